@@ -1,0 +1,12 @@
+# tensord_layer(name FOLDER LINKS...): one static library from the sources of a folder. The
+# links are the layers below it; tests/layering.py checks that includes agree.
+function(tensord_layer name folder)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cpp)
+  if(sources)
+    add_library(${name} STATIC ${sources})
+    target_link_libraries(${name} PUBLIC ${ARGN})
+  else()
+    add_library(${name} INTERFACE)
+    target_link_libraries(${name} INTERFACE ${ARGN})
+  endif()
+endfunction()

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/base/error.h"
+
+namespace tensord {
+
+enum class LogLevel { kDebug, kInfo, kWarning, kError };
+
+// One key=value pair of a log line.
+struct LogField {
+  std::string_view key;
+  std::string value;
+  template <class T>
+  LogField(std::string_view key, const T& value) : key(key), value(concat(value)) {}
+};
+
+using LogSink = void (*)(LogLevel, std::string_view message, std::initializer_list<LogField>);
+
+// Where log lines go; the default writes `level message key=value` to stderr.
+// The daemon installs one that formats through spdlog. Call before threads start.
+void set_log_sink(LogSink sink);
+
+// Thread-safe. `message` is a constant phrase; what varies goes into the fields.
+void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {});
+
+}  // namespace tensord

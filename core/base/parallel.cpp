@@ -1,0 +1,75 @@
+#include "core/base/parallel.h"
+
+#include <omp.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <fstream>
+#include <string>
+
+namespace tensord {
+namespace {
+
+// cgroup v2 `cpu.max` is "quota period" or "max period"; v1 has two files.
+int cgroup_cores() {
+  std::ifstream v2("/sys/fs/cgroup/cpu.max");
+  std::string quota;
+  double period = 0;
+  if (v2 >> quota >> period) {
+    if (quota == "max" || period <= 0) return 0;
+  } else {
+    std::ifstream q("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"), p("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+    if (!(q >> quota) || !(p >> period) || period <= 0) return 0;
+  }
+  char* end = nullptr;
+  const double value = std::strtod(quota.c_str(), &end);
+  if (end == quota.c_str() || value <= 0) return 0;
+  return std::max(1, static_cast<int>(value / period + 0.5));
+}
+
+}  // namespace
+
+int available_cores() {
+  static const int cores = [] {
+    cpu_set_t mask;
+    int from_mask = 1;
+    if (sched_getaffinity(0, sizeof(mask), &mask) == 0) from_mask = std::max(1, CPU_COUNT(&mask));
+    const int quota = cgroup_cores();
+    return quota > 0 ? std::min(quota, from_mask) : from_mask;
+  }();
+  return cores;
+}
+
+void set_thread_budget(int threads) { omp_set_num_threads(std::max(1, threads)); }
+
+int thread_budget() { return omp_in_parallel() ? 1 : std::min(omp_get_max_threads(), 1024); }
+
+namespace detail {
+
+void parallel_for_erased(int64_t count, int64_t grain, RangeFn fn, void* context) {
+  if (count <= 0) return;
+  grain = std::max<int64_t>(grain, 1);
+  const int64_t parts = std::min<int64_t>(thread_budget(), count / grain);
+  if (parts <= 1) {
+    fn(context, 0, count);
+    return;
+  }
+  std::exception_ptr error;
+  std::atomic<bool> failed{false};
+#pragma omp parallel num_threads(static_cast<int>(parts))
+  {
+    const int64_t team = omp_get_num_threads(), index = omp_get_thread_num();
+    const int64_t begin = count * index / team, end = count * (index + 1) / team;
+    try {
+      if (begin < end) fn(context, begin, end);
+    } catch (...) {
+      if (!failed.exchange(true)) error = std::current_exception();
+    }
+  }
+  if (error) std::rethrow_exception(error);
+}
+
+}  // namespace detail
+}  // namespace tensord

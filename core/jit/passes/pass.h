@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <ostream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/jit/ir/function.h"
+#include "core/jit/ir/graph.h"
+
+namespace tensord::jit {
+
+// How the pipeline runs, from the flags --jit-disable, --jit-limit and `tensord inspect`.
+struct PassOptions {
+  std::set<std::string> disabled;             // pass names
+  std::map<std::string, int64_t> limits;      // pass → changes it may make; bisects a bad rewrite
+  // Called after every pass that changed the graph (and once before the first with pass "").
+  std::function<void(const std::string& pass, const Graph& graph)> observer;
+};
+
+// What passes may ask about the world around a graph.
+struct PassContext {
+  const FunctionLibrary* functions = nullptr;
+  // The module object that graph input 0 stands for; null for plain functions.
+  ops::ObjectPtr self;
+  // Attribute paths below `self` ("layer1.0.bn1.running_mean") that some method may change;
+  // everything else is constant while the module is loaded. See freeze.
+  const std::set<std::string>* changing_attributes = nullptr;
+  // Changes still allowed to the running pass; it counts down and stops at 0.
+  int64_t remaining_changes = INT64_MAX;
+  bool take_change() { return remaining_changes > 0 && remaining_changes-- > 0; }
+};
+
+// One rewrite of a graph, in a file of its own. Returns whether it changed something.
+struct Pass {
+  const char* name;
+  bool (*run)(Graph& graph, PassContext& context);
+};
+
+}  // namespace tensord::jit

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/jit/ir/function.h"
+#include "core/jit/passes/pass.h"
+#include "core/ops/value.h"
+
+namespace tensord::jit {
+
+class Program;
+
+// What one worker keeps between runs: registers and scratch. Not thread-safe; one per worker.
+class Frame;
+
+struct LoadOptions {
+  PassOptions passes;   // which passes run, and what they dump
+  bool optimize = true; // false: interpret the graphs as the front end made them
+};
+
+// One method of a loaded module, optimised and ready to run. Immutable, shared by workers.
+class Method {
+ public:
+  const std::string& name() const;
+  // Arguments without self.
+  const ops::Schema& schema() const;
+  // Whether a run may change the module's attributes; such calls must not run side by side.
+  bool changes_state() const;
+  const Graph& graph() const;  // after the passes
+
+  // Runs with arguments by position; missing ones take their defaults. Throws Error, with
+  // code kScriptRaised and the script's message when the script raised. `is_cancelled` is
+  // asked between instructions; true ends the run with Error{kCancelled}.
+  ops::Value run(Frame& frame, std::span<const ops::Value> arguments,
+                 const std::function<bool()>* is_cancelled = nullptr) const;
+
+ private:
+  friend class Module;
+  struct Impl;
+  explicit Method(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+
+ public:
+  ~Method();
+};
+
+// A loaded model: the object graph of an archive and its compiled methods. Methods are
+// compiled on first use under a lock, then looked up without one. Thread-safe.
+class Module {
+ public:
+  // Throws Error: kNotFound (no such file), kDataLoss (truncated or altered), kUnimplemented
+  // (names the operator or class), kInvalidArgument (script errors, with file, line, caret).
+  static std::shared_ptr<Module> load(const std::string& path, LoadOptions options = {});
+  ~Module();
+
+  const Method& method(const std::string& name) const;  // throws Error{kNotFound}
+  bool has_method(const std::string& name) const;
+  std::vector<std::string> method_names() const;
+  const ops::ObjectPtr& object() const;
+  const FunctionLibrary& functions() const;
+
+  // (dotted name, tensor) of every tensor attribute, in archive order.
+  std::vector<std::pair<std::string, Tensor>> named_tensors() const;
+  // Bytes of parameters and buffers, storages counted once.
+  size_t size_bytes() const;
+
+ private:
+  struct Impl;
+  explicit Module(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+std::unique_ptr<Frame> make_frame();
+struct FrameDeleter {
+  void operator()(Frame* frame) const;
+};
+
+}  // namespace tensord::jit

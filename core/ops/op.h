@@ -1,0 +1,229 @@
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/ops/schema.h"
+#include "core/ops/unbox.h"
+
+namespace tensord::ops {
+
+// What infer says of one output: its shape and dtype, and its strides when they are not
+// row-major.
+struct TensorMeta {
+  Dims sizes;
+  DType dtype = DType::kFloat32;
+  Dims strides;  // empty = row-major
+  Device device = {};
+};
+
+// Where a kernel runs. Passed by reference to every kernel; cheap to make.
+struct KernelContext {
+  Device device;
+  void* stream = nullptr;  // cudaStream_t on CUDA, null on the CPU
+};
+
+struct Op;
+using InferFn = std::function<std::vector<TensorMeta>(std::span<const Value> arguments)>;
+using KernelFn = std::function<void(const KernelContext&, std::span<const Value> arguments, std::span<Tensor> outputs)>;
+using DirectFn = std::function<void(std::span<const Value> arguments, std::vector<Value>& returns)>;
+
+// What a gradient function sees: the forward call and the incoming gradients.
+struct GradArgs {
+  std::span<const Value> inputs;         // forward arguments
+  std::span<const Value> outputs;        // forward results
+  std::span<const Tensor> grad_outputs;  // undefined where none flows
+};
+// Gradients by forward argument; undefined tensors where there is none. Written with operators.
+using GradientFn = std::function<std::vector<Tensor>(const GradArgs&)>;
+
+// The one record of an operator. Exactly one of these describes how it runs:
+//   infer + kernels   outputs allocated by the caller, kernel fills them (compute ops)
+//   direct            a function of values: views, list and string ops, ops whose output
+//                     shape depends on data, and composites written with other ops
+//   base              in-place and out= forms derived from another record
+struct Op {
+  Schema schema;
+  InferFn infer;
+  std::array<KernelFn, kDeviceKinds> kernels;
+  DirectFn direct;
+  GradientFn gradient;
+  const Op* base = nullptr;  // for "add_" and "add.out": the functional form "add"
+
+  bool is_pure = true;         // no writes, no random numbers, no printing: may be folded, merged, dropped
+  bool is_view = false;        // returns share memory with an argument (from the schema's marks)
+  bool is_pointwise = false;   // out[i] depends on in[i] only, after broadcasting
+  bool is_reduction = false;
+  bool is_random = false;
+  bool has_dynamic_shape = false;  // the output shape depends on data
+  // Gives the right answer for any strides of its tensor inputs and the outputs keep their
+  // order of dimensions (channels_last stays so); asked by the layout pass.
+  bool keeps_layout = false;
+
+  const std::string& name() const { return schema.name; }
+};
+
+// Collects one registration; made by OP(), finished at the end of the full expression.
+class OpBuilder {
+ public:
+  OpBuilder(const char* schema, const char* file, int line);
+
+  // Function of the schema's arguments → TensorMeta or std::vector<TensorMeta>. Tensor
+  // arguments may be meta tensors: shape, strides and dtype only.
+  template <class F>
+  OpBuilder& infer(F function);
+  // Function of the schema's arguments → a value, a tuple/vector of returns, or void.
+  template <class F>
+  OpBuilder& direct(F function);
+  OpBuilder& gradient(GradientFn function);
+  // Also registers "name_" with self written in place (self must be the first argument).
+  OpBuilder& with_inplace();
+  // Also registers overload "out" (or "<overload>_out") with a keyword argument Tensor(a!) out.
+  OpBuilder& with_out();
+  OpBuilder& impure();  // prints, raises, changes state
+  OpBuilder& random();  // impure, and draws from the generator
+  OpBuilder& pointwise();
+  OpBuilder& reduction();
+  OpBuilder& dynamic_shape();
+  OpBuilder& keeps_layout();
+
+ private:
+  void check_parameters(const std::vector<std::string>& cpp_types, const char* what);
+  Op* op_;
+  const char* file_;
+  int line_;
+};
+
+// Adds a device's kernel to an op: function of (const KernelContext&, schema arguments…,
+// Tensor& output…) → void. The signature is checked against the schema when the registry
+// is frozen, whichever of OP and KERNEL came first.
+class KernelBuilder {
+ public:
+  template <class F>
+  KernelBuilder(const char* op, DeviceKind device, F function);
+
+ private:
+  void add(const char* op, DeviceKind device, KernelFn kernel, std::vector<std::string> cpp_types);
+};
+
+#define TENSORD_CONCAT2(A, B) A##B
+#define TENSORD_CONCAT(A, B) TENSORD_CONCAT2(A, B)
+#define OP(SCHEMA) \
+  static const ::tensord::ops::OpBuilder TENSORD_CONCAT(op_registration_, __COUNTER__) = \
+      ::tensord::ops::OpBuilder(SCHEMA, __FILE__, __LINE__)
+#define KERNEL(OP_NAME, DEVICE, FUNCTION) \
+  static const ::tensord::ops::KernelBuilder TENSORD_CONCAT(kernel_registration_, __COUNTER__)(OP_NAME, DEVICE, FUNCTION)
+
+// Implementation details follow; users of the API need not read on.
+
+namespace detail {
+
+template <class Tuple, size_t... I>
+std::vector<std::string> schema_names(std::index_sequence<I...>) {
+  return {UnboxOf<std::tuple_element_t<I, Tuple>>::schema()...};
+}
+
+template <class F, class Tuple, size_t... I>
+decltype(auto) call_unboxed(const F& function, std::span<const Value> v, std::index_sequence<I...>) {
+  return function(UnboxOf<std::tuple_element_t<I, Tuple>>::get(v[I])...);
+}
+
+inline void push(std::vector<Value>& out, Value value) { out.push_back(std::move(value)); }
+inline void push(std::vector<Value>& out, const std::vector<Tensor>& tensors) { out.push_back(make_tensor_list(tensors)); }
+inline void push(std::vector<Value>& out, const Dims& ints) { out.push_back(make_int_list(ints)); }
+template <class... T>
+void push(std::vector<Value>& out, const std::tuple<T...>& values) {
+  std::apply([&](const T&... value) { (out.push_back(Value(value)), ...); }, values);
+}
+// Several returns, already boxed.
+struct Returns {
+  std::vector<Value> values;
+};
+inline void push(std::vector<Value>& out, Returns returns) { out = std::move(returns.values); }
+
+template <class Tuple, size_t... I>
+using KernelArguments = std::tuple<std::tuple_element_t<I + 1, Tuple>...>;
+
+}  // namespace detail
+
+// For direct functions with several returns.
+using Returns = detail::Returns;
+
+template <class F>
+OpBuilder& OpBuilder::infer(F function) {
+  using Arguments = typename Signature<F>::Arguments;
+  constexpr auto kIndices = std::make_index_sequence<std::tuple_size_v<Arguments>>();
+  check_parameters(detail::schema_names<Arguments>(kIndices), "infer");
+  op_->infer = [function](std::span<const Value> v) -> std::vector<TensorMeta> {
+    using R = typename Signature<F>::Return;
+    if constexpr (std::is_same_v<R, TensorMeta>) {
+      std::vector<TensorMeta> out;
+      out.push_back(detail::call_unboxed<F, Arguments>(function, v, kIndices));
+      return out;
+    } else {
+      return detail::call_unboxed<F, Arguments>(function, v, kIndices);
+    }
+  };
+  return *this;
+}
+
+template <class F>
+OpBuilder& OpBuilder::direct(F function) {
+  using Arguments = typename Signature<F>::Arguments;
+  // A function of the raw values serves vararg schemas.
+  if constexpr (std::is_same_v<Arguments, std::tuple<std::span<const Value>>>) {
+    op_->direct = [function](std::span<const Value> v, std::vector<Value>& returns) {
+      if constexpr (std::is_void_v<typename Signature<F>::Return>) function(v);
+      else detail::push(returns, function(v));
+    };
+    return *this;
+  } else {
+    constexpr auto kIndices = std::make_index_sequence<std::tuple_size_v<Arguments>>();
+    check_parameters(detail::schema_names<Arguments>(kIndices), "direct");
+    op_->direct = [function](std::span<const Value> v, std::vector<Value>& returns) {
+      if constexpr (std::is_void_v<typename Signature<F>::Return>) {
+        detail::call_unboxed<F, Arguments>(function, v, kIndices);
+      } else {
+        detail::push(returns, detail::call_unboxed<F, Arguments>(function, v, kIndices));
+      }
+    };
+    return *this;
+  }
+}
+
+namespace detail {
+
+template <class F, class Arguments, size_t... I, size_t... O>
+KernelFn box_kernel(F function, std::index_sequence<I...>, std::index_sequence<O...>) {
+  return [function](const KernelContext& context, std::span<const Value> v, std::span<Tensor> outputs) {
+    function(context, UnboxOf<std::tuple_element_t<I + 1, Arguments>>::get(v[I])..., outputs[O]...);
+  };
+}
+
+template <class Arguments, size_t... I>
+constexpr size_t count_outputs(std::index_sequence<I...>) {
+  return (size_t{0} + ... + (std::is_same_v<std::tuple_element_t<I, Arguments>, Tensor&> ? 1 : 0));
+}
+
+}  // namespace detail
+
+template <class F>
+KernelBuilder::KernelBuilder(const char* op, DeviceKind device, F function) {
+  using Arguments = typename Signature<F>::Arguments;
+  constexpr size_t kParameters = std::tuple_size_v<Arguments>;
+  constexpr size_t kOutputs = detail::count_outputs<Arguments>(std::make_index_sequence<kParameters>());
+  constexpr size_t kInputs = kParameters - 1 - kOutputs;
+  static_assert(std::is_same_v<std::tuple_element_t<0, Arguments>, const KernelContext&>);
+  std::vector<std::string> types = [&]<size_t... I>(std::index_sequence<I...>) {
+    return std::vector<std::string>{UnboxOf<std::tuple_element_t<I + 1, Arguments>>::schema()...};
+  }(std::make_index_sequence<kInputs>());
+  add(op, device, detail::box_kernel<F, Arguments>(function, std::make_index_sequence<kInputs>(), std::make_index_sequence<kOutputs>()),
+      std::move(types));
+}
+
+}  // namespace tensord::ops

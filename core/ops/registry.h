@@ -1,0 +1,25 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/ops/op.h"
+
+namespace tensord::ops {
+
+// All operators. Filled by OP and KERNEL before main, then frozen by the first look-up:
+// kernels are joined to their ops and every signature is checked. A mistake in a
+// registration is a clear Error from the first look-up. Thread-safe once frozen.
+
+// "aten::add.Tensor", or null.
+const Op* find_op(std::string_view full_name);
+// Throws Error{kUnimplemented} naming the operator.
+const Op& get_op(std::string_view full_name);
+// All overloads of "aten::add" in registration order; empty when there are none.
+std::span<const Op* const> find_overloads(std::string_view name);
+// Every operator, by name.
+std::vector<const Op*> all_ops();
+
+}  // namespace tensord::ops

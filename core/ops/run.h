@@ -1,0 +1,75 @@
+#pragma once
+
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "core/ops/op.h"
+#include "core/ops/registry.h"
+
+namespace tensord::ops {
+
+// Runs one operator: infer → allocate → kernel, or its direct function. `arguments` has one
+// value per schema argument (defaults filled in, see bind). Knows nothing of gradients.
+// In-place forms write self (after a check of shape and dtype) and bump its version; they
+// refuse storage that is not writable. Throws Error starting with the operator's name.
+std::vector<Value> run(const Op& op, std::span<const Value> arguments);
+// The same, appending the returns to `returns`.
+void run(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns);
+
+// Output shapes and dtypes without computing: the arguments' tensors may be meta. Views and
+// other direct ops run on meta tensors. Throws Error{kUnimplemented} for dynamic shapes.
+std::vector<Value> infer(const Op& op, std::span<const Value> arguments);
+
+// Fills in defaults and checks the count.
+std::vector<Value> bind(const Op& op, std::vector<Value> positional);
+
+// Whether a value may be passed for this argument, by the rules of TorchScript's implicit
+// conversions (int to float, int to int[N], None to optional, 0-d tensor to number).
+bool accepts(const Argument& argument, const Value& value);
+// Converts a value accepted by `accepts` to what the kernel expects.
+Value convert(const Argument& argument, const Value& value);
+
+// First overload of `name` that accepts the values; throws Error listing the candidates.
+const Op& resolve(std::string_view name, std::span<const Value> arguments);
+
+// Typed calls from C++: call<Tensor>("aten::add.Tensor", a, b, 1). Defaults are filled in.
+// The name is looked up on every call; hot code keeps a `const Op&` or an OpRef.
+template <class R>
+R unbox_return(std::vector<Value>& returns) {
+  if constexpr (std::is_void_v<R>) {
+    return;
+  } else {
+    return Unbox<R>::get(returns.front());
+  }
+}
+
+class OpRef {
+ public:
+  explicit constexpr OpRef(const char* full_name) : full_name_(full_name) {}
+  template <class R = Tensor, class... A>
+  R call(const A&... arguments) const {
+    const Op& op = get_op(full_name_);
+    std::vector<Value> boxed{box(arguments)...};
+    std::vector<Value> returns = run(op, bind(op, std::move(boxed)));
+    return unbox_return<R>(returns);
+  }
+  template <class... A>
+  Tensor operator()(const A&... arguments) const {
+    return call<Tensor>(arguments...);
+  }
+
+ private:
+  static Value box(const Dims& dims) { return make_int_list(dims); }
+  static Value box(const std::vector<Tensor>& tensors) { return make_tensor_list(tensors); }
+  template <class T>
+  static Value box(const T& value) { return Value(value); }
+  const char* full_name_;
+};
+
+template <class R = Tensor, class... A>
+R call(const char* full_name, const A&... arguments) {
+  return OpRef(full_name).call<R>(arguments...);
+}
+
+}  // namespace tensord::ops

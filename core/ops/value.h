@@ -1,0 +1,245 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/intrusive_ptr.h"
+#include "core/ops/type.h"
+#include "core/tensor/tensor.h"
+
+namespace tensord::ops {
+
+class Value;
+
+// An int, float or bool that an operator takes as a number.
+class Scalar {
+ public:
+  Scalar(bool value) : kind_(Kind::kBool), int_(value) {}
+  Scalar(int64_t value) : kind_(Kind::kInt), int_(value) {}
+  Scalar(int value) : Scalar(static_cast<int64_t>(value)) {}
+  Scalar(double value) : kind_(Kind::kFloat), float_(value) {}
+  bool is_bool() const { return kind_ == Kind::kBool; }
+  bool is_int() const { return kind_ == Kind::kInt; }
+  bool is_float() const { return kind_ == Kind::kFloat; }
+  double to_double() const { return is_float() ? float_ : static_cast<double>(int_); }
+  int64_t to_int() const { return is_float() ? static_cast<int64_t>(float_) : int_; }
+  bool to_bool() const { return is_float() ? float_ != 0 : int_ != 0; }
+  template <class T>
+  T to() const {
+    return is_float() ? static_cast<T>(float_) : static_cast<T>(int_);
+  }
+  // bool, int64 or float32 (the default dtype): how a number takes part in promotion.
+  DType dtype() const { return is_float() ? DType::kFloat32 : is_int() ? DType::kInt64 : DType::kBool; }
+
+ private:
+  enum class Kind : int8_t { kBool, kInt, kFloat } kind_;
+  union {
+    int64_t int_;
+    double float_;
+  };
+};
+
+struct StringObject final : RefCounted {
+  explicit StringObject(std::string text) : text(std::move(text)) {}
+  const std::string text;
+};
+struct ListObject;
+struct DictObject;
+struct TupleObject;
+struct Object;
+struct EnumObject;
+struct FunctionObject;
+class FutureObject;
+// Base of what kernels keep between calls (packed weights) and pass through the IR.
+struct OpaqueObject : RefCounted {
+  virtual std::string class_name() const = 0;
+};
+
+using List = IntrusivePtr<ListObject>;    // lists, dicts and objects have identity:
+using Dict = IntrusivePtr<DictObject>;    // copies of the handle are the same list
+using Tuple = IntrusivePtr<TupleObject>;
+using ObjectPtr = IntrusivePtr<Object>;
+
+// Any TorchScript value: a tag and 8 bytes. Strings and tuples are immutable.
+class Value {
+ public:
+  enum class Tag : uint8_t {
+    kNone, kBool, kInt, kFloat, kDevice,  // held inline
+    kTensor, kString, kList, kDict, kTuple, kObject, kEnum, kFunction, kFuture, kOpaque,
+  };
+
+  Value() = default;
+  Value(bool value) : tag_(Tag::kBool) { payload_.i = value; }
+  Value(int64_t value) : tag_(Tag::kInt) { payload_.i = value; }
+  Value(int value) : Value(static_cast<int64_t>(value)) {}
+  Value(double value) : tag_(Tag::kFloat) { payload_.d = value; }
+  Value(DType dtype) : Value(static_cast<int64_t>(dtype)) {}
+  Value(Device device) : tag_(Tag::kDevice) { payload_.i = static_cast<int64_t>(device.kind) << 8 | device.index; }
+  Value(const Scalar& scalar);
+  Value(const Tensor& tensor);  // an undefined tensor becomes None
+  Value(std::string text);
+  Value(const char* text) : Value(std::string(text)) {}
+  Value(List list);
+  Value(Dict dict);
+  Value(Tuple tuple);
+  Value(ObjectPtr object);
+  Value(IntrusivePtr<EnumObject> value);
+  Value(IntrusivePtr<FunctionObject> function);
+  Value(IntrusivePtr<FutureObject> future);
+  Value(IntrusivePtr<OpaqueObject> object) : Value(Tag::kOpaque, object.detach()) {}
+  template <class T>
+  Value(const std::optional<T>& value) {
+    if (value) *this = Value(*value);
+  }
+  Value(const Value& other) : payload_(other.payload_), tag_(other.tag_) {
+    if (is_counted()) payload_.p->add_ref();
+  }
+  Value(Value&& other) noexcept : payload_(other.payload_), tag_(std::exchange(other.tag_, Tag::kNone)) {}
+  Value& operator=(Value other) noexcept {
+    std::swap(payload_, other.payload_);
+    std::swap(tag_, other.tag_);
+    return *this;
+  }
+  ~Value() {
+    if (is_counted()) payload_.p->release();
+  }
+
+  Tag tag() const { return tag_; }
+  const char* tag_name() const;  // "Tensor", "int", "List" … for messages
+  bool is_none() const { return tag_ == Tag::kNone; }
+  bool is_bool() const { return tag_ == Tag::kBool; }
+  bool is_int() const { return tag_ == Tag::kInt; }
+  bool is_float() const { return tag_ == Tag::kFloat; }
+  bool is_device() const { return tag_ == Tag::kDevice; }
+  bool is_tensor() const { return tag_ == Tag::kTensor; }
+  bool is_string() const { return tag_ == Tag::kString; }
+  bool is_list() const { return tag_ == Tag::kList; }
+  bool is_dict() const { return tag_ == Tag::kDict; }
+  bool is_tuple() const { return tag_ == Tag::kTuple; }
+  bool is_object() const { return tag_ == Tag::kObject; }
+  bool is_enum() const { return tag_ == Tag::kEnum; }
+  bool is_function() const { return tag_ == Tag::kFunction; }
+  bool is_future() const { return tag_ == Tag::kFuture; }
+  bool is_opaque() const { return tag_ == Tag::kOpaque; }
+  bool is_number() const { return is_bool() || is_int() || is_float(); }
+
+  // Each throws Error{kInvalidArgument} "expected int but got Tensor" on another tag.
+  bool to_bool() const { expect(Tag::kBool); return payload_.i != 0; }
+  int64_t to_int() const { expect(Tag::kInt); return payload_.i; }
+  double to_float() const { expect(Tag::kFloat); return payload_.d; }
+  Scalar to_scalar() const;   // int, float, bool, or a 0-d tensor's element
+  Device to_device() const;   // a device, or a string that names one
+  DType to_dtype() const { return dtype_from_number(to_int()); }
+  // A Tensor is one word, so the handle is stored itself.
+  const Tensor& to_tensor() const { expect(Tag::kTensor); return reinterpret_cast<const Tensor&>(payload_); }
+  const std::string& to_string() const { expect(Tag::kString); return static_cast<StringObject*>(payload_.p)->text; }
+  const List& to_list() const { expect(Tag::kList); return reinterpret_cast<const List&>(payload_); }
+  const Dict& to_dict() const { expect(Tag::kDict); return reinterpret_cast<const Dict&>(payload_); }
+  const Tuple& to_tuple() const { expect(Tag::kTuple); return reinterpret_cast<const Tuple&>(payload_); }
+  const ObjectPtr& to_object() const { expect(Tag::kObject); return reinterpret_cast<const ObjectPtr&>(payload_); }
+  const IntrusivePtr<EnumObject>& to_enum() const { expect(Tag::kEnum); return reinterpret_cast<const IntrusivePtr<EnumObject>&>(payload_); }
+  const IntrusivePtr<FunctionObject>& to_function() const { expect(Tag::kFunction); return reinterpret_cast<const IntrusivePtr<FunctionObject>&>(payload_); }
+  const IntrusivePtr<FutureObject>& to_future() const { expect(Tag::kFuture); return reinterpret_cast<const IntrusivePtr<FutureObject>&>(payload_); }
+  const IntrusivePtr<OpaqueObject>& to_opaque() const { expect(Tag::kOpaque); return reinterpret_cast<const IntrusivePtr<OpaqueObject>&>(payload_); }
+
+  // Python's `is`: identity of tensors, lists, dicts, objects; equality of the rest.
+  bool is_same(const Value& other) const;
+  // Python's == on everything but tensors (which throw): numbers compare across types.
+  bool equals(const Value& other) const;
+
+ private:
+  Value(Tag tag, RefCounted* owned) : tag_(owned ? tag : Tag::kNone) { payload_.p = owned; }
+  bool is_counted() const { return tag_ >= Tag::kTensor; }
+  void expect(Tag tag) const {
+    if (tag_ != tag) [[unlikely]] fail_tag(tag);
+  }
+  [[noreturn]] void fail_tag(Tag expected) const;
+
+  union Payload {
+    int64_t i = 0;
+    double d;
+    RefCounted* p;
+  } payload_;
+  Tag tag_ = Tag::kNone;
+};
+
+struct ListObject final : RefCounted {
+  ListObject(TypePtr element, std::vector<Value> items) : element(std::move(element)), items(std::move(items)) {}
+  TypePtr element;
+  std::vector<Value> items;
+};
+
+// Keeps insertion order, as Python does. Keys: str, int, float, bool; tensors by identity.
+struct DictObject final : RefCounted {
+  DictObject(TypePtr key, TypePtr value) : key(std::move(key)), value(std::move(value)) {}
+  TypePtr key, value;
+  // Index into items() or -1.
+  std::ptrdiff_t find(const Value& key) const;
+  void set(Value key, Value value);
+  bool erase(const Value& key);
+  void clear();
+  const std::vector<std::pair<Value, Value>>& items() const { return items_; }
+  std::vector<std::pair<Value, Value>>& mutable_items() { return items_; }  // values only; not the keys
+
+ private:
+  size_t hash(const Value& key) const;
+  void rebuild();
+  std::vector<std::pair<Value, Value>> items_;
+  std::vector<int32_t> slots_;  // open addressing, -1 free; empty for small dicts
+};
+
+struct TupleObject final : RefCounted {
+  // `type` is set for a NamedTuple, else null.
+  explicit TupleObject(std::vector<Value> items, TypePtr type = nullptr) : items(std::move(items)), type(std::move(type)) {}
+  std::vector<Value> items;
+  TypePtr type;
+};
+
+// Instance of a script class or module: one slot per attribute of its class.
+struct Object final : RefCounted {
+  explicit Object(std::shared_ptr<const ClassType> type) : type(std::move(type)), slots(this->type->attributes().size()) {}
+  std::shared_ptr<const ClassType> type;
+  std::vector<Value> slots;
+  // Throws Error{kNotFound} naming class and attribute.
+  Value& attribute(std::string_view name);
+};
+
+struct EnumObject final : RefCounted {
+  EnumObject(TypePtr type, std::string name, Value value) : type(std::move(type)), name(std::move(name)), value(std::move(value)) {}
+  TypePtr type;      // kEnum
+  std::string name;  // of the member: "RED"
+  Value value;
+};
+
+// A compiled function as a value, with the values its closure captured.
+struct FunctionObject final : RefCounted {
+  const void* function = nullptr;  // jit::Function
+  std::string name;
+  std::vector<Value> captured;
+};
+
+// Result of fork; complete when made, since forks run at once on the calling thread.
+class FutureObject final : public RefCounted {
+ public:
+  explicit FutureObject(Value value) : value_(std::move(value)) {}
+  const Value& value() const { return value_; }
+
+ private:
+  Value value_;
+};
+
+List make_list(TypePtr element, std::vector<Value> items = {});
+Value make_int_list(std::span<const int64_t> values);
+Value make_tensor_list(const std::vector<Tensor>& tensors);
+Value make_tuple(std::vector<Value> items);
+
+// The type a value has on its own (for Any, pickling and messages).
+TypePtr type_of(const Value& value);
+// Python's isinstance; lists and dicts compare their declared element types.
+bool is_instance(const Value& value, const Type& type);
+
+}  // namespace tensord::ops

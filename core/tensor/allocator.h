@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/tensor/device.h"
+
+namespace tensord {
+
+// Source of raw device memory under a caching allocator. Thread-safe.
+class Allocator {
+ public:
+  virtual ~Allocator() = default;
+  // Memory aligned to kAlignment, or null when there is none. size_bytes > 0.
+  virtual void* allocate(size_t size_bytes) = 0;
+  virtual void free(void* data, size_t size_bytes) = 0;
+  virtual Device device() const = 0;
+};
+
+// Alignment of every block: a cache line, and what AVX-512 loads like best.
+inline constexpr size_t kAlignment = 64;
+
+// Who memory is charged to: a model version ("resnet50/1"), a job, "server". Bytes
+// stay charged to the owner that allocated them until they are freed, on whatever
+// thread that happens.
+using OwnerId = uint32_t;
+inline constexpr OwnerId kServerOwner = 0;
+
+// Finds or makes the owner of this name. Names of owners without bytes are kept.
+OwnerId memory_owner(const std::string& name);
+
+// Sets the calling thread's owner for its scope; scopes nest.
+class MemoryOwnerScope {
+ public:
+  explicit MemoryOwnerScope(OwnerId owner);
+  ~MemoryOwnerScope();
+  MemoryOwnerScope(const MemoryOwnerScope&) = delete;
+  MemoryOwnerScope& operator=(const MemoryOwnerScope&) = delete;
+
+ private:
+  OwnerId previous_;
+};
+OwnerId current_memory_owner();
+
+struct AllocatorStats {
+  uint64_t allocations = 0;      // calls to allocate, ever
+  uint64_t cache_hits = 0;       // of those, served from free blocks
+  uint64_t out_of_memory = 0;    // requests refused
+  uint64_t live_bytes = 0;       // in use by tensors now (rounded block sizes)
+  uint64_t cached_bytes = 0;     // held free for reuse
+  uint64_t reserved_bytes = 0;   // taken from the device: live + cached
+  uint64_t peak_live_bytes = 0;
+};
+
+struct OwnerBytes {
+  std::string name;
+  uint64_t live_bytes = 0;
+  uint64_t peak_bytes = 0;
+};
+
+}  // namespace tensord

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "core/tensor/allocator.h"
+#include "core/tensor/storage.h"
+
+namespace tensord {
+
+// Keeps freed blocks of one device and gives them out again, so that steady-state
+// work never asks the system. Blocks are cut from segments: small requests (up to
+// 1 MiB) share 2 MiB segments, larger ones get a segment of their own size rounded
+// up; a free block serves a request when it is at most twice as large, or can be
+// split; neighbours merge when freed. When the device has no memory left, or the cap
+// is reached, the cache is flushed and the request tried once more before
+// Error{kResourceExhausted}. Thread-safe.
+class CachingAllocator {
+ public:
+  struct Options {
+    size_t cap_bytes = 0;          // hard limit on reserved bytes; 0 = none
+    size_t high_water_bytes = 0;   // free cached bytes above this are returned on free(); 0 = keep all
+  };
+
+  explicit CachingAllocator(std::unique_ptr<Allocator> source);
+  ~CachingAllocator();
+
+  // At least size_bytes (0 is allowed), aligned to kAlignment, charged to the
+  // calling thread's owner. Throws Error{kResourceExhausted} naming the size, the cap
+  // and what is in use.
+  void* allocate(size_t size_bytes);
+  void free(void* data);
+  // A storage that returns its block here.
+  Storage allocate_storage(size_t size_bytes);
+
+  void set_options(Options options);
+  // Returns free segments to the device until at most `keep_bytes` are cached.
+  // Gives back the bytes returned.
+  size_t trim(size_t keep_bytes = 0);
+
+  AllocatorStats stats() const;
+  std::vector<OwnerBytes> owners() const;  // those that ever held bytes
+  uint64_t live_bytes_of(OwnerId owner) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// The process-wide allocator of the CPU; never destroyed.
+CachingAllocator& cpu_allocator();
+// The allocator of any device. Throws Error{kUnimplemented} for CUDA in a build or on a
+// machine without it.
+CachingAllocator& allocator_for(Device device);
+// Called once by the CUDA layer at start-up, before threads.
+void register_allocator_factory(DeviceKind kind, CachingAllocator& (*factory)(int index));
+
+}  // namespace tensord

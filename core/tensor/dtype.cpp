@@ -1,0 +1,89 @@
+#include "core/tensor/dtype.h"
+
+namespace tensord {
+namespace {
+
+struct Info {
+  size_t size;
+  const char* name;
+  char category;  // b bool, i integral, f floating, c complex
+  bool is_signed;
+};
+
+Info info(DType dtype) {
+  switch (dtype) {
+    case DType::kUInt8: return {1, "uint8", 'i', false};
+    case DType::kInt8: return {1, "int8", 'i', true};
+    case DType::kInt16: return {2, "int16", 'i', true};
+    case DType::kInt32: return {4, "int32", 'i', true};
+    case DType::kInt64: return {8, "int64", 'i', true};
+    case DType::kFloat16: return {2, "float16", 'f', true};
+    case DType::kFloat32: return {4, "float32", 'f', true};
+    case DType::kFloat64: return {8, "float64", 'f', true};
+    case DType::kComplex32: return {4, "complex32", 'c', true};
+    case DType::kComplex64: return {8, "complex64", 'c', true};
+    case DType::kComplex128: return {16, "complex128", 'c', true};
+    case DType::kBool: return {1, "bool", 'b', false};
+    case DType::kBFloat16: return {2, "bfloat16", 'f', true};
+  }
+  fail(ErrorCode::kInvalidArgument, "dtype ", static_cast<int>(dtype), " does not exist");
+}
+
+}  // namespace
+
+size_t size_of(DType dtype) { return info(dtype).size; }
+const char* name_of(DType dtype) { return info(dtype).name; }
+bool is_floating(DType dtype) { return info(dtype).category == 'f'; }
+bool is_complex(DType dtype) { return info(dtype).category == 'c'; }
+bool is_signed(DType dtype) { return info(dtype).is_signed; }
+bool is_integral(DType dtype, bool include_bool) {
+  const char category = info(dtype).category;
+  return category == 'i' || (include_bool && category == 'b');
+}
+
+DType dtype_from_number(int64_t number) {
+  check(number >= 0 && number <= 15, "dtype ", number, " does not exist");
+  if (number >= 12 && number <= 14) {
+    fail(ErrorCode::kUnimplemented, "quantized dtype ", number, " is not supported");
+  }
+  const auto dtype = static_cast<DType>(number);
+  if (is_complex(dtype)) {
+    fail(ErrorCode::kUnimplemented, "dtype ", name_of(dtype), " is not supported");
+  }
+  return dtype;
+}
+
+DType promote_types(DType a, DType b) {
+  if (a == b) return a;
+  if (is_complex(a) || is_complex(b)) {
+    fail(ErrorCode::kUnimplemented, "dtype ", name_of(is_complex(a) ? a : b), " is not supported");
+  }
+  const bool a_floating = is_floating(a), b_floating = is_floating(b);
+  if (a_floating != b_floating) return a_floating ? a : b;
+  if (a_floating) {
+    // float16 with bfloat16 has no common 16-bit type.
+    const size_t sa = size_of(a), sb = size_of(b);
+    if (sa == sb) return DType::kFloat32;
+    return sa > sb ? a : b;
+  }
+  if (a == DType::kBool) return b;
+  if (b == DType::kBool) return a;
+  if (a == DType::kUInt8 || b == DType::kUInt8) {
+    const DType other = a == DType::kUInt8 ? b : a;
+    return other == DType::kInt8 ? DType::kInt16 : other;
+  }
+  return size_of(a) > size_of(b) ? a : b;
+}
+
+bool can_cast(DType from, DType to) {
+  if (is_complex(from) && !is_complex(to)) return false;
+  if (is_floating(from) && is_integral(to, true)) return false;
+  if (from != DType::kBool && to == DType::kBool) return false;
+  return true;
+}
+
+void fail_dtype(std::string_view op, DType dtype) {
+  fail(ErrorCode::kUnimplemented, op, ": not implemented for dtype ", name_of(dtype));
+}
+
+}  // namespace tensord

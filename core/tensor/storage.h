@@ -1,0 +1,57 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "core/base/intrusive_ptr.h"
+#include "core/tensor/device.h"
+
+namespace tensord {
+
+// Bytes plus the deleter they came with: an allocator's block, a mapped file, a
+// slice of a request, shared memory. Freed when the last tensor that views them
+// goes. The bytes may be read by many threads; writes are the caller's to order.
+class StorageImpl final : public RefCounted {
+ public:
+  using Deleter = std::function<void()>;
+
+  StorageImpl(void* data, size_t size_bytes, Device device, Deleter deleter, bool is_writable)
+      : data_(data), size_bytes_(size_bytes), device_(device), is_writable_(is_writable), deleter_(std::move(deleter)) {}
+  ~StorageImpl() override {
+    if (deleter_) deleter_();
+  }
+
+  void* data() const { return data_; }
+  size_t size_bytes() const { return size_bytes_; }
+  Device device() const { return device_; }
+  // False for memory that in-place operators must not touch (a request's bytes).
+  bool is_writable() const { return is_writable_; }
+
+  // Counts in-place writes through any view; autograd compares it with what it saved.
+  uint32_t version() const { return version_.load(std::memory_order_relaxed); }
+  void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
+
+ private:
+  void* data_;
+  size_t size_bytes_;
+  Device device_;
+  bool is_writable_;
+  std::atomic<uint32_t> version_{0};
+  Deleter deleter_;
+};
+
+using Storage = IntrusivePtr<StorageImpl>;
+
+// Wraps memory that someone else owns; `deleter` runs once, on any thread.
+inline Storage wrap_storage(void* data, size_t size_bytes, StorageImpl::Deleter deleter, Device device = {},
+                            bool is_writable = true) {
+  return make_intrusive<StorageImpl>(data, size_bytes, device, std::move(deleter), is_writable);
+}
+
+// Takes memory from the device's caching allocator, charged to the calling
+// thread's memory owner (see allocator.h). Uninitialised.
+Storage allocate_storage(size_t size_bytes, Device device);
+
+}  // namespace tensord

@@ -1,0 +1,130 @@
+#include "core/tensor/strided_copy.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "core/base/parallel.h"
+#include "core/tensor/loops.h"
+
+namespace tensord {
+namespace {
+
+template <class To, class From>
+To convert(From value) {
+  if constexpr (std::is_same_v<To, bool>) {
+    return value != From(0);
+  } else if constexpr (std::is_same_v<To, Half> || std::is_same_v<To, BFloat16>) {
+    return To(static_cast<float>(value));
+  } else if constexpr (std::is_floating_point_v<ComputeType<From>> && std::is_integral_v<To>) {
+    // Through int64, as PyTorch does, so that -1.0 becomes 255 in uint8 and nothing is undefined.
+    const double wide = static_cast<double>(value);
+    if (!(wide >= -9.2233720368547758e18 && wide < 9.2233720368547758e18)) {
+      return static_cast<To>(std::numeric_limits<int64_t>::min());
+    }
+    return static_cast<To>(static_cast<int64_t>(wide));
+  } else {
+    return static_cast<To>(value);
+  }
+}
+
+// 16 × 16 blocks keep both sides of a transposition in cache lines.
+template <class T>
+void copy_transposed(T* target, const T* source, int64_t rows, int64_t columns, int64_t target_row, int64_t source_column) {
+  constexpr int64_t kBlock = 16;
+  for (int64_t r0 = 0; r0 < rows; r0 += kBlock) {
+    const int64_t r1 = std::min(rows, r0 + kBlock);
+    for (int64_t c0 = 0; c0 < columns; c0 += kBlock) {
+      const int64_t c1 = std::min(columns, c0 + kBlock);
+      for (int64_t r = r0; r < r1; ++r) {
+        for (int64_t c = c0; c < c1; ++c) target[r * target_row + c] = source[c * source_column + r];
+      }
+    }
+  }
+}
+
+template <class To, class From>
+void copy_loop(const Tensor& target, const Tensor& source) {
+  To* to = target.data<To>();
+  const From* from = source.data<From>();
+  const LoopNest<2> nest(target.sizes(), {target.strides(), source.strides()});
+  nest.parallel_rows(16384, [&](const std::array<int64_t, 2>& offset, int64_t count, const std::array<int64_t, 2>& step) {
+    To* t = to + offset[0];
+    const From* f = from + offset[1];
+    if constexpr (std::is_same_v<To, From>) {
+      if (step[0] == 1 && step[1] == 1) {
+        std::memcpy(static_cast<void*>(t), static_cast<const void*>(f), static_cast<size_t>(count) * sizeof(To));
+        return;
+      }
+    }
+    if (step[0] == 1 && step[1] == 1) {
+      for (int64_t i = 0; i < count; ++i) t[i] = convert<To>(f[i]);
+    } else {
+      for (int64_t i = 0; i < count; ++i) t[i * step[0]] = convert<To>(f[i * step[1]]);
+    }
+  });
+}
+
+// Same dtype, unit strides in different dimensions: a (batched) transposition.
+template <class T>
+bool try_transpose(const Tensor& target, const Tensor& source) {
+  const LoopNest<2> nest(target.sizes(), {target.strides(), source.strides()});
+  if (nest.ndim() < 2) return false;
+  const size_t inner = nest.ndim() - 1;
+  if (nest.stride(0, inner) != 1) return false;
+  size_t other = inner;
+  for (size_t d = 0; d < inner; ++d) {
+    if (nest.stride(1, d) == 1 && nest.size(d) > 1) other = d;
+  }
+  if (other == inner || nest.stride(1, inner) == 1) return false;
+  int64_t batches = 1;
+  for (size_t d = 0; d < inner; ++d) batches *= d == other ? 1 : nest.size(d);
+  T* to = target.data<T>();
+  const T* from = source.data<T>();
+  const int64_t rows = nest.size(other), columns = nest.size(inner);
+  const int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(1, rows * columns));
+  const auto batch_offsets = [&](int64_t batch, int64_t* to_offset, int64_t* from_offset) {
+    *to_offset = *from_offset = 0;
+    for (size_t d = inner; d-- > 0;) {
+      if (d == other) continue;
+      const int64_t index = batch % nest.size(d);
+      batch /= nest.size(d);
+      *to_offset += index * nest.stride(0, d);
+      *from_offset += index * nest.stride(1, d);
+    }
+  };
+  const auto copy_rows = [&](int64_t batch, int64_t begin, int64_t end) {
+    int64_t to_offset, from_offset;
+    batch_offsets(batch, &to_offset, &from_offset);
+    copy_transposed(to + to_offset + begin * nest.stride(0, other), from + from_offset + begin, end - begin, columns,
+                    nest.stride(0, other), nest.stride(1, inner));
+  };
+  if (batches > 1) {
+    parallel_for(batches, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t b = begin; b < end; ++b) copy_rows(b, 0, rows);
+    });
+  } else {
+    parallel_for(rows, std::max<int64_t>(16, 16384 / std::max<int64_t>(1, columns)),
+                 [&](int64_t begin, int64_t end) { copy_rows(0, begin, end); });
+  }
+  return true;
+}
+
+}  // namespace
+
+void strided_copy(const Tensor& target, const Tensor& source) {
+  if (target.numel() == 0) return;
+  if (target.dtype() == source.dtype()) {
+    // Only the width of an element matters.
+    dispatch_all(target.dtype(), "copy", [&]<class T>() {
+      if (!try_transpose<T>(target, source)) copy_loop<T, T>(target, source);
+    });
+    return;
+  }
+  dispatch_all(target.dtype(), "copy", [&]<class To>() {
+    dispatch_all(source.dtype(), "copy", [&]<class From>() { copy_loop<To, From>(target, source); });
+  });
+}
+
+}  // namespace tensord

@@ -1,0 +1,124 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/base/error.h"
+#include "core/tensor/device.h"
+#include "core/tensor/dims.h"
+#include "core/tensor/dtype.h"
+#include "core/tensor/shape.h"
+#include "core/tensor/storage.h"
+
+namespace tensord {
+
+// What autograd keeps on a tensor; defined in core/autograd, opaque here.
+class AutogradMeta : public RefCounted {};
+
+struct TensorImpl final : RefCounted {
+  Storage storage;  // null for a meta tensor (shape and dtype only)
+  Dims sizes;
+  Dims strides;        // in elements
+  int64_t offset = 0;  // in elements, from the start of the storage
+  int64_t numel = 1;
+  DType dtype = DType::kFloat32;
+  Device device;
+  IntrusivePtr<AutogradMeta> autograd;
+};
+
+// A handle to an n-dimensional array: sizes, strides and an offset over a shared
+// Storage. Copies of the handle are the same tensor; views are other tensors
+// over the same storage. A default-constructed handle is undefined.
+// Thread-safety: as for int; concurrent reads are fine.
+class Tensor {
+ public:
+  Tensor() = default;
+
+  // Uninitialised memory, row-major. Throws Error on a bad shape or out of memory.
+  static Tensor empty(std::span<const int64_t> sizes, DType dtype, Device device = {});
+  static Tensor empty_strided(std::span<const int64_t> sizes, std::span<const int64_t> strides, DType dtype, Device device = {});
+  // Shape and dtype without data, for shape inference. data() must not be called.
+  static Tensor meta(std::span<const int64_t> sizes, DType dtype, Device device = {});
+  static Tensor meta_strided(std::span<const int64_t> sizes, std::span<const int64_t> strides, DType dtype, Device device = {});
+  // A tensor over existing bytes. Throws Error{kInvalidArgument} when an element
+  // would lie outside of the storage.
+  static Tensor from_storage(Storage storage, std::span<const int64_t> sizes, std::span<const int64_t> strides,
+                             int64_t offset, DType dtype);
+  // 0-d tensor with one value.
+  template <class T>
+  static Tensor scalar(T value, DType dtype = dtype_of<T>);
+
+  bool defined() const { return static_cast<bool>(impl_); }
+  explicit operator bool() const { return defined(); }
+  TensorImpl* impl() const { return impl_.get(); }
+  bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
+
+  const Dims& sizes() const { return impl_->sizes; }
+  const Dims& strides() const { return impl_->strides; }
+  int64_t size(int64_t dim) const { return impl_->sizes[wrap_dim(dim, ndim())]; }
+  int64_t stride(int64_t dim) const { return impl_->strides[wrap_dim(dim, ndim())]; }
+  int64_t ndim() const { return static_cast<int64_t>(impl_->sizes.size()); }
+  int64_t numel() const { return impl_->numel; }
+  int64_t offset() const { return impl_->offset; }
+  DType dtype() const { return impl_->dtype; }
+  Device device() const { return impl_->device; }
+  size_t size_bytes() const { return static_cast<size_t>(numel()) * size_of(dtype()); }
+  const Storage& storage() const { return impl_->storage; }
+  bool is_meta() const { return !impl_->storage; }
+  uint32_t version() const { return is_meta() ? 0 : impl_->storage->version(); }
+
+  bool is_contiguous() const { return tensord::is_contiguous(sizes(), strides()); }
+  bool is_channels_last() const { return tensord::is_channels_last(sizes(), strides()); }
+
+  // First element. REQUIRES: not meta.
+  void* raw_data() const {
+    return static_cast<char*>(impl_->storage->data()) + impl_->offset * static_cast<int64_t>(size_of(impl_->dtype));
+  }
+  // REQUIRES: dtype() == dtype_of<T>.
+  template <class T>
+  T* data() const {
+    check_internal(dtype() == dtype_of<T>, "tensor of ", name_of(dtype()), " read as ", name_of(dtype_of<T>));
+    return static_cast<T*>(raw_data());
+  }
+
+  // A view with these sizes, strides and offset (absolute, in elements) on the
+  // same storage, not checked against its length.
+  Tensor as_view(Dims sizes, Dims strides, int64_t offset) const;
+  // Row-major copy, or this tensor when it is row-major already. CPU and meta only;
+  // on any device through the operator aten::contiguous.
+  Tensor contiguous() const;
+  // Copies the elements to new memory: row-major, or same order of dimensions when
+  // `preserve_strides` and the tensor is dense.
+  Tensor clone(bool preserve_strides = false) const;
+  // Same data in another dtype (converted as by static_cast; bool is value != 0).
+  Tensor to(DType dtype) const;
+  // Copies `source` (broadcast, converted) into this tensor. CPU only.
+  void copy_from(const Tensor& source) const;
+
+  // The single element as double, int64 or bool. Throws Error when numel() != 1.
+  double item_double() const;
+  int64_t item_int() const;
+  bool item_bool() const;
+
+ private:
+  explicit Tensor(IntrusivePtr<TensorImpl> impl) : impl_(std::move(impl)) {}
+  IntrusivePtr<TensorImpl> impl_;
+};
+
+template <class T>
+Tensor Tensor::scalar(T value, DType dtype) {
+  Tensor out = Tensor::empty({}, dtype);
+  dispatch_all(dtype, "scalar", [&]<class U>() { *out.data<U>() = static_cast<U>(value); });
+  return out;
+}
+
+// "float32[2, 3]", for messages.
+std::string describe(const Tensor& tensor);
+
+// Whether `a` and `b` share memory: the very same elements in the same order (kFull),
+// dense ranges that overlap otherwise (kPartial), one storage but too irregular to
+// tell cheaply (kUnknown).
+enum class Overlap { kNo, kFull, kPartial, kUnknown };
+Overlap overlap(const Tensor& a, const Tensor& b);
+
+}  // namespace tensord
