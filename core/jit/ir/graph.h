@@ -39,7 +39,7 @@ class GraphValue {
   Block* block() const { return block_; }    // the block it is an input of, or its node's block
   size_t index() const { return index_; }    // among the node's outputs or the block's inputs
   // Nodes that use it, once per use. A use as a block output is the node that owns the block
-  // (null for the graph's own outputs).
+  // (null for the graph's own outputs). In no particular order.
   struct Use {
     Node* node;        // the user; for a block output, the owner of the block
     Block* block;      // set for a block output
@@ -48,6 +48,8 @@ class GraphValue {
   const std::vector<Use>& uses() const { return uses_; }
   bool has_uses() const { return !uses_.empty(); }
   void replace_all_uses_with(GraphValue* other);
+  // The graph it belongs to.
+  Graph* graph() const;
   // The constant, or null when it is not defined by prim::Constant.
   const ops::Value* constant() const;
 
@@ -61,6 +63,7 @@ class GraphValue {
   Node* node_ = nullptr;
   Block* block_ = nullptr;
   size_t index_ = 0;
+  size_t slot_ = 0;  // in the graph's values_
   std::vector<Use> uses_;
 };
 
@@ -138,18 +141,23 @@ class Node {
   void append_to(Block* block);
   // Removes the node and its blocks. REQUIRES: no output has uses.
   void destroy();
+  bool has_output_uses() const;
 
  private:
   friend class Graph;
   friend class Block;
   friend class GraphValue;
   void unlink();
+  void drop_uses();
+  void free_blocks();
   Graph* graph_ = nullptr;
+  size_t slot_ = 0;  // in the graph's nodes_
   Block* block_ = nullptr;
   Node *next_ = nullptr, *previous_ = nullptr;
   NodeKind kind_ = NodeKind::kOp;
   const ops::Op* op_ = nullptr;
   std::vector<GraphValue*> inputs_, outputs_;
+  std::vector<size_t> use_slots_;  // of each input: where it is in the value's uses_
   std::vector<Block*> blocks_;
   std::string name_;
   ops::Value constant_;
@@ -179,8 +187,10 @@ class Block {
   friend class GraphValue;
   Graph* graph_ = nullptr;
   Node* owner_ = nullptr;
+  size_t slot_ = 0;  // in the graph's blocks_
   Node *first_ = nullptr, *last_ = nullptr;
   std::vector<GraphValue*> inputs_, outputs_;
+  std::vector<size_t> use_slots_;  // of each output: where it is in the value's uses_
 };
 
 // A function body in SSA form. Owns all its nodes, blocks and values; pointers to them are
@@ -198,21 +208,38 @@ class Graph {
 
   // New nodes, not in a block yet.
   Node* create(NodeKind kind, std::span<GraphValue* const> inputs = {});
-  // An operator; outputs are added with the types of the schema's returns.
+  // An operator; outputs are added with the types of the schema's returns, type variables
+  // replaced by what the inputs make of them.
   Node* create(const ops::Op& op, std::span<GraphValue* const> inputs);
   // A constant with its output typed by type_of(value), or `type` when given.
   Node* create_constant(ops::Value value, ops::TypePtr type = nullptr);
 
+  // Another node of the same kind with the same name, constant, output types and location,
+  // but these inputs and no blocks.
+  Node* create_like(const Node& node, std::span<GraphValue* const> inputs);
+
   // Copies the nodes of `source` before `position` (or to the end of `target` when null) with
-  // `arguments` for its inputs; gives back the values that stand for its outputs.
+  // `arguments` for its inputs; gives back the values that stand for its outputs. A source in
+  // this graph may use values from outside of itself; they stay what they are.
   std::vector<GraphValue*> inline_block(const Block& source, std::span<GraphValue* const> arguments, Block* target, Node* position);
   std::unique_ptr<Graph> clone() const;
+  size_t node_count() const { return nodes_.size(); }
 
  private:
+  friend class GraphValue;
   friend class Node;
   friend class Block;
+  static void add_use(GraphValue* value, GraphValue::Use use);
+  static void remove_use(GraphValue* value, size_t use_slot);
+  static size_t& use_slot_of(const GraphValue::Use& use);
+  template <class T>
+  static void free_slot(std::vector<std::unique_ptr<T>>& all, size_t slot);
+  void free_value(GraphValue* value);
+  void free_node(Node* node);
+  void free_block(Block* block);
   Block* new_block(Node* owner);
   GraphValue* new_value(ops::TypePtr type);
+  // Freed by moving the last one into the hole, so that freeing takes constant time.
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<std::unique_ptr<Block>> blocks_;
   std::vector<std::unique_ptr<GraphValue>> values_;

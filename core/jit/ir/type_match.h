@@ -1,0 +1,21 @@
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+
+#include "core/jit/ir/graph.h"
+#include "core/ops/schema.h"
+
+namespace tensord::jit {
+
+// What the type variables of a schema stand for at one call.
+using TypeBindings = std::map<std::string, ops::TypePtr>;
+
+// Whether a value of type `actual` fits `formal`, which may contain type variables; binds
+// the ones it meets first and widens them to the common supertype of later ones.
+bool match_type(const ops::Type& formal, const ops::TypePtr& actual, TypeBindings& bindings);
+// `formal` with its bound variables replaced; unbound ones stay.
+ops::TypePtr substitute(const ops::TypePtr& formal, const TypeBindings& bindings);
+
+}  // namespace tensord::jit
