@@ -1,0 +1,225 @@
+#include "core/ops/registry.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "core/base/error.h"
+
+namespace tensord::ops {
+namespace {
+
+struct PendingKernel {
+  std::string op;
+  DeviceKind device;
+  KernelFn kernel;
+  std::vector<std::string> cpp_types;
+};
+
+class Registry {
+ public:
+  static Registry& instance() {
+    static Registry registry;
+    return registry;
+  }
+
+  Op* add(Schema schema) {
+    auto op = std::make_unique<Op>();
+    op->is_view = schema.has_alias_return() && !schema.is_mutating();
+    op->is_pure = !schema.is_mutating();
+    op->schema = std::move(schema);
+    ops_.push_back(std::move(op));
+    return ops_.back().get();
+  }
+  void add_kernel(PendingKernel kernel) { pending_.push_back(std::move(kernel)); }
+  // Registrations run before main, where nothing can be thrown to.
+  void report(std::string problem) { problems_ += (problems_.empty() ? "" : "\n") + problem; }
+
+  void freeze() {
+    std::call_once(frozen_, [this] {
+      for (const auto& op : ops_) {
+        const std::string name = op->schema.full_name();
+        if (!by_full_name_.emplace(name, op.get()).second) report(name + " is registered twice");
+        overloads_[op->schema.name].push_back(op.get());
+      }
+      join_kernels();
+      for (const auto& op : ops_) check_complete(*op);
+    });
+    if (!problems_.empty()) fail(ErrorCode::kInternal, problems_);
+  }
+
+  const Op* find(std::string_view full_name) {
+    freeze();
+    const auto it = by_full_name_.find(std::string(full_name));
+    return it == by_full_name_.end() ? nullptr : it->second;
+  }
+  std::span<const Op* const> overloads(std::string_view name) {
+    freeze();
+    const auto it = overloads_.find(std::string(name));
+    if (it == overloads_.end()) return {};
+    return it->second;
+  }
+  std::vector<const Op*> all() {
+    freeze();
+    std::vector<const Op*> out;
+    for (const auto& op : ops_) out.push_back(op.get());
+    std::sort(out.begin(), out.end(),
+              [](const Op* a, const Op* b) { return a->schema.full_name() < b->schema.full_name(); });
+    return out;
+  }
+
+ private:
+  void join_kernels() {
+    for (PendingKernel& pending : pending_) {
+      const auto it = by_full_name_.find(pending.op);
+      if (it == by_full_name_.end()) {
+        report("a kernel is registered for " + pending.op + ", which is not an operator");
+        continue;
+      }
+      const Schema& schema = it->second->schema;
+      bool matches = pending.cpp_types.size() == schema.arguments.size();
+      for (size_t i = 0; matches && i < pending.cpp_types.size(); ++i) {
+        matches = unbox_matches(pending.cpp_types[i], schema.arguments[i].type, schema.arguments[i].enum_name);
+      }
+      if (!matches) {
+        std::string types;
+        for (const std::string& type : pending.cpp_types) types += (types.empty() ? "" : ", ") + type;
+        report("the kernel of " + schema.str() + " takes (" + types + ")");
+      }
+      it->second->kernels[static_cast<size_t>(pending.device)] = std::move(pending.kernel);
+    }
+    pending_.clear();
+  }
+
+  void check_complete(const Op& op) {
+    if (!op.infer && !op.direct && !op.base) report(op.schema.full_name() + " has neither infer nor direct");
+  }
+
+  std::once_flag frozen_;
+  std::vector<std::unique_ptr<Op>> ops_;
+  std::vector<PendingKernel> pending_;
+  std::unordered_map<std::string, Op*> by_full_name_;
+  std::unordered_map<std::string, std::vector<const Op*>> overloads_;
+  std::string problems_;
+};
+
+}  // namespace
+
+bool unbox_matches(const std::string& cpp_schema, const TypePtr& type, const std::string& enum_name) {
+  if (cpp_schema == "*") return true;
+  if (cpp_schema == "List") return type->kind() == TypeKind::kList;
+  if (cpp_schema == "Dict") return type->kind() == TypeKind::kDict;
+  if (cpp_schema == "Tuple") return type->kind() == TypeKind::kTuple;
+  for (const char* wrapper : {"Optional[", "List["}) {
+    const size_t length = std::string_view(wrapper).size();
+    if (!cpp_schema.starts_with(wrapper)) continue;
+    const bool is_optional = wrapper[0] == 'O';
+    if (type->kind() != (is_optional ? TypeKind::kOptional : TypeKind::kList)) return false;
+    return unbox_matches(cpp_schema.substr(length, cpp_schema.size() - length - 1), type->element(), enum_name);
+  }
+  if (cpp_schema == "ScalarType") return type->kind() == TypeKind::kInt && enum_name == "ScalarType";
+  return cpp_schema == type->str();
+}
+
+const Op* find_op(std::string_view full_name) { return Registry::instance().find(full_name); }
+
+const Op& get_op(std::string_view full_name) {
+  const Op* op = find_op(full_name);
+  if (!op) fail(ErrorCode::kUnimplemented, "operator ", full_name, " is not supported");
+  return *op;
+}
+
+std::span<const Op* const> find_overloads(std::string_view name) { return Registry::instance().overloads(name); }
+std::vector<const Op*> all_ops() { return Registry::instance().all(); }
+
+// --- builders
+
+OpBuilder::OpBuilder(const char* schema, const char* file, int line) : op_(nullptr), file_(file), line_(line) {
+  try {
+    op_ = Registry::instance().add(parse_schema(schema));
+  } catch (const Error& error) {
+    Registry::instance().report(concat(file, ":", line, ": ", error.what()));
+    static Op discarded;
+    op_ = &discarded;
+  }
+}
+
+void OpBuilder::check_parameters(const std::vector<std::string>& cpp_types, const char* what) {
+  const auto& arguments = op_->schema.arguments;
+  bool matches = cpp_types.size() == arguments.size();
+  for (size_t i = 0; matches && i < cpp_types.size(); ++i) {
+    matches = unbox_matches(cpp_types[i], arguments[i].type, arguments[i].enum_name);
+  }
+  if (matches) return;
+  std::string types;
+  for (const std::string& type : cpp_types) types += (types.empty() ? "" : ", ") + type;
+  Registry::instance().report(concat(file_, ":", line_, ": ", what, " of ", op_->schema.str(), " takes (", types, ")"));
+}
+
+OpBuilder& OpBuilder::gradient(GradientFn function) {
+  op_->gradient = std::move(function);
+  return *this;
+}
+
+OpBuilder& OpBuilder::with_inplace() {
+  Schema schema = op_->schema;
+  schema.name += "_";
+  schema.arguments[0].alias = {'a', true};
+  schema.returns = {schema.arguments[0]};
+  schema.returns[0].name.clear();
+  Op* derived = Registry::instance().add(std::move(schema));
+  derived->base = op_;
+  derived->is_pure = false;
+  return *this;
+}
+
+OpBuilder& OpBuilder::with_out() {
+  Schema schema = op_->schema;
+  schema.overload = schema.overload.empty() || schema.overload == "Tensor" ? "out" : schema.overload + "_out";
+  Argument out;
+  out.name = "out";
+  out.type = tensor_type();
+  out.alias = {'a', true};
+  out.is_keyword_only = true;
+  schema.arguments.push_back(out);
+  out.name.clear();
+  schema.returns = {out};
+  Op* derived = Registry::instance().add(std::move(schema));
+  derived->base = op_;
+  derived->is_pure = false;
+  return *this;
+}
+
+OpBuilder& OpBuilder::impure() {
+  op_->is_pure = false;
+  return *this;
+}
+OpBuilder& OpBuilder::random() {
+  op_->is_random = true;
+  op_->is_pure = false;
+  return *this;
+}
+OpBuilder& OpBuilder::pointwise() {
+  op_->is_pointwise = true;
+  return *this;
+}
+OpBuilder& OpBuilder::reduction() {
+  op_->is_reduction = true;
+  return *this;
+}
+OpBuilder& OpBuilder::dynamic_shape() {
+  op_->has_dynamic_shape = true;
+  return *this;
+}
+OpBuilder& OpBuilder::keeps_layout() {
+  op_->keeps_layout = true;
+  return *this;
+}
+
+void KernelBuilder::add(const char* op, DeviceKind device, KernelFn kernel, std::vector<std::string> cpp_types) {
+  Registry::instance().add_kernel({op, device, std::move(kernel), std::move(cpp_types)});
+}
+
+}  // namespace tensord::ops

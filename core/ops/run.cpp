@@ -1,0 +1,226 @@
+#include "core/ops/run.h"
+
+#include "core/base/error.h"
+
+namespace tensord::ops {
+namespace {
+
+// The device an operator runs on: that of its tensors. CPU tensors without dimensions may
+// join tensors of another device.
+Device device_of(const Op& op, std::span<const Value> arguments) {
+  Device device;
+  bool is_known = false, from_scalar = false;
+  const auto visit = [&](const Tensor& tensor) {
+    const bool is_scalar = tensor.ndim() == 0 && tensor.device().kind == DeviceKind::kCPU;
+    if (!is_known || (from_scalar && !is_scalar)) {
+      device = tensor.device();
+      from_scalar = is_scalar;
+      is_known = true;
+    } else if (!(tensor.device() == device) && !is_scalar) {
+      fail(ErrorCode::kInvalidArgument, "expected all tensors on one device, but found ", to_string(device), " and ",
+           to_string(tensor.device()));
+    }
+  };
+  for (const Value& argument : arguments) {
+    if (argument.is_tensor()) visit(argument.to_tensor());
+    if (argument.is_list() && argument.to_list()->element->kind() == TypeKind::kTensor) {
+      for (const Value& item : argument.to_list()->items) {
+        if (item.is_tensor()) visit(item.to_tensor());
+      }
+    }
+  }
+  if (!is_known) {
+    for (size_t i = 0; i < arguments.size() && i < op.schema.arguments.size(); ++i) {
+      if (arguments[i].is_device()) device = arguments[i].to_device();
+    }
+  }
+  return device;
+}
+
+const KernelFn& kernel_of(const Op& op, Device device) {
+  const KernelFn& kernel = op.kernels[static_cast<size_t>(device.kind)];
+  if (!kernel) {
+    fail(ErrorCode::kUnimplemented, "has no ", device.kind == DeviceKind::kCPU ? "CPU" : "CUDA", " kernel");
+  }
+  return kernel;
+}
+
+Tensor allocate(const TensorMeta& meta, Device device) {
+  if (meta.strides.empty() || meta.sizes.empty()) return Tensor::empty(meta.sizes, meta.dtype, device);
+  return Tensor::empty_strided(meta.sizes, meta.strides, meta.dtype, device);
+}
+
+Tensor meta_tensor(const TensorMeta& meta, Device device) {
+  if (meta.strides.empty() || meta.sizes.empty()) return Tensor::meta(meta.sizes, meta.dtype, device);
+  return Tensor::meta_strided(meta.sizes, meta.strides, meta.dtype, device);
+}
+
+void run_compute(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
+  const std::vector<TensorMeta> metas = op.infer(arguments);
+  const Device device = device_of(op, arguments);
+  const KernelFn& kernel = kernel_of(op, device);
+  constexpr size_t kMost = 8;
+  check_internal(metas.size() <= kMost, "too many outputs");
+  Tensor outputs[kMost];
+  for (size_t i = 0; i < metas.size(); ++i) outputs[i] = allocate(metas[i], device);
+  kernel(KernelContext{device}, arguments, std::span(outputs, metas.size()));
+  for (size_t i = 0; i < metas.size(); ++i) returns.emplace_back(outputs[i]);
+}
+
+void check_writable(const Tensor& tensor) {
+  if (tensor.storage() && !tensor.storage()->is_writable()) {
+    fail(ErrorCode::kFailedPrecondition, "writes into a tensor whose memory is read-only");
+  }
+}
+
+void check_no_internal_overlap(const Tensor& tensor) {
+  for (int64_t i = 0; i < tensor.ndim(); ++i) {
+    check(tensor.sizes()[i] < 2 || tensor.strides()[i] != 0,
+          "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+          "Please clone() the tensor before performing the operation.");
+  }
+}
+
+// Whether the functional kernel may write straight into `target` while it reads the inputs.
+bool can_write_directly(const Op& base, const Tensor& target, std::span<const Value> inputs) {
+  if (!base.is_pointwise) return false;
+  for (const Value& input : inputs) {
+    if (!input.is_tensor()) continue;
+    const Overlap shared = overlap(input.to_tensor(), target);
+    check(shared != Overlap::kPartial,
+          "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+          "location. Please clone() the tensor before performing the operation.");
+    if (shared == Overlap::kUnknown) return false;
+  }
+  return true;
+}
+
+void compute_into(const Op& base, std::span<const Value> inputs, const Tensor& target, DType result_dtype) {
+  const Device device = target.device();
+  if (base.infer && result_dtype == target.dtype() && can_write_directly(base, target, inputs)) {
+    Tensor output = target;
+    kernel_of(base, device)(KernelContext{device}, inputs, std::span(&output, 1));
+    return;
+  }
+  std::vector<Value> results;
+  run(base, inputs, results);
+  target.copy_from(results.front().to_tensor());
+}
+
+TensorMeta meta_of(const Op& base, std::span<const Value> inputs) {
+  if (base.infer) return std::move(base.infer(inputs).front());
+  const std::vector<Value> shapes = infer(base, inputs);
+  const Tensor& tensor = shapes.front().to_tensor();
+  return {tensor.sizes(), tensor.dtype(), tensor.strides(), tensor.device()};
+}
+
+void run_inplace(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
+  const Tensor& self = arguments[0].to_tensor();
+  const TensorMeta meta = meta_of(*op.base, arguments);
+  check(meta.sizes == self.sizes(), "output with shape ", to_string(self.sizes()),
+        " doesn't match the broadcast shape ", to_string(meta.sizes));
+  check(can_cast(meta.dtype, self.dtype()), "result type ", name_of(meta.dtype),
+        " can't be cast to the desired output type ", name_of(self.dtype()));
+  check_no_internal_overlap(self);
+  if (!self.is_meta()) {
+    check_writable(self);
+    compute_into(*op.base, arguments, self, meta.dtype);
+    self.storage()->bump_version();
+  }
+  returns.push_back(arguments[0]);
+}
+
+// out= takes the result's shape, as PyTorch resizes it.
+void resize_output(const Tensor& out, const TensorMeta& meta) {
+  if (out.sizes() == meta.sizes) return;
+  const Tensor fresh = allocate({meta.sizes, out.dtype(), {}, {}}, out.device());
+  TensorImpl& impl = *out.impl();
+  impl.storage = fresh.storage();
+  impl.sizes = fresh.sizes();
+  impl.strides = fresh.strides();
+  impl.offset = 0;
+  impl.numel = fresh.numel();
+}
+
+void run_out(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
+  const auto inputs = arguments.first(arguments.size() - 1);
+  const Tensor& out = arguments.back().to_tensor();
+  const TensorMeta meta = meta_of(*op.base, inputs);
+  check(can_cast(meta.dtype, out.dtype()), "result type ", name_of(meta.dtype),
+        " can't be cast to the desired output type ", name_of(out.dtype()));
+  if (!out.is_meta()) {
+    check_writable(out);
+    resize_output(out, meta);
+    check_no_internal_overlap(out);
+    compute_into(*op.base, inputs, out, meta.dtype);
+    out.storage()->bump_version();
+  }
+  returns.push_back(arguments.back());
+}
+
+// Tensors that the schema marks as written: checked before, counted after.
+template <class Fn>
+void for_each_written(const Op& op, std::span<const Value> arguments, Fn&& fn) {
+  if (op.is_pure) return;
+  for (size_t i = 0; i < op.schema.arguments.size() && i < arguments.size(); ++i) {
+    if (op.schema.arguments[i].alias.is_write && arguments[i].is_tensor() && !arguments[i].to_tensor().is_meta()) {
+      fn(arguments[i].to_tensor());
+    }
+  }
+}
+
+void run_direct(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
+  for_each_written(op, arguments, check_writable);
+  op.direct(arguments, returns);
+  for_each_written(op, arguments, [](const Tensor& tensor) { tensor.storage()->bump_version(); });
+}
+
+[[noreturn]] void rethrow_with_name(const Op& op, const Error& error) {
+  const std::string name = op.schema.name;
+  const std::string_view message = error.what();
+  if (error.code() == ErrorCode::kScriptRaised || error.code() == ErrorCode::kCancelled || message.starts_with(name)) {
+    throw Error(error.code(), error.what());
+  }
+  throw Error(error.code(), concat(name, ": ", message));
+}
+
+}  // namespace
+
+void run(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
+  try {
+    if (op.direct) run_direct(op, arguments, returns);
+    else if (!op.base) run_compute(op, arguments, returns);
+    else if (op.base->schema.name != op.schema.name) run_inplace(op, arguments, returns);
+    else run_out(op, arguments, returns);
+  } catch (const Error& error) {
+    rethrow_with_name(op, error);
+  }
+}
+
+std::vector<Value> run(const Op& op, std::span<const Value> arguments) {
+  std::vector<Value> returns;
+  run(op, arguments, returns);
+  return returns;
+}
+
+std::vector<Value> infer(const Op& op, std::span<const Value> arguments) {
+  if (op.has_dynamic_shape) {
+    fail(ErrorCode::kUnimplemented, op.schema.full_name(), ": the output shape depends on data");
+  }
+  std::vector<Value> returns;
+  try {
+    if (op.direct) {
+      op.direct(arguments, returns);
+    } else if (op.base) {
+      returns.push_back(op.base->schema.name != op.schema.name ? arguments.front() : arguments.back());
+    } else {
+      const Device device = device_of(op, arguments);
+      for (const TensorMeta& meta : op.infer(arguments)) returns.emplace_back(meta_tensor(meta, device));
+    }
+  } catch (const Error& error) {
+    rethrow_with_name(op, error);
+  }
+  return returns;
+}
+
+}  // namespace tensord::ops
