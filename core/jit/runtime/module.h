@@ -1,24 +1,17 @@
 #pragma once
 
-#include <atomic>
 #include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "core/jit/ir/function.h"
 #include "core/jit/passes/pass.h"
+#include "core/jit/runtime/frame.h"
 #include "core/ops/value.h"
 
 namespace tensord::jit {
-
-class Program;
-
-// What one worker keeps between runs: registers and scratch. Not thread-safe; one per worker.
-class Frame;
 
 struct LoadOptions {
   PassOptions passes;   // which passes run, and what they dump
@@ -77,9 +70,6 @@ class Module {
   std::unique_ptr<Impl> impl_;
 };
 
-std::unique_ptr<Frame> make_frame();
-struct FrameDeleter {
-  void operator()(Frame* frame) const;
-};
+inline std::unique_ptr<Frame> make_frame() { return std::make_unique<Frame>(); }
 
 }  // namespace tensord::jit
