@@ -30,6 +30,7 @@ inline constexpr OwnerId kServerOwner = 0;
 
 // Finds or makes the owner of this name. Names of owners without bytes are kept.
 OwnerId memory_owner(const std::string& name);
+std::string memory_owner_name(OwnerId owner);  // empty when there is none
 
 // Sets the calling thread's owner for its scope; scopes nest.
 class MemoryOwnerScope {

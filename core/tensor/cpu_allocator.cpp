@@ -1,0 +1,103 @@
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <fstream>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/tensor/caching_allocator.h"
+
+namespace tensord {
+namespace {
+
+constexpr size_t kHugePage = size_t{2} << 20;
+
+// What this process can ever have: physical memory, or less when its cgroup says so.
+size_t physical_limit() {
+  size_t limit = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    std::ifstream file(path);
+    uint64_t bytes = 0;
+    if (file >> bytes) limit = std::min<size_t>(limit, bytes);
+  }
+  return limit;
+}
+
+// Maps anonymous memory; large pieces are aligned to huge pages and ask for them. The kernel
+// would promise more than there is and kill the process later, so the sum is limited here.
+class CpuSource final : public Allocator {
+ public:
+  void* allocate(size_t size_bytes) override {
+    const size_t size = page_round(size_bytes);
+    if (size < size_bytes || size > limit_) return nullptr;
+    if (taken_.fetch_add(size, std::memory_order_relaxed) > limit_ - size) {
+      taken_.fetch_sub(size, std::memory_order_relaxed);
+      return nullptr;
+    }
+    void* data = size >= kHugePage ? map_aligned(size) : map(size);
+    if (!data) taken_.fetch_sub(size, std::memory_order_relaxed);
+    return data;
+  }
+
+  void free(void* data, size_t size_bytes) override {
+    const size_t size = page_round(size_bytes);
+    munmap(data, size);
+    taken_.fetch_sub(size, std::memory_order_relaxed);
+  }
+
+  Device device() const override { return {}; }
+
+ private:
+  size_t page_round(size_t size) const { return (size + page_ - 1) / page_ * page_; }
+
+  static void* map(size_t size) {
+    void* data = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return data == MAP_FAILED ? nullptr : data;
+  }
+
+  static void* map_aligned(size_t size) {
+    char* data = static_cast<char*>(map(size + kHugePage));
+    if (!data) return nullptr;
+    const size_t before = (kHugePage - reinterpret_cast<uintptr_t>(data) % kHugePage) % kHugePage;
+    if (before) munmap(data, before);
+    if (before < kHugePage) munmap(data + before + size, kHugePage - before);
+    madvise(data + before, size, MADV_HUGEPAGE);  // advice only: it may be refused
+    return data + before;
+  }
+
+  const size_t page_ = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const size_t limit_ = physical_limit();
+  std::atomic<size_t> taken_{0};
+};
+
+using Factory = CachingAllocator& (*)(int index);
+
+std::array<Factory, kDeviceKinds>& factories() {
+  static std::array<Factory, kDeviceKinds> table{[](int) -> CachingAllocator& { return cpu_allocator(); }};
+  return table;
+}
+
+}  // namespace
+
+CachingAllocator& cpu_allocator() {
+  static CachingAllocator* allocator = new CachingAllocator(std::make_unique<CpuSource>());
+  return *allocator;
+}
+
+CachingAllocator& allocator_for(Device device) {
+  if (device.kind == kCPU) return cpu_allocator();
+  const size_t kind = static_cast<size_t>(device.kind);
+  const Factory factory = kind < factories().size() ? factories()[kind] : nullptr;
+  if (!factory) fail(ErrorCode::kUnimplemented, "device ", to_string(device), " is not available in this build or on this machine");
+  return factory(device.index);
+}
+
+void register_allocator_factory(DeviceKind kind, Factory factory) { factories().at(static_cast<size_t>(kind)) = factory; }
+
+Storage allocate_storage(size_t size_bytes, Device device) { return allocator_for(device).allocate_storage(size_bytes); }
+
+}  // namespace tensord
