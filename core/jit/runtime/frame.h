@@ -28,6 +28,7 @@ struct Activation {
   std::vector<ops::Value> registers;
   std::vector<ops::Value> arguments;  // one slot per operand of every instruction; constants stay in place
   std::vector<ops::Value> returns;
+  std::vector<ops::Value> call_arguments;
 };
 
 // What one worker keeps between runs. Not thread-safe: one per worker, and one run at a time.

@@ -1,0 +1,203 @@
+#include "core/jit/runtime/interpreter.h"
+
+#include <algorithm>
+#include <new>
+
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "core/jit/runtime/instructions.h"
+#include "core/ops/run.h"
+
+namespace tensord::jit {
+
+using ops::Value;
+
+namespace {
+
+// An Error whose message names the place in the script already, so callers add nothing.
+class LocatedError final : public Error {
+ public:
+  using Error::Error;
+};
+
+std::string at_location(const char* message, const Program& program, const Instruction& instruction) {
+  std::string text = message;
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  const std::string place = program.details[instruction.detail]->location.str();
+  return place.empty() ? text : text + " (" + place + ")";
+}
+
+void clear(Activation& activation) {
+  std::fill(activation.registers.begin(), activation.registers.end(), Value());
+  std::fill(activation.arguments.begin(), activation.arguments.end(), Value());
+  activation.returns.clear();
+  activation.program_id = 0;
+}
+
+// Whether a loop goes on; counts it up and hands out the counter then.
+bool take_loop_turn(Value* state, Value* counter) {
+  const int64_t count = state[1].to_int();
+  if (!state[2].to_bool() || count >= state[0].to_int()) return false;
+  if (counter) *counter = Value(count);
+  state[1] = Value(count + 1);
+  return true;
+}
+
+void store(const Program& program, const Instruction& instruction, std::vector<Value>& returns, Value* registers) {
+  check_internal(returns.size() >= instruction.output_count, kind_name(instruction), " gave ", returns.size(),
+                 " values instead of ", instruction.output_count);
+  for (uint32_t i = 0; i < instruction.output_count; ++i) {
+    const uint32_t reg = program.outputs[instruction.outputs_begin + i];
+    if (reg != kNoRegister) registers[reg] = std::move(returns[i]);
+  }
+  returns.clear();
+}
+
+void release_arguments(const Program& program, const Instruction& instruction, Value* slots) {
+  for (uint32_t i = instruction.operands_begin; i < instruction.operands_end; ++i) {
+    slots[program.operands[i].slot] = Value();
+  }
+}
+
+}  // namespace
+
+Value Interpreter::run(const Program& program, std::span<Value> arguments) {
+  struct DepthGuard {
+    size_t& depth;
+    ~DepthGuard() { --depth; }
+  } guard{++frame_.depth_};
+  if (frame_.depth_ > kMaxCallDepth) {
+    fail(ErrorCode::kResourceExhausted, program.name, ": calls nest deeper than ", kMaxCallDepth);
+  }
+  Activation& activation = enter(program, arguments);
+  uint32_t pc = 0;
+  try {
+    return execute(program, activation, pc);
+  } catch (const LocatedError&) {
+    clear(activation);
+    throw;
+  } catch (const Error& error) {
+    clear(activation);
+    if (error.code() == ErrorCode::kScriptRaised || error.code() == ErrorCode::kCancelled) throw;
+    throw LocatedError(error.code(), at_location(error.what(), program, program.instructions[pc]));
+  } catch (const std::bad_alloc&) {
+    clear(activation);
+    const Instruction& instruction = program.instructions[pc];
+    const std::string message = kind_name(instruction) + ": out of memory";
+    throw LocatedError(ErrorCode::kResourceExhausted, at_location(message.c_str(), program, instruction));
+  } catch (const std::exception& error) {
+    clear(activation);
+    const Instruction& instruction = program.instructions[pc];
+    const std::string message = kind_name(instruction) + ": " + error.what();
+    throw LocatedError(ErrorCode::kInternal, at_location(message.c_str(), program, instruction));
+  }
+}
+
+Activation& Interpreter::enter(const Program& program, std::span<Value> arguments) {
+  while (frame_.activations_.size() < frame_.depth_) frame_.activations_.push_back(std::make_unique<Activation>());
+  Activation& activation = *frame_.activations_[frame_.depth_ - 1];
+  if (activation.program_id != program.id) {
+    activation.registers.assign(program.register_count, Value());
+    activation.arguments.assign(program.argument_template.begin(), program.argument_template.end());
+    activation.program_id = program.id;
+  }
+  if (arguments.size() != program.input_registers.size()) {
+    fail(ErrorCode::kInvalidArgument, program.name, ": expected ", program.input_registers.size(),
+         " arguments but got ", arguments.size());
+  }
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const uint32_t reg = program.input_registers[i];
+    Value argument = std::move(arguments[i]);
+    if (reg != kNoRegister) activation.registers[reg] = std::move(argument);
+  }
+  return activation;
+}
+
+Value Interpreter::execute(const Program& program, Activation& activation, uint32_t& pc) {
+  Value* const registers = activation.registers.data();
+  Value* const slots = activation.arguments.data();
+  std::vector<Value>& returns = activation.returns;
+  const bool is_profiled = frame_.profile_ != nullptr;
+  for (;;) {
+    const Instruction& instruction = program.instructions[pc];
+    if (is_cancelled_ && (*is_cancelled_)()) fail(ErrorCode::kCancelled, program.name, ": cancelled");
+    const int64_t start_ns = is_profiled ? Clock::system().now_ns() : 0;
+    for (uint32_t i = instruction.operands_begin; i < instruction.operands_end; ++i) {
+      const Operand& operand = program.operands[i];
+      Value& source = registers[operand.reg];
+      slots[operand.slot] = operand.is_last ? std::move(source) : source;
+    }
+    const std::span<const Value> arguments(slots + instruction.arguments_begin, instruction.argument_count);
+    uint32_t next = pc + 1;
+    returns.clear();
+    switch (instruction.code) {
+      case OpCode::kOp: ops::run(*instruction.op, arguments, returns); break;
+      case OpCode::kMove: returns.assign(arguments.begin(), arguments.end()); break;
+      case OpCode::kJump: next = instruction.target; break;
+      case OpCode::kJumpIfFalse:
+        if (!arguments[0].to_bool()) next = instruction.target;
+        break;
+      case OpCode::kLoopTest: {
+        const uint32_t counter_register = program.outputs[instruction.outputs_begin];
+        Value* counter = counter_register == kNoRegister ? nullptr : registers + counter_register;
+        next = take_loop_turn(registers + instruction.index, counter) ? pc + 1 : instruction.target;
+        break;
+      }
+      case OpCode::kCallMethod:
+      case OpCode::kCallFunction:
+      case OpCode::kCallValue: call(program, instruction, activation); break;
+      case OpCode::kReturn: {
+        Value result = arguments[0];
+        release_arguments(program, instruction, slots);
+        return result;
+      }
+      default: execute_data(instruction, *program.details[instruction.detail], arguments, returns); break;
+    }
+    release_arguments(program, instruction, slots);
+    if (instruction.code != OpCode::kLoopTest) store(program, instruction, returns, registers);
+    if (is_profiled) record(instruction, start_ns);
+    pc = next;
+  }
+}
+
+void Interpreter::call(const Program& program, const Instruction& instruction, Activation& activation) {
+  Value* const slots = activation.arguments.data();
+  const Value* const begin = slots + instruction.arguments_begin;
+  std::vector<Value>& arguments = activation.call_arguments;
+  arguments.assign(begin, begin + instruction.argument_count);
+  // The callee owns its arguments, so that it can free them early.
+  release_arguments(program, instruction, slots);
+  const Program& callee = find_callee(*program.details[instruction.detail], instruction.code, arguments);
+  Value result = run(callee, arguments);
+  arguments.clear();
+  activation.returns.push_back(std::move(result));
+}
+
+const Program& Interpreter::find_callee(const InstructionDetail& detail, OpCode code, std::vector<Value>& arguments) {
+  check_internal(library_ != nullptr, "call of ", detail.name, " without a library");
+  if (code == OpCode::kCallValue) {
+    const IntrusivePtr<ops::FunctionObject> function = arguments.at(0).to_function();
+    arguments.erase(arguments.begin());
+    arguments.insert(arguments.begin(), function->captured.begin(), function->captured.end());
+    check_internal(function->function != nullptr, "function value ", function->name, " has no body");
+    return library_->program_of(*static_cast<const Function*>(function->function));
+  }
+  const ops::Type* receiver = code == OpCode::kCallMethod ? arguments.at(0).to_object()->type.get() : nullptr;
+  const CallTarget* known = detail.target.load(std::memory_order_acquire);
+  if (known && known->receiver == receiver) return *known->program;
+  const CallTarget& found =
+      receiver ? library_->find_method(*receiver, detail.name) : library_->find_function(detail.name);
+  detail.target.store(&found, std::memory_order_release);
+  return *found.program;
+}
+
+void Interpreter::record(const Instruction& instruction, int64_t start_ns) {
+  const bool is_call = instruction.code == OpCode::kCallMethod || instruction.code == OpCode::kCallFunction ||
+                       instruction.code == OpCode::kCallValue;
+  if (is_call) return;
+  Profile::Entry& entry = frame_.profile_->entries[kind_name(instruction)];
+  ++entry.calls;
+  entry.time_ns += Clock::system().now_ns() - start_ns;
+}
+
+}  // namespace tensord::jit

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "core/jit/runtime/frame.h"
+#include "core/jit/runtime/program.h"
+#include "core/jit/runtime/program_library.h"
+#include "core/ops/value.h"
+
+namespace tensord::jit {
+
+// Calls that may nest, in scripts that recurse.
+inline constexpr size_t kMaxCallDepth = 500;
+
+// Runs programs on one Frame. Made for one run; cheap.
+class Interpreter {
+ public:
+  // `library` serves calls (null when the program makes none). `is_cancelled` is asked before
+  // every instruction; may be null.
+  Interpreter(Frame& frame, ProgramLibrary* library, const std::function<bool()>* is_cancelled = nullptr)
+      : frame_(frame), library_(library), is_cancelled_(is_cancelled) {}
+
+  // Moves the arguments out of the span. Throws Error: the operator's own with the place in
+  // the script appended, kScriptRaised with the script's message alone, kCancelled.
+  ops::Value run(const Program& program, std::span<ops::Value> arguments);
+
+ private:
+  Activation& enter(const Program& program, std::span<ops::Value> arguments);
+  ops::Value execute(const Program& program, Activation& activation, uint32_t& pc);
+  void call(const Program& program, const Instruction& instruction, Activation& activation);
+  const Program& find_callee(const InstructionDetail& detail, OpCode code, std::vector<ops::Value>& arguments);
+  void record(const Instruction& instruction, int64_t start_ns);
+
+  Frame& frame_;
+  ProgramLibrary* library_;
+  const std::function<bool()>* is_cancelled_;
+};
+
+}  // namespace tensord::jit

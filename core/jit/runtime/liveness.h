@@ -1,0 +1,42 @@
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "core/jit/ir/graph.h"
+
+namespace tensord::jit {
+
+// Where each value of a graph is used last, block by block. Used while a program is built,
+// in the order of the instructions.
+class Liveness {
+ public:
+  explicit Liveness(const Graph& graph);
+
+  // Whether `value` is dead after `node`, seen from the node's own block.
+  bool dies_at(const GraphValue* value, const Node* node) const;
+  // Whether the block's outputs are the last use of `value`.
+  bool dies_at_end(const GraphValue* value, const Block* block) const;
+  // Whether some block inside of `node` uses `value`.
+  static bool is_used_inside(const GraphValue* value, const Node* node);
+  // Values from outside used in the blocks of `node` that are dead after it.
+  std::vector<GraphValue*> captured_dying_at(const Node* node) const;
+  // From now on `value` belongs to `branch`, a block that runs at most once and after which
+  // it is dead. Says whether the branch uses it.
+  bool enter_branch(GraphValue* value, const Block* branch);
+
+ private:
+  struct LastUse {
+    const Block* home = nullptr;  // the block after whose last use it is dead
+    const Node* node = nullptr;   // of that block; null for the block's outputs
+    bool is_used = false;
+  };
+  void number(const Block* block);
+  LastUse find_last_use(const GraphValue* value, const Block* home) const;
+  void collect_captured(const Block* block, const Node* node, std::vector<GraphValue*>& out) const;
+
+  std::unordered_map<const Node*, int> positions_;
+  std::unordered_map<const GraphValue*, LastUse> last_uses_;
+};
+
+}  // namespace tensord::jit

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/jit/ir/graph.h"
+#include "core/ops/op.h"
+#include "core/ops/value.h"
+
+namespace tensord::jit {
+
+class Program;
+
+enum class OpCode : uint8_t {
+  kOp,             // op(arguments…) → outputs
+  kMove,           // arguments → outputs, all read before the first is written; no outputs: drops them
+  kJump,           // to `target`
+  kJumpIfFalse,    // (bool): to `target` when false
+  kLoopTest,       // registers index … index+2 hold trip limit, counter, condition: to `target` when
+                   // done, else the counter is written to the output and counted up
+  kGetAttr,        // (object) → slot `index` when its class is `type`, else by `name`
+  kSetAttr,        // (object, value)
+  kCallMethod,     // (object, arguments…), method `name` of the object's class
+  kCallFunction,   // (arguments…), qualified `name`
+  kCallValue,      // (function, arguments…)
+  kCreateObject,   // of class `type`
+  kListConstruct,  // element type `type`
+  kTupleConstruct, // `type` set for a NamedTuple
+  kDictConstruct,  // of dict type `type`
+  kListUnpack,
+  kTupleUnpack,
+  kTupleIndex,     // item `index`
+  kIsInstance,     // any of `types`
+  kMakeFuture,
+  kWait,
+  kReturn,         // (result)
+};
+
+// A register read into an argument slot before an instruction runs.
+struct Operand {
+  uint32_t reg;
+  uint32_t slot : 31;
+  uint32_t is_last : 1;  // the register's last use: its value is moved out
+};
+
+inline constexpr uint32_t kNoRegister = UINT32_MAX;
+
+// What a call site found last time, so that the next call takes no lock.
+struct CallTarget {
+  const ops::Type* receiver;  // class of the object; null for functions
+  const Program* program;
+};
+
+// What few instructions need.
+struct InstructionDetail {
+  std::string name;
+  ops::TypePtr type;
+  std::vector<ops::TypePtr> types;
+  SourceLocation location;
+  mutable std::atomic<const CallTarget*> target{nullptr};
+};
+
+struct Instruction {
+  OpCode code;
+  uint32_t operands_begin = 0, operands_end = 0;  // in Program::operands
+  uint32_t arguments_begin = 0, argument_count = 0;
+  uint32_t outputs_begin = 0, output_count = 0;   // in Program::outputs; kNoRegister drops the value
+  uint32_t target = 0;
+  uint32_t detail = 0;                            // in Program::details
+  int64_t index = 0;
+  const ops::Op* op = nullptr;
+};
+
+// A graph as a flat list of instructions over registers. Immutable and shared by all
+// workers, but for the call sites' caches, which are atomic.
+class Program {
+ public:
+  // REQUIRES: the graph is verified. The program keeps nothing of the graph.
+  static std::unique_ptr<Program> compile(const Graph& graph, std::string name);
+
+  uint64_t id = 0;  // unique in the process
+  std::string name;
+  std::vector<Instruction> instructions;
+  std::vector<Operand> operands;
+  std::vector<uint32_t> outputs;
+  std::vector<std::unique_ptr<InstructionDetail>> details;
+  std::vector<uint32_t> input_registers;         // kNoRegister for an unused input
+  uint32_t register_count = 0;
+  std::vector<ops::Value> argument_template;     // constants in their slots, None elsewhere
+};
+
+// "aten::add.Tensor", "prim::GetAttr".
+std::string kind_name(const Instruction& instruction);
+
+// One line per instruction, for tests and `tensord inspect`.
+std::string to_string(const Program& program);
+
+}  // namespace tensord::jit

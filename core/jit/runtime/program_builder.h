@@ -1,0 +1,53 @@
+#pragma once
+
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "core/jit/runtime/liveness.h"
+#include "core/jit/runtime/program.h"
+
+namespace tensord::jit {
+
+// Translates one graph into a Program: flattens control flow into jumps, gives every live
+// value a register (registers of dead values are used again) and marks last uses.
+class ProgramBuilder {
+ public:
+  ProgramBuilder(const Graph& graph, Program& program);
+  void build();
+
+ private:
+  using Values = std::span<GraphValue* const>;
+
+  void emit_block(const Block* block);
+  void emit_node(const Node* node);
+  void emit_simple(const Node* node, OpCode code);
+  void emit_if(const Node* node);
+  void emit_loop(const Node* node);
+  void emit_fork(const Node* node);
+
+  // Adds an instruction that reads `inputs`; `node` (or, when null, the end of `block`) says
+  // which of them die here. A null input stands for the constant 0.
+  Instruction& emit(OpCode code, Values inputs, const Node* node, const Block* block = nullptr);
+  void add_argument(GraphValue* value, bool dies);
+  void set_outputs(Instruction& instruction, std::span<const uint32_t> registers);
+  // Drops values that nothing reads any more.
+  void emit_drop(std::span<GraphValue* const> values);
+  uint32_t emit_jump(OpCode code);
+  void land(uint32_t jump);  // makes the jump go to the next instruction
+
+  static bool is_constant(const GraphValue* value);
+  uint32_t allocate();
+  uint32_t assign(const GraphValue* value);          // a register for a new value, or none when unused
+  void release(uint32_t reg);
+
+  const Graph& graph_;
+  Program& program_;
+  Liveness liveness_;
+  std::unordered_map<const GraphValue*, uint32_t> registers_;
+  std::vector<uint32_t> free_;
+  std::set<uint32_t> pinned_;  // carried by a loop that is being built
+};
+
+}  // namespace tensord::jit

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "core/jit/ir/function.h"
+#include "core/jit/runtime/program.h"
+
+namespace tensord::jit {
+
+// Programs of functions and methods that stay calls at run time: recursion, interfaces,
+// function values. Each is made when it is first called. Thread-safe.
+class ProgramLibrary {
+ public:
+  // Makes the graph to run from a function's: applies passes, or copies it.
+  using Prepare = std::function<std::unique_ptr<Graph>(const Function&)>;
+
+  // `functions` must outlive the library.
+  ProgramLibrary(const FunctionLibrary& functions, Prepare prepare);
+
+  // Both throw Error{kNotFound} that names what is missing. The result lives as long as the
+  // library.
+  const CallTarget& find_function(const std::string& qualified_name);
+  const CallTarget& find_method(const ops::Type& receiver, const std::string& method);
+  const Program& program_of(const Function& function);
+
+ private:
+  const Program& compile(const Function& function);  // REQUIRES: mutex_ held
+  const CallTarget& add_target(const ops::Type* receiver, const Program& program);
+
+  const FunctionLibrary& functions_;
+  Prepare prepare_;
+  std::mutex mutex_;
+  // All guarded by mutex_.
+  std::unordered_map<const Function*, std::unique_ptr<Program>> programs_;
+  std::deque<CallTarget> targets_;
+  std::map<std::string, const CallTarget*> by_function_;
+  std::map<std::pair<const ops::Type*, std::string>, const CallTarget*> by_method_;
+};
+
+}  // namespace tensord::jit
