@@ -1,0 +1,124 @@
+// Convolution of any dtype by writing the input's patches as columns and one matrix product a
+// group; the transposed form multiplies first and adds the columns into place. One to three spatial
+// dimensions are handled as three.
+#include <array>
+
+#include "core/base/parallel.h"
+#include "core/tensor/strided_copy.h"
+#include "kernels/conv.h"
+#include "kernels/gemm.h"
+
+namespace tensord::kernels {
+namespace {
+
+using Triple = std::array<int64_t, 3>;
+
+// Spatial parameters with leading dimensions of one. `image` is the larger side (input of a
+// convolution, output of a transposed one), `grid` the other.
+struct Window {
+  Triple image, grid, kernel, stride, padding, dilation;
+  int64_t patch() const { return kernel[0] * kernel[1] * kernel[2]; }
+  int64_t positions() const { return grid[0] * grid[1] * grid[2]; }
+  int64_t pixels() const { return image[0] * image[1] * image[2]; }
+};
+
+Triple triple(std::span<const int64_t> values, int64_t fill) {
+  Triple out{fill, fill, fill};
+  std::copy(values.begin(), values.end(), out.begin() + (3 - values.size()));
+  return out;
+}
+
+// Calls row(start in columns, start in image or -1 where padded, shift) for each row of the grid, of each
+// kernel offset, of each channel; grid position i reads the image at start + i * stride + shift.
+template <class Fn>
+void walk(const Window& w, int64_t channel_begin, int64_t channel_end, Fn&& row) {
+  for (int64_t c = channel_begin; c < channel_end; ++c) {
+    for (int64_t p = 0; p < w.patch(); ++p) {
+      const int64_t kd = p / (w.kernel[1] * w.kernel[2]), kh = p / w.kernel[2] % w.kernel[1], kw = p % w.kernel[2];
+      for (int64_t d = 0; d < w.grid[0]; ++d) {
+        const int64_t id = d * w.stride[0] - w.padding[0] + kd * w.dilation[0];
+        for (int64_t h = 0; h < w.grid[1]; ++h) {
+          const int64_t ih = h * w.stride[1] - w.padding[1] + kh * w.dilation[1];
+          const bool inside = id >= 0 && id < w.image[0] && ih >= 0 && ih < w.image[1];
+          const int64_t column = ((c * w.patch() + p) * w.grid[0] + d) * w.grid[1] + h;
+          const int64_t image = inside ? ((c * w.image[0] + id) * w.image[1] + ih) * w.image[2] : -1;
+          row(column * w.grid[2], image, kw * w.dilation[2] - w.padding[2]);
+        }
+      }
+    }
+  }
+}
+
+template <class T>
+void to_columns(const Window& w, int64_t channels, const T* image, T* columns) {
+  parallel_for(channels, 1, [&](int64_t begin, int64_t end) {
+    walk(w, begin, end, [&](int64_t column, int64_t row, int64_t shift) {
+      for (int64_t i = 0; i < w.grid[2]; ++i) {
+        const int64_t x = i * w.stride[2] + shift;
+        columns[column + i] = row >= 0 && x >= 0 && x < w.image[2] ? image[row + x] : T(0);
+      }
+    });
+  });
+}
+
+template <class T>
+void add_columns(const Window& w, int64_t channels, const T* columns, T* image) {
+  parallel_for(channels, 1, [&](int64_t begin, int64_t end) {
+    walk(w, begin, end, [&](int64_t column, int64_t row, int64_t shift) {
+      if (row < 0) return;
+      for (int64_t i = 0; i < w.grid[2]; ++i) {
+        const int64_t x = i * w.stride[2] + shift;
+        if (x >= 0 && x < w.image[2]) image[row + x] = static_cast<T>(image[row + x] + columns[column + i]);
+      }
+    });
+  });
+}
+
+template <class T>
+void run(const ConvGeometry& g, const Window& w, const Tensor& input, const Tensor& weight, const Tensor* bias, const Tensor& out) {
+  const int64_t in_channels = input.sizes()[1] / g.groups, out_channels = out.sizes()[1] / g.groups;
+  const int64_t column_rows = (g.is_transposed ? out_channels : in_channels) * w.patch();
+  Tensor columns = Tensor::empty(Dims{column_rows, w.positions()}, input.dtype());
+  const int64_t in_pixels = g.is_transposed ? w.positions() : w.pixels(), out_pixels = g.is_transposed ? w.pixels() : w.positions();
+  const T* bias_data = bias ? bias->data<T>() : nullptr;
+  for (int64_t n = 0; n < input.sizes()[0]; ++n) {
+    for (int64_t group = 0; group < g.groups; ++group) {
+      T* x = input.data<T>() + (n * g.groups + group) * in_channels * in_pixels;
+      T* y = out.data<T>() + (n * g.groups + group) * out_channels * out_pixels;
+      T* k = weight.data<T>() + group * (weight.numel() / g.groups);
+      for (int64_t c = 0; c < out_channels; ++c) {
+        const T start = bias_data ? bias_data[group * out_channels + c] : T(0);
+        std::fill(y + c * out_pixels, y + (c + 1) * out_pixels, start);
+      }
+      const Matrix column_matrix{columns.raw_data(), column_rows, w.positions(), w.positions(), 1};
+      if (g.is_transposed) {
+        const Matrix kernel{k, column_rows, in_channels, 1, column_rows}, image{x, in_channels, in_pixels, in_pixels, 1};
+        gemm(input.dtype(), 1, kernel, image, 0, column_matrix);
+        add_columns<T>(w, out_channels, columns.data<T>(), y);
+      } else {
+        const Matrix kernel{k, out_channels, column_rows, column_rows, 1}, result{y, out_channels, out_pixels, out_pixels, 1};
+        to_columns<T>(w, in_channels, x, columns.data<T>());
+        gemm(input.dtype(), 1, kernel, column_matrix, 1, result);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void conv_by_gemm(const ConvGeometry& g, const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, Tensor& out) {
+  if (out.numel() == 0) return;
+  const auto spatial = [](const Tensor& t) { return t.sizes().span().subspan(2); };
+  const Tensor &image = g.is_transposed ? out : input, &grid = g.is_transposed ? input : out;
+  const Window window{triple(spatial(image), 1), triple(spatial(grid), 1),     triple(spatial(weight), 1),
+                      triple(g.stride, 1),       triple(g.padding_low, 0), triple(g.dilation, 1)};
+  const Tensor x = input.contiguous(), k = weight.contiguous(), b = bias ? bias->contiguous() : Tensor();
+  const Tensor y = out.is_contiguous() ? out : Tensor::empty(out.sizes(), out.dtype());
+  const auto body = [&]<class T>() { run<T>(g, window, x, k, bias ? &b : nullptr, y); };
+  if (input.dtype() == DType::kFloat32) body.template operator()<float>();
+  else if (input.dtype() == DType::kFloat64) body.template operator()<double>();
+  else dispatch_integral(input.dtype(), "conv", body);
+  if (!y.is_same(out)) strided_copy(out, y);
+}
+
+}  // namespace tensord::kernels

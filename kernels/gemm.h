@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "core/tensor/tensor.h"
+
+namespace tensord::kernels {
+
+// A matrix somewhere in memory; strides in elements, any sign of order (row- or column-major
+// or neither). `data` points at element (0, 0).
+struct Matrix {
+  void* data;
+  int64_t rows, cols;
+  int64_t row_stride, col_stride;
+
+  Matrix transposed() const { return {data, cols, rows, col_stride, row_stride}; }
+};
+
+// The matrix of the last two dimensions of `tensor`, at `offset` elements from its first.
+Matrix matrix_of(const Tensor& tensor, int64_t offset = 0);
+
+// c = alpha * a @ b + beta * c for elements of `dtype`; c is not read when beta is 0. Transposed
+// operands are used as they lie; others are copied. f32 runs on oneDNN (one row: own gemv), f64 on
+// OpenBLAS, f16 and bf16 accumulate in f32, integers wrap. Uses the caller's thread budget.
+// REQUIRES: shapes agree; c overlaps neither a nor b.
+void gemm(DType dtype, double alpha, const Matrix& a, const Matrix& b, double beta, const Matrix& c);
+
+// Calls product(i) for each of `count` matrix products of `work` multiply-adds: small ones side by
+// side, large ones one after the other, each on all threads.
+void run_batches(int64_t count, int64_t work, const std::function<void(int64_t)>& product);
+
+// c[i] = alpha * a[i] @ b[i] + beta * c[i] over 3-d tensors of one dtype.
+void batched_gemm(double alpha, const Tensor& a, const Tensor& b, double beta, const Tensor& c);
+
+// y[n] = sum_k w[n, k] x[k], w row-major with row stride `ld`; memory-bound, parallel over n.
+void gemv_rows(const float* w, int64_t ld, const float* x, float* y, int64_t n, int64_t k);
+// y[n] = sum_k x[k] w[k, n], w row-major with row stride `ld`; parallel over n.
+void gemv_columns(const float* w, int64_t ld, const float* x, float* y, int64_t n, int64_t k);
+
+}  // namespace tensord::kernels

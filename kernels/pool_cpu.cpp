@@ -1,0 +1,217 @@
+// Pooling on the CPU, one body for planes (N, C, spatial) and one for channels_last, whose inner
+// loop runs over the channels of a window's pixel.
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "core/base/parallel.h"
+#include "kernels/pool.h"
+
+// Compiled for wide vectors too; the best one is taken at program start.
+#define MULTIVERSION __attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3")))
+
+namespace tensord::kernels {
+namespace {
+
+struct Extents {
+  int64_t batch, channels;
+  std::array<int64_t, 3> in, out;
+  int64_t in_plane() const { return in[0] * in[1] * in[2]; }
+  int64_t out_plane() const { return out[0] * out[1] * out[2]; }
+};
+
+Extents extents_of(const Tensor& input, const Tensor& output, size_t spatial) {
+  const auto ndim = static_cast<size_t>(input.ndim());
+  Extents e{ndim == spatial + 2 ? input.sizes()[0] : 1, input.sizes()[ndim - spatial - 1], {1, 1, 1}, {1, 1, 1}};
+  for (size_t i = 0; i < spatial; ++i) {
+    e.in[3 - spatial + i] = input.sizes()[ndim - spatial + i];
+    e.out[3 - spatial + i] = output.sizes()[ndim - spatial + i];
+  }
+  return e;
+}
+
+template <class T>
+bool is_nan(T value) {
+  if constexpr (std::is_floating_point_v<ComputeType<T>>) return std::isnan(static_cast<ComputeType<T>>(value));
+  else return false;
+}
+
+template <class T>
+T lowest() {
+  if constexpr (std::is_floating_point_v<ComputeType<T>>) return static_cast<T>(-std::numeric_limits<ComputeType<T>>::infinity());
+  else return std::numeric_limits<T>::lowest();
+}
+
+// Calls fn(input pixel) for each pixel of the window of output (d, h, w).
+template <class Fn>
+void for_each_pixel(const PoolWindows& windows, const Extents& e, int64_t d, int64_t h, int64_t w, Fn&& fn) {
+  const auto& [ad, ah, aw] = windows.axes;
+  for (int64_t i = ad.begin[d]; i < ad.end[d]; i += ad.step) {
+    for (int64_t j = ah.begin[h]; j < ah.end[h]; j += ah.step) {
+      for (int64_t k = aw.begin[w]; k < aw.end[w]; k += aw.step) fn((i * e.in[1] + j) * e.in[2] + k);
+    }
+  }
+}
+
+int64_t first_pixel(const PoolWindows& windows, const Extents& e, int64_t d, int64_t h, int64_t w) {
+  const auto& [ad, ah, aw] = windows.axes;
+  return (ad.begin[d] * e.in[1] + ah.begin[h]) * e.in[2] + aw.begin[w];
+}
+
+// What the sum of a window is divided by.
+struct Divisor {
+  PoolDivisor kind;
+  int64_t fixed;
+  int64_t operator()(const PoolWindows& windows, int64_t d, int64_t h, int64_t w) const {
+    const auto& [ad, ah, aw] = windows.axes;
+    if (kind == PoolDivisor::kFixed) return fixed;
+    if (kind == PoolDivisor::kWithPadding) return ad.extent[d] * ah.extent[h] * aw.extent[w];
+    return (ad.end[d] - ad.begin[d]) * (ah.end[h] - ah.begin[h]) * (aw.end[w] - aw.begin[w]);
+  }
+};
+
+// Runs fn(n, d, h, w) over all output pixels (channels_last) or fn(plane, d, h, w) over all planes.
+template <class Fn>
+void for_each_output(int64_t outer, const Extents& e, int64_t work, Fn&& fn) {
+  const int64_t plane = e.out_plane();
+  parallel_for(outer * plane, std::max<int64_t>(1, 16384 / std::max<int64_t>(work, 1)), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t p = i % plane;
+      fn(i / plane, p / (e.out[1] * e.out[2]), p / e.out[2] % e.out[1], p % e.out[2], p);
+    }
+  });
+}
+
+int64_t window_work(const PoolWindows& windows) {
+  int64_t work = 1;
+  for (const PoolAxis& axis : windows.axes) work *= axis.begin.empty() ? 1 : std::max<int64_t>(1, (axis.end[0] - axis.begin[0]) / axis.step);
+  return work;
+}
+
+template <class T>
+void max_planes(const PoolWindows& windows, const Extents& e, const T* x, T* out, int64_t* indices) {
+  for_each_output(e.batch * e.channels, e, window_work(windows), [&](int64_t plane, int64_t d, int64_t h, int64_t w, int64_t p) {
+    const T* from = x + plane * e.in_plane();
+    T best = lowest<T>();
+    int64_t index = first_pixel(windows, e, d, h, w);
+    for_each_pixel(windows, e, d, h, w, [&](int64_t pixel) {
+      if (from[pixel] > best || is_nan(from[pixel])) {
+        best = from[pixel];
+        index = pixel;
+      }
+    });
+    out[plane * e.out_plane() + p] = best;
+    if (indices) indices[plane * e.out_plane() + p] = index;
+  });
+}
+
+template <class T>
+void max_row(const T* x, T* best, int64_t count) {
+  for (int64_t c = 0; c < count; ++c) best[c] = x[c] > best[c] || is_nan(x[c]) ? x[c] : best[c];
+}
+MULTIVERSION void max_row(const float* __restrict x, float* __restrict best, int64_t count) {
+  // `!(x <= best)` holds for a NaN in x; a NaN in best stays because nothing but NaN passes the second test.
+  for (int64_t c = 0; c < count; ++c) best[c] = (x[c] > best[c]) | (x[c] != x[c]) ? x[c] : best[c];
+}
+
+template <class T>
+void max_last(const PoolWindows& windows, const Extents& e, const T* x, T* out, int64_t* indices) {
+  const int64_t channels = e.channels;
+  for_each_output(e.batch, e, channels * window_work(windows), [&](int64_t n, int64_t d, int64_t h, int64_t w, int64_t p) {
+    const T* from = x + n * e.in_plane() * channels;
+    T* best = out + (n * e.out_plane() + p) * channels;
+    std::fill(best, best + channels, lowest<T>());
+    if (!indices) {
+      for_each_pixel(windows, e, d, h, w, [&](int64_t pixel) { max_row(from + pixel * channels, best, channels); });
+      return;
+    }
+    int64_t* index = indices + (n * e.out_plane() + p) * channels;
+    std::fill(index, index + channels, first_pixel(windows, e, d, h, w));
+    for_each_pixel(windows, e, d, h, w, [&](int64_t pixel) {
+      const T* row = from + pixel * channels;
+      for (int64_t c = 0; c < channels; ++c) {
+        if (row[c] > best[c] || is_nan(row[c])) {
+          best[c] = row[c];
+          index[c] = pixel;
+        }
+      }
+    });
+  });
+}
+
+template <class T>
+void avg_planes(const PoolWindows& windows, const Extents& e, const T* x, Divisor divisor, T* out) {
+  using C = ComputeType<T>;
+  for_each_output(e.batch * e.channels, e, window_work(windows), [&](int64_t plane, int64_t d, int64_t h, int64_t w, int64_t p) {
+    const T* from = x + plane * e.in_plane();
+    C sum = 0;
+    int64_t pixels = 0;
+    for_each_pixel(windows, e, d, h, w, [&](int64_t pixel) {
+      sum += static_cast<C>(from[pixel]);
+      ++pixels;
+    });
+    out[plane * e.out_plane() + p] = pixels == 0 ? T(0) : static_cast<T>(sum / static_cast<C>(divisor(windows, d, h, w)));
+  });
+}
+
+template <class T, class C>
+void add_row(const T* x, C* sum, int64_t count) {
+  for (int64_t c = 0; c < count; ++c) sum[c] += static_cast<C>(x[c]);
+}
+MULTIVERSION void add_row(const float* __restrict x, float* __restrict sum, int64_t count) {
+  for (int64_t c = 0; c < count; ++c) sum[c] += x[c];
+}
+
+template <class T>
+void avg_last(const PoolWindows& windows, const Extents& e, const T* x, Divisor divisor, T* out) {
+  using C = ComputeType<T>;
+  const int64_t channels = e.channels;
+  for_each_output(e.batch, e, channels * window_work(windows), [&](int64_t n, int64_t d, int64_t h, int64_t w, int64_t p) {
+    constexpr int64_t kBlock = 512;  // channels whose sums are held at once
+    C sums[kBlock];
+    T* to = out + (n * e.out_plane() + p) * channels;
+    for (int64_t first = 0; first < channels; first += kBlock) {
+      const int64_t count = std::min(kBlock, channels - first);
+      std::fill(sums, sums + count, C(0));
+      int64_t pixels = 0;
+      for_each_pixel(windows, e, d, h, w, [&](int64_t pixel) {
+        add_row(x + (n * e.in_plane() + pixel) * channels + first, sums, count);
+        ++pixels;
+      });
+      const C by = pixels == 0 ? C(1) : static_cast<C>(divisor(windows, d, h, w));
+      for (int64_t c = 0; c < count; ++c) to[first + c] = static_cast<T>(sums[c] / by);
+    }
+  });
+}
+
+// Whether the output (made by infer) is channels_last; the input is then too.
+bool is_last(const Tensor& input, const Tensor& out) {
+  return input.ndim() >= 4 && input.is_channels_last() && out.is_channels_last() && !input.is_contiguous();
+}
+
+}  // namespace
+
+void max_pool(const PoolWindows& windows, size_t spatial, const Tensor& input, Tensor& out, Tensor indices) {
+  if (out.numel() == 0) return;
+  const Extents e = extents_of(input, out, spatial);
+  int64_t* index = indices.defined() ? indices.data<int64_t>() : nullptr;
+  dispatch_all(input.dtype(), "max_pool", [&]<class T>() {
+    if (is_last(input, out)) return max_last<T>(windows, e, input.data<T>(), out.data<T>(), index);
+    const Tensor x = input.contiguous();
+    max_planes<T>(windows, e, x.data<T>(), out.data<T>(), index);
+  });
+}
+
+void avg_pool(const PoolWindows& windows, size_t spatial, const Tensor& input, PoolDivisor divisor, int64_t fixed, Tensor& out) {
+  if (out.numel() == 0) return;
+  const Extents e = extents_of(input, out, spatial);
+  const auto body = [&]<class T>() {
+    if (is_last(input, out)) return avg_last<T>(windows, e, input.data<T>(), {divisor, fixed}, out.data<T>());
+    const Tensor x = input.contiguous();
+    avg_planes<T>(windows, e, x.data<T>(), {divisor, fixed}, out.data<T>());
+  };
+  if (is_floating(input.dtype())) dispatch_floating(input.dtype(), "avg_pool", body);
+  else dispatch_integral(input.dtype(), "avg_pool", body);
+}
+
+}  // namespace tensord::kernels
