@@ -1,6 +1,7 @@
 // Matrix times vector in f32, compiled for every instruction set that Highway knows and chosen at run time.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/gemv_cpu.cpp"
+#include "kernels/simd_targets.h"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
