@@ -53,6 +53,9 @@ struct Op {
   std::array<KernelFn, kDeviceKinds> kernels;
   DirectFn direct;
   GradientFn gradient;
+  // Of a pointwise op from the tables in kernels/: its expression in operands a, b, c and numbers
+  // p0 … p2 of a type T, for the fuser. Static text or null.
+  const char* formula = nullptr;
   const Op* base = nullptr;  // for "add_" and "add.out": the functional form "add"
 
   bool is_pure = true;         // no writes, no random numbers, no printing: may be folded, merged, dropped
@@ -88,6 +91,11 @@ class OpBuilder {
   OpBuilder& impure();  // prints, raises, changes state
   OpBuilder& random();  // impure, and draws from the generator
   OpBuilder& pointwise();
+  // `text` must live as long as the program.
+  OpBuilder& formula(const char* text) {
+    op_->formula = text;
+    return *this;
+  }
   OpBuilder& reduction();
   OpBuilder& dynamic_shape();
   OpBuilder& keeps_layout();
