@@ -123,6 +123,7 @@ struct CachingAllocator::State {
   Block* spare = nullptr;
   std::vector<OwnerCount> owners;
   std::unordered_map<void*, Block*> given_out;  // blocks of allocate(), not of storages
+  bool is_orphaned = false;                     // the allocator is gone; dies with its last block
 
   FreeLists& lists(const Segment& segment) { return segment.is_small ? small : large; }
   Block* take(size_t size_bytes, OwnerId owner);
@@ -240,6 +241,7 @@ Block* CachingAllocator::State::add_segment(size_t size, bool is_small) {
 
 void CachingAllocator::State::give(Block* block) {
   Doomed doomed;
+  bool is_last = false;
   {
     std::lock_guard lock(mutex);
     if (source->device().kind == kCPU) poison(block->data, block->size);
@@ -268,8 +270,11 @@ void CachingAllocator::State::give(Block* block) {
     if (options.high_water_bytes && is_whole_segment && stats.cached_bytes > options.high_water_bytes) {
       doomed = trim_locked(options.high_water_bytes);
     }
+    is_last = is_orphaned && stats.live_bytes == 0;
+    if (is_last) doomed = trim_locked(0);
   }
   return_to_device(doomed);
+  if (is_last) delete this;
 }
 
 Doomed CachingAllocator::State::trim_locked(size_t keep_bytes) {
@@ -309,8 +314,11 @@ CachingAllocator::CachingAllocator(std::unique_ptr<Allocator> source) : state_(s
 
 CachingAllocator::~CachingAllocator() {
   trim(0);
+  std::lock_guard lock(state_->mutex);
+  if (state_->stats.live_bytes == 0) return;
   // Storages that outlive the allocator still return their blocks to this state.
-  if (state_->stats.live_bytes > 0) (void)state_.release();
+  state_->is_orphaned = true;
+  (void)state_.release();
 }
 
 void* CachingAllocator::allocate(size_t size_bytes) {

@@ -1,0 +1,258 @@
+#include "core/jit/archive/zip.h"
+
+#include <fcntl.h>
+#include <minizip/unzip.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/base/parallel.h"
+#include "core/tensor/allocator.h"
+
+namespace tensord::jit {
+namespace {
+
+constexpr size_t kMaxName = 4096;
+constexpr uint64_t kRatioFreeBytes = 4 << 20;  // small entries may be as repetitive as they like
+constexpr uint64_t kMaxRatio = 200;
+constexpr uint16_t kEncrypted = 1;
+
+// The mapping as minizip's input stream.
+struct MemoryFile {
+  const char* data;
+  uint64_t size;
+  uint64_t position = 0;
+};
+
+voidpf memory_open(voidpf opaque, const void*, int) { return opaque; }
+uLong memory_read(voidpf, voidpf stream, void* out, uLong count) {
+  auto* file = static_cast<MemoryFile*>(stream);
+  const uint64_t got = std::min<uint64_t>(count, file->size - file->position);
+  std::memcpy(out, file->data + file->position, got);
+  file->position += got;
+  return static_cast<uLong>(got);
+}
+uLong memory_write(voidpf, voidpf, const void*, uLong) { return 0; }
+ZPOS64_T memory_tell(voidpf, voidpf stream) { return static_cast<MemoryFile*>(stream)->position; }
+long memory_seek(voidpf, voidpf stream, ZPOS64_T offset, int origin) {
+  auto* file = static_cast<MemoryFile*>(stream);
+  const uint64_t base = origin == ZLIB_FILEFUNC_SEEK_CUR   ? file->position
+                        : origin == ZLIB_FILEFUNC_SEEK_END ? file->size
+                                                           : 0;
+  uint64_t position = 0;
+  if (__builtin_add_overflow(base, offset, &position) || position > file->size) return -1;
+  file->position = position;
+  return 0;
+}
+int memory_close(voidpf, voidpf) { return 0; }
+int memory_error(voidpf, voidpf) { return 0; }
+
+struct UnzipCloser {
+  void operator()(void* unzip) const { unzClose(unzip); }
+};
+
+uint32_t crc_of(const char* data, uint64_t size) {
+  constexpr uint64_t kPiece = 4 << 20;
+  const auto pieces = static_cast<int64_t>((size + kPiece - 1) / kPiece);
+  std::vector<uLong> crcs(static_cast<size_t>(pieces), 0);
+  const auto piece_size = [&](int64_t i) { return std::min(kPiece, size - static_cast<uint64_t>(i) * kPiece); };
+  parallel_for(pieces, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const auto* from = reinterpret_cast<const Bytef*>(data + static_cast<uint64_t>(i) * kPiece);
+      crcs[static_cast<size_t>(i)] = crc32(0, from, static_cast<uInt>(piece_size(i)));
+    }
+  });
+  uLong crc = 0;
+  for (int64_t i = 0; i < pieces; ++i) {
+    crc = crc32_combine(crc, crcs[static_cast<size_t>(i)], static_cast<z_off_t>(piece_size(i)));
+  }
+  return static_cast<uint32_t>(crc);
+}
+
+}  // namespace
+
+ZipArchive::ZipArchive(std::string path, const ZipOptions& options) : path_(std::move(path)), options_(options) {}
+
+ZipArchive::~ZipArchive() {
+  if (data_) munmap(data_, size_);
+}
+
+std::shared_ptr<ZipArchive> ZipArchive::open(const std::string& path, const ZipOptions& options) {
+  std::shared_ptr<ZipArchive> archive(new ZipArchive(path, options));
+  archive->map_file();
+  archive->read_directory();
+  archive->check_limits();
+  return archive;
+}
+
+void ZipArchive::map_file() {
+  const int file = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) fail(ErrorCode::kNotFound, path_, ": cannot be opened: ", std::strerror(errno));
+  struct stat status {};
+  const bool is_file = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
+  size_ = is_file ? static_cast<size_t>(status.st_size) : 0;
+  void* data = MAP_FAILED;
+  if (size_ > 0) data = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+  const int map_errno = errno;
+  close(file);
+  if (!is_file) fail(ErrorCode::kInvalidArgument, path_, ": is not a regular file");
+  if (size_ == 0) fail(ErrorCode::kDataLoss, path_, ": is empty");
+  if (data == MAP_FAILED) fail(ErrorCode::kResourceExhausted, path_, ": cannot be mapped: ", std::strerror(map_errno));
+  data_ = static_cast<char*>(data);
+}
+
+void ZipArchive::read_directory() {
+  MemoryFile file{data_, size_};
+  zlib_filefunc64_def functions{memory_open, memory_read,  memory_write, memory_tell,
+                                memory_seek, memory_close, memory_error, &file};
+  std::unique_ptr<void, UnzipCloser> unzip(unzOpen2_64(path_.c_str(), &functions));
+  unz_global_info64 info{};
+  if (!unzip || unzGetGlobalInfo64(unzip.get(), &info) != UNZ_OK) {
+    fail(ErrorCode::kDataLoss, path_, ": is not a zip archive, or is truncated");
+  }
+  // A directory record takes at least 46 bytes, so the file's size bounds the count as well.
+  if (info.number_entry > options_.max_entries || info.number_entry > size_ / 46) {
+    fail(ErrorCode::kResourceExhausted, path_, ": claims ", info.number_entry, " entries");
+  }
+  std::string root;
+  int status = unzGoToFirstFile(unzip.get());
+  for (uint64_t i = 0; i < info.number_entry; ++i) {
+    if (status != UNZ_OK) fail(ErrorCode::kDataLoss, path_, ": the zip directory is damaged at entry ", i);
+    if (i == 0) {
+      std::string name(kMaxName, '\0');
+      unz_file_info64 first{};
+      unzGetCurrentFileInfo64(unzip.get(), &first, name.data(), kMaxName - 1, nullptr, 0, nullptr, 0);
+      name.resize(std::strlen(name.c_str()));
+      if (const size_t slash = name.find('/'); slash != std::string::npos) root = name.substr(0, slash + 1);
+    }
+    read_entry(unzip.get(), root);
+    status = unzGoToNextFile(unzip.get());
+  }
+}
+
+void ZipArchive::read_entry(void* unzip, const std::string& root) {
+  std::string name(kMaxName, '\0');
+  unz_file_info64 info{};
+  if (unzGetCurrentFileInfo64(unzip, &info, name.data(), kMaxName - 1, nullptr, 0, nullptr, 0) != UNZ_OK ||
+      info.size_filename >= kMaxName) {
+    fail(ErrorCode::kDataLoss, path_, ": the zip directory is damaged at entry ", entries_.size());
+  }
+  name.resize(info.size_filename);
+  if (info.flag & kEncrypted) fail(ErrorCode::kUnimplemented, path_, ": entry ", name, " is encrypted");
+  if (info.compression_method != 0 && info.compression_method != Z_DEFLATED) {
+    fail(ErrorCode::kUnimplemented, path_, ": entry ", name, " uses compression method ", info.compression_method);
+  }
+  Entry entry;
+  entry.name = root.size() < name.size() && name.compare(0, root.size(), root) == 0 ? name.substr(root.size()) : name;
+  entry.size = info.uncompressed_size;
+  entry.compressed_size = info.compressed_size;
+  entry.crc = static_cast<uint32_t>(info.crc);
+  entry.is_stored = info.compression_method == 0;
+  int method = 0;
+  if (unzOpenCurrentFile2(unzip, &method, nullptr, 1) != UNZ_OK) {
+    fail(ErrorCode::kDataLoss, path_, ": entry ", name, " has a damaged header");
+  }
+  entry.offset = unzGetCurrentFileZStreamPos64(unzip);
+  unzCloseCurrentFile(unzip);
+  if (entry.offset > size_ || entry.compressed_size > size_ - entry.offset) {
+    fail(ErrorCode::kDataLoss, path_, ": entry ", name, " reaches past the end of the file");
+  }
+  if (entry.is_stored && entry.size != entry.compressed_size) {
+    fail(ErrorCode::kDataLoss, path_, ": entry ", name, " is stored with two different sizes");
+  }
+  if (!by_name_.emplace(entry.name, entries_.size()).second) {
+    fail(ErrorCode::kDataLoss, path_, ": entry ", name, " appears twice");
+  }
+  entries_.push_back(std::move(entry));
+}
+
+void ZipArchive::check_limits() const {
+  uint64_t stored = 0, inflated = 0;
+  for (const Entry& entry : entries_) {
+    stored += entry.compressed_size;  // each at most the file's size, so no overflow
+    if (entry.is_stored) continue;
+    if (entry.size > kRatioFreeBytes && entry.size / kMaxRatio > entry.compressed_size) {
+      fail(ErrorCode::kResourceExhausted, path_, ": entry ", entry.name, " claims to inflate from ", entry.compressed_size,
+           " to ", entry.size, " bytes; more than ", kMaxRatio, " to 1 is refused");
+    }
+    if (entry.size > options_.max_inflated_bytes || (inflated += entry.size) > options_.max_inflated_bytes) {
+      fail(ErrorCode::kResourceExhausted, path_, ": compressed entries become more than ", options_.max_inflated_bytes,
+           " bytes");
+    }
+  }
+  if (stored > size_) fail(ErrorCode::kDataLoss, path_, ": entries overlap");
+}
+
+const ZipArchive::Entry* ZipArchive::find(std::string_view name) const {
+  const auto it = by_name_.find(name);
+  return it == by_name_.end() ? nullptr : &entries_[it->second];
+}
+
+const ZipArchive::Entry& ZipArchive::at(std::string_view name) const {
+  const Entry* entry = find(name);
+  if (!entry) fail(ErrorCode::kDataLoss, path_, ": has no entry ", name);
+  return *entry;
+}
+
+void ZipArchive::check_crc(const Entry& entry, const void* data) const {
+  if (crc_of(static_cast<const char*>(data), entry.size) != entry.crc) {
+    fail(ErrorCode::kDataLoss, path_, ": entry ", entry.name, " is damaged: its checksum does not match");
+  }
+}
+
+void ZipArchive::inflate_to(const Entry& entry, char* out) const {
+  z_stream stream{};
+  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) fail(ErrorCode::kResourceExhausted, path_, ": no memory to inflate");
+  stream.next_in = reinterpret_cast<Bytef*>(data_ + entry.offset);
+  stream.avail_in = static_cast<uInt>(std::min<uint64_t>(entry.compressed_size, std::numeric_limits<uInt>::max()));
+  stream.next_out = reinterpret_cast<Bytef*>(out);
+  stream.avail_out = static_cast<uInt>(entry.size);
+  Bytef nothing = 0;
+  if (entry.size == 0) stream.next_out = &nothing;
+  const int status = inflate(&stream, Z_FINISH);
+  const bool is_whole = status == Z_STREAM_END && stream.total_out == entry.size;
+  inflateEnd(&stream);
+  if (!is_whole) fail(ErrorCode::kDataLoss, path_, ": entry ", entry.name, " does not inflate to its size");
+  check_crc(entry, out);
+}
+
+std::string ZipArchive::read(const Entry& entry) const {
+  if (entry.size > options_.max_inflated_bytes) {
+    fail(ErrorCode::kResourceExhausted, path_, ": entry ", entry.name, " has ", entry.size, " bytes, more than ",
+         options_.max_inflated_bytes);
+  }
+  std::string out(entry.size, '\0');
+  if (entry.is_stored) {
+    std::memcpy(out.data(), data_ + entry.offset, entry.size);
+    check_crc(entry, out.data());
+  } else {
+    inflate_to(entry, out.data());
+  }
+  return out;
+}
+
+Storage ZipArchive::storage(const Entry& entry) const {
+  char* data = data_ + entry.offset;
+  // Kernels may count on elements being aligned; writers that do not align are rare enough to copy.
+  if (entry.is_stored && entry.offset % kAlignment == 0) {
+    if (options_.verify_stored) check_crc(entry, data);
+    return wrap_storage(data, entry.size, [self = shared_from_this()] {});
+  }
+  Storage copy = allocate_storage(entry.size, {});
+  if (entry.is_stored) {
+    std::memcpy(copy->data(), data, entry.size);
+    if (options_.verify_stored) check_crc(entry, data);
+  } else {
+    inflate_to(entry, static_cast<char*>(copy->data()));
+  }
+  return copy;
+}
+
+}  // namespace tensord::jit

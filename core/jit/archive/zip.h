@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/tensor/storage.h"
+
+namespace tensord::jit {
+
+struct ZipOptions {
+  // Compare the CRC of stored entries too, as they are first used. Costs about 1 ms for each 2 MB and core;
+  // compressed entries are always compared.
+  bool verify_stored = true;
+  // Bounds on what compressed entries may become, all together. Code of the largest known archives is below 1 MB.
+  size_t max_inflated_bytes = size_t{256} << 20;
+  size_t max_entries = 1 << 20;
+};
+
+// A zip file, memory-mapped for as long as the archive or a storage from it lives. Pages
+// are private: writes to them stay in this process. The file must not be shortened
+// meanwhile. Immutable after open; thread-safe. Everything in the file is taken to be hostile.
+class ZipArchive : public std::enable_shared_from_this<ZipArchive> {
+ public:
+  struct Entry {
+    std::string name;  // without the root folder that all entries share
+    uint64_t size = 0;
+    uint64_t compressed_size = 0;
+    uint64_t offset = 0;  // of the payload, from the start of the file
+    uint32_t crc = 0;
+    bool is_stored = true;
+  };
+
+  // Throws Error: kNotFound (cannot be opened), kDataLoss (no zip file, truncated, entries that overlap or
+  // appear twice), kUnimplemented (encrypted or another compression), kResourceExhausted (limits).
+  static std::shared_ptr<ZipArchive> open(const std::string& path, const ZipOptions& options = {});
+  ~ZipArchive();
+
+  const std::string& path() const { return path_; }
+  const std::vector<Entry>& entries() const { return entries_; }  // in the order of the directory
+  const Entry* find(std::string_view name) const;                 // null when there is none
+  const Entry& at(std::string_view name) const;                   // throws Error{kDataLoss}
+
+  // The bytes of an entry, inflated when needed. Throws Error{kDataLoss} when the CRC differs.
+  std::string read(const Entry& entry) const;
+  // The bytes of a stored entry where they lie (inflated to new memory for a compressed one);
+  // writable, copied on write. Keeps the mapping alive.
+  Storage storage(const Entry& entry) const;
+
+ private:
+  ZipArchive(std::string path, const ZipOptions& options);
+  void map_file();
+  void read_directory();
+  void read_entry(void* unzip, const std::string& root);
+  void check_limits() const;
+  void check_crc(const Entry& entry, const void* data) const;
+  void inflate_to(const Entry& entry, char* out) const;
+
+  const std::string path_;
+  const ZipOptions options_;
+  char* data_ = nullptr;
+  size_t size_ = 0;
+  std::vector<Entry> entries_;
+  std::map<std::string, size_t, std::less<>> by_name_;
+};
+
+}  // namespace tensord::jit
