@@ -1,0 +1,242 @@
+// Registers the lines of kernels/pointwise_*.def that follow a family: schemas, infer,
+// kernels and gradients.
+#include "kernels/pointwise.h"
+
+#include <algorithm>
+#include <deque>
+
+#include "kernels/gradient_expr.h"
+
+namespace tensord::kernels {
+
+using ops::KernelContext;
+using ops::Scalar;
+using ops::Value;
+
+namespace {
+
+// Integer division by zero is an error, found before any element is written.
+void check_divisor(const PointwiseCall& call) {
+  const bool divides = call.formula == Formula::remainder || call.formula == Formula::fmod ||
+                       call.formula == Formula::div_floor || call.formula == Formula::div_trunc;
+  if (!divides || is_floating(call.compute)) return;
+  const Operand& divisor = call.operands[1];
+  bool has_zero = false;
+  if (divisor.tensor == nullptr) {
+    has_zero = divisor.number.to_int() == 0;
+  } else if (divisor.tensor->device().kind == DeviceKind::kCPU) {
+    const Tensor wide = divisor.tensor->to(DType::kInt64).contiguous();
+    const int64_t* values = wide.data<int64_t>();
+    has_zero = std::find(values, values + wide.numel(), 0) != values + wide.numel();
+  }
+  check(!has_zero, "ZeroDivisionError");
+}
+
+}  // namespace
+
+void run_pointwise(const KernelContext& context, const PointwiseCall& call, Tensor& out) {
+  check_divisor(call);
+  if (context.device.kind == DeviceKind::kCPU) return run_pointwise_cpu(call, out);
+#ifdef TENSORD_WITH_CUDA
+  run_pointwise_cuda(call, out, context.stream);
+#else
+  fail(ErrorCode::kUnimplemented, "this build has no CUDA kernels");
+#endif
+}
+
+namespace {
+
+// What a gradient formula sees; numbers p0 … p2 are the Scalar arguments in schema order.
+struct GradOperands {
+  gradient::Expr g, y, a, b, alpha, p0, p1, p2;
+};
+using GradExpr = gradient::Expr (*)(const GradOperands&);
+
+// Texts of schemas and names must outlive registration.
+const char* keep(std::string text) {
+  static auto* texts = new std::deque<std::string>();
+  return texts->emplace_back(std::move(text)).c_str();
+}
+
+struct Line {
+  const char* name;
+  Formula formula;
+  TypeClass type_class;
+  const char* text;
+  GradExpr grad_a = nullptr, grad_b = nullptr;
+
+  DType compute(Operands operands) const { return compute_dtype(name, type_class, operands); }
+  ops::TensorMeta infer(Operands operands) const {
+    const DType dtype = compute(operands);
+    return infer_pointwise(operands, type_class == TypeClass::kCompare ? DType::kBool : dtype);
+  }
+  void run(const KernelContext& context, Operands operands, Numbers numbers, Tensor& out) const {
+    PointwiseCall call{formula, compute(operands), {}, operands.size(), numbers};
+    std::copy(operands.begin(), operands.end(), call.operands.begin());
+    run_pointwise(context, call, out);
+  }
+};
+
+// Gradient of an op whose Tensor arguments are a (and b): the Scalar arguments after them
+// are p0 … p2, and the last one is alpha where the family has it.
+ops::GradientFn make_gradient(const Line& line) {
+  if (line.grad_a == nullptr && line.grad_b == nullptr) return nullptr;
+  return [line](const ops::GradArgs& args) {
+    std::vector<Tensor> gradients(args.inputs.size());
+    if (!args.grad_outputs[0].defined()) return gradients;
+    GradOperands operands;
+    operands.g = args.grad_outputs[0];
+    operands.y = args.outputs[0];
+    operands.a = args.inputs[0];
+    if (args.inputs.size() > 1) operands.b = args.inputs[1];
+    operands.alpha = args.inputs.back();
+    gradient::Expr* numbers[] = {&operands.p0, &operands.p1, &operands.p2};
+    for (size_t i = 1; i < args.inputs.size() && i < 4; ++i) *numbers[i - 1] = args.inputs[i];
+    const GradExpr formulas[] = {line.grad_a, line.grad_b};
+    for (size_t i = 0; i < 2 && i < args.inputs.size(); ++i) {
+      if (formulas[i] == nullptr || !args.inputs[i].is_tensor()) continue;
+      const Tensor& input = args.inputs[i].to_tensor();
+      if (!is_floating(input.dtype())) continue;
+      gradients[i] = gradient::fit_gradient(formulas[i](operands), input);
+    }
+    return gradients;
+  };
+}
+
+bool has_variants(std::string_view name) { return !name.starts_with("__"); }
+
+void finish(ops::OpBuilder& builder, const Line& line, bool inplace) {
+  builder.pointwise().keeps_layout().formula(line.text);
+  if (ops::GradientFn gradient = make_gradient(line)) builder.gradient(std::move(gradient));
+  if (!has_variants(line.name)) return;
+  if (inplace) builder.with_inplace();
+  builder.with_out();
+}
+
+// "aten::NAME.OVERLOAD(Tensor self, ARGUMENTS) -> Tensor".
+struct Signature {
+  const char* op;
+  const char* schema;
+  Signature(const Line& line, std::string_view overload, std::string_view arguments) {
+    std::string name = concat("aten::", line.name, overload.empty() ? "" : ".", overload);
+    schema = keep(concat(name, "(Tensor self", arguments.empty() ? "" : ", ", arguments, ") -> Tensor"));
+    op = keep(std::move(name));
+  }
+};
+
+void add_unary(const Line& line) {
+  const Signature s(line, "", "");
+  ops::OpBuilder builder(s.schema, __FILE__, __LINE__);
+  builder.infer([line](const Tensor& a) { return line.infer(std::array{Operand(a)}); });
+  finish(builder, line, line.type_class != TypeClass::kCompare);
+  add_pointwise_kernel(s.op, [line](const KernelContext& context, const Tensor& a, Tensor& out) {
+    line.run(context, std::array{Operand(a)}, {}, out);
+  });
+}
+
+void add_unary_numbers(const Line& line, std::string_view arguments) {
+  const Signature s(line, "", arguments);
+  ops::OpBuilder builder(s.schema, __FILE__, __LINE__);
+  const auto count = std::count(arguments.begin(), arguments.end(), ',') + 1;
+  if (count == 1) {
+    builder.infer([line](const Tensor& a, Scalar) { return line.infer(std::array{Operand(a)}); });
+    add_pointwise_kernel(s.op, [line](const KernelContext& context, const Tensor& a, Scalar p0, Tensor& out) {
+      line.run(context, std::array{Operand(a)}, {p0}, out);
+    });
+  } else if (count == 2) {
+    builder.infer([line](const Tensor& a, Scalar, Scalar) { return line.infer(std::array{Operand(a)}); });
+    add_pointwise_kernel(s.op, [line](const KernelContext& context, const Tensor& a, Scalar p0, Scalar p1, Tensor& out) {
+      line.run(context, std::array{Operand(a)}, {p0, p1}, out);
+    });
+  } else {
+    builder.infer([line](const Tensor& a, Scalar, Scalar, Scalar) { return line.infer(std::array{Operand(a)}); });
+    add_pointwise_kernel(s.op, [line](const KernelContext& context, const Tensor& a, Scalar p0, Scalar p1, Scalar p2, Tensor& out) {
+      line.run(context, std::array{Operand(a)}, {p0, p1, p2}, out);
+    });
+  }
+  finish(builder, line, true);
+}
+
+void add_binary(const Line& line, std::string_view overload = "") {
+  const Signature s(line, overload, "Tensor other");
+  ops::OpBuilder builder(s.schema, __FILE__, __LINE__);
+  builder.infer([line](const Tensor& a, const Tensor& b) { return line.infer(std::array{Operand(a), Operand(b)}); });
+  finish(builder, line, true);
+  add_pointwise_kernel(s.op, [line](const KernelContext& context, const Tensor& a, const Tensor& b, Tensor& out) {
+    line.run(context, std::array{Operand(a), Operand(b)}, {}, out);
+  });
+}
+
+void add_binary_tensor_scalar(const Line& line) {
+  add_binary(line, "Tensor");
+  const Signature s(line, "Scalar", "Scalar other");
+  ops::OpBuilder builder(s.schema, __FILE__, __LINE__);
+  builder.infer([line](const Tensor& a, Scalar b) { return line.infer(std::array{Operand(a), Operand(b)}); });
+  finish(builder, line, true);
+  add_pointwise_kernel(s.op, [line](const KernelContext& context, const Tensor& a, Scalar b, Tensor& out) {
+    line.run(context, std::array{Operand(a), Operand(b)}, {}, out);
+  });
+}
+
+void check_alpha(const Line& line, DType compute, const Scalar& alpha) {
+  check(!alpha.is_float() || is_floating(compute), line.name,
+        ": For integral input tensors, argument alpha must not be a floating point number.");
+}
+
+void add_binary_alpha(const Line& line) {
+  const auto add_overload = [&line]<class B>(const Signature& s, B) {
+    ops::OpBuilder builder(s.schema, __FILE__, __LINE__);
+    builder.infer([line](const Tensor& a, B b, Scalar alpha) {
+      const std::array operands{Operand(a), Operand(b)};
+      check_alpha(line, line.compute(operands), alpha);
+      return line.infer(operands);
+    });
+    finish(builder, line, true);
+    add_pointwise_kernel(s.op, [line](const KernelContext& context, const Tensor& a, B b, Scalar alpha, Tensor& out) {
+      line.run(context, std::array{Operand(a), Operand(b)}, {alpha}, out);
+    });
+  };
+  add_overload.template operator()<const Tensor&>(Signature(line, "Tensor", "Tensor other, *, Scalar alpha=1"), Tensor());
+  add_overload.template operator()<Scalar>(Signature(line, "Scalar", "Scalar other, Scalar alpha=1"), Scalar(0));
+}
+
+// The names a gradient formula may use.
+#define GRADIENT(...)                                                                                                  \
+  [](const GradOperands& operands) -> gradient::Expr {                                                                 \
+    using namespace gradient;                                                                                          \
+    [[maybe_unused]] const auto& [g, y, a, b, alpha, p0, p1, p2] = operands;                                           \
+    return __VA_ARGS__;                                                                                                \
+  }
+#define ZERO (g * 0)
+// Lets a table say NONE for "no gradient".
+#define NONE (gradient::Expr())
+
+#define FORMULA(NAME, CLASS, EXPRESSION)
+#define LINE(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B)                                                                  \
+  Line { #NAME, Formula::NAME, TypeClass::k##CLASS, #EXPRESSION, TypeClass::k##CLASS == TypeClass::kCompare ? nullptr : GradExpr(GRAD_A), TypeClass::k##CLASS == TypeClass::kCompare ? nullptr : GradExpr(GRAD_B) }
+#define UNARY(NAME, CLASS, EXPRESSION, GRAD) add_unary(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD), nullptr));
+#define UNARY_NUMBERS(NAME, CLASS, ARGUMENTS, EXPRESSION, GRAD) \
+  add_unary_numbers(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD), nullptr), ARGUMENTS);
+#define BINARY(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) \
+  add_binary(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD_A), GRADIENT(GRAD_B)));
+#define BINARY_TENSOR_SCALAR(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) \
+  add_binary_tensor_scalar(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD_A), GRADIENT(GRAD_B)));
+#define BINARY_ALPHA(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) \
+  add_binary_alpha(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD_A), GRADIENT(GRAD_B)));
+
+bool register_arith() {
+#include "kernels/pointwise_arith.def"
+  return true;
+}
+bool register_math() {
+#include "kernels/pointwise_math.def"
+  return true;
+}
+bool register_activation() {
+#include "kernels/pointwise_activation.def"
+  return true;
+}
+[[maybe_unused]] const bool registered = register_arith() && register_math() && register_activation();
+
+}  // namespace
+}  // namespace tensord::kernels

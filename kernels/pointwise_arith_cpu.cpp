@@ -1,0 +1,30 @@
+// CPU loops of kernels/pointwise_arith.def, one set per instruction set.
+#include "kernels/pointwise.h"
+#include "kernels/pointwise_math.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/pointwise_arith_cpu.cpp"
+#include "kernels/simd_targets.h"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#define TENSORD_TABLE "kernels/pointwise_arith.def"
+HWY_BEFORE_NAMESPACE();
+namespace tensord::kernels::formula::HWY_NAMESPACE::arith_rows {
+#include "kernels/pointwise_rows-inl.h"
+}
+namespace tensord::kernels::formula::HWY_NAMESPACE {
+void fill_arith(FormulaRows* rows) { arith_rows::fill_rows(rows); }
+}
+HWY_AFTER_NAMESPACE();
+#undef TENSORD_TABLE
+
+#if HWY_ONCE
+namespace tensord::kernels {
+namespace formula {
+HWY_EXPORT(fill_arith);
+static void fill(FormulaRows* rows) { HWY_DYNAMIC_DISPATCH(fill_arith)(rows); }
+}  // namespace formula
+void fill_arith_rows(FormulaRows* rows) { formula::fill(rows); }
+}  // namespace tensord::kernels
+#endif

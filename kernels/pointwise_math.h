@@ -1,0 +1,412 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+// The functions that formulas of kernels/pointwise_*.def may call, for float, double and
+// (where it makes sense) int64_t. In float they are free of branches and library calls
+// wherever a loop over them should become vector code; every one is forced inline, so it
+// is compiled with the instruction set of the loop that calls it. Polynomials are minimax
+// fits (iteratively reweighted least squares at Chebyshev nodes) made for this file; the
+// comment at each gives its range and error.
+#if defined(__CUDACC__)
+#define TENSORD_INLINE __host__ __device__ __forceinline__
+#else
+#define TENSORD_INLINE inline __attribute__((always_inline))
+#endif
+
+namespace tensord::kernels::formula {
+
+template <class To, class From>
+TENSORD_INLINE To bits_of(From value) {
+  return __builtin_bit_cast(To, value);
+}
+
+template <class T>
+inline constexpr T kInfinity = std::numeric_limits<T>::infinity();
+template <class T>
+inline constexpr T kNaN = std::numeric_limits<T>::quiet_NaN();
+
+// Library functions in both precisions.
+#define TENSORD_LIBM1(NAME)                                                \
+  TENSORD_INLINE double NAME(double x) { return ::NAME(x); }               \
+  TENSORD_INLINE float NAME##_libm(float x) { return ::NAME##f(x); }
+#define TENSORD_LIBM1_BOTH(NAME)                                           \
+  TENSORD_LIBM1(NAME)                                                      \
+  TENSORD_INLINE float NAME(float x) { return ::NAME##f(x); }
+#define TENSORD_LIBM2(NAME)                                                \
+  TENSORD_INLINE double NAME(double x, double y) { return ::NAME(x, y); }  \
+  TENSORD_INLINE float NAME(float x, float y) { return ::NAME##f(x, y); }
+TENSORD_LIBM1(exp)
+TENSORD_LIBM1(expm1)
+TENSORD_LIBM1(log)
+TENSORD_LIBM1(log1p)
+TENSORD_LIBM1(log2)
+TENSORD_LIBM1(log10)
+TENSORD_LIBM1(tanh)
+TENSORD_LIBM1(erf)
+TENSORD_LIBM1_BOTH(exp2)
+TENSORD_LIBM1_BOTH(erfc)
+TENSORD_LIBM1_BOTH(sin)
+TENSORD_LIBM1_BOTH(cos)
+TENSORD_LIBM1_BOTH(tan)
+TENSORD_LIBM1_BOTH(asin)
+TENSORD_LIBM1_BOTH(acos)
+TENSORD_LIBM1_BOTH(atan)
+TENSORD_LIBM1_BOTH(sinh)
+TENSORD_LIBM1_BOTH(cosh)
+TENSORD_LIBM1_BOTH(asinh)
+TENSORD_LIBM1_BOTH(acosh)
+TENSORD_LIBM1_BOTH(atanh)
+TENSORD_LIBM1_BOTH(sqrt)
+TENSORD_LIBM1_BOTH(floor)
+TENSORD_LIBM1_BOTH(ceil)
+TENSORD_LIBM1_BOTH(trunc)
+TENSORD_LIBM1_BOTH(rint)
+TENSORD_LIBM1_BOTH(lgamma)
+TENSORD_LIBM2(pow)
+TENSORD_LIBM2(fmod)
+TENSORD_LIBM2(atan2)
+TENSORD_LIBM2(hypot)
+TENSORD_LIBM2(copysign)
+#undef TENSORD_LIBM1
+#undef TENSORD_LIBM1_BOTH
+#undef TENSORD_LIBM2
+
+template <class T>
+TENSORD_INLINE T abs(T x) {
+  if constexpr (std::is_same_v<T, float>) {
+    return bits_of<float>(bits_of<uint32_t>(x) & 0x7fffffffu);
+  } else if constexpr (std::is_same_v<T, double>) {
+    return bits_of<double>(bits_of<uint64_t>(x) & 0x7fffffffffffffffull);
+  } else {
+    return x < 0 ? static_cast<T>(uint64_t{0} - static_cast<uint64_t>(x)) : x;
+  }
+}
+template <class T>
+TENSORD_INLINE bool isnan(T x) { return x != x; }
+template <class T>
+TENSORD_INLINE bool isinf(T x) {
+  if constexpr (std::is_integral_v<T>) return false;
+  else return abs(x) == kInfinity<T>;
+}
+template <class T>
+TENSORD_INLINE bool isfinite(T x) {
+  if constexpr (std::is_integral_v<T>) return true;
+  else return abs(x) < kInfinity<T>;
+}
+
+#if defined(__CUDACC__)
+// The device's own library is accurate and fast.
+TENSORD_INLINE float exp(float x) { return ::expf(x); }
+TENSORD_INLINE float expm1(float x) { return ::expm1f(x); }
+TENSORD_INLINE float log(float x) { return ::logf(x); }
+TENSORD_INLINE float log1p(float x) { return ::log1pf(x); }
+TENSORD_INLINE float log2(float x) { return ::log2f(x); }
+TENSORD_INLINE float log10(float x) { return ::log10f(x); }
+TENSORD_INLINE float tanh(float x) { return ::tanhf(x); }
+TENSORD_INLINE float erf(float x) { return ::erff(x); }
+#else
+// x = n ln 2 + r, exp(x) = 2^n exp(r). The scale is applied in two steps so that results
+// below the normal range round once and overflow gives infinity.
+TENSORD_INLINE float exp(float x) {
+  const float limited = x < -104.0f ? -104.0f : x > 89.0f ? 89.0f : x;
+  constexpr float kMagic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
+  const float shifted = limited * 1.44269504088896341f + kMagic;
+  const float n = shifted - kMagic;
+  const float r = (limited - n * 0.693359375f) - n * -2.12194440054690583e-4f;
+  // |r| <= 0.3475, relative error 3.2e-9
+  float p = 1.395080890e-03f;
+  p = p * r + 8.369072861e-03f;
+  p = p * r + 4.166620104e-02f;
+  p = p * r + 1.666651731e-01f;
+  p = p * r + 5.000000097e-01f;
+  const float e = p * (r * r) + r + 1.0f;
+  const int32_t exponent = bits_of<int32_t>(shifted) - bits_of<int32_t>(kMagic);
+  const int32_t half = exponent >> 1;
+  const float scale1 = bits_of<float>((half + 127) << 23);
+  const float scale2 = bits_of<float>((exponent - half + 127) << 23);
+  return e * scale1 * scale2;
+}
+
+TENSORD_INLINE float expm1(float x) {
+  // |x| <= 0.5, relative error 1e-10
+  float p = 2.497025950e-05f;
+  p = p * x + 1.997401971e-04f;
+  p = p * x + 1.388854342e-03f;
+  p = p * x + 8.333140750e-03f;
+  p = p * x + 4.166666927e-02f;
+  p = p * x + 1.666666746e-01f;
+  p = p * x + 5.000000000e-01f;
+  const float near = p * (x * x) + x;
+  const float far = exp(x) - 1.0f;
+  return abs(x) < 0.5f ? near : far;
+}
+
+// x = 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)): fills e and log(1 + f) for positive,
+// finite x.
+TENSORD_INLINE float log_parts(float x, float* e) {
+  const bool tiny = x < 1.17549435e-38f;
+  const float scaled = tiny ? x * 8388608.0f : x;
+  const int32_t bits = bits_of<int32_t>(scaled);
+  const int32_t exponent = (bits - 0x3f3504f3) >> 23;
+  const float f = bits_of<float>(bits - (exponent << 23)) - 1.0f;
+  *e = static_cast<float>(exponent) - (tiny ? 23.0f : 0.0f);
+  // relative error 7.3e-10
+  float p = 6.915127605e-02f;
+  p = p * f + -1.178967465e-01f;
+  p = p * f + 1.187301350e-01f;
+  p = p * f + -1.238437387e-01f;
+  p = p * f + 1.421865639e-01f;
+  p = p * f + -1.666924928e-01f;
+  p = p * f + 2.000222664e-01f;
+  p = p * f + -2.499998663e-01f;
+  p = p * f + 3.333331044e-01f;
+  const float f2 = f * f;
+  return f + (p * f * f2 - 0.5f * f2);
+}
+TENSORD_INLINE float log_edges(float x, float result) {
+  result = x < kInfinity<float> ? result : x;  // infinity and NaN stay
+  result = x == 0.0f ? -kInfinity<float> : result;
+  return x < 0.0f ? kNaN<float> : result;
+}
+TENSORD_INLINE float log(float x) {
+  float e;
+  const float m = log_parts(x, &e);
+  return log_edges(x, e * 0.693359375f + (m + e * -2.12194440054690583e-4f));
+}
+TENSORD_INLINE float log2(float x) {
+  float e;
+  const float m = log_parts(x, &e);
+  return log_edges(x, m * 1.44269504088896341f + e);
+}
+TENSORD_INLINE float log10(float x) {
+  float e;
+  const float m = log_parts(x, &e);
+  return log_edges(x, e * 0.301025390625f + (m * 0.434294481903251828f + e * 4.60503898119521374e-6f));
+}
+TENSORD_INLINE float log1p(float x) {
+  const float u = 1.0f + x;
+  float e;
+  const float m = log_parts(u, &e);
+  const float correction = (x - (u - 1.0f)) / u;  // what 1 + x lost by rounding
+  const float result = e * 0.693359375f + (m + (correction + e * -2.12194440054690583e-4f));
+  const float edged = log_edges(u, result);
+  return abs(x) < 1e-7f ? x : edged;
+}
+
+TENSORD_INLINE float tanh(float x) {
+  const float a = abs(x);
+  const float z = x * x;
+  // |x| <= 0.625, relative error 1.5e-10
+  float p = 2.147541878e-03f;
+  p = p * z + -8.182679853e-03f;
+  p = p * z + 2.170296980e-02f;
+  p = p * z + -5.394720483e-02f;
+  p = p * z + 1.333320977e-01f;
+  p = p * z + -3.333333091e-01f;
+  const float near = x + x * (z * p);
+  const float far = 1.0f - 2.0f / (exp(2.0f * a) + 1.0f);
+  const float signed_far = bits_of<float>(bits_of<uint32_t>(far) | (bits_of<uint32_t>(x) & 0x80000000u));
+  return a < 0.625f ? near : signed_far;
+}
+
+TENSORD_INLINE float erf(float x) {
+  const float a = abs(x);
+  const float z = x * x;
+  // |x| <= 1: x P(x^2), absolute error of P 1.2e-9
+  float p = 7.889122913e-05f;
+  p = p * z + -8.020842295e-04f;
+  p = p * z + 5.189535454e-03f;
+  p = p * z + -2.685444465e-02f;
+  p = p * z + 1.128360018e-01f;
+  p = p * z + -3.761262714e-01f;
+  p = p * z + 1.128379166e+00f;
+  const float near = x * p;
+  // 1 <= |x| <= 4: 1 - exp(Q(|x|)), relative error of the result 1.7e-11
+  const float t = a > 4.0f ? 4.0f : a;
+  float q = 2.120518087e-07f;
+  q = q * t + -2.475376110e-05f;
+  q = q * t + 4.603549834e-04f;
+  q = q * t + -4.270626664e-03f;
+  q = q * t + 2.534890548e-02f;
+  q = q * t + -1.086065732e-01f;
+  q = q * t + -6.330657556e-01f;
+  q = q * t + -1.129649337e+00f;
+  q = q * t + 2.020637417e-04f;
+  const float far = 1.0f - exp(q);
+  const float signed_far = bits_of<float>(bits_of<uint32_t>(far) | (bits_of<uint32_t>(x) & 0x80000000u));
+  return a < 1.0f ? near : isnan(x) ? x : signed_far;
+}
+#endif
+
+// Numbers of the compute type from doubles in a formula: num<T>(0.5).
+template <class T>
+TENSORD_INLINE T num(double value) { return static_cast<T>(value); }
+
+template <class T>
+TENSORD_INLINE T sigmoid(T x) { return T(1) / (T(1) + exp(-x)); }
+template <class T>
+TENSORD_INLINE T softplus(T x) { return log1p(exp(x)); }
+template <class T>
+TENSORD_INLINE T log_sigmoid(T x) { return (x < T(0) ? x : T(0)) - log1p(exp(-abs(x))); }
+template <class T>
+TENSORD_INLINE T gelu(T x) { return num<T>(0.5) * x * (T(1) + erf(x * num<T>(0.70710678118654752440))); }
+template <class T>
+TENSORD_INLINE T gelu_tanh(T x) {
+  return num<T>(0.5) * x * (T(1) + tanh(num<T>(0.79788456080286535588) * (x + num<T>(0.044715) * x * x * x)));
+}
+// log(1 + exp(x)) that stays x where exp would overflow.
+template <class T>
+TENSORD_INLINE T softplus_safe(T x) { return x > T(20) ? x : log1p(exp(x)); }
+template <class T>
+TENSORD_INLINE T logit_clamped(T x, T eps) {
+  const T z = x < eps ? eps : x > T(1) - eps ? T(1) - eps : x;
+  return log(z / (T(1) - z));
+}
+// NaN in either operand gives NaN.
+template <class T>
+TENSORD_INLINE T maximum(T a, T b) { return a > b || a != a ? a : b; }
+template <class T>
+TENSORD_INLINE T minimum(T a, T b) { return a < b || a != a ? a : b; }
+// NaN only when both are.
+template <class T>
+TENSORD_INLINE T fmax(T a, T b) { return a >= b || b != b ? a : b; }
+template <class T>
+TENSORD_INLINE T fmin(T a, T b) { return a <= b || b != b ? a : b; }
+template <class T>
+TENSORD_INLINE T sign(T x) { return static_cast<T>(static_cast<int>(x > T(0)) - static_cast<int>(x < T(0))); }
+template <class T>
+TENSORD_INLINE T square(T x) { return x * x; }
+
+TENSORD_INLINE int64_t floor(int64_t x) { return x; }
+TENSORD_INLINE int64_t ceil(int64_t x) { return x; }
+TENSORD_INLINE int64_t trunc(int64_t x) { return x; }
+TENSORD_INLINE int64_t rint(int64_t x) { return x; }
+
+// Division whose result goes towards minus infinity; integer division by zero is refused
+// before the loop, so 1 stands in for it here.
+template <class T>
+TENSORD_INLINE T div_floor(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    const T d = b == 0 ? 1 : b;
+    if (d == -1) return static_cast<T>(uint64_t{0} - static_cast<uint64_t>(a));
+    const T q = a / d;
+    return q - ((a % d != 0) && ((a < 0) != (d < 0)) ? 1 : 0);
+  } else {
+    if (b == T(0)) return a / b;
+    T mod = fmod(a, b);
+    T div = (a - mod) / b;
+    if (mod != T(0) && ((b < T(0)) != (mod < T(0)))) div -= T(1);
+    if (div == T(0)) return copysign(T(0), a / b);
+    T floored = floor(div);
+    if (div - floored > num<T>(0.5)) floored += T(1);
+    return floored;
+  }
+}
+template <class T>
+TENSORD_INLINE T div_trunc(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    const T d = b == 0 ? 1 : b;
+    return d == -1 ? static_cast<T>(uint64_t{0} - static_cast<uint64_t>(a)) : a / d;
+  } else {
+    return trunc(a / b);
+  }
+}
+// Python's %: the sign of the divisor.
+template <class T>
+TENSORD_INLINE T remainder(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    const T d = b == 0 || b == -1 ? 1 : b;
+    const T r = a % d;
+    return r != 0 && ((r < 0) != (d < 0)) ? r + d : r;
+  } else {
+    const T r = fmod(a, b);
+    return r != T(0) && ((r < T(0)) != (b < T(0))) ? r + b : r;
+  }
+}
+// C's %: the sign of the dividend.
+template <class T>
+TENSORD_INLINE T c_remainder(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    const T d = b == 0 || b == -1 ? 1 : b;
+    return a % d;
+  } else {
+    return fmod(a, b);
+  }
+}
+// Integers wrap around; negative exponents give 0 but for bases 1 and -1.
+TENSORD_INLINE int64_t pow(int64_t base, int64_t exponent) {
+  if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent % 2 != 0 ? -1 : 1) : 0;
+  uint64_t result = 1, factor = static_cast<uint64_t>(base);
+  for (; exponent != 0; exponent >>= 1, factor *= factor) {
+    if (exponent & 1) result *= factor;
+  }
+  return static_cast<int64_t>(result);
+}
+TENSORD_INLINE int64_t shift_left(int64_t a, int64_t b) {
+  return b < 0 || b > 63 ? 0 : static_cast<int64_t>(static_cast<uint64_t>(a) << b);
+}
+TENSORD_INLINE int64_t shift_right(int64_t a, int64_t b) { return b < 0 || b > 63 ? (a < 0 ? -1 : 0) : a >> b; }
+
+template <class T>
+TENSORD_INLINE T xlogy(T a, T b) { return isnan(b) ? b : a == T(0) ? T(0) : a * log(b); }
+template <class T>
+TENSORD_INLINE T heaviside(T a, T b) { return a == T(0) ? b : a < T(0) ? T(0) : a == a ? T(1) : a; }
+
+// Inverse of erf: the rational start value of M. Giles ("Approximating the erfinv function",
+// GPU Computing Gems 2, 2010; single precision polynomial), then two Newton steps.
+template <class T>
+TENSORD_INLINE T erfinv(T x) {
+  if (abs(x) >= T(1)) return abs(x) == T(1) ? copysign(kInfinity<T>, x) : kNaN<T>;
+  const double y = static_cast<double>(x);
+  double w = -::log((1.0 - y) * (1.0 + y)), p;
+  if (w < 5.0) {
+    w -= 2.5;
+    p = 2.81022636e-08;
+    p = 3.43273939e-07 + p * w;
+    p = -3.5233877e-06 + p * w;
+    p = -4.39150654e-06 + p * w;
+    p = 0.00021858087 + p * w;
+    p = -0.00125372503 + p * w;
+    p = -0.00417768164 + p * w;
+    p = 0.246640727 + p * w;
+    p = 1.50140941 + p * w;
+  } else {
+    w = ::sqrt(w) - 3.0;
+    p = -0.000200214257;
+    p = 0.000100950558 + p * w;
+    p = 0.00134934322 + p * w;
+    p = -0.00367342844 + p * w;
+    p = 0.00573950773 + p * w;
+    p = -0.0076224613 + p * w;
+    p = 0.00943887047 + p * w;
+    p = 1.00167406 + p * w;
+    p = 2.83297682 + p * w;
+  }
+  double r = p * y;
+  for (int step = 0; step < 2; ++step) r -= (::erf(r) - y) / (1.12837916709551257390 * ::exp(-r * r));
+  return static_cast<T>(r);
+}
+
+// Recurrence up to 10, then the asymptotic series (Abramowitz and Stegun 6.3.18); reflection
+// for negative arguments.
+template <class T>
+TENSORD_INLINE T digamma(T value) {
+  constexpr double kPi = 3.14159265358979323846;
+  double x = static_cast<double>(value), result = 0;
+  if (x == 0) return copysign(kInfinity<T>, -value);
+  if (x < 0) {
+    if (x == ::floor(x)) return kNaN<T>;
+    result = -kPi / ::tan(kPi * x);
+    x = 1 - x;
+  }
+  for (; x < 10; x += 1) result -= 1 / x;
+  const double z = 1 / (x * x);
+  const double series = z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760))))));
+  return static_cast<T>(result + ::log(x) - 0.5 / x - series);
+}
+
+}  // namespace tensord::kernels::formula

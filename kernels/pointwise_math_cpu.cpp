@@ -1,0 +1,30 @@
+// CPU loops of kernels/pointwise_math.def, one set per instruction set.
+#include "kernels/pointwise.h"
+#include "kernels/pointwise_math.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/pointwise_math_cpu.cpp"
+#include "kernels/simd_targets.h"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#define TENSORD_TABLE "kernels/pointwise_math.def"
+HWY_BEFORE_NAMESPACE();
+namespace tensord::kernels::formula::HWY_NAMESPACE::math_rows {
+#include "kernels/pointwise_rows-inl.h"
+}
+namespace tensord::kernels::formula::HWY_NAMESPACE {
+void fill_math(FormulaRows* rows) { math_rows::fill_rows(rows); }
+}
+HWY_AFTER_NAMESPACE();
+#undef TENSORD_TABLE
+
+#if HWY_ONCE
+namespace tensord::kernels {
+namespace formula {
+HWY_EXPORT(fill_math);
+static void fill(FormulaRows* rows) { HWY_DYNAMIC_DISPATCH(fill_math)(rows); }
+}  // namespace formula
+void fill_math_rows(FormulaRows* rows) { formula::fill(rows); }
+}  // namespace tensord::kernels
+#endif

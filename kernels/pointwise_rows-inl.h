@@ -1,0 +1,82 @@
+// Included once per instruction set by pointwise_*_cpu.cpp, inside HWY_NAMESPACE: makes a
+// loop of each line of a table. The loops are plain code that the compiler vectorises; the
+// pragma says that out may be an operand but never overlaps one otherwise.
+
+template <class T>
+struct NumberOf {
+  static T get(const Numbers& numbers, int i) { return static_cast<T>(numbers.floats[i]); }
+};
+template <>
+struct NumberOf<int64_t> {
+  static int64_t get(const Numbers& numbers, int i) { return numbers.ints[i]; }
+};
+
+// Result and instances of each type class.
+struct ArithRows {
+  template <class T>
+  using Result = T;
+  static constexpr bool kFloats = true, kInts = true, kBool = false;
+};
+using ArithNoBoolRows = ArithRows;
+struct FloatRows {
+  template <class T>
+  using Result = T;
+  static constexpr bool kFloats = true, kInts = false, kBool = false;
+};
+using FloatOnlyRows = FloatRows;
+struct IntegerRows {
+  template <class T>
+  using Result = T;
+  static constexpr bool kFloats = false, kInts = true, kBool = false;
+};
+struct CompareRows {
+  template <class T>
+  using Result = bool;
+  static constexpr bool kFloats = true, kInts = true, kBool = true;
+};
+
+template <class Class, class Row>
+void add_rows(FormulaRows& rows) {
+  if constexpr (Class::kFloats) {
+    rows.f32 = &Row::template run<float>;
+    rows.f64 = &Row::template run<double>;
+  }
+  if constexpr (Class::kInts) rows.i64 = &Row::template run<int64_t>;
+  rows.writes_bool = Class::kBool;
+}
+
+#define FORMULA(NAME, CLASS, ...)                                                                              \
+  struct Row_##NAME {                                                                                          \
+    template <class T>                                                                                         \
+    static void run(void* out_data, const void* a_data, const void* b_data, const void* c_data,                \
+                    const Numbers& numbers, int64_t count) {                                                   \
+      using R = CLASS##Rows::template Result<T>;                                                               \
+      R* out = static_cast<R*>(out_data);                                                                      \
+      const T *as = static_cast<const T*>(a_data), *bs = static_cast<const T*>(b_data),                        \
+              *cs = static_cast<const T*>(c_data);                                                             \
+      [[maybe_unused]] const T p0 = NumberOf<T>::get(numbers, 0), p1 = NumberOf<T>::get(numbers, 1),           \
+                               p2 = NumberOf<T>::get(numbers, 2);                                              \
+      _Pragma("GCC ivdep") for (int64_t i = 0; i < count; ++i) {                                               \
+        [[maybe_unused]] const T a = as[i], b = bs[i], c = cs[i];                                              \
+        out[i] = static_cast<R>(__VA_ARGS__);                                                                  \
+      }                                                                                                        \
+    }                                                                                                          \
+  };
+#define UNARY(NAME, CLASS, EXPRESSION, GRAD) FORMULA(NAME, CLASS, EXPRESSION)
+#define UNARY_NUMBERS(NAME, CLASS, ARGUMENTS, EXPRESSION, GRAD) FORMULA(NAME, CLASS, EXPRESSION)
+#define BINARY(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) FORMULA(NAME, CLASS, EXPRESSION)
+#define BINARY_TENSOR_SCALAR(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) FORMULA(NAME, CLASS, EXPRESSION)
+#define BINARY_ALPHA(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) FORMULA(NAME, CLASS, EXPRESSION)
+#include TENSORD_TABLE
+#undef FORMULA
+
+#define FORMULA(NAME, CLASS, ...) add_rows<CLASS##Rows, Row_##NAME>(rows[static_cast<size_t>(Formula::NAME)]);
+void fill_rows(FormulaRows* rows) {
+#include TENSORD_TABLE
+}
+#undef FORMULA
+#undef UNARY
+#undef UNARY_NUMBERS
+#undef BINARY
+#undef BINARY_TENSOR_SCALAR
+#undef BINARY_ALPHA

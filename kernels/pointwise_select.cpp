@@ -1,0 +1,278 @@
+// Elementwise selection and the activations with their own schemas: where, masked_fill,
+// nan_to_num, gelu, prelu, logit, xlogy, bitwise_not, digamma, max.other, min.other.
+#include <limits>
+
+#include "kernels/gradient_expr.h"
+#include "kernels/pointwise.h"
+
+namespace tensord::kernels {
+namespace {
+
+using gradient::Expr;
+using gradient::fit_gradient;
+using ops::GradArgs;
+using ops::KernelContext;
+using ops::Scalar;
+using ops::TensorMeta;
+
+template <size_t N>
+void run(const KernelContext& context, Formula formula, DType compute, const std::array<Operand, N>& operands, Tensor& out,
+         Numbers numbers = {}) {
+  PointwiseCall call{formula, compute, {}, N, numbers};
+  std::copy(operands.begin(), operands.end(), call.operands.begin());
+  run_pointwise(context, call, out);
+}
+void put(std::vector<Tensor>& gradients, const GradArgs& args, size_t index, const Expr& gradient) {
+  if (!args.inputs[index].is_tensor() || !is_floating(args.inputs[index].to_tensor().dtype())) return;
+  gradients[index] = fit_gradient(gradient, args.inputs[index].to_tensor());
+}
+
+// where: the condition chooses, self and other are promoted.
+
+template <class A, class B>
+void add_where(const char* schema, const char* op) {
+  ops::OpBuilder(schema, __FILE__, __LINE__)
+      .infer([](const Tensor& condition, A a, B b) {
+        check(condition.dtype() == DType::kBool || condition.dtype() == DType::kUInt8,
+              "where: expected condition to be a boolean tensor, but got a tensor with dtype ", name_of(condition.dtype()));
+        const std::array operands{Operand(condition), Operand(a), Operand(b)};
+        return infer_pointwise(operands, compute_dtype("where", TypeClass::kArith, std::span(operands).last(2)));
+      })
+      .gradient([](const GradArgs& args) {
+        std::vector<Tensor> gradients(args.inputs.size());
+        const Expr g = args.grad_outputs[0], condition = args.inputs[0];
+        put(gradients, args, 1, gradient::where(condition, g, 0.0));
+        put(gradients, args, 2, gradient::where(condition, 0.0, g));
+        return gradients;
+      })
+      .pointwise().keeps_layout();
+  add_pointwise_kernel(op, [](const KernelContext& context, const Tensor& condition, A a, B b, Tensor& out) {
+    const std::array operands{Operand(condition), Operand(a), Operand(b)};
+    run(context, Formula::where, promote_operands(std::span(operands).last(2)), operands, out);
+  });
+}
+
+// masked_fill: the value takes self's dtype.
+
+template <class V>
+void add_masked_fill(const char* schema, const char* op) {
+  ops::OpBuilder(schema, __FILE__, __LINE__)
+      .infer([](const Tensor& a, const Tensor& mask, V value) {
+        check(mask.dtype() == DType::kBool || mask.dtype() == DType::kUInt8,
+              "masked_fill: expected mask dtype to be Bool but got ", name_of(mask.dtype()));
+        if constexpr (std::is_same_v<V, const Tensor&>) {
+          check(value.ndim() == 0, "masked_fill: only supports a 0-dimensional value tensor, but got tensor with ", value.ndim(),
+                " dimension(s).");
+        } else {
+          check(!value.is_float() || is_floating(a.dtype()), "masked_fill: value cannot be converted to type ", name_of(a.dtype()), " without overflow");
+        }
+        return infer_pointwise(std::array{Operand(a), Operand(mask)}, a.dtype());
+      })
+      .gradient([](const GradArgs& args) {
+        std::vector<Tensor> gradients(args.inputs.size());
+        const Expr g = args.grad_outputs[0], mask = args.inputs[1];
+        put(gradients, args, 0, gradient::where(mask, 0.0, g));
+        put(gradients, args, 2, gradient::where(mask, g, 0.0));
+        return gradients;
+      })
+      .pointwise().keeps_layout().with_inplace().with_out();
+  add_pointwise_kernel(op, [](const KernelContext& context, const Tensor& a, const Tensor& mask, V value, Tensor& out) {
+    run(context, Formula::masked_fill, a.dtype(), std::array{Operand(a), Operand(mask), Operand(value)}, out);
+  });
+}
+
+// Finite limits of a floating point dtype.
+double largest(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat16: return 65504.0;
+    case DType::kBFloat16: return 3.38953138925153547590e38;
+    case DType::kFloat32: return std::numeric_limits<float>::max();
+    default: return std::numeric_limits<double>::max();
+  }
+}
+TensorMeta infer_same(const Tensor& a) { return infer_pointwise(std::array{Operand(a)}, a.dtype()); }
+TensorMeta infer_floating(const char* op, const Tensor& a) {
+  return infer_pointwise(std::array{Operand(a)}, compute_dtype(op, TypeClass::kFloatOnly, std::array{Operand(a)}));
+}
+
+using MaybeDouble = std::optional<double>;
+OP("aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor")
+    .infer([](const Tensor& a, MaybeDouble, MaybeDouble, MaybeDouble) { return infer_same(a); })
+    .gradient([](const GradArgs& args) {
+      std::vector<Tensor> gradients(args.inputs.size());
+      const Expr a = args.inputs[0];
+      put(gradients, args, 0, Expr(args.grad_outputs[0]) * (gradient::abs(a) < std::numeric_limits<double>::infinity()));
+      return gradients;
+    })
+    .pointwise().keeps_layout().with_inplace().with_out();
+void nan_to_num(const KernelContext& context, const Tensor& a, MaybeDouble nan, MaybeDouble high, MaybeDouble low, Tensor& out) {
+  if (!is_floating(a.dtype())) return run(context, Formula::positive, a.dtype(), std::array{Operand(a)}, out);
+  const double limit = largest(a.dtype());
+  run(context, Formula::nan_to_num, a.dtype(), std::array{Operand(a)}, out, {nan.value_or(0.0), high.value_or(limit), low.value_or(-limit)});
+}
+
+// gelu: x Phi(x), exactly or by tanh. Its derivative is Phi(x) + x phi(x).
+
+Formula gelu_formula(const std::string& approximate) {
+  check(approximate == "none" || approximate == "tanh", "gelu: approximate argument must be either none or tanh.");
+  return approximate == "none" ? Formula::gelu : Formula::gelu_tanh;
+}
+std::vector<Tensor> gelu_gradient(const GradArgs& args) {
+  std::vector<Tensor> gradients(args.inputs.size());
+  const Expr g = args.grad_outputs[0], a = args.inputs[0];
+  if (args.inputs[1].to_string() == "none") {
+    const Expr cdf = (gradient::erf(a * 0.70710678118654752440) + 1) * 0.5;
+    put(gradients, args, 0, g * (cdf + a * gradient::exp(a * a * -0.5) * 0.39894228040143267794));
+    return gradients;
+  }
+  const Expr t = gradient::tanh((a + a * a * a * 0.044715) * 0.79788456080286535588);
+  const Expr slope = (a * a * 0.134145 + 1) * 0.79788456080286535588;
+  put(gradients, args, 0, g * ((t + 1) * 0.5 + a * (-(t * t) + 1) * slope * 0.5));
+  return gradients;
+}
+OP("aten::gelu(Tensor self, *, str approximate='none') -> Tensor")
+    .infer([](const Tensor& a, const std::string&) { return infer_floating("gelu", a); })
+    .gradient(gelu_gradient)
+    .pointwise().keeps_layout().with_inplace().with_out();
+
+// prelu: weight has one value, or one for each channel (dimension 1).
+
+Tensor prelu_weight(const Tensor& a, const Tensor& weight) {
+  check(weight.dtype() == a.dtype(), "prelu: Type promoting not supported. Got ", name_of(a.dtype()), " and ", name_of(weight.dtype()));
+  check(weight.ndim() <= 1, "prelu: Expected `weight` to be a scalar or 1D tensor, but got ndim = ", weight.ndim());
+  if (weight.numel() == 1) return weight.as_view({}, {}, weight.offset());
+  const int64_t channels = a.ndim() > 1 ? a.size(1) : 1;
+  check(weight.numel() == channels, "prelu: Mismatch of parameter numbers and input channel size. Found parameter numbers = ",
+        weight.numel(), " and channel size = ", channels, ".");
+  Dims sizes(static_cast<size_t>(a.ndim()), 1), strides(static_cast<size_t>(a.ndim()), 0);
+  sizes[1] = channels;
+  strides[1] = weight.strides()[0];
+  return weight.as_view(sizes, strides, weight.offset());
+}
+OP("aten::prelu(Tensor self, Tensor weight) -> Tensor")
+    .infer([](const Tensor& a, const Tensor& weight) {
+      prelu_weight(a, weight);
+      return infer_floating("prelu", a);
+    })
+    .gradient([](const GradArgs& args) {
+      std::vector<Tensor> gradients(2);
+      const Expr g = args.grad_outputs[0], a = args.inputs[0];
+      const Tensor& weight = args.inputs[1].to_tensor();
+      const Tensor shaped = prelu_weight(a.tensor(), weight);
+      put(gradients, args, 0, gradient::where(a > 0, g, g * Expr(shaped)));
+      const Tensor reduced = fit_gradient(gradient::where(a > 0, 0.0, g * a), shaped);
+      gradients[1] = ops::call("aten::reshape", reduced, weight.sizes());
+      return gradients;
+    })
+    .keeps_layout();
+
+OP("aten::logit(Tensor self, float? eps=None) -> Tensor")
+    .infer([](const Tensor& a, MaybeDouble) {
+      return infer_pointwise(std::array{Operand(a)}, compute_dtype("logit", TypeClass::kFloat, std::array{Operand(a)}));
+    })
+    .gradient([](const GradArgs& args) {
+      std::vector<Tensor> gradients(args.inputs.size());
+      const Expr g = args.grad_outputs[0], a = args.inputs[0];
+      Expr slope = g / (a * (-a + 1));
+      if (!args.inputs[1].is_none()) {
+        const double eps = args.inputs[1].to_float();
+        slope = gradient::where((a >= eps) * (a <= 1 - eps), slope, 0.0);
+      }
+      put(gradients, args, 0, slope);
+      return gradients;
+    })
+    .pointwise().keeps_layout().with_inplace().with_out();
+
+OP("aten::digamma(Tensor self) -> Tensor")
+    .infer([](const Tensor& a) {
+      return infer_pointwise(std::array{Operand(a)}, compute_dtype("digamma", TypeClass::kFloat, std::array{Operand(a)}));
+    })
+    .pointwise().keeps_layout().with_inplace().with_out();
+
+OP("aten::bitwise_not(Tensor self) -> Tensor")
+    .infer([](const Tensor& a) {
+      return infer_pointwise(std::array{Operand(a)}, compute_dtype("bitwise_not", TypeClass::kInteger, std::array{Operand(a)}));
+    })
+    .pointwise().keeps_layout().with_inplace().with_out();
+
+template <class A, class B>
+void add_xlogy(const char* schema, const char* op) {
+  ops::OpBuilder builder(schema, __FILE__, __LINE__);
+  builder
+      .infer([](A a, B b) {
+        const std::array operands{Operand(a), Operand(b)};
+        return infer_pointwise(operands, compute_dtype("xlogy", TypeClass::kFloat, operands));
+      })
+      .gradient([](const GradArgs& args) {
+        std::vector<Tensor> gradients(args.inputs.size());
+        const Expr g = args.grad_outputs[0], a = args.inputs[0], b = args.inputs[1];
+        put(gradients, args, 0, g * gradient::where((a == 0) * (b <= 0), 0.0, gradient::log(b)));
+        put(gradients, args, 1, g * a / b);
+        return gradients;
+      })
+      .pointwise().keeps_layout().with_out();
+  if constexpr (std::is_same_v<A, const Tensor&>) builder.with_inplace();
+  add_pointwise_kernel(op, [](const KernelContext& context, A a, B b, Tensor& out) {
+    const std::array operands{Operand(a), Operand(b)};
+    run(context, Formula::xlogy, compute_dtype("xlogy", TypeClass::kFloat, operands), operands, out);
+  });
+}
+
+// max.other and min.other are maximum and minimum by another name.
+void add_extremum(const char* schema, const char* op, Formula formula, bool is_max) {
+  ops::OpBuilder(schema, __FILE__, __LINE__)
+      .infer([](const Tensor& a, const Tensor& b) {
+        const std::array operands{Operand(a), Operand(b)};
+        return infer_pointwise(operands, promote_operands(operands));
+      })
+      .gradient([is_max](const GradArgs& args) {
+        std::vector<Tensor> gradients(2);
+        const Expr g = args.grad_outputs[0], a = args.inputs[0], b = args.inputs[1];
+        const Expr shared = g * (a == b) * 0.5;
+        put(gradients, args, 0, g * (is_max ? a > b : a < b) + shared);
+        put(gradients, args, 1, g * (is_max ? a < b : a > b) + shared);
+        return gradients;
+      })
+      .pointwise().keeps_layout();
+  add_pointwise_kernel(op, [formula](const KernelContext& context, const Tensor& a, const Tensor& b, Tensor& out) {
+    const std::array operands{Operand(a), Operand(b)};
+    run(context, formula, promote_operands(operands), operands, out);
+  });
+}
+
+bool register_all() {
+  add_where<const Tensor&, const Tensor&>("aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", "aten::where.self");
+  add_where<Scalar, const Tensor&>("aten::where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor", "aten::where.ScalarSelf");
+  add_where<const Tensor&, Scalar>("aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor", "aten::where.ScalarOther");
+  add_where<Scalar, Scalar>("aten::where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor", "aten::where.Scalar");
+  add_masked_fill<Scalar>("aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", "aten::masked_fill.Scalar");
+  add_masked_fill<const Tensor&>("aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor", "aten::masked_fill.Tensor");
+  add_xlogy<const Tensor&, const Tensor&>("aten::xlogy.Tensor(Tensor self, Tensor other) -> Tensor", "aten::xlogy.Tensor");
+  add_xlogy<Scalar, const Tensor&>("aten::xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor", "aten::xlogy.Scalar_Self");
+  add_xlogy<const Tensor&, Scalar>("aten::xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor", "aten::xlogy.Scalar_Other");
+  add_extremum("aten::max.other(Tensor self, Tensor other) -> Tensor", "aten::max.other", Formula::maximum, true);
+  add_extremum("aten::min.other(Tensor self, Tensor other) -> Tensor", "aten::min.other", Formula::minimum, false);
+  add_pointwise_kernel("aten::nan_to_num", nan_to_num);
+  add_pointwise_kernel("aten::gelu", [](const KernelContext& context, const Tensor& a, const std::string& approximate, Tensor& out) {
+    run(context, gelu_formula(approximate), a.dtype(), std::array{Operand(a)}, out);
+  });
+  add_pointwise_kernel("aten::prelu", [](const KernelContext& context, const Tensor& a, const Tensor& weight, Tensor& out) {
+    const Tensor shaped = prelu_weight(a, weight);
+    run(context, Formula::prelu, a.dtype(), std::array{Operand(a), Operand(shaped)}, out);
+  });
+  add_pointwise_kernel("aten::logit", [](const KernelContext& context, const Tensor& a, MaybeDouble eps, Tensor& out) {
+    const DType compute = is_floating(a.dtype()) ? a.dtype() : DType::kFloat32;
+    run(context, eps ? Formula::logit_clamped : Formula::logit, compute, std::array{Operand(a)}, out, {eps.value_or(0.0)});
+  });
+  add_pointwise_kernel("aten::digamma", [](const KernelContext& context, const Tensor& a, Tensor& out) {
+    run(context, Formula::digamma, is_floating(a.dtype()) ? a.dtype() : DType::kFloat32, std::array{Operand(a)}, out);
+  });
+  add_pointwise_kernel("aten::bitwise_not", [](const KernelContext& context, const Tensor& a, Tensor& out) {
+    run(context, a.dtype() == DType::kBool ? Formula::logical_not : Formula::bitwise_not, a.dtype(), std::array{Operand(a)}, out);
+  });
+  return true;
+}
+[[maybe_unused]] const bool registered = register_all();
+
+}  // namespace
+}  // namespace tensord::kernels

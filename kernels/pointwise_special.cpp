@@ -1,0 +1,280 @@
+// Elementwise operators whose schemas fit no family of the tables: powers, division modes,
+// clamping and ternary ones. Selection is in pointwise_select.cpp.
+#include <cmath>
+#include <limits>
+
+#include "kernels/gradient_expr.h"
+#include "kernels/pointwise.h"
+
+namespace tensord::kernels {
+namespace {
+
+using gradient::Expr;
+using gradient::fit_gradient;
+using ops::GradArgs;
+using ops::KernelContext;
+using ops::Scalar;
+using ops::TensorMeta;
+
+// Computes `formula` in `compute` over the operands.
+template <size_t N>
+void run(const KernelContext& context, Formula formula, DType compute, const std::array<Operand, N>& operands, Tensor& out,
+         Numbers numbers = {}) {
+  PointwiseCall call{formula, compute, {}, N, numbers};
+  std::copy(operands.begin(), operands.end(), call.operands.begin());
+  run_pointwise(context, call, out);
+}
+
+// Gradient of one argument, where it is a floating point tensor.
+void put(std::vector<Tensor>& gradients, const GradArgs& args, size_t index, const Expr& gradient) {
+  if (!args.inputs[index].is_tensor() || !is_floating(args.inputs[index].to_tensor().dtype())) return;
+  gradients[index] = fit_gradient(gradient, args.inputs[index].to_tensor());
+}
+
+// Division.
+
+DType div_dtype(std::string_view op, Operands operands, const std::optional<std::string>& mode) {
+  check(!mode || *mode == "floor" || *mode == "trunc", op, ": rounding_mode must be one of None, 'trunc', or 'floor', but found '",
+        mode.value_or(""), "'");
+  return compute_dtype(op, mode ? TypeClass::kArith : TypeClass::kFloat, operands);
+}
+Formula div_formula(const std::optional<std::string>& mode) {
+  return !mode ? Formula::div : *mode == "floor" ? Formula::div_floor : Formula::div_trunc;
+}
+std::vector<Tensor> div_mode_gradient(const GradArgs& args) {
+  std::vector<Tensor> gradients(args.inputs.size());
+  const Expr g = args.grad_outputs[0], b = args.inputs[1];
+  const bool is_plain = args.inputs[2].is_none();
+  put(gradients, args, 0, is_plain ? g / b : g * 0);
+  if (b.is_tensor()) put(gradients, args, 1, is_plain ? -(g * Expr(args.outputs[0])) / b : g * 0);
+  return gradients;
+}
+template <class B>
+void add_div_mode(const char* schema, const char* op) {
+  ops::OpBuilder(schema, __FILE__, __LINE__)
+      .infer([](const Tensor& a, B b, std::optional<std::string> mode) {
+        const std::array operands{Operand(a), Operand(b)};
+        return infer_pointwise(operands, div_dtype("div", operands, mode));
+      })
+      .gradient(div_mode_gradient)
+      .pointwise()
+      .keeps_layout()
+      .with_inplace()
+      .with_out();
+  add_pointwise_kernel(op, [](const KernelContext& context, const Tensor& a, B b, std::optional<std::string> mode, Tensor& out) {
+    const std::array operands{Operand(a), Operand(b)};
+    run(context, div_formula(mode), div_dtype("div", operands, mode), operands, out);
+  });
+}
+template <class B>
+void add_floor_divide(const char* schema, const char* op) {
+  ops::OpBuilder(schema, __FILE__, __LINE__)
+      .infer([](const Tensor& a, B b) {
+        const std::array operands{Operand(a), Operand(b)};
+        return infer_pointwise(operands, compute_dtype("floor_divide", TypeClass::kArith, operands));
+      })
+      .pointwise()
+      .keeps_layout()
+      .with_inplace()
+      .with_out();
+  add_pointwise_kernel(op, [](const KernelContext& context, const Tensor& a, B b, Tensor& out) {
+    const std::array operands{Operand(a), Operand(b)};
+    run(context, Formula::div_floor, promote_operands(operands), operands, out);
+  });
+}
+
+// Powers.
+
+Formula pow_formula(const Scalar& exponent, DType compute) {
+  const double e = exponent.to_double();
+  if (e == 2) return Formula::square;
+  if (e == 3) return Formula::pow_cube;
+  if (!is_floating(compute)) return Formula::pow;
+  if (e == 0.5) return Formula::pow_half;
+  if (e == -0.5) return Formula::rsqrt;
+  if (e == -1) return Formula::reciprocal;
+  if (e == -2) return Formula::pow_reciprocal_square;
+  return Formula::pow;
+}
+template <class A, class B>
+TensorMeta infer_pow(A a, B b) {
+  const std::array operands{Operand(a), Operand(b)};
+  return infer_pointwise(operands, compute_dtype("pow", TypeClass::kArith, operands));
+}
+// d a^b: b a^(b-1) g, which is 0 for b = 0, and a^b log(a) g, which is 0 where a = 0 and b >= 0.
+std::vector<Tensor> pow_gradient(const GradArgs& args) {
+  std::vector<Tensor> gradients(args.inputs.size());
+  const Expr g = args.grad_outputs[0], a = args.inputs[0], b = args.inputs[1], y = args.outputs[0];
+  if (a.is_tensor()) put(gradients, args, 0, gradient::where(b == 0, g * 0, g * (b * gradient::pow(a, b - 1))));
+  if (b.is_tensor()) {
+    const Expr log_a = a.is_tensor() ? gradient::log(a) : Expr(std::log(a.number()));
+    const Expr is_zero = a.is_tensor() ? (a == 0) * (b >= 0) : a.number() == 0 ? b >= 0 : Expr(0);
+    put(gradients, args, 1, gradient::where(is_zero, g * 0, g * (y * log_a)));
+  }
+  return gradients;
+}
+template <class A, class B>
+void add_pow(const char* schema, const char* op) {
+  ops::OpBuilder builder(schema, __FILE__, __LINE__);
+  builder.infer([](A a, B b) { return infer_pow<A, B>(a, b); }).gradient(pow_gradient).pointwise().keeps_layout().with_out();
+  if constexpr (std::is_same_v<A, const Tensor&>) builder.with_inplace();
+  add_pointwise_kernel(op, [](const KernelContext& context, A a, B b, Tensor& out) {
+    const std::array operands{Operand(a), Operand(b)};
+    const DType compute = promote_operands(operands);
+    if constexpr (std::is_same_v<B, Scalar>) {
+      check(is_floating(compute) || b.to_int() >= 0, "Integers to negative integer powers are not allowed.");
+      const Formula formula = pow_formula(b, compute);
+      if (formula != Formula::pow) return run(context, formula, compute, std::array{Operand(a)}, out);
+    }
+    run(context, Formula::pow, compute, operands, out);
+  });
+}
+
+// Clamping.
+
+using MaybeScalar = std::optional<Scalar>;
+DType clamp_dtype(const Tensor& a, const MaybeScalar& low, const MaybeScalar& high) {
+  check(low || high, "clamp: At least one of 'min' or 'max' must not be None");
+  return compute_dtype("clamp", TypeClass::kArithNoBool,
+                       std::array{Operand(a), low ? Operand(*low) : Operand(a), high ? Operand(*high) : Operand(a)});
+}
+Numbers clamp_numbers(const MaybeScalar& low, const MaybeScalar& high) {
+  Numbers numbers{low.value_or(Scalar(0)), high.value_or(Scalar(0))};
+  if (!low) {
+    numbers.floats[0] = -std::numeric_limits<double>::infinity();
+    numbers.ints[0] = std::numeric_limits<int64_t>::min();
+  }
+  if (!high) {
+    numbers.floats[1] = std::numeric_limits<double>::infinity();
+    numbers.ints[1] = std::numeric_limits<int64_t>::max();
+  }
+  return numbers;
+}
+void clamp(const KernelContext& context, const Tensor& a, const MaybeScalar& low, const MaybeScalar& high, Tensor& out) {
+  run(context, Formula::clamp, clamp_dtype(a, low, high), std::array{Operand(a)}, out, clamp_numbers(low, high));
+}
+std::vector<Tensor> clamp_gradient(const GradArgs& args, const ops::Value& low, const ops::Value& high) {
+  std::vector<Tensor> gradients(args.inputs.size());
+  Expr g = args.grad_outputs[0];
+  const Expr a = args.inputs[0];
+  if (!low.is_none()) g = g * (a >= Expr(low));
+  if (!high.is_none()) g = g * (a <= Expr(high));
+  put(gradients, args, 0, g);
+  return gradients;
+}
+OP("aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor")
+    .infer([](const Tensor& a, MaybeScalar low, MaybeScalar high) {
+      return infer_pointwise(std::array{Operand(a)}, clamp_dtype(a, low, high));
+    })
+    .gradient([](const GradArgs& args) { return clamp_gradient(args, args.inputs[1], args.inputs[2]); })
+    .pointwise().keeps_layout().with_inplace().with_out();
+OP("aten::clamp_min(Tensor self, Scalar min) -> Tensor")
+    .infer([](const Tensor& a, Scalar low) { return infer_pointwise(std::array{Operand(a)}, clamp_dtype(a, low, {})); })
+    .gradient([](const GradArgs& args) { return clamp_gradient(args, args.inputs[1], {}); })
+    .pointwise().keeps_layout().with_inplace().with_out();
+OP("aten::clamp_max(Tensor self, Scalar max) -> Tensor")
+    .infer([](const Tensor& a, Scalar high) { return infer_pointwise(std::array{Operand(a)}, clamp_dtype(a, {}, high)); })
+    .gradient([](const GradArgs& args) { return clamp_gradient(args, {}, args.inputs[1]); })
+    .pointwise().keeps_layout().with_inplace().with_out();
+
+using MaybeTensor = std::optional<Tensor>;
+// The operands there are: self, then min and max.
+std::vector<Operand> clamp_operands(const Tensor& a, const MaybeTensor& low, const MaybeTensor& high) {
+  check(low || high, "clamp: At least one of 'min' or 'max' must not be None");
+  std::vector<Operand> operands{Operand(a)};
+  if (low) operands.emplace_back(*low);
+  if (high) operands.emplace_back(*high);
+  return operands;
+}
+OP("aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor")
+    .infer([](const Tensor& a, MaybeTensor low, MaybeTensor high) {
+      const auto operands = clamp_operands(a, low, high);
+      return infer_pointwise(operands, compute_dtype("clamp", TypeClass::kArithNoBool, operands));
+    })
+    .gradient([](const GradArgs& args) { return clamp_gradient(args, args.inputs[1], args.inputs[2]); })
+    .pointwise().keeps_layout().with_inplace();
+void clamp_tensor(const KernelContext& context, const Tensor& a, const MaybeTensor& low, const MaybeTensor& high, Tensor& out) {
+  const auto operands = clamp_operands(a, low, high);
+  PointwiseCall call{low && high ? Formula::clamp_tensor : low ? Formula::maximum : Formula::minimum, promote_operands(operands), {}, operands.size(), {}};
+  std::copy(operands.begin(), operands.end(), call.operands.begin());
+  run_pointwise(context, call, out);
+}
+
+// Ternary arithmetic.
+
+template <class W>
+void add_lerp(const char* schema, const char* op) {
+  ops::OpBuilder(schema, __FILE__, __LINE__)
+      .infer([](const Tensor& a, const Tensor& b, W weight) {
+        check(a.dtype() == b.dtype(), "lerp: expected dtype ", name_of(a.dtype()), " for `end` but got dtype ", name_of(b.dtype()));
+        const std::array operands{Operand(a), Operand(b), Operand(weight)};
+        return infer_pointwise(operands, compute_dtype("lerp", TypeClass::kFloatOnly, std::span(operands).first(2)));
+      })
+      .gradient([](const GradArgs& args) {
+        std::vector<Tensor> gradients(args.inputs.size());
+        const Expr g = args.grad_outputs[0], w = args.inputs[2];
+        put(gradients, args, 0, g * (-w + 1));
+        put(gradients, args, 1, g * w);
+        put(gradients, args, 2, g * (Expr(args.inputs[1]) - Expr(args.inputs[0])));
+        return gradients;
+      })
+      .pointwise().keeps_layout().with_inplace().with_out();
+  add_pointwise_kernel(op, [](const KernelContext& context, const Tensor& a, const Tensor& b, W weight, Tensor& out) {
+    run(context, Formula::lerp, a.dtype(), std::array{Operand(a), Operand(b), Operand(weight)}, out);
+  });
+}
+
+void add_addc(const char* schema, const char* op, Formula formula, TypeClass type_class, ops::GradientFn gradient) {
+  ops::OpBuilder(schema, __FILE__, __LINE__)
+      .infer([=](const Tensor& a, const Tensor& b, const Tensor& c, Scalar) {
+        const std::array operands{Operand(a), Operand(b), Operand(c)};
+        return infer_pointwise(operands, compute_dtype(op, type_class, operands));
+      })
+      .gradient(std::move(gradient))
+      .pointwise().keeps_layout().with_inplace().with_out();
+  add_pointwise_kernel(op, [=](const KernelContext& context, const Tensor& a, const Tensor& b, const Tensor& c, Scalar value, Tensor& out) {
+    const std::array operands{Operand(a), Operand(b), Operand(c)};
+    run(context, formula, promote_operands(operands), operands, out, {value});
+  });
+}
+std::vector<Tensor> addcmul_gradient(const GradArgs& args) {
+  std::vector<Tensor> gradients(args.inputs.size());
+  const Expr g = args.grad_outputs[0], b = args.inputs[1], c = args.inputs[2], value = args.inputs[3];
+  put(gradients, args, 0, g);
+  put(gradients, args, 1, g * c * value);
+  put(gradients, args, 2, g * b * value);
+  return gradients;
+}
+std::vector<Tensor> addcdiv_gradient(const GradArgs& args) {
+  std::vector<Tensor> gradients(args.inputs.size());
+  const Expr g = args.grad_outputs[0], b = args.inputs[1], c = args.inputs[2], value = args.inputs[3];
+  put(gradients, args, 0, g);
+  put(gradients, args, 1, g * value / c);
+  put(gradients, args, 2, -(g * value * b) / (c * c));
+  return gradients;
+}
+
+bool register_all() {
+  add_div_mode<const Tensor&>("aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", "aten::div.Tensor_mode");
+  add_div_mode<Scalar>("aten::div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor", "aten::div.Scalar_mode");
+  add_floor_divide<const Tensor&>("aten::floor_divide(Tensor self, Tensor other) -> Tensor", "aten::floor_divide");
+  add_floor_divide<Scalar>("aten::floor_divide.Scalar(Tensor self, Scalar other) -> Tensor", "aten::floor_divide.Scalar");
+  add_pow<const Tensor&, const Tensor&>("aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", "aten::pow.Tensor_Tensor");
+  add_pow<const Tensor&, Scalar>("aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", "aten::pow.Tensor_Scalar");
+  add_pow<Scalar, const Tensor&>("aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor", "aten::pow.Scalar");
+  add_lerp<Scalar>("aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor", "aten::lerp.Scalar");
+  add_lerp<const Tensor&>("aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor", "aten::lerp.Tensor");
+  add_addc("aten::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", "aten::addcmul",
+           Formula::addcmul, TypeClass::kArith, addcmul_gradient);
+  add_addc("aten::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", "aten::addcdiv",
+           Formula::addcdiv, TypeClass::kFloatOnly, addcdiv_gradient);
+  add_pointwise_kernel("aten::clamp", clamp);
+  add_pointwise_kernel("aten::clamp.Tensor", clamp_tensor);
+  add_pointwise_kernel("aten::clamp_min", [](const KernelContext& context, const Tensor& a, Scalar low, Tensor& out) { clamp(context, a, low, {}, out); });
+  add_pointwise_kernel("aten::clamp_max", [](const KernelContext& context, const Tensor& a, Scalar high, Tensor& out) { clamp(context, a, {}, high, out); });
+  return true;
+}
+[[maybe_unused]] const bool registered = register_all();
+
+}  // namespace
+}  // namespace tensord::kernels
