@@ -1,0 +1,362 @@
+#include "core/jit/ir/alias.h"
+
+#include <algorithm>
+
+namespace tensord::jit {
+
+using ops::Type;
+using ops::TypeKind;
+using ops::Value;
+
+bool AliasAnalysis::is_mutable_type(const Type& type) {
+  switch (type.kind()) {
+    case TypeKind::kInt:
+    case TypeKind::kFloat:
+    case TypeKind::kComplex:
+    case TypeKind::kBool:
+    case TypeKind::kString:
+    case TypeKind::kNone:
+    case TypeKind::kNumber:
+    case TypeKind::kDevice:
+    case TypeKind::kGenerator:
+    case TypeKind::kStream:
+    case TypeKind::kEnum:
+    case TypeKind::kOpaque: return false;
+    case TypeKind::kOptional:
+    case TypeKind::kUnion:
+    case TypeKind::kTuple:
+      // A NamedTuple may be known by its name only.
+      if (type.contained().empty()) return !type.name().empty();
+      return std::any_of(type.contained().begin(), type.contained().end(),
+                         [](const ops::TypePtr& member) { return is_mutable_type(*member); });
+    default: return true;
+  }
+}
+
+AliasAnalysis::~AliasAnalysis() = default;
+
+AliasAnalysis::AliasAnalysis(const Graph& graph, ops::ObjectPtr self) : self_(std::move(self)) {
+  new_cell(true);
+  cells_[kWildcard].is_collapsed = true;
+  collect(*graph.block());
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    const GraphValue* input = graph.inputs()[i];
+    if (i == 0 && self_) {
+      known_[input] = self_;
+      values_[input] = heap_cell(self_);
+    } else if (is_mutable_type(*input->type())) {
+      values_[input] = kWildcard;
+    }
+  }
+  analyse(*graph.block());
+  finish(graph);
+}
+
+// ---- cells
+
+int AliasAnalysis::find(int cell) const {
+  while (cells_[static_cast<size_t>(cell)].parent != cell) {
+    int& parent = cells_[static_cast<size_t>(cell)].parent;
+    parent = cells_[static_cast<size_t>(parent)].parent;
+    cell = parent;
+  }
+  return cell;
+}
+
+int AliasAnalysis::new_cell(bool is_external) {
+  int id = static_cast<int>(cells_.size());
+  cells_.push_back({});
+  cells_.back().parent = id;
+  cells_.back().is_external = is_external;
+  return id;
+}
+
+// What the two hold becomes the same as well; a worklist instead of recursion, since chains
+// of containment may be long and even circular.
+void AliasAnalysis::unify(int first, int second) {
+  std::vector<std::pair<int, int>> work{{first, second}};
+  while (!work.empty()) {
+    int a = find(work.back().first), b = find(work.back().second);
+    work.pop_back();
+    if (a == b) continue;
+    if (cells_[static_cast<size_t>(a)].fields.size() < cells_[static_cast<size_t>(b)].fields.size()) std::swap(a, b);
+    Cell& into = cells_[static_cast<size_t>(a)];
+    Cell& from = cells_[static_cast<size_t>(b)];
+    from.parent = a;
+    into.is_external |= from.is_external;
+    bool is_collapsed = into.is_collapsed || from.is_collapsed;
+    if (from.content >= 0) {
+      if (into.content >= 0) work.emplace_back(into.content, from.content);
+      else into.content = from.content;
+    }
+    for (auto& [name, cell] : from.fields) {
+      auto it = std::find_if(into.fields.begin(), into.fields.end(), [&, &key = name](const auto& f) { return f.first == key; });
+      if (it != into.fields.end()) work.emplace_back(it->second, cell);
+      else into.fields.emplace_back(name, cell);
+    }
+    into.members.insert(into.members.end(), from.members.begin(), from.members.end());
+    from.fields.clear();
+    from.members.clear();
+    if (!is_collapsed) continue;
+    into.is_collapsed = true;
+    if (into.content >= 0) work.emplace_back(a, into.content);
+    for (auto& [name, cell] : into.fields) work.emplace_back(a, cell);
+    for (int member : into.members) work.emplace_back(a, member);
+    into.content = -1;
+    into.fields.clear();
+    into.members.clear();
+  }
+}
+
+void AliasAnalysis::unify_values(const GraphValue* a, const GraphValue* b) {
+  int cell_a = cell_of(a), cell_b = cell_of(b);
+  if (cell_a >= 0 && cell_b >= 0) unify(cell_a, cell_b);
+}
+
+void AliasAnalysis::collapse(int cell) {
+  int collapsed = new_cell();
+  cells_[static_cast<size_t>(collapsed)].is_collapsed = true;
+  unify(cell, collapsed);
+}
+
+int AliasAnalysis::content(int cell) {
+  cell = find(cell);
+  if (cells_[static_cast<size_t>(cell)].is_collapsed) return cell;
+  if (cells_[static_cast<size_t>(cell)].content < 0) {
+    int made = new_cell(cells_[static_cast<size_t>(cell)].is_external);
+    cells_[static_cast<size_t>(cell)].content = made;
+  }
+  return find(cells_[static_cast<size_t>(cell)].content);
+}
+
+int AliasAnalysis::field(int cell, const std::string& name) {
+  cell = find(cell);
+  Cell& holder = cells_[static_cast<size_t>(cell)];
+  if (holder.is_collapsed) return cell;
+  for (auto& [key, value] : holder.fields) {
+    if (key == name) return find(value);
+  }
+  int made = new_cell(holder.is_external);
+  cells_[static_cast<size_t>(cell)].fields.emplace_back(name, made);
+  return made;
+}
+
+int AliasAnalysis::cell_of(const GraphValue* value) {
+  auto it = values_.find(value);
+  if (it != values_.end()) return it->second < 0 ? -1 : find(it->second);
+  int cell = is_mutable_type(*value->type()) ? new_cell() : -1;
+  values_[value] = cell;
+  return cell;
+}
+
+// ---- memory that exists before the run
+
+const void* AliasAnalysis::heap_key(const Value& value) const {
+  switch (value.tag()) {
+    // Tensors without storage cannot be written; one key for all does no harm.
+    case Value::Tag::kTensor: return value.to_tensor().storage().get();
+    case Value::Tag::kList: return value.to_list().get();
+    case Value::Tag::kDict: return value.to_dict().get();
+    case Value::Tag::kTuple: return value.to_tuple().get();
+    case Value::Tag::kObject: return value.to_object().get();
+    default: return nullptr;
+  }
+}
+
+int AliasAnalysis::heap_cell(const Value& value, int depth) {
+  constexpr int kMaxDepth = 64;
+  if (value.is_none() || value.is_number() || value.is_string() || value.is_device() || value.is_enum() ||
+      value.is_opaque()) {
+    return -1;
+  }
+  const void* key = heap_key(value);
+  if (depth > kMaxDepth || (!key && !value.is_tensor())) return kWildcard;
+  auto [it, is_new] = heap_.try_emplace(key, -1);
+  if (!is_new) return find(it->second);
+  int cell = it->second = new_cell(true);
+  const auto hold = [&](int holder, const Value& item) {
+    if (int inner = heap_cell(item, depth + 1); inner >= 0) unify(holder, inner);
+  };
+  if (value.is_list() && is_mutable_type(*value.to_list()->element)) {
+    for (const Value& item : value.to_list()->items) hold(content(cell), item);
+  } else if (value.is_dict()) {
+    for (const auto& entry : value.to_dict()->items()) {
+      hold(content(cell), entry.first);
+      hold(content(cell), entry.second);
+    }
+  } else if (value.is_tuple()) {
+    const auto& items = value.to_tuple()->items;
+    for (size_t i = 0; i < items.size(); ++i) {
+      if (int inner = heap_cell(items[i], depth + 1); inner >= 0) unify(field(cell, std::to_string(i)), inner);
+    }
+  }
+  return find(cell);
+}
+
+int AliasAnalysis::location_of_memory(const Value& value) const {
+  if (heap_is_wild_) return wildcard();
+  auto it = heap_.find(heap_key(value));
+  return it == heap_.end() ? -1 : find(it->second);
+}
+
+const Value* AliasAnalysis::known_value(const GraphValue* value) const {
+  auto it = known_.find(value);
+  return it == known_.end() ? value->constant() : &it->second;
+}
+
+// ---- queries
+
+int AliasAnalysis::location(const GraphValue* value) const {
+  auto it = values_.find(value);
+  if (it != values_.end()) return it->second < 0 ? -1 : find(it->second);
+  return is_mutable_type(*value->type()) ? wildcard() : -1;
+}
+
+bool AliasAnalysis::is_external(int location) const { return cells_[static_cast<size_t>(find(location))].is_external; }
+
+const std::vector<const Node*>& AliasAnalysis::writers(int location) const {
+  return cells_[static_cast<size_t>(find(location))].writers;
+}
+
+std::vector<int> AliasAnalysis::reachable(const GraphValue* value) const {
+  int start = location(value);
+  return start < 0 ? std::vector<int>{} : reachable(start);
+}
+
+std::vector<int> AliasAnalysis::reachable(int location) const {
+  std::vector<int> found{find(location)};
+  std::unordered_set<int> seen(found.begin(), found.end());
+  const auto visit = [&](int cell) {
+    cell = find(cell);
+    if (seen.insert(cell).second) found.push_back(cell);
+  };
+  for (size_t i = 0; i < found.size(); ++i) {
+    const Cell& cell = cells_[static_cast<size_t>(found[i])];
+    if (cell.content >= 0) visit(cell.content);
+    for (const auto& entry : cell.fields) visit(entry.second);
+    for (int member : cell.members) visit(member);
+  }
+  return found;
+}
+
+bool AliasAnalysis::may_alias(const GraphValue* a, const GraphValue* b) const {
+  int location_a = location(a);
+  return location_a >= 0 && location_a == location(b);
+}
+
+bool AliasAnalysis::has_writers(const GraphValue* value) const {
+  for (int cell : reachable(value)) {
+    if (!writers(cell).empty()) return true;
+  }
+  return false;
+}
+
+bool AliasAnalysis::writes_to(const Node* node, const GraphValue* value) const {
+  auto span = order_.find(node);
+  if (span == order_.end()) return true;
+  for (int cell : reachable(value)) {
+    for (const Node* writer : writers(cell)) {
+      auto it = order_.find(writer);
+      if (it->second.begin >= span->second.begin && it->second.begin <= span->second.end) return true;
+    }
+  }
+  return false;
+}
+
+bool AliasAnalysis::may_be_written_between(const GraphValue* value, const Node* from, const Node* to) const {
+  auto start = order_.find(from), stop = order_.find(to);
+  if (start == order_.end() || stop == order_.end()) return has_writers(value);
+  int end = stop->second.begin;
+  // A loop around `to` that `from` is outside of comes back to `to` after all of its body.
+  for (const Node* loop = to->block()->owner(); loop; loop = loop->block()->owner()) {
+    const Span& span = order_.at(loop);
+    bool holds_from = start->second.begin >= span.begin && start->second.begin <= span.end;
+    if (loop->kind() == NodeKind::kLoop && !holds_from) end = span.end + 1;
+  }
+  for (int cell : reachable(value)) {
+    const auto& all = writers(cell);
+    auto it = std::upper_bound(all.begin(), all.end(), start->second.begin,
+                               [&](int order, const Node* writer) { return order < order_.at(writer).begin; });
+    if (it != all.end() && order_.at(*it).begin < end) return true;
+  }
+  return false;
+}
+
+bool AliasAnalysis::may_be_written_after(const GraphValue* value, const Node* from) const {
+  auto start = order_.find(from);
+  if (start == order_.end()) return has_writers(value);
+  int begin = start->second.begin;
+  for (const Node* loop = from->block()->owner(); loop; loop = loop->block()->owner()) {
+    if (loop->kind() == NodeKind::kLoop) begin = order_.at(loop).begin;
+  }
+  for (int cell : reachable(value)) {
+    if (!writers(cell).empty() && order_.at(writers(cell).back()).begin > begin) return true;
+  }
+  return false;
+}
+
+bool AliasAnalysis::escapes(const GraphValue* value) const {
+  for (int cell : reachable(value)) {
+    if (cells_[static_cast<size_t>(cell)].escapes || cells_[static_cast<size_t>(cell)].is_external) return true;
+  }
+  return false;
+}
+
+bool AliasAnalysis::has_side_effects(const Node* node) const {
+  switch (node->kind()) {
+    case NodeKind::kOp: {
+      if (node->op()->is_pure) break;
+      if (node->op()->is_random || !node->op()->schema.is_mutating()) return true;
+      for (int cell : written_by(node)) {
+        if (is_external(cell)) return true;
+      }
+      break;
+    }
+    case NodeKind::kCallMethod:
+    case NodeKind::kCallFunction:
+    case NodeKind::kCallValue: return true;
+    case NodeKind::kListUnpack: return false;
+    case NodeKind::kSetAttr: {
+      int cell = location(node->input());
+      return cell < 0 || is_external(cell);
+    }
+    default: break;
+  }
+  for (const Block* block : node->blocks()) {
+    for (const Node* inner = block->first(); inner; inner = inner->next()) {
+      if (has_side_effects(inner)) return true;
+    }
+  }
+  return false;
+}
+
+std::vector<int> AliasAnalysis::written_by(const Node* node) const {
+  std::vector<int> out;
+  switch (node->kind()) {
+    case NodeKind::kOp: {
+      const auto& arguments = node->op()->schema.arguments;
+      for (size_t i = 0; i < std::min(arguments.size(), node->inputs().size()); ++i) {
+        if (!arguments[i].alias.is_write) continue;
+        int cell = location(node->input(i));
+        if (cell < 0) continue;
+        out.push_back(cell);
+        // "Tensor[](a!)" and "Tensor(a!)[]" look the same here: the elements count too.
+        const Type& type = *arguments[i].type;
+        if (type.kind() == TypeKind::kList && type.element()->kind() == TypeKind::kTensor) {
+          for (int held : reachable(cell)) out.push_back(held);
+        }
+      }
+      break;
+    }
+    case NodeKind::kSetAttr:
+      if (int cell = location(node->input()); cell >= 0) out.push_back(cell);
+      break;
+    case NodeKind::kCallMethod:
+    case NodeKind::kCallFunction:
+    case NodeKind::kCallValue: out.push_back(wildcard()); break;
+    default: break;
+  }
+  return out;
+}
+
+}  // namespace tensord::jit
