@@ -174,7 +174,7 @@ TEST(Interpreter, BuildsAndTakesApartContainers) {
   const Value result = run(R"(graph(%a : int, %b : int):
   %list : List[int] = prim::ListConstruct(%a, %b)
   %x : int, %y : int = prim::ListUnpack(%list)
-  %none : None = rt::push(%list, %y)
+  rt::push(%list, %y)
   %key : str = prim::Constant[value="k"]()
   %dict : Dict[str, int] = prim::DictConstruct(%key, %x)
   %tuple : Tuple[List[int], Dict[str, int]] = prim::TupleConstruct(%list, %dict)

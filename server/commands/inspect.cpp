@@ -1,0 +1,147 @@
+#include <CLI/CLI.hpp>
+
+#include <iomanip>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/jit/archive/model_archive.h"
+#include "core/jit/ir/text.h"
+#include "core/jit/runtime/module.h"
+#include "server/commands/commands.h"
+#include "server/commands/model_options.h"
+
+namespace tensord::server {
+
+namespace {
+
+struct InspectOptions {
+  ModelOptions model;
+  std::string method = "forward";
+  std::string after;
+  bool dot = false;
+  bool summary = false;
+  bool source = false;
+};
+
+// A graph as it was after one pass; pass "" is before the first.
+struct Snapshot {
+  std::string pass;
+  std::string text;
+  std::map<std::string, size_t> counts;
+};
+
+void count_nodes(const jit::Block* block, std::map<std::string, size_t>& counts) {
+  for (const jit::Node* node = block->first(); node; node = node->next()) {
+    if (node->kind() != jit::NodeKind::kConstant) ++counts[node->kind_name()];
+    for (const jit::Block* inner : node->blocks()) count_nodes(inner, counts);
+  }
+}
+
+Snapshot take_snapshot(const std::string& pass, const jit::Graph& graph, const InspectOptions& options) {
+  Snapshot snapshot{pass, options.dot ? jit::print_dot(graph) : options.summary ? "" : jit::print_graph(graph), {}};
+  count_nodes(graph.block(), snapshot.counts);
+  return snapshot;
+}
+
+size_t total(const std::map<std::string, size_t>& counts) {
+  size_t sum = 0;
+  for (const auto& [name, count] : counts) sum += count;
+  return sum;
+}
+
+void print_signature(const jit::Module& module) {
+  std::cout << "methods\n";
+  for (const std::string& name : module.method_names()) {
+    const jit::Method& method = module.method(name);
+    std::cout << "  " << method.schema().str() << (method.changes_state() ? "  (changes the module)" : "") << "\n";
+  }
+}
+
+void print_parameters(const jit::Module& module) {
+  std::cout << "tensors (" << module.size_bytes() << " bytes)\n";
+  for (const auto& [name, tensor] : module.named_tensors()) {
+    std::cout << "  " << name << "  " << describe(tensor) << "  " << tensor.size_bytes() << "\n";
+  }
+}
+
+void print_source(const std::string& path) {
+  for (const jit::SourceFile& file : jit::ModelArchive::open(path).sources()) {
+    std::cout << "==== " << file.name << "\n" << file.text << "\n";
+  }
+}
+
+void print_counts(const std::vector<Snapshot>& snapshots) {
+  std::cout << "nodes\n";
+  for (const Snapshot& snapshot : snapshots) {
+    std::cout << "  " << std::left << std::setw(28) << (snapshot.pass.empty() ? "(before)" : snapshot.pass) << std::right
+              << std::setw(8) << total(snapshot.counts) << "\n";
+  }
+  std::cout << "nodes of the result by kind\n";
+  for (const auto& [name, count] : snapshots.back().counts) {
+    std::cout << "  " << std::left << std::setw(40) << name << std::right << std::setw(6) << count << "\n";
+  }
+}
+
+const Snapshot& find_snapshot(const std::vector<Snapshot>& snapshots, const std::string& pass) {
+  for (auto it = snapshots.rbegin(); it != snapshots.rend(); ++it) {
+    if (it->pass == pass) return *it;
+  }
+  std::string changed;
+  for (const Snapshot& snapshot : snapshots) {
+    if (!snapshot.pass.empty()) changed += (changed.empty() ? "" : ", ") + snapshot.pass;
+  }
+  fail(ErrorCode::kNotFound, "--after ", pass, ": no such pass changed the graph; these did: ",
+       changed.empty() ? "none" : changed);
+}
+
+void inspect(const InspectOptions& options) {
+  std::vector<Snapshot> snapshots;
+  bool is_recording = false;
+  jit::LoadOptions load = load_options(options.model);
+  load.passes.observer = [&](const std::string& pass, const jit::Graph& graph) {
+    if (is_recording) snapshots.push_back(take_snapshot(pass, graph, options));
+  };
+  const std::shared_ptr<jit::Module> module = load_model(options.model, load);
+  // The method is compiled here, so that the observer sees it and nothing else.
+  is_recording = true;
+  const jit::Method& method = module->method(options.method);
+  is_recording = false;
+  if (snapshots.empty()) snapshots.push_back(take_snapshot("", method.graph(), options));
+  if (options.dot || !options.after.empty()) {
+    std::cout << (options.after.empty() ? snapshots.back() : find_snapshot(snapshots, options.after)).text;
+    return;
+  }
+  print_signature(*module);
+  print_parameters(*module);
+  if (options.source) print_source(options.model.model);
+  print_counts(snapshots);
+  if (options.summary) return;
+  for (const Snapshot& snapshot : snapshots) {
+    const std::string title = snapshot.pass.empty() ? "before the passes" : "after " + snapshot.pass;
+    std::cout << "==== " << options.method << ", " << title << "\n" << snapshot.text;
+  }
+}
+
+}  // namespace
+
+void add_inspect_command(CLI::App& app, int* exit_code) {
+  CLI::App* command = app.add_subcommand("inspect", "Show a model: signatures, tensors, its graph before and after passes");
+  auto options = std::make_shared<InspectOptions>();
+  add_model_options(*command, options->model);
+  command->add_option("--method", options->method, "The method whose graph is shown")->capture_default_str();
+  command->add_option("--after", options->after, "Show only the graph after the last run of this pass");
+  command->add_flag("--dot", options->dot, "Write the graph for Graphviz instead of text");
+  command->add_flag("--summary", options->summary, "Leave the graphs out");
+  command->add_flag("--source", options->source, "Show the archive's source files too");
+  command->callback([options, exit_code] {
+    inspect(*options);
+    *exit_code = 0;
+  });
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/jit/runtime/module.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tensord::server {
+
+// The flags that every command which loads a model in this process has.
+struct ModelOptions {
+  std::string model;                      // path of the archive
+  std::string device = "cpu";
+  int threads = 0;                        // 0: every core this process may use
+  std::vector<std::string> disabled;      // --jit-disable
+  std::vector<std::string> limits;        // --jit-limit PASS:N
+  bool no_optimize = false;
+};
+
+// Adds MODEL and the flags to a subcommand; `options` must outlive the parse.
+void add_model_options(CLI::App& command, ModelOptions& options);
+// The options as the engine takes them. Throws Error{kInvalidArgument} on a bad --jit-limit.
+jit::LoadOptions load_options(const ModelOptions& options);
+// Sets the calling thread's budget, checks the device and loads. Throws Error.
+std::shared_ptr<jit::Module> load_model(const ModelOptions& options, const jit::LoadOptions& load);
+
+}  // namespace tensord::server

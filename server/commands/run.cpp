@@ -1,0 +1,87 @@
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/jit/archive/torch_file.h"
+#include "core/jit/runtime/module.h"
+#include "server/commands/commands.h"
+#include "server/commands/model_options.h"
+
+namespace tensord::server {
+
+namespace {
+
+// One --call METHOD,A.pt,R.pt.
+struct Call {
+  std::string method;
+  std::string arguments_path;
+  std::string result_path;
+};
+
+struct RunOptions {
+  ModelOptions model;
+  std::vector<std::string> calls;
+};
+
+// The method has no comma. Where the paths hold commas too, the split is the first one whose
+// left side is a file that exists.
+Call parse_call(const std::string& text) {
+  const size_t first = text.find(',');
+  const size_t last = text.rfind(',');
+  check(first != std::string::npos && first != last && first > 0, "--call ", text, ": expected METHOD,A.pt,R.pt");
+  size_t split = last;
+  for (size_t comma = text.find(',', first + 1); comma != std::string::npos; comma = text.find(',', comma + 1)) {
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(text.substr(first + 1, comma - first - 1), ignored)) {
+      split = comma;
+      break;
+    }
+  }
+  Call call{text.substr(0, first), text.substr(first + 1, split - first - 1), text.substr(split + 1)};
+  check(!call.arguments_path.empty() && !call.result_path.empty(), "--call ", text, ": expected METHOD,A.pt,R.pt");
+  return call;
+}
+
+std::vector<ops::Value> load_arguments(const std::string& path) {
+  const ops::Value value = jit::load_torch_file(path);
+  if (value.is_tuple()) return value.to_tuple()->items;
+  if (value.is_list()) return value.to_list()->items;
+  fail(ErrorCode::kInvalidArgument, path, ": expected a tuple of arguments but got ", value.tag_name());
+}
+
+void run(const RunOptions& options) {
+  std::vector<Call> calls;
+  for (const std::string& text : options.calls) calls.push_back(parse_call(text));
+  const std::shared_ptr<jit::Module> module = load_model(options.model, load_options(options.model));
+  const std::unique_ptr<jit::Frame> frame = jit::make_frame();
+  for (const Call& call : calls) {
+    const jit::Method& method = module->method(call.method);
+    const std::vector<ops::Value> arguments = load_arguments(call.arguments_path);
+    jit::save_torch_file(call.result_path, method.run(*frame, arguments));
+  }
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& app, int* exit_code) {
+  CLI::App* command = app.add_subcommand("run", "Run methods of a model in this process, in order");
+  auto options = std::make_shared<RunOptions>();
+  add_model_options(*command, options->model);
+  command
+      ->add_option("--call", options->calls,
+                   "METHOD,A.pt,R.pt: calls METHOD with the tuple of arguments that torch.save wrote to A.pt and "
+                   "writes its result to R.pt, for torch.load; may be repeated")
+      ->required()
+      ->allow_extra_args(false);
+  command->callback([options, exit_code] {
+    run(*options);
+    *exit_code = 0;
+  });
+}
+
+}  // namespace tensord::server
