@@ -1,0 +1,132 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+
+#include "core/jit/frontend/declarations.h"
+#include "core/jit/frontend/environment.h"
+#include "core/jit/frontend/overload.h"
+
+namespace tensord::jit {
+
+// Translates one function of a script into a graph. Lives for one translation.
+class FunctionEmitter {
+ public:
+  // Compiles another function to learn a return type that its head does not give.
+  using ReturnTypeOf = std::function<ops::TypePtr(const std::string& qualified_name)>;
+
+  FunctionEmitter(Declarations& declarations, const Signature& signature, ReturnTypeOf return_type_of);
+  // Throws Error with file, line and caret.
+  std::unique_ptr<Function> emit();
+
+ private:
+  using Values = std::vector<GraphValue*>;
+  using Statements = std::span<const Stmt* const>;
+  struct Arguments {
+    Values positional;
+    std::vector<NamedValue> keywords;
+  };
+  struct Branch {
+    Block* block = nullptr;
+    Environment::Scope assigned;
+    bool raises = false;
+    GraphValue* result = nullptr;  // when the branch returns from the function
+  };
+
+  // Nodes (function_emitter.cpp). `at` is the place of what is being emitted.
+  [[noreturn]] void fail(const Expr& at, const std::string& message) const;
+  Node* add(Node* node);
+  GraphValue* add(NodeKind kind, std::span<GraphValue* const> inputs, ops::TypePtr type, std::string name = {});
+  GraphValue* constant(ops::Value value, ops::TypePtr type = nullptr);
+  GraphValue* none() { return constant({}); }
+  // A value as code: lists and dicts are made anew each time.
+  GraphValue* materialize(const ops::Value& value, const ops::TypePtr& type);
+  GraphValue* convert(GraphValue* value, const ops::TypePtr& type, Conversion conversion, int64_t fixed_list_size);
+  // Converts to a declared type, or throws.
+  GraphValue* coerce(GraphValue* value, const ops::TypePtr& type, const Expr& at, const char* what);
+  GraphValue* op_value(const char* op, std::span<GraphValue* const> inputs);
+  GraphValue* as_value(const Binding& binding, const Expr& at);
+
+  // Statements (emit_statement.cpp, emit_control.cpp)
+  GraphValue* body(Statements statements);  // the function's result, null when it always raises
+  GraphValue* returning_if(const Stmt& stmt, Statements rest);
+  bool statements(Statements statements);  // true when they always raise
+  bool statement(const Stmt& stmt);
+  void assignment(const Stmt& stmt);
+  void augmented_assignment(const Stmt& stmt);
+  void assign(const Expr& target, const Binding& binding);
+  void assign_attribute(const Expr& target, GraphValue* value);
+  void assign_subscript(const Expr& target, GraphValue* value);
+  void unpack(const Expr& target, const Binding& binding);
+  void define_closure(const FunctionDef& function);
+  void raise_error(const Expr& at, const Expr* message, const char* class_name, const std::string& prefix);
+  bool if_statement(const Stmt& stmt);
+  Branch branch(Node* node, const std::function<void(Branch&)>& emit_body);
+  void merge(Node* node, Branch& on_true, Branch& on_false);
+  Binding merged(Node* node, Branch& on_true, Branch& on_false, const Binding* left, const Binding* right, std::string_view name);
+  void refine(const Expr& condition, bool is_true);
+  void while_loop(const Stmt& stmt);
+  void for_loop(const Stmt& stmt);
+  void loop(const Stmt& stmt, GraphValue* trip_count, const std::function<void(GraphValue*)>& bind_item);
+  void with_block(const Stmt& stmt, bool& raises);
+
+  // Expressions (emit_expression.cpp)
+  Binding expression(const Expr& expr, const ops::TypePtr& hint = nullptr);
+  GraphValue* value(const Expr& expr, const ops::TypePtr& hint = nullptr) { return as_value(expression(expr, hint), expr); }
+  GraphValue* condition(const Expr& expr);
+  Binding name(const Expr& expr);
+  // The qualified path of an attribute chain that does not start at a variable, or "".
+  std::string static_path(const Expr& expr) const;
+  Binding static_binding(const Expr& expr, const std::string& path);
+  Binding symbol_binding(const Expr& expr, const Symbol& symbol, const std::string& path);
+  Binding attribute(const Expr& expr);
+  Binding attribute_of(GraphValue* object, std::string_view name, const Expr& at);
+  GraphValue* class_attribute(GraphValue* object, std::string_view name, const Expr& at);
+  GraphValue* enum_attribute(GraphValue* object, std::string_view name, const Expr& at);
+  GraphValue* tuple_item(GraphValue* tuple, int64_t index, const Expr& at);
+  GraphValue* subscript(const Expr& expr);
+  GraphValue* index_value(GraphValue* base, GraphValue* index, const Expr& at);
+  GraphValue* module_item(GraphValue* modules, GraphValue* index, const Expr& at, const ops::TypePtr& hint);
+  GraphValue* list(const Expr& expr, const ops::TypePtr& hint);
+  GraphValue* tuple(const Expr& expr, const ops::TypePtr& hint);
+  GraphValue* dict(const Expr& expr, const ops::TypePtr& hint);
+  GraphValue* make_tuple(std::span<GraphValue* const> items, ops::TypePtr type = nullptr);
+  GraphValue* choose(const Expr& at, GraphValue* condition, const std::function<GraphValue*()>& on_true,
+                     const std::function<GraphValue*()>& on_false);
+  Binding unary(const Expr& expr);
+  Binding binary(const Expr& expr);
+
+  // Calls (emit_call.cpp, emit_builtin.cpp)
+  Binding call(const Expr& expr, const ops::TypePtr& hint);
+  Arguments arguments(const Expr& expr);
+  Binding call_operator(const std::string& name, const Arguments& arguments, const Expr& at);
+  Binding emit_operator(const ops::Op& op, const BoundCall& bound);
+  Values bound_values(const ops::Schema& schema, const BoundCall& bound, bool fresh_defaults);
+  GraphValue* call_function(const std::string& name, const Arguments& arguments, const Expr& at);
+  GraphValue* call_method(GraphValue* object, std::string_view name, Arguments arguments, const Expr& at);
+  GraphValue* construct(const std::string& class_name, const Arguments& arguments, const Expr& at);
+  Binding method_call(GraphValue* object, const std::string& name, const Expr& expr, const ops::TypePtr& hint);
+  ops::TypePtr return_type(const Signature& signature) const;
+  bool is_builtin(std::string_view name) const;
+  Binding builtin(const std::string& name, const Expr& expr, const ops::TypePtr& hint);
+  Binding special_form(const std::string& name, const Expr& expr);
+  GraphValue* cast(const char* op, GraphValue* value, const Expr& at);
+  GraphValue* is_instance(const Expr& expr);
+  GraphValue* fork(const Expr& expr);
+  GraphValue* wait(GraphValue* future, const Expr& at);
+  GraphValue* to_list(GraphValue* tensor, const ops::TypePtr& hint, const Expr& at);
+
+  Declarations& declarations_;
+  const Signature& signature_;
+  const SourceTree& tree_;
+  ReturnTypeOf return_type_of_;
+  std::unique_ptr<Graph> graph_;
+  Block* block_;
+  Environment environment_;
+  ops::TypePtr return_type_;  // null while it is not known
+  uint32_t place_ = 0;        // offset of what is being emitted
+  bool raised_ = false;       // the statement just emitted always raises
+};
+
+}  // namespace tensord::jit

@@ -1,0 +1,49 @@
+#include "core/jit/frontend/source_text.h"
+
+#include <algorithm>
+
+namespace tensord::jit {
+namespace {
+
+// Offsets are kept in 32 bits; the largest real file seen is below 1 MB.
+constexpr size_t kMaxSourceBytes = size_t{256} << 20;
+// Longer lines are shown around the caret only.
+constexpr size_t kMaxShownColumns = 140;
+
+std::string caret_text(std::string_view line, size_t column) {
+  size_t begin = 0;
+  if (line.size() > kMaxShownColumns && column > kMaxShownColumns / 2) begin = column - kMaxShownColumns / 2;
+  std::string shown(line.substr(begin, kMaxShownColumns));
+  std::replace_if(shown.begin(), shown.end(), [](unsigned char c) { return c < 0x20; }, ' ');
+  return "\n  " + shown + "\n  " + std::string(column - begin, ' ') + "^";
+}
+
+}  // namespace
+
+SourceText::SourceText(std::string name, std::string text) {
+  check(text.size() <= kMaxSourceBytes, name, ": the file has ", text.size(), " bytes, more than ", kMaxSourceBytes);
+  line_begins_.push_back(0);
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\n') line_begins_.push_back(static_cast<uint32_t>(i + 1));
+  }
+  name_ = std::make_shared<const std::string>(std::move(name));
+  text_ = std::make_shared<const std::string>(std::move(text));
+}
+
+SourceLocation SourceText::location(size_t offset) const {
+  offset = std::min(offset, text_->size());
+  const auto after = std::upper_bound(line_begins_.begin(), line_begins_.end(), static_cast<uint32_t>(offset));
+  const auto line = static_cast<size_t>(after - line_begins_.begin());
+  return {name_, text_, static_cast<int>(line), static_cast<int>(offset - line_begins_[line - 1] + 1)};
+}
+
+void SourceText::fail(ErrorCode code, size_t offset, const std::string& message) const {
+  const SourceLocation at = location(offset);
+  const size_t begin = line_begins_[static_cast<size_t>(at.line - 1)];
+  const std::string_view rest = text().substr(begin);
+  const std::string_view line = rest.substr(0, std::min(rest.find('\n'), rest.size()));
+  throw Error(code, concat(name(), ":", at.line, ":", at.column, ": ", message,
+                           caret_text(line, static_cast<size_t>(at.column - 1))));
+}
+
+}  // namespace tensord::jit
