@@ -3,6 +3,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,6 +43,13 @@ struct GradArgs {
 // Gradients by forward argument; undefined tensors where there is none. Written with operators.
 using GradientFn = std::function<std::vector<Tensor>(const GradArgs&)>;
 
+// Prepare an operator for arguments known at load, and say how it may be joined to a prepared
+// one; see packed.h. Both see the arguments with None where a tensor comes only with each call.
+struct Epilogue;
+class PackedOp;
+using PackFn = std::function<IntrusivePtr<PackedOp>(const Op&, std::span<const Value> arguments)>;
+using EpilogueFn = std::function<std::optional<Epilogue>(std::span<const Value> arguments)>;
+
 // The one record of an operator. Exactly one of these describes how it runs:
 //   infer + kernels   outputs allocated by the caller, kernel fills them (compute ops)
 //   direct            a function of values: views, list and string ops, ops whose output
@@ -56,6 +64,8 @@ struct Op {
   // Of a pointwise op from the tables in kernels/: its expression in operands a, b, c and numbers
   // p0 … p2 of a type T, for the fuser. Static text or null.
   const char* formula = nullptr;
+  PackFn pack;          // argument 0 comes with each call; null when these arguments cannot be prepared
+  EpilogueFn epilogue;  // empty when these arguments do not allow it
   const Op* base = nullptr;  // for "add_" and "add.out": the functional form "add"
 
   bool is_pure = true;         // no writes, no random numbers, no printing: may be folded, merged, dropped
@@ -99,6 +109,7 @@ class OpBuilder {
   OpBuilder& reduction();
   OpBuilder& dynamic_shape();
   OpBuilder& keeps_layout();
+  OpBuilder& packs(PackFn function);
 
  private:
   void check_parameters(const std::vector<std::string>& cpp_types, const char* what);
@@ -119,6 +130,12 @@ class KernelBuilder {
   void add(const char* op, DeviceKind device, KernelFn kernel, std::vector<std::string> cpp_types);
 };
 
+// Says how an op may be joined to a packed one before it.
+class EpilogueBuilder {
+ public:
+  EpilogueBuilder(const char* op, EpilogueFn function);
+};
+
 #define TENSORD_CONCAT2(A, B) A##B
 #define TENSORD_CONCAT(A, B) TENSORD_CONCAT2(A, B)
 #define OP(SCHEMA) \
@@ -126,6 +143,8 @@ class KernelBuilder {
       ::tensord::ops::OpBuilder(SCHEMA, __FILE__, __LINE__)
 #define KERNEL(OP_NAME, DEVICE, FUNCTION) \
   static const ::tensord::ops::KernelBuilder TENSORD_CONCAT(kernel_registration_, __COUNTER__)(OP_NAME, DEVICE, FUNCTION)
+#define EPILOGUE(OP_NAME, FUNCTION) \
+  static const ::tensord::ops::EpilogueBuilder TENSORD_CONCAT(epilogue_registration_, __COUNTER__)(OP_NAME, FUNCTION)
 
 // Implementation details follow; users of the API need not read on.
 

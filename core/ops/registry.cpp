@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "core/base/error.h"
+#include "core/ops/packed.h"
 
 namespace tensord::ops {
 namespace {
@@ -34,6 +35,7 @@ class Registry {
     return ops_.back().get();
   }
   void add_kernel(PendingKernel kernel) { pending_.push_back(std::move(kernel)); }
+  void add_epilogue(std::string op, EpilogueFn function) { pending_epilogues_.emplace_back(std::move(op), std::move(function)); }
   // Registrations run before main, where nothing can be thrown to.
   void report(std::string problem) { problems_ += (problems_.empty() ? "" : "\n") + problem; }
 
@@ -45,6 +47,7 @@ class Registry {
         overloads_[op->schema.name].push_back(op.get());
       }
       join_kernels();
+      join_epilogues();
       for (const auto& op : ops_) check_complete(*op);
     });
     if (!problems_.empty()) fail(ErrorCode::kInternal, problems_);
@@ -93,6 +96,15 @@ class Registry {
     pending_.clear();
   }
 
+  void join_epilogues() {
+    for (auto& [op, function] : pending_epilogues_) {
+      const auto it = by_full_name_.find(op);
+      if (it == by_full_name_.end()) report("an epilogue is registered for " + op + ", which is not an operator");
+      else it->second->epilogue = std::move(function);
+    }
+    pending_epilogues_.clear();
+  }
+
   void check_complete(const Op& op) {
     if (!op.infer && !op.direct && !op.base) report(op.schema.full_name() + " has neither infer nor direct");
   }
@@ -100,6 +112,7 @@ class Registry {
   std::once_flag frozen_;
   std::vector<std::unique_ptr<Op>> ops_;
   std::vector<PendingKernel> pending_;
+  std::vector<std::pair<std::string, EpilogueFn>> pending_epilogues_;
   std::unordered_map<std::string, Op*> by_full_name_;
   std::unordered_map<std::string, std::vector<const Op*>> overloads_;
   std::string problems_;
@@ -216,6 +229,15 @@ OpBuilder& OpBuilder::dynamic_shape() {
 OpBuilder& OpBuilder::keeps_layout() {
   op_->keeps_layout = true;
   return *this;
+}
+
+OpBuilder& OpBuilder::packs(PackFn function) {
+  op_->pack = std::move(function);
+  return *this;
+}
+
+EpilogueBuilder::EpilogueBuilder(const char* op, EpilogueFn function) {
+  Registry::instance().add_epilogue(op, std::move(function));
 }
 
 void KernelBuilder::add(const char* op, DeviceKind device, KernelFn kernel, std::vector<std::string> cpp_types) {

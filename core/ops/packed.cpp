@@ -1,0 +1,47 @@
+#include "core/ops/packed.h"
+
+#include "core/ops/run.h"
+
+namespace tensord::ops {
+
+bool PackedOp::has_other() const {
+  for (const BoundCall& call : calls_) {
+    if (call.other >= 0) return true;
+  }
+  return false;
+}
+
+std::string PackedOp::class_name() const {
+  std::string text = "tensord.Packed<";
+  for (size_t i = 0; i < calls_.size(); ++i) text += (i ? " " : "") + calls_[i].op->schema.name.substr(calls_[i].op->schema.name.find("::") + 2);
+  return text + ">";
+}
+
+Tensor PackedOp::run_calls(size_t first, const Tensor& input, const Tensor& other) const {
+  Tensor value = input;
+  for (size_t i = first; i < calls_.size(); ++i) {
+    const BoundCall& call = calls_[i];
+    std::vector<Value> arguments = call.arguments;
+    arguments[call.input] = value;
+    if (call.other >= 0) arguments[call.other] = other;
+    value = (input.is_meta() ? ops::infer(*call.op, arguments) : ops::run(*call.op, arguments)).front().to_tensor();
+  }
+  return value;
+}
+
+Tensor PackedOp::run(const Tensor& input, const Tensor& other, bool can_overwrite) const {
+  if (!input.is_meta()) {
+    std::optional<Tensor> result = try_run(input, other, can_overwrite);
+    return result ? *result : run_calls(0, input, other);
+  }
+  const Tensor result = run_calls(0, input, other);
+  if (!is_channels_last() || result.ndim() < 4) return result;
+  return Tensor::meta_strided(result.sizes(), channels_last_strides(result.sizes()), result.dtype(), result.device());
+}
+
+TypePtr packed_type() {
+  static const TypePtr type = opaque_type("tensord.Packed");
+  return type;
+}
+
+}  // namespace tensord::ops

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/ops/op.h"
+
+namespace tensord::ops {
+
+// What an operator does to the value it is given, in terms that a packed operator can do on its
+// way out: one function of each element, or the sum with another tensor.
+enum class EpilogueKind : uint8_t {
+  kRelu,         // max(x, 0) + alpha * min(x, 0)
+  kClip,         // min(max(x, alpha), beta)
+  kLinear,       // alpha * x + beta
+  kSigmoid,
+  kTanh,
+  kGelu,
+  kGeluTanh,
+  kSilu,
+  kHardSwish,
+  kHardSigmoid,
+  kElu,          // x > 0 ? x : alpha * (exp(x) - 1)
+  kChannelAffine,  // x * scale[c] + shift[c], c along dimension 1
+  kAdd,            // x + another tensor of the same shape
+};
+
+struct Epilogue {
+  EpilogueKind kind;
+  double alpha = 0, beta = 0;
+  Tensor scale, shift;  // kChannelAffine: f32, one entry per channel
+  int input = 0;        // the argument that x is; of kAdd the other tensor is argument 1 - input
+};
+
+// A call whose arguments are known but for one or two.
+struct BoundCall {
+  const Op* op = nullptr;
+  std::vector<Value> arguments;  // None where a tensor of the call goes
+  int input = 0;                 // the argument that the running value goes to
+  int other = -1;                // the argument that the second tensor goes to, or -1
+};
+
+// An operator with its weights bound and prepared, and what was joined to its end: a chain of
+// calls done as one. The passes build it while a model loads; then it is constant and shared by
+// all workers, and only caches inside of it change (thread-safe). Made by an Op's `pack`.
+class PackedOp : public OpaqueObject {
+ public:
+  explicit PackedOp(BoundCall call) { calls_.push_back(std::move(call)); }
+
+  const std::vector<BoundCall>& calls() const { return calls_; }
+  // Whether run takes a second tensor.
+  bool has_other() const;
+  std::string class_name() const override;
+
+  // A packed operator that also does `call`, whose meaning is `epilogue`; null when it cannot.
+  virtual IntrusivePtr<PackedOp> with(const BoundCall& call, const Epilogue& epilogue) const = 0;
+  // One whose results lie channels_last where that is possible; null when it has no such form.
+  virtual IntrusivePtr<PackedOp> with_channels_last() const = 0;
+  virtual bool is_channels_last() const = 0;
+
+  // The result. `other` may be written over and returned when `can_overwrite` is set. Meta tensors
+  // give meta tensors. What the prepared form does not cover (another dtype, a device, a
+  // broadcast) is done call by call, with the same results and errors as the calls.
+  Tensor run(const Tensor& input, const Tensor& other, bool can_overwrite) const;
+
+ protected:
+  // Empty when the prepared form does not cover these tensors.
+  virtual std::optional<Tensor> try_run(const Tensor& input, const Tensor& other, bool can_overwrite) const = 0;
+  // Does calls()[first…] one by one.
+  Tensor run_calls(size_t first, const Tensor& input, const Tensor& other) const;
+  void add_call(BoundCall call) { calls_.push_back(std::move(call)); }
+
+ private:
+  std::vector<BoundCall> calls_;
+};
+
+// The operators that run a packed operator: (packed, input) and (packed, input, other).
+inline constexpr const char* kRunPacked = "tensord::packed";
+inline constexpr const char* kRunPackedWithOther = "tensord::packed.other";
+TypePtr packed_type();
+
+}  // namespace tensord::ops
