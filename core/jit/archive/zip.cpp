@@ -255,4 +255,11 @@ Storage ZipArchive::storage(const Entry& entry) const {
   return copy;
 }
 
+void check_byte_order(const ZipArchive& archive) {
+  const ZipArchive::Entry* entry = archive.find("byteorder");
+  if (!entry) return;
+  const std::string order = archive.read(*entry);
+  if (order != "little") fail(ErrorCode::kUnimplemented, archive.path(), ": byte order ", order.substr(0, 16), " is not supported");
+}
+
 }  // namespace tensord::jit

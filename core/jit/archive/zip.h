@@ -67,4 +67,7 @@ class ZipArchive : public std::enable_shared_from_this<ZipArchive> {
   std::map<std::string, size_t, std::less<>> by_name_;
 };
 
+// Entry `byteorder` (PyTorch 2.x): refuses big-endian files with Error{kUnimplemented}.
+void check_byte_order(const ZipArchive& archive);
+
 }  // namespace tensord::jit

@@ -1,0 +1,133 @@
+#include "core/jit/archive/model_archive.h"
+
+#include <charconv>
+#include <map>
+#include <mutex>
+
+#include "core/base/error.h"
+#include "core/jit/archive/conform.h"
+#include "core/jit/archive/pickle.h"
+
+namespace tensord::jit {
+namespace {
+
+constexpr int64_t kMaxVersion = 10;
+constexpr std::string_view kCode = "code/";
+
+int64_t read_version(const ZipArchive& zip) {
+  const ZipArchive::Entry* entry = zip.find("version");
+  if (!entry) entry = zip.find(".data/version");
+  if (!entry) fail(ErrorCode::kDataLoss, zip.path(), ": has no version: not a TorchScript archive");
+  const std::string text = zip.read(*entry);
+  int64_t version = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
+  const std::string_view rest(end, static_cast<size_t>(text.data() + text.size() - end));
+  if (error != std::errc() || (!rest.empty() && rest != "\n") || version < 1) {
+    fail(ErrorCode::kDataLoss, zip.path(), ": the version is not a number");
+  }
+  if (version > kMaxVersion) {
+    fail(ErrorCode::kUnimplemented, zip.path(), ": archive version ", version, " is newer than the newest known, ", kMaxVersion);
+  }
+  return version;
+}
+
+void check_kind(const ZipArchive& zip) {
+  if (!zip.find("data.pkl")) fail(ErrorCode::kDataLoss, zip.path(), ": has no data.pkl: not a TorchScript archive");
+  for (const ZipArchive::Entry& entry : zip.entries()) {
+    if (entry.name.starts_with(kCode)) return;
+  }
+  fail(ErrorCode::kDataLoss, zip.path(), ": has no code: written by torch.save, not by torch.jit.save");
+}
+
+// Puts a state dict into the slots, by name.
+void fill_object(const std::string& source, Conformer& conformer, ops::Object& object, const ops::Value& state) {
+  const std::string& class_name = object.type->name();
+  if (!state.is_dict()) {
+    fail(ErrorCode::kUnimplemented, source, ": class '", class_name, "' saved a state of its own (", state.tag_name(),
+         ") but has no __setstate__");
+  }
+  const ops::DictObject& values = *state.to_dict();
+  const auto& attributes = object.type->attributes();
+  for (size_t i = 0; i < attributes.size(); ++i) {
+    const auto found = values.find(ops::Value(attributes[i].name));
+    if (found < 0) {
+      fail(ErrorCode::kDataLoss, source, ": an object of class '", class_name, "' has no attribute '", attributes[i].name, "'");
+    }
+    try {
+      object.slots.at(i) = conformer.conform(values.items()[static_cast<size_t>(found)].second, attributes[i].type);
+    } catch (const Error& error) {
+      throw Error(error.code(), concat(error.what(), " (attribute '", attributes[i].name, "' of class '", class_name, "')"));
+    }
+  }
+}
+
+}  // namespace
+
+struct ModelArchive::StorageCache {
+  std::mutex mutex;
+  std::map<std::string, Storage> storages;  // by entry name
+};
+
+ModelArchive ModelArchive::open(const std::string& path, const ZipOptions& options) {
+  ModelArchive archive(ZipArchive::open(path, options));
+  check_kind(*archive.zip_);
+  check_byte_order(*archive.zip_);
+  archive.version_ = read_version(*archive.zip_);
+  archive.storages_ = std::make_shared<StorageCache>();
+  return archive;
+}
+
+std::vector<SourceFile> ModelArchive::sources() const {
+  std::vector<SourceFile> files;
+  for (const ZipArchive::Entry& entry : zip_->entries()) {
+    if (entry.name.starts_with(kCode) && entry.name.ends_with(".py")) files.push_back({entry.name, zip_->read(entry)});
+  }
+  return files;
+}
+
+ops::Value ModelArchive::read_pickle(const std::string& name, const ObjectHooks& hooks) const {
+  UnpickleContext context;
+  context.source = concat(zip_->path(), ": ", name, ".pkl");
+  context.find_type = hooks.find_type;
+  context.enum_member = hooks.enum_member;
+  context.storage = [&](const std::string& key) {
+    const std::string entry = concat(name, "/", key);
+    std::lock_guard lock(storages_->mutex);
+    Storage& storage = storages_->storages[entry];
+    if (!storage) storage = zip_->storage(zip_->at(entry));
+    return storage;
+  };
+  Unpickled unpickled = unpickle(zip_->read(zip_->at(name + ".pkl")), context);
+  Conformer conformer(context.source);
+  for (const auto& [object, state] : unpickled.states) {
+    if (hooks.set_state && hooks.set_state(object, state)) continue;
+    fill_object(context.source, conformer, *object, state);
+  }
+  return unpickled.value;
+}
+
+std::vector<ops::Value> ModelArchive::constants(const ObjectHooks& hooks) const {
+  if (!zip_->find("constants.pkl")) return {};
+  const ops::Value value = read_pickle("constants", hooks);
+  if (value.is_list()) return value.to_list()->items;
+  if (!value.is_tuple()) fail(ErrorCode::kDataLoss, zip_->path(), ": constants.pkl holds a ", value.tag_name(), ", no tuple");
+  return value.to_tuple()->items;
+}
+
+std::vector<ops::Value> ModelArchive::constants(const ops::TypeResolver& find_type) const {
+  return constants(ObjectHooks{find_type, nullptr, nullptr});
+}
+
+ops::Value ModelArchive::object(const ObjectHooks& hooks) const {
+  ops::Value value = read_pickle("data", hooks);
+  if (!value.is_object()) fail(ErrorCode::kDataLoss, zip_->path(), ": data.pkl holds a ", value.tag_name(), ", no module");
+  return value;
+}
+
+std::string ModelArchive::extra_file(const std::string& name) const {
+  const ZipArchive::Entry* entry = zip_->find("extra/" + name);
+  if (!entry) fail(ErrorCode::kNotFound, zip_->path(), ": has no extra file ", name);
+  return zip_->read(*entry);
+}
+
+}  // namespace tensord::jit

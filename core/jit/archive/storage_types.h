@@ -1,0 +1,18 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "core/tensor/dtype.h"
+
+namespace tensord::jit {
+
+// "FloatStorage" → kFloat32; nothing when torch has no such storage class. Throws Error{kUnimplemented} naming the
+// dtype of quantized and complex storages.
+std::optional<DType> dtype_of_storage_class(std::string_view name);
+// The reverse. REQUIRES: a dtype that tensors can have.
+const char* storage_class_of(DType dtype);
+// "float32", "half" → the dtype; nothing when torch has no such dtype.
+std::optional<DType> dtype_of_torch_name(std::string_view name);
+
+}  // namespace tensord::jit

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/jit/archive/conform.h"
+#include "core/jit/archive/pickle.h"
+#include "core/jit/archive/value_graph.h"
+
+namespace tensord::jit {
+
+// The machine behind unpickle(): a stack, marks and a memo. Functions, classes and
+// storages lie on the stack as opaque values and may only go where the format has them.
+class Unpickler {
+ public:
+  Unpickler(std::string_view text, const UnpickleContext& context);
+  Unpickled run();
+
+ private:
+  using Value = ops::Value;
+  struct Global;    // an allowed function or class
+  struct StorageRef;
+  struct RawTuple;  // a tuple with one of these inside
+  using Call = Value (Unpickler::*)(const Global& callee, std::span<const Value> arguments);
+
+  // Reading.
+  std::string_view take(size_t count);
+  uint64_t take_number(size_t bytes);
+  std::string_view take_line();
+  int64_t take_long();
+  double take_double();
+
+  // One opcode; false at STOP.
+  bool step();
+  bool step_simple(char opcode);
+  bool step_container(char opcode);
+
+  // Stack, marks, memo.
+  void push(Value value);
+  Value pop();
+  Value pop_plain();  // refuses functions, classes and storages
+  Value& top();
+  std::vector<Value> pop_mark(bool plain);
+  void put(uint64_t index);
+  Value get(uint64_t index);
+  const Value& require_plain(const Value& value) const;
+
+  // Building.
+  Value new_container(Value value, size_t cells);
+  Value new_list(std::vector<Value> items);
+  Value new_dict();
+  Value new_tuple(std::vector<Value> items);
+  void append(std::vector<Value> items);
+  void set_items(std::vector<Value> items);
+  void set_item(ops::DictObject& dict, const Value& key, const Value& value);
+  void build();
+  void persistent_id();
+  void new_object();
+  void reduce();
+  void spend(size_t cells);
+
+  // Globals (unpickler_calls.cpp).
+  Value global(const std::string& name);
+  Value make_global(const std::string& name);
+  Value call_tensor(const Global&, std::span<const Value> arguments);
+  Value call_parameter(const Global&, std::span<const Value> arguments);
+  Value call_typed_list(const Global& callee, std::span<const Value> arguments);
+  Value call_type_tag(const Global&, std::span<const Value> arguments);
+  Value call_ordered_dict(const Global&, std::span<const Value> arguments);
+  Value call_device(const Global&, std::span<const Value> arguments);
+  Value call_size(const Global&, std::span<const Value> arguments);
+  Value call_enum(const Global& callee, std::span<const Value> arguments);
+  Dims to_dims(const Value& value, const char* what) const;
+  const Value& argument(const Global& callee, std::span<const Value> arguments, size_t index) const;
+
+  [[noreturn]] void malformed(std::string_view what) const;
+
+  const std::string_view text_;
+  const UnpickleContext& context_;
+  size_t position_ = 0;
+  size_t cells_ = 0;
+  ValueGraph graph_;  // before what holds values: it must see them die first or be alive
+  std::vector<Value> stack_;
+  std::vector<size_t> marks_;
+  std::vector<Value> memo_;
+  std::vector<bool> memo_used_;
+  std::map<std::string, Value> globals_;
+  ValueGraph::States states_;
+  Conformer conformer_;
+
+  friend Unpickled unpickle(std::string_view text, const UnpickleContext& context);
+};
+
+struct Unpickler::Global final : ops::OpaqueObject {
+  Global(std::string name, Call call, ops::TypePtr type = nullptr) : name(std::move(name)), call(call), type(std::move(type)) {}
+  std::string class_name() const override { return name; }
+  std::string name;
+  Call call;          // null: not callable
+  ops::TypePtr type;  // of classes, enums and typed lists; null for storage classes
+  int storage_dtype = -1;
+};
+
+struct Unpickler::StorageRef final : ops::OpaqueObject {
+  StorageRef(Storage storage, DType dtype) : storage(std::move(storage)), dtype(dtype) {}
+  std::string class_name() const override { return "storage"; }
+  Storage storage;
+  DType dtype;
+};
+
+struct Unpickler::RawTuple final : ops::OpaqueObject {
+  RawTuple(std::vector<Value> items, int depth) : items(std::move(items)), depth(depth) {}
+  std::string class_name() const override { return "tuple"; }
+  std::vector<Value> items;
+  int depth;
+};
+
+}  // namespace tensord::jit
