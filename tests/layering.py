@@ -1,0 +1,75 @@
+"""Checks over #include lines that arrows between layers point one way (ARCHITECTURE.md)."""
+
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+# Folder -> folders it may include, besides itself. The longest matching folder counts.
+ALLOWED = {
+    "core/base": [],
+    "core/tensor": ["core/base"],
+    "core/ops": ["core/tensor", "core/base"],
+    "core/autograd": ["core/ops", "core/tensor", "core/base"],
+    "core/nn": ["core/autograd", "core/ops", "core/tensor", "core/base"],
+    "core/distributed": ["core/autograd", "core/tensor", "core/base"],
+    "core/jit/ir": ["core/autograd", "core/ops", "core/tensor", "core/base"],
+    "core/jit/frontend": ["core/jit/ir", "core/autograd", "core/ops", "core/tensor", "core/base"],
+    "core/jit/archive": ["core/jit/ir", "core/ops", "core/tensor", "core/base"],
+    "core/jit/passes": ["core/jit/ir", "core/autograd", "core/ops", "core/tensor", "core/base"],
+    "core/jit/runtime": ["core/jit", "core/autograd", "core/ops", "core/tensor", "core/base"],
+    "kernels": ["core/autograd", "core/ops", "core/tensor", "core/base"],
+    "server/config": ["core/base"],
+    "server/metrics": ["core/base", "core/tensor"],
+    "server/scheduler": ["server/metrics", "core/base"],
+    "server/executor": ["server/scheduler", "server/metrics", "core"],
+    "server/repository": ["server/config", "server/executor", "server/scheduler", "server/metrics", "core"],
+    "server/training": ["server/repository", "server/executor", "server/scheduler", "server/metrics", "core"],
+    "server/transport": ["protos", "server", "core"],
+    "server/commands": ["server", "core"],
+    "server": ["server", "core"],
+}
+# Headers of libraries that only some folders may see.
+LIBRARIES = {
+    r"<(grpc|grpcpp|google/protobuf)/": ["server/transport"],
+    r"<prometheus/": ["server/metrics"],
+    r"<(dnnl|oneapi/dnnl|cblas|hwy)": ["kernels"],
+    r"<minizip/": ["core/jit/archive"],
+}
+
+
+def layer_of(path: str) -> str | None:
+    folders = [folder for folder in ALLOWED if path == folder or path.startswith(folder + "/")]
+    return max(folders, key=len, default=None)
+
+
+def main() -> int:
+    problems, count = [], 0
+    for folder in ("core", "kernels", "server"):
+        for file in sorted((ROOT / folder).rglob("*")):
+            if file.suffix not in (".h", ".cpp", ".cu", ".cuh", ".def"):
+                continue
+            count += 1
+            name = file.relative_to(ROOT).as_posix()
+            layer = layer_of(name)
+            for number, line in enumerate(file.read_text().splitlines(), 1):
+                if match := re.match(r'\s*#\s*include\s+"([^"]+)"', line):
+                    target = match.group(1)
+                    top = target.split("/")[0]
+                    if top not in ("core", "kernels", "server", "protos"):
+                        continue
+                    allowed = [layer, *ALLOWED[layer]]
+                    if not any(target.startswith(prefix + "/") for prefix in allowed):
+                        problems.append(f"{name}:{number}: {layer} may not include {target}")
+                for pattern, folders in LIBRARIES.items():
+                    if re.match(r"\s*#\s*include\s+" + pattern, line) and layer not in folders:
+                        problems.append(f"{name}:{number}: {layer} may not include {line.strip()}")
+    for problem in problems:
+        print(problem)
+    print(f"{count} files checked, {len(problems)} problems")
+    return 1 if problems or count < 20 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Writes reference models with PyTorch: make_models.py DIRECTORY [NAME…].
+
+For each model and each way of saving it (scripted, traced) there are
+  NAME.WAY.pt            the archive
+  NAME.WAY.N.METHOD.args.pt, NAME.WAY.N.METHOD.result.pt   calls, in order
+and cases.json lists them all. Everything comes from fixed seeds.
+"""
+
+import json
+import os
+import sys
+
+import torch
+import torchvision
+from torch import nn
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import script_models  # noqa: E402
+
+VISION = ["resnet18", "resnet50", "vgg11", "squeezenet1_1", "mobilenet_v2", "mobilenet_v3_small", "densenet121",
+          "efficientnet_b0"]
+
+
+def condition(model):
+    """Random weights that keep activations in a sensible range, so that outputs differ."""
+    for module in model.modules():
+        if isinstance(module, nn.modules.batchnorm._BatchNorm):
+            nn.init.uniform_(module.weight, 0.8, 1.2)
+            nn.init.uniform_(module.bias, -0.1, 0.1)
+            module.running_mean.uniform_(-0.1, 0.1)
+            module.running_var.uniform_(0.8, 1.2)
+        elif isinstance(module, nn.LayerNorm):
+            nn.init.uniform_(module.weight, 0.8, 1.2)
+            nn.init.uniform_(module.bias, -0.1, 0.1)
+        elif isinstance(module, nn.Conv2d):
+            nn.init.kaiming_normal_(module.weight, mode="fan_in", nonlinearity="relu")
+        elif isinstance(module, nn.Linear):
+            nn.init.xavier_normal_(module.weight)
+    return model.eval()
+
+
+def fit_statistics(model, x):
+    """Sets running statistics to those of x, so that deep random networks neither vanish nor blow up."""
+    norms = [m for m in model.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
+    for module in norms:
+        module.momentum = 1.0
+        module.train()
+    with torch.no_grad():
+        model(x)
+    for module in norms:
+        module.momentum = 0.1
+        module.running_var.mul_(1.1).add_(0.05)
+        module.eval()
+    return model
+
+
+def vision(name):
+    model = condition(getattr(torchvision.models, name)(weights=None))
+    x = torch.randn(4, 3, 224, 224)
+    fit_statistics(model, x)
+    calls = [("forward", (x[:1].clone(),)), ("forward", (x[1:3].clone(),))]
+    return model, ["scripted", "traced"], calls
+
+
+def mlp():
+    model = condition(script_models.Mlp())
+    return model, ["scripted", "traced"], [("forward", (torch.randn(3, 16),)), ("forward", (torch.randn(1, 16),))]
+
+
+def encoder():
+    model = condition(script_models.Encoder())
+    ids = torch.randint(1, 1000, (2, 24))
+    mask = torch.ones(2, 24, dtype=torch.int64)
+    mask[1, 15:] = 0
+    long_ids = torch.randint(1, 1000, (3, 24))
+    calls = [("forward", (ids, mask)), ("forward", (long_ids, torch.ones(3, 24, dtype=torch.int64)))]
+    return model, ["scripted", "traced"], calls
+
+
+def language():
+    model = script_models.Language().eval()
+    x = torch.randn(3, 4)
+    calls = [
+        ("forward", (x,)),
+        ("forward", (x, 27, ["a", "_skipped", "b", "c"])),
+        ("forward", (x, 1, ["a", "b", "c", "d", "e", "f"])),
+        ("remember", (torch.arange(4.0),)),
+        ("remember", (torch.ones(4),)),
+        ("forward", (x, 9, None)),
+    ]
+    return model, ["scripted"], calls
+
+
+def plain(value):
+    """What `tensord run` writes for a value: NamedTuples as tuples."""
+    if isinstance(value, tuple):
+        return tuple(plain(item) for item in value)
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    return value
+
+
+def save(directory, name, way, module, calls):
+    path = f"{name}.{way}.pt"
+    module.save(os.path.join(directory, path))
+    fresh = torch.jit.load(os.path.join(directory, path))
+    case = {"name": name, "way": way, "model": path, "calls": []}
+    for number, (method, arguments) in enumerate(calls):
+        base = f"{name}.{way}.{number}.{method}"
+        torch.save(arguments, os.path.join(directory, base + ".args.pt"))
+        with torch.no_grad():
+            result = getattr(fresh, method)(*arguments)
+        torch.save(plain(result), os.path.join(directory, base + ".result.pt"))
+        case["calls"].append({"method": method, "args": base + ".args.pt", "result": base + ".result.pt"})
+    return case
+
+
+def main():
+    directory = sys.argv[1]
+    os.makedirs(directory, exist_ok=True)
+    makers = {"mlp": mlp, "encoder": encoder, "language": language}
+    makers.update({name: (lambda name=name: vision(name)) for name in VISION})
+    chosen = sys.argv[2:] or list(makers)
+    cases = []
+    for name in chosen:
+        torch.manual_seed(20240517)
+        model, ways, calls = makers[name]()
+        for way in ways:
+            if way == "scripted":
+                module = torch.jit.script(model)
+            else:
+                module = torch.jit.trace(model, calls[0][1])
+            cases.append(save(directory, name, way, module, calls))
+        print(name, flush=True)
+    with open(os.path.join(directory, "cases.json"), "w") as file:
+        json.dump(cases, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()

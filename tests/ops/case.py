@@ -1,0 +1,84 @@
+"""Rows of operator tests. A row names an operator and gives arguments; PyTorch gives the expected results."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Callable
+
+import torch
+
+FLOATING = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
+FULL = [torch.float32, torch.float64]  # where PyTorch has no half kernels on the CPU
+INTEGRAL = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
+BOOL = [torch.bool]
+NUMERIC = FLOATING + INTEGRAL
+ALL = NUMERIC + BOOL
+
+
+@dataclasses.dataclass
+class TensorSpec:
+    """A random tensor, made anew for every dtype and memory order of a row."""
+
+    sizes: tuple
+    dtype: torch.dtype | None  # None: the row's current dtype
+    low: float
+    high: float
+    values: Any = None  # exact contents instead of random ones
+
+    def make(self, dtype: torch.dtype, generator: torch.Generator, strided: bool) -> torch.Tensor:
+        dtype = self.dtype or dtype
+        if self.values is not None:
+            out = torch.tensor(self.values, dtype=dtype)
+        else:
+            out = self._random(dtype, generator)
+        return _as_strided_view(out) if strided and out.dim() > 0 else out
+
+    def _random(self, dtype, generator):
+        if dtype == torch.bool:
+            return torch.rand(self.sizes, generator=generator) > 0.5
+        real = torch.rand(self.sizes, generator=generator, dtype=torch.float64) * (self.high - self.low) + self.low
+        if not dtype.is_floating_point:
+            real = real.round()
+            if dtype == torch.uint8:
+                real = real.abs()
+        return real.to(dtype)
+
+
+def _as_strided_view(tensor: torch.Tensor) -> torch.Tensor:
+    """The same values in memory with gaps, last dimension outermost."""
+    reversed_dims = list(range(tensor.dim()))[::-1]
+    sizes = [s * 2 + 1 for s in tensor.permute(reversed_dims).shape]
+    base = torch.zeros(sizes, dtype=tensor.dtype)
+    view = base[tuple(slice(1, 1 + 2 * s, 2) for s in tensor.permute(reversed_dims).shape)].permute(reversed_dims)
+    view.copy_(tensor)
+    return view
+
+
+def t(*sizes: int, dtype: torch.dtype | None = None, low: float = -3.0, high: float = 3.0, values: Any = None) -> TensorSpec:
+    """A tensor argument: t(2, 3), t(values=[1, 2], dtype=torch.int64)."""
+    return TensorSpec(sizes, dtype, low, high, values)
+
+
+@dataclasses.dataclass
+class Case:
+    op: str
+    args: tuple
+    kwargs: dict
+    dtypes: list
+    strided: bool
+    rtol: float | None
+    atol: float | None
+    check: str  # "values" or "shape" (random operators)
+    reference: Callable | None
+    error: str | None
+    optional: bool = False  # only checked where the operator is registered
+
+
+def case(op: str, *args, dtypes=None, strided=True, rtol=None, atol=None, check="values", reference=None, error=None,
+         **kwargs) -> Case:
+    """One row: case("aten::softmax.int", t(2, 3), 1, dtypes=FLOATING).
+
+    Arguments are those of the schema. Each row runs for every dtype, and once more with strided inputs.
+    `reference` replaces torch.ops' operator; `error` is a part of the message that both must raise.
+    """
+    return Case(op, args, kwargs, dtypes or [torch.float32], strided, rtol, atol, check, reference, error)

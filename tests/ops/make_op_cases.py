@@ -1,0 +1,150 @@
+"""Runs every row of tests/ops/cases with PyTorch and saves arguments and results for op_cases_test.
+
+Usage: python3 -m tests.ops.make_op_cases OUTPUT_FOLDER [FAMILY ...]
+"""
+
+import copy
+import importlib
+import pathlib
+import pkgutil
+import sys
+
+import torch
+
+from tests.ops import cases as cases_package
+from tests.ops.case import Case, TensorSpec
+
+DTYPE_NUMBERS = {
+    torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3, torch.int64: 4, torch.float16: 5,
+    torch.float32: 6, torch.float64: 7, torch.bool: 11, torch.bfloat16: 15,
+}
+MEMORY_FORMATS = {torch.contiguous_format: 0, torch.preserve_format: 1, torch.channels_last: 2}
+TOLERANCES = {torch.float64: (1e-9, 1e-9), torch.float16: (2e-3, 2e-3), torch.bfloat16: (1.6e-2, 1.6e-2)}
+DEFAULT_TOLERANCE = (1.3e-5, 1e-5)
+
+
+def build(argument, dtype, generator, strided):
+    """Replaces tensor specs by tensors."""
+    if isinstance(argument, TensorSpec):
+        return argument.make(dtype, generator, strided)
+    if isinstance(argument, (list, tuple)):
+        return type(argument)(build(item, dtype, generator, strided) for item in argument)
+    if isinstance(argument, dict):
+        return {key: build(value, dtype, generator, strided) for key, value in argument.items()}
+    return argument
+
+
+def portable(value):
+    """What a result or argument looks like in TorchScript, where dtypes are numbers."""
+    if isinstance(value, torch.dtype):
+        return DTYPE_NUMBERS[value]
+    if isinstance(value, torch.memory_format):
+        return MEMORY_FORMATS[value]
+    if isinstance(value, torch.layout):
+        return 0
+    if isinstance(value, torch.device):
+        return str(value)
+    if isinstance(value, torch.Size):
+        return list(value)
+    if isinstance(value, tuple):
+        return tuple(portable(item) for item in value)
+    if isinstance(value, list):
+        return [portable(item) for item in value]
+    if isinstance(value, dict):
+        return {key: portable(item) for key, item in value.items()}
+    return value.detach() if isinstance(value, torch.Tensor) else value
+
+
+def schema_of(op: str):
+    name, _, overload = op.partition(".")
+    for schema in torch._C._jit_get_schemas_for_operator(name):
+        if schema.overload_name == overload:
+            return schema
+    return None
+
+
+def operator(op: str):
+    qualified, _, overload = op.partition(".")
+    namespace, name = qualified.split("::")
+    return getattr(getattr(getattr(torch.ops, namespace), name), overload or "default")
+
+
+def positional(schema, args, kwargs):
+    """Arguments in schema order, defaults left out from the end on."""
+    values = list(args)
+    for argument in schema.arguments[len(args):]:
+        if argument.name in kwargs:
+            values.append(kwargs[argument.name])
+        elif any(later.name in kwargs for later in schema.arguments[len(values) + 1:]):
+            values.append(argument.default_value)
+        else:
+            break
+    return values
+
+
+def run_case(row: Case, dtype, strided, seed):
+    generator = torch.Generator().manual_seed(seed)
+    args = build(row.args, dtype, generator, strided)
+    kwargs = build(row.kwargs, dtype, generator, strided)
+    schema = schema_of(row.op)
+    ordered = positional(schema, args, kwargs) if schema else list(args) + list(kwargs.values())
+    saved_args = portable(copy.deepcopy(ordered))
+    dtypes = sorted(set(map(str, (a.dtype for a in ordered if isinstance(a, torch.Tensor)))))
+    label = f"{row.op}({', '.join(dtypes)}{', strided' if strided else ''})"
+    record = {"op": row.op, "label": label, "args": saved_args, "check": row.check, "error": row.error or "",
+              "results": [], "mutated": [], "optional": row.optional}
+    function = row.reference or operator(row.op)
+    try:
+        results = function(*args, **kwargs)
+    except Exception as error:  # noqa: BLE001: any refusal of PyTorch's is the expected result
+        if row.error is None or row.error not in str(error):
+            raise
+        return record
+    if row.error is not None:
+        raise AssertionError(f"{label}: PyTorch raised nothing, expected {row.error!r}")
+    is_multiple = isinstance(results, tuple) and (schema is None or len(schema.returns) > 1)
+    record["results"] = portable(list(results) if is_multiple else [results] if results is not None else [])
+    if schema:
+        writes = [a.alias_info is not None and a.alias_info.is_write for a in schema.arguments]
+        record["mutated"] = [(i, portable(ordered[i])) for i in range(len(ordered)) if writes[i]]
+    rtol, atol = TOLERANCES.get(dtype, DEFAULT_TOLERANCE)
+    record["rtol"] = float(row.rtol if row.rtol is not None else rtol)
+    record["atol"] = float(row.atol if row.atol is not None else atol)
+    return record
+
+
+def has_tensors(argument) -> bool:
+    if isinstance(argument, (list, tuple)):
+        return any(map(has_tensors, argument))
+    return isinstance(argument, TensorSpec)
+
+
+def main() -> int:
+    folder = pathlib.Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    total, problems = 0, []
+    for module_info in pkgutil.iter_modules(cases_package.__path__):
+        if len(sys.argv) > 2 and module_info.name not in sys.argv[2:]:
+            continue
+        records = []
+        for index, row in enumerate(importlib.import_module(f"{cases_package.__name__}.{module_info.name}").CASES):
+            strided_too = row.strided and any(map(has_tensors, [*row.args, *row.kwargs.values()]))
+            for dtype in row.dtypes:
+                for strided in [False, True] if strided_too else [False]:
+                    try:
+                        records.append(run_case(row, dtype, strided, index))
+                    except Exception as error:  # noqa: BLE001
+                        if not row.optional:
+                            problems.append(f"{module_info.name}: {row.op} {dtype}: {type(error).__name__}: {error}"[:600])
+        torch.save(records, folder / f"{module_info.name}.pt")
+        total += len(records)
+    print(f"{total} cases written to {folder}")
+    for problem in problems:
+        print(problem)
+    return 1 if problems or total == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

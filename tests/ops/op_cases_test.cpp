@@ -1,0 +1,262 @@
+// Replays the cases that tests/ops/make_op_cases.py wrote, against the registry:
+//  - results and written arguments equal PyTorch's,
+//  - infer on meta tensors gives the same shapes and dtypes,
+//  - in-place and out= forms give what the functional form gives,
+//  - every registered operator has a case.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/jit/archive/torch_file.h"
+#include "core/ops/run.h"
+
+namespace tensord {
+namespace {
+
+using ops::Value;
+
+const Value& field(const Value& record, const char* name) {
+  const auto index = record.to_dict()->find(Value(name));
+  check(index >= 0, "case without ", name);
+  return record.to_dict()->items()[static_cast<size_t>(index)].second;
+}
+
+const std::vector<Value>& items(const Value& value) {
+  return value.is_tuple() ? value.to_tuple()->items : value.to_list()->items;
+}
+
+struct Tolerance {
+  double rtol = 0, atol = 0;
+};
+
+bool close(double got, double expected, Tolerance tolerance) {
+  if (std::isnan(expected)) return std::isnan(got);
+  if (std::isinf(expected) || std::isinf(got)) return got == expected;
+  return std::abs(got - expected) <= tolerance.atol + tolerance.rtol * std::abs(expected);
+}
+
+// "" when equal, else what differs first.
+std::string compare(const Value& got, const Value& expected, Tolerance tolerance);
+
+std::string compare_tensors(const Tensor& got, const Tensor& expected, Tolerance tolerance) {
+  if (got.dtype() != expected.dtype() || got.sizes() != expected.sizes()) {
+    return concat("got ", describe(got), ", expected ", describe(expected));
+  }
+  // Integers compare exactly: a double would lose the low bits of int64.
+  if (!is_floating(got.dtype())) {
+    const Tensor a = got.to(DType::kInt64).contiguous(), b = expected.to(DType::kInt64).contiguous();
+    for (int64_t i = 0; i < a.numel(); ++i) {
+      if (a.data<int64_t>()[i] != b.data<int64_t>()[i]) {
+        return concat("element ", i, " is ", a.data<int64_t>()[i], ", expected ", b.data<int64_t>()[i]);
+      }
+    }
+    return "";
+  }
+  const Tensor a = got.to(DType::kFloat64).contiguous(), b = expected.to(DType::kFloat64).contiguous();
+  for (int64_t i = 0; i < a.numel(); ++i) {
+    if (!close(a.data<double>()[i], b.data<double>()[i], tolerance)) {
+      return concat("element ", i, " is ", a.data<double>()[i], ", expected ", b.data<double>()[i]);
+    }
+  }
+  return "";
+}
+
+std::string compare_items(const std::vector<Value>& got, const std::vector<Value>& expected, Tolerance tolerance) {
+  if (got.size() != expected.size()) return concat("got ", got.size(), " items, expected ", expected.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    if (const std::string problem = compare(got[i], expected[i], tolerance); !problem.empty()) {
+      return concat("[", i, "]: ", problem);
+    }
+  }
+  return "";
+}
+
+std::string compare(const Value& got, const Value& expected, Tolerance tolerance) {
+  if (got.is_device() && expected.is_string()) return compare(Value(to_string(got.to_device())), expected, tolerance);
+  if (got.tag() != expected.tag()) return concat("got ", got.tag_name(), ", expected ", expected.tag_name());
+  if (got.is_tensor()) return compare_tensors(got.to_tensor(), expected.to_tensor(), tolerance);
+  if (got.is_list() || got.is_tuple()) return compare_items(items(got), items(expected), tolerance);
+  if (got.is_float()) {
+    return close(got.to_float(), expected.to_float(), tolerance)
+               ? ""
+               : concat("got ", got.to_float(), ", expected ", expected.to_float());
+  }
+  if (got.is_dict()) {
+    std::vector<Value> a, b;
+    for (const auto& [key, value] : got.to_dict()->items()) a.insert(a.end(), {key, value});
+    for (const auto& [key, value] : expected.to_dict()->items()) b.insert(b.end(), {key, value});
+    return compare_items(a, b, tolerance);
+  }
+  if (got.equals(expected)) return "";
+  return got.is_string() ? concat("got \"", got.to_string(), "\", expected \"", expected.to_string(), "\"") : "differs";
+}
+
+// Deep copy, so that one case can be run several times.
+Value copy(const Value& value, bool as_meta) {
+  if (value.is_tensor()) {
+    const Tensor& tensor = value.to_tensor();
+    if (as_meta) return Tensor::meta_strided(tensor.sizes(), tensor.strides(), tensor.dtype());
+    Tensor out = Tensor::empty_strided(tensor.sizes(), tensor.strides(), tensor.dtype());
+    out.copy_from(tensor);
+    return out;
+  }
+  if (value.is_list()) {
+    ops::List out = ops::make_list(value.to_list()->element);
+    for (const Value& item : value.to_list()->items) out->items.push_back(copy(item, as_meta));
+    return out;
+  }
+  if (value.is_dict()) {
+    auto out = make_intrusive<ops::DictObject>(value.to_dict()->key, value.to_dict()->value);
+    for (const auto& [key, item] : value.to_dict()->items()) out->set(key, copy(item, as_meta));
+    return ops::Dict(out);
+  }
+  return value;
+}
+
+std::vector<Value> copy_all(const std::vector<Value>& values, bool as_meta = false) {
+  std::vector<Value> out;
+  for (const Value& value : values) out.push_back(copy(value, as_meta));
+  return out;
+}
+
+bool holds_tensors(const Value& value) {
+  if (value.is_list() || value.is_tuple()) {
+    for (const Value& item : items(value)) {
+      if (holds_tensors(item)) return true;
+    }
+  }
+  return value.is_tensor();
+}
+
+// Shapes and dtypes from infer must be those of the results.
+std::string check_infer(const ops::Op& op, const std::vector<Value>& arguments, const std::vector<Value>& results) {
+  if (op.has_dynamic_shape || op.schema.is_vararg || !op.is_pure || op.is_random) return "";
+  if (op.direct && !op.is_view) return "";
+  const std::vector<Value> shapes = ops::infer(op, ops::bind(op, copy_all(arguments, true)));
+  for (size_t i = 0; i < shapes.size() && i < results.size(); ++i) {
+    if (!shapes[i].is_tensor() || !results[i].is_tensor()) continue;
+    const Tensor &meta = shapes[i].to_tensor(), &real = results[i].to_tensor();
+    if (meta.sizes() != real.sizes() || meta.dtype() != real.dtype()) {
+      return concat("infer gives ", describe(meta), ", the result is ", describe(real));
+    }
+  }
+  return "";
+}
+
+// The in-place and out= forms registered beside a functional operator.
+std::string check_derived(const ops::Op& op, const std::vector<Value>& arguments, const Value& result, Tolerance tolerance) {
+  if (op.base || !result.is_tensor()) return "";
+  for (const ops::Op* form : ops::all_ops()) {
+    if (form->base != &op) continue;
+    std::vector<Value> own = ops::bind(op, copy_all(arguments));
+    const bool is_inplace = form->schema.name != op.schema.name;
+    Value target;
+    if (is_inplace) {
+      const Tensor& self = own[0].to_tensor();
+      if (self.sizes() != result.to_tensor().sizes() || self.dtype() != result.to_tensor().dtype()) continue;
+      target = own[0];
+    } else {
+      target = Tensor::empty({0}, result.to_tensor().dtype());
+      own.push_back(target);
+    }
+    ops::run(*form, own);
+    if (const std::string problem = compare(target, result, tolerance); !problem.empty()) {
+      return concat(form->schema.full_name(), ": ", problem);
+    }
+  }
+  return "";
+}
+
+std::string run_record(const Value& record) {
+  const std::string& name = field(record, "op").to_string();
+  const ops::Op* op = ops::find_op(name);
+  if (!op) return field(record, "optional").to_bool() ? "" : "not registered";
+  const std::vector<Value>& arguments = items(field(record, "args"));
+  const std::string& expected_error = field(record, "error").to_string();
+  std::vector<Value> bound, results;
+  try {
+    bound = ops::bind(*op, copy_all(arguments));
+    results = ops::run(*op, bound);
+  } catch (const Error& error) {
+    if (expected_error.empty()) return concat("failed: ", error.what());
+    const bool matches = std::string_view(error.what()).find(expected_error) != std::string_view::npos;
+    return matches ? "" : concat("fails with \"", error.what(), "\", expected \"", expected_error, "\"");
+  }
+  if (!expected_error.empty()) return "must fail but did not";
+  const Tolerance tolerance{field(record, "rtol").to_float(), field(record, "atol").to_float()};
+  const std::vector<Value>& expected = items(field(record, "results"));
+  if (field(record, "check").to_string() == "shape") {
+    const std::string problem = compare_items(copy_all(results, true), {}, tolerance);
+    for (size_t i = 0; i < expected.size() && i < results.size(); ++i) {
+      if (expected[i].is_tensor() && (results[i].to_tensor().sizes() != expected[i].to_tensor().sizes() ||
+                                      results[i].to_tensor().dtype() != expected[i].to_tensor().dtype())) {
+        return concat("got ", describe(results[i].to_tensor()), ", expected ", describe(expected[i].to_tensor()));
+      }
+    }
+    return "";
+  }
+  if (std::string problem = compare_items(results, expected, tolerance); !problem.empty()) return problem;
+  for (const Value& mutated : items(field(record, "mutated"))) {
+    const auto index = static_cast<size_t>(items(mutated)[0].to_int());
+    if (std::string problem = compare(bound[index], items(mutated)[1], tolerance); !problem.empty()) {
+      return concat("argument ", index, " after the call: ", problem);
+    }
+  }
+  if (std::string problem = check_infer(*op, arguments, results); !problem.empty()) return problem;
+  return expected.empty() ? "" : check_derived(*op, arguments, results.front(), tolerance);
+}
+
+std::vector<std::filesystem::path> case_files() {
+  const char* folder = std::getenv("TENSORD_OP_CASES");
+  std::vector<std::filesystem::path> files;
+  if (!folder) return files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() == ".pt") files.push_back(entry.path());
+  }
+  return files;
+}
+
+TEST(OpCases, EqualPyTorch) {
+  const auto files = case_files();
+  ASSERT_FALSE(files.empty()) << "set TENSORD_OP_CASES to the folder that make_op_cases wrote";
+  size_t count = 0;
+  for (const auto& file : files) {
+    const Value records = jit::load_torch_file(file.string());
+    for (const Value& record : items(records)) {
+      ++count;
+      std::string problem;
+      try {
+        problem = run_record(record);
+      } catch (const Error& error) {
+        problem = error.what();
+      }
+      EXPECT_EQ(problem, "") << field(record, "label").to_string() << " in " << file.filename();
+    }
+  }
+  EXPECT_GT(count, 100u);
+}
+
+TEST(OpCases, EveryOperatorHasARow) {
+  std::set<std::string> covered;
+  for (const auto& file : case_files()) {
+    const Value records = jit::load_torch_file(file.string());
+    for (const Value& record : items(records)) covered.insert(field(record, "op").to_string());
+  }
+  std::string missing;
+  for (const ops::Op* op : ops::all_ops()) {
+    // Derived forms run with their functional form's rows; tensord:: operators have no
+    // counterpart in PyTorch and are compared with the unpacked ones in prepack_test.
+    if (op->base || op->schema.name.starts_with("tensord::") || op->schema.name.starts_with("test::")) continue;
+    if (!covered.contains(op->schema.full_name())) missing += " " + op->schema.full_name();
+  }
+  EXPECT_EQ(missing, "");
+}
+
+}  // namespace
+}  // namespace tensord
