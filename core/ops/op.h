@@ -156,7 +156,7 @@ std::vector<std::string> schema_names(std::index_sequence<I...>) {
 }
 
 template <class F, class Tuple, size_t... I>
-decltype(auto) call_unboxed(const F& function, std::span<const Value> v, std::index_sequence<I...>) {
+decltype(auto) call_unboxed(const F& function, [[maybe_unused]] std::span<const Value> v, std::index_sequence<I...>) {
   return function(UnboxOf<std::tuple_element_t<I, Tuple>>::get(v[I])...);
 }
 

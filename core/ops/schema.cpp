@@ -147,7 +147,8 @@ class SchemaParser {
         word == "key" || word == "value" || word == "tVal" || word == "T" || word == "vs") {
       return var_type(word);
     }
-    if (word == "AnyEnumType" || word == "AnyClassType" || word == "AnyListType" || word == "AnyTuple" || word == "AnyType") return any_type();
+    if (word == kAnyEnum) return enum_type(kAnyEnum, any_type());
+    if (word == "AnyClassType" || word == "AnyListType" || word == "AnyTuple" || word == "AnyType") return any_type();
     if (word.starts_with("__torch__") || word.starts_with("tensord")) return opaque_type(word);
     return parse_annotation(word, nullptr);
   }

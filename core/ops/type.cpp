@@ -144,6 +144,7 @@ bool is_subtype(const Type& sub, const Type& super) {
                         [](const TypePtr& x, const TypePtr& y) { return is_subtype(*x, *y); });
     case TypeKind::kFuture: return sub.kind() == TypeKind::kFuture && is_subtype(*sub.element(), *super.element());
     case TypeKind::kInterface: return sub.kind() == TypeKind::kClass;
+    case TypeKind::kEnum: return sub.kind() == TypeKind::kEnum && super.name() == kAnyEnum;
     default: return false;
   }
 }

@@ -93,6 +93,8 @@ TypePtr union_type(std::vector<TypePtr> members);
 TypePtr future_type(TypePtr element);
 TypePtr var_type(std::string name);
 TypePtr enum_type(std::string qualified_name, TypePtr value_type);
+// Name of the enum type that stands for every enum in a schema.
+inline constexpr const char* kAnyEnum = "AnyEnumType";
 TypePtr interface_type(std::string qualified_name);
 TypePtr function_type(std::string qualified_name);
 TypePtr opaque_type(std::string name);
