@@ -1,0 +1,81 @@
+#include <cstdio>
+#include <mutex>
+#include <set>
+
+#include "core/base/log.h"
+#include "core/ops/op.h"
+#include "kernels/grad_mode.h"
+#include "kernels/value_text.h"
+
+// Operators that speak to the world outside of the script: raise, warn, print, modes.
+namespace tensord::kernels {
+namespace {
+
+using ops::Value;
+
+thread_local bool grad_enabled = false;
+
+[[noreturn]] void raise(const std::string& message, const std::optional<std::string>&) {
+  throw Error(ErrorCode::kScriptRaised, message);
+}
+
+constexpr size_t kMaxWarnings = 1000;
+
+// Each text once: a warning in a model's forward would otherwise be logged on every request.
+void warn(const std::string& message, int64_t) {
+  static std::mutex mutex;
+  static std::set<std::string> seen;
+  {
+    const std::lock_guard lock(mutex);
+    if (seen.size() >= kMaxWarnings || !seen.insert(message).second) return;
+  }
+  log(LogLevel::kWarning, "script warning", {{"text", message}});
+}
+
+void print(std::span<const Value> values) {
+  std::string line;
+  for (const Value& value : values) {
+    if (!line.empty()) line += ' ';
+    line += value_text(value);
+  }
+  line += '\n';
+  std::fwrite(line.data(), 1, line.size(), stdout);
+}
+
+Value unwrap_optional(const Value& value) {
+  check(!value.is_none(), "Unwrapping null optional");
+  return value;
+}
+
+OP("prim::RaiseException(str msg, str? cls=None) -> ()").direct(raise).impure();
+OP("aten::warn(str message, int stacklevel=2) -> ()").direct(warn).impure();
+OP("prim::Print(...) -> ()").direct(print).impure();
+OP("aten::is_grad_enabled() -> bool").direct([]() { return grad_enabled; }).impure();
+OP("aten::set_grad_enabled(bool val) -> ()").direct([](bool value) { grad_enabled = value; }).impure();
+OP("aten::is_autocast_enabled() -> bool").direct([]() { return false; });
+OP("aten::is_scripting() -> bool").direct([]() { return true; });
+OP("aten::_unwrap_optional(t(a)? optional) -> t(a)").direct(unwrap_optional);
+OP("prim::unchecked_unwrap_optional(t(a)? optional) -> t(a)").direct([](const Value& value) { return value; });
+OP("aten::requires_grad_(Tensor(a!) self, bool requires_grad=True) -> Tensor(a!)")
+    .direct([](const Tensor& x, bool) { return x; })
+    .impure();
+OP("prim::requires_grad(Tensor a) -> bool").direct([](const Tensor& x) { return static_cast<bool>(x.impl()->autograd); });
+OP("prim::TimePoint() -> int").direct([]() { return int64_t{0}; }).impure();
+
+OP("prim::EnumName(AnyEnumType enum) -> str").direct([](const Value& value) { return value.to_enum()->name; });
+OP("prim::EnumValue.int(AnyEnumType enum) -> int").direct([](const Value& value) { return value.to_enum()->value; });
+OP("prim::EnumValue.float(AnyEnumType enum) -> float").direct([](const Value& value) { return value.to_enum()->value; });
+OP("prim::EnumValue.str(AnyEnumType enum) -> str").direct([](const Value& value) { return value.to_enum()->value; });
+OP("aten::eq.enum(AnyEnumType a, AnyEnumType b) -> bool").direct([](const Value& a, const Value& b) {
+  return a.equals(b);
+});
+OP("aten::ne.enum(AnyEnumType a, AnyEnumType b) -> bool").direct([](const Value& a, const Value& b) {
+  return !a.equals(b);
+});
+
+}  // namespace
+
+bool is_grad_enabled() { return grad_enabled; }
+void set_grad_enabled(bool enabled) { grad_enabled = enabled; }
+
+}  // namespace tensord::kernels
