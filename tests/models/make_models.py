@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Writes reference models with PyTorch: make_models.py DIRECTORY [NAME…].
 
-For each model and each way of saving it (scripted, traced) there are
+Tests call ensure(DIRECTORY), which makes what is not there yet. For each model and each way of saving it (scripted, traced) there are
   NAME.WAY.pt            the archive
   NAME.WAY.N.METHOD.args.pt, NAME.WAY.N.METHOD.result.pt   calls, in order
-and cases.json lists them all. Everything comes from fixed seeds.
+and NAME.json lists them. Everything comes from fixed seeds.
 """
 
+import fcntl
 import json
 import os
 import sys
@@ -118,25 +119,40 @@ def save(directory, name, way, module, calls):
     return case
 
 
-def main():
-    directory = sys.argv[1]
-    os.makedirs(directory, exist_ok=True)
-    makers = {"mlp": mlp, "encoder": encoder, "language": language}
-    makers.update({name: (lambda name=name: vision(name)) for name in VISION})
-    chosen = sys.argv[2:] or list(makers)
+MAKERS = {"mlp": mlp, "encoder": encoder, "language": language}
+MAKERS.update({name: (lambda name=name: vision(name)) for name in VISION})
+
+
+def make(directory, name):
+    torch.manual_seed(20240517)
+    model, ways, calls = MAKERS[name]()
     cases = []
-    for name in chosen:
-        torch.manual_seed(20240517)
-        model, ways, calls = makers[name]()
-        for way in ways:
-            if way == "scripted":
-                module = torch.jit.script(model)
-            else:
-                module = torch.jit.trace(model, calls[0][1])
-            cases.append(save(directory, name, way, module, calls))
-        print(name, flush=True)
-    with open(os.path.join(directory, "cases.json"), "w") as file:
+    for way in ways:
+        module = torch.jit.script(model) if way == "scripted" else torch.jit.trace(model, calls[0][1])
+        cases.append(save(directory, name, way, module, calls))
+    with open(os.path.join(directory, name + ".json"), "w") as file:
         json.dump(cases, file, indent=1)
+
+
+def ensure(directory, names=None):
+    """Makes the models that are missing, one process at a time; gives back their cases."""
+    os.makedirs(directory, exist_ok=True)
+    cases = []
+    with open(os.path.join(directory, ".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for name in names or MAKERS:
+            listing = os.path.join(directory, name + ".json")
+            if not os.path.exists(listing):
+                make(directory, name)
+            with open(listing) as file:
+                cases.extend(json.load(file))
+    return cases
+
+
+def main():
+    for name in sys.argv[2:] or MAKERS:
+        ensure(sys.argv[1], [name])
+        print(name, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,57 @@
+"""Every reference model, scripted and traced, through `tensord run`, against PyTorch."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import torch
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+from tests.e2e.compare import difference  # noqa: E402
+from tests.models import make_models  # noqa: E402
+
+BINARY = os.environ["TENSORD_BINARY"]
+MODELS = os.environ.get("TENSORD_MODELS") or os.path.join(tempfile.gettempdir(), "tensord_models")
+TOLERANCE = 1e-4
+
+
+def run_case(case, flags=()):
+    """Runs all calls of a case in one process; gives back a complaint or None."""
+    with tempfile.TemporaryDirectory() as directory:
+        command = [BINARY, "run", os.path.join(MODELS, case["model"]), *flags]
+        results = []
+        for number, call in enumerate(case["calls"]):
+            results.append(os.path.join(directory, f"{number}.pt"))
+            command += ["--call", ",".join([call["method"], os.path.join(MODELS, call["args"]), results[-1]])]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        if done.returncode != 0:
+            return f"exit {done.returncode}: {done.stderr.strip()}"
+        for result, call in zip(results, case["calls"]):
+            expected = torch.load(os.path.join(MODELS, call["result"]))
+            found = difference(torch.load(result), expected, TOLERANCE, call["method"])
+            if found:
+                return found
+    return None
+
+
+class Models(unittest.TestCase):
+    """One test per archive; filled below."""
+
+
+def add_tests():
+    for name in make_models.MAKERS:
+        def test(self, name=name):
+            for case in make_models.ensure(MODELS, [name]):
+                with self.subTest(way=case["way"]):
+                    self.assertIsNone(run_case(case))
+                with self.subTest(way=case["way"], passes="none"):
+                    self.assertIsNone(run_case(case, ["--no-optimize"]))
+        setattr(Models, f"test_{name}", test)
+
+
+add_tests()
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
