@@ -57,8 +57,12 @@ size_t total(const std::map<std::string, size_t>& counts) {
 void print_signature(const jit::Module& module) {
   std::cout << "methods\n";
   for (const std::string& name : module.method_names()) {
-    const jit::Method& method = module.method(name);
-    std::cout << "  " << method.schema().str() << (method.changes_state() ? "  (changes the module)" : "") << "\n";
+    try {
+      const jit::Method& method = module.method(name);
+      std::cout << "  " << method.schema().str() << (method.changes_state() ? "  (changes the module)" : "") << "\n";
+    } catch (const Error& error) {
+      std::cout << "  " << name << ": " << error.what() << "\n";
+    }
   }
 }
 
