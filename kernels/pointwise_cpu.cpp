@@ -76,7 +76,7 @@ void run_row(const Job& job, const std::array<int64_t, 4>& offset, int64_t count
   }
   for (int64_t begin = 0; begin < count;) {
     const int64_t n = tiled ? std::min(kTile, count - begin) : count;
-    const void* sources[3];
+    const void* sources[3] = {};
     for (size_t k = 0; k < job.input_count; ++k) {
       const Input& input = job.inputs[k];
       const char* source = input.data + (offset[k + 1] + begin * step[k + 1]) * input.element_size;

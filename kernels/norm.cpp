@@ -1,0 +1,222 @@
+// layer_norm, group_norm and instance_norm: lanes or groups of a row-major tensor.
+#include "kernels/norm.h"
+
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "core/ops/op.h"
+#include "core/ops/run.h"
+#include "kernels/gradient_expr.h"
+#include "kernels/lanes.h"
+#include "kernels/pointwise.h"
+
+namespace tensord::kernels {
+namespace {
+
+using gradient::Expr;
+using ops::IntList;
+using ops::KernelContext;
+using ops::TensorMeta;
+using MaybeTensor = std::optional<Tensor>;
+
+// A weight or bias as a dense array of T; empty when there is none.
+template <class T>
+std::vector<T> dense(const MaybeTensor& tensor) {
+  if (!tensor) return {};
+  const Tensor wide = tensor->to(dtype_of<T>).contiguous();
+  return {wide.data<T>(), wide.data<T>() + wide.numel()};
+}
+
+int64_t check_layer_norm(const Tensor& in, const IntList& shape, const MaybeTensor& weight, const MaybeTensor& bias) {
+  check(!shape.empty(), "layer_norm: Expected normalized_shape to be at least 1-dimensional");
+  const auto ndim = static_cast<size_t>(in.ndim());
+  bool fits = ndim >= shape.size();
+  int64_t length = 1;
+  for (size_t i = 0; fits && i < shape.size(); ++i) {
+    fits = in.sizes()[ndim - shape.size() + i] == shape[i];
+    length *= shape[i];
+  }
+  check(fits, "layer_norm: Given normalized_shape=", to_string(shape), ", expected input with shape ending in it, but got input of size",
+        to_string(in.sizes()));
+  check(!weight || weight->sizes() == shape, "layer_norm: Expected weight to be of same shape as normalized_shape, but got ",
+        weight ? to_string(weight->sizes()) : "", " and ", to_string(shape));
+  check(!bias || bias->sizes() == shape, "layer_norm: Expected bias to be of same shape as normalized_shape, but got ",
+        bias ? to_string(bias->sizes()) : "", " and ", to_string(shape));
+  if (!is_floating(in.dtype())) fail_dtype("layer_norm", in.dtype());
+  return length;
+}
+
+// Normalises rows of `length` elements; writes each row's mean and rstd where asked.
+template <class T>
+void layer_norm_rows(const Tensor& in, int64_t length, const MaybeTensor& weight, const MaybeTensor& bias, double eps,
+                     const Tensor& out, T* means, T* rstds) {
+  const Tensor source = in.contiguous();
+  const std::vector<T> w = dense<T>(weight), b = dense<T>(bias);
+  const bool direct = in.dtype() == dtype_of<T>;
+  const auto size = static_cast<int64_t>(size_of(in.dtype()));
+  const char* from = static_cast<const char*>(source.raw_data());
+  char* to = static_cast<char*>(out.raw_data());
+  const int64_t rows = length == 0 ? 0 : in.numel() / length;
+  parallel_for(rows, std::max<int64_t>(1, 16384 / length), [&](int64_t begin, int64_t end) {
+    std::vector<T> scratch(direct ? 0 : static_cast<size_t>(length));
+    for (int64_t row = begin; row < end; ++row) {
+      const char* row_in = from + row * length * size;
+      char* row_out = to + row * length * size;
+      const T* values = reinterpret_cast<const T*>(row_in);
+      T* results = reinterpret_cast<T*>(row_out);
+      if (!direct) {
+        load_tile(in.dtype(), row_in, 1, dtype_of<T>, scratch.data(), length);
+        values = results = scratch.data();
+      }
+      const Moments m = lane_moments(values, length, eps);
+      normalize_lane(values, m, weight ? w.data() : nullptr, bias ? b.data() : nullptr, results, length);
+      if (!direct) store_tile(dtype_of<T>, results, out.dtype(), row_out, 1, length);
+      if (means != nullptr) means[row] = static_cast<T>(m.mean);
+      if (rstds != nullptr) rstds[row] = static_cast<T>(m.rstd);
+    }
+  });
+}
+
+void layer_norm(const Tensor& in, int64_t length, const MaybeTensor& weight, const MaybeTensor& bias, double eps, Tensor& out,
+                Tensor* mean, Tensor* rstd) {
+  if (out.numel() == 0) return;
+  if (in.dtype() == DType::kFloat64) {
+    layer_norm_rows<double>(in, length, weight, bias, eps, out, mean ? mean->data<double>() : nullptr, rstd ? rstd->data<double>() : nullptr);
+  } else {
+    layer_norm_rows<float>(in, length, weight, bias, eps, out, mean ? mean->data<float>() : nullptr, rstd ? rstd->data<float>() : nullptr);
+  }
+}
+
+// With x^ = (x - mean) rstd and h = g weight:
+//   dx = rstd (h - mean(h) - x^ mean(h x^)), dweight = sum g x^, dbias = sum g.
+std::vector<Tensor> layer_norm_gradient(const ops::GradArgs& args) {
+  std::vector<Tensor> gradients(args.inputs.size());
+  const Tensor& in = args.inputs[0].to_tensor();
+  const auto count = static_cast<int64_t>(args.inputs[1].to_list()->items.size());
+  Dims dims;
+  for (int64_t d = in.ndim() - count; d < in.ndim(); ++d) dims.push_back(d);
+  const auto mean = [&](const Expr& x) { return Expr(ops::call("aten::mean.dim", x.tensor(), dims, true)); };
+  const Expr g = args.grad_outputs[0], x = in;
+  const Expr centered = x - mean(x);
+  const Expr rstd = gradient::rsqrt(mean(centered * centered) + args.inputs[4].to_float());
+  const Expr normal = centered * rstd;
+  const Expr h = args.inputs[2].is_tensor() ? g * Expr(args.inputs[2]) : g;
+  gradients[0] = gradient::fit_gradient(rstd * (h - mean(h) - normal * mean(h * normal)), in);
+  if (args.inputs[2].is_tensor()) gradients[2] = gradient::fit_gradient(g * normal, args.inputs[2].to_tensor());
+  if (args.inputs[3].is_tensor()) gradients[3] = gradient::fit_gradient(g, args.inputs[3].to_tensor());
+  return gradients;
+}
+
+OP("aten::layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor")
+    .infer([](const Tensor& in, IntList shape, MaybeTensor weight, MaybeTensor bias, double, bool) {
+      check_layer_norm(in, shape, weight, bias);
+      return TensorMeta{in.sizes(), in.dtype(), {}, in.device()};
+    })
+    .gradient(layer_norm_gradient)
+    .reduction();
+KERNEL("aten::layer_norm", kCPU, [](const KernelContext&, const Tensor& in, IntList shape, MaybeTensor weight, MaybeTensor bias,
+                                    double eps, bool, Tensor& out) {
+  layer_norm(in, check_layer_norm(in, shape, weight, bias), weight, bias, eps, out, nullptr, nullptr);
+});
+
+OP("aten::native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)")
+    .infer([](const Tensor& in, IntList shape, MaybeTensor weight, MaybeTensor bias, double) {
+      check_layer_norm(in, shape, weight, bias);
+      Dims outer = in.sizes();
+      for (size_t i = 0; i < shape.size(); ++i) outer[outer.size() - 1 - i] = 1;
+      const DType stats = in.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+      return std::vector<TensorMeta>{{in.sizes(), in.dtype(), {}, in.device()}, {outer, stats, {}, in.device()}, {outer, stats, {}, in.device()}};
+    })
+    .gradient(layer_norm_gradient)
+    .reduction();
+KERNEL("aten::native_layer_norm", kCPU, [](const KernelContext&, const Tensor& in, IntList shape, MaybeTensor weight,
+                                           MaybeTensor bias, double eps, Tensor& out, Tensor& mean, Tensor& rstd) {
+  layer_norm(in, check_layer_norm(in, shape, weight, bias), weight, bias, eps, out, &mean, &rstd);
+});
+
+// Groups: row-major N, C, rest; C / groups channels share mean and variance.
+template <class T>
+void group_norm_rows(const Tensor& in, int64_t groups, const MaybeTensor& weight, const MaybeTensor& bias, double eps, const Tensor& out) {
+  const Tensor source = in.contiguous();
+  const std::vector<T> w = dense<T>(weight), b = dense<T>(bias);
+  const int64_t channels = in.sizes()[1], per_group = channels / groups, inner = in.numel() / (in.sizes()[0] * channels);
+  const int64_t length = per_group * inner;
+  const bool direct = in.dtype() == dtype_of<T>;
+  const auto size = static_cast<int64_t>(size_of(in.dtype()));
+  const char* from = static_cast<const char*>(source.raw_data());
+  char* to = static_cast<char*>(out.raw_data());
+  parallel_for(in.sizes()[0] * groups, std::max<int64_t>(1, 16384 / length), [&](int64_t begin, int64_t end) {
+    std::vector<T> scratch(direct ? 0 : static_cast<size_t>(length));
+    for (int64_t row = begin; row < end; ++row) {
+      const T* values = reinterpret_cast<const T*>(from + row * length * size);
+      T* results = reinterpret_cast<T*>(to + row * length * size);
+      if (!direct) {
+        load_tile(in.dtype(), values, 1, dtype_of<T>, scratch.data(), length);
+        values = results = scratch.data();
+      }
+      const Moments m = lane_moments(values, length, eps);
+      const int64_t first = row % groups * per_group;
+      for (int64_t c = 0; c < per_group; ++c) {
+        const double scale = m.rstd * (weight ? static_cast<double>(w[first + c]) : 1.0);
+        const double shift = (bias ? static_cast<double>(b[first + c]) : 0.0) - m.mean * scale;
+        affine_lane(values + c * inner, scale, shift, results + c * inner, inner);
+      }
+      if (!direct) store_tile(dtype_of<T>, results, out.dtype(), to + row * length * size, 1, length);
+    }
+  });
+}
+
+void group_norm(const Tensor& in, int64_t groups, const MaybeTensor& weight, const MaybeTensor& bias, double eps, const Tensor& out) {
+  if (out.numel() == 0) return;
+  if (in.dtype() == DType::kFloat64) group_norm_rows<double>(in, groups, weight, bias, eps, out);
+  else group_norm_rows<float>(in, groups, weight, bias, eps, out);
+}
+
+void check_channels(const char* op, const Tensor& in, const MaybeTensor& weight, const MaybeTensor& bias) {
+  check(in.ndim() >= 2, op, ": Expected at least 2 dimensions for input tensor but received ", in.ndim());
+  if (!is_floating(in.dtype())) fail_dtype(op, in.dtype());
+  for (const MaybeTensor* parameter : {&weight, &bias}) {
+    check(!*parameter || (*parameter)->numel() == in.sizes()[1], op, ": Expected weight and bias of ", in.sizes()[1], " values");
+  }
+}
+
+std::vector<Tensor> group_norm_gradient(const ops::GradArgs& args) {
+  std::vector<Tensor> gradients(args.inputs.size());
+  const Tensor& in = args.inputs[0].to_tensor();
+  const int64_t groups = args.inputs[1].to_int(), batch = in.sizes()[0], channels = in.sizes()[1];
+  const Dims grouped{batch, groups, -1}, last{2};
+  Dims per_channel(static_cast<size_t>(in.ndim()), 1);
+  per_channel[1] = channels;
+  const auto mean = [&](const Expr& x) { return Expr(ops::call("aten::mean.dim", x.tensor(), last, true)); };
+  const auto shape = [](const Expr& x, const Dims& sizes) { return Expr(ops::call("aten::reshape", x.tensor(), sizes)); };
+  const Expr g = args.grad_outputs[0], x = shape(in, grouped);
+  const Expr centered = x - mean(x);
+  const Expr rstd = gradient::rsqrt(mean(centered * centered) + args.inputs[4].to_float());
+  const Expr normal = centered * rstd;
+  const bool has_weight = args.inputs[2].is_tensor();
+  const Expr h = shape(has_weight ? g * shape(Expr(args.inputs[2]), per_channel) : g, grouped);
+  gradients[0] = gradient::fit_gradient(shape(rstd * (h - mean(h) - normal * mean(h * normal)), in.sizes()), in);
+  const auto reduce = [&](const Expr& value, const Tensor& like) {
+    const Tensor stand_in = Tensor::meta(per_channel, like.dtype());
+    return ops::call("aten::reshape", gradient::fit_gradient(value, stand_in), like.sizes());
+  };
+  if (has_weight) gradients[2] = reduce(g * shape(normal, in.sizes()), args.inputs[2].to_tensor());
+  if (args.inputs[3].is_tensor()) gradients[3] = reduce(g, args.inputs[3].to_tensor());
+  return gradients;
+}
+
+OP("aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor")
+    .infer([](const Tensor& in, int64_t groups, MaybeTensor weight, MaybeTensor bias, double, bool) {
+      check_channels("group_norm", in, weight, bias);
+      check(groups > 0 && in.sizes()[1] % groups == 0, "group_norm: Expected number of channels in input to be divisible by num_groups, but got input of shape ",
+            to_string(in.sizes()), " and num_groups=", groups);
+      return TensorMeta{in.sizes(), in.dtype(), {}, in.device()};
+    })
+    .gradient(group_norm_gradient)
+    .reduction();
+KERNEL("aten::group_norm", kCPU, [](const KernelContext&, const Tensor& in, int64_t groups, MaybeTensor weight, MaybeTensor bias,
+                                    double eps, bool, Tensor& out) { group_norm(in, groups, weight, bias, eps, out); });
+
+}  // namespace
+}  // namespace tensord::kernels

@@ -1,0 +1,188 @@
+// batch_norm and instance_norm. Statistics become one scale and shift for each channel,
+// applied by the elementwise formula "affine", so every memory order is handled there.
+#include <cmath>
+#include <vector>
+
+#include "core/ops/op.h"
+#include "core/ops/run.h"
+#include "kernels/gradient_expr.h"
+#include "kernels/pointwise.h"
+
+namespace tensord::kernels {
+namespace {
+
+using gradient::Expr;
+using ops::KernelContext;
+using ops::TensorMeta;
+using MaybeTensor = std::optional<Tensor>;
+
+TensorMeta infer_batch_norm(const char* op, const Tensor& in, std::initializer_list<const MaybeTensor*> parameters) {
+  check(in.ndim() >= 2, op, ": Expected 2 or more dimensions, got ", in.ndim());
+  if (!is_floating(in.dtype())) fail_dtype(op, in.dtype());
+  for (const MaybeTensor* parameter : parameters) {
+    check(!*parameter || (*parameter)->numel() == in.sizes()[1], op, ": parameters should contain ", in.sizes()[1], " elements not ",
+          *parameter ? (*parameter)->numel() : 0);
+  }
+  return infer_pointwise(std::array{Operand(in)}, in.dtype());
+}
+
+std::vector<double> values_of(const MaybeTensor& tensor, int64_t count, double otherwise) {
+  if (!tensor) return std::vector<double>(static_cast<size_t>(count), otherwise);
+  const Tensor wide = tensor->to(DType::kFloat64).contiguous();
+  return {wide.data<double>(), wide.data<double>() + wide.numel()};
+}
+
+// A tensor of `values` in the compute type that broadcasts over dimension 1 of `like`.
+Tensor channel_tensor(const std::vector<double>& values, const Tensor& like) {
+  const DType dtype = like.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+  Dims sizes(static_cast<size_t>(like.ndim()), 1);
+  sizes[1] = static_cast<int64_t>(values.size());
+  const Tensor out = Tensor::empty(sizes, dtype);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (dtype == DType::kFloat64) out.data<double>()[i] = values[i];
+    else out.data<float>()[i] = static_cast<float>(values[i]);
+  }
+  return out;
+}
+
+struct Statistics {
+  std::vector<double> mean, variance;
+};
+
+// Mean and biased variance of each channel.
+Statistics channel_statistics(const Tensor& in) {
+  Dims dims{0};
+  for (int64_t d = 2; d < in.ndim(); ++d) dims.push_back(d);
+  const DType wide = in.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+  const Tensor x = in.to(wide);
+  const int64_t channels = in.sizes()[1];
+  return {values_of(ops::call("aten::mean.dim", x, dims), channels, 0),
+          values_of(ops::call("aten::var.dim", x, dims, false), channels, 0)};
+}
+
+void apply(const KernelContext& context, const Tensor& in, const Statistics& statistics, const MaybeTensor& weight,
+           const MaybeTensor& bias, double eps, Tensor& out) {
+  const int64_t channels = in.sizes()[1];
+  std::vector<double> scale = values_of(weight, channels, 1), shift = values_of(bias, channels, 0);
+  for (size_t c = 0; c < scale.size(); ++c) {
+    scale[c] /= std::sqrt(statistics.variance[c] + eps);
+    shift[c] -= statistics.mean[c] * scale[c];
+  }
+  const Tensor scales = channel_tensor(scale, in), shifts = channel_tensor(shift, in);
+  run_pointwise(context, PointwiseCall{Formula::affine, in.dtype(), {Operand(in), Operand(scales), Operand(shifts)}, 3, {}}, out);
+}
+
+// running = (1 - momentum) running + momentum new
+void update_running(const MaybeTensor& running, const std::vector<double>& fresh, double momentum, double factor) {
+  if (!running) return;
+  check(running->storage()->is_writable(), "batch_norm: running statistics are read-only");
+  std::vector<double> values = values_of(*running, running->numel(), 0);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = (1 - momentum) * values[i] + momentum * factor * fresh[i];
+  const Tensor wide = Tensor::empty(running->sizes(), DType::kFloat64);
+  std::copy(values.begin(), values.end(), wide.data<double>());
+  running->copy_from(wide);
+  running->storage()->bump_version();
+}
+
+Statistics training_statistics(const Tensor& in, const MaybeTensor& mean, const MaybeTensor& variance, double momentum) {
+  const int64_t channels = in.sizes()[1], count = in.numel() / std::max<int64_t>(channels, 1);
+  check(count > 1, "Expected more than 1 value per channel when training, got input size ", to_string(in.sizes()));
+  Statistics statistics = channel_statistics(in);
+  update_running(mean, statistics.mean, momentum, 1.0);
+  update_running(variance, statistics.variance, momentum, static_cast<double>(count) / static_cast<double>(count - 1));
+  return statistics;
+}
+
+void batch_norm(const KernelContext& context, const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean,
+                MaybeTensor variance, bool training, double momentum, double eps, bool, Tensor& out) {
+  if (out.numel() == 0) return;
+  if (training) return apply(context, in, training_statistics(in, mean, variance, momentum), weight, bias, eps, out);
+  check(mean && variance, "batch_norm: running_mean and running_var must be defined in evaluation mode");
+  const int64_t channels = in.sizes()[1];
+  apply(context, in, {values_of(mean, channels, 0), values_of(variance, channels, 1)}, weight, bias, eps, out);
+}
+
+// Evaluation: dx = g weight rstd. Training: dx = weight rstd (g - mean(g) - x^ mean(g x^)).
+std::vector<Tensor> batch_norm_gradient(const ops::GradArgs& args) {
+  std::vector<Tensor> gradients(args.inputs.size());
+  const Tensor& in = args.inputs[0].to_tensor();
+  Dims dims{0}, per_channel(static_cast<size_t>(in.ndim()), 1);
+  for (int64_t d = 2; d < in.ndim(); ++d) dims.push_back(d);
+  per_channel[1] = in.sizes()[1];
+  const auto mean = [&](const Expr& x) { return Expr(ops::call("aten::mean.dim", x.tensor(), dims, true)); };
+  const auto shaped = [&](const ops::Value& x) { return Expr(ops::call("aten::reshape", x.to_tensor(), per_channel)); };
+  const bool training = args.inputs[5].to_bool();
+  const Expr g = args.grad_outputs[0], x = in;
+  const Expr centered = x - (training ? mean(x) : shaped(args.inputs[3]));
+  const Expr variance = training ? mean(centered * centered) : shaped(args.inputs[4]);
+  const Expr rstd = gradient::rsqrt(variance + args.inputs[7].to_float());
+  const Expr normal = centered * rstd;
+  const Expr scale = args.inputs[1].is_tensor() ? rstd * shaped(args.inputs[1]) : rstd;
+  gradients[0] = gradient::fit_gradient(training ? scale * (g - mean(g) - normal * mean(g * normal)) : g * scale, in);
+  const auto sum = [&](const Expr& value, const Tensor& like) {
+    return ops::call("aten::reshape", gradient::fit_gradient(value, Tensor::meta(per_channel, like.dtype())), like.sizes());
+  };
+  if (args.inputs[1].is_tensor()) gradients[1] = sum(g * normal, args.inputs[1].to_tensor());
+  if (args.inputs[2].is_tensor()) gradients[2] = sum(g, args.inputs[2].to_tensor());
+  return gradients;
+}
+
+// Not pure as it may update the running statistics; freezing turns evaluation into folded weights.
+OP("aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor")
+    .infer([](const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean, MaybeTensor variance, bool, double, double, bool) {
+      return infer_batch_norm("batch_norm", in, {&weight, &bias, &mean, &variance});
+    })
+    .gradient(batch_norm_gradient)
+    .keeps_layout();
+KERNEL("aten::batch_norm", kCPU, batch_norm);
+
+std::vector<TensorMeta> infer_native(const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean, MaybeTensor variance,
+                                     bool training, double, double) {
+  const TensorMeta out = infer_batch_norm("native_batch_norm", in, {&weight, &bias, &mean, &variance});
+  const DType stats = in.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+  const Dims saved{training ? in.sizes()[1] : 0};
+  return {out, {saved, stats, {}, in.device()}, {saved, stats, {}, in.device()}};
+}
+OP("aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)")
+    .infer(infer_native)
+    .keeps_layout();
+KERNEL("aten::native_batch_norm", kCPU,
+       [](const KernelContext& context, const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean, MaybeTensor variance,
+          bool training, double momentum, double eps, Tensor& out, Tensor& saved_mean, Tensor& saved_rstd) {
+         if (!training) return batch_norm(context, in, weight, bias, mean, variance, false, momentum, eps, false, out);
+         Statistics statistics = training_statistics(in, mean, variance, momentum);
+         apply(context, in, statistics, weight, bias, eps, out);
+         saved_mean.copy_from(channel_tensor(statistics.mean, Tensor::meta(Dims{1, 1}, saved_mean.dtype())).as_view(saved_mean.sizes(), {1}, 0));
+         for (double& v : statistics.variance) v = 1.0 / std::sqrt(v + eps);
+         saved_rstd.copy_from(channel_tensor(statistics.variance, Tensor::meta(Dims{1, 1}, saved_rstd.dtype())).as_view(saved_rstd.sizes(), {1}, 0));
+       });
+
+// Every sample's channels are normalised alone: batch_norm of one sample with N C channels.
+Tensor instance_norm(const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean, MaybeTensor variance,
+                     bool use_input_stats, double momentum, double eps, bool) {
+  check(in.ndim() >= 2, "instance_norm: Expected 2 or more dimensions, got ", in.ndim());
+  check(use_input_stats || (mean && variance), "Expected running_mean and running_var to be defined when use_input_stats is false");
+  const int64_t batch = in.sizes()[0], channels = in.sizes()[1];
+  const auto repeated = [&](const MaybeTensor& t) -> MaybeTensor {
+    if (!t) return t;
+    return ops::call("aten::repeat", *t, Dims{batch});
+  };
+  Dims merged = in.sizes();
+  merged[0] = 1;
+  merged[1] = batch * channels;
+  const Tensor flat = ops::call("aten::reshape", in.is_meta() ? in : in.contiguous(), merged);
+  const MaybeTensor means = repeated(mean), variances = repeated(variance);
+  const Tensor out = ops::call("aten::batch_norm", flat, repeated(weight), repeated(bias), means, variances, use_input_stats, momentum, eps, false);
+  const auto average = [&](const MaybeTensor& many, const MaybeTensor& one) {
+    if (!one || !use_input_stats || in.is_meta()) return;
+    one->copy_from(ops::call("aten::mean.dim", ops::call("aten::reshape", *many, Dims{batch, channels}), Dims{0}));
+  };
+  average(means, mean);
+  average(variances, variance);
+  return ops::call("aten::reshape", out, in.sizes());
+}
+OP("aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor")
+    .direct(instance_norm);
+
+}  // namespace
+}  // namespace tensord::kernels

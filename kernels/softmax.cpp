@@ -1,0 +1,103 @@
+// softmax and log_softmax along one dimension.
+#include "kernels/softmax.h"
+
+#include <vector>
+
+#include "core/ops/op.h"
+#include "core/ops/run.h"
+#include "kernels/gradient_expr.h"
+#include "kernels/lanes.h"
+#include "kernels/pointwise.h"
+
+namespace tensord::kernels {
+namespace {
+
+using gradient::Expr;
+using ops::KernelContext;
+using ops::TensorMeta;
+
+template <class T>
+void run_lanes(const Tensor& in, int64_t dim, bool is_log, const Tensor& out) {
+  const int64_t length = lane_length(in, dim), in_step = lane_stride(in, dim), out_step = lane_stride(out, dim);
+  const auto in_size = static_cast<int64_t>(size_of(in.dtype())), out_size = static_cast<int64_t>(size_of(out.dtype()));
+  const char* in_data = static_cast<const char*>(in.raw_data());
+  char* out_data = static_cast<char*>(out.raw_data());
+  const bool in_direct = in.dtype() == dtype_of<T> && in_step == 1;
+  const bool out_direct = out.dtype() == dtype_of<T> && out_step == 1;
+  for_each_lane<2>(without(in.sizes(), dim), {without(out.strides(), dim), without(in.strides(), dim)}, length,
+                   [&](const std::array<int64_t, 2>& offset) {
+                     thread_local std::vector<T> scratch;
+                     const char* source = in_data + offset[1] * in_size;
+                     char* target = out_data + offset[0] * out_size;
+                     T* result = reinterpret_cast<T*>(target);
+                     if (!out_direct) {
+                       scratch.resize(static_cast<size_t>(length));
+                       result = scratch.data();
+                     }
+                     const T* values = reinterpret_cast<const T*>(source);
+                     if (!in_direct) {
+                       load_tile(in.dtype(), source, in_step, dtype_of<T>, result, length);
+                       values = result;
+                     }
+                     softmax_lane(values, result, length, is_log);
+                     if (!out_direct) store_tile(dtype_of<T>, result, out.dtype(), target, out_step, length);
+                   });
+}
+
+void run_softmax(const Tensor& in, int64_t dim, bool is_log, const Tensor& out) {
+  if (out.numel() == 0) return;
+  dim = wrap_dim(dim, in.ndim());
+  if (loop_dtype(out.dtype()) == DType::kFloat64) run_lanes<double>(in, dim, is_log, out);
+  else run_lanes<float>(in, dim, is_log, out);
+}
+
+TensorMeta infer_softmax(const char* op, const Tensor& in, int64_t dim, const std::optional<DType>& dtype) {
+  wrap_dim(dim, in.ndim());
+  const DType result = dtype.value_or(in.dtype());
+  if (!is_floating(result)) fail_dtype(op, result);
+  return {in.sizes(), result, {}, in.device()};
+}
+
+// y (g - sum(g y)) and g - exp(y) sum(g).
+std::vector<Tensor> softmax_gradient(const ops::GradArgs& args, bool is_log) {
+  std::vector<Tensor> gradients(args.inputs.size());
+  const Expr g = args.grad_outputs[0], y = args.outputs[0];
+  const Dims dim{args.inputs[1].to_int()};
+  const auto sum = [&](const Expr& value) { return Expr(ops::call("aten::sum.dim_IntList", value.tensor(), dim, true)); };
+  const Expr result = is_log ? g - gradient::exp(y) * sum(g) : y * (g - sum(g * y));
+  gradients[0] = gradient::fit_gradient(result, args.inputs[0].to_tensor());
+  return gradients;
+}
+
+void add(const char* name, const char* schema, bool is_log) {
+  ops::OpBuilder(schema, __FILE__, __LINE__)
+      .infer([name](const Tensor& in, int64_t dim, std::optional<DType> dtype) { return infer_softmax(name, in, dim, dtype); })
+      .gradient([is_log](const ops::GradArgs& args) { return softmax_gradient(args, is_log); })
+      .reduction();
+  ops::KernelBuilder(name, DeviceKind::kCPU,
+                     [is_log](const KernelContext&, const Tensor& in, int64_t dim, std::optional<DType>, Tensor& out) {
+                       run_softmax(in, dim, is_log, out);
+                     });
+}
+// The forms with the half_to_float flag, which concerns CUDA only.
+void add_internal(const char* name, const char* schema, bool is_log) {
+  ops::OpBuilder(schema, __FILE__, __LINE__)
+      .infer([name](const Tensor& in, int64_t dim, bool) { return infer_softmax(name, in, dim, {}); })
+      .gradient([is_log](const ops::GradArgs& args) { return softmax_gradient(args, is_log); })
+      .reduction();
+  ops::KernelBuilder(name, DeviceKind::kCPU, [is_log](const KernelContext&, const Tensor& in, int64_t dim, bool, Tensor& out) {
+    run_softmax(in, dim, is_log, out);
+  });
+}
+
+bool register_all() {
+  add("aten::softmax.int", "aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", false);
+  add("aten::log_softmax.int", "aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", true);
+  add_internal("aten::_softmax", "aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", false);
+  add_internal("aten::_log_softmax", "aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", true);
+  return true;
+}
+[[maybe_unused]] const bool registered = register_all();
+
+}  // namespace
+}  // namespace tensord::kernels
