@@ -2,6 +2,7 @@
 #include "kernels/conv.h"
 
 #include "core/ops/op.h"
+#include "kernels/packed_conv.h"
 
 namespace tensord::kernels {
 namespace {
@@ -146,12 +147,18 @@ const char* op_name(size_t spatial, bool is_transposed) {
 
 using MaybeTensor = std::optional<Tensor>;
 using Context = const ops::KernelContext&;
+using PackedPtr = IntrusivePtr<ops::PackedOp>;
+
+Dims ints(const ops::Value& v) { return ops::Unbox<IntList>::get(v); }
 
 // Each signature has one function that turns its arguments into a geometry, used by infer and kernel.
 template <size_t kSpatial>
 struct Conv {
   static ConvGeometry geometry(const IntList& stride, const IntList& padding, const IntList& dilation, int64_t groups) {
     return make_conv_geometry(kSpatial, stride, padding, dilation, groups);
+  }
+  static PackedPtr pack(const ops::Op& op, std::span<const ops::Value> v) {
+    return pack_conv(op, v, geometry(ints(v[3]), ints(v[4]), ints(v[5]), v[6].to_int()));
   }
   static TensorMeta infer(const Tensor& input, const Tensor& weight, const MaybeTensor& bias, const IntList& stride, const IntList& padding,
                           const IntList& dilation, int64_t groups) {
@@ -167,6 +174,10 @@ TensorMeta infer_conv_mode(const Tensor& input, const Tensor& weight, const Mayb
                            const std::string& padding, const IntList& dilation, int64_t groups) {
   const size_t spatial = spatial_of(weight);
   return infer_conv(op_name(spatial, false), make_conv_geometry(weight.sizes(), stride, padding, dilation, groups), input, weight, bias);
+}
+PackedPtr pack_conv_mode(const ops::Op& op, std::span<const ops::Value> v) {
+  if (!v[1].is_tensor()) return nullptr;
+  return pack_conv(op, v, make_conv_geometry(v[1].to_tensor().sizes(), ints(v[3]), v[4].to_string(), ints(v[5]), v[6].to_int()));
 }
 void run_conv_mode(Context, const Tensor& input, const Tensor& weight, const MaybeTensor& bias, const IntList& stride,
                    const std::string& padding, const IntList& dilation, int64_t groups, Tensor& out) {
@@ -196,6 +207,10 @@ struct General {
                                bool is_transposed, const IntList& output_padding, int64_t groups) {
     return make_conv_geometry(spatial_of(weight), stride, padding, dilation, groups, is_transposed, output_padding);
   }
+  static PackedPtr pack(const ops::Op& op, std::span<const ops::Value> v) {
+    if (!v[1].is_tensor()) return nullptr;
+    return pack_conv(op, v, geometry(v[1].to_tensor(), ints(v[3]), ints(v[4]), ints(v[5]), v[6].to_bool(), ints(v[7]), v[8].to_int()));
+  }
   static TensorMeta infer(const Tensor& input, const Tensor& weight, const MaybeTensor& bias, const IntList& stride, const IntList& padding,
                           const IntList& dilation, bool is_transposed, const IntList& output_padding, int64_t groups, Flags...) {
     const ConvGeometry g = geometry(weight, stride, padding, dilation, is_transposed, output_padding, groups);
@@ -208,34 +223,34 @@ struct General {
 };
 
 OP("aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor")
-    .infer(&Conv<1>::infer);
+    .infer(&Conv<1>::infer).packs(&Conv<1>::pack);
 OP("aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor")
-    .infer(&Conv<2>::infer);
+    .infer(&Conv<2>::infer).packs(&Conv<2>::pack);
 OP("aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] dilation=1, int groups=1) -> Tensor")
-    .infer(&Conv<3>::infer);
+    .infer(&Conv<3>::infer).packs(&Conv<3>::pack);
 KERNEL("aten::conv1d", DeviceKind::kCPU, &Conv<1>::run);
 KERNEL("aten::conv2d", DeviceKind::kCPU, &Conv<2>::run);
 KERNEL("aten::conv3d", DeviceKind::kCPU, &Conv<3>::run);
 
 OP("aten::conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding=\"valid\", int[1] dilation=1, int groups=1) -> Tensor")
-    .infer(&infer_conv_mode);
+    .infer(&infer_conv_mode).packs(&pack_conv_mode);
 OP("aten::conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding=\"valid\", int[2] dilation=1, int groups=1) -> Tensor")
-    .infer(&infer_conv_mode);
+    .infer(&infer_conv_mode).packs(&pack_conv_mode);
 OP("aten::conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str padding=\"valid\", int[3] dilation=1, int groups=1) -> Tensor")
-    .infer(&infer_conv_mode);
+    .infer(&infer_conv_mode).packs(&pack_conv_mode);
 OP("aten::_convolution_mode(Tensor input, Tensor weight, Tensor? bias, int[] stride, str padding, int[] dilation, int groups) -> Tensor")
-    .infer(&infer_conv_mode);
+    .infer(&infer_conv_mode).packs(&pack_conv_mode);
 KERNEL("aten::conv1d.padding", DeviceKind::kCPU, &run_conv_mode);
 KERNEL("aten::conv2d.padding", DeviceKind::kCPU, &run_conv_mode);
 KERNEL("aten::conv3d.padding", DeviceKind::kCPU, &run_conv_mode);
 KERNEL("aten::_convolution_mode", DeviceKind::kCPU, &run_conv_mode);
 
 OP("aten::convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor")
-    .infer(&General<>::infer);
+    .infer(&General<>::infer).packs(&General<>::pack);
 OP("aten::_convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor")
-    .infer(&General<bool, bool, bool, bool>::infer);
+    .infer(&General<bool, bool, bool, bool>::infer).packs((&General<bool, bool, bool, bool>::pack));
 OP("aten::_convolution.deprecated(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool benchmark, bool deterministic, bool cudnn_enabled) -> Tensor")
-    .infer(&General<bool, bool, bool>::infer);
+    .infer(&General<bool, bool, bool>::infer).packs((&General<bool, bool, bool>::pack));
 KERNEL("aten::convolution", DeviceKind::kCPU, &General<>::run);
 KERNEL("aten::_convolution", DeviceKind::kCPU, (&General<bool, bool, bool, bool>::run));
 KERNEL("aten::_convolution.deprecated", DeviceKind::kCPU, (&General<bool, bool, bool>::run));

@@ -2,14 +2,10 @@
 // its kernel likes; f64 and integers by columns and a matrix product; f16 and bf16 through f32.
 #include "core/tensor/strided_copy.h"
 #include "kernels/conv.h"
-#include "kernels/onednn.h"
+#include "kernels/conv_onednn.h"
 
 namespace tensord::kernels {
-namespace {
-
-// Weight as oneDNN wants it: (groups,) out, in, spatial… over the tensor's own memory. A
-// transposed convolution's weight lies in, out.
-MemoryDesc weight_desc(const Tensor& weight, const ConvGeometry& g) {
+MemoryDesc conv_weight_desc(const Tensor& weight, const ConvGeometry& g) {
   Dims sizes = weight.sizes(), strides = weight.strides();
   const int64_t group_stride = strides[0] * (sizes[0] / g.groups);
   sizes[0] /= g.groups;
@@ -24,31 +20,13 @@ MemoryDesc weight_desc(const Tensor& weight, const ConvGeometry& g) {
   return onednn_desc(sizes, strides);
 }
 
-struct ConvDescs {
-  MemoryDesc src, weights, bias, dst;
-};
-
-template <class Primitive>
-auto primitive_desc(const ConvGeometry& g, const ConvDescs& d, dnnl::algorithm algorithm) {
-  dnnl::memory::dims dilates, high;
-  for (size_t i = 0; i < g.spatial(); ++i) {
-    dilates.push_back(g.dilation[i] - 1);
-    high.push_back(g.padding_high[i] - g.output_padding[i]);
-  }
-  dnnl::primitive_attr attr;
-  typename Primitive::desc desc =
-      d.bias.data.ndims ? typename Primitive::desc(dnnl::prop_kind::forward_inference, algorithm, d.src, d.weights, d.bias, d.dst,
-                                                   onednn_dims(g.stride), dilates, onednn_dims(g.padding_low), high)
-                        : typename Primitive::desc(dnnl::prop_kind::forward_inference, algorithm, d.src, d.weights, d.dst,
-                                                   onednn_dims(g.stride), dilates, onednn_dims(g.padding_low), high);
-  return typename Primitive::primitive_desc(desc, attr, onednn_engine());
-}
+namespace {
 
 template <class Primitive>
 void run_onednn(const ConvGeometry& g, const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, Tensor& out,
                 dnnl::algorithm algorithm) {
   const MemoryDesc user_src = onednn_desc(input.sizes(), input.strides()), user_dst = onednn_desc(out.sizes(), out.strides());
-  const MemoryDesc user_weights = weight_desc(weight, g);
+  const MemoryDesc user_weights = conv_weight_desc(weight, g);
   const bool is_last = out.is_channels_last() && !out.is_contiguous();
   ConvDescs descs{is_last ? onednn_desc(input.sizes(), channels_last_strides(input.sizes())) : onednn_any(input.sizes()),
                   MemoryDesc(user_weights.dims(), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any), MemoryDesc(),
@@ -58,7 +36,7 @@ void run_onednn(const ConvGeometry& g, const Tensor& input, const Tensor& weight
     dense_bias = bias->contiguous();
     descs.bias = onednn_desc(dense_bias.sizes(), dense_bias.strides());
   }
-  const auto pd = primitive_desc<Primitive>(g, descs, algorithm);
+  const auto pd = conv_primitive_desc<Primitive>(g, descs, algorithm, dnnl::primitive_attr());
   Tensor src_holder, weights_holder, dst_holder;
   const dnnl::memory src = onednn_reordered(onednn_memory(user_src, input.raw_data()), pd.src_desc(), src_holder);
   const dnnl::memory weights = onednn_reordered(onednn_memory(user_weights, weight.raw_data()), pd.weights_desc(), weights_holder);

@@ -4,6 +4,7 @@
 #include "core/ops/op.h"
 #include "core/tensor/strided_copy.h"
 #include "kernels/gemm.h"
+#include "kernels/packed_linear.h"
 
 namespace tensord::kernels {
 namespace {
@@ -44,7 +45,7 @@ void run_linear(const ops::KernelContext&, const Tensor& input, const Tensor& we
   gemm(out.dtype(), 1, {x.raw_data(), rows, features, features, 1}, kernel, bias ? 1 : 0, {out.raw_data(), rows, outputs, outputs, 1});
 }
 
-OP("aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor").infer(&infer_linear).with_out();
+OP("aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor").infer(&infer_linear).packs(&pack_linear).with_out();
 KERNEL("aten::linear", DeviceKind::kCPU, &run_linear);
 
 }  // namespace

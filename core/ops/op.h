@@ -143,8 +143,8 @@ class EpilogueBuilder {
       ::tensord::ops::OpBuilder(SCHEMA, __FILE__, __LINE__)
 #define KERNEL(OP_NAME, DEVICE, FUNCTION) \
   static const ::tensord::ops::KernelBuilder TENSORD_CONCAT(kernel_registration_, __COUNTER__)(OP_NAME, DEVICE, FUNCTION)
-#define EPILOGUE(OP_NAME, FUNCTION) \
-  static const ::tensord::ops::EpilogueBuilder TENSORD_CONCAT(epilogue_registration_, __COUNTER__)(OP_NAME, FUNCTION)
+#define EPILOGUE(OP_NAME, ...) \
+  static const ::tensord::ops::EpilogueBuilder TENSORD_CONCAT(epilogue_registration_, __COUNTER__)(OP_NAME, __VA_ARGS__)
 
 // Implementation details follow; users of the API need not read on.
 

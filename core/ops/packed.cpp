@@ -31,12 +31,20 @@ Tensor PackedOp::run_calls(size_t first, const Tensor& input, const Tensor& othe
 
 Tensor PackedOp::run(const Tensor& input, const Tensor& other, bool can_overwrite) const {
   if (!input.is_meta()) {
-    std::optional<Tensor> result = try_run(input, other, can_overwrite);
-    return result ? *result : run_calls(0, input, other);
+    if (std::optional<Tensor> result = try_run(input, other, can_overwrite)) return *result;
+    if (!parent_) return run_calls(0, input, other);
+    const Tensor before = parent_->run(input, parent_->has_other() ? other : Tensor(), false);
+    return run_calls(calls_.size() - 1, before, other);
   }
   const Tensor result = run_calls(0, input, other);
   if (!is_channels_last() || result.ndim() < 4) return result;
   return Tensor::meta_strided(result.sizes(), channels_last_strides(result.sizes()), result.dtype(), result.device());
+}
+
+void PackedOp::extend(const PackedOp& parent, BoundCall call) {
+  calls_ = parent.calls_;
+  calls_.push_back(std::move(call));
+  parent_ = IntrusivePtr<const PackedOp>(&parent);
 }
 
 TypePtr packed_type() {

@@ -30,8 +30,7 @@ enum class EpilogueKind : uint8_t {
 struct Epilogue {
   EpilogueKind kind;
   double alpha = 0, beta = 0;
-  Tensor scale, shift;  // kChannelAffine: f32, one entry per channel
-  int input = 0;        // the argument that x is; of kAdd the other tensor is argument 1 - input
+  Tensor scale = {}, shift = {};  // kChannelAffine: f32, one entry per channel
 };
 
 // A call whose arguments are known but for one or two.
@@ -62,7 +61,8 @@ class PackedOp : public OpaqueObject {
 
   // The result. `other` may be written over and returned when `can_overwrite` is set. Meta tensors
   // give meta tensors. What the prepared form does not cover (another dtype, a device, a
-  // broadcast) is done call by call, with the same results and errors as the calls.
+  // broadcast) is done by the one it was made from and the last call on its own, down to plain
+  // calls, with the same results and errors as the calls.
   Tensor run(const Tensor& input, const Tensor& other, bool can_overwrite) const;
 
  protected:
@@ -70,10 +70,13 @@ class PackedOp : public OpaqueObject {
   virtual std::optional<Tensor> try_run(const Tensor& input, const Tensor& other, bool can_overwrite) const = 0;
   // Does calls()[first…] one by one.
   Tensor run_calls(size_t first, const Tensor& input, const Tensor& other) const;
-  void add_call(BoundCall call) { calls_.push_back(std::move(call)); }
+  // This becomes what `parent` and then `call` do. For use by `with`.
+  void extend(const PackedOp& parent, BoundCall call);
+  PackedOp(const PackedOp& other) : calls_(other.calls_), parent_(other.parent_) {}
 
  private:
   std::vector<BoundCall> calls_;
+  IntrusivePtr<const PackedOp> parent_;  // does all calls but the last
 };
 
 // The operators that run a packed operator: (packed, input) and (packed, input, other).

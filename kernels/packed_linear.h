@@ -1,0 +1,10 @@
+#pragma once
+
+#include "core/ops/packed.h"
+
+namespace tensord::kernels {
+
+// aten::linear with its weight and bias bound; null when these cannot be prepared (not f32 on the CPU).
+IntrusivePtr<ops::PackedOp> pack_linear(const ops::Op& op, std::span<const ops::Value> arguments);
+
+}  // namespace tensord::kernels
