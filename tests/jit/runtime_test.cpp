@@ -1,0 +1,158 @@
+// Modules of a real archive: tests/jit/data/runtime.pt, see make_runtime_archive.py there.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "core/base/error.h"
+#include "core/jit/runtime/module.h"
+
+namespace tensord::jit {
+namespace {
+
+using ops::Value;
+
+const std::string kArchive = std::string(TENSORD_TEST_DATA) + "/jit/data/runtime.pt";
+
+Value pair(float a, float b) {
+  const Tensor out = Tensor::empty(Dims{2}, DType::kFloat32);
+  out.data<float>()[0] = a;
+  out.data<float>()[1] = b;
+  return Value(out);
+}
+
+Value run(const Module& module, const char* method, std::vector<Value> arguments) {
+  Frame frame;
+  return module.method(method).run(frame, arguments);
+}
+
+std::string error_of(const Module& module, const char* method, std::vector<Value> arguments, ErrorCode code) {
+  try {
+    run(module, method, std::move(arguments));
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.what();
+    return error.what();
+  }
+  return "no error";
+}
+
+// With and without the passes.
+class RuntimeTest : public ::testing::TestWithParam<bool> {
+ protected:
+  RuntimeTest() {
+    LoadOptions options;
+    options.optimize = GetParam();
+    module_ = Module::load(kArchive, options);
+  }
+  std::shared_ptr<Module> module_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Passes, RuntimeTest, ::testing::Bool());
+
+TEST_P(RuntimeTest, RunsForwardWithDefaults) {
+  EXPECT_EQ(run(*module_, "forward", {pair(3, 4)}).to_tensor().data<float>()[1], 8);
+  EXPECT_EQ(run(*module_, "forward", {pair(3, 4), Value(3)}).to_tensor().data<float>()[1], 32);
+}
+
+TEST_P(RuntimeTest, KnowsMethodsAndTheirArguments) {
+  const std::vector<std::string> names = module_->method_names();
+  EXPECT_TRUE(std::find(names.begin(), names.end(), "forward") != names.end());
+  EXPECT_TRUE(module_->has_method("step"));
+  EXPECT_FALSE(module_->has_method("walk"));
+  const ops::Schema& schema = module_->method("forward").schema();
+  ASSERT_EQ(schema.arguments.size(), 2u);
+  EXPECT_EQ(schema.arguments[0].name, "x");
+  EXPECT_EQ(schema.arguments[1].default_value->to_int(), 1);
+  EXPECT_THROW(module_->method("walk"), Error);
+}
+
+TEST_P(RuntimeTest, NamesTensorsAndCountsSharedStoragesOnce) {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : module_->named_tensors()) names.push_back(name);
+  EXPECT_NE(std::find(names.begin(), names.end(), "inner.weight"), names.end());
+  EXPECT_NE(std::find(names.begin(), names.end(), "sum"), names.end());
+  EXPECT_EQ(module_->size_bytes(), 2 * 2 * sizeof(float));
+}
+
+TEST_P(RuntimeTest, KeepsStateBetweenCallsAndSaysWhoChangesIt) {
+  EXPECT_EQ(run(*module_, "step", {pair(1, 2)}).to_int(), 1);
+  EXPECT_EQ(run(*module_, "step", {pair(1, 2)}).to_int(), 2);
+  const Value state = run(*module_, "state", {});
+  EXPECT_EQ(state.to_tuple()->items[0].to_int(), 2);
+  EXPECT_EQ(state.to_tuple()->items[1].to_tensor().data<float>()[1], 4);
+  EXPECT_TRUE(module_->method("step").changes_state());
+}
+
+TEST_P(RuntimeTest, AnotherLoadHasItsOwnState) {
+  run(*module_, "step", {pair(1, 2)});
+  const auto other = Module::load(kArchive);
+  EXPECT_EQ(run(*other, "step", {pair(1, 2)}).to_int(), 1);
+  EXPECT_EQ(run(*other, "state", {}).to_tuple()->items[1].to_tensor().data<float>()[0], 1);
+}
+
+TEST_P(RuntimeTest, ShowsWhatTheScriptRaised) {
+  const Value list = Value(ops::make_list(ops::int_type(), {Value(1)}));
+  EXPECT_NE(error_of(*module_, "refuse", {list}, ErrorCode::kScriptRaised).find("too few items"), std::string::npos);
+}
+
+TEST_P(RuntimeTest, ChecksArguments) {
+  EXPECT_NE(error_of(*module_, "forward", {}, ErrorCode::kInvalidArgument).find("'x'"), std::string::npos);
+  EXPECT_NE(error_of(*module_, "forward", {Value(1)}, ErrorCode::kInvalidArgument).find("'x'"), std::string::npos);
+  EXPECT_NE(error_of(*module_, "forward", {pair(1, 2), Value("a")}, ErrorCode::kInvalidArgument).find("'times'"),
+            std::string::npos);
+  error_of(*module_, "forward", {pair(1, 2), Value(1), Value(2)}, ErrorCode::kInvalidArgument);
+  // A tuple is taken where the script wants a list, item by item.
+  EXPECT_EQ(run(*module_, "refuse", {ops::make_tuple({Value(1), Value(2), Value(3)})}).to_int(), 2);
+  EXPECT_NE(error_of(*module_, "refuse", {ops::make_tuple({Value(1), Value("x")})}, ErrorCode::kInvalidArgument)
+                .find("'items'[1]"),
+            std::string::npos);
+}
+
+TEST_P(RuntimeTest, CancelsALongLoop) {
+  Frame frame;
+  int asked = 0;
+  const std::function<bool()> is_cancelled = [&] { return ++asked > 100; };
+  const std::vector<Value> arguments{Value(int64_t{1} << 50)};
+  try {
+    module_->method("spin").run(frame, arguments, &is_cancelled);
+    FAIL() << "not cancelled";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kCancelled);
+  }
+}
+
+TEST_P(RuntimeTest, ManyThreadsShareOneMethod) {
+  std::vector<std::thread> threads;
+  std::vector<int> wrong(8, 0);
+  for (size_t t = 0; t < wrong.size(); ++t) {
+    threads.emplace_back([&, t] {
+      // The first call of each thread also races to compile the method.
+      const Method& method = module_->method("forward");
+      Frame frame;
+      for (int i = 0; i < 200; ++i) {
+        const std::vector<Value> arguments{pair(static_cast<float>(i), static_cast<float>(t)), Value(2)};
+        const Value result = method.run(frame, arguments);
+        const float* data = result.to_tensor().data<float>();
+        wrong[t] += data[0] != static_cast<float>(i) || data[1] != 4 * static_cast<float>(t);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int count : wrong) EXPECT_EQ(count, 0);
+}
+
+TEST(ModuleTest, MissingFilesAreNotFound) {
+  try {
+    Module::load("no/such.pt");
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kNotFound);
+  }
+}
+
+TEST(ModuleTest, ForwardThatOnlyReadsWeightsChangesNothing) {
+  EXPECT_FALSE(Module::load(kArchive)->method("forward").changes_state());
+}
+
+}  // namespace
+}  // namespace tensord::jit
