@@ -65,6 +65,10 @@ Declarations::File* Declarations::find_file(std::string_view name) {
 
 const std::string& Declarations::module_name(const SourceTree& tree) const { return module_names_.at(&tree); }
 
+std::string Declarations::qualified_name(const SourceTree& tree, std::string_view name) const {
+  return module_name(tree) + "." + std::string(name);
+}
+
 Symbol Declarations::find(std::string_view name) {
   const size_t dot = name.rfind('.');
   if (dot == std::string_view::npos) return {};
@@ -101,7 +105,7 @@ Symbol Declarations::find_from(const SourceTree& tree, std::string_view name) {
   if (name.starts_with("__torch__.")) {
     if (Symbol symbol = find(name); symbol.kind != Symbol::Kind::kNone) return symbol;
   }
-  return find(module_name(tree) + "." + std::string(name));
+  return find(qualified_name(tree, name));
 }
 
 bool Declarations::is_named_tuple(const ClassDef& def) { return has_base(def, "NamedTuple"); }

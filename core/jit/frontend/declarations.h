@@ -46,6 +46,8 @@ class Declarations {
   Symbol find(std::string_view qualified_name);
   // A name as written in a file: qualified, or of that file.
   Symbol find_from(const SourceTree& tree, std::string_view name);
+  // The qualified name of what a file declares.
+  std::string qualified_name(const SourceTree& tree, std::string_view name) const;
   ops::TypePtr find_type(const std::string& qualified_name);
   // The full class of a type that may name it only; see find_type.
   const ops::ClassType* class_of(const ops::TypePtr& type);

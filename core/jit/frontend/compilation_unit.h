@@ -1,0 +1,49 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/jit/ir/function.h"
+
+namespace tensord::jit {
+
+class Declarations;
+
+// The script files of one archive, compiled on demand: a file is parsed when something in it
+// is first asked for, a function compiled when it is. Thread-safe; what is given out stays
+// valid and unchanged as long as the unit lives.
+class CompilationUnit final : public FunctionLibrary {
+ public:
+  explicit CompilationUnit(std::vector<SourceFile> sources);
+  ~CompilationUnit() override;
+
+  // The values of CONSTANTS.cN in the scripts. REQUIRES: nothing was compiled yet.
+  void set_constants(std::vector<ops::Value> constants);
+
+  // Methods are found here too, as "__torch__.M.forward".
+  const Function* find_function(const std::string& qualified_name) const override;
+  const Function* find_method(const std::string& class_name, const std::string& method) const override;
+  ops::TypePtr find_type(const std::string& qualified_name) const override;
+  // In the order of the class body.
+  std::vector<std::string> method_names(const std::string& class_name) const override;
+
+  // Members of an enum in order; each is an EnumObject. Empty when it is none.
+  std::vector<ops::Value> enum_members(const std::string& qualified_name) const;
+  // Everything that is declared; parses every file.
+  std::vector<std::string> function_names() const;
+  std::vector<std::string> class_names() const;
+
+ private:
+  const Function* compile(const std::string& name) const;
+
+  mutable std::recursive_mutex mutex_;  // guards all below
+  mutable std::unique_ptr<Declarations> declarations_;
+  mutable std::map<std::string, std::unique_ptr<const Function>> functions_;
+  mutable std::set<std::string> compiling_;
+};
+
+}  // namespace tensord::jit

@@ -1,0 +1,204 @@
+#include "core/jit/frontend/function_emitter.h"
+#include "core/ops/registry.h"
+
+namespace tensord::jit {
+
+using ops::TypeKind;
+using ops::TypePtr;
+
+namespace {
+
+std::string describe(std::span<GraphValue* const> positional, std::span<const NamedValue> keywords) {
+  std::string out;
+  for (const GraphValue* value : positional) out += (out.empty() ? "" : ", ") + value->type()->str();
+  for (const NamedValue& keyword : keywords) {
+    out += (out.empty() ? "" : ", ") + std::string(keyword.name) + "=" + keyword.value->type()->str();
+  }
+  return out;
+}
+
+}  // namespace
+
+FunctionEmitter::Arguments FunctionEmitter::arguments(const Expr& expr) {
+  Arguments out;
+  for (size_t i = 1; i < expr.items.size(); ++i) out.positional.push_back(value(*expr.items[i]));
+  for (const Keyword& keyword : expr.keywords) out.keywords.push_back({keyword.name, value(*keyword.value)});
+  place_ = expr.begin;
+  return out;
+}
+
+Binding FunctionEmitter::call(const Expr& expr, const TypePtr& hint) {
+  const Expr& callee = *expr.items[0];
+  Binding target;
+  if (callee.kind == ExprKind::kAttribute && static_path(callee).empty()) {
+    // Evaluated here, so that "x.m(…)" does not read m as an attribute first.
+    return method_call(value(*callee.items[0]), std::string(callee.text), expr, hint);
+  }
+  target = expression(callee);
+  place_ = expr.begin;
+  switch (target.kind) {
+    case Binding::Kind::kBuiltin: return builtin(target.name, expr, hint);
+    case Binding::Kind::kOperator: return call_operator(target.name, arguments(expr), expr);
+    case Binding::Kind::kFunction: return Binding::of(call_function(target.name, arguments(expr), expr));
+    case Binding::Kind::kClass: return Binding::of(construct(target.name, arguments(expr), expr));
+    case Binding::Kind::kNew: {
+      const TypePtr type = declarations_.find_type(target.name);
+      if (!type || type->kind() != TypeKind::kClass) fail(expr, "'" + target.name + "' is no class");
+      return Binding::of(add(NodeKind::kCreateObject, {}, type));
+    }
+    case Binding::Kind::kMethod: return method_call(target.value, target.name, expr, hint);
+    case Binding::Kind::kValue:
+      if (target.value->type()->kind() == TypeKind::kClass || target.value->type()->kind() == TypeKind::kInterface) {
+        const ops::ClassType* type = declarations_.class_of(target.value->type());
+        const bool is_module = !type || type->is_module();
+        return Binding::of(call_method(target.value, is_module ? "forward" : "__call__", arguments(expr), expr));
+      }
+      if (target.value->type()->kind() == TypeKind::kFunction) {
+        return Binding::of(call_function(target.value->type()->name(), arguments(expr), expr));
+      }
+      [[fallthrough]];
+    default: fail(expr, "a value of type " + as_value(target, callee)->type()->str() + " cannot be called");
+  }
+}
+
+// ---- operators
+
+Binding FunctionEmitter::call_operator(const std::string& name, const Arguments& arguments, const Expr& at) {
+  std::span<const ops::Op* const> candidates = ops::find_overloads(name);
+  if (name == "aten::wait" && arguments.positional.size() == 1) return Binding::of(wait(arguments.positional[0], at));
+  // "torch.x" spells some operators of prim as well.
+  if (candidates.empty() && name.starts_with("aten::")) candidates = ops::find_overloads("prim::" + name.substr(6));
+  if (candidates.empty()) tree_.source.fail(ErrorCode::kUnimplemented, at.begin, "operator " + name + " is not supported");
+  const ops::Op* chosen = nullptr;
+  std::optional<BoundCall> chosen_call;
+  for (const ops::Op* op : candidates) {
+    std::optional<BoundCall> bound = bind_call(op->schema, arguments.positional, arguments.keywords);
+    if (!bound || (chosen && bound->has_cast)) continue;
+    const bool is_exact = !bound->has_cast;
+    chosen = op;
+    chosen_call = std::move(bound);
+    if (is_exact) break;
+  }
+  if (!chosen) {
+    std::string message = concat("no overload of ", name, " takes (", describe(arguments.positional, arguments.keywords), "); candidates:");
+    for (const ops::Op* op : candidates) {
+      std::string reason;
+      bind_call(op->schema, arguments.positional, arguments.keywords, &reason);
+      message += "\n  " + op->schema.str() + "\n    " + reason;
+    }
+    tree_.source.fail(ErrorCode::kUnimplemented, at.begin, message);
+  }
+  place_ = at.begin;
+  return emit_operator(*chosen, *chosen_call);
+}
+
+FunctionEmitter::Values FunctionEmitter::bound_values(const ops::Schema& schema, const BoundCall& bound, bool fresh_defaults) {
+  Values out;
+  for (size_t i = 0; i < bound.arguments.size(); ++i) {
+    const ops::Argument& parameter = schema.arguments[i];
+    const BoundArgument& argument = bound.arguments[i];
+    if (argument.is_gathered) {
+      const TypePtr& type = parameter.type->kind() == TypeKind::kOptional ? parameter.type->element() : parameter.type;
+      out.push_back(add(NodeKind::kListConstruct, argument.rest, type));
+    } else if (argument.value) {
+      out.push_back(convert(argument.value, parameter.type, argument.conversion, parameter.fixed_list_size));
+    } else {
+      const ops::Value& value = *parameter.default_value;
+      const bool keeps_type = parameter.type->kind() != TypeKind::kNumber && parameter.type->kind() != TypeKind::kVar;
+      out.push_back(fresh_defaults ? materialize(value, parameter.type) : constant(value, keeps_type ? parameter.type : nullptr));
+    }
+  }
+  out.insert(out.end(), bound.varargs.begin(), bound.varargs.end());
+  return out;
+}
+
+Binding FunctionEmitter::emit_operator(const ops::Op& op, const BoundCall& bound) {
+  Node* node = add(graph_->create(op, bound_values(op.schema, bound, false)));
+  if (op.schema.name == "prim::RaiseException") raised_ = true;
+  Binding out;
+  if (node->outputs().size() == 1) return Binding::of(node->output());
+  out.kind = Binding::Kind::kMany;
+  out.values.assign(node->outputs().begin(), node->outputs().end());
+  return out;
+}
+
+// ---- functions and methods
+
+TypePtr FunctionEmitter::return_type(const Signature& signature) const {
+  return signature.has_return_type ? signature.schema.returns.front().type : return_type_of_(signature.name);
+}
+
+GraphValue* FunctionEmitter::call_function(const std::string& name, const Arguments& arguments, const Expr& at) {
+  const Signature* signature = declarations_.find_signature(name);
+  if (!signature) fail(at, "function '" + name + "' is not defined");
+  std::string reason;
+  const auto bound = bind_call(signature->schema, arguments.positional, arguments.keywords, &reason);
+  if (!bound) fail(at, name + ": " + reason);
+  return add(NodeKind::kCallFunction, bound_values(signature->schema, *bound, true), return_type(*signature), name);
+}
+
+GraphValue* FunctionEmitter::call_method(GraphValue* object, std::string_view name, Arguments arguments, const Expr& at) {
+  const std::string method(name);
+  const TypePtr& type = object->type();
+  const Signature* signature = type->kind() == TypeKind::kClass || type->kind() == TypeKind::kInterface
+                                   ? declarations_.find_signature(type->name() + "." + method)
+                                   : nullptr;
+  if (!signature) fail(at, "a value of type " + type->str() + " has no method '" + method + "'");
+  arguments.positional.insert(arguments.positional.begin(), object);
+  // self of an interface's method is written without a type.
+  BoundCall call;
+  ops::Schema schema = signature->schema;
+  if (schema.arguments.empty()) fail(at, "method '" + method + "' takes no self");
+  schema.arguments.front().type = type;
+  std::string reason;
+  const auto bound = bind_call(schema, arguments.positional, arguments.keywords, &reason);
+  if (!bound) fail(at, type->str() + "." + method + ": " + reason);
+  return add(NodeKind::kCallMethod, bound_values(schema, *bound, true), return_type(*signature), method);
+}
+
+Binding FunctionEmitter::method_call(GraphValue* object, const std::string& name, const Expr& expr, const TypePtr& hint) {
+  const TypePtr& type = object->type();
+  const bool is_object = type->kind() == TypeKind::kClass || type->kind() == TypeKind::kInterface;
+  if (is_object) {
+    if (!declarations_.find_signature(type->name() + "." + name) && type->kind() == TypeKind::kClass) {
+      // An attribute that is called: a submodule, written as people write it.
+      if (GraphValue* callee = class_attribute(object, name, expr)) return Binding::of(call_method(callee, "forward", arguments(expr), expr));
+    }
+    return Binding::of(call_method(object, name, arguments(expr), expr));
+  }
+  if (type->kind() == TypeKind::kOpaque) {
+    tree_.source.fail(ErrorCode::kUnimplemented, expr.begin, "method '" + name + "' of " + type->str() + " is not supported");
+  }
+  if (name == "tolist") return Binding::of(to_list(object, hint, expr));
+  Arguments all = arguments(expr);
+  all.positional.insert(all.positional.begin(), object);
+  return call_operator("aten::" + name, all, expr);
+}
+
+GraphValue* FunctionEmitter::construct(const std::string& class_name, const Arguments& arguments, const Expr& at) {
+  const TypePtr type = declarations_.find_type(class_name);
+  if (!type) fail(at, "class '" + class_name + "' is not defined");
+  if (type->kind() == TypeKind::kClass) {
+    GraphValue* object = add(NodeKind::kCreateObject, {}, type);
+    call_method(object, "__init__", arguments, at);
+    return object;
+  }
+  if (type->kind() != TypeKind::kTuple) fail(at, "class '" + class_name + "' cannot be called");
+  ops::Schema schema;
+  schema.name = class_name;
+  const std::vector<ops::Value> defaults = declarations_.field_defaults(class_name);
+  const size_t count = type->contained().size();
+  for (size_t i = 0; i < count; ++i) {
+    ops::Argument field;
+    field.name = type->field_names()[i];
+    field.type = type->contained()[i];
+    if (i + defaults.size() >= count) field.default_value = defaults[i + defaults.size() - count];
+    schema.arguments.push_back(std::move(field));
+  }
+  std::string reason;
+  const auto bound = bind_call(schema, arguments.positional, arguments.keywords, &reason);
+  if (!bound) fail(at, class_name + ": " + reason);
+  return make_tuple(bound_values(schema, *bound, true), type);
+}
+
+}  // namespace tensord::jit
