@@ -1,0 +1,118 @@
+#include <malloc.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+#include "core/base/log.h"
+#include "server/commands/commands.h"
+#include "server/config/log_sink.h"
+#include "server/config/options.h"
+#include "server/executor/torchscript_model.h"
+#include "server/transport/daemon.h"
+
+namespace tensord::server {
+namespace {
+
+// Of the exit timeout, the part kept back for cancelled requests to end and threads to join.
+constexpr int64_t kMaxCancelGraceMs = 1000;
+
+// Blocks the signals in this thread and all that it starts; they are then waited for.
+sigset_t block_stop_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return signals;
+}
+
+// Ends the process when a stop takes longer than it may: a kernel that runs on cannot be
+// interrupted, and its request was answered as cancelled.
+class ExitTimer {
+ public:
+  explicit ExitTimer(int64_t timeout_ms) : thread_([this, timeout_ms] { wait(timeout_ms); }) {}
+  ~ExitTimer() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_done_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+ private:
+  void wait(int64_t timeout_ms) {
+    std::unique_lock lock(mutex_);
+    if (changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms), [this] { return is_done_; })) return;
+    log(LogLevel::kWarning, "exit timeout is over, some requests were not finished");
+    _exit(0);
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_done_ = false;
+  std::thread thread_;  // last: it uses the rest
+};
+
+void tune_malloc() {
+  // Large blocks stay in the heap instead of being mapped and unmapped for each message.
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+}
+
+void serve(const ServerOptions& options) {
+  validate(options);
+  tune_malloc();
+  install_log_sink(options.log_format, options.log_verbose > 0);
+  const sigset_t signals = block_stop_signals();
+  auto daemon = std::make_unique<Daemon>(options, load_torchscript_model, TENSORD_VERSION);
+
+  // A signal during a long load ends the process at once: no request is in flight yet that a
+  // client was told to expect an answer to.
+  std::atomic<bool> is_loading{true};
+  int signal = 0;
+  std::thread waiter([&] {
+    sigwait(&signals, &signal);
+    if (is_loading) _exit(0);
+  });
+  try {
+    daemon->load();
+  } catch (...) {
+    is_loading = false;
+    pthread_kill(waiter.native_handle(), SIGTERM);
+    waiter.join();
+    throw;
+  }
+  is_loading = false;
+  waiter.join();
+
+  const int64_t timeout_ms = int64_t{options.exit_timeout_secs} * 1000;
+  log(LogLevel::kInfo, "stopping", {{"signal", strsignal(signal)}, {"timeout_seconds", options.exit_timeout_secs}});
+  const ExitTimer timer(timeout_ms);
+  daemon->stop(timeout_ms - std::min(kMaxCancelGraceMs, timeout_ms / 4));
+  daemon.reset();
+  log(LogLevel::kInfo, "stopped");
+}
+
+}  // namespace
+
+void add_serve_command(CLI::App& app, int* exit_code) {
+  static ServerOptions options;
+  CLI::App* command = app.add_subcommand("serve", "Serve the models of a repository over gRPC");
+  add_options(*command, options);
+  command->callback([exit_code] {
+    serve(options);
+    *exit_code = 0;
+  });
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tensord::server {
+
+// What tensord uses of a model's config.pbtxt, free of protobuf. Everything is optional.
+struct ModelConfig {
+  struct TensorConfig {
+    std::string name;
+    std::string datatype;       // as on the wire, "FP32"; empty when not given
+    std::vector<int64_t> dims;  // -1: any size; without the batch dimension
+    bool has_dims = false;
+    std::vector<int64_t> reshape;  // shape the model is given instead of dims
+    bool has_reshape = false;
+    bool is_optional = false;
+  };
+  enum class VersionPolicy { kLatest, kAll, kSpecific };
+
+  std::string name;
+  std::string platform;
+  std::string backend;
+  std::string default_model_filename;
+  VersionPolicy version_policy = VersionPolicy::kLatest;
+  uint32_t latest_versions = 1;             // of kLatest
+  std::vector<int64_t> specific_versions;   // of kSpecific
+  int64_t max_batch_size = 0;               // 0: shapes are complete, no batch dimension
+  std::vector<TensorConfig> inputs;
+  std::vector<TensorConfig> outputs;
+  int workers = 0;                          // sum of instance_group counts; 0: the server's default
+  uint32_t max_queue_size = 0;              // 0: the server's default
+  uint64_t default_timeout_us = 0;          // of waiting in the queue; 0: none
+  bool is_decoupled = false;
+  std::map<std::string, std::string> parameters;
+};
+
+}  // namespace tensord::server

@@ -1,0 +1,62 @@
+#include "server/config/options.h"
+
+#include <CLI/CLI.hpp>
+
+#include "core/base/error.h"
+
+namespace tensord::server {
+
+void add_options(CLI::App& app, ServerOptions& options) {
+  app.add_option("--model-repository,--model-store", options.model_repositories,
+                 "Folder with <model>/<version>/model.pt; may be given several times")
+      ->required();
+  app.add_option("--load-model", options.load_models, "Load only this model; may be given several times");
+  app.add_option("--model-control-mode", options.model_control_mode, "How models come and go: none")
+      ->capture_default_str();
+  app.add_option("--strict-readiness", options.strict_readiness, "Ready only when every model is")
+      ->capture_default_str();
+
+  app.add_option("--grpc-address", options.grpc_address, "Address to listen on for gRPC")->capture_default_str();
+  app.add_option("--grpc-port", options.grpc_port, "Port for gRPC; 0 takes a free one")
+      ->check(CLI::Range(0, 65535))
+      ->capture_default_str();
+  app.add_option("--grpc-infer-thread-count", options.grpc_infer_thread_count,
+                 "Threads that read and answer requests; 0 is one a core")
+      ->check(CLI::Range(0, 256));
+  app.add_option("--allow-metrics", options.allow_metrics, "Serve Prometheus metrics")->capture_default_str();
+  app.add_option("--metrics-address", options.metrics_address, "Address to listen on for metrics")
+      ->capture_default_str();
+  app.add_option("--metrics-port", options.metrics_port, "Port for metrics; 0 takes a free one")
+      ->check(CLI::Range(0, 65535))
+      ->capture_default_str();
+
+  app.add_option("--workers", options.workers, "Workers per model, where its config has no instance_group")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  app.add_option("--threads", options.threads, "Threads per worker; 0 divides the cores by the workers")
+      ->check(CLI::Range(0, 1024));
+  app.add_option("--max-queue-size", options.max_queue_size, "Requests that may wait per model")
+      ->check(CLI::Range(1u, 1u << 20))
+      ->capture_default_str();
+  app.add_option("--exit-timeout-secs", options.exit_timeout_secs, "Time to finish requests after SIGTERM")
+      ->check(CLI::Range(0, 86400))
+      ->capture_default_str();
+  app.add_option("--ready-file", options.ready_file, "Write the addresses here as JSON once ready");
+
+  app.add_option("--log-format", options.log_format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  app.add_option("--log-verbose", options.log_verbose, "Above 0: debug lines as well")->capture_default_str();
+}
+
+void validate(const ServerOptions& options) {
+  const std::string& mode = options.model_control_mode;
+  if (mode == "poll" || mode == "explicit") {
+    fail(ErrorCode::kUnimplemented, "--model-control-mode ", mode,
+         " is not supported; models are loaded at start (none)");
+  }
+  check(mode == "none", "--model-control-mode must be none, got '", mode, "'");
+  check(!options.model_repositories.empty(), "--model-repository is required");
+}
+
+}  // namespace tensord::server

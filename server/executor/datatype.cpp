@@ -1,0 +1,44 @@
+#include "server/executor/datatype.h"
+
+namespace tensord::server {
+namespace {
+
+struct Row {
+  const char* name;
+  size_t size_bytes;
+  std::optional<DType> dtype;
+};
+
+// In the order of the enum.
+constexpr Row kRows[] = {
+    {"BOOL", 1, DType::kBool},        {"UINT8", 1, DType::kUInt8},   {"UINT16", 2, std::nullopt},
+    {"UINT32", 4, std::nullopt},      {"UINT64", 8, std::nullopt},   {"INT8", 1, DType::kInt8},
+    {"INT16", 2, DType::kInt16},      {"INT32", 4, DType::kInt32},   {"INT64", 8, DType::kInt64},
+    {"FP16", 2, DType::kFloat16},     {"BF16", 2, DType::kBFloat16}, {"FP32", 4, DType::kFloat32},
+    {"FP64", 8, DType::kFloat64},     {"BYTES", 0, std::nullopt},
+};
+static_assert(std::size(kRows) == static_cast<size_t>(DataType::kBytes) + 1);
+
+const Row& row(DataType datatype) { return kRows[static_cast<size_t>(datatype)]; }
+
+}  // namespace
+
+const char* name_of(DataType datatype) { return row(datatype).name; }
+size_t size_of(DataType datatype) { return row(datatype).size_bytes; }
+std::optional<DType> to_dtype(DataType datatype) { return row(datatype).dtype; }
+
+std::optional<DataType> parse_datatype(std::string_view name) {
+  for (size_t i = 0; i < std::size(kRows); ++i) {
+    if (name == kRows[i].name) return static_cast<DataType>(i);
+  }
+  return std::nullopt;
+}
+
+DataType from_dtype(DType dtype) {
+  for (size_t i = 0; i < std::size(kRows); ++i) {
+    if (kRows[i].dtype == dtype) return static_cast<DataType>(i);
+  }
+  fail_dtype("response", dtype);
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "core/tensor/dtype.h"
+
+namespace tensord::server {
+
+// Element types of the protocol.
+enum class DataType : uint8_t {
+  kBool, kUint8, kUint16, kUint32, kUint64, kInt8, kInt16, kInt32, kInt64, kFp16, kBf16, kFp32, kFp64, kBytes,
+};
+
+const char* name_of(DataType datatype);  // "FP32"
+std::optional<DataType> parse_datatype(std::string_view name);
+// Bytes of one element; 0 for kBytes, whose elements vary.
+size_t size_of(DataType datatype);
+// None for kBytes and the wide unsigned types, which no tensor has.
+std::optional<DType> to_dtype(DataType datatype);
+// REQUIRES: not a complex dtype (tensors of those cannot be made).
+DataType from_dtype(DType dtype);
+
+}  // namespace tensord::server

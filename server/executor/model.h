@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/tensor/tensor.h"
+#include "server/executor/datatype.h"
+
+namespace tensord::server {
+
+// One input or output of a request. BYTES elements are in `strings`, others in `tensor`.
+struct InferTensor {
+  std::string name;
+  DataType datatype = DataType::kFp32;
+  Dims shape;
+  Tensor tensor;
+  std::vector<std::string> strings;
+};
+
+// What is known of an input or output before any request.
+struct TensorSpec {
+  std::string name;
+  std::vector<std::string> aliases;      // other names it answers to
+  std::optional<DataType> datatype;      // none: any
+  std::optional<Dims> shape;             // -1: any size; none: any rank. With the batch dimension
+  std::optional<Dims> reshape;           // what the model is given instead of `shape`
+  bool is_optional = false;
+  bool takes_bytes = false;              // the model wants strings there
+
+  bool answers_to(const std::string& wanted) const;
+};
+
+struct Signature {
+  std::string platform;                  // "pytorch_libtorch", as Triton names it
+  std::vector<TensorSpec> inputs;
+  std::vector<TensorSpec> outputs;
+  bool outputs_are_complete = true;      // false: a run may return more than is listed
+  int64_t max_batch_size = 0;            // 0: no batch dimension
+};
+
+// What a run gives back, and what it cost beyond the computation.
+struct RunResult {
+  std::vector<InferTensor> outputs;
+  uint64_t copied_bytes = 0;  // payload copied because the model may write to it
+};
+
+// What one worker keeps between runs. Not thread-safe.
+class ModelSession {
+ public:
+  virtual ~ModelSession() = default;
+  // `inputs` has one entry per input of the signature, null where an optional one is left out.
+  // Tensors may lie in memory that must not be written. Throws Error.
+  virtual RunResult run(std::span<const InferTensor* const> inputs, const std::function<bool()>& is_cancelled) = 0;
+};
+
+// One loaded version of a model. Immutable and thread-safe; sessions do the work.
+class Model {
+ public:
+  virtual ~Model() = default;
+  virtual const Signature& signature() const = 0;
+  virtual std::unique_ptr<ModelSession> make_session() const = 0;
+};
+
+// An input as the request describes it, before its data is looked at.
+struct InputHeader {
+  const std::string& name;
+  const std::string& datatype;
+  const Dims& shape;
+};
+
+// Index into signature.inputs for each header. Throws Error{kInvalidArgument} on unknown,
+// doubled or missing names, and on datatypes and shapes that the model does not take.
+std::vector<size_t> match_inputs(const Signature& signature, const std::string& model,
+                                 std::span<const InputHeader> headers);
+
+// Throws Error{kInvalidArgument} on names that are doubled or, where the outputs are known
+// before a run, not there.
+void check_requested_outputs(const Signature& signature, const std::string& model,
+                             std::span<const std::string> names);
+
+// Keeps only the requested outputs, in the requested order. Empty: all.
+// Throws Error{kInvalidArgument} when one is not there.
+std::vector<InferTensor> select_outputs(std::vector<InferTensor> outputs, const Signature& signature,
+                                        const std::string& model, std::span<const std::string> names);
+
+}  // namespace tensord::server

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <absl/status/status.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/tensor/allocator.h"
+#include "server/executor/model.h"
+#include "server/metrics/metrics.h"
+#include "server/scheduler/scheduler.h"
+
+namespace tensord::server {
+
+struct InferResult {
+  absl::Status status;
+  std::vector<InferTensor> outputs;
+  uint64_t copied_bytes = 0;
+};
+
+// Who waits for a result. finish() is called exactly once, on any thread, and must not throw.
+class InferSink {
+ public:
+  virtual ~InferSink() = default;
+  virtual void finish(InferResult result) = 0;
+  virtual bool is_cancelled() const = 0;
+};
+
+// A request whose inputs are checked and decoded.
+struct InferRequest {
+  std::vector<InferTensor> inputs;
+  std::vector<size_t> input_indices;  // of each input: which of the signature it is
+  std::vector<std::string> requested_outputs;
+  int64_t deadline_ns = kNoDeadline;  // on Clock::system()
+};
+
+// A loaded model with its queue and its workers, each with a session of its own. Runs share
+// no lock. Thread-safe. Must not be destroyed by one of its own workers.
+class ModelVersion {
+ public:
+  struct Options {
+    int workers = 1;
+    int threads_per_worker = 1;
+    size_t max_queue_size = 1024;
+    int64_t default_timeout_ns = kNoDeadline;  // of waiting in the queue
+  };
+
+  ModelVersion(std::string name, int64_t version, std::unique_ptr<const Model> model, Options options,
+               ModelMetrics& metrics);
+  ~ModelVersion();
+
+  const std::string& name() const { return name_; }
+  const std::string& version() const { return version_text_; }
+  const Signature& signature() const { return model_->signature(); }
+  ModelMetrics& metrics() const { return metrics_; }
+  OwnerId owner() const { return owner_; }
+
+  // `sink` must live until its finish() was called.
+  void submit(InferRequest request, InferSink& sink);
+
+ private:
+  class InferTask;
+  InferResult run(size_t worker, const InferRequest& request, const InferSink& sink);
+
+  const std::string name_;
+  const std::string version_text_;
+  const std::unique_ptr<const Model> model_;
+  const Options options_;
+  ModelMetrics& metrics_;
+  const OwnerId owner_;
+  std::vector<std::unique_ptr<ModelSession>> sessions_;  // one per worker
+  Scheduler scheduler_;                                  // last: its threads use the rest
+};
+
+}  // namespace tensord::server

@@ -1,0 +1,237 @@
+#include "server/executor/torchscript_model.h"
+
+#include <algorithm>
+#include <charconv>
+#include <mutex>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/jit/ir/alias.h"
+#include "core/jit/runtime/module.h"
+#include "server/executor/argument.h"
+#include "server/executor/result.h"
+
+namespace tensord::server {
+namespace {
+
+constexpr const char* kMethod = "forward";
+constexpr const char* kPlatform = "pytorch_libtorch";  // what Triton calls these archives
+
+std::string input_name(size_t index) { return concat("INPUT__", index); }
+
+// The number at the end of "NAME__3", or `otherwise`.
+size_t trailing_index(const std::string& name, size_t otherwise) {
+  const size_t mark = name.rfind("__");
+  if (mark == std::string::npos) return otherwise;
+  size_t index = 0;
+  const char* end = name.data() + name.size();
+  const auto [at, error] = std::from_chars(name.data() + mark + 2, end, index);
+  return error == std::errc() && at == end ? index : otherwise;
+}
+
+// One argument of the method and the input that feeds it.
+struct BoundArgument {
+  const ops::Argument* argument;
+  bool is_written = false;  // the method may write to it, so it gets memory of its own
+  int spec = -1;            // -1: always the default
+};
+
+void apply_config(const ModelConfig::TensorConfig& config, const std::string& model_file, bool has_batch,
+                  TensorSpec& spec) {
+  if (config.name != spec.name) {
+    spec.aliases.push_back(spec.name);
+    spec.name = config.name;
+  }
+  if (!config.datatype.empty()) {
+    spec.datatype = parse_datatype(config.datatype);
+    const bool is_usable = spec.datatype && (*spec.datatype == DataType::kBytes || to_dtype(*spec.datatype));
+    check(is_usable, model_file, ": data_type ", config.datatype, " of '", config.name, "' is not supported");
+  }
+  const auto with_batch = [&](const std::vector<int64_t>& dims) {
+    Dims out;
+    if (has_batch) out.push_back(-1);
+    for (const int64_t dim : dims) out.push_back(dim);
+    return out;
+  };
+  if (config.has_dims) spec.shape = with_batch(config.dims);
+  if (config.has_reshape) spec.reshape = with_batch(config.reshape);
+}
+
+class TorchScriptModel final : public Model {
+ public:
+  TorchScriptModel(const std::string& file, const ModelConfig& config)
+      : module_(jit::Module::load(file)), method_(module_->method(kMethod)) {
+    signature_.platform = kPlatform;
+    signature_.max_batch_size = config.max_batch_size;
+    for (size_t i = 0; i < method_.schema().arguments.size(); ++i) add_argument(file, i);
+    for (size_t i = 0; i < config.inputs.size(); ++i) configure_input(file, config, i);
+    for (const TensorSpec& spec : signature_.inputs) {
+      check(spec.is_optional || config.inputs.empty() || configured_.contains(spec.name), file,
+            ": config.pbtxt has no input for argument '", spec.name, "' of ", kMethod);
+    }
+    find_written_arguments();
+    add_outputs(file, config);
+  }
+
+  const Signature& signature() const override { return signature_; }
+  std::unique_ptr<ModelSession> make_session() const override;
+
+  RunResult run(jit::Frame& frame, std::span<const InferTensor* const> inputs,
+                const std::function<bool()>& is_cancelled) const {
+    RunResult result;
+    std::vector<ops::Value> arguments;
+    for (const BoundArgument& bound : arguments_) arguments.push_back(argument_value(bound, inputs, result));
+    // Runs that change the module go one at a time; others never meet this lock.
+    std::unique_lock<std::mutex> lock(state_mutex_, std::defer_lock);
+    if (method_.changes_state()) lock.lock();
+    const ops::Value value = method_.run(frame, arguments, &is_cancelled);
+    result.outputs = flatten_result(value);
+    finish_outputs(result);
+    return result;
+  }
+
+ private:
+  void add_argument(const std::string& file, size_t index) {
+    const ops::Argument& argument = method_.schema().arguments[index];
+    BoundArgument bound{.argument = &argument};
+    const bool is_optional = argument.default_value || argument.type->kind() == ops::TypeKind::kOptional;
+    if (is_feedable(*argument.type)) {
+      TensorSpec spec;
+      spec.name = argument.name;
+      spec.aliases = {input_name(index)};
+      spec.is_optional = is_optional;
+      spec.takes_bytes = takes_bytes(*argument.type);
+      if (spec.takes_bytes) spec.datatype = DataType::kBytes;
+      bound.spec = static_cast<int>(signature_.inputs.size());
+      signature_.inputs.push_back(std::move(spec));
+    } else if (!is_optional) {
+      fail(ErrorCode::kUnimplemented, file, ": argument '", argument.name, "' of ", kMethod, " has type ",
+           argument.type->str(), ", which a request cannot carry");
+    }
+    arguments_.push_back(bound);
+  }
+
+  // A configured input is the argument of its name, or the one at its number, or at its place.
+  void configure_input(const std::string& file, const ModelConfig& config, size_t index) {
+    const ModelConfig::TensorConfig& input = config.inputs[index];
+    auto& specs = signature_.inputs;
+    auto spec = std::find_if(specs.begin(), specs.end(),
+                             [&](const TensorSpec& candidate) { return candidate.answers_to(input.name); });
+    if (spec == specs.end()) {
+      const size_t place = trailing_index(input.name, index);
+      check(place < specs.size(), file, ": config.pbtxt names input '", input.name, "', but ", kMethod, " takes ",
+            specs.size());
+      spec = specs.begin() + static_cast<ptrdiff_t>(place);
+    }
+    check(configured_.insert(spec->name).second, file, ": config.pbtxt has two inputs for argument '", spec->name,
+          "'");
+    apply_config(input, file, config.max_batch_size > 0, *spec);
+    configured_.insert(spec->name);
+    check(spec->takes_bytes == (spec->datatype == DataType::kBytes), file, ": input '", input.name,
+          "' cannot be of type ", input.datatype);
+    spec->is_optional = spec->is_optional || input.is_optional;
+  }
+
+  void find_written_arguments() {
+    const auto inputs = method_.graph().inputs();
+    const jit::AliasAnalysis aliases(method_.graph(), module_->object());
+    const size_t first = inputs.size() - arguments_.size();  // self comes before
+    for (size_t i = 0; i < arguments_.size(); ++i) {
+      // A run that keeps an argument in the module lets a later run write to it.
+      arguments_[i].is_written = method_.changes_state() || aliases.has_writers(inputs[first + i]);
+    }
+  }
+
+  void add_outputs(const std::string& file, const ModelConfig& config) {
+    const auto& returns = method_.schema().returns;
+    if (!returns.empty()) {
+      signature_.outputs = describe_result(*returns[0].type, &signature_.outputs_are_complete);
+    }
+    auto& specs = signature_.outputs;
+    for (const TensorSpec& spec : specs) own_names_.push_back(spec.name);
+    for (size_t i = 0; i < config.outputs.size(); ++i) {
+      const ModelConfig::TensorConfig& output = config.outputs[i];
+      auto spec = std::find_if(specs.begin(), specs.end(),
+                               [&](const TensorSpec& candidate) { return candidate.answers_to(output.name); });
+      if (spec == specs.end()) {
+        const size_t place = trailing_index(output.name, i);
+        // What a dict or list will hold is not known before it runs; its entries keep their names.
+        if (place >= specs.size() && !signature_.outputs_are_complete) continue;
+        check(place < specs.size(), file, ": config.pbtxt names output '", output.name, "', but ", kMethod,
+              " returns ", specs.size());
+        spec = specs.begin() + static_cast<ptrdiff_t>(place);
+      }
+      apply_config(output, file, config.max_batch_size > 0, *spec);
+    }
+  }
+
+  ops::Value argument_value(const BoundArgument& bound, std::span<const InferTensor* const> inputs,
+                            RunResult& result) const {
+    const ops::Argument& argument = *bound.argument;
+    const InferTensor* input = bound.spec < 0 ? nullptr : inputs[static_cast<size_t>(bound.spec)];
+    if (input == nullptr) return argument.default_value ? *argument.default_value : ops::Value();
+    ops::Value value = to_argument(*argument.type, *input);
+    if (!value.is_tensor()) return value;
+    Tensor tensor = value.to_tensor();
+    if (bound.is_written && !tensor.storage()->is_writable()) {
+      tensor = tensor.clone();
+      result.copied_bytes += tensor.size_bytes();
+    }
+    const auto& reshape = signature_.inputs[static_cast<size_t>(bound.spec)].reshape;
+    if (reshape) tensor = reshaped(tensor, *reshape);
+    return tensor;
+  }
+
+  static Tensor reshaped(const Tensor& tensor, Dims sizes) {
+    // Inputs are row-major, so only the sizes change. The batch dimension stays what it is.
+    if (!sizes.empty() && sizes[0] == -1 && tensor.ndim() > 0) sizes[0] = tensor.sizes()[0];
+    Dims full = infer_view_sizes(sizes, tensor.numel());
+    Dims strides = contiguous_strides(full);
+    return tensor.as_view(std::move(full), std::move(strides), tensor.offset());
+  }
+
+  // Gives outputs their configured names, and memory of their own where a later run could
+  // change what this one returned.
+  void finish_outputs(RunResult& result) const {
+    for (InferTensor& output : result.outputs) {
+      if (method_.changes_state() && output.tensor.defined()) {
+        output.tensor = output.tensor.clone();
+        result.copied_bytes += output.tensor.size_bytes();
+      }
+      const auto own = std::find(own_names_.begin(), own_names_.end(), output.name);
+      if (own != own_names_.end()) output.name = signature_.outputs[static_cast<size_t>(own - own_names_.begin())].name;
+    }
+  }
+
+  const std::shared_ptr<jit::Module> module_;
+  const jit::Method& method_;
+  Signature signature_;
+  std::vector<BoundArgument> arguments_;
+  std::vector<std::string> own_names_;  // of the outputs, before the configuration
+  std::set<std::string> configured_;    // inputs that the configuration names
+  mutable std::mutex state_mutex_;
+};
+
+class TorchScriptSession final : public ModelSession {
+ public:
+  explicit TorchScriptSession(const TorchScriptModel& model) : model_(model), frame_(jit::make_frame()) {}
+  RunResult run(std::span<const InferTensor* const> inputs, const std::function<bool()>& is_cancelled) override {
+    return model_.run(*frame_, inputs, is_cancelled);
+  }
+
+ private:
+  const TorchScriptModel& model_;  // outlives its sessions: the version owns both
+  std::unique_ptr<jit::Frame> frame_;
+};
+
+std::unique_ptr<ModelSession> TorchScriptModel::make_session() const {
+  return std::make_unique<TorchScriptSession>(*this);
+}
+
+}  // namespace
+
+std::unique_ptr<const Model> load_torchscript_model(const std::string& file, const ModelConfig& config) {
+  return std::make_unique<TorchScriptModel>(file, config);
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace prometheus {
+class Counter;
+class Gauge;
+class Histogram;
+class Registry;
+}  // namespace prometheus
+
+namespace tensord::server {
+
+inline constexpr int kStatusCodes = 17;  // gRPC's, 0 is OK
+
+// Handles of one model version's series, looked up once so that a request only adds to
+// atomics. Thread-safe. Owned by Metrics.
+class ModelMetrics {
+ public:
+  void count_request(int status_code);
+  void observe_queue(int64_t ns);
+  void observe_compute(int64_t ns);
+  void observe_total(int64_t ns);
+  void add_received(uint64_t bytes);
+  void add_sent(uint64_t bytes);
+  void add_copied(uint64_t bytes);  // payload bytes that were copied on their way
+  void add_in_flight(int delta);
+  void set_load_seconds(double seconds);
+  void set_ready(bool is_ready);
+
+ private:
+  friend class Metrics;
+  std::array<prometheus::Counter*, kStatusCodes> requests_{};
+  prometheus::Histogram* queue_ = nullptr;
+  prometheus::Histogram* compute_ = nullptr;
+  prometheus::Histogram* total_ = nullptr;
+  prometheus::Counter* received_ = nullptr;
+  prometheus::Counter* sent_ = nullptr;
+  prometheus::Counter* copied_ = nullptr;
+  prometheus::Gauge* in_flight_ = nullptr;
+  prometheus::Gauge* load_seconds_ = nullptr;
+  prometheus::Gauge* ready_ = nullptr;
+};
+
+// The daemon's Prometheus metrics: families, memory statistics and the HTTP port they are
+// read from. Thread-safe.
+class Metrics {
+ public:
+  explicit Metrics(const std::string& version);
+  ~Metrics();
+
+  // Lives as long as this. The same model and version give the same handles.
+  ModelMetrics& model(const std::string& name, const std::string& version);
+  // Requests that name no model that is there; kept apart so that clients cannot make series.
+  ModelMetrics& unknown_model() { return *unknown_; }
+
+  // Serves GET /metrics. Throws Error{kUnavailable} when the address cannot be bound.
+  // Gives back the port.
+  int listen(const std::string& address, int port);
+  void stop_listening();
+  // The exposition text.
+  std::string text() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+  ModelMetrics* unknown_ = nullptr;
+};
+
+}  // namespace tensord::server

@@ -1,0 +1,146 @@
+#include "server/repository/layout.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "core/base/error.h"
+#include "protos/model_config_text.h"
+
+namespace tensord::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uintmax_t kMaxConfigBytes = 1 << 20;
+constexpr const char* kDefaultFile = "model.pt";
+
+bool is_inside(const fs::path& path, const fs::path& root) {
+  return std::mismatch(root.begin(), root.end(), path.begin(), path.end()).first == root.end();
+}
+
+// The real path of something in the repository; throws when it leads outside.
+fs::path resolve(const fs::path& path, const fs::path& root) {
+  std::error_code error;
+  fs::path real = fs::canonical(path, error);
+  if (error) fail(ErrorCode::kNotFound, path.string(), ": ", error.message());
+  check(is_inside(real, root), path.string(), ": leads out of the model repository");
+  return real;
+}
+
+bool is_plain_name(const std::string& name) {
+  return !name.empty() && name[0] != '.' && std::none_of(name.begin(), name.end(), [](char c) {
+    return c == '/' || c == '\\' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+  });
+}
+
+// Folders named by a positive number without leading zeros are versions; others are not.
+int64_t version_number(const std::string& name) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  const bool is_number = error == std::errc() && end == name.data() + name.size() && name[0] != '0';
+  return is_number && number > 0 ? number : 0;
+}
+
+ModelConfig read_config(const fs::path& folder, const fs::path& root) {
+  const fs::path file = folder / "config.pbtxt";
+  std::error_code error;
+  if (!fs::exists(fs::symlink_status(file, error))) return {};
+  const fs::path real = resolve(file, root);
+  check(fs::is_regular_file(real), file.string(), ": not a file");
+  check(fs::file_size(real) <= kMaxConfigBytes, file.string(), ": larger than ", kMaxConfigBytes, " bytes");
+  std::ifstream in(real, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  check(in.good() || in.eof(), file.string(), ": cannot be read");
+  return parse_model_config(text.str(), file.string());
+}
+
+std::vector<int64_t> choose_versions(std::vector<int64_t> found, const ModelConfig& config) {
+  std::sort(found.begin(), found.end());
+  switch (config.version_policy) {
+    case ModelConfig::VersionPolicy::kAll: break;
+    case ModelConfig::VersionPolicy::kSpecific: {
+      std::vector<int64_t> wanted = config.specific_versions;
+      std::sort(wanted.begin(), wanted.end());
+      wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+      return wanted;  // one that is not there becomes that version's error
+    }
+    case ModelConfig::VersionPolicy::kLatest:
+      if (found.size() > config.latest_versions) found.erase(found.begin(), found.end() - config.latest_versions);
+  }
+  return found;
+}
+
+void read_model(const fs::path& folder, const fs::path& root, ModelLayout& model) {
+  const fs::path real_folder = resolve(folder, root);
+  model.config = read_config(real_folder, root);
+  check(model.config.name.empty() || model.config.name == model.name, folder.string(),
+        "/config.pbtxt: the model is named '", model.config.name, "', but its folder '", model.name, "'");
+  const std::string& file_name =
+      model.config.default_model_filename.empty() ? kDefaultFile : model.config.default_model_filename;
+  check(is_plain_name(file_name), folder.string(), "/config.pbtxt: default_model_filename '", file_name,
+        "' is not a plain file name");
+
+  std::vector<int64_t> found;
+  for (const fs::directory_entry& entry : fs::directory_iterator(real_folder)) {
+    if (const int64_t number = version_number(entry.path().filename().string())) found.push_back(number);
+  }
+  for (const int64_t number : choose_versions(std::move(found), model.config)) {
+    ModelLayout::Version version{.number = number, .file = {}, .error = {}};
+    try {
+      version.file = resolve(real_folder / std::to_string(number) / file_name, root);
+      check(fs::is_regular_file(version.file), version.file.string(), ": not a file");
+    } catch (const Error& error) {
+      version.file.clear();
+      version.error = error.what();
+    }
+    model.versions.push_back(std::move(version));
+  }
+}
+
+}  // namespace
+
+std::vector<ModelLayout> scan_repository(const std::string& root_text) {
+  std::error_code error;
+  const fs::path root = fs::canonical(root_text, error);
+  if (error || !fs::is_directory(root)) {
+    fail(ErrorCode::kNotFound, "model repository ", root_text, " is not a folder that can be read");
+  }
+  std::vector<ModelLayout> models;
+  for (const fs::directory_entry& entry : fs::directory_iterator(root, error)) {
+    const std::string name = entry.path().filename().string();
+    if (!is_plain_name(name) || !entry.is_directory(error)) continue;
+    ModelLayout model;
+    model.name = name;
+    try {
+      read_model(entry.path(), root, model);
+    } catch (const std::exception& failure) {
+      model.error = failure.what();
+    }
+    models.push_back(std::move(model));
+  }
+  if (error) fail(ErrorCode::kNotFound, "model repository ", root_text, ": ", error.message());
+  std::sort(models.begin(), models.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  return models;
+}
+
+std::vector<ModelLayout> scan_repositories(const std::vector<std::string>& roots) {
+  std::map<std::string, ModelLayout> all;
+  for (const std::string& root : roots) {
+    for (ModelLayout& model : scan_repository(root)) {
+      const auto [slot, is_new] = all.try_emplace(model.name, model);
+      if (!is_new) {
+        slot->second.error = concat("model '", model.name, "' appears in two or more repositories");
+        slot->second.versions.clear();
+      }
+    }
+  }
+  std::vector<ModelLayout> out;
+  for (auto& [name, model] : all) out.push_back(std::move(model));
+  return out;
+}
+
+}  // namespace tensord::server

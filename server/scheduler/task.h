@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+
+#include "core/base/error.h"
+
+namespace tensord::server {
+
+inline constexpr int64_t kNoDeadline = std::numeric_limits<int64_t>::max();
+
+// One request waiting to run. The scheduler takes it over, and either runs it on a worker or
+// rejects it; exactly one of the two happens, once.
+class Task {
+ public:
+  virtual ~Task() = default;
+
+  // Runs on worker `worker` (0 … workers-1); nothing else runs there meanwhile. Must not throw.
+  virtual void run(size_t worker, int64_t now_ns) = 0;
+  // It will not run: cancelled, too late, or no room. Must not throw.
+  virtual void reject(ErrorCode code, const char* reason) = 0;
+  // May turn true at any time; asked before it runs.
+  virtual bool is_cancelled() const { return false; }
+
+  int64_t enqueued_ns = 0;           // on the scheduler's clock
+  int64_t deadline_ns = kNoDeadline; // on the scheduler's clock; not run after it
+};
+
+using TaskPtr = std::unique_ptr<Task>;
+
+}  // namespace tensord::server

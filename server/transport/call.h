@@ -1,0 +1,105 @@
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/support/async_stream.h>
+#include <grpcpp/support/async_unary_call.h>
+
+#include <mutex>
+#include <set>
+
+namespace tensord::server {
+
+// What a completion queue gives back: one event of one call.
+class EventTag {
+ public:
+  virtual ~EventTag() = default;
+  // `ok` false: the operation did not happen (the server is shutting down, the peer has gone).
+  virtual void on_event(bool ok) = 0;
+};
+
+// Calls to a member function of `Call`; a call holds one for each operation it starts.
+template <class Call>
+class MemberTag final : public EventTag {
+ public:
+  MemberTag(Call* call, void (Call::*handler)(bool)) : call_(call), handler_(handler) {}
+  void on_event(bool ok) override { (call_->*handler_)(ok); }
+
+ private:
+  Call* call_;
+  void (Call::*handler_)(bool);
+};
+
+// Streams that are open, so that a shutdown does not wait for their clients. Thread-safe.
+class OpenStreams {
+ public:
+  // False when no new stream is taken any more; it should be ended then.
+  bool add(grpc::ServerContext* context) {
+    const std::lock_guard lock(mutex_);
+    if (!is_closed_) contexts_.insert(context);
+    return !is_closed_;
+  }
+  void remove(grpc::ServerContext* context) {
+    const std::lock_guard lock(mutex_);
+    contexts_.erase(context);
+  }
+  void cancel_all() {
+    const std::lock_guard lock(mutex_);
+    is_closed_ = true;
+    for (grpc::ServerContext* context : contexts_) context->TryCancel();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<grpc::ServerContext*> contexts_;
+  bool is_closed_ = false;
+};
+
+// A unary call of generated messages. `Start` asks the service for the next call (a callable
+// of context, request, writer, queue, tag); `Handler` fills the response. Owns itself: made
+// waiting, it makes its successor when a call arrives, and goes when that is answered.
+template <class Request, class Response, class Start, class Handler>
+class UnaryCall {
+ public:
+  static void wait(grpc::ServerCompletionQueue* queue, Start start, Handler handler) {
+    new UnaryCall(queue, start, handler);
+  }
+
+ private:
+  UnaryCall(grpc::ServerCompletionQueue* queue, Start start, Handler handler)
+      : queue_(queue), start_(start), handler_(handler) {
+    start_(&context_, &request_, &writer_, queue_, static_cast<EventTag*>(&arrived_));
+  }
+
+  void on_arrived(bool ok) {
+    if (!ok) {
+      delete this;
+      return;
+    }
+    wait(queue_, start_, handler_);
+    Response response;
+    const grpc::Status status = handler_(request_, response);
+    if (status.ok()) {
+      writer_.Finish(response, status, static_cast<EventTag*>(&finished_));
+    } else {
+      writer_.FinishWithError(status, static_cast<EventTag*>(&finished_));
+    }
+  }
+
+  void on_finished(bool) { delete this; }
+
+  grpc::ServerCompletionQueue* queue_;
+  Start start_;
+  Handler handler_;
+  grpc::ServerContext context_;
+  Request request_;
+  grpc::ServerAsyncResponseWriter<Response> writer_{&context_};
+  MemberTag<UnaryCall> arrived_{this, &UnaryCall::on_arrived};
+  MemberTag<UnaryCall> finished_{this, &UnaryCall::on_finished};
+};
+
+template <class Request, class Response, class Start, class Handler>
+void wait_unary(grpc::ServerCompletionQueue* queue, Start start, Handler handler) {
+  UnaryCall<Request, Response, Start, Handler>::wait(queue, start, handler);
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,104 @@
+#include "server/transport/daemon.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/base/log.h"
+#include "core/base/parallel.h"
+#include "server/transport/grpc_server.h"
+
+namespace tensord::server {
+namespace {
+
+constexpr int kMaxLoadThreads = 4;
+
+Repository::Options repository_options(const ServerOptions& options) {
+  return {.roots = options.model_repositories,
+          .only = options.load_models,
+          .workers = options.workers,
+          .threads_per_worker = options.threads,
+          .max_queue_size = options.max_queue_size,
+          .load_threads = std::min(available_cores(), kMaxLoadThreads)};
+}
+
+GrpcServer::Options grpc_options(const ServerOptions& options) {
+  const int threads = options.grpc_infer_thread_count;
+  return {.address = options.grpc_address,
+          .port = options.grpc_port,
+          .threads = threads > 0 ? threads : available_cores()};
+}
+
+std::string join_address(const std::string& address, int port) {
+  const bool is_v6 = address.find(':') != std::string::npos;
+  return is_v6 ? concat("[", address, "]:", port) : concat(address, ":", port);
+}
+
+// Appears complete or not at all: readers wait for it.
+void write_atomically(const std::string& path, const std::string& text) {
+  const std::string temporary = concat(path, ".", getpid(), ".tmp");
+  std::ofstream out(temporary, std::ios::binary);
+  out << text;
+  out.close();
+  if (!out || std::rename(temporary.c_str(), path.c_str()) != 0) {
+    std::remove(temporary.c_str());
+    fail(ErrorCode::kUnavailable, "cannot write the ready file ", path);
+  }
+}
+
+}  // namespace
+
+struct Daemon::Impl {
+  Impl(const ServerOptions& options, ModelFactory factory, const std::string& version)
+      : options(options),
+        metrics(version),
+        repository(repository_options(options), std::move(factory), metrics),
+        state{.repository = repository,
+              .metrics = metrics,
+              .version = version,
+              .strict_readiness = options.strict_readiness},
+        grpc(grpc_options(options), state) {
+    if (options.allow_metrics) metrics_port = metrics.listen(options.metrics_address, options.metrics_port);
+  }
+
+  const ServerOptions options;
+  Metrics metrics;
+  Repository repository;
+  ServerState state;
+  int metrics_port = 0;
+  GrpcServer grpc;  // last: its calls use the rest
+};
+
+Daemon::Daemon(const ServerOptions& options, ModelFactory factory, const std::string& version)
+    : impl_(std::make_unique<Impl>(options, std::move(factory), version)) {
+  log(LogLevel::kInfo, "listening",
+      {{"grpc", join_address(options.grpc_address, grpc_port())},
+       {"metrics", metrics_port() ? join_address(options.metrics_address, metrics_port()) : "off"}});
+}
+
+Daemon::~Daemon() = default;
+
+void Daemon::load() {
+  impl_->repository.load_all();
+  const ServerOptions& options = impl_->options;
+  log(LogLevel::kInfo, "models loaded", {{"all_ready", impl_->repository.is_all_ready()}});
+  if (options.ready_file.empty()) return;
+  nlohmann::json ready{{"grpc", join_address(options.grpc_address, grpc_port())},
+                       {"metrics", nullptr},
+                       {"pid", getpid()}};
+  if (metrics_port() != 0) ready["metrics"] = join_address(options.metrics_address, metrics_port());
+  write_atomically(options.ready_file, ready.dump() + "\n");
+}
+
+int Daemon::grpc_port() const { return impl_->grpc.port(); }
+int Daemon::metrics_port() const { return impl_->metrics_port; }
+
+void Daemon::stop(int64_t timeout_ms) {
+  impl_->state.is_draining = true;
+  impl_->grpc.shut_down(timeout_ms);
+  impl_->metrics.stop_listening();
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+
+#include "server/config/options.h"
+#include "server/repository/repository.h"
+
+namespace tensord::server {
+
+// The whole server: models, gRPC, metrics. Made, it listens; load() brings the models up;
+// stop() drains. For one thread.
+class Daemon {
+ public:
+  // `factory` opens model files. Throws Error{kUnavailable} when a port cannot be taken.
+  Daemon(const ServerOptions& options, ModelFactory factory, const std::string& version);
+  ~Daemon();
+
+  // Loads the models and writes the ready file. Throws Error when a repository is not there
+  // or the file cannot be written; a model that fails only becomes UNAVAILABLE.
+  void load();
+  int grpc_port() const;
+  int metrics_port() const;  // 0 without metrics
+  // Takes no new requests, finishes those it has, cancels what is left when the time is over.
+  void stop(int64_t timeout_ms);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tensord::server

@@ -1,0 +1,97 @@
+#include "server/transport/grpc_server.h"
+
+#include <grpc/impl/codegen/grpc_types.h>
+
+#include <chrono>
+#include <climits>
+#include <thread>
+
+#include "core/base/log.h"
+#include "server/transport/control_calls.h"
+#include "server/transport/health.h"
+#include "server/transport/infer_call.h"
+#include "server/transport/reflection.h"
+
+namespace tensord::server {
+namespace {
+
+// ModelInfer calls that wait ready on each queue, so that arrivals never wait for one.
+constexpr int kReadyInferCalls = 16;
+
+// With chunks of this size a message of some MB arrives in one piece and is used in place.
+constexpr int kReadChunkBytes = 16 << 20;
+
+void drain(grpc::ServerCompletionQueue* queue) {
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue->Next(&tag, &ok)) static_cast<EventTag*>(tag)->on_event(ok);
+}
+
+}  // namespace
+
+struct GrpcServer::Impl {
+  ServerState& state;
+  InferenceService inference;
+  grpc::health::v1::Health::AsyncService health;
+  ReflectionServices reflection;
+  OpenStreams streams;
+  StartInfer start_infer = [this](auto* context, auto* request, auto* writer, auto* cq, void* tag) {
+    inference.RequestModelInfer(context, request, writer, cq, cq, tag);
+  };
+  std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues;
+  std::unique_ptr<grpc::Server> server;
+  std::vector<std::thread> threads;
+  int port = 0;
+
+  explicit Impl(ServerState& state) : state(state) {}
+};
+
+GrpcServer::GrpcServer(const Options& options, ServerState& state) : impl_(std::make_unique<Impl>(state)) {
+  const bool is_v6 = options.address.find(':') != std::string::npos;
+  const std::string address =
+      is_v6 ? concat("[", options.address, "]:", options.port) : concat(options.address, ":", options.port);
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &impl_->port);
+  builder.RegisterService(&impl_->inference);
+  builder.RegisterService(&impl_->health);
+  builder.RegisterService(&impl_->reflection.v1);
+  builder.RegisterService(&impl_->reflection.v1alpha);
+  builder.SetMaxReceiveMessageSize(INT_MAX);
+  builder.SetMaxSendMessageSize(INT_MAX);
+  builder.AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, kReadChunkBytes);
+  builder.AddChannelArgument(GRPC_ARG_TCP_MIN_READ_CHUNK_SIZE, kReadChunkBytes);
+  builder.AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kReadChunkBytes);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  for (int i = 0; i < options.threads; ++i) impl_->queues.push_back(builder.AddCompletionQueue());
+  impl_->server = builder.BuildAndStart();
+  if (!impl_->server || impl_->port == 0) {
+    for (auto& queue : impl_->queues) {
+      queue->Shutdown();
+      drain(queue.get());
+    }
+    fail(ErrorCode::kUnavailable, "cannot listen for gRPC on ", address);
+  }
+  for (auto& queue : impl_->queues) {
+    for (int i = 0; i < kReadyInferCalls; ++i) InferCall::wait(state, impl_->start_infer, queue.get());
+    wait_control_calls(state, impl_->inference, queue.get());
+    wait_health_calls(state, impl_->health, impl_->streams, queue.get());
+    wait_reflection_calls(impl_->reflection, impl_->streams, queue.get());
+    impl_->threads.emplace_back([queue = queue.get()] { drain(queue); });
+  }
+}
+
+GrpcServer::~GrpcServer() {
+  if (!impl_->threads.empty()) shut_down(0);
+}
+
+int GrpcServer::port() const { return impl_->port; }
+
+void GrpcServer::shut_down(int64_t timeout_ms) {
+  impl_->streams.cancel_all();
+  impl_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(timeout_ms));
+  for (auto& queue : impl_->queues) queue->Shutdown();
+  for (std::thread& thread : impl_->threads) thread.join();
+  impl_->threads.clear();
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "server/transport/server_state.h"
+
+namespace tensord::server {
+
+// The gRPC side of the daemon: completion queues with a thread each, and the services.
+class GrpcServer {
+ public:
+  struct Options {
+    std::string address = "127.0.0.1";
+    int port = 0;     // 0: a free one
+    int threads = 1;
+  };
+
+  // Listens and answers from now on. Throws Error{kUnavailable} when the address cannot be
+  // bound. `state` must outlive this.
+  GrpcServer(const Options& options, ServerState& state);
+  ~GrpcServer();
+
+  int port() const;
+  // Takes no new calls, waits for the open ones, cancels those that are not done in time, and
+  // ends the threads.
+  void shut_down(int64_t timeout_ms);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tensord::server

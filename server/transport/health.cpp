@@ -1,0 +1,126 @@
+#include "server/transport/health.h"
+
+#include <grpcpp/alarm.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+namespace tensord::server {
+namespace {
+
+using grpc::health::v1::Health;
+using grpc::health::v1::HealthCheckRequest;
+using grpc::health::v1::HealthCheckResponse;
+
+// How late a watcher may learn of a change.
+constexpr auto kWatchInterval = std::chrono::milliseconds(200);
+
+constexpr const char* kServices[] = {"inference.GRPCInferenceService", "grpc.health.v1.Health"};
+
+grpc::Status check_health(const ServerState& state, const HealthCheckRequest& request, HealthCheckResponse& response) {
+  const auto status = health_of(state, request.service());
+  if (status == HealthCheckResponse::SERVICE_UNKNOWN) {
+    return {grpc::StatusCode::NOT_FOUND, "no service or model '" + request.service() + "'"};
+  }
+  response.set_status(status);
+  return grpc::Status::OK;
+}
+
+// Writes the status when it changed, then sleeps on an alarm; ends when the client goes or
+// the server drains. Owns itself.
+class WatchCall {
+ public:
+  WatchCall(ServerState& state, Health::AsyncService& service, OpenStreams& streams,
+            grpc::ServerCompletionQueue* queue)
+      : state_(state), service_(service), streams_(streams), queue_(queue) {
+    service_.RequestWatch(&context_, &request_, &writer_, queue_, queue_, static_cast<EventTag*>(&arrived_));
+  }
+
+ private:
+  void on_arrived(bool ok) {
+    if (!ok) {
+      delete this;
+      return;
+    }
+    new WatchCall(state_, service_, streams_, queue_);
+    if (!streams_.add(&context_)) {
+      end(grpc::Status(grpc::StatusCode::UNAVAILABLE, "the server is shutting down"));
+    } else {
+      on_time(true);
+    }
+  }
+
+  void on_time(bool) {
+    const auto status = health_of(state_, request_.service());
+    if (last_ != status) {
+      last_ = status;
+      HealthCheckResponse response;
+      response.set_status(status);
+      writer_.Write(response, static_cast<EventTag*>(&written_));
+    } else if (context_.IsCancelled() || state_.is_draining) {
+      end(grpc::Status(grpc::StatusCode::CANCELLED, "the watch has ended"));
+    } else {
+      sleep();
+    }
+  }
+
+  void on_written(bool ok) {
+    if (!ok || state_.is_draining) {
+      end(grpc::Status(grpc::StatusCode::CANCELLED, "the watch has ended"));
+    } else {
+      sleep();
+    }
+  }
+
+  void sleep() {
+    alarm_.Set(queue_, std::chrono::system_clock::now() + kWatchInterval, static_cast<EventTag*>(&woken_));
+  }
+
+  void end(const grpc::Status& status) { writer_.Finish(status, static_cast<EventTag*>(&finished_)); }
+
+  void on_finished(bool) {
+    streams_.remove(&context_);
+    delete this;
+  }
+
+  ServerState& state_;
+  Health::AsyncService& service_;
+  OpenStreams& streams_;
+  grpc::ServerCompletionQueue* queue_;
+  grpc::ServerContext context_;
+  HealthCheckRequest request_;
+  grpc::ServerAsyncWriter<HealthCheckResponse> writer_{&context_};
+  grpc::Alarm alarm_;
+  std::optional<HealthCheckResponse::ServingStatus> last_;
+  MemberTag<WatchCall> arrived_{this, &WatchCall::on_arrived};
+  MemberTag<WatchCall> written_{this, &WatchCall::on_written};
+  MemberTag<WatchCall> woken_{this, &WatchCall::on_time};
+  MemberTag<WatchCall> finished_{this, &WatchCall::on_finished};
+};
+
+}  // namespace
+
+HealthCheckResponse::ServingStatus health_of(const ServerState& state, const std::string& service) {
+  const auto serving = [](bool is_serving) {
+    return is_serving ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
+  };
+  if (service.empty() || std::find(std::begin(kServices), std::end(kServices), service) != std::end(kServices)) {
+    return serving(state.is_ready());
+  }
+  if (!state.repository.has_model(service)) return HealthCheckResponse::SERVICE_UNKNOWN;
+  return serving(!state.is_draining && state.repository.is_ready(service, ""));
+}
+
+void wait_health_calls(ServerState& state, Health::AsyncService& service, OpenStreams& streams,
+                       grpc::ServerCompletionQueue* queue) {
+  wait_unary<HealthCheckRequest, HealthCheckResponse>(
+      queue,
+      [&service](auto* context, auto* request, auto* writer, auto* cq, void* tag) {
+        service.RequestCheck(context, request, writer, cq, cq, tag);
+      },
+      [&state](const auto& request, auto& response) { return check_health(state, request, response); });
+  new WatchCall(state, service, streams, queue);
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "protos/health.grpc.pb.h"
+#include "server/transport/call.h"
+#include "server/transport/server_state.h"
+
+namespace tensord::server {
+
+// Status of the whole server (""), of a service by name, or of a model by name.
+grpc::health::v1::HealthCheckResponse::ServingStatus health_of(const ServerState& state, const std::string& service);
+
+// Answers Check and Watch on this queue from now on.
+void wait_health_calls(ServerState& state, grpc::health::v1::Health::AsyncService& service, OpenStreams& streams,
+                       grpc::ServerCompletionQueue* queue);
+
+}  // namespace tensord::server

@@ -1,0 +1,154 @@
+#include "server/transport/infer_call.h"
+
+#include <chrono>
+
+#include "server/executor/status.h"
+#include "server/transport/grpc_status.h"
+#include "server/transport/infer_encode.h"
+#include "server/transport/infer_parameters.h"
+
+namespace tensord::server {
+namespace {
+
+WireMessage to_wire_message(const grpc::ByteBuffer& buffer) {
+  auto slices = std::make_shared<std::vector<grpc::Slice>>();
+  if (!buffer.Dump(slices.get()).ok()) fail(ErrorCode::kInvalidArgument, "request message cannot be decompressed");
+  WireMessage message;
+  for (const grpc::Slice& slice : *slices) message.add_piece({slice.begin(), slice.size()});
+  message.owner = std::move(slices);
+  return message;
+}
+
+void release_tensor(void* tensor) { delete static_cast<Tensor*>(tensor); }
+
+// The payload leaves as a slice that keeps its tensor alive.
+grpc::ByteBuffer to_byte_buffer(const EncodedResponse& response) {
+  std::vector<grpc::Slice> slices;
+  for (const auto& [head, payload] : response.pieces) {
+    if (!head.empty()) slices.emplace_back(head);
+    if (payload.defined()) {
+      slices.emplace_back(payload.raw_data(), payload.size_bytes(), release_tensor, new Tensor(payload));
+    }
+  }
+  return {slices.data(), slices.size()};
+}
+
+}  // namespace
+
+void InferCall::wait(ServerState& state, const StartInfer& start, grpc::ServerCompletionQueue* queue) {
+  new InferCall(state, start, queue);
+}
+
+InferCall::InferCall(ServerState& state, const StartInfer& start, grpc::ServerCompletionQueue* queue)
+    : state_(state), start_(start), queue_(queue), metrics_(&state.metrics.unknown_model()) {
+  context_.AsyncNotifyWhenDone(static_cast<EventTag*>(&done_));
+  start_(&context_, &request_, &writer_, queue_, static_cast<EventTag*>(&arrived_));
+}
+
+void InferCall::on_arrived(bool ok) {
+  if (!ok) {
+    delete this;
+    return;
+  }
+  wait(state_, start_, queue_);
+  accept();
+}
+
+void InferCall::accept() {
+  arrived_ns_ = Clock::system().now_ns();
+  const uint64_t size_bytes = request_.Length();
+  InferRequest request;
+  absl::Status status;
+  try {
+    request = decode();
+  } catch (...) {
+    status = current_exception_status();
+  }
+  request_.Clear();
+  metrics_->add_received(size_bytes);
+  metrics_->add_in_flight(1);
+  if (!status.ok()) {
+    answer(status, {});
+  } else {
+    model_->submit(std::move(request), *this);
+  }
+}
+
+InferRequest InferCall::decode() {
+  const WireMessage wire = to_wire_message(request_);
+  InferMessage message = parse_infer_message(wire);
+  model_ = state_.repository.find(message.model_name, message.model_version);
+  metrics_ = &model_->metrics();
+  id_ = std::move(message.id);
+
+  const RequestParameters parameters = check_parameters(message);
+  InferRequest request;
+  for (auto& output : message.outputs) request.requested_outputs.push_back(std::move(output.name));
+  check_requested_outputs(model_->signature(), model_->name(), request.requested_outputs);
+  const MemoryOwnerScope owner_scope(model_->owner());
+  DecodedInputs decoded = decode_inputs(message, wire, model_->signature());
+  metrics_->add_copied(decoded.copied_bytes);
+  request.inputs = std::move(decoded.inputs);
+  request.input_indices = std::move(decoded.input_indices);
+  request.deadline_ns = deadline_ns(parameters.timeout_us);
+  return request;
+}
+
+int64_t InferCall::deadline_ns(int64_t timeout_us) const {
+  using std::chrono::system_clock;
+  int64_t deadline = kNoDeadline;
+  if (context_.deadline() != system_clock::time_point::max()) {
+    const auto left = context_.deadline() - system_clock::now();
+    const int64_t left_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(left).count();
+    if (__builtin_add_overflow(arrived_ns_, left_ns, &deadline)) deadline = kNoDeadline;
+  }
+  int64_t timeout_ns = 0, until = 0;
+  if (timeout_us > 0 && !__builtin_mul_overflow(timeout_us, int64_t{1000}, &timeout_ns) &&
+      !__builtin_add_overflow(arrived_ns_, timeout_ns, &until)) {
+    deadline = std::min(deadline, until);
+  }
+  return deadline;
+}
+
+void InferCall::finish(InferResult result) {
+  grpc::ByteBuffer response;
+  absl::Status status = std::move(result.status);
+  if (status.ok()) {
+    try {
+      const MemoryOwnerScope owner_scope(model_->owner());
+      const EncodedResponse encoded = encode_response(model_->name(), model_->version(), id_, result.outputs);
+      response = to_byte_buffer(encoded);
+      metrics_->add_copied(encoded.copied_bytes + result.copied_bytes);
+      metrics_->add_sent(encoded.size_bytes);
+    } catch (...) {
+      status = current_exception_status();
+    }
+  }
+  result.outputs.clear();
+  answer(status, response);
+}
+
+void InferCall::answer(const absl::Status& status, const grpc::ByteBuffer& response) {
+  metrics_->observe_total(Clock::system().now_ns() - arrived_ns_);
+  metrics_->count_request(static_cast<int>(status.code()));
+  metrics_->add_in_flight(-1);
+  // After this line the call may be gone: its events run on another thread.
+  if (status.ok()) {
+    writer_.Finish(response, grpc::Status::OK, static_cast<EventTag*>(&answered_));
+  } else {
+    writer_.FinishWithError(to_grpc_status(status), static_cast<EventTag*>(&answered_));
+  }
+}
+
+void InferCall::on_done(bool) {
+  if (context_.IsCancelled()) is_cancelled_.store(true, std::memory_order_relaxed);
+  release();
+}
+
+void InferCall::on_answered(bool) { release(); }
+
+void InferCall::release() {
+  if (events_left_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+
+#include "server/executor/model_version.h"
+#include "server/transport/call.h"
+#include "server/transport/infer_decode.h"
+#include "server/transport/server_state.h"
+
+namespace tensord::server {
+
+// Asks the service for the next ModelInfer call.
+using StartInfer = std::function<void(grpc::ServerContext*, grpc::ByteBuffer* request,
+                                      grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>*,
+                                      grpc::ServerCompletionQueue*, void* tag)>;
+
+// One ModelInfer call, from its bytes to its bytes:
+//   waiting → arrived (decode, submit to the model) → finish() on a worker → answered.
+// Owns itself; goes when both the answer is on its way and gRPC said the call is over.
+class InferCall final : public InferSink {
+ public:
+  static void wait(ServerState& state, const StartInfer& start, grpc::ServerCompletionQueue* queue);
+
+  void finish(InferResult result) override;
+  bool is_cancelled() const override { return is_cancelled_.load(std::memory_order_relaxed); }
+
+ private:
+  InferCall(ServerState& state, const StartInfer& start, grpc::ServerCompletionQueue* queue);
+  void on_arrived(bool ok);
+  void on_done(bool ok);
+  void on_answered(bool ok);
+  void accept();
+  InferRequest decode();
+  void answer(const absl::Status& status, const grpc::ByteBuffer& response);
+  void release();
+  int64_t deadline_ns(int64_t timeout_us) const;
+
+  ServerState& state_;
+  const StartInfer& start_;
+  grpc::ServerCompletionQueue* queue_;
+  grpc::ServerContext context_;
+  grpc::ByteBuffer request_;
+  grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> writer_{&context_};
+  MemberTag<InferCall> arrived_{this, &InferCall::on_arrived};
+  MemberTag<InferCall> done_{this, &InferCall::on_done};
+  MemberTag<InferCall> answered_{this, &InferCall::on_answered};
+
+  int64_t arrived_ns_ = 0;
+  std::string id_;
+  std::shared_ptr<ModelVersion> model_;
+  ModelMetrics* metrics_;
+  std::atomic<bool> is_cancelled_{false};
+  std::atomic<int> events_left_{2};  // done and answered
+};
+
+}  // namespace tensord::server

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "protos/reflection_v1.grpc.pb.h"
+#include "protos/reflection_v1alpha.grpc.pb.h"
+#include "server/transport/call.h"
+
+namespace tensord::server {
+
+// Server reflection in both versions that clients ask for. It runs on the same completion
+// queues as everything else: gRPC's own plugin would add a thread pool that takes connections
+// away from them.
+struct ReflectionServices {
+  grpc::reflection::v1::ServerReflection::AsyncService v1;
+  grpc::reflection::v1alpha::ServerReflection::AsyncService v1alpha;
+};
+
+void wait_reflection_calls(ReflectionServices& services, OpenStreams& streams, grpc::ServerCompletionQueue* queue);
+
+}  // namespace tensord::server

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "server/repository/repository.h"
+
+namespace tensord::server {
+
+// What every call may ask about the daemon. Thread-safe.
+struct ServerState {
+  Repository& repository;
+  Metrics& metrics;
+  std::string version;
+  bool strict_readiness = true;
+  std::atomic<bool> is_draining{false};
+
+  // Takes requests: models are loaded (all of them READY when strict), and no end in sight.
+  bool is_ready() const {
+    return !is_draining && (strict_readiness ? repository.is_all_ready() : repository.is_loaded());
+  }
+};
+
+}  // namespace tensord::server

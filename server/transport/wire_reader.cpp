@@ -1,0 +1,161 @@
+#include "server/transport/wire_reader.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/base/error.h"
+
+namespace tensord::server {
+namespace {
+
+constexpr int kMaxGroupDepth = 32;
+
+[[noreturn]] void fail_wire(const char* what) {
+  fail(ErrorCode::kInvalidArgument, "malformed request message: ", what);
+}
+
+}  // namespace
+
+WireReader::WireReader(const WireMessage& message) : message_(&message), remaining_(message.size_bytes) {
+  if (!message.pieces.empty()) {
+    position_ = message.pieces[0].data();
+    piece_end_ = position_ + message.pieces[0].size();
+  }
+}
+
+void WireReader::next_piece() {
+  ++piece_;
+  if (piece_ < message_->pieces.size()) {
+    position_ = message_->pieces[piece_].data();
+    piece_end_ = position_ + message_->pieces[piece_].size();
+  }
+}
+
+void WireReader::advance(size_t count) {
+  if (count > remaining_) fail_wire("it ends too early");
+  remaining_ -= count;
+  while (count > 0) {
+    const size_t step = std::min(count, static_cast<size_t>(piece_end_ - position_));
+    position_ += step;
+    count -= step;
+    if (position_ == piece_end_) next_piece();
+  }
+}
+
+void WireReader::copy_to(void* target, size_t count) {
+  if (count > remaining_) fail_wire("it ends too early");
+  remaining_ -= count;
+  auto* out = static_cast<uint8_t*>(target);
+  while (count > 0) {
+    const size_t step = std::min(count, static_cast<size_t>(piece_end_ - position_));
+    std::memcpy(out, position_, step);
+    out += step;
+    position_ += step;
+    count -= step;
+    if (position_ == piece_end_) next_piece();
+  }
+}
+
+uint64_t WireReader::read_varint() {
+  uint64_t value = 0;
+  for (int shift = 0; shift < 70; shift += 7) {
+    if (remaining_ == 0) fail_wire("it ends too early");
+    const uint8_t byte = *position_++;
+    --remaining_;
+    if (position_ == piece_end_) next_piece();
+    if (shift == 63 && byte > 1) fail_wire("a varint is too long");
+    value |= static_cast<uint64_t>(byte & 0x7f) << shift;
+    if ((byte & 0x80) == 0) return value;
+  }
+  fail_wire("a varint is too long");
+}
+
+uint32_t WireReader::read_fixed32() {
+  uint32_t value = 0;
+  copy_to(&value, sizeof(value));
+  return value;
+}
+
+uint64_t WireReader::read_fixed64() {
+  uint64_t value = 0;
+  copy_to(&value, sizeof(value));
+  return value;
+}
+
+WireReader::Tag WireReader::read_tag() {
+  const uint64_t raw = read_varint();
+  const auto type = static_cast<uint8_t>(raw & 7);
+  if (raw >> 32 != 0 || raw >> 3 == 0 || type > 5) fail_wire("a field tag is not valid");
+  return {static_cast<uint32_t>(raw >> 3), static_cast<WireType>(type)};
+}
+
+WireReader WireReader::read_range() {
+  const uint64_t size = read_varint();
+  if (size > remaining_) fail_wire("a field is longer than what is left");
+  WireReader range = *this;
+  range.remaining_ = static_cast<size_t>(size);
+  advance(static_cast<size_t>(size));
+  return range;
+}
+
+std::string WireReader::read_bytes() {
+  WireReader range = read_range();
+  std::string text(range.remaining(), '\0');
+  range.copy_to(text.data(), text.size());
+  return text;
+}
+
+std::string WireReader::read_string() {
+  std::string text = read_bytes();
+  if (!is_utf8(text)) fail_wire("a text is not UTF-8");
+  return text;
+}
+
+void WireReader::skip(Tag tag, int depth) {
+  switch (tag.type) {
+    case WireType::kVarint: read_varint(); return;
+    case WireType::kFixed64: advance(8); return;
+    case WireType::kFixed32: advance(4); return;
+    case WireType::kBytes: read_range(); return;
+    case WireType::kEndGroup: fail_wire("a group ends that was not begun");
+    case WireType::kStartGroup:
+      if (depth >= kMaxGroupDepth) fail_wire("groups nest too deep");
+      for (;;) {
+        const Tag inner = read_tag();
+        if (inner.type == WireType::kEndGroup) {
+          if (inner.field != tag.field) fail_wire("a group ends that was not begun");
+          return;
+        }
+        skip(inner, depth + 1);
+      }
+  }
+}
+
+const uint8_t* WireReader::contiguous() const {
+  return remaining_ != 0 && remaining_ <= static_cast<size_t>(piece_end_ - position_) ? position_ : nullptr;
+}
+
+bool is_utf8(std::string_view text) {
+  size_t i = 0;
+  while (i < text.size()) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    if (lead < 0x80) {
+      ++i;
+      continue;
+    }
+    const size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+    if (lead < 0xc2 || lead > 0xf4 || text.size() - i < length) return false;
+    uint32_t code = lead & (0x7f >> length);
+    for (size_t k = 1; k < length; ++k) {
+      const auto next = static_cast<unsigned char>(text[i + k]);
+      if ((next & 0xc0) != 0x80) return false;
+      code = code << 6 | (next & 0x3f);
+    }
+    static constexpr uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
+    if (code < kSmallest[length] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return false;
+    i += length;
+  }
+  return true;
+}
+
+}  // namespace tensord::server

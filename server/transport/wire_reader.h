@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tensord::server {
+
+// The bytes of one message as they came from the network, in one or more pieces, kept alive
+// by `owner`. Immutable.
+struct WireMessage {
+  std::vector<std::span<const uint8_t>> pieces;  // none is empty
+  size_t size_bytes = 0;
+  std::shared_ptr<const void> owner;
+
+  void add_piece(std::span<const uint8_t> piece) {
+    if (piece.empty()) return;
+    pieces.push_back(piece);
+    size_bytes += piece.size();
+  }
+};
+
+// Reads protobuf's wire format out of a range of a message. Every read checks its bounds and
+// throws Error{kInvalidArgument} past the end, so a message cut anywhere is refused, never
+// misread. Copies are cheap; the message must outlive them.
+class WireReader {
+ public:
+  enum class WireType : uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kStartGroup = 3, kEndGroup = 4, kFixed32 = 5 };
+  struct Tag {
+    uint32_t field = 0;
+    WireType type = WireType::kVarint;
+  };
+
+  explicit WireReader(const WireMessage& message);
+
+  size_t remaining() const { return remaining_; }
+  bool at_end() const { return remaining_ == 0; }
+
+  Tag read_tag();
+  uint64_t read_varint();
+  uint32_t read_fixed32();
+  uint64_t read_fixed64();
+  // A length and the range that follows it; this reader moves past it.
+  WireReader read_range();
+  // The same as text. Throws when it is not UTF-8.
+  std::string read_string();
+  // Any bytes.
+  std::string read_bytes();
+  // Moves past a field of this tag. Groups nest at most 32 deep.
+  void skip(Tag tag, int depth = 0);
+
+  // The whole range where it lies, when it lies in one piece; null otherwise.
+  const uint8_t* contiguous() const;
+  // Copies the next `count` bytes out and moves past them.
+  void copy_to(void* target, size_t count);
+  void advance(size_t count);
+
+ private:
+  void next_piece();
+  const WireMessage* message_;
+  size_t piece_ = 0;
+  const uint8_t* position_ = nullptr;
+  const uint8_t* piece_end_ = nullptr;
+  size_t remaining_ = 0;  // of the range
+};
+
+bool is_utf8(std::string_view text);
+
+}  // namespace tensord::server
