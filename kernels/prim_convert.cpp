@@ -114,8 +114,14 @@ FLOAT_FUNCTION("radians", a * M_PI / 180.0);
     return EXPRESSION;                                                                                            \
   });                                                                                                             \
   OP("aten::" NAME "." FLOATS "(float a, float b) -> float").direct([](double a, double b) -> double { return EXPRESSION; }); \
-  OP("aten::" NAME ".int_float(int a, float b) -> float").direct([](double a, double b) -> double { return EXPRESSION; });    \
-  OP("aten::" NAME ".float_int(float a, int b) -> float").direct([](double a, double b) -> double { return EXPRESSION; })
+  OP("aten::" NAME ".int_float(int a, float b) -> float").direct([](int64_t m, double b) -> double {                  \
+    const double a = static_cast<double>(m);                                                                      \
+    return EXPRESSION;                                                                                            \
+  });                                                                                                             \
+  OP("aten::" NAME ".float_int(float a, int b) -> float").direct([](double a, int64_t n) -> double {                  \
+    const double b = static_cast<double>(n);                                                                      \
+    return EXPRESSION;                                                                                            \
+  })
 MATH2("log", "int_int", "float_float", std::log(a) / std::log(b));
 MATH2("fmod", "int", "float", std::fmod(a, b));
 MATH2("atan2", "int", "float", std::atan2(a, b));

@@ -78,6 +78,10 @@ auto on_ints(int64_t a, int64_t b) { return F::apply(a, b); }
 template <class F>
 auto on_floats(double a, double b) { return F::apply(a, b); }
 template <class F>
+auto on_int_float(int64_t a, double b) { return F::apply(static_cast<double>(a), b); }
+template <class F>
+auto on_float_int(double a, int64_t b) { return F::apply(a, static_cast<double>(b)); }
+template <class F>
 Value on_scalars(const Scalar& a, const Scalar& b) {
   if (a.is_float() || b.is_float()) return F::apply(a.to_double(), b.to_double());
   return F::apply(a.to_int(), b.to_int());
@@ -90,14 +94,14 @@ double on_scalars_as_floats(const Scalar& a, const Scalar& b) { return F::apply(
 #define ARITHMETIC(NAME, F)                                                           \
   OP(NAME ".int(int a, int b) -> int").direct(on_ints<F>);                            \
   OP(NAME ".float(float a, float b) -> float").direct(on_floats<F>);                  \
-  OP(NAME ".int_float(int a, float b) -> float").direct(on_floats<F>);                \
-  OP(NAME ".float_int(float a, int b) -> float").direct(on_floats<F>);                \
+  OP(NAME ".int_float(int a, float b) -> float").direct(on_int_float<F>);                \
+  OP(NAME ".float_int(float a, int b) -> float").direct(on_float_int<F>);                \
   OP(NAME "(Scalar a, Scalar b) -> Scalar").direct(on_scalars<F>)
 #define COMPARISON(NAME, F)                                                           \
   OP(NAME ".int(int a, int b) -> bool").direct(on_ints<F>);                           \
   OP(NAME ".float(float a, float b) -> bool").direct(on_floats<F>);                   \
-  OP(NAME ".int_float(int a, float b) -> bool").direct(on_floats<F>);                 \
-  OP(NAME ".float_int(float a, int b) -> bool").direct(on_floats<F>);                 \
+  OP(NAME ".int_float(int a, float b) -> bool").direct(on_int_float<F>);                 \
+  OP(NAME ".float_int(float a, int b) -> bool").direct(on_float_int<F>);                 \
   OP(NAME "(Scalar a, Scalar b) -> bool").direct(on_scalars<F>);                      \
   OP(NAME ".str(str a, str b) -> bool").direct([](const std::string& a, const std::string& b) { \
     return F::apply(std::string_view(a), std::string_view(b));                        \
@@ -122,8 +126,8 @@ COMPARISON("aten::ge", GreaterEqual);
 FLOAT_RESULT("aten::div", Divide);
 OP("aten::div(Scalar a, Scalar b) -> Scalar").direct(on_scalars_as_floats<Divide>);
 FLOAT_RESULT("aten::pow", Power);
-OP("aten::pow.int_float(int a, float b) -> float").direct(on_floats<Power>);
-OP("aten::pow.float_int(float a, int b) -> float").direct(on_floats<Power>);
+OP("aten::pow.int_float(int a, float b) -> float").direct(on_int_float<Power>);
+OP("aten::pow.float_int(float a, int b) -> float").direct(on_float_int<Power>);
 OP("aten::pow.Scalar_Scalar(Scalar a, Scalar b) -> float").direct(on_scalars_as_floats<Power>);
 OP("aten::pow.int_to_int(int a, int b) -> int").direct([](int64_t a, int64_t b) {
   return float_to_int(std::pow(static_cast<double>(a), static_cast<double>(b)));

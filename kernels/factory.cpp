@@ -1,0 +1,203 @@
+#include <cmath>
+#include <cstring>
+
+#include "core/base/parallel.h"
+#include "core/ops/op.h"
+#include "core/ops/run.h"
+#include "core/tensor/strided_copy.h"
+
+// Tensors made from sizes and numbers.
+namespace tensord::kernels {
+namespace {
+
+using ops::IntList;
+using ops::KernelContext;
+using ops::Scalar;
+using ops::TensorMeta;
+using ops::Value;
+using OptDType = std::optional<DType>;
+using OptDevice = std::optional<Device>;
+using OptBool = std::optional<bool>;
+using OptInt = std::optional<int64_t>;
+
+void check_layout(const Value& layout) {
+  check(layout.is_none() || layout.to_int() == 0, "only the strided layout is supported");
+}
+
+void check_sizes(const IntList& sizes) {
+  for (int64_t size : sizes) {
+    check(size >= 0, "Trying to create tensor with negative dimension ", size, ": ", to_string(sizes));
+  }
+}
+
+void fill(const Tensor& out, const Scalar& value) {
+  const Tensor one = value.is_float()  ? Tensor::scalar(value.to_double())
+                     : value.is_bool() ? Tensor::scalar(value.to_bool())
+                                       : Tensor::scalar(value.to_int());
+  if (out.numel() != 0) out.copy_from(one);
+}
+
+void fill_zero(const Tensor& out) {
+  if (out.numel() != 0) std::memset(out.raw_data(), 0, out.size_bytes());
+}
+
+// --- from sizes
+
+TensorMeta sized_meta(const IntList& sizes, OptDType dtype, const Value& layout, OptDevice device, OptBool) {
+  check_layout(layout);
+  check_sizes(sizes);
+  return {sizes, dtype.value_or(DType::kFloat32), {}, device.value_or(Device{})};
+}
+void zeros_kernel(const KernelContext&, const IntList&, OptDType, const Value&, OptDevice, OptBool, Tensor& out) { fill_zero(out); }
+void ones_kernel(const KernelContext&, const IntList&, OptDType, const Value&, OptDevice, OptBool, Tensor& out) { fill(out, 1); }
+
+TensorMeta empty_meta(const IntList& sizes, OptDType dtype, const Value& layout, OptDevice device, OptBool pin, OptInt format) {
+  TensorMeta meta = sized_meta(sizes, dtype, layout, device, pin);
+  if (format.value_or(0) >= 2) meta.strides = channels_last_strides(sizes);
+  return meta;
+}
+// Zeroed, so that a script can never read memory of another request.
+void empty_kernel(const KernelContext&, const IntList&, OptDType, const Value&, OptDevice, OptBool, OptInt, Tensor& out) { fill_zero(out); }
+
+TensorMeta empty_strided_meta(const IntList& sizes, const IntList& strides, OptDType dtype, const Value& layout, OptDevice device, OptBool pin) {
+  TensorMeta meta = sized_meta(sizes, dtype, layout, device, pin);
+  check(sizes.size() == strides.size(), "mismatch in length of strides and shape");
+  meta.strides = strides;
+  return meta;
+}
+void empty_strided_kernel(const KernelContext&, const IntList&, const IntList&, OptDType, const Value&, OptDevice, OptBool, Tensor& out) {
+  if (out.numel() != 0) std::memset(out.storage()->data(), 0, out.storage()->size_bytes());
+}
+
+DType fill_dtype(const Scalar& value, OptDType dtype) { return dtype ? *dtype : value.dtype(); }
+
+TensorMeta full_meta(const IntList& sizes, const Scalar& value, OptDType dtype, const Value& layout, OptDevice device, OptBool pin) {
+  return sized_meta(sizes, fill_dtype(value, dtype), layout, device, pin);
+}
+void full_kernel(const KernelContext&, const IntList&, const Scalar& value, OptDType, const Value&, OptDevice, OptBool, Tensor& out) {
+  fill(out, value);
+}
+
+// --- like another tensor
+
+TensorMeta like_meta(const Tensor& x, OptDType dtype, const Value& layout, OptDevice device, OptBool, OptInt format) {
+  check_layout(layout);
+  TensorMeta meta{x.sizes(), dtype.value_or(x.dtype()), {}, device.value_or(x.device())};
+  const int64_t order = format.value_or(1);
+  if (order >= 2) meta.strides = channels_last_strides(x.sizes());
+  if (order == 1 && is_non_overlapping_and_dense(x.sizes(), x.strides())) meta.strides = x.strides();
+  return meta;
+}
+void zeros_like_kernel(const KernelContext&, const Tensor&, OptDType, const Value&, OptDevice, OptBool, OptInt, Tensor& out) { fill_zero(out); }
+void ones_like_kernel(const KernelContext&, const Tensor&, OptDType, const Value&, OptDevice, OptBool, OptInt, Tensor& out) { fill(out, 1); }
+
+TensorMeta full_like_meta(const Tensor& x, const Scalar&, OptDType dtype, const Value& layout, OptDevice device, OptBool pin, OptInt format) {
+  return like_meta(x, dtype, layout, device, pin, format);
+}
+void full_like_kernel(const KernelContext&, const Tensor&, const Scalar& value, OptDType, const Value&, OptDevice, OptBool, OptInt, Tensor& out) {
+  fill(out, value);
+}
+
+TensorMeta new_meta(const Tensor& x, const IntList& sizes, OptDType dtype, const Value& layout, OptDevice device, OptBool pin) {
+  return sized_meta(sizes, dtype.value_or(x.dtype()), layout, device.value_or(x.device()), pin);
+}
+void new_zeros_kernel(const KernelContext&, const Tensor&, const IntList&, OptDType, const Value&, OptDevice, OptBool, Tensor& out) { fill_zero(out); }
+void new_ones_kernel(const KernelContext&, const Tensor&, const IntList&, OptDType, const Value&, OptDevice, OptBool, Tensor& out) { fill(out, 1); }
+TensorMeta new_full_meta(const Tensor& x, const IntList& sizes, const Scalar&, OptDType dtype, const Value& layout, OptDevice device, OptBool pin) {
+  return new_meta(x, sizes, dtype, layout, device, pin);
+}
+void new_full_kernel(const KernelContext&, const Tensor&, const IntList&, const Scalar& value, OptDType, const Value&, OptDevice, OptBool, Tensor& out) {
+  fill(out, value);
+}
+
+#define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+#define LIKE_OPTIONS OPTIONS ", MemoryFormat? memory_format=None"
+OP("aten::zeros(int[] size, *, " OPTIONS ") -> Tensor").infer(sized_meta);
+KERNEL("aten::zeros", kCPU, zeros_kernel);
+OP("aten::ones(int[] size, *, " OPTIONS ") -> Tensor").infer(sized_meta);
+KERNEL("aten::ones", kCPU, ones_kernel);
+OP("aten::empty.memory_format(int[] size, *, " LIKE_OPTIONS ") -> Tensor").infer(empty_meta);
+KERNEL("aten::empty.memory_format", kCPU, empty_kernel);
+OP("aten::empty_strided(int[] size, int[] stride, *, " OPTIONS ") -> Tensor").infer(empty_strided_meta);
+KERNEL("aten::empty_strided", kCPU, empty_strided_kernel);
+OP("aten::full(int[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor").infer(full_meta);
+KERNEL("aten::full", kCPU, full_kernel);
+OP("aten::zeros_like(Tensor self, *, " LIKE_OPTIONS ") -> Tensor").infer(like_meta);
+KERNEL("aten::zeros_like", kCPU, zeros_like_kernel);
+OP("aten::empty_like(Tensor self, *, " LIKE_OPTIONS ") -> Tensor").infer(like_meta);
+KERNEL("aten::empty_like", kCPU, zeros_like_kernel);
+OP("aten::ones_like(Tensor self, *, " LIKE_OPTIONS ") -> Tensor").infer(like_meta);
+KERNEL("aten::ones_like", kCPU, ones_like_kernel);
+OP("aten::full_like(Tensor self, Scalar fill_value, *, " LIKE_OPTIONS ") -> Tensor").infer(full_like_meta);
+KERNEL("aten::full_like", kCPU, full_like_kernel);
+OP("aten::new_zeros(Tensor self, int[] size, *, " OPTIONS ") -> Tensor").infer(new_meta);
+KERNEL("aten::new_zeros", kCPU, new_zeros_kernel);
+OP("aten::new_empty(Tensor self, int[] size, *, " OPTIONS ") -> Tensor").infer(new_meta);
+KERNEL("aten::new_empty", kCPU, new_zeros_kernel);
+OP("aten::new_ones(Tensor self, int[] size, *, " OPTIONS ") -> Tensor").infer(new_meta);
+KERNEL("aten::new_ones", kCPU, new_ones_kernel);
+OP("aten::new_full(Tensor self, int[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor").infer(new_full_meta);
+KERNEL("aten::new_full", kCPU, new_full_kernel);
+
+OP("aten::scalar_tensor(Scalar s, *, " OPTIONS ") -> Tensor")
+    .direct([](const Scalar& value, OptDType dtype, const Value&, OptDevice device, OptBool) {
+      const Tensor out = Tensor::empty({}, dtype.value_or(DType::kFloat32));
+      fill(out, value);
+      return device && *device != Device{} ? ops::call<Tensor>("aten::to.device", out, *device, out.dtype()) : out;
+    });
+
+// Diagonal matrices and index triangles.
+
+TensorMeta eye_meta(int64_t n, int64_t m, OptDType dtype, const Value& layout, OptDevice device, OptBool pin) {
+  check(n >= 0, "n must be greater or equal to 0, got ", n);
+  check(m >= 0, "m must be greater or equal to 0, got ", m);
+  return sized_meta(Dims{n, m}, dtype, layout, device, pin);
+}
+void eye_kernel(const KernelContext&, int64_t n, int64_t m, OptDType, const Value&, OptDevice, OptBool, Tensor& out) {
+  fill_zero(out);
+  const int64_t length = std::min(n, m);
+  if (length > 0) fill(out.as_view(Dims{length}, Dims{out.strides()[0] + out.strides()[1]}, out.offset()), 1);
+}
+TensorMeta eye_square_meta(int64_t n, OptDType dtype, const Value& layout, OptDevice device, OptBool pin) {
+  return eye_meta(n, n, dtype, layout, device, pin);
+}
+void eye_square_kernel(const KernelContext& context, int64_t n, OptDType dtype, const Value& layout, OptDevice device, OptBool pin, Tensor& out) {
+  eye_kernel(context, n, n, dtype, layout, device, pin, out);
+}
+
+template <bool kLower>
+Tensor triangle_indices(int64_t rows, int64_t columns, int64_t offset, OptDType dtype, const Value&, OptDevice, OptBool) {
+  check(rows >= 0 && columns >= 0, "the sizes of a triangle must not be negative");
+  checked_numel(Dims{rows, columns, 2});
+  const auto inside = [&](int64_t r) {
+    // Columns c of this row with c - r <= offset (lower) or >= offset (upper), clamped without overflow.
+    const int64_t edge = offset > columns ? columns + 1 : offset < -rows ? -rows - 1 : offset;
+    const int64_t begin = kLower ? 0 : std::clamp<int64_t>(r + edge, 0, columns);
+    const int64_t end = kLower ? std::clamp<int64_t>(r + edge + 1, 0, columns) : columns;
+    return std::pair(begin, end);
+  };
+  int64_t count = 0;
+  for (int64_t r = 0; r < rows; ++r) count += inside(r).second - inside(r).first;
+  const Tensor out = Tensor::empty(Dims{2, count}, DType::kInt64);
+  int64_t* row = out.data<int64_t>();
+  int64_t* column = row + count;
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = inside(r).first; c < inside(r).second; ++c) {
+      *row++ = r;
+      *column++ = c;
+    }
+  }
+  return out.to(dtype.value_or(DType::kInt64));
+}
+
+OP("aten::eye(int n, *, " OPTIONS ") -> Tensor").infer(eye_square_meta);
+KERNEL("aten::eye", kCPU, eye_square_kernel);
+OP("aten::eye.m(int n, int m, *, " OPTIONS ") -> Tensor").infer(eye_meta);
+KERNEL("aten::eye.m", kCPU, eye_kernel);
+OP("aten::tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor")
+    .direct(triangle_indices<true>);
+OP("aten::triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor")
+    .direct(triangle_indices<false>);
+
+}  // namespace
+}  // namespace tensord::kernels
