@@ -214,6 +214,8 @@ int AliasAnalysis::location(const GraphValue* value) const {
 
 bool AliasAnalysis::is_external(int location) const { return cells_[static_cast<size_t>(find(location))].is_external; }
 
+bool AliasAnalysis::is_given_back(int location) const { return cells_[static_cast<size_t>(find(location))].escapes; }
+
 const std::vector<const Node*>& AliasAnalysis::writers(int location) const {
   return cells_[static_cast<size_t>(find(location))].writers;
 }

@@ -18,8 +18,9 @@ namespace tensord::jit {
 // it holds are others. Memory that lives longer than a run, or came from outside (inputs,
 // attributes, constants), is *external*. All unknown memory is one location, the wildcard.
 //
-// Values that were made after the snapshot count as wildcards. Removing nodes, or replacing
-// a value by one it was made from, keeps a snapshot usable.
+// Values that were made after the snapshot count as wildcards. Replacing a value by one it
+// was made from keeps a snapshot usable. So does destroying nodes, but then no new ones may
+// be made: they could have the address of an old one.
 class AliasAnalysis {
  public:
   // With `self`, attribute chains from graph input 0 are followed in the object itself, so
@@ -54,6 +55,8 @@ class AliasAnalysis {
   int location(const GraphValue* value) const;
   int wildcard() const { return find(kWildcard); }
   bool is_external(int location) const;
+  // Whether the graph's outputs are, or hold, this location.
+  bool is_given_back(int location) const;
   // The value's location and all that can be reached from it.
   std::vector<int> reachable(const GraphValue* value) const;
   std::vector<int> reachable(int location) const;

@@ -182,7 +182,14 @@ void AliasAnalysis::analyse_marked_return(const Node& node, size_t i) {
 void AliasAnalysis::analyse_op(const Node& node) {
   const ops::Schema& schema = node.op()->schema;
   bool has_wildcard = schema.is_vararg && schema.is_vararg_return;
-  for (const Argument& argument : schema.arguments) has_wildcard |= argument.alias.set == '*';
+  int written_list = -1;
+  for (size_t i = 0; i < std::min(schema.arguments.size(), node.inputs().size()); ++i) {
+    const Argument& argument = schema.arguments[i];
+    // "extend": what other arguments hold is stored without a mark of its own.
+    bool stores = argument.alias.is_write && is_container(*argument.type);
+    has_wildcard |= argument.alias.set == '*' || stores;
+    if (stores) written_list = cell_of(node.input(i));
+  }
   for (size_t i = 0; i < node.outputs().size(); ++i) {
     const GraphValue* output = node.output(i);
     if (!is_mutable_type(*output->type())) continue;
@@ -200,6 +207,8 @@ void AliasAnalysis::analyse_op(const Node& node) {
     bool takes_holders = std::any_of(node.inputs().begin(), node.inputs().end(), [&](const GraphValue* input) {
       return is_mutable_type(*input->type()) && input->type()->kind() != TypeKind::kTensor;
     });
+    // "list += other" gives the list itself back.
+    if (!is_marked && written_list >= 0 && is_container(*output->type())) unify(cell_of(output), written_list);
     if (!is_marked && !takes_holders && schema.returns[i].type->kind() != TypeKind::kVar) continue;
     int group = wildcard_group(node);
     if (is_container(*output->type())) unify(content(cell_of(output)), group);

@@ -1,0 +1,147 @@
+// channels_last: packed convolutions give their results in memory order N, spatial…, C, and
+// operators that keep the order of dimensions (`keeps_layout`) pass it on, so that a chain of
+// layers never reorders. Everything else, and the graph's outputs, gets a contiguous copy made
+// just before. Where such a copy could be told from the original (something writes the memory
+// later), the convolutions that the value comes from stay as they were.
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "core/jit/ir/alias.h"
+#include "core/jit/passes/packing.h"
+#include "core/jit/passes/passes.h"
+#include "core/ops/registry.h"
+#include "core/ops/run.h"
+
+namespace tensord::jit {
+
+namespace {
+
+using Use = GraphValue::Use;
+
+bool keeps_layout(const Node& node) {
+  const ops::Op* op = functional_op(node);
+  return op && op->keeps_layout;
+}
+
+// A list of tensors that goes to one operator that keeps the layout.
+bool is_passed_list(const Node& node) {
+  if (node.kind() != NodeKind::kListConstruct) return false;
+  const auto& uses = node.output()->uses();
+  return uses.size() == 1 && !uses[0].block && keeps_layout(*uses[0].node);
+}
+
+// Whether a use reads any memory order.
+bool is_tolerant(const Use& use) {
+  if (use.block) return false;
+  return packed_of(*use.node) || keeps_layout(*use.node) || is_passed_list(*use.node);
+}
+
+bool passes_on(const Node& node) { return !packed_of(node) && (keeps_layout(node) || is_passed_list(node)); }
+
+class LayoutPlan {
+ public:
+  LayoutPlan(Graph& graph, PassContext& context) : graph_(graph), context_(context), alias_(graph) {}
+
+  bool run() {
+    find_roots();
+    do {
+      spread();
+    } while (drop_hazards());
+    return apply();
+  }
+
+ private:
+  void find_roots() {
+    for_each_node(graph_.block(), [&](Node* node) {
+      const ops::PackedOp* packed = packed_of(*node);
+      if (packed && !packed->is_channels_last() && packed->with_channels_last()) roots_.insert(node);
+    });
+  }
+
+  // Values that may be channels_last, each with the roots it comes from.
+  void spread() {
+    sources_.clear();
+    order_.clear();
+    for_each_node(graph_.block(), [&](Node* node) {
+      std::set<Node*> from;
+      if (roots_.contains(node)) from.insert(node);
+      if (passes_on(*node)) {
+        for (const GraphValue* input : node->inputs()) {
+          const auto it = sources_.find(input);
+          if (it != sources_.end()) from.insert(it->second.begin(), it->second.end());
+        }
+      }
+      if (from.empty()) return;
+      for (GraphValue* output : node->outputs()) {
+        sources_.emplace(output, from);
+        order_.push_back(output);
+      }
+    });
+  }
+
+  // A copy made before the use may differ from the value later.
+  bool is_hazard(const GraphValue* value, const Use& use) const {
+    if (is_tolerant(use)) return false;
+    if (!use.node) return false;  // the graph's own output: nothing runs after it
+    return alias_.writes_to(use.node, value) || alias_.may_be_written_after(value, use.node);
+  }
+
+  bool drop_hazards() {
+    const size_t before = roots_.size();
+    for (const GraphValue* value : order_) {
+      for (const Use& use : value->uses()) {
+        if (!is_hazard(value, use)) continue;
+        for (Node* root : sources_[value]) roots_.erase(root);
+      }
+    }
+    return roots_.size() != before;
+  }
+
+  bool apply() {
+    bool changed = false;
+    for (GraphValue* value : order_) {
+      if (roots_.contains(value->node())) {
+        if (!context_.take_change()) continue;
+        set_packed(*value->node(), packed_of(*value->node())->with_channels_last());
+        changed = true;
+      }
+      const std::vector<Use> uses = value->uses();
+      for (const Use& use : uses) {
+        if (!is_tolerant(use) && value->type()->kind() == ops::TypeKind::kTensor) make_contiguous(value, use);
+      }
+    }
+    return changed;
+  }
+
+  void make_contiguous(GraphValue* value, const Use& use) {
+    static const ops::Op& contiguous = ops::get_op("aten::contiguous");
+    std::vector<GraphValue*> inputs{value};
+    std::vector<Node*> nodes;
+    for (const ops::Value& argument : std::span<const ops::Value>(ops::bind(contiguous, {ops::Value(Tensor::meta(Dims{}, DType::kFloat32))})).subspan(1)) {
+      nodes.push_back(graph_.create_constant(argument));
+      inputs.push_back(nodes.back()->output());
+    }
+    nodes.push_back(graph_.create(contiguous, inputs));
+    GraphValue* copy = nodes.back()->output();
+    for (Node* node : nodes) {
+      if (use.block) node->append_to(use.block);
+      else node->insert_before(use.node);
+    }
+    if (use.block) use.block->replace_output(use.index, copy);
+    else use.node->replace_input(use.index, copy);
+  }
+
+  Graph& graph_;
+  PassContext& context_;
+  AliasAnalysis alias_;
+  std::set<Node*> roots_;
+  std::unordered_map<const GraphValue*, std::set<Node*>> sources_;
+  std::vector<GraphValue*> order_;  // keys of sources_ in the order of the graph
+};
+
+}  // namespace
+
+bool use_channels_last(Graph& graph, PassContext& context) { return LayoutPlan(graph, context).run(); }
+
+}  // namespace tensord::jit

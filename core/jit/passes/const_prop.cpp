@@ -1,0 +1,270 @@
+// const_prop: runs pure nodes whose inputs are constants, through ops::run, and takes the
+// branch of an If, or skips a Loop, whose condition is known. Memory that may be written, or
+// that the graph gives back, is never folded: every run must get its own. Large results are
+// not kept. Rewrites of non-constant structure are left to simplify.
+#include <algorithm>
+#include <new>
+
+#include "core/base/error.h"
+#include "core/jit/ir/alias.h"
+#include "core/jit/passes/passes.h"
+#include "core/ops/run.h"
+
+namespace tensord::jit {
+
+using ops::TypeKind;
+using ops::Value;
+
+namespace {
+
+// A folded tensor lives as long as the model, so only small ones are worth it, and views.
+constexpr size_t kMaxFoldedBytes = 1 << 20;
+constexpr size_t kMaxFoldedItems = 4096;
+
+size_t size_of(const Value& value, int depth = 0) {
+  if (depth > 8) return kMaxFoldedBytes;
+  if (value.is_tensor()) return value.to_tensor().size_bytes();
+  if (value.is_string()) return value.to_string().size();
+  size_t total = sizeof(Value);
+  const auto add = [&](const std::vector<Value>& items) {
+    total += items.size() * sizeof(Value);
+    if (items.size() > kMaxFoldedItems) return;
+    for (const Value& item : items) total += size_of(item, depth + 1);
+  };
+  if (value.is_list()) add(value.to_list()->items);
+  if (value.is_tuple()) add(value.to_tuple()->items);
+  return total;
+}
+
+class Folder {
+ public:
+  Folder(Graph& graph, PassContext& context) : graph_(graph), context_(context), alias_(graph) {}
+
+  bool run() {
+    block(graph_.block());
+    return changed_;
+  }
+
+ private:
+  void block(Block* block) {
+    for (Node* node = block->first(); node;) {
+      Node* next = node->next();
+      if (node->kind() == NodeKind::kIf && node->input()->constant()) {
+        // What comes out of the branch has to be looked at as well.
+        if (Node* first = take_branch(node)) next = first;
+      } else if (node->kind() == NodeKind::kLoop && skip_loop(node)) {
+        // gone
+      } else {
+        for (Block* inner : node->blocks()) this->block(inner);
+        fold(node);
+      }
+      node = next;
+    }
+  }
+
+  // Gives back the first node of what replaces the If, or null when nothing does.
+  Node* take_branch(Node* node) {
+    const Value& condition = *node->input()->constant();
+    if (!condition.is_bool() || !context_.take_change()) return nullptr;
+    changed_ = true;
+    Block* taken = node->blocks()[condition.to_bool() ? 0 : 1];
+    std::vector<GraphValue*> results(taken->outputs().begin(), taken->outputs().end());
+    Node* first = taken->first();
+    while (taken->first()) taken->first()->move_before(node);
+    for (size_t i = 0; i < results.size(); ++i) node->output(i)->replace_all_uses_with(results[i]);
+    Node* next = node->next();
+    node->destroy();
+    return first ? first : next;
+  }
+
+  bool skip_loop(Node* node) {
+    const Value* trips = node->input(0)->constant();
+    const Value* condition = node->input(1)->constant();
+    bool never = (trips && trips->is_int() && trips->to_int() <= 0) ||
+                 (condition && condition->is_bool() && !condition->to_bool());
+    if (!never || !context_.take_change()) return false;
+    changed_ = true;
+    for (size_t i = 0; i < node->outputs().size(); ++i) node->output(i)->replace_all_uses_with(node->input(i + 2));
+    node->destroy();
+    return true;
+  }
+
+  bool inputs_are_constant(const Node& node) const {
+    for (const GraphValue* input : node.inputs()) {
+      if (!input->constant()) return false;
+    }
+    return true;
+  }
+
+  // Whether each run may share what one run gives.
+  bool may_be_shared(const GraphValue* value) const {
+    if (!AliasAnalysis::is_mutable_type(*value->type())) return true;
+    for (int location : alias_.reachable(value)) {
+      if (location == alias_.wildcard() || alias_.is_given_back(location)) return false;
+      if (!alias_.writers(location).empty()) return false;
+    }
+    return true;
+  }
+
+  void fold(Node* node) {
+    if (!is_foldable(*node) || !inputs_are_constant(*node)) return;
+    for (const GraphValue* input : node->inputs()) {
+      if (AliasAnalysis::is_mutable_type(*input->type()) && !made_.contains(input) && alias_.has_writers(input)) return;
+    }
+    for (const GraphValue* output : node->outputs()) {
+      if (!may_be_shared(output)) return;
+    }
+    std::vector<Value> results;
+    if (!evaluate(*node, results) || results.size() != node->outputs().size()) return;
+    for (const Value& result : results) {
+      if (!is_representable(result) || is_too_large(*node, result)) return;
+    }
+    if (!context_.take_change()) return;
+    replace(node, std::move(results));
+  }
+
+  static bool is_foldable(const Node& node) {
+    if (node.outputs().empty()) return false;
+    switch (node.kind()) {
+      case NodeKind::kOp: return node.op()->is_pure && !node.op()->is_random;
+      case NodeKind::kListConstruct:
+      case NodeKind::kTupleConstruct:
+      case NodeKind::kListUnpack:
+      case NodeKind::kTupleUnpack:
+      case NodeKind::kTupleIndex:
+      case NodeKind::kIsInstance: return true;
+      default: return false;
+    }
+  }
+
+  bool evaluate(const Node& node, std::vector<Value>& results) const {
+    std::vector<Value> inputs;
+    for (const GraphValue* input : node.inputs()) inputs.push_back(*input->constant());
+    switch (node.kind()) {
+      case NodeKind::kOp: return evaluate_op(*node.op(), std::move(inputs), results);
+      case NodeKind::kListConstruct:
+        results.push_back(ops::make_list(node.output()->type()->element(), std::move(inputs)));
+        return true;
+      case NodeKind::kTupleConstruct: {
+        const ops::TypePtr& type = node.output()->type();
+        results.push_back(make_intrusive<ops::TupleObject>(std::move(inputs), type->name().empty() ? nullptr : type));
+        return true;
+      }
+      case NodeKind::kListUnpack:
+        if (inputs[0].is_list()) results = inputs[0].to_list()->items;
+        return inputs[0].is_list();
+      case NodeKind::kTupleUnpack:
+        if (inputs[0].is_tuple()) results = inputs[0].to_tuple()->items;
+        return inputs[0].is_tuple();
+      case NodeKind::kTupleIndex: {
+        if (!inputs[0].is_tuple()) return false;
+        const auto& items = inputs[0].to_tuple()->items;
+        if (node.index() < 0 || static_cast<size_t>(node.index()) >= items.size()) return false;
+        results.push_back(items[static_cast<size_t>(node.index())]);
+        return true;
+      }
+      case NodeKind::kIsInstance:
+        for (const ops::TypePtr& type : node.types()) {
+          if (!ops::is_instance(inputs[0], *type)) continue;
+          results.push_back(true);
+          return true;
+        }
+        results.push_back(false);
+        return true;
+      default: return false;
+    }
+  }
+
+  // What fails when folded fails again, with its place in the script, when it is run.
+  static bool evaluate_op(const ops::Op& op, const std::vector<Value>& inputs, std::vector<Value>& results) {
+    try {
+      if (makes_too_much(op, inputs)) return false;
+      ops::run(op, inputs, results);
+      return true;
+    } catch (const Error&) {
+      return false;
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  }
+
+  static constexpr int64_t kMaxMadeItems = 16 << 20;
+
+  static bool is_too_many(std::span<const int64_t> sizes) {
+    int64_t items = 1;
+    for (int64_t size : sizes) {
+      if (__builtin_mul_overflow(items, std::max<int64_t>(size, 1), &items)) return true;
+    }
+    return items > kMaxMadeItems;
+  }
+
+  // Compute operators say what they would make; direct functions do not, so sizes and counts
+  // among their arguments ("[0] * n", zeros(sizes)) are held small instead.
+  static bool makes_too_much(const ops::Op& op, const std::vector<Value>& inputs) {
+    if (op.is_view) return false;
+    if (!op.direct && op.infer) {
+      for (const ops::TensorMeta& meta : op.infer(inputs)) {
+        if (is_too_many(meta.sizes)) return true;
+      }
+      return false;
+    }
+    bool makes_memory = false;
+    for (const ops::Argument& returned : op.schema.returns) {
+      makes_memory |= returned.type->kind() == TypeKind::kString || AliasAnalysis::is_mutable_type(*returned.type);
+    }
+    for (const Value& input : inputs) {
+      if (!makes_memory) return false;
+      if (input.is_int() && input.to_int() > (1 << 20) && input.to_int() != INT64_MAX) return true;
+      if (!input.is_list() || input.to_list()->element->kind() != TypeKind::kInt) continue;
+      std::vector<int64_t> sizes;
+      for (const Value& item : input.to_list()->items) sizes.push_back(item.is_int() ? item.to_int() : 1);
+      if (is_too_many(sizes)) return true;
+    }
+    return false;
+  }
+
+  static bool is_representable(const Value& value) {
+    return !value.is_future() && !value.is_dict() && !value.is_object();
+  }
+
+  bool is_too_large(const Node& node, const Value& result) const {
+    size_t size = size_of(result);
+    if (size <= kMaxFoldedBytes) return false;
+    if (result.is_tensor()) {
+      for (const GraphValue* input : node.inputs()) {
+        const Value& from = *input->constant();
+        if (!from.is_tensor()) continue;
+        if (from.to_tensor().storage() == result.to_tensor().storage()) return false;
+      }
+    }
+    return true;
+  }
+
+  void replace(Node* node, std::vector<Value> results) {
+    for (size_t i = 0; i < results.size(); ++i) {
+      GraphValue* output = node->output(i);
+      // A type says more than None or a container's items do, but less than another value.
+      bool keep_type = results[i].is_list() || results[i].is_tuple() || !ops::is_subtype(ops::type_of(results[i]), output->type());
+      Node* constant = graph_.create_constant(std::move(results[i]), keep_type ? output->type() : nullptr);
+      constant->set_location(node->location());
+      constant->output()->set_name(output->name());
+      constant->insert_before(node);
+      made_.insert(constant->output());
+      output->replace_all_uses_with(constant->output());
+    }
+    node->destroy();
+    changed_ = true;
+  }
+
+  Graph& graph_;
+  PassContext& context_;
+  AliasAnalysis alias_;
+  std::unordered_set<const GraphValue*> made_;  // constants made here: nobody writes them
+  bool changed_ = false;
+};
+
+}  // namespace
+
+bool propagate_constants(Graph& graph, PassContext& context) { return Folder(graph, context).run(); }
+
+}  // namespace tensord::jit

@@ -1,0 +1,78 @@
+// freeze: replaces attributes of the module (graph input 0) that no method changes by
+// constants: submodules, parameters, numbers, `training`. Which ones change is decided by
+// freeze_analysis and given in PassContext. Folding what has become constant is left to
+// const_prop; calls on submodules, to inline.
+#include "core/jit/passes/attribute_paths.h"
+#include "core/jit/passes/passes.h"
+
+namespace tensord::jit {
+
+using ops::Value;
+
+namespace {
+
+class Freezer {
+ public:
+  Freezer(Graph& graph, PassContext& context) : graph_(graph), context_(context), paths_(context.self) {}
+
+  bool run() {
+    block(graph_.block());
+    return changed_;
+  }
+
+ private:
+  void block(Block* block) {
+    for (Node* node = block->first(); node;) {
+      Node* next = node->next();
+      for (Block* inner : node->blocks()) this->block(inner);
+      if (node->kind() == NodeKind::kGetAttr) attribute(node);
+      node = next;
+    }
+  }
+
+  const ops::Object* known_object(const GraphValue* value) const {
+    if (value == graph_.inputs()[0]) return context_.self.get();
+    const Value* constant = value->constant();
+    return constant && constant->is_object() ? constant->to_object().get() : nullptr;
+  }
+
+  void attribute(Node* node) {
+    const ops::Object* object = known_object(node->input());
+    if (!object) return;
+    int slot = object->type->find_attribute(node->name());
+    if (slot < 0 || static_cast<size_t>(slot) >= object->slots.size()) return;
+    std::string path = paths_.path_of(object, node->name());
+    if (path.empty() || context_.changing_attributes->contains(path)) return;
+    if (!context_.take_change()) return;
+    const Value& value = object->slots[static_cast<size_t>(slot)];
+    Node* constant = graph_.create_constant(value, constant_type(value, node->output()->type()));
+    constant->set_location(node->location());
+    constant->output()->set_name(node->output()->name());
+    constant->insert_before(node);
+    node->output()->replace_all_uses_with(constant->output());
+    node->destroy();
+    changed_ = true;
+  }
+
+  // What the value is, where that says more than the declaration: a Tensor in an
+  // Optional[Tensor], the class behind an interface. Containers keep the declared type.
+  static ops::TypePtr constant_type(const Value& value, const ops::TypePtr& declared) {
+    if (value.is_list() || value.is_dict() || value.is_tuple() || value.is_function()) return declared;
+    ops::TypePtr own = ops::type_of(value);
+    return ops::is_subtype(own, declared) ? own : declared;
+  }
+
+  Graph& graph_;
+  PassContext& context_;
+  AttributePaths paths_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+bool freeze_attributes(Graph& graph, PassContext& context) {
+  if (!context.self || !context.changing_attributes || graph.inputs().empty()) return false;
+  return Freezer(graph, context).run();
+}
+
+}  // namespace tensord::jit

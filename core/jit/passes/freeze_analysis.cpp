@@ -1,0 +1,234 @@
+#include "core/jit/passes/freeze_analysis.h"
+
+#include "core/jit/ir/alias.h"
+#include "core/jit/passes/attribute_paths.h"
+#include "core/jit/passes/passes.h"
+
+namespace tensord::jit {
+
+using ops::Value;
+
+namespace {
+
+// What can be folded into branches; memory waits until it is known what is written.
+bool is_plain(const Value& value) {
+  return value.is_none() || value.is_number() || value.is_string() || value.is_device() || value.is_enum() || value.is_object();
+}
+
+class ChangeFinder {
+ public:
+  ChangeFinder(const ops::ObjectPtr& self, std::span<const Graph* const> methods, const FunctionLibrary* functions)
+      : self_(self), functions_(functions), paths_(self) {
+    for (const Graph* method : methods) graphs_.push_back(method->clone());
+    for (const auto& [object, path] : paths_.all()) {
+      const auto& attributes = object->type->attributes();
+      for (size_t i = 0; i < std::min(attributes.size(), object->slots.size()); ++i) {
+        all_.push_back({object, &object->slots[i], attributes[i].name, paths_.path_of(object, attributes[i].name)});
+      }
+    }
+  }
+
+  std::set<std::string> run() {
+    if (!open_calls()) return all_paths();
+    // Folding removes assignments, which makes more attributes constant, which folds more.
+    std::set<std::string> assigned = find_assigned();
+    constexpr int kMaxRounds = 5;
+    for (int round = 0; round < kMaxRounds; ++round) {
+      fold(assigned);
+      std::set<std::string> fewer = find_assigned();
+      if (fewer.size() == assigned.size()) break;
+      assigned = std::move(fewer);
+    }
+    for (const auto& graph : graphs_) add_written(*graph, assigned);
+    add_sharing(assigned);
+    return assigned;
+  }
+
+ private:
+  struct Slot {
+    const ops::Object* object;
+    const Value* value;
+    std::string name, path;
+  };
+
+  // Inlines all calls, so that every assignment is seen. Calls through interfaces become
+  // known with the objects. False when some call stays unknown.
+  bool open_calls() {
+    std::set<std::string> changing;
+    PassContext context = make_context(changing);
+    std::set<std::string> frozen;
+    constexpr int kMaxRounds = 10;
+    for (int round = 0; round < kMaxRounds; ++round) {
+      for (const auto& graph : graphs_) inline_calls(*graph, context);
+      std::set<std::string> assigned = find_assigned();
+      // An object taken as constant that turns out to be replaced by code only seen now.
+      for (const std::string& path : assigned) {
+        if (frozen.contains(path)) return false;
+      }
+      if (!has_calls()) return true;
+      changing = assigned;
+      for (const Slot& slot : all_) {
+        if (!slot.value->is_object()) changing.insert(slot.path);
+        else if (!assigned.contains(slot.path)) frozen.insert(slot.path);
+      }
+      bool changed = false;
+      for (const auto& graph : graphs_) changed |= freeze_attributes(*graph, context);
+      if (!changed && round > 0) break;
+    }
+    return !has_calls();
+  }
+
+  PassContext make_context(const std::set<std::string>& changing) const {
+    PassContext context;
+    context.functions = functions_;
+    context.self = self_;
+    context.changing_attributes = &changing;
+    return context;
+  }
+
+  std::set<std::string> all_paths() const {
+    std::set<std::string> out;
+    for (const Slot& slot : all_) out.insert(slot.path);
+    return out;
+  }
+
+  bool has_calls() const {
+    for (const auto& graph : graphs_) {
+      if (has_calls(*graph->block())) return true;
+    }
+    return false;
+  }
+  static bool has_calls(const Block& block) {
+    for (const Node* node = block.first(); node; node = node->next()) {
+      if (node->kind() == NodeKind::kCallMethod || node->kind() == NodeKind::kCallFunction ||
+          node->kind() == NodeKind::kCallValue) {
+        return true;
+      }
+      for (const Block* inner : node->blocks()) {
+        if (has_calls(*inner)) return true;
+      }
+    }
+    return false;
+  }
+
+  // Attributes with a SetAttr. Those of objects that are not known by their path count by
+  // name, wherever they are.
+  std::set<std::string> find_assigned() const {
+    std::set<std::string> out, names;
+    for (const auto& graph : graphs_) collect_assigned(*graph, *graph->block(), out, names);
+    for (const Slot& slot : all_) {
+      if (names.contains(slot.name)) out.insert(slot.path);
+    }
+    return out;
+  }
+
+  void collect_assigned(const Graph& graph, const Block& block, std::set<std::string>& out,
+                        std::set<std::string>& names) const {
+    for (const Node* node = block.first(); node; node = node->next()) {
+      if (node->kind() == NodeKind::kSetAttr) {
+        std::string path = assigned_path(graph, *node);
+        if (path.empty()) names.insert(node->name());
+        else out.insert(path);
+      }
+      for (const Block* inner : node->blocks()) collect_assigned(graph, *inner, out, names);
+    }
+  }
+
+  std::string assigned_path(const Graph& graph, const Node& node) const {
+    if (node.input() == graph.inputs()[0]) return paths_.path_of(self_.get(), node.name());
+    const Value* object = node.input()->constant();
+    if (!object || !object->is_object()) return {};
+    return paths_.path_of(object->to_object().get(), node.name());
+  }
+
+  void fold(const std::set<std::string>& assigned) {
+    std::set<std::string> changing = assigned;
+    for (const Slot& slot : all_) {
+      if (!is_plain(*slot.value)) changing.insert(slot.path);
+    }
+    PassContext context = make_context(changing);
+    for (const auto& graph : graphs_) {
+      constexpr int kMaxRounds = 10;
+      for (int round = 0; round < kMaxRounds; ++round) {
+        bool changed = inline_calls(*graph, context);
+        changed |= freeze_attributes(*graph, context);
+        changed |= propagate_constants(*graph, context);
+        changed |= simplify_structure(*graph, context);
+        changed |= apply_peepholes(*graph, context);
+        if (!changed) break;
+      }
+      eliminate_dead_code(*graph, context);
+    }
+  }
+
+  void add_written(const Graph& graph, std::set<std::string>& out) const {
+    AliasAnalysis alias(graph, self_);
+    bool writes_unknown = !alias.writers(alias.wildcard()).empty() && touches_unknown_memory(alias);
+    for (const Slot& slot : all_) {
+      if (is_plain(*slot.value) && !slot.value->is_object()) {
+        if (writes_unknown) out.insert(slot.path);
+        continue;
+      }
+      int location = alias.location_of_memory(*slot.value);
+      if (location < 0 || slot.value->is_object()) continue;
+      for (int held : alias.reachable(location)) {
+        if (!alias.writers(held).empty()) out.insert(slot.path);
+      }
+    }
+    if (writes_unknown) {
+      for (const Slot& slot : all_) out.insert(slot.path);
+    }
+  }
+
+  // Inputs of the request are wildcards too; writing those alone changes no attribute. Once
+  // unknown code or objects are about, every attribute is part of the wildcard.
+  bool touches_unknown_memory(const AliasAnalysis& alias) const {
+    return alias.location_of_memory(Value(self_)) == alias.wildcard();
+  }
+
+  // Memory that other attributes see as well: tied weights, a list held twice.
+  void add_sharing(std::set<std::string>& out) const {
+    std::set<const void*> written;
+    for (const Slot& slot : all_) {
+      if (out.contains(slot.path)) memory_of(*slot.value, written);
+    }
+    for (const Slot& slot : all_) {
+      std::set<const void*> own;
+      memory_of(*slot.value, own);
+      for (const void* memory : own) {
+        if (written.contains(memory)) out.insert(slot.path);
+      }
+    }
+  }
+
+  static void memory_of(const Value& value, std::set<const void*>& out, int depth = 0) {
+    constexpr int kMaxDepth = 16;
+    if (depth > kMaxDepth) return;
+    if (value.is_tensor() && value.to_tensor().storage()) out.insert(value.to_tensor().storage().get());
+    if (value.is_list() && out.insert(value.to_list().get()).second) {
+      for (const Value& item : value.to_list()->items) memory_of(item, out, depth + 1);
+    }
+    if (value.is_dict() && out.insert(value.to_dict().get()).second) {
+      for (const auto& entry : value.to_dict()->items()) memory_of(entry.second, out, depth + 1);
+    }
+    if (value.is_tuple()) {
+      for (const Value& item : value.to_tuple()->items) memory_of(item, out, depth + 1);
+    }
+  }
+
+  ops::ObjectPtr self_;
+  const FunctionLibrary* functions_;
+  AttributePaths paths_;
+  std::vector<std::unique_ptr<Graph>> graphs_;
+  std::vector<Slot> all_;
+};
+
+}  // namespace
+
+std::set<std::string> find_changing_attributes(const ops::ObjectPtr& self, std::span<const Graph* const> methods,
+                                               const FunctionLibrary* functions) {
+  if (!self) return {};
+  return ChangeFinder(self, methods, functions).run();
+}
+
+}  // namespace tensord::jit

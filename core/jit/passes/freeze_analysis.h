@@ -1,0 +1,24 @@
+#pragma once
+
+#include <set>
+#include <span>
+#include <string>
+
+#include "core/jit/passes/pass.h"
+
+namespace tensord::jit {
+
+// The attributes below `self` that running any of the methods may change: assigned, or
+// written in place through any alias (a tensor that shares its storage, a list, an object
+// reached in another way). Everything else is constant while the module is loaded.
+//
+// `methods` are the graphs of all methods that can be called from outside, as the front end
+// made them or inlined; they are not changed. Numbers that no method assigns (`training`)
+// are taken as constants first, so what only happens under them does not count.
+//
+// The result has canonical paths (see AttributePaths) and is what
+// PassContext::changing_attributes wants. Where code is unknown, everything changes.
+std::set<std::string> find_changing_attributes(const ops::ObjectPtr& self, std::span<const Graph* const> methods,
+                                               const FunctionLibrary* functions);
+
+}  // namespace tensord::jit

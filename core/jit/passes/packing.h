@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+
+#include "core/jit/passes/pass.h"
+#include "core/ops/packed.h"
+
+namespace tensord::jit {
+
+// What the passes over packed operators share.
+
+// The packed operator that a node runs; null for other nodes.
+const ops::PackedOp* packed_of(const Node& node);
+// Makes the node run another packed operator of the same number of tensors.
+void set_packed(Node& node, IntrusivePtr<ops::PackedOp> packed);
+// The value of a constant, or of a list of constants; empty when it is not known before a run.
+std::optional<ops::Value> known_value(const GraphValue* value);
+// The functional form of a node's operator: itself, or the base of an in-place form; null for
+// out= forms and nodes that are no operator.
+const ops::Op* functional_op(const Node& node);
+// Calls visit(node) for every node of the block and the blocks in it; visit may destroy the
+// node and what is before it, and insert nodes.
+template <class Visit>
+void for_each_node(Block* block, Visit&& visit) {
+  for (Node* node = block->first(); node;) {
+    for (Block* inner : node->blocks()) for_each_node(inner, visit);
+    Node* next = node->next();
+    visit(node);
+    node = next;
+  }
+}
+
+// Joins nodes that follow packed ones and whose epilogue is of a kind that `accepts`.
+bool join_epilogues(Graph& graph, PassContext& context, bool (*accepts)(ops::EpilogueKind));
+
+}  // namespace tensord::jit

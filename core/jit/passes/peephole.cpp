@@ -1,0 +1,217 @@
+// peephole: applies the table of peephole_rules.cpp, small rewrites of an operator and those
+// its arguments come from. Knows no operator itself. What becomes unused is left to dce.
+#include "core/jit/passes/peephole.h"
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/base/error.h"
+#include "core/jit/passes/passes.h"
+#include "core/jit/passes/peephole_pattern.h"
+
+namespace tensord::jit {
+
+using ops::Value;
+
+GraphValue* Match::value(std::string_view name) const {
+  for (const auto& [bound, value] : names_) {
+    if (bound == name) return value;
+  }
+  fail(ErrorCode::kInternal, "peephole rule: the pattern has no '", name, "'");
+}
+
+namespace {
+
+bool same_constant(const Value& a, const Value& b) {
+  if (a.tag() != b.tag() || a.is_tensor()) return false;
+  return a.equals(b);
+}
+
+struct CompiledRule {
+  const PeepholeRule* rule;
+  Pattern pattern, replacement;
+};
+
+// Parsed once, when the first graph comes and all operators are registered.
+class RuleTable {
+ public:
+  RuleTable() {
+    for (const PeepholeRule& rule : peephole_rules()) {
+      CompiledRule compiled{&rule, parse_pattern(rule.pattern), {}};
+      if (!rule.rewrite) compiled.replacement = parse_pattern(rule.replacement);
+      check_internal(compiled.pattern.kind == Pattern::Kind::kCall, "peephole rule '", rule.name, "' matches no operator");
+      if (compiled.pattern.is_incomplete() || compiled.replacement.is_incomplete()) {
+        inactive_.push_back(rule.name);
+        continue;
+      }
+      const ops::Op* root = compiled.pattern.op;
+      by_root_[root].push_back(std::move(compiled));
+    }
+  }
+
+  static const RuleTable& instance() {
+    static const RuleTable table;
+    return table;
+  }
+
+  std::span<const CompiledRule> find(const ops::Op* root) const {
+    auto it = by_root_.find(root);
+    if (it == by_root_.end()) return {};
+    return it->second;
+  }
+  const std::vector<std::string>& inactive() const { return inactive_; }
+
+ private:
+  std::unordered_map<const ops::Op*, std::vector<CompiledRule>> by_root_;
+  std::vector<std::string> inactive_;
+};
+
+bool match_value(const Pattern& pattern, GraphValue* value, Match& match);
+
+bool match_call(const Pattern& pattern, const Node* node, Match& match) {
+  if (!node || node->op() != pattern.op || node->inputs().size() < pattern.arguments.size()) return false;
+  if (node->outputs().size() != 1) return false;
+  for (size_t i = 0; i < node->inputs().size(); ++i) {
+    if (i < pattern.arguments.size()) {
+      if (!match_value(pattern.arguments[i], node->input(i), match)) return false;
+      continue;
+    }
+    // Arguments that the pattern leaves out have their defaults.
+    const auto& arguments = node->op()->schema.arguments;
+    const Value* constant = node->input(i)->constant();
+    if (i >= arguments.size() || !arguments[i].default_value || !constant) return false;
+    if (!same_constant(*constant, *arguments[i].default_value)) return false;
+  }
+  return pattern.name.empty() || match.bind(pattern.name, node->output());
+}
+
+bool match_value(const Pattern& pattern, GraphValue* value, Match& match) {
+  switch (pattern.kind) {
+    case Pattern::Kind::kAny: return true;
+    case Pattern::Kind::kName: return match.bind(pattern.name, value);
+    case Pattern::Kind::kLiteral: {
+      const Value* constant = value->constant();
+      return constant && same_constant(*constant, pattern.literal);
+    }
+    case Pattern::Kind::kCall: return match_call(pattern, value->node(), match) && match.add_inner(value);
+  }
+  return false;
+}
+
+class Rewriter {
+ public:
+  Rewriter(Graph& graph, PassContext& context) : graph_(graph), context_(context), alias_(graph) {}
+
+  bool run() {
+    block(graph_.block());
+    // At the end: a snapshot of aliases does not bear new nodes after destroyed ones.
+    for (Node* node : gone_) node->destroy();
+    return changed_;
+  }
+
+ private:
+  void block(Block* block) {
+    for (Node* node = block->first(); node; node = node->next()) {
+      for (Block* inner : node->blocks()) this->block(inner);
+      if (!node->op() || !node->has_output_uses()) continue;
+      for (const CompiledRule& rule : RuleTable::instance().find(node->op())) {
+        if (apply(rule, node)) break;
+      }
+    }
+  }
+
+  bool apply(const CompiledRule& rule, Node* node) {
+    Match match(graph_, alias_, node);
+    if (!match_call(rule.pattern, node, match)) return false;
+    if (rule.rule->guard && !rule.rule->guard(match)) return false;
+    if (inner_is_written(match, node)) return false;
+    GraphValue* old = node->output();
+    if (!rule.rule->rewrite && rule.replacement.kind == Pattern::Kind::kName &&
+        !may_stand_for(match.value(rule.replacement.name), *rule.rule, node)) {
+      return false;
+    }
+    if (context_.remaining_changes <= 0) return false;
+    GraphValue* made = rule.rule->rewrite ? rule.rule->rewrite(match) : build(rule.replacement, match);
+    if (!made || !ops::is_subtype(made->type(), old->type())) return false;
+    context_.take_change();
+    changed_ = true;
+    if (alias_.location(old) != alias_.location(made)) mixed_.insert({alias_.location(old), alias_.location(made)});
+    if (made->name().empty()) made->set_name(old->name());
+    old->replace_all_uses_with(made);
+    if (rule.rule->memory == PeepholeRule::Memory::kGivesBack) gone_.push_back(node);
+    return true;
+  }
+
+  // A pattern says nothing of what happens to an inner result before the root sees it.
+  bool inner_is_written(const Match& match, const Node* root) const {
+    for (const GraphValue* value : match.inner()) {
+      if (!AliasAnalysis::is_mutable_type(*value->type())) continue;
+      if (mixed_.contains(alias_.location(value)) || alias_.may_be_written_between(value, value->node(), root)) return true;
+      for (const GraphValue* input : value->node()->inputs()) {
+        if (AliasAnalysis::is_mutable_type(*input->type()) && alias_.may_be_written_between(input, value->node(), root)) return true;
+      }
+    }
+    return false;
+  }
+
+  // Whether `value` can be used in place of the node's result, as far as writes go.
+  bool may_stand_for(const GraphValue* value, const PeepholeRule& rule, const Node* node) const {
+    if (!AliasAnalysis::is_mutable_type(*value->type()) || rule.memory == PeepholeRule::Memory::kGivesBack) return true;
+    const GraphValue* result = node->output();
+    int from = alias_.location(result), to = alias_.location(value);
+    if (from == to && node->op()->is_view) return true;
+    // What earlier rewrites of this pass made the same is not in the snapshot.
+    if (mixed_.contains(from) || mixed_.contains(to)) return false;
+    if (alias_.has_writers(result) || alias_.may_be_written_after(value, node)) return false;
+    return !(alias_.escapes(result) && alias_.is_external(to));
+  }
+
+  GraphValue* build(const Pattern& pattern, const Match& match) {
+    if (pattern.kind == Pattern::Kind::kName) return match.value(pattern.name);
+    Node* node;
+    if (pattern.kind == Pattern::Kind::kLiteral) {
+      node = graph_.create_constant(pattern.literal);
+    } else {
+      std::vector<GraphValue*> inputs;
+      for (const Pattern& argument : pattern.arguments) inputs.push_back(build(argument, match));
+      const auto& arguments = pattern.op->schema.arguments;
+      for (size_t i = inputs.size(); i < arguments.size(); ++i) {
+        check_internal(arguments[i].default_value.has_value(), "peephole rule: ", pattern.op->name(), " needs '",
+                       arguments[i].name, "'");
+        Node* value = graph_.create_constant(*arguments[i].default_value);
+        value->insert_before(match.root());
+        inputs.push_back(value->output());
+      }
+      node = graph_.create(*pattern.op, inputs);
+    }
+    node->set_location(match.root()->location());
+    node->insert_before(match.root());
+    return node->output();
+  }
+
+  Graph& graph_;
+  PassContext& context_;
+  AliasAnalysis alias_;
+  std::unordered_set<int> mixed_;
+  std::vector<Node*> gone_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+bool Match::bind(std::string_view name, GraphValue* value) {
+  for (const auto& [bound, known] : names_) {
+    if (bound != name) continue;
+    if (known == value) return true;
+    const Value *a = known->constant(), *b = value->constant();
+    return a && b && same_constant(*a, *b);
+  }
+  names_.emplace_back(name, value);
+  return true;
+}
+
+bool apply_peepholes(Graph& graph, PassContext& context) { return Rewriter(graph, context).run(); }
+
+std::vector<std::string> inactive_peephole_rules() { return RuleTable::instance().inactive(); }
+
+}  // namespace tensord::jit

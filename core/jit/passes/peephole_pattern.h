@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/ops/op.h"
+#include "core/ops/value.h"
+
+namespace tensord::jit {
+
+// A parsed pattern or replacement of a peephole rule.
+struct Pattern {
+  enum class Kind { kAny, kName, kLiteral, kCall };
+  Kind kind = Kind::kAny;
+  std::string name;             // of a kName, or of the result of a kCall; may be empty
+  ops::Value literal;
+  const ops::Op* op = nullptr;  // null when it is not registered
+  std::vector<Pattern> arguments;
+
+  // Whether an operator anywhere in it is not registered.
+  bool is_incomplete() const;
+};
+
+// Throws Error{kInternal}: rules are part of the program.
+Pattern parse_pattern(std::string_view text);
+
+}  // namespace tensord::jit

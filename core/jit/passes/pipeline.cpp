@@ -1,0 +1,121 @@
+#include "core/jit/passes/pipeline.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/base/error.h"
+#include "core/jit/ir/verify.h"
+#include "core/jit/passes/passes.h"
+
+namespace tensord::jit {
+
+namespace {
+
+constexpr Pass kInline{"inline", inline_calls};
+constexpr Pass kFreeze{"freeze", freeze_attributes};
+constexpr Pass kConstProp{"const_prop", propagate_constants};
+constexpr Pass kSimplify{"simplify", simplify_structure};
+constexpr Pass kPeephole{"peephole", apply_peepholes};
+constexpr Pass kCse{"cse", eliminate_common_subexpressions};
+constexpr Pass kDce{"dce", eliminate_dead_code};
+
+// A rewrite may make room for another; more rounds than this are two rules at odds.
+constexpr int kMaxRounds = 10;
+
+const std::vector<PipelineStep>& simplification() {
+  static const std::vector<PipelineStep> steps{
+      // Frozen submodules make calls through interfaces known, so these two alternate.
+      {{kInline, kFreeze}, true},
+      {{kConstProp, kSimplify, kPeephole, kDce, kCse}, true},
+      // Folding removes branches that held the last call or attribute that was in the way.
+      {{kInline, kFreeze, kConstProp, kSimplify, kPeephole, kCse, kDce}, true},
+  };
+  return steps;
+}
+
+const std::vector<PipelineStep>& inference() {
+  static const std::vector<PipelineStep> steps = [] {
+    std::vector<PipelineStep> all = simplification();
+    return all;
+  }();
+  return steps;
+}
+
+class Runner {
+ public:
+  Runner(Graph& graph, PassContext& context, const PassOptions& options, bool verify_each)
+      : graph_(graph), context_(context), options_(options), verify_each_(verify_each), limits_(options.limits) {}
+
+  bool run(const PipelineStep& step) {
+    bool changed = false;
+    for (const Pass& pass : step.passes) changed |= run(pass);
+    return changed;
+  }
+
+ private:
+  bool run(const Pass& pass) {
+    if (options_.disabled.contains(pass.name)) return false;
+    auto limit = limits_.find(pass.name);
+    context_.remaining_changes = limit == limits_.end() ? INT64_MAX : limit->second;
+    bool changed = pass.run(graph_, context_);
+    if (limit != limits_.end()) limit->second = context_.remaining_changes;
+    if (!changed) return false;
+    if (verify_each_) verify_after(pass);
+    if (options_.observer) options_.observer(pass.name, graph_);
+    return true;
+  }
+
+  void verify_after(const Pass& pass) {
+    try {
+      verify(graph_);
+    } catch (const Error& error) {
+      fail(error.code(), "after pass ", pass.name, ": ", error.what());
+    }
+  }
+
+  Graph& graph_;
+  PassContext& context_;
+  const PassOptions& options_;
+  bool verify_each_;
+  std::map<std::string, int64_t> limits_;
+};
+
+}  // namespace
+
+std::span<const PipelineStep> inference_pipeline() { return inference(); }
+std::span<const PipelineStep> simplification_pipeline() { return simplification(); }
+
+void run_pipeline(Graph& graph, PassContext& context, const PassOptions& options, std::span<const PipelineStep> steps,
+                  bool verify_each) {
+  if (verify_each) verify(graph);
+  if (options.observer) options.observer("", graph);
+  Runner runner(graph, context, options, verify_each);
+  for (const PipelineStep& step : steps) {
+    for (int round = 0; runner.run(step) && step.until_stable && round + 1 < kMaxRounds; ++round) {
+    }
+  }
+  context.remaining_changes = INT64_MAX;
+}
+
+std::vector<std::string> pass_names() {
+  std::vector<std::string> names;
+  for (const PipelineStep& step : inference()) {
+    for (const Pass& pass : step.passes) {
+      if (std::find(names.begin(), names.end(), pass.name) == names.end()) names.push_back(pass.name);
+    }
+  }
+  return names;
+}
+
+const Pass& find_pass(const std::string& name) {
+  std::string known;
+  for (const PipelineStep& step : inference()) {
+    for (const Pass& pass : step.passes) {
+      if (pass.name == name) return pass;
+    }
+  }
+  for (const std::string& other : pass_names()) known += (known.empty() ? "" : ", ") + other;
+  fail(ErrorCode::kInvalidArgument, "there is no pass '", name, "'; known are ", known);
+}
+
+}  // namespace tensord::jit

@@ -1,0 +1,50 @@
+// prepack: operators whose weights are constants become packed operators (core/ops/packed.h),
+// which reorder the weights for the machine once. An operator says how in its record (`pack`);
+// all its arguments but the first must be known.
+#include "core/jit/passes/packing.h"
+#include "core/jit/passes/passes.h"
+#include "core/ops/registry.h"
+
+namespace tensord::jit {
+
+namespace {
+
+IntrusivePtr<ops::PackedOp> try_pack(const Node& node) {
+  if (!node.op() || !node.op()->pack) return nullptr;
+  std::vector<ops::Value> arguments(1);
+  for (size_t i = 1; i < node.inputs().size(); ++i) {
+    auto value = known_value(node.input(i));
+    if (!value) return nullptr;
+    arguments.push_back(std::move(*value));
+  }
+  try {
+    return node.op()->pack(*node.op(), arguments);
+  } catch (const Error&) {
+    return nullptr;  // arguments that can never work: the run says so, if it ever comes there
+  }
+}
+
+}  // namespace
+
+bool prepack_weights(Graph& graph, PassContext& context) {
+  const ops::Op* run = ops::find_op(ops::kRunPacked);
+  if (!run) return false;
+  bool changed = false;
+  for_each_node(graph.block(), [&](Node* node) {
+    IntrusivePtr<ops::PackedOp> packed = try_pack(*node);
+    if (!packed || !context.take_change()) return;
+    Node* constant = graph.create_constant(ops::Value(IntrusivePtr<ops::OpaqueObject>(packed)), ops::packed_type());
+    constant->insert_before(node);
+    GraphValue* const inputs[] = {constant->output(), node->input(0)};
+    Node* replacement = graph.create(*run, inputs);
+    replacement->set_location(node->location());
+    replacement->output()->set_name(node->output()->name());
+    replacement->insert_before(node);
+    node->output()->replace_all_uses_with(replacement->output());
+    node->destroy();
+    changed = true;
+  });
+  return changed;
+}
+
+}  // namespace tensord::jit

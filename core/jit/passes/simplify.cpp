@@ -1,0 +1,164 @@
+// simplify: rewrites that follow from the structure of the graph alone: unpacking what was
+// just packed, casts that say nothing new, isinstance of a known type, branches that agree,
+// loops that carry a value unchanged, fork followed by wait. Needs no constants (const_prop)
+// and knows no operator (peephole).
+#include "core/jit/ir/alias.h"
+#include "core/jit/passes/passes.h"
+
+namespace tensord::jit {
+
+using ops::TypeKind;
+
+namespace {
+
+class Simplifier {
+ public:
+  Simplifier(Graph& graph, PassContext& context) : graph_(graph), context_(context), alias_(graph) {}
+
+  bool run() {
+    block(graph_.block());
+    return changed_;
+  }
+
+ private:
+  void block(Block* block) {
+    for (Node* node = block->first(); node;) {
+      for (Block* inner : node->blocks()) this->block(inner);
+      Node* next = node->next();
+      visit(node);
+      node = next;
+    }
+  }
+
+  void visit(Node* node) {
+    switch (node->kind()) {
+      case NodeKind::kTupleIndex:
+      case NodeKind::kTupleUnpack: return unpack_tuple(node);
+      case NodeKind::kListUnpack: return unpack_list(node);
+      case NodeKind::kUncheckedCast:
+        if (ops::is_subtype(node->input()->type(), node->output()->type())) replace(node->output(), node->input());
+        return;
+      case NodeKind::kIsInstance: return is_instance(node);
+      case NodeKind::kIf: return branches(node);
+      case NodeKind::kLoop: return carried(node);
+      case NodeKind::kFork: return fork(node);
+      default: return;
+    }
+  }
+
+  // The uses go; dce removes the node.
+  void replace(GraphValue* value, GraphValue* by) {
+    if (value == by || !value->has_uses() || !context_.take_change()) return;
+    value->replace_all_uses_with(by);
+    changed_ = true;
+  }
+
+  void unpack_tuple(Node* node) {
+    const Node* tuple = node->input()->node();
+    if (!tuple || tuple->kind() != NodeKind::kTupleConstruct) return;
+    for (GraphValue* output : node->outputs()) {
+      size_t i = node->kind() == NodeKind::kTupleIndex ? static_cast<size_t>(node->index()) : output->index();
+      if (i >= tuple->inputs().size() || !ops::is_subtype(tuple->input(i)->type(), output->type())) continue;
+      replace(output, tuple->input(i));
+    }
+  }
+
+  void unpack_list(Node* node) {
+    const Node* list = node->input()->node();
+    if (!list || list->kind() != NodeKind::kListConstruct || list->inputs().size() != node->outputs().size()) return;
+    if (list_is_written(node->input())) return;
+    for (GraphValue* output : node->outputs()) replace(output, list->input(output->index()));
+  }
+
+  // The list itself; its items may be written, they are the same memory either way.
+  bool list_is_written(const GraphValue* list) const {
+    int location = alias_.location(list);
+    return location >= 0 && (!alias_.writers(location).empty() || alias_.is_external(location));
+  }
+
+  void is_instance(Node* node) {
+    const ops::TypePtr& type = node->input()->type();
+    if (!is_exact(*type)) return;
+    bool result = false;
+    for (const ops::TypePtr& asked : node->types()) {
+      if (ops::is_subtype(type, asked)) {
+        result = true;
+      } else if (asked->kind() == type->kind() && !type->contained().empty()) {
+        return;  // List[int] and List[Any]: left to the run
+      }
+    }
+    if (!node->output()->has_uses() || !context_.take_change()) return;
+    Node* constant = graph_.create_constant(result);
+    constant->set_location(node->location());
+    constant->insert_before(node);
+    node->output()->replace_all_uses_with(constant->output());
+    changed_ = true;
+  }
+
+  // Whether values of this static type are of exactly this type when they are looked at.
+  static bool is_exact(const ops::Type& type) {
+    switch (type.kind()) {
+      case TypeKind::kTensor:
+      case TypeKind::kInt:
+      case TypeKind::kFloat:
+      case TypeKind::kBool:
+      case TypeKind::kString:
+      case TypeKind::kNone:
+      case TypeKind::kDevice:
+      case TypeKind::kList:
+      case TypeKind::kDict:
+      case TypeKind::kClass:
+      case TypeKind::kEnum: return true;
+      default: return false;
+    }
+  }
+
+  void branches(Node* node) {
+    for (GraphValue* output : node->outputs()) {
+      GraphValue* first = node->blocks()[0]->outputs()[output->index()];
+      GraphValue* second = node->blocks()[1]->outputs()[output->index()];
+      // The same value in both must come from outside of both.
+      if (first == second && ops::is_subtype(first->type(), output->type())) replace(output, first);
+    }
+  }
+
+  void carried(Node* node) {
+    Block* body = node->blocks()[0];
+    for (GraphValue* output : node->outputs()) {
+      GraphValue* inner = body->inputs()[output->index() + 1];
+      GraphValue* initial = node->input(output->index() + 2);
+      if (body->outputs()[output->index() + 1] != inner) continue;
+      if (ops::is_subtype(initial->type(), inner->type())) replace(inner, initial);
+      if (ops::is_subtype(initial->type(), output->type())) replace(output, initial);
+    }
+  }
+
+  // A fork runs at once, so when all that is done with its future is to wait, it is a block.
+  void fork(Node* node) {
+    Block* body = node->blocks()[0];
+    if (body->outputs().size() != 1) return;
+    bool is_awaited = false;
+    for (const GraphValue::Use& use : node->output()->uses()) {
+      if (use.block || use.node->kind() != NodeKind::kWait) return;
+      is_awaited |= use.node->has_output_uses();
+    }
+    if (!is_awaited || !context_.take_change()) return;
+    changed_ = true;
+    for (GraphValue* input : body->inputs()) input->replace_all_uses_with(node->input(input->index()));
+    GraphValue* result = body->outputs()[0];
+    while (body->first()) body->first()->move_before(node);
+    // The fork stays, empty, until dce takes it away: it gives its result to nobody.
+    for (const GraphValue::Use& use : node->output()->uses()) use.node->output()->replace_all_uses_with(result);
+  }
+
+  Graph& graph_;
+  PassContext& context_;
+  AliasAnalysis alias_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+bool simplify_structure(Graph& graph, PassContext& context) { return Simplifier(graph, context).run(); }
+
+}  // namespace tensord::jit
