@@ -1,0 +1,74 @@
+// dropout and its relatives: the identity in evaluation, written with the generator's
+// operators in training.
+#include <cmath>
+
+#include "core/ops/op.h"
+#include "core/ops/run.h"
+
+namespace tensord::kernels {
+namespace {
+
+using ops::call;
+
+void check_probability(double p) {
+  check(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
+}
+
+// 1 with probability 1 - p; of `shape` so that it broadcasts over a whole feature map.
+Tensor keep_mask(const Tensor& in, double p, bool by_feature) {
+  Dims sizes = in.sizes();
+  if (by_feature) {
+    check(in.ndim() >= 2, "Feature dropout requires at least 2 dimensions in the input");
+    for (int64_t d = 2; d < in.ndim(); ++d) sizes[d] = 1;
+  }
+  const Tensor mask = in.is_meta() ? Tensor::meta(sizes, in.dtype()) : Tensor::empty(sizes, in.dtype(), in.device());
+  return call("aten::bernoulli_.float", mask, 1 - p, ops::Value());
+}
+
+// Scaled by 1 / (1 - p), so the expected value stays.
+Tensor dropped(const Tensor& in, double p, bool by_feature) {
+  if (p == 1) return call("aten::mul.Scalar", in, 0.0);
+  const Tensor mask = keep_mask(in, p, by_feature);
+  return call("aten::mul.Tensor", in, call("aten::div.Scalar", mask, 1 - p));
+}
+
+// Dropped values become the limit of SELU for minus infinity; then an affine map restores
+// mean and variance (Klambauer et al., "Self-Normalizing Neural Networks", 2017).
+Tensor alpha_dropped(const Tensor& in, double p, bool by_feature) {
+  constexpr double kLimit = -1.7580993408473768600;
+  const double a = 1 / std::sqrt((1 - p) * (1 + p * kLimit * kLimit));
+  if (p == 1) return call("aten::mul.Scalar", in, 0.0);
+  const Tensor mask = keep_mask(in, p, by_feature);
+  const Tensor fill = call("aten::mul.Scalar", call("aten::rsub.Scalar", mask, 1.0), kLimit * a);
+  const Tensor kept = call("aten::mul.Scalar", call("aten::mul.Tensor", in, mask), a);
+  return call("aten::add.Scalar", call("aten::add.Tensor", kept, fill), -a * p * kLimit);
+}
+
+void add(const char* name, Tensor (*training)(const Tensor&, double, bool), bool by_feature) {
+  const auto run = [=](const Tensor& in, double p, bool train) {
+    check_probability(p);
+    return train && p > 0 && in.numel() > 0 ? training(in, p, by_feature) : in;
+  };
+  ops::OpBuilder(concat("aten::", name, "(Tensor input, float p, bool train) -> Tensor").c_str(), __FILE__, __LINE__)
+      .direct([run](const Tensor& in, double p, bool train) { return run(in, p, train); })
+      .random();
+  ops::OpBuilder(concat("aten::", name, "_(Tensor(a!) self, float p, bool train) -> Tensor(a!)").c_str(), __FILE__, __LINE__)
+      .direct([run](const Tensor& self, double p, bool train) {
+        const Tensor result = run(self, p, train);
+        if (!result.is_same(self)) call("aten::copy_", self, result);
+        return self;
+      })
+      .random();
+}
+
+bool register_all() {
+  add("dropout", dropped, false);
+  add("feature_dropout", dropped, true);
+  add("alpha_dropout", alpha_dropped, false);
+  add("feature_alpha_dropout", alpha_dropped, true);
+  return true;
+}
+[[maybe_unused]] const bool registered = register_all();
+
+}  // namespace
+}  // namespace tensord::kernels

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/tensor/tensor.h"
+
+// Reductions over any set of dimensions. A reducer maps every element to a number and
+// combines the numbers; floating point sums of short blocks run in the compute type and
+// are added in double, integers run in int64.
+namespace tensord::kernels {
+
+enum class Reducer : uint8_t {
+  kSum,           // sum of x
+  kProduct,       // product of x
+  kMax,           // largest x; NaN wins
+  kMin,           // smallest x; NaN wins
+  kSquares,       // sum of (x - center)^2, center of each output
+  kAbsolutes,     // sum of |x|
+  kPowers,        // sum of |x|^p
+  kMaxAbsolute,
+  kMinAbsolute,
+  kNonzeros,      // count of x != 0
+  kAny,           // 1 when some x != 0
+  kAll,           // 1 when every x != 0
+  kCount
+};
+
+// An accumulator: `value` for floating point elements, `integer` for the others.
+union Accumulator {
+  double value;
+  int64_t integer;
+};
+
+// One dense row or a block of columns of the compute type (float, double or int64).
+struct ReduceLoops {
+  // Folds a dense row into one accumulator.
+  void (*row)(const void* in, int64_t count, double center, double power, Accumulator* out);
+  // Folds one element into each of `count` accumulators; centers may be null.
+  void (*columns)(const void* in, int64_t count, const double* centers, double power, Accumulator* out);
+  Accumulator start;
+};
+const ReduceLoops& reduce_loops(Reducer reducer, DType loop);
+
+// Reduces `in` over the dimensions marked in `is_reduced` and stores the accumulators, converted
+// by `finish` (when floating), into `out`, whose sizes have 1 where reduced. `centers` (for
+// kSquares) is a float64 tensor of out's sizes, row-major, or null.
+struct Reduction {
+  Reducer reducer = Reducer::kSum;
+  double power = 0;
+  const Tensor* centers = nullptr;
+  // Applied to each floating point result: result * scale, then pow(result, root) unless root is 1.
+  double scale = 1, root = 1;
+  DType compute = DType::kFloat32;  // elements are converted to this first
+};
+void run_reduction(const Reduction& reduction, const Tensor& in, const Tensor& out);
+
+}  // namespace tensord::kernels

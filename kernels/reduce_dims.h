@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+
+#include "core/ops/op.h"
+#include "core/tensor/tensor.h"
+
+namespace tensord::kernels {
+
+// Which dimensions a reduction removes, from its `dim` argument: none given means all.
+struct ReducedDims {
+  std::array<bool, kMaxDims> is_reduced{};
+  int64_t count = 1;  // elements each output reduces
+
+  // Throws Error on a bad or repeated dimension.
+  ReducedDims(const Tensor& in, const std::optional<Dims>& dims);
+  Dims sizes(const Tensor& in, bool keepdim) const;
+  ops::TensorMeta meta(const Tensor& in, bool keepdim, DType dtype) const { return {sizes(in, keepdim), dtype, {}, in.device()}; }
+  // `out` seen with size 1 where reduced.
+  Tensor kept(const Tensor& in, const Tensor& out, bool keepdim) const;
+};
+
+}  // namespace tensord::kernels
