@@ -106,6 +106,7 @@ class Objects(torch.nn.Module):
             total = total + self.tensors[1].sum() + self.points[0].y.sum()
         for t in (self.row, self.transposed, self.expanded, self.empty, self.half_tensor, self.brain, self.flags, self.long_tensor):
             total = total + t.sum()
+        x = torch.nn.functional.gelu(x)  # makes this a version 10 archive
         return self.counter(x) + total + self.base.sum() + self.tied.sum() + self.weight.sum()
 
 

@@ -254,7 +254,7 @@ Value Unpickler::new_tuple(std::vector<Value> items) {
   int raw_depth = 0;
   for (const Value& item : items) {
     if (!item.is_opaque()) continue;
-    const auto* raw = dynamic_cast<const RawTuple*>(item.to_opaque().get());
+    const auto* raw = as<RawTuple>(item);
     raw_depth = std::max(raw_depth, raw ? raw->depth + 1 : 1);
   }
   const size_t cells = 4 + items.size();
@@ -301,7 +301,7 @@ void Unpickler::build() {
 void Unpickler::new_object() {
   const Value arguments = pop();
   const Value callee = pop();
-  const auto* global = callee.is_opaque() ? dynamic_cast<const Global*>(callee.to_opaque().get()) : nullptr;
+  const auto* global = as<Global>(callee);
   if (!global || !global->type || global->type->kind() != ops::TypeKind::kClass) malformed("a new object of something that is no class");
   if (!arguments.is_tuple() || !arguments.to_tuple()->items.empty()) malformed("arguments for a new object");
   auto type = std::static_pointer_cast<const ops::ClassType>(global->type);
@@ -314,10 +314,10 @@ void Unpickler::new_object() {
 // it was saved; everything is loaded to the CPU.
 void Unpickler::persistent_id() {
   const Value id = pop();
-  const auto* tuple = id.is_opaque() ? dynamic_cast<const RawTuple*>(id.to_opaque().get()) : nullptr;
+  const auto* tuple = as<RawTuple>(id);
   if (!tuple || tuple->items.size() < 5) malformed("a storage reference has the wrong form");
   const std::vector<Value>& items = tuple->items;
-  const auto* type = items[1].is_opaque() ? dynamic_cast<const Global*>(items[1].to_opaque().get()) : nullptr;
+  const auto* type = as<Global>(items[1]);
   if (!items[0].is_string() || items[0].to_string() != "storage" || !type || type->storage_dtype < 0 ||
       !items[2].is_string() || !items[3].is_string() || !items[4].is_int()) {
     malformed("a storage reference has the wrong form");
@@ -336,17 +336,16 @@ void Unpickler::persistent_id() {
 void Unpickler::reduce() {
   const Value arguments = pop();
   const Value callee = pop();
-  const auto* global = callee.is_opaque() ? dynamic_cast<const Global*>(callee.to_opaque().get()) : nullptr;
-  if (!global || !global->call) malformed("a call of something that is no function");
-  std::span<const Value> items;
-  if (arguments.is_tuple()) {
-    items = arguments.to_tuple()->items;
-  } else if (const auto* raw = arguments.is_opaque() ? dynamic_cast<const RawTuple*>(arguments.to_opaque().get()) : nullptr) {
-    items = raw->items;
-  } else {
-    malformed("the arguments of a call are no tuple");
-  }
-  push((this->*global->call)(*global, items));
+  if (!as<Global>(callee) || !as<Global>(callee)->call) malformed("a call of something that is no function");
+  push(call(static_cast<const Global&>(*callee.to_opaque()), arguments));
+}
+
+Value Unpickler::call(const Global& callee, const Value& arguments) {
+  if (arguments.is_tuple()) return (this->*callee.call)(callee, arguments.to_tuple()->items);
+  if (const auto* raw = as<RawTuple>(arguments)) return (this->*callee.call)(callee, raw->items);
+  // libtorch writes an enum's value bare.
+  if (callee.type && callee.type->kind() == ops::TypeKind::kEnum) return (this->*callee.call)(callee, {&arguments, 1});
+  malformed("the arguments of a call are no tuple");
 }
 
 }  // namespace tensord::jit

@@ -49,6 +49,11 @@ class Unpickler {
   const Value& require_plain(const Value& value) const;
 
   // Building.
+  template <class T>
+  static const T* as(const Value& value) {
+    if (!value.is_opaque()) return nullptr;
+    return dynamic_cast<const T*>(value.to_opaque().get());
+  }
   Value new_container(Value value, size_t cells);
   Value new_list(std::vector<Value> items);
   Value new_dict();
@@ -60,6 +65,7 @@ class Unpickler {
   void persistent_id();
   void new_object();
   void reduce();
+  Value call(const Global& callee, const Value& arguments);
   void spend(size_t cells);
 
   // Globals (unpickler_calls.cpp).

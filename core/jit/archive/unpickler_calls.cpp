@@ -90,7 +90,7 @@ Dims Unpickler::to_dims(const Value& value, const char* what) const {
 // (storage, offset, sizes, strides, requires_grad, hooks)
 Value Unpickler::call_tensor(const Global& callee, std::span<const Value> arguments) {
   const Value& first = argument(callee, arguments, 0);
-  const auto* ref = first.is_opaque() ? dynamic_cast<const StorageRef*>(first.to_opaque().get()) : nullptr;
+  const auto* ref = as<StorageRef>(first);
   const Value& offset = argument(callee, arguments, 1);
   if (!ref || !offset.is_int()) malformed("a tensor has no storage");
   const Dims sizes = to_dims(argument(callee, arguments, 2), "sizes");
