@@ -1,0 +1,212 @@
+#include "core/jit/runtime/module.h"
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/jit/archive/model_archive.h"
+#include "core/jit/frontend/compilation_unit.h"
+#include "core/jit/passes/freeze_analysis.h"
+#include "core/jit/passes/pipeline.h"
+#include "core/jit/runtime/arguments.h"
+#include "core/jit/runtime/interpreter.h"
+#include "core/jit/runtime/module_tensors.h"
+#include "core/jit/runtime/program_library.h"
+#include "core/tensor/allocator.h"
+
+namespace tensord::jit {
+
+using ops::Value;
+
+struct Method::Impl {
+  std::string name;
+  ops::Schema schema;  // without self
+  bool changes_state = false;
+  std::unique_ptr<Graph> graph;
+  std::unique_ptr<Program> program;
+  ops::ObjectPtr self;
+  ProgramLibrary* library = nullptr;
+};
+
+Method::Method(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Method::~Method() = default;
+const std::string& Method::name() const { return impl_->name; }
+const ops::Schema& Method::schema() const { return impl_->schema; }
+bool Method::changes_state() const { return impl_->changes_state; }
+const Graph& Method::graph() const { return *impl_->graph; }
+
+Value Method::run(Frame& frame, std::span<const Value> arguments, const std::function<bool()>* is_cancelled) const {
+  std::vector<Value> bound;
+  bound.reserve(impl_->schema.arguments.size() + 1);
+  bound.emplace_back(impl_->self);
+  bind_arguments(impl_->schema, arguments, bound);
+  return Interpreter(frame, impl_->library, is_cancelled).run(*impl_->program, bound);
+}
+
+struct Module::Impl {
+  // A method's place; made at load for every method, so that look-ups take no lock.
+  struct Slot {
+    std::atomic<const Method*> ready{nullptr};
+    std::unique_ptr<const Method> method;  // guarded by compile_mutex
+  };
+
+  std::unique_ptr<Graph> prepare(const Graph& graph, ops::ObjectPtr self);
+  std::unique_ptr<const Method> compile(const std::string& name);
+  void load_objects(const ModelArchive& archive);
+  bool set_state(const ops::ObjectPtr& object, const Value& state);
+  void find_changing_attributes();
+  bool touches_changing_attributes(const Block* block) const;
+
+  LoadOptions options;
+  OwnerId owner = current_memory_owner();  // methods are compiled later, on any thread
+  std::unique_ptr<CompilationUnit> code;
+  std::unique_ptr<ProgramLibrary> library;
+  ops::ObjectPtr object;
+  std::map<std::string, Slot> slots;
+  std::mutex compile_mutex;
+  // Guarded by compile_mutex until a method is ready.
+  bool is_analyzed = false;
+  std::set<std::string> changing_attributes;  // paths
+  std::set<std::string> changing_names;       // their last parts
+};
+
+std::unique_ptr<Graph> Module::Impl::prepare(const Graph& source, ops::ObjectPtr self) {
+  std::unique_ptr<Graph> graph = source.clone();
+  if (!options.optimize) return graph;
+  PassContext context;
+  context.functions = code.get();
+  context.self = std::move(self);
+  context.changing_attributes = context.self ? &changing_attributes : nullptr;
+  run_pipeline(*graph, context, options.passes, context.self ? inference_pipeline() : simplification_pipeline());
+  return graph;
+}
+
+void Module::Impl::find_changing_attributes() {
+  if (is_analyzed) return;
+  std::vector<const Graph*> graphs;
+  for (const auto& [name, slot] : slots) {
+    try {
+      if (const Function* function = code->find_method(object->type->name(), name)) graphs.push_back(function->graph.get());
+    } catch (const Error&) {
+      // A method that does not compile cannot run either; asking for it tells why.
+    }
+  }
+  changing_attributes = jit::find_changing_attributes(object, graphs, code.get());
+  for (const std::string& path : changing_attributes) {
+    changing_names.insert(path.substr(path.rfind('.') + 1));
+  }
+  is_analyzed = true;
+}
+
+// Calls that were not inlined may do anything.
+bool Module::Impl::touches_changing_attributes(const Block* block) const {
+  for (const Node* node = block->first(); node; node = node->next()) {
+    switch (node->kind()) {
+      case NodeKind::kGetAttr:
+      case NodeKind::kSetAttr:
+        if (changing_names.contains(node->name())) return true;
+        break;
+      case NodeKind::kCallMethod:
+      case NodeKind::kCallFunction:
+      case NodeKind::kCallValue: return true;
+      default: break;
+    }
+    for (const Block* inner : node->blocks()) {
+      if (touches_changing_attributes(inner)) return true;
+    }
+  }
+  return false;
+}
+
+std::unique_ptr<const Method> Module::Impl::compile(const std::string& name) {
+  const MemoryOwnerScope charge(owner);
+  find_changing_attributes();
+  const Function* function = code->find_method(object->type->name(), name);
+  if (!function) fail(ErrorCode::kNotFound, object->type->name(), " has no method ", name);
+  check(!function->schema.arguments.empty() && !function->graph->inputs().empty(), function->name, ": has no self");
+  auto method = std::make_unique<Method::Impl>();
+  method->name = name;
+  method->schema = function->schema;
+  method->schema.name = name;
+  method->schema.arguments.erase(method->schema.arguments.begin());
+  method->graph = prepare(*function->graph, object);
+  method->changes_state = !changing_names.empty() && touches_changing_attributes(method->graph->block());
+  method->program = Program::compile(*method->graph, function->name);
+  method->self = object;
+  method->library = library.get();
+  return std::unique_ptr<const Method>(new Method(std::move(method)));
+}
+
+bool Module::Impl::set_state(const ops::ObjectPtr& target, const Value& state) {
+  if (!code->find_method(target->type->name(), "__setstate__")) return false;
+  const CallTarget& found = library->find_method(*target->type, "__setstate__");
+  Frame frame;
+  std::vector<Value> arguments{Value(target), state};
+  Interpreter(frame, library.get()).run(*found.program, arguments);
+  return true;
+}
+
+void Module::Impl::load_objects(const ModelArchive& archive) {
+  ObjectHooks hooks;
+  hooks.find_type = [this](const std::string& name) { return code->find_type(name); };
+  hooks.set_state = [this](const ops::ObjectPtr& target, const Value& state) { return set_state(target, state); };
+  hooks.enum_member = [this](const ops::TypePtr& type, const Value& value) {
+    for (const Value& member : code->enum_members(type->name())) {
+      if (member.to_enum()->value.equals(value)) return member;
+    }
+    fail(ErrorCode::kDataLoss, type->name(), ": no member has the value in the archive");
+  };
+  code->set_constants(archive.constants(hooks));
+  const Value root = archive.object(hooks);
+  check(root.is_object(), "data.pkl: expected a module but got ", root.tag_name());
+  object = root.to_object();
+  for (const std::string& name : code->method_names(object->type->name())) {
+    // Those that restore and save the object run at load only.
+    if (name != "__setstate__" && name != "__getstate__") slots.try_emplace(name);
+  }
+}
+
+Module::Module(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Module::~Module() = default;
+
+std::shared_ptr<Module> Module::load(const std::string& path, LoadOptions options) {
+  const ModelArchive archive = ModelArchive::open(path);
+  auto impl = std::make_unique<Impl>();
+  impl->options = std::move(options);
+  impl->code = std::make_unique<CompilationUnit>(archive.sources());
+  Impl* owner = impl.get();
+  impl->library = std::make_unique<ProgramLibrary>(
+      *impl->code, [owner](const Function& function) { return owner->prepare(*function.graph, nullptr); });
+  impl->load_objects(archive);
+  return std::shared_ptr<Module>(new Module(std::move(impl)));
+}
+
+const Method& Module::method(const std::string& name) const {
+  const auto found = impl_->slots.find(name);
+  if (found == impl_->slots.end()) fail(ErrorCode::kNotFound, impl_->object->type->name(), " has no method ", name);
+  Impl::Slot& slot = found->second;
+  if (const Method* ready = slot.ready.load(std::memory_order_acquire)) return *ready;
+  std::lock_guard lock(impl_->compile_mutex);
+  if (!slot.method) slot.method = impl_->compile(name);
+  slot.ready.store(slot.method.get(), std::memory_order_release);
+  return *slot.method;
+}
+
+bool Module::has_method(const std::string& name) const { return impl_->slots.contains(name); }
+
+std::vector<std::string> Module::method_names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, slot] : impl_->slots) {
+    if (!name.starts_with("__")) names.push_back(name);
+  }
+  return names;
+}
+
+const ops::ObjectPtr& Module::object() const { return impl_->object; }
+const FunctionLibrary& Module::functions() const { return *impl_->code; }
+std::vector<std::pair<std::string, Tensor>> Module::named_tensors() const { return collect_tensors(impl_->object); }
+size_t Module::size_bytes() const { return storage_bytes(named_tensors()); }
+
+}  // namespace tensord::jit

@@ -1,0 +1,69 @@
+#include "core/jit/runtime/module_tensors.h"
+
+#include <unordered_set>
+
+namespace tensord::jit {
+
+using ops::Value;
+
+namespace {
+
+// Depth of containers in containers; archives are read with a bound of their own.
+constexpr int kMaxDepth = 200;
+
+class Collector {
+ public:
+  void visit(const Value& value, const std::string& name, int depth) {
+    if (depth > kMaxDepth) return;
+    if (value.is_tensor()) {
+      tensors.emplace_back(name, value.to_tensor());
+    } else if (value.is_object()) {
+      visit_object(*value.to_object(), name, depth);
+    } else if (value.is_list()) {
+      visit_items(value.to_list()->items, name, depth);
+    } else if (value.is_tuple()) {
+      visit_items(value.to_tuple()->items, name, depth);
+    } else if (value.is_dict()) {
+      for (const auto& [key, item] : value.to_dict()->items()) {
+        visit(item, join(name, key.is_string() ? key.to_string() : key.is_int() ? std::to_string(key.to_int()) : "?"),
+              depth + 1);
+      }
+    }
+  }
+  std::vector<std::pair<std::string, Tensor>> tensors;
+
+ private:
+  static std::string join(const std::string& name, const std::string& member) {
+    return name.empty() ? member : name + "." + member;
+  }
+  void visit_object(const ops::Object& object, const std::string& name, int depth) {
+    if (!visited_.insert(&object).second) return;
+    const auto& attributes = object.type->attributes();
+    for (size_t i = 0; i < attributes.size() && i < object.slots.size(); ++i) {
+      visit(object.slots[i], join(name, attributes[i].name), depth + 1);
+    }
+  }
+  void visit_items(const std::vector<Value>& items, const std::string& name, int depth) {
+    for (size_t i = 0; i < items.size(); ++i) visit(items[i], join(name, std::to_string(i)), depth + 1);
+  }
+  std::unordered_set<const ops::Object*> visited_;
+};
+
+}  // namespace
+
+std::vector<std::pair<std::string, Tensor>> collect_tensors(const ops::ObjectPtr& object) {
+  Collector collector;
+  collector.visit(Value(object), {}, 0);
+  return std::move(collector.tensors);
+}
+
+size_t storage_bytes(const std::vector<std::pair<std::string, Tensor>>& tensors) {
+  std::unordered_set<const StorageImpl*> seen;
+  size_t bytes = 0;
+  for (const auto& [name, tensor] : tensors) {
+    if (!tensor.is_meta() && seen.insert(tensor.storage().get()).second) bytes += tensor.storage()->size_bytes();
+  }
+  return bytes;
+}
+
+}  // namespace tensord::jit
