@@ -13,5 +13,10 @@ bool simplify_structure(Graph& graph, PassContext& context);
 bool apply_peepholes(Graph& graph, PassContext& context);
 bool eliminate_common_subexpressions(Graph& graph, PassContext& context);
 bool eliminate_dead_code(Graph& graph, PassContext& context);
+// Over packed operators, in this order.
+bool prepack_weights(Graph& graph, PassContext& context);
+bool fold_batch_norm(Graph& graph, PassContext& context);
+bool fuse_epilogue(Graph& graph, PassContext& context);
+bool use_channels_last(Graph& graph, PassContext& context);
 
 }  // namespace tensord::jit

@@ -18,6 +18,10 @@ constexpr Pass kSimplify{"simplify", simplify_structure};
 constexpr Pass kPeephole{"peephole", apply_peepholes};
 constexpr Pass kCse{"cse", eliminate_common_subexpressions};
 constexpr Pass kDce{"dce", eliminate_dead_code};
+constexpr Pass kPrepack{"prepack", prepack_weights};
+constexpr Pass kFoldBatchNorm{"fold_batch_norm", fold_batch_norm};
+constexpr Pass kFuseEpilogue{"fuse_epilogue", fuse_epilogue};
+constexpr Pass kChannelsLast{"channels_last", use_channels_last};
 
 // A rewrite may make room for another; more rounds than this are two rules at odds.
 constexpr int kMaxRounds = 10;
@@ -36,6 +40,7 @@ const std::vector<PipelineStep>& simplification() {
 const std::vector<PipelineStep>& inference() {
   static const std::vector<PipelineStep> steps = [] {
     std::vector<PipelineStep> all = simplification();
+    all.push_back({{kPrepack, kFoldBatchNorm, kFuseEpilogue, kChannelsLast, kDce}, false});
     return all;
   }();
   return steps;
