@@ -266,7 +266,6 @@ OP("aten::as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offs
 OP("aten::alias(Tensor(a) self) -> Tensor(a)").direct(alias);
 OP("aten::detach(Tensor(a) self) -> Tensor(a)").direct(alias);
 OP("prim::data(Tensor(a) a) -> Tensor(a)").direct(alias);
-OP("aten::positive(Tensor(a) self) -> Tensor(a)").direct(alias);
 
 }  // namespace
 }  // namespace tensord::kernels
