@@ -241,8 +241,16 @@ bool is_instance(const Value& value, const Type& type) {
     case TypeKind::kUnion:
       return std::any_of(type.contained().begin(), type.contained().end(),
                          [&](const TypePtr& member) { return is_instance(value, *member); });
+    // The bare names "list", "dict" and "tuple" are containers of anything.
+    case TypeKind::kList:
+      if (type.element()->kind() == TypeKind::kAny) return value.is_list();
+      return is_subtype(*type_of(value), type);
+    case TypeKind::kDict:
+      if (type.contained()[1]->kind() == TypeKind::kAny) return value.is_dict();
+      return is_subtype(*type_of(value), type);
     case TypeKind::kTuple: {
       if (!value.is_tuple()) return false;
+      if (type.name() == "tuple") return true;
       const auto& items = value.to_tuple()->items;
       return std::equal(items.begin(), items.end(), type.contained().begin(), type.contained().end(),
                         [](const Value& item, const TypePtr& member) { return is_instance(item, *member); });
