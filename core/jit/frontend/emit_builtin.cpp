@@ -87,11 +87,14 @@ GraphValue* FunctionEmitter::is_instance(const Expr& expr) {
   GraphValue* subject = value(*expr.items[1]);
   std::vector<TypePtr> types;
   const auto add_type = [&](const Expr& type) {
-    // The bare names stand for lists and tuples of anything.
-    if (type.kind == ExprKind::kName && (type.text == "list" || type.text == "List")) {
+    const std::string_view word = type.kind == ExprKind::kName ? type.text : std::string_view();
+    // The bare names stand for containers of anything; see ops::is_instance.
+    if (word == "list" || word == "List") {
       types.push_back(ops::list_type(ops::any_type()));
-    } else if (type.kind == ExprKind::kName && (type.text == "tuple" || type.text == "Tuple" || type.text == "dict" || type.text == "Dict")) {
-      tree_.source.fail(ErrorCode::kUnimplemented, type.begin, "isinstance with '" + std::string(type.text) + "' is not supported");
+    } else if (word == "dict" || word == "Dict") {
+      types.push_back(ops::dict_type(ops::any_type(), ops::any_type()));
+    } else if (word == "tuple" || word == "Tuple") {
+      types.push_back(ops::named_tuple_type("tuple", {}, {}));
     } else {
       types.push_back(declarations_.parse_type(tree_, type));
     }
