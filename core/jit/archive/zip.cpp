@@ -58,6 +58,17 @@ struct UnzipCloser {
   void operator()(void* unzip) const { unzClose(unzip); }
 };
 
+// Whether the file ends with a whole end record. minizip is content with less when the
+// record's zip64 form is there.
+bool has_end_record(const char* data, size_t size) {
+  constexpr size_t kEndRecord = 22, kMaxComment = 0xffff;
+  for (size_t comment = 0; comment <= kMaxComment && kEndRecord + comment <= size; ++comment) {
+    const auto* record = reinterpret_cast<const unsigned char*>(data + size - kEndRecord - comment);
+    if (std::memcmp(record, "PK\5\6", 4) == 0 && record[20] + record[21] * size_t{256} == comment) return true;
+  }
+  return false;
+}
+
 uint32_t crc_of(const char* data, uint64_t size) {
   constexpr uint64_t kPiece = 4 << 20;
   const auto pieces = static_cast<int64_t>((size + kPiece - 1) / kPiece);
@@ -114,7 +125,7 @@ void ZipArchive::read_directory() {
                                 memory_seek, memory_close, memory_error, &file};
   std::unique_ptr<void, UnzipCloser> unzip(unzOpen2_64(path_.c_str(), &functions));
   unz_global_info64 info{};
-  if (!unzip || unzGetGlobalInfo64(unzip.get(), &info) != UNZ_OK) {
+  if (!has_end_record(data_, size_) || !unzip || unzGetGlobalInfo64(unzip.get(), &info) != UNZ_OK) {
     fail(ErrorCode::kDataLoss, path_, ": is not a zip archive, or is truncated");
   }
   // A directory record takes at least 46 bytes, so the file's size bounds the count as well.
