@@ -162,7 +162,7 @@ std::string check_derived(const ops::Op& op, const std::vector<Value>& arguments
       if (self.sizes() != result.to_tensor().sizes() || self.dtype() != result.to_tensor().dtype()) continue;
       target = own[0];
     } else {
-      target = Tensor::empty({0}, result.to_tensor().dtype());
+      target = Tensor::empty(Dims{0}, result.to_tensor().dtype());
       own.push_back(target);
     }
     ops::run(*form, own);

@@ -1,0 +1,49 @@
+"""Softmax, normalisations and dropout."""
+
+import torch
+
+from tests.ops.case import FLOATING, FULL, case, t
+
+CASES = []
+WITH_BFLOAT = FULL + [torch.bfloat16]
+POSITIVE = dict(low=0.2, high=2.0)
+
+for name in ["softmax", "log_softmax"]:
+    for dim in [0, 1, -1]:
+        CASES.append(case(f"aten::{name}.int", t(3, 40, 5), dim, dtypes=WITH_BFLOAT))
+        CASES.append(case(f"aten::_{name}", t(3, 40), min(dim, 1), False, dtypes=FULL))
+    CASES.append(case(f"aten::{name}.int", t(2, 1000, low=-90.0, high=90.0), 1, dtypes=FULL))
+    CASES.append(case(f"aten::{name}.int", t(), 0, dtypes=FULL))
+    CASES.append(case(f"aten::{name}.int", t(0, 3), 1, dtypes=FULL))
+    CASES.append(case(f"aten::{name}.int", t(2, 3), 1, torch.float64, dtypes=[torch.float32, torch.int64]))
+    CASES.append(case(f"aten::{name}.int", t(2, 3), 2, error="out of range"))
+CASES.append(case("aten::softmax.int", t(values=[[float("-inf")] * 3, [1.0, float("-inf"), 2.0]]), 1, dtypes=FULL))
+
+for shape in [[40], [5, 40]]:
+    CASES.append(case("aten::layer_norm", t(3, 5, 40), shape, t(*shape), t(*shape), 1e-5, dtypes=WITH_BFLOAT, rtol=None))
+    CASES.append(case("aten::layer_norm", t(3, 5, 40), shape, dtypes=FULL))
+    CASES.append(case("aten::native_layer_norm", t(3, 5, 40), shape, t(*shape), t(*shape), 1e-5, dtypes=FULL))
+CASES.append(case("aten::layer_norm", t(3, 40), [40], t(40), dtypes=FULL))
+CASES.append(case("aten::layer_norm", t(0, 40), [40], dtypes=FULL))
+CASES.append(case("aten::layer_norm", t(3, 40), [39], error="normalized_shape"))
+
+for groups in [1, 2, 6]:
+    CASES.append(case("aten::group_norm", t(2, 6, 5, 3), groups, t(6), t(6), 1e-5, dtypes=FULL))
+CASES.append(case("aten::group_norm", t(2, 6, 5), 3, dtypes=FULL))
+CASES.append(case("aten::group_norm", t(2, 6, 5), 4, error="divisible"))
+
+for sizes in [(4, 3), (4, 3, 5), (2, 3, 5, 6), (2, 3, 2, 3, 4)]:
+    for training in [False, True]:
+        CASES.append(case("aten::batch_norm", t(*sizes), t(3), t(3), t(3), t(3, **POSITIVE), training, 0.1, 1e-5, False, dtypes=FULL))
+CASES.append(case("aten::batch_norm", t(2, 3, 4, 4), None, None, t(3), t(3, **POSITIVE), False, 0.1, 1e-5, True, dtypes=FULL))
+CASES.append(case("aten::batch_norm", t(2, 3, 4, 4), None, t(3), None, None, True, 0.1, 1e-5, True, dtypes=FULL))
+CASES.append(case("aten::batch_norm", t(2, 3, 4, 4), t(4), None, t(3), t(3), False, 0.1, 1e-5, True, error="elements"))
+CASES.append(case("aten::native_batch_norm", t(2, 3, 4, 4), t(3), t(3), t(3), t(3, **POSITIVE), True, 0.1, 1e-5, dtypes=FULL))
+CASES.append(case("aten::native_batch_norm", t(2, 3, 4, 4), t(3), t(3), t(3), t(3, **POSITIVE), False, 0.1, 1e-5, dtypes=FULL))
+CASES.append(case("aten::instance_norm", t(2, 3, 4, 5), t(3), t(3), None, None, True, 0.1, 1e-5, False, dtypes=FULL))
+CASES.append(case("aten::instance_norm", t(2, 3, 7), None, None, t(3), t(3, **POSITIVE), False, 0.1, 1e-5, False, dtypes=FULL))
+
+for name in ["dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout"]:
+    for suffix in ["", "_"]:
+        CASES.append(case(f"aten::{name}{suffix}", t(2, 3, 4), 0.3, False, dtypes=FLOATING))
+        CASES.append(case(f"aten::{name}{suffix}", t(2, 3, 4), 0.3, True, dtypes=FULL, check="shape"))

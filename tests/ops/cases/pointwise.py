@@ -1,0 +1,197 @@
+"""Elementwise operators: arithmetic, comparison, mathematics, activations, selection."""
+
+import math
+
+import torch
+
+from tests.ops.case import ALL, BOOL, FLOATING, FULL, INTEGRAL, NUMERIC, case, t
+
+INTS_AND_BOOL = INTEGRAL + BOOL
+SMALL = dict(low=-0.9, high=0.9)
+POSITIVE = dict(low=0.1, high=3.0)
+# Infinity, NaN, zeros and the ends of the range.
+EDGES = t(values=[0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan, 1e-30, -1e-30, 88.5, -88.5, 1e4, -1e4])
+EDGES_2 = t(values=[1.0, 2.0, 0.0, -0.0, math.inf, 1.0, 2.0, math.nan, 3.0, -2.5, 2.5, 1.0, -1.0])
+
+CASES = []
+
+
+def unary(name, dtypes, *, low=-3.0, high=3.0, edges=True, **options):
+    spec = dict(low=low, high=high)
+    CASES.append(case(f"aten::{name}", t(2, 3, 5, **spec), dtypes=dtypes, **options))
+    CASES.append(case(f"aten::{name}", t(700, **spec), dtypes=FULL, **options))
+    CASES.append(case(f"aten::{name}", t(0, 3, **spec), dtypes=FULL, **options))
+    CASES.append(case(f"aten::{name}", t(**spec), dtypes=FULL, **options))
+    if edges:
+        CASES.append(case(f"aten::{name}", EDGES, dtypes=FULL, **options))
+
+
+FLOAT_AND_INT = FLOATING + [torch.int64, torch.uint8]
+for name in ["exp", "exp2", "expm1", "sin", "cos", "tan", "atan", "asinh", "tanh", "erf", "erfc", "deg2rad", "rad2deg"]:
+    unary(name, FULL + [torch.bfloat16, torch.int32, torch.bool], edges=name not in ("tan",))
+for name in ["sinh", "cosh"]:
+    unary(name, FULL + [torch.bfloat16])
+for name in ["log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal"]:
+    unary(name, FULL + [torch.bfloat16, torch.int64], **POSITIVE)
+unary("lgamma", FULL + [torch.bfloat16], edges=False, **POSITIVE)
+unary("digamma", FULL + [torch.bfloat16], edges=False, **POSITIVE)
+for name in ["asin", "acos", "atanh", "erfinv"]:
+    unary(name, FULL + [torch.bfloat16], **SMALL)
+unary("acosh", FULL + [torch.bfloat16], low=1.1, high=5.0)
+unary("sigmoid", FULL + [torch.bfloat16, torch.int32])
+for name in ["abs", "absolute", "neg", "negative", "positive", "square"]:
+    unary(name, FULL + [torch.float16, torch.bfloat16] + INTEGRAL)
+for name in ["sign", "sgn"]:
+    unary(name, FULL + [torch.bfloat16] + INTS_AND_BOOL, edges=False)
+for name in ["floor", "ceil", "round", "trunc", "fix"]:
+    unary(name, FULL + [torch.bfloat16, torch.int32])
+unary("frac", FULL + [torch.bfloat16], edges=False)
+for name in ["isnan", "isinf", "isfinite", "isposinf", "isneginf", "logical_not"]:
+    unary(name, FLOATING + INTS_AND_BOOL)
+unary("signbit", FLOATING + INTEGRAL, edges=False)
+CASES.append(case("aten::bitwise_not", t(3, 4), dtypes=INTS_AND_BOOL))
+
+# Activations.
+for name in ["relu", "relu6"]:
+    unary(name, FULL + [torch.bfloat16] + INTEGRAL)
+for name in ["selu", "silu", "mish", "hardswish", "hardsigmoid", "log_sigmoid"]:
+    unary(name, FULL + [torch.bfloat16], edges=name in ("log_sigmoid", "hardsigmoid"))
+for approximate in ["none", "tanh"]:
+    CASES.append(case("aten::gelu", t(3, 700), approximate=approximate, dtypes=FULL + [torch.bfloat16]))
+    CASES.append(case("aten::gelu", t(0), approximate=approximate, dtypes=FULL))
+for name, arguments in [("leaky_relu", (0.1,)), ("elu", (1.2, 1.5, 0.7)), ("elu", ()), ("celu", (1.3,)),
+                        ("hardtanh", (-1.5, 2)), ("hardshrink", (0.6,)), ("softshrink", (0.4,)), ("threshold", (0.5, -7.0)),
+                        ("softplus", (1.5, 4)), ("softplus", ())]:
+    CASES.append(case(f"aten::{name}", t(4, 200), *arguments, dtypes=FULL + [torch.bfloat16]))
+    CASES.append(case(f"aten::{name}", t(2, 0), *arguments, dtypes=FULL))
+CASES.append(case("aten::hardtanh", t(5, 5), -2, 2, dtypes=[torch.int64, torch.int32]))
+CASES.append(case("aten::prelu", t(2, 3, 4), t(3), dtypes=FULL + [torch.bfloat16]))
+CASES.append(case("aten::prelu", t(2, 3, 4), t(1), dtypes=FULL))
+CASES.append(case("aten::logit", t(2, 30, low=0.05, high=0.95), dtypes=FULL))
+CASES.append(case("aten::logit", t(2, 30, low=-0.5, high=1.5), 1e-3, dtypes=FULL))
+CASES.append(case("aten::nan_to_num", EDGES, dtypes=FLOATING))
+CASES.append(case("aten::nan_to_num", EDGES, 1.0, 2.0, -2.0, dtypes=FULL))
+CASES.append(case("aten::nan_to_num", t(3, 3), dtypes=INTEGRAL))
+
+
+def binary(name, dtypes, overload="", *, second=None, **options):
+    op = f"aten::{name}{overload}"
+    second = second or {}
+    for a, b in [((2, 3, 4), (2, 3, 4)), ((2, 3, 4), (4,)), ((2, 1, 4), (3, 1)), ((3, 4), ()), ((), (5,)), ((0, 3), (1, 3))]:
+        CASES.append(case(op, t(*a), t(*b, **second), dtypes=dtypes, **options))
+
+
+def mixed(name, overload="", dtypes=NUMERIC, **options):
+    """Promotion between dtypes, with and without dimensions."""
+    for other in [torch.int32, torch.uint8, torch.float16, torch.float64, torch.bool]:
+        CASES.append(case(f"aten::{name}{overload}", t(2, 3), t(3, dtype=other), dtypes=dtypes, **options))
+        CASES.append(case(f"aten::{name}{overload}", t(2, 3), t(dtype=other), dtypes=dtypes, **options))
+        CASES.append(case(f"aten::{name}{overload}", t(), t(2, dtype=other), dtypes=dtypes, **options))
+
+
+def scalar(name, dtypes, values, **options):
+    for value in values:
+        CASES.append(case(f"aten::{name}.Scalar", t(2, 3, 4), value, dtypes=dtypes, **options))
+        CASES.append(case(f"aten::{name}.Scalar", t(), value, dtypes=dtypes, **options))
+        CASES.append(case(f"aten::{name}.Scalar", t(0, 2), value, dtypes=dtypes, **options))
+
+
+for name in ["add", "mul"]:
+    binary(name, ALL, ".Tensor")
+    scalar(name, NUMERIC, [2, 1.5, True])
+    mixed(name, ".Tensor")
+for name in ["sub", "subtract", "multiply", "rsub"]:
+    binary(name, FULL + [torch.int64, torch.uint8], ".Tensor")
+    scalar(name, FULL + [torch.int32], [2, 1.5])
+CASES.append(case("aten::add.Tensor", t(2, 3), t(3), alpha=2, dtypes=NUMERIC))
+CASES.append(case("aten::add.Scalar", t(2, 3), 3, 2, dtypes=NUMERIC))
+CASES.append(case("aten::sub.Tensor", t(2, 3), t(3), alpha=0.5, dtypes=FULL))
+CASES.append(case("aten::sub.Scalar", t(2, 3), 3, 2, dtypes=FULL))
+CASES.append(case("aten::rsub.Scalar", t(2, 3), 1, 1, dtypes=FULL))
+CASES.append(case("aten::sub.Tensor", t(2, 3), t(3), dtypes=BOOL, error="bool"))
+CASES.append(case("aten::add.Tensor", t(2, 3), t(4), error="must match"))
+CASES.append(case("aten::add.Tensor", EDGES, EDGES_2, dtypes=FULL))
+NONZERO = dict(low=1.0, high=4.0)
+for name in ["div", "divide", "true_divide"]:
+    binary(name, FULL + [torch.bfloat16, torch.int64], ".Tensor", second=NONZERO)
+    scalar(name, FULL + [torch.int32], [2, 1.5])
+mixed("div", ".Tensor", dtypes=FULL + [torch.int64])
+CASES.append(case("aten::div.Tensor", EDGES, EDGES_2, dtypes=FULL))
+for mode in [None, "floor", "trunc"]:
+    CASES.append(case("aten::div.Tensor_mode", t(3, 4), t(4, **NONZERO), rounding_mode=mode, dtypes=FULL + INTEGRAL))
+    CASES.append(case("aten::div.Scalar_mode", t(3, 4), 2, rounding_mode=mode, dtypes=FULL + INTEGRAL))
+    CASES.append(case("aten::div.Scalar_mode", t(3, 4), -1.5, rounding_mode=mode, dtypes=FULL))
+for name in ["remainder", "fmod"]:
+    binary(name, FULL + INTEGRAL, ".Tensor", second=NONZERO)
+    scalar(name, FULL + [torch.int64], [2, -2])
+    scalar(name, FULL, [1.3, -1.3])
+    CASES.append(case(f"aten::{name}.Tensor", t(2, 3, dtype=torch.int64), t(values=[1, 0, 1], dtype=torch.int64), strided=False, error="ZeroDivisionError"))
+binary("floor_divide", FULL + INTEGRAL, second=NONZERO)
+scalar("floor_divide", FULL + [torch.int64], [2, -2])
+for name in ["eq", "ne", "lt", "le", "gt", "ge"]:
+    binary(name, ALL, ".Tensor")
+    scalar(name, NUMERIC, [1, 0.5])
+    mixed(name, ".Tensor", dtypes=FULL + [torch.int64])
+    CASES.append(case(f"aten::{name}.Tensor", EDGES, EDGES_2, dtypes=FULL))
+for name in ["bitwise_and", "bitwise_or", "bitwise_xor", "__and__", "__or__", "__xor__"]:
+    binary(name, INTS_AND_BOOL, ".Tensor")
+    scalar(name, INTEGRAL, [3])
+    CASES.append(case(f"aten::{name}.Tensor", t(2), t(2), error="not "))
+for name in ["__lshift__", "__rshift__", "bitwise_left_shift", "bitwise_right_shift"]:
+    overload = ".Tensor_Scalar" if name.startswith("b") else ".Scalar"
+    binary(name, [torch.int32, torch.int64], ".Tensor", second=dict(low=0, high=4))
+    if overload == ".Scalar":
+        scalar(name, [torch.int32, torch.int64], [2])
+for name in ["maximum", "minimum", "fmax", "fmin"]:
+    binary(name, ALL)
+    CASES.append(case(f"aten::{name}", EDGES, EDGES_2, dtypes=FULL))
+for name in ["max", "min"]:
+    binary(name, ALL, ".other")
+for name in ["logical_and", "logical_or", "logical_xor"]:
+    binary(name, ALL)
+    CASES.append(case(f"aten::{name}", EDGES, EDGES_2, dtypes=FULL))
+binary("atan2", FULL + [torch.int64])
+binary("hypot", FULL)
+binary("heaviside", FULL + [torch.int64])
+binary("copysign", FULL + [torch.int64], ".Tensor")
+scalar("copysign", FULL, [1.0, -2.0])
+for overload, arguments in [("Tensor", (t(2, 4, low=-1.0), t(4, **POSITIVE))), ("Scalar_Self", (1.5, t(4, **POSITIVE))), ("Scalar_Other", (t(2, 4), 2.0))]:
+    CASES.append(case(f"aten::xlogy.{overload}", *arguments, dtypes=FULL))
+
+# Powers.
+for exponent in [2, 3, 0.5, -1, -2, -0.5, 1.7, 0, 1]:
+    CASES.append(case("aten::pow.Tensor_Scalar", t(3, 5, **POSITIVE), exponent, dtypes=FULL))
+CASES.append(case("aten::pow.Tensor_Scalar", t(3, 5), 3, dtypes=INTEGRAL))
+CASES.append(case("aten::pow.Tensor_Scalar", t(3, 5), -1, dtypes=[torch.int64], error="negative integer powers"))
+CASES.append(case("aten::pow.Tensor_Tensor", t(3, 5, **POSITIVE), t(5), dtypes=FULL))
+CASES.append(case("aten::pow.Tensor_Tensor", t(3, 5), t(5, low=0, high=4), dtypes=[torch.int64, torch.int32]))
+CASES.append(case("aten::pow.Scalar", 2, t(5), dtypes=FULL))
+CASES.append(case("aten::pow.Scalar", 2.5, t(5), dtypes=FULL))
+
+# Clamping.
+for low, high in [(-1, 1), (-0.5, None), (None, 0.5), (2, -2)]:
+    CASES.append(case("aten::clamp", t(3, 5), low, high, dtypes=FULL + [torch.int64]))
+CASES.append(case("aten::clamp", EDGES, -1.0, 1.0, dtypes=FULL))
+CASES.append(case("aten::clamp", t(3), None, None, error="must not be None"))
+CASES.append(case("aten::clamp.Tensor", t(3, 5), t(5, low=-2.0, high=0.0), t(3, 1, low=0.0, high=2.0), dtypes=FULL))
+CASES.append(case("aten::clamp.Tensor", t(3, 5), None, t(5), dtypes=FULL))
+CASES.append(case("aten::clamp_min", t(3, 5), 0.5, dtypes=FULL))
+CASES.append(case("aten::clamp_max", t(3, 5), 0.5, dtypes=FULL))
+
+# Three operands.
+for sizes in [((2, 3), (2, 3), (2, 3)), ((2, 1), (3,), (1,)), ((), (3,), (2, 1)), ((0, 3), (3,), (1,))]:
+    condition = t(*sizes[0], dtype=torch.bool)
+    CASES.append(case("aten::where.self", condition, t(*sizes[1]), t(*sizes[2]), dtypes=ALL))
+CASES.append(case("aten::where.self", t(2, 3, dtype=torch.bool), t(2, 3), t(3, dtype=torch.float64), dtypes=FULL))
+CASES.append(case("aten::where.ScalarOther", t(2, 3, dtype=torch.bool), t(2, 3), -1.5, dtypes=FULL))
+CASES.append(case("aten::where.ScalarSelf", t(2, 3, dtype=torch.bool), 2.5, t(2, 3), dtypes=FULL))
+CASES.append(case("aten::where.Scalar", t(2, 3, dtype=torch.bool), 2.5, 1.5, dtypes=[torch.float32]))
+CASES.append(case("aten::masked_fill.Scalar", t(2, 3), t(3, dtype=torch.bool), -7, dtypes=ALL))
+CASES.append(case("aten::masked_fill.Scalar", t(2, 3), t(2, 3, dtype=torch.bool), -math.inf, dtypes=FLOATING))
+CASES.append(case("aten::masked_fill.Tensor", t(2, 3), t(2, 1, dtype=torch.bool), t(), dtypes=FULL))
+CASES.append(case("aten::lerp.Scalar", t(2, 3), t(3), 0.3, dtypes=FULL))
+CASES.append(case("aten::lerp.Scalar", t(2, 3), t(3), 0.8, dtypes=FULL))
+CASES.append(case("aten::lerp.Tensor", t(2, 3), t(3), t(2, 1, low=0.0, high=1.0), dtypes=FULL))
+CASES.append(case("aten::addcmul", t(2, 3), t(3), t(2, 1), value=0.5, dtypes=FULL))
+CASES.append(case("aten::addcmul", t(2, 3), t(3), t(2, 1), value=2, dtypes=[torch.int64]))
+CASES.append(case("aten::addcdiv", t(2, 3), t(3), t(2, 1, **NONZERO), value=0.5, dtypes=FULL))
