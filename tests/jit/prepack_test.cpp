@@ -1,0 +1,339 @@
+// Packed operators and the passes over them: the graph that comes out, and that it computes
+// what the graph before computed.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "core/base/parallel.h"
+#include "core/jit/ir/text.h"
+#include "core/jit/ir/verify.h"
+#include "core/jit/passes/packing.h"
+#include "core/jit/passes/passes.h"
+#include "core/jit/runtime/interpreter.h"
+#include "core/ops/run.h"
+
+namespace tensord::jit {
+namespace {
+
+using ops::Value;
+
+Tensor random(std::initializer_list<int64_t> sizes, DType dtype = DType::kFloat32) {
+  static std::mt19937 generator(7);
+  std::uniform_real_distribution<float> values(-1, 1);
+  const Tensor t = Tensor::empty(Dims(sizes), DType::kFloat32);
+  for (int64_t i = 0; i < t.numel(); ++i) t.data<float>()[i] = values(generator);
+  return t.to(dtype);
+}
+Tensor positive(std::initializer_list<int64_t> sizes) {
+  const Tensor t = random(sizes);
+  for (int64_t i = 0; i < t.numel(); ++i) t.data<float>()[i] = std::abs(t.data<float>()[i]) + 0.5f;
+  return t;
+}
+
+double worst_difference(const Tensor& a, const Tensor& b) {
+  if (!(a.sizes() == b.sizes()) || a.dtype() != b.dtype()) return INFINITY;
+  const Tensor x = a.to(DType::kFloat64).contiguous(), y = b.to(DType::kFloat64).contiguous();
+  double worst = 0;
+  for (int64_t i = 0; i < x.numel(); ++i) worst = std::max(worst, std::abs(x.data<double>()[i] - y.data<double>()[i]));
+  return worst;
+}
+
+std::vector<Tensor> run(const Graph& graph, const std::vector<Tensor>& inputs) {
+  std::vector<Value> arguments;
+  for (const Tensor& t : inputs) arguments.emplace_back(t.clone(true));
+  Frame frame;
+  const auto program = Program::compile(graph, "test");
+  const Value result = Interpreter(frame, nullptr).run(*program, arguments);
+  std::vector<Tensor> out;
+  if (result.is_tensor()) return {result.to_tensor()};
+  for (const Value& item : result.to_tuple()->items) out.push_back(item.to_tensor());
+  return out;
+}
+
+// Every pass over packed operators, in order, with the verifier after each.
+std::unique_ptr<Graph> packed(const Graph& graph) {
+  auto copy = graph.clone();
+  PassContext context;
+  for (auto* pass : {prepack_weights, fold_batch_norm, fuse_epilogue, use_channels_last, eliminate_dead_code}) {
+    pass(*copy, context);
+    verify(*copy);
+  }
+  return copy;
+}
+
+int count(const Graph& graph, const std::string& op) {
+  int found = 0;
+  for_each_node(graph.block(), [&](Node* node) { found += node->kind_name() == op; });
+  return found;
+}
+
+// Checks that the packed graph computes the same, with one and with two threads and twice each.
+std::unique_ptr<Graph> expect_same(const std::string& text, const std::vector<Value>& constants, const std::vector<Tensor>& inputs,
+                                   double tolerance = 2e-5) {
+  const auto graph = parse_graph(text, constants);
+  verify(*graph);
+  auto after = packed(*graph);
+  const std::vector<Tensor> expected = run(*graph, inputs);
+  for (const int threads : {1, 2, 1}) {
+    set_thread_budget(threads);
+    const std::vector<Tensor> got = run(*after, inputs);
+    EXPECT_EQ(got.size(), expected.size());
+    for (size_t i = 0; i < std::min(got.size(), expected.size()); ++i) {
+      EXPECT_LE(worst_difference(got[i], expected[i]), tolerance) << print_graph(*after);
+      EXPECT_TRUE(got[i].strides() == expected[i].strides()) << "output " << i << " has other strides\n" << print_graph(*after);
+    }
+  }
+  return after;
+}
+
+// Constants that every text below uses.
+const std::string kNumbers = R"(
+    %zero : int = prim::Constant[value=0]()
+    %one : int = prim::Constant[value=1]()
+    %two : int = prim::Constant[value=2]()
+    %three : int = prim::Constant[value=3]()
+    %none : NoneType = prim::Constant[value=None]()
+    %false : bool = prim::Constant[value=False]()
+    %true : bool = prim::Constant[value=True]()
+    %tenth : float = prim::Constant[value=0.1]()
+    %eps : float = prim::Constant[value=1e-05]()
+    %minus : int = prim::Constant[value=-1]()
+    %erf : str = prim::Constant[value="none"]()
+    %ones : List[int] = prim::Constant[value=[1, 1]]()
+    %twos : List[int] = prim::Constant[value=[2, 2]]()
+    %zeros : List[int] = prim::Constant[value=[0, 0]]()
+    %threes : List[int] = prim::Constant[value=[3, 3]]()
+)";
+
+std::string constant(const std::string& name, int index) {
+  return "    %" + name + " : Tensor = prim::Constant[value=<Tensor @" + std::to_string(index) + ">]()\n";
+}
+
+struct ConvNet {
+  // w1 16x8x3x3, b1, bn of 16, w2 16x16x1x1
+  std::vector<Value> constants{random({16, 8, 3, 3}), random({16}), positive({16}), random({16}), random({16}), positive({16}), random({16, 16, 1, 1})};
+  std::string head = "graph(%x : Tensor):" + kNumbers + constant("w1", 0) + constant("b1", 1) + constant("g", 2) + constant("b", 3) +
+                     constant("m", 4) + constant("v", 5) + constant("w2", 6);
+};
+
+TEST(Prepack, FoldsBatchNormAndRelu) {
+  const ConvNet net;
+  const auto after = expect_same(net.head + R"(
+    %c : Tensor = aten::conv2d(%x, %w1, %b1, %ones, %ones, %ones, %one)
+    %n : Tensor = aten::batch_norm(%c, %g, %b, %m, %v, %false, %tenth, %eps, %true)
+    %r : Tensor = aten::relu_(%n)
+    return (%r)
+)", net.constants, {random({2, 8, 9, 7})});
+  EXPECT_EQ(count(*after, "tensord::packed"), 1);
+  EXPECT_EQ(count(*after, "aten::batch_norm") + count(*after, "aten::relu_") + count(*after, "aten::conv2d"), 0);
+}
+
+TEST(Prepack, LeavesBatchNormInTrainingMode) {
+  const ConvNet net;
+  const auto after = expect_same(net.head + R"(
+    %c : Tensor = aten::conv2d(%x, %w1, %b1, %ones, %ones, %ones, %one)
+    %n : Tensor = aten::batch_norm(%c, %g, %b, %none, %none, %true, %tenth, %eps, %true)
+    return (%n)
+)", net.constants, {random({2, 8, 9, 7})}, 1e-4);
+  EXPECT_EQ(count(*after, "aten::batch_norm"), 1);
+}
+
+TEST(Prepack, ResidualBlockIsThreePackedOperators) {
+  const ConvNet net;
+  // The identity is used twice, then dies in the sum.
+  const auto after = expect_same(net.head + R"(
+    %c : Tensor = aten::conv2d(%x, %w1, %b1, %ones, %ones, %ones, %one)
+    %id : Tensor = aten::relu(%c)
+    %d : Tensor = aten::conv2d(%id, %w2, %none, %ones, %zeros, %ones, %one)
+    %e : Tensor = aten::relu(%d)
+    %f : Tensor = aten::conv2d(%e, %w2, %none, %ones, %zeros, %ones, %one)
+    %s : Tensor = aten::add_.Tensor(%f, %id, %one)
+    %r : Tensor = aten::relu_(%s)
+    return (%r)
+)", net.constants, {random({2, 8, 6, 5})});
+  EXPECT_EQ(count(*after, "tensord::packed"), 2);
+  EXPECT_EQ(count(*after, "tensord::packed.other"), 1);
+  EXPECT_EQ(count(*after, "aten::add_.Tensor"), 0);
+}
+
+TEST(Prepack, KeepsAResidualThatIsUsedLater) {
+  const ConvNet net;
+  expect_same(net.head + R"(
+    %c : Tensor = aten::conv2d(%x, %w1, %b1, %ones, %ones, %ones, %one)
+    %id : Tensor = aten::relu(%c)
+    %f : Tensor = aten::conv2d(%id, %w2, %none, %ones, %zeros, %ones, %one)
+    %s : Tensor = aten::add.Tensor(%f, %id, %one)
+    return (%s, %id)
+)", net.constants, {random({2, 8, 6, 5})});
+  // The residual is the graph's input, which the caller keeps.
+  const Tensor input = random({1, 16, 4, 4}), before = input.clone();
+  const auto graph = packed(*parse_graph(net.head + R"(
+    %f : Tensor = aten::conv2d(%x, %w2, %none, %ones, %zeros, %ones, %one)
+    %s : Tensor = aten::add.Tensor(%f, %x, %one)
+    return (%s)
+)", net.constants));
+  Frame frame;
+  const auto program = Program::compile(*graph, "test");
+  std::vector<Value> arguments{input};
+  Interpreter(frame, nullptr).run(*program, arguments);
+  EXPECT_EQ(worst_difference(input, before), 0);
+}
+
+TEST(Prepack, DoesNotJoinWhatIsUsedTwice) {
+  const ConvNet net;
+  const auto after = expect_same(net.head + R"(
+    %c : Tensor = aten::conv2d(%x, %w1, %b1, %ones, %ones, %ones, %one)
+    %r : Tensor = aten::relu(%c)
+    %s : Tensor = aten::sigmoid(%c)
+    %o : Tensor = aten::mul.Tensor(%r, %s)
+    return (%o)
+)", net.constants, {random({1, 8, 6, 5})});
+  EXPECT_EQ(count(*after, "aten::relu"), 1);
+}
+
+TEST(Prepack, SumThatWouldPassAWriteStays) {
+  const ConvNet net;
+  const auto after = expect_same(net.head + R"(
+    %y : Tensor = aten::mul.Tensor(%x, %x)
+    %f : Tensor = aten::conv2d(%y, %w2, %none, %ones, %zeros, %ones, %one)
+    %z : Tensor = aten::relu_(%y)
+    %q : Tensor = aten::neg_(%z)
+    %s : Tensor = aten::add.Tensor(%f, %q, %one)
+    return (%s)
+)", net.constants, {random({1, 16, 4, 4})});
+  EXPECT_EQ(count(*after, "aten::add.Tensor"), 1);
+}
+
+TEST(Prepack, BroadcastResidualIsAddedOnItsOwn) {
+  const ConvNet net;
+  const std::string text = net.head + R"(
+    %p : Tensor = aten::adaptive_avg_pool2d(%x, %ones)
+    %f : Tensor = aten::conv2d(%x, %w2, %none, %ones, %zeros, %ones, %one)
+    %s : Tensor = aten::add.Tensor(%f, %p, %one)
+    %r : Tensor = aten::relu(%s)
+    return (%r)
+)";
+  expect_same(text, net.constants, {random({2, 16, 4, 4})});
+}
+
+TEST(Prepack, OtherDtypesFailAsTheOperatorDoes) {
+  const ConvNet net;
+  const auto graph = packed(*parse_graph(net.head + R"(
+    %c : Tensor = aten::conv2d(%x, %w1, %b1, %ones, %ones, %ones, %one)
+    %r : Tensor = aten::relu(%c)
+    return (%r)
+)", net.constants));
+  EXPECT_THROW(run(*graph, {random({1, 8, 6, 5}, DType::kFloat64)}), Error);
+  EXPECT_THROW(run(*graph, {random({1, 7, 6, 5})}), Error);
+  EXPECT_EQ(run(*graph, {random({8, 6, 5})}).front().ndim(), 3);  // unbatched
+}
+
+TEST(ChannelsLast, ReachesThroughPoolingAndCat) {
+  const ConvNet net;
+  const auto after = expect_same(net.head + R"(
+    %c : Tensor = aten::conv2d(%x, %w1, %b1, %twos, %ones, %ones, %one)
+    %p : Tensor = aten::max_pool2d(%c, %threes, %twos, %ones, %ones, %false)
+    %q : Tensor = aten::avg_pool2d(%p, %twos, %ones, %zeros, %false, %true, %none)
+    %l : List[Tensor] = prim::ListConstruct(%q, %q)
+    %k : Tensor = aten::cat(%l, %two)
+    %f : Tensor = aten::conv2d(%k, %w2, %none, %ones, %zeros, %ones, %one)
+    %shape : List[int] = prim::ListConstruct(%two, %minus)
+    %o : Tensor = aten::view(%f, %shape)
+    return (%o, %k)
+)", net.constants, {random({2, 8, 17, 15})});
+  // One copy before the view, one for the output.
+  EXPECT_EQ(count(*after, "aten::contiguous"), 2);
+}
+
+TEST(ChannelsLast, GivesUpWhereACopyCouldBeTold) {
+  const ConvNet net;
+  const auto after = expect_same(net.head + R"(
+    %c : Tensor = aten::conv2d(%x, %w1, %b1, %ones, %ones, %ones, %one)
+    %s : Tensor = aten::select.int(%c, %one, %zero)
+    %z : Tensor = aten::zero_(%s)
+    %r : Tensor = aten::sigmoid(%c)
+    return (%r)
+)", net.constants, {random({2, 8, 6, 5})});
+  EXPECT_EQ(count(*after, "aten::contiguous"), 0);
+  EXPECT_EQ(count(*after, "tensord::packed"), 1);
+}
+
+TEST(Prepack, ConvolutionsOfEveryKind) {
+  struct Row {
+    const char* op;
+    Tensor weight, input;
+    const char* arguments;
+  };
+  const std::vector<Row> rows{
+      {"aten::conv1d", random({6, 4, 3}), random({2, 4, 11}), "%two1, %one1, %one1, %one"},
+      {"aten::conv2d", random({6, 2, 3, 2}), random({3, 4, 11, 8}), "%twos, %ones, %ones, %two"},
+      {"aten::conv2d", random({8, 1, 3, 3}), random({1, 8, 7, 7}), "%ones, %ones, %twos, %eight"},
+      {"aten::conv2d.padding", random({6, 4, 4, 3}), random({1, 4, 7, 7}), "%ones, %same, %ones, %one"},
+      {"aten::conv3d", random({6, 4, 2, 3, 3}), random({1, 4, 5, 6, 7}), "%ones3, %ones3, %ones3, %one"},
+  };
+  for (const Row& row : rows) {
+    const std::string text = "graph(%x : Tensor):" + kNumbers + constant("w", 0) + R"(
+    %one1 : List[int] = prim::Constant[value=[1]]()
+    %two1 : List[int] = prim::Constant[value=[2]]()
+    %ones3 : List[int] = prim::Constant[value=[1, 1, 1]]()
+    %eight : int = prim::Constant[value=8]()
+    %same : str = prim::Constant[value="same"]()
+    %c : Tensor = )" + std::string(row.op) + "(%x, %w, %none, " + row.arguments + ")\n" + R"(
+    %r : Tensor = aten::hardtanh(%c, %minus, %one)
+    return (%r)
+)";
+    const auto after = expect_same(text, {row.weight}, {row.input});
+    EXPECT_EQ(count(*after, "tensord::packed"), 1) << row.op;
+    EXPECT_EQ(count(*after, "aten::hardtanh"), 0) << row.op;
+  }
+}
+
+TEST(Prepack, LinearWithEachActivation) {
+  const std::vector<Value> constants{random({24, 20}), random({24})};
+  const std::string head = "graph(%x : Tensor):" + kNumbers + constant("w", 0) + constant("b", 1) +
+                           "    %c : Tensor = aten::linear(%x, %w, %b)\n";
+  for (const char* activation : {"aten::relu(%c)", "aten::gelu(%c, %erf)", "aten::silu(%c)", "aten::sigmoid(%c)", "aten::tanh(%c)",
+                                 "aten::hardswish(%c)", "aten::hardsigmoid(%c)", "aten::leaky_relu(%c, %tenth)", "aten::relu6(%c)",
+                                 "aten::elu(%c, %tenth, %one, %one)", "aten::clamp(%c, %zero, %none)"}) {
+    for (const Tensor& input : {random({5, 20}), random({1, 20}), random({2, 3, 20}), random({20})}) {
+      const auto after = expect_same(head + "    %r : Tensor = " + activation + "\n    return (%r)\n", constants, {input});
+      EXPECT_EQ(count(*after, "tensord::packed"), 1) << activation;
+      int nodes = 0;
+      for_each_node(after->block(), [&](Node* node) { nodes += node->kind() == NodeKind::kOp; });
+      EXPECT_EQ(nodes, 1) << activation;
+    }
+  }
+}
+
+TEST(Prepack, LinearWithResidual) {
+  const std::vector<Value> constants{random({20, 20}), random({20})};
+  for (const Tensor& input : {random({5, 20}), random({1, 20}), random({2, 3, 20})}) {
+    const auto after = expect_same("graph(%x : Tensor):" + kNumbers + constant("w", 0) + constant("b", 1) + R"(
+    %c : Tensor = aten::linear(%x, %w, %b)
+    %g : Tensor = aten::gelu(%c, %erf)
+    %d : Tensor = aten::linear(%g, %w, %none)
+    %s : Tensor = aten::add.Tensor(%x, %d, %one)
+    return (%s)
+)", constants, {input});
+    EXPECT_EQ(count(*after, "tensord::packed.other"), 1);
+  }
+}
+
+TEST(Prepack, ShapesComeAndGo) {
+  const ConvNet net;
+  const auto graph = parse_graph(net.head + R"(
+    %c : Tensor = aten::conv2d(%x, %w1, %b1, %ones, %ones, %ones, %one)
+    return (%c)
+)", net.constants);
+  const auto after = packed(*graph);
+  for (int round = 0; round < 2; ++round) {
+    for (int64_t size = 1; size <= 20; ++size) {  // more shapes than plans are kept
+      const std::vector<Tensor> inputs{random({1, 8, size, 3})};
+      EXPECT_LE(worst_difference(run(*after, inputs)[0], run(*graph, inputs)[0]), 2e-5) << size;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tensord::jit
