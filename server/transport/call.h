@@ -4,6 +4,7 @@
 #include <grpcpp/support/async_stream.h>
 #include <grpcpp/support/async_unary_call.h>
 
+#include <atomic>
 #include <mutex>
 #include <set>
 
@@ -27,6 +28,28 @@ class MemberTag final : public EventTag {
  private:
   Call* call_;
   void (Call::*handler_)(bool);
+};
+
+// A completion queue, and how many calls live on all queues of the server. A queue may only
+// be shut down when no call is left that could start an operation on it.
+struct CallQueue {
+  grpc::ServerCompletionQueue* queue;
+  std::atomic<int>* live_calls;
+};
+
+// Counts its call as alive; the first member of every call.
+class LiveCall {
+ public:
+  explicit LiveCall(const CallQueue& on) : count_(on.live_calls) { count_->fetch_add(1, std::memory_order_relaxed); }
+  ~LiveCall() {
+    // The count outlives the call: whoever waits for zero also owns it.
+    if (count_->fetch_sub(1, std::memory_order_acq_rel) == 1) count_->notify_all();
+  }
+  LiveCall(const LiveCall&) = delete;
+  LiveCall& operator=(const LiveCall&) = delete;
+
+ private:
+  std::atomic<int>* count_;
 };
 
 // Streams that are open, so that a shutdown does not wait for their clients. Thread-safe.
@@ -60,14 +83,14 @@ class OpenStreams {
 template <class Request, class Response, class Start, class Handler>
 class UnaryCall {
  public:
-  static void wait(grpc::ServerCompletionQueue* queue, Start start, Handler handler) {
+  static void wait(CallQueue queue, Start start, Handler handler) {
     new UnaryCall(queue, start, handler);
   }
 
  private:
-  UnaryCall(grpc::ServerCompletionQueue* queue, Start start, Handler handler)
-      : queue_(queue), start_(start), handler_(handler) {
-    start_(&context_, &request_, &writer_, queue_, static_cast<EventTag*>(&arrived_));
+  UnaryCall(CallQueue queue, Start start, Handler handler)
+      : live_(queue), queue_(queue), start_(start), handler_(handler) {
+    start_(&context_, &request_, &writer_, queue_.queue, static_cast<EventTag*>(&arrived_));
   }
 
   void on_arrived(bool ok) {
@@ -87,7 +110,8 @@ class UnaryCall {
 
   void on_finished(bool) { delete this; }
 
-  grpc::ServerCompletionQueue* queue_;
+  LiveCall live_;
+  CallQueue queue_;
   Start start_;
   Handler handler_;
   grpc::ServerContext context_;
@@ -98,7 +122,7 @@ class UnaryCall {
 };
 
 template <class Request, class Response, class Start, class Handler>
-void wait_unary(grpc::ServerCompletionQueue* queue, Start start, Handler handler) {
+void wait_unary(CallQueue queue, Start start, Handler handler) {
   UnaryCall<Request, Response, Start, Handler>::wait(queue, start, handler);
 }
 

@@ -47,7 +47,7 @@ void describe_model(const ServerState& state, const ModelMetadataRequest& reques
     service.Request##METHOD(context, request, writer, cq, cq, tag);                    \
   }
 
-void wait_control_calls(ServerState& state, InferenceService& service, grpc::ServerCompletionQueue* queue) {
+void wait_control_calls(ServerState& state, InferenceService& service, CallQueue queue) {
   wait_unary<ServerLiveRequest, ServerLiveResponse>(queue, TENSORD_START(ServerLive), [](const auto&, auto& response) {
     response.set_live(true);
     return grpc::Status::OK;

@@ -16,6 +16,6 @@ using InferenceService = inference::GRPCInferenceService::WithRawMethod_ModelInf
                         inference::GRPCInferenceService::Service>>>>>>;
 
 // Answers the calls about the server and its models on this queue from now on.
-void wait_control_calls(ServerState& state, InferenceService& service, grpc::ServerCompletionQueue* queue);
+void wait_control_calls(ServerState& state, InferenceService& service, CallQueue queue);
 
 }  // namespace tensord::server

@@ -2,6 +2,7 @@
 
 #include <grpc/impl/codegen/grpc_types.h>
 
+#include <atomic>
 #include <chrono>
 #include <climits>
 #include <thread>
@@ -35,6 +36,7 @@ struct GrpcServer::Impl {
   grpc::health::v1::Health::AsyncService health;
   ReflectionServices reflection;
   OpenStreams streams;
+  std::atomic<int> live_calls{0};
   StartInfer start_infer = [this](auto* context, auto* request, auto* writer, auto* cq, void* tag) {
     inference.RequestModelInfer(context, request, writer, cq, cq, tag);
   };
@@ -72,10 +74,11 @@ GrpcServer::GrpcServer(const Options& options, ServerState& state) : impl_(std::
     fail(ErrorCode::kUnavailable, "cannot listen for gRPC on ", address);
   }
   for (auto& queue : impl_->queues) {
-    for (int i = 0; i < kReadyInferCalls; ++i) InferCall::wait(state, impl_->start_infer, queue.get());
-    wait_control_calls(state, impl_->inference, queue.get());
-    wait_health_calls(state, impl_->health, impl_->streams, queue.get());
-    wait_reflection_calls(impl_->reflection, impl_->streams, queue.get());
+    const CallQueue calls{queue.get(), &impl_->live_calls};
+    for (int i = 0; i < kReadyInferCalls; ++i) InferCall::wait(state, impl_->start_infer, calls);
+    wait_control_calls(state, impl_->inference, calls);
+    wait_health_calls(state, impl_->health, impl_->streams, calls);
+    wait_reflection_calls(impl_->reflection, impl_->streams, calls);
     impl_->threads.emplace_back([queue = queue.get()] { drain(queue); });
   }
 }
@@ -89,6 +92,8 @@ int GrpcServer::port() const { return impl_->port; }
 void GrpcServer::shut_down(int64_t timeout_ms) {
   impl_->streams.cancel_all();
   impl_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(timeout_ms));
+  // Cancelled calls may still be with a worker; their answers need the queues.
+  for (int left = impl_->live_calls; left != 0; left = impl_->live_calls) impl_->live_calls.wait(left);
   for (auto& queue : impl_->queues) queue->Shutdown();
   for (std::thread& thread : impl_->threads) thread.join();
   impl_->threads.clear();

@@ -32,9 +32,9 @@ grpc::Status check_health(const ServerState& state, const HealthCheckRequest& re
 class WatchCall {
  public:
   WatchCall(ServerState& state, Health::AsyncService& service, OpenStreams& streams,
-            grpc::ServerCompletionQueue* queue)
-      : state_(state), service_(service), streams_(streams), queue_(queue) {
-    service_.RequestWatch(&context_, &request_, &writer_, queue_, queue_, static_cast<EventTag*>(&arrived_));
+            CallQueue queue)
+      : state_(state), service_(service), streams_(streams), live_(queue), queue_(queue) {
+    service_.RequestWatch(&context_, &request_, &writer_, queue_.queue, queue_.queue, static_cast<EventTag*>(&arrived_));
   }
 
  private:
@@ -74,7 +74,7 @@ class WatchCall {
   }
 
   void sleep() {
-    alarm_.Set(queue_, std::chrono::system_clock::now() + kWatchInterval, static_cast<EventTag*>(&woken_));
+    alarm_.Set(queue_.queue, std::chrono::system_clock::now() + kWatchInterval, static_cast<EventTag*>(&woken_));
   }
 
   void end(const grpc::Status& status) { writer_.Finish(status, static_cast<EventTag*>(&finished_)); }
@@ -87,7 +87,8 @@ class WatchCall {
   ServerState& state_;
   Health::AsyncService& service_;
   OpenStreams& streams_;
-  grpc::ServerCompletionQueue* queue_;
+  LiveCall live_;
+  CallQueue queue_;
   grpc::ServerContext context_;
   HealthCheckRequest request_;
   grpc::ServerAsyncWriter<HealthCheckResponse> writer_{&context_};
@@ -113,7 +114,7 @@ HealthCheckResponse::ServingStatus health_of(const ServerState& state, const std
 }
 
 void wait_health_calls(ServerState& state, Health::AsyncService& service, OpenStreams& streams,
-                       grpc::ServerCompletionQueue* queue) {
+                       CallQueue queue) {
   wait_unary<HealthCheckRequest, HealthCheckResponse>(
       queue,
       [&service](auto* context, auto* request, auto* writer, auto* cq, void* tag) {

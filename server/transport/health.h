@@ -13,6 +13,6 @@ grpc::health::v1::HealthCheckResponse::ServingStatus health_of(const ServerState
 
 // Answers Check and Watch on this queue from now on.
 void wait_health_calls(ServerState& state, grpc::health::v1::Health::AsyncService& service, OpenStreams& streams,
-                       grpc::ServerCompletionQueue* queue);
+                       CallQueue queue);
 
 }  // namespace tensord::server

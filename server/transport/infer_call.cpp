@@ -35,14 +35,14 @@ grpc::ByteBuffer to_byte_buffer(const EncodedResponse& response) {
 
 }  // namespace
 
-void InferCall::wait(ServerState& state, const StartInfer& start, grpc::ServerCompletionQueue* queue) {
+void InferCall::wait(ServerState& state, const StartInfer& start, CallQueue queue) {
   new InferCall(state, start, queue);
 }
 
-InferCall::InferCall(ServerState& state, const StartInfer& start, grpc::ServerCompletionQueue* queue)
-    : state_(state), start_(start), queue_(queue), metrics_(&state.metrics.unknown_model()) {
+InferCall::InferCall(ServerState& state, const StartInfer& start, CallQueue queue)
+    : state_(state), start_(start), live_(queue), queue_(queue), metrics_(&state.metrics.unknown_model()) {
   context_.AsyncNotifyWhenDone(static_cast<EventTag*>(&done_));
-  start_(&context_, &request_, &writer_, queue_, static_cast<EventTag*>(&arrived_));
+  start_(&context_, &request_, &writer_, queue_.queue, static_cast<EventTag*>(&arrived_));
 }
 
 void InferCall::on_arrived(bool ok) {

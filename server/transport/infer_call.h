@@ -23,13 +23,13 @@ using StartInfer = std::function<void(grpc::ServerContext*, grpc::ByteBuffer* re
 // Owns itself; goes when both the answer is on its way and gRPC said the call is over.
 class InferCall final : public InferSink {
  public:
-  static void wait(ServerState& state, const StartInfer& start, grpc::ServerCompletionQueue* queue);
+  static void wait(ServerState& state, const StartInfer& start, CallQueue queue);
 
   void finish(InferResult result) override;
   bool is_cancelled() const override { return is_cancelled_.load(std::memory_order_relaxed); }
 
  private:
-  InferCall(ServerState& state, const StartInfer& start, grpc::ServerCompletionQueue* queue);
+  InferCall(ServerState& state, const StartInfer& start, CallQueue queue);
   void on_arrived(bool ok);
   void on_done(bool ok);
   void on_answered(bool ok);
@@ -41,7 +41,8 @@ class InferCall final : public InferSink {
 
   ServerState& state_;
   const StartInfer& start_;
-  grpc::ServerCompletionQueue* queue_;
+  LiveCall live_;
+  CallQueue queue_;
   grpc::ServerContext context_;
   grpc::ByteBuffer request_;
   grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> writer_{&context_};

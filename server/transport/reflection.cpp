@@ -76,9 +76,9 @@ Response reflect(const Request& request) {
 template <class Service, class Request, class Response>
 class ReflectionCall {
  public:
-  ReflectionCall(Service& service, OpenStreams& streams, grpc::ServerCompletionQueue* queue)
-      : service_(service), streams_(streams), queue_(queue) {
-    service_.RequestServerReflectionInfo(&context_, &stream_, queue_, queue_, static_cast<EventTag*>(&arrived_));
+  ReflectionCall(Service& service, OpenStreams& streams, CallQueue queue)
+      : service_(service), streams_(streams), live_(queue), queue_(queue) {
+    service_.RequestServerReflectionInfo(&context_, &stream_, queue_.queue, queue_.queue, static_cast<EventTag*>(&arrived_));
   }
 
  private:
@@ -120,7 +120,8 @@ class ReflectionCall {
 
   Service& service_;
   OpenStreams& streams_;
-  grpc::ServerCompletionQueue* queue_;
+  LiveCall live_;
+  CallQueue queue_;
   grpc::ServerContext context_;
   Request request_;
   grpc::ServerAsyncReaderWriter<Response, Request> stream_{&context_};
@@ -132,7 +133,7 @@ class ReflectionCall {
 
 }  // namespace
 
-void wait_reflection_calls(ReflectionServices& services, OpenStreams& streams, grpc::ServerCompletionQueue* queue) {
+void wait_reflection_calls(ReflectionServices& services, OpenStreams& streams, CallQueue queue) {
   namespace v1 = grpc::reflection::v1;
   namespace v1alpha = grpc::reflection::v1alpha;
   new ReflectionCall<v1::ServerReflection::AsyncService, v1::ServerReflectionRequest, v1::ServerReflectionResponse>(

@@ -17,6 +17,6 @@ struct ReflectionServices {
   grpc::reflection::v1alpha::ServerReflection::AsyncService v1alpha;
 };
 
-void wait_reflection_calls(ReflectionServices& services, OpenStreams& streams, grpc::ServerCompletionQueue* queue);
+void wait_reflection_calls(ReflectionServices& services, OpenStreams& streams, CallQueue queue);
 
 }  // namespace tensord::server
