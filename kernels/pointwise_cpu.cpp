@@ -108,12 +108,16 @@ void run_pointwise_cpu(const PointwiseCall& call, Tensor& out) {
   std::array<Dims, 4> strides;
   strides[0] = out.strides();
   std::array<Cell, 3> cells;
+  std::array<Tensor, 3> converted;
   job.input_count = call.count;
   strides[1] = strides[2] = strides[3] = Dims(out.sizes().size(), 0);
   for (size_t k = 0; k < call.count; ++k) {
     const Operand& operand = call.operands[k];
     if (operand.tensor != nullptr) {
-      const Tensor& tensor = *operand.tensor;
+      // A 0-d operand may be of a wider dtype than the result; it is rounded to that first.
+      const bool narrows = operand.tensor->ndim() == 0 && operand.tensor->dtype() != call.compute && loop != call.compute;
+      if (narrows) converted[k] = operand.tensor->to(call.compute);
+      const Tensor& tensor = narrows ? converted[k] : *operand.tensor;
       job.inputs[k] = {static_cast<const char*>(tensor.raw_data()), tensor.dtype(), static_cast<int64_t>(size_of(tensor.dtype()))};
       strides[k + 1] = broadcast_strides(tensor.sizes(), tensor.strides(), out.sizes());
     } else {

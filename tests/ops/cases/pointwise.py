@@ -61,7 +61,7 @@ for approximate in ["none", "tanh"]:
     CASES.append(case("aten::gelu", t(3, 700), approximate=approximate, dtypes=FULL + [torch.bfloat16]))
     CASES.append(case("aten::gelu", t(0), approximate=approximate, dtypes=FULL))
 for name, arguments in [("leaky_relu", (0.1,)), ("elu", (1.2, 1.5, 0.7)), ("elu", ()), ("celu", (1.3,)),
-                        ("hardtanh", (-1.5, 2)), ("hardshrink", (0.6,)), ("softshrink", (0.4,)), ("threshold", (0.5, -7.0)),
+                        ("hardtanh", (-1.5, 2)), ("hardshrink", (0.75,)), ("softshrink", (0.5,)), ("threshold", (0.5, -7.0)),
                         ("softplus", (1.5, 4)), ("softplus", ())]:
     CASES.append(case(f"aten::{name}", t(4, 200), *arguments, dtypes=FULL + [torch.bfloat16]))
     CASES.append(case(f"aten::{name}", t(2, 0), *arguments, dtypes=FULL))
