@@ -29,12 +29,11 @@ FunctionEmitter::Arguments FunctionEmitter::arguments(const Expr& expr) {
 
 Binding FunctionEmitter::call(const Expr& expr, const TypePtr& hint) {
   const Expr& callee = *expr.items[0];
-  Binding target;
   if (callee.kind == ExprKind::kAttribute && static_path(callee).empty()) {
     // Evaluated here, so that "x.m(…)" does not read m as an attribute first.
     return method_call(value(*callee.items[0]), std::string(callee.text), expr, hint);
   }
-  target = expression(callee);
+  const Binding target = expression(callee);
   place_ = expr.begin;
   switch (target.kind) {
     case Binding::Kind::kBuiltin: return builtin(target.name, expr, hint);
@@ -52,9 +51,6 @@ Binding FunctionEmitter::call(const Expr& expr, const TypePtr& hint) {
         const ops::ClassType* type = declarations_.class_of(target.value->type());
         const bool is_module = !type || type->is_module();
         return Binding::of(call_method(target.value, is_module ? "forward" : "__call__", arguments(expr), expr));
-      }
-      if (target.value->type()->kind() == TypeKind::kFunction) {
-        return Binding::of(call_function(target.value->type()->name(), arguments(expr), expr));
       }
       [[fallthrough]];
     default: fail(expr, "a value of type " + as_value(target, callee)->type()->str() + " cannot be called");
@@ -146,7 +142,6 @@ GraphValue* FunctionEmitter::call_method(GraphValue* object, std::string_view na
   if (!signature) fail(at, "a value of type " + type->str() + " has no method '" + method + "'");
   arguments.positional.insert(arguments.positional.begin(), object);
   // self of an interface's method is written without a type.
-  BoundCall call;
   ops::Schema schema = signature->schema;
   if (schema.arguments.empty()) fail(at, "method '" + method + "' takes no self");
   schema.arguments.front().type = type;

@@ -144,11 +144,7 @@ GraphValue* FunctionEmitter::as_value(const Binding& binding, const Expr& at) {
       if (binding.values.empty()) return none();
       return make_tuple(binding.values);
     case Binding::Kind::kUndefined: fail(at, binding.name);
-    case Binding::Kind::kFunction: {
-      Value function(make_intrusive<ops::FunctionObject>());
-      const_cast<ops::FunctionObject&>(*function.to_function()).name = binding.name;
-      return constant(std::move(function), ops::function_type(binding.name));
-    }
+    case Binding::Kind::kFunction: fail(at, "function " + binding.name + " can only be called");
     case Binding::Kind::kOperator: fail(at, "operator " + binding.name + " can only be called");
     case Binding::Kind::kClass: fail(at, "class " + binding.name + " can only be called");
     case Binding::Kind::kMethod:
