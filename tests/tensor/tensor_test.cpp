@@ -1,0 +1,131 @@
+#include "core/tensor/tensor.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+namespace tensord {
+namespace {
+
+Tensor arange(const Dims& sizes) {
+  Tensor out = Tensor::empty(sizes, DType::kFloat32);
+  std::iota(out.data<float>(), out.data<float>() + out.numel(), 0.f);
+  return out;
+}
+
+ErrorCode code_of(const auto& run) {
+  try {
+    run();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return ErrorCode::kInternal;
+}
+
+TEST(TensorTest, HandlesAndViewsShare) {
+  Tensor base = arange({3, 4});
+  Tensor same = base;
+  EXPECT_TRUE(same.is_same(base));
+  Tensor row = base.as_view({4}, {1}, 4);
+  EXPECT_FALSE(row.is_same(base));
+  EXPECT_EQ(row.storage(), base.storage());
+  base.data<float>()[5] = 50;
+  EXPECT_EQ(row.data<float>()[1], 50);
+  EXPECT_EQ(describe(row), "float32[4]");
+  EXPECT_EQ(describe(Tensor()), "undefined");
+}
+
+TEST(TensorTest, VersionCountsWritesThroughAnyView) {
+  Tensor base = arange({4});
+  Tensor view = base.as_view({2}, {1}, 0);
+  EXPECT_EQ(view.version(), 0u);
+  base.storage()->bump_version();
+  view.storage()->bump_version();
+  EXPECT_EQ(base.version(), 2u);
+  EXPECT_EQ(view.version(), 2u);
+  EXPECT_EQ(base.clone().version(), 0u);
+}
+
+TEST(TensorTest, StorageLivesAsLongAsAView) {
+  int freed = 0;
+  float bytes[4] = {1, 2, 3, 4};
+  Tensor view;
+  {
+    Tensor whole = Tensor::from_storage(wrap_storage(bytes, sizeof bytes, [&] { ++freed; }), Dims{4}, Dims{1}, 0, DType::kFloat32);
+    view = whole.as_view({2}, {1}, 2);
+  }
+  EXPECT_EQ(freed, 0);
+  EXPECT_EQ(view.data<float>()[0], 3);
+  view = Tensor();
+  EXPECT_EQ(freed, 1);
+}
+
+TEST(TensorTest, FromStorageChecksItsBounds) {
+  const Storage storage = allocate_storage(48, {});
+  const auto make = [&](Dims sizes, Dims strides, int64_t offset) {
+    return code_of([&] { Tensor::from_storage(storage, sizes, strides, offset, DType::kFloat32); });
+  };
+  EXPECT_EQ(make({3, 4}, {4, 1}, 0), ErrorCode::kInternal);  // no error
+  EXPECT_EQ(make({0}, {1}, 12), ErrorCode::kInternal);
+  EXPECT_EQ(make({3, 4}, {0, 0}, 11), ErrorCode::kInternal);
+  EXPECT_EQ(make({3, 4}, {4, 1}, 1), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(make({13}, {1}, 0), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(make({1}, {1}, 12), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(make({1}, {1}, -1), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(make({2}, {-1}, 1), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(make({2}, {INT64_MAX}, 1), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(make({2, 2}, {1}, 0), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code_of([&] { Tensor::from_storage(storage, Dims{1}, Dims{1}, 0, DType::kComplex64); }), ErrorCode::kUnimplemented);
+}
+
+TEST(TensorTest, ImpossibleShapesAreErrors) {
+  constexpr int64_t kBig = int64_t{1} << 40;
+  EXPECT_EQ(code_of([] { Tensor::empty(Dims{kBig, kBig}, DType::kFloat32); }), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code_of([] { Tensor::empty(Dims{int64_t{1} << 61}, DType::kFloat64); }), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code_of([] { Tensor::empty(Dims{int64_t{1} << 55}, DType::kFloat32); }), ErrorCode::kResourceExhausted);
+  EXPECT_EQ(code_of([] { Tensor::empty(Dims{-3}, DType::kFloat32); }), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code_of([] { Tensor::empty_strided(Dims{3}, Dims{INT64_MAX / 2}, DType::kFloat32); }), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(Tensor::empty(Dims{0, kBig}, DType::kFloat32).numel(), 0);
+}
+
+TEST(TensorTest, MetaHasNoStorage) {
+  const Tensor meta = Tensor::meta(Dims{2, 3}, DType::kInt64);
+  EXPECT_TRUE(meta.is_meta());
+  EXPECT_EQ(meta.strides(), (Dims{3, 1}));
+  EXPECT_TRUE(meta.clone().is_meta());
+  EXPECT_EQ(meta.to(DType::kBool).dtype(), DType::kBool);
+}
+
+TEST(TensorTest, CloneKeepsStridesOnlyWhenAskedAndDense) {
+  const Tensor base = arange({3, 4});
+  const Tensor transposed = base.as_view({4, 3}, {1, 4}, 0);
+  EXPECT_EQ(transposed.clone().strides(), (Dims{3, 1}));
+  EXPECT_EQ(transposed.clone(true).strides(), (Dims{1, 4}));
+  EXPECT_EQ(base.as_view({3, 2}, {4, 2}, 0).clone(true).strides(), (Dims{2, 1}));
+  EXPECT_TRUE(base.contiguous().is_same(base));
+  const Tensor copy = transposed.contiguous();
+  EXPECT_EQ(copy.data<float>()[1], 4);
+  EXPECT_NE(copy.storage(), base.storage());
+}
+
+TEST(TensorTest, Items) {
+  EXPECT_EQ(Tensor::scalar(2.5).item_double(), 2.5);
+  EXPECT_EQ(Tensor::scalar<int64_t>(7).item_int(), 7);
+  EXPECT_TRUE(Tensor::scalar(0.5f).item_bool());
+  EXPECT_EQ(Tensor::scalar(1.5, DType::kBFloat16).item_double(), 1.5);
+  EXPECT_EQ(code_of([] { arange({2}).item_double(); }), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code_of([] { arange({0}).item_bool(); }), ErrorCode::kInvalidArgument);
+}
+
+TEST(TensorTest, Overlap) {
+  const Tensor base = arange({4, 4});
+  EXPECT_EQ(overlap(base, base), Overlap::kFull);
+  EXPECT_EQ(overlap(base, arange({4, 4})), Overlap::kNo);
+  EXPECT_EQ(overlap(base.as_view({4}, {1}, 0), base.as_view({4}, {1}, 4)), Overlap::kNo);
+  EXPECT_EQ(overlap(base.as_view({4}, {1}, 0), base.as_view({4}, {1}, 2)), Overlap::kPartial);
+  EXPECT_EQ(overlap(base, base.as_view({4, 4}, {1, 4}, 0)), Overlap::kPartial);
+  EXPECT_EQ(overlap(base.as_view({4}, {4}, 0), base.as_view({4}, {4}, 1)), Overlap::kUnknown);
+}
+
+}  // namespace
+}  // namespace tensord
