@@ -19,19 +19,30 @@ int64_t checked_numel(std::span<const int64_t> sizes) {
   int64_t numel = 1;
   bool overflow = false, has_zero = false;
   for (int64_t size : sizes) {
-    check(size >= 0, "Trying to create tensor with negative dimension ", size, ": ", to_string(sizes));
+    if (size < 0) {
+      fail(ErrorCode::kInvalidArgument, "Trying to create tensor with negative dimension ", size, ": ", to_string(sizes));
+    }
     has_zero = has_zero || size == 0;
     overflow = __builtin_mul_overflow(numel, size, &numel) || overflow;
   }
   if (has_zero) return 0;
-  check(!overflow, "the number of elements of shape ", to_string(sizes), " overflows");
+  if (overflow) fail(ErrorCode::kInvalidArgument, "the number of elements of shape ", to_string(sizes), " overflows");
   return numel;
 }
+
+namespace {
+
+// Shapes with a 0 may have other sizes of any kind; their strides wrap around and are never used.
+int64_t wrapping_product(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+
+}  // namespace
 
 Dims contiguous_strides(std::span<const int64_t> sizes) {
   Dims strides(sizes.size(), 1);
   for (size_t i = sizes.size(); i-- > 1;) {
-    strides[i - 1] = strides[i] * std::max<int64_t>(sizes[i], 1);
+    strides[i - 1] = wrapping_product(strides[i], std::max<int64_t>(sizes[i], 1));
   }
   return strides;
 }
@@ -42,7 +53,7 @@ Dims channels_last_strides(std::span<const int64_t> sizes) {
   int64_t step = std::max<int64_t>(sizes[1], 1);
   for (size_t i = sizes.size(); i-- > 2;) {
     strides[i] = step;
-    step *= std::max<int64_t>(sizes[i], 1);
+    step = wrapping_product(step, std::max<int64_t>(sizes[i], 1));
   }
   strides[0] = step;
   return strides;
@@ -56,7 +67,7 @@ bool has_order(std::span<const int64_t> sizes, std::span<const int64_t> strides,
     if (sizes[dim] == 0) return true;
     if (sizes[dim] == 1) continue;
     if (strides[dim] != expected) return false;
-    expected *= sizes[dim];
+    expected = wrapping_product(expected, sizes[dim]);
   }
   return true;
 }
@@ -70,7 +81,7 @@ bool is_contiguous(std::span<const int64_t> sizes, std::span<const int64_t> stri
     if (sizes[i] == 0) return true;
     if (sizes[i] == 1) continue;
     contiguous = contiguous && strides[i] == expected;
-    expected *= sizes[i];
+    expected = wrapping_product(expected, sizes[i]);
   }
   return contiguous;
 }
@@ -94,7 +105,7 @@ bool is_non_overlapping_and_dense(std::span<const int64_t> sizes, std::span<cons
     if (sizes[dim] == 0) return true;
     if (sizes[dim] == 1) break;
     if (strides[dim] != expected) return false;
-    expected *= sizes[dim];
+    expected = wrapping_product(expected, sizes[dim]);
   }
   return true;
 }
@@ -131,6 +142,9 @@ int64_t wrap_dim(int64_t dim, int64_t ndim) {
 }
 
 Dims infer_view_sizes(std::span<const int64_t> requested, int64_t numel) {
+  const auto invalid = [&] {
+    fail(ErrorCode::kInvalidArgument, "shape '", to_string(requested), "' is invalid for input of size ", numel);
+  };
   Dims sizes(requested);
   int64_t known = 1;
   std::ptrdiff_t unknown = -1;
@@ -141,15 +155,17 @@ Dims infer_view_sizes(std::span<const int64_t> requested, int64_t numel) {
       continue;
     }
     check(sizes[i] >= 0, "invalid shape dimension ", sizes[i]);
-    check(!__builtin_mul_overflow(known, sizes[i], &known), "shape '", to_string(requested), "' is invalid for input of size ", numel);
+    if (__builtin_mul_overflow(known, sizes[i], &known)) invalid();
   }
   if (unknown >= 0) {
-    check(known != 0, "cannot reshape tensor of ", numel, " elements into shape ", to_string(requested),
-          " because the unspecified dimension size -1 can be any value and is ambiguous");
-    check(numel % known == 0, "shape '", to_string(requested), "' is invalid for input of size ", numel);
+    if (known == 0) {
+      fail(ErrorCode::kInvalidArgument, "cannot reshape tensor of ", numel, " elements into shape ", to_string(requested),
+           " because the unspecified dimension size -1 can be any value and is ambiguous");
+    }
+    if (numel % known != 0) invalid();
     sizes[unknown] = numel / known;
-  } else {
-    check(known == numel, "shape '", to_string(requested), "' is invalid for input of size ", numel);
+  } else if (known != numel) {
+    invalid();
   }
   return sizes;
 }

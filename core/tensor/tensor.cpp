@@ -34,8 +34,10 @@ IntrusivePtr<TensorImpl> make_impl(std::span<const int64_t> sizes, std::span<con
   impl->dtype = dtype;
   impl->device = device;
   int64_t bytes = 0;
-  check(!__builtin_mul_overflow(impl->numel, static_cast<int64_t>(size_of(dtype)), &bytes), "the size of shape ",
-        to_string(sizes), " in bytes overflows");
+  // Texts are made only when they are needed: this runs for every tensor.
+  if (__builtin_mul_overflow(impl->numel, static_cast<int64_t>(size_of(dtype)), &bytes)) {
+    fail(ErrorCode::kInvalidArgument, "the size of shape ", to_string(sizes), " in bytes overflows");
+  }
   return impl;
 }
 
@@ -53,14 +55,16 @@ Tensor Tensor::empty_strided(std::span<const int64_t> sizes, std::span<const int
   if (impl->numel != 0) {
     for (size_t i = 0; i < sizes.size(); ++i) {
       int64_t reach = 0;
-      check(strides[i] >= 0 && !__builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) &&
-                !__builtin_add_overflow(elements, reach, &elements),
-            "strides ", to_string(strides), " are not possible for shape ", to_string(sizes));
+      if (strides[i] < 0 || __builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) ||
+          __builtin_add_overflow(elements, reach, &elements)) {
+        fail(ErrorCode::kInvalidArgument, "strides ", to_string(strides), " are not possible for shape ", to_string(sizes));
+      }
     }
   }
   size_t bytes = 0;
-  check(!__builtin_mul_overflow(static_cast<size_t>(elements), size_of(dtype), &bytes), "the size of shape ",
-        to_string(sizes), " in bytes overflows");
+  if (__builtin_mul_overflow(static_cast<size_t>(elements), size_of(dtype), &bytes)) {
+    fail(ErrorCode::kInvalidArgument, "the size of shape ", to_string(sizes), " in bytes overflows");
+  }
   impl->storage = allocate_storage(bytes, device);
   return Tensor(std::move(impl));
 }
@@ -85,10 +89,11 @@ Tensor Tensor::from_storage(Storage storage, std::span<const int64_t> sizes, std
     int64_t last = offset;
     for (size_t i = 0; i < sizes.size(); ++i) {
       int64_t reach = 0;
-      check(strides[i] >= 0 && !__builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) &&
-                !__builtin_add_overflow(last, reach, &last) && last < capacity,
-            "tensor of sizes ", to_string(sizes), " and strides ", to_string(strides), " at offset ", offset,
-            " lies outside of a storage of ", capacity, " elements");
+      if (strides[i] < 0 || __builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) ||
+          __builtin_add_overflow(last, reach, &last) || last >= capacity) {
+        fail(ErrorCode::kInvalidArgument, "tensor of sizes ", to_string(sizes), " and strides ", to_string(strides), " at offset ",
+             offset, " lies outside of a storage of ", capacity, " elements");
+      }
     }
     check(last < capacity, "tensor at offset ", offset, " lies outside of a storage of ", capacity, " elements");
   }
@@ -134,8 +139,10 @@ void Tensor::copy_from(const Tensor& source) const {
   check(device().kind == DeviceKind::kCPU && source.device().kind == DeviceKind::kCPU,
         "copy: only CPU tensors can be copied here");
   const Dims to = broadcast_sizes(sizes(), source.sizes());
-  check(to == sizes(), "copy: a tensor of shape ", to_string(source.sizes()), " does not fit into shape ",
-        to_string(sizes()));
+  if (to != sizes()) {
+    fail(ErrorCode::kInvalidArgument, "copy: a tensor of shape ", to_string(source.sizes()), " does not fit into shape ",
+         to_string(sizes()));
+  }
   strided_copy(*this, source.as_view(sizes(), broadcast_strides(source.sizes(), source.strides(), sizes()), source.offset()));
 }
 

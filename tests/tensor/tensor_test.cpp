@@ -85,7 +85,11 @@ TEST(TensorTest, ImpossibleShapesAreErrors) {
   EXPECT_EQ(code_of([] { Tensor::empty(Dims{int64_t{1} << 55}, DType::kFloat32); }), ErrorCode::kResourceExhausted);
   EXPECT_EQ(code_of([] { Tensor::empty(Dims{-3}, DType::kFloat32); }), ErrorCode::kInvalidArgument);
   EXPECT_EQ(code_of([] { Tensor::empty_strided(Dims{3}, Dims{INT64_MAX / 2}, DType::kFloat32); }), ErrorCode::kInvalidArgument);
-  EXPECT_EQ(Tensor::empty(Dims{0, kBig}, DType::kFloat32).numel(), 0);
+  EXPECT_EQ(code_of([] { Tensor::empty(Dims{2, kBig, kBig}, DType::kFloat32); }), ErrorCode::kInvalidArgument);
+  const Tensor empty = Tensor::empty(Dims{0, kBig, kBig, kBig}, DType::kFloat32);
+  EXPECT_EQ(empty.numel(), 0);
+  EXPECT_TRUE(empty.is_contiguous());
+  EXPECT_EQ(empty.clone(true).sizes(), empty.sizes());
 }
 
 TEST(TensorTest, MetaHasNoStorage) {
