@@ -43,6 +43,11 @@ void AliasAnalysis::analyse(const Block& block) {
     Span& span = order_[node];
     span.begin = next_order_++;
     analyse_node(*node);
+    // A value without a location would count as made after the snapshot.
+    for (const GraphValue* output : node->outputs()) cell_of(output);
+    for (const Block* inner : node->blocks()) {
+      for (const GraphValue* input : inner->inputs()) cell_of(input);
+    }
     order_[node].end = next_order_ - 1;
   }
 }

@@ -1,0 +1,436 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/jit/ir/alias.h"
+#include "core/jit/ir/graph.h"
+#include "core/jit/ir/text.h"
+#include "core/jit/ir/type_match.h"
+#include "core/jit/ir/verify.h"
+#include "core/ops/registry.h"
+
+namespace tensord::jit {
+namespace {
+
+using ops::Value;
+using testing::HasSubstr;
+
+template <class F>
+std::string error_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+// ---- graph
+
+TEST(Graph, KeepsUseListsExact) {
+  Graph graph;
+  GraphValue* x = graph.block()->add_input(ops::int_type(), "x");
+  GraphValue* y = graph.block()->add_input(ops::int_type(), "y");
+  const ops::Op& add = ops::get_op("aten::add.int");
+  GraphValue* twice[] = {x, x};
+  Node* node = graph.create(add, twice);
+  node->append_to(graph.block());
+  graph.block()->add_output(node->output());
+  verify(graph);
+  EXPECT_EQ(x->uses().size(), 2u);
+  node->replace_input(0, y);
+  EXPECT_EQ(x->uses().size(), 1u);
+  EXPECT_EQ(x->uses()[0].index, 1u);
+  node->insert_input(0, y);
+  EXPECT_EQ(x->uses()[0].index, 2u);
+  node->remove_input(0);
+  verify(graph);
+  y->replace_all_uses_with(x);
+  EXPECT_EQ(x->uses().size(), 2u);
+  EXPECT_FALSE(y->has_uses());
+  graph.block()->replace_output(0, x);
+  EXPECT_EQ(x->uses().size(), 3u);
+  EXPECT_FALSE(node->has_output_uses());
+  verify(graph);
+  node->destroy();
+  EXPECT_EQ(x->uses().size(), 1u);
+  EXPECT_EQ(graph.node_count(), 0u);
+  verify(graph);
+}
+
+TEST(Graph, RefusesToDestroyWhatIsUsed) {
+  auto graph = parse_graph("graph(%x : int):\n  %a : int = aten::add.int(%x, %x)\n  return (%a)\n");
+  EXPECT_THROW(graph->block()->first()->destroy(), Error);
+}
+
+TEST(Graph, DestroysBlocksWithWhatIsInThem) {
+  auto graph = parse_graph(R"(graph(%n : int, %x : int):
+  %yes : bool = prim::Constant[value=True]()
+  %y : int = prim::Loop(%n, %yes, %x)
+    block0(%i : int, %z : int):
+      %c : bool = aten::lt.int(%z, %n)
+      %w : int = prim::If(%c)
+        block0():
+          %1 : int = aten::add.int(%z, %i)
+          -> (%1)
+        block1():
+          -> (%x)
+      -> (%c, %w)
+  return (%n)
+)");
+  verify(*graph);
+  graph->block()->last()->destroy();
+  EXPECT_EQ(graph->node_count(), 1u);
+  verify(*graph);
+  EXPECT_FALSE(graph->inputs()[1]->has_uses());
+}
+
+TEST(Graph, ClonesAndInlines) {
+  const char* text = R"(graph(%c : bool, %x : Tensor):
+  %one : int = prim::Constant[value=1]()
+  %y : Tensor = prim::If(%c)
+    block0():
+      %a : Tensor = aten::add.Tensor(%x, %x, %one)  # code/m.py:7
+      -> (%a)
+    block1():
+      -> (%x)
+  return (%y)
+)";
+  auto graph = parse_graph(text);
+  auto copy = graph->clone();
+  verify(*copy);
+  EXPECT_EQ(print_graph(*copy), text);
+  // Into itself: the copy goes before the original.
+  std::vector<GraphValue*> arguments(graph->inputs().begin(), graph->inputs().end());
+  auto results = graph->inline_block(*graph->block(), arguments, graph->block(), graph->block()->first());
+  verify(*graph);
+  EXPECT_EQ(graph->node_count(), 2 * copy->node_count());
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_FALSE(results[0]->has_uses());
+}
+
+TEST(Graph, BindsTypeVariables) {
+  Graph graph;
+  GraphValue* inputs[] = {graph.block()->add_input(ops::list_type(ops::string_type())),
+                          graph.block()->add_input(ops::int_type())};
+  Node* node = graph.create(ops::get_op("aten::__getitem__.t"), inputs);
+  EXPECT_EQ(node->output()->type()->str(), "str");
+}
+
+TEST(TypeMatch, ChecksBoundVariables) {
+  TypeBindings bindings;
+  EXPECT_TRUE(match_type(*ops::dict_type(ops::string_type(), ops::var_type("t")),
+                         ops::dict_type(ops::string_type(), ops::tensor_type()), bindings));
+  EXPECT_TRUE(match_type(*ops::var_type("t"), ops::tensor_type(), bindings));
+  EXPECT_FALSE(match_type(*ops::var_type("t"), ops::int_type(), bindings));
+  EXPECT_FALSE(match_type(*ops::list_type(ops::var_type("t")), ops::tensor_type(), bindings));
+}
+
+// ---- text
+
+TEST(Text, RoundTrips) {
+  const char* text = R"x(graph(%self : __torch__.M, %x : Tensor, %x.1 : Optional[Dict[str, List[Tensor]]]):
+  %0 : int = prim::Constant[value=-9223372036854775808]()
+  %1 : float = prim::Constant[value=0.1]()
+  %2 : float = prim::Constant[value=1e+300]()
+  %3 : float = prim::Constant[value=3.0]()
+  %4 : float = prim::Constant[value=-inf]()
+  %5 : float = prim::Constant[value=nan]()
+  %6 : str = prim::Constant[value="a \"quote\" \\ \n \x01 # no comment: 7"]()
+  %7 : None = prim::Constant[value=None]()
+  %8 : bool = prim::Constant[value=True]()
+  %9 : Device = prim::Constant[value=device("cuda:1")]()
+  %10 : List[List[int]] = prim::Constant[value=[[1, 2], []]]()
+  %11 : Tuple[int, Tuple[str]] = prim::Constant[value=(1, ("a",))]()
+  %12 : Dict[str, int] = prim::Constant[value={"a": 1, "b": 2}]()
+  %w : Tensor = prim::GetAttr[name="weight"](%self)  # code/__torch__/m.py:3
+  prim::SetAttr[name="weight"](%self, %x)
+  %13 : Tensor = prim::CallMethod[name="forward"](%self, %w)
+  %14 : bool = prim::isinstance[types=(int, List[Tensor])](%x.1)
+  %15 : Tuple[Tensor, int] = prim::TupleConstruct(%13, %0)
+  %16 : int = prim::TupleIndex[index=1](%15)
+  %17 : Tensor, %18 : int = prim::TupleUnpack(%15)
+  %y : Tensor = prim::Loop(%0, %8, %17)
+    block0(%i : int, %z : Tensor):
+      %19 : Tensor = prim::If(%14)
+        block0():
+          -> (%z)
+        block1():
+          %20 : Tensor = aten::relu(%z)
+          -> (%20)
+      -> (%8, %19)
+  return (%y, %18)
+)x";
+  // Types print as the engine spells them.
+  std::string expected = text;
+  expected.replace(expected.find("%7 : None "), 10, "%7 : NoneType ");
+  auto graph = parse_graph(text);
+  verify(*graph);
+  EXPECT_EQ(print_graph(*graph), expected);
+  EXPECT_EQ(print_graph(*parse_graph(print_graph(*graph))), expected);
+}
+
+TEST(Text, KeepsConstantsOfTheTable) {
+  Graph graph;
+  Tensor tensor = Tensor::empty(std::vector<int64_t>{2, 3}, DType::kFloat32);
+  for (int i = 0; i < 2; ++i) {
+    Node* node = graph.create_constant(tensor);
+    node->append_to(graph.block());
+    graph.block()->add_output(node->output());
+  }
+  std::vector<Value> constants;
+  std::string text = print_graph(graph, &constants);
+  EXPECT_THAT(text, HasSubstr("<Tensor float32[2, 3] @0>"));
+  ASSERT_EQ(constants.size(), 1u);
+  auto copy = parse_graph(text, constants);
+  EXPECT_TRUE(copy->outputs()[1]->constant()->to_tensor().is_same(tensor));
+  EXPECT_THAT(error_of([&] { parse_graph(text); }), HasSubstr("line 2: constant @0 is not in the table"));
+}
+
+TEST(Text, SaysWhereItFails) {
+  EXPECT_THAT(error_of([] { parse_graph("graph(%x : int):\n  %a : int = aten::add.int(%x, %y)\n  return (%a)\n"); }),
+              HasSubstr("line 2: %y is not defined"));
+  EXPECT_THAT(error_of([] { parse_graph("graph(%x : int):\n  %a : int = aten::no_such(%x)\n  return (%a)\n"); }),
+              HasSubstr("aten::no_such is not registered"));
+  for (const char* broken : {"", "graph", "graph(", "graph(%x", "graph(%x : int):\n  %a : int = prim::Constant[value=",
+                             "graph():\n  %a : str = prim::Constant[value=\"\\x4", "graph():\n  return (%"}) {
+    EXPECT_THROW(parse_graph(broken), Error) << broken;
+  }
+}
+
+TEST(Text, DrawsAPicture) {
+  auto graph = parse_graph("graph(%x : Tensor):\n  %a : Tensor = aten::relu(%x)\n  return (%a)\n");
+  std::string dot = print_dot(*graph);
+  EXPECT_THAT(dot, HasSubstr("digraph"));
+  EXPECT_THAT(dot, HasSubstr("label=\"aten::relu\""));
+}
+
+// ---- verify
+
+TEST(Verify, FindsUsesOutOfScope) {
+  auto graph = parse_graph(R"(graph(%c : bool, %x : Tensor):
+  %y : Tensor = prim::If(%c)
+    block0():
+      %a : Tensor = aten::relu(%x)
+      -> (%a)
+    block1():
+      -> (%x)
+  return (%y)
+)");
+  Node* branch = graph->block()->first();
+  graph->block()->replace_output(0, branch->blocks()[0]->outputs()[0]);
+  EXPECT_THAT(error_of([&] { verify(*graph); }), HasSubstr("out of its scope"));
+}
+
+TEST(Verify, FindsUsesBeforeDefinitions) {
+  auto graph = parse_graph(
+      "graph(%x : Tensor):\n  %a : Tensor = aten::relu(%x)\n  %b : Tensor = aten::relu(%a)\n  return (%b)\n");
+  graph->block()->last()->move_before(graph->block()->first());
+  EXPECT_THAT(error_of([&] { verify(*graph); }), HasSubstr("before it is used"));
+}
+
+TEST(Verify, ChecksSchemas) {
+  EXPECT_THAT(error_of([] {
+                verify(*parse_graph("graph(%x : str):\n  %a : Tensor = aten::relu(%x)\n  return (%a)\n"));
+              }),
+              HasSubstr("argument 'self' takes Tensor, not str"));
+  EXPECT_THAT(error_of([] {
+                verify(*parse_graph("graph(%x : Tensor):\n  %a : Tensor = aten::relu(%x, %x)\n  return (%a)\n"));
+              }),
+              HasSubstr("number of arguments"));
+}
+
+TEST(Verify, ChecksBlocks) {
+  EXPECT_THAT(error_of([] { verify(*parse_graph(R"(graph(%c : bool, %x : Tensor, %n : int):
+  %y : Tensor = prim::If(%c)
+    block0():
+      -> (%n)
+    block1():
+      -> (%x)
+  return (%y)
+)")); }),
+              HasSubstr("output 0 is Tensor but a block gives int"));
+  EXPECT_THAT(error_of([] { verify(*parse_graph(R"(graph(%c : bool, %x : Tensor, %n : int):
+  %y : Tensor = prim::Loop(%n, %c, %x)
+    block0(%i : int):
+      -> (%c)
+  return (%y)
+)")); }),
+              HasSubstr("prim::Loop"));
+}
+
+TEST(Verify, FindsNodesThatAreNowhere) {
+  auto graph = parse_graph("graph(%x : Tensor):\n  return (%x)\n");
+  graph->create_constant(Value(1));
+  EXPECT_THAT(error_of([&] { verify(*graph); }), HasSubstr("in no block"));
+}
+
+// ---- alias
+
+class Alias : public testing::Test {
+ protected:
+  void read(const char* text) {
+    graph_ = parse_graph(text);
+    verify(*graph_);
+    collect(*graph_->block());
+    alias_ = std::make_unique<AliasAnalysis>(*graph_);
+  }
+  void collect(const Block& block) {
+    for (GraphValue* input : block.inputs()) values_[input->name()] = input;
+    for (Node* node = block.first(); node; node = node->next()) {
+      for (GraphValue* output : node->outputs()) values_[output->name()] = output;
+      for (const Block* inner : node->blocks()) collect(*inner);
+    }
+  }
+  GraphValue* at(const char* name) { return values_.at(name); }
+  bool may_alias(const char* a, const char* b) { return alias_->may_alias(at(a), at(b)); }
+  bool is_written(const char* name) { return alias_->has_writers(at(name)); }
+
+  std::unique_ptr<Graph> graph_;
+  std::map<std::string, GraphValue*> values_;
+  std::unique_ptr<AliasAnalysis> alias_;
+};
+
+TEST_F(Alias, FollowsViews) {
+  read(R"(graph(%x : Tensor):
+  %a : Tensor = aten::relu(%x)
+  %v : Tensor = aten::t(%a)
+  %b : Tensor = aten::sigmoid(%x)
+  %w : Tensor = aten::relu_(%v)
+  return (%b)
+)");
+  EXPECT_TRUE(may_alias("a", "v"));
+  EXPECT_TRUE(may_alias("a", "w"));
+  EXPECT_FALSE(may_alias("a", "x"));
+  EXPECT_FALSE(may_alias("a", "b"));
+  EXPECT_TRUE(is_written("a"));
+  EXPECT_FALSE(is_written("x"));
+  EXPECT_FALSE(is_written("b"));
+  EXPECT_TRUE(alias_->escapes(at("b")));
+  EXPECT_TRUE(alias_->escapes(at("x")));
+  EXPECT_FALSE(alias_->escapes(at("a")));
+  EXPECT_FALSE(alias_->has_side_effects(at("w")->node()));
+  EXPECT_TRUE(alias_->writes_to(at("w")->node(), at("a")));
+  EXPECT_FALSE(alias_->writes_to(at("v")->node(), at("a")));
+}
+
+TEST_F(Alias, SeesThroughLists) {
+  read(R"(graph(%x : Tensor):
+  %zero : int = prim::Constant[value=0]()
+  %a : Tensor = aten::relu(%x)
+  %b : Tensor = aten::sigmoid(%x)
+  %kept : List[Tensor] = prim::ListConstruct(%a)
+  %passed : List[Tensor] = prim::ListConstruct(%a, %b)
+  %cat : Tensor = aten::cat(%passed, %zero)
+  %0 : List[Tensor] = aten::append.t(%kept, %cat)
+  %item : Tensor = aten::__getitem__.t(%kept, %zero)
+  %w : Tensor = aten::relu_(%item)
+  return (%cat)
+)");
+  EXPECT_TRUE(may_alias("item", "a"));
+  EXPECT_TRUE(may_alias("item", "cat"));
+  EXPECT_TRUE(is_written("a"));
+  EXPECT_TRUE(is_written("kept"));
+  // Only read by cat: its items do not become aliases of each other.
+  EXPECT_FALSE(may_alias("b", "a"));
+  EXPECT_FALSE(is_written("b"));
+  // But what is read through the list is written.
+  EXPECT_TRUE(is_written("passed"));
+}
+
+TEST_F(Alias, KeepsTupleFieldsApart) {
+  read(R"(graph(%x : Tensor):
+  %a : Tensor = aten::relu(%x)
+  %b : Tensor = aten::sigmoid(%x)
+  %t : Tuple[Tensor, Tensor] = prim::TupleConstruct(%a, %b)
+  %c : Tensor = prim::TupleIndex[index=0](%t)
+  %d : Tensor = prim::TupleIndex[index=1](%t)
+  %w : Tensor = aten::relu_(%c)
+  return (%d)
+)");
+  EXPECT_TRUE(is_written("a"));
+  EXPECT_FALSE(is_written("b"));
+  EXPECT_TRUE(may_alias("d", "b"));
+}
+
+TEST_F(Alias, JoinsBranchesAndCarriedValues) {
+  read(R"(graph(%cond : bool, %n : int, %x : Tensor):
+  %yes : bool = prim::Constant[value=True]()
+  %a : Tensor = aten::relu(%x)
+  %b : Tensor = aten::sigmoid(%x)
+  %y : Tensor = prim::If(%cond)
+    block0():
+      -> (%a)
+    block1():
+      -> (%b)
+  %init : Tensor = aten::tanh(%x)
+  %z : Tensor = prim::Loop(%n, %yes, %init)
+    block0(%i : int, %carried : Tensor):
+      %next : Tensor = aten::sin(%carried)
+      -> (%yes, %next)
+  %w : Tensor = aten::relu_(%z)
+  %u : Tensor = aten::relu_(%y)
+  return (%u)
+)");
+  EXPECT_TRUE(is_written("a"));
+  EXPECT_TRUE(is_written("b"));
+  EXPECT_TRUE(is_written("init"));
+  EXPECT_TRUE(is_written("next"));
+  EXPECT_FALSE(may_alias("a", "init"));
+}
+
+TEST_F(Alias, KnowsTheOrderOfWrites) {
+  read(R"(graph(%n : int, %x : Tensor):
+  %yes : bool = prim::Constant[value=True]()
+  %a : Tensor = aten::relu(%x)
+  %b : Tensor = aten::sigmoid(%a)
+  %none : Tensor = prim::Loop(%n, %yes, %b)
+    block0(%i : int, %c : Tensor):
+      %early : Tensor = aten::sin(%a)
+      %late : Tensor = aten::cos(%a)
+      %w : Tensor = aten::relu_(%a)
+      -> (%yes, %early)
+  %d : Tensor = aten::sigmoid(%a)
+  return (%d)
+)");
+  const auto between = [&](const char* from, const char* to) {
+    return alias_->may_be_written_between(at("a"), at(from)->node(), at(to)->node());
+  };
+  EXPECT_FALSE(between("a", "b"));
+  EXPECT_FALSE(between("early", "late"));
+  EXPECT_TRUE(between("b", "early"));  // by the iteration before
+  EXPECT_TRUE(between("b", "d"));
+  EXPECT_TRUE(alias_->may_be_written_after(at("a"), at("late")->node()));
+  EXPECT_FALSE(alias_->may_be_written_after(at("a"), at("d")->node()));
+}
+
+TEST_F(Alias, UnknownCodeMayDoAnything) {
+  read(R"(graph(%self : __torch__.M, %x : Tensor):
+  %a : Tensor = aten::relu(%x)
+  %b : Tensor = aten::sigmoid(%x)
+  %attribute : Tensor = prim::GetAttr[name="weight"](%self)
+  %r : Tensor = prim::CallMethod[name="f"](%self, %a)
+  return (%r)
+)");
+  EXPECT_TRUE(is_written("a"));
+  EXPECT_TRUE(is_written("attribute"));
+  EXPECT_FALSE(is_written("b"));
+  EXPECT_TRUE(alias_->has_side_effects(at("r")->node()));
+}
+
+TEST_F(Alias, AttributesOfNewObjectsAreApart) {
+  read(R"(graph(%x : Tensor):
+  %o : __torch__.P = prim::CreateObject()
+  %a : Tensor = aten::relu(%x)
+  %b : Tensor = aten::sigmoid(%x)
+  prim::SetAttr[name="a"](%o, %a)
+  prim::SetAttr[name="b"](%o, %b)
+  %c : Tensor = prim::GetAttr[name="a"](%o)
+  %w : Tensor = aten::relu_(%c)
+  return (%b)
+)");
+  EXPECT_TRUE(is_written("a"));
+  EXPECT_FALSE(is_written("b"));
+}
+
+}  // namespace
+}  // namespace tensord::jit

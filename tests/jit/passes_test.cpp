@@ -1,0 +1,156 @@
+// Runs the files of tests/jit/passes: each has cases of a graph, the passes to run, and the
+// graph that must come out. With TENSORD_UPDATE_EXPECTATIONS=1 the expected graphs are
+// rewritten by what came out; read the difference before you commit it.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "core/jit/ir/text.h"
+#include "core/jit/ir/verify.h"
+#include "core/jit/passes/passes.h"
+#include "core/jit/passes/peephole.h"
+#include "core/jit/passes/pipeline.h"
+
+namespace tensord::jit {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Case {
+  std::string comment;  // lines before the header
+  std::string name;
+  std::vector<std::string> passes;
+  std::string input, expected;
+};
+
+// "case NAME: pass, pass", the graph, "expect", the expected graph.
+std::vector<Case> read_cases(const fs::path& path) {
+  std::ifstream file(path);
+  std::vector<Case> cases;
+  std::string comment, line;
+  enum { kBetween, kInput, kExpected } state = kBetween;
+  while (std::getline(file, line)) {
+    if (line.starts_with("case ")) {
+      Case next;
+      next.comment = std::move(comment);
+      comment.clear();
+      size_t colon = line.find(':');
+      next.name = line.substr(5, colon - 5);
+      std::stringstream names(line.substr(colon + 1));
+      for (std::string pass; std::getline(names, pass, ',');) next.passes.push_back(pass.substr(pass.find_first_not_of(' ')));
+      cases.push_back(std::move(next));
+      state = kInput;
+    } else if (line == "expect") {
+      state = kExpected;
+    } else if (state == kInput) {
+      cases.back().input += line + "\n";
+    } else if (state == kExpected && !line.empty() && line[0] != '#') {
+      cases.back().expected += line + "\n";
+    } else if (!line.empty()) {
+      comment += line + "\n";
+    }
+  }
+  return cases;
+}
+
+void write_cases(const fs::path& path, const std::vector<Case>& cases) {
+  std::ofstream file(path);
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const Case& c = cases[i];
+    std::string passes;
+    for (const std::string& pass : c.passes) passes += (passes.empty() ? "" : ", ") + pass;
+    file << (i > 0 ? "\n" : "") << c.comment << "case " << c.name << ": " << passes << "\n"
+         << c.input << "expect\n" << c.expected;
+  }
+}
+
+fs::path folder() { return fs::path(__FILE__).parent_path() / "passes"; }
+
+class PassFile : public testing::TestWithParam<fs::path> {};
+
+TEST_P(PassFile, GivesTheExpectedGraphs) {
+  std::vector<Case> cases = read_cases(GetParam());
+  ASSERT_FALSE(cases.empty());
+  bool update = std::getenv("TENSORD_UPDATE_EXPECTATIONS") != nullptr;
+  for (Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    auto graph = parse_graph(c.input);
+    verify(*graph);
+    PassContext context;
+    for (const std::string& pass : c.passes) {
+      find_pass(pass).run(*graph, context);
+      verify(*graph);
+    }
+    std::string got = print_graph(*graph);
+    if (update) {
+      c.expected = got;
+    } else {
+      EXPECT_EQ(got, c.expected);
+    }
+    // A pass must come to rest: the same passes once more find nothing to do.
+    for (const std::string& pass : c.passes) find_pass(pass).run(*graph, context);
+    EXPECT_EQ(print_graph(*graph), got) << "changes again when run again";
+  }
+  if (update) write_cases(GetParam(), cases);
+}
+
+std::vector<fs::path> files() {
+  std::vector<fs::path> out;
+  for (const auto& entry : fs::directory_iterator(folder())) {
+    if (entry.path().extension() == ".ir") out.push_back(entry.path());
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PassFile, testing::ValuesIn(files()),
+                         [](const auto& info) { return info.param.stem().string(); });
+
+TEST(Peephole, EveryRuleIsActive) { EXPECT_EQ(inactive_peephole_rules(), std::vector<std::string>{}); }
+
+TEST(Pipeline, LimitsAndDisablesPasses) {
+  const char* text = R"(graph(%x : int):
+  %a : int = prim::Constant[value=2]()
+  %b : int = aten::add.int(%a, %a)
+  %c : int = aten::add.int(%b, %b)
+  %d : int = aten::add.int(%c, %x)
+  return (%d)
+)";
+  const auto run = [&](const PassOptions& options) {
+    auto graph = parse_graph(text);
+    PassContext context;
+    run_pipeline(*graph, context, options, simplification_pipeline(), true);
+    return print_graph(*graph);
+  };
+  EXPECT_NE(run({}).find("Constant[value=8]"), std::string::npos);
+  PassOptions disabled;
+  disabled.disabled = {"const_prop"};
+  EXPECT_EQ(run(disabled), text);
+  PassOptions limited;
+  limited.limits = {{"const_prop", 1}};
+  EXPECT_NE(run(limited).find("Constant[value=4]"), std::string::npos);
+  EXPECT_EQ(run(limited).find("Constant[value=8]"), std::string::npos);
+}
+
+TEST(Pipeline, TellsTheObserverOfEveryChange) {
+  auto graph = parse_graph("graph(%x : int):\n  %a : int = aten::add.int(%x, %x)\n  return (%x)\n");
+  std::vector<std::string> seen;
+  PassOptions options;
+  options.observer = [&](const std::string& pass, const Graph&) { seen.push_back(pass); };
+  PassContext context;
+  run_pipeline(*graph, context, options, simplification_pipeline(), true);
+  EXPECT_EQ(seen, (std::vector<std::string>{"", "dce"}));
+}
+
+TEST(Pipeline, NamesItsPasses) {
+  std::vector<std::string> names = pass_names();
+  EXPECT_EQ(names.front(), "inline");
+  EXPECT_EQ(std::count(names.begin(), names.end(), "dce"), 1);
+  EXPECT_THROW(find_pass("no_such_pass"), Error);
+}
+
+}  // namespace
+}  // namespace tensord::jit
