@@ -83,9 +83,9 @@ int64_t tensor_length(const Tensor& x) {
   return x.sizes()[0];
 }
 
-OP("aten::size(Tensor self) -> int[]").direct([](const Tensor& x) { return x.sizes(); });
-OP("aten::size.int(Tensor self, int dim) -> int").direct([](const Tensor& x, int64_t dim) { return x.size(dim); });
-OP("prim::shape(Tensor a) -> int[]").direct([](const Tensor& x) { return x.sizes(); });
+OP("aten::size(Tensor self) -> int[]").direct([](const Tensor& x) { return x.sizes(); }).shape_only();
+OP("aten::size.int(Tensor self, int dim) -> int").direct([](const Tensor& x, int64_t dim) { return x.size(dim); }).shape_only();
+OP("prim::shape(Tensor a) -> int[]").direct([](const Tensor& x) { return x.sizes(); }).shape_only();
 OP("aten::_shape_as_tensor(Tensor self) -> Tensor").direct([](const Tensor& x) {
   Tensor out = Tensor::empty(Dims{x.ndim()}, DType::kInt64);
   std::copy(x.sizes().begin(), x.sizes().end(), out.data<int64_t>());
@@ -94,16 +94,16 @@ OP("aten::_shape_as_tensor(Tensor self) -> Tensor").direct([](const Tensor& x) {
 OP("aten::stride(Tensor self) -> int[]").direct([](const Tensor& x) { return x.strides(); });
 OP("aten::stride.int(Tensor self, int dim) -> int").direct([](const Tensor& x, int64_t dim) { return x.stride(dim); });
 OP("aten::storage_offset(Tensor self) -> int").direct([](const Tensor& x) { return x.offset(); });
-OP("aten::dim(Tensor self) -> int").direct([](const Tensor& x) { return x.ndim(); });
-OP("aten::numel(Tensor self) -> int").direct([](const Tensor& x) { return x.numel(); });
-OP("aten::len.Tensor(Tensor t) -> int").direct(tensor_length);
+OP("aten::dim(Tensor self) -> int").direct([](const Tensor& x) { return x.ndim(); }).shape_only();
+OP("aten::numel(Tensor self) -> int").direct([](const Tensor& x) { return x.numel(); }).shape_only();
+OP("aten::len.Tensor(Tensor t) -> int").direct(tensor_length).shape_only();
 OP("aten::element_size(Tensor self) -> int").direct([](const Tensor& x) { return static_cast<int64_t>(size_of(x.dtype())); });
 OP("aten::get_device(Tensor self) -> int").direct([](const Tensor& x) -> int64_t {
   return x.device().kind == DeviceKind::kCPU ? -1 : x.device().index;
 });
-OP("aten::is_floating_point(Tensor self) -> bool").direct([](const Tensor& x) { return is_floating(x.dtype()); });
-OP("aten::is_complex(Tensor self) -> bool").direct([](const Tensor& x) { return is_complex(x.dtype()); });
-OP("aten::is_signed(Tensor self) -> bool").direct([](const Tensor& x) { return is_signed(x.dtype()); });
+OP("aten::is_floating_point(Tensor self) -> bool").direct([](const Tensor& x) { return is_floating(x.dtype()); }).shape_only();
+OP("aten::is_complex(Tensor self) -> bool").direct([](const Tensor& x) { return is_complex(x.dtype()); }).shape_only();
+OP("aten::is_signed(Tensor self) -> bool").direct([](const Tensor& x) { return is_signed(x.dtype()); }).shape_only();
 OP("aten::is_inference(Tensor self) -> bool").direct([](const Tensor&) { return false; });
 OP("aten::is_conj(Tensor self) -> bool").direct([](const Tensor&) { return false; });
 OP("aten::is_neg(Tensor self) -> bool").direct([](const Tensor&) { return false; });
@@ -113,17 +113,17 @@ OP("aten::is_same_size(Tensor self, Tensor other) -> bool").direct([](const Tens
 OP("aten::is_contiguous(Tensor self) -> bool").direct([](const Tensor& x) { return x.is_contiguous(); });
 OP("aten::is_contiguous.memory_format(Tensor self, MemoryFormat memory_format) -> bool").direct(is_contiguous_as);
 
-OP("prim::dtype(Tensor a) -> int").direct([](const Tensor& x) { return static_cast<int64_t>(x.dtype()); });
-OP("prim::device(Tensor a) -> Device").direct([](const Tensor& x) { return x.device(); });
-OP("prim::layout(Tensor a) -> int").direct([](const Tensor&) { return int64_t{0}; });
-OP("prim::is_cuda(Tensor a) -> bool").direct([](const Tensor& x) { return x.device().kind == DeviceKind::kCUDA; });
-OP("prim::is_cpu(Tensor a) -> bool").direct([](const Tensor& x) { return x.device().kind == DeviceKind::kCPU; });
-OP("prim::is_nested(Tensor a) -> bool").direct([](const Tensor&) { return false; });
-OP("prim::is_sparse(Tensor a) -> bool").direct([](const Tensor&) { return false; });
+OP("prim::dtype(Tensor a) -> int").direct([](const Tensor& x) { return static_cast<int64_t>(x.dtype()); }).shape_only();
+OP("prim::device(Tensor a) -> Device").direct([](const Tensor& x) { return x.device(); }).shape_only();
+OP("prim::layout(Tensor a) -> int").direct([](const Tensor&) { return int64_t{0}; }).shape_only();
+OP("prim::is_cuda(Tensor a) -> bool").direct([](const Tensor& x) { return x.device().kind == DeviceKind::kCUDA; }).shape_only();
+OP("prim::is_cpu(Tensor a) -> bool").direct([](const Tensor& x) { return x.device().kind == DeviceKind::kCPU; }).shape_only();
+OP("prim::is_nested(Tensor a) -> bool").direct([](const Tensor&) { return false; }).shape_only();
+OP("prim::is_sparse(Tensor a) -> bool").direct([](const Tensor&) { return false; }).shape_only();
 OP("prim::is_sparse_csr(Tensor a) -> bool").direct([](const Tensor&) { return false; });
-OP("prim::is_mkldnn(Tensor a) -> bool").direct([](const Tensor&) { return false; });
-OP("prim::is_quantized(Tensor a) -> bool").direct([](const Tensor&) { return false; });
-OP("prim::is_meta(Tensor a) -> bool").direct([](const Tensor&) { return false; });
+OP("prim::is_mkldnn(Tensor a) -> bool").direct([](const Tensor&) { return false; }).shape_only();
+OP("prim::is_quantized(Tensor a) -> bool").direct([](const Tensor&) { return false; }).shape_only();
+OP("prim::is_meta(Tensor a) -> bool").direct([](const Tensor&) { return false; }).shape_only();
 OP("prim::is_xpu(Tensor a) -> bool").direct([](const Tensor&) { return false; });
 OP("prim::is_mps(Tensor a) -> bool").direct([](const Tensor&) { return false; });
 OP("prim::name(Tensor a) -> str?").direct([](const Tensor&) { return Value(); });

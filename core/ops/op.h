@@ -77,6 +77,7 @@ struct Op {
   // Gives the right answer for any strides of its tensor inputs and the outputs keep their
   // order of dimensions (channels_last stays so); asked by the layout pass.
   bool keeps_layout = false;
+  bool reads_only_shape = false;  // sizes, dtype and device of its tensors; no element, no stride
 
   const std::string& name() const { return schema.name; }
 };
@@ -109,6 +110,7 @@ class OpBuilder {
   OpBuilder& reduction();
   OpBuilder& dynamic_shape();
   OpBuilder& keeps_layout();
+  OpBuilder& shape_only();
   OpBuilder& packs(PackFn function);
 
  private:

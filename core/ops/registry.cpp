@@ -231,6 +231,10 @@ OpBuilder& OpBuilder::keeps_layout() {
   return *this;
 }
 
+OpBuilder& OpBuilder::shape_only() {
+  op_->reads_only_shape = true;
+  return *this;
+}
 OpBuilder& OpBuilder::packs(PackFn function) {
   op_->pack = std::move(function);
   return *this;

@@ -34,7 +34,7 @@ bool is_passed_list(const Node& node) {
 // Whether a use reads any memory order.
 bool is_tolerant(const Use& use) {
   if (use.block) return false;
-  return packed_of(*use.node) || keeps_layout(*use.node) || is_passed_list(*use.node);
+  return packed_of(*use.node) || keeps_layout(*use.node) || is_passed_list(*use.node) || reads_only_shape(*use.node);
 }
 
 bool passes_on(const Node& node) { return !packed_of(node) && (keeps_layout(node) || is_passed_list(node)); }

@@ -29,15 +29,26 @@ struct Candidate {
   ops::Epilogue epilogue;
 };
 
+// The one use that reads elements; null when there are more, or none.
+const GraphValue::Use* only_reader(const GraphValue* value) {
+  const GraphValue::Use* reader = nullptr;
+  for (const GraphValue::Use& use : value->uses()) {
+    if (!use.block && reads_only_shape(*use.node)) continue;
+    if (reader || use.block) return nullptr;
+    reader = &use;
+  }
+  return reader;
+}
+
 std::optional<Candidate> candidate_after(Node* producer) {
-  const auto& uses = producer->output()->uses();
-  if (uses.size() != 1 || uses[0].block || uses[0].node->block() != producer->block()) return std::nullopt;
-  Node* user = uses[0].node;
+  const GraphValue::Use* use = only_reader(producer->output());
+  if (!use || use->node->block() != producer->block()) return std::nullopt;
+  Node* user = use->node;
   const ops::Op* op = functional_op(*user);
   if (!op || !op->epilogue || user->outputs().size() != 1) return std::nullopt;
-  Candidate found{producer, user, {op, {}, static_cast<int>(uses[0].index), -1}, {}};
+  Candidate found{producer, user, {op, {}, static_cast<int>(use->index), -1}, {}};
   for (size_t i = 0; i < user->inputs().size(); ++i) {
-    if (i == uses[0].index) {
+    if (i == use->index) {
       found.call.arguments.emplace_back();
     } else if (auto value = known_value(user->input(i))) {
       found.call.arguments.push_back(*value);
@@ -54,6 +65,8 @@ std::optional<Candidate> candidate_after(Node* producer) {
   if (!epilogue) return std::nullopt;
   found.epilogue = *epilogue;
   const bool takes_two = epilogue->kind == ops::EpilogueKind::kAdd;
+  // A sum may have another shape and comes later in the text, so nothing else may ask for the shape before it.
+  if (takes_two && producer->output()->uses().size() != 1) return std::nullopt;
   if (takes_two != (found.call.other >= 0) || (!takes_two && found.call.input != 0)) return std::nullopt;
   return found;
 }
@@ -115,6 +128,8 @@ std::optional<ops::Value> known_value(const GraphValue* value) {
   }
   return ops::Value(ops::make_list(value->type()->element(), std::move(items)));
 }
+
+bool reads_only_shape(const Node& node) { return node.op() && node.op()->reads_only_shape; }
 
 const ops::Op* functional_op(const Node& node) {
   const ops::Op* op = node.op();

@@ -18,6 +18,8 @@ std::optional<ops::Value> known_value(const GraphValue* value);
 // The functional form of a node's operator: itself, or the base of an in-place form; null for
 // out= forms and nodes that are no operator.
 const ops::Op* functional_op(const Node& node);
+// Whether the node asks its tensors for sizes and the like alone.
+bool reads_only_shape(const Node& node);
 // Calls visit(node) for every node of the block and the blocks in it; visit may destroy the
 // node and what is before it, and insert nodes.
 template <class Visit>
