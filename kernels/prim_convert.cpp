@@ -170,6 +170,9 @@ OP("aten::factorial.int(int a) -> int").direct([](int64_t a) {
 LIST_TEST("int", int64_t);
 LIST_TEST("float", double);
 LIST_TEST("bool", bool);
+OP("aten::any.str(str[] self) -> bool").direct([](const std::vector<std::string>& values) {
+  return std::any_of(values.begin(), values.end(), [](const std::string& v) { return !v.empty(); });
+});
 OP("aten::sum.int(int[] self) -> int").direct([](const std::vector<int64_t>& values) {
   int64_t sum = 0;
   for (int64_t v : values) sum = wrap_add(sum, v);
