@@ -225,6 +225,25 @@ TEST_F(HostileFileTest, DirectoriesThatLieAreRefused) {
   EXPECT_EQ(code_of(""), ErrorCode::kDataLoss);
 }
 
+TEST_F(HostileFileTest, OtherVersionsAndByteOrdersAreRefused) {
+  const auto failure = [&](const std::string& version, const std::string& order) {
+    ZipWriter writer(path("v.pt"));
+    writer.add("m/data.pkl", "\x80\x02N.");
+    writer.add("m/code/__torch__.py", "");
+    writer.add("m/version", version);
+    writer.add("m/byteorder", order);
+    writer.finish();
+    return failure_of([&] { ModelArchive::open(path("v.pt")); });
+  };
+  EXPECT_FALSE(failure("3\n", "little"));
+  EXPECT_FALSE(failure("10", "little"));
+  EXPECT_EQ(failure("3\n", "big")->code, ErrorCode::kUnimplemented);
+  EXPECT_EQ(failure("11\n", "little")->code, ErrorCode::kUnimplemented);
+  for (const char* version : {"", "x", "-1", "0", "3 4", "99999999999999999999"}) {
+    EXPECT_EQ(failure(version, "little")->code, ErrorCode::kDataLoss) << version;
+  }
+}
+
 // --- pickles
 
 class HostilePickleTest : public testing::Test {

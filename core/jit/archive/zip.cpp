@@ -70,7 +70,7 @@ bool has_end_record(const char* data, size_t size) {
 }
 
 uint32_t crc_of(const char* data, uint64_t size) {
-  constexpr uint64_t kPiece = 4 << 20;
+  constexpr uint64_t kPiece = 1 << 20;
   const auto pieces = static_cast<int64_t>((size + kPiece - 1) / kPiece);
   std::vector<uLong> crcs(static_cast<size_t>(pieces), 0);
   const auto piece_size = [&](int64_t i) { return std::min(kPiece, size - static_cast<uint64_t>(i) * kPiece); };
@@ -117,6 +117,7 @@ void ZipArchive::map_file() {
   if (size_ == 0) fail(ErrorCode::kDataLoss, path_, ": is empty");
   if (data == MAP_FAILED) fail(ErrorCode::kResourceExhausted, path_, ": cannot be mapped: ", std::strerror(map_errno));
   data_ = static_cast<char*>(data);
+  madvise(data_, size_, MADV_WILLNEED);  // all of it is needed soon; read ahead while the directory is parsed
 }
 
 void ZipArchive::read_directory() {
