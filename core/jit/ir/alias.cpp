@@ -35,7 +35,10 @@ bool AliasAnalysis::is_mutable_type(const Type& type) {
 
 AliasAnalysis::~AliasAnalysis() = default;
 
-AliasAnalysis::AliasAnalysis(const Graph& graph, ops::ObjectPtr self) : self_(std::move(self)) {
+AliasAnalysis::AliasAnalysis(const Graph& graph, ops::ObjectPtr self)
+    : values_(static_cast<size_t>(graph.value_id_bound()), kNotSeen),
+      order_(static_cast<size_t>(graph.node_id_bound())),
+      self_(std::move(self)) {
   new_cell(true);
   cells_[kWildcard].is_collapsed = true;
   collect(*graph.block());
@@ -43,9 +46,9 @@ AliasAnalysis::AliasAnalysis(const Graph& graph, ops::ObjectPtr self) : self_(st
     const GraphValue* input = graph.inputs()[i];
     if (i == 0 && self_) {
       known_[input] = self_;
-      values_[input] = heap_cell(self_);
+      value_slot(input) = heap_cell(self_);
     } else if (is_mutable_type(*input->type())) {
-      values_[input] = kWildcard;
+      value_slot(input) = kWildcard;
     }
   }
   analyse(*graph.block());
@@ -142,11 +145,9 @@ int AliasAnalysis::field(int cell, const std::string& name) {
 }
 
 int AliasAnalysis::cell_of(const GraphValue* value) {
-  auto it = values_.find(value);
-  if (it != values_.end()) return it->second < 0 ? -1 : find(it->second);
-  int cell = is_mutable_type(*value->type()) ? new_cell() : -1;
-  values_[value] = cell;
-  return cell;
+  int& slot = value_slot(value);
+  if (slot == kNotSeen) slot = is_mutable_type(*value->type()) ? new_cell() : kNoMemory;
+  return slot < 0 ? kNoMemory : find(slot);
 }
 
 // ---- memory that exists before the run
@@ -207,8 +208,8 @@ const Value* AliasAnalysis::known_value(const GraphValue* value) const {
 // ---- queries
 
 int AliasAnalysis::location(const GraphValue* value) const {
-  auto it = values_.find(value);
-  if (it != values_.end()) return it->second < 0 ? -1 : find(it->second);
+  size_t id = static_cast<size_t>(value->id());
+  if (id < values_.size() && values_[id] != kNotSeen) return values_[id] < 0 ? kNoMemory : find(values_[id]);
   return is_mutable_type(*value->type()) ? wildcard() : -1;
 }
 
@@ -253,46 +254,52 @@ bool AliasAnalysis::has_writers(const GraphValue* value) const {
   return false;
 }
 
+const AliasAnalysis::Span* AliasAnalysis::span_of(const Node* node) const {
+  size_t id = static_cast<size_t>(node->id());
+  return id < order_.size() && order_[id].begin >= 0 ? &order_[id] : nullptr;
+}
+
 bool AliasAnalysis::writes_to(const Node* node, const GraphValue* value) const {
-  auto span = order_.find(node);
-  if (span == order_.end()) return true;
+  const Span* span = span_of(node);
+  if (!span) return true;
   for (int cell : reachable(value)) {
-    for (const Node* writer : writers(cell)) {
-      auto it = order_.find(writer);
-      if (it->second.begin >= span->second.begin && it->second.begin <= span->second.end) return true;
+    for (int order : write_order(cell)) {
+      if (order >= span->begin && order <= span->end) return true;
     }
   }
   return false;
 }
 
 bool AliasAnalysis::may_be_written_between(const GraphValue* value, const Node* from, const Node* to) const {
-  auto start = order_.find(from), stop = order_.find(to);
-  if (start == order_.end() || stop == order_.end()) return has_writers(value);
-  int end = stop->second.begin;
+  const Span *start = span_of(from), *stop = span_of(to);
+  if (!start || !stop) return has_writers(value);
+  int end = stop->begin;
   // A loop around `to` that `from` is outside of comes back to `to` after all of its body.
   for (const Node* loop = to->block()->owner(); loop; loop = loop->block()->owner()) {
-    const Span& span = order_.at(loop);
-    bool holds_from = start->second.begin >= span.begin && start->second.begin <= span.end;
-    if (loop->kind() == NodeKind::kLoop && !holds_from) end = span.end + 1;
+    const Span* span = span_of(loop);
+    if (!span) return has_writers(value);
+    bool holds_from = start->begin >= span->begin && start->begin <= span->end;
+    if (loop->kind() == NodeKind::kLoop && !holds_from) end = span->end + 1;
   }
   for (int cell : reachable(value)) {
-    const auto& all = writers(cell);
-    auto it = std::upper_bound(all.begin(), all.end(), start->second.begin,
-                               [&](int order, const Node* writer) { return order < order_.at(writer).begin; });
-    if (it != all.end() && order_.at(*it).begin < end) return true;
+    const std::vector<int>& all = write_order(cell);
+    auto it = std::upper_bound(all.begin(), all.end(), start->begin);
+    if (it != all.end() && *it < end) return true;
   }
   return false;
 }
 
 bool AliasAnalysis::may_be_written_after(const GraphValue* value, const Node* from) const {
-  auto start = order_.find(from);
-  if (start == order_.end()) return has_writers(value);
-  int begin = start->second.begin;
+  const Span* start = span_of(from);
+  if (!start) return has_writers(value);
+  int begin = start->begin;
   for (const Node* loop = from->block()->owner(); loop; loop = loop->block()->owner()) {
-    if (loop->kind() == NodeKind::kLoop) begin = order_.at(loop).begin;
+    const Span* span = span_of(loop);
+    if (!span) return has_writers(value);
+    if (loop->kind() == NodeKind::kLoop) begin = span->begin;
   }
   for (int cell : reachable(value)) {
-    if (!writers(cell).empty() && order_.at(writers(cell).back()).begin > begin) return true;
+    if (!write_order(cell).empty() && write_order(cell).back() > begin) return true;
   }
   return false;
 }

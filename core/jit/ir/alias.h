@@ -18,9 +18,8 @@ namespace tensord::jit {
 // it holds are others. Memory that lives longer than a run, or came from outside (inputs,
 // attributes, constants), is *external*. All unknown memory is one location, the wildcard.
 //
-// Values that were made after the snapshot count as wildcards. Replacing a value by one it
-// was made from keeps a snapshot usable. So does destroying nodes, but then no new ones may
-// be made: they could have the address of an old one.
+// Values that were made after the snapshot count as wildcards. Destroying nodes, or replacing
+// a value by one it was made from, keeps a snapshot usable.
 class AliasAnalysis {
  public:
   // With `self`, attribute chains from graph input 0 are followed in the object itself, so
@@ -60,7 +59,7 @@ class AliasAnalysis {
   // The value's location and all that can be reached from it.
   std::vector<int> reachable(const GraphValue* value) const;
   std::vector<int> reachable(int location) const;
-  // Nodes that write a location, in the order of the graph.
+  // Nodes that write a location, in the order of the graph when the snapshot was made.
   const std::vector<const Node*>& writers(int location) const;
   // Locations that the node itself writes, without its blocks.
   std::vector<int> written_by(const Node* node) const;
@@ -73,6 +72,7 @@ class AliasAnalysis {
 
  private:
   static constexpr int kWildcard = 0;
+  static constexpr int kNoMemory = -1, kNotSeen = -2;
   struct Cell {
     int parent;
     int content = -1;            // what a list, dict or future holds
@@ -82,10 +82,14 @@ class AliasAnalysis {
     std::vector<std::pair<std::string, int>> fields;  // of objects and tuples
     std::vector<int> members;    // held, but not merged: see is_transient
     std::vector<const Node*> writers;
+    std::vector<int> write_order;  // of each writer, which may be destroyed by now
   };
   struct Span {
-    int begin, end;  // order of the node, and of the last one in its blocks
+    int begin = -1, end = -1;  // order of the node, and of the last one in its blocks
   };
+  const std::vector<int>& write_order(int cell) const { return cells_[static_cast<size_t>(cell)].write_order; }
+  // Null for nodes that are newer than the snapshot.
+  const Span* span_of(const Node* node) const;
 
   int find(int cell) const;
   int new_cell(bool is_external = false);
@@ -95,6 +99,7 @@ class AliasAnalysis {
   int content(int cell);
   int field(int cell, const std::string& name);
   int cell_of(const GraphValue* value);
+  int& value_slot(const GraphValue* value) { return values_[static_cast<size_t>(value->id())]; }
   int heap_cell(const ops::Value& value, int depth = 0);
   const void* heap_key(const ops::Value& value) const;
 
@@ -113,12 +118,12 @@ class AliasAnalysis {
   void record_writes(const Block& block);
 
   mutable std::vector<Cell> cells_;
-  std::unordered_map<const GraphValue*, int> values_;
+  std::vector<int> values_;  // by id: the cell, kNoMemory or kNotSeen
   std::unordered_map<const void*, int> heap_;          // storages, lists, objects of the outside
   std::unordered_map<const GraphValue*, ops::Value> known_;
   std::unordered_set<std::string> assigned_names_;     // by some SetAttr
   std::vector<int> local_objects_;                     // whose attributes are used
-  std::unordered_map<const Node*, Span> order_;
+  std::vector<Span> order_;  // by id of the node
   int next_order_ = 0;
   bool heap_is_wild_ = false;  // unknown code may reach every object
   ops::ObjectPtr self_;

@@ -40,15 +40,14 @@ void AliasAnalysis::collect(const Block& block) {
 
 void AliasAnalysis::analyse(const Block& block) {
   for (const Node* node = block.first(); node; node = node->next()) {
-    Span& span = order_[node];
-    span.begin = next_order_++;
+    order_[static_cast<size_t>(node->id())].begin = next_order_++;
     analyse_node(*node);
     // A value without a location would count as made after the snapshot.
     for (const GraphValue* output : node->outputs()) cell_of(output);
     for (const Block* inner : node->blocks()) {
       for (const GraphValue* input : inner->inputs()) cell_of(input);
     }
-    order_[node].end = next_order_ - 1;
+    order_[static_cast<size_t>(node->id())].end = next_order_ - 1;
   }
 }
 
@@ -61,7 +60,7 @@ void AliasAnalysis::analyse_node(const Node& node) {
   switch (node.kind()) {
     case NodeKind::kOp: return analyse_op(node);
     case NodeKind::kConstant: {
-      if (int cell = heap_cell(node.constant()); cell >= 0) values_[node.output()] = cell;
+      if (int cell = heap_cell(node.constant()); cell >= 0) value_slot(node.output()) = cell;
       return;
     }
     case NodeKind::kIf:
@@ -255,12 +254,12 @@ void AliasAnalysis::analyse_get_attribute(const Node& node) {
       int cell = heap_cell(value);
       if (!assigned_names_.contains(node.name())) {
         known_[output] = value;
-        if (is_mutable) values_[output] = cell;
+        if (is_mutable) value_slot(output) = cell;
         return;
       }
       if (cell >= 0) unify(cell, kWildcard);
     }
-    if (is_mutable) values_[output] = kWildcard;
+    if (is_mutable) value_slot(output) = kWildcard;
     return;
   }
   if (!is_mutable) return;
@@ -268,7 +267,7 @@ void AliasAnalysis::analyse_get_attribute(const Node& node) {
   if (holder < 0 || cells_[static_cast<size_t>(holder)].is_external) {
     // Some object of the outside, but which one is not known.
     if (self_ || holder != find(kWildcard)) heap_is_wild_ = true;
-    values_[output] = kWildcard;
+    value_slot(output) = kWildcard;
     return;
   }
   local_objects_.push_back(holder);
@@ -318,8 +317,10 @@ void AliasAnalysis::finish(const Graph& graph) {
 void AliasAnalysis::record_writes(const Block& block) {
   for (const Node* node = block.first(); node; node = node->next()) {
     for (int cell : written_by(node)) {
-      auto& writers = cells_[static_cast<size_t>(find(cell))].writers;
-      if (writers.empty() || writers.back() != node) writers.push_back(node);
+      Cell& written = cells_[static_cast<size_t>(find(cell))];
+      if (!written.writers.empty() && written.writers.back() == node) continue;
+      written.writers.push_back(node);
+      written.write_order.push_back(order_[static_cast<size_t>(node->id())].begin);
     }
     for (const Block* inner : node->blocks()) record_writes(*inner);
   }

@@ -296,6 +296,7 @@ Node* Graph::create(NodeKind kind, std::span<GraphValue* const> inputs) {
   Node* node = nodes_.emplace_back(std::make_unique<Node>()).get();
   node->slot_ = nodes_.size() - 1;
   node->graph_ = this;
+  node->id_ = next_node_id_++;
   node->kind_ = kind;
   node->inputs_.reserve(inputs.size());
   node->use_slots_.reserve(inputs.size());

@@ -32,7 +32,7 @@ class GraphValue {
  public:
   const ops::TypePtr& type() const { return type_; }
   void set_type(ops::TypePtr type) { type_ = std::move(type); }
-  int id() const { return id_; }                      // unique in its graph
+  int id() const { return id_; }                      // unique in its graph, never used again
   const std::string& name() const { return name_; }   // of the script's variable; may be empty
   void set_name(std::string name) { name_ = std::move(name); }
   Node* node() const { return node_; }       // null for a block input
@@ -97,6 +97,7 @@ const char* to_string(NodeKind kind);
 
 class Node {
  public:
+  int id() const { return id_; }  // unique in its graph, never used again
   NodeKind kind() const { return kind_; }
   const ops::Op* op() const { return op_; }
   bool is_op(std::string_view full_name) const { return op_ && op_->schema.full_name() == full_name; }
@@ -151,6 +152,7 @@ class Node {
   void drop_uses();
   void free_blocks();
   Graph* graph_ = nullptr;
+  int id_ = 0;
   size_t slot_ = 0;  // in the graph's nodes_
   Block* block_ = nullptr;
   Node *next_ = nullptr, *previous_ = nullptr;
@@ -224,6 +226,9 @@ class Graph {
   std::vector<GraphValue*> inline_block(const Block& source, std::span<GraphValue* const> arguments, Block* target, Node* position);
   std::unique_ptr<Graph> clone() const;
   size_t node_count() const { return nodes_.size(); }
+  // Above every id of its values and nodes; for tables by id.
+  int value_id_bound() const { return next_id_; }
+  int node_id_bound() const { return next_node_id_; }
 
  private:
   friend class GraphValue;
@@ -244,7 +249,7 @@ class Graph {
   std::vector<std::unique_ptr<Block>> blocks_;
   std::vector<std::unique_ptr<GraphValue>> values_;
   Block* body_ = nullptr;
-  int next_id_ = 0;
+  int next_id_ = 0, next_node_id_ = 0;
 };
 
 }  // namespace tensord::jit

@@ -230,9 +230,10 @@ class GraphParser {
   // "  # file:12" behind a node.
   void location(Node* node) {
     size_t end = std::min(text_.find('\n', position_), text_.size());
-    size_t hash = text_.find("# ", position_);
-    if (hash == std::string_view::npos || hash > end) return;
-    std::string_view comment = text_.substr(hash + 2, end - hash - 2);
+    std::string_view comment = text_.substr(position_, end - position_);
+    size_t hash = comment.find("# ");
+    if (hash == std::string_view::npos) return;
+    comment.remove_prefix(hash + 2);
     size_t colon = comment.rfind(':');
     if (colon == std::string_view::npos) return;
     int line = 0;
