@@ -17,5 +17,7 @@ void normalize_lane(const double* in, Moments moments, const double* weight, con
 // out = in * scale + shift
 void affine_lane(const float* in, double scale, double shift, float* out, int64_t count);
 void affine_lane(const double* in, double scale, double shift, double* out, int64_t count);
+// The same over `rows` rows of `channels` neighbours, each with its own scale and shift.
+void affine_rows(const float* in, const float* scale, const float* shift, float* out, int64_t rows, int64_t channels);
 
 }  // namespace tensord::kernels

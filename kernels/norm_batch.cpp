@@ -3,9 +3,11 @@
 #include <cmath>
 #include <vector>
 
+#include "core/base/parallel.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/gradient_expr.h"
+#include "kernels/norm.h"
 #include "kernels/pointwise.h"
 
 namespace tensord::kernels {
@@ -60,6 +62,26 @@ Statistics channel_statistics(const Tensor& in) {
           values_of(ops::call("aten::var.dim", x, dims, false), channels, 0)};
 }
 
+// Dense float32 in both usual memory orders, without the elementwise machinery.
+bool apply_dense(const Tensor& in, const Tensor& scales, const Tensor& shifts, const Tensor& out) {
+  if (in.dtype() != DType::kFloat32 || out.dtype() != DType::kFloat32) return false;
+  const int64_t channels = in.sizes()[1], inner = in.numel() / std::max<int64_t>(1, in.sizes()[0] * channels);
+  const float *x = in.data<float>(), *s = scales.data<float>(), *t = shifts.data<float>();
+  float* y = out.data<float>();
+  if (inner > 1 && in.is_contiguous() && out.is_contiguous()) {
+    parallel_for(in.sizes()[0] * channels, std::max<int64_t>(1, 16384 / inner), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) affine_lane(x + i * inner, s[i % channels], t[i % channels], y + i * inner, inner);
+    });
+    return true;
+  }
+  const bool channels_last = inner == 1 ? in.is_contiguous() && out.is_contiguous() : in.is_channels_last() && out.is_channels_last();
+  if (!channels_last) return false;
+  parallel_for(in.numel() / channels, std::max<int64_t>(1, 16384 / channels), [&](int64_t begin, int64_t end) {
+    affine_rows(x + begin * channels, s, t, y + begin * channels, end - begin, channels);
+  });
+  return true;
+}
+
 void apply(const KernelContext& context, const Tensor& in, const Statistics& statistics, const MaybeTensor& weight,
            const MaybeTensor& bias, double eps, Tensor& out) {
   const int64_t channels = in.sizes()[1];
@@ -69,6 +91,7 @@ void apply(const KernelContext& context, const Tensor& in, const Statistics& sta
     shift[c] -= statistics.mean[c] * scale[c];
   }
   const Tensor scales = channel_tensor(scale, in), shifts = channel_tensor(shift, in);
+  if (apply_dense(in, scales, shifts, out)) return;
   run_pointwise(context, PointwiseCall{Formula::affine, in.dtype(), {Operand(in), Operand(scales), Operand(shifts)}, 3, {}}, out);
 }
 

@@ -67,6 +67,13 @@ void affine(const T* in, double scale, double shift, T* out, int64_t count) {
   for (int64_t i = 0; i < count; ++i) out[i] = in[i] * s + t;
 }
 
+void affine_rows_f32(const float* in, const float* scale, const float* shift, float* out, int64_t rows, int64_t channels) {
+  for (int64_t r = 0; r < rows; ++r) {
+#pragma GCC ivdep
+    for (int64_t c = 0; c < channels; ++c) out[r * channels + c] = in[r * channels + c] * scale[c] + shift[c];
+  }
+}
+
 Moments moments_f32(const float* in, int64_t count, double eps) { return moments(in, count, eps); }
 Moments moments_f64(const double* in, int64_t count, double eps) { return moments(in, count, eps); }
 void normalize_f32(const float* in, Moments m, const float* weight, const float* bias, float* out, int64_t count) {
@@ -89,6 +96,7 @@ HWY_EXPORT(normalize_f32);
 HWY_EXPORT(normalize_f64);
 HWY_EXPORT(affine_f32);
 HWY_EXPORT(affine_f64);
+HWY_EXPORT(affine_rows_f32);
 
 Moments lane_moments(const float* in, int64_t count, double eps) { return HWY_DYNAMIC_DISPATCH(moments_f32)(in, count, eps); }
 Moments lane_moments(const double* in, int64_t count, double eps) { return HWY_DYNAMIC_DISPATCH(moments_f64)(in, count, eps); }
@@ -103,6 +111,9 @@ void affine_lane(const float* in, double scale, double shift, float* out, int64_
 }
 void affine_lane(const double* in, double scale, double shift, double* out, int64_t count) {
   HWY_DYNAMIC_DISPATCH(affine_f64)(in, scale, shift, out, count);
+}
+void affine_rows(const float* in, const float* scale, const float* shift, float* out, int64_t rows, int64_t channels) {
+  HWY_DYNAMIC_DISPATCH(affine_rows_f32)(in, scale, shift, out, rows, channels);
 }
 
 }  // namespace tensord::kernels

@@ -7,25 +7,13 @@
 
 #include "core/ops/op.h"
 #include "core/tensor/tensor.h"
+#include "kernels/pointwise_formula.h"
 
 // Elementwise operators: out[i] = formula(a[i], b[i], c[i]; p0 … p2) after broadcasting.
 // Formulas are lines of kernels/pointwise_*.def; this header is what the registration
 // (pointwise.cpp, pointwise_special.cpp), the CPU loops (pointwise_cpu.cpp and the rows of
 // pointwise_*_cpu.cpp) and the CUDA loops (pointwise_cuda.cu) share.
 namespace tensord::kernels {
-
-// Every line of the tables, by name.
-enum class Formula : uint16_t {
-#define FORMULA(NAME, CLASS, EXPRESSION) NAME,
-#define UNARY(NAME, CLASS, EXPRESSION, GRAD) NAME,
-#define UNARY_NUMBERS(NAME, CLASS, ARGUMENTS, EXPRESSION, GRAD) NAME,
-#define BINARY(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) NAME,
-#define BINARY_TENSOR_SCALAR(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) NAME,
-#define BINARY_ALPHA(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) NAME,
-#include "kernels/pointwise_all.def"
-  kCount
-};
-inline constexpr size_t kFormulas = static_cast<size_t>(Formula::kCount);
 
 // How the dtype of computation and result follow from the operands' dtypes.
 enum class TypeClass : uint8_t {
