@@ -99,8 +99,9 @@ void serve(const ServerOptions& options) {
   log(LogLevel::kInfo, "stopping", {{"signal", strsignal(signal)}, {"timeout_seconds", options.exit_timeout_secs}});
   const ExitTimer timer(timeout_ms);
   daemon->stop(timeout_ms - std::min(kMaxCancelGraceMs, timeout_ms / 4));
-  daemon.reset();
   log(LogLevel::kInfo, "stopped");
+  // Every request is answered; taking the rest apart would only cost time.
+  _exit(0);
 }
 
 }  // namespace
@@ -110,8 +111,8 @@ void add_serve_command(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand("serve", "Serve the models of a repository over gRPC");
   add_options(*command, options);
   command->callback([exit_code] {
-    serve(options);
     *exit_code = 0;
+    serve(options);
   });
 }
 

@@ -133,8 +133,6 @@ int Metrics::listen(const std::string& address, int port) {
   }
 }
 
-void Metrics::stop_listening() { state_->exposer.reset(); }
-
 std::string Metrics::text() const {
   auto families = state_->registry->Collect();
   for (auto& family : state_->allocators->Collect()) families.push_back(std::move(family));

@@ -60,7 +60,6 @@ class Metrics {
   // Serves GET /metrics. Throws Error{kUnavailable} when the address cannot be bound.
   // Gives back the port.
   int listen(const std::string& address, int port);
-  void stop_listening();
   // The exposition text.
   std::string text() const;
 

@@ -98,7 +98,6 @@ int Daemon::metrics_port() const { return impl_->metrics_port; }
 void Daemon::stop(int64_t timeout_ms) {
   impl_->state.is_draining = true;
   impl_->grpc.shut_down(timeout_ms);
-  impl_->metrics.stop_listening();
 }
 
 }  // namespace tensord::server

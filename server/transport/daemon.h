@@ -21,6 +21,7 @@ class Daemon {
   int grpc_port() const;
   int metrics_port() const;  // 0 without metrics
   // Takes no new requests, finishes those it has, cancels what is left when the time is over.
+  // Metrics can be read until the daemon goes, which may take civetweb two seconds.
   void stop(int64_t timeout_ms);
 
  private:

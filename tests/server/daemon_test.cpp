@@ -49,7 +49,7 @@ class DaemonTest : public ::testing::Test {
   void start(ServerOptions options = {}) {
     options.model_repositories = {repository_.root.string()};
     options.grpc_port = 0;
-    options.metrics_port = 0;
+    options.allow_metrics = false;
     daemon_ = std::make_unique<Daemon>(options, open_fake, "0.0-test");
     daemon_->load();
     grpc::ChannelArguments arguments;
