@@ -27,6 +27,7 @@ std::string read_file(const std::string& path) {
 }
 
 void write_file(const std::string& path, const std::string& bytes) {
+  std::filesystem::remove(path);  // some file systems wait for the disk when a file is overwritten
   std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
 }
 
