@@ -104,7 +104,7 @@ class Rewriter {
 
   bool run() {
     block(graph_.block());
-    // At the end: a snapshot of aliases does not bear new nodes after destroyed ones.
+    // At the end, since the walk and the snapshot of aliases still point at them.
     for (Node* node : gone_) node->destroy();
     return changed_;
   }
@@ -115,31 +115,52 @@ class Rewriter {
       for (Block* inner : node->blocks()) this->block(inner);
       if (!node->op() || !node->has_output_uses()) continue;
       for (const CompiledRule& rule : RuleTable::instance().find(node->op())) {
-        if (apply(rule, node)) break;
+        GraphValue* made = apply(rule, node);
+        if (!made) continue;
+        if (rule.rule->memory == PeepholeRule::Memory::kShapeOnly) follow(made->node());
+        break;
       }
     }
   }
 
-  bool apply(const CompiledRule& rule, Node* node) {
+  // Asks for a shape as early as the rules allow, at once: each rule makes one step only.
+  void follow(Node* node) {
+    for (bool moved = true; moved && node && node->op();) {
+      moved = false;
+      for (const CompiledRule& rule : RuleTable::instance().find(node->op())) {
+        if (rule.rule->memory != PeepholeRule::Memory::kShapeOnly) continue;
+        GraphValue* made = apply(rule, node);
+        if (!made) continue;
+        gone_.push_back(node);
+        node = made->node();
+        moved = true;
+        break;
+      }
+    }
+  }
+
+  // Gives back what the node's result became, or null.
+  GraphValue* apply(const CompiledRule& rule, Node* node) {
     Match match(graph_, alias_, node);
-    if (!match_call(rule.pattern, node, match)) return false;
-    if (rule.rule->guard && !rule.rule->guard(match)) return false;
-    if (inner_is_written(match, node)) return false;
+    if (!match_call(rule.pattern, node, match)) return nullptr;
+    if (rule.rule->guard && !rule.rule->guard(match)) return nullptr;
+    const bool reads_shape = rule.rule->memory == PeepholeRule::Memory::kShapeOnly;
+    if (reads_shape ? inner_may_change_shape(match) : inner_is_written(match, node)) return nullptr;
     GraphValue* old = node->output();
     if (!rule.rule->rewrite && rule.replacement.kind == Pattern::Kind::kName &&
         !may_stand_for(match.value(rule.replacement.name), *rule.rule, node)) {
-      return false;
+      return nullptr;
     }
-    if (context_.remaining_changes <= 0) return false;
+    if (context_.remaining_changes <= 0) return nullptr;
     GraphValue* made = rule.rule->rewrite ? rule.rule->rewrite(match) : build(rule.replacement, match);
-    if (!made || !ops::is_subtype(made->type(), old->type())) return false;
+    if (!made || !ops::is_subtype(made->type(), old->type())) return nullptr;
     context_.take_change();
     changed_ = true;
     if (alias_.location(old) != alias_.location(made)) mixed_.insert({alias_.location(old), alias_.location(made)});
     if (made->name().empty()) made->set_name(old->name());
     old->replace_all_uses_with(made);
     if (rule.rule->memory == PeepholeRule::Memory::kGivesBack) gone_.push_back(node);
-    return true;
+    return made;
   }
 
   // A pattern says nothing of what happens to an inner result before the root sees it.
@@ -149,6 +170,27 @@ class Rewriter {
       if (mixed_.contains(alias_.location(value)) || alias_.may_be_written_between(value, value->node(), root)) return true;
       for (const GraphValue* input : value->node()->inputs()) {
         if (AliasAnalysis::is_mutable_type(*input->type()) && alias_.may_be_written_between(input, value->node(), root)) return true;
+      }
+    }
+    return false;
+  }
+
+  // Whether something else than an in-place form, which keeps the shape, writes to the tensors of the pattern.
+  bool inner_may_change_shape(const Match& match) const {
+    const auto may_change = [&](const GraphValue* value) {
+      if (!AliasAnalysis::is_mutable_type(*value->type())) return false;
+      const int location = alias_.location(value);
+      if (location < 0 || mixed_.contains(location)) return true;
+      for (const Node* writer : alias_.writers(location)) {
+        const ops::Op* op = writer->op();
+        if (!op || !op->base || op->base->schema.name == op->schema.name) return true;
+      }
+      return false;
+    };
+    for (const GraphValue* value : match.inner()) {
+      if (may_change(value)) return true;
+      for (const GraphValue* input : value->node()->inputs()) {
+        if (may_change(input)) return true;
       }
     }
     return false;

@@ -48,6 +48,7 @@ struct PeepholeRule {
     kCompare,     // by the schema: views are the same memory, fresh results are only
                   // replaced when nothing is ever written to either
     kGivesBack,   // the operator gives back its argument itself here, and does nothing else
+    kShapeOnly,   // the pattern reads shapes only, which in-place forms of operators keep
   };
   const char* name;
   const char* pattern;
