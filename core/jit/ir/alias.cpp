@@ -1,6 +1,7 @@
 #include "core/jit/ir/alias.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tensord::jit {
 
@@ -77,6 +78,7 @@ int AliasAnalysis::new_cell(bool is_external) {
 // What the two hold becomes the same as well; a worklist instead of recursion, since chains
 // of containment may be long and even circular.
 void AliasAnalysis::unify(int first, int second) {
+  if (find(first) == find(second)) return;
   std::vector<std::pair<int, int>> work{{first, second}};
   while (!work.empty()) {
     int a = find(work.back().first), b = find(work.back().second);
@@ -221,24 +223,41 @@ const std::vector<const Node*>& AliasAnalysis::writers(int location) const {
   return cells_[static_cast<size_t>(find(location))].writers;
 }
 
-std::vector<int> AliasAnalysis::reachable(const GraphValue* value) const {
-  int start = location(value);
-  return start < 0 ? std::vector<int>{} : reachable(start);
+std::vector<int> AliasAnalysis::reachable(const GraphValue* value) const { return reachable(location(value)); }
+
+template <class Visit>
+bool AliasAnalysis::any_reachable(int location, Visit&& visit) const {
+  if (location < 0) return false;
+  int start = find(location);
+  const Cell& first = cells_[static_cast<size_t>(start)];
+  // Most locations are tensors and hold nothing.
+  if (first.content < 0 && first.fields.empty() && first.members.empty()) return visit(start);
+  visit_marks_.resize(cells_.size(), 0);
+  ++walk_;
+  std::vector<int> work{start};
+  visit_marks_[static_cast<size_t>(start)] = walk_;
+  const auto add = [&](int cell) {
+    cell = find(cell);
+    if (std::exchange(visit_marks_[static_cast<size_t>(cell)], walk_) != walk_) work.push_back(cell);
+  };
+  while (!work.empty()) {
+    int next = work.back();
+    work.pop_back();
+    if (visit(next)) return true;
+    const Cell& cell = cells_[static_cast<size_t>(next)];
+    if (cell.content >= 0) add(cell.content);
+    for (const auto& entry : cell.fields) add(entry.second);
+    for (int member : cell.members) add(member);
+  }
+  return false;
 }
 
 std::vector<int> AliasAnalysis::reachable(int location) const {
-  std::vector<int> found{find(location)};
-  std::unordered_set<int> seen(found.begin(), found.end());
-  const auto visit = [&](int cell) {
-    cell = find(cell);
-    if (seen.insert(cell).second) found.push_back(cell);
-  };
-  for (size_t i = 0; i < found.size(); ++i) {
-    const Cell& cell = cells_[static_cast<size_t>(found[i])];
-    if (cell.content >= 0) visit(cell.content);
-    for (const auto& entry : cell.fields) visit(entry.second);
-    for (int member : cell.members) visit(member);
-  }
+  std::vector<int> found;
+  any_reachable(location, [&](int cell) {
+    found.push_back(cell);
+    return false;
+  });
   return found;
 }
 
@@ -248,10 +267,7 @@ bool AliasAnalysis::may_alias(const GraphValue* a, const GraphValue* b) const {
 }
 
 bool AliasAnalysis::has_writers(const GraphValue* value) const {
-  for (int cell : reachable(value)) {
-    if (!writers(cell).empty()) return true;
-  }
-  return false;
+  return any_reachable(location(value), [&](int cell) { return !write_order(cell).empty(); });
 }
 
 const AliasAnalysis::Span* AliasAnalysis::span_of(const Node* node) const {
@@ -262,12 +278,11 @@ const AliasAnalysis::Span* AliasAnalysis::span_of(const Node* node) const {
 bool AliasAnalysis::writes_to(const Node* node, const GraphValue* value) const {
   const Span* span = span_of(node);
   if (!span) return true;
-  for (int cell : reachable(value)) {
-    for (int order : write_order(cell)) {
-      if (order >= span->begin && order <= span->end) return true;
-    }
-  }
-  return false;
+  return any_reachable(location(value), [&](int cell) {
+    const std::vector<int>& all = write_order(cell);
+    auto it = std::lower_bound(all.begin(), all.end(), span->begin);
+    return it != all.end() && *it <= span->end;
+  });
 }
 
 bool AliasAnalysis::may_be_written_between(const GraphValue* value, const Node* from, const Node* to) const {
@@ -281,12 +296,11 @@ bool AliasAnalysis::may_be_written_between(const GraphValue* value, const Node* 
     bool holds_from = start->begin >= span->begin && start->begin <= span->end;
     if (loop->kind() == NodeKind::kLoop && !holds_from) end = span->end + 1;
   }
-  for (int cell : reachable(value)) {
+  return any_reachable(location(value), [&](int cell) {
     const std::vector<int>& all = write_order(cell);
     auto it = std::upper_bound(all.begin(), all.end(), start->begin);
-    if (it != all.end() && *it < end) return true;
-  }
-  return false;
+    return it != all.end() && *it < end;
+  });
 }
 
 bool AliasAnalysis::may_be_written_after(const GraphValue* value, const Node* from) const {
@@ -298,17 +312,12 @@ bool AliasAnalysis::may_be_written_after(const GraphValue* value, const Node* fr
     if (!span) return has_writers(value);
     if (loop->kind() == NodeKind::kLoop) begin = span->begin;
   }
-  for (int cell : reachable(value)) {
-    if (!write_order(cell).empty() && write_order(cell).back() > begin) return true;
-  }
-  return false;
+  return any_reachable(location(value),
+                       [&](int cell) { return !write_order(cell).empty() && write_order(cell).back() > begin; });
 }
 
 bool AliasAnalysis::escapes(const GraphValue* value) const {
-  for (int cell : reachable(value)) {
-    if (cells_[static_cast<size_t>(cell)].escapes || cells_[static_cast<size_t>(cell)].is_external) return true;
-  }
-  return false;
+  return any_reachable(location(value), [&](int cell) { return is_given_back(cell) || is_external(cell); });
 }
 
 bool AliasAnalysis::has_side_effects(const Node* node) const {

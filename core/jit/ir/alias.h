@@ -71,6 +71,10 @@ class AliasAnalysis {
   const ops::Value* known_value(const GraphValue* value) const;
 
  private:
+  // Calls visit(cell) for what can be reached until it says true; gives back whether it did.
+  template <class Visit>
+  bool any_reachable(int location, Visit&& visit) const;
+
   static constexpr int kWildcard = 0;
   static constexpr int kNoMemory = -1, kNotSeen = -2;
   struct Cell {
@@ -118,6 +122,8 @@ class AliasAnalysis {
   void record_writes(const Block& block);
 
   mutable std::vector<Cell> cells_;
+  mutable std::vector<int> visit_marks_;  // by cell: the last walk that saw it
+  mutable int walk_ = 0;
   std::vector<int> values_;  // by id: the cell, kNoMemory or kNotSeen
   std::unordered_map<const void*, int> heap_;          // storages, lists, objects of the outside
   std::unordered_map<const GraphValue*, ops::Value> known_;
