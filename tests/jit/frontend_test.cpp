@@ -284,6 +284,18 @@ TEST(Frontend, UnknownOperatorsAreNamed) {
             "           ^");
 }
 
+TEST(Frontend, UnknownOperatorsInBranchesRaiseWhenReached) {
+  const std::string graph = graph_of("def f(x: Tensor, c: bool) -> Tensor:\n"
+                                     "  if c:\n    y = [1, torch.no_such_thing(x)[0].size(1)]\n    z = torch.relu(x)\n"
+                                     "  else:\n    y, z = [2], x\n"
+                                     "  return torch.reshape(z, y)\n",
+                                     "f");
+  EXPECT_THAT(graph, HasSubstr("%y : List[int], %z : Tensor = prim::If(%c)"));
+  EXPECT_THAT(graph, HasSubstr("value=\"code/__torch__/m.py:3: operator aten::no_such_thing is not supported\""));
+  EXPECT_THAT(graph, HasSubstr("prim::RaiseException("));
+  EXPECT_THAT(graph, ::testing::Not(HasSubstr("aten::relu")));
+}
+
 TEST(Frontend, WrongArgumentsListTheCandidates) {
   ErrorCode code = ErrorCode::kInternal;
   const std::string message = error_of("def f(x: str) -> Tensor:\n  return torch.relu(x)\n", &code);

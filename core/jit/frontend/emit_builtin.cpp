@@ -138,7 +138,9 @@ GraphValue* FunctionEmitter::fork(const Expr& expr) {
   if (!def.params.empty()) fail(expr, "a forked function takes no parameters");
   TypePtr declared = def.return_annotation ? declarations_.parse_type(tree_, *def.return_annotation) : nullptr;
   TypePtr outer_return = std::exchange(return_type_, declared);
+  const bool outer_raised = std::exchange(raised_, false);
   GraphValue* result = body(def.body);
+  raised_ = outer_raised;
   if (!result) result = add(NodeKind::kUninitialized, {}, declared ? declared : ops::none_type());
   block->add_output(result);
   return_type_ = std::move(outer_return);

@@ -60,11 +60,12 @@ Binding FunctionEmitter::call(const Expr& expr, const TypePtr& hint) {
 // ---- operators
 
 Binding FunctionEmitter::call_operator(const std::string& name, const Arguments& arguments, const Expr& at) {
+  if (raised_) return Binding::of(unreachable());
   std::span<const ops::Op* const> candidates = ops::find_overloads(name);
   if (name == "aten::wait" && arguments.positional.size() == 1) return Binding::of(wait(arguments.positional[0], at));
   // "torch.x" spells some operators of prim as well.
   if (candidates.empty() && name.starts_with("aten::")) candidates = ops::find_overloads("prim::" + name.substr(6));
-  if (candidates.empty()) tree_.source.fail(ErrorCode::kUnimplemented, at.begin, "operator " + name + " is not supported");
+  if (candidates.empty()) return unsupported_operator("operator " + name + " is not supported", at);
   const ops::Op* chosen = nullptr;
   std::optional<BoundCall> chosen_call;
   for (const ops::Op* op : candidates) {
@@ -82,10 +83,21 @@ Binding FunctionEmitter::call_operator(const std::string& name, const Arguments&
       bind_call(op->schema, arguments.positional, arguments.keywords, &reason);
       message += "\n  " + op->schema.str() + "\n    " + reason;
     }
-    tree_.source.fail(ErrorCode::kUnimplemented, at.begin, message);
+    return unsupported_operator(message, at);
   }
   place_ = at.begin;
   return emit_operator(*chosen, *chosen_call);
+}
+
+// Saved code holds branches that a model never takes (every mode of interpolate, the fast
+// path of attention), so inside of one the error comes when the place is reached.
+Binding FunctionEmitter::unsupported_operator(const std::string& message, const Expr& at) {
+  if (branch_depth_ == 0) tree_.source.fail(ErrorCode::kUnimplemented, at.begin, message);
+  place_ = at.begin;
+  const std::string text = tree_.source.location(at.begin).str() + ": " + message.substr(0, message.find('\n'));
+  call_operator("prim::RaiseException", {{constant(text), constant("builtins.NotImplementedError")}, {}}, at);
+  raised_ = true;
+  return Binding::of(unreachable());
 }
 
 FunctionEmitter::Values FunctionEmitter::bound_values(const ops::Schema& schema, const BoundCall& bound, bool fresh_defaults) {
@@ -125,6 +137,7 @@ TypePtr FunctionEmitter::return_type(const Signature& signature) const {
 }
 
 GraphValue* FunctionEmitter::call_function(const std::string& name, const Arguments& arguments, const Expr& at) {
+  if (raised_) return unreachable();
   const Signature* signature = declarations_.find_signature(name);
   if (!signature) fail(at, "function '" + name + "' is not defined");
   std::string reason;
@@ -134,6 +147,7 @@ GraphValue* FunctionEmitter::call_function(const std::string& name, const Argume
 }
 
 GraphValue* FunctionEmitter::call_method(GraphValue* object, std::string_view name, Arguments arguments, const Expr& at) {
+  if (raised_) return unreachable();
   const std::string method(name);
   const TypePtr& type = object->type();
   const Signature* signature = type->kind() == TypeKind::kClass || type->kind() == TypeKind::kInterface
@@ -171,6 +185,7 @@ Binding FunctionEmitter::method_call(GraphValue* object, const std::string& name
 }
 
 GraphValue* FunctionEmitter::construct(const std::string& class_name, const Arguments& arguments, const Expr& at) {
+  if (raised_) return unreachable();
   const TypePtr type = declarations_.find_type(class_name);
   if (!type) fail(at, "class '" + class_name + "' is not defined");
   if (type->kind() == TypeKind::kClass) {

@@ -62,6 +62,7 @@ void FunctionEmitter::define_closure(const FunctionDef& function) {
 
 GraphValue* FunctionEmitter::condition(const Expr& expr) {
   GraphValue* test = value(expr);
+  if (raised_) return add(NodeKind::kUninitialized, {}, ops::bool_type());
   return test->type()->kind() == TypeKind::kBool ? test : cast("aten::Bool", test, expr);
 }
 
@@ -69,15 +70,21 @@ FunctionEmitter::Branch FunctionEmitter::branch(Node* node, const std::function<
   Branch out;
   out.block = node->add_block();
   Block* outer = std::exchange(block_, out.block);
+  const bool outer_raised = std::exchange(raised_, false);
+  branch_depth_ += node->kind() == NodeKind::kIf ? 1 : 0;
   environment_.push();
   emit_body(out);
   out.assigned = environment_.pop();
+  branch_depth_ -= node->kind() == NodeKind::kIf ? 1 : 0;
+  raised_ = outer_raised;
   block_ = outer;
   return out;
 }
 
 bool FunctionEmitter::if_statement(const Stmt& stmt) {
-  Node* node = add(graph_->create(NodeKind::kIf, Values{condition(*stmt.value)}));
+  GraphValue* test = condition(*stmt.value);
+  if (raised_) return true;
+  Node* node = add(graph_->create(NodeKind::kIf, Values{test}));
   Branch on_true = branch(node, [&](Branch& out) {
     refine(*stmt.value, true);
     out.raises = statements(stmt.body);

@@ -18,6 +18,7 @@ const TypePtr& without_optional(const TypePtr& type) {
 
 Binding FunctionEmitter::expression(const Expr& expr, const TypePtr& hint) {
   place_ = expr.begin;
+  if (raised_) return Binding::of(unreachable());
   switch (expr.kind) {
     case ExprKind::kName: return name(expr);
     case ExprKind::kInt: return Binding::of(constant(expr.int_value));
@@ -34,6 +35,7 @@ Binding FunctionEmitter::expression(const Expr& expr, const TypePtr& hint) {
     case ExprKind::kAttribute: return attribute(expr);
     case ExprKind::kSubscript: {
       GraphValue* base = value(*expr.items[0]);
+      if (raised_) return Binding::of(unreachable());
       const ops::ClassType* type = declarations_.class_of(base->type());
       if (type && type->is_module()) return Binding::of(module_item(base, value(*expr.items[1]), expr, hint));
       return Binding::of(index_value(base, value(*expr.items[1]), expr));
@@ -161,7 +163,8 @@ Binding FunctionEmitter::attribute(const Expr& expr) {
     }
     return static_binding(expr, path);
   }
-  return attribute_of(value(*expr.items[0]), expr.text, expr);
+  GraphValue* object = value(*expr.items[0]);
+  return raised_ ? Binding::of(unreachable()) : attribute_of(object, expr.text, expr);
 }
 
 Binding FunctionEmitter::attribute_of(GraphValue* object, std::string_view name, const Expr& at) {
@@ -236,6 +239,7 @@ GraphValue* FunctionEmitter::tuple_item(GraphValue* tuple, int64_t index, const 
 }
 
 GraphValue* FunctionEmitter::index_value(GraphValue* base, GraphValue* index, const Expr& at) {
+  if (raised_) return unreachable();
   switch (base->type()->kind()) {
     case TypeKind::kTuple: {
       const ops::Value* known = index->constant();
@@ -305,6 +309,7 @@ GraphValue* FunctionEmitter::list(const Expr& expr, const TypePtr& hint) {
   TypePtr element = wanted && wanted->kind() == TypeKind::kList ? wanted->element() : nullptr;
   Values items;
   for (const Expr* item : expr.items) items.push_back(value(*item, element));
+  if (raised_) return unreachable();
   place_ = expr.begin;
   if (element) {
     for (size_t i = 0; i < items.size(); ++i) items[i] = coerce(items[i], element, *expr.items[i], "list item");
@@ -339,6 +344,7 @@ GraphValue* FunctionEmitter::dict(const Expr& expr, const TypePtr& hint) {
   for (size_t i = 0; i < expr.items.size(); ++i) {
     TypePtr& type = types[i % 2];
     GraphValue* item = value(*expr.items[i], is_typed ? type : nullptr);
+    if (raised_) return unreachable();
     if (is_typed) {
       item = coerce(item, type, *expr.items[i], "dict item");
     } else {

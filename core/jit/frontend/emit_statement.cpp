@@ -30,8 +30,10 @@ GraphValue* FunctionEmitter::body(Statements all) {
   for (size_t i = 0; i < all.size(); ++i) {
     const Stmt& stmt = *all[i];
     place_ = stmt.begin;
+    raised_ = false;
     if (stmt.kind == StmtKind::kReturn) {
       GraphValue* result = stmt.value ? value(*stmt.value, return_type_) : none();
+      if (raised_) return nullptr;
       if (!return_type_) return result;
       if (!stmt.value) {
         if (!ops::is_subtype(result->type(), return_type_)) tree_.source.fail(stmt.begin, "a value of type " + return_type_->str() + " must be returned");
@@ -56,7 +58,9 @@ GraphValue* FunctionEmitter::returning_if(const Stmt& stmt, Statements rest) {
   if (!then_leaves && !else_leaves && !rest.empty()) {
     tree_.source.fail(ErrorCode::kUnimplemented, stmt.begin, "a return inside of nested branches that also go on is not supported");
   }
-  Node* node = add(graph_->create(NodeKind::kIf, Values{condition(*stmt.value)}));
+  GraphValue* test = condition(*stmt.value);
+  if (raised_) return nullptr;
+  Node* node = add(graph_->create(NodeKind::kIf, Values{test}));
   const auto emit_branch = [&](const std::vector<const Stmt*>& own, bool leaves, bool is_true) {
     return branch(node, [&](Branch& out) {
       refine(*stmt.value, is_true);
@@ -100,18 +104,20 @@ bool FunctionEmitter::statement(const Stmt& stmt) {
       } else {
         augmented_assignment(stmt);
       }
-      break;
+      return raised_;
     case StmtKind::kExpr:
       expression(*stmt.value);
       return raised_;
     case StmtKind::kReturn: tree_.source.fail(ErrorCode::kUnimplemented, stmt.begin, "a return inside of a loop or with block is not supported");
     case StmtKind::kIf: return if_statement(stmt);
-    case StmtKind::kFor: for_loop(stmt); break;
-    case StmtKind::kWhile: while_loop(stmt); break;
+    case StmtKind::kFor: for_loop(stmt); return raised_;
+    case StmtKind::kWhile: while_loop(stmt); return raised_;
     case StmtKind::kWith: with_block(stmt, raises); return raises;
     case StmtKind::kDef: define_closure(*stmt.function); break;
     case StmtKind::kAssert: {
-      Node* node = add(graph_->create(NodeKind::kIf, Values{condition(*stmt.value)}));
+      GraphValue* test = condition(*stmt.value);
+      if (raised_) return true;
+      Node* node = add(graph_->create(NodeKind::kIf, Values{test}));
       branch(node, [](Branch&) {});
       branch(node, [&](Branch&) { raise_error(*stmt.value, stmt.target, nullptr, "AssertionError: "); });
       refine(*stmt.value, true);
@@ -181,6 +187,7 @@ void FunctionEmitter::augmented_assignment(const Stmt& stmt) {
 }
 
 void FunctionEmitter::assign(const Expr& target, const Binding& binding) {
+  if (raised_) return;
   switch (target.kind) {
     case ExprKind::kName: {
       Binding named = binding;
@@ -199,6 +206,7 @@ void FunctionEmitter::assign(const Expr& target, const Binding& binding) {
 
 void FunctionEmitter::assign_attribute(const Expr& target, GraphValue* new_value) {
   GraphValue* object = value(*target.items[0]);
+  if (raised_) return;
   const ops::ClassType* type = declarations_.class_of(object->type());
   if (!type) fail(target, "a value of type " + object->type()->str() + " has no attributes to set");
   const int index = type->find_attribute(target.text);

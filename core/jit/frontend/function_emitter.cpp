@@ -129,6 +129,7 @@ GraphValue* FunctionEmitter::convert(GraphValue* value, const TypePtr& type, Con
 }
 
 GraphValue* FunctionEmitter::coerce(GraphValue* value, const TypePtr& type, const Expr& at, const char* what) {
+  if (raised_) return add(NodeKind::kUninitialized, {}, type);
   TypeBindings bindings;
   const Conversion conversion = find_conversion(*type, *value, 0, bindings);
   if (conversion == Conversion::kMismatch) {

@@ -46,6 +46,8 @@ class FunctionEmitter {
   // Converts to a declared type, or throws.
   GraphValue* coerce(GraphValue* value, const ops::TypePtr& type, const Expr& at, const char* what);
   GraphValue* op_value(const char* op, std::span<GraphValue* const> inputs);
+  // Stands for what code that is never reached would give.
+  GraphValue* unreachable() { return add(NodeKind::kUninitialized, {}, ops::tensor_type()); }
   GraphValue* as_value(const Binding& binding, const Expr& at);
 
   // Statements (emit_statement.cpp, emit_control.cpp)
@@ -101,6 +103,7 @@ class FunctionEmitter {
   Binding call(const Expr& expr, const ops::TypePtr& hint);
   Arguments arguments(const Expr& expr);
   Binding call_operator(const std::string& name, const Arguments& arguments, const Expr& at);
+  Binding unsupported_operator(const std::string& message, const Expr& at);
   Binding emit_operator(const ops::Op& op, const BoundCall& bound);
   Values bound_values(const ops::Schema& schema, const BoundCall& bound, bool fresh_defaults);
   GraphValue* call_function(const std::string& name, const Arguments& arguments, const Expr& at);
@@ -126,7 +129,8 @@ class FunctionEmitter {
   Environment environment_;
   ops::TypePtr return_type_;  // null while it is not known
   uint32_t place_ = 0;        // offset of what is being emitted
-  bool raised_ = false;       // the statement just emitted always raises
+  bool raised_ = false;       // the statement being emitted always raises; what follows in it is not reached
+  int branch_depth_ = 0;      // branches of an if around the place
 };
 
 }  // namespace tensord::jit
