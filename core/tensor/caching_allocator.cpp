@@ -219,7 +219,8 @@ Block* CachingAllocator::State::grow(size_t size, bool is_small) {
 
 // Null when the cap or the device has no room.
 Block* CachingAllocator::State::add_segment(size_t size, bool is_small) {
-  if (options.cap_bytes && (size > options.cap_bytes || stats.reserved_bytes > options.cap_bytes - size)) return nullptr;
+  if (options.cap_bytes && (size > options.cap_bytes || stats.reserved_bytes > options.cap_bytes - size))
+    return nullptr;
   char* data = static_cast<char*>(source->allocate(size));
   if (!data) return nullptr;
   auto segment = std::make_unique<Segment>();
@@ -310,7 +311,8 @@ void CachingAllocator::State::fail_exhausted(size_t size_bytes) {
        stats.reserved_bytes);
 }
 
-CachingAllocator::CachingAllocator(std::unique_ptr<Allocator> source) : state_(std::make_unique<State>(std::move(source))) {}
+CachingAllocator::CachingAllocator(std::unique_ptr<Allocator> source)
+    : state_(std::make_unique<State>(std::move(source))) {}
 
 CachingAllocator::~CachingAllocator() {
   trim(0);

@@ -92,12 +92,17 @@ CachingAllocator& allocator_for(Device device) {
   if (device.kind == kCPU) return cpu_allocator();
   const size_t kind = static_cast<size_t>(device.kind);
   const Factory factory = kind < factories().size() ? factories()[kind] : nullptr;
-  if (!factory) fail(ErrorCode::kUnimplemented, "device ", to_string(device), " is not available in this build or on this machine");
+  if (!factory)
+    fail(ErrorCode::kUnimplemented, "device ", to_string(device), " is not available in this build or on this machine");
   return factory(device.index);
 }
 
-void register_allocator_factory(DeviceKind kind, Factory factory) { factories().at(static_cast<size_t>(kind)) = factory; }
+void register_allocator_factory(DeviceKind kind, Factory factory) {
+  factories().at(static_cast<size_t>(kind)) = factory;
+}
 
-Storage allocate_storage(size_t size_bytes, Device device) { return allocator_for(device).allocate_storage(size_bytes); }
+Storage allocate_storage(size_t size_bytes, Device device) {
+  return allocator_for(device).allocate_storage(size_bytes);
+}
 
 }  // namespace tensord

@@ -20,7 +20,8 @@ int64_t checked_numel(std::span<const int64_t> sizes) {
   bool overflow = false, has_zero = false;
   for (int64_t size : sizes) {
     if (size < 0) {
-      fail(ErrorCode::kInvalidArgument, "Trying to create tensor with negative dimension ", size, ": ", to_string(sizes));
+      fail(ErrorCode::kInvalidArgument, "Trying to create tensor with negative dimension ", size, ": ",
+           to_string(sizes));
     }
     has_zero = has_zero || size == 0;
     overflow = __builtin_mul_overflow(numel, size, &numel) || overflow;
@@ -159,8 +160,8 @@ Dims infer_view_sizes(std::span<const int64_t> requested, int64_t numel) {
   }
   if (unknown >= 0) {
     if (known == 0) {
-      fail(ErrorCode::kInvalidArgument, "cannot reshape tensor of ", numel, " elements into shape ", to_string(requested),
-           " because the unspecified dimension size -1 can be any value and is ambiguous");
+      fail(ErrorCode::kInvalidArgument, "cannot reshape tensor of ", numel, " elements into shape ",
+           to_string(requested), " because the unspecified dimension size -1 can be any value and is ambiguous");
     }
     if (numel % known != 0) invalid();
     sizes[unknown] = numel / known;
@@ -170,11 +171,14 @@ Dims infer_view_sizes(std::span<const int64_t> requested, int64_t numel) {
   return sizes;
 }
 
-Dims view_strides(std::span<const int64_t> sizes, std::span<const int64_t> strides,
-                  std::span<const int64_t> new_sizes, bool* possible) {
+Dims view_strides(std::span<const int64_t> sizes, std::span<const int64_t> strides, std::span<const int64_t> new_sizes,
+                  bool* possible) {
   *possible = true;
   const int64_t numel = checked_numel(sizes);
-  if (numel == 0) return sizes.size() == new_sizes.size() && std::equal(sizes.begin(), sizes.end(), new_sizes.begin()) ? Dims(strides) : contiguous_strides(new_sizes);
+  if (numel == 0)
+    return sizes.size() == new_sizes.size() && std::equal(sizes.begin(), sizes.end(), new_sizes.begin())
+               ? Dims(strides)
+               : contiguous_strides(new_sizes);
   Dims out(new_sizes.size(), 1);
   // Walk both shapes from the back; each chunk of old dimensions that is
   // contiguous in itself must be covered by whole new dimensions.

@@ -57,7 +57,8 @@ Tensor Tensor::empty_strided(std::span<const int64_t> sizes, std::span<const int
       int64_t reach = 0;
       if (strides[i] < 0 || __builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) ||
           __builtin_add_overflow(elements, reach, &elements)) {
-        fail(ErrorCode::kInvalidArgument, "strides ", to_string(strides), " are not possible for shape ", to_string(sizes));
+        fail(ErrorCode::kInvalidArgument, "strides ", to_string(strides), " are not possible for shape ",
+             to_string(sizes));
       }
     }
   }
@@ -91,8 +92,8 @@ Tensor Tensor::from_storage(Storage storage, std::span<const int64_t> sizes, std
       int64_t reach = 0;
       if (strides[i] < 0 || __builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) ||
           __builtin_add_overflow(last, reach, &last) || last >= capacity) {
-        fail(ErrorCode::kInvalidArgument, "tensor of sizes ", to_string(sizes), " and strides ", to_string(strides), " at offset ",
-             offset, " lies outside of a storage of ", capacity, " elements");
+        fail(ErrorCode::kInvalidArgument, "tensor of sizes ", to_string(sizes), " and strides ", to_string(strides),
+             " at offset ", offset, " lies outside of a storage of ", capacity, " elements");
       }
     }
     check(last < capacity, "tensor at offset ", offset, " lies outside of a storage of ", capacity, " elements");
@@ -140,10 +141,11 @@ void Tensor::copy_from(const Tensor& source) const {
         "copy: only CPU tensors can be copied here");
   const Dims to = broadcast_sizes(sizes(), source.sizes());
   if (to != sizes()) {
-    fail(ErrorCode::kInvalidArgument, "copy: a tensor of shape ", to_string(source.sizes()), " does not fit into shape ",
-         to_string(sizes()));
+    fail(ErrorCode::kInvalidArgument, "copy: a tensor of shape ", to_string(source.sizes()),
+         " does not fit into shape ", to_string(sizes()));
   }
-  strided_copy(*this, source.as_view(sizes(), broadcast_strides(source.sizes(), source.strides(), sizes()), source.offset()));
+  strided_copy(*this,
+               source.as_view(sizes(), broadcast_strides(source.sizes(), source.strides(), sizes()), source.offset()));
 }
 
 double Tensor::item_double() const {

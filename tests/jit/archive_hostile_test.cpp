@@ -80,7 +80,8 @@ TEST_F(HostileFileTest, TruncatedArchivesAreRefused) {
     ASSERT_GT(bytes.size(), 1000u);
     for (size_t size = 0; size < bytes.size(); size += size + 97 < bytes.size() ? 97 : 1) {
       write_file(path("cut.pt"), bytes.substr(0, size));
-      const auto failure = failure_of([&] { is_model ? load_model(path("cut.pt")) : void(load_torch_file(path("cut.pt"))); });
+      const auto failure =
+          failure_of([&] { is_model ? load_model(path("cut.pt")) : void(load_torch_file(path("cut.pt"))); });
       ASSERT_TRUE(failure) << name << " cut to " << size << " bytes";
       EXPECT_EQ(failure->code, ErrorCode::kDataLoss) << failure->text;
     }
@@ -98,7 +99,9 @@ TEST_F(HostileFileTest, EveryFlippedByteIsRefusedOrHarmless) {
       std::string altered = bytes;
       altered[at] = static_cast<char>(altered[at] ^ (1 << at % 8));
       write_file(path("flip.pt"), altered);
-      refused += failure_of([&] { is_model ? load_model(path("flip.pt")) : void(load_torch_file(path("flip.pt"))); }).has_value();
+      refused += failure_of([&] {
+                   is_model ? load_model(path("flip.pt")) : void(load_torch_file(path("flip.pt")));
+                 }).has_value();
     }
     EXPECT_GT(refused, bytes.size() / 4) << name;
     const auto zip = ZipArchive::open(data + name);
@@ -193,7 +196,8 @@ TEST_F(HostileFileTest, ZipBombsAreRefused) {
   std::vector<RawEntry> many;
   const std::string chunk(4 << 20, '\0');
   for (int i = 0; i < 100; ++i) {
-    many.push_back({"a/" + std::to_string(i), deflated(chunk), crc_of(chunk), static_cast<uint32_t>(chunk.size()), Z_DEFLATED});
+    many.push_back(
+        {"a/" + std::to_string(i), deflated(chunk), crc_of(chunk), static_cast<uint32_t>(chunk.size()), Z_DEFLATED});
   }
   write_file(path("many.pt"), raw_zip(many));
   failure = failure_of([&] { load_torch_file(path("many.pt")); });
@@ -270,8 +274,8 @@ class HostilePickleTest : public testing::Test {
   static std::string text(const std::string& value) { return "X" + int4(static_cast<uint32_t>(value.size())) + value; }
   static std::string tensor(const std::string& count, const std::string& offset, const std::string& sizes,
                             const std::string& strides, const std::string& type = "FloatStorage") {
-    return "ctorch._utils\n_rebuild_tensor_v2\n((" + text("storage") + "ctorch\n" + type + "\n" + text("0") + text("cpu") +
-           count + "tQ" + offset + sizes + strides + "\x89" + "ccollections\nOrderedDict\n)RtR";
+    return "ctorch._utils\n_rebuild_tensor_v2\n((" + text("storage") + "ctorch\n" + type + "\n" + text("0") +
+           text("cpu") + count + "tQ" + offset + sizes + strides + "\x89" + "ccollections\nOrderedDict\n)RtR";
   }
 };
 
@@ -302,16 +306,16 @@ TEST_F(HostilePickleTest, TensorsMustLieInTheirStorage) {
   EXPECT_EQ(load(tensor("K\x0c", std::string("K\0", 2), "K\3K\4\x86", "K\4K\1\x86")).to_tensor().numel(), 12);
   const std::string zero("K\0", 2), huge = "\x8a\x08" + std::string("\xff\xff\xff\xff\xff\xff\xff\x7f", 8);
   const std::string bad[] = {
-      tensor("K\x0d", zero, "K\1\x85", "K\1\x85"),                // more elements than bytes
+      tensor("K\x0d", zero, "K\1\x85", "K\1\x85"),  // more elements than bytes
       tensor(huge, zero, "K\1\x85", "K\1\x85"),
       tensor("J\xff\xff\xff\xff", zero, "K\1\x85", "K\1\x85"),
-      tensor("K\x0c", "K\x0c", "K\1\x85", "K\1\x85"),             // offset
+      tensor("K\x0c", "K\x0c", "K\1\x85", "K\1\x85"),  // offset
       tensor("K\x0c", "J\xff\xff\xff\xff", "K\1\x85", "K\1\x85"),
       tensor("K\x0c", huge, "K\1\x85", "K\1\x85"),
-      tensor("K\x0c", zero, "K\x0d\x85", "K\1\x85"),              // sizes
+      tensor("K\x0c", zero, "K\x0d\x85", "K\1\x85"),  // sizes
       tensor("K\x0c", zero, huge + huge + "\x86", "K\1K\1\x86"),
       tensor("K\x0c", zero, "J\xff\xff\xff\xff\x85", "K\1\x85"),
-      tensor("K\x0c", zero, "K\2\x85", huge + "\x85"),            // strides
+      tensor("K\x0c", zero, "K\2\x85", huge + "\x85"),  // strides
       tensor("K\x0c", zero, "K\2\x85", "J\xff\xff\xff\xff\x85"),
       tensor("K\x0c", zero, "K\2\x85", "K\1K\1\x86"),
       tensor("K\x0c", zero, "K\4\x85", "K\1\x85", "Nonsense"),
@@ -339,13 +343,16 @@ TEST_F(HostilePickleTest, NestingIsBoundedWithoutRecursion) {
   for (int i = 0; i < count; ++i) chain += "]r" + int4(static_cast<uint32_t>(i));
   chain = "(" + chain + "t";
   std::string links;
-  for (int i = 0; i + 1 < count; ++i) links += "j" + int4(static_cast<uint32_t>(i)) + "j" + int4(static_cast<uint32_t>(i + 1)) + "a";
+  for (int i = 0; i + 1 < count; ++i)
+    links += "j" + int4(static_cast<uint32_t>(i)) + "j" + int4(static_cast<uint32_t>(i + 1)) + "a";
   EXPECT_EQ(failure(chain + "(" + links + "t\x86").code, ErrorCode::kResourceExhausted);
 }
 
 TEST_F(HostilePickleTest, ValuesThatContainThemselvesAreRefused) {
-  EXPECT_THAT(failure("]q" + std::string(1, '\0') + "h" + std::string(1, '\0') + "a").text, HasSubstr("contains itself"));
-  EXPECT_THAT(failure("}q" + std::string(1, '\0') + "K\1h" + std::string(1, '\0') + "s").text, HasSubstr("contains itself"));
+  EXPECT_THAT(failure("]q" + std::string(1, '\0') + "h" + std::string(1, '\0') + "a").text,
+              HasSubstr("contains itself"));
+  EXPECT_THAT(failure("}q" + std::string(1, '\0') + "K\1h" + std::string(1, '\0') + "s").text,
+              HasSubstr("contains itself"));
   EXPECT_THAT(failure("(]q\1)h\1\x86q\2h\1h\2at").text, HasSubstr("contains itself"));
 }
 
@@ -370,11 +377,39 @@ TEST_F(HostilePickleTest, MemoAndLengthsAreBounded) {
 }
 
 TEST_F(HostilePickleTest, MalformedStacksAreRefused) {
-  for (const char* body : {"t", "e", "u", "a", "s", "b", "R", "Q", "\x81", "\x85", "q\1", "(", "(K\1", "NN", "Na", "NNs",
-                           "}(K\1u", "}(]K\1u", "}]K\1s", "NNb", ")N\x81", "N)R", "K\1Q", "(te", "]e", "ctorch\nFloatStorage\n",
-                           "ctorch\nFloatStorage\n\x85", "]ctorch\nFloatStorage\na", "ctorch\nFloatStorage\n)R",
-                           "ctorch._utils\n_rebuild_tensor_v2\n)R", "ctorch.jit._pickle\nbuild_intlist\n)R",
-                           "ctorch.jit._pickle\nbuild_intlist\nN\x85R", "ctorch.jit._pickle\nrestore_type_tag\n]K\1\x86R",
+  for (const char* body : {"t",
+                           "e",
+                           "u",
+                           "a",
+                           "s",
+                           "b",
+                           "R",
+                           "Q",
+                           "\x81",
+                           "\x85",
+                           "q\1",
+                           "(",
+                           "(K\1",
+                           "NN",
+                           "Na",
+                           "NNs",
+                           "}(K\1u",
+                           "}(]K\1u",
+                           "}]K\1s",
+                           "NNb",
+                           ")N\x81",
+                           "N)R",
+                           "K\1Q",
+                           "(te",
+                           "]e",
+                           "ctorch\nFloatStorage\n",
+                           "ctorch\nFloatStorage\n\x85",
+                           "]ctorch\nFloatStorage\na",
+                           "ctorch\nFloatStorage\n)R",
+                           "ctorch._utils\n_rebuild_tensor_v2\n)R",
+                           "ctorch.jit._pickle\nbuild_intlist\n)R",
+                           "ctorch.jit._pickle\nbuild_intlist\nN\x85R",
+                           "ctorch.jit._pickle\nrestore_type_tag\n]K\1\x86R",
                            "ctorch.jit._pickle\nbuild_intlist\n](G\0\0\0\0\0\0\0\0e\x85R"}) {
     EXPECT_TRUE(failure_of([&] { load(body); })) << body;
   }

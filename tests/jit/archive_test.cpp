@@ -34,7 +34,8 @@ class Classes {
 
   void add(const std::string& name, const Fields& fields) {
     auto type = std::make_shared<ClassType>(name, true);
-    for (const auto& [field, annotation] : fields) type->add_attribute(field, ops::parse_annotation(annotation, resolver()));
+    for (const auto& [field, annotation] : fields)
+      type->add_attribute(field, ops::parse_annotation(annotation, resolver()));
     types_[name] = type;
   }
   void add(const std::string& name, TypePtr type) { types_[name] = std::move(type); }
@@ -65,20 +66,30 @@ Classes mlp_classes() {
 Classes object_classes() {
   Classes classes;
   classes.add("__torch__.Counter", {{"training", "bool"}, {"count", "int"}});
-  classes.add("__torch__.Point", ops::named_tuple_type("__torch__.Point", {"x", "y"}, {ops::int_type(), ops::tensor_type()}));
+  classes.add("__torch__.Point",
+              ops::named_tuple_type("__torch__.Point", {"x", "y"}, {ops::int_type(), ops::tensor_type()}));
   classes.add("__torch__.Color", ops::enum_type("__torch__.Color", ops::int_type()));
-  classes.add("__torch__.Objects",
-              {{"weight", "Tensor"},          {"tied", "Tensor"},
-               {"base", "Tensor"},            {"row", "Tensor"},
-               {"transposed", "Tensor"},      {"expanded", "Tensor"},
-               {"empty", "Tensor"},           {"half_tensor", "Tensor"},
-               {"brain", "Tensor"},           {"flags", "Tensor"},
-               {"long_tensor", "Tensor"},     {"strings", "List[str]"},
-               {"table", "Dict[str, List[int]]"}, {"maybe", "Optional[Tensor]"},
-               {"nothing", "Optional[int]"},  {"points", "List[__torch__.Point]"},
-               {"tensors", "List[Tensor]"},   {"numbers", "Tuple[int, float, bool, int]"},
-               {"floats", "List[float]"},     {"color", "__torch__.Color"},
-               {"counter", "__torch__.Counter"}});
+  classes.add("__torch__.Objects", {{"weight", "Tensor"},
+                                    {"tied", "Tensor"},
+                                    {"base", "Tensor"},
+                                    {"row", "Tensor"},
+                                    {"transposed", "Tensor"},
+                                    {"expanded", "Tensor"},
+                                    {"empty", "Tensor"},
+                                    {"half_tensor", "Tensor"},
+                                    {"brain", "Tensor"},
+                                    {"flags", "Tensor"},
+                                    {"long_tensor", "Tensor"},
+                                    {"strings", "List[str]"},
+                                    {"table", "Dict[str, List[int]]"},
+                                    {"maybe", "Optional[Tensor]"},
+                                    {"nothing", "Optional[int]"},
+                                    {"points", "List[__torch__.Point]"},
+                                    {"tensors", "List[Tensor]"},
+                                    {"numbers", "Tuple[int, float, bool, int]"},
+                                    {"floats", "List[float]"},
+                                    {"color", "__torch__.Color"},
+                                    {"counter", "__torch__.Counter"}});
   return classes;
 }
 
@@ -331,7 +342,8 @@ except Exception as error:
 TEST_F(TorchFileTest, RefusesWhatCannotBeWritten) {
   auto type = std::make_shared<ClassType>("__torch__.M", false);
   const Value object(make_intrusive<ops::Object>(type));
-  EXPECT_THAT(error_of([&] { save_torch_file(path("x.pt"), object); }, ErrorCode::kUnimplemented), HasSubstr("__torch__.M"));
+  EXPECT_THAT(error_of([&] { save_torch_file(path("x.pt"), object); }, ErrorCode::kUnimplemented),
+              HasSubstr("__torch__.M"));
   Value deep = ops::make_tuple({Value(1)});
   for (int i = 0; i < 2000; ++i) deep = ops::make_tuple({deep});
   error_of([&] { save_torch_file(path("x.pt"), deep); }, ErrorCode::kResourceExhausted);

@@ -104,7 +104,9 @@ class Objects(torch.nn.Module):
             total = total + maybe
         if self.nothing is None and len(self.strings) == 2:
             total = total + self.tensors[1].sum() + self.points[0].y.sum()
-        for t in (self.row, self.transposed, self.expanded, self.empty, self.half_tensor, self.brain, self.flags, self.long_tensor):
+        for t in (self.row, self.transposed, self.expanded, self.empty):
+            total = total + t.sum()
+        for t in (self.half_tensor, self.brain, self.flags, self.long_tensor):
             total = total + t.sum()
         x = torch.nn.functional.gelu(x)  # makes this a version 10 archive
         return self.counter(x) + total + self.base.sum() + self.tied.sum() + self.weight.sum()
@@ -158,7 +160,8 @@ def main():
     torch.save(values(), f"{folder}/values{suffix}.pt")
     torch.save(Mlp().state_dict(), f"{folder}/state_dict{suffix}.pt")
     if not suffix:
-        torch.jit.save(torch.jit.script(Objects().eval()), f"{folder}/objects.pt", _extra_files={"labels.txt": "cat\ndog\n"})
+        extra = {"labels.txt": "cat\ndog\n"}
+        torch.jit.save(torch.jit.script(Objects().eval()), f"{folder}/objects.pt", _extra_files=extra)
         torch.jit.save(torch.jit.script(Complex()), f"{folder}/complex.pt")
         torch.jit.save(torch.jit.script(Quantized()), f"{folder}/quantized.pt")
 

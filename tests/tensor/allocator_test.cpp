@@ -203,7 +203,8 @@ TEST_F(CachingAllocatorTest, RandomUseKeepsBlocksApartAndBooksExact) {
       const size_t at = random() % live.size();
       const Live& item = live[at];
       if (item.size) {
-        ASSERT_TRUE(item.data[0] == item.mark && item.data[item.size - 1] == item.mark && item.data[item.size / 2] == item.mark);
+        ASSERT_TRUE(item.data[0] == item.mark && item.data[item.size - 1] == item.mark &&
+                    item.data[item.size / 2] == item.mark);
       }
       allocator.free(item.data);
       live[at] = live.back();

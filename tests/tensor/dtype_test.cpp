@@ -87,17 +87,19 @@ TEST(DTypeTest, NumbersArePyTorchs) {
 // torch.promote_types, rows and columns in the order of kAll.
 TEST(DTypeTest, PromotionIsPyTorchs) {
   const DType u8 = DType::kUInt8, i8 = DType::kInt8, i16 = DType::kInt16, i32 = DType::kInt32, i64 = DType::kInt64,
-              f16 = DType::kFloat16, f32 = DType::kFloat32, f64 = DType::kFloat64, b = DType::kBool, bf = DType::kBFloat16;
+              f16 = DType::kFloat16, f32 = DType::kFloat32, f64 = DType::kFloat64, b = DType::kBool,
+              bf = DType::kBFloat16;
   const DType all[] = {u8, i8, i16, i32, i64, f16, f32, f64, b, bf};
   const DType expected[10][10] = {
-      {u8, i16, i16, i32, i64, f16, f32, f64, u8, bf},   {i16, i8, i16, i32, i64, f16, f32, f64, i8, bf},
-      {i16, i16, i16, i32, i64, f16, f32, f64, i16, bf}, {i32, i32, i32, i32, i64, f16, f32, f64, i32, bf},
-      {i64, i64, i64, i64, i64, f16, f32, f64, i64, bf}, {f16, f16, f16, f16, f16, f16, f32, f64, f16, f32},
+      {u8, i16, i16, i32, i64, f16, f32, f64, u8, bf},    {i16, i8, i16, i32, i64, f16, f32, f64, i8, bf},
+      {i16, i16, i16, i32, i64, f16, f32, f64, i16, bf},  {i32, i32, i32, i32, i64, f16, f32, f64, i32, bf},
+      {i64, i64, i64, i64, i64, f16, f32, f64, i64, bf},  {f16, f16, f16, f16, f16, f16, f32, f64, f16, f32},
       {f32, f32, f32, f32, f32, f32, f32, f64, f32, f32}, {f64, f64, f64, f64, f64, f64, f64, f64, f64, f64},
-      {u8, i8, i16, i32, i64, f16, f32, f64, b, bf},     {bf, bf, bf, bf, bf, f32, f32, f64, bf, bf},
+      {u8, i8, i16, i32, i64, f16, f32, f64, b, bf},      {bf, bf, bf, bf, bf, f32, f32, f64, bf, bf},
   };
   for (int i = 0; i < 10; ++i) {
-    for (int j = 0; j < 10; ++j) EXPECT_EQ(promote_types(all[i], all[j]), expected[i][j]) << name_of(all[i]) << name_of(all[j]);
+    for (int j = 0; j < 10; ++j)
+      EXPECT_EQ(promote_types(all[i], all[j]), expected[i][j]) << name_of(all[i]) << name_of(all[j]);
   }
 }
 

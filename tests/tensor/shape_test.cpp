@@ -75,7 +75,8 @@ TEST(ShapeTest, Broadcasting) {
     broadcast_sizes(Dims{2, 3}, Dims{2, 4});
     ADD_FAILURE();
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1");
+    EXPECT_STREQ(error.what(),
+                 "The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1");
   }
   EXPECT_EQ(code_of([] { broadcast_sizes(Dims{0}, Dims{2}); }), ErrorCode::kInvalidArgument);
 }

@@ -79,8 +79,8 @@ TEST(StridedCopyTest, ReadsBroadcastSources) {
 }
 
 TEST(StridedCopyTest, EveryPairOfDtypes) {
-  const DType all[] = {DType::kUInt8,   DType::kInt8,    DType::kInt16, DType::kInt32, DType::kInt64,
-                       DType::kFloat16, DType::kFloat32, DType::kFloat64, DType::kBool, DType::kBFloat16};
+  const DType all[] = {DType::kUInt8,   DType::kInt8,    DType::kInt16,   DType::kInt32, DType::kInt64,
+                       DType::kFloat16, DType::kFloat32, DType::kFloat64, DType::kBool,  DType::kBFloat16};
   for (const DType from : all) {
     for (const DType to : all) {
       const Tensor source = random_tensor({7, 9}, from, 6).as_view({9, 7}, {1, 9}, 0);
@@ -89,8 +89,10 @@ TEST(StridedCopyTest, EveryPairOfDtypes) {
       dispatch_all(to, "test", [&]<class To>() {
         dispatch_all(from, "test", [&]<class From>() {
           expect_copied<To, From>(target, source, [](From x) {
-            if constexpr (std::is_same_v<To, bool>) return static_cast<double>(x) != 0;
-            else return static_cast<To>(static_cast<float>(x));
+            if constexpr (std::is_same_v<To, bool>)
+              return static_cast<double>(x) != 0;
+            else
+              return static_cast<To>(static_cast<float>(x));
           });
         });
       });

@@ -51,7 +51,8 @@ TEST(TensorTest, StorageLivesAsLongAsAView) {
   float bytes[4] = {1, 2, 3, 4};
   Tensor view;
   {
-    Tensor whole = Tensor::from_storage(wrap_storage(bytes, sizeof bytes, [&] { ++freed; }), Dims{4}, Dims{1}, 0, DType::kFloat32);
+    Tensor whole =
+        Tensor::from_storage(wrap_storage(bytes, sizeof bytes, [&] { ++freed; }), Dims{4}, Dims{1}, 0, DType::kFloat32);
     view = whole.as_view({2}, {1}, 2);
   }
   EXPECT_EQ(freed, 0);
@@ -75,7 +76,8 @@ TEST(TensorTest, FromStorageChecksItsBounds) {
   EXPECT_EQ(make({2}, {-1}, 1), ErrorCode::kInvalidArgument);
   EXPECT_EQ(make({2}, {INT64_MAX}, 1), ErrorCode::kInvalidArgument);
   EXPECT_EQ(make({2, 2}, {1}, 0), ErrorCode::kInvalidArgument);
-  EXPECT_EQ(code_of([&] { Tensor::from_storage(storage, Dims{1}, Dims{1}, 0, DType::kComplex64); }), ErrorCode::kUnimplemented);
+  EXPECT_EQ(code_of([&] { Tensor::from_storage(storage, Dims{1}, Dims{1}, 0, DType::kComplex64); }),
+            ErrorCode::kUnimplemented);
 }
 
 TEST(TensorTest, ImpossibleShapesAreErrors) {
@@ -84,7 +86,8 @@ TEST(TensorTest, ImpossibleShapesAreErrors) {
   EXPECT_EQ(code_of([] { Tensor::empty(Dims{int64_t{1} << 61}, DType::kFloat64); }), ErrorCode::kInvalidArgument);
   EXPECT_EQ(code_of([] { Tensor::empty(Dims{int64_t{1} << 55}, DType::kFloat32); }), ErrorCode::kResourceExhausted);
   EXPECT_EQ(code_of([] { Tensor::empty(Dims{-3}, DType::kFloat32); }), ErrorCode::kInvalidArgument);
-  EXPECT_EQ(code_of([] { Tensor::empty_strided(Dims{3}, Dims{INT64_MAX / 2}, DType::kFloat32); }), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code_of([] { Tensor::empty_strided(Dims{3}, Dims{INT64_MAX / 2}, DType::kFloat32); }),
+            ErrorCode::kInvalidArgument);
   EXPECT_EQ(code_of([] { Tensor::empty(Dims{2, kBig, kBig}, DType::kFloat32); }), ErrorCode::kInvalidArgument);
   const Tensor empty = Tensor::empty(Dims{0, kBig, kBig, kBig}, DType::kFloat32);
   EXPECT_EQ(empty.numel(), 0);

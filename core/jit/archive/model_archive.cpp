@@ -26,7 +26,8 @@ int64_t read_version(const ZipArchive& zip) {
     fail(ErrorCode::kDataLoss, zip.path(), ": the version is not a number");
   }
   if (version > kMaxVersion) {
-    fail(ErrorCode::kUnimplemented, zip.path(), ": archive version ", version, " is newer than the newest known, ", kMaxVersion);
+    fail(ErrorCode::kUnimplemented, zip.path(), ": archive version ", version, " is newer than the newest known, ",
+         kMaxVersion);
   }
   return version;
 }
@@ -51,12 +52,14 @@ void fill_object(const std::string& source, Conformer& conformer, ops::Object& o
   for (size_t i = 0; i < attributes.size(); ++i) {
     const auto found = values.find(ops::Value(attributes[i].name));
     if (found < 0) {
-      fail(ErrorCode::kDataLoss, source, ": an object of class '", class_name, "' has no attribute '", attributes[i].name, "'");
+      fail(ErrorCode::kDataLoss, source, ": an object of class '", class_name, "' has no attribute '",
+           attributes[i].name, "'");
     }
     try {
       object.slots.at(i) = conformer.conform(values.items()[static_cast<size_t>(found)].second, attributes[i].type);
     } catch (const Error& error) {
-      throw Error(error.code(), concat(error.what(), " (attribute '", attributes[i].name, "' of class '", class_name, "')"));
+      throw Error(error.code(),
+                  concat(error.what(), " (attribute '", attributes[i].name, "' of class '", class_name, "')"));
     }
   }
 }
@@ -110,7 +113,8 @@ std::vector<ops::Value> ModelArchive::constants(const ObjectHooks& hooks) const 
   if (!zip_->find("constants.pkl")) return {};
   const ops::Value value = read_pickle("constants", hooks);
   if (value.is_list()) return value.to_list()->items;
-  if (!value.is_tuple()) fail(ErrorCode::kDataLoss, zip_->path(), ": constants.pkl holds a ", value.tag_name(), ", no tuple");
+  if (!value.is_tuple())
+    fail(ErrorCode::kDataLoss, zip_->path(), ": constants.pkl holds a ", value.tag_name(), ", no tuple");
   return value.to_tuple()->items;
 }
 
@@ -120,7 +124,8 @@ std::vector<ops::Value> ModelArchive::constants(const ops::TypeResolver& find_ty
 
 ops::Value ModelArchive::object(const ObjectHooks& hooks) const {
   ops::Value value = read_pickle("data", hooks);
-  if (!value.is_object()) fail(ErrorCode::kDataLoss, zip_->path(), ": data.pkl holds a ", value.tag_name(), ", no module");
+  if (!value.is_object())
+    fail(ErrorCode::kDataLoss, zip_->path(), ": data.pkl holds a ", value.tag_name(), ", no module");
   return value;
 }
 

@@ -27,7 +27,8 @@ class Pickler {
 
  private:
   void write(const Value& value, int depth) {
-    if (depth > kMaxDepth) fail(ErrorCode::kResourceExhausted, "pickle: values are nested more than ", kMaxDepth, " deep");
+    if (depth > kMaxDepth)
+      fail(ErrorCode::kResourceExhausted, "pickle: values are nested more than ", kMaxDepth, " deep");
     switch (value.tag()) {
       case Value::Tag::kNone: out_ += 'N'; return;
       case Value::Tag::kBool: out_ += value.to_bool() ? '\x88' : '\x89'; return;
@@ -39,7 +40,8 @@ class Pickler {
       case Value::Tag::kList: write_list(*value.to_list(), depth); return;
       case Value::Tag::kTuple: write_tuple(*value.to_tuple(), depth); return;
       case Value::Tag::kDict: write_dict(*value.to_dict(), depth); return;
-      default: fail(ErrorCode::kUnimplemented, "pickle: a value of type ", ops::type_of(value)->str(), " cannot be written");
+      default:
+        fail(ErrorCode::kUnimplemented, "pickle: a value of type ", ops::type_of(value)->str(), " cannot be written");
     }
   }
 
@@ -70,7 +72,8 @@ class Pickler {
   }
 
   void write_string(const std::string& text) {
-    if (text.size() > 0x7fffffff) fail(ErrorCode::kResourceExhausted, "pickle: a str of ", text.size(), " bytes is too long");
+    if (text.size() > 0x7fffffff)
+      fail(ErrorCode::kResourceExhausted, "pickle: a str of ", text.size(), " bytes is too long");
     out_ += 'X';
     write_number(text.size(), 4);
     out_ += text;
@@ -122,7 +125,8 @@ class Pickler {
   void write_tensor(const Tensor& tensor) {
     if (write_known(tensor.impl())) return;
     if (tensor.is_meta() || tensor.device().kind != kCPU) {
-      fail(ErrorCode::kFailedPrecondition, "pickle: a tensor on ", to_string(tensor.device()), " must be moved to the CPU first");
+      fail(ErrorCode::kFailedPrecondition, "pickle: a tensor on ", to_string(tensor.device()),
+           " must be moved to the CPU first");
     }
     const bool is_dense = is_non_overlapping_and_dense(tensor.sizes(), tensor.strides());
     const Tensor dense = is_dense ? tensor : tensor.contiguous();

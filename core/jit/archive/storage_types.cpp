@@ -10,9 +10,9 @@ struct StorageClass {
   DType dtype;
 };
 constexpr StorageClass kStorageClasses[] = {
-    {"FloatStorage", DType::kFloat32},   {"DoubleStorage", DType::kFloat64},    {"HalfStorage", DType::kFloat16},
-    {"LongStorage", DType::kInt64},      {"IntStorage", DType::kInt32},         {"ShortStorage", DType::kInt16},
-    {"CharStorage", DType::kInt8},       {"ByteStorage", DType::kUInt8},        {"BoolStorage", DType::kBool},
+    {"FloatStorage", DType::kFloat32},     {"DoubleStorage", DType::kFloat64}, {"HalfStorage", DType::kFloat16},
+    {"LongStorage", DType::kInt64},        {"IntStorage", DType::kInt32},      {"ShortStorage", DType::kInt16},
+    {"CharStorage", DType::kInt8},         {"ByteStorage", DType::kUInt8},     {"BoolStorage", DType::kBool},
     {"BFloat16Storage", DType::kBFloat16},
 };
 
@@ -21,8 +21,12 @@ struct RefusedClass {
   const char* dtype;
 };
 constexpr RefusedClass kRefusedClasses[] = {
-    {"QInt8Storage", "qint8"},           {"QUInt8Storage", "quint8"},           {"QInt32Storage", "qint32"},
-    {"QUInt4x2Storage", "quint4x2"},     {"QUInt2x4Storage", "quint2x4"},       {"ComplexFloatStorage", "complex64"},
+    {"QInt8Storage", "qint8"},
+    {"QUInt8Storage", "quint8"},
+    {"QInt32Storage", "qint32"},
+    {"QUInt4x2Storage", "quint4x2"},
+    {"QUInt2x4Storage", "quint2x4"},
+    {"ComplexFloatStorage", "complex64"},
     {"ComplexDoubleStorage", "complex128"},
 };
 

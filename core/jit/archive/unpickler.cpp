@@ -22,7 +22,8 @@ constexpr int kMaxRawDepth = 8;
 Unpickler::Unpickler(std::string_view text, const UnpickleContext& context)
     : text_(text), context_(context), conformer_(context.source) {
   if (text.size() > kMaxText) {
-    fail(ErrorCode::kResourceExhausted, context.source, ": a pickle of ", text.size(), " bytes is larger than ", kMaxText);
+    fail(ErrorCode::kResourceExhausted, context.source, ": a pickle of ", text.size(), " bytes is larger than ",
+         kMaxText);
   }
 }
 
@@ -77,8 +78,10 @@ int64_t Unpickler::take_long() {
   char bytes[8];
   std::memset(bytes, fill, sizeof bytes);
   for (size_t i = 0; i < size; ++i) {
-    if (i < 8) bytes[i] = raw[i];
-    else if (raw[i] != fill) fail(ErrorCode::kUnimplemented, context_.source, ": an int of more than 64 bits is not supported");
+    if (i < 8)
+      bytes[i] = raw[i];
+    else if (raw[i] != fill)
+      fail(ErrorCode::kUnimplemented, context_.source, ": an int of more than 64 bits is not supported");
   }
   if (size > 8 && ((bytes[7] ^ fill) & 0x80)) {
     fail(ErrorCode::kUnimplemented, context_.source, ": an int of more than 64 bits is not supported");
@@ -100,8 +103,8 @@ bool Unpickler::step() {
   if (position_ == 1 && opcode != '\x80') malformed("it does not start with a protocol number");
   if (opcode == '.') return false;
   if (!step_simple(opcode) && !step_container(opcode)) {
-    fail(ErrorCode::kDataLoss, context_.source, ": damaged pickle: opcode ", static_cast<int>(static_cast<unsigned char>(opcode)),
-         " at byte ", position_ - 1, " is not allowed");
+    fail(ErrorCode::kDataLoss, context_.source, ": damaged pickle: opcode ",
+         static_cast<int>(static_cast<unsigned char>(opcode)), " at byte ", position_ - 1, " is not allowed");
   }
   return true;
 }
@@ -122,7 +125,10 @@ bool Unpickler::step_simple(char opcode) {
     case '\x8a': push(Value(take_long())); return true;
     case 'G': push(Value(take_double())); return true;
     case 'X': push(Value(std::string(take(take_number(4))))); return true;
-    case '(': spend(1); marks_.push_back(stack_.size()); return true;
+    case '(':
+      spend(1);
+      marks_.push_back(stack_.size());
+      return true;
     case 'q': put(take_number(1)); return true;
     case 'r': put(take_number(4)); return true;
     case 'h': push(get(take_number(1))); return true;
@@ -195,7 +201,8 @@ Value Unpickler::pop() {
 
 const Value& Unpickler::require_plain(const Value& value) const {
   if (value.is_opaque()) {
-    fail(ErrorCode::kUnimplemented, context_.source, ": '", value.to_opaque()->class_name(), "' as a value is not supported");
+    fail(ErrorCode::kUnimplemented, context_.source, ": '", value.to_opaque()->class_name(),
+         "' as a value is not supported");
   }
   return value;
 }
@@ -277,7 +284,8 @@ void Unpickler::set_items(std::vector<Value> items) {
   if (!target.is_dict()) malformed("items for something that is no dict");
   if (items.size() % 2) malformed("a key has no value");
   spend(items.size());
-  for (size_t i = 0; i < items.size(); i += 2) set_item(*target.to_dict(), require_plain(items[i]), require_plain(items[i + 1]));
+  for (size_t i = 0; i < items.size(); i += 2)
+    set_item(*target.to_dict(), require_plain(items[i]), require_plain(items[i + 1]));
 }
 
 void Unpickler::set_item(ops::DictObject& dict, const Value& key, const Value& value) {
@@ -302,7 +310,8 @@ void Unpickler::new_object() {
   const Value arguments = pop();
   const Value callee = pop();
   const auto* global = as<Global>(callee);
-  if (!global || !global->type || global->type->kind() != ops::TypeKind::kClass) malformed("a new object of something that is no class");
+  if (!global || !global->type || global->type->kind() != ops::TypeKind::kClass)
+    malformed("a new object of something that is no class");
   if (!arguments.is_tuple() || !arguments.to_tuple()->items.empty()) malformed("arguments for a new object");
   auto type = std::static_pointer_cast<const ops::ClassType>(global->type);
   const size_t cells = 4 + type->attributes().size();
@@ -327,8 +336,8 @@ void Unpickler::persistent_id() {
   Storage storage = context_.storage(items[2].to_string());
   const size_t capacity = storage->size_bytes() / size_of(dtype);
   if (count < 0 || static_cast<uint64_t>(count) > capacity) {
-    fail(ErrorCode::kDataLoss, context_.source, ": storage ", items[2].to_string(), " should hold ", count, " elements of ",
-         name_of(dtype), " but its entry has ", storage->size_bytes(), " bytes");
+    fail(ErrorCode::kDataLoss, context_.source, ": storage ", items[2].to_string(), " should hold ", count,
+         " elements of ", name_of(dtype), " but its entry has ", storage->size_bytes(), " bytes");
   }
   push(Value(IntrusivePtr<ops::OpaqueObject>(make_intrusive<StorageRef>(std::move(storage), dtype))));
 }

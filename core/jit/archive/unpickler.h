@@ -21,7 +21,7 @@ class Unpickler {
 
  private:
   using Value = ops::Value;
-  struct Global;    // an allowed function or class
+  struct Global;  // an allowed function or class
   struct StorageRef;
   struct RawTuple;  // a tuple with one of these inside
   using Call = Value (Unpickler::*)(const Global& callee, std::span<const Value> arguments);
@@ -101,7 +101,8 @@ class Unpickler {
 };
 
 struct Unpickler::Global final : ops::OpaqueObject {
-  Global(std::string name, Call call, ops::TypePtr type = nullptr) : name(std::move(name)), call(call), type(std::move(type)) {}
+  Global(std::string name, Call call, ops::TypePtr type = nullptr)
+      : name(std::move(name)), call(call), type(std::move(type)) {}
   std::string class_name() const override { return name; }
   std::string name;
   Call call;          // null: not callable

@@ -50,7 +50,8 @@ Value Unpickler::make_global(const std::string& name) {
   for (const Function& function : functions) {
     if (function.name == name) return make(function.call, function.type);
   }
-  if (name == "torch._utils._rebuild_qtensor" || name == "torch.per_tensor_affine" || name == "torch.per_channel_affine") {
+  if (name == "torch._utils._rebuild_qtensor" || name == "torch.per_tensor_affine" ||
+      name == "torch.per_channel_affine") {
     fail(ErrorCode::kUnimplemented, context_.source, ": quantized tensors are not supported (", name, ")");
   }
   if (name.starts_with(kTorch)) {
@@ -147,7 +148,8 @@ Value Unpickler::call_size(const Global& callee, std::span<const Value> argument
 
 Value Unpickler::call_enum(const Global& callee, std::span<const Value> arguments) {
   const Value& value = argument(callee, arguments, 0);
-  if (!value.is_number() && !value.is_string()) malformed(concat("the value of enum ", callee.name, " is not supported"));
+  if (!value.is_number() && !value.is_string())
+    malformed(concat("the value of enum ", callee.name, " is not supported"));
   if (context_.enum_member) return context_.enum_member(callee.type, value);
   return Value(make_intrusive<ops::EnumObject>(callee.type, std::string(), value));
 }

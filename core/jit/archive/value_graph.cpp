@@ -140,12 +140,18 @@ class Walk {
   uint64_t collect_children(const Value& value, std::vector<Value>* children) const {
     uint64_t others = 0;
     const auto collect = [&](const Value& item) {
-      if (identity(item)) children->push_back(item);
-      else ++others;
+      if (identity(item))
+        children->push_back(item);
+      else
+        ++others;
     };
     switch (value.tag()) {
-      case Value::Tag::kList: std::for_each(value.to_list()->items.begin(), value.to_list()->items.end(), collect); break;
-      case Value::Tag::kTuple: std::for_each(value.to_tuple()->items.begin(), value.to_tuple()->items.end(), collect); break;
+      case Value::Tag::kList:
+        std::for_each(value.to_list()->items.begin(), value.to_list()->items.end(), collect);
+        break;
+      case Value::Tag::kTuple:
+        std::for_each(value.to_tuple()->items.begin(), value.to_tuple()->items.end(), collect);
+        break;
       case Value::Tag::kDict:
         for (const auto& [key, item] : value.to_dict()->items()) collect(item);
         break;

@@ -191,8 +191,8 @@ void ZipArchive::check_limits() const {
     stored += entry.compressed_size;  // each at most the file's size, so no overflow
     if (entry.is_stored) continue;
     if (entry.size > kRatioFreeBytes && entry.size / kMaxRatio > entry.compressed_size) {
-      fail(ErrorCode::kResourceExhausted, path_, ": entry ", entry.name, " claims to inflate from ", entry.compressed_size,
-           " to ", entry.size, " bytes; more than ", kMaxRatio, " to 1 is refused");
+      fail(ErrorCode::kResourceExhausted, path_, ": entry ", entry.name, " claims to inflate from ",
+           entry.compressed_size, " to ", entry.size, " bytes; more than ", kMaxRatio, " to 1 is refused");
     }
     if (entry.size > options_.max_inflated_bytes || (inflated += entry.size) > options_.max_inflated_bytes) {
       fail(ErrorCode::kResourceExhausted, path_, ": compressed entries become more than ", options_.max_inflated_bytes,
@@ -271,7 +271,8 @@ void check_byte_order(const ZipArchive& archive) {
   const ZipArchive::Entry* entry = archive.find("byteorder");
   if (!entry) return;
   const std::string order = archive.read(*entry);
-  if (order != "little") fail(ErrorCode::kUnimplemented, archive.path(), ": byte order ", order.substr(0, 16), " is not supported");
+  if (order != "little")
+    fail(ErrorCode::kUnimplemented, archive.path(), ": byte order ", order.substr(0, 16), " is not supported");
 }
 
 }  // namespace tensord::jit

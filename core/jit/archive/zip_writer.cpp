@@ -33,7 +33,9 @@ uLong file_write(voidpf, voidpf stream, const void* data, uLong count) {
 }
 ZPOS64_T file_tell(voidpf, voidpf stream) { return static_cast<ZPOS64_T>(ftello(static_cast<std::FILE*>(stream))); }
 long file_seek(voidpf, voidpf stream, ZPOS64_T offset, int origin) {
-  const int whence = origin == ZLIB_FILEFUNC_SEEK_CUR ? SEEK_CUR : origin == ZLIB_FILEFUNC_SEEK_END ? SEEK_END : SEEK_SET;
+  const int whence = origin == ZLIB_FILEFUNC_SEEK_CUR   ? SEEK_CUR
+                     : origin == ZLIB_FILEFUNC_SEEK_END ? SEEK_END
+                                                        : SEEK_SET;
   return fseeko(static_cast<std::FILE*>(stream), static_cast<off_t>(offset), whence);
 }
 int file_close(voidpf, voidpf) { return 0; }
@@ -58,7 +60,8 @@ ZipWriter::ZipWriter(const std::string& path) : state_(std::make_unique<State>()
   if (file < 0) state_->fail_write();
   fchmod(file, 0644);
   state_->file = fdopen(file, "w+b");
-  zlib_filefunc64_def functions{file_open, file_read, file_write, file_tell, file_seek, file_close, file_error, state_->file};
+  zlib_filefunc64_def functions{file_open, file_read,  file_write, file_tell,
+                                file_seek, file_close, file_error, state_->file};
   if (state_->file) state_->zip = zipOpen2_64(path.c_str(), APPEND_STATUS_CREATE, nullptr, &functions);
   if (!state_->zip) {
     if (!state_->file) close(file);
@@ -76,7 +79,8 @@ ZipWriter::~ZipWriter() {
 
 void ZipWriter::add(const std::string& name, std::string_view bytes) {
   const bool is_zip64 = bytes.size() >= std::numeric_limits<uint32_t>::max();
-  const auto begin = static_cast<size_t>(ftello(state_->file)) + kLocalHeader + name.size() + (is_zip64 ? kZip64Extra : 0);
+  const auto begin =
+      static_cast<size_t>(ftello(state_->file)) + kLocalHeader + name.size() + (is_zip64 ? kZip64Extra : 0);
   // An extra field as PyTorch's writer pads: id "FB", its length, then Z's up to the payload.
   size_t padding = (kAlignment - begin % kAlignment) % kAlignment;
   if (padding > 0 && padding < kExtraHeader) padding += kAlignment;
