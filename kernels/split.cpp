@@ -122,8 +122,7 @@ TensorList meshgrid(const TensorList& tensors, bool swaps) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     Dims shape(inputs.size(), 1);
     shape[i] = sizes[i];
-    Tensor grid = expand(reshape(inputs[i], shape), sizes);
-    out.push_back(swaps ? transpose(grid, 0, 1) : grid);
+    out.push_back(expand(reshape(inputs[i], shape), sizes));
   }
   if (swaps) std::swap(out[0], out[1]);
   return out;

@@ -112,8 +112,7 @@ OP("aten::_unsafe_view(Tensor self, int[] size) -> Tensor")
     .direct([](const Tensor& x, const IntList& sizes) { return view(x, sizes).clone(true); });
 OP("aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)").direct(flatten);
 OP("aten::ravel(Tensor(a) self) -> Tensor(a)").direct([](const Tensor& x) { return reshape(x, Dims{-1}); });
-OP("aten::unflatten.int(Tensor(a) self, int dim, int[] sizes, str[]? names=None) -> Tensor(a)")
-    .direct([](const Tensor& x, int64_t dim, const IntList& sizes, const ops::Value&) { return unflatten(x, dim, sizes); });
+OP("aten::unflatten.int(Tensor(a) self, int dim, int[] sizes) -> Tensor(a)").direct(unflatten);
 OP("aten::atleast_1d(Tensor(a) self) -> Tensor(a)").direct([](const Tensor& x) { return at_least(x, 1); });
 OP("aten::atleast_2d(Tensor(a) self) -> Tensor(a)").direct([](const Tensor& x) { return at_least(x, 2); });
 OP("aten::atleast_3d(Tensor(a) self) -> Tensor(a)").direct([](const Tensor& x) { return at_least(x, 3); });

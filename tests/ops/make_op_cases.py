@@ -102,11 +102,12 @@ def run_case(row: Case, dtype, strided, seed):
         return record
     if row.error is not None:
         raise AssertionError(f"{label}: PyTorch raised nothing, expected {row.error!r}")
+    has_result = results is not None or (schema is not None and len(schema.returns) == 1)
     is_multiple = isinstance(results, tuple) and (schema is None or len(schema.returns) > 1)
-    record["results"] = portable(list(results) if is_multiple else [results] if results is not None else [])
+    record["results"] = portable(list(results) if is_multiple else [results] if has_result else [])
     if schema:
         writes = [a.alias_info is not None and a.alias_info.is_write for a in schema.arguments]
-        record["mutated"] = [(i, portable(ordered[i])) for i in range(len(ordered)) if writes[i]]
+        record["mutated"] = [(i, portable(ordered[i])) for i in range(min(len(ordered), len(writes))) if writes[i]]
     rtol, atol = TOLERANCES.get(dtype, DEFAULT_TOLERANCE)
     record["rtol"] = float(row.rtol if row.rtol is not None else rtol)
     record["atol"] = float(row.atol if row.atol is not None else atol)

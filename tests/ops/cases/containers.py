@@ -1,0 +1,218 @@
+"""Lists, dicts, strings of several arguments, and what scripts say to the world. Python is the reference."""
+
+import math
+
+import torch
+
+from tests.ops.case import case, t
+
+MAX = 9223372036854775807
+LISTS = {"int": [3, 1, 2, 1], "float": [3.5, -1.0, 2.0, -1.0], "bool": [True, False, True], "str": ["b", "a", "c", "a"]}
+DICTS = {"str": {"a": 1, "b": 2}, "int": {1: 10, 2: 20}, "bool": {True: 1, False: 2}, "float": {0.5: 1, 2.0: 2}}
+
+
+def _then(action, result=None):
+    """A reference that changes its first argument and gives it back or gives `result` of it."""
+
+    def run(first, *rest):
+        action(first, *rest)
+        return result(first) if result else None
+
+    return run
+
+
+def _raises(text):
+    def run(*_):
+        raise RuntimeError(text)
+
+    return {"reference": run, "error": text}
+
+
+def _pop_item(items):
+    key = list(items)[-1]
+    return (key, items.pop(key))
+
+
+def _list_rows():
+    same = lambda items: items
+    rows = [
+        case("aten::len.t", [1, 2, 3], reference=len),
+        case("aten::__getitem__.t", [1, 2, 3], -1, reference=lambda l, i: l[i]),
+        case("aten::__getitem__.t", [1, 2, 3], 3, reference=lambda l, i: l[i], error="list index out of range"),
+        case("aten::select.t", [1, 2, 3], 1, reference=lambda l, i: l[i]),
+        case("aten::_set_item.t", [1, 2, 3], -2, 7, reference=_then(lambda l, i, v: l.__setitem__(i, v), same)),
+        case("aten::append.t", [1, 2], 3, reference=_then(list.append, same)),
+        case("aten::extend.t", [1, 2], [3, 4], reference=_then(list.extend)),
+        case("aten::insert.t", [1, 2], -1, 5, reference=_then(list.insert)),
+        case("aten::insert.t", [1, 2], 9, 5, reference=_then(list.insert)),
+        case("aten::pop.t", [1, 2, 3], reference=lambda l: l.pop()),
+        case("aten::pop.t", [1, 2, 3], 0, reference=lambda l, i: l.pop(i)),
+        case("aten::pop.t", [], reference=lambda l: l.pop(), error="pop from empty list"),
+        case("aten::Delete.t", [1, 2, 3], 1, reference=_then(list.__delitem__)),
+        case("aten::clear.t", [1, 2], reference=_then(list.clear)),
+        case("aten::reverse.t", [1, 2, 3], reference=_then(list.reverse)),
+        case("aten::copy.t", [1, 2], reference=list),
+        case("aten::list.t", [1, 2], reference=list),
+        case("aten::add.t", [1, 2], [3], reference=lambda a, b: a + b),
+        case("aten::add_.t", [1, 2], [3], reference=_then(list.extend, same)),
+        case("aten::mul.left_t", [1, 2], 2, reference=lambda l, n: l * n),
+        case("aten::mul.left_t", [1, 2], -2, reference=lambda l, n: l * n),
+        case("aten::mul.right_", 2, [1, 2], reference=lambda n, l: l * n),
+        case("aten::mul_.t", [1, 2], 2, reference=_then(lambda l, n: l.__imul__(n), same)),
+        case("prim::rangelist", 3, reference=lambda n: list(range(n))),
+        case("aten::sort.any", [3, 1, 2], reference=_then(lambda l: l.sort())),
+        case("aten::sorted.any", [3, 1, 2], reference=sorted),
+        case("aten::sort.Tensor", [t(1)], reference=lambda l: None),
+        case("aten::sorted.Tensor", [t(1)], reference=lambda l: l),
+        case("aten::eq.Tensor_list", [t(1)], [t(1)], reference=lambda a, b: False),
+        case("aten::ne.Tensor_list", [t(1)], [t(1)], reference=lambda a, b: True),
+        case("aten::count.Tensor", [t(1)], t(1), reference=lambda l, x: 0),
+        case("aten::any.str", ["", "a"], reference=any),
+        case("aten::any.str", [""], reference=any),
+        case("aten::_infer_size", [2, 1], [3], reference=lambda a, b: [2, 3]),
+    ]
+    for bounds in [(None, None, 1), (1, 3, 1), (-2, MAX, 1), (None, None, -1), (5, -9, -2), (0, MAX, 2), (2, 1, 1)]:
+        rows.append(case("aten::slice.t", [1, 2, 3, 4], *bounds, reference=lambda l, a, b, s: l[a:b:s]))
+        rows.append(case("aten::slice.str", "abcd", *bounds, reference=lambda l, a, b, s: l[a:b:s]))
+    for name, items in LISTS.items():
+        first = items[-1]
+        other = items[:-1]
+        rows += [
+            case(f"aten::remove.{name}", list(items), first, reference=_then(list.remove)),
+            case(f"aten::index.list_{name}", items, first, reference=lambda l, x: l.index(x)),
+            case(f"aten::count.{name}", items, first, reference=lambda l, x: l.count(x)),
+            case(f"aten::sort.{name}", list(items), reference=_then(lambda l: l.sort())),
+            case(f"aten::sort.{name}", list(items), True, reference=_then(lambda l, r: l.sort(reverse=r))),
+            case(f"aten::sorted.{name}", items, reference=sorted),
+            case(f"aten::__contains__.{name}_list", items, first, reference=lambda l, x: x in l),
+            case(f"aten::eq.{name}_list", items, list(items), reference=lambda a, b: a == b),
+            case(f"aten::ne.{name}_list", items, other, reference=lambda a, b: a != b),
+        ]
+        if name == "str":
+            continue
+        rows += [
+            case(f"aten::lt.{name}_list", items, other, reference=lambda a, b: a < b),
+            case(f"aten::gt.{name}_list", items, other, reference=lambda a, b: a > b),
+            case(f"aten::le.{name}_list", items, items, reference=lambda a, b: a <= b),
+            case(f"aten::ge.{name}_list", items, other, reference=lambda a, b: a >= b),
+            case(f"aten::any.{name}", items, reference=any),
+            case(f"aten::all.{name}", items, reference=all),
+            case(f"aten::sum.{name}", items, reference=sum),
+            case(f"prim::max.self_{name}", items, reference=max),
+            case(f"prim::min.self_{name}", items, reference=min),
+        ]
+        if name != "bool":
+            rows.append(case(f"prim::max.{name}_list", items, other, reference=max))
+            rows.append(case(f"prim::min.{name}_list", items, other, reference=min))
+    return rows
+
+
+def _dict_rows():
+    rows = [case("aten::dict", reference=dict)]
+    for name, items in DICTS.items():
+        key = list(items)[0]
+        missing = {"str": "q", "int": 9, "float": 9.5}.get(name)
+        rows += [
+            case(f"aten::len.Dict_{name}", items, reference=len),
+            case(f"aten::__getitem__.Dict_{name}", items, key, reference=lambda d, k: d[k]),
+            case(f"aten::_set_item.{name}", dict(items), key, 7, reference=_then(dict.__setitem__)),
+            case(f"aten::__contains__.{name}", items, key, reference=lambda d, k: k in d),
+            case(f"aten::get.{name}", items, key, reference=lambda d, k: d.get(k)),
+            case(f"aten::get.default_{name}", items, key, 5, reference=lambda d, k, v: d.get(k, v)),
+            case(f"aten::pop.Dict_{name}", dict(items), key, reference=lambda d, k: d.pop(k)),
+            case(f"aten::pop.Dict_default_{name}", dict(items), key, 5, reference=lambda d, k, v: d.pop(k, v)),
+            case(f"aten::Delete.Dict_{name}", dict(items), key, reference=_then(dict.__delitem__)),
+            case(f"aten::setdefault.{name}", dict(items), key, 5, reference=lambda d, k, v: d.setdefault(k, v)),
+            case(f"aten::popitem.{name}", dict(items), reference=_pop_item),
+            case(f"aten::clear.{name}", dict(items), reference=_then(dict.clear)),
+            case(f"aten::keys.{name}", items, reference=lambda d: list(d.keys())),
+            case(f"aten::values.{name}", items, reference=lambda d: list(d.values())),
+            case(f"aten::items.{name}", items, reference=lambda d: list(d.items())),
+            case(f"aten::update.{name}", dict(items), {key: 8}, reference=_then(dict.update)),
+            case(f"aten::copy.Dict_{name}", items, reference=dict),
+            case(f"aten::dict.Dict_{name}", items, reference=dict),
+            case(f"aten::dict.{name}", list(items.items()), reference=dict),
+        ]
+        if missing is not None:
+            rows += [
+                case(f"aten::__getitem__.Dict_{name}", items, missing, reference=lambda d, k: d[k], error=str(missing)),
+                case(f"aten::get.{name}", items, missing, reference=lambda d, k: d.get(k)),
+                case(f"aten::get.default_{name}", items, missing, 5, reference=lambda d, k, v: d.get(k, v)),
+                case(f"aten::pop.Dict_default_{name}", dict(items), missing, 5, reference=lambda d, k, v: d.pop(k, v)),
+                case(f"aten::setdefault.{name}", dict(items), missing, 5, reference=lambda d, k, v: d.setdefault(k, v)),
+            ]
+    return rows
+
+
+STRINGS = [
+    case("aten::format", "{} and {}!", 1.0, True, reference=lambda *a: "1. and True!"),
+    case("aten::format", "{}", [1.5, 2.0], reference=lambda *a: "[1.5, 2.]"),
+    case("aten::format", "{} {}", "x", **_raises("Too few arguments for format string: {} {}")),
+    case("aten::percentFormat", "%s-%d%%", "a", 3, reference=lambda f, *a: f % a),
+    case("aten::percentFormat", "%.1f", 3.0, **_raises("The specifier %. is not supported")),
+    case("aten::str", [1.0, 1e22, 0.1], reference=lambda x: "[1., 1e+22, 0.10000000000000001]"),
+    case("aten::str", {"a": 1}, reference=lambda x: "{a: 1}"),
+    case("aten::str", (1, None, True), reference=lambda x: "(1, None, True)"),
+    case("aten::mul.str_int", "ab", 3, reference=lambda s, n: s * n),
+    case("prim::StringIndex", "abc", -1, reference=lambda s, i: s[i]),
+    case("aten::chr", 65, reference=chr),
+    case("aten::list", "abc", reference=list),
+    case("aten::center", "abc", 8, "*", reference=lambda s, w, f: "**abc***"),
+    case("aten::ljust", "abc", 6, "*", reference=str.ljust),
+    case("aten::rjust", "abc", 6, "*", reference=str.rjust),
+    case("aten::zfill", "-7", 5, reference=str.zfill),
+    case("aten::replace", "aXbXc", "X", "--", -1, reference=str.replace),
+    case("aten::replace", "aXbXc", "X", "", 1, reference=str.replace),
+    case("aten::replace", "abc", "", "-", -1, reference=str.replace),
+    case("aten::expandtabs", "a\tbc\td", 4, reference=str.expandtabs),
+    case("aten::join", ", ", ["a", "b", "c"], reference=str.join),
+    case("aten::split.str", " a  b c ", reference=str.split),
+    case("aten::split.str", "a,b,,c", ",", 2, reference=str.split),
+    case("aten::split.str", " a  b c ", None, 1, reference=lambda s, p, n: ["a", "b c "]),
+    case("aten::rsplit", "a,b,,c", ",", 2, reference=str.rsplit),
+    case("aten::splitlines", "a\nb\n\nc", reference=str.splitlines),
+    case("aten::splitlines", "a\nb\n", True, reference=str.splitlines),
+    case("aten::partition", "a=b=c", "=", reference=str.partition),
+    case("aten::partition", "abc", "=", reference=str.partition),
+    case("aten::rpartition", "a=b=c", "=", reference=str.rpartition),
+    case("aten::index.str", "abcb", "b", reference=str.index),
+    case("aten::index.str", "abcb", "q", reference=str.index, error="substring not found"),
+    case("aten::rindex", "abcb", "b", reference=str.rindex),
+    case("aten::count", "abcb", "b", reference=str.count),
+    case("aten::count", "abc", "", reference=str.count),
+    case("aten::startswith", "abc", "bc", 1, reference=str.startswith),
+    case("aten::endswith", "abc", "bc", reference=str.endswith),
+    case("aten::__contains__.str_str", "abc", "bc", reference=lambda s, p: p in s),
+    case("aten::Int.str", "12", reference=int),
+    case("aten::Int.str", "12x", reference=int, error="invalid literal for int() with base 10: '12x'"),
+    case("aten::Float.str", "1.5e3", reference=float),
+]
+
+WORLD = [
+    case("prim::RaiseException", "boom", None, reference=lambda m, c: (_ for _ in ()).throw(RuntimeError(m)), error="boom"),
+    case("aten::warn", "careful", reference=lambda m: None),
+    case("prim::Print", 1, "a", reference=lambda *a: None),
+    case("aten::is_grad_enabled", reference=lambda: False),
+    case("aten::set_grad_enabled", False, reference=lambda b: None),
+    case("aten::is_autocast_enabled", reference=lambda: False),
+    case("aten::is_scripting", reference=lambda: True),
+    case("aten::_unwrap_optional", 3, reference=lambda x: x),
+    case("aten::_unwrap_optional", None, **_raises("Unwrapping null optional")),
+    case("prim::unchecked_unwrap_optional", 3, reference=lambda x: x),
+    case("aten::requires_grad_", t(2), reference=lambda x: x),
+    case("prim::TimePoint", check="shape", reference=lambda: 0),
+    case("aten::manual_seed", 7, reference=lambda s: None),
+    case("aten::seed", check="shape", reference=lambda: 0),
+    case("aten::__is__", None, None, reference=lambda a, b: a is b),
+    case("aten::__is__", 1, None, reference=lambda a, b: a is b),
+    case("aten::__isnot__", 1, None, reference=lambda a, b: a is not b),
+    case("aten::frexp", 10.5, reference=math.frexp),
+    case("aten::modf", -2.75, reference=math.modf),
+    case("aten::ldexp", 1.5, 4, reference=math.ldexp),
+    case("aten::factorial.int", 6, reference=math.factorial),
+    case("aten::gcd.int", 12, -18, reference=math.gcd),
+    case("aten::remainder.int", -7, 3, reference=lambda a, b: a % b),
+    case("aten::floordiv.int", 7, 0, **_raises("division by 0")),
+]
+
+CASES = _list_rows() + _dict_rows() + STRINGS + WORLD
