@@ -34,6 +34,7 @@ class WatchCall {
   WatchCall(ServerState& state, Health::AsyncService& service, OpenStreams& streams,
             CallQueue queue)
       : state_(state), service_(service), streams_(streams), live_(queue), queue_(queue) {
+    context_.AsyncNotifyWhenDone(static_cast<EventTag*>(&done_));
     service_.RequestWatch(&context_, &request_, &writer_, queue_.queue, queue_.queue, static_cast<EventTag*>(&arrived_));
   }
 
@@ -58,7 +59,7 @@ class WatchCall {
       HealthCheckResponse response;
       response.set_status(status);
       writer_.Write(response, static_cast<EventTag*>(&written_));
-    } else if (context_.IsCancelled() || state_.is_draining) {
+    } else if (is_over_ || state_.is_draining) {
       end(grpc::Status(grpc::StatusCode::CANCELLED, "the watch has ended"));
     } else {
       sleep();
@@ -79,7 +80,16 @@ class WatchCall {
 
   void end(const grpc::Status& status) { writer_.Finish(status, static_cast<EventTag*>(&finished_)); }
 
-  void on_finished(bool) {
+  void on_done(bool) {
+    is_over_ = true;
+    release();
+  }
+
+  void on_finished(bool) { release(); }
+
+  // All events of a call come from one queue and so on one thread.
+  void release() {
+    if (--events_left_ > 0) return;
     streams_.remove(&context_);
     delete this;
   }
@@ -94,9 +104,12 @@ class WatchCall {
   grpc::ServerAsyncWriter<HealthCheckResponse> writer_{&context_};
   grpc::Alarm alarm_;
   std::optional<HealthCheckResponse::ServingStatus> last_;
+  bool is_over_ = false;
+  int events_left_ = 2;  // done and finished
   MemberTag<WatchCall> arrived_{this, &WatchCall::on_arrived};
   MemberTag<WatchCall> written_{this, &WatchCall::on_written};
   MemberTag<WatchCall> woken_{this, &WatchCall::on_time};
+  MemberTag<WatchCall> done_{this, &WatchCall::on_done};
   MemberTag<WatchCall> finished_{this, &WatchCall::on_finished};
 };
 
