@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/parallel.h"
+#include "core/jit/passes/pipeline.h"
 #include "core/tensor/device.h"
 
 namespace tensord::server {
@@ -37,11 +38,11 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
 jit::LoadOptions load_options(const ModelOptions& options) {
   jit::LoadOptions out;
   out.optimize = !options.no_optimize;
-  out.passes.disabled.insert(options.disabled.begin(), options.disabled.end());
+  for (const std::string& pass : options.disabled) out.passes.disabled.insert(jit::find_pass(pass).name);
   for (const std::string& text : options.limits) {
     const size_t colon = text.rfind(':');
     check(colon != std::string::npos && colon > 0, "--jit-limit ", text, ": expected PASS:N");
-    out.passes.limits[text.substr(0, colon)] = parse_limit(text, colon);
+    out.passes.limits[jit::find_pass(text.substr(0, colon)).name] = parse_limit(text, colon);
   }
   return out;
 }

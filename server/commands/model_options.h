@@ -24,7 +24,8 @@ struct ModelOptions {
 
 // Adds MODEL and the flags to a subcommand; `options` must outlive the parse.
 void add_model_options(CLI::App& command, ModelOptions& options);
-// The options as the engine takes them. Throws Error{kInvalidArgument} on a bad --jit-limit.
+// The options as the engine takes them. Throws Error{kInvalidArgument} on an unknown pass
+// or a bad --jit-limit.
 jit::LoadOptions load_options(const ModelOptions& options);
 // Sets the calling thread's budget, checks the device and loads. Throws Error.
 std::shared_ptr<jit::Module> load_model(const ModelOptions& options, const jit::LoadOptions& load);

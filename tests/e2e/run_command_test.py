@@ -157,6 +157,17 @@ class RunCommand(unittest.TestCase):
         self.assert_fails("arguments", "run", self.model, "--call", f"forward,{self.save('m.pt', (1, 2, 3))},{r}")
         self.assert_fails("", "run", self.model, "--nonsense")
 
+    def test_flags_of_the_passes(self):
+        a, r = self.save("flags_args.pt", (torch.ones(2),)), self.path("flags.pt")
+        call = ["--call", f"forward,{a},{r}"]
+        for flags in (["--jit-disable=cse,dce"], ["--jit-limit=inline:0", "--jit-limit", "dce:1"], ["--no-optimize"]):
+            done = self.run_binary("run", *flags, self.model, *call)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertTrue(torch.equal(torch.load(r), torch.full((2,), 2.0)))
+        self.assert_fails("nonsense", "run", self.model, "--jit-disable=nonsense", *call)
+        self.assert_fails("PASS:N", "run", self.model, "--jit-limit=cse", *call)
+        self.assert_fails("cuda", "run", self.model, "--device", "cuda", *call)
+
     def test_damaged_archives(self):
         with open(self.model, "rb") as file:
             content = file.read()
