@@ -98,6 +98,13 @@ TENSORD_INLINE bool isfinite(T x) {
   else return abs(x) < kInfinity<T>;
 }
 
+// NaN stays; the bounds are not NaN.
+template <class T>
+TENSORD_INLINE T clamp(T x, T low, T high) {
+  const T raised = x < low ? low : x;
+  return raised > high ? high : raised;
+}
+
 #if defined(__CUDACC__)
 // The device's own library is accurate and fast.
 TENSORD_INLINE float exp(float x) { return ::expf(x); }
@@ -236,32 +243,24 @@ TENSORD_INLINE float tanh(float x) {
   return a < 0.625f ? near : signed_far;
 }
 
-TENSORD_INLINE float erf(float x) {
-  const float a = abs(x);
+// x P(x^2) / Q(x^2) for |x| <= 3.92, where erf rounds to 1; relative error 5.2e-8, with the
+// rounding of the evaluation 3.2e-7.
+TENSORD_INLINE float erf(float value) {
+  const float x = clamp(value, -3.92f, 3.92f);
   const float z = x * x;
-  // |x| <= 1: x P(x^2), absolute error of P 1.2e-9
-  float p = 7.889122913e-05f;
-  p = p * z + -8.020842295e-04f;
-  p = p * z + 5.189535454e-03f;
-  p = p * z + -2.685444465e-02f;
-  p = p * z + 1.128360018e-01f;
-  p = p * z + -3.761262714e-01f;
-  p = p * z + 1.128379166e+00f;
-  const float near = x * p;
-  // 1 <= |x| <= 4: 1 - exp(Q(|x|)), relative error of the result 1.7e-11
-  const float t = a > 4.0f ? 4.0f : a;
-  float q = 2.120518087e-07f;
-  q = q * t + -2.475376110e-05f;
-  q = q * t + 4.603549834e-04f;
-  q = q * t + -4.270626664e-03f;
-  q = q * t + 2.534890548e-02f;
-  q = q * t + -1.086065732e-01f;
-  q = q * t + -6.330657556e-01f;
-  q = q * t + -1.129649337e+00f;
-  q = q * t + 2.020637417e-04f;
-  const float far = 1.0f - exp(q);
-  const float signed_far = bits_of<float>(bits_of<uint32_t>(far) | (bits_of<uint32_t>(x) & 0x80000000u));
-  return a < 1.0f ? near : isnan(x) ? x : signed_far;
+  float p = 1.992362672e-08f;
+  p = p * z + -1.957705995e-06f;
+  p = p * z + 1.418315649e-04f;
+  p = p * z + 3.700948150e-03f;
+  p = p * z + 5.057134749e-02f;
+  p = p * z + 1.999099842e-01f;
+  p = p * z + 1.128379109e+00f;
+  float q = 9.558682946e-04f;
+  q = q * z + 1.435191069e-02f;
+  q = q * z + 1.149923470e-01f;
+  q = q * z + 5.104972702e-01f;
+  q = q * z + 1.0f;
+  return x * p / q;
 }
 #endif
 
