@@ -17,6 +17,7 @@ import torchvision
 from torch import nn
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import language_models  # noqa: E402
 import script_models  # noqa: E402
 
 VISION = ["resnet18", "resnet50", "vgg11", "squeezenet1_1", "mobilenet_v2", "mobilenet_v3_small", "densenet121",
@@ -93,6 +94,15 @@ def language():
     return model, ["scripted"], calls
 
 
+def features():
+    x = torch.randn(3, 4)
+    calls = [("forward", (x, 0)), ("forward", (x, 1)), ("forks", (x,)), ("objects", (2,)), ("objects", (9,)),
+             ("strings", ("ab-cd-a", 1.5)), ("dicts", ({"b": 5, "a": 3, "q": 1},)), ("union", (3,)), ("union", ("x",)),
+             ("union", (x,)), ("numbers", (7, -2, 2.5)), ("nt", (x,)), ("lists", ([1, 2, 3, 4],)),
+             ("slices", (x, x > 0))]
+    return language_models.Features().eval(), ["scripted"], calls
+
+
 def plain(value):
     """What `tensord run` writes for a value: NamedTuples as tuples."""
     if isinstance(value, tuple):
@@ -119,7 +129,7 @@ def save(directory, name, way, module, calls):
     return case
 
 
-MAKERS = {"mlp": mlp, "encoder": encoder, "language": language}
+MAKERS = {"mlp": mlp, "encoder": encoder, "language": language, "features": features}
 MAKERS.update({name: (lambda name=name: vision(name)) for name in VISION})
 
 
