@@ -31,6 +31,7 @@ void clear(Activation& activation) {
   std::fill(activation.registers.begin(), activation.registers.end(), Value());
   std::fill(activation.arguments.begin(), activation.arguments.end(), Value());
   activation.returns.clear();
+  activation.call_arguments.clear();
   activation.program_id = 0;
 }
 
