@@ -229,10 +229,9 @@ TEST(Verify, FindsUsesBeforeDefinitions) {
 }
 
 TEST(Verify, ChecksSchemas) {
-  EXPECT_THAT(error_of([] {
-                verify(*parse_graph("graph(%x : str):\n  %a : Tensor = aten::relu(%x)\n  return (%a)\n"));
-              }),
-              HasSubstr("argument 'self' takes Tensor, not str"));
+  EXPECT_THAT(
+      error_of([] { verify(*parse_graph("graph(%x : str):\n  %a : Tensor = aten::relu(%x)\n  return (%a)\n")); }),
+      HasSubstr("argument 'self' takes Tensor, not str"));
   EXPECT_THAT(error_of([] {
                 verify(*parse_graph("graph(%x : Tensor):\n  %a : Tensor = aten::relu(%x, %x)\n  return (%a)\n"));
               }),
@@ -240,21 +239,25 @@ TEST(Verify, ChecksSchemas) {
 }
 
 TEST(Verify, ChecksBlocks) {
-  EXPECT_THAT(error_of([] { verify(*parse_graph(R"(graph(%c : bool, %x : Tensor, %n : int):
+  EXPECT_THAT(error_of([] {
+                verify(*parse_graph(R"(graph(%c : bool, %x : Tensor, %n : int):
   %y : Tensor = prim::If(%c)
     block0():
       -> (%n)
     block1():
       -> (%x)
   return (%y)
-)")); }),
+)"));
+              }),
               HasSubstr("output 0 is Tensor but a block gives int"));
-  EXPECT_THAT(error_of([] { verify(*parse_graph(R"(graph(%c : bool, %x : Tensor, %n : int):
+  EXPECT_THAT(error_of([] {
+                verify(*parse_graph(R"(graph(%c : bool, %x : Tensor, %n : int):
   %y : Tensor = prim::Loop(%n, %c, %x)
     block0(%i : int):
       -> (%c)
   return (%y)
-)")); }),
+)"));
+              }),
               HasSubstr("prim::Loop"));
 }
 

@@ -63,7 +63,8 @@ class ModulePasses : public testing::Test {
 
   std::set<std::string> changing(const ops::ObjectPtr& self, std::vector<std::string> methods) {
     std::vector<const Graph*> graphs;
-    for (const std::string& name : methods) graphs.push_back(library_.find_method(self->type->name(), name)->graph.get());
+    for (const std::string& name : methods)
+      graphs.push_back(library_.find_method(self->type->name(), name)->graph.get());
     return find_changing_attributes(self, graphs, &library_);
   }
 
@@ -131,11 +132,17 @@ TEST_F(ModulePasses, DevirtualisesInterfaces) {
   auto outer = make("__torch__.Outer", {{"part", inner}});
   library_.add("__torch__.Inner.run", "graph(%self : __torch__.Inner, %n : int):\n  return (%n)\n");
   auto interface = ops::interface_type("__torch__.Interface");
-  const_cast<Graph&>(*library_.add("__torch__.Outer.forward", R"(graph(%self : __torch__.Outer, %n : int):
+  const_cast<Graph&>(*library_
+                          .add("__torch__.Outer.forward", R"(graph(%self : __torch__.Outer, %n : int):
   %part : __torch__.Inner = prim::GetAttr[name="part"](%self)
   %r : int = prim::CallMethod[name="run"](%part, %n)
   return (%r)
-)").graph).block()->first()->output()->set_type(interface);
+)")
+                          .graph)
+      .block()
+      ->first()
+      ->output()
+      ->set_type(interface);
   EXPECT_EQ(optimise(outer, "forward"), "graph(%self : __torch__.Outer, %n : int):\n  return (%n)\n");
 }
 
@@ -156,11 +163,13 @@ const char* const kBatchNorm = R"(graph(%self : __torch__.BN, %x : Tensor):
 
 TEST_F(ModulePasses, WritesInTrainingDoNotCountInEvaluation) {
   library_.add_class("__torch__.BN");
-  auto evaluation = make("__torch__.BN", {{"training", false}, {"running_mean", tensor()}, {"num_batches_tracked", tensor()}});
+  auto evaluation =
+      make("__torch__.BN", {{"training", false}, {"running_mean", tensor()}, {"num_batches_tracked", tensor()}});
   library_.add("__torch__.BN.forward", kBatchNorm);
   EXPECT_THAT(changing(evaluation, {"forward"}), IsEmpty());
   EXPECT_THAT(optimise(evaluation, "forward"), Not(HasSubstr("prim::If")));
-  auto training = make("__torch__.BN", {{"training", true}, {"running_mean", tensor()}, {"num_batches_tracked", tensor()}});
+  auto training =
+      make("__torch__.BN", {{"training", true}, {"running_mean", tensor()}, {"num_batches_tracked", tensor()}});
   EXPECT_THAT(changing(training, {"forward"}), ElementsAre("num_batches_tracked"));
   // Another method may switch to training: nothing can be folded then.
   library_.add("__torch__.BN.train", R"(graph(%self : __torch__.BN, %mode : bool):

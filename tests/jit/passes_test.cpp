@@ -40,7 +40,8 @@ std::vector<Case> read_cases(const fs::path& path) {
       size_t colon = line.find(':');
       next.name = line.substr(5, colon - 5);
       std::stringstream names(line.substr(colon + 1));
-      for (std::string pass; std::getline(names, pass, ',');) next.passes.push_back(pass.substr(pass.find_first_not_of(' ')));
+      for (std::string pass; std::getline(names, pass, ',');)
+        next.passes.push_back(pass.substr(pass.find_first_not_of(' ')));
       cases.push_back(std::move(next));
       state = kInput;
     } else if (line == "expect") {
@@ -63,7 +64,8 @@ void write_cases(const fs::path& path, const std::vector<Case>& cases) {
     std::string passes;
     for (const std::string& pass : c.passes) passes += (passes.empty() ? "" : ", ") + pass;
     file << (i > 0 ? "\n" : "") << c.comment << "case " << c.name << ": " << passes << "\n"
-         << c.input << "expect\n" << c.expected;
+         << c.input << "expect\n"
+         << c.expected;
   }
 }
 

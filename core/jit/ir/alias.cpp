@@ -91,13 +91,18 @@ void AliasAnalysis::unify(int first, int second) {
     into.is_external |= from.is_external;
     bool is_collapsed = into.is_collapsed || from.is_collapsed;
     if (from.content >= 0) {
-      if (into.content >= 0) work.emplace_back(into.content, from.content);
-      else into.content = from.content;
+      if (into.content >= 0)
+        work.emplace_back(into.content, from.content);
+      else
+        into.content = from.content;
     }
     for (auto& [name, cell] : from.fields) {
-      auto it = std::find_if(into.fields.begin(), into.fields.end(), [&, &key = name](const auto& f) { return f.first == key; });
-      if (it != into.fields.end()) work.emplace_back(it->second, cell);
-      else into.fields.emplace_back(name, cell);
+      auto it = std::find_if(into.fields.begin(), into.fields.end(),
+                             [&, &key = name](const auto& f) { return f.first == key; });
+      if (it != into.fields.end())
+        work.emplace_back(it->second, cell);
+      else
+        into.fields.emplace_back(name, cell);
     }
     into.members.insert(into.members.end(), from.members.begin(), from.members.end());
     from.fields.clear();

@@ -79,12 +79,12 @@ class AliasAnalysis {
   static constexpr int kNoMemory = -1, kNotSeen = -2;
   struct Cell {
     int parent;
-    int content = -1;            // what a list, dict or future holds
+    int content = -1;  // what a list, dict or future holds
     bool is_external = false;
-    bool is_collapsed = false;   // content and fields are this cell itself
+    bool is_collapsed = false;  // content and fields are this cell itself
     bool escapes = false;
     std::vector<std::pair<std::string, int>> fields;  // of objects and tuples
-    std::vector<int> members;    // held, but not merged: see is_transient
+    std::vector<int> members;                         // held, but not merged: see is_transient
     std::vector<const Node*> writers;
     std::vector<int> write_order;  // of each writer, which may be destroyed by now
   };
@@ -124,12 +124,12 @@ class AliasAnalysis {
   mutable std::vector<Cell> cells_;
   mutable std::vector<int> visit_marks_;  // by cell: the last walk that saw it
   mutable int walk_ = 0;
-  std::vector<int> values_;  // by id: the cell, kNoMemory or kNotSeen
-  std::unordered_map<const void*, int> heap_;          // storages, lists, objects of the outside
+  std::vector<int> values_;                    // by id: the cell, kNoMemory or kNotSeen
+  std::unordered_map<const void*, int> heap_;  // storages, lists, objects of the outside
   std::unordered_map<const GraphValue*, ops::Value> known_;
-  std::unordered_set<std::string> assigned_names_;     // by some SetAttr
-  std::vector<int> local_objects_;                     // whose attributes are used
-  std::vector<Span> order_;  // by id of the node
+  std::unordered_set<std::string> assigned_names_;  // by some SetAttr
+  std::vector<int> local_objects_;                  // whose attributes are used
+  std::vector<Span> order_;                         // by id of the node
   int next_order_ = 0;
   bool heap_is_wild_ = false;  // unknown code may reach every object
   ops::ObjectPtr self_;

@@ -12,9 +12,7 @@ using ops::Value;
 
 namespace {
 
-const Type& strip_optional(const Type& type) {
-  return type.kind() == TypeKind::kOptional ? *type.element() : type;
-}
+const Type& strip_optional(const Type& type) { return type.kind() == TypeKind::kOptional ? *type.element() : type; }
 
 bool is_container(const Type& type) {
   TypeKind kind = strip_optional(type).kind();
@@ -80,8 +78,10 @@ void AliasAnalysis::analyse_node(const Node& node) {
       for (const GraphValue* input : node.inputs()) {
         int cell = cell_of(input);
         if (cell < 0) continue;
-        if (transient) cells_[static_cast<size_t>(cell_of(node.output()))].members.push_back(cell);
-        else unify(content(cell_of(node.output())), cell);
+        if (transient)
+          cells_[static_cast<size_t>(cell_of(node.output()))].members.push_back(cell);
+        else
+          unify(content(cell_of(node.output())), cell);
       }
       return;
     }
@@ -144,8 +144,10 @@ int AliasAnalysis::wildcard_group(const Node& node) {
   const auto& arguments = node.op()->schema.arguments;
   int group = -1;
   const auto join = [&](int cell) {
-    if (group < 0) group = cell;
-    else unify(group, cell);
+    if (group < 0)
+      group = cell;
+    else
+      unify(group, cell);
   };
   for (size_t i = 0; i < node.inputs().size(); ++i) {
     int cell = cell_of(node.input(i));
@@ -156,7 +158,8 @@ int AliasAnalysis::wildcard_group(const Node& node) {
     } else if (type.kind() != TypeKind::kTensor) {
       join(cell);
     }
-    bool is_marked = i >= arguments.size() || arguments[i].alias.set == '*' || arguments[i].type->kind() == TypeKind::kVar;
+    bool is_marked =
+        i >= arguments.size() || arguments[i].alias.set == '*' || arguments[i].type->kind() == TypeKind::kVar;
     if (is_marked) join(cell);
   }
   if (group < 0) return kWildcard;

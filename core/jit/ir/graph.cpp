@@ -388,8 +388,8 @@ Node* Graph::create_like(const Node& node, std::span<GraphValue* const> inputs) 
   return copy;
 }
 
-std::vector<GraphValue*> Graph::inline_block(const Block& source, std::span<GraphValue* const> arguments,
-                                             Block* target, Node* position) {
+std::vector<GraphValue*> Graph::inline_block(const Block& source, std::span<GraphValue* const> arguments, Block* target,
+                                             Node* position) {
   check_internal(arguments.size() == source.inputs().size(), "a block of ", source.inputs().size(),
                  " inputs is inlined with ", arguments.size());
   BlockCopier copier(*this, source.graph() == this);
@@ -404,7 +404,8 @@ std::unique_ptr<Graph> Graph::clone() const {
   auto copy = std::make_unique<Graph>();
   std::vector<GraphValue*> arguments;
   for (const GraphValue* input : inputs()) arguments.push_back(copy->body_->add_input(input->type(), input->name()));
-  for (GraphValue* output : copy->inline_block(*body_, arguments, copy->body_, nullptr)) copy->body_->add_output(output);
+  for (GraphValue* output : copy->inline_block(*body_, arguments, copy->body_, nullptr))
+    copy->body_->add_output(output);
   return copy;
 }
 

@@ -32,18 +32,18 @@ class GraphValue {
  public:
   const ops::TypePtr& type() const { return type_; }
   void set_type(ops::TypePtr type) { type_ = std::move(type); }
-  int id() const { return id_; }                      // unique in its graph, never used again
-  const std::string& name() const { return name_; }   // of the script's variable; may be empty
+  int id() const { return id_; }                     // unique in its graph, never used again
+  const std::string& name() const { return name_; }  // of the script's variable; may be empty
   void set_name(std::string name) { name_ = std::move(name); }
-  Node* node() const { return node_; }       // null for a block input
-  Block* block() const { return block_; }    // the block it is an input of, or its node's block
-  size_t index() const { return index_; }    // among the node's outputs or the block's inputs
+  Node* node() const { return node_; }     // null for a block input
+  Block* block() const { return block_; }  // the block it is an input of, or its node's block
+  size_t index() const { return index_; }  // among the node's outputs or the block's inputs
   // Nodes that use it, once per use. A use as a block output is the node that owns the block
   // (null for the graph's own outputs). In no particular order.
   struct Use {
-    Node* node;        // the user; for a block output, the owner of the block
-    Block* block;      // set for a block output
-    size_t index;      // among the node's inputs or the block's outputs
+    Node* node;    // the user; for a block output, the owner of the block
+    Block* block;  // set for a block output
+    size_t index;  // among the node's inputs or the block's outputs
   };
   const std::vector<Use>& uses() const { return uses_; }
   bool has_uses() const { return !uses_.empty(); }
@@ -223,7 +223,8 @@ class Graph {
   // Copies the nodes of `source` before `position` (or to the end of `target` when null) with
   // `arguments` for its inputs; gives back the values that stand for its outputs. A source in
   // this graph may use values from outside of itself; they stay what they are.
-  std::vector<GraphValue*> inline_block(const Block& source, std::span<GraphValue* const> arguments, Block* target, Node* position);
+  std::vector<GraphValue*> inline_block(const Block& source, std::span<GraphValue* const> arguments, Block* target,
+                                        Node* position);
   std::unique_ptr<Graph> clone() const;
   size_t node_count() const { return nodes_.size(); }
   // Above every id of its values and nodes; for tables by id.

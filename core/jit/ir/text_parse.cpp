@@ -338,9 +338,9 @@ class GraphParser {
       return sign * value;
     }
     bool is_float = false;
-    while (position_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[position_])) ||
-                                        text_[position_] == '.' ||
-                                        ((text_[position_] == '-' || text_[position_] == '+') && text_[position_ - 1] == 'e'))) {
+    while (position_ < text_.size() &&
+           (std::isalnum(static_cast<unsigned char>(text_[position_])) || text_[position_] == '.' ||
+            ((text_[position_] == '-' || text_[position_] == '+') && text_[position_ - 1] == 'e'))) {
       is_float |= text_[position_] == '.' || text_[position_] == 'e';
       ++position_;
     }

@@ -91,7 +91,8 @@ class Verifier {
       require_block(++seen_uses_[block.outputs()[i]] <= block.outputs()[i]->uses().size(), "a use is not listed");
     }
     for (const GraphValue* value : scope) {
-      require_block(seen_uses_[value] == value->uses().size(), "a value is used out of its scope, or its use list is wrong");
+      require_block(seen_uses_[value] == value->uses().size(),
+                    "a value is used out of its scope, or its use list is wrong");
       in_scope_.erase(value);
     }
   }

@@ -244,7 +244,8 @@ class Folder {
     for (size_t i = 0; i < results.size(); ++i) {
       GraphValue* output = node->output(i);
       // A type says more than None or a container's items do, but less than another value.
-      bool keep_type = results[i].is_list() || results[i].is_tuple() || !ops::is_subtype(ops::type_of(results[i]), output->type());
+      bool keep_type =
+          results[i].is_list() || results[i].is_tuple() || !ops::is_subtype(ops::type_of(results[i]), output->type());
       Node* constant = graph_.create_constant(std::move(results[i]), keep_type ? output->type() : nullptr);
       constant->set_location(node->location());
       constant->output()->set_name(output->name());

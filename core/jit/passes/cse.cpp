@@ -75,7 +75,8 @@ struct NodeHash {
 
 struct NodeEqual {
   bool operator()(const Node* a, const Node* b) const {
-    if (a->kind() != b->kind() || a->op() != b->op() || a->name() != b->name() || a->index() != b->index()) return false;
+    if (a->kind() != b->kind() || a->op() != b->op() || a->name() != b->name() || a->index() != b->index())
+      return false;
     if (!std::equal(a->inputs().begin(), a->inputs().end(), b->inputs().begin(), b->inputs().end())) return false;
     if (a->outputs().size() != b->outputs().size() || a->types().size() != b->types().size()) return false;
     for (size_t i = 0; i < a->outputs().size(); ++i) {
@@ -90,7 +91,9 @@ struct NodeEqual {
 
 class Merger {
  public:
-  Merger(Graph& graph, PassContext& context) : graph_(graph), context_(context), alias_(graph) { collect(*graph.block()); }
+  Merger(Graph& graph, PassContext& context) : graph_(graph), context_(context), alias_(graph) {
+    collect(*graph.block());
+  }
 
   bool run() {
     block(graph_.block());

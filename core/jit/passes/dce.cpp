@@ -139,8 +139,8 @@ class Sweeper {
                    context_.remaining_changes >= static_cast<int64_t>(node->graph()->node_count());
     std::vector<size_t> dead;
     for (size_t i = node->outputs().size(); i > 0 && (is_if || is_loop); --i) {
-      bool is_live = marker_.is_live(node->output(i - 1)) ||
-                     (is_loop && marker_.is_live(node->blocks()[0]->inputs()[i]));
+      bool is_live =
+          marker_.is_live(node->output(i - 1)) || (is_loop && marker_.is_live(node->blocks()[0]->inputs()[i]));
       if (is_live || node->output(i - 1)->has_uses() || !context_.take_change()) continue;
       dead.push_back(i - 1);
       for (Block* block : node->blocks()) block->remove_output(i - 1 + (is_loop ? 1 : 0));

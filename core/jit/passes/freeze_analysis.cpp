@@ -12,7 +12,8 @@ namespace {
 
 // What can be folded into branches; memory waits until it is known what is written.
 bool is_plain(const Value& value) {
-  return value.is_none() || value.is_number() || value.is_string() || value.is_device() || value.is_enum() || value.is_object();
+  return value.is_none() || value.is_number() || value.is_string() || value.is_device() || value.is_enum() ||
+         value.is_object();
 }
 
 class ChangeFinder {
@@ -68,8 +69,10 @@ class ChangeFinder {
       if (!has_calls()) return true;
       changing = assigned;
       for (const Slot& slot : all_) {
-        if (!slot.value->is_object()) changing.insert(slot.path);
-        else if (!assigned.contains(slot.path)) frozen.insert(slot.path);
+        if (!slot.value->is_object())
+          changing.insert(slot.path);
+        else if (!assigned.contains(slot.path))
+          frozen.insert(slot.path);
       }
       bool changed = false;
       for (const auto& graph : graphs_) changed |= freeze_attributes(*graph, context);
@@ -127,8 +130,10 @@ class ChangeFinder {
     for (const Node* node = block.first(); node; node = node->next()) {
       if (node->kind() == NodeKind::kSetAttr) {
         std::string path = assigned_path(graph, *node);
-        if (path.empty()) names.insert(node->name());
-        else out.insert(path);
+        if (path.empty())
+          names.insert(node->name());
+        else
+          out.insert(path);
       }
       for (const Block* inner : node->blocks()) collect_assigned(graph, *inner, out, names);
     }

@@ -105,8 +105,6 @@ class Inliner {
 
 }  // namespace
 
-bool inline_calls(Graph& graph, PassContext& context) {
-  return context.functions && Inliner(graph, context).run();
-}
+bool inline_calls(Graph& graph, PassContext& context) { return context.functions && Inliner(graph, context).run(); }
 
 }  // namespace tensord::jit

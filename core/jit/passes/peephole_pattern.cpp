@@ -64,7 +64,8 @@ class PatternParser {
     if (name == "True" || name == "False") {
       out.literal = name == "True";
     } else if (std::isdigit(static_cast<unsigned char>(name[0])) || name[0] == '-') {
-      out.literal = name.find('.') == std::string::npos ? ops::Value(int64_t{std::stoll(name)}) : ops::Value(std::stod(name));
+      out.literal =
+          name.find('.') == std::string::npos ? ops::Value(int64_t{std::stoll(name)}) : ops::Value(std::stod(name));
     } else {
       out.kind = Pattern::Kind::kName;
       out.name = name;
