@@ -157,9 +157,6 @@ OP("aten::type_as(Tensor(a) self, Tensor other) -> Tensor(a)").direct([](const T
   return convert(x, other.dtype(), other.device(), false, {});
 });
 OP("aten::cpu(Tensor(a) self) -> Tensor(a)").direct([](const Tensor& x) { return convert(x, x.dtype(), Device{}, false, {}); });
-OP("aten::cuda(Tensor(a) self) -> Tensor(a)").direct([](const Tensor& x) {
-  return convert(x, x.dtype(), Device{DeviceKind::kCUDA, 0}, false, {});
-});
 #define CAST(NAME, DTYPE)                                                                                     \
   OP("aten::" NAME "(Tensor(a) self, bool non_blocking=False) -> Tensor(a)").direct([](const Tensor& x, bool) { \
     return convert(x, DTYPE, x.device(), false, {});                                                          \

@@ -122,7 +122,6 @@ DICT_OPS("str");
 DICT_OPS("int");
 DICT_OPS("bool");
 DICT_OPS("float");
-DICT_OPS("Tensor");
 
 OP("aten::dict() -> Dict(str, Tensor)").direct([]() {
   return make_intrusive<DictObject>(ops::string_type(), ops::tensor_type());

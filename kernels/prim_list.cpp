@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/ops/op.h"
+#include "core/ops/run.h"
 #include "kernels/scalar_math.h"
 #include "kernels/value_text.h"
 
@@ -26,15 +27,14 @@ std::vector<Value>& items_of(const List& list) { return list->items; }
 
 List copy_of(const List& list) { return ops::make_list(list->element, list->items); }
 
-bool values_equal(const Value& a, const Value& b);
+// Tensors are equal when their one element is.
+bool values_equal(const Value& a, const Value& b) {
+  if (a.is_tensor() && b.is_tensor()) return ops::call<Tensor>("aten::eq.Tensor", a, b).item_bool();
+  return a.equals(b);
+}
 
 bool lists_equal(const List& a, const List& b) {
   return std::equal(a->items.begin(), a->items.end(), b->items.begin(), b->items.end(), values_equal);
-}
-
-bool values_equal(const Value& a, const Value& b) {
-  if (a.is_tensor() && b.is_tensor()) return a.is_same(b);
-  return a.equals(b);
 }
 
 std::ptrdiff_t find_item(const List& list, const Value& item) {

@@ -124,14 +124,11 @@ COMPARISON("aten::le", LessEqual);
 COMPARISON("aten::gt", Greater);
 COMPARISON("aten::ge", GreaterEqual);
 FLOAT_RESULT("aten::div", Divide);
-OP("aten::div(Scalar a, Scalar b) -> Scalar").direct(on_scalars_as_floats<Divide>);
+OP("aten::div(Scalar a, Scalar b) -> float").direct(on_scalars_as_floats<Divide>);
 FLOAT_RESULT("aten::pow", Power);
 OP("aten::pow.int_float(int a, float b) -> float").direct(on_int_float<Power>);
 OP("aten::pow.float_int(float a, int b) -> float").direct(on_float_int<Power>);
 OP("aten::pow.Scalar_Scalar(Scalar a, Scalar b) -> float").direct(on_scalars_as_floats<Power>);
-OP("aten::pow.int_to_int(int a, int b) -> int").direct([](int64_t a, int64_t b) {
-  return float_to_int(std::pow(static_cast<double>(a), static_cast<double>(b)));
-});
 
 OP("aten::eq.bool(bool a, bool b) -> bool").direct([](bool a, bool b) { return a == b; });
 OP("aten::ne.bool(bool a, bool b) -> bool").direct([](bool a, bool b) { return a != b; });

@@ -134,9 +134,6 @@ OP("prim::index(Device self) -> int?").direct([](Device device) {
   return device.kind == DeviceKind::kCPU ? Value() : Value(int64_t{device.index});
 });
 OP("aten::device(str a) -> Device").direct([](const std::string& name) { return parse_device(name); });
-OP("aten::device.with_index(str type, int index) -> Device").direct([](const std::string& name, int64_t index) {
-  return parse_device(name + ":" + std::to_string(index));
-});
 
 OP("aten::item(Tensor self) -> Scalar").direct(item);
 OP("aten::Int.Tensor(Tensor a) -> int").direct(item_int);

@@ -253,6 +253,8 @@ TEST(OpCases, EveryOperatorHasARow) {
     // Derived forms run with their functional form's rows; tensord:: operators have no
     // counterpart in PyTorch and are compared with the unpacked ones in prepack_test.
     if (op->base || op->schema.name.starts_with("tensord::") || op->schema.name.starts_with("test::")) continue;
+    // torch.save cannot write the enums of scripts; see tests/kernels/enum_test.cpp.
+    if (op->schema.name.starts_with("prim::Enum") || op->schema.overload == "enum") continue;
     if (!covered.contains(op->schema.full_name())) missing += " " + op->schema.full_name();
   }
   EXPECT_EQ(missing, "");
