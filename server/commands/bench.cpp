@@ -112,10 +112,11 @@ std::vector<std::pair<std::string, jit::Profile::Entry>> by_time(const jit::Prof
 void print_json(const BenchOptions& options, const BenchResult& result) {
   const double rate = static_cast<double>(result.latencies_ms.size()) / result.total_seconds;
   std::cout << "{\"load_ms\": " << result.load_ms << ", \"first_ms\": " << result.first_ms
-            << ", \"runs\": " << result.latencies_ms.size() << ", \"median_ms\": " << percentile(result.latencies_ms, 0.5)
+            << ", \"runs\": " << result.latencies_ms.size()
+            << ", \"median_ms\": " << percentile(result.latencies_ms, 0.5)
             << ", \"p90_ms\": " << percentile(result.latencies_ms, 0.9)
-            << ", \"p99_ms\": " << percentile(result.latencies_ms, 0.99) << ", \"min_ms\": " << result.latencies_ms.front()
-            << ", \"runs_per_second\": " << rate;
+            << ", \"p99_ms\": " << percentile(result.latencies_ms, 0.99)
+            << ", \"min_ms\": " << result.latencies_ms.front() << ", \"runs_per_second\": " << rate;
   if (options.batch > 0) std::cout << ", \"items_per_second\": " << rate * static_cast<double>(options.batch);
   std::cout << ", \"live_bytes\": " << result.memory.live_bytes
             << ", \"peak_live_bytes\": " << result.memory.peak_live_bytes << ", \"ops\": [";
@@ -151,7 +152,8 @@ void print_text(const BenchOptions& options, const BenchResult& result) {
 }  // namespace
 
 void add_bench_command(CLI::App& app, int* exit_code) {
-  CLI::App* command = app.add_subcommand("bench", "Measure a model in this process: latency, throughput, time by operator");
+  CLI::App* command =
+      app.add_subcommand("bench", "Measure a model in this process: latency, throughput, time by operator");
   auto options = std::make_shared<BenchOptions>();
   add_model_options(*command, options->model);
   command->add_option("--method", options->method, "The method to call")->capture_default_str();

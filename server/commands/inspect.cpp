@@ -82,8 +82,8 @@ void print_source(const std::string& path) {
 void print_counts(const std::vector<Snapshot>& snapshots) {
   std::cout << "nodes\n";
   for (const Snapshot& snapshot : snapshots) {
-    std::cout << "  " << std::left << std::setw(28) << (snapshot.pass.empty() ? "(before)" : snapshot.pass) << std::right
-              << std::setw(8) << total(snapshot.counts) << "\n";
+    std::cout << "  " << std::left << std::setw(28) << (snapshot.pass.empty() ? "(before)" : snapshot.pass)
+              << std::right << std::setw(8) << total(snapshot.counts) << "\n";
   }
   std::cout << "nodes of the result by kind\n";
   for (const auto& [name, count] : snapshots.back().counts) {
@@ -99,8 +99,8 @@ const Snapshot& find_snapshot(const std::vector<Snapshot>& snapshots, const std:
   for (const Snapshot& snapshot : snapshots) {
     if (!snapshot.pass.empty()) changed += (changed.empty() ? "" : ", ") + snapshot.pass;
   }
-  fail(ErrorCode::kNotFound, "--after ", pass, ": no such pass changed the graph; these did: ",
-       changed.empty() ? "none" : changed);
+  fail(ErrorCode::kNotFound, "--after ", pass,
+       ": no such pass changed the graph; these did: ", changed.empty() ? "none" : changed);
 }
 
 void inspect(const InspectOptions& options) {
@@ -134,7 +134,8 @@ void inspect(const InspectOptions& options) {
 }  // namespace
 
 void add_inspect_command(CLI::App& app, int* exit_code) {
-  CLI::App* command = app.add_subcommand("inspect", "Show a model: signatures, tensors, its graph before and after passes");
+  CLI::App* command =
+      app.add_subcommand("inspect", "Show a model: signatures, tensors, its graph before and after passes");
   auto options = std::make_shared<InspectOptions>();
   add_model_options(*command, options->model);
   command->add_option("--method", options->method, "The method whose graph is shown")->capture_default_str();

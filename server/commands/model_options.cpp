@@ -29,7 +29,8 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
   command.add_option("--threads", options.threads, "Threads of one call; 0 = every core this process may use")
       ->check(CLI::NonNegativeNumber);
   command.add_option("--jit-disable", options.disabled, "Passes to leave out, separated by commas")
-      ->delimiter(',')->allow_extra_args(false);
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command.add_option("--jit-limit", options.limits, "PASS:N: the pass makes at most N changes; may be repeated")
       ->allow_extra_args(false);
   command.add_flag("--no-optimize", options.no_optimize, "Run no pass at all");

@@ -14,11 +14,11 @@ namespace tensord::server {
 
 // The flags that every command which loads a model in this process has.
 struct ModelOptions {
-  std::string model;                      // path of the archive
+  std::string model;  // path of the archive
   std::string device = "cpu";
-  int threads = 0;                        // 0: every core this process may use
-  std::vector<std::string> disabled;      // --jit-disable
-  std::vector<std::string> limits;        // --jit-limit PASS:N
+  int threads = 0;                    // 0: every core this process may use
+  std::vector<std::string> disabled;  // --jit-disable
+  std::vector<std::string> limits;    // --jit-limit PASS:N
   bool no_optimize = false;
 };
 

@@ -1,0 +1,173 @@
+#include "server/repository/repository.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "core/base/error.h"
+#include "tests/server/fake_models.h"
+
+namespace tensord::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RepositoryTest : public ::testing::Test {
+ protected:
+  RepositoryTest() {
+    std::string pattern = (fs::temp_directory_path() / "tensord_repository_XXXXXX").string();
+    base_ = mkdtemp(pattern.data());
+    fs::create_directories(root());
+  }
+  ~RepositoryTest() override { fs::remove_all(base_); }
+
+  fs::path root(const std::string& name = "models") const { return base_ / name; }
+
+  static void write(const fs::path& path, const std::string& text) {
+    fs::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+  }
+
+  void add(const std::string& model, const std::string& version, const std::string& kind = "identity",
+           const std::string& repository = "models") const {
+    write(root(repository) / model / version / "model.pt", kind);
+  }
+
+  std::unique_ptr<Repository> load(std::vector<std::string> roots = {}, std::vector<std::string> only = {}) {
+    if (roots.empty()) roots = {root().string()};
+    Repository::Options options{.roots = roots, .only = only, .load_threads = 3};
+    auto repository = std::make_unique<Repository>(options, open, metrics_);
+    EXPECT_FALSE(repository->is_loaded());
+    repository->load_all();
+    EXPECT_TRUE(repository->is_loaded());
+    return repository;
+  }
+
+  static std::unique_ptr<const Model> open(const std::string& file, const ModelConfig&) {
+    std::string kind;
+    std::ifstream(file) >> kind;
+    check(kind == "identity", "not a model: ", kind);
+    return testing::identity_model();
+  }
+
+  template <class Action>
+  static std::pair<ErrorCode, std::string> error_of(const Action& action) {
+    try {
+      action();
+    } catch (const Error& error) {
+      return {error.code(), error.what()};
+    }
+    return {ErrorCode::kInternal, "no error"};
+  }
+
+  fs::path base_;
+  Metrics metrics_{"test"};
+};
+
+TEST_F(RepositoryTest, ServesTheLatestVersionByDefault) {
+  for (const char* version : {"1", "2", "10", "007", "0", "x1", "-3"}) add("m", version);
+  const auto repository = load();
+  EXPECT_EQ(repository->ready_versions("m"), (std::vector<std::string>{"10"}));
+  EXPECT_EQ(repository->find("m", "")->version(), "10");
+  EXPECT_EQ(repository->find("m", "10")->version(), "10");
+  EXPECT_EQ(error_of([&] { repository->find("m", "2"); }).first, ErrorCode::kNotFound);
+}
+
+TEST_F(RepositoryTest, VersionPolicies) {
+  for (const char* model : {"all", "two", "chosen"}) {
+    for (const char* version : {"1", "2", "3"}) add(model, version);
+  }
+  write(root() / "all" / "config.pbtxt", "version_policy { all {} }");
+  write(root() / "two" / "config.pbtxt", "version_policy { latest { num_versions: 2 } }");
+  write(root() / "chosen" / "config.pbtxt", "version_policy { specific { versions: [1, 9, 1] } }");
+  const auto repository = load();
+  EXPECT_EQ(repository->ready_versions("all"), (std::vector<std::string>{"1", "2", "3"}));
+  EXPECT_EQ(repository->ready_versions("two"), (std::vector<std::string>{"2", "3"}));
+  EXPECT_EQ(repository->ready_versions("chosen"), (std::vector<std::string>{"1"}));
+  EXPECT_EQ(repository->find("chosen", "")->version(), "1");
+  EXPECT_EQ(error_of([&] { repository->find("chosen", "9"); }).first, ErrorCode::kUnavailable);
+  EXPECT_FALSE(repository->is_all_ready());
+}
+
+TEST_F(RepositoryTest, FailedModelKeepsItsReason) {
+  add("good", "1");
+  add("bad", "1", "rubbish");
+  const auto repository = load();
+  EXPECT_TRUE(repository->is_ready("good", ""));
+  EXPECT_FALSE(repository->is_ready("bad", ""));
+  EXPECT_FALSE(repository->is_ready("missing", ""));
+  EXPECT_FALSE(repository->is_all_ready());
+  const auto [code, message] = error_of([&] { repository->find("bad", ""); });
+  EXPECT_EQ(code, ErrorCode::kUnavailable);
+  EXPECT_EQ(message, "Request for unknown model: 'bad' version 1 is not at ready state: not a model: rubbish");
+  const auto index = repository->index();
+  ASSERT_EQ(index.size(), 2u);
+  EXPECT_EQ(index[0].state, ModelState::kUnavailable);
+  EXPECT_EQ(index[0].reason, "not a model: rubbish");
+  EXPECT_EQ(index[1].state, ModelState::kReady);
+}
+
+TEST_F(RepositoryTest, NothingLeavesTheRepository) {
+  write(base_ / "outside" / "1" / "model.pt", "identity");
+  add("link_inside", "1");
+  fs::create_directory_symlink(base_ / "outside", root() / "folder_link");
+  fs::create_directories(root() / "file_link" / "1");
+  fs::create_symlink(base_ / "outside" / "1" / "model.pt", root() / "file_link" / "1" / "model.pt");
+  add("config_link", "1");
+  write(base_ / "config.pbtxt", "");
+  fs::create_symlink(base_ / "config.pbtxt", root() / "config_link" / "config.pbtxt");
+  add("traversal", "1");
+  write(root() / "traversal" / "config.pbtxt", "default_model_filename: \"../../../outside/1/model.pt\"");
+  add("alias_target", "1");
+  fs::create_directory_symlink(root() / "alias_target", root() / "alias");
+  const auto repository = load();
+  for (const char* name : {"folder_link", "file_link", "config_link", "traversal"}) {
+    const auto [code, message] = error_of([&] { repository->find(name, ""); });
+    EXPECT_EQ(code, ErrorCode::kUnavailable) << name << message;
+  }
+  EXPECT_TRUE(repository->is_ready("alias", ""));
+  EXPECT_EQ(error_of([&] { repository->find("../outside", ""); }).first, ErrorCode::kNotFound);
+}
+
+TEST_F(RepositoryTest, ConfigMayNameTheFile) {
+  write(root() / "m" / "1" / "weights.pt", "identity");
+  write(root() / "m" / "config.pbtxt", "default_model_filename: \"weights.pt\" instance_group { count: 3 }");
+  add("misnamed", "1");
+  write(root() / "misnamed" / "config.pbtxt", "name: \"other\"");
+  const auto repository = load();
+  EXPECT_TRUE(repository->is_ready("m", ""));
+  EXPECT_NE(error_of([&] { repository->find("misnamed", ""); }).second.find("named 'other'"), std::string::npos);
+}
+
+TEST_F(RepositoryTest, ModelInTwoRepositoriesIsAnError) {
+  add("twice", "1");
+  add("twice", "1", "identity", "more");
+  add("once", "1", "identity", "more");
+  const auto repository = load({root().string(), root("more").string()});
+  EXPECT_NE(error_of([&] { repository->find("twice", ""); }).second.find("two or more repositories"),
+            std::string::npos);
+  EXPECT_TRUE(repository->is_ready("once", ""));
+  EXPECT_EQ(error_of([&] { load({root("missing").string()}); }).first, ErrorCode::kNotFound);
+}
+
+TEST_F(RepositoryTest, OnlyTheWantedModels) {
+  add("a", "1");
+  add("b", "1");
+  const auto repository = load({}, {"b", "gone"});
+  EXPECT_FALSE(repository->has_model("a"));
+  EXPECT_TRUE(repository->is_ready("b", ""));
+  EXPECT_NE(error_of([&] { repository->find("gone", ""); }).second.find("--load-model"), std::string::npos);
+}
+
+TEST_F(RepositoryTest, VersionTexts) {
+  add("m", "1");
+  const auto repository = load();
+  for (const char* text : {"x", "-1", " 1", "1x", "99999999999999999999"}) {
+    EXPECT_EQ(error_of([&] { repository->find("m", text); }).first, ErrorCode::kInvalidArgument) << text;
+  }
+}
+
+}  // namespace
+}  // namespace tensord::server
