@@ -35,8 +35,8 @@ union Accumulator {
 struct ReduceLoops {
   // Folds a dense row into one accumulator.
   void (*row)(const void* in, int64_t count, double center, double power, Accumulator* out);
-  // Folds one element into each of `count` accumulators; centers may be null.
-  void (*columns)(const void* in, int64_t count, const double* centers, double power, Accumulator* out);
+  // Folds `rows` rows, `row_step` elements apart, into `count` accumulators; centers may be null.
+  void (*columns)(const void* in, int64_t rows, int64_t row_step, int64_t count, const double* centers, double power, Accumulator* out);
   Accumulator start;
 };
 const ReduceLoops& reduce_loops(Reducer reducer, DType loop);

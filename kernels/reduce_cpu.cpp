@@ -33,13 +33,17 @@ void fold_row(const Job& job, const char* data, int64_t count, int64_t step, dou
   }
 }
 
-void fold_columns(const Job& job, const char* data, int64_t count, int64_t step, const double* centers, Accumulator* out) {
-  if (step == 1 && job.stored == job.loop) return job.loops.columns(data, count, centers, job.reduction.power, out);
+// Folds rows of columns; strides in elements.
+void fold_columns(const Job& job, const char* data, int64_t rows, int64_t row_step, int64_t count, int64_t step, const double* centers,
+                  Accumulator* out) {
+  if (step == 1 && job.stored == job.loop) return job.loops.columns(data, rows, row_step, count, centers, job.reduction.power, out);
   alignas(64) char tile[kTile * 8];
-  for (int64_t begin = 0; begin < count; begin += kTile) {
-    const int64_t n = std::min(kTile, count - begin);
-    load_tile(job.stored, data + begin * step * job.element_size, step, job.loop, tile, n);
-    job.loops.columns(tile, n, centers == nullptr ? nullptr : centers + begin, job.reduction.power, out + begin);
+  for (int64_t r = 0; r < rows; ++r, data += row_step * job.element_size) {
+    for (int64_t begin = 0; begin < count; begin += kTile) {
+      const int64_t n = std::min(kTile, count - begin);
+      load_tile(job.stored, data + begin * step * job.element_size, step, job.loop, tile, n);
+      job.loops.columns(tile, 1, 0, n, centers == nullptr ? nullptr : centers + begin, job.reduction.power, out + begin);
+    }
   }
 }
 
@@ -122,10 +126,8 @@ void reduce_columns(const Job& job, const Split& split, const Tensor& out) {
       for (int64_t i = 0; centers != nullptr && i < n; ++i) block_centers[i] = centers[offset[2] + (begin + i) * step[2]];
       const char* base = job.data + (offset[0] + begin * step[0]) * job.element_size;
       inner.rows(0, inner.numel(), [&](const std::array<int64_t, 1>& at, int64_t rows, const std::array<int64_t, 1>& stride) {
-        for (int64_t r = 0; r < rows; ++r) {
-          fold_columns(job, base + (at[0] + r * stride[0]) * job.element_size, n, step[0],
-                       centers == nullptr ? nullptr : block_centers, accumulators);
-        }
+        fold_columns(job, base + at[0] * job.element_size, rows, stride[0], n, step[0], centers == nullptr ? nullptr : block_centers,
+                     accumulators);
       });
       store(job, accumulators, n, out, offset[1] + begin * step[1], step[1]);
     }
