@@ -16,9 +16,7 @@ using ops::Value;
 OP("rt::add(int a, int b) -> int").direct([](int64_t a, int64_t b) { return a + b; });
 OP("rt::lt(int a, int b) -> bool").direct([](int64_t a, int64_t b) { return a < b; });
 OP("rt::fail(int a) -> int").direct([](int64_t a) -> int64_t { fail(ErrorCode::kOutOfRange, "bad\nvalue ", a); });
-OP("rt::raise(str message) -> ()").direct([](const std::string& message) {
-  fail(ErrorCode::kScriptRaised, message);
-});
+OP("rt::raise(str message) -> ()").direct([](const std::string& message) { fail(ErrorCode::kScriptRaised, message); });
 OP("rt::uses(Tensor x) -> int").direct([](const Tensor& x) -> int64_t { return x.impl()->use_count(); });
 OP("rt::push(int[] list, int item) -> ()").direct([](const ops::List& list, int64_t item) {
   list->items.emplace_back(item);
@@ -297,7 +295,8 @@ TEST_F(Calls, RecurseUpToABound) {
 }
 
 TEST_F(Calls, MethodsAreFoundByTheObjectsClass) {
-  functions_.add("__torch__.A.get", "graph(%self : __torch__.A):\n  %r : int = prim::Constant[value=1]()\n  return (%r)");
+  functions_.add("__torch__.A.get",
+                 "graph(%self : __torch__.A):\n  %r : int = prim::Constant[value=1]()\n  return (%r)");
   functions_.add("__torch__.B.get",
                  "graph(%self : __torch__.B):\n  %r : int = prim::GetAttr[name=\"n\"](%self)\n  return (%r)");
   const auto program = compile(R"(graph(%object : __torch__.I):

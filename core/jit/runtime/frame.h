@@ -24,7 +24,7 @@ struct Profile {
 // Registers and scratch of one call that is running; reused by the next call of the same
 // depth, so a steady state allocates nothing.
 struct Activation {
-  uint64_t program_id = 0;            // whose layout the vectors have; 0 = none
+  uint64_t program_id = 0;  // whose layout the vectors have; 0 = none
   std::vector<ops::Value> registers;
   std::vector<ops::Value> arguments;  // one slot per operand of every instruction; constants stay in place
   std::vector<ops::Value> returns;

@@ -46,15 +46,9 @@ void unpack(const std::vector<Value>& items, const Instruction& instruction, con
 void execute_data(const Instruction& instruction, const InstructionDetail& detail, std::span<const Value> arguments,
                   std::vector<Value>& returns) {
   switch (instruction.code) {
-    case OpCode::kGetAttr:
-      returns.push_back(attribute_of(instruction, detail, arguments[0]));
-      return;
-    case OpCode::kSetAttr:
-      attribute_of(instruction, detail, arguments[0]) = arguments[1];
-      return;
-    case OpCode::kCreateObject:
-      returns.push_back(make_object(detail));
-      return;
+    case OpCode::kGetAttr: returns.push_back(attribute_of(instruction, detail, arguments[0])); return;
+    case OpCode::kSetAttr: attribute_of(instruction, detail, arguments[0]) = arguments[1]; return;
+    case OpCode::kCreateObject: returns.push_back(make_object(detail)); return;
     case OpCode::kListConstruct:
       returns.emplace_back(ops::make_list(detail.type, {arguments.begin(), arguments.end()}));
       return;
@@ -62,9 +56,7 @@ void execute_data(const Instruction& instruction, const InstructionDetail& detai
       returns.emplace_back(
           make_intrusive<ops::TupleObject>(std::vector<Value>(arguments.begin(), arguments.end()), detail.type));
       return;
-    case OpCode::kDictConstruct:
-      returns.push_back(make_dict(detail, arguments));
-      return;
+    case OpCode::kDictConstruct: returns.push_back(make_dict(detail, arguments)); return;
     case OpCode::kListUnpack: return unpack(arguments[0].to_list()->items, instruction, "list", returns);
     case OpCode::kTupleUnpack: return unpack(arguments[0].to_tuple()->items, instruction, "tuple", returns);
     case OpCode::kTupleIndex: {
@@ -80,9 +72,7 @@ void execute_data(const Instruction& instruction, const InstructionDetail& detai
         return ops::is_instance(arguments[0], *type);
       }));
       return;
-    case OpCode::kMakeFuture:
-      returns.emplace_back(make_intrusive<ops::FutureObject>(arguments[0]));
-      return;
+    case OpCode::kMakeFuture: returns.emplace_back(make_intrusive<ops::FutureObject>(arguments[0])); return;
     case OpCode::kWait:
       returns.push_back(arguments[0].is_future() ? arguments[0].to_future()->value() : arguments[0]);
       return;

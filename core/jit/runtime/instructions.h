@@ -10,7 +10,7 @@ namespace tensord::jit {
 
 // Executes an instruction that neither jumps, calls nor runs an operator: attributes,
 // constructors, unpacking, type tests. Appends its results to `returns`.
-void execute_data(const Instruction& instruction, const InstructionDetail& detail, std::span<const ops::Value> arguments,
-                  std::vector<ops::Value>& returns);
+void execute_data(const Instruction& instruction, const InstructionDetail& detail,
+                  std::span<const ops::Value> arguments, std::vector<ops::Value>& returns);
 
 }  // namespace tensord::jit

@@ -88,7 +88,8 @@ void Module::Impl::find_changing_attributes() {
   std::vector<const Graph*> graphs;
   for (const auto& [name, slot] : slots) {
     try {
-      if (const Function* function = code->find_method(object->type->name(), name)) graphs.push_back(function->graph.get());
+      if (const Function* function = code->find_method(object->type->name(), name))
+        graphs.push_back(function->graph.get());
     } catch (const Error&) {
       // A method that does not compile cannot run either; asking for it tells why.
     }

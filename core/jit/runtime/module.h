@@ -14,8 +14,8 @@
 namespace tensord::jit {
 
 struct LoadOptions {
-  PassOptions passes;   // which passes run, and what they dump
-  bool optimize = true; // false: interpret the graphs as the front end made them
+  PassOptions passes;    // which passes run, and what they dump
+  bool optimize = true;  // false: interpret the graphs as the front end made them
 };
 
 // One method of a loaded module, optimised and ready to run. Immutable, shared by workers.

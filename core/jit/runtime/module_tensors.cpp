@@ -25,7 +25,10 @@ class Collector {
       visit_items(value.to_tuple()->items, name, depth);
     } else if (value.is_dict()) {
       for (const auto& [key, item] : value.to_dict()->items()) {
-        visit(item, join(name, key.is_string() ? key.to_string() : key.is_int() ? std::to_string(key.to_int()) : "?"),
+        visit(item,
+              join(name, key.is_string() ? key.to_string()
+                         : key.is_int()  ? std::to_string(key.to_int())
+                                         : "?"),
               depth + 1);
       }
     }

@@ -15,28 +15,28 @@ namespace tensord::jit {
 class Program;
 
 enum class OpCode : uint8_t {
-  kOp,             // op(arguments…) → outputs
-  kMove,           // arguments → outputs, all read before the first is written; no outputs: drops them
-  kJump,           // to `target`
-  kJumpIfFalse,    // (bool): to `target` when false
-  kLoopTest,       // registers index … index+2 hold trip limit, counter, condition: to `target` when
-                   // done, else the counter is written to the output and counted up
-  kGetAttr,        // (object) → slot `index` when its class is `type`, else by `name`
-  kSetAttr,        // (object, value)
-  kCallMethod,     // (object, arguments…), method `name` of the object's class
-  kCallFunction,   // (arguments…), qualified `name`
-  kCallValue,      // (function, arguments…)
-  kCreateObject,   // of class `type`
-  kListConstruct,  // element type `type`
-  kTupleConstruct, // `type` set for a NamedTuple
-  kDictConstruct,  // of dict type `type`
+  kOp,              // op(arguments…) → outputs
+  kMove,            // arguments → outputs, all read before the first is written; no outputs: drops them
+  kJump,            // to `target`
+  kJumpIfFalse,     // (bool): to `target` when false
+  kLoopTest,        // registers index … index+2 hold trip limit, counter, condition: to `target` when
+                    // done, else the counter is written to the output and counted up
+  kGetAttr,         // (object) → slot `index` when its class is `type`, else by `name`
+  kSetAttr,         // (object, value)
+  kCallMethod,      // (object, arguments…), method `name` of the object's class
+  kCallFunction,    // (arguments…), qualified `name`
+  kCallValue,       // (function, arguments…)
+  kCreateObject,    // of class `type`
+  kListConstruct,   // element type `type`
+  kTupleConstruct,  // `type` set for a NamedTuple
+  kDictConstruct,   // of dict type `type`
   kListUnpack,
   kTupleUnpack,
-  kTupleIndex,     // item `index`
-  kIsInstance,     // any of `types`
+  kTupleIndex,  // item `index`
+  kIsInstance,  // any of `types`
   kMakeFuture,
   kWait,
-  kReturn,         // (result)
+  kReturn,  // (result)
 };
 
 // A register read into an argument slot before an instruction runs.
@@ -67,9 +67,9 @@ struct Instruction {
   OpCode code;
   uint32_t operands_begin = 0, operands_end = 0;  // in Program::operands
   uint32_t arguments_begin = 0, argument_count = 0;
-  uint32_t outputs_begin = 0, output_count = 0;   // in Program::outputs; kNoRegister drops the value
+  uint32_t outputs_begin = 0, output_count = 0;  // in Program::outputs; kNoRegister drops the value
   uint32_t target = 0;
-  uint32_t detail = 0;                            // in Program::details
+  uint32_t detail = 0;  // in Program::details
   int64_t index = 0;
   const ops::Op* op = nullptr;
 };
@@ -87,9 +87,9 @@ class Program {
   std::vector<Operand> operands;
   std::vector<uint32_t> outputs;
   std::vector<std::unique_ptr<InstructionDetail>> details;
-  std::vector<uint32_t> input_registers;         // kNoRegister for an unused input
+  std::vector<uint32_t> input_registers;  // kNoRegister for an unused input
   uint32_t register_count = 0;
-  std::vector<ops::Value> argument_template;     // constants in their slots, None elsewhere
+  std::vector<ops::Value> argument_template;  // constants in their slots, None elsewhere
 };
 
 // "aten::add.Tensor", "prim::GetAttr".

@@ -39,7 +39,7 @@ class ProgramBuilder {
 
   static bool is_constant(const GraphValue* value);
   uint32_t allocate();
-  uint32_t assign(const GraphValue* value);          // a register for a new value, or none when unused
+  uint32_t assign(const GraphValue* value);  // a register for a new value, or none when unused
   void release(uint32_t reg);
 
   const Graph& graph_;
