@@ -42,7 +42,8 @@ TensorMeta cat_meta(const TensorList& tensors, int64_t dim) {
   for (size_t i = 0; i < tensors.size(); ++i) {
     const Tensor& x = tensors[i];
     if (is_skipped(x)) continue;
-    check(x.ndim() == first->ndim(), "Tensors must have same number of dimensions: got ", first->ndim(), " and ", x.ndim());
+    check(x.ndim() == first->ndim(), "Tensors must have same number of dimensions: got ", first->ndim(), " and ",
+          x.ndim());
     for (int64_t d = 0; d < x.ndim(); ++d) {
       check(d == dim || x.sizes()[d] == sizes[d], "Sizes of tensors must match except in dimension ", dim,
             ". Expected size ", sizes[d], " but got size ", x.sizes()[d], " for tensor number ", i, " in the list.");

@@ -156,10 +156,12 @@ OP("aten::to.prim_dtype(Tensor(a) self, int? dtype=None, bool non_blocking=False
 OP("aten::type_as(Tensor(a) self, Tensor other) -> Tensor(a)").direct([](const Tensor& x, const Tensor& other) {
   return convert(x, other.dtype(), other.device(), false, {});
 });
-OP("aten::cpu(Tensor(a) self) -> Tensor(a)").direct([](const Tensor& x) { return convert(x, x.dtype(), Device{}, false, {}); });
-#define CAST(NAME, DTYPE)                                                                                     \
+OP("aten::cpu(Tensor(a) self) -> Tensor(a)").direct([](const Tensor& x) {
+  return convert(x, x.dtype(), Device{}, false, {});
+});
+#define CAST(NAME, DTYPE)                                                                                       \
   OP("aten::" NAME "(Tensor(a) self, bool non_blocking=False) -> Tensor(a)").direct([](const Tensor& x, bool) { \
-    return convert(x, DTYPE, x.device(), false, {});                                                          \
+    return convert(x, DTYPE, x.device(), false, {});                                                            \
   })
 CAST("_cast_Float", DType::kFloat32);
 CAST("_cast_Double", DType::kFloat64);
@@ -173,7 +175,8 @@ CAST("_cast_Byte", DType::kUInt8);
 OP("aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)").direct(copy_into);
 OP("aten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)").direct(fill_with);
 OP("aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)").direct([](const Tensor& x, const Tensor& value) {
-  check(value.ndim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", value.ndim(), " dimensions.");
+  check(value.ndim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", value.ndim(),
+        " dimensions.");
   return copy_into(x, value, false);
 });
 OP("aten::fill.Scalar(Tensor self, Scalar value) -> Tensor").direct([](const Tensor& x, const Scalar& value) {

@@ -48,33 +48,45 @@ TensorMeta sized_meta(const IntList& sizes, OptDType dtype, const Value& layout,
   check_sizes(sizes);
   return {sizes, dtype.value_or(DType::kFloat32), {}, device.value_or(Device{})};
 }
-void zeros_kernel(const KernelContext&, const IntList&, OptDType, const Value&, OptDevice, OptBool, Tensor& out) { fill_zero(out); }
-void ones_kernel(const KernelContext&, const IntList&, OptDType, const Value&, OptDevice, OptBool, Tensor& out) { fill(out, 1); }
+void zeros_kernel(const KernelContext&, const IntList&, OptDType, const Value&, OptDevice, OptBool, Tensor& out) {
+  fill_zero(out);
+}
+void ones_kernel(const KernelContext&, const IntList&, OptDType, const Value&, OptDevice, OptBool, Tensor& out) {
+  fill(out, 1);
+}
 
-TensorMeta empty_meta(const IntList& sizes, OptDType dtype, const Value& layout, OptDevice device, OptBool pin, OptInt format) {
+TensorMeta empty_meta(const IntList& sizes, OptDType dtype, const Value& layout, OptDevice device, OptBool pin,
+                      OptInt format) {
   TensorMeta meta = sized_meta(sizes, dtype, layout, device, pin);
   if (format.value_or(0) >= 2) meta.strides = channels_last_strides(sizes);
   return meta;
 }
 // Zeroed, so that a script can never read memory of another request.
-void empty_kernel(const KernelContext&, const IntList&, OptDType, const Value&, OptDevice, OptBool, OptInt, Tensor& out) { fill_zero(out); }
+void empty_kernel(const KernelContext&, const IntList&, OptDType, const Value&, OptDevice, OptBool, OptInt,
+                  Tensor& out) {
+  fill_zero(out);
+}
 
-TensorMeta empty_strided_meta(const IntList& sizes, const IntList& strides, OptDType dtype, const Value& layout, OptDevice device, OptBool pin) {
+TensorMeta empty_strided_meta(const IntList& sizes, const IntList& strides, OptDType dtype, const Value& layout,
+                              OptDevice device, OptBool pin) {
   TensorMeta meta = sized_meta(sizes, dtype, layout, device, pin);
   check(sizes.size() == strides.size(), "mismatch in length of strides and shape");
   meta.strides = strides;
   return meta;
 }
-void empty_strided_kernel(const KernelContext&, const IntList&, const IntList&, OptDType, const Value&, OptDevice, OptBool, Tensor& out) {
+void empty_strided_kernel(const KernelContext&, const IntList&, const IntList&, OptDType, const Value&, OptDevice,
+                          OptBool, Tensor& out) {
   if (out.numel() != 0) std::memset(out.storage()->data(), 0, out.storage()->size_bytes());
 }
 
 DType fill_dtype(const Scalar& value, OptDType dtype) { return dtype ? *dtype : value.dtype(); }
 
-TensorMeta full_meta(const IntList& sizes, const Scalar& value, OptDType dtype, const Value& layout, OptDevice device, OptBool pin) {
+TensorMeta full_meta(const IntList& sizes, const Scalar& value, OptDType dtype, const Value& layout, OptDevice device,
+                     OptBool pin) {
   return sized_meta(sizes, fill_dtype(value, dtype), layout, device, pin);
 }
-void full_kernel(const KernelContext&, const IntList&, const Scalar& value, OptDType, const Value&, OptDevice, OptBool, Tensor& out) {
+void full_kernel(const KernelContext&, const IntList&, const Scalar& value, OptDType, const Value&, OptDevice, OptBool,
+                 Tensor& out) {
   fill(out, value);
 }
 
@@ -88,25 +100,42 @@ TensorMeta like_meta(const Tensor& x, OptDType dtype, const Value& layout, OptDe
   if (order == 1 && is_non_overlapping_and_dense(x.sizes(), x.strides())) meta.strides = x.strides();
   return meta;
 }
-void zeros_like_kernel(const KernelContext&, const Tensor&, OptDType, const Value&, OptDevice, OptBool, OptInt, Tensor& out) { fill_zero(out); }
-void ones_like_kernel(const KernelContext&, const Tensor&, OptDType, const Value&, OptDevice, OptBool, OptInt, Tensor& out) { fill(out, 1); }
+void zeros_like_kernel(const KernelContext&, const Tensor&, OptDType, const Value&, OptDevice, OptBool, OptInt,
+                       Tensor& out) {
+  fill_zero(out);
+}
+void ones_like_kernel(const KernelContext&, const Tensor&, OptDType, const Value&, OptDevice, OptBool, OptInt,
+                      Tensor& out) {
+  fill(out, 1);
+}
 
-TensorMeta full_like_meta(const Tensor& x, const Scalar&, OptDType dtype, const Value& layout, OptDevice device, OptBool pin, OptInt format) {
+TensorMeta full_like_meta(const Tensor& x, const Scalar&, OptDType dtype, const Value& layout, OptDevice device,
+                          OptBool pin, OptInt format) {
   return like_meta(x, dtype, layout, device, pin, format);
 }
-void full_like_kernel(const KernelContext&, const Tensor&, const Scalar& value, OptDType, const Value&, OptDevice, OptBool, OptInt, Tensor& out) {
+void full_like_kernel(const KernelContext&, const Tensor&, const Scalar& value, OptDType, const Value&, OptDevice,
+                      OptBool, OptInt, Tensor& out) {
   fill(out, value);
 }
 
-TensorMeta new_meta(const Tensor& x, const IntList& sizes, OptDType dtype, const Value& layout, OptDevice device, OptBool pin) {
+TensorMeta new_meta(const Tensor& x, const IntList& sizes, OptDType dtype, const Value& layout, OptDevice device,
+                    OptBool pin) {
   return sized_meta(sizes, dtype.value_or(x.dtype()), layout, device.value_or(x.device()), pin);
 }
-void new_zeros_kernel(const KernelContext&, const Tensor&, const IntList&, OptDType, const Value&, OptDevice, OptBool, Tensor& out) { fill_zero(out); }
-void new_ones_kernel(const KernelContext&, const Tensor&, const IntList&, OptDType, const Value&, OptDevice, OptBool, Tensor& out) { fill(out, 1); }
-TensorMeta new_full_meta(const Tensor& x, const IntList& sizes, const Scalar&, OptDType dtype, const Value& layout, OptDevice device, OptBool pin) {
+void new_zeros_kernel(const KernelContext&, const Tensor&, const IntList&, OptDType, const Value&, OptDevice, OptBool,
+                      Tensor& out) {
+  fill_zero(out);
+}
+void new_ones_kernel(const KernelContext&, const Tensor&, const IntList&, OptDType, const Value&, OptDevice, OptBool,
+                     Tensor& out) {
+  fill(out, 1);
+}
+TensorMeta new_full_meta(const Tensor& x, const IntList& sizes, const Scalar&, OptDType dtype, const Value& layout,
+                         OptDevice device, OptBool pin) {
   return new_meta(x, sizes, dtype, layout, device, pin);
 }
-void new_full_kernel(const KernelContext&, const Tensor&, const IntList&, const Scalar& value, OptDType, const Value&, OptDevice, OptBool, Tensor& out) {
+void new_full_kernel(const KernelContext&, const Tensor&, const IntList&, const Scalar& value, OptDType, const Value&,
+                     OptDevice, OptBool, Tensor& out) {
   fill(out, value);
 }
 
@@ -161,12 +190,14 @@ void eye_kernel(const KernelContext&, int64_t n, int64_t m, OptDType, const Valu
 TensorMeta eye_square_meta(int64_t n, OptDType dtype, const Value& layout, OptDevice device, OptBool pin) {
   return eye_meta(n, n, dtype, layout, device, pin);
 }
-void eye_square_kernel(const KernelContext& context, int64_t n, OptDType dtype, const Value& layout, OptDevice device, OptBool pin, Tensor& out) {
+void eye_square_kernel(const KernelContext& context, int64_t n, OptDType dtype, const Value& layout, OptDevice device,
+                       OptBool pin, Tensor& out) {
   eye_kernel(context, n, n, dtype, layout, device, pin, out);
 }
 
 template <bool kLower>
-Tensor triangle_indices(int64_t rows, int64_t columns, int64_t offset, OptDType dtype, const Value&, OptDevice, OptBool) {
+Tensor triangle_indices(int64_t rows, int64_t columns, int64_t offset, OptDType dtype, const Value&, OptDevice,
+                        OptBool) {
   check(rows >= 0 && columns >= 0, "the sizes of a triangle must not be negative");
   checked_numel(Dims{rows, columns, 2});
   const auto inside = [&](int64_t r) {
@@ -194,9 +225,11 @@ OP("aten::eye(int n, *, " OPTIONS ") -> Tensor").infer(eye_square_meta);
 KERNEL("aten::eye", kCPU, eye_square_kernel);
 OP("aten::eye.m(int n, int m, *, " OPTIONS ") -> Tensor").infer(eye_meta);
 KERNEL("aten::eye.m", kCPU, eye_kernel);
-OP("aten::tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor")
+OP("aten::tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, Device? "
+   "device=None, bool? pin_memory=None) -> Tensor")
     .direct(triangle_indices<true>);
-OP("aten::triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor")
+OP("aten::triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, Device? "
+   "device=None, bool? pin_memory=None) -> Tensor")
     .direct(triangle_indices<false>);
 
 }  // namespace

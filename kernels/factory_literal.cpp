@@ -63,8 +63,8 @@ void read_nested(const Value& value, const Dims& shape, size_t depth, T*& to) {
     return;
   }
   const auto& items = value.to_list()->items;
-  check(static_cast<int64_t>(items.size()) == shape[depth], "Expected sequence of length ", shape[depth], " at dim ", depth,
-        " (got ", items.size(), ")");
+  check(static_cast<int64_t>(items.size()) == shape[depth], "Expected sequence of length ", shape[depth], " at dim ",
+        depth, " (got ", items.size(), ")");
   for (const Value& item : items) read_nested(item, shape, depth + 1, to);
 }
 
@@ -73,7 +73,9 @@ Tensor from_list(const List& list, OptDType dtype, OptDevice device) {
   const Dims shape = nested_shape(value);
   const DType natural = nested_dtype(value);
   const bool is_float = is_floating(natural);
-  const Tensor wide = Tensor::empty(shape, is_float ? DType::kFloat64 : natural == DType::kBool ? DType::kBool : DType::kInt64);
+  const Tensor wide = Tensor::empty(shape, is_float                  ? DType::kFloat64
+                                           : natural == DType::kBool ? DType::kBool
+                                                                     : DType::kInt64);
   dispatch_all(wide.dtype(), "tensor", [&]<class T>() {
     if (wide.numel() == 0) return;
     T* to = wide.data<T>();
@@ -86,14 +88,19 @@ Value list_from(const Tensor& x, int64_t dim, int64_t offset) {
   if (dim == x.ndim()) {
     return dispatch_all(x.dtype(), "tolist", [&]<class T>() -> Value {
       const T value = static_cast<const T*>(x.storage()->data())[offset];
-      if constexpr (std::is_same_v<T, bool>) return Value(value);
-      else if constexpr (std::is_integral_v<T>) return Value(static_cast<int64_t>(value));
-      else return Value(static_cast<double>(value));
+      if constexpr (std::is_same_v<T, bool>)
+        return Value(value);
+      else if constexpr (std::is_integral_v<T>)
+        return Value(static_cast<int64_t>(value));
+      else
+        return Value(static_cast<double>(value));
     });
   }
   std::vector<Value> items;
   for (int64_t i = 0; i < x.sizes()[dim]; ++i) items.push_back(list_from(x, dim + 1, offset + i * x.strides()[dim]));
-  ops::TypePtr element = x.dtype() == DType::kBool ? ops::bool_type() : is_floating(x.dtype()) ? ops::float_type() : ops::int_type();
+  ops::TypePtr element = x.dtype() == DType::kBool ? ops::bool_type()
+                         : is_floating(x.dtype())  ? ops::float_type()
+                                                   : ops::int_type();
   for (int64_t d = x.ndim() - 1; d > dim; --d) element = ops::list_type(element);
   return ops::make_list(element, std::move(items));
 }
@@ -101,12 +108,14 @@ Value list_from(const Tensor& x, int64_t dim, int64_t offset) {
 // prim::tolist(x, dimensions, element type): 0 int, 1 float, 3 bool, as libtorch numbers them.
 Value to_list(const Tensor& x, int64_t dimensions, int64_t type) {
   if (x.is_meta()) fail(ErrorCode::kUnimplemented, "tolist: the tensor has no data to read");
-  check(x.ndim() == dimensions, "Output annotation list dimension and runtime tensor dimension must match for tolist()");
+  check(x.ndim() == dimensions,
+        "Output annotation list dimension and runtime tensor dimension must match for tolist()");
   const bool matches = type == 0   ? is_integral(x.dtype(), false)
                        : type == 1 ? is_floating(x.dtype())
                                    : type == 3 && x.dtype() == DType::kBool;
   check(matches, "Output annotation element type and runtime tensor element type must match for tolist()");
-  const Tensor host = x.device().kind == DeviceKind::kCPU ? x : ops::call<Tensor>("aten::to.device", x, Device{}, x.dtype());
+  const Tensor host =
+      x.device().kind == DeviceKind::kCPU ? x : ops::call<Tensor>("aten::to.device", x, Device{}, x.dtype());
   return list_from(host, 0, host.offset());
 }
 
@@ -123,7 +132,8 @@ OP("aten::as_tensor(Tensor(a) data, *, " TENSOR_OPTIONS ") -> Tensor(a)")
     .direct([](const Tensor& x, OptDType dtype, OptDevice device) {
       const bool moves = device && *device != x.device();
       if (x.is_meta() && moves) return Tensor::meta_strided(x.sizes(), x.strides(), dtype.value_or(x.dtype()), *device);
-      return moves ? ops::call<Tensor>("aten::to.device", x, *device, dtype.value_or(x.dtype())) : x.to(dtype.value_or(x.dtype()));
+      return moves ? ops::call<Tensor>("aten::to.device", x, *device, dtype.value_or(x.dtype()))
+                   : x.to(dtype.value_or(x.dtype()));
     });
 OP("aten::as_tensor.float(float t, *, " TENSOR_OPTIONS ") -> Tensor")
     .direct([](double value, OptDType dtype, OptDevice device) { return from_number(value, dtype, device); });

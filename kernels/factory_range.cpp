@@ -20,8 +20,8 @@ constexpr double kMaxCount = 1e15;
 int64_t range_count(const Scalar& start, const Scalar& end, const Scalar& step) {
   const bool whole = !start.is_float() && !end.is_float() && !step.is_float();
   check(step.to_double() != 0, "step must be nonzero");
-  check(std::isfinite(start.to_double()) && std::isfinite(end.to_double()), "unsupported range: ", start.to_double(), " -> ",
-        end.to_double());
+  check(std::isfinite(start.to_double()) && std::isfinite(end.to_double()), "unsupported range: ", start.to_double(),
+        " -> ", end.to_double());
   check(step.to_double() > 0 ? end.to_double() >= start.to_double() : end.to_double() <= start.to_double(),
         "upper bound and larger bound inconsistent with step sign");
   if (whole) {
@@ -35,9 +35,12 @@ int64_t range_count(const Scalar& start, const Scalar& end, const Scalar& step) 
   return static_cast<int64_t>(count);
 }
 
-TensorMeta range_meta(const Scalar& start, const Scalar& end, const Scalar& step, OptDType dtype, const Value&, OptDevice device, OptBool) {
+TensorMeta range_meta(const Scalar& start, const Scalar& end, const Scalar& step, OptDType dtype, const Value&,
+                      OptDevice device, OptBool) {
   const bool has_float = start.is_float() || end.is_float() || step.is_float();
-  return {Dims{range_count(start, end, step)}, dtype.value_or(has_float ? DType::kFloat32 : DType::kInt64), {},
+  return {Dims{range_count(start, end, step)},
+          dtype.value_or(has_float ? DType::kFloat32 : DType::kInt64),
+          {},
           device.value_or(Device{})};
 }
 
@@ -58,19 +61,21 @@ void range_kernel(const KernelContext&, const Scalar& start, const Scalar&, cons
 TensorMeta range_end_meta(const Scalar& end, OptDType dtype, const Value& layout, OptDevice device, OptBool pin) {
   return range_meta(0, end, 1, dtype, layout, device, pin);
 }
-void range_end_kernel(const KernelContext& context, const Scalar& end, OptDType dtype, const Value& layout, OptDevice device,
-                      OptBool pin, Tensor& out) {
+void range_end_kernel(const KernelContext& context, const Scalar& end, OptDType dtype, const Value& layout,
+                      OptDevice device, OptBool pin, Tensor& out) {
   range_kernel(context, 0, end, 1, dtype, layout, device, pin, out);
 }
-TensorMeta range_start_meta(const Scalar& start, const Scalar& end, OptDType dtype, const Value& layout, OptDevice device, OptBool pin) {
+TensorMeta range_start_meta(const Scalar& start, const Scalar& end, OptDType dtype, const Value& layout,
+                            OptDevice device, OptBool pin) {
   return range_meta(start, end, 1, dtype, layout, device, pin);
 }
-void range_start_kernel(const KernelContext& context, const Scalar& start, const Scalar& end, OptDType dtype, const Value& layout,
-                        OptDevice device, OptBool pin, Tensor& out) {
+void range_start_kernel(const KernelContext& context, const Scalar& start, const Scalar& end, OptDType dtype,
+                        const Value& layout, OptDevice device, OptBool pin, Tensor& out) {
   range_kernel(context, start, end, 1, dtype, layout, device, pin, out);
 }
 
-TensorMeta linspace_meta(const Scalar&, const Scalar&, int64_t steps, OptDType dtype, const Value&, OptDevice device, OptBool) {
+TensorMeta linspace_meta(const Scalar&, const Scalar&, int64_t steps, OptDType dtype, const Value&, OptDevice device,
+                         OptBool) {
   check(steps >= 0, "number of steps must be non-negative");
   return {Dims{steps}, dtype.value_or(DType::kFloat32), {}, device.value_or(Device{})};
 }
@@ -81,8 +86,8 @@ Step linear_at(Step start, Step end, Step step, int64_t i, int64_t steps) {
   return i < steps / 2 ? start + step * static_cast<Step>(i) : end - step * static_cast<Step>(steps - i - 1);
 }
 
-void linspace_kernel(const KernelContext&, const Scalar& start, const Scalar& end, int64_t steps, OptDType, const Value&,
-                     OptDevice, OptBool, Tensor& out) {
+void linspace_kernel(const KernelContext&, const Scalar& start, const Scalar& end, int64_t steps, OptDType,
+                     const Value&, OptDevice, OptBool, Tensor& out) {
   dispatch_all(out.dtype(), "linspace", [&]<class T>() {
     T* to = out.data<T>();
     using Step = std::conditional_t<std::is_same_v<T, double>, double, float>;
@@ -90,14 +95,16 @@ void linspace_kernel(const KernelContext&, const Scalar& start, const Scalar& en
     const Bound first = start.to<Bound>(), last = end.to<Bound>();
     const Step step = steps > 1 ? static_cast<Step>(last - first) / static_cast<Step>(steps - 1) : Step(0);
     for (int64_t i = 0; i < steps; ++i) {
-      if (steps == 1) to[i] = static_cast<T>(first);
-      else to[i] = static_cast<T>(linear_at<Step>(static_cast<Step>(first), static_cast<Step>(last), step, i, steps));
+      if (steps == 1)
+        to[i] = static_cast<T>(first);
+      else
+        to[i] = static_cast<T>(linear_at<Step>(static_cast<Step>(first), static_cast<Step>(last), step, i, steps));
     }
   });
 }
 
-TensorMeta logspace_meta(const Scalar& start, const Scalar& end, int64_t steps, double, OptDType dtype, const Value& layout,
-                         OptDevice device, OptBool pin) {
+TensorMeta logspace_meta(const Scalar& start, const Scalar& end, int64_t steps, double, OptDType dtype,
+                         const Value& layout, OptDevice device, OptBool pin) {
   return linspace_meta(start, end, steps, dtype, layout, device, pin);
 }
 
@@ -123,7 +130,8 @@ OP("aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, " OPTION
 KERNEL("aten::arange.start_step", kCPU, range_kernel);
 OP("aten::linspace(Scalar start, Scalar end, int steps, *, " OPTIONS ") -> Tensor").infer(linspace_meta);
 KERNEL("aten::linspace", kCPU, linspace_kernel);
-OP("aten::logspace(Scalar start, Scalar end, int steps, float base=10., *, " OPTIONS ") -> Tensor").infer(logspace_meta);
+OP("aten::logspace(Scalar start, Scalar end, int steps, float base=10., *, " OPTIONS ") -> Tensor")
+    .infer(logspace_meta);
 KERNEL("aten::logspace", kCPU, logspace_kernel);
 
 }  // namespace

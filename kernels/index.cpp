@@ -62,7 +62,8 @@ std::vector<Tensor> expand_masks(const Tensor& x, const OptionalTensorList& indi
       out.push_back(*index);
       continue;
     }
-    check(dtype == DType::kBool || dtype == DType::kUInt8, "tensors used as indices must be long, byte or bool tensors");
+    check(dtype == DType::kBool || dtype == DType::kUInt8,
+          "tensors used as indices must be long, byte or bool tensors");
     for (int64_t d = 0; d < index->ndim(); ++d) {
       const auto at = static_cast<int64_t>(out.size()) + d;
       const bool fits = at < x.ndim() && index->sizes()[d] == x.sizes()[at];
@@ -87,8 +88,8 @@ std::vector<Tensor> expand_masks(const Tensor& x, const OptionalTensorList& indi
 // position one element at outer + indexed + inner.
 struct Access {
   Dims outer_sizes, outer_strides, index_sizes, inner_sizes, inner_strides;
-  std::vector<Tensor> indices;        // broadcast to index_sizes
-  std::vector<int64_t> dims;          // of x that the indices stand for
+  std::vector<Tensor> indices;  // broadcast to index_sizes
+  std::vector<int64_t> dims;    // of x that the indices stand for
   Dims sizes() const {
     Dims out = outer_sizes;
     for (int64_t size : index_sizes) out.push_back(size);
@@ -110,11 +111,13 @@ Access plan(const Tensor& x, const OptionalTensorList& given) {
   } catch (const Error&) {
     std::string shapes;
     for (const Tensor& index : access.indices) shapes += (shapes.empty() ? "" : ", ") + to_string(index.sizes());
-    fail(ErrorCode::kOutOfRange, "shape mismatch: indexing tensors could not be broadcast together with shapes ", shapes);
+    fail(ErrorCode::kOutOfRange, "shape mismatch: indexing tensors could not be broadcast together with shapes ",
+         shapes);
   }
   for (Tensor& index : access.indices) index = expand(index, access.index_sizes);
   // Indices with slices between them put their dimensions first.
-  const bool adjacent = access.dims.empty() || access.dims.back() - access.dims.front() + 1 == static_cast<int64_t>(access.dims.size());
+  const bool adjacent =
+      access.dims.empty() || access.dims.back() - access.dims.front() + 1 == static_cast<int64_t>(access.dims.size());
   for (int64_t d = 0; d < x.ndim(); ++d) {
     if (indices[d]) continue;
     const bool is_outer = adjacent && (access.dims.empty() || d < access.dims.front());
@@ -160,11 +163,13 @@ bool copy_rows(const Tensor& x, const Access& access, const Tensor& out) {
   const auto* from = static_cast<const char*>(x.raw_data());
   auto* to = static_cast<char*>(out.raw_data());
   const auto inner = static_cast<int64_t>(indexed.size()), bytes = row * width;
-  parallel_for(static_cast<int64_t>(outer.size()) * inner, std::max<int64_t>(1, 65536 / bytes), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      std::memcpy(to + i * bytes, from + (outer[i / inner] + indexed[i % inner]) * width, static_cast<size_t>(bytes));
-    }
-  });
+  parallel_for(static_cast<int64_t>(outer.size()) * inner, std::max<int64_t>(1, 65536 / bytes),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i) {
+                   std::memcpy(to + i * bytes, from + (outer[i / inner] + indexed[i % inner]) * width,
+                               static_cast<size_t>(bytes));
+                 }
+               });
   return true;
 }
 
@@ -183,7 +188,8 @@ Tensor index(const Tensor& x, const OptionalTensorList& indices) {
   const Tensor out = Tensor::empty(sizes, x.dtype());
   const int64_t positions = checked_numel(access.index_sizes);
   for (int64_t dim : access.dims) {
-    if (x.sizes()[dim] == 0 && positions != 0) fail(ErrorCode::kOutOfRange, "index is out of bounds for dimension with size 0");
+    if (x.sizes()[dim] == 0 && positions != 0)
+      fail(ErrorCode::kOutOfRange, "index is out of bounds for dimension with size 0");
   }
   if (out.numel() == 0 || copy_rows(x, access, out)) return out;
   dispatch_width(x.dtype(), [&]<class T>() {
@@ -193,8 +199,8 @@ Tensor index(const Tensor& x, const OptionalTensorList& indices) {
 }
 
 void index_put(const Tensor& x, const OptionalTensorList& indices, const Tensor& values, bool accumulate) {
-  check(x.dtype() == values.dtype(), "Index put requires the source and destination dtypes match, got ", name_of(x.dtype()),
-        " for the destination and ", name_of(values.dtype()), " for the source.");
+  check(x.dtype() == values.dtype(), "Index put requires the source and destination dtypes match, got ",
+        name_of(x.dtype()), " for the destination and ", name_of(values.dtype()), " for the source.");
   const Access access = plan(x, indices);
   const Dims sizes = access.sizes();
   const Tensor broadcast = [&] {
@@ -241,16 +247,18 @@ std::vector<Tensor> where_nonzero(const Tensor& condition) {
 }
 
 Tensor masked_select(const Tensor& x, const Tensor& mask) {
-  check(mask.dtype() == DType::kBool || mask.dtype() == DType::kUInt8, "masked_select: expected BoolTensor or ByteTensor for mask");
+  check(mask.dtype() == DType::kBool || mask.dtype() == DType::kUInt8,
+        "masked_select: expected BoolTensor or ByteTensor for mask");
   const Dims sizes = broadcast_sizes(x.sizes(), mask.sizes());
   if (sizes.empty()) return index(unsqueeze(x, 0), {unsqueeze(mask, 0)});
   return index(expand(x, sizes), {expand(mask, sizes)});
 }
 
 Tensor masked_scatter(const Tensor& x, const Tensor& mask, const Tensor& source) {
-  check(mask.dtype() == DType::kBool, "masked_scatter_ only supports boolean masks, but got mask with dtype ", name_of(mask.dtype()));
-  check(x.dtype() == source.dtype(), "masked_scatter: expected self and source to have same dtypes but got ", name_of(x.dtype()),
-        " and ", name_of(source.dtype()));
+  check(mask.dtype() == DType::kBool, "masked_scatter_ only supports boolean masks, but got mask with dtype ",
+        name_of(mask.dtype()));
+  check(x.dtype() == source.dtype(), "masked_scatter: expected self and source to have same dtypes but got ",
+        name_of(x.dtype()), " and ", name_of(source.dtype()));
   const Dims sizes = broadcast_sizes(x.sizes(), mask.sizes());
   const Tensor out = expand(x, sizes).clone();
   const Tensor dense_mask = expand(mask, sizes).contiguous(), from = source.contiguous();
@@ -271,7 +279,8 @@ Tensor masked_scatter(const Tensor& x, const Tensor& mask, const Tensor& source)
 OP("aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor").direct(index);
 OP("aten::index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)")
     .direct(index_put_in_place);
-OP("aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor").direct(index_put_copy);
+OP("aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor")
+    .direct(index_put_copy);
 OP("aten::nonzero(Tensor self) -> Tensor").direct(nonzero).dynamic_shape();
 OP("aten::nonzero_numpy(Tensor self) -> Tensor[]").direct(where_nonzero).dynamic_shape();
 OP("aten::argwhere(Tensor self) -> Tensor").direct(nonzero).dynamic_shape();

@@ -22,7 +22,8 @@ void start_from(const Tensor& self, const Tensor& out) {
 
 // A copy of the indices as int64; int32 and int64 are accepted.
 std::vector<int64_t> read_indices(const Tensor& index, const char* op) {
-  check(index.dtype() == DType::kInt64 || index.dtype() == DType::kInt32, op, "(): Expected dtype int32 or int64 for index");
+  check(index.dtype() == DType::kInt64 || index.dtype() == DType::kInt32, op,
+        "(): Expected dtype int32 or int64 for index");
   const Tensor wide = index.to(DType::kInt64).contiguous();
   return {wide.data<int64_t>(), wide.data<int64_t>() + wide.numel()};
 }
@@ -45,16 +46,19 @@ void gather_rows(const Tensor& x, int64_t dim, const std::vector<int64_t>& indic
   const auto bytes = row * static_cast<int64_t>(size_of(x.dtype()));
   const auto* from = static_cast<const char*>(x.raw_data());
   auto* to = static_cast<char*>(out.raw_data());
-  parallel_for(outer * count, std::max<int64_t>(1, 65536 / std::max<int64_t>(bytes, 1)), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      std::memcpy(to + i * bytes, from + ((i / count) * size + indices[i % count]) * bytes, static_cast<size_t>(bytes));
-    }
-  });
+  parallel_for(outer * count, std::max<int64_t>(1, 65536 / std::max<int64_t>(bytes, 1)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i) {
+                   std::memcpy(to + i * bytes, from + ((i / count) * size + indices[i % count]) * bytes,
+                               static_cast<size_t>(bytes));
+                 }
+               });
 }
 
 void check_indices(const std::vector<int64_t>& indices, int64_t size) {
   for (int64_t i : indices) {
-    if (i < 0 || i >= size) [[unlikely]] fail(ErrorCode::kOutOfRange, "index out of range in self");
+    if (i < 0 || i >= size) [[unlikely]]
+      fail(ErrorCode::kOutOfRange, "index out of range in self");
   }
 }
 
@@ -86,7 +90,8 @@ TensorMeta embedding_meta(const Tensor& weight, const Tensor& indices, int64_t, 
   return {std::move(sizes), weight.dtype(), {}, weight.device()};
 }
 
-void embedding_kernel(const KernelContext&, const Tensor& weight, const Tensor& indices, int64_t, bool, bool, Tensor& out) {
+void embedding_kernel(const KernelContext&, const Tensor& weight, const Tensor& indices, int64_t, bool, bool,
+                      Tensor& out) {
   const std::vector<int64_t> rows = read_indices(indices, "embedding");
   check_indices(rows, weight.sizes()[0]);
   if (out.numel() != 0) gather_rows(weight.contiguous(), 0, rows, out);
@@ -108,7 +113,8 @@ TensorMeta index_add_meta(const Tensor& x, int64_t dim, const Tensor& index, con
         ") should be equal to source.size(dim): (", length, "), for dim: ", dim);
   check(x.ndim() == source.ndim(), "index_add(): self and source must have the same number of dimensions");
   for (int64_t d = 0; d < x.ndim(); ++d) {
-    check(d == dim || x.sizes()[d] == source.sizes()[d], "index_add(): the sizes of self and source differ at dimension ", d);
+    check(d == dim || x.sizes()[d] == source.sizes()[d],
+          "index_add(): the sizes of self and source differ at dimension ", d);
   }
   return like_self(x);
 }
@@ -126,23 +132,27 @@ void index_add_kernel(const KernelContext&, const Tensor& x, int64_t dim, const 
       const Tensor dense = from.contiguous();
       const T* value = dense.data<T>();
       T* base = to.data<T>();
-      for (int64_t offset : element_offsets(to.sizes(), to.strides())) base[offset] = static_cast<T>(base[offset] + *value++ * factor);
+      for (int64_t offset : element_offsets(to.sizes(), to.strides()))
+        base[offset] = static_cast<T>(base[offset] + *value++ * factor);
     };
     if (x.ndim() == 0) return add(out, source);
-    for (size_t i = 0; i < indices.size(); ++i) add(select(out, dim, indices[i]), select(source, dim, static_cast<int64_t>(i)));
+    for (size_t i = 0; i < indices.size(); ++i)
+      add(select(out, dim, indices[i]), select(source, dim, static_cast<int64_t>(i)));
   });
 }
 
 TensorMeta index_copy_meta(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) {
   return index_add_meta(x, dim, index, source, 1);
 }
-void index_copy_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, Tensor& out) {
+void index_copy_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
+                       Tensor& out) {
   const std::vector<int64_t> indices = read_indices(index, "index_copy");
   dim = wrap_dim(dim, x.ndim());
   check_indices(indices, x.ndim() == 0 ? 1 : x.sizes()[dim]);
   start_from(x, out);
   if (x.ndim() == 0) return strided_copy(out, source);
-  for (size_t i = 0; i < indices.size(); ++i) strided_copy(select(out, dim, indices[i]), select(source, dim, static_cast<int64_t>(i)));
+  for (size_t i = 0; i < indices.size(); ++i)
+    strided_copy(select(out, dim, indices[i]), select(source, dim, static_cast<int64_t>(i)));
 }
 
 TensorMeta index_fill_meta(const Tensor& x, int64_t dim, const Tensor& index, const Scalar&) {
@@ -151,7 +161,8 @@ TensorMeta index_fill_meta(const Tensor& x, int64_t dim, const Tensor& index, co
   check(index.ndim() <= 1, "Index has to be a vector/scalar");
   return like_self(x);
 }
-void index_fill_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, const Scalar& value, Tensor& out) {
+void index_fill_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, const Scalar& value,
+                       Tensor& out) {
   const std::vector<int64_t> indices = read_indices(index, "index_fill");
   dim = wrap_dim(dim, x.ndim());
   start_from(x, out);
@@ -162,12 +173,14 @@ void index_fill_kernel(const KernelContext&, const Tensor& x, int64_t dim, const
   }
 }
 TensorMeta index_fill_tensor_meta(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& value) {
-  check(value.ndim() == 0, "index_fill_ only supports a 0-dimensional value tensor, but got tensor with ", value.ndim(), " dimension(s).");
+  check(value.ndim() == 0, "index_fill_ only supports a 0-dimensional value tensor, but got tensor with ", value.ndim(),
+        " dimension(s).");
   return index_fill_meta(x, dim, index, 0);
 }
-void index_fill_tensor_kernel(const KernelContext& context, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& value,
-                              Tensor& out) {
-  index_fill_kernel(context, x, dim, index, is_floating(value.dtype()) ? Scalar(value.item_double()) : Scalar(value.item_int()), out);
+void index_fill_tensor_kernel(const KernelContext& context, const Tensor& x, int64_t dim, const Tensor& index,
+                              const Tensor& value, Tensor& out) {
+  index_fill_kernel(context, x, dim, index,
+                    is_floating(value.dtype()) ? Scalar(value.item_double()) : Scalar(value.item_int()), out);
 }
 
 TensorMeta take_meta(const Tensor& x, const Tensor& index) {
@@ -182,7 +195,8 @@ void take_kernel(const KernelContext&, const Tensor& x, const Tensor& index, Ten
     const T* base = static_cast<const T*>(from.raw_data());
     for (int64_t i : indices) {
       if (i < -x.numel() || i >= x.numel()) {
-        fail(ErrorCode::kOutOfRange, "out of range: tried to access index ", i, " on a tensor of ", x.numel(), " elements.");
+        fail(ErrorCode::kOutOfRange, "out of range: tried to access index ", i, " on a tensor of ", x.numel(),
+             " elements.");
       }
       *to++ = base[i < 0 ? i + x.numel() : i];
     }
@@ -191,16 +205,25 @@ void take_kernel(const KernelContext&, const Tensor& x, const Tensor& index, Ten
 
 OP("aten::index_select(Tensor self, int dim, Tensor index) -> Tensor").infer(index_select_meta).with_out();
 KERNEL("aten::index_select", kCPU, index_select_kernel);
-OP("aten::embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor")
+OP("aten::embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool "
+   "sparse=False) -> Tensor")
     .infer(embedding_meta);
 KERNEL("aten::embedding", kCPU, embedding_kernel);
-OP("aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor").infer(index_add_meta).with_inplace();
+OP("aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor")
+    .infer(index_add_meta)
+    .with_inplace();
 KERNEL("aten::index_add", kCPU, index_add_kernel);
-OP("aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor").infer(index_copy_meta).with_inplace();
+OP("aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor")
+    .infer(index_copy_meta)
+    .with_inplace();
 KERNEL("aten::index_copy", kCPU, index_copy_kernel);
-OP("aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor").infer(index_fill_meta).with_inplace();
+OP("aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor")
+    .infer(index_fill_meta)
+    .with_inplace();
 KERNEL("aten::index_fill.int_Scalar", kCPU, index_fill_kernel);
-OP("aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor").infer(index_fill_tensor_meta).with_inplace();
+OP("aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor")
+    .infer(index_fill_tensor_meta)
+    .with_inplace();
 KERNEL("aten::index_fill.int_Tensor", kCPU, index_fill_tensor_kernel);
 OP("aten::take(Tensor self, Tensor index) -> Tensor").infer(take_meta);
 KERNEL("aten::take", kCPU, take_kernel);

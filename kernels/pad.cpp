@@ -29,9 +29,10 @@ TensorMeta padded_meta(const Tensor& x, const IntList& pad) {
   for (int64_t d = 0; d < x.ndim(); ++d) {
     const Edges edges = edges_of(pad, d, x.ndim());
     int64_t size = sizes[d];
-    const bool fits = !__builtin_add_overflow(size, edges.before, &size) && !__builtin_add_overflow(size, edges.after, &size);
-    check(fits && size >= 0, "The input size ", x.sizes()[d], ", plus negative padding ", edges.before, " and ", edges.after,
-          " resulted in a negative output size, which is invalid. Check dimension ", d, " of your input.");
+    const bool fits =
+        !__builtin_add_overflow(size, edges.before, &size) && !__builtin_add_overflow(size, edges.after, &size);
+    check(fits && size >= 0, "The input size ", x.sizes()[d], ", plus negative padding ", edges.before, " and ",
+          edges.after, " resulted in a negative output size, which is invalid. Check dimension ", d, " of your input.");
     sizes[d] = size;
   }
   const bool channels_last = x.is_channels_last() && !x.is_contiguous();
@@ -88,8 +89,8 @@ void check_mode(const Tensor& x, const IntList& pad, Mode mode) {
     check(size > 0, "padding: expected a non-empty dimension ", d, ", but got ", to_string(x.sizes()));
     if (mode == Mode::kReflect) {
       check(edges.before < size && edges.after < size,
-            "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding (", edges.before,
-            ", ", edges.after, ") at dimension ", d, " of input ", to_string(x.sizes()));
+            "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding (",
+            edges.before, ", ", edges.after, ") at dimension ", d, " of input ", to_string(x.sizes()));
     } else if (mode == Mode::kCircular) {
       check(edges.before <= size && edges.after <= size, "Padding value causes wrapping around more than once.");
     }
@@ -126,11 +127,13 @@ void mode_kernel(const KernelContext&, const Tensor& x, const IntList& pad, Tens
   dispatch_width(x.dtype(), [&]<class T>() {
     const T* from = static_cast<const T*>(x.raw_data());
     T* to = static_cast<T*>(out.raw_data());
-    parallel_for(static_cast<int64_t>(from_outer.size()), std::max<int64_t>(1, 16384 / static_cast<int64_t>(inner.size())), [&](int64_t begin, int64_t end) {
-      for (int64_t o = begin; o < end; ++o) {
-        for (size_t i = 0; i < inner.size(); ++i) to[to_outer[o] + inner[i]] = from[from_outer[o] + source[i]];
-      }
-    });
+    parallel_for(static_cast<int64_t>(from_outer.size()),
+                 std::max<int64_t>(1, 16384 / static_cast<int64_t>(inner.size())), [&](int64_t begin, int64_t end) {
+                   for (int64_t o = begin; o < end; ++o) {
+                     for (size_t i = 0; i < inner.size(); ++i)
+                       to[to_outer[o] + inner[i]] = from[from_outer[o] + source[i]];
+                   }
+                 });
   });
 }
 
@@ -145,18 +148,22 @@ TensorMeta any_meta(const Tensor& x, const IntList& pad, const std::string& mode
 
 void any_kernel(const KernelContext& context, const Tensor& x, const IntList& pad, const std::string& mode,
                 std::optional<double> value, Tensor& out) {
-  if (mode == "constant") constant_kernel(context, x, pad, value.value_or(0.0), out);
-  else if (mode == "reflect") mode_kernel<Mode::kReflect>(context, x, pad, out);
-  else if (mode == "replicate") mode_kernel<Mode::kReplicate>(context, x, pad, out);
-  else mode_kernel<Mode::kCircular>(context, x, pad, out);
+  if (mode == "constant")
+    constant_kernel(context, x, pad, value.value_or(0.0), out);
+  else if (mode == "reflect")
+    mode_kernel<Mode::kReflect>(context, x, pad, out);
+  else if (mode == "replicate")
+    mode_kernel<Mode::kReplicate>(context, x, pad, out);
+  else
+    mode_kernel<Mode::kCircular>(context, x, pad, out);
 }
 
 OP("aten::constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor").infer(constant_meta);
 KERNEL("aten::constant_pad_nd", kCPU, constant_kernel);
 OP("aten::pad(Tensor self, int[] pad, str mode=\"constant\", float? value=None) -> Tensor").infer(any_meta);
 KERNEL("aten::pad", kCPU, any_kernel);
-#define FIXED_PAD(NAME, COUNT, MODE)                                                              \
-  OP("aten::" NAME "(Tensor self, int[" COUNT "] padding) -> Tensor").infer(mode_meta<MODE>);     \
+#define FIXED_PAD(NAME, COUNT, MODE)                                                          \
+  OP("aten::" NAME "(Tensor self, int[" COUNT "] padding) -> Tensor").infer(mode_meta<MODE>); \
   KERNEL("aten::" NAME, kCPU, mode_kernel<MODE>)
 FIXED_PAD("reflection_pad1d", "2", Mode::kReflect);
 FIXED_PAD("reflection_pad2d", "4", Mode::kReflect);

@@ -59,12 +59,16 @@ OP("prim::unchecked_unwrap_optional(t(a)? optional) -> t(a)").direct([](const Va
 OP("aten::requires_grad_(Tensor(a!) self, bool requires_grad=True) -> Tensor(a!)")
     .direct([](const Tensor& x, bool) { return x; })
     .impure();
-OP("prim::requires_grad(Tensor a) -> bool").direct([](const Tensor& x) { return static_cast<bool>(x.impl()->autograd); });
+OP("prim::requires_grad(Tensor a) -> bool").direct([](const Tensor& x) {
+  return static_cast<bool>(x.impl()->autograd);
+});
 OP("prim::TimePoint() -> int").direct([]() { return int64_t{0}; }).impure();
 
 OP("prim::EnumName(AnyEnumType enum) -> str").direct([](const Value& value) { return value.to_enum()->name; });
 OP("prim::EnumValue.int(AnyEnumType enum) -> int").direct([](const Value& value) { return value.to_enum()->value; });
-OP("prim::EnumValue.float(AnyEnumType enum) -> float").direct([](const Value& value) { return value.to_enum()->value; });
+OP("prim::EnumValue.float(AnyEnumType enum) -> float").direct([](const Value& value) {
+  return value.to_enum()->value;
+});
 OP("prim::EnumValue.str(AnyEnumType enum) -> str").direct([](const Value& value) { return value.to_enum()->value; });
 OP("aten::eq.enum(AnyEnumType a, AnyEnumType b) -> bool").direct([](const Value& a, const Value& b) {
   return a.equals(b);

@@ -60,11 +60,11 @@ OP("aten::oct(int i) -> str").direct([](int64_t i) { return in_base(i, "0o", 8);
 OP("aten::bin(int i) -> str").direct([](int64_t i) { return in_base(i, "0b", 2); });
 
 // floor and ceil give ints, round (to even) gives a float.
-#define ROUNDING(NAME, FUNCTION)                                                                     \
-  OP("aten::" NAME ".int(int a) -> int").direct([](int64_t a) { return a; });                        \
+#define ROUNDING(NAME, FUNCTION)                                                                         \
+  OP("aten::" NAME ".int(int a) -> int").direct([](int64_t a) { return a; });                            \
   OP("aten::" NAME ".float(float a) -> int").direct([](double a) { return float_to_int(FUNCTION(a)); }); \
-  OP("aten::" NAME ".Scalar(Scalar a) -> Scalar").direct([](const Scalar& a) {                       \
-    return a.is_float() ? float_to_int(FUNCTION(a.to_double())) : a.to_int();                        \
+  OP("aten::" NAME ".Scalar(Scalar a) -> Scalar").direct([](const Scalar& a) {                           \
+    return a.is_float() ? float_to_int(FUNCTION(a.to_double())) : a.to_int();                            \
   })
 ROUNDING("floor", std::floor);
 ROUNDING("ceil", std::ceil);
@@ -105,22 +105,24 @@ FLOAT_FUNCTION("gamma", std::tgamma(a));
 FLOAT_FUNCTION("lgamma", std::lgamma(a));
 FLOAT_FUNCTION("fabs", std::fabs(a));
 FLOAT_FUNCTION("degrees", a * 180.0 / M_PI);
-FLOAT_FUNCTION("radians", a * M_PI / 180.0);
+FLOAT_FUNCTION("radians", a* M_PI / 180.0);
 
-#define MATH2(NAME, INTS, FLOATS, EXPRESSION)                                                                     \
-  OP("aten::" NAME "." INTS "(int a, int b) -> float").direct([](int64_t m, int64_t n) -> double {                \
-    const double a = static_cast<double>(m);                                                                      \
-    const double b = static_cast<double>(n);                                                                      \
-    return EXPRESSION;                                                                                            \
-  });                                                                                                             \
-  OP("aten::" NAME "." FLOATS "(float a, float b) -> float").direct([](double a, double b) -> double { return EXPRESSION; }); \
-  OP("aten::" NAME ".int_float(int a, float b) -> float").direct([](int64_t m, double b) -> double {                  \
-    const double a = static_cast<double>(m);                                                                      \
-    return EXPRESSION;                                                                                            \
-  });                                                                                                             \
-  OP("aten::" NAME ".float_int(float a, int b) -> float").direct([](double a, int64_t n) -> double {                  \
-    const double b = static_cast<double>(n);                                                                      \
-    return EXPRESSION;                                                                                            \
+#define MATH2(NAME, INTS, FLOATS, EXPRESSION)                                                          \
+  OP("aten::" NAME "." INTS "(int a, int b) -> float").direct([](int64_t m, int64_t n) -> double {     \
+    const double a = static_cast<double>(m);                                                           \
+    const double b = static_cast<double>(n);                                                           \
+    return EXPRESSION;                                                                                 \
+  });                                                                                                  \
+  OP("aten::" NAME "." FLOATS "(float a, float b) -> float").direct([](double a, double b) -> double { \
+    return EXPRESSION;                                                                                 \
+  });                                                                                                  \
+  OP("aten::" NAME ".int_float(int a, float b) -> float").direct([](int64_t m, double b) -> double {   \
+    const double a = static_cast<double>(m);                                                           \
+    return EXPRESSION;                                                                                 \
+  });                                                                                                  \
+  OP("aten::" NAME ".float_int(float a, int b) -> float").direct([](double a, int64_t n) -> double {   \
+    const double b = static_cast<double>(n);                                                           \
+    return EXPRESSION;                                                                                 \
   })
 MATH2("log", "int_int", "float_float", std::log(a) / std::log(b));
 MATH2("fmod", "int", "float", std::fmod(a, b));
@@ -160,12 +162,12 @@ OP("aten::factorial.int(int a) -> int").direct([](int64_t a) {
 });
 
 // Reductions of lists of numbers.
-#define LIST_TEST(TYPE, CPP)                                                                                   \
-  OP("aten::any." TYPE "(" TYPE "[] self) -> bool").direct([](const std::vector<CPP>& values) {                \
-    return std::any_of(values.begin(), values.end(), [](CPP v) { return v != CPP(0); });                       \
-  });                                                                                                          \
-  OP("aten::all." TYPE "(" TYPE "[] self) -> bool").direct([](const std::vector<CPP>& values) {                \
-    return std::all_of(values.begin(), values.end(), [](CPP v) { return v != CPP(0); });                       \
+#define LIST_TEST(TYPE, CPP)                                                                    \
+  OP("aten::any." TYPE "(" TYPE "[] self) -> bool").direct([](const std::vector<CPP>& values) { \
+    return std::any_of(values.begin(), values.end(), [](CPP v) { return v != CPP(0); });        \
+  });                                                                                           \
+  OP("aten::all." TYPE "(" TYPE "[] self) -> bool").direct([](const std::vector<CPP>& values) { \
+    return std::all_of(values.begin(), values.end(), [](CPP v) { return v != CPP(0); });        \
   })
 LIST_TEST("int", int64_t);
 LIST_TEST("float", double);

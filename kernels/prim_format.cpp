@@ -58,11 +58,14 @@ std::string convert(char conversion, const Value& value) {
     case 'x':
     case 'X': {
       char buffer[24];
-      std::snprintf(buffer, sizeof(buffer), conversion == 'x' ? "%llx" : "%llX", static_cast<long long>(whole_number(value)));
+      std::snprintf(buffer, sizeof(buffer), conversion == 'x' ? "%llx" : "%llX",
+                    static_cast<long long>(whole_number(value)));
       return buffer;
     }
     case 'c': return value.is_int() ? std::string(1, static_cast<char>(value.to_int())) : value_text(value);
-    default: fail(ErrorCode::kInvalidArgument, "The specifier %", conversion, " is not supported in TorchScript format strings");
+    default:
+      fail(ErrorCode::kInvalidArgument, "The specifier %", conversion,
+           " is not supported in TorchScript format strings");
   }
 }
 

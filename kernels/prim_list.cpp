@@ -38,7 +38,8 @@ bool lists_equal(const List& a, const List& b) {
 }
 
 std::ptrdiff_t find_item(const List& list, const Value& item) {
-  const auto found = std::find_if(list->items.begin(), list->items.end(), [&](const Value& v) { return values_equal(v, item); });
+  const auto found =
+      std::find_if(list->items.begin(), list->items.end(), [&](const Value& v) { return values_equal(v, item); });
   return found == list->items.end() ? -1 : found - list->items.begin();
 }
 
@@ -108,7 +109,7 @@ List list_slice(const List& list, std::optional<int64_t> start, std::optional<in
   const int64_t first = bound(start, step > 0 ? 0 : count - 1), last = bound(end, step > 0 ? count : -1);
   std::vector<Value> out;
   if (step > 0) {
-    for (int64_t i = first; i < last; i = step > last - i ? last : i + step) out.push_back(list->items[i]);
+    for (int64_t i = first; i<last; i = step> last - i ? last : i + step) out.push_back(list->items[i]);
   } else {
     for (int64_t i = first; i > last; i = step < last - i ? last : i + step) out.push_back(list->items[i]);
   }
@@ -118,7 +119,8 @@ List list_slice(const List& list, std::optional<int64_t> start, std::optional<in
 List list_repeat(const List& list, int64_t times) {
   const auto count = static_cast<int64_t>(list->items.size());
   times = std::max<int64_t>(times, 0);
-  check(count == 0 || times <= kMaxListItems / count, "a list of ", count, " items cannot be repeated ", times, " times");
+  check(count == 0 || times <= kMaxListItems / count, "a list of ", count, " items cannot be repeated ", times,
+        " times");
   std::vector<Value> out;
   out.reserve(static_cast<size_t>(count * times));
   for (int64_t i = 0; i < times && count > 0; ++i) out.insert(out.end(), list->items.begin(), list->items.end());
@@ -147,8 +149,10 @@ bool less(const Value& a, const Value& b) {
 }
 
 void sort_items(std::vector<Value>& items, bool reverse) {
-  if (reverse) std::stable_sort(items.begin(), items.end(), [](const Value& a, const Value& b) { return less(b, a); });
-  else std::stable_sort(items.begin(), items.end(), less);
+  if (reverse)
+    std::stable_sort(items.begin(), items.end(), [](const Value& a, const Value& b) { return less(b, a); });
+  else
+    std::stable_sort(items.begin(), items.end(), less);
 }
 
 void list_sort(const List& list, bool reverse) { sort_items(items_of(list), reverse); }
@@ -191,7 +195,9 @@ OP("aten::insert.t(t[](a!) self, int idx, t(b -> *) el) -> ()").direct(list_inse
 OP("aten::pop.t(t[](a!) self, int idx=-1) -> t(*)").direct(list_pop);
 OP("aten::Delete.t(t[](a!) self, int idx) -> ()").direct(list_delete);
 OP("aten::clear.t(t[](a!) self) -> ()").direct([](const List& list) { list->items.clear(); });
-OP("aten::reverse.t(t[](a!) self) -> ()").direct([](const List& list) { std::reverse(list->items.begin(), list->items.end()); });
+OP("aten::reverse.t(t[](a!) self) -> ()").direct([](const List& list) {
+  std::reverse(list->items.begin(), list->items.end());
+});
 OP("aten::copy.t(t[](a) self) -> t[]").direct(copy_of);
 OP("aten::list.t(t[] l) -> t[]").direct(copy_of);
 OP("aten::add.t(t[] a, t[] b) -> t[]").direct(list_concat);
@@ -208,16 +214,16 @@ OP("aten::mul_.t(t[](a!) l, int n) -> t[](a!)").direct([](const List& list, int6
 OP("aten::slice.t(t[] l, int? start=None, int? end=None, int step=1) -> t[]").direct(list_slice);
 OP("prim::rangelist(int n) -> int[]").direct(int_range);
 
-#define TYPED_LIST(OVERLOAD, TYPE)                                                                            \
-  OP("aten::remove." OVERLOAD "(" TYPE "[](a!) self, " TYPE " el) -> ()").direct(list_remove);                \
-  OP("aten::index.list_" OVERLOAD "(" TYPE "[] self, " TYPE " el) -> int").direct(list_index);                \
-  OP("aten::count." OVERLOAD "(" TYPE "[] self, " TYPE " el) -> int").direct(list_count);                     \
-  OP("aten::sort." OVERLOAD "(" TYPE "[](a!) self, bool reverse=False) -> ()").direct(list_sort);             \
-  OP("aten::sorted." OVERLOAD "(" TYPE "[](a) input) -> " TYPE "[]").direct(list_sorted);                     \
-  OP("aten::__contains__." OVERLOAD "_list(" TYPE "[] l, " TYPE " item) -> bool").direct(list_contains);      \
-  OP("aten::eq." OVERLOAD "_list(" TYPE "[] a, " TYPE "[] b) -> bool").direct(lists_equal);                   \
+#define TYPED_LIST(OVERLOAD, TYPE)                                                                               \
+  OP("aten::remove." OVERLOAD "(" TYPE "[](a!) self, " TYPE " el) -> ()").direct(list_remove);                   \
+  OP("aten::index.list_" OVERLOAD "(" TYPE "[] self, " TYPE " el) -> int").direct(list_index);                   \
+  OP("aten::count." OVERLOAD "(" TYPE "[] self, " TYPE " el) -> int").direct(list_count);                        \
+  OP("aten::sort." OVERLOAD "(" TYPE "[](a!) self, bool reverse=False) -> ()").direct(list_sort);                \
+  OP("aten::sorted." OVERLOAD "(" TYPE "[](a) input) -> " TYPE "[]").direct(list_sorted);                        \
+  OP("aten::__contains__." OVERLOAD "_list(" TYPE "[] l, " TYPE " item) -> bool").direct(list_contains);         \
+  OP("aten::eq." OVERLOAD "_list(" TYPE "[] a, " TYPE "[] b) -> bool").direct(lists_equal);                      \
   OP("aten::ne." OVERLOAD "_list(" TYPE "[] a, " TYPE "[] b) -> bool").direct([](const List& a, const List& b) { \
-    return !lists_equal(a, b);                                                                                \
+    return !lists_equal(a, b);                                                                                   \
   })
 TYPED_LIST("int", "int");
 TYPED_LIST("float", "float");
@@ -225,16 +231,16 @@ TYPED_LIST("bool", "bool");
 TYPED_LIST("str", "str");
 TYPED_LIST("Tensor", "Tensor");
 
-#define ORDERED_LIST(TYPE)                                                                                     \
-  OP("aten::lt." TYPE "_list(" TYPE "[] a, " TYPE "[] b) -> bool").direct(list_less);                          \
-  OP("aten::gt." TYPE "_list(" TYPE "[] a, " TYPE "[] b) -> bool").direct([](const List& a, const List& b) {   \
-    return list_less(b, a);                                                                                    \
-  });                                                                                                          \
-  OP("aten::le." TYPE "_list(" TYPE "[] a, " TYPE "[] b) -> bool").direct([](const List& a, const List& b) {   \
-    return !list_less(b, a);                                                                                   \
-  });                                                                                                          \
-  OP("aten::ge." TYPE "_list(" TYPE "[] a, " TYPE "[] b) -> bool").direct([](const List& a, const List& b) {   \
-    return !list_less(a, b);                                                                                   \
+#define ORDERED_LIST(TYPE)                                                                                   \
+  OP("aten::lt." TYPE "_list(" TYPE "[] a, " TYPE "[] b) -> bool").direct(list_less);                        \
+  OP("aten::gt." TYPE "_list(" TYPE "[] a, " TYPE "[] b) -> bool").direct([](const List& a, const List& b) { \
+    return list_less(b, a);                                                                                  \
+  });                                                                                                        \
+  OP("aten::le." TYPE "_list(" TYPE "[] a, " TYPE "[] b) -> bool").direct([](const List& a, const List& b) { \
+    return !list_less(b, a);                                                                                 \
+  });                                                                                                        \
+  OP("aten::ge." TYPE "_list(" TYPE "[] a, " TYPE "[] b) -> bool").direct([](const List& a, const List& b) { \
+    return !list_less(a, b);                                                                                 \
   })
 ORDERED_LIST("int");
 ORDERED_LIST("float");

@@ -53,11 +53,15 @@ struct Remainder {
 };
 struct Minimum {
   template <class T>
-  static T apply(T a, T b) { return b < a ? b : a; }
+  static T apply(T a, T b) {
+    return b < a ? b : a;
+  }
 };
 struct Maximum {
   template <class T>
-  static T apply(T a, T b) { return a < b ? b : a; }
+  static T apply(T a, T b) {
+    return a < b ? b : a;
+  }
 };
 // The result is a float even for ints.
 struct Divide {
@@ -66,48 +70,90 @@ struct Divide {
 struct Power {
   static double apply(double a, double b) { return std::pow(a, b); }
 };
-struct Equal { template <class T> static bool apply(T a, T b) { return a == b; } };
-struct NotEqual { template <class T> static bool apply(T a, T b) { return a != b; } };
-struct Less { template <class T> static bool apply(T a, T b) { return a < b; } };
-struct LessEqual { template <class T> static bool apply(T a, T b) { return a <= b; } };
-struct Greater { template <class T> static bool apply(T a, T b) { return a > b; } };
-struct GreaterEqual { template <class T> static bool apply(T a, T b) { return a >= b; } };
+struct Equal {
+  template <class T>
+  static bool apply(T a, T b) {
+    return a == b;
+  }
+};
+struct NotEqual {
+  template <class T>
+  static bool apply(T a, T b) {
+    return a != b;
+  }
+};
+struct Less {
+  template <class T>
+  static bool apply(T a, T b) {
+    return a < b;
+  }
+};
+struct LessEqual {
+  template <class T>
+  static bool apply(T a, T b) {
+    return a <= b;
+  }
+};
+struct Greater {
+  template <class T>
+  static bool apply(T a, T b) {
+    return a > b;
+  }
+};
+struct GreaterEqual {
+  template <class T>
+  static bool apply(T a, T b) {
+    return a >= b;
+  }
+};
 
 template <class F>
-auto on_ints(int64_t a, int64_t b) { return F::apply(a, b); }
+auto on_ints(int64_t a, int64_t b) {
+  return F::apply(a, b);
+}
 template <class F>
-auto on_floats(double a, double b) { return F::apply(a, b); }
+auto on_floats(double a, double b) {
+  return F::apply(a, b);
+}
 template <class F>
-auto on_int_float(int64_t a, double b) { return F::apply(static_cast<double>(a), b); }
+auto on_int_float(int64_t a, double b) {
+  return F::apply(static_cast<double>(a), b);
+}
 template <class F>
-auto on_float_int(double a, int64_t b) { return F::apply(a, static_cast<double>(b)); }
+auto on_float_int(double a, int64_t b) {
+  return F::apply(a, static_cast<double>(b));
+}
 template <class F>
 Value on_scalars(const Scalar& a, const Scalar& b) {
   if (a.is_float() || b.is_float()) return F::apply(a.to_double(), b.to_double());
   return F::apply(a.to_int(), b.to_int());
 }
 template <class F>
-auto on_ints_as_floats(int64_t a, int64_t b) { return F::apply(static_cast<double>(a), static_cast<double>(b)); }
+auto on_ints_as_floats(int64_t a, int64_t b) {
+  return F::apply(static_cast<double>(a), static_cast<double>(b));
+}
 template <class F>
-double on_scalars_as_floats(const Scalar& a, const Scalar& b) { return F::apply(a.to_double(), b.to_double()); }
+double on_scalars_as_floats(const Scalar& a, const Scalar& b) {
+  return F::apply(a.to_double(), b.to_double());
+}
 
-#define ARITHMETIC(NAME, F)                                                           \
-  OP(NAME ".int(int a, int b) -> int").direct(on_ints<F>);                            \
-  OP(NAME ".float(float a, float b) -> float").direct(on_floats<F>);                  \
-  OP(NAME ".int_float(int a, float b) -> float").direct(on_int_float<F>);                \
-  OP(NAME ".float_int(float a, int b) -> float").direct(on_float_int<F>);                \
+#define ARITHMETIC(NAME, F)                                               \
+  OP(NAME ".int(int a, int b) -> int").direct(on_ints<F>);                \
+  OP(NAME ".float(float a, float b) -> float").direct(on_floats<F>);      \
+  OP(NAME ".int_float(int a, float b) -> float").direct(on_int_float<F>); \
+  OP(NAME ".float_int(float a, int b) -> float").direct(on_float_int<F>); \
   OP(NAME "(Scalar a, Scalar b) -> Scalar").direct(on_scalars<F>)
-#define COMPARISON(NAME, F)                                                           \
-  OP(NAME ".int(int a, int b) -> bool").direct(on_ints<F>);                           \
-  OP(NAME ".float(float a, float b) -> bool").direct(on_floats<F>);                   \
-  OP(NAME ".int_float(int a, float b) -> bool").direct(on_int_float<F>);                 \
-  OP(NAME ".float_int(float a, int b) -> bool").direct(on_float_int<F>);                 \
-  OP(NAME "(Scalar a, Scalar b) -> bool").direct(on_scalars<F>);                      \
+#define COMPARISON(NAME, F)                                                                     \
+  OP(NAME ".int(int a, int b) -> bool").direct(on_ints<F>);                                     \
+  OP(NAME ".float(float a, float b) -> bool").direct(on_floats<F>);                             \
+  OP(NAME ".int_float(int a, float b) -> bool").direct(on_int_float<F>);                        \
+  OP(NAME ".float_int(float a, int b) -> bool").direct(on_float_int<F>);                        \
+  OP(NAME "(Scalar a, Scalar b) -> bool").direct(on_scalars<F>);                                \
   OP(NAME ".str(str a, str b) -> bool").direct([](const std::string& a, const std::string& b) { \
-    return F::apply(std::string_view(a), std::string_view(b));                        \
+    return F::apply(std::string_view(a), std::string_view(b));                                  \
   })
-#define FLOAT_RESULT(NAME, F)                                                         \
-  OP(NAME ".int(int a, int b) -> float").direct(on_ints_as_floats<F>);                \
+#define FLOAT_RESULT(NAME, F)                                          \
+  OP(NAME ".int(int a, int b) -> float").direct(on_ints_as_floats<F>); \
   OP(NAME ".float(float a, float b) -> float").direct(on_floats<F>)
 
 ARITHMETIC("aten::add", Add);
@@ -165,17 +211,21 @@ OP("aten::__rshift__.int(int a, int b) -> int").direct([](int64_t a, int64_t b) 
 
 OP("aten::__is__(t1 self, t2 obj) -> bool").direct([](const Value& a, const Value& b) { return a.is_same(b); });
 OP("aten::__isnot__(t1 self, t2 obj) -> bool").direct([](const Value& a, const Value& b) { return !a.is_same(b); });
-OP("aten::__range_length(int lo, int hi, int step) -> int").direct([](int64_t low, int64_t high, int64_t step) -> int64_t {
-  check(step != 0, "range() arg 3 must not be zero");
-  // In unsigned arithmetic the distance of any two ints fits.
-  const auto distance = [](int64_t from, int64_t to) { return static_cast<uint64_t>(to) - static_cast<uint64_t>(from); };
-  if (step > 0 && low < high) return static_cast<int64_t>((distance(low, high) - 1) / static_cast<uint64_t>(step) + 1);
-  if (step < 0 && low > high) return static_cast<int64_t>((distance(high, low) - 1) / (~static_cast<uint64_t>(step) + 1) + 1);
-  return 0;
-});
-OP("aten::__derive_index(int index, int start, int step) -> int").direct([](int64_t index, int64_t start, int64_t step) {
-  return wrap_add(start, wrap_multiply(index, step));
-});
+OP("aten::__range_length(int lo, int hi, int step) -> int")
+    .direct([](int64_t low, int64_t high, int64_t step) -> int64_t {
+      check(step != 0, "range() arg 3 must not be zero");
+      // In unsigned arithmetic the distance of any two ints fits.
+      const auto distance = [](int64_t from, int64_t to) {
+        return static_cast<uint64_t>(to) - static_cast<uint64_t>(from);
+      };
+      if (step > 0 && low < high)
+        return static_cast<int64_t>((distance(low, high) - 1) / static_cast<uint64_t>(step) + 1);
+      if (step < 0 && low > high)
+        return static_cast<int64_t>((distance(high, low) - 1) / (~static_cast<uint64_t>(step) + 1) + 1);
+      return 0;
+    });
+OP("aten::__derive_index(int index, int start, int step) -> int")
+    .direct([](int64_t index, int64_t start, int64_t step) { return wrap_add(start, wrap_multiply(index, step)); });
 OP("aten::divmod.int(int x, int y) -> (int, int)").direct([](int64_t a, int64_t b) {
   check(b != 0, "ZeroDivisionError: integer division or modulo by zero");
   return std::tuple(floor_divide(a, b), floor_remainder(a, b));

@@ -94,7 +94,8 @@ std::string padded(Text text, int64_t width, Text fill, int64_t left_share) {
   check_text_size(width);
   const int64_t missing = std::max<int64_t>(0, width - static_cast<int64_t>(text.size()));
   const int64_t left = left_share == 2 ? missing : left_share == 1 ? missing / 2 : 0;
-  return std::string(static_cast<size_t>(left), fill[0]) + text + std::string(static_cast<size_t>(missing - left), fill[0]);
+  return std::string(static_cast<size_t>(left), fill[0]) + text +
+         std::string(static_cast<size_t>(missing - left), fill[0]);
 }
 std::string center(Text text, int64_t width, Text fill) { return padded(text, width, fill, 1); }
 std::string left_justify(Text text, int64_t width, Text fill) { return padded(text, width, fill, 0); }
@@ -162,7 +163,7 @@ std::string slice(Text text, std::optional<int64_t> start, std::optional<int64_t
   const int64_t first = bound(start, step > 0 ? 0 : size - 1), last = bound(end, step > 0 ? size : -1);
   std::string out;
   if (step > 0) {
-    for (int64_t i = first; i < last; i = step > last - i ? last : i + step) out += text[i];
+    for (int64_t i = first; i<last; i = step> last - i ? last : i + step) out += text[i];
   } else {
     for (int64_t i = first; i > last; i = step < last - i ? last : i + step) out += text[i];
   }
@@ -189,7 +190,8 @@ std::string join(Text separator, const List& parts) {
 
 std::string multiply(Text text, int64_t times) {
   if (times <= 0 || text.empty()) return "";
-  check(times <= kMaxText / static_cast<int64_t>(text.size()), "a string of ", text.size(), " bytes cannot be repeated ", times, " times");
+  check(times <= kMaxText / static_cast<int64_t>(text.size()), "a string of ", text.size(),
+        " bytes cannot be repeated ", times, " times");
   std::string out;
   for (int64_t i = 0; i < times; ++i) out += text;
   return out;
@@ -225,7 +227,9 @@ OP("aten::isnumeric(str self) -> bool").direct(all_characters<std::isdigit>);
 OP("aten::isalpha(str self) -> bool").direct(all_characters<std::isalpha>);
 OP("aten::isalnum(str self) -> bool").direct(all_characters<std::isalnum>);
 OP("aten::isspace(str self) -> bool").direct(all_characters<std::isspace>);
-OP("aten::isprintable(str self) -> bool").direct([](Text text) { return text.empty() || all_characters<std::isprint>(text); });
+OP("aten::isprintable(str self) -> bool").direct([](Text text) {
+  return text.empty() || all_characters<std::isprint>(text);
+});
 OP("aten::isidentifier(str self) -> bool").direct(is_identifier);
 OP("aten::istitle(str self) -> bool").direct(is_title);
 OP("aten::isupper(str self) -> bool").direct([](Text text) { return is_case(text, std::isupper, std::islower); });

@@ -60,12 +60,14 @@ int64_t count(Text text, Text part, int64_t start, int64_t end) {
 
 bool starts_with(Text text, Text part, int64_t start, int64_t end) {
   const Range range = range_of(text, start, end);
-  return range.begin <= range.end && std::string_view(text).substr(range.begin, range.end - range.begin).starts_with(part);
+  return range.begin <= range.end &&
+         std::string_view(text).substr(range.begin, range.end - range.begin).starts_with(part);
 }
 
 bool ends_with(Text text, Text part, int64_t start, int64_t end) {
   const Range range = range_of(text, start, end);
-  return range.begin <= range.end && std::string_view(text).substr(range.begin, range.end - range.begin).ends_with(part);
+  return range.begin <= range.end &&
+         std::string_view(text).substr(range.begin, range.end - range.begin).ends_with(part);
 }
 
 bool is_space(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
@@ -154,9 +156,13 @@ Parts partition_from_right(Text text, Text separator) {
 OP("aten::find(str self, str substr, int start=0, int end=-1) -> int").direct(find);
 OP("aten::rfind(str self, str substr, int start=0, int end=-1) -> int").direct(find_last);
 OP("aten::index.str(str self, str substr, int start=0, int end=-1) -> int")
-    .direct([](Text text, Text part, int64_t start, int64_t end) { return found_or_fail(find(text, part, start, end)); });
+    .direct([](Text text, Text part, int64_t start, int64_t end) {
+      return found_or_fail(find(text, part, start, end));
+    });
 OP("aten::rindex(str self, str substr, int start=0, int end=-1) -> int")
-    .direct([](Text text, Text part, int64_t start, int64_t end) { return found_or_fail(find_last(text, part, start, end)); });
+    .direct([](Text text, Text part, int64_t start, int64_t end) {
+      return found_or_fail(find_last(text, part, start, end));
+    });
 OP("aten::count(str self, str substr, int start=0, int end=-1) -> int").direct(count);
 OP("aten::startswith(str self, str substr, int start=0, int end=-1) -> bool").direct(starts_with);
 OP("aten::endswith(str self, str substr, int start=0, int end=-1) -> bool").direct(ends_with);

@@ -84,7 +84,9 @@ int64_t tensor_length(const Tensor& x) {
 }
 
 OP("aten::size(Tensor self) -> int[]").direct([](const Tensor& x) { return x.sizes(); }).shape_only();
-OP("aten::size.int(Tensor self, int dim) -> int").direct([](const Tensor& x, int64_t dim) { return x.size(dim); }).shape_only();
+OP("aten::size.int(Tensor self, int dim) -> int")
+    .direct([](const Tensor& x, int64_t dim) { return x.size(dim); })
+    .shape_only();
 OP("prim::shape(Tensor a) -> int[]").direct([](const Tensor& x) { return x.sizes(); }).shape_only();
 OP("aten::_shape_as_tensor(Tensor self) -> Tensor").direct([](const Tensor& x) {
   Tensor out = Tensor::empty(Dims{x.ndim()}, DType::kInt64);
@@ -97,11 +99,15 @@ OP("aten::storage_offset(Tensor self) -> int").direct([](const Tensor& x) { retu
 OP("aten::dim(Tensor self) -> int").direct([](const Tensor& x) { return x.ndim(); }).shape_only();
 OP("aten::numel(Tensor self) -> int").direct([](const Tensor& x) { return x.numel(); }).shape_only();
 OP("aten::len.Tensor(Tensor t) -> int").direct(tensor_length).shape_only();
-OP("aten::element_size(Tensor self) -> int").direct([](const Tensor& x) { return static_cast<int64_t>(size_of(x.dtype())); });
+OP("aten::element_size(Tensor self) -> int").direct([](const Tensor& x) {
+  return static_cast<int64_t>(size_of(x.dtype()));
+});
 OP("aten::get_device(Tensor self) -> int").direct([](const Tensor& x) -> int64_t {
   return x.device().kind == DeviceKind::kCPU ? -1 : x.device().index;
 });
-OP("aten::is_floating_point(Tensor self) -> bool").direct([](const Tensor& x) { return is_floating(x.dtype()); }).shape_only();
+OP("aten::is_floating_point(Tensor self) -> bool")
+    .direct([](const Tensor& x) { return is_floating(x.dtype()); })
+    .shape_only();
 OP("aten::is_complex(Tensor self) -> bool").direct([](const Tensor& x) { return is_complex(x.dtype()); }).shape_only();
 OP("aten::is_signed(Tensor self) -> bool").direct([](const Tensor& x) { return is_signed(x.dtype()); }).shape_only();
 OP("aten::is_inference(Tensor self) -> bool").direct([](const Tensor&) { return false; });
@@ -116,8 +122,12 @@ OP("aten::is_contiguous.memory_format(Tensor self, MemoryFormat memory_format) -
 OP("prim::dtype(Tensor a) -> int").direct([](const Tensor& x) { return static_cast<int64_t>(x.dtype()); }).shape_only();
 OP("prim::device(Tensor a) -> Device").direct([](const Tensor& x) { return x.device(); }).shape_only();
 OP("prim::layout(Tensor a) -> int").direct([](const Tensor&) { return int64_t{0}; }).shape_only();
-OP("prim::is_cuda(Tensor a) -> bool").direct([](const Tensor& x) { return x.device().kind == DeviceKind::kCUDA; }).shape_only();
-OP("prim::is_cpu(Tensor a) -> bool").direct([](const Tensor& x) { return x.device().kind == DeviceKind::kCPU; }).shape_only();
+OP("prim::is_cuda(Tensor a) -> bool")
+    .direct([](const Tensor& x) { return x.device().kind == DeviceKind::kCUDA; })
+    .shape_only();
+OP("prim::is_cpu(Tensor a) -> bool")
+    .direct([](const Tensor& x) { return x.device().kind == DeviceKind::kCPU; })
+    .shape_only();
 OP("prim::is_nested(Tensor a) -> bool").direct([](const Tensor&) { return false; }).shape_only();
 OP("prim::is_sparse(Tensor a) -> bool").direct([](const Tensor&) { return false; }).shape_only();
 OP("prim::is_sparse_csr(Tensor a) -> bool").direct([](const Tensor&) { return false; });

@@ -14,7 +14,9 @@ float Generator::uniform_float(int digits) {
   return static_cast<float>(bits32() & ((1u << digits) - 1)) * std::ldexp(1.0f, -digits);
 }
 
-double Generator::uniform_double() { return static_cast<double>(bits64() & ((uint64_t{1} << 53) - 1)) * std::ldexp(1.0, -53); }
+double Generator::uniform_double() {
+  return static_cast<double>(bits64() & ((uint64_t{1} << 53) - 1)) * std::ldexp(1.0, -53);
+}
 
 double Generator::normal() {
   if (next_normal_) {
@@ -96,8 +98,10 @@ void make_normal16(T* data, double mean, double deviation) {
 template <class T>
 void fill_normal_blocks(Generator& generator, T* data, int64_t count, double mean, double deviation) {
   const auto uniform = [&]() -> T {
-    if constexpr (std::is_same_v<T, double>) return generator.uniform_double();
-    else return static_cast<T>(generator.uniform_float(std::is_same_v<T, float> ? 24 : std::is_same_v<T, Half> ? 11 : 8));
+    if constexpr (std::is_same_v<T, double>)
+      return generator.uniform_double();
+    else
+      return static_cast<T>(generator.uniform_float(std::is_same_v<T, float> ? 24 : std::is_same_v<T, Half> ? 11 : 8));
   };
   for (int64_t i = 0; i < count; ++i) data[i] = uniform();
   for (int64_t i = 0; i + 16 <= count; i += 16) make_normal16(data + i, mean, deviation);
@@ -114,7 +118,8 @@ Tensor fill_normal(const Tensor& x, double mean, double deviation, const Value&)
   Generator& generator = default_generator();
   const auto lock = generator.lock();
   dispatch_floating(x.dtype(), "normal_", [&]<class T>() {
-    if (x.numel() >= 16 && x.is_contiguous()) return fill_normal_blocks(generator, x.data<T>(), x.numel(), mean, deviation);
+    if (x.numel() >= 16 && x.is_contiguous())
+      return fill_normal_blocks(generator, x.data<T>(), x.numel(), mean, deviation);
     fill_elements<T>(x, [&] { return static_cast<T>(generator.normal() * deviation + mean); });
   });
   return wrote(x);
@@ -182,11 +187,13 @@ Tensor rand_like(const Tensor& x, OptDType dtype, const Value& layout, OptDevice
 Tensor randn_like(const Tensor& x, OptDType dtype, const Value& layout, OptDevice device, OptBool pin, OptInt) {
   return randn(x.sizes(), dtype.value_or(x.dtype()), layout, device.value_or(x.device()), pin);
 }
-Tensor randint(int64_t low, int64_t high, const IntList& sizes, OptDType dtype, const Value&, OptDevice device, OptBool) {
+Tensor randint(int64_t low, int64_t high, const IntList& sizes, OptDType dtype, const Value&, OptDevice device,
+               OptBool) {
   return moved(fill_random(Tensor::empty(sizes, dtype.value_or(DType::kInt64)), low, high), device);
 }
 Tensor randint_like(const Tensor& x, int64_t low, int64_t high, OptDType dtype, OptDevice device) {
-  return moved(fill_random(Tensor::empty(x.sizes(), dtype.value_or(x.dtype())), low, high), device.value_or(x.device()));
+  return moved(fill_random(Tensor::empty(x.sizes(), dtype.value_or(x.dtype())), low, high),
+               device.value_or(x.device()));
 }
 
 Tensor randperm(int64_t n, OptDType dtype, const Value&, OptDevice device, OptBool) {
@@ -264,29 +271,43 @@ OP("aten::seed() -> int")
       return static_cast<int64_t>(seed);
     })
     .impure();
-OP("aten::uniform_(Tensor(a!) self, float from=0., float to=1., *, Generator? generator=None) -> Tensor(a!)").direct(fill_uniform).random();
-OP("aten::normal_(Tensor(a!) self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor(a!)").direct(fill_normal).random();
-OP("aten::bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)").direct(fill_bernoulli).random();
+OP("aten::uniform_(Tensor(a!) self, float from=0., float to=1., *, Generator? generator=None) -> Tensor(a!)")
+    .direct(fill_uniform)
+    .random();
+OP("aten::normal_(Tensor(a!) self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor(a!)")
+    .direct(fill_normal)
+    .random();
+OP("aten::bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)")
+    .direct(fill_bernoulli)
+    .random();
 OP("aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor").direct(bernoulli).random();
 OP("aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor")
     .direct([](const Tensor& x, double p, const Value& generator) { return fill_bernoulli(x.clone(), p, generator); })
     .random();
 OP("aten::random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!)")
-    .direct([](const Tensor& x, int64_t low, OptInt high, const Value&) { return fill_random(x, low, high.value_or(INT64_MAX)); })
+    .direct([](const Tensor& x, int64_t low, OptInt high, const Value&) {
+      return fill_random(x, low, high.value_or(INT64_MAX));
+    })
     .random();
 OP("aten::random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!)")
     .direct([](const Tensor& x, int64_t high, const Value&) { return fill_random(x, 0, high); })
     .random();
 OP("aten::rand(int[] size, *, " OPTIONS ") -> Tensor").direct(rand).random();
 OP("aten::randn(int[] size, *, " OPTIONS ") -> Tensor").direct(randn).random();
-OP("aten::rand_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor").direct(rand_like).random();
-OP("aten::randn_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor").direct(randn_like).random();
-OP("aten::randint(int high, int[] size, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor")
+OP("aten::rand_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor")
+    .direct(rand_like)
+    .random();
+OP("aten::randn_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor")
+    .direct(randn_like)
+    .random();
+OP("aten::randint(int high, int[] size, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? "
+   "pin_memory=None) -> Tensor")
     .direct([](int64_t high, const IntList& sizes, OptDType dtype, const Value& layout, OptDevice device, OptBool pin) {
       return randint(0, high, sizes, dtype, layout, device, pin);
     })
     .random();
-OP("aten::randint.low(int low, int high, int[] size, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor")
+OP("aten::randint.low(int low, int high, int[] size, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, "
+   "bool? pin_memory=None) -> Tensor")
     .direct(randint)
     .random();
 OP("aten::randint_like(Tensor self, int high, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor")
@@ -294,12 +315,13 @@ OP("aten::randint_like(Tensor self, int high, *, " OPTIONS ", MemoryFormat? memo
       return randint_like(x, 0, high, dtype, device);
     })
     .random();
-OP("aten::randint_like.low_dtype(Tensor self, int low, int high, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor")
-    .direct([](const Tensor& x, int64_t low, int64_t high, OptDType dtype, const Value&, OptDevice device, OptBool, OptInt) {
-      return randint_like(x, low, high, dtype, device);
-    })
+OP("aten::randint_like.low_dtype(Tensor self, int low, int high, *, " OPTIONS
+   ", MemoryFormat? memory_format=None) -> Tensor")
+    .direct([](const Tensor& x, int64_t low, int64_t high, OptDType dtype, const Value&, OptDevice device, OptBool,
+               OptInt) { return randint_like(x, low, high, dtype, device); })
     .random();
-OP("aten::randperm(int n, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor")
+OP("aten::randperm(int n, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
+   "Tensor")
     .direct(randperm)
     .random();
 OP("aten::multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor")

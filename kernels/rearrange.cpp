@@ -52,7 +52,8 @@ void repeat_kernel(const KernelContext&, const Tensor& x, const IntList& repeats
     }
   }
   check(sizes.size() <= kMaxDims, "repeat: too many dimensions");
-  strided_copy(out.as_view(sizes, std::move(to_strides), out.offset()), from.as_view(sizes, std::move(from_strides), from.offset()));
+  strided_copy(out.as_view(sizes, std::move(to_strides), out.offset()),
+               from.as_view(sizes, std::move(from_strides), from.offset()));
 }
 
 Dims tile_repeats(const Tensor& x, const IntList& dims) {
@@ -80,8 +81,10 @@ Tensor interleave_by(const Tensor& x, int64_t repeats, std::optional<int64_t> di
   return reshape(wide.clone(), sizes);
 }
 
-Tensor interleave_tensor(const Tensor& x, const Tensor& repeats, std::optional<int64_t> dim, std::optional<int64_t> output_size) {
-  if (repeats.is_meta()) fail(ErrorCode::kUnimplemented, "repeat_interleave: the result's shape depends on the tensor's data");
+Tensor interleave_tensor(const Tensor& x, const Tensor& repeats, std::optional<int64_t> dim,
+                         std::optional<int64_t> output_size) {
+  if (repeats.is_meta())
+    fail(ErrorCode::kUnimplemented, "repeat_interleave: the result's shape depends on the tensor's data");
   const Tensor in = dim ? (x.ndim() == 0 ? unsqueeze(x, 0) : x) : reshape(x, Dims{-1});
   const int64_t at = wrap_dim(dim.value_or(0), in.ndim());
   check(repeats.ndim() <= 1, "repeats must be 0-dim or 1-dim tensor");
@@ -89,8 +92,9 @@ Tensor interleave_tensor(const Tensor& x, const Tensor& repeats, std::optional<i
   const Tensor wide = repeats.to(DType::kInt64).contiguous();
   const int64_t* counts = wide.data<int64_t>();
   if (wide.numel() == 1) return interleave_by(in, counts[0], at);
-  check(wide.numel() == in.sizes()[at], "repeats must have the same size as input along dim, but got repeats.size(0) = ",
-        wide.numel(), " and input.size(", at, ") = ", in.sizes()[at]);
+  check(wide.numel() == in.sizes()[at],
+        "repeats must have the same size as input along dim, but got repeats.size(0) = ", wide.numel(),
+        " and input.size(", at, ") = ", in.sizes()[at]);
   int64_t total = 0;
   for (int64_t i = 0; i < wide.numel(); ++i) {
     check(counts[i] >= 0 && !__builtin_add_overflow(total, counts[i], &total), "repeats can not be negative");
@@ -138,15 +142,16 @@ void flip_kernel(const KernelContext&, const Tensor& x, const IntList& dims, Ten
   dispatch_width(x.dtype(), [&]<class T>() {
     const T* from = static_cast<const T*>(x.raw_data()) + start;
     T* to = static_cast<T*>(out.raw_data());
-    const std::vector<int64_t> source = element_offsets(x.sizes(), strides), target = element_offsets(out.sizes(), out.strides());
+    const std::vector<int64_t> source = element_offsets(x.sizes(), strides),
+                               target = element_offsets(out.sizes(), out.strides());
     for (size_t i = 0; i < source.size(); ++i) to[target[i]] = from[source[i]];
   });
 }
 
 TensorMeta roll_meta(const Tensor& x, const IntList& shifts, const IntList& dims) {
   check(!shifts.empty(), "`shifts` required");
-  check(dims.empty() ? shifts.size() == 1 : shifts.size() == dims.size(), "shifts and dimensions must align. shifts: ",
-        shifts.size(), ", dims:", dims.size());
+  check(dims.empty() ? shifts.size() == 1 : shifts.size() == dims.size(),
+        "shifts and dimensions must align. shifts: ", shifts.size(), ", dims:", dims.size());
   for (int64_t dim : dims) wrap_dim(dim, x.ndim());
   return plain(x, x.sizes());
 }
@@ -202,11 +207,14 @@ Tensor rot90(const Tensor& x, int64_t k, const IntList& dims) {
 // --- channels and pixels
 
 Tensor pixel_shuffle(const Tensor& x, int64_t factor) {
-  check(x.ndim() >= 3, "pixel_shuffle expects input to have at least 3 dimensions, but got input with ", x.ndim(), " dimension(s)");
+  check(x.ndim() >= 3, "pixel_shuffle expects input to have at least 3 dimensions, but got input with ", x.ndim(),
+        " dimension(s)");
   check(factor > 0 && factor < (1 << 15), "pixel_shuffle expects a positive upscale_factor, but got ", factor);
   const int64_t channels = x.size(-3), height = x.size(-2), width = x.size(-1);
-  check(channels % (factor * factor) == 0, "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
-        "upscale_factor, but input.size(-3)=", channels, " is not divisible by ", factor * factor);
+  check(channels % (factor * factor) == 0,
+        "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
+        "upscale_factor, but input.size(-3)=",
+        channels, " is not divisible by ", factor * factor);
   Dims batch(x.sizes().span().first(static_cast<size_t>(x.ndim() - 3)));
   const auto leading = static_cast<int64_t>(batch.size());
   Dims split = batch, order, result = batch;
@@ -218,12 +226,15 @@ Tensor pixel_shuffle(const Tensor& x, int64_t factor) {
 }
 
 Tensor pixel_unshuffle(const Tensor& x, int64_t factor) {
-  check(x.ndim() >= 3, "pixel_unshuffle expects input to have at least 3 dimensions, but got input with ", x.ndim(), " dimension(s)");
+  check(x.ndim() >= 3, "pixel_unshuffle expects input to have at least 3 dimensions, but got input with ", x.ndim(),
+        " dimension(s)");
   check(factor > 0 && factor < (1 << 15), "pixel_unshuffle expects a positive downscale_factor, but got ", factor);
   const int64_t channels = x.size(-3), height = x.size(-2), width = x.size(-1);
-  check(height % factor == 0, "pixel_unshuffle expects height to be divisible by downscale_factor, but input.size(-2)=", height,
+  check(height % factor == 0,
+        "pixel_unshuffle expects height to be divisible by downscale_factor, but input.size(-2)=", height,
         " is not divisible by ", factor);
-  check(width % factor == 0, "pixel_unshuffle expects width to be divisible by downscale_factor, but input.size(-1)=", width,
+  check(width % factor == 0,
+        "pixel_unshuffle expects width to be divisible by downscale_factor, but input.size(-1)=", width,
         " is not divisible by ", factor);
   Dims batch(x.sizes().span().first(static_cast<size_t>(x.ndim() - 3)));
   const auto leading = static_cast<int64_t>(batch.size());
@@ -239,7 +250,8 @@ Tensor channel_shuffle(const Tensor& x, int64_t groups) {
   check(x.ndim() > 2, "channel_shuffle expects input with > 2 dims, but got input with sizes ", to_string(x.sizes()));
   check(groups > 0, "Number of groups to divide channels in must be positive. Value of groups:", groups);
   const int64_t channels = x.sizes()[1];
-  check(channels % groups == 0, "Number of channels must be divisible by groups. Got ", channels, " channels and ", groups, " groups.");
+  check(channels % groups == 0, "Number of channels must be divisible by groups. Got ", channels, " channels and ",
+        groups, " groups.");
   Dims split = x.sizes();
   split[1] = channels / groups;
   split.insert(1, groups);
@@ -254,22 +266,27 @@ OP("aten::repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *,
     .direct([](const Tensor& x, int64_t repeats, std::optional<int64_t> dim, std::optional<int64_t>) {
       return interleave_by(x, repeats, dim);
     });
-OP("aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor")
+OP("aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> "
+   "Tensor")
     .direct(interleave_tensor)
     .dynamic_shape();
-OP("aten::repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor").direct(interleave_indices).dynamic_shape();
+OP("aten::repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor")
+    .direct(interleave_indices)
+    .dynamic_shape();
 OP("aten::flip(Tensor self, int[] dims) -> Tensor").infer(flip_meta);
 KERNEL("aten::flip", kCPU, flip_kernel);
 OP("aten::fliplr(Tensor self) -> Tensor").infer([](const Tensor& x) {
   check(x.ndim() >= 2, "Input must be >= 2-d.");
   return flip_meta(x, Dims{1});
 });
-KERNEL("aten::fliplr", kCPU, [](const KernelContext& context, const Tensor& x, Tensor& out) { flip_kernel(context, x, Dims{1}, out); });
+KERNEL("aten::fliplr", kCPU,
+       [](const KernelContext& context, const Tensor& x, Tensor& out) { flip_kernel(context, x, Dims{1}, out); });
 OP("aten::flipud(Tensor self) -> Tensor").infer([](const Tensor& x) {
   check(x.ndim() >= 1, "Input must be >= 1-d.");
   return flip_meta(x, Dims{0});
 });
-KERNEL("aten::flipud", kCPU, [](const KernelContext& context, const Tensor& x, Tensor& out) { flip_kernel(context, x, Dims{0}, out); });
+KERNEL("aten::flipud", kCPU,
+       [](const KernelContext& context, const Tensor& x, Tensor& out) { flip_kernel(context, x, Dims{0}, out); });
 OP("aten::roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor").infer(roll_meta);
 KERNEL("aten::roll", kCPU, roll_kernel);
 OP("aten::rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor").direct(rot90);

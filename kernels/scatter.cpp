@@ -17,7 +17,8 @@ TensorMeta gather_meta(const Tensor& x, int64_t dim, const Tensor& index, bool) 
   dim = wrap_dim(dim, x.ndim());
   check(index.dtype() == DType::kInt64, "gather(): Expected dtype int64 for index");
   const int64_t x_dims = std::max<int64_t>(x.ndim(), 1), index_dims = std::max<int64_t>(index.ndim(), 1);
-  check(index.numel() == 0 || x_dims == index_dims, "Index tensor must have the same number of dimensions as input tensor");
+  check(index.numel() == 0 || x_dims == index_dims,
+        "Index tensor must have the same number of dimensions as input tensor");
   for (int64_t d = 0; index.numel() != 0 && d < std::min(x.ndim(), index.ndim()); ++d) {
     check(d == dim || index.sizes()[d] <= x.sizes()[d], "Size does not match at dimension ", d, " expected index ",
           to_string(index.sizes()), " to be smaller than self ", to_string(x.sizes()), " apart from dimension ", dim);
@@ -39,7 +40,8 @@ void for_each_indexed(const Tensor& x, int64_t dim, const Tensor& index, const T
   if (index.numel() == 0) return;
   const std::vector<int64_t> base = offsets_without(index, x, dim);
   const std::vector<int64_t> at = element_offsets(index.sizes(), index.strides());
-  const std::vector<int64_t> from = element_offsets(index.sizes(), other.ndim() == index.ndim() ? other.strides() : Dims(index.sizes().size(), 0));
+  const std::vector<int64_t> from =
+      element_offsets(index.sizes(), other.ndim() == index.ndim() ? other.strides() : Dims(index.sizes().size(), 0));
   const auto* indices = index.data<int64_t>();
   const int64_t size = x.ndim() == 0 ? 1 : x.sizes()[dim], stride = x.ndim() == 0 ? 0 : x.strides()[dim];
   for (size_t i = 0; i < at.size(); ++i) {
@@ -101,7 +103,8 @@ void start_from(const Tensor& self, const Tensor& out) {
   if (overlap(self, out) != Overlap::kFull) strided_copy(out, self);
 }
 
-void scatter_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, Tensor& out) {
+void scatter_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
+                    Tensor& out) {
   start_from(x, out);
   dispatch_width(x.dtype(), [&]<class T>() {
     T* to = static_cast<T*>(out.raw_data());
@@ -110,7 +113,8 @@ void scatter_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Te
   });
 }
 
-void scatter_value_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, const Scalar& value, Tensor& out) {
+void scatter_value_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, const Scalar& value,
+                          Tensor& out) {
   start_from(x, out);
   dispatch_all(x.dtype(), "scatter", [&]<class T>() {
     T* to = out.data<T>();
@@ -119,16 +123,19 @@ void scatter_value_kernel(const KernelContext&, const Tensor& x, int64_t dim, co
   });
 }
 
-void scatter_add_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, Tensor& out) {
+void scatter_add_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
+                        Tensor& out) {
   start_from(x, out);
   dispatch_all(x.dtype(), "scatter_add", [&]<class T>() {
     T* to = out.data<T>();
     const T* from = static_cast<const T*>(source.raw_data());
-    for_each_indexed(out, wrap_dim(dim, x.ndim()), index, source, [&](int64_t t, int64_t s) { to[t] = static_cast<T>(to[t] + from[s]); });
+    for_each_indexed(out, wrap_dim(dim, x.ndim()), index, source,
+                     [&](int64_t t, int64_t s) { to[t] = static_cast<T>(to[t] + from[s]); });
   });
 }
 
-TensorMeta scatter_reduce_meta(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, const std::string& reduce, bool) {
+TensorMeta scatter_reduce_meta(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
+                               const std::string& reduce, bool) {
   check(reduce == "sum" || reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
         "reduce argument must be either sum, prod, mean, amax or amin, got ", reduce);
   return scatter_meta(x, dim, index, source);
@@ -143,47 +150,63 @@ void reduce_into(const std::string& reduce, const Tensor& x, int64_t dim, const 
   std::vector<int64_t> writes(out.storage()->size_bytes() / sizeof(T), include_self ? 1 : 0);
   const int64_t shift = out.offset();
   for_each_indexed(out, wrap_dim(dim, x.ndim()), index, source, [&](int64_t t, int64_t s) {
-    if (writes[t + shift]++ == 0) to[t] = from[s];
-    else if (reduce == "sum" || reduce == "mean") to[t] = static_cast<T>(to[t] + from[s]);
-    else if (reduce == "prod") to[t] = static_cast<T>(to[t] * from[s]);
-    else if (reduce == "amax") to[t] = from[s] > to[t] || from[s] != from[s] ? from[s] : to[t];
-    else to[t] = from[s] < to[t] || from[s] != from[s] ? from[s] : to[t];
+    if (writes[t + shift]++ == 0)
+      to[t] = from[s];
+    else if (reduce == "sum" || reduce == "mean")
+      to[t] = static_cast<T>(to[t] + from[s]);
+    else if (reduce == "prod")
+      to[t] = static_cast<T>(to[t] * from[s]);
+    else if (reduce == "amax")
+      to[t] = from[s] > to[t] || from[s] != from[s] ? from[s] : to[t];
+    else
+      to[t] = from[s] < to[t] || from[s] != from[s] ? from[s] : to[t];
   });
   if (reduce != "mean") return;
   for (int64_t offset : element_offsets(out.sizes(), out.strides())) {
     const int64_t count = writes[offset + shift];
     if (count < 2) continue;
-    if constexpr (std::is_integral_v<T>) to[offset] = static_cast<T>(std::floor(static_cast<double>(to[offset]) / static_cast<double>(count)));
-    else to[offset] = static_cast<T>(static_cast<double>(to[offset]) / static_cast<double>(count));
+    if constexpr (std::is_integral_v<T>)
+      to[offset] = static_cast<T>(std::floor(static_cast<double>(to[offset]) / static_cast<double>(count)));
+    else
+      to[offset] = static_cast<T>(static_cast<double>(to[offset]) / static_cast<double>(count));
   }
 }
 
-void scatter_reduce_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
-                           const std::string& reduce, bool include_self, Tensor& out) {
+void scatter_reduce_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index,
+                           const Tensor& source, const std::string& reduce, bool include_self, Tensor& out) {
   start_from(x, out);
-  dispatch_all(x.dtype(), "scatter_reduce", [&]<class T>() { reduce_into<T>(reduce, x, dim, index, source, include_self, out); });
+  dispatch_all(x.dtype(), "scatter_reduce",
+               [&]<class T>() { reduce_into<T>(reduce, x, dim, index, source, include_self, out); });
 }
 
-TensorMeta scatter_old_reduce_meta(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, const std::string& reduce) {
+TensorMeta scatter_old_reduce_meta(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
+                                   const std::string& reduce) {
   check(reduce == "add" || reduce == "multiply", "reduce argument must be either add or multiply.");
   return scatter_meta(x, dim, index, source);
 }
-void scatter_old_reduce_kernel(const KernelContext& context, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
-                               const std::string& reduce, Tensor& out) {
+void scatter_old_reduce_kernel(const KernelContext& context, const Tensor& x, int64_t dim, const Tensor& index,
+                               const Tensor& source, const std::string& reduce, Tensor& out) {
   scatter_reduce_kernel(context, x, dim, index, source, reduce == "add" ? "sum" : "prod", true, out);
 }
 
-OP("aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor").infer(gather_meta).with_out();
+OP("aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor")
+    .infer(gather_meta)
+    .with_out();
 KERNEL("aten::gather", kCPU, gather_kernel);
 OP("aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor").infer(scatter_meta).with_inplace();
 KERNEL("aten::scatter.src", kCPU, scatter_kernel);
-OP("aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor").infer(scatter_value_meta).with_inplace();
+OP("aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor")
+    .infer(scatter_value_meta)
+    .with_inplace();
 KERNEL("aten::scatter.value", kCPU, scatter_value_kernel);
-OP("aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor").infer(scatter_old_reduce_meta).with_inplace();
+OP("aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor")
+    .infer(scatter_old_reduce_meta)
+    .with_inplace();
 KERNEL("aten::scatter.reduce", kCPU, scatter_old_reduce_kernel);
 OP("aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor").infer(scatter_meta).with_inplace();
 KERNEL("aten::scatter_add", kCPU, scatter_add_kernel);
-OP("aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor")
+OP("aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> "
+   "Tensor")
     .infer(scatter_reduce_meta)
     .with_inplace();
 KERNEL("aten::scatter_reduce.two", kCPU, scatter_reduce_kernel);

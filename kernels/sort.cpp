@@ -15,8 +15,10 @@ using ops::TensorMeta;
 
 template <class T>
 bool is_less(T a, T b) {
-  if constexpr (std::is_same_v<T, bool> || std::is_integral_v<T>) return a < b;
-  else return (a != a) ? false : (b != b) ? true : a < b;
+  if constexpr (std::is_same_v<T, bool> || std::is_integral_v<T>)
+    return a < b;
+  else
+    return (a != a) ? false : (b != b) ? true : a < b;
 }
 
 // One line of a tensor along the sorted dimension, copied, with its order after sorting.
@@ -33,10 +35,14 @@ struct Line {
   }
   bool is_smaller(int64_t a, int64_t b) const { return is_less<T>(values[a], values[b]); }
   auto ascending() const {
-    return [this](int64_t a, int64_t b) { return is_less<T>(values[a], values[b]) || (!is_less<T>(values[b], values[a]) && a < b); };
+    return [this](int64_t a, int64_t b) {
+      return is_less<T>(values[a], values[b]) || (!is_less<T>(values[b], values[a]) && a < b);
+    };
   }
   auto descending() const {
-    return [this](int64_t a, int64_t b) { return is_less<T>(values[b], values[a]) || (!is_less<T>(values[a], values[b]) && a < b); };
+    return [this](int64_t a, int64_t b) {
+      return is_less<T>(values[b], values[a]) || (!is_less<T>(values[a], values[b]) && a < b);
+    };
   }
 };
 
@@ -56,22 +62,24 @@ void sort_lines(const Tensor& x, int64_t dim, int64_t kept, Tensor& values, Tens
   };
   const auto from_offsets = outer_of(x), value_offsets = outer_of(values), index_offsets = outer_of(indices);
   const int64_t count = is_scalar ? 1 : x.sizes()[dim], from_stride = is_scalar ? 1 : x.strides()[dim];
-  const int64_t value_stride = is_scalar ? 1 : values.strides()[dim], index_stride = is_scalar ? 1 : indices.strides()[dim];
+  const int64_t value_stride = is_scalar ? 1 : values.strides()[dim],
+                index_stride = is_scalar ? 1 : indices.strides()[dim];
   dispatch_all(x.dtype(), "sort", [&]<class T>() {
     const T* from = x.data<T>();
     T* to = values.data<T>();
     int64_t* index = indices.data<int64_t>();
-    parallel_for(static_cast<int64_t>(from_offsets.size()), std::max<int64_t>(1, 4096 / std::max<int64_t>(count, 1)), [&](int64_t begin, int64_t end) {
-      Line<T> line;
-      for (int64_t i = begin; i < end; ++i) {
-        line.load(from + from_offsets[i], count, from_stride);
-        sorter(line);
-        for (int64_t k = 0; k < kept; ++k) {
-          to[value_offsets[i] + k * value_stride] = line.values[line.order[k]];
-          index[index_offsets[i] + k * index_stride] = line.order[k];
-        }
-      }
-    });
+    parallel_for(static_cast<int64_t>(from_offsets.size()), std::max<int64_t>(1, 4096 / std::max<int64_t>(count, 1)),
+                 [&](int64_t begin, int64_t end) {
+                   Line<T> line;
+                   for (int64_t i = begin; i < end; ++i) {
+                     line.load(from + from_offsets[i], count, from_stride);
+                     sorter(line);
+                     for (int64_t k = 0; k < kept; ++k) {
+                       to[value_offsets[i] + k * value_stride] = line.values[line.order[k]];
+                       index[index_offsets[i] + k * index_stride] = line.order[k];
+                     }
+                   }
+                 });
   });
 }
 
@@ -82,12 +90,17 @@ std::vector<TensorMeta> sort_meta(const Tensor& x, int64_t dim, bool) {
 void sort_kernel(const KernelContext&, const Tensor& x, int64_t dim, bool descending, Tensor& values, Tensor& indices) {
   dim = wrap_dim(dim, x.ndim());
   sort_lines(x, dim, x.ndim() == 0 ? 1 : x.sizes()[dim], values, indices, [&](auto& line) {
-    if (descending) std::sort(line.order.begin(), line.order.end(), line.descending());
-    else std::sort(line.order.begin(), line.order.end(), line.ascending());
+    if (descending)
+      std::sort(line.order.begin(), line.order.end(), line.descending());
+    else
+      std::sort(line.order.begin(), line.order.end(), line.ascending());
   });
 }
-std::vector<TensorMeta> stable_meta(const Tensor& x, std::optional<bool>, int64_t dim, bool descending) { return sort_meta(x, dim, descending); }
-void stable_kernel(const KernelContext& context, const Tensor& x, std::optional<bool>, int64_t dim, bool descending, Tensor& values, Tensor& indices) {
+std::vector<TensorMeta> stable_meta(const Tensor& x, std::optional<bool>, int64_t dim, bool descending) {
+  return sort_meta(x, dim, descending);
+}
+void stable_kernel(const KernelContext& context, const Tensor& x, std::optional<bool>, int64_t dim, bool descending,
+                   Tensor& values, Tensor& indices) {
   sort_kernel(context, x, dim, descending, values, indices);
 }
 
@@ -96,8 +109,11 @@ void argsort_kernel(const KernelContext& context, const Tensor& x, int64_t dim, 
   Tensor values = Tensor::empty(x.sizes(), x.dtype());
   sort_kernel(context, x, dim, descending, values, indices);
 }
-TensorMeta argsort_stable_meta(const Tensor& x, bool, int64_t dim, bool descending) { return argsort_meta(x, dim, descending); }
-void argsort_stable_kernel(const KernelContext& context, const Tensor& x, bool, int64_t dim, bool descending, Tensor& indices) {
+TensorMeta argsort_stable_meta(const Tensor& x, bool, int64_t dim, bool descending) {
+  return argsort_meta(x, dim, descending);
+}
+void argsort_stable_kernel(const KernelContext& context, const Tensor& x, bool, int64_t dim, bool descending,
+                           Tensor& indices) {
   argsort_kernel(context, x, dim, descending, indices);
 }
 
@@ -108,7 +124,8 @@ std::vector<TensorMeta> topk_meta(const Tensor& x, int64_t k, int64_t dim, bool,
   if (!sizes.empty()) sizes[dim] = k;
   return {{sizes, x.dtype(), {}, x.device()}, {sizes, DType::kInt64, {}, x.device()}};
 }
-void topk_kernel(const KernelContext&, const Tensor& x, int64_t k, int64_t dim, bool largest, bool sorted, Tensor& values, Tensor& indices) {
+void topk_kernel(const KernelContext&, const Tensor& x, int64_t k, int64_t dim, bool largest, bool sorted,
+                 Tensor& values, Tensor& indices) {
   const int64_t kept = x.ndim() == 0 ? std::min<int64_t>(k, 1) : k;
   if (kept == 0) return;
   sort_lines(x, wrap_dim(dim, x.ndim()), kept, values, indices, [&](auto& line) {
@@ -122,25 +139,32 @@ void topk_kernel(const KernelContext&, const Tensor& x, int64_t k, int64_t dim, 
         if (sorted) std::sort(begin, begin + (kept - 1), before);
       }
     };
-    if (largest) select([&](int64_t a, int64_t b) { return line.is_smaller(b, a); });
-    else select([&](int64_t a, int64_t b) { return line.is_smaller(a, b); });
+    if (largest)
+      select([&](int64_t a, int64_t b) { return line.is_smaller(b, a); });
+    else
+      select([&](int64_t a, int64_t b) { return line.is_smaller(a, b); });
   });
 }
 
 std::vector<TensorMeta> kth_meta(const Tensor& x, int64_t k, int64_t dim, bool keepdim) {
   dim = wrap_dim(dim, x.ndim());
-  check(k > 0 && k <= (x.ndim() == 0 ? 1 : x.sizes()[dim]), "kthvalue(): selected number k out of range for dimension ", dim);
+  check(k > 0 && k <= (x.ndim() == 0 ? 1 : x.sizes()[dim]), "kthvalue(): selected number k out of range for dimension ",
+        dim);
   Dims sizes = x.sizes();
   if (!sizes.empty()) {
-    if (keepdim) sizes[dim] = 1;
-    else sizes.erase(dim);
+    if (keepdim)
+      sizes[dim] = 1;
+    else
+      sizes.erase(dim);
   }
   return {{sizes, x.dtype(), {}, x.device()}, {sizes, DType::kInt64, {}, x.device()}};
 }
-void kth_kernel(const KernelContext&, const Tensor& x, int64_t k, int64_t dim, bool keepdim, Tensor& values, Tensor& indices) {
+void kth_kernel(const KernelContext&, const Tensor& x, int64_t k, int64_t dim, bool keepdim, Tensor& values,
+                Tensor& indices) {
   dim = wrap_dim(dim, x.ndim());
   const bool restores = !keepdim && x.ndim() > 0;
-  Tensor wide_values = restores ? unsqueeze(values, dim) : values, wide_indices = restores ? unsqueeze(indices, dim) : indices;
+  Tensor wide_values = restores ? unsqueeze(values, dim) : values,
+         wide_indices = restores ? unsqueeze(indices, dim) : indices;
   sort_lines(x, dim, 1, wide_values, wide_indices, [&](auto& line) {
     std::nth_element(line.order.begin(), line.order.begin() + (k - 1), line.order.end(), line.ascending());
     line.order[0] = line.order[k - 1];
@@ -149,7 +173,9 @@ void kth_kernel(const KernelContext&, const Tensor& x, int64_t k, int64_t dim, b
 
 OP("aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)").infer(sort_meta);
 KERNEL("aten::sort", kCPU, sort_kernel);
-OP("aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)").infer(stable_meta);
+OP("aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor "
+   "indices)")
+    .infer(stable_meta);
 KERNEL("aten::sort.stable", kCPU, stable_kernel);
 OP("aten::msort(Tensor self) -> Tensor").direct([](const Tensor& x) {
   if (x.is_meta()) return Tensor::meta(x.sizes(), x.dtype(), x.device());
@@ -159,11 +185,14 @@ OP("aten::msort(Tensor self) -> Tensor").direct([](const Tensor& x) {
 });
 OP("aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor").infer(argsort_meta);
 KERNEL("aten::argsort", kCPU, argsort_kernel);
-OP("aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor").infer(argsort_stable_meta);
+OP("aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor")
+    .infer(argsort_stable_meta);
 KERNEL("aten::argsort.stable", kCPU, argsort_stable_kernel);
-OP("aten::topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)").infer(topk_meta);
+OP("aten::topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)")
+    .infer(topk_meta);
 KERNEL("aten::topk", kCPU, topk_kernel);
-OP("aten::kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)").infer(kth_meta);
+OP("aten::kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)")
+    .infer(kth_meta);
 KERNEL("aten::kthvalue", kCPU, kth_kernel);
 
 }  // namespace

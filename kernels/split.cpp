@@ -59,7 +59,8 @@ using TensorList = std::vector<Tensor>;
 
 // The first length % sections parts are one longer.
 TensorList tensor_split(const Tensor& x, int64_t sections, int64_t dim) {
-  check(x.ndim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with ", x.ndim(), " dims");
+  check(x.ndim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with ", x.ndim(),
+        " dims");
   check(sections > 0, "number of sections must be larger than 0, got ", sections);
   check(sections < (int64_t{1} << 24), "tensor_split: too many sections: ", sections);
   dim = wrap_dim(dim, x.ndim());
@@ -75,7 +76,8 @@ TensorList tensor_split(const Tensor& x, int64_t sections, int64_t dim) {
 }
 
 TensorList tensor_split_at(const Tensor& x, const IntList& indices, int64_t dim) {
-  check(x.ndim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with ", x.ndim(), " dims");
+  check(x.ndim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with ", x.ndim(),
+        " dims");
   TensorList out;
   int64_t start = 0;
   for (int64_t end : indices) {
@@ -143,10 +145,13 @@ OP("aten::tensor_split.sections(Tensor(a) self, int sections, int dim=0) -> Tens
 OP("aten::tensor_split.indices(Tensor(a) self, int[] indices, int dim=0) -> Tensor(a)[]").direct(tensor_split_at);
 OP("aten::unbind.int(Tensor(a) self, int dim=0) -> Tensor(a)[]").direct(unbind);
 OP("aten::broadcast_tensors(Tensor(a)[] tensors) -> Tensor(a)[]").direct(broadcast_tensors);
-OP("aten::meshgrid(Tensor(a)[] tensors) -> Tensor(a)[]").direct([](const TensorList& tensors) { return meshgrid(tensors, false); });
+OP("aten::meshgrid(Tensor(a)[] tensors) -> Tensor(a)[]").direct([](const TensorList& tensors) {
+  return meshgrid(tensors, false);
+});
 OP("aten::meshgrid.indexing(Tensor(a)[] tensors, *, str indexing) -> Tensor(a)[]")
     .direct([](const TensorList& tensors, const std::string& indexing) {
-      check(indexing == "ij" || indexing == "xy", "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: ", indexing);
+      check(indexing == "ij" || indexing == "xy",
+            "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: ", indexing);
       return meshgrid(tensors, indexing == "xy");
     });
 

@@ -28,8 +28,10 @@ void triangle_kernel(const KernelContext&, const Tensor& x, int64_t k, Tensor& o
     for (int64_t m = 0; m < matrices; ++m) {
       for (int64_t r = 0; r < rows; ++r, to += columns) {
         const int64_t edge = std::clamp<int64_t>(r + k + (kLower ? 1 : 0), 0, columns);
-        if (kLower) std::fill(to + edge, to + columns, T(0));
-        else std::fill(to, to + edge, T(0));
+        if (kLower)
+          std::fill(to + edge, to + columns, T(0));
+        else
+          std::fill(to, to + edge, T(0));
       }
     }
   });
@@ -77,7 +79,8 @@ Tensor diag(const Tensor& x, int64_t offset) {
   if (x.ndim() == 1) return diag_embed(x, offset, 0, 1);
   check(offset > -(int64_t{1} << 31) && offset < (int64_t{1} << 31), "diag: offset ", offset, " is too large");
   const int64_t rows = x.sizes()[0], columns = x.sizes()[1];
-  const int64_t length = std::max<int64_t>(0, offset >= 0 ? std::min(rows, columns - offset) : std::min(rows + offset, columns));
+  const int64_t length =
+      std::max<int64_t>(0, offset >= 0 ? std::min(rows, columns - offset) : std::min(rows + offset, columns));
   if (length == 0) return x.is_meta() ? Tensor::meta(Dims{0}, x.dtype()) : Tensor::empty(Dims{0}, x.dtype());
   return diagonal_of(x, offset, length).clone();
 }
@@ -88,7 +91,8 @@ Tensor block_diag(const std::vector<Tensor>& tensors) {
   DType dtype = tensors[0].dtype();
   std::vector<Tensor> blocks;
   for (const Tensor& x : tensors) {
-    check(x.ndim() <= 2, "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input has ", x.ndim(), " dimensions");
+    check(x.ndim() <= 2, "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input has ", x.ndim(),
+          " dimensions");
     blocks.push_back(x.ndim() == 2 ? x : reshape(x, Dims{1, x.numel()}));
     rows += blocks.back().sizes()[0];
     columns += blocks.back().sizes()[1];

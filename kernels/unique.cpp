@@ -62,11 +62,14 @@ Tensor as_tensor(const std::vector<int64_t>& values, Dims sizes) {
   std::copy(values.begin(), values.end(), out.data<int64_t>());
   return out;
 }
-Tensor as_tensor(const std::vector<int64_t>& values) { return as_tensor(values, Dims{static_cast<int64_t>(values.size())}); }
+Tensor as_tensor(const std::vector<int64_t>& values) {
+  return as_tensor(values, Dims{static_cast<int64_t>(values.size())});
+}
 Tensor no_values() { return Tensor::empty(Dims{0}, DType::kInt64); }
 
 Three results(const Tensor& values, const Groups& groups, const Dims& inverse_sizes, bool inverse, bool counts) {
-  return {values, inverse ? as_tensor(groups.inverse, inverse_sizes) : no_values(), counts ? as_tensor(groups.counts) : no_values()};
+  return {values, inverse ? as_tensor(groups.inverse, inverse_sizes) : no_values(),
+          counts ? as_tensor(groups.counts) : no_values()};
 }
 
 template <bool kConsecutive>
@@ -75,12 +78,14 @@ Three unique_values(const Tensor& x, bool inverse, bool counts) {
   const Tensor flat = x.contiguous();
   const Groups groups = dispatch_all(x.dtype(), "unique", [&]<class T>() {
     const T* v = flat.data<T>();
-    if constexpr (kConsecutive) return group_consecutive(flat.numel(), [v](int64_t a, int64_t b) { return v[a] == v[b]; });
-    else return group_sorted(flat.numel(), [v](int64_t a, int64_t b) {
-      // NaNs go last.
-      const bool nan_a = v[a] != v[a], nan_b = v[b] != v[b];
-      return nan_a || nan_b ? (!nan_a && nan_b) : v[a] < v[b];
-    });
+    if constexpr (kConsecutive)
+      return group_consecutive(flat.numel(), [v](int64_t a, int64_t b) { return v[a] == v[b]; });
+    else
+      return group_sorted(flat.numel(), [v](int64_t a, int64_t b) {
+        // NaNs go last.
+        const bool nan_a = v[a] != v[a], nan_b = v[b] != v[b];
+        return nan_a || nan_b ? (!nan_a && nan_b) : v[a] < v[b];
+      });
   });
   return results(index(reshape(flat, Dims{-1}), {as_tensor(groups.first)}), groups, x.sizes(), inverse, counts);
 }
@@ -95,7 +100,9 @@ Three unique_slices(const Tensor& x, int64_t dim, bool inverse, bool counts) {
   const Groups groups = dispatch_all(x.dtype(), "unique_dim", [&]<class T>() {
     const T* v = rows.data<T>();
     if constexpr (kConsecutive) {
-      return group_consecutive(count, [v, width](int64_t a, int64_t b) { return std::equal(v + a * width, v + (a + 1) * width, v + b * width); });
+      return group_consecutive(count, [v, width](int64_t a, int64_t b) {
+        return std::equal(v + a * width, v + (a + 1) * width, v + b * width);
+      });
     } else {
       return group_sorted(count, [v, width](int64_t a, int64_t b) {
         return std::lexicographical_compare(v + a * width, v + (a + 1) * width, v + b * width, v + (b + 1) * width);
@@ -135,7 +142,8 @@ Tensor bincount(const Tensor& x, const std::optional<Tensor>& weights, int64_t m
   };
   if (!weights) return count(static_cast<const int64_t*>(nullptr));
   const Tensor w = weights->to(weights->dtype() == DType::kFloat32 ? DType::kFloat32 : DType::kFloat64).contiguous();
-  return w.dtype() == DType::kFloat32 ? count(static_cast<const float*>(w.data<float>())) : count(static_cast<const double*>(w.data<double>()));
+  return w.dtype() == DType::kFloat32 ? count(static_cast<const float*>(w.data<float>()))
+                                      : count(static_cast<const double*>(w.data<double>()));
 }
 
 Tensor one_hot(const Tensor& x, int64_t classes) {
@@ -160,7 +168,8 @@ Tensor one_hot(const Tensor& x, int64_t classes) {
   return out;
 }
 
-OP("aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)")
+OP("aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, "
+   "Tensor, Tensor)")
     .direct([](const Tensor& x, bool, bool inverse, bool counts) { return unique_values<false>(x, inverse, counts); })
     .dynamic_shape();
 OP("aten::_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)")
@@ -169,10 +178,14 @@ OP("aten::_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (
       return std::tuple(values, positions);
     })
     .dynamic_shape();
-OP("aten::unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)")
-    .direct([](const Tensor& x, int64_t dim, bool, bool inverse, bool counts) { return unique_slices<false>(x, dim, inverse, counts); })
+OP("aten::unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> "
+   "(Tensor, Tensor, Tensor)")
+    .direct([](const Tensor& x, int64_t dim, bool, bool inverse, bool counts) {
+      return unique_slices<false>(x, dim, inverse, counts);
+    })
     .dynamic_shape();
-OP("aten::unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)")
+OP("aten::unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> "
+   "(Tensor, Tensor, Tensor)")
     .direct([](const Tensor& x, bool inverse, bool counts, std::optional<int64_t> dim) {
       return dim ? unique_slices<true>(x, *dim, inverse, counts) : unique_values<true>(x, inverse, counts);
     })

@@ -19,8 +19,10 @@ Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1) {
 
 Tensor permute(const Tensor& x, const IntList& dims) {
   const auto ndim = static_cast<size_t>(x.ndim());
-  check(dims.size() == ndim, "permute(sparse_coo): number of dimensions in the tensor input does not match the length "
-        "of the desired ordering of dimensions i.e. input.dim() = ", ndim, " is not equal to len(dims) = ", dims.size());
+  check(dims.size() == ndim,
+        "permute(sparse_coo): number of dimensions in the tensor input does not match the length "
+        "of the desired ordering of dimensions i.e. input.dim() = ",
+        ndim, " is not equal to len(dims) = ", dims.size());
   Dims sizes(ndim, 0), strides(ndim, 0);
   std::vector<bool> seen(ndim);
   for (size_t i = 0; i < ndim; ++i) {
@@ -118,8 +120,8 @@ Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length) {
 Tensor expand(const Tensor& x, const IntList& sizes) {
   const auto ndim = static_cast<int64_t>(sizes.size());
   check(ndim >= x.ndim(), "expand(", name_of(x.dtype()), to_string(x.sizes()), ", size=", to_string(sizes),
-        "): the number of sizes provided (", ndim, ") must be greater or equal to the number of dimensions in the tensor (",
-        x.ndim(), ")");
+        "): the number of sizes provided (", ndim,
+        ") must be greater or equal to the number of dimensions in the tensor (", x.ndim(), ")");
   Dims new_sizes(sizes.size(), 0), strides(sizes.size(), 0);
   for (int64_t i = ndim - 1; i >= 0; --i) {
     const int64_t dim = i - (ndim - x.ndim());
@@ -130,7 +132,8 @@ Tensor expand(const Tensor& x, const IntList& sizes) {
             ") isn't allowed in a leading, non-existing dimension ", i);
       target = size;
     }
-    check(target >= 0, "The expanded size of the tensor (", target, ") isn't allowed in a leading, non-existing dimension ", i);
+    check(target >= 0, "The expanded size of the tensor (", target,
+          ") isn't allowed in a leading, non-existing dimension ", i);
     check(size == target || size == 1, "The expanded size of the tensor (", target, ") must match the existing size (",
           size, ") at non-singleton dimension ", i, ".  Target sizes: ", to_string(sizes),
           ".  Tensor sizes: ", to_string(x.sizes()));
@@ -172,9 +175,8 @@ Tensor transpose_matrix(const Tensor& x) {
 }
 
 Tensor movedim(const Tensor& x, const IntList& source, const IntList& destination) {
-  check(source.size() == destination.size(), "movedim: Invalid source or destination dims: source (",
-        to_string(source), " dims) should contain the same number of dims as destination (", to_string(destination),
-        " dims)");
+  check(source.size() == destination.size(), "movedim: Invalid source or destination dims: source (", to_string(source),
+        " dims) should contain the same number of dims as destination (", to_string(destination), " dims)");
   const auto ndim = static_cast<size_t>(x.ndim());
   Dims order(ndim, -1);
   std::vector<bool> used(ndim);
@@ -242,20 +244,26 @@ OP("aten::mH(Tensor(a) self) -> Tensor(a)").direct(transpose_matrix);
 OP("aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)").direct(permute);
 OP("aten::movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)").direct(movedim);
 OP("aten::movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)")
-    .direct([](const Tensor& x, int64_t source, int64_t destination) { return movedim(x, Dims{source}, Dims{destination}); });
+    .direct([](const Tensor& x, int64_t source, int64_t destination) {
+      return movedim(x, Dims{source}, Dims{destination});
+    });
 OP("aten::moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)").direct(movedim);
 OP("aten::moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)")
-    .direct([](const Tensor& x, int64_t source, int64_t destination) { return movedim(x, Dims{source}, Dims{destination}); });
+    .direct([](const Tensor& x, int64_t source, int64_t destination) {
+      return movedim(x, Dims{source}, Dims{destination});
+    });
 OP("aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)").direct(unsqueeze);
 OP("aten::squeeze(Tensor(a) self) -> Tensor(a)").direct(squeeze_all);
 OP("aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)").direct(squeeze_dim);
 OP("aten::select.int(Tensor(a) self, int dim, int index) -> Tensor(a)").direct(select);
-OP("aten::slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)").direct(slice);
+OP("aten::slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)")
+    .direct(slice);
 OP("aten::narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a)").direct(narrow);
 OP("aten::expand(Tensor(a) self, int[] size, *, bool implicit=False) -> Tensor(a)")
     .direct([](const Tensor& x, const IntList& sizes, bool) { return expand(x, sizes); });
-OP("aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)")
-    .direct([](const Tensor& x, const Tensor& other) { return expand(x, other.sizes()); });
+OP("aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)").direct([](const Tensor& x, const Tensor& other) {
+  return expand(x, other.sizes());
+});
 OP("aten::broadcast_to(Tensor(a) self, int[] size) -> Tensor(a)").direct(expand);
 OP("aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)").direct(diagonal);
 OP("aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)").direct(unfold);

@@ -102,14 +102,17 @@ std::vector<Tensor> all_at_least(const std::vector<Tensor>& tensors) {
 
 OP("aten::view(Tensor(a) self, int[] size) -> Tensor(a)").direct(view);
 OP("aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)").direct(view_as_dtype);
-OP("aten::view_as(Tensor(a) self, Tensor other) -> Tensor(a)")
-    .direct([](const Tensor& x, const Tensor& other) { return view(x, other.sizes()); });
+OP("aten::view_as(Tensor(a) self, Tensor other) -> Tensor(a)").direct([](const Tensor& x, const Tensor& other) {
+  return view(x, other.sizes());
+});
 OP("aten::reshape(Tensor(a) self, int[] shape) -> Tensor(a)").direct(reshape);
-OP("aten::reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)")
-    .direct([](const Tensor& x, const Tensor& other) { return reshape(x, other.sizes()); });
+OP("aten::reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)").direct([](const Tensor& x, const Tensor& other) {
+  return reshape(x, other.sizes());
+});
 OP("aten::_reshape_alias(Tensor(a) self, int[] size, int[] stride) -> Tensor(a)").direct(reshape_alias);
-OP("aten::_unsafe_view(Tensor self, int[] size) -> Tensor")
-    .direct([](const Tensor& x, const IntList& sizes) { return view(x, sizes).clone(true); });
+OP("aten::_unsafe_view(Tensor self, int[] size) -> Tensor").direct([](const Tensor& x, const IntList& sizes) {
+  return view(x, sizes).clone(true);
+});
 OP("aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)").direct(flatten);
 OP("aten::ravel(Tensor(a) self) -> Tensor(a)").direct([](const Tensor& x) { return reshape(x, Dims{-1}); });
 OP("aten::unflatten.int(Tensor(a) self, int dim, int[] sizes) -> Tensor(a)").direct(unflatten);
