@@ -52,7 +52,8 @@ void add(const char* name, Tensor (*training)(const Tensor&, double, bool), bool
   ops::OpBuilder(concat("aten::", name, "(Tensor input, float p, bool train) -> Tensor").c_str(), __FILE__, __LINE__)
       .direct([run](const Tensor& in, double p, bool train) { return run(in, p, train); })
       .random();
-  ops::OpBuilder(concat("aten::", name, "_(Tensor(a!) self, float p, bool train) -> Tensor(a!)").c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(concat("aten::", name, "_(Tensor(a!) self, float p, bool train) -> Tensor(a!)").c_str(), __FILE__,
+                 __LINE__)
       .direct([run](const Tensor& self, double p, bool train) {
         const Tensor result = run(self, p, train);
         if (!result.is_same(self)) call("aten::copy_", self, result);

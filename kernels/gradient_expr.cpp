@@ -46,11 +46,11 @@ Expr operator-(const Expr& a) {
   return run("aten::neg", {a.value});
 }
 
-#define TENSORD_EXPR_COMPARE(SYMBOL, NAME, MIRRORED)                                                              \
-  Expr operator SYMBOL(const Expr& a, const Expr& b) {                                                            \
-    if (numbers(a, b)) return static_cast<int>(a.number() SYMBOL b.number());                                     \
-    if (!a.is_tensor()) return run("aten::" MIRRORED ".Scalar", {b.value, a.value});                              \
-    return binary("aten::" NAME ".Tensor", "aten::" NAME ".Scalar", a, b);                                        \
+#define TENSORD_EXPR_COMPARE(SYMBOL, NAME, MIRRORED)                                 \
+  Expr operator SYMBOL(const Expr& a, const Expr& b) {                               \
+    if (numbers(a, b)) return static_cast<int>(a.number() SYMBOL b.number());        \
+    if (!a.is_tensor()) return run("aten::" MIRRORED ".Scalar", {b.value, a.value}); \
+    return binary("aten::" NAME ".Tensor", "aten::" NAME ".Scalar", a, b);           \
   }
 TENSORD_EXPR_COMPARE(>, "gt", "lt")
 TENSORD_EXPR_COMPARE(>=, "ge", "le")
@@ -71,11 +71,13 @@ Expr where(const Expr& condition, const Expr& a, const Expr& b) {
 
 Expr floor_of_div(const Expr& a, const Expr& b) {
   const Value mode("floor");
-  return b.is_tensor() ? run("aten::div.Tensor_mode", {a.value, b.value, mode}) : run("aten::div.Scalar_mode", {a.value, b.value, mode});
+  return b.is_tensor() ? run("aten::div.Tensor_mode", {a.value, b.value, mode})
+                       : run("aten::div.Scalar_mode", {a.value, b.value, mode});
 }
 Expr trunc_of_div(const Expr& a, const Expr& b) {
   const Value mode("trunc");
-  return b.is_tensor() ? run("aten::div.Tensor_mode", {a.value, b.value, mode}) : run("aten::div.Scalar_mode", {a.value, b.value, mode});
+  return b.is_tensor() ? run("aten::div.Tensor_mode", {a.value, b.value, mode})
+                       : run("aten::div.Scalar_mode", {a.value, b.value, mode});
 }
 Expr pow(const Expr& a, const Expr& b) {
   if (numbers(a, b)) return std::pow(a.number(), b.number());
@@ -83,10 +85,10 @@ Expr pow(const Expr& a, const Expr& b) {
   return binary("aten::pow.Tensor_Tensor", "aten::pow.Tensor_Scalar", a, b);
 }
 
-#define TENSORD_EXPR_UNARY(NAME)                                                                    \
-  Expr NAME(const Expr& a) {                                                                        \
-    if (a.is_tensor()) return run("aten::" #NAME, {a.value});                                       \
-    return run("aten::" #NAME, {Value(Tensor::scalar(a.number()))}).tensor().item_double();         \
+#define TENSORD_EXPR_UNARY(NAME)                                                            \
+  Expr NAME(const Expr& a) {                                                                \
+    if (a.is_tensor()) return run("aten::" #NAME, {a.value});                               \
+    return run("aten::" #NAME, {Value(Tensor::scalar(a.number()))}).tensor().item_double(); \
   }
 TENSORD_EXPR_UNARIES(TENSORD_EXPR_UNARY)
 #undef TENSORD_EXPR_UNARY

@@ -37,9 +37,10 @@ int64_t check_layer_norm(const Tensor& in, const IntList& shape, const MaybeTens
     fits = in.sizes()[ndim - shape.size() + i] == shape[i];
     length *= shape[i];
   }
-  check(fits, "layer_norm: Given normalized_shape=", to_string(shape), ", expected input with shape ending in it, but got input of size",
-        to_string(in.sizes()));
-  check(!weight || weight->sizes() == shape, "layer_norm: Expected weight to be of same shape as normalized_shape, but got ",
+  check(fits, "layer_norm: Given normalized_shape=", to_string(shape),
+        ", expected input with shape ending in it, but got input of size", to_string(in.sizes()));
+  check(!weight || weight->sizes() == shape,
+        "layer_norm: Expected weight to be of same shape as normalized_shape, but got ",
         weight ? to_string(weight->sizes()) : "", " and ", to_string(shape));
   check(!bias || bias->sizes() == shape, "layer_norm: Expected bias to be of same shape as normalized_shape, but got ",
         bias ? to_string(bias->sizes()) : "", " and ", to_string(shape));
@@ -78,13 +79,15 @@ void layer_norm_rows(const Tensor& in, int64_t length, const MaybeTensor& weight
   });
 }
 
-void layer_norm(const Tensor& in, int64_t length, const MaybeTensor& weight, const MaybeTensor& bias, double eps, Tensor& out,
-                Tensor* mean, Tensor* rstd) {
+void layer_norm(const Tensor& in, int64_t length, const MaybeTensor& weight, const MaybeTensor& bias, double eps,
+                Tensor& out, Tensor* mean, Tensor* rstd) {
   if (out.numel() == 0) return;
   if (in.dtype() == DType::kFloat64) {
-    layer_norm_rows<double>(in, length, weight, bias, eps, out, mean ? mean->data<double>() : nullptr, rstd ? rstd->data<double>() : nullptr);
+    layer_norm_rows<double>(in, length, weight, bias, eps, out, mean ? mean->data<double>() : nullptr,
+                            rstd ? rstd->data<double>() : nullptr);
   } else {
-    layer_norm_rows<float>(in, length, weight, bias, eps, out, mean ? mean->data<float>() : nullptr, rstd ? rstd->data<float>() : nullptr);
+    layer_norm_rows<float>(in, length, weight, bias, eps, out, mean ? mean->data<float>() : nullptr,
+                           rstd ? rstd->data<float>() : nullptr);
   }
 }
 
@@ -108,39 +111,46 @@ std::vector<Tensor> layer_norm_gradient(const ops::GradArgs& args) {
   return gradients;
 }
 
-OP("aten::layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor")
+OP("aten::layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
+   "bool cudnn_enable=True) -> Tensor")
     .infer([](const Tensor& in, IntList shape, MaybeTensor weight, MaybeTensor bias, double, bool) {
       check_layer_norm(in, shape, weight, bias);
       return TensorMeta{in.sizes(), in.dtype(), {}, in.device()};
     })
     .gradient(layer_norm_gradient)
     .reduction();
-KERNEL("aten::layer_norm", kCPU, [](const KernelContext&, const Tensor& in, IntList shape, MaybeTensor weight, MaybeTensor bias,
-                                    double eps, bool, Tensor& out) {
-  layer_norm(in, check_layer_norm(in, shape, weight, bias), weight, bias, eps, out, nullptr, nullptr);
-});
+KERNEL("aten::layer_norm", kCPU,
+       [](const KernelContext&, const Tensor& in, IntList shape, MaybeTensor weight, MaybeTensor bias, double eps, bool,
+          Tensor& out) {
+         layer_norm(in, check_layer_norm(in, shape, weight, bias), weight, bias, eps, out, nullptr, nullptr);
+       });
 
-OP("aten::native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)")
+OP("aten::native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, "
+   "Tensor, Tensor)")
     .infer([](const Tensor& in, IntList shape, MaybeTensor weight, MaybeTensor bias, double) {
       check_layer_norm(in, shape, weight, bias);
       Dims outer = in.sizes();
       for (size_t i = 0; i < shape.size(); ++i) outer[outer.size() - 1 - i] = 1;
       const DType stats = in.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
-      return std::vector<TensorMeta>{{in.sizes(), in.dtype(), {}, in.device()}, {outer, stats, {}, in.device()}, {outer, stats, {}, in.device()}};
+      return std::vector<TensorMeta>{
+          {in.sizes(), in.dtype(), {}, in.device()}, {outer, stats, {}, in.device()}, {outer, stats, {}, in.device()}};
     })
     .gradient(layer_norm_gradient)
     .reduction();
-KERNEL("aten::native_layer_norm", kCPU, [](const KernelContext&, const Tensor& in, IntList shape, MaybeTensor weight,
-                                           MaybeTensor bias, double eps, Tensor& out, Tensor& mean, Tensor& rstd) {
-  layer_norm(in, check_layer_norm(in, shape, weight, bias), weight, bias, eps, out, &mean, &rstd);
-});
+KERNEL("aten::native_layer_norm", kCPU,
+       [](const KernelContext&, const Tensor& in, IntList shape, MaybeTensor weight, MaybeTensor bias, double eps,
+          Tensor& out, Tensor& mean, Tensor& rstd) {
+         layer_norm(in, check_layer_norm(in, shape, weight, bias), weight, bias, eps, out, &mean, &rstd);
+       });
 
 // Groups: row-major N, C, rest; C / groups channels share mean and variance.
 template <class T>
-void group_norm_rows(const Tensor& in, int64_t groups, const MaybeTensor& weight, const MaybeTensor& bias, double eps, const Tensor& out) {
+void group_norm_rows(const Tensor& in, int64_t groups, const MaybeTensor& weight, const MaybeTensor& bias, double eps,
+                     const Tensor& out) {
   const Tensor source = in.contiguous();
   const std::vector<T> w = dense<T>(weight), b = dense<T>(bias);
-  const int64_t channels = in.sizes()[1], per_group = channels / groups, inner = in.numel() / (in.sizes()[0] * channels);
+  const int64_t channels = in.sizes()[1], per_group = channels / groups,
+                inner = in.numel() / (in.sizes()[0] * channels);
   const int64_t length = per_group * inner;
   const bool direct = in.dtype() == dtype_of<T>;
   const auto size = static_cast<int64_t>(size_of(in.dtype()));
@@ -167,17 +177,21 @@ void group_norm_rows(const Tensor& in, int64_t groups, const MaybeTensor& weight
   });
 }
 
-void group_norm(const Tensor& in, int64_t groups, const MaybeTensor& weight, const MaybeTensor& bias, double eps, const Tensor& out) {
+void group_norm(const Tensor& in, int64_t groups, const MaybeTensor& weight, const MaybeTensor& bias, double eps,
+                const Tensor& out) {
   if (out.numel() == 0) return;
-  if (in.dtype() == DType::kFloat64) group_norm_rows<double>(in, groups, weight, bias, eps, out);
-  else group_norm_rows<float>(in, groups, weight, bias, eps, out);
+  if (in.dtype() == DType::kFloat64)
+    group_norm_rows<double>(in, groups, weight, bias, eps, out);
+  else
+    group_norm_rows<float>(in, groups, weight, bias, eps, out);
 }
 
 void check_channels(const char* op, const Tensor& in, const MaybeTensor& weight, const MaybeTensor& bias) {
   check(in.ndim() >= 2, op, ": Expected at least 2 dimensions for input tensor but received ", in.ndim());
   if (!is_floating(in.dtype())) fail_dtype(op, in.dtype());
   for (const MaybeTensor* parameter : {&weight, &bias}) {
-    check(!*parameter || (*parameter)->numel() == in.sizes()[1], op, ": Expected weight and bias of ", in.sizes()[1], " values");
+    check(!*parameter || (*parameter)->numel() == in.sizes()[1], op, ": Expected weight and bias of ", in.sizes()[1],
+          " values");
   }
 }
 
@@ -189,7 +203,9 @@ std::vector<Tensor> group_norm_gradient(const ops::GradArgs& args) {
   Dims per_channel(static_cast<size_t>(in.ndim()), 1);
   per_channel[1] = channels;
   const auto mean = [&](const Expr& x) { return Expr(ops::call("aten::mean.dim", x.tensor(), last, true)); };
-  const auto shape = [](const Expr& x, const Dims& sizes) { return Expr(ops::call("aten::reshape", x.tensor(), sizes)); };
+  const auto shape = [](const Expr& x, const Dims& sizes) {
+    return Expr(ops::call("aten::reshape", x.tensor(), sizes));
+  };
   const Expr g = args.grad_outputs[0], x = shape(in, grouped);
   const Expr centered = x - mean(x);
   const Expr rstd = gradient::rsqrt(mean(centered * centered) + args.inputs[4].to_float());
@@ -206,17 +222,20 @@ std::vector<Tensor> group_norm_gradient(const ops::GradArgs& args) {
   return gradients;
 }
 
-OP("aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor")
+OP("aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool "
+   "cudnn_enabled=True) -> Tensor")
     .infer([](const Tensor& in, int64_t groups, MaybeTensor weight, MaybeTensor bias, double, bool) {
       check_channels("group_norm", in, weight, bias);
-      check(groups > 0 && in.sizes()[1] % groups == 0, "group_norm: Expected number of channels in input to be divisible by num_groups, but got input of shape ",
+      check(groups > 0 && in.sizes()[1] % groups == 0,
+            "group_norm: Expected number of channels in input to be divisible by num_groups, but got input of shape ",
             to_string(in.sizes()), " and num_groups=", groups);
       return TensorMeta{in.sizes(), in.dtype(), {}, in.device()};
     })
     .gradient(group_norm_gradient)
     .reduction();
-KERNEL("aten::group_norm", kCPU, [](const KernelContext&, const Tensor& in, int64_t groups, MaybeTensor weight, MaybeTensor bias,
-                                    double eps, bool, Tensor& out) { group_norm(in, groups, weight, bias, eps, out); });
+KERNEL("aten::group_norm", kCPU,
+       [](const KernelContext&, const Tensor& in, int64_t groups, MaybeTensor weight, MaybeTensor bias, double eps,
+          bool, Tensor& out) { group_norm(in, groups, weight, bias, eps, out); });
 
 }  // namespace
 }  // namespace tensord::kernels

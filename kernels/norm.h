@@ -12,8 +12,10 @@ Moments lane_moments(const float* in, int64_t count, double eps);
 Moments lane_moments(const double* in, int64_t count, double eps);
 
 // out = (in - mean) * rstd * weight + bias; weight and bias may be null; `in` may be `out`.
-void normalize_lane(const float* in, Moments moments, const float* weight, const float* bias, float* out, int64_t count);
-void normalize_lane(const double* in, Moments moments, const double* weight, const double* bias, double* out, int64_t count);
+void normalize_lane(const float* in, Moments moments, const float* weight, const float* bias, float* out,
+                    int64_t count);
+void normalize_lane(const double* in, Moments moments, const double* weight, const double* bias, double* out,
+                    int64_t count);
 // out = in * scale + shift
 void affine_lane(const float* in, double scale, double shift, float* out, int64_t count);
 void affine_lane(const double* in, double scale, double shift, double* out, int64_t count);

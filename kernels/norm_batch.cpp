@@ -22,8 +22,8 @@ TensorMeta infer_batch_norm(const char* op, const Tensor& in, std::initializer_l
   check(in.ndim() >= 2, op, ": Expected 2 or more dimensions, got ", in.ndim());
   if (!is_floating(in.dtype())) fail_dtype(op, in.dtype());
   for (const MaybeTensor* parameter : parameters) {
-    check(!*parameter || (*parameter)->numel() == in.sizes()[1], op, ": parameters should contain ", in.sizes()[1], " elements not ",
-          *parameter ? (*parameter)->numel() : 0);
+    check(!*parameter || (*parameter)->numel() == in.sizes()[1], op, ": parameters should contain ", in.sizes()[1],
+          " elements not ", *parameter ? (*parameter)->numel() : 0);
   }
   return infer_pointwise(std::array{Operand(in)}, in.dtype());
 }
@@ -41,8 +41,10 @@ Tensor channel_tensor(const std::vector<double>& values, const Tensor& like) {
   sizes[1] = static_cast<int64_t>(values.size());
   const Tensor out = Tensor::empty(sizes, dtype);
   for (size_t i = 0; i < values.size(); ++i) {
-    if (dtype == DType::kFloat64) out.data<double>()[i] = values[i];
-    else out.data<float>()[i] = static_cast<float>(values[i]);
+    if (dtype == DType::kFloat64)
+      out.data<double>()[i] = values[i];
+    else
+      out.data<float>()[i] = static_cast<float>(values[i]);
   }
   return out;
 }
@@ -70,11 +72,13 @@ bool apply_dense(const Tensor& in, const Tensor& scales, const Tensor& shifts, c
   float* y = out.data<float>();
   if (inner > 1 && in.is_contiguous() && out.is_contiguous()) {
     parallel_for(in.sizes()[0] * channels, std::max<int64_t>(1, 16384 / inner), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) affine_lane(x + i * inner, s[i % channels], t[i % channels], y + i * inner, inner);
+      for (int64_t i = begin; i < end; ++i)
+        affine_lane(x + i * inner, s[i % channels], t[i % channels], y + i * inner, inner);
     });
     return true;
   }
-  const bool channels_last = inner == 1 ? in.is_contiguous() && out.is_contiguous() : in.is_channels_last() && out.is_channels_last();
+  const bool channels_last =
+      inner == 1 ? in.is_contiguous() && out.is_contiguous() : in.is_channels_last() && out.is_channels_last();
   if (!channels_last) return false;
   parallel_for(in.numel() / channels, std::max<int64_t>(1, 16384 / channels), [&](int64_t begin, int64_t end) {
     affine_rows(x + begin * channels, s, t, y + begin * channels, end - begin, channels);
@@ -92,7 +96,8 @@ void apply(const KernelContext& context, const Tensor& in, const Statistics& sta
   }
   const Tensor scales = channel_tensor(scale, in), shifts = channel_tensor(shift, in);
   if (apply_dense(in, scales, shifts, out)) return;
-  run_pointwise(context, PointwiseCall{Formula::affine, in.dtype(), {Operand(in), Operand(scales), Operand(shifts)}, 3, {}}, out);
+  run_pointwise(
+      context, PointwiseCall{Formula::affine, in.dtype(), {Operand(in), Operand(scales), Operand(shifts)}, 3, {}}, out);
 }
 
 // running = (1 - momentum) running + momentum new
@@ -107,7 +112,8 @@ void update_running(const MaybeTensor& running, const std::vector<double>& fresh
   running->storage()->bump_version();
 }
 
-Statistics training_statistics(const Tensor& in, const MaybeTensor& mean, const MaybeTensor& variance, double momentum) {
+Statistics training_statistics(const Tensor& in, const MaybeTensor& mean, const MaybeTensor& variance,
+                               double momentum) {
   const int64_t channels = in.sizes()[1], count = in.numel() / std::max<int64_t>(channels, 1);
   check(count > 1, "Expected more than 1 value per channel when training, got input size ", to_string(in.sizes()));
   Statistics statistics = channel_statistics(in);
@@ -143,7 +149,8 @@ std::vector<Tensor> batch_norm_gradient(const ops::GradArgs& args) {
   const Expr scale = args.inputs[1].is_tensor() ? rstd * shaped(args.inputs[1]) : rstd;
   gradients[0] = gradient::fit_gradient(training ? scale * (g - mean(g) - normal * mean(g * normal)) : g * scale, in);
   const auto sum = [&](const Expr& value, const Tensor& like) {
-    return ops::call("aten::reshape", gradient::fit_gradient(value, Tensor::meta(per_channel, like.dtype())), like.sizes());
+    return ops::call("aten::reshape", gradient::fit_gradient(value, Tensor::meta(per_channel, like.dtype())),
+                     like.sizes());
   };
   if (args.inputs[1].is_tensor()) gradients[1] = sum(g * normal, args.inputs[1].to_tensor());
   if (args.inputs[2].is_tensor()) gradients[2] = sum(g, args.inputs[2].to_tensor());
@@ -151,40 +158,47 @@ std::vector<Tensor> batch_norm_gradient(const ops::GradArgs& args) {
 }
 
 // Not pure as it may update the running statistics; freezing turns evaluation into folded weights.
-OP("aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor")
-    .infer([](const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean, MaybeTensor variance, bool, double, double, bool) {
+OP("aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool "
+   "training, float momentum, float eps, bool cudnn_enabled) -> Tensor")
+    .infer([](const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean, MaybeTensor variance, bool,
+              double, double, bool) {
       return infer_batch_norm("batch_norm", in, {&weight, &bias, &mean, &variance});
     })
     .gradient(batch_norm_gradient)
     .keeps_layout();
 KERNEL("aten::batch_norm", kCPU, batch_norm);
 
-std::vector<TensorMeta> infer_native(const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean, MaybeTensor variance,
-                                     bool training, double, double) {
+std::vector<TensorMeta> infer_native(const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean,
+                                     MaybeTensor variance, bool training, double, double) {
   const TensorMeta out = infer_batch_norm("native_batch_norm", in, {&weight, &bias, &mean, &variance});
   const DType stats = in.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
   const Dims saved{training ? in.sizes()[1] : 0};
   return {out, {saved, stats, {}, in.device()}, {saved, stats, {}, in.device()}};
 }
-OP("aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)")
+OP("aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
+   "bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)")
     .infer(infer_native)
     .keeps_layout();
 KERNEL("aten::native_batch_norm", kCPU,
-       [](const KernelContext& context, const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean, MaybeTensor variance,
-          bool training, double momentum, double eps, Tensor& out, Tensor& saved_mean, Tensor& saved_rstd) {
+       [](const KernelContext& context, const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean,
+          MaybeTensor variance, bool training, double momentum, double eps, Tensor& out, Tensor& saved_mean,
+          Tensor& saved_rstd) {
          if (!training) return batch_norm(context, in, weight, bias, mean, variance, false, momentum, eps, false, out);
          Statistics statistics = training_statistics(in, mean, variance, momentum);
          apply(context, in, statistics, weight, bias, eps, out);
-         saved_mean.copy_from(channel_tensor(statistics.mean, Tensor::meta(Dims{1, 1}, saved_mean.dtype())).as_view(saved_mean.sizes(), {1}, 0));
+         saved_mean.copy_from(channel_tensor(statistics.mean, Tensor::meta(Dims{1, 1}, saved_mean.dtype()))
+                                  .as_view(saved_mean.sizes(), {1}, 0));
          for (double& v : statistics.variance) v = 1.0 / std::sqrt(v + eps);
-         saved_rstd.copy_from(channel_tensor(statistics.variance, Tensor::meta(Dims{1, 1}, saved_rstd.dtype())).as_view(saved_rstd.sizes(), {1}, 0));
+         saved_rstd.copy_from(channel_tensor(statistics.variance, Tensor::meta(Dims{1, 1}, saved_rstd.dtype()))
+                                  .as_view(saved_rstd.sizes(), {1}, 0));
        });
 
 // Every sample's channels are normalised alone: batch_norm of one sample with N C channels.
 Tensor instance_norm(const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean, MaybeTensor variance,
                      bool use_input_stats, double momentum, double eps, bool) {
   check(in.ndim() >= 2, "instance_norm: Expected 2 or more dimensions, got ", in.ndim());
-  check(use_input_stats || (mean && variance), "Expected running_mean and running_var to be defined when use_input_stats is false");
+  check(use_input_stats || (mean && variance),
+        "Expected running_mean and running_var to be defined when use_input_stats is false");
   const int64_t batch = in.sizes()[0], channels = in.sizes()[1];
   const auto repeated = [&](const MaybeTensor& t) -> MaybeTensor {
     if (!t) return t;
@@ -195,7 +209,8 @@ Tensor instance_norm(const Tensor& in, MaybeTensor weight, MaybeTensor bias, May
   merged[1] = batch * channels;
   const Tensor flat = ops::call("aten::reshape", in.is_meta() ? in : in.contiguous(), merged);
   const MaybeTensor means = repeated(mean), variances = repeated(variance);
-  const Tensor out = ops::call("aten::batch_norm", flat, repeated(weight), repeated(bias), means, variances, use_input_stats, momentum, eps, false);
+  const Tensor out = ops::call("aten::batch_norm", flat, repeated(weight), repeated(bias), means, variances,
+                               use_input_stats, momentum, eps, false);
   const auto average = [&](const MaybeTensor& many, const MaybeTensor& one) {
     if (!one || !use_input_stats || in.is_meta()) return;
     one->copy_from(ops::call("aten::mean.dim", ops::call("aten::reshape", *many, Dims{batch, channels}), Dims{0}));
@@ -204,7 +219,8 @@ Tensor instance_norm(const Tensor& in, MaybeTensor weight, MaybeTensor bias, May
   average(variances, variance);
   return ops::call("aten::reshape", out, in.sizes());
 }
-OP("aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor")
+OP("aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool "
+   "use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor")
     .direct(instance_norm);
 
 }  // namespace

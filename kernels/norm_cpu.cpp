@@ -7,6 +7,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/norm_cpu.cpp"
 #include "kernels/simd_targets.h"
+
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -67,7 +68,8 @@ void affine(const T* in, double scale, double shift, T* out, int64_t count) {
   for (int64_t i = 0; i < count; ++i) out[i] = in[i] * s + t;
 }
 
-void affine_rows_f32(const float* in, const float* scale, const float* shift, float* out, int64_t rows, int64_t channels) {
+void affine_rows_f32(const float* in, const float* scale, const float* shift, float* out, int64_t rows,
+                     int64_t channels) {
   for (int64_t r = 0; r < rows; ++r) {
 #pragma GCC ivdep
     for (int64_t c = 0; c < channels; ++c) out[r * channels + c] = in[r * channels + c] * scale[c] + shift[c];
@@ -82,8 +84,12 @@ void normalize_f32(const float* in, Moments m, const float* weight, const float*
 void normalize_f64(const double* in, Moments m, const double* weight, const double* bias, double* out, int64_t count) {
   normalize(in, m, weight, bias, out, count);
 }
-void affine_f32(const float* in, double scale, double shift, float* out, int64_t count) { affine(in, scale, shift, out, count); }
-void affine_f64(const double* in, double scale, double shift, double* out, int64_t count) { affine(in, scale, shift, out, count); }
+void affine_f32(const float* in, double scale, double shift, float* out, int64_t count) {
+  affine(in, scale, shift, out, count);
+}
+void affine_f64(const double* in, double scale, double shift, double* out, int64_t count) {
+  affine(in, scale, shift, out, count);
+}
 
 }  // namespace tensord::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -98,8 +104,12 @@ HWY_EXPORT(affine_f32);
 HWY_EXPORT(affine_f64);
 HWY_EXPORT(affine_rows_f32);
 
-Moments lane_moments(const float* in, int64_t count, double eps) { return HWY_DYNAMIC_DISPATCH(moments_f32)(in, count, eps); }
-Moments lane_moments(const double* in, int64_t count, double eps) { return HWY_DYNAMIC_DISPATCH(moments_f64)(in, count, eps); }
+Moments lane_moments(const float* in, int64_t count, double eps) {
+  return HWY_DYNAMIC_DISPATCH(moments_f32)(in, count, eps);
+}
+Moments lane_moments(const double* in, int64_t count, double eps) {
+  return HWY_DYNAMIC_DISPATCH(moments_f64)(in, count, eps);
+}
 void normalize_lane(const float* in, Moments m, const float* weight, const float* bias, float* out, int64_t count) {
   HWY_DYNAMIC_DISPATCH(normalize_f32)(in, m, weight, bias, out, count);
 }

@@ -145,14 +145,16 @@ void add_unary_numbers(const Line& line, std::string_view arguments) {
     });
   } else if (count == 2) {
     builder.infer([line](const Tensor& a, Scalar, Scalar) { return line.infer(std::array{Operand(a)}); });
-    add_pointwise_kernel(s.op, [line](const KernelContext& context, const Tensor& a, Scalar p0, Scalar p1, Tensor& out) {
-      line.run(context, std::array{Operand(a)}, {p0, p1}, out);
-    });
+    add_pointwise_kernel(s.op,
+                         [line](const KernelContext& context, const Tensor& a, Scalar p0, Scalar p1, Tensor& out) {
+                           line.run(context, std::array{Operand(a)}, {p0, p1}, out);
+                         });
   } else {
     builder.infer([line](const Tensor& a, Scalar, Scalar, Scalar) { return line.infer(std::array{Operand(a)}); });
-    add_pointwise_kernel(s.op, [line](const KernelContext& context, const Tensor& a, Scalar p0, Scalar p1, Scalar p2, Tensor& out) {
-      line.run(context, std::array{Operand(a)}, {p0, p1, p2}, out);
-    });
+    add_pointwise_kernel(
+        s.op, [line](const KernelContext& context, const Tensor& a, Scalar p0, Scalar p1, Scalar p2, Tensor& out) {
+          line.run(context, std::array{Operand(a)}, {p0, p1, p2}, out);
+        });
   }
   finish(builder, line, true);
 }
@@ -167,9 +169,9 @@ void add_binary(const Line& line, std::string_view overload = "") {
   });
 }
 
-void add_binary_tensor_scalar(const Line& line) {
+void add_binary_tensor_scalar(const Line& line, std::string_view scalar_overload = "Scalar") {
   add_binary(line, "Tensor");
-  const Signature s(line, "Scalar", "Scalar other");
+  const Signature s(line, scalar_overload, "Scalar other");
   ops::OpBuilder builder(s.schema, __FILE__, __LINE__);
   builder.infer([line](const Tensor& a, Scalar b) { return line.infer(std::array{Operand(a), Operand(b)}); });
   finish(builder, line, true);
@@ -196,24 +198,29 @@ void add_binary_alpha(const Line& line) {
       line.run(context, std::array{Operand(a), Operand(b)}, {alpha}, out);
     });
   };
-  add_overload.template operator()<const Tensor&>(Signature(line, "Tensor", "Tensor other, *, Scalar alpha=1"), Tensor());
+  add_overload.template operator()<const Tensor&>(Signature(line, "Tensor", "Tensor other, *, Scalar alpha=1"),
+                                                  Tensor());
   add_overload.template operator()<Scalar>(Signature(line, "Scalar", "Scalar other, Scalar alpha=1"), Scalar(0));
 }
 
 // The names a gradient formula may use.
-#define GRADIENT(...)                                                                                                  \
-  [](const GradOperands& operands) -> gradient::Expr {                                                                 \
-    using namespace gradient;                                                                                          \
-    [[maybe_unused]] const auto& [g, y, a, b, alpha, p0, p1, p2] = operands;                                           \
-    return __VA_ARGS__;                                                                                                \
+#define GRADIENT(...)                                                        \
+  [](const GradOperands& operands) -> gradient::Expr {                       \
+    using namespace gradient;                                                \
+    [[maybe_unused]] const auto& [g, y, a, b, alpha, p0, p1, p2] = operands; \
+    return __VA_ARGS__;                                                      \
   }
 #define ZERO (g * 0)
 // Lets a table say NONE for "no gradient".
 #define NONE (gradient::Expr())
 
 #define FORMULA(NAME, CLASS, EXPRESSION)
-#define LINE(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B)                                                                  \
-  Line { #NAME, Formula::NAME, TypeClass::k##CLASS, #EXPRESSION, TypeClass::k##CLASS == TypeClass::kCompare ? nullptr : GradExpr(GRAD_A), TypeClass::k##CLASS == TypeClass::kCompare ? nullptr : GradExpr(GRAD_B) }
+#define LINE(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B)                            \
+  Line {                                                                         \
+#NAME, Formula::NAME, TypeClass::k##CLASS, #EXPRESSION,                      \
+        TypeClass::k##CLASS == TypeClass::kCompare ? nullptr : GradExpr(GRAD_A), \
+        TypeClass::k##CLASS == TypeClass::kCompare ? nullptr : GradExpr(GRAD_B)  \
+  }
 #define UNARY(NAME, CLASS, EXPRESSION, GRAD) add_unary(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD), nullptr));
 #define UNARY_NUMBERS(NAME, CLASS, ARGUMENTS, EXPRESSION, GRAD) \
   add_unary_numbers(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD), nullptr), ARGUMENTS);
@@ -221,6 +228,8 @@ void add_binary_alpha(const Line& line) {
   add_binary(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD_A), GRADIENT(GRAD_B)));
 #define BINARY_TENSOR_SCALAR(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) \
   add_binary_tensor_scalar(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD_A), GRADIENT(GRAD_B)));
+#define BINARY_SHIFT(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) \
+  add_binary_tensor_scalar(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD_A), GRADIENT(GRAD_B)), "Tensor_Scalar");
 #define BINARY_ALPHA(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) \
   add_binary_alpha(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD_A), GRADIENT(GRAD_B)));
 

@@ -36,9 +36,12 @@ union Cell {
 
 Cell cell_of(const ops::Scalar& number, DType loop) {
   Cell cell;
-  if (loop == DType::kFloat32) cell.f32 = static_cast<float>(number.to_double());
-  else if (loop == DType::kFloat64) cell.f64 = number.to_double();
-  else cell.i64 = number.to_int();
+  if (loop == DType::kFloat32)
+    cell.f32 = static_cast<float>(number.to_double());
+  else if (loop == DType::kFloat64)
+    cell.f64 = number.to_double();
+  else
+    cell.i64 = number.to_int();
   return cell;
 }
 
@@ -115,10 +118,12 @@ void run_pointwise_cpu(const PointwiseCall& call, Tensor& out) {
     const Operand& operand = call.operands[k];
     if (operand.tensor != nullptr) {
       // A 0-d operand may be of a wider dtype than the result; it is rounded to that first.
-      const bool narrows = operand.tensor->ndim() == 0 && operand.tensor->dtype() != call.compute && loop != call.compute;
+      const bool narrows =
+          operand.tensor->ndim() == 0 && operand.tensor->dtype() != call.compute && loop != call.compute;
       if (narrows) converted[k] = operand.tensor->to(call.compute);
       const Tensor& tensor = narrows ? converted[k] : *operand.tensor;
-      job.inputs[k] = {static_cast<const char*>(tensor.raw_data()), tensor.dtype(), static_cast<int64_t>(size_of(tensor.dtype()))};
+      job.inputs[k] = {static_cast<const char*>(tensor.raw_data()), tensor.dtype(),
+                       static_cast<int64_t>(size_of(tensor.dtype()))};
       strides[k + 1] = broadcast_strides(tensor.sizes(), tensor.strides(), out.sizes());
     } else {
       cells[k] = cell_of(operand.number, loop);
@@ -126,9 +131,8 @@ void run_pointwise_cpu(const PointwiseCall& call, Tensor& out) {
     }
   }
   const LoopNest<4> nest(out.sizes(), strides);
-  nest.parallel_rows(kGrain, [&](const std::array<int64_t, 4>& offset, int64_t count, const std::array<int64_t, 4>& step) {
-    run_row(job, offset, count, step);
-  });
+  nest.parallel_rows(kGrain, [&](const std::array<int64_t, 4>& offset, int64_t count,
+                                 const std::array<int64_t, 4>& step) { run_row(job, offset, count, step); });
 }
 
 }  // namespace tensord::kernels

@@ -26,7 +26,8 @@ const CudaRows& cuda_rows(Formula formula) {
 }
 
 // Fills operand k; a number or a CPU scalar travels with the launch.
-void set_operand(CudaPointwise& job, size_t k, const Operand& operand, const Tensor& out, std::array<Dims, 4>& strides) {
+void set_operand(CudaPointwise& job, size_t k, const Operand& operand, const Tensor& out,
+                 std::array<Dims, 4>& strides) {
   strides[k + 1] = Dims(out.sizes().size(), 0);
   const bool is_host = operand.tensor != nullptr && operand.tensor->device().kind == DeviceKind::kCPU;
   if (operand.tensor != nullptr && !is_host) {
@@ -61,7 +62,8 @@ void run_pointwise_cuda(const PointwiseCall& call, Tensor& out, void* stream) {
   for (size_t k = 0; k < call.count; ++k) set_operand(job, k, call.operands[k], out, strides);
   const LoopNest<4> nest(out.sizes(), strides);
   if (nest.ndim() > kCudaDims) {
-    fail(ErrorCode::kUnimplemented, "elementwise operators on CUDA take at most ", kCudaDims, " dimensions that cannot be merged");
+    fail(ErrorCode::kUnimplemented, "elementwise operators on CUDA take at most ", kCudaDims,
+         " dimensions that cannot be merged");
   }
   job.ndim = static_cast<int>(nest.ndim());
   job.is_dense = nest.ndim() == 1;

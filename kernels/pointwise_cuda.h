@@ -14,12 +14,12 @@ inline constexpr int kCudaDims = 12;  // after neighbouring dimensions were merg
 struct CudaPointwise {
   int64_t numel = 0;
   int ndim = 0;
-  bool is_dense = false;  // one dimension, every tensor with stride 1
+  bool is_dense = false;               // one dimension, every tensor with stride 1
   int64_t sizes[kCudaDims] = {};       // outermost first
   int64_t strides[4][kCudaDims] = {};  // out, then a, b, c
   void* out = nullptr;
-  int8_t out_dtype = 0;                // DType numbers
-  const void* data[3] = {};            // null: the constant below
+  int8_t out_dtype = 0;      // DType numbers
+  const void* data[3] = {};  // null: the constant below
   int8_t dtypes[3] = {};
   double float_constants[3] = {};
   int64_t int_constants[3] = {};

@@ -42,7 +42,9 @@ __device__ __forceinline__ void store(void* data, int8_t dtype, int64_t i, T val
 template <class T>
 struct Numeric {
   static __device__ __forceinline__ T number(const CudaPointwise& job, int i) { return static_cast<T>(job.floats[i]); }
-  static __device__ __forceinline__ T constant(const CudaPointwise& job, int i) { return static_cast<T>(job.float_constants[i]); }
+  static __device__ __forceinline__ T constant(const CudaPointwise& job, int i) {
+    return static_cast<T>(job.float_constants[i]);
+  }
 };
 template <>
 struct Numeric<int64_t> {
@@ -54,7 +56,8 @@ template <class Row, class T>
 __global__ void pointwise_kernel(const __grid_constant__ CudaPointwise job) {
   const T p0 = Numeric<T>::number(job, 0), p1 = Numeric<T>::number(job, 1), p2 = Numeric<T>::number(job, 2);
   const int64_t stride = static_cast<int64_t>(gridDim.x) * blockDim.x;
-  for (int64_t index = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; index < job.numel; index += stride) {
+  for (int64_t index = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; index < job.numel;
+       index += stride) {
     int64_t offsets[4] = {index, index, index, index};
     if (!job.is_dense) {
       offsets[0] = offsets[1] = offsets[2] = offsets[3] = 0;
@@ -67,7 +70,8 @@ __global__ void pointwise_kernel(const __grid_constant__ CudaPointwise job) {
     }
     T values[3];
     for (int k = 0; k < 3; ++k) {
-      values[k] = job.data[k] != nullptr ? load<T>(job.data[k], job.dtypes[k], offsets[k + 1]) : Numeric<T>::constant(job, k);
+      values[k] =
+          job.data[k] != nullptr ? load<T>(job.data[k], job.dtypes[k], offsets[k + 1]) : Numeric<T>::constant(job, k);
     }
     store(job.out, job.out_dtype, offsets[0], Row::template run<T>(values[0], values[1], values[2], p0, p1, p2));
   }
@@ -108,19 +112,20 @@ void add_rows(CudaRows& rows) {
   if constexpr (Class::kInts) rows.i64 = &launch<Row, int64_t>;
 }
 
-#define FORMULA(NAME, CLASS, ...)                                                            \
-  struct Row_##NAME {                                                                        \
-    template <class T>                                                                       \
+#define FORMULA(NAME, CLASS, ...)                                                                   \
+  struct Row_##NAME {                                                                               \
+    template <class T>                                                                              \
     static __device__ __forceinline__ CLASS##Rows::Result<T> run(T a, T b, T c, T p0, T p1, T p2) { \
-      static_cast<void>(a), static_cast<void>(b), static_cast<void>(c);                      \
-      static_cast<void>(p0), static_cast<void>(p1), static_cast<void>(p2);                   \
-      return static_cast<CLASS##Rows::Result<T>>(__VA_ARGS__);                               \
-    }                                                                                        \
+      static_cast<void>(a), static_cast<void>(b), static_cast<void>(c);                             \
+      static_cast<void>(p0), static_cast<void>(p1), static_cast<void>(p2);                          \
+      return static_cast<CLASS##Rows::Result<T>>(__VA_ARGS__);                                      \
+    }                                                                                               \
   };
 #define UNARY(NAME, CLASS, EXPRESSION, GRAD) FORMULA(NAME, CLASS, EXPRESSION)
 #define UNARY_NUMBERS(NAME, CLASS, ARGUMENTS, EXPRESSION, GRAD) FORMULA(NAME, CLASS, EXPRESSION)
 #define BINARY(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) FORMULA(NAME, CLASS, EXPRESSION)
 #define BINARY_TENSOR_SCALAR(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) FORMULA(NAME, CLASS, EXPRESSION)
+#define BINARY_SHIFT(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) FORMULA(NAME, CLASS, EXPRESSION)
 #define BINARY_ALPHA(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) FORMULA(NAME, CLASS, EXPRESSION)
 #include TENSORD_TABLE
 #undef FORMULA

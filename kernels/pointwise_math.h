@@ -30,14 +30,14 @@ template <class T>
 inline constexpr T kNaN = std::numeric_limits<T>::quiet_NaN();
 
 // Library functions in both precisions.
-#define TENSORD_LIBM1(NAME)                                                \
-  TENSORD_INLINE double NAME(double x) { return ::NAME(x); }               \
+#define TENSORD_LIBM1(NAME)                                  \
+  TENSORD_INLINE double NAME(double x) { return ::NAME(x); } \
   TENSORD_INLINE float NAME##_libm(float x) { return ::NAME##f(x); }
-#define TENSORD_LIBM1_BOTH(NAME)                                           \
-  TENSORD_LIBM1(NAME)                                                      \
+#define TENSORD_LIBM1_BOTH(NAME) \
+  TENSORD_LIBM1(NAME)            \
   TENSORD_INLINE float NAME(float x) { return ::NAME##f(x); }
-#define TENSORD_LIBM2(NAME)                                                \
-  TENSORD_INLINE double NAME(double x, double y) { return ::NAME(x, y); }  \
+#define TENSORD_LIBM2(NAME)                                               \
+  TENSORD_INLINE double NAME(double x, double y) { return ::NAME(x, y); } \
   TENSORD_INLINE float NAME(float x, float y) { return ::NAME##f(x, y); }
 TENSORD_LIBM1(exp)
 TENSORD_LIBM1(expm1)
@@ -86,16 +86,22 @@ TENSORD_INLINE T abs(T x) {
   }
 }
 template <class T>
-TENSORD_INLINE bool isnan(T x) { return x != x; }
+TENSORD_INLINE bool isnan(T x) {
+  return x != x;
+}
 template <class T>
 TENSORD_INLINE bool isinf(T x) {
-  if constexpr (std::is_integral_v<T>) return false;
-  else return abs(x) == kInfinity<T>;
+  if constexpr (std::is_integral_v<T>)
+    return false;
+  else
+    return abs(x) == kInfinity<T>;
 }
 template <class T>
 TENSORD_INLINE bool isfinite(T x) {
-  if constexpr (std::is_integral_v<T>) return true;
-  else return abs(x) < kInfinity<T>;
+  if constexpr (std::is_integral_v<T>)
+    return true;
+  else
+    return abs(x) < kInfinity<T>;
 }
 
 // NaN stays; the bounds are not NaN.
@@ -127,8 +133,13 @@ TENSORD_INLINE float sine(float value, double shift) {
   const double n = (x * 0.63661977236758134308 + kMagic) - kMagic;
   const double r = (x - n * 1.5707963267948965580) - n * 6.1232339957367658861e-17;
   const double z = r * r;
-  const double s = r + r * z * (-1.6666666666666666e-01 + z * (8.3333333333333333e-03 + z * (-1.9841269841269841e-04 + z * 2.7557319223985893e-06)));
-  const double c = 1.0 + z * (-0.5 + z * (4.1666666666666667e-02 + z * (-1.3888888888888889e-03 + z * (2.4801587301587302e-05 + z * -2.7557319223985888e-07))));
+  const double s = r + r * z *
+                           (-1.6666666666666666e-01 +
+                            z * (8.3333333333333333e-03 + z * (-1.9841269841269841e-04 + z * 2.7557319223985893e-06)));
+  const double c =
+      1.0 +
+      z * (-0.5 + z * (4.1666666666666667e-02 +
+                       z * (-1.3888888888888889e-03 + z * (2.4801587301587302e-05 + z * -2.7557319223985888e-07))));
   // The quarter turn modulo 4, as a double: 0 … 3.
   const double q = n + shift;
   const double turns = (q * 0.25 - 0.375 + kMagic) - kMagic;  // floor(q / 4), q being whole
@@ -266,23 +277,35 @@ TENSORD_INLINE float erf(float value) {
 
 // Numbers of the compute type from doubles in a formula: num<T>(0.5).
 template <class T>
-TENSORD_INLINE T num(double value) { return static_cast<T>(value); }
+TENSORD_INLINE T num(double value) {
+  return static_cast<T>(value);
+}
 
 template <class T>
-TENSORD_INLINE T sigmoid(T x) { return T(1) / (T(1) + exp(-x)); }
+TENSORD_INLINE T sigmoid(T x) {
+  return T(1) / (T(1) + exp(-x));
+}
 template <class T>
-TENSORD_INLINE T softplus(T x) { return log1p(exp(x)); }
+TENSORD_INLINE T softplus(T x) {
+  return log1p(exp(x));
+}
 template <class T>
-TENSORD_INLINE T log_sigmoid(T x) { return (x < T(0) ? x : T(0)) - log1p(exp(-abs(x))); }
+TENSORD_INLINE T log_sigmoid(T x) {
+  return (x < T(0) ? x : T(0)) - log1p(exp(-abs(x)));
+}
 template <class T>
-TENSORD_INLINE T gelu(T x) { return num<T>(0.5) * x * (T(1) + erf(x * num<T>(0.70710678118654752440))); }
+TENSORD_INLINE T gelu(T x) {
+  return num<T>(0.5) * x * (T(1) + erf(x * num<T>(0.70710678118654752440)));
+}
 template <class T>
 TENSORD_INLINE T gelu_tanh(T x) {
   return num<T>(0.5) * x * (T(1) + tanh(num<T>(0.79788456080286535588) * (x + num<T>(0.044715) * x * x * x)));
 }
 // log(1 + exp(x)) that stays x where exp would overflow.
 template <class T>
-TENSORD_INLINE T softplus_safe(T x) { return x > T(20) ? x : log1p(exp(x)); }
+TENSORD_INLINE T softplus_safe(T x) {
+  return x > T(20) ? x : log1p(exp(x));
+}
 template <class T>
 TENSORD_INLINE T logit_clamped(T x, T eps) {
   const T z = x < eps ? eps : x > T(1) - eps ? T(1) - eps : x;
@@ -311,9 +334,13 @@ TENSORD_INLINE T fmin(T a, T b) {
   return b != b ? a : smaller;
 }
 template <class T>
-TENSORD_INLINE T sign(T x) { return static_cast<T>(static_cast<int>(x > T(0)) - static_cast<int>(x < T(0))); }
+TENSORD_INLINE T sign(T x) {
+  return static_cast<T>(static_cast<int>(x > T(0)) - static_cast<int>(x < T(0)));
+}
 template <class T>
-TENSORD_INLINE T square(T x) { return x * x; }
+TENSORD_INLINE T square(T x) {
+  return x * x;
+}
 
 TENSORD_INLINE int64_t floor(int64_t x) { return x; }
 TENSORD_INLINE int64_t ceil(int64_t x) { return x; }
@@ -386,9 +413,13 @@ TENSORD_INLINE int64_t shift_left(int64_t a, int64_t b) {
 TENSORD_INLINE int64_t shift_right(int64_t a, int64_t b) { return b < 0 || b > 63 ? (a < 0 ? -1 : 0) : a >> b; }
 
 template <class T>
-TENSORD_INLINE T xlogy(T a, T b) { return isnan(b) ? b : a == T(0) ? T(0) : a * log(b); }
+TENSORD_INLINE T xlogy(T a, T b) {
+  return isnan(b) ? b : a == T(0) ? T(0) : a * log(b);
+}
 template <class T>
-TENSORD_INLINE T heaviside(T a, T b) { return a == T(0) ? b : a < T(0) ? T(0) : a == a ? T(1) : a; }
+TENSORD_INLINE T heaviside(T a, T b) {
+  return a == T(0) ? b : a < T(0) ? T(0) : a == a ? T(1) : a;
+}
 
 // Inverse of erf: the rational start value of M. Giles ("Approximating the erfinv function",
 // GPU Computing Gems 2, 2010; single precision polynomial), then two Newton steps.
@@ -439,7 +470,8 @@ TENSORD_INLINE T digamma(T value) {
   }
   for (; x < 10; x += 1) result -= 1 / x;
   const double z = 1 / (x * x);
-  const double series = z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760))))));
+  const double series =
+      z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760))))));
   return static_cast<T>(result + ::log(x) - 0.5 / x - series);
 }
 

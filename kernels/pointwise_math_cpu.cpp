@@ -5,6 +5,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/pointwise_math_cpu.cpp"
 #include "kernels/simd_targets.h"
+
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -15,7 +16,7 @@ namespace tensord::kernels::formula::HWY_NAMESPACE::math_rows {
 }
 namespace tensord::kernels::formula::HWY_NAMESPACE {
 void fill_math(FormulaRows* rows) { math_rows::fill_rows(rows); }
-}
+}  // namespace tensord::kernels::formula::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #undef TENSORD_TABLE
 

@@ -45,27 +45,28 @@ void add_rows(FormulaRows& rows) {
   rows.writes_bool = Class::kBool;
 }
 
-#define FORMULA(NAME, CLASS, ...)                                                                              \
-  struct Row_##NAME {                                                                                          \
-    template <class T>                                                                                         \
-    static void run(void* out_data, const void* a_data, const void* b_data, const void* c_data,                \
-                    const Numbers& numbers, int64_t count) {                                                   \
-      using R = CLASS##Rows::template Result<T>;                                                               \
-      R* out = static_cast<R*>(out_data);                                                                      \
-      const T *as = static_cast<const T*>(a_data), *bs = static_cast<const T*>(b_data),                        \
-              *cs = static_cast<const T*>(c_data);                                                             \
-      [[maybe_unused]] const T p0 = NumberOf<T>::get(numbers, 0), p1 = NumberOf<T>::get(numbers, 1),           \
-                               p2 = NumberOf<T>::get(numbers, 2);                                              \
-      _Pragma("GCC ivdep") for (int64_t i = 0; i < count; ++i) {                                               \
-        [[maybe_unused]] const T a = as[i], b = bs[i], c = cs[i];                                              \
-        out[i] = static_cast<R>(__VA_ARGS__);                                                                  \
-      }                                                                                                        \
-    }                                                                                                          \
+#define FORMULA(NAME, CLASS, ...)                                                                    \
+  struct Row_##NAME {                                                                                \
+    template <class T>                                                                               \
+    static void run(void* out_data, const void* a_data, const void* b_data, const void* c_data,      \
+                    const Numbers& numbers, int64_t count) {                                         \
+      using R = CLASS##Rows::template Result<T>;                                                     \
+      R* out = static_cast<R*>(out_data);                                                            \
+      const T *as = static_cast<const T*>(a_data), *bs = static_cast<const T*>(b_data),              \
+              *cs = static_cast<const T*>(c_data);                                                   \
+      [[maybe_unused]] const T p0 = NumberOf<T>::get(numbers, 0), p1 = NumberOf<T>::get(numbers, 1), \
+                               p2 = NumberOf<T>::get(numbers, 2);                                    \
+      _Pragma("GCC ivdep") for (int64_t i = 0; i < count; ++i) {                                     \
+        [[maybe_unused]] const T a = as[i], b = bs[i], c = cs[i];                                    \
+        out[i] = static_cast<R>(__VA_ARGS__);                                                        \
+      }                                                                                              \
+    }                                                                                                \
   };
 #define UNARY(NAME, CLASS, EXPRESSION, GRAD) FORMULA(NAME, CLASS, EXPRESSION)
 #define UNARY_NUMBERS(NAME, CLASS, ARGUMENTS, EXPRESSION, GRAD) FORMULA(NAME, CLASS, EXPRESSION)
 #define BINARY(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) FORMULA(NAME, CLASS, EXPRESSION)
 #define BINARY_TENSOR_SCALAR(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) FORMULA(NAME, CLASS, EXPRESSION)
+#define BINARY_SHIFT(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) FORMULA(NAME, CLASS, EXPRESSION)
 #define BINARY_ALPHA(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) FORMULA(NAME, CLASS, EXPRESSION)
 #include TENSORD_TABLE
 #undef FORMULA
@@ -79,4 +80,5 @@ void fill_rows(FormulaRows* rows) {
 #undef UNARY_NUMBERS
 #undef BINARY
 #undef BINARY_TENSOR_SCALAR
+#undef BINARY_SHIFT
 #undef BINARY_ALPHA

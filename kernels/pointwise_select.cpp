@@ -16,8 +16,8 @@ using ops::Scalar;
 using ops::TensorMeta;
 
 template <size_t N>
-void run(const KernelContext& context, Formula formula, DType compute, const std::array<Operand, N>& operands, Tensor& out,
-         Numbers numbers = {}) {
+void run(const KernelContext& context, Formula formula, DType compute, const std::array<Operand, N>& operands,
+         Tensor& out, Numbers numbers = {}) {
   PointwiseCall call{formula, compute, {}, N, numbers};
   std::copy(operands.begin(), operands.end(), call.operands.begin());
   run_pointwise(context, call, out);
@@ -34,7 +34,8 @@ void add_where(const char* schema, const char* op) {
   ops::OpBuilder(schema, __FILE__, __LINE__)
       .infer([](const Tensor& condition, A a, B b) {
         check(condition.dtype() == DType::kBool || condition.dtype() == DType::kUInt8,
-              "where: expected condition to be a boolean tensor, but got a tensor with dtype ", name_of(condition.dtype()));
+              "where: expected condition to be a boolean tensor, but got a tensor with dtype ",
+              name_of(condition.dtype()));
         const std::array operands{Operand(condition), Operand(a), Operand(b)};
         return infer_pointwise(operands, compute_dtype("where", TypeClass::kArith, std::span(operands).last(2)));
       })
@@ -45,7 +46,8 @@ void add_where(const char* schema, const char* op) {
         put(gradients, args, 2, gradient::where(condition, 0.0, g));
         return gradients;
       })
-      .pointwise().keeps_layout();
+      .pointwise()
+      .keeps_layout();
   add_pointwise_kernel(op, [](const KernelContext& context, const Tensor& condition, A a, B b, Tensor& out) {
     const std::array operands{Operand(condition), Operand(a), Operand(b)};
     run(context, Formula::where, promote_operands(std::span(operands).last(2)), operands, out);
@@ -61,10 +63,11 @@ void add_masked_fill(const char* schema, const char* op) {
         check(mask.dtype() == DType::kBool || mask.dtype() == DType::kUInt8,
               "masked_fill: expected mask dtype to be Bool but got ", name_of(mask.dtype()));
         if constexpr (std::is_same_v<V, const Tensor&>) {
-          check(value.ndim() == 0, "masked_fill: only supports a 0-dimensional value tensor, but got tensor with ", value.ndim(),
-                " dimension(s).");
+          check(value.ndim() == 0, "masked_fill: only supports a 0-dimensional value tensor, but got tensor with ",
+                value.ndim(), " dimension(s).");
         } else {
-          check(!value.is_float() || is_floating(a.dtype()), "masked_fill: value cannot be converted to type ", name_of(a.dtype()), " without overflow");
+          check(!value.is_float() || is_floating(a.dtype()), "masked_fill: value cannot be converted to type ",
+                name_of(a.dtype()), " without overflow");
         }
         return infer_pointwise(std::array{Operand(a), Operand(mask)}, a.dtype());
       })
@@ -75,7 +78,10 @@ void add_masked_fill(const char* schema, const char* op) {
         put(gradients, args, 2, gradient::where(mask, g, 0.0));
         return gradients;
       })
-      .pointwise().keeps_layout().with_inplace().with_out();
+      .pointwise()
+      .keeps_layout()
+      .with_inplace()
+      .with_out();
   add_pointwise_kernel(op, [](const KernelContext& context, const Tensor& a, const Tensor& mask, V value, Tensor& out) {
     run(context, Formula::masked_fill, a.dtype(), std::array{Operand(a), Operand(mask), Operand(value)}, out);
   });
@@ -101,14 +107,20 @@ OP("aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? ne
     .gradient([](const GradArgs& args) {
       std::vector<Tensor> gradients(args.inputs.size());
       const Expr a = args.inputs[0];
-      put(gradients, args, 0, Expr(args.grad_outputs[0]) * (gradient::abs(a) < std::numeric_limits<double>::infinity()));
+      put(gradients, args, 0,
+          Expr(args.grad_outputs[0]) * (gradient::abs(a) < std::numeric_limits<double>::infinity()));
       return gradients;
     })
-    .pointwise().keeps_layout().with_inplace().with_out();
-void nan_to_num(const KernelContext& context, const Tensor& a, MaybeDouble nan, MaybeDouble high, MaybeDouble low, Tensor& out) {
+    .pointwise()
+    .keeps_layout()
+    .with_inplace()
+    .with_out();
+void nan_to_num(const KernelContext& context, const Tensor& a, MaybeDouble nan, MaybeDouble high, MaybeDouble low,
+                Tensor& out) {
   if (!is_floating(a.dtype())) return run(context, Formula::positive, a.dtype(), std::array{Operand(a)}, out);
   const double limit = largest(a.dtype());
-  run(context, Formula::nan_to_num, a.dtype(), std::array{Operand(a)}, out, {nan.value_or(0.0), high.value_or(limit), low.value_or(-limit)});
+  run(context, Formula::nan_to_num, a.dtype(), std::array{Operand(a)}, out,
+      {nan.value_or(0.0), high.value_or(limit), low.value_or(-limit)});
 }
 
 // gelu: x Phi(x), exactly or by tanh. Its derivative is Phi(x) + x phi(x).
@@ -133,17 +145,22 @@ std::vector<Tensor> gelu_gradient(const GradArgs& args) {
 OP("aten::gelu(Tensor self, *, str approximate='none') -> Tensor")
     .infer([](const Tensor& a, const std::string&) { return infer_floating("gelu", a); })
     .gradient(gelu_gradient)
-    .pointwise().keeps_layout().with_inplace().with_out();
+    .pointwise()
+    .keeps_layout()
+    .with_inplace()
+    .with_out();
 
 // prelu: weight has one value, or one for each channel (dimension 1).
 
 Tensor prelu_weight(const Tensor& a, const Tensor& weight) {
-  check(weight.dtype() == a.dtype(), "prelu: Type promoting not supported. Got ", name_of(a.dtype()), " and ", name_of(weight.dtype()));
+  check(weight.dtype() == a.dtype(), "prelu: Type promoting not supported. Got ", name_of(a.dtype()), " and ",
+        name_of(weight.dtype()));
   check(weight.ndim() <= 1, "prelu: Expected `weight` to be a scalar or 1D tensor, but got ndim = ", weight.ndim());
   if (weight.numel() == 1) return weight.as_view({}, {}, weight.offset());
   const int64_t channels = a.ndim() > 1 ? a.size(1) : 1;
-  check(weight.numel() == channels, "prelu: Mismatch of parameter numbers and input channel size. Found parameter numbers = ",
-        weight.numel(), " and channel size = ", channels, ".");
+  check(weight.numel() == channels,
+        "prelu: Mismatch of parameter numbers and input channel size. Found parameter numbers = ", weight.numel(),
+        " and channel size = ", channels, ".");
   Dims sizes(static_cast<size_t>(a.ndim()), 1), strides(static_cast<size_t>(a.ndim()), 0);
   sizes[1] = channels;
   strides[1] = weight.strides()[0];
@@ -181,19 +198,30 @@ OP("aten::logit(Tensor self, float? eps=None) -> Tensor")
       put(gradients, args, 0, slope);
       return gradients;
     })
-    .pointwise().keeps_layout().with_inplace().with_out();
+    .pointwise()
+    .keeps_layout()
+    .with_inplace()
+    .with_out();
 
 OP("aten::digamma(Tensor self) -> Tensor")
     .infer([](const Tensor& a) {
-      return infer_pointwise(std::array{Operand(a)}, compute_dtype("digamma", TypeClass::kFloat, std::array{Operand(a)}));
+      return infer_pointwise(std::array{Operand(a)},
+                             compute_dtype("digamma", TypeClass::kFloat, std::array{Operand(a)}));
     })
-    .pointwise().keeps_layout().with_inplace().with_out();
+    .pointwise()
+    .keeps_layout()
+    .with_inplace()
+    .with_out();
 
 OP("aten::bitwise_not(Tensor self) -> Tensor")
     .infer([](const Tensor& a) {
-      return infer_pointwise(std::array{Operand(a)}, compute_dtype("bitwise_not", TypeClass::kInteger, std::array{Operand(a)}));
+      return infer_pointwise(std::array{Operand(a)},
+                             compute_dtype("bitwise_not", TypeClass::kInteger, std::array{Operand(a)}));
     })
-    .pointwise().keeps_layout().with_inplace().with_out();
+    .pointwise()
+    .keeps_layout()
+    .with_inplace()
+    .with_out();
 
 template <class A, class B>
 void add_xlogy(const char* schema, const char* op) {
@@ -210,7 +238,9 @@ void add_xlogy(const char* schema, const char* op) {
         put(gradients, args, 1, g * a / b);
         return gradients;
       })
-      .pointwise().keeps_layout().with_out();
+      .pointwise()
+      .keeps_layout()
+      .with_out();
   if constexpr (std::is_same_v<A, const Tensor&>) builder.with_inplace();
   add_pointwise_kernel(op, [](const KernelContext& context, A a, B b, Tensor& out) {
     const std::array operands{Operand(a), Operand(b)};
@@ -233,7 +263,8 @@ void add_extremum(const char* schema, const char* op, Formula formula, bool is_m
         put(gradients, args, 1, g * (is_max ? a < b : a > b) + shared);
         return gradients;
       })
-      .pointwise().keeps_layout();
+      .pointwise()
+      .keeps_layout();
   add_pointwise_kernel(op, [formula](const KernelContext& context, const Tensor& a, const Tensor& b, Tensor& out) {
     const std::array operands{Operand(a), Operand(b)};
     run(context, formula, promote_operands(operands), operands, out);
@@ -241,34 +272,47 @@ void add_extremum(const char* schema, const char* op, Formula formula, bool is_m
 }
 
 bool register_all() {
-  add_where<const Tensor&, const Tensor&>("aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", "aten::where.self");
-  add_where<Scalar, const Tensor&>("aten::where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor", "aten::where.ScalarSelf");
-  add_where<const Tensor&, Scalar>("aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor", "aten::where.ScalarOther");
-  add_where<Scalar, Scalar>("aten::where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor", "aten::where.Scalar");
-  add_masked_fill<Scalar>("aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", "aten::masked_fill.Scalar");
-  add_masked_fill<const Tensor&>("aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor", "aten::masked_fill.Tensor");
-  add_xlogy<const Tensor&, const Tensor&>("aten::xlogy.Tensor(Tensor self, Tensor other) -> Tensor", "aten::xlogy.Tensor");
-  add_xlogy<Scalar, const Tensor&>("aten::xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor", "aten::xlogy.Scalar_Self");
-  add_xlogy<const Tensor&, Scalar>("aten::xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor", "aten::xlogy.Scalar_Other");
+  add_where<const Tensor&, const Tensor&>("aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
+                                          "aten::where.self");
+  add_where<Scalar, const Tensor&>("aten::where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor",
+                                   "aten::where.ScalarSelf");
+  add_where<const Tensor&, Scalar>("aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor",
+                                   "aten::where.ScalarOther");
+  add_where<Scalar, Scalar>("aten::where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor",
+                            "aten::where.Scalar");
+  add_masked_fill<Scalar>("aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
+                          "aten::masked_fill.Scalar");
+  add_masked_fill<const Tensor&>("aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
+                                 "aten::masked_fill.Tensor");
+  add_xlogy<const Tensor&, const Tensor&>("aten::xlogy.Tensor(Tensor self, Tensor other) -> Tensor",
+                                          "aten::xlogy.Tensor");
+  add_xlogy<Scalar, const Tensor&>("aten::xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor",
+                                   "aten::xlogy.Scalar_Self");
+  add_xlogy<const Tensor&, Scalar>("aten::xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor",
+                                   "aten::xlogy.Scalar_Other");
   add_extremum("aten::max.other(Tensor self, Tensor other) -> Tensor", "aten::max.other", Formula::maximum, true);
   add_extremum("aten::min.other(Tensor self, Tensor other) -> Tensor", "aten::min.other", Formula::minimum, false);
   add_pointwise_kernel("aten::nan_to_num", nan_to_num);
-  add_pointwise_kernel("aten::gelu", [](const KernelContext& context, const Tensor& a, const std::string& approximate, Tensor& out) {
-    run(context, gelu_formula(approximate), a.dtype(), std::array{Operand(a)}, out);
-  });
-  add_pointwise_kernel("aten::prelu", [](const KernelContext& context, const Tensor& a, const Tensor& weight, Tensor& out) {
-    const Tensor shaped = prelu_weight(a, weight);
-    run(context, Formula::prelu, a.dtype(), std::array{Operand(a), Operand(shaped)}, out);
-  });
+  add_pointwise_kernel("aten::gelu",
+                       [](const KernelContext& context, const Tensor& a, const std::string& approximate, Tensor& out) {
+                         run(context, gelu_formula(approximate), a.dtype(), std::array{Operand(a)}, out);
+                       });
+  add_pointwise_kernel("aten::prelu",
+                       [](const KernelContext& context, const Tensor& a, const Tensor& weight, Tensor& out) {
+                         const Tensor shaped = prelu_weight(a, weight);
+                         run(context, Formula::prelu, a.dtype(), std::array{Operand(a), Operand(shaped)}, out);
+                       });
   add_pointwise_kernel("aten::logit", [](const KernelContext& context, const Tensor& a, MaybeDouble eps, Tensor& out) {
     const DType compute = is_floating(a.dtype()) ? a.dtype() : DType::kFloat32;
-    run(context, eps ? Formula::logit_clamped : Formula::logit, compute, std::array{Operand(a)}, out, {eps.value_or(0.0)});
+    run(context, eps ? Formula::logit_clamped : Formula::logit, compute, std::array{Operand(a)}, out,
+        {eps.value_or(0.0)});
   });
   add_pointwise_kernel("aten::digamma", [](const KernelContext& context, const Tensor& a, Tensor& out) {
     run(context, Formula::digamma, is_floating(a.dtype()) ? a.dtype() : DType::kFloat32, std::array{Operand(a)}, out);
   });
   add_pointwise_kernel("aten::bitwise_not", [](const KernelContext& context, const Tensor& a, Tensor& out) {
-    run(context, a.dtype() == DType::kBool ? Formula::logical_not : Formula::bitwise_not, a.dtype(), std::array{Operand(a)}, out);
+    run(context, a.dtype() == DType::kBool ? Formula::logical_not : Formula::bitwise_not, a.dtype(),
+        std::array{Operand(a)}, out);
   });
   return true;
 }

@@ -18,8 +18,8 @@ using ops::TensorMeta;
 
 // Computes `formula` in `compute` over the operands.
 template <size_t N>
-void run(const KernelContext& context, Formula formula, DType compute, const std::array<Operand, N>& operands, Tensor& out,
-         Numbers numbers = {}) {
+void run(const KernelContext& context, Formula formula, DType compute, const std::array<Operand, N>& operands,
+         Tensor& out, Numbers numbers = {}) {
   PointwiseCall call{formula, compute, {}, N, numbers};
   std::copy(operands.begin(), operands.end(), call.operands.begin());
   run_pointwise(context, call, out);
@@ -34,8 +34,8 @@ void put(std::vector<Tensor>& gradients, const GradArgs& args, size_t index, con
 // Division.
 
 DType div_dtype(std::string_view op, Operands operands, const std::optional<std::string>& mode) {
-  check(!mode || *mode == "floor" || *mode == "trunc", op, ": rounding_mode must be one of None, 'trunc', or 'floor', but found '",
-        mode.value_or(""), "'");
+  check(!mode || *mode == "floor" || *mode == "trunc", op,
+        ": rounding_mode must be one of None, 'trunc', or 'floor', but found '", mode.value_or(""), "'");
   return compute_dtype(op, mode ? TypeClass::kArith : TypeClass::kFloat, operands);
 }
 Formula div_formula(const std::optional<std::string>& mode) {
@@ -61,10 +61,11 @@ void add_div_mode(const char* schema, const char* op) {
       .keeps_layout()
       .with_inplace()
       .with_out();
-  add_pointwise_kernel(op, [](const KernelContext& context, const Tensor& a, B b, std::optional<std::string> mode, Tensor& out) {
-    const std::array operands{Operand(a), Operand(b)};
-    run(context, div_formula(mode), div_dtype("div", operands, mode), operands, out);
-  });
+  add_pointwise_kernel(
+      op, [](const KernelContext& context, const Tensor& a, B b, std::optional<std::string> mode, Tensor& out) {
+        const std::array operands{Operand(a), Operand(b)};
+        run(context, div_formula(mode), div_dtype("div", operands, mode), operands, out);
+      });
 }
 template <class B>
 void add_floor_divide(const char* schema, const char* op) {
@@ -116,7 +117,11 @@ std::vector<Tensor> pow_gradient(const GradArgs& args) {
 template <class A, class B>
 void add_pow(const char* schema, const char* op) {
   ops::OpBuilder builder(schema, __FILE__, __LINE__);
-  builder.infer([](A a, B b) { return infer_pow<A, B>(a, b); }).gradient(pow_gradient).pointwise().keeps_layout().with_out();
+  builder.infer([](A a, B b) { return infer_pow<A, B>(a, b); })
+      .gradient(pow_gradient)
+      .pointwise()
+      .keeps_layout()
+      .with_out();
   if constexpr (std::is_same_v<A, const Tensor&>) builder.with_inplace();
   add_pointwise_kernel(op, [](const KernelContext& context, A a, B b, Tensor& out) {
     const std::array operands{Operand(a), Operand(b)};
@@ -150,7 +155,8 @@ Numbers clamp_numbers(const MaybeScalar& low, const MaybeScalar& high) {
   }
   return numbers;
 }
-void clamp(const KernelContext& context, const Tensor& a, const MaybeScalar& low, const MaybeScalar& high, Tensor& out) {
+void clamp(const KernelContext& context, const Tensor& a, const MaybeScalar& low, const MaybeScalar& high,
+           Tensor& out) {
   run(context, Formula::clamp, clamp_dtype(a, low, high), std::array{Operand(a)}, out, clamp_numbers(low, high));
 }
 std::vector<Tensor> clamp_gradient(const GradArgs& args, const ops::Value& low, const ops::Value& high) {
@@ -167,15 +173,26 @@ OP("aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor")
       return infer_pointwise(std::array{Operand(a)}, clamp_dtype(a, low, high));
     })
     .gradient([](const GradArgs& args) { return clamp_gradient(args, args.inputs[1], args.inputs[2]); })
-    .pointwise().keeps_layout().with_inplace().with_out();
+    .pointwise()
+    .keeps_layout()
+    .with_inplace()
+    .with_out();
 OP("aten::clamp_min(Tensor self, Scalar min) -> Tensor")
     .infer([](const Tensor& a, Scalar low) { return infer_pointwise(std::array{Operand(a)}, clamp_dtype(a, low, {})); })
     .gradient([](const GradArgs& args) { return clamp_gradient(args, args.inputs[1], {}); })
-    .pointwise().keeps_layout().with_inplace().with_out();
+    .pointwise()
+    .keeps_layout()
+    .with_inplace()
+    .with_out();
 OP("aten::clamp_max(Tensor self, Scalar max) -> Tensor")
-    .infer([](const Tensor& a, Scalar high) { return infer_pointwise(std::array{Operand(a)}, clamp_dtype(a, {}, high)); })
+    .infer([](const Tensor& a, Scalar high) {
+      return infer_pointwise(std::array{Operand(a)}, clamp_dtype(a, {}, high));
+    })
     .gradient([](const GradArgs& args) { return clamp_gradient(args, {}, args.inputs[1]); })
-    .pointwise().keeps_layout().with_inplace().with_out();
+    .pointwise()
+    .keeps_layout()
+    .with_inplace()
+    .with_out();
 
 using MaybeTensor = std::optional<Tensor>;
 // The operands there are: self, then min and max.
@@ -192,10 +209,19 @@ OP("aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tenso
       return infer_pointwise(operands, compute_dtype("clamp", TypeClass::kArithNoBool, operands));
     })
     .gradient([](const GradArgs& args) { return clamp_gradient(args, args.inputs[1], args.inputs[2]); })
-    .pointwise().keeps_layout().with_inplace();
-void clamp_tensor(const KernelContext& context, const Tensor& a, const MaybeTensor& low, const MaybeTensor& high, Tensor& out) {
+    .pointwise()
+    .keeps_layout()
+    .with_inplace();
+void clamp_tensor(const KernelContext& context, const Tensor& a, const MaybeTensor& low, const MaybeTensor& high,
+                  Tensor& out) {
   const auto operands = clamp_operands(a, low, high);
-  PointwiseCall call{low && high ? Formula::clamp_tensor : low ? Formula::maximum : Formula::minimum, promote_operands(operands), {}, operands.size(), {}};
+  PointwiseCall call{low && high ? Formula::clamp_tensor
+                     : low       ? Formula::maximum
+                                 : Formula::minimum,
+                     promote_operands(operands),
+                     {},
+                     operands.size(),
+                     {}};
   std::copy(operands.begin(), operands.end(), call.operands.begin());
   run_pointwise(context, call, out);
 }
@@ -206,7 +232,8 @@ template <class W>
 void add_lerp(const char* schema, const char* op) {
   ops::OpBuilder(schema, __FILE__, __LINE__)
       .infer([](const Tensor& a, const Tensor& b, W weight) {
-        check(a.dtype() == b.dtype(), "lerp: expected dtype ", name_of(a.dtype()), " for `end` but got dtype ", name_of(b.dtype()));
+        check(a.dtype() == b.dtype(), "lerp: expected dtype ", name_of(a.dtype()), " for `end` but got dtype ",
+              name_of(b.dtype()));
         const std::array operands{Operand(a), Operand(b), Operand(weight)};
         return infer_pointwise(operands, compute_dtype("lerp", TypeClass::kFloatOnly, std::span(operands).first(2)));
       })
@@ -218,7 +245,10 @@ void add_lerp(const char* schema, const char* op) {
         put(gradients, args, 2, g * (Expr(args.inputs[1]) - Expr(args.inputs[0])));
         return gradients;
       })
-      .pointwise().keeps_layout().with_inplace().with_out();
+      .pointwise()
+      .keeps_layout()
+      .with_inplace()
+      .with_out();
   add_pointwise_kernel(op, [](const KernelContext& context, const Tensor& a, const Tensor& b, W weight, Tensor& out) {
     run(context, Formula::lerp, a.dtype(), std::array{Operand(a), Operand(b), Operand(weight)}, out);
   });
@@ -231,8 +261,12 @@ void add_addc(const char* schema, const char* op, Formula formula, TypeClass typ
         return infer_pointwise(operands, compute_dtype(op, type_class, operands));
       })
       .gradient(std::move(gradient))
-      .pointwise().keeps_layout().with_inplace().with_out();
-  add_pointwise_kernel(op, [=](const KernelContext& context, const Tensor& a, const Tensor& b, const Tensor& c, Scalar value, Tensor& out) {
+      .pointwise()
+      .keeps_layout()
+      .with_inplace()
+      .with_out();
+  add_pointwise_kernel(op, [=](const KernelContext& context, const Tensor& a, const Tensor& b, const Tensor& c,
+                               Scalar value, Tensor& out) {
     const std::array operands{Operand(a), Operand(b), Operand(c)};
     run(context, formula, promote_operands(operands), operands, out, {value});
   });
@@ -255,12 +289,17 @@ std::vector<Tensor> addcdiv_gradient(const GradArgs& args) {
 }
 
 bool register_all() {
-  add_div_mode<const Tensor&>("aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", "aten::div.Tensor_mode");
-  add_div_mode<Scalar>("aten::div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor", "aten::div.Scalar_mode");
+  add_div_mode<const Tensor&>("aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
+                              "aten::div.Tensor_mode");
+  add_div_mode<Scalar>("aten::div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
+                       "aten::div.Scalar_mode");
   add_floor_divide<const Tensor&>("aten::floor_divide(Tensor self, Tensor other) -> Tensor", "aten::floor_divide");
-  add_floor_divide<Scalar>("aten::floor_divide.Scalar(Tensor self, Scalar other) -> Tensor", "aten::floor_divide.Scalar");
-  add_pow<const Tensor&, const Tensor&>("aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", "aten::pow.Tensor_Tensor");
-  add_pow<const Tensor&, Scalar>("aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", "aten::pow.Tensor_Scalar");
+  add_floor_divide<Scalar>("aten::floor_divide.Scalar(Tensor self, Scalar other) -> Tensor",
+                           "aten::floor_divide.Scalar");
+  add_pow<const Tensor&, const Tensor&>("aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
+                                        "aten::pow.Tensor_Tensor");
+  add_pow<const Tensor&, Scalar>("aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
+                                 "aten::pow.Tensor_Scalar");
   add_pow<Scalar, const Tensor&>("aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor", "aten::pow.Scalar");
   add_lerp<Scalar>("aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor", "aten::lerp.Scalar");
   add_lerp<const Tensor&>("aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor", "aten::lerp.Tensor");
@@ -270,8 +309,12 @@ bool register_all() {
            Formula::addcdiv, TypeClass::kFloatOnly, addcdiv_gradient);
   add_pointwise_kernel("aten::clamp", clamp);
   add_pointwise_kernel("aten::clamp.Tensor", clamp_tensor);
-  add_pointwise_kernel("aten::clamp_min", [](const KernelContext& context, const Tensor& a, Scalar low, Tensor& out) { clamp(context, a, low, {}, out); });
-  add_pointwise_kernel("aten::clamp_max", [](const KernelContext& context, const Tensor& a, Scalar high, Tensor& out) { clamp(context, a, {}, high, out); });
+  add_pointwise_kernel("aten::clamp_min", [](const KernelContext& context, const Tensor& a, Scalar low, Tensor& out) {
+    clamp(context, a, low, {}, out);
+  });
+  add_pointwise_kernel("aten::clamp_max", [](const KernelContext& context, const Tensor& a, Scalar high, Tensor& out) {
+    clamp(context, a, {}, high, out);
+  });
   return true;
 }
 [[maybe_unused]] const bool registered = register_all();

@@ -7,6 +7,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/pointwise_tile_cpu.cpp"
 #include "kernels/simd_targets.h"
+
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -99,8 +100,7 @@ template <class Compute, class Action>
 void with_stored(DType stored, const Action& action) {
   switch (stored) {
 #define TENSORD_CASE(TYPE, ENUM) \
-  case DType::ENUM:              \
-    return action.template run<TYPE, Compute>();
+  case DType::ENUM: return action.template run<TYPE, Compute>();
     TENSORD_FOR_EACH_DTYPE(TENSORD_CASE)
 #undef TENSORD_CASE
     default: fail_dtype("pointwise", stored);

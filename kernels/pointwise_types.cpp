@@ -43,9 +43,12 @@ void refuse(std::string_view op, DType dtype) {
 DType promote_operands(Operands operands) {
   std::optional<DType> dims, zero, numbers;
   for (const Operand& operand : operands) {
-    if (operand.tensor == nullptr) numbers = combine(numbers, operand.number.dtype());
-    else if (operand.tensor->ndim() > 0) dims = combine(dims, operand.tensor->dtype());
-    else zero = combine(zero, operand.tensor->dtype());
+    if (operand.tensor == nullptr)
+      numbers = combine(numbers, operand.number.dtype());
+    else if (operand.tensor->ndim() > 0)
+      dims = combine(dims, operand.tensor->dtype());
+    else
+      zero = combine(zero, operand.tensor->dtype());
   }
   return combine_ranks(dims, combine_ranks(zero, numbers)).value_or(DType::kFloat32);
 }

@@ -23,7 +23,8 @@ DType sum_dtype(const Tensor& in, const MaybeDType& dtype) {
 }
 DType mean_dtype(const Tensor& in, const MaybeDType& dtype) {
   const DType result = dtype.value_or(in.dtype());
-  check(is_floating(result), "mean(): could not infer output dtype. Input dtype must be a floating point dtype. Got: ", name_of(result));
+  check(is_floating(result),
+        "mean(): could not infer output dtype. Input dtype must be a floating point dtype. Got: ", name_of(result));
   return result;
 }
 
@@ -55,10 +56,14 @@ void add_sum(const char* name, bool is_mean) {
   const auto dtype_of_result = is_mean ? mean_dtype : sum_dtype;
   const std::string full = concat("aten::", name), dim = concat(full, is_mean ? ".dim" : ".dim_IntList");
   ops::OpBuilder(concat(full, "(Tensor self, *, ScalarType? dtype=None) -> Tensor").c_str(), __FILE__, __LINE__)
-      .infer([=](const Tensor& in, MaybeDType dtype) { return TensorMeta{{}, dtype_of_result(in, dtype), {}, in.device()}; })
+      .infer([=](const Tensor& in, MaybeDType dtype) {
+        return TensorMeta{{}, dtype_of_result(in, dtype), {}, in.device()};
+      })
       .gradient(spread_gradient(false, is_mean))
       .reduction();
-  ops::OpBuilder(concat(dim, "(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor").c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(
+      concat(dim, "(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor").c_str(),
+      __FILE__, __LINE__)
       .infer([=](const Tensor& in, MaybeDims dims, bool keepdim, MaybeDType dtype) {
         return ReducedDims(in, dims).meta(in, keepdim, dtype_of_result(in, dtype));
       })
@@ -75,9 +80,9 @@ void add_sum(const char* name, bool is_mean) {
   ops::KernelBuilder(full.c_str(), kCPU, [run](const KernelContext&, const Tensor& in, MaybeDType dtype, Tensor& out) {
     run(in, {}, false, dtype, out);
   });
-  ops::KernelBuilder(dim.c_str(), kCPU, [run](const KernelContext&, const Tensor& in, MaybeDims dims, bool keepdim, MaybeDType dtype, Tensor& out) {
-    run(in, dims, keepdim, dtype, out);
-  });
+  ops::KernelBuilder(dim.c_str(), kCPU,
+                     [run](const KernelContext&, const Tensor& in, MaybeDims dims, bool keepdim, MaybeDType dtype,
+                           Tensor& out) { run(in, dims, keepdim, dtype, out); });
 }
 
 void run_simple(Reducer reducer, DType compute, const Tensor& in, const MaybeDims& dims, bool keepdim, Tensor& out) {
@@ -101,13 +106,16 @@ std::vector<Tensor> prod_gradient(const ops::GradArgs& args, const MaybeDims& di
   const Expr zeros = Expr(ops::call("aten::sum.dim_IntList", is_zero.tensor(), dims ? *dims : Dims{}, true));
   const Expr others = over(gradient::where(is_zero, 1.0, x), "aten::prod", "aten::prod.dim_int");
   // No zero: others / x everywhere. One zero: others there, 0 elsewhere. More: 0.
-  const Expr slope = gradient::where(is_zero, others * (zeros == 1), others * (zeros == 0) / gradient::where(is_zero, 1.0, x));
+  const Expr slope =
+      gradient::where(is_zero, others * (zeros == 1), others * (zeros == 0) / gradient::where(is_zero, 1.0, x));
   const Expr g = Expr(ops::call("aten::reshape", args.grad_outputs[0], kept));
   gradients[0] = gradient::fit_gradient(g * slope, in);
   return gradients;
 }
 OP("aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor")
-    .infer([](const Tensor& in, MaybeDType dtype) { return TensorMeta{{}, sum_dtype(in, dtype), {}, in.device()}; })
+    .infer([](const Tensor& in, MaybeDType dtype) {
+      return TensorMeta{{}, sum_dtype(in, dtype), {}, in.device()};
+    })
     .gradient([](const ops::GradArgs& args) { return prod_gradient(args, {}); })
     .reduction();
 KERNEL("aten::prod", kCPU, [](const KernelContext&, const Tensor& in, MaybeDType dtype, Tensor& out) {
@@ -119,9 +127,10 @@ OP("aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? 
     })
     .gradient([](const ops::GradArgs& args) { return prod_gradient(args, dims_of(args.inputs[1])); })
     .reduction();
-KERNEL("aten::prod.dim_int", kCPU, [](const KernelContext&, const Tensor& in, int64_t dim, bool keepdim, MaybeDType dtype, Tensor& out) {
-  run_simple(Reducer::kProduct, sum_dtype(in, dtype), in, Dims{dim}, keepdim, out);
-});
+KERNEL("aten::prod.dim_int", kCPU,
+       [](const KernelContext&, const Tensor& in, int64_t dim, bool keepdim, MaybeDType dtype, Tensor& out) {
+         run_simple(Reducer::kProduct, sum_dtype(in, dtype), in, Dims{dim}, keepdim, out);
+       });
 
 // Largest and smallest: ties share the gradient.
 std::vector<Tensor> extreme_gradient(const ops::GradArgs& args, const MaybeDims& dims) {
@@ -137,7 +146,9 @@ std::vector<Tensor> extreme_gradient(const ops::GradArgs& args, const MaybeDims&
   return gradients;
 }
 void check_not_empty(const char* op, const Tensor& in, const ReducedDims& reduced) {
-  check(in.numel() > 0 || reduced.count > 0, op, "(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.");
+  check(in.numel() > 0 || reduced.count > 0, op,
+        "(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' "
+        "argument.");
 }
 void add_extreme(const char* name, Reducer reducer) {
   const std::string full = concat("aten::", name), dims = concat("aten::a", name);
@@ -160,9 +171,10 @@ void add_extreme(const char* name, Reducer reducer) {
   ops::KernelBuilder(full.c_str(), kCPU, [reducer](const KernelContext&, const Tensor& in, Tensor& out) {
     run_simple(reducer, in.dtype(), in, {}, false, out);
   });
-  ops::KernelBuilder(dims.c_str(), kCPU, [reducer](const KernelContext&, const Tensor& in, IntList dim, bool keepdim, Tensor& out) {
-    run_simple(reducer, in.dtype(), in, dim, keepdim, out);
-  });
+  ops::KernelBuilder(dims.c_str(), kCPU,
+                     [reducer](const KernelContext&, const Tensor& in, IntList dim, bool keepdim, Tensor& out) {
+                       run_simple(reducer, in.dtype(), in, dim, keepdim, out);
+                     });
 }
 
 // any and all give bool, but uint8 stays uint8.
@@ -170,18 +182,23 @@ DType truth_dtype(const Tensor& in) { return in.dtype() == DType::kUInt8 ? DType
 void add_truth(const char* name, Reducer reducer) {
   const std::string full = concat("aten::", name), dim = concat(full, ".dim");
   ops::OpBuilder(concat(full, "(Tensor self) -> Tensor").c_str(), __FILE__, __LINE__)
-      .infer([](const Tensor& in) { return TensorMeta{{}, truth_dtype(in), {}, in.device()}; })
+      .infer([](const Tensor& in) {
+        return TensorMeta{{}, truth_dtype(in), {}, in.device()};
+      })
       .reduction();
   ops::OpBuilder(concat(dim, "(Tensor self, int dim, bool keepdim=False) -> Tensor").c_str(), __FILE__, __LINE__)
-      .infer([](const Tensor& in, int64_t d, bool keepdim) { return ReducedDims(in, Dims{d}).meta(in, keepdim, truth_dtype(in)); })
+      .infer([](const Tensor& in, int64_t d, bool keepdim) {
+        return ReducedDims(in, Dims{d}).meta(in, keepdim, truth_dtype(in));
+      })
       .reduction()
       .with_out();
   ops::KernelBuilder(full.c_str(), kCPU, [reducer](const KernelContext&, const Tensor& in, Tensor& out) {
     run_simple(reducer, in.dtype(), in, {}, false, out);
   });
-  ops::KernelBuilder(dim.c_str(), kCPU, [reducer](const KernelContext&, const Tensor& in, int64_t d, bool keepdim, Tensor& out) {
-    run_simple(reducer, in.dtype(), in, Dims{d}, keepdim, out);
-  });
+  ops::KernelBuilder(dim.c_str(), kCPU,
+                     [reducer](const KernelContext&, const Tensor& in, int64_t d, bool keepdim, Tensor& out) {
+                       run_simple(reducer, in.dtype(), in, Dims{d}, keepdim, out);
+                     });
 }
 
 OP("aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor")
@@ -192,11 +209,14 @@ KERNEL("aten::count_nonzero.dim_IntList", kCPU, [](const KernelContext&, const T
 });
 MaybeDims one_dim(const std::optional<int64_t>& dim) { return dim ? MaybeDims(Dims{*dim}) : std::nullopt; }
 OP("aten::count_nonzero(Tensor self, int? dim=None) -> Tensor")
-    .infer([](const Tensor& in, std::optional<int64_t> dim) { return ReducedDims(in, one_dim(dim)).meta(in, false, DType::kInt64); })
+    .infer([](const Tensor& in, std::optional<int64_t> dim) {
+      return ReducedDims(in, one_dim(dim)).meta(in, false, DType::kInt64);
+    })
     .reduction();
-KERNEL("aten::count_nonzero", kCPU, [](const KernelContext&, const Tensor& in, std::optional<int64_t> dim, Tensor& out) {
-  run_simple(Reducer::kNonzeros, in.dtype(), in, one_dim(dim), false, out);
-});
+KERNEL("aten::count_nonzero", kCPU,
+       [](const KernelContext&, const Tensor& in, std::optional<int64_t> dim, Tensor& out) {
+         run_simple(Reducer::kNonzeros, in.dtype(), in, one_dim(dim), false, out);
+       });
 
 bool register_all() {
   add_sum("sum", false);

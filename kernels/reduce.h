@@ -10,18 +10,18 @@
 namespace tensord::kernels {
 
 enum class Reducer : uint8_t {
-  kSum,           // sum of x
-  kProduct,       // product of x
-  kMax,           // largest x; NaN wins
-  kMin,           // smallest x; NaN wins
-  kSquares,       // sum of (x - center)^2, center of each output
-  kAbsolutes,     // sum of |x|
-  kPowers,        // sum of |x|^p
+  kSum,        // sum of x
+  kProduct,    // product of x
+  kMax,        // largest x; NaN wins
+  kMin,        // smallest x; NaN wins
+  kSquares,    // sum of (x - center)^2, center of each output
+  kAbsolutes,  // sum of |x|
+  kPowers,     // sum of |x|^p
   kMaxAbsolute,
   kMinAbsolute,
-  kNonzeros,      // count of x != 0
-  kAny,           // 1 when some x != 0
-  kAll,           // 1 when every x != 0
+  kNonzeros,  // count of x != 0
+  kAny,       // 1 when some x != 0
+  kAll,       // 1 when every x != 0
   kCount
 };
 
@@ -36,7 +36,8 @@ struct ReduceLoops {
   // Folds a dense row into one accumulator.
   void (*row)(const void* in, int64_t count, double center, double power, Accumulator* out);
   // Folds `rows` rows, `row_step` elements apart, into `count` accumulators; centers may be null.
-  void (*columns)(const void* in, int64_t rows, int64_t row_step, int64_t count, const double* centers, double power, Accumulator* out);
+  void (*columns)(const void* in, int64_t rows, int64_t row_step, int64_t count, const double* centers, double power,
+                  Accumulator* out);
   Accumulator start;
 };
 const ReduceLoops& reduce_loops(Reducer reducer, DType loop);

@@ -34,15 +34,17 @@ void fold_row(const Job& job, const char* data, int64_t count, int64_t step, dou
 }
 
 // Folds rows of columns; strides in elements.
-void fold_columns(const Job& job, const char* data, int64_t rows, int64_t row_step, int64_t count, int64_t step, const double* centers,
-                  Accumulator* out) {
-  if (step == 1 && job.stored == job.loop) return job.loops.columns(data, rows, row_step, count, centers, job.reduction.power, out);
+void fold_columns(const Job& job, const char* data, int64_t rows, int64_t row_step, int64_t count, int64_t step,
+                  const double* centers, Accumulator* out) {
+  if (step == 1 && job.stored == job.loop)
+    return job.loops.columns(data, rows, row_step, count, centers, job.reduction.power, out);
   alignas(64) char tile[kTile * 8];
   for (int64_t r = 0; r < rows; ++r, data += row_step * job.element_size) {
     for (int64_t begin = 0; begin < count; begin += kTile) {
       const int64_t n = std::min(kTile, count - begin);
       load_tile(job.stored, data + begin * step * job.element_size, step, job.loop, tile, n);
-      job.loops.columns(tile, 1, 0, n, centers == nullptr ? nullptr : centers + begin, job.reduction.power, out + begin);
+      job.loops.columns(tile, 1, 0, n, centers == nullptr ? nullptr : centers + begin, job.reduction.power,
+                        out + begin);
     }
   }
 }
@@ -52,8 +54,10 @@ void store(const Job& job, Accumulator* accumulators, int64_t count, const Tenso
   if (job.loop != DType::kInt64) {
     for (int64_t i = 0; i < count; ++i) {
       double value = accumulators[i].value * job.reduction.scale;
-      if (job.reduction.root == 0.5) value = std::sqrt(value);
-      else if (job.reduction.root != 1) value = std::pow(value, job.reduction.root);
+      if (job.reduction.root == 0.5)
+        value = std::sqrt(value);
+      else if (job.reduction.root != 1)
+        value = std::pow(value, job.reduction.root);
       accumulators[i].value = value;
     }
   }
@@ -98,17 +102,19 @@ void reduce_rows(const Job& job, const Split& split, const Tensor& out) {
   const LoopNest<3> outer(split.kept_sizes, {split.kept_in, split.kept_out, split.kept_center});
   const double* centers = centers_of(job.reduction);
   const int64_t grain = std::max<int64_t>(1, 32768 / std::max<int64_t>(1, inner.numel()));
-  outer.parallel_rows(grain, [&](const std::array<int64_t, 3>& offset, int64_t count, const std::array<int64_t, 3>& step) {
-    for (int64_t i = 0; i < count; ++i) {
-      Accumulator accumulator = job.loops.start;
-      const double center = centers == nullptr ? 0 : centers[offset[2] + i * step[2]];
-      const char* base = job.data + (offset[0] + i * step[0]) * job.element_size;
-      inner.rows(0, inner.numel(), [&](const std::array<int64_t, 1>& at, int64_t n, const std::array<int64_t, 1>& stride) {
-        fold_row(job, base + at[0] * job.element_size, n, stride[0], center, &accumulator);
+  outer.parallel_rows(
+      grain, [&](const std::array<int64_t, 3>& offset, int64_t count, const std::array<int64_t, 3>& step) {
+        for (int64_t i = 0; i < count; ++i) {
+          Accumulator accumulator = job.loops.start;
+          const double center = centers == nullptr ? 0 : centers[offset[2] + i * step[2]];
+          const char* base = job.data + (offset[0] + i * step[0]) * job.element_size;
+          inner.rows(0, inner.numel(),
+                     [&](const std::array<int64_t, 1>& at, int64_t n, const std::array<int64_t, 1>& stride) {
+                       fold_row(job, base + at[0] * job.element_size, n, stride[0], center, &accumulator);
+                     });
+          store(job, &accumulator, 1, out, offset[1] + i * step[1], 1);
+        }
       });
-      store(job, &accumulator, 1, out, offset[1] + i * step[1], 1);
-    }
-  });
 }
 
 void reduce_columns(const Job& job, const Split& split, const Tensor& out) {
@@ -116,22 +122,25 @@ void reduce_columns(const Job& job, const Split& split, const Tensor& out) {
   const LoopNest<3> outer(split.kept_sizes, {split.kept_in, split.kept_out, split.kept_center});
   const double* centers = centers_of(job.reduction);
   const int64_t grain = std::max<int64_t>(64, 32768 / std::max<int64_t>(1, inner.numel()));
-  outer.parallel_rows(grain, [&](const std::array<int64_t, 3>& offset, int64_t count, const std::array<int64_t, 3>& step) {
-    constexpr int64_t kColumns = 512;
-    Accumulator accumulators[kColumns];
-    double block_centers[kColumns];
-    for (int64_t begin = 0; begin < count; begin += kColumns) {
-      const int64_t n = std::min(kColumns, count - begin);
-      std::fill(accumulators, accumulators + n, job.loops.start);
-      for (int64_t i = 0; centers != nullptr && i < n; ++i) block_centers[i] = centers[offset[2] + (begin + i) * step[2]];
-      const char* base = job.data + (offset[0] + begin * step[0]) * job.element_size;
-      inner.rows(0, inner.numel(), [&](const std::array<int64_t, 1>& at, int64_t rows, const std::array<int64_t, 1>& stride) {
-        fold_columns(job, base + at[0] * job.element_size, rows, stride[0], n, step[0], centers == nullptr ? nullptr : block_centers,
-                     accumulators);
+  outer.parallel_rows(
+      grain, [&](const std::array<int64_t, 3>& offset, int64_t count, const std::array<int64_t, 3>& step) {
+        constexpr int64_t kColumns = 512;
+        Accumulator accumulators[kColumns];
+        double block_centers[kColumns];
+        for (int64_t begin = 0; begin < count; begin += kColumns) {
+          const int64_t n = std::min(kColumns, count - begin);
+          std::fill(accumulators, accumulators + n, job.loops.start);
+          for (int64_t i = 0; centers != nullptr && i < n; ++i)
+            block_centers[i] = centers[offset[2] + (begin + i) * step[2]];
+          const char* base = job.data + (offset[0] + begin * step[0]) * job.element_size;
+          inner.rows(0, inner.numel(),
+                     [&](const std::array<int64_t, 1>& at, int64_t rows, const std::array<int64_t, 1>& stride) {
+                       fold_columns(job, base + at[0] * job.element_size, rows, stride[0], n, step[0],
+                                    centers == nullptr ? nullptr : block_centers, accumulators);
+                     });
+          store(job, accumulators, n, out, offset[1] + begin * step[1], step[1]);
+        }
       });
-      store(job, accumulators, n, out, offset[1] + begin * step[1], step[1]);
-    }
-  });
 }
 
 // Joins the accumulators of two parts with the reducer's own rule: an accumulator is folded
@@ -146,10 +155,14 @@ void join(const Job& job, const Accumulator& part, Accumulator* total) {
     case Reducer::kMinAbsolute:
     case Reducer::kAny:
     case Reducer::kAll:
-      return reduce_loops(job.reduction.reducer, is_integer ? DType::kInt64 : DType::kFloat64).row(&part, 1, 0, 0, total);
+      return reduce_loops(job.reduction.reducer, is_integer ? DType::kInt64 : DType::kFloat64)
+          .row(&part, 1, 0, 0, total);
     default:
-      if (is_integer) total->integer = static_cast<int64_t>(static_cast<uint64_t>(total->integer) + static_cast<uint64_t>(part.integer));
-      else total->value += part.value;
+      if (is_integer)
+        total->integer =
+            static_cast<int64_t>(static_cast<uint64_t>(total->integer) + static_cast<uint64_t>(part.integer));
+      else
+        total->value += part.value;
   }
 }
 
@@ -177,8 +190,8 @@ void run_reduction(const Reduction& reduction, const Tensor& in, const Tensor& o
   const DType loop = loop_dtype(reduction.compute);
   // A float16 sum of integers and the like is exact enough in float; what matters is that
   // elements reach the compute dtype's class.
-  const Job job{reduction, reduce_loops(reduction.reducer, loop), in.dtype(), loop, nullptr,
-                static_cast<int64_t>(size_of(in.dtype()))};
+  const Job job{reduction, reduce_loops(reduction.reducer, loop),    in.dtype(), loop,
+                nullptr,   static_cast<int64_t>(size_of(in.dtype()))};
   if (in.numel() == 0) {
     std::vector<Accumulator> empty(static_cast<size_t>(out.numel()), job.loops.start);
     const Tensor dense = out.is_contiguous() ? out : Tensor::empty(out.sizes(), out.dtype());

@@ -20,8 +20,10 @@ ReducedDims::ReducedDims(const Tensor& in, const std::optional<Dims>& dims) {
 Dims ReducedDims::sizes(const Tensor& in, bool keepdim) const {
   Dims out;
   for (int64_t d = 0; d < in.ndim(); ++d) {
-    if (!is_reduced[d]) out.push_back(in.sizes()[d]);
-    else if (keepdim) out.push_back(1);
+    if (!is_reduced[d])
+      out.push_back(in.sizes()[d]);
+    else if (keepdim)
+      out.push_back(1);
   }
   return out;
 }

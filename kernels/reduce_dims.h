@@ -15,7 +15,9 @@ struct ReducedDims {
   // Throws Error on a bad or repeated dimension.
   ReducedDims(const Tensor& in, const std::optional<Dims>& dims);
   Dims sizes(const Tensor& in, bool keepdim) const;
-  ops::TensorMeta meta(const Tensor& in, bool keepdim, DType dtype) const { return {sizes(in, keepdim), dtype, {}, in.device()}; }
+  ops::TensorMeta meta(const Tensor& in, bool keepdim, DType dtype) const {
+    return {sizes(in, keepdim), dtype, {}, in.device()};
+  }
   // `out` seen with size 1 where reduced.
   Tensor kept(const Tensor& in, const Tensor& out, bool keepdim) const;
 };

@@ -2,7 +2,6 @@
 // (cumsum, cumprod, cummax, cummin, logcumsumexp), lane by lane.
 #include <cmath>
 #include <cstring>
-#include <cstring>
 #include <vector>
 
 #include "core/ops/run.h"
@@ -63,26 +62,31 @@ void with_loop_type(DType dtype, Fn&& fn) {
 }
 
 // `values` may be null; both outputs have size 1 (or nothing) in `dim`.
-void find_extremes(const Tensor& in, int64_t dim, Reducer reducer, const Tensor* values, const Tensor& indices, bool keepdim) {
+void find_extremes(const Tensor& in, int64_t dim, Reducer reducer, const Tensor* values, const Tensor& indices,
+                   bool keepdim) {
   if (indices.numel() == 0) return;
   const int64_t length = lane_length(in, dim), step = lane_stride(in, dim);
   const auto outer = [&](const Tensor& out) { return keepdim ? without(out.strides(), dim) : out.strides(); };
   const auto size = static_cast<int64_t>(size_of(in.dtype()));
   with_loop_type(in.dtype(), [&]<class T>() {
-    for_each_lane<3>(without(in.sizes(), dim), {without(in.strides(), dim), outer(indices), values ? outer(*values) : outer(indices)}, length,
+    for_each_lane<3>(without(in.sizes(), dim),
+                     {without(in.strides(), dim), outer(indices), values ? outer(*values) : outer(indices)}, length,
                      [&](const std::array<int64_t, 3>& offset) {
                        thread_local std::vector<T> scratch;
-                       const int64_t position = position_of(dense_lane<T>(in, offset[0], step, length, scratch), length, reducer);
+                       const int64_t position =
+                           position_of(dense_lane<T>(in, offset[0], step, length, scratch), length, reducer);
                        indices.data<int64_t>()[offset[1]] = position;
                        if (values == nullptr) return;
                        std::memcpy(static_cast<char*>(values->raw_data()) + offset[2] * size,
-                                   static_cast<const char*>(in.raw_data()) + (offset[0] + position * step) * size, static_cast<size_t>(size));
+                                   static_cast<const char*>(in.raw_data()) + (offset[0] + position * step) * size,
+                                   static_cast<size_t>(size));
                      });
   });
 }
 
 void check_lane(const char* op, const Tensor& in, int64_t dim) {
-  check(in.ndim() == 0 || in.sizes()[wrap_dim(dim, in.ndim())] > 0 , op, "(): Expected reduction dim ", dim, " to have non-zero size.");
+  check(in.ndim() == 0 || in.sizes()[wrap_dim(dim, in.ndim())] > 0, op, "(): Expected reduction dim ", dim,
+        " to have non-zero size.");
 }
 
 // g goes to the chosen position.
@@ -101,7 +105,9 @@ std::vector<Tensor> chosen_gradient(const ops::GradArgs& args) {
 
 void add_extreme(const char* name, Reducer reducer) {
   const std::string by_dim = concat("aten::", name, ".dim"), position = concat("aten::arg", name);
-  ops::OpBuilder(concat(by_dim, "(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)").c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(
+      concat(by_dim, "(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)").c_str(), __FILE__,
+      __LINE__)
       .infer([name](const Tensor& in, int64_t dim, bool keepdim) {
         check_lane(name, in, dim);
         const ReducedDims reduced(in, Dims{dim});
@@ -109,21 +115,29 @@ void add_extreme(const char* name, Reducer reducer) {
       })
       .gradient(chosen_gradient)
       .reduction();
-  ops::KernelBuilder(by_dim.c_str(), kCPU, [reducer](const KernelContext&, const Tensor& in, int64_t dim, bool keepdim, Tensor& values, Tensor& indices) {
-    find_extremes(in, wrap_dim(dim, in.ndim()), reducer, &values, indices, keepdim && in.ndim() > 0);
-  });
-  ops::OpBuilder(concat(position, "(Tensor self, int? dim=None, bool keepdim=False) -> Tensor").c_str(), __FILE__, __LINE__)
+  ops::KernelBuilder(
+      by_dim.c_str(), kCPU,
+      [reducer](const KernelContext&, const Tensor& in, int64_t dim, bool keepdim, Tensor& values, Tensor& indices) {
+        find_extremes(in, wrap_dim(dim, in.ndim()), reducer, &values, indices, keepdim && in.ndim() > 0);
+      });
+  ops::OpBuilder(concat(position, "(Tensor self, int? dim=None, bool keepdim=False) -> Tensor").c_str(), __FILE__,
+                 __LINE__)
       .infer([name](const Tensor& in, std::optional<int64_t> dim, bool keepdim) {
-        if (dim) check_lane(name, in, *dim);
-        else check(in.numel() > 0, "arg", name, "(): Expected reduction dim to be specified for input.numel() == 0.");
+        if (dim)
+          check_lane(name, in, *dim);
+        else
+          check(in.numel() > 0, "arg", name, "(): Expected reduction dim to be specified for input.numel() == 0.");
         return ReducedDims(in, dim ? std::optional(Dims{*dim}) : std::nullopt).meta(in, keepdim, DType::kInt64);
       })
       .reduction();
-  ops::KernelBuilder(position.c_str(), kCPU, [reducer](const KernelContext&, const Tensor& in, std::optional<int64_t> dim, bool keepdim, Tensor& indices) {
-    if (dim) return find_extremes(in, wrap_dim(*dim, in.ndim()), reducer, nullptr, indices, keepdim && in.ndim() > 0);
-    const Tensor flat = in.contiguous().as_view({in.numel()}, {1}, in.is_contiguous() ? in.offset() : 0);
-    find_extremes(flat, 0, reducer, nullptr, indices.as_view({}, {}, indices.offset()), false);
-  });
+  ops::KernelBuilder(
+      position.c_str(), kCPU,
+      [reducer](const KernelContext&, const Tensor& in, std::optional<int64_t> dim, bool keepdim, Tensor& indices) {
+        if (dim)
+          return find_extremes(in, wrap_dim(*dim, in.ndim()), reducer, nullptr, indices, keepdim && in.ndim() > 0);
+        const Tensor flat = in.contiguous().as_view({in.numel()}, {1}, in.is_contiguous() ? in.offset() : 0);
+        find_extremes(flat, 0, reducer, nullptr, indices.as_view({}, {}, indices.offset()), false);
+      });
 }
 
 // Running sums and products in double (or int64).
@@ -142,14 +156,18 @@ void scan(const Tensor& in, int64_t dim, const Tensor& out, Step step) {
                      [&](const std::array<int64_t, 2>& offset) {
                        thread_local std::vector<T> scratch;
                        scratch.resize(static_cast<size_t>(length));
-                       const char* source = static_cast<const char*>(in.raw_data()) + offset[0] * static_cast<int64_t>(size_of(in.dtype()));
+                       const char* source = static_cast<const char*>(in.raw_data()) +
+                                            offset[0] * static_cast<int64_t>(size_of(in.dtype()));
                        load_tile(in.dtype(), source, in_step, dtype_of<T>, scratch.data(), length);
                        step(scratch.data(), length);
-                       store_tile(dtype_of<T>, scratch.data(), out.dtype(), static_cast<char*>(out.raw_data()) + offset[1] * out_size, out_step, length);
+                       store_tile(dtype_of<T>, scratch.data(), out.dtype(),
+                                  static_cast<char*>(out.raw_data()) + offset[1] * out_size, out_step, length);
                      });
   };
-  if (is_floating(out.dtype())) run.template operator()<double>();
-  else run.template operator()<int64_t>();
+  if (is_floating(out.dtype()))
+    run.template operator()<double>();
+  else
+    run.template operator()<int64_t>();
 }
 const auto kSumStep = []<class T>(T* lane, int64_t count) {
   for (int64_t i = 1; i < count; ++i) lane[i] += lane[i - 1];
@@ -161,8 +179,10 @@ const auto kProductStep = []<class T>(T* lane, int64_t count) {
 const auto kLogSumStep = []<class T>(T* lane, int64_t count) {
   for (int64_t i = 1; i < count; ++i) {
     const double high = std::max(lane[i], lane[i - 1]), low = std::min(lane[i], lane[i - 1]);
-    if (std::isinf(high)) lane[i] = static_cast<T>(high);
-    else lane[i] = static_cast<T>(high + std::log1p(std::exp(low - high)));
+    if (std::isinf(high))
+      lane[i] = static_cast<T>(high);
+    else
+      lane[i] = static_cast<T>(high + std::log1p(std::exp(low - high)));
   }
 };
 
@@ -181,15 +201,22 @@ OP("aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor")
       return gradients;
     })
     .with_out();
-KERNEL("aten::cumsum", kCPU, [](const KernelContext&, const Tensor& in, int64_t dim, std::optional<DType>, Tensor& out) { scan(in, dim, out, kSumStep); });
+KERNEL("aten::cumsum", kCPU,
+       [](const KernelContext&, const Tensor& in, int64_t dim, std::optional<DType>, Tensor& out) {
+         scan(in, dim, out, kSumStep);
+       });
 OP("aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor")
     .infer([](const Tensor& in, int64_t dim, std::optional<DType> dtype) { return infer_scan(in, dim, dtype); });
-KERNEL("aten::cumprod", kCPU, [](const KernelContext&, const Tensor& in, int64_t dim, std::optional<DType>, Tensor& out) { scan(in, dim, out, kProductStep); });
+KERNEL("aten::cumprod", kCPU,
+       [](const KernelContext&, const Tensor& in, int64_t dim, std::optional<DType>, Tensor& out) {
+         scan(in, dim, out, kProductStep);
+       });
 OP("aten::logcumsumexp(Tensor self, int dim) -> Tensor").infer([](const Tensor& in, int64_t dim) {
   if (!is_floating(in.dtype())) fail_dtype("logcumsumexp", in.dtype());
   return infer_scan(in, dim, {});
 });
-KERNEL("aten::logcumsumexp", kCPU, [](const KernelContext&, const Tensor& in, int64_t dim, Tensor& out) { scan(in, dim, out, kLogSumStep); });
+KERNEL("aten::logcumsumexp", kCPU,
+       [](const KernelContext&, const Tensor& in, int64_t dim, Tensor& out) { scan(in, dim, out, kLogSumStep); });
 
 // Running extremes with their positions; later equals win, and a NaN stays.
 void running_extreme(const Tensor& in, int64_t dim, bool is_max, const Tensor& values, const Tensor& indices) {
@@ -202,7 +229,8 @@ void running_extreme(const Tensor& in, int64_t dim, bool is_max, const Tensor& v
                        const T* source = in.data<T>() + offset[0];
                        int64_t best = 0;
                        for (int64_t i = 0; i < length; ++i) {
-                         const auto x = static_cast<ComputeType<T>>(source[i * in_step]), y = static_cast<ComputeType<T>>(source[best * in_step]);
+                         const auto x = static_cast<ComputeType<T>>(source[i * in_step]),
+                                    y = static_cast<ComputeType<T>>(source[best * in_step]);
                          const bool better = is_max ? x >= y : x <= y;
                          if (x != x || (y == y && better)) best = i;
                          values.data<T>()[offset[1] + i * out_step] = source[best * in_step];
@@ -215,11 +243,13 @@ void add_running(const char* op, bool is_max) {
   ops::OpBuilder(concat(op, "(Tensor self, int dim) -> (Tensor values, Tensor indices)").c_str(), __FILE__, __LINE__)
       .infer([](const Tensor& in, int64_t dim) {
         wrap_dim(dim, in.ndim());
-        return std::vector<TensorMeta>{{in.sizes(), in.dtype(), {}, in.device()}, {in.sizes(), DType::kInt64, {}, in.device()}};
+        return std::vector<TensorMeta>{{in.sizes(), in.dtype(), {}, in.device()},
+                                       {in.sizes(), DType::kInt64, {}, in.device()}};
       });
-  ops::KernelBuilder(op, kCPU, [is_max](const KernelContext&, const Tensor& in, int64_t dim, Tensor& values, Tensor& indices) {
-    running_extreme(in, dim, is_max, values, indices);
-  });
+  ops::KernelBuilder(op, kCPU,
+                     [is_max](const KernelContext&, const Tensor& in, int64_t dim, Tensor& values, Tensor& indices) {
+                       running_extreme(in, dim, is_max, values, indices);
+                     });
 }
 
 bool register_all() {

@@ -7,6 +7,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/reduce_loops_cpu.cpp"
 #include "kernels/simd_targets.h"
+
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -17,8 +18,10 @@ template <class T>
 using AccumulatorType = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
 template <class T>
 inline __attribute__((always_inline)) AccumulatorType<T>& get(Accumulator& accumulator) {
-  if constexpr (std::is_integral_v<T>) return accumulator.integer;
-  else return accumulator.value;
+  if constexpr (std::is_integral_v<T>)
+    return accumulator.integer;
+  else
+    return accumulator.value;
 }
 
 // Short enough that a block's sum in float has a small error.
@@ -40,7 +43,8 @@ struct SumLoops {
     }
   }
   template <class T>
-  static void columns(const void* data, int64_t rows, int64_t row_step, int64_t count, const double* centers, double power, Accumulator* out) {
+  static void columns(const void* data, int64_t rows, int64_t row_step, int64_t count, const double* centers,
+                      double power, Accumulator* out) {
     const T* in = static_cast<const T*>(data);
     const T p = static_cast<T>(power);
     int64_t r = 0;
@@ -49,7 +53,8 @@ struct SumLoops {
       const T *a = in, *b = in + row_step, *c = in + 2 * row_step, *d = in + 3 * row_step;
 #pragma GCC ivdep
       for (int64_t i = 0; i < count; ++i) {
-        const T sum = (Map::map(a[i], T(0), p) + Map::map(b[i], T(0), p)) + (Map::map(c[i], T(0), p) + Map::map(d[i], T(0), p));
+        const T sum =
+            (Map::map(a[i], T(0), p) + Map::map(b[i], T(0), p)) + (Map::map(c[i], T(0), p) + Map::map(d[i], T(0), p));
         get<T>(out[i]) += static_cast<AccumulatorType<T>>(sum);
       }
     }
@@ -62,12 +67,12 @@ struct SumLoops {
     }
   }
 };
-#define TENSORD_MAP(NAME, ...)                                                                                  \
-  struct NAME {                                                                                                 \
-    template <class T>                                                                                          \
+#define TENSORD_MAP(NAME, ...)                                                                                 \
+  struct NAME {                                                                                                \
+    template <class T>                                                                                         \
     static inline __attribute__((always_inline)) T map(T x, [[maybe_unused]] T center, [[maybe_unused]] T p) { \
-      return __VA_ARGS__;                                                                                       \
-    }                                                                                                           \
+      return __VA_ARGS__;                                                                                      \
+    }                                                                                                          \
   };
 TENSORD_MAP(Plain, x)
 TENSORD_MAP(Square, (x - center) * (x - center))
@@ -86,7 +91,8 @@ struct ProductLoops {
     get<T>(*out) *= product;
   }
   template <class T>
-  static void columns(const void* data, int64_t rows, int64_t row_step, int64_t count, const double*, double, Accumulator* out) {
+  static void columns(const void* data, int64_t rows, int64_t row_step, int64_t count, const double*, double,
+                      Accumulator* out) {
     const T* in = static_cast<const T*>(data);
     for (int64_t r = 0; r < rows; ++r, in += row_step) {
 #pragma GCC ivdep
@@ -100,8 +106,10 @@ template <class Map, bool kIsMax>
 struct ExtremeLoops {
   template <class A>
   static inline __attribute__((always_inline)) A pick(A best, A x) {
-    if constexpr (kIsMax) return x > best || x != x ? x : best;
-    else return x < best || x != x ? x : best;
+    if constexpr (kIsMax)
+      return x > best || x != x ? x : best;
+    else
+      return x < best || x != x ? x : best;
   }
   template <class T>
   static void row(const void* data, int64_t count, double, double, Accumulator* out) {
@@ -132,7 +140,8 @@ struct ExtremeLoops {
     result = result != result ? result : pick<A>(result, static_cast<A>(best));
   }
   template <class T>
-  static void columns(const void* data, int64_t rows, int64_t row_step, int64_t count, const double*, double, Accumulator* out) {
+  static void columns(const void* data, int64_t rows, int64_t row_step, int64_t count, const double*, double,
+                      Accumulator* out) {
     const T* in = static_cast<const T*>(data);
     using A = AccumulatorType<T>;
     for (int64_t r = 0; r < rows; ++r, in += row_step) {

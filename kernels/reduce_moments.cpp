@@ -80,14 +80,22 @@ void add_variance(const char* name, bool is_root) {
   };
   using Settings = std::pair<MaybeDims, int64_t>;
   ops::OpBuilder(concat(full, "(Tensor self, bool unbiased=True) -> Tensor").c_str(), __FILE__, __LINE__)
-      .infer([name](const Tensor& in, bool unbiased) { return Variance{{}, unbiased}.infer(name, in); })
+      .infer([name](const Tensor& in, bool unbiased) {
+        return Variance{{}, unbiased}.infer(name, in);
+      })
       .gradient(gradient([](const ops::GradArgs& args) { return Settings({}, args.inputs[1].to_bool()); }))
       .reduction();
-  ops::OpBuilder(concat(dim, "(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor").c_str(), __FILE__, __LINE__)
-      .infer([name](const Tensor& in, MaybeDims dims, bool unbiased, bool keepdim) { return Variance{dims, unbiased, keepdim}.infer(name, in); })
-      .gradient(gradient([](const ops::GradArgs& args) { return Settings(dims_of(args.inputs[1]), args.inputs[2].to_bool()); }))
+  ops::OpBuilder(concat(dim, "(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor").c_str(),
+                 __FILE__, __LINE__)
+      .infer([name](const Tensor& in, MaybeDims dims, bool unbiased, bool keepdim) {
+        return Variance{dims, unbiased, keepdim}.infer(name, in);
+      })
+      .gradient(gradient(
+          [](const ops::GradArgs& args) { return Settings(dims_of(args.inputs[1]), args.inputs[2].to_bool()); }))
       .reduction();
-  ops::OpBuilder(concat(corrected, "(Tensor self, int[1]? dim, *, int? correction, bool keepdim=False) -> Tensor").c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(
+      concat(corrected, "(Tensor self, int[1]? dim, *, int? correction, bool keepdim=False) -> Tensor").c_str(),
+      __FILE__, __LINE__)
       .infer([name](const Tensor& in, MaybeDims dims, MaybeInt correction, bool keepdim) {
         return Variance{dims, correction.value_or(1), keepdim}.infer(name, in);
       })
@@ -98,30 +106,41 @@ void add_variance(const char* name, bool is_root) {
   ops::KernelBuilder(full.c_str(), kCPU, [is_root](const KernelContext&, const Tensor& in, bool unbiased, Tensor& out) {
     Variance{{}, unbiased, false, is_root}.run(in, out, nullptr);
   });
-  ops::KernelBuilder(dim.c_str(), kCPU, [is_root](const KernelContext&, const Tensor& in, MaybeDims dims, bool unbiased, bool keepdim, Tensor& out) {
-    Variance{dims, unbiased, keepdim, is_root}.run(in, out, nullptr);
-  });
-  ops::KernelBuilder(corrected.c_str(), kCPU, [is_root](const KernelContext&, const Tensor& in, MaybeDims dims, MaybeInt correction, bool keepdim, Tensor& out) {
-    Variance{dims, correction.value_or(1), keepdim, is_root}.run(in, out, nullptr);
-  });
+  ops::KernelBuilder(
+      dim.c_str(), kCPU,
+      [is_root](const KernelContext&, const Tensor& in, MaybeDims dims, bool unbiased, bool keepdim, Tensor& out) {
+        Variance{dims, unbiased, keepdim, is_root}.run(in, out, nullptr);
+      });
+  ops::KernelBuilder(corrected.c_str(), kCPU,
+                     [is_root](const KernelContext&, const Tensor& in, MaybeDims dims, MaybeInt correction,
+                               bool keepdim, Tensor& out) {
+                       Variance{dims, correction.value_or(1), keepdim, is_root}.run(in, out, nullptr);
+                     });
 }
 
 void add_variance_mean(const char* name, bool is_root) {
   const std::string full = concat("aten::", name), dim = concat(full, ".dim");
   ops::OpBuilder(concat(full, "(Tensor self, bool unbiased=True) -> (Tensor, Tensor)").c_str(), __FILE__, __LINE__)
-      .infer([name](const Tensor& in, bool unbiased) { return std::vector<TensorMeta>(2, Variance{{}, unbiased}.infer(name, in)); })
+      .infer([name](const Tensor& in, bool unbiased) {
+        return std::vector<TensorMeta>(2, Variance{{}, unbiased}.infer(name, in));
+      })
       .reduction();
-  ops::OpBuilder(concat(dim, "(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)").c_str(), __FILE__, __LINE__)
+  ops::OpBuilder(
+      concat(dim, "(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)").c_str(),
+      __FILE__, __LINE__)
       .infer([name](const Tensor& in, MaybeDims dims, bool unbiased, bool keepdim) {
         return std::vector<TensorMeta>(2, Variance{dims, unbiased, keepdim}.infer(name, in));
       })
       .reduction();
-  ops::KernelBuilder(full.c_str(), kCPU, [is_root](const KernelContext&, const Tensor& in, bool unbiased, Tensor& out, Tensor& mean) {
-    Variance{{}, unbiased, false, is_root}.run(in, out, &mean);
-  });
-  ops::KernelBuilder(dim.c_str(), kCPU, [is_root](const KernelContext&, const Tensor& in, MaybeDims dims, bool unbiased, bool keepdim, Tensor& out, Tensor& mean) {
-    Variance{dims, unbiased, keepdim, is_root}.run(in, out, &mean);
-  });
+  ops::KernelBuilder(full.c_str(), kCPU,
+                     [is_root](const KernelContext&, const Tensor& in, bool unbiased, Tensor& out, Tensor& mean) {
+                       Variance{{}, unbiased, false, is_root}.run(in, out, &mean);
+                     });
+  ops::KernelBuilder(dim.c_str(), kCPU,
+                     [is_root](const KernelContext&, const Tensor& in, MaybeDims dims, bool unbiased, bool keepdim,
+                               Tensor& out, Tensor& mean) {
+                       Variance{dims, unbiased, keepdim, is_root}.run(in, out, &mean);
+                     });
 }
 
 // Vector norms.
@@ -154,7 +173,8 @@ TensorMeta infer_norm(const Tensor& in, const MaybeDims& dims, bool keepdim, con
   check(is_floating(result), "norm: Expected a floating point tensor as input. Got ", name_of(result));
   return ReducedDims(in, dims).meta(in, keepdim, result);
 }
-void run_norm(const Tensor& in, const std::optional<Scalar>& p, const MaybeDims& dims, bool keepdim, const MaybeDType& dtype, Tensor& out) {
+void run_norm(const Tensor& in, const std::optional<Scalar>& p, const MaybeDims& dims, bool keepdim,
+              const MaybeDType& dtype, Tensor& out) {
   run_reduction(norm_reduction(p, dtype.value_or(in.dtype())), in, ReducedDims(in, dims).kept(in, out, keepdim));
 }
 // d |x|_p = sign(x) (|x| / y)^(p-1); 0 where the norm is 0.
@@ -165,12 +185,16 @@ Tensor norm_gradient(const ops::GradArgs& args, const ops::Value& order, const M
   const Expr g = Expr(ops::call("aten::reshape", args.grad_outputs[0], kept)), x = in;
   const Expr y = Expr(ops::call("aten::reshape", args.outputs[0].to_tensor(), kept));
   Expr slope;
-  if (p == 0) slope = x * 0;
-  else if (p == 1) slope = gradient::sign(x);
-  else if (p == 2) slope = gradient::where(y == 0, 0.0, x / y);
+  if (p == 0)
+    slope = x * 0;
+  else if (p == 1)
+    slope = gradient::sign(x);
+  else if (p == 2)
+    slope = gradient::where(y == 0, 0.0, x / y);
   else if (std::isinf(p)) {
     const Expr is_extreme = gradient::abs(x) == y;
-    slope = gradient::sign(x) * is_extreme / Expr(ops::call("aten::sum.dim_IntList", is_extreme.tensor(), dims ? *dims : Dims{}, true));
+    slope = gradient::sign(x) * is_extreme /
+            Expr(ops::call("aten::sum.dim_IntList", is_extreme.tensor(), dims ? *dims : Dims{}, true));
   } else {
     slope = gradient::where(y == 0, 0.0, gradient::sign(x) * gradient::pow(gradient::abs(x) / y, p - 1));
   }
@@ -179,7 +203,8 @@ Tensor norm_gradient(const ops::GradArgs& args, const ops::Value& order, const M
 ops::GradientFn norm_gradient_of(int order_index, int dims_index) {
   return [=](const ops::GradArgs& args) {
     std::vector<Tensor> gradients(args.inputs.size());
-    gradients[0] = norm_gradient(args, args.inputs[order_index], dims_index < 0 ? std::nullopt : dims_of(args.inputs[dims_index]));
+    gradients[0] =
+        norm_gradient(args, args.inputs[order_index], dims_index < 0 ? std::nullopt : dims_of(args.inputs[dims_index]));
     return gradients;
   };
 }
@@ -189,54 +214,66 @@ OP("aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor")
     .infer([](const Tensor& in, Scalar) { return infer_norm(in, {}, false, {}); })
     .gradient(norm_gradient_of(1, -1))
     .reduction();
-KERNEL("aten::norm.Scalar", kCPU, [](const KernelContext&, const Tensor& in, Scalar p, Tensor& out) { run_norm(in, p, {}, false, {}, out); });
+KERNEL("aten::norm.Scalar", kCPU,
+       [](const KernelContext&, const Tensor& in, Scalar p, Tensor& out) { run_norm(in, p, {}, false, {}, out); });
 OP("aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor")
     .infer([](const Tensor& in, MaybeScalar, DType dtype) { return infer_norm(in, {}, false, dtype); })
     .gradient(norm_gradient_of(1, -1))
     .reduction();
-KERNEL("aten::norm.ScalarOpt_dtype", kCPU, [](const KernelContext&, const Tensor& in, MaybeScalar p, DType dtype, Tensor& out) {
-  run_norm(in, p, {}, false, dtype, out);
-});
+KERNEL("aten::norm.ScalarOpt_dtype", kCPU,
+       [](const KernelContext&, const Tensor& in, MaybeScalar p, DType dtype, Tensor& out) {
+         run_norm(in, p, {}, false, dtype, out);
+       });
 OP("aten::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor")
     .infer([](const Tensor& in, MaybeScalar, IntList dims, bool keepdim) { return infer_norm(in, dims, keepdim, {}); })
     .gradient(norm_gradient_of(1, 2))
     .reduction()
     .with_out();
-KERNEL("aten::norm.ScalarOpt_dim", kCPU, [](const KernelContext&, const Tensor& in, MaybeScalar p, IntList dims, bool keepdim, Tensor& out) {
-  run_norm(in, p, dims, keepdim, {}, out);
-});
+KERNEL("aten::norm.ScalarOpt_dim", kCPU,
+       [](const KernelContext&, const Tensor& in, MaybeScalar p, IntList dims, bool keepdim, Tensor& out) {
+         run_norm(in, p, dims, keepdim, {}, out);
+       });
 OP("aten::norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor")
-    .infer([](const Tensor& in, MaybeScalar, IntList dims, bool keepdim, DType dtype) { return infer_norm(in, dims, keepdim, dtype); })
+    .infer([](const Tensor& in, MaybeScalar, IntList dims, bool keepdim, DType dtype) {
+      return infer_norm(in, dims, keepdim, dtype);
+    })
     .gradient(norm_gradient_of(1, 2))
     .reduction()
     .with_out();
-KERNEL("aten::norm.ScalarOpt_dim_dtype", kCPU, [](const KernelContext&, const Tensor& in, MaybeScalar p, IntList dims, bool keepdim, DType dtype, Tensor& out) {
-  run_norm(in, p, dims, keepdim, dtype, out);
-});
-OP("aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
-    .infer([](const Tensor& in, Scalar, MaybeDims dims, bool keepdim, MaybeDType dtype) { return infer_norm(in, dims, keepdim, dtype); })
+KERNEL("aten::norm.ScalarOpt_dim_dtype", kCPU,
+       [](const KernelContext&, const Tensor& in, MaybeScalar p, IntList dims, bool keepdim, DType dtype, Tensor& out) {
+         run_norm(in, p, dims, keepdim, dtype, out);
+       });
+OP("aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
+   "dtype=None) -> Tensor")
+    .infer([](const Tensor& in, Scalar, MaybeDims dims, bool keepdim, MaybeDType dtype) {
+      return infer_norm(in, dims, keepdim, dtype);
+    })
     .gradient(norm_gradient_of(1, 2))
     .reduction()
     .with_out();
-KERNEL("aten::linalg_vector_norm", kCPU, [](const KernelContext&, const Tensor& in, Scalar order, MaybeDims dims, bool keepdim, MaybeDType dtype, Tensor& out) {
-  run_norm(in, order, dims, keepdim, dtype, out);
-});
+KERNEL("aten::linalg_vector_norm", kCPU,
+       [](const KernelContext&, const Tensor& in, Scalar order, MaybeDims dims, bool keepdim, MaybeDType dtype,
+          Tensor& out) { run_norm(in, order, dims, keepdim, dtype, out); });
 
 // Composites.
 
-OP("aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor").direct([](const Tensor& in, IntList dims, bool keepdim) {
-  const Expr x = is_floating(in.dtype()) ? in : ops::call("aten::to.dtype", in, DType::kFloat32);
-  Expr largest = Expr(ops::call("aten::amax", x.tensor(), dims, true));
-  // An infinite maximum would give infinity minus infinity.
-  largest = gradient::where(gradient::abs(largest) == std::numeric_limits<double>::infinity(), 0.0, largest);
-  const Tensor sum = ops::call("aten::sum.dim_IntList", gradient::exp(x - largest).tensor(), dims, true);
-  const Expr result = gradient::log(sum) + largest;
-  return ops::call("aten::reshape", result.tensor(), ReducedDims(in, dims).sizes(in, keepdim));
-});
+OP("aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor")
+    .direct([](const Tensor& in, IntList dims, bool keepdim) {
+      const Expr x = is_floating(in.dtype()) ? in : ops::call("aten::to.dtype", in, DType::kFloat32);
+      Expr largest = Expr(ops::call("aten::amax", x.tensor(), dims, true));
+      // An infinite maximum would give infinity minus infinity.
+      largest = gradient::where(gradient::abs(largest) == std::numeric_limits<double>::infinity(), 0.0, largest);
+      const Tensor sum = ops::call("aten::sum.dim_IntList", gradient::exp(x - largest).tensor(), dims, true);
+      const Expr result = gradient::log(sum) + largest;
+      return ops::call("aten::reshape", result.tensor(), ReducedDims(in, dims).sizes(in, keepdim));
+    });
 OP("aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor")
     .direct([](const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
       const Dims dims{dim};
-      const auto norm = [&](const Tensor& x) { return ops::call("aten::clamp_min", ops::call("aten::linalg_vector_norm", x, 2, dims, true), eps); };
+      const auto norm = [&](const Tensor& x) {
+        return ops::call("aten::clamp_min", ops::call("aten::linalg_vector_norm", x, 2, dims, true), eps);
+      };
       const Expr a = Expr(x1) / Expr(norm(x1)), b = Expr(x2) / Expr(norm(x2));
       return ops::call("aten::sum.dim_IntList", (a * b).tensor(), dims);
     });

@@ -47,8 +47,10 @@ void run_lanes(const Tensor& in, int64_t dim, bool is_log, const Tensor& out) {
 void run_softmax(const Tensor& in, int64_t dim, bool is_log, const Tensor& out) {
   if (out.numel() == 0) return;
   dim = wrap_dim(dim, in.ndim());
-  if (loop_dtype(out.dtype()) == DType::kFloat64) run_lanes<double>(in, dim, is_log, out);
-  else run_lanes<float>(in, dim, is_log, out);
+  if (loop_dtype(out.dtype()) == DType::kFloat64)
+    run_lanes<double>(in, dim, is_log, out);
+  else
+    run_lanes<float>(in, dim, is_log, out);
 }
 
 TensorMeta infer_softmax(const char* op, const Tensor& in, int64_t dim, const std::optional<DType>& dtype) {
@@ -63,7 +65,9 @@ std::vector<Tensor> softmax_gradient(const ops::GradArgs& args, bool is_log) {
   std::vector<Tensor> gradients(args.inputs.size());
   const Expr g = args.grad_outputs[0], y = args.outputs[0];
   const Dims dim{args.inputs[1].to_int()};
-  const auto sum = [&](const Expr& value) { return Expr(ops::call("aten::sum.dim_IntList", value.tensor(), dim, true)); };
+  const auto sum = [&](const Expr& value) {
+    return Expr(ops::call("aten::sum.dim_IntList", value.tensor(), dim, true));
+  };
   const Expr result = is_log ? g - gradient::exp(y) * sum(g) : y * (g - sum(g * y));
   gradients[0] = gradient::fit_gradient(result, args.inputs[0].to_tensor());
   return gradients;
@@ -71,7 +75,9 @@ std::vector<Tensor> softmax_gradient(const ops::GradArgs& args, bool is_log) {
 
 void add(const char* name, const char* schema, bool is_log) {
   ops::OpBuilder(schema, __FILE__, __LINE__)
-      .infer([name](const Tensor& in, int64_t dim, std::optional<DType> dtype) { return infer_softmax(name, in, dim, dtype); })
+      .infer([name](const Tensor& in, int64_t dim, std::optional<DType> dtype) {
+        return infer_softmax(name, in, dim, dtype);
+      })
       .gradient([is_log](const ops::GradArgs& args) { return softmax_gradient(args, is_log); })
       .reduction();
   ops::KernelBuilder(name, DeviceKind::kCPU,
@@ -85,9 +91,10 @@ void add_internal(const char* name, const char* schema, bool is_log) {
       .infer([name](const Tensor& in, int64_t dim, bool) { return infer_softmax(name, in, dim, {}); })
       .gradient([is_log](const ops::GradArgs& args) { return softmax_gradient(args, is_log); })
       .reduction();
-  ops::KernelBuilder(name, DeviceKind::kCPU, [is_log](const KernelContext&, const Tensor& in, int64_t dim, bool, Tensor& out) {
-    run_softmax(in, dim, is_log, out);
-  });
+  ops::KernelBuilder(name, DeviceKind::kCPU,
+                     [is_log](const KernelContext&, const Tensor& in, int64_t dim, bool, Tensor& out) {
+                       run_softmax(in, dim, is_log, out);
+                     });
 }
 
 bool register_all() {

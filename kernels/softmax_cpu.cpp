@@ -7,6 +7,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/softmax_cpu.cpp"
 #include "kernels/simd_targets.h"
+
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 

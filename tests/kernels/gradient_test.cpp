@@ -61,7 +61,8 @@ void expect_gradient(const Row& row) {
       const double below = loss(op, arguments, weights);
       input.data<double>()[i] = old;
       const double expected = (above - below) / (2 * kStep);
-      EXPECT_NEAR(gradient.data<double>()[i], expected, 1e-5 * std::max(1.0, std::abs(expected))) << "argument " << a << " element " << i;
+      EXPECT_NEAR(gradient.data<double>()[i], expected, 1e-5 * std::max(1.0, std::abs(expected)))
+          << "argument " << a << " element " << i;
     }
   }
 }
@@ -72,9 +73,12 @@ Tensor row_of(double low, double high) { return sample(Dims{3}, low, high, 5); }
 Value ints(const Dims& dims) { return ops::make_int_list(dims); }
 
 TEST(Gradient, OfUnaryOperators) {
-  for (const char* name : {"exp", "exp2", "expm1", "sin", "cos", "atan", "sinh", "cosh", "tanh", "asinh", "erf", "erfc", "sigmoid", "abs", "neg",
-                           "square", "relu", "relu6", "selu", "silu", "mish", "hardswish", "hardsigmoid", "log_sigmoid", "leaky_relu", "elu",
-                           "celu", "hardtanh", "hardshrink", "softshrink", "softplus", "gelu", "frac", "deg2rad", "floor", "nan_to_num"}) {
+  for (const char* name :
+       {"exp",        "exp2",    "expm1", "sin",       "cos",        "atan",       "sinh",        "cosh",
+        "tanh",       "asinh",   "erf",   "erfc",      "sigmoid",    "abs",        "neg",         "square",
+        "relu",       "relu6",   "selu",  "silu",      "mish",       "hardswish",  "hardsigmoid", "log_sigmoid",
+        "leaky_relu", "elu",     "celu",  "hardtanh",  "hardshrink", "softshrink", "softplus",    "gelu",
+        "frac",       "deg2rad", "floor", "nan_to_num"}) {
     expect_gradient({std::string("aten::") + name, {wide()}});
   }
   for (const char* name : {"log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal", "tan", "lgamma"}) {
@@ -93,8 +97,9 @@ TEST(Gradient, OfUnaryOperators) {
 }
 
 TEST(Gradient, OfBinaryOperatorsWithBroadcasting) {
-  for (const char* name : {"add.Tensor", "sub.Tensor", "rsub.Tensor", "mul.Tensor", "div.Tensor", "atan2", "hypot", "maximum", "minimum", "fmax",
-                           "fmin", "copysign.Tensor", "remainder.Tensor", "fmod.Tensor"}) {
+  for (const char* name :
+       {"add.Tensor", "sub.Tensor", "rsub.Tensor", "mul.Tensor", "div.Tensor", "atan2", "hypot", "maximum", "minimum",
+        "fmax", "fmin", "copysign.Tensor", "remainder.Tensor", "fmod.Tensor"}) {
     expect_gradient({std::string("aten::") + name, {positive(), row_of(0.4, 2.0)}});
     expect_gradient({std::string("aten::") + name, {row_of(0.4, 2.0), sample(Dims{4, 1}, 0.5, 2.2, 9)}});
   }
@@ -133,9 +138,11 @@ TEST(Gradient, OfReductionsAndNorms) {
   expect_gradient({"aten::softmax.int", {x, 1}});
   expect_gradient({"aten::log_softmax.int", {x, 2}});
   expect_gradient({"aten::layer_norm", {x, ints(Dims{4}), sample(Dims{4}, 0.5, 1.5, 7), sample(Dims{4}, 0.5, 1.5, 8)}});
-  expect_gradient({"aten::group_norm", {sample(Dims{2, 4, 3}, -2, 2, 9), 2, sample(Dims{4}, 0.5, 1.5, 7), sample(Dims{4}, 0.5, 1.5, 8)}});
+  expect_gradient({"aten::group_norm",
+                   {sample(Dims{2, 4, 3}, -2, 2, 9), 2, sample(Dims{4}, 0.5, 1.5, 7), sample(Dims{4}, 0.5, 1.5, 8)}});
   const Tensor parameter = sample(Dims{3}, 0.5, 1.5, 10);
-  expect_gradient({"aten::batch_norm", {x, parameter, sample(Dims{3}, 0, 1, 11), Value(), Value(), true, 0.1, 1e-5, false}});
+  expect_gradient(
+      {"aten::batch_norm", {x, parameter, sample(Dims{3}, 0, 1, 11), Value(), Value(), true, 0.1, 1e-5, false}});
 }
 
 }  // namespace

@@ -32,8 +32,8 @@ const DeviceProperties& device_properties(int index) {
     for (int i = 0; i < device_count(); ++i) {
       cudaDeviceProp properties;
       check_cuda(cudaGetDeviceProperties(&properties, i), "cudaGetDeviceProperties");
-      out[static_cast<size_t>(i)] = {properties.name, properties.major, properties.minor, properties.multiProcessorCount,
-                                     static_cast<uint64_t>(properties.totalGlobalMem)};
+      out[static_cast<size_t>(i)] = {properties.name, properties.major, properties.minor,
+                                     properties.multiProcessorCount, static_cast<uint64_t>(properties.totalGlobalMem)};
     }
     return out;
   }();
@@ -81,7 +81,9 @@ Event& Event::operator=(Event&& other) noexcept {
   return *this;
 }
 void Event::record(cudaStream_t stream) { check_cuda(cudaEventRecord(event_, stream), "cudaEventRecord"); }
-void Event::make_wait(cudaStream_t stream) const { check_cuda(cudaStreamWaitEvent(stream, event_, 0), "cudaStreamWaitEvent"); }
+void Event::make_wait(cudaStream_t stream) const {
+  check_cuda(cudaStreamWaitEvent(stream, event_, 0), "cudaStreamWaitEvent");
+}
 bool Event::is_done() const {
   const cudaError_t status = cudaEventQuery(event_);
   if (status == cudaErrorNotReady) return false;

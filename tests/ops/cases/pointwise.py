@@ -141,7 +141,9 @@ for name in ["bitwise_and", "bitwise_or", "bitwise_xor", "__and__", "__or__", "_
 for name in ["__lshift__", "__rshift__", "bitwise_left_shift", "bitwise_right_shift"]:
     overload = ".Tensor_Scalar" if name.startswith("b") else ".Scalar"
     binary(name, [torch.int32, torch.int64], ".Tensor", second=dict(low=0, high=4))
-    if overload == ".Scalar":
+    if overload == ".Tensor_Scalar":
+        CASES.append(case(f"aten::{name}.Tensor_Scalar", t(3, 4), 2, dtypes=[torch.int32, torch.int64]))
+    else:
         scalar(name, [torch.int32, torch.int64], [2])
 for name in ["maximum", "minimum", "fmax", "fmin"]:
     binary(name, ALL)
