@@ -41,6 +41,8 @@ struct Signature {
   std::vector<TensorSpec> outputs;
   bool outputs_are_complete = true;      // false: a run may return more than is listed
   int64_t max_batch_size = 0;            // 0: no batch dimension
+  // The work depends on the sizes of the inputs alone: no loops, no calls that are not known.
+  bool has_bounded_work = false;
 };
 
 // What a run gives back, and what it cost beyond the computation.

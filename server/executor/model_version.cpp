@@ -4,6 +4,14 @@
 #include "server/executor/status.h"
 
 namespace tensord::server {
+namespace {
+
+// Runs below this take less time than handing them to another thread.
+constexpr int64_t kShortRunNs = 30'000;
+// Larger inputs may make a short model long.
+constexpr size_t kShortInputBytes = 64 << 10;
+
+}  // namespace
 
 class ModelVersion::InferTask final : public Task {
  public:
@@ -16,7 +24,9 @@ class ModelVersion::InferTask final : public Task {
     model_.metrics_.observe_queue(now_ns - enqueued_ns);
     InferResult result = model_.run(worker, request_, sink_);
     request_ = {};  // the request's memory goes before the answer does
-    model_.metrics_.observe_compute(model_.scheduler_.clock().now_ns() - now_ns);
+    const int64_t compute_ns = model_.scheduler_.clock().now_ns() - now_ns;
+    model_.metrics_.observe_compute(compute_ns);
+    model_.note_compute(compute_ns);
     sink_.finish(std::move(result));
   }
 
@@ -64,7 +74,24 @@ void ModelVersion::submit(InferRequest request, InferSink& sink) {
   if (options_.default_timeout_ns != kNoDeadline) {
     request.deadline_ns = std::min(request.deadline_ns, scheduler_.clock().now_ns() + options_.default_timeout_ns);
   }
-  scheduler_.submit(std::make_unique<InferTask>(*this, std::move(request), sink));
+  const bool may_run_here = is_short(request);
+  scheduler_.submit(std::make_unique<InferTask>(*this, std::move(request), sink), may_run_here);
+}
+
+bool ModelVersion::is_short(const InferRequest& request) const {
+  if (!signature().has_bounded_work || typical_compute_ns_.load(std::memory_order_relaxed) > kShortRunNs) return false;
+  size_t size_bytes = 0;
+  for (const InferTensor& input : request.inputs) {
+    if (input.tensor.defined()) size_bytes += input.tensor.size_bytes();
+  }
+  return size_bytes <= kShortInputBytes;
+}
+
+void ModelVersion::note_compute(int64_t ns) {
+  const int64_t before = typical_compute_ns_.load(std::memory_order_relaxed);
+  // A moving average; an update lost between threads does no harm.
+  const int64_t after = before == INT64_MAX ? ns : before + (ns - before) / 8;
+  typical_compute_ns_.store(after, std::memory_order_relaxed);
 }
 
 InferResult ModelVersion::run(size_t worker, const InferRequest& request, const InferSink& sink) {

@@ -2,6 +2,7 @@
 
 #include <absl/status/status.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -56,12 +57,15 @@ class ModelVersion {
   ModelMetrics& metrics() const { return metrics_; }
   OwnerId owner() const { return owner_; }
 
-  // `sink` must live until its finish() was called.
+  // `sink` must live until its finish() was called; that may be before this returns, on this
+  // thread, when the model has shown that it takes only microseconds.
   void submit(InferRequest request, InferSink& sink);
 
  private:
   class InferTask;
   InferResult run(size_t worker, const InferRequest& request, const InferSink& sink);
+  bool is_short(const InferRequest& request) const;
+  void note_compute(int64_t ns);
 
   const std::string name_;
   const std::string version_text_;
@@ -70,6 +74,7 @@ class ModelVersion {
   ModelMetrics& metrics_;
   const OwnerId owner_;
   std::vector<std::unique_ptr<ModelSession>> sessions_;  // one per worker
+  std::atomic<int64_t> typical_compute_ns_{INT64_MAX};   // moving average of the runs
   Scheduler scheduler_;                                  // last: its threads use the rest
 };
 

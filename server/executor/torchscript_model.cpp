@@ -70,6 +70,7 @@ class TorchScriptModel final : public Model {
             ": config.pbtxt has no input for argument '", spec.name, "' of ", kMethod);
     }
     find_written_arguments();
+    signature_.has_bounded_work = has_tensor_arguments_only() && is_straight(*method_.graph().block());
     add_outputs(file, config);
   }
 
@@ -130,6 +131,30 @@ class TorchScriptModel final : public Model {
     check(spec->takes_bytes == (spec->datatype == DataType::kBytes), file, ": input '", input.name,
           "' cannot be of type ", input.datatype);
     spec->is_optional = spec->is_optional || input.is_optional;
+  }
+
+  // A number in a request could ask for any amount of work.
+  bool has_tensor_arguments_only() const {
+    return std::all_of(arguments_.begin(), arguments_.end(), [](const BoundArgument& bound) {
+      return bound.argument->type->kind() == ops::TypeKind::kTensor;
+    });
+  }
+
+  static bool is_straight(const jit::Block& block) {
+    for (const jit::Node* node = block.first(); node != nullptr; node = node->next()) {
+      switch (node->kind()) {
+        case jit::NodeKind::kLoop:
+        case jit::NodeKind::kCallMethod:
+        case jit::NodeKind::kCallFunction:
+        case jit::NodeKind::kCallValue:
+        case jit::NodeKind::kFork: return false;
+        default: break;
+      }
+      for (const jit::Block* inner : node->blocks()) {
+        if (!is_straight(*inner)) return false;
+      }
+    }
+    return true;
   }
 
   void find_written_arguments() {

@@ -16,7 +16,7 @@ class Task {
  public:
   virtual ~Task() = default;
 
-  // Runs on worker `worker` (0 … workers-1); nothing else runs there meanwhile. Must not throw.
+  // Runs as worker `worker` (0 … workers-1); nothing else runs as that one meanwhile. Must not throw.
   virtual void run(size_t worker, int64_t now_ns) = 0;
   // It will not run: cancelled, too late, or no room. Must not throw.
   virtual void reject(ErrorCode code, const char* reason) = 0;

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "core/base/log.h"
+#include "core/base/parallel.h"
 #include "server/transport/control_calls.h"
 #include "server/transport/health.h"
 #include "server/transport/infer_call.h"
@@ -79,7 +80,10 @@ GrpcServer::GrpcServer(const Options& options, ServerState& state) : impl_(std::
     wait_control_calls(state, impl_->inference, calls);
     wait_health_calls(state, impl_->health, impl_->streams, calls);
     wait_reflection_calls(impl_->reflection, impl_->streams, calls);
-    impl_->threads.emplace_back([queue = queue.get()] { drain(queue); });
+    impl_->threads.emplace_back([queue = queue.get()] {
+      set_thread_budget(1);  // short models run here
+      drain(queue);
+    });
   }
 }
 

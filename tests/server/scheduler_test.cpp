@@ -146,6 +146,35 @@ TEST(Scheduler, RejectsFullQueueLateTasksAndTasksAfterStop) {
   EXPECT_EQ(stopped.get_future().get(), ErrorCode::kUnavailable);
 }
 
+TEST(Scheduler, RunsShortTasksOnTheCallersThreadWhenASlotIsFree) {
+  class Here final : public Task {
+   public:
+    explicit Here(std::promise<std::thread::id>& ran_on) : ran_on_(ran_on) {}
+    void run(size_t worker, int64_t) override {
+      EXPECT_EQ(worker, 0u);
+      ran_on_.set_value(std::this_thread::get_id());
+    }
+    void reject(ErrorCode, const char*) override { FAIL(); }
+
+   private:
+    std::promise<std::thread::id>& ran_on_;
+  };
+  Scheduler scheduler(std::make_unique<FifoPolicy>(16), {.workers = 1, .on_worker_start = {}});
+  for (int i = 0; i < 2; ++i) {
+    std::promise<std::thread::id> free_slot;
+    scheduler.submit(std::make_unique<Here>(free_slot), true);
+    EXPECT_EQ(free_slot.get_future().get(), std::this_thread::get_id());
+  }
+  std::promise<void> started, release;
+  scheduler.submit(std::make_unique<GateTask>(started, release.get_future().share()));
+  started.get_future().wait();
+  std::promise<std::thread::id> busy_slot;
+  scheduler.submit(std::make_unique<Here>(busy_slot), true);
+  EXPECT_EQ(scheduler.waiting(), 1u);
+  release.set_value();
+  EXPECT_NE(busy_slot.get_future().get(), std::this_thread::get_id());
+}
+
 // Each worker waits for all the others: only ends when every worker runs at once.
 TEST(Scheduler, RunsAllWorkersSideBySide) {
   constexpr int kWorkers = 4;
