@@ -32,11 +32,11 @@ void check_conv_bias(const Dims& weight, const Dims& bias, const ConvGeometry& g
 
 // out = convolution of input, in out's memory order; input may be unbatched. CPU.
 // REQUIRES: shapes as conv_output_sizes says; all of one dtype.
-void conv_forward(const ConvGeometry& geometry, const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
-                  Tensor& out);
+void conv_forward(const ConvGeometry& geometry, const Tensor& input, const Tensor& weight,
+                  const std::optional<Tensor>& bias, Tensor& out);
 
 // By columns of the input and a matrix product, for every dtype. Same requirements; input batched.
-void conv_by_gemm(const ConvGeometry& geometry, const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
-                  Tensor& out);
+void conv_by_gemm(const ConvGeometry& geometry, const Tensor& input, const Tensor& weight,
+                  const std::optional<Tensor>& bias, Tensor& out);
 
 }  // namespace tensord::kernels

@@ -23,14 +23,16 @@ MemoryDesc conv_weight_desc(const Tensor& weight, const ConvGeometry& g) {
 namespace {
 
 template <class Primitive>
-void run_onednn(const ConvGeometry& g, const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, Tensor& out,
-                dnnl::algorithm algorithm) {
-  const MemoryDesc user_src = onednn_desc(input.sizes(), input.strides()), user_dst = onednn_desc(out.sizes(), out.strides());
+void run_onednn(const ConvGeometry& g, const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
+                Tensor& out, dnnl::algorithm algorithm) {
+  const MemoryDesc user_src = onednn_desc(input.sizes(), input.strides()),
+                   user_dst = onednn_desc(out.sizes(), out.strides());
   const MemoryDesc user_weights = conv_weight_desc(weight, g);
   const bool is_last = out.is_channels_last() && !out.is_contiguous();
-  ConvDescs descs{is_last ? onednn_desc(input.sizes(), channels_last_strides(input.sizes())) : onednn_any(input.sizes()),
-                  MemoryDesc(user_weights.dims(), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any), MemoryDesc(),
-                  is_last ? user_dst : onednn_any(out.sizes())};
+  ConvDescs descs{
+      is_last ? onednn_desc(input.sizes(), channels_last_strides(input.sizes())) : onednn_any(input.sizes()),
+      MemoryDesc(user_weights.dims(), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any), MemoryDesc(),
+      is_last ? user_dst : onednn_any(out.sizes())};
   Tensor dense_bias;
   if (bias) {
     dense_bias = bias->contiguous();
@@ -39,7 +41,8 @@ void run_onednn(const ConvGeometry& g, const Tensor& input, const Tensor& weight
   const auto pd = conv_primitive_desc<Primitive>(g, descs, algorithm, dnnl::primitive_attr());
   Tensor src_holder, weights_holder, dst_holder;
   const dnnl::memory src = onednn_reordered(onednn_memory(user_src, input.raw_data()), pd.src_desc(), src_holder);
-  const dnnl::memory weights = onednn_reordered(onednn_memory(user_weights, weight.raw_data()), pd.weights_desc(), weights_holder);
+  const dnnl::memory weights =
+      onednn_reordered(onednn_memory(user_weights, weight.raw_data()), pd.weights_desc(), weights_holder);
   const bool in_place = pd.dst_desc() == user_dst;
   dnnl::memory dst = in_place ? onednn_memory(user_dst, out.raw_data()) : onednn_allocate(pd.dst_desc(), dst_holder);
   std::unordered_map<int, dnnl::memory> args{{DNNL_ARG_SRC, src}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DST, dst}};
@@ -60,7 +63,8 @@ bool fits_onednn(const ConvGeometry& g, const Tensor& input, const Tensor& out) 
   return true;
 }
 
-void forward_batched(const ConvGeometry& g, const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, Tensor& out) {
+void forward_batched(const ConvGeometry& g, const Tensor& input, const Tensor& weight,
+                     const std::optional<Tensor>& bias, Tensor& out) {
   const DType dtype = input.dtype();
   if (dtype == DType::kFloat16 || dtype == DType::kBFloat16) {
     const auto wide = [](const Tensor& t) { return t.to(DType::kFloat32); };
@@ -87,7 +91,8 @@ Tensor with_batch(const Tensor& t) {
 
 }  // namespace
 
-void conv_forward(const ConvGeometry& g, const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, Tensor& out) {
+void conv_forward(const ConvGeometry& g, const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
+                  Tensor& out) {
   if (static_cast<size_t>(input.ndim()) == g.spatial() + 2) return forward_batched(g, input, weight, bias, out);
   Tensor batched_out = with_batch(out);
   forward_batched(g, with_batch(input), weight, bias, batched_out);

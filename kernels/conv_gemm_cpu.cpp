@@ -75,11 +75,13 @@ void add_columns(const Window& w, int64_t channels, const T* columns, T* image) 
 }
 
 template <class T>
-void run(const ConvGeometry& g, const Window& w, const Tensor& input, const Tensor& weight, const Tensor* bias, const Tensor& out) {
+void run(const ConvGeometry& g, const Window& w, const Tensor& input, const Tensor& weight, const Tensor* bias,
+         const Tensor& out) {
   const int64_t in_channels = input.sizes()[1] / g.groups, out_channels = out.sizes()[1] / g.groups;
   const int64_t column_rows = (g.is_transposed ? out_channels : in_channels) * w.patch();
   Tensor columns = Tensor::empty(Dims{column_rows, w.positions()}, input.dtype());
-  const int64_t in_pixels = g.is_transposed ? w.positions() : w.pixels(), out_pixels = g.is_transposed ? w.pixels() : w.positions();
+  const int64_t in_pixels = g.is_transposed ? w.positions() : w.pixels(),
+                out_pixels = g.is_transposed ? w.pixels() : w.positions();
   const T* bias_data = bias ? bias->data<T>() : nullptr;
   for (int64_t n = 0; n < input.sizes()[0]; ++n) {
     for (int64_t group = 0; group < g.groups; ++group) {
@@ -92,11 +94,13 @@ void run(const ConvGeometry& g, const Window& w, const Tensor& input, const Tens
       }
       const Matrix column_matrix{columns.raw_data(), column_rows, w.positions(), w.positions(), 1};
       if (g.is_transposed) {
-        const Matrix kernel{k, column_rows, in_channels, 1, column_rows}, image{x, in_channels, in_pixels, in_pixels, 1};
+        const Matrix kernel{k, column_rows, in_channels, 1, column_rows},
+            image{x, in_channels, in_pixels, in_pixels, 1};
         gemm(input.dtype(), 1, kernel, image, 0, column_matrix);
         add_columns<T>(w, out_channels, columns.data<T>(), y);
       } else {
-        const Matrix kernel{k, out_channels, column_rows, column_rows, 1}, result{y, out_channels, out_pixels, out_pixels, 1};
+        const Matrix kernel{k, out_channels, column_rows, column_rows, 1},
+            result{y, out_channels, out_pixels, out_pixels, 1};
         to_columns<T>(w, in_channels, x, columns.data<T>());
         gemm(input.dtype(), 1, kernel, column_matrix, 1, result);
       }
@@ -106,18 +110,22 @@ void run(const ConvGeometry& g, const Window& w, const Tensor& input, const Tens
 
 }  // namespace
 
-void conv_by_gemm(const ConvGeometry& g, const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, Tensor& out) {
+void conv_by_gemm(const ConvGeometry& g, const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
+                  Tensor& out) {
   if (out.numel() == 0) return;
   const auto spatial = [](const Tensor& t) { return t.sizes().span().subspan(2); };
   const Tensor &image = g.is_transposed ? out : input, &grid = g.is_transposed ? input : out;
-  const Window window{triple(spatial(image), 1), triple(spatial(grid), 1),     triple(spatial(weight), 1),
+  const Window window{triple(spatial(image), 1), triple(spatial(grid), 1), triple(spatial(weight), 1),
                       triple(g.stride, 1),       triple(g.padding_low, 0), triple(g.dilation, 1)};
   const Tensor x = input.contiguous(), k = weight.contiguous(), b = bias ? bias->contiguous() : Tensor();
   const Tensor y = out.is_contiguous() ? out : Tensor::empty(out.sizes(), out.dtype());
   const auto body = [&]<class T>() { run<T>(g, window, x, k, bias ? &b : nullptr, y); };
-  if (input.dtype() == DType::kFloat32) body.template operator()<float>();
-  else if (input.dtype() == DType::kFloat64) body.template operator()<double>();
-  else dispatch_integral(input.dtype(), "conv", body);
+  if (input.dtype() == DType::kFloat32)
+    body.template operator()<float>();
+  else if (input.dtype() == DType::kFloat64)
+    body.template operator()<double>();
+  else
+    dispatch_integral(input.dtype(), "conv", body);
   if (!y.is_same(out)) strided_copy(out, y);
 }
 

@@ -15,8 +15,8 @@ struct ConvDescs {
 
 // Primitive is dnnl::convolution_forward or dnnl::deconvolution_forward. Throws dnnl::error.
 template <class Primitive>
-typename Primitive::primitive_desc conv_primitive_desc(const ConvGeometry& g, const ConvDescs& d, dnnl::algorithm algorithm,
-                                                       const dnnl::primitive_attr& attr) {
+typename Primitive::primitive_desc conv_primitive_desc(const ConvGeometry& g, const ConvDescs& d,
+                                                       dnnl::algorithm algorithm, const dnnl::primitive_attr& attr) {
   dnnl::memory::dims dilates, high;
   for (size_t i = 0; i < g.spatial(); ++i) {
     dilates.push_back(g.dilation[i] - 1);
@@ -25,8 +25,9 @@ typename Primitive::primitive_desc conv_primitive_desc(const ConvGeometry& g, co
   const auto kind = dnnl::prop_kind::forward_inference;
   const auto strides = onednn_dims(g.stride), low = onednn_dims(g.padding_low);
   using Desc = typename Primitive::desc;
-  const Desc desc = d.bias.data.ndims ? Desc(kind, algorithm, d.src, d.weights, d.bias, d.dst, strides, dilates, low, high)
-                                      : Desc(kind, algorithm, d.src, d.weights, d.dst, strides, dilates, low, high);
+  const Desc desc = d.bias.data.ndims
+                        ? Desc(kind, algorithm, d.src, d.weights, d.bias, d.dst, strides, dilates, low, high)
+                        : Desc(kind, algorithm, d.src, d.weights, d.dst, strides, dilates, low, high);
   return typename Primitive::primitive_desc(desc, attr, onednn_engine());
 }
 

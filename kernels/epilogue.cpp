@@ -14,7 +14,9 @@ using Arguments = std::span<const Value>;
 using Result = std::optional<Epilogue>;
 
 Epilogue clip(double low, double high) { return {Kind::kClip, low, high, {}, {}}; }
-double number_or(const Value& value, double otherwise) { return value.is_number() ? value.to_scalar().to_double() : otherwise; }
+double number_or(const Value& value, double otherwise) {
+  return value.is_number() ? value.to_scalar().to_double() : otherwise;
+}
 bool is_one(const Value& value) { return value.is_number() && value.to_scalar().to_double() == 1; }
 
 EPILOGUE("aten::relu", [](Arguments) { return Epilogue{Kind::kRelu}; });
@@ -47,19 +49,22 @@ EPILOGUE("aten::add.Tensor", [](Arguments v) -> Result {
 // Batch norm with known statistics: x * w / sqrt(var + eps) + (b - mean * w / sqrt(var + eps)).
 EPILOGUE("aten::batch_norm", [](Arguments v) -> Result {
   const Value &weight = v[1], &bias = v[2], &mean = v[3], &variance = v[4];
-  if (!v[5].is_bool() || v[5].to_bool() || !v[7].is_float() || !mean.is_tensor() || !variance.is_tensor()) return std::nullopt;
+  if (!v[5].is_bool() || v[5].to_bool() || !v[7].is_float() || !mean.is_tensor() || !variance.is_tensor())
+    return std::nullopt;
   const auto numel = mean.to_tensor().numel();
   for (const Value* value : {&weight, &bias, &mean, &variance}) {
     if (value->is_none()) continue;
     const Tensor& t = value->to_tensor();
-    if (t.dtype() != DType::kFloat32 || !(t.device() == Device{}) || t.is_meta() || t.ndim() != 1 || t.numel() != numel) return std::nullopt;
+    if (t.dtype() != DType::kFloat32 || !(t.device() == Device{}) || t.is_meta() || t.ndim() != 1 || t.numel() != numel)
+      return std::nullopt;
   }
   const auto at = [](const Value& value, int64_t i, double otherwise) {
     if (value.is_none()) return otherwise;
     const Tensor& t = value.to_tensor();
     return static_cast<double>(t.data<float>()[i * t.strides()[0]]);
   };
-  Epilogue affine{Kind::kChannelAffine, 0, 0, Tensor::empty(Dims{numel}, DType::kFloat32), Tensor::empty(Dims{numel}, DType::kFloat32)};
+  Epilogue affine{Kind::kChannelAffine, 0, 0, Tensor::empty(Dims{numel}, DType::kFloat32),
+                  Tensor::empty(Dims{numel}, DType::kFloat32)};
   for (int64_t i = 0; i < numel; ++i) {
     const double by = at(weight, i, 1) / std::sqrt(at(variance, i, 1) + v[7].to_float());
     affine.scale.data<float>()[i] = static_cast<float>(by);

@@ -38,13 +38,15 @@ template <class From, class To>
 void copy_matrix(const Matrix& from, const Matrix& to) {
   const auto* source = static_cast<const From*>(from.data);
   auto* target = static_cast<To*>(to.data);
-  parallel_for(from.rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(from.cols, 1)), [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) {
-      for (int64_t c = 0; c < from.cols; ++c) {
-        target[r * to.row_stride + c * to.col_stride] = static_cast<To>(source[r * from.row_stride + c * from.col_stride]);
-      }
-    }
-  });
+  parallel_for(from.rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(from.cols, 1)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t r = begin; r < end; ++r) {
+                   for (int64_t c = 0; c < from.cols; ++c) {
+                     target[r * to.row_stride + c * to.col_stride] =
+                         static_cast<To>(source[r * from.row_stride + c * from.col_stride]);
+                   }
+                 }
+               });
 }
 
 // A row-major matrix in memory of its own.
@@ -78,15 +80,15 @@ void blas_gemm(T alpha, const Matrix& a, const Matrix& b, T beta, const Matrix& 
   const int64_t ldc = c.rows <= 1 ? std::max<int64_t>(c.cols, 1) : c.row_stride;
   const int64_t m = c.rows, n = c.cols, k = a.cols;
   if constexpr (std::is_same_v<T, float>) {
-    const dnnl_status_t status =
-        dnnl_sgemm(x.is_transposed ? 'T' : 'N', y.is_transposed ? 'T' : 'N', m, n, k, alpha, static_cast<const float*>(x.data),
-                   x.ld, static_cast<const float*>(y.data), y.ld, beta, static_cast<float*>(c.data), ldc);
+    const dnnl_status_t status = dnnl_sgemm(x.is_transposed ? 'T' : 'N', y.is_transposed ? 'T' : 'N', m, n, k, alpha,
+                                            static_cast<const float*>(x.data), x.ld, static_cast<const float*>(y.data),
+                                            y.ld, beta, static_cast<float*>(c.data), ldc);
     check_internal(status == dnnl_success, "sgemm failed with status ", static_cast<int>(status));
   } else {
     cblas_dgemm(CblasRowMajor, x.is_transposed ? CblasTrans : CblasNoTrans, y.is_transposed ? CblasTrans : CblasNoTrans,
-                static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), alpha, static_cast<const double*>(x.data),
-                static_cast<int>(x.ld), static_cast<const double*>(y.data), static_cast<int>(y.ld), beta,
-                static_cast<double*>(c.data), static_cast<int>(ldc));
+                static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), alpha,
+                static_cast<const double*>(x.data), static_cast<int>(x.ld), static_cast<const double*>(y.data),
+                static_cast<int>(y.ld), beta, static_cast<double*>(c.data), static_cast<int>(ldc));
   }
 }
 
@@ -112,7 +114,8 @@ bool try_gemv(float alpha, const Matrix& a, const Matrix& b, float beta, const M
 
 template <class T>
 void half_gemm(double alpha, const Matrix& a, const Matrix& b, double beta, const Matrix& c) {
-  OwnedMatrix wide_a(a.rows, a.cols, DType::kFloat32), wide_b(b.rows, b.cols, DType::kFloat32), wide_c(c.rows, c.cols, DType::kFloat32);
+  OwnedMatrix wide_a(a.rows, a.cols, DType::kFloat32), wide_b(b.rows, b.cols, DType::kFloat32),
+      wide_c(c.rows, c.cols, DType::kFloat32);
   copy_matrix<T, float>(a, wide_a.matrix);
   copy_matrix<T, float>(b, wide_b.matrix);
   if (beta != 0) copy_matrix<T, float>(c, wide_c.matrix);
@@ -163,7 +166,8 @@ void scale(T beta, const Matrix& c) {
 Matrix matrix_of(const Tensor& tensor, int64_t offset) {
   const int64_t ndim = tensor.ndim();
   auto* data = static_cast<char*>(tensor.raw_data()) + offset * static_cast<int64_t>(size_of(tensor.dtype()));
-  return {data, tensor.sizes()[ndim - 2], tensor.sizes()[ndim - 1], tensor.strides()[ndim - 2], tensor.strides()[ndim - 1]};
+  return {data, tensor.sizes()[ndim - 2], tensor.sizes()[ndim - 1], tensor.strides()[ndim - 2],
+          tensor.strides()[ndim - 1]};
 }
 
 void gemm(DType dtype, double alpha, const Matrix& a, const Matrix& b, double beta, const Matrix& c) {
@@ -181,7 +185,8 @@ void gemm(DType dtype, double alpha, const Matrix& a, const Matrix& b, double be
     case DType::kFloat16: return half_gemm<Half>(alpha, a, b, beta, c);
     case DType::kBFloat16: return half_gemm<BFloat16>(alpha, a, b, beta, c);
     default:
-      dispatch_integral(dtype, "matmul", [&]<class T>() { integer_gemm<T>(static_cast<T>(alpha), a, b, static_cast<T>(beta), c); });
+      dispatch_integral(dtype, "matmul",
+                        [&]<class T>() { integer_gemm<T>(static_cast<T>(alpha), a, b, static_cast<T>(beta), c); });
   }
 }
 
@@ -198,7 +203,8 @@ void run_batches(int64_t count, int64_t work, const std::function<void(int64_t)>
 
 void batched_gemm(double alpha, const Tensor& a, const Tensor& b, double beta, const Tensor& c) {
   run_batches(c.sizes()[0], c.sizes()[1] * c.sizes()[2] * a.sizes()[2], [&](int64_t i) {
-    gemm(c.dtype(), alpha, matrix_of(a, i * a.strides()[0]), matrix_of(b, i * b.strides()[0]), beta, matrix_of(c, i * c.strides()[0]));
+    gemm(c.dtype(), alpha, matrix_of(a, i * a.strides()[0]), matrix_of(b, i * b.strides()[0]), beta,
+         matrix_of(c, i * c.strides()[0]));
   });
 }
 

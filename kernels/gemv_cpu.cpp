@@ -1,9 +1,9 @@
 // Matrix times vector in f32, compiled for every instruction set that Highway knows and chosen at run time.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/gemv_cpu.cpp"
-#include "kernels/simd_targets.h"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+#include "kernels/simd_targets.h"
 
 #include <algorithm>
 
@@ -97,13 +97,15 @@ constexpr int64_t kWorkPerThread = 32 * 1024;
 }  // namespace
 
 void gemv_rows(const float* w, int64_t ld, const float* x, float* y, int64_t n, int64_t k) {
-  parallel_for(n, std::max<int64_t>(4, kWorkPerThread / std::max<int64_t>(k, 1)),
-               [&](int64_t begin, int64_t end) { HWY_DYNAMIC_DISPATCH(Rows)(w, ld, x, y, begin, end, k); });
+  parallel_for(n, std::max<int64_t>(4, kWorkPerThread / std::max<int64_t>(k, 1)), [&](int64_t begin, int64_t end) {
+    HWY_DYNAMIC_DISPATCH(Rows)(w, ld, x, y, begin, end, k);
+  });
 }
 
 void gemv_columns(const float* w, int64_t ld, const float* x, float* y, int64_t n, int64_t k) {
-  parallel_for(n, std::max<int64_t>(64, kWorkPerThread / std::max<int64_t>(k, 1)),
-               [&](int64_t begin, int64_t end) { HWY_DYNAMIC_DISPATCH(Columns)(w, ld, x, y, begin, end, k); });
+  parallel_for(n, std::max<int64_t>(64, kWorkPerThread / std::max<int64_t>(k, 1)), [&](int64_t begin, int64_t end) {
+    HWY_DYNAMIC_DISPATCH(Columns)(w, ld, x, y, begin, end, k);
+  });
 }
 
 }  // namespace tensord::kernels

@@ -18,8 +18,8 @@ std::string shape_x(const Dims& a, const Dims& b) {
 }
 
 void check_dtypes(const char* op, const Tensor& a, const Tensor& b) {
-  check(a.dtype() == b.dtype(), op, ": expected both tensors to have the same dtype, but got ", name_of(a.dtype()), " and ",
-        name_of(b.dtype()));
+  check(a.dtype() == b.dtype(), op, ": expected both tensors to have the same dtype, but got ", name_of(a.dtype()),
+        " and ", name_of(b.dtype()));
   check(a.dtype() != DType::kBool, "\"", op, "\" is not supported for bool");
 }
 
@@ -34,22 +34,26 @@ Dims mm_sizes(const char* op, const Tensor& a, const Tensor& b) {
 Dims bmm_sizes(const char* op, const Tensor& a, const Tensor& b) {
   check(a.ndim() == 3, op, ": batch1 must be a 3D tensor, but got ", a.ndim(), "-D");
   check(b.ndim() == 3, op, ": batch2 must be a 3D tensor, but got ", b.ndim(), "-D");
-  check(a.sizes()[0] == b.sizes()[0] && a.sizes()[2] == b.sizes()[1], "Expected size for first two dimensions of batch2 tensor to be: [",
-        a.sizes()[0], ", ", a.sizes()[2], "] but got: [", b.sizes()[0], ", ", b.sizes()[1], "].");
+  check(a.sizes()[0] == b.sizes()[0] && a.sizes()[2] == b.sizes()[1],
+        "Expected size for first two dimensions of batch2 tensor to be: [", a.sizes()[0], ", ", a.sizes()[2],
+        "] but got: [", b.sizes()[0], ", ", b.sizes()[1], "].");
   check_dtypes(op, a, b);
   return Dims{a.sizes()[0], a.sizes()[1], b.sizes()[2]};
 }
 
 Dims mv_sizes(const char* op, const Tensor& matrix, const Tensor& vector) {
-  check(matrix.ndim() == 2 && vector.ndim() == 1, "vector + matrix @ vector expected, got ", matrix.ndim(), ", ", vector.ndim());
-  check(matrix.sizes()[1] == vector.sizes()[0], "size mismatch, got input (", matrix.sizes()[0], "), mat (", matrix.sizes()[0], "x",
-        matrix.sizes()[1], "), vec (", vector.sizes()[0], ")");
+  check(matrix.ndim() == 2 && vector.ndim() == 1, "vector + matrix @ vector expected, got ", matrix.ndim(), ", ",
+        vector.ndim());
+  check(matrix.sizes()[1] == vector.sizes()[0], "size mismatch, got input (", matrix.sizes()[0], "), mat (",
+        matrix.sizes()[0], "x", matrix.sizes()[1], "), vec (", vector.sizes()[0], ")");
   check_dtypes(op, matrix, vector);
   return Dims{matrix.sizes()[0]};
 }
 
 Tensor as_column(const Tensor& v) { return v.as_view(Dims{v.sizes()[0], 1}, Dims{v.strides()[0], 1}, v.offset()); }
-Tensor as_row(const Tensor& v) { return v.as_view(Dims{1, v.sizes()[0]}, Dims{v.sizes()[0], v.strides()[0]}, v.offset()); }
+Tensor as_row(const Tensor& v) {
+  return v.as_view(Dims{1, v.sizes()[0]}, Dims{v.sizes()[0], v.strides()[0]}, v.offset());
+}
 
 TensorMeta infer_mm(const Tensor& a, const Tensor& b) { return {mm_sizes("mm", a, b), a.dtype(), {}, a.device()}; }
 TensorMeta infer_bmm(const Tensor& a, const Tensor& b) { return {bmm_sizes("bmm", a, b), a.dtype(), {}, a.device()}; }
@@ -65,7 +69,8 @@ TensorMeta infer_dot(const Tensor& a, const Tensor& b) {
 void check_addend(const char* op, const Tensor& self, const Tensor& mat, const Dims& sizes) {
   check_dtypes(op, self, mat);
   const bool expands = broadcast_sizes(self.sizes(), sizes) == sizes;
-  check(expands, op, ": the expanded size of the tensor ", to_string(sizes), " must match the existing size ", to_string(self.sizes()));
+  check(expands, op, ": the expanded size of the tensor ", to_string(sizes), " must match the existing size ",
+        to_string(self.sizes()));
 }
 TensorMeta infer_addmm(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar&, const Scalar&) {
   const Dims sizes = mm_sizes("addmm", a, b);
@@ -104,20 +109,26 @@ void run_mv(Context, const Tensor& a, const Tensor& b, Tensor& out) {
 void run_dot(Context, const Tensor& a, const Tensor& b, Tensor& out) {
   gemm(out.dtype(), 1, matrix_of(as_row(a)), matrix_of(as_column(b)), 0, {out.raw_data(), 1, 1, 1, 1});
 }
-void run_addmm(Context, const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha, Tensor& out) {
+void run_addmm(Context, const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha,
+               Tensor& out) {
   gemm(out.dtype(), alpha.to_double(), matrix_of(a), matrix_of(b), start_from(self, beta, out), matrix_of(out));
 }
-void run_baddbmm(Context, const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha, Tensor& out) {
+void run_baddbmm(Context, const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha,
+                 Tensor& out) {
   batched_gemm(alpha.to_double(), a, b, start_from(self, beta, out), out);
 }
-void run_addbmm(Context, const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha, Tensor& out) {
+void run_addbmm(Context, const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha,
+                Tensor& out) {
   double scale = start_from(self, beta, out);
   for (int64_t i = 0; i < a.sizes()[0]; ++i, scale = 1) {
-    gemm(out.dtype(), alpha.to_double(), matrix_of(a, i * a.strides()[0]), matrix_of(b, i * b.strides()[0]), scale, matrix_of(out));
+    gemm(out.dtype(), alpha.to_double(), matrix_of(a, i * a.strides()[0]), matrix_of(b, i * b.strides()[0]), scale,
+         matrix_of(out));
   }
-  if (a.sizes()[0] == 0) gemm(out.dtype(), 0, {nullptr, out.sizes()[0], 0, 1, 1}, {nullptr, 0, out.sizes()[1], 1, 1}, scale, matrix_of(out));
+  if (a.sizes()[0] == 0)
+    gemm(out.dtype(), 0, {nullptr, out.sizes()[0], 0, 1, 1}, {nullptr, 0, out.sizes()[1], 1, 1}, scale, matrix_of(out));
 }
-void run_addmv(Context, const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha, Tensor& out) {
+void run_addmv(Context, const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha,
+               Tensor& out) {
   const double scale = start_from(self, beta, out);
   gemm(out.dtype(), alpha.to_double(), matrix_of(a), matrix_of(as_column(b)), scale, matrix_of(as_column(out)));
 }
@@ -127,10 +138,22 @@ OP("aten::bmm(Tensor self, Tensor mat2) -> Tensor").infer(&infer_bmm).with_out()
 OP("aten::mv(Tensor self, Tensor vec) -> Tensor").infer(&infer_mv).with_out();
 OP("aten::dot(Tensor self, Tensor tensor) -> Tensor").infer(&infer_dot).with_out();
 OP("aten::vdot(Tensor self, Tensor other) -> Tensor").infer(&infer_dot).with_out();
-OP("aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor").infer(&infer_addmm).with_inplace().with_out();
-OP("aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor").infer(&infer_baddbmm).with_inplace().with_out();
-OP("aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor").infer(&infer_addbmm).with_inplace().with_out();
-OP("aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor").infer(&infer_addmv).with_inplace().with_out();
+OP("aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
+    .infer(&infer_addmm)
+    .with_inplace()
+    .with_out();
+OP("aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
+    .infer(&infer_baddbmm)
+    .with_inplace()
+    .with_out();
+OP("aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
+    .infer(&infer_addbmm)
+    .with_inplace()
+    .with_out();
+OP("aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
+    .infer(&infer_addmv)
+    .with_inplace()
+    .with_out();
 KERNEL("aten::mm", DeviceKind::kCPU, &run_mm);
 KERNEL("aten::bmm", DeviceKind::kCPU, &run_bmm);
 KERNEL("aten::mv", DeviceKind::kCPU, &run_mv);
@@ -149,7 +172,8 @@ struct MatmulShape {
 };
 
 MatmulShape matmul_shape(const Tensor& a, const Tensor& b) {
-  check(a.ndim() > 0 && b.ndim() > 0, "both arguments to matmul need to be at least 1D, but they are ", a.ndim(), "D and ", b.ndim(), "D");
+  check(a.ndim() > 0 && b.ndim() > 0, "both arguments to matmul need to be at least 1D, but they are ", a.ndim(),
+        "D and ", b.ndim(), "D");
   check_dtypes("matmul", a, b);
   MatmulShape s{a.sizes(), a.strides(), b.sizes(), b.strides(), {}, {}};
   if (a.ndim() == 1) {
@@ -174,7 +198,9 @@ MatmulShape matmul_shape(const Tensor& a, const Tensor& b) {
   return s;
 }
 
-TensorMeta infer_matmul(const Tensor& a, const Tensor& b) { return {matmul_shape(a, b).out, a.dtype(), {}, a.device()}; }
+TensorMeta infer_matmul(const Tensor& a, const Tensor& b) {
+  return {matmul_shape(a, b).out, a.dtype(), {}, a.device()};
+}
 
 // The rows of all batches as one matrix, when the memory allows it.
 std::optional<Matrix> folded_rows(const Tensor& a, const Dims& sizes, const Dims& strides, int64_t rows) {
@@ -215,9 +241,10 @@ void run_matmul(Context, const Tensor& a, const Tensor& b, Tensor& out) {
       a_offset += rest % s.batch[d] * a_batch[d];
       b_offset += rest % s.batch[d] * b_batch[d];
     }
-    gemm(out.dtype(), 1, {static_cast<char*>(a.raw_data()) + a_offset * size, m, s.a[na - 1], s.a_strides[na - 2], s.a_strides[na - 1]},
-         {static_cast<char*>(b.raw_data()) + b_offset * size, s.b[nb - 2], n, s.b_strides[nb - 2], s.b_strides[nb - 1]}, 0,
-         {static_cast<char*>(out.raw_data()) + i * m * n * size, m, n, n, 1});
+    gemm(out.dtype(), 1,
+         {static_cast<char*>(a.raw_data()) + a_offset * size, m, s.a[na - 1], s.a_strides[na - 2], s.a_strides[na - 1]},
+         {static_cast<char*>(b.raw_data()) + b_offset * size, s.b[nb - 2], n, s.b_strides[nb - 2], s.b_strides[nb - 1]},
+         0, {static_cast<char*>(out.raw_data()) + i * m * n * size, m, n, n, 1});
   };
   run_batches(count, work, one);
 }
@@ -226,7 +253,8 @@ OP("aten::matmul(Tensor self, Tensor other) -> Tensor").infer(&infer_matmul).wit
 KERNEL("aten::matmul", DeviceKind::kCPU, &run_matmul);
 
 TensorMeta infer_outer(const Tensor& a, const Tensor& b) {
-  check(a.ndim() == 1 && b.ndim() == 1, "outer: expected two 1-D tensors, but got ", a.ndim(), "-D and ", b.ndim(), "-D");
+  check(a.ndim() == 1 && b.ndim() == 1, "outer: expected two 1-D tensors, but got ", a.ndim(), "-D and ", b.ndim(),
+        "-D");
   return {Dims{a.numel(), b.numel()}, promote_types(a.dtype(), b.dtype()), {}, a.device()};
 }
 void run_outer(Context, const Tensor& a, const Tensor& b, Tensor& out) {
@@ -235,7 +263,8 @@ void run_outer(Context, const Tensor& a, const Tensor& b, Tensor& out) {
     for (int64_t i = 0; i < x.numel(); ++i) {
       const T left = x.data<T>()[i * x.strides()[0]];
       for (int64_t j = 0; j < y.numel(); ++j) {
-        out.data<T>()[i * out.strides()[0] + j * out.strides()[1]] = static_cast<T>(left * y.data<T>()[j * y.strides()[0]]);
+        out.data<T>()[i * out.strides()[0] + j * out.strides()[1]] =
+            static_cast<T>(left * y.data<T>()[j * y.strides()[0]]);
       }
     }
   });

@@ -8,13 +8,15 @@ using PackedPtr = IntrusivePtr<ops::PackedOp>;
 
 // A tensor that only this call holds may be written over.
 bool is_sole_holder(const Tensor& tensor) {
-  return tensor.impl()->use_count() == 1 && tensor.storage() && tensor.storage()->use_count() == 1 && tensor.storage()->is_writable();
+  return tensor.impl()->use_count() == 1 && tensor.storage() && tensor.storage()->use_count() == 1 &&
+         tensor.storage()->is_writable();
 }
 
-OP("tensord::packed(tensord.Packed packed, Tensor input) -> Tensor").direct([](const PackedPtr& packed, const Tensor& input) {
-  check(!packed->has_other(), "this packed operator takes two tensors");
-  return packed->run(input, Tensor(), false);
-});
+OP("tensord::packed(tensord.Packed packed, Tensor input) -> Tensor")
+    .direct([](const PackedPtr& packed, const Tensor& input) {
+      check(!packed->has_other(), "this packed operator takes two tensors");
+      return packed->run(input, Tensor(), false);
+    });
 OP("tensord::packed.other(tensord.Packed packed, Tensor input, Tensor other) -> Tensor")
     .direct([](const PackedPtr& packed, const Tensor& input, const Tensor& other) {
       check(packed->has_other(), "this packed operator takes one tensor");

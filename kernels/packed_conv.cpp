@@ -34,8 +34,8 @@ std::unique_ptr<PackedPlan> reorder_plan(const MemoryDesc& from, const MemoryDes
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const dnnl::reorder::primitive_desc pd(onednn_engine(), from, onednn_engine(), to, attr);
-  return std::make_unique<PackedPlan>(dnnl::reorder(pd), from, to, pd.scratchpad_desc(), std::pair<MemoryDesc, Tensor>(),
-                                      std::pair<MemoryDesc, Tensor>());
+  return std::make_unique<PackedPlan>(dnnl::reorder(pd), from, to, pd.scratchpad_desc(),
+                                      std::pair<MemoryDesc, Tensor>(), std::pair<MemoryDesc, Tensor>());
 }
 
 class PackedConv final : public PackedOp {
@@ -46,7 +46,10 @@ class PackedConv final : public PackedOp {
   }
   // Copies what is constant; the caches start empty.
   PackedConv(const PackedConv& other)
-      : PackedOp(other), geometry_(other.geometry_), weight_(other.weight_), epilogues_(other.epilogues_),
+      : PackedOp(other),
+        geometry_(other.geometry_),
+        weight_(other.weight_),
+        epilogues_(other.epilogues_),
         is_channels_last_(other.is_channels_last_) {}
 
   IntrusivePtr<PackedOp> with(const BoundCall& call, const ops::Epilogue& epilogue) const override {
@@ -67,11 +70,13 @@ class PackedConv final : public PackedOp {
   std::optional<Tensor> try_run(const Tensor& input, const Tensor& other, bool can_overwrite) const override {
     if (!covers(input)) return std::nullopt;
     const Dims sizes = conv_output_sizes("conv", input.sizes(), weight_.sizes(), geometry_);
-    if (other.defined() && !(other.sizes() == sizes && other.dtype() == DType::kFloat32 && other.device() == Device{})) return std::nullopt;
+    if (other.defined() && !(other.sizes() == sizes && other.dtype() == DType::kFloat32 && other.device() == Device{}))
+      return std::nullopt;
     const Tensor x = is_last(input) ? input : input.contiguous();
     const bool is_planes = !is_last(x);
-    const auto plan = plans_.get({input.sizes(), is_planes, thread_budget()},
-                                 [&] { return onednn_call("conv", [&] { return make_plan(input.sizes(), sizes, is_planes); }); });
+    const auto plan = plans_.get({input.sizes(), is_planes, thread_budget()}, [&] {
+      return onednn_call("conv", [&] { return make_plan(input.sizes(), sizes, is_planes); });
+    });
     Tensor src = x;
     if (is_planes) {
       src = Tensor::empty_strided(x.sizes(), last_strides(x.sizes()), DType::kFloat32);
@@ -88,8 +93,8 @@ class PackedConv final : public PackedOp {
  private:
   bool covers(const Tensor& input) const {
     const auto ndim = static_cast<size_t>(input.ndim());
-    return input.dtype() == DType::kFloat32 && input.device() == Device{} && ndim == geometry_.spatial() + 2 && input.numel() > 0 &&
-           input.sizes()[1] == weight_.sizes()[1] * geometry_.groups;
+    return input.dtype() == DType::kFloat32 && input.device() == Device{} && ndim == geometry_.spatial() + 2 &&
+           input.numel() > 0 && input.sizes()[1] == weight_.sizes()[1] * geometry_.groups;
   }
 
   // Memory for the result; when a sum is joined it holds the other tensor.
@@ -104,12 +109,12 @@ class PackedConv final : public PackedOp {
   std::shared_ptr<const ConvPlan> make_plan(const Dims& in, const Dims& out, bool is_planes) const {
     const auto describe = [this](const Tensor& weight) { return conv_weight_desc(weight, geometry_); };
     ConvDescs descs{onednn_desc(in, last_strides(in)),
-                    MemoryDesc(describe(weight_).dims(), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any), MemoryDesc(),
-                    onednn_desc(out, last_strides(out))};
+                    MemoryDesc(describe(weight_).dims(), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any),
+                    MemoryDesc(), onednn_desc(out, last_strides(out))};
     const Tensor& bias = epilogues_.bias;
     if (bias.defined()) descs.bias = onednn_desc(bias.sizes(), bias.strides());
-    const auto pd =
-        conv_primitive_desc<dnnl::convolution_forward>(geometry_, descs, dnnl::algorithm::convolution_direct, epilogues_.attributes());
+    const auto pd = conv_primitive_desc<dnnl::convolution_forward>(
+        geometry_, descs, dnnl::algorithm::convolution_direct, epilogues_.attributes());
     const Tensor packed = weights_.get(pd.weights_desc(), weight_, epilogues_.scale, describe);
     auto plan = std::make_shared<ConvPlan>();
     plan->conv = std::make_unique<PackedPlan>(dnnl::convolution_forward(pd), descs.src, descs.dst, pd.scratchpad_desc(),
@@ -129,11 +134,15 @@ class PackedConv final : public PackedOp {
 
 }  // namespace
 
-IntrusivePtr<ops::PackedOp> pack_conv(const ops::Op& op, std::span<const ops::Value> arguments, const ConvGeometry& geometry) {
+IntrusivePtr<ops::PackedOp> pack_conv(const ops::Op& op, std::span<const ops::Value> arguments,
+                                      const ConvGeometry& geometry) {
   if (!arguments[1].is_tensor() || geometry.is_transposed) return nullptr;
   const Tensor& weight = arguments[1].to_tensor();
-  const auto is_plain = [](const Tensor& t) { return t.dtype() == DType::kFloat32 && t.device() == Device{} && !t.is_meta(); };
-  if (!is_plain(weight) || static_cast<size_t>(weight.ndim()) != geometry.spatial() + 2 || weight.numel() == 0) return nullptr;
+  const auto is_plain = [](const Tensor& t) {
+    return t.dtype() == DType::kFloat32 && t.device() == Device{} && !t.is_meta();
+  };
+  if (!is_plain(weight) || static_cast<size_t>(weight.ndim()) != geometry.spatial() + 2 || weight.numel() == 0)
+    return nullptr;
   if (geometry.groups <= 0 || weight.sizes()[0] % geometry.groups != 0) return nullptr;
   Tensor bias;
   if (arguments[2].is_tensor()) {
@@ -141,7 +150,8 @@ IntrusivePtr<ops::PackedOp> pack_conv(const ops::Op& op, std::span<const ops::Va
     if (!is_plain(bias) || bias.ndim() != 1 || bias.numel() != weight.sizes()[0]) return nullptr;
     bias = bias.contiguous();
   }
-  return make_intrusive<PackedConv>(BoundCall{&op, {arguments.begin(), arguments.end()}, 0, -1}, geometry, weight, bias);
+  return make_intrusive<PackedConv>(BoundCall{&op, {arguments.begin(), arguments.end()}, 0, -1}, geometry, weight,
+                                    bias);
 }
 
 }  // namespace tensord::kernels

@@ -17,7 +17,8 @@ using ops::PackedOp;
 
 class PackedLinear final : public PackedOp {
  public:
-  PackedLinear(BoundCall call, Tensor weight, Tensor bias) : PackedOp(std::move(call)), weight_(std::move(weight)), bias_(std::move(bias)) {
+  PackedLinear(BoundCall call, Tensor weight, Tensor bias)
+      : PackedOp(std::move(call)), weight_(std::move(weight)), bias_(std::move(bias)) {
     epilogues_.bias = bias_;
   }
   // Copies what is constant; the caches start empty.
@@ -36,19 +37,21 @@ class PackedLinear final : public PackedOp {
  protected:
   std::optional<Tensor> try_run(const Tensor& input, const Tensor& other, bool can_overwrite) const override {
     const int64_t outputs = weight_.sizes()[0], features = weight_.sizes()[1];
-    if (input.dtype() != DType::kFloat32 || !(input.device() == Device{}) || input.ndim() < 1 || input.sizes().back() != features ||
-        input.numel() == 0) {
+    if (input.dtype() != DType::kFloat32 || !(input.device() == Device{}) || input.ndim() < 1 ||
+        input.sizes().back() != features || input.numel() == 0) {
       return std::nullopt;
     }
     // A folded batch norm has its channels along dimension 1.
     if (epilogues_.scale.defined() && input.ndim() != 2) return std::nullopt;
     Dims sizes = input.sizes();
     sizes.back() = outputs;
-    if (other.defined() && !(other.sizes() == sizes && other.dtype() == DType::kFloat32 && other.device() == Device{})) return std::nullopt;
+    if (other.defined() && !(other.sizes() == sizes && other.dtype() == DType::kFloat32 && other.device() == Device{}))
+      return std::nullopt;
     const Tensor x = input.contiguous();
     const int64_t rows = x.numel() / features;
     if (rows == 1 && weight_.strides()[1] == 1) return run_calls(1, single_row(x, sizes), other);
-    const auto plan = plans_.get({Dims{rows}, 0, thread_budget()}, [&] { return onednn_call("linear", [&] { return make_plan(rows); }); });
+    const auto plan = plans_.get({Dims{rows}, 0, thread_budget()},
+                                 [&] { return onednn_call("linear", [&] { return make_plan(rows); }); });
     Tensor out = other;
     if (!other.defined() || !can_overwrite || !other.is_contiguous()) {
       out = Tensor::empty(sizes, DType::kFloat32);
@@ -73,17 +76,19 @@ class PackedLinear final : public PackedOp {
   std::shared_ptr<const PackedPlan> make_plan(int64_t rows) const {
     const int64_t outputs = weight_.sizes()[0], features = weight_.sizes()[1];
     const auto describe = [](const Tensor& weight) { return onednn_desc(weight.sizes(), weight.strides()); };
-    const MemoryDesc src = onednn_desc(Dims{rows, features}, Dims{features, 1}), dst = onednn_desc(Dims{rows, outputs}, Dims{outputs, 1});
+    const MemoryDesc src = onednn_desc(Dims{rows, features}, Dims{features, 1}),
+                     dst = onednn_desc(Dims{rows, outputs}, Dims{outputs, 1});
     const Tensor& bias = epilogues_.bias;
     const MemoryDesc bias_desc = bias.defined() ? describe(bias) : MemoryDesc();
     using Primitive = dnnl::inner_product_forward;
     const auto kind = dnnl::prop_kind::forward_inference;
-    const Primitive::desc desc = bias.defined() ? Primitive::desc(kind, src, onednn_any(weight_.sizes()), bias_desc, dst)
-                                                : Primitive::desc(kind, src, onednn_any(weight_.sizes()), dst);
+    const Primitive::desc desc = bias.defined()
+                                     ? Primitive::desc(kind, src, onednn_any(weight_.sizes()), bias_desc, dst)
+                                     : Primitive::desc(kind, src, onednn_any(weight_.sizes()), dst);
     const Primitive::primitive_desc pd(desc, epilogues_.attributes(), onednn_engine());
     const Tensor packed = weights_.get(pd.weights_desc(), weight_, epilogues_.scale, describe);
-    return std::make_shared<PackedPlan>(Primitive(pd), src, dst, pd.scratchpad_desc(), std::pair(pd.weights_desc(), packed),
-                                        std::pair(bias_desc, bias));
+    return std::make_shared<PackedPlan>(Primitive(pd), src, dst, pd.scratchpad_desc(),
+                                        std::pair(pd.weights_desc(), packed), std::pair(bias_desc, bias));
   }
 
   Tensor weight_;  // as the archive has it
@@ -97,7 +102,9 @@ class PackedLinear final : public PackedOp {
 
 IntrusivePtr<ops::PackedOp> pack_linear(const ops::Op& op, std::span<const ops::Value> arguments) {
   if (!arguments[1].is_tensor()) return nullptr;
-  const auto is_plain = [](const Tensor& t) { return t.dtype() == DType::kFloat32 && t.device() == Device{} && !t.is_meta(); };
+  const auto is_plain = [](const Tensor& t) {
+    return t.dtype() == DType::kFloat32 && t.device() == Device{} && !t.is_meta();
+  };
   const Tensor& weight = arguments[1].to_tensor();
   if (!is_plain(weight) || weight.ndim() != 2 || weight.numel() == 0) return nullptr;
   Tensor bias;

@@ -10,10 +10,14 @@ struct PackedPlan::Call {
   std::vector<dnnl_exec_arg_t> arguments;
 };
 
-PackedPlan::PackedPlan(dnnl::primitive primitive, MemoryDesc src, MemoryDesc dst, MemoryDesc scratchpad, std::pair<MemoryDesc, Tensor> weights,
-                       std::pair<MemoryDesc, Tensor> bias)
-    : primitive_(std::move(primitive)), src_(std::move(src)), dst_(std::move(dst)), scratchpad_(std::move(scratchpad)),
-      weights_(std::move(weights)), bias_(std::move(bias)) {}
+PackedPlan::PackedPlan(dnnl::primitive primitive, MemoryDesc src, MemoryDesc dst, MemoryDesc scratchpad,
+                       std::pair<MemoryDesc, Tensor> weights, std::pair<MemoryDesc, Tensor> bias)
+    : primitive_(std::move(primitive)),
+      src_(std::move(src)),
+      dst_(std::move(dst)),
+      scratchpad_(std::move(scratchpad)),
+      weights_(std::move(weights)),
+      bias_(std::move(bias)) {}
 
 PackedPlan::~PackedPlan() = default;
 
@@ -48,8 +52,8 @@ void PackedPlan::run(const void* src, void* dst) const {
     scratch = Tensor::empty(Dims{static_cast<int64_t>(scratchpad_.get_size())}, DType::kUInt8);
     call->scratchpad.set_data_handle(scratch.raw_data());
   }
-  const dnnl_status_t status = dnnl_primitive_execute(primitive_.get(), onednn_stream().get(), static_cast<int>(call->arguments.size()),
-                                                      call->arguments.data());
+  const dnnl_status_t status = dnnl_primitive_execute(primitive_.get(), onednn_stream().get(),
+                                                      static_cast<int>(call->arguments.size()), call->arguments.data());
   check_internal(status == dnnl_success, "a packed primitive failed with status ", static_cast<int>(status));
   std::lock_guard lock(mutex_);
   idle_.push_back(std::move(call));
@@ -88,7 +92,8 @@ bool Epilogues::join(const ops::Epilogue& next, int64_t channels) {
   using Kind = ops::EpilogueKind;
   if (next.kind == Kind::kChannelAffine) {
     if (has_add || !steps.empty() || next.scale.numel() != channels || next.shift.numel() != channels) return false;
-    const Tensor new_scale = Tensor::empty(Dims{channels}, DType::kFloat32), new_bias = Tensor::empty(Dims{channels}, DType::kFloat32);
+    const Tensor new_scale = Tensor::empty(Dims{channels}, DType::kFloat32),
+                 new_bias = Tensor::empty(Dims{channels}, DType::kFloat32);
     for (int64_t c = 0; c < channels; ++c) {
       const float by = next.scale.data<float>()[c];
       new_scale.data<float>()[c] = (scale.defined() ? scale.data<float>()[c] : 1.0f) * by;

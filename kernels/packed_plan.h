@@ -17,8 +17,8 @@ namespace tensord::kernels {
 class PackedPlan {
  public:
   // Weights and bias lie in the tensors as the descriptors say; an undefined bias is none.
-  PackedPlan(dnnl::primitive primitive, MemoryDesc src, MemoryDesc dst, MemoryDesc scratchpad, std::pair<MemoryDesc, Tensor> weights,
-             std::pair<MemoryDesc, Tensor> bias);
+  PackedPlan(dnnl::primitive primitive, MemoryDesc src, MemoryDesc dst, MemoryDesc scratchpad,
+             std::pair<MemoryDesc, Tensor> weights, std::pair<MemoryDesc, Tensor> bias);
   ~PackedPlan();
   void run(const void* src, void* dst) const;
 
@@ -62,7 +62,9 @@ class PlanCache {
     std::lock_guard lock(mutex_);
     for (size_t i = 0; i < plans_.size(); ++i) {
       if (!(plans_[i].first == key)) continue;
-      if (i > 0) std::rotate(plans_.begin(), plans_.begin() + static_cast<std::ptrdiff_t>(i), plans_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+      if (i > 0)
+        std::rotate(plans_.begin(), plans_.begin() + static_cast<std::ptrdiff_t>(i),
+                    plans_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
       return plans_.front().second;
     }
     return nullptr;
@@ -77,7 +79,8 @@ class PackedWeights {
  public:
   // `describe` gives the descriptor of a tensor of the weight's sizes; dimension 0 is multiplied by `scale` when
   // that is defined.
-  Tensor get(const MemoryDesc& packed, const Tensor& weight, const Tensor& scale, const std::function<MemoryDesc(const Tensor&)>& describe);
+  Tensor get(const MemoryDesc& packed, const Tensor& weight, const Tensor& scale,
+             const std::function<MemoryDesc(const Tensor&)>& describe);
 
  private:
   std::mutex mutex_;

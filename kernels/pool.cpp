@@ -21,26 +21,35 @@ Dims repeated(const char* op, const Dims& list, size_t count, const char* name) 
   return list;
 }
 
-Window make_window(const char* op, size_t spatial, const Dims& kernel, const Dims& stride, const Dims& padding, const Dims& dilation) {
-  Window w{repeated(op, kernel, spatial, "kernel_size"), {}, repeated(op, padding, spatial, "padding"), repeated(op, dilation, spatial, "dilation")};
+Window make_window(const char* op, size_t spatial, const Dims& kernel, const Dims& stride, const Dims& padding,
+                   const Dims& dilation) {
+  Window w{repeated(op, kernel, spatial, "kernel_size"),
+           {},
+           repeated(op, padding, spatial, "padding"),
+           repeated(op, dilation, spatial, "dilation")};
   w.stride = stride.empty() ? w.kernel : repeated(op, stride, spatial, "stride");
   for (size_t i = 0; i < spatial; ++i) {
     constexpr int64_t kMost = int64_t{1} << 31;
-    check(w.kernel[i] > 0 && w.kernel[i] < kMost, op, ": kernel size should be greater than zero, but got ", to_string(w.kernel));
-    check(w.stride[i] > 0 && w.stride[i] < kMost, op, ": stride should be greater than zero, but got ", to_string(w.stride));
-    check(w.dilation[i] > 0 && w.dilation[i] < kMost, op, ": dilation should be greater than zero, but got ", to_string(w.dilation));
-    check(w.padding[i] >= 0 && w.padding[i] <= w.kernel[i] / 2, op, ": pad should be smaller than or equal to half of kernel size, but got padding = ",
-          to_string(w.padding), ", kernel_size = ", to_string(w.kernel));
+    check(w.kernel[i] > 0 && w.kernel[i] < kMost, op, ": kernel size should be greater than zero, but got ",
+          to_string(w.kernel));
+    check(w.stride[i] > 0 && w.stride[i] < kMost, op, ": stride should be greater than zero, but got ",
+          to_string(w.stride));
+    check(w.dilation[i] > 0 && w.dilation[i] < kMost, op, ": dilation should be greater than zero, but got ",
+          to_string(w.dilation));
+    check(w.padding[i] >= 0 && w.padding[i] <= w.kernel[i] / 2, op,
+          ": pad should be smaller than or equal to half of kernel size, but got padding = ", to_string(w.padding),
+          ", kernel_size = ", to_string(w.kernel));
   }
   return w;
 }
 
 void check_input(const char* op, const Tensor& input, size_t spatial) {
   const auto ndim = static_cast<size_t>(input.ndim());
-  check(ndim == spatial + 1 || ndim == spatial + 2, op, ": Expected ", spatial + 1, "D or ", spatial + 2, "D (batch mode) tensor for input, but got ",
-        to_string(input.sizes()));
+  check(ndim == spatial + 1 || ndim == spatial + 2, op, ": Expected ", spatial + 1, "D or ", spatial + 2,
+        "D (batch mode) tensor for input, but got ", to_string(input.sizes()));
   for (size_t d = ndim == spatial + 2 ? 1 : 0; d < ndim; ++d) {
-    check(input.sizes()[d] > 0, op, "(): Expected input to have non-zero size for non-batch dimensions, but input has sizes ",
+    check(input.sizes()[d] > 0, op,
+          "(): Expected input to have non-zero size for non-batch dimensions, but input has sizes ",
           to_string(input.sizes()), " with dimension ", d, " being empty");
   }
 }
@@ -53,11 +62,13 @@ Dims pooled_sizes(const char* op, const Tensor& input, const Window& w, bool cei
   Dims sizes = input.sizes();
   for (size_t i = 0; i < spatial; ++i) {
     const int64_t in = sizes[first + i], pad = w.padding[i];
-    int64_t out = floor_div(in + 2 * pad - w.dilation[i] * (w.kernel[i] - 1) - 1 + (ceil_mode ? w.stride[i] - 1 : 0), w.stride[i]) + 1;
+    int64_t out = floor_div(in + 2 * pad - w.dilation[i] * (w.kernel[i] - 1) - 1 + (ceil_mode ? w.stride[i] - 1 : 0),
+                            w.stride[i]) +
+                  1;
     // The last window must start inside of the input or its near padding.
     if (ceil_mode && (out - 1) * w.stride[i] >= in + pad) --out;
-    check(out >= 1, "Given input size: ", to_string(input.sizes().span().subspan(first - 1)), ". Calculated output size would be ", out,
-          " at dimension ", i, ". Output size is too small");
+    check(out >= 1, "Given input size: ", to_string(input.sizes().span().subspan(first - 1)),
+          ". Calculated output size would be ", out, " at dimension ", i, ". Output size is too small");
     sizes[first + i] = out;
   }
   return sizes;
@@ -65,7 +76,8 @@ Dims pooled_sizes(const char* op, const Tensor& input, const Window& w, bool cei
 
 TensorMeta like_input(const Tensor& input, const Dims& sizes, DType dtype) {
   TensorMeta meta{sizes, dtype, {}, input.device()};
-  if (input.ndim() >= 4 && input.is_channels_last() && !input.is_contiguous()) meta.strides = channels_last_strides(sizes);
+  if (input.ndim() >= 4 && input.is_channels_last() && !input.is_contiguous())
+    meta.strides = channels_last_strides(sizes);
   return meta;
 }
 
@@ -81,7 +93,8 @@ PoolWindows make_windows(const Tensor& input, const Tensor& out, const Window& w
   for (size_t i = 0; i < lead; ++i) windows.axes[i] = {{0}, {1}, {1}, 1};
   for (size_t i = 0; i < spatial; ++i) {
     PoolAxis& axis = windows.axes[lead + i];
-    const int64_t in = input.sizes()[input.sizes().size() - spatial + i], outs = out.sizes()[out.sizes().size() - spatial + i];
+    const int64_t in = input.sizes()[input.sizes().size() - spatial + i],
+                  outs = out.sizes()[out.sizes().size() - spatial + i];
     axis.step = w.dilation[i];
     for (int64_t o = 0; o < outs; ++o) {
       int64_t begin = o * w.stride[i] - w.padding[i];
@@ -101,7 +114,8 @@ PoolWindows adaptive_windows(const Tensor& input, const Tensor& out, size_t spat
   for (size_t i = 0; i < lead; ++i) windows.axes[i] = {{0}, {1}, {1}, 1};
   for (size_t i = 0; i < spatial; ++i) {
     PoolAxis& axis = windows.axes[lead + i];
-    const int64_t in = input.sizes()[input.sizes().size() - spatial + i], outs = out.sizes()[out.sizes().size() - spatial + i];
+    const int64_t in = input.sizes()[input.sizes().size() - spatial + i],
+                  outs = out.sizes()[out.sizes().size() - spatial + i];
     for (int64_t o = 0; o < outs; ++o) {
       axis.begin.push_back(o * in / outs);
       axis.end.push_back(((o + 1) * in + outs - 1) / outs);
@@ -117,7 +131,8 @@ Dims adaptive_sizes(const char* op, const Tensor& input, const Dims& output_size
   Dims sizes = input.sizes();
   for (size_t i = 0; i < spatial; ++i) {
     const int64_t size = output_size[output_size.size() == 1 ? 0 : i];
-    check(size >= 0 && size < (int64_t{1} << 24), op, ": elements of output_size must be greater than or equal to 0, but got ", to_string(output_size));
+    check(size >= 0 && size < (int64_t{1} << 24), op,
+          ": elements of output_size must be greater than or equal to 0, but got ", to_string(output_size));
     sizes[sizes.size() - spatial + i] = size;
   }
   return sizes;
@@ -131,20 +146,25 @@ constexpr const char* kAdaptiveMaxNames[] = {"adaptive_max_pool1d", "adaptive_ma
 template <size_t kSpatial>
 struct Max {
   static constexpr const char* kName = kMaxNames[kSpatial - 1];
-  static TensorMeta infer(const Tensor& x, const IntList& kernel, const IntList& stride, const IntList& padding, const IntList& dilation, bool ceil_mode) {
-    return like_input(x, pooled_sizes(kName, x, make_window(kName, kSpatial, kernel, stride, padding, dilation), ceil_mode), x.dtype());
+  static TensorMeta infer(const Tensor& x, const IntList& kernel, const IntList& stride, const IntList& padding,
+                          const IntList& dilation, bool ceil_mode) {
+    return like_input(
+        x, pooled_sizes(kName, x, make_window(kName, kSpatial, kernel, stride, padding, dilation), ceil_mode),
+        x.dtype());
   }
-  static std::vector<TensorMeta> infer_both(const Tensor& x, const IntList& kernel, const IntList& stride, const IntList& padding,
-                                            const IntList& dilation, bool ceil_mode) {
+  static std::vector<TensorMeta> infer_both(const Tensor& x, const IntList& kernel, const IntList& stride,
+                                            const IntList& padding, const IntList& dilation, bool ceil_mode) {
     return with_indices(infer(x, kernel, stride, padding, dilation, ceil_mode));
   }
-  static void run(Context, const Tensor& x, const IntList& kernel, const IntList& stride, const IntList& padding, const IntList& dilation,
-                  bool, Tensor& out) {
-    max_pool(make_windows(x, out, make_window(kName, kSpatial, kernel, stride, padding, dilation)), kSpatial, x, out, Tensor());
+  static void run(Context, const Tensor& x, const IntList& kernel, const IntList& stride, const IntList& padding,
+                  const IntList& dilation, bool, Tensor& out) {
+    max_pool(make_windows(x, out, make_window(kName, kSpatial, kernel, stride, padding, dilation)), kSpatial, x, out,
+             Tensor());
   }
-  static void run_both(Context, const Tensor& x, const IntList& kernel, const IntList& stride, const IntList& padding, const IntList& dilation,
-                       bool, Tensor& out, Tensor& indices) {
-    max_pool(make_windows(x, out, make_window(kName, kSpatial, kernel, stride, padding, dilation)), kSpatial, x, out, indices);
+  static void run_both(Context, const Tensor& x, const IntList& kernel, const IntList& stride, const IntList& padding,
+                       const IntList& dilation, bool, Tensor& out, Tensor& indices) {
+    max_pool(make_windows(x, out, make_window(kName, kSpatial, kernel, stride, padding, dilation)), kSpatial, x, out,
+             indices);
   }
 };
 
@@ -152,13 +172,16 @@ struct Max {
 template <size_t kSpatial, class... Divisor>
 struct Avg {
   static constexpr const char* kName = kAvgNames[kSpatial - 1];
-  static TensorMeta infer(const Tensor& x, const IntList& kernel, const IntList& stride, const IntList& padding, bool ceil_mode, bool, const Divisor&... fixed) {
+  static TensorMeta infer(const Tensor& x, const IntList& kernel, const IntList& stride, const IntList& padding,
+                          bool ceil_mode, bool, const Divisor&... fixed) {
     if constexpr (sizeof...(fixed) == 1) (check(!fixed || *fixed != 0, "divisor must be not zero"), ...);
     check(x.dtype() != DType::kBool, kName, ": not supported for bool");
-    return like_input(x, pooled_sizes(kName, x, make_window(kName, kSpatial, kernel, stride, padding, Dims{1}), ceil_mode), x.dtype());
+    return like_input(x,
+                      pooled_sizes(kName, x, make_window(kName, kSpatial, kernel, stride, padding, Dims{1}), ceil_mode),
+                      x.dtype());
   }
-  static void run(Context, const Tensor& x, const IntList& kernel, const IntList& stride, const IntList& padding, bool, bool count_include_pad,
-                  const Divisor&... fixed, Tensor& out) {
+  static void run(Context, const Tensor& x, const IntList& kernel, const IntList& stride, const IntList& padding, bool,
+                  bool count_include_pad, const Divisor&... fixed, Tensor& out) {
     PoolDivisor divisor = count_include_pad ? PoolDivisor::kWithPadding : PoolDivisor::kInside;
     int64_t value = 1;
     if constexpr (sizeof...(fixed) == 1) {
@@ -168,7 +191,8 @@ struct Avg {
         value = *given;
       }
     }
-    avg_pool(make_windows(x, out, make_window(kName, kSpatial, kernel, stride, padding, Dims{1})), kSpatial, x, divisor, value, out);
+    avg_pool(make_windows(x, out, make_window(kName, kSpatial, kernel, stride, padding, Dims{1})), kSpatial, x, divisor,
+             value, out);
   }
 };
 
@@ -182,7 +206,8 @@ struct Adaptive {
     avg_pool(adaptive_windows(x, out, kSpatial), kSpatial, x, PoolDivisor::kInside, 1, out);
   }
   static std::vector<TensorMeta> infer_max(const Tensor& x, const IntList& output_size) {
-    return with_indices(like_input(x, adaptive_sizes(kAdaptiveMaxNames[kSpatial - 1], x, output_size, kSpatial), x.dtype()));
+    return with_indices(
+        like_input(x, adaptive_sizes(kAdaptiveMaxNames[kSpatial - 1], x, output_size, kSpatial), x.dtype()));
   }
   static void run_max(Context, const Tensor& x, const IntList&, Tensor& out, Tensor& indices) {
     max_pool(adaptive_windows(x, out, kSpatial), kSpatial, x, out, indices);
@@ -192,18 +217,30 @@ struct Adaptive {
 using MaybeInt = std::optional<int64_t>;
 constexpr auto kCPU = DeviceKind::kCPU;
 
-OP("aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> Tensor")
-    .infer(&Max<1>::infer).keeps_layout();
-OP("aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor")
-    .infer(&Max<2>::infer).keeps_layout();
-OP("aten::max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor")
-    .infer(&Max<3>::infer).keeps_layout();
-OP("aten::max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)")
-    .infer(&Max<1>::infer_both).keeps_layout();
-OP("aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)")
-    .infer(&Max<2>::infer_both).keeps_layout();
-OP("aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)")
-    .infer(&Max<3>::infer_both).keeps_layout();
+OP("aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool "
+   "ceil_mode=False) -> Tensor")
+    .infer(&Max<1>::infer)
+    .keeps_layout();
+OP("aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool "
+   "ceil_mode=False) -> Tensor")
+    .infer(&Max<2>::infer)
+    .keeps_layout();
+OP("aten::max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool "
+   "ceil_mode=False) -> Tensor")
+    .infer(&Max<3>::infer)
+    .keeps_layout();
+OP("aten::max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] "
+   "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)")
+    .infer(&Max<1>::infer_both)
+    .keeps_layout();
+OP("aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] "
+   "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)")
+    .infer(&Max<2>::infer_both)
+    .keeps_layout();
+OP("aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] "
+   "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)")
+    .infer(&Max<3>::infer_both)
+    .keeps_layout();
 KERNEL("aten::max_pool1d", kCPU, &Max<1>::run);
 KERNEL("aten::max_pool2d", kCPU, &Max<2>::run);
 KERNEL("aten::max_pool3d", kCPU, &Max<3>::run);
@@ -211,26 +248,44 @@ KERNEL("aten::max_pool1d_with_indices", kCPU, &Max<1>::run_both);
 KERNEL("aten::max_pool2d_with_indices", kCPU, &Max<2>::run_both);
 KERNEL("aten::max_pool3d_with_indices", kCPU, &Max<3>::run_both);
 
-OP("aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor")
-    .infer(&Avg<1>::infer).keeps_layout();
-OP("aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor")
-    .infer(&Avg<2, MaybeInt>::infer).keeps_layout();
-OP("aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor")
-    .infer(&Avg<3, MaybeInt>::infer).keeps_layout();
+OP("aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool "
+   "count_include_pad=True) -> Tensor")
+    .infer(&Avg<1>::infer)
+    .keeps_layout();
+OP("aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool "
+   "count_include_pad=True, int? divisor_override=None) -> Tensor")
+    .infer(&Avg<2, MaybeInt>::infer)
+    .keeps_layout();
+OP("aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool "
+   "count_include_pad=True, int? divisor_override=None) -> Tensor")
+    .infer(&Avg<3, MaybeInt>::infer)
+    .keeps_layout();
 KERNEL("aten::avg_pool1d", kCPU, &Avg<1>::run);
 KERNEL("aten::avg_pool2d", kCPU, (&Avg<2, MaybeInt>::run));
 KERNEL("aten::avg_pool3d", kCPU, (&Avg<3, MaybeInt>::run));
 
-OP("aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor").infer(&Adaptive<1>::infer_avg).keeps_layout();
-OP("aten::adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor").infer(&Adaptive<2>::infer_avg).keeps_layout();
-OP("aten::adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor").infer(&Adaptive<3>::infer_avg).keeps_layout();
+OP("aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor")
+    .infer(&Adaptive<1>::infer_avg)
+    .keeps_layout();
+OP("aten::adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor")
+    .infer(&Adaptive<2>::infer_avg)
+    .keeps_layout();
+OP("aten::adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor")
+    .infer(&Adaptive<3>::infer_avg)
+    .keeps_layout();
 KERNEL("aten::adaptive_avg_pool1d", kCPU, &Adaptive<1>::run_avg);
 KERNEL("aten::adaptive_avg_pool2d", kCPU, &Adaptive<2>::run_avg);
 KERNEL("aten::adaptive_avg_pool3d", kCPU, &Adaptive<3>::run_avg);
 
-OP("aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)").infer(&Adaptive<1>::infer_max).keeps_layout();
-OP("aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)").infer(&Adaptive<2>::infer_max).keeps_layout();
-OP("aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)").infer(&Adaptive<3>::infer_max).keeps_layout();
+OP("aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)")
+    .infer(&Adaptive<1>::infer_max)
+    .keeps_layout();
+OP("aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)")
+    .infer(&Adaptive<2>::infer_max)
+    .keeps_layout();
+OP("aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)")
+    .infer(&Adaptive<3>::infer_max)
+    .keeps_layout();
 KERNEL("aten::adaptive_max_pool1d", kCPU, &Adaptive<1>::run_max);
 KERNEL("aten::adaptive_max_pool2d", kCPU, &Adaptive<2>::run_max);
 KERNEL("aten::adaptive_max_pool3d", kCPU, &Adaptive<3>::run_max);

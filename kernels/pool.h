@@ -26,6 +26,7 @@ enum class PoolDivisor { kInside, kWithPadding, kFixed };
 // Window maximum; NaN wins. `indices` (int64, flat within the channel's plane) may be undefined.
 // Output and indices lie in memory as PoolLayout says of the input.
 void max_pool(const PoolWindows& windows, size_t spatial, const Tensor& input, Tensor& out, Tensor indices);
-void avg_pool(const PoolWindows& windows, size_t spatial, const Tensor& input, PoolDivisor divisor, int64_t fixed, Tensor& out);
+void avg_pool(const PoolWindows& windows, size_t spatial, const Tensor& input, PoolDivisor divisor, int64_t fixed,
+              Tensor& out);
 
 }  // namespace tensord::kernels

@@ -32,14 +32,18 @@ Extents extents_of(const Tensor& input, const Tensor& output, size_t spatial) {
 
 template <class T>
 bool is_nan(T value) {
-  if constexpr (std::is_floating_point_v<ComputeType<T>>) return std::isnan(static_cast<ComputeType<T>>(value));
-  else return false;
+  if constexpr (std::is_floating_point_v<ComputeType<T>>)
+    return std::isnan(static_cast<ComputeType<T>>(value));
+  else
+    return false;
 }
 
 template <class T>
 T lowest() {
-  if constexpr (std::is_floating_point_v<ComputeType<T>>) return static_cast<T>(-std::numeric_limits<ComputeType<T>>::infinity());
-  else return std::numeric_limits<T>::lowest();
+  if constexpr (std::is_floating_point_v<ComputeType<T>>)
+    return static_cast<T>(-std::numeric_limits<ComputeType<T>>::infinity());
+  else
+    return std::numeric_limits<T>::lowest();
 }
 
 // Calls fn(input pixel) for each pixel of the window of output (d, h, w).
@@ -74,35 +78,38 @@ struct Divisor {
 template <class Fn>
 void for_each_output(int64_t outer, const Extents& e, int64_t work, Fn&& fn) {
   const int64_t plane = e.out_plane();
-  parallel_for(outer * plane, std::max<int64_t>(1, 16384 / std::max<int64_t>(work, 1)), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t p = i % plane;
-      fn(i / plane, p / (e.out[1] * e.out[2]), p / e.out[2] % e.out[1], p % e.out[2], p);
-    }
-  });
+  parallel_for(outer * plane, std::max<int64_t>(1, 16384 / std::max<int64_t>(work, 1)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i) {
+                   const int64_t p = i % plane;
+                   fn(i / plane, p / (e.out[1] * e.out[2]), p / e.out[2] % e.out[1], p % e.out[2], p);
+                 }
+               });
 }
 
 int64_t window_work(const PoolWindows& windows) {
   int64_t work = 1;
-  for (const PoolAxis& axis : windows.axes) work *= axis.begin.empty() ? 1 : std::max<int64_t>(1, (axis.end[0] - axis.begin[0]) / axis.step);
+  for (const PoolAxis& axis : windows.axes)
+    work *= axis.begin.empty() ? 1 : std::max<int64_t>(1, (axis.end[0] - axis.begin[0]) / axis.step);
   return work;
 }
 
 template <class T>
 void max_planes(const PoolWindows& windows, const Extents& e, const T* x, T* out, int64_t* indices) {
-  for_each_output(e.batch * e.channels, e, window_work(windows), [&](int64_t plane, int64_t d, int64_t h, int64_t w, int64_t p) {
-    const T* from = x + plane * e.in_plane();
-    T best = lowest<T>();
-    int64_t index = first_pixel(windows, e, d, h, w);
-    for_each_pixel(windows, e, d, h, w, [&](int64_t pixel) {
-      if (from[pixel] > best || is_nan(from[pixel])) {
-        best = from[pixel];
-        index = pixel;
-      }
-    });
-    out[plane * e.out_plane() + p] = best;
-    if (indices) indices[plane * e.out_plane() + p] = index;
-  });
+  for_each_output(e.batch * e.channels, e, window_work(windows),
+                  [&](int64_t plane, int64_t d, int64_t h, int64_t w, int64_t p) {
+                    const T* from = x + plane * e.in_plane();
+                    T best = lowest<T>();
+                    int64_t index = first_pixel(windows, e, d, h, w);
+                    for_each_pixel(windows, e, d, h, w, [&](int64_t pixel) {
+                      if (from[pixel] > best || is_nan(from[pixel])) {
+                        best = from[pixel];
+                        index = pixel;
+                      }
+                    });
+                    out[plane * e.out_plane() + p] = best;
+                    if (indices) indices[plane * e.out_plane() + p] = index;
+                  });
 }
 
 template <class T>
@@ -117,41 +124,44 @@ MULTIVERSION void max_row(const float* __restrict x, float* __restrict best, int
 template <class T>
 void max_last(const PoolWindows& windows, const Extents& e, const T* x, T* out, int64_t* indices) {
   const int64_t channels = e.channels;
-  for_each_output(e.batch, e, channels * window_work(windows), [&](int64_t n, int64_t d, int64_t h, int64_t w, int64_t p) {
-    const T* from = x + n * e.in_plane() * channels;
-    T* best = out + (n * e.out_plane() + p) * channels;
-    std::fill(best, best + channels, lowest<T>());
-    if (!indices) {
-      for_each_pixel(windows, e, d, h, w, [&](int64_t pixel) { max_row(from + pixel * channels, best, channels); });
-      return;
-    }
-    int64_t* index = indices + (n * e.out_plane() + p) * channels;
-    std::fill(index, index + channels, first_pixel(windows, e, d, h, w));
-    for_each_pixel(windows, e, d, h, w, [&](int64_t pixel) {
-      const T* row = from + pixel * channels;
-      for (int64_t c = 0; c < channels; ++c) {
-        if (row[c] > best[c] || is_nan(row[c])) {
-          best[c] = row[c];
-          index[c] = pixel;
+  for_each_output(
+      e.batch, e, channels * window_work(windows), [&](int64_t n, int64_t d, int64_t h, int64_t w, int64_t p) {
+        const T* from = x + n * e.in_plane() * channels;
+        T* best = out + (n * e.out_plane() + p) * channels;
+        std::fill(best, best + channels, lowest<T>());
+        if (!indices) {
+          for_each_pixel(windows, e, d, h, w, [&](int64_t pixel) { max_row(from + pixel * channels, best, channels); });
+          return;
         }
-      }
-    });
-  });
+        int64_t* index = indices + (n * e.out_plane() + p) * channels;
+        std::fill(index, index + channels, first_pixel(windows, e, d, h, w));
+        for_each_pixel(windows, e, d, h, w, [&](int64_t pixel) {
+          const T* row = from + pixel * channels;
+          for (int64_t c = 0; c < channels; ++c) {
+            if (row[c] > best[c] || is_nan(row[c])) {
+              best[c] = row[c];
+              index[c] = pixel;
+            }
+          }
+        });
+      });
 }
 
 template <class T>
 void avg_planes(const PoolWindows& windows, const Extents& e, const T* x, Divisor divisor, T* out) {
   using C = ComputeType<T>;
-  for_each_output(e.batch * e.channels, e, window_work(windows), [&](int64_t plane, int64_t d, int64_t h, int64_t w, int64_t p) {
-    const T* from = x + plane * e.in_plane();
-    C sum = 0;
-    int64_t pixels = 0;
-    for_each_pixel(windows, e, d, h, w, [&](int64_t pixel) {
-      sum += static_cast<C>(from[pixel]);
-      ++pixels;
-    });
-    out[plane * e.out_plane() + p] = pixels == 0 ? T(0) : static_cast<T>(sum / static_cast<C>(divisor(windows, d, h, w)));
-  });
+  for_each_output(e.batch * e.channels, e, window_work(windows),
+                  [&](int64_t plane, int64_t d, int64_t h, int64_t w, int64_t p) {
+                    const T* from = x + plane * e.in_plane();
+                    C sum = 0;
+                    int64_t pixels = 0;
+                    for_each_pixel(windows, e, d, h, w, [&](int64_t pixel) {
+                      sum += static_cast<C>(from[pixel]);
+                      ++pixels;
+                    });
+                    out[plane * e.out_plane() + p] =
+                        pixels == 0 ? T(0) : static_cast<T>(sum / static_cast<C>(divisor(windows, d, h, w)));
+                  });
 }
 
 template <class T, class C>
@@ -166,22 +176,23 @@ template <class T>
 void avg_last(const PoolWindows& windows, const Extents& e, const T* x, Divisor divisor, T* out) {
   using C = ComputeType<T>;
   const int64_t channels = e.channels;
-  for_each_output(e.batch, e, channels * window_work(windows), [&](int64_t n, int64_t d, int64_t h, int64_t w, int64_t p) {
-    constexpr int64_t kBlock = 512;  // channels whose sums are held at once
-    C sums[kBlock];
-    T* to = out + (n * e.out_plane() + p) * channels;
-    for (int64_t first = 0; first < channels; first += kBlock) {
-      const int64_t count = std::min(kBlock, channels - first);
-      std::fill(sums, sums + count, C(0));
-      int64_t pixels = 0;
-      for_each_pixel(windows, e, d, h, w, [&](int64_t pixel) {
-        add_row(x + (n * e.in_plane() + pixel) * channels + first, sums, count);
-        ++pixels;
-      });
-      const C by = pixels == 0 ? C(1) : static_cast<C>(divisor(windows, d, h, w));
-      for (int64_t c = 0; c < count; ++c) to[first + c] = static_cast<T>(sums[c] / by);
-    }
-  });
+  for_each_output(e.batch, e, channels * window_work(windows),
+                  [&](int64_t n, int64_t d, int64_t h, int64_t w, int64_t p) {
+                    constexpr int64_t kBlock = 512;  // channels whose sums are held at once
+                    C sums[kBlock];
+                    T* to = out + (n * e.out_plane() + p) * channels;
+                    for (int64_t first = 0; first < channels; first += kBlock) {
+                      const int64_t count = std::min(kBlock, channels - first);
+                      std::fill(sums, sums + count, C(0));
+                      int64_t pixels = 0;
+                      for_each_pixel(windows, e, d, h, w, [&](int64_t pixel) {
+                        add_row(x + (n * e.in_plane() + pixel) * channels + first, sums, count);
+                        ++pixels;
+                      });
+                      const C by = pixels == 0 ? C(1) : static_cast<C>(divisor(windows, d, h, w));
+                      for (int64_t c = 0; c < count; ++c) to[first + c] = static_cast<T>(sums[c] / by);
+                    }
+                  });
 }
 
 // Whether the output (made by infer) is channels_last; the input is then too.
@@ -202,7 +213,8 @@ void max_pool(const PoolWindows& windows, size_t spatial, const Tensor& input, T
   });
 }
 
-void avg_pool(const PoolWindows& windows, size_t spatial, const Tensor& input, PoolDivisor divisor, int64_t fixed, Tensor& out) {
+void avg_pool(const PoolWindows& windows, size_t spatial, const Tensor& input, PoolDivisor divisor, int64_t fixed,
+              Tensor& out) {
   if (out.numel() == 0) return;
   const Extents e = extents_of(input, out, spatial);
   const auto body = [&]<class T>() {
@@ -210,8 +222,10 @@ void avg_pool(const PoolWindows& windows, size_t spatial, const Tensor& input, P
     const Tensor x = input.contiguous();
     avg_planes<T>(windows, e, x.data<T>(), {divisor, fixed}, out.data<T>());
   };
-  if (is_floating(input.dtype())) dispatch_floating(input.dtype(), "avg_pool", body);
-  else dispatch_integral(input.dtype(), "avg_pool", body);
+  if (is_floating(input.dtype()))
+    dispatch_floating(input.dtype(), "avg_pool", body);
+  else
+    dispatch_integral(input.dtype(), "avg_pool", body);
 }
 
 }  // namespace tensord::kernels

@@ -13,7 +13,8 @@ bool PackedOp::has_other() const {
 
 std::string PackedOp::class_name() const {
   std::string text = "tensord.Packed<";
-  for (size_t i = 0; i < calls_.size(); ++i) text += (i ? " " : "") + calls_[i].op->schema.name.substr(calls_[i].op->schema.name.find("::") + 2);
+  for (size_t i = 0; i < calls_.size(); ++i)
+    text += (i ? " " : "") + calls_[i].op->schema.name.substr(calls_[i].op->schema.name.find("::") + 2);
   return text + ">";
 }
 

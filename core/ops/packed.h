@@ -12,9 +12,9 @@ namespace tensord::ops {
 // What an operator does to the value it is given, in terms that a packed operator can do on its
 // way out: one function of each element, or the sum with another tensor.
 enum class EpilogueKind : uint8_t {
-  kRelu,         // max(x, 0) + alpha * min(x, 0)
-  kClip,         // min(max(x, alpha), beta)
-  kLinear,       // alpha * x + beta
+  kRelu,    // max(x, 0) + alpha * min(x, 0)
+  kClip,    // min(max(x, alpha), beta)
+  kLinear,  // alpha * x + beta
   kSigmoid,
   kTanh,
   kGelu,
@@ -22,7 +22,7 @@ enum class EpilogueKind : uint8_t {
   kSilu,
   kHardSwish,
   kHardSigmoid,
-  kElu,          // x > 0 ? x : alpha * (exp(x) - 1)
+  kElu,            // x > 0 ? x : alpha * (exp(x) - 1)
   kChannelAffine,  // x * scale[c] + shift[c], c along dimension 1
   kAdd,            // x + another tensor of the same shape
 };

@@ -69,8 +69,8 @@ int count(const Graph& graph, const std::string& op) {
 }
 
 // Checks that the packed graph computes the same, with one and with two threads and twice each.
-std::unique_ptr<Graph> expect_same(const std::string& text, const std::vector<Value>& constants, const std::vector<Tensor>& inputs,
-                                   double tolerance = 2e-5) {
+std::unique_ptr<Graph> expect_same(const std::string& text, const std::vector<Value>& constants,
+                                   const std::vector<Tensor>& inputs, double tolerance = 2e-5) {
   const auto graph = parse_graph(text, constants);
   verify(*graph);
   auto after = packed(*graph);
@@ -81,7 +81,8 @@ std::unique_ptr<Graph> expect_same(const std::string& text, const std::vector<Va
     EXPECT_EQ(got.size(), expected.size());
     for (size_t i = 0; i < std::min(got.size(), expected.size()); ++i) {
       EXPECT_LE(worst_difference(got[i], expected[i]), tolerance) << print_graph(*after);
-      EXPECT_TRUE(got[i].strides() == expected[i].strides()) << "output " << i << " has other strides\n" << print_graph(*after);
+      EXPECT_TRUE(got[i].strides() == expected[i].strides()) << "output " << i << " has other strides\n"
+                                                             << print_graph(*after);
     }
   }
   return after;
@@ -112,9 +113,10 @@ std::string constant(const std::string& name, int index) {
 
 struct ConvNet {
   // w1 16x8x3x3, b1, bn of 16, w2 16x16x1x1
-  std::vector<Value> constants{random({16, 8, 3, 3}), random({16}), positive({16}), random({16}), random({16}), positive({16}), random({16, 16, 1, 1})};
-  std::string head = "graph(%x : Tensor):" + kNumbers + constant("w1", 0) + constant("b1", 1) + constant("g", 2) + constant("b", 3) +
-                     constant("m", 4) + constant("v", 5) + constant("w2", 6);
+  std::vector<Value> constants{random({16, 8, 3, 3}), random({16}),   positive({16}),        random({16}),
+                               random({16}),          positive({16}), random({16, 16, 1, 1})};
+  std::string head = "graph(%x : Tensor):" + kNumbers + constant("w1", 0) + constant("b1", 1) + constant("g", 2) +
+                     constant("b", 3) + constant("m", 4) + constant("v", 5) + constant("w2", 6);
 };
 
 TEST(Prepack, FoldsBatchNormAndRelu) {
@@ -124,7 +126,8 @@ TEST(Prepack, FoldsBatchNormAndRelu) {
     %n : Tensor = aten::batch_norm(%c, %g, %b, %m, %v, %false, %tenth, %eps, %true)
     %r : Tensor = aten::relu_(%n)
     return (%r)
-)", net.constants, {random({2, 8, 9, 7})});
+)",
+                                 net.constants, {random({2, 8, 9, 7})});
   EXPECT_EQ(count(*after, "tensord::packed"), 1);
   EXPECT_EQ(count(*after, "aten::batch_norm") + count(*after, "aten::relu_") + count(*after, "aten::conv2d"), 0);
 }
@@ -135,7 +138,8 @@ TEST(Prepack, LeavesBatchNormInTrainingMode) {
     %c : Tensor = aten::conv2d(%x, %w1, %b1, %ones, %ones, %ones, %one)
     %n : Tensor = aten::batch_norm(%c, %g, %b, %none, %none, %true, %tenth, %eps, %true)
     return (%n)
-)", net.constants, {random({2, 8, 9, 7})}, 1e-4);
+)",
+                                 net.constants, {random({2, 8, 9, 7})}, 1e-4);
   EXPECT_EQ(count(*after, "aten::batch_norm"), 1);
 }
 
@@ -151,7 +155,8 @@ TEST(Prepack, ResidualBlockIsThreePackedOperators) {
     %s : Tensor = aten::add_.Tensor(%f, %id, %one)
     %r : Tensor = aten::relu_(%s)
     return (%r)
-)", net.constants, {random({2, 8, 6, 5})});
+)",
+                                 net.constants, {random({2, 8, 6, 5})});
   EXPECT_EQ(count(*after, "tensord::packed"), 2);
   EXPECT_EQ(count(*after, "tensord::packed.other"), 1);
   EXPECT_EQ(count(*after, "aten::add_.Tensor"), 0);
@@ -165,14 +170,16 @@ TEST(Prepack, KeepsAResidualThatIsUsedLater) {
     %f : Tensor = aten::conv2d(%id, %w2, %none, %ones, %zeros, %ones, %one)
     %s : Tensor = aten::add.Tensor(%f, %id, %one)
     return (%s, %id)
-)", net.constants, {random({2, 8, 6, 5})});
+)",
+              net.constants, {random({2, 8, 6, 5})});
   // The residual is the graph's input, which the caller keeps.
   const Tensor input = random({1, 16, 4, 4}), before = input.clone();
   const auto graph = packed(*parse_graph(net.head + R"(
     %f : Tensor = aten::conv2d(%x, %w2, %none, %ones, %zeros, %ones, %one)
     %s : Tensor = aten::add.Tensor(%f, %x, %one)
     return (%s)
-)", net.constants));
+)",
+                                         net.constants));
   Frame frame;
   const auto program = Program::compile(*graph, "test");
   std::vector<Value> arguments{input};
@@ -188,7 +195,8 @@ TEST(Prepack, DoesNotJoinWhatIsUsedTwice) {
     %s : Tensor = aten::sigmoid(%c)
     %o : Tensor = aten::mul.Tensor(%r, %s)
     return (%o)
-)", net.constants, {random({1, 8, 6, 5})});
+)",
+                                 net.constants, {random({1, 8, 6, 5})});
   EXPECT_EQ(count(*after, "aten::relu"), 1);
 }
 
@@ -201,7 +209,8 @@ TEST(Prepack, SumThatWouldPassAWriteStays) {
     %q : Tensor = aten::neg_(%z)
     %s : Tensor = aten::add.Tensor(%f, %q, %one)
     return (%s)
-)", net.constants, {random({1, 16, 4, 4})});
+)",
+                                 net.constants, {random({1, 16, 4, 4})});
   EXPECT_EQ(count(*after, "aten::add.Tensor"), 1);
 }
 
@@ -223,7 +232,8 @@ TEST(Prepack, OtherDtypesFailAsTheOperatorDoes) {
     %c : Tensor = aten::conv2d(%x, %w1, %b1, %ones, %ones, %ones, %one)
     %r : Tensor = aten::relu(%c)
     return (%r)
-)", net.constants));
+)",
+                                         net.constants));
   EXPECT_THROW(run(*graph, {random({1, 8, 6, 5}, DType::kFloat64)}), Error);
   EXPECT_THROW(run(*graph, {random({1, 7, 6, 5})}), Error);
   EXPECT_EQ(run(*graph, {random({8, 6, 5})}).front().ndim(), 3);  // unbatched
@@ -241,9 +251,39 @@ TEST(ChannelsLast, ReachesThroughPoolingAndCat) {
     %shape : List[int] = prim::ListConstruct(%two, %minus)
     %o : Tensor = aten::view(%f, %shape)
     return (%o, %k)
-)", net.constants, {random({2, 8, 17, 15})});
+)",
+                                 net.constants, {random({2, 8, 17, 15})});
   // One copy before the view, one for the output.
   EXPECT_EQ(count(*after, "aten::contiguous"), 2);
+}
+
+TEST(ChannelsLast, ReachesThroughAListThatGrows) {
+  const ConvNet net;
+  const auto after = expect_same(net.head + R"(
+    %c : Tensor = aten::conv2d(%x, %w1, %b1, %ones, %ones, %ones, %one)
+    %l : List[Tensor] = prim::ListConstruct(%c)
+    %a : Tensor = aten::cat(%l, %two)
+    %d : Tensor = aten::conv2d(%a, %w2, %none, %ones, %zeros, %ones, %one)
+    %same : List[Tensor] = aten::append.t(%l, %d)
+    %k : Tensor = aten::cat(%l, %two)
+    return (%k)
+)",
+                                 net.constants, {random({2, 8, 6, 5})});
+  EXPECT_EQ(count(*after, "aten::contiguous"), 1);
+}
+
+TEST(ChannelsLast, ElementsReadFromAListAreContiguous) {
+  const ConvNet net;
+  const auto after = expect_same(net.head + R"(
+    %c : Tensor = aten::conv2d(%x, %w1, %b1, %ones, %ones, %ones, %one)
+    %l : List[Tensor] = prim::ListConstruct(%c)
+    %e : Tensor = aten::__getitem__.t(%l, %zero)
+    %shape : List[int] = prim::ListConstruct(%two, %minus)
+    %o : Tensor = aten::view(%e, %shape)
+    return (%o)
+)",
+                                 net.constants, {random({2, 8, 6, 5})});
+  EXPECT_EQ(count(*after, "aten::contiguous"), 1);
 }
 
 TEST(ChannelsLast, GivesUpWhereACopyCouldBeTold) {
@@ -254,7 +294,8 @@ TEST(ChannelsLast, GivesUpWhereACopyCouldBeTold) {
     %z : Tensor = aten::zero_(%s)
     %r : Tensor = aten::sigmoid(%c)
     return (%r)
-)", net.constants, {random({2, 8, 6, 5})});
+)",
+                                 net.constants, {random({2, 8, 6, 5})});
   EXPECT_EQ(count(*after, "aten::contiguous"), 0);
   EXPECT_EQ(count(*after, "tensord::packed"), 1);
 }
@@ -279,7 +320,8 @@ TEST(Prepack, ConvolutionsOfEveryKind) {
     %ones3 : List[int] = prim::Constant[value=[1, 1, 1]]()
     %eight : int = prim::Constant[value=8]()
     %same : str = prim::Constant[value="same"]()
-    %c : Tensor = )" + std::string(row.op) + "(%x, %w, %none, " + row.arguments + ")\n" + R"(
+    %c : Tensor = )" + std::string(row.op) +
+                             "(%x, %w, %none, " + row.arguments + ")\n" + R"(
     %r : Tensor = aten::hardtanh(%c, %minus, %one)
     return (%r)
 )";
@@ -293,11 +335,13 @@ TEST(Prepack, LinearWithEachActivation) {
   const std::vector<Value> constants{random({24, 20}), random({24})};
   const std::string head = "graph(%x : Tensor):" + kNumbers + constant("w", 0) + constant("b", 1) +
                            "    %c : Tensor = aten::linear(%x, %w, %b)\n";
-  for (const char* activation : {"aten::relu(%c)", "aten::gelu(%c, %erf)", "aten::silu(%c)", "aten::sigmoid(%c)", "aten::tanh(%c)",
-                                 "aten::hardswish(%c)", "aten::hardsigmoid(%c)", "aten::leaky_relu(%c, %tenth)", "aten::relu6(%c)",
-                                 "aten::elu(%c, %tenth, %one, %one)", "aten::clamp(%c, %zero, %none)"}) {
+  for (const char* activation :
+       {"aten::relu(%c)", "aten::gelu(%c, %erf)", "aten::silu(%c)", "aten::sigmoid(%c)", "aten::tanh(%c)",
+        "aten::hardswish(%c)", "aten::hardsigmoid(%c)", "aten::leaky_relu(%c, %tenth)", "aten::relu6(%c)",
+        "aten::elu(%c, %tenth, %one, %one)", "aten::clamp(%c, %zero, %none)"}) {
     for (const Tensor& input : {random({5, 20}), random({1, 20}), random({2, 3, 20}), random({20})}) {
-      const auto after = expect_same(head + "    %r : Tensor = " + activation + "\n    return (%r)\n", constants, {input});
+      const auto after =
+          expect_same(head + "    %r : Tensor = " + activation + "\n    return (%r)\n", constants, {input});
       EXPECT_EQ(count(*after, "tensord::packed"), 1) << activation;
       int nodes = 0;
       for_each_node(after->block(), [&](Node* node) { nodes += node->kind() == NodeKind::kOp; });
@@ -315,7 +359,8 @@ TEST(Prepack, LinearWithResidual) {
     %d : Tensor = aten::linear(%g, %w, %none)
     %s : Tensor = aten::add.Tensor(%x, %d, %one)
     return (%s)
-)", constants, {input});
+)",
+                                   constants, {input});
     EXPECT_EQ(count(*after, "tensord::packed.other"), 1);
   }
 }
@@ -325,7 +370,8 @@ TEST(Prepack, ShapesComeAndGo) {
   const auto graph = parse_graph(net.head + R"(
     %c : Tensor = aten::conv2d(%x, %w1, %b1, %ones, %ones, %ones, %one)
     return (%c)
-)", net.constants);
+)",
+                                 net.constants);
   const auto after = packed(*graph);
   for (int round = 0; round < 2; ++round) {
     for (int64_t size = 1; size <= 20; ++size) {  // more shapes than plans are kept

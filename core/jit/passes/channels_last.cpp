@@ -24,20 +24,39 @@ bool keeps_layout(const Node& node) {
   return op && op->keeps_layout;
 }
 
-// A list of tensors that goes to one operator that keeps the layout.
-bool is_passed_list(const Node& node) {
-  if (node.kind() != NodeKind::kListConstruct) return false;
-  const auto& uses = node.output()->uses();
-  return uses.size() == 1 && !uses[0].block && keeps_layout(*uses[0].node);
+// Whether the node writes tensors into the list that is its argument `index`, and does nothing else.
+bool stores_into(const Node& node, size_t index) {
+  const ops::Op* op = node.op();
+  if (!op || index >= op->schema.arguments.size() || !op->schema.arguments[index].alias.is_write) return false;
+  return std::none_of(node.outputs().begin(), node.outputs().end(),
+                      [](const GraphValue* output) { return output->has_uses(); });
+}
+
+// A list of tensors that only operators that keep the layout read. All in one block, so that what is
+// stored comes before what is read.
+bool is_passed_list(const GraphValue* list) {
+  const Node* node = list->node();
+  if (!node || node->kind() != NodeKind::kListConstruct) return false;
+  return std::all_of(list->uses().begin(), list->uses().end(), [&](const Use& use) {
+    return !use.block && use.node->block() == node->block() &&
+           (keeps_layout(*use.node) || stores_into(*use.node, use.index));
+  });
+}
+
+// The list that a use puts its value into, if it is one that passes the layout on.
+const GraphValue* passed_list_of(const Use& use) {
+  if (use.block) return nullptr;
+  const GraphValue* list = use.node->kind() == NodeKind::kListConstruct               ? use.node->output()
+                           : !use.node->inputs().empty() && stores_into(*use.node, 0) ? use.node->input(0)
+                                                                                      : nullptr;
+  return list && is_passed_list(list) ? list : nullptr;
 }
 
 // Whether a use reads any memory order.
 bool is_tolerant(const Use& use) {
   if (use.block) return false;
-  return packed_of(*use.node) || keeps_layout(*use.node) || is_passed_list(*use.node) || reads_only_shape(*use.node);
+  return packed_of(*use.node) || keeps_layout(*use.node) || reads_only_shape(*use.node) || passed_list_of(use);
 }
-
-bool passes_on(const Node& node) { return !packed_of(node) && (keeps_layout(node) || is_passed_list(node)); }
 
 class LayoutPlan {
  public:
@@ -59,25 +78,39 @@ class LayoutPlan {
     });
   }
 
-  // Values that may be channels_last, each with the roots it comes from.
+  // Values that may be channels_last (and lists of them), each with the roots it comes from.
   void spread() {
     sources_.clear();
     order_.clear();
     for_each_node(graph_.block(), [&](Node* node) {
       std::set<Node*> from;
-      if (roots_.contains(node)) from.insert(node);
-      if (passes_on(*node)) {
-        for (const GraphValue* input : node->inputs()) {
-          const auto it = sources_.find(input);
-          if (it != sources_.end()) from.insert(it->second.begin(), it->second.end());
-        }
+      if (roots_.contains(node)) {
+        from.insert(node);
+      } else if (!packed_of(*node) && keeps_layout(*node)) {
+        for (const GraphValue* input : node->inputs()) gather(input, from);
       }
-      if (from.empty()) return;
-      for (GraphValue* output : node->outputs()) {
-        sources_.emplace(output, from);
-        order_.push_back(output);
+      for (GraphValue* output : node->outputs()) add_sources(output, from);
+      // What goes into a list is read from it later.
+      for (size_t i = 0; i < node->inputs().size(); ++i) {
+        const GraphValue* list = passed_list_of({node, nullptr, i});
+        if (!list || list == node->input(i)) continue;
+        std::set<Node*> stored;
+        gather(node->input(i), stored);
+        add_sources(const_cast<GraphValue*>(list), stored);
       }
     });
+  }
+
+  void gather(const GraphValue* value, std::set<Node*>& from) const {
+    const auto it = sources_.find(value);
+    if (it != sources_.end()) from.insert(it->second.begin(), it->second.end());
+  }
+
+  void add_sources(GraphValue* value, const std::set<Node*>& from) {
+    if (from.empty()) return;
+    auto [it, is_new] = sources_.try_emplace(value);
+    if (is_new) order_.push_back(value);
+    it->second.insert(from.begin(), from.end());
   }
 
   // A copy made before the use may differ from the value later.
@@ -118,18 +151,24 @@ class LayoutPlan {
     static const ops::Op& contiguous = ops::get_op("aten::contiguous");
     std::vector<GraphValue*> inputs{value};
     std::vector<Node*> nodes;
-    for (const ops::Value& argument : std::span<const ops::Value>(ops::bind(contiguous, {ops::Value(Tensor::meta(Dims{}, DType::kFloat32))})).subspan(1)) {
+    for (const ops::Value& argument :
+         std::span<const ops::Value>(ops::bind(contiguous, {ops::Value(Tensor::meta(Dims{}, DType::kFloat32))}))
+             .subspan(1)) {
       nodes.push_back(graph_.create_constant(argument));
       inputs.push_back(nodes.back()->output());
     }
     nodes.push_back(graph_.create(contiguous, inputs));
     GraphValue* copy = nodes.back()->output();
     for (Node* node : nodes) {
-      if (use.block) node->append_to(use.block);
-      else node->insert_before(use.node);
+      if (use.block)
+        node->append_to(use.block);
+      else
+        node->insert_before(use.node);
     }
-    if (use.block) use.block->replace_output(use.index, copy);
-    else use.node->replace_input(use.index, copy);
+    if (use.block)
+      use.block->replace_output(use.index, copy);
+    else
+      use.node->replace_input(use.index, copy);
   }
 
   Graph& graph_;

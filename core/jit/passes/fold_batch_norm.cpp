@@ -6,7 +6,8 @@
 namespace tensord::jit {
 
 bool fold_batch_norm(Graph& graph, PassContext& context) {
-  return join_epilogues(graph, context, [](ops::EpilogueKind kind) { return kind == ops::EpilogueKind::kChannelAffine; });
+  return join_epilogues(graph, context,
+                        [](ops::EpilogueKind kind) { return kind == ops::EpilogueKind::kChannelAffine; });
 }
 
 }  // namespace tensord::jit

@@ -7,7 +7,8 @@
 namespace tensord::jit {
 
 bool fuse_epilogue(Graph& graph, PassContext& context) {
-  return join_epilogues(graph, context, [](ops::EpilogueKind kind) { return kind != ops::EpilogueKind::kChannelAffine; });
+  return join_epilogues(graph, context,
+                        [](ops::EpilogueKind kind) { return kind != ops::EpilogueKind::kChannelAffine; });
 }
 
 }  // namespace tensord::jit

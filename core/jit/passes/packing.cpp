@@ -16,7 +16,8 @@ const ops::PackedOp* packed_of(const Node& node) {
 namespace {
 
 GraphValue* insert_packed(Node& before, IntrusivePtr<ops::PackedOp> packed) {
-  Node* constant = before.graph()->create_constant(ops::Value(IntrusivePtr<ops::OpaqueObject>(packed)), ops::packed_type());
+  Node* constant =
+      before.graph()->create_constant(ops::Value(IntrusivePtr<ops::OpaqueObject>(packed)), ops::packed_type());
   constant->insert_before(&before);
   return constant->output();
 }
@@ -75,9 +76,11 @@ std::optional<Candidate> candidate_after(Node* producer) {
 bool can_move_to(const Graph& graph, const Node* producer, const Node* user) {
   bool may_write = false;
   for (const Node* node = producer->next(); node && node != user; node = node->next()) {
-    const bool is_quiet = node->op() ? node->op()->is_pure
-                                     : node->blocks().empty() && node->kind() != NodeKind::kSetAttr && node->kind() != NodeKind::kCallMethod &&
-                                           node->kind() != NodeKind::kCallFunction && node->kind() != NodeKind::kCallValue;
+    const bool is_quiet = node->op()
+                              ? node->op()->is_pure
+                              : node->blocks().empty() && node->kind() != NodeKind::kSetAttr &&
+                                    node->kind() != NodeKind::kCallMethod && node->kind() != NodeKind::kCallFunction &&
+                                    node->kind() != NodeKind::kCallValue;
     may_write = may_write || !is_quiet;
   }
   if (!may_write) return true;
@@ -114,7 +117,9 @@ Node* join(Graph& graph, PassContext& context, const Candidate& found) {
 
 }  // namespace
 
-void set_packed(Node& node, IntrusivePtr<ops::PackedOp> packed) { node.replace_input(0, insert_packed(node, std::move(packed))); }
+void set_packed(Node& node, IntrusivePtr<ops::PackedOp> packed) {
+  node.replace_input(0, insert_packed(node, std::move(packed)));
+}
 
 std::optional<ops::Value> known_value(const GraphValue* value) {
   if (const ops::Value* constant = value->constant()) return *constant;
