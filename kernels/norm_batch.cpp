@@ -157,14 +157,16 @@ std::vector<Tensor> batch_norm_gradient(const ops::GradArgs& args) {
   return gradients;
 }
 
-// Not pure as it may update the running statistics; freezing turns evaluation into folded weights.
-OP("aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool "
+// The running statistics are written in training; in evaluation it is pure and can be folded.
+OP("aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!)? running_mean, Tensor(b!)? running_var, "
+   "bool "
    "training, float momentum, float eps, bool cudnn_enabled) -> Tensor")
     .infer([](const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean, MaybeTensor variance, bool,
               double, double, bool) {
       return infer_batch_norm("batch_norm", in, {&weight, &bias, &mean, &variance});
     })
     .gradient(batch_norm_gradient)
+    .writes_when("training")
     .keeps_layout();
 KERNEL("aten::batch_norm", kCPU, batch_norm);
 
@@ -175,9 +177,11 @@ std::vector<TensorMeta> infer_native(const Tensor& in, MaybeTensor weight, Maybe
   const Dims saved{training ? in.sizes()[1] : 0};
   return {out, {saved, stats, {}, in.device()}, {saved, stats, {}, in.device()}};
 }
-OP("aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
+OP("aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!)? running_mean, Tensor(b!)? "
+   "running_var, "
    "bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)")
     .infer(infer_native)
+    .writes_when("training")
     .keeps_layout();
 KERNEL("aten::native_batch_norm", kCPU,
        [](const KernelContext& context, const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean,
@@ -219,8 +223,10 @@ Tensor instance_norm(const Tensor& in, MaybeTensor weight, MaybeTensor bias, May
   average(variances, variance);
   return ops::call("aten::reshape", out, in.sizes());
 }
-OP("aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool "
+OP("aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!)? running_mean, Tensor(b!)? running_var, "
+   "bool "
    "use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor")
+    .writes_when("use_input_stats")
     .direct(instance_norm);
 
 }  // namespace

@@ -69,6 +69,9 @@ struct Op {
   const Op* base = nullptr;  // for "add_" and "add.out": the functional form "add"
 
   bool is_pure = true;         // no writes, no random numbers, no printing: may be folded, merged, dropped
+  // Index of a bool argument: what the schema marks as written is written only when it is true
+  // (batch_norm's running statistics in training). -1: always.
+  int writes_when = -1;
   bool is_view = false;        // returns share memory with an argument (from the schema's marks)
   bool is_pointwise = false;   // out[i] depends on in[i] only, after broadcasting
   bool is_reduction = false;
@@ -99,6 +102,8 @@ class OpBuilder {
   OpBuilder& with_inplace();
   // Also registers overload "out" (or "<overload>_out") with a keyword argument Tensor(a!) out.
   OpBuilder& with_out();
+  // The arguments marked (a!) are written only when this bool argument is true.
+  OpBuilder& writes_when(const char* argument);
   OpBuilder& impure();  // prints, raises, changes state
   OpBuilder& random();  // impure, and draws from the generator
   OpBuilder& pointwise();

@@ -205,6 +205,12 @@ OpBuilder& OpBuilder::with_out() {
   return *this;
 }
 
+OpBuilder& OpBuilder::writes_when(const char* argument) {
+  op_->writes_when = op_->schema.find_argument(argument);
+  if (op_->writes_when < 0) Registry::instance().report(concat(file_, ":", line_, ": there is no argument ", argument));
+  return *this;
+}
+
 OpBuilder& OpBuilder::impure() {
   op_->is_pure = false;
   return *this;

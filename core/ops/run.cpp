@@ -161,18 +161,12 @@ void run_out(const Op& op, std::span<const Value> arguments, std::vector<Value>&
 // Tensors that the schema marks as written: checked before, counted after.
 template <class Fn>
 void for_each_written(const Op& op, std::span<const Value> arguments, Fn&& fn) {
-  if (op.is_pure) return;
+  if (op.is_pure || (op.writes_when >= 0 && !arguments[static_cast<size_t>(op.writes_when)].to_bool())) return;
   for (size_t i = 0; i < op.schema.arguments.size() && i < arguments.size(); ++i) {
     if (op.schema.arguments[i].alias.is_write && arguments[i].is_tensor() && !arguments[i].to_tensor().is_meta()) {
       fn(arguments[i].to_tensor());
     }
   }
-}
-
-void run_direct(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
-  for_each_written(op, arguments, check_writable);
-  op.direct(arguments, returns);
-  for_each_written(op, arguments, [](const Tensor& tensor) { tensor.storage()->bump_version(); });
 }
 
 [[noreturn]] void rethrow_with_name(const Op& op, const Error& error) {
@@ -188,10 +182,14 @@ void run_direct(const Op& op, std::span<const Value> arguments, std::vector<Valu
 
 void run(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
   try {
-    if (op.direct) run_direct(op, arguments, returns);
-    else if (!op.base) run_compute(op, arguments, returns);
-    else if (op.base->schema.name != op.schema.name) run_inplace(op, arguments, returns);
-    else run_out(op, arguments, returns);
+    if (op.base) return (op.base->schema.name != op.schema.name ? run_inplace : run_out)(op, arguments, returns);
+    for_each_written(op, arguments, check_writable);
+    if (op.direct) {
+      op.direct(arguments, returns);
+    } else {
+      run_compute(op, arguments, returns);
+    }
+    for_each_written(op, arguments, [](const Tensor& tensor) { tensor.storage()->bump_version(); });
   } catch (const Error& error) {
     rethrow_with_name(op, error);
   }

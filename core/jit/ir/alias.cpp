@@ -328,7 +328,7 @@ bool AliasAnalysis::escapes(const GraphValue* value) const {
 bool AliasAnalysis::has_side_effects(const Node* node) const {
   switch (node->kind()) {
     case NodeKind::kOp: {
-      if (node->op()->is_pure) break;
+      if (node->is_pure_op()) break;
       if (node->op()->is_random || !node->op()->schema.is_mutating()) return true;
       for (int cell : written_by(node)) {
         if (is_external(cell)) return true;
@@ -357,6 +357,7 @@ std::vector<int> AliasAnalysis::written_by(const Node* node) const {
   std::vector<int> out;
   switch (node->kind()) {
     case NodeKind::kOp: {
+      if (node->is_pure_op()) break;
       const auto& arguments = node->op()->schema.arguments;
       for (size_t i = 0; i < std::min(arguments.size(), node->inputs().size()); ++i) {
         if (!arguments[i].alias.is_write) continue;

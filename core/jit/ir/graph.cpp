@@ -78,6 +78,12 @@ const ops::Value* GraphValue::constant() const {
 
 // ---- nodes
 
+bool Node::is_pure_op() const {
+  if (!op_ || op_->is_pure || op_->writes_when < 0) return op_ && op_->is_pure;
+  const ops::Value* writes = input(static_cast<size_t>(op_->writes_when))->constant();
+  return writes && writes->is_bool() && !writes->to_bool();
+}
+
 std::string Node::kind_name() const { return op_ ? op_->schema.full_name() : to_string(kind_); }
 
 void Node::add_input(GraphValue* value) {

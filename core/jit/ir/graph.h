@@ -101,6 +101,9 @@ class Node {
   NodeKind kind() const { return kind_; }
   const ops::Op* op() const { return op_; }
   bool is_op(std::string_view full_name) const { return op_ && op_->schema.full_name() == full_name; }
+  // Whether it is an operator that does nothing but give its results here: a pure one, or one
+  // that writes only when an argument is true that is the constant False.
+  bool is_pure_op() const;
   // "aten::add.Tensor" or "prim::If".
   std::string kind_name() const;
   Graph* graph() const { return graph_; }

@@ -136,7 +136,7 @@ class Merger {
     if (!node.blocks().empty() || node.outputs().empty()) return false;
     switch (node.kind()) {
       case NodeKind::kOp:
-        if (!node.op()->is_pure || node.op()->is_random) return false;
+        if (!node.is_pure_op() || node.op()->is_random) return false;
         break;
       case NodeKind::kConstant: return is_shareable(node);
       case NodeKind::kGetAttr: return !calls_ && !assigned_.contains(node.name());

@@ -77,7 +77,7 @@ bool can_move_to(const Graph& graph, const Node* producer, const Node* user) {
   bool may_write = false;
   for (const Node* node = producer->next(); node && node != user; node = node->next()) {
     const bool is_quiet = node->op()
-                              ? node->op()->is_pure
+                              ? node->is_pure_op()
                               : node->blocks().empty() && node->kind() != NodeKind::kSetAttr &&
                                     node->kind() != NodeKind::kCallMethod && node->kind() != NodeKind::kCallFunction &&
                                     node->kind() != NodeKind::kCallValue;
