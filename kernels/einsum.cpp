@@ -1,0 +1,256 @@
+// einsum: operands are multiplied from left to right, each pair as one batched matrix product over
+// permuted views; labels that nothing later needs are summed as early as possible.
+#include <algorithm>
+#include <cctype>
+#include <map>
+
+#include "core/ops/op.h"
+#include "core/ops/run.h"
+
+namespace tensord::kernels {
+namespace {
+
+using Labels = std::vector<int>;
+constexpr int kEllipsis = 1000;  // labels of the dimensions that "..." stands for, counted from the last
+
+struct Operand {
+  Tensor tensor;
+  Labels labels;  // one per dimension, no repeats
+};
+
+bool has(const Labels& labels, int label) { return std::find(labels.begin(), labels.end(), label) != labels.end(); }
+
+// A term of the equation; -1 for an ellipsis.
+Labels parse_term(std::string_view text) {
+  Labels out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == ' ') continue;
+    if (c == '.') {
+      check(text.substr(i).starts_with("...") && !has(out, -1),
+            "einsum(): found '.' in a subscript that is not part of any ellipsis");
+      out.push_back(-1);
+      i += 2;
+      continue;
+    }
+    check(std::isalpha(static_cast<unsigned char>(c)), "einsum(): invalid subscript given: '", std::string(1, c),
+          "', subscripts must be in [a-zA-Z]");
+    out.push_back(c);
+  }
+  return out;
+}
+
+// Replaces an ellipsis by its labels for a tensor of `ndim` dimensions.
+Labels expand_ellipsis(const Labels& term, int64_t ndim, size_t operand) {
+  Labels out;
+  const int64_t covered = ndim - static_cast<int64_t>(term.size()) + 1;
+  for (const int label : term) {
+    if (label != -1)
+      out.push_back(label);
+    else
+      for (int64_t i = covered; i-- > 0;) out.push_back(kEllipsis + static_cast<int>(i));
+  }
+  check(static_cast<int64_t>(out.size()) == ndim && (covered >= 0 || !has(term, -1)),
+        "einsum(): the number of subscripts in the equation (", term.size() - (has(term, -1) ? 1 : 0),
+        ") does not match the number of dimensions (", ndim, ") for operand ", operand);
+  return out;
+}
+
+// The diagonal over repeated labels, as a view.
+Operand make_operand(const Tensor& tensor, const Labels& labels, size_t number) {
+  Operand out;
+  Dims sizes, strides;
+  for (size_t d = 0; d < labels.size(); ++d) {
+    const auto seen = std::find(out.labels.begin(), out.labels.end(), labels[d]);
+    if (seen == out.labels.end()) {
+      out.labels.push_back(labels[d]);
+      sizes.push_back(tensor.sizes()[d]);
+      strides.push_back(tensor.strides()[d]);
+    } else {
+      const auto at = static_cast<size_t>(seen - out.labels.begin());
+      check(sizes[at] == tensor.sizes()[d], "einsum(): subscript ", static_cast<char>(labels[d]),
+            " is repeated for operand ", number, " but the sizes don't match, ", tensor.sizes()[d], " != ", sizes[at]);
+      strides[at] += tensor.strides()[d];
+    }
+  }
+  out.tensor = tensor.as_view(sizes, strides, tensor.offset());
+  return out;
+}
+
+Tensor call(const char* name, const std::vector<ops::Value>& arguments) {
+  const ops::Op& op = ops::get_op(name);
+  const std::vector<ops::Value> bound = ops::bind(op, arguments);
+  return (arguments[0].to_tensor().is_meta() ? ops::infer(op, bound) : ops::run(op, bound)).front().to_tensor();
+}
+
+Operand sum_over(const Operand& operand, const Labels& keep) {
+  Dims gone;
+  Operand out;
+  for (size_t d = 0; d < operand.labels.size(); ++d) {
+    if (has(keep, operand.labels[d]))
+      out.labels.push_back(operand.labels[d]);
+    else
+      gone.push_back(static_cast<int64_t>(d));
+  }
+  if (gone.empty()) return operand;
+  out.tensor = call("aten::sum.dim_IntList",
+                    {operand.tensor, ops::make_int_list(gone), false, static_cast<int64_t>(operand.tensor.dtype())});
+  return out;
+}
+
+Tensor permuted(const Operand& operand, const Labels& order) {
+  Dims sizes, strides;
+  for (const int label : order) {
+    const auto d =
+        static_cast<size_t>(std::find(operand.labels.begin(), operand.labels.end(), label) - operand.labels.begin());
+    sizes.push_back(operand.tensor.sizes()[d]);
+    strides.push_back(operand.tensor.strides()[d]);
+  }
+  return operand.tensor.as_view(sizes, strides, operand.tensor.offset());
+}
+
+// As a batch of matrices: dimensions merged in three groups.
+Tensor as_matrices(const Operand& operand, const Labels& first, const Labels& second, const Labels& third) {
+  Labels order = first;
+  order.insert(order.end(), second.begin(), second.end());
+  order.insert(order.end(), third.begin(), third.end());
+  const Tensor t = permuted(operand, order);
+  const auto product = [&](size_t begin, size_t count) {
+    return checked_numel(t.sizes().span().subspan(begin, count));
+  };
+  const Dims sizes{product(0, first.size()), product(first.size(), second.size()),
+                   product(first.size() + second.size(), third.size())};
+  bool possible = false;
+  const Dims strides = view_strides(t.sizes(), t.strides(), sizes, &possible);
+  if (possible) return t.as_view(sizes, strides, t.offset());
+  const Tensor dense = t.contiguous();
+  return dense.as_view(sizes, contiguous_strides(sizes), dense.offset());
+}
+
+// Product of two operands; labels outside of `keep` are summed.
+Operand multiply(const Operand& a, const Operand& b, const Labels& keep) {
+  const auto needed = [&](const Operand& of, const Operand& other) {
+    Labels labels = keep;
+    for (const int label : of.labels) {
+      if (has(other.labels, label)) labels.push_back(label);
+    }
+    return sum_over(of, labels);
+  };
+  const Operand x = needed(a, b), y = needed(b, a);
+  Labels batch, summed, left, right;
+  Dims sizes;
+  for (const int label : x.labels) (!has(y.labels, label) ? left : has(keep, label) ? batch : summed).push_back(label);
+  for (const int label : y.labels) {
+    if (!has(x.labels, label)) right.push_back(label);
+  }
+  const Tensor product = call("aten::bmm", {as_matrices(x, batch, left, summed), as_matrices(y, batch, summed, right)});
+  Operand out{product, batch};
+  out.labels.insert(out.labels.end(), left.begin(), left.end());
+  out.labels.insert(out.labels.end(), right.begin(), right.end());
+  for (const int label : out.labels) {
+    const Operand& from = has(x.labels, label) ? x : y;
+    sizes.push_back(from.tensor.sizes()[static_cast<size_t>(std::find(from.labels.begin(), from.labels.end(), label) -
+                                                            from.labels.begin())]);
+  }
+  out.tensor = product.as_view(sizes, contiguous_strides(sizes), product.offset());
+  return out;
+}
+
+// Output labels when the equation has no arrow: the ellipsis, then labels that occur once, in order.
+Labels implicit_output(const std::vector<Labels>& terms) {
+  std::map<int, int> counts;
+  for (const Labels& term : terms) {
+    for (const int label : term) ++counts[label];
+  }
+  Labels out;
+  for (auto it = counts.rbegin(); it != counts.rend(); ++it) {
+    if (it->first >= kEllipsis) out.push_back(it->first);
+  }
+  for (const auto& [label, count] : counts) {
+    if (label < kEllipsis && count == 1) out.push_back(label);
+  }
+  return out;
+}
+
+// Dimensions of size 1 are repeated to the size that the label has elsewhere.
+void broadcast_labels(std::vector<Operand>& operands) {
+  std::map<int, int64_t> sizes;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const Operand& operand = operands[i];
+    for (size_t d = 0; d < operand.labels.size(); ++d) {
+      int64_t& size = sizes.try_emplace(operand.labels[d], 1).first->second;
+      const int64_t here = operand.tensor.sizes()[d];
+      const int label = operand.labels[d];
+      check(size == here || size == 1 || here == 1, "einsum(): subscript ",
+            label >= kEllipsis ? "..." : std::string(1, static_cast<char>(label)), " has size ", here, " for operand ",
+            i, " which does not broadcast with previously seen size ", size);
+      if (size == 1) size = here;
+    }
+  }
+  for (Operand& operand : operands) {
+    Dims to;
+    for (const int label : operand.labels) to.push_back(sizes[label]);
+    operand.tensor = operand.tensor.as_view(to, broadcast_strides(operand.tensor.sizes(), operand.tensor.strides(), to),
+                                            operand.tensor.offset());
+  }
+}
+
+Labels explicit_output(std::string_view text, const std::vector<Labels>& terms) {
+  Labels out;
+  int ellipsis = 0;
+  for (const Labels& term : terms) {
+    for (const int label : term) ellipsis = std::max(ellipsis, label >= kEllipsis ? label - kEllipsis + 1 : 0);
+  }
+  for (const int label : parse_term(text)) {
+    if (label == -1) {
+      for (int i = ellipsis; i-- > 0;) out.push_back(kEllipsis + i);
+      continue;
+    }
+    check(!has(out, label), "einsum(): output subscript ", static_cast<char>(label),
+          " appears more than once in the output");
+    const bool is_known = std::any_of(terms.begin(), terms.end(), [&](const Labels& term) { return has(term, label); });
+    check(is_known, "einsum(): output subscript ", static_cast<char>(label),
+          " does not appear in the equation for any input operand");
+    out.push_back(label);
+  }
+  return out;
+}
+
+Tensor einsum(const std::string& equation, const std::vector<Tensor>& tensors, const std::optional<ops::IntList>&) {
+  check(!tensors.empty(), "einsum(): must provide at least one operand");
+  const size_t arrow = equation.find("->");
+  std::string_view inputs = std::string_view(equation).substr(0, arrow);
+  std::vector<Labels> terms;
+  std::vector<Operand> operands;
+  for (size_t i = 0;; ++i) {
+    const size_t comma = inputs.find(',');
+    check(i < tensors.size(), "einsum(): fewer operands were provided than specified in the equation");
+    terms.push_back(expand_ellipsis(parse_term(inputs.substr(0, comma)), tensors[i].ndim(), i));
+    operands.push_back(make_operand(tensors[i], terms.back(), i));
+    check(tensors[i].dtype() == tensors[0].dtype(), "einsum(): expected all operands to have the same dtype");
+    if (comma == std::string_view::npos) break;
+    inputs.remove_prefix(comma + 1);
+  }
+  check(terms.size() == tensors.size(), "einsum(): more operands were provided than specified in the equation");
+  const Labels output = arrow == std::string::npos
+                            ? implicit_output(terms)
+                            : explicit_output(std::string_view(equation).substr(arrow + 2), terms);
+  broadcast_labels(operands);
+  Operand result = operands[0];
+  for (size_t i = 1; i < operands.size(); ++i) {
+    Labels keep = output;
+    for (size_t later = i + 1; later < operands.size(); ++later)
+      keep.insert(keep.end(), operands[later].labels.begin(), operands[later].labels.end());
+    result = multiply(result, operands[i], keep);
+  }
+  const Tensor out = permuted(sum_over(result, output), output);
+  // The schema promises fresh memory.
+  const bool is_view = !out.is_meta() && std::any_of(tensors.begin(), tensors.end(),
+                                                     [&](const Tensor& t) { return t.storage() == out.storage(); });
+  return is_view ? out.clone() : out;
+}
+
+OP("aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor").direct(einsum);
+
+}  // namespace
+}  // namespace tensord::kernels

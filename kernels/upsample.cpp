@@ -1,0 +1,221 @@
+// Upsampling (interpolate): schemas, shapes, and the taps and weights of each mode along one dimension;
+// resample (upsample_cpu.cpp) does the rest for all of them.
+#include "kernels/upsample.h"
+
+#include <cmath>
+#include <optional>
+
+#include "core/ops/op.h"
+
+namespace tensord::kernels {
+namespace {
+
+using ops::IntList;
+using ops::TensorMeta;
+using Context = const ops::KernelContext&;
+using MaybeInts = std::optional<IntList>;
+using MaybeFloats = std::optional<std::vector<double>>;
+using MaybeFloat = std::optional<double>;
+
+enum class Mode { kNearest, kNearestExact, kLinear, kCubic };
+
+struct Request {
+  Mode mode;
+  size_t spatial;
+  bool align_corners;
+  Dims sizes;                      // of the output, spatial dimensions
+  std::vector<MaybeFloat> scales;  // as given, one per spatial dimension
+};
+
+TensorMeta output_meta(const char* op, const Tensor& input, const Request& r) {
+  check(static_cast<size_t>(input.ndim()) == r.spatial + 2, op, ": expected a ", r.spatial + 2,
+        "-D input, but got sizes ", to_string(input.sizes()));
+  check(r.sizes.size() == r.spatial, op, ": expected output_size to have ", r.spatial, " entries, but got ",
+        r.sizes.size());
+  if (r.mode == Mode::kLinear || r.mode == Mode::kCubic) {
+    check(is_floating(input.dtype()), op, ": not supported for ", name_of(input.dtype()));
+  }
+  Dims sizes{input.sizes()[0], input.sizes()[1]};
+  for (size_t i = 0; i < r.spatial; ++i) {
+    constexpr int64_t kMost = int64_t{1} << 24;
+    check(input.sizes()[i + 2] > 0 && r.sizes[i] > 0 && r.sizes[i] <= kMost, op,
+          ": Input and output sizes should be greater than 0, but got input ", to_string(input.sizes()), " output ",
+          to_string(r.sizes));
+    sizes.push_back(r.sizes[i]);
+  }
+  TensorMeta meta{sizes, input.dtype(), {}, input.device()};
+  if (input.ndim() >= 4 && input.is_channels_last() && !input.is_contiguous())
+    meta.strides = channels_last_strides(sizes);
+  return meta;
+}
+
+// From the arguments of the ".vec" forms: a size, or factors.
+Request from_factors(const char* op, Mode mode, size_t spatial, bool align_corners, const Tensor& input,
+                     const MaybeInts& sizes, const MaybeFloats& factors) {
+  check(sizes.has_value() != factors.has_value(), op, ": Must specify exactly one of output_size and scale_factors");
+  Request r{mode, spatial, align_corners, {}, std::vector<MaybeFloat>(spatial)};
+  if (sizes) {
+    r.sizes = *sizes;
+    return r;
+  }
+  check(factors->size() == spatial && static_cast<size_t>(input.ndim()) == spatial + 2, op, ": expected ", spatial,
+        " scale factors for a ", spatial + 2, "-D input");
+  for (size_t i = 0; i < spatial; ++i) {
+    const double size = std::floor(static_cast<double>(input.sizes()[i + 2]) * (*factors)[i]);
+    check(size >= 0 && size < 1e9, op, ": scale factor ", (*factors)[i], " is out of range");
+    r.sizes.push_back(static_cast<int64_t>(size));
+    r.scales[i] = (*factors)[i];
+  }
+  return r;
+}
+
+// C is the type that positions are computed in: PyTorch's rounding depends on it.
+template <class C>
+C step_of(const Request& r, size_t i, int64_t in, int64_t out) {
+  if (r.align_corners) return out > 1 ? static_cast<C>(in - 1) / static_cast<C>(out - 1) : C(0);
+  const MaybeFloat scale = r.scales[i];
+  return scale && *scale > 0 ? static_cast<C>(1.0 / *scale) : static_cast<C>(in) / static_cast<C>(out);
+}
+
+template <class C>
+C position(const Request& r, C step, int64_t i) {
+  if (r.align_corners) return step * static_cast<C>(i);
+  return step * (static_cast<C>(i) + C(0.5)) - C(0.5);
+}
+
+void nearest_axis(const Request& r, size_t dim, int64_t in, ResampleAxis& axis) {
+  const float step = step_of<float>(r, dim, in, r.sizes[dim]);
+  const float shift = r.mode == Mode::kNearestExact ? 0.5f : 0.0f;
+  for (int64_t i = 0; i < r.sizes[dim]; ++i) {
+    axis.index.push_back(std::min(static_cast<int64_t>(std::floor((static_cast<float>(i) + shift) * step)), in - 1));
+    axis.weight.push_back(1);
+  }
+}
+
+template <class C>
+void linear_axis(const Request& r, size_t dim, int64_t in, ResampleAxis& axis) {
+  axis.taps = 2;
+  const C step = step_of<C>(r, dim, in, r.sizes[dim]);
+  for (int64_t i = 0; i < r.sizes[dim]; ++i) {
+    const C at = std::max(position(r, step, i), C(0));
+    const int64_t low = std::min(static_cast<int64_t>(at), in - 1);
+    const C part = std::min(std::max(at - static_cast<C>(low), C(0)), C(1));
+    axis.index.insert(axis.index.end(), {low, low + (low < in - 1 ? 1 : 0)});
+    axis.weight.insert(axis.weight.end(), {static_cast<double>(C(1) - part), static_cast<double>(part)});
+  }
+}
+
+// The cubic convolution kernel with a = -0.75 at distances 1 + t, t, 1 - t, 2 - t.
+template <class C>
+void cubic_axis(const Request& r, size_t dim, int64_t in, ResampleAxis& axis) {
+  axis.taps = 4;
+  const C step = step_of<C>(r, dim, in, r.sizes[dim]), a = C(-0.75);
+  const auto near = [a](C x) { return ((a + 2) * x - (a + 3)) * x * x + 1; };
+  const auto far = [a](C x) { return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a; };
+  for (int64_t i = 0; i < r.sizes[dim]; ++i) {
+    const C at = position(r, step, i);
+    const C base = std::floor(at), t = std::min(std::max(at - base, C(0)), C(1));
+    const C weights[] = {far(t + 1), near(t), near(1 - t), far(2 - t)};
+    for (int64_t k = 0; k < 4; ++k) {
+      axis.index.push_back(std::clamp<int64_t>(static_cast<int64_t>(base) - 1 + k, 0, in - 1));
+      axis.weight.push_back(static_cast<double>(weights[k]));
+    }
+  }
+}
+
+void run(const Request& r, const Tensor& input, Tensor& out) {
+  std::array<ResampleAxis, 3> axes;
+  const size_t lead = 3 - r.spatial;
+  for (size_t i = 0; i < lead; ++i) axes[i] = {1, {0}, {1}};
+  const bool is_double = input.dtype() == DType::kFloat64;
+  for (size_t i = 0; i < r.spatial; ++i) {
+    const int64_t in = input.sizes()[i + 2];
+    ResampleAxis& axis = axes[lead + i];
+    switch (r.mode) {
+      case Mode::kNearest:
+      case Mode::kNearestExact: nearest_axis(r, i, in, axis); break;
+      case Mode::kLinear: is_double ? linear_axis<double>(r, i, in, axis) : linear_axis<float>(r, i, in, axis); break;
+      case Mode::kCubic: is_double ? cubic_axis<double>(r, i, in, axis) : cubic_axis<float>(r, i, in, axis); break;
+    }
+  }
+  resample(axes, r.spatial, input, out);
+}
+
+// The four signatures: with and without align_corners, by size and by factors. Scale is MaybeFloat, once per
+// spatial dimension.
+template <Mode kMode, class... Scale>
+struct Sized {
+  static constexpr size_t kSpatial = sizeof...(Scale);
+  static Request request(bool align, const IntList& sizes, const Scale&... scales) {
+    return {kMode, kSpatial, align, sizes.size() == 1 ? Dims(kSpatial, sizes[0]) : sizes, {scales...}};
+  }
+  static TensorMeta infer(const Tensor& x, const IntList& sizes, const Scale&... scales) {
+    return output_meta("upsample", x, request(false, sizes, scales...));
+  }
+  static void run(Context, const Tensor& x, const IntList& sizes, const Scale&... scales, Tensor& out) {
+    kernels::run(request(false, sizes, scales...), x, out);
+  }
+  static TensorMeta infer_aligned(const Tensor& x, const IntList& sizes, bool align, const Scale&... scales) {
+    return output_meta("upsample", x, request(align, sizes, scales...));
+  }
+  static void run_aligned(Context, const Tensor& x, const IntList& sizes, bool align, const Scale&... scales,
+                          Tensor& out) {
+    kernels::run(request(align, sizes, scales...), x, out);
+  }
+};
+
+template <Mode kMode, size_t kSpatial>
+struct Factored {
+  static TensorMeta infer(const Tensor& x, const MaybeInts& sizes, const MaybeFloats& factors) {
+    return output_meta("upsample", x, from_factors("upsample", kMode, kSpatial, false, x, sizes, factors));
+  }
+  static void run(Context, const Tensor& x, const MaybeInts& sizes, const MaybeFloats& factors, Tensor& out) {
+    kernels::run(from_factors("upsample", kMode, kSpatial, false, x, sizes, factors), x, out);
+  }
+  static TensorMeta infer_aligned(const Tensor& x, const MaybeInts& sizes, bool align, const MaybeFloats& factors) {
+    return output_meta("upsample", x, from_factors("upsample", kMode, kSpatial, align, x, sizes, factors));
+  }
+  static void run_aligned(Context, const Tensor& x, const MaybeInts& sizes, bool align, const MaybeFloats& factors,
+                          Tensor& out) {
+    kernels::run(from_factors("upsample", kMode, kSpatial, align, x, sizes, factors), x, out);
+  }
+};
+
+using F = MaybeFloat;
+constexpr auto kCPU = DeviceKind::kCPU;
+
+#define NEAREST(NAME, MODE, SPATIAL, SCALES, ...)                                              \
+  OP("aten::" NAME "(Tensor self, int[" #SPATIAL "] output_size, " SCALES ") -> Tensor")       \
+      .infer(&Sized<Mode::MODE, __VA_ARGS__>::infer)                                           \
+      .keeps_layout();                                                                         \
+  OP("aten::" NAME ".vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor") \
+      .infer(&Factored<Mode::MODE, SPATIAL>::infer)                                            \
+      .keeps_layout();                                                                         \
+  KERNEL("aten::" NAME, kCPU, (&Sized<Mode::MODE, __VA_ARGS__>::run));                         \
+  KERNEL("aten::" NAME ".vec", kCPU, (&Factored<Mode::MODE, SPATIAL>::run))
+#define ALIGNED(NAME, MODE, SPATIAL, SCALES, ...)                                                                  \
+  OP("aten::" NAME "(Tensor self, int[" #SPATIAL "] output_size, bool align_corners, " SCALES ") -> Tensor")       \
+      .infer(&Sized<Mode::MODE, __VA_ARGS__>::infer_aligned)                                                       \
+      .keeps_layout();                                                                                             \
+  OP("aten::" NAME ".vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor") \
+      .infer(&Factored<Mode::MODE, SPATIAL>::infer_aligned)                                                        \
+      .keeps_layout();                                                                                             \
+  KERNEL("aten::" NAME, kCPU, (&Sized<Mode::MODE, __VA_ARGS__>::run_aligned));                                     \
+  KERNEL("aten::" NAME ".vec", kCPU, (&Factored<Mode::MODE, SPATIAL>::run_aligned))
+
+#define SCALES1 "float? scales=None"
+#define SCALES2 "float? scales_h=None, float? scales_w=None"
+#define SCALES3 "float? scales_d=None, float? scales_h=None, float? scales_w=None"
+NEAREST("upsample_nearest1d", kNearest, 1, SCALES1, F);
+NEAREST("upsample_nearest2d", kNearest, 2, SCALES2, F, F);
+NEAREST("upsample_nearest3d", kNearest, 3, SCALES3, F, F, F);
+NEAREST("_upsample_nearest_exact1d", kNearestExact, 1, SCALES1, F);
+NEAREST("_upsample_nearest_exact2d", kNearestExact, 2, SCALES2, F, F);
+NEAREST("_upsample_nearest_exact3d", kNearestExact, 3, SCALES3, F, F, F);
+ALIGNED("upsample_linear1d", kLinear, 1, SCALES1, F);
+ALIGNED("upsample_bilinear2d", kLinear, 2, SCALES2, F, F);
+ALIGNED("upsample_trilinear3d", kLinear, 3, SCALES3, F, F, F);
+ALIGNED("upsample_bicubic2d", kCubic, 2, SCALES2, F, F);
+
+}  // namespace
+}  // namespace tensord::kernels
