@@ -1,12 +1,14 @@
 # The daemon's libraries, from the bottom: metrics, scheduler, executor, repository, transport.
 find_package(absl CONFIG REQUIRED)
 find_package(prometheus-cpp CONFIG REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)
 find_package(spdlog REQUIRED)
 find_package(nlohmann_json REQUIRED)
 add_subdirectory(${CMAKE_SOURCE_DIR}/protos ${CMAKE_BINARY_DIR}/protos)
 
 tensord_layer(tensord_server_config server/config tensord_base CLI11::CLI11 spdlog::spdlog)
-tensord_layer(tensord_server_metrics server/metrics tensord_tensor prometheus-cpp::pull)
+tensord_layer(tensord_server_metrics server/metrics tensord_tensor prometheus-cpp::core PkgConfig::HTTPLIB)
 tensord_layer(tensord_server_scheduler server/scheduler tensord_server_metrics)
 tensord_layer(tensord_server_executor server/executor tensord_server_scheduler tensord_server_config
               tensord_jit_runtime absl::status)

@@ -35,7 +35,7 @@ ALLOWED = {
 LIBRARIES = {
     r"<(grpc|grpcpp|google/protobuf)/": ["server/transport"],
     r"[<\"].*\.pb\.h": ["server/transport"],
-    r"<prometheus/": ["server/metrics"],
+    r"<(prometheus/|httplib)": ["server/metrics"],
     r"<(dnnl|oneapi/dnnl|cblas|hwy)": ["kernels"],
     r"<minizip/": ["core/jit/archive"],
 }

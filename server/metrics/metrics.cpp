@@ -1,7 +1,6 @@
 #include "server/metrics/metrics.h"
 
 #include <prometheus/counter.h>
-#include <prometheus/exposer.h>
 #include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
@@ -13,14 +12,16 @@
 
 #include "core/base/error.h"
 #include "server/metrics/allocator_collector.h"
+#include "server/metrics/exposition_server.h"
 
 namespace tensord::server {
 namespace {
 
 constexpr const char* kCodeNames[kStatusCodes] = {
-    "OK",           "CANCELLED",        "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED", "NOT_FOUND",
-    "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED",         "OUT_OF_RANGE",
-    "UNIMPLEMENTED", "INTERNAL",         "UNAVAILABLE",       "DATA_LOSS",          "UNAUTHENTICATED"};
+    "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
+    "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
+    "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
+    "DATA_LOSS", "UNAUTHENTICATED"};
 
 // 50 us to 10 s; short models take tens of microseconds, long ones seconds.
 const prometheus::Histogram::BucketBoundaries& duration_buckets() {
@@ -71,7 +72,7 @@ struct Metrics::State {
 
   std::mutex mutex;
   std::map<std::pair<std::string, std::string>, std::unique_ptr<ModelMetrics>> models;  // by mutex
-  std::unique_ptr<prometheus::Exposer> exposer;
+  std::unique_ptr<ExpositionServer> server;
 
   prometheus::Family<prometheus::Counter>& counters(const char* name, const char* help) {
     return prometheus::BuildCounter().Name(name).Help(help).Register(*registry);
@@ -95,7 +96,7 @@ Metrics::Metrics(const std::string& version) : state_(std::make_unique<State>())
   unknown_ = &model("", "");
 }
 
-Metrics::~Metrics() = default;
+Metrics::~Metrics() { state_->server.reset(); }
 
 ModelMetrics& Metrics::model(const std::string& name, const std::string& version) {
   const std::lock_guard lock(state_->mutex);
@@ -121,16 +122,8 @@ ModelMetrics& Metrics::model(const std::string& name, const std::string& version
 }
 
 int Metrics::listen(const std::string& address, int port) {
-  const bool is_v6 = address.find(':') != std::string::npos;
-  const std::string bind = is_v6 ? concat("[", address, "]:", port) : concat(address, ":", port);
-  try {
-    state_->exposer = std::make_unique<prometheus::Exposer>(bind, 1);
-    state_->exposer->RegisterCollectable(state_->registry);
-    state_->exposer->RegisterCollectable(state_->allocators);
-    return state_->exposer->GetListeningPorts().front();
-  } catch (const std::exception& error) {
-    fail(ErrorCode::kUnavailable, "cannot listen for metrics on ", bind, ": ", error.what());
-  }
+  state_->server = std::make_unique<ExpositionServer>(address, port, [this] { return text(); });
+  return state_->server->port();
 }
 
 std::string Metrics::text() const {

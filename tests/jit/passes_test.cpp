@@ -69,7 +69,7 @@ void write_cases(const fs::path& path, const std::vector<Case>& cases) {
   }
 }
 
-fs::path folder() { return fs::path(__FILE__).parent_path() / "passes"; }
+fs::path folder() { return fs::path(TENSORD_TEST_DATA) / "jit" / "passes"; }
 
 class PassFile : public testing::TestWithParam<fs::path> {};
 

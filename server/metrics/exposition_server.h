@@ -1,0 +1,23 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace tensord::server {
+
+// The HTTP port that Prometheus reads: GET /metrics gives what `text` returns at that moment.
+// A thread accepts, two answer.
+class ExpositionServer {
+ public:
+  // Throws Error{kUnavailable} when the address cannot be bound. Port 0 takes a free one.
+  ExpositionServer(const std::string& address, int port, std::function<std::string()> text);
+  ~ExpositionServer();  // answers what it has begun, then stops
+  int port() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tensord::server
