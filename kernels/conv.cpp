@@ -61,7 +61,7 @@ ConvGeometry make_conv_geometry(size_t spatial, const Dims& stride, const Dims& 
     check(g.output_padding[i] >= 0, "negative output_padding is not supported");
     check(g.stride[i] > 0, "non-positive stride is not supported");
     check(g.dilation[i] > 0, "dilation should be greater than zero");
-    check(std::max({g.padding_low[i], g.output_padding[i], g.stride[i], g.dilation[i]}) < (int64_t{1} << 31),
+    check(std::max({g.padding_low[i], g.output_padding[i], g.stride[i], g.dilation[i]}) < (int64_t{1} << 30),
           "stride, padding or dilation is too large");
   }
   return g;

@@ -2,6 +2,7 @@
 #include <dnnl.h>
 
 #include <algorithm>
+#include <climits>
 
 #include "core/base/parallel.h"
 #include "core/tensor/strided_copy.h"
@@ -85,6 +86,7 @@ void blas_gemm(T alpha, const Matrix& a, const Matrix& b, T beta, const Matrix& 
                                             y.ld, beta, static_cast<float*>(c.data), ldc);
     check_internal(status == dnnl_success, "sgemm failed with status ", static_cast<int>(status));
   } else {
+    check(std::max({m, n, k, x.ld, y.ld, ldc}) <= INT_MAX, "matmul: a dimension is too large for float64");
     cblas_dgemm(CblasRowMajor, x.is_transposed ? CblasTrans : CblasNoTrans, y.is_transposed ? CblasTrans : CblasNoTrans,
                 static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), alpha,
                 static_cast<const double*>(x.data), static_cast<int>(x.ld), static_cast<const double*>(y.data),

@@ -158,11 +158,13 @@ struct Max {
   }
   static void run(Context, const Tensor& x, const IntList& kernel, const IntList& stride, const IntList& padding,
                   const IntList& dilation, bool, Tensor& out) {
+    if (out.numel() == 0) return;
     max_pool(make_windows(x, out, make_window(kName, kSpatial, kernel, stride, padding, dilation)), kSpatial, x, out,
              Tensor());
   }
   static void run_both(Context, const Tensor& x, const IntList& kernel, const IntList& stride, const IntList& padding,
                        const IntList& dilation, bool, Tensor& out, Tensor& indices) {
+    if (out.numel() == 0) return;
     max_pool(make_windows(x, out, make_window(kName, kSpatial, kernel, stride, padding, dilation)), kSpatial, x, out,
              indices);
   }
@@ -191,6 +193,7 @@ struct Avg {
         value = *given;
       }
     }
+    if (out.numel() == 0) return;
     avg_pool(make_windows(x, out, make_window(kName, kSpatial, kernel, stride, padding, Dims{1})), kSpatial, x, divisor,
              value, out);
   }
@@ -203,6 +206,7 @@ struct Adaptive {
     return like_input(x, adaptive_sizes(kAdaptiveAvgNames[kSpatial - 1], x, output_size, kSpatial), x.dtype());
   }
   static void run_avg(Context, const Tensor& x, const IntList&, Tensor& out) {
+    if (out.numel() == 0) return;
     avg_pool(adaptive_windows(x, out, kSpatial), kSpatial, x, PoolDivisor::kInside, 1, out);
   }
   static std::vector<TensorMeta> infer_max(const Tensor& x, const IntList& output_size) {
@@ -210,6 +214,7 @@ struct Adaptive {
         like_input(x, adaptive_sizes(kAdaptiveMaxNames[kSpatial - 1], x, output_size, kSpatial), x.dtype()));
   }
   static void run_max(Context, const Tensor& x, const IntList&, Tensor& out, Tensor& indices) {
+    if (out.numel() == 0) return;
     max_pool(adaptive_windows(x, out, kSpatial), kSpatial, x, out, indices);
   }
 };
