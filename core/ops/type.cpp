@@ -34,7 +34,15 @@ bool same_members(const Type& a, const Type& b) {
 }  // namespace
 
 Type::Type(TypeKind kind, std::string name, std::vector<TypePtr> contained, std::vector<std::string> field_names)
-    : kind_(kind), name_(std::move(name)), contained_(std::move(contained)), field_names_(std::move(field_names)) {}
+    : kind_(kind), name_(std::move(name)), contained_(std::move(contained)), field_names_(std::move(field_names)) {
+  constexpr uint32_t kMaxDepth = 256, kMaxSize = 1 << 16;
+  for (const TypePtr& type : contained_) {
+    depth_ = std::max(depth_, type->depth_ + 1);
+    size_ += type->size_;
+    if (depth_ > kMaxDepth) fail(ErrorCode::kInvalidArgument, "a type is nested deeper than ", kMaxDepth);
+    if (size_ > kMaxSize) fail(ErrorCode::kInvalidArgument, "a type is made of more than ", kMaxSize, " types");
+  }
+}
 
 std::string Type::str() const {
   switch (kind_) {

@@ -29,6 +29,8 @@ using TypePtr = std::shared_ptr<const Type>;
 // Immutable but for class attributes, which are added while the class is compiled.
 class Type {
  public:
+  // Throws Error{kInvalidArgument} when types in types make it deeper or larger than any
+  // script needs, so that walking a type is always cheap.
   Type(TypeKind kind, std::string name = {}, std::vector<TypePtr> contained = {},
        std::vector<std::string> field_names = {});
   virtual ~Type() = default;
@@ -49,6 +51,7 @@ class Type {
   std::string name_;
   std::vector<TypePtr> contained_;
   std::vector<std::string> field_names_;
+  uint32_t depth_ = 1, size_ = 1;  // as a tree: a type that occurs twice counts twice
 };
 
 struct Attribute {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <new>
 
 namespace tensord::ops {
 
@@ -72,39 +73,65 @@ bool Value::is_same(const Value& other) const {
 
 namespace {
 
-bool equal_items(const std::vector<Value>& a, const std::vector<Value>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Value& x, const Value& y) { return x.equals(y); });
-}
+// Compares values in values; lists of Any may hold each other, or the same one many times.
+class Comparison {
+ public:
+  bool equal(const Value& a, const Value& b) {
+    if (a.is_number() && b.is_number()) {
+      if (a.is_float() || b.is_float()) return a.to_scalar().to_double() == b.to_scalar().to_double();
+      return a.to_scalar().to_int() == b.to_scalar().to_int();
+    }
+    if (a.tag() != b.tag()) return false;
+    switch (a.tag()) {
+      case Value::Tag::kTensor: {
+        if (a.is_same(b)) return true;
+        fail(ErrorCode::kInvalidArgument, "tensors inside of containers cannot be compared with ==");
+      }
+      case Value::Tag::kList: return equal_items(a.to_list()->items, b.to_list()->items);
+      case Value::Tag::kTuple: return equal_items(a.to_tuple()->items, b.to_tuple()->items);
+      case Value::Tag::kDict: return equal_dicts(*a.to_dict(), *b.to_dict());
+      case Value::Tag::kEnum:
+        return a.to_enum()->name == b.to_enum()->name && same_type(a.to_enum()->type, b.to_enum()->type);
+      default: return a.is_same(b);
+    }
+  }
 
-bool equal_dicts(const DictObject& a, const DictObject& b) {
-  if (a.items().size() != b.items().size()) return false;
-  return std::all_of(a.items().begin(), a.items().end(), [&](const auto& item) {
-    const auto index = b.find(item.first);
-    return index >= 0 && item.second.equals(b.items()[static_cast<size_t>(index)].second);
-  });
-}
+ private:
+  static constexpr int kMaxDepth = 1000;
+  static constexpr int64_t kMaxContainers = 1 << 24;
+
+  void enter() {
+    if (++depth_ > kMaxDepth || ++containers_ > kMaxContainers) {
+      fail(ErrorCode::kResourceExhausted, "==: the values are nested too deeply");
+    }
+  }
+
+  bool equal_items(const std::vector<Value>& a, const std::vector<Value>& b) {
+    enter();
+    const bool result = std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                                   [this](const Value& x, const Value& y) { return equal(x, y); });
+    --depth_;
+    return result;
+  }
+
+  bool equal_dicts(const DictObject& a, const DictObject& b) {
+    enter();
+    const bool result =
+        a.items().size() == b.items().size() && std::all_of(a.items().begin(), a.items().end(), [&](const auto& item) {
+          const auto index = b.find(item.first);
+          return index >= 0 && equal(item.second, b.items()[static_cast<size_t>(index)].second);
+        });
+    --depth_;
+    return result;
+  }
+
+  int depth_ = 0;
+  int64_t containers_ = 0;
+};
 
 }  // namespace
 
-bool Value::equals(const Value& other) const {
-  if (is_number() && other.is_number()) {
-    if (is_float() || other.is_float()) return to_scalar().to_double() == other.to_scalar().to_double();
-    return payload_.i == other.payload_.i;
-  }
-  if (tag_ != other.tag_) return false;
-  switch (tag_) {
-    case Tag::kTensor: {
-      if (is_same(other)) return true;
-      fail(ErrorCode::kInvalidArgument, "tensors inside of containers cannot be compared with ==");
-    }
-    case Tag::kList: return equal_items(to_list()->items, other.to_list()->items);
-    case Tag::kTuple: return equal_items(to_tuple()->items, other.to_tuple()->items);
-    case Tag::kDict: return equal_dicts(*to_dict(), *other.to_dict());
-    case Tag::kEnum:
-      return to_enum()->name == other.to_enum()->name && same_type(to_enum()->type, other.to_enum()->type);
-    default: return is_same(other);
-  }
-}
+bool Value::equals(const Value& other) const { return Comparison().equal(*this, other); }
 
 // --- dict
 
@@ -194,6 +221,44 @@ Value& Object::attribute(std::string_view name) {
   if (slot < 0) fail(ErrorCode::kNotFound, type->name(), " has no attribute \"", name, "\"");
   return slots[static_cast<size_t>(slot)];
 }
+
+// --- freeing
+
+namespace {
+
+constexpr int kMaxDropDepth = 100;
+thread_local int drop_depth = 0;
+thread_local std::vector<Value>* postponed = nullptr;  // what was too deep; of the outermost drop
+
+void keep_for_later(Value& value) { postponed->push_back(std::move(value)); }
+void keep_for_later(std::pair<Value, Value>& entry) { keep_for_later(entry.second); }
+
+template <class Item>
+void drop(std::vector<Item>& items) noexcept {
+  if (items.empty()) return;
+  if (drop_depth >= kMaxDropDepth) {
+    try {
+      for (Item& item : items) keep_for_later(item);
+    } catch (const std::bad_alloc&) {
+      // The rest is freed here, with more stack.
+    }
+    return;
+  }
+  std::vector<Value> own;
+  if (drop_depth == 0) postponed = &own;
+  ++drop_depth;
+  items.clear();
+  while (drop_depth == 1 && !own.empty()) {
+    const Value next = std::move(own.back());
+    own.pop_back();
+  }
+  if (--drop_depth == 0) postponed = nullptr;
+}
+
+}  // namespace
+
+void drop_items(std::vector<Value>& items) noexcept { drop(items); }
+void drop_items(std::vector<std::pair<Value, Value>>& items) noexcept { drop(items); }
 
 // --- making values
 

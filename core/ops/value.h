@@ -167,8 +167,13 @@ class Value {
   Tag tag_ = Tag::kNone;
 };
 
+// Frees what a container held. Containers in containers, however deep, need little stack.
+void drop_items(std::vector<Value>& items) noexcept;
+void drop_items(std::vector<std::pair<Value, Value>>& items) noexcept;
+
 struct ListObject final : RefCounted {
   ListObject(TypePtr element, std::vector<Value> items) : element(std::move(element)), items(std::move(items)) {}
+  ~ListObject() override { drop_items(items); }
   TypePtr element;
   std::vector<Value> items;
 };
@@ -176,6 +181,7 @@ struct ListObject final : RefCounted {
 // Keeps insertion order, as Python does. Keys: str, int, float, bool; tensors by identity.
 struct DictObject final : RefCounted {
   DictObject(TypePtr key, TypePtr value) : key(std::move(key)), value(std::move(value)) {}
+  ~DictObject() override { drop_items(items_); }
   TypePtr key, value;
   // Index into items() or -1.
   std::ptrdiff_t find(const Value& key) const;
@@ -195,6 +201,7 @@ struct DictObject final : RefCounted {
 struct TupleObject final : RefCounted {
   // `type` is set for a NamedTuple, else null.
   explicit TupleObject(std::vector<Value> items, TypePtr type = nullptr) : items(std::move(items)), type(std::move(type)) {}
+  ~TupleObject() override { drop_items(items); }
   std::vector<Value> items;
   TypePtr type;
 };
@@ -202,6 +209,7 @@ struct TupleObject final : RefCounted {
 // Instance of a script class or module: one slot per attribute of its class.
 struct Object final : RefCounted {
   explicit Object(std::shared_ptr<const ClassType> type) : type(std::move(type)), slots(this->type->attributes().size()) {}
+  ~Object() override { drop_items(slots); }
   std::shared_ptr<const ClassType> type;
   std::vector<Value> slots;
   // Throws Error{kNotFound} naming class and attribute.
@@ -217,6 +225,7 @@ struct EnumObject final : RefCounted {
 
 // A compiled function as a value, with the values its closure captured.
 struct FunctionObject final : RefCounted {
+  ~FunctionObject() override { drop_items(captured); }
   const void* function = nullptr;  // jit::Function
   std::string name;
   std::vector<Value> captured;
@@ -225,11 +234,12 @@ struct FunctionObject final : RefCounted {
 // Result of fork; complete when made, since forks run at once on the calling thread.
 class FutureObject final : public RefCounted {
  public:
-  explicit FutureObject(Value value) : value_(std::move(value)) {}
-  const Value& value() const { return value_; }
+  explicit FutureObject(Value value) { value_.push_back(std::move(value)); }
+  ~FutureObject() override { drop_items(value_); }
+  const Value& value() const { return value_.front(); }
 
  private:
-  Value value_;
+  std::vector<Value> value_;  // exactly one
 };
 
 List make_list(TypePtr element, std::vector<Value> items = {});

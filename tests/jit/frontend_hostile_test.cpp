@@ -49,6 +49,16 @@ TEST(FrontendHostile, DeepNestingIsAnErrorWithAPlace) {
   }
 }
 
+// Every line doubles the type, as a tree, of the line before.
+TEST(FrontendHostile, TypesOfTuplesStaySmall) {
+  std::string text = "def f(x: Tensor) -> Tensor:\n  s0 = (1, 1)\n";
+  for (int i = 0; i < 60; ++i) {
+    const std::string before = "s" + std::to_string(i);
+    text += "  s" + std::to_string(i + 1) + " = (" + before + ", " + before + ")\n";
+  }
+  EXPECT_THAT(error_of(text + "  return x\n"), HasSubstr("a type is made of more than"));
+}
+
 TEST(FrontendHostile, NestingWithinTheLimitsCompiles) {
   EXPECT_EQ(error_of(function_of(repeat("torch.relu(", 90) + "x" + repeat(")", 90))), "");
   std::string text = "def f(x: Tensor, c: bool) -> Tensor:\n";

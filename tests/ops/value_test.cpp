@@ -1,0 +1,69 @@
+// Values and types that a hostile script nests in each other.
+#include "core/ops/value.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+
+namespace tensord::ops {
+namespace {
+
+// Far deeper than the stack could take.
+constexpr int kDeep = 1'000'000;
+
+TEST(ValueTest, FreesContainersHoweverDeep) {
+  const auto nested = [](auto wrap) {
+    const Value innermost(std::string("innermost"));
+    Value value = innermost;
+    for (int i = 0; i < kDeep; ++i) value = wrap(std::move(value));
+    return std::pair(innermost, std::move(value));
+  };
+  const auto class_type = std::make_shared<ClassType>("Link", false);
+  class_type->add_attribute("next", any_type());
+  std::vector<Value> innermost;
+  const auto make_and_free = [&](auto wrap) { innermost.push_back(nested(wrap).first); };
+  make_and_free([](Value inner) { return Value(make_list(any_type(), {std::move(inner)})); });
+  make_and_free([](Value inner) { return make_tuple({std::move(inner), Value(1)}); });
+  make_and_free([](Value inner) {
+    auto dict = make_intrusive<DictObject>(string_type(), any_type());
+    dict->set(Value("next"), std::move(inner));
+    return Value(std::move(dict));
+  });
+  make_and_free([](Value inner) { return Value(make_intrusive<FutureObject>(std::move(inner))); });
+  make_and_free([&](Value inner) {
+    auto object = make_intrusive<Object>(class_type);
+    object->slots[0] = std::move(inner);
+    return Value(std::move(object));
+  });
+  ASSERT_EQ(innermost.size(), 5u);
+}
+
+TEST(ValueTest, ComparingHasABound) {
+  const List self = make_list(any_type());
+  self->items.push_back(Value(self));
+  EXPECT_THROW(Value(self).equals(Value(self)), Error);
+  self->items.clear();
+
+  Value twice(1), same(1);
+  for (int i = 0; i < 60; ++i) {
+    twice = make_tuple({twice, twice});
+    same = make_tuple({same, same});
+  }
+  EXPECT_THROW(twice.equals(same), Error);
+}
+
+TEST(ValueTest, ComparesContainersByValue) {
+  EXPECT_TRUE(make_tuple({Value(1), Value(2.0)}).equals(make_tuple({Value(true), Value(2)})));
+  EXPECT_FALSE(make_tuple({Value(1)}).equals(make_tuple({Value(1), Value(2)})));
+  EXPECT_FALSE(make_tuple({Value(1)}).equals(Value(make_list(int_type(), {Value(1)}))));
+}
+
+TEST(TypeTest, NestingHasABound) {
+  TypePtr deep = int_type();
+  EXPECT_THROW(for (int i = 0; i < kDeep; ++i) deep = list_type(deep), Error);
+  TypePtr wide = int_type();
+  EXPECT_THROW(for (int i = 0; i < 60; ++i) wide = tuple_type({wide, wide}), Error);
+}
+
+}  // namespace
+}  // namespace tensord::ops
