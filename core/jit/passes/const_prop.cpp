@@ -20,6 +20,8 @@ namespace {
 // A folded tensor lives as long as the model, so only small ones are worth it, and views.
 constexpr size_t kMaxFoldedBytes = 1 << 20;
 constexpr size_t kMaxFoldedItems = 4096;
+// Of one graph in one run of the pass; views of constants do not count.
+constexpr size_t kMaxFoldedTotal = 64 << 20;
 
 size_t size_of(const Value& value, int depth = 0) {
   if (depth > 8) return kMaxFoldedBytes;
@@ -107,7 +109,7 @@ class Folder {
   }
 
   void fold(Node* node) {
-    if (!is_foldable(*node) || !inputs_are_constant(*node)) return;
+    if (folded_bytes_ > kMaxFoldedTotal || !is_foldable(*node) || !inputs_are_constant(*node)) return;
     for (const GraphValue* input : node->inputs()) {
       if (AliasAnalysis::is_mutable_type(*input->type()) && !made_.contains(input) && alias_.has_writers(input)) return;
     }
@@ -116,10 +118,15 @@ class Folder {
     }
     std::vector<Value> results;
     if (!evaluate(*node, results) || results.size() != node->outputs().size()) return;
+    size_t bytes = 0;
     for (const Value& result : results) {
-      if (!is_representable(result) || is_too_large(*node, result)) return;
+      if (!is_representable(result)) return;
+      const size_t own = is_view_of_input(*node, result) ? 0 : size_of(result);
+      if (own > kMaxFoldedBytes) return;
+      bytes += own;
     }
     if (!context_.take_change()) return;
+    folded_bytes_ += bytes;
     replace(node, std::move(results));
   }
 
@@ -227,17 +234,12 @@ class Folder {
     return !value.is_future() && !value.is_dict() && !value.is_object();
   }
 
-  bool is_too_large(const Node& node, const Value& result) const {
-    size_t size = size_of(result);
-    if (size <= kMaxFoldedBytes) return false;
-    if (result.is_tensor()) {
-      for (const GraphValue* input : node.inputs()) {
-        const Value& from = *input->constant();
-        if (!from.is_tensor()) continue;
-        if (from.to_tensor().storage() == result.to_tensor().storage()) return false;
-      }
-    }
-    return true;
+  static bool is_view_of_input(const Node& node, const Value& result) {
+    if (!result.is_tensor()) return false;
+    return std::any_of(node.inputs().begin(), node.inputs().end(), [&](const GraphValue* input) {
+      const Value& from = *input->constant();
+      return from.is_tensor() && from.to_tensor().storage() == result.to_tensor().storage();
+    });
   }
 
   void replace(Node* node, std::vector<Value> results) {
@@ -261,6 +263,7 @@ class Folder {
   PassContext& context_;
   AliasAnalysis alias_;
   std::unordered_set<const GraphValue*> made_;  // constants made here: nobody writes them
+  size_t folded_bytes_ = 0;
   bool changed_ = false;
 };
 
