@@ -16,6 +16,9 @@ bool is_plain(const Value& value) {
          value.is_object();
 }
 
+// All methods together, opened. With more, every attribute counts as changing.
+constexpr size_t kMaxNodes = 2'000'000;
+
 class ChangeFinder {
  public:
   ChangeFinder(const ops::ObjectPtr& self, std::span<const Graph* const> methods, const FunctionLibrary* functions)
@@ -53,14 +56,19 @@ class ChangeFinder {
   };
 
   // Inlines all calls, so that every assignment is seen. Calls through interfaces become
-  // known with the objects. False when some call stays unknown.
+  // known with the objects. False when some call stays unknown, or the code is too large.
   bool open_calls() {
     std::set<std::string> changing;
     PassContext context = make_context(changing);
     std::set<std::string> frozen;
     constexpr int kMaxRounds = 10;
     for (int round = 0; round < kMaxRounds; ++round) {
-      for (const auto& graph : graphs_) inline_calls(*graph, context);
+      size_t node_count = 0;
+      for (const auto& graph : graphs_) {
+        inline_calls(*graph, context);
+        node_count += graph->node_count();
+        if (node_count > kMaxNodes) return false;
+      }
       std::set<std::string> assigned = find_assigned();
       // An object taken as constant that turns out to be replaced by code only seen now.
       for (const std::string& path : assigned) {
