@@ -54,6 +54,9 @@ void run_onednn(const ConvGeometry& g, const Tensor& input, const Tensor& weight
   }
 }
 
+// oneDNN takes no strides of views that leave out or repeat elements.
+Tensor as_dense(const Tensor& t) { return t.is_channels_last() ? t : t.contiguous(); }
+
 // oneDNN's padding at the far side may be negative, but less than a stride.
 bool fits_onednn(const ConvGeometry& g, const Tensor& input, const Tensor& out) {
   if (input.numel() == 0 || out.numel() == 0) return false;
@@ -73,11 +76,12 @@ void forward_batched(const ConvGeometry& g, const Tensor& input, const Tensor& w
     return strided_copy(out, wide_out);
   }
   if (dtype != DType::kFloat32 || !fits_onednn(g, input, out)) return conv_by_gemm(g, input, weight, bias, out);
+  const Tensor src = as_dense(input), weights = as_dense(weight);
   onednn_call(g.is_transposed ? "conv_transpose" : "conv", [&] {
     if (g.is_transposed) {
-      run_onednn<dnnl::deconvolution_forward>(g, input, weight, bias, out, dnnl::algorithm::deconvolution_direct);
+      run_onednn<dnnl::deconvolution_forward>(g, src, weights, bias, out, dnnl::algorithm::deconvolution_direct);
     } else {
-      run_onednn<dnnl::convolution_forward>(g, input, weight, bias, out, dnnl::algorithm::convolution_direct);
+      run_onednn<dnnl::convolution_forward>(g, src, weights, bias, out, dnnl::algorithm::convolution_direct);
     }
   });
 }
