@@ -17,7 +17,9 @@ import torchvision
 from torch import nn
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import alias_models  # noqa: E402
 import language_models  # noqa: E402
+import layer_models  # noqa: E402
 import script_models  # noqa: E402
 
 VISION = ["resnet18", "resnet50", "vgg11", "squeezenet1_1", "mobilenet_v2", "mobilenet_v3_small", "densenet121",
@@ -103,6 +105,14 @@ def features():
     return language_models.Features().eval(), ["scripted"], calls
 
 
+def small(model, calls):
+    return model().eval(), ["scripted"], [("forward", call) for call in calls]
+
+
+def snake_case(name):
+    return "".join("_" + letter.lower() if letter.isupper() else letter for letter in name).lstrip("_")
+
+
 def plain(value):
     """What `tensord run` writes for a value: NamedTuples as tuples."""
     if isinstance(value, tuple):
@@ -131,6 +141,8 @@ def save(directory, name, way, module, calls):
 
 MAKERS = {"mlp": mlp, "encoder": encoder, "language": language, "features": features}
 MAKERS.update({name: (lambda name=name: vision(name)) for name in VISION})
+MAKERS.update({snake_case(model.__name__): (lambda model=model, calls=calls: small(model, calls))
+               for model, calls in alias_models.CASES + layer_models.CASES})
 
 
 def make(directory, name):
