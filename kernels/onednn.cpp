@@ -13,7 +13,13 @@ dnnl::stream& onednn_stream() {
 }
 
 MemoryDesc onednn_desc(std::span<const int64_t> sizes, std::span<const int64_t> strides) {
-  return MemoryDesc(onednn_dims(sizes), dnnl::memory::data_type::f32, onednn_dims(strides));
+  // Dimensions of size 1 may have any stride in a tensor, but oneDNN compares descriptors and refuses some.
+  Dims plain(strides);
+  if (is_contiguous(sizes, strides))
+    plain = contiguous_strides(sizes);
+  else if (sizes.size() >= 4 && sizes.size() <= 5 && is_channels_last(sizes, strides))
+    plain = channels_last_strides(sizes);
+  return MemoryDesc(onednn_dims(sizes), dnnl::memory::data_type::f32, onednn_dims(plain));
 }
 
 MemoryDesc onednn_any(std::span<const int64_t> sizes) {

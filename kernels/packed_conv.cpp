@@ -137,13 +137,15 @@ class PackedConv final : public PackedOp {
 IntrusivePtr<ops::PackedOp> pack_conv(const ops::Op& op, std::span<const ops::Value> arguments,
                                       const ConvGeometry& geometry) {
   if (!arguments[1].is_tensor() || geometry.is_transposed) return nullptr;
-  const Tensor& weight = arguments[1].to_tensor();
+  Tensor weight = arguments[1].to_tensor();
   const auto is_plain = [](const Tensor& t) {
     return t.dtype() == DType::kFloat32 && t.device() == Device{} && !t.is_meta();
   };
   if (!is_plain(weight) || static_cast<size_t>(weight.ndim()) != geometry.spatial() + 2 || weight.numel() == 0)
     return nullptr;
   if (geometry.groups <= 0 || weight.sizes()[0] % geometry.groups != 0) return nullptr;
+  // Views that leave out or repeat elements are not what oneDNN reads.
+  if (!is_non_overlapping_and_dense(weight.sizes(), weight.strides())) weight = weight.contiguous();
   Tensor bias;
   if (arguments[2].is_tensor()) {
     bias = arguments[2].to_tensor();

@@ -105,8 +105,10 @@ IntrusivePtr<ops::PackedOp> pack_linear(const ops::Op& op, std::span<const ops::
   const auto is_plain = [](const Tensor& t) {
     return t.dtype() == DType::kFloat32 && t.device() == Device{} && !t.is_meta();
   };
-  const Tensor& weight = arguments[1].to_tensor();
+  Tensor weight = arguments[1].to_tensor();
   if (!is_plain(weight) || weight.ndim() != 2 || weight.numel() == 0) return nullptr;
+  // Views that leave out or repeat elements are not what oneDNN reads.
+  if (!is_non_overlapping_and_dense(weight.sizes(), weight.strides())) weight = weight.contiguous();
   Tensor bias;
   if (arguments[2].is_tensor()) {
     bias = arguments[2].to_tensor();
