@@ -5,6 +5,7 @@
 #include "core/ops/run.h"
 #include "core/tensor/strided_copy.h"
 #include "kernels/gemm.h"
+#include "kernels/packed_linear.h"
 
 namespace tensord::kernels {
 namespace {
@@ -249,7 +250,7 @@ void run_matmul(Context, const Tensor& a, const Tensor& b, Tensor& out) {
   run_batches(count, work, one);
 }
 
-OP("aten::matmul(Tensor self, Tensor other) -> Tensor").infer(&infer_matmul).with_out();
+OP("aten::matmul(Tensor self, Tensor other) -> Tensor").infer(&infer_matmul).packs(&pack_matmul).with_out();
 KERNEL("aten::matmul", DeviceKind::kCPU, &run_matmul);
 
 TensorMeta infer_outer(const Tensor& a, const Tensor& b) {

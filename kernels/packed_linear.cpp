@@ -98,24 +98,35 @@ class PackedLinear final : public PackedOp {
   mutable PlanCache<PackedPlan> plans_;
 };
 
+bool is_plain(const Tensor& t) { return t.dtype() == DType::kFloat32 && t.device() == Device{} && !t.is_meta(); }
+
+// Views that leave out or repeat elements are not what oneDNN reads.
+Tensor as_dense(const Tensor& t) { return is_non_overlapping_and_dense(t.sizes(), t.strides()) ? t : t.contiguous(); }
+
 }  // namespace
 
 IntrusivePtr<ops::PackedOp> pack_linear(const ops::Op& op, std::span<const ops::Value> arguments) {
   if (!arguments[1].is_tensor()) return nullptr;
-  const auto is_plain = [](const Tensor& t) {
-    return t.dtype() == DType::kFloat32 && t.device() == Device{} && !t.is_meta();
-  };
-  Tensor weight = arguments[1].to_tensor();
+  const Tensor& weight = arguments[1].to_tensor();
   if (!is_plain(weight) || weight.ndim() != 2 || weight.numel() == 0) return nullptr;
-  // Views that leave out or repeat elements are not what oneDNN reads.
-  if (!is_non_overlapping_and_dense(weight.sizes(), weight.strides())) weight = weight.contiguous();
   Tensor bias;
   if (arguments[2].is_tensor()) {
     bias = arguments[2].to_tensor();
     if (!is_plain(bias) || bias.ndim() != 1 || bias.numel() != weight.sizes()[0]) return nullptr;
     bias = bias.contiguous();
   }
-  return make_intrusive<PackedLinear>(BoundCall{&op, {arguments.begin(), arguments.end()}, 0, -1}, weight, bias);
+  return make_intrusive<PackedLinear>(BoundCall{&op, {arguments.begin(), arguments.end()}, 0, -1}, as_dense(weight),
+                                      bias);
+}
+
+IntrusivePtr<ops::PackedOp> pack_matmul(const ops::Op& op, std::span<const ops::Value> arguments) {
+  if (!arguments[1].is_tensor()) return nullptr;
+  const Tensor& right = arguments[1].to_tensor();
+  if (!is_plain(right) || right.ndim() != 2 || right.numel() == 0) return nullptr;
+  const Tensor weight = right.as_view(Dims{right.sizes()[1], right.sizes()[0]},
+                                      Dims{right.strides()[1], right.strides()[0]}, right.offset());
+  return make_intrusive<PackedLinear>(BoundCall{&op, {arguments.begin(), arguments.end()}, 0, -1}, as_dense(weight),
+                                      Tensor());
 }
 
 }  // namespace tensord::kernels

@@ -350,6 +350,19 @@ TEST(Prepack, LinearWithEachActivation) {
   }
 }
 
+TEST(Prepack, MatmulWithAConstantMatrix) {
+  const std::vector<Value> constants{random({20, 24})};
+  for (const Tensor& input : {random({5, 20}), random({1, 20}), random({2, 3, 20}), random({20})}) {
+    const auto after = expect_same("graph(%x : Tensor):" + kNumbers + constant("w", 0) + R"(
+    %c : Tensor = aten::matmul(%x, %w)
+    %r : Tensor = aten::relu(%c)
+    return (%r)
+)",
+                                   constants, {input});
+    EXPECT_EQ(count(*after, "tensord::packed"), 1);
+  }
+}
+
 TEST(Prepack, WeightsThatAreViews) {
   const Tensor big = random({48, 40}), one = random({1, 20}), kernel = random({1, 8, 3, 3});
   const std::vector<Value> constants{
