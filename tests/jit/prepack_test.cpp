@@ -2,8 +2,10 @@
 // what the graph before computed.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <random>
+#include <thread>
 
 #include "core/base/parallel.h"
 #include "core/jit/ir/text.h"
@@ -397,6 +399,37 @@ TEST(Prepack, LinearWithResidual) {
                                    constants, {input});
     EXPECT_EQ(count(*after, "tensord::packed.other"), 1);
   }
+}
+
+TEST(Prepack, OnePackedOperatorServesManyThreads) {
+  const ConvNet net;
+  const auto graph = parse_graph(net.head + R"(
+    %c : Tensor = aten::conv2d(%x, %w1, %b1, %ones, %ones, %ones, %one)
+    %r : Tensor = aten::relu(%c)
+    %f : Tensor = aten::conv2d(%r, %w2, %none, %ones, %zeros, %ones, %one)
+    %s : Tensor = aten::add_.Tensor(%f, %r, %one)
+    return (%s)
+)",
+                                 net.constants);
+  const auto after = packed(*graph);
+  std::vector<Tensor> inputs, expected;
+  for (int64_t size = 3; size < 9; ++size) {
+    inputs.push_back(random({1, 8, size, size}));
+    expected.push_back(run(*graph, {inputs.back()})[0]);
+  }
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (size_t worker = 0; worker < 4; ++worker) {
+    threads.emplace_back([&, worker] {
+      set_thread_budget(1);
+      for (size_t round = 0; round < 40; ++round) {
+        const size_t i = (round + worker) % inputs.size();
+        if (!(worst_difference(run(*after, {inputs[i]})[0], expected[i]) <= 2e-5)) ++wrong;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
 }
 
 TEST(Prepack, ShapesComeAndGo) {
