@@ -112,6 +112,7 @@ class AliasAnalysis {
   void analyse_node(const Node& node);
   void analyse_op(const Node& node);
   void analyse_marked_return(const Node& node, size_t i);
+  void analyse_container(const Node& node);
   void analyse_loop(const Node& node);
   void analyse_get_attribute(const Node& node);
   void analyse_set_attribute(const Node& node);

@@ -73,6 +73,37 @@ void AliasAnalysis::analyse_node(const Node& node) {
     case NodeKind::kCallFunction:
     case NodeKind::kCallValue: return analyse_unknown_call(node);
     case NodeKind::kListConstruct:
+    case NodeKind::kDictConstruct:
+    case NodeKind::kTupleConstruct:
+    case NodeKind::kListUnpack:
+    case NodeKind::kTupleUnpack:
+    case NodeKind::kTupleIndex: return analyse_container(node);
+    case NodeKind::kUncheckedCast:
+      if (int cell = cell_of(node.output()); cell >= 0) {
+        int from = cell_of(node.input());
+        unify(cell, from >= 0 ? from : kWildcard);
+        if (const Value* known = known_value(node.input())) known_[node.output()] = *known;
+      }
+      return;
+    case NodeKind::kFork:
+      for (const GraphValue* output : node.blocks()[0]->outputs()) {
+        if (int cell = cell_of(output); cell >= 0) unify(content(cell_of(node.output())), cell);
+      }
+      return;
+    case NodeKind::kWait:
+      if (int cell = cell_of(node.output()); cell >= 0) unify(cell, content(cell_of(node.input())));
+      return;
+    case NodeKind::kCreateObject:
+    case NodeKind::kIsInstance:
+    case NodeKind::kUninitialized:
+      for (const GraphValue* output : node.outputs()) cell_of(output);
+      return;
+  }
+}
+
+void AliasAnalysis::analyse_container(const Node& node) {
+  switch (node.kind()) {
+    case NodeKind::kListConstruct:
     case NodeKind::kDictConstruct: {
       bool transient = is_transient(node);
       for (const GraphValue* input : node.inputs()) {
@@ -104,26 +135,7 @@ void AliasAnalysis::analyse_node(const Node& node) {
         if (cell >= 0 && tuple >= 0) unify(cell, field(tuple, std::to_string(index)));
       }
       return;
-    case NodeKind::kUncheckedCast:
-      if (int cell = cell_of(node.output()); cell >= 0) {
-        int from = cell_of(node.input());
-        unify(cell, from >= 0 ? from : kWildcard);
-        if (const Value* known = known_value(node.input())) known_[node.output()] = *known;
-      }
-      return;
-    case NodeKind::kFork:
-      for (const GraphValue* output : node.blocks()[0]->outputs()) {
-        if (int cell = cell_of(output); cell >= 0) unify(content(cell_of(node.output())), cell);
-      }
-      return;
-    case NodeKind::kWait:
-      if (int cell = cell_of(node.output()); cell >= 0) unify(cell, content(cell_of(node.input())));
-      return;
-    case NodeKind::kCreateObject:
-    case NodeKind::kIsInstance:
-    case NodeKind::kUninitialized:
-      for (const GraphValue* output : node.outputs()) cell_of(output);
-      return;
+    default: return;
   }
 }
 
