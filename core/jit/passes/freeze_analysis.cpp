@@ -17,7 +17,7 @@ bool is_plain(const Value& value) {
 }
 
 // All methods together, opened. With more, every attribute counts as changing.
-constexpr size_t kMaxNodes = 2'000'000;
+constexpr size_t kMaxNodes = 1'000'000;
 
 class ChangeFinder {
  public:

@@ -16,7 +16,7 @@ namespace {
 
 // A graph larger than this is left with calls: what scripts of a stranger can make the
 // loader do has a bound.
-constexpr size_t kMaxNodes = 500'000;
+constexpr size_t kMaxNodes = 200'000;
 constexpr int kMaxDepth = 200;
 
 class Inliner {
