@@ -1,6 +1,9 @@
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <string>
@@ -16,9 +19,20 @@ std::string one_line(std::string text) {
   return text;
 }
 
+// Threads that wait for parallel work spin for milliseconds by default: on a machine with anything
+// else to do, a parallel region then takes as long as a time slice. libgomp reads its setting when
+// it is loaded, so the process starts itself again with a bound of some 20 microseconds. Who sets
+// one of the variables decides.
+void bound_spinning(char** argv) {
+  if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY")) return;
+  if (setenv("GOMP_SPINCOUNT", "1000", 1) == 0) execv("/proc/self/exe", argv);
+  // Where that is not possible, the default works too.
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  bound_spinning(argv);
   CLI::App app("Runs and serves TorchScript models without PyTorch.", "tensord");
   app.set_version_flag("--version", std::string("tensord ") + TENSORD_VERSION);
   app.require_subcommand(1);
