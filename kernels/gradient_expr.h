@@ -38,10 +38,11 @@ Expr trunc_of_div(const Expr& a, const Expr& b);
 Expr pow(const Expr& a, const Expr& b);
 
 #define TENSORD_EXPR_UNARY(NAME) Expr NAME(const Expr& a);
-#define TENSORD_EXPR_UNARIES(X)                                                                                \
-  X(abs)                                                                                                       \
-  X(sign) X(square) X(exp) X(log) X(sqrt) X(rsqrt) X(sin) X(cos) X(sinh) X(cosh) X(tanh) X(sigmoid) X(digamma) \
-      X(softplus) X(logical_not) X(erf)
+// clang-format off
+#define TENSORD_EXPR_UNARIES(X)                                                 \
+  X(abs) X(sign) X(square) X(exp) X(log) X(sqrt) X(rsqrt) X(sin) X(cos) X(sinh) \
+  X(cosh) X(tanh) X(sigmoid) X(digamma) X(softplus) X(logical_not) X(erf)
+// clang-format on
 TENSORD_EXPR_UNARIES(TENSORD_EXPR_UNARY)
 #undef TENSORD_EXPR_UNARY
 

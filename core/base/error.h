@@ -10,9 +10,9 @@ namespace tensord {
 // What went wrong, in terms a caller can act on. The server maps these one to
 // one to gRPC status codes (server/executor/status.h).
 enum class ErrorCode {
-  kInvalidArgument,     // the caller gave something that can never work
-  kOutOfRange,          // an index or size outside of what exists
-  kNotFound,            // a named thing is not there
+  kInvalidArgument,  // the caller gave something that can never work
+  kOutOfRange,       // an index or size outside of what exists
+  kNotFound,         // a named thing is not there
   kAlreadyExists,
   kUnimplemented,       // valid, but this build or version cannot do it
   kFailedPrecondition,  // valid, but not in this state
@@ -21,16 +21,15 @@ enum class ErrorCode {
   kUnavailable,
   kDeadlineExceeded,
   kCancelled,
-  kScriptRaised,        // the script itself executed a `raise` or `assert`
-  kInternal,            // a bug in tensord
+  kScriptRaised,  // the script itself executed a `raise` or `assert`
+  kInternal,      // a bug in tensord
 };
 
 // The only exception type the engine throws. The message starts with the
 // operator or file it is about, then what was got and what was expected.
 class Error : public std::runtime_error {
  public:
-  Error(ErrorCode code, const std::string& message)
-      : std::runtime_error(message), code_(code) {}
+  Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
   ErrorCode code() const { return code_; }
 
  private:
@@ -54,13 +53,15 @@ template <class... Parts>
 // Throws Error{kInvalidArgument} with the parts joined when `condition` is false.
 template <class... Parts>
 void check(bool condition, const Parts&... parts) {
-  if (!condition) [[unlikely]] fail(ErrorCode::kInvalidArgument, parts...);
+  if (!condition) [[unlikely]]
+    fail(ErrorCode::kInvalidArgument, parts...);
 }
 
 // For invariants of tensord itself; never for anything that input can cause.
 template <class... Parts>
 void check_internal(bool condition, const Parts&... parts) {
-  if (!condition) [[unlikely]] fail(ErrorCode::kInternal, "internal error: ", parts...);
+  if (!condition) [[unlikely]]
+    fail(ErrorCode::kInternal, "internal error: ", parts...);
 }
 
 }  // namespace tensord

@@ -37,8 +37,7 @@ class IntrusivePtr {
   IntrusivePtr(const IntrusivePtr& other) : IntrusivePtr(other.ptr_) {}
   IntrusivePtr(IntrusivePtr&& other) noexcept : ptr_(std::exchange(other.ptr_, nullptr)) {}
   template <class U>
-    requires std::is_convertible_v<U*, T*>
-  IntrusivePtr(const IntrusivePtr<U>& other) : IntrusivePtr(other.get()) {}
+  requires std::is_convertible_v<U*, T*> IntrusivePtr(const IntrusivePtr<U>& other) : IntrusivePtr(other.get()) {}
   ~IntrusivePtr() {
     if (ptr_) ptr_->release();
   }

@@ -58,7 +58,7 @@ void parallel_for_erased(int64_t count, int64_t grain, RangeFn fn, void* context
   }
   std::exception_ptr error;
   std::atomic<bool> failed{false};
-#pragma omp parallel num_threads(static_cast<int>(parts))
+#pragma omp parallel num_threads(static_cast <int>(parts))
   {
     const int64_t team = omp_get_num_threads(), index = omp_get_thread_num();
     const int64_t begin = count * index / team, end = count * (index + 1) / team;

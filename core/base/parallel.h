@@ -30,10 +30,7 @@ template <class Fn>
 void parallel_for(int64_t count, int64_t grain, Fn&& fn) {
   using Plain = std::remove_reference_t<Fn>;
   detail::parallel_for_erased(
-      count, grain,
-      [](void* context, int64_t begin, int64_t end) {
-        (*static_cast<Plain*>(context))(begin, end);
-      },
+      count, grain, [](void* context, int64_t begin, int64_t end) { (*static_cast<Plain*>(context))(begin, end); },
       const_cast<void*>(static_cast<const void*>(&fn)));
 }
 

@@ -98,7 +98,8 @@ std::vector<Value> bind(const Op& op, std::vector<Value> positional) {
     positional[i] = convert(arguments[i], positional[i]);
   }
   for (size_t i = positional.size(); i < arguments.size(); ++i) {
-    check(arguments[i].default_value.has_value(), op.schema.full_name(), ": argument '", arguments[i].name, "' is missing");
+    check(arguments[i].default_value.has_value(), op.schema.full_name(), ": argument '", arguments[i].name,
+          "' is missing");
     positional.push_back(*arguments[i].default_value);
   }
   return positional;
@@ -114,8 +115,8 @@ const Op& resolve(std::string_view name, std::span<const Value> values) {
     for (size_t i = 0; i < arguments.size(); ++i) {
       if (i >= values.size()) {
         if (!arguments[i].default_value) return false;
-      } else if (!accepts(arguments[i], values[i]) ||
-                 (exact && arguments[i].type->kind() != TypeKind::kVar && !is_instance(values[i], *arguments[i].type))) {
+      } else if (!accepts(arguments[i], values[i]) || (exact && arguments[i].type->kind() != TypeKind::kVar &&
+                                                       !is_instance(values[i], *arguments[i].type))) {
         return false;
       }
     }

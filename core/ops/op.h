@@ -64,16 +64,16 @@ struct Op {
   // Of a pointwise op from the tables in kernels/: its expression in operands a, b, c and numbers
   // p0 … p2 of a type T, for the fuser. Static text or null.
   const char* formula = nullptr;
-  PackFn pack;          // argument 0 comes with each call; null when these arguments cannot be prepared
-  EpilogueFn epilogue;  // empty when these arguments do not allow it
+  PackFn pack;               // argument 0 comes with each call; null when these arguments cannot be prepared
+  EpilogueFn epilogue;       // empty when these arguments do not allow it
   const Op* base = nullptr;  // for "add_" and "add.out": the functional form "add"
 
-  bool is_pure = true;         // no writes, no random numbers, no printing: may be folded, merged, dropped
+  bool is_pure = true;  // no writes, no random numbers, no printing: may be folded, merged, dropped
   // Index of a bool argument: what the schema marks as written is written only when it is true
   // (batch_norm's running statistics in training). -1: always.
   int writes_when = -1;
-  bool is_view = false;        // returns share memory with an argument (from the schema's marks)
-  bool is_pointwise = false;   // out[i] depends on in[i] only, after broadcasting
+  bool is_view = false;       // returns share memory with an argument (from the schema's marks)
+  bool is_pointwise = false;  // out[i] depends on in[i] only, after broadcasting
   bool is_reduction = false;
   bool is_random = false;
   bool has_dynamic_shape = false;  // the output shape depends on data
@@ -145,11 +145,12 @@ class EpilogueBuilder {
 
 #define TENSORD_CONCAT2(A, B) A##B
 #define TENSORD_CONCAT(A, B) TENSORD_CONCAT2(A, B)
-#define OP(SCHEMA) \
+#define OP(SCHEMA)                                                                       \
   static const ::tensord::ops::OpBuilder TENSORD_CONCAT(op_registration_, __COUNTER__) = \
       ::tensord::ops::OpBuilder(SCHEMA, __FILE__, __LINE__)
-#define KERNEL(OP_NAME, DEVICE, FUNCTION) \
-  static const ::tensord::ops::KernelBuilder TENSORD_CONCAT(kernel_registration_, __COUNTER__)(OP_NAME, DEVICE, FUNCTION)
+#define KERNEL(OP_NAME, DEVICE, FUNCTION)                                                                       \
+  static const ::tensord::ops::KernelBuilder TENSORD_CONCAT(kernel_registration_, __COUNTER__)(OP_NAME, DEVICE, \
+                                                                                               FUNCTION)
 #define EPILOGUE(OP_NAME, ...) \
   static const ::tensord::ops::EpilogueBuilder TENSORD_CONCAT(epilogue_registration_, __COUNTER__)(OP_NAME, __VA_ARGS__)
 
@@ -168,7 +169,9 @@ decltype(auto) call_unboxed(const F& function, [[maybe_unused]] std::span<const 
 }
 
 inline void push(std::vector<Value>& out, Value value) { out.push_back(std::move(value)); }
-inline void push(std::vector<Value>& out, const std::vector<Tensor>& tensors) { out.push_back(make_tensor_list(tensors)); }
+inline void push(std::vector<Value>& out, const std::vector<Tensor>& tensors) {
+  out.push_back(make_tensor_list(tensors));
+}
 inline void push(std::vector<Value>& out, const Dims& ints) { out.push_back(make_int_list(ints)); }
 template <class... T>
 void push(std::vector<Value>& out, const std::tuple<T...>& values) {
@@ -212,8 +215,10 @@ OpBuilder& OpBuilder::direct(F function) {
   // A function of the raw values serves vararg schemas.
   if constexpr (std::is_same_v<Arguments, std::tuple<std::span<const Value>>>) {
     op_->direct = [function](std::span<const Value> v, std::vector<Value>& returns) {
-      if constexpr (std::is_void_v<typename Signature<F>::Return>) function(v);
-      else detail::push(returns, function(v));
+      if constexpr (std::is_void_v<typename Signature<F>::Return>)
+        function(v);
+      else
+        detail::push(returns, function(v));
     };
     return *this;
   } else {
@@ -255,8 +260,11 @@ KernelBuilder::KernelBuilder(const char* op, DeviceKind device, F function) {
   static_assert(std::is_same_v<std::tuple_element_t<0, Arguments>, const KernelContext&>);
   std::vector<std::string> types = [&]<size_t... I>(std::index_sequence<I...>) {
     return std::vector<std::string>{UnboxOf<std::tuple_element_t<I + 1, Arguments>>::schema()...};
-  }(std::make_index_sequence<kInputs>());
-  add(op, device, detail::box_kernel<F, Arguments>(function, std::make_index_sequence<kInputs>(), std::make_index_sequence<kOutputs>()),
+  }
+  (std::make_index_sequence<kInputs>());
+  add(op, device,
+      detail::box_kernel<F, Arguments>(function, std::make_index_sequence<kInputs>(),
+                                       std::make_index_sequence<kOutputs>()),
       std::move(types));
 }
 

@@ -35,7 +35,9 @@ class Registry {
     return ops_.back().get();
   }
   void add_kernel(PendingKernel kernel) { pending_.push_back(std::move(kernel)); }
-  void add_epilogue(std::string op, EpilogueFn function) { pending_epilogues_.emplace_back(std::move(op), std::move(function)); }
+  void add_epilogue(std::string op, EpilogueFn function) {
+    pending_epilogues_.emplace_back(std::move(op), std::move(function));
+  }
   // Registrations run before main, where nothing can be thrown to.
   void report(std::string problem) { problems_ += (problems_.empty() ? "" : "\n") + problem; }
 
@@ -99,8 +101,10 @@ class Registry {
   void join_epilogues() {
     for (auto& [op, function] : pending_epilogues_) {
       const auto it = by_full_name_.find(op);
-      if (it == by_full_name_.end()) report("an epilogue is registered for " + op + ", which is not an operator");
-      else it->second->epilogue = std::move(function);
+      if (it == by_full_name_.end())
+        report("an epilogue is registered for " + op + ", which is not an operator");
+      else
+        it->second->epilogue = std::move(function);
     }
     pending_epilogues_.clear();
   }

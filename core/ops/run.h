@@ -63,7 +63,9 @@ class OpRef {
   static Value box(const Dims& dims) { return make_int_list(dims); }
   static Value box(const std::vector<Tensor>& tensors) { return make_tensor_list(tensors); }
   template <class T>
-  static Value box(const T& value) { return Value(value); }
+  static Value box(const T& value) {
+    return Value(value);
+  }
   const char* full_name_;
 };
 

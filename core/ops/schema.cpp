@@ -51,7 +51,8 @@ class SchemaParser {
 
  private:
   [[noreturn]] void error(std::string_view expected) const {
-    fail(ErrorCode::kInvalidArgument, "schema \"", text_, "\": expected ", expected, " at \"", text_.substr(position_), "\"");
+    fail(ErrorCode::kInvalidArgument, "schema \"", text_, "\": expected ", expected, " at \"", text_.substr(position_),
+         "\"");
   }
   void skip() {
     while (position_ < text_.size() && text_[position_] == ' ') ++position_;
@@ -66,7 +67,8 @@ class SchemaParser {
     if (!take(token)) error(token);
   }
   bool at_name() const {
-    return position_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[position_])) || text_[position_] == '_');
+    return position_ < text_.size() &&
+           (std::isalnum(static_cast<unsigned char>(text_[position_])) || text_[position_] == '_');
   }
   // A word; with `separator` "::" also the parts of a qualified name.
   std::string name(std::string_view separator) {
@@ -87,7 +89,8 @@ class SchemaParser {
     const size_t start = position_;
     if (!take("(")) return mark;
     skip();
-    if (position_ < text_.size() && (std::isalpha(static_cast<unsigned char>(text_[position_])) || text_[position_] == '*')) {
+    if (position_ < text_.size() &&
+        (std::isalpha(static_cast<unsigned char>(text_[position_])) || text_[position_] == '*')) {
       mark.set = text_[position_++];
     }
     // "(a|b)" and "(c -> *)": the value may end up anywhere, so a wildcard.
@@ -143,8 +146,9 @@ class SchemaParser {
     }
     if (word == "SymInt") return int_type();
     if (word == "Scalar") return number_type();
-    if (word == "t" || word.starts_with("t_") || (word.size() == 2 && word[0] == 't' && std::isdigit(static_cast<unsigned char>(word[1]))) ||
-        word == "key" || word == "value" || word == "tVal" || word == "T" || word == "vs") {
+    if (word == "t" || word.starts_with("t_") ||
+        (word.size() == 2 && word[0] == 't' && std::isdigit(static_cast<unsigned char>(word[1]))) || word == "key" ||
+        word == "value" || word == "tVal" || word == "T" || word == "vs") {
       return var_type(word);
     }
     if (word == kAnyEnum) return enum_type(kAnyEnum, any_type());
@@ -256,7 +260,8 @@ class SchemaParser {
     if (argument.fixed_list_size > 0) {
       const Type& list = argument.type->kind() == TypeKind::kOptional ? *argument.type->element() : *argument.type;
       List values = make_list(list.element());
-      values->items.assign(static_cast<size_t>(argument.fixed_list_size), typed_number(*list.element(), number, is_integer));
+      values->items.assign(static_cast<size_t>(argument.fixed_list_size),
+                           typed_number(*list.element(), number, is_integer));
       return values;
     }
     return typed_number(*argument.type, number, is_integer);
@@ -279,12 +284,14 @@ std::string type_text(const Type& type, const Argument& argument) {
       Argument plain = argument;
       plain.alias = {};
       return type_text(*type.element(), plain) + "[" +
-             (argument.fixed_list_size ? std::to_string(argument.fixed_list_size) : "") + "]" + alias_text(argument.alias);
+             (argument.fixed_list_size ? std::to_string(argument.fixed_list_size) : "") + "]" +
+             alias_text(argument.alias);
     }
     case TypeKind::kNumber: return "Scalar";
     case TypeKind::kTuple: {
       std::string out = "(";
-      for (const TypePtr& member : type.contained()) out += (out.size() > 1 ? ", " : "") + type_text(*member, Argument());
+      for (const TypePtr& member : type.contained())
+        out += (out.size() > 1 ? ", " : "") + type_text(*member, Argument());
       return out + ")";
     }
     case TypeKind::kDict:

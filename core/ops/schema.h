@@ -38,7 +38,7 @@ struct Schema {
   bool is_vararg_return = false;  // "-> ..."
 
   std::string full_name() const { return overload.empty() ? name : name + "." + overload; }
-  std::string str() const;  // parses back to an equal schema
+  std::string str() const;   // parses back to an equal schema
   bool is_mutating() const;  // some argument is marked (a!)
   bool has_alias_return() const;
   int find_argument(std::string_view name) const;  // or -1

@@ -13,10 +13,12 @@ struct SimpleName {
   const char* name;
 };
 constexpr SimpleName kSimple[] = {
-    {TypeKind::kTensor, "Tensor"},   {TypeKind::kInt, "int"},           {TypeKind::kFloat, "float"},
-    {TypeKind::kComplex, "complex"}, {TypeKind::kBool, "bool"},         {TypeKind::kString, "str"},
-    {TypeKind::kNone, "NoneType"},   {TypeKind::kAny, "Any"},           {TypeKind::kNumber, "number"},
-    {TypeKind::kDevice, "Device"},   {TypeKind::kGenerator, "Generator"}, {TypeKind::kStorage, "Storage"},
+    {TypeKind::kTensor, "Tensor"},       {TypeKind::kInt, "int"},
+    {TypeKind::kFloat, "float"},         {TypeKind::kComplex, "complex"},
+    {TypeKind::kBool, "bool"},           {TypeKind::kString, "str"},
+    {TypeKind::kNone, "NoneType"},       {TypeKind::kAny, "Any"},
+    {TypeKind::kNumber, "number"},       {TypeKind::kDevice, "Device"},
+    {TypeKind::kGenerator, "Generator"}, {TypeKind::kStorage, "Storage"},
     {TypeKind::kStream, "Stream"},
 };
 
@@ -148,8 +150,7 @@ bool is_subtype(const Type& sub, const Type& super) {
       // A NamedTuple is a tuple; the other way only by construction.
       if (sub.kind() != TypeKind::kTuple || !super.name().empty()) return false;
       return std::equal(sub.contained().begin(), sub.contained().end(), super.contained().begin(),
-                        super.contained().end(),
-                        [](const TypePtr& x, const TypePtr& y) { return is_subtype(*x, *y); });
+                        super.contained().end(), [](const TypePtr& x, const TypePtr& y) { return is_subtype(*x, *y); });
     case TypeKind::kFuture: return sub.kind() == TypeKind::kFuture && is_subtype(*sub.element(), *super.element());
     case TypeKind::kInterface: return sub.kind() == TypeKind::kClass;
     case TypeKind::kEnum: return sub.kind() == TypeKind::kEnum && super.name() == kAnyEnum;
@@ -168,7 +169,8 @@ TypePtr unify(const TypePtr& a, const TypePtr& b) {
     const TypePtr element = unify(ea, eb);
     return element ? optional_type(element) : nullptr;
   }
-  if (a->kind() == TypeKind::kTuple && b->kind() == TypeKind::kTuple && a->contained().size() == b->contained().size()) {
+  if (a->kind() == TypeKind::kTuple && b->kind() == TypeKind::kTuple &&
+      a->contained().size() == b->contained().size()) {
     std::vector<TypePtr> members;
     for (size_t i = 0; i < a->contained().size(); ++i) {
       members.push_back(unify(a->contained()[i], b->contained()[i]));

@@ -10,10 +10,25 @@ namespace tensord::ops {
 
 // The types of TorchScript. ScalarType, Layout and MemoryFormat are `int` there.
 enum class TypeKind {
-  kTensor, kInt, kFloat, kComplex, kBool, kString, kNone, kAny,
-  kNumber,    // Scalar: int, float, bool or complex
-  kDevice, kGenerator, kStorage, kStream,
-  kOptional, kList, kDict, kTuple, kUnion, kFuture,
+  kTensor,
+  kInt,
+  kFloat,
+  kComplex,
+  kBool,
+  kString,
+  kNone,
+  kAny,
+  kNumber,  // Scalar: int, float, bool or complex
+  kDevice,
+  kGenerator,
+  kStorage,
+  kStream,
+  kOptional,
+  kList,
+  kDict,
+  kTuple,
+  kUnion,
+  kFuture,
   kClass,      // script class or module; see ClassType
   kInterface,  // methods by name; name() is the qualified name
   kEnum,       // name() is the qualified name, contained()[0] the type of the values
@@ -91,7 +106,8 @@ TypePtr optional_type(TypePtr element);  // of an Optional or None: itself
 TypePtr list_type(TypePtr element);
 TypePtr dict_type(TypePtr key, TypePtr value);
 TypePtr tuple_type(std::vector<TypePtr> members);
-TypePtr named_tuple_type(std::string qualified_name, std::vector<std::string> field_names, std::vector<TypePtr> members);
+TypePtr named_tuple_type(std::string qualified_name, std::vector<std::string> field_names,
+                         std::vector<TypePtr> members);
 TypePtr union_type(std::vector<TypePtr> members);
 TypePtr future_type(TypePtr element);
 TypePtr var_type(std::string name);

@@ -80,12 +80,23 @@ class AnnotationParser {
     static constexpr struct {
       const char* name;
       TypeKind kind;
-    } kNames[] = {{"Tensor", TypeKind::kTensor},       {"int", TypeKind::kInt},       {"float", TypeKind::kFloat},
-                  {"bool", TypeKind::kBool},           {"str", TypeKind::kString},    {"complex", TypeKind::kComplex},
-                  {"None", TypeKind::kNone},           {"NoneType", TypeKind::kNone}, {"Any", TypeKind::kAny},
-                  {"number", TypeKind::kNumber},       {"Scalar", TypeKind::kNumber}, {"Device", TypeKind::kDevice},
-                  {"torch.Tensor", TypeKind::kTensor}, {"torch.device", TypeKind::kDevice},
-                  {"Generator", TypeKind::kGenerator}, {"Storage", TypeKind::kStorage}, {"Stream", TypeKind::kStream}};
+    } kNames[] = {{"Tensor", TypeKind::kTensor},
+                  {"int", TypeKind::kInt},
+                  {"float", TypeKind::kFloat},
+                  {"bool", TypeKind::kBool},
+                  {"str", TypeKind::kString},
+                  {"complex", TypeKind::kComplex},
+                  {"None", TypeKind::kNone},
+                  {"NoneType", TypeKind::kNone},
+                  {"Any", TypeKind::kAny},
+                  {"number", TypeKind::kNumber},
+                  {"Scalar", TypeKind::kNumber},
+                  {"Device", TypeKind::kDevice},
+                  {"torch.Tensor", TypeKind::kTensor},
+                  {"torch.device", TypeKind::kDevice},
+                  {"Generator", TypeKind::kGenerator},
+                  {"Storage", TypeKind::kStorage},
+                  {"Stream", TypeKind::kStream}};
     for (const auto& entry : kNames) {
       if (id == entry.name) return simple_type(entry.kind);
     }

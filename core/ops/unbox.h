@@ -12,8 +12,8 @@
 
 namespace tensord::ops {
 
-using IntList = Dims;                                      // int[]
-using TensorList = std::vector<Tensor>;                    // Tensor[]
+using IntList = Dims;                                           // int[]
+using TensorList = std::vector<Tensor>;                         // Tensor[]
 using OptionalTensorList = std::vector<std::optional<Tensor>>;  // Tensor?[]
 
 // How one C++ parameter type is read from a Value, and which schema type it stands for.
@@ -21,10 +21,10 @@ using OptionalTensorList = std::vector<std::optional<Tensor>>;  // Tensor?[]
 template <class T>
 struct Unbox;
 
-#define TENSORD_UNBOX(TYPE, SCHEMA, EXPRESSION)         \
-  template <>                                           \
-  struct Unbox<TYPE> {                                  \
-    static std::string schema() { return SCHEMA; }      \
+#define TENSORD_UNBOX(TYPE, SCHEMA, EXPRESSION)            \
+  template <>                                              \
+  struct Unbox<TYPE> {                                     \
+    static std::string schema() { return SCHEMA; }         \
     static TYPE get(const Value& v) { return EXPRESSION; } \
   };
 TENSORD_UNBOX(int64_t, "int", v.to_int())
@@ -64,7 +64,7 @@ template <>
 struct Unbox<Value> : Unbox<const Value&> {};
 // Packed weights and the like: IntrusivePtr<MyObject> where MyObject is an OpaqueObject.
 template <class T>
-  requires std::is_base_of_v<OpaqueObject, T>
+requires std::is_base_of_v<OpaqueObject, T>
 struct Unbox<IntrusivePtr<T>> {
   static std::string schema() { return "*"; }
   static IntrusivePtr<T> get(const Value& v) {

@@ -8,9 +8,12 @@
 namespace tensord::ops {
 
 Value::Value(const Scalar& scalar) {
-  if (scalar.is_float()) *this = Value(scalar.to_double());
-  else if (scalar.is_int()) *this = Value(scalar.to_int());
-  else *this = Value(scalar.to_bool());
+  if (scalar.is_float())
+    *this = Value(scalar.to_double());
+  else if (scalar.is_int())
+    *this = Value(scalar.to_int());
+  else
+    *this = Value(scalar.to_bool());
 }
 Value::Value(const Tensor& tensor) : Value(Tag::kTensor, tensor.impl()) {
   if (payload_.p) payload_.p->add_ref();
@@ -191,8 +194,8 @@ void DictObject::set(Value key, Value value) {
     items_[static_cast<size_t>(index)].second = std::move(value);
     return;
   }
-  check(key.is_string() || key.is_number() || key.is_tensor() || key.is_enum() || key.is_device(),
-        "a value of type ", key.tag_name(), " cannot be a dict key");
+  check(key.is_string() || key.is_number() || key.is_tensor() || key.is_enum() || key.is_device(), "a value of type ",
+        key.tag_name(), " cannot be a dict key");
   items_.emplace_back(std::move(key), std::move(value));
   if (slots_.empty() ? items_.size() > kLinearLimit : items_.size() * 2 > slots_.size()) {
     rebuild();

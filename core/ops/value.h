@@ -59,8 +59,8 @@ struct OpaqueObject : RefCounted {
   virtual std::string class_name() const = 0;
 };
 
-using List = IntrusivePtr<ListObject>;    // lists, dicts and objects have identity:
-using Dict = IntrusivePtr<DictObject>;    // copies of the handle are the same list
+using List = IntrusivePtr<ListObject>;  // lists, dicts and objects have identity:
+using Dict = IntrusivePtr<DictObject>;  // copies of the handle are the same list
 using Tuple = IntrusivePtr<TupleObject>;
 using ObjectPtr = IntrusivePtr<Object>;
 
@@ -68,8 +68,21 @@ using ObjectPtr = IntrusivePtr<Object>;
 class Value {
  public:
   enum class Tag : uint8_t {
-    kNone, kBool, kInt, kFloat, kDevice,  // held inline
-    kTensor, kString, kList, kDict, kTuple, kObject, kEnum, kFunction, kFuture, kOpaque,
+    kNone,
+    kBool,
+    kInt,
+    kFloat,
+    kDevice,  // held inline
+    kTensor,
+    kString,
+    kList,
+    kDict,
+    kTuple,
+    kObject,
+    kEnum,
+    kFunction,
+    kFuture,
+    kOpaque,
   };
 
   Value() = default;
@@ -128,23 +141,62 @@ class Value {
   bool is_number() const { return is_bool() || is_int() || is_float(); }
 
   // Each throws Error{kInvalidArgument} "expected int but got Tensor" on another tag.
-  bool to_bool() const { expect(Tag::kBool); return payload_.i != 0; }
-  int64_t to_int() const { expect(Tag::kInt); return payload_.i; }
-  double to_float() const { expect(Tag::kFloat); return payload_.d; }
-  Scalar to_scalar() const;   // int, float, bool, or a 0-d tensor's element
-  Device to_device() const;   // a device, or a string that names one
+  bool to_bool() const {
+    expect(Tag::kBool);
+    return payload_.i != 0;
+  }
+  int64_t to_int() const {
+    expect(Tag::kInt);
+    return payload_.i;
+  }
+  double to_float() const {
+    expect(Tag::kFloat);
+    return payload_.d;
+  }
+  Scalar to_scalar() const;  // int, float, bool, or a 0-d tensor's element
+  Device to_device() const;  // a device, or a string that names one
   DType to_dtype() const { return dtype_from_number(to_int()); }
   // A Tensor is one word, so the handle is stored itself.
-  const Tensor& to_tensor() const { expect(Tag::kTensor); return reinterpret_cast<const Tensor&>(payload_); }
-  const std::string& to_string() const { expect(Tag::kString); return static_cast<StringObject*>(payload_.p)->text; }
-  const List& to_list() const { expect(Tag::kList); return reinterpret_cast<const List&>(payload_); }
-  const Dict& to_dict() const { expect(Tag::kDict); return reinterpret_cast<const Dict&>(payload_); }
-  const Tuple& to_tuple() const { expect(Tag::kTuple); return reinterpret_cast<const Tuple&>(payload_); }
-  const ObjectPtr& to_object() const { expect(Tag::kObject); return reinterpret_cast<const ObjectPtr&>(payload_); }
-  const IntrusivePtr<EnumObject>& to_enum() const { expect(Tag::kEnum); return reinterpret_cast<const IntrusivePtr<EnumObject>&>(payload_); }
-  const IntrusivePtr<FunctionObject>& to_function() const { expect(Tag::kFunction); return reinterpret_cast<const IntrusivePtr<FunctionObject>&>(payload_); }
-  const IntrusivePtr<FutureObject>& to_future() const { expect(Tag::kFuture); return reinterpret_cast<const IntrusivePtr<FutureObject>&>(payload_); }
-  const IntrusivePtr<OpaqueObject>& to_opaque() const { expect(Tag::kOpaque); return reinterpret_cast<const IntrusivePtr<OpaqueObject>&>(payload_); }
+  const Tensor& to_tensor() const {
+    expect(Tag::kTensor);
+    return reinterpret_cast<const Tensor&>(payload_);
+  }
+  const std::string& to_string() const {
+    expect(Tag::kString);
+    return static_cast<StringObject*>(payload_.p)->text;
+  }
+  const List& to_list() const {
+    expect(Tag::kList);
+    return reinterpret_cast<const List&>(payload_);
+  }
+  const Dict& to_dict() const {
+    expect(Tag::kDict);
+    return reinterpret_cast<const Dict&>(payload_);
+  }
+  const Tuple& to_tuple() const {
+    expect(Tag::kTuple);
+    return reinterpret_cast<const Tuple&>(payload_);
+  }
+  const ObjectPtr& to_object() const {
+    expect(Tag::kObject);
+    return reinterpret_cast<const ObjectPtr&>(payload_);
+  }
+  const IntrusivePtr<EnumObject>& to_enum() const {
+    expect(Tag::kEnum);
+    return reinterpret_cast<const IntrusivePtr<EnumObject>&>(payload_);
+  }
+  const IntrusivePtr<FunctionObject>& to_function() const {
+    expect(Tag::kFunction);
+    return reinterpret_cast<const IntrusivePtr<FunctionObject>&>(payload_);
+  }
+  const IntrusivePtr<FutureObject>& to_future() const {
+    expect(Tag::kFuture);
+    return reinterpret_cast<const IntrusivePtr<FutureObject>&>(payload_);
+  }
+  const IntrusivePtr<OpaqueObject>& to_opaque() const {
+    expect(Tag::kOpaque);
+    return reinterpret_cast<const IntrusivePtr<OpaqueObject>&>(payload_);
+  }
 
   // Python's `is`: identity of tensors, lists, dicts, objects; equality of the rest.
   bool is_same(const Value& other) const;
@@ -155,7 +207,8 @@ class Value {
   Value(Tag tag, RefCounted* owned) : tag_(owned ? tag : Tag::kNone) { payload_.p = owned; }
   bool is_counted() const { return tag_ >= Tag::kTensor; }
   void expect(Tag tag) const {
-    if (tag_ != tag) [[unlikely]] fail_tag(tag);
+    if (tag_ != tag) [[unlikely]]
+      fail_tag(tag);
   }
   [[noreturn]] void fail_tag(Tag expected) const;
 
@@ -200,7 +253,8 @@ struct DictObject final : RefCounted {
 
 struct TupleObject final : RefCounted {
   // `type` is set for a NamedTuple, else null.
-  explicit TupleObject(std::vector<Value> items, TypePtr type = nullptr) : items(std::move(items)), type(std::move(type)) {}
+  explicit TupleObject(std::vector<Value> items, TypePtr type = nullptr)
+      : items(std::move(items)), type(std::move(type)) {}
   ~TupleObject() override { drop_items(items); }
   std::vector<Value> items;
   TypePtr type;
@@ -208,7 +262,8 @@ struct TupleObject final : RefCounted {
 
 // Instance of a script class or module: one slot per attribute of its class.
 struct Object final : RefCounted {
-  explicit Object(std::shared_ptr<const ClassType> type) : type(std::move(type)), slots(this->type->attributes().size()) {}
+  explicit Object(std::shared_ptr<const ClassType> type)
+      : type(std::move(type)), slots(this->type->attributes().size()) {}
   ~Object() override { drop_items(slots); }
   std::shared_ptr<const ClassType> type;
   std::vector<Value> slots;
@@ -217,7 +272,8 @@ struct Object final : RefCounted {
 };
 
 struct EnumObject final : RefCounted {
-  EnumObject(TypePtr type, std::string name, Value value) : type(std::move(type)), name(std::move(name)), value(std::move(value)) {}
+  EnumObject(TypePtr type, std::string name, Value value)
+      : type(std::move(type)), name(std::move(name)), value(std::move(value)) {}
   TypePtr type;      // kEnum
   std::string name;  // of the member: "RED"
   Value value;

@@ -46,12 +46,12 @@ class MemoryOwnerScope {
 OwnerId current_memory_owner();
 
 struct AllocatorStats {
-  uint64_t allocations = 0;      // calls to allocate, ever
-  uint64_t cache_hits = 0;       // of those, served from free blocks
-  uint64_t out_of_memory = 0;    // requests refused
-  uint64_t live_bytes = 0;       // in use by tensors now (rounded block sizes)
-  uint64_t cached_bytes = 0;     // held free for reuse
-  uint64_t reserved_bytes = 0;   // taken from the device: live + cached
+  uint64_t allocations = 0;     // calls to allocate, ever
+  uint64_t cache_hits = 0;      // of those, served from free blocks
+  uint64_t out_of_memory = 0;   // requests refused
+  uint64_t live_bytes = 0;      // in use by tensors now (rounded block sizes)
+  uint64_t cached_bytes = 0;    // held free for reuse
+  uint64_t reserved_bytes = 0;  // taken from the device: live + cached
   uint64_t peak_live_bytes = 0;
 };
 

@@ -19,8 +19,8 @@ namespace tensord {
 class CachingAllocator {
  public:
   struct Options {
-    size_t cap_bytes = 0;          // hard limit on reserved bytes; 0 = none
-    size_t high_water_bytes = 0;   // free cached bytes above this are returned on free(); 0 = keep all
+    size_t cap_bytes = 0;         // hard limit on reserved bytes; 0 = none
+    size_t high_water_bytes = 0;  // free cached bytes above this are returned on free(); 0 = keep all
   };
 
   explicit CachingAllocator(std::unique_ptr<Allocator> source);

@@ -69,9 +69,7 @@ class Dims {
     if (count > size_) std::fill(data() + size_, data() + count, 0);
     size_ = count;
   }
-  bool operator==(const Dims& other) const {
-    return std::equal(begin(), end(), other.begin(), other.end());
-  }
+  bool operator==(const Dims& other) const { return std::equal(begin(), end(), other.begin(), other.end()); }
   void swap(Dims& other) noexcept {
     std::swap(inline_, other.inline_);
     std::swap(heap_, other.heap_);

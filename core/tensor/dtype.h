@@ -28,8 +28,8 @@ enum class DType : int8_t {
   kBFloat16 = 15,
 };
 
-size_t size_of(DType dtype);             // bytes of one element
-const char* name_of(DType dtype);        // as PyTorch prints it without "torch.": "float32"
+size_t size_of(DType dtype);       // bytes of one element
+const char* name_of(DType dtype);  // as PyTorch prints it without "torch.": "float32"
 bool is_floating(DType dtype);
 bool is_integral(DType dtype, bool include_bool);
 bool is_complex(DType dtype);
@@ -48,21 +48,21 @@ bool can_cast(DType from, DType to);
 
 template <class T>
 struct DTypeOf;
-#define TENSORD_FOR_EACH_DTYPE(X)                                                               \
-  X(uint8_t, kUInt8)                                                                            \
-  X(int8_t, kInt8)                                                                              \
-  X(int16_t, kInt16)                                                                            \
-  X(int32_t, kInt32)                                                                            \
-  X(int64_t, kInt64)                                                                            \
-  X(Half, kFloat16)                                                                             \
-  X(float, kFloat32)                                                                            \
-  X(double, kFloat64)                                                                           \
-  X(bool, kBool)                                                                                \
+#define TENSORD_FOR_EACH_DTYPE(X) \
+  X(uint8_t, kUInt8)              \
+  X(int8_t, kInt8)                \
+  X(int16_t, kInt16)              \
+  X(int32_t, kInt32)              \
+  X(int64_t, kInt64)              \
+  X(Half, kFloat16)               \
+  X(float, kFloat32)              \
+  X(double, kFloat64)             \
+  X(bool, kBool)                  \
   X(BFloat16, kBFloat16)
-#define TENSORD_DTYPE_OF(TYPE, ENUM)                                                            \
-  template <>                                                                                   \
-  struct DTypeOf<TYPE> {                                                                        \
-    static constexpr DType value = DType::ENUM;                                                 \
+#define TENSORD_DTYPE_OF(TYPE, ENUM)            \
+  template <>                                   \
+  struct DTypeOf<TYPE> {                        \
+    static constexpr DType value = DType::ENUM; \
   };
 TENSORD_FOR_EACH_DTYPE(TENSORD_DTYPE_OF)
 #undef TENSORD_DTYPE_OF
@@ -77,8 +77,7 @@ template <class Fn>
 decltype(auto) dispatch_all(DType dtype, std::string_view op, Fn&& fn) {
   switch (dtype) {
 #define TENSORD_CASE(TYPE, ENUM) \
-  case DType::ENUM:              \
-    return fn.template operator()<TYPE>();
+  case DType::ENUM: return fn.template operator()<TYPE>();
     TENSORD_FOR_EACH_DTYPE(TENSORD_CASE)
 #undef TENSORD_CASE
     default: fail_dtype(op, dtype);

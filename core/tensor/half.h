@@ -52,9 +52,7 @@ struct BFloat16 {
   uint16_t bits = 0;
   BFloat16() = default;
   TENSORD_HOST_DEVICE BFloat16(float value) : bits(from_float(value)) {}
-  TENSORD_HOST_DEVICE operator float() const {
-    return __builtin_bit_cast(float, static_cast<uint32_t>(bits) << 16);
-  }
+  TENSORD_HOST_DEVICE operator float() const { return __builtin_bit_cast(float, static_cast<uint32_t>(bits) << 16); }
   TENSORD_HOST_DEVICE static uint16_t from_float(float value) {
     const uint32_t x = __builtin_bit_cast(uint32_t, value);
     if ((x & 0x7fffffffu) > 0x7f800000u) return static_cast<uint16_t>((x >> 16) | 0x40u);

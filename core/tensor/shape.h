@@ -31,8 +31,7 @@ Dims broadcast_sizes(std::span<const int64_t> a, std::span<const int64_t> b);
 
 // Strides that read a tensor (sizes, strides) as if expanded to `to`; 0 where broadcast.
 // REQUIRES: sizes broadcast to `to`.
-Dims broadcast_strides(std::span<const int64_t> sizes, std::span<const int64_t> strides,
-                       std::span<const int64_t> to);
+Dims broadcast_strides(std::span<const int64_t> sizes, std::span<const int64_t> strides, std::span<const int64_t> to);
 
 // Turns a negative dimension into 0 … ndim-1. A 0-d tensor accepts -1 and 0.
 // Throws Error{kOutOfRange} with PyTorch's text.
@@ -43,7 +42,7 @@ Dims infer_view_sizes(std::span<const int64_t> requested, int64_t numel);
 
 // Strides of a view with new sizes over the same memory; empty when the memory
 // order does not allow one and `*possible` is then false.
-Dims view_strides(std::span<const int64_t> sizes, std::span<const int64_t> strides,
-                  std::span<const int64_t> new_sizes, bool* possible);
+Dims view_strides(std::span<const int64_t> sizes, std::span<const int64_t> strides, std::span<const int64_t> new_sizes,
+                  bool* possible);
 
 }  // namespace tensord

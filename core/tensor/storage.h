@@ -18,7 +18,11 @@ class StorageImpl final : public RefCounted {
   using Deleter = std::function<void()>;
 
   StorageImpl(void* data, size_t size_bytes, Device device, Deleter deleter, bool is_writable)
-      : data_(data), size_bytes_(size_bytes), device_(device), is_writable_(is_writable), deleter_(std::move(deleter)) {}
+      : data_(data),
+        size_bytes_(size_bytes),
+        device_(device),
+        is_writable_(is_writable),
+        deleter_(std::move(deleter)) {}
   ~StorageImpl() override {
     if (deleter_) deleter_();
   }

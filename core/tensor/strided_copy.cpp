@@ -31,7 +31,8 @@ To convert(From value) {
 
 // 16 × 16 blocks keep both sides of a transposition in cache lines.
 template <class T>
-void copy_transposed(T* target, const T* source, int64_t rows, int64_t columns, int64_t target_row, int64_t source_column) {
+void copy_transposed(T* target, const T* source, int64_t rows, int64_t columns, int64_t target_row,
+                     int64_t source_column) {
   constexpr int64_t kBlock = 16;
   for (int64_t r0 = 0; r0 < rows; r0 += kBlock) {
     const int64_t r1 = std::min(rows, r0 + kBlock);
@@ -49,21 +50,22 @@ void copy_loop(const Tensor& target, const Tensor& source) {
   To* to = target.data<To>();
   const From* from = source.data<From>();
   const LoopNest<2> nest(target.sizes(), {target.strides(), source.strides()});
-  nest.parallel_rows(16384, [&](const std::array<int64_t, 2>& offset, int64_t count, const std::array<int64_t, 2>& step) {
-    To* t = to + offset[0];
-    const From* f = from + offset[1];
-    if constexpr (std::is_same_v<To, From>) {
-      if (step[0] == 1 && step[1] == 1) {
-        std::memcpy(static_cast<void*>(t), static_cast<const void*>(f), static_cast<size_t>(count) * sizeof(To));
-        return;
-      }
-    }
-    if (step[0] == 1 && step[1] == 1) {
-      for (int64_t i = 0; i < count; ++i) t[i] = convert<To>(f[i]);
-    } else {
-      for (int64_t i = 0; i < count; ++i) t[i * step[0]] = convert<To>(f[i * step[1]]);
-    }
-  });
+  nest.parallel_rows(
+      16384, [&](const std::array<int64_t, 2>& offset, int64_t count, const std::array<int64_t, 2>& step) {
+        To* t = to + offset[0];
+        const From* f = from + offset[1];
+        if constexpr (std::is_same_v<To, From>) {
+          if (step[0] == 1 && step[1] == 1) {
+            std::memcpy(static_cast<void*>(t), static_cast<const void*>(f), static_cast<size_t>(count) * sizeof(To));
+            return;
+          }
+        }
+        if (step[0] == 1 && step[1] == 1) {
+          for (int64_t i = 0; i < count; ++i) t[i] = convert<To>(f[i]);
+        } else {
+          for (int64_t i = 0; i < count; ++i) t[i * step[0]] = convert<To>(f[i * step[1]]);
+        }
+      });
 }
 
 // Same dtype, unit strides in different dimensions: a (batched) transposition.

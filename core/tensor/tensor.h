@@ -36,10 +36,12 @@ class Tensor {
 
   // Uninitialised memory, row-major. Throws Error on a bad shape or out of memory.
   static Tensor empty(std::span<const int64_t> sizes, DType dtype, Device device = {});
-  static Tensor empty_strided(std::span<const int64_t> sizes, std::span<const int64_t> strides, DType dtype, Device device = {});
+  static Tensor empty_strided(std::span<const int64_t> sizes, std::span<const int64_t> strides, DType dtype,
+                              Device device = {});
   // Shape and dtype without data, for shape inference. data() must not be called.
   static Tensor meta(std::span<const int64_t> sizes, DType dtype, Device device = {});
-  static Tensor meta_strided(std::span<const int64_t> sizes, std::span<const int64_t> strides, DType dtype, Device device = {});
+  static Tensor meta_strided(std::span<const int64_t> sizes, std::span<const int64_t> strides, DType dtype,
+                             Device device = {});
   // A tensor over existing bytes. Throws Error{kInvalidArgument} when an element
   // would lie outside of the storage.
   static Tensor from_storage(Storage storage, std::span<const int64_t> sizes, std::span<const int64_t> strides,

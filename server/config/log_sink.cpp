@@ -66,8 +66,8 @@ std::string format_json(LogLevel level, std::string_view message, std::initializ
   static constexpr const char* kNames[] = {"debug", "info", "warning", "error"};
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
-  std::string line = concat("{\"time_us\":", micros, ",\"level\":\"", kNames[static_cast<int>(level)],
-                            "\",\"message\":");
+  std::string line =
+      concat("{\"time_us\":", micros, ",\"level\":\"", kNames[static_cast<int>(level)], "\",\"message\":");
   append_quoted(line, message);
   for (const LogField& field : fields) {
     line += ',';

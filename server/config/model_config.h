@@ -26,14 +26,14 @@ struct ModelConfig {
   std::string backend;
   std::string default_model_filename;
   VersionPolicy version_policy = VersionPolicy::kLatest;
-  uint32_t latest_versions = 1;             // of kLatest
-  std::vector<int64_t> specific_versions;   // of kSpecific
-  int64_t max_batch_size = 0;               // 0: shapes are complete, no batch dimension
+  uint32_t latest_versions = 1;            // of kLatest
+  std::vector<int64_t> specific_versions;  // of kSpecific
+  int64_t max_batch_size = 0;              // 0: shapes are complete, no batch dimension
   std::vector<TensorConfig> inputs;
   std::vector<TensorConfig> outputs;
-  int workers = 0;                          // sum of instance_group counts; 0: the server's default
-  uint32_t max_queue_size = 0;              // 0: the server's default
-  uint64_t default_timeout_us = 0;          // of waiting in the queue; 0: none
+  int workers = 0;                  // sum of instance_group counts; 0: the server's default
+  uint32_t max_queue_size = 0;      // 0: the server's default
+  uint64_t default_timeout_us = 0;  // of waiting in the queue; 0: none
   bool is_decoupled = false;
   std::map<std::string, std::string> parameters;
 };

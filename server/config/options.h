@@ -13,25 +13,25 @@ namespace tensord::server {
 // Flags of `tensord serve`, spelled as Triton's where Triton has them.
 struct ServerOptions {
   std::vector<std::string> model_repositories;
-  std::vector<std::string> load_models;      // load only these; empty: all
+  std::vector<std::string> load_models;  // load only these; empty: all
   std::string model_control_mode = "none";
-  bool strict_readiness = true;              // ready only when every model is
+  bool strict_readiness = true;  // ready only when every model is
 
   std::string grpc_address = "127.0.0.1";
-  int grpc_port = 8001;                      // 0: a free port
-  int grpc_infer_thread_count = 0;           // completion-queue threads; 0: one a core
+  int grpc_port = 8001;             // 0: a free port
+  int grpc_infer_thread_count = 0;  // completion-queue threads; 0: one a core
   bool allow_metrics = true;
   std::string metrics_address = "127.0.0.1";
-  int metrics_port = 8002;                   // 0: a free port
+  int metrics_port = 8002;  // 0: a free port
 
-  int workers = 1;                           // per model, where its config says nothing
-  int threads = 0;                           // per worker; 0: the cores divided by the workers
-  uint32_t max_queue_size = 1024;            // requests waiting per model
+  int workers = 1;                 // per model, where its config says nothing
+  int threads = 0;                 // per worker; 0: the cores divided by the workers
+  uint32_t max_queue_size = 1024;  // requests waiting per model
   int exit_timeout_secs = 30;
   std::string ready_file;
 
-  std::string log_format = "text";           // text or json
-  int log_verbose = 0;                       // above 0: debug lines as well
+  std::string log_format = "text";  // text or json
+  int log_verbose = 0;              // above 0: debug lines as well
 };
 
 // Adds the flags to a command; the values go into `options`, which must outlive it.

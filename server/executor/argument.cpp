@@ -45,8 +45,8 @@ Value to_list(const ops::TypePtr& element_type, const InferTensor& input) {
   if (element_type->kind() == TypeKind::kString) {
     for (const std::string& text : input.strings) items.emplace_back(text);
   } else {
-    check(element_type->kind() != TypeKind::kInt || !is_floating(input.tensor.dtype()), "inference input '",
-          input.name, "' must be of an integral data-type, got ", name_of(input.datatype));
+    check(element_type->kind() != TypeKind::kInt || !is_floating(input.tensor.dtype()), "inference input '", input.name,
+          "' must be of an integral data-type, got ", name_of(input.datatype));
     for (int64_t i = 0; i < input.tensor.numel(); ++i) items.push_back(element(input.tensor, i, element_type->kind()));
   }
   return ops::make_list(element_type, std::move(items));

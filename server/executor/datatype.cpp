@@ -11,11 +11,11 @@ struct Row {
 
 // In the order of the enum.
 constexpr Row kRows[] = {
-    {"BOOL", 1, DType::kBool},        {"UINT8", 1, DType::kUInt8},   {"UINT16", 2, std::nullopt},
-    {"UINT32", 4, std::nullopt},      {"UINT64", 8, std::nullopt},   {"INT8", 1, DType::kInt8},
-    {"INT16", 2, DType::kInt16},      {"INT32", 4, DType::kInt32},   {"INT64", 8, DType::kInt64},
-    {"FP16", 2, DType::kFloat16},     {"BF16", 2, DType::kBFloat16}, {"FP32", 4, DType::kFloat32},
-    {"FP64", 8, DType::kFloat64},     {"BYTES", 0, std::nullopt},
+    {"BOOL", 1, DType::kBool},    {"UINT8", 1, DType::kUInt8},   {"UINT16", 2, std::nullopt},
+    {"UINT32", 4, std::nullopt},  {"UINT64", 8, std::nullopt},   {"INT8", 1, DType::kInt8},
+    {"INT16", 2, DType::kInt16},  {"INT32", 4, DType::kInt32},   {"INT64", 8, DType::kInt64},
+    {"FP16", 2, DType::kFloat16}, {"BF16", 2, DType::kBFloat16}, {"FP32", 4, DType::kFloat32},
+    {"FP64", 8, DType::kFloat64}, {"BYTES", 0, std::nullopt},
 };
 static_assert(std::size(kRows) == static_cast<size_t>(DataType::kBytes) + 1);
 

@@ -11,7 +11,20 @@ namespace tensord::server {
 
 // Element types of the protocol.
 enum class DataType : uint8_t {
-  kBool, kUint8, kUint16, kUint32, kUint64, kInt8, kInt16, kInt32, kInt64, kFp16, kBf16, kFp32, kFp64, kBytes,
+  kBool,
+  kUint8,
+  kUint16,
+  kUint32,
+  kUint64,
+  kInt8,
+  kInt16,
+  kInt32,
+  kInt64,
+  kFp16,
+  kBf16,
+  kFp32,
+  kFp64,
+  kBytes,
 };
 
 const char* name_of(DataType datatype);  // "FP32"

@@ -25,22 +25,22 @@ struct InferTensor {
 // What is known of an input or output before any request.
 struct TensorSpec {
   std::string name;
-  std::vector<std::string> aliases;      // other names it answers to
-  std::optional<DataType> datatype;      // none: any
-  std::optional<Dims> shape;             // -1: any size; none: any rank. With the batch dimension
-  std::optional<Dims> reshape;           // what the model is given instead of `shape`
+  std::vector<std::string> aliases;  // other names it answers to
+  std::optional<DataType> datatype;  // none: any
+  std::optional<Dims> shape;         // -1: any size; none: any rank. With the batch dimension
+  std::optional<Dims> reshape;       // what the model is given instead of `shape`
   bool is_optional = false;
-  bool takes_bytes = false;              // the model wants strings there
+  bool takes_bytes = false;  // the model wants strings there
 
   bool answers_to(const std::string& wanted) const;
 };
 
 struct Signature {
-  std::string platform;                  // "pytorch_libtorch", as Triton names it
+  std::string platform;  // "pytorch_libtorch", as Triton names it
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;
-  bool outputs_are_complete = true;      // false: a run may return more than is listed
-  int64_t max_batch_size = 0;            // 0: no batch dimension
+  bool outputs_are_complete = true;  // false: a run may return more than is listed
+  int64_t max_batch_size = 0;        // 0: no batch dimension
   // The work depends on the sizes of the inputs alone: no loops, no calls that are not known.
   bool has_bounded_work = false;
 };
@@ -82,8 +82,7 @@ std::vector<size_t> match_inputs(const Signature& signature, const std::string& 
 
 // Throws Error{kInvalidArgument} on names that are doubled or, where the outputs are known
 // before a run, not there.
-void check_requested_outputs(const Signature& signature, const std::string& model,
-                             std::span<const std::string> names);
+void check_requested_outputs(const Signature& signature, const std::string& model, std::span<const std::string> names);
 
 // Keeps only the requested outputs, in the requested order. Empty: all.
 // Throws Error{kInvalidArgument} when one is not there.

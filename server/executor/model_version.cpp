@@ -64,9 +64,8 @@ ModelVersion::ModelVersion(std::string name, int64_t version, std::unique_ptr<co
       owner_(memory_owner(name_ + "/" + version_text_)),
       sessions_(make_sessions(*model_, options.workers)),
       scheduler_(std::make_unique<FifoPolicy>(options.max_queue_size),
-                 {.workers = options.workers, .on_worker_start = [this](size_t) {
-                    set_thread_budget(options_.threads_per_worker);
-                  }}) {}
+                 {.workers = options.workers,
+                  .on_worker_start = [this](size_t) { set_thread_budget(options_.threads_per_worker); }}) {}
 
 ModelVersion::~ModelVersion() { scheduler_.stop(); }
 

@@ -18,8 +18,8 @@ std::string plain_shape(std::span<const int64_t> shape) {
   return out + "]";
 }
 
-[[noreturn]] void fail_count(const Signature& signature, const std::string& model,
-                             std::span<const InputHeader> headers, const std::vector<bool>& present) {
+[[noreturn]] void fail_count(const Signature& signature, const std::string& model, std::span<const InputHeader> headers,
+                             const std::vector<bool>& present) {
   std::vector<std::string> got, missing;
   for (const InputHeader& header : headers) got.push_back(header.name);
   for (size_t i = 0; i < present.size(); ++i) {
@@ -97,8 +97,7 @@ std::vector<size_t> match_inputs(const Signature& signature, const std::string& 
     }
     check(datatype.has_value(), "inference input '", header.name, "' has unknown data-type '", header.datatype, "'");
     check(spec.takes_bytes == (datatype == DataType::kBytes), "inference input '", header.name, "' data-type is '",
-          header.datatype, "', but model '", model, "' expects ",
-          spec.takes_bytes ? "'BYTES'" : "a tensor of numbers");
+          header.datatype, "', but model '", model, "' expects ", spec.takes_bytes ? "'BYTES'" : "a tensor of numbers");
     check(datatype == DataType::kBytes || to_dtype(*datatype), "inference input '", header.name, "' data-type '",
           header.datatype, "' is not supported: no tensor has it");
     check_shape(spec, signature, model, header);
@@ -107,8 +106,7 @@ std::vector<size_t> match_inputs(const Signature& signature, const std::string& 
   return indices;
 }
 
-void check_requested_outputs(const Signature& signature, const std::string& model,
-                             std::span<const std::string> names) {
+void check_requested_outputs(const Signature& signature, const std::string& model, std::span<const std::string> names) {
   for (size_t i = 0; i < names.size(); ++i) {
     check(std::find(names.begin(), names.begin() + static_cast<ptrdiff_t>(i), names[i]) ==
               names.begin() + static_cast<ptrdiff_t>(i),
@@ -128,8 +126,8 @@ std::vector<InferTensor> select_outputs(std::vector<InferTensor> outputs, const 
     const auto spec = std::find_if(signature.outputs.begin(), signature.outputs.end(),
                                    [&](const TensorSpec& candidate) { return candidate.answers_to(name); });
     const std::string& actual = spec == signature.outputs.end() ? name : spec->name;
-    const auto found = std::find_if(outputs.begin(), outputs.end(),
-                                    [&](const InferTensor& output) { return output.name == actual; });
+    const auto found =
+        std::find_if(outputs.begin(), outputs.end(), [&](const InferTensor& output) { return output.name == actual; });
     check(found != outputs.end(), "unexpected inference output '", name, "' for model '", model, "'");
     selected.push_back(*found);
     selected.back().name = name;

@@ -124,8 +124,7 @@ class TorchScriptModel final : public Model {
             specs.size());
       spec = specs.begin() + static_cast<ptrdiff_t>(place);
     }
-    check(configured_.insert(spec->name).second, file, ": config.pbtxt has two inputs for argument '", spec->name,
-          "'");
+    check(configured_.insert(spec->name).second, file, ": config.pbtxt has two inputs for argument '", spec->name, "'");
     apply_config(input, file, config.max_batch_size > 0, *spec);
     configured_.insert(spec->name);
     check(spec->takes_bytes == (spec->datatype == DataType::kBytes), file, ": input '", input.name,
@@ -182,8 +181,8 @@ class TorchScriptModel final : public Model {
         const size_t place = trailing_index(output.name, i);
         // What a dict or list will hold is not known before it runs; its entries keep their names.
         if (place >= specs.size() && !signature_.outputs_are_complete) continue;
-        check(place < specs.size(), file, ": config.pbtxt names output '", output.name, "', but ", kMethod,
-              " returns ", specs.size());
+        check(place < specs.size(), file, ": config.pbtxt names output '", output.name, "', but ", kMethod, " returns ",
+              specs.size());
         spec = specs.begin() + static_cast<ptrdiff_t>(place);
       }
       apply_config(output, file, config.max_batch_size > 0, *spec);

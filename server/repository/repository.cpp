@@ -21,8 +21,8 @@ int64_t parse_version(const std::string& text) {
 
 [[noreturn]] void fail_not_ready(const std::string& name, int64_t version, ModelState state,
                                  const std::string& reason) {
-  fail(ErrorCode::kUnavailable, "Request for unknown model: '", name, "' version ", version,
-       " is not at ready state", reason.empty() ? concat(": ", to_string(state)) : concat(": ", reason));
+  fail(ErrorCode::kUnavailable, "Request for unknown model: '", name, "' version ", version, " is not at ready state",
+       reason.empty() ? concat(": ", to_string(state)) : concat(": ", reason));
 }
 
 }  // namespace
@@ -67,7 +67,8 @@ void Repository::load_all() {
       return std::find(options_.only.begin(), options_.only.end(), layout.name) == options_.only.end();
     });
     for (const std::string& name : options_.only) {
-      if (std::any_of(layouts.begin(), layouts.end(), [&](const auto& layout) { return layout.name == name; })) continue;
+      if (std::any_of(layouts.begin(), layouts.end(), [&](const auto& layout) { return layout.name == name; }))
+        continue;
       layouts.emplace_back();
       layouts.back().name = name;
       layouts.back().error = concat("model '", name, "' of --load-model is not in the repository");
@@ -85,7 +86,8 @@ void Repository::load_all() {
     for (size_t i = next++; i < jobs.size(); i = next++) load_version(jobs[i]);
   };
   std::vector<std::thread> threads;
-  for (int i = 1; i < options_.load_threads && static_cast<size_t>(i) < jobs.size(); ++i) threads.emplace_back(load_some);
+  for (int i = 1; i < options_.load_threads && static_cast<size_t>(i) < jobs.size(); ++i)
+    threads.emplace_back(load_some);
   load_some();
   for (std::thread& thread : threads) thread.join();
   const std::unique_lock lock(mutex_);
@@ -101,8 +103,8 @@ std::shared_ptr<ModelVersion> Repository::make_version(const Job& job) {
 
   ModelVersion::Options options;
   options.workers = config.workers > 0 ? config.workers : options_.workers;
-  options.threads_per_worker = options_.threads_per_worker > 0 ? options_.threads_per_worker
-                                                               : std::max(1, available_cores() / options.workers);
+  options.threads_per_worker =
+      options_.threads_per_worker > 0 ? options_.threads_per_worker : std::max(1, available_cores() / options.workers);
   options.max_queue_size = config.max_queue_size > 0 ? config.max_queue_size : options_.max_queue_size;
   if (config.default_timeout_us > 0 && config.default_timeout_us < uint64_t{1} << 50) {
     options.default_timeout_ns = static_cast<int64_t>(config.default_timeout_us) * 1000;
@@ -207,11 +209,11 @@ bool Repository::is_loaded() const {
 bool Repository::is_all_ready() const {
   const std::shared_lock lock(mutex_);
   return is_loaded_ && std::all_of(models_.begin(), models_.end(), [](const auto& model) {
-    const Entry& entry = model.second;
-    return entry.error.empty() && std::all_of(entry.versions.begin(), entry.versions.end(), [](const auto& version) {
-      return version.second.state == ModelState::kReady;
-    });
-  });
+           const Entry& entry = model.second;
+           return entry.error.empty() &&
+                  std::all_of(entry.versions.begin(), entry.versions.end(),
+                              [](const auto& version) { return version.second.state == ModelState::kReady; });
+         });
 }
 
 std::vector<Repository::IndexEntry> Repository::index() const {

@@ -13,7 +13,7 @@ namespace tensord::server {
 // run at all.
 struct Batch {
   std::vector<TaskPtr> tasks;
-  std::vector<TaskPtr> expired;    // past their deadline
+  std::vector<TaskPtr> expired;  // past their deadline
   std::vector<TaskPtr> cancelled;
   // When nothing is ready yet although tasks wait: ask again at this time.
   int64_t wake_ns = kNoDeadline;

@@ -23,8 +23,8 @@ class Task {
   // May turn true at any time; asked before it runs.
   virtual bool is_cancelled() const { return false; }
 
-  int64_t enqueued_ns = 0;           // on the scheduler's clock
-  int64_t deadline_ns = kNoDeadline; // on the scheduler's clock; not run after it
+  int64_t enqueued_ns = 0;            // on the scheduler's clock
+  int64_t deadline_ns = kNoDeadline;  // on the scheduler's clock; not run after it
 };
 
 using TaskPtr = std::unique_ptr<Task>;

@@ -83,9 +83,7 @@ class OpenStreams {
 template <class Request, class Response, class Start, class Handler>
 class UnaryCall {
  public:
-  static void wait(CallQueue queue, Start start, Handler handler) {
-    new UnaryCall(queue, start, handler);
-  }
+  static void wait(CallQueue queue, Start start, Handler handler) { new UnaryCall(queue, start, handler); }
 
  private:
   UnaryCall(CallQueue queue, Start start, Handler handler)

@@ -42,9 +42,9 @@ void describe_model(const ServerState& state, const ModelMetadataRequest& reques
 
 }  // namespace
 
-#define TENSORD_START(METHOD)                                                          \
-  [&service](auto* context, auto* request, auto* writer, auto* cq, void* tag) {        \
-    service.Request##METHOD(context, request, writer, cq, cq, tag);                    \
+#define TENSORD_START(METHOD)                                                   \
+  [&service](auto* context, auto* request, auto* writer, auto* cq, void* tag) { \
+    service.Request##METHOD(context, request, writer, cq, cq, tag);             \
   }
 
 void wait_control_calls(ServerState& state, InferenceService& service, CallQueue queue) {

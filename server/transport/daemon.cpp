@@ -26,9 +26,8 @@ Repository::Options repository_options(const ServerOptions& options) {
 
 GrpcServer::Options grpc_options(const ServerOptions& options) {
   const int threads = options.grpc_infer_thread_count;
-  return {.address = options.grpc_address,
-          .port = options.grpc_port,
-          .threads = threads > 0 ? threads : available_cores()};
+  return {
+      .address = options.grpc_address, .port = options.grpc_port, .threads = threads > 0 ? threads : available_cores()};
 }
 
 std::string join_address(const std::string& address, int port) {
@@ -85,9 +84,8 @@ void Daemon::load() {
   const ServerOptions& options = impl_->options;
   log(LogLevel::kInfo, "models loaded", {{"all_ready", impl_->repository.is_all_ready()}});
   if (options.ready_file.empty()) return;
-  nlohmann::json ready{{"grpc", join_address(options.grpc_address, grpc_port())},
-                       {"metrics", nullptr},
-                       {"pid", getpid()}};
+  nlohmann::json ready{
+      {"grpc", join_address(options.grpc_address, grpc_port())}, {"metrics", nullptr}, {"pid", getpid()}};
   if (metrics_port() != 0) ready["metrics"] = join_address(options.metrics_address, metrics_port());
   write_atomically(options.ready_file, ready.dump() + "\n");
 }

@@ -12,7 +12,7 @@ class GrpcServer {
  public:
   struct Options {
     std::string address = "127.0.0.1";
-    int port = 0;     // 0: a free one
+    int port = 0;  // 0: a free one
     int threads = 1;
   };
 

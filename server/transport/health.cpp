@@ -31,11 +31,11 @@ grpc::Status check_health(const ServerState& state, const HealthCheckRequest& re
 // the server drains. Owns itself.
 class WatchCall {
  public:
-  WatchCall(ServerState& state, Health::AsyncService& service, OpenStreams& streams,
-            CallQueue queue)
+  WatchCall(ServerState& state, Health::AsyncService& service, OpenStreams& streams, CallQueue queue)
       : state_(state), service_(service), streams_(streams), live_(queue), queue_(queue) {
     context_.AsyncNotifyWhenDone(static_cast<EventTag*>(&done_));
-    service_.RequestWatch(&context_, &request_, &writer_, queue_.queue, queue_.queue, static_cast<EventTag*>(&arrived_));
+    service_.RequestWatch(&context_, &request_, &writer_, queue_.queue, queue_.queue,
+                          static_cast<EventTag*>(&arrived_));
   }
 
  private:
@@ -126,8 +126,7 @@ HealthCheckResponse::ServingStatus health_of(const ServerState& state, const std
   return serving(!state.is_draining && state.repository.is_ready(service, ""));
 }
 
-void wait_health_calls(ServerState& state, Health::AsyncService& service, OpenStreams& streams,
-                       CallQueue queue) {
+void wait_health_calls(ServerState& state, Health::AsyncService& service, OpenStreams& streams, CallQueue queue) {
   wait_unary<HealthCheckRequest, HealthCheckResponse>(
       queue,
       [&service](auto* context, auto* request, auto* writer, auto* cq, void* tag) {

@@ -14,9 +14,9 @@
 namespace tensord::server {
 
 // Asks the service for the next ModelInfer call.
-using StartInfer = std::function<void(grpc::ServerContext*, grpc::ByteBuffer* request,
-                                      grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>*,
-                                      grpc::ServerCompletionQueue*, void* tag)>;
+using StartInfer =
+    std::function<void(grpc::ServerContext*, grpc::ByteBuffer* request,
+                       grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>*, grpc::ServerCompletionQueue*, void* tag)>;
 
 // One ModelInfer call, from its bytes to its bytes:
 //   waiting → arrived (decode, submit to the model) → finish() on a worker → answered.

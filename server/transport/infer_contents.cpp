@@ -46,8 +46,12 @@ size_t smallest_wire_bytes(WireType type) {
 class ElementWriter {
  public:
   ElementWriter(const Tensor& target, DataType datatype, const std::string& what)
-      : at_(static_cast<char*>(target.raw_data())), left_(target.numel()), count_(target.numel()),
-        size_bytes_(size_of(datatype)), is_bool_(datatype == DataType::kBool), what_(what) {}
+      : at_(static_cast<char*>(target.raw_data())),
+        left_(target.numel()),
+        count_(target.numel()),
+        size_bytes_(size_of(datatype)),
+        is_bool_(datatype == DataType::kBool),
+        what_(what) {}
 
   void add(WireReader& reader, WireType type) {
     uint64_t bits = type == WireType::kVarint    ? reader.read_varint()

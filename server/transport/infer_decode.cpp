@@ -58,15 +58,16 @@ class InputDecoder {
     uint64_t expected = 0;
     const bool overflows =
         __builtin_mul_overflow(static_cast<uint64_t>(count), uint64_t{size_of(out.datatype)}, &expected);
-    check(!overflows && expected == raw.remaining(), "input byte size mismatch for input '", out.name,
-          "' for model '", message_.model_name, "'. Expected ",
+    check(!overflows && expected == raw.remaining(), "input byte size mismatch for input '", out.name, "' for model '",
+          message_.model_name, "'. Expected ",
           overflows ? std::string("more than fits memory") : std::to_string(expected), ", got ", raw.remaining());
     const DType dtype = *to_dtype(out.datatype);
     const uint8_t* data = raw.contiguous();
     // A bool other than 0 and 1 is not a value the kernels may meet, so bools are copied clean.
     if (data != nullptr && reinterpret_cast<uintptr_t>(data) % size_of(out.datatype) == 0 && dtype != DType::kBool) {
-      Storage storage = wrap_storage(const_cast<uint8_t*>(data), raw.remaining(), [owner = wire_.owner] {}, {},
-                                     /*is_writable=*/false);
+      Storage storage = wrap_storage(
+          const_cast<uint8_t*>(data), raw.remaining(), [owner = wire_.owner] {}, {},
+          /*is_writable=*/false);
       out.tensor = Tensor::from_storage(std::move(storage), out.shape, contiguous_strides(out.shape), 0, dtype);
       return;
     }

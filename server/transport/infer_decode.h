@@ -7,9 +7,9 @@
 namespace tensord::server {
 
 struct DecodedInputs {
-  std::vector<InferTensor> inputs;     // in the order of the request
-  std::vector<size_t> input_indices;   // of each: which of the signature it is
-  uint64_t copied_bytes = 0;           // payload that could not be used where it lay
+  std::vector<InferTensor> inputs;    // in the order of the request
+  std::vector<size_t> input_indices;  // of each: which of the signature it is
+  uint64_t copied_bytes = 0;          // payload that could not be used where it lay
 };
 
 // Checks the inputs of a request against a model and makes tensors of them. A tensor that

@@ -58,8 +58,8 @@ void put_strings(std::string& out, const std::vector<std::string>& strings) {
 
 }  // namespace
 
-EncodedResponse encode_response(const std::string& model_name, const std::string& model_version,
-                                const std::string& id, const std::vector<InferTensor>& outputs) {
+EncodedResponse encode_response(const std::string& model_name, const std::string& model_version, const std::string& id,
+                                const std::vector<InferTensor>& outputs) {
   EncodedResponse response;
   response.pieces.emplace_back();
   std::string* head = &response.pieces.back().head;

@@ -20,7 +20,7 @@ struct EncodedResponse {
 };
 
 // Throws Error{kInvalidArgument} when the response is larger than gRPC can send.
-EncodedResponse encode_response(const std::string& model_name, const std::string& model_version,
-                                const std::string& id, const std::vector<InferTensor>& outputs);
+EncodedResponse encode_response(const std::string& model_name, const std::string& model_version, const std::string& id,
+                                const std::vector<InferTensor>& outputs);
 
 }  // namespace tensord::server

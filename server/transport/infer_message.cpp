@@ -124,9 +124,9 @@ InferMessage parse_infer_message(const WireMessage& message) {
       case 7: out.raw_contents.push_back(reader.read_range()); break;
       default: reader.skip(tag);
     }
-    check(out.inputs.size() <= kMaxTensors && out.outputs.size() <= kMaxTensors &&
-              out.raw_contents.size() <= kMaxTensors,
-          "request has more than ", kMaxTensors, " tensors");
+    check(
+        out.inputs.size() <= kMaxTensors && out.outputs.size() <= kMaxTensors && out.raw_contents.size() <= kMaxTensors,
+        "request has more than ", kMaxTensors, " tensors");
   }
   return out;
 }

@@ -78,7 +78,8 @@ class ReflectionCall {
  public:
   ReflectionCall(Service& service, OpenStreams& streams, CallQueue queue)
       : service_(service), streams_(streams), live_(queue), queue_(queue) {
-    service_.RequestServerReflectionInfo(&context_, &stream_, queue_.queue, queue_.queue, static_cast<EventTag*>(&arrived_));
+    service_.RequestServerReflectionInfo(&context_, &stream_, queue_.queue, queue_.queue,
+                                         static_cast<EventTag*>(&arrived_));
   }
 
  private:

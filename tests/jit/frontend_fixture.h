@@ -11,9 +11,7 @@
 namespace tensord::jit {
 
 // Line `number` of these scripts is line `number` of the text.
-inline CompilationUnit unit_of(std::string text) {
-  return CompilationUnit({{"code/__torch__/m.py", std::move(text)}});
-}
+inline CompilationUnit unit_of(std::string text) { return CompilationUnit({{"code/__torch__/m.py", std::move(text)}}); }
 
 // The graph of __torch__.m.NAME, checked and printed without places.
 inline std::string graph_of(const CompilationUnit& unit, const std::string& name) {
@@ -31,7 +29,9 @@ inline std::string graph_of(const CompilationUnit& unit, const std::string& name
   return out;
 }
 
-inline std::string graph_of(std::string text, const std::string& name) { return graph_of(unit_of(std::move(text)), name); }
+inline std::string graph_of(std::string text, const std::string& name) {
+  return graph_of(unit_of(std::move(text)), name);
+}
 
 // The message and code of the error that compiling f gives; "" when there is none.
 inline std::string error_of(std::string text, ErrorCode* code = nullptr) {

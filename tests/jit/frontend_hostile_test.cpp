@@ -68,22 +68,54 @@ TEST(FrontendHostile, NestingWithinTheLimitsCompiles) {
 }
 
 TEST(FrontendHostile, HugeLiterals) {
-  EXPECT_THAT(error_of("def f() -> int:\n  return " + repeat("9", 10000) + "\n"), HasSubstr("the number does not fit 64 bits"));
-  EXPECT_THAT(error_of("def f() -> int:\n  return 9223372036854775808\n"), HasSubstr("the number does not fit 64 bits"));
+  EXPECT_THAT(error_of("def f() -> int:\n  return " + repeat("9", 10000) + "\n"),
+              HasSubstr("the number does not fit 64 bits"));
+  EXPECT_THAT(error_of("def f() -> int:\n  return 9223372036854775808\n"),
+              HasSubstr("the number does not fit 64 bits"));
   EXPECT_EQ(error_of("def f() -> int:\n  return -9223372036854775808\n"), "");
   EXPECT_EQ(error_of("def f() -> float:\n  return 1e999999\n"), "");
-  EXPECT_THAT(error_of("def f() -> float:\n  return 1" + repeat("0", 100) + "j\n"), HasSubstr("complex numbers are not supported"));
+  EXPECT_THAT(error_of("def f() -> float:\n  return 1" + repeat("0", 100) + "j\n"),
+              HasSubstr("complex numbers are not supported"));
 }
 
 TEST(FrontendHostile, BrokenText) {
   for (const char* text : {
-           "def", "def f", "def f(", "def f()", "def f() ->", "def f():", "def f():\n", "def f():\nreturn 1\n", "class", "class f(:\n",
-           "class f:\n  x\n", "class f:\n  __annotations__[0] = int\n", "f = 1\n", "  def f():\n    pass\n", "def f():\n  return 1 2\n",
-           "def f():\n  a = b = 1\n", "def f():\n  1 = 2\n", "def f():\n  return x[1\n", "def f():\n  lambda x: x\n", "\x00\xff\xfe",
-           "def f(x: Foo) -> Bar:\n  return x\n", "def f(x, x):\n  return x\n", "def f():\n  return ops.x\n", "def f():\n  return CONSTANTS.c99\n",
-           "def f():\n  return CONSTANTS.cX\n", "def f():\n  return __torch__.m.f\n", "def f(x: int=x):\n  return 1\n", "def f():\n  return __torch__.m.G.__new__()\n",
-           "def f():\n  return fork(f)\n", "def f():\n  return annotate(int)\n", "def f():\n  return isinstance(1, 2)\n", "def f():\n  return getattr(1, 2)\n",
-           "def f():\n  return (1)[\"a\"]\n", "def f():\n  del x\n", "def f():\n  return f\"{x}\"\n", "def f():\n  return g(*x)\n",
+           "def",
+           "def f",
+           "def f(",
+           "def f()",
+           "def f() ->",
+           "def f():",
+           "def f():\n",
+           "def f():\nreturn 1\n",
+           "class",
+           "class f(:\n",
+           "class f:\n  x\n",
+           "class f:\n  __annotations__[0] = int\n",
+           "f = 1\n",
+           "  def f():\n    pass\n",
+           "def f():\n  return 1 2\n",
+           "def f():\n  a = b = 1\n",
+           "def f():\n  1 = 2\n",
+           "def f():\n  return x[1\n",
+           "def f():\n  lambda x: x\n",
+           "\x00\xff\xfe",
+           "def f(x: Foo) -> Bar:\n  return x\n",
+           "def f(x, x):\n  return x\n",
+           "def f():\n  return ops.x\n",
+           "def f():\n  return CONSTANTS.c99\n",
+           "def f():\n  return CONSTANTS.cX\n",
+           "def f():\n  return __torch__.m.f\n",
+           "def f(x: int=x):\n  return 1\n",
+           "def f():\n  return __torch__.m.G.__new__()\n",
+           "def f():\n  return fork(f)\n",
+           "def f():\n  return annotate(int)\n",
+           "def f():\n  return isinstance(1, 2)\n",
+           "def f():\n  return getattr(1, 2)\n",
+           "def f():\n  return (1)[\"a\"]\n",
+           "def f():\n  del x\n",
+           "def f():\n  return f\"{x}\"\n",
+           "def f():\n  return g(*x)\n",
        }) {
     EXPECT_NE(error_of(text), "") << text;
   }

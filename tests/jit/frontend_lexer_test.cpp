@@ -40,16 +40,18 @@ std::string string_value(const std::string& text) {
 
 TEST(Lexer, IndentationBecomesTokens) {
   EXPECT_THAT(words("if a:\n  b\n\n    # a comment\n  c\nd"),
-              ElementsAre("if", "a", ":", "NEWLINE", "INDENT", "b", "NEWLINE", "c", "NEWLINE", "DEDENT", "d", "NEWLINE", "END"));
+              ElementsAre("if", "a", ":", "NEWLINE", "INDENT", "b", "NEWLINE", "c", "NEWLINE", "DEDENT", "d", "NEWLINE",
+                          "END"));
 }
 
 TEST(Lexer, OpenBlocksAreClosedAtTheEnd) {
-  EXPECT_THAT(words("a:\n b:\n  c"), ElementsAre("a", ":", "NEWLINE", "INDENT", "b", ":", "NEWLINE", "INDENT", "c", "NEWLINE",
-                                                 "DEDENT", "DEDENT", "END"));
+  EXPECT_THAT(words("a:\n b:\n  c"), ElementsAre("a", ":", "NEWLINE", "INDENT", "b", ":", "NEWLINE", "INDENT", "c",
+                                                 "NEWLINE", "DEDENT", "DEDENT", "END"));
 }
 
 TEST(Lexer, LinesJoinInsideOfBracketsAndAfterABackslash) {
-  EXPECT_THAT(words("f(a,\n      b)\nc \\\n  d"), ElementsAre("f", "(", "a", ",", "b", ")", "NEWLINE", "c", "d", "NEWLINE", "END"));
+  EXPECT_THAT(words("f(a,\n      b)\nc \\\n  d"),
+              ElementsAre("f", "(", "a", ",", "b", ")", "NEWLINE", "c", "d", "NEWLINE", "END"));
 }
 
 TEST(Lexer, NumbersInEveryForm) {

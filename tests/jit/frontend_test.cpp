@@ -23,13 +23,14 @@ TEST(Frontend, OperatorsAreChosenByTypeAndDefaultsFilledIn) {
 }
 
 TEST(Frontend, ImplicitConversions) {
-  const std::string graph = graph_of("def g(x: float) -> float:\n  return x\n"
-                                     "def f(x: Tensor, n: int) -> float:\n"
-                                     "  a = __torch__.m.g(1, )\n"
-                                     "  b = __torch__.m.g(n, )\n"
-                                     "  c = torch.select(x, 0, torch.sum(x))\n"
-                                     "  return __torch__.m.g(c, )\n",
-                                     "f");
+  const std::string graph = graph_of(
+      "def g(x: float) -> float:\n  return x\n"
+      "def f(x: Tensor, n: int) -> float:\n"
+      "  a = __torch__.m.g(1, )\n"
+      "  b = __torch__.m.g(n, )\n"
+      "  c = torch.select(x, 0, torch.sum(x))\n"
+      "  return __torch__.m.g(c, )\n",
+      "f");
   EXPECT_THAT(graph, HasSubstr("prim::Constant[value=1.0]()"));
   EXPECT_THAT(graph, HasSubstr("aten::Float.int(%n)"));
   EXPECT_THAT(graph, HasSubstr("aten::IntImplicit("));
@@ -37,9 +38,10 @@ TEST(Frontend, ImplicitConversions) {
 }
 
 TEST(Frontend, ListParametersTakeTuplesAndSingleNumbers) {
-  const std::string graph = graph_of("def f(x: Tensor, s: Tuple[int, int]) -> Tensor:\n"
-                                     "  return torch.permute(torch.reshape(x, s), [1, 0])\n",
-                                     "f");
+  const std::string graph = graph_of(
+      "def f(x: Tensor, s: Tuple[int, int]) -> Tensor:\n"
+      "  return torch.permute(torch.reshape(x, s), [1, 0])\n",
+      "f");
   EXPECT_THAT(graph, HasSubstr("prim::TupleUnpack(%s)"));
   EXPECT_THAT(graph, HasSubstr(": List[int] = prim::ListConstruct("));
 }
@@ -63,17 +65,19 @@ TEST(Frontend, BranchesMergeTheirVariables) {
 }
 
 TEST(Frontend, MergedTypesBecomeOptional) {
-  const std::string graph = graph_of("def f(x: Tensor, c: bool) -> Optional[Tensor]:\n"
-                                     "  if c:\n    y = x\n  else:\n    y = None\n  return y\n",
-                                     "f");
+  const std::string graph = graph_of(
+      "def f(x: Tensor, c: bool) -> Optional[Tensor]:\n"
+      "  if c:\n    y = x\n  else:\n    y = None\n  return y\n",
+      "f");
   EXPECT_THAT(graph, HasSubstr("%y : Optional[Tensor] = prim::If(%c)"));
 }
 
 TEST(Frontend, ARaisingBranchGivesPlaceholders) {
-  const std::string graph = graph_of("def f(x: Tensor, c: bool) -> Tensor:\n"
-                                     "  if c:\n    y = x\n  else:\n    ops.prim.RaiseException(\"no\", \"builtins.ValueError\")\n"
-                                     "  return y\n",
-                                     "f");
+  const std::string graph = graph_of(
+      "def f(x: Tensor, c: bool) -> Tensor:\n"
+      "  if c:\n    y = x\n  else:\n    ops.prim.RaiseException(\"no\", \"builtins.ValueError\")\n"
+      "  return y\n",
+      "f");
   EXPECT_THAT(graph, HasSubstr("prim::RaiseException("));
   EXPECT_THAT(graph, HasSubstr(": Tensor = prim::Uninitialized()\n      -> ("));
 }
@@ -103,13 +107,14 @@ TEST(Frontend, LoopsCarryWhatTheyAssign) {
 }
 
 TEST(Frontend, WhileReadsItsConditionAgain) {
-  const std::string graph = graph_of("def f(n: int) -> int:\n"
-                                     "  i, go = 0, torch.lt(0, n)\n"
-                                     "  while go:\n"
-                                     "    i0 = torch.add(i, 1)\n"
-                                     "    go, i = torch.lt(i0, n), i0\n"
-                                     "  return i\n",
-                                     "f");
+  const std::string graph = graph_of(
+      "def f(n: int) -> int:\n"
+      "  i, go = 0, torch.lt(0, n)\n"
+      "  while go:\n"
+      "    i0 = torch.add(i, 1)\n"
+      "    go, i = torch.lt(i0, n), i0\n"
+      "  return i\n",
+      "f");
   EXPECT_THAT(graph, HasSubstr("prim::Constant[value=9223372036854775807]()"));
   EXPECT_THAT(graph, HasSubstr("-> (%go.3, %go.3, %i0)"));
 }
@@ -122,10 +127,11 @@ TEST(Frontend, ParallelAssignmentReadsBeforeItWrites) {
 }
 
 TEST(Frontend, Unpacking) {
-  const std::string graph = graph_of("def f(x: Tensor, t: Tuple[int, Tensor], l: List[int]) -> int:\n"
-                                     "  a, b, = t\n  c, d, = l\n  v, i = torch.frexp(x)\n  return torch.add(a, d)\n"
-                                     "def g(t: Tuple[int, int]) -> int:\n  (a, b), c = t, 1\n  return (t)[-1]\n",
-                                     "g");
+  const std::string graph = graph_of(
+      "def f(x: Tensor, t: Tuple[int, Tensor], l: List[int]) -> int:\n"
+      "  a, b, = t\n  c, d, = l\n  v, i = torch.frexp(x)\n  return torch.add(a, d)\n"
+      "def g(t: Tuple[int, int]) -> int:\n  (a, b), c = t, 1\n  return (t)[-1]\n",
+      "g");
   EXPECT_THAT(graph, HasSubstr("prim::TupleIndex[index=1](%t)"));
 }
 
@@ -167,7 +173,8 @@ TEST(Frontend, FunctionsInVariables) {
 
 TEST(Frontend, ClassesNamedTuplesAndEnums) {
   const CompilationUnit unit = unit_of(
-      "class Acc:\n  n : int\n  def __init__(self: __torch__.m.Acc, n: int) -> NoneType:\n    self.n = n\n    return None\n"
+      "class Acc:\n  n : int\n  def __init__(self: __torch__.m.Acc, n: int) -> NoneType:\n    self.n = n\n    return "
+      "None\n"
       "class P(NamedTuple):\n  x : int\n  y : float = 2.\n"
       "class Color(Enum):\n  RED = 7\n"
       "def f() -> int:\n"
@@ -214,14 +221,15 @@ TEST(Frontend, WithCallsEnterAndExit) {
 }
 
 TEST(Frontend, SpecialForms) {
-  const std::string graph = graph_of("def f(x: Any) -> List[int]:\n"
-                                     "  a = annotate(List[int], [])\n"
-                                     "  b = uninitialized(Tensor)\n"
-                                     "  c = isinstance(x, (int, list))\n"
-                                     "  d = unchecked_cast(int, x)\n"
-                                     "  _0 = torch.append(a, d)\n"
-                                     "  return a\n",
-                                     "f");
+  const std::string graph = graph_of(
+      "def f(x: Any) -> List[int]:\n"
+      "  a = annotate(List[int], [])\n"
+      "  b = uninitialized(Tensor)\n"
+      "  c = isinstance(x, (int, list))\n"
+      "  d = unchecked_cast(int, x)\n"
+      "  _0 = torch.append(a, d)\n"
+      "  return a\n",
+      "f");
   EXPECT_THAT(graph, HasSubstr("%a : List[int] = prim::ListConstruct()"));
   EXPECT_THAT(graph, HasSubstr("%b : Tensor = prim::Uninitialized()"));
   EXPECT_THAT(graph, HasSubstr("%d : int = prim::unchecked_cast(%x)"));
@@ -231,7 +239,8 @@ TEST(Frontend, ModuleListsByAnIndexKnownAtRunTime) {
   const std::string graph = graph_of(
       "class I(ModuleInterface):\n  def forward(self, x: Tensor) -> Tensor:\n    pass\n"
       "class A(Module):\n  def forward(self: __torch__.m.A, x: Tensor) -> Tensor:\n    return x\n"
-      "class L(Module):\n  training : bool\n  __annotations__[\"0\"] = __torch__.m.A\n  __annotations__[\"1\"] = __torch__.m.A\n"
+      "class L(Module):\n  training : bool\n  __annotations__[\"0\"] = __torch__.m.A\n  __annotations__[\"1\"] = "
+      "__torch__.m.A\n"
       "def f(l: __torch__.m.L, x: Tensor, i: int) -> Tensor:\n  h : __torch__.m.I = l[i]\n  return (h).forward(x, )\n",
       "f");
   EXPECT_THAT(graph, HasSubstr("prim::GetAttr[name=\"0\"](%l)"));
@@ -247,29 +256,31 @@ TEST(Frontend, ConstantsOfTheArchive) {
 }
 
 TEST(Frontend, ReturnsAtTheEndOfBranches) {
-  const std::string graph = graph_of("def f(x: Tensor, n: int) -> Tensor:\n"
-                                     "  if n > 3:\n    return x\n"
-                                     "  if n < 0:\n    raise ValueError(\"negative\")\n"
-                                     "  y = torch.relu(x)\n"
-                                     "  if n == 0:\n    return y\n  else:\n    return -y\n",
-                                     "f");
+  const std::string graph = graph_of(
+      "def f(x: Tensor, n: int) -> Tensor:\n"
+      "  if n > 3:\n    return x\n"
+      "  if n < 0:\n    raise ValueError(\"negative\")\n"
+      "  y = torch.relu(x)\n"
+      "  if n == 0:\n    return y\n  else:\n    return -y\n",
+      "f");
   EXPECT_THAT(graph, HasSubstr("aten::relu(%x)"));
   EXPECT_THAT(graph, HasSubstr("aten::neg("));
 }
 
 TEST(Frontend, HandWrittenOperatorsAndNarrowing) {
-  const std::string graph = graph_of("def f(x: Optional[Tensor], l: List[int]):\n"
-                                     "  \"\"\"Doc.\"\"\"\n"
-                                     "  if x is not None and x.dim() > 1:\n"
-                                     "    y = x @ x.t()\n"
-                                     "  else:\n"
-                                     "    return None\n"
-                                     "  n = 0\n"
-                                     "  for k in l:\n"
-                                     "    n += k if k > 2 else -k\n"
-                                     "  y *= n\n"
-                                     "  return y\n",
-                                     "f");
+  const std::string graph = graph_of(
+      "def f(x: Optional[Tensor], l: List[int]):\n"
+      "  \"\"\"Doc.\"\"\"\n"
+      "  if x is not None and x.dim() > 1:\n"
+      "    y = x @ x.t()\n"
+      "  else:\n"
+      "    return None\n"
+      "  n = 0\n"
+      "  for k in l:\n"
+      "    n += k if k > 2 else -k\n"
+      "  y *= n\n"
+      "  return y\n",
+      "f");
   EXPECT_THAT(graph, HasSubstr("prim::unchecked_cast(%x)"));
   EXPECT_THAT(graph, HasSubstr("aten::mul_.Scalar(%y"));
 }
@@ -285,11 +296,12 @@ TEST(Frontend, UnknownOperatorsAreNamed) {
 }
 
 TEST(Frontend, UnknownOperatorsInBranchesRaiseWhenReached) {
-  const std::string graph = graph_of("def f(x: Tensor, c: bool) -> Tensor:\n"
-                                     "  if c:\n    y = [1, torch.no_such_thing(x)[0].size(1)]\n    z = torch.relu(x)\n"
-                                     "  else:\n    y, z = [2], x\n"
-                                     "  return torch.reshape(z, y)\n",
-                                     "f");
+  const std::string graph = graph_of(
+      "def f(x: Tensor, c: bool) -> Tensor:\n"
+      "  if c:\n    y = [1, torch.no_such_thing(x)[0].size(1)]\n    z = torch.relu(x)\n"
+      "  else:\n    y, z = [2], x\n"
+      "  return torch.reshape(z, y)\n",
+      "f");
   EXPECT_THAT(graph, HasSubstr("%y : List[int], %z : Tensor = prim::If(%c)"));
   EXPECT_THAT(graph, HasSubstr("value=\"code/__torch__/m.py:3: operator aten::no_such_thing is not supported\""));
   EXPECT_THAT(graph, HasSubstr("prim::RaiseException("));
@@ -308,16 +320,23 @@ TEST(Frontend, WrongArgumentsListTheCandidates) {
 TEST(Frontend, MistakesHaveAPlace) {
   EXPECT_THAT(error_of("def f(x: Tensor) -> Tensor:\n  return y\n"), HasSubstr("m.py:2:10: name 'y' is not defined"));
   EXPECT_THAT(error_of("def f(x: Tensor) -> int:\n  return x.foo\n"), HasSubstr("m.py:2:10: "));
-  EXPECT_THAT(error_of("def f(x: Tensor) -> str:\n  return x\n"), HasSubstr("expected a value of type str but got Tensor"));
-  EXPECT_THAT(error_of("def f(t: Tuple[int, int]) -> int:\n  return (t)[2]\n"), HasSubstr("tuple index 2 is out of range"));
-  EXPECT_THAT(error_of("def f(t: Tuple[int, int]) -> int:\n  a, b, c = t\n  return a\n"), HasSubstr("got 2 values to unpack, expected 3"));
-  EXPECT_THAT(error_of("def f(n: int) -> int:\n  for i in range(n):\n    return i\n  return 0\n"), HasSubstr("m.py:3:5: a return inside of a loop"));
-  EXPECT_THAT(error_of("def g(n: int) -> int:\n  return n\ndef f(n: int) -> int:\n  return __torch__.m.g(n, n, )\n"), HasSubstr("expected at most 1"));
+  EXPECT_THAT(error_of("def f(x: Tensor) -> str:\n  return x\n"),
+              HasSubstr("expected a value of type str but got Tensor"));
+  EXPECT_THAT(error_of("def f(t: Tuple[int, int]) -> int:\n  return (t)[2]\n"),
+              HasSubstr("tuple index 2 is out of range"));
+  EXPECT_THAT(error_of("def f(t: Tuple[int, int]) -> int:\n  a, b, c = t\n  return a\n"),
+              HasSubstr("got 2 values to unpack, expected 3"));
+  EXPECT_THAT(error_of("def f(n: int) -> int:\n  for i in range(n):\n    return i\n  return 0\n"),
+              HasSubstr("m.py:3:5: a return inside of a loop"));
+  EXPECT_THAT(error_of("def g(n: int) -> int:\n  return n\ndef f(n: int) -> int:\n  return __torch__.m.g(n, n, )\n"),
+              HasSubstr("expected at most 1"));
 }
 
 TEST(Frontend, ReturnTypesAreInferredButNotInCircles) {
-  EXPECT_THAT(graph_of("def g(n: int):\n  return n\ndef f(n: int) -> int:\n  return g(n)\n", "f"), HasSubstr(": int = prim::CallFunction"));
-  EXPECT_THAT(error_of("def g(n: int):\n  return f(n)\ndef f(n: int):\n  return g(n)\n"), HasSubstr("depends on itself"));
+  EXPECT_THAT(graph_of("def g(n: int):\n  return n\ndef f(n: int) -> int:\n  return g(n)\n", "f"),
+              HasSubstr(": int = prim::CallFunction"));
+  EXPECT_THAT(error_of("def g(n: int):\n  return f(n)\ndef f(n: int):\n  return g(n)\n"),
+              HasSubstr("depends on itself"));
 }
 
 TEST(Frontend, ErrorsComeAgainWhenAskedAgain) {

@@ -50,8 +50,10 @@ TEST(FrontendTypes, ModuleAttributesInOrderWithoutConstants) {
   const ops::ClassType& net = class_type(type);
   EXPECT_TRUE(net.is_module());
   std::vector<std::string> names;
-  for (const ops::Attribute& attribute : net.attributes()) names.push_back(attribute.name + ": " + attribute.type->str());
-  EXPECT_THAT(names, ElementsAre("weight: Tensor", "steps: Tensor", "training: bool", "child: __torch__.m.Child", "0: __torch__.m.Child"));
+  for (const ops::Attribute& attribute : net.attributes())
+    names.push_back(attribute.name + ": " + attribute.type->str());
+  EXPECT_THAT(names, ElementsAre("weight: Tensor", "steps: Tensor", "training: bool", "child: __torch__.m.Child",
+                                 "0: __torch__.m.Child"));
   EXPECT_THAT(net.parameter_names, ElementsAre("weight"));
   EXPECT_THAT(net.buffer_names, ElementsAre("steps"));
   EXPECT_EQ(class_type(net.attributes()[3].type).attributes()[0].type->str(), "List[str]");
@@ -109,7 +111,8 @@ TEST(FrontendTypes, SignatureHasDefaultsOfTheirTypes) {
 }
 
 TEST(FrontendTypes, UnknownTypeHasAPlace) {
-  EXPECT_THAT(error_of("def f(x: Tensor,\n    y: List[Foo]) -> Tensor:\n  return x\n"), HasSubstr("code/__torch__/m.py:2:8: "));
+  EXPECT_THAT(error_of("def f(x: Tensor,\n    y: List[Foo]) -> Tensor:\n  return x\n"),
+              HasSubstr("code/__torch__/m.py:2:8: "));
 }
 
 TEST(FrontendTypes, LongChainsOfClassesAreRefused) {

@@ -150,7 +150,8 @@ std::string check_infer(const ops::Op& op, const std::vector<Value>& arguments, 
 }
 
 // The in-place and out= forms registered beside a functional operator.
-std::string check_derived(const ops::Op& op, const std::vector<Value>& arguments, const Value& result, Tolerance tolerance) {
+std::string check_derived(const ops::Op& op, const std::vector<Value>& arguments, const Value& result,
+                          Tolerance tolerance) {
   if (op.base || !result.is_tensor()) return "";
   for (const ops::Op* form : ops::all_ops()) {
     if (form->base != &op) continue;

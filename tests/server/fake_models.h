@@ -54,13 +54,12 @@ inline Signature signature_of(std::vector<std::string> inputs, std::vector<std::
 inline std::unique_ptr<const Model> identity_model() {
   Signature signature = signature_of({"x"}, {"OUTPUT__0"});
   signature.has_bounded_work = true;
-  return std::make_unique<FakeModel>(std::move(signature),
-                                     [](std::span<const InferTensor* const> inputs, const auto&) {
-                                       RunResult result;
-                                       result.outputs.push_back(*inputs[0]);
-                                       result.outputs[0].name = "OUTPUT__0";
-                                       return result;
-                                     });
+  return std::make_unique<FakeModel>(std::move(signature), [](std::span<const InferTensor* const> inputs, const auto&) {
+    RunResult result;
+    result.outputs.push_back(*inputs[0]);
+    result.outputs[0].name = "OUTPUT__0";
+    return result;
+  });
 }
 
 // Runs until it is cancelled or `milliseconds` are over.

@@ -19,7 +19,8 @@ TEST(ModelConfig, ReadsARealTritonConfig) {
     version_policy: { specific { versions: [ 1, 3 ] } }
     dynamic_batching { default_queue_policy { max_queue_size: 7 default_timeout_microseconds: 1500 } }
     parameters: { key: "INFERENCE_MODE" value: { string_value: "true" } }
-  )", "config.pbtxt");
+  )",
+                                                "config.pbtxt");
   EXPECT_EQ(config.name, "resnet");
   EXPECT_EQ(config.max_batch_size, 8);
   ASSERT_EQ(config.inputs.size(), 1u);
@@ -43,7 +44,8 @@ TEST(ModelConfig, SkipsUnknownFields) {
     model_warmup { name: "w" batch_size: 1 }
     response_cache { enable: true }
     max_batch_size: 4
-  )", "config.pbtxt");
+  )",
+                                                "config.pbtxt");
   EXPECT_EQ(config.name, "m");
   EXPECT_EQ(config.max_batch_size, 4);
 }

@@ -9,14 +9,19 @@ namespace {
 
 TEST(Status, EveryErrorCodeHasItsStatus) {
   using Code = absl::StatusCode;
-  const std::pair<ErrorCode, Code> expected[] = {
-      {ErrorCode::kInvalidArgument, Code::kInvalidArgument}, {ErrorCode::kOutOfRange, Code::kOutOfRange},
-      {ErrorCode::kNotFound, Code::kNotFound},               {ErrorCode::kAlreadyExists, Code::kAlreadyExists},
-      {ErrorCode::kUnimplemented, Code::kUnimplemented},     {ErrorCode::kFailedPrecondition, Code::kFailedPrecondition},
-      {ErrorCode::kResourceExhausted, Code::kResourceExhausted}, {ErrorCode::kDataLoss, Code::kDataLoss},
-      {ErrorCode::kUnavailable, Code::kUnavailable},         {ErrorCode::kDeadlineExceeded, Code::kDeadlineExceeded},
-      {ErrorCode::kCancelled, Code::kCancelled},             {ErrorCode::kScriptRaised, Code::kInvalidArgument},
-      {ErrorCode::kInternal, Code::kInternal}};
+  const std::pair<ErrorCode, Code> expected[] = {{ErrorCode::kInvalidArgument, Code::kInvalidArgument},
+                                                 {ErrorCode::kOutOfRange, Code::kOutOfRange},
+                                                 {ErrorCode::kNotFound, Code::kNotFound},
+                                                 {ErrorCode::kAlreadyExists, Code::kAlreadyExists},
+                                                 {ErrorCode::kUnimplemented, Code::kUnimplemented},
+                                                 {ErrorCode::kFailedPrecondition, Code::kFailedPrecondition},
+                                                 {ErrorCode::kResourceExhausted, Code::kResourceExhausted},
+                                                 {ErrorCode::kDataLoss, Code::kDataLoss},
+                                                 {ErrorCode::kUnavailable, Code::kUnavailable},
+                                                 {ErrorCode::kDeadlineExceeded, Code::kDeadlineExceeded},
+                                                 {ErrorCode::kCancelled, Code::kCancelled},
+                                                 {ErrorCode::kScriptRaised, Code::kInvalidArgument},
+                                                 {ErrorCode::kInternal, Code::kInternal}};
   for (const auto& [from, to] : expected) {
     const absl::Status status = to_status(Error(from, "the message"));
     EXPECT_EQ(status.code(), to) << to_string(from);

@@ -115,8 +115,8 @@ TEST(Wire, ReadsWhatProtobufWrote) {
 
 TEST(Wire, SkipsFieldsItDoesNotKnow) {
   std::string bytes = full_request().SerializeAsString();
-  bytes += std::string("\xf8\x07\x01", 3);                          // field 127, varint
-  bytes += std::string("\xfb\x07\x08\x01\xfc\x07", 6);              // field 127, group with one varint
+  bytes += std::string("\xf8\x07\x01", 3);              // field 127, varint
+  bytes += std::string("\xfb\x07\x08\x01\xfc\x07", 6);  // field 127, group with one varint
   bytes += std::string("\xf9\x07\x01\x02\x03\x04\x05\x06\x07\x08", 10);
   const Cut cut(bytes, 5);
   EXPECT_EQ(parse_infer_message(cut.wire).model_name, "modèle");
@@ -245,8 +245,10 @@ TEST(Decode, RawStrings) {
   const std::string raw("\x03\0\0\0abc\0\0\0\0\x01\0\0\0z", 16);
   const DecodedInputs decoded = decode(raw_request("BYTES", {3}, raw).SerializeAsString(), 5, true);
   EXPECT_EQ(decoded.inputs[0].strings, (std::vector<std::string>{"abc", "", "z"}));
-  EXPECT_NE(decode_error(raw_request("BYTES", {2}, raw), true).find("unexpected number of elements"), std::string::npos);
-  EXPECT_NE(decode_error(raw_request("BYTES", {4}, raw), true).find("unexpected number of elements"), std::string::npos);
+  EXPECT_NE(decode_error(raw_request("BYTES", {2}, raw), true).find("unexpected number of elements"),
+            std::string::npos);
+  EXPECT_NE(decode_error(raw_request("BYTES", {4}, raw), true).find("unexpected number of elements"),
+            std::string::npos);
   EXPECT_NE(decode_error(raw_request("BYTES", {3}, raw.substr(0, 15)), true).find("incomplete string data"),
             std::string::npos);
   EXPECT_NE(decode_error(raw_request("BYTES", {3}, raw.substr(0, 13)), true).find("incomplete string length"),

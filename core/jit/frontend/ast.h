@@ -12,13 +12,17 @@
 namespace tensord::jit {
 
 enum class ExprKind : uint8_t {
-  kName,       // text
-  kInt,        // int_value
-  kFloat,      // float_value
-  kComplex,    // float_value is the imaginary part
-  kString,     // text
-  kTrue, kFalse, kNone, kEllipsis,
-  kTuple, kList,  // items
+  kName,     // text
+  kInt,      // int_value
+  kFloat,    // float_value
+  kComplex,  // float_value is the imaginary part
+  kString,   // text
+  kTrue,
+  kFalse,
+  kNone,
+  kEllipsis,
+  kTuple,
+  kList,       // items
   kDict,       // items: key, value, key, value…
   kAttribute,  // items[0].text
   kSubscript,  // items[0][items[1]]
@@ -26,8 +30,9 @@ enum class ExprKind : uint8_t {
   kCall,       // items[0](items[1…], keywords)
   kUnary,      // text is the operator: "-", "+", "~", "not"
   kBinary,     // items[0] text items[1]; also comparisons, "is", "is not", "in", "not in"
-  kAnd, kOr,   // items[0], items[1]
-  kIfElse,     // items: then, condition, else
+  kAnd,
+  kOr,      // items[0], items[1]
+  kIfElse,  // items: then, condition, else
 };
 
 struct Expr;
@@ -51,17 +56,19 @@ struct Expr {
 };
 
 enum class StmtKind : uint8_t {
-  kAssign,     // target = value; annotation may be set (then value may be null); text is an operator for "+="
-  kExpr,       // value
-  kReturn,     // value may be null
-  kIf,         // value is the condition; body, orelse
-  kFor,        // for target in value: body
-  kWhile,      // while value: body
-  kWith,       // with value as target (may be null): body
-  kDef,        // function
-  kAssert,     // value, message in target (may be null)
-  kRaise,      // value
-  kBreak, kContinue, kPass,
+  kAssign,  // target = value; annotation may be set (then value may be null); text is an operator for "+="
+  kExpr,    // value
+  kReturn,  // value may be null
+  kIf,      // value is the condition; body, orelse
+  kFor,     // for target in value: body
+  kWhile,   // while value: body
+  kWith,    // with value as target (may be null): body
+  kDef,     // function
+  kAssert,  // value, message in target (may be null)
+  kRaise,   // value
+  kBreak,
+  kContinue,
+  kPass,
 };
 
 struct FunctionDef;

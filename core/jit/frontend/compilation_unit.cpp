@@ -23,14 +23,17 @@ const Function* CompilationUnit::compile(const std::string& name) const {
   // Only functions without a return annotation are compiled while others are.
   constexpr size_t kMaxNesting = 50;
   if (compiling_.size() >= kMaxNesting || !compiling_.insert(name).second) {
-    symbol.tree->source.fail(symbol.function->begin, "the return type of '" + name + "' depends on itself; annotate it");
+    symbol.tree->source.fail(symbol.function->begin,
+                             "the return type of '" + name + "' depends on itself; annotate it");
   }
   struct Compiling {
     std::set<std::string>& names;
     const std::string& name;
     ~Compiling() { names.erase(name); }
   } compiling{compiling_, name};
-  const auto return_type_of = [this](const std::string& callee) { return compile(callee)->schema.returns.front().type; };
+  const auto return_type_of = [this](const std::string& callee) {
+    return compile(callee)->schema.returns.front().type;
+  };
   std::unique_ptr<Function> function = FunctionEmitter(*declarations_, *signature, return_type_of).emit();
   return (functions_[name] = std::move(function)).get();
 }

@@ -110,7 +110,9 @@ Symbol Declarations::find_from(const SourceTree& tree, std::string_view name) {
 
 bool Declarations::is_named_tuple(const ClassDef& def) { return has_base(def, "NamedTuple"); }
 bool Declarations::is_enum(const ClassDef& def) { return has_base(def, "Enum"); }
-bool Declarations::is_interface(const ClassDef& def) { return has_base(def, "Interface") || has_base(def, "ModuleInterface"); }
+bool Declarations::is_interface(const ClassDef& def) {
+  return has_base(def, "Interface") || has_base(def, "ModuleInterface");
+}
 
 // ---- types
 
@@ -122,7 +124,8 @@ TypePtr Declarations::find_type(const std::string& name) {
   if (const auto it = unfinished_types_.find(name); it != unfinished_types_.end()) return it->second;
   const Symbol symbol = find(name);
   if (symbol.kind != Symbol::Kind::kClass) return nullptr;
-  if (unfinished_types_.size() >= kMaxClassNesting) symbol.tree->source.fail(symbol.class_def->begin, "classes are nested too deeply");
+  if (unfinished_types_.size() >= kMaxClassNesting)
+    symbol.tree->source.fail(symbol.class_def->begin, "classes are nested too deeply");
   struct Unfinished {
     std::map<std::string, TypePtr, std::less<>>& types;
     const std::string& name;
@@ -183,13 +186,15 @@ TypePtr Declarations::make_enum(const std::string& name, const SourceTree& tree,
   TypePtr type = ops::enum_type(name, value_type ? value_type : ops::int_type());
   std::vector<Value>& values = enum_members_[name];
   values.clear();
-  for (auto& [member, value] : members) values.emplace_back(make_intrusive<ops::EnumObject>(type, member, std::move(value)));
+  for (auto& [member, value] : members)
+    values.emplace_back(make_intrusive<ops::EnumObject>(type, member, std::move(value)));
   return type;
 }
 
 TypePtr Declarations::parse_type(const SourceTree& tree, const Expr& expr) {
   if (expr.kind == ExprKind::kNone) return ops::none_type();
-  const std::string_view text = expr.kind == ExprKind::kString ? expr.text : tree.source.text().substr(expr.begin, expr.end - expr.begin);
+  const std::string_view text =
+      expr.kind == ExprKind::kString ? expr.text : tree.source.text().substr(expr.begin, expr.end - expr.begin);
   const auto resolver = [&](const std::string& name) -> TypePtr {
     if (TypePtr type = find_type(name)) return type;
     if (name.starts_with("torch.jit.")) return nullptr;
@@ -294,10 +299,12 @@ std::vector<std::string> Declarations::class_names() {
 
 const Value& Declarations::constant(const SourceTree& tree, const Expr& expr, std::string_view name) const {
   size_t index = 0;
-  const bool is_number = name.starts_with("c") && name.size() > 1 &&
-                         std::from_chars(name.data() + 1, name.data() + name.size(), index).ptr == name.data() + name.size();
+  const bool is_number =
+      name.starts_with("c") && name.size() > 1 &&
+      std::from_chars(name.data() + 1, name.data() + name.size(), index).ptr == name.data() + name.size();
   if (!is_number || index >= constants_.size()) {
-    tree.source.fail(expr.begin, concat("constant '", name, "' is not there; the archive has ", constants_.size(), " constants"));
+    tree.source.fail(expr.begin,
+                     concat("constant '", name, "' is not there; the archive has ", constants_.size(), " constants"));
   }
   return constants_[index];
 }

@@ -17,9 +17,9 @@ struct Symbol {
   enum class Kind : uint8_t { kNone, kFunction, kClass, kMethod, kField };
   Kind kind = Kind::kNone;
   const SourceTree* tree = nullptr;
-  const ClassDef* class_def = nullptr;      // of a class, or that a method or field belongs to
+  const ClassDef* class_def = nullptr;  // of a class, or that a method or field belongs to
   const FunctionDef* function = nullptr;
-  std::string class_name;                   // qualified, when class_def is set
+  std::string class_name;  // qualified, when class_def is set
   const FieldDef* field = nullptr;
 };
 

@@ -16,15 +16,18 @@ struct OperatorName {
 };
 // Python's functions that are operators.
 constexpr OperatorName kOperatorNames[] = {
-    {"len", "aten::len"}, {"abs", "prim::abs"}, {"min", "prim::min"}, {"max", "prim::max"}, {"sorted", "aten::sorted"},
-    {"print", "prim::Print"}, {"round", "aten::round"}, {"sum", "aten::sum"}, {"ord", "aten::ord"}, {"chr", "aten::chr"},
-    {"hex", "aten::hex"}, {"oct", "aten::oct"}, {"bin", "aten::bin"}, {"divmod", "aten::divmod"}, {"list", "aten::list"},
-    {"dict", "aten::dict"}, {"pow", "aten::pow"}, {"hash", "aten::hash"}, {"any", "aten::any"}, {"all", "aten::all"}};
-constexpr std::string_view kForms[] = {"annotate", "unchecked_cast", "uninitialized", "isinstance", "getattr", "fork",
-                                       "int", "float", "bool", "str", "complex", "hasattr"};
+    {"len", "aten::len"},       {"abs", "prim::abs"},       {"min", "prim::min"},     {"max", "prim::max"},
+    {"sorted", "aten::sorted"}, {"print", "prim::Print"},   {"round", "aten::round"}, {"sum", "aten::sum"},
+    {"ord", "aten::ord"},       {"chr", "aten::chr"},       {"hex", "aten::hex"},     {"oct", "aten::oct"},
+    {"bin", "aten::bin"},       {"divmod", "aten::divmod"}, {"list", "aten::list"},   {"dict", "aten::dict"},
+    {"pow", "aten::pow"},       {"hash", "aten::hash"},     {"any", "aten::any"},     {"all", "aten::all"}};
+constexpr std::string_view kForms[] = {
+    "annotate", "unchecked_cast", "uninitialized", "isinstance", "getattr", "fork",
+    "int",      "float",          "bool",          "str",        "complex", "hasattr"};
 
 const Expr& argument(const SourceTree& tree, const Expr& call, size_t i, size_t count) {
-  if (call.items.size() != count + 1 || !call.keywords.empty()) tree.source.fail(call.begin, concat("expected ", count, " arguments"));
+  if (call.items.size() != count + 1 || !call.keywords.empty())
+    tree.source.fail(call.begin, concat("expected ", count, " arguments"));
   return *call.items[i + 1];
 }
 
@@ -32,14 +35,16 @@ const Expr& argument(const SourceTree& tree, const Expr& call, size_t i, size_t 
 
 bool FunctionEmitter::is_builtin(std::string_view name) const {
   return std::find(std::begin(kForms), std::end(kForms), name) != std::end(kForms) ||
-         std::any_of(std::begin(kOperatorNames), std::end(kOperatorNames), [&](const OperatorName& entry) { return entry.name == name; });
+         std::any_of(std::begin(kOperatorNames), std::end(kOperatorNames),
+                     [&](const OperatorName& entry) { return entry.name == name; });
 }
 
 Binding FunctionEmitter::builtin(const std::string& name, const Expr& expr, const TypePtr& hint) {
   for (const OperatorName& entry : kOperatorNames) {
     if (entry.name == name) return call_operator(entry.op, arguments(expr), expr);
   }
-  static constexpr OperatorName kCasts[] = {{"int", "aten::Int"}, {"float", "aten::Float"}, {"bool", "aten::Bool"}, {"str", "aten::str"}};
+  static constexpr OperatorName kCasts[] = {
+      {"int", "aten::Int"}, {"float", "aten::Float"}, {"bool", "aten::Bool"}, {"str", "aten::str"}};
   for (const OperatorName& entry : kCasts) {
     if (entry.name == name) return Binding::of(cast(entry.op, value(argument(tree_, expr, 0, 1)), expr));
   }
@@ -74,8 +79,10 @@ Binding FunctionEmitter::special_form(const std::string& name, const Expr& expr)
 }
 
 GraphValue* FunctionEmitter::cast(const char* op, GraphValue* operand, const Expr& at) {
-  static constexpr std::pair<std::string_view, TypeKind> kTargets[] = {
-      {"aten::Int", TypeKind::kInt}, {"aten::Float", TypeKind::kFloat}, {"aten::Bool", TypeKind::kBool}, {"aten::str", TypeKind::kString}};
+  static constexpr std::pair<std::string_view, TypeKind> kTargets[] = {{"aten::Int", TypeKind::kInt},
+                                                                       {"aten::Float", TypeKind::kFloat},
+                                                                       {"aten::Bool", TypeKind::kBool},
+                                                                       {"aten::str", TypeKind::kString}};
   for (const auto& [name, kind] : kTargets) {
     if (name == op && operand->type()->kind() == kind) return operand;
   }
@@ -163,7 +170,8 @@ GraphValue* FunctionEmitter::to_list(GraphValue* tensor, const TypePtr& hint, co
     fail(at, "tolist cannot give a value of type " + hint->str());
   }
   const int64_t number = kind == TypeKind::kInt ? 0 : kind == TypeKind::kFloat ? 1 : 3;
-  if (!ops::find_op("prim::tolist")) tree_.source.fail(ErrorCode::kUnimplemented, at.begin, "operator prim::tolist is not supported");
+  if (!ops::find_op("prim::tolist"))
+    tree_.source.fail(ErrorCode::kUnimplemented, at.begin, "operator prim::tolist is not supported");
   GraphValue* list = op_value("prim::tolist", Values{tensor, constant(dims), constant(number)});
   return add(NodeKind::kUncheckedCast, Values{list}, hint);
 }

@@ -77,7 +77,8 @@ Binding FunctionEmitter::call_operator(const std::string& name, const Arguments&
     if (is_exact) break;
   }
   if (!chosen) {
-    std::string message = concat("no overload of ", name, " takes (", describe(arguments.positional, arguments.keywords), "); candidates:");
+    std::string message = concat("no overload of ", name, " takes (",
+                                 describe(arguments.positional, arguments.keywords), "); candidates:");
     for (const ops::Op* op : candidates) {
       std::string reason;
       bind_call(op->schema, arguments.positional, arguments.keywords, &reason);
@@ -100,7 +101,8 @@ Binding FunctionEmitter::unsupported_operator(const std::string& message, const 
   return Binding::of(unreachable());
 }
 
-FunctionEmitter::Values FunctionEmitter::bound_values(const ops::Schema& schema, const BoundCall& bound, bool fresh_defaults) {
+FunctionEmitter::Values FunctionEmitter::bound_values(const ops::Schema& schema, const BoundCall& bound,
+                                                      bool fresh_defaults) {
   Values out;
   for (size_t i = 0; i < bound.arguments.size(); ++i) {
     const ops::Argument& parameter = schema.arguments[i];
@@ -113,7 +115,8 @@ FunctionEmitter::Values FunctionEmitter::bound_values(const ops::Schema& schema,
     } else {
       const ops::Value& value = *parameter.default_value;
       const bool keeps_type = parameter.type->kind() != TypeKind::kNumber && parameter.type->kind() != TypeKind::kVar;
-      out.push_back(fresh_defaults ? materialize(value, parameter.type) : constant(value, keeps_type ? parameter.type : nullptr));
+      out.push_back(fresh_defaults ? materialize(value, parameter.type)
+                                   : constant(value, keeps_type ? parameter.type : nullptr));
     }
   }
   out.insert(out.end(), bound.varargs.begin(), bound.varargs.end());
@@ -146,7 +149,8 @@ GraphValue* FunctionEmitter::call_function(const std::string& name, const Argume
   return add(NodeKind::kCallFunction, bound_values(signature->schema, *bound, true), return_type(*signature), name);
 }
 
-GraphValue* FunctionEmitter::call_method(GraphValue* object, std::string_view name, Arguments arguments, const Expr& at) {
+GraphValue* FunctionEmitter::call_method(GraphValue* object, std::string_view name, Arguments arguments,
+                                         const Expr& at) {
   if (raised_) return unreachable();
   const std::string method(name);
   const TypePtr& type = object->type();
@@ -165,18 +169,21 @@ GraphValue* FunctionEmitter::call_method(GraphValue* object, std::string_view na
   return add(NodeKind::kCallMethod, bound_values(schema, *bound, true), return_type(*signature), method);
 }
 
-Binding FunctionEmitter::method_call(GraphValue* object, const std::string& name, const Expr& expr, const TypePtr& hint) {
+Binding FunctionEmitter::method_call(GraphValue* object, const std::string& name, const Expr& expr,
+                                     const TypePtr& hint) {
   const TypePtr& type = object->type();
   const bool is_object = type->kind() == TypeKind::kClass || type->kind() == TypeKind::kInterface;
   if (is_object) {
     if (!declarations_.find_signature(type->name() + "." + name) && type->kind() == TypeKind::kClass) {
       // An attribute that is called: a submodule, written as people write it.
-      if (GraphValue* callee = class_attribute(object, name, expr)) return Binding::of(call_method(callee, "forward", arguments(expr), expr));
+      if (GraphValue* callee = class_attribute(object, name, expr))
+        return Binding::of(call_method(callee, "forward", arguments(expr), expr));
     }
     return Binding::of(call_method(object, name, arguments(expr), expr));
   }
   if (type->kind() == TypeKind::kOpaque) {
-    tree_.source.fail(ErrorCode::kUnimplemented, expr.begin, "method '" + name + "' of " + type->str() + " is not supported");
+    tree_.source.fail(ErrorCode::kUnimplemented, expr.begin,
+                      "method '" + name + "' of " + type->str() + " is not supported");
   }
   if (name == "tolist") return Binding::of(to_list(object, hint, expr));
   Arguments all = arguments(expr);

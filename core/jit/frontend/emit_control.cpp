@@ -18,7 +18,8 @@ void add_target_names(const Expr& target, std::set<std::string_view>& names) {
 
 void add_assigned_names(std::span<const Stmt* const> statements, std::set<std::string_view>& names) {
   for (const Stmt* stmt : statements) {
-    const bool has_target = stmt->kind == StmtKind::kAssign || stmt->kind == StmtKind::kFor || stmt->kind == StmtKind::kWith;
+    const bool has_target =
+        stmt->kind == StmtKind::kAssign || stmt->kind == StmtKind::kFor || stmt->kind == StmtKind::kWith;
     if (has_target && stmt->target) add_target_names(*stmt->target, names);
     add_assigned_names(stmt->body, names);
     add_assigned_names(stmt->orelse, names);
@@ -111,8 +112,8 @@ void FunctionEmitter::merge(Node* node, Branch& on_true, Branch& on_false) {
   }
 }
 
-Binding FunctionEmitter::merged(Node* node, Branch& on_true, Branch& on_false, const Binding* left, const Binding* right,
-                                std::string_view name) {
+Binding FunctionEmitter::merged(Node* node, Branch& on_true, Branch& on_false, const Binding* left,
+                                const Binding* right, std::string_view name) {
   const auto undefined = [&](const std::string& why) {
     return Binding::of(Binding::Kind::kUndefined, "variable '" + std::string(name) + "' " + why);
   };
@@ -121,8 +122,12 @@ Binding FunctionEmitter::merged(Node* node, Branch& on_true, Branch& on_false, c
   const bool ignores_left = on_true.raises && !on_false.raises, ignores_right = on_false.raises && !on_true.raises;
   if (ignores_left && right && !is_value(right)) return *right;
   if (ignores_right && left && !is_value(left)) return *left;
-  if (!is_value(left) && !is_value(right)) return left && right && left->kind == right->kind && left->name == right->name ? *left : undefined("is not defined in every branch");
-  if ((!is_value(left) && !ignores_left) || (!is_value(right) && !ignores_right)) return undefined("is not defined in every branch");
+  if (!is_value(left) && !is_value(right))
+    return left && right && left->kind == right->kind && left->name == right->name
+               ? *left
+               : undefined("is not defined in every branch");
+  if ((!is_value(left) && !ignores_left) || (!is_value(right) && !ignores_right))
+    return undefined("is not defined in every branch");
   const auto output_of = [&](Branch& branch, const Binding* mine, const Binding* other, bool is_ignored) {
     if (!is_ignored) return mine->value;
     block_ = branch.block;
@@ -135,7 +140,8 @@ Binding FunctionEmitter::merged(Node* node, Branch& on_true, Branch& on_false, c
   GraphValue* from_false = output_of(on_false, right, left, ignores_right);
   TypePtr type = ops::unify(from_true->type(), from_false->type());
   if (!type) {
-    return undefined("has type " + from_true->type()->str() + " in one branch and " + from_false->type()->str() + " in the other");
+    return undefined("has type " + from_true->type()->str() + " in one branch and " + from_false->type()->str() +
+                     " in the other");
   }
   on_true.block->add_output(from_true);
   on_false.block->add_output(from_false);
@@ -161,7 +167,8 @@ void FunctionEmitter::refine(const Expr& test, bool is_true) {
   TypePtr narrowed;
   if (is_call) {
     if (!is_true || test.items[0]->kind != ExprKind::kName || test.items[0]->text != "isinstance" ||
-        test.items[2]->kind == ExprKind::kTuple || test.items[2]->kind == ExprKind::kList || test.items[2]->text == "list") {
+        test.items[2]->kind == ExprKind::kTuple || test.items[2]->kind == ExprKind::kList ||
+        test.items[2]->text == "list") {
       return;
     }
     narrowed = declarations_.parse_type(tree_, *test.items[2]);
@@ -176,7 +183,8 @@ void FunctionEmitter::refine(const Expr& test, bool is_true) {
 
 // ---- loops
 
-void FunctionEmitter::loop(const Stmt& stmt, GraphValue* trip_count, const std::function<void(GraphValue*)>& bind_item) {
+void FunctionEmitter::loop(const Stmt& stmt, GraphValue* trip_count,
+                           const std::function<void(GraphValue*)>& bind_item) {
   const bool is_while = stmt.kind == StmtKind::kWhile;
   std::set<std::string_view> names;
   add_assigned_names(stmt.body, names);
@@ -203,7 +211,8 @@ void FunctionEmitter::loop(const Stmt& stmt, GraphValue* trip_count, const std::
       const Binding* binding = environment_.find(carried[i]);
       const std::string what = "loop variable '" + std::string(carried[i]) + "'";
       GraphValue* last = as_value(*binding, *stmt.value);
-      out.block->add_output(raises ? out.block->inputs()[i + 1] : coerce(last, inputs[i + 2]->type(), *stmt.value, what.c_str()));
+      out.block->add_output(raises ? out.block->inputs()[i + 1]
+                                   : coerce(last, inputs[i + 2]->type(), *stmt.value, what.c_str()));
     }
   });
   for (size_t i = 0; i < carried.size(); ++i) {
@@ -213,7 +222,9 @@ void FunctionEmitter::loop(const Stmt& stmt, GraphValue* trip_count, const std::
   }
 }
 
-void FunctionEmitter::while_loop(const Stmt& stmt) { loop(stmt, constant(std::numeric_limits<int64_t>::max()), nullptr); }
+void FunctionEmitter::while_loop(const Stmt& stmt) {
+  loop(stmt, constant(std::numeric_limits<int64_t>::max()), nullptr);
+}
 
 void FunctionEmitter::for_loop(const Stmt& stmt) {
   const Expr& source = *stmt.value;
@@ -221,7 +232,8 @@ void FunctionEmitter::for_loop(const Stmt& stmt) {
                         source.items[0]->text == "range" && !environment_.find("range");
   if (is_range) {
     Values bounds;
-    for (size_t i = 1; i < source.items.size(); ++i) bounds.push_back(coerce(value(*source.items[i]), ops::int_type(), *source.items[i], "range"));
+    for (size_t i = 1; i < source.items.size(); ++i)
+      bounds.push_back(coerce(value(*source.items[i]), ops::int_type(), *source.items[i], "range"));
     if (bounds.empty() || bounds.size() > 3) fail(source, "range takes 1 to 3 arguments");
     if (bounds.size() == 1) {
       loop(stmt, bounds[0], [&](GraphValue* index) { assign(*stmt.target, Binding::of(index)); });

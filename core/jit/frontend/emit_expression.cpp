@@ -23,7 +23,8 @@ Binding FunctionEmitter::expression(const Expr& expr, const TypePtr& hint) {
     case ExprKind::kName: return name(expr);
     case ExprKind::kInt: return Binding::of(constant(expr.int_value));
     case ExprKind::kFloat: return Binding::of(constant(expr.float_value));
-    case ExprKind::kComplex: tree_.source.fail(ErrorCode::kUnimplemented, expr.begin, "complex numbers are not supported");
+    case ExprKind::kComplex:
+      tree_.source.fail(ErrorCode::kUnimplemented, expr.begin, "complex numbers are not supported");
     case ExprKind::kString: return Binding::of(constant(std::string(expr.text)));
     case ExprKind::kTrue: return Binding::of(constant(true));
     case ExprKind::kFalse: return Binding::of(constant(false));
@@ -52,14 +53,16 @@ Binding FunctionEmitter::expression(const Expr& expr, const TypePtr& hint) {
         return condition(*expr.items[1]);
       };
       if (expr.kind == ExprKind::kAnd) return Binding::of(choose(expr, left, right, [&] { return constant(false); }));
-      return Binding::of(choose(expr, left, [&] { return constant(true); }, right));
+      return Binding::of(choose(
+          expr, left, [&] { return constant(true); }, right));
     }
     case ExprKind::kIfElse: {
       const auto side = [&](size_t i, bool is_true) {
         refine(*expr.items[1], is_true);
         return value(*expr.items[i], hint);
       };
-      return Binding::of(choose(expr, condition(*expr.items[1]), [&] { return side(0, true); }, [&] { return side(2, false); }));
+      return Binding::of(choose(
+          expr, condition(*expr.items[1]), [&] { return side(0, true); }, [&] { return side(2, false); }));
     }
   }
   fail(expr, "this is no expression");
@@ -101,18 +104,24 @@ Binding FunctionEmitter::symbol_binding(const Expr& expr, const Symbol& symbol, 
   switch (symbol.kind) {
     case Symbol::Kind::kFunction: {
       // The path may be a name of this file only.
-      const std::string full = declarations_.find(path).function == symbol.function ? path : declarations_.qualified_name(*symbol.tree, symbol.function->name);
+      const std::string full = declarations_.find(path).function == symbol.function
+                                   ? path
+                                   : declarations_.qualified_name(*symbol.tree, symbol.function->name);
       return Binding::of(Binding::Kind::kFunction, full);
     }
-    case Symbol::Kind::kMethod: return Binding::of(Binding::Kind::kFunction, symbol.class_name + "." + std::string(symbol.function->name));
+    case Symbol::Kind::kMethod:
+      return Binding::of(Binding::Kind::kFunction, symbol.class_name + "." + std::string(symbol.function->name));
     case Symbol::Kind::kClass: return Binding::of(Binding::Kind::kClass, symbol.class_name);
     case Symbol::Kind::kField: {
       if (Declarations::is_enum(*symbol.class_def)) {
-        if (auto member = declarations_.enum_member(symbol.class_name, symbol.field->name)) return Binding::of(constant(*member, declarations_.find_type(symbol.class_name)));
+        if (auto member = declarations_.enum_member(symbol.class_name, symbol.field->name))
+          return Binding::of(constant(*member, declarations_.find_type(symbol.class_name)));
       }
       if (symbol.field->value) {
-        const TypePtr type = symbol.field->annotation ? declarations_.parse_type(*symbol.tree, *symbol.field->annotation) : nullptr;
-        if (auto known = declarations_.literal(*symbol.tree, *symbol.field->value, type)) return Binding::of(materialize(*known, type));
+        const TypePtr type =
+            symbol.field->annotation ? declarations_.parse_type(*symbol.tree, *symbol.field->annotation) : nullptr;
+        if (auto known = declarations_.literal(*symbol.tree, *symbol.field->value, type))
+          return Binding::of(materialize(*known, type));
       }
       fail(expr, "'" + path + "' is no constant");
     }
@@ -130,12 +139,14 @@ Binding FunctionEmitter::static_binding(const Expr& expr, const std::string& pat
   }
   if (path.starts_with("CONSTANTS.")) {
     const ops::Value& known = declarations_.constant(tree_, expr, std::string_view(path).substr(10));
-    return Binding::of(known.is_list() || known.is_dict() || known.is_tuple() ? materialize(known, nullptr) : constant(known));
+    return Binding::of(known.is_list() || known.is_dict() || known.is_tuple() ? materialize(known, nullptr)
+                                                                              : constant(known));
   }
   if (path.starts_with("ops.")) {
     const std::string rest = path.substr(4);
     const size_t split = rest.find('.');
-    if (split == std::string::npos || rest.find('.', split + 1) != std::string::npos) fail(expr, "'" + path + "' is no operator");
+    if (split == std::string::npos || rest.find('.', split + 1) != std::string::npos)
+      fail(expr, "'" + path + "' is no operator");
     return Binding::of(Binding::Kind::kOperator, rest.substr(0, split) + "::" + rest.substr(split + 1));
   }
   for (const std::string_view prefix : {"torch.nn.functional.", "torch.Tensor.", "torch.", "math.", "F."}) {
@@ -182,7 +193,8 @@ Binding FunctionEmitter::attribute_of(GraphValue* object, std::string_view name,
     case TypeKind::kTensor: {
       if (name == "shape") return call_operator("aten::size", {{object}, {}}, at);
       if (name == "T") return call_operator("aten::numpy_T", {{object}, {}}, at);
-      for (const std::string_view property : {"dtype", "device", "layout", "is_cuda", "requires_grad", "grad", "data", "is_sparse", "is_quantized", "is_nested"}) {
+      for (const std::string_view property : {"dtype", "device", "layout", "is_cuda", "requires_grad", "grad", "data",
+                                              "is_sparse", "is_quantized", "is_nested"}) {
         if (name == property) return call_operator("prim::" + std::string(name), {{object}, {}}, at);
       }
       break;
@@ -231,7 +243,8 @@ GraphValue* FunctionEmitter::enum_attribute(GraphValue* object, std::string_view
 GraphValue* FunctionEmitter::tuple_item(GraphValue* tuple, int64_t index, const Expr& at) {
   const auto& members = tuple->type()->contained();
   const auto count = static_cast<int64_t>(members.size());
-  if (index < -count || index >= count) fail(at, concat("tuple index ", index, " is out of range for ", tuple->type()->str()));
+  if (index < -count || index >= count)
+    fail(at, concat("tuple index ", index, " is out of range for ", tuple->type()->str()));
   if (index < 0) index += count;
   GraphValue* item = add(NodeKind::kTupleIndex, Values{tuple}, members[static_cast<size_t>(index)]);
   item->node()->set_index(index);
@@ -253,7 +266,8 @@ GraphValue* FunctionEmitter::index_value(GraphValue* base, GraphValue* index, co
     }
     case TypeKind::kClass:
     case TypeKind::kInterface: return call_method(base, "__getitem__", {{index}, {}}, at);
-    case TypeKind::kTensor: return as_value(call_operator("aten::select", {{base, constant(int64_t{0}), index}, {}}, at), at);
+    case TypeKind::kTensor:
+      return as_value(call_operator("aten::select", {{base, constant(int64_t{0}), index}, {}}, at), at);
     default: break;
   }
   return as_value(call_operator("aten::__getitem__", {{base, index}, {}}, at), at);
@@ -266,7 +280,8 @@ GraphValue* FunctionEmitter::module_item(GraphValue* modules, GraphValue* index,
   if (const ops::Value* key = index->constant(); key && (key->is_string() || key->is_int())) {
     int64_t position = key->is_int() ? key->to_int() : 0;
     if (position < 0) {
-      for (const ops::Attribute& candidate : type.attributes()) position += candidate.type->kind() == TypeKind::kClass ? 1 : 0;
+      for (const ops::Attribute& candidate : type.attributes())
+        position += candidate.type->kind() == TypeKind::kClass ? 1 : 0;
     }
     GraphValue* item = class_attribute(modules, key->is_string() ? key->to_string() : std::to_string(position), at);
     if (!item) fail(at, "class " + type.name() + " has no such module");
@@ -282,12 +297,18 @@ GraphValue* FunctionEmitter::module_item(GraphValue* modules, GraphValue* index,
   }
   constexpr size_t kMaxModules = 100;
   if (names.size() > kMaxModules) {
-    tree_.source.fail(ErrorCode::kUnimplemented, at.begin, "a module list of this length with an index known at run time only is not supported");
+    tree_.source.fail(ErrorCode::kUnimplemented, at.begin,
+                      "a module list of this length with an index known at run time only is not supported");
   }
   if (!is_by_name && !names.empty()) {
     const Values size{constant(static_cast<int64_t>(names.size()))};
     const Values is_negative{index, constant(int64_t{0})};
-    index = choose(at, op_value("aten::lt.int", is_negative), [&] { return op_value("aten::add.int", Values{index, size[0]}); }, [&] { return index; });
+    index = choose(
+        at, op_value("aten::lt.int", is_negative),
+        [&] {
+          return op_value("aten::add.int", Values{index, size[0]});
+        },
+        [&] { return index; });
   }
   std::function<GraphValue*(size_t)> pick = [&](size_t i) -> GraphValue* {
     if (i == names.size()) {
@@ -296,7 +317,9 @@ GraphValue* FunctionEmitter::module_item(GraphValue* modules, GraphValue* index,
     }
     GraphValue* key = is_by_name ? constant(names[i]) : constant(static_cast<int64_t>(i));
     GraphValue* is_it = as_value(call_operator("aten::eq", {{index, key}, {}}, at), at);
-    const auto found = [&] { return add(NodeKind::kUncheckedCast, Values{class_attribute(modules, names[i], at)}, hint); };
+    const auto found = [&] {
+      return add(NodeKind::kUncheckedCast, Values{class_attribute(modules, names[i], at)}, hint);
+    };
     return choose(at, is_it, found, [&] { return pick(i + 1); });
   };
   return pick(0);
@@ -316,7 +339,8 @@ GraphValue* FunctionEmitter::list(const Expr& expr, const TypePtr& hint) {
   } else {
     for (size_t i = 0; i < items.size(); ++i) {
       TypePtr common = element ? ops::unify(element, items[i]->type()) : items[i]->type();
-      if (!common) fail(*expr.items[i], "list items have different types: " + element->str() + " and " + items[i]->type()->str());
+      if (!common)
+        fail(*expr.items[i], "list items have different types: " + element->str() + " and " + items[i]->type()->str());
       element = std::move(common);
     }
   }
@@ -332,7 +356,8 @@ GraphValue* FunctionEmitter::tuple(const Expr& expr, const TypePtr& hint) {
   }
   place_ = expr.begin;
   if (!is_typed) return make_tuple(items);
-  for (size_t i = 0; i < items.size(); ++i) items[i] = coerce(items[i], wanted->contained()[i], *expr.items[i], "tuple item");
+  for (size_t i = 0; i < items.size(); ++i)
+    items[i] = coerce(items[i], wanted->contained()[i], *expr.items[i], "tuple item");
   return make_tuple(items, wanted);
 }
 
@@ -349,13 +374,15 @@ GraphValue* FunctionEmitter::dict(const Expr& expr, const TypePtr& hint) {
       item = coerce(item, type, *expr.items[i], "dict item");
     } else {
       TypePtr common = type ? ops::unify(type, item->type()) : item->type();
-      if (!common) fail(*expr.items[i], "dict items have different types: " + type->str() + " and " + item->type()->str());
+      if (!common)
+        fail(*expr.items[i], "dict items have different types: " + type->str() + " and " + item->type()->str());
       type = std::move(common);
     }
     items.push_back(item);
   }
   place_ = expr.begin;
-  return add(NodeKind::kDictConstruct, items, ops::dict_type(types[0] ? types[0] : ops::string_type(), types[1] ? types[1] : ops::tensor_type()));
+  return add(NodeKind::kDictConstruct, items,
+             ops::dict_type(types[0] ? types[0] : ops::string_type(), types[1] ? types[1] : ops::tensor_type()));
 }
 
 // ---- operators
@@ -365,18 +392,36 @@ Binding FunctionEmitter::unary(const Expr& expr) {
   GraphValue* operand = value(*expr.items[0]);
   if (expr.text == "+") return Binding::of(operand);
   if (expr.text == "-") {
-    if (const ops::Value* known = operand->constant(); known && known->is_float()) return Binding::of(constant(-known->to_float()));
+    if (const ops::Value* known = operand->constant(); known && known->is_float())
+      return Binding::of(constant(-known->to_float()));
   }
   return call_operator(expr.text == "-" ? "aten::neg" : "aten::bitwise_not", {{operand}, {}}, expr);
 }
 
 Binding FunctionEmitter::binary(const Expr& expr) {
-  static constexpr std::pair<std::string_view, const char*> kNames[] = {
-      {"+", "aten::add"}, {"-", "aten::sub"}, {"*", "aten::mul"}, {"/", "aten::div"}, {"//", "aten::floordiv"},
-      {"%", "aten::remainder"}, {"**", "aten::pow"}, {"@", "aten::matmul"}, {"&", "aten::__and__"}, {"|", "aten::__or__"},
-      {"^", "aten::__xor__"}, {"<<", "aten::__lshift__"}, {">>", "aten::__rshift__"}, {"<", "aten::lt"}, {">", "aten::gt"},
-      {"<=", "aten::le"}, {">=", "aten::ge"}, {"==", "aten::eq"}, {"!=", "aten::ne"}, {"is", "aten::__is__"},
-      {"is not", "aten::__isnot__"}, {"in", "aten::__contains__"}, {"not in", "aten::__contains__"}};
+  static constexpr std::pair<std::string_view, const char*> kNames[] = {{"+", "aten::add"},
+                                                                        {"-", "aten::sub"},
+                                                                        {"*", "aten::mul"},
+                                                                        {"/", "aten::div"},
+                                                                        {"//", "aten::floordiv"},
+                                                                        {"%", "aten::remainder"},
+                                                                        {"**", "aten::pow"},
+                                                                        {"@", "aten::matmul"},
+                                                                        {"&", "aten::__and__"},
+                                                                        {"|", "aten::__or__"},
+                                                                        {"^", "aten::__xor__"},
+                                                                        {"<<", "aten::__lshift__"},
+                                                                        {">>", "aten::__rshift__"},
+                                                                        {"<", "aten::lt"},
+                                                                        {">", "aten::gt"},
+                                                                        {"<=", "aten::le"},
+                                                                        {">=", "aten::ge"},
+                                                                        {"==", "aten::eq"},
+                                                                        {"!=", "aten::ne"},
+                                                                        {"is", "aten::__is__"},
+                                                                        {"is not", "aten::__isnot__"},
+                                                                        {"in", "aten::__contains__"},
+                                                                        {"not in", "aten::__contains__"}};
   GraphValue* left = value(*expr.items[0]);
   GraphValue* right = value(*expr.items[1]);
   place_ = expr.begin;

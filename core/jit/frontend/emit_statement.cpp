@@ -36,7 +36,8 @@ GraphValue* FunctionEmitter::body(Statements all) {
       if (raised_) return nullptr;
       if (!return_type_) return result;
       if (!stmt.value) {
-        if (!ops::is_subtype(result->type(), return_type_)) tree_.source.fail(stmt.begin, "a value of type " + return_type_->str() + " must be returned");
+        if (!ops::is_subtype(result->type(), return_type_))
+          tree_.source.fail(stmt.begin, "a value of type " + return_type_->str() + " must be returned");
         return result;
       }
       return coerce(result, return_type_, *stmt.value, "return");
@@ -56,7 +57,8 @@ GraphValue* FunctionEmitter::body(Statements all) {
 GraphValue* FunctionEmitter::returning_if(const Stmt& stmt, Statements rest) {
   const bool then_leaves = always_leaves(stmt.body), else_leaves = always_leaves(stmt.orelse);
   if (!then_leaves && !else_leaves && !rest.empty()) {
-    tree_.source.fail(ErrorCode::kUnimplemented, stmt.begin, "a return inside of nested branches that also go on is not supported");
+    tree_.source.fail(ErrorCode::kUnimplemented, stmt.begin,
+                      "a return inside of nested branches that also go on is not supported");
   }
   GraphValue* test = condition(*stmt.value);
   if (raised_) return nullptr;
@@ -79,7 +81,9 @@ GraphValue* FunctionEmitter::returning_if(const Stmt& stmt, Statements rest) {
     block_ = node->block();
   }
   TypePtr type = return_type_ ? return_type_ : ops::unify(on_true.result->type(), on_false.result->type());
-  if (!type) tree_.source.fail(stmt.begin, "the branches return different types: " + on_true.result->type()->str() + " and " + on_false.result->type()->str());
+  if (!type)
+    tree_.source.fail(stmt.begin, "the branches return different types: " + on_true.result->type()->str() + " and " +
+                                      on_false.result->type()->str());
   on_true.block->add_output(on_true.result);
   on_false.block->add_output(on_false.result);
   return node->add_output(std::move(type));
@@ -105,10 +109,10 @@ bool FunctionEmitter::statement(const Stmt& stmt) {
         augmented_assignment(stmt);
       }
       return raised_;
-    case StmtKind::kExpr:
-      expression(*stmt.value);
-      return raised_;
-    case StmtKind::kReturn: tree_.source.fail(ErrorCode::kUnimplemented, stmt.begin, "a return inside of a loop or with block is not supported");
+    case StmtKind::kExpr: expression(*stmt.value); return raised_;
+    case StmtKind::kReturn:
+      tree_.source.fail(ErrorCode::kUnimplemented, stmt.begin,
+                        "a return inside of a loop or with block is not supported");
     case StmtKind::kIf: return if_statement(stmt);
     case StmtKind::kFor: for_loop(stmt); return raised_;
     case StmtKind::kWhile: while_loop(stmt); return raised_;
@@ -131,12 +135,14 @@ bool FunctionEmitter::statement(const Stmt& stmt) {
       return true;
     }
     case StmtKind::kBreak:
-    case StmtKind::kContinue: tree_.source.fail(ErrorCode::kUnimplemented, stmt.begin, "break and continue are not supported");
+    case StmtKind::kContinue:
+      tree_.source.fail(ErrorCode::kUnimplemented, stmt.begin, "break and continue are not supported");
   }
   return false;
 }
 
-void FunctionEmitter::raise_error(const Expr& at, const Expr* message, const char* class_name, const std::string& prefix) {
+void FunctionEmitter::raise_error(const Expr& at, const Expr* message, const char* class_name,
+                                  const std::string& prefix) {
   Arguments arguments;
   GraphValue* text = message ? value(*message) : constant("");
   if (text->type()->kind() != TypeKind::kString) text = as_value(call_operator("aten::str", {{text}, {}}, at), at);
@@ -152,7 +158,8 @@ void FunctionEmitter::assignment(const Stmt& stmt) {
     const TypePtr type = declarations_.parse_type(tree_, *stmt.annotation);
     GraphValue* converted = coerce(value(*stmt.value, type), type, *stmt.value, "assignment");
     if (!ops::same_type(converted->type(), type)) {
-      converted = converted->constant() ? constant(*converted->constant(), type) : add(NodeKind::kUncheckedCast, Values{converted}, type);
+      converted = converted->constant() ? constant(*converted->constant(), type)
+                                        : add(NodeKind::kUncheckedCast, Values{converted}, type);
     }
     assign(*stmt.target, Binding::of(converted));
     return;
@@ -160,7 +167,8 @@ void FunctionEmitter::assignment(const Stmt& stmt) {
   const Expr& target = *stmt.target;
   const Expr& source = *stmt.value;
   // a, b = x, y: everything is read before anything is written, and no tuple is made.
-  if (target.kind == ExprKind::kTuple && source.kind == ExprKind::kTuple && target.items.size() == source.items.size()) {
+  if (target.kind == ExprKind::kTuple && source.kind == ExprKind::kTuple &&
+      target.items.size() == source.items.size()) {
     std::vector<Binding> values;
     for (const Expr* item : source.items) values.push_back(expression(*item));
     for (size_t i = 0; i < values.size(); ++i) assign(*target.items[i], values[i]);
@@ -171,8 +179,9 @@ void FunctionEmitter::assignment(const Stmt& stmt) {
 
 void FunctionEmitter::augmented_assignment(const Stmt& stmt) {
   static constexpr std::pair<std::string_view, const char*> kOperators[] = {
-      {"+", "add"}, {"-", "sub"}, {"*", "mul"}, {"/", "div"}, {"//", "floordiv"}, {"%", "remainder"}, {"**", "pow"},
-      {"@", "matmul"}, {"&", "__and__"}, {"|", "__or__"}, {"^", "__xor__"}, {"<<", "__lshift__"}, {">>", "__rshift__"}};
+      {"+", "add"},       {"-", "sub"},         {"*", "mul"},        {"/", "div"},     {"//", "floordiv"},
+      {"%", "remainder"}, {"**", "pow"},        {"@", "matmul"},     {"&", "__and__"}, {"|", "__or__"},
+      {"^", "__xor__"},   {"<<", "__lshift__"}, {">>", "__rshift__"}};
   GraphValue* left = value(*stmt.target);
   GraphValue* right = value(*stmt.value);
   const bool is_tensor = left->type()->kind() == TypeKind::kTensor;
@@ -192,7 +201,8 @@ void FunctionEmitter::assign(const Expr& target, const Binding& binding) {
     case ExprKind::kName: {
       Binding named = binding;
       if (named.kind == Binding::Kind::kMany) named = Binding::of(as_value(binding, target));
-      if (named.kind == Binding::Kind::kValue && named.value->name().empty()) named.value->set_name(std::string(target.text));
+      if (named.kind == Binding::Kind::kValue && named.value->name().empty())
+        named.value->set_name(std::string(target.text));
       environment_.set(target.text, std::move(named));
       return;
     }
@@ -222,7 +232,8 @@ void FunctionEmitter::assign_subscript(const Expr& target, GraphValue* new_value
     return;
   }
   if (base->type()->kind() == TypeKind::kTensor) {
-    tree_.source.fail(ErrorCode::kUnimplemented, target.begin, "assignment to a tensor's elements by subscript is not supported");
+    tree_.source.fail(ErrorCode::kUnimplemented, target.begin,
+                      "assignment to a tensor's elements by subscript is not supported");
   }
   call_operator("aten::_set_item", {{base, value(*target.items[1]), new_value}, {}}, target);
 }

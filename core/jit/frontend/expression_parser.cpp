@@ -15,14 +15,16 @@ constexpr int kMaxTreeDepth = 250;
 constexpr size_t kMaxKeywords = 500;
 
 bool is_keyword(std::string_view word) {
-  static constexpr std::string_view kWords[] = {"and",   "as",  "assert", "break", "class", "continue", "def",   "del",    "elif", "else",
-                                                "except", "for", "from",   "global", "if",   "import",   "in",    "is",     "lambda", "not",
-                                                "or",    "pass", "raise",  "return", "try",  "while",    "with",  "yield"};
+  static constexpr std::string_view kWords[] = {"and",  "as",     "assert", "break",  "class",  "continue", "def",
+                                                "del",  "elif",   "else",   "except", "for",    "from",     "global",
+                                                "if",   "import", "in",     "is",     "lambda", "not",      "or",
+                                                "pass", "raise",  "return", "try",    "while",  "with",     "yield"};
   return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords);
 }
 
 // From loosest to tightest.
-constexpr std::string_view kOperators[][5] = {{"|"}, {"^"}, {"&"}, {"<<", ">>"}, {"+", "-"}, {"*", "/", "//", "%", "@"}};
+constexpr std::string_view kOperators[][5] = {{"|"},        {"^"},      {"&"},
+                                              {"<<", ">>"}, {"+", "-"}, {"*", "/", "//", "%", "@"}};
 
 }  // namespace
 
@@ -58,8 +60,8 @@ const Expr* ExpressionParser::binary(std::string_view op, const Expr* left, cons
 bool ExpressionParser::at_list_end() const {
   const Token& token = tokens_.peek();
   if (token.kind == TokenKind::kNewline || token.kind == TokenKind::kEnd) return true;
-  return tokens_.is("=") || tokens_.is(":") || tokens_.is(")") || tokens_.is("]") || tokens_.is("}") || tokens_.is("in") ||
-         tokens_.is(";");
+  return tokens_.is("=") || tokens_.is(":") || tokens_.is(")") || tokens_.is("]") || tokens_.is("}") ||
+         tokens_.is("in") || tokens_.is(";");
 }
 
 const Expr* ExpressionParser::expression_list() {

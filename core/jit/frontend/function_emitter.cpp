@@ -23,7 +23,8 @@ std::unique_ptr<Function> FunctionEmitter::emit() {
   const FunctionDef& def = *signature_.symbol.function;
   for (size_t i = 0; i < def.params.size(); ++i) {
     const std::string_view name = def.params[i].name;
-    environment_.set(name, Binding::of(graph_->block()->add_input(signature_.schema.arguments[i].type, std::string(name))));
+    environment_.set(name,
+                     Binding::of(graph_->block()->add_input(signature_.schema.arguments[i].type, std::string(name))));
   }
   GraphValue* result = body(def.body);
   if (!return_type_) return_type_ = result ? result->type() : ops::none_type();
@@ -80,10 +81,13 @@ GraphValue* FunctionEmitter::materialize(const Value& value, const TypePtr& type
     const auto& members = value.to_tuple()->items;
     const bool is_typed = own && own->kind() == TypeKind::kTuple && own->contained().size() == members.size();
     Values items;
-    for (size_t i = 0; i < members.size(); ++i) items.push_back(materialize(members[i], is_typed ? own->contained()[i] : nullptr));
+    for (size_t i = 0; i < members.size(); ++i)
+      items.push_back(materialize(members[i], is_typed ? own->contained()[i] : nullptr));
     return make_tuple(items, is_typed ? own : nullptr);
   }
-  return constant(value, value.is_none() || !own || own->kind() == TypeKind::kNumber || own->kind() == TypeKind::kAny ? nullptr : own);
+  return constant(value, value.is_none() || !own || own->kind() == TypeKind::kNumber || own->kind() == TypeKind::kAny
+                             ? nullptr
+                             : own);
 }
 
 GraphValue* FunctionEmitter::make_tuple(std::span<GraphValue* const> items, TypePtr type) {
@@ -95,7 +99,8 @@ GraphValue* FunctionEmitter::make_tuple(std::span<GraphValue* const> items, Type
   return add(NodeKind::kTupleConstruct, items, std::move(type));
 }
 
-GraphValue* FunctionEmitter::convert(GraphValue* value, const TypePtr& type, Conversion conversion, int64_t fixed_list_size) {
+GraphValue* FunctionEmitter::convert(GraphValue* value, const TypePtr& type, Conversion conversion,
+                                     int64_t fixed_list_size) {
   const TypePtr wanted = type->kind() == TypeKind::kOptional ? type->element() : type;
   switch (conversion) {
     case Conversion::kNone:

@@ -66,7 +66,8 @@ class FunctionEmitter {
   bool if_statement(const Stmt& stmt);
   Branch branch(Node* node, const std::function<void(Branch&)>& emit_body);
   void merge(Node* node, Branch& on_true, Branch& on_false);
-  Binding merged(Node* node, Branch& on_true, Branch& on_false, const Binding* left, const Binding* right, std::string_view name);
+  Binding merged(Node* node, Branch& on_true, Branch& on_false, const Binding* left, const Binding* right,
+                 std::string_view name);
   void refine(const Expr& condition, bool is_true);
   void while_loop(const Stmt& stmt);
   void for_loop(const Stmt& stmt);
@@ -75,7 +76,9 @@ class FunctionEmitter {
 
   // Expressions (emit_expression.cpp)
   Binding expression(const Expr& expr, const ops::TypePtr& hint = nullptr);
-  GraphValue* value(const Expr& expr, const ops::TypePtr& hint = nullptr) { return as_value(expression(expr, hint), expr); }
+  GraphValue* value(const Expr& expr, const ops::TypePtr& hint = nullptr) {
+    return as_value(expression(expr, hint), expr);
+  }
   GraphValue* condition(const Expr& expr);
   Binding name(const Expr& expr);
   // The qualified path of an attribute chain that does not start at a variable, or "".

@@ -39,14 +39,16 @@ class Lexer {
     tokens_.push_back({kind, static_cast<uint32_t>(begin), static_cast<uint32_t>(end)});
   }
   bool is_line_end(size_t at) const {
-    return at >= text_.size() || text_[at] == '\n' || (text_[at] == '\r' && at + 1 < text_.size() && text_[at + 1] == '\n');
+    return at >= text_.size() || text_[at] == '\n' ||
+           (text_[at] == '\r' && at + 1 < text_.size() && text_[at + 1] == '\n');
   }
   void skip_comment() { at_ = std::min(text_.find('\n', at_), text_.size()); }
 
   // Measures the start of a line; false when the line is empty and was skipped.
   bool indentation() {
     size_t column = 0;
-    for (; peek() == ' ' || peek() == '\t' || peek() == '\f'; ++at_) column = peek() == '\t' ? (column / 8 + 1) * 8 : column + 1;
+    for (; peek() == ' ' || peek() == '\t' || peek() == '\f'; ++at_)
+      column = peek() == '\t' ? (column / 8 + 1) * 8 : column + 1;
     if (peek() == '#') skip_comment();
     if (is_line_end(at_)) {
       at_ = std::min(text_.find('\n', at_), text_.size() - 1) + 1;
@@ -92,7 +94,8 @@ class Lexer {
 
   bool is_string_start() const {
     size_t ahead = 0;
-    while (ahead < 2 && peek(ahead) != '\0' && std::string_view("rRbBuUfF").find(peek(ahead)) != std::string_view::npos) ++ahead;
+    while (ahead < 2 && peek(ahead) != '\0' && std::string_view("rRbBuUfF").find(peek(ahead)) != std::string_view::npos)
+      ++ahead;
     return peek(ahead) == '"' || peek(ahead) == '\'';
   }
 
@@ -150,11 +153,10 @@ class Lexer {
   }
 
   void symbol() {
-    static constexpr std::string_view kSymbols[] = {"**=", "//=", "<<=", ">>=", "...", "**", "//", "<<", ">>", "<=", ">=",
-                                                    "==",  "!=",  "->",  "+=",  "-=",  "*=", "/=", "%=", "@=", "&=", "|=",
-                                                    "^=",  ":=",  "+",   "-",   "*",   "/",  "%",  "@",  "&",  "|",  "^",
-                                                    "~",   "<",   ">",   "(",   ")",   "[",  "]",  "{",  "}",  ",",  ":",
-                                                    ".",   ";",   "=",   "!"};
+    static constexpr std::string_view kSymbols[] = {
+        "**=", "//=", "<<=", ">>=", "...", "**", "//", "<<", ">>", "<=", ">=", "==", "!=", "->", "+=", "-=",
+        "*=",  "/=",  "%=",  "@=",  "&=",  "|=", "^=", ":=", "+",  "-",  "*",  "/",  "%",  "@",  "&",  "|",
+        "^",   "~",   "<",   ">",   "(",   ")",  "[",  "]",  "{",  "}",  ",",  ":",  ".",  ";",  "=",  "!"};
     const std::string_view rest = text_.substr(at_);
     for (const std::string_view symbol : kSymbols) {
       if (!rest.starts_with(symbol)) continue;
@@ -213,13 +215,15 @@ void append_escape(std::string& out, std::string_view body, size_t& at, const So
     out += kValues[i];
   } else if (c >= '0' && c <= '7') {
     uint32_t code = static_cast<uint32_t>(c - '0');
-    for (int k = 0; k < 2 && at < body.size() && body[at] >= '0' && body[at] <= '7'; ++k) code = code * 8 + static_cast<uint32_t>(body[at++] - '0');
+    for (int k = 0; k < 2 && at < body.size() && body[at] >= '0' && body[at] <= '7'; ++k)
+      code = code * 8 + static_cast<uint32_t>(body[at++] - '0');
     out += static_cast<char>(code);
   } else if (c == 'x' || c == 'u' || c == 'U') {
     const size_t count = c == 'x' ? 2 : c == 'u' ? 4 : 8;
     uint32_t code = 0;
     for (size_t k = 0; k < count; ++k, ++at) {
-      if (at >= body.size() || !std::isxdigit(static_cast<unsigned char>(body[at]))) source.fail(offset, "bad escape in a string");
+      if (at >= body.size() || !std::isxdigit(static_cast<unsigned char>(body[at])))
+        source.fail(offset, "bad escape in a string");
       code = code * 16 + static_cast<uint32_t>(std::stoi(std::string(1, body[at]), nullptr, 16));
     }
     if (c == 'x') {

@@ -50,7 +50,8 @@ std::optional<Value> Declarations::literal(const SourceTree& tree, const Expr& e
       if (expr.items.size() == 3 && is_call_of(tree, expr, "annotate")) {
         return literal(tree, *expr.items[2], parse_type(tree, *expr.items[1]));
       }
-      if (expr.items.size() == 2 && is_call_of(tree, expr, "torch.device") && expr.items[1]->kind == ExprKind::kString) {
+      if (expr.items.size() == 2 && is_call_of(tree, expr, "torch.device") &&
+          expr.items[1]->kind == ExprKind::kString) {
         return Value(Value(std::string(expr.items[1]->text)).to_device());
       }
       return std::nullopt;
@@ -72,9 +73,13 @@ std::optional<Value> Declarations::sequence_literal(const SourceTree& tree, cons
     if (!item) return std::nullopt;
     items.push_back(std::move(*item));
   }
-  if (kind == TypeKind::kTuple) return Value(make_intrusive<ops::TupleObject>(std::move(items), is_typed && !type->name().empty() ? type : nullptr));
+  if (kind == TypeKind::kTuple)
+    return Value(
+        make_intrusive<ops::TupleObject>(std::move(items), is_typed && !type->name().empty() ? type : nullptr));
   if (!is_dict) {
-    const TypePtr element = is_typed ? type->element() : items.empty() ? ops::tensor_type() : ops::type_of(items.front());
+    const TypePtr element = is_typed        ? type->element()
+                            : items.empty() ? ops::tensor_type()
+                                            : ops::type_of(items.front());
     return Value(ops::make_list(element, std::move(items)));
   }
   const TypePtr key = is_typed ? type->contained()[0] : items.empty() ? ops::string_type() : ops::type_of(items[0]);

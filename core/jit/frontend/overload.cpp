@@ -12,9 +12,7 @@ using ops::TypePtr;
 
 namespace {
 
-const Type& without_optional(const Type& type) {
-  return type.kind() == TypeKind::kOptional ? *type.element() : type;
-}
+const Type& without_optional(const Type& type) { return type.kind() == TypeKind::kOptional ? *type.element() : type; }
 
 bool all_fit(const Type& element, std::span<const TypePtr> types) {
   return std::all_of(types.begin(), types.end(), [&](const TypePtr& type) {
@@ -29,7 +27,8 @@ Conversion list_conversion(const Type& formal, const GraphValue& actual, int64_t
   if (type.kind() == TypeKind::kTuple && all_fit(element, type.contained())) return Conversion::kTupleToList;
   if (type.kind() == TypeKind::kList && actual.node() && actual.node()->kind() == NodeKind::kListConstruct) {
     const auto items = actual.node()->inputs();
-    const bool fits = std::all_of(items.begin(), items.end(), [&](const GraphValue* item) { return ops::is_subtype(*item->type(), element); });
+    const bool fits = std::all_of(items.begin(), items.end(),
+                                  [&](const GraphValue* item) { return ops::is_subtype(*item->type(), element); });
     if (fits && element.kind() != TypeKind::kVar) return Conversion::kListLiteral;
   }
   if (fixed_list_size > 0) {
@@ -47,7 +46,8 @@ bool is_implicit_cast(Conversion conversion) {
          conversion == Conversion::kStringToDevice;
 }
 
-Conversion find_conversion(const Type& formal, const GraphValue& actual, int64_t fixed_list_size, TypeBindings& bindings) {
+Conversion find_conversion(const Type& formal, const GraphValue& actual, int64_t fixed_list_size,
+                           TypeBindings& bindings) {
   TypeBindings attempt = bindings;
   if (match_type(formal, actual.type(), attempt)) {
     bindings = std::move(attempt);
@@ -64,8 +64,8 @@ Conversion find_conversion(const Type& formal, const GraphValue& actual, int64_t
     case TypeKind::kDevice: return kind == TypeKind::kString ? Conversion::kStringToDevice : Conversion::kMismatch;
     case TypeKind::kList: return list_conversion(wanted, actual, fixed_list_size);
     case TypeKind::kDict: {
-      const bool is_empty = kind == TypeKind::kDict && actual.node() && actual.node()->kind() == NodeKind::kDictConstruct &&
-                            actual.node()->inputs().empty();
+      const bool is_empty = kind == TypeKind::kDict && actual.node() &&
+                            actual.node()->kind() == NodeKind::kDictConstruct && actual.node()->inputs().empty();
       return is_empty ? Conversion::kListLiteral : Conversion::kMismatch;
     }
     default: return Conversion::kMismatch;
@@ -135,7 +135,8 @@ class CallBinder {
     }
     const Conversion conversion = find_conversion(*parameter.type, *value, parameter.fixed_list_size, bindings_);
     if (conversion == Conversion::kMismatch) {
-      reject("expected a value of type ", parameter.type->str(), " for argument '", parameter.name, "' but got ", value->type()->str());
+      reject("expected a value of type ", parameter.type->str(), " for argument '", parameter.name, "' but got ",
+             value->type()->str());
       return false;
     }
     call_.has_cast |= is_implicit_cast(conversion);

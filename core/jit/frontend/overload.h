@@ -15,10 +15,12 @@ namespace tensord::jit {
 // What has to be done to an argument so that it has the type of its parameter.
 enum class Conversion : uint8_t {
   kNone,
-  kListLiteral,   // an empty list or dict literal, or one whose items fit: typed as asked for
+  kListLiteral,  // an empty list or dict literal, or one whose items fit: typed as asked for
   kTupleToList,
-  kRepeat,        // one item for "int[N]"
-  kTensorToInt, kTensorToFloat, kTensorToNumber,  // of 0 dimensions
+  kRepeat,  // one item for "int[N]"
+  kTensorToInt,
+  kTensorToFloat,
+  kTensorToNumber,  // of 0 dimensions
   kIntToFloat,
   kStringToDevice,
   kMismatch,
@@ -27,7 +29,8 @@ enum class Conversion : uint8_t {
 // Whether TorchScript makes the conversion only when no overload fits without any.
 bool is_implicit_cast(Conversion conversion);
 // How `actual` can be passed for `formal`; binds type variables when it fits as it is.
-Conversion find_conversion(const ops::Type& formal, const GraphValue& actual, int64_t fixed_list_size, TypeBindings& bindings);
+Conversion find_conversion(const ops::Type& formal, const GraphValue& actual, int64_t fixed_list_size,
+                           TypeBindings& bindings);
 
 struct NamedValue {
   std::string_view name;
@@ -36,13 +39,13 @@ struct NamedValue {
 
 // Which value goes where in a call of one schema.
 struct BoundArgument {
-  GraphValue* value = nullptr;              // null: the default, or `rest`
+  GraphValue* value = nullptr;  // null: the default, or `rest`
   Conversion conversion = Conversion::kNone;
-  std::vector<GraphValue*> rest;            // the last arguments gathered into a list: x.view(2, 3)
+  std::vector<GraphValue*> rest;  // the last arguments gathered into a list: x.view(2, 3)
   bool is_gathered = false;
 };
 struct BoundCall {
-  std::vector<BoundArgument> arguments;     // one per parameter
+  std::vector<BoundArgument> arguments;  // one per parameter
   std::vector<GraphValue*> varargs;
   bool has_cast = false;
 };

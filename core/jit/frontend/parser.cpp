@@ -75,7 +75,8 @@ class Parser {
     if (tokens_.take(":")) param.annotation = expressions_.expression();
     if (tokens_.take("=")) param.default_value = expressions_.expression();
     for (const ParamDef& other : def.params) {
-      if (other.name == param.name) tree_.source.fail(param.begin, "parameter '" + std::string(param.name) + "' is there twice");
+      if (other.name == param.name)
+        tree_.source.fail(param.begin, "parameter '" + std::string(param.name) + "' is there twice");
     }
     def.params.push_back(param);
   }
@@ -146,7 +147,8 @@ class Parser {
       do {
         if (const Stmt* stmt = simple_statement()) out.push_back(stmt);
       } while (tokens_.take(";") && !tokens_.is(TokenKind::kNewline));
-      if (!tokens_.take(TokenKind::kNewline) && !tokens_.is(TokenKind::kEnd)) tokens_.fail("expected the end of the line");
+      if (!tokens_.take(TokenKind::kNewline) && !tokens_.is(TokenKind::kEnd))
+        tokens_.fail("expected the end of the line");
       return out;
     }
     if (!tokens_.take(TokenKind::kIndent)) tokens_.fail("expected an indented block");
@@ -254,7 +256,8 @@ class Parser {
   }
 
   const Stmt* assignment() {
-    static constexpr std::string_view kAugmented[] = {"+=", "-=", "*=", "/=", "//=", "%=", "**=", "@=", "&=", "|=", "^=", "<<=", ">>="};
+    static constexpr std::string_view kAugmented[] = {
+        "+=", "-=", "*=", "/=", "//=", "%=", "**=", "@=", "&=", "|=", "^=", "<<=", ">>="};
     Stmt& stmt = make(StmtKind::kExpr);
     const Expr* first = expressions_.expression_list();
     stmt.value = first;

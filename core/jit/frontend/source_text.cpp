@@ -14,7 +14,8 @@ std::string caret_text(std::string_view line, size_t column) {
   size_t begin = 0;
   if (line.size() > kMaxShownColumns && column > kMaxShownColumns / 2) begin = column - kMaxShownColumns / 2;
   std::string shown(line.substr(begin, kMaxShownColumns));
-  std::replace_if(shown.begin(), shown.end(), [](unsigned char c) { return c < 0x20; }, ' ');
+  std::replace_if(
+      shown.begin(), shown.end(), [](unsigned char c) { return c < 0x20; }, ' ');
   return "\n  " + shown + "\n  " + std::string(column - begin, ' ') + "^";
 }
 

@@ -39,7 +39,8 @@ class RuleTable {
     for (const PeepholeRule& rule : peephole_rules()) {
       CompiledRule compiled{&rule, parse_pattern(rule.pattern), {}};
       if (!rule.rewrite) compiled.replacement = parse_pattern(rule.replacement);
-      check_internal(compiled.pattern.kind == Pattern::Kind::kCall, "peephole rule '", rule.name, "' matches no operator");
+      check_internal(compiled.pattern.kind == Pattern::Kind::kCall, "peephole rule '", rule.name,
+                     "' matches no operator");
       if (compiled.pattern.is_incomplete() || compiled.replacement.is_incomplete()) {
         inactive_.push_back(rule.name);
         continue;
@@ -167,9 +168,11 @@ class Rewriter {
   bool inner_is_written(const Match& match, const Node* root) const {
     for (const GraphValue* value : match.inner()) {
       if (!AliasAnalysis::is_mutable_type(*value->type())) continue;
-      if (mixed_.contains(alias_.location(value)) || alias_.may_be_written_between(value, value->node(), root)) return true;
+      if (mixed_.contains(alias_.location(value)) || alias_.may_be_written_between(value, value->node(), root))
+        return true;
       for (const GraphValue* input : value->node()->inputs()) {
-        if (AliasAnalysis::is_mutable_type(*input->type()) && alias_.may_be_written_between(input, value->node(), root)) return true;
+        if (AliasAnalysis::is_mutable_type(*input->type()) && alias_.may_be_written_between(input, value->node(), root))
+          return true;
       }
     }
     return false;

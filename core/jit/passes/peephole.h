@@ -45,10 +45,10 @@ class Match {
 struct PeepholeRule {
   // What the memory of the result is, compared with that of its replacement.
   enum class Memory {
-    kCompare,     // by the schema: views are the same memory, fresh results are only
-                  // replaced when nothing is ever written to either
-    kGivesBack,   // the operator gives back its argument itself here, and does nothing else
-    kShapeOnly,   // the pattern reads shapes only, which in-place forms of operators keep
+    kCompare,    // by the schema: views are the same memory, fresh results are only
+                 // replaced when nothing is ever written to either
+    kGivesBack,  // the operator gives back its argument itself here, and does nothing else
+    kShapeOnly,  // the pattern reads shapes only, which in-place forms of operators keep
   };
   const char* name;
   const char* pattern;

@@ -13,7 +13,7 @@ namespace tensord::jit {
 struct Pattern {
   enum class Kind { kAny, kName, kLiteral, kCall };
   Kind kind = Kind::kAny;
-  std::string name;             // of a kName, or of the result of a kCall; may be empty
+  std::string name;  // of a kName, or of the result of a kCall; may be empty
   ops::Value literal;
   const ops::Op* op = nullptr;  // null when it is not registered
   std::vector<Pattern> arguments;

@@ -69,7 +69,8 @@ const Node* fixed_list(const Match& match, const GraphValue* list) {
   const Node* node = list->node();
   if (!node || node->kind() != NodeKind::kListConstruct) return nullptr;
   int location = match.alias().location(list);
-  if (location >= 0 && (!match.alias().writers(location).empty() || match.alias().is_external(location))) return nullptr;
+  if (location >= 0 && (!match.alias().writers(location).empty() || match.alias().is_external(location)))
+    return nullptr;
   return node;
 }
 
@@ -173,9 +174,12 @@ const PeepholeRule kRules[] = {
     {"rank of conv1d", "aten::dim(aten::conv1d(x, _, _, _, _, _, _))", "aten::dim(x)", nullptr, nullptr, kShapeOnly},
     {"rank of conv2d", "aten::dim(aten::conv2d(x, _, _, _, _, _, _))", "aten::dim(x)", nullptr, nullptr, kShapeOnly},
     {"rank of conv3d", "aten::dim(aten::conv3d(x, _, _, _, _, _, _))", "aten::dim(x)", nullptr, nullptr, kShapeOnly},
-    {"rank of batch_norm", "aten::dim(aten::batch_norm(x, _, _, _, _, _, _, _, _))", "aten::dim(x)", nullptr, nullptr, kShapeOnly},
-    {"rank of max_pool2d", "aten::dim(aten::max_pool2d(x, _, _, _, _, _))", "aten::dim(x)", nullptr, nullptr, kShapeOnly},
-    {"rank of avg_pool2d", "aten::dim(aten::avg_pool2d(x, _, _, _, _, _, _))", "aten::dim(x)", nullptr, nullptr, kShapeOnly},
+    {"rank of batch_norm", "aten::dim(aten::batch_norm(x, _, _, _, _, _, _, _, _))", "aten::dim(x)", nullptr, nullptr,
+     kShapeOnly},
+    {"rank of max_pool2d", "aten::dim(aten::max_pool2d(x, _, _, _, _, _))", "aten::dim(x)", nullptr, nullptr,
+     kShapeOnly},
+    {"rank of avg_pool2d", "aten::dim(aten::avg_pool2d(x, _, _, _, _, _, _))", "aten::dim(x)", nullptr, nullptr,
+     kShapeOnly},
     {"rank of relu", "aten::dim(aten::relu(x))", "aten::dim(x)", nullptr, nullptr, kShapeOnly},
     {"rank of relu_", "aten::dim(aten::relu_(x))", "aten::dim(x)", nullptr, nullptr, kShapeOnly},
     {"rank of hardtanh", "aten::dim(aten::hardtanh(x, _, _))", "aten::dim(x)", nullptr, nullptr, kShapeOnly},
