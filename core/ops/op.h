@@ -194,16 +194,16 @@ using Returns = detail::Returns;
 template <class F>
 OpBuilder& OpBuilder::infer(F function) {
   using Arguments = typename Signature<F>::Arguments;
-  constexpr auto kIndices = std::make_index_sequence<std::tuple_size_v<Arguments>>();
-  check_parameters(detail::schema_names<Arguments>(kIndices), "infer");
+  using Indices = std::make_index_sequence<std::tuple_size_v<Arguments>>;
+  check_parameters(detail::schema_names<Arguments>(Indices()), "infer");
   op_->infer = [function](std::span<const Value> v) -> std::vector<TensorMeta> {
     using R = typename Signature<F>::Return;
     if constexpr (std::is_same_v<R, TensorMeta>) {
       std::vector<TensorMeta> out;
-      out.push_back(detail::call_unboxed<F, Arguments>(function, v, kIndices));
+      out.push_back(detail::call_unboxed<F, Arguments>(function, v, Indices()));
       return out;
     } else {
-      return detail::call_unboxed<F, Arguments>(function, v, kIndices);
+      return detail::call_unboxed<F, Arguments>(function, v, Indices());
     }
   };
   return *this;
@@ -222,13 +222,13 @@ OpBuilder& OpBuilder::direct(F function) {
     };
     return *this;
   } else {
-    constexpr auto kIndices = std::make_index_sequence<std::tuple_size_v<Arguments>>();
-    check_parameters(detail::schema_names<Arguments>(kIndices), "direct");
+    using Indices = std::make_index_sequence<std::tuple_size_v<Arguments>>;
+    check_parameters(detail::schema_names<Arguments>(Indices()), "direct");
     op_->direct = [function](std::span<const Value> v, std::vector<Value>& returns) {
       if constexpr (std::is_void_v<typename Signature<F>::Return>) {
-        detail::call_unboxed<F, Arguments>(function, v, kIndices);
+        detail::call_unboxed<F, Arguments>(function, v, Indices());
       } else {
-        detail::push(returns, detail::call_unboxed<F, Arguments>(function, v, kIndices));
+        detail::push(returns, detail::call_unboxed<F, Arguments>(function, v, Indices()));
       }
     };
     return *this;
