@@ -191,9 +191,10 @@ TENSORD_INLINE float expm1(float x) {
 TENSORD_INLINE float log_parts(float x, float* e) {
   const bool tiny = x < 1.17549435e-38f;
   const float scaled = tiny ? x * 8388608.0f : x;
-  const int32_t bits = bits_of<int32_t>(scaled);
-  const int32_t exponent = (bits - 0x3f3504f3) >> 23;
-  const float f = bits_of<float>(bits - (exponent << 23)) - 1.0f;
+  // Unsigned, as the difference may wrap for a negative x, whose result log_edges replaces.
+  const uint32_t bits = bits_of<uint32_t>(scaled);
+  const int32_t exponent = static_cast<int32_t>(bits - 0x3f3504f3u) >> 23;
+  const float f = bits_of<float>(bits - (static_cast<uint32_t>(exponent) << 23)) - 1.0f;
   *e = static_cast<float>(exponent) - (tiny ? 23.0f : 0.0f);
   // relative error 7.3e-10
   float p = 6.915127605e-02f;
