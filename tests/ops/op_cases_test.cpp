@@ -193,11 +193,14 @@ std::string run_record(const Value& record) {
   const Tolerance tolerance{field(record, "rtol").to_float(), field(record, "atol").to_float()};
   const std::vector<Value>& expected = items(field(record, "results"));
   if (field(record, "check").to_string() == "shape") {
-    const std::string problem = compare_items(copy_all(results, true), {}, tolerance);
-    for (size_t i = 0; i < expected.size() && i < results.size(); ++i) {
-      if (expected[i].is_tensor() && (results[i].to_tensor().sizes() != expected[i].to_tensor().sizes() ||
-                                      results[i].to_tensor().dtype() != expected[i].to_tensor().dtype())) {
-        return concat("got ", describe(results[i].to_tensor()), ", expected ", describe(expected[i].to_tensor()));
+    if (results.size() != expected.size())
+      return concat("got ", results.size(), " results, expected ", expected.size());
+    for (size_t i = 0; i < expected.size(); ++i) {
+      if (results[i].tag() != expected[i].tag()) return concat("result ", i, " is a ", results[i].tag_name());
+      if (!expected[i].is_tensor()) continue;
+      const Tensor &got = results[i].to_tensor(), &wanted = expected[i].to_tensor();
+      if (got.sizes() != wanted.sizes() || got.dtype() != wanted.dtype()) {
+        return concat("got ", describe(got), ", expected ", describe(wanted));
       }
     }
     return "";
