@@ -164,8 +164,8 @@ struct Conv {
   static ConvGeometry geometry(const IntList& stride, const IntList& padding, const IntList& dilation, int64_t groups) {
     return make_conv_geometry(kSpatial, stride, padding, dilation, groups);
   }
-  static PackedPtr pack(const ops::Op& op, std::span<const ops::Value> v) {
-    return pack_conv(op, v, geometry(ints(v[3]), ints(v[4]), ints(v[5]), v[6].to_int()));
+  static PackedPtr pack(const ops::Op& op, std::span<const ops::Value> v, ops::Precision precision) {
+    return pack_conv(op, v, precision, geometry(ints(v[3]), ints(v[4]), ints(v[5]), v[6].to_int()));
   }
   static TensorMeta infer(const Tensor& input, const Tensor& weight, const MaybeTensor& bias, const IntList& stride,
                           const IntList& padding, const IntList& dilation, int64_t groups) {
@@ -183,10 +183,11 @@ TensorMeta infer_conv_mode(const Tensor& input, const Tensor& weight, const Mayb
   return infer_conv(op_name(spatial, false), make_conv_geometry(weight.sizes(), stride, padding, dilation, groups),
                     input, weight, bias);
 }
-PackedPtr pack_conv_mode(const ops::Op& op, std::span<const ops::Value> v) {
+PackedPtr pack_conv_mode(const ops::Op& op, std::span<const ops::Value> v, ops::Precision precision) {
   if (!v[1].is_tensor()) return nullptr;
   return pack_conv(
-      op, v, make_conv_geometry(v[1].to_tensor().sizes(), ints(v[3]), v[4].to_string(), ints(v[5]), v[6].to_int()));
+      op, v, precision,
+      make_conv_geometry(v[1].to_tensor().sizes(), ints(v[3]), v[4].to_string(), ints(v[5]), v[6].to_int()));
 }
 void run_conv_mode(Context, const Tensor& input, const Tensor& weight, const MaybeTensor& bias, const IntList& stride,
                    const std::string& padding, const IntList& dilation, int64_t groups, Tensor& out) {
@@ -220,10 +221,10 @@ struct General {
                                int64_t groups) {
     return make_conv_geometry(spatial_of(weight), stride, padding, dilation, groups, is_transposed, output_padding);
   }
-  static PackedPtr pack(const ops::Op& op, std::span<const ops::Value> v) {
+  static PackedPtr pack(const ops::Op& op, std::span<const ops::Value> v, ops::Precision precision) {
     if (!v[1].is_tensor()) return nullptr;
     return pack_conv(
-        op, v,
+        op, v, precision,
         geometry(v[1].to_tensor(), ints(v[3]), ints(v[4]), ints(v[5]), v[6].to_bool(), ints(v[7]), v[8].to_int()));
   }
   static TensorMeta infer(const Tensor& input, const Tensor& weight, const MaybeTensor& bias, const IntList& stride,

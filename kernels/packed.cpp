@@ -23,5 +23,14 @@ OP("tensord::packed.other(tensord.Packed packed, Tensor input, Tensor other) -> 
       return packed->run(input, other, is_sole_holder(other));
     });
 
+std::unique_ptr<ops::PreparedCall> prepare_packed(const ops::PrepareArgs& args) {
+  const auto* packed = dynamic_cast<const ops::PackedOp*>(args.arguments[0].to_opaque().get());
+  check(packed != nullptr, "expected a packed operator");
+  const Tensor other = args.arguments.size() > 2 ? args.arguments[2].to_tensor() : Tensor();
+  return packed->prepare(args.arguments[1].to_tensor(), other, args);
+}
+PREPARE("tensord::packed", DeviceKind::kCPU, &prepare_packed);
+PREPARE("tensord::packed.other", DeviceKind::kCPU, &prepare_packed);
+
 }  // namespace
 }  // namespace tensord::kernels

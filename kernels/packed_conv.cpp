@@ -135,7 +135,8 @@ class PackedConv final : public PackedOp {
 }  // namespace
 
 IntrusivePtr<ops::PackedOp> pack_conv(const ops::Op& op, std::span<const ops::Value> arguments,
-                                      const ConvGeometry& geometry) {
+                                      ops::Precision precision, const ConvGeometry& geometry) {
+  (void)precision;
   if (!arguments[1].is_tensor() || geometry.is_transposed) return nullptr;
   Tensor weight = arguments[1].to_tensor();
   const auto is_plain = [](const Tensor& t) {

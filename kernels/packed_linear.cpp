@@ -105,7 +105,9 @@ Tensor as_dense(const Tensor& t) { return is_non_overlapping_and_dense(t.sizes()
 
 }  // namespace
 
-IntrusivePtr<ops::PackedOp> pack_linear(const ops::Op& op, std::span<const ops::Value> arguments) {
+IntrusivePtr<ops::PackedOp> pack_linear(const ops::Op& op, std::span<const ops::Value> arguments,
+                                        ops::Precision precision) {
+  (void)precision;
   if (!arguments[1].is_tensor()) return nullptr;
   const Tensor& weight = arguments[1].to_tensor();
   if (!is_plain(weight) || weight.ndim() != 2 || weight.numel() == 0) return nullptr;
@@ -119,7 +121,9 @@ IntrusivePtr<ops::PackedOp> pack_linear(const ops::Op& op, std::span<const ops::
                                       bias);
 }
 
-IntrusivePtr<ops::PackedOp> pack_matmul(const ops::Op& op, std::span<const ops::Value> arguments) {
+IntrusivePtr<ops::PackedOp> pack_matmul(const ops::Op& op, std::span<const ops::Value> arguments,
+                                        ops::Precision precision) {
+  (void)precision;
   if (!arguments[1].is_tensor()) return nullptr;
   const Tensor& right = arguments[1].to_tensor();
   if (!is_plain(right) || right.ndim() != 2 || right.numel() == 0) return nullptr;

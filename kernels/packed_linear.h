@@ -5,9 +5,11 @@
 namespace tensord::kernels {
 
 // aten::linear with its weight and bias bound; null when these cannot be prepared (not f32 on the CPU).
-IntrusivePtr<ops::PackedOp> pack_linear(const ops::Op& op, std::span<const ops::Value> arguments);
+IntrusivePtr<ops::PackedOp> pack_linear(const ops::Op& op, std::span<const ops::Value> arguments,
+                                        ops::Precision precision);
 
 // aten::matmul with a matrix bound on its right: a linear without bias, of the transpose.
-IntrusivePtr<ops::PackedOp> pack_matmul(const ops::Op& op, std::span<const ops::Value> arguments);
+IntrusivePtr<ops::PackedOp> pack_matmul(const ops::Op& op, std::span<const ops::Value> arguments,
+                                        ops::Precision precision);
 
 }  // namespace tensord::kernels

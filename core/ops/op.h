@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/ops/prepared.h"
 #include "core/ops/schema.h"
 #include "core/ops/unbox.h"
 
@@ -47,7 +48,7 @@ using GradientFn = std::function<std::vector<Tensor>(const GradArgs&)>;
 // one; see packed.h. Both see the arguments with None where a tensor comes only with each call.
 struct Epilogue;
 class PackedOp;
-using PackFn = std::function<IntrusivePtr<PackedOp>(const Op&, std::span<const Value> arguments)>;
+using PackFn = std::function<IntrusivePtr<PackedOp>(const Op&, std::span<const Value> arguments, Precision precision)>;
 using EpilogueFn = std::function<std::optional<Epilogue>(std::span<const Value> arguments)>;
 
 // The one record of an operator. Exactly one of these describes how it runs:
@@ -64,9 +65,10 @@ struct Op {
   // Of a pointwise op from the tables in kernels/: its expression in operands a, b, c and numbers
   // p0 … p2 of a type T, for the fuser. Static text or null.
   const char* formula = nullptr;
-  PackFn pack;               // argument 0 comes with each call; null when these arguments cannot be prepared
-  EpilogueFn epilogue;       // empty when these arguments do not allow it
-  const Op* base = nullptr;  // for "add_" and "add.out": the functional form "add"
+  PackFn pack;          // argument 0 comes with each call; null when these arguments cannot be prepared
+  EpilogueFn epilogue;  // empty when these arguments do not allow it
+  std::array<PrepareFn, kDeviceKinds> prepare;  // for known shapes; see prepared.h. Optional
+  const Op* base = nullptr;                     // for "add_" and "add.out": the functional form "add"
 
   bool is_pure = true;  // no writes, no random numbers, no printing: may be folded, merged, dropped
   // Index of a bool argument: what the schema marks as written is written only when it is true
@@ -143,6 +145,12 @@ class EpilogueBuilder {
   EpilogueBuilder(const char* op, EpilogueFn function);
 };
 
+// Gives an op a prepared form on a device. For infer + kernel ops and direct ones alike.
+class PrepareBuilder {
+ public:
+  PrepareBuilder(const char* op, DeviceKind device, PrepareFn function);
+};
+
 #define TENSORD_CONCAT2(A, B) A##B
 #define TENSORD_CONCAT(A, B) TENSORD_CONCAT2(A, B)
 #define OP(SCHEMA)                                                                       \
@@ -151,6 +159,9 @@ class EpilogueBuilder {
 #define KERNEL(OP_NAME, DEVICE, FUNCTION)                                                                       \
   static const ::tensord::ops::KernelBuilder TENSORD_CONCAT(kernel_registration_, __COUNTER__)(OP_NAME, DEVICE, \
                                                                                                FUNCTION)
+#define PREPARE(OP_NAME, DEVICE, ...)                                                                             \
+  static const ::tensord::ops::PrepareBuilder TENSORD_CONCAT(prepare_registration_, __COUNTER__)(OP_NAME, DEVICE, \
+                                                                                                 __VA_ARGS__)
 #define EPILOGUE(OP_NAME, ...) \
   static const ::tensord::ops::EpilogueBuilder TENSORD_CONCAT(epilogue_registration_, __COUNTER__)(OP_NAME, __VA_ARGS__)
 

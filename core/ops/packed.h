@@ -59,6 +59,15 @@ class PackedOp : public OpaqueObject {
   virtual IntrusivePtr<PackedOp> with_channels_last() const = 0;
   virtual bool is_channels_last() const = 0;
 
+  // The call for one shape, or null. `other` is undefined when run takes one tensor; then and
+  // only then the prepared call takes one input. See PrepareArgs for the rest; args.arguments[0]
+  // is this object.
+  virtual std::unique_ptr<PreparedCall> prepare(const Tensor& input, const Tensor& other,
+                                                const PrepareArgs& args) const {
+    (void)input, (void)other, (void)args;
+    return nullptr;
+  }
+
   // The result. `other` may be written over and returned when `can_overwrite` is set. Meta tensors
   // give meta tensors. What the prepared form does not cover (another dtype, a device, a
   // broadcast) is done by the one it was made from and the last call on its own, down to plain

@@ -12,6 +12,12 @@
 namespace tensord::ops {
 namespace {
 
+struct PendingPrepare {
+  std::string op;
+  DeviceKind device;
+  PrepareFn function;
+};
+
 struct PendingKernel {
   std::string op;
   DeviceKind device;
@@ -38,6 +44,9 @@ class Registry {
   void add_epilogue(std::string op, EpilogueFn function) {
     pending_epilogues_.emplace_back(std::move(op), std::move(function));
   }
+  void add_prepare(std::string op, DeviceKind device, PrepareFn function) {
+    pending_prepares_.push_back({std::move(op), device, std::move(function)});
+  }
   // Registrations run before main, where nothing can be thrown to.
   void report(std::string problem) { problems_ += (problems_.empty() ? "" : "\n") + problem; }
 
@@ -50,6 +59,7 @@ class Registry {
       }
       join_kernels();
       join_epilogues();
+      join_prepares();
       for (const auto& op : ops_) check_complete(*op);
     });
     if (!problems_.empty()) fail(ErrorCode::kInternal, problems_);
@@ -109,6 +119,17 @@ class Registry {
     pending_epilogues_.clear();
   }
 
+  void join_prepares() {
+    for (auto& [op, device, function] : pending_prepares_) {
+      const auto it = by_full_name_.find(op);
+      if (it == by_full_name_.end())
+        report("a prepared form is registered for " + op + ", which is not an operator");
+      else
+        it->second->prepare[static_cast<size_t>(device)] = std::move(function);
+    }
+    pending_prepares_.clear();
+  }
+
   void check_complete(const Op& op) {
     if (!op.infer && !op.direct && !op.base) report(op.schema.full_name() + " has neither infer nor direct");
   }
@@ -117,6 +138,7 @@ class Registry {
   std::vector<std::unique_ptr<Op>> ops_;
   std::vector<PendingKernel> pending_;
   std::vector<std::pair<std::string, EpilogueFn>> pending_epilogues_;
+  std::vector<PendingPrepare> pending_prepares_;
   std::unordered_map<std::string, Op*> by_full_name_;
   std::unordered_map<std::string, std::vector<const Op*>> overloads_;
   std::string problems_;
@@ -252,6 +274,10 @@ OpBuilder& OpBuilder::packs(PackFn function) {
 
 EpilogueBuilder::EpilogueBuilder(const char* op, EpilogueFn function) {
   Registry::instance().add_epilogue(op, std::move(function));
+}
+
+PrepareBuilder::PrepareBuilder(const char* op, DeviceKind device, PrepareFn function) {
+  Registry::instance().add_prepare(op, device, std::move(function));
 }
 
 void KernelBuilder::add(const char* op, DeviceKind device, KernelFn kernel, std::vector<std::string> cpp_types) {

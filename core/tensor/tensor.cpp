@@ -1,6 +1,7 @@
 #include "core/tensor/tensor.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <numeric>
 #include <vector>
@@ -76,7 +77,10 @@ Tensor Tensor::meta(std::span<const int64_t> sizes, DType dtype, Device device) 
 
 Tensor Tensor::meta_strided(std::span<const int64_t> sizes, std::span<const int64_t> strides, DType dtype,
                             Device device) {
-  return Tensor(make_impl(sizes, strides, dtype, device));
+  static std::atomic<uint64_t> last_id{0};
+  Tensor out(make_impl(sizes, strides, dtype, device));
+  out.impl_->alias_id = last_id.fetch_add(1, std::memory_order_relaxed) + 1;
+  return out;
 }
 
 Tensor Tensor::from_storage(Storage storage, std::span<const int64_t> sizes, std::span<const int64_t> strides,
@@ -112,6 +116,7 @@ Tensor Tensor::as_view(Dims sizes, Dims strides, int64_t offset) const {
   impl->dtype = impl_->dtype;
   impl->device = impl_->device;
   impl->storage = impl_->storage;
+  impl->alias_id = impl_->alias_id;
   return Tensor(std::move(impl));
 }
 

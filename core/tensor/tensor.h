@@ -24,6 +24,7 @@ struct TensorImpl final : RefCounted {
   DType dtype = DType::kFloat32;
   Device device;
   IntrusivePtr<AutogradMeta> autograd;
+  uint64_t alias_id = 0;  // of a meta tensor: the memory it stands for; its views have the same
 };
 
 // A handle to an n-dimensional array: sizes, strides and an offset over a shared
@@ -67,6 +68,8 @@ class Tensor {
   size_t size_bytes() const { return static_cast<size_t>(numel()) * size_of(dtype()); }
   const Storage& storage() const { return impl_->storage; }
   bool is_meta() const { return !impl_->storage; }
+  // Of a meta tensor: the memory it stands for, by a number that its views share.
+  uint64_t alias_id() const { return impl_->alias_id; }
   uint32_t version() const { return is_meta() ? 0 : impl_->storage->version(); }
 
   bool is_contiguous() const { return tensord::is_contiguous(sizes(), strides()); }

@@ -48,6 +48,10 @@ class GraphValue {
   const std::vector<Use>& uses() const { return uses_; }
   bool has_uses() const { return !uses_.empty(); }
   void replace_all_uses_with(GraphValue* other);
+  // What is known of it for one input signature (set by the pass shape_prop): a tensor as a meta
+  // tensor, a list or tuple with such items, anything else as itself. None: nothing.
+  const ops::Value& known() const { return known_; }
+  void set_known(ops::Value known) { known_ = std::move(known); }
   // The graph it belongs to.
   Graph* graph() const;
   // The constant, or null when it is not defined by prim::Constant.
@@ -59,6 +63,7 @@ class GraphValue {
   friend class Block;
   ops::TypePtr type_;
   std::string name_;
+  ops::Value known_;
   int id_ = 0;
   Node* node_ = nullptr;
   Block* block_ = nullptr;

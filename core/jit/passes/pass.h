@@ -29,6 +29,7 @@ struct PassContext {
   // Attribute paths below `self` ("layer1.0.bn1.running_mean") that some method may change;
   // everything else is constant while the module is loaded. See freeze.
   const std::set<std::string>* changing_attributes = nullptr;
+  ops::Precision precision = ops::Precision::kF32;  // weights are packed for it
   // Changes still allowed to the running pass; it counts down and stops at 0.
   int64_t remaining_changes = INT64_MAX;
   bool take_change() { return remaining_changes > 0 && remaining_changes-- > 0; }

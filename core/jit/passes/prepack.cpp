@@ -9,7 +9,7 @@ namespace tensord::jit {
 
 namespace {
 
-IntrusivePtr<ops::PackedOp> try_pack(const Node& node) {
+IntrusivePtr<ops::PackedOp> try_pack(const Node& node, ops::Precision precision) {
   if (!node.op() || !node.op()->pack) return nullptr;
   std::vector<ops::Value> arguments(1);
   for (size_t i = 1; i < node.inputs().size(); ++i) {
@@ -18,7 +18,7 @@ IntrusivePtr<ops::PackedOp> try_pack(const Node& node) {
     arguments.push_back(std::move(*value));
   }
   try {
-    return node.op()->pack(*node.op(), arguments);
+    return node.op()->pack(*node.op(), arguments, precision);
   } catch (const Error&) {
     return nullptr;  // arguments that can never work: the run says so, if it ever comes there
   }
@@ -31,7 +31,7 @@ bool prepack_weights(Graph& graph, PassContext& context) {
   if (!run) return false;
   bool changed = false;
   for_each_node(graph.block(), [&](Node* node) {
-    IntrusivePtr<ops::PackedOp> packed = try_pack(*node);
+    IntrusivePtr<ops::PackedOp> packed = try_pack(*node, context.precision);
     if (!packed || !context.take_change()) return;
     Node* constant = graph.create_constant(ops::Value(IntrusivePtr<ops::OpaqueObject>(packed)), ops::packed_type());
     constant->insert_before(node);

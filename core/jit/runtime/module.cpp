@@ -77,6 +77,7 @@ std::unique_ptr<Graph> Module::Impl::prepare(const Graph& source, ops::ObjectPtr
   if (!options.optimize) return graph;
   PassContext context;
   context.functions = code.get();
+  context.precision = options.precision;
   context.self = std::move(self);
   context.changing_attributes = context.self ? &changing_attributes : nullptr;
   run_pipeline(*graph, context, options.passes, context.self ? inference_pipeline() : simplification_pipeline());

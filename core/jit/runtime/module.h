@@ -16,6 +16,7 @@ namespace tensord::jit {
 struct LoadOptions {
   PassOptions passes;    // which passes run, and what they dump
   bool optimize = true;  // false: interpret the graphs as the front end made them
+  ops::Precision precision = ops::Precision::kF32;
 };
 
 // One method of a loaded module, optimised and ready to run. Immutable, shared by workers.

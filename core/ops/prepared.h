@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+
+#include "core/ops/value.h"
+#include "core/tensor/tensor.h"
+
+namespace tensord::ops {
+
+struct KernelContext;
+struct Op;
+
+// What a call costs, for reports: multiplications and additions, and bytes that have to be read
+// and written when every operand is touched once.
+struct Cost {
+  double flops = 0;
+  double bytes = 0;
+};
+
+// The memory of one run of a prepared call: pointers to first elements.
+struct PreparedRun {
+  // One per tensor of the arguments that came as a meta tensor, in the order of the arguments,
+  // the items of lists in their place.
+  const void* const* inputs = nullptr;
+  void* const* outputs = nullptr;
+  void* scratch = nullptr;  // scratch_bytes, aligned to 64; holds nothing between runs
+};
+
+// A call whose shapes, strides, dtypes and constants are known: the kernel chosen, the weights
+// packed, the work cut. Immutable; any number of threads may run it at once, each with memory of
+// its own. A run computes and nothing else: no allocation, no look-up, no arithmetic on shapes.
+class PreparedCall {
+ public:
+  virtual ~PreparedCall() = default;
+  // May throw Error where the data itself is wrong (an index out of range).
+  virtual void run(const KernelContext& context, const PreparedRun& memory) const = 0;
+
+  size_t scratch_bytes = 0;
+  // Bit i: output 0 may take the memory of input i when nothing reads that later; the run then
+  // gets the same pointer for both. Only for inputs of the output's sizes, strides and dtype.
+  uint32_t may_overwrite = 0;
+  Cost cost;
+  std::string label;    // for reports: "linear+gelu"; empty: the operator's name
+  std::string variant;  // for reports: which implementation, "brgemm bf16"; may be empty
+};
+
+// The type in which a model's large products are computed. Sums are always f32.
+enum class Precision : uint8_t {
+  kF32,
+  kBf16,  // weights and inputs rounded to bfloat16
+  kInt8,  // weights rounded to int8 a channel at load, inputs a row at run time
+};
+
+// What the calls of a model made of their constants, kept so that every signature and worker
+// uses the same copy. Thread-safe; `make` runs under the lock.
+class PackStore {
+ public:
+  // `key` says what was made of which tensors (see key_of). Lives as long as the store.
+  template <class T, class Make>
+  std::shared_ptr<const T> get(const std::string& key, Make&& make) {
+    std::lock_guard lock(mutex_);
+    std::shared_ptr<const void>& entry = entries_[key];
+    if (!entry) entry = std::shared_ptr<const T>(make());
+    return std::static_pointer_cast<const T>(entry);
+  }
+  // Names a constant tensor: its memory, offset, shape and strides.
+  static std::string key_of(const Tensor& tensor);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<const void>> entries_;  // guarded by mutex_
+};
+
+// What an operator's `prepare` is told.
+struct PrepareArgs {
+  const Op& op;
+  // One value per schema argument. Tensors that come with each run are meta tensors, with their
+  // strides; constants are themselves.
+  std::span<const Value> arguments;
+  std::span<const Tensor> outputs;  // meta: sizes, strides and dtypes to be written
+  int threads = 1;                  // the team that will run it
+  Precision precision = Precision::kF32;
+  PackStore* packs = nullptr;  // never null
+};
+
+// Gives null when it has no better form than the kernel; the plan then calls the kernel, or the
+// direct function, with tensors over its own memory.
+using PrepareFn = std::function<std::unique_ptr<PreparedCall>(const PrepareArgs&)>;
+
+}  // namespace tensord::ops
