@@ -1,0 +1,99 @@
+#include "core/base/parallel.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "core/base/error.h"
+
+namespace tensord {
+namespace {
+
+// How many ranges a call was cut into; checks that they cover everything once.
+template <class Call>
+int count_ranges(int64_t count, Call&& call) {
+  std::vector<std::atomic<int>> seen(static_cast<size_t>(count));
+  std::atomic<int> ranges{0};
+  call([&](int64_t begin, int64_t end) {
+    ++ranges;
+    for (int64_t i = begin; i < end; ++i) ++seen[static_cast<size_t>(i)];
+  });
+  for (const auto& times : seen) EXPECT_EQ(times, 1);
+  return ranges;
+}
+
+class Parallel : public testing::Test {
+ protected:
+  void TearDown() override { set_thread_budget(available_cores()); }
+};
+
+TEST_F(Parallel, CutsByGrain) {
+  for (const int threads : {1, 2, 3, 7}) {
+    set_thread_budget(threads);
+    EXPECT_EQ(thread_budget(), threads);
+    EXPECT_EQ(count_ranges(100, [](auto fn) { parallel_for(100, 1, fn); }), threads);
+    EXPECT_EQ(count_ranges(100, [](auto fn) { parallel_for(100, 51, fn); }), 1);
+    EXPECT_EQ(count_ranges(2, [](auto fn) { parallel_for(2, 1, fn); }), std::min(threads, 2));
+  }
+}
+
+TEST_F(Parallel, CutsByCost) {
+  set_thread_budget(3);
+  EXPECT_EQ(count_ranges(1000, [](auto fn) { parallel_for_cost(1000, 10, fn); }), 1);
+  EXPECT_EQ(count_ranges(1000, [](auto fn) { parallel_for_cost(1000, 25, fn); }), 2);
+  EXPECT_EQ(count_ranges(1000, [](auto fn) { parallel_for_cost(1000, 100, fn); }), 3);
+  EXPECT_EQ(count_ranges(1, [](auto fn) { parallel_for_cost(1, 1e9, fn); }), 1);
+  EXPECT_EQ(count_ranges(0, [](auto fn) { parallel_for_cost(0, 1e9, fn); }), 0);
+  EXPECT_EQ(count_ranges(10, [](auto fn) { parallel_for_cost(10, 0, fn); }), 1);
+}
+
+TEST_F(Parallel, SaysHowManyPartsAreWorthIt) {
+  EXPECT_EQ(parallel_parts(1000, 19, 8), 1);
+  EXPECT_EQ(parallel_parts(1000, 20, 8), 2);
+  EXPECT_EQ(parallel_parts(1000, 1e6, 8), 8);
+  EXPECT_EQ(parallel_parts(3, 1e6, 8), 3);
+  EXPECT_EQ(parallel_parts(0, 1e6, 8), 1);
+  EXPECT_EQ(parallel_parts(INT64_MAX, 1e300, 2), 2);
+}
+
+TEST_F(Parallel, RunsEachPartOnce) {
+  set_thread_budget(2);
+  std::vector<std::atomic<int>> seen(5);
+  parallel_run(5, [&](int part) { ++seen[static_cast<size_t>(part)]; });
+  for (const auto& times : seen) EXPECT_EQ(times, 1);
+}
+
+TEST_F(Parallel, RunsAloneInsideOfItself) {
+  set_thread_budget(3);
+  parallel_for(3, 1, [](int64_t, int64_t) {
+    EXPECT_EQ(thread_budget(), 1);
+    const std::thread::id outer = std::this_thread::get_id();
+    parallel_for(8, 1, [&](int64_t, int64_t) { EXPECT_EQ(std::this_thread::get_id(), outer); });
+  });
+}
+
+TEST_F(Parallel, ThrowsTheFirstError) {
+  set_thread_budget(3);
+  std::atomic<int> ended{0};
+  EXPECT_THROW(parallel_for(3, 1,
+                            [&](int64_t begin, int64_t) {
+                              ++ended;
+                              check(begin == 0, "not the first");
+                            }),
+               Error);
+  EXPECT_EQ(ended, 3);
+}
+
+TEST_F(Parallel, BudgetsBelongToThreads) {
+  set_thread_budget(2);
+  std::thread([] {
+    set_thread_budget(5);
+    EXPECT_EQ(count_ranges(10, [](auto fn) { parallel_for(10, 1, fn); }), 5);
+  }).join();
+  EXPECT_EQ(thread_budget(), 2);
+}
+
+}  // namespace
+}  // namespace tensord
