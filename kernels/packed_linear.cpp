@@ -3,6 +3,7 @@
 // the weights as they lie.
 #include "kernels/packed_linear.h"
 
+#include <cstring>
 #include <dnnl.hpp>
 
 #include "core/base/parallel.h"
@@ -14,6 +15,25 @@ namespace {
 
 using ops::BoundCall;
 using ops::PackedOp;
+
+// A plan over contiguous memory. A residual sum adds to what the output holds, so the other
+// tensor goes there first.
+class PreparedLinear final : public ops::PreparedCall {
+ public:
+  PreparedLinear(std::shared_ptr<const PackedPlan> plan, bool has_other, size_t output_bytes)
+      : plan_(std::move(plan)), has_other_(has_other), output_bytes_(output_bytes) {}
+
+  void run(const ops::KernelContext&, const ops::PreparedRun& memory) const override {
+    if (has_other_ && memory.inputs[1] != memory.outputs[0])
+      std::memcpy(memory.outputs[0], memory.inputs[1], output_bytes_);
+    plan_->run(memory.inputs[0], memory.outputs[0]);
+  }
+
+ private:
+  std::shared_ptr<const PackedPlan> plan_;
+  bool has_other_;
+  size_t output_bytes_;
+};
 
 class PackedLinear final : public PackedOp {
  public:
@@ -34,19 +54,30 @@ class PackedLinear final : public PackedOp {
   IntrusivePtr<PackedOp> with_channels_last() const override { return nullptr; }
   bool is_channels_last() const override { return false; }
 
+  std::unique_ptr<ops::PreparedCall> prepare(const Tensor& input, const Tensor& other,
+                                             const ops::PrepareArgs& args) const override {
+    if (!covers(input, other) || !input.is_contiguous() || !args.outputs[0].is_contiguous() ||
+        (other.defined() && !other.is_contiguous())) {
+      return nullptr;
+    }
+    const int64_t outputs = weight_.sizes()[0], features = weight_.sizes()[1], rows = input.numel() / features;
+    const auto plan = plans_.get({Dims{rows}, 0, args.threads},
+                                 [&] { return onednn_call("linear", [&] { return make_plan(rows); }); });
+    auto call = std::make_unique<PreparedLinear>(plan, other.defined(), args.outputs[0].size_bytes());
+    call->may_overwrite = other.defined() ? 2 : 0;
+    const auto m = static_cast<double>(rows), n = static_cast<double>(outputs), k = static_cast<double>(features);
+    call->cost = {2 * m * n * k, 4 * (m * k + n * k + m * n * (other.defined() ? 2 : 1))};
+    for (const BoundCall& bound : calls()) call->label += (call->label.empty() ? "" : "+") + short_name(bound);
+    call->variant = "onednn";
+    return call;
+  }
+
  protected:
   std::optional<Tensor> try_run(const Tensor& input, const Tensor& other, bool can_overwrite) const override {
+    if (!covers(input, other)) return std::nullopt;
     const int64_t outputs = weight_.sizes()[0], features = weight_.sizes()[1];
-    if (input.dtype() != DType::kFloat32 || !(input.device() == Device{}) || input.ndim() < 1 ||
-        input.sizes().back() != features || input.numel() == 0) {
-      return std::nullopt;
-    }
-    // A folded batch norm has its channels along dimension 1.
-    if (epilogues_.scale.defined() && input.ndim() != 2) return std::nullopt;
     Dims sizes = input.sizes();
     sizes.back() = outputs;
-    if (other.defined() && !(other.sizes() == sizes && other.dtype() == DType::kFloat32 && other.device() == Device{}))
-      return std::nullopt;
     const Tensor x = input.contiguous();
     const int64_t rows = x.numel() / features;
     if (rows == 1 && weight_.strides()[1] == 1) return run_calls(1, single_row(x, sizes), other);
@@ -62,6 +93,23 @@ class PackedLinear final : public PackedOp {
   }
 
  private:
+  static std::string short_name(const BoundCall& call) {
+    const std::string& name = call.op->schema.name;
+    const std::string base = name.substr(name.find("::") + 2);
+    return base.substr(0, base.find('.'));
+  }
+
+  bool covers(const Tensor& input, const Tensor& other) const {
+    const auto is_f32 = [](const Tensor& t) { return t.dtype() == DType::kFloat32 && t.device() == Device{}; };
+    if (!is_f32(input) || input.ndim() < 1 || input.sizes().back() != weight_.sizes()[1] || input.numel() == 0)
+      return false;
+    // A folded batch norm has its channels along dimension 1.
+    if (epilogues_.scale.defined() && input.ndim() != 2) return false;
+    Dims sizes = input.sizes();
+    sizes.back() = weight_.sizes()[0];
+    return !other.defined() || (other.sizes() == sizes && is_f32(other));
+  }
+
   Tensor single_row(const Tensor& x, const Dims& sizes) const {
     const Tensor out = Tensor::empty(sizes, DType::kFloat32);
     float* y = out.data<float>();
