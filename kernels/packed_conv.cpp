@@ -1,34 +1,33 @@
-// Packed convolution: channels_last inside, weights reordered once for each order that oneDNN asks
-// for, batch norm folded into them, activations and a residual sum done by the primitive.
+// Packed convolution: channels_last inside, batch norm folded into the weights, activations and a
+// residual sum done while the results are in registers. For each shape the fastest kernel is chosen
+// by a rule (conv_kernel.h); weights are reordered once for each order that a kernel asks for.
 #include "kernels/packed_conv.h"
 
-#include <dnnl.hpp>
+#include <cstring>
 
 #include "core/base/parallel.h"
-#include "kernels/conv_onednn.h"
-#include "kernels/packed_plan.h"
+#include "kernels/conv_kernel.h"
 
 namespace tensord::kernels {
-namespace {
 
-using ops::BoundCall;
-using ops::PackedOp;
-
-// Strides of memory order N, spatial…, C, for one spatial dimension too.
 Dims last_strides(const Dims& sizes) {
   if (sizes.size() > 3) return channels_last_strides(sizes);
   return Dims{sizes[1] * sizes[2], 1, sizes[1]};
 }
 
-bool is_last(const Tensor& t) {
-  if (t.ndim() > 3) return t.is_channels_last();
-  return t.strides() == last_strides(t.sizes());
-}
+namespace {
 
-// The primitive for one input shape, and how operands in planes come in and go out.
-struct ConvPlan {
-  std::unique_ptr<PackedPlan> conv, to_last, from_last;
-};
+using ops::BoundCall;
+using ops::PackedOp;
+
+// How a tensor of known sizes lies in memory.
+enum class Order : uint8_t { kNone, kLast, kPlanes, kOther };
+
+Order order_of(const Tensor& t) {
+  if (!t.defined()) return Order::kNone;
+  if (t.ndim() > 3 ? t.is_channels_last() : t.strides() == last_strides(t.sizes())) return Order::kLast;
+  return t.is_contiguous() ? Order::kPlanes : Order::kOther;
+}
 
 std::unique_ptr<PackedPlan> reorder_plan(const MemoryDesc& from, const MemoryDesc& to) {
   dnnl::primitive_attr attr;
@@ -37,6 +36,104 @@ std::unique_ptr<PackedPlan> reorder_plan(const MemoryDesc& from, const MemoryDes
   return std::make_unique<PackedPlan>(dnnl::reorder(pd), from, to, pd.scratchpad_desc(),
                                       std::pair<MemoryDesc, Tensor>(), std::pair<MemoryDesc, Tensor>());
 }
+
+std::unique_ptr<PackedPlan> planes_to_last(const Dims& sizes) {
+  return reorder_plan(onednn_desc(sizes, contiguous_strides(sizes)), onednn_desc(sizes, last_strides(sizes)));
+}
+
+void copy_floats(float* to, const float* from, int64_t count) {
+  constexpr double kNsPerFloat = 0.3;
+  parallel_for_cost(count, kNsPerFloat, [&](int64_t begin, int64_t end) {
+    std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin) * sizeof(float));
+  });
+}
+
+// Threads of the calling thread's team while primitives are made for a team of another size.
+class BudgetScope {
+ public:
+  explicit BudgetScope(int threads) : before_(thread_budget()) { set_thread_budget(threads); }
+  ~BudgetScope() { set_thread_budget(before_); }
+  BudgetScope(const BudgetScope&) = delete;
+  BudgetScope& operator=(const BudgetScope&) = delete;
+
+ private:
+  int before_;
+};
+
+// Where tensors of a call lie.
+struct ConvOrders {
+  Order input, other, output;
+};
+
+// A kernel, and how operands in planes come in and go out.
+class ConvCall final : public ops::PreparedCall {
+ public:
+  ConvCall(const ConvProblem& problem, ConvOrders orders, std::unique_ptr<ConvKernel> kernel)
+      : kernel_(std::move(kernel)), orders_(orders), output_count_(numel(problem.output)) {
+    if (orders.input == Order::kPlanes && !kernel_->reads_planes) {
+      to_last_ = planes_to_last(problem.input);
+      src_at_ = take(static_cast<size_t>(numel(problem.input)));
+    }
+    if (orders.other == Order::kPlanes) {
+      other_to_last_ = planes_to_last(problem.output);
+      if (!kernel_->sums_in_place) other_at_ = take(static_cast<size_t>(output_count_));
+    }
+    if (orders.output == Order::kPlanes) {
+      from_last_ = reorder_plan(onednn_desc(problem.output, last_strides(problem.output)),
+                                onednn_desc(problem.output, contiguous_strides(problem.output)));
+      dst_at_ = take(static_cast<size_t>(output_count_));
+    }
+    size_t inner = kernel_->scratch_bytes;
+    for (const auto* plan : {&to_last_, &other_to_last_, &from_last_}) {
+      if (*plan) inner = std::max(inner, (*plan)->scratch_bytes());
+    }
+    inner_at_ = scratch_bytes;
+    scratch_bytes += inner;
+    if (orders.other != Order::kNone && orders.other == orders.output) may_overwrite = 2;
+    variant = kernel_->variant;
+  }
+
+  void run(const ops::KernelContext&, const ops::PreparedRun& memory) const override {
+    const auto at = [&](size_t offset) {
+      return reinterpret_cast<float*>(static_cast<char*>(memory.scratch) + offset);
+    };
+    void* inner = static_cast<char*>(memory.scratch) + inner_at_;
+    const float* src = static_cast<const float*>(memory.inputs[0]);
+    if (to_last_) {
+      to_last_->run(src, at(src_at_), inner);
+      src = at(src_at_);
+    }
+    float* dst = from_last_ ? at(dst_at_) : static_cast<float*>(memory.outputs[0]);
+    const float* other = orders_.other == Order::kNone ? nullptr : static_cast<const float*>(memory.inputs[1]);
+    if (other_to_last_) {
+      float* to = kernel_->sums_in_place ? dst : at(other_at_);
+      other_to_last_->run(other, to, inner);
+      other = to;
+    }
+    if (kernel_->sums_in_place && other != nullptr && other != dst) copy_floats(dst, other, output_count_);
+    kernel_->run(src, other, dst, inner);
+    if (from_last_) from_last_->run(dst, memory.outputs[0], inner);
+  }
+
+ private:
+  static int64_t numel(const Dims& sizes) {
+    int64_t count = 1;
+    for (const int64_t size : sizes) count *= size;
+    return count;
+  }
+  size_t take(size_t floats) {
+    constexpr size_t kAlign = 64;
+    const size_t at = scratch_bytes;
+    scratch_bytes += (floats * sizeof(float) + kAlign - 1) / kAlign * kAlign;
+    return at;
+  }
+
+  std::unique_ptr<ConvKernel> kernel_;
+  ConvOrders orders_;
+  int64_t output_count_;
+  std::unique_ptr<PackedPlan> to_last_, other_to_last_, from_last_;
+  size_t src_at_ = 0, other_at_ = 0, dst_at_ = 0, inner_at_ = 0;  // in scratch
+};
 
 class PackedConv final : public PackedOp {
  public:
@@ -66,27 +163,38 @@ class PackedConv final : public PackedOp {
   }
   bool is_channels_last() const override { return is_channels_last_; }
 
+  std::unique_ptr<ops::PreparedCall> prepare(const Tensor& input, const Tensor& other,
+                                             const ops::PrepareArgs& args) const override {
+    if (!covers(input)) return nullptr;
+    const Tensor& out = args.outputs[0];
+    if (!covers_other(other, out.sizes())) return nullptr;
+    const ConvOrders orders{order_of(input), order_of(other), order_of(out)};
+    if (orders.input == Order::kOther || orders.other == Order::kOther || orders.output == Order::kOther)
+      return nullptr;
+    return make_call(input.sizes(), out.sizes(), orders, args.threads);
+  }
+
  protected:
   std::optional<Tensor> try_run(const Tensor& input, const Tensor& other, bool can_overwrite) const override {
     if (!covers(input)) return std::nullopt;
     const Dims sizes = conv_output_sizes("conv", input.sizes(), weight_.sizes(), geometry_);
-    if (other.defined() && !(other.sizes() == sizes && other.dtype() == DType::kFloat32 && other.device() == Device{}))
-      return std::nullopt;
-    const Tensor x = is_last(input) ? input : input.contiguous();
-    const bool is_planes = !is_last(x);
-    const auto plan = plans_.get({input.sizes(), is_planes, thread_budget()}, [&] {
-      return onednn_call("conv", [&] { return make_plan(input.sizes(), sizes, is_planes); });
+    if (!covers_other(other, sizes)) return std::nullopt;
+    const auto in_order = [](const Tensor& t) { return order_of(t) == Order::kOther ? t.contiguous() : t; };
+    const Tensor x = in_order(input), added = other.defined() ? in_order(other) : Tensor();
+    const Order output = is_channels_last_ ? Order::kLast : Order::kPlanes;
+    const ConvOrders orders{order_of(x), order_of(added), output};
+    const int layout = static_cast<int>(orders.input) * 4 + static_cast<int>(orders.other);
+    const auto call = calls_.get({input.sizes(), layout, thread_budget()}, [&]() -> std::shared_ptr<const ConvCall> {
+      return make_call(input.sizes(), sizes, orders, thread_budget());
     });
-    Tensor src = x;
-    if (is_planes) {
-      src = Tensor::empty_strided(x.sizes(), last_strides(x.sizes()), DType::kFloat32);
-      plan->to_last->run(x.raw_data(), src.raw_data());
-    }
-    const Tensor dst = destination(sizes, other, can_overwrite);
-    plan->conv->run(src.raw_data(), dst.raw_data());
-    if (is_channels_last_) return dst;
-    const Tensor out = Tensor::empty(sizes, DType::kFloat32);
-    plan->from_last->run(dst.raw_data(), out.raw_data());
+    const bool reuses = can_overwrite && call->may_overwrite != 0 && added.is_same(other);
+    const Tensor out = reuses              ? other
+                       : is_channels_last_ ? Tensor::empty_strided(sizes, last_strides(sizes), DType::kFloat32)
+                                           : Tensor::empty(sizes, DType::kFloat32);
+    const Tensor scratch = Tensor::empty(Dims{static_cast<int64_t>(call->scratch_bytes)}, DType::kUInt8);
+    const void* const inputs[] = {x.raw_data(), added.defined() ? added.raw_data() : nullptr};
+    void* const outputs[] = {out.raw_data()};
+    call->run(ops::KernelContext{}, {inputs, outputs, scratch.raw_data()});
     return out;
   }
 
@@ -96,32 +204,34 @@ class PackedConv final : public PackedOp {
     return input.dtype() == DType::kFloat32 && input.device() == Device{} && ndim == geometry_.spatial() + 2 &&
            input.numel() > 0 && input.sizes()[1] == weight_.sizes()[1] * geometry_.groups;
   }
-
-  // Memory for the result; when a sum is joined it holds the other tensor.
-  Tensor destination(const Dims& sizes, const Tensor& other, bool can_overwrite) const {
-    const Dims strides = last_strides(sizes);
-    if (other.defined() && can_overwrite && other.strides() == strides) return other;
-    const Tensor dst = Tensor::empty_strided(sizes, strides, DType::kFloat32);
-    if (other.defined()) dst.copy_from(other);
-    return dst;
+  static bool covers_other(const Tensor& other, const Dims& sizes) {
+    return !other.defined() ||
+           (other.sizes() == sizes && other.dtype() == DType::kFloat32 && other.device() == Device{});
   }
 
-  std::shared_ptr<const ConvPlan> make_plan(const Dims& in, const Dims& out, bool is_planes) const {
-    const auto describe = [this](const Tensor& weight) { return conv_weight_desc(weight, geometry_); };
-    ConvDescs descs{onednn_desc(in, last_strides(in)),
-                    MemoryDesc(describe(weight_).dims(), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any),
-                    MemoryDesc(), onednn_desc(out, last_strides(out))};
-    const Tensor& bias = epilogues_.bias;
-    if (bias.defined()) descs.bias = onednn_desc(bias.sizes(), bias.strides());
-    const auto pd = conv_primitive_desc<dnnl::convolution_forward>(
-        geometry_, descs, dnnl::algorithm::convolution_direct, epilogues_.attributes());
-    const Tensor packed = weights_.get(pd.weights_desc(), weight_, epilogues_.scale, describe);
-    auto plan = std::make_shared<ConvPlan>();
-    plan->conv = std::make_unique<PackedPlan>(dnnl::convolution_forward(pd), descs.src, descs.dst, pd.scratchpad_desc(),
-                                              std::pair(pd.weights_desc(), packed), std::pair(descs.bias, bias));
-    if (is_planes) plan->to_last = reorder_plan(onednn_desc(in, contiguous_strides(in)), descs.src);
-    if (!is_channels_last_) plan->from_last = reorder_plan(descs.dst, onednn_desc(out, contiguous_strides(out)));
-    return plan;
+  std::unique_ptr<ConvCall> make_call(const Dims& input, const Dims& output, ConvOrders orders, int threads) const {
+    const BudgetScope budget(threads);
+    const ConvProblem problem{geometry_, weight_, epilogues_, input, output, orders.input == Order::kPlanes, threads};
+    auto call = onednn_call(
+        "conv", [&] { return std::make_unique<ConvCall>(problem, orders, make_onednn_conv(problem, weights_)); });
+    call->cost = cost(input, output);
+    for (const BoundCall& step : calls()) {
+      const std::string& name = step.op->schema.name;
+      call->label += (call->label.empty() ? "" : "+") + name.substr(name.find("::") + 2);
+    }
+    return call;
+  }
+
+  ops::Cost cost(const Dims& input, const Dims& output) const {
+    const auto numel = [](const Dims& sizes) {
+      double count = 1;
+      for (const int64_t size : sizes) count *= static_cast<double>(size);
+      return count;
+    };
+    const double row = static_cast<double>(weight_.numel()) / static_cast<double>(weight_.sizes()[0]);
+    const double floats =
+        numel(input) + static_cast<double>(weight_.numel()) + numel(output) * (epilogues_.has_add ? 2 : 1);
+    return {2 * row * numel(output), floats * sizeof(float)};
   }
 
   ConvGeometry geometry_;
@@ -129,7 +239,7 @@ class PackedConv final : public PackedOp {
   Epilogues epilogues_;
   bool is_channels_last_ = false;
   mutable PackedWeights weights_;
-  mutable PlanCache<ConvPlan> plans_;
+  mutable PlanCache<ConvCall> calls_;
 };
 
 }  // namespace

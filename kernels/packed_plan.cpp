@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/base/parallel.h"
+
 namespace tensord::kernels {
 
 struct PackedPlan::Call {
@@ -19,17 +21,11 @@ PackedPlan::PackedPlan(dnnl::primitive primitive, MemoryDesc src, MemoryDesc dst
       weights_(std::move(weights)),
       bias_(std::move(bias)) {}
 
-PackedPlan::~PackedPlan() = default;
+PackedPlan::~PackedPlan() {
+  for (auto& idle : idle_) delete idle.load();
+}
 
-std::unique_ptr<PackedPlan::Call> PackedPlan::take_call() const {
-  {
-    std::lock_guard lock(mutex_);
-    if (!idle_.empty()) {
-      auto call = std::move(idle_.back());
-      idle_.pop_back();
-      return call;
-    }
-  }
+std::unique_ptr<PackedPlan::Call> PackedPlan::make_call() const {
   auto call = std::make_unique<Call>();
   const auto add = [&](int argument, dnnl::memory& memory, const MemoryDesc& desc, void* data) {
     memory = dnnl::memory(desc, onednn_engine(), data);
@@ -43,32 +39,55 @@ std::unique_ptr<PackedPlan::Call> PackedPlan::take_call() const {
   return call;
 }
 
+std::unique_ptr<PackedPlan::Call> PackedPlan::take_call() const {
+  for (auto& idle : idle_) {
+    if (idle.load(std::memory_order_relaxed) == nullptr) continue;
+    if (Call* call = idle.exchange(nullptr, std::memory_order_acquire)) return std::unique_ptr<Call>(call);
+  }
+  return make_call();
+}
+
+void PackedPlan::give_call(std::unique_ptr<Call> call) const {
+  for (auto& idle : idle_) {
+    Call* none = nullptr;
+    if (!idle.compare_exchange_strong(none, call.get(), std::memory_order_release, std::memory_order_relaxed)) continue;
+    call.release();
+    return;
+  }
+}
+
 void PackedPlan::run(const void* src, void* dst) const {
-  std::unique_ptr<Call> call = take_call();
   Tensor scratch;
+  if (scratch_bytes() > 0) scratch = Tensor::empty(Dims{static_cast<int64_t>(scratch_bytes())}, DType::kUInt8);
+  run(src, dst, scratch.defined() ? scratch.raw_data() : nullptr);
+}
+
+void PackedPlan::run(const void* src, void* dst, void* scratch) const {
+  std::unique_ptr<Call> call = take_call();
   call->src.set_data_handle(const_cast<void*>(src));
   call->dst.set_data_handle(dst);
-  if (call->scratchpad) {
-    scratch = Tensor::empty(Dims{static_cast<int64_t>(scratchpad_.get_size())}, DType::kUInt8);
-    call->scratchpad.set_data_handle(scratch.raw_data());
-  }
+  if (call->scratchpad) call->scratchpad.set_data_handle(scratch);
   const dnnl_status_t status = dnnl_primitive_execute(primitive_.get(), onednn_stream().get(),
                                                       static_cast<int>(call->arguments.size()), call->arguments.data());
+  give_call(std::move(call));
   check_internal(status == dnnl_success, "a packed primitive failed with status ", static_cast<int>(status));
-  std::lock_guard lock(mutex_);
-  idle_.push_back(std::move(call));
 }
 
 namespace {
 
 // The weight's rows (dimension 0) times scale.
 Tensor scaled_rows(const Tensor& weight, const Tensor& scale) {
-  Tensor out = weight.clone();
+  const Tensor source = weight.contiguous();
+  Tensor out = Tensor::empty(source.sizes(), DType::kFloat32);
   const int64_t rows = out.sizes()[0], row = out.numel() / std::max<int64_t>(rows, 1);
-  for (int64_t r = 0; r < rows; ++r) {
-    float* p = out.data<float>() + r * row;
-    for (int64_t i = 0; i < row; ++i) p[i] *= scale.data<float>()[r];
-  }
+  const float* from = source.data<float>();
+  const float* by = scale.data<float>();
+  float* to = out.data<float>();
+  parallel_for_cost(rows, 0.5 * static_cast<double>(row), [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      for (int64_t i = r * row; i < (r + 1) * row; ++i) to[i] = from[i] * by[r];
+    }
+  });
   return out;
 }
 

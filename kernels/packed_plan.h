@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -21,17 +23,23 @@ class PackedPlan {
              std::pair<MemoryDesc, Tensor> weights, std::pair<MemoryDesc, Tensor> bias);
   ~PackedPlan();
   void run(const void* src, void* dst) const;
+  // The same in the caller's scratch memory, scratch_bytes() of it, aligned to 64.
+  void run(const void* src, void* dst, void* scratch) const;
+  size_t scratch_bytes() const { return scratchpad_.get_size(); }
 
  private:
-  // oneDNN's handles to the memory of one call; kept for the next.
+  // oneDNN's handles to the memory of one call; kept for the next. As many are kept as threads run the plan at
+  // once; beyond that many they are made anew.
   struct Call;
+  static constexpr size_t kIdleCalls = 8;
+  std::unique_ptr<Call> make_call() const;
   std::unique_ptr<Call> take_call() const;
+  void give_call(std::unique_ptr<Call> call) const;
 
   dnnl::primitive primitive_;
   MemoryDesc src_, dst_, scratchpad_;
   std::pair<MemoryDesc, Tensor> weights_, bias_;
-  mutable std::mutex mutex_;
-  mutable std::vector<std::unique_ptr<Call>> idle_;  // guarded by mutex_
+  mutable std::array<std::atomic<Call*>, kIdleCalls> idle_{};
 };
 
 // What a plan was made for. Primitives are cut for a number of threads when they are made.
