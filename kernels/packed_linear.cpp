@@ -1,53 +1,76 @@
-// Packed linear: oneDNN's inner product with weights reordered for it, activations and a residual
-// sum done by the primitive. One row is bound by reading the weights, so it uses our own gemv on
-// the weights as they lie.
+// Packed linear: a product with weights in panels (packed_gemm.h), with what follows done while a
+// tile of the result is in the cache.
 #include "kernels/packed_linear.h"
 
-#include <cstring>
-#include <dnnl.hpp>
+#include <mutex>
 
 #include "core/base/parallel.h"
-#include "kernels/gemm.h"
-#include "kernels/packed_plan.h"
+#include "kernels/packed_gemm.h"
 
 namespace tensord::kernels {
 namespace {
 
 using ops::BoundCall;
+using ops::EpilogueKind;
 using ops::PackedOp;
+using ops::Precision;
 
-// A plan over contiguous memory. A residual sum adds to what the output holds, so the other
-// tensor goes there first.
-class PreparedLinear final : public ops::PreparedCall {
+bool is_cpu_f32(const Tensor& t) { return t.dtype() == DType::kFloat32 && t.device() == Device{}; }
+
+// The weights as tiles need them, packed when the first call comes and shared by the operators that were
+// made from one another.
+class LazyMatrix {
  public:
-  PreparedLinear(std::shared_ptr<const PackedPlan> plan, bool has_other, size_t output_bytes)
-      : plan_(std::move(plan)), has_other_(has_other), output_bytes_(output_bytes) {}
-
-  void run(const ops::KernelContext&, const ops::PreparedRun& memory) const override {
-    if (has_other_ && memory.inputs[1] != memory.outputs[0])
-      std::memcpy(memory.outputs[0], memory.inputs[1], output_bytes_);
-    plan_->run(memory.inputs[0], memory.outputs[0]);
+  std::shared_ptr<const PackedMatrix> get(const Tensor& weight, const std::vector<float>& scale, Precision precision) {
+    std::lock_guard lock(mutex_);
+    if (!matrix_) {
+      const Matrix rows{weight.raw_data(), weight.sizes()[0], weight.sizes()[1], weight.strides()[0],
+                        weight.strides()[1]};
+      matrix_ = std::make_shared<const PackedMatrix>(rows, scale.empty() ? nullptr : scale.data(), precision);
+    }
+    return matrix_;
   }
 
  private:
-  std::shared_ptr<const PackedPlan> plan_;
-  bool has_other_;
-  size_t output_bytes_;
+  std::mutex mutex_;
+  std::shared_ptr<const PackedMatrix> matrix_;  // guarded by mutex_
+};
+
+class PreparedLinear final : public ops::PreparedCall {
+ public:
+  explicit PreparedLinear(PackedGemm gemm) : gemm_(std::move(gemm)) {
+    scratch_bytes = gemm_.scratch_bytes();
+    cost = gemm_.cost();
+    variant = gemm_.variant();
+  }
+  void run(const ops::KernelContext&, const ops::PreparedRun& memory) const override {
+    const auto input = [&](int i) { return static_cast<const float*>(memory.inputs[i]); };
+    gemm_.run(input(0), gemm_.adds_other() ? input(1) : nullptr, static_cast<float*>(memory.outputs[0]),
+              memory.scratch);
+  }
+
+ private:
+  PackedGemm gemm_;
 };
 
 class PackedLinear final : public PackedOp {
  public:
-  PackedLinear(BoundCall call, Tensor weight, Tensor bias)
-      : PackedOp(std::move(call)), weight_(std::move(weight)), bias_(std::move(bias)) {
-    epilogues_.bias = bias_;
+  PackedLinear(BoundCall call, Tensor weight, const Tensor& bias, Precision precision)
+      : PackedOp(std::move(call)),
+        weight_(std::move(weight)),
+        finish_(std::make_shared<GemmFinish>()),
+        precision_(precision),
+        matrix_(std::make_shared<LazyMatrix>()) {
+    GemmFinish finish;
+    finish.bias.assign(static_cast<size_t>(weight_.sizes()[0]), 0.0f);
+    if (bias.defined()) std::copy_n(bias.data<float>(), finish.bias.size(), finish.bias.begin());
+    finish_ = std::make_shared<const GemmFinish>(std::move(finish));
   }
-  // Copies what is constant; the caches start empty.
-  PackedLinear(const PackedLinear& other)
-      : PackedOp(other), weight_(other.weight_), bias_(other.bias_), epilogues_(other.epilogues_) {}
+  PackedLinear(const PackedLinear&) = default;
 
   IntrusivePtr<PackedOp> with(const BoundCall& call, const ops::Epilogue& epilogue) const override {
     auto joined = make_intrusive<PackedLinear>(*this);
-    if (!joined->epilogues_.join(epilogue, weight_.sizes()[0])) return nullptr;
+    if (!joined->join(epilogue)) return nullptr;
     joined->extend(*this, call);
     return joined;
   }
@@ -56,39 +79,28 @@ class PackedLinear final : public PackedOp {
 
   std::unique_ptr<ops::PreparedCall> prepare(const Tensor& input, const Tensor& other,
                                              const ops::PrepareArgs& args) const override {
-    if (!covers(input, other) || !input.is_contiguous() || !args.outputs[0].is_contiguous() ||
-        (other.defined() && !other.is_contiguous())) {
+    if (!covers(input, other) || !args.outputs[0].is_contiguous() || (other.defined() && !other.is_contiguous()))
       return nullptr;
-    }
-    const int64_t outputs = weight_.sizes()[0], features = weight_.sizes()[1], rows = input.numel() / features;
-    const auto plan = plans_.get({Dims{rows}, 0, args.threads},
-                                 [&] { return onednn_call("linear", [&] { return make_plan(rows); }); });
-    auto call = std::make_unique<PreparedLinear>(plan, other.defined(), args.outputs[0].size_bytes());
-    call->may_overwrite = other.defined() ? 2 : 0;
-    const auto m = static_cast<double>(rows), n = static_cast<double>(outputs), k = static_cast<double>(features);
-    call->cost = {2 * m * n * k, 4 * (m * k + n * k + m * n * (other.defined() ? 2 : 1))};
+    auto call = std::make_unique<PreparedLinear>(gemm(input, other, args.threads));
+    // The rows of x are still read when the first results are written.
+    const bool is_input =
+        other.defined() && (other.is_same(input) || (other.alias_id() != 0 && other.alias_id() == input.alias_id()));
+    if (other.defined() && !is_input && other.sizes() == args.outputs[0].sizes()) call->may_overwrite = 2;
     for (const BoundCall& bound : calls()) call->label += (call->label.empty() ? "" : "+") + short_name(bound);
-    call->variant = "onednn";
     return call;
   }
 
  protected:
   std::optional<Tensor> try_run(const Tensor& input, const Tensor& other, bool can_overwrite) const override {
     if (!covers(input, other)) return std::nullopt;
-    const int64_t outputs = weight_.sizes()[0], features = weight_.sizes()[1];
-    Dims sizes = input.sizes();
-    sizes.back() = outputs;
-    const Tensor x = input.contiguous();
-    const int64_t rows = x.numel() / features;
-    if (rows == 1 && weight_.strides()[1] == 1) return run_calls(1, single_row(x, sizes), other);
-    const auto plan = plans_.get({Dims{rows}, 0, thread_budget()},
-                                 [&] { return onednn_call("linear", [&] { return make_plan(rows); }); });
-    Tensor out = other;
-    if (!other.defined() || !can_overwrite || !other.is_contiguous()) {
-      out = Tensor::empty(sizes, DType::kFloat32);
-      if (other.defined()) out.copy_from(other);
-    }
-    plan->run(x.raw_data(), out.raw_data());
+    const Dims sizes = result_sizes(input);
+    const Tensor addend = other.defined() ? other.contiguous() : Tensor();
+    const PackedGemm product = gemm(input, addend, thread_budget());
+    const bool overwrites = can_overwrite && addend.is_same(other) && other.sizes() == sizes;
+    const Tensor out = overwrites ? other : Tensor::empty(sizes, DType::kFloat32);
+    const Tensor scratch = Tensor::empty(Dims{static_cast<int64_t>(product.scratch_bytes())}, DType::kUInt8);
+    product.run(input.data<float>(), addend.defined() ? addend.data<float>() : nullptr, out.data<float>(),
+                scratch.raw_data());
     return out;
   }
 
@@ -99,63 +111,87 @@ class PackedLinear final : public PackedOp {
     return base.substr(0, base.find('.'));
   }
 
-  bool covers(const Tensor& input, const Tensor& other) const {
-    const auto is_f32 = [](const Tensor& t) { return t.dtype() == DType::kFloat32 && t.device() == Device{}; };
-    if (!is_f32(input) || input.ndim() < 1 || input.sizes().back() != weight_.sizes()[1] || input.numel() == 0)
-      return false;
-    // A folded batch norm has its channels along dimension 1.
-    if (epilogues_.scale.defined() && input.ndim() != 2) return false;
+  // False, and nothing changed, when `next` cannot come after what is there.
+  bool join(const ops::Epilogue& next) {
+    GemmFinish finish = *finish_;
+    if (next.kind == EpilogueKind::kChannelAffine) {
+      if (!join_affine(next, finish)) return false;
+    } else {
+      constexpr size_t kMostSteps = 6;
+      if (finish.steps.size() >= kMostSteps || (next.kind == EpilogueKind::kAdd && finish.adds_other())) return false;
+      finish.steps.push_back({next.kind, static_cast<float>(next.alpha), static_cast<float>(next.beta)});
+    }
+    finish_ = std::make_shared<const GemmFinish>(std::move(finish));
+    return true;
+  }
+
+  // A batch norm goes into the weights and the bias.
+  bool join_affine(const ops::Epilogue& next, GemmFinish& finish) {
+    const auto channels = static_cast<int64_t>(finish.bias.size());
+    if (!finish.steps.empty() || next.scale.numel() != channels || next.shift.numel() != channels) return false;
+    if (scale_.empty()) scale_.assign(finish.bias.size(), 1.0f);
+    for (size_t c = 0; c < finish.bias.size(); ++c) {
+      const float by = next.scale.data<float>()[c];
+      scale_[c] *= by;
+      finish.bias[c] = finish.bias[c] * by + next.shift.data<float>()[c];
+    }
+    matrix_ = std::make_shared<LazyMatrix>();
+    return true;
+  }
+
+  Dims result_sizes(const Tensor& input) const {
     Dims sizes = input.sizes();
     sizes.back() = weight_.sizes()[0];
-    return !other.defined() || (other.sizes() == sizes && is_f32(other));
+    return sizes;
   }
 
-  Tensor single_row(const Tensor& x, const Dims& sizes) const {
-    const Tensor out = Tensor::empty(sizes, DType::kFloat32);
-    float* y = out.data<float>();
-    gemv_rows(weight_.data<float>(), weight_.strides()[0], x.data<float>(), y, weight_.sizes()[0], weight_.sizes()[1]);
-    if (bias_.defined()) {
-      const float* b = bias_.data<float>();
-      for (int64_t i = 0; i < out.numel(); ++i) y[i] += b[i];
+  bool covers(const Tensor& input, const Tensor& other) const {
+    if (!is_cpu_f32(input) || input.ndim() < 1 || input.sizes().back() != weight_.sizes()[1] || input.numel() == 0)
+      return false;
+    // A folded batch norm has its channels along dimension 1.
+    if (!scale_.empty() && input.ndim() != 2) return false;
+    return !other.defined() || (is_cpu_f32(other) && repeats(other, result_sizes(input)));
+  }
+
+  // Whether `other`, broadcast to `sizes`, is its rows over and over.
+  static bool repeats(const Tensor& other, const Dims& sizes) {
+    const size_t dims = static_cast<size_t>(other.ndim());
+    if (dims == 0 || dims > sizes.size()) return false;
+    bool is_repeated = false;
+    for (size_t i = 1; i <= dims; ++i) {
+      const int64_t size = other.sizes()[dims - i];
+      is_repeated |= size != sizes[sizes.size() - i];
+      if (is_repeated && (size != 1 || i == 1)) return false;
     }
-    return out;
+    return true;
   }
 
-  std::shared_ptr<const PackedPlan> make_plan(int64_t rows) const {
-    const int64_t outputs = weight_.sizes()[0], features = weight_.sizes()[1];
-    const auto describe = [](const Tensor& weight) { return onednn_desc(weight.sizes(), weight.strides()); };
-    const MemoryDesc src = onednn_desc(Dims{rows, features}, Dims{features, 1}),
-                     dst = onednn_desc(Dims{rows, outputs}, Dims{outputs, 1});
-    const Tensor& bias = epilogues_.bias;
-    const MemoryDesc bias_desc = bias.defined() ? describe(bias) : MemoryDesc();
-    using Primitive = dnnl::inner_product_forward;
-    const auto kind = dnnl::prop_kind::forward_inference;
-    const Primitive::desc desc = bias.defined()
-                                     ? Primitive::desc(kind, src, onednn_any(weight_.sizes()), bias_desc, dst)
-                                     : Primitive::desc(kind, src, onednn_any(weight_.sizes()), dst);
-    const Primitive::primitive_desc pd(desc, epilogues_.attributes(), onednn_engine());
-    const Tensor packed = weights_.get(pd.weights_desc(), weight_, epilogues_.scale, describe);
-    return std::make_shared<PackedPlan>(Primitive(pd), src, dst, pd.scratchpad_desc(),
-                                        std::pair(pd.weights_desc(), packed), std::pair(bias_desc, bias));
+  PackedGemm gemm(const Tensor& input, const Tensor& other, int threads) const {
+    const int64_t other_rows = other.defined() ? other.numel() / weight_.sizes()[0] : 1;
+    return PackedGemm(matrix_->get(weight_, scale_, precision_), finish_, RowLayout::of(input), other_rows, threads);
   }
 
-  Tensor weight_;  // as the archive has it
-  Tensor bias_;    // of the linear itself, or undefined
-  Epilogues epilogues_;
-  mutable PackedWeights weights_;
-  mutable PlanCache<PackedPlan> plans_;
+  Tensor weight_;             // as the archive has it
+  std::vector<float> scale_;  // of its rows, or empty
+  std::shared_ptr<const GemmFinish> finish_;
+  Precision precision_;
+  std::shared_ptr<LazyMatrix> matrix_;
 };
 
-bool is_plain(const Tensor& t) { return t.dtype() == DType::kFloat32 && t.device() == Device{} && !t.is_meta(); }
+bool is_plain(const Tensor& t) { return is_cpu_f32(t) && !t.is_meta(); }
 
-// Views that leave out or repeat elements are not what oneDNN reads.
-Tensor as_dense(const Tensor& t) { return is_non_overlapping_and_dense(t.sizes(), t.strides()) ? t : t.contiguous(); }
+IntrusivePtr<PackedOp> pack(const ops::Op& op, std::span<const ops::Value> arguments, const Tensor& weight,
+                            const Tensor& bias, Precision precision) {
+  // Sums of 8-bit products stay below 2^31.
+  constexpr int64_t kMostInt8 = 65'536;
+  if (precision == Precision::kInt8 && weight.sizes()[1] > kMostInt8) precision = Precision::kBf16;
+  return make_intrusive<PackedLinear>(BoundCall{&op, {arguments.begin(), arguments.end()}, 0, -1}, weight, bias,
+                                      precision);
+}
 
 }  // namespace
 
-IntrusivePtr<ops::PackedOp> pack_linear(const ops::Op& op, std::span<const ops::Value> arguments,
-                                        ops::Precision precision) {
-  (void)precision;
+IntrusivePtr<ops::PackedOp> pack_linear(const ops::Op& op, std::span<const ops::Value> arguments, Precision precision) {
   if (!arguments[1].is_tensor()) return nullptr;
   const Tensor& weight = arguments[1].to_tensor();
   if (!is_plain(weight) || weight.ndim() != 2 || weight.numel() == 0) return nullptr;
@@ -165,20 +201,16 @@ IntrusivePtr<ops::PackedOp> pack_linear(const ops::Op& op, std::span<const ops::
     if (!is_plain(bias) || bias.ndim() != 1 || bias.numel() != weight.sizes()[0]) return nullptr;
     bias = bias.contiguous();
   }
-  return make_intrusive<PackedLinear>(BoundCall{&op, {arguments.begin(), arguments.end()}, 0, -1}, as_dense(weight),
-                                      bias);
+  return pack(op, arguments, weight, bias, precision);
 }
 
-IntrusivePtr<ops::PackedOp> pack_matmul(const ops::Op& op, std::span<const ops::Value> arguments,
-                                        ops::Precision precision) {
-  (void)precision;
+IntrusivePtr<ops::PackedOp> pack_matmul(const ops::Op& op, std::span<const ops::Value> arguments, Precision precision) {
   if (!arguments[1].is_tensor()) return nullptr;
   const Tensor& right = arguments[1].to_tensor();
   if (!is_plain(right) || right.ndim() != 2 || right.numel() == 0) return nullptr;
   const Tensor weight = right.as_view(Dims{right.sizes()[1], right.sizes()[0]},
                                       Dims{right.strides()[1], right.strides()[0]}, right.offset());
-  return make_intrusive<PackedLinear>(BoundCall{&op, {arguments.begin(), arguments.end()}, 0, -1}, as_dense(weight),
-                                      Tensor());
+  return pack(op, arguments, weight, Tensor(), precision);
 }
 
 }  // namespace tensord::kernels

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/ops/packed.h"
+
+// What packed_gemm.cpp asks of the code that is compiled per instruction set.
+namespace tensord::kernels {
+
+// Operands are rows of 32-bit words along k, whatever the precision: one f32, two bf16 or four
+// 8-bit numbers (the left ones unsigned, the right ones signed). A step is one word of every row.
+inline constexpr int kMostTileRows = 9;
+inline constexpr int kTileVectors = 3;
+
+// One tile: c = a @ b, or c + a @ b, over `steps`. The words of `b` lie [step][column].
+struct TileRun {
+  const uint32_t* a;
+  int64_t a_stride;  // words from row to row
+  const uint32_t* b;
+  int64_t steps;
+  uint32_t* c;  // f32, or int32 when the operands are 8-bit
+  int64_t c_stride;
+  bool adds;
+  const char* prefetch;  // one cache line a step is asked for from here on, for the next tile
+  int64_t prefetch_step;
+};
+using TileFn = void (*)(const TileRun&);
+
+// The kernels for one precision on this machine, [rows - 1][vectors - 1].
+struct TileKernels {
+  int lanes = 0;      // columns of a vector
+  int most_rows = 0;  // of a tile
+  const char* name = "";
+  TileFn run[kMostTileRows][kTileVectors] = {};
+
+  int panel_columns() const { return lanes * kTileVectors; }
+};
+TileKernels tile_kernels(ops::Precision precision);
+
+// Rows of f32 somewhere in memory.
+struct RowSource {
+  const float* data;
+  int64_t row_stride, column_stride;
+  const int64_t* offsets;  // of each row, instead of row_stride; or null
+
+  const float* row(int64_t i) const { return data + (offsets ? offsets[i] : i * row_stride); }
+};
+// Writes rows begin … end as words of `precision`, `words` a row, the last of the k numbers filled up with
+// zeros. 8-bit rows are q + 128 with q = round(x / scale), and scales[i] gets the scale of row begin + i: NaN
+// for a row that is not finite. `space` holds kGatherRows * k numbers, and is not used for f32 or a column
+// stride of 1.
+inline constexpr int64_t kGatherRows = 16;
+void load_rows(ops::Precision precision, const RowSource& source, int64_t begin, int64_t end, int64_t k, uint32_t* out,
+               int64_t words, float* scales, float* space);
+
+// A function of the sum, or the addition of the other tensor.
+struct FinishStep {
+  ops::EpilogueKind kind = ops::EpilogueKind::kLinear;
+  float alpha = 1, beta = 0;
+};
+// Turns the sums of a tile into results: scales them (8-bit), adds the bias, does the steps.
+struct FinishRun {
+  float* tile;  // written over
+  int64_t tile_stride;
+  int64_t rows, columns;
+  const float* bias;
+  const FinishStep* steps;
+  int64_t step_count;  // at least 1
+  const float* other;  // row `first_row` modulo `other_rows` belongs to the tile's first row
+  int64_t other_stride, first_row, other_rows;
+  float* out;
+  int64_t out_stride;
+  // 8-bit only: the tile holds int32; result = (sum - offset[column]) * row_scale * column_scale.
+  const int32_t* column_offset;
+  const float* column_scale;
+  const float* row_scale;
+};
+void finish_tile(const FinishRun& run);
+
+}  // namespace tensord::kernels
