@@ -8,6 +8,7 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/gradient_expr.h"
+#include "kernels/lane_call.h"
 #include "kernels/lanes.h"
 #include "kernels/pointwise.h"
 
@@ -90,6 +91,26 @@ void layer_norm(const Tensor& in, int64_t length, const MaybeTensor& weight, con
                            rstd ? rstd->data<float>() : nullptr);
   }
 }
+
+template <class T>
+void layer_norm_lane(const LaneCall& call, const void* from, const void* const* extra, void* to, int64_t length) {
+  const T* in = static_cast<const T*>(from);
+  const Moments m = lane_moments(in, length, call.eps);
+  normalize_lane(in, m, static_cast<const T*>(extra[0]), static_cast<const T*>(extra[1]), static_cast<T*>(to), length);
+}
+LaneCall layer_norm_call(std::span<const ops::Value> v) {
+  const Tensor& in = v[0].to_tensor();
+  const auto shape = ops::Unbox<IntList>::get(v[1]);
+  LaneCall call;
+  call.compute = call.result = loop_dtype(in.dtype());
+  call.run = call.compute == DType::kFloat64 ? layer_norm_lane<double> : layer_norm_lane<float>;
+  call.length = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+  call.extra = {2, 3};
+  call.eps = v[4].is_int() ? static_cast<double>(v[4].to_int()) : v[4].to_float();
+  call.cost_ns = 0.2;
+  return call;
+}
+[[maybe_unused]] const bool layer_norm_is_lane = (add_lane_maker("aten::layer_norm", layer_norm_call), true);
 
 // With x^ = (x - mean) rstd and h = g weight:
 //   dx = rstd (h - mean(h) - x^ mean(h x^)), dweight = sum g x^, dbias = sum g.

@@ -96,8 +96,8 @@ void apply(const KernelContext& context, const Tensor& in, const Statistics& sta
   }
   const Tensor scales = channel_tensor(scale, in), shifts = channel_tensor(shift, in);
   if (apply_dense(in, scales, shifts, out)) return;
-  run_pointwise(
-      context, PointwiseCall{Formula::affine, in.dtype(), {Operand(in), Operand(scales), Operand(shifts)}, 3, {}}, out);
+  const std::array operands{Operand(in), Operand(scales), Operand(shifts)};
+  run_pointwise(context, PointwiseCall(Formula::affine, in.dtype(), operands), out);
 }
 
 // running = (1 - momentum) running + momentum new

@@ -17,15 +17,13 @@ namespace {
 
 // Integer division by zero is an error, found before any element is written.
 void check_divisor(const PointwiseCall& call) {
-  const bool divides = call.formula == Formula::remainder || call.formula == Formula::fmod ||
-                       call.formula == Formula::div_floor || call.formula == Formula::div_trunc;
-  if (!divides || is_floating(call.compute)) return;
-  const Operand& divisor = call.operands[1];
+  if (!call.checks_divisor()) return;
+  const Tensor* divisor = call.tensor(1);
   bool has_zero = false;
-  if (divisor.tensor == nullptr) {
-    has_zero = divisor.number.to_int() == 0;
-  } else if (divisor.tensor->device().kind == DeviceKind::kCPU) {
-    const Tensor wide = divisor.tensor->to(DType::kInt64).contiguous();
+  if (divisor == nullptr) {
+    has_zero = call.operands[1].number.to_int() == 0;
+  } else if (divisor->device().kind == DeviceKind::kCPU) {
+    const Tensor wide = divisor->to(DType::kInt64).contiguous();
     const int64_t* values = wide.data<int64_t>();
     has_zero = std::find(values, values + wide.numel(), 0) != values + wide.numel();
   }
@@ -70,10 +68,8 @@ struct Line {
     const DType dtype = compute(operands);
     return infer_pointwise(operands, type_class == TypeClass::kCompare ? DType::kBool : dtype);
   }
-  void run(const KernelContext& context, Operands operands, Numbers numbers, Tensor& out) const {
-    PointwiseCall call{formula, compute(operands), {}, operands.size(), numbers};
-    std::copy(operands.begin(), operands.end(), call.operands.begin());
-    run_pointwise(context, call, out);
+  PointwiseCall call(Operands operands, Numbers numbers) const {
+    return PointwiseCall(formula, compute(operands), operands, numbers);
   }
 };
 
@@ -129,9 +125,7 @@ void add_unary(const Line& line) {
   ops::OpBuilder builder(s.schema, __FILE__, __LINE__);
   builder.infer([line](const Tensor& a) { return line.infer(std::array{Operand(a)}); });
   finish(builder, line, line.type_class != TypeClass::kCompare);
-  add_pointwise_kernel(s.op, [line](const KernelContext& context, const Tensor& a, Tensor& out) {
-    line.run(context, std::array{Operand(a)}, {}, out);
-  });
+  add_pointwise_kernel(s.op, [line](const Tensor& a) { return line.call(std::array{Operand(a)}, {}); });
 }
 
 void add_unary_numbers(const Line& line, std::string_view arguments) {
@@ -140,21 +134,17 @@ void add_unary_numbers(const Line& line, std::string_view arguments) {
   const auto count = std::count(arguments.begin(), arguments.end(), ',') + 1;
   if (count == 1) {
     builder.infer([line](const Tensor& a, Scalar) { return line.infer(std::array{Operand(a)}); });
-    add_pointwise_kernel(s.op, [line](const KernelContext& context, const Tensor& a, Scalar p0, Tensor& out) {
-      line.run(context, std::array{Operand(a)}, {p0}, out);
-    });
+    add_pointwise_kernel(s.op, [line](const Tensor& a, Scalar p0) { return line.call(std::array{Operand(a)}, {p0}); });
   } else if (count == 2) {
     builder.infer([line](const Tensor& a, Scalar, Scalar) { return line.infer(std::array{Operand(a)}); });
-    add_pointwise_kernel(s.op,
-                         [line](const KernelContext& context, const Tensor& a, Scalar p0, Scalar p1, Tensor& out) {
-                           line.run(context, std::array{Operand(a)}, {p0, p1}, out);
-                         });
+    add_pointwise_kernel(s.op, [line](const Tensor& a, Scalar p0, Scalar p1) {
+      return line.call(std::array{Operand(a)}, {p0, p1});
+    });
   } else {
     builder.infer([line](const Tensor& a, Scalar, Scalar, Scalar) { return line.infer(std::array{Operand(a)}); });
-    add_pointwise_kernel(
-        s.op, [line](const KernelContext& context, const Tensor& a, Scalar p0, Scalar p1, Scalar p2, Tensor& out) {
-          line.run(context, std::array{Operand(a)}, {p0, p1, p2}, out);
-        });
+    add_pointwise_kernel(s.op, [line](const Tensor& a, Scalar p0, Scalar p1, Scalar p2) {
+      return line.call(std::array{Operand(a)}, {p0, p1, p2});
+    });
   }
   finish(builder, line, true);
 }
@@ -164,8 +154,8 @@ void add_binary(const Line& line, std::string_view overload = "") {
   ops::OpBuilder builder(s.schema, __FILE__, __LINE__);
   builder.infer([line](const Tensor& a, const Tensor& b) { return line.infer(std::array{Operand(a), Operand(b)}); });
   finish(builder, line, true);
-  add_pointwise_kernel(s.op, [line](const KernelContext& context, const Tensor& a, const Tensor& b, Tensor& out) {
-    line.run(context, std::array{Operand(a), Operand(b)}, {}, out);
+  add_pointwise_kernel(s.op, [line](const Tensor& a, const Tensor& b) {
+    return line.call(std::array{Operand(a), Operand(b)}, {});
   });
 }
 
@@ -175,8 +165,8 @@ void add_binary_tensor_scalar(const Line& line, std::string_view scalar_overload
   ops::OpBuilder builder(s.schema, __FILE__, __LINE__);
   builder.infer([line](const Tensor& a, Scalar b) { return line.infer(std::array{Operand(a), Operand(b)}); });
   finish(builder, line, true);
-  add_pointwise_kernel(s.op, [line](const KernelContext& context, const Tensor& a, Scalar b, Tensor& out) {
-    line.run(context, std::array{Operand(a), Operand(b)}, {}, out);
+  add_pointwise_kernel(s.op, [line](const Tensor& a, Scalar b) {
+    return line.call(std::array{Operand(a), Operand(b)}, {});
   });
 }
 
@@ -194,8 +184,8 @@ void add_binary_alpha(const Line& line) {
       return line.infer(operands);
     });
     finish(builder, line, true);
-    add_pointwise_kernel(s.op, [line](const KernelContext& context, const Tensor& a, B b, Scalar alpha, Tensor& out) {
-      line.run(context, std::array{Operand(a), Operand(b)}, {alpha}, out);
+    add_pointwise_kernel(s.op, [line](const Tensor& a, B b, Scalar alpha) {
+      return line.call(std::array{Operand(a), Operand(b)}, {alpha});
     });
   };
   add_overload.template operator()<const Tensor&>(Signature(line, "Tensor", "Tensor other, *, Scalar alpha=1"),

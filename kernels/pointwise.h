@@ -2,8 +2,10 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "core/ops/op.h"
 #include "core/tensor/tensor.h"
@@ -53,11 +55,21 @@ DType compute_dtype(std::string_view op, TypeClass type_class, Operands operands
 ops::TensorMeta infer_pointwise(Operands operands, DType dtype);
 
 struct PointwiseCall {
-  Formula formula;
-  DType compute;  // what operands are converted to; float16 and bfloat16 are computed in float
+  PointwiseCall() = default;
+  PointwiseCall(Formula formula, DType compute, Operands operands, const Numbers& numbers = {});
+  Formula formula = {};
+  DType compute = DType::kFloat32;  // operands are converted to it; float16 and bfloat16 are computed in float
   std::array<Operand, 3> operands;
   size_t count = 0;
   Numbers numbers;
+  std::array<Tensor, 3> owned;  // what own_operands kept
+
+  // Null where the operand is a number.
+  const Tensor* tensor(size_t k) const { return owned[k] ? &owned[k] : operands[k].tensor; }
+  // Whether operand 1 must not be zero: integers are divided.
+  bool checks_divisor() const;
+  // Keeps the operands' tensors, for a call that outlives the handles it was made of.
+  void own_operands();
 };
 // Fills `out` (converting from the formula's result); out may be one of the operands.
 void run_pointwise(const ops::KernelContext& context, const PointwiseCall& call, Tensor& out);
@@ -65,13 +77,30 @@ void run_pointwise_cpu(const PointwiseCall& call, Tensor& out);
 // Defined when the build has CUDA.
 void run_pointwise_cuda(const PointwiseCall& call, Tensor& out, void* stream);
 
-// Calls KernelBuilder for each device this build has.
+// From the arguments of an elementwise operator, tensors of which may be meta, what its kernel
+// does. Null for other operators. The call refers to the arguments.
+using PointwiseMaker = std::function<PointwiseCall(std::span<const ops::Value> arguments)>;
+const PointwiseMaker* find_pointwise(const ops::Op& op);
+// `op` is the name with its overload; also gives the operator its prepared form.
+void add_pointwise_maker(const char* op, PointwiseMaker maker);
+
+// Registers the kernels and the prepared form of an elementwise operator. `make` is a function
+// of the schema's arguments that gives a PointwiseCall.
 template <class F>
-void add_pointwise_kernel(const char* op, F kernel) {
-  ops::KernelBuilder(op, DeviceKind::kCPU, kernel);
+void add_pointwise_kernel(const char* op, F make) {
+  using Arguments = typename ops::Signature<F>::Arguments;
+  [&]<class... A>(std::type_identity<std::tuple<A...>>) {
+    const auto kernel = [make](const ops::KernelContext& context, A... arguments, Tensor& out) {
+      run_pointwise(context, make(arguments...), out);
+    };
+    ops::KernelBuilder(op, DeviceKind::kCPU, kernel);
 #ifdef TENSORD_WITH_CUDA
-  ops::KernelBuilder(op, DeviceKind::kCUDA, kernel);
+    ops::KernelBuilder(op, DeviceKind::kCUDA, kernel);
 #endif
+  }(std::type_identity<Arguments>());
+  add_pointwise_maker(op, [make](std::span<const ops::Value> v) {
+    return ops::detail::call_unboxed<F, Arguments>(make, v, std::make_index_sequence<std::tuple_size_v<Arguments>>());
+  });
 }
 
 // One loop over dense operands of the compute type: float, double or int64; unused operands
@@ -81,6 +110,12 @@ struct FormulaRows {
   RowFn f32 = nullptr, f64 = nullptr, i64 = nullptr;
   bool writes_bool = false;
 };
+// Of the instruction set in use.
+const FormulaRows& formula_rows(Formula formula);
+// Roughly what an element takes on one thread, operands in the cache.
+double formula_cost_ns(Formula formula, DType loop);
+// float32, float64 or int64: what rows of this dtype compute in.
+DType row_dtype(DType compute);
 void fill_arith_rows(FormulaRows* rows);
 void fill_math_rows(FormulaRows* rows);
 void fill_activation_rows(FormulaRows* rows);

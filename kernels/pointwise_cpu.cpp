@@ -11,7 +11,9 @@ namespace {
 
 constexpr int64_t kGrain = 8192;
 
-const FormulaRows& rows_of(Formula formula) {
+}  // namespace
+
+const FormulaRows& formula_rows(Formula formula) {
   static const auto* table = [] {
     auto* rows = new std::array<FormulaRows, kFormulas>();
     fill_arith_rows(rows->data());
@@ -22,11 +24,12 @@ const FormulaRows& rows_of(Formula formula) {
   return (*table)[static_cast<size_t>(formula)];
 }
 
-// The type the loops compute in: float32, float64 or int64.
-DType loop_dtype(DType dtype) {
+DType row_dtype(DType dtype) {
   if (dtype == DType::kFloat64) return DType::kFloat64;
   return is_floating(dtype) ? DType::kFloat32 : DType::kInt64;
 }
+
+namespace {
 
 union Cell {
   float f32;
@@ -98,8 +101,8 @@ void run_row(const Job& job, const std::array<int64_t, 4>& offset, int64_t count
 
 void run_pointwise_cpu(const PointwiseCall& call, Tensor& out) {
   if (out.numel() == 0) return;
-  const DType loop = loop_dtype(call.compute);
-  const FormulaRows& rows = rows_of(call.formula);
+  const DType loop = row_dtype(call.compute);
+  const FormulaRows& rows = formula_rows(call.formula);
   Job job;
   job.row = loop == DType::kFloat32 ? rows.f32 : loop == DType::kFloat64 ? rows.f64 : rows.i64;
   check(job.row != nullptr, "elementwise operator is not defined for ", name_of(call.compute));
@@ -115,18 +118,16 @@ void run_pointwise_cpu(const PointwiseCall& call, Tensor& out) {
   job.input_count = call.count;
   strides[1] = strides[2] = strides[3] = Dims(out.sizes().size(), 0);
   for (size_t k = 0; k < call.count; ++k) {
-    const Operand& operand = call.operands[k];
-    if (operand.tensor != nullptr) {
+    if (const Tensor* given = call.tensor(k)) {
       // A 0-d operand may be of a wider dtype than the result; it is rounded to that first.
-      const bool narrows =
-          operand.tensor->ndim() == 0 && operand.tensor->dtype() != call.compute && loop != call.compute;
-      if (narrows) converted[k] = operand.tensor->to(call.compute);
-      const Tensor& tensor = narrows ? converted[k] : *operand.tensor;
+      const bool narrows = given->ndim() == 0 && given->dtype() != call.compute && loop != call.compute;
+      if (narrows) converted[k] = given->to(call.compute);
+      const Tensor& tensor = narrows ? converted[k] : *given;
       job.inputs[k] = {static_cast<const char*>(tensor.raw_data()), tensor.dtype(),
                        static_cast<int64_t>(size_of(tensor.dtype()))};
       strides[k + 1] = broadcast_strides(tensor.sizes(), tensor.strides(), out.sizes());
     } else {
-      cells[k] = cell_of(operand.number, loop);
+      cells[k] = cell_of(call.operands[k].number, loop);
       job.inputs[k] = {reinterpret_cast<const char*>(&cells[k]), loop, 8};
     }
   }

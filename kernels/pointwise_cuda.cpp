@@ -26,21 +26,22 @@ const CudaRows& cuda_rows(Formula formula) {
 }
 
 // Fills operand k; a number or a CPU scalar travels with the launch.
-void set_operand(CudaPointwise& job, size_t k, const Operand& operand, const Tensor& out,
+void set_operand(CudaPointwise& job, size_t k, const PointwiseCall& call, const Tensor& out,
                  std::array<Dims, 4>& strides) {
+  const Tensor* given = call.tensor(k);
   strides[k + 1] = Dims(out.sizes().size(), 0);
-  const bool is_host = operand.tensor != nullptr && operand.tensor->device().kind == DeviceKind::kCPU;
-  if (operand.tensor != nullptr && !is_host) {
-    const Tensor& tensor = *operand.tensor;
+  const bool is_host = given != nullptr && given->device().kind == DeviceKind::kCPU;
+  if (given != nullptr && !is_host) {
+    const Tensor& tensor = *given;
     job.data[k] = tensor.raw_data();
     job.dtypes[k] = static_cast<int8_t>(tensor.dtype());
     strides[k + 1] = broadcast_strides(tensor.sizes(), tensor.strides(), out.sizes());
   } else if (is_host) {
-    job.float_constants[k] = operand.tensor->item_double();
-    job.int_constants[k] = is_floating(operand.tensor->dtype()) ? 0 : operand.tensor->item_int();
+    job.float_constants[k] = given->item_double();
+    job.int_constants[k] = is_floating(given->dtype()) ? 0 : given->item_int();
   } else {
-    job.float_constants[k] = operand.number.to_double();
-    job.int_constants[k] = operand.number.is_float() ? 0 : operand.number.to_int();
+    job.float_constants[k] = call.operands[k].number.to_double();
+    job.int_constants[k] = call.operands[k].number.is_float() ? 0 : call.operands[k].number.to_int();
   }
 }
 
@@ -59,7 +60,7 @@ void run_pointwise_cuda(const PointwiseCall& call, Tensor& out, void* stream) {
   std::array<Dims, 4> strides;
   strides[0] = out.strides();
   strides[1] = strides[2] = strides[3] = Dims(out.sizes().size(), 0);
-  for (size_t k = 0; k < call.count; ++k) set_operand(job, k, call.operands[k], out, strides);
+  for (size_t k = 0; k < call.count; ++k) set_operand(job, k, call, out, strides);
   const LoopNest<4> nest(out.sizes(), strides);
   if (nest.ndim() > kCudaDims) {
     fail(ErrorCode::kUnimplemented, "elementwise operators on CUDA take at most ", kCudaDims,

@@ -11,17 +11,9 @@ namespace {
 using gradient::Expr;
 using gradient::fit_gradient;
 using ops::GradArgs;
-using ops::KernelContext;
 using ops::Scalar;
 using ops::TensorMeta;
 
-template <size_t N>
-void run(const KernelContext& context, Formula formula, DType compute, const std::array<Operand, N>& operands,
-         Tensor& out, Numbers numbers = {}) {
-  PointwiseCall call{formula, compute, {}, N, numbers};
-  std::copy(operands.begin(), operands.end(), call.operands.begin());
-  run_pointwise(context, call, out);
-}
 void put(std::vector<Tensor>& gradients, const GradArgs& args, size_t index, const Expr& gradient) {
   if (!args.inputs[index].is_tensor() || !is_floating(args.inputs[index].to_tensor().dtype())) return;
   gradients[index] = fit_gradient(gradient, args.inputs[index].to_tensor());
@@ -48,9 +40,9 @@ void add_where(const char* schema, const char* op) {
       })
       .pointwise()
       .keeps_layout();
-  add_pointwise_kernel(op, [](const KernelContext& context, const Tensor& condition, A a, B b, Tensor& out) {
+  add_pointwise_kernel(op, [](const Tensor& condition, A a, B b) {
     const std::array operands{Operand(condition), Operand(a), Operand(b)};
-    run(context, Formula::where, promote_operands(std::span(operands).last(2)), operands, out);
+    return PointwiseCall(Formula::where, promote_operands(std::span(operands).last(2)), operands);
   });
 }
 
@@ -82,8 +74,8 @@ void add_masked_fill(const char* schema, const char* op) {
       .keeps_layout()
       .with_inplace()
       .with_out();
-  add_pointwise_kernel(op, [](const KernelContext& context, const Tensor& a, const Tensor& mask, V value, Tensor& out) {
-    run(context, Formula::masked_fill, a.dtype(), std::array{Operand(a), Operand(mask), Operand(value)}, out);
+  add_pointwise_kernel(op, [](const Tensor& a, const Tensor& mask, V value) {
+    return PointwiseCall(Formula::masked_fill, a.dtype(), std::array{Operand(a), Operand(mask), Operand(value)});
   });
 }
 
@@ -115,12 +107,13 @@ OP("aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? ne
     .keeps_layout()
     .with_inplace()
     .with_out();
-void nan_to_num(const KernelContext& context, const Tensor& a, MaybeDouble nan, MaybeDouble high, MaybeDouble low,
-                Tensor& out) {
-  if (!is_floating(a.dtype())) return run(context, Formula::positive, a.dtype(), std::array{Operand(a)}, out);
+PointwiseCall nan_to_num(const Tensor& a, MaybeDouble nan, MaybeDouble high, MaybeDouble low) {
+  if (!is_floating(a.dtype())) return {Formula::positive, a.dtype(), std::array{Operand(a)}};
   const double limit = largest(a.dtype());
-  run(context, Formula::nan_to_num, a.dtype(), std::array{Operand(a)}, out,
-      {nan.value_or(0.0), high.value_or(limit), low.value_or(-limit)});
+  return {Formula::nan_to_num,
+          a.dtype(),
+          std::array{Operand(a)},
+          {nan.value_or(0.0), high.value_or(limit), low.value_or(-limit)}};
 }
 
 // gelu: x Phi(x), exactly or by tanh. Its derivative is Phi(x) + x phi(x).
@@ -242,9 +235,9 @@ void add_xlogy(const char* schema, const char* op) {
       .keeps_layout()
       .with_out();
   if constexpr (std::is_same_v<A, const Tensor&>) builder.with_inplace();
-  add_pointwise_kernel(op, [](const KernelContext& context, A a, B b, Tensor& out) {
+  add_pointwise_kernel(op, [](A a, B b) {
     const std::array operands{Operand(a), Operand(b)};
-    run(context, Formula::xlogy, compute_dtype("xlogy", TypeClass::kFloat, operands), operands, out);
+    return PointwiseCall(Formula::xlogy, compute_dtype("xlogy", TypeClass::kFloat, operands), operands);
   });
 }
 
@@ -265,9 +258,9 @@ void add_extremum(const char* schema, const char* op, Formula formula, bool is_m
       })
       .pointwise()
       .keeps_layout();
-  add_pointwise_kernel(op, [formula](const KernelContext& context, const Tensor& a, const Tensor& b, Tensor& out) {
+  add_pointwise_kernel(op, [formula](const Tensor& a, const Tensor& b) {
     const std::array operands{Operand(a), Operand(b)};
-    run(context, formula, promote_operands(operands), operands, out);
+    return PointwiseCall(formula, promote_operands(operands), operands);
   });
 }
 
@@ -293,26 +286,26 @@ bool register_all() {
   add_extremum("aten::max.other(Tensor self, Tensor other) -> Tensor", "aten::max.other", Formula::maximum, true);
   add_extremum("aten::min.other(Tensor self, Tensor other) -> Tensor", "aten::min.other", Formula::minimum, false);
   add_pointwise_kernel("aten::nan_to_num", nan_to_num);
-  add_pointwise_kernel("aten::gelu",
-                       [](const KernelContext& context, const Tensor& a, const std::string& approximate, Tensor& out) {
-                         run(context, gelu_formula(approximate), a.dtype(), std::array{Operand(a)}, out);
-                       });
-  add_pointwise_kernel("aten::prelu",
-                       [](const KernelContext& context, const Tensor& a, const Tensor& weight, Tensor& out) {
-                         const Tensor shaped = prelu_weight(a, weight);
-                         run(context, Formula::prelu, a.dtype(), std::array{Operand(a), Operand(shaped)}, out);
-                       });
-  add_pointwise_kernel("aten::logit", [](const KernelContext& context, const Tensor& a, MaybeDouble eps, Tensor& out) {
-    const DType compute = is_floating(a.dtype()) ? a.dtype() : DType::kFloat32;
-    run(context, eps ? Formula::logit_clamped : Formula::logit, compute, std::array{Operand(a)}, out,
-        {eps.value_or(0.0)});
+  add_pointwise_kernel("aten::gelu", [](const Tensor& a, const std::string& approximate) {
+    return PointwiseCall(gelu_formula(approximate), a.dtype(), std::array{Operand(a)});
   });
-  add_pointwise_kernel("aten::digamma", [](const KernelContext& context, const Tensor& a, Tensor& out) {
-    run(context, Formula::digamma, is_floating(a.dtype()) ? a.dtype() : DType::kFloat32, std::array{Operand(a)}, out);
+  add_pointwise_kernel("aten::prelu", [](const Tensor& a, const Tensor& weight) {
+    const Tensor shaped = prelu_weight(a, weight);
+    PointwiseCall call(Formula::prelu, a.dtype(), std::array{Operand(a), Operand(shaped)});
+    call.own_operands();
+    return call;
   });
-  add_pointwise_kernel("aten::bitwise_not", [](const KernelContext& context, const Tensor& a, Tensor& out) {
-    run(context, a.dtype() == DType::kBool ? Formula::logical_not : Formula::bitwise_not, a.dtype(),
-        std::array{Operand(a)}, out);
+  const auto float_of = [](const Tensor& a) { return is_floating(a.dtype()) ? a.dtype() : DType::kFloat32; };
+  add_pointwise_kernel("aten::logit", [float_of](const Tensor& a, MaybeDouble eps) {
+    return PointwiseCall(eps ? Formula::logit_clamped : Formula::logit, float_of(a), std::array{Operand(a)},
+                         {eps.value_or(0.0)});
+  });
+  add_pointwise_kernel("aten::digamma", [float_of](const Tensor& a) {
+    return PointwiseCall(Formula::digamma, float_of(a), std::array{Operand(a)});
+  });
+  add_pointwise_kernel("aten::bitwise_not", [](const Tensor& a) {
+    return PointwiseCall(a.dtype() == DType::kBool ? Formula::logical_not : Formula::bitwise_not, a.dtype(),
+                         std::array{Operand(a)});
   });
   return true;
 }

@@ -12,18 +12,8 @@ namespace {
 using gradient::Expr;
 using gradient::fit_gradient;
 using ops::GradArgs;
-using ops::KernelContext;
 using ops::Scalar;
 using ops::TensorMeta;
-
-// Computes `formula` in `compute` over the operands.
-template <size_t N>
-void run(const KernelContext& context, Formula formula, DType compute, const std::array<Operand, N>& operands,
-         Tensor& out, Numbers numbers = {}) {
-  PointwiseCall call{formula, compute, {}, N, numbers};
-  std::copy(operands.begin(), operands.end(), call.operands.begin());
-  run_pointwise(context, call, out);
-}
 
 // Gradient of one argument, where it is a floating point tensor.
 void put(std::vector<Tensor>& gradients, const GradArgs& args, size_t index, const Expr& gradient) {
@@ -61,11 +51,10 @@ void add_div_mode(const char* schema, const char* op) {
       .keeps_layout()
       .with_inplace()
       .with_out();
-  add_pointwise_kernel(
-      op, [](const KernelContext& context, const Tensor& a, B b, std::optional<std::string> mode, Tensor& out) {
-        const std::array operands{Operand(a), Operand(b)};
-        run(context, div_formula(mode), div_dtype("div", operands, mode), operands, out);
-      });
+  add_pointwise_kernel(op, [](const Tensor& a, B b, const std::optional<std::string>& mode) {
+    const std::array operands{Operand(a), Operand(b)};
+    return PointwiseCall(div_formula(mode), div_dtype("div", operands, mode), operands);
+  });
 }
 template <class B>
 void add_floor_divide(const char* schema, const char* op) {
@@ -78,9 +67,9 @@ void add_floor_divide(const char* schema, const char* op) {
       .keeps_layout()
       .with_inplace()
       .with_out();
-  add_pointwise_kernel(op, [](const KernelContext& context, const Tensor& a, B b, Tensor& out) {
+  add_pointwise_kernel(op, [](const Tensor& a, B b) {
     const std::array operands{Operand(a), Operand(b)};
-    run(context, Formula::div_floor, promote_operands(operands), operands, out);
+    return PointwiseCall(Formula::div_floor, promote_operands(operands), operands);
   });
 }
 
@@ -123,15 +112,15 @@ void add_pow(const char* schema, const char* op) {
       .keeps_layout()
       .with_out();
   if constexpr (std::is_same_v<A, const Tensor&>) builder.with_inplace();
-  add_pointwise_kernel(op, [](const KernelContext& context, A a, B b, Tensor& out) {
+  add_pointwise_kernel(op, [](A a, B b) {
     const std::array operands{Operand(a), Operand(b)};
     const DType compute = promote_operands(operands);
     if constexpr (std::is_same_v<B, Scalar>) {
       check(is_floating(compute) || b.to_int() >= 0, "Integers to negative integer powers are not allowed.");
       const Formula formula = pow_formula(b, compute);
-      if (formula != Formula::pow) return run(context, formula, compute, std::array{Operand(a)}, out);
+      if (formula != Formula::pow) return PointwiseCall(formula, compute, std::array{Operand(a)});
     }
-    run(context, Formula::pow, compute, operands, out);
+    return PointwiseCall(Formula::pow, compute, operands);
   });
 }
 
@@ -155,9 +144,8 @@ Numbers clamp_numbers(const MaybeScalar& low, const MaybeScalar& high) {
   }
   return numbers;
 }
-void clamp(const KernelContext& context, const Tensor& a, const MaybeScalar& low, const MaybeScalar& high,
-           Tensor& out) {
-  run(context, Formula::clamp, clamp_dtype(a, low, high), std::array{Operand(a)}, out, clamp_numbers(low, high));
+PointwiseCall clamp(const Tensor& a, const MaybeScalar& low, const MaybeScalar& high) {
+  return {Formula::clamp, clamp_dtype(a, low, high), std::array{Operand(a)}, clamp_numbers(low, high)};
 }
 std::vector<Tensor> clamp_gradient(const GradArgs& args, const ops::Value& low, const ops::Value& high) {
   std::vector<Tensor> gradients(args.inputs.size());
@@ -212,18 +200,14 @@ OP("aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tenso
     .pointwise()
     .keeps_layout()
     .with_inplace();
-void clamp_tensor(const KernelContext& context, const Tensor& a, const MaybeTensor& low, const MaybeTensor& high,
-                  Tensor& out) {
+PointwiseCall clamp_tensor(const Tensor& a, const MaybeTensor& low, const MaybeTensor& high) {
   const auto operands = clamp_operands(a, low, high);
-  PointwiseCall call{low && high ? Formula::clamp_tensor
+  PointwiseCall call(low && high ? Formula::clamp_tensor
                      : low       ? Formula::maximum
                                  : Formula::minimum,
-                     promote_operands(operands),
-                     {},
-                     operands.size(),
-                     {}};
-  std::copy(operands.begin(), operands.end(), call.operands.begin());
-  run_pointwise(context, call, out);
+                     promote_operands(operands), operands);
+  call.own_operands();
+  return call;
 }
 
 // Ternary arithmetic.
@@ -249,8 +233,8 @@ void add_lerp(const char* schema, const char* op) {
       .keeps_layout()
       .with_inplace()
       .with_out();
-  add_pointwise_kernel(op, [](const KernelContext& context, const Tensor& a, const Tensor& b, W weight, Tensor& out) {
-    run(context, Formula::lerp, a.dtype(), std::array{Operand(a), Operand(b), Operand(weight)}, out);
+  add_pointwise_kernel(op, [](const Tensor& a, const Tensor& b, W weight) {
+    return PointwiseCall(Formula::lerp, a.dtype(), std::array{Operand(a), Operand(b), Operand(weight)});
   });
 }
 
@@ -265,10 +249,9 @@ void add_addc(const char* schema, const char* op, Formula formula, TypeClass typ
       .keeps_layout()
       .with_inplace()
       .with_out();
-  add_pointwise_kernel(op, [=](const KernelContext& context, const Tensor& a, const Tensor& b, const Tensor& c,
-                               Scalar value, Tensor& out) {
+  add_pointwise_kernel(op, [=](const Tensor& a, const Tensor& b, const Tensor& c, Scalar value) {
     const std::array operands{Operand(a), Operand(b), Operand(c)};
-    run(context, formula, promote_operands(operands), operands, out, {value});
+    return PointwiseCall(formula, promote_operands(operands), operands, {value});
   });
 }
 std::vector<Tensor> addcmul_gradient(const GradArgs& args) {
@@ -309,12 +292,8 @@ bool register_all() {
            Formula::addcdiv, TypeClass::kFloatOnly, addcdiv_gradient);
   add_pointwise_kernel("aten::clamp", clamp);
   add_pointwise_kernel("aten::clamp.Tensor", clamp_tensor);
-  add_pointwise_kernel("aten::clamp_min", [](const KernelContext& context, const Tensor& a, Scalar low, Tensor& out) {
-    clamp(context, a, low, {}, out);
-  });
-  add_pointwise_kernel("aten::clamp_max", [](const KernelContext& context, const Tensor& a, Scalar high, Tensor& out) {
-    clamp(context, a, {}, high, out);
-  });
+  add_pointwise_kernel("aten::clamp_min", [](const Tensor& a, Scalar low) { return clamp(a, low, {}); });
+  add_pointwise_kernel("aten::clamp_max", [](const Tensor& a, Scalar high) { return clamp(a, {}, high); });
   return true;
 }
 [[maybe_unused]] const bool registered = register_all();

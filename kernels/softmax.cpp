@@ -6,6 +6,7 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/gradient_expr.h"
+#include "kernels/lane_call.h"
 #include "kernels/lanes.h"
 #include "kernels/pointwise.h"
 
@@ -60,6 +61,22 @@ TensorMeta infer_softmax(const char* op, const Tensor& in, int64_t dim, const st
   return {in.sizes(), result, {}, in.device()};
 }
 
+// One lane as a step of a tile program.
+LaneCall softmax_call(const Tensor& in, int64_t dim, DType result, bool is_log) {
+  LaneCall call;
+  if (wrap_dim(dim, in.ndim()) + 1 != std::max<int64_t>(in.ndim(), 1)) return call;
+  call.compute = call.result = loop_dtype(result);
+  call.is_log = is_log;
+  call.cost_ns = call.compute == DType::kFloat64 ? 5 : 0.4;
+  call.run = [](const LaneCall& self, const void* from, const void* const*, void* to, int64_t length) {
+    if (self.compute == DType::kFloat64)
+      softmax_lane(static_cast<const double*>(from), static_cast<double*>(to), length, self.is_log);
+    else
+      softmax_lane(static_cast<const float*>(from), static_cast<float*>(to), length, self.is_log);
+  };
+  return call;
+}
+
 // y (g - sum(g y)) and g - exp(y) sum(g).
 std::vector<Tensor> softmax_gradient(const ops::GradArgs& args, bool is_log) {
   std::vector<Tensor> gradients(args.inputs.size());
@@ -84,6 +101,10 @@ void add(const char* name, const char* schema, bool is_log) {
                      [is_log](const KernelContext&, const Tensor& in, int64_t dim, std::optional<DType>, Tensor& out) {
                        run_softmax(in, dim, is_log, out);
                      });
+  add_lane_maker(name, [is_log](std::span<const ops::Value> v) {
+    const Tensor& in = v[0].to_tensor();
+    return softmax_call(in, v[1].to_int(), v[2].is_none() ? in.dtype() : v[2].to_dtype(), is_log);
+  });
 }
 // The forms with the half_to_float flag, which concerns CUDA only.
 void add_internal(const char* name, const char* schema, bool is_log) {
@@ -95,6 +116,10 @@ void add_internal(const char* name, const char* schema, bool is_log) {
                      [is_log](const KernelContext&, const Tensor& in, int64_t dim, bool, Tensor& out) {
                        run_softmax(in, dim, is_log, out);
                      });
+  add_lane_maker(name, [is_log](std::span<const ops::Value> v) {
+    const Tensor& in = v[0].to_tensor();
+    return softmax_call(in, v[1].to_int(), in.dtype(), is_log);
+  });
 }
 
 bool register_all() {

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "core/base/parallel.h"
+#include "core/ops/prepared.h"
+#include "core/ops/run.h"
+
+// Runs prepared calls as a plan would: the memory of inputs, outputs and scratch comes from outside.
+namespace tensord::testing {
+
+inline Tensor meta_of(const Tensor& t) { return Tensor::meta_strided(t.sizes(), t.strides(), t.dtype()); }
+
+// The same bits in every element, wherever they lie. NaNs are equal.
+inline bool same_bits(const Tensor& a, const Tensor& b) {
+  if (!(a.sizes() == b.sizes()) || a.dtype() != b.dtype()) return false;
+  const Tensor x = a.contiguous(), y = b.contiguous();
+  if (is_floating(a.dtype())) {
+    const Tensor u = x.to(DType::kFloat64), v = y.to(DType::kFloat64);
+    for (int64_t i = 0; i < u.numel(); ++i) {
+      const double p = u.data<double>()[i], q = v.data<double>()[i];
+      if (std::memcmp(&p, &q, sizeof(p)) != 0 && !(p != p && q != q)) return false;
+    }
+    return true;
+  }
+  return std::memcmp(x.raw_data(), y.raw_data(), x.size_bytes()) == 0;
+}
+
+class PreparedRunner {
+ public:
+  // Tensors of `arguments`, also those in lists, are inputs of each run unless they are in `constants`.
+  PreparedRunner(const ops::Op& op, std::vector<ops::Value> arguments, const std::vector<Tensor>& constants,
+                 int threads)
+      : op_(op), threads_(threads) {
+    for (ops::Value& argument : arguments) argument = hide(argument, constants);
+    for (const ops::Value& result : ops::infer(op, arguments)) {
+      if (result.is_tensor()) metas_.push_back(result.to_tensor());
+      if (!result.is_list()) continue;
+      for (const ops::Value& item : result.to_list()->items) metas_.push_back(item.to_tensor());
+    }
+    const ops::PrepareFn& prepare = op.prepare[static_cast<size_t>(DeviceKind::kCPU)];
+    if (!prepare) return;
+    ops::PrepareArgs args{op, arguments, metas_, threads};
+    args.packs = &packs_;
+    prepared_ = prepare(args);
+  }
+  const ops::PreparedCall* prepared() const { return prepared_.get(); }
+
+  // Output 0 lies on input `overwritten` unless that is negative.
+  std::vector<Tensor> run(int overwritten = -1) {
+    std::vector<const void*> inputs;
+    std::vector<Tensor> outputs;
+    std::vector<void*> output_data;
+    Tensor target;
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      Tensor input = inputs_[i];
+      if (static_cast<int>(i) == overwritten) input = target = input.clone(true);
+      inputs.push_back(input.raw_data());
+    }
+    for (const Tensor& meta : metas_) {
+      Tensor out = target;
+      if (!target || !outputs.empty()) {
+        out = Tensor::empty_strided(meta.sizes(), meta.strides(), meta.dtype());
+        std::memset(out.storage()->data(), 0xff, out.storage()->size_bytes());
+      }
+      outputs.push_back(out);
+      output_data.push_back(out.raw_data());
+    }
+    std::vector<char> scratch(prepared_->scratch_bytes + 64, static_cast<char>(0xff));
+    const auto address = (reinterpret_cast<uintptr_t>(scratch.data()) + 63) / 64 * 64;
+    set_thread_budget(threads_);
+    prepared_->run({}, {inputs.data(), output_data.data(), reinterpret_cast<void*>(address)});
+    return outputs;
+  }
+  size_t input_count() const { return inputs_.size(); }
+
+ private:
+  ops::Value hide(const ops::Value& value, const std::vector<Tensor>& constants) {
+    if (value.is_list()) {
+      std::vector<Tensor> tensors;
+      for (const ops::Value& item : value.to_list()->items) {
+        if (!item.is_tensor()) return value;
+        tensors.push_back(hide(item, constants).to_tensor());
+      }
+      return tensors.empty() ? value : ops::make_tensor_list(tensors);
+    }
+    if (!value.is_tensor()) return value;
+    for (const Tensor& constant : constants) {
+      if (constant.is_same(value.to_tensor())) return value;
+    }
+    inputs_.push_back(value.to_tensor());
+    return meta_of(value.to_tensor());
+  }
+
+  const ops::Op& op_;
+  int threads_;
+  ops::PackStore packs_;
+  std::vector<Tensor> inputs_, metas_;
+  std::unique_ptr<ops::PreparedCall> prepared_;
+};
+
+inline std::mt19937& generator() {
+  static std::mt19937 g(7);
+  return g;
+}
+inline int64_t pick(int64_t low, int64_t high) {
+  return std::uniform_int_distribution<int64_t>(low, high)(generator());
+}
+// Values around zero; a few are special.
+inline Tensor random_tensor(const Dims& sizes, DType dtype = DType::kFloat32) {
+  const Tensor wide = Tensor::empty(sizes, DType::kFloat64);
+  std::uniform_real_distribution<double> values(-4, 4);
+  for (int64_t i = 0; i < wide.numel(); ++i) wide.data<double>()[i] = values(generator());
+  return wide.to(dtype);
+}
+
+}  // namespace tensord::testing
