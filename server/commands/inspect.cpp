@@ -10,8 +10,11 @@
 
 #include "core/base/error.h"
 #include "core/jit/archive/model_archive.h"
+#include "core/jit/archive/torch_file.h"
 #include "core/jit/ir/text.h"
 #include "core/jit/runtime/module.h"
+#include "core/jit/runtime/program.h"
+#include "server/commands/bench_inputs.h"
 #include "server/commands/commands.h"
 #include "server/commands/model_options.h"
 
@@ -23,6 +26,8 @@ struct InspectOptions {
   ModelOptions model;
   std::string method = "forward";
   std::string after;
+  std::vector<std::string> inputs;
+  std::string arguments_path;
   bool dot = false;
   bool summary = false;
   bool source = false;
@@ -103,6 +108,17 @@ const Snapshot& find_snapshot(const std::vector<Snapshot>& snapshots, const std:
        ": no such pass changed the graph; these did: ", changed.empty() ? "none" : changed);
 }
 
+std::vector<ops::Value> arguments_of(const InspectOptions& options) {
+  if (!options.arguments_path.empty()) {
+    const ops::Value value = jit::load_torch_file(options.arguments_path);
+    check(value.is_tuple() || value.is_list(), options.arguments_path, ": expected a tuple of arguments");
+    return value.is_tuple() ? value.to_tuple()->items : value.to_list()->items;
+  }
+  std::vector<ops::Value> arguments;
+  for (const std::string& text : options.inputs) arguments.emplace_back(make_input(text, 0));
+  return arguments;
+}
+
 void inspect(const InspectOptions& options) {
   std::vector<Snapshot> snapshots;
   bool is_recording = false;
@@ -114,6 +130,11 @@ void inspect(const InspectOptions& options) {
   // The method is compiled here, so that the observer sees it and nothing else.
   is_recording = true;
   const jit::Method& method = module->method(options.method);
+  std::string plan;
+  if (!options.inputs.empty() || !options.arguments_path.empty()) {
+    const auto program = method.specialize(arguments_of(options), load.passes);
+    plan = program ? jit::to_string(*program) : "nothing can be planned for these arguments\n";
+  }
   is_recording = false;
   if (snapshots.empty()) snapshots.push_back(take_snapshot("", method.graph(), options));
   if (options.dot || !options.after.empty()) {
@@ -124,6 +145,7 @@ void inspect(const InspectOptions& options) {
   print_parameters(*module);
   if (options.source) print_source(options.model.model);
   print_counts(snapshots);
+  if (!plan.empty()) std::cout << "==== " << options.method << ", program for these arguments\n" << plan;
   if (options.summary) return;
   for (const Snapshot& snapshot : snapshots) {
     const std::string title = snapshot.pass.empty() ? "before the passes" : "after " + snapshot.pass;
@@ -140,6 +162,12 @@ void add_inspect_command(CLI::App& app, int* exit_code) {
   add_model_options(*command, options->model);
   command->add_option("--method", options->method, "The method whose graph is shown")->capture_default_str();
   command->add_option("--after", options->after, "Show only the graph after the last run of this pass");
+  auto* inputs = command
+                     ->add_option("--input", options->inputs,
+                                  "SHAPE[:DTYPE] of one argument: also show the passes and the plan for these shapes")
+                     ->allow_extra_args(false);
+  command->add_option("--args", options->arguments_path, "The same, with a tuple of arguments written by torch.save")
+      ->excludes(inputs);
   command->add_flag("--dot", options->dot, "Write the graph for Graphviz instead of text");
   command->add_flag("--summary", options->summary, "Leave the graphs out");
   command->add_flag("--source", options->source, "Show the archive's source files too");

@@ -12,7 +12,7 @@
 namespace tensord::jit {
 
 struct ZipOptions {
-  // Compare the CRC of stored entries too, as they are first used. Costs about 1 ms for each 2 MB and core;
+  // Compare the CRC of stored entries too, as they are first used. Costs about 1 ms for each 10 MB and core;
   // compressed entries are always compared.
   bool verify_stored = true;
   // Bounds on what compressed entries may become, all together. Code of the largest known archives is below 1 MB.
@@ -49,6 +49,10 @@ class ZipArchive : public std::enable_shared_from_this<ZipArchive> {
   // The bytes of a stored entry where they lie (inflated to new memory for a compressed one);
   // writable, copied on write. Keeps the mapping alive.
   Storage storage(const Entry& entry) const;
+  // Gives back the memory of pages that were read and never written; who reads them again gets them from the file.
+  // For when everything has copies of its own that it uses. Returns the bytes given back. REQUIRES: nobody writes
+  // to a storage of this archive meanwhile.
+  size_t release_pages() const;
 
  private:
   ZipArchive(std::string path, const ZipOptions& options);

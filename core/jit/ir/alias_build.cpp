@@ -51,7 +51,7 @@ void AliasAnalysis::analyse(const Block& block) {
 
 void AliasAnalysis::analyse_node(const Node& node) {
   for (const Block* block : node.blocks()) {
-    if (node.kind() != NodeKind::kFork) continue;
+    if (node.kind() != NodeKind::kFork && node.kind() != NodeKind::kPlan) continue;
     for (size_t i = 0; i < block->inputs().size(); ++i) unify_values(node.input(i), block->inputs()[i]);
   }
   for (const Block* block : node.blocks()) analyse(*block);
@@ -89,6 +89,9 @@ void AliasAnalysis::analyse_node(const Node& node) {
       for (const GraphValue* output : node.blocks()[0]->outputs()) {
         if (int cell = cell_of(output); cell >= 0) unify(content(cell_of(node.output())), cell);
       }
+      return;
+    case NodeKind::kPlan:
+      for (size_t i = 0; i < node.outputs().size(); ++i) unify_values(node.blocks()[0]->outputs()[i], node.output(i));
       return;
     case NodeKind::kWait:
       if (int cell = cell_of(node.output()); cell >= 0) unify(cell, content(cell_of(node.input())));

@@ -35,6 +35,7 @@ const char* to_string(NodeKind kind) {
     case NodeKind::kUninitialized: return "prim::Uninitialized";
     case NodeKind::kFork: return "prim::fork";
     case NodeKind::kWait: return "prim::wait";
+    case NodeKind::kPlan: return "prim::Plan";
   }
   return "";
 }
@@ -169,6 +170,11 @@ void Node::move_before(Node* other) {
   if (other == this) return;
   unlink();
   insert_before(other);
+}
+
+void Node::move_to_end(Block* block) {
+  unlink();
+  append_to(block);
 }
 
 void Node::unlink() {

@@ -95,6 +95,7 @@ enum class NodeKind : uint8_t {
   kUninitialized,  // () → placeholder that is never read
   kFork,           // (captured…), one block with the captured as inputs → Future
   kWait,           // (future) → value
+  kPlan,           // (captured…), one block with the captured as inputs → the block's outputs: run as one plan
 };
 
 // PyTorch's name of a kind: "prim::If". "" for kOp.
@@ -147,7 +148,8 @@ class Node {
   void insert_before(Node* other);  // REQUIRES: not in a block
   void insert_after(Node* other);
   void move_before(Node* other);
-  void append_to(Block* block);
+  void append_to(Block* block);  // REQUIRES: not in a block
+  void move_to_end(Block* block);
   // Removes the node and its blocks. REQUIRES: no output has uses.
   void destroy();
   bool has_output_uses() const;

@@ -189,7 +189,7 @@ class GraphParser {
   }
 
   Node* create(std::string_view kind_name, const TypePtr& output_type) {
-    for (int k = static_cast<int>(NodeKind::kConstant); k <= static_cast<int>(NodeKind::kWait); ++k) {
+    for (int k = static_cast<int>(NodeKind::kConstant); k <= static_cast<int>(NodeKind::kPlan); ++k) {
       NodeKind kind = static_cast<NodeKind>(k);
       if (kind_name != to_string(kind)) continue;
       Node* node = graph_->create(kind);

@@ -169,6 +169,11 @@ class Verifier {
         arity(node, -1, 1, 1);
         require(node.blocks()[0]->inputs().size() == node.inputs().size(), node, "captures and block inputs differ");
         return;
+      case NodeKind::kPlan:
+        arity(node, -1, -1, 1);
+        require(node.blocks()[0]->inputs().size() == node.inputs().size(), node, "captures and block inputs differ");
+        require(node.blocks()[0]->outputs().size() == node.outputs().size(), node, "results and block outputs differ");
+        return;
     }
   }
 

@@ -62,6 +62,7 @@ class Marker {
         need(node.input(1));
         return need(node.blocks()[0]->outputs()[0]);
       case NodeKind::kFork:
+      case NodeKind::kPlan:
         for (const GraphValue* output : node.blocks()[0]->outputs()) need(output);
         break;
       default: break;

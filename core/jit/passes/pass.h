@@ -35,7 +35,8 @@ struct PassContext {
   bool take_change() { return remaining_changes > 0 && remaining_changes-- > 0; }
 };
 
-// One rewrite of a graph, in a file of its own. Returns whether it changed something.
+// One rewrite of a graph, in a file of its own. Returns whether it changed something. Null for a
+// step of the planner, which works on no graph.
 struct Pass {
   const char* name;
   bool (*run)(Graph& graph, PassContext& context);

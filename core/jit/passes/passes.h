@@ -18,5 +18,10 @@ bool prepack_weights(Graph& graph, PassContext& context);
 bool fold_batch_norm(Graph& graph, PassContext& context);
 bool fuse_epilogue(Graph& graph, PassContext& context);
 bool use_channels_last(Graph& graph, PassContext& context);
+// For one input signature, where GraphValue::known() says what is known.
+bool propagate_shapes(Graph& graph, PassContext& context);
+bool unroll_loops(Graph& graph, PassContext& context);
+bool functionalize(Graph& graph, PassContext& context);
+bool plan_segments(Graph& graph, PassContext& context);
 
 }  // namespace tensord::jit

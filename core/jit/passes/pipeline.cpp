@@ -22,6 +22,13 @@ constexpr Pass kPrepack{"prepack", prepack_weights};
 constexpr Pass kFoldBatchNorm{"fold_batch_norm", fold_batch_norm};
 constexpr Pass kFuseEpilogue{"fuse_epilogue", fuse_epilogue};
 constexpr Pass kChannelsLast{"channels_last", use_channels_last};
+constexpr Pass kShapeProp{"shape_prop", propagate_shapes};
+constexpr Pass kUnroll{"unroll", unroll_loops};
+constexpr Pass kFunctionalize{"functionalize", functionalize};
+constexpr Pass kPlan{"plan", plan_segments};
+// Steps of the planner (core/jit/runtime/planner.h), not of a graph; here so that flags find them.
+constexpr Pass kInPlace{"in_place", nullptr};
+constexpr Pass kMemoryPlan{"memory_plan", nullptr};
 
 // A rewrite may make room for another; more rounds than this are two rules at odds.
 constexpr int kMaxRounds = 10;
@@ -44,6 +51,34 @@ const std::vector<PipelineStep>& inference() {
     return all;
   }();
   return steps;
+}
+
+const std::vector<PipelineStep>& planning() {
+  static const std::vector<PipelineStep> steps{
+      // Shapes make branches and loops constant, and what these hid can be simplified.
+      {{kShapeProp, kConstProp, kUnroll, kSimplify, kPeephole, kCse, kDce}, true},
+      {{kFunctionalize, kShapeProp, kFuseEpilogue, kDce}, true},
+      // What the passes since then made has no shapes yet.
+      {{kShapeProp, kDce, kPlan}, false},
+  };
+  return steps;
+}
+
+// All passes, once each, in the order in which they come first.
+std::vector<const Pass*> known_passes() {
+  std::vector<const Pass*> passes;
+  const auto add = [&](const Pass& pass) {
+    const auto is_same = [&](const Pass* other) { return std::string_view(other->name) == pass.name; };
+    if (std::none_of(passes.begin(), passes.end(), is_same)) passes.push_back(&pass);
+  };
+  for (const auto* steps : {&inference(), &planning()}) {
+    for (const PipelineStep& step : *steps) {
+      for (const Pass& pass : step.passes) add(pass);
+    }
+  }
+  add(kInPlace);
+  add(kMemoryPlan);
+  return passes;
 }
 
 class Runner {
@@ -89,6 +124,7 @@ class Runner {
 
 std::span<const PipelineStep> inference_pipeline() { return inference(); }
 std::span<const PipelineStep> simplification_pipeline() { return simplification(); }
+std::span<const PipelineStep> plan_pipeline() { return planning(); }
 
 void run_pipeline(Graph& graph, PassContext& context, const PassOptions& options, std::span<const PipelineStep> steps,
                   bool verify_each) {
@@ -104,22 +140,16 @@ void run_pipeline(Graph& graph, PassContext& context, const PassOptions& options
 
 std::vector<std::string> pass_names() {
   std::vector<std::string> names;
-  for (const PipelineStep& step : inference()) {
-    for (const Pass& pass : step.passes) {
-      if (std::find(names.begin(), names.end(), pass.name) == names.end()) names.push_back(pass.name);
-    }
-  }
+  for (const Pass* pass : known_passes()) names.emplace_back(pass->name);
   return names;
 }
 
 const Pass& find_pass(const std::string& name) {
   std::string known;
-  for (const PipelineStep& step : inference()) {
-    for (const Pass& pass : step.passes) {
-      if (pass.name == name) return pass;
-    }
+  for (const Pass* pass : known_passes()) {
+    if (pass->name == name) return *pass;
+    known += (known.empty() ? "" : ", ") + std::string(pass->name);
   }
-  for (const std::string& other : pass_names()) known += (known.empty() ? "" : ", ") + other;
   fail(ErrorCode::kInvalidArgument, "there is no pass '", name, "'; known are ", known);
 }
 

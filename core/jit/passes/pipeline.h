@@ -27,6 +27,9 @@ struct PipelineStep {
 std::span<const PipelineStep> inference_pipeline();
 // The part that keeps to the script's own operators: inline, freeze, simplify.
 std::span<const PipelineStep> simplification_pipeline();
+// What a copy of a method's graph goes through for one input signature: shapes, then fusion, then
+// plans. Its inputs have known() values.
+std::span<const PipelineStep> plan_pipeline();
 
 // Runs the steps. Passes that `options` disables are left out, those with a limit stop
 // rewriting when it is used up (over all their runs in this call), and the observer is told
@@ -35,7 +38,7 @@ std::span<const PipelineStep> simplification_pipeline();
 void run_pipeline(Graph& graph, PassContext& context, const PassOptions& options, std::span<const PipelineStep> steps,
                   bool verify_each = kVerifyPasses);
 
-// Every pass name of the inference pipeline once, in order; for --jit-disable and its help.
+// Every pass name once, in order, the planner's steps last; for --jit-disable and its help.
 std::vector<std::string> pass_names();
 // Throws Error{kInvalidArgument} that lists the names when there is none such.
 const Pass& find_pass(const std::string& name);

@@ -2,24 +2,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <string>
 #include <vector>
 
+#include "core/jit/runtime/plan_state.h"
+#include "core/jit/runtime/profile.h"
 #include "core/ops/value.h"
 
 namespace tensord::jit {
-
-// Time spent by kind of instruction ("aten::conv2d", "prim::GetAttr"), over all runs of the
-// frame it is set on. Calls are not counted themselves, only what they run.
-struct Profile {
-  struct Entry {
-    uint64_t calls = 0;
-    int64_t time_ns = 0;
-  };
-  std::map<std::string, Entry> entries;
-};
 
 // Registers and scratch of one call that is running; reused by the next call of the same
 // depth, so a steady state allocates nothing.
@@ -31,18 +21,33 @@ struct Activation {
   std::vector<ops::Value> call_arguments;
 };
 
+struct RecentProgram;
+
 // What one worker keeps between runs. Not thread-safe: one per worker, and one run at a time.
 class Frame {
  public:
+  Frame();
+  ~Frame();
+
   // While set, every run adds to `profile` (not owned). Slows runs down a little.
   void set_profile(Profile* profile) { profile_ = profile; }
   Profile* profile() const { return profile_; }
+  // While set, plans run on memory filled with NaN; for tests.
+  void set_poison(bool poison) { poison_ = poison; }
+  size_t arena_bytes() const { return plans_.arena_bytes(); }
 
  private:
   friend class Interpreter;
+  friend class Method;
+  friend class Specializations;
+  std::vector<RecentProgram>& recent_programs();
   std::vector<std::unique_ptr<Activation>> activations_;  // by call depth
   size_t depth_ = 0;
   Profile* profile_ = nullptr;
+  bool poison_ = false;
+  PlanState plans_;
+  std::vector<ops::Value> bound_;                       // arguments of the method that runs, for the next run
+  std::unique_ptr<std::vector<RecentProgram>> recent_;  // latest first
 };
 
 }  // namespace tensord::jit

@@ -147,6 +147,7 @@ Value Interpreter::execute(const Program& program, Activation& activation, uint3
       case OpCode::kCallMethod:
       case OpCode::kCallFunction:
       case OpCode::kCallValue: call(program, instruction, activation); break;
+      case OpCode::kPlan: run_plan(*program.details[instruction.detail]->plan, arguments, returns); break;
       case OpCode::kReturn: {
         Value result = arguments[0];
         release_arguments(program, instruction, slots);
@@ -194,11 +195,24 @@ const Program& Interpreter::find_callee(const InstructionDetail& detail, OpCode 
 
 void Interpreter::record(const Instruction& instruction, int64_t start_ns) {
   const bool is_call = instruction.code == OpCode::kCallMethod || instruction.code == OpCode::kCallFunction ||
-                       instruction.code == OpCode::kCallValue;
+                       instruction.code == OpCode::kCallValue || instruction.code == OpCode::kPlan;
   if (is_call) return;
-  Profile::Entry& entry = frame_.profile_->entries[kind_name(instruction)];
-  ++entry.calls;
-  entry.time_ns += Clock::system().now_ns() - start_ns;
+  frame_.profile_->add(kind_name(instruction), "", start_ns, Clock::system().now_ns() - start_ns, 0, 0);
+}
+
+void Interpreter::run_plan(const Plan& plan, std::span<const Value> arguments, std::vector<Value>& returns) {
+  size_t call = 0;
+  try {
+    frame_.plans_.run(plan, arguments, returns, {is_cancelled_, frame_.profile_, frame_.poison_}, &call);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kCancelled || plan.calls.empty()) throw;
+    const PlanCall& failed = plan.calls[call];
+    const std::string name = failed.op->schema.name;
+    const std::string place = failed.location.str();
+    const std::string message =
+        std::string_view(error.what()).starts_with(name) ? error.what() : concat(name, ": ", error.what());
+    throw LocatedError(error.code(), place.empty() ? message : concat(message, " (", place, ")"));
+  }
 }
 
 }  // namespace tensord::jit

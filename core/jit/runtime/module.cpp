@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/parallel.h"
 #include "core/jit/archive/model_archive.h"
 #include "core/jit/frontend/compilation_unit.h"
 #include "core/jit/passes/freeze_analysis.h"
@@ -28,7 +29,36 @@ struct Method::Impl {
   std::unique_ptr<Program> program;
   ops::ObjectPtr self;
   ProgramLibrary* library = nullptr;
+  const FunctionLibrary* functions = nullptr;
+  LoadOptions options;
+  ops::PackStore* packs = nullptr;
+  std::unique_ptr<Specializations> specializations;  // null when plans are off
+
+  void bind(std::span<const Value> arguments, std::vector<Value>& bound) const {
+    bound.clear();
+    bound.reserve(schema.arguments.size() + 1);
+    bound.emplace_back(self);
+    bind_arguments(schema, arguments, bound);
+  }
+  std::shared_ptr<const Program> specialize(std::span<const Value> bound, const PassOptions& passes) const;
 };
+
+std::shared_ptr<const Program> Method::Impl::specialize(std::span<const Value> bound, const PassOptions& passes) const {
+  const std::unique_ptr<Graph> copy = graph->clone();
+  specialize_inputs(*copy, bound);
+  PassContext context;
+  context.functions = functions;
+  context.precision = options.precision;
+  run_pipeline(*copy, context, passes, plan_pipeline());
+  PlanSettings settings;
+  settings.threads = thread_budget();
+  settings.precision = options.precision;
+  settings.packs = packs;
+  settings.reuses_in_place = !passes.disabled.contains("in_place");
+  settings.shares_memory = !passes.disabled.contains("memory_plan");
+  std::shared_ptr<const Program> made = Program::compile(*copy, program->name, settings);
+  return plan_totals(*made).plans > 0 ? made : nullptr;
+}
 
 Method::Method(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Method::~Method() = default;
@@ -38,12 +68,20 @@ bool Method::changes_state() const { return impl_->changes_state; }
 const Graph& Method::graph() const { return *impl_->graph; }
 
 Value Method::run(Frame& frame, std::span<const Value> arguments, const std::function<bool()>* is_cancelled) const {
-  std::vector<Value> bound;
-  bound.reserve(impl_->schema.arguments.size() + 1);
-  bound.emplace_back(impl_->self);
-  bind_arguments(impl_->schema, arguments, bound);
-  return Interpreter(frame, impl_->library, is_cancelled).run(*impl_->program, bound);
+  std::vector<Value>& bound = frame.bound_;
+  impl_->bind(arguments, bound);
+  const Program& program = impl_->specializations ? impl_->specializations->find(frame, bound) : *impl_->program;
+  frame.poison_ = impl_->options.plan.poison;
+  return Interpreter(frame, impl_->library, is_cancelled).run(program, bound);
 }
+
+std::shared_ptr<const Program> Method::specialize(std::span<const Value> arguments, const PassOptions& passes) const {
+  std::vector<Value> bound;
+  impl_->bind(arguments, bound);
+  return impl_->specialize(bound, passes);
+}
+
+PlanStats Method::plan_stats() const { return impl_->specializations ? impl_->specializations->stats() : PlanStats(); }
 
 struct Module::Impl {
   // A method's place; made at load for every method, so that look-ups take no lock.
@@ -60,6 +98,7 @@ struct Module::Impl {
   bool touches_changing_attributes(const Block* block) const;
 
   LoadOptions options;
+  ops::PackStore packs;
   OwnerId owner = current_memory_owner();  // methods are compiled later, on any thread
   std::unique_ptr<CompilationUnit> code;
   std::unique_ptr<ProgramLibrary> library;
@@ -138,6 +177,20 @@ std::unique_ptr<const Method> Module::Impl::compile(const std::string& name) {
   method->program = Program::compile(*method->graph, function->name);
   method->self = object;
   method->library = library.get();
+  method->functions = code.get();
+  method->options = options;
+  method->packs = &packs;
+  if (options.optimize && options.plan.is_enabled) {
+    const Method::Impl& made = *method;
+    const OwnerId charged = owner;
+    method->specializations = std::make_unique<Specializations>(
+        *method->program, options.plan.cache_size, [&made, charged](std::span<const Value> bound) {
+          const MemoryOwnerScope charge(charged);
+          // The observer is told of the passes at load; requests of several workers do not go through it.
+          PassOptions passes{made.options.passes.disabled, made.options.passes.limits, nullptr};
+          return made.specialize(bound, passes);
+        });
+  }
   return std::unique_ptr<const Method>(new Method(std::move(method)));
 }
 

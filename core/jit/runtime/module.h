@@ -9,6 +9,7 @@
 #include "core/jit/ir/function.h"
 #include "core/jit/passes/pass.h"
 #include "core/jit/runtime/frame.h"
+#include "core/jit/runtime/specializations.h"
 #include "core/ops/value.h"
 
 namespace tensord::jit {
@@ -17,6 +18,7 @@ struct LoadOptions {
   PassOptions passes;    // which passes run, and what they dump
   bool optimize = true;  // false: interpret the graphs as the front end made them
   ops::Precision precision = ops::Precision::kF32;
+  PlanOptions plan;
 };
 
 // One method of a loaded module, optimised and ready to run. Immutable, shared by workers.
@@ -28,6 +30,12 @@ class Method {
   // Whether a run may change the module's attributes; such calls must not run side by side.
   bool changes_state() const;
   const Graph& graph() const;  // after the passes
+
+  // The program that runs for these arguments with the calling thread's budget, made anew. The
+  // observer sees the passes on the way. For reports; `run` keeps programs of its own.
+  // Null when nothing in it could be planned. Throws Error.
+  std::shared_ptr<const Program> specialize(std::span<const ops::Value> arguments, const PassOptions& passes) const;
+  PlanStats plan_stats() const;
 
   // Runs with arguments by position; missing ones take their defaults. Throws Error, with
   // code kScriptRaised and the script's message when the script raised. `is_cancelled` is

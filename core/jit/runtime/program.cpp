@@ -1,5 +1,6 @@
 #include "core/jit/runtime/program.h"
 
+#include <algorithm>
 #include <sstream>
 
 #include "core/base/error.h"
@@ -31,6 +32,7 @@ const char* code_name(OpCode code) {
     case OpCode::kIsInstance: return "prim::isinstance";
     case OpCode::kMakeFuture: return "prim::fork";
     case OpCode::kWait: return "prim::wait";
+    case OpCode::kPlan: return "prim::Plan";
     case OpCode::kReturn: return "return";
   }
   return "";
@@ -42,13 +44,24 @@ std::string kind_name(const Instruction& instruction) {
   return instruction.op ? instruction.op->schema.full_name() : code_name(instruction.code);
 }
 
-std::unique_ptr<Program> Program::compile(const Graph& graph, std::string name) {
+std::unique_ptr<Program> Program::compile(const Graph& graph, std::string name, const PlanSettings& settings) {
   static std::atomic<uint64_t> next_id{1};
   auto program = std::make_unique<Program>();
   program->id = next_id.fetch_add(1, std::memory_order_relaxed);
   program->name = std::move(name);
-  ProgramBuilder(graph, *program).build();
+  ProgramBuilder(graph, *program, settings).build();
   return program;
+}
+
+PlanTotals plan_totals(const Program& program) {
+  PlanTotals totals;
+  for (const auto& detail : program.details) {
+    if (!detail->plan) continue;
+    ++totals.plans;
+    totals.calls += detail->plan->calls.size();
+    totals.arena_bytes = std::max(totals.arena_bytes, detail->plan->arena_bytes);
+  }
+  return totals;
 }
 
 std::string to_string(const Program& program) {
@@ -80,6 +93,7 @@ std::string to_string(const Program& program) {
     if (instruction.code == OpCode::kLoopTest) out << " r" << instruction.index;
     if (instruction.code <= OpCode::kLoopTest && instruction.code >= OpCode::kJump) out << " -> " << instruction.target;
     out << "\n";
+    if (const auto& plan = program.details[instruction.detail]->plan) out << to_string(*plan);
   }
   return out.str();
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/jit/ir/graph.h"
+#include "core/jit/runtime/plan.h"
 #include "core/ops/op.h"
 #include "core/ops/value.h"
 
@@ -36,6 +37,7 @@ enum class OpCode : uint8_t {
   kIsInstance,  // any of `types`
   kMakeFuture,
   kWait,
+  kPlan,    // (tensors…) → the results of `detail.plan`
   kReturn,  // (result)
 };
 
@@ -60,6 +62,7 @@ struct InstructionDetail {
   ops::TypePtr type;
   std::vector<ops::TypePtr> types;
   SourceLocation location;
+  std::unique_ptr<const Plan> plan;
   mutable std::atomic<const CallTarget*> target{nullptr};
 };
 
@@ -78,8 +81,9 @@ struct Instruction {
 // workers, but for the call sites' caches, which are atomic.
 class Program {
  public:
-  // REQUIRES: the graph is verified. The program keeps nothing of the graph.
-  static std::unique_ptr<Program> compile(const Graph& graph, std::string name);
+  // REQUIRES: the graph is verified. The program keeps nothing of the graph. prim::Plan nodes are
+  // planned with `settings`.
+  static std::unique_ptr<Program> compile(const Graph& graph, std::string name, const PlanSettings& settings = {});
 
   uint64_t id = 0;  // unique in the process
   std::string name;
@@ -91,6 +95,12 @@ class Program {
   uint32_t register_count = 0;
   std::vector<ops::Value> argument_template;  // constants in their slots, None elsewhere
 };
+
+// Of the program's plans together.
+struct PlanTotals {
+  size_t plans = 0, calls = 0, arena_bytes = 0;
+};
+PlanTotals plan_totals(const Program& program);
 
 // "aten::add.Tensor", "prim::GetAttr".
 std::string kind_name(const Instruction& instruction);

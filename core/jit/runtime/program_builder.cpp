@@ -27,6 +27,7 @@ OpCode simple_code(NodeKind kind) {
     case NodeKind::kIsInstance: return OpCode::kIsInstance;
     case NodeKind::kUncheckedCast: return OpCode::kMove;
     case NodeKind::kWait: return OpCode::kWait;
+    case NodeKind::kPlan: return OpCode::kPlan;
     default: fail(ErrorCode::kInternal, "no instruction for ", to_string(kind));
   }
 }
@@ -53,8 +54,8 @@ ops::TypePtr detail_type(const Node* node) {
 
 }  // namespace
 
-ProgramBuilder::ProgramBuilder(const Graph& graph, Program& program)
-    : graph_(graph), program_(program), liveness_(graph) {
+ProgramBuilder::ProgramBuilder(const Graph& graph, Program& program, const PlanSettings& settings)
+    : graph_(graph), program_(program), settings_(settings), liveness_(graph) {
   program_.details.push_back(std::make_unique<InstructionDetail>());
 }
 
@@ -101,6 +102,7 @@ void ProgramBuilder::emit_simple(const Node* node, OpCode code) {
   detail.name = node->name();
   detail.type = detail_type(node);
   detail.types = node->types();
+  if (code == OpCode::kPlan) detail.plan = Plan::build(*node, settings_);
   const bool is_attribute = code == OpCode::kGetAttr || code == OpCode::kSetAttr;
   if (is_attribute && detail.type->kind() == ops::TypeKind::kClass) {
     instruction.index = static_cast<const ops::ClassType&>(*detail.type).find_attribute(detail.name);

@@ -14,7 +14,7 @@ namespace tensord::jit {
 // value a register (registers of dead values are used again) and marks last uses.
 class ProgramBuilder {
  public:
-  ProgramBuilder(const Graph& graph, Program& program);
+  ProgramBuilder(const Graph& graph, Program& program, const PlanSettings& settings);
   void build();
 
  private:
@@ -44,6 +44,7 @@ class ProgramBuilder {
 
   const Graph& graph_;
   Program& program_;
+  const PlanSettings& settings_;
   Liveness liveness_;
   std::unordered_map<const GraphValue*, uint32_t> registers_;
   std::vector<uint32_t> free_;

@@ -1,0 +1,125 @@
+// functionalize: an in-place operator on memory that nothing else looks at becomes its functional
+// form, so that fusion and the memory plan see plain values. relu_(x) is relu(x) where x was made
+// in this block, has no views that are read later, and is not given back under another name.
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/jit/ir/alias.h"
+#include "core/jit/passes/packing.h"
+#include "core/jit/passes/passes.h"
+#include "core/ops/run.h"
+
+namespace tensord::jit {
+
+namespace {
+
+class Functionalizer {
+ public:
+  Functionalizer(Graph& graph, PassContext& context) : graph_(graph), context_(context), alias_(graph) {
+    collect(graph.block());
+  }
+
+  bool run() {
+    bool changed = false;
+    for_each_node(graph_.block(), [&](Node* node) {
+      if (!is_candidate(*node) || !context_.take_change()) return;
+      rewrite(node);
+      changed = true;
+    });
+    return changed;
+  }
+
+ private:
+  void collect(const Block* block) {
+    for (const GraphValue* input : block->inputs()) by_location_[alias_.location(input)].push_back(input);
+    for (const Node* node = block->first(); node; node = node->next()) {
+      for (const GraphValue* output : node->outputs()) by_location_[alias_.location(output)].push_back(output);
+      for (const Block* inner : node->blocks()) collect(inner);
+    }
+  }
+
+  // The results of earlier in-place forms are the written value itself; what is left must be one value.
+  bool is_candidate(const Node& node) {
+    if (!is_inplace(node) || !functional_op(node)->is_pure) return false;
+    const GraphValue* self = node.input();
+    const int location = alias_.location(self);
+    if (location < 0 || done_.contains(location) || location == alias_.wildcard() || alias_.is_external(location))
+      return false;
+    if (self->block() != node.block() || !self->node() || self->node()->block() != node.block()) return false;
+    if (self->known().is_none() || !keeps_dtype(node)) return false;
+    for (const GraphValue* other : by_location_[location]) {
+      if (other != self && !is_same_memory(other, self)) return false;
+    }
+    return !is_held(self);
+  }
+
+  static bool is_inplace(const Node& node) {
+    const ops::Op* functional = functional_op(node);
+    return functional && functional != node.op();
+  }
+
+  // In-place forms convert the result to the target's dtype and shape; the functional form must give these itself.
+  static bool keeps_dtype(const Node& node) {
+    const ops::Op* functional = functional_op(node);
+    std::vector<ops::Value> arguments;
+    for (const GraphValue* input : node.inputs()) {
+      const bool is_none = input->constant() && input->constant()->is_none();
+      if (input->known().is_none() && !is_none) return false;
+      arguments.push_back(input->known());
+    }
+    try {
+      const ops::Value result = ops::infer(*functional, arguments).front();
+      const Tensor &before = node.input()->known().to_tensor(), &after = result.to_tensor();
+      return before.dtype() == after.dtype() && before.sizes() == after.sizes() && before.strides() == after.strides();
+    } catch (const Error&) {
+      return false;
+    }
+  }
+
+  // Whether `value` comes from `self` through in-place forms alone, or the other way round.
+  static bool is_same_memory(const GraphValue* value, const GraphValue* self) {
+    const auto origin = [](const GraphValue* v) {
+      while (v->node() && is_inplace(*v->node())) v = v->node()->input();
+      return v;
+    };
+    return origin(value) == origin(self);
+  }
+
+  // Containers and blocks would keep the value as it was before.
+  static bool is_held(const GraphValue* self) {
+    for (const GraphValue::Use& use : self->uses()) {
+      if (use.block || !use.node->op() || use.node->block() != self->block()) return true;
+    }
+    return false;
+  }
+
+  void rewrite(Node* node) {
+    done_.insert(alias_.location(node->input()));
+    Node* functional = graph_.create(*functional_op(*node), node->inputs());
+    functional->set_location(node->location());
+    functional->output()->set_name(node->output()->name());
+    functional->insert_before(node);
+    node->output()->replace_all_uses_with(functional->output());
+    // From here on, whoever reads the written value reads the new one.
+    std::unordered_set<const Node*> later;
+    for (const Node* after = node->next(); after; after = after->next()) later.insert(after);
+    const std::vector<GraphValue::Use> uses = node->input()->uses();
+    for (const GraphValue::Use& use : uses) {
+      if (use.node && later.contains(use.node)) use.node->replace_input(use.index, functional->output());
+    }
+    functional->output()->set_known(node->input()->known());
+    node->destroy();
+  }
+
+  Graph& graph_;
+  PassContext& context_;
+  AliasAnalysis alias_;
+  std::unordered_map<int, std::vector<const GraphValue*>> by_location_;
+  std::unordered_set<int> done_;  // locations with a rewrite in this run; the next run looks again
+};
+
+}  // namespace
+
+bool functionalize(Graph& graph, PassContext& context) { return Functionalizer(graph, context).run(); }
+
+}  // namespace tensord::jit

@@ -1,0 +1,243 @@
+// plan_segments: puts runs of nodes whose shapes are all known into prim::Plan nodes, which the
+// runtime gives one arena and one flat list of prepared calls. What depends on data, writes, or
+// works on other things than tensors stays outside and is interpreted. The last of the passes.
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/jit/passes/packing.h"
+#include "core/jit/passes/passes.h"
+
+namespace tensord::jit {
+
+using ops::TypeKind;
+using ops::Value;
+
+namespace {
+
+bool is_cpu_tensor(const Value& value) { return value.is_tensor() && value.to_tensor().device() == Device{}; }
+
+bool is_tensor_list(const Value& value) {
+  return value.is_list() && value.to_list()->element->kind() == TypeKind::kTensor &&
+         std::all_of(value.to_list()->items.begin(), value.to_list()->items.end(), is_cpu_tensor);
+}
+
+bool is_known_tensor(const GraphValue* value) {
+  return is_cpu_tensor(value->known()) || is_tensor_list(value->known());
+}
+
+bool is_constant(const GraphValue* value) { return value->constant() != nullptr; }
+
+// A call that the planner can do: shapes of all operands and results known, nothing written.
+bool is_call(const Node& node) {
+  if (!node.op() || !node.is_pure_op() || node.op()->base || node.op()->has_dynamic_shape || node.op()->is_random)
+    return false;
+  const ops::Op& op = *node.op();
+  constexpr auto kCpu = static_cast<size_t>(DeviceKind::kCPU);
+  const bool has_form = op.prepare[kCpu] || (op.infer && op.kernels[kCpu]) || op.is_view;
+  const auto outputs = node.outputs();
+  if (!has_form || outputs.empty() || !std::all_of(outputs.begin(), outputs.end(), is_known_tensor)) return false;
+  bool has_tensor = false;
+  for (const GraphValue* input : node.inputs()) {
+    if (is_constant(input)) continue;
+    const bool is_list_of_plain = input->known().is_list() && !is_tensor_list(input->known());
+    if (!is_known_tensor(input) && !is_list_of_plain && !input->known().is_number()) return false;
+    has_tensor = has_tensor || is_known_tensor(input);
+  }
+  return has_tensor;
+}
+
+// Lists of tensors on their way into or out of a call; they cost nothing in a plan.
+bool is_plumbing(const Node& node) {
+  if (node.kind() == NodeKind::kListConstruct) return !node.inputs().empty() && is_tensor_list(node.output()->known());
+  return node.kind() == NodeKind::kListUnpack && is_tensor_list(node.input()->known());
+}
+
+// Whether the results are memory of an operand. Operators with an alias mark copy where they must.
+bool is_view(const Node& node) {
+  if (!node.op()->is_view) return false;
+  const Value& result = node.output()->known();
+  if (!result.is_tensor()) return true;
+  return std::any_of(node.inputs().begin(), node.inputs().end(), [&](const GraphValue* input) {
+    const Value& known = input->known();
+    return known.is_tensor() && known.to_tensor().alias_id() == result.to_tensor().alias_id();
+  });
+}
+
+// Work, where views and plumbing are none.
+bool is_work(const Node& node) { return is_call(node) && !is_view(node); }
+
+class Segmenter {
+ public:
+  Segmenter(Graph& graph, PassContext& context) : graph_(graph), context_(context) {}
+
+  bool run() {
+    block(graph_.block());
+    return changed_;
+  }
+
+ private:
+  // Of one block, since the last segment ended: the nodes in order, and which of them a plan could do.
+  struct Run {
+    std::vector<Node*> nodes;
+    std::unordered_set<const Node*> candidates, deferred;
+    bool reads(const Node& node, const std::unordered_set<const Node*>& from) const {
+      const auto inputs = node.inputs();
+      return std::any_of(inputs.begin(), inputs.end(), [&](const GraphValue* v) { return from.contains(v->node()); });
+    }
+  };
+
+  void block(Block* block) {
+    Run run;
+    for (Node* node = block->first(); node;) {
+      Node* next = node->next();
+      if (node->kind() == NodeKind::kConstant) {
+        // no instruction; constants are moved out of the way of plans
+        if (!run.nodes.empty()) node->move_before(run.nodes.front());
+      } else if (is_call(*node) || is_plumbing(*node)) {
+        if (run.reads(*node, run.deferred)) flush(run);
+        run.nodes.push_back(node);
+        run.candidates.insert(node);
+      } else {
+        for (Block* inner : node->blocks()) this->block(inner);
+        pass_by(node, run);
+      }
+      node = next;
+    }
+    flush(run);
+  }
+
+  // A node for the interpreter: before the plan when it does not read from it, behind it when it
+  // can wait, else the plan ends here.
+  void pass_by(Node* node, Run& run) {
+    if (run.nodes.empty()) return;
+    const bool is_quiet = node->blocks().empty() && (node->op() ? node->is_pure_op() : is_quiet_kind(node->kind()));
+    if (!is_quiet) return flush(run);
+    if (run.reads(*node, run.candidates) || run.reads(*node, run.deferred)) {
+      run.nodes.push_back(node);
+      run.deferred.insert(node);
+    } else {
+      node->move_before(run.nodes.front());
+    }
+  }
+
+  static bool is_quiet_kind(NodeKind kind) {
+    switch (kind) {
+      case NodeKind::kListConstruct:
+      case NodeKind::kTupleConstruct:
+      case NodeKind::kDictConstruct:
+      case NodeKind::kListUnpack:
+      case NodeKind::kTupleUnpack:
+      case NodeKind::kTupleIndex:
+      case NodeKind::kIsInstance:
+      case NodeKind::kUncheckedCast:
+      case NodeKind::kUninitialized: return true;
+      default: return false;
+    }
+  }
+
+  void flush(Run& run) {
+    const std::vector<Node*> nodes = kept(run);
+    Node* const front = run.nodes.empty() ? nullptr : run.nodes.front();
+    run = {};
+    if (nodes.empty() || !context_.take_change()) return;
+    outline(nodes, front);
+    changed_ = true;
+  }
+
+  // Calls that work, and the views and lists that they read; other views are the interpreter's.
+  static std::vector<Node*> kept(const Run& run) {
+    std::unordered_set<const Node*> keep;
+    std::vector<Node*> nodes;
+    for (auto it = run.nodes.rbegin(); it != run.nodes.rend(); ++it) {
+      if (!run.candidates.contains(*it) || (!is_work(**it) && !is_used_in(**it, keep))) continue;
+      keep.insert(*it);
+      nodes.push_back(*it);
+    }
+    std::reverse(nodes.begin(), nodes.end());
+    return nodes;
+  }
+
+  static bool is_used_in(const Node& node, const std::unordered_set<const Node*>& nodes) {
+    for (const GraphValue* output : node.outputs()) {
+      for (const GraphValue::Use& use : output->uses()) {
+        if (!use.block && nodes.contains(use.node)) return true;
+      }
+    }
+    return false;
+  }
+
+  void outline(const std::vector<Node*>& nodes, Node* front) {
+    const std::unordered_set<const Node*> inside(nodes.begin(), nodes.end());
+    Node* plan = graph_.create(NodeKind::kPlan);
+    plan->insert_before(front);
+    Block* body = plan->add_block();
+    std::unordered_map<GraphValue*, GraphValue*> captured;
+    for (Node* node : nodes) {
+      for (size_t i = 0; i < node->inputs().size(); ++i) {
+        GraphValue* input = node->input(i);
+        if (is_constant(input) || (input->node() && inside.contains(input->node()))) continue;
+        GraphValue*& inner = captured[input];
+        if (!inner) {
+          plan->add_input(input);
+          inner = body->add_input(input->type(), input->name());
+          inner->set_known(input->known());
+        }
+        node->replace_input(i, inner);
+      }
+    }
+    for (Node* node : nodes) {
+      if (node->kind() == NodeKind::kListConstruct) copy_for_outside(node, inside, plan);
+    }
+    for (Node* node : nodes) {
+      for (GraphValue* output : node->outputs()) give_out(plan, body, output, inside);
+      node->move_to_end(body);
+    }
+  }
+
+  // A list that is also used outside is made there a second time.
+  void copy_for_outside(Node* list, const std::unordered_set<const Node*>& inside, Node* plan) {
+    Node* copy = nullptr;
+    const std::vector<GraphValue::Use> uses = list->output()->uses();
+    for (const GraphValue::Use& use : uses) {
+      if (!use.block && inside.contains(use.node)) continue;
+      if (!copy) {
+        copy = graph_.create_like(*list, list->inputs());
+        copy->insert_after(plan);
+      }
+      if (use.block)
+        use.block->replace_output(use.index, copy->output());
+      else
+        use.node->replace_input(use.index, copy->output());
+    }
+  }
+
+  // Uses outside of the plan read one of its outputs.
+  static void give_out(Node* plan, Block* body, GraphValue* value, const std::unordered_set<const Node*>& inside) {
+    GraphValue* result = nullptr;
+    const std::vector<GraphValue::Use> uses = value->uses();
+    for (const GraphValue::Use& use : uses) {
+      if (!use.block && inside.contains(use.node)) continue;
+      if (!result) {
+        result = plan->add_output(value->type());
+        result->set_known(value->known());
+        result->set_name(value->name());
+      }
+      if (use.block)
+        use.block->replace_output(use.index, result);
+      else
+        use.node->replace_input(use.index, result);
+    }
+    if (result) body->add_output(value);
+  }
+
+  Graph& graph_;
+  PassContext& context_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+bool plan_segments(Graph& graph, PassContext& context) { return Segmenter(graph, context).run(); }
+
+}  // namespace tensord::jit

@@ -1,0 +1,247 @@
+// shape_prop: from what is known of the graph's inputs (GraphValue::known, set by the caller),
+// finds the shape and dtype of every value that does not depend on data, by the operators' own
+// `infer`. Questions about shapes ("how long is dimension 0") become constants. Without known
+// inputs it does nothing. Branches and loops that became constant are left to const_prop and unroll.
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/jit/ir/alias.h"
+#include "core/jit/passes/passes.h"
+#include "core/ops/run.h"
+
+namespace tensord::jit {
+
+using ops::TypeKind;
+using ops::Value;
+
+namespace {
+
+Tensor shape_of(const Tensor& tensor) {
+  if (tensor.is_meta()) return tensor;
+  return Tensor::meta_strided(tensor.sizes(), tensor.strides(), tensor.dtype(), tensor.device());
+}
+
+// Tensors of a value as meta tensors.
+Value shapes_of(const Value& value) {
+  if (value.is_tensor()) return shape_of(value.to_tensor());
+  if (value.is_list() && value.to_list()->element->kind() == TypeKind::kTensor) {
+    std::vector<Value> items;
+    for (const Value& item : value.to_list()->items) items.push_back(shapes_of(item));
+    return ops::make_list(value.to_list()->element, std::move(items));
+  }
+  if (value.is_tuple()) {
+    std::vector<Value> items;
+    for (const Value& item : value.to_tuple()->items) items.push_back(shapes_of(item));
+    return make_intrusive<ops::TupleObject>(std::move(items), value.to_tuple()->type);
+  }
+  return value;
+}
+
+bool is_same_shape(const Value& a, const Value& b) {
+  if (a.is_tensor() && b.is_tensor()) {
+    const Tensor &x = a.to_tensor(), &y = b.to_tensor();
+    return x.sizes() == y.sizes() && x.strides() == y.strides() && x.dtype() == y.dtype() && x.device() == y.device();
+  }
+  return a.is_number() && b.is_number() && a.tag() == b.tag() && a.equals(b);
+}
+
+class ShapePropagation {
+ public:
+  ShapePropagation(Graph& graph, PassContext& context) : graph_(graph), context_(context), alias_(graph) {}
+
+  bool run() {
+    const auto inputs = graph_.inputs();
+    if (std::all_of(inputs.begin(), inputs.end(), [](const GraphValue* v) { return v->known().is_none(); }))
+      return false;
+    block(graph_.block());
+    return changed_;
+  }
+
+ private:
+  void block(Block* block) {
+    for (Node* node = block->first(); node;) {
+      Node* next = node->next();
+      visit(node);
+      node = next;
+    }
+  }
+
+  void visit(Node* node) {
+    switch (node->kind()) {
+      case NodeKind::kConstant: return know(node->output(), shapes_of(node->constant()));
+      case NodeKind::kOp: return op(node);
+      case NodeKind::kListConstruct: return list(node);
+      case NodeKind::kTupleConstruct: return tuple(node);
+      case NodeKind::kListUnpack:
+      case NodeKind::kTupleUnpack: return unpack(node);
+      case NodeKind::kTupleIndex: return tuple_index(node);
+      case NodeKind::kUncheckedCast: return know(node->output(), node->input()->known());
+      case NodeKind::kIf: return branches(node);
+      case NodeKind::kLoop: return loop(node);
+      case NodeKind::kPlan: return;
+      default:
+        for (Block* inner : node->blocks()) block(inner);
+        for (GraphValue* output : node->outputs()) output->set_known({});
+    }
+  }
+
+  // Lists that someone writes to are not what they were when they were made.
+  void know(GraphValue* value, Value known) {
+    const TypeKind kind = value->type()->kind();
+    const bool is_container = kind != TypeKind::kTensor && AliasAnalysis::is_mutable_type(*value->type());
+    if (is_container && kind != TypeKind::kOptional && alias_.has_writers(value)) known = {};
+    value->set_known(std::move(known));
+  }
+
+  void forget(Node* node) {
+    for (GraphValue* output : node->outputs()) output->set_known({});
+  }
+
+  static bool are_known(const Node& node, std::vector<Value>& values) {
+    for (const GraphValue* input : node.inputs()) {
+      const bool is_none = input->constant() && input->constant()->is_none();
+      if (input->known().is_none() && !is_none) return false;
+      values.push_back(input->known());
+    }
+    return true;
+  }
+
+  static bool gives_tensors(const ops::Op& op) {
+    return std::all_of(op.schema.returns.begin(), op.schema.returns.end(), [](const ops::Argument& returned) {
+      if (returned.type->kind() == TypeKind::kList) return returned.type->element()->kind() == TypeKind::kTensor;
+      return returned.type->kind() == TypeKind::kTensor;
+    });
+  }
+
+  void op(Node* node) {
+    const ops::Op& op = *node->op();
+    std::vector<Value> arguments, results;
+    const bool is_presence = op.schema.name == "aten::__is__" || op.schema.name == "aten::__isnot__";
+    if (op.has_dynamic_shape || !are_known(*node, arguments)) return forget(node);
+    if (op.reads_only_shape || is_presence) {
+      if (evaluate(op, arguments, results) && is_presence_known(is_presence, arguments)) return fold(node, results);
+    } else if ((gives_tensors(op) || op.is_view) && evaluate(op, arguments, results)) {
+      for (size_t i = 0; i < results.size(); ++i) know(node->output(i), shapes_of(results[i]));
+      return;
+    }
+    forget(node);
+  }
+
+  // Whether a tensor is None is known; whether two tensors are one is not.
+  static bool is_presence_known(bool is_presence, const std::vector<Value>& arguments) {
+    return !is_presence || arguments[0].is_none() || arguments[1].is_none();
+  }
+
+  // An operator that fails here fails when it is run, and says where.
+  static bool evaluate(const ops::Op& op, const std::vector<Value>& arguments, std::vector<Value>& results) {
+    try {
+      results = ops::infer(op, arguments);
+      return results.size() == op.schema.returns.size();
+    } catch (const Error&) {
+      return false;
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  }
+
+  void fold(Node* node, const std::vector<Value>& results) {
+    for (size_t i = 0; i < results.size(); ++i) node->output(i)->set_known(results[i]);
+    if (is_dry_ || node->outputs().size() != 1) return;
+    const Value& result = results.front();
+    const bool is_plain = result.is_number() || result.is_device() || result.is_none() || result.is_string();
+    const bool is_ints = result.is_list() && result.to_list()->element->kind() == TypeKind::kInt &&
+                         !alias_.has_writers(node->output()) && !alias_.escapes(node->output());
+    if ((!is_plain && !is_ints) || !context_.take_change()) return;
+    Node* constant = graph_.create_constant(result, is_ints ? node->output()->type() : nullptr);
+    constant->set_location(node->location());
+    constant->output()->set_name(node->output()->name());
+    constant->output()->set_known(result);
+    constant->insert_before(node);
+    node->output()->replace_all_uses_with(constant->output());
+    node->destroy();
+    changed_ = true;
+  }
+
+  void list(Node* node) {
+    std::vector<Value> items;
+    if (!are_known(*node, items)) return forget(node);
+    know(node->output(), ops::make_list(node->output()->type()->element(), std::move(items)));
+  }
+
+  void tuple(Node* node) {
+    std::vector<Value> items;
+    if (!are_known(*node, items)) return forget(node);
+    know(node->output(), make_intrusive<ops::TupleObject>(std::move(items)));
+  }
+
+  void unpack(Node* node) {
+    const Value& from = node->input()->known();
+    const std::vector<Value>* items = from.is_list() ? &from.to_list()->items : nullptr;
+    if (from.is_tuple()) items = &from.to_tuple()->items;
+    if (!items || items->size() != node->outputs().size()) return forget(node);
+    for (size_t i = 0; i < items->size(); ++i) know(node->output(i), (*items)[i]);
+  }
+
+  void tuple_index(Node* node) {
+    const Value& from = node->input()->known();
+    const auto index = static_cast<size_t>(node->index());
+    if (!from.is_tuple() || node->index() < 0 || index >= from.to_tuple()->items.size()) return forget(node);
+    know(node->output(), from.to_tuple()->items[index]);
+  }
+
+  void branches(Node* node) {
+    for (Block* inner : node->blocks()) block(inner);
+    for (size_t i = 0; i < node->outputs().size(); ++i) {
+      const Value &a = node->blocks()[0]->outputs()[i]->known(), &b = node->blocks()[1]->outputs()[i]->known();
+      know(node->output(i), joined(a, b));
+    }
+  }
+
+  // What is known where two ways meet: the shape, but not that it is the memory of either.
+  static Value joined(const Value& a, const Value& b) {
+    if (!is_same_shape(a, b)) return {};
+    if (!a.is_tensor()) return a;
+    const Tensor& t = a.to_tensor();
+    return Tensor::meta_strided(t.sizes(), t.strides(), t.dtype(), t.device());
+  }
+
+  // What goes round in a loop is known when one turn does not change it.
+  void loop(Node* node) {
+    Block* body = node->blocks()[0];
+    const size_t count = node->outputs().size();
+    for (size_t i = 0; i < count; ++i) {
+      const Value& initial = node->input(i + 2)->known();
+      body->inputs()[i + 1]->set_known(joined(initial, initial));
+    }
+    const bool was_dry = is_dry_;
+    is_dry_ = true;
+    for (bool is_stable = false; !is_stable;) {
+      block(body);
+      is_stable = true;
+      for (size_t i = 0; i < count; ++i) {
+        GraphValue* carried = body->inputs()[i + 1];
+        if (carried->known().is_none() || is_same_shape(carried->known(), body->outputs()[i + 1]->known())) continue;
+        carried->set_known({});
+        is_stable = false;
+      }
+    }
+    is_dry_ = was_dry;
+    block(body);
+    for (size_t i = 0; i < count; ++i) {
+      const Value& carried = body->inputs()[i + 1]->known();
+      know(node->output(i), joined(carried, carried));
+    }
+  }
+
+  Graph& graph_;
+  PassContext& context_;
+  AliasAnalysis alias_;
+  bool is_dry_ = false;  // trying out what a loop changes: nothing is folded
+  bool changed_ = false;
+};
+
+}  // namespace
+
+bool propagate_shapes(Graph& graph, PassContext& context) { return ShapePropagation(graph, context).run(); }
+
+}  // namespace tensord::jit

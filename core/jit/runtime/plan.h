@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/jit/ir/graph.h"
+#include "core/ops/op.h"
+
+namespace tensord::jit {
+
+// Memory of a plan. Tensors that are views of one another share a root.
+struct PlanRoot {
+  enum class Kind : uint8_t {
+    kArena,   // `offset` bytes into the worker's arena
+    kInput,   // tensor number `index` of the inputs, lists taken apart
+    kOutput,  // new memory for every run, number `index`; it leaves with the results
+  };
+  Kind kind = Kind::kArena;
+  uint32_t index = 0;
+  size_t offset = 0;
+  size_t bytes = 0;
+};
+
+struct PlanTensor {
+  Tensor meta;
+  uint32_t root = 0;
+  int64_t offset_bytes = 0;  // of the first element, from the start of the root
+};
+
+// A tensor that comes in, or a value that goes out.
+struct PlanInput {
+  uint32_t argument = 0;
+  int32_t item = -1;  // of a list, or -1
+  uint32_t tensor = 0;
+};
+struct PlanOutput {
+  bool is_list = false;
+  std::vector<uint32_t> tensors;
+};
+
+struct PlanCall {
+  const ops::Op* op = nullptr;
+  // Null: the operator's kernel, or its direct function, on tensors over the plan's memory.
+  std::unique_ptr<const ops::PreparedCall> prepared;
+  bool is_copy = false;               // elements are copied in order; the operator is not asked
+  std::vector<ops::Value> arguments;  // meta tensors where tensors of the plan go
+  std::vector<uint32_t> inputs;       // those tensors, in order
+  std::vector<uint32_t> outputs;
+  size_t scratch_offset = 0;
+  ops::Cost cost;
+  std::string name;    // for reports: "linear+gelu"
+  std::string detail;  // "float32[1, 128, 384] -> float32[1, 128, 1536], brgemm"
+  SourceLocation location;
+};
+
+// What a plan is built with.
+struct PlanSettings {
+  int threads = 1;
+  ops::Precision precision = ops::Precision::kF32;
+  ops::PackStore* packs = nullptr;
+  bool reuses_in_place = true;  // results take the memory of operands that die
+  bool shares_memory = true;    // tensors that do not live at once share memory
+};
+
+// The body of a prim::Plan node as a flat list of calls with kernels chosen and every tensor
+// placed. Immutable; workers run it side by side, each with memory of its own (PlanState).
+class Plan {
+ public:
+  // Throws Error where an operator refuses these shapes.
+  static std::unique_ptr<const Plan> build(const Node& node, const PlanSettings& settings);
+
+  uint64_t id = 0;  // unique in the process
+  std::vector<PlanRoot> roots;
+  std::vector<PlanTensor> tensors;
+  std::vector<PlanInput> inputs;
+  std::vector<PlanOutput> outputs;
+  std::vector<size_t> output_bytes;  // of each kOutput root
+  std::vector<PlanCall> calls;
+  size_t arena_bytes = 0;
+};
+
+// The calls with their memory, one a line, for `tensord inspect`.
+std::string to_string(const Plan& plan);
+
+}  // namespace tensord::jit

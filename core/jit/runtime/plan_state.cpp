@@ -1,0 +1,287 @@
+#include "core/jit/runtime/plan_state.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "core/tensor/strided_copy.h"
+
+namespace tensord::jit {
+
+using ops::Value;
+
+namespace {
+
+// Plans whose addresses a worker keeps.
+constexpr size_t kMaxBindings = 256;
+constexpr int kPoison = 0xff;  // NaN in every floating point type
+
+// Replaces the meta tensors of a value by `tensors`, in order.
+Value with_tensors(const Value& value, const std::vector<Tensor>& tensors, size_t& next) {
+  if (value.is_tensor() && value.to_tensor().is_meta()) return tensors[next++];
+  if (!value.is_list()) return value;
+  const auto& items = value.to_list()->items;
+  if (std::none_of(items.begin(), items.end(), [](const Value& item) { return item.is_tensor(); })) return value;
+  std::vector<Value> copy;
+  for (const Value& item : items) copy.push_back(with_tensors(item, tensors, next));
+  return ops::make_list(value.to_list()->element, std::move(copy));
+}
+
+void* advance(void* base, int64_t bytes) { return static_cast<char*>(base) + bytes; }
+
+}  // namespace
+
+// The addresses of one plan's tensors in one worker.
+struct PlanState::Binding {
+  const void* arena = nullptr;  // the arena the addresses are of
+  std::vector<void*> pointers;  // of each call: its inputs, then its outputs
+  std::vector<size_t> first;    // of each call, in `pointers`
+
+  // Addresses that change with every run.
+  struct Patch {
+    size_t pointer;
+    uint32_t index;  // of the input or output
+    int64_t offset_bytes;
+  };
+  std::vector<Patch> from_inputs, from_outputs;
+
+  // A call without a prepared form has tensors over the memory instead.
+  struct Kernel {
+    std::vector<Value> arguments;
+    std::vector<Tensor> operands, outputs;
+  };
+  std::vector<std::unique_ptr<Kernel>> kernels;  // by call; null for prepared ones
+  struct TensorPatch {
+    Tensor tensor;
+    uint32_t index;
+    int64_t offset_bytes;
+  };
+  std::vector<TensorPatch> tensors_from_inputs, tensors_from_outputs;
+
+  std::vector<Tensor> inputs;   // of this run
+  std::vector<Tensor> outputs;  // bytes of each kOutput root; kept, and used again once the results are gone
+  std::vector<Tensor> results;  // handles given out, used again likewise
+
+  void build(const Plan& plan, const Tensor& arena);
+  void add_kernel(const Plan& plan, const PlanCall& call, const Tensor& arena);
+  Tensor tensor_for(const Plan& plan, uint32_t id, const Tensor& arena);
+  void take_inputs(const Plan& plan, std::span<const Value> arguments);
+  void take_outputs(const Plan& plan, bool poison);
+  void patch();
+  void patch(std::vector<TensorPatch>& patches, const std::vector<Tensor>& sources);
+  void run_call(const PlanCall& call, size_t index, void* scratch);
+  void give_results(const Plan& plan, std::vector<Value>& values);
+  const Tensor& result(const Plan& plan, uint32_t id, size_t place);
+};
+
+void PlanState::Binding::build(const Plan& plan, const Tensor& memory) {
+  *this = Binding();
+  arena = memory.defined() ? memory.raw_data() : nullptr;
+  outputs.resize(plan.output_bytes.size());
+  inputs.resize(plan.inputs.size());
+  for (const PlanCall& call : plan.calls) {
+    first.push_back(pointers.size());
+    kernels.push_back(nullptr);
+    if (!call.prepared) add_kernel(plan, call, memory);
+    for (const auto* tensors : {&call.inputs, &call.outputs}) {
+      for (const uint32_t id : *tensors) {
+        const PlanTensor& tensor = plan.tensors[id];
+        const PlanRoot& root = plan.roots[tensor.root];
+        const size_t at = pointers.size();
+        pointers.push_back(nullptr);
+        if (root.kind == PlanRoot::Kind::kInput) from_inputs.push_back({at, root.index, tensor.offset_bytes});
+        if (root.kind == PlanRoot::Kind::kOutput) from_outputs.push_back({at, root.index, tensor.offset_bytes});
+        if (root.kind == PlanRoot::Kind::kArena && memory.defined())
+          pointers[at] = advance(memory.raw_data(), static_cast<int64_t>(root.offset) + tensor.offset_bytes);
+      }
+    }
+  }
+}
+
+Tensor PlanState::Binding::tensor_for(const Plan& plan, uint32_t id, const Tensor& memory) {
+  const PlanTensor& at = plan.tensors[id];
+  const PlanRoot& root = plan.roots[at.root];
+  const auto item = static_cast<int64_t>(size_of(at.meta.dtype()));
+  const Tensor tensor = at.meta.as_view(at.meta.sizes(), at.meta.strides(), 0);
+  if (root.kind == PlanRoot::Kind::kArena) {
+    if (memory.defined()) tensor.impl()->storage = memory.storage();
+    tensor.impl()->offset = (static_cast<int64_t>(root.offset) + at.offset_bytes) / item;
+    return tensor;
+  }
+  auto& patches = root.kind == PlanRoot::Kind::kInput ? tensors_from_inputs : tensors_from_outputs;
+  patches.push_back({tensor, root.index, at.offset_bytes});
+  return tensor;
+}
+
+void PlanState::Binding::add_kernel(const Plan& plan, const PlanCall& call, const Tensor& memory) {
+  auto kernel = std::make_unique<Kernel>();
+  for (const uint32_t id : call.inputs) kernel->operands.push_back(tensor_for(plan, id, memory));
+  size_t next = 0;
+  for (const Value& argument : call.arguments)
+    kernel->arguments.push_back(with_tensors(argument, kernel->operands, next));
+  for (const uint32_t id : call.outputs) kernel->outputs.push_back(tensor_for(plan, id, memory));
+  if (call.is_copy && kernel->outputs[0].sizes() != kernel->operands[0].sizes()) {
+    // The copy is row-major, so it may be written in the shape of what is read.
+    TensorImpl& target = *kernel->outputs[0].impl();
+    target.sizes = kernel->operands[0].sizes();
+    target.strides = contiguous_strides(target.sizes);
+  }
+  kernels.back() = std::move(kernel);
+}
+
+void PlanState::Binding::take_inputs(const Plan& plan, std::span<const Value> arguments) {
+  for (size_t i = 0; i < plan.inputs.size(); ++i) {
+    const PlanInput& input = plan.inputs[i];
+    const Value& argument = arguments[input.argument];
+    const Tensor& tensor = input.item < 0 ? argument.to_tensor()
+                                          : argument.to_list()->items.at(static_cast<size_t>(input.item)).to_tensor();
+    const Tensor& expected = plan.tensors[input.tensor].meta;
+    check_internal(tensor.sizes() == expected.sizes() && tensor.dtype() == expected.dtype(), "a plan for ",
+                   describe(expected), " got ", describe(tensor));
+    if (tensor.strides() == expected.strides()) {
+      inputs[i] = tensor;
+    } else {
+      inputs[i] = Tensor::empty_strided(expected.sizes(), expected.strides(), expected.dtype());
+      inputs[i].copy_from(tensor);
+    }
+  }
+}
+
+void PlanState::Binding::take_outputs(const Plan& plan, bool poison) {
+  for (Tensor& handle : results) {
+    if (!handle.defined()) continue;
+    if (handle.impl()->use_count() == 1)
+      handle.impl()->storage = nullptr;
+    else
+      handle = Tensor();
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    // Free again when nobody but this state holds the memory.
+    const bool is_free = outputs[i].defined() && outputs[i].storage()->use_count() == 1;
+    if (!is_free) outputs[i] = Tensor::empty(Dims{static_cast<int64_t>(plan.output_bytes[i])}, DType::kUInt8);
+    if (poison && plan.output_bytes[i] > 0) std::memset(outputs[i].raw_data(), kPoison, plan.output_bytes[i]);
+  }
+}
+
+void PlanState::Binding::patch() {
+  for (const Patch& patch : from_inputs)
+    pointers[patch.pointer] = advance(inputs[patch.index].raw_data(), patch.offset_bytes);
+  for (const Patch& patch : from_outputs)
+    pointers[patch.pointer] = advance(outputs[patch.index].raw_data(), patch.offset_bytes);
+  patch(tensors_from_inputs, inputs);
+  patch(tensors_from_outputs, outputs);
+}
+
+void PlanState::Binding::patch(std::vector<TensorPatch>& patches, const std::vector<Tensor>& sources) {
+  for (TensorPatch& patch : patches) {
+    const Tensor& source = sources[patch.index];
+    TensorImpl& impl = *patch.tensor.impl();
+    const int64_t start = source.offset() * static_cast<int64_t>(size_of(source.dtype()));
+    impl.storage = source.storage();
+    impl.offset = (start + patch.offset_bytes) / static_cast<int64_t>(size_of(impl.dtype));
+  }
+}
+
+void PlanState::Binding::run_call(const PlanCall& call, size_t index, void* scratch) {
+  const ops::KernelContext context{Device{}};
+  if (call.prepared) {
+    void* const* const at = pointers.data() + first[index];
+    return call.prepared->run(context, {at, at + call.inputs.size(), scratch});
+  }
+  Kernel& kernel = *kernels[index];
+  if (call.is_copy) return strided_copy(kernel.outputs[0], kernel.operands[0]);
+  const ops::KernelFn& function = call.op->kernels[static_cast<size_t>(DeviceKind::kCPU)];
+  if (function && call.op->infer) return function(context, kernel.arguments, kernel.outputs);
+  std::vector<Value> results;
+  call.op->direct(kernel.arguments, results);
+  size_t next = 0;
+  for (const Value& result : results) {
+    if (result.is_tensor()) kernel.outputs.at(next++).copy_from(result.to_tensor());
+    if (!result.is_list()) continue;
+    for (const Value& item : result.to_list()->items) kernel.outputs.at(next++).copy_from(item.to_tensor());
+  }
+}
+
+const Tensor& PlanState::Binding::result(const Plan& plan, uint32_t id, size_t place) {
+  const PlanTensor& at = plan.tensors[id];
+  const PlanRoot& root = plan.roots[at.root];
+  const Tensor& source = root.kind == PlanRoot::Kind::kInput ? inputs[root.index] : outputs[root.index];
+  if (place >= results.size()) results.resize(place + 1);
+  Tensor& tensor = results[place];
+  if (!tensor.defined()) tensor = at.meta.as_view(at.meta.sizes(), at.meta.strides(), 0);
+  const int64_t start = source.offset() * static_cast<int64_t>(size_of(source.dtype()));
+  tensor.impl()->storage = source.storage();
+  tensor.impl()->offset = (start + at.offset_bytes) / static_cast<int64_t>(size_of(at.meta.dtype()));
+  return tensor;
+}
+
+void PlanState::Binding::give_results(const Plan& plan, std::vector<Value>& values) {
+  size_t place = 0;
+  for (const PlanOutput& output : plan.outputs) {
+    if (!output.is_list) {
+      values.emplace_back(result(plan, output.tensors[0], place++));
+      continue;
+    }
+    std::vector<Tensor> items;
+    for (const uint32_t id : output.tensors) items.push_back(result(plan, id, place++));
+    values.push_back(ops::make_tensor_list(items));
+  }
+}
+
+PlanState::PlanState() = default;
+PlanState::~PlanState() = default;
+
+size_t PlanState::arena_bytes() const { return arena_.defined() ? arena_.size_bytes() : 0; }
+
+PlanState::Binding& PlanState::bind(const Plan& plan) {
+  if (arena_bytes() < plan.arena_bytes) {
+    // Every binding that points into the old arena is made again when it is used next.
+    bindings_.clear();
+    order_.clear();
+    arena_ = Tensor();
+    arena_ = Tensor::empty(Dims{static_cast<int64_t>(plan.arena_bytes)}, DType::kUInt8);
+  }
+  std::unique_ptr<Binding>& binding = bindings_[plan.id];
+  if (binding) return *binding;
+  binding = std::make_unique<Binding>();
+  binding->build(plan, arena_);
+  Binding& bound = *binding;
+  order_.push_back(plan.id);
+  if (order_.size() > kMaxBindings) {
+    bindings_.erase(order_.front());
+    order_.erase(order_.begin());
+  }
+  return bound;
+}
+
+void PlanState::run(const Plan& plan, std::span<const Value> arguments, std::vector<Value>& results,
+                    const Options& options, size_t* failed_call) {
+  Binding& binding = bind(plan);
+  binding.take_inputs(plan, arguments);
+  binding.take_outputs(plan, options.poison);
+  if (options.poison && arena_.defined()) std::memset(arena_.raw_data(), kPoison, arena_.size_bytes());
+  binding.patch();
+  for (size_t i = 0; i < plan.calls.size(); ++i) {
+    const PlanCall& call = plan.calls[i];
+    *failed_call = i;
+    if (options.is_cancelled && (*options.is_cancelled)()) fail(ErrorCode::kCancelled, "cancelled");
+    void* const scratch =
+        arena_.defined() ? advance(arena_.raw_data(), static_cast<int64_t>(call.scratch_offset)) : nullptr;
+    if (!options.profile) {
+      binding.run_call(call, i, scratch);
+      continue;
+    }
+    const int64_t start_ns = Clock::system().now_ns();
+    binding.run_call(call, i, scratch);
+    options.profile->add(call.name, call.detail, start_ns, Clock::system().now_ns() - start_ns, call.cost.flops,
+                         call.cost.bytes);
+  }
+  binding.give_results(plan, results);
+  // What came in belongs to the caller; nothing of it is kept.
+  std::fill(binding.inputs.begin(), binding.inputs.end(), Tensor());
+  for (Binding::TensorPatch& patch : binding.tensors_from_inputs) patch.tensor.impl()->storage = nullptr;
+  for (Binding::TensorPatch& patch : binding.tensors_from_outputs) patch.tensor.impl()->storage = nullptr;
+}
+
+}  // namespace tensord::jit

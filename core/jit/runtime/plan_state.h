@@ -1,0 +1,44 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "core/jit/runtime/plan.h"
+#include "core/jit/runtime/profile.h"
+
+namespace tensord::jit {
+
+// The memory that one worker runs plans on: an arena as large as the largest plan's, and for each
+// plan the addresses of its tensors. Not thread-safe.
+class PlanState {
+ public:
+  PlanState();
+  ~PlanState();
+
+  struct Options {
+    const std::function<bool()>* is_cancelled = nullptr;  // asked between calls; may be null
+    Profile* profile = nullptr;
+    bool poison = false;  // fills all memory with NaN before the run
+  };
+
+  // Appends the results. Tensors among `arguments` have the shapes the plan was made for; one
+  // whose strides differ is copied. Throws Error, with the number of the failed call in
+  // *failed_call.
+  void run(const Plan& plan, std::span<const ops::Value> arguments, std::vector<ops::Value>& results,
+           const Options& options, size_t* failed_call);
+
+  size_t arena_bytes() const;
+
+ private:
+  struct Binding;
+  Binding& bind(const Plan& plan);
+
+  Tensor arena_;
+  std::unordered_map<uint64_t, std::unique_ptr<Binding>> bindings_;  // by plan id
+  std::vector<uint64_t> order_;                                      // of bindings_, oldest first
+};
+
+}  // namespace tensord::jit

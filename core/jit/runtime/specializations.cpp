@@ -1,0 +1,105 @@
+#include "core/jit/runtime/specializations.h"
+
+#include <algorithm>
+
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "core/base/parallel.h"
+
+namespace tensord::jit {
+
+using ops::Value;
+
+namespace {
+
+// A worker that sees more signatures than this goes through the method's cache.
+constexpr size_t kMaxRecent = 64;
+
+}  // namespace
+
+const Program& Specializations::find(Frame& frame, std::span<const Value> arguments) {
+  const int threads = thread_budget();
+  std::vector<RecentProgram>& recent = frame.recent_programs();
+  const auto chosen = [&](const RecentProgram& found) -> const Program& {
+    return found.program ? *found.program : general_;
+  };
+  if (!recent.empty() && recent.front().owner == this && recent.front().signature.matches(arguments, threads)) {
+    hits_.fetch_add(1, std::memory_order_relaxed);
+    return chosen(recent.front());
+  }
+  Signature signature(arguments, threads);
+  if (!signature.is_usable()) return general_;
+  const auto known = std::find_if(recent.begin(), recent.end(), [&](const RecentProgram& other) {
+    return other.owner == this && other.signature == signature;
+  });
+  if (known != recent.end()) {
+    hits_.fetch_add(1, std::memory_order_relaxed);
+    std::rotate(recent.begin(), known, known + 1);
+    return chosen(recent.front());
+  }
+  ProgramPtr program = get(signature, arguments);
+  if (recent.size() >= std::min(kMaxRecent, capacity_)) recent.pop_back();
+  recent.insert(recent.begin(), {this, std::move(signature), std::move(program)});
+  return chosen(recent.front());
+}
+
+Specializations::ProgramPtr Specializations::get(const Signature& signature, std::span<const Value> arguments) {
+  std::unique_lock lock(mutex_);
+  const auto [it, is_new] = entries_.try_emplace(signature);
+  if (!is_new) {
+    const std::shared_ptr<Entry> entry = it->second;
+    order_.splice(order_.begin(), order_, entry->order);
+    built_.wait(lock, [&] { return entry->is_ready; });
+    ++stats_.hits;
+    return entry->program;
+  }
+  ++stats_.misses;
+  order_.push_front(&it->first);
+  const auto entry = it->second = std::make_shared<Entry>();
+  entry->order = order_.begin();
+  lock.unlock();
+  const int64_t start_ns = Clock::system().now_ns();
+  ProgramPtr program = make(arguments);
+  lock.lock();
+  stats_.build_ns += Clock::system().now_ns() - start_ns;
+  stats_.failures += program == nullptr;
+  entry->program = program;
+  entry->is_ready = true;
+  built_.notify_all();
+  evict();
+  return program;
+}
+
+// What cannot be planned is interpreted; the run says what is wrong, if anything is.
+Specializations::ProgramPtr Specializations::make(std::span<const Value> arguments) {
+  try {
+    return build_(arguments);
+  } catch (const std::exception&) {
+    return nullptr;
+  }
+}
+
+void Specializations::evict() {
+  auto oldest = order_.end();
+  while (entries_.size() > capacity_ && oldest != order_.begin()) {
+    --oldest;
+    const auto entry = entries_.find(**oldest);
+    if (!entry->second->is_ready) continue;  // someone waits for it
+    oldest = order_.erase(oldest);
+    entries_.erase(entry);
+    ++stats_.evictions;
+  }
+}
+
+PlanStats Specializations::stats() const {
+  std::lock_guard lock(mutex_);
+  PlanStats stats = stats_;
+  stats.hits += hits_.load(std::memory_order_relaxed);
+  stats.programs = entries_.size();
+  for (const auto& [signature, entry] : entries_) {
+    if (entry->program) stats.arena_bytes = std::max(stats.arena_bytes, plan_totals(*entry->program).arena_bytes);
+  }
+  return stats;
+}
+
+}  // namespace tensord::jit

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "core/jit/runtime/frame.h"
+#include "core/jit/runtime/program.h"
+#include "core/jit/runtime/signature.h"
+
+namespace tensord::jit {
+
+struct PlanOptions {
+  bool is_enabled = true;  // false: every run is interpreted
+  size_t cache_size = 64;  // signatures kept a method; the least recently used goes
+  bool poison = false;     // runs plans on memory filled with NaN; for tests
+};
+
+// Counted since the model was loaded. `build_ns` is the time spent building.
+struct PlanStats {
+  uint64_t hits = 0, misses = 0, evictions = 0, failures = 0;
+  int64_t build_ns = 0;
+  size_t programs = 0;     // kept now
+  size_t arena_bytes = 0;  // of the largest plan kept
+};
+
+// The programs of one method by input signature: a bounded cache. A signature that cannot be
+// planned keeps the method's general program. Thread-safe: what a worker ran lately it finds
+// in its own Frame without a lock; several workers that miss the same signature build it once.
+class Specializations {
+ public:
+  using ProgramPtr = std::shared_ptr<const Program>;
+  // Makes the program for these arguments; null when the general one does as well. Throws Error.
+  using Build = std::function<ProgramPtr(std::span<const ops::Value> arguments)>;
+
+  Specializations(const Program& general, size_t capacity, Build build)
+      : general_(general), capacity_(std::max<size_t>(capacity, 1)), build_(std::move(build)) {}
+
+  // Lives until `frame` has run more other signatures than the cache holds.
+  const Program& find(Frame& frame, std::span<const ops::Value> arguments);
+  PlanStats stats() const;
+
+ private:
+  struct Entry {
+    ProgramPtr program;  // null while it is being built, and for the general one
+    bool is_ready = false;
+    std::list<const Signature*>::iterator order;
+  };
+  struct Hash {
+    size_t operator()(const Signature& signature) const { return signature.hash(); }
+  };
+  ProgramPtr get(const Signature& signature, std::span<const ops::Value> arguments);
+  ProgramPtr make(std::span<const ops::Value> arguments);
+  void evict();  // REQUIRES: mutex_ held
+
+  const Program& general_;
+  const size_t capacity_;
+  const Build build_;
+  mutable std::mutex mutex_;
+  std::condition_variable built_;
+  // Guarded by mutex_.
+  std::unordered_map<Signature, std::shared_ptr<Entry>, Hash> entries_;
+  std::list<const Signature*> order_;  // most recent first
+  PlanStats stats_;
+  std::atomic<uint64_t> hits_{0};
+};
+
+// A program that a worker ran lately, and for what. `program` null: the general one.
+struct RecentProgram {
+  const Specializations* owner = nullptr;
+  Signature signature;
+  Specializations::ProgramPtr program;
+};
+
+}  // namespace tensord::jit
