@@ -22,6 +22,7 @@ bool use_channels_last(Graph& graph, PassContext& context);
 bool propagate_shapes(Graph& graph, PassContext& context);
 bool unroll_loops(Graph& graph, PassContext& context);
 bool functionalize(Graph& graph, PassContext& context);
+bool fuse_attention(Graph& graph, PassContext& context);
 bool plan_segments(Graph& graph, PassContext& context);
 
 }  // namespace tensord::jit

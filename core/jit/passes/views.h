@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+
+#include "core/jit/ir/graph.h"
+
+namespace tensord::jit {
+
+// What passes over graphs with known shapes share.
+
+// What is known of a tensor, or null. Constants are themselves.
+const Tensor* known_tensor(const GraphValue* value);
+// A number, or the one element of a constant tensor; empty when it is not known.
+std::optional<double> known_number(const GraphValue* value);
+
+// Adds calls before a node, with their shapes.
+class ViewBuilder {
+ public:
+  ViewBuilder(Graph& graph, Node* before) : graph_(graph), before_(before) {}
+
+  GraphValue* constant(ops::Value value);
+  GraphValue* none() { return constant(ops::Value()); }
+  GraphValue* ints(const Dims& values);
+  GraphValue* reshape(GraphValue* value, const Dims& sizes);
+  GraphValue* expand(GraphValue* value, const Dims& sizes);
+  GraphValue* transpose(GraphValue* value, int64_t a, int64_t b);
+  GraphValue* call(const char* op, std::initializer_list<GraphValue*> inputs);
+  // Fills in what is known of the results of a call from its arguments.
+  static void set_known(Node* node);
+
+ private:
+  Graph& graph_;
+  Node* before_;
+};
+
+}  // namespace tensord::jit
