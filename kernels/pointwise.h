@@ -108,6 +108,8 @@ void add_pointwise_kernel(const char* op, F make) {
 using RowFn = void (*)(void* out, const void* a, const void* b, const void* c, const Numbers& numbers, int64_t count);
 struct FormulaRows {
   RowFn f32 = nullptr, f64 = nullptr, i64 = nullptr;
+  // f32 with one element for the operands of a mask (1 a, 2 b, 4 c); null where there is none.
+  std::array<RowFn, 8> f32_fixed{};
   bool writes_bool = false;
 };
 // Of the instruction set in use.

@@ -35,29 +35,34 @@ struct CompareRows {
   static constexpr bool kFloats = true, kInts = true, kBool = true;
 };
 
-template <class Class, class Row>
+// kFixed: the masks of operands that may be one element, besides none.
+template <class Class, class Row, int... kFixed>
 void add_rows(FormulaRows& rows) {
   if constexpr (Class::kFloats) {
-    rows.f32 = &Row::template run<float>;
-    rows.f64 = &Row::template run<double>;
+    rows.f32 = &Row::template run<float, 0>;
+    rows.f64 = &Row::template run<double, 0>;
+    ((rows.f32_fixed[kFixed] = &Row::template run<float, kFixed>), ...);
   }
-  if constexpr (Class::kInts) rows.i64 = &Row::template run<int64_t>;
+  if constexpr (Class::kInts) rows.i64 = &Row::template run<int64_t, 0>;
   rows.writes_bool = Class::kBool;
 }
 
 #define FORMULA(NAME, CLASS, ...)                                                                    \
   struct Row_##NAME {                                                                                \
-    template <class T>                                                                               \
+    template <class T, int kFixed>                                                                   \
     static void run(void* out_data, const void* a_data, const void* b_data, const void* c_data,      \
                     const Numbers& numbers, int64_t count) {                                         \
       using R = CLASS##Rows::template Result<T>;                                                     \
       R* out = static_cast<R*>(out_data);                                                            \
       const T *as = static_cast<const T*>(a_data), *bs = static_cast<const T*>(b_data),              \
               *cs = static_cast<const T*>(c_data);                                                   \
+      if (count <= 0) return;                                                                        \
+      [[maybe_unused]] const T a0 = as[0], b0 = bs[0], c0 = cs[0];                                   \
       [[maybe_unused]] const T p0 = NumberOf<T>::get(numbers, 0), p1 = NumberOf<T>::get(numbers, 1), \
                                p2 = NumberOf<T>::get(numbers, 2);                                    \
       _Pragma("GCC ivdep") for (int64_t i = 0; i < count; ++i) {                                     \
-        [[maybe_unused]] const T a = as[i], b = bs[i], c = cs[i];                                    \
+        [[maybe_unused]] const T a = kFixed & 1 ? a0 : as[i], b = kFixed & 2 ? b0 : bs[i],           \
+                                 c = kFixed & 4 ? c0 : cs[i];                                        \
         out[i] = static_cast<R>(__VA_ARGS__);                                                        \
       }                                                                                              \
     }                                                                                                \
@@ -70,11 +75,26 @@ void add_rows(FormulaRows& rows) {
 #define BINARY_ALPHA(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) FORMULA(NAME, CLASS, EXPRESSION)
 #include TENSORD_TABLE
 #undef FORMULA
+#undef UNARY
+#undef UNARY_NUMBERS
+#undef BINARY
+#undef BINARY_TENSOR_SCALAR
+#undef BINARY_SHIFT
+#undef BINARY_ALPHA
 
-#define FORMULA(NAME, CLASS, ...) add_rows<CLASS##Rows, Row_##NAME>(rows[static_cast<size_t>(Formula::NAME)]);
+#define ADD(NAME, CLASS, ...) \
+  add_rows<CLASS##Rows, Row_##NAME, ##__VA_ARGS__>(rows[static_cast<size_t>(Formula::NAME)]);
+#define FORMULA(NAME, CLASS, EXPRESSION) ADD(NAME, CLASS, 2, 4, 6)
+#define UNARY(NAME, CLASS, EXPRESSION, GRAD) ADD(NAME, CLASS)
+#define UNARY_NUMBERS(NAME, CLASS, ARGUMENTS, EXPRESSION, GRAD) ADD(NAME, CLASS)
+#define BINARY(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) ADD(NAME, CLASS, 1, 2)
+#define BINARY_TENSOR_SCALAR(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) ADD(NAME, CLASS, 1, 2)
+#define BINARY_SHIFT(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) ADD(NAME, CLASS, 1, 2)
+#define BINARY_ALPHA(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) ADD(NAME, CLASS, 1, 2)
 void fill_rows(FormulaRows* rows) {
 #include TENSORD_TABLE
 }
+#undef ADD
 #undef FORMULA
 #undef UNARY
 #undef UNARY_NUMBERS

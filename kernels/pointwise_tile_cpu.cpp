@@ -73,12 +73,14 @@ struct Loader {
     const From* from = static_cast<const From*>(source);
     To* target = static_cast<To*>(to);
     if (step == 1) return load_dense(from, target, count);
+    // Locals, which the stores cannot be thought to change.
+    const int64_t n = count, stride = step;
     if (step == 0) {
       const To value = Convert<To, From>::one(*from);
-      for (int64_t i = 0; i < count; ++i) target[i] = value;
+      for (int64_t i = 0; i < n; ++i) target[i] = value;
       return;
     }
-    for (int64_t i = 0; i < count; ++i) target[i] = Convert<To, From>::one(from[i * step]);
+    for (int64_t i = 0; i < n; ++i) target[i] = Convert<To, From>::one(from[i * stride]);
   }
 };
 
@@ -92,7 +94,8 @@ struct Storer {
     const From* source = static_cast<const From*>(from);
     To* to = static_cast<To*>(target);
     if (step == 1) return store_dense(source, to, count);
-    for (int64_t i = 0; i < count; ++i) to[i * step] = Convert<To, From>::one(source[i]);
+    const int64_t n = count, stride = step;
+    for (int64_t i = 0; i < n; ++i) to[i * stride] = Convert<To, From>::one(source[i]);
   }
 };
 

@@ -83,9 +83,11 @@ struct TileInstruction {
   };
   Kind kind;
   bool per_row = false;   // one element a row, not a row
+  bool by_row = false;    // of a kFormula: a loop for each row, as an operand has one element for it
   bool is_fixed = false;  // of a kLoad: need not be repeated while the stream stays where it is
   DType from = DType::kFloat32, to = DType::kFloat32;
-  int out = 0, a = 0, b = 0, c = 0;  // addresses
+  int out = 0, a = 0, b = 0, c = 0;             // addresses
+  std::array<int64_t, 4> steps = {0, 0, 0, 0};  // of these from row to row, in bytes; for by_row
   RowFn row = nullptr;
   Numbers numbers = {};
   LaneCall lane = {};

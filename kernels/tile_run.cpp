@@ -81,6 +81,13 @@ void run_lane(const TileInstruction& i, char* const* at, int64_t rows, int64_t c
   for (int64_t r = 0; r < rows; ++r) i.lane.run(i.lane, at[i.a] + r * in_row, extra, at[i.out] + r * out_row, columns);
 }
 
+void run_by_row(const TileInstruction& i, char* const* at, int64_t rows, int64_t columns) {
+  for (int64_t r = 0; r < rows; ++r) {
+    i.row(at[i.out] + r * i.steps[0], at[i.a] + r * i.steps[1], at[i.b] + r * i.steps[2], at[i.c] + r * i.steps[3],
+          i.numbers, columns);
+  }
+}
+
 void expand(const TileInstruction& i, const char* from, char* out, int64_t rows, int64_t columns) {
   const auto size = static_cast<int64_t>(size_of(i.to));
   for (int64_t r = 0; r < rows; ++r) load_tile(i.to, from + r * size, 0, i.to, out + r * columns * size, columns);
@@ -92,7 +99,12 @@ void TileProgram::run_tile(char* const* at, Cursor& cursor, int64_t rows, int64_
   for (const TileInstruction& i : instructions) {
     const int64_t count = i.per_row ? rows : rows * columns;
     switch (i.kind) {
-      case Kind::kFormula: i.row(at[i.out], at[i.a], at[i.b], at[i.c], i.numbers, count); break;
+      case Kind::kFormula:
+        if (i.by_row)
+          run_by_row(i, at, rows, columns);
+        else
+          i.row(at[i.out], at[i.a], at[i.b], at[i.c], i.numbers, count);
+        break;
       case Kind::kLane: run_lane(i, at, rows, columns); break;
       case Kind::kLoad: {
         Cursor::Loaded& loaded = cursor.loaded[static_cast<size_t>(i.out)];
