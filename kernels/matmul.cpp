@@ -134,13 +134,14 @@ void run_addmv(Context, const Tensor& self, const Tensor& a, const Tensor& b, co
   gemm(out.dtype(), alpha.to_double(), matrix_of(a), matrix_of(as_column(b)), scale, matrix_of(as_column(out)));
 }
 
-OP("aten::mm(Tensor self, Tensor mat2) -> Tensor").infer(&infer_mm).with_out();
+OP("aten::mm(Tensor self, Tensor mat2) -> Tensor").infer(&infer_mm).packs(&pack_mm).with_out();
 OP("aten::bmm(Tensor self, Tensor mat2) -> Tensor").infer(&infer_bmm).with_out();
 OP("aten::mv(Tensor self, Tensor vec) -> Tensor").infer(&infer_mv).with_out();
 OP("aten::dot(Tensor self, Tensor tensor) -> Tensor").infer(&infer_dot).with_out();
 OP("aten::vdot(Tensor self, Tensor other) -> Tensor").infer(&infer_dot).with_out();
 OP("aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
     .infer(&infer_addmm)
+    .packs(&pack_addmm)
     .with_inplace()
     .with_out();
 OP("aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")

@@ -14,15 +14,15 @@ using ops::Precision;
 // One block of a panel stays in the second-level cache with the rows of a chunk while these are multiplied
 // by it.
 constexpr int64_t kPanelBlockBytes = 160 * 1024;
-constexpr int64_t kChunkBytes = 256 * 1024;
+constexpr int64_t kChunkBytes = 384 * 1024;
 // Sums of one row that are finished together, so that few long loops run instead of many short ones.
 constexpr int64_t kGroupColumns = 512;
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// Rows this far apart fall into few sets of the first-level cache.
-bool is_bad_stride(int64_t words) { return words % 256 == 0; }
+// Rows this far apart fall into one set of the first-level cache.
+bool is_bad_stride(int64_t words) { return words % 1024 == 0; }
 
 }  // namespace
 
@@ -194,11 +194,23 @@ void PackedGemm::run_rows(Part& part, int64_t begin, int64_t end) const {
       for (int64_t block = begin; block < end; ++block, next += steps * 64) {
         const int64_t row = first_row(block) - first, rows = first_row(block + 1) - first - row;
         uint32_t* tile = sums + (depth_steps_ < words ? row * stride : 0) + in_group * columns;
+        if (depth + steps == words) expect_results(part, first + row, rows, panel * columns, width);
         kernels.run[rows - 1][vectors - 1](
             {part.a + row * part.a_stride + depth, part.a_stride, b, steps, tile, stride, depth > 0, next, 64});
         if (depth + steps == words && ends_group)
           finish(part, block, panel - in_group, in_group + 1, reinterpret_cast<float*>(tile - in_group * columns));
       }
+    }
+  }
+}
+
+// Asks for the memory that results go to, which would otherwise be waited for.
+void PackedGemm::expect_results(const Part& part, int64_t row, int64_t rows, int64_t column, int64_t width) const {
+  constexpr int64_t kLine = 16;
+  for (int64_t r = row; r < row + rows; ++r) {
+    for (int64_t c = column; c < column + width; c += kLine) {
+      __builtin_prefetch(part.y + r * matrix_->columns() + c, 1);
+      if (adds_other_) __builtin_prefetch(part.other + r % other_rows_ * matrix_->columns() + c);
     }
   }
 }

@@ -90,6 +90,7 @@ class PackedGemm {
   int64_t first_row(int64_t block) const { return layout_.rows * block / blocks_; }
   void run_part(Part& part) const;
   void run_rows(Part& part, int64_t begin, int64_t end) const;
+  void expect_results(const Part& part, int64_t row, int64_t rows, int64_t column, int64_t width) const;
   void finish(const Part& part, int64_t block, int64_t panel, int64_t panels, float* tile) const;
 
   std::shared_ptr<const PackedMatrix> matrix_;

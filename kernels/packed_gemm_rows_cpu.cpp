@@ -142,14 +142,14 @@ float to_uint8(const float* in, uint8_t* out, int64_t k) {
 }  // namespace
 
 // One row of k numbers one after the other.
-void load_row(ops::Precision precision, const float* in, int64_t k, uint32_t* out, int64_t words, float* scale) {
+void load_row(ops::Precision precision, const float* in, int64_t k, uint32_t* out, float* scale) {
   if (precision == ops::Precision::kF32) {
     std::memcpy(out, in, static_cast<size_t>(k) * 4);
   } else if (precision == ops::Precision::kBf16) {
-    if (words * 2 > k) out[words - 1] = 0;
+    out[(k - 1) / 2] = 0;
     to_bf16(in, reinterpret_cast<uint16_t*>(out), k);
   } else {
-    if (words * 4 > k) out[words - 1] = 0;
+    out[(k - 1) / 4] = 0;
     *scale = to_uint8(in, reinterpret_cast<uint8_t*>(out), k);
   }
 }
@@ -201,23 +201,23 @@ void gather(const RowSource& source, int64_t begin, int64_t rows, int64_t k, flo
 }  // namespace
 
 void load_rows(ops::Precision precision, const RowSource& source, int64_t begin, int64_t end, int64_t k, uint32_t* out,
-               int64_t words, float* scales, float* space) {
+               int64_t stride, float* scales, float* space) {
   const auto load = &HWY_DYNAMIC_DISPATCH(load_row);
   if (source.column_stride == 1) {
     for (int64_t r = begin; r < end; ++r)
-      load(precision, source.row(r), k, out + (r - begin) * words, words, scales + (r - begin));
+      load(precision, source.row(r), k, out + (r - begin) * stride, scales + (r - begin));
     return;
   }
   for (int64_t first = begin; first < end; first += kGatherRows) {
     const int64_t rows = std::min(kGatherRows, end - first);
-    uint32_t* target = out + (first - begin) * words;
+    uint32_t* target = out + (first - begin) * stride;
     if (precision == ops::Precision::kF32) {
-      gather(source, first, rows, k, reinterpret_cast<float*>(target), words);
+      gather(source, first, rows, k, reinterpret_cast<float*>(target), stride);
       continue;
     }
     gather(source, first, rows, k, space, k);
     for (int64_t r = 0; r < rows; ++r)
-      load(precision, space + r * k, k, target + r * words, words, scales + (first - begin) + r);
+      load(precision, space + r * k, k, target + r * stride, scales + (first - begin) + r);
   }
 }
 

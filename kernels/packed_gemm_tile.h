@@ -46,13 +46,13 @@ struct RowSource {
 
   const float* row(int64_t i) const { return data + (offsets ? offsets[i] : i * row_stride); }
 };
-// Writes rows begin … end as words of `precision`, `words` a row, the last of the k numbers filled up with
-// zeros. 8-bit rows are q + 128 with q = round(x / scale), and scales[i] gets the scale of row begin + i: NaN
-// for a row that is not finite. `space` holds kGatherRows * k numbers, and is not used for f32 or a column
+// Writes rows begin … end as words of `precision`, `stride` words from row to row, the last word filled up
+// with zeros. 8-bit rows are q + 128 with q = round(x / scale), and scales[i] gets the scale of row begin + i:
+// NaN for a row that is not finite. `space` holds kGatherRows * k numbers; it is not used for f32 or a column
 // stride of 1.
 inline constexpr int64_t kGatherRows = 16;
 void load_rows(ops::Precision precision, const RowSource& source, int64_t begin, int64_t end, int64_t k, uint32_t* out,
-               int64_t words, float* scales, float* space);
+               int64_t stride, float* scales, float* space);
 
 // A function of the sum, or the addition of the other tensor.
 struct FinishStep {

@@ -53,17 +53,25 @@ class PreparedLinear final : public ops::PreparedCall {
   PackedGemm gemm_;
 };
 
+struct Weights {
+  Tensor weight, bias;  // n × k; n, or undefined
+  double scale = 1;     // of the weight
+  int input = 0;        // the argument that comes with each call
+  bool needs_matrix = false;
+};
+
 class PackedLinear final : public PackedOp {
  public:
-  PackedLinear(BoundCall call, Tensor weight, const Tensor& bias, Precision precision)
+  PackedLinear(BoundCall call, const Weights& weights, Precision precision)
       : PackedOp(std::move(call)),
-        weight_(std::move(weight)),
-        finish_(std::make_shared<GemmFinish>()),
+        weight_(weights.weight),
+        needs_matrix_(weights.needs_matrix),
         precision_(precision),
         matrix_(std::make_shared<LazyMatrix>()) {
     GemmFinish finish;
     finish.bias.assign(static_cast<size_t>(weight_.sizes()[0]), 0.0f);
-    if (bias.defined()) std::copy_n(bias.data<float>(), finish.bias.size(), finish.bias.begin());
+    if (weights.bias.defined()) std::copy_n(weights.bias.data<float>(), finish.bias.size(), finish.bias.begin());
+    if (weights.scale != 1) scale_.assign(finish.bias.size(), static_cast<float>(weights.scale));
     finish_ = std::make_shared<const GemmFinish>(std::move(finish));
   }
   PackedLinear(const PackedLinear&) = default;
@@ -136,6 +144,7 @@ class PackedLinear final : public PackedOp {
       finish.bias[c] = finish.bias[c] * by + next.shift.data<float>()[c];
     }
     matrix_ = std::make_shared<LazyMatrix>();
+    needs_matrix_ = true;  // channels are along dimension 1
     return true;
   }
 
@@ -148,8 +157,7 @@ class PackedLinear final : public PackedOp {
   bool covers(const Tensor& input, const Tensor& other) const {
     if (!is_cpu_f32(input) || input.ndim() < 1 || input.sizes().back() != weight_.sizes()[1] || input.numel() == 0)
       return false;
-    // A folded batch norm has its channels along dimension 1.
-    if (!scale_.empty() && input.ndim() != 2) return false;
+    if (needs_matrix_ && input.ndim() != 2) return false;
     return !other.defined() || (is_cpu_f32(other) && repeats(other, result_sizes(input)));
   }
 
@@ -174,43 +182,70 @@ class PackedLinear final : public PackedOp {
   Tensor weight_;             // as the archive has it
   std::vector<float> scale_;  // of its rows, or empty
   std::shared_ptr<const GemmFinish> finish_;
+  bool needs_matrix_;
   Precision precision_;
   std::shared_ptr<LazyMatrix> matrix_;
 };
 
 bool is_plain(const Tensor& t) { return is_cpu_f32(t) && !t.is_meta(); }
 
-IntrusivePtr<PackedOp> pack(const ops::Op& op, std::span<const ops::Value> arguments, const Tensor& weight,
-                            const Tensor& bias, Precision precision) {
+IntrusivePtr<PackedOp> pack(const ops::Op& op, std::span<const ops::Value> arguments, const Weights& weights,
+                            Precision precision) {
   // Sums of 8-bit products stay below 2^31.
   constexpr int64_t kMostInt8 = 65'536;
-  if (precision == Precision::kInt8 && weight.sizes()[1] > kMostInt8) precision = Precision::kBf16;
-  return make_intrusive<PackedLinear>(BoundCall{&op, {arguments.begin(), arguments.end()}, 0, -1}, weight, bias,
+  if (precision == Precision::kInt8 && weights.weight.sizes()[1] > kMostInt8) precision = Precision::kBf16;
+  return make_intrusive<PackedLinear>(BoundCall{&op, {arguments.begin(), arguments.end()}, weights.input, -1}, weights,
                                       precision);
+}
+
+// The matrix on the right of a product, as n × k; undefined when it cannot be prepared.
+Tensor right_matrix(const ops::Value& value) {
+  if (!value.is_tensor()) return {};
+  const Tensor& right = value.to_tensor();
+  if (!is_plain(right) || right.ndim() != 2 || right.numel() == 0) return {};
+  return right.as_view(Dims{right.sizes()[1], right.sizes()[0]}, Dims{right.strides()[1], right.strides()[0]},
+                       right.offset());
 }
 
 }  // namespace
 
 IntrusivePtr<ops::PackedOp> pack_linear(const ops::Op& op, std::span<const ops::Value> arguments, Precision precision) {
   if (!arguments[1].is_tensor()) return nullptr;
-  const Tensor& weight = arguments[1].to_tensor();
+  Weights weights{arguments[1].to_tensor(), {}};
+  const Tensor& weight = weights.weight;
   if (!is_plain(weight) || weight.ndim() != 2 || weight.numel() == 0) return nullptr;
-  Tensor bias;
   if (arguments[2].is_tensor()) {
-    bias = arguments[2].to_tensor();
+    const Tensor& bias = arguments[2].to_tensor();
     if (!is_plain(bias) || bias.ndim() != 1 || bias.numel() != weight.sizes()[0]) return nullptr;
-    bias = bias.contiguous();
+    weights.bias = bias.contiguous();
   }
-  return pack(op, arguments, weight, bias, precision);
+  return pack(op, arguments, weights, precision);
 }
 
 IntrusivePtr<ops::PackedOp> pack_matmul(const ops::Op& op, std::span<const ops::Value> arguments, Precision precision) {
-  if (!arguments[1].is_tensor()) return nullptr;
-  const Tensor& right = arguments[1].to_tensor();
-  if (!is_plain(right) || right.ndim() != 2 || right.numel() == 0) return nullptr;
-  const Tensor weight = right.as_view(Dims{right.sizes()[1], right.sizes()[0]},
-                                      Dims{right.strides()[1], right.strides()[0]}, right.offset());
-  return pack(op, arguments, weight, Tensor(), precision);
+  const Tensor weight = right_matrix(arguments[1]);
+  return weight.defined() ? pack(op, arguments, {weight, {}}, precision) : nullptr;
+}
+
+IntrusivePtr<ops::PackedOp> pack_mm(const ops::Op& op, std::span<const ops::Value> arguments, Precision precision) {
+  const Tensor weight = right_matrix(arguments[1]);
+  return weight.defined() ? pack(op, arguments, {weight, {}, 1, 0, true}, precision) : nullptr;
+}
+
+IntrusivePtr<ops::PackedOp> pack_addmm(const ops::Op& op, std::span<const ops::Value> arguments, Precision precision) {
+  const Tensor weight = right_matrix(arguments[2]);
+  if (!weight.defined() || !arguments[0].is_tensor()) return nullptr;
+  const Tensor& self = arguments[0].to_tensor();
+  const Dims row{1, weight.sizes()[0]};
+  if (!is_plain(self) || self.ndim() > 2 || !(broadcast_sizes(self.sizes(), row) == row)) return nullptr;
+  Weights weights{weight, {}, arguments[4].to_scalar().to_double(), 1, true};
+  const double beta = arguments[3].to_scalar().to_double();
+  if (beta != 0) {
+    weights.bias = Tensor::empty(row, DType::kFloat32);
+    weights.bias.copy_from(self);
+    for (int64_t i = 0; i < row[1]; ++i) weights.bias.data<float>()[i] *= static_cast<float>(beta);
+  }
+  return pack(op, arguments, weights, precision);
 }
 
 }  // namespace tensord::kernels

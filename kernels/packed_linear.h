@@ -12,4 +12,11 @@ IntrusivePtr<ops::PackedOp> pack_linear(const ops::Op& op, std::span<const ops::
 IntrusivePtr<ops::PackedOp> pack_matmul(const ops::Op& op, std::span<const ops::Value> arguments,
                                         ops::Precision precision);
 
+// aten::mm, the same for an input that is a matrix.
+IntrusivePtr<ops::PackedOp> pack_mm(const ops::Op& op, std::span<const ops::Value> arguments, ops::Precision precision);
+
+// aten::addmm with all but its second argument bound, and a first one that is the same for each row.
+IntrusivePtr<ops::PackedOp> pack_addmm(const ops::Op& op, std::span<const ops::Value> arguments,
+                                       ops::Precision precision);
+
 }  // namespace tensord::kernels

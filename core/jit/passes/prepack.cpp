@@ -1,6 +1,6 @@
 // prepack: operators whose weights are constants become packed operators (core/ops/packed.h),
 // which reorder the weights for the machine once. An operator says how in its record (`pack`);
-// all its arguments but the first must be known.
+// all its arguments but one must be known: the first, or the second (addmm).
 #include "core/jit/passes/packing.h"
 #include "core/jit/passes/passes.h"
 #include "core/ops/registry.h"
@@ -11,14 +11,24 @@ namespace {
 
 IntrusivePtr<ops::PackedOp> try_pack(const Node& node, ops::Precision precision) {
   if (!node.op() || !node.op()->pack) return nullptr;
-  std::vector<ops::Value> arguments(1);
-  for (size_t i = 1; i < node.inputs().size(); ++i) {
-    auto value = known_value(node.input(i));
+  std::vector<ops::Value> arguments(node.inputs().size());
+  int unknown = 0;
+  for (size_t i = 1; i < arguments.size(); ++i) {
+    if (auto value = known_value(node.input(i)))
+      arguments[i] = std::move(*value);
+    else if (i == 1)
+      unknown = 1;
+    else
+      return nullptr;
+  }
+  if (unknown == 1) {
+    auto value = known_value(node.input(0));
     if (!value) return nullptr;
-    arguments.push_back(std::move(*value));
+    arguments[0] = std::move(*value);
   }
   try {
-    return node.op()->pack(*node.op(), arguments, precision);
+    auto packed = node.op()->pack(*node.op(), arguments, precision);
+    return packed && packed->calls().front().input == unknown ? packed : nullptr;
   } catch (const Error&) {
     return nullptr;  // arguments that can never work: the run says so, if it ever comes there
   }
@@ -35,7 +45,8 @@ bool prepack_weights(Graph& graph, PassContext& context) {
     if (!packed || !context.take_change()) return;
     Node* constant = graph.create_constant(ops::Value(IntrusivePtr<ops::OpaqueObject>(packed)), ops::packed_type());
     constant->insert_before(node);
-    GraphValue* const inputs[] = {constant->output(), node->input(0)};
+    const auto input = static_cast<size_t>(packed->calls().front().input);
+    GraphValue* const inputs[] = {constant->output(), node->input(input)};
     Node* replacement = graph.create(*run, inputs);
     replacement->set_location(node->location());
     replacement->output()->set_name(node->output()->name());
