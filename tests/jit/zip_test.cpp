@@ -1,0 +1,61 @@
+#include "core/jit/archive/zip.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <random>
+
+#include "core/jit/archive/crc32.h"
+#include "core/jit/archive/zip_writer.h"
+
+namespace tensord::jit {
+namespace {
+
+std::string random_text(size_t size) {
+  std::minstd_rand engine(7);
+  std::string text(size, '\0');
+  for (char& c : text) c = static_cast<char>(engine() >> 8);
+  return text;
+}
+
+TEST(Crc32, IsZlibs) {
+  const std::string text = random_text(100000);
+  const auto expect_same = [&](size_t begin, size_t size) {
+    const auto* bytes = reinterpret_cast<const Bytef*>(text.data() + begin);
+    EXPECT_EQ(crc32_of(text.data() + begin, size), crc32(0, bytes, static_cast<uInt>(size))) << begin << " " << size;
+  };
+  for (size_t size = 0; size < 300; ++size) {
+    for (const size_t begin : {0, 1, 15}) expect_same(begin, size);
+  }
+  expect_same(3, 99990);
+}
+
+TEST(ZipArchive, ReleasesWhatWasOnlyRead) {
+  const std::string path = std::filesystem::temp_directory_path() / ("zip_test_" + std::to_string(getpid()));
+  const std::string text = random_text(1 << 20);
+  {
+    ZipWriter writer(path);
+    writer.add("m/data", text);
+    writer.finish();
+  }
+  const auto archive = ZipArchive::open(path);
+  std::filesystem::remove(path);                                  // the mapping keeps the file
+  const Storage storage = archive->storage(archive->at("data"));  // compares the CRC, so all is read
+  char* bytes = static_cast<char*>(storage->data());
+  bytes[500000] = static_cast<char>(text[500000] + 1);
+
+  const size_t page_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const size_t released = archive->release_pages();
+  EXPECT_GE(released, text.size() - page_bytes);
+  EXPECT_LE(released, text.size() + page_bytes);
+  EXPECT_EQ(archive->release_pages(), 0u);
+  std::string expected = text;
+  expected[500000] = static_cast<char>(text[500000] + 1);
+  EXPECT_EQ(std::string(bytes, text.size()), expected);
+}
+
+}  // namespace
+}  // namespace tensord::jit
