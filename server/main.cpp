@@ -1,14 +1,13 @@
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <string>
 
+#include "core/base/cpu_isa.h"
 #include "server/commands/commands.h"
+#include "server/library_settings.h"
 
 namespace {
 
@@ -19,20 +18,10 @@ std::string one_line(std::string text) {
   return text;
 }
 
-// Threads that wait for parallel work spin for milliseconds by default: on a machine with anything
-// else to do, a parallel region then takes as long as a time slice. libgomp reads its setting when
-// it is loaded, so the process starts itself again with a bound of some 20 microseconds. Who sets
-// one of the variables decides.
-void bound_spinning(char** argv) {
-  if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY")) return;
-  if (setenv("GOMP_SPINCOUNT", "1000", 1) == 0) execv("/proc/self/exe", argv);
-  // Where that is not possible, the default works too.
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  bound_spinning(argv);
+  tensord::server::apply_library_settings(argv);
   CLI::App app("Runs and serves TorchScript models without PyTorch.", "tensord");
   app.set_version_flag("--version", std::string("tensord ") + TENSORD_VERSION);
   app.require_subcommand(1);
@@ -45,6 +34,7 @@ int main(int argc, char** argv) {
   tensord::server::add_serve_command(app, &exit_code);
 #endif
   try {
+    tensord::max_cpu_isa();  // throws where the setting is wrong
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);

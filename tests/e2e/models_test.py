@@ -17,7 +17,7 @@ MODELS = os.environ.get("TENSORD_MODELS") or os.path.join(tempfile.gettempdir(),
 TOLERANCE = 1e-4
 
 
-def run_case(case, flags=()):
+def run_case(case, flags=(), env=None):
     """Runs all calls of a case in one process; gives back a complaint or None."""
     with tempfile.TemporaryDirectory() as directory:
         command = [BINARY, "run", os.path.join(MODELS, case["model"]), *flags]
@@ -25,7 +25,7 @@ def run_case(case, flags=()):
         for number, call in enumerate(case["calls"]):
             results.append(os.path.join(directory, f"{number}.pt"))
             command += ["--call", ",".join([call["method"], os.path.join(MODELS, call["args"]), results[-1]])]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, env=env)
         if done.returncode != 0:
             return f"exit {done.returncode}: {done.stderr.strip()}"
         for result, call in zip(results, case["calls"]):

@@ -1,0 +1,90 @@
+#include "server/library_settings.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+namespace tensord::server {
+namespace {
+
+// Threads that wait for parallel work spin for milliseconds by default: on a machine with anything else to do, a
+// parallel region then takes as long as a time slice, and an idle server is not idle. This bounds it to some 20
+// microseconds.
+char spin_setting[] = "GOMP_SPINCOUNT=1000";
+char sse4_setting[] = "OPENBLAS_CORETYPE=Nehalem";
+char avx2_setting[] = "OPENBLAS_CORETYPE=Haswell";
+
+// Entries of the environment that no library reads while it is loaded.
+constexpr const char* kHarmless[] = {
+    "_=", "OLDPWD=", "SHLVL=", "PWD=", "MAIL=", "LOGNAME=", "USER=", "SHELL=", "HOSTNAME=", "TERM=", "HOME=", "PATH="};
+constexpr int kMaxSettings = 2;
+
+struct Replaced {
+  char** place = nullptr;
+  char* entry = nullptr;
+};
+Replaced replaced[kMaxSettings];
+int replaced_count = 0;
+bool is_complete = true;  // nothing was left to set
+
+// What runs before the libraries are initialised calls nothing of theirs, nor of a sanitizer's.
+#define TENSORD_EARLY __attribute__((no_sanitize("address", "thread", "undefined"), no_stack_protector))
+
+TENSORD_EARLY bool starts_with(const char* text, const char* prefix) {
+  while (*prefix != 0 && *text == *prefix) ++text, ++prefix;
+  return *prefix == 0;
+}
+
+TENSORD_EARLY char** find_entry(char** environment, const char* prefix) {
+  for (char** entry = environment; *entry != nullptr; ++entry) {
+    if (starts_with(*entry, prefix)) return entry;
+  }
+  return nullptr;
+}
+
+TENSORD_EARLY char* wanted_core_type(char** environment) {
+  if (find_entry(environment, "OPENBLAS_CORETYPE=")) return nullptr;
+  char** limit = find_entry(environment, "TENSORD_MAX_ISA=");
+  if (limit == nullptr) return nullptr;
+  if (starts_with(*limit, "TENSORD_MAX_ISA=avx2")) return avx2_setting;
+  return starts_with(*limit, "TENSORD_MAX_ISA=avx512") ? nullptr : sse4_setting;
+}
+
+// The list of the environment cannot grow here, so a setting takes the place of an entry, which main puts back.
+TENSORD_EARLY void place_setting(char** environment, char* setting) {
+  for (const char* harmless : kHarmless) {
+    char** place = find_entry(environment, harmless);
+    if (place == nullptr) continue;
+    replaced[replaced_count++] = {place, *place};
+    *place = setting;
+    return;
+  }
+  is_complete = false;
+}
+
+TENSORD_EARLY void set_early(int, char**, char** environment) {
+  if (!find_entry(environment, "GOMP_SPINCOUNT=") && !find_entry(environment, "OMP_WAIT_POLICY=")) {
+    place_setting(environment, spin_setting);
+  }
+  if (char* core_type = wanted_core_type(environment)) place_setting(environment, core_type);
+}
+
+// Run by the dynamic linker before the initialisers of the libraries.
+__attribute__((section(".preinit_array"), used)) void (*const early)(int, char**, char**) = set_early;
+
+}  // namespace
+
+void apply_library_settings(char** argv) {
+  while (replaced_count > 0) {
+    const Replaced& last = replaced[--replaced_count];
+    *last.place = last.entry;
+  }
+  if (is_complete) return;
+  // An environment without one of the usual entries: start again with a longer one. Where that is not possible,
+  // the defaults work too.
+  if (!find_entry(environ, "OMP_WAIT_POLICY=")) setenv("GOMP_SPINCOUNT", "1000", 0);
+  if (char* core_type = wanted_core_type(environ)) putenv(core_type);
+  execv("/proc/self/exe", argv);
+}
+
+}  // namespace tensord::server
