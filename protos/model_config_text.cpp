@@ -3,6 +3,10 @@
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
 
+#include <algorithm>
+#include <charconv>
+#include <sstream>
+
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "protos/model_config.pb.h"
@@ -12,6 +16,9 @@ namespace {
 
 constexpr int kMaxNesting = 32;
 constexpr int kMaxWorkers = 256;
+constexpr uint32_t kMaxWarmupRuns = 10000;
+constexpr int kMaxPlans = 65536;
+constexpr int kMaxThreads = 1024;
 
 class Collector final : public google::protobuf::io::ErrorCollector {
  public:
@@ -64,6 +71,111 @@ void read_version_policy(const inference::ModelVersionPolicy& policy, ModelConfi
   }
 }
 
+void read_warmup_input(const std::string& name, const inference::ModelWarmup::Input& message, const std::string& origin,
+                       ModelConfig::Warmup& out) {
+  ModelConfig::Warmup::Input input;
+  check(inference::DataType_IsValid(message.data_type()) && message.data_type() != inference::TYPE_INVALID, origin,
+        ": model_warmup '", out.name, "': input '", name, "' needs a data_type");
+  input.datatype = wire_datatype(message.data_type());
+  for (const int64_t dim : message.dims()) {
+    check(dim > 0, origin, ": model_warmup '", out.name, "': dims of '", name, "' must be positive, got ", dim);
+    input.dims.push_back(dim);
+  }
+  using Source = ModelConfig::Warmup::Source;
+  switch (message.input_data_type_case()) {
+    case inference::ModelWarmup::Input::kZeroData: input.source = Source::kZeros; break;
+    case inference::ModelWarmup::Input::kRandomData: input.source = Source::kRandom; break;
+    case inference::ModelWarmup::Input::kInputDataFile:
+      input.source = Source::kFile;
+      input.file = message.input_data_file();
+      break;
+    default:
+      fail(ErrorCode::kInvalidArgument, origin, ": model_warmup '", out.name, "': input '", name,
+           "' needs zero_data, random_data or input_data_file");
+  }
+  out.inputs.emplace(name, std::move(input));
+}
+
+void read_warmup(const inference::ModelWarmup& message, const std::string& origin, ModelConfig& out) {
+  ModelConfig::Warmup warmup;
+  warmup.name = message.name();
+  check(message.count() <= kMaxWarmupRuns, origin, ": model_warmup '", warmup.name, "': count must be 0 to ",
+        kMaxWarmupRuns, ", got ", message.count());
+  warmup.count = std::max(1u, message.count());
+  warmup.batch_size = std::max(1u, message.batch_size());
+  const int64_t max_batch_size = std::max<int64_t>(1, out.max_batch_size);
+  check(warmup.batch_size <= max_batch_size, origin, ": model_warmup '", warmup.name, "': batch_size must be 1 to ",
+        max_batch_size, ", got ", warmup.batch_size);
+  for (const auto& [name, input] : message.inputs()) read_warmup_input(name, input, origin, warmup);
+  out.warmups.push_back(std::move(warmup));
+}
+
+void read_batching(const inference::ModelDynamicBatching& batching, const std::string& origin, ModelConfig& out) {
+  const auto& queue = batching.default_queue_policy();
+  out.max_queue_size = queue.max_queue_size();
+  out.default_timeout_us = queue.default_timeout_microseconds();
+  for (const int64_t size : batching.preferred_batch_size()) {
+    check(size >= 1 && size <= out.max_batch_size, origin, ": dynamic_batching.preferred_batch_size must be 1 to ",
+          out.max_batch_size, ", got ", size);
+    out.preferred_batch_sizes.push_back(size);
+  }
+}
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts;
+  std::istringstream in(text);
+  for (std::string part; std::getline(in, part, ',');) {
+    const size_t begin = part.find_first_not_of(' ');
+    if (begin != std::string::npos) parts.push_back(part.substr(begin, part.find_last_not_of(' ') - begin + 1));
+  }
+  return parts;
+}
+
+// The `parameters` of config.pbtxt that mean something here; others belong to other servers.
+class ParameterReader {
+ public:
+  ParameterReader(const std::string& origin, ModelConfig& out) : origin_(origin), out_(out) {}
+
+  void read(const std::string& key, const std::string& value) const {
+    EngineOverrides& engine = out_.engine;
+    if (key == "precision") {
+      engine.precision = one_of(key, value, {"f32", "bf16", "int8"});
+    } else if (key == "plan_cache_size") {
+      engine.plan_cache_size = number(key, value, kMaxPlans);
+    } else if (key == "jit_disable") {
+      engine.disabled_passes = split(value);
+    } else if (key == "jit_limit") {
+      engine.pass_limits = split(value);
+    } else if (key == "DISABLE_OPTIMIZED_EXECUTION") {
+      engine.optimize = one_of(key, value, {"true", "false"}) == "false";
+    } else if (key == "INTRA_OP_THREAD_COUNT") {
+      out_.threads = number(key, value, kMaxThreads);
+    }
+  }
+
+ private:
+  std::string one_of(const std::string& key, const std::string& value, std::vector<std::string> choices) const {
+    std::string list;
+    for (size_t i = 0; i < choices.size(); ++i) {
+      if (choices[i] == value) return value;
+      list += concat(i == 0 ? "" : i + 1 == choices.size() ? " or " : ", ", choices[i]);
+    }
+    fail(ErrorCode::kInvalidArgument, origin_, ": parameters '", key, "' must be ", list, ", got '", value, "'");
+  }
+
+  int number(const std::string& key, const std::string& value, int most) const {
+    int number = -1;
+    const char* end = value.data() + value.size();
+    const auto [stop, error] = std::from_chars(value.data(), end, number);
+    check(error == std::errc() && stop == end && number >= 0 && number <= most, origin_, ": parameters '", key,
+          "' must be 0 to ", most, ", got '", value, "'");
+    return number;
+  }
+
+  const std::string& origin_;
+  ModelConfig& out_;
+};
+
 }  // namespace
 
 ModelConfig parse_model_config(const std::string& text, const std::string& origin) {
@@ -97,11 +209,12 @@ ModelConfig parse_model_config(const std::string& text, const std::string& origi
     out.workers += group.count() == 0 ? 1 : group.count();
     check(out.workers <= kMaxWorkers, origin, ": more than ", kMaxWorkers, " instances");
   }
-  const auto& queue = message.dynamic_batching().default_queue_policy();
-  out.max_queue_size = queue.max_queue_size();
-  out.default_timeout_us = queue.default_timeout_microseconds();
+  read_batching(message.dynamic_batching(), origin, out);
+  for (const auto& warmup : message.model_warmup()) read_warmup(warmup, origin, out);
   out.is_decoupled = message.model_transaction_policy().decoupled();
   for (const auto& [name, value] : message.parameters()) out.parameters[name] = value.string_value();
+  const ParameterReader reader(origin, out);
+  for (const auto& [name, value] : out.parameters) reader.read(name, value);
   return out;
 }
 

@@ -2,26 +2,12 @@
 
 #include <CLI/CLI.hpp>
 
-#include <charconv>
-
 #include "core/base/error.h"
 #include "core/base/parallel.h"
-#include "core/jit/passes/pipeline.h"
+#include "core/jit/runtime/load_flags.h"
 #include "core/tensor/device.h"
 
 namespace tensord::server {
-
-namespace {
-
-int64_t parse_limit(const std::string& text, size_t colon) {
-  int64_t limit = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, code] = std::from_chars(text.data() + colon + 1, end, limit);
-  check(code == std::errc() && stop == end && limit >= 0, "--jit-limit ", text, ": expected PASS:N with N at least 0");
-  return limit;
-}
-
-}  // namespace
 
 void add_model_options(CLI::App& command, ModelOptions& options) {
   command.add_option("MODEL", options.model, "TorchScript archive written by torch.jit.save")->required();
@@ -33,18 +19,22 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
       ->allow_extra_args(false);
   command.add_option("--jit-limit", options.limits, "PASS:N: the pass makes at most N changes; may be repeated")
       ->allow_extra_args(false);
+  command.add_option("--precision", options.precision, "Type of the weights in large products")
+      ->check(CLI::IsMember({"f32", "bf16", "int8"}))
+      ->capture_default_str();
   command.add_flag("--no-optimize", options.no_optimize, "Run no pass at all");
+  command.add_flag("--no-plan", options.no_plan, "Interpret every run instead of making plans for shapes");
+  command.add_flag("--poison-plan", options.poison_plan, "Fill a plan's memory with NaN before every run; for tests");
 }
 
 jit::LoadOptions load_options(const ModelOptions& options) {
   jit::LoadOptions out;
   out.optimize = !options.no_optimize;
-  for (const std::string& pass : options.disabled) out.passes.disabled.insert(jit::find_pass(pass).name);
-  for (const std::string& text : options.limits) {
-    const size_t colon = text.rfind(':');
-    check(colon != std::string::npos && colon > 0, "--jit-limit ", text, ": expected PASS:N");
-    out.passes.limits[jit::find_pass(text.substr(0, colon)).name] = parse_limit(text, colon);
-  }
+  out.precision = jit::parse_precision(options.precision);
+  out.plan.is_enabled = !options.no_plan;
+  out.plan.poison = options.poison_plan;
+  for (const std::string& pass : options.disabled) jit::disable_pass(out, pass);
+  for (const std::string& limit : options.limits) jit::limit_pass(out, limit);
   return out;
 }
 

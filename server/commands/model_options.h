@@ -19,7 +19,10 @@ struct ModelOptions {
   int threads = 0;                    // 0: every core this process may use
   std::vector<std::string> disabled;  // --jit-disable
   std::vector<std::string> limits;    // --jit-limit PASS:N
+  std::string precision = "f32";
   bool no_optimize = false;
+  bool no_plan = false;
+  bool poison_plan = false;
 };
 
 // Adds MODEL and the flags to a subcommand; `options` must outlive the parse.

@@ -71,10 +71,16 @@ void tune_malloc() {
 
 void serve(const ServerOptions& options) {
   validate(options);
+  check_engine_options(options.engine);
   tune_malloc();
   install_log_sink(options.log_format, options.log_verbose > 0);
   const sigset_t signals = block_stop_signals();
-  auto daemon = std::make_unique<Daemon>(options, load_torchscript_model, TENSORD_VERSION);
+  auto daemon = std::make_unique<Daemon>(
+      options,
+      [&options](const std::string& file, const ModelConfig& config) {
+        return load_torchscript_model(file, config, options.engine);
+      },
+      TENSORD_VERSION);
 
   // A signal during a long load ends the process at once: no request is in flight yet that a
   // client was told to expect an answer to.

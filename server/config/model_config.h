@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "server/config/engine_options.h"
+
 namespace tensord::server {
 
 // What tensord uses of a model's config.pbtxt, free of protobuf. Everything is optional.
@@ -19,6 +21,20 @@ struct ModelConfig {
     bool has_reshape = false;
     bool is_optional = false;
   };
+  // Requests that are run before the model is ready.
+  struct Warmup {
+    enum class Source { kZeros, kRandom, kFile };
+    struct Input {
+      std::string datatype;
+      std::vector<int64_t> dims;  // without the batch dimension
+      Source source = Source::kZeros;
+      std::string file;  // of kFile: in the model's folder `warmup`; its path once the repository was read
+    };
+    std::string name;
+    int64_t batch_size = 1;
+    uint32_t count = 1;
+    std::map<std::string, Input> inputs;
+  };
   enum class VersionPolicy { kLatest, kAll, kSpecific };
 
   std::string name;
@@ -31,6 +47,10 @@ struct ModelConfig {
   int64_t max_batch_size = 0;              // 0: shapes are complete, no batch dimension
   std::vector<TensorConfig> inputs;
   std::vector<TensorConfig> outputs;
+  std::vector<Warmup> warmups;
+  std::vector<int64_t> preferred_batch_sizes;
+  EngineOverrides engine;
+  int threads = 0;                  // per worker, INTRA_OP_THREAD_COUNT; 0: the server's default
   int workers = 0;                  // sum of instance_group counts; 0: the server's default
   uint32_t max_queue_size = 0;      // 0: the server's default
   uint64_t default_timeout_us = 0;  // of waiting in the queue; 0: none

@@ -35,6 +35,22 @@ void add_options(CLI::App& app, ServerOptions& options) {
       ->capture_default_str();
   app.add_option("--threads", options.threads, "Threads per worker; 0 divides the cores by the workers")
       ->check(CLI::Range(0, 1024));
+  app.add_option("--share-cores", options.share_cores,
+                 "A run that starts while others are running gets fewer threads, so that there are about as many as "
+                 "cores; results may then differ in their last bits")
+      ->capture_default_str();
+  app.add_option("--precision", options.engine.precision, "Type of the weights in large products: f32, bf16, int8")
+      ->check(CLI::IsMember({"f32", "bf16", "int8"}))
+      ->capture_default_str();
+  app.add_option("--plan-cache-size", options.engine.plan_cache_size,
+                 "Input shapes per model that plans are kept for; 0 interprets every run")
+      ->check(CLI::Range(0, 65536))
+      ->capture_default_str();
+  app.add_option("--jit-disable", options.engine.disabled_passes, "Passes to leave out, separated by commas")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--jit-limit", options.engine.pass_limits, "PASS:N: the pass makes at most N changes; may be repeated")
+      ->allow_extra_args(false);
   app.add_option("--max-queue-size", options.max_queue_size, "Requests that may wait per model")
       ->check(CLI::Range(1u, 1u << 20))
       ->capture_default_str();

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "server/config/engine_options.h"
+
 namespace CLI {
 class App;
 }
@@ -26,6 +28,8 @@ struct ServerOptions {
 
   int workers = 1;                 // per model, where its config says nothing
   int threads = 0;                 // per worker; 0: the cores divided by the workers
+  bool share_cores = true;         // a run gets fewer threads while others run
+  EngineOptions engine;            // where a model's config says nothing
   uint32_t max_queue_size = 1024;  // requests waiting per model
   int exit_timeout_secs = 30;
   std::string ready_file;

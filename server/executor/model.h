@@ -43,6 +43,7 @@ struct Signature {
   int64_t max_batch_size = 0;        // 0: no batch dimension
   // The work depends on the sizes of the inputs alone: no loops, no calls that are not known.
   bool has_bounded_work = false;
+  bool keeps_state = false;  // a run may change what later runs see
 };
 
 // What a run gives back, and what it cost beyond the computation.

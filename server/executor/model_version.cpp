@@ -1,5 +1,6 @@
 #include "server/executor/model_version.h"
 
+#include "core/base/log.h"
 #include "core/base/parallel.h"
 #include "server/executor/status.h"
 
@@ -10,6 +11,8 @@ namespace {
 constexpr int64_t kShortRunNs = 30'000;
 // Larger inputs may make a short model long.
 constexpr size_t kShortInputBytes = 64 << 10;
+// Automatic warm-up leaves out batches that would take longer.
+constexpr int64_t kMaxWarmupNs = 2'000'000'000;
 
 }  // namespace
 
@@ -59,15 +62,70 @@ ModelVersion::ModelVersion(std::string name, int64_t version, std::unique_ptr<co
     : name_(std::move(name)),
       version_text_(std::to_string(version)),
       model_(std::move(model)),
-      options_(options),
+      options_(std::move(options)),
       metrics_(metrics),
       owner_(memory_owner(name_ + "/" + version_text_)),
-      sessions_(make_sessions(*model_, options.workers)),
-      scheduler_(std::make_unique<FifoPolicy>(options.max_queue_size),
-                 {.workers = options.workers,
-                  .on_worker_start = [this](size_t) { set_thread_budget(options_.threads_per_worker); }}) {}
+      sessions_(make_sessions(*model_, options_.workers)),
+      scheduler_(std::make_unique<FifoPolicy>(options_.max_queue_size),
+                 {.workers = options_.workers, .on_worker_start = [this](size_t worker) { start_worker(worker); }}) {
+  std::unique_lock lock(warmup_.mutex);
+  warmup_.changed.wait(lock, [&] { return warmup_.error || warmup_.warm_workers == options_.workers; });
+  if (warmup_.error) std::rethrow_exception(warmup_.error);
+  options_.warmup.clear();
+}
 
 ModelVersion::~ModelVersion() { scheduler_.stop(); }
+
+void ModelVersion::start_worker(size_t worker) {
+  set_thread_budget(options_.threads_per_worker);
+  std::exception_ptr error;
+  try {
+    if (worker > 0) {
+      std::unique_lock lock(warmup_.mutex);
+      warmup_.changed.wait(lock, [&] { return warmup_.error || warmup_.warm_workers > 0; });
+      if (warmup_.error) return;
+    }
+    warm_up(worker);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  const std::lock_guard lock(warmup_.mutex);
+  ++warmup_.warm_workers;
+  if (error && !warmup_.error) warmup_.error = error;
+  warmup_.changed.notify_all();
+}
+
+void ModelVersion::warm_up(size_t worker) {
+  const MemoryOwnerScope owner_scope(owner_);
+  int64_t row_ns = 0;  // what one of a batch takes
+  for (const WarmupRequest& request : options_.warmup) {
+    // Where a run takes seconds, what it would save the first client is nothing beside that.
+    if (!request.is_configured && row_ns > kMaxWarmupNs / request.batch_size) continue;
+    const int64_t start_ns = Clock::system().now_ns();
+    try {
+      warm_up_with(worker, request);
+    } catch (const Error& error) {
+      if (request.is_configured) throw Error(error.code(), concat("model_warmup '", request.name, "': ", error.what()));
+      log(LogLevel::kWarning, "model not warmed up with zeros",
+          {{"model", name_}, {"request", request.name}, {"reason", error.what()}});
+      return;
+    }
+    row_ns = (Clock::system().now_ns() - start_ns) / request.batch_size;
+  }
+}
+
+void ModelVersion::warm_up_with(size_t worker, const WarmupRequest& request) {
+  std::vector<const InferTensor*> inputs(signature().inputs.size(), nullptr);
+  for (size_t i = 0; i < request.inputs.size(); ++i) inputs[request.input_indices[i]] = &request.inputs[i];
+  const auto run = [&](int threads) {
+    set_thread_budget(threads);
+    sessions_[worker]->run(inputs, [] { return false; });
+  };
+  for (uint32_t i = 0; i < request.count; ++i) run(options_.threads_per_worker);
+  // The numbers of threads that a run may get of the shared cores.
+  if (!options_.cores || signature().keeps_state) return;
+  for (int threads = options_.threads_per_worker / 2; threads > 0; threads /= 2) run(threads);
+}
 
 void ModelVersion::submit(InferRequest request, InferSink& sink) {
   if (options_.default_timeout_ns != kNoDeadline) {
@@ -93,13 +151,24 @@ void ModelVersion::note_compute(int64_t ns) {
   typical_compute_ns_.store(after, std::memory_order_relaxed);
 }
 
+RunResult ModelVersion::run_session(size_t worker, std::span<const InferTensor* const> inputs,
+                                    const std::function<bool()>& is_cancelled) {
+  if (!options_.cores) {
+    set_thread_budget(options_.threads_per_worker);
+    return sessions_[worker]->run(inputs, is_cancelled);
+  }
+  const CoreBudget::Share share = options_.cores->take(options_.threads_per_worker);
+  set_thread_budget(share.threads());
+  return sessions_[worker]->run(inputs, is_cancelled);
+}
+
 InferResult ModelVersion::run(size_t worker, const InferRequest& request, const InferSink& sink) {
   InferResult result;
   try {
     const MemoryOwnerScope owner_scope(owner_);
     std::vector<const InferTensor*> inputs(signature().inputs.size(), nullptr);
     for (size_t i = 0; i < request.inputs.size(); ++i) inputs[request.input_indices[i]] = &request.inputs[i];
-    RunResult run = sessions_[worker]->run(inputs, [&sink] { return sink.is_cancelled(); });
+    RunResult run = run_session(worker, inputs, [&sink] { return sink.is_cancelled(); });
     result.outputs = select_outputs(std::move(run.outputs), signature(), name_, request.requested_outputs);
     result.copied_bytes = run.copied_bytes;
   } catch (...) {

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/jit/ir/alias.h"
+#include "core/jit/runtime/load_flags.h"
 #include "core/jit/runtime/module.h"
 #include "server/executor/argument.h"
 #include "server/executor/result.h"
@@ -57,10 +58,35 @@ void apply_config(const ModelConfig::TensorConfig& config, const std::string& mo
   if (config.has_reshape) spec.reshape = with_batch(config.reshape);
 }
 
+// Runs fn; its error then starts with the setting's name.
+template <class Fn>
+void apply_setting(const char* setting, Fn&& fn) {
+  try {
+    fn();
+  } catch (const Error& error) {
+    throw Error(error.code(), concat(setting, ": ", error.what()));
+  }
+}
+
+jit::LoadOptions to_load_options(const EngineOptions& options) {
+  jit::LoadOptions out;
+  out.optimize = options.optimize;
+  apply_setting("precision", [&] { out.precision = jit::parse_precision(options.precision); });
+  out.plan.is_enabled = options.plan_cache_size > 0;
+  out.plan.cache_size = static_cast<size_t>(std::max(options.plan_cache_size, 1));
+  apply_setting("jit_disable", [&] {
+    for (const std::string& pass : options.disabled_passes) jit::disable_pass(out, pass);
+  });
+  apply_setting("jit_limit", [&] {
+    for (const std::string& limit : options.pass_limits) jit::limit_pass(out, limit);
+  });
+  return out;
+}
+
 class TorchScriptModel final : public Model {
  public:
-  TorchScriptModel(const std::string& file, const ModelConfig& config)
-      : module_(jit::Module::load(file)), method_(module_->method(kMethod)) {
+  TorchScriptModel(const std::string& file, const ModelConfig& config, const jit::LoadOptions& options)
+      : module_(jit::Module::load(file, options)), method_(module_->method(kMethod)) {
     signature_.platform = kPlatform;
     signature_.max_batch_size = config.max_batch_size;
     for (size_t i = 0; i < method_.schema().arguments.size(); ++i) add_argument(file, i);
@@ -70,6 +96,7 @@ class TorchScriptModel final : public Model {
             ": config.pbtxt has no input for argument '", spec.name, "' of ", kMethod);
     }
     find_written_arguments();
+    signature_.keeps_state = method_.changes_state();
     signature_.has_bounded_work = has_tensor_arguments_only() && is_straight(*method_.graph().block());
     add_outputs(file, config);
   }
@@ -254,8 +281,11 @@ std::unique_ptr<ModelSession> TorchScriptModel::make_session() const {
 
 }  // namespace
 
-std::unique_ptr<const Model> load_torchscript_model(const std::string& file, const ModelConfig& config) {
-  return std::make_unique<TorchScriptModel>(file, config);
+std::unique_ptr<const Model> load_torchscript_model(const std::string& file, const ModelConfig& config,
+                                                    const EngineOptions& defaults) {
+  return std::make_unique<TorchScriptModel>(file, config, to_load_options(defaults.with(config.engine)));
 }
+
+void check_engine_options(const EngineOptions& options) { to_load_options(options); }
 
 }  // namespace tensord::server

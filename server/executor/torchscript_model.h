@@ -13,6 +13,11 @@ namespace tensord::server {
 // shapes. Tensors feed Tensor arguments; one-element tensors feed int, float and bool; BYTES
 // feed str and List[str]; vectors feed List[int], List[float] and List[bool]. Throws Error
 // with the reason when the model cannot be loaded, or an argument cannot come from a request.
-std::unique_ptr<const Model> load_torchscript_model(const std::string& file, const ModelConfig& config);
+// `defaults` hold where the configuration does not say.
+std::unique_ptr<const Model> load_torchscript_model(const std::string& file, const ModelConfig& config,
+                                                    const EngineOptions& defaults = {});
+
+// Throws Error{kInvalidArgument} that names the flag.
+void check_engine_options(const EngineOptions& options);
 
 }  // namespace tensord::server

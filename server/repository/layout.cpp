@@ -44,6 +44,20 @@ int64_t version_number(const std::string& name) {
   return is_number && number > 0 ? number : 0;
 }
 
+// Files of warm-up data lie in <model>/warmup, as Triton has it.
+void resolve_warmup_files(const fs::path& folder, const fs::path& root, ModelConfig& config) {
+  for (ModelConfig::Warmup& warmup : config.warmups) {
+    for (auto& [name, input] : warmup.inputs) {
+      if (input.source != ModelConfig::Warmup::Source::kFile) continue;
+      check(is_plain_name(input.file), folder.string(), "/config.pbtxt: model_warmup '", warmup.name,
+            "': input_data_file '", input.file, "' is not a plain file name");
+      const fs::path real = resolve(folder / "warmup" / input.file, root);
+      check(fs::is_regular_file(real), real.string(), ": not a file");
+      input.file = real.string();
+    }
+  }
+}
+
 ModelConfig read_config(const fs::path& folder, const fs::path& root) {
   const fs::path file = folder / "config.pbtxt";
   std::error_code error;
@@ -81,6 +95,7 @@ void read_model(const fs::path& folder, const fs::path& root, ModelLayout& model
         "/config.pbtxt: the model is named '", model.config.name, "', but its folder '", model.name, "'");
   const std::string& file_name =
       model.config.default_model_filename.empty() ? kDefaultFile : model.config.default_model_filename;
+  resolve_warmup_files(real_folder, root, model.config);
   check(is_plain_name(file_name), folder.string(), "/config.pbtxt: default_model_filename '", file_name,
         "' is not a plain file name");
 

@@ -42,7 +42,7 @@ struct Repository::Job {
 };
 
 Repository::Repository(Options options, ModelFactory factory, Metrics& metrics)
-    : options_(std::move(options)), factory_(std::move(factory)), metrics_(metrics) {}
+    : options_(std::move(options)), factory_(std::move(factory)), metrics_(metrics), cores_(options_.cores) {}
 
 Repository::~Repository() = default;
 
@@ -103,14 +103,18 @@ std::shared_ptr<ModelVersion> Repository::make_version(const Job& job) {
 
   ModelVersion::Options options;
   options.workers = config.workers > 0 ? config.workers : options_.workers;
-  options.threads_per_worker =
-      options_.threads_per_worker > 0 ? options_.threads_per_worker : std::max(1, available_cores() / options.workers);
+  options.threads_per_worker = config.threads > 0                ? config.threads
+                               : options_.threads_per_worker > 0 ? options_.threads_per_worker
+                                                                 : std::max(1, available_cores() / options.workers);
+  if (options_.cores > 0) options.cores = &cores_;
+  options.warmup = make_warmup(model->signature(), config, job.model.name);
   options.max_queue_size = config.max_queue_size > 0 ? config.max_queue_size : options_.max_queue_size;
   if (config.default_timeout_us > 0 && config.default_timeout_us < uint64_t{1} << 50) {
     options.default_timeout_ns = static_cast<int64_t>(config.default_timeout_us) * 1000;
   }
   ModelMetrics& metrics = metrics_.model(job.model.name, std::to_string(job.version.number));
-  return std::make_shared<ModelVersion>(job.model.name, job.version.number, std::move(model), options, metrics);
+  return std::make_shared<ModelVersion>(job.model.name, job.version.number, std::move(model), std::move(options),
+                                        metrics);
 }
 
 void Repository::load_version(const Job& job) {

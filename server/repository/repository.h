@@ -27,6 +27,7 @@ class Repository {
     std::vector<std::string> only;  // load these models; empty: all
     int workers = 1;                // where the config says nothing
     int threads_per_worker = 0;     // 0: the cores divided by the model's workers
+    int cores = 0;                  // that runs of all models share; 0: each takes its threads
     size_t max_queue_size = 1024;
     int load_threads = 1;
   };
@@ -77,6 +78,7 @@ class Repository {
   const Options options_;
   const ModelFactory factory_;
   Metrics& metrics_;
+  CoreBudget cores_;
   mutable std::shared_mutex mutex_;
   std::map<std::string, Entry> models_;  // by mutex_
   bool is_loaded_ = false;               // by mutex_

@@ -20,6 +20,7 @@ Repository::Options repository_options(const ServerOptions& options) {
           .only = options.load_models,
           .workers = options.workers,
           .threads_per_worker = options.threads,
+          .cores = options.share_cores ? available_cores() : 0,
           .max_queue_size = options.max_queue_size,
           .load_threads = std::min(available_cores(), kMaxLoadThreads)};
 }

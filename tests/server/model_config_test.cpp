@@ -41,13 +41,67 @@ TEST(ModelConfig, SkipsUnknownFields) {
   const ModelConfig config = parse_model_config(R"(
     name: "m"
     optimization { cuda { graphs: true } execution_accelerators { gpu_execution_accelerator : [ { name : "x" } ] } }
-    model_warmup { name: "w" batch_size: 1 }
     response_cache { enable: true }
     max_batch_size: 4
   )",
                                                 "config.pbtxt");
   EXPECT_EQ(config.name, "m");
   EXPECT_EQ(config.max_batch_size, 4);
+}
+
+TEST(ModelConfig, ReadsWarmups) {
+  const ModelConfig config = parse_model_config(R"(
+    max_batch_size: 8
+    dynamic_batching { preferred_batch_size: [ 2, 4 ] }
+    model_warmup [
+      {
+        name: "zeros" batch_size: 4 count: 3
+        inputs { key: "x" value { data_type: TYPE_FP32 dims: [ 3, 5 ] zero_data: true } }
+        inputs { key: "n" value { data_type: TYPE_INT64 dims: [ 1 ] random_data: true } }
+      },
+      { name: "file" inputs { key: "x" value { data_type: TYPE_STRING input_data_file: "text" } } }
+    ]
+  )",
+                                                "config.pbtxt");
+  using Source = ModelConfig::Warmup::Source;
+  EXPECT_EQ(config.preferred_batch_sizes, (std::vector<int64_t>{2, 4}));
+  ASSERT_EQ(config.warmups.size(), 2u);
+  const ModelConfig::Warmup& first = config.warmups[0];
+  EXPECT_EQ(first.name, "zeros");
+  EXPECT_EQ(first.batch_size, 4);
+  EXPECT_EQ(first.count, 3u);
+  EXPECT_EQ(first.inputs.at("x").dims, (std::vector<int64_t>{3, 5}));
+  EXPECT_EQ(first.inputs.at("x").datatype, "FP32");
+  EXPECT_EQ(first.inputs.at("x").source, Source::kZeros);
+  EXPECT_EQ(first.inputs.at("n").source, Source::kRandom);
+  const ModelConfig::Warmup& second = config.warmups[1];
+  EXPECT_EQ(second.batch_size, 1);
+  EXPECT_EQ(second.count, 1u);
+  EXPECT_EQ(second.inputs.at("x").source, Source::kFile);
+  EXPECT_EQ(second.inputs.at("x").file, "text");
+  EXPECT_EQ(second.inputs.at("x").datatype, "BYTES");
+}
+
+std::string parameter(const std::string& key, const std::string& value) {
+  return "parameters { key: \"" + key + "\" value: { string_value: \"" + value + "\" } }\n";
+}
+
+TEST(ModelConfig, ReadsEngineParameters) {
+  const ModelConfig config =
+      parse_model_config(parameter("precision", "bf16") + parameter("plan_cache_size", "7") +
+                             parameter("jit_disable", "cse, dce") + parameter("jit_limit", "inline:3") +
+                             parameter("DISABLE_OPTIMIZED_EXECUTION", "true") + parameter("INTRA_OP_THREAD_COUNT", "3"),
+                         "config.pbtxt");
+  const EngineOptions engine = EngineOptions{.plan_cache_size = 9}.with(config.engine);
+  EXPECT_EQ(engine.precision, "bf16");
+  EXPECT_EQ(engine.plan_cache_size, 7);
+  EXPECT_EQ(engine.disabled_passes, (std::vector<std::string>{"cse", "dce"}));
+  EXPECT_EQ(engine.pass_limits, (std::vector<std::string>{"inline:3"}));
+  EXPECT_FALSE(engine.optimize);
+  EXPECT_EQ(config.threads, 3);
+  const EngineOptions defaults = EngineOptions{.precision = "int8", .plan_cache_size = 9}.with({});
+  EXPECT_EQ(defaults.precision, "int8");
+  EXPECT_EQ(defaults.plan_cache_size, 9);
 }
 
 TEST(ModelConfig, EmptyIsAllDefaults) {
@@ -72,6 +126,33 @@ TEST(ModelConfig, NamesFileLineAndReason) {
   EXPECT_NE(error_of("input { name: \"x\" dims: [ -2 ] }").find("must be positive or -1"), std::string::npos);
   EXPECT_NE(error_of("instance_group { count: 100000 }").find("instance_group.count"), std::string::npos);
   EXPECT_NE(error_of("input { data_type: TYPE_FP32 }").find("no name"), std::string::npos);
+}
+
+TEST(ModelConfig, NamesWrongParameters) {
+  EXPECT_EQ(error_of(parameter("precision", "fp16")),
+            "m/config.pbtxt: parameters 'precision' must be f32, bf16 or int8, got 'fp16'");
+  EXPECT_EQ(error_of(parameter("plan_cache_size", "-1")),
+            "m/config.pbtxt: parameters 'plan_cache_size' must be 0 to 65536, got '-1'");
+  EXPECT_EQ(error_of(parameter("INTRA_OP_THREAD_COUNT", "many")),
+            "m/config.pbtxt: parameters 'INTRA_OP_THREAD_COUNT' must be 0 to 1024, got 'many'");
+  EXPECT_EQ(error_of(parameter("DISABLE_OPTIMIZED_EXECUTION", "1")),
+            "m/config.pbtxt: parameters 'DISABLE_OPTIMIZED_EXECUTION' must be true or false, got '1'");
+  EXPECT_EQ(error_of(parameter("ENABLE_WEIGHT_SHARING", "whatever")), "no error");
+}
+
+TEST(ModelConfig, NamesWrongWarmups) {
+  const auto warmup = [](const std::string& text) {
+    return error_of("max_batch_size: 4 model_warmup { name: \"w\" " + text + " }");
+  };
+  EXPECT_NE(warmup("batch_size: 5").find("'w': batch_size must be 1 to 4, got 5"), std::string::npos);
+  EXPECT_NE(warmup("count: 10001").find("'w': count must be"), std::string::npos);
+  const auto input = [&](const std::string& text) { return warmup("inputs { key: \"x\" value { " + text + " } }"); };
+  EXPECT_NE(input("zero_data: true").find("'x' needs a data_type"), std::string::npos);
+  EXPECT_NE(input("data_type: TYPE_FP32").find("needs zero_data, random_data or input_data_file"), std::string::npos);
+  EXPECT_NE(input("data_type: TYPE_FP32 dims: [ -1 ] zero_data: true").find("'x' must be positive, got -1"),
+            std::string::npos);
+  EXPECT_NE(error_of("max_batch_size: 4 dynamic_batching { preferred_batch_size: 5 }").find("preferred_batch_size"),
+            std::string::npos);
 }
 
 TEST(ModelConfig, DeepNestingIsRefused) {

@@ -6,6 +6,8 @@
 #include <future>
 #include <vector>
 
+#include "server/scheduler/core_budget.h"
+
 namespace tensord::server {
 namespace {
 
@@ -184,6 +186,30 @@ TEST(Scheduler, RunsAllWorkersSideBySide) {
   for (auto& promise : started) scheduler.submit(std::make_unique<GateTask>(promise, gate));
   for (auto& promise : started) promise.get_future().wait();
   release.set_value();
+}
+
+TEST(CoreBudget, SharesByHalves) {
+  CoreBudget budget(8);
+  const auto first = budget.take(4);
+  EXPECT_EQ(first.threads(), 4);
+  const auto second = budget.take(3);
+  EXPECT_EQ(second.threads(), 3);
+  {
+    const auto third = budget.take(4);
+    EXPECT_EQ(third.threads(), 1);
+    const auto fourth = budget.take(4);
+    EXPECT_EQ(fourth.threads(), 1);  // nobody waits
+  }
+  EXPECT_EQ(budget.take(1).threads(), 1);
+  EXPECT_EQ(budget.take(100).threads(), 1);
+}
+
+TEST(CoreBudget, GivesBack) {
+  CoreBudget budget(2);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(budget.take(2).threads(), 2);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(budget.take(7).threads(), 1);
+  EXPECT_EQ(budget.take(3).threads(), 1);
+  EXPECT_EQ(budget.take(4).threads(), 2);
 }
 
 }  // namespace

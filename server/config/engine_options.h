@@ -1,0 +1,37 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tensord::server {
+
+// What a model's config.pbtxt says about how it is compiled and run, in its `parameters`.
+struct EngineOverrides {
+  std::optional<std::string> precision;                     // precision: f32, bf16, int8
+  std::optional<int> plan_cache_size;                       // plan_cache_size; 0: no plans
+  std::optional<std::vector<std::string>> disabled_passes;  // jit_disable
+  std::optional<std::vector<std::string>> pass_limits;      // jit_limit: "PASS:N"
+  std::optional<bool> optimize;                             // DISABLE_OPTIMIZED_EXECUTION, as Triton spells it
+};
+
+// How models are compiled and run where their configuration does not say: flags of `serve`.
+struct EngineOptions {
+  std::string precision = "f32";
+  int plan_cache_size = 64;                       // input signatures per method that have a plan; 0: no plans
+  std::vector<std::string> disabled_passes = {};  // --jit-disable
+  std::vector<std::string> pass_limits = {};      // --jit-limit PASS:N
+  bool optimize = true;
+
+  EngineOptions with(const EngineOverrides& overrides) const {
+    EngineOptions out = *this;
+    if (overrides.precision) out.precision = *overrides.precision;
+    if (overrides.plan_cache_size) out.plan_cache_size = *overrides.plan_cache_size;
+    if (overrides.disabled_passes) out.disabled_passes = *overrides.disabled_passes;
+    if (overrides.pass_limits) out.pass_limits = *overrides.pass_limits;
+    if (overrides.optimize) out.optimize = *overrides.optimize;
+    return out;
+  }
+};
+
+}  // namespace tensord::server
