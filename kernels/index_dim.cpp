@@ -7,7 +7,7 @@
 #include "kernels/index.h"
 #include "kernels/view.h"
 
-// Access by indices along one dimension: index_select, index_add, index_fill, embedding, take.
+// Access by indices along one dimension: index_select, index_add, index_fill, take.
 namespace tensord::kernels {
 namespace {
 
@@ -76,25 +76,6 @@ void index_select_kernel(const KernelContext&, const Tensor& x, int64_t dim, con
   for (size_t i = 0; i < indices.size(); ++i) {
     strided_copy(select(out, dim, static_cast<int64_t>(i)), select(x, dim, indices[i]));
   }
-}
-
-// --- embedding
-
-TensorMeta embedding_meta(const Tensor& weight, const Tensor& indices, int64_t, bool, bool) {
-  check(weight.ndim() == 2, "'weight' must be 2-D");
-  check(indices.dtype() == DType::kInt64 || indices.dtype() == DType::kInt32,
-        "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got ",
-        name_of(indices.dtype()), " instead (while checking arguments for embedding)");
-  Dims sizes = indices.sizes();
-  sizes.push_back(weight.sizes()[1]);
-  return {std::move(sizes), weight.dtype(), {}, weight.device()};
-}
-
-void embedding_kernel(const KernelContext&, const Tensor& weight, const Tensor& indices, int64_t, bool, bool,
-                      Tensor& out) {
-  const std::vector<int64_t> rows = read_indices(indices, "embedding");
-  check_indices(rows, weight.sizes()[0]);
-  if (out.numel() != 0) gather_rows(weight.contiguous(), 0, rows, out);
 }
 
 // --- writes along one dimension
@@ -205,10 +186,6 @@ void take_kernel(const KernelContext&, const Tensor& x, const Tensor& index, Ten
 
 OP("aten::index_select(Tensor self, int dim, Tensor index) -> Tensor").infer(index_select_meta).with_out();
 KERNEL("aten::index_select", kCPU, index_select_kernel);
-OP("aten::embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool "
-   "sparse=False) -> Tensor")
-    .infer(embedding_meta);
-KERNEL("aten::embedding", kCPU, embedding_kernel);
 OP("aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor")
     .infer(index_add_meta)
     .with_inplace();

@@ -1,0 +1,48 @@
+"""Rows of tables: sums, means and maxima of them, and their norms. `embedding` itself is in index.py."""
+
+import torch
+
+from tests.ops.case import FULL, case, t
+
+F64, I32, I64 = torch.float64, torch.int32, torch.int64
+HALF = [torch.float32, torch.float64, torch.float16]
+
+
+def ints(*values, dtype=I64):
+    return t(values=list(values), dtype=dtype)
+
+
+INDICES, OFFSETS = ints(1, 2, 4, 5, 4, 3), ints(0, 2, 2, 5)
+
+CASES = []
+for mode in range(3):
+    for width in [1, 3, 16, 33, 64, 200]:
+        CASES.append(case("aten::embedding_bag", t(6, width), INDICES, OFFSETS, False, mode, dtypes=FULL))
+    CASES += [
+        case("aten::embedding_bag", t(6, 20), INDICES, OFFSETS, False, mode, dtypes=[torch.float16], atol=4e-3),
+        case("aten::embedding_bag", t(6, 20), INDICES, ints(0, 2, 2, 6), False, mode, False, None, True, dtypes=FULL),
+        case("aten::embedding_bag", t(6, 5), ints(1, 2, 4, dtype=I32), ints(0, 2, dtype=I32), False, mode, dtypes=FULL),
+        case("aten::embedding_bag", t(6, 5), ints(1, 2, 4, dtype=I32), ints(0, 2), False, mode),
+        case("aten::embedding_bag", t(6, 5), ints(), ints(0, 0), False, mode, dtypes=FULL),
+        case("aten::embedding_bag", t(6, 5), ints(1), ints(0), False, mode),
+        case("aten::embedding_bag", t(500, 64), t(3000, dtype=I64, low=0, high=499), ints(*range(0, 3000, 30)), False, mode),
+        case("aten::embedding_bag.padding_idx", t(6, 18), INDICES, OFFSETS, False, mode, False, None, False, 4, dtypes=FULL),
+        case("aten::embedding_bag.padding_idx", t(6, 18), INDICES, OFFSETS, False, mode, False, None, False, -2, dtypes=FULL),
+        case("aten::embedding_bag.padding_idx", t(6, 18), INDICES, ints(0, 2, 2, 6), False, mode, False, None, True, None),
+    ]
+CASES += [
+    case("aten::embedding_bag", t(6, 20), INDICES, OFFSETS, False, 0, False, t(6), dtypes=FULL),
+    case("aten::embedding_bag.padding_idx", t(6, 20), INDICES, OFFSETS, False, 0, False, t(6), False, 4, dtypes=FULL),
+    case("aten::embedding_bag", t(6, 3), INDICES, OFFSETS, False, 1, False, t(6), error="per_sample_weights only supported"),
+    case("aten::embedding_bag", t(6, 3, dtype=F64), ints(1, 7), ints(0), error="but found idx to be 7"),
+    case("aten::embedding_bag", t(6, 3), ints(1, -1), ints(0), False, 2, error="but found idx to be -1"),
+    case("aten::embedding_bag", t(6, 3), INDICES, ints(1, 2), error="offsets[0] has to be 0"),
+    case("aten::embedding_bag", t(6, 3), INDICES, ints(0, 9), error="offsets[-1] can not be greater"),
+    case("aten::embedding_bag", t(6, 3), t(6), OFFSETS, error="Long, Int"),
+    case("aten::embedding_bag", t(6, 3), INDICES, ints(), False, 0, False, None, True, error="number of offset should be at least 1"),
+    case("aten::embedding_bag.padding_idx", t(6, 3), INDICES, OFFSETS, False, 0, False, None, False, 6,
+         error="padding_idx must be within the number of embeddings, -6 through 5, but got 6"),
+    case("aten::embedding_renorm_", t(6, 3), ints(1, 1, 3), 1.0, 2.0, dtypes=FULL),
+    case("aten::embedding_renorm_", t(6, 3), ints(1, 4), 2.0, 1.0),
+    case("aten::embedding_renorm_", t(6, 3), ints(1, 4), 100.0, 2.0),
+]
