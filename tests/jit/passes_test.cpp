@@ -3,6 +3,7 @@
 // rewritten by what came out; read the difference before you commit it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -23,10 +24,29 @@ struct Case {
   std::string comment;  // lines before the header
   std::string name;
   std::vector<std::string> passes;
+  std::string shapes;  // as written
   std::string input, expected;
 };
 
-// "case NAME: pass, pass", the graph, "expect", the expected graph.
+// "float32[2, 3]; int64[4]": what is known of the graph's inputs; "-" for nothing.
+void set_shapes(Graph& graph, const std::string& text) {
+  std::stringstream items(text);
+  size_t input = 0;
+  for (std::string item; std::getline(items, item, ';'); ++input) {
+    item.erase(std::remove(item.begin(), item.end(), ' '), item.end());
+    const size_t open = item.find('[');
+    if (open == std::string::npos) continue;
+    Dims sizes;
+    std::stringstream numbers(item.substr(open + 1, item.size() - open - 2));
+    for (std::string number; std::getline(numbers, number, ',');) sizes.push_back(std::stoll(number));
+    for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt64, DType::kBool}) {
+      if (item.substr(0, open) == name_of(dtype)) graph.inputs()[input]->set_known(Tensor::meta(sizes, dtype));
+    }
+  }
+}
+
+// "case NAME: pass, pass", or "case NAME (float32[2, 3]; int64[4]): pass" where inputs have known
+// shapes; then the graph, "expect", the expected graph.
 std::vector<Case> read_cases(const fs::path& path) {
   std::ifstream file(path);
   std::vector<Case> cases;
@@ -39,6 +59,10 @@ std::vector<Case> read_cases(const fs::path& path) {
       comment.clear();
       size_t colon = line.find(':');
       next.name = line.substr(5, colon - 5);
+      if (const size_t open = next.name.find(" ("); open != std::string::npos) {
+        next.shapes = next.name.substr(open + 2, next.name.size() - open - 3);
+        next.name.resize(open);
+      }
       std::stringstream names(line.substr(colon + 1));
       for (std::string pass; std::getline(names, pass, ',');)
         next.passes.push_back(pass.substr(pass.find_first_not_of(' ')));
@@ -63,7 +87,8 @@ void write_cases(const fs::path& path, const std::vector<Case>& cases) {
     const Case& c = cases[i];
     std::string passes;
     for (const std::string& pass : c.passes) passes += (passes.empty() ? "" : ", ") + pass;
-    file << (i > 0 ? "\n" : "") << c.comment << "case " << c.name << ": " << passes << "\n"
+    const std::string shapes = c.shapes.empty() ? "" : " (" + c.shapes + ")";
+    file << (i > 0 ? "\n" : "") << c.comment << "case " << c.name << shapes << ": " << passes << "\n"
          << c.input << "expect\n"
          << c.expected;
   }
@@ -80,6 +105,7 @@ TEST_P(PassFile, GivesTheExpectedGraphs) {
   for (Case& c : cases) {
     SCOPED_TRACE(c.name);
     auto graph = parse_graph(c.input);
+    set_shapes(*graph, c.shapes);
     verify(*graph);
     PassContext context;
     for (const std::string& pass : c.passes) {

@@ -198,12 +198,25 @@ class GraphPrinter {
     values(node.inputs());
   }
 
+  // What shape_prop found of a node's tensors: "float32[2, 3]"; "" when it found nothing.
+  static std::string shapes_of(const Node& node) {
+    std::string text;
+    if (node.kind() == NodeKind::kConstant) return text;
+    for (const GraphValue* output : node.outputs()) {
+      if (!output->known().is_tensor()) continue;
+      text += (text.empty() ? "" : ", ") + describe(output->known().to_tensor());
+    }
+    return text;
+  }
+
   void nodes(const Block& block, int depth) {
     for (const Node* node = block.first(); node; node = node->next()) {
       out_.append(2 * static_cast<size_t>(depth), ' ');
       head(*node);
-      std::string location = node->location().str();
-      if (!location.empty()) out_ += "  # " + location;
+      const std::string shapes = shapes_of(*node), location = node->location().str();
+      if (!shapes.empty() || !location.empty()) out_ += "  #";
+      if (!shapes.empty()) out_ += " " + shapes;
+      if (!location.empty()) out_ += " " + location;
       out_ += "\n";
       for (size_t i = 0; i < node->blocks().size(); ++i) {
         const Block& inner = *node->blocks()[i];

@@ -99,7 +99,9 @@ class Segmenter {
         run.nodes.push_back(node);
         run.candidates.insert(node);
       } else {
-        for (Block* inner : node->blocks()) this->block(inner);
+        if (node->kind() != NodeKind::kPlan) {
+          for (Block* inner : node->blocks()) this->block(inner);
+        }
         pass_by(node, run);
       }
       node = next;

@@ -1,0 +1,65 @@
+#include "core/jit/runtime/memory_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+namespace tensord::jit {
+namespace {
+
+bool overlap(size_t a, size_t a_bytes, size_t b, size_t b_bytes) { return a < b + b_bytes && b < a + a_bytes; }
+
+std::vector<Lifetime> random_pieces(unsigned seed, size_t count) {
+  std::mt19937 generator(seed);
+  std::vector<Lifetime> pieces;
+  for (size_t i = 0; i < count; ++i) {
+    const int first = static_cast<int>(generator() % 50);
+    pieces.push_back({generator() % 5000, first, first + static_cast<int>(generator() % 8)});
+  }
+  return pieces;
+}
+
+// The least any plan can do with: what is alive at the fullest step.
+size_t lower_bound(const std::vector<Lifetime>& pieces) {
+  size_t most = 0;
+  for (int step = 0; step < 60; ++step) {
+    size_t live = 0;
+    for (const Lifetime& piece : pieces) live += step >= piece.first && step <= piece.last ? piece.bytes : 0;
+    most = std::max(most, live);
+  }
+  return most;
+}
+
+TEST(MemoryPlan, PiecesThatLiveTogetherDoNotOverlap) {
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    const std::vector<Lifetime> pieces = random_pieces(seed, 80);
+    const MemoryPlan plan = plan_memory(pieces);
+    ASSERT_EQ(plan.offsets.size(), pieces.size());
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      EXPECT_EQ(plan.offsets[i] % kArenaAlignment, 0u);
+      EXPECT_LE(plan.offsets[i] + pieces[i].bytes, plan.arena_bytes);
+      for (size_t k = 0; k < i; ++k) {
+        if (pieces[i].first > pieces[k].last || pieces[k].first > pieces[i].last) continue;
+        EXPECT_FALSE(overlap(plan.offsets[i], pieces[i].bytes, plan.offsets[k], pieces[k].bytes)) << i << " and " << k;
+      }
+    }
+    EXPECT_GE(plan.arena_bytes, lower_bound(pieces));
+    EXPECT_LE(plan.arena_bytes, 2 * lower_bound(pieces));
+  }
+}
+
+TEST(MemoryPlan, AChainNeedsTwoBuffers) {
+  std::vector<Lifetime> chain;
+  for (int i = 0; i < 10; ++i) chain.push_back({640, i, i + 1});
+  EXPECT_EQ(plan_memory(chain).arena_bytes, 1280u);
+  EXPECT_EQ(plan_memory(chain, false).arena_bytes, 6400u);
+}
+
+TEST(MemoryPlan, NothingNeedsNothing) {
+  EXPECT_EQ(plan_memory({}).arena_bytes, 0u);
+  EXPECT_EQ(plan_memory({{0, 0, 5}}).arena_bytes, 0u);
+}
+
+}  // namespace
+}  // namespace tensord::jit
