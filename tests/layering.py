@@ -36,7 +36,8 @@ LIBRARIES = {
     r"<(grpc|grpcpp|google/protobuf)/": ["server/transport"],
     r"[<\"].*\.pb\.h": ["server/transport"],
     r"<(prometheus/|httplib)": ["server/metrics"],
-    r"<(dnnl|oneapi/dnnl|cblas|hwy)": ["kernels"],
+    r"<(dnnl|oneapi/dnnl|cblas)": ["kernels"],
+    r"<hwy": ["kernels", "server/commands"],
     r"<minizip/": ["core/jit/archive"],
 }
 

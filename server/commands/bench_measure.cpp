@@ -1,0 +1,135 @@
+#include "server/commands/bench_measure.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "core/base/parallel.h"
+#include "core/jit/archive/torch_file.h"
+#include "core/jit/runtime/load_flags.h"
+#include "core/tensor/caching_allocator.h"
+#include "server/commands/bench_inputs.h"
+
+namespace tensord::server {
+
+namespace {
+
+constexpr int64_t kMostProfiledRuns = 50;
+constexpr int64_t kTracedCycles = 3;
+
+double since_ms(int64_t start_ns) { return static_cast<double>(Clock::system().now_ns() - start_ns) / 1e6; }
+
+double process_cpu_ms() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
+}
+
+// Runs the sets in turn, appends what each took and gives their mean.
+double run_cycle(const jit::Method& method, jit::Frame& frame, const ArgumentSets& sets,
+                 std::vector<double>& latencies_ms) {
+  double total_ms = 0;
+  for (const std::vector<ops::Value>& arguments : sets) {
+    const int64_t begin_ns = Clock::system().now_ns();
+    method.run(frame, arguments);
+    latencies_ms.push_back(since_ms(begin_ns));
+    total_ms += latencies_ms.back();
+  }
+  return total_ms / static_cast<double>(sets.size());
+}
+
+void measure_latency(const BenchOptions& options, const jit::Method& method, jit::Frame& frame,
+                     const ArgumentSets& sets, BenchResult& result) {
+  std::vector<double> ignored;
+  int64_t start_ns = Clock::system().now_ns();
+  if (options.warmup >= 0) {
+    for (int64_t i = 0; i < options.warmup; ++i) run_cycle(method, frame, sets, ignored);
+  } else {
+    do {
+      run_cycle(method, frame, sets, ignored);
+    } while (since_ms(start_ns) < options.seconds * 100);
+  }
+  start_ns = Clock::system().now_ns();
+  do {
+    const double cpu_ms = process_cpu_ms();
+    result.cycles_ms.push_back(run_cycle(method, frame, sets, result.latencies_ms));
+    result.cycles_cpu_ms.push_back((process_cpu_ms() - cpu_ms) / static_cast<double>(sets.size()));
+  } while (options.iterations > 0 ? static_cast<int64_t>(result.cycles_ms.size()) < options.iterations
+                                  : since_ms(start_ns) < options.seconds * 1e3);
+  result.total_seconds = std::reduce(result.latencies_ms.begin(), result.latencies_ms.end()) / 1e3;
+  std::sort(result.cycles_cpu_ms.begin(), result.cycles_cpu_ms.end());
+  std::sort(result.cycles_ms.begin(), result.cycles_ms.end());
+  std::sort(result.latencies_ms.begin(), result.latencies_ms.end());
+}
+
+void measure_profile(const BenchOptions& options, const jit::Method& method, jit::Frame& frame,
+                     const ArgumentSets& sets, BenchResult& result) {
+  const auto set_count = static_cast<int64_t>(sets.size());
+  const auto measured = static_cast<int64_t>(result.cycles_ms.size());
+  int64_t cycles = std::clamp<int64_t>(kMostProfiledRuns / set_count, 1, std::max<int64_t>(measured / 2, 1));
+  result.profile.with_events = !options.trace_path.empty();
+  if (result.profile.with_events) cycles = std::min(cycles, kTracedCycles);
+  frame.set_profile(&result.profile);
+  std::vector<double> ignored;
+  for (int64_t i = 0; i < cycles; ++i) run_cycle(method, frame, sets, ignored);
+  frame.set_profile(nullptr);
+  result.profiled_runs = cycles * set_count;
+}
+
+}  // namespace
+
+double percentile(const std::vector<double>& sorted, double fraction) {
+  return sorted[std::min(sorted.size() - 1, static_cast<size_t>(fraction * static_cast<double>(sorted.size())))];
+}
+
+ArgumentSets make_arguments(const BenchOptions& options, const jit::Method& method) {
+  ArgumentSets sets;
+  for (const std::string& path : options.arguments_paths) {
+    const ops::Value value = jit::load_torch_file(path);
+    check(value.is_tuple() || value.is_list(), path, ": expected a tuple of arguments");
+    sets.push_back(value.is_tuple() ? value.to_tuple()->items : value.to_list()->items);
+  }
+  if (!sets.empty()) return sets;
+  size_t required = 0;
+  for (const ops::Argument& argument : method.schema().arguments) required += !argument.default_value.has_value();
+  check(options.inputs.size() >= required, "give the arguments of ", method.schema().str(),
+        " with --args A.pt, or one --input SHAPE[:DTYPE] each, such as --input 1,3,224,224:float32");
+  std::vector<ops::Value> arguments;
+  for (const std::string& text : options.inputs) arguments.emplace_back(make_input(text, options.batch));
+  sets.push_back(std::move(arguments));
+  return sets;
+}
+
+BenchResult measure(const BenchOptions& options) {
+  BenchResult result;
+  const uint64_t before_bytes = cpu_allocator().stats().live_bytes;
+  int64_t start_ns = Clock::system().now_ns();
+  const std::shared_ptr<jit::Module> module = load_model(options.model, load_options(options.model));
+  const jit::Method& method = module->method(options.method);
+  result.load_ms = since_ms(start_ns);
+  result.threads = thread_budget();
+  const uint64_t loaded_bytes = cpu_allocator().stats().live_bytes;
+  const ArgumentSets sets = make_arguments(options, method);
+  const uint64_t argument_bytes = cpu_allocator().stats().live_bytes - loaded_bytes;
+  const std::unique_ptr<jit::Frame> frame = jit::make_frame();
+  start_ns = Clock::system().now_ns();
+  method.run(*frame, sets[0]);
+  result.first_ms = since_ms(start_ns);
+
+  measure_latency(options, method, *frame, sets, result);
+  result.memory = cpu_allocator().stats();
+  result.arena_bytes = frame->arena_bytes();
+  result.plans = method.plan_stats();
+  // Weights stay in the file's mapping, so what the model allocated for good is what it packed.
+  const uint64_t other_bytes = before_bytes + argument_bytes + result.arena_bytes;
+  result.packed_bytes = result.memory.live_bytes - std::min(result.memory.live_bytes, other_bytes);
+  if (options.latency_only) return result;
+  measure_profile(options, method, *frame, sets, result);
+  result.peak = measure_peak(jit::parse_precision(options.model.precision), result.threads);
+  return result;
+}
+
+}  // namespace tensord::server
