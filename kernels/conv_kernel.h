@@ -1,8 +1,13 @@
 #pragma once
 
+#include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
 
 #include "kernels/conv.h"
+#include "kernels/conv_simd.h"
 #include "kernels/packed_plan.h"
 
 // Convolutions of known shape, on operands whose memory order is N, spatial…, C.
@@ -21,20 +26,59 @@ class ConvKernel {
   const char* variant = "";
 };
 
+// The weights of a packed convolution in the orders that its kernels asked for, each made once. Thread-safe.
+class ConvWeights {
+ public:
+  // What `make` made of the weights for kernels of this kind.
+  template <class Make>
+  Tensor get(const std::string& kind, Make&& make) {
+    std::lock_guard lock(mutex_);
+    Tensor& tensor = packed_[kind];
+    if (!tensor.defined()) tensor = make();
+    return tensor;
+  }
+  PackedWeights onednn;
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, Tensor> packed_;  // guarded by mutex_
+};
+
 // What a kernel is made of. The caller keeps the objects alive while it makes kernels.
 struct ConvProblem {
   const ConvGeometry& geometry;
   const Tensor& weight;  // as the archive has it
   const Epilogues& epilogues;
+  ConvWeights& packed;
   Dims input, output;       // sizes
   bool has_planes = false;  // the input lies in planes
   int threads = 1;
+
+  bool is_depthwise() const { return geometry.groups > 1 && weight.sizes()[1] == 1 && weight.sizes()[0] == input[1]; }
 };
 
 // Strides of memory order N, spatial…, C, for one spatial dimension too.
 Dims last_strides(const Dims& sizes);
 
-// By a oneDNN primitive; takes every problem. Throws dnnl::error.
-std::unique_ptr<ConvKernel> make_onednn_conv(const ConvProblem& problem, PackedWeights& weights);
+// The best kernel for the problem. The choice hangs on the weights first, so that one convolution does not come to
+// keep its weights in several orders. Throws dnnl::error.
+std::unique_ptr<ConvKernel> make_conv_kernel(const ConvProblem& problem);
+
+// Each null when it does not cover the problem; oneDNN covers all.
+std::unique_ptr<ConvKernel> make_onednn_conv(const ConvProblem& problem);
+std::unique_ptr<ConvKernel> make_direct_conv(const ConvProblem& problem);
+std::unique_ptr<ConvKernel> make_depthwise_conv(const ConvProblem& problem);
+std::unique_ptr<ConvKernel> make_winograd_conv(const ConvProblem& problem);
+
+// For those who write kernels: the functions after the sum, if the vector code has them; the weights as
+// [out][spatial…][in], times what batch norm multiplies them by; the bias, zeros if none, padded to `count`.
+std::optional<ConvFinish> conv_finish_of(const Epilogues& epilogues);
+Tensor scaled_conv_weight(const ConvProblem& problem);
+// A convolution over one dimension as one over two, the first of size 1.
+struct ConvPlane {
+  int64_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, pad_h, pad_w;
+  int64_t batch, in_channels, in_h, in_w, out_channels, out_h, out_w;
+};
+ConvPlane conv_plane_of(const ConvProblem& problem);
 
 }  // namespace tensord::kernels

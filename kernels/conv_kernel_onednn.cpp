@@ -6,7 +6,7 @@ namespace {
 
 class OnednnConv final : public ConvKernel {
  public:
-  OnednnConv(const ConvProblem& p, PackedWeights& weights) {
+  explicit OnednnConv(const ConvProblem& p) {
     const auto describe = [&p](const Tensor& weight) { return conv_weight_desc(weight, p.geometry); };
     ConvDescs descs{onednn_desc(p.input, last_strides(p.input)),
                     MemoryDesc(describe(p.weight).dims(), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any),
@@ -15,7 +15,7 @@ class OnednnConv final : public ConvKernel {
     if (bias.defined()) descs.bias = onednn_desc(bias.sizes(), bias.strides());
     const auto pd = conv_primitive_desc<dnnl::convolution_forward>(
         p.geometry, descs, dnnl::algorithm::convolution_direct, p.epilogues.attributes());
-    const Tensor packed = weights.get(pd.weights_desc(), p.weight, p.epilogues.scale, describe);
+    const Tensor packed = p.packed.onednn.get(pd.weights_desc(), p.weight, p.epilogues.scale, describe);
     plan_ = std::make_unique<PackedPlan>(dnnl::convolution_forward(pd), descs.src, descs.dst, pd.scratchpad_desc(),
                                          std::pair(pd.weights_desc(), packed), std::pair(descs.bias, bias));
     scratch_bytes = plan_->scratch_bytes();
@@ -31,8 +31,8 @@ class OnednnConv final : public ConvKernel {
 
 }  // namespace
 
-std::unique_ptr<ConvKernel> make_onednn_conv(const ConvProblem& problem, PackedWeights& weights) {
-  return std::make_unique<OnednnConv>(problem, weights);
+std::unique_ptr<ConvKernel> make_onednn_conv(const ConvProblem& problem) {
+  return std::make_unique<OnednnConv>(problem);
 }
 
 }  // namespace tensord::kernels

@@ -211,9 +211,10 @@ class PackedConv final : public PackedOp {
 
   std::unique_ptr<ConvCall> make_call(const Dims& input, const Dims& output, ConvOrders orders, int threads) const {
     const BudgetScope budget(threads);
-    const ConvProblem problem{geometry_, weight_, epilogues_, input, output, orders.input == Order::kPlanes, threads};
-    auto call = onednn_call(
-        "conv", [&] { return std::make_unique<ConvCall>(problem, orders, make_onednn_conv(problem, weights_)); });
+    const ConvProblem problem{geometry_, weight_, epilogues_, weights_, input, output, orders.input == Order::kPlanes,
+                              threads};
+    auto call =
+        onednn_call("conv", [&] { return std::make_unique<ConvCall>(problem, orders, make_conv_kernel(problem)); });
     call->cost = cost(input, output);
     for (const BoundCall& step : calls()) {
       const std::string& name = step.op->schema.name;
@@ -238,7 +239,7 @@ class PackedConv final : public PackedOp {
   Tensor weight_;  // as the archive has it
   Epilogues epilogues_;
   bool is_channels_last_ = false;
-  mutable PackedWeights weights_;
+  mutable ConvWeights weights_;
   mutable PlanCache<ConvCall> calls_;
 };
 

@@ -1,0 +1,80 @@
+// Included inside HWY_NAMESPACE by the convolutions' vector code: what is done to results on their way out.
+
+namespace hn = hwy::HWY_NAMESPACE;
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(D()));
+
+// 1 / (1 + exp(-x)), within 2e-7 of itself. The bounds keep the power finite; a NaN passes them because it is
+// the second operand.
+HWY_INLINE V sigmoid_of(V x) {
+  const D d;
+  const hn::RebindToSigned<D> di;
+  x = hn::Min(hn::Set(d, 80.0f), hn::Max(hn::Set(d, -80.0f), x));
+  // exp(-x) = 2^n * 2^f. The sum with 1.5 * 2^23 rounds to the whole number n and holds it in its low bits.
+  const V rounder = hn::Set(d, 12582912.0f), by = hn::Set(d, -1.44269504f);
+  const V whole = hn::MulAdd(x, by, rounder);
+  const V f = hn::MulSub(x, by, hn::Sub(whole, rounder));
+  V p = hn::Set(d, 1.339887440e-3f);
+  p = hn::MulAdd(p, f, hn::Set(d, 9.618437357e-3f));
+  p = hn::MulAdd(p, f, hn::Set(d, 5.550332548e-2f));
+  p = hn::MulAdd(p, f, hn::Set(d, 2.402264791e-1f));
+  p = hn::MulAdd(p, f, hn::Set(d, 6.931472028e-1f));
+  p = hn::MulAdd(p, f, hn::Set(d, 1.0f));
+  const V power = hn::BitCast(d, hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::BitCast(di, whole))));
+  const V divisor = hn::Add(hn::Set(d, 1.0f), power);
+#if HWY_TARGET == HWY_AVX3
+  // 14 bits and one step of Newton's: as exact as the power, and a third of a division's time.
+  const V guess = hn::ApproximateReciprocal(divisor);
+  return hn::Mul(guess, hn::NegMulAdd(divisor, guess, hn::Set(d, 2.0f)));
+#else
+  return hn::Div(hn::Set(d, 1.0f), divisor);
+#endif
+}
+
+HWY_INLINE V clamp_of(V x, V low, V high) { return hn::Min(high, hn::Max(low, x)); }
+
+HWY_INLINE V step_of(const ConvFinish::Step& step, V x) {
+  using Kind = ConvFinish::Kind;
+  const D d;
+  const V alpha = hn::Set(d, step.alpha), beta = hn::Set(d, step.beta), zero = hn::Zero(d);
+  switch (step.kind) {
+    case Kind::kLeaky: return hn::IfThenElse(hn::Lt(x, zero), hn::Mul(x, alpha), x);
+    case Kind::kClip: return clamp_of(x, alpha, beta);
+    case Kind::kLinear: return hn::MulAdd(x, alpha, beta);
+    case Kind::kSigmoid: return sigmoid_of(x);
+    case Kind::kSilu: return hn::Mul(x, sigmoid_of(x));
+    case Kind::kHardSwish: {
+      const V gate = hn::MulAdd(x, hn::Set(d, 1.0f / 6), hn::Set(d, 0.5f));
+      return hn::Mul(x, clamp_of(gate, zero, hn::Set(d, 1.0f)));
+    }
+  }
+  return x;
+}
+
+// The functions after the clamp, over `rows` lines of `count` floats.
+template <class Step>
+HWY_INLINE void finish_lines(const Step& step, float* p, int64_t rows, int64_t row_step, int64_t count) {
+  const D d;
+  for (int64_t r = 0; r < rows; ++r, p += row_step) {
+    int64_t i = 0;
+    for (; i + kLanes <= count; i += kLanes) hn::StoreU(step(hn::LoadU(d, p + i)), d, p + i);
+    if (i == count) continue;
+    HWY_ALIGN float rest[kLanes] = {};
+    const size_t bytes = static_cast<size_t>(count - i) * sizeof(float);
+    std::memcpy(rest, p + i, bytes);
+    hn::Store(step(hn::Load(d, rest)), d, rest);
+    std::memcpy(p + i, rest, bytes);
+  }
+}
+
+HWY_NOINLINE void finish_block(const ConvFinish& finish, float* p, int64_t rows, int64_t row_step, int64_t count) {
+  for (int s = 0; s < finish.count; ++s) {
+    const ConvFinish::Step step = finish.steps[static_cast<size_t>(s)];
+    if (step.kind == ConvFinish::Kind::kSilu)
+      finish_lines([](V x) HWY_ATTR { return hn::Mul(x, sigmoid_of(x)); }, p, rows, row_step, count);
+    else
+      finish_lines([&](V x) HWY_ATTR { return step_of(step, x); }, p, rows, row_step, count);
+  }
+}

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+// The vector code of convolutions: plain numbers and pointers, each function built for every instruction set.
+// Operands lie in memory order N, H, W, C.
+namespace tensord::kernels {
+
+// What is done to each result after bias and sum: a clamp, and then functions in order.
+struct ConvFinish {
+  enum class Kind : uint8_t { kLeaky, kClip, kLinear, kSigmoid, kSilu, kHardSwish };
+  struct Step {
+    Kind kind;
+    float alpha, beta;
+  };
+  float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();
+  std::array<Step, 4> steps{};
+  int count = 0;
+};
+
+// Results of a product computed at once: up to kTilePixels pixels in two groups, and one panel of channels.
+// Panels are of conv_panel_width() channels; weights lie as [group][panel][tap][depth][panel width].
+int64_t conv_panel_width();
+
+// A convolution of one group of channels or several, over a source with its padding around it.
+struct DirectConv {
+  int64_t batch = 1, out_h = 1, out_w = 1, out_channels = 0;
+  int64_t image_step = 0, row_step = 0, pixel_step = 0;  // floats in src from one output image, row, pixel to the next
+  int64_t groups = 1, depth = 0;                         // depth: floats of src that a tap multiplies
+  std::vector<int64_t> taps;                             // where they begin, from the pixel's first
+  const float* weights = nullptr;
+  const float* bias = nullptr;  // groups × panels × panel width
+  ConvFinish finish;
+
+  int64_t group_channels() const { return out_channels / groups; }
+};
+
+// Pixels in groups that a tile computes, each within one output row.
+int64_t conv_pixel_groups(const DirectConv& conv);
+int64_t conv_panels(const DirectConv& conv);  // of all groups of channels
+// Computes these groups of pixels in these panels. `other` has the layout of dst, or is null, or is dst.
+void run_direct_conv(const DirectConv& conv, const float* src, const float* other, float* dst,
+                     std::array<int64_t, 2> pixels, std::array<int64_t, 2> panels);
+
+// Makes the panels of a matrix whose column n, of `rows` floats, is from[n * rows…], with zeros in what fills up
+// the last vector of channels. `to` has room for conv_panel_floats.
+int64_t conv_panel_floats(int64_t rows, int64_t columns);
+void pack_conv_panels(const float* from, int64_t rows, int64_t columns, float* to);
+
+// Each channel by itself. Weights lie as [kernel_h][kernel_w][channels].
+struct DepthwiseConv {
+  int64_t in_h = 0, in_w = 0, out_h = 0, out_w = 0, channels = 0;
+  int64_t kernel = 3, stride = 1, pad_h = 0, pad_w = 0;  // padding before; the kernel is square
+  const float* weights = nullptr;
+  const float* bias = nullptr;   // channels
+  const float* zeros = nullptr;  // channels, stands for pixels outside of the image
+  ConvFinish finish;
+};
+bool covers_depthwise(int64_t kernel, int64_t stride, int64_t channels);
+// Rows are counted over all images.
+void run_depthwise_conv(const DepthwiseConv& conv, const float* src, float* dst, int64_t first_row, int64_t last_row);
+
+// By Winograd's algorithm: 3x3 kernel, stride 1. Channels are multiples of 16.
+struct WinogradConv {
+  int64_t in_h = 0, in_w = 0, out_h = 0, out_w = 0, in_channels = 0, out_channels = 0, pad_h = 0, pad_w = 0;
+  int64_t tile = 4;                // outputs a side: 2 or 4
+  const float* weights = nullptr;  // [(tile+2)²] times panels
+  const float* bias = nullptr;     // out_channels
+  const float* zeros = nullptr;    // in_channels
+  ConvFinish finish;
+
+  int64_t side() const { return tile + 2; }
+  int64_t tiles_w() const { return (out_w + tile - 1) / tile; }
+  int64_t tiles_h() const { return (out_h + tile - 1) / tile; }
+  int64_t block_tiles() const;  // computed at once
+  int64_t scratch_floats() const { return side() * side() * block_tiles() * (in_channels + out_channels); }
+};
+// Tiles are counted over all images; scratch holds scratch_floats().
+void run_winograd_conv(const WinogradConv& conv, const float* src, const float* other, float* dst, float* scratch,
+                       int64_t first_tile, int64_t last_tile);
+// The transformed kernel at each position of a tile: to[position][out][in] from from[out][in][3][3].
+void transform_winograd_kernel(int64_t tile, const float* from, int64_t count, float* to);
+
+// Copies an image in planes or pixels to pixels `pixel_step` floats apart, with zeros around it; of the source every
+// `stride`-th row and pixel.
+struct PadCopy {
+  int64_t channels = 0, in_h = 0, in_w = 0, pad_h = 0, pad_w = 0;
+  int64_t out_h = 0, out_w = 0;  // with the padding
+  int64_t pixel_step = 0, stride = 1;
+  bool from_planes = false;
+
+  int64_t used_w() const { return std::min((in_w + stride - 1) / stride, out_w - pad_w); }
+};
+// One image; rows of the padded image.
+void run_pad_copy(const PadCopy& copy, const float* src, float* dst, int64_t first_row, int64_t last_row);
+
+}  // namespace tensord::kernels
