@@ -33,7 +33,7 @@ class StepBarrier {
   }
 
  private:
-  static constexpr int kSpins = 4096;
+  static constexpr int kSpins = 1024;
   static void pause() {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
