@@ -10,6 +10,7 @@
 
 #include "core/tensor/tensor.h"
 #include "server/executor/datatype.h"
+#include "server/metrics/metrics.h"
 
 namespace tensord::server {
 
@@ -59,6 +60,8 @@ class ModelSession {
   // `inputs` has one entry per input of the signature, null where an optional one is left out.
   // Tensors may lie in memory that must not be written. Throws Error.
   virtual RunResult run(std::span<const InferTensor* const> inputs, const std::function<bool()>& is_cancelled) = 0;
+  // From now on runs are requests: one of a new shape does not wait until a plan is built for it.
+  virtual void end_warmup() = 0;
 };
 
 // One loaded version of a model. Immutable and thread-safe; sessions do the work.
@@ -67,6 +70,10 @@ class Model {
   virtual ~Model() = default;
   virtual const Signature& signature() const = 0;
   virtual std::unique_ptr<ModelSession> make_session() const = 0;
+  // Gives back memory that only the first run with a shape needed. Others may run meanwhile, unless
+  // the model keeps state.
+  virtual void settle() const {}
+  virtual PlanCounts plan_counts() const { return {}; }
 };
 
 // An input as the request describes it, before its data is looked at.

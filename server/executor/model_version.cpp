@@ -31,6 +31,7 @@ class ModelVersion::InferTask final : public Task {
     model_.metrics_.observe_compute(compute_ns);
     model_.note_compute(compute_ns);
     sink_.finish(std::move(result));
+    model_.count_run();
   }
 
   void reject(ErrorCode code, const char* reason) override {
@@ -71,6 +72,7 @@ ModelVersion::ModelVersion(std::string name, int64_t version, std::unique_ptr<co
   std::unique_lock lock(warmup_.mutex);
   warmup_.changed.wait(lock, [&] { return warmup_.error || warmup_.warm_workers == options_.workers; });
   if (warmup_.error) std::rethrow_exception(warmup_.error);
+  if (!options_.warmup.empty()) model_->settle();
   options_.warmup.clear();
 }
 
@@ -86,6 +88,7 @@ void ModelVersion::start_worker(size_t worker) {
       if (warmup_.error) return;
     }
     warm_up(worker);
+    sessions_[worker]->end_warmup();
   } catch (...) {
     error = std::current_exception();
   }
@@ -160,6 +163,12 @@ RunResult ModelVersion::run_session(size_t worker, std::span<const InferTensor* 
   const CoreBudget::Share share = options_.cores->take(options_.threads_per_worker);
   set_thread_budget(share.threads());
   return sessions_[worker]->run(inputs, is_cancelled);
+}
+
+void ModelVersion::count_run() {
+  // New shapes come early if at all: look after the first run, the second, the fourth …
+  const uint64_t runs = runs_.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (!signature().keeps_state && (runs & (runs - 1)) == 0) model_->settle();
 }
 
 InferResult ModelVersion::run(size_t worker, const InferRequest& request, const InferSink& sink) {

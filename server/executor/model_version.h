@@ -65,6 +65,7 @@ class ModelVersion {
   const Signature& signature() const { return model_->signature(); }
   ModelMetrics& metrics() const { return metrics_; }
   OwnerId owner() const { return owner_; }
+  PlanCounts plan_counts() const { return model_->plan_counts(); }
 
   // `sink` must live until its finish() was called; that may be before this returns, on this
   // thread, when the model has shown that it takes only microseconds.
@@ -87,6 +88,7 @@ class ModelVersion {
   InferResult run(size_t worker, const InferRequest& request, const InferSink& sink);
   bool is_short(const InferRequest& request) const;
   void note_compute(int64_t ns);
+  void count_run();
 
   const std::string name_;
   const std::string version_text_;
@@ -96,6 +98,7 @@ class ModelVersion {
   const OwnerId owner_;
   std::vector<std::unique_ptr<ModelSession>> sessions_;  // one per worker
   std::atomic<int64_t> typical_compute_ns_{INT64_MAX};   // moving average of the runs
+  std::atomic<uint64_t> runs_{0};
   WarmupState warmup_;
   Scheduler scheduler_;  // last: its threads use the rest
 };

@@ -1,6 +1,7 @@
 #include "server/executor/torchscript_model.h"
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <mutex>
 #include <set>
@@ -9,6 +10,7 @@
 #include "core/jit/ir/alias.h"
 #include "core/jit/runtime/load_flags.h"
 #include "core/jit/runtime/module.h"
+#include "core/tensor/caching_allocator.h"
 #include "server/executor/argument.h"
 #include "server/executor/result.h"
 
@@ -103,6 +105,24 @@ class TorchScriptModel final : public Model {
 
   const Signature& signature() const override { return signature_; }
   std::unique_ptr<ModelSession> make_session() const override;
+
+  PlanCounts plan_counts() const override {
+    const jit::PlanStats stats = method_.plan_stats();
+    return {.hits = stats.hits,
+            .misses = stats.misses,
+            .evictions = stats.evictions,
+            .failures = stats.failures,
+            .build_seconds = static_cast<double>(stats.build_ns) * 1e-9,
+            .plans = stats.programs,
+            .arena_bytes = stats.arena_bytes};
+  }
+
+  void settle() const override {
+    const uint64_t programs = method_.plan_stats().misses;
+    if (settled_programs_.exchange(programs, std::memory_order_relaxed) == programs) return;
+    module_->release_file_memory();
+    cpu_allocator().trim();
+  }
 
   RunResult run(jit::Frame& frame, std::span<const InferTensor* const> inputs,
                 const std::function<bool()>& is_cancelled) const {
@@ -261,6 +281,7 @@ class TorchScriptModel final : public Model {
   std::vector<std::string> own_names_;  // of the outputs, before the configuration
   std::set<std::string> configured_;    // inputs that the configuration names
   mutable std::mutex state_mutex_;
+  mutable std::atomic<uint64_t> settled_programs_{UINT64_MAX};  // signatures seen when memory was given back last
 };
 
 class TorchScriptSession final : public ModelSession {
@@ -269,6 +290,7 @@ class TorchScriptSession final : public ModelSession {
   RunResult run(std::span<const InferTensor* const> inputs, const std::function<bool()>& is_cancelled) override {
     return model_.run(*frame_, inputs, is_cancelled);
   }
+  void end_warmup() override { frame_->set_plans_in_background(true); }
 
  private:
   const TorchScriptModel& model_;  // outlives its sessions: the version owns both

@@ -154,5 +154,36 @@ TEST(ModuleTest, ForwardThatOnlyReadsWeightsChangesNothing) {
   EXPECT_FALSE(Module::load(kArchive)->method("forward").changes_state());
 }
 
+TEST(Plans, AreKeptBySignatureAndTheOldestGoes) {
+  LoadOptions options;
+  options.plan.cache_size = 2;
+  const auto module = Module::load(kArchive, options);
+  const Method& forward = module->method("forward");
+  Frame frame;
+  for (const int power : {1, 2, 1, 2}) forward.run(frame, std::vector<Value>{pair(3, 4), Value(power)});
+  PlanStats stats = forward.plan_stats();
+  EXPECT_EQ(stats.misses, 2u);
+  EXPECT_EQ(stats.hits, 2u);
+  EXPECT_EQ(stats.evictions, 0u);
+  forward.run(frame, std::vector<Value>{pair(3, 4), Value(3)});
+  stats = forward.plan_stats();
+  EXPECT_EQ(stats.misses, 3u);
+  EXPECT_EQ(stats.evictions, 1u);
+  EXPECT_EQ(stats.programs, 2u);
+}
+
+TEST(Plans, AnotherShapeDoesNotWaitInTheBackground) {
+  const auto module = Module::load(kArchive, {});
+  const Method& forward = module->method("forward");
+  Frame frame;
+  frame.set_plans_in_background(true);
+  EXPECT_EQ(forward.run(frame, std::vector<Value>{pair(3, 4), Value(1)}).to_tensor().data<float>()[1], 8);
+  const auto run = [&] { return forward.run(frame, std::vector<Value>{pair(3, 4), Value(3)}); };
+  const float first = run().to_tensor().data<float>()[1];
+  for (int i = 0; i < 1000 && forward.plan_stats().programs < 2; ++i) std::this_thread::yield();
+  EXPECT_EQ(run().to_tensor().data<float>()[1], first);
+  EXPECT_EQ(forward.plan_stats().misses, 2u);
+}
+
 }  // namespace
 }  // namespace tensord::jit

@@ -24,6 +24,7 @@ class FakeModel final : public Model {
  private:
   struct Session final : ModelSession {
     explicit Session(const RunFn& run) : run_fn(run) {}
+    void end_warmup() override {}
     RunResult run(std::span<const InferTensor* const> inputs, const std::function<bool()>& is_cancelled) override {
       return run_fn(inputs, is_cancelled);
     }

@@ -34,6 +34,9 @@ class Frame {
   Profile* profile() const { return profile_; }
   // While set, plans run on memory filled with NaN; for tests.
   void set_poison(bool poison) { poison_ = poison; }
+  // While set, a signature that is new is interpreted until its plan is built by another thread.
+  void set_plans_in_background(bool value) { plans_in_background_ = value; }
+  bool plans_in_background() const { return plans_in_background_; }
   size_t arena_bytes() const { return plans_.arena_bytes(); }
 
  private:
@@ -45,6 +48,7 @@ class Frame {
   size_t depth_ = 0;
   Profile* profile_ = nullptr;
   bool poison_ = false;
+  bool plans_in_background_ = false;
   PlanState plans_;
   std::vector<ops::Value> bound_;                       // arguments of the method that runs, for the next run
   std::unique_ptr<std::vector<RecentProgram>> recent_;  // latest first

@@ -103,6 +103,7 @@ struct Module::Impl {
   std::unique_ptr<CompilationUnit> code;
   std::unique_ptr<ProgramLibrary> library;
   ops::ObjectPtr object;
+  std::weak_ptr<const ZipArchive> file;  // what tensors view keeps it mapped
   std::map<std::string, Slot> slots;
   std::mutex compile_mutex;
   // Guarded by compile_mutex until a method is ready.
@@ -235,6 +236,7 @@ std::shared_ptr<Module> Module::load(const std::string& path, LoadOptions option
   impl->library = std::make_unique<ProgramLibrary>(
       *impl->code, [owner](const Function& function) { return owner->prepare(*function.graph, nullptr); });
   impl->load_objects(archive);
+  impl->file = archive.file();
   return std::shared_ptr<Module>(new Module(std::move(impl)));
 }
 
@@ -263,5 +265,10 @@ const ops::ObjectPtr& Module::object() const { return impl_->object; }
 const FunctionLibrary& Module::functions() const { return *impl_->code; }
 std::vector<std::pair<std::string, Tensor>> Module::named_tensors() const { return collect_tensors(impl_->object); }
 size_t Module::size_bytes() const { return storage_bytes(named_tensors()); }
+
+size_t Module::release_file_memory() const {
+  const std::shared_ptr<const ZipArchive> file = impl_->file.lock();
+  return file ? file->release_pages() : 0;
+}
 
 }  // namespace tensord::jit

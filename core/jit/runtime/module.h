@@ -72,6 +72,10 @@ class Module {
   std::vector<std::pair<std::string, Tensor>> named_tensors() const;
   // Bytes of parameters and buffers, storages counted once.
   size_t size_bytes() const;
+  // Gives back the memory of weights that were read from the file and never written: for when the
+  // plans have packed copies. A run that needs them still gets them from the file again. Returns
+  // the bytes given back. REQUIRES: no method that changes state runs meanwhile.
+  size_t release_file_memory() const;
 
  private:
   struct Impl;

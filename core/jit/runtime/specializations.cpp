@@ -14,6 +14,8 @@ namespace {
 
 // A worker that sees more signatures than this goes through the method's cache.
 constexpr size_t kMaxRecent = 64;
+// Signatures that wait to be built; more are interpreted.
+constexpr size_t kMaxJobs = 16;
 
 }  // namespace
 
@@ -37,18 +39,21 @@ const Program& Specializations::find(Frame& frame, std::span<const Value> argume
     std::rotate(recent.begin(), known, known + 1);
     return chosen(recent.front());
   }
-  ProgramPtr program = get(signature, arguments);
+  std::optional<ProgramPtr> program = get(signature, arguments, !frame.plans_in_background());
+  if (!program) return general_;
   if (recent.size() >= std::min(kMaxRecent, capacity_)) recent.pop_back();
-  recent.insert(recent.begin(), {this, std::move(signature), std::move(program)});
+  recent.insert(recent.begin(), {this, std::move(signature), std::move(*program)});
   return chosen(recent.front());
 }
 
-Specializations::ProgramPtr Specializations::get(const Signature& signature, std::span<const Value> arguments) {
+std::optional<Specializations::ProgramPtr> Specializations::get(const Signature& signature,
+                                                                std::span<const Value> arguments, bool may_wait) {
   std::unique_lock lock(mutex_);
   const auto [it, is_new] = entries_.try_emplace(signature);
   if (!is_new) {
     const std::shared_ptr<Entry> entry = it->second;
     order_.splice(order_.begin(), order_, entry->order);
+    if (!entry->is_ready && !may_wait) return std::nullopt;
     built_.wait(lock, [&] { return entry->is_ready; });
     ++stats_.hits;
     return entry->program;
@@ -57,26 +62,70 @@ Specializations::ProgramPtr Specializations::get(const Signature& signature, std
   order_.push_front(&it->first);
   const auto entry = it->second = std::make_shared<Entry>();
   entry->order = order_.begin();
+  if (!may_wait && entries_.size() > 1) {
+    if (!enqueue(signature, arguments, entry)) {
+      order_.erase(entry->order);
+      entries_.erase(it);
+    }
+    return std::nullopt;
+  }
+  build(arguments, *entry, lock);
+  return entry->program;
+}
+
+bool Specializations::enqueue(const Signature& signature, std::span<const Value> arguments,
+                              const std::shared_ptr<Entry>& entry) {
+  if (jobs_.size() >= kMaxJobs) return false;
+  Job job{signature, {}, entry};
+  for (const Value& argument : arguments) {
+    job.arguments.push_back(abstract_value(argument));
+    if (job.arguments.back().is_none()) job.arguments.back() = argument;
+  }
+  jobs_.push_back(std::move(job));
+  queued_.notify_one();
+  if (!builder_.joinable()) builder_ = std::thread([this] { build_jobs(); });
+  return true;
+}
+
+void Specializations::build_jobs() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    queued_.wait(lock, [&] { return is_stopping_ || !jobs_.empty(); });
+    if (is_stopping_) return;
+    const Job job = std::move(jobs_.front());
+    jobs_.pop_front();
+    set_thread_budget(job.signature.threads());
+    build(job.arguments, *job.entry, lock);
+  }
+}
+
+Specializations::~Specializations() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_stopping_ = true;
+  }
+  queued_.notify_all();
+  if (builder_.joinable()) builder_.join();
+}
+
+// Builds outside of the lock. What cannot be planned is interpreted; the run says what is wrong, if
+// anything is.
+void Specializations::build(std::span<const Value> arguments, Entry& entry, std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   const int64_t start_ns = Clock::system().now_ns();
-  ProgramPtr program = make(arguments);
+  ProgramPtr program;
+  try {
+    program = build_(arguments);
+  } catch (const std::exception&) {
+    program = nullptr;
+  }
   lock.lock();
   stats_.build_ns += Clock::system().now_ns() - start_ns;
   stats_.failures += program == nullptr;
-  entry->program = program;
-  entry->is_ready = true;
+  entry.program = std::move(program);
+  entry.is_ready = true;
   built_.notify_all();
   evict();
-  return program;
-}
-
-// What cannot be planned is interpreted; the run says what is wrong, if anything is.
-Specializations::ProgramPtr Specializations::make(std::span<const Value> arguments) {
-  try {
-    return build_(arguments);
-  } catch (const std::exception&) {
-    return nullptr;
-  }
 }
 
 void Specializations::evict() {

@@ -2,11 +2,14 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -24,7 +27,7 @@ struct PlanOptions {
 
 // Counted since the model was loaded. `build_ns` is the time spent building.
 struct PlanStats {
-  uint64_t hits = 0, misses = 0, evictions = 0, failures = 0;
+  uint64_t hits = 0, misses = 0, evictions = 0, failures = 0;  // a hit: the program was there at once
   int64_t build_ns = 0;
   size_t programs = 0;     // kept now
   size_t arena_bytes = 0;  // of the largest plan kept
@@ -33,6 +36,8 @@ struct PlanStats {
 // The programs of one method by input signature: a bounded cache. A signature that cannot be
 // planned keeps the method's general program. Thread-safe: what a worker ran lately it finds
 // in its own Frame without a lock; several workers that miss the same signature build it once.
+// A frame that plans in the background runs the general program until a thread of this object
+// has built the one for its signature; only the very first program is always waited for.
 class Specializations {
  public:
   using ProgramPtr = std::shared_ptr<const Program>;
@@ -41,6 +46,7 @@ class Specializations {
 
   Specializations(const Program& general, size_t capacity, Build build)
       : general_(general), capacity_(std::max<size_t>(capacity, 1)), build_(std::move(build)) {}
+  ~Specializations();
 
   // Lives until `frame` has run more other signatures than the cache holds.
   const Program& find(Frame& frame, std::span<const ops::Value> arguments);
@@ -55,18 +61,29 @@ class Specializations {
   struct Hash {
     size_t operator()(const Signature& signature) const { return signature.hash(); }
   };
-  ProgramPtr get(const Signature& signature, std::span<const ops::Value> arguments);
-  ProgramPtr make(std::span<const ops::Value> arguments);
+  struct Job {
+    Signature signature;
+    std::vector<ops::Value> arguments;  // shapes, not data
+    std::shared_ptr<Entry> entry;
+  };
+  // Empty when it is being built and `may_wait` is false.
+  std::optional<ProgramPtr> get(const Signature& signature, std::span<const ops::Value> arguments, bool may_wait);
+  bool enqueue(const Signature& signature, std::span<const ops::Value> arguments, const std::shared_ptr<Entry>& entry);
+  void build_jobs();
+  void build(std::span<const ops::Value> arguments, Entry& entry, std::unique_lock<std::mutex>& lock);
   void evict();  // REQUIRES: mutex_ held
 
   const Program& general_;
   const size_t capacity_;
   const Build build_;
   mutable std::mutex mutex_;
-  std::condition_variable built_;
+  std::condition_variable built_, queued_;
   // Guarded by mutex_.
   std::unordered_map<Signature, std::shared_ptr<Entry>, Hash> entries_;
   std::list<const Signature*> order_;  // most recent first
+  std::deque<Job> jobs_;
+  std::thread builder_;  // started with the first job
+  bool is_stopping_ = false;
   PlanStats stats_;
   std::atomic<uint64_t> hits_{0};
 };
