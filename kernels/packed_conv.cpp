@@ -167,6 +167,8 @@ class PackedConv final : public PackedOp {
                                              const ops::PrepareArgs& args) const override {
     if (!covers(input)) return nullptr;
     const Tensor& out = args.outputs[0];
+    // A sum with a larger tensor repeats the convolution's result.
+    if (out.sizes() != conv_output_sizes("conv", input.sizes(), weight_.sizes(), geometry_)) return nullptr;
     if (!covers_other(other, out.sizes())) return nullptr;
     const ConvOrders orders{order_of(input), order_of(other), order_of(out)};
     if (orders.input == Order::kOther || orders.other == Order::kOther || orders.output == Order::kOther)

@@ -38,7 +38,7 @@ Tensor PackedOp::run(const Tensor& input, const Tensor& other, bool can_overwrit
     return run_calls(calls_.size() - 1, before, other);
   }
   const Tensor result = run_calls(0, input, other);
-  if (!is_channels_last() || result.ndim() < 4) return result;
+  if (!is_channels_last() || result.ndim() < 4 || result.numel() == 0) return result;
   return Tensor::meta_strided(result.sizes(), channels_last_strides(result.sizes()), result.dtype(), result.device());
 }
 
