@@ -52,7 +52,7 @@ const auto* find_in(const Makers& makers, const ops::Op& op) {
 
 std::unique_ptr<ops::PreparedCall> prepare_alone(const ops::PrepareArgs& args) {
   if (args.outputs.size() != 1) return nullptr;
-  TileBuilder builder;
+  TileBuilder builder(true);
   std::vector<std::pair<int, int>> operands;
   for (size_t i = 0; i < args.arguments.size(); ++i) {
     if (args.arguments[i].is_tensor())

@@ -99,8 +99,7 @@ int TileBuilder::add_call(const ops::Op& op, std::vector<ops::Value> arguments,
     const Tensor& in = values_[static_cast<size_t>(step.input)].tensor;
     if (step.lane.length != 0 && step.lane.length != in.sizes().back()) {
       // A normalisation over several dimensions is one over their product.
-      const bool is_alone = steps_.empty() && !step.lane.reduces && in.is_contiguous();
-      if (!is_alone || values_[static_cast<size_t>(step.input)].step >= 0 || step.lane.length <= 0) return -1;
+      if (!is_alone_ || step.lane.reduces || !in.is_contiguous() || step.lane.length <= 0) return -1;
       const Dims flat{in.numel() / step.lane.length, step.lane.length};
       values_[static_cast<size_t>(step.input)].tensor = Tensor::meta(flat, in.dtype());
       result.tensor = Tensor::meta(flat, result.tensor.dtype());

@@ -19,6 +19,9 @@ namespace tensord::kernels {
 // Collects the calls and compiles them. Values are numbered in the order they are added.
 class TileBuilder {
  public:
+  // With `is_alone` for one call, which may then join dimensions.
+  explicit TileBuilder(bool is_alone = false) : is_alone_(is_alone) {}
+
   // A meta tensor comes with each run, in the order they are added; any other is a constant.
   int add_input(const Tensor& tensor);
   // A call with one result. `operands` are the pairs (argument, value) that go into `arguments`.
@@ -54,6 +57,7 @@ class TileBuilder {
   bool add_lane(const LaneMaker& make, std::span<const ops::Value> arguments,
                 std::span<const std::pair<int, int>> operands, Step& step);
 
+  bool is_alone_;
   std::vector<Value> values_;
   std::vector<Step> steps_;
   int inputs_ = 0;

@@ -38,8 +38,7 @@ std::string groups_of(const std::string& text, const std::vector<Tensor>& inputs
   context.remaining_changes = limit;
   const bool changed = fuse_pointwise(*fused, context);
   verify(*fused);
-  context.remaining_changes = INT64_MAX;
-  EXPECT_FALSE(fuse_pointwise(*fused, context) && limit == INT64_MAX) << "changes again when run again";
+  EXPECT_FALSE(fuse_pointwise(*fused, context)) << "changes again when run again";
   std::string groups;
   for_each_node(fused->block(), [&](Node* node) {
     if (!node->is_op(ops::kRunFused)) return;
@@ -83,7 +82,7 @@ TEST(FusePointwise, KeepsWhatOthersUse) {
   %c : Tensor = aten::matmul(%b, %w)
   %d : Tensor = aten::add.Tensor(%c, %b, %one)
   %e : Tensor = aten::relu(%d)
-  %t : (Tensor, Tensor) = prim::TupleConstruct(%e, %a)
+  %t : Tuple[Tensor, Tensor] = prim::TupleConstruct(%e, %a)
   return (%t)
 )",
                       {random_tensor({6, 6}), random_tensor({6, 6})}),
@@ -120,7 +119,7 @@ TEST(FusePointwise, Reductions) {
   %one : int = prim::Constant[value=1]()
   %eps : float = prim::Constant[value=1e-06]()
   %dim : int = prim::Constant[value=-1]()
-  %dims : int[] = prim::ListConstruct(%dim)
+  %dims : List[int] = prim::ListConstruct(%dim)
   %yes : bool = prim::Constant[value=True]()
   %none : NoneType = prim::Constant[value=None]()
   %a : Tensor = aten::pow.Tensor_Scalar(%x, %two)
@@ -139,7 +138,7 @@ TEST(FusePointwise, Reductions) {
 TEST(FusePointwise, LeavesOtherDimensions) {
   EXPECT_EQ(groups_of(R"(graph(%x : Tensor):
   %dim : int = prim::Constant[value=0]()
-  %dims : int[] = prim::ListConstruct(%dim)
+  %dims : List[int] = prim::ListConstruct(%dim)
   %yes : bool = prim::Constant[value=True]()
   %none : NoneType = prim::Constant[value=None]()
   %a : Tensor = aten::exp(%x)
@@ -157,12 +156,13 @@ TEST(FusePointwise, LeavesWhatIsWritten) {
   %a : Tensor = aten::sigmoid(%x)
   %b : Tensor = aten::mul.Tensor(%a, %y)
   %c : Tensor = aten::add_.Tensor(%a, %y, %one)
-  %d : Tensor = aten::mul.Tensor(%b, %c)
-  %e : Tensor = aten::neg(%d)
-  return (%e)
+  %d : Tensor = aten::neg(%b)
+  %e : Tensor = aten::mul.Tensor(%d, %c)
+  %f : Tensor = aten::exp(%e)
+  return (%f)
 )",
                       {random_tensor({6, 6}), random_tensor({6, 6})}),
-            "mul neg");
+            "");
 }
 
 TEST(FusePointwise, InBranches) {

@@ -13,6 +13,7 @@ bool simplify_structure(Graph& graph, PassContext& context);
 bool apply_peepholes(Graph& graph, PassContext& context);
 bool eliminate_common_subexpressions(Graph& graph, PassContext& context);
 bool eliminate_dead_code(Graph& graph, PassContext& context);
+bool expand_layers(Graph& graph, PassContext& context);
 // Over packed operators, in this order.
 bool prepack_weights(Graph& graph, PassContext& context);
 bool fold_batch_norm(Graph& graph, PassContext& context);
@@ -23,6 +24,7 @@ bool propagate_shapes(Graph& graph, PassContext& context);
 bool unroll_loops(Graph& graph, PassContext& context);
 bool functionalize(Graph& graph, PassContext& context);
 bool fuse_attention(Graph& graph, PassContext& context);
+bool fuse_pointwise(Graph& graph, PassContext& context);
 bool plan_segments(Graph& graph, PassContext& context);
 
 }  // namespace tensord::jit

@@ -18,6 +18,7 @@ constexpr Pass kSimplify{"simplify", simplify_structure};
 constexpr Pass kPeephole{"peephole", apply_peepholes};
 constexpr Pass kCse{"cse", eliminate_common_subexpressions};
 constexpr Pass kDce{"dce", eliminate_dead_code};
+constexpr Pass kExpandLayers{"expand_layers", expand_layers};
 constexpr Pass kPrepack{"prepack", prepack_weights};
 constexpr Pass kFoldBatchNorm{"fold_batch_norm", fold_batch_norm};
 constexpr Pass kFuseEpilogue{"fuse_epilogue", fuse_epilogue};
@@ -26,6 +27,7 @@ constexpr Pass kShapeProp{"shape_prop", propagate_shapes};
 constexpr Pass kUnroll{"unroll", unroll_loops};
 constexpr Pass kFunctionalize{"functionalize", functionalize};
 constexpr Pass kFuseAttention{"fuse_attention", fuse_attention};
+constexpr Pass kFusePointwise{"fuse_pointwise", fuse_pointwise};
 constexpr Pass kPlan{"plan", plan_segments};
 // Steps of the planner (core/jit/runtime/planner.h), not of a graph; here so that flags find them.
 constexpr Pass kInPlace{"in_place", nullptr};
@@ -48,7 +50,7 @@ const std::vector<PipelineStep>& simplification() {
 const std::vector<PipelineStep>& inference() {
   static const std::vector<PipelineStep> steps = [] {
     std::vector<PipelineStep> all = simplification();
-    all.push_back({{kPrepack, kFoldBatchNorm, kFuseEpilogue, kChannelsLast, kDce}, false});
+    all.push_back({{kExpandLayers, kPrepack, kFoldBatchNorm, kFuseEpilogue, kChannelsLast, kDce}, false});
     return all;
   }();
   return steps;
@@ -60,7 +62,7 @@ const std::vector<PipelineStep>& planning() {
       {{kShapeProp, kConstProp, kUnroll, kSimplify, kPeephole, kCse, kDce}, true},
       {{kFunctionalize, kShapeProp, kFuseAttention, kFuseEpilogue, kDce}, true},
       // What the passes since then made has no shapes yet.
-      {{kShapeProp, kDce, kPlan}, false},
+      {{kShapeProp, kFusePointwise, kDce, kPlan}, false},
   };
   return steps;
 }
