@@ -114,13 +114,13 @@ class AttentionFuser {
   GraphValue* step(Found& found, Node* node) const {
     if (is_any_of(node, {"aten::view", "aten::reshape"})) return keeps_matrices(node) ? node->input() : nullptr;
     if (is_any_of(node, {"aten::mul.Scalar", "aten::mul.Tensor", "aten::div.Scalar", "aten::div.Tensor"})) {
-      // A mask that is scaled too is not what the kernel does.
       const auto number = known_number(node->input(1));
-      if (!number || found.mask || !is_float(known_tensor(node->input()))) return nullptr;
+      if (!number || !is_float(known_tensor(node->input()))) return nullptr;
       found.scale *= node->op()->schema.name == "aten::mul" ? *number : 1 / *number;
       return node->input();
     }
-    if (found.mask) return nullptr;
+    // One mask, that is not scaled itself.
+    if (found.mask || found.scale != 1) return nullptr;
     const auto take = [&](GraphValue* mask, GraphValue* scores) -> GraphValue* {
       const Tensor *m = known_tensor(mask), *s = known_tensor(scores), *out = known_tensor(node->output());
       if (!m || !is_float(s) || !is_float(out) || !(s->sizes() == out->sizes()) || s->ndim() < 2) return nullptr;

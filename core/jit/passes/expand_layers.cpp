@@ -1,0 +1,122 @@
+// expand_layers: PyTorch's fused transformer operators become the calls they are made of (core/ops/transformer.h),
+// so that their weights are packed and what follows is joined to them. Sizes and flags must be constants.
+#include <map>
+
+#include "core/jit/passes/packing.h"
+#include "core/jit/passes/passes.h"
+#include "core/ops/registry.h"
+#include "core/ops/transformer.h"
+
+namespace tensord::jit {
+
+using ops::Value;
+
+namespace {
+
+struct CallBuilder {
+  using V = GraphValue*;
+  Graph& graph;
+  Node* before;
+
+  GraphValue* call(const char* name, std::initializer_list<GraphValue*> inputs) {
+    Node* node = graph.create(ops::get_op(name), std::span(inputs.begin(), inputs.size()));
+    node->set_location(before->location());
+    node->insert_before(before);
+    return node->output();
+  }
+  GraphValue* constant(Value value) {
+    Node* node = graph.create_constant(std::move(value));
+    node->insert_before(before);
+    return node->output();
+  }
+  GraphValue* constant(const char* text) { return constant(Value(std::string(text))); }
+};
+
+// Arguments by the schema's names.
+class Arguments {
+ public:
+  explicit Arguments(const Node& node) {
+    const auto& arguments = node.op()->schema.arguments;
+    for (size_t i = 0; i < arguments.size(); ++i) values_[arguments[i].name] = node.input(i);
+  }
+  GraphValue* operator[](const char* name) const { return values_.at(name); }
+  const Value& constant(const char* name) const { return *values_.at(name)->constant(); }
+  bool are_constant(std::initializer_list<const char*> names) const {
+    return std::all_of(names.begin(), names.end(), [&](const char* name) { return values_.at(name)->constant(); });
+  }
+  bool is_none(const char* name) const {
+    return values_.at(name)->constant() && values_.at(name)->constant()->is_none();
+  }
+  // Whether it is known to be there, or known not to be.
+  bool is_decided(const char* name) const {
+    return is_none(name) || values_.at(name)->type()->kind() == ops::TypeKind::kTensor;
+  }
+
+ private:
+  std::map<std::string, GraphValue*> values_;
+};
+
+bool fill(ops::MultiHead& m, const Arguments& a, const char* heads) {
+  if (!a.are_constant({"embed_dim", heads, "mask_type"}) || !a.is_decided("mask")) return false;
+  m.width = a.constant("embed_dim").to_int();
+  m.heads = a.constant(heads).to_int();
+  m.has_mask = !a.is_none("mask");
+  if (!a.is_none("mask_type")) m.mask_type = a.constant("mask_type").to_int();
+  return m.heads > 0 && m.width > 0 && m.width % m.heads == 0;
+}
+
+using Transformer = ops::Transformer<CallBuilder>;
+
+bool expand_attention(Node* node, PassContext& context) {
+  const Arguments a(*node);
+  ops::MultiHead m;
+  if (!fill(m, a, "num_head") || !a.are_constant({"need_weights", "average_attn_weights"})) return false;
+  m.is_self = a["query"] == a["key"] && a["key"] == a["value"];
+  m.needs_weights = a.constant("need_weights").to_bool() && node->output(1)->has_uses();
+  m.averages_weights = a.constant("average_attn_weights").to_bool();
+  if (!context.take_change()) return false;
+  CallBuilder builder{*node->graph(), node};
+  const auto [out, weights] =
+      Transformer(builder).attention(m, {a["query"], a["key"], a["value"]},
+                                     {a["qkv_weight"], a["qkv_bias"], a["proj_weight"], a["proj_bias"]}, a["mask"]);
+  node->output(0)->replace_all_uses_with(out);
+  if (node->output(1)->has_uses())
+    node->output(1)->replace_all_uses_with(weights ? *weights
+                                                   : builder.constant(Tensor::empty(Dims{0}, DType::kFloat32)));
+  node->destroy();
+  return true;
+}
+
+bool expand_encoder_layer(Node* node, PassContext& context) {
+  const Arguments a(*node);
+  ops::MultiHead m;
+  if (!fill(m, a, "num_heads") || !a.are_constant({"use_gelu", "norm_first", "eps"})) return false;
+  if (!context.take_change()) return false;
+  CallBuilder builder{*node->graph(), node};
+  const Transformer::Layer layer{{a["qkv_weight"], a["qkv_bias"], a["proj_weight"], a["proj_bias"]},
+                                 a.constant("use_gelu").to_bool(),
+                                 a.constant("norm_first").to_bool(),
+                                 a.constant("eps").to_float(),
+                                 {a["norm_weight_1"], a["norm_weight_2"]},
+                                 {a["norm_bias_1"], a["norm_bias_2"]},
+                                 {a["ffn_weight_1"], a["ffn_weight_2"]},
+                                 {a["ffn_bias_1"], a["ffn_bias_2"]}};
+  node->output()->replace_all_uses_with(Transformer(builder).encoder_layer(m, layer, a["src"], a["mask"]));
+  node->destroy();
+  return true;
+}
+
+}  // namespace
+
+bool expand_layers(Graph& graph, PassContext& context) {
+  bool changed = false;
+  for_each_node(graph.block(), [&](Node* node) {
+    if (node->is_op("aten::_native_multi_head_attention"))
+      changed |= expand_attention(node, context);
+    else if (node->is_op("aten::_transformer_encoder_layer_fwd"))
+      changed |= expand_encoder_layer(node, context);
+  });
+  return changed;
+}
+
+}  // namespace tensord::jit

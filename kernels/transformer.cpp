@@ -1,0 +1,121 @@
+// PyTorch's fused transformer operators, which scripted nn.MultiheadAttention and nn.TransformerEncoderLayer
+// call in evaluation. Here they run call by call; the pass expand_layers takes them apart before that.
+#include "core/ops/transformer.h"
+
+#include "core/ops/op.h"
+#include "core/ops/run.h"
+
+namespace tensord::kernels {
+namespace {
+
+using ops::Returns;
+using ops::Value;
+using MaybeTensor = std::optional<Tensor>;
+
+// Runs the calls, or asks them for shapes.
+struct Runner {
+  using V = Value;
+  Value call(const char* name, std::vector<Value> arguments) {
+    const ops::Op& op = ops::get_op(name);
+    const std::vector<Value> bound = ops::bind(op, std::move(arguments));
+    return (bound[0].to_tensor().is_meta() ? ops::infer(op, bound) : ops::run(op, bound)).front();
+  }
+  Value constant(Value value) { return value; }
+  Value constant(const char* text) { return Value(std::string(text)); }
+};
+
+Value optional(const MaybeTensor& t) { return t ? Value(*t) : Value(); }
+
+void check_layer(const char* op, const Tensor& x, int64_t width, int64_t heads, const Tensor& qkv_weight) {
+  check(x.ndim() == 3, op, ": expected 3-D query, got ", x.ndim(), "-D tensor");
+  check(x.sizes()[2] == width, op, ": passed-in embed_dim ", width, " didn't match last dim of query ", x.sizes()[2]);
+  check(heads > 0 && width % heads == 0, op, ": embed_dim ", width, " is not divisible by ", heads, " heads");
+  check(qkv_weight.ndim() == 2 && qkv_weight.sizes()[0] == 3 * width, op,
+        ": expected qkv_weight's first dim to be 3 * ", width);
+}
+
+bool is_same(const Tensor& a, const Tensor& b) {
+  return a.sizes() == b.sizes() && a.strides() == b.strides() &&
+         (a.is_meta() ? b.is_meta() && a.impl() == b.impl() : !b.is_meta() && a.raw_data() == b.raw_data());
+}
+
+Returns multi_head_attention(const Tensor& query, const Tensor& key, const Tensor& value, int64_t width, int64_t heads,
+                             const Tensor& qkv_weight, const Tensor& qkv_bias, const Tensor& proj_weight,
+                             const Tensor& proj_bias, const MaybeTensor& mask, bool need_weights, bool average,
+                             const std::optional<int64_t>& mask_type) {
+  check_layer("_native_multi_head_attention", query, width, heads, qkv_weight);
+  ops::MultiHead m{
+      width,        heads,  is_same(query, key) && is_same(key, value), mask.has_value(), mask_type.value_or(0),
+      need_weights, average};
+  Runner runner;
+  const auto [out, weights] = ops::Transformer<Runner>(runner).attention(
+      m, {query, key, value}, {qkv_weight, qkv_bias, proj_weight, proj_bias}, optional(mask));
+  return {{out, weights ? *weights : Value(Tensor::empty(Dims{0}, query.dtype()))}};
+}
+
+Tensor encoder_layer(const Tensor& src, int64_t width, int64_t heads, const Tensor& qkv_weight, const Tensor& qkv_bias,
+                     const Tensor& proj_weight, const Tensor& proj_bias, bool use_gelu, bool norm_first, double eps,
+                     const Tensor& norm_weight_1, const Tensor& norm_bias_1, const Tensor& norm_weight_2,
+                     const Tensor& norm_bias_2, const Tensor& weight_1, const Tensor& bias_1, const Tensor& weight_2,
+                     const Tensor& bias_2, const MaybeTensor& mask, const std::optional<int64_t>& mask_type) {
+  check_layer("_transformer_encoder_layer_fwd", src, width, heads, qkv_weight);
+  const ops::MultiHead m{width, heads, true, mask.has_value(), mask_type.value_or(0), false, false};
+  const ops::Transformer<Runner>::Layer layer{{qkv_weight, qkv_bias, proj_weight, proj_bias},
+                                              use_gelu,
+                                              norm_first,
+                                              eps,
+                                              {norm_weight_1, norm_weight_2},
+                                              {norm_bias_1, norm_bias_2},
+                                              {weight_1, weight_2},
+                                              {bias_1, bias_2}};
+  Runner runner;
+  return ops::Transformer<Runner>(runner).encoder_layer(m, layer, src, optional(mask)).to_tensor();
+}
+
+// Masks that are bool are true where a key is seen.
+Tensor dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& mask,
+                             double dropout, bool is_causal, const std::optional<double>& scale) {
+  check(dropout == 0, "scaled_dot_product_attention: dropout is for training only");
+  check(query.ndim() >= 2, "scaled_dot_product_attention: query must have at least 2 dimensions");
+  check(!(mask && is_causal), "scaled_dot_product_attention: explicit attn_mask should not be set when is_causal=True");
+  const bool is_bool = mask && mask->dtype() == DType::kBool;
+  const double width = static_cast<double>(query.sizes().back());
+  Runner runner;
+  return runner
+      .call("tensord::attention",
+            {query, key, value, optional(mask), scale.value_or(1 / std::sqrt(width)),
+             is_bool ? Value(-std::numeric_limits<double>::infinity()) : Value(), !is_bool, is_causal, false})
+      .to_tensor();
+}
+
+OP("aten::_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int embed_dim, int num_head, "
+   "Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, Tensor? mask=None, "
+   "bool need_weights=True, bool average_attn_weights=True, int? mask_type=None) -> (Tensor, Tensor)")
+    .direct(multi_head_attention);
+OP("aten::_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor qkv_weight, Tensor qkv_bias, "
+   "Tensor proj_weight, Tensor proj_bias, bool use_gelu, bool norm_first, float eps, Tensor norm_weight_1, "
+   "Tensor norm_bias_1, Tensor norm_weight_2, Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, "
+   "Tensor ffn_weight_2, Tensor ffn_bias_2, Tensor? mask=None, int? mask_type=None) -> Tensor")
+    .direct(encoder_layer);
+OP("aten::_scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
+   "float dropout_p=0.0, bool need_attn_weights=False, bool is_causal=False) -> (Tensor, Tensor)")
+    .direct([](const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& mask, double dropout,
+               bool need_weights, bool is_causal) -> Returns {
+      check(!need_weights, "_scaled_dot_product_attention: the weights are not given back");
+      return {{dot_product_attention(query, key, value, mask, dropout, is_causal, std::nullopt),
+               Tensor::empty(Dims{0}, query.dtype())}};
+    });
+OP("aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
+   "float dropout_p=0.0, bool is_causal=False, *, float? scale=None) -> Tensor")
+    .direct([](const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& mask, double dropout,
+               bool is_causal, const std::optional<double>& scale) {
+      return dot_product_attention(query, key, value, mask, dropout, is_causal, scale);
+    });
+// There are no nested tensors: rows that hold padding are computed with the others. Says "not left aligned", with
+// which nn.TransformerEncoder keeps to dense tensors.
+OP("aten::_nested_tensor_from_mask_left_aligned(Tensor t, Tensor mask) -> bool")
+    .direct([](const Tensor&, const Tensor&) { return false; })
+    .shape_only();
+
+}  // namespace
+}  // namespace tensord::kernels
