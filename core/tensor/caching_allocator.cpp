@@ -18,6 +18,7 @@ constexpr size_t kSmallRequest = size_t{1} << 20;  // up to this, requests share
 constexpr size_t kSmallSegment = size_t{2} << 20;
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kMinSplitLarge = size_t{1} << 20;  // smaller rests of large blocks stay with the block
+constexpr size_t kMinPurge = size_t{64} << 10;
 constexpr size_t kMaxRequest = std::numeric_limits<size_t>::max() / 4;
 
 size_t round_up(size_t value, size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
@@ -129,6 +130,7 @@ struct CachingAllocator::State {
   Block* take(size_t size_bytes, OwnerId owner);
   void give(Block* block);
   Doomed trim_locked(size_t keep_bytes);
+  void purge_locked();
   void return_to_device(const Doomed& doomed);
 
  private:
@@ -296,6 +298,15 @@ Doomed CachingAllocator::State::trim_locked(size_t keep_bytes) {
   return doomed;
 }
 
+// Free blocks between others in use cannot be returned, but need no memory.
+void CachingAllocator::State::purge_locked() {
+  for (const auto& segment : segments) {
+    for (Block* block = segment->first; block; block = block->right) {
+      if (block->is_free && block->size >= kMinPurge) source->purge(block->data, block->size);
+    }
+  }
+}
+
 void CachingAllocator::State::return_to_device(const Doomed& doomed) {
   for (const auto& [data, size] : doomed) {
     if (source->device().kind == kCPU) unpoison(data, size);
@@ -360,6 +371,7 @@ size_t CachingAllocator::trim(size_t keep_bytes) {
   {
     std::lock_guard lock(state_->mutex);
     doomed = state_->trim_locked(keep_bytes);
+    if (state_->stats.cached_bytes > keep_bytes) state_->purge_locked();
   }
   state_->return_to_device(doomed);
   size_t bytes = 0;

@@ -35,8 +35,8 @@ class CachingAllocator {
   Storage allocate_storage(size_t size_bytes);
 
   void set_options(Options options);
-  // Returns free segments to the device until at most `keep_bytes` are cached.
-  // Gives back the bytes returned.
+  // Returns free segments to the device until at most `keep_bytes` are cached. Where more
+  // is cached still, between blocks in use, its contents are given up. Gives back the bytes returned.
   size_t trim(size_t keep_bytes = 0);
 
   AllocatorStats stats() const;

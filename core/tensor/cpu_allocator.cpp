@@ -49,6 +49,12 @@ class CpuSource final : public Allocator {
     taken_.fetch_sub(size, std::memory_order_relaxed);
   }
 
+  void purge(void* data, size_t size_bytes) override {
+    const uintptr_t begin = page_round(reinterpret_cast<uintptr_t>(data));
+    const uintptr_t end = (reinterpret_cast<uintptr_t>(data) + size_bytes) / page_ * page_;
+    if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  }
+
   Device device() const override { return {}; }
 
  private:

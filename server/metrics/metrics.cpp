@@ -13,6 +13,7 @@
 #include "core/base/error.h"
 #include "server/metrics/allocator_collector.h"
 #include "server/metrics/exposition_server.h"
+#include "server/metrics/plan_collector.h"
 
 namespace tensord::server {
 namespace {
@@ -53,6 +54,7 @@ void ModelMetrics::set_ready(bool is_ready) { ready_->Set(is_ready ? 1 : 0); }
 struct Metrics::State {
   std::shared_ptr<prometheus::Registry> registry = std::make_shared<prometheus::Registry>();
   std::shared_ptr<AllocatorCollector> allocators = std::make_shared<AllocatorCollector>();
+  PlanCollector plans;
   prometheus::Family<prometheus::Counter>& requests = counters("tensord_requests_total", "Requests by status code");
   prometheus::Family<prometheus::Counter>& received =
       counters("tensord_received_bytes_total", "Bytes of request messages");
@@ -121,6 +123,10 @@ ModelMetrics& Metrics::model(const std::string& name, const std::string& version
   return *slot;
 }
 
+void Metrics::watch_plans(const std::string& name, const std::string& version, std::function<PlanCounts()> counts) {
+  state_->plans.watch(name, version, std::move(counts));
+}
+
 int Metrics::listen(const std::string& address, int port) {
   state_->server = std::make_unique<ExpositionServer>(address, port, [this] { return text(); });
   return state_->server->port();
@@ -129,6 +135,7 @@ int Metrics::listen(const std::string& address, int port) {
 std::string Metrics::text() const {
   auto families = state_->registry->Collect();
   for (auto& family : state_->allocators->Collect()) families.push_back(std::move(family));
+  for (auto& family : state_->plans.Collect()) families.push_back(std::move(family));
   return prometheus::TextSerializer().Serialize(families);
 }
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -45,6 +46,14 @@ class ModelMetrics {
   prometheus::Gauge* ready_ = nullptr;
 };
 
+// What a model's plans for input shapes did since it was loaded.
+struct PlanCounts {
+  uint64_t hits = 0, misses = 0, evictions = 0, failures = 0;
+  double build_seconds = 0;
+  uint64_t plans = 0;        // kept now
+  uint64_t arena_bytes = 0;  // of the largest
+};
+
 // The daemon's Prometheus metrics: families, memory statistics and the HTTP port they are
 // read from. Thread-safe.
 class Metrics {
@@ -54,6 +63,8 @@ class Metrics {
 
   // Lives as long as this. The same model and version give the same handles.
   ModelMetrics& model(const std::string& name, const std::string& version);
+  // `counts` is asked whenever metrics are read, as long as this lives.
+  void watch_plans(const std::string& name, const std::string& version, std::function<PlanCounts()> counts);
   // Requests that name no model that is there; kept apart so that clients cannot make series.
   ModelMetrics& unknown_model() { return *unknown_; }
 

@@ -1,5 +1,7 @@
 #include "server/repository/repository.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <atomic>
 #include <charconv>
@@ -90,6 +92,7 @@ void Repository::load_all() {
     threads.emplace_back(load_some);
   load_some();
   for (std::thread& thread : threads) thread.join();
+  malloc_trim(0);  // sources, pickles and graphs are gone
   const std::unique_lock lock(mutex_);
   is_loaded_ = true;
 }
@@ -113,8 +116,13 @@ std::shared_ptr<ModelVersion> Repository::make_version(const Job& job) {
     options.default_timeout_ns = static_cast<int64_t>(config.default_timeout_us) * 1000;
   }
   ModelMetrics& metrics = metrics_.model(job.model.name, std::to_string(job.version.number));
-  return std::make_shared<ModelVersion>(job.model.name, job.version.number, std::move(model), std::move(options),
-                                        metrics);
+  const auto version =
+      std::make_shared<ModelVersion>(job.model.name, job.version.number, std::move(model), std::move(options), metrics);
+  metrics_.watch_plans(version->name(), version->version(), [weak = std::weak_ptr<ModelVersion>(version)] {
+    const std::shared_ptr<ModelVersion> alive = weak.lock();
+    return alive ? alive->plan_counts() : PlanCounts();
+  });
+  return version;
 }
 
 void Repository::load_version(const Job& job) {

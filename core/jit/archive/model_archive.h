@@ -44,6 +44,7 @@ class ModelArchive {
   ops::Value object(const ObjectHooks& hooks) const;
   // Names and bytes of extra/NAME entries are not read at load; ask for one. Throws Error{kNotFound}.
   std::string extra_file(const std::string& name) const;
+  const std::shared_ptr<ZipArchive>& file() const { return zip_; }
 
  private:
   explicit ModelArchive(std::shared_ptr<ZipArchive> zip) : zip_(std::move(zip)) {}

@@ -1,0 +1,62 @@
+#include "server/metrics/plan_collector.h"
+
+namespace tensord::server {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+
+struct Series {
+  const char* name;
+  const char* help;
+  MetricType type;
+  double (*value)(const PlanCounts&);
+};
+
+constexpr Series kSeries[] = {
+    {"tensord_plan_cache_hits_total", "Runs that found a plan for their input shapes", MetricType::Counter,
+     [](const PlanCounts& counts) { return static_cast<double>(counts.hits); }},
+    {"tensord_plan_cache_misses_total", "Runs that made a plan", MetricType::Counter,
+     [](const PlanCounts& counts) { return static_cast<double>(counts.misses); }},
+    {"tensord_plan_cache_evictions_total", "Plans that went to make room", MetricType::Counter,
+     [](const PlanCounts& counts) { return static_cast<double>(counts.evictions); }},
+    {"tensord_plan_failures_total", "Input shapes that are interpreted because no plan could be made",
+     MetricType::Counter, [](const PlanCounts& counts) { return static_cast<double>(counts.failures); }},
+    {"tensord_plan_build_seconds_total", "Time spent making plans", MetricType::Counter,
+     [](const PlanCounts& counts) { return counts.build_seconds; }},
+    {"tensord_plans", "Plans kept", MetricType::Gauge,
+     [](const PlanCounts& counts) { return static_cast<double>(counts.plans); }},
+    {"tensord_plan_arena_bytes", "Memory that a worker runs the largest plan in", MetricType::Gauge,
+     [](const PlanCounts& counts) { return static_cast<double>(counts.arena_bytes); }},
+};
+
+}  // namespace
+
+void PlanCollector::watch(const std::string& model, const std::string& version, std::function<PlanCounts()> counts) {
+  const std::lock_guard lock(mutex_);
+  models_[{model, version}] = std::move(counts);
+}
+
+std::vector<MetricFamily> PlanCollector::Collect() const {
+  std::vector<MetricFamily> families;
+  for (const Series& series : kSeries) {
+    MetricFamily& family = families.emplace_back();
+    family.name = series.name;
+    family.help = series.help;
+    family.type = series.type;
+  }
+  const std::lock_guard lock(mutex_);
+  for (const auto& [model, read] : models_) {
+    const PlanCounts counts = read();
+    for (size_t i = 0; i < families.size(); ++i) {
+      ClientMetric& metric = families[i].metric.emplace_back();
+      metric.label = {{"model", model.first}, {"version", model.second}};
+      const double value = kSeries[i].value(counts);
+      (families[i].type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
+    }
+  }
+  return families;
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <prometheus/collectable.h>
+#include <prometheus/metric_family.h>
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/metrics/metrics.h"
+
+namespace tensord::server {
+
+// The plans of each model version, read when metrics are asked for. Thread-safe.
+class PlanCollector final : public prometheus::Collectable {
+ public:
+  void watch(const std::string& model, const std::string& version, std::function<PlanCounts()> counts);
+  std::vector<prometheus::MetricFamily> Collect() const override;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::pair<std::string, std::string>, std::function<PlanCounts()>> models_;  // by mutex_
+};
+
+}  // namespace tensord::server
