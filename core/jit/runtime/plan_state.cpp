@@ -137,8 +137,8 @@ void PlanState::Binding::take_inputs(const Plan& plan, std::span<const Value> ar
     const Tensor& tensor = input.item < 0 ? argument.to_tensor()
                                           : argument.to_list()->items.at(static_cast<size_t>(input.item)).to_tensor();
     const Tensor& expected = plan.tensors[input.tensor].meta;
-    check_internal(tensor.sizes() == expected.sizes() && tensor.dtype() == expected.dtype(), "a plan for ",
-                   describe(expected), " got ", describe(tensor));
+    if (tensor.sizes() != expected.sizes() || tensor.dtype() != expected.dtype())
+      fail(ErrorCode::kInternal, "a plan for ", describe(expected), " got ", describe(tensor));
     if (tensor.strides() == expected.strides()) {
       inputs[i] = tensor;
     } else {
