@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "core/base/clock.h"
@@ -65,18 +66,32 @@ void measure_latency(const BenchOptions& options, const jit::Method& method, jit
   std::sort(result.latencies_ms.begin(), result.latencies_ms.end());
 }
 
+// Of each call the median over the cycles, so that one disturbed cycle does not show.
 void measure_profile(const BenchOptions& options, const jit::Method& method, jit::Frame& frame,
                      const ArgumentSets& sets, BenchResult& result) {
   const auto set_count = static_cast<int64_t>(sets.size());
   const auto measured = static_cast<int64_t>(result.cycles_ms.size());
   int64_t cycles = std::clamp<int64_t>(kMostProfiledRuns / set_count, 1, std::max<int64_t>(measured / 2, 1));
-  result.profile.with_events = !options.trace_path.empty();
-  if (result.profile.with_events) cycles = std::min(cycles, kTracedCycles);
-  frame.set_profile(&result.profile);
+  const bool with_events = !options.trace_path.empty();
+  if (with_events) cycles = std::min(cycles, kTracedCycles);
+  std::map<std::string, std::vector<int64_t>> times_ns;
   std::vector<double> ignored;
-  for (int64_t i = 0; i < cycles; ++i) run_cycle(method, frame, sets, ignored);
-  frame.set_profile(nullptr);
-  result.profiled_runs = cycles * set_count;
+  for (int64_t i = 0; i < cycles; ++i) {
+    jit::Profile profile;
+    profile.with_events = with_events;
+    frame.set_profile(&profile);
+    run_cycle(method, frame, sets, ignored);
+    frame.set_profile(nullptr);
+    for (const auto& [name, entry] : profile.entries) times_ns[name].push_back(entry.time_ns);
+    result.profile.entries = std::move(profile.entries);
+    result.profile.events.insert(result.profile.events.end(), profile.events.begin(), profile.events.end());
+  }
+  for (auto& [name, entry] : result.profile.entries) {
+    std::vector<int64_t>& times = times_ns[name];
+    std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
+    entry.time_ns = times[times.size() / 2];
+  }
+  result.profiled_runs = set_count;
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ struct BenchResult {
   std::vector<double> cycles_cpu_ms;
   double total_seconds = 0;
   int threads = 1;
-  // Over `profiled_runs` runs made after the measurement; 0 with latency_only.
+  // Of a cycle of `profiled_runs` runs, made after the measurement; 0 with latency_only.
   jit::Profile profile;
   int64_t profiled_runs = 0;
   MachinePeak peak;
