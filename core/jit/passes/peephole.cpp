@@ -2,6 +2,7 @@
 // its arguments come from. Knows no operator itself. What becomes unused is left to dce.
 #include "core/jit/passes/peephole.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -27,56 +28,64 @@ bool same_constant(const Value& a, const Value& b) {
   return a.equals(b);
 }
 
-struct CompiledRule {
-  const PeepholeRule* rule;
-  Pattern pattern, replacement;
-};
+}  // namespace
 
-// Parsed once, when the first graph comes and all operators are registered.
-class RuleTable {
- public:
-  RuleTable() {
-    for (const PeepholeRule& rule : peephole_rules()) {
-      CompiledRule compiled{&rule, parse_pattern(rule.pattern), {}};
-      if (!rule.rewrite) compiled.replacement = parse_pattern(rule.replacement);
-      check_internal(compiled.pattern.kind == Pattern::Kind::kCall, "peephole rule '", rule.name,
-                     "' matches no operator");
-      if (compiled.pattern.is_incomplete() || compiled.replacement.is_incomplete()) {
-        inactive_.push_back(rule.name);
-        continue;
-      }
-      const ops::Op* root = compiled.pattern.op;
-      by_root_[root].push_back(std::move(compiled));
-    }
-  }
+struct RuleTable::Rules {
+  struct Compiled {
+    const PeepholeRule* rule;
+    Pattern pattern, replacement;
+  };
+  std::unordered_map<const ops::Op*, std::vector<Compiled>> by_root;
+  std::vector<std::string> inactive;
 
-  static const RuleTable& instance() {
-    static const RuleTable table;
-    return table;
-  }
-
-  std::span<const CompiledRule> find(const ops::Op* root) const {
-    auto it = by_root_.find(root);
-    if (it == by_root_.end()) return {};
+  std::span<const Compiled> find(const ops::Op* root) const {
+    const auto it = by_root.find(root);
+    if (it == by_root.end()) return {};
     return it->second;
   }
-  const std::vector<std::string>& inactive() const { return inactive_; }
-
- private:
-  std::unordered_map<const ops::Op*, std::vector<CompiledRule>> by_root_;
-  std::vector<std::string> inactive_;
 };
+
+RuleTable::RuleTable(std::span<const PeepholeRule> rules) : rules_(std::make_unique<Rules>()) {
+  for (const PeepholeRule& rule : rules) {
+    Rules::Compiled compiled{&rule, parse_pattern(rule.pattern), {}};
+    if (!rule.rewrite) compiled.replacement = parse_pattern(rule.replacement);
+    check_internal(compiled.pattern.kind == Pattern::Kind::kCall, "peephole rule '", rule.name,
+                   "' matches no operator");
+    if (compiled.pattern.is_incomplete() || compiled.replacement.is_incomplete()) {
+      rules_->inactive.push_back(rule.name);
+      continue;
+    }
+    for (const ops::Op* root : compiled.pattern.ops) rules_->by_root[root].push_back(compiled);
+  }
+}
+
+RuleTable::~RuleTable() = default;
+
+const std::vector<std::string>& RuleTable::inactive() const { return rules_->inactive; }
+
+namespace {
+
+using CompiledRule = RuleTable::Rules::Compiled;
 
 bool match_value(const Pattern& pattern, GraphValue* value, Match& match);
 
+// The arguments that the pattern names; the first two the other way round with `swapped`.
+bool match_arguments(const Pattern& pattern, const Node* node, bool swapped, Match& match) {
+  for (size_t i = 0; i < pattern.arguments.size(); ++i) {
+    if (!match_value(pattern.arguments[i], node->input(swapped && i < 2 ? 1 - i : i), match)) return false;
+  }
+  return true;
+}
+
 bool match_call(const Pattern& pattern, const Node* node, Match& match) {
-  if (!node || node->op() != pattern.op || node->inputs().size() < pattern.arguments.size()) return false;
-  if (node->outputs().size() != 1) return false;
-  for (size_t i = 0; i < node->inputs().size(); ++i) {
-    if (i < pattern.arguments.size()) {
-      if (!match_value(pattern.arguments[i], node->input(i), match)) return false;
-      continue;
-    }
+  if (!node || std::find(pattern.ops.begin(), pattern.ops.end(), node->op()) == pattern.ops.end()) return false;
+  if (node->inputs().size() < pattern.arguments.size() || node->outputs().size() != 1) return false;
+  const auto before = match.state();
+  if (!match_arguments(pattern, node, false, match)) {
+    match.restore(before);
+    if (!pattern.swaps || !match_arguments(pattern, node, true, match)) return false;
+  }
+  for (size_t i = pattern.arguments.size(); i < node->inputs().size(); ++i) {
     // Arguments that the pattern leaves out have their defaults.
     const auto& arguments = node->op()->schema.arguments;
     const Value* constant = node->input(i)->constant();
@@ -101,7 +110,8 @@ bool match_value(const Pattern& pattern, GraphValue* value, Match& match) {
 
 class Rewriter {
  public:
-  Rewriter(Graph& graph, PassContext& context) : graph_(graph), context_(context), alias_(graph) {}
+  Rewriter(Graph& graph, PassContext& context, const RuleTable::Rules& rules)
+      : graph_(graph), context_(context), rules_(rules), alias_(graph) {}
 
   bool run() {
     block(graph_.block());
@@ -115,7 +125,7 @@ class Rewriter {
     for (Node* node = block->first(); node; node = node->next()) {
       for (Block* inner : node->blocks()) this->block(inner);
       if (!node->op() || !node->has_output_uses()) continue;
-      for (const CompiledRule& rule : RuleTable::instance().find(node->op())) {
+      for (const CompiledRule& rule : rules_.find(node->op())) {
         GraphValue* made = apply(rule, node);
         if (!made) continue;
         if (rule.rule->memory == PeepholeRule::Memory::kShapeOnly) follow(made->node());
@@ -128,7 +138,7 @@ class Rewriter {
   void follow(Node* node) {
     for (bool moved = true; moved && node && node->op();) {
       moved = false;
-      for (const CompiledRule& rule : RuleTable::instance().find(node->op())) {
+      for (const CompiledRule& rule : rules_.find(node->op())) {
         if (rule.rule->memory != PeepholeRule::Memory::kShapeOnly) continue;
         GraphValue* made = apply(rule, node);
         if (!made) continue;
@@ -219,15 +229,16 @@ class Rewriter {
     } else {
       std::vector<GraphValue*> inputs;
       for (const Pattern& argument : pattern.arguments) inputs.push_back(build(argument, match));
-      const auto& arguments = pattern.op->schema.arguments;
+      const ops::Op& op = *pattern.ops.front();
+      const auto& arguments = op.schema.arguments;
       for (size_t i = inputs.size(); i < arguments.size(); ++i) {
-        check_internal(arguments[i].default_value.has_value(), "peephole rule: ", pattern.op->name(), " needs '",
+        check_internal(arguments[i].default_value.has_value(), "peephole rule: ", op.name(), " needs '",
                        arguments[i].name, "'");
         Node* value = graph_.create_constant(*arguments[i].default_value);
         value->insert_before(match.root());
         inputs.push_back(value->output());
       }
-      node = graph_.create(*pattern.op, inputs);
+      node = graph_.create(op, inputs);
     }
     node->set_location(match.root()->location());
     node->insert_before(match.root());
@@ -236,6 +247,7 @@ class Rewriter {
 
   Graph& graph_;
   PassContext& context_;
+  const RuleTable::Rules& rules_;
   AliasAnalysis alias_;
   std::unordered_set<int> mixed_;
   std::vector<Node*> gone_;
@@ -255,8 +267,17 @@ bool Match::bind(std::string_view name, GraphValue* value) {
   return true;
 }
 
-bool apply_peepholes(Graph& graph, PassContext& context) { return Rewriter(graph, context).run(); }
+bool RuleTable::apply(Graph& graph, PassContext& context) const { return Rewriter(graph, context, *rules_).run(); }
 
-std::vector<std::string> inactive_peephole_rules() { return RuleTable::instance().inactive(); }
+namespace {
+const RuleTable& peephole_table() {
+  static const RuleTable table(peephole_rules());
+  return table;
+}
+}  // namespace
+
+bool apply_peepholes(Graph& graph, PassContext& context) { return peephole_table().apply(graph, context); }
+
+std::vector<std::string> inactive_peephole_rules() { return peephole_table().inactive(); }
 
 }  // namespace tensord::jit

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -8,6 +9,7 @@
 
 #include "core/jit/ir/alias.h"
 #include "core/jit/ir/graph.h"
+#include "core/jit/passes/pass.h"
 
 namespace tensord::jit {
 
@@ -30,6 +32,12 @@ class Match {
     inner_.push_back(value);
     return true;
   }
+  // To try again another way: what is bound so far, and back to that.
+  std::pair<size_t, size_t> state() const { return {names_.size(), inner_.size()}; }
+  void restore(std::pair<size_t, size_t> state) {
+    names_.resize(state.first);
+    inner_.resize(state.second);
+  }
 
  private:
   Graph& graph_;
@@ -42,6 +50,7 @@ class Match {
 // One rewrite. Patterns are calls of operators by full name ("aten::t(aten::t(x))"); a name
 // stands for any value (twice: the same one, or an equal constant), `_` for anything, and
 // "y=aten::relu(x)" names an inner result. Literals are numbers, True, False and None.
+// "aten::mul.*" is any overload, and "aten::mul.*~" takes its first two arguments in either order.
 struct PeepholeRule {
   // What the memory of the result is, compared with that of its replacement.
   enum class Memory {
@@ -65,5 +74,19 @@ std::span<const PeepholeRule> peephole_rules();
 
 // Names of rules that use an operator which is not registered; they never match.
 std::vector<std::string> inactive_peephole_rules();
+
+// Rules parsed once, when the first graph comes and all operators are registered.
+class RuleTable {
+ public:
+  explicit RuleTable(std::span<const PeepholeRule> rules);
+  ~RuleTable();
+  bool apply(Graph& graph, PassContext& context) const;
+  const std::vector<std::string>& inactive() const;
+
+  struct Rules;
+
+ private:
+  std::unique_ptr<Rules> rules_;
+};
 
 }  // namespace tensord::jit

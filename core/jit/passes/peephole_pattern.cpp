@@ -35,7 +35,7 @@ class PatternParser {
     while (position_ < text_.size() && text_[position_] == ' ') ++position_;
     size_t begin = position_;
     while (position_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[position_])) ||
-                                        std::string_view("_.:-").find(text_[position_]) != std::string_view::npos)) {
+                                        std::string_view("_.:-*~").find(text_[position_]) != std::string_view::npos)) {
       ++position_;
     }
     if (begin == position_) error();
@@ -51,7 +51,14 @@ class PatternParser {
     }
     if (take('(')) {
       out.kind = Pattern::Kind::kCall;
-      out.op = ops::find_op(name);
+      out.swaps = name.ends_with('~');
+      if (out.swaps) name.pop_back();
+      if (name.ends_with(".*")) {
+        const auto overloads = ops::find_overloads(name.substr(0, name.size() - 2));
+        out.ops.assign(overloads.begin(), overloads.end());
+      } else if (const ops::Op* op = ops::find_op(name)) {
+        out.ops.push_back(op);
+      }
       while (!take(')')) {
         if (!out.arguments.empty() && !take(',')) error();
         out.arguments.push_back(parse());
@@ -80,7 +87,7 @@ class PatternParser {
 }  // namespace
 
 bool Pattern::is_incomplete() const {
-  if (kind == Kind::kCall && !op) return true;
+  if (kind == Kind::kCall && ops.empty()) return true;
   for (const Pattern& argument : arguments) {
     if (argument.is_incomplete()) return true;
   }

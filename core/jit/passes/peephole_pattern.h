@@ -15,7 +15,8 @@ struct Pattern {
   Kind kind = Kind::kAny;
   std::string name;  // of a kName, or of the result of a kCall; may be empty
   ops::Value literal;
-  const ops::Op* op = nullptr;  // null when it is not registered
+  std::vector<const ops::Op*> ops;  // any of these; none when it is not registered
+  bool swaps = false;               // the first two arguments may come in either order
   std::vector<Pattern> arguments;
 
   // Whether an operator anywhere in it is not registered.

@@ -27,6 +27,7 @@ constexpr Pass kShapeProp{"shape_prop", propagate_shapes};
 constexpr Pass kUnroll{"unroll", unroll_loops};
 constexpr Pass kFunctionalize{"functionalize", functionalize};
 constexpr Pass kFuseAttention{"fuse_attention", fuse_attention};
+constexpr Pass kFusePatterns{"fuse_patterns", fuse_patterns};
 constexpr Pass kFusePointwise{"fuse_pointwise", fuse_pointwise};
 constexpr Pass kPlan{"plan", plan_segments};
 // Steps of the planner (core/jit/runtime/planner.h), not of a graph; here so that flags find them.
@@ -60,7 +61,7 @@ const std::vector<PipelineStep>& planning() {
   static const std::vector<PipelineStep> steps{
       // Shapes make branches and loops constant, and what these hid can be simplified.
       {{kShapeProp, kConstProp, kUnroll, kSimplify, kPeephole, kCse, kDce}, true},
-      {{kFunctionalize, kShapeProp, kFuseAttention, kFuseEpilogue, kDce}, true},
+      {{kFunctionalize, kShapeProp, kFuseAttention, kFusePatterns, kFuseEpilogue, kDce}, true},
       // What the passes since then made has no shapes yet.
       {{kShapeProp, kFusePointwise, kDce, kPlan}, false},
   };
