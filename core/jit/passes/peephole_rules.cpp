@@ -46,6 +46,8 @@ bool is_never_none(const Match& match) {
   }
 }
 
+bool is_tensor(const Match& match) { return match.value("x")->type()->kind() == TypeKind::kTensor; }
+
 bool is_none(const Match& match) { return match.value("x")->type()->kind() == TypeKind::kNone; }
 
 // Parameters and conversions have dtypes that are known without running.
@@ -160,6 +162,8 @@ const PeepholeRule kRules[] = {
     {"is not None, always", "aten::__isnot__(x, None)", "True", is_never_none},
     {"is None, always", "aten::__is__(x, None)", "True", is_none},
     {"is not None, never", "aten::__isnot__(x, None)", "False", is_none},
+    {"is itself", "aten::__is__(x, x)", "True", is_tensor},
+    {"is not itself", "aten::__isnot__(x, x)", "False", is_tensor},
     {"unwrap what is there", "aten::_unwrap_optional(x)", "x", is_never_none},
     {"unwrap what is there, unchecked", "prim::unchecked_unwrap_optional(x)", "x", is_never_none},
 

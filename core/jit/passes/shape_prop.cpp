@@ -61,9 +61,29 @@ class ShapePropagation {
   void block(Block* block) {
     for (Node* node = block->first(); node;) {
       Node* next = node->next();
-      visit(node);
+      if (Node* first = take_branch(node)) {
+        next = first;
+      } else {
+        visit(node);
+      }
       node = next;
     }
+  }
+
+  // A branch that became known is taken at once: what comes after it hangs on its results. Gives back the
+  // first node of it, or of what follows.
+  Node* take_branch(Node* node) {
+    if (node->kind() != NodeKind::kIf || is_dry_) return nullptr;
+    const Value* condition = node->input()->constant();
+    if (!condition || !condition->is_bool() || !node->next() || !context_.take_change()) return nullptr;
+    changed_ = true;
+    Block* taken = node->blocks()[condition->to_bool() ? 0 : 1];
+    Node* first = taken->first() ? taken->first() : node->next();
+    const std::vector<GraphValue*> results(taken->outputs().begin(), taken->outputs().end());
+    while (taken->first()) taken->first()->move_before(node);
+    for (size_t i = 0; i < results.size(); ++i) node->output(i)->replace_all_uses_with(results[i]);
+    node->destroy();
+    return first;
   }
 
   void visit(Node* node) {
@@ -118,13 +138,20 @@ class ShapePropagation {
     std::vector<Value> arguments, results;
     const bool is_presence = op.schema.name == "aten::__is__" || op.schema.name == "aten::__isnot__";
     if (op.has_dynamic_shape || !are_known(*node, arguments)) return forget(node);
-    if (op.reads_only_shape || is_presence) {
+    if (op.reads_only_shape || is_presence || is_arithmetic(*node, arguments)) {
       if (evaluate(op, arguments, results) && is_presence_known(is_presence, arguments)) return fold(node, results);
     } else if ((gives_tensors(op) || op.is_view) && evaluate(op, arguments, results)) {
       for (size_t i = 0; i < results.size(); ++i) know(node->output(i), shapes_of(results[i]));
       return;
     }
     forget(node);
+  }
+
+  // Of sizes and the like. Done here, and not by const_prop alone, because the next shapes hang on it.
+  static bool is_arithmetic(const Node& node, const std::vector<Value>& arguments) {
+    const auto is_plain = [](const Value& v) { return v.is_number() || v.is_none() || v.is_string(); };
+    return node.is_pure_op() && node.op()->direct && node.outputs().size() == 1 &&
+           std::all_of(arguments.begin(), arguments.end(), is_plain);
   }
 
   // Whether a tensor is None is known; whether two tensors are one is not.
@@ -190,6 +217,12 @@ class ShapePropagation {
   }
 
   void branches(Node* node) {
+    if (const Value* condition = node->input()->constant(); condition && condition->is_bool()) {
+      Block* taken = node->blocks()[condition->to_bool() ? 0 : 1];
+      block(taken);
+      for (size_t i = 0; i < node->outputs().size(); ++i) know(node->output(i), taken->outputs()[i]->known());
+      return;
+    }
     for (Block* inner : node->blocks()) block(inner);
     for (size_t i = 0; i < node->outputs().size(); ++i) {
       const Value &a = node->blocks()[0]->outputs()[i]->known(), &b = node->blocks()[1]->outputs()[i]->known();

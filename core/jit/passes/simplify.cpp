@@ -119,7 +119,23 @@ class Simplifier {
       GraphValue* second = node->blocks()[1]->outputs()[output->index()];
       // The same value in both must come from outside of both.
       if (first == second && ops::is_subtype(first->type(), output->type())) replace(output, first);
+      if (first != second && are_equal(first->constant(), second->constant())) agree(node, output, *first->constant());
     }
+  }
+
+  static bool are_equal(const ops::Value* a, const ops::Value* b) {
+    const auto is_plain = [](const ops::Value& v) { return v.is_number() || v.is_string() || v.is_none(); };
+    return a && b && is_plain(*a) && is_plain(*b) && a->tag() == b->tag() && a->equals(*b);
+  }
+
+  // Both branches give this constant.
+  void agree(Node* node, GraphValue* output, const ops::Value& value) {
+    if (!output->has_uses() || !context_.take_change()) return;
+    Node* constant = graph_.create_constant(value);
+    constant->set_location(node->location());
+    constant->insert_before(node);
+    output->replace_all_uses_with(constant->output());
+    changed_ = true;
   }
 
   void carried(Node* node) {
