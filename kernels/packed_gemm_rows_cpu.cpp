@@ -20,8 +20,9 @@ namespace tensord::kernels::HWY_NAMESPACE {
 namespace {
 
 using Kind = ops::EpilogueKind;
-// Columns done at once: short loops of a fixed length become straight vector code.
-constexpr int64_t kBlock = std::max<int64_t>(HWY_LANES(float), 4);
+// Columns done at once, those of a panel: loops of a fixed length become straight vector code, whose chains of
+// operations overlap.
+constexpr int64_t kBlock = kTileVectors * std::max<int64_t>(HWY_LANES(float), 4);
 
 template <Kind kind>
 TENSORD_INLINE float apply(float x, float alpha, float beta) {
