@@ -25,12 +25,23 @@ int64_t RowGroups(int64_t width) { return (width + kGroupPixels - 1) / kGroupPix
 
 int64_t PanelFloats(int64_t rows, int64_t columns) { return rows * ((columns + kLanes - 1) / kLanes * kLanes); }
 
-void PackPanels(const float* from, int64_t rows, int64_t columns, float* to) {
-  for (int64_t first = 0; first < columns; first += kPanel) {
-    const int64_t count = std::min(kPanel, columns - first), width = count <= kLanes ? kLanes : kPanel;
-    for (int64_t k = 0; k < rows; ++k, to += width) {
-      for (int64_t n = 0; n < count; ++n) to[n] = from[(first + n) * rows + k];
-      std::fill(to + count, to + width, 0.0f);
+// A few input channels at a time, so that what is written stays in the cache until it is whole.
+void PackPanels(const ConvWeightSource& source, float* to, int64_t first_panel, int64_t last_panel) {
+  constexpr int64_t kBlock = 16;
+  const int64_t in = source.in, taps = source.taps;
+  for (int64_t first = first_panel * kPanel; first < std::min(source.out, last_panel * kPanel); first += kPanel) {
+    const int64_t count = std::min(kPanel, source.out - first), width = count <= kLanes ? kLanes : kPanel;
+    float* const panel = to + first * in * taps;
+    if (count < width) std::fill(panel, panel + width * in * taps, 0.0f);
+    for (int64_t begin = 0; begin < in; begin += kBlock) {
+      const int64_t end = std::min(in, begin + kBlock);
+      for (int64_t n = 0; n < count; ++n) {
+        const float by = source.scale ? source.scale[first + n] : 1.0f;
+        const float* from = source.data + ((first + n) * in + begin) * taps;
+        for (int64_t c = begin; c < end; ++c) {
+          for (int64_t t = 0; t < taps; ++t) panel[(t * in + c) * width + n] = *from++ * by;
+        }
+      }
     }
   }
 }
@@ -173,8 +184,8 @@ int64_t conv_panels(const DirectConv& conv) {
 
 int64_t conv_panel_floats(int64_t rows, int64_t columns) { return HWY_DYNAMIC_DISPATCH(PanelFloats)(rows, columns); }
 
-void pack_conv_panels(const float* from, int64_t rows, int64_t columns, float* to) {
-  HWY_DYNAMIC_DISPATCH(PackPanels)(from, rows, columns, to);
+void pack_conv_panels(const ConvWeightSource& source, float* to, int64_t first_panel, int64_t last_panel) {
+  HWY_DYNAMIC_DISPATCH(PackPanels)(source, to, first_panel, last_panel);
 }
 
 void run_direct_conv(const DirectConv& conv, const float* src, const float* other, float* dst,

@@ -61,25 +61,10 @@ ConvPlane conv_plane_of(const ConvProblem& p) {
   return plane;
 }
 
-Tensor scaled_conv_weight(const ConvProblem& p) {
-  const Tensor plain = p.weight.contiguous();
-  const int64_t out = plain.sizes()[0], in = plain.sizes()[1], taps = plain.numel() / (out * in);
-  const Tensor result = Tensor::empty(Dims{out, taps, in}, DType::kFloat32);
-  const float* from = plain.data<float>();
-  const float* scale = p.epilogues.scale.defined() ? p.epilogues.scale.data<float>() : nullptr;
-  float* to = result.data<float>();
-  for (int64_t n = 0; n < out; ++n) {
-    const float by = scale ? scale[n] : 1.0f;
-    for (int64_t c = 0; c < in; ++c) {
-      const float* row = from + (n * in + c) * taps;
-      for (int64_t t = 0; t < taps; ++t) to[(n * taps + t) * in + c] = row[t] * by;
-    }
-  }
-  return result;
-}
-
 std::unique_ptr<ConvKernel> make_conv_kernel(const ConvProblem& problem) {
-  for (const auto& make : {make_depthwise_conv, make_winograd_conv, make_direct_conv}) {
+  // Winograd's algorithm in f32 is as fast as plain sums in the other precisions, and depthwise convolutions wait for
+  // memory: both stay f32.
+  for (const auto& make : {make_depthwise_conv, make_winograd_conv, make_gemm_conv, make_direct_conv}) {
     if (auto kernel = make(problem)) return kernel;
   }
   return make_onednn_conv(problem);

@@ -13,6 +13,8 @@
 // Convolutions of known shape, on operands whose memory order is N, spatial…, C.
 namespace tensord::kernels {
 
+class PackedMatrix;
+
 // One way to compute one convolution. Immutable; any number of threads may run it at once.
 class ConvKernel {
  public:
@@ -37,11 +39,19 @@ class ConvWeights {
     if (!tensor.defined()) tensor = make();
     return tensor;
   }
+  // The same for products in other precisions than f32.
+  template <class Make>
+  std::shared_ptr<const PackedMatrix> matrix(Make&& make) {
+    std::lock_guard lock(mutex_);
+    if (!matrix_) matrix_ = make();
+    return matrix_;
+  }
   PackedWeights onednn;
 
  private:
   std::mutex mutex_;
-  std::map<std::string, Tensor> packed_;  // guarded by mutex_
+  std::shared_ptr<const PackedMatrix> matrix_;  // guarded by mutex_
+  std::map<std::string, Tensor> packed_;        // guarded by mutex_
 };
 
 // What a kernel is made of. The caller keeps the objects alive while it makes kernels.
@@ -53,7 +63,10 @@ struct ConvProblem {
   Dims input, output;       // sizes
   bool has_planes = false;  // the input lies in planes
   int threads = 1;
+  ops::Precision precision = ops::Precision::kF32;
 
+  // What batch norm multiplies each output channel by, or null.
+  const float* scale() const { return epilogues.scale.defined() ? epilogues.scale.data<float>() : nullptr; }
   bool is_depthwise() const { return geometry.groups > 1 && weight.sizes()[1] == 1 && weight.sizes()[0] == input[1]; }
 };
 
@@ -69,11 +82,11 @@ std::unique_ptr<ConvKernel> make_onednn_conv(const ConvProblem& problem);
 std::unique_ptr<ConvKernel> make_direct_conv(const ConvProblem& problem);
 std::unique_ptr<ConvKernel> make_depthwise_conv(const ConvProblem& problem);
 std::unique_ptr<ConvKernel> make_winograd_conv(const ConvProblem& problem);
+// Only for other precisions than f32.
+std::unique_ptr<ConvKernel> make_gemm_conv(const ConvProblem& problem);
 
-// For those who write kernels: the functions after the sum, if the vector code has them; the weights as
-// [out][spatial…][in], times what batch norm multiplies them by; the bias, zeros if none, padded to `count`.
+// The functions after the sum, if the vector code has them.
 std::optional<ConvFinish> conv_finish_of(const Epilogues& epilogues);
-Tensor scaled_conv_weight(const ConvProblem& problem);
 // A convolution over one dimension as one over two, the first of size 1.
 struct ConvPlane {
   int64_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, pad_h, pad_w;

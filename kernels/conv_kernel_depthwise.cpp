@@ -13,10 +13,11 @@ class DepthwiseKernel final : public ConvKernel {
     variant = "depthwise";
     const int64_t channels = plane.in_channels, taps = plane.kernel_h * plane.kernel_w;
     weights_ = p.packed.get("depthwise", [&] {
-      const Tensor source = scaled_conv_weight(p), turned = Tensor::empty(Dims{taps, channels}, DType::kFloat32);
-      const float* from = source.data<float>();
+      const Tensor weight = p.weight.contiguous(), turned = Tensor::empty(Dims{taps, channels}, DType::kFloat32);
+      const float* from = weight.data<float>();
       for (int64_t c = 0; c < channels; ++c) {
-        for (int64_t t = 0; t < taps; ++t) turned.data<float>()[t * channels + c] = from[c * taps + t];
+        const float by = p.scale() ? p.scale()[c] : 1.0f;
+        for (int64_t t = 0; t < taps; ++t) turned.data<float>()[t * channels + c] = from[c * taps + t] * by;
       }
       return turned;
     });

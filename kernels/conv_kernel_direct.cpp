@@ -101,11 +101,16 @@ class DirectKernel final : public ConvKernel {
   void pack(const ConvProblem& p) {
     const int64_t rows = static_cast<int64_t>(conv_.taps.size()) * conv_.depth, columns = conv_.group_channels();
     weights_ = p.packed.get("panels", [&] {
-      const Tensor source = scaled_conv_weight(p);
-      const int64_t floats = conv_panel_floats(rows, columns);
+      const Tensor weight = p.weight.contiguous();
+      const int64_t floats = conv_panel_floats(rows, columns), in = weight.sizes()[1], taps = rows / in;
       const Tensor panels = Tensor::empty(Dims{conv_.groups, floats}, DType::kFloat32);
-      for (int64_t g = 0; g < conv_.groups; ++g)
-        pack_conv_panels(source.data<float>() + g * columns * rows, rows, columns, panels.data<float>() + g * floats);
+      for (int64_t g = 0; g < conv_.groups; ++g) {
+        const ConvWeightSource source{weight.data<float>() + g * columns * rows,
+                                      p.scale() ? p.scale() + g * columns : nullptr, columns, in, taps};
+        parallel_for(source.panels(), 1, [&](int64_t begin, int64_t end) {
+          pack_conv_panels(source, panels.data<float>() + g * floats, begin, end);
+        });
+      }
       return panels;
     });
     bias_ = p.packed.get("panel bias", [&] {

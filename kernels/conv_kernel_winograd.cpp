@@ -55,25 +55,14 @@ class WinogradKernel final : public ConvKernel {
   }
 
  private:
-  // A few output channels at a time, so that the transformed kernels are not there twice.
   Tensor pack(const ConvProblem& p) const {
-    const Tensor source = p.weight.contiguous();
-    const float* scale = p.epilogues.scale.defined() ? p.epilogues.scale.data<float>() : nullptr;
+    const Tensor weight = p.weight.contiguous();
     const int64_t in = conv_.in_channels, out = conv_.out_channels, positions = conv_.side() * conv_.side();
-    const int64_t panel = conv_panel_width();
     const Tensor packed = Tensor::empty(Dims{positions, in * out}, DType::kFloat32);
-    std::vector<float> kernels(static_cast<size_t>(panel * in * kKernelTaps)),
-        transformed(static_cast<size_t>(positions * panel * in));
-    for (int64_t first = 0; first < out; first += panel) {
-      const int64_t count = std::min(panel, out - first), row = in * kKernelTaps;
-      const float* from = source.data<float>() + first * row;
-      for (int64_t i = 0; i < count * row; ++i)
-        kernels[static_cast<size_t>(i)] = scale ? from[i] * scale[first + i / row] : from[i];
-      transform_winograd_kernel(conv_.tile, kernels.data(), count * in, transformed.data());
-      for (int64_t position = 0; position < positions; ++position)
-        pack_conv_panels(transformed.data() + position * count * in, in, count,
-                         packed.data<float>() + position * in * out + first * in);
-    }
+    const ConvWeightSource source{weight.data<float>(), p.scale(), out, in, kKernelTaps};
+    parallel_for(source.panels(), 1, [&](int64_t begin, int64_t end) {
+      pack_winograd_panels(conv_.tile, source, packed.data<float>(), begin, end);
+    });
     return packed;
   }
 

@@ -46,10 +46,18 @@ int64_t conv_panels(const DirectConv& conv);  // of all groups of channels
 void run_direct_conv(const DirectConv& conv, const float* src, const float* other, float* dst,
                      std::array<int64_t, 2> pixels, std::array<int64_t, 2> panels);
 
-// Makes the panels of a matrix whose column n, of `rows` floats, is from[n * rows…], with zeros in what fills up
-// the last vector of channels. `to` has room for conv_panel_floats.
+// The weights of one group of channels as the archive has them: [out][in][taps], times `scale` (null: 1) of each out.
+struct ConvWeightSource {
+  const float* data;
+  const float* scale;
+  int64_t out, in, taps;
+
+  int64_t panels() const { return (out + conv_panel_width() - 1) / conv_panel_width(); }
+};
+// Makes panels of rows [taps][in], with zeros in what fills up the last vector of channels. All panels together take
+// conv_panel_floats.
 int64_t conv_panel_floats(int64_t rows, int64_t columns);
-void pack_conv_panels(const float* from, int64_t rows, int64_t columns, float* to);
+void pack_conv_panels(const ConvWeightSource& source, float* to, int64_t first_panel, int64_t last_panel);
 
 // Each channel by itself. Weights lie as [kernel_h][kernel_w][channels].
 struct DepthwiseConv {
@@ -82,8 +90,9 @@ struct WinogradConv {
 // Tiles are counted over all images; scratch holds scratch_floats().
 void run_winograd_conv(const WinogradConv& conv, const float* src, const float* other, float* dst, float* scratch,
                        int64_t first_tile, int64_t last_tile);
-// The transformed kernel at each position of a tile: to[position][out][in] from from[out][in][3][3].
-void transform_winograd_kernel(int64_t tile, const float* from, int64_t count, float* to);
+// Makes panels of the transformed 3x3 kernels for each position of a tile, one position after the other.
+void pack_winograd_panels(int64_t tile, const ConvWeightSource& source, float* to, int64_t first_panel,
+                          int64_t last_panel);
 
 // Copies an image in planes or pixels to pixels `pixel_step` floats apart, with zeros around it; of the source every
 // `stride`-th row and pixel.

@@ -196,6 +196,55 @@ void RunTiles(const WinogradConv& conv, const float* src, const float* other, fl
   }
 }
 
+constexpr float kKernelFour[6][3] = {{1.0f / 4, 0, 0},
+                                     {-1.0f / 6, -1.0f / 6, -1.0f / 6},
+                                     {-1.0f / 6, 1.0f / 6, -1.0f / 6},
+                                     {1.0f / 24, 1.0f / 12, 1.0f / 6},
+                                     {1.0f / 24, -1.0f / 12, 1.0f / 6},
+                                     {0, 0, 1}};
+constexpr float kKernelTwo[4][3] = {{1, 0, 0}, {0.5f, 0.5f, 0.5f}, {0.5f, -0.5f, 0.5f}, {0, 0, 1}};
+
+// The kernels of a panel's channels side by side, so that the loops over n are vectors.
+template <int kTile>
+void TransformKernels(const float (&by)[kTile + 2][3], const ConvWeightSource& source, float* to, int64_t first_panel,
+                      int64_t last_panel) {
+  constexpr int kSide = kTile + 2;
+  constexpr int64_t kPanel = kTileVectors * kLanes, kTaps = 9;
+  const int64_t in = source.in, out = source.out;
+  for (int64_t first = first_panel * kPanel; first < std::min(out, last_panel * kPanel); first += kPanel) {
+    const int64_t width = std::min(kPanel, out - first);
+    for (int64_t c = 0; c < in; ++c) {
+      HWY_ALIGN float plain[kTaps][kPanel] = {};
+      HWY_ALIGN float half[kSide][3][kPanel];
+      for (int64_t n = 0; n < width; ++n) {
+        const float scale = source.scale ? source.scale[first + n] : 1.0f;
+        const float* from = source.data + ((first + n) * in + c) * kTaps;
+        for (int64_t t = 0; t < kTaps; ++t) plain[t][n] = from[t] * scale;
+      }
+      for (int r = 0; r < kSide; ++r) {
+        for (int t = 0; t < 3; ++t) {
+          for (int64_t n = 0; n < kPanel; ++n)
+            half[r][t][n] = by[r][0] * plain[t][n] + by[r][1] * plain[3 + t][n] + by[r][2] * plain[6 + t][n];
+        }
+      }
+      for (int r = 0; r < kSide; ++r) {
+        for (int t = 0; t < kSide; ++t) {
+          HWY_ALIGN float whole[kPanel];
+          for (int64_t n = 0; n < kPanel; ++n)
+            whole[n] = by[t][0] * half[r][0][n] + by[t][1] * half[r][1][n] + by[t][2] * half[r][2][n];
+          std::memcpy(to + (r * kSide + t) * in * out + first * in + c * width, whole,
+                      static_cast<size_t>(width) * sizeof(float));
+        }
+      }
+    }
+  }
+}
+
+void PackWinograd(int64_t tile, const ConvWeightSource& source, float* to, int64_t first_panel, int64_t last_panel) {
+  if (tile == 4) return TransformKernels<4>(kKernelFour, source, to, first_panel, last_panel);
+  TransformKernels<2>(kKernelTwo, source, to, first_panel, last_panel);
+}
+
 void RunWinograd(const WinogradConv& conv, const float* src, const float* other, float* dst, float* scratch,
                  int64_t first, int64_t last) {
   if (conv.tile == 4) return RunTiles<4>(conv, src, other, dst, scratch, first, last);
@@ -210,6 +259,7 @@ HWY_AFTER_NAMESPACE();
 namespace tensord::kernels {
 
 HWY_EXPORT(RunWinograd);
+HWY_EXPORT(PackWinograd);
 
 int64_t WinogradConv::block_tiles() const {
   // Transformed inputs and products stay in the L2 cache; whole tiles of 14 rows.
@@ -223,27 +273,9 @@ void run_winograd_conv(const WinogradConv& conv, const float* src, const float* 
   HWY_DYNAMIC_DISPATCH(RunWinograd)(conv, src, other, dst, scratch, first_tile, last_tile);
 }
 
-void transform_winograd_kernel(int64_t tile, const float* from, int64_t count, float* to) {
-  constexpr double kFour[6][3] = {{1.0 / 4, 0, 0},
-                                  {-1.0 / 6, -1.0 / 6, -1.0 / 6},
-                                  {-1.0 / 6, 1.0 / 6, -1.0 / 6},
-                                  {1.0 / 24, 1.0 / 12, 1.0 / 6},
-                                  {1.0 / 24, -1.0 / 12, 1.0 / 6},
-                                  {0, 0, 1}};
-  constexpr double kTwo[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
-  const double(*by)[3] = tile == 4 ? kFour : kTwo;
-  const int64_t side = tile + 2;
-  for (int64_t i = 0; i < count; ++i, from += 9) {
-    double half[6][3];
-    for (int64_t r = 0; r < side; ++r) {
-      for (int c = 0; c < 3; ++c) half[r][c] = by[r][0] * from[c] + by[r][1] * from[3 + c] + by[r][2] * from[6 + c];
-    }
-    for (int64_t r = 0; r < side; ++r) {
-      for (int64_t c = 0; c < side; ++c)
-        to[(r * side + c) * count + i] =
-            static_cast<float>(half[r][0] * by[c][0] + half[r][1] * by[c][1] + half[r][2] * by[c][2]);
-    }
-  }
+void pack_winograd_panels(int64_t tile, const ConvWeightSource& source, float* to, int64_t first_panel,
+                          int64_t last_panel) {
+  HWY_DYNAMIC_DISPATCH(PackWinograd)(tile, source, to, first_panel, last_panel);
 }
 
 }  // namespace tensord::kernels

@@ -137,8 +137,8 @@ class ConvCall final : public ops::PreparedCall {
 
 class PackedConv final : public PackedOp {
  public:
-  PackedConv(BoundCall call, ConvGeometry geometry, Tensor weight, Tensor bias)
-      : PackedOp(std::move(call)), geometry_(std::move(geometry)), weight_(std::move(weight)) {
+  PackedConv(BoundCall call, ConvGeometry geometry, Tensor weight, Tensor bias, ops::Precision precision)
+      : PackedOp(std::move(call)), geometry_(std::move(geometry)), weight_(std::move(weight)), precision_(precision) {
     epilogues_.bias = std::move(bias);
   }
   // Copies what is constant; the caches start empty.
@@ -147,6 +147,7 @@ class PackedConv final : public PackedOp {
         geometry_(other.geometry_),
         weight_(other.weight_),
         epilogues_(other.epilogues_),
+        precision_(other.precision_),
         is_channels_last_(other.is_channels_last_) {}
 
   IntrusivePtr<PackedOp> with(const BoundCall& call, const ops::Epilogue& epilogue) const override {
@@ -173,7 +174,12 @@ class PackedConv final : public PackedOp {
     const ConvOrders orders{order_of(input), order_of(other), order_of(out)};
     if (orders.input == Order::kOther || orders.other == Order::kOther || orders.output == Order::kOther)
       return nullptr;
-    return make_call(input.sizes(), out.sizes(), orders, args.threads);
+    auto call = make_call(input.sizes(), out.sizes(), orders, args.threads);
+    // Pixels are still read when the first results are written.
+    const bool is_input =
+        other.defined() && (other.is_same(input) || (other.alias_id() != 0 && other.alias_id() == input.alias_id()));
+    if (is_input) call->may_overwrite = 0;
+    return call;
   }
 
  protected:
@@ -213,8 +219,8 @@ class PackedConv final : public PackedOp {
 
   std::unique_ptr<ConvCall> make_call(const Dims& input, const Dims& output, ConvOrders orders, int threads) const {
     const BudgetScope budget(threads);
-    const ConvProblem problem{geometry_, weight_, epilogues_, weights_, input, output, orders.input == Order::kPlanes,
-                              threads};
+    const ConvProblem problem{geometry_, weight_,   epilogues_, weights_, input, output, orders.input == Order::kPlanes,
+                              threads,   precision_};
     auto call =
         onednn_call("conv", [&] { return std::make_unique<ConvCall>(problem, orders, make_conv_kernel(problem)); });
     call->cost = cost(input, output);
@@ -240,6 +246,7 @@ class PackedConv final : public PackedOp {
   ConvGeometry geometry_;
   Tensor weight_;  // as the archive has it
   Epilogues epilogues_;
+  ops::Precision precision_;
   bool is_channels_last_ = false;
   mutable ConvWeights weights_;
   mutable PlanCache<ConvCall> calls_;
@@ -249,7 +256,6 @@ class PackedConv final : public PackedOp {
 
 IntrusivePtr<ops::PackedOp> pack_conv(const ops::Op& op, std::span<const ops::Value> arguments,
                                       ops::Precision precision, const ConvGeometry& geometry) {
-  (void)precision;
   if (!arguments[1].is_tensor() || geometry.is_transposed) return nullptr;
   Tensor weight = arguments[1].to_tensor();
   const auto is_plain = [](const Tensor& t) {
@@ -266,8 +272,8 @@ IntrusivePtr<ops::PackedOp> pack_conv(const ops::Op& op, std::span<const ops::Va
     if (!is_plain(bias) || bias.ndim() != 1 || bias.numel() != weight.sizes()[0]) return nullptr;
     bias = bias.contiguous();
   }
-  return make_intrusive<PackedConv>(BoundCall{&op, {arguments.begin(), arguments.end()}, 0, -1}, geometry, weight,
-                                    bias);
+  return make_intrusive<PackedConv>(BoundCall{&op, {arguments.begin(), arguments.end()}, 0, -1}, geometry, weight, bias,
+                                    precision);
 }
 
 }  // namespace tensord::kernels

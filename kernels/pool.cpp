@@ -156,17 +156,17 @@ struct Max {
                                             const IntList& padding, const IntList& dilation, bool ceil_mode) {
     return with_indices(infer(x, kernel, stride, padding, dilation, ceil_mode));
   }
+  static PoolProblem problem(const Tensor& x, const Tensor& out, const IntList& kernel, const IntList& stride,
+                             const IntList& padding, const IntList& dilation, bool) {
+    return {make_windows(x, out, make_window(kName, kSpatial, kernel, stride, padding, dilation)), kSpatial, true};
+  }
   static void run(Context, const Tensor& x, const IntList& kernel, const IntList& stride, const IntList& padding,
-                  const IntList& dilation, bool, Tensor& out) {
-    if (out.numel() == 0) return;
-    max_pool(make_windows(x, out, make_window(kName, kSpatial, kernel, stride, padding, dilation)), kSpatial, x, out,
-             Tensor());
+                  const IntList& dilation, bool ceil_mode, Tensor& out) {
+    if (out.numel() > 0) run_pool(problem(x, out, kernel, stride, padding, dilation, ceil_mode), x, out);
   }
   static void run_both(Context, const Tensor& x, const IntList& kernel, const IntList& stride, const IntList& padding,
-                       const IntList& dilation, bool, Tensor& out, Tensor& indices) {
-    if (out.numel() == 0) return;
-    max_pool(make_windows(x, out, make_window(kName, kSpatial, kernel, stride, padding, dilation)), kSpatial, x, out,
-             indices);
+                       const IntList& dilation, bool ceil_mode, Tensor& out, Tensor& indices) {
+    if (out.numel() > 0) run_pool(problem(x, out, kernel, stride, padding, dilation, ceil_mode), x, out, indices);
   }
 };
 
@@ -182,20 +182,23 @@ struct Avg {
                       pooled_sizes(kName, x, make_window(kName, kSpatial, kernel, stride, padding, Dims{1}), ceil_mode),
                       x.dtype());
   }
-  static void run(Context, const Tensor& x, const IntList& kernel, const IntList& stride, const IntList& padding, bool,
-                  bool count_include_pad, const Divisor&... fixed, Tensor& out) {
-    PoolDivisor divisor = count_include_pad ? PoolDivisor::kWithPadding : PoolDivisor::kInside;
-    int64_t value = 1;
+  static PoolProblem problem(const Tensor& x, const Tensor& out, const IntList& kernel, const IntList& stride,
+                             const IntList& padding, bool, bool count_include_pad, const Divisor&... fixed) {
+    PoolProblem pool{make_windows(x, out, make_window(kName, kSpatial, kernel, stride, padding, Dims{1})), kSpatial,
+                     false, count_include_pad ? PoolDivisor::kWithPadding : PoolDivisor::kInside};
     if constexpr (sizeof...(fixed) == 1) {
       const std::optional<int64_t> given = (fixed, ...);
       if (given) {
-        divisor = PoolDivisor::kFixed;
-        value = *given;
+        pool.divisor = PoolDivisor::kFixed;
+        pool.fixed = *given;
       }
     }
-    if (out.numel() == 0) return;
-    avg_pool(make_windows(x, out, make_window(kName, kSpatial, kernel, stride, padding, Dims{1})), kSpatial, x, divisor,
-             value, out);
+    return pool;
+  }
+  static void run(Context, const Tensor& x, const IntList& kernel, const IntList& stride, const IntList& padding,
+                  bool ceil_mode, bool count_include_pad, const Divisor&... fixed, Tensor& out) {
+    if (out.numel() > 0)
+      run_pool(problem(x, out, kernel, stride, padding, ceil_mode, count_include_pad, fixed...), x, out);
   }
 };
 
@@ -206,18 +209,56 @@ struct Adaptive {
     return like_input(x, adaptive_sizes(kAdaptiveAvgNames[kSpatial - 1], x, output_size, kSpatial), x.dtype());
   }
   static void run_avg(Context, const Tensor& x, const IntList&, Tensor& out) {
-    if (out.numel() == 0) return;
-    avg_pool(adaptive_windows(x, out, kSpatial), kSpatial, x, PoolDivisor::kInside, 1, out);
+    if (out.numel() > 0) run_pool({adaptive_windows(x, out, kSpatial), kSpatial}, x, out);
+  }
+  static PoolProblem average(const Tensor& x, const Tensor& out, const IntList&) {
+    return {adaptive_windows(x, out, kSpatial), kSpatial};
   }
   static std::vector<TensorMeta> infer_max(const Tensor& x, const IntList& output_size) {
     return with_indices(
         like_input(x, adaptive_sizes(kAdaptiveMaxNames[kSpatial - 1], x, output_size, kSpatial), x.dtype()));
   }
   static void run_max(Context, const Tensor& x, const IntList&, Tensor& out, Tensor& indices) {
-    if (out.numel() == 0) return;
-    max_pool(adaptive_windows(x, out, kSpatial), kSpatial, x, out, indices);
+    if (out.numel() > 0) run_pool({adaptive_windows(x, out, kSpatial), kSpatial, true}, x, out, indices);
   }
 };
+
+class PoolCall final : public ops::PreparedCall {
+ public:
+  PoolCall(PoolProblem pool, const Tensor& input, const Tensor& out)
+      : pool_(std::move(pool)), extents_(pool_extents(input, out, pool_.spatial)), is_last_(is_pool_last(input, out)) {
+    double window = 1;
+    for (const PoolAxis& axis : pool_.windows.axes) window *= static_cast<double>(axis.extent[0]);
+    cost = {window * static_cast<double>(out.numel()), static_cast<double>(input.size_bytes() + out.size_bytes())};
+  }
+  void run(Context, const ops::PreparedRun& memory) const override {
+    run_pool(pool_, extents_, is_last_, static_cast<const float*>(memory.inputs[0]),
+             static_cast<float*>(memory.outputs[0]));
+  }
+
+ private:
+  PoolProblem pool_;
+  PoolExtents extents_;
+  bool is_last_;
+};
+
+// Makes the call from `problem(input, output, the other arguments…)`.
+template <class... Rest, size_t... I>
+std::unique_ptr<ops::PreparedCall> prepare_pool(PoolProblem (*problem)(const Tensor&, const Tensor&, Rest...),
+                                                const ops::PrepareArgs& args, std::index_sequence<I...>) {
+  if (!args.arguments[0].is_tensor() || args.outputs.size() != 1) return nullptr;
+  const Tensor &x = args.arguments[0].to_tensor(), &out = args.outputs[0];
+  const bool has_order = is_pool_last(x, out) || (x.is_contiguous() && out.is_contiguous());
+  if (!x.is_meta() || x.dtype() != DType::kFloat32 || !has_order || out.numel() == 0) return nullptr;
+  return std::make_unique<PoolCall>(problem(x, out, ops::UnboxOf<std::decay_t<Rest>>::get(args.arguments[I + 1])...), x,
+                                    out);
+}
+template <class... Rest>
+ops::PrepareFn preparer(PoolProblem (*problem)(const Tensor&, const Tensor&, Rest...)) {
+  return [problem](const ops::PrepareArgs& args) {
+    return prepare_pool(problem, args, std::make_index_sequence<sizeof...(Rest)>());
+  };
+}
 
 using MaybeInt = std::optional<int64_t>;
 constexpr auto kCPU = DeviceKind::kCPU;
@@ -247,8 +288,11 @@ OP("aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride
     .infer(&Max<3>::infer_both)
     .keeps_layout();
 KERNEL("aten::max_pool1d", kCPU, &Max<1>::run);
+PREPARE("aten::max_pool1d", kCPU, preparer(&Max<1>::problem));
 KERNEL("aten::max_pool2d", kCPU, &Max<2>::run);
+PREPARE("aten::max_pool2d", kCPU, preparer(&Max<2>::problem));
 KERNEL("aten::max_pool3d", kCPU, &Max<3>::run);
+PREPARE("aten::max_pool3d", kCPU, preparer(&Max<3>::problem));
 KERNEL("aten::max_pool1d_with_indices", kCPU, &Max<1>::run_both);
 KERNEL("aten::max_pool2d_with_indices", kCPU, &Max<2>::run_both);
 KERNEL("aten::max_pool3d_with_indices", kCPU, &Max<3>::run_both);
@@ -266,8 +310,11 @@ OP("aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] p
     .infer(&Avg<3, MaybeInt>::infer)
     .keeps_layout();
 KERNEL("aten::avg_pool1d", kCPU, &Avg<1>::run);
+PREPARE("aten::avg_pool1d", kCPU, preparer(&Avg<1>::problem));
 KERNEL("aten::avg_pool2d", kCPU, (&Avg<2, MaybeInt>::run));
+PREPARE("aten::avg_pool2d", kCPU, preparer(&Avg<2, MaybeInt>::problem));
 KERNEL("aten::avg_pool3d", kCPU, (&Avg<3, MaybeInt>::run));
+PREPARE("aten::avg_pool3d", kCPU, preparer(&Avg<3, MaybeInt>::problem));
 
 OP("aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor")
     .infer(&Adaptive<1>::infer_avg)
@@ -279,8 +326,11 @@ OP("aten::adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor")
     .infer(&Adaptive<3>::infer_avg)
     .keeps_layout();
 KERNEL("aten::adaptive_avg_pool1d", kCPU, &Adaptive<1>::run_avg);
+PREPARE("aten::adaptive_avg_pool1d", kCPU, preparer(&Adaptive<1>::average));
 KERNEL("aten::adaptive_avg_pool2d", kCPU, &Adaptive<2>::run_avg);
+PREPARE("aten::adaptive_avg_pool2d", kCPU, preparer(&Adaptive<2>::average));
 KERNEL("aten::adaptive_avg_pool3d", kCPU, &Adaptive<3>::run_avg);
+PREPARE("aten::adaptive_avg_pool3d", kCPU, preparer(&Adaptive<3>::average));
 
 OP("aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)")
     .infer(&Adaptive<1>::infer_max)

@@ -23,10 +23,34 @@ struct PoolWindows {
 // What an average is divided by.
 enum class PoolDivisor { kInside, kWithPadding, kFixed };
 
-// Window maximum; NaN wins. `indices` (int64, flat within the channel's plane) may be undefined.
-// Output and indices lie in memory as PoolLayout says of the input.
-void max_pool(const PoolWindows& windows, size_t spatial, const Tensor& input, Tensor& out, Tensor indices);
-void avg_pool(const PoolWindows& windows, size_t spatial, const Tensor& input, PoolDivisor divisor, int64_t fixed,
-              Tensor& out);
+struct PoolProblem {
+  PoolWindows windows;
+  size_t spatial = 2;
+  bool is_max = false;
+  PoolDivisor divisor = PoolDivisor::kInside;
+  int64_t fixed = 1;
+
+  int64_t divisor_at(int64_t d, int64_t h, int64_t w) const;
+};
+
+struct PoolExtents {
+  int64_t batch, channels;
+  std::array<int64_t, 3> in, out;
+  int64_t in_plane() const { return in[0] * in[1] * in[2]; }
+  int64_t out_plane() const { return out[0] * out[1] * out[2]; }
+};
+PoolExtents pool_extents(const Tensor& input, const Tensor& output, size_t spatial);
+// Whether both lie as N, spatial…, C, and not row-major; infer gives the output the input's order.
+bool is_pool_last(const Tensor& input, const Tensor& output);
+
+// Window maximum (NaN wins) or average. `indices` (int64, flat within the channel's plane) may be undefined.
+// Output and indices lie in memory as is_pool_last says of the input.
+void run_pool(const PoolProblem& pool, const Tensor& input, Tensor& out, const Tensor& indices = Tensor());
+// f32 without indices, row-major or last.
+void run_pool(const PoolProblem& pool, const PoolExtents& extents, bool is_last, const float* x, float* out);
+
+// Output pixels, counted over all images, of f32 in memory order N, spatial…, C.
+void pool_last_pixels(const PoolProblem& pool, const PoolExtents& extents, const float* x, float* out, int64_t begin,
+                      int64_t end);
 
 }  // namespace tensord::kernels

@@ -7,28 +7,10 @@
 #include "core/base/parallel.h"
 #include "kernels/pool.h"
 
-// Compiled for wide vectors too; the best one is taken at program start.
-#define MULTIVERSION __attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3")))
-
 namespace tensord::kernels {
 namespace {
 
-struct Extents {
-  int64_t batch, channels;
-  std::array<int64_t, 3> in, out;
-  int64_t in_plane() const { return in[0] * in[1] * in[2]; }
-  int64_t out_plane() const { return out[0] * out[1] * out[2]; }
-};
-
-Extents extents_of(const Tensor& input, const Tensor& output, size_t spatial) {
-  const auto ndim = static_cast<size_t>(input.ndim());
-  Extents e{ndim == spatial + 2 ? input.sizes()[0] : 1, input.sizes()[ndim - spatial - 1], {1, 1, 1}, {1, 1, 1}};
-  for (size_t i = 0; i < spatial; ++i) {
-    e.in[3 - spatial + i] = input.sizes()[ndim - spatial + i];
-    e.out[3 - spatial + i] = output.sizes()[ndim - spatial + i];
-  }
-  return e;
-}
+using Extents = PoolExtents;
 
 template <class T>
 bool is_nan(T value) {
@@ -61,18 +43,6 @@ int64_t first_pixel(const PoolWindows& windows, const Extents& e, int64_t d, int
   const auto& [ad, ah, aw] = windows.axes;
   return (ad.begin[d] * e.in[1] + ah.begin[h]) * e.in[2] + aw.begin[w];
 }
-
-// What the sum of a window is divided by.
-struct Divisor {
-  PoolDivisor kind;
-  int64_t fixed;
-  int64_t operator()(const PoolWindows& windows, int64_t d, int64_t h, int64_t w) const {
-    const auto& [ad, ah, aw] = windows.axes;
-    if (kind == PoolDivisor::kFixed) return fixed;
-    if (kind == PoolDivisor::kWithPadding) return ad.extent[d] * ah.extent[h] * aw.extent[w];
-    return (ad.end[d] - ad.begin[d]) * (ah.end[h] - ah.begin[h]) * (aw.end[w] - aw.begin[w]);
-  }
-};
 
 // Runs fn(n, d, h, w) over all output pixels (channels_last) or fn(plane, d, h, w) over all planes.
 template <class Fn>
@@ -116,11 +86,6 @@ template <class T>
 void max_row(const T* x, T* best, int64_t count) {
   for (int64_t c = 0; c < count; ++c) best[c] = x[c] > best[c] || is_nan(x[c]) ? x[c] : best[c];
 }
-MULTIVERSION void max_row(const float* __restrict x, float* __restrict best, int64_t count) {
-  // `!(x <= best)` holds for a NaN in x; a NaN in best stays because nothing but NaN passes the second test.
-  for (int64_t c = 0; c < count; ++c) best[c] = (x[c] > best[c]) | (x[c] != x[c]) ? x[c] : best[c];
-}
-
 template <class T>
 void max_last(const PoolWindows& windows, const Extents& e, const T* x, T* out, int64_t* indices) {
   const int64_t channels = e.channels;
@@ -148,8 +113,9 @@ void max_last(const PoolWindows& windows, const Extents& e, const T* x, T* out, 
 }
 
 template <class T>
-void avg_planes(const PoolWindows& windows, const Extents& e, const T* x, Divisor divisor, T* out) {
+void avg_planes(const PoolProblem& pool, const Extents& e, const T* x, T* out) {
   using C = ComputeType<T>;
+  const PoolWindows& windows = pool.windows;
   for_each_output(e.batch * e.channels, e, window_work(windows),
                   [&](int64_t plane, int64_t d, int64_t h, int64_t w, int64_t p) {
                     const T* from = x + plane * e.in_plane();
@@ -160,7 +126,7 @@ void avg_planes(const PoolWindows& windows, const Extents& e, const T* x, Diviso
                       ++pixels;
                     });
                     out[plane * e.out_plane() + p] =
-                        pixels == 0 ? T(0) : static_cast<T>(sum / static_cast<C>(divisor(windows, d, h, w)));
+                        pixels == 0 ? T(0) : static_cast<T>(sum / static_cast<C>(pool.divisor_at(d, h, w)));
                   });
 }
 
@@ -168,13 +134,10 @@ template <class T, class C>
 void add_row(const T* x, C* sum, int64_t count) {
   for (int64_t c = 0; c < count; ++c) sum[c] += static_cast<C>(x[c]);
 }
-MULTIVERSION void add_row(const float* __restrict x, float* __restrict sum, int64_t count) {
-  for (int64_t c = 0; c < count; ++c) sum[c] += x[c];
-}
-
 template <class T>
-void avg_last(const PoolWindows& windows, const Extents& e, const T* x, Divisor divisor, T* out) {
+void avg_last(const PoolProblem& pool, const Extents& e, const T* x, T* out) {
   using C = ComputeType<T>;
+  const PoolWindows& windows = pool.windows;
   const int64_t channels = e.channels;
   for_each_output(e.batch, e, channels * window_work(windows),
                   [&](int64_t n, int64_t d, int64_t h, int64_t w, int64_t p) {
@@ -189,43 +152,67 @@ void avg_last(const PoolWindows& windows, const Extents& e, const T* x, Divisor 
                         add_row(x + (n * e.in_plane() + pixel) * channels + first, sums, count);
                         ++pixels;
                       });
-                      const C by = pixels == 0 ? C(1) : static_cast<C>(divisor(windows, d, h, w));
+                      const C by = pixels == 0 ? C(1) : static_cast<C>(pool.divisor_at(d, h, w));
                       for (int64_t c = 0; c < count; ++c) to[first + c] = static_cast<T>(sums[c] / by);
                     }
                   });
 }
 
-// Whether the output (made by infer) is channels_last; the input is then too.
-bool is_last(const Tensor& input, const Tensor& out) {
-  return input.ndim() >= 4 && input.is_channels_last() && out.is_channels_last() && !input.is_contiguous();
+// Runs over the output pixels of a f32 pooling in channels_last.
+void run_last(const PoolProblem& pool, const Extents& e, const float* x, float* out) {
+  constexpr double kNsPerElement = 0.05;
+  const double pixel_ns = kNsPerElement * static_cast<double>(e.channels * window_work(pool.windows));
+  parallel_for_cost(e.batch * e.out_plane(), pixel_ns,
+                    [&](int64_t begin, int64_t end) { pool_last_pixels(pool, e, x, out, begin, end); });
+}
+
+template <class T>
+void run_typed(const PoolProblem& pool, const Extents& e, bool is_last, const T* x, T* out, int64_t* indices) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (is_last && !indices) return run_last(pool, e, x, out);
+  }
+  if (pool.is_max) {
+    is_last ? max_last<T>(pool.windows, e, x, out, indices) : max_planes<T>(pool.windows, e, x, out, indices);
+  } else if constexpr (!std::is_same_v<T, bool>) {
+    is_last ? avg_last<T>(pool, e, x, out) : avg_planes<T>(pool, e, x, out);
+  }
 }
 
 }  // namespace
 
-void max_pool(const PoolWindows& windows, size_t spatial, const Tensor& input, Tensor& out, Tensor indices) {
-  if (out.numel() == 0) return;
-  const Extents e = extents_of(input, out, spatial);
-  int64_t* index = indices.defined() ? indices.data<int64_t>() : nullptr;
-  dispatch_all(input.dtype(), "max_pool", [&]<class T>() {
-    if (is_last(input, out)) return max_last<T>(windows, e, input.data<T>(), out.data<T>(), index);
-    const Tensor x = input.contiguous();
-    max_planes<T>(windows, e, x.data<T>(), out.data<T>(), index);
-  });
+int64_t PoolProblem::divisor_at(int64_t d, int64_t h, int64_t w) const {
+  const auto& [ad, ah, aw] = windows.axes;
+  if (divisor == PoolDivisor::kFixed) return fixed;
+  if (divisor == PoolDivisor::kWithPadding) return ad.extent[d] * ah.extent[h] * aw.extent[w];
+  return (ad.end[d] - ad.begin[d]) * (ah.end[h] - ah.begin[h]) * (aw.end[w] - aw.begin[w]);
 }
 
-void avg_pool(const PoolWindows& windows, size_t spatial, const Tensor& input, PoolDivisor divisor, int64_t fixed,
-              Tensor& out) {
+PoolExtents pool_extents(const Tensor& input, const Tensor& output, size_t spatial) {
+  const auto ndim = static_cast<size_t>(input.ndim());
+  PoolExtents e{ndim == spatial + 2 ? input.sizes()[0] : 1, input.sizes()[ndim - spatial - 1], {1, 1, 1}, {1, 1, 1}};
+  for (size_t i = 0; i < spatial; ++i) {
+    e.in[3 - spatial + i] = input.sizes()[ndim - spatial + i];
+    e.out[3 - spatial + i] = output.sizes()[ndim - spatial + i];
+  }
+  return e;
+}
+
+bool is_pool_last(const Tensor& input, const Tensor& output) {
+  return input.ndim() >= 4 && input.is_channels_last() && output.is_channels_last() && !input.is_contiguous();
+}
+
+void run_pool(const PoolProblem& pool, const Tensor& input, Tensor& out, const Tensor& indices) {
   if (out.numel() == 0) return;
-  const Extents e = extents_of(input, out, spatial);
-  const auto body = [&]<class T>() {
-    if (is_last(input, out)) return avg_last<T>(windows, e, input.data<T>(), {divisor, fixed}, out.data<T>());
-    const Tensor x = input.contiguous();
-    avg_planes<T>(windows, e, x.data<T>(), {divisor, fixed}, out.data<T>());
-  };
-  if (is_floating(input.dtype()))
-    dispatch_floating(input.dtype(), "avg_pool", body);
-  else
-    dispatch_integral(input.dtype(), "avg_pool", body);
+  const bool is_last = is_pool_last(input, out);
+  const Tensor x = is_last ? input : input.contiguous();
+  const Extents e = pool_extents(input, out, pool.spatial);
+  int64_t* index = indices.defined() ? indices.data<int64_t>() : nullptr;
+  dispatch_all(input.dtype(), "pool",
+               [&]<class T>() { run_typed<T>(pool, e, is_last, x.data<T>(), out.data<T>(), index); });
+}
+
+void run_pool(const PoolProblem& pool, const PoolExtents& extents, bool is_last, const float* x, float* out) {
+  run_typed<float>(pool, extents, is_last, x, out, nullptr);
 }
 
 }  // namespace tensord::kernels

@@ -1,5 +1,5 @@
 // Upsampling (interpolate): schemas, shapes, and the taps and weights of each mode along one dimension;
-// resample (upsample_cpu.cpp) does the rest for all of them.
+// Resampling (upsample_cpu.cpp) does the rest for all of them.
 #include "kernels/upsample.h"
 
 #include <cmath>
@@ -123,7 +123,7 @@ void cubic_axis(const Request& r, size_t dim, int64_t in, ResampleAxis& axis) {
   }
 }
 
-void run(const Request& r, const Tensor& input, Tensor& out) {
+Resampling make_resampling(const Request& r, const Tensor& input, const Tensor& out) {
   std::array<ResampleAxis, 3> axes;
   const size_t lead = 3 - r.spatial;
   for (size_t i = 0; i < lead; ++i) axes[i] = {1, {0}, {1}};
@@ -138,7 +138,49 @@ void run(const Request& r, const Tensor& input, Tensor& out) {
       case Mode::kCubic: is_double ? cubic_axis<double>(r, i, in, axis) : cubic_axis<float>(r, i, in, axis); break;
     }
   }
-  resample(axes, r.spatial, input, out);
+  return {std::move(axes), r.spatial, input, out};
+}
+
+void run(const Request& r, const Tensor& input, Tensor& out) {
+  if (out.numel() == 0) return;
+  const bool has_order = input.ndim() >= 4 && input.is_channels_last() && out.is_channels_last();
+  const Tensor x = has_order ? input : input.contiguous();
+  make_resampling(r, x, out).run(x.raw_data(), out.raw_data());
+}
+
+class ResampleCall final : public ops::PreparedCall {
+ public:
+  ResampleCall(Resampling resampling, double bytes) : resampling_(std::move(resampling)) {
+    double taps = 1;
+    for (const ResampleAxis& axis : resampling_.axes) taps *= static_cast<double>(axis.taps);
+    const ResampleExtents& e = resampling_.extents;
+    cost = {2 * taps * static_cast<double>(e.batch * e.channels * e.out_plane()), bytes};
+  }
+  void run(Context, const ops::PreparedRun& memory) const override {
+    resampling_.run(memory.inputs[0], memory.outputs[0]);
+  }
+
+ private:
+  Resampling resampling_;
+};
+
+// From `request(input, the other arguments…)`.
+template <class... Rest, size_t... I>
+std::unique_ptr<ops::PreparedCall> prepare_resampling(Request (*request)(const Tensor&, Rest...),
+                                                      const ops::PrepareArgs& args, std::index_sequence<I...>) {
+  const Tensor &x = args.arguments[0].to_tensor(), &out = args.outputs[0];
+  const bool has_order =
+      (x.is_contiguous() && out.is_contiguous()) || (x.ndim() >= 4 && x.is_channels_last() && out.is_channels_last());
+  if (!x.is_meta() || !has_order || out.numel() == 0) return nullptr;
+  const Request r = request(x, ops::UnboxOf<std::decay_t<Rest>>::get(args.arguments[I + 1])...);
+  return std::make_unique<ResampleCall>(make_resampling(r, x, out),
+                                        static_cast<double>(x.size_bytes() + out.size_bytes()));
+}
+template <class... Rest>
+ops::PrepareFn preparer(Request (*request)(const Tensor&, Rest...)) {
+  return [request](const ops::PrepareArgs& args) {
+    return prepare_resampling(request, args, std::make_index_sequence<sizeof...(Rest)>());
+  };
 }
 
 // The four signatures: with and without align_corners, by size and by factors. Scale is MaybeFloat, once per
@@ -149,35 +191,47 @@ struct Sized {
   static Request request(bool align, const IntList& sizes, const Scale&... scales) {
     return {kMode, kSpatial, align, sizes.size() == 1 ? Dims(kSpatial, sizes[0]) : sizes, {scales...}};
   }
+  static Request plain(const Tensor&, const IntList& sizes, const Scale&... scales) {
+    return request(false, sizes, scales...);
+  }
   static TensorMeta infer(const Tensor& x, const IntList& sizes, const Scale&... scales) {
-    return output_meta("upsample", x, request(false, sizes, scales...));
+    return output_meta("upsample", x, plain(x, sizes, scales...));
   }
   static void run(Context, const Tensor& x, const IntList& sizes, const Scale&... scales, Tensor& out) {
-    kernels::run(request(false, sizes, scales...), x, out);
+    kernels::run(plain(x, sizes, scales...), x, out);
+  }
+  static Request aligned(const Tensor&, const IntList& sizes, bool align, const Scale&... scales) {
+    return request(align, sizes, scales...);
   }
   static TensorMeta infer_aligned(const Tensor& x, const IntList& sizes, bool align, const Scale&... scales) {
-    return output_meta("upsample", x, request(align, sizes, scales...));
+    return output_meta("upsample", x, aligned(x, sizes, align, scales...));
   }
   static void run_aligned(Context, const Tensor& x, const IntList& sizes, bool align, const Scale&... scales,
                           Tensor& out) {
-    kernels::run(request(align, sizes, scales...), x, out);
+    kernels::run(aligned(x, sizes, align, scales...), x, out);
   }
 };
 
 template <Mode kMode, size_t kSpatial>
 struct Factored {
+  static Request plain(const Tensor& x, const MaybeInts& sizes, const MaybeFloats& factors) {
+    return from_factors("upsample", kMode, kSpatial, false, x, sizes, factors);
+  }
   static TensorMeta infer(const Tensor& x, const MaybeInts& sizes, const MaybeFloats& factors) {
-    return output_meta("upsample", x, from_factors("upsample", kMode, kSpatial, false, x, sizes, factors));
+    return output_meta("upsample", x, plain(x, sizes, factors));
   }
   static void run(Context, const Tensor& x, const MaybeInts& sizes, const MaybeFloats& factors, Tensor& out) {
-    kernels::run(from_factors("upsample", kMode, kSpatial, false, x, sizes, factors), x, out);
+    kernels::run(plain(x, sizes, factors), x, out);
+  }
+  static Request aligned(const Tensor& x, const MaybeInts& sizes, bool align, const MaybeFloats& factors) {
+    return from_factors("upsample", kMode, kSpatial, align, x, sizes, factors);
   }
   static TensorMeta infer_aligned(const Tensor& x, const MaybeInts& sizes, bool align, const MaybeFloats& factors) {
-    return output_meta("upsample", x, from_factors("upsample", kMode, kSpatial, align, x, sizes, factors));
+    return output_meta("upsample", x, aligned(x, sizes, align, factors));
   }
   static void run_aligned(Context, const Tensor& x, const MaybeInts& sizes, bool align, const MaybeFloats& factors,
                           Tensor& out) {
-    kernels::run(from_factors("upsample", kMode, kSpatial, align, x, sizes, factors), x, out);
+    kernels::run(aligned(x, sizes, align, factors), x, out);
   }
 };
 
@@ -192,7 +246,9 @@ constexpr auto kCPU = DeviceKind::kCPU;
       .infer(&Factored<Mode::MODE, SPATIAL>::infer)                                            \
       .keeps_layout();                                                                         \
   KERNEL("aten::" NAME, kCPU, (&Sized<Mode::MODE, __VA_ARGS__>::run));                         \
-  KERNEL("aten::" NAME ".vec", kCPU, (&Factored<Mode::MODE, SPATIAL>::run))
+  KERNEL("aten::" NAME ".vec", kCPU, (&Factored<Mode::MODE, SPATIAL>::run));                   \
+  PREPARE("aten::" NAME, kCPU, preparer(&Sized<Mode::MODE, __VA_ARGS__>::plain));              \
+  PREPARE("aten::" NAME ".vec", kCPU, preparer(&Factored<Mode::MODE, SPATIAL>::plain))
 #define ALIGNED(NAME, MODE, SPATIAL, SCALES, ...)                                                                  \
   OP("aten::" NAME "(Tensor self, int[" #SPATIAL "] output_size, bool align_corners, " SCALES ") -> Tensor")       \
       .infer(&Sized<Mode::MODE, __VA_ARGS__>::infer_aligned)                                                       \
@@ -201,7 +257,9 @@ constexpr auto kCPU = DeviceKind::kCPU;
       .infer(&Factored<Mode::MODE, SPATIAL>::infer_aligned)                                                        \
       .keeps_layout();                                                                                             \
   KERNEL("aten::" NAME, kCPU, (&Sized<Mode::MODE, __VA_ARGS__>::run_aligned));                                     \
-  KERNEL("aten::" NAME ".vec", kCPU, (&Factored<Mode::MODE, SPATIAL>::run_aligned))
+  KERNEL("aten::" NAME ".vec", kCPU, (&Factored<Mode::MODE, SPATIAL>::run_aligned));                               \
+  PREPARE("aten::" NAME, kCPU, preparer(&Sized<Mode::MODE, __VA_ARGS__>::aligned));                                \
+  PREPARE("aten::" NAME ".vec", kCPU, preparer(&Factored<Mode::MODE, SPATIAL>::aligned))
 
 #define SCALES1 "float? scales=None"
 #define SCALES2 "float? scales_h=None, float? scales_w=None"

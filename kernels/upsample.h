@@ -15,9 +15,24 @@ struct ResampleAxis {
   std::vector<double> weight;
 };
 
+struct ResampleExtents {
+  int64_t batch, channels;
+  std::array<int64_t, 3> in, out;
+  int64_t in_plane() const { return in[0] * in[1] * in[2]; }
+  int64_t out_plane() const { return out[0] * out[1] * out[2]; }
+};
+
 // Separable resampling over three dimensions, missing leading ones of size 1. With one tap everywhere the
 // elements are copied, for every dtype; else they are floating. The output lies in memory as the input does
 // (planes or channels_last).
-void resample(const std::array<ResampleAxis, 3>& axes, size_t spatial, const Tensor& input, Tensor& out);
+struct Resampling {
+  std::array<ResampleAxis, 3> axes;
+  ResampleExtents extents;
+  DType dtype;
+  bool is_last;  // both lie as N, spatial…, C
+
+  Resampling(std::array<ResampleAxis, 3> resample_axes, size_t spatial, const Tensor& input, const Tensor& out);
+  void run(const void* x, void* out) const;
+};
 
 }  // namespace tensord::kernels

@@ -6,21 +6,7 @@
 namespace tensord::kernels {
 namespace {
 
-struct Extents {
-  int64_t batch, channels;
-  std::array<int64_t, 3> in, out;
-  int64_t in_plane() const { return in[0] * in[1] * in[2]; }
-  int64_t out_plane() const { return out[0] * out[1] * out[2]; }
-};
-
-Extents extents_of(const Tensor& input, const Tensor& output, size_t spatial) {
-  Extents e{input.sizes()[0], input.sizes()[1], {1, 1, 1}, {1, 1, 1}};
-  for (size_t i = 0; i < spatial; ++i) {
-    e.in[3 - spatial + i] = input.sizes()[2 + i];
-    e.out[3 - spatial + i] = output.sizes()[2 + i];
-  }
-  return e;
-}
+using Extents = ResampleExtents;
 
 // Calls fn(input pixel, weight) for each tap of output (d, h, w).
 template <class C, class Fn>
@@ -92,24 +78,32 @@ void copy_pixels(const std::array<ResampleAxis, 3>& axes, const Extents& e, int6
 
 }  // namespace
 
-void resample(const std::array<ResampleAxis, 3>& axes, size_t spatial, const Tensor& input, Tensor& out) {
-  if (out.numel() == 0) return;
-  const Extents e = extents_of(input, out, spatial);
-  const bool is_last =
-      input.ndim() >= 4 && input.is_channels_last() && out.is_channels_last() && !input.is_contiguous();
-  const Tensor x = is_last ? input : input.contiguous();
+Resampling::Resampling(std::array<ResampleAxis, 3> resample_axes, size_t spatial, const Tensor& input,
+                       const Tensor& out)
+    : axes(std::move(resample_axes)),
+      extents{input.sizes()[0], input.sizes()[1], {1, 1, 1}, {1, 1, 1}},
+      dtype(input.dtype()),
+      is_last(input.ndim() >= 4 && input.is_channels_last() && out.is_channels_last() && !input.is_contiguous()) {
+  for (size_t i = 0; i < spatial; ++i) {
+    extents.in[3 - spatial + i] = input.sizes()[2 + i];
+    extents.out[3 - spatial + i] = out.sizes()[2 + i];
+  }
+}
+
+void Resampling::run(const void* x, void* out) const {
+  const Extents& e = extents;
   if (axes[0].taps * axes[1].taps * axes[2].taps == 1) {
-    const auto size = static_cast<int64_t>(size_of(input.dtype()));
-    const auto* from = static_cast<const char*>(x.raw_data());
-    auto* to = static_cast<char*>(out.raw_data());
+    const auto size = static_cast<int64_t>(size_of(dtype));
+    const auto* from = static_cast<const char*>(x);
+    auto* to = static_cast<char*>(out);
     return is_last ? copy_pixels(axes, e, e.batch, size * e.channels, from, to)
                    : copy_pixels(axes, e, e.batch * e.channels, size, from, to);
   }
-  dispatch_floating(input.dtype(), "upsample", [&]<class T>() {
+  dispatch_floating(dtype, "upsample", [&]<class T>() {
     if (is_last)
-      weigh_last<T>(axes, e, x.data<T>(), out.data<T>());
+      weigh_last<T>(axes, e, static_cast<const T*>(x), static_cast<T*>(out));
     else
-      weigh_planes<T>(axes, e, x.data<T>(), out.data<T>());
+      weigh_planes<T>(axes, e, static_cast<const T*>(x), static_cast<T*>(out));
   });
 }
 

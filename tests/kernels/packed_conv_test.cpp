@@ -76,11 +76,12 @@ struct Net {
   bool has_other = false;
 };
 
-Net make_net(const Shape& s, Tail tail, bool is_last, const Tensor& weight, const Tensor& bias) {
+Net make_net(const Shape& s, Tail tail, bool is_last, const Tensor& weight, const Tensor& bias,
+             ops::Precision precision = ops::Precision::kF32) {
   const auto pair = [](int64_t v) { return ops::make_int_list(Dims{v, v}); };
   const BoundCall conv =
       bound("aten::conv2d", {weight, bias, pair(s.stride), pair(s.padding), pair(s.dilation), Value(s.groups)});
-  Net net{conv.op->pack(*conv.op, conv.arguments, ops::Precision::kF32)};
+  Net net{conv.op->pack(*conv.op, conv.arguments, precision)};
   const auto join = [&](const BoundCall& call, Epilogue epilogue) { net.packed = net.packed->with(call, epilogue); };
   const auto relu = [&] { join(bound("aten::relu", {}), {EpilogueKind::kRelu}); };
   if (tail == Tail::kRelu) relu();
@@ -223,6 +224,29 @@ TEST(PackedConv, EveryTail) {
   for (const Shape& s : shapes) {
     for (const Tail tail : {Tail::kNone, Tail::kAddRelu, Tail::kSilu, Tail::kRelu6Hard, Tail::kBatchNorm}) {
       for (const bool is_last : {false, true}) expect_same(s, tail, is_last, is_last);
+    }
+  }
+}
+
+TEST(PackedConv, OtherPrecisions) {
+  const std::vector<Shape> shapes{{2, 24, 40, 7, 5, 1},         {1, 40, 24, 9, 9, 1, 2},
+                                  {2, 288, 264, 6, 5, 3, 1, 1}, {1, 32, 48, 9, 10, 3, 2, 1},
+                                  {1, 3, 21, 9, 8, 3, 2, 1},    {1, 36, 36, 9, 8, 3, 1, 1, 1, 36}};
+  for (const ops::Precision precision : {ops::Precision::kBf16, ops::Precision::kInt8}) {
+    const double tolerance = precision == ops::Precision::kBf16 ? 1e-2 : 4e-2;
+    for (const Shape& s : shapes) {
+      SCOPED_TRACE(testing::Message() << s);
+      const Net net = make_net(s, Tail::kAddRelu, true, random({s.out, s.in / s.groups, s.kernel, s.kernel}),
+                               random({s.out}), precision);
+      const Tensor input = in_order(random({s.batch, s.in, s.height, s.width}), true);
+      const Tensor zero = expected_of(net, input, Tensor::scalar(0.0f)), other = in_order(random(zero.sizes()), true);
+      const Tensor expected = expected_of(net, input, other), like = in_order(expected, true);
+      const auto call = prepare(net, input, other, like, 2);
+      ASSERT_TRUE(call);
+      const Tensor got = run_prepared(*call, input, other, like, false);
+      EXPECT_LE(difference(expected, got), tolerance) << call->variant;
+      EXPECT_EQ(difference(got, run_prepared(*call, input, other, like, true)), 0);
+      EXPECT_EQ(difference(got, net.packed->run(input, other, false)), 0);
     }
   }
 }
