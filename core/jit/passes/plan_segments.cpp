@@ -37,6 +37,7 @@ bool is_call(const Node& node) {
   const bool has_form = op.prepare[kCpu] || (op.infer && op.kernels[kCpu]) || op.is_view;
   const auto outputs = node.outputs();
   if (!has_form || outputs.empty() || !std::all_of(outputs.begin(), outputs.end(), is_known_tensor)) return false;
+  if (op.is_view && is_constant(node.input(0))) return false;  // its memory is not the plan's
   bool has_tensor = false;
   for (const GraphValue* input : node.inputs()) {
     if (is_constant(input)) continue;
