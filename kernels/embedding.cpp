@@ -1,11 +1,11 @@
-// embedding: rows of a table, by index.
+// embedding and index_select: rows of a table, by index.
+#include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "core/base/error.h"
-#include "core/base/parallel.h"
 #include "core/ops/op.h"
 #include "core/tensor/strided_copy.h"
+#include "kernels/gather_rows.h"
 #include "kernels/view.h"
 
 namespace tensord::kernels {
@@ -24,83 +24,66 @@ TensorMeta embedding_meta(const Tensor& table, const Tensor& indices, int64_t, b
   return {std::move(sizes), table.dtype(), {}, table.device()};
 }
 
-// A table whose rows are dense, and where they go; sizes in bytes.
-struct Rows {
-  int64_t table_rows, row_bytes, row_stride;
-};
-
-// Rows lie anywhere in a table larger than the caches: their loads are started ahead.
-constexpr int64_t kAhead = 8, kMostPrefetched = 512;
-
-template <class I>
-void copy_rows(const Rows& rows, const char* table, const I* indices, int64_t count, char* out) {
-  parallel_for_cost(count, 6 + 0.05 * static_cast<double>(rows.row_bytes), [&](int64_t begin, int64_t end) {
-    const auto is_in_range = [&](I index) { return index >= 0 && index < rows.table_rows; };
-    for (int64_t i = begin; i < end; ++i) {
-      if (i + kAhead < end && is_in_range(indices[i + kAhead])) {
-        const char* next = table + indices[i + kAhead] * rows.row_stride;
-        for (int64_t at = 0; at < std::min(rows.row_bytes, kMostPrefetched); at += 64) __builtin_prefetch(next + at);
-      }
-      if (!is_in_range(indices[i])) [[unlikely]]
-        fail(ErrorCode::kOutOfRange, "index out of range in self");
-      std::memcpy(out + i * rows.row_bytes, table + indices[i] * rows.row_stride, static_cast<size_t>(rows.row_bytes));
-    }
-  });
-}
-
-void copy_rows(const Rows& rows, const void* table, DType index, const void* indices, int64_t count, void* out) {
-  if (index == DType::kInt64)
-    copy_rows(rows, static_cast<const char*>(table), static_cast<const int64_t*>(indices), count,
-              static_cast<char*>(out));
-  else
-    copy_rows(rows, static_cast<const char*>(table), static_cast<const int32_t*>(indices), count,
-              static_cast<char*>(out));
-}
-
-bool has_dense_rows(const Tensor& table) { return table.strides()[1] == 1 || table.sizes()[1] == 1; }
-
-Rows rows_of(const Tensor& table) {
-  const auto size = static_cast<int64_t>(size_of(table.dtype()));
-  return {table.sizes()[0], table.sizes()[1] * size, table.strides()[0] * size};
-}
-
 void embedding_kernel(const KernelContext&, const Tensor& table, const Tensor& indices, int64_t, bool, bool,
                       Tensor& out) {
-  const Tensor rows = has_dense_rows(table) ? table : table.contiguous(), order = indices.contiguous();
+  const Tensor rows = RowGather::rows_are_dense(table, 0) ? table : table.contiguous(), order = indices.contiguous();
   const Tensor dense = out.is_contiguous() ? out : Tensor::empty(out.sizes(), out.dtype());
-  copy_rows(rows_of(rows), rows.raw_data(), order.dtype(), order.raw_data(), order.numel(), dense.raw_data());
+  RowGather::of(rows, 0, order.numel()).run(rows.raw_data(), order.dtype(), order.raw_data(), dense.raw_data());
   if (!dense.is_same(out)) strided_copy(out, dense);
 }
 
-class PreparedEmbedding final : public ops::PreparedCall {
+// --- index_select
+
+TensorMeta index_select_meta(const Tensor& x, int64_t dim, const Tensor& index) {
+  dim = wrap_dim(dim, x.ndim());
+  check(index.ndim() <= 1, "index_select(): Index is supposed to be a vector, but got dim: ", index.ndim());
+  check(index.dtype() == DType::kInt64 || index.dtype() == DType::kInt32,
+        "index_select(): Expected dtype int32 or int64 for index");
+  Dims sizes = x.sizes();
+  if (!sizes.empty()) sizes[dim] = index.numel();
+  return {std::move(sizes), x.dtype(), {}, x.device()};
+}
+
+// A 0-d tensor is a row of its own.
+Tensor as_rows(const Tensor& x) { return x.ndim() > 0 ? x : x.as_view({1}, {1}, x.offset()); }
+
+void index_select_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, Tensor& out) {
+  Tensor rows = as_rows(x);
+  dim = wrap_dim(dim, rows.ndim());
+  if (!RowGather::rows_are_dense(rows, dim)) rows = rows.contiguous();
+  const Tensor order = index.contiguous();
+  const Tensor dense = out.is_contiguous() ? out : Tensor::empty(out.sizes(), out.dtype());
+  RowGather::of(rows, dim, order.numel()).run(rows.raw_data(), order.dtype(), order.raw_data(), dense.raw_data());
+  if (!dense.is_same(out)) strided_copy(out, dense);
+}
+
+// --- both, for known shapes
+
+class PreparedGather final : public ops::PreparedCall {
  public:
-  PreparedEmbedding(const Tensor& table, const Tensor& indices)
-      : rows_(rows_of(table)),
+  PreparedGather(const Tensor& table, int64_t dim, const Tensor& indices)
+      : gather_(RowGather::of(table, dim, indices.numel())),
         table_(table.is_meta() ? Tensor() : table),
         indices_(indices.is_meta() ? Tensor() : indices),
-        index_(indices.dtype()),
-        count_(indices.numel()) {
-    cost.bytes = 2.0 * static_cast<double>(count_ * rows_.row_bytes);
+        index_(indices.dtype()) {
+    cost.bytes = 2.0 * static_cast<double>(gather_.outer * gather_.count * gather_.row_bytes);
   }
 
   void run(const ops::KernelContext&, const ops::PreparedRun& run) const override {
     const void* const* next = run.inputs;
     const void* table = table_ ? table_.raw_data() : *next++;
-    const void* indices = indices_ ? indices_.raw_data() : *next;
-    copy_rows(rows_, table, index_, indices, count_, run.outputs[0]);
+    gather_.run(table, index_, indices_ ? indices_.raw_data() : *next, run.outputs[0]);
   }
 
  private:
-  Rows rows_;
+  RowGather gather_;
   Tensor table_, indices_;  // where constant
   DType index_;
-  int64_t count_;
 };
 
-std::unique_ptr<ops::PreparedCall> prepare_embedding(const ops::PrepareArgs& args) {
-  const Tensor &table = args.arguments[0].to_tensor(), &indices = args.arguments[1].to_tensor();
-  if (!has_dense_rows(table) || !indices.is_contiguous() || !args.outputs[0].is_contiguous()) return nullptr;
-  return std::make_unique<PreparedEmbedding>(table, indices);
+std::unique_ptr<ops::PreparedCall> prepare(const Tensor& table, int64_t dim, const Tensor& indices, const Tensor& out) {
+  if (!RowGather::rows_are_dense(table, dim) || !indices.is_contiguous() || !out.is_contiguous()) return nullptr;
+  return std::make_unique<PreparedGather>(table, dim, indices);
 }
 
 // Rows that were asked for and have a larger norm are scaled down to it.
@@ -132,7 +115,16 @@ OP("aten::embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scal
    "sparse=False) -> Tensor")
     .infer(embedding_meta);
 KERNEL("aten::embedding", kCPU, embedding_kernel);
-PREPARE("aten::embedding", kCPU, prepare_embedding);
+PREPARE("aten::embedding", kCPU, [](const ops::PrepareArgs& args) {
+  return prepare(args.arguments[0].to_tensor(), 0, args.arguments[1].to_tensor(), args.outputs[0]);
+});
+OP("aten::index_select(Tensor self, int dim, Tensor index) -> Tensor").infer(index_select_meta).with_out();
+KERNEL("aten::index_select", kCPU, index_select_kernel);
+PREPARE("aten::index_select", kCPU, [](const ops::PrepareArgs& args) -> std::unique_ptr<ops::PreparedCall> {
+  const Tensor& x = args.arguments[0].to_tensor();
+  if (x.ndim() == 0) return nullptr;
+  return prepare(x, wrap_dim(args.arguments[1].to_int(), x.ndim()), args.arguments[2].to_tensor(), args.outputs[0]);
+});
 OP("aten::embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)")
     .direct(embedding_renorm);
 

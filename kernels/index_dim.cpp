@@ -1,13 +1,11 @@
 #include <algorithm>
-#include <cstring>
 
-#include "core/base/parallel.h"
 #include "core/ops/op.h"
 #include "core/tensor/strided_copy.h"
 #include "kernels/index.h"
 #include "kernels/view.h"
 
-// Access by indices along one dimension: index_select, index_add, index_fill, take.
+// Writes by indices along one dimension, and take.
 namespace tensord::kernels {
 namespace {
 
@@ -28,57 +26,12 @@ std::vector<int64_t> read_indices(const Tensor& index, const char* op) {
   return {wide.data<int64_t>(), wide.data<int64_t>() + wide.numel()};
 }
 
-TensorMeta index_select_meta(const Tensor& x, int64_t dim, const Tensor& index) {
-  dim = wrap_dim(dim, x.ndim());
-  check(index.ndim() <= 1, "index_select(): Index is supposed to be a vector, but got dim: ", index.ndim());
-  Dims sizes = x.sizes();
-  if (!sizes.empty()) sizes[dim] = index.numel();
-  return {std::move(sizes), x.dtype(), {}, x.device()};
-}
-
-// Copies rows of `x` (all but the leading dimensions up to `dim`) to a row-major `out`.
-void gather_rows(const Tensor& x, int64_t dim, const std::vector<int64_t>& indices, Tensor& out) {
-  int64_t outer = 1, row = 1;
-  for (int64_t d = 0; d < dim; ++d) outer *= x.sizes()[d];
-  for (int64_t d = dim + 1; d < x.ndim(); ++d) row *= x.sizes()[d];
-  const auto count = static_cast<int64_t>(indices.size());
-  const int64_t size = x.sizes()[dim];
-  const auto bytes = row * static_cast<int64_t>(size_of(x.dtype()));
-  const auto* from = static_cast<const char*>(x.raw_data());
-  auto* to = static_cast<char*>(out.raw_data());
-  parallel_for(outer * count, std::max<int64_t>(1, 65536 / std::max<int64_t>(bytes, 1)),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t i = begin; i < end; ++i) {
-                   std::memcpy(to + i * bytes, from + ((i / count) * size + indices[i % count]) * bytes,
-                               static_cast<size_t>(bytes));
-                 }
-               });
-}
-
 void check_indices(const std::vector<int64_t>& indices, int64_t size) {
   for (int64_t i : indices) {
     if (i < 0 || i >= size) [[unlikely]]
       fail(ErrorCode::kOutOfRange, "index out of range in self");
   }
 }
-
-void index_select_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, Tensor& out) {
-  const std::vector<int64_t> indices = read_indices(index, "index_select");
-  if (x.ndim() == 0) {
-    check_indices(indices, 1);
-    strided_copy(out, x);
-    return;
-  }
-  dim = wrap_dim(dim, x.ndim());
-  check_indices(indices, x.sizes()[dim]);
-  if (out.numel() == 0) return;
-  if (out.is_contiguous()) return gather_rows(x.contiguous(), dim, indices, out);
-  for (size_t i = 0; i < indices.size(); ++i) {
-    strided_copy(select(out, dim, static_cast<int64_t>(i)), select(x, dim, indices[i]));
-  }
-}
-
-// --- writes along one dimension
 
 TensorMeta like_self(const Tensor& x) {
   const bool dense = is_non_overlapping_and_dense(x.sizes(), x.strides());
@@ -184,8 +137,6 @@ void take_kernel(const KernelContext&, const Tensor& x, const Tensor& index, Ten
   });
 }
 
-OP("aten::index_select(Tensor self, int dim, Tensor index) -> Tensor").infer(index_select_meta).with_out();
-KERNEL("aten::index_select", kCPU, index_select_kernel);
 OP("aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor")
     .infer(index_add_meta)
     .with_inplace();

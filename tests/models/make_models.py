@@ -20,6 +20,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import alias_models  # noqa: E402
 import language_models  # noqa: E402
 import layer_models  # noqa: E402
+import recurrent_models  # noqa: E402
 import script_models  # noqa: E402
 
 VISION = ["resnet18", "resnet50", "vgg11", "squeezenet1_1", "mobilenet_v2", "mobilenet_v3_small", "densenet121",
@@ -142,7 +143,7 @@ def save(directory, name, way, module, calls):
 MAKERS = {"mlp": mlp, "encoder": encoder, "language": language, "features": features}
 MAKERS.update({name: (lambda name=name: vision(name)) for name in VISION})
 MAKERS.update({snake_case(model.__name__): (lambda model=model, calls=calls: small(model, calls))
-               for model, calls in alias_models.CASES + layer_models.CASES})
+               for model, calls in alias_models.CASES + layer_models.CASES + recurrent_models.CASES})
 
 
 def make(directory, name):

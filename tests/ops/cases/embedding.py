@@ -1,4 +1,4 @@
-"""Rows of tables: sums, means and maxima of them, and their norms. `embedding` itself is in index.py."""
+"""Rows of tables: sums, means and maxima of them, and their norms; places in sorted sequences. `embedding` itself is in index.py."""
 
 import torch
 
@@ -45,4 +45,30 @@ CASES += [
     case("aten::embedding_renorm_", t(6, 3), ints(1, 1, 3), 1.0, 2.0, dtypes=FULL),
     case("aten::embedding_renorm_", t(6, 3), ints(1, 4), 2.0, 1.0),
     case("aten::embedding_renorm_", t(6, 3), ints(1, 4), 100.0, 2.0),
+]
+
+SORTED, VALUES = t(values=[1.0, 3.0, 5.0, 5.0, 7.0]), t(values=[[5.0, 0.0, 8.0], [3.0, float("nan"), 6.0]])
+ROWS = t(values=[[1, 3, 5], [2, 2, 9]])
+CASES += [
+    case("aten::searchsorted.Tensor", SORTED, VALUES, dtypes=FULL),
+    case("aten::searchsorted.Tensor", SORTED, VALUES, right=True, out_int32=True),
+    case("aten::searchsorted.Tensor", ROWS, t(2, 7, low=0, high=9), dtypes=[torch.float32, torch.float64, I32, I64, torch.uint8]),
+    case("aten::searchsorted.Tensor", ROWS, t(2, 7, low=0, high=9), side="right", dtypes=[torch.float32, I64]),
+    case("aten::searchsorted.Tensor", t(values=[5.0, 1.0, 3.0]), t(9), sorter=ints(1, 2, 0)),
+    case("aten::searchsorted.Tensor", t(0), VALUES),
+    case("aten::searchsorted.Tensor", SORTED, t(0, 3)),
+    case("aten::searchsorted.Tensor", SORTED, t(values=4.0)),
+    case("aten::searchsorted.Tensor", ROWS, t(1, 3), error="should be 1 dimension or the first N-1 dimensions"),
+    case("aten::searchsorted.Tensor", ROWS, t(2, 3), side="up", error="side can only be 'left' or 'right' but got up"),
+    case("aten::searchsorted.Tensor", ROWS, t(2, 3), side="left", right=True, error="can't be set to opposites"),
+    case("aten::searchsorted.Tensor", SORTED, VALUES, sorter=ints(1, 2), error="must have the same size"),
+    case("aten::searchsorted.Scalar", SORTED, 4, dtypes=FULL),
+    case("aten::searchsorted.Scalar", SORTED, 5.0, right=True),
+    case("aten::searchsorted.Scalar", ROWS, 4, error="input value can be a scalar only when boundaries tensor dimension is 1"),
+    case("aten::bucketize.Tensor", VALUES, SORTED, dtypes=FULL),
+    case("aten::bucketize.Tensor", t(9, dtype=I64, low=0, high=9), ints(1, 4, 4, 6), right=True),
+    case("aten::bucketize.Tensor", t(3000), t(values=[-1.0, 0.5, 2.0]), out_int32=True),
+    case("aten::bucketize.Tensor", VALUES, ROWS, error="boundaries tensor must be 1 dimension, but got dim(2)"),
+    case("aten::bucketize.Scalar", 5, SORTED),
+    case("aten::bucketize.Scalar", 2.5, SORTED, right=True, dtypes=FULL),
 ]
