@@ -44,12 +44,12 @@ Returns multi_head_attention(const Tensor& query, const Tensor& key, const Tenso
                              const Tensor& proj_bias, const MaybeTensor& mask, bool need_weights, bool average,
                              const std::optional<int64_t>& mask_type) {
   check_layer("_native_multi_head_attention", query, width, heads, qkv_weight);
-  ops::MultiHead m{
-      width,        heads,  is_same(query, key) && is_same(key, value), mask.has_value(), mask_type.value_or(0),
+  const ops::MultiHead m{
+      width,        heads,  is_same(query, key) && is_same(key, value), mask.has_value(), false, mask_type.value_or(0),
       need_weights, average};
   Runner runner;
   const auto [out, weights] = ops::Transformer<Runner>(runner).attention(
-      m, {query, key, value}, {qkv_weight, qkv_bias, proj_weight, proj_bias}, optional(mask));
+      m, {query, key, value}, {qkv_weight, qkv_bias, proj_weight, proj_bias}, optional(mask), Value());
   return {{out, weights ? *weights : Value(Tensor::empty(Dims{0}, query.dtype()))}};
 }
 
@@ -59,7 +59,7 @@ Tensor encoder_layer(const Tensor& src, int64_t width, int64_t heads, const Tens
                      const Tensor& norm_bias_2, const Tensor& weight_1, const Tensor& bias_1, const Tensor& weight_2,
                      const Tensor& bias_2, const MaybeTensor& mask, const std::optional<int64_t>& mask_type) {
   check_layer("_transformer_encoder_layer_fwd", src, width, heads, qkv_weight);
-  const ops::MultiHead m{width, heads, true, mask.has_value(), mask_type.value_or(0), false, false};
+  const ops::MultiHead m{width, heads, true, mask.has_value(), false, mask_type.value_or(0), false, false};
   const ops::Transformer<Runner>::Layer layer{{qkv_weight, qkv_bias, proj_weight, proj_bias},
                                               use_gelu,
                                               norm_first,
@@ -69,7 +69,7 @@ Tensor encoder_layer(const Tensor& src, int64_t width, int64_t heads, const Tens
                                               {weight_1, weight_2},
                                               {bias_1, bias_2}};
   Runner runner;
-  return ops::Transformer<Runner>(runner).encoder_layer(m, layer, src, optional(mask)).to_tensor();
+  return ops::Transformer<Runner>(runner).encoder_layer(m, layer, src, optional(mask), Value()).to_tensor();
 }
 
 // Masks that are bool are true where a key is seen.
@@ -110,6 +110,15 @@ OP("aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, T
     .direct([](const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& mask, double dropout,
                bool is_causal, const std::optional<double>& scale) {
       return dot_product_attention(query, key, value, mask, dropout, is_causal, scale);
+    });
+// A mask that may be missing, as tensord::attention takes it; see MultiHead.
+OP("tensord::attention_mask(Tensor? mask, int? mask_type) -> Tensor?")
+    .direct([](const Value& mask, const std::optional<int64_t>& type) {
+      if (mask.is_none()) return mask;
+      Runner runner;
+      ops::MultiHead m;
+      m.mask_type = type.value_or(0);
+      return ops::Transformer<Runner>(runner).hidden_keys(m, mask, Value());
     });
 // There are no nested tensors: rows that hold padding are computed with the others. Says "not left aligned", with
 // which nn.TransformerEncoder keeps to dense tensors.

@@ -16,7 +16,8 @@ struct MultiHead {
   int64_t width = 0, heads = 0;
   bool is_self = true;  // query, key and value are one tensor
   bool has_mask = false;
-  int64_t mask_type = 0;  // 1: (batch, keys); else it broadcasts to the scores
+  bool may_lack_mask = false;  // it is not known before the run whether there is one
+  int64_t mask_type = 0;       // 1: (batch, keys); else it broadcasts to the scores
   bool needs_weights = false, averages_weights = true;
 };
 
@@ -30,7 +31,8 @@ class Transformer {
     V qkv_weight, qkv_bias, out_weight, out_bias;
   };
   // The result, and the weights when they are wanted. Masks are true where a key is hidden.
-  std::pair<V, std::optional<V>> attention(const MultiHead& m, const V (&inputs)[3], const Projections& p, V mask) {
+  std::pair<V, std::optional<V>> attention(const MultiHead& m, const V (&inputs)[3], const Projections& p, V mask,
+                                           V mask_type) {
     V heads[3];
     const int64_t depth = m.width / m.heads;
     if (m.is_self) {
@@ -44,11 +46,7 @@ class Transformer {
       }
     }
     const double scale = 1 / std::sqrt(static_cast<double>(depth)), hidden = -std::numeric_limits<double>::infinity();
-    if (m.has_mask) {
-      mask = b_.call("aten::to.dtype",
-                     {mask, number(static_cast<int64_t>(DType::kBool)), flag(false), flag(false), none()});
-      for (int i = 0; m.mask_type == 1 && i < 2; ++i) mask = b_.call("aten::unsqueeze", {mask, number(1)});
-    }
+    if (m.has_mask) mask = hidden_keys(m, mask, mask_type);
     V out;
     std::optional<V> weights;
     if (m.needs_weights) {
@@ -67,14 +65,25 @@ class Transformer {
     return {linear(out, p.out_weight, p.out_bias), weights};
   }
 
+  // The mask as bools that broadcast to the scores.
+  V hidden_keys(const MultiHead& m, V mask, V mask_type) {
+    if (m.may_lack_mask) return b_.call("tensord::attention_mask", {mask, mask_type});
+    mask =
+        b_.call("aten::to.dtype", {mask, number(static_cast<int64_t>(DType::kBool)), flag(false), flag(false), none()});
+    for (int i = 0; m.mask_type == 1 && i < 2; ++i) mask = b_.call("aten::unsqueeze", {mask, number(1)});
+    return mask;
+  }
+
   struct Layer {
     Projections projections;
     bool use_gelu, norm_first;
     double eps;
     V norm_weights[2], norm_biases[2], weights[2], biases[2];
   };
-  V encoder_layer(const MultiHead& m, const Layer& layer, V x, V mask) {
-    const auto attend = [&](const V& in) { return attention(m, {in, in, in}, layer.projections, mask).first; };
+  V encoder_layer(const MultiHead& m, const Layer& layer, V x, V mask, V mask_type) {
+    const auto attend = [&](const V& in) {
+      return attention(m, {in, in, in}, layer.projections, mask, mask_type).first;
+    };
     const auto norm = [&](const V& in, int i) {
       return b_.call("aten::layer_norm", {in, ints(m.width), layer.norm_weights[i], layer.norm_biases[i],
                                           b_.constant(layer.eps), flag(true)});

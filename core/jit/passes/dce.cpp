@@ -26,9 +26,15 @@ class Marker {
  private:
   void roots(const Block& block) {
     for (const Node* node = block.first(); node; node = node->next()) {
-      if (node->blocks().empty() && alias_.has_side_effects(node)) need(node);
+      if (node->blocks().empty() && alias_.has_side_effects(node) && !only_looks(*node)) need(node);
       for (const Block* inner : node->blocks()) roots(*inner);
     }
+  }
+
+  // An operator without arguments that gives a result asks for the state of something ("is_grad_enabled").
+  static bool only_looks(const Node& node) {
+    const ops::Op* op = node.op();
+    return op && !op->is_random && op->schema.arguments.empty() && !op->schema.returns.empty();
   }
 
   void need(const GraphValue* value) {

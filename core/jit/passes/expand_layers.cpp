@@ -47,21 +47,19 @@ class Arguments {
   bool is_none(const char* name) const {
     return values_.at(name)->constant() && values_.at(name)->constant()->is_none();
   }
-  // Whether it is known to be there, or known not to be.
-  bool is_decided(const char* name) const {
-    return is_none(name) || values_.at(name)->type()->kind() == ops::TypeKind::kTensor;
-  }
+  bool is_tensor(const char* name) const { return values_.at(name)->type()->kind() == ops::TypeKind::kTensor; }
 
  private:
   std::map<std::string, GraphValue*> values_;
 };
 
 bool fill(ops::MultiHead& m, const Arguments& a, const char* heads) {
-  if (!a.are_constant({"embed_dim", heads, "mask_type"}) || !a.is_decided("mask")) return false;
+  if (!a.are_constant({"embed_dim", heads})) return false;
   m.width = a.constant("embed_dim").to_int();
   m.heads = a.constant(heads).to_int();
   m.has_mask = !a.is_none("mask");
-  if (!a.is_none("mask_type")) m.mask_type = a.constant("mask_type").to_int();
+  m.may_lack_mask = !a.is_none("mask") && (!a.is_tensor("mask") || !a.are_constant({"mask_type"}));
+  if (!m.may_lack_mask && !a.is_none("mask_type")) m.mask_type = a.constant("mask_type").to_int();
   return m.heads > 0 && m.width > 0 && m.width % m.heads == 0;
 }
 
@@ -74,11 +72,11 @@ bool expand_attention(Node* node, PassContext& context) {
   m.is_self = a["query"] == a["key"] && a["key"] == a["value"];
   m.needs_weights = a.constant("need_weights").to_bool() && node->output(1)->has_uses();
   m.averages_weights = a.constant("average_attn_weights").to_bool();
-  if (!context.take_change()) return false;
+  if ((m.needs_weights && m.may_lack_mask) || !context.take_change()) return false;
   CallBuilder builder{*node->graph(), node};
-  const auto [out, weights] =
-      Transformer(builder).attention(m, {a["query"], a["key"], a["value"]},
-                                     {a["qkv_weight"], a["qkv_bias"], a["proj_weight"], a["proj_bias"]}, a["mask"]);
+  const auto [out, weights] = Transformer(builder).attention(
+      m, {a["query"], a["key"], a["value"]}, {a["qkv_weight"], a["qkv_bias"], a["proj_weight"], a["proj_bias"]},
+      a["mask"], a["mask_type"]);
   node->output(0)->replace_all_uses_with(out);
   if (node->output(1)->has_uses())
     node->output(1)->replace_all_uses_with(weights ? *weights
@@ -101,7 +99,23 @@ bool expand_encoder_layer(Node* node, PassContext& context) {
                                  {a["norm_bias_1"], a["norm_bias_2"]},
                                  {a["ffn_weight_1"], a["ffn_weight_2"]},
                                  {a["ffn_bias_1"], a["ffn_bias_2"]}};
-  node->output()->replace_all_uses_with(Transformer(builder).encoder_layer(m, layer, a["src"], a["mask"]));
+  node->output()->replace_all_uses_with(
+      Transformer(builder).encoder_layer(m, layer, a["src"], a["mask"], a["mask_type"]));
+  node->destroy();
+  return true;
+}
+
+// Once it is known whether there is a mask.
+bool expand_mask(Node* node, PassContext& context) {
+  const Arguments a(*node);
+  const bool is_none = a.is_none("mask");
+  if (!is_none && (!a.is_tensor("mask") || !a.are_constant({"mask_type"}))) return false;
+  if (!context.take_change()) return false;
+  ops::MultiHead m;
+  if (!a.is_none("mask_type")) m.mask_type = a.constant("mask_type").to_int();
+  CallBuilder builder{*node->graph(), node};
+  node->output()->replace_all_uses_with(is_none ? a["mask"]
+                                                : Transformer(builder).hidden_keys(m, a["mask"], a["mask_type"]));
   node->destroy();
   return true;
 }
@@ -111,7 +125,9 @@ bool expand_encoder_layer(Node* node, PassContext& context) {
 bool expand_layers(Graph& graph, PassContext& context) {
   bool changed = false;
   for_each_node(graph.block(), [&](Node* node) {
-    if (node->is_op("aten::_native_multi_head_attention"))
+    if (node->is_op("tensord::attention_mask"))
+      changed |= expand_mask(node, context);
+    else if (node->is_op("aten::_native_multi_head_attention"))
       changed |= expand_attention(node, context);
     else if (node->is_op("aten::_transformer_encoder_layer_fwd"))
       changed |= expand_encoder_layer(node, context);

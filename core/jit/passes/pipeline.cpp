@@ -60,7 +60,7 @@ const std::vector<PipelineStep>& inference() {
 const std::vector<PipelineStep>& planning() {
   static const std::vector<PipelineStep> steps{
       // Shapes make branches and loops constant, and what these hid can be simplified.
-      {{kShapeProp, kConstProp, kUnroll, kSimplify, kPeephole, kCse, kDce}, true},
+      {{kShapeProp, kConstProp, kUnroll, kSimplify, kPeephole, kExpandLayers, kCse, kDce}, true},
       {{kFunctionalize, kShapeProp, kFuseAttention, kFusePatterns, kFuseEpilogue, kDce}, true},
       // What the passes since then made has no shapes yet.
       {{kShapeProp, kFusePointwise, kDce, kPlan}, false},

@@ -138,6 +138,7 @@ class ShapePropagation {
     std::vector<Value> arguments, results;
     const bool is_presence = op.schema.name == "aten::__is__" || op.schema.name == "aten::__isnot__";
     if (op.has_dynamic_shape || !are_known(*node, arguments)) return forget(node);
+    if (is_presence && are_two(*node, arguments)) return fold(node, {Value(op.schema.name == "aten::__isnot__")});
     if (op.reads_only_shape || is_presence || is_arithmetic(*node, arguments)) {
       if (evaluate(op, arguments, results) && is_presence_known(is_presence, arguments)) return fold(node, results);
     } else if ((gives_tensors(op) || op.is_view) && evaluate(op, arguments, results)) {
@@ -145,6 +146,11 @@ class ShapePropagation {
       return;
     }
     forget(node);
+  }
+
+  // Tensors of which it is known that they are not one.
+  bool are_two(const Node& node, const std::vector<Value>& arguments) const {
+    return arguments[0].is_tensor() && arguments[1].is_tensor() && !alias_.may_alias(node.input(0), node.input(1));
   }
 
   // Of sizes and the like. Done here, and not by const_prop alone, because the next shapes hang on it.

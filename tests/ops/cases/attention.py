@@ -1,0 +1,73 @@
+"""Attention, and the fused operators of nn.MultiheadAttention and nn.TransformerEncoderLayer."""
+
+import torch
+
+from tests.ops.case import FULL, case, t
+
+CLOSE = {"rtol": 1e-4, "atol": 1e-5, "dtypes": FULL}
+BOOL = torch.bool
+
+
+def _dot_product(query, key, value, mask=None, dropout=0.0, need_weights=False, causal=False):
+    out, _ = torch.ops.aten._scaled_dot_product_attention(query, key, value, mask, dropout, False, causal)
+    return out, torch.empty(0, dtype=query.dtype)
+
+
+def _dot_product_only(query, key, value, mask=None, dropout=0.0, causal=False, scale=None):
+    if scale is not None:
+        query = query * (scale * query.size(-1) ** 0.5)
+    return _dot_product(query, key, value, mask, dropout, False, causal)[0]
+
+
+def _dense(args):
+    return [a.contiguous() if isinstance(a, torch.Tensor) else a for a in args]
+
+
+def _multi_head(*args):
+    out, weights = torch.ops.aten._native_multi_head_attention(*_dense(args))
+    return out, torch.empty(0, dtype=out.dtype) if weights is None or not args[10] else weights
+
+
+def _layer(*args):
+    return torch.ops.aten._transformer_encoder_layer_fwd(*_dense(args))
+
+
+def _heads(queries, keys):
+    return t(2, 3, queries, 8), t(2, 3, keys, 8), t(2, 3, keys, 8)
+
+
+X = t(2, 5, 8)
+PROJECTIONS = t(24, 8, low=-0.5, high=0.5), t(24), t(8, 8, low=-0.5, high=0.5), t(8)
+KEYS = t(values=[[False, False, True, False, True], [False, True, True, True, True]], dtype=BOOL)
+PAIRS = t(values=[[j > i for j in range(5)] for i in range(5)], dtype=BOOL)
+NORMS = t(8), t(8), t(8), t(8)
+FEED = t(16, 8, low=-0.5, high=0.5), t(16), t(8, 16, low=-0.5, high=0.5), t(8)
+
+
+def _attention_row(mask, need_weights, average, mask_type):
+    return case("aten::_native_multi_head_attention", X, X, X, 8, 2, *PROJECTIONS, mask, need_weights, average, mask_type,
+                reference=_multi_head, **CLOSE)
+
+
+def _layer_row(gelu, norm_first, mask, mask_type):
+    return case("aten::_transformer_encoder_layer_fwd", X, 8, 2, *PROJECTIONS, gelu, norm_first, 1e-5, *NORMS, *FEED, mask,
+                mask_type, reference=_layer, **CLOSE)
+
+
+CASES = [
+    case("aten::_scaled_dot_product_attention", *_heads(4, 6), reference=_dot_product, **CLOSE),
+    case("aten::_scaled_dot_product_attention", *_heads(4, 6), t(4, 6), reference=_dot_product, **CLOSE),
+    case("aten::_scaled_dot_product_attention", *_heads(5, 5), PAIRS, reference=_dot_product, **CLOSE),
+    case("aten::_scaled_dot_product_attention", *_heads(5, 5), None, 0.0, False, True, reference=_dot_product, **CLOSE),
+    case("aten::scaled_dot_product_attention", *_heads(4, 6), reference=_dot_product_only, **CLOSE),
+    case("aten::scaled_dot_product_attention", *_heads(4, 6), None, 0.0, True, reference=_dot_product_only, **CLOSE),
+    case("aten::scaled_dot_product_attention", *_heads(4, 6), None, 0.0, False, 0.7, reference=_dot_product_only, **CLOSE),
+    _attention_row(None, False, True, None),
+    _attention_row(None, True, True, None),
+    _attention_row(None, True, False, None),
+    _attention_row(KEYS, False, True, 1),
+    _layer_row(True, False, None, None),
+    _layer_row(False, True, None, None),
+    _layer_row(False, False, KEYS, 1),
+    case("aten::_nested_tensor_from_mask_left_aligned", X, KEYS, reference=lambda x, mask: False, dtypes=FULL),
+]
