@@ -16,9 +16,62 @@ int64_t numbers_per_word(Precision precision) {
   return precision == Precision::kF32 ? 1 : precision == Precision::kBf16 ? 2 : 4;
 }
 
-int8_t to_int8(float x, float inverse_scale) {
-  if (!std::isfinite(x)) return 0;
-  return static_cast<int8_t>(std::clamp(std::nearbyint(x * inverse_scale), -127.0f, 127.0f));
+// Rounds x / scale; what is not finite counts as 0, its column's scale being NaN.
+int32_t to_int8(float x, float inverse_scale) {
+  constexpr float kMagic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
+  const float scaled = x * inverse_scale;
+  const float bounded = std::abs(scaled) <= 127.0f ? scaled : scaled > 0 ? 127.0f : scaled < 0 ? -127.0f : 0.0f;
+  return std::bit_cast<int32_t>(bounded + kMagic) - std::bit_cast<int32_t>(kMagic);
+}
+
+// A word of `count` numbers that are multiplied by `by`; the rest of it is zero.
+template <Precision precision>
+uint32_t make_word(const float* at, int64_t stride, int64_t count, float by, float inverse_scale) {
+  if constexpr (precision == Precision::kF32) return std::bit_cast<uint32_t>(*at * by);
+  constexpr int kBits = precision == Precision::kBf16 ? 16 : 8;
+  uint32_t word = 0;
+  for (int64_t e = 0; e < count; ++e) {
+    const float x = at[e * stride] * by;
+    const uint32_t bits =
+        precision == Precision::kBf16 ? BFloat16(x).bits : static_cast<uint32_t>(to_int8(x, inverse_scale)) & 0xffu;
+    word |= bits << (kBits * e);
+  }
+  return word;
+}
+
+// Columns of w^T, as they lie, and where their words go.
+struct PanelSource {
+  const float* data;
+  int64_t column_stride, stride;  // from column to column, and along k
+  int64_t columns, width, k;
+  const float *by, *inverse_scale;  // per column, or null
+  uint32_t* out;
+};
+
+template <Precision precision>
+void pack_columns(const PanelSource& source) {
+  constexpr int64_t kPerWord = precision == Precision::kF32 ? 1 : precision == Precision::kBf16 ? 2 : 4;
+  const int64_t whole = source.k / kPerWord, words = (source.k + kPerWord - 1) / kPerWord;
+  const auto put = [&](int64_t i, int64_t j, int64_t count) {
+    source.out[i * source.width + j] = make_word<precision>(
+        source.data + j * source.column_stride + i * kPerWord * source.stride, source.stride, count,
+        source.by ? source.by[j] : 1.0f, precision == Precision::kInt8 ? source.inverse_scale[j] : 0.0f);
+  };
+  // A few cache lines of each column at a time, when columns are what lies together.
+  const int64_t run = source.stride == 1 ? 64 : 1, run_numbers = run * kPerWord;
+  for (int64_t begin = 0; begin < whole; begin += run) {
+    const int64_t end = std::min(begin + run, whole);
+    for (int64_t j = 0; j < source.columns; ++j) {
+      const float* later = source.data + (j + 4) * source.column_stride + begin * kPerWord;
+      for (int64_t e = 0; source.stride == 1 && e < run_numbers; e += 16) __builtin_prefetch(later + e);
+      for (int64_t i = begin; i < end; ++i) put(i, j, kPerWord);
+    }
+  }
+  if (whole < words) {
+    for (int64_t j = 0; j < source.columns; ++j) put(whole, j, source.k - whole * kPerWord);
+  }
+  for (int64_t i = 0; i < words; ++i)
+    std::fill(source.out + i * source.width + source.columns, source.out + (i + 1) * source.width, 0u);
 }
 
 }  // namespace
@@ -76,34 +129,19 @@ void PackedMatrix::find_scales(const Matrix& weight, const float* scale) {
 
 void PackedMatrix::pack_panel(const Matrix& weight, const float* scale, int64_t panel) {
   const int64_t width = vectors(panel) * kernels_.lanes, first = panel * kernels_.panel_columns();
-  const int64_t columns = std::min(width, n_ - first), per_word = numbers_per_word(precision_);
-  auto* out = const_cast<uint32_t*>(this->panel(panel));
-  const auto word = [&](const float* at, float by, int64_t i, int64_t j) {
-    const auto number = [&](int64_t e) { return i * per_word + e < k_ ? at[e * weight.col_stride] * by : 0.0f; };
-    if (precision_ == Precision::kF32) return std::bit_cast<uint32_t>(number(0));
-    if (precision_ == Precision::kBf16)
-      return static_cast<uint32_t>(BFloat16(number(0)).bits) | static_cast<uint32_t>(BFloat16(number(1)).bits) << 16;
-    uint32_t bytes = 0;
-    for (int64_t e = 0; e < 4; ++e) {
-      const int8_t byte = to_int8(number(e), inverse_[static_cast<size_t>(first + j)]);
-      bytes |= static_cast<uint32_t>(static_cast<uint8_t>(byte)) << (8 * e);
-    }
-    return bytes;
-  };
-  // A cache line of each column at a time, when columns are what lies together.
-  constexpr int64_t kRun = 16;
-  for (int64_t begin = 0; begin < words_; begin += kRun) {
-    const int64_t end = std::min(begin + kRun, words_);
-    for (int64_t j = 0; j < width; ++j) {
-      if (j >= columns) {
-        for (int64_t i = begin; i < end; ++i) out[i * width + j] = 0;
-        continue;
-      }
-      const float* column = static_cast<const float*>(weight.data) + (first + j) * weight.row_stride;
-      const float by = scale ? scale[first + j] : 1.0f;
-      for (int64_t i = begin; i < end; ++i)
-        out[i * width + j] = word(column + i * per_word * weight.col_stride, by, i, j);
-    }
+  const PanelSource source{static_cast<const float*>(weight.data) + first * weight.row_stride,
+                           weight.row_stride,
+                           weight.col_stride,
+                           std::min(width, n_ - first),
+                           width,
+                           k_,
+                           scale ? scale + first : nullptr,
+                           inverse_.empty() ? nullptr : inverse_.data() + first,
+                           const_cast<uint32_t*>(this->panel(panel))};
+  switch (precision_) {
+    case Precision::kF32: return pack_columns<Precision::kF32>(source);
+    case Precision::kBf16: return pack_columns<Precision::kBf16>(source);
+    case Precision::kInt8: return pack_columns<Precision::kInt8>(source);
   }
 }
 
