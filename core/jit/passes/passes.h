@@ -22,6 +22,7 @@ bool use_channels_last(Graph& graph, PassContext& context);
 // For one input signature, where GraphValue::known() says what is known.
 bool propagate_shapes(Graph& graph, PassContext& context);
 bool unroll_loops(Graph& graph, PassContext& context);
+bool collect_lists(Graph& graph, PassContext& context);
 bool functionalize(Graph& graph, PassContext& context);
 bool fuse_attention(Graph& graph, PassContext& context);
 bool fuse_patterns(Graph& graph, PassContext& context);

@@ -25,6 +25,7 @@ constexpr Pass kFuseEpilogue{"fuse_epilogue", fuse_epilogue};
 constexpr Pass kChannelsLast{"channels_last", use_channels_last};
 constexpr Pass kShapeProp{"shape_prop", propagate_shapes};
 constexpr Pass kUnroll{"unroll", unroll_loops};
+constexpr Pass kCollectLists{"collect_lists", collect_lists};
 constexpr Pass kFunctionalize{"functionalize", functionalize};
 constexpr Pass kFuseAttention{"fuse_attention", fuse_attention};
 constexpr Pass kFusePatterns{"fuse_patterns", fuse_patterns};
@@ -60,7 +61,7 @@ const std::vector<PipelineStep>& inference() {
 const std::vector<PipelineStep>& planning() {
   static const std::vector<PipelineStep> steps{
       // Shapes make branches and loops constant, and what these hid can be simplified.
-      {{kShapeProp, kConstProp, kUnroll, kSimplify, kPeephole, kExpandLayers, kCse, kDce}, true},
+      {{kShapeProp, kConstProp, kUnroll, kCollectLists, kSimplify, kPeephole, kExpandLayers, kCse, kDce}, true},
       {{kFunctionalize, kShapeProp, kFuseAttention, kFusePatterns, kFuseEpilogue, kDce}, true},
       // What the passes since then made has no shapes yet.
       {{kShapeProp, kFusePointwise, kDce, kPlan}, false},
