@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "core/tensor/loops.h"
 #include "core/tensor/tensor.h"
 
 // Reductions over any set of dimensions. A reducer maps every element to a number and
@@ -54,5 +55,35 @@ struct Reduction {
   DType compute = DType::kFloat32;  // elements are converted to this first
 };
 void run_reduction(const Reduction& reduction, const Tensor& in, const Tensor& out);
+
+// A reduction with its loops laid out for known shapes. Immutable; runs without allocation.
+class ReductionPlan {
+ public:
+  // Tensors may be meta; neither is empty. `threads` may work on one output.
+  ReductionPlan(const Reduction& reduction, const Tensor& in, const Tensor& out, int threads);
+  // `partial` has room for partial_count accumulators; `centers` are those of kSquares.
+  void run(const void* in, void* out, const double* centers, Accumulator* partial) const;
+  int64_t partial_count() const { return is_one_ ? parts_ : 0; }
+
+ private:
+  struct Memory;
+  void reduce_rows(const Memory& memory) const;
+  void reduce_columns(const Memory& memory) const;
+  void reduce_to_one(const Memory& memory, Accumulator* partial) const;
+  void fold_row(const char* data, int64_t count, int64_t step, double center, Accumulator* out) const;
+  void fold_columns(const char* data, int64_t rows, int64_t row_step, int64_t count, int64_t step,
+                    const double* centers, Accumulator* out) const;
+  void store(Accumulator* accumulators, int64_t count, char* out, int64_t offset, int64_t step) const;
+  void join(const Accumulator& part, Accumulator* total) const;
+
+  Reduction reduction_;
+  DType stored_, loop_, result_;
+  int64_t element_size_;
+  const ReduceLoops& loops_;
+  LoopNest<1> inner_;  // over what is reduced
+  LoopNest<3> outer_;  // over what is kept: in, out, centers
+  bool is_one_, by_columns_;
+  int64_t parts_;
+};
 
 }  // namespace tensord::kernels

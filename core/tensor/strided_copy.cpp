@@ -50,57 +50,49 @@ void copy_loop(const Tensor& target, const Tensor& source) {
   To* to = target.data<To>();
   const From* from = source.data<From>();
   const LoopNest<2> nest(target.sizes(), {target.strides(), source.strides()});
-  nest.parallel_rows(
-      16384, [&](const std::array<int64_t, 2>& offset, int64_t count, const std::array<int64_t, 2>& step) {
-        To* t = to + offset[0];
-        const From* f = from + offset[1];
-        if constexpr (std::is_same_v<To, From>) {
-          if (step[0] == 1 && step[1] == 1) {
-            std::memcpy(static_cast<void*>(t), static_cast<const void*>(f), static_cast<size_t>(count) * sizeof(To));
-            return;
-          }
-        }
-        if (step[0] == 1 && step[1] == 1) {
-          for (int64_t i = 0; i < count; ++i) t[i] = convert<To>(f[i]);
-        } else {
-          for (int64_t i = 0; i < count; ++i) t[i * step[0]] = convert<To>(f[i * step[1]]);
-        }
-      });
+  nest.parallel_rows(16384,
+                     [&](const std::array<int64_t, 2>& offset, int64_t count, const std::array<int64_t, 2>& step) {
+                       To* t = to + offset[0];
+                       const From* f = from + offset[1];
+                       if (step[0] == 1 && step[1] == 1) {
+                         for (int64_t i = 0; i < count; ++i) t[i] = convert<To>(f[i]);
+                       } else {
+                         for (int64_t i = 0; i < count; ++i) t[i * step[0]] = convert<To>(f[i * step[1]]);
+                       }
+                     });
 }
 
-// Same dtype, unit strides in different dimensions: a (batched) transposition.
-template <class T>
-bool try_transpose(const Tensor& target, const Tensor& source) {
-  const LoopNest<2> nest(target.sizes(), {target.strides(), source.strides()});
-  if (nest.ndim() < 2) return false;
-  const size_t inner = nest.ndim() - 1;
-  if (nest.stride(0, inner) != 1) return false;
-  size_t other = inner;
+}  // namespace
+
+StridedCopy::StridedCopy(const Tensor& target, const Tensor& source)
+    : nest_(target.sizes(), {target.strides(), source.strides()}),
+      width_(size_of(target.dtype())),
+      across_(nest_.ndim() - 1) {
+  const size_t inner = nest_.ndim() - 1;
+  if (inner == 0 || nest_.stride(0, inner) != 1 || nest_.stride(1, inner) == 1) return;
   for (size_t d = 0; d < inner; ++d) {
-    if (nest.stride(1, d) == 1 && nest.size(d) > 1) other = d;
+    if (nest_.stride(1, d) == 1 && nest_.size(d) > 1) across_ = d;
   }
-  if (other == inner || nest.stride(1, inner) == 1) return false;
+}
+
+// Unit strides in different dimensions: a (batched) transposition.
+template <class T>
+void StridedCopy::transpose(T* target, const T* source) const {
+  const size_t inner = nest_.ndim() - 1, other = across_;
   int64_t batches = 1;
-  for (size_t d = 0; d < inner; ++d) batches *= d == other ? 1 : nest.size(d);
-  T* to = target.data<T>();
-  const T* from = source.data<T>();
-  const int64_t rows = nest.size(other), columns = nest.size(inner);
+  for (size_t d = 0; d < inner; ++d) batches *= d == other ? 1 : nest_.size(d);
+  const int64_t rows = nest_.size(other), columns = nest_.size(inner);
   const int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(1, rows * columns));
-  const auto batch_offsets = [&](int64_t batch, int64_t* to_offset, int64_t* from_offset) {
-    *to_offset = *from_offset = 0;
+  const auto copy_rows = [&](int64_t batch, int64_t begin, int64_t end) {
+    int64_t to = begin * nest_.stride(0, other), from = begin;
     for (size_t d = inner; d-- > 0;) {
       if (d == other) continue;
-      const int64_t index = batch % nest.size(d);
-      batch /= nest.size(d);
-      *to_offset += index * nest.stride(0, d);
-      *from_offset += index * nest.stride(1, d);
+      const int64_t index = batch % nest_.size(d);
+      batch /= nest_.size(d);
+      to += index * nest_.stride(0, d);
+      from += index * nest_.stride(1, d);
     }
-  };
-  const auto copy_rows = [&](int64_t batch, int64_t begin, int64_t end) {
-    int64_t to_offset, from_offset;
-    batch_offsets(batch, &to_offset, &from_offset);
-    copy_transposed(to + to_offset + begin * nest.stride(0, other), from + from_offset + begin, end - begin, columns,
-                    nest.stride(0, other), nest.stride(1, inner));
+    copy_transposed(target + to, source + from, end - begin, columns, nest_.stride(0, other), nest_.stride(1, inner));
   };
   if (batches > 1) {
     parallel_for(batches, grain, [&](int64_t begin, int64_t end) {
@@ -110,19 +102,38 @@ bool try_transpose(const Tensor& target, const Tensor& source) {
     parallel_for(rows, std::max<int64_t>(16, 16384 / std::max<int64_t>(1, columns)),
                  [&](int64_t begin, int64_t end) { copy_rows(0, begin, end); });
   }
-  return true;
 }
 
-}  // namespace
+template <class T>
+void StridedCopy::run_as(T* target, const T* source) const {
+  if (across_ + 1 < nest_.ndim()) return transpose(target, source);
+  nest_.parallel_rows(16384,
+                      [&](const std::array<int64_t, 2>& offset, int64_t count, const std::array<int64_t, 2>& step) {
+                        T* to = target + offset[0];
+                        const T* from = source + offset[1];
+                        if (step[0] == 1 && step[1] == 1) {
+                          std::memcpy(to, from, static_cast<size_t>(count) * sizeof(T));
+                        } else {
+                          for (int64_t i = 0; i < count; ++i) to[i * step[0]] = from[i * step[1]];
+                        }
+                      });
+}
+
+void StridedCopy::run(void* target, const void* source) const {
+  if (nest_.numel() == 0) return;
+  switch (width_) {
+    case 1: return run_as(static_cast<uint8_t*>(target), static_cast<const uint8_t*>(source));
+    case 2: return run_as(static_cast<uint16_t*>(target), static_cast<const uint16_t*>(source));
+    case 4: return run_as(static_cast<uint32_t*>(target), static_cast<const uint32_t*>(source));
+    default: return run_as(static_cast<uint64_t*>(target), static_cast<const uint64_t*>(source));
+  }
+}
 
 void strided_copy(const Tensor& target, const Tensor& source) {
   if (target.numel() == 0) return;
   if (target.dtype() == source.dtype()) {
-    // Only the width of an element matters.
-    dispatch_all(target.dtype(), "copy", [&]<class T>() {
-      if (!try_transpose<T>(target, source)) copy_loop<T, T>(target, source);
-    });
-    return;
+    dispatch_all(target.dtype(), "copy", []<class T>() {});  // refuses types that no tensor has
+    return StridedCopy(target, source).run(target.raw_data(), source.raw_data());
   }
   dispatch_all(target.dtype(), "copy", [&]<class To>() {
     dispatch_all(source.dtype(), "copy", [&]<class From>() { copy_loop<To, From>(target, source); });

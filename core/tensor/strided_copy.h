@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/tensor/loops.h"
 #include "core/tensor/tensor.h"
 
 namespace tensord {
@@ -8,5 +9,23 @@ namespace tensord {
 // tensors of the same sizes with any strides; memory that is dense in both is
 // copied as blocks. Runs on the caller's thread team.
 void strided_copy(const Tensor& target, const Tensor& source);
+
+// A copy within one dtype, laid out for known sizes and strides; the tensors may be meta.
+// Immutable; runs without allocation on memory given each time.
+class StridedCopy {
+ public:
+  StridedCopy(const Tensor& target, const Tensor& source);
+  void run(void* target, const void* source) const;
+
+ private:
+  template <class T>
+  void run_as(T* target, const T* source) const;
+  template <class T>
+  void transpose(T* target, const T* source) const;
+
+  LoopNest<2> nest_;
+  size_t width_;   // bytes of an element
+  size_t across_;  // the dimension in which the source is dense; the last one: no transposition
+};
 
 }  // namespace tensord

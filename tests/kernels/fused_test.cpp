@@ -19,13 +19,14 @@ using testing::same_bits;
 // Compares one prepared call with the plain one for 1 to 3 threads and wherever it may overwrite.
 void expect_same(const ops::Op& op, const std::vector<Value>& arguments, const std::vector<Tensor>& constants = {},
                  bool must_be_covered = true) {
-  std::vector<Tensor> expected;
-  for (const Value& result : ops::run(op, arguments)) {
-    if (result.is_tensor()) expected.push_back(result.to_tensor());
-    if (!result.is_list()) continue;
-    for (const Value& item : result.to_list()->items) expected.push_back(item.to_tensor());
-  }
   for (int threads = 1; threads <= 3; ++threads) {
+    set_thread_budget(threads);
+    std::vector<Tensor> expected;
+    for (const Value& result : ops::run(op, arguments)) {
+      if (result.is_tensor()) expected.push_back(result.to_tensor());
+      if (!result.is_list()) continue;
+      for (const Value& item : result.to_list()->items) expected.push_back(item.to_tensor());
+    }
     PreparedRunner runner(op, arguments, constants, threads);
     if (!runner.prepared()) {
       EXPECT_FALSE(must_be_covered) << op.schema.full_name() << " is not covered";
@@ -131,6 +132,47 @@ TEST(PreparedLanes, LastDimension) {
   const Tensor x = random_tensor({6, 4, 5, 3}), w = random_tensor({4, 5, 3});
   expect_same("aten::layer_norm", {x, ops::make_int_list(Dims{4, 5, 3}), w, Value(), Value(1e-5), Value(true)});
   expect_same("aten::softmax.int", {transposed(x), Value(-1), Value()});
+}
+
+TEST(PreparedReductions, AnyDimensions) {
+  for (const Dims& sizes : {Dims{}, Dims{5}, Dims{3, 4}, Dims{2, 6, 50, 40}, Dims{1, 96, 7, 7}, Dims{300000}}) {
+    for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kInt32, DType::kBool}) {
+      Tensor x = random_tensor(sizes, dtype);
+      expect_same("aten::sum", {x});
+      expect_same("aten::max", {x});
+      expect_same("aten::any", {x});
+      if (sizes.size() < 2) continue;
+      const std::vector<Dims> choices = sizes.size() == 2 ? std::vector<Dims>{{0}, {1}, {0, 1}}
+                                                          : std::vector<Dims>{{1}, {-1}, {2, 3}, {0, 2}, {0, 2, 3}};
+      for (const bool last : {false, true}) {
+        if (last && sizes.size() != 4) continue;
+        if (last) x = channels_last(x);
+        for (const Dims& dims : choices) {
+          for (const bool keep : {false, true}) {
+            expect_same("aten::sum.dim_IntList", {x, ops::make_int_list(dims), Value(keep)});
+            expect_same("aten::amin", {x, ops::make_int_list(dims), Value(keep)});
+            if (is_floating(dtype)) expect_same("aten::mean.dim", {x, ops::make_int_list(dims), Value(keep)});
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(PreparedCopies, JoinAndReorder) {
+  for (const DType dtype : {DType::kFloat32, DType::kBool, DType::kFloat16, DType::kInt64}) {
+    const Tensor a = random_tensor({2, 3, 40, 33}, dtype), b = random_tensor({2, 3, 40, 33}, dtype);
+    expect_same("aten::clone", {transposed(a), Value()});
+    expect_same("aten::clone", {transposed(a), Value(0)});
+    expect_same("aten::clone", {channels_last(a), Value(0)});
+    expect_same("aten::contiguous", {channels_last(a), Value(0)});
+    for (const int64_t dim : {0, 1, 2, -1}) {
+      expect_same("aten::cat", {ops::make_tensor_list({a, b, a}), Value(dim)});
+      expect_same("aten::cat", {ops::make_tensor_list({a, b}), Value(dim)}, {b});
+      expect_same("aten::cat", {ops::make_tensor_list({channels_last(a), channels_last(b)}), Value(dim)});
+      expect_same("aten::stack", {ops::make_tensor_list({a, transposed(transposed(b))}), Value(dim)});
+    }
+  }
 }
 
 // ---- groups
