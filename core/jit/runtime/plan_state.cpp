@@ -72,6 +72,7 @@ struct PlanState::Binding {
   void patch(std::vector<TensorPatch>& patches, const std::vector<Tensor>& sources);
   void run_call(const PlanCall& call, size_t index, void* scratch);
   void give_results(const Plan& plan, std::vector<Value>& values);
+  void release();
   const Tensor& result(const Plan& plan, uint32_t id, size_t place);
 };
 
@@ -229,6 +230,13 @@ void PlanState::Binding::give_results(const Plan& plan, std::vector<Value>& valu
   }
 }
 
+// What came in belongs to the caller; nothing of it is kept.
+void PlanState::Binding::release() {
+  std::fill(inputs.begin(), inputs.end(), Tensor());
+  for (TensorPatch& patch : tensors_from_inputs) patch.tensor.impl()->storage = nullptr;
+  for (TensorPatch& patch : tensors_from_outputs) patch.tensor.impl()->storage = nullptr;
+}
+
 PlanState::PlanState() = default;
 PlanState::~PlanState() = default;
 
@@ -258,6 +266,10 @@ PlanState::Binding& PlanState::bind(const Plan& plan) {
 void PlanState::run(const Plan& plan, std::span<const Value> arguments, std::vector<Value>& results,
                     const Options& options, size_t* failed_call) {
   Binding& binding = bind(plan);
+  const struct Release {
+    Binding& binding;
+    ~Release() { binding.release(); }
+  } release{binding};
   binding.take_inputs(plan, arguments);
   binding.take_outputs(plan, options.poison);
   if (options.poison && arena_.defined()) std::memset(arena_.raw_data(), kPoison, arena_.size_bytes());
@@ -278,10 +290,6 @@ void PlanState::run(const Plan& plan, std::span<const Value> arguments, std::vec
                          call.cost.bytes);
   }
   binding.give_results(plan, results);
-  // What came in belongs to the caller; nothing of it is kept.
-  std::fill(binding.inputs.begin(), binding.inputs.end(), Tensor());
-  for (Binding::TensorPatch& patch : binding.tensors_from_inputs) patch.tensor.impl()->storage = nullptr;
-  for (Binding::TensorPatch& patch : binding.tensors_from_outputs) patch.tensor.impl()->storage = nullptr;
 }
 
 }  // namespace tensord::jit
