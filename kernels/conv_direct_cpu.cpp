@@ -46,76 +46,112 @@ void PackPanels(const ConvWeightSource& source, float* to, int64_t first_panel, 
   }
 }
 
-// Where one group of pixels is.
-struct PixelGroup {
-  const float* src;
-  int64_t at;  // first pixel in the output
-  int64_t pixels;
+// Walks over groups of pixels.
+class PixelCursor {
+ public:
+  PixelCursor(const DirectConv& conv, const float* src, int64_t index) : conv_(conv) {
+    const int64_t row_groups = RowGroups(conv.out_w), row = index / row_groups;
+    column_ = index % row_groups * kGroupPixels;
+    line_ = row % conv.out_h;
+    row_ = row;
+    image_ = src + row / conv.out_h * conv.image_step;
+  }
+  const float* source() const { return image_ + line_ * conv_.row_step + column_ * conv_.pixel_step; }
+  int64_t first() const { return row_ * conv_.out_w + column_; }  // of the output's pixels
+  int64_t pixels() const { return std::min<int64_t>(kGroupPixels, conv_.out_w - column_); }
+  void advance() {
+    column_ += kGroupPixels;
+    if (column_ < conv_.out_w) return;
+    column_ = 0;
+    ++row_;
+    if (++line_ < conv_.out_h) return;
+    line_ = 0;
+    image_ += conv_.image_step;
+  }
+
+ private:
+  const DirectConv& conv_;
+  const float* image_;
+  int64_t row_, line_, column_;
 };
 
-PixelGroup FindGroup(const DirectConv& conv, const float* src, int64_t index, int64_t row_groups) {
-  const int64_t row = index / row_groups, column = index % row_groups * kGroupPixels;
-  const int64_t image = row / conv.out_h, line = row % conv.out_h;
-  return {src + image * conv.image_step + line * conv.row_step + column * conv.pixel_step, row * conv.out_w + column,
-          std::min<int64_t>(kGroupPixels, conv.out_w - column)};
+// What the tiles of a panel share.
+struct Panel {
+  const float *weights, *bias;
+  int64_t source_channel, channel, columns;
+};
+
+Panel FindPanel(const DirectConv& conv, int64_t panel) {
+  const int64_t rows = static_cast<int64_t>(conv.taps.size()) * conv.depth, columns = conv.group_channels();
+  int64_t group = 0, in_group = panel;
+  if (conv.groups > 1) {
+    const int64_t group_panels = (columns + kPanel - 1) / kPanel;
+    group = panel / group_panels;
+    in_group = panel % group_panels;
+  }
+  const int64_t first = in_group * kPanel;
+  return {conv.weights + group * PanelFloats(rows, columns) + first * rows, conv.bias + panel * kPanel,
+          group * conv.depth, group * columns + first, std::min(kPanel, columns - first)};
 }
 
-void RunPanel(const DirectConv& conv, const float* src, const float* other, float* dst, int64_t begin, int64_t end,
-              int64_t panel) {
-  const int64_t group_channels = conv.group_channels(), group_panels = (group_channels + kPanel - 1) / kPanel;
-  const int64_t group = panel / group_panels, first = panel % group_panels * kPanel;
-  const int64_t rows = static_cast<int64_t>(conv.taps.size()) * conv.depth, row_groups = RowGroups(conv.out_w);
-  const int64_t channel = group * group_channels + first;
+void RunTiles(const DirectConv& conv, const float* src, const float* other, float* dst, std::array<int64_t, 2> pixels,
+              std::array<int64_t, 2> panels) {
   TileRun run{};
   run.taps = conv.taps.data();
   run.tap_count = static_cast<int64_t>(conv.taps.size());
   run.depth = conv.depth;
   run.a_step = conv.pixel_step;
-  run.b = conv.weights + group * PanelFloats(rows, group_channels) + first * rows;
-  run.bias = conv.bias + panel * kPanel;
   run.c_step = conv.out_channels;
-  run.columns = std::min(kPanel, group_channels - first);
   run.low = conv.finish.low;
   run.high = conv.finish.high;
-  const bool is_narrow = run.columns <= kLanes;
-  const auto place = [&](int slot, const PixelGroup& at) {
-    run.a[slot] = at.src + group * conv.depth;
-    run.c[slot] = dst + at.at * conv.out_channels + channel;
-    run.other[slot] = other ? other + at.at * conv.out_channels + channel : nullptr;
-  };
-  for (int64_t i = begin; i < end;) {
-    const PixelGroup one = FindGroup(conv, src, i++, row_groups);
-    place(0, one);
-    bool is_pair = false;
-    if (one.pixels == kGroupPixels && i < end) {
-      const PixelGroup two = FindGroup(conv, src, i, row_groups);
-      is_pair = two.pixels == kGroupPixels;
-      if (is_pair) place(1, two), ++i;
+  // Results of whole pixels lie in one piece.
+  const bool is_whole = panels[0] == 0 && panels[1] == conv.groups * ((conv.group_channels() + kPanel - 1) / kPanel);
+  PixelCursor cursor(conv, src, pixels[0]);
+  for (int64_t i = pixels[0]; i < pixels[1];) {
+    const float* sources[2] = {cursor.source(), nullptr};
+    int64_t firsts[2] = {cursor.first(), 0};
+    const int64_t count = cursor.pixels();
+    cursor.advance(), ++i;
+    const bool is_pair = count == kGroupPixels && i < pixels[1] && cursor.pixels() == kGroupPixels;
+    if (is_pair) {
+      sources[1] = cursor.source();
+      firsts[1] = cursor.first();
+      cursor.advance(), ++i;
     }
-    run_tile(is_pair, one.pixels, run, is_narrow);
-    if (conv.finish.count == 0) continue;
-    finish_block(conv.finish, run.c[0], one.pixels, run.c_step, run.columns);
-    if (is_pair) finish_block(conv.finish, run.c[1], one.pixels, run.c_step, run.columns);
+    for (int64_t p = panels[0]; p < panels[1]; ++p) {
+      const Panel panel = FindPanel(conv, p);
+      run.b = panel.weights;
+      run.bias = panel.bias;
+      run.columns = panel.columns;
+      for (int g = 0; g < (is_pair ? 2 : 1); ++g) {
+        const int64_t to = firsts[g] * conv.out_channels + panel.channel;
+        run.a[g] = sources[g] + panel.source_channel;
+        run.c[g] = dst + to;
+        run.other[g] = other ? other + to : nullptr;
+      }
+      run_tile(is_pair, count, run, run.columns <= kLanes);
+      if (conv.finish.count == 0 || is_whole) continue;
+      for (int g = 0; g < (is_pair ? 2 : 1); ++g) finish_block(conv.finish, run.c[g], count, run.c_step, run.columns);
+    }
+    if (conv.finish.count == 0 || !is_whole) continue;
+    for (int g = 0; g < (is_pair ? 2 : 1); ++g)
+      finish_block(conv.finish, dst + firsts[g] * conv.out_channels, 1, 0, count * conv.out_channels);
   }
 }
 
-// Pixel groups whose source stays in the L2 cache while panels pass. Where all panels fit there too, one tile of
-// pixels goes through them all, so that results are written in whole rows.
-int64_t BlockGroups(const DirectConv& conv) {
-  constexpr int64_t kSourceBytes = 192 * 1024, kPanelBytes = 128 * 1024;
-  const int64_t rows = static_cast<int64_t>(conv.taps.size()) * conv.depth;
-  if (conv.out_channels * rows * static_cast<int64_t>(sizeof(float)) <= kPanelBytes) return 2;
-  const int64_t row_floats = conv.out_h > 1 ? conv.row_step : conv.pixel_step * conv.out_w;
-  const int64_t group_bytes = row_floats * static_cast<int64_t>(sizeof(float)) / RowGroups(conv.out_w);
-  return std::max<int64_t>(2, kSourceBytes / std::max<int64_t>(group_bytes, 1) / 2 * 2);
-}
-
+// Where all panels fit into the L2 cache, each tile of pixels goes through them all, so that results are written in
+// whole rows. Else a panel goes over as many pixels as stay there.
 void RunDirect(const DirectConv& conv, const float* src, const float* other, float* dst, std::array<int64_t, 2> pixels,
                std::array<int64_t, 2> panels) {
-  const int64_t block = BlockGroups(conv);
+  constexpr int64_t kSourceFloats = 48 * 1024, kPanelFloats = 32 * 1024;
+  const int64_t rows = static_cast<int64_t>(conv.taps.size()) * conv.depth;
+  if (conv.out_channels * rows <= kPanelFloats) return RunTiles(conv, src, other, dst, pixels, panels);
+  const int64_t row_floats = conv.out_h > 1 ? conv.row_step : conv.pixel_step * conv.out_w;
+  const int64_t group_floats = std::max<int64_t>(1, row_floats / RowGroups(conv.out_w));
+  const int64_t block = std::max<int64_t>(2, kSourceFloats / group_floats / 2 * 2);
   for (int64_t begin = pixels[0]; begin < pixels[1]; begin += block) {
-    const int64_t end = std::min(pixels[1], begin + block);
-    for (int64_t panel = panels[0]; panel < panels[1]; ++panel) RunPanel(conv, src, other, dst, begin, end, panel);
+    for (int64_t panel = panels[0]; panel < panels[1]; ++panel)
+      RunTiles(conv, src, other, dst, {begin, std::min(pixels[1], begin + block)}, {panel, panel + 1});
   }
 }
 
