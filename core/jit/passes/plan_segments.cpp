@@ -148,16 +148,19 @@ class Segmenter {
     changed_ = true;
   }
 
-  // Calls that work, and the views and lists that they read; other views are the interpreter's.
+  // Calls that work, the views and lists that they read, and views of what they give; other views
+  // are the interpreter's.
   static std::vector<Node*> kept(const Run& run) {
     std::unordered_set<const Node*> keep;
-    std::vector<Node*> nodes;
     for (auto it = run.nodes.rbegin(); it != run.nodes.rend(); ++it) {
-      if (!run.candidates.contains(*it) || (!is_work(**it) && !is_used_in(**it, keep))) continue;
-      keep.insert(*it);
-      nodes.push_back(*it);
+      if (run.candidates.contains(*it) && (is_work(**it) || is_used_in(**it, keep))) keep.insert(*it);
     }
-    std::reverse(nodes.begin(), nodes.end());
+    std::vector<Node*> nodes;
+    for (Node* node : run.nodes) {
+      const bool is_view_of_kept = run.candidates.contains(node) && node->op() && run.reads(*node, keep);
+      if (is_view_of_kept) keep.insert(node);
+      if (keep.contains(node)) nodes.push_back(node);
+    }
     return nodes;
   }
 
