@@ -13,6 +13,35 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace tensord::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Sum of x - center, or of its square. Four sums at once, as one would wait for its own result.
+template <bool kSquare, class T>
+T block_sum(const T* in, int64_t count, T center) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto c = hn::Set(d, center);
+  const auto step = [&](auto sum, const T* from) {
+    if constexpr (kSquare) {
+      const auto x = hn::Sub(hn::LoadU(d, from), c);
+      return hn::MulAdd(x, x, sum);
+    } else {
+      return hn::Add(sum, hn::LoadU(d, from));
+    }
+  };
+  auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+  int64_t i = 0;
+  for (; i + 4 * lanes <= count; i += 4 * lanes) {
+    s0 = step(s0, in + i);
+    s1 = step(s1, in + i + lanes);
+    s2 = step(s2, in + i + 2 * lanes);
+    s3 = step(s3, in + i + 3 * lanes);
+  }
+  for (; i + lanes <= count; i += lanes) s0 = step(s0, in + i);
+  T sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
+  for (; i < count; ++i) sum += kSquare ? (in[i] - center) * (in[i] - center) : in[i];
+  return sum;
+}
 
 // Sums of blocks in T are added in double, so the error does not grow with the length.
 template <class T>
@@ -21,20 +50,14 @@ Moments moments(const T* in, int64_t count, double eps) {
   double total = 0;
   for (int64_t begin = 0; begin < count; begin += kBlock) {
     const int64_t end = std::min(count, begin + kBlock);
-    T sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = begin; i < end; ++i) sum += in[i];
-    total += static_cast<double>(sum);
+    total += static_cast<double>(block_sum<false>(in + begin, end - begin, T(0)));
   }
   const double mean = total / static_cast<double>(count);
   const T center = static_cast<T>(mean);
   double squares = 0;
   for (int64_t begin = 0; begin < count; begin += kBlock) {
     const int64_t end = std::min(count, begin + kBlock);
-    T sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = begin; i < end; ++i) sum += (in[i] - center) * (in[i] - center);
-    squares += static_cast<double>(sum);
+    squares += static_cast<double>(block_sum<true>(in + begin, end - begin, center));
   }
   const double rounding = mean - static_cast<double>(center);
   const double variance = std::max(0.0, squares / static_cast<double>(count) - rounding * rounding);

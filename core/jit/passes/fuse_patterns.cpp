@@ -58,6 +58,7 @@ bool is_gelu_mul(const Match& m) { return has_numbers(m, {{"h", 0.5}, {"one", 1}
 bool is_gelu_tanh(const Match& m) {
   return has_numbers(m, {{"h", 0.5}, {"one", 1}, {"k", 0.044715}, {"c", kRootTwoByPi}});
 }
+bool is_gelu_tanh_product(const Match& m) { return is_gelu_tanh(m) && is_near(m.value("one2"), 1); }
 bool is_gelu_tanh_cube(const Match& m) { return is_gelu_tanh(m) && is_near(m.value("three"), 3); }
 bool is_relu6_of_three(const Match& m) { return has_numbers(m, {{"three", 3}, {"zero", 0}, {"six", 6}}); }
 bool is_by_six(const Match& m) { return has_numbers(m, {{"by", 6}}); }
@@ -158,7 +159,7 @@ GraphValue* make_softmax(const Match& match) {
 #define TANH_CUBE TANH_OF("aten::mul.*~(aten::mul.*(x, x), x)")
 #define TANH_PRODUCT                                          \
   "aten::add.*~(aten::tanh(aten::mul.*~(aten::mul.*~(x, c), " \
-  "aten::add.*~(aten::mul.*~(aten::mul.*~(x, k), x), one))), one)"
+  "aten::add.*~(aten::mul.*~(aten::mul.*~(x, k), x), one2))), one)"
 // h x y, in the orders there are.
 #define HALF_X_TIMES(NAME, Y, REPLACEMENT, ...)                                            \
   {NAME ", 1", "aten::mul.*~(aten::mul.*~(x, h), " Y ")", REPLACEMENT, __VA_ARGS__},       \
@@ -188,7 +189,7 @@ const PeepholeRule kPatterns[] = {
     HALF_X_TIMES("gelu, erf of a product", ERF_MUL, "aten::gelu(x)", is_gelu_mul),
     HALF_X_TIMES("gelu, tanh with pow", TANH_POW, nullptr, is_gelu_tanh_cube, make_gelu_tanh),
     HALF_X_TIMES("gelu, tanh with a cube", TANH_CUBE, nullptr, is_gelu_tanh, make_gelu_tanh),
-    HALF_X_TIMES("gelu, tanh with a product", TANH_PRODUCT, nullptr, is_gelu_tanh, make_gelu_tanh),
+    HALF_X_TIMES("gelu, tanh with a product", TANH_PRODUCT, nullptr, is_gelu_tanh_product, make_gelu_tanh),
     {"hardsigmoid, clamp", "aten::div.*(" CLAMP_THREE("aten::clamp") ", by)", "aten::hardsigmoid(x)", is_hard_div},
     {"hardsigmoid, hardtanh", "aten::div.*(" CLAMP_THREE("aten::hardtanh") ", by)", "aten::hardsigmoid(x)",
      is_hard_div},
