@@ -113,28 +113,12 @@ float exponentials(float* scores, int64_t columns) {
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(sum0, sum1)));
 }
 
-// scores[j] = scale * query . key[j], keys as they lie; four sums hide the latency of the FMA.
+// scores[j] = scale * query . key[j], keys as they lie.
 void dot_scores(const AttentionShape& s, const float* query, const float* key, int64_t keys, float* scores) {
-  const TileD d;
-  const int64_t lanes = tile_lanes();
+  float sums[4];
   for (int64_t j = 0; j < keys; j += 4) {
     const int64_t count = std::min<int64_t>(4, keys - j);
-    const float* rows[4];
-    for (int64_t i = 0; i < 4; ++i) rows[i] = key + (j + std::min(i, count - 1)) * s.key_row;
-    TileV s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
-    int64_t k = 0;
-    for (; k + lanes <= s.depth; k += lanes) {
-      const TileV x = hn::LoadU(d, query + k);
-      s0 = hn::MulAdd(x, hn::LoadU(d, rows[0] + k), s0);
-      s1 = hn::MulAdd(x, hn::LoadU(d, rows[1] + k), s1);
-      s2 = hn::MulAdd(x, hn::LoadU(d, rows[2] + k), s2);
-      s3 = hn::MulAdd(x, hn::LoadU(d, rows[3] + k), s3);
-    }
-    float sums[4] = {hn::GetLane(hn::SumOfLanes(d, s0)), hn::GetLane(hn::SumOfLanes(d, s1)),
-                     hn::GetLane(hn::SumOfLanes(d, s2)), hn::GetLane(hn::SumOfLanes(d, s3))};
-    for (; k < s.depth; ++k) {
-      for (int i = 0; i < 4; ++i) sums[i] += query[k] * rows[i][k];
-    }
+    dot_four(query, key + j * s.key_row, s.key_row, count, s.depth, sums);
     for (int64_t i = 0; i < count; ++i) scores[j + i] = s.scale * sums[i];
   }
 }

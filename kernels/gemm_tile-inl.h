@@ -170,3 +170,28 @@ inline void pack_panels(const float* from, int64_t depth_step, int64_t column_st
     for (int64_t k = 0; k < depth; ++k) std::fill(panel + k * width + count, panel + (k + 1) * width, 0.0f);
   }
 }
+
+// sums[i] = left . right[i] for i < count <= 4; four sums hide the latency of the FMA.
+inline void dot_four(const float* left, const float* right, int64_t right_step, int64_t count, int64_t depth,
+                     float* sums) {
+  const TileD d;
+  const int64_t lanes = tile_lanes();
+  const float* rows[4];
+  for (int64_t i = 0; i < 4; ++i) rows[i] = right + std::min(i, count - 1) * right_step;
+  TileV s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+  int64_t k = 0;
+  for (; k + lanes <= depth; k += lanes) {
+    const TileV x = hn::LoadU(d, left + k);
+    s0 = hn::MulAdd(x, hn::LoadU(d, rows[0] + k), s0);
+    s1 = hn::MulAdd(x, hn::LoadU(d, rows[1] + k), s1);
+    s2 = hn::MulAdd(x, hn::LoadU(d, rows[2] + k), s2);
+    s3 = hn::MulAdd(x, hn::LoadU(d, rows[3] + k), s3);
+  }
+  sums[0] = hn::GetLane(hn::SumOfLanes(d, s0));
+  sums[1] = hn::GetLane(hn::SumOfLanes(d, s1));
+  sums[2] = hn::GetLane(hn::SumOfLanes(d, s2));
+  sums[3] = hn::GetLane(hn::SumOfLanes(d, s3));
+  for (; k < depth; ++k) {
+    for (int i = 0; i < 4; ++i) sums[i] += left[k] * rows[i][k];
+  }
+}
