@@ -1,7 +1,8 @@
 """tensord against Debian's PyTorch, ONNX Runtime and OpenVINO on the CPU, in one interleaved run.
 
 Usage: build/peers/bin/python -m tests.bench.cpu_inference TENSORD_BINARY [--models resnet50,BERT,…] [--threads 1,2]
-         [--batch 1,8] [--rounds 5] [--seconds 0.5] [--best] [--clock cpu] [--quiet 0.06] [--tensord-flags "--precision bf16"] [--json FILE]
+         [--batch 1,8] [--rounds 5] [--seconds 0.5] [--best] [--clock cpu] [--quiet 0.06] [--also bf16,int8]
+         [--tensord-flags "…"] [--json FILE]
 
 scripts/setup bench makes build/peers. Prints a markdown table; docs/benchmarks.md says how to read it.
 """
@@ -22,11 +23,15 @@ def numbers(text: str) -> list:
     return [int(part) for part in text.split(",")]
 
 
+def words(text: str) -> list:
+    return [part for part in text.split(",") if part]
+
+
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="tests.bench.cpu_inference", description=__doc__.splitlines()[0])
     parser.add_argument("binary", type=os.path.abspath)
     parser.add_argument("--models", default="", help="beginnings of the names of rows, separated by commas; all")
-    parser.add_argument("--peers", default=",".join(driver.PEERS), help="a part of them, separated by commas")
+    parser.add_argument("--peers", type=words, default=driver.PEERS, help="a part of them, separated by commas")
     parser.add_argument("--threads", type=numbers, default=[1, 2])
     parser.add_argument("--batch", type=numbers, default=[1, 8],
                         help="1 and 8 (MLP and DLRM: 64 in the place of 8)")
@@ -37,11 +42,10 @@ def parse() -> argparse.Namespace:
                         help="show CPU time of the whole process: for a busy machine, with one thread")
     parser.add_argument("--quiet", type=float, default=0.0,
                         help="repeat bursts during which other processes took more than this share of the CPUs")
+    parser.add_argument("--also", type=words, default=[], help="precisions in which tensord is measured besides f32")
     parser.add_argument("--tensord-flags", type=shlex.split, default=[], help="more flags for tensord run and bench")
     parser.add_argument("--json", help="write everything that was measured to this file")
-    options = parser.parse_args()
-    options.peers = [name for name in options.peers.split(",") if name]
-    return options
+    return parser.parse_args()
 
 
 def main() -> int:
@@ -49,7 +53,7 @@ def main() -> int:
     warnings.filterwarnings("ignore")
     chosen = tuple(options.models.split(","))
     results, failures = [], []
-    print(report.header(), flush=True)
+    print(report.header(options.also), flush=True)
     for row in models.ROWS:
         if not row.name.startswith(chosen):
             continue
@@ -64,7 +68,7 @@ def main() -> int:
                     result = driver.measure(row, threads, batch, options, folder, written)
                     results.append(result.to_json())
                     failures += report.failures(result)
-                    print(report.line(result, options.clock, options.best), flush=True)
+                    print(report.line(result, options.clock, options.best, options.also), flush=True)
             if options.json:
                 pathlib.Path(options.json).write_text(json.dumps(results, indent=1), encoding="utf-8")
     print(*failures, sep="\n")

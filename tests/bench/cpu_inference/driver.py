@@ -40,12 +40,11 @@ class Result:
         peers = [name for name in PEERS if name in self.bursts]
         return min(peers, key=lambda name: self.ms(name, clock, best)) if peers and OURS in self.bursts else None
 
-    def ratio(self, clock: str, best: bool) -> float:
-        """Our time divided by the best peer's: the median over rounds, or of the fastest cycles."""
-        peer = self.best_peer(clock, best)
+    def ratio(self, name: str, other: str, clock: str, best: bool) -> float:
+        """Time of one divided by the other's: the median over rounds, or of the fastest cycles."""
         if best:
-            return self.ms(OURS, clock, True) / self.ms(peer, clock, True)
-        return statistics.median(a / b for a, b in zip(self.rounds(OURS, clock), self.rounds(peer, clock)))
+            return self.ms(name, clock, True) / self.ms(other, clock, True)
+        return statistics.median(a / b for a, b in zip(self.rounds(name, clock), self.rounds(other, clock)))
 
     def to_json(self) -> dict:
         return {"model": self.row.name, "threads": self.threads, "batch": self.batch,
@@ -170,6 +169,9 @@ def measure(row, threads: int, batch: int, options, folder: pathlib.Path, writte
     result = Result(row, threads, batch, {}, {}, {})
     runners = {name: Peer(name, row, threads, folder) for name in options.peers}
     runners[OURS] = Ours(options.binary, options.tensord_flags, threads, folder, written["requests"])
+    for precision in options.also:
+        runners[f"{OURS} {precision}"] = Ours(options.binary, [*options.tensord_flags, "--precision", precision], threads,
+                                              folder, written["requests"])
     stopped = []
     for name in list(runners):
         try:

@@ -118,9 +118,9 @@ def changing_words(batch: int) -> List[tuple]:
 
 def encoders(name: str, make: Callable[[], nn.Module], changing_batch: Optional[int]) -> List[Row]:
     names = ("ids", "mask")
-    fixed = [Row(f"{name}, {length} words", make, lambda batch, length=length: [words(batch, length)], names, 0.85)
+    fixed = [Row(f"{name} ({length} words)", make, lambda batch, length=length: [words(batch, length)], names, 0.85)
              for length in (16, 128)]
-    return [*fixed, Row(f"{name}, 8–128 words", make, changing_words, names, 0.7, large_batch=changing_batch,
+    return [*fixed, Row(f"{name} (8–128 words)", make, changing_words, names, 0.7, large_batch=changing_batch,
                         dynamic_axis=1)]
 
 

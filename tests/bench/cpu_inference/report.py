@@ -5,27 +5,37 @@ from tests.bench.cpu_inference.driver import OURS, PEERS
 HEADER = ["model", "threads", "batch", OURS, *PEERS, "best peer", "ratio", "aim", "", "largest error"]
 
 
-def header() -> str:
-    rule = ["---" if title in ("model", "best peer", "") else "---:" for title in HEADER]
-    return f"| {' | '.join(HEADER)} |\n|{'|'.join(rule)}|"
+def header(also: list) -> str:
+    titles = HEADER + [title for precision in also for title in (precision, f"{precision} / f32", "its error")]
+    rule = ["---" if title in ("model", "best peer", "") else "---:" for title in titles]
+    return f"| {' | '.join(titles)} |\n|{'|'.join(rule)}|"
 
 
 def milliseconds(value: float) -> str:
     return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 100 else f"{value:.0f}"
 
 
-def line(result, clock: str, best: bool) -> str:
+def error(result, name: str) -> str:
+    return f"{result.error[name]:.1e}" if name in result.error else "–"
+
+
+def line(result, clock: str, best: bool, also: list) -> str:
     cells = [result.row.name, str(result.threads), str(result.batch)]
     cells += [milliseconds(result.ms(name, clock, best)) if name in result.bursts else "–" for name in (OURS, *PEERS)]
     aim = result.row.aim_at(result.batch)
     peer = result.best_peer(clock, best)
     if peer:
-        ratio = result.ratio(clock, best)
+        ratio = result.ratio(OURS, peer, clock, best)
         cells += [peer, f"{ratio:.2f}", f"{aim:.2f}", "hit" if ratio <= aim else f"missed by {ratio - aim:.2f}"]
     else:
         cells += ["–", "–", f"{aim:.2f}", "–"]
-    error = result.error.get(OURS)
-    cells.append("–" if error is None else f"{error:.1e}")
+    cells.append(error(result, OURS))
+    for name in (f"{OURS} {precision}" for precision in also):
+        if name in result.bursts and OURS in result.bursts:
+            cells += [milliseconds(result.ms(name, clock, best)), f"{result.ratio(name, OURS, clock, best):.2f}"]
+        else:
+            cells += ["–", "–"]
+        cells.append(error(result, name))
     return f"| {' | '.join(cells)} |"
 
 
