@@ -365,6 +365,32 @@ TEST(Prepack, MatmulWithAConstantMatrix) {
   }
 }
 
+TEST(Prepack, AddmmOfConstantsAndTheSecondOperand) {
+  const std::vector<Value> constants{random({20, 24}), random({24}), random({5, 20})};
+  const std::string head = "graph(%x : Tensor):" + kNumbers + constant("w", 0) + constant("b", 1) + constant("left", 2);
+  const auto after = expect_same(head + R"(
+    %c : Tensor = aten::addmm(%b, %x, %w, %two, %three)
+    %r : Tensor = aten::relu(%c)
+    return (%r)
+)",
+                                 constants, {random({5, 20})});
+  EXPECT_EQ(count(*after, "tensord::packed"), 1);
+  EXPECT_EQ(count(*after, "aten::addmm") + count(*after, "aten::relu"), 0);
+  // What comes with each call is the addend, or the matrix on the right.
+  const auto addend = expect_same(head + R"(
+    %c : Tensor = aten::addmm(%x, %left, %w, %one, %one)
+    return (%c)
+)",
+                                  constants, {random({5, 24})});
+  EXPECT_EQ(count(*addend, "tensord::packed"), 0);
+  const auto right = expect_same(head + R"(
+    %c : Tensor = aten::mm(%left, %x)
+    return (%c)
+)",
+                                 constants, {random({20, 3})});
+  EXPECT_EQ(count(*right, "tensord::packed"), 0);
+}
+
 TEST(Prepack, WeightsThatAreViews) {
   const Tensor big = random({48, 40}), one = random({1, 20}), kernel = random({1, 8, 3, 3});
   const std::vector<Value> constants{
