@@ -52,7 +52,7 @@ def main() -> int:
     options = parse()
     warnings.filterwarnings("ignore")
     chosen = tuple(options.models.split(","))
-    results, failures = [], []
+    results, remarks = [], []
     print(report.header(options.also), flush=True)
     for row in models.ROWS:
         if not row.name.startswith(chosen):
@@ -67,11 +67,11 @@ def main() -> int:
                 for threads in options.threads:
                     result = driver.measure(row, threads, batch, options, folder, written)
                     results.append(result.to_json())
-                    failures += report.failures(result)
+                    remarks += report.remarks(result, options.clock, options.best)
                     print(report.line(result, options.clock, options.best, options.also), flush=True)
             if options.json:
                 pathlib.Path(options.json).write_text(json.dumps(results, indent=1), encoding="utf-8")
-    print(*failures, sep="\n")
+    print("", *remarks, sep="\n")
     return 0
 
 

@@ -26,6 +26,7 @@ class Result:
     bursts: dict  # name → what each burst measured, one a round
     error: dict  # name → largest absolute difference to eager PyTorch
     failures: dict  # name → first line of what it said
+    speed: dict  # of tensord: operations of a run, peak of the machine, time by call
 
     def rounds(self, name: str, clock: str) -> list:
         return [burst[clock]["median"] for burst in self.bursts[name]]
@@ -49,7 +50,11 @@ class Result:
     def to_json(self) -> dict:
         return {"model": self.row.name, "threads": self.threads, "batch": self.batch,
                 "aim": self.row.aim_at(self.batch), "bursts_ms": self.bursts, "error": self.error,
-                "failures": self.failures}
+                "failures": self.failures, "speed": self.speed}
+
+    def shortest_ms(self) -> float:
+        """What the operations take at the machine's peak."""
+        return self.speed["flops"] / self.speed["peak_gflops"] / 1e6
 
 
 class Failure(Exception):
@@ -116,11 +121,17 @@ class Ours:
         self.call("run", self.model, *self.flags, *calls)
         return {i: [x.numpy() for x in files.flat(torch.load(f"{path}.{i}"))] for i in checked}
 
+    def bench(self, seconds: float, *more) -> dict:
+        sets = [f"--args={path}" for path in self.requests]
+        return json.loads(self.call("bench", self.model, *self.flags, *sets, "--seconds", str(seconds), "--json", *more))
+
+    def speed(self, seconds: float) -> dict:
+        report = self.bench(seconds)
+        return {name: report[name] for name in ("flops", "peak_gflops", "ops", "arena_bytes", "packed_bytes")}
+
     def burst(self, seconds: float) -> dict:
         start = os.times()
-        sets = [f"--args={path}" for path in self.requests]
-        report = json.loads(self.call("bench", self.model, *self.flags, *sets, "--seconds", str(seconds),
-                                      "--json", "--latency-only"))
+        report = self.bench(seconds, "--latency-only")
         end = os.times()
         cpu = end.children_user + end.children_system - start.children_user - start.children_system
         return {"wall": {"median": report["cycle_ms"], "best": report["best_cycle_ms"]},
@@ -166,7 +177,7 @@ def measured_burst(runner, seconds: float, quiet: float) -> dict:
 
 
 def measure(row, threads: int, batch: int, options, folder: pathlib.Path, written: dict) -> Result:
-    result = Result(row, threads, batch, {}, {}, {})
+    result = Result(row, threads, batch, {}, {}, {}, {})
     runners = {name: Peer(name, row, threads, folder) for name in options.peers}
     runners[OURS] = Ours(options.binary, options.tensord_flags, threads, folder, written["requests"])
     for precision in options.also:
@@ -185,6 +196,8 @@ def measure(row, threads: int, batch: int, options, folder: pathlib.Path, writte
         for name in names[turn % len(names):] + names[:turn % len(names)]:
             burst = measured_burst(runners[name], options.seconds, options.quiet)
             result.bursts.setdefault(name, []).append(burst)
+    if OURS in runners:
+        result.speed = runners[OURS].speed(options.seconds)
     for runner in [*runners.values(), *stopped]:
         runner.stop()
     return result

@@ -2,7 +2,7 @@
 
 from tests.bench.cpu_inference.driver import OURS, PEERS
 
-HEADER = ["model", "threads", "batch", OURS, *PEERS, "best peer", "ratio", "aim", "", "largest error"]
+HEADER = ["model", "threads", "batch", OURS, *PEERS, "best peer", "ratio", "aim", "", "at peak", "of peak", "largest error"]
 
 
 def header(also: list) -> str:
@@ -29,6 +29,11 @@ def line(result, clock: str, best: bool, also: list) -> str:
         cells += [peer, f"{ratio:.2f}", f"{aim:.2f}", "hit" if ratio <= aim else f"missed by {ratio - aim:.2f}"]
     else:
         cells += ["–", "–", f"{aim:.2f}", "–"]
+    if peer and result.speed:
+        shortest = result.shortest_ms()
+        cells += [f"{shortest / result.ms(peer, clock, best):.2f}", f"{100 * shortest / result.ms(OURS, clock, best):.0f} %"]
+    else:
+        cells += ["–", "–"]
     cells.append(error(result, OURS))
     for name in (f"{OURS} {precision}" for precision in also):
         if name in result.bursts and OURS in result.bursts:
@@ -39,6 +44,13 @@ def line(result, clock: str, best: bool, also: list) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def failures(result) -> list:
-    return [f"{result.row.name}, {result.threads} threads, batch {result.batch}: {name}: {text}"
-            for name, text in result.failures.items()]
+def remarks(result, clock: str, best: bool) -> list:
+    """Failures; where an aim is missed, where the time goes."""
+    place = f"{result.row.name}, {result.threads} thread{'s' * (result.threads > 1)}, batch {result.batch}"
+    out = [f"- {place}: {name} failed: {text}" for name, text in result.failures.items()]
+    peer = result.best_peer(clock, best)
+    if peer and result.speed and result.ratio(OURS, peer, clock, best) > result.row.aim_at(result.batch):
+        calls = [f"{op['name']} {100 * op['share']:.0f} % at {op['gflops']:.0f} GFLOP/s, {op['gbs']:.0f} GB/s"
+                 for op in result.speed["ops"][:4]]
+        out.append(f"- {place}: {'; '.join(calls)}")
+    return out
