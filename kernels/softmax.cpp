@@ -9,6 +9,7 @@
 #include "kernels/lane_call.h"
 #include "kernels/lanes.h"
 #include "kernels/pointwise.h"
+#include "kernels/tile_program.h"
 
 namespace tensord::kernels {
 namespace {
@@ -45,9 +46,70 @@ void run_lanes(const Tensor& in, int64_t dim, bool is_log, const Tensor& out) {
                    });
 }
 
+// Softmax along a dimension in which neighbours are not next to each other, over one in which they
+// are: many lanes at once. Laid out for known shapes.
+class ColumnPlan {
+ public:
+  // Whether there is such a dimension; the tensors may be meta.
+  static bool covers(const Tensor& in, int64_t dim, const Tensor& out) {
+    if (in.dtype() != DType::kFloat32 || out.dtype() != DType::kFloat32 || in.ndim() < 2 || out.numel() == 0)
+      return false;
+    if (lane_length(in, dim) == 1) return false;
+    const LoopNest<2> nest = lanes(in, dim, out);
+    const size_t last = nest.ndim() - 1;
+    return nest.size(last) >= 8 && nest.stride(0, last) == 1 && nest.stride(1, last) == 1;
+  }
+  ColumnPlan(const Tensor& in, int64_t dim, bool is_log, const Tensor& out)
+      : nest_(lanes(in, dim, out)),
+        length_(lane_length(in, dim)),
+        in_step_(lane_stride(in, dim)),
+        out_step_(lane_stride(out, dim)),
+        is_log_(is_log) {}
+  void run(const float* in, float* out) const {
+    nest_.parallel_rows(std::max<int64_t>(64, 16384 / length_), [&](const std::array<int64_t, 2>& offset, int64_t count,
+                                                                    const std::array<int64_t, 2>&) {
+      softmax_columns(in + offset[1], in_step_, out + offset[0], out_step_, length_, count, is_log_);
+    });
+  }
+
+ private:
+  static LoopNest<2> lanes(const Tensor& in, int64_t dim, const Tensor& out) {
+    return LoopNest<2>(without(in.sizes(), dim), {without(out.strides(), dim), without(in.strides(), dim)});
+  }
+  LoopNest<2> nest_;  // over the lanes: out, in
+  int64_t length_, in_step_, out_step_;
+  bool is_log_;
+};
+
+class PreparedColumns final : public ops::PreparedCall {
+ public:
+  PreparedColumns(const Tensor& in, int64_t dim, bool is_log, const Tensor& out) : plan_(in, dim, is_log, out) {
+    cost.flops = 4.0 * static_cast<double>(in.numel());
+    cost.bytes = static_cast<double>(in.size_bytes() + out.size_bytes());
+    may_overwrite = in.strides() == out.strides() ? 1 : 0;
+    variant = "columns";
+  }
+  void run(const KernelContext&, const ops::PreparedRun& memory) const override {
+    plan_.run(static_cast<const float*>(memory.inputs[0]), static_cast<float*>(memory.outputs[0]));
+  }
+
+ private:
+  ColumnPlan plan_;
+};
+
+std::unique_ptr<ops::PreparedCall> prepare(const ops::PrepareArgs& args, bool is_log) {
+  const Tensor& in = args.arguments[0].to_tensor();
+  const int64_t dim = wrap_dim(args.arguments[1].to_int(), in.ndim());
+  if (in.is_meta() && ColumnPlan::covers(in, dim, args.outputs[0]) && lane_stride(in, dim) != 1)
+    return std::make_unique<PreparedColumns>(in, dim, is_log, args.outputs[0]);
+  return prepare_alone(args);
+}
+
 void run_softmax(const Tensor& in, int64_t dim, bool is_log, const Tensor& out) {
   if (out.numel() == 0) return;
   dim = wrap_dim(dim, in.ndim());
+  if (ColumnPlan::covers(in, dim, out) && lane_stride(in, dim) != 1)
+    return ColumnPlan(in, dim, is_log, out).run(in.data<float>(), out.data<float>());
   if (loop_dtype(out.dtype()) == DType::kFloat64)
     run_lanes<double>(in, dim, is_log, out);
   else
@@ -101,10 +163,14 @@ void add(const char* name, const char* schema, bool is_log) {
                      [is_log](const KernelContext&, const Tensor& in, int64_t dim, std::optional<DType>, Tensor& out) {
                        run_softmax(in, dim, is_log, out);
                      });
-  add_lane_maker(name, [is_log](std::span<const ops::Value> v) {
-    const Tensor& in = v[0].to_tensor();
-    return softmax_call(in, v[1].to_int(), v[2].is_none() ? in.dtype() : v[2].to_dtype(), is_log);
-  });
+  add_lane_maker(
+      name,
+      [is_log](std::span<const ops::Value> v) {
+        const Tensor& in = v[0].to_tensor();
+        return softmax_call(in, v[1].to_int(), v[2].is_none() ? in.dtype() : v[2].to_dtype(), is_log);
+      },
+      false);
+  ops::PrepareBuilder(name, DeviceKind::kCPU, [is_log](const ops::PrepareArgs& args) { return prepare(args, is_log); });
 }
 // The forms with the half_to_float flag, which concerns CUDA only.
 void add_internal(const char* name, const char* schema, bool is_log) {
@@ -116,10 +182,14 @@ void add_internal(const char* name, const char* schema, bool is_log) {
                      [is_log](const KernelContext&, const Tensor& in, int64_t dim, bool, Tensor& out) {
                        run_softmax(in, dim, is_log, out);
                      });
-  add_lane_maker(name, [is_log](std::span<const ops::Value> v) {
-    const Tensor& in = v[0].to_tensor();
-    return softmax_call(in, v[1].to_int(), in.dtype(), is_log);
-  });
+  add_lane_maker(
+      name,
+      [is_log](std::span<const ops::Value> v) {
+        const Tensor& in = v[0].to_tensor();
+        return softmax_call(in, v[1].to_int(), in.dtype(), is_log);
+      },
+      false);
+  ops::PrepareBuilder(name, DeviceKind::kCPU, [is_log](const ops::PrepareArgs& args) { return prepare(args, is_log); });
 }
 
 bool register_all() {

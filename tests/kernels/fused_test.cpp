@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/kernels/prepared_fixture.h"
 
 namespace tensord {
@@ -132,6 +134,28 @@ TEST(PreparedLanes, LastDimension) {
   const Tensor x = random_tensor({6, 4, 5, 3}), w = random_tensor({4, 5, 3});
   expect_same("aten::layer_norm", {x, ops::make_int_list(Dims{4, 5, 3}), w, Value(), Value(1e-5), Value(true)});
   expect_same("aten::softmax.int", {transposed(x), Value(-1), Value()});
+}
+
+TEST(PreparedLanes, SoftmaxOfOtherDimensions) {
+  const Tensor x = random_tensor({2, 5, 30, 40});
+  for (const Tensor& in : {x, channels_last(x), transposed(x), random_tensor({2, 5, 3, 4})}) {
+    for (const int64_t dim : {0, 1, 2, 3}) {
+      for (const char* op : {"aten::softmax.int", "aten::log_softmax.int"}) {
+        const ops::Op& found = ops::get_op(op);
+        const auto run = [&](const Tensor& t) {
+          return ops::run(found, ops::bind(found, {t, Value(dim)})).front().to_tensor();
+        };
+        const Tensor a = run(in).to(DType::kFloat64).contiguous(), b = run(in.to(DType::kFloat64)).contiguous();
+        for (int64_t i = 0; i < a.numel(); ++i)
+          ASSERT_NEAR(a.data<double>()[i], b.data<double>()[i], 1e-5) << op << dim;
+        expect_same(op, {in, Value(dim), Value()}, {}, false);
+      }
+    }
+  }
+  Tensor with_nan = random_tensor({6, 20});
+  with_nan.data<float>()[45] = NAN;
+  const Tensor y = ops::call("aten::softmax.int", with_nan, 0, Value());
+  for (int64_t i = 0; i < y.numel(); ++i) EXPECT_EQ(std::isnan(y.data<float>()[i]), i % 20 == 5);
 }
 
 TEST(PreparedReductions, AnyDimensions) {
@@ -326,7 +350,7 @@ TEST(Fused, RandomGroups) {
       values.push_back(g.input(t, pick(0, 3) == 0));
     }
     const size_t inputs = values.size();
-    // Means of rows that are not dense are summed in another order when they are computed alone.
+    // Rows that are not dense are summed in another order when they are computed alone.
     const bool is_dense = strided.empty();
     bool reduced = false;
     int full = values[0];  // a value of all sizes
@@ -337,7 +361,7 @@ TEST(Fused, RandomGroups) {
         full = g.call(kUnary[pick(0, std::size(kUnary) - 1)], {}, {{0, full}});
       } else if (kind < 8) {
         full = g.call(kBinary[pick(0, std::size(kBinary) - 1)], {}, {{0, full}, {1, any()}});
-      } else if (!reduced && kind == 8) {
+      } else if (!reduced && is_dense && kind == 8) {
         full = g.call(pick(0, 1) ? "aten::softmax.int" : "aten::log_softmax.int", {Value(), Value(-1)}, {{0, full}});
         reduced = true;
       } else if (!reduced && is_dense) {
