@@ -24,6 +24,7 @@ bool propagate_shapes(Graph& graph, PassContext& context);
 bool unroll_loops(Graph& graph, PassContext& context);
 bool collect_lists(Graph& graph, PassContext& context);
 bool functionalize(Graph& graph, PassContext& context);
+bool remove_transposes(Graph& graph, PassContext& context);
 bool fuse_attention(Graph& graph, PassContext& context);
 bool fuse_patterns(Graph& graph, PassContext& context);
 bool fuse_pointwise(Graph& graph, PassContext& context);

@@ -27,6 +27,7 @@ constexpr Pass kShapeProp{"shape_prop", propagate_shapes};
 constexpr Pass kUnroll{"unroll", unroll_loops};
 constexpr Pass kCollectLists{"collect_lists", collect_lists};
 constexpr Pass kFunctionalize{"functionalize", functionalize};
+constexpr Pass kRemoveTransposes{"remove_transposes", remove_transposes};
 constexpr Pass kFuseAttention{"fuse_attention", fuse_attention};
 constexpr Pass kFusePatterns{"fuse_patterns", fuse_patterns};
 constexpr Pass kFusePointwise{"fuse_pointwise", fuse_pointwise};
@@ -62,7 +63,7 @@ const std::vector<PipelineStep>& planning() {
   static const std::vector<PipelineStep> steps{
       // Shapes make branches and loops constant, and what these hid can be simplified.
       {{kShapeProp, kConstProp, kUnroll, kCollectLists, kSimplify, kPeephole, kExpandLayers, kCse, kDce}, true},
-      {{kFunctionalize, kShapeProp, kFuseAttention, kFusePatterns, kFuseEpilogue, kDce}, true},
+      {{kFunctionalize, kShapeProp, kFuseAttention, kRemoveTransposes, kFusePatterns, kFuseEpilogue, kDce}, true},
       // What the passes since then made has no shapes yet.
       {{kShapeProp, kFusePointwise, kDce, kPlan}, false},
   };
