@@ -15,6 +15,9 @@ HWY_BEFORE_NAMESPACE();
 namespace tensord::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Before AVX2, Highway's conversion to half precision cuts off instead of rounding, and has no infinities.
+constexpr bool kHasHalf = !HWY_ARCH_X86 || HWY_TARGET <= HWY_AVX2;
+
 template <class To, class From>
 struct Convert {
   static inline __attribute__((always_inline)) To one(From value) {
@@ -37,7 +40,7 @@ struct Convert {
 template <class From, class To>
 void load_dense(const From* source, To* to, int64_t count) {
   int64_t i = 0;
-  if constexpr (std::is_same_v<From, Half> && std::is_same_v<To, float>) {
+  if constexpr (kHasHalf && std::is_same_v<From, Half> && std::is_same_v<To, float>) {
     const hn::ScalableTag<float> df;
     const hn::Rebind<hwy::float16_t, decltype(df)> dh;
     const auto lanes = static_cast<int64_t>(hn::Lanes(df));
@@ -51,7 +54,7 @@ void load_dense(const From* source, To* to, int64_t count) {
 template <class From, class To>
 void store_dense(const From* from, To* target, int64_t count) {
   int64_t i = 0;
-  if constexpr (std::is_same_v<From, float> && std::is_same_v<To, Half>) {
+  if constexpr (kHasHalf && std::is_same_v<From, float> && std::is_same_v<To, Half>) {
     const hn::ScalableTag<float> df;
     const hn::Rebind<hwy::float16_t, decltype(df)> dh;
     const auto lanes = static_cast<int64_t>(hn::Lanes(df));
