@@ -138,7 +138,10 @@ class ShapePropagation {
     std::vector<Value> arguments, results;
     const bool is_presence = op.schema.name == "aten::__is__" || op.schema.name == "aten::__isnot__";
     if (op.has_dynamic_shape || !are_known(*node, arguments)) return forget(node);
-    if (is_presence && are_two(*node, arguments)) return fold(node, {Value(op.schema.name == "aten::__isnot__")});
+    if (is_presence && arguments[0].is_tensor() && arguments[1].is_tensor()) {
+      const bool is_one = node->input(0) == node->input(1), asks_for_two = op.schema.name == "aten::__isnot__";
+      if (is_one || are_two(*node)) return fold(node, {Value(is_one != asks_for_two)});
+    }
     if (op.reads_only_shape || is_presence || is_arithmetic(*node, arguments)) {
       if (evaluate(op, arguments, results) && is_presence_known(is_presence, arguments)) return fold(node, results);
     } else if ((gives_tensors(op) || op.is_view) && evaluate(op, arguments, results)) {
@@ -148,9 +151,13 @@ class ShapePropagation {
     forget(node);
   }
 
-  // Tensors of which it is known that they are not one.
-  bool are_two(const Node& node, const std::vector<Value>& arguments) const {
-    return arguments[0].is_tensor() && arguments[1].is_tensor() && !alias_.may_alias(node.input(0), node.input(1));
+  // Tensors of which it is known that they are not one: both are results of their own.
+  bool are_two(const Node& node) const {
+    const auto is_new = [](const GraphValue* value) {
+      const Node* maker = value->node();
+      return maker && maker->op() && maker->op()->infer && !maker->op()->base;
+    };
+    return (is_new(node.input(0)) && is_new(node.input(1))) || !alias_.may_alias(node.input(0), node.input(1));
   }
 
   // Of sizes and the like. Done here, and not by const_prop alone, because the next shapes hang on it.
