@@ -23,14 +23,17 @@ constexpr int64_t kPanel = kTileVectors * kLanes;
 int64_t PanelWidth() { return kPanel; }
 int64_t RowGroups(int64_t width) { return (width + kGroupPixels - 1) / kGroupPixels; }
 
-int64_t PanelFloats(int64_t rows, int64_t columns) { return rows * ((columns + kLanes - 1) / kLanes * kLanes); }
+int64_t PanelFloats(int64_t rows, int64_t columns) {
+  const int64_t rest = columns % kPanel;
+  return rows * (columns - rest + (rest > 0 ? panel_width(rest) : 0));
+}
 
 // A few input channels at a time, so that what is written stays in the cache until it is whole.
 void PackPanels(const ConvWeightSource& source, float* to, int64_t first_panel, int64_t last_panel) {
   constexpr int64_t kBlock = 16;
   const int64_t in = source.in, taps = source.taps;
   for (int64_t first = first_panel * kPanel; first < std::min(source.out, last_panel * kPanel); first += kPanel) {
-    const int64_t count = std::min(kPanel, source.out - first), width = count <= kLanes ? kLanes : kPanel;
+    const int64_t count = std::min(kPanel, source.out - first), width = panel_width(count);
     float* const panel = to + first * in * taps;
     if (count < width) std::fill(panel, panel + width * in * taps, 0.0f);
     for (int64_t begin = 0; begin < in; begin += kBlock) {
@@ -129,7 +132,7 @@ void RunTiles(const DirectConv& conv, const float* src, const float* other, floa
         run.c[g] = dst + to;
         run.other[g] = other ? other + to : nullptr;
       }
-      run_tile(is_pair, count, run, run.columns <= kLanes);
+      run_tile(is_pair, count, run);
       if (conv.finish.count == 0 || is_whole) continue;
       for (int g = 0; g < (is_pair ? 2 : 1); ++g) finish_block(conv.finish, run.c[g], count, run.c_step, run.columns);
     }

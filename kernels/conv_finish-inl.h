@@ -39,7 +39,10 @@ HWY_INLINE V sigmoid_of(V x) {
 #endif
 }
 
-HWY_INLINE V clamp_of(V x, V low, V high) { return hn::Min(high, hn::Max(low, x)); }
+template <class AnyV>
+HWY_INLINE AnyV clamp_of(AnyV x, AnyV low, AnyV high) {
+  return hn::Min(high, hn::Max(low, x));
+}
 
 HWY_INLINE V step_of(const ConvFinish::Step& step, V x) {
   using Kind = ConvFinish::Kind;

@@ -21,13 +21,53 @@ struct TileRun {
   float low, high;
 };
 
-// kGroups groups of kPixels pixels, kVectors vectors of channels.
-template <int kGroups, int kPixels, int kVectors>
+// Vectors of a panel's last channels may be half as long, so that 24 channels cost no more than they are.
+using HalfD = hn::Half<D>;
+using HalfV = hn::Vec<HalfD>;
+constexpr bool kHasHalves = HWY_TARGET == HWY_AVX3;
+
+// Channels that a panel of `count` has in the weights.
+HWY_INLINE int64_t panel_width(int64_t count) {
+  if (count <= kLanes) return kLanes;
+  return kHasHalves && count <= kLanes + kLanes / 2 ? kLanes + kLanes / 2 : kTileVectors * kLanes;
+}
+
+// Writes the first `count` of x, after the sum with `other` and the clamp.
+template <class VD>
+HWY_INLINE void store_result(VD d, const TileRun& run, hn::Vec<VD> x, const float* other, float* c, int64_t count) {
+  const auto low = hn::Set(d, run.low), high = hn::Set(d, run.high);
+  constexpr auto kMost = static_cast<int64_t>(hn::MaxLanes(VD()));
+  if (count >= kMost) {
+    if (other) x = hn::Add(x, hn::LoadU(d, other));
+    hn::StoreU(clamp_of(x, low, high), d, c);
+    return;
+  }
+#if HWY_TARGET == HWY_AVX3
+  const auto mask = hn::FirstN(d, static_cast<size_t>(count));
+  if (other) x = hn::Add(x, hn::MaskedLoad(mask, d, other));
+  hn::BlendedStore(clamp_of(x, low, high), mask, d, c);
+#else
+  HWY_ALIGN float part[kLanes] = {};
+  const size_t bytes = static_cast<size_t>(count) * sizeof(float);
+  if (other) {
+    std::memcpy(part, other, bytes);
+    x = hn::Add(x, hn::Load(d, part));
+  }
+  hn::Store(clamp_of(x, low, high), d, part);
+  std::memcpy(c, part, bytes);
+#endif
+}
+
+// kGroups groups of kPixels pixels, kVectors vectors of channels and perhaps half a one.
+template <int kGroups, int kPixels, int kVectors, bool kHalf>
 struct ConvTile {
   using Sums = V[kGroups][kPixels][kVectors];
+  using HalfSums = HalfV[kGroups][kPixels];
+  static constexpr int64_t kWidth = kVectors * kLanes + (kHalf ? kLanes / 2 : 0);
 
-  static HWY_INLINE void multiply(const TileRun& run, Sums& sums) {
+  static HWY_INLINE void multiply(const TileRun& run, Sums& sums, HalfSums& halves) {
     const D d;
+    const HalfD half;
     const float* b = run.b;
     const int64_t step = run.a_step;
     for (int64_t t = 0; t < run.tap_count; ++t) {
@@ -35,8 +75,10 @@ struct ConvTile {
       const float* a1 = run.a[kGroups - 1] + run.taps[t];
       for (int64_t k = 0; k < run.depth; ++k) {
         V right[kVectors];
+        HalfV right_half = hn::Zero(half);
 #pragma GCC unroll 2
         for (int v = 0; v < kVectors; ++v) right[v] = hn::LoadU(d, b + v * kLanes);
+        if constexpr (kHalf) right_half = hn::LoadU(half, b + kVectors * kLanes);
 #pragma GCC unroll 2
         for (int g = 0; g < kGroups; ++g) {
 #pragma GCC unroll 8
@@ -44,9 +86,10 @@ struct ConvTile {
             const V left = hn::Set(d, (g == 0 ? a0 : a1)[r * step]);
 #pragma GCC unroll 2
             for (int v = 0; v < kVectors; ++v) sums[g][r][v] = hn::MulAdd(left, right[v], sums[g][r][v]);
+            if constexpr (kHalf) halves[g][r] = hn::MulAdd(hn::LowerHalf(half, left), right_half, halves[g][r]);
           }
         }
-        b += kVectors * kLanes;
+        b += kWidth;
         ++a0, ++a1;
         // Keeps the compiler from making one pointer of each pixel.
         asm("" : "+r"(a0), "+r"(a1));
@@ -56,19 +99,19 @@ struct ConvTile {
 
   static void run(const TileRun& run) {
     const D d;
+    const HalfD half;
     Sums sums;
+    HalfSums halves;
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) {
-      const V start = run.bias ? hn::LoadU(d, run.bias + v * kLanes) : hn::Zero(d);
-#pragma GCC unroll 2
-      for (int g = 0; g < kGroups; ++g) {
+    for (int g = 0; g < kGroups; ++g) {
 #pragma GCC unroll 8
-        for (int r = 0; r < kPixels; ++r) sums[g][r][v] = start;
+      for (int r = 0; r < kPixels; ++r) {
+#pragma GCC unroll 2
+        for (int v = 0; v < kVectors; ++v) sums[g][r][v] = run.bias ? hn::LoadU(d, run.bias + v * kLanes) : hn::Zero(d);
+        halves[g][r] = kHalf && run.bias ? hn::LoadU(half, run.bias + kVectors * kLanes) : hn::Zero(half);
       }
     }
-    multiply(run, sums);
-    const V low = hn::Set(d, run.low), high = hn::Set(d, run.high);
-    const bool is_whole = run.columns >= kVectors * kLanes;
+    multiply(run, sums, halves);
 #pragma GCC unroll 2
     for (int g = 0; g < kGroups; ++g) {
 #pragma GCC unroll 8
@@ -77,56 +120,42 @@ struct ConvTile {
         const float* other = run.other[g] ? run.other[g] + r * run.c_step : nullptr;
 #pragma GCC unroll 2
         for (int v = 0; v < kVectors; ++v) {
-          if (is_whole || (v + 1) * kLanes <= run.columns) {
-            V x = sums[g][r][v];
-            if (other) x = hn::Add(x, hn::LoadU(d, other + v * kLanes));
-            hn::StoreU(clamp_of(x, low, high), d, c + v * kLanes);
-          } else {
-            store_part(run, sums[g][r][v], other ? other + v * kLanes : nullptr, c + v * kLanes,
-                       run.columns - v * kLanes);
-          }
+          const int64_t at = v * kLanes;
+          store_result(d, run, sums[g][r][v], other ? other + at : nullptr, c + at, run.columns - at);
         }
+        constexpr int64_t kAt = kVectors * kLanes;
+        if constexpr (kHalf)
+          store_result(half, run, halves[g][r], other ? other + kAt : nullptr, c + kAt, run.columns - kAt);
       }
     }
   }
-
-  static HWY_INLINE void store_part(const TileRun& run, V x, const float* other, float* c, int64_t count) {
-    const D d;
-#if HWY_TARGET == HWY_AVX3
-    const auto mask = hn::FirstN(d, static_cast<size_t>(count));
-    if (other) x = hn::Add(x, hn::MaskedLoad(mask, d, other));
-    hn::BlendedStore(clamp_of(x, hn::Set(d, run.low), hn::Set(d, run.high)), mask, d, c);
-#else
-    HWY_ALIGN float part[kLanes] = {};
-    const size_t bytes = static_cast<size_t>(count) * sizeof(float);
-    if (other) {
-      std::memcpy(part, other, bytes);
-      x = hn::Add(x, hn::Load(d, part));
-    }
-    hn::Store(clamp_of(x, hn::Set(d, run.low), hn::Set(d, run.high)), d, part);
-    std::memcpy(c, part, bytes);
-#endif
-  }
 };
 
-template <int kVectors>
+template <int kVectors, bool kHalf>
 HWY_INLINE void run_single(int64_t pixels, const TileRun& run) {
   switch (pixels) {
-    case 1: return ConvTile<1, 1, kVectors>::run(run);
-    case 2: return ConvTile<1, 2, kVectors>::run(run);
+    case 1: return ConvTile<1, 1, kVectors, kHalf>::run(run);
+    case 2: return ConvTile<1, 2, kVectors, kHalf>::run(run);
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON
-    case 3: return ConvTile<1, 3, kVectors>::run(run);
-    case 4: return ConvTile<1, 4, kVectors>::run(run);
-    case 5: return ConvTile<1, 5, kVectors>::run(run);
-    case 6: return ConvTile<1, 6, kVectors>::run(run);
+    case 3: return ConvTile<1, 3, kVectors, kHalf>::run(run);
+    case 4: return ConvTile<1, 4, kVectors, kHalf>::run(run);
+    case 5: return ConvTile<1, 5, kVectors, kHalf>::run(run);
+    case 6: return ConvTile<1, 6, kVectors, kHalf>::run(run);
 #endif
-    default: return ConvTile<1, kGroupPixels, kVectors>::run(run);
+    default: return ConvTile<1, kGroupPixels, kVectors, kHalf>::run(run);
   }
 }
 
-// One group of `pixels`, or two full ones. A panel of which half is empty lies as narrow in the weights.
-HWY_INLINE void run_tile(bool is_pair, int64_t pixels, const TileRun& run, bool is_narrow) {
-  if (is_pair)
-    return is_narrow ? ConvTile<2, kGroupPixels, 1>::run(run) : ConvTile<2, kGroupPixels, kTileVectors>::run(run);
-  return is_narrow ? run_single<1>(pixels, run) : run_single<kTileVectors>(pixels, run);
+template <int kVectors, bool kHalf>
+HWY_INLINE void run_pixels(bool is_pair, int64_t pixels, const TileRun& run) {
+  if (is_pair) return ConvTile<2, kGroupPixels, kVectors, kHalf>::run(run);
+  run_single<kVectors, kHalf>(pixels, run);
+}
+
+// One group of `pixels`, or two full ones.
+HWY_INLINE void run_tile(bool is_pair, int64_t pixels, const TileRun& run) {
+  const int64_t width = panel_width(run.columns);
+  if (width == kLanes) return run_pixels<1, false>(is_pair, pixels, run);
+  if (width == kTileVectors * kLanes) return run_pixels<kTileVectors, false>(is_pair, pixels, run);
+  if constexpr (kHasHalves) run_pixels<1, true>(is_pair, pixels, run);
 }

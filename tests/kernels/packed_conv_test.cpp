@@ -156,7 +156,7 @@ void expect_same(const Shape& s, Tail tail, bool input_last, bool output_last) {
   const Tensor first = expected_of(net, input, net.has_other ? Tensor::scalar(0.0f) : Tensor());
   const Tensor other = net.has_other ? in_order(random(first.sizes()), output_last) : Tensor();
   const Tensor expected = expected_of(net, input, other), like = in_order(expected, output_last);
-  constexpr double kTolerance = 2e-5;  // 3x3 by Winograd's algorithm; the others are near 1e-6
+  constexpr double kTolerance = 1e-5;
   Tensor before;
   for (const int threads : {1, 2, 3}) {
     set_thread_budget(threads);
