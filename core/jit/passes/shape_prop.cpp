@@ -126,10 +126,10 @@ class ShapePropagation {
     return true;
   }
 
-  static bool gives_tensors(const ops::Op& op) {
-    return std::all_of(op.schema.returns.begin(), op.schema.returns.end(), [](const ops::Argument& returned) {
-      if (returned.type->kind() == TypeKind::kList) return returned.type->element()->kind() == TypeKind::kTensor;
-      return returned.type->kind() == TypeKind::kTensor;
+  static bool gives_tensors(const Node& node) {
+    return std::all_of(node.outputs().begin(), node.outputs().end(), [](const GraphValue* output) {
+      const ops::Type& type = *output->type();
+      return (type.kind() == TypeKind::kList ? type.element()->kind() : type.kind()) == TypeKind::kTensor;
     });
   }
 
@@ -144,7 +144,7 @@ class ShapePropagation {
     }
     if (op.reads_only_shape || is_presence || is_arithmetic(*node, arguments)) {
       if (evaluate(op, arguments, results) && is_presence_known(is_presence, arguments)) return fold(node, results);
-    } else if ((gives_tensors(op) || op.is_view) && evaluate(op, arguments, results)) {
+    } else if ((gives_tensors(*node) || op.is_view) && evaluate(op, arguments, results)) {
       for (size_t i = 0; i < results.size(); ++i) know(node->output(i), shapes_of(results[i]));
       return;
     }
