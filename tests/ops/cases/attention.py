@@ -45,13 +45,13 @@ FEED = t(16, 8, low=-0.5, high=0.5), t(16), t(8, 16, low=-0.5, high=0.5), t(8)
 
 
 def _attention_row(mask, need_weights, average, mask_type):
-    return case("aten::_native_multi_head_attention", X, X, X, 8, 2, *PROJECTIONS, mask, need_weights, average, mask_type,
-                reference=_multi_head, **CLOSE)
+    return case("aten::_native_multi_head_attention", X, X, X, 8, 2, *PROJECTIONS, mask, need_weights, average,
+                mask_type, reference=_multi_head, **CLOSE)
 
 
 def _layer_row(gelu, norm_first, mask, mask_type):
-    return case("aten::_transformer_encoder_layer_fwd", X, 8, 2, *PROJECTIONS, gelu, norm_first, 1e-5, *NORMS, *FEED, mask,
-                mask_type, reference=_layer, **CLOSE)
+    return case("aten::_transformer_encoder_layer_fwd", X, 8, 2, *PROJECTIONS, gelu, norm_first, 1e-5, *NORMS, *FEED,
+                mask, mask_type, reference=_layer, **CLOSE)
 
 
 CASES = [
@@ -61,7 +61,8 @@ CASES = [
     case("aten::_scaled_dot_product_attention", *_heads(5, 5), None, 0.0, False, True, reference=_dot_product, **CLOSE),
     case("aten::scaled_dot_product_attention", *_heads(4, 6), reference=_dot_product_only, **CLOSE),
     case("aten::scaled_dot_product_attention", *_heads(4, 6), None, 0.0, True, reference=_dot_product_only, **CLOSE),
-    case("aten::scaled_dot_product_attention", *_heads(4, 6), None, 0.0, False, 0.7, reference=_dot_product_only, **CLOSE),
+    case("aten::scaled_dot_product_attention", *_heads(4, 6), None, 0.0, False, 0.7, reference=_dot_product_only,
+         **CLOSE),
     _attention_row(None, False, True, None),
     _attention_row(None, True, True, None),
     _attention_row(None, True, False, None),
