@@ -90,15 +90,11 @@ struct Int8Math : IntSums {
 #include "kernels/packed_gemm_kernel-inl.h"
 
 }  // namespace
-
-void fill_f32(TileKernels* kernels) { fill<F32Math>(*kernels, "f32"); }
-void fill_bf16(TileKernels* kernels) { fill<Bf16Math>(*kernels, "bf16 widened"); }
-void fill_int8(TileKernels* kernels) { fill<Int8Math>(*kernels, "int8 widened"); }
-
 }  // namespace tensord::kernels::HWY_NAMESPACE
 
 #if HWY_TARGET == HWY_AVX3
 // Processors with AVX-512 that also multiply bf16 and 8-bit numbers; Highway has no target for all of them.
+// Asked for by the functions that Highway picks, as hwy::SupportedTargets() would undo TENSORD_MAX_ISA.
 HWY_PUSH_ATTRIBUTES(HWY_TARGET_STR ",avx512bf16,avx512vnni")
 namespace tensord::kernels::HWY_NAMESPACE::dot {
 namespace {
@@ -131,6 +127,26 @@ void fill_int8(TileKernels* kernels) { fill<VnniMath>(*kernels, "int8 vpdpbusd")
 }  // namespace tensord::kernels::HWY_NAMESPACE::dot
 HWY_POP_ATTRIBUTES
 #endif
+
+namespace tensord::kernels::HWY_NAMESPACE {
+
+void fill_f32(TileKernels* kernels) { fill<F32Math>(*kernels, "f32"); }
+
+void fill_bf16(TileKernels* kernels) {
+#if HWY_TARGET == HWY_AVX3
+  if (__builtin_cpu_supports("avx512bf16")) return dot::fill_bf16(kernels);
+#endif
+  fill<Bf16Math>(*kernels, "bf16 widened");
+}
+
+void fill_int8(TileKernels* kernels) {
+#if HWY_TARGET == HWY_AVX3
+  if (__builtin_cpu_supports("avx512vnni")) return dot::fill_int8(kernels);
+#endif
+  fill<Int8Math>(*kernels, "int8 widened");
+}
+
+}  // namespace tensord::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
@@ -142,20 +158,11 @@ HWY_EXPORT(fill_int8);
 
 TileKernels tile_kernels(ops::Precision precision) {
   TileKernels kernels;
-  if (precision == ops::Precision::kF32) {
-    HWY_DYNAMIC_DISPATCH(fill_f32)(&kernels);
-    return kernels;
+  switch (precision) {
+    case ops::Precision::kF32: HWY_DYNAMIC_DISPATCH(fill_f32)(&kernels); break;
+    case ops::Precision::kBf16: HWY_DYNAMIC_DISPATCH(fill_bf16)(&kernels); break;
+    case ops::Precision::kInt8: HWY_DYNAMIC_DISPATCH(fill_int8)(&kernels); break;
   }
-  const bool is_bf16 = precision == ops::Precision::kBf16;
-#if HWY_TARGETS & HWY_AVX3
-  // Highway's answer counts too: it may have been told to leave an instruction set out.
-  if ((hwy::SupportedTargets() & HWY_AVX3) != 0 &&
-      (is_bf16 ? __builtin_cpu_supports("avx512bf16") : __builtin_cpu_supports("avx512vnni")) != 0) {
-    is_bf16 ? N_AVX3::dot::fill_bf16(&kernels) : N_AVX3::dot::fill_int8(&kernels);
-    return kernels;
-  }
-#endif
-  is_bf16 ? HWY_DYNAMIC_DISPATCH(fill_bf16)(&kernels) : HWY_DYNAMIC_DISPATCH(fill_int8)(&kernels);
   return kernels;
 }
 
