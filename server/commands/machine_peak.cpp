@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/clock.h"
+#include "core/base/cpu_isa.h"
 #include "core/base/parallel.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -110,8 +111,9 @@ __attribute__((target("avx512f,avx512vnni"))) double dot_int8(int64_t rounds, fl
 
 ChainFn chain_for(ops::Precision precision, const char** unit) {
 #if HWY_TARGETS & HWY_AVX3
-  // Highway's answer counts too: it may have been told to leave an instruction set out.
-  if ((hwy::SupportedTargets() & HWY_AVX3) != 0) {
+  // hwy::SupportedTargets() would make Highway forget what it was told to leave out.
+  const std::optional<CpuIsa> limit = max_cpu_isa();
+  if (__builtin_cpu_supports("avx512bw") && (!limit || *limit == CpuIsa::kAvx512)) {
     if (precision == ops::Precision::kBf16 && __builtin_cpu_supports("avx512bf16")) {
       *unit = "bf16 dot product";
       return dot_bf16;
