@@ -114,6 +114,7 @@ void RunTiles(const DirectConv& conv, const float* src, const float* other, floa
     const float* sources[2] = {cursor.source(), nullptr};
     int64_t firsts[2] = {cursor.first(), 0};
     const int64_t count = cursor.pixels();
+    const bool is_first = i == pixels[0];
     cursor.advance(), ++i;
     const bool is_pair = count == kGroupPixels && i < pixels[1] && cursor.pixels() == kGroupPixels;
     if (is_pair) {
@@ -125,6 +126,8 @@ void RunTiles(const DirectConv& conv, const float* src, const float* other, floa
       const Panel panel = FindPanel(conv, p);
       run.b = panel.weights;
       run.bias = panel.bias;
+      // The first tile of a panel asks for the next panel.
+      run.ahead = is_first ? kPanel * run.depth * run.tap_count : 0;
       run.columns = panel.columns;
       for (int g = 0; g < (is_pair ? 2 : 1); ++g) {
         const int64_t to = firsts[g] * conv.out_channels + panel.channel;

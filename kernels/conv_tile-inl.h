@@ -3,6 +3,7 @@
 #include "kernels/conv_finish-inl.h"
 
 constexpr int kTileVectors = 2;
+constexpr int64_t kLineFloats = 16;  // of a cache line
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON
 constexpr int kGroupPixels = 7;  // 2 groups × 2 vectors take 28 of 32 registers
 #else
@@ -14,6 +15,7 @@ struct TileRun {
   const int64_t* taps;
   int64_t tap_count, depth, a_step;
   const float* b;
+  int64_t ahead;      // weights that will be asked for next, this many floats after those in use; 0: none
   const float* bias;  // null: zeros
   float* c[2];
   const float* other[2];  // null: nothing is added
@@ -69,7 +71,7 @@ struct ConvTile {
     const D d;
     const HalfD half;
     const float* b = run.b;
-    const int64_t step = run.a_step;
+    const int64_t step = run.a_step, ahead = run.ahead;
     for (int64_t t = 0; t < run.tap_count; ++t) {
       const float* a0 = run.a[0] + run.taps[t];
       const float* a1 = run.a[kGroups - 1] + run.taps[t];
@@ -89,6 +91,8 @@ struct ConvTile {
             if constexpr (kHalf) halves[g][r] = hn::MulAdd(hn::LowerHalf(half, left), right_half, halves[g][r]);
           }
         }
+#pragma GCC unroll 2
+        for (int64_t line = 0; line < kWidth; line += kLineFloats) __builtin_prefetch(b + ahead + line, 0, 2);
         b += kWidth;
         ++a0, ++a1;
         // Keeps the compiler from making one pointer of each pixel.
