@@ -86,15 +86,21 @@ bool apply_dense(const Tensor& in, const Tensor& scales, const Tensor& shifts, c
   return true;
 }
 
-void apply(const KernelContext& context, const Tensor& in, const Statistics& statistics, const MaybeTensor& weight,
-           const MaybeTensor& bias, double eps, Tensor& out) {
+// Scale and shift of each channel, as tensors that broadcast to `in`.
+std::pair<Tensor, Tensor> affine_of(const Tensor& in, const Statistics& statistics, const MaybeTensor& weight,
+                                    const MaybeTensor& bias, double eps) {
   const int64_t channels = in.sizes()[1];
   std::vector<double> scale = values_of(weight, channels, 1), shift = values_of(bias, channels, 0);
   for (size_t c = 0; c < scale.size(); ++c) {
     scale[c] /= std::sqrt(statistics.variance[c] + eps);
     shift[c] -= statistics.mean[c] * scale[c];
   }
-  const Tensor scales = channel_tensor(scale, in), shifts = channel_tensor(shift, in);
+  return {channel_tensor(scale, in), channel_tensor(shift, in)};
+}
+
+void apply(const KernelContext& context, const Tensor& in, const Statistics& statistics, const MaybeTensor& weight,
+           const MaybeTensor& bias, double eps, Tensor& out) {
+  const auto [scales, shifts] = affine_of(in, statistics, weight, bias, eps);
   if (apply_dense(in, scales, shifts, out)) return;
   const std::array operands{Operand(in), Operand(scales), Operand(shifts)};
   run_pointwise(context, PointwiseCall(Formula::affine, in.dtype(), operands), out);
@@ -169,6 +175,23 @@ OP("aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!)? run
     .writes_when("training")
     .keeps_layout();
 KERNEL("aten::batch_norm", kCPU, batch_norm);
+
+// With constant statistics it is one formula; otherwise a call of no operands, which says so.
+PointwiseCall batch_norm_call(std::span<const ops::Value> v) {
+  const Tensor& in = v[0].to_tensor();
+  for (size_t i = 1; i < 5; ++i) {
+    if (v[i].is_tensor() ? v[i].to_tensor().is_meta() : i > 2) return {};
+  }
+  if (v[5].to_bool()) return {};
+  const auto given = [&](size_t i) { return ops::Unbox<MaybeTensor>::get(v[i]); };
+  const int64_t channels = in.sizes()[1];
+  const Statistics statistics{values_of(given(3), channels, 0), values_of(given(4), channels, 1)};
+  const auto [scales, shifts] = affine_of(in, statistics, given(1), given(2), ops::Unbox<double>::get(v[7]));
+  PointwiseCall call(Formula::affine, in.dtype(), std::array{Operand(in), Operand(scales), Operand(shifts)});
+  call.own_operands();
+  return call;
+}
+[[maybe_unused]] const bool is_prepared = (add_pointwise_maker("aten::batch_norm", batch_norm_call), true);
 
 std::vector<TensorMeta> infer_native(const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean,
                                      MaybeTensor variance, bool training, double, double) {

@@ -78,7 +78,8 @@ void run_pointwise_cpu(const PointwiseCall& call, Tensor& out);
 void run_pointwise_cuda(const PointwiseCall& call, Tensor& out, void* stream);
 
 // From the arguments of an elementwise operator, tensors of which may be meta, what its kernel
-// does. Null for other operators. The call refers to the arguments.
+// does; without operands when these arguments ask for more than a formula. Null for other operators.
+// The call refers to the arguments.
 using PointwiseMaker = std::function<PointwiseCall(std::span<const ops::Value> arguments)>;
 const PointwiseMaker* find_pointwise(const ops::Op& op);
 // `op` is the name with its overload; also gives the operator its prepared form.

@@ -29,7 +29,7 @@ bool divides_unknown(const PointwiseCall& call) {
 bool TileBuilder::add_formula(const PointwiseMaker& make, std::span<const ops::Value> arguments,
                               std::span<const std::pair<int, int>> operands, Step& step) {
   step.call = make(arguments);
-  if (divides_unknown(step.call)) return false;
+  if (step.call.count == 0 || divides_unknown(step.call)) return false;
   for (size_t k = 0; k < step.call.count; ++k) {
     const Tensor* tensor = step.call.tensor(k);
     if (tensor == nullptr) {

@@ -114,6 +114,17 @@ TEST(PreparedPointwise, DTypes) {
   expect_same("aten::prelu", {x, slope}, {slope});
 }
 
+TEST(PreparedPointwise, BatchNorm) {
+  const Tensor x = random_tensor({2, 20, 9, 11}), w = random_tensor({20}), m = random_tensor({20});
+  const Tensor variance = ops::call("aten::abs", random_tensor({20}));
+  for (const Tensor& in : {x, channels_last(x), x.to(DType::kFloat64)}) {
+    const std::vector<Value> arguments{in, w, Value(), m, variance, Value(false), Value(0.1), Value(1e-5), Value(true)};
+    expect_same("aten::batch_norm", arguments, {w, m, variance});
+    PreparedRunner unknown(ops::get_op("aten::batch_norm"), arguments, {w}, 1);
+    EXPECT_EQ(unknown.prepared(), nullptr);
+  }
+}
+
 TEST(PreparedLanes, LastDimension) {
   for (const Dims& sizes : {Dims{5}, Dims{3, 4}, Dims{40, 768}, Dims{2, 3, 5000}, Dims{200, 33}}) {
     for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16}) {
