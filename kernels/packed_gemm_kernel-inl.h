@@ -97,7 +97,8 @@ void fill(TileKernels& kernels, const char* name) {
   kernels.lanes = static_cast<int>(hn::MaxLanes(DW()));
   kernels.name = name;
   // 27 or 12 sums, three right operands and a left one: all registers but one, or all.
-  kernels.most_rows = kManyRegisters ? 9 : 4;
+  // Widening takes one more.
+  kernels.most_rows = kManyRegisters ? 9 : Math::kParts > 1 ? 3 : 4;
   fill_row_count<Math, 1>(kernels);
   fill_row_count<Math, 2>(kernels);
   fill_row_count<Math, 3>(kernels);
