@@ -136,14 +136,9 @@ std::unique_ptr<ops::PreparedCall> prepare_as(const RnnCall& call, const ops::Pr
                                               std::span<const int> slots) {
   std::vector<std::shared_ptr<const RnnWeights<T>>> weights;
   for (const RnnParameters& cell : call.parameters) {
-    std::string key = concat("rnn ", static_cast<int>(call.kind));
-    for (const Tensor* tensor :
-         {&cell.input, &cell.recurrent, &cell.input_bias, &cell.recurrent_bias, &cell.projection}) {
-      key += ' ';
-      if (*tensor) key += ops::PackStore::key_of(*tensor);
-    }
-    weights.push_back(
-        args.packs->get<RnnWeights<T>>(key, [&] { return std::make_shared<RnnWeights<T>>(call.kind, cell); }));
+    const Tensor of[] = {cell.input, cell.recurrent, cell.input_bias, cell.recurrent_bias, cell.projection};
+    weights.push_back(args.packs->get<RnnWeights<T>>(concat("rnn ", static_cast<int>(call.kind)), of,
+                                                     [&] { return std::make_shared<RnnWeights<T>>(call.kind, cell); }));
   }
   return std::make_unique<PreparedRnn<T>>(
       call, RnnSequence<T>(shape_for(call, args.outputs[0]), std::move(weights), args.threads), slots);

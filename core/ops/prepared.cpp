@@ -4,9 +4,15 @@
 
 namespace tensord::ops {
 
-std::string PackStore::key_of(const Tensor& tensor) {
-  return concat(tensor.storage()->data(), "+", tensor.offset(), to_string(tensor.sizes()), to_string(tensor.strides()),
-                name_of(tensor.dtype()));
+std::string PackStore::key_of(const std::string& what, std::span<const Tensor> of) {
+  std::string key = what;
+  for (const Tensor& tensor : of) {
+    key += ' ';
+    if (!tensor) continue;
+    key += concat(tensor.storage()->data(), "+", tensor.offset(), to_string(tensor.sizes()),
+                  to_string(tensor.strides()), name_of(tensor.dtype()));
+  }
+  return key;
 }
 
 }  // namespace tensord::ops

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/ops/value.h"
 #include "core/tensor/tensor.h"
@@ -62,20 +63,29 @@ enum class Precision : uint8_t {
 // uses the same copy. Thread-safe; `make` runs under the lock.
 class PackStore {
  public:
-  // `key` says what was made of which tensors (see key_of). Lives as long as the store.
+  // `what` is made of these tensors (undefined ones included), which are told apart by their
+  // memory, shape and strides. They and the result live as long as the store.
   template <class T, class Make>
-  std::shared_ptr<const T> get(const std::string& key, Make&& make) {
+  std::shared_ptr<const T> get(const std::string& what, std::span<const Tensor> of, Make&& make) {
+    const std::string key = key_of(what, of);
     std::lock_guard lock(mutex_);
-    std::shared_ptr<const void>& entry = entries_[key];
-    if (!entry) entry = std::shared_ptr<const T>(make());
-    return std::static_pointer_cast<const T>(entry);
+    Entry& entry = entries_[key];
+    if (!entry.made) {
+      entry.made = std::shared_ptr<const T>(make());
+      entry.of.assign(of.begin(), of.end());
+    }
+    return std::static_pointer_cast<const T>(entry.made);
   }
-  // Names a constant tensor: its memory, offset, shape and strides.
-  static std::string key_of(const Tensor& tensor);
 
  private:
+  struct Entry {
+    std::shared_ptr<const void> made;
+    std::vector<Tensor> of;  // held, so that no other tensor gets their addresses
+  };
+  static std::string key_of(const std::string& what, std::span<const Tensor> of);
+
   std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<const void>> entries_;  // guarded by mutex_
+  std::map<std::string, Entry> entries_;  // guarded by mutex_
 };
 
 // What an operator's `prepare` is told.
