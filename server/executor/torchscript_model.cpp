@@ -118,6 +118,8 @@ class TorchScriptModel final : public Model {
   }
 
   void settle() const override {
+    // A page that another worker writes to just now must not be taken for the file's.
+    if (method_.changes_state()) return;
     const uint64_t programs = method_.plan_stats().misses;
     if (settled_programs_.exchange(programs, std::memory_order_relaxed) == programs) return;
     module_->release_file_memory();
