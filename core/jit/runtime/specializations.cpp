@@ -1,9 +1,11 @@
 #include "core/jit/runtime/specializations.h"
 
 #include <algorithm>
+#include <system_error>
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/base/parallel.h"
 
 namespace tensord::jit {
@@ -76,6 +78,13 @@ std::optional<Specializations::ProgramPtr> Specializations::get(const Signature&
 bool Specializations::enqueue(const Signature& signature, std::span<const Value> arguments,
                               const std::shared_ptr<Entry>& entry) {
   if (jobs_.size() >= kMaxJobs) return false;
+  if (!builder_.joinable()) {
+    try {
+      builder_ = std::thread([this] { build_jobs(); });
+    } catch (const std::system_error&) {
+      return false;  // no thread to be had: this shape is interpreted, and the next run asks again
+    }
+  }
   Job job{signature, {}, entry};
   for (const Value& argument : arguments) {
     job.arguments.push_back(abstract_value(argument));
@@ -83,7 +92,6 @@ bool Specializations::enqueue(const Signature& signature, std::span<const Value>
   }
   jobs_.push_back(std::move(job));
   queued_.notify_one();
-  if (!builder_.joinable()) builder_ = std::thread([this] { build_jobs(); });
   return true;
 }
 
@@ -114,14 +122,17 @@ void Specializations::build(std::span<const Value> arguments, Entry& entry, std:
   lock.unlock();
   const int64_t start_ns = Clock::system().now_ns();
   ProgramPtr program;
+  bool has_failed = false;
   try {
     program = build_(arguments);
-  } catch (const std::exception&) {
-    program = nullptr;
+  } catch (const std::exception& error) {
+    has_failed = true;
+    log(LogLevel::kDebug, "a shape is interpreted, not planned",
+        {{"arguments", describe_arguments(arguments)}, {"reason", error.what()}});
   }
   lock.lock();
   stats_.build_ns += Clock::system().now_ns() - start_ns;
-  stats_.failures += program == nullptr;
+  stats_.failures += has_failed;
   entry.program = std::move(program);
   entry.is_ready = true;
   built_.notify_all();
