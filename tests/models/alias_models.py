@@ -8,17 +8,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+import cases
+
 torch.manual_seed(20240517)
 
-CASES = []  # (class, calls)
-
-
-def case(*calls):
-    def add(model):
-        CASES.append((model, [call if isinstance(call, tuple) else (call,) for call in calls]))
-        return model
-
-    return add
+CASES, case = cases.collect()
 
 
 @case((torch.randn(4), 3), (torch.randn(4), 0))

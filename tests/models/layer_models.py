@@ -7,17 +7,11 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+import cases
+
 torch.manual_seed(20240517)
 
-CASES = []  # (class, calls)
-
-
-def case(*calls):
-    def add(model):
-        CASES.append((model, [call if isinstance(call, tuple) else (call,) for call in calls]))
-        return model
-
-    return add
+CASES, case = cases.collect()
 
 
 def images(count=2):

@@ -9,17 +9,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+import cases
+
 torch.manual_seed(20261121)
 
-CASES = []  # (class, calls)
-
-
-def case(*calls):
-    def add(model):
-        CASES.append((model, [call if isinstance(call, tuple) else (call,) for call in calls]))
-        return model
-
-    return add
+CASES, case = cases.collect()
 
 
 def words(*sizes):
