@@ -9,6 +9,9 @@
 // tensord's own ops, so gradients of gradients work.
 namespace tensord::kernels::gradient {
 
+// A gradient whose arguments are tensors only, as OpBuilder::gradient takes it too.
+using GradientFn = std::function<std::vector<Tensor>(const ops::GradArgs&)>;
+
 struct Expr {
   ops::Value value;
   Expr() = default;

@@ -3,7 +3,9 @@
 #include "kernels/pointwise.h"
 
 #include <algorithm>
+#include <cctype>
 #include <deque>
+#include <string>
 
 #include "kernels/gradient_expr.h"
 
@@ -62,6 +64,7 @@ struct Line {
   TypeClass type_class;
   const char* text;
   GradExpr grad_a = nullptr, grad_b = nullptr;
+  const char* grad_text = "";
 
   DType compute(Operands operands) const { return compute_dtype(name, type_class, operands); }
   ops::TensorMeta infer(Operands operands) const {
@@ -75,7 +78,7 @@ struct Line {
 
 // Gradient of an op whose Tensor arguments are a (and b): the Scalar arguments after them
 // are p0 … p2, and the last one is alpha where the family has it.
-ops::GradientFn make_gradient(const Line& line) {
+gradient::GradientFn make_gradient(const Line& line) {
   if (line.grad_a == nullptr && line.grad_b == nullptr) return nullptr;
   return [line](const ops::GradArgs& args) {
     std::vector<Tensor> gradients(args.inputs.size());
@@ -90,7 +93,7 @@ ops::GradientFn make_gradient(const Line& line) {
     for (size_t i = 1; i < args.inputs.size() && i < 4; ++i) *numbers[i - 1] = args.inputs[i];
     const GradExpr formulas[] = {line.grad_a, line.grad_b};
     for (size_t i = 0; i < 2 && i < args.inputs.size(); ++i) {
-      if (formulas[i] == nullptr || !args.inputs[i].is_tensor()) continue;
+      if (formulas[i] == nullptr || !args.inputs[i].is_tensor() || !args.needs(i)) continue;
       const Tensor& input = args.inputs[i].to_tensor();
       if (!is_floating(input.dtype())) continue;
       gradients[i] = gradient::fit_gradient(formulas[i](operands), input);
@@ -99,11 +102,35 @@ ops::GradientFn make_gradient(const Line& line) {
   };
 }
 
+// Whether a gradient's text names this operand.
+bool names_operand(std::string_view text, char name) {
+  const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool starts = i == 0 || !is_word(text[i - 1]);
+    if (text[i] == name && starts && (i + 1 == text.size() || !is_word(text[i + 1]))) return true;
+  }
+  return false;
+}
+
+// "self, other, result", as far as the formulas read them.
+std::string saved_operands(const ops::OpBuilder& builder, const Line& line) {
+  std::string saved;
+  const auto add = [&](std::string_view name) { saved += (saved.empty() ? "" : ", ") + std::string(name); };
+  for (size_t i = 0; i < 2 && i < builder.schema().arguments.size(); ++i) {
+    const bool is_tensor = builder.schema().arguments[i].type->kind() == ops::TypeKind::kTensor;
+    if (is_tensor && names_operand(line.grad_text, "ab"[i])) add(builder.schema().arguments[i].name);
+  }
+  if (names_operand(line.grad_text, 'y')) add("result");
+  return saved;
+}
+
 bool has_variants(std::string_view name) { return !name.starts_with("__"); }
 
 void finish(ops::OpBuilder& builder, const Line& line, bool inplace) {
   builder.pointwise().keeps_layout().formula(line.text);
-  if (ops::GradientFn gradient = make_gradient(line)) builder.gradient(std::move(gradient));
+  if (gradient::GradientFn gradient = make_gradient(line)) {
+    builder.gradient(std::move(gradient)).saves(saved_operands(builder, line).c_str());
+  }
   if (!has_variants(line.name)) return;
   if (inplace) builder.with_inplace();
   builder.with_out();
@@ -205,23 +232,24 @@ void add_binary_alpha(const Line& line) {
 #define NONE (gradient::Expr())
 
 #define FORMULA(NAME, CLASS, EXPRESSION)
-#define LINE(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B)                            \
-  Line {                                                                         \
-#NAME, Formula::NAME, TypeClass::k##CLASS, #EXPRESSION,                      \
-        TypeClass::k##CLASS == TypeClass::kCompare ? nullptr : GradExpr(GRAD_A), \
-        TypeClass::k##CLASS == TypeClass::kCompare ? nullptr : GradExpr(GRAD_B)  \
+#define LINE(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B, GRAD_TEXT)                           \
+  Line {                                                                                   \
+#NAME, Formula::NAME, TypeClass::k##CLASS, #EXPRESSION,                                \
+        TypeClass::k##CLASS == TypeClass::kCompare ? nullptr : GradExpr(GRAD_A),           \
+        TypeClass::k##CLASS == TypeClass::kCompare ? nullptr : GradExpr(GRAD_B), GRAD_TEXT \
   }
-#define UNARY(NAME, CLASS, EXPRESSION, GRAD) add_unary(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD), nullptr));
+#define UNARY(NAME, CLASS, EXPRESSION, GRAD) add_unary(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD), nullptr, #GRAD));
 #define UNARY_NUMBERS(NAME, CLASS, ARGUMENTS, EXPRESSION, GRAD) \
-  add_unary_numbers(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD), nullptr), ARGUMENTS);
+  add_unary_numbers(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD), nullptr, #GRAD), ARGUMENTS);
 #define BINARY(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) \
-  add_binary(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD_A), GRADIENT(GRAD_B)));
+  add_binary(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD_A), GRADIENT(GRAD_B), #GRAD_A " " #GRAD_B));
 #define BINARY_TENSOR_SCALAR(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) \
-  add_binary_tensor_scalar(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD_A), GRADIENT(GRAD_B)));
-#define BINARY_SHIFT(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) \
-  add_binary_tensor_scalar(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD_A), GRADIENT(GRAD_B)), "Tensor_Scalar");
+  add_binary_tensor_scalar(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD_A), GRADIENT(GRAD_B), #GRAD_A " " #GRAD_B));
+#define BINARY_SHIFT(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B)                                                      \
+  add_binary_tensor_scalar(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD_A), GRADIENT(GRAD_B), #GRAD_A " " #GRAD_B), \
+                           "Tensor_Scalar");
 #define BINARY_ALPHA(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) \
-  add_binary_alpha(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD_A), GRADIENT(GRAD_B)));
+  add_binary_alpha(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD_A), GRADIENT(GRAD_B), #GRAD_A " " #GRAD_B));
 
 bool register_arith() {
 #include "kernels/pointwise_arith.def"

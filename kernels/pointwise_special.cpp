@@ -238,7 +238,8 @@ void add_lerp(const char* schema, const char* op) {
   });
 }
 
-void add_addc(const char* schema, const char* op, Formula formula, TypeClass type_class, ops::GradientFn gradient) {
+void add_addc(const char* schema, const char* op, Formula formula, TypeClass type_class,
+              gradient::GradientFn gradient) {
   ops::OpBuilder(schema, __FILE__, __LINE__)
       .infer([=](const Tensor& a, const Tensor& b, const Tensor& c, Scalar) {
         const std::array operands{Operand(a), Operand(b), Operand(c)};

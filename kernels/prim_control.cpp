@@ -4,7 +4,6 @@
 
 #include "core/base/log.h"
 #include "core/ops/op.h"
-#include "kernels/grad_mode.h"
 #include "kernels/value_text.h"
 
 // Operators that speak to the world outside of the script: raise, warn, print, modes.
@@ -12,8 +11,6 @@ namespace tensord::kernels {
 namespace {
 
 using ops::Value;
-
-thread_local bool grad_enabled = false;
 
 [[noreturn]] void raise(const std::string& message, const std::optional<std::string>&) {
   throw Error(ErrorCode::kScriptRaised, message);
@@ -50,8 +47,8 @@ Value unwrap_optional(const Value& value) {
 OP("prim::RaiseException(str msg, str? cls=None) -> ()").direct(raise).impure();
 OP("aten::warn(str message, int stacklevel=2) -> ()").direct(warn).impure();
 OP("prim::Print(...) -> ()").direct(print).impure();
-OP("aten::is_grad_enabled() -> bool").direct([]() { return grad_enabled; }).impure();
-OP("aten::set_grad_enabled(bool val) -> ()").direct([](bool value) { grad_enabled = value; }).impure();
+OP("aten::is_grad_enabled() -> bool").direct([]() { return is_grad_enabled(); }).impure();
+OP("aten::set_grad_enabled(bool val) -> ()").direct([](bool value) { current_grad_mode.is_enabled = value; }).impure();
 OP("aten::is_autocast_enabled() -> bool").direct([]() { return false; });
 OP("aten::is_scripting() -> bool").direct([]() { return true; });
 OP("aten::_unwrap_optional(t(a)? optional) -> t(a)").direct(unwrap_optional);
@@ -78,8 +75,5 @@ OP("aten::ne.enum(AnyEnumType a, AnyEnumType b) -> bool").direct([](const Value&
 });
 
 }  // namespace
-
-bool is_grad_enabled() { return grad_enabled; }
-void set_grad_enabled(bool enabled) { grad_enabled = enabled; }
 
 }  // namespace tensord::kernels

@@ -42,7 +42,7 @@ MaybeDims dims_of(const ops::Value& value) {
   if (value.is_int()) return IntList{value.to_int()};
   return ops::Unbox<IntList>::get(value);
 }
-ops::GradientFn spread_gradient(bool has_dims, bool is_mean) {
+gradient::GradientFn spread_gradient(bool has_dims, bool is_mean) {
   return [=](const ops::GradArgs& args) {
     std::vector<Tensor> gradients(args.inputs.size());
     if (!is_floating(args.inputs[0].to_tensor().dtype())) return gradients;

@@ -200,7 +200,7 @@ Tensor norm_gradient(const ops::GradArgs& args, const ops::Value& order, const M
   }
   return gradient::fit_gradient(g * slope, in);
 }
-ops::GradientFn norm_gradient_of(int order_index, int dims_index) {
+gradient::GradientFn norm_gradient_of(int order_index, int dims_index) {
   return [=](const ops::GradArgs& args) {
     std::vector<Tensor> gradients(args.inputs.size());
     gradients[0] =

@@ -35,14 +35,21 @@ using InferFn = std::function<std::vector<TensorMeta>(std::span<const Value> arg
 using KernelFn = std::function<void(const KernelContext&, std::span<const Value> arguments, std::span<Tensor> outputs)>;
 using DirectFn = std::function<void(std::span<const Value> arguments, std::vector<Value>& returns)>;
 
-// What a gradient function sees: the forward call and the incoming gradients.
+// What a gradient function sees: the forward call and the incoming gradients. Tensors that the
+// operator's `saves` does not name come as meta tensors: shape, dtype and device.
 struct GradArgs {
   std::span<const Value> inputs;         // forward arguments
   std::span<const Value> outputs;        // forward results
-  std::span<const Tensor> grad_outputs;  // undefined where none flows
+  std::span<const Tensor> grad_outputs;  // by tensor of the results, lists taken apart; undefined where none flows
+  uint64_t needed = ~uint64_t{0};        // bit i: a gradient for argument i is asked for
+  bool needs(size_t argument) const { return needed >> argument & 1; }
 };
-// Gradients by forward argument; undefined tensors where there is none. Written with operators.
-using GradientFn = std::function<std::vector<Tensor>(const GradArgs&)>;
+// Gradients by forward argument: a tensor, a list of tensors for a list (None items allowed), or
+// None where there is none. Written with operators, so that they have gradients themselves.
+using GradientFn = std::function<std::vector<Value>(const GradArgs&)>;
+// Whether a call keeps samples apart: with arguments whose tensors (meta) have the samples along
+// dimension 0, sample i of every result depends on sample i alone, and results have them there too.
+using SamplesFn = std::function<bool(std::span<const Value> arguments)>;
 
 // Prepare an operator for arguments known at load, and say how it may be joined to a prepared
 // one; see packed.h. Both see the arguments with None where a tensor comes only with each call.
@@ -62,6 +69,9 @@ struct Op {
   std::array<KernelFn, kDeviceKinds> kernels;
   DirectFn direct;
   GradientFn gradient;
+  // Bit i: the gradient reads the elements of argument (return) i, so they are kept for it.
+  uint64_t saved_inputs = ~uint64_t{0}, saved_outputs = ~uint64_t{0};
+  SamplesFn keeps_samples;  // empty: no. Pointwise operators need none
   // Of a pointwise op from the tables in kernels/: its expression in operands a, b, c and numbers
   // p0 … p2 of a type T, for the fuser. Static text or null.
   const char* formula = nullptr;
@@ -78,6 +88,11 @@ struct Op {
   bool is_pointwise = false;  // out[i] depends on in[i] only, after broadcasting
   bool is_reduction = false;
   bool is_random = false;
+  // Direct, and written with other operators called through the registry: its gradient is theirs.
+  bool is_composite = false;
+  // Floating results that are constants to autograd (empty_like, detach). An operator that is not
+  // this, not composite and has no gradient refuses inputs that require one, in backward.
+  bool is_constant_result = false;
   bool has_dynamic_shape = false;  // the output shape depends on data
   // Gives the right answer for any strides of its tensor inputs and the outputs keep their
   // order of dimensions (channels_last stays so); asked by the layout pass.
@@ -91,6 +106,7 @@ struct Op {
 class OpBuilder {
  public:
   OpBuilder(const char* schema, const char* file, int line);
+  const Schema& schema() const { return op_->schema; }
 
   // Function of the schema's arguments → TensorMeta or std::vector<TensorMeta>. Tensor
   // arguments may be meta tensors: shape, strides and dtype only.
@@ -99,7 +115,15 @@ class OpBuilder {
   // Function of the schema's arguments → a value, a tuple/vector of returns, or void.
   template <class F>
   OpBuilder& direct(F function);
-  OpBuilder& gradient(GradientFn function);
+  // Function of const GradArgs& → std::vector<Tensor> or std::vector<Value>, by argument.
+  template <class F>
+  OpBuilder& gradient(F function);
+  // What the gradient reads, "self, weight, result": arguments by name, results as "result" or
+  // "result0", "result1" … Everything when not said; "" for shapes alone.
+  OpBuilder& saves(const char* names);
+  OpBuilder& composite();
+  OpBuilder& constant_result();
+  OpBuilder& keeps_samples(SamplesFn function);
   // Also registers "name_" with self written in place (self must be the first argument).
   OpBuilder& with_inplace();
   // Also registers overload "out" (or "<overload>_out") with a keyword argument Tensor(a!) out.
@@ -215,6 +239,19 @@ OpBuilder& OpBuilder::infer(F function) {
       return out;
     } else {
       return detail::call_unboxed<F, Arguments>(function, v, Indices());
+    }
+  };
+  return *this;
+}
+
+template <class F>
+OpBuilder& OpBuilder::gradient(F function) {
+  op_->gradient = [function = std::move(function)](const GradArgs& args) -> std::vector<Value> {
+    if constexpr (std::is_same_v<decltype(function(args)), std::vector<Value>>) {
+      return function(args);
+    } else {
+      const std::vector<Tensor> tensors = function(args);
+      return {tensors.begin(), tensors.end()};
     }
   };
   return *this;

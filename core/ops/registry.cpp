@@ -197,8 +197,35 @@ void OpBuilder::check_parameters(const std::vector<std::string>& cpp_types, cons
   Registry::instance().report(concat(file_, ":", line_, ": ", what, " of ", op_->schema.str(), " takes (", types, ")"));
 }
 
-OpBuilder& OpBuilder::gradient(GradientFn function) {
-  op_->gradient = std::move(function);
+OpBuilder& OpBuilder::saves(const char* names) {
+  op_->saved_inputs = op_->saved_outputs = 0;
+  std::string_view rest = names;
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find(','), rest.size());
+    std::string name(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    name.erase(0, name.find_first_not_of(' '));
+    const int argument = op_->schema.find_argument(name);
+    if (argument >= 0) {
+      op_->saved_inputs |= uint64_t{1} << argument;
+    } else if (name.starts_with("result") && name.size() <= 7) {
+      op_->saved_outputs |= uint64_t{1} << (name.size() == 7 ? name[6] - '0' : 0);
+    } else {
+      Registry::instance().report(concat(file_, ":", line_, ": saves(): there is no argument or result ", name));
+    }
+  }
+  return *this;
+}
+OpBuilder& OpBuilder::composite() {
+  op_->is_composite = true;
+  return *this;
+}
+OpBuilder& OpBuilder::constant_result() {
+  op_->is_constant_result = true;
+  return *this;
+}
+OpBuilder& OpBuilder::keeps_samples(SamplesFn function) {
+  op_->keeps_samples = std::move(function);
   return *this;
 }
 

@@ -1,5 +1,8 @@
 #include "core/ops/run.h"
 
+#include <algorithm>
+#include <atomic>
+
 #include "core/base/error.h"
 
 namespace tensord::ops {
@@ -178,9 +181,30 @@ void for_each_written(const Op& op, std::span<const Value> arguments, Fn&& fn) {
   throw Error(error.code(), concat(name, ": ", message));
 }
 
+std::atomic<RecordFn> recorder{nullptr};
+
+bool knows_autograd(const Value& value) {
+  if (value.is_tensor()) return static_cast<bool>(value.to_tensor().impl()->autograd);
+  if (!value.is_list() || value.to_list()->element->kind() == TypeKind::kInt) return false;
+  const auto& items = value.to_list()->items;
+  return std::any_of(items.begin(), items.end(), knows_autograd);
+}
+
 }  // namespace
 
+void set_recorder(RecordFn function) { recorder.store(function, std::memory_order_release); }
+
 void run(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
+  if (!is_inference_mode()) {
+    const RecordFn record = recorder.load(std::memory_order_acquire);
+    if (record && (op.is_view || std::any_of(arguments.begin(), arguments.end(), knows_autograd))) {
+      return record(op, arguments, returns);
+    }
+  }
+  compute(op, arguments, returns);
+}
+
+void compute(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
   try {
     if (op.base) return (op.base->schema.name != op.schema.name ? run_inplace : run_out)(op, arguments, returns);
     for_each_written(op, arguments, check_writable);

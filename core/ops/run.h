@@ -10,12 +10,22 @@
 namespace tensord::ops {
 
 // Runs one operator: infer → allocate → kernel, or its direct function. `arguments` has one
-// value per schema argument (defaults filled in, see bind). Knows nothing of gradients.
+// value per schema argument (defaults filled in, see bind). While grad mode is on, calls that
+// autograd has a part in go through its recorder, which comes back to `compute`.
 // In-place forms write self (after a check of shape and dtype) and bump its version; they
 // refuse storage that is not writable. Throws Error starting with the operator's name.
 std::vector<Value> run(const Op& op, std::span<const Value> arguments);
 // The same, appending the returns to `returns`.
 void run(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns);
+
+// `run` without autograd.
+void compute(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns);
+
+// Set by core/autograd, which is above this layer, before it makes the first tensor that
+// requires a gradient. Called instead of `compute` outside of inference mode for views, and for
+// calls with a tensor that autograd knows.
+using RecordFn = void (*)(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns);
+void set_recorder(RecordFn recorder);
 
 // Output shapes and dtypes without computing: the arguments' tensors may be meta. Views and
 // other direct ops run on meta tensors. Throws Error{kUnimplemented} for dynamic shapes.

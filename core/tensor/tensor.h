@@ -7,12 +7,13 @@
 #include "core/tensor/device.h"
 #include "core/tensor/dims.h"
 #include "core/tensor/dtype.h"
+#include "core/tensor/grad_mode.h"
 #include "core/tensor/shape.h"
 #include "core/tensor/storage.h"
 
 namespace tensord {
 
-// What autograd keeps on a tensor; defined in core/autograd, opaque here.
+// What autograd keeps on a tensor; defined in core/autograd/meta.h, opaque here.
 class AutogradMeta : public RefCounted {};
 
 struct TensorImpl final : RefCounted {
@@ -23,8 +24,9 @@ struct TensorImpl final : RefCounted {
   int64_t numel = 1;
   DType dtype = DType::kFloat32;
   Device device;
-  IntrusivePtr<AutogradMeta> autograd;
-  uint64_t alias_id = 0;  // of a meta tensor: the memory it stands for; its views have the same
+  bool is_inference = is_inference_mode();  // made in inference mode: never takes part in autograd
+  IntrusivePtr<AutogradMeta> autograd;      // null while autograd has nothing to say of it
+  uint64_t alias_id = 0;                    // of a meta tensor: the memory it stands for; its views have the same
 };
 
 // A handle to an n-dimensional array: sizes, strides and an offset over a shared

@@ -200,7 +200,7 @@ WORLD = [
     case("prim::RaiseException", "boom", None, reference=lambda m, c: (_ for _ in ()).throw(RuntimeError(m)), error="boom"),
     case("aten::warn", "careful", reference=lambda m: None),
     case("prim::Print", 1, "a", reference=lambda *a: None),
-    case("aten::is_grad_enabled", reference=lambda: False),
+    case("aten::is_grad_enabled", reference=lambda: True),
     case("aten::set_grad_enabled", False, reference=lambda b: None),
     case("aten::is_autocast_enabled", reference=lambda: False),
     case("aten::is_scripting", reference=lambda: True),
