@@ -1,42 +1,17 @@
-#include "kernels/random.h"
-
 #include <cmath>
 #include <numeric>
+#include <random>
 
+#include "core/ops/generator.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/index.h"
 
 // Random fillings of tensors.
 namespace tensord::kernels {
-
-float Generator::uniform_float(int digits) {
-  return static_cast<float>(bits32() & ((1u << digits) - 1)) * std::ldexp(1.0f, -digits);
-}
-
-double Generator::uniform_double() {
-  return static_cast<double>(bits64() & ((uint64_t{1} << 53) - 1)) * std::ldexp(1.0, -53);
-}
-
-double Generator::normal() {
-  if (next_normal_) {
-    const double value = *next_normal_;
-    next_normal_.reset();
-    return value;
-  }
-  const double u1 = uniform_double(), u2 = uniform_double();
-  const double radius = std::sqrt(-2.0 * std::log1p(-u2)), theta = 2.0 * M_PI * u1;
-  next_normal_ = radius * std::sin(theta);
-  return radius * std::cos(theta);
-}
-
-Generator& default_generator() {
-  static Generator generator(67280421310721u);
-  return generator;
-}
-
 namespace {
 
+using ops::Generator;
 using ops::IntList;
 using ops::Scalar;
 using ops::Value;
@@ -69,7 +44,7 @@ Tensor fill_uniform(const Tensor& x, double from, double to, const Value&) {
   check_target(x, "uniform_");
   check(from <= to, "uniform_ expects to return a [from, to) range, but found from=", from, " > to=", to);
   if (x.is_meta()) return x;
-  Generator& generator = default_generator();
+  Generator& generator = ops::current_generator();
   const auto lock = generator.lock();
   dispatch_floating(x.dtype(), "uniform_", [&]<class T>() {
     if constexpr (std::is_same_v<T, double>) {
@@ -115,7 +90,7 @@ Tensor fill_normal(const Tensor& x, double mean, double deviation, const Value&)
   check_target(x, "normal_");
   check(deviation >= 0, "normal expects std >= 0.0, but found std ", deviation);
   if (x.is_meta()) return x;
-  Generator& generator = default_generator();
+  Generator& generator = ops::current_generator();
   const auto lock = generator.lock();
   dispatch_floating(x.dtype(), "normal_", [&]<class T>() {
     if (x.numel() >= 16 && x.is_contiguous())
@@ -129,7 +104,7 @@ Tensor fill_bernoulli(const Tensor& x, double p, const Value&) {
   check_target(x, "bernoulli_");
   check(p >= 0 && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", p);
   if (x.is_meta()) return x;
-  Generator& generator = default_generator();
+  Generator& generator = ops::current_generator();
   const auto lock = generator.lock();
   dispatch_all(x.dtype(), "bernoulli_", [&]<class T>() {
     fill_elements<T>(x, [&] { return static_cast<T>(generator.uniform_double() < p ? 1 : 0); });
@@ -141,7 +116,7 @@ Tensor bernoulli(const Tensor& probabilities, const Value&) {
   const Tensor p = probabilities.to(DType::kFloat64).contiguous();
   if (p.is_meta()) return Tensor::meta(p.sizes(), probabilities.dtype());
   const Tensor out = Tensor::empty(p.sizes(), probabilities.dtype());
-  Generator& generator = default_generator();
+  Generator& generator = ops::current_generator();
   const auto lock = generator.lock();
   const double* from = p.data<double>();
   dispatch_floating(out.dtype(), "bernoulli", [&]<class T>() {
@@ -157,7 +132,7 @@ Tensor bernoulli(const Tensor& probabilities, const Value&) {
 Tensor fill_random(const Tensor& x, int64_t low, int64_t high) {
   check(low < high, "random_ expects 'from' to be less than 'to', but got from=", low, " >= to=", high);
   if (x.is_meta()) return x;
-  Generator& generator = default_generator();
+  Generator& generator = ops::current_generator();
   const auto lock = generator.lock();
   const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
   dispatch_all(x.dtype(), "random_", [&]<class T>() {
@@ -201,7 +176,7 @@ Tensor randperm(int64_t n, OptDType dtype, const Value&, OptDevice device, OptBo
   const Tensor out = Tensor::empty(Dims{n}, DType::kInt64);
   int64_t* to = out.data<int64_t>();
   std::iota(to, to + n, 0);
-  Generator& generator = default_generator();
+  Generator& generator = ops::current_generator();
   const auto lock = generator.lock();
   for (int64_t i = 0; i + 1 < n; ++i) {
     const auto z = static_cast<int64_t>(generator.bits32() % static_cast<uint64_t>(n - i));
@@ -232,7 +207,7 @@ Tensor multinomial(const Tensor& x, int64_t samples, bool replacement, const Val
   if (x.is_meta()) return Tensor::meta(sizes, DType::kInt64);
   const Tensor weights = x.to(DType::kFloat64).contiguous();
   const Tensor out = Tensor::empty(sizes, DType::kInt64);
-  Generator& generator = default_generator();
+  Generator& generator = ops::current_generator();
   const auto lock = generator.lock();
   for (int64_t r = 0; r < rows; ++r) {
     const double* from = weights.data<double>() + r * classes;
@@ -258,16 +233,18 @@ Tensor multinomial(const Tensor& x, int64_t samples, bool replacement, const Val
 #define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 OP("aten::manual_seed(int seed) -> ()")
     .direct([](int64_t seed) {
-      const auto lock = default_generator().lock();
-      default_generator().set_seed(static_cast<uint64_t>(seed));
+      ops::Generator& generator = ops::current_generator();
+      const auto lock = generator.lock();
+      generator.set_seed(static_cast<uint64_t>(seed));
     })
     .impure();
 OP("aten::seed() -> int")
     .direct([]() {
-      const auto lock = default_generator().lock();
+      ops::Generator& generator = ops::current_generator();
+      const auto lock = generator.lock();
       std::random_device device;
       const uint64_t seed = (uint64_t{device()} << 21) ^ device();
-      default_generator().set_seed(seed);
+      generator.set_seed(seed);
       return static_cast<int64_t>(seed);
     })
     .impure();

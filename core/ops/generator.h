@@ -1,0 +1,83 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace tensord::ops {
+
+// Source of random numbers: the Mersenne Twister with PyTorch's ways of drawing from it, so that
+// one seed gives the same numbers. Thread-safety: hold lock() around every other call while several
+// threads use one.
+class Generator {
+ public:
+  explicit Generator(uint64_t seed) { set_seed(seed); }
+  Generator(const Generator&) = delete;
+  Generator& operator=(const Generator&) = delete;
+
+  // Only the lower 32 bits take part.
+  void set_seed(uint64_t seed);
+  uint64_t seed() const { return seed_; }
+  [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
+
+  uint32_t bits32() {
+    if (position_ == kWords) refill();
+    return tempered(words_[position_++]);
+  }
+  uint64_t bits64() {
+    const uint64_t high = bits32();
+    return high << 32 | bits32();
+  }
+  // The same numbers as bits32() one after the other, faster.
+  void fill_bits32(std::span<uint32_t> to);
+  // In [0, 1): `digits` of 24 for float, 11 for half, 8 for bfloat16.
+  float uniform_float(int digits = 24);
+  double uniform_double();
+  // Mean 0, deviation 1. Two are made at a time and one is kept.
+  double normal();
+
+  // Everything that later numbers hang on, the kept normal included, in the layout of torch.get_rng_state()
+  // (5056 bytes). set_state throws Error{kInvalidArgument} for bytes that are no state.
+  std::vector<uint8_t> state() const;
+  void set_state(std::span<const uint8_t> bytes);
+
+ private:
+  static constexpr int kWords = 624;
+  static uint32_t tempered(uint32_t word) {
+    word ^= word >> 11;
+    word ^= word << 7 & 0x9d2c5680u;
+    word ^= word << 15 & 0xefc60000u;
+    return word ^ word >> 18;
+  }
+  void refill();
+
+  std::mutex mutex_;
+  std::array<uint32_t, kWords> words_;
+  int position_ = kWords;  // of the next word
+  uint64_t seed_ = 0;
+  std::optional<double> next_normal_;
+};
+
+// The process-wide generator that torch.manual_seed sets.
+Generator& default_generator();
+
+// The generator that operators of the calling thread draw from: the innermost guard's, or the default one.
+Generator& current_generator();
+
+// Gives the calling thread a generator of its own until the end of its scope, so that what a
+// training job draws does not depend on what else runs. The generator must outlive the guard.
+class GeneratorGuard {
+ public:
+  explicit GeneratorGuard(Generator& generator);
+  ~GeneratorGuard();
+  GeneratorGuard(const GeneratorGuard&) = delete;
+  GeneratorGuard& operator=(const GeneratorGuard&) = delete;
+
+ private:
+  Generator* before_;
+};
+
+}  // namespace tensord::ops
