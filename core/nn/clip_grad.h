@@ -1,0 +1,24 @@
+#pragma once
+
+#include <limits>
+#include <span>
+
+#include "core/tensor/tensor.h"
+
+namespace tensord::nn {
+
+// Scales the gradients of the parameters, all by one factor, so that their norm as one vector is at most
+// `max_norm`; gives the norm before. `norm_type` 2, 1, any p > 0 or infinity. Parameters without a gradient do not
+// take part. The norm does not depend on the number of threads. Throws Error when the norm is not finite
+// and `error_if_nonfinite`; the gradients are as they were then.
+double clip_grad_norm_(std::span<const Tensor> parameters, double max_norm, double norm_type = 2.0,
+                       bool error_if_nonfinite = false);
+inline constexpr double kInfinityNorm = std::numeric_limits<double>::infinity();
+
+// The norm alone.
+double grad_norm(std::span<const Tensor> parameters, double norm_type = 2.0);
+
+// Limits every element of the gradients to [-clip_value, clip_value].
+void clip_grad_value_(std::span<const Tensor> parameters, double clip_value);
+
+}  // namespace tensord::nn

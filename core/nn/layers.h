@@ -1,0 +1,192 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/nn/module.h"
+
+// PyTorch's layers: same parameters, names, initial values for a seed, and results.
+namespace tensord::nn {
+
+// x · weightᵀ + bias over the last dimension.
+class Linear final : public Layer {
+ public:
+  Linear(int64_t in_features, int64_t out_features, bool has_bias = true);
+  using Layer::forward;
+  Tensor forward(const Tensor& input) override;
+  const Tensor weight;  // [out_features, in_features]
+  const Tensor bias;    // [out_features] or undefined
+};
+
+struct Conv2dOptions {
+  Dims stride = {1, 1}, padding = {0, 0}, dilation = {1, 1};
+  int64_t groups = 1;
+  bool has_bias = true;
+};
+// [N, in, H, W] → [N, out, H', W'].
+class Conv2d final : public Layer {
+ public:
+  Conv2d(int64_t in_channels, int64_t out_channels, Dims kernel_size, Conv2dOptions options = {});
+  using Layer::forward;
+  Tensor forward(const Tensor& input) override;
+  const Tensor weight;  // [out, in / groups, kernel…]
+  const Tensor bias;    // [out] or undefined
+
+ private:
+  const Conv2dOptions options_;
+};
+
+struct BatchNormOptions {
+  double eps = 1e-5;
+  double momentum = 0.1;
+  bool is_affine = true;
+  bool tracks_statistics = true;
+};
+class BatchNorm2d final : public Layer {
+ public:
+  explicit BatchNorm2d(int64_t features, BatchNormOptions options = {});
+  using Layer::forward;
+  Tensor forward(const Tensor& input) override;
+  const Tensor weight, bias;  // [features] or undefined
+  const Tensor running_mean, running_var, num_batches_tracked;
+
+ private:
+  const BatchNormOptions options_;
+};
+
+class LayerNorm final : public Layer {
+ public:
+  explicit LayerNorm(Dims normalized_shape, double eps = 1e-5, bool is_affine = true);
+  using Layer::forward;
+  Tensor forward(const Tensor& input) override;
+  const Tensor weight, bias;
+
+ private:
+  const Dims normalized_shape_;
+  const double eps_;
+};
+
+// Rows of a table by index. The row `padding_idx` (-1: none) starts as zeros and gets no gradient.
+class Embedding final : public Layer {
+ public:
+  Embedding(int64_t num_embeddings, int64_t embedding_dim, int64_t padding_idx = -1);
+  using Layer::forward;
+  Tensor forward(const Tensor& indices) override;
+  const Tensor weight;  // [num_embeddings, embedding_dim]
+
+ private:
+  const int64_t padding_idx_;
+};
+
+class Dropout final : public Layer {
+ public:
+  explicit Dropout(double p = 0.5);
+  using Layer::forward;
+  Tensor forward(const Tensor& input) override;
+
+ private:
+  const double p_;
+};
+
+class ReLU final : public Layer {
+ public:
+  ReLU() : Layer("ReLU") {}
+  using Layer::forward;
+  Tensor forward(const Tensor& input) override;
+};
+
+class GELU final : public Layer {
+ public:
+  explicit GELU(std::string approximate = "none");  // or "tanh"
+  using Layer::forward;
+  Tensor forward(const Tensor& input) override;
+
+ private:
+  const std::string approximate_;
+};
+
+class Flatten final : public Layer {
+ public:
+  explicit Flatten(int64_t start_dim = 1, int64_t end_dim = -1);
+  using Layer::forward;
+  Tensor forward(const Tensor& input) override;
+
+ private:
+  const int64_t start_dim_, end_dim_;
+};
+
+class MaxPool2d final : public Layer {
+ public:
+  explicit MaxPool2d(Dims kernel_size, Dims stride = {}, Dims padding = {0, 0});  // no stride: the kernel's size
+  using Layer::forward;
+  Tensor forward(const Tensor& input) override;
+
+ private:
+  const Dims kernel_size_, stride_, padding_;
+};
+
+// One module after the other, named "0", "1" …
+class Sequential final : public Module {
+ public:
+  Sequential() : Module("Sequential") {}
+  explicit Sequential(std::vector<std::shared_ptr<Module>> modules);
+  void push_back(std::shared_ptr<Module> module);
+  size_t size() const { return children().size(); }
+  Module& operator[](size_t i) const { return *children()[i].second; }
+  Tensors forward(const Tensors& inputs) override;
+};
+template <class... M>
+std::shared_ptr<Sequential> sequential(std::shared_ptr<M>... modules) {
+  return std::make_shared<Sequential>(std::vector<std::shared_ptr<Module>>{std::move(modules)...});
+}
+
+struct AttentionOptions {
+  double dropout = 0;
+  bool has_bias = true;
+  bool batch_first = false;
+};
+// Attention of several heads. Inputs: query, key, value [steps, batch, embed_dim] ([batch, steps, …] when
+// batch_first), then optionally a key padding mask [batch, steps] and an attention mask, true or -inf where not to
+// look. One result.
+class MultiheadAttention final : public Module {
+ public:
+  MultiheadAttention(int64_t embed_dim, int64_t num_heads, AttentionOptions options = {});
+  Tensors forward(const Tensors& inputs) override;
+  const Tensor in_proj_weight, in_proj_bias;
+  const std::shared_ptr<Linear> out_proj;
+
+ private:
+  const int64_t embed_dim_, num_heads_;
+  const AttentionOptions options_;
+};
+
+struct TransformerEncoderLayerOptions {
+  int64_t dim_feedforward = 2048;
+  double dropout = 0.1;
+  bool is_gelu = false;  // relu otherwise
+  double layer_norm_eps = 1e-5;
+  bool batch_first = false;
+  bool norm_first = false;
+};
+// Attention and a feed-forward block, each with a residual sum and a layer norm. Inputs: source, then
+// optionally an attention mask and a key padding mask.
+class TransformerEncoderLayer final : public Module {
+ public:
+  TransformerEncoderLayer(int64_t d_model, int64_t num_heads, TransformerEncoderLayerOptions options = {});
+  Tensors forward(const Tensors& inputs) override;
+
+ private:
+  Tensor attend(const Tensor& input, const Tensor& mask, const Tensor& padding);
+  Tensor feed_forward(const Tensor& input);
+  const TransformerEncoderLayerOptions options_;
+  const std::shared_ptr<MultiheadAttention> self_attn_;
+  const std::shared_ptr<Linear> linear1_;
+  const std::shared_ptr<Dropout> dropout_;
+  const std::shared_ptr<Linear> linear2_;
+  const std::shared_ptr<LayerNorm> norm1_, norm2_;
+  const std::shared_ptr<Dropout> dropout1_, dropout2_;
+};
+
+}  // namespace tensord::nn

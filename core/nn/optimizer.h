@@ -1,0 +1,243 @@
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/ops/value.h"
+#include "core/tensor/tensor.h"
+
+namespace tensord::nn {
+
+// Options by PyTorch's names: numbers ("lr", "momentum"), flags ("nesterov"), and "betas", a tuple of two numbers.
+class Options {
+ public:
+  using Item = std::pair<std::string, ops::Value>;
+  Options() = default;
+  Options(std::initializer_list<Item> items) : items_(items) {}
+
+  const std::vector<Item>& items() const { return items_; }
+  const ops::Value* find(std::string_view name) const;
+  bool has(std::string_view name) const { return find(name) != nullptr; }
+  void set(std::string_view name, ops::Value value);
+  // Each throws Error{kInvalidArgument} naming the option that is missing or of another kind.
+  double number(std::string_view name) const;
+  int64_t integer(std::string_view name) const;
+  bool flag(std::string_view name) const;
+  std::pair<double, double> pair(std::string_view name) const;
+
+ private:
+  std::vector<Item> items_;
+};
+
+// Parameters that are updated by the same options.
+struct ParamGroup {
+  std::vector<Tensor> params;
+  Options options;  // those that differ from the optimiser's; all of them once the group was added
+};
+
+// Updates parameters (leaves, float32 or float64) from their gradients, in place and outside of autograd. One
+// step is one operator over all tensors of a group. Parameters without a gradient are left alone, and so is
+// what is kept of them. Thread-safety: none; a step waits for no other thread that reads the parameters.
+class Optimizer {
+ public:
+  // Computes the loss and its gradients again; called with grad mode on.
+  using Closure = std::function<Tensor()>;
+
+  virtual ~Optimizer() = default;
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
+
+  // One update. Gives what the closure gave, undefined without one.
+  virtual Tensor step(const Closure& closure = {});
+  // Drops the gradients of all parameters, or fills them with zeros.
+  void zero_grad(bool set_to_none = true);
+
+  // Options may be read and set between steps ("lr"); parameters are added by add_param_group alone.
+  std::vector<ParamGroup>& param_groups() { return groups_; }
+  const std::vector<ParamGroup>& param_groups() const { return groups_; }
+  // Throws Error{kInvalidArgument}: a parameter that is in a group already, or no leaf; an option that the
+  // optimiser does not have, or out of its range.
+  virtual void add_param_group(ParamGroup group);
+  // The options of groups that do not say otherwise.
+  const Options& defaults() const { return defaults_; }
+
+  // All that later steps hang on, in PyTorch's own form: {"state": {0: {"step": …, "exp_avg": …}, …},
+  // "param_groups": [{"lr": …, "params": [0, 1]}]}. The tensors are the optimiser's own; save them before
+  // the next step. torch.load and Optimizer.load_state_dict take it, and the other way round.
+  ops::Value state_dict() const;
+  // Copies the tensors. Throws Error{kInvalidArgument} when groups, their sizes or tensors' shapes are others;
+  // nothing is changed then.
+  virtual void load_state_dict(const ops::Value& state);
+
+ protected:
+  // How PyTorch's optimiser of this kind keeps the number of steps.
+  enum class StepKind { kNone, kInt, kTensor };
+  // What is kept of one parameter.
+  struct State {
+    int64_t step = 0;
+    std::vector<Tensor> tensors;  // by the optimiser's tensor names; undefined where not in use
+  };
+  // A parameter with its gradient and state.
+  struct Update {
+    Tensor param, grad;
+    State* state;
+  };
+
+  Optimizer(std::string kind, Options defaults, std::vector<const char*> tensor_names, StepKind step_kind);
+
+  // Throws Error{kInvalidArgument} for values out of range.
+  virtual void check_options(const Options& options) const = 0;
+  // Updates the parameters of a group that have gradients; their number of steps is counted already.
+  virtual void update(const Options& options, std::span<const Update> updates);
+  // What is kept beside the parameters, as entries of state 0.
+  virtual void save_extra(ops::DictObject&) const {}
+  virtual void load_extra(const ops::DictObject&) {}
+
+  const std::string kind_;  // "Adam", for messages
+  std::vector<ParamGroup> groups_;
+  std::unordered_map<const TensorImpl*, State> states_;
+
+ private:
+  Options merged(const Options& options) const;
+  std::vector<const Tensor*> all_params() const;
+  ops::Value save_state(const State& state) const;
+  State load_state(const ops::DictObject& saved, const Tensor& param) const;
+
+  const Options defaults_;
+  const std::vector<const char*> tensor_names_;
+  const StepKind step_kind_;
+};
+
+struct SGDOptions {
+  double lr = 1e-3;
+  double momentum = 0;
+  double dampening = 0;
+  double weight_decay = 0;
+  bool nesterov = false;
+  bool maximize = false;
+};
+struct AdamOptions {
+  double lr = 1e-3;
+  std::pair<double, double> betas = {0.9, 0.999};
+  double eps = 1e-8;
+  double weight_decay = 0;
+  bool amsgrad = false;
+  bool maximize = false;
+};
+struct AdamWOptions {
+  double lr = 1e-3;
+  std::pair<double, double> betas = {0.9, 0.999};
+  double eps = 1e-8;
+  double weight_decay = 1e-2;  // of the parameters themselves, not by the gradient
+  bool amsgrad = false;
+  bool maximize = false;
+};
+struct RMSpropOptions {
+  double lr = 1e-2;
+  double alpha = 0.99;
+  double eps = 1e-8;
+  double weight_decay = 0;
+  double momentum = 0;
+  bool centered = false;
+  bool maximize = false;
+};
+struct AdagradOptions {
+  double lr = 1e-2;
+  double lr_decay = 0;
+  double weight_decay = 0;
+  double initial_accumulator_value = 0;
+  double eps = 1e-10;
+  bool maximize = false;
+};
+struct LBFGSOptions {
+  double lr = 1;
+  int64_t max_iter = 20;
+  int64_t max_eval = 0;  // 0: max_iter * 5 / 4
+  double tolerance_grad = 1e-7;
+  double tolerance_change = 1e-9;
+  int64_t history_size = 100;
+  bool strong_wolfe = false;  // the line search; else steps of length lr
+};
+
+class SGD : public Optimizer {
+ public:
+  explicit SGD(std::vector<ParamGroup> groups, const SGDOptions& options = {});
+  explicit SGD(std::vector<Tensor> params, const SGDOptions& options = {});
+
+ protected:
+  void check_options(const Options& options) const override;
+  void update(const Options& options, std::span<const Update> updates) override;
+};
+
+class Adam : public Optimizer {
+ public:
+  explicit Adam(std::vector<ParamGroup> groups, const AdamOptions& options = {});
+  explicit Adam(std::vector<Tensor> params, const AdamOptions& options = {});
+
+ protected:
+  Adam(const char* kind, std::vector<ParamGroup> groups, const AdamOptions& options, bool decays_weights);
+  void check_options(const Options& options) const override;
+  void update(const Options& options, std::span<const Update> updates) override;
+
+ private:
+  const bool decays_weights_;  // as AdamW does
+};
+
+class AdamW : public Adam {
+ public:
+  explicit AdamW(std::vector<ParamGroup> groups, const AdamWOptions& options = {});
+  explicit AdamW(std::vector<Tensor> params, const AdamWOptions& options = {});
+};
+
+class RMSprop : public Optimizer {
+ public:
+  explicit RMSprop(std::vector<ParamGroup> groups, const RMSpropOptions& options = {});
+  explicit RMSprop(std::vector<Tensor> params, const RMSpropOptions& options = {});
+
+ protected:
+  void check_options(const Options& options) const override;
+  void update(const Options& options, std::span<const Update> updates) override;
+};
+
+class Adagrad : public Optimizer {
+ public:
+  explicit Adagrad(std::vector<ParamGroup> groups, const AdagradOptions& options = {});
+  explicit Adagrad(std::vector<Tensor> params, const AdagradOptions& options = {});
+  void add_param_group(ParamGroup group) override;
+
+ protected:
+  void check_options(const Options& options) const override;
+  void update(const Options& options, std::span<const Update> updates) override;
+};
+
+// Limited-memory BFGS. One group only. A step needs a closure and calls it several times.
+class LBFGS : public Optimizer {
+ public:
+  explicit LBFGS(std::vector<Tensor> params, const LBFGSOptions& options = {});
+  ~LBFGS() override;
+  Tensor step(const Closure& closure) override;
+  void add_param_group(ParamGroup group) override;
+
+ protected:
+  void check_options(const Options& options) const override;
+  void save_extra(ops::DictObject& state) const override;
+  void load_extra(const ops::DictObject& state) override;
+
+ private:
+  struct Memory;
+  std::unique_ptr<Memory> memory_;
+};
+
+// "sgd", "adam", "adamw", "rmsprop", "adagrad", "lbfgs" (in any case), with these options instead of
+// the defaults. Throws Error{kInvalidArgument} naming what is not known.
+std::unique_ptr<Optimizer> make_optimizer(std::string_view kind, std::vector<ParamGroup> groups,
+                                          const Options& options = {});
+
+}  // namespace tensord::nn
