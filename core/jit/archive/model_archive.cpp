@@ -1,6 +1,7 @@
 #include "core/jit/archive/model_archive.h"
 
 #include <charconv>
+#include <cstring>
 #include <map>
 #include <mutex>
 
@@ -38,6 +39,12 @@ void check_kind(const ZipArchive& zip) {
     if (entry.name.starts_with(kCode)) return;
   }
   fail(ErrorCode::kDataLoss, zip.path(), ": has no code: written by torch.save, not by torch.jit.save");
+}
+
+Storage copy_of(const StorageImpl& from) {
+  Storage storage = allocate_storage(from.size_bytes(), {});
+  if (from.size_bytes() > 0) std::memcpy(storage->data(), from.data(), from.size_bytes());
+  return storage;
 }
 
 // Puts a state dict into the slots, by name.
@@ -93,11 +100,15 @@ ops::Value ModelArchive::read_pickle(const std::string& name, const ObjectHooks&
   context.source = concat(zip_->path(), ": ", name, ".pkl");
   context.find_type = hooks.find_type;
   context.enum_member = hooks.enum_member;
+  context.requires_grad = hooks.requires_grad;
   context.storage = [&](const std::string& key) {
     const std::string entry = concat(name, "/", key);
     std::lock_guard lock(storages_->mutex);
     Storage& storage = storages_->storages[entry];
-    if (!storage) storage = zip_->storage(zip_->at(entry));
+    if (!storage) {
+      storage = zip_->storage(zip_->at(entry));
+      if (hooks.copies_tensors) storage = copy_of(*storage);
+    }
     return storage;
   };
   Unpickled unpickled = unpickle(zip_->read(zip_->at(name + ".pkl")), context);

@@ -20,6 +20,10 @@ struct ObjectHooks {
   std::function<bool(const ops::ObjectPtr& object, const ops::Value& state)> set_state;
   // The member of an enum that has this value. May be empty: members then have no name.
   std::function<ops::Value(const ops::TypePtr& type, const ops::Value& value)> enum_member;
+  // Told of every tensor that the archive says requires a gradient. May be empty.
+  std::function<void(const Tensor& tensor)> requires_grad = {};
+  // Tensors get memory of their own instead of viewing the file. The same for all calls on one archive.
+  bool copies_tensors = false;
 };
 
 // A TorchScript archive (torch.jit.save, PyTorch 1.4 to 2.x), open for reading. Tensors
@@ -44,13 +48,13 @@ class ModelArchive {
   ops::Value object(const ObjectHooks& hooks) const;
   // Names and bytes of extra/NAME entries are not read at load; ask for one. Throws Error{kNotFound}.
   std::string extra_file(const std::string& name) const;
-  const std::shared_ptr<ZipArchive>& file() const { return zip_; }
+  const std::shared_ptr<const ZipArchive>& file() const { return zip_; }
 
  private:
-  explicit ModelArchive(std::shared_ptr<ZipArchive> zip) : zip_(std::move(zip)) {}
+  explicit ModelArchive(std::shared_ptr<const ZipArchive> zip) : zip_(std::move(zip)) {}
   ops::Value read_pickle(const std::string& name, const ObjectHooks& hooks) const;
 
-  std::shared_ptr<ZipArchive> zip_;
+  std::shared_ptr<const ZipArchive> zip_;
   int64_t version_ = 0;
   // Storages by entry, so that constants, parameters and repeated loads share memory.
   struct StorageCache;

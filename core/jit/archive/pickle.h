@@ -20,6 +20,8 @@ struct UnpickleContext {
   // Types of "__torch__.*" names; empty where objects are not allowed.
   ops::TypeResolver find_type;
   std::function<ops::Value(const ops::TypePtr& type, const ops::Value& value)> enum_member;
+  // Told of every tensor and parameter that was written as requiring a gradient. May be empty.
+  std::function<void(const Tensor& tensor)> requires_grad = {};
   // Python lists and dicts without a type tag get the type their items have in common.
   bool infer_container_types = false;
 };

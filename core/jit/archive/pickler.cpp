@@ -1,9 +1,8 @@
-#include <bit>
 #include <map>
-#include <unordered_map>
 
 #include "core/base/error.h"
 #include "core/jit/archive/pickle.h"
+#include "core/jit/archive/pickle_writer.h"
 #include "core/jit/archive/storage_types.h"
 
 namespace tensord::jit {
@@ -13,13 +12,11 @@ using ops::Value;
 
 constexpr int kMaxDepth = 1000;
 
-// Writes only opcodes that torch.load(weights_only=True) knows.
-class Pickler {
+class Pickler : PickleWriter {
  public:
   explicit Pickler(std::vector<PickledStorage>* storages) : storages_(*storages) {}
 
   std::string run(const Value& value) {
-    out_ += "\x80\x02";
     write(value, 0);
     out_ += '.';
     return std::move(out_);
@@ -45,83 +42,6 @@ class Pickler {
     }
   }
 
-  void write_number(uint64_t number, size_t bytes) {
-    for (size_t i = 0; i < bytes; ++i) out_ += static_cast<char>(number >> (8 * i) & 0xff);
-  }
-
-  void write_int(int64_t value) {
-    if (value >= 0 && value < 256) {
-      out_ += 'K';
-      write_number(static_cast<uint64_t>(value), 1);
-    } else if (value >= 0 && value < 65536) {
-      out_ += 'M';
-      write_number(static_cast<uint64_t>(value), 2);
-    } else if (value == static_cast<int32_t>(value)) {
-      out_ += 'J';
-      write_number(static_cast<uint64_t>(value), 4);
-    } else {
-      out_ += "\x8a\x08";
-      write_number(static_cast<uint64_t>(value), 8);
-    }
-  }
-
-  void write_float(double value) {
-    out_ += 'G';
-    const auto bits = std::bit_cast<uint64_t>(value);
-    for (int shift = 56; shift >= 0; shift -= 8) out_ += static_cast<char>(bits >> shift & 0xff);
-  }
-
-  void write_string(const std::string& text) {
-    if (text.size() > 0x7fffffff)
-      fail(ErrorCode::kResourceExhausted, "pickle: a str of ", text.size(), " bytes is too long");
-    out_ += 'X';
-    write_number(text.size(), 4);
-    out_ += text;
-  }
-
-  void write_global(const std::string& module, const std::string& name) {
-    const auto [it, is_new] = globals_.emplace(module + "\n" + name, memo_count_);
-    if (!is_new) return write_get(it->second);
-    out_ += 'c' + module + "\n" + name + "\n";
-    write_put();
-  }
-
-  uint32_t write_put() {
-    const uint32_t index = memo_count_++;
-    out_ += index < 256 ? 'q' : 'r';
-    write_number(index, index < 256 ? 1 : 4);
-    return index;
-  }
-
-  void write_get(uint32_t index) {
-    out_ += index < 256 ? 'h' : 'j';
-    write_number(index, index < 256 ? 1 : 4);
-  }
-
-  // Whether the object was written before; then it is referred to.
-  bool write_known(const void* object) {
-    const auto it = memo_.find(object);
-    if (it == memo_.end()) return false;
-    write_get(it->second);
-    return true;
-  }
-
-  void write_device(Device device) {
-    write_global("torch", "device");
-    write_string(to_string(device));
-    out_ += "\x85R";
-  }
-
-  void write_dims(std::span<const int64_t> dims) {
-    if (dims.empty()) {
-      out_ += ')';
-      return;
-    }
-    out_ += '(';
-    for (const int64_t dim : dims) write_int(dim);
-    out_ += 't';
-  }
-
   void write_tensor(const Tensor& tensor) {
     if (write_known(tensor.impl())) return;
     if (tensor.is_meta() || tensor.device().kind != kCPU) {
@@ -144,7 +64,7 @@ class Pickler {
     out_ += '\x89';
     write_global("collections", "OrderedDict");
     out_ += ")RtR";
-    memo_.emplace(tensor.impl(), write_put());
+    remember(tensor.impl());
   }
 
   // Tensors over the very same bytes share one storage, as they did here.
@@ -161,7 +81,7 @@ class Pickler {
   void write_list(const ops::ListObject& list, int depth) {
     if (write_known(&list)) return;
     out_ += ']';
-    memo_.emplace(&list, write_put());
+    remember(&list);
     if (list.items.empty()) return;
     out_ += '(';
     for (const Value& item : list.items) write(item, depth + 1);
@@ -177,13 +97,13 @@ class Pickler {
     out_ += '(';
     for (const Value& item : tuple.items) write(item, depth + 1);
     out_ += 't';
-    memo_.emplace(&tuple, write_put());
+    remember(&tuple);
   }
 
   void write_dict(const ops::DictObject& dict, int depth) {
     if (write_known(&dict)) return;
     out_ += '}';
-    memo_.emplace(&dict, write_put());
+    remember(&dict);
     if (dict.items().empty()) return;
     out_ += '(';
     for (const auto& [key, item] : dict.items()) {
@@ -193,12 +113,8 @@ class Pickler {
     out_ += 'u';
   }
 
-  std::string out_;
   std::vector<PickledStorage>& storages_;
   std::map<std::pair<void*, size_t>, size_t> keys_;
-  std::map<std::string, uint32_t> globals_;
-  std::unordered_map<const void*, uint32_t> memo_;
-  uint32_t memo_count_ = 0;
 };
 
 }  // namespace

@@ -80,6 +80,7 @@ class Unpickler {
   Value call_size(const Global&, std::span<const Value> arguments);
   Value call_enum(const Global& callee, std::span<const Value> arguments);
   Dims to_dims(const Value& value, const char* what) const;
+  void note_requires_grad(const Tensor& tensor, std::span<const Value> arguments, size_t index) const;
   const Value& argument(const Global& callee, std::span<const Value> arguments, size_t index) const;
 
   [[noreturn]] void malformed(std::string_view what) const;

@@ -98,7 +98,9 @@ Value Unpickler::call_tensor(const Global& callee, std::span<const Value> argume
   const Dims strides = to_dims(argument(callee, arguments, 3), "strides");
   spend(16);
   try {
-    return Value(Tensor::from_storage(ref->storage, sizes, strides, offset.to_int(), ref->dtype));
+    const Tensor tensor = Tensor::from_storage(ref->storage, sizes, strides, offset.to_int(), ref->dtype);
+    note_requires_grad(tensor, arguments, 4);
+    return Value(tensor);
   } catch (const Error& error) {
     throw Error(error.code() == ErrorCode::kInvalidArgument ? ErrorCode::kDataLoss : error.code(),
                 concat(context_.source, ": ", error.what()));
@@ -108,7 +110,16 @@ Value Unpickler::call_tensor(const Global& callee, std::span<const Value> argume
 Value Unpickler::call_parameter(const Global& callee, std::span<const Value> arguments) {
   const Value& data = argument(callee, arguments, 0);
   if (!data.is_tensor()) malformed("a parameter has no tensor");
+  note_requires_grad(data.to_tensor(), arguments, 1);
   return data;
+}
+
+// Old archives leave the flag out.
+void Unpickler::note_requires_grad(const Tensor& tensor, std::span<const Value> arguments, size_t index) const {
+  if (!context_.requires_grad || index >= arguments.size()) return;
+  if (arguments[index].is_bool() && arguments[index].to_bool() && is_floating(tensor.dtype())) {
+    context_.requires_grad(tensor);
+  }
 }
 
 Value Unpickler::call_typed_list(const Global& callee, std::span<const Value> arguments) {

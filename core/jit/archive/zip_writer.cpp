@@ -1,18 +1,14 @@
 #include "core/jit/archive/zip_writer.h"
 
-#include <fcntl.h>
 #include <minizip/zip.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <limits>
 #include <utility>
 
-#include "core/base/error.h"
+#include "core/base/atomic_file.h"
 #include "core/tensor/allocator.h"
 
 namespace tensord::jit {
@@ -44,43 +40,26 @@ int file_error(voidpf, voidpf stream) { return std::ferror(static_cast<std::FILE
 }  // namespace
 
 struct ZipWriter::State {
-  std::string path, temporary;
-  std::FILE* file = nullptr;
+  explicit State(const std::string& path) : file(path) {}
+  AtomicFile file;
   zipFile zip = nullptr;
-
-  [[noreturn]] void fail_write() const {
-    fail(ErrorCode::kUnavailable, path, ": cannot be written: ", std::strerror(errno));
-  }
 };
 
-ZipWriter::ZipWriter(const std::string& path) : state_(std::make_unique<State>()) {
-  state_->path = path;
-  state_->temporary = path + ".XXXXXX";
-  const int file = mkostemp(state_->temporary.data(), O_CLOEXEC);
-  if (file < 0) state_->fail_write();
-  fchmod(file, 0644);
-  state_->file = fdopen(file, "w+b");
+ZipWriter::ZipWriter(const std::string& path) : state_(std::make_unique<State>(path)) {
   zlib_filefunc64_def functions{file_open, file_read,  file_write, file_tell,
-                                file_seek, file_close, file_error, state_->file};
-  if (state_->file) state_->zip = zipOpen2_64(path.c_str(), APPEND_STATUS_CREATE, nullptr, &functions);
-  if (!state_->zip) {
-    if (!state_->file) close(file);
-    state_->fail_write();
-  }
+                                file_seek, file_close, file_error, state_->file.stream()};
+  state_->zip = zipOpen2_64(path.c_str(), APPEND_STATUS_CREATE, nullptr, &functions);
+  if (!state_->zip) state_->file.fail_write();
 }
 
 ZipWriter::~ZipWriter() {
   if (state_->zip) zipClose(state_->zip, nullptr);
-  if (state_->file) {
-    std::fclose(state_->file);
-    unlink(state_->temporary.c_str());
-  }
 }
 
 void ZipWriter::add(const std::string& name, std::string_view bytes) {
   const bool is_zip64 = bytes.size() >= std::numeric_limits<uint32_t>::max();
   const auto begin =
-      static_cast<size_t>(ftello(state_->file)) + kLocalHeader + name.size() + (is_zip64 ? kZip64Extra : 0);
+      static_cast<size_t>(ftello(state_->file.stream())) + kLocalHeader + name.size() + (is_zip64 ? kZip64Extra : 0);
   // An extra field as PyTorch's writer pads: id "FB", its length, then Z's up to the payload.
   size_t padding = (kAlignment - begin % kAlignment) % kAlignment;
   if (padding > 0 && padding < kExtraHeader) padding += kAlignment;
@@ -101,17 +80,12 @@ void ZipWriter::add(const std::string& name, std::string_view bytes) {
     done += piece;
   }
   is_good = is_good && zipCloseFileInZip(state_->zip) == ZIP_OK;
-  if (!is_good) state_->fail_write();
+  if (!is_good) state_->file.fail_write();
 }
 
 void ZipWriter::finish() {
-  const bool is_zip_good = zipClose(std::exchange(state_->zip, nullptr), nullptr) == ZIP_OK;
-  const bool is_file_good = std::fclose(std::exchange(state_->file, nullptr)) == 0;
-  if (is_zip_good && is_file_good && std::rename(state_->temporary.c_str(), state_->path.c_str()) == 0) return;
-  const int error = errno;
-  unlink(state_->temporary.c_str());
-  errno = error;
-  state_->fail_write();
+  if (zipClose(std::exchange(state_->zip, nullptr), nullptr) != ZIP_OK) state_->file.fail_write();
+  state_->file.commit();
 }
 
 }  // namespace tensord::jit

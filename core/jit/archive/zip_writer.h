@@ -7,8 +7,8 @@
 namespace tensord::jit {
 
 // Writes a zip file of stored entries whose payloads start at multiples of 64 bytes, so
-// that readers can map them. Written beside `path` and moved there by finish(); without finish()
-// nothing is left. Not thread-safe. Throws Error{kUnavailable} when writing fails.
+// that readers can map them. An AtomicFile: finish() puts it on the disk and then in its place, without
+// finish() nothing is left. Not thread-safe. Throws Error as AtomicFile does.
 class ZipWriter {
  public:
   explicit ZipWriter(const std::string& path);

@@ -1,5 +1,7 @@
 #include "core/jit/ir/type_match.h"
 
+#include <algorithm>
+
 namespace tensord::jit {
 
 using ops::Type;
@@ -57,6 +59,17 @@ TypePtr substitute(const TypePtr& formal, const TypeBindings& bindings) {
   for (const TypePtr& member : formal->contained()) members.push_back(substitute(member, bindings));
   if (formal->kind() == TypeKind::kOptional) return ops::optional_type(members.front());
   return std::make_shared<Type>(formal->kind(), formal->name(), std::move(members), formal->field_names());
+}
+
+bool may_hold_tensor(const Type& type) {
+  switch (type.kind()) {
+    case TypeKind::kTensor:
+    case TypeKind::kAny:
+    case TypeKind::kVar: return true;
+    default: break;
+  }
+  return std::any_of(type.contained().begin(), type.contained().end(),
+                     [](const TypePtr& member) { return may_hold_tensor(*member); });
 }
 
 }  // namespace tensord::jit

@@ -18,4 +18,7 @@ bool match_type(const ops::Type& formal, const ops::TypePtr& actual, TypeBinding
 // `formal` with its bound variables replaced; unbound ones stay.
 ops::TypePtr substitute(const ops::TypePtr& formal, const TypeBindings& bindings);
 
+// Whether a value of the type may be a tensor, or a list, dict or tuple with one in it.
+bool may_hold_tensor(const ops::Type& type);
+
 }  // namespace tensord::jit

@@ -118,6 +118,7 @@ class Folder {
     }
     std::vector<Value> results;
     if (!evaluate(*node, results) || results.size() != node->outputs().size()) return;
+    if (std::any_of(results.begin(), results.end(), is_known_to_autograd)) return;
     size_t bytes = 0;
     for (const Value& result : results) {
       if (!is_representable(result)) return;
@@ -228,6 +229,11 @@ class Folder {
       if (is_too_many(sizes)) return true;
     }
     return false;
+  }
+
+  // A leaf that asks for a gradient ("torch.tensor(1., requires_grad=True)") is new in every run.
+  static bool is_known_to_autograd(const Value& value) {
+    return value.is_tensor() && value.to_tensor().impl()->autograd;
   }
 
   static bool is_representable(const Value& value) {

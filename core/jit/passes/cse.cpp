@@ -1,11 +1,13 @@
 // cse: gives equal pure nodes with equal inputs one result, when neither the inputs nor the
 // results are ever written, and merges equal constants. A result can replace another only
 // where it is in scope: later in its block or in blocks within.
+#include <algorithm>
 #include <bit>
 #include <unordered_map>
 
 #include "core/jit/ir/alias.h"
 #include "core/jit/ir/text.h"
+#include "core/jit/ir/type_match.h"
 #include "core/jit/passes/passes.h"
 
 namespace tensord::jit {
@@ -137,6 +139,7 @@ class Merger {
     switch (node.kind()) {
       case NodeKind::kOp:
         if (!node.is_pure_op() || node.op()->is_random) return false;
+        if (context_.is_for_training && gives_tensors(node)) return false;
         break;
       case NodeKind::kConstant: return is_shareable(node);
       case NodeKind::kGetAttr: return !calls_ && !assigned_.contains(node.name());
@@ -156,6 +159,11 @@ class Merger {
       if (is_written(output) || is_new_list_given_back(output)) return false;
     }
     return true;
+  }
+
+  static bool gives_tensors(const Node& node) {
+    return std::any_of(node.outputs().begin(), node.outputs().end(),
+                       [](const GraphValue* output) { return may_hold_tensor(*output->type()); });
   }
 
   bool is_shareable(const Node& node) const {

@@ -21,8 +21,9 @@ constexpr size_t kMaxNodes = 1'000'000;
 
 class ChangeFinder {
  public:
-  ChangeFinder(const ops::ObjectPtr& self, std::span<const Graph* const> methods, const FunctionLibrary* functions)
-      : self_(self), functions_(functions), paths_(self) {
+  ChangeFinder(const ops::ObjectPtr& self, std::span<const Graph* const> methods, const FunctionLibrary* functions,
+               const std::set<std::string>& changing)
+      : self_(self), functions_(functions), changing_(changing), paths_(self) {
     for (const Graph* method : methods) graphs_.push_back(method->clone());
     for (const auto& [object, path] : paths_.all()) {
       const auto& attributes = object->type->attributes();
@@ -125,7 +126,7 @@ class ChangeFinder {
   // Attributes with a SetAttr. Those of objects that are not known by their path count by
   // name, wherever they are.
   std::set<std::string> find_assigned() const {
-    std::set<std::string> out, names;
+    std::set<std::string> out = changing_, names;
     for (const auto& graph : graphs_) collect_assigned(*graph, *graph->block(), out, names);
     for (const Slot& slot : all_) {
       if (names.contains(slot.name)) out.insert(slot.path);
@@ -231,6 +232,7 @@ class ChangeFinder {
 
   ops::ObjectPtr self_;
   const FunctionLibrary* functions_;
+  const std::set<std::string>& changing_;
   AttributePaths paths_;
   std::vector<std::unique_ptr<Graph>> graphs_;
   std::vector<Slot> all_;
@@ -239,9 +241,10 @@ class ChangeFinder {
 }  // namespace
 
 std::set<std::string> find_changing_attributes(const ops::ObjectPtr& self, std::span<const Graph* const> methods,
-                                               const FunctionLibrary* functions) {
+                                               const FunctionLibrary* functions,
+                                               const std::set<std::string>& changing) {
   if (!self) return {};
-  return ChangeFinder(self, methods, functions).run();
+  return ChangeFinder(self, methods, functions, changing).run();
 }
 
 }  // namespace tensord::jit

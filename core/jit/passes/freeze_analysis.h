@@ -18,7 +18,10 @@ namespace tensord::jit {
 //
 // The result has canonical paths (see AttributePaths) and is what
 // PassContext::changing_attributes wants. Where code is unknown, everything changes.
+//
+// Paths in `changing` may be changed from outside too; they are part of the result.
 std::set<std::string> find_changing_attributes(const ops::ObjectPtr& self, std::span<const Graph* const> methods,
-                                               const FunctionLibrary* functions);
+                                               const FunctionLibrary* functions,
+                                               const std::set<std::string>& changing = {});
 
 }  // namespace tensord::jit

@@ -29,6 +29,9 @@ struct PassContext {
   // Attribute paths below `self` ("layer1.0.bn1.running_mean") that some method may change;
   // everything else is constant while the module is loaded. See freeze.
   const std::set<std::string>* changing_attributes = nullptr;
+  // Runs of the graph are recorded by autograd, to which it matters which tensor is which: equal
+  // tensors are not merged, and none is replaced by another that holds the same.
+  bool is_for_training = false;
   ops::Precision precision = ops::Precision::kF32;  // weights are packed for it
   // Changes still allowed to the running pass; it counts down and stops at 0.
   int64_t remaining_changes = INT64_MAX;

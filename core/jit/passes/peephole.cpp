@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "core/base/error.h"
+#include "core/jit/ir/type_match.h"
 #include "core/jit/passes/passes.h"
 #include "core/jit/passes/peephole_pattern.h"
 
@@ -158,6 +159,7 @@ class Rewriter {
     const bool reads_shape = rule.rule->memory == PeepholeRule::Memory::kShapeOnly;
     if (reads_shape ? inner_may_change_shape(match) : inner_is_written(match, node)) return nullptr;
     GraphValue* old = node->output();
+    if (context_.is_for_training && may_hold_tensor(*old->type())) return nullptr;
     if (!rule.rule->rewrite && rule.replacement.kind == Pattern::Kind::kName &&
         !may_stand_for(match.value(rule.replacement.name), *rule.rule, node)) {
       return nullptr;

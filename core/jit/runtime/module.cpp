@@ -1,14 +1,19 @@
 #include "core/jit/runtime/module.h"
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
+#include <unordered_set>
 
 #include "core/base/error.h"
 #include "core/base/parallel.h"
 #include "core/jit/archive/model_archive.h"
+#include "core/jit/archive/model_writer.h"
 #include "core/jit/frontend/compilation_unit.h"
+#include "core/jit/passes/attribute_paths.h"
 #include "core/jit/passes/freeze_analysis.h"
 #include "core/jit/passes/pipeline.h"
 #include "core/jit/runtime/arguments.h"
@@ -20,6 +25,15 @@
 namespace tensord::jit {
 
 using ops::Value;
+
+namespace {
+
+constexpr const char* kTraining = "training";
+
+// What a module computes by itself is never recorded; but what training uses may be no inference tensor.
+GradMode own_mode(const LoadOptions& options) { return {.is_enabled = false, .is_inference = !options.for_training}; }
+
+}  // namespace
 
 struct Method::Impl {
   std::string name;
@@ -44,6 +58,7 @@ struct Method::Impl {
 };
 
 std::shared_ptr<const Program> Method::Impl::specialize(std::span<const Value> bound, const PassOptions& passes) const {
+  const GradModeGuard guard(own_mode(options));
   const std::unique_ptr<Graph> copy = graph->clone();
   specialize_inputs(*copy, bound);
   PassContext context;
@@ -68,6 +83,7 @@ bool Method::changes_state() const { return impl_->changes_state; }
 const Graph& Method::graph() const { return *impl_->graph; }
 
 Value Method::run(Frame& frame, std::span<const Value> arguments, const std::function<bool()>* is_cancelled) const {
+  const GradModeGuard guard(impl_->options.for_training ? current_grad_mode : own_mode(impl_->options));
   std::vector<Value>& bound = frame.bound_;
   impl_->bind(arguments, bound);
   const Program& program = impl_->specializations ? impl_->specializations->find(frame, bound) : *impl_->program;
@@ -93,7 +109,9 @@ struct Module::Impl {
   std::unique_ptr<Graph> prepare(const Graph& graph, ops::ObjectPtr self);
   std::unique_ptr<const Method> compile(const std::string& name);
   void load_objects(const ModelArchive& archive);
+  std::set<std::string> trained_attributes() const;
   bool set_state(const ops::ObjectPtr& object, const Value& state);
+  std::optional<Value> get_state(const ops::ObjectPtr& object) const;
   void find_changing_attributes();
   bool touches_changing_attributes(const Block* block) const;
 
@@ -103,7 +121,8 @@ struct Module::Impl {
   std::unique_ptr<CompilationUnit> code;
   std::unique_ptr<ProgramLibrary> library;
   ops::ObjectPtr object;
-  std::weak_ptr<const ZipArchive> file;  // what tensors view keeps it mapped
+  std::shared_ptr<const ZipArchive> file;
+  std::vector<Tensor> with_gradient;  // those that the archive says require one
   std::map<std::string, Slot> slots;
   std::mutex compile_mutex;
   // Guarded by compile_mutex until a method is ready.
@@ -113,14 +132,17 @@ struct Module::Impl {
 };
 
 std::unique_ptr<Graph> Module::Impl::prepare(const Graph& source, ops::ObjectPtr self) {
+  const GradModeGuard guard(own_mode(options));
   std::unique_ptr<Graph> graph = source.clone();
   if (!options.optimize) return graph;
   PassContext context;
+  context.is_for_training = options.for_training;
   context.functions = code.get();
   context.precision = options.precision;
   context.self = std::move(self);
   context.changing_attributes = context.self ? &changing_attributes : nullptr;
-  run_pipeline(*graph, context, options.passes, context.self ? inference_pipeline() : simplification_pipeline());
+  const bool is_prepared = context.self && !options.for_training;
+  run_pipeline(*graph, context, options.passes, is_prepared ? inference_pipeline() : simplification_pipeline());
   return graph;
 }
 
@@ -135,11 +157,25 @@ void Module::Impl::find_changing_attributes() {
       // A method that does not compile cannot run either; asking for it tells why.
     }
   }
-  changing_attributes = jit::find_changing_attributes(object, graphs, code.get());
+  const std::set<std::string> trained = options.for_training ? trained_attributes() : std::set<std::string>();
+  changing_attributes = jit::find_changing_attributes(object, graphs, code.get(), trained);
   for (const std::string& path : changing_attributes) {
     changing_names.insert(path.substr(path.rfind('.') + 1));
   }
   is_analyzed = true;
+}
+
+// All but the submodules: who trains a module changes its tensors, `training`, and what else it likes.
+std::set<std::string> Module::Impl::trained_attributes() const {
+  std::set<std::string> paths;
+  const AttributePaths all(object);
+  for (const auto& [owner, path] : all.all()) {
+    const auto& attributes = owner->type->attributes();
+    for (size_t i = 0; i < std::min(attributes.size(), owner->slots.size()); ++i) {
+      if (!owner->slots[i].is_object()) paths.insert(all.path_of(owner, attributes[i].name));
+    }
+  }
+  return paths;
 }
 
 // Calls that were not inlined may do anything.
@@ -164,6 +200,7 @@ bool Module::Impl::touches_changing_attributes(const Block* block) const {
 
 std::unique_ptr<const Method> Module::Impl::compile(const std::string& name) {
   const MemoryOwnerScope charge(owner);
+  const GradModeGuard guard(own_mode(options));
   find_changing_attributes();
   const Function* function = code->find_method(object->type->name(), name);
   if (!function) fail(ErrorCode::kNotFound, object->type->name(), " has no method ", name);
@@ -174,14 +211,15 @@ std::unique_ptr<const Method> Module::Impl::compile(const std::string& name) {
   method->schema.name = name;
   method->schema.arguments.erase(method->schema.arguments.begin());
   method->graph = prepare(*function->graph, object);
-  method->changes_state = !changing_names.empty() && touches_changing_attributes(method->graph->block());
+  method->changes_state =
+      options.for_training || (!changing_names.empty() && touches_changing_attributes(method->graph->block()));
   method->program = Program::compile(*method->graph, function->name);
   method->self = object;
   method->library = library.get();
   method->functions = code.get();
   method->options = options;
   method->packs = &packs;
-  if (options.optimize && options.plan.is_enabled) {
+  if (options.optimize && options.plan.is_enabled && !options.for_training) {
     const Method::Impl& made = *method;
     const OwnerId charged = owner;
     method->specializations = std::make_unique<Specializations>(
@@ -204,6 +242,14 @@ bool Module::Impl::set_state(const ops::ObjectPtr& target, const Value& state) {
   return true;
 }
 
+std::optional<Value> Module::Impl::get_state(const ops::ObjectPtr& target) const {
+  if (!code->find_method(target->type->name(), "__getstate__")) return std::nullopt;
+  const CallTarget& found = library->find_method(*target->type, "__getstate__");
+  Frame frame;
+  std::vector<Value> arguments{Value(target)};
+  return Interpreter(frame, library.get()).run(*found.program, arguments);
+}
+
 void Module::Impl::load_objects(const ModelArchive& archive) {
   ObjectHooks hooks;
   hooks.find_type = [this](const std::string& name) { return code->find_type(name); };
@@ -214,7 +260,9 @@ void Module::Impl::load_objects(const ModelArchive& archive) {
     }
     fail(ErrorCode::kDataLoss, type->name(), ": no member has the value in the archive");
   };
+  hooks.copies_tensors = options.for_training;
   code->set_constants(archive.constants(hooks));
+  hooks.requires_grad = [this](const Tensor& tensor) { with_gradient.push_back(tensor); };
   const Value root = archive.object(hooks);
   check(root.is_object(), "data.pkl: expected a module but got ", root.tag_name());
   object = root.to_object();
@@ -231,6 +279,7 @@ std::shared_ptr<Module> Module::load(const std::string& path, LoadOptions option
   const ModelArchive archive = ModelArchive::open(path);
   auto impl = std::make_unique<Impl>();
   impl->options = std::move(options);
+  const GradModeGuard guard(own_mode(impl->options));
   impl->code = std::make_unique<CompilationUnit>(archive.sources());
   Impl* owner = impl.get();
   impl->library = std::make_unique<ProgramLibrary>(
@@ -266,9 +315,42 @@ const FunctionLibrary& Module::functions() const { return *impl_->code; }
 std::vector<std::pair<std::string, Tensor>> Module::named_tensors() const { return collect_tensors(impl_->object); }
 size_t Module::size_bytes() const { return storage_bytes(named_tensors()); }
 
-size_t Module::release_file_memory() const {
-  const std::shared_ptr<const ZipArchive> file = impl_->file.lock();
-  return file ? file->release_pages() : 0;
+std::vector<std::pair<std::string, Tensor>> Module::named_parameters() const {
+  return collect_members(impl_->object, &ops::ClassType::parameter_names);
 }
+std::vector<std::pair<std::string, Tensor>> Module::named_buffers() const {
+  return collect_members(impl_->object, &ops::ClassType::buffer_names);
+}
+
+bool Module::is_for_training() const { return impl_->options.for_training; }
+
+bool Module::is_training() const {
+  const int slot = impl_->object->type->find_attribute(kTraining);
+  if (slot < 0) return false;
+  const Value& value = impl_->object->slots[static_cast<size_t>(slot)];
+  return value.is_bool() && value.to_bool();
+}
+
+void Module::set_training(bool value) {
+  if (!impl_->options.for_training) {
+    fail(ErrorCode::kFailedPrecondition, impl_->object->type->name(), " was not loaded for training");
+  }
+  for (const ops::ObjectPtr& module : collect_modules(impl_->object)) {
+    const int slot = module->type->find_attribute(kTraining);
+    if (slot >= 0) module->slots[static_cast<size_t>(slot)] = Value(value);
+  }
+}
+
+void Module::save(const std::string& path) const {
+  const GradModeGuard guard(own_mode(impl_->options));
+  ModelWriterHooks hooks;
+  hooks.get_state = [this](const ops::ObjectPtr& object) { return impl_->get_state(object); };
+  std::unordered_set<const TensorImpl*> with_gradient;
+  for (const Tensor& tensor : impl_->with_gradient) with_gradient.insert(tensor.impl());
+  hooks.requires_grad = [&](const Tensor& tensor) { return with_gradient.contains(tensor.impl()); };
+  write_model_archive(path, *impl_->file, impl_->object, hooks);
+}
+
+size_t Module::release_file_memory() const { return impl_->file->release_pages(); }
 
 }  // namespace tensord::jit

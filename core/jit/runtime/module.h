@@ -19,6 +19,10 @@ struct LoadOptions {
   bool optimize = true;  // false: interpret the graphs as the front end made them
   ops::Precision precision = ops::Precision::kF32;
   PlanOptions plan;
+  // The module can be trained: its tensors are private writable memory with the archive's
+  // requires_grad, nothing of it is taken as constant (no freezing, packing or plans), and methods run
+  // in the caller's grad mode. Without it they run in inference mode.
+  bool for_training = false;
 };
 
 // One method of a loaded module, optimised and ready to run. Immutable, shared by workers.
@@ -39,7 +43,8 @@ class Method {
 
   // Runs with arguments by position; missing ones take their defaults. Throws Error, with
   // code kScriptRaised and the script's message when the script raised. `is_cancelled` is
-  // asked between instructions; true ends the run with Error{kCancelled}.
+  // asked between instructions; true ends the run with Error{kCancelled}. The caller's grad mode is
+  // afterwards what it was before.
   ops::Value run(Frame& frame, std::span<const ops::Value> arguments,
                  const std::function<bool()>* is_cancelled = nullptr) const;
 
@@ -70,6 +75,21 @@ class Module {
 
   // (dotted name, tensor) of every tensor attribute, in archive order.
   std::vector<std::pair<std::string, Tensor>> named_tensors() const;
+  // Parameters and buffers as nn.Module names and orders them: of the module itself, then of its
+  // submodules; a tensor with several names comes once, with its first. Parameters that require no
+  // gradient (frozen ones) are among them.
+  std::vector<std::pair<std::string, Tensor>> named_parameters() const;
+  std::vector<std::pair<std::string, Tensor>> named_buffers() const;
+  bool is_for_training() const;
+  // Attribute `training` of the module itself; false when it has none.
+  bool is_training() const;
+  // As nn.Module.train(value): sets `training` of the module and of all submodules. Throws
+  // Error{kFailedPrecondition} unless loaded for training. REQUIRES: no method runs meanwhile.
+  void set_training(bool value);
+  // Writes a TorchScript archive that torch.jit.load and `load` read: this module's code, and its attributes and
+  // tensors as they are now. The file appears whole or not at all (see AtomicFile, also for errors); memory use
+  // does not grow with the weights. REQUIRES: no method runs meanwhile.
+  void save(const std::string& path) const;
   // Bytes of parameters and buffers, storages counted once.
   size_t size_bytes() const;
   // Gives back the memory of weights that were read from the file and never written: for when the

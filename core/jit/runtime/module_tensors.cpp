@@ -1,5 +1,6 @@
 #include "core/jit/runtime/module_tensors.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 namespace tensord::jit {
@@ -53,6 +54,52 @@ class Collector {
 };
 
 }  // namespace
+
+namespace {
+
+// Modules below one, with their names. A stack of its own: objects of an archive may be nested deep.
+std::vector<std::pair<std::string, ops::ObjectPtr>> named_modules(const ops::ObjectPtr& root) {
+  std::vector<std::pair<std::string, ops::ObjectPtr>> modules, stack{{"", root}};
+  std::unordered_set<const ops::Object*> visited;
+  while (!stack.empty()) {
+    auto [name, object] = std::move(stack.back());
+    stack.pop_back();
+    if (!visited.insert(object.get()).second) continue;
+    const auto& attributes = object->type->attributes();
+    for (size_t i = std::min(attributes.size(), object->slots.size()); i > 0; --i) {
+      const Value& value = object->slots[i - 1];
+      if (!value.is_object() || !value.to_object()->type->is_module()) continue;
+      stack.emplace_back(name + attributes[i - 1].name + ".", value.to_object());
+    }
+    modules.emplace_back(std::move(name), std::move(object));
+  }
+  return modules;
+}
+
+}  // namespace
+
+std::vector<ops::ObjectPtr> collect_modules(const ops::ObjectPtr& object) {
+  std::vector<ops::ObjectPtr> modules;
+  for (auto& [name, module] : named_modules(object)) modules.push_back(std::move(module));
+  return modules;
+}
+
+std::vector<std::pair<std::string, Tensor>> collect_members(const ops::ObjectPtr& object,
+                                                            std::vector<std::string> ops::ClassType::*names) {
+  std::vector<std::pair<std::string, Tensor>> members;
+  std::unordered_set<const TensorImpl*> seen;
+  for (const auto& [prefix, module] : named_modules(object)) {
+    for (const std::string& name : (*module->type).*names) {
+      const int slot = module->type->find_attribute(name);
+      if (slot < 0 || static_cast<size_t>(slot) >= module->slots.size()) continue;
+      const Value& value = module->slots[static_cast<size_t>(slot)];
+      if (value.is_tensor() && seen.insert(value.to_tensor().impl()).second) {
+        members.emplace_back(prefix + name, value.to_tensor());
+      }
+    }
+  }
+  return members;
+}
 
 std::vector<std::pair<std::string, Tensor>> collect_tensors(const ops::ObjectPtr& object) {
   Collector collector;

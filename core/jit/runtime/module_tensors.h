@@ -13,6 +13,14 @@ namespace tensord::jit {
 // visited once.
 std::vector<std::pair<std::string, Tensor>> collect_tensors(const ops::ObjectPtr& object);
 
+// The object and the modules below it as nn.Module.modules() orders them: each before its submodules, in
+// the order of the attributes, and once.
+std::vector<ops::ObjectPtr> collect_modules(const ops::ObjectPtr& object);
+// (dotted name, tensor) of the members that the modules' classes list: parameters or buffers. Each
+// tensor once, None left out.
+std::vector<std::pair<std::string, Tensor>> collect_members(const ops::ObjectPtr& object,
+                                                            std::vector<std::string> ops::ClassType::*names);
+
 // Bytes of the storages that the tensors view, each counted once.
 size_t storage_bytes(const std::vector<std::pair<std::string, Tensor>>& tensors);
 

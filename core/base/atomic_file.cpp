@@ -1,0 +1,82 @@
+#include "core/base/atomic_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "core/base/error.h"
+
+namespace tensord {
+
+namespace {
+
+ErrorCode code_of(int error) {
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG: return ErrorCode::kResourceExhausted;
+    case EACCES:
+    case EPERM:
+    case EROFS: return ErrorCode::kFailedPrecondition;
+    default: return ErrorCode::kUnavailable;
+  }
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), temporary_(path_ + ".XXXXXX") {
+  const int file = mkostemp(temporary_.data(), O_CLOEXEC);
+  if (file < 0) fail_write();
+  fchmod(file, 0644);
+  file_ = fdopen(file, "w+b");
+  if (file_) return;
+  const int error = errno;
+  close(file);
+  unlink(temporary_.c_str());
+  errno = error;
+  fail_write();
+}
+
+AtomicFile::~AtomicFile() {
+  if (!file_) return;
+  std::fclose(file_);
+  unlink(temporary_.c_str());
+}
+
+void AtomicFile::fail_write() const {
+  const int error = errno;
+  fail(code_of(error), path_, ": cannot be written: ", std::strerror(error));
+}
+
+void AtomicFile::write(std::string_view bytes) {
+  if (std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size()) fail_write();
+}
+
+void AtomicFile::commit() {
+  if (std::ferror(file_) || std::fflush(file_) != 0 || fsync(fileno(file_)) != 0) fail_write();
+  const bool is_closed = std::fclose(std::exchange(file_, nullptr)) == 0;
+  if (!is_closed || std::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    const int error = errno;
+    unlink(temporary_.c_str());
+    errno = error;
+    fail_write();
+  }
+  const std::string folder = std::filesystem::path(path_).parent_path().string();
+  sync_folder(folder.empty() ? "." : folder);
+}
+
+void sync_folder(const std::string& folder) {
+  const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int result = file < 0 ? -1 : fsync(file);
+  const int error = errno;
+  if (file >= 0) close(file);
+  // Some file systems cannot do it for folders (EINVAL); there is nothing better then.
+  if (result != 0 && error != EINVAL) fail(code_of(error), folder, ": cannot be written: ", std::strerror(error));
+}
+
+}  // namespace tensord

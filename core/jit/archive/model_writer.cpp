@@ -1,0 +1,220 @@
+#include "core/jit/archive/model_writer.h"
+
+#include <filesystem>
+#include <map>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/jit/archive/pickle.h"
+#include "core/jit/archive/pickle_writer.h"
+#include "core/jit/archive/storage_types.h"
+#include "core/jit/archive/zip_writer.h"
+
+namespace tensord::jit {
+namespace {
+
+using ops::TypeKind;
+using ops::Value;
+
+constexpr int kMaxDepth = 1000;
+
+// Pickles a module. Unlike what torch.save writes, lists and dicts carry their types here, and objects are
+// written as a class with a dict of its attributes.
+class ModulePickler : PickleWriter {
+ public:
+  explicit ModulePickler(const ModelWriterHooks& hooks) : hooks_(hooks) {}
+
+  std::string run(const ops::ObjectPtr& object) {
+    write(Value(object), 0);
+    out_ += '.';
+    return std::move(out_);
+  }
+  const std::vector<PickledStorage>& storages() const { return storages_; }
+
+ private:
+  void write(const Value& value, int depth) {
+    if (depth > kMaxDepth) {
+      fail(ErrorCode::kResourceExhausted, "a module's values are nested more than ", kMaxDepth, " deep");
+    }
+    switch (value.tag()) {
+      case Value::Tag::kNone: out_ += 'N'; return;
+      case Value::Tag::kBool: out_ += value.to_bool() ? '\x88' : '\x89'; return;
+      case Value::Tag::kInt: write_int(value.to_int()); return;
+      case Value::Tag::kFloat: write_float(value.to_float()); return;
+      case Value::Tag::kString: write_string(value.to_string()); return;
+      case Value::Tag::kDevice: write_device(value.to_device()); return;
+      case Value::Tag::kTensor: write_tensor(value.to_tensor()); return;
+      case Value::Tag::kList: write_list(value, depth); return;
+      case Value::Tag::kTuple: write_tuple(*value.to_tuple(), depth); return;
+      case Value::Tag::kDict: write_dict(value, depth); return;
+      case Value::Tag::kEnum:
+        write_class(value.to_enum()->type->name());
+        write(value.to_enum()->value, depth + 1);
+        out_ += 'R';
+        return;
+      case Value::Tag::kObject: write_object(value.to_object(), depth); return;
+      default:
+        fail(ErrorCode::kUnimplemented, "an attribute of type ", ops::type_of(value)->str(), " cannot be written");
+    }
+  }
+
+  // "__torch__.a.B" is class B of module __torch__.a.
+  void write_class(const std::string& qualified_name) {
+    const size_t dot = qualified_name.rfind('.');
+    check(dot != std::string::npos, "class '", qualified_name, "' cannot be written: its name has no module");
+    write_global(qualified_name.substr(0, dot), qualified_name.substr(dot + 1));
+  }
+
+  void write_tensor(const Tensor& given) {
+    if (write_known(given.impl())) return;
+    if (given.is_meta() || given.device().kind != kCPU) {
+      fail(ErrorCode::kFailedPrecondition, "a tensor on ", to_string(given.device()), " cannot be written");
+    }
+    // Memory that is not ours to write (a request's) may hold more than this tensor.
+    const Tensor tensor = given.storage()->is_writable() ? given : given.clone();
+    write_global("torch._utils", "_rebuild_tensor_v2");
+    out_ += '(';
+    write_storage(tensor);
+    write_int(tensor.offset());
+    write_dims(tensor.sizes());
+    write_dims(tensor.strides());
+    out_ += hooks_.requires_grad && hooks_.requires_grad(given) ? '\x88' : '\x89';
+    write_global("collections", "OrderedDict");
+    out_ += ")RtR";
+    remember(given.impl());
+  }
+
+  // The elements of a storage have the dtype with which it is written, so one per dtype.
+  void write_storage(const Tensor& tensor) {
+    const auto [it, is_new] = written_.emplace(std::pair(tensor.storage().get(), tensor.dtype()), 0);
+    if (!is_new) return write_get(it->second);
+    const std::string key = std::to_string(storages_.size());
+    const size_t size_bytes = tensor.storage()->size_bytes();
+    storages_.push_back({key, tensor.storage(), 0, size_bytes});
+    out_ += '(';
+    write_string("storage");
+    write_global("torch", storage_class_of(tensor.dtype()));
+    write_string(key);
+    write_string("cpu");
+    write_int(static_cast<int64_t>(size_bytes / size_of(tensor.dtype())));
+    out_ += "tQ";
+    it->second = write_put();
+  }
+
+  static const char* list_builder(const ops::Type& element) {
+    switch (element.kind()) {
+      case TypeKind::kInt: return "build_intlist";
+      case TypeKind::kFloat: return "build_doublelist";
+      case TypeKind::kBool: return "build_boollist";
+      case TypeKind::kTensor: return "build_tensorlist";
+      default: return nullptr;
+    }
+  }
+
+  void write_list(const Value& value, int depth) {
+    const ops::ListObject& list = *value.to_list();
+    if (write_known(&list)) return;
+    const char* builder = list_builder(*list.element);
+    write_global("torch.jit._pickle", builder ? builder : "restore_type_tag");
+    out_ += builder ? "(](" : "](";
+    for (const Value& item : list.items) write(item, depth + 1);
+    out_ += 'e';
+    finish_typed(value, builder != nullptr);
+    remember(&list);
+  }
+
+  void write_dict(const Value& value, int depth) {
+    const ops::DictObject& dict = *value.to_dict();
+    if (write_known(&dict)) return;
+    write_global("torch.jit._pickle", "restore_type_tag");
+    out_ += "}(";
+    for (const auto& [key, item] : dict.items()) {
+      write(key, depth + 1);
+      write(item, depth + 1);
+    }
+    out_ += 'u';
+    finish_typed(value, false);
+    remember(&dict);
+  }
+
+  // The call that gives the container its type: by the function's name, or by an annotation.
+  void finish_typed(const Value& value, bool is_named) {
+    if (is_named) {
+      out_ += 't';
+    } else {
+      write_string(ops::type_of(value)->str());
+      out_ += '\x86';
+    }
+    out_ += 'R';
+  }
+
+  void write_tuple(const ops::TupleObject& tuple, int depth) {
+    if (write_known(&tuple)) return;
+    out_ += '(';
+    for (const Value& item : tuple.items) write(item, depth + 1);
+    out_ += 't';
+    remember(&tuple);
+  }
+
+  void write_object(const ops::ObjectPtr& object, int depth) {
+    if (write_known(object.get())) return;
+    write_class(object->type->name());
+    out_ += ")\x81";
+    if (std::optional<Value> state = hooks_.get_state ? hooks_.get_state(object) : std::nullopt) {
+      write(*state, depth + 1);
+      // What is known by its address must live as long as this.
+      states_.push_back(std::move(*state));
+    } else {
+      write_attributes(*object, depth);
+    }
+    out_ += 'b';
+    remember(object.get());
+  }
+
+  void write_attributes(const ops::Object& object, int depth) {
+    const auto& attributes = object.type->attributes();
+    out_ += "}(";
+    for (size_t i = 0; i < attributes.size(); ++i) {
+      write_string(attributes[i].name);
+      try {
+        write(object.slots.at(i), depth + 1);
+      } catch (const Error& error) {
+        if (depth > 0) throw;
+        throw Error(error.code(), concat(error.what(), " (below attribute '", attributes[i].name, "')"));
+      }
+    }
+    out_ += 'u';
+  }
+
+  const ModelWriterHooks& hooks_;
+  std::vector<PickledStorage> storages_;
+  std::map<std::pair<const StorageImpl*, DType>, uint32_t> written_;
+  std::vector<Value> states_;
+};
+
+std::string_view bytes_of(const StorageImpl& storage) {
+  return {static_cast<const char*>(storage.data()), storage.size_bytes()};
+}
+
+}  // namespace
+
+void write_model_archive(const std::string& path, const ZipArchive& source, const ops::ObjectPtr& object,
+                         const ModelWriterHooks& hooks) {
+  ModulePickler pickler(hooks);
+  const std::string text = pickler.run(object);
+  const std::string stem = std::filesystem::path(path).stem().string();
+  const std::string root = (stem.empty() ? "archive" : stem) + "/";
+  ZipWriter writer(path);
+  for (const PickledStorage& entry : pickler.storages()) {
+    writer.add(root + "data/" + entry.key, bytes_of(*entry.storage));
+  }
+  writer.add(root + "data.pkl", text);
+  for (const ZipArchive::Entry& entry : source.entries()) {
+    if (entry.name == "data.pkl" || entry.name.starts_with("data/")) continue;
+    // Large ones are constants, which are stored and so written from where they lie.
+    writer.add(root + entry.name, bytes_of(*source.storage(entry)));
+  }
+  writer.finish();
+}
+
+}  // namespace tensord::jit
