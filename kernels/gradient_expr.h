@@ -52,4 +52,25 @@ TENSORD_EXPR_UNARIES(TENSORD_EXPR_UNARY)
 // Sums `gradient` over what broadcasting repeated and converts it, so that it fits `input`.
 Tensor fit_gradient(const Expr& gradient, const Tensor& input);
 
+// Gradients of an operator that has one for its first argument only: make(args, g) gives it from
+// the incoming gradient, and is not called where none flows or none is asked for.
+template <class F>
+GradientFn of_first(F make) {
+  return [make](const ops::GradArgs& args) {
+    std::vector<Tensor> gradients(args.inputs.size());
+    if (args.grad_outputs[0].defined() && args.needs(0)) gradients[0] = make(args, args.grad_outputs[0]);
+    return gradients;
+  };
+}
+
+// Sizes of a forward argument, a tensor.
+inline const Dims& sizes_of(const ops::GradArgs& args, size_t argument) {
+  return args.inputs[argument].to_tensor().sizes();
+}
+inline Dims ints_of(const ops::GradArgs& args, size_t argument) {
+  return ops::Unbox<ops::IntList>::get(args.inputs[argument]);
+}
+// Zeros of the shape and dtype of a tensor, which may be meta.
+inline Tensor zeros_like(const ops::Value& tensor) { return ops::call("aten::zeros_like", tensor); }
+
 }  // namespace tensord::kernels::gradient

@@ -1,6 +1,7 @@
 #include <algorithm>
+#include <limits>
 
-#include "core/ops/op.h"
+#include "kernels/gradient_expr.h"
 #include "kernels/view.h"
 
 // One tensor cut into several views.
@@ -130,30 +131,110 @@ TensorList meshgrid(const TensorList& tensors, bool swaps) {
   return out;
 }
 
-OP("aten::split.Tensor(Tensor(a) self, int split_size, int dim=0) -> Tensor(a)[]").direct(split);
-OP("aten::split.sizes(Tensor(a) self, int[] split_size, int dim=0) -> Tensor(a)[]").direct(split_with_sizes);
-OP("aten::split(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[]").direct(split_with_sizes);
-OP("aten::split_with_sizes(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[]").direct(split_with_sizes);
-OP("aten::unsafe_split.Tensor(Tensor self, int split_size, int dim=0) -> Tensor[]")
-    .direct([](const Tensor& x, int64_t size, int64_t dim) { return copies(split(x, size, dim)); });
-OP("aten::unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]")
-    .direct([](const Tensor& x, const IntList& sizes, int64_t dim) { return copies(split_with_sizes(x, sizes, dim)); });
-OP("aten::chunk(Tensor(a) self, int chunks, int dim=0) -> Tensor(a)[]").direct(chunk);
-OP("aten::unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]")
-    .direct([](const Tensor& x, int64_t chunks, int64_t dim) { return copies(chunk(x, chunks, dim)); });
-OP("aten::tensor_split.sections(Tensor(a) self, int sections, int dim=0) -> Tensor(a)[]").direct(tensor_split);
-OP("aten::tensor_split.indices(Tensor(a) self, int[] indices, int dim=0) -> Tensor(a)[]").direct(tensor_split_at);
-OP("aten::unbind.int(Tensor(a) self, int dim=0) -> Tensor(a)[]").direct(unbind);
-OP("aten::broadcast_tensors(Tensor(a)[] tensors) -> Tensor(a)[]").direct(broadcast_tensors);
-OP("aten::meshgrid(Tensor(a)[] tensors) -> Tensor(a)[]").direct([](const TensorList& tensors) {
-  return meshgrid(tensors, false);
-});
+using gradient::fit_gradient;
+using gradient::of_first;
+using ops::GradArgs;
+using ops::Value;
+
+// The parts' gradients, joined again; zeros for a part that none flows to.
+std::vector<Tensor> join(const GradArgs& args, int64_t dim, const char* op) {
+  std::vector<Tensor> gradients(args.inputs.size());
+  const auto& parts = args.outputs[0].to_list()->items;
+  TensorList given(args.grad_outputs.begin(), args.grad_outputs.end());
+  if (parts.empty() || std::none_of(given.begin(), given.end(), [](const Tensor& g) { return g.defined(); })) {
+    return gradients;
+  }
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (!given[i]) given[i] = gradient::zeros_like(parts[i]);
+  }
+  gradients[0] = ops::call(op, given, wrap_dim(dim, args.inputs[0].to_tensor().ndim()));
+  return gradients;
+}
+std::vector<Tensor> split_gradient(const GradArgs& args) { return join(args, args.inputs[2].to_int(), "aten::cat"); }
+std::vector<Tensor> unbind_gradient(const GradArgs& args) { return join(args, args.inputs[1].to_int(), "aten::stack"); }
+// Parts that leave out or repeat elements are slices, each with its own place.
+std::vector<Tensor> split_at_gradient(const GradArgs& args) {
+  std::vector<Tensor> gradients(args.inputs.size());
+  const Tensor& x = args.inputs[0].to_tensor();
+  const Dims indices = gradient::ints_of(args, 1);
+  int64_t start = 0;
+  for (size_t i = 0; i < args.grad_outputs.size(); ++i) {
+    const int64_t end = i < indices.size() ? indices[i] : std::numeric_limits<int64_t>::max();
+    if (args.grad_outputs[i]) {
+      const Tensor part =
+          ops::call("aten::slice_backward", args.grad_outputs[i], x.sizes(), args.inputs[2], start, end, 1);
+      gradients[0] = gradients[0] ? ops::call("aten::add.Tensor", gradients[0], part) : part;
+    }
+    start = end;
+  }
+  return gradients;
+}
+
+std::vector<Value> broadcast_gradient(const GradArgs& args) {
+  TensorList gradients;
+  const auto& inputs = args.inputs[0].to_list()->items;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor& g = args.grad_outputs[i];
+    gradients.push_back(g ? fit_gradient(g, inputs[i].to_tensor()) : Tensor());
+  }
+  return {ops::make_tensor_list(gradients)};
+}
+std::vector<Value> grid_gradient(const GradArgs& args) {
+  const auto& inputs = args.inputs[0].to_list()->items;
+  const bool swaps = args.inputs.size() > 1 && args.inputs[1].to_string() == "xy" && inputs.size() >= 2;
+  TensorList gradients;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const size_t dim = swaps && i < 2 ? 1 - i : i;
+    Tensor g = args.grad_outputs[i];
+    if (g) {
+      Dims others;
+      for (size_t d = 0; d < inputs.size(); ++d) {
+        if (d != dim) others.push_back(static_cast<int64_t>(d));
+      }
+      if (!others.empty()) g = ops::call("aten::sum.dim_IntList", g, others);
+      g = ops::call("aten::reshape", g, inputs[i].to_tensor().sizes());
+    }
+    gradients.push_back(g);
+  }
+  std::vector<Value> all(args.inputs.size());
+  all[0] = ops::make_tensor_list(gradients);
+  return all;
+}
+
+#define SPLIT(SCHEMA, ...) OP(SCHEMA).direct(__VA_ARGS__).gradient(split_gradient).saves("")
+SPLIT("aten::split.Tensor(Tensor(a) self, int split_size, int dim=0) -> Tensor(a)[]", split);
+SPLIT("aten::split.sizes(Tensor(a) self, int[] split_size, int dim=0) -> Tensor(a)[]", split_with_sizes);
+SPLIT("aten::split(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[]", split_with_sizes);
+SPLIT("aten::split_with_sizes(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[]", split_with_sizes);
+SPLIT("aten::unsafe_split.Tensor(Tensor self, int split_size, int dim=0) -> Tensor[]",
+      [](const Tensor& x, int64_t size, int64_t dim) { return copies(split(x, size, dim)); });
+SPLIT("aten::unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]",
+      [](const Tensor& x, const IntList& sizes, int64_t dim) { return copies(split_with_sizes(x, sizes, dim)); });
+SPLIT("aten::chunk(Tensor(a) self, int chunks, int dim=0) -> Tensor(a)[]", chunk);
+SPLIT("aten::unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]",
+      [](const Tensor& x, int64_t chunks, int64_t dim) { return copies(chunk(x, chunks, dim)); });
+SPLIT("aten::tensor_split.sections(Tensor(a) self, int sections, int dim=0) -> Tensor(a)[]", tensor_split);
+OP("aten::tensor_split.indices(Tensor(a) self, int[] indices, int dim=0) -> Tensor(a)[]")
+    .direct(tensor_split_at)
+    .gradient(split_at_gradient)
+    .saves("");
+OP("aten::unbind.int(Tensor(a) self, int dim=0) -> Tensor(a)[]").direct(unbind).gradient(unbind_gradient).saves("");
+OP("aten::broadcast_tensors(Tensor(a)[] tensors) -> Tensor(a)[]")
+    .direct(broadcast_tensors)
+    .gradient(broadcast_gradient)
+    .saves("");
+OP("aten::meshgrid(Tensor(a)[] tensors) -> Tensor(a)[]")
+    .direct([](const TensorList& tensors) { return meshgrid(tensors, false); })
+    .gradient(grid_gradient)
+    .saves("");
 OP("aten::meshgrid.indexing(Tensor(a)[] tensors, *, str indexing) -> Tensor(a)[]")
     .direct([](const TensorList& tensors, const std::string& indexing) {
       check(indexing == "ij" || indexing == "xy",
             "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: ", indexing);
       return meshgrid(tensors, indexing == "xy");
-    });
+    })
+    .gradient(grid_gradient)
+    .saves("");
 
 }  // namespace
 }  // namespace tensord::kernels

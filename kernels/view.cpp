@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/ops/op.h"
+#include "kernels/gradient_expr.h"
 
 namespace tensord::kernels {
 
@@ -153,50 +153,6 @@ Tensor as_strided(const Tensor& x, const IntList& sizes, const IntList& strides,
   return x.as_view(sizes, strides, offset);
 }
 
-namespace {
-
-Tensor alias(const Tensor& x) { return x.as_view(x.sizes(), x.strides(), x.offset()); }
-
-Tensor transpose_all(const Tensor& x) {
-  Dims dims(x.sizes().size(), 0);
-  for (size_t i = 0; i < dims.size(); ++i) dims[i] = static_cast<int64_t>(dims.size() - 1 - i);
-  return permute(x, dims);
-}
-
-Tensor transpose_2d(const Tensor& x) {
-  check(x.ndim() <= 2, "t() expects a tensor with <= 2 dimensions, but self is ", x.ndim(), "D");
-  return transpose_all(x);
-}
-
-Tensor transpose_matrix(const Tensor& x) {
-  if (x.ndim() == 0) return alias(x);
-  check(x.ndim() >= 2, "tensor.mT is only supported on matrices or batches of matrices. Got ", x.ndim(), "-D tensor.");
-  return transpose(x, -2, -1);
-}
-
-Tensor movedim(const Tensor& x, const IntList& source, const IntList& destination) {
-  check(source.size() == destination.size(), "movedim: Invalid source or destination dims: source (", to_string(source),
-        " dims) should contain the same number of dims as destination (", to_string(destination), " dims)");
-  const auto ndim = static_cast<size_t>(x.ndim());
-  Dims order(ndim, -1);
-  std::vector<bool> used(ndim);
-  for (size_t i = 0; i < source.size(); ++i) {
-    const int64_t from = wrap_dim(source[i], x.ndim()), to = wrap_dim(destination[i], x.ndim());
-    if (ndim == 0) continue;
-    check(!used[from], "movedim: repeated dim in `source` (", to_string(source), ")");
-    check(order[to] == -1, "movedim: repeated dim in `destination` (", to_string(destination), ")");
-    used[from] = true;
-    order[to] = from;
-  }
-  size_t next = 0;
-  for (size_t i = 0; i < ndim; ++i) {
-    if (order[i] != -1) continue;
-    while (used[next]) ++next;
-    order[i] = static_cast<int64_t>(next++);
-  }
-  return permute(x, order);
-}
-
 Tensor diagonal(const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2) {
   dim1 = wrap_dim(dim1, x.ndim());
   dim2 = wrap_dim(dim2, x.ndim());
@@ -233,47 +189,154 @@ Tensor unfold(const Tensor& x, int64_t dimension, int64_t size, int64_t step) {
   return x.as_view(std::move(sizes), std::move(strides), x.offset());
 }
 
-OP("aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)").direct(transpose);
-OP("aten::swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)").direct(transpose);
-OP("aten::swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)").direct(transpose);
-OP("aten::t(Tensor(a) self) -> Tensor(a)").direct(transpose_2d);
-OP("aten::numpy_T(Tensor(a) self) -> Tensor(a)").direct(transpose_all);
-OP("aten::matrix_H(Tensor(a) self) -> Tensor(a)").direct([](const Tensor& x) { return transpose(x, -2, -1); });
-OP("aten::mT(Tensor(a) self) -> Tensor(a)").direct(transpose_matrix);
-OP("aten::mH(Tensor(a) self) -> Tensor(a)").direct(transpose_matrix);
-OP("aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)").direct(permute);
-OP("aten::movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)").direct(movedim);
-OP("aten::movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)")
-    .direct([](const Tensor& x, int64_t source, int64_t destination) {
-      return movedim(x, Dims{source}, Dims{destination});
-    });
-OP("aten::moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)").direct(movedim);
-OP("aten::moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)")
-    .direct([](const Tensor& x, int64_t source, int64_t destination) {
-      return movedim(x, Dims{source}, Dims{destination});
-    });
-OP("aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)").direct(unsqueeze);
-OP("aten::squeeze(Tensor(a) self) -> Tensor(a)").direct(squeeze_all);
-OP("aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)").direct(squeeze_dim);
-OP("aten::select.int(Tensor(a) self, int dim, int index) -> Tensor(a)").direct(select);
-OP("aten::slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)")
-    .direct(slice);
-OP("aten::narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a)").direct(narrow);
-OP("aten::expand(Tensor(a) self, int[] size, *, bool implicit=False) -> Tensor(a)")
-    .direct([](const Tensor& x, const IntList& sizes, bool) { return expand(x, sizes); });
-OP("aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)").direct([](const Tensor& x, const Tensor& other) {
-  return expand(x, other.sizes());
-});
-OP("aten::broadcast_to(Tensor(a) self, int[] size) -> Tensor(a)").direct(expand);
-OP("aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)").direct(diagonal);
-OP("aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)").direct(unfold);
-OP("aten::as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a)")
-    .direct([](const Tensor& x, const IntList& sizes, const IntList& strides, std::optional<int64_t> offset) {
+namespace {
+
+Tensor alias(const Tensor& x) { return x.as_view(x.sizes(), x.strides(), x.offset()); }
+
+Tensor transpose_all(const Tensor& x) {
+  Dims dims(x.sizes().size(), 0);
+  for (size_t i = 0; i < dims.size(); ++i) dims[i] = static_cast<int64_t>(dims.size() - 1 - i);
+  return permute(x, dims);
+}
+
+Tensor transpose_2d(const Tensor& x) {
+  check(x.ndim() <= 2, "t() expects a tensor with <= 2 dimensions, but self is ", x.ndim(), "D");
+  return transpose_all(x);
+}
+
+Tensor transpose_matrix(const Tensor& x) {
+  if (x.ndim() == 0) return alias(x);
+  check(x.ndim() >= 2, "tensor.mT is only supported on matrices or batches of matrices. Got ", x.ndim(), "-D tensor.");
+  return transpose(x, -2, -1);
+}
+
+Tensor transpose_matrix_2d(const Tensor& x) { return transpose(x, -2, -1); }
+
+Tensor movedim(const Tensor& x, const IntList& source, const IntList& destination) {
+  check(source.size() == destination.size(), "movedim: Invalid source or destination dims: source (", to_string(source),
+        " dims) should contain the same number of dims as destination (", to_string(destination), " dims)");
+  const auto ndim = static_cast<size_t>(x.ndim());
+  Dims order(ndim, -1);
+  std::vector<bool> used(ndim);
+  for (size_t i = 0; i < source.size(); ++i) {
+    const int64_t from = wrap_dim(source[i], x.ndim()), to = wrap_dim(destination[i], x.ndim());
+    if (ndim == 0) continue;
+    check(!used[from], "movedim: repeated dim in `source` (", to_string(source), ")");
+    check(order[to] == -1, "movedim: repeated dim in `destination` (", to_string(destination), ")");
+    used[from] = true;
+    order[to] = from;
+  }
+  size_t next = 0;
+  for (size_t i = 0; i < ndim; ++i) {
+    if (order[i] != -1) continue;
+    while (used[next]) ++next;
+    order[i] = static_cast<int64_t>(next++);
+  }
+  return permute(x, order);
+}
+
+using gradient::ints_of;
+using gradient::of_first;
+using gradient::sizes_of;
+using ops::call;
+using ops::GradArgs;
+
+// Gradients of views move the incoming one back to where it came from.
+
+gradient::GradientFn moved_back(const char* op) {
+  return of_first([op](const GradArgs& args, const Tensor& g) { return call(op, g, args.inputs[2], args.inputs[1]); });
+}
+gradient::GradientFn same_again(const char* op) {
+  return of_first([op](const GradArgs&, const Tensor& g) { return call(op, g); });
+}
+gradient::GradientFn fitted() {
+  return of_first(
+      [](const GradArgs& args, const Tensor& g) { return gradient::fit_gradient(g, args.inputs[0].to_tensor()); });
+}
+Tensor permute_gradient(const GradArgs& args, const Tensor& g) {
+  const Dims dims = ints_of(args, 1);
+  Dims back(dims.size(), 0);
+  for (size_t i = 0; i < dims.size(); ++i) back[wrap_dim(dims[i], g.ndim())] = static_cast<int64_t>(i);
+  return call("aten::permute", g, back);
+}
+Tensor select_gradient(const GradArgs& args, const Tensor& g) {
+  return call("aten::select_backward", g, sizes_of(args, 0), args.inputs[1], args.inputs[2]);
+}
+Tensor slice_gradient(const GradArgs& args, const Tensor& g) {
+  // Bounds that are not given are those of the whole dimension.
+  const auto bound = [&](size_t i, int64_t otherwise) {
+    return args.inputs[i].is_none() ? otherwise : args.inputs[i].to_int();
+  };
+  return call("aten::slice_backward", g, sizes_of(args, 0), args.inputs[1], bound(2, 0),
+              bound(3, std::numeric_limits<int64_t>::max()), args.inputs[4]);
+}
+Tensor narrow_gradient(const GradArgs& args, const Tensor& g) {
+  const int64_t dim = args.inputs[1].to_int(), start = args.inputs[2].to_int();
+  const int64_t first = start < 0 ? start + args.inputs[0].to_tensor().size(dim) : start;
+  return call("aten::slice_backward", g, sizes_of(args, 0), dim, first, first + args.inputs[3].to_int(), 1);
+}
+Tensor diagonal_gradient(const GradArgs& args, const Tensor& g) {
+  return call("aten::diagonal_backward", g, sizes_of(args, 0), args.inputs[1], args.inputs[2], args.inputs[3]);
+}
+Tensor unfold_gradient(const GradArgs& args, const Tensor& g) {
+  return call("aten::unfold_backward", g, sizes_of(args, 0), args.inputs[1], args.inputs[2], args.inputs[3]);
+}
+Tensor as_strided_gradient(const GradArgs& args, const Tensor& g) {
+  const Tensor& x = args.inputs[0].to_tensor();
+  const int64_t offset = args.inputs[3].is_none() ? x.offset() : args.inputs[3].to_int();
+  return call("tensord::as_strided_scatter_add", g, x.sizes(), x.strides(), x.offset(), args.inputs[1], args.inputs[2],
+              offset);
+}
+
+#define VIEW(SCHEMA, FUNCTION, GRADIENT) OP(SCHEMA " -> Tensor(a)").direct(FUNCTION).gradient(GRADIENT).saves("")
+Tensor movedim_int(const Tensor& x, int64_t source, int64_t destination) {
+  return movedim(x, Dims{source}, Dims{destination});
+}
+VIEW("aten::transpose.int(Tensor(a) self, int dim0, int dim1)", transpose, moved_back("aten::transpose.int"));
+VIEW("aten::swapaxes(Tensor(a) self, int axis0, int axis1)", transpose, moved_back("aten::transpose.int"));
+VIEW("aten::swapdims(Tensor(a) self, int dim0, int dim1)", transpose, moved_back("aten::transpose.int"));
+VIEW("aten::t(Tensor(a) self)", transpose_2d, same_again("aten::t"));
+VIEW("aten::numpy_T(Tensor(a) self)", transpose_all, same_again("aten::numpy_T"));
+VIEW("aten::matrix_H(Tensor(a) self)", transpose_matrix_2d, same_again("aten::matrix_H"));
+VIEW("aten::mT(Tensor(a) self)", transpose_matrix, same_again("aten::mT"));
+VIEW("aten::mH(Tensor(a) self)", transpose_matrix, same_again("aten::mT"));
+VIEW("aten::permute(Tensor(a) self, int[] dims)", permute, of_first(permute_gradient));
+VIEW("aten::movedim.intlist(Tensor(a) self, int[] source, int[] destination)", movedim,
+     moved_back("aten::movedim.intlist"));
+VIEW("aten::movedim.int(Tensor(a) self, int source, int destination)", movedim_int, moved_back("aten::movedim.int"));
+VIEW("aten::moveaxis.intlist(Tensor(a) self, int[] source, int[] destination)", movedim,
+     moved_back("aten::movedim.intlist"));
+VIEW("aten::moveaxis.int(Tensor(a) self, int source, int destination)", movedim_int, moved_back("aten::movedim.int"));
+VIEW("aten::unsqueeze(Tensor(a) self, int dim)", unsqueeze,
+     of_first([](const GradArgs& args, const Tensor& g) { return call("aten::squeeze.dim", g, args.inputs[1]); }));
+VIEW("aten::squeeze(Tensor(a) self)", squeeze_all,
+     of_first([](const GradArgs& args, const Tensor& g) { return call("aten::reshape", g, sizes_of(args, 0)); }));
+VIEW("aten::squeeze.dim(Tensor(a) self, int dim)", squeeze_dim, of_first([](const GradArgs& args, const Tensor& g) {
+       const bool is_removed = g.ndim() < args.inputs[0].to_tensor().ndim();
+       return is_removed ? call("aten::unsqueeze", g, args.inputs[1]) : g;
+     }));
+VIEW("aten::select.int(Tensor(a) self, int dim, int index)", select, of_first(select_gradient));
+VIEW("aten::slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1)", slice,
+     of_first(slice_gradient));
+VIEW("aten::narrow(Tensor(a) self, int dim, int start, int length)", narrow, of_first(narrow_gradient));
+VIEW(
+    "aten::expand(Tensor(a) self, int[] size, *, bool implicit=False)",
+    [](const Tensor& x, const IntList& sizes, bool) { return expand(x, sizes); }, fitted());
+VIEW(
+    "aten::expand_as(Tensor(a) self, Tensor other)",
+    [](const Tensor& x, const Tensor& other) { return expand(x, other.sizes()); }, fitted());
+VIEW("aten::broadcast_to(Tensor(a) self, int[] size)", expand, fitted());
+VIEW("aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1)", diagonal, of_first(diagonal_gradient));
+VIEW("aten::unfold(Tensor(a) self, int dimension, int size, int step)", unfold, of_first(unfold_gradient));
+VIEW(
+    "aten::as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None)",
+    [](const Tensor& x, const IntList& sizes, const IntList& strides, std::optional<int64_t> offset) {
       return as_strided(x, sizes, strides, offset.value_or(x.offset()));
-    });
-OP("aten::alias(Tensor(a) self) -> Tensor(a)").direct(alias);
-OP("aten::detach(Tensor(a) self) -> Tensor(a)").direct(alias);
-OP("prim::data(Tensor(a) a) -> Tensor(a)").direct(alias);
+    },
+    of_first(as_strided_gradient));
+VIEW("aten::alias(Tensor(a) self)", alias, of_first([](const GradArgs&, const Tensor& g) { return g; }));
+OP("aten::detach(Tensor(a) self) -> Tensor(a)").direct(alias).constant_result();
+OP("prim::data(Tensor(a) a) -> Tensor(a)").direct(alias).constant_result();
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -26,6 +26,10 @@ Tensor expand(const Tensor& x, const IntList& sizes);
 Tensor view(const Tensor& x, const IntList& sizes);
 // A view where possible, else a row-major copy.
 Tensor reshape(const Tensor& x, const IntList& sizes);
+// The diagonal of dimensions dim1 and dim2, as the last dimension.
+Tensor diagonal(const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2);
+// Windows of `size` along a dimension, `step` apart, as the last dimension.
+Tensor unfold(const Tensor& x, int64_t dimension, int64_t size, int64_t step);
 // With the sizes and strides given, anywhere in x's storage; bounds are checked.
 Tensor as_strided(const Tensor& x, const IntList& sizes, const IntList& strides, int64_t offset);
 std::vector<Tensor> split_with_sizes(const Tensor& x, const IntList& sizes, int64_t dim);
