@@ -2,8 +2,8 @@
 #include <cstring>
 
 #include "core/base/parallel.h"
-#include "core/ops/op.h"
 #include "core/tensor/strided_copy.h"
+#include "kernels/gradient_expr.h"
 #include "kernels/view.h"
 
 // Joining tensors: cat, stack and their relatives.
@@ -156,22 +156,83 @@ void dstack_kernel(const KernelContext& context, const TensorList& tensors, Tens
   cat_kernel(context, at_least(tensors, 3), 2, out);
 }
 
-OP("aten::cat(Tensor[] tensors, int dim=0) -> Tensor").infer(cat_meta).with_out().keeps_layout();
+// Each input's part of the gradient of a concatenation along `dim`, in the input's own shape;
+// `joined` are the inputs in the shapes they were joined in.
+std::vector<ops::Value> cut(const ops::GradArgs& args, const TensorList& joined, int64_t dim) {
+  const Tensor& g = args.grad_outputs[0];
+  if (!g) return {ops::Value()};
+  const auto& inputs = args.inputs[0].to_list()->items;
+  dim = wrap_dim(dim, g.ndim());
+  TensorList gradients;
+  int64_t start = 0;
+  for (size_t i = 0; i < joined.size(); ++i) {
+    const Tensor& input = inputs[i].to_tensor();
+    if (is_skipped(joined[i])) {
+      gradients.push_back(gradient::zeros_like(input));
+      continue;
+    }
+    const int64_t length = joined[i].sizes()[dim];
+    Tensor part = ops::call("aten::narrow", g, dim, start, length);
+    if (!(part.sizes() == input.sizes())) part = ops::call("aten::reshape", part, input.sizes());
+    if (part.dtype() != input.dtype()) part = ops::call("aten::to.dtype", part, input.dtype());
+    gradients.push_back(part);
+    start += length;
+  }
+  return {ops::make_tensor_list(gradients)};
+}
+TensorList inputs_of(const ops::GradArgs& args) { return ops::Unbox<TensorList>::get(args.inputs[0]); }
+std::vector<ops::Value> cat_gradient(const ops::GradArgs& args) {
+  std::vector<ops::Value> gradients = cut(args, inputs_of(args), args.inputs[1].to_int());
+  gradients.emplace_back();
+  return gradients;
+}
+std::vector<ops::Value> stack_gradient(const ops::GradArgs& args) {
+  const TensorList inputs = inputs_of(args);
+  const int64_t dim = wrap_dim(args.inputs[1].to_int(), inputs[0].ndim() + 1);
+  std::vector<ops::Value> gradients = cut(args, unsqueeze_all(inputs, dim), dim);
+  gradients.emplace_back();
+  return gradients;
+}
+std::vector<ops::Value> hstack_gradient(const ops::GradArgs& args) {
+  const TensorList inputs = inputs_of(args);
+  return cut(args, at_least(inputs, 1), hstack_dim(inputs));
+}
+std::vector<ops::Value> vstack_gradient(const ops::GradArgs& args) {
+  return cut(args, at_least(inputs_of(args), 2), 0);
+}
+std::vector<ops::Value> dstack_gradient(const ops::GradArgs& args) {
+  return cut(args, at_least(inputs_of(args), 3), 2);
+}
+
+OP("aten::cat(Tensor[] tensors, int dim=0) -> Tensor")
+    .infer(cat_meta)
+    .gradient(cat_gradient)
+    .saves("")
+    .with_out()
+    .keeps_layout();
 KERNEL("aten::cat", kCPU, cat_kernel);
-OP("aten::concat(Tensor[] tensors, int dim=0) -> Tensor").infer(cat_meta).keeps_layout();
-KERNEL("aten::concat", kCPU, cat_kernel);
-OP("aten::concatenate(Tensor[] tensors, int dim=0) -> Tensor").infer(cat_meta).keeps_layout();
-KERNEL("aten::concatenate", kCPU, cat_kernel);
-OP("aten::stack(Tensor[] tensors, int dim=0) -> Tensor").infer(stack_meta).with_out();
+#define CAT(NAME)                                             \
+  OP("aten::" NAME "(Tensor[] tensors, int dim=0) -> Tensor") \
+      .infer(cat_meta)                                        \
+      .gradient(cat_gradient)                                 \
+      .saves("")                                              \
+      .keeps_layout();                                        \
+  KERNEL("aten::" NAME, kCPU, cat_kernel)
+CAT("concat");
+CAT("concatenate");
+OP("aten::stack(Tensor[] tensors, int dim=0) -> Tensor")
+    .infer(stack_meta)
+    .gradient(stack_gradient)
+    .saves("")
+    .with_out();
 KERNEL("aten::stack", kCPU, stack_kernel);
-OP("aten::hstack(Tensor[] tensors) -> Tensor").infer(hstack_meta);
-KERNEL("aten::hstack", kCPU, hstack_kernel);
-OP("aten::vstack(Tensor[] tensors) -> Tensor").infer(vstack_meta);
-KERNEL("aten::vstack", kCPU, vstack_kernel);
-OP("aten::row_stack(Tensor[] tensors) -> Tensor").infer(vstack_meta);
-KERNEL("aten::row_stack", kCPU, vstack_kernel);
-OP("aten::dstack(Tensor[] tensors) -> Tensor").infer(dstack_meta);
-KERNEL("aten::dstack", kCPU, dstack_kernel);
+#define STACK(NAME, KIND)                                                                                  \
+  OP("aten::" NAME "(Tensor[] tensors) -> Tensor").infer(KIND##_meta).gradient(KIND##_gradient).saves(""); \
+  KERNEL("aten::" NAME, kCPU, KIND##_kernel)
+STACK("hstack", hstack);
+STACK("vstack", vstack);
+STACK("row_stack", vstack);
+STACK("dstack", dstack);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -1,9 +1,8 @@
 #include <cstring>
 
 #include "core/base/parallel.h"
-#include "core/ops/op.h"
-#include "core/ops/run.h"
 #include "core/tensor/strided_copy.h"
+#include "kernels/gradient_expr.h"
 #include "kernels/view.h"
 
 // Copies: of memory order, dtype and device, and writes into existing tensors.
@@ -134,35 +133,58 @@ Tensor zero(const Tensor& x) {
   return fill_with(x, Scalar(0));
 }
 
-OP("aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)").direct(contiguous);
-OP("aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor").direct(clone);
-OP("aten::to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, "
-   "MemoryFormat? memory_format=None) -> Tensor(a)")
-    .direct(to_device);
-OP("aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, "
-   "MemoryFormat? memory_format=None) -> Tensor(a)")
-    .direct(to_dtype);
-OP("aten::to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, "
-   "MemoryFormat? memory_format=None) -> Tensor(a)")
-    .direct(to_other);
-OP("aten::to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
-   "bool? pin_memory=None, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)")
-    .direct(to_layout);
-OP("aten::to.prim_Device(Tensor(a) self, Device? device, int? dtype=None, bool non_blocking=False, bool copy=False) -> "
-   "Tensor(a)")
-    .direct(to_prim_device);
-OP("aten::to.prim_dtype(Tensor(a) self, int? dtype=None, bool non_blocking=False, bool copy=False) -> Tensor(a)")
-    .direct(to_prim_dtype);
-OP("aten::type_as(Tensor(a) self, Tensor other) -> Tensor(a)").direct([](const Tensor& x, const Tensor& other) {
-  return convert(x, other.dtype(), other.device(), false, {});
-});
-OP("aten::cpu(Tensor(a) self) -> Tensor(a)").direct([](const Tensor& x) {
-  return convert(x, x.dtype(), Device{}, false, {});
-});
-#define CAST(NAME, DTYPE)                                                                                       \
-  OP("aten::" NAME "(Tensor(a) self, bool non_blocking=False) -> Tensor(a)").direct([](const Tensor& x, bool) { \
-    return convert(x, DTYPE, x.device(), false, {});                                                            \
-  })
+using gradient::of_first;
+using ops::GradArgs;
+
+// Gradient of a copy: converted back.
+Tensor convert_back(const GradArgs& args, const Tensor& g) {
+  const Tensor& x = args.inputs[0].to_tensor();
+  if (g.device() != x.device()) return ops::call("aten::to.device", g, x.device(), x.dtype());
+  return g.dtype() == x.dtype() ? g : ops::call("aten::to.dtype", g, x.dtype());
+}
+Tensor overwritten(const GradArgs&, const Tensor& g) { return gradient::zeros_like(g); }
+// What self was does not matter any more; the second argument is spread over it.
+std::vector<Tensor> write_gradient(const GradArgs& args) {
+  std::vector<Tensor> gradients(args.inputs.size());
+  const Tensor& g = args.grad_outputs[0];
+  if (!g) return gradients;
+  if (args.needs(0)) gradients[0] = gradient::zeros_like(g);
+  if (args.needs(1)) gradients[1] = gradient::fit_gradient(g, args.inputs[1].to_tensor());
+  return gradients;
+}
+
+#define COPY(SCHEMA, ...) OP(SCHEMA).direct(__VA_ARGS__).gradient(of_first(convert_back)).saves("")
+COPY("aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)", contiguous);
+COPY("aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", clone);
+COPY(
+    "aten::to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, "
+    "MemoryFormat? memory_format=None) -> Tensor(a)",
+    to_device);
+COPY(
+    "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? "
+    "memory_format=None) -> Tensor(a)",
+    to_dtype);
+COPY(
+    "aten::to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? "
+    "memory_format=None) -> Tensor(a)",
+    to_other);
+COPY(
+    "aten::to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+    "pin_memory=None, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+    to_layout);
+COPY(
+    "aten::to.prim_Device(Tensor(a) self, Device? device, int? dtype=None, bool non_blocking=False, bool copy=False) "
+    "-> Tensor(a)",
+    to_prim_device);
+COPY("aten::to.prim_dtype(Tensor(a) self, int? dtype=None, bool non_blocking=False, bool copy=False) -> Tensor(a)",
+     to_prim_dtype);
+COPY("aten::type_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+     [](const Tensor& x, const Tensor& other) { return convert(x, other.dtype(), other.device(), false, {}); });
+COPY("aten::cpu(Tensor(a) self) -> Tensor(a)",
+     [](const Tensor& x) { return convert(x, x.dtype(), Device{}, false, {}); });
+#define CAST(NAME, DTYPE)                                                      \
+  COPY("aten::" NAME "(Tensor(a) self, bool non_blocking=False) -> Tensor(a)", \
+       [](const Tensor& x, bool) { return convert(x, DTYPE, x.device(), false, {}); })
 CAST("_cast_Float", DType::kFloat32);
 CAST("_cast_Double", DType::kFloat64);
 CAST("_cast_Half", DType::kFloat16);
@@ -172,18 +194,30 @@ CAST("_cast_Short", DType::kInt16);
 CAST("_cast_Char", DType::kInt8);
 CAST("_cast_Byte", DType::kUInt8);
 
-OP("aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)").direct(copy_into);
-OP("aten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)").direct(fill_with);
-OP("aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)").direct([](const Tensor& x, const Tensor& value) {
-  check(value.ndim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", value.ndim(),
-        " dimensions.");
-  return copy_into(x, value, false);
-});
-OP("aten::fill.Scalar(Tensor self, Scalar value) -> Tensor").direct([](const Tensor& x, const Scalar& value) {
-  return fill_with(copy_as(x, x.dtype(), x.device(), kPreserve), value);
-});
-OP("aten::zero_(Tensor(a!) self) -> Tensor(a!)").direct(zero);
-OP("aten::detach_(Tensor(a!) self) -> Tensor(a!)").direct([](const Tensor& x) { return x; });
+OP("aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)")
+    .direct(copy_into)
+    .gradient(write_gradient)
+    .saves("");
+OP("aten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)")
+    .direct(fill_with)
+    .gradient(of_first(overwritten))
+    .saves("");
+OP("aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)")
+    .direct([](const Tensor& x, const Tensor& value) {
+      check(value.ndim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", value.ndim(),
+            " dimensions.");
+      return copy_into(x, value, false);
+    })
+    .gradient(write_gradient)
+    .saves("");
+OP("aten::fill.Scalar(Tensor self, Scalar value) -> Tensor")
+    .direct([](const Tensor& x, const Scalar& value) {
+      return fill_with(copy_as(x, x.dtype(), x.device(), kPreserve), value);
+    })
+    .gradient(of_first(overwritten))
+    .saves("");
+OP("aten::zero_(Tensor(a!) self) -> Tensor(a!)").direct(zero).gradient(of_first(overwritten)).saves("");
+OP("aten::detach_(Tensor(a!) self) -> Tensor(a!)").direct([](const Tensor& x) { return x; }).constant_result();
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -151,21 +151,25 @@ OP("aten::empty_strided(int[] size, int[] stride, *, " OPTIONS ") -> Tensor").in
 KERNEL("aten::empty_strided", kCPU, empty_strided_kernel);
 OP("aten::full(int[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor").infer(full_meta);
 KERNEL("aten::full", kCPU, full_kernel);
-OP("aten::zeros_like(Tensor self, *, " LIKE_OPTIONS ") -> Tensor").infer(like_meta);
+OP("aten::zeros_like(Tensor self, *, " LIKE_OPTIONS ") -> Tensor").infer(like_meta).constant_result();
 KERNEL("aten::zeros_like", kCPU, zeros_like_kernel);
-OP("aten::empty_like(Tensor self, *, " LIKE_OPTIONS ") -> Tensor").infer(like_meta);
+OP("aten::empty_like(Tensor self, *, " LIKE_OPTIONS ") -> Tensor").infer(like_meta).constant_result();
 KERNEL("aten::empty_like", kCPU, zeros_like_kernel);
-OP("aten::ones_like(Tensor self, *, " LIKE_OPTIONS ") -> Tensor").infer(like_meta);
+OP("aten::ones_like(Tensor self, *, " LIKE_OPTIONS ") -> Tensor").infer(like_meta).constant_result();
 KERNEL("aten::ones_like", kCPU, ones_like_kernel);
-OP("aten::full_like(Tensor self, Scalar fill_value, *, " LIKE_OPTIONS ") -> Tensor").infer(full_like_meta);
+OP("aten::full_like(Tensor self, Scalar fill_value, *, " LIKE_OPTIONS ") -> Tensor")
+    .infer(full_like_meta)
+    .constant_result();
 KERNEL("aten::full_like", kCPU, full_like_kernel);
-OP("aten::new_zeros(Tensor self, int[] size, *, " OPTIONS ") -> Tensor").infer(new_meta);
+OP("aten::new_zeros(Tensor self, int[] size, *, " OPTIONS ") -> Tensor").infer(new_meta).constant_result();
 KERNEL("aten::new_zeros", kCPU, new_zeros_kernel);
-OP("aten::new_empty(Tensor self, int[] size, *, " OPTIONS ") -> Tensor").infer(new_meta);
+OP("aten::new_empty(Tensor self, int[] size, *, " OPTIONS ") -> Tensor").infer(new_meta).constant_result();
 KERNEL("aten::new_empty", kCPU, new_zeros_kernel);
-OP("aten::new_ones(Tensor self, int[] size, *, " OPTIONS ") -> Tensor").infer(new_meta);
+OP("aten::new_ones(Tensor self, int[] size, *, " OPTIONS ") -> Tensor").infer(new_meta).constant_result();
 KERNEL("aten::new_ones", kCPU, new_ones_kernel);
-OP("aten::new_full(Tensor self, int[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor").infer(new_full_meta);
+OP("aten::new_full(Tensor self, int[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor")
+    .infer(new_full_meta)
+    .constant_result();
 KERNEL("aten::new_full", kCPU, new_full_kernel);
 
 OP("aten::scalar_tensor(Scalar s, *, " OPTIONS ") -> Tensor")

@@ -1,7 +1,6 @@
 #include <cmath>
 
-#include "core/ops/op.h"
-#include "core/ops/run.h"
+#include "kernels/gradient_expr.h"
 #include "kernels/scalar_math.h"
 
 // torch.tensor(…) and as_tensor of numbers and nested lists, and the way back: tolist.
@@ -134,7 +133,12 @@ OP("aten::as_tensor(Tensor(a) data, *, " TENSOR_OPTIONS ") -> Tensor(a)")
       if (x.is_meta() && moves) return Tensor::meta_strided(x.sizes(), x.strides(), dtype.value_or(x.dtype()), *device);
       return moves ? ops::call<Tensor>("aten::to.device", x, *device, dtype.value_or(x.dtype()))
                    : x.to(dtype.value_or(x.dtype()));
-    });
+    })
+    .gradient(gradient::of_first([](const ops::GradArgs& args, const Tensor& g) {
+      const Tensor& x = args.inputs[0].to_tensor();
+      return ops::call("aten::to.device", g, x.device(), x.dtype());
+    }))
+    .saves("");
 OP("aten::as_tensor.float(float t, *, " TENSOR_OPTIONS ") -> Tensor")
     .direct([](double value, OptDType dtype, OptDevice device) { return from_number(value, dtype, device); });
 OP("aten::as_tensor.int(int t, *, " TENSOR_OPTIONS ") -> Tensor")

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "core/ops/op.h"
 #include "core/tensor/strided_copy.h"
+#include "kernels/gradient_expr.h"
 #include "kernels/index.h"
 #include "kernels/view.h"
 
@@ -137,23 +137,79 @@ void take_kernel(const KernelContext&, const Tensor& x, const Tensor& index, Ten
   });
 }
 
+using gradient::of_first;
+using ops::call;
+using ops::GradArgs;
+using ops::Value;
+
+// A gradient with the rows that were overwritten set to zero.
+Tensor without_rows(const GradArgs& args, const Tensor& g) {
+  const Tensor& index = args.inputs[2].to_tensor();
+  const Tensor wide = index.dtype() == DType::kInt64 ? index : call("aten::to.dtype", index, DType::kInt64);
+  return call("aten::index_fill.int_Scalar", g, args.inputs[1], wide, 0);
+}
+// The rows that the indices name, in the shape of the source.
+Tensor rows_for(const GradArgs& args, const Tensor& g) {
+  const Tensor rows = call("aten::index_select", g, args.inputs[1], args.inputs[2]);
+  return call("aten::reshape", rows, gradient::sizes_of(args, 3));
+}
+std::vector<Tensor> index_add_gradient(const GradArgs& args) {
+  std::vector<Tensor> gradients(args.inputs.size());
+  const Tensor& g = args.grad_outputs[0];
+  if (!g) return gradients;
+  if (args.needs(0)) gradients[0] = g;
+  if (args.needs(3)) gradients[3] = call("aten::mul.Scalar", rows_for(args, g), args.inputs[4]);
+  return gradients;
+}
+std::vector<Tensor> index_copy_gradient(const GradArgs& args) {
+  std::vector<Tensor> gradients(args.inputs.size());
+  const Tensor& g = args.grad_outputs[0];
+  if (!g) return gradients;
+  if (args.needs(0)) gradients[0] = without_rows(args, g);
+  if (args.needs(3)) gradients[3] = rows_for(args, g);
+  return gradients;
+}
+std::vector<Tensor> index_fill_gradient(const GradArgs& args) {
+  std::vector<Tensor> gradients(args.inputs.size());
+  const Tensor& g = args.grad_outputs[0];
+  if (!g) return gradients;
+  if (args.needs(0)) gradients[0] = without_rows(args, g);
+  if (!args.needs(3) || !args.inputs[3].is_tensor()) return gradients;
+  gradients[3] =
+      gradient::fit_gradient(call("aten::index_select", g, args.inputs[1], args.inputs[2]), args.inputs[3].to_tensor());
+  return gradients;
+}
+Tensor take_gradient(const GradArgs& args, const Tensor& g) {
+  const Tensor flat = call("aten::reshape", gradient::zeros_like(args.inputs[0]), Dims{-1});
+  const Value indices = ops::make_list(ops::optional_type(ops::tensor_type()), {args.inputs[1]});
+  return call("aten::reshape", call("aten::index_put", flat, indices, g, true), gradient::sizes_of(args, 0));
+}
+
 OP("aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor")
     .infer(index_add_meta)
+    .gradient(index_add_gradient)
+    .saves("index")
     .with_inplace();
 KERNEL("aten::index_add", kCPU, index_add_kernel);
 OP("aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor")
     .infer(index_copy_meta)
+    .gradient(index_copy_gradient)
+    .saves("index")
     .with_inplace();
 KERNEL("aten::index_copy", kCPU, index_copy_kernel);
 OP("aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor")
     .infer(index_fill_meta)
+    .gradient(index_fill_gradient)
+    .saves("index")
     .with_inplace();
 KERNEL("aten::index_fill.int_Scalar", kCPU, index_fill_kernel);
 OP("aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor")
     .infer(index_fill_tensor_meta)
+    .gradient(index_fill_gradient)
+    .saves("index")
     .with_inplace();
 KERNEL("aten::index_fill.int_Tensor", kCPU, index_fill_tensor_kernel);
-OP("aten::take(Tensor self, Tensor index) -> Tensor").infer(take_meta);
+OP("aten::take(Tensor self, Tensor index) -> Tensor").infer(take_meta).gradient(of_first(take_gradient)).saves("index");
 KERNEL("aten::take", kCPU, take_kernel);
 
 }  // namespace

@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "core/base/parallel.h"
-#include "core/ops/op.h"
 #include "core/tensor/strided_copy.h"
+#include "kernels/gradient_expr.h"
 #include "kernels/index.h"
 #include "kernels/view.h"
 
@@ -103,37 +103,72 @@ TensorMeta mode_meta(const Tensor& x, const IntList& pad) {
   return padded_meta(x, pad);
 }
 
+// For every position of the padded dimensions its offset in the result and in x; the dimensions
+// before them walk outside.
+struct PadMap {
+  std::vector<int64_t> x_inner{0}, out_inner, x_outer, out_outer;
+
+  PadMap(Mode mode, const Tensor& x, const IntList& pad, const Tensor& out) {
+    const auto dims = static_cast<int64_t>(pad.size() / 2), first = x.ndim() - dims;
+    for (int64_t d = first; d < x.ndim(); ++d) {
+      const Edges edges = edges_of(pad, d, x.ndim());
+      std::vector<int64_t> next;
+      next.reserve(x_inner.size() * static_cast<size_t>(out.sizes()[d]));
+      for (int64_t offset : x_inner) {
+        for (int64_t i = 0; i < out.sizes()[d]; ++i) {
+          next.push_back(offset + source_of(mode, i - edges.before, x.sizes()[d]) * x.strides()[d]);
+        }
+      }
+      x_inner = std::move(next);
+    }
+    const auto leading = static_cast<size_t>(first);
+    out_inner = element_offsets(out.sizes().span().subspan(leading), out.strides().span().subspan(leading));
+    x_outer = element_offsets(x.sizes().span().first(leading), x.strides().span().first(leading));
+    out_outer = element_offsets(out.sizes().span().first(leading), out.strides().span().first(leading));
+  }
+  // Calls fn(offset in x, offset in the result) for all of them; one thread has all positions of a plane.
+  template <class Fn>
+  void for_each(Fn&& fn) const {
+    parallel_for(static_cast<int64_t>(x_outer.size()),
+                 std::max<int64_t>(1, 16384 / std::max<int64_t>(1, static_cast<int64_t>(out_inner.size()))),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t o = begin; o < end; ++o) {
+                     for (size_t i = 0; i < out_inner.size(); ++i)
+                       fn(x_outer[o] + x_inner[i], out_outer[o] + out_inner[i]);
+                   }
+                 });
+  }
+};
+
 template <Mode kMode>
 void mode_kernel(const KernelContext&, const Tensor& x, const IntList& pad, Tensor& out) {
   if (out.numel() == 0) return;
-  const auto dims = static_cast<int64_t>(pad.size() / 2), first = x.ndim() - dims;
-  // For every position of the padded dimensions the offset in x; the batch dimensions walk outside.
-  std::vector<int64_t> source{0};
-  for (int64_t d = first; d < x.ndim(); ++d) {
-    const Edges edges = edges_of(pad, d, x.ndim());
-    std::vector<int64_t> next;
-    next.reserve(source.size() * static_cast<size_t>(out.sizes()[d]));
-    for (int64_t offset : source) {
-      for (int64_t i = 0; i < out.sizes()[d]; ++i) {
-        next.push_back(offset + source_of(kMode, i - edges.before, x.sizes()[d]) * x.strides()[d]);
-      }
-    }
-    source = std::move(next);
-  }
-  const auto leading = static_cast<size_t>(first);
-  const auto inner = element_offsets(out.sizes().span().subspan(leading), out.strides().span().subspan(leading));
-  const auto from_outer = element_offsets(x.sizes().span().first(leading), x.strides().span().first(leading));
-  const auto to_outer = element_offsets(out.sizes().span().first(leading), out.strides().span().first(leading));
+  const PadMap map(kMode, x, pad, out);
   dispatch_width(x.dtype(), [&]<class T>() {
     const T* from = static_cast<const T*>(x.raw_data());
     T* to = static_cast<T*>(out.raw_data());
-    parallel_for(static_cast<int64_t>(from_outer.size()),
-                 std::max<int64_t>(1, 16384 / static_cast<int64_t>(inner.size())), [&](int64_t begin, int64_t end) {
-                   for (int64_t o = begin; o < end; ++o) {
-                     for (size_t i = 0; i < inner.size(); ++i)
-                       to[to_outer[o] + inner[i]] = from[from_outer[o] + source[i]];
-                   }
-                 });
+    map.for_each([&](int64_t source, int64_t target) { to[target] = from[source]; });
+  });
+}
+
+// The other way round: every element of g is added where it came from.
+template <Mode kMode>
+TensorMeta mode_backward_meta(const Tensor& g, const Tensor& x, const IntList& pad) {
+  const TensorMeta padded = mode_meta<kMode>(x, pad);
+  check(padded.sizes == g.sizes(), "grad_output of shape ", to_string(g.sizes()), " where ", to_string(padded.sizes),
+        " is expected");
+  return {x.sizes(), g.dtype(), {}, g.device()};
+}
+template <Mode kMode>
+void mode_backward_kernel(const KernelContext&, const Tensor& g, const Tensor&, const IntList& pad, Tensor& out) {
+  if (out.numel() == 0) return;
+  std::fill_n(static_cast<char*>(out.raw_data()), out.size_bytes(), 0);
+  if (g.numel() == 0) return;
+  const PadMap map(kMode, out, pad, g);
+  dispatch_floating(g.dtype(), "padding backward", [&]<class T>() {
+    const T* from = g.data<T>();
+    T* to = out.data<T>();
+    map.for_each([&](int64_t target, int64_t source) { to[target] = static_cast<T>(to[target] + from[source]); });
   });
 }
 
@@ -158,21 +193,79 @@ void any_kernel(const KernelContext& context, const Tensor& x, const IntList& pa
     mode_kernel<Mode::kCircular>(context, x, pad, out);
 }
 
-OP("aten::constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor").infer(constant_meta);
+using gradient::of_first;
+using ops::call;
+using ops::GradArgs;
+
+Tensor constant_gradient(const GradArgs& args, const Tensor& g) {
+  Dims pad = gradient::ints_of(args, 1);
+  for (int64_t& edge : pad) edge = -edge;
+  return call("aten::constant_pad_nd", g, pad, 0);
+}
+// "aten::reflection_pad2d_backward" and so on; the shape of the input is all they read of it, so a
+// meta tensor will do.
+Tensor mode_gradient(const GradArgs& args, const Tensor& g, Mode mode) {
+  const ops::Value pad = args.inputs[1];
+  const Tensor& x = args.inputs[0].to_tensor();
+  if (mode == Mode::kCircular) return call("tensord::_pad_circular_backward", g, x, pad);
+  const std::string dims = std::to_string(pad.to_list()->items.size() / 2);
+  const std::string op =
+      concat("aten::", mode == Mode::kReflect ? "reflection" : "replication", "_pad", dims, "d_backward");
+  return call(op.c_str(), g, x, pad);
+}
+Tensor any_gradient(const GradArgs& args, const Tensor& g) {
+  const std::string& mode = args.inputs[2].to_string();
+  if (mode == "constant") return constant_gradient(args, g);
+  return mode_gradient(args, g,
+                       mode == "reflect"     ? Mode::kReflect
+                       : mode == "replicate" ? Mode::kReplicate
+                                             : Mode::kCircular);
+}
+
+OP("aten::constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor")
+    .infer(constant_meta)
+    .gradient(of_first(constant_gradient))
+    .saves("");
 KERNEL("aten::constant_pad_nd", kCPU, constant_kernel);
-OP("aten::pad(Tensor self, int[] pad, str mode=\"constant\", float? value=None) -> Tensor").infer(any_meta);
+OP("aten::pad(Tensor self, int[] pad, str mode=\"constant\", float? value=None) -> Tensor")
+    .infer(any_meta)
+    .gradient(of_first(any_gradient))
+    .saves("");
 KERNEL("aten::pad", kCPU, any_kernel);
-#define FIXED_PAD(NAME, COUNT, MODE)                                                          \
-  OP("aten::" NAME "(Tensor self, int[" COUNT "] padding) -> Tensor").infer(mode_meta<MODE>); \
-  KERNEL("aten::" NAME, kCPU, mode_kernel<MODE>)
+
+gradient::GradientFn gradient_of_mode(Mode mode) {
+  return of_first([mode](const GradArgs& args, const Tensor& g) { return mode_gradient(args, g, mode); });
+}
+gradient::GradientFn pad_again(const char* op) {
+  return of_first([op](const GradArgs& args, const Tensor& g) { return call(op, g, args.inputs[2]); });
+}
+#define FIXED_PAD(NAME, COUNT, MODE)                                                               \
+  OP("aten::" NAME "(Tensor self, int[" COUNT "] padding) -> Tensor")                              \
+      .infer(mode_meta<MODE>)                                                                      \
+      .gradient(gradient_of_mode(MODE))                                                            \
+      .saves("");                                                                                  \
+  KERNEL("aten::" NAME, kCPU, mode_kernel<MODE>);                                                  \
+  OP("aten::" NAME "_backward(Tensor grad_output, Tensor self, int[" COUNT "] padding) -> Tensor") \
+      .infer(mode_backward_meta<MODE>)                                                             \
+      .gradient(pad_again("aten::" NAME))                                                          \
+      .saves("");                                                                                  \
+  KERNEL("aten::" NAME "_backward", kCPU, mode_backward_kernel<MODE>)
 FIXED_PAD("reflection_pad1d", "2", Mode::kReflect);
 FIXED_PAD("reflection_pad2d", "4", Mode::kReflect);
 FIXED_PAD("reflection_pad3d", "6", Mode::kReflect);
 FIXED_PAD("replication_pad1d", "2", Mode::kReplicate);
 FIXED_PAD("replication_pad2d", "4", Mode::kReplicate);
 FIXED_PAD("replication_pad3d", "6", Mode::kReplicate);
-OP("aten::_pad_circular(Tensor self, int[] pad) -> Tensor").infer(mode_meta<Mode::kCircular>);
+OP("aten::_pad_circular(Tensor self, int[] pad) -> Tensor")
+    .infer(mode_meta<Mode::kCircular>)
+    .gradient(gradient_of_mode(Mode::kCircular))
+    .saves("");
 KERNEL("aten::_pad_circular", kCPU, mode_kernel<Mode::kCircular>);
+OP("tensord::_pad_circular_backward(Tensor grad_output, Tensor self, int[] pad) -> Tensor")
+    .infer(mode_backward_meta<Mode::kCircular>)
+    .gradient(pad_again("aten::_pad_circular"))
+    .saves("");
+KERNEL("tensord::_pad_circular_backward", kCPU, mode_backward_kernel<Mode::kCircular>);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "core/ops/op.h"
 #include "core/tensor/strided_copy.h"
+#include "kernels/gradient_expr.h"
 #include "kernels/index.h"
 #include "kernels/view.h"
 
@@ -258,41 +258,136 @@ Tensor channel_shuffle(const Tensor& x, int64_t groups) {
   return reshape(transpose(reshape(x, split), 1, 2).clone(), x.sizes());
 }
 
-OP("aten::repeat(Tensor self, int[] repeats) -> Tensor").infer(repeat_meta);
+using gradient::of_first;
+using ops::call;
+using ops::GradArgs;
+
+// Sums g, which has `repeats` copies of x along each dimension, over the copies.
+Tensor sum_copies(const Tensor& g, const Dims& repeats, const Tensor& x) {
+  const auto added = static_cast<int64_t>(repeats.size()) - x.ndim();
+  Dims split, copies;
+  for (size_t d = 0; d < repeats.size(); ++d) {
+    copies.push_back(static_cast<int64_t>(split.size()));
+    split.push_back(repeats[d]);
+    if (static_cast<int64_t>(d) >= added) split.push_back(x.sizes()[d - static_cast<size_t>(added)]);
+  }
+  if (copies.empty()) return g;
+  if (g.numel() == 0) return gradient::zeros_like(x);
+  return call("aten::sum.dim_IntList", call("aten::reshape", g, split), copies);
+}
+Tensor repeat_gradient(const GradArgs& args, const Tensor& g) {
+  return sum_copies(g, gradient::ints_of(args, 1), args.inputs[0].to_tensor());
+}
+Tensor tile_gradient(const GradArgs& args, const Tensor& g) {
+  const Tensor& x = args.inputs[0].to_tensor();
+  return sum_copies(g, tile_repeats(x, gradient::ints_of(args, 1)), x);
+}
+Tensor interleave_by_gradient(const GradArgs& args, const Tensor& g) {
+  const Tensor& x = args.inputs[0].to_tensor();
+  if (g.numel() == 0) return gradient::zeros_like(x);
+  Dims sizes = args.inputs[2].is_none() ? Dims{x.numel()} : x.ndim() == 0 ? Dims{1} : x.sizes();
+  const int64_t dim =
+      args.inputs[2].is_none() ? 0 : wrap_dim(args.inputs[2].to_int(), static_cast<int64_t>(sizes.size()));
+  sizes.insert(static_cast<size_t>(dim) + 1, args.inputs[1].to_int());
+  const Tensor sum = call("aten::sum.dim_IntList", call("aten::reshape", g, sizes), Dims{dim + 1});
+  return call("aten::reshape", sum, x.sizes());
+}
+Tensor interleave_tensor_gradient(const GradArgs& args, const Tensor& g) {
+  const Tensor& x = args.inputs[0].to_tensor();
+  const Dims sizes = args.inputs[2].is_none() ? Dims{x.numel()} : x.ndim() == 0 ? Dims{1} : x.sizes();
+  const int64_t dim =
+      args.inputs[2].is_none() ? 0 : wrap_dim(args.inputs[2].to_int(), static_cast<int64_t>(sizes.size()));
+  const Tensor repeats = call("aten::reshape", args.inputs[1], Dims{-1});
+  const Tensor each = repeats.numel() == 1 ? call("aten::expand", repeats, Dims{sizes[dim]}) : repeats;
+  const Tensor positions = call("aten::repeat_interleave.Tensor", each);
+  const Tensor zeros = call("aten::reshape", gradient::zeros_like(x), sizes);
+  return call("aten::reshape", call("aten::index_add", zeros, dim, positions, g), x.sizes());
+}
+Tensor roll_gradient(const GradArgs& args, const Tensor& g) {
+  Dims shifts = gradient::ints_of(args, 1);
+  for (size_t i = 0; i < shifts.size(); ++i) {
+    const bool is_flat = args.inputs[2].to_list()->items.empty();
+    const Dims dims = is_flat ? Dims() : gradient::ints_of(args, 2);
+    const int64_t size = is_flat || g.ndim() == 0 ? g.numel() : g.size(dims[i]);
+    shifts[i] = size == 0 ? 0 : -(shifts[i] % size);
+  }
+  return call("aten::roll", g, shifts, args.inputs[2]);
+}
+gradient::GradientFn same_way(const char* op) {
+  return of_first([op](const GradArgs&, const Tensor& g) { return call(op, g); });
+}
+gradient::GradientFn other_way(const char* op) {
+  return of_first([op](const GradArgs& args, const Tensor& g) { return call(op, g, args.inputs[1]); });
+}
+
+OP("aten::repeat(Tensor self, int[] repeats) -> Tensor")
+    .infer(repeat_meta)
+    .gradient(of_first(repeat_gradient))
+    .saves("");
 KERNEL("aten::repeat", kCPU, repeat_kernel);
-OP("aten::tile(Tensor self, int[] dims) -> Tensor").infer(tile_meta);
+OP("aten::tile(Tensor self, int[] dims) -> Tensor").infer(tile_meta).gradient(of_first(tile_gradient)).saves("");
 KERNEL("aten::tile", kCPU, tile_kernel);
 OP("aten::repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> Tensor")
     .direct([](const Tensor& x, int64_t repeats, std::optional<int64_t> dim, std::optional<int64_t>) {
       return interleave_by(x, repeats, dim);
-    });
+    })
+    .gradient(of_first(interleave_by_gradient))
+    .saves("");
 OP("aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> "
    "Tensor")
     .direct(interleave_tensor)
+    .gradient(of_first(interleave_tensor_gradient))
+    .saves("repeats")
     .dynamic_shape();
 OP("aten::repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor")
     .direct(interleave_indices)
     .dynamic_shape();
-OP("aten::flip(Tensor self, int[] dims) -> Tensor").infer(flip_meta);
+OP("aten::flip(Tensor self, int[] dims) -> Tensor").infer(flip_meta).gradient(other_way("aten::flip")).saves("");
 KERNEL("aten::flip", kCPU, flip_kernel);
-OP("aten::fliplr(Tensor self) -> Tensor").infer([](const Tensor& x) {
-  check(x.ndim() >= 2, "Input must be >= 2-d.");
-  return flip_meta(x, Dims{1});
-});
+OP("aten::fliplr(Tensor self) -> Tensor")
+    .infer([](const Tensor& x) {
+      check(x.ndim() >= 2, "Input must be >= 2-d.");
+      return flip_meta(x, Dims{1});
+    })
+    .gradient(same_way("aten::fliplr"))
+    .saves("");
 KERNEL("aten::fliplr", kCPU,
        [](const KernelContext& context, const Tensor& x, Tensor& out) { flip_kernel(context, x, Dims{1}, out); });
-OP("aten::flipud(Tensor self) -> Tensor").infer([](const Tensor& x) {
-  check(x.ndim() >= 1, "Input must be >= 1-d.");
-  return flip_meta(x, Dims{0});
-});
+OP("aten::flipud(Tensor self) -> Tensor")
+    .infer([](const Tensor& x) {
+      check(x.ndim() >= 1, "Input must be >= 1-d.");
+      return flip_meta(x, Dims{0});
+    })
+    .gradient(same_way("aten::flipud"))
+    .saves("");
 KERNEL("aten::flipud", kCPU,
        [](const KernelContext& context, const Tensor& x, Tensor& out) { flip_kernel(context, x, Dims{0}, out); });
-OP("aten::roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor").infer(roll_meta);
+OP("aten::roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor")
+    .infer(roll_meta)
+    .gradient(of_first(roll_gradient))
+    .saves("");
 KERNEL("aten::roll", kCPU, roll_kernel);
-OP("aten::rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor").direct(rot90);
-OP("aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor").direct(pixel_shuffle);
-OP("aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor").direct(pixel_unshuffle);
-OP("aten::channel_shuffle(Tensor self, int groups) -> Tensor").direct(channel_shuffle);
+OP("aten::rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor")
+    .direct(rot90)
+    .gradient(of_first([](const GradArgs& args, const Tensor& g) {
+      return call("aten::rot90", g, -(args.inputs[1].to_int() % 4), args.inputs[2]);
+    }))
+    .saves("");
+OP("aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor")
+    .direct(pixel_shuffle)
+    .gradient(other_way("aten::pixel_unshuffle"))
+    .saves("");
+OP("aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor")
+    .direct(pixel_unshuffle)
+    .gradient(other_way("aten::pixel_shuffle"))
+    .saves("");
+OP("aten::channel_shuffle(Tensor self, int groups) -> Tensor")
+    .direct(channel_shuffle)
+    .gradient(of_first([](const GradArgs& args, const Tensor& g) {
+      return call("aten::channel_shuffle", g,
+                  std::max<int64_t>(1, gradient::sizes_of(args, 0)[1] / args.inputs[1].to_int()));
+    }))
+    .saves("");
 
 }  // namespace
 }  // namespace tensord::kernels

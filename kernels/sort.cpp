@@ -2,7 +2,7 @@
 #include <numeric>
 
 #include "core/base/parallel.h"
-#include "core/ops/op.h"
+#include "kernels/gradient_expr.h"
 #include "kernels/index.h"
 #include "kernels/view.h"
 
@@ -171,28 +171,54 @@ void kth_kernel(const KernelContext&, const Tensor& x, int64_t k, int64_t dim, b
   });
 }
 
-OP("aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)").infer(sort_meta);
+using ops::GradArgs;
+
+// The values' gradient goes to where they were selected. `dim_argument` and the argument keepdim, or
+// -1 for results that keep their dimension.
+gradient::GradientFn selected(size_t dim_argument, int keepdim_argument = -1) {
+  return gradient::of_first([=](const GradArgs& args, Tensor g) {
+    const int64_t dim = args.inputs[dim_argument].to_int();
+    Tensor indices = args.outputs[1].to_tensor();
+    const Tensor& x = args.inputs[0].to_tensor();
+    if (keepdim_argument >= 0 && !args.inputs[static_cast<size_t>(keepdim_argument)].to_bool() && x.ndim() > 0) {
+      g = ops::call("aten::unsqueeze", g, dim);
+      indices = ops::call("aten::unsqueeze", indices, dim);
+    }
+    return ops::call("aten::scatter.src", gradient::zeros_like(x), dim, indices, g);
+  });
+}
+
+OP("aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)")
+    .infer(sort_meta)
+    .gradient(selected(1))
+    .saves("result1");
 KERNEL("aten::sort", kCPU, sort_kernel);
 OP("aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor "
    "indices)")
-    .infer(stable_meta);
+    .infer(stable_meta)
+    .gradient(selected(2))
+    .saves("result1");
 KERNEL("aten::sort.stable", kCPU, stable_kernel);
-OP("aten::msort(Tensor self) -> Tensor").direct([](const Tensor& x) {
-  if (x.is_meta()) return Tensor::meta(x.sizes(), x.dtype(), x.device());
-  Tensor values = Tensor::empty(x.sizes(), x.dtype()), indices = Tensor::empty(x.sizes(), DType::kInt64);
-  sort_kernel({}, x, 0, false, values, indices);
-  return values;
-});
+OP("aten::msort(Tensor self) -> Tensor")
+    .direct([](const Tensor& x) {
+      if (x.is_meta()) return Tensor::meta(x.sizes(), x.dtype(), x.device());
+      return ops::call("aten::sort", x, 0, false);
+    })
+    .composite();
 OP("aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor").infer(argsort_meta);
 KERNEL("aten::argsort", kCPU, argsort_kernel);
 OP("aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor")
     .infer(argsort_stable_meta);
 KERNEL("aten::argsort.stable", kCPU, argsort_stable_kernel);
 OP("aten::topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)")
-    .infer(topk_meta);
+    .infer(topk_meta)
+    .gradient(selected(2))
+    .saves("result1");
 KERNEL("aten::topk", kCPU, topk_kernel);
 OP("aten::kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)")
-    .infer(kth_meta);
+    .infer(kth_meta)
+    .gradient(selected(2, 3))
+    .saves("result1");
 KERNEL("aten::kthvalue", kCPU, kth_kernel);
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "core/ops/op.h"
 #include "core/tensor/strided_copy.h"
+#include "kernels/gradient_expr.h"
 #include "kernels/view.h"
 
 // Triangles and diagonals of matrices.
@@ -114,13 +114,60 @@ Tensor block_diag(const std::vector<Tensor>& tensors) {
   return out;
 }
 
-OP("aten::tril(Tensor self, int diagonal=0) -> Tensor").infer(triangle_meta).with_inplace().with_out();
+using gradient::of_first;
+using ops::call;
+using ops::GradArgs;
+
+gradient::GradientFn same_triangle(const char* op) {
+  return of_first([op](const GradArgs& args, const Tensor& g) { return call(op, g, args.inputs[1]); });
+}
+Tensor diag_gradient(const GradArgs& args, const Tensor& g) {
+  const Tensor& x = args.inputs[0].to_tensor();
+  if (x.ndim() == 1) return call("aten::diagonal", g, args.inputs[1], 0, 1);
+  return call("aten::diagonal_backward", g, x.sizes(), args.inputs[1], 0, 1);
+}
+std::vector<ops::Value> block_diag_gradient(const GradArgs& args) {
+  std::vector<Tensor> gradients;
+  int64_t row = 0, column = 0;
+  const Tensor& g = args.grad_outputs[0];
+  for (const ops::Value& item : args.inputs[0].to_list()->items) {
+    const Tensor& x = item.to_tensor();
+    const int64_t rows = x.ndim() == 2 ? x.sizes()[0] : 1, columns = x.ndim() == 2 ? x.sizes()[1] : x.numel();
+    if (g) {
+      Tensor part = call("aten::narrow", call("aten::narrow", g, 0, row, rows), 1, column, columns);
+      if (x.ndim() != 2) part = call("aten::reshape", part, x.sizes());
+      gradients.push_back(part.dtype() == x.dtype() ? part : call("aten::to.dtype", part, x.dtype()));
+    } else {
+      gradients.emplace_back();
+    }
+    row += rows;
+    column += columns;
+  }
+  return {ops::make_tensor_list(gradients)};
+}
+
+OP("aten::tril(Tensor self, int diagonal=0) -> Tensor")
+    .infer(triangle_meta)
+    .gradient(same_triangle("aten::tril"))
+    .saves("")
+    .with_inplace()
+    .with_out();
 KERNEL("aten::tril", kCPU, triangle_kernel<true>);
-OP("aten::triu(Tensor self, int diagonal=0) -> Tensor").infer(triangle_meta).with_inplace().with_out();
+OP("aten::triu(Tensor self, int diagonal=0) -> Tensor")
+    .infer(triangle_meta)
+    .gradient(same_triangle("aten::triu"))
+    .saves("")
+    .with_inplace()
+    .with_out();
 KERNEL("aten::triu", kCPU, triangle_kernel<false>);
-OP("aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor").direct(diag_embed);
-OP("aten::diag(Tensor self, int diagonal=0) -> Tensor").direct(diag);
-OP("aten::block_diag(Tensor[] tensors) -> Tensor").direct(block_diag);
+OP("aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor")
+    .direct(diag_embed)
+    .gradient(of_first([](const GradArgs& args, const Tensor& g) {
+      return call("aten::diagonal", g, args.inputs[1], args.inputs[2], args.inputs[3]);
+    }))
+    .saves("");
+OP("aten::diag(Tensor self, int diagonal=0) -> Tensor").direct(diag).gradient(of_first(diag_gradient)).saves("");
+OP("aten::block_diag(Tensor[] tensors) -> Tensor").direct(block_diag).gradient(block_diag_gradient).saves("");
 
 }  // namespace
 }  // namespace tensord::kernels

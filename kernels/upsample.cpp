@@ -5,7 +5,7 @@
 #include <cmath>
 #include <optional>
 
-#include "core/ops/op.h"
+#include "kernels/gradient_expr.h"
 
 namespace tensord::kernels {
 namespace {
@@ -148,6 +148,60 @@ void run(const Request& r, const Tensor& input, Tensor& out) {
   make_resampling(r, x, out).run(x.raw_data(), out.raw_data());
 }
 
+// --- gradients
+
+bool lies_last(const Tensor& x) { return x.ndim() >= 4 && x.is_channels_last() && !x.is_contiguous(); }
+
+// Of a backward operator: the shape of the forward's input, in the memory order of g.
+TensorMeta backward_meta(const Tensor& g, const IntList& input_sizes, const Request& r) {
+  check(input_sizes.size() == r.spatial + 2, "upsample: It is expected input_size equals to ", r.spatial + 2,
+        ", but got size ", input_sizes.size());
+  checked_numel(input_sizes);
+  const TensorMeta forward = output_meta("upsample", Tensor::meta(input_sizes, g.dtype()), r);
+  check(forward.sizes == g.sizes(), "upsample: Expected grad_output to have the shape ", to_string(forward.sizes),
+        " but got ", to_string(g.sizes()));
+  return {input_sizes, g.dtype(), lies_last(g) ? channels_last_strides(input_sizes) : Dims(), g.device()};
+}
+void run_backward(const Request& r, const Tensor& g, Tensor& out) {
+  if (out.numel() == 0) return;
+  const Tensor dense = lies_last(g) && out.is_channels_last() ? g : g.contiguous();
+  make_resampling(r, out, dense).run_transposed(out.raw_data(), dense.raw_data());
+}
+
+using ops::GradArgs;
+using ops::Value;
+
+Tensor call_with(const std::string& op, std::vector<Value> arguments) {
+  return ops::run(ops::get_op(op), arguments).at(0).to_tensor();
+}
+// Of "name" and "name.vec" by "name_backward", of that by "name".
+gradient::GradientFn forward_gradient(std::string name) {
+  return gradient::of_first([name](const GradArgs& args, const Tensor& g) {
+    std::vector<Value> arguments{g, args.inputs[1], ops::make_int_list(gradient::sizes_of(args, 0))};
+    arguments.insert(arguments.end(), args.inputs.begin() + 2, args.inputs.end());
+    return call_with(name + "_backward", std::move(arguments));
+  });
+}
+gradient::GradientFn backward_gradient(std::string name) {
+  return gradient::of_first([name](const GradArgs& args, const Tensor& g) {
+    std::vector<Value> arguments{g, args.inputs[1]};
+    arguments.insert(arguments.end(), args.inputs.begin() + 3, args.inputs.end());
+    return call_with(name, std::move(arguments));
+  });
+}
+gradient::GradientFn factored_gradient(std::string name, Mode mode, size_t spatial, bool has_corners) {
+  return gradient::of_first([=](const GradArgs& args, const Tensor& g) {
+    const Tensor& x = args.inputs[0].to_tensor();
+    const auto sizes = ops::Unbox<MaybeInts>::get(args.inputs[1]);
+    const auto factors = ops::Unbox<MaybeFloats>::get(args.inputs.back());
+    const Request r = from_factors("upsample", mode, spatial, false, x, sizes, factors);
+    std::vector<Value> arguments{g, ops::make_int_list(r.sizes), ops::make_int_list(x.sizes())};
+    if (has_corners) arguments.push_back(args.inputs[2]);
+    for (const MaybeFloat& scale : r.scales) arguments.emplace_back(scale);
+    return call_with(name + "_backward", std::move(arguments));
+  });
+}
+
 class ResampleCall final : public ops::PreparedCall {
  public:
   ResampleCall(Resampling resampling, double bytes) : resampling_(std::move(resampling)) {
@@ -200,8 +254,23 @@ struct Sized {
   static void run(Context, const Tensor& x, const IntList& sizes, const Scale&... scales, Tensor& out) {
     kernels::run(plain(x, sizes, scales...), x, out);
   }
+  static TensorMeta infer_backward(const Tensor& g, const IntList& sizes, const IntList& in, const Scale&... scales) {
+    return backward_meta(g, in, request(false, sizes, scales...));
+  }
+  static void run_backward(Context, const Tensor& g, const IntList& sizes, const IntList&, const Scale&... scales,
+                           Tensor& out) {
+    kernels::run_backward(request(false, sizes, scales...), g, out);
+  }
   static Request aligned(const Tensor&, const IntList& sizes, bool align, const Scale&... scales) {
     return request(align, sizes, scales...);
+  }
+  static TensorMeta infer_aligned_backward(const Tensor& g, const IntList& sizes, const IntList& in, bool align,
+                                           const Scale&... scales) {
+    return backward_meta(g, in, request(align, sizes, scales...));
+  }
+  static void run_aligned_backward(Context, const Tensor& g, const IntList& sizes, const IntList&, bool align,
+                                   const Scale&... scales, Tensor& out) {
+    kernels::run_backward(request(align, sizes, scales...), g, out);
   }
   static TensorMeta infer_aligned(const Tensor& x, const IntList& sizes, bool align, const Scale&... scales) {
     return output_meta("upsample", x, aligned(x, sizes, align, scales...));
@@ -238,25 +307,47 @@ struct Factored {
 using F = MaybeFloat;
 constexpr auto kCPU = DeviceKind::kCPU;
 
-#define NEAREST(NAME, MODE, SPATIAL, SCALES, ...)                                              \
-  OP("aten::" NAME "(Tensor self, int[" #SPATIAL "] output_size, " SCALES ") -> Tensor")       \
-      .infer(&Sized<Mode::MODE, __VA_ARGS__>::infer)                                           \
-      .keeps_layout();                                                                         \
-  OP("aten::" NAME ".vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor") \
-      .infer(&Factored<Mode::MODE, SPATIAL>::infer)                                            \
-      .keeps_layout();                                                                         \
-  KERNEL("aten::" NAME, kCPU, (&Sized<Mode::MODE, __VA_ARGS__>::run));                         \
-  KERNEL("aten::" NAME ".vec", kCPU, (&Factored<Mode::MODE, SPATIAL>::run));                   \
-  PREPARE("aten::" NAME, kCPU, preparer(&Sized<Mode::MODE, __VA_ARGS__>::plain));              \
+#define NEAREST(NAME, MODE, SPATIAL, RANK, SCALES, ...)                                                              \
+  OP("aten::" NAME "(Tensor self, int[" #SPATIAL "] output_size, " SCALES ") -> Tensor")                             \
+      .infer(&Sized<Mode::MODE, __VA_ARGS__>::infer)                                                                 \
+      .gradient(forward_gradient("aten::" NAME))                                                                     \
+      .saves("")                                                                                                     \
+      .keeps_layout();                                                                                               \
+  OP("aten::" NAME "_backward(Tensor grad_output, int[" #SPATIAL "] output_size, int[" #RANK "] input_size, " SCALES \
+     ") -> Tensor")                                                                                                  \
+      .infer(&Sized<Mode::MODE, __VA_ARGS__>::infer_backward)                                                        \
+      .gradient(backward_gradient("aten::" NAME))                                                                    \
+      .saves("")                                                                                                     \
+      .keeps_layout();                                                                                               \
+  OP("aten::" NAME ".vec(Tensor input, int[]? output_size, float[]? scale_factors) -> Tensor")                       \
+      .infer(&Factored<Mode::MODE, SPATIAL>::infer)                                                                  \
+      .gradient(factored_gradient("aten::" NAME, Mode::MODE, SPATIAL, false))                                        \
+      .saves("")                                                                                                     \
+      .keeps_layout();                                                                                               \
+  KERNEL("aten::" NAME, kCPU, (&Sized<Mode::MODE, __VA_ARGS__>::run));                                               \
+  KERNEL("aten::" NAME "_backward", kCPU, (&Sized<Mode::MODE, __VA_ARGS__>::run_backward));                          \
+  KERNEL("aten::" NAME ".vec", kCPU, (&Factored<Mode::MODE, SPATIAL>::run));                                         \
+  PREPARE("aten::" NAME, kCPU, preparer(&Sized<Mode::MODE, __VA_ARGS__>::plain));                                    \
   PREPARE("aten::" NAME ".vec", kCPU, preparer(&Factored<Mode::MODE, SPATIAL>::plain))
-#define ALIGNED(NAME, MODE, SPATIAL, SCALES, ...)                                                                  \
+#define ALIGNED(NAME, MODE, SPATIAL, RANK, SCALES, ...)                                                            \
   OP("aten::" NAME "(Tensor self, int[" #SPATIAL "] output_size, bool align_corners, " SCALES ") -> Tensor")       \
       .infer(&Sized<Mode::MODE, __VA_ARGS__>::infer_aligned)                                                       \
+      .gradient(forward_gradient("aten::" NAME))                                                                   \
+      .saves("")                                                                                                   \
+      .keeps_layout();                                                                                             \
+  OP("aten::" NAME "_backward(Tensor grad_output, int[" #SPATIAL "] output_size, int[" #RANK                       \
+     "] input_size, bool align_corners, " SCALES ") -> Tensor")                                                    \
+      .infer(&Sized<Mode::MODE, __VA_ARGS__>::infer_aligned_backward)                                              \
+      .gradient(backward_gradient("aten::" NAME))                                                                  \
+      .saves("")                                                                                                   \
       .keeps_layout();                                                                                             \
   OP("aten::" NAME ".vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor") \
       .infer(&Factored<Mode::MODE, SPATIAL>::infer_aligned)                                                        \
+      .gradient(factored_gradient("aten::" NAME, Mode::MODE, SPATIAL, true))                                       \
+      .saves("")                                                                                                   \
       .keeps_layout();                                                                                             \
   KERNEL("aten::" NAME, kCPU, (&Sized<Mode::MODE, __VA_ARGS__>::run_aligned));                                     \
+  KERNEL("aten::" NAME "_backward", kCPU, (&Sized<Mode::MODE, __VA_ARGS__>::run_aligned_backward));                \
   KERNEL("aten::" NAME ".vec", kCPU, (&Factored<Mode::MODE, SPATIAL>::run_aligned));                               \
   PREPARE("aten::" NAME, kCPU, preparer(&Sized<Mode::MODE, __VA_ARGS__>::aligned));                                \
   PREPARE("aten::" NAME ".vec", kCPU, preparer(&Factored<Mode::MODE, SPATIAL>::aligned))
@@ -264,16 +355,16 @@ constexpr auto kCPU = DeviceKind::kCPU;
 #define SCALES1 "float? scales=None"
 #define SCALES2 "float? scales_h=None, float? scales_w=None"
 #define SCALES3 "float? scales_d=None, float? scales_h=None, float? scales_w=None"
-NEAREST("upsample_nearest1d", kNearest, 1, SCALES1, F);
-NEAREST("upsample_nearest2d", kNearest, 2, SCALES2, F, F);
-NEAREST("upsample_nearest3d", kNearest, 3, SCALES3, F, F, F);
-NEAREST("_upsample_nearest_exact1d", kNearestExact, 1, SCALES1, F);
-NEAREST("_upsample_nearest_exact2d", kNearestExact, 2, SCALES2, F, F);
-NEAREST("_upsample_nearest_exact3d", kNearestExact, 3, SCALES3, F, F, F);
-ALIGNED("upsample_linear1d", kLinear, 1, SCALES1, F);
-ALIGNED("upsample_bilinear2d", kLinear, 2, SCALES2, F, F);
-ALIGNED("upsample_trilinear3d", kLinear, 3, SCALES3, F, F, F);
-ALIGNED("upsample_bicubic2d", kCubic, 2, SCALES2, F, F);
+NEAREST("upsample_nearest1d", kNearest, 1, 3, SCALES1, F);
+NEAREST("upsample_nearest2d", kNearest, 2, 4, SCALES2, F, F);
+NEAREST("upsample_nearest3d", kNearest, 3, 5, SCALES3, F, F, F);
+NEAREST("_upsample_nearest_exact1d", kNearestExact, 1, 3, SCALES1, F);
+NEAREST("_upsample_nearest_exact2d", kNearestExact, 2, 4, SCALES2, F, F);
+NEAREST("_upsample_nearest_exact3d", kNearestExact, 3, 5, SCALES3, F, F, F);
+ALIGNED("upsample_linear1d", kLinear, 1, 3, SCALES1, F);
+ALIGNED("upsample_bilinear2d", kLinear, 2, 4, SCALES2, F, F);
+ALIGNED("upsample_trilinear3d", kLinear, 3, 5, SCALES3, F, F, F);
+ALIGNED("upsample_bicubic2d", kCubic, 2, 4, SCALES2, F, F);
 
 }  // namespace
 }  // namespace tensord::kernels

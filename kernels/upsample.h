@@ -33,6 +33,8 @@ struct Resampling {
 
   Resampling(std::array<ResampleAxis, 3> resample_axes, size_t spatial, const Tensor& input, const Tensor& out);
   void run(const void* x, void* out) const;
+  // The other way round, for gradients: x = the sum of what each output gives back, floating.
+  void run_transposed(void* x, const void* out) const;
 };
 
 }  // namespace tensord::kernels

@@ -76,6 +76,53 @@ void copy_pixels(const std::array<ResampleAxis, 3>& axes, const Extents& e, int6
   });
 }
 
+// One plane of gradients; a part of the planes on each thread.
+template <class T>
+void spread_planes(const std::array<ResampleAxis, 3>& axes, const Extents& e, T* x, const T* out) {
+  using C = ComputeType<T>;
+  const int64_t in = e.in_plane(), plane_size = e.out_plane();
+  parallel_for(e.batch * e.channels, std::max<int64_t>(1, 4096 / plane_size), [&](int64_t begin, int64_t end) {
+    std::vector<C> sums(static_cast<size_t>(in));
+    for (int64_t plane = begin; plane < end; ++plane) {
+      std::fill(sums.begin(), sums.end(), C(0));
+      const T* from = out + plane * plane_size;
+      for (int64_t p = 0; p < plane_size; ++p) {
+        const auto g = static_cast<C>(from[p]);
+        for_each_tap<C>(axes, e, p / (e.out[1] * e.out[2]), p / e.out[2] % e.out[1], p % e.out[2],
+                        [&](int64_t pixel, C by) { sums[static_cast<size_t>(pixel)] += by * g; });
+      }
+      for (int64_t i = 0; i < in; ++i) x[plane * in + i] = static_cast<T>(sums[static_cast<size_t>(i)]);
+    }
+  });
+}
+
+// Channels lie together: a block of them, of one image, on each thread.
+template <class T>
+void spread_last(const std::array<ResampleAxis, 3>& axes, const Extents& e, T* x, const T* out) {
+  using C = ComputeType<T>;
+  constexpr int64_t kBlock = 32;
+  const int64_t blocks = (e.channels + kBlock - 1) / kBlock, in = e.in_plane();
+  parallel_for(e.batch * blocks, 1, [&](int64_t begin, int64_t end) {
+    std::vector<C> sums(static_cast<size_t>(in * kBlock));
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t n = i / blocks, first = i % blocks * kBlock, count = std::min(kBlock, e.channels - first);
+      std::fill(sums.begin(), sums.end(), C(0));
+      for (int64_t p = 0; p < e.out_plane(); ++p) {
+        const T* from = out + (n * e.out_plane() + p) * e.channels + first;
+        for_each_tap<C>(axes, e, p / (e.out[1] * e.out[2]), p / e.out[2] % e.out[1], p % e.out[2],
+                        [&](int64_t pixel, C by) {
+                          C* to = sums.data() + pixel * kBlock;
+                          for (int64_t c = 0; c < count; ++c) to[c] += by * static_cast<C>(from[c]);
+                        });
+      }
+      for (int64_t pixel = 0; pixel < in; ++pixel) {
+        T* to = x + (n * in + pixel) * e.channels + first;
+        for (int64_t c = 0; c < count; ++c) to[c] = static_cast<T>(sums[static_cast<size_t>(pixel * kBlock + c)]);
+      }
+    }
+  });
+}
+
 }  // namespace
 
 Resampling::Resampling(std::array<ResampleAxis, 3> resample_axes, size_t spatial, const Tensor& input,
@@ -104,6 +151,15 @@ void Resampling::run(const void* x, void* out) const {
       weigh_last<T>(axes, e, static_cast<const T*>(x), static_cast<T*>(out));
     else
       weigh_planes<T>(axes, e, static_cast<const T*>(x), static_cast<T*>(out));
+  });
+}
+
+void Resampling::run_transposed(void* x, const void* out) const {
+  dispatch_floating(dtype, "upsample backward", [&]<class T>() {
+    if (is_last)
+      spread_last<T>(axes, extents, static_cast<T*>(x), static_cast<const T*>(out));
+    else
+      spread_planes<T>(axes, extents, static_cast<T*>(x), static_cast<const T*>(out));
   });
 }
 
