@@ -7,6 +7,7 @@
 #include "core/base/parallel.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
+#include "kernels/attention_gradient.h"
 #include "kernels/prepared_operand.h"
 #include "kernels/view.h"
 
@@ -202,28 +203,6 @@ std::unique_ptr<PreparedCall> prepare_attention(const PrepareArgs& args) {
   return std::make_unique<PreparedAttention>(args, operands_of(args.arguments));
 }
 
-// Call by call, for dtypes that have no kernel.
-Tensor plain_attention(const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& mask,
-                       double scale, const std::optional<double>& fill, bool fills_where, bool is_causal) {
-  const auto scalar = [](const char* op, const Tensor& t, double x) { return ops::call(op, t, ops::Scalar(x)); };
-  Tensor scores = ops::call("aten::matmul", query, transpose(key, -2, -1));
-  scores = scalar("aten::mul.Scalar", scores, scale);
-  if (mask && !fill) scores = ops::call("aten::add.Tensor", scores, *mask);
-  if (mask && fill) {
-    const Tensor filled = fills_where ? *mask : ops::call("aten::logical_not", *mask);
-    scores = ops::call("aten::masked_fill.Scalar", scores, filled, ops::Scalar(*fill));
-  }
-  if (is_causal) {
-    const Tensor ones =
-        Tensor::empty(Dims{query.sizes()[query.sizes().size() - 2], key.sizes()[key.sizes().size() - 2]}, DType::kBool);
-    std::fill_n(ones.data<bool>(), ones.numel(), true);
-    const Tensor hidden = ops::call("aten::triu", ones, int64_t{1});
-    scores =
-        ops::call("aten::masked_fill.Scalar", scores, hidden, ops::Scalar(-std::numeric_limits<double>::infinity()));
-  }
-  return ops::call("aten::matmul", ops::call("aten::softmax.int", scores, int64_t{-1}, Value()), value);
-}
-
 void run_attention(const ops::KernelContext&, const Tensor& query, const Tensor& key, const Tensor& value,
                    const MaybeTensor& mask, double scale, const std::optional<double>& fill, bool fills_where,
                    bool is_causal, bool transposes, Tensor& out) {
@@ -236,7 +215,8 @@ void run_attention(const ops::KernelContext&, const Tensor& query, const Tensor&
     return call.run(query.data<float>(), key.data<float>(), value.data<float>(), mask ? mask->raw_data() : nullptr,
                     out.data<float>(), static_cast<float*>(scratch.raw_data()));
   }
-  const Tensor result = plain_attention(query, key, value, mask, scale, fill, fills_where, is_causal);
+  const PlainAttention plain{query, key, value, mask, scale, fill, fills_where, is_causal};
+  const Tensor result = ops::call("aten::matmul", plain.weights(), value);
   (transposes ? transpose(out, -3, -2) : out).copy_from(result);
 }
 
@@ -244,7 +224,9 @@ void run_attention(const ops::KernelContext&, const Tensor& query, const Tensor&
 // `transposes` the result has heads and rows swapped, as what follows a multi-head attention wants it.
 OP("tensord::attention(Tensor query, Tensor key, Tensor value, Tensor? mask, float scale, float? fill=None, "
    "bool fills_where=True, bool is_causal=False, bool transposes=False) -> Tensor")
-    .infer(&infer_attention);
+    .infer(&infer_attention)
+    .gradient(&gradient_of_attention)
+    .saves("query, key, value, mask");
 KERNEL("tensord::attention", DeviceKind::kCPU, &run_attention);
 PREPARE("tensord::attention", DeviceKind::kCPU, &prepare_attention);
 

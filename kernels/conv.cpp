@@ -2,6 +2,7 @@
 #include "kernels/conv.h"
 
 #include "core/ops/op.h"
+#include "kernels/conv_gradient.h"
 #include "kernels/packed_conv.h"
 
 namespace tensord::kernels {
@@ -167,6 +168,10 @@ struct Conv {
   static PackedPtr pack(const ops::Op& op, std::span<const ops::Value> v, ops::Precision precision) {
     return pack_conv(op, v, precision, geometry(ints(v[3]), ints(v[4]), ints(v[5]), v[6].to_int()));
   }
+  static std::vector<Tensor> gradient(const ops::GradArgs& args) {
+    const auto& v = args.inputs;
+    return conv_gradient(args, geometry(ints(v[3]), ints(v[4]), ints(v[5]), v[6].to_int()));
+  }
   static TensorMeta infer(const Tensor& input, const Tensor& weight, const MaybeTensor& bias, const IntList& stride,
                           const IntList& padding, const IntList& dilation, int64_t groups) {
     return infer_conv(op_name(kSpatial, false), geometry(stride, padding, dilation, groups), input, weight, bias);
@@ -189,6 +194,11 @@ PackedPtr pack_conv_mode(const ops::Op& op, std::span<const ops::Value> v, ops::
       op, v, precision,
       make_conv_geometry(v[1].to_tensor().sizes(), ints(v[3]), v[4].to_string(), ints(v[5]), v[6].to_int()));
 }
+std::vector<Tensor> gradient_of_conv_mode(const ops::GradArgs& args) {
+  const auto& v = args.inputs;
+  return conv_gradient(
+      args, make_conv_geometry(v[1].to_tensor().sizes(), ints(v[3]), v[4].to_string(), ints(v[5]), v[6].to_int()));
+}
 void run_conv_mode(Context, const Tensor& input, const Tensor& weight, const MaybeTensor& bias, const IntList& stride,
                    const std::string& padding, const IntList& dilation, int64_t groups, Tensor& out) {
   conv_forward(make_conv_geometry(weight.sizes(), stride, padding, dilation, groups), input, weight, bias, out);
@@ -199,6 +209,10 @@ struct Transposed {
   static ConvGeometry geometry(const IntList& stride, const IntList& padding, const IntList& output_padding,
                                int64_t groups, const IntList& dilation) {
     return make_conv_geometry(kSpatial, stride, padding, dilation, groups, true, output_padding);
+  }
+  static std::vector<Tensor> gradient(const ops::GradArgs& args) {
+    const auto& v = args.inputs;
+    return conv_gradient(args, geometry(ints(v[3]), ints(v[4]), ints(v[5]), v[6].to_int(), ints(v[7])));
   }
   static TensorMeta infer(const Tensor& input, const Tensor& weight, const MaybeTensor& bias, const IntList& stride,
                           const IntList& padding, const IntList& output_padding, int64_t groups,
@@ -227,6 +241,11 @@ struct General {
         op, v, precision,
         geometry(v[1].to_tensor(), ints(v[3]), ints(v[4]), ints(v[5]), v[6].to_bool(), ints(v[7]), v[8].to_int()));
   }
+  static std::vector<Tensor> gradient(const ops::GradArgs& args) {
+    const auto& v = args.inputs;
+    return conv_gradient(args, geometry(v[1].to_tensor(), ints(v[3]), ints(v[4]), ints(v[5]), v[6].to_bool(),
+                                        ints(v[7]), v[8].to_int()));
+  }
   static TensorMeta infer(const Tensor& input, const Tensor& weight, const MaybeTensor& bias, const IntList& stride,
                           const IntList& padding, const IntList& dilation, bool is_transposed,
                           const IntList& output_padding, int64_t groups, Flags...) {
@@ -244,14 +263,20 @@ struct General {
 OP("aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, "
    "int groups=1) -> Tensor")
     .infer(&Conv<1>::infer)
+    .gradient(&Conv<1>::gradient)
+    .saves("input, weight")
     .packs(&Conv<1>::pack);
 OP("aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, "
    "int groups=1) -> Tensor")
     .infer(&Conv<2>::infer)
+    .gradient(&Conv<2>::gradient)
+    .saves("input, weight")
     .packs(&Conv<2>::pack);
 OP("aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] dilation=1, "
    "int groups=1) -> Tensor")
     .infer(&Conv<3>::infer)
+    .gradient(&Conv<3>::gradient)
+    .saves("input, weight")
     .packs(&Conv<3>::pack);
 KERNEL("aten::conv1d", DeviceKind::kCPU, &Conv<1>::run);
 KERNEL("aten::conv2d", DeviceKind::kCPU, &Conv<2>::run);
@@ -260,18 +285,26 @@ KERNEL("aten::conv3d", DeviceKind::kCPU, &Conv<3>::run);
 OP("aten::conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding=\"valid\", "
    "int[1] dilation=1, int groups=1) -> Tensor")
     .infer(&infer_conv_mode)
+    .gradient(&gradient_of_conv_mode)
+    .saves("input, weight")
     .packs(&pack_conv_mode);
 OP("aten::conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding=\"valid\", "
    "int[2] dilation=1, int groups=1) -> Tensor")
     .infer(&infer_conv_mode)
+    .gradient(&gradient_of_conv_mode)
+    .saves("input, weight")
     .packs(&pack_conv_mode);
 OP("aten::conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str padding=\"valid\", "
    "int[3] dilation=1, int groups=1) -> Tensor")
     .infer(&infer_conv_mode)
+    .gradient(&gradient_of_conv_mode)
+    .saves("input, weight")
     .packs(&pack_conv_mode);
 OP("aten::_convolution_mode(Tensor input, Tensor weight, Tensor? bias, int[] stride, str padding, int[] dilation, int "
    "groups) -> Tensor")
     .infer(&infer_conv_mode)
+    .gradient(&gradient_of_conv_mode)
+    .saves("input, weight")
     .packs(&pack_conv_mode);
 KERNEL("aten::conv1d.padding", DeviceKind::kCPU, &run_conv_mode);
 KERNEL("aten::conv2d.padding", DeviceKind::kCPU, &run_conv_mode);
@@ -281,16 +314,22 @@ KERNEL("aten::_convolution_mode", DeviceKind::kCPU, &run_conv_mode);
 OP("aten::convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool "
    "transposed, int[] output_padding, int groups) -> Tensor")
     .infer(&General<>::infer)
+    .gradient(&General<>::gradient)
+    .saves("input, weight")
     .packs(&General<>::pack);
 OP("aten::_convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool "
    "transposed, int[] output_padding, int groups, bool benchmark, bool deterministic, bool cudnn_enabled, bool "
    "allow_tf32) -> Tensor")
     .infer(&General<bool, bool, bool, bool>::infer)
+    .gradient((&General<bool, bool, bool, bool>::gradient))
+    .saves("input, weight")
     .packs((&General<bool, bool, bool, bool>::pack));
 OP("aten::_convolution.deprecated(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] "
    "dilation, bool transposed, int[] output_padding, int groups, bool benchmark, bool deterministic, bool "
    "cudnn_enabled) -> Tensor")
     .infer(&General<bool, bool, bool>::infer)
+    .gradient((&General<bool, bool, bool>::gradient))
+    .saves("input, weight")
     .packs((&General<bool, bool, bool>::pack));
 KERNEL("aten::convolution", DeviceKind::kCPU, &General<>::run);
 KERNEL("aten::_convolution", DeviceKind::kCPU, (&General<bool, bool, bool, bool>::run));
@@ -298,13 +337,19 @@ KERNEL("aten::_convolution.deprecated", DeviceKind::kCPU, (&General<bool, bool, 
 
 OP("aten::conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] "
    "output_padding=0, int groups=1, int[1] dilation=1) -> Tensor")
-    .infer(&Transposed<1>::infer);
+    .infer(&Transposed<1>::infer)
+    .gradient(&Transposed<1>::gradient)
+    .saves("input, weight");
 OP("aten::conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, "
    "int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor")
-    .infer(&Transposed<2>::infer);
+    .infer(&Transposed<2>::infer)
+    .gradient(&Transposed<2>::gradient)
+    .saves("input, weight");
 OP("aten::conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, "
    "int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor")
-    .infer(&Transposed<3>::infer);
+    .infer(&Transposed<3>::infer)
+    .gradient(&Transposed<3>::gradient)
+    .saves("input, weight");
 KERNEL("aten::conv_transpose1d", DeviceKind::kCPU, &Transposed<1>::run);
 KERNEL("aten::conv_transpose2d.input", DeviceKind::kCPU, &Transposed<2>::run);
 KERNEL("aten::conv_transpose3d.input", DeviceKind::kCPU, &Transposed<3>::run);

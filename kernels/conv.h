@@ -35,8 +35,22 @@ void check_conv_bias(const Dims& weight, const Dims& bias, const ConvGeometry& g
 void conv_forward(const ConvGeometry& geometry, const Tensor& input, const Tensor& weight,
                   const std::optional<Tensor>& bias, Tensor& out);
 
+// The convolution from the image (the larger side) to the grid that a transposed one runs backwards, whose
+// weights lie the same; a plain one is it.
+ConvGeometry conv_from_image(const ConvGeometry& geometry);
+
+// The gradient for the input, in `out`'s memory order. CPU. All tensors batched and of one dtype.
+void conv_input_gradient(const ConvGeometry& geometry, const Tensor& grad, const Tensor& weight, Tensor& out);
+// The gradients for the weight, and for the bias unless that is null; dense tensors.
+void conv_weight_gradient(const ConvGeometry& geometry, const Tensor& grad, const Tensor& input, Tensor& out,
+                          Tensor* bias);
+// Sums of each channel.
+void conv_bias_gradient(const Tensor& grad, Tensor& out);
+
 // By columns of the input and a matrix product, for every dtype. Same requirements; input batched.
 void conv_by_gemm(const ConvGeometry& geometry, const Tensor& input, const Tensor& weight,
                   const std::optional<Tensor>& bias, Tensor& out);
+// The gradient for the weight the same way. `geometry` is not transposed.
+void conv_weight_by_gemm(const ConvGeometry& geometry, const Tensor& image, const Tensor& grid, Tensor& out);
 
 }  // namespace tensord::kernels

@@ -108,25 +108,96 @@ void run(const ConvGeometry& g, const Window& w, const Tensor& input, const Tens
   }
 }
 
+// The gradient for the weight: of each image, the grid's gradient times the image's columns.
+template <class T>
+void run_weights(const ConvGeometry& g, const Window& w, const Tensor& image, const Tensor& grid, const Tensor& out) {
+  const int64_t in_channels = image.sizes()[1] / g.groups, out_channels = grid.sizes()[1] / g.groups;
+  const int64_t column_rows = in_channels * w.patch();
+  const Tensor columns = Tensor::empty(Dims{column_rows, w.positions()}, image.dtype());
+  const Matrix column_matrix{columns.raw_data(), column_rows, w.positions(), w.positions(), 1};
+  std::fill_n(out.data<T>(), out.numel(), T(0));
+  for (int64_t n = 0; n < image.sizes()[0]; ++n) {
+    for (int64_t group = 0; group < g.groups; ++group) {
+      T* x = image.data<T>() + (n * g.groups + group) * in_channels * w.pixels();
+      T* y = grid.data<T>() + (n * g.groups + group) * out_channels * w.positions();
+      T* k = out.data<T>() + group * (out.numel() / g.groups);
+      to_columns<T>(w, in_channels, x, columns.data<T>());
+      gemm(image.dtype(), 1, {y, out_channels, w.positions(), w.positions(), 1}, column_matrix.transposed(), 1,
+           {k, out_channels, column_rows, column_rows, 1});
+    }
+  }
+}
+
+// Sixteen sums side by side, so that they may be vectors.
+template <class Sum, class T>
+Sum sum_of(const T* values, int64_t count) {
+  constexpr int64_t kSums = 16;
+  Sum sums[kSums] = {};
+  int64_t i = 0;
+  for (; i + kSums <= count; i += kSums) {
+    for (int64_t j = 0; j < kSums; ++j) sums[j] = static_cast<Sum>(sums[j] + values[i + j]);
+  }
+  for (; i < count; ++i) sums[0] = static_cast<Sum>(sums[0] + values[i]);
+  for (int64_t j = 1; j < kSums; ++j) sums[0] = static_cast<Sum>(sums[0] + sums[j]);
+  return sums[0];
+}
+
+Window window_of(const ConvGeometry& g, const Tensor& image, const Tensor& grid, const Tensor& weight) {
+  const auto spatial = [](const Tensor& t) { return t.sizes().span().subspan(2); };
+  return {triple(spatial(image), 1), triple(spatial(grid), 1), triple(spatial(weight), 1),
+          triple(g.stride, 1),       triple(g.padding_low, 0), triple(g.dilation, 1)};
+}
+
+template <class Body>
+void dispatch(DType dtype, Body&& body) {
+  if (dtype == DType::kFloat32)
+    body.template operator()<float>();
+  else if (dtype == DType::kFloat64)
+    body.template operator()<double>();
+  else
+    dispatch_integral(dtype, "conv", body);
+}
+
 }  // namespace
 
 void conv_by_gemm(const ConvGeometry& g, const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
                   Tensor& out) {
   if (out.numel() == 0) return;
-  const auto spatial = [](const Tensor& t) { return t.sizes().span().subspan(2); };
   const Tensor &image = g.is_transposed ? out : input, &grid = g.is_transposed ? input : out;
-  const Window window{triple(spatial(image), 1), triple(spatial(grid), 1), triple(spatial(weight), 1),
-                      triple(g.stride, 1),       triple(g.padding_low, 0), triple(g.dilation, 1)};
+  const Window window = window_of(g, image, grid, weight);
   const Tensor x = input.contiguous(), k = weight.contiguous(), b = bias ? bias->contiguous() : Tensor();
   const Tensor y = out.is_contiguous() ? out : Tensor::empty(out.sizes(), out.dtype());
-  const auto body = [&]<class T>() { run<T>(g, window, x, k, bias ? &b : nullptr, y); };
-  if (input.dtype() == DType::kFloat32)
-    body.template operator()<float>();
-  else if (input.dtype() == DType::kFloat64)
-    body.template operator()<double>();
-  else
-    dispatch_integral(input.dtype(), "conv", body);
+  dispatch(input.dtype(), [&]<class T>() { run<T>(g, window, x, k, bias ? &b : nullptr, y); });
   if (!y.is_same(out)) strided_copy(out, y);
+}
+
+void conv_weight_by_gemm(const ConvGeometry& g, const Tensor& image, const Tensor& grid, Tensor& out) {
+  if (out.numel() == 0) return;
+  const Tensor x = image.contiguous(), y = grid.contiguous();
+  const Tensor k = out.is_contiguous() ? out : Tensor::empty(out.sizes(), out.dtype());
+  const Window window = window_of(g, image, grid, out);
+  dispatch(out.dtype(), [&]<class T>() { run_weights<T>(g, window, x, y, k); });
+  if (!k.is_same(out)) strided_copy(out, k);
+}
+
+void conv_bias_gradient(const Tensor& grad, Tensor& out) {
+  const Tensor dense = grad.contiguous();
+  const int64_t batch = grad.sizes()[0], channels = grad.sizes()[1];
+  const int64_t pixels = checked_numel(grad.sizes().span().subspan(2));
+  dispatch(out.dtype(), [&]<class T>() {
+    using Sum = std::conditional_t<std::is_integral_v<T>, T, double>;
+    const T* from = dense.data<T>();
+    T* to = out.data<T>();
+    parallel_for_cost(channels, static_cast<double>(batch * pixels), [&](int64_t begin, int64_t end) {
+      for (int64_t c = begin; c < end; ++c) {
+        Sum sum = 0;
+        for (int64_t n = 0; n < batch; ++n) {
+          sum = static_cast<Sum>(sum + sum_of<Sum>(from + (n * channels + c) * pixels, pixels));
+        }
+        to[c] = static_cast<T>(sum);
+      }
+    });
+  });
 }
 
 }  // namespace tensord::kernels

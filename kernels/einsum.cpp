@@ -56,31 +56,32 @@ Labels expand_ellipsis(const Labels& term, int64_t ndim, size_t operand) {
   return out;
 }
 
-// The diagonal over repeated labels, as a view.
-Operand make_operand(const Tensor& tensor, const Labels& labels, size_t number) {
-  Operand out;
-  Dims sizes, strides;
-  for (size_t d = 0; d < labels.size(); ++d) {
-    const auto seen = std::find(out.labels.begin(), out.labels.end(), labels[d]);
-    if (seen == out.labels.end()) {
-      out.labels.push_back(labels[d]);
-      sizes.push_back(tensor.sizes()[d]);
-      strides.push_back(tensor.strides()[d]);
-    } else {
-      const auto at = static_cast<size_t>(seen - out.labels.begin());
-      check(sizes[at] == tensor.sizes()[d], "einsum(): subscript ", static_cast<char>(labels[d]),
-            " is repeated for operand ", number, " but the sizes don't match, ", tensor.sizes()[d], " != ", sizes[at]);
-      strides[at] += tensor.strides()[d];
-    }
-  }
-  out.tensor = tensor.as_view(sizes, strides, tensor.offset());
-  return out;
-}
-
 Tensor call(const char* name, const std::vector<ops::Value>& arguments) {
   const ops::Op& op = ops::get_op(name);
   const std::vector<ops::Value> bound = ops::bind(op, arguments);
   return (arguments[0].to_tensor().is_meta() ? ops::infer(op, bound) : ops::run(op, bound)).front().to_tensor();
+}
+
+size_t position(const Labels& labels, int label) {
+  return static_cast<size_t>(std::find(labels.begin(), labels.end(), label) - labels.begin());
+}
+
+// The diagonal over repeated labels, as a view whose last dimension it is.
+Operand make_operand(const Tensor& tensor, const Labels& labels, size_t number) {
+  Operand out{tensor, {}};
+  for (const int label : labels) {
+    const size_t seen = position(out.labels, label), here = out.labels.size();
+    out.labels.push_back(label);
+    if (seen == here) continue;
+    const Dims& sizes = out.tensor.sizes();
+    check(sizes[seen] == sizes[here], "einsum(): subscript ", static_cast<char>(label), " is repeated for operand ",
+          number, " but the sizes don't match, ", sizes[here], " != ", sizes[seen]);
+    // The dimensions that were not looked at yet come before the diagonal, so it is put where the second one was.
+    out.tensor = call("aten::diagonal", {out.tensor, 0, static_cast<int64_t>(seen), static_cast<int64_t>(here)});
+    out.tensor = call("aten::movedim.int", {out.tensor, -1, static_cast<int64_t>(here) - 1});
+    out.labels.erase(out.labels.begin() + static_cast<int64_t>(seen));
+  }
+  return out;
 }
 
 Operand sum_over(const Operand& operand, const Labels& keep) {
@@ -99,14 +100,9 @@ Operand sum_over(const Operand& operand, const Labels& keep) {
 }
 
 Tensor permuted(const Operand& operand, const Labels& order) {
-  Dims sizes, strides;
-  for (const int label : order) {
-    const auto d =
-        static_cast<size_t>(std::find(operand.labels.begin(), operand.labels.end(), label) - operand.labels.begin());
-    sizes.push_back(operand.tensor.sizes()[d]);
-    strides.push_back(operand.tensor.strides()[d]);
-  }
-  return operand.tensor.as_view(sizes, strides, operand.tensor.offset());
+  Dims dims;
+  for (const int label : order) dims.push_back(static_cast<int64_t>(position(operand.labels, label)));
+  return call("aten::permute", {operand.tensor, ops::make_int_list(dims)});
 }
 
 // As a batch of matrices: dimensions merged in three groups.
@@ -120,11 +116,7 @@ Tensor as_matrices(const Operand& operand, const Labels& first, const Labels& se
   };
   const Dims sizes{product(0, first.size()), product(first.size(), second.size()),
                    product(first.size() + second.size(), third.size())};
-  bool possible = false;
-  const Dims strides = view_strides(t.sizes(), t.strides(), sizes, &possible);
-  if (possible) return t.as_view(sizes, strides, t.offset());
-  const Tensor dense = t.contiguous();
-  return dense.as_view(sizes, contiguous_strides(sizes), dense.offset());
+  return call("aten::reshape", {t, ops::make_int_list(sizes)});
 }
 
 // Product of two operands; labels outside of `keep` are summed.
@@ -149,10 +141,9 @@ Operand multiply(const Operand& a, const Operand& b, const Labels& keep) {
   out.labels.insert(out.labels.end(), right.begin(), right.end());
   for (const int label : out.labels) {
     const Operand& from = has(x.labels, label) ? x : y;
-    sizes.push_back(from.tensor.sizes()[static_cast<size_t>(std::find(from.labels.begin(), from.labels.end(), label) -
-                                                            from.labels.begin())]);
+    sizes.push_back(from.tensor.sizes()[position(from.labels, label)]);
   }
-  out.tensor = product.as_view(sizes, contiguous_strides(sizes), product.offset());
+  out.tensor = call("aten::reshape", {product, ops::make_int_list(sizes)});
   return out;
 }
 
@@ -190,8 +181,8 @@ void broadcast_labels(std::vector<Operand>& operands) {
   for (Operand& operand : operands) {
     Dims to;
     for (const int label : operand.labels) to.push_back(sizes[label]);
-    operand.tensor = operand.tensor.as_view(to, broadcast_strides(operand.tensor.sizes(), operand.tensor.strides(), to),
-                                            operand.tensor.offset());
+    if (!(to == operand.tensor.sizes()))
+      operand.tensor = call("aten::expand", {operand.tensor, ops::make_int_list(to)});
   }
 }
 
@@ -247,10 +238,10 @@ Tensor einsum(const std::string& equation, const std::vector<Tensor>& tensors, c
   // The schema promises fresh memory.
   const bool is_view = !out.is_meta() && std::any_of(tensors.begin(), tensors.end(),
                                                      [&](const Tensor& t) { return t.storage() == out.storage(); });
-  return is_view ? out.clone() : out;
+  return is_view ? call("aten::clone", {out}) : out;
 }
 
-OP("aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor").direct(einsum);
+OP("aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor").direct(einsum).composite();
 
 }  // namespace
 }  // namespace tensord::kernels

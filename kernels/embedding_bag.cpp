@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/parallel.h"
 #include "core/ops/op.h"
+#include "kernels/embedding_bag_gradient.h"
 
 namespace tensord::kernels {
 namespace {
@@ -241,7 +242,9 @@ OP("aten::embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scal
    "sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor)")
     .infer([](const Tensor& table, const Tensor& indices, const Tensor& offsets, bool, int64_t mode, bool,
               const OptionalTensor& weights,
-              bool last) { return metas_of(make_call(table, indices, offsets, mode, weights, last, {})); });
+              bool last) { return metas_of(make_call(table, indices, offsets, mode, weights, last, {})); })
+    .gradient(gradient_of_embedding_bag)
+    .saves("weight, indices, offsets, per_sample_weights, result2, result3");
 KERNEL("aten::embedding_bag", kCPU,
        [](const KernelContext&, const Tensor& table, const Tensor& indices, const Tensor& offsets, bool, int64_t mode,
           bool, const OptionalTensor& weights, bool last, Tensor& out, Tensor& offset2bag, Tensor& sizes,
@@ -256,7 +259,9 @@ OP("aten::embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offset
     .infer([](const Tensor& table, const Tensor& indices, const Tensor& offsets, bool, int64_t mode, bool,
               const OptionalTensor& weights, bool last, std::optional<int64_t> padding) {
       return metas_of(make_call(table, indices, offsets, mode, weights, last, padding));
-    });
+    })
+    .gradient(gradient_of_embedding_bag)
+    .saves("weight, indices, offsets, per_sample_weights, result2, result3");
 KERNEL("aten::embedding_bag.padding_idx", kCPU,
        [](const KernelContext&, const Tensor& table, const Tensor& indices, const Tensor& offsets, bool, int64_t mode,
           bool, const OptionalTensor& weights, bool last, std::optional<int64_t> padding, Tensor& out,

@@ -4,6 +4,7 @@
 #include "core/ops/op.h"
 #include "core/tensor/strided_copy.h"
 #include "kernels/gemm.h"
+#include "kernels/matmul_gradient.h"
 #include "kernels/packed_linear.h"
 
 namespace tensord::kernels {
@@ -54,6 +55,8 @@ void run_linear(const ops::KernelContext&, const Tensor& input, const Tensor& we
 
 OP("aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor")
     .infer(&infer_linear)
+    .gradient(&gradient::of_linear)
+    .saves("input, weight")
     .packs(&pack_linear)
     .with_out();
 KERNEL("aten::linear", DeviceKind::kCPU, &run_linear);

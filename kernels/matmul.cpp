@@ -5,6 +5,7 @@
 #include "core/ops/run.h"
 #include "core/tensor/strided_copy.h"
 #include "kernels/gemm.h"
+#include "kernels/matmul_gradient.h"
 #include "kernels/packed_linear.h"
 
 namespace tensord::kernels {
@@ -134,26 +135,55 @@ void run_addmv(Context, const Tensor& self, const Tensor& a, const Tensor& b, co
   gemm(out.dtype(), alpha.to_double(), matrix_of(a), matrix_of(as_column(b)), scale, matrix_of(as_column(out)));
 }
 
-OP("aten::mm(Tensor self, Tensor mat2) -> Tensor").infer(&infer_mm).packs(&pack_mm).with_out();
-OP("aten::bmm(Tensor self, Tensor mat2) -> Tensor").infer(&infer_bmm).with_out();
-OP("aten::mv(Tensor self, Tensor vec) -> Tensor").infer(&infer_mv).with_out();
-OP("aten::dot(Tensor self, Tensor tensor) -> Tensor").infer(&infer_dot).with_out();
-OP("aten::vdot(Tensor self, Tensor other) -> Tensor").infer(&infer_dot).with_out();
+OP("aten::mm(Tensor self, Tensor mat2) -> Tensor")
+    .infer(&infer_mm)
+    .gradient(&gradient::of_mm)
+    .saves("self, mat2")
+    .packs(&pack_mm)
+    .with_out();
+OP("aten::bmm(Tensor self, Tensor mat2) -> Tensor")
+    .infer(&infer_bmm)
+    .gradient(&gradient::of_bmm)
+    .saves("self, mat2")
+    .with_out();
+OP("aten::mv(Tensor self, Tensor vec) -> Tensor")
+    .infer(&infer_mv)
+    .gradient(&gradient::of_mv)
+    .saves("self, vec")
+    .with_out();
+OP("aten::dot(Tensor self, Tensor tensor) -> Tensor")
+    .infer(&infer_dot)
+    .gradient(&gradient::of_dot)
+    .saves("self, tensor")
+    .with_out();
+OP("aten::vdot(Tensor self, Tensor other) -> Tensor")
+    .infer(&infer_dot)
+    .gradient(&gradient::of_dot)
+    .saves("self, other")
+    .with_out();
 OP("aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
     .infer(&infer_addmm)
+    .gradient(&gradient::of_addmm)
+    .saves("mat1, mat2")
     .packs(&pack_addmm)
     .with_inplace()
     .with_out();
 OP("aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
     .infer(&infer_baddbmm)
+    .gradient(&gradient::of_baddbmm)
+    .saves("batch1, batch2")
     .with_inplace()
     .with_out();
 OP("aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
     .infer(&infer_addbmm)
+    .gradient(&gradient::of_addbmm)
+    .saves("batch1, batch2")
     .with_inplace()
     .with_out();
 OP("aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
     .infer(&infer_addmv)
+    .gradient(&gradient::of_addmv)
+    .saves("mat, vec")
     .with_inplace()
     .with_out();
 KERNEL("aten::mm", DeviceKind::kCPU, &run_mm);
@@ -251,7 +281,12 @@ void run_matmul(Context, const Tensor& a, const Tensor& b, Tensor& out) {
   run_batches(count, work, one);
 }
 
-OP("aten::matmul(Tensor self, Tensor other) -> Tensor").infer(&infer_matmul).packs(&pack_matmul).with_out();
+OP("aten::matmul(Tensor self, Tensor other) -> Tensor")
+    .infer(&infer_matmul)
+    .gradient(&gradient::of_matmul)
+    .saves("self, other")
+    .packs(&pack_matmul)
+    .with_out();
 KERNEL("aten::matmul", DeviceKind::kCPU, &run_matmul);
 
 TensorMeta infer_outer(const Tensor& a, const Tensor& b) {
@@ -271,8 +306,16 @@ void run_outer(Context, const Tensor& a, const Tensor& b, Tensor& out) {
     }
   });
 }
-OP("aten::outer(Tensor self, Tensor vec2) -> Tensor").infer(&infer_outer).with_out();
-OP("aten::ger(Tensor self, Tensor vec2) -> Tensor").infer(&infer_outer).with_out();
+OP("aten::outer(Tensor self, Tensor vec2) -> Tensor")
+    .infer(&infer_outer)
+    .gradient(&gradient::of_outer)
+    .saves("self, vec2")
+    .with_out();
+OP("aten::ger(Tensor self, Tensor vec2) -> Tensor")
+    .infer(&infer_outer)
+    .gradient(&gradient::of_outer)
+    .saves("self, vec2")
+    .with_out();
 KERNEL("aten::outer", DeviceKind::kCPU, &run_outer);
 KERNEL("aten::ger", DeviceKind::kCPU, &run_outer);
 

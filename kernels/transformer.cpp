@@ -4,6 +4,7 @@
 
 #include "core/ops/op.h"
 #include "core/ops/run.h"
+#include "kernels/attention_gradient.h"
 
 namespace tensord::kernels {
 namespace {
@@ -72,45 +73,73 @@ Tensor encoder_layer(const Tensor& src, int64_t width, int64_t heads, const Tens
   return ops::Transformer<Runner>(runner).encoder_layer(m, layer, src, optional(mask), Value()).to_tensor();
 }
 
-// Masks that are bool are true where a key is seen.
-Tensor dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& mask,
-                             double dropout, bool is_causal, const std::optional<double>& scale) {
-  check(dropout == 0, "scaled_dot_product_attention: dropout is for training only");
-  check(query.ndim() >= 2, "scaled_dot_product_attention: query must have at least 2 dimensions");
-  check(!(mask && is_causal), "scaled_dot_product_attention: explicit attn_mask should not be set when is_causal=True");
-  const bool is_bool = mask && mask->dtype() == DType::kBool;
-  const double width = static_cast<double>(query.sizes().back());
-  Runner runner;
-  return runner
-      .call("tensord::attention",
-            {query, key, value, optional(mask), scale.value_or(1 / std::sqrt(width)),
-             is_bool ? Value(-std::numeric_limits<double>::infinity()) : Value(), !is_bool, is_causal, false})
-      .to_tensor();
-}
+// A call of scaled_dot_product_attention; masks that are bool are true where a key is seen.
+struct DotProduct {
+  const Tensor &query, &key, &value;
+  const MaybeTensor& mask;
+  double dropout;
+  bool is_causal;
+  std::optional<double> scale;
+
+  double factor() const { return scale.value_or(1 / std::sqrt(static_cast<double>(query.sizes().back()))); }
+  bool has_bools() const { return mask && mask->dtype() == DType::kBool; }
+  std::optional<double> fill() const {
+    return has_bools() ? std::optional(-std::numeric_limits<double>::infinity()) : std::nullopt;
+  }
+
+  void check_arguments() const {
+    check(query.ndim() >= 2, "scaled_dot_product_attention: query must have at least 2 dimensions");
+    check(!(mask && is_causal),
+          "scaled_dot_product_attention: explicit attn_mask should not be set when is_causal=True");
+  }
+  Tensor run() const {
+    check_arguments();
+    if (dropout > 0) return with_weights().first;
+    Runner runner;
+    return runner
+        .call("tensord::attention",
+              {query, key, value, optional(mask), factor(), Value(fill()), !has_bools(), is_causal, false})
+        .to_tensor();
+  }
+  // Also what the values are weighted with. With dropout, for training.
+  std::pair<Tensor, Tensor> with_weights() const {
+    check_arguments();
+    Runner runner;
+    const PlainAttention plain{query, key, value, mask, factor(), fill(), !has_bools(), is_causal};
+    Value weights = plain.weights();
+    if (dropout > 0 && !query.is_meta()) weights = runner.call("aten::dropout", {weights, dropout, true});
+    return {runner.call("aten::matmul", {weights, value}).to_tensor(), weights.to_tensor()};
+  }
+};
 
 OP("aten::_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int embed_dim, int num_head, "
    "Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, Tensor? mask=None, "
    "bool need_weights=True, bool average_attn_weights=True, int? mask_type=None) -> (Tensor, Tensor)")
-    .direct(multi_head_attention);
+    .direct(multi_head_attention)
+    .composite();
 OP("aten::_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor qkv_weight, Tensor qkv_bias, "
    "Tensor proj_weight, Tensor proj_bias, bool use_gelu, bool norm_first, float eps, Tensor norm_weight_1, "
    "Tensor norm_bias_1, Tensor norm_weight_2, Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, "
    "Tensor ffn_weight_2, Tensor ffn_bias_2, Tensor? mask=None, int? mask_type=None) -> Tensor")
-    .direct(encoder_layer);
+    .direct(encoder_layer)
+    .composite();
 OP("aten::_scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
    "float dropout_p=0.0, bool need_attn_weights=False, bool is_causal=False) -> (Tensor, Tensor)")
     .direct([](const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& mask, double dropout,
                bool need_weights, bool is_causal) -> Returns {
-      check(!need_weights, "_scaled_dot_product_attention: the weights are not given back");
-      return {{dot_product_attention(query, key, value, mask, dropout, is_causal, std::nullopt),
-               Tensor::empty(Dims{0}, query.dtype())}};
-    });
+      const DotProduct call{query, key, value, mask, dropout, is_causal, std::nullopt};
+      if (!need_weights) return {{call.run(), Tensor::empty(Dims{0}, query.dtype())}};
+      const auto [out, weights] = call.with_weights();
+      return {{out, weights}};
+    })
+    .composite();
 OP("aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
    "float dropout_p=0.0, bool is_causal=False, *, float? scale=None) -> Tensor")
     .direct([](const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& mask, double dropout,
                bool is_causal, const std::optional<double>& scale) {
-      return dot_product_attention(query, key, value, mask, dropout, is_causal, scale);
-    });
+      return DotProduct{query, key, value, mask, dropout, is_causal, scale}.run();
+    })
+    .composite();
 // A mask that may be missing, as tensord::attention takes it; see MultiHead.
 OP("tensord::attention_mask(Tensor? mask, int? mask_type) -> Tensor?")
     .direct([](const Value& mask, const std::optional<int64_t>& type) {

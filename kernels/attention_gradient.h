@@ -1,0 +1,28 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/ops/op.h"
+
+namespace tensord::kernels {
+
+// Attention call by call, with plain operators: for dtypes without a kernel, for gradients, and in training.
+struct PlainAttention {
+  Tensor query, key, value;  // (…, rows, width)
+  std::optional<Tensor> mask;
+  double scale = 1;
+  std::optional<double> fill;  // then the mask is a bool, and scores become `fill` where it is `fills_where`
+  bool fills_where = true;
+  bool is_causal = false;
+
+  // Where the mask hides a score. REQUIRES: mask and fill.
+  Tensor hidden() const;
+  // softmax(scale * query @ key^T, masked).
+  Tensor weights() const;
+};
+
+// Of tensord::attention.
+std::vector<Tensor> gradient_of_attention(const ops::GradArgs& args);
+
+}  // namespace tensord::kernels
