@@ -261,7 +261,23 @@ void FunctionEmitter::for_loop(const Stmt& stmt) {
 
 // ---- with
 
+// "with torch.no_grad():" as people write it; saved code has a class for it instead.
+bool FunctionEmitter::grad_mode_block(const Stmt& stmt, bool& raises) {
+  const Expr& item = *stmt.value;
+  if (item.kind != ExprKind::kCall || item.items.size() != 1 || !item.keywords.empty()) return false;
+  const std::string path = static_path(*item.items[0]);
+  const bool is_off = path == "torch.no_grad" || path == "torch.inference_mode";
+  if (!is_off && path != "torch.enable_grad") return false;
+  GraphValue* before = op_value("aten::is_grad_enabled", {});
+  call_operator("aten::set_grad_enabled", {{constant(!is_off)}, {}}, item);
+  raises = statements(stmt.body);
+  place_ = stmt.begin;
+  if (!raises) call_operator("aten::set_grad_enabled", {{before}, {}}, item);
+  return true;
+}
+
 void FunctionEmitter::with_block(const Stmt& stmt, bool& raises) {
+  if (grad_mode_block(stmt, raises)) return;
   GraphValue* context = value(*stmt.value);
   GraphValue* entered = call_method(context, "__enter__", {}, *stmt.value);
   if (stmt.target) assign(*stmt.target, Binding::of(entered));

@@ -149,7 +149,8 @@ Binding FunctionEmitter::static_binding(const Expr& expr, const std::string& pat
       fail(expr, "'" + path + "' is no operator");
     return Binding::of(Binding::Kind::kOperator, rest.substr(0, split) + "::" + rest.substr(split + 1));
   }
-  for (const std::string_view prefix : {"torch.nn.functional.", "torch.Tensor.", "torch.", "math.", "F."}) {
+  for (const std::string_view prefix :
+       {"torch.nn.functional.", "torch.autograd.", "torch.Tensor.", "torch.", "math.", "F."}) {
     if (!path.starts_with(prefix)) continue;
     if (prefix == "math." && last == "inf") return Binding::of(constant(std::numeric_limits<double>::infinity()));
     if (prefix == "math." && last == "pi") return Binding::of(constant(3.141592653589793));

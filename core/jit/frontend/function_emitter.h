@@ -73,6 +73,7 @@ class FunctionEmitter {
   void for_loop(const Stmt& stmt);
   void loop(const Stmt& stmt, GraphValue* trip_count, const std::function<void(GraphValue*)>& bind_item);
   void with_block(const Stmt& stmt, bool& raises);
+  bool grad_mode_block(const Stmt& stmt, bool& raises);
 
   // Expressions (emit_expression.cpp)
   Binding expression(const Expr& expr, const ops::TypePtr& hint = nullptr);
