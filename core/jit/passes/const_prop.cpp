@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/jit/ir/alias.h"
+#include "core/jit/ir/type_match.h"
 #include "core/jit/passes/passes.h"
 #include "core/ops/run.h"
 
@@ -115,10 +116,11 @@ class Folder {
     }
     for (const GraphValue* output : node->outputs()) {
       if (!may_be_shared(output)) return;
+      // It may be made a leaf later, and gradients gather there.
+      if (context_.is_for_training && may_hold_tensor(*output->type())) return;
     }
     std::vector<Value> results;
     if (!evaluate(*node, results) || results.size() != node->outputs().size()) return;
-    if (std::any_of(results.begin(), results.end(), is_known_to_autograd)) return;
     size_t bytes = 0;
     for (const Value& result : results) {
       if (!is_representable(result)) return;
@@ -229,11 +231,6 @@ class Folder {
       if (is_too_many(sizes)) return true;
     }
     return false;
-  }
-
-  // A leaf that asks for a gradient ("torch.tensor(1., requires_grad=True)") is new in every run.
-  static bool is_known_to_autograd(const Value& value) {
-    return value.is_tensor() && value.to_tensor().impl()->autograd;
   }
 
   static bool is_representable(const Value& value) {

@@ -30,7 +30,7 @@ struct PassContext {
   // everything else is constant while the module is loaded. See freeze.
   const std::set<std::string>* changing_attributes = nullptr;
   // Runs of the graph are recorded by autograd, to which it matters which tensor is which: equal
-  // tensors are not merged, and none is replaced by another that holds the same.
+  // tensors are not merged, none is replaced by another that holds the same or shared by several runs.
   bool is_for_training = false;
   ops::Precision precision = ops::Precision::kF32;  // weights are packed for it
   // Changes still allowed to the running pass; it counts down and stops at 0.
