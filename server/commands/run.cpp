@@ -26,6 +26,9 @@ struct Call {
 struct RunOptions {
   ModelOptions model;
   std::vector<std::string> calls;
+  bool has_grad = false;     // grad mode on
+  bool is_training = false;  // train() before the first call
+  std::string save_path;     // empty: the model is not written
 };
 
 // The method has no comma. Where the paths hold commas too, the split is the first one whose
@@ -57,13 +60,18 @@ std::vector<ops::Value> load_arguments(const std::string& path) {
 void run(const RunOptions& options) {
   std::vector<Call> calls;
   for (const std::string& text : options.calls) calls.push_back(parse_call(text));
-  const std::shared_ptr<jit::Module> module = load_model(options.model, load_options(options.model));
+  const GradModeGuard guard({.is_enabled = options.has_grad, .is_inference = !options.has_grad});
+  jit::LoadOptions load = load_options(options.model);
+  load.for_training = options.has_grad || options.is_training;
+  const std::shared_ptr<jit::Module> module = load_model(options.model, load);
+  if (options.is_training) module->set_training(true);
   const std::unique_ptr<jit::Frame> frame = jit::make_frame();
   for (const Call& call : calls) {
     const jit::Method& method = module->method(call.method);
     const std::vector<ops::Value> arguments = load_arguments(call.arguments_path);
     jit::save_torch_file(call.result_path, method.run(*frame, arguments));
   }
+  if (!options.save_path.empty()) module->save(options.save_path);
 }
 
 }  // namespace
@@ -78,6 +86,11 @@ void add_run_command(CLI::App& app, int* exit_code) {
                    "writes its result to R.pt, for torch.load; may be repeated")
       ->required()
       ->allow_extra_args(false);
+  command->add_flag("--grad", options->has_grad,
+                    "Run with grad mode on, on parameters that require gradients as they did when they were saved");
+  command->add_flag("--train", options->is_training, "Put the model into training mode first, as its train() does");
+  command->add_option("--save", options->save_path,
+                      "Write the model with what it holds after the calls, as an archive for torch.jit.load");
   command->callback([options, exit_code] {
     run(*options);
     *exit_code = 0;
