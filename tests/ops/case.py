@@ -71,14 +71,16 @@ class Case:
     check: str  # "values" or "shape" (random operators)
     reference: Callable | None
     error: str | None
+    gradient: bool = True
     optional: bool = False  # only checked where the operator is registered
 
 
 def case(op: str, *args, dtypes=None, strided=True, rtol=None, atol=None, check="values", reference=None, error=None,
-         **kwargs) -> Case:
+         gradient=True, **kwargs) -> Case:
     """One row: case("aten::softmax.int", t(2, 3), 1, dtypes=FLOATING).
 
     Arguments are those of the schema. Each row runs for every dtype, and once more with strided inputs.
-    `reference` replaces torch.ops' operator; `error` is a part of the message that both must raise.
+    `reference` replaces torch.ops' operator; `error` is a part of the message that both must raise; without
+    `gradient` the row says nothing of gradients.
     """
-    return Case(op, args, kwargs, dtypes or [torch.float32], strided, rtol, atol, check, reference, error)
+    return Case(op, args, kwargs, dtypes or [torch.float32], strided, rtol, atol, check, reference, error, gradient)

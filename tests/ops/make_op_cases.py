@@ -19,6 +19,9 @@ DTYPE_NUMBERS = {
     torch.float32: 6, torch.float64: 7, torch.bool: 11, torch.bfloat16: 15,
 }
 MEMORY_FORMATS = {torch.contiguous_format: 0, torch.preserve_format: 1, torch.channels_last: 2}
+DIFFERENTIABLE = (torch.float32, torch.float64)
+GRADIENT_TOLERANCES = {torch.float64: (1e-7, 1e-8), torch.float32: (5e-4, 5e-5), torch.float16: (4e-3, 4e-3),
+                       torch.bfloat16: (3e-2, 3e-2)}
 TOLERANCES = {torch.float64: (1e-9, 1e-9), torch.float16: (2e-3, 2e-3), torch.bfloat16: (1.6e-2, 1.6e-2)}
 DEFAULT_TOLERANCE = (1.3e-5, 1e-5)
 
@@ -111,13 +114,112 @@ def run_case(row: Case, dtype, strided, seed):
     rtol, atol = TOLERANCES.get(dtype, DEFAULT_TOLERANCE)
     record["rtol"] = float(row.rtol if row.rtol is not None else rtol)
     record["atol"] = float(row.atol if row.atol is not None else atol)
+    gradient = gradient_record(row, schema, dtype, strided, seed)
+    if gradient is not None:
+        used = [x.dtype for x in tensors_in([args, list(kwargs.values()), record["results"]])]
+        coarsest = max([dtype, *used], key=lambda d: torch.finfo(d).eps)
+        rtol, atol = GRADIENT_TOLERANCES[coarsest]
+        record["gradient"] = {**gradient, "rtol": rtol, "atol": atol}
     return record
+
+
+def tensors_in(value) -> list:
+    """The floating point tensors of arguments or results, lists and tuples taken apart."""
+    if isinstance(value, (list, tuple)):
+        return [tensor for item in value for tensor in tensors_in(item)]
+    return [value] if isinstance(value, torch.Tensor) and value.is_floating_point() else []
+
+
+def replace(value, by_id: dict):
+    if isinstance(value, (list, tuple)):
+        return type(value)(replace(item, by_id) for item in value)
+    return by_id.get(id(value), value)
+
+
+def weights(tensor, seed: int):
+    """Numbers in -1 … 1 that op_gradients_test makes in the same way."""
+    at = torch.arange(tensor.numel(), dtype=torch.int64) + 7919 * seed
+    return ((at * 2654435761 % 2**32).double() / 2.0**31 - 1).to(tensor.dtype).reshape(tensor.shape)
+
+
+def sample(gradient):
+    """Up to 256 of the elements, so that the files stay small; op_gradients_test takes the same."""
+    if gradient is None:
+        return None
+    dense = torch.empty_like(gradient, memory_format=torch.contiguous_format).copy_(gradient.detach()).reshape(-1)
+    return dense[::dense.numel() // 256 + 1].clone()
+
+
+def gradients(row: Case, schema, dtype, strided: bool, seed: int, with_written: bool, with_second: bool):
+    """Gradients of the row's results for fixed grad_outputs, and of these again; None where nothing requires one.
+
+    Written arguments are copies of leaves, or need no gradient when not `with_written`.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    args = build(row.args, dtype, generator, strided)
+    kwargs = build(row.kwargs, dtype, generator, strided)
+    ordered = positional(schema, args, kwargs) if schema else list(args) + list(kwargs.values())
+    written = [a for i, a in enumerate(ordered) if schema and isinstance(a, torch.Tensor)
+               and schema.arguments[i].alias_info is not None and schema.arguments[i].alias_info.is_write]
+    numbered = list(enumerate(tensors_in(ordered)))
+    leaves = [(i, x.requires_grad_()) for i, x in numbered if with_written or not any(x is w for w in written)]
+    if not leaves:
+        return None
+    copies = {id(w): w.clone() for w in written}
+    results = (row.reference or operator(row.op))(*replace(args, copies), **replace(kwargs, copies))
+    outputs = tensors_in([results])
+    outputs += [c for c in copies.values() if c.is_floating_point() and all(c is not output for output in outputs)]
+    record = {"leaves": [i for i, _ in leaves], "requires": [output.requires_grad for output in outputs]}
+    roots = [output for output in outputs if output.requires_grad]
+    if not roots:
+        return record
+    grad_outputs = [weights(root, i).requires_grad_() for i, root in enumerate(roots)]
+    inputs = [leaf for _, leaf in leaves]
+    first = torch.autograd.grad(roots, inputs, grad_outputs, create_graph=with_second, allow_unused=True)
+    record["first"] = [sample(g) for g in first]
+    if not with_second:
+        return record
+    total = [(g * weights(g, 100 + i)).sum() for i, g in enumerate(first) if g is not None and g.requires_grad]
+    if total:
+        try:
+            second = torch.autograd.grad(sum(total), inputs + grad_outputs, allow_unused=True)
+        except RuntimeError:  # PyTorch has none
+            return record
+        record["second"] = [sample(g) for g in second]
+    return record
+
+
+def gradient_record(row: Case, schema, dtype, strided: bool, seed: int):
+    """What op_gradients_test checks of a row, or None."""
+    if row.error is not None or row.check != "values" or dtype not in DIFFERENTIABLE or not row.gradient:
+        return None
+    for with_written in [True, False]:
+        try:
+            return gradients(row, schema, dtype, strided, seed, with_written, dtype == torch.float64 and not strided)
+        except Exception:  # noqa: BLE001: PyTorch has no gradient
+            continue
+    return None
 
 
 def has_tensors(argument) -> bool:
     if isinstance(argument, (list, tuple)):
         return any(map(has_tensors, argument))
     return isinstance(argument, TensorSpec)
+
+
+def extra_gradients(row: Case, seed: int, strided_too: bool) -> list:
+    """Gradients are compared in float64 for every row of float32."""
+    records = []
+    if torch.float32 not in row.dtypes or torch.float64 in row.dtypes:
+        return records
+    for strided in [False, True] if strided_too else [False]:
+        try:
+            record = run_case(row, torch.float64, strided, seed)
+        except Exception:  # noqa: BLE001: the row is of float32
+            continue
+        if "gradient" in record:
+            records.append(record)
+    return records
 
 
 def main() -> int:
@@ -139,6 +241,7 @@ def main() -> int:
                     except Exception as error:  # noqa: BLE001
                         if not row.optional:
                             problems.append(f"{module_info.name}: {row.op} {dtype}: {type(error).__name__}: {error}"[:600])
+            records += extra_gradients(row, index, strided_too)
         torch.save(records, folder / f"{module_info.name}.pt")
         total += len(records)
     print(f"{total} cases written to {folder}")

@@ -6,133 +6,16 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <cstdlib>
-#include <filesystem>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "core/jit/archive/torch_file.h"
-#include "core/ops/run.h"
+#include "tests/ops/op_cases.h"
 
 namespace tensord {
 namespace {
 
-using ops::Value;
-
-const Value& field(const Value& record, const char* name) {
-  const auto index = record.to_dict()->find(Value(name));
-  check(index >= 0, "case without ", name);
-  return record.to_dict()->items()[static_cast<size_t>(index)].second;
-}
-
-const std::vector<Value>& items(const Value& value) {
-  return value.is_tuple() ? value.to_tuple()->items : value.to_list()->items;
-}
-
-struct Tolerance {
-  double rtol = 0, atol = 0;
-};
-
-bool close(double got, double expected, Tolerance tolerance) {
-  if (std::isnan(expected)) return std::isnan(got);
-  if (std::isinf(expected) || std::isinf(got)) return got == expected;
-  return std::abs(got - expected) <= tolerance.atol + tolerance.rtol * std::abs(expected);
-}
-
-// "" when equal, else what differs first.
-std::string compare(const Value& got, const Value& expected, Tolerance tolerance);
-
-std::string compare_tensors(const Tensor& got, const Tensor& expected, Tolerance tolerance) {
-  if (got.dtype() != expected.dtype() || got.sizes() != expected.sizes()) {
-    return concat("got ", describe(got), ", expected ", describe(expected));
-  }
-  // Integers compare exactly: a double would lose the low bits of int64.
-  if (!is_floating(got.dtype())) {
-    const Tensor a = got.to(DType::kInt64).contiguous(), b = expected.to(DType::kInt64).contiguous();
-    for (int64_t i = 0; i < a.numel(); ++i) {
-      if (a.data<int64_t>()[i] != b.data<int64_t>()[i]) {
-        return concat("element ", i, " is ", a.data<int64_t>()[i], ", expected ", b.data<int64_t>()[i]);
-      }
-    }
-    return "";
-  }
-  const Tensor a = got.to(DType::kFloat64).contiguous(), b = expected.to(DType::kFloat64).contiguous();
-  for (int64_t i = 0; i < a.numel(); ++i) {
-    if (!close(a.data<double>()[i], b.data<double>()[i], tolerance)) {
-      return concat("element ", i, " is ", a.data<double>()[i], ", expected ", b.data<double>()[i]);
-    }
-  }
-  return "";
-}
-
-std::string compare_items(const std::vector<Value>& got, const std::vector<Value>& expected, Tolerance tolerance) {
-  if (got.size() != expected.size()) return concat("got ", got.size(), " items, expected ", expected.size());
-  for (size_t i = 0; i < got.size(); ++i) {
-    if (const std::string problem = compare(got[i], expected[i], tolerance); !problem.empty()) {
-      return concat("[", i, "]: ", problem);
-    }
-  }
-  return "";
-}
-
-std::string compare(const Value& got, const Value& expected, Tolerance tolerance) {
-  if (got.is_device() && expected.is_string()) return compare(Value(to_string(got.to_device())), expected, tolerance);
-  if (got.tag() != expected.tag()) return concat("got ", got.tag_name(), ", expected ", expected.tag_name());
-  if (got.is_tensor()) return compare_tensors(got.to_tensor(), expected.to_tensor(), tolerance);
-  if (got.is_list() || got.is_tuple()) return compare_items(items(got), items(expected), tolerance);
-  if (got.is_float()) {
-    return close(got.to_float(), expected.to_float(), tolerance)
-               ? ""
-               : concat("got ", got.to_float(), ", expected ", expected.to_float());
-  }
-  if (got.is_dict()) {
-    std::vector<Value> a, b;
-    for (const auto& [key, value] : got.to_dict()->items()) a.insert(a.end(), {key, value});
-    for (const auto& [key, value] : expected.to_dict()->items()) b.insert(b.end(), {key, value});
-    return compare_items(a, b, tolerance);
-  }
-  if (got.equals(expected)) return "";
-  return got.is_string() ? concat("got \"", got.to_string(), "\", expected \"", expected.to_string(), "\"") : "differs";
-}
-
-// Deep copy, so that one case can be run several times.
-Value copy(const Value& value, bool as_meta) {
-  if (value.is_tensor()) {
-    const Tensor& tensor = value.to_tensor();
-    if (as_meta) return Tensor::meta_strided(tensor.sizes(), tensor.strides(), tensor.dtype());
-    Tensor out = Tensor::empty_strided(tensor.sizes(), tensor.strides(), tensor.dtype());
-    out.copy_from(tensor);
-    return out;
-  }
-  if (value.is_list()) {
-    ops::List out = ops::make_list(value.to_list()->element);
-    for (const Value& item : value.to_list()->items) out->items.push_back(copy(item, as_meta));
-    return out;
-  }
-  if (value.is_dict()) {
-    auto out = make_intrusive<ops::DictObject>(value.to_dict()->key, value.to_dict()->value);
-    for (const auto& [key, item] : value.to_dict()->items()) out->set(key, copy(item, as_meta));
-    return ops::Dict(out);
-  }
-  return value;
-}
-
-std::vector<Value> copy_all(const std::vector<Value>& values, bool as_meta = false) {
-  std::vector<Value> out;
-  for (const Value& value : values) out.push_back(copy(value, as_meta));
-  return out;
-}
-
-bool holds_tensors(const Value& value) {
-  if (value.is_list() || value.is_tuple()) {
-    for (const Value& item : items(value)) {
-      if (holds_tensors(item)) return true;
-    }
-  }
-  return value.is_tensor();
-}
+using namespace op_cases;
 
 // Shapes and dtypes from infer must be those of the results.
 std::string check_infer(const ops::Op& op, const std::vector<Value>& arguments, const std::vector<Value>& results) {
@@ -214,16 +97,6 @@ std::string run_record(const Value& record) {
   }
   if (std::string problem = check_infer(*op, arguments, results); !problem.empty()) return problem;
   return expected.empty() ? "" : check_derived(*op, arguments, results.front(), tolerance);
-}
-
-std::vector<std::filesystem::path> case_files() {
-  const char* folder = std::getenv("TENSORD_OP_CASES");
-  std::vector<std::filesystem::path> files;
-  if (!folder) return files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().extension() == ".pt") files.push_back(entry.path());
-  }
-  return files;
 }
 
 TEST(OpCases, EqualPyTorch) {

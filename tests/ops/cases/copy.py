@@ -26,7 +26,7 @@ CASES = [
     case("aten::fill_.Scalar", t(2, 3), 2.5, dtypes=ALL),
     case("aten::fill_.Scalar", t(2, 3), True),
     case("aten::fill_.Tensor", t(2, 3), t(values=1.5)),
-    case("aten::fill.Scalar", t(2, 3), 2, reference=lambda x, v: torch.full_like(x, v)),
+    case("aten::fill.Scalar", t(2, 3), 2, reference=torch.fill),
     case("aten::zero_", t(2, 3), dtypes=ALL),
     case("aten::detach_", t(2, 3), strided=False),
     case("aten::zeros", [2, 3]),

@@ -15,6 +15,7 @@ def _nearest(op, dims):
     rows.append(case(op + ".vec", x, up, None, dtypes=FULL))
     rows.append(case(op + ".vec", x, None, [2.5] * dims, dtypes=FULL))
     rows.append(case(op + ".vec", x, None, [0.7] * dims, dtypes=FULL))
+    rows += [case(op + "_backward", t(2, 3, *size), size, [2, 3, *(5, 4, 3)[:dims]], dtypes=FULL) for size in (up, down)]
     rows.append(case(op, x, [0] * dims, error="should be greater than 0"))
     rows.append(case(op + ".vec", x, None, None, error="Must specify exactly one"))
     return rows
@@ -28,6 +29,8 @@ def _aligned(op, dims):
     rows.append(case(op + ".vec", x, up, False, None, dtypes=FULL, **LOOSE))
     rows.append(case(op + ".vec", x, None, False, [2.5] * dims, dtypes=FULL, **LOOSE))
     rows.append(case(op + ".vec", x, None, True, [0.7] * dims, dtypes=FULL, **LOOSE))
+    rows += [case(op + "_backward", t(2, 3, *size), size, [2, 3, *(5, 4, 3)[:dims]], align, dtypes=FULL, **LOOSE)
+             for size in (up, down) for align in (False, True)]
     rows.append(case(op, x, [0] * dims, False, error="should be greater than 0"))
     return rows
 

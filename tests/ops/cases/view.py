@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.ops.case import ALL, NUMERIC, case, t
+from tests.ops.case import ALL, FULL, NUMERIC, case, t
 
 MAX = 9223372036854775807
 PAIR = [torch.float32, torch.int64]
@@ -12,7 +12,7 @@ CASES = [
     case("aten::view", t(2, 3, 4), [-1, 4], strided=False),
     case("aten::view", t(0, 3), [0, 5, 3], strided=False),
     case("aten::view", t(2, 3), [4, -1], error="is invalid for input of size 6"),
-    case("aten::view.dtype", t(2, 3), torch.int32, strided=False),
+    case("aten::view.dtype", t(2, 3), torch.int32, strided=False, gradient=False),
     case("aten::view_as", t(2, 6), t(4, 3), strided=False),
     case("aten::reshape", t(2, 6), [3, -1], dtypes=ALL),
     case("aten::reshape", t(2, 3, 4), [6, 4]),
@@ -74,12 +74,19 @@ CASES = [
     case("aten::diagonal", t(3, 4), -2),
     case("aten::diagonal", t(3, 4), 9),
     case("aten::unfold", t(7, 2), 0, 3, 2),
+    case("aten::select_backward", t(3, 5), [3, 4, 5], 1, -2, dtypes=FULL),
+    case("aten::slice_backward", t(2, 4), [5, 4], 0, 1, MAX, 3, dtypes=FULL),
+    case("aten::slice_backward", t(5, 2), [5, 4], 1, -3, -1, 1),
+    case("aten::slice_backward", t(0, 4), [5, 4], 0, 4, 2, 1),
+    case("aten::diagonal_backward", t(2, 3), [3, 2, 4], 1, 0, 2, dtypes=FULL),
+    case("aten::unfold_backward", t(3, 2, 3), [7, 2], 0, 3, 2, dtypes=FULL),
+    case("aten::unfold_backward", t(3, 1), [3], 0, 1, 1),
     case("aten::unfold", t(7), 0, 8, 2, error="maximum size for tensor at dimension 0 is 7 but size is 8"),
     case("aten::as_strided", t(3, 4), [2, 2], [1, 2], 1, strided=False),
     case("aten::as_strided", t(3, 4), [2, 2], [4, 1], strided=False),
     case("aten::alias", t(2, 3)),
     case("aten::detach", t(2, 3)),
-    case("prim::data", t(2, 3), reference=lambda x: x),
+    case("prim::data", t(2, 3), reference=lambda x: x.detach()),
     case("aten::positive", t(2, 3)),
     case("aten::atleast_1d", t()),
     case("aten::atleast_2d", t(3)),
