@@ -1,0 +1,95 @@
+"""Time and memory of a training step against eager PyTorch on the CPU, in one interleaved run.
+
+Usage: /usr/bin/python3 -m tests.bench.training TRAIN_STEP_BINARY [--models MLP,resnet18,…] [--threads 1,2]
+         [--rounds 5] [--seconds 1.0]
+
+TRAIN_STEP_BINARY is the target train_step of the build. A step is forward, backward and optimiser on one batch; both sides
+start from the same weights and take turns in bursts of some steps. Prints a markdown table.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import torch
+
+from tests.bench.training import models
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="tests.bench.training", description=__doc__.splitlines()[0])
+    parser.add_argument("binary", type=os.path.abspath)
+    parser.add_argument("--models", default="", help="beginnings of the names of rows, separated by commas; all")
+    parser.add_argument("--threads", type=lambda text: [int(part) for part in text.split(",")], default=[1, 2])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1.0, help="length of a burst")
+    parser.add_argument("--losses", type=int, default=10, help="first steps whose losses are compared")
+    return parser.parse_args()
+
+
+class Side:
+    def __init__(self, command: list, threads: int):
+        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+        environment = {**os.environ, **{name: str(threads) for name in names}}
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+
+    def ask(self, command: str, argument) -> dict:
+        self.process.stdin.write(f"{command} {argument}\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"{self.process.args[:3]} stopped at: {command} {argument}")
+        return json.loads(line)
+
+    def stop(self) -> None:
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def measure(row, threads: int, options, folder: pathlib.Path) -> str:
+    weights, batch = str(folder / "weights.pt"), str(folder / "batch.pt")
+    sides = {
+        "tensord": Side([options.binary, str(folder / "model.pt"), batch, str(threads), row.optimizer, str(row.lr)], threads),
+        "PyTorch": Side([sys.executable, "-m", "tests.bench.training.worker", row.name, str(threads), weights, batch], threads),
+    }
+    losses = {name: side.ask("losses", options.losses)["losses"] for name, side in sides.items()}
+    error = max(abs(a - b) / max(1.0, abs(b)) for a, b in zip(losses["tensord"], losses["PyTorch"]))
+    bursts = {name: [] for name in sides}
+    for turn in range(options.rounds):
+        for name in list(sides)[:: 1 if turn % 2 else -1]:
+            bursts[name].append(sides[name].ask("burst", options.seconds)["median_ms"])
+    memory = {name: side.ask("memory", 0)["bytes"] / 1e6 for name, side in sides.items()}
+    for side in sides.values():
+        side.stop()
+    ratio = statistics.median(a / b for a, b in zip(bursts["tensord"], bursts["PyTorch"]))
+    ours, theirs = (statistics.median(bursts[name]) for name in ("tensord", "PyTorch"))
+    return (f"| {row.name} | {threads} | {ours:.2f} | {theirs:.2f} | {ratio:.2f} | {memory['tensord']:.0f} | "
+            f"{memory['PyTorch']:.0f} | {error:.1e} |")
+
+
+def main() -> int:
+    options = parse()
+    print("| model | threads | tensord ms | PyTorch ms | ratio | tensord MB | PyTorch MB | loss differs by |")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|", flush=True)
+    for row in models.ROWS:
+        if not row.name.startswith(tuple(options.models.split(","))):
+            continue
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            torch.manual_seed(0)
+            model = row.model()
+            torch.save(model.state_dict(), folder / "weights.pt")
+            torch.save(row.batch(), folder / "batch.pt")
+            models.scripted(model).save(str(folder / "model.pt"))
+            for threads in options.threads:
+                print(measure(row, threads, options, folder), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,112 @@
+// tensord's side of tests/bench/training: train_step MODEL BATCH THREADS sgd|adamw LR
+// Trains the module's training_step on one batch in this process; commands and answers as in worker.py.
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/autograd/engine.h"
+#include "core/base/error.h"
+#include "core/base/parallel.h"
+#include "core/jit/archive/torch_file.h"
+#include "core/jit/runtime/module.h"
+#include "core/nn/optimizer.h"
+
+namespace tensord {
+namespace {
+
+int64_t memory_bytes(const std::string& field) {
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(field)) return std::stoll(line.substr(field.size() + 1)) << 10;
+  }
+  return 0;
+}
+
+std::shared_ptr<jit::Module> load(const char* path) {
+  jit::LoadOptions options;
+  options.for_training = true;
+  return jit::Module::load(path, options);
+}
+
+class Run {
+ public:
+  explicit Run(char** arguments)
+      : before_(memory_bytes("VmRSS:")),
+        module_(load(arguments[1])),
+        batch_(jit::load_torch_file(arguments[2]).to_tuple()->items) {
+    module_->set_training(true);
+    std::vector<Tensor> parameters;
+    for (const auto& [name, tensor] : module_->named_parameters()) parameters.push_back(tensor);
+    const double lr = std::stod(arguments[5]);
+    if (std::string(arguments[4]) == "sgd") {
+      optimizer_ = std::make_unique<nn::SGD>(parameters, nn::SGDOptions{.lr = lr, .momentum = 0.9});
+    } else {
+      optimizer_ = std::make_unique<nn::AdamW>(parameters, nn::AdamWOptions{.lr = lr});
+    }
+  }
+
+  Tensor step() {
+    optimizer_->zero_grad();
+    const Tensor loss = module_->method("training_step").run(*frame_, batch_).to_tensor();
+    autograd::backward(loss);
+    optimizer_->step();
+    return loss;
+  }
+
+  void losses(int count) {
+    std::cout << "{\"losses\": [";
+    for (int i = 0; i < count; ++i) std::cout << (i ? ", " : "") << step().item_double();
+    std::cout << "]}" << std::endl;
+  }
+
+  void burst(double seconds) {
+    using Clock = std::chrono::steady_clock;
+    for (int i = 0; i < 2; ++i) step();
+    std::vector<double> times_ms;
+    const Clock::time_point end =
+        Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    while (times_ms.empty() || Clock::now() < end) {
+      const Clock::time_point start = Clock::now();
+      step();
+      times_ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());
+    }
+    std::sort(times_ms.begin(), times_ms.end());
+    std::cout << "{\"median_ms\": " << times_ms[times_ms.size() / 2] << ", \"best_ms\": " << times_ms[0] << "}"
+              << std::endl;
+  }
+
+  void memory() { std::cout << "{\"bytes\": " << memory_bytes("VmHWM:") - before_ << "}" << std::endl; }
+
+ private:
+  const int64_t before_;
+  const std::shared_ptr<jit::Module> module_;
+  const std::vector<ops::Value> batch_;
+  const std::unique_ptr<jit::Frame> frame_ = jit::make_frame();
+  std::unique_ptr<nn::Optimizer> optimizer_;
+};
+
+}  // namespace
+}  // namespace tensord
+
+int main(int count, char** arguments) try {
+  tensord::check(count == 6, "usage: train_step MODEL BATCH THREADS sgd|adamw LR");
+  tensord::set_thread_budget(std::stoi(arguments[3]));
+  tensord::Run run(arguments);
+  std::cout.precision(9);
+  for (std::string command, argument; std::cin >> command >> argument;) {
+    if (command == "losses") {
+      run.losses(std::stoi(argument));
+    } else if (command == "burst") {
+      run.burst(std::stod(argument));
+    } else {
+      run.memory();
+    }
+  }
+} catch (const std::exception& error) {
+  std::cerr << error.what() << std::endl;
+  return 1;
+}
