@@ -47,18 +47,10 @@ Value unwrap_optional(const Value& value) {
 OP("prim::RaiseException(str msg, str? cls=None) -> ()").direct(raise).impure();
 OP("aten::warn(str message, int stacklevel=2) -> ()").direct(warn).impure();
 OP("prim::Print(...) -> ()").direct(print).impure();
-OP("aten::is_grad_enabled() -> bool").direct([]() { return is_grad_enabled(); }).impure();
-OP("aten::set_grad_enabled(bool val) -> ()").direct([](bool value) { current_grad_mode.is_enabled = value; }).impure();
 OP("aten::is_autocast_enabled() -> bool").direct([]() { return false; });
 OP("aten::is_scripting() -> bool").direct([]() { return true; });
 OP("aten::_unwrap_optional(t(a)? optional) -> t(a)").direct(unwrap_optional);
 OP("prim::unchecked_unwrap_optional(t(a)? optional) -> t(a)").direct([](const Value& value) { return value; });
-OP("aten::requires_grad_(Tensor(a!) self, bool requires_grad=True) -> Tensor(a!)")
-    .direct([](const Tensor& x, bool) { return x; })
-    .impure();
-OP("prim::requires_grad(Tensor a) -> bool").direct([](const Tensor& x) {
-  return static_cast<bool>(x.impl()->autograd);
-});
 OP("prim::TimePoint() -> int").direct([]() { return int64_t{0}; }).impure();
 
 OP("prim::EnumName(AnyEnumType enum) -> str").direct([](const Value& value) { return value.to_enum()->name; });

@@ -15,6 +15,8 @@ struct BackwardOptions {
   // Threads that may run nodes side by side where branches allow. Results do not depend on it: what
   // several nodes give to one is added in a fixed order.
   int threads = 1;
+  // For backward: only these leaves get gradients, and only what leads to them runs. Empty: all.
+  std::span<const Tensor> inputs = {};
 };
 
 // Adds the gradients of `tensors` to the leaves they hang on. `gradients` holds one for each tensor, of

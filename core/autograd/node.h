@@ -5,9 +5,11 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "core/base/inline_vector.h"
 #include "core/base/intrusive_ptr.h"
 #include "core/tensor/tensor.h"
 
@@ -23,43 +25,6 @@ struct Edge {
   explicit operator bool() const { return static_cast<bool>(node); }
 };
 
-// A function of the backward graph: takes the gradients of a forward call's results and gives
-// those of its inputs. Made while the forward runs; owned by the tensors that came of it and by
-// the nodes after it.
-class Node : public RefCounted {
- public:
-  // What gradients of a result must look like; they are broadcast down and converted to it.
-  struct Result {
-    Dims sizes;
-    DType dtype = DType::kFloat32;
-    Device device;
-  };
-  using PreHook = std::function<std::optional<std::vector<Tensor>>(const std::vector<Tensor>& grad_outputs)>;
-  using PostHook = std::function<std::optional<std::vector<Tensor>>(const std::vector<Tensor>& grad_inputs,
-                                                                    const std::vector<Tensor>& grad_outputs)>;
-
-  Node();
-  ~Node() override;
-
-  // "MulBackward0", as PyTorch spells it.
-  virtual std::string name() const = 0;
-  // `gradients` has one item for each result, undefined where none flows; gives one for each of next_edges.
-  virtual std::vector<Tensor> apply(std::vector<Tensor> gradients) = 0;
-  // Drops what the forward saved; apply throws afterwards.
-  virtual void release_saved() {}
-
-  uint64_t sequence_nr() const { return sequence_nr_; }
-  const std::vector<Edge>& next_edges() const { return next_edges_; }
-  const std::vector<Result>& results() const { return results_; }
-
- protected:
-  friend class Recorder;
-  friend class Engine;
-  std::vector<Edge> next_edges_;
-  std::vector<Result> results_;
-  uint64_t sequence_nr_;
-};
-
 // Takes a hook away again; the hook stays when the handle goes.
 class HookHandle {
  public:
@@ -72,5 +37,75 @@ class HookHandle {
  private:
   std::function<void()> remove_;
 };
+
+struct NodeHooks;
+
+// A function of the backward graph: takes the gradients of a forward call's results and gives
+// those of its inputs. Made while the forward runs; owned by the tensors that came of it and by
+// the nodes before it. Chains of any length are freed without recursion.
+// Thread-safety: edges, results and hooks are set up by one thread; then any thread may run it.
+class Node : public RefCounted {
+ public:
+  // Runs before the node with the gradients of its results; a returned vector replaces them.
+  using PreHook = std::function<std::optional<std::vector<Tensor>>(const std::vector<Tensor>& grad_outputs)>;
+  // Runs after it; a returned vector replaces what the node gave.
+  using PostHook = std::function<std::optional<std::vector<Tensor>>(const std::vector<Tensor>& grad_inputs,
+                                                                    const std::vector<Tensor>& grad_outputs)>;
+
+  // Nodes made later have greater numbers, and run earlier.
+  explicit Node(uint64_t sequence_nr = next_sequence_nr());
+  ~Node() override;
+
+  // "MulBackward0", as PyTorch spells it.
+  virtual std::string name() const = 0;
+  // `gradients` has one item for each result, undefined where none flows; gives one for each of
+  // next_edges. Reads engine's needs_edge() to leave out what nobody asked for.
+  virtual std::vector<Tensor> apply(std::vector<Tensor> gradients) = 0;
+  // Drops what the forward saved; apply throws afterwards if that was anything.
+  virtual void release_saved() {}
+
+  uint64_t sequence_nr() const { return sequence_nr_; }
+  std::span<const Edge> next_edges() const { return next_edges_; }
+  // Meta tensors: what gradients of a result must look like. They are summed down to its sizes and
+  // converted to its dtype before they come here. Undefined for a result that has no gradient.
+  std::span<const Tensor> results() const { return results_; }
+
+  HookHandle register_prehook(PreHook hook);
+  HookHandle register_hook(PostHook hook);
+
+  // For those who make a node.
+  void add_edge(Edge edge) { next_edges_.push_back(std::move(edge)); }
+  void add_result(const Tensor& like);
+
+  // Null when nobody registered any. For the engine and register_hook of tensors.
+  NodeHooks* hooks() const { return hooks_.get(); }
+  const std::shared_ptr<NodeHooks>& make_hooks();
+
+  // In anomaly mode: where the forward call was made; else empty.
+  const std::string& origin() const;
+
+ protected:
+  static uint64_t next_sequence_nr();
+
+  InlineVector<Edge, 2> next_edges_;
+  InlineVector<Tensor, 1> results_;
+
+ private:
+  friend void drop(NodePtr node) noexcept;
+  const uint64_t sequence_nr_;
+  std::shared_ptr<NodeHooks> hooks_;
+  std::unique_ptr<std::string> origin_;
+  Node* next_dropped_ = nullptr;
+};
+
+// Gives up a reference. The last one frees the node, and nodes that hang on it one after the other.
+void drop(NodePtr node) noexcept;
+
+// A meta tensor of the same sizes, strides, offset, dtype and device. Shared with the node that
+// computed `tensor` when it has one.
+Tensor shape_of(const Tensor& tensor);
+
+// While a node runs: whether somebody asked for what it gives to this edge.
+bool needs_edge(size_t index);
 
 }  // namespace tensord::autograd

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "core/autograd/meta.h"
+#include "core/autograd/node.h"
+
+namespace tensord::autograd {
+
+// The end of the graph at a leaf: adds what comes to the leaf's gradient. Lives as long as the leaf,
+// or a graph that reaches it. Several passes may run it at once.
+class AccumulateGrad final : public Node {
+ public:
+  // Before every other node: memory of gradients is free the sooner.
+  AccumulateGrad(const Tensor& leaf, IntrusivePtr<GradSlot> slot);
+
+  std::string name() const override { return "torch::autograd::AccumulateGrad"; }
+  std::vector<Tensor> apply(std::vector<Tensor> gradients) override;
+  const IntrusivePtr<GradSlot>& slot() const { return slot_; }
+
+ private:
+  IntrusivePtr<GradSlot> slot_;
+};
+
+}  // namespace tensord::autograd

@@ -1,0 +1,44 @@
+#include "core/autograd/anomaly.h"
+
+#include <atomic>
+
+#include "core/autograd/engine.h"
+#include "core/autograd/node.h"
+
+namespace tensord::autograd {
+namespace {
+
+std::atomic<bool> is_enabled_{false}, checks_nan_{false};
+thread_local OriginScope* innermost = nullptr;
+
+}  // namespace
+
+bool is_anomaly_mode() { return is_enabled_.load(std::memory_order_relaxed); }
+bool checks_nan() { return is_anomaly_mode() && checks_nan_.load(std::memory_order_relaxed); }
+
+AnomalyModeGuard::AnomalyModeGuard(bool is_enabled, bool checks_nan)
+    : was_enabled_(is_enabled_.exchange(is_enabled)), did_check_nan_(checks_nan_.exchange(checks_nan)) {}
+AnomalyModeGuard::~AnomalyModeGuard() {
+  is_enabled_.store(was_enabled_);
+  checks_nan_.store(did_check_nan_);
+}
+
+OriginScope::OriginScope(DescribeFn describe, const void* context)
+    : describe_(describe), context_(context), outer_(innermost) {
+  innermost = this;
+}
+OriginScope::~OriginScope() { innermost = outer_; }
+
+std::string describe_origin() {
+  std::string out;
+  for (const OriginScope* scope = innermost; scope; scope = scope->outer_) {
+    out += (out.empty() ? "" : "\n") + scope->describe_(scope->context_);
+  }
+  if (const Node* node = running_node()) {
+    out += (out.empty() ? "" : "\n") + std::string("in the backward of ") + node->name();
+    if (!node->origin().empty()) out += ", itself made\n" + node->origin();
+  }
+  return out;
+}
+
+}  // namespace tensord::autograd

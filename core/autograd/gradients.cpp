@@ -1,0 +1,84 @@
+#include "core/autograd/gradients.h"
+
+#include "core/ops/run.h"
+
+namespace tensord::autograd {
+namespace {
+
+using ops::Value;
+
+Tensor run_one(const ops::Op& op, std::initializer_list<Value> arguments) {
+  std::vector<Value> returns;
+  ops::run(op, std::span(arguments.begin(), arguments.size()), returns);
+  return returns.front().to_tensor();
+}
+
+bool is_expandable(const Dims& from, const Dims& to) {
+  if (from.size() > to.size()) return false;
+  for (size_t i = 1; i <= from.size(); ++i) {
+    const int64_t size = from[from.size() - i];
+    if (size != 1 && size != to[to.size() - i]) return false;
+  }
+  return true;
+}
+
+Tensor sum_to(const Tensor& gradient, const Dims& sizes) {
+  Dims dims;
+  const size_t extra = gradient.sizes().size() - sizes.size();
+  for (size_t i = 0; i < gradient.sizes().size(); ++i) {
+    if (i < extra || (sizes[i - extra] == 1 && gradient.sizes()[i] != 1)) dims.push_back(static_cast<int64_t>(i));
+  }
+  const Tensor sum = ops::call("aten::sum.dim_IntList", gradient, dims, true);
+  return extra == 0 ? sum : ops::call("aten::reshape", sum, sizes);
+}
+
+bool is_alone(const Tensor& tensor) {
+  return tensor.impl()->use_count() == 1 && tensor.storage() && tensor.storage()->use_count() == 1;
+}
+
+}  // namespace
+
+Tensor sum_of(const Tensor& a, const Tensor& b) {
+  static const ops::Op& add = ops::get_op("aten::add.Tensor");
+  return run_one(add, {a, b, 1});
+}
+
+Tensor copy_of(const Tensor& gradient) {
+  static const ops::Op& clone = ops::get_op("aten::clone");
+  return run_one(clone, {gradient, Value()});
+}
+
+bool has_nan(const Tensor& gradient) {
+  const Tensor any = ops::call("aten::any", ops::call("aten::isnan", gradient));
+  return any.item_bool();
+}
+
+void add_gradient(Tensor& total, Tensor gradient) {
+  static const ops::Op& add = ops::get_op("aten::add_.Tensor");
+  if (!total.defined()) {
+    total = std::move(gradient);
+  } else if (!is_grad_enabled() && is_alone(total) && total.storage()->is_writable() &&
+             total.dtype() == gradient.dtype() && is_non_overlapping_and_dense(total.sizes(), total.strides())) {
+    run_one(add, {total, gradient, 1});
+  } else {
+    total = sum_of(total, gradient);
+  }
+}
+
+void fit_gradient(Tensor& gradient, const Tensor& like,
+                  const std::function<std::string(const std::string&)>& describe) {
+  if (gradient.sizes() != like.sizes()) {
+    check(is_expandable(like.sizes(), gradient.sizes()),
+          describe(concat("got ", to_string(gradient.sizes()), " but expected shape compatible with ",
+                          to_string(like.sizes()))));
+    gradient = sum_to(gradient, like.sizes());
+  }
+  check(is_floating(gradient.dtype()), describe(concat("got ", name_of(gradient.dtype()))));
+  if (gradient.dtype() != like.dtype()) {
+    gradient = ops::call("aten::to.dtype", gradient, static_cast<int64_t>(like.dtype()));
+  }
+  check(gradient.device() == like.device(),
+        describe(concat("expected device ", to_string(like.device()), " but got ", to_string(gradient.device()))));
+}
+
+}  // namespace tensord::autograd

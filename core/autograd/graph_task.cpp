@@ -1,0 +1,286 @@
+#include "core/autograd/graph_task.h"
+
+#include <algorithm>
+
+#include "core/autograd/accumulate_grad.h"
+#include "core/autograd/anomaly.h"
+#include "core/autograd/gradients.h"
+#include "core/autograd/hooks.h"
+#include "core/base/error.h"
+#include "core/tensor/grad_mode.h"
+
+namespace tensord::autograd {
+namespace {
+
+// What the calling thread runs, for needs_edge and messages.
+struct Running {
+  const GraphTask* graph = nullptr;
+  const NodeTask* task = nullptr;
+};
+thread_local Running running;
+
+class RunningScope {
+ public:
+  RunningScope(const GraphTask& graph, const NodeTask& task) : before_(running) { running = {&graph, &task}; }
+  ~RunningScope() { running = before_; }
+  RunningScope(const RunningScope&) = delete;
+  RunningScope& operator=(const RunningScope&) = delete;
+
+ private:
+  Running before_;
+};
+
+bool is_earlier(const NodeTask* a, const NodeTask* b) { return a->node->sequence_nr() < b->node->sequence_nr(); }
+
+void run_tensor_hooks(NodeHooks& hooks, std::vector<Tensor>& gradients) {
+  std::unique_lock lock(hooks.mutex);
+  const auto of_tensors = hooks.of_tensors;
+  lock.unlock();
+  for (const auto& entry : of_tensors) {
+    if (entry.result >= gradients.size() || !gradients[entry.result].defined()) continue;
+    if (Tensor replaced = entry.hook(gradients[entry.result]); replaced.defined()) gradients[entry.result] = replaced;
+  }
+}
+
+void run_pre_hooks(NodeHooks& hooks, std::vector<Tensor>& gradients) {
+  std::unique_lock lock(hooks.mutex);
+  const auto before = hooks.before;
+  const auto retained = hooks.retained;
+  lock.unlock();
+  for (const auto& entry : before) {
+    if (auto replaced = entry.hook(gradients)) {
+      check(replaced->size() == gradients.size(), "a node's pre-hook returned ", replaced->size(),
+            " gradients, expected ", gradients.size());
+      gradients = std::move(*replaced);
+    }
+  }
+  for (const auto& [result, slot] : retained) {
+    if (result >= gradients.size() || !gradients[result].defined()) continue;
+    const std::scoped_lock slot_lock(slot->mutex);
+    slot->value = slot->value.defined() ? sum_of(slot->value, gradients[result]) : copy_of(gradients[result]);
+  }
+}
+
+void run_post_hooks(NodeHooks& hooks, std::vector<Tensor>& outputs, const std::vector<Tensor>& gradients) {
+  std::unique_lock lock(hooks.mutex);
+  const auto after = hooks.after;
+  lock.unlock();
+  for (const auto& entry : after) {
+    if (auto replaced = entry.hook(outputs, gradients)) {
+      check(replaced->size() == outputs.size(), "a node's hook returned ", replaced->size(), " gradients, expected ",
+            outputs.size());
+      outputs = std::move(*replaced);
+    }
+  }
+}
+
+void check_outputs(const Node& node, std::vector<Tensor>& outputs) {
+  const std::span<const Edge> edges = node.next_edges();
+  const bool only_undefined = outputs.size() > edges.size() &&
+                              std::none_of(outputs.begin() + static_cast<std::ptrdiff_t>(edges.size()), outputs.end(),
+                                           [](const Tensor& tensor) { return tensor.defined(); });
+  if (only_undefined) outputs.resize(edges.size());
+  check(outputs.size() == edges.size(), "Function ", node.name(),
+        " returned an incorrect number of gradients (expected ", edges.size(), ", got ", outputs.size(), ")");
+  for (size_t i = 0; i < edges.size(); ++i) {
+    if (!edges[i] || !outputs[i].defined()) continue;
+    const std::span<const Tensor> results = edges[i].node->results();
+    if (edges[i].input_nr >= results.size() || !results[edges[i].input_nr].defined()) continue;
+    fit_gradient(outputs[i], results[edges[i].input_nr], [&](const std::string& problem) {
+      return concat("Function ", node.name(), " returned an invalid gradient at index ", i, " - ", problem);
+    });
+  }
+}
+
+void check_no_nan(const Node& node, const std::vector<Tensor>& outputs) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].defined() || !has_nan(outputs[i])) continue;
+    fail(ErrorCode::kFailedPrecondition, "Function '", node.name(), "' returned nan values in its ", i, "th output.");
+  }
+}
+
+std::string with_origin(const Node& node, const char* message) {
+  std::string text = concat(message, "\nError detected in ", node.name(), ".");
+  if (!node.origin().empty()) text += " It is the backward of a call made in\n" + node.origin();
+  return text;
+}
+
+}  // namespace
+
+bool needs_edge(size_t index) { return !running.graph || running.graph->needs_edge(*running.task, index); }
+const Node* running_node() { return running.task ? running.task->node : nullptr; }
+
+// --- set-up
+
+void GraphTask::grow() {
+  std::vector<NodeTask*> slots(std::max<size_t>(64, slots_.size() * 2));
+  std::swap(slots, slots_);
+  for (NodeTask& task : tasks_) {
+    size_t at = reinterpret_cast<uintptr_t>(task.node) * 0x9E3779B97F4A7C15u >> 20 & (slots_.size() - 1);
+    while (slots_[at]) at = (at + 1) & (slots_.size() - 1);
+    slots_[at] = &task;
+  }
+}
+
+NodeTask& GraphTask::task_of(Node* node) {
+  if (tasks_.size() * 2 >= slots_.size()) grow();
+  size_t at = reinterpret_cast<uintptr_t>(node) * 0x9E3779B97F4A7C15u >> 20 & (slots_.size() - 1);
+  while (slots_[at]) {
+    if (slots_[at]->node == node) return *slots_[at];
+    at = (at + 1) & (slots_.size() - 1);
+  }
+  NodeTask& task = tasks_.emplace_back(node);
+  task.gradients.resize(std::max<size_t>(1, node->results().size()));
+  task.first_edge = ~uint32_t{0};
+  slots_[at] = &task;
+  return task;
+}
+
+void GraphTask::add_root(const Edge& edge, Tensor gradient) {
+  roots_.push_back(edge);
+  deliver(task_of(edge.node.get()), edge.input_nr, std::move(gradient));
+}
+
+size_t GraphTask::add_capture(const Edge& edge) {
+  has_targets_ = true;
+  captures_.push_back({edge.input_nr, {}});
+  NodeTask& task = task_of(edge.node.get());
+  task.is_target = true;
+  task.captures.push_back(static_cast<uint32_t>(captures_.size() - 1));
+  roots_.push_back(edge);  // kept alive
+  return captures_.size() - 1;
+}
+
+void GraphTask::add_leaf(const Edge& edge) {
+  has_targets_ = true;
+  NodeTask& task = task_of(edge.node.get());
+  task.is_target = true;
+  roots_.push_back(edge);
+}
+
+// After all that it leads to: which of its edges are worth anything.
+void GraphTask::finish(NodeTask& task) {
+  bool leads_to_target = false;
+  const std::span<const Edge> edges = task.node->next_edges();
+  for (size_t i = 0; i < edges.size(); ++i) {
+    NodeTask*& next = edges_[task.first_edge + i];
+    if (!next) continue;
+    if (next->runs || next->is_target) {
+      ++next->dependencies;
+      leads_to_target = true;
+    } else {
+      next = nullptr;
+    }
+  }
+  if (!has_targets_) return;
+  const bool is_leaf = edges.empty() && task.is_target && task.captures.empty();
+  task.runs = leads_to_target || is_leaf;
+}
+
+void GraphTask::discover() {
+  struct Visit {
+    NodeTask* task;
+    uint32_t next = 0;
+  };
+  std::vector<Visit> stack;
+  const auto enter = [&](NodeTask& task) {
+    if (task.first_edge != ~uint32_t{0}) return;
+    task.first_edge = static_cast<uint32_t>(edges_.size());
+    edges_.resize(edges_.size() + task.node->next_edges().size());
+    stack.push_back({&task});
+  };
+  const size_t given = tasks_.size();
+  for (size_t i = 0; i < given; ++i) {
+    enter(tasks_[i]);
+    while (!stack.empty()) {
+      Visit& visit = stack.back();
+      NodeTask& task = *visit.task;
+      const std::span<const Edge> edges = task.node->next_edges();
+      if (visit.next == edges.size()) {
+        stack.pop_back();
+        finish(task);
+        continue;
+      }
+      const uint32_t index = visit.next++;
+      if (!edges[index]) continue;
+      NodeTask& next = task_of(edges[index].node.get());
+      edges_[task.first_edge + index] = &next;
+      enter(next);
+    }
+  }
+}
+
+// --- the pass
+
+void GraphTask::deliver(NodeTask& task, uint32_t result, Tensor gradient) {
+  if (result >= task.gradients.size()) task.gradients.resize(result + 1);
+  if (gradient.defined()) add_gradient(task.gradients[result], std::move(gradient));
+}
+
+std::vector<Tensor> GraphTask::run_node(NodeTask& task, std::vector<Tensor> gradients) {
+  Node& node = *task.node;
+  NodeHooks* hooks = node.hooks();
+  if (hooks) run_pre_hooks(*hooks, gradients);
+  const bool has_after = hooks && !hooks->after.empty();
+  const std::vector<Tensor> kept = has_after ? gradients : std::vector<Tensor>();
+  std::vector<Tensor> outputs = node.apply(std::move(gradients));
+  check_outputs(node, outputs);
+  if (has_after) {
+    run_post_hooks(*hooks, outputs, kept);
+    check_outputs(node, outputs);
+  }
+  if (checks_nan()) check_no_nan(node, outputs);
+  if (!options_.retain_graph) node.release_saved();
+  return outputs;
+}
+
+void GraphTask::run_task(NodeTask& task, std::vector<NodeTask*>& ready) {
+  std::vector<Tensor> gradients;
+  gradients.reserve(task.gradients.size());
+  for (Tensor& gradient : task.gradients) gradients.push_back(std::move(gradient));
+  task.gradients.clear();
+  const RunningScope scope(*this, task);
+  std::vector<Tensor> outputs;
+  try {
+    if (NodeHooks* hooks = task.node->hooks()) run_tensor_hooks(*hooks, gradients);
+    for (const uint32_t number : task.captures) captures_[number].gradient = gradients[captures_[number].result];
+    if (!task.runs) return;
+    outputs = run_node(task, std::move(gradients));
+  } catch (const Error& error) {
+    if (is_anomaly_mode()) throw Error(error.code(), with_origin(*task.node, error.what()));
+    throw;
+  }
+  const std::span<const Edge> edges = task.node->next_edges();
+  for (size_t i = 0; i < edges.size(); ++i) {
+    NodeTask* next = edges_[task.first_edge + i];
+    if (!next) continue;
+    deliver(*next, edges[i].input_nr, std::move(outputs[i]));
+    if (--next->dependencies > 0) continue;
+    ready.push_back(next);
+    std::push_heap(ready.begin(), ready.end(), is_earlier);
+  }
+}
+
+void GraphTask::run_ready() {
+  std::vector<NodeTask*> ready;
+  for (NodeTask& task : tasks_) {
+    const bool has_gradient = std::any_of(task.gradients.begin(), task.gradients.end(),
+                                          [](const Tensor& gradient) { return gradient.defined(); });
+    if (task.dependencies == 0 && has_gradient && (task.runs || task.is_target)) ready.push_back(&task);
+  }
+  std::make_heap(ready.begin(), ready.end(), is_earlier);
+  while (!ready.empty()) {
+    std::pop_heap(ready.begin(), ready.end(), is_earlier);
+    NodeTask* task = ready.back();
+    ready.pop_back();
+    run_task(*task, ready);
+  }
+}
+
+void GraphTask::run() {
+  discover();
+  const GradModeGuard mode({options_.create_graph, false});
+  run_ready();
+}
+
+}  // namespace tensord::autograd

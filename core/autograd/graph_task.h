@@ -1,0 +1,72 @@
+#pragma once
+
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "core/autograd/engine.h"
+#include "core/autograd/node.h"
+#include "core/base/inline_vector.h"
+
+namespace tensord::autograd {
+
+// What one pass keeps of a node.
+struct NodeTask {
+  explicit NodeTask(Node* node) : node(node) {}
+  Node* node;                          // kept alive by the roots
+  uint32_t dependencies = 0;           // edges that have not brought anything yet
+  uint32_t first_edge = 0;             // in GraphTask::edges_
+  bool runs = true;                    // false: nobody asked for what it gives
+  bool is_target = false;              // somebody asked for the gradient that comes to it
+  InlineVector<Tensor, 1> gradients;   // by result of the node
+  InlineVector<uint32_t, 1> captures;  // indices into GraphTask::captures_
+};
+
+// One backward pass: the nodes it reaches, what they wait for, and the gradients on their way.
+// Used once: roots and targets first, then run.
+class GraphTask {
+ public:
+  explicit GraphTask(BackwardOptions options) : options_(options) {}
+  GraphTask(const GraphTask&) = delete;
+  GraphTask& operator=(const GraphTask&) = delete;
+
+  // The pass starts with this gradient at this edge.
+  void add_root(const Edge& edge, Tensor gradient);
+  // Asks for the gradient that comes to this edge; nodes that lead to no target do not run. Returns
+  // its number.
+  size_t add_capture(const Edge& edge);
+  // Asks for the leaf's gradient to be added up.
+  void add_leaf(const Edge& edge);
+
+  void run();
+
+  // Undefined where none came.
+  Tensor captured(size_t number) const { return captures_[number].gradient; }
+  bool needs_edge(const NodeTask& task, size_t index) const { return edges_[task.first_edge + index] != nullptr; }
+
+ private:
+  struct Capture {
+    uint32_t result;
+    Tensor gradient;
+  };
+
+  NodeTask& task_of(Node* node);
+  void grow();
+  void discover();
+  void finish(NodeTask& task);
+  void run_ready();
+  // Runs a node with what came to it, and gives on what it returns.
+  void run_task(NodeTask& task, std::vector<NodeTask*>& ready);
+  std::vector<Tensor> run_node(NodeTask& task, std::vector<Tensor> gradients);
+  void deliver(NodeTask& task, uint32_t result, Tensor gradient);
+
+  const BackwardOptions options_;
+  bool has_targets_ = false;
+  std::vector<Edge> roots_;
+  std::deque<NodeTask> tasks_;
+  std::vector<NodeTask*> slots_;  // a hash table of tasks_ by node
+  std::vector<NodeTask*> edges_;  // where each edge leads, by first_edge + index; null: nowhere
+  std::vector<Capture> captures_;
+};
+
+}  // namespace tensord::autograd

@@ -1,0 +1,142 @@
+#include "core/autograd/op_info.h"
+
+#include <bit>
+#include <cctype>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "core/ops/registry.h"
+
+namespace tensord::autograd {
+namespace {
+
+using ops::Op;
+using ops::Type;
+using ops::TypeKind;
+using Role = OpInfo::Role;
+
+bool is_tensor_type(const Type& type) {
+  if (type.kind() == TypeKind::kTensor) return true;
+  if (type.kind() == TypeKind::kOptional) return is_tensor_type(*type.element());
+  return type.kind() == TypeKind::kList && is_tensor_type(*type.element());
+}
+
+bool is_list_type(const Type& type) {
+  if (type.kind() == TypeKind::kOptional) return is_list_type(*type.element());
+  return type.kind() == TypeKind::kList;
+}
+
+// "aten::_log_softmax" → "LogSoftmaxBackward", as PyTorch makes names: a capital after whatever is no letter.
+std::string node_stem(const std::string& op_name) {
+  std::string out;
+  bool starts = true;
+  const size_t colons = op_name.rfind(':');
+  for (const char c : op_name.substr(colons == std::string::npos ? 0 : colons + 1)) {
+    const bool is_letter = std::isalpha(static_cast<unsigned char>(c)) != 0;
+    if (c != '_') out += starts && is_letter ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    starts = !is_letter;
+  }
+  if (out.ends_with("Forward")) out.erase(out.size() - 7);
+  return out + "Backward";
+}
+
+// Overloads with a gradient of their own are counted from 0.
+std::string node_name(const Op& op) {
+  size_t number = 0;
+  for (const Op* other : ops::find_overloads(op.schema.name)) {
+    if (other == &op) break;
+    number += other->gradient ? 1 : 0;
+  }
+  return node_stem(op.schema.name) + std::to_string(number);
+}
+
+Role role_of(const Op& op, const OpInfo& info) {
+  if (info.tensors.empty() || op.schema.is_vararg) return Role::kPass;
+  bool gives_tensor = false;
+  for (const auto& item : op.schema.returns) gives_tensor |= is_tensor_type(*item.type);
+  bool writes_list = false, writes_keyword = false;
+  for (const uint8_t i : info.written) {
+    writes_list |= is_list_type(*op.schema.arguments[i].type);
+    writes_keyword |= op.schema.arguments[i].is_keyword_only;
+  }
+  if (writes_list || (!gives_tensor && info.written.empty())) return Role::kPass;
+  if (writes_keyword) return Role::kOut;
+  const bool writes_target = !info.written.empty() && info.written.front() == info.tensors.front();
+  if (op.is_composite) return Role::kPass;
+  if (op.base && op.base->is_composite) return Role::kWriteComposite;
+  if (writes_target) return Role::kWrite;
+  return op.is_constant_result ? Role::kConstant : Role::kRecord;
+}
+
+OpInfo make_info(const Op& op) {
+  OpInfo info;
+  info.op = &op;
+  info.gradient_op = op.base ? op.base : &op;
+  const auto& arguments = op.schema.arguments;
+  for (size_t i = 0; i < arguments.size() && i < 64; ++i) {
+    if (!is_tensor_type(*arguments[i].type)) continue;
+    info.tensors.push_back(static_cast<uint8_t>(i));
+    if (arguments[i].alias.is_write) info.written.push_back(static_cast<uint8_t>(i));
+  }
+  info.role = role_of(op, info);
+  info.is_view = op.is_view && info.role == Role::kRecord;
+  info.gives_many =
+      op.schema.returns.size() > 1 || (!op.schema.returns.empty() && is_list_type(*op.schema.returns.front().type));
+  for (const uint8_t i : info.tensors) {
+    if (arguments[i].alias.set == 0) continue;
+    info.target = i;
+    break;
+  }
+  info.node_name = node_name(*info.gradient_op);
+  return info;
+}
+
+// Operators by address; read without a lock. Filled once: the registry is frozen by then.
+class Table {
+ public:
+  Table() {
+    const std::vector<const Op*> ops = ops::all_ops();
+    infos_.reserve(ops.size());
+    slots_.resize(std::bit_ceil(ops.size() * 4));
+    for (const Op* op : ops) {
+      infos_.push_back(make_info(*op));
+      size_t at = slot_of(op);
+      while (slots_[at]) at = (at + 1) & (slots_.size() - 1);
+      slots_[at] = &infos_.back();
+    }
+  }
+  const OpInfo* find(const Op* op) const {
+    for (size_t at = slot_of(op); slots_[at]; at = (at + 1) & (slots_.size() - 1)) {
+      if (slots_[at]->op == op) return slots_[at];
+    }
+    return nullptr;
+  }
+
+ private:
+  size_t slot_of(const Op* op) const {
+    return (reinterpret_cast<uintptr_t>(op) * 0x9E3779B97F4A7C15u >> 32) & (slots_.size() - 1);
+  }
+  std::vector<OpInfo> infos_;
+  std::vector<const OpInfo*> slots_;
+};
+
+// Operators that were made outside of the registry.
+const OpInfo& info_of_stranger(const Op& op) {
+  static std::mutex mutex;
+  static std::map<const Op*, std::unique_ptr<OpInfo>> infos;
+  const std::scoped_lock lock(mutex);
+  std::unique_ptr<OpInfo>& info = infos[&op];
+  if (!info) info = std::make_unique<OpInfo>(make_info(op));
+  return *info;
+}
+
+}  // namespace
+
+const OpInfo& info_of(const Op& op) {
+  static const Table table;
+  const OpInfo* info = table.find(&op);
+  return info ? *info : info_of_stranger(op);
+}
+
+}  // namespace tensord::autograd

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "core/autograd/node.h"
+#include "core/autograd/op_info.h"
+#include "core/ops/value.h"
+
+namespace tensord::autograd {
+
+// The backward of one call of an operator: what the record says of its gradient, and what that reads.
+class OpNode final : public Node {
+ public:
+  explicit OpNode(const OpInfo& info) : info_(info) {}
+
+  // Before the call: edges to what computed the arguments, and what is kept of them. Bits of `written`
+  // are arguments that the call overwrites: the elements of its target are copied if the gradient
+  // reads them, others (running statistics) are its own to change and not checked.
+  void save_inputs(std::span<const ops::Value> arguments, uint64_t written);
+  // After it; results must have been added.
+  void save_outputs(std::span<const ops::Value> returns);
+
+  std::string name() const override { return info_.node_name; }
+  std::vector<Tensor> apply(std::vector<Tensor> gradients) override;
+  void release_saved() override;
+
+ private:
+  struct Version {
+    uint8_t argument;  // or result
+    bool is_output;
+    uint16_t item;  // of a list
+    uint32_t version;
+  };
+  ops::Value keep(const Tensor& tensor, size_t argument, size_t item, bool is_written);
+  ops::Value keep_list(const ops::Value& list, size_t argument);
+  ops::Value keep_output(const Tensor& tensor, size_t output, size_t item, uint32_t result);
+  void check_versions() const;
+  uint64_t needed_arguments() const;
+  // What was kept of results, with their history when the pass itself is recorded.
+  std::vector<ops::Value> outputs_with_history() const;
+  std::vector<Tensor> by_edge(std::vector<ops::Value> gradients) const;
+
+  const OpInfo& info_;
+  bool keeps_elements_ = false, is_released_ = false;
+  InlineVector<ops::Value, 4> inputs_;
+  InlineVector<ops::Value, 1> outputs_;
+  InlineVector<Version, 2> versions_;  // of what is kept with its elements
+};
+
+}  // namespace tensord::autograd

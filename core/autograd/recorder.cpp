@@ -1,0 +1,173 @@
+#include "core/autograd/recorder.h"
+
+#include <algorithm>
+
+#include "core/autograd/op_info.h"
+#include "core/autograd/op_node.h"
+#include "core/autograd/variable.h"
+#include "core/autograd/view.h"
+#include "core/ops/run.h"
+
+namespace tensord::autograd {
+namespace {
+
+using ops::Op;
+using ops::Value;
+using Role = OpInfo::Role;
+using Arguments = std::span<const Value>;
+
+template <class Fn>
+bool any_tensor(const OpInfo& info, Arguments arguments, Fn&& fn) {
+  for (const uint8_t i : info.tensors) {
+    if (arguments[i].is_tensor()) {
+      if (fn(arguments[i].to_tensor())) return true;
+    } else if (arguments[i].is_list()) {
+      for (const Value& item : arguments[i].to_list()->items) {
+        if (item.is_tensor() && fn(item.to_tensor())) return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool any_requires_grad(const OpInfo& info, Arguments arguments) {
+  return any_tensor(info, arguments, [](const Tensor& tensor) { return requires_grad(tensor); });
+}
+
+void compute_below(const Op& op, Arguments arguments, std::vector<Value>& returns) {
+  const BelowAutogradScope below;
+  ops::compute(op, arguments, returns);
+}
+
+bool share_memory(const Tensor& a, const Tensor& b) {
+  return a.is_meta() ? b.is_meta() && a.alias_id() == b.alias_id() : a.storage() == b.storage();
+}
+
+// Visits the tensors among the returns with their numbers, lists taken apart; None counts as one.
+template <class Fn>
+void for_each_result(std::span<const Value> returns, Fn&& fn) {
+  for (const Value& value : returns) {
+    if (value.is_tensor()) {
+      fn(value.to_tensor());
+    } else if (value.is_none()) {
+      fn(Tensor());
+    } else if (value.is_list() && value.to_list()->element->kind() == ops::TypeKind::kTensor) {
+      for (const Value& item : value.to_list()->items) fn(item.is_tensor() ? item.to_tensor() : Tensor());
+    }
+  }
+}
+
+void track_result(const OpInfo& info, const Tensor& source, const Tensor& result) {
+  if (!share_memory(source, result)) return;
+  if (source.impl()->is_inference) {
+    result.impl()->is_inference = true;
+    return;
+  }
+  const Creation creation = !is_grad_enabled() ? Creation::kNoGrad
+                            : info.gives_many  ? Creation::kMultiOutput
+                                               : Creation::kDefault;
+  track_view(source, result, creation);
+}
+
+bool writes(const Op& op, Arguments arguments) {
+  return op.writes_when < 0 || arguments[static_cast<size_t>(op.writes_when)].to_bool();
+}
+
+uint64_t written_bits(const OpInfo& info, const Op& op, Arguments arguments) {
+  uint64_t bits = 0;
+  if (info.written.empty() || !writes(op, arguments)) return bits;
+  for (const uint8_t i : info.written) bits |= uint64_t{1} << i;
+  return bits;
+}
+
+void record_call(const OpInfo& info, const Op& op, Arguments arguments, std::vector<Value>& returns) {
+  const size_t first = returns.size();
+  IntrusivePtr<OpNode> node;
+  if (is_grad_enabled() && any_requires_grad(info, arguments)) {
+    node = make_intrusive<OpNode>(info);
+    node->save_inputs(arguments, written_bits(info, op, arguments));
+  }
+  compute_below(op, arguments, returns);
+  if (!node && !info.is_view) return;
+  const auto results = std::span<const Value>(returns).subspan(first);
+  const bool has_source = info.is_view && arguments[info.target].is_tensor();
+  uint32_t number = 0;
+  for_each_result(results, [&](const Tensor& result) {
+    const uint32_t result_nr = number++;
+    // An operator may give an argument back as it is.
+    const bool is_new =
+        result.defined() && !any_tensor(info, arguments, [&](const Tensor& t) { return t.is_same(result); });
+    if (is_new && has_source) track_result(info, arguments[info.target].to_tensor(), result);
+    if (!node) return;
+    node->add_result(is_new ? result : Tensor());
+    if (is_new && is_floating(result.dtype())) set_history(result, node, result_nr);
+  });
+  if (node) node->save_outputs(results);
+}
+
+void check_not_inference(const OpInfo& info, Arguments arguments) {
+  for (const uint8_t i : info.written) {
+    if (!arguments[i].is_tensor()) continue;
+    check(!arguments[i].to_tensor().impl()->is_inference,
+          "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
+          "normal tensor before doing inplace update.");
+  }
+}
+
+void record_write(const OpInfo& info, const Op& op, Arguments arguments, std::vector<Value>& returns) {
+  const Tensor target = arguments[info.target].to_tensor();
+  if (!is_grad_enabled() || !is_floating(target.dtype()) || !any_requires_grad(info, arguments)) {
+    return compute_below(op, arguments, returns);
+  }
+  check_write(target);
+  auto node = make_intrusive<OpNode>(info);
+  node->save_inputs(arguments, written_bits(info, op, arguments));
+  compute_below(op, arguments, returns);
+  node->add_result(target);
+  const Value result(target);
+  node->save_outputs({&result, 1});
+  rebase_history(target, std::move(node));
+}
+
+// The functional form records itself; what it gives is copied into the target.
+void record_composite_write(const OpInfo& info, const Op& op, Arguments arguments, std::vector<Value>& returns) {
+  if (!is_grad_enabled() || !any_requires_grad(info, arguments)) return compute_below(op, arguments, returns);
+  static const Op& copy = ops::get_op("aten::copy_");
+  const Tensor& target = arguments[info.target].to_tensor();
+  std::vector<Value> results;
+  ops::run(*op.base, arguments, results);
+  const Tensor& result = results.front().to_tensor();
+  check(result.sizes() == target.sizes(), op.name(), ": output with shape ", to_string(target.sizes()),
+        " doesn't match the broadcast shape ", to_string(result.sizes()));
+  const Value copied[] = {target, result, false};
+  ops::run(copy, copied, returns);
+}
+
+std::string short_name(const Op& op) {
+  const size_t colons = op.schema.name.rfind(':');
+  return colons == std::string::npos ? op.schema.name : op.schema.name.substr(colons + 1);
+}
+
+void record(const Op& op, Arguments arguments, std::vector<Value>& returns) {
+  if (is_below_autograd) return ops::compute(op, arguments, returns);
+  const OpInfo& info = info_of(op);
+  if (info.role != Role::kPass && !info.written.empty() && writes(op, arguments)) check_not_inference(info, arguments);
+  switch (info.role) {
+    case Role::kPass: return ops::compute(op, arguments, returns);
+    case Role::kConstant: return compute_below(op, arguments, returns);
+    case Role::kRecord: return record_call(info, op, arguments, returns);
+    case Role::kWrite: return record_write(info, op, arguments, returns);
+    case Role::kWriteComposite: return record_composite_write(info, op, arguments, returns);
+    case Role::kOut:
+      check(!is_grad_enabled() || !any_requires_grad(info, arguments), short_name(op),
+            "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+            "requires grad.");
+      return compute_below(op, arguments, returns);
+  }
+}
+
+}  // namespace
+
+void install_recorder() { ops::set_recorder(record); }
+
+}  // namespace tensord::autograd

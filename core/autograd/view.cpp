@@ -1,0 +1,167 @@
+#include "core/autograd/view.h"
+
+#include "core/autograd/saved.h"
+#include "core/autograd/variable.h"
+#include "core/ops/run.h"
+
+namespace tensord::autograd {
+namespace {
+
+using ops::Value;
+
+// The history of a view whose memory was written since it was made: a part of its base.
+class AsStrided final : public Node {
+ public:
+  AsStrided(const Tensor& base, const Tensor& view) : base_(shape_of(base)), view_(shape_of(view)) {
+    add_edge(gradient_edge(base));
+    add_result(view);
+  }
+  std::string name() const override { return "AsStridedBackward0"; }
+  std::vector<Tensor> apply(std::vector<Tensor> gradients) override {
+    static const ops::Op& op = ops::get_op("aten::as_strided");
+    std::vector<Tensor> out(1);
+    if (!gradients[0].defined() || !needs_edge(0)) return out;
+    const Value arguments[] = {base_, ops::make_int_list(view_.sizes()), ops::make_int_list(view_.strides()),
+                               view_.offset()};
+    const Value result(view_);
+    const std::vector<Value> found = op.gradient({arguments, std::span(&result, 1), std::span(gradients.data(), 1), 1});
+    if (!found.empty() && found[0].is_tensor()) out[0] = found[0].to_tensor();
+    return out;
+  }
+
+ private:
+  Tensor base_, view_;  // meta
+};
+
+// The history of a base after a part of it was written through a view: the gradient of the part goes
+// through the node of the write, the rest goes on as it is.
+class CopySlices final : public Node {
+ public:
+  CopySlices(const Tensor& base, const Tensor& view, NodePtr write)
+      : base_(shape_of(base)), view_(shape_of(view)), write_(std::move(write)) {
+    const std::span<const Edge> edges = write_->next_edges();
+    add_edge(gradient_edge(base));
+    for (size_t i = 1; i < edges.size(); ++i) add_edge(edges[i]);
+    add_result(base);
+  }
+  ~CopySlices() override { drop(std::move(write_)); }
+  std::string name() const override { return "CopySlices"; }
+  std::vector<Tensor> apply(std::vector<Tensor> gradients) override;
+  void release_saved() override { write_->release_saved(); }
+
+ private:
+  Tensor base_, view_;  // meta
+  NodePtr write_;
+};
+
+std::vector<Tensor> CopySlices::apply(std::vector<Tensor> gradients) {
+  std::vector<Tensor> out(next_edges_.size());
+  const Tensor& gradient = gradients[0];
+  if (!gradient.defined()) return out;
+  const Tensor whole =
+      ops::call("aten::copy_",
+                Tensor::empty_strided(base_.sizes(), base_.strides(), gradient.dtype(), gradient.device()), gradient);
+  const Tensor part =
+      ops::call("aten::as_strided", whole, view_.sizes(), view_.strides(), view_.offset() - base_.offset());
+  std::vector<Tensor> found = write_->apply({ops::call("aten::clone", part)});
+  for (size_t i = 0; i < out.size() && i < found.size(); ++i) {
+    if (!needs_edge(i)) continue;
+    if (i > 0) {
+      out[i] = std::move(found[i]);
+      continue;
+    }
+    if (found[0].defined()) {
+      ops::call("aten::copy_", part, found[0]);
+    } else {
+      ops::call("aten::zero_", part);
+    }
+    out[0] = whole;
+  }
+  return out;
+}
+
+const char* clarify(Creation creation) {
+  switch (creation) {
+    case Creation::kMultiOutput:
+      return " This view is the output of a function that returns multiple views. Such functions do not allow the "
+             "output views to be modified inplace. You should replace the inplace operation by an out-of-place one.";
+    case Creation::kNoGrad:
+      return " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
+             "moving both the view and the inplace either both inside the no_grad block (if you don't want the inplace "
+             "to be tracked) or both outside (if you want the inplace to be tracked).";
+    case Creation::kCustomFunction:
+      return " This view was created inside a custom Function (or because an input was returned as-is) and the "
+             "autograd logic to handle view+inplace would override the custom backward associated with the custom "
+             "Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the "
+             "output of the custom Function.";
+    case Creation::kDefault: break;
+  }
+  return "";
+}
+
+// Throws when a view of this kind is written, or what it is a view of (`is_indirect`).
+void check_creation(const ViewState& view, bool is_indirect) {
+  if (view.creation == Creation::kDefault) return;
+  const char* what = is_indirect ? "its base or another view of its base has been" : "is being";
+  std::string text;
+  if (view.creation == Creation::kNoGrad || !view.grad_fn) {
+    text = view.grad_fn ? concat("Output ", view.output_nr, " of ", view.grad_fn->name(),
+                                 " is a view of a view which was created in")
+                        : std::string("A view was created in");
+    text += concat(" no_grad mode and ", what, " modified inplace with grad mode enabled.");
+  } else {
+    text =
+        concat("Output ", view.output_nr, " of ", view.grad_fn->name(), " is a view and ", what, " modified inplace.");
+  }
+  fail(ErrorCode::kFailedPrecondition, text, clarify(view.creation));
+}
+
+}  // namespace
+
+void track_view(const Tensor& source, const Tensor& result, Creation creation) {
+  const ViewState* outer = view_of(source);
+  auto state = make_intrusive<ViewState>();
+  state->base = outer ? outer->base : source;
+  state->creation = creation == Creation::kDefault && outer ? outer->creation : creation;
+  state->version = result.version();
+  result.impl()->autograd = std::move(state);
+}
+
+NodePtr refresh(const Tensor& tensor, ViewState& view) {
+  const std::scoped_lock lock(view.mutex);
+  const uint32_t version = tensor.version();
+  if (view.version == version || (!view.grad_fn && !requires_grad(view.base))) return view.grad_fn;
+  check_creation(view, true);
+  auto node = make_intrusive<AsStrided>(view.base, tensor);
+  view.output_nr = 0;
+  view.version = version;
+  if (view.retains_grad && view.slot) {
+    if (view.grad_fn) release_retained(*view.grad_fn, *view.slot);
+    retain_in(*node, 0, view.slot);
+  }
+  drop(std::exchange(view.grad_fn, NodePtr(node)));
+  return view.grad_fn;
+}
+
+void check_write(const Tensor& tensor) {
+  if (const ViewState* view = view_of(tensor)) {
+    check_creation(*view, false);
+    if (requires_grad(tensor) && is_leaf(view->base)) {
+      fail(ErrorCode::kFailedPrecondition,
+           "a view of a leaf Variable that requires grad is being used in an in-place operation.");
+    }
+  }
+  if (requires_grad(tensor) && is_leaf(tensor)) {
+    fail(ErrorCode::kFailedPrecondition, "a leaf Variable that requires grad is being used in an in-place operation.");
+  }
+}
+
+void rebase_history(const Tensor& tensor, NodePtr node) {
+  ViewState* view = view_of(tensor);
+  if (!view) return set_history(tensor, std::move(node), 0);
+  check_internal(node->results().size() == 1, "functions which modify views in-place must return a single tensor");
+  set_history(view->base, make_intrusive<CopySlices>(view->base, tensor, std::move(node)), 0);
+  refresh(tensor, *view);
+}
+
+}  // namespace tensord::autograd
