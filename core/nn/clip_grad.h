@@ -15,6 +15,9 @@ double clip_grad_norm_(std::span<const Tensor> parameters, double max_norm, doub
                        bool error_if_nonfinite = false);
 inline constexpr double kInfinityNorm = std::numeric_limits<double>::infinity();
 
+// Drops the gradients, or fills them with zeros.
+void zero_grad(std::span<const Tensor> parameters, bool set_to_none = true);
+
 // The norm alone.
 double grad_norm(std::span<const Tensor> parameters, double norm_type = 2.0);
 

@@ -23,6 +23,8 @@ class Dataset {
   // The collated samples. Datasets that hold their columns in memory gather them at once. What get() throws
   // comes with "sample 17: " before it.
   virtual std::vector<Tensor> get_batch(std::span<const int64_t> indices) const;
+  // get() of each; what it throws comes in the same way.
+  std::vector<std::vector<Tensor>> get_samples(std::span<const int64_t> indices) const;
 };
 
 // Columns of the same length, taken apart along their first dimension.

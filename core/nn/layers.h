@@ -158,6 +158,7 @@ class MultiheadAttention final : public Module {
   const std::shared_ptr<Linear> out_proj;
 
  private:
+  Tensor mask_of(const Tensor& padding, const Tensor& attention, const Dims& scores, DType dtype) const;
   const int64_t embed_dim_, num_heads_;
   const AttentionOptions options_;
 };

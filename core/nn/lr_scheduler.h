@@ -35,6 +35,8 @@ class LRScheduler {
   // The derived class calls initial_step() at the end of its constructor.
   explicit LRScheduler(Optimizer& optimizer);
   void initial_step();
+  // Step to epoch 0 again, by the closed form.
+  virtual void restart();
   // The learning rate of group i at last_epoch_, from the one it has now.
   virtual double next_lr(size_t group) = 0;
   // The same from the start alone, where there is such a formula: used by a restart.
@@ -151,6 +153,7 @@ class CosineAnnealingWarmRestarts final : public LRScheduler {
   void load_state_dict(const ops::Value& state) override;
 
  private:
+  void restart() override;
   double next_lr(size_t group) override;
   const int64_t t_0_, t_mult_;
   const double eta_min_;
@@ -162,7 +165,7 @@ struct OneCycleOptions {
   int64_t total_steps = 0;     // 0: epochs · steps_per_epoch
   int64_t epochs = 0, steps_per_epoch = 0;
   double pct_start = 0.3;      // part of the steps in which lr rises
-  bool linear = false;         // anneal along a line instead of a cosine
+  bool is_linear = false;      // anneal along a line instead of a cosine
   bool cycle_momentum = true;  // "momentum" or the first of "betas" falls while lr rises
   double base_momentum = 0.85, max_momentum = 0.95;
   double div_factor = 25;         // first lr = max_lr / div_factor
@@ -179,7 +182,7 @@ class OneCycleLR final : public LRScheduler {
  private:
   double next_lr(size_t group) override;
   double annealed(double start, double end, double part) const;
-  void set_momentum(ParamGroup& group, double momentum) const;
+  void set_momentum(Options& options, double momentum) const;
   OneCycleOptions options_;
   bool uses_betas_ = false;
 };

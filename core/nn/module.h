@@ -77,11 +77,11 @@ class Module {
   virtual Tensors forward(const Tensors& inputs) = 0;
   // The computation with its hooks, in this order: forward pre-hooks, forward, forward hooks; of each
   // kind the global ones first.
-  Tensors call(Tensors inputs);
+  Tensors run(Tensors inputs);
   // The same for modules with one result.
   template <class... T>
   Tensor operator()(const T&... inputs) {
-    Tensors outputs = call({inputs...});
+    Tensors outputs = run({inputs...});
     check(outputs.size() == 1, kind_, ": expected one result but got ", outputs.size());
     return std::move(outputs.front());
   }
@@ -142,7 +142,7 @@ class Module {
   void collect_state(const std::string& prefix, StateDict& state) const;
   template <class Visit>
   void visit_modules(const std::string& prefix, std::vector<const Module*>& seen, const Visit& visit) const;
-  Tensors call_with_hooks(Tensors inputs);
+  Tensors run_with_hooks(Tensors inputs);
 
   const std::string kind_;
   bool is_training_ = true;

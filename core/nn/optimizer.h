@@ -65,6 +65,8 @@ class Optimizer {
   // Throws Error{kInvalidArgument}: a parameter that is in a group already, or no leaf; an option that the
   // optimiser does not have, or out of its range.
   virtual void add_param_group(ParamGroup group);
+  // Sets these options in every group.
+  void set_options(const Options& options);
   // The options of groups that do not say otherwise.
   const Options& defaults() const { return defaults_; }
 
@@ -96,9 +98,13 @@ class Optimizer {
   virtual void check_options(const Options& options) const = 0;
   // Updates the parameters of a group that have gradients; their number of steps is counted already.
   virtual void update(const Options& options, std::span<const Update> updates);
-  // What is kept beside the parameters, as entries of state 0.
-  virtual void save_extra(ops::DictObject&) const {}
-  virtual void load_extra(const ops::DictObject&) {}
+  // What is kept for all parameters together: a dict that is state 0, or null.
+  virtual ops::Dict save_extra() const { return {}; }
+  virtual void load_extra(const ops::DictObject& states) { (void)states; }
+  // At the end of a derived class's constructor.
+  void add_param_groups(std::vector<ParamGroup> groups);
+  // Zeros in the parameter's own order of memory.
+  static Tensor zeros_for(const Tensor& param);
 
   const std::string kind_;  // "Adam", for messages
   std::vector<ParamGroup> groups_;
@@ -106,9 +112,9 @@ class Optimizer {
 
  private:
   Options merged(const Options& options) const;
-  std::vector<const Tensor*> all_params() const;
   ops::Value save_state(const State& state) const;
   State load_state(const ops::DictObject& saved, const Tensor& param) const;
+  Options load_options(const ops::DictObject& saved) const;
 
   const Options defaults_;
   const std::vector<const char*> tensor_names_;
@@ -182,12 +188,12 @@ class Adam : public Optimizer {
   explicit Adam(std::vector<Tensor> params, const AdamOptions& options = {});
 
  protected:
-  Adam(const char* kind, std::vector<ParamGroup> groups, const AdamOptions& options, bool decays_weights);
+  Adam(const char* kind, std::vector<ParamGroup> groups, const AdamOptions& options, bool is_decoupled);
   void check_options(const Options& options) const override;
   void update(const Options& options, std::span<const Update> updates) override;
 
  private:
-  const bool decays_weights_;  // as AdamW does
+  const bool is_decoupled_;  // weight decay, as AdamW's
 };
 
 class AdamW : public Adam {
@@ -210,7 +216,6 @@ class Adagrad : public Optimizer {
  public:
   explicit Adagrad(std::vector<ParamGroup> groups, const AdagradOptions& options = {});
   explicit Adagrad(std::vector<Tensor> params, const AdagradOptions& options = {});
-  void add_param_group(ParamGroup group) override;
 
  protected:
   void check_options(const Options& options) const override;
@@ -227,8 +232,8 @@ class LBFGS : public Optimizer {
 
  protected:
   void check_options(const Options& options) const override;
-  void save_extra(ops::DictObject& state) const override;
-  void load_extra(const ops::DictObject& state) override;
+  ops::Dict save_extra() const override;
+  void load_extra(const ops::DictObject& states) override;
 
  private:
   struct Memory;

@@ -12,6 +12,9 @@
 // The order in which a dataset's samples are visited. Thread-safety: none.
 namespace tensord::nn {
 
+// A seed in [0, 2^63) for another generator, as PyTorch draws one.
+uint64_t draw_seed(ops::Generator& generator);
+
 // Gives the indices of one epoch after the other. One seed gives PyTorch's order. A generator that is given must
 // outlive the sampler; without one the thread's current generator is drawn from.
 class Sampler {

@@ -1,0 +1,235 @@
+#include "core/nn/optimizer.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "core/autograd/variable.h"
+#include "core/base/error.h"
+#include "core/nn/clip_grad.h"
+#include "core/nn/state.h"
+#include "core/tensor/grad_mode.h"
+
+namespace tensord::nn {
+
+using ops::DictObject;
+using ops::Value;
+
+const Value* Options::find(std::string_view name) const {
+  for (const Item& item : items_) {
+    if (item.first == name) return &item.second;
+  }
+  return nullptr;
+}
+
+void Options::set(std::string_view name, Value value) {
+  for (Item& item : items_) {
+    if (item.first == name) {
+      item.second = std::move(value);
+      return;
+    }
+  }
+  items_.emplace_back(std::string(name), std::move(value));
+}
+
+namespace {
+
+const Value& require(const Value* value, std::string_view name) {
+  check(value != nullptr, "option \"", name, "\" is missing");
+  return *value;
+}
+
+// Options that schedules keep in the groups, as PyTorch's do.
+bool is_of_schedule(std::string_view name) {
+  constexpr std::string_view kNames[] = {"initial_lr", "max_lr", "min_lr", "max_momentum", "base_momentum"};
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+
+}  // namespace
+
+double Options::number(std::string_view name) const { return to_number(require(find(name), name), name); }
+int64_t Options::integer(std::string_view name) const { return to_integer(require(find(name), name), name); }
+bool Options::flag(std::string_view name) const {
+  const Value& value = require(find(name), name);
+  check(value.is_bool(), "option \"", name, "\": expected a bool but got ", value.tag_name());
+  return value.to_bool();
+}
+std::pair<double, double> Options::pair(std::string_view name) const {
+  const auto& items = get_items(require(find(name), name), name);
+  check(items.size() == 2, "option \"", name, "\": expected two numbers but got ", items.size());
+  return {to_number(items[0], name), to_number(items[1], name)};
+}
+
+Optimizer::Optimizer(std::string kind, Options defaults, std::vector<const char*> tensor_names, StepKind step_kind)
+    : kind_(std::move(kind)),
+      defaults_(std::move(defaults)),
+      tensor_names_(std::move(tensor_names)),
+      step_kind_(step_kind) {}
+
+void Optimizer::add_param_groups(std::vector<ParamGroup> groups) {
+  check(!groups.empty(), "optimizer got an empty parameter list");
+  for (ParamGroup& group : groups) add_param_group(std::move(group));
+}
+
+Options Optimizer::merged(const Options& options) const {
+  Options all = defaults_;
+  for (const auto& [name, value] : options.items()) {
+    check(defaults_.has(name) || is_of_schedule(name), kind_, " has no option \"", name, "\"");
+    all.set(name, value);
+  }
+  return all;
+}
+
+void Optimizer::add_param_group(ParamGroup group) {
+  std::unordered_set<const TensorImpl*> known;
+  for (const ParamGroup& other : groups_) {
+    for (const Tensor& param : other.params) known.insert(param.impl());
+  }
+  std::unordered_set<const TensorImpl*> added;
+  for (const Tensor& param : group.params) {
+    check(param.defined(), kind_, ": a parameter is undefined");
+    check(autograd::is_leaf(param) || autograd::retains_grad(param), "can't optimize a non-leaf Tensor");
+    check(!known.contains(param.impl()), "some parameters appear in more than one parameter group");
+    check(added.insert(param.impl()).second, "optimizer contains a parameter group with duplicate parameters");
+  }
+  group.options = merged(group.options);
+  check_options(group.options);
+  groups_.push_back(std::move(group));
+}
+
+void Optimizer::set_options(const Options& options) {
+  std::vector<Options> changed;
+  for (const ParamGroup& group : groups_) {
+    changed.push_back(group.options);
+    for (const auto& [name, value] : options.items()) {
+      check(group.options.has(name), kind_, " has no option \"", name, "\"");
+      changed.back().set(name, value);
+    }
+    check_options(changed.back());
+  }
+  for (size_t i = 0; i < groups_.size(); ++i) groups_[i].options = std::move(changed[i]);
+}
+
+Tensor Optimizer::step(const Closure& closure) {
+  Tensor loss;
+  if (closure) {
+    const EnableGradGuard with_grad;
+    loss = closure();
+  }
+  const NoGradGuard without_grad;
+  std::vector<Update> updates;
+  for (const ParamGroup& group : groups_) {
+    updates.clear();
+    for (const Tensor& param : group.params) {
+      Tensor grad = autograd::grad(param);
+      if (grad.defined()) updates.push_back({param, std::move(grad), &states_[param.impl()]});
+    }
+    if (updates.empty()) continue;
+    for (const Update& each : updates) ++each.state->step;
+    update(group.options, updates);
+  }
+  return loss;
+}
+
+void Optimizer::update(const Options&, std::span<const Update>) {}
+
+void Optimizer::zero_grad(bool set_to_none) {
+  for (const ParamGroup& group : groups_) nn::zero_grad(group.params, set_to_none);
+}
+
+Tensor Optimizer::zeros_for(const Tensor& param) {
+  const bool is_dense = is_non_overlapping_and_dense(param.sizes(), param.strides());
+  const Tensor zeros = Tensor::empty_strided(
+      param.sizes(), is_dense ? param.strides() : contiguous_strides(param.sizes()), param.dtype(), param.device());
+  std::fill_n(static_cast<char*>(zeros.raw_data()), zeros.size_bytes(), 0);
+  return zeros;
+}
+
+Value Optimizer::save_state(const State& state) const {
+  const ops::Dict saved = new_state();
+  if (step_kind_ == StepKind::kInt) set_item(saved, "step", state.step);
+  if (step_kind_ == StepKind::kTensor) set_item(saved, "step", Tensor::scalar(static_cast<float>(state.step)));
+  for (size_t i = 0; i < tensor_names_.size(); ++i) {
+    const Tensor tensor = i < state.tensors.size() ? state.tensors[i] : Tensor();
+    // The first is always there in PyTorch's state; the others only where they are in use.
+    if (tensor.defined() || i == 0) set_item(saved, tensor_names_[i], tensor);
+  }
+  return saved;
+}
+
+Value Optimizer::state_dict() const {
+  const ops::Dict states = new_indexed_state();
+  std::vector<Value> groups;
+  int64_t id = 0;
+  for (const ParamGroup& group : groups_) {
+    const ops::Dict saved = new_state();
+    for (const auto& [name, value] : group.options.items()) set_item(saved, name, value);
+    std::vector<int64_t> ids;
+    for (const Tensor& param : group.params) {
+      const auto found = states_.find(param.impl());
+      if (found != states_.end()) states->set(Value(id), save_state(found->second));
+      ids.push_back(id++);
+    }
+    set_item(saved, "params", ops::make_int_list(ids));
+    groups.emplace_back(saved);
+  }
+  if (const ops::Dict extra = save_extra()) states->set(Value(int64_t{0}), Value(extra));
+  const ops::Dict result = new_state();
+  set_item(result, "state", Value(states));
+  set_item(result, "param_groups",
+           ops::make_list(ops::dict_type(ops::string_type(), ops::any_type()), std::move(groups)));
+  return result;
+}
+
+Optimizer::State Optimizer::load_state(const DictObject& saved, const Tensor& param) const {
+  State state;
+  if (step_kind_ != StepKind::kNone) state.step = get_integer(saved, "step");
+  state.tensors.resize(tensor_names_.size());
+  for (size_t i = 0; i < tensor_names_.size(); ++i) {
+    const Value* value = find_item(saved, tensor_names_[i]);
+    if (!value || value->is_none()) continue;
+    check(value->is_tensor() && value->to_tensor().sizes() == param.sizes(), kind_, ": state \"", tensor_names_[i],
+          "\" is not like its parameter, ", describe(param));
+    state.tensors[i] = zeros_for(param);
+    state.tensors[i].copy_from(value->to_tensor());
+  }
+  return state;
+}
+
+Options Optimizer::load_options(const DictObject& saved) const {
+  Options options = defaults_;
+  for (const auto& [name, value] : saved.items()) {
+    // Newer versions of PyTorch have further options, which are None or false while not in use.
+    if (!name.is_string() || name.to_string() == "params") continue;
+    const bool is_known = defaults_.has(name.to_string()) || is_of_schedule(name.to_string());
+    if (is_known) options.set(name.to_string(), value);
+  }
+  check_options(options);
+  return options;
+}
+
+void Optimizer::load_state_dict(const Value& state) {
+  const DictObject& saved = as_dict(state, concat(kind_, ": state dict"));
+  const auto& groups = get_items(get_item(saved, "param_groups"), "param_groups");
+  check(groups.size() == groups_.size(), "loaded state dict has a different number of parameter groups");
+  const DictObject& states = as_dict(get_item(saved, "state"), "state");
+  std::vector<Options> options;
+  std::unordered_map<const TensorImpl*, State> loaded;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const DictObject& group = as_dict(groups[i], "param_groups");
+    const auto& ids = get_items(get_item(group, "params"), "params");
+    check(ids.size() == groups_[i].params.size(),
+          "loaded state dict contains a parameter group that doesn't match the size of optimizer's group");
+    options.push_back(load_options(group));
+    for (size_t p = 0; p < ids.size(); ++p) {
+      const std::ptrdiff_t at = states.find(ids[p]);
+      if (at < 0) continue;
+      const Tensor& param = groups_[i].params[p];
+      loaded[param.impl()] = load_state(as_dict(states.items()[static_cast<size_t>(at)].second, "state"), param);
+    }
+  }
+  load_extra(states);
+  for (size_t i = 0; i < groups_.size(); ++i) groups_[i].options = std::move(options[i]);
+  states_ = std::move(loaded);
+}
+
+}  // namespace tensord::nn

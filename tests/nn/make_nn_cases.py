@@ -1,0 +1,248 @@
+"""What PyTorch's optimisers, schedules, samplers and layers give, for the tests beside this file.
+
+Usage: python3 -m tests.nn.make_nn_cases OUTPUT_FOLDER
+"""
+
+import pathlib
+import sys
+
+import torch
+from torch import nn
+from torch.optim import lr_scheduler
+from torch.utils.data import DataLoader, RandomSampler, SubsetRandomSampler, TensorDataset, WeightedRandomSampler
+
+STEPS = 100
+SIZES = ([5, 3], [37], [], [2, 3, 4, 4])
+
+
+def optimizer_cases():
+    """Kind, options, options of the second group."""
+    return [
+        ("SGD", {"lr": 0.1}, {}),
+        ("SGD", {"lr": 0.05, "momentum": 0.9}, {"lr": 0.01}),
+        ("SGD", {"lr": 0.05, "momentum": 0.9, "dampening": 0.3, "weight_decay": 0.02}, {}),
+        ("SGD", {"lr": 0.05, "momentum": 0.8, "nesterov": True, "weight_decay": 0.1}, {"momentum": 0.5}),
+        ("SGD", {"lr": 0.001, "momentum": 0.9, "maximize": True}, {}),
+        ("Adam", {"lr": 0.01}, {"betas": (0.8, 0.9)}),
+        ("Adam", {"lr": 0.01, "weight_decay": 0.1, "amsgrad": True}, {"lr": 0.1}),
+        ("Adam", {"lr": 0.001, "eps": 1e-3, "maximize": True}, {}),
+        ("AdamW", {"lr": 0.01}, {"weight_decay": 0.2}),
+        ("AdamW", {"lr": 0.02, "amsgrad": True, "betas": (0.7, 0.99)}, {}),
+        ("RMSprop", {"lr": 0.01}, {}),
+        ("RMSprop", {"lr": 0.01, "momentum": 0.9, "weight_decay": 0.01}, {"alpha": 0.5}),
+        ("RMSprop", {"lr": 0.01, "momentum": 0.5, "centered": True}, {}),
+        ("RMSprop", {"lr": 0.001, "centered": True, "maximize": True}, {}),
+        ("Adagrad", {"lr": 0.1}, {"lr": 0.01}),
+        ("Adagrad", {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.5}, {}),
+    ]
+
+
+def run_optimizer(kind, options, second, dtype):
+    """Gradients are 0.3 · parameter + noise; every fifth step one parameter has none."""
+    generator = torch.Generator().manual_seed(5)
+    start = [torch.randn(size, generator=generator, dtype=dtype) for size in SIZES]
+    start[3] = start[3].to(memory_format=torch.channels_last)
+    noise = [torch.randn([STEPS, *size], generator=generator, dtype=dtype) for size in SIZES]
+    params = [p.clone().requires_grad_() for p in start]
+    groups = [{"params": params[:2]}, {"params": params[2:], **second}]
+    optimizer = getattr(torch.optim, kind)(groups, **options)
+    at, state = {}, None
+    for step in range(STEPS):
+        for i, p in enumerate(params):
+            skipped = step % 5 == 4 and i == step // 5 % len(params)
+            p.grad = None if skipped else 0.3 * p.detach() + noise[i][step]
+        optimizer.step()
+        if step + 1 in (1, 2, 10, 50, STEPS):
+            at[step + 1] = [p.detach().clone() for p in params]
+        if step + 1 == 50:
+            state = optimizer.state_dict()
+            state = torch.load(saved(state))
+    return {"kind": kind, "options": options, "second": second, "start": start, "noise": noise, "at": at, "state": state}
+
+
+def saved(value):
+    import io
+
+    file = io.BytesIO()
+    torch.save(value, file)
+    file.seek(0)
+    return file
+
+
+def rosenbrock(x):
+    return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+
+
+def run_lbfgs(options, dtype):
+    params = [torch.tensor([-1.2, 1.0, 0.5], dtype=dtype, requires_grad=True),
+              torch.tensor([0.3, -0.7], dtype=dtype, requires_grad=True)]
+    optimizer = torch.optim.LBFGS(params, **options)
+    losses, at, state = [], [], None
+
+    def closure():
+        optimizer.zero_grad()
+        loss = rosenbrock(torch.cat(params))
+        loss.backward()
+        return loss
+
+    for step in range(8):
+        losses.append(float(optimizer.step(closure)))
+        at.append(torch.cat(params).detach().clone())
+        if step == 3:
+            state = torch.load(saved(optimizer.state_dict()))
+    return {"options": {k: v for k, v in options.items() if v is not None}, "losses": losses, "at": at, "state": state,
+            "evaluations": optimizer.state[params[0]]["func_evals"]}
+
+
+def schedules():
+    """Name, arguments and the schedule; two groups with lr 0.4 and 0.1."""
+    return [
+        ("StepLR", dict(step_size=7, gamma=0.5), lr_scheduler.StepLR),
+        ("MultiStepLR", dict(milestones=[10, 30, 30, 80], gamma=0.3), lr_scheduler.MultiStepLR),
+        ("ExponentialLR", dict(gamma=0.97), lr_scheduler.ExponentialLR),
+        ("ConstantLR", dict(factor=0.25, total_iters=12), lr_scheduler.ConstantLR),
+        ("LinearLR", dict(start_factor=0.1, end_factor=0.9, total_iters=20), lr_scheduler.LinearLR),
+        ("PolynomialLR", dict(total_iters=60, power=2.0), lr_scheduler.PolynomialLR),
+        ("CosineAnnealingLR", dict(T_max=15, eta_min=0.01), lr_scheduler.CosineAnnealingLR),
+        ("CosineAnnealingWarmRestarts", dict(T_0=6, T_mult=2, eta_min=0.02), lr_scheduler.CosineAnnealingWarmRestarts),
+        ("OneCycleLR", dict(max_lr=[1.0, 0.5], total_steps=101), lr_scheduler.OneCycleLR),
+        ("OneCycleLR", dict(max_lr=0.3, epochs=11, steps_per_epoch=10, pct_start=0.4, anneal_strategy="linear",
+                            three_phase=True, div_factor=10.0, final_div_factor=100.0), lr_scheduler.OneCycleLR),
+        ("LambdaLR", {}, lambda o: lr_scheduler.LambdaLR(o, [lambda e: 0.9**e, lambda e: 1 / (1 + e)])),
+        ("Sequential", {}, lambda o: lr_scheduler.SequentialLR(
+            o, [lr_scheduler.LinearLR(o, 0.1, total_iters=10), lr_scheduler.CosineAnnealingLR(o, 30),
+                lr_scheduler.ExponentialLR(o, 0.9)], [10, 40])),
+        ("SequentialRestarts", {}, lambda o: lr_scheduler.SequentialLR(
+            o, [lr_scheduler.CosineAnnealingWarmRestarts(o, 5), lr_scheduler.StepLR(o, 3)], [20])),
+        ("Chained", {}, lambda o: [lr_scheduler.LinearLR(o, 0.5, total_iters=9), lr_scheduler.ExponentialLR(o, 0.95)]),
+    ]
+
+
+def run_schedule(name, arguments, make, kind):
+    params = [torch.zeros(1, requires_grad=True), torch.zeros(1, requires_grad=True)]
+    options = {"momentum": 0.9} if kind == "SGD" else {}
+    optimizer = getattr(torch.optim, kind)([{"params": params[:1]}, {"params": params[1:], "lr": 0.1}], lr=0.4, **options)
+    made = make(optimizer, **arguments)
+    made = made if isinstance(made, list) else [made]
+    rows = []
+    for _ in range(STEPS + 1):
+        rows.append([number for group in optimizer.param_groups
+                     for number in (group["lr"], group["momentum"] if kind == "SGD" else group["betas"][0])])
+        optimizer.step()
+        if len(rows) <= STEPS:
+            for schedule in made:
+                schedule.step()
+    return {"name": name, "arguments": arguments, "kind": kind, "rows": torch.tensor(rows, dtype=torch.float64)}
+
+
+def run_plateau(options):
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    schedule = lr_scheduler.ReduceLROnPlateau(optimizer, **options)
+    generator = torch.Generator().manual_seed(3)
+    metrics = (torch.rand(STEPS, generator=generator) + torch.linspace(2, 1, STEPS)).tolist()
+    lrs = []
+    for metric in metrics:
+        schedule.step(metric)
+        lrs.append(optimizer.param_groups[0]["lr"])
+    return {"options": options, "metrics": metrics, "lrs": lrs}
+
+
+def sampler_cases():
+    weights = [0.1, 0.0, 2.0, 3.5, 0.7]
+    dataset = TensorDataset(torch.arange(23))
+
+    def epochs(make, count=3):
+        torch.manual_seed(11)
+        sampler = make()
+        return [list(sampler) for _ in range(count)]
+
+    def loader(**options):
+        torch.manual_seed(12)
+        made = DataLoader(dataset, batch_size=5, **options)
+        return [[int(i) for batch in made for i in batch[0]] for _ in range(3)]
+
+    def given():
+        generator = torch.Generator().manual_seed(99)
+        return loader(shuffle=True, generator=generator)
+
+    return {
+        "random": epochs(lambda: RandomSampler(dataset)),
+        "random_more": epochs(lambda: RandomSampler(dataset, num_samples=50)),
+        "random_replaced": epochs(lambda: RandomSampler(dataset, replacement=True, num_samples=70)),
+        "weighted": epochs(lambda: WeightedRandomSampler(weights, 40)),
+        "subset": epochs(lambda: SubsetRandomSampler([4, 8, 15, 16, 22])),
+        "loader": loader(shuffle=True),
+        "loader_drop_last": loader(shuffle=True, drop_last=True),
+        "loader_generator": given(),
+    }
+
+
+def layers():
+    """Name, how it is made, inputs (sizes, or 'i' for indices)."""
+    encoder = dict(d_model=12, nhead=3, dim_feedforward=20, dropout=0.0)
+    return [
+        ("Linear", lambda: nn.Linear(7, 5), [4, 7]),
+        ("LinearNoBias", lambda: nn.Linear(7, 5, bias=False), [7]),
+        ("Conv2d", lambda: nn.Conv2d(4, 6, (3, 2), stride=2, padding=1, groups=2), [2, 4, 8, 7]),
+        ("BatchNorm2d", lambda: nn.BatchNorm2d(4), [3, 4, 5, 5]),
+        ("LayerNorm", lambda: nn.LayerNorm([4, 6]), [3, 4, 6]),
+        ("Embedding", lambda: nn.Embedding(10, 4, padding_idx=2), "i"),
+        ("GELU", lambda: nn.GELU(), [3, 5]),
+        ("MaxPool2d", lambda: nn.MaxPool2d(3, 2, 1), [2, 3, 7, 7]),
+        ("Flatten", lambda: nn.Flatten(), [2, 3, 4]),
+        ("Sequential", lambda: nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Sequential(nn.Dropout(0.0), nn.Linear(8, 2))),
+         [5, 6]),
+        ("Encoder", lambda: nn.TransformerEncoderLayer(**encoder), [6, 2, 12]),
+        ("EncoderFirst", lambda: nn.TransformerEncoderLayer(**encoder, batch_first=True, norm_first=True,
+                                                            activation="gelu"), [2, 6, 12]),
+    ]
+
+
+def run_layer(name, make, sizes):
+    torch.manual_seed(21)
+    module = make()
+    state = {key: value.clone() for key, value in module.state_dict().items()}
+    x = torch.randint(10, [3, 5]) if sizes == "i" else torch.randn(sizes, requires_grad=True)
+    y = module(x)
+    direction = torch.randn(y.shape)
+    y.backward(direction)
+    return {
+        "name": name, "state": state, "names": list(state), "x": x.detach(), "y": y.detach(), "direction": direction,
+        "x_grad": None if sizes == "i" else x.grad, "after": module.state_dict(),
+        "grads": {key: p.grad for key, p in module.named_parameters()},
+    }
+
+
+def clipping():
+    generator = torch.Generator().manual_seed(8)
+    grads = [torch.randn(size, generator=generator) for size in ([6, 4], [100], [])]
+    cases = []
+    for max_norm, norm_type in ((1.0, 2.0), (1e6, 2.0), (0.5, float("inf")), (3.0, 1.0), (2.0, 3.0)):
+        params = [torch.zeros_like(g) for g in grads]
+        for p, g in zip(params, grads):
+            p.grad = g.clone()
+        norm = nn.utils.clip_grad_norm_(params, max_norm, norm_type)
+        cases.append({"max_norm": max_norm, "norm_type": norm_type, "norm": float(norm), "grads": [p.grad for p in params]})
+    return {"grads": grads, "cases": cases, "clamped": [g.clamp(-0.7, 0.7) for g in grads]}
+
+
+def main(folder):
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    optimizers = [run_optimizer(*case, dtype) for case in optimizer_cases() for dtype in (torch.float64, torch.float32)]
+    torch.save(optimizers, folder / "optimizers.pt")
+    searches = ({}, {"line_search_fn": "strong_wolfe"}, {"lr": 0.3, "history_size": 3, "max_iter": 5},
+                {"line_search_fn": "strong_wolfe", "history_size": 2, "max_iter": 6, "max_eval": 9})
+    starts = [{"lr": 0.001, **options} if "line_search_fn" not in options else options for options in searches]
+    torch.save([run_lbfgs(options, torch.float64) for options in starts], folder / "lbfgs.pt")
+    made = [run_schedule(*case, kind) for case in schedules() for kind in ("SGD", "Adam")]
+    plateaus = [run_plateau(o) for o in ({"patience": 4}, {"mode": "max", "patience": 3, "cooldown": 5, "factor": 0.5},
+                                         {"threshold_mode": "abs", "threshold": 0.2, "patience": 2, "min_lr": 1e-3})]
+    torch.save({"schedules": made, "plateaus": plateaus}, folder / "schedules.pt")
+    torch.save(sampler_cases(), folder / "samplers.pt")
+    torch.save([run_layer(*case) for case in layers()], folder / "layers.pt")
+    torch.save(clipping(), folder / "clipping.pt")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
