@@ -7,15 +7,14 @@
 
 #include "core/ops/op.h"
 #include "core/ops/run.h"
-#include "kernels/gradient_expr.h"
 #include "kernels/lane_call.h"
 #include "kernels/lanes.h"
+#include "kernels/norm_gradient.h"
 #include "kernels/pointwise.h"
 
 namespace tensord::kernels {
 namespace {
 
-using gradient::Expr;
 using ops::IntList;
 using ops::KernelContext;
 using ops::TensorMeta;
@@ -112,24 +111,15 @@ LaneCall layer_norm_call(std::span<const ops::Value> v) {
 }
 [[maybe_unused]] const bool layer_norm_is_lane = (add_lane_maker("aten::layer_norm", layer_norm_call), true);
 
-// With x^ = (x - mean) rstd and h = g weight:
-//   dx = rstd (h - mean(h) - x^ mean(h x^)), dweight = sum g x^, dbias = sum g.
-std::vector<Tensor> layer_norm_gradient(const ops::GradArgs& args) {
-  std::vector<Tensor> gradients(args.inputs.size());
-  const Tensor& in = args.inputs[0].to_tensor();
-  const auto count = static_cast<int64_t>(args.inputs[1].to_list()->items.size());
-  Dims dims;
-  for (int64_t d = in.ndim() - count; d < in.ndim(); ++d) dims.push_back(d);
-  const auto mean = [&](const Expr& x) { return Expr(ops::call("aten::mean.dim", x.tensor(), dims, true)); };
-  const Expr g = args.grad_outputs[0], x = in;
-  const Expr centered = x - mean(x);
-  const Expr rstd = gradient::rsqrt(mean(centered * centered) + args.inputs[4].to_float());
-  const Expr normal = centered * rstd;
-  const Expr h = args.inputs[2].is_tensor() ? g * Expr(args.inputs[2]) : g;
-  gradients[0] = gradient::fit_gradient(rstd * (h - mean(h) - normal * mean(h * normal)), in);
-  if (args.inputs[2].is_tensor()) gradients[2] = gradient::fit_gradient(g * normal, args.inputs[2].to_tensor());
-  if (args.inputs[3].is_tensor()) gradients[3] = gradient::fit_gradient(g, args.inputs[3].to_tensor());
-  return gradients;
+std::vector<ops::Value> layer_norm_gradient(const ops::GradArgs& args) {
+  return norm_gradients(args, {0, 2, 3}, "tensord::layer_norm_backward",
+                        {args.grad_outputs[0], args.inputs[0], args.inputs[1], args.inputs[2], args.inputs[4]});
+}
+// With the mean and the deviation that the forward gave.
+std::vector<ops::Value> native_layer_norm_gradient(const ops::GradArgs& args) {
+  return norm_gradients(args, {0, 2, 3}, "aten::native_layer_norm_backward",
+                        {args.grad_outputs[0], args.inputs[0], args.inputs[1], args.outputs[1], args.outputs[2],
+                         args.inputs[2], args.inputs[3]});
 }
 
 OP("aten::layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
@@ -139,6 +129,7 @@ OP("aten::layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, 
       return TensorMeta{in.sizes(), in.dtype(), {}, in.device()};
     })
     .gradient(layer_norm_gradient)
+    .saves("input, weight")
     .reduction();
 KERNEL("aten::layer_norm", kCPU,
        [](const KernelContext&, const Tensor& in, IntList shape, MaybeTensor weight, MaybeTensor bias, double eps, bool,
@@ -156,7 +147,8 @@ OP("aten::native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight
       return std::vector<TensorMeta>{
           {in.sizes(), in.dtype(), {}, in.device()}, {outer, stats, {}, in.device()}, {outer, stats, {}, in.device()}};
     })
-    .gradient(layer_norm_gradient)
+    .gradient(native_layer_norm_gradient)
+    .saves("input, weight, result1, result2")
     .reduction();
 KERNEL("aten::native_layer_norm", kCPU,
        [](const KernelContext&, const Tensor& in, IntList shape, MaybeTensor weight, MaybeTensor bias, double eps,
@@ -167,7 +159,7 @@ KERNEL("aten::native_layer_norm", kCPU,
 // Groups: row-major N, C, rest; C / groups channels share mean and variance.
 template <class T>
 void group_norm_rows(const Tensor& in, int64_t groups, const MaybeTensor& weight, const MaybeTensor& bias, double eps,
-                     const Tensor& out) {
+                     const Tensor& out, T* means, T* rstds) {
   const Tensor source = in.contiguous();
   const std::vector<T> w = dense<T>(weight), b = dense<T>(bias);
   const int64_t channels = in.sizes()[1], per_group = channels / groups,
@@ -194,17 +186,21 @@ void group_norm_rows(const Tensor& in, int64_t groups, const MaybeTensor& weight
         affine_lane(values + c * inner, scale, shift, results + c * inner, inner);
       }
       if (!direct) store_tile(dtype_of<T>, results, out.dtype(), to + row * length * size, 1, length);
+      if (means != nullptr) means[row] = static_cast<T>(m.mean);
+      if (rstds != nullptr) rstds[row] = static_cast<T>(m.rstd);
     }
   });
 }
 
 void group_norm(const Tensor& in, int64_t groups, const MaybeTensor& weight, const MaybeTensor& bias, double eps,
-                const Tensor& out) {
+                const Tensor& out, Tensor* mean, Tensor* rstd) {
   if (out.numel() == 0) return;
   if (in.dtype() == DType::kFloat64)
-    group_norm_rows<double>(in, groups, weight, bias, eps, out);
+    group_norm_rows<double>(in, groups, weight, bias, eps, out, mean ? mean->data<double>() : nullptr,
+                            rstd ? rstd->data<double>() : nullptr);
   else
-    group_norm_rows<float>(in, groups, weight, bias, eps, out);
+    group_norm_rows<float>(in, groups, weight, bias, eps, out, mean ? mean->data<float>() : nullptr,
+                           rstd ? rstd->data<float>() : nullptr);
 }
 
 void check_channels(const char* op, const Tensor& in, const MaybeTensor& weight, const MaybeTensor& bias) {
@@ -216,47 +212,52 @@ void check_channels(const char* op, const Tensor& in, const MaybeTensor& weight,
   }
 }
 
-std::vector<Tensor> group_norm_gradient(const ops::GradArgs& args) {
-  std::vector<Tensor> gradients(args.inputs.size());
-  const Tensor& in = args.inputs[0].to_tensor();
-  const int64_t groups = args.inputs[1].to_int(), batch = in.sizes()[0], channels = in.sizes()[1];
-  const Dims grouped{batch, groups, -1}, last{2};
-  Dims per_channel(static_cast<size_t>(in.ndim()), 1);
-  per_channel[1] = channels;
-  const auto mean = [&](const Expr& x) { return Expr(ops::call("aten::mean.dim", x.tensor(), last, true)); };
-  const auto shape = [](const Expr& x, const Dims& sizes) {
-    return Expr(ops::call("aten::reshape", x.tensor(), sizes));
-  };
-  const Expr g = args.grad_outputs[0], x = shape(in, grouped);
-  const Expr centered = x - mean(x);
-  const Expr rstd = gradient::rsqrt(mean(centered * centered) + args.inputs[4].to_float());
-  const Expr normal = centered * rstd;
-  const bool has_weight = args.inputs[2].is_tensor();
-  const Expr h = shape(has_weight ? g * shape(Expr(args.inputs[2]), per_channel) : g, grouped);
-  gradients[0] = gradient::fit_gradient(shape(rstd * (h - mean(h) - normal * mean(h * normal)), in.sizes()), in);
-  const auto reduce = [&](const Expr& value, const Tensor& like) {
-    const Tensor stand_in = Tensor::meta(per_channel, like.dtype());
-    return ops::call("aten::reshape", gradient::fit_gradient(value, stand_in), like.sizes());
-  };
-  if (has_weight) gradients[2] = reduce(g * shape(normal, in.sizes()), args.inputs[2].to_tensor());
-  if (args.inputs[3].is_tensor()) gradients[3] = reduce(g, args.inputs[3].to_tensor());
-  return gradients;
+void check_groups(const Tensor& in, int64_t groups) {
+  check(groups > 0 && in.sizes()[1] % groups == 0,
+        "group_norm: Expected number of channels in input to be divisible by num_groups, but got input of shape ",
+        to_string(in.sizes()), " and num_groups=", groups);
 }
 
 OP("aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool "
    "cudnn_enabled=True) -> Tensor")
     .infer([](const Tensor& in, int64_t groups, MaybeTensor weight, MaybeTensor bias, double, bool) {
       check_channels("group_norm", in, weight, bias);
-      check(groups > 0 && in.sizes()[1] % groups == 0,
-            "group_norm: Expected number of channels in input to be divisible by num_groups, but got input of shape ",
-            to_string(in.sizes()), " and num_groups=", groups);
+      check_groups(in, groups);
       return TensorMeta{in.sizes(), in.dtype(), {}, in.device()};
     })
-    .gradient(group_norm_gradient)
+    .gradient([](const ops::GradArgs& args) {
+      return norm_gradients(args, {0, 2, 3}, "tensord::group_norm_backward",
+                            {args.grad_outputs[0], args.inputs[0], args.inputs[1], args.inputs[2], args.inputs[4]});
+    })
+    .saves("input, weight")
     .reduction();
 KERNEL("aten::group_norm", kCPU,
        [](const KernelContext&, const Tensor& in, int64_t groups, MaybeTensor weight, MaybeTensor bias, double eps,
-          bool, Tensor& out) { group_norm(in, groups, weight, bias, eps, out); });
+          bool, Tensor& out) { group_norm(in, groups, weight, bias, eps, out, nullptr, nullptr); });
+
+OP("aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) "
+   "-> (Tensor, Tensor, Tensor)")
+    .infer([](const Tensor& in, MaybeTensor weight, MaybeTensor bias, int64_t n, int64_t c, int64_t inner,
+              int64_t groups, double) {
+      check_channels("native_group_norm", in, weight, bias);
+      check(n >= 0 && c >= 0 && inner >= 0 && in.sizes()[0] == n && in.sizes()[1] == c && in.numel() == n * c * inner,
+            "the input is of size ", to_string(in.sizes()), ", expected ", n, ", ", c, " and ", inner);
+      check_groups(in, groups);
+      const DType stats = in.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+      const TensorMeta moments{Dims{n, groups}, stats, {}, in.device()};
+      return std::vector<TensorMeta>{{in.sizes(), in.dtype(), {}, in.device()}, moments, moments};
+    })
+    .gradient([](const ops::GradArgs& args) {
+      return norm_gradients(args, {0, 1, 2}, "aten::native_group_norm_backward",
+                            {args.grad_outputs[0], args.inputs[0], args.outputs[1], args.outputs[2], args.inputs[1],
+                             args.inputs[3], args.inputs[4], args.inputs[5], args.inputs[6]});
+    })
+    .saves("input, weight, result1, result2")
+    .reduction();
+KERNEL("aten::native_group_norm", kCPU,
+       [](const KernelContext&, const Tensor& in, MaybeTensor weight, MaybeTensor bias, int64_t, int64_t, int64_t,
+          int64_t groups, double eps, Tensor& out, Tensor& mean,
+          Tensor& rstd) { group_norm(in, groups, weight, bias, eps, out, &mean, &rstd); });
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -6,14 +6,14 @@
 #include "core/base/parallel.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
-#include "kernels/gradient_expr.h"
 #include "kernels/norm.h"
+#include "kernels/norm_channels.h"
+#include "kernels/norm_gradient.h"
 #include "kernels/pointwise.h"
 
 namespace tensord::kernels {
 namespace {
 
-using gradient::Expr;
 using ops::KernelContext;
 using ops::TensorMeta;
 using MaybeTensor = std::optional<Tensor>;
@@ -52,17 +52,6 @@ Tensor channel_tensor(const std::vector<double>& values, const Tensor& like) {
 struct Statistics {
   std::vector<double> mean, variance;
 };
-
-// Mean and biased variance of each channel.
-Statistics channel_statistics(const Tensor& in) {
-  Dims dims{0};
-  for (int64_t d = 2; d < in.ndim(); ++d) dims.push_back(d);
-  const DType wide = in.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
-  const Tensor x = in.to(wide);
-  const int64_t channels = in.sizes()[1];
-  return {values_of(ops::call("aten::mean.dim", x, dims), channels, 0),
-          values_of(ops::call("aten::var.dim", x, dims, false), channels, 0)};
-}
 
 // Dense float32 in both usual memory orders, without the elementwise machinery.
 bool apply_dense(const Tensor& in, const Tensor& scales, const Tensor& shifts, const Tensor& out) {
@@ -118,11 +107,52 @@ void update_running(const MaybeTensor& running, const std::vector<double>& fresh
   running->storage()->bump_version();
 }
 
-Statistics training_statistics(const Tensor& in, const MaybeTensor& mean, const MaybeTensor& variance,
-                               double momentum) {
+// Mean and biased variance of each channel.
+Statistics batch_statistics(std::span<const ChannelSums> sums) {
+  Statistics statistics;
+  for (const ChannelSums& of : sums) {
+    statistics.mean.push_back(of.mean);
+    statistics.variance.push_back(of.squares / of.count);
+  }
+  return statistics;
+}
+
+// Planes of float32: each channel is normalised while it is in the cache from summing it.
+Statistics normalize_planes(const Tensor& in, const MaybeTensor& weight, const MaybeTensor& bias, double eps,
+                            const Tensor& out) {
+  const ChannelLayout layout(in);
+  const std::vector<double> scales = values_of(weight, layout.channels, 1),
+                            shifts = values_of(bias, layout.channels, 0);
+  std::vector<ChannelSums> sums(scales.size());
+  const float* x = in.data<float>();
+  float* y = out.data<float>();
+  parallel_for_cost(layout.channels, 0.3 * static_cast<double>(layout.rows()), [&](int64_t begin, int64_t end) {
+    for (int64_t c = begin; c < end; ++c) {
+      const auto i = static_cast<size_t>(c);
+      sums[i] = sum_channel(x + c * layout.inner, nullptr, layout.batch, layout.step(), layout.inner, nullptr);
+      const double scale = scales[i] / std::sqrt(sums[i].squares / sums[i].count + eps);
+      for (int64_t n = 0; n < layout.batch; ++n) {
+        const int64_t offset = n * layout.step() + c * layout.inner;
+        affine_lane(x + offset, scale, shifts[i] - sums[i].mean * scale, y + offset, layout.inner);
+      }
+    }
+  });
+  return batch_statistics(sums);
+}
+
+// Normalises by the batch's own statistics, which it also gives, and updates the running ones.
+Statistics normalize_batch(const KernelContext& context, const Tensor& in, const MaybeTensor& weight,
+                           const MaybeTensor& bias, const MaybeTensor& mean, const MaybeTensor& variance,
+                           double momentum, double eps, Tensor& out) {
   const int64_t channels = in.sizes()[1], count = in.numel() / std::max<int64_t>(channels, 1);
   check(count > 1, "Expected more than 1 value per channel when training, got input size ", to_string(in.sizes()));
-  Statistics statistics = channel_statistics(in);
+  Statistics statistics;
+  if (in.dtype() == DType::kFloat32 && in.is_contiguous() && out.is_contiguous() && !ChannelLayout(in).by_rows) {
+    statistics = normalize_planes(in, weight, bias, eps, out);
+  } else {
+    statistics = batch_statistics(channel_sums(dense_channels(in), Tensor(), {}));
+    apply(context, in, statistics, weight, bias, eps, out);
+  }
   update_running(mean, statistics.mean, momentum, 1.0);
   update_running(variance, statistics.variance, momentum, static_cast<double>(count) / static_cast<double>(count - 1));
   return statistics;
@@ -131,47 +161,36 @@ Statistics training_statistics(const Tensor& in, const MaybeTensor& mean, const 
 void batch_norm(const KernelContext& context, const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean,
                 MaybeTensor variance, bool training, double momentum, double eps, bool, Tensor& out) {
   if (out.numel() == 0) return;
-  if (training) return apply(context, in, training_statistics(in, mean, variance, momentum), weight, bias, eps, out);
+  if (training) {
+    normalize_batch(context, in, weight, bias, mean, variance, momentum, eps, out);
+    return;
+  }
   check(mean && variance, "batch_norm: running_mean and running_var must be defined in evaluation mode");
   const int64_t channels = in.sizes()[1];
   apply(context, in, {values_of(mean, channels, 0), values_of(variance, channels, 1)}, weight, bias, eps, out);
 }
 
-// Evaluation: dx = g weight rstd. Training: dx = weight rstd (g - mean(g) - x^ mean(g x^)).
-std::vector<Tensor> batch_norm_gradient(const ops::GradArgs& args) {
-  std::vector<Tensor> gradients(args.inputs.size());
-  const Tensor& in = args.inputs[0].to_tensor();
-  Dims dims{0}, per_channel(static_cast<size_t>(in.ndim()), 1);
-  for (int64_t d = 2; d < in.ndim(); ++d) dims.push_back(d);
-  per_channel[1] = in.sizes()[1];
-  const auto mean = [&](const Expr& x) { return Expr(ops::call("aten::mean.dim", x.tensor(), dims, true)); };
-  const auto shaped = [&](const ops::Value& x) { return Expr(ops::call("aten::reshape", x.to_tensor(), per_channel)); };
-  const bool training = args.inputs[5].to_bool();
-  const Expr g = args.grad_outputs[0], x = in;
-  const Expr centered = x - (training ? mean(x) : shaped(args.inputs[3]));
-  const Expr variance = training ? mean(centered * centered) : shaped(args.inputs[4]);
-  const Expr rstd = gradient::rsqrt(variance + args.inputs[7].to_float());
-  const Expr normal = centered * rstd;
-  const Expr scale = args.inputs[1].is_tensor() ? rstd * shaped(args.inputs[1]) : rstd;
-  gradients[0] = gradient::fit_gradient(training ? scale * (g - mean(g) - normal * mean(g * normal)) : g * scale, in);
-  const auto sum = [&](const Expr& value, const Tensor& like) {
-    return ops::call("aten::reshape", gradient::fit_gradient(value, Tensor::meta(per_channel, like.dtype())),
-                     like.sizes());
-  };
-  if (args.inputs[1].is_tensor()) gradients[1] = sum(g * normal, args.inputs[1].to_tensor());
-  if (args.inputs[2].is_tensor()) gradients[2] = sum(g, args.inputs[2].to_tensor());
-  return gradients;
+// The statistics of the batch are summed again in the backward, in the pass over memory that it needs anyway.
+std::vector<ops::Value> batch_norm_gradient(const ops::GradArgs& args) {
+  const auto& v = args.inputs;
+  return norm_gradients(args, {0, 1, 2}, "aten::native_batch_norm_backward",
+                        {args.grad_outputs[0], v[0], v[1], v[3], v[4], ops::Value(), ops::Value(), v[5], v[7]});
+}
+std::vector<ops::Value> native_batch_norm_gradient(const ops::GradArgs& args) {
+  const auto& v = args.inputs;
+  return norm_gradients(args, {0, 1, 2}, "aten::native_batch_norm_backward",
+                        {args.grad_outputs[0], v[0], v[1], v[3], v[4], args.outputs[1], args.outputs[2], v[5], v[7]});
 }
 
 // The running statistics are written in training; in evaluation it is pure and can be folded.
 OP("aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!)? running_mean, Tensor(b!)? running_var, "
-   "bool "
-   "training, float momentum, float eps, bool cudnn_enabled) -> Tensor")
+   "bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor")
     .infer([](const Tensor& in, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean, MaybeTensor variance, bool,
               double, double, bool) {
       return infer_batch_norm("batch_norm", in, {&weight, &bias, &mean, &variance});
     })
     .gradient(batch_norm_gradient)
+    .saves("input, weight, running_mean, running_var")
     .writes_when("training")
     .keeps_layout();
 KERNEL("aten::batch_norm", kCPU, batch_norm);
@@ -204,6 +223,8 @@ OP("aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor(a
    "running_var, "
    "bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)")
     .infer(infer_native)
+    .gradient(native_batch_norm_gradient)
+    .saves("input, weight, running_mean, running_var, result1, result2")
     .writes_when("training")
     .keeps_layout();
 KERNEL("aten::native_batch_norm", kCPU,
@@ -211,8 +232,8 @@ KERNEL("aten::native_batch_norm", kCPU,
           MaybeTensor variance, bool training, double momentum, double eps, Tensor& out, Tensor& saved_mean,
           Tensor& saved_rstd) {
          if (!training) return batch_norm(context, in, weight, bias, mean, variance, false, momentum, eps, false, out);
-         Statistics statistics = training_statistics(in, mean, variance, momentum);
-         apply(context, in, statistics, weight, bias, eps, out);
+         if (out.numel() == 0) return;
+         Statistics statistics = normalize_batch(context, in, weight, bias, mean, variance, momentum, eps, out);
          saved_mean.copy_from(channel_tensor(statistics.mean, Tensor::meta(Dims{1, 1}, saved_mean.dtype()))
                                   .as_view(saved_mean.sizes(), {1}, 0));
          for (double& v : statistics.variance) v = 1.0 / std::sqrt(v + eps);
@@ -234,7 +255,7 @@ Tensor instance_norm(const Tensor& in, MaybeTensor weight, MaybeTensor bias, May
   Dims merged = in.sizes();
   merged[0] = 1;
   merged[1] = batch * channels;
-  const Tensor flat = ops::call("aten::reshape", in.is_meta() ? in : in.contiguous(), merged);
+  const Tensor flat = ops::call("aten::reshape", in, merged);
   const MaybeTensor means = repeated(mean), variances = repeated(variance);
   const Tensor out = ops::call("aten::batch_norm", flat, repeated(weight), repeated(bias), means, variances,
                                use_input_stats, momentum, eps, false);
@@ -247,9 +268,9 @@ Tensor instance_norm(const Tensor& in, MaybeTensor weight, MaybeTensor bias, May
   return ops::call("aten::reshape", out, in.sizes());
 }
 OP("aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!)? running_mean, Tensor(b!)? running_var, "
-   "bool "
-   "use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor")
+   "bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor")
     .writes_when("use_input_stats")
+    .composite()
     .direct(instance_norm);
 
 }  // namespace

@@ -5,7 +5,6 @@
 
 #include "core/ops/op.h"
 #include "core/ops/run.h"
-#include "kernels/gradient_expr.h"
 #include "kernels/lane_call.h"
 #include "kernels/lanes.h"
 #include "kernels/pointwise.h"
@@ -14,7 +13,6 @@
 namespace tensord::kernels {
 namespace {
 
-using gradient::Expr;
 using ops::KernelContext;
 using ops::TensorMeta;
 
@@ -139,16 +137,10 @@ LaneCall softmax_call(const Tensor& in, int64_t dim, DType result, bool is_log) 
   return call;
 }
 
-// y (g - sum(g y)) and g - exp(y) sum(g).
 std::vector<Tensor> softmax_gradient(const ops::GradArgs& args, bool is_log) {
   std::vector<Tensor> gradients(args.inputs.size());
-  const Expr g = args.grad_outputs[0], y = args.outputs[0];
-  const Dims dim{args.inputs[1].to_int()};
-  const auto sum = [&](const Expr& value) {
-    return Expr(ops::call("aten::sum.dim_IntList", value.tensor(), dim, true));
-  };
-  const Expr result = is_log ? g - gradient::exp(y) * sum(g) : y * (g - sum(g * y));
-  gradients[0] = gradient::fit_gradient(result, args.inputs[0].to_tensor());
+  gradients[0] = ops::call(is_log ? "aten::_log_softmax_backward_data" : "aten::_softmax_backward_data",
+                           args.grad_outputs[0], args.outputs[0], args.inputs[1], args.inputs[0].to_tensor().dtype());
   return gradients;
 }
 
@@ -158,6 +150,7 @@ void add(const char* name, const char* schema, bool is_log) {
         return infer_softmax(name, in, dim, dtype);
       })
       .gradient([is_log](const ops::GradArgs& args) { return softmax_gradient(args, is_log); })
+      .saves("result")
       .reduction();
   ops::KernelBuilder(name, DeviceKind::kCPU,
                      [is_log](const KernelContext&, const Tensor& in, int64_t dim, std::optional<DType>, Tensor& out) {
@@ -177,6 +170,7 @@ void add_internal(const char* name, const char* schema, bool is_log) {
   ops::OpBuilder(schema, __FILE__, __LINE__)
       .infer([name](const Tensor& in, int64_t dim, bool) { return infer_softmax(name, in, dim, {}); })
       .gradient([is_log](const ops::GradArgs& args) { return softmax_gradient(args, is_log); })
+      .saves("result")
       .reduction();
   ops::KernelBuilder(name, DeviceKind::kCPU,
                      [is_log](const KernelContext&, const Tensor& in, int64_t dim, bool, Tensor& out) {
