@@ -3,6 +3,8 @@
 #include "kernels/pool.h"
 
 #include "core/ops/op.h"
+#include "core/ops/run.h"
+#include "kernels/pool_windows.h"
 
 namespace tensord::kernels {
 namespace {
@@ -10,133 +12,6 @@ namespace {
 using ops::IntList;
 using ops::TensorMeta;
 using Context = const ops::KernelContext&;
-
-struct Window {
-  Dims kernel, stride, padding, dilation;
-};
-
-Dims repeated(const char* op, const Dims& list, size_t count, const char* name) {
-  if (list.size() == 1) return Dims(count, list[0]);
-  check(list.size() == count, op, ": ", name, " must either be a single int, or a tuple of ", count, " ints");
-  return list;
-}
-
-Window make_window(const char* op, size_t spatial, const Dims& kernel, const Dims& stride, const Dims& padding,
-                   const Dims& dilation) {
-  Window w{repeated(op, kernel, spatial, "kernel_size"),
-           {},
-           repeated(op, padding, spatial, "padding"),
-           repeated(op, dilation, spatial, "dilation")};
-  w.stride = stride.empty() ? w.kernel : repeated(op, stride, spatial, "stride");
-  for (size_t i = 0; i < spatial; ++i) {
-    constexpr int64_t kMost = int64_t{1} << 31;
-    check(w.kernel[i] > 0 && w.kernel[i] < kMost, op, ": kernel size should be greater than zero, but got ",
-          to_string(w.kernel));
-    check(w.stride[i] > 0 && w.stride[i] < kMost, op, ": stride should be greater than zero, but got ",
-          to_string(w.stride));
-    check(w.dilation[i] > 0 && w.dilation[i] < kMost, op, ": dilation should be greater than zero, but got ",
-          to_string(w.dilation));
-    check(w.padding[i] >= 0 && w.padding[i] <= w.kernel[i] / 2, op,
-          ": pad should be smaller than or equal to half of kernel size, but got padding = ", to_string(w.padding),
-          ", kernel_size = ", to_string(w.kernel));
-  }
-  return w;
-}
-
-void check_input(const char* op, const Tensor& input, size_t spatial) {
-  const auto ndim = static_cast<size_t>(input.ndim());
-  check(ndim == spatial + 1 || ndim == spatial + 2, op, ": Expected ", spatial + 1, "D or ", spatial + 2,
-        "D (batch mode) tensor for input, but got ", to_string(input.sizes()));
-  for (size_t d = ndim == spatial + 2 ? 1 : 0; d < ndim; ++d) {
-    check(input.sizes()[d] > 0, op,
-          "(): Expected input to have non-zero size for non-batch dimensions, but input has sizes ",
-          to_string(input.sizes()), " with dimension ", d, " being empty");
-  }
-}
-
-int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
-
-Dims pooled_sizes(const char* op, const Tensor& input, const Window& w, bool ceil_mode) {
-  const size_t spatial = w.kernel.size(), first = input.sizes().size() - spatial;
-  check_input(op, input, spatial);
-  Dims sizes = input.sizes();
-  for (size_t i = 0; i < spatial; ++i) {
-    const int64_t in = sizes[first + i], pad = w.padding[i];
-    int64_t out = floor_div(in + 2 * pad - w.dilation[i] * (w.kernel[i] - 1) - 1 + (ceil_mode ? w.stride[i] - 1 : 0),
-                            w.stride[i]) +
-                  1;
-    // The last window must start inside of the input or its near padding.
-    if (ceil_mode && (out - 1) * w.stride[i] >= in + pad) --out;
-    check(out >= 1, "Given input size: ", to_string(input.sizes().span().subspan(first - 1)),
-          ". Calculated output size would be ", out, " at dimension ", i, ". Output size is too small");
-    sizes[first + i] = out;
-  }
-  return sizes;
-}
-
-TensorMeta like_input(const Tensor& input, const Dims& sizes, DType dtype) {
-  TensorMeta meta{sizes, dtype, {}, input.device()};
-  if (input.ndim() >= 4 && input.is_channels_last() && !input.is_contiguous())
-    meta.strides = channels_last_strides(sizes);
-  return meta;
-}
-
-std::vector<TensorMeta> with_indices(TensorMeta values) {
-  TensorMeta indices = values;
-  indices.dtype = DType::kInt64;
-  return {values, indices};
-}
-
-PoolWindows make_windows(const Tensor& input, const Tensor& out, const Window& w) {
-  PoolWindows windows;
-  const size_t spatial = w.kernel.size(), lead = 3 - spatial;
-  for (size_t i = 0; i < lead; ++i) windows.axes[i] = {{0}, {1}, {1}, 1};
-  for (size_t i = 0; i < spatial; ++i) {
-    PoolAxis& axis = windows.axes[lead + i];
-    const int64_t in = input.sizes()[input.sizes().size() - spatial + i],
-                  outs = out.sizes()[out.sizes().size() - spatial + i];
-    axis.step = w.dilation[i];
-    for (int64_t o = 0; o < outs; ++o) {
-      int64_t begin = o * w.stride[i] - w.padding[i];
-      const int64_t end = begin + (w.kernel[i] - 1) * axis.step + 1;
-      axis.extent.push_back(std::min(end, in + w.padding[i]) - begin);
-      if (begin < 0) begin += (-begin + axis.step - 1) / axis.step * axis.step;
-      axis.begin.push_back(begin);
-      axis.end.push_back(std::min(end, in));
-    }
-  }
-  return windows;
-}
-
-PoolWindows adaptive_windows(const Tensor& input, const Tensor& out, size_t spatial) {
-  PoolWindows windows;
-  const size_t lead = 3 - spatial;
-  for (size_t i = 0; i < lead; ++i) windows.axes[i] = {{0}, {1}, {1}, 1};
-  for (size_t i = 0; i < spatial; ++i) {
-    PoolAxis& axis = windows.axes[lead + i];
-    const int64_t in = input.sizes()[input.sizes().size() - spatial + i],
-                  outs = out.sizes()[out.sizes().size() - spatial + i];
-    for (int64_t o = 0; o < outs; ++o) {
-      axis.begin.push_back(o * in / outs);
-      axis.end.push_back(((o + 1) * in + outs - 1) / outs);
-      axis.extent.push_back(axis.end.back() - axis.begin.back());
-    }
-  }
-  return windows;
-}
-
-Dims adaptive_sizes(const char* op, const Tensor& input, const Dims& output_size, size_t spatial) {
-  check(output_size.size() == spatial || output_size.size() == 1, op, ": output_size must be ", spatial);
-  check_input(op, input, spatial);
-  Dims sizes = input.sizes();
-  for (size_t i = 0; i < spatial; ++i) {
-    const int64_t size = output_size[output_size.size() == 1 ? 0 : i];
-    check(size >= 0 && size < (int64_t{1} << 24), op,
-          ": elements of output_size must be greater than or equal to 0, but got ", to_string(output_size));
-    sizes[sizes.size() - spatial + i] = size;
-  }
-  return sizes;
-}
 
 constexpr const char* kMaxNames[] = {"max_pool1d", "max_pool2d", "max_pool3d"};
 constexpr const char* kAvgNames[] = {"avg_pool1d", "avg_pool2d", "avg_pool3d"};
@@ -148,17 +23,18 @@ struct Max {
   static constexpr const char* kName = kMaxNames[kSpatial - 1];
   static TensorMeta infer(const Tensor& x, const IntList& kernel, const IntList& stride, const IntList& padding,
                           const IntList& dilation, bool ceil_mode) {
-    return like_input(
-        x, pooled_sizes(kName, x, make_window(kName, kSpatial, kernel, stride, padding, dilation), ceil_mode),
+    return pool_meta(
+        x, pooled_sizes(kName, x, make_pool_window(kName, kSpatial, kernel, stride, padding, dilation), ceil_mode),
         x.dtype());
   }
   static std::vector<TensorMeta> infer_both(const Tensor& x, const IntList& kernel, const IntList& stride,
                                             const IntList& padding, const IntList& dilation, bool ceil_mode) {
-    return with_indices(infer(x, kernel, stride, padding, dilation, ceil_mode));
+    return pool_metas(infer(x, kernel, stride, padding, dilation, ceil_mode));
   }
   static PoolProblem problem(const Tensor& x, const Tensor& out, const IntList& kernel, const IntList& stride,
                              const IntList& padding, const IntList& dilation, bool) {
-    return {make_windows(x, out, make_window(kName, kSpatial, kernel, stride, padding, dilation)), kSpatial, true};
+    return {make_pool_windows(x, out, make_pool_window(kName, kSpatial, kernel, stride, padding, dilation)), kSpatial,
+            true};
   }
   static void run(Context, const Tensor& x, const IntList& kernel, const IntList& stride, const IntList& padding,
                   const IntList& dilation, bool ceil_mode, Tensor& out) {
@@ -178,14 +54,14 @@ struct Avg {
                           bool ceil_mode, bool, const Divisor&... fixed) {
     if constexpr (sizeof...(fixed) == 1) (check(!fixed || *fixed != 0, "divisor must be not zero"), ...);
     check(x.dtype() != DType::kBool, kName, ": not supported for bool");
-    return like_input(x,
-                      pooled_sizes(kName, x, make_window(kName, kSpatial, kernel, stride, padding, Dims{1}), ceil_mode),
-                      x.dtype());
+    return pool_meta(
+        x, pooled_sizes(kName, x, make_pool_window(kName, kSpatial, kernel, stride, padding, Dims{1}), ceil_mode),
+        x.dtype());
   }
   static PoolProblem problem(const Tensor& x, const Tensor& out, const IntList& kernel, const IntList& stride,
                              const IntList& padding, bool, bool count_include_pad, const Divisor&... fixed) {
-    PoolProblem pool{make_windows(x, out, make_window(kName, kSpatial, kernel, stride, padding, Dims{1})), kSpatial,
-                     false, count_include_pad ? PoolDivisor::kWithPadding : PoolDivisor::kInside};
+    PoolProblem pool{make_pool_windows(x, out, make_pool_window(kName, kSpatial, kernel, stride, padding, Dims{1})),
+                     kSpatial, false, count_include_pad ? PoolDivisor::kWithPadding : PoolDivisor::kInside};
     if constexpr (sizeof...(fixed) == 1) {
       const std::optional<int64_t> given = (fixed, ...);
       if (given) {
@@ -206,20 +82,20 @@ template <size_t kSpatial>
 struct Adaptive {
   static TensorMeta infer_avg(const Tensor& x, const IntList& output_size) {
     check(x.dtype() != DType::kBool, kAdaptiveAvgNames[kSpatial - 1], ": not supported for bool");
-    return like_input(x, adaptive_sizes(kAdaptiveAvgNames[kSpatial - 1], x, output_size, kSpatial), x.dtype());
+    return pool_meta(x, adaptive_pool_sizes(kAdaptiveAvgNames[kSpatial - 1], x, output_size, kSpatial), x.dtype());
   }
   static void run_avg(Context, const Tensor& x, const IntList&, Tensor& out) {
-    if (out.numel() > 0) run_pool({adaptive_windows(x, out, kSpatial), kSpatial}, x, out);
+    if (out.numel() > 0) run_pool({adaptive_pool_windows(x, out, kSpatial), kSpatial}, x, out);
   }
   static PoolProblem average(const Tensor& x, const Tensor& out, const IntList&) {
-    return {adaptive_windows(x, out, kSpatial), kSpatial};
+    return {adaptive_pool_windows(x, out, kSpatial), kSpatial};
   }
   static std::vector<TensorMeta> infer_max(const Tensor& x, const IntList& output_size) {
-    return with_indices(
-        like_input(x, adaptive_sizes(kAdaptiveMaxNames[kSpatial - 1], x, output_size, kSpatial), x.dtype()));
+    return pool_metas(
+        pool_meta(x, adaptive_pool_sizes(kAdaptiveMaxNames[kSpatial - 1], x, output_size, kSpatial), x.dtype()));
   }
   static void run_max(Context, const Tensor& x, const IntList&, Tensor& out, Tensor& indices) {
-    if (out.numel() > 0) run_pool({adaptive_windows(x, out, kSpatial), kSpatial, true}, x, out, indices);
+    if (out.numel() > 0) run_pool({adaptive_pool_windows(x, out, kSpatial), kSpatial, true}, x, out, indices);
   }
 };
 
@@ -260,32 +136,96 @@ ops::PrepareFn preparer(PoolProblem (*problem)(const Tensor&, const Tensor&, Res
   };
 }
 
+// Gradients. A list of one number stands for all dimensions.
+ops::Value each(const ops::Value& list, size_t spatial) {
+  const auto given = ops::Unbox<IntList>::get(list);
+  return ops::make_int_list(given.size() == 1 ? Dims(spatial, given[0]) : given);
+}
+template <size_t kSpatial>
+std::vector<Tensor> max_gradient(const ops::GradArgs& args) {
+  const auto& v = args.inputs;
+  std::vector<Tensor> gradients(v.size());
+  gradients[0] =
+      ops::call("tensord::max_pool_backward", args.grad_outputs[0], v[0], each(v[1], kSpatial), v[2], v[3], v[4], v[5]);
+  return gradients;
+}
+template <size_t kSpatial>
+std::vector<Tensor> max_indices_gradient(const ops::GradArgs& args) {
+  constexpr const char* kNames[] = {"", "aten::max_pool2d_with_indices_backward",
+                                    "aten::max_pool3d_with_indices_backward"};
+  const auto& v = args.inputs;
+  std::vector<Tensor> gradients(v.size());
+  if (!args.grad_outputs[0].defined()) return gradients;
+  gradients[0] = kSpatial == 1 ? ops::call("tensord::max_pool_scatter", args.grad_outputs[0], v[0], args.outputs[1], 1)
+                               : ops::call(kNames[kSpatial - 1], args.grad_outputs[0], v[0], v[1], v[2], v[3], v[4],
+                                           v[5], args.outputs[1]);
+  return gradients;
+}
+template <size_t kSpatial>
+std::vector<Tensor> avg_gradient(const ops::GradArgs& args) {
+  constexpr const char* kNames[] = {"tensord::avg_pool1d_backward", "aten::avg_pool2d_backward",
+                                    "aten::avg_pool3d_backward"};
+  const auto& v = args.inputs;
+  std::vector<Tensor> gradients(v.size());
+  gradients[0] = ops::call(kNames[kSpatial - 1], args.grad_outputs[0], v[0], v[1], v[2], v[3], v[4], v[5],
+                           kSpatial == 1 ? ops::Value() : v[v.size() - 1]);
+  return gradients;
+}
+template <size_t kSpatial>
+std::vector<Tensor> adaptive_avg_gradient(const ops::GradArgs& args) {
+  constexpr const char* kNames[] = {"tensord::_adaptive_avg_pool1d_backward", "aten::_adaptive_avg_pool2d_backward",
+                                    "aten::_adaptive_avg_pool3d_backward"};
+  std::vector<Tensor> gradients(args.inputs.size());
+  gradients[0] = ops::call(kNames[kSpatial - 1], args.grad_outputs[0], args.inputs[0]);
+  return gradients;
+}
+template <size_t kSpatial>
+std::vector<Tensor> adaptive_max_gradient(const ops::GradArgs& args) {
+  std::vector<Tensor> gradients(args.inputs.size());
+  if (!args.grad_outputs[0].defined()) return gradients;
+  gradients[0] = ops::call("tensord::max_pool_scatter", args.grad_outputs[0], args.inputs[0], args.outputs[1],
+                           static_cast<int64_t>(kSpatial));
+  return gradients;
+}
+
 using MaybeInt = std::optional<int64_t>;
 constexpr auto kCPU = DeviceKind::kCPU;
 
 OP("aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool "
    "ceil_mode=False) -> Tensor")
     .infer(&Max<1>::infer)
+    .gradient(max_gradient<1>)
+    .saves("self")
     .keeps_layout();
 OP("aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool "
    "ceil_mode=False) -> Tensor")
     .infer(&Max<2>::infer)
+    .gradient(max_gradient<2>)
+    .saves("self")
     .keeps_layout();
 OP("aten::max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool "
    "ceil_mode=False) -> Tensor")
     .infer(&Max<3>::infer)
+    .gradient(max_gradient<3>)
+    .saves("self")
     .keeps_layout();
 OP("aten::max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] "
    "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)")
     .infer(&Max<1>::infer_both)
+    .gradient(max_indices_gradient<1>)
+    .saves("result1")
     .keeps_layout();
 OP("aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] "
    "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)")
     .infer(&Max<2>::infer_both)
+    .gradient(max_indices_gradient<2>)
+    .saves("result1")
     .keeps_layout();
 OP("aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] "
    "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)")
     .infer(&Max<3>::infer_both)
+    .gradient(max_indices_gradient<3>)
+    .saves("result1")
     .keeps_layout();
 KERNEL("aten::max_pool1d", kCPU, &Max<1>::run);
 PREPARE("aten::max_pool1d", kCPU, preparer(&Max<1>::problem));
@@ -300,14 +240,20 @@ KERNEL("aten::max_pool3d_with_indices", kCPU, &Max<3>::run_both);
 OP("aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool "
    "count_include_pad=True) -> Tensor")
     .infer(&Avg<1>::infer)
+    .gradient(avg_gradient<1>)
+    .saves("")
     .keeps_layout();
 OP("aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool "
    "count_include_pad=True, int? divisor_override=None) -> Tensor")
     .infer(&Avg<2, MaybeInt>::infer)
+    .gradient(avg_gradient<2>)
+    .saves("")
     .keeps_layout();
 OP("aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool "
    "count_include_pad=True, int? divisor_override=None) -> Tensor")
     .infer(&Avg<3, MaybeInt>::infer)
+    .gradient(avg_gradient<3>)
+    .saves("")
     .keeps_layout();
 KERNEL("aten::avg_pool1d", kCPU, &Avg<1>::run);
 PREPARE("aten::avg_pool1d", kCPU, preparer(&Avg<1>::problem));
@@ -318,12 +264,18 @@ PREPARE("aten::avg_pool3d", kCPU, preparer(&Avg<3, MaybeInt>::problem));
 
 OP("aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor")
     .infer(&Adaptive<1>::infer_avg)
+    .gradient(adaptive_avg_gradient<1>)
+    .saves("")
     .keeps_layout();
 OP("aten::adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor")
     .infer(&Adaptive<2>::infer_avg)
+    .gradient(adaptive_avg_gradient<2>)
+    .saves("")
     .keeps_layout();
 OP("aten::adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor")
     .infer(&Adaptive<3>::infer_avg)
+    .gradient(adaptive_avg_gradient<3>)
+    .saves("")
     .keeps_layout();
 KERNEL("aten::adaptive_avg_pool1d", kCPU, &Adaptive<1>::run_avg);
 PREPARE("aten::adaptive_avg_pool1d", kCPU, preparer(&Adaptive<1>::average));
@@ -334,12 +286,18 @@ PREPARE("aten::adaptive_avg_pool3d", kCPU, preparer(&Adaptive<3>::average));
 
 OP("aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)")
     .infer(&Adaptive<1>::infer_max)
+    .gradient(adaptive_max_gradient<1>)
+    .saves("result1")
     .keeps_layout();
 OP("aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)")
     .infer(&Adaptive<2>::infer_max)
+    .gradient(adaptive_max_gradient<2>)
+    .saves("result1")
     .keeps_layout();
 OP("aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)")
     .infer(&Adaptive<3>::infer_max)
+    .gradient(adaptive_max_gradient<3>)
+    .saves("result1")
     .keeps_layout();
 KERNEL("aten::adaptive_max_pool1d", kCPU, &Adaptive<1>::run_max);
 KERNEL("aten::adaptive_max_pool2d", kCPU, &Adaptive<2>::run_max);

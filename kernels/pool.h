@@ -13,6 +13,7 @@ struct PoolAxis {
   std::vector<int64_t> begin, end;
   std::vector<int64_t> extent;  // elements of the window, padding included
   int64_t step = 1;
+  int64_t kernel = 0, stride = 0, padding = 0;  // where all windows are alike; kernel 0: they are not
 };
 
 // Three dimensions always; missing leading ones are of size 1.
@@ -48,6 +49,43 @@ bool is_pool_last(const Tensor& input, const Tensor& output);
 void run_pool(const PoolProblem& pool, const Tensor& input, Tensor& out, const Tensor& indices = Tensor());
 // f32 without indices, row-major or last.
 void run_pool(const PoolProblem& pool, const PoolExtents& extents, bool is_last, const float* x, float* out);
+
+// What max pooling gives, each where it is asked for: results, indices as of run_pool, and the sum in `dx` of `g` at
+// the largest pixel of each window (dx is filled with 0 before).
+template <class T>
+struct MaxPoolTarget {
+  T* out = nullptr;
+  int64_t* indices = nullptr;
+  const T* g = nullptr;
+  T* dx = nullptr;
+};
+// Whether the two below take it: windows alike, few enough pixels.
+bool is_plain_max_pool(const PoolProblem& pool, const PoolExtents& extents);
+// Row-major planes begin … end - 1 of all images' channels.
+void max_pool_planes(const PoolProblem& pool, const PoolExtents& extents, const float* x, MaxPoolTarget<float> target,
+                     int64_t begin, int64_t end);
+void max_pool_planes(const PoolProblem& pool, const PoolExtents& extents, const double* x, MaxPoolTarget<double> target,
+                     int64_t begin, int64_t end);
+// Memory order N, spatial…, C: the `count` channels from `channel` on, of output pixels begin … end - 1 of all images.
+// With dx a call must have whole images.
+void max_pool_last(const PoolProblem& pool, const PoolExtents& extents, const float* x, MaxPoolTarget<float> target,
+                   int64_t channel, int64_t count, int64_t begin, int64_t end);
+void max_pool_last(const PoolProblem& pool, const PoolExtents& extents, const double* x, MaxPoolTarget<double> target,
+                   int64_t channel, int64_t count, int64_t begin, int64_t end);
+// The whole of either, in parallel.
+template <class T>
+void run_max_pool(const PoolProblem& pool, const PoolExtents& extents, bool is_last, const T* x,
+                  MaxPoolTarget<T> target);
+
+// The backward of averages: dx, filled with 0 before, in planes or last as for the above.
+void avg_pool_backward_planes(const PoolProblem& pool, const PoolExtents& extents, const float* g, float* dx,
+                              int64_t begin, int64_t end);
+void avg_pool_backward_planes(const PoolProblem& pool, const PoolExtents& extents, const double* g, double* dx,
+                              int64_t begin, int64_t end);
+void avg_pool_backward_last(const PoolProblem& pool, const PoolExtents& extents, const float* g, float* dx,
+                            int64_t channel, int64_t count, int64_t image);
+void avg_pool_backward_last(const PoolProblem& pool, const PoolExtents& extents, const double* g, double* dx,
+                            int64_t channel, int64_t count, int64_t image);
 
 // Output pixels, counted over all images, of f32 in memory order N, spatial…, C.
 void pool_last_pixels(const PoolProblem& pool, const PoolExtents& extents, const float* x, float* out, int64_t begin,

@@ -171,6 +171,9 @@ void run_typed(const PoolProblem& pool, const Extents& e, bool is_last, const T*
   if constexpr (std::is_same_v<T, float>) {
     if (is_last && !indices) return run_last(pool, e, x, out);
   }
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+    if (is_plain_max_pool(pool, e)) return run_max_pool<T>(pool, e, is_last, x, {out, indices, nullptr, nullptr});
+  }
   if (pool.is_max) {
     is_last ? max_last<T>(pool.windows, e, x, out, indices) : max_planes<T>(pool.windows, e, x, out, indices);
   } else if constexpr (!std::is_same_v<T, bool>) {
@@ -179,6 +182,33 @@ void run_typed(const PoolProblem& pool, const Extents& e, bool is_last, const T*
 }
 
 }  // namespace
+
+template <class T>
+void run_max_pool(const PoolProblem& pool, const PoolExtents& e, bool is_last, const T* x, MaxPoolTarget<T> target) {
+  const double pixel_ns = 0.1 * static_cast<double>(window_work(pool.windows));
+  if (!is_last) {
+    return parallel_for_cost(e.batch * e.channels, pixel_ns * static_cast<double>(e.out_plane()),
+                             [&](int64_t begin, int64_t end) { max_pool_planes(pool, e, x, target, begin, end); });
+  }
+  if (target.dx == nullptr) {
+    return parallel_for_cost(
+        e.batch * e.out_plane(), pixel_ns * static_cast<double>(e.channels),
+        [&](int64_t begin, int64_t end) { max_pool_last(pool, e, x, target, 0, e.channels, begin, end); });
+  }
+  // Windows overlap, so that a part has all pixels of some channels.
+  constexpr int64_t kChannels = 64;
+  const int64_t blocks = (e.channels + kChannels - 1) / kChannels;
+  parallel_for_cost(e.batch * blocks, pixel_ns * static_cast<double>(e.out_plane() * kChannels),
+                    [&](int64_t begin, int64_t end) {
+                      for (int64_t i = begin; i < end; ++i) {
+                        const int64_t channel = i % blocks * kChannels, image = i / blocks;
+                        max_pool_last(pool, e, x, target, channel, std::min(kChannels, e.channels - channel),
+                                      image * e.out_plane(), (image + 1) * e.out_plane());
+                      }
+                    });
+}
+template void run_max_pool(const PoolProblem&, const PoolExtents&, bool, const float*, MaxPoolTarget<float>);
+template void run_max_pool(const PoolProblem&, const PoolExtents&, bool, const double*, MaxPoolTarget<double>);
 
 int64_t PoolProblem::divisor_at(int64_t d, int64_t h, int64_t w) const {
   const auto& [ad, ah, aw] = windows.axes;

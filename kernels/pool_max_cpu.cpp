@@ -1,0 +1,251 @@
+// Max pooling with the positions of the largest, for each instruction set. In planes a whole row of outputs is
+// compared at once: an input row is cut into `stride` rows of every stride-th element, in which the pixels that
+// neighbouring windows have in the same place are neighbours too.
+#include "kernels/simd_targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/pool_max_cpu.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "kernels/pool.h"
+
+#ifndef TENSORD_POOL_MAX_INDEX
+#define TENSORD_POOL_MAX_INDEX
+namespace tensord::kernels {
+// A position in the lane width of the elements.
+template <class T>
+using PoolIndex = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+}  // namespace tensord::kernels
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace tensord::kernels::HWY_NAMESPACE {
+namespace {
+
+template <class T>
+constexpr T kLowest = -std::numeric_limits<T>::infinity();
+
+int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+
+// One row of outputs in work: what is largest so far, and where.
+template <class T>
+struct Row {
+  const PoolAxis& axis;
+  int64_t width, outs;
+  int64_t first, length;  // of the cut rows: their first element is `first` strides into the row
+  std::vector<T> cut, best;
+  std::vector<PoolIndex<T>> index;
+
+  Row(const PoolAxis& axis, int64_t width, int64_t outs) : axis(axis), width(width), outs(outs) {
+    first = floor_div(-axis.padding, axis.stride);
+    const int64_t last =
+        floor_div((outs - 1) * axis.stride - axis.padding + (axis.kernel - 1) * axis.step, axis.stride);
+    length = last - first + 1;
+    cut.assign(static_cast<size_t>(axis.stride * length), kLowest<T>);
+    best.resize(static_cast<size_t>(outs));
+    index.resize(static_cast<size_t>(outs));
+  }
+  // What lies outside of the row stays at the lowest number.
+  void load(const T* row) {
+    for (int64_t p = 0; p < axis.stride; ++p) {
+      T* to = cut.data() + p * length;
+      const int64_t begin = std::max<int64_t>(0, floor_div(-p + axis.stride - 1, axis.stride) - first),
+                    end = std::min(length, floor_div(width - 1 - p, axis.stride) + 1 - first);
+      const T* from = row + first * axis.stride + p;
+      if (axis.stride == 1) {
+        std::copy(from + begin, from + end, to + begin);
+      } else if (axis.stride == 2) {
+        for (int64_t j = begin; j < end; ++j) to[j] = from[2 * j];
+      } else {
+        for (int64_t j = begin; j < end; ++j) to[j] = from[axis.stride * j];
+      }
+    }
+  }
+  // Compares with the loaded row, whose first pixel is `pixel`.
+  template <bool kIndex>
+  void compare(int64_t pixel) {
+    T* b = best.data();
+    PoolIndex<T>* at = index.data();
+    for (int64_t k = 0; k < axis.kernel; ++k) {
+      const int64_t offset = k * axis.step - axis.padding, shift = floor_div(offset, axis.stride);
+      const T* v = cut.data() + (offset - shift * axis.stride) * length + (shift - first);
+      const auto here = static_cast<PoolIndex<T>>(pixel + offset), stride = static_cast<PoolIndex<T>>(axis.stride);
+#pragma GCC ivdep
+      for (int64_t i = 0; i < outs; ++i) {
+        const T value = v[i], old = b[i];
+        const bool takes = value > old || value != value;
+        b[i] = takes ? value : old;
+        if constexpr (kIndex) at[i] = takes ? here + static_cast<PoolIndex<T>>(i) * stride : at[i];
+      }
+    }
+  }
+};
+
+template <class T>
+void finish_row(const Row<T>& row, const MaxPoolTarget<T>& target, int64_t out, T* dx) {
+  if (target.out != nullptr) std::copy(row.best.begin(), row.best.end(), target.out + out);
+  if (target.indices != nullptr) {
+    for (int64_t i = 0; i < row.outs; ++i) target.indices[out + i] = row.index[static_cast<size_t>(i)];
+  }
+  if (dx != nullptr) {
+    for (int64_t i = 0; i < row.outs; ++i) dx[row.index[static_cast<size_t>(i)]] += target.g[out + i];
+  }
+}
+
+template <bool kIndex, class T>
+void planes(const PoolProblem& pool, const PoolExtents& e, const T* x, const MaxPoolTarget<T>& target, int64_t begin,
+            int64_t end) {
+  const auto& [ad, ah, aw] = pool.windows.axes;
+  Row<T> row(aw, e.in[2], e.out[2]);
+  for (int64_t plane = begin; plane < end; ++plane) {
+    const T* from = x + plane * e.in_plane();
+    T* dx = target.dx != nullptr ? target.dx + plane * e.in_plane() : nullptr;
+    for (int64_t d = 0; d < e.out[0]; ++d) {
+      for (int64_t h = 0; h < e.out[1]; ++h) {
+        const int64_t first = (ad.begin[d] * e.in[1] + ah.begin[h]) * e.in[2];
+        std::fill(row.best.begin(), row.best.end(), kLowest<T>);
+        for (int64_t i = 0; kIndex && i < row.outs; ++i)
+          row.index[static_cast<size_t>(i)] = static_cast<PoolIndex<T>>(first + aw.begin[static_cast<size_t>(i)]);
+        for (int64_t i = ad.begin[d]; i < ad.end[d]; i += ad.step) {
+          for (int64_t j = ah.begin[h]; j < ah.end[h]; j += ah.step) {
+            const int64_t pixel = (i * e.in[1] + j) * e.in[2];
+            row.load(from + pixel);
+            row.template compare<kIndex>(pixel);
+          }
+        }
+        finish_row(row, target, plane * e.out_plane() + (d * e.out[1] + h) * e.out[2], dx);
+      }
+    }
+  }
+}
+
+// At most 64 channels of one window.
+template <bool kIndex, class T>
+void compare_last(const PoolProblem& pool, const PoolExtents& e, const T* from, int64_t p, int64_t count, T* best,
+                  PoolIndex<T>* index) {
+  const auto& [ad, ah, aw] = pool.windows.axes;
+  const int64_t d = p / (e.out[1] * e.out[2]), h = p / e.out[2] % e.out[1], w = p % e.out[2];
+  const auto first = static_cast<PoolIndex<T>>((ad.begin[d] * e.in[1] + ah.begin[h]) * e.in[2] + aw.begin[w]);
+  for (int64_t c = 0; c < count; ++c) {
+    best[c] = kLowest<T>;
+    index[c] = first;
+  }
+  for (int64_t i = ad.begin[d]; i < ad.end[d]; i += ad.step) {
+    for (int64_t j = ah.begin[h]; j < ah.end[h]; j += ah.step) {
+      for (int64_t k = aw.begin[w]; k < aw.end[w]; k += aw.step) {
+        const int64_t pixel = (i * e.in[1] + j) * e.in[2] + k;
+        const T* v = from + pixel * e.channels;
+        const auto here = static_cast<PoolIndex<T>>(pixel);
+#pragma GCC ivdep
+        for (int64_t c = 0; c < count; ++c) {
+          const T value = v[c], old = best[c];
+          const bool takes = value > old || value != value;
+          best[c] = takes ? value : old;
+          if constexpr (kIndex) index[c] = takes ? here : index[c];
+        }
+      }
+    }
+  }
+}
+
+template <bool kIndex, class T>
+void last(const PoolProblem& pool, const PoolExtents& e, const T* x, const MaxPoolTarget<T>& target, int64_t channel,
+          int64_t count, int64_t begin, int64_t end) {
+  constexpr int64_t kMost = 64;
+  T best[kMost];
+  PoolIndex<T> index[kMost];
+  const int64_t out_plane = e.out_plane();
+  for (int64_t i = begin; i < end; ++i) {
+    const int64_t image = i / out_plane * e.in_plane() * e.channels;
+    for (int64_t c = channel; c < channel + count; c += kMost) {
+      const int64_t n = std::min(kMost, channel + count - c), out = i * e.channels + c;
+      compare_last<kIndex>(pool, e, x + image + c, i % out_plane, n, best, index);
+      if (target.out != nullptr) std::copy(best, best + n, target.out + out);
+      if (target.indices != nullptr) std::copy(index, index + n, target.indices + out);
+      if (target.dx == nullptr) continue;
+      T* dx = target.dx + image + c;
+      for (int64_t k = 0; k < n; ++k) dx[index[k] * e.channels + k] += target.g[out + k];
+    }
+  }
+}
+
+template <class T>
+void planes_of(const PoolProblem& pool, const PoolExtents& e, const T* x, const MaxPoolTarget<T>& target, int64_t begin,
+               int64_t end) {
+  if (target.indices != nullptr || target.dx != nullptr)
+    planes<true>(pool, e, x, target, begin, end);
+  else
+    planes<false>(pool, e, x, target, begin, end);
+}
+template <class T>
+void last_of(const PoolProblem& pool, const PoolExtents& e, const T* x, const MaxPoolTarget<T>& target, int64_t channel,
+             int64_t count, int64_t begin, int64_t end) {
+  if (target.indices != nullptr || target.dx != nullptr)
+    last<true>(pool, e, x, target, channel, count, begin, end);
+  else
+    last<false>(pool, e, x, target, channel, count, begin, end);
+}
+
+}  // namespace
+
+void max_planes_f32(const PoolProblem& pool, const PoolExtents& e, const float* x, const MaxPoolTarget<float>& target,
+                    int64_t begin, int64_t end) {
+  planes_of(pool, e, x, target, begin, end);
+}
+void max_planes_f64(const PoolProblem& pool, const PoolExtents& e, const double* x, const MaxPoolTarget<double>& target,
+                    int64_t begin, int64_t end) {
+  planes_of(pool, e, x, target, begin, end);
+}
+void max_last_f32(const PoolProblem& pool, const PoolExtents& e, const float* x, const MaxPoolTarget<float>& target,
+                  int64_t channel, int64_t count, int64_t begin, int64_t end) {
+  last_of(pool, e, x, target, channel, count, begin, end);
+}
+void max_last_f64(const PoolProblem& pool, const PoolExtents& e, const double* x, const MaxPoolTarget<double>& target,
+                  int64_t channel, int64_t count, int64_t begin, int64_t end) {
+  last_of(pool, e, x, target, channel, count, begin, end);
+}
+
+}  // namespace tensord::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tensord::kernels {
+
+HWY_EXPORT(max_planes_f32);
+HWY_EXPORT(max_planes_f64);
+HWY_EXPORT(max_last_f32);
+HWY_EXPORT(max_last_f64);
+
+bool is_plain_max_pool(const PoolProblem& pool, const PoolExtents& extents) {
+  for (const PoolAxis& axis : pool.windows.axes) {
+    if (axis.kernel == 0) return false;
+  }
+  // Positions in 32 bits; and a stride far beyond the row would be cut into as many rows.
+  return pool.is_max && extents.in_plane() < (int64_t{1} << 31) && pool.windows.axes[2].stride <= 64;
+}
+
+void max_pool_planes(const PoolProblem& pool, const PoolExtents& extents, const float* x, MaxPoolTarget<float> target,
+                     int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(max_planes_f32)(pool, extents, x, target, begin, end);
+}
+void max_pool_planes(const PoolProblem& pool, const PoolExtents& extents, const double* x, MaxPoolTarget<double> target,
+                     int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(max_planes_f64)(pool, extents, x, target, begin, end);
+}
+void max_pool_last(const PoolProblem& pool, const PoolExtents& extents, const float* x, MaxPoolTarget<float> target,
+                   int64_t channel, int64_t count, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(max_last_f32)(pool, extents, x, target, channel, count, begin, end);
+}
+void max_pool_last(const PoolProblem& pool, const PoolExtents& extents, const double* x, MaxPoolTarget<double> target,
+                   int64_t channel, int64_t count, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(max_last_f64)(pool, extents, x, target, channel, count, begin, end);
+}
+
+}  // namespace tensord::kernels
+#endif
