@@ -1,5 +1,6 @@
 #include <map>
 
+#include "core/autograd/variable.h"
 #include "core/base/error.h"
 #include "core/jit/archive/pickle.h"
 #include "core/jit/archive/pickle_writer.h"
@@ -61,7 +62,7 @@ class Pickler : PickleWriter {
     write_int(0);
     write_dims(dense.sizes());
     write_dims(dense.strides());
-    out_ += '\x89';
+    out_ += autograd::requires_grad(tensor) ? '\x88' : '\x89';
     write_global("collections", "OrderedDict");
     out_ += ")RtR";
     remember(tensor.impl());

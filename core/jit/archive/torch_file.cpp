@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "core/autograd/variable.h"
 #include "core/base/error.h"
 #include "core/jit/archive/pickle.h"
 #include "core/jit/archive/zip_writer.h"
@@ -15,6 +16,9 @@ ops::Value load_torch_file(const std::string& path, const ZipOptions& options) {
   UnpickleContext context;
   context.source = path;
   context.infer_container_types = true;
+  if (!is_inference_mode()) {
+    context.requires_grad = [](const Tensor& tensor) { autograd::set_requires_grad(tensor); };
+  }
   context.storage = [&](const std::string& key) {
     Storage& storage = storages[key];
     if (!storage) storage = zip->storage(zip->at("data/" + key));

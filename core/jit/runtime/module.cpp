@@ -8,6 +8,7 @@
 #include <set>
 #include <unordered_set>
 
+#include "core/autograd/variable.h"
 #include "core/base/error.h"
 #include "core/base/parallel.h"
 #include "core/jit/archive/model_archive.h"
@@ -265,6 +266,9 @@ void Module::Impl::load_objects(const ModelArchive& archive) {
   hooks.requires_grad = [this](const Tensor& tensor) { with_gradient.push_back(tensor); };
   const Value root = archive.object(hooks);
   check(root.is_object(), "data.pkl: expected a module but got ", root.tag_name());
+  for (const Tensor& tensor : with_gradient) {
+    if (options.for_training) autograd::set_requires_grad(tensor);
+  }
   object = root.to_object();
   for (const std::string& name : code->method_names(object->type->name())) {
     // Those that restore and save the object run at load only.
@@ -347,7 +351,9 @@ void Module::save(const std::string& path) const {
   hooks.get_state = [this](const ops::ObjectPtr& object) { return impl_->get_state(object); };
   std::unordered_set<const TensorImpl*> with_gradient;
   for (const Tensor& tensor : impl_->with_gradient) with_gradient.insert(tensor.impl());
-  hooks.requires_grad = [&](const Tensor& tensor) { return with_gradient.contains(tensor.impl()); };
+  hooks.requires_grad = [&](const Tensor& tensor) {
+    return impl_->options.for_training ? autograd::requires_grad(tensor) : with_gradient.contains(tensor.impl());
+  };
   write_model_archive(path, *impl_->file, impl_->object, hooks);
 }
 
