@@ -197,7 +197,7 @@ void set_recorder(RecordFn function) { recorder.store(function, std::memory_orde
 void run(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
   if (!is_inference_mode()) {
     const RecordFn record = recorder.load(std::memory_order_acquire);
-    if (record && (op.is_view || std::any_of(arguments.begin(), arguments.end(), knows_autograd))) {
+    if (record && (op.is_view || !op.is_pure || std::any_of(arguments.begin(), arguments.end(), knows_autograd))) {
       return record(op, arguments, returns);
     }
   }
