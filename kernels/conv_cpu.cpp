@@ -2,6 +2,7 @@
 // than its kernel likes; f64 and integers by columns and a matrix product; f16 and bf16 through f32.
 #include "core/tensor/strided_copy.h"
 #include "kernels/conv.h"
+#include "kernels/conv_eager.h"
 #include "kernels/conv_onednn.h"
 #include "kernels/conv_primitive.h"
 
@@ -46,6 +47,8 @@ bool try_primitive(ConvPass pass, const ConvGeometry& geometry, const ConvTensor
   if (t.image.dtype() != DType::kFloat32 || !is_dense(out) || !fits_conv_primitive(g, t)) return false;
   const Tensor image = as_dense(t.image), grid = as_dense(t.grid), weight = as_dense(t.weight);
   const Tensor bias = t.bias ? t.bias->contiguous() : Tensor();
+  if (pass == ConvPass::kForward && try_eager_conv(g, image, weight, t.bias ? &bias : nullptr, grid)) return true;
+  if (pass == ConvPass::kData && try_eager_input_gradient(g, grid, weight, image)) return true;
   onednn_call("conv", [&] { run_conv_primitive(pass, g, {image, weight, grid, t.bias ? &bias : nullptr}); });
   return true;
 }

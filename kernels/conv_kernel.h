@@ -64,6 +64,8 @@ struct ConvProblem {
   bool has_planes = false;  // the input lies in planes
   int threads = 1;
   ops::Precision precision = ops::Precision::kF32;
+  // The weight is that of the convolution whose input's gradient this one computes; Winograd's kernel only.
+  bool turns_weight = false;
 
   // What batch norm multiplies each output channel by, or null.
   const float* scale() const { return epilogues.scale.defined() ? epilogues.scale.data<float>() : nullptr; }

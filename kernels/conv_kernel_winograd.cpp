@@ -59,7 +59,7 @@ class WinogradKernel final : public ConvKernel {
     const Tensor weight = p.weight.contiguous();
     const int64_t in = conv_.in_channels, out = conv_.out_channels, positions = conv_.side() * conv_.side();
     const Tensor packed = Tensor::empty(Dims{positions, in * out}, DType::kFloat32);
-    const ConvWeightSource source{weight.data<float>(), p.scale(), out, in, kKernelTaps};
+    const ConvWeightSource source{weight.data<float>(), p.scale(), out, in, kKernelTaps, p.turns_weight};
     parallel_for(source.panels(), 1, [&](int64_t begin, int64_t end) {
       pack_winograd_panels(conv_.tile, source, packed.data<float>(), begin, end);
     });

@@ -24,6 +24,8 @@ Key key_of(ConvPass pass, const ConvGeometry& g, const ConvTensors& t) {
   return key;
 }
 
+constexpr int64_t kLeastLast = 3;  // channels
+
 // One of the three big operands: how the tensor lies, and how the primitive wants it.
 struct Operand {
   MemoryDesc user, wanted;
@@ -37,7 +39,8 @@ class ConvPrimitive {
  public:
   ConvPrimitive(ConvPass pass, const ConvGeometry& g, const ConvTensors& t) : pass_(pass) {
     const MemoryDesc user_weight = conv_weight_desc(t.weight, g);
-    const bool keeps_last = is_last(t.image) || is_last(t.grid);
+    // Where oneDNN has no vector code for tensors with their channels together it is to choose.
+    const bool keeps_last = (is_last(t.image) || is_last(t.grid)) && t.image.sizes()[1] >= kLeastLast;
     const auto describe = [keeps_last](const Tensor& tensor) {
       const bool has_order = keeps_last && tensor.ndim() >= 4;
       return has_order ? onednn_desc(tensor.sizes(), channels_last_strides(tensor.sizes()))

@@ -47,10 +47,12 @@ void run_direct_conv(const DirectConv& conv, const float* src, const float* othe
                      std::array<int64_t, 2> pixels, std::array<int64_t, 2> panels);
 
 // The weights of one group of channels as the archive has them: [out][in][taps], times `scale` (null: 1) of each out.
+// Winograd's also those of a gradient's convolution: [in][out][taps], the last tap first.
 struct ConvWeightSource {
   const float* data;
   const float* scale;
   int64_t out, in, taps;
+  bool is_turned = false;
 
   int64_t panels() const { return (out + conv_panel_width() - 1) / conv_panel_width(); }
 };

@@ -220,8 +220,9 @@ void TransformKernels(const float (&by)[kTile + 2][3], const ConvWeightSource& s
       HWY_ALIGN float half[kSide][3][kPanel];
       for (int64_t n = 0; n < width; ++n) {
         const float scale = source.scale ? source.scale[first + n] : 1.0f;
-        const float* from = source.data + ((first + n) * in + c) * kTaps;
-        for (int64_t t = 0; t < kTaps; ++t) plain[t][n] = from[t] * scale;
+        const int64_t kernel = source.is_turned ? c * out + first + n : (first + n) * in + c;
+        const float* from = source.data + kernel * kTaps;
+        for (int64_t t = 0; t < kTaps; ++t) plain[t][n] = from[source.is_turned ? kTaps - 1 - t : t] * scale;
       }
       for (int r = 0; r < kSide; ++r) {
         for (int t = 0; t < 3; ++t) {

@@ -1,10 +1,11 @@
 // lstm, gru, rnn_tanh and rnn_relu, over padded sequences and packed ones.
 #include "kernels/rnn.h"
 
+#include "kernels/rnn_recorded.h"
+
 namespace tensord::kernels {
 namespace {
 
-using ops::KernelContext;
 using ops::TensorList;
 using ops::TensorMeta;
 using ops::Value;
@@ -45,47 +46,54 @@ std::unique_ptr<ops::PreparedCall> prepare(RnnKind kind, bool is_packed, const o
   return prepare_rnn(call, args, slots);
 }
 
+std::vector<Tensor> run(const RnnCall& call, std::span<const Value> arguments) {
+  if (is_recorded(arguments)) return record_rnn(call);
+  std::vector<Tensor> outputs;
+  const std::vector<TensorMeta> metas = rnn_metas(call);
+  for (const TensorMeta& meta : metas) {
+    const Dims strides = meta.strides.empty() ? contiguous_strides(meta.sizes) : meta.strides;
+    outputs.push_back(call.input.is_meta() ? Tensor::meta_strided(meta.sizes, strides, meta.dtype, meta.device)
+                                           : Tensor::empty_strided(meta.sizes, strides, meta.dtype));
+  }
+  if (!call.input.is_meta()) run_rnn(call, outputs);
+  return outputs;
+}
+
 template <size_t>
 using Argument = const Value&;
-template <size_t>
-using Output = Tensor&;
 
 // Dropout between layers is the only thing random here, and is for training only: a served layer stays
 // an operator like any other.
-template <size_t... I, size_t... O>
-void add(RnnKind kind, bool is_packed, const char* name, const char* arguments, std::index_sequence<I...>,
-         std::index_sequence<O...>) {
-  const std::string schema =
-      concat(name, "(", arguments, ") -> ", sizeof...(O) == 3 ? "(Tensor, Tensor, Tensor)" : "(Tensor, Tensor)");
-  ops::OpBuilder(schema.c_str(), __FILE__, __LINE__).infer([kind, is_packed](Argument<I>... argument) {
-    const Value values[] = {argument...};
-    return rnn_metas(call_of(kind, is_packed, values));
-  });
-  ops::KernelBuilder(name, DeviceKind::kCPU,
-                     [kind, is_packed](const KernelContext&, Argument<I>... argument, Output<O>... output) {
-                       const Value values[] = {argument...};
-                       const Tensor outputs[] = {output...};
-                       run_rnn(call_of(kind, is_packed, values), outputs);
-                     });
+template <size_t... I>
+void add(RnnKind kind, bool is_packed, const char* name, const char* arguments, const char* returns,
+         std::index_sequence<I...>) {
+  const std::string schema = concat(name, "(", arguments, ") -> ", returns);
+  ops::OpBuilder(schema.c_str(), __FILE__, __LINE__)
+      .direct([kind, is_packed](Argument<I>... argument) -> ops::Returns {
+        const Value values[] = {argument...};
+        const std::vector<Tensor> outputs = run(call_of(kind, is_packed, values), values);
+        return {{outputs.begin(), outputs.end()}};
+      })
+      .composite();
   ops::PrepareBuilder(name, DeviceKind::kCPU,
                       [kind, is_packed](const ops::PrepareArgs& args) { return prepare(kind, is_packed, args); });
 }
 
-template <size_t kOutputs>
-void add_family(RnnKind kind, const std::string& name, const std::string& states) {
+void add_family(RnnKind kind, const std::string& name, const std::string& states, const char* returns) {
   const std::string rest =
       states + " hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional";
-  add(kind, false, (name + ".input").c_str(), ("Tensor input, " + rest + ", bool batch_first").c_str(),
-      std::make_index_sequence<9>(), std::make_index_sequence<kOutputs>());
-  add(kind, true, (name + ".data").c_str(), ("Tensor data, Tensor batch_sizes, " + rest).c_str(),
-      std::make_index_sequence<9>(), std::make_index_sequence<kOutputs>());
+  add(kind, false, (name + ".input").c_str(), ("Tensor input, " + rest + ", bool batch_first").c_str(), returns,
+      std::make_index_sequence<9>());
+  add(kind, true, (name + ".data").c_str(), ("Tensor data, Tensor batch_sizes, " + rest).c_str(), returns,
+      std::make_index_sequence<9>());
 }
 
 bool register_all() {
-  add_family<3>(RnnKind::kLstm, "aten::lstm", "Tensor[]");
-  add_family<2>(RnnKind::kGru, "aten::gru", "Tensor");
-  add_family<2>(RnnKind::kTanh, "aten::rnn_tanh", "Tensor");
-  add_family<2>(RnnKind::kRelu, "aten::rnn_relu", "Tensor");
+  constexpr const char* kTwo = "(Tensor, Tensor)";
+  add_family(RnnKind::kLstm, "aten::lstm", "Tensor[]", "(Tensor, Tensor, Tensor)");
+  add_family(RnnKind::kGru, "aten::gru", "Tensor", kTwo);
+  add_family(RnnKind::kTanh, "aten::rnn_tanh", "Tensor", kTwo);
+  add_family(RnnKind::kRelu, "aten::rnn_relu", "Tensor", kTwo);
   return true;
 }
 [[maybe_unused]] const bool registered = register_all();

@@ -3,15 +3,16 @@
 #include "core/base/error.h"
 #include "core/base/parallel.h"
 #include "core/ops/op.h"
+#include "core/ops/run.h"
 #include "kernels/gemm.h"
-#include "kernels/rnn_kernels.h"
+#include "kernels/rnn_recorded.h"
 
 namespace tensord::kernels {
 namespace {
 
-using ops::KernelContext;
 using ops::TensorList;
 using ops::TensorMeta;
+using ops::Value;
 
 using OptionalTensor = std::optional<Tensor>;
 
@@ -133,12 +134,32 @@ void run_as(const Cell& cell, std::span<const Tensor> outputs) {
   }
 }
 
+// The same with differentiable operators.
+std::vector<Tensor> record(const Cell& cell) {
+  const Value bias = cell.input_bias ? Value(*cell.input_bias) : Value();
+  const RecordedCell step{cell.kind, cell.recurrent_weights, cell.recurrent_bias.value_or(Tensor()), Tensor()};
+  return step.step(ops::call("aten::linear", cell.input, cell.input_weights, bias), cell.states);
+}
+
 void run_kernel(const Cell& cell, std::span<const Tensor> outputs) {
   if (outputs[0].numel() == 0) return;
   if (cell.input.dtype() == DType::kFloat64)
     run_as<double>(cell, outputs);
   else
     run_as<float>(cell, outputs);
+}
+
+// Next h, and c of the LSTM.
+std::vector<Tensor> run(const Cell& cell, std::initializer_list<Value> tensors) {
+  if (is_recorded({tensors.begin(), tensors.size()})) return record(cell);
+  const TensorMeta meta = meta_of(cell);
+  std::vector<Tensor> outputs;
+  for (size_t i = 0; i < cell.states.size(); ++i) {
+    outputs.push_back(cell.input.is_meta() ? Tensor::meta(meta.sizes, meta.dtype, meta.device)
+                                           : Tensor::empty(meta.sizes, meta.dtype));
+  }
+  if (!cell.input.is_meta()) run_kernel(cell, outputs);
+  return outputs;
 }
 
 // --- for known shapes
@@ -210,17 +231,13 @@ void add_lstm() {
       "aten::lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> "
       "(Tensor, Tensor)",
       __FILE__, __LINE__)
-      .infer([](const Tensor& x, const TensorList& hx, const Tensor& w_ih, const Tensor& w_hh,
-                const OptionalTensor& b_ih, const OptionalTensor& b_hh) {
-        const TensorMeta meta = meta_of(make_cell(RnnKind::kLstm, x, hx, w_ih, w_hh, b_ih, b_hh));
-        return std::vector<TensorMeta>{meta, meta};
-      });
-  ops::KernelBuilder(
-      kName, DeviceKind::kCPU,
-      [](const KernelContext&, const Tensor& x, const TensorList& hx, const Tensor& w_ih, const Tensor& w_hh,
-         const OptionalTensor& b_ih, const OptionalTensor& b_hh, Tensor& h, Tensor& c) {
-        run_kernel(make_cell(RnnKind::kLstm, x, hx, w_ih, w_hh, b_ih, b_hh), std::array{h, c});
-      });
+      .direct([](const Tensor& x, const TensorList& hx, const Tensor& w_ih, const Tensor& w_hh,
+                 const OptionalTensor& b_ih, const OptionalTensor& b_hh) -> ops::Returns {
+        const std::vector<Tensor> next = run(make_cell(RnnKind::kLstm, x, hx, w_ih, w_hh, b_ih, b_hh),
+                                             {x, ops::make_tensor_list(hx), w_ih, w_hh, b_ih, b_hh});
+        return {{next[0], next[1]}};
+      })
+      .composite();
   ops::PrepareBuilder(kName, DeviceKind::kCPU, [](const ops::PrepareArgs& args) {
     const auto& v = args.arguments;
     return prepare(
@@ -235,14 +252,11 @@ void add(RnnKind kind, const std::string& name) {
       (name + "(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor")
           .c_str(),
       __FILE__, __LINE__)
-      .infer([kind](const Tensor& x, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh,
-                    const OptionalTensor& b_ih,
-                    const OptionalTensor& b_hh) { return meta_of(make_cell(kind, x, {hx}, w_ih, w_hh, b_ih, b_hh)); });
-  ops::KernelBuilder(name.c_str(), DeviceKind::kCPU,
-                     [kind](const KernelContext&, const Tensor& x, const Tensor& hx, const Tensor& w_ih,
-                            const Tensor& w_hh, const OptionalTensor& b_ih, const OptionalTensor& b_hh, Tensor& h) {
-                       run_kernel(make_cell(kind, x, {hx}, w_ih, w_hh, b_ih, b_hh), std::array{h});
-                     });
+      .direct([kind](const Tensor& x, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh,
+                     const OptionalTensor& b_ih, const OptionalTensor& b_hh) {
+        return run(make_cell(kind, x, {hx}, w_ih, w_hh, b_ih, b_hh), {x, hx, w_ih, w_hh, b_ih, b_hh}).front();
+      })
+      .composite();
   ops::PrepareBuilder(name.c_str(), DeviceKind::kCPU, [kind](const ops::PrepareArgs& args) {
     const auto& v = args.arguments;
     return prepare(make_cell(kind, v[0].to_tensor(), {v[1].to_tensor()}, v[2].to_tensor(), v[3].to_tensor(),
