@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "core/base/error.h"
+#include "core/tensor/owner_limit.h"
 #include "core/tensor/poison.h"
 
 namespace tensord {
@@ -140,6 +141,7 @@ struct CachingAllocator::State {
   Block* grow(size_t size, bool is_small);
   Block* add_segment(size_t size, bool is_small);
   void split(Block* block, size_t size);
+  void check_owner(size_t size_bytes, OwnerId owner);
   [[noreturn]] void fail_exhausted(size_t size_bytes);
 };
 
@@ -161,10 +163,11 @@ Block* CachingAllocator::State::take(size_t size_bytes, OwnerId owner) {
   std::lock_guard lock(mutex);
   ++stats.allocations;
   if (size == 0) fail_exhausted(size_bytes);
+  if (owner >= owners.size()) owners.resize(owner + 1);
+  check_owner(size, owner);
   Block* block = take_locked(size, size_bytes <= kSmallRequest);
   if (!block) fail_exhausted(size_bytes);
   block->owner = owner;
-  if (owner >= owners.size()) owners.resize(owner + 1);
   OwnerCount& count = owners[owner];
   count.live_bytes += block->size;
   count.peak_bytes = std::max(count.peak_bytes, count.live_bytes);
@@ -312,6 +315,15 @@ void CachingAllocator::State::return_to_device(const Doomed& doomed) {
     if (source->device().kind == kCPU) unpoison(data, size);
     source->free(data, size);
   }
+}
+
+void CachingAllocator::State::check_owner(size_t size_bytes, OwnerId owner) {
+  const uint64_t limit = owner_limit(owner);
+  const uint64_t live_bytes = owners[owner].live_bytes;
+  if (limit == 0 || (size_bytes <= limit && live_bytes <= limit - size_bytes)) return;
+  ++stats.out_of_memory;
+  fail(ErrorCode::kResourceExhausted, "memory limit of '", memory_owner_name(owner), "' reached: asked for ",
+       size_bytes, " bytes; limit ", limit, ", in use ", live_bytes);
 }
 
 void CachingAllocator::State::fail_exhausted(size_t size_bytes) {

@@ -1,9 +1,12 @@
-#include "core/tensor/allocator.h"
-
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 #include <vector>
+
+#include "core/tensor/allocator.h"
+#include "core/tensor/owner_limit.h"
 
 namespace tensord {
 namespace {
@@ -16,6 +19,18 @@ struct OwnerTable {
 
 OwnerTable& owner_table() {
   static OwnerTable* table = new OwnerTable;  // storages may be freed while statics die
+  return *table;
+}
+
+// Few owners have a limit, and without any nobody takes the lock.
+struct LimitTable {
+  std::atomic<bool> has_any{false};
+  std::mutex mutex;
+  std::unordered_map<OwnerId, uint64_t> bytes;
+};
+
+LimitTable& limit_table() {
+  static LimitTable* table = new LimitTable;
   return *table;
 }
 
@@ -35,6 +50,25 @@ std::string memory_owner_name(OwnerId owner) {
   OwnerTable& table = owner_table();
   std::lock_guard lock(table.mutex);
   return owner < table.names.size() ? table.names[owner] : std::string();
+}
+
+void set_owner_limit(OwnerId owner, uint64_t limit_bytes) {
+  LimitTable& table = limit_table();
+  const std::lock_guard lock(table.mutex);
+  if (limit_bytes == 0) {
+    table.bytes.erase(owner);
+  } else {
+    table.bytes[owner] = limit_bytes;
+  }
+  table.has_any.store(!table.bytes.empty(), std::memory_order_relaxed);
+}
+
+uint64_t owner_limit(OwnerId owner) {
+  LimitTable& table = limit_table();
+  if (!table.has_any.load(std::memory_order_relaxed)) return 0;
+  const std::lock_guard lock(table.mutex);
+  const auto found = table.bytes.find(owner);
+  return found == table.bytes.end() ? 0 : found->second;
 }
 
 MemoryOwnerScope::MemoryOwnerScope(OwnerId owner) : previous_(t_owner) { t_owner = owner; }

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/tensor/caching_allocator.h"
+#include "core/tensor/owner_limit.h"
 #include "core/tensor/tensor.h"
 
 namespace tensord {
@@ -244,6 +245,24 @@ TEST(CpuAllocatorTest, StorageMayOutliveAnAllocator) {
   allocator.reset();
   std::memset(storage->data(), 3, 100);
   storage = nullptr;
+}
+
+TEST(CpuAllocatorTest, OwnersHaveLimits) {
+  const OwnerId owner = memory_owner("limited"), other = memory_owner("unlimited");
+  set_owner_limit(owner, 1000);
+  EXPECT_EQ(owner_limit(owner), 1000u);
+  EXPECT_EQ(owner_limit(other), 0u);
+  const MemoryOwnerScope scope(owner);
+  const Storage storage = allocate_storage(600, {});
+  EXPECT_EQ(code_of([] { allocate_storage(400, {}); }), ErrorCode::kResourceExhausted);
+  EXPECT_EQ(code_of([] { allocate_storage(size_t{1} << 40, {}); }), ErrorCode::kResourceExhausted);
+  EXPECT_EQ(allocate_storage(300, {})->size_bytes(), 300u);
+  {
+    const MemoryOwnerScope other_scope(other);
+    EXPECT_EQ(allocate_storage(5000, {})->size_bytes(), 5000u);
+  }
+  set_owner_limit(owner, 0);
+  EXPECT_EQ(allocate_storage(5000, {})->size_bytes(), 5000u);
 }
 
 TEST(AllocatorForTest, UnknownDeviceIsRefused) {
