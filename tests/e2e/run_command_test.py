@@ -53,12 +53,41 @@ class Everything(nn.Module):
         self.count += 0
 
 
+class Trained(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.tensor([1.0, 2.0]))
+        self.norm = nn.BatchNorm1d(2)
+        self.drop = nn.Dropout(0.5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.weight
+
+    @torch.jit.export
+    def normalized(self, x: Tensor) -> Tensor:
+        return self.norm(x)
+
+    @torch.jit.export
+    def dropped(self, x: Tensor) -> Tensor:
+        return self.drop(x)
+
+    @torch.jit.export
+    def gradients(self, x: Tensor) -> Tuple[bool, Tensor]:
+        y = self.forward(x).sum()
+        if torch.is_grad_enabled():
+            y.backward()
+            return x.requires_grad, x.grad
+        return y.requires_grad, y
+
+
 class RunCommand(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.model = cls.path("model.pt")
         torch.jit.script(Everything().eval()).save(cls.model)
+        cls.trained = cls.path("trained.pt")
+        torch.jit.script(Trained().eval()).save(cls.trained)
 
     @classmethod
     def tearDownClass(cls):
@@ -167,6 +196,40 @@ class RunCommand(unittest.TestCase):
         self.assert_fails("nonsense", "run", self.model, "--jit-disable=nonsense", *call)
         self.assert_fails("PASS:N", "run", self.model, "--jit-limit=cse", *call)
         self.assert_fails("cuda", "run", self.model, "--device", "cuda", *call)
+
+    def run_trained(self, method, x, *flags):
+        a, r = self.save("train_args.pt", (x,)), self.path("r.pt")
+        done = self.run_binary("run", self.trained, *flags, "--call", f"{method},{a},{r}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return torch.load(r)
+
+    def test_grad_mode(self):
+        x = torch.tensor([3.0, 4.0], requires_grad=True)
+        self.assertEqual(self.run_trained("gradients", x), (False, torch.tensor(11.0)))
+        required, gradient = self.run_trained("gradients", x, "--grad")
+        self.assertTrue(required)
+        self.assertTrue(torch.equal(gradient, torch.tensor([1.0, 2.0])))
+        self.assertFalse(self.run_trained("forward", x).requires_grad)
+        self.assertTrue(self.run_trained("forward", x.detach(), "--grad").requires_grad)
+        self.assertTrue(torch.equal(self.run_trained("forward", x, "--grad").detach(), torch.tensor([3.0, 8.0])))
+
+    def test_training_mode(self):
+        x = torch.tensor([[1.0, 10.0], [3.0, 14.0]])
+        self.assertTrue(torch.allclose(self.run_trained("normalized", x, "--grad"), x, rtol=1e-4))
+        normal = self.run_trained("normalized", x, "--train", "--save", self.path("after.pt"))
+        self.assertTrue(torch.allclose(normal, torch.tensor([[-1.0, -1.0], [1.0, 1.0]]), rtol=1e-4))
+        after = torch.jit.load(self.path("after.pt"))
+        self.assertTrue(torch.allclose(after.norm.running_mean, torch.tensor([0.2, 1.2])))
+        self.assertTrue(after.training and after.norm.training)
+        kept = self.run_trained("dropped", torch.ones(10000), "--train")
+        self.assertEqual(sorted(kept.unique().tolist()), [0.0, 2.0])
+        self.assertLess(abs(kept.mean().item() - 1), 0.1)
+        self.assertTrue(torch.equal(self.run_trained("dropped", torch.ones(9)), torch.ones(9)))
+
+    def test_saving_where_it_cannot_be(self):
+        a = self.save("one.pt", (torch.ones(2),))
+        self.assert_fails("/nonexistent/m.pt: cannot be written", "run", self.trained, "--save", "/nonexistent/m.pt", "--call",
+                          f"forward,{a},{self.path('r.pt')}")
 
     def test_damaged_archives(self):
         with open(self.model, "rb") as file:
