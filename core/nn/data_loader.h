@@ -15,12 +15,12 @@ struct DataLoaderOptions {
   int64_t batch_size = 1;
   bool shuffle = false;  // a RandomSampler; not with `sampler`
   bool drop_last = false;
-  std::shared_ptr<Sampler> sampler;     // null: in order, or shuffled
-  ops::Generator* generator = nullptr;  // for the order; null: the thread's current one. Must outlive the loader
-  int workers = 0;                      // threads that make batches ahead; 0: next() makes them
-  int prefetch_factor = 2;              // batches made ahead, for each worker
+  std::shared_ptr<Sampler> sampler = {};  // null: in order, or shuffled
+  ops::Generator* generator = nullptr;    // for the order; null: the thread's current one. Must outlive the loader
+  int workers = 0;                        // threads that make batches ahead; 0: next() makes them
+  int prefetch_factor = 2;                // batches made ahead, for each worker
   // From samples to a batch; empty: the dataset's get_batch.
-  std::function<std::vector<Tensor>(std::span<const std::vector<Tensor>> samples)> collate;
+  std::function<std::vector<Tensor>(std::span<const std::vector<Tensor>> samples)> collate = {};
 };
 
 // Batches of a dataset, epoch after epoch, in the sampler's order whatever the number of workers. At most

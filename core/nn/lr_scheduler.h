@@ -161,8 +161,8 @@ class CosineAnnealingWarmRestarts final : public LRScheduler {
 };
 
 struct OneCycleOptions {
-  std::vector<double> max_lr;  // one for all groups, or one for each
-  int64_t total_steps = 0;     // 0: epochs · steps_per_epoch
+  std::vector<double> max_lr = {};  // one for all groups, or one for each
+  int64_t total_steps = 0;          // 0: epochs · steps_per_epoch
   int64_t epochs = 0, steps_per_epoch = 0;
   double pct_start = 0.3;      // part of the steps in which lr rises
   bool is_linear = false;      // anneal along a line instead of a cosine
