@@ -1,11 +1,17 @@
 #include "server/repository/layout.h"
 
+#include <fcntl.h>
+#include <stdio.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <fstream>
 #include <map>
 #include <sstream>
 
+#include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "protos/model_config_text.h"
 
@@ -16,6 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr uintmax_t kMaxConfigBytes = 1 << 20;
 constexpr const char* kDefaultFile = "model.pt";
+constexpr const char* kWithdrawn = ".withdrawn";
 
 bool is_inside(const fs::path& path, const fs::path& root) {
   return std::mismatch(root.begin(), root.end(), path.begin(), path.end()).first == root.end();
@@ -42,6 +49,12 @@ int64_t version_number(const std::string& name) {
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
   const bool is_number = error == std::errc() && end == name.data() + name.size() && name[0] != '0';
   return is_number && number > 0 ? number : 0;
+}
+
+// The number of a version that was withdrawn, ".2.withdrawn"; 0 for other names.
+int64_t withdrawn_number(const std::string& name) {
+  if (!name.starts_with('.') || !name.ends_with(kWithdrawn)) return 0;
+  return version_number(name.substr(1, name.size() - 1 - std::strlen(kWithdrawn)));
 }
 
 // Files of warm-up data lie in <model>/warmup, as Triton has it.
@@ -90,19 +103,23 @@ std::vector<int64_t> choose_versions(std::vector<int64_t> found, const ModelConf
 
 void read_model(const fs::path& folder, const fs::path& root, ModelLayout& model) {
   const fs::path real_folder = resolve(folder, root);
+  model.root = root;
+  model.folder = real_folder;
   model.config = read_config(real_folder, root);
   check(model.config.name.empty() || model.config.name == model.name, folder.string(),
         "/config.pbtxt: the model is named '", model.config.name, "', but its folder '", model.name, "'");
-  const std::string& file_name =
-      model.config.default_model_filename.empty() ? kDefaultFile : model.config.default_model_filename;
+  const std::string file_name = model_file_name(model.config);
   resolve_warmup_files(real_folder, root, model.config);
   check(is_plain_name(file_name), folder.string(), "/config.pbtxt: default_model_filename '", file_name,
         "' is not a plain file name");
 
   std::vector<int64_t> found;
   for (const fs::directory_entry& entry : fs::directory_iterator(real_folder)) {
-    if (const int64_t number = version_number(entry.path().filename().string())) found.push_back(number);
+    const std::string name = entry.path().filename().string();
+    if (const int64_t number = version_number(name)) found.push_back(number);
+    model.largest_number = std::max(model.largest_number, withdrawn_number(name));
   }
+  if (!found.empty()) model.largest_number = std::max(model.largest_number, std::ranges::max(found));
   for (const int64_t number : choose_versions(std::move(found), model.config)) {
     ModelLayout::Version version{.number = number, .file = {}, .error = {}};
     try {
@@ -117,6 +134,49 @@ void read_model(const fs::path& folder, const fs::path& root, ModelLayout& model
 }
 
 }  // namespace
+
+std::string model_file_name(const ModelConfig& config) {
+  return config.default_model_filename.empty() ? kDefaultFile : config.default_model_filename;
+}
+
+ModelLayout scan_model(const std::string& root_text, const std::string& name) {
+  check(is_plain_name(name), "model '", name, "': not a plain name");
+  std::error_code error;
+  const fs::path root = fs::canonical(root_text, error);
+  if (error) fail(ErrorCode::kNotFound, "model repository ", root_text, ": ", error.message());
+  ModelLayout model;
+  model.name = name;
+  read_model(root / name, root, model);
+  return model;
+}
+
+int64_t take_next_version(const ModelLayout& model, const fs::path& folder) {
+  for (int64_t number = model.largest_number + 1;; ++number) {
+    const fs::path target = model.folder / std::to_string(number);
+    if (renameat2(AT_FDCWD, folder.c_str(), AT_FDCWD, target.c_str(), RENAME_NOREPLACE) == 0) {
+      sync_folder(model.folder.string());
+      return number;
+    }
+    const int error = errno;
+    if (error != EEXIST) fail(ErrorCode::kUnavailable, target.string(), ": cannot be made: ", std::strerror(error));
+  }
+}
+
+fs::path withdraw_version(const ModelLayout& model, int64_t number) {
+  const fs::path target = model.folder / concat(".", number, kWithdrawn);
+  std::error_code error;
+  fs::rename(model.folder / std::to_string(number), target, error);
+  if (error) fail(ErrorCode::kUnavailable, target.string(), ": cannot be made: ", error.message());
+  sync_folder(model.folder.string());
+  return target;
+}
+
+void restore_version(const ModelLayout& model, int64_t number, const fs::path& withdrawn) {
+  std::error_code error;
+  fs::rename(withdrawn, model.folder / std::to_string(number), error);
+  if (error) fail(ErrorCode::kUnavailable, withdrawn.string(), ": cannot be moved back: ", error.message());
+  sync_folder(model.folder.string());
+}
 
 std::vector<ModelLayout> scan_repository(const std::string& root_text) {
   std::error_code error;

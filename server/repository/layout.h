@@ -17,8 +17,11 @@ struct ModelLayout {
     std::string error;           // why it cannot be loaded; file is empty then
   };
   std::string name;
+  std::filesystem::path root;    // the repository it lies in
+  std::filesystem::path folder;  // resolved
   ModelConfig config;
   std::vector<Version> versions;  // chosen by the version policy, ascending
+  int64_t largest_number = 0;     // of all versions that are or were there
   std::string error;              // what is wrong with the model as a whole, or empty
 };
 
@@ -27,7 +30,21 @@ struct ModelLayout {
 // repository are refused.
 std::vector<ModelLayout> scan_repository(const std::string& root);
 
+// One model of a repository, as it lies there now.
+ModelLayout scan_model(const std::string& root, const std::string& name);
+
 // Every repository; a model that lies in two of them is an error of that model.
 std::vector<ModelLayout> scan_repositories(const std::vector<std::string>& roots);
+
+// The file that every version of the model has: config.pbtxt says, or model.pt.
+std::string model_file_name(const ModelConfig& config);
+
+// Makes the new folder the model's next version, in one step: a number above all that are or were there, and no
+// other process can take it. Gives back the number.
+int64_t take_next_version(const ModelLayout& model, const std::filesystem::path& folder);
+
+// Hides a version: it stays on disk, and its number stays taken. Gives back the folder it is in now.
+std::filesystem::path withdraw_version(const ModelLayout& model, int64_t number);
+void restore_version(const ModelLayout& model, int64_t number, const std::filesystem::path& withdrawn);
 
 }  // namespace tensord::server

@@ -38,11 +38,6 @@ const char* to_string(ModelState state) {
   return "UNKNOWN";
 }
 
-struct Repository::Job {
-  const ModelLayout& model;
-  const ModelLayout::Version& version;
-};
-
 Repository::Repository(Options options, ModelFactory factory, Metrics& metrics)
     : options_(std::move(options)), factory_(std::move(factory)), metrics_(metrics), cores_(options_.cores) {}
 
@@ -53,6 +48,7 @@ void Repository::add_entries(const std::vector<ModelLayout>& layouts) {
   for (const ModelLayout& layout : layouts) {
     Entry& entry = models_[layout.name];
     entry.error = layout.error;
+    entry.root = layout.root.string();
     for (const auto& version : layout.versions) entry.versions[version.number];
     if (!layout.error.empty()) {
       log(LogLevel::kError, "model cannot be served", {{"model", layout.name}, {"reason", layout.error}});
@@ -125,13 +121,16 @@ std::shared_ptr<ModelVersion> Repository::make_version(const Job& job) {
   return version;
 }
 
-void Repository::load_version(const Job& job) {
+void Repository::load_version(const Job& job) { set_state(job, try_load(job)); }
+
+Repository::VersionEntry Repository::try_load(const Job& job) {
   const Clock& clock = Clock::system();
   const int64_t start_ns = clock.now_ns();
   VersionEntry entry;
   try {
     if (!job.version.error.empty()) throw Error(ErrorCode::kNotFound, job.version.error);
     entry.handle = make_version(job);
+    entry.file = job.version.file;
     entry.state = ModelState::kReady;
   } catch (const std::exception& error) {
     entry.state = ModelState::kUnavailable;
@@ -148,7 +147,7 @@ void Repository::load_version(const Job& job) {
     log(LogLevel::kError, "model cannot be served",
         {{"model", job.model.name}, {"version", job.version.number}, {"reason", entry.reason}});
   }
-  set_state(job, std::move(entry));
+  return entry;
 }
 
 void Repository::set_state(const Job& job, VersionEntry entry) {
@@ -165,7 +164,8 @@ std::shared_ptr<ModelVersion> Repository::find(const std::string& name, const st
   if (model == models_.end()) {
     fail(ErrorCode::kNotFound, "Request for unknown model: '", name, "' is not found");
   }
-  const auto& [error, versions] = model->second;
+  const std::string& error = model->second.error;
+  const auto& versions = model->second.versions;
   if (!error.empty()) {
     fail(ErrorCode::kUnavailable, "Request for unknown model: '", name, "' is not at ready state: ", error);
   }

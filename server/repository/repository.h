@@ -3,12 +3,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <shared_mutex>
 #include <string>
 #include <vector>
 
 #include "server/executor/model_version.h"
 #include "server/repository/layout.h"
+#include "server/repository/retired_versions.h"
 
 namespace tensord::server {
 
@@ -58,22 +60,66 @@ class Repository {
   bool is_loaded() const;
   std::vector<IndexEntry> index() const;
 
+  // The archive that a version was loaded from. Throws as find().
+  struct Source {
+    std::filesystem::path file;
+    int64_t version = 0;
+  };
+  Source source_of(const std::string& name, const std::string& version) const;
+
+  // Where the versions of a model are, or would be.
+  std::filesystem::path folder_of(const std::string& name) const;
+
+  // Adds a version to a model, which may be new, and serves it: `write` puts the model's file (second argument) and
+  // whatever else belongs to the version into an empty folder, which then becomes the next version in one step. It
+  // is loaded and warmed up while the versions before it go on serving; then the version policy decides which
+  // are served from now on, in one step, and the others end with the requests they have. What fails leaves
+  // everything as it was. Throws Error. May be called from several threads; one is at work at a time. Call it from a
+  // thread of normal priority: the workers of the version inherit it.
+  using WriteVersion = std::function<void(const std::filesystem::path& folder, const std::string& file_name)>;
+  struct Added {
+    int64_t version = 0;
+    bool is_served = false;  // false: the version policy wants others
+  };
+  Added add_version(const std::string& name, const WriteVersion& write);
+
+  // Withdraws the newest served version, and serves the one before it again. Throws Error{kFailedPrecondition} when
+  // there is none or the version policy names versions, kNotFound for an unknown model.
+  struct RolledBack {
+    int64_t withdrawn = 0;
+    int64_t served = 0;
+  };
+  RolledBack roll_back(const std::string& name);
+
+  // Ends a model: no new requests; those it has are answered.
+  void unload(const std::string& name);
+
  private:
   struct VersionEntry {
     ModelState state = ModelState::kLoading;
     std::string reason;
     std::shared_ptr<ModelVersion> handle;
+    std::filesystem::path file;
   };
   struct Entry {
+    std::string root;   // the repository it lies in
     std::string error;  // of the model as a whole
     std::map<int64_t, VersionEntry> versions;
   };
-  struct Job;
+  // A version to load.
+  struct Job {
+    const ModelLayout& model;
+    const ModelLayout::Version& version;
+  };
 
   void add_entries(const std::vector<ModelLayout>& layouts);
   void load_version(const Job& job);
   std::shared_ptr<ModelVersion> make_version(const Job& job);
   void set_state(const Job& job, VersionEntry entry);
+  VersionEntry try_load(const Job& job);
+  std::string root_of(const std::string& name) const;
+  bool serves(const std::string& name, const ModelLayout::Version& version) const;
+  void serve_layout(const std::string& root, const ModelLayout& layout);
 
   const Options options_;
   const ModelFactory factory_;
@@ -82,6 +128,8 @@ class Repository {
   mutable std::shared_mutex mutex_;
   std::map<std::string, Entry> models_;  // by mutex_
   bool is_loaded_ = false;               // by mutex_
+  std::mutex change_mutex_;              // held while versions are added or withdrawn; before mutex_
+  RetiredVersions retired_;
 };
 
 }  // namespace tensord::server

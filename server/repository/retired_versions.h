@@ -1,0 +1,34 @@
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "server/executor/model_version.h"
+
+namespace tensord::server {
+
+// Versions that are served no more. Each is kept until the last request that holds it has ended, and then goes on a
+// thread of this, so that no request pays for it. Thread-safe.
+class RetiredVersions {
+ public:
+  RetiredVersions() = default;
+  ~RetiredVersions();
+
+  void add(std::shared_ptr<ModelVersion> version);
+  // How many still have requests.
+  size_t size() const;
+
+ private:
+  void work();
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::shared_ptr<ModelVersion>> versions_;  // by mutex_
+  bool is_stopped_ = false;                              // by mutex_
+  std::thread thread_;                                   // by mutex_ until stopped
+};
+
+}  // namespace tensord::server
