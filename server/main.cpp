@@ -32,6 +32,8 @@ int main(int argc, char** argv) {
   tensord::server::add_ops_command(app, &exit_code);
 #ifdef TENSORD_SERVER
   tensord::server::add_serve_command(app, &exit_code);
+  tensord::server::add_train_command(app, &exit_code);
+  tensord::server::add_jobs_command(app, &exit_code);
 #endif
   try {
     tensord::max_cpu_isa();  // throws where the setting is wrong

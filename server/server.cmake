@@ -1,4 +1,4 @@
-# The daemon's libraries, from the bottom: metrics, scheduler, executor, repository, transport.
+# The daemon's libraries, from the bottom: metrics, scheduler, executor, repository, training, transport.
 find_package(absl CONFIG REQUIRED)
 find_package(prometheus-cpp CONFIG REQUIRED)
 find_package(PkgConfig REQUIRED)
@@ -13,7 +13,9 @@ tensord_layer(tensord_server_scheduler server/scheduler tensord_server_metrics)
 tensord_layer(tensord_server_executor server/executor tensord_server_scheduler tensord_server_config
               tensord_jit_runtime absl::status)
 tensord_layer(tensord_server_repository server/repository tensord_server_executor tensord_protos)
-tensord_layer(tensord_server_transport server/transport tensord_server_repository tensord_protos
+tensord_layer(tensord_server_training server/training tensord_server_repository tensord_nn
+              nlohmann_json::nlohmann_json)
+tensord_layer(tensord_server_transport server/transport tensord_server_training tensord_protos
               nlohmann_json::nlohmann_json)
 add_library(tensord_server INTERFACE)
 target_link_libraries(tensord_server INTERFACE tensord_server_transport tensord_server_config)

@@ -59,6 +59,23 @@ void add_options(CLI::App& app, ServerOptions& options) {
       ->capture_default_str();
   app.add_option("--ready-file", options.ready_file, "Write the addresses here as JSON once ready");
 
+  app.add_option("--training-dir", options.training_folder,
+                 "Take training jobs, and keep them and their checkpoints in this folder");
+  app.add_option("--training-data", options.training_data, "Folder with the files that jobs may train on");
+  app.add_option("--training-jobs", options.training_jobs, "Jobs that run at one time")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  app.add_option("--training-threads", options.training_threads,
+                 "Threads of a job that does not say; 0 is half of the cores")
+      ->check(CLI::Range(0, 1024));
+  app.add_option("--training-memory", options.training_memory_bytes,
+                 "Most bytes that the tensors of a job may take, as 2GB; 0 is no limit")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
+  app.add_option("--training-max-upload", options.training_upload_bytes,
+                 "Largest archive that a client may bring, as 4GB; 0 is no limit")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
+      ->capture_default_str();
+
   app.add_option("--log-format", options.log_format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();

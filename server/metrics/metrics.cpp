@@ -14,6 +14,7 @@
 #include "server/metrics/allocator_collector.h"
 #include "server/metrics/exposition_server.h"
 #include "server/metrics/plan_collector.h"
+#include "server/metrics/training_collector.h"
 
 namespace tensord::server {
 namespace {
@@ -55,6 +56,7 @@ struct Metrics::State {
   std::shared_ptr<prometheus::Registry> registry = std::make_shared<prometheus::Registry>();
   std::shared_ptr<AllocatorCollector> allocators = std::make_shared<AllocatorCollector>();
   PlanCollector plans;
+  TrainingCollector training;
   prometheus::Family<prometheus::Counter>& requests = counters("tensord_requests_total", "Requests by status code");
   prometheus::Family<prometheus::Counter>& received =
       counters("tensord_received_bytes_total", "Bytes of request messages");
@@ -127,6 +129,10 @@ void Metrics::watch_plans(const std::string& name, const std::string& version, s
   state_->plans.watch(name, version, std::move(counts));
 }
 
+void Metrics::watch_training(std::function<std::vector<TrainingSample>()> samples) {
+  state_->training.watch(std::move(samples));
+}
+
 int Metrics::listen(const std::string& address, int port) {
   state_->server = std::make_unique<ExpositionServer>(address, port, [this] { return text(); });
   return state_->server->port();
@@ -136,6 +142,7 @@ std::string Metrics::text() const {
   auto families = state_->registry->Collect();
   for (auto& family : state_->allocators->Collect()) families.push_back(std::move(family));
   for (auto& family : state_->plans.Collect()) families.push_back(std::move(family));
+  for (auto& family : state_->training.Collect()) families.push_back(std::move(family));
   return prometheus::TextSerializer().Serialize(families);
 }
 

@@ -3,8 +3,10 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace prometheus {
 class Counter;
@@ -54,6 +56,15 @@ struct PlanCounts {
   uint64_t arena_bytes = 0;  // of the largest
 };
 
+// A training job as its metrics show it.
+struct TrainingSample {
+  std::string job, model;
+  std::string state;  // "RUNNING"
+  double step = 0, total_steps = 0, epoch = 0, loss = 0, learning_rate = 0, gradient_norm = 0;
+  double samples = 0, samples_per_second = 0, seconds_left = 0, memory_bytes = 0, checkpoint_step = 0;
+  std::map<std::string, double> metrics;  // of the last evaluation
+};
+
 // The daemon's Prometheus metrics: families, memory statistics and the HTTP port they are
 // read from. Thread-safe.
 class Metrics {
@@ -65,6 +76,8 @@ class Metrics {
   ModelMetrics& model(const std::string& name, const std::string& version);
   // `counts` is asked whenever metrics are read, as long as this lives.
   void watch_plans(const std::string& name, const std::string& version, std::function<PlanCounts()> counts);
+  // `samples` is asked for all jobs whenever metrics are read; an empty function ends that.
+  void watch_training(std::function<std::vector<TrainingSample>()> samples);
   // Requests that name no model that is there; kept apart so that clients cannot make series.
   ModelMetrics& unknown_model() { return *unknown_; }
 

@@ -70,6 +70,7 @@ void wait_control_calls(ServerState& state, InferenceService& service, CallQueue
                                                               for (const char* extension : kExtensions) {
                                                                 response.add_extensions(extension);
                                                               }
+                                                              if (state.training) response.add_extensions("training");
                                                               return grpc::Status::OK;
                                                             });
   wait_unary<ModelMetadataRequest, ModelMetadataResponse>(

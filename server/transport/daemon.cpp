@@ -5,9 +5,11 @@
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "core/base/log.h"
 #include "core/base/parallel.h"
+#include "server/training/training_service.h"
 #include "server/transport/grpc_server.h"
 
 namespace tensord::server {
@@ -29,6 +31,18 @@ GrpcServer::Options grpc_options(const ServerOptions& options) {
   const int threads = options.grpc_infer_thread_count;
   return {
       .address = options.grpc_address, .port = options.grpc_port, .threads = threads > 0 ? threads : available_cores()};
+}
+
+std::unique_ptr<TrainingService> make_training(const ServerOptions& options, Repository& repository, Metrics& metrics) {
+  if (options.training_folder.empty()) return nullptr;
+  TrainingService::Options training;
+  training.folder = options.training_folder;
+  training.data_folder = options.training_data;
+  training.concurrent_jobs = options.training_jobs;
+  training.threads = options.training_threads;
+  training.memory_bytes = options.training_memory_bytes;
+  training.max_upload_bytes = options.training_upload_bytes;
+  return std::make_unique<TrainingService>(std::move(training), repository, metrics);
 }
 
 std::string join_address(const std::string& address, int port) {
@@ -55,10 +69,12 @@ struct Daemon::Impl {
       : options(options),
         metrics(version),
         repository(repository_options(options), std::move(factory), metrics),
+        training(make_training(options, repository, metrics)),
         state{.repository = repository,
               .metrics = metrics,
               .version = version,
-              .strict_readiness = options.strict_readiness},
+              .strict_readiness = options.strict_readiness,
+              .training = training.get()},
         grpc(grpc_options(options), state) {
     if (options.allow_metrics) metrics_port = metrics.listen(options.metrics_address, options.metrics_port);
   }
@@ -66,6 +82,7 @@ struct Daemon::Impl {
   const ServerOptions options;
   Metrics metrics;
   Repository repository;
+  std::unique_ptr<TrainingService> training;  // null: off
   ServerState state;
   int metrics_port = 0;
   GrpcServer grpc;  // last: its calls use the rest
@@ -82,6 +99,7 @@ Daemon::~Daemon() = default;
 
 void Daemon::load() {
   impl_->repository.load_all();
+  if (impl_->training) impl_->training->start();
   const ServerOptions& options = impl_->options;
   log(LogLevel::kInfo, "models loaded", {{"all_ready", impl_->repository.is_all_ready()}});
   if (options.ready_file.empty()) return;
@@ -96,7 +114,12 @@ int Daemon::metrics_port() const { return impl_->metrics_port; }
 
 void Daemon::stop(int64_t timeout_ms) {
   impl_->state.is_draining = true;
+  // Jobs write their checkpoints while requests end.
+  std::thread training([this] {
+    if (impl_->training) impl_->training->stop();
+  });
   impl_->grpc.shut_down(timeout_ms);
+  training.join();
 }
 
 }  // namespace tensord::server

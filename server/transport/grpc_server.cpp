@@ -13,6 +13,7 @@
 #include "server/transport/health.h"
 #include "server/transport/infer_call.h"
 #include "server/transport/reflection.h"
+#include "server/transport/training_calls.h"
 
 namespace tensord::server {
 namespace {
@@ -37,6 +38,9 @@ struct GrpcServer::Impl {
   grpc::health::v1::Health::AsyncService health;
   ReflectionServices reflection;
   OpenStreams streams;
+  TrainingRpcs training_rpcs;
+  WorkThread work_thread;
+  TrainingCalls training{state, training_rpcs, streams, work_thread};
   std::atomic<int> live_calls{0};
   StartInfer start_infer = [this](auto* context, auto* request, auto* writer, auto* cq, void* tag) {
     inference.RequestModelInfer(context, request, writer, cq, cq, tag);
@@ -57,6 +61,7 @@ GrpcServer::GrpcServer(const Options& options, ServerState& state) : impl_(std::
   builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &impl_->port);
   builder.RegisterService(&impl_->inference);
   builder.RegisterService(&impl_->health);
+  builder.RegisterService(&impl_->training_rpcs);
   builder.RegisterService(&impl_->reflection.v1);
   builder.RegisterService(&impl_->reflection.v1alpha);
   builder.SetMaxReceiveMessageSize(INT_MAX);
@@ -79,6 +84,7 @@ GrpcServer::GrpcServer(const Options& options, ServerState& state) : impl_(std::
     for (int i = 0; i < kReadyInferCalls; ++i) InferCall::wait(state, impl_->start_infer, calls);
     wait_control_calls(state, impl_->inference, calls);
     wait_health_calls(state, impl_->health, impl_->streams, calls);
+    wait_training_calls(impl_->training, calls);
     wait_reflection_calls(impl_->reflection, impl_->streams, calls);
     impl_->threads.emplace_back([queue = queue.get()] {
       set_thread_budget(1);  // short models run here

@@ -3,21 +3,13 @@
 #include <chrono>
 
 #include "server/executor/status.h"
+#include "server/transport/byte_buffer.h"
 #include "server/transport/grpc_status.h"
 #include "server/transport/infer_encode.h"
 #include "server/transport/infer_parameters.h"
 
 namespace tensord::server {
 namespace {
-
-WireMessage to_wire_message(const grpc::ByteBuffer& buffer) {
-  auto slices = std::make_shared<std::vector<grpc::Slice>>();
-  if (!buffer.Dump(slices.get()).ok()) fail(ErrorCode::kInvalidArgument, "request message cannot be decompressed");
-  WireMessage message;
-  for (const grpc::Slice& slice : *slices) message.add_piece({slice.begin(), slice.size()});
-  message.owner = std::move(slices);
-  return message;
-}
 
 void release_tensor(void* tensor) { delete static_cast<Tensor*>(tensor); }
 

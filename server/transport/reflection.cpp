@@ -12,7 +12,7 @@ using google::protobuf::DescriptorPool;
 using google::protobuf::FileDescriptor;
 
 constexpr const char* kServiceNames[] = {"inference.GRPCInferenceService", "grpc.health.v1.Health",
-                                         "grpc.reflection.v1.ServerReflection",
+                                         "tensord.training.v1.TrainingService", "grpc.reflection.v1.ServerReflection",
                                          "grpc.reflection.v1alpha.ServerReflection"};
 
 template <class Response>

@@ -8,12 +8,15 @@
 
 namespace tensord::server {
 
+class TrainingService;
+
 // What every call may ask about the daemon. Thread-safe.
 struct ServerState {
   Repository& repository;
   Metrics& metrics;
   std::string version;
   bool strict_readiness = true;
+  TrainingService* training = nullptr;  // null: the daemon does not train
   std::atomic<bool> is_draining{false};
 
   // Takes requests: models are loaded (all of them READY when strict), and no end in sight.

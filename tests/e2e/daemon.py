@@ -10,7 +10,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BINARY = os.environ.get("TENSORD_BINARY", os.path.join(ROOT, "build", "tensord"))
-PROTOS = ("inference", "health", "reflection_v1alpha", "reflection_v1")
+PROTOS = ("inference", "training", "health", "reflection_v1alpha", "reflection_v1")
 START_TIMEOUT_S = 60
 
 
@@ -32,6 +32,8 @@ import health_pb2  # noqa: E402
 import health_pb2_grpc  # noqa: E402
 import inference_pb2 as pb  # noqa: E402
 import inference_pb2_grpc  # noqa: E402
+import training_pb2 as training  # noqa: E402,F401
+import training_pb2_grpc  # noqa: E402
 
 
 class Daemon:
@@ -57,6 +59,7 @@ class Daemon:
             self.ready["grpc"], options=[("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)])
         self.stub = inference_pb2_grpc.GRPCInferenceServiceStub(self.channel)
         self.health = health_pb2_grpc.HealthStub(self.channel)
+        self.training = training_pb2_grpc.TrainingServiceStub(self.channel)
 
     def log_text(self):
         with open(self.log_path) as log:

@@ -1,0 +1,80 @@
+#include "server/metrics/training_collector.h"
+
+namespace tensord::server {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+
+struct Series {
+  const char* name;
+  const char* help;
+  double TrainingSample::*value;
+  MetricType type = MetricType::Gauge;
+};
+
+constexpr Series kSeries[] = {
+    {"tensord_training_steps_total", "Updates of the weights", &TrainingSample::step, MetricType::Counter},
+    {"tensord_training_samples_total", "Samples trained on", &TrainingSample::samples, MetricType::Counter},
+    {"tensord_training_wanted_steps", "Steps the job is to make; 0 when not known", &TrainingSample::total_steps},
+    {"tensord_training_epoch", "Passes over the data", &TrainingSample::epoch},
+    {"tensord_training_loss", "Mean loss of the last steps", &TrainingSample::loss},
+    {"tensord_training_learning_rate", "Learning rate of the first group", &TrainingSample::learning_rate},
+    {"tensord_training_gradient_norm", "Norm of all gradients, before clipping", &TrainingSample::gradient_norm},
+    {"tensord_training_samples_per_second", "Speed now", &TrainingSample::samples_per_second},
+    {"tensord_training_seconds_left", "Time the job still takes; below 0 when not known",
+     &TrainingSample::seconds_left},
+    {"tensord_training_memory_bytes", "Bytes of the job's tensors", &TrainingSample::memory_bytes},
+    {"tensord_training_checkpoint_step", "Step of the newest checkpoint", &TrainingSample::checkpoint_step},
+};
+constexpr const char* kStates[] = {"QUEUED", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"};
+
+MetricFamily family(const char* name, const char* help, MetricType type) {
+  MetricFamily out;
+  out.name = name;
+  out.help = help;
+  out.type = type;
+  return out;
+}
+
+ClientMetric& add(MetricFamily& to, const TrainingSample& sample, double value) {
+  ClientMetric& metric = to.metric.emplace_back();
+  metric.label = {{"job", sample.job}, {"model", sample.model}};
+  (to.type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
+  return metric;
+}
+
+}  // namespace
+
+void TrainingCollector::watch(std::function<std::vector<TrainingSample>()> samples) {
+  const std::lock_guard lock(mutex_);
+  samples_ = std::move(samples);
+}
+
+std::vector<MetricFamily> TrainingCollector::Collect() const {
+  std::vector<TrainingSample> samples;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!samples_) return {};
+    samples = samples_();
+  }
+  std::vector<MetricFamily> families;
+  for (const Series& series : kSeries) {
+    MetricFamily& of_series = families.emplace_back(family(series.name, series.help, series.type));
+    for (const TrainingSample& sample : samples) add(of_series, sample, sample.*series.value);
+  }
+  MetricFamily states = family("tensord_training_job_state", "1 for the state that a job is in", MetricType::Gauge);
+  MetricFamily metrics = family("tensord_training_metric", "Metrics of the last evaluation", MetricType::Gauge);
+  for (const TrainingSample& sample : samples) {
+    for (const char* state : kStates) {
+      add(states, sample, sample.state == state ? 1 : 0).label.push_back({"state", state});
+    }
+    for (const auto& [name, value] : sample.metrics) add(metrics, sample, value).label.push_back({"metric", name});
+  }
+  families.push_back(std::move(states));
+  families.push_back(std::move(metrics));
+  return families;
+}
+
+}  // namespace tensord::server

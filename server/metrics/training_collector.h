@@ -1,0 +1,25 @@
+#pragma once
+
+#include <prometheus/collectable.h>
+#include <prometheus/metric_family.h>
+
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "server/metrics/metrics.h"
+
+namespace tensord::server {
+
+// The training jobs there are, read when metrics are asked for. Thread-safe.
+class TrainingCollector final : public prometheus::Collectable {
+ public:
+  void watch(std::function<std::vector<TrainingSample>()> samples);
+  std::vector<prometheus::MetricFamily> Collect() const override;
+
+ private:
+  mutable std::mutex mutex_;
+  std::function<std::vector<TrainingSample>()> samples_;  // by mutex_
+};
+
+}  // namespace tensord::server

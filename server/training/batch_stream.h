@@ -1,0 +1,74 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/tensor/tensor.h"
+
+namespace tensord::server {
+
+// A batch that a client sent: arrays of the same number of rows.
+struct StreamedBatch {
+  int64_t number = 0;
+  std::vector<std::pair<std::string, Tensor>> arrays;
+};
+
+// Batches on their way from a client to a job, at most so many bytes. One client at a time feeds it; when it is full
+// the client has to wait. Batches are numbered in the whole life of the job, so what was lost in a crash, or sent
+// twice, is noticed. Thread-safe.
+class BatchStream {
+ public:
+  // `next` is the number of the first batch that is wanted.
+  BatchStream(uint64_t max_bytes, int64_t next) : max_bytes_(max_bytes), next_(next) {}
+
+  // The client's side.
+
+  // Throws Error{kFailedPrecondition} while another client feeds it, or when it is closed or complete.
+  void attach();
+  // The client has ended. `is_complete`: there is no more data.
+  void detach(bool is_complete);
+  // False when a batch of this number was taken before. Without a number it is the next. Throws Error: kOutOfRange
+  // for a number that leaves out others; kInvalidArgument for arrays that differ from those of the first batch in
+  // names, dtypes or shapes behind the rows, naming the batch; the reason of close().
+  bool push(std::optional<int64_t> number, std::vector<std::pair<std::string, Tensor>> arrays);
+  // Calls `callback` once there is room or the stream is closed: at once, or later on the job's thread. One at a time.
+  void when_room(std::function<void()> callback);
+  int64_t next() const;
+
+  // The job's side.
+
+  enum class Popped { kBatch, kComplete, kNothing };
+  // Waits for a batch, at most so long.
+  Popped pop(std::chrono::milliseconds timeout, StreamedBatch& batch);
+  bool has_client() const;
+  // Nobody feeds it any more: who tries gets this error.
+  void close(ErrorCode code, const std::string& reason);
+
+ private:
+  void check_open() const;
+  void check_alike(const std::vector<std::pair<std::string, Tensor>>& arrays) const;
+  bool has_room() const { return closed_.has_value() || bytes_ < max_bytes_; }
+
+  const uint64_t max_bytes_;
+  mutable std::mutex mutex_;  // guards all below
+  std::condition_variable changed_;
+  std::deque<StreamedBatch> batches_;
+  uint64_t bytes_ = 0;
+  int64_t next_;
+  std::vector<std::pair<std::string, Tensor>> first_;  // meta tensors like those of the first batch
+  std::function<void()> callback_;
+  std::optional<Error> closed_;
+  bool has_client_ = false;
+  bool is_complete_ = false;
+};
+
+}  // namespace tensord::server

@@ -1,0 +1,67 @@
+#include "server/training/builtin_loss.h"
+
+#include "core/base/error.h"
+#include "core/ops/run.h"
+
+namespace tensord::server {
+namespace {
+
+using ops::Value;
+
+constexpr int64_t kMean = 1;  // PyTorch's number for reduction="mean"
+constexpr int64_t kIgnoreIndex = -100;
+
+// Classes as int64 of the output's shape without the classes; each one that exists, or the one to ignore.
+Tensor class_labels(const LossSpec& spec, const Tensor& output, const Tensor& label) {
+  check(output.ndim() > 0, "loss.output: a single number has no classes");
+  const int64_t classes = output.size(output.ndim() == 1 ? 0 : 1);
+  Tensor labels = label.to(DType::kInt64).contiguous();
+  // A column of labels is as good as a row.
+  if (labels.ndim() == 2 && output.ndim() == 2 && labels.size(1) == 1) {
+    labels = labels.as_view(Dims{labels.size(0)}, Dims{1}, labels.offset());
+  }
+  const int64_t ignored = spec.ignore_index.value_or(kIgnoreIndex);
+  const int64_t* values = labels.data<int64_t>();
+  for (int64_t i = 0; i < labels.numel(); ++i) {
+    const bool is_known = (values[i] >= 0 && values[i] < classes) || values[i] == ignored;
+    check(is_known, "loss.label: '", spec.label, "' has ", values[i], " at place ", i, ", but the output has ", classes,
+          " classes");
+  }
+  return labels;
+}
+
+Tensor value_labels(const LossSpec& spec, const Tensor& output, const Tensor& label) {
+  Tensor labels = label.dtype() == output.dtype() ? label : label.to(output.dtype());
+  if (labels.sizes() == output.sizes()) return labels;
+  check(labels.numel() == output.numel(), "loss.label: '", spec.label, "' has shape ", to_string(label.sizes()),
+        ", but the output ", to_string(output.sizes()));
+  labels = labels.contiguous();
+  return labels.as_view(output.sizes(), contiguous_strides(output.sizes()), labels.offset());
+}
+
+}  // namespace
+
+Tensor builtin_loss(const LossSpec& spec, const Tensor& output, const Tensor& label) {
+  const std::string& name = spec.builtin;
+  const Value none = Value();
+  const double delta = spec.delta.value_or(1.0);
+  if (name == "cross_entropy" || name == "nll") {
+    const bool is_index = !is_floating(label.dtype());
+    check(is_index || name == "cross_entropy", "loss.label: '", spec.label, "' must hold the numbers of classes");
+    const Tensor target = is_index ? class_labels(spec, output, label) : value_labels(spec, output, label);
+    const int64_t ignored = spec.ignore_index.value_or(kIgnoreIndex);
+    if (name == "nll") return ops::call("aten::nll_loss_nd", output, target, none, kMean, ignored);
+    return ops::call("aten::cross_entropy_loss", output, target, none, kMean, ignored, spec.label_smoothing);
+  }
+  const Tensor target = value_labels(spec, output, label);
+  if (name == "mse") return ops::call("aten::mse_loss", output, target, kMean);
+  if (name == "l1") return ops::call("aten::l1_loss", output, target, kMean);
+  if (name == "smooth_l1") return ops::call("aten::smooth_l1_loss", output, target, kMean, delta);
+  if (name == "huber") return ops::call("aten::huber_loss", output, target, kMean, delta);
+  if (name == "bce") return ops::call("aten::binary_cross_entropy", output, target, none, kMean);
+  if (name == "kl_div") return ops::call("aten::kl_div", output, target, kMean);
+  check(name == "bce_with_logits", "loss.builtin: '", name, "' is not known");
+  return ops::call("aten::binary_cross_entropy_with_logits", output, target, none, none, kMean);
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "core/tensor/tensor.h"
+#include "server/training/job_spec.h"
+
+namespace tensord::server {
+
+// The mean loss of a batch, spec.builtin of `output` against `label`. Labels of classes may be any integers and are
+// checked against the number of classes; other labels get the output's dtype, and its shape when they have as many
+// elements. Throws Error{kInvalidArgument} naming loss.label.
+Tensor builtin_loss(const LossSpec& spec, const Tensor& output, const Tensor& label);
+
+}  // namespace tensord::server

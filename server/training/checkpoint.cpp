@@ -1,0 +1,149 @@
+#include "server/training/checkpoint.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "core/base/atomic_file.h"
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "core/jit/archive/crc32.h"
+#include "core/jit/archive/torch_file.h"
+
+namespace tensord::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPrefix = "checkpoint-";
+constexpr const char* kUnfinished = ".checkpoint-";
+constexpr const char* kFiles[] = {"model.pt", "state.pt", "curve.json"};
+constexpr int kFormat = 1;
+
+uint32_t crc_of(const fs::path& file) {
+  const uintmax_t size = fs::file_size(file);
+  if (size == 0) return 0;
+  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  void* data = descriptor < 0 ? MAP_FAILED : mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+  if (descriptor >= 0) close(descriptor);
+  if (data == MAP_FAILED) fail(ErrorCode::kUnavailable, file.string(), ": cannot be read");
+  const uint32_t crc = jit::crc32_of(static_cast<const char*>(data), size);
+  munmap(data, size);
+  return crc;
+}
+
+void write_file(const fs::path& path, const std::string& text) {
+  AtomicFile file(path.string());
+  file.write(text);
+  file.commit();
+}
+
+void write_manifest(const fs::path& folder, int64_t step) {
+  nlohmann::json manifest{{"format", kFormat}, {"step", step}};
+  for (const char* name : kFiles) {
+    manifest["files"][name] = {{"size_bytes", fs::file_size(folder / name)}, {"crc32", crc_of(folder / name)}};
+  }
+  write_file(folder / "manifest.json", manifest.dump(2) + "\n");
+}
+
+// Throws when a file is not as it was written.
+void check_manifest(const fs::path& folder, int64_t step) {
+  std::ifstream in(folder / "manifest.json", std::ios::binary);
+  const nlohmann::json manifest = nlohmann::json::parse(in, nullptr, /*allow_exceptions=*/false);
+  const auto damaged = [&](const char* name) { fail(ErrorCode::kDataLoss, (folder / name).string(), ": damaged"); };
+  if (!manifest.is_object() || manifest.value("step", int64_t{-1}) != step) damaged("manifest.json");
+  if (manifest.value("format", 0) != kFormat) {
+    fail(ErrorCode::kUnimplemented, folder.string(), ": of another version of the daemon");
+  }
+  for (const char* name : kFiles) {
+    const nlohmann::json wanted =
+        manifest.value("files", nlohmann::json::object()).value(name, nlohmann::json::object());
+    std::error_code error;
+    const uintmax_t size = fs::file_size(folder / name, error);
+    if (error || wanted.value("size_bytes", uintmax_t{0}) != size) damaged(name);
+    if (wanted.value("crc32", uint64_t{0}) != crc_of(folder / name)) damaged(name);
+  }
+}
+
+[[noreturn]] void fail_folder(const fs::path& folder, const std::error_code& error) {
+  const bool is_full = error == std::errc::no_space_on_device;
+  fail(is_full ? ErrorCode::kResourceExhausted : ErrorCode::kUnavailable, folder.string(),
+       ": cannot be made: ", error.message());
+}
+
+bool is_intact(const fs::path& folder, int64_t step) {
+  if (!fs::exists(folder)) return false;
+  try {
+    check_manifest(folder, step);
+    return true;
+  } catch (const std::exception& error) {
+    log(LogLevel::kError, "checkpoint passed over", {{"step", step}, {"reason", error.what()}});
+    return false;
+  }
+}
+
+// The number after the prefix; -1 when it is no checkpoint.
+int64_t step_of(const std::string& name) {
+  const std::string prefix = kPrefix;
+  int64_t step = -1;
+  if (!name.starts_with(prefix)) return -1;
+  const char* end = name.data() + name.size();
+  const auto [at, error] = std::from_chars(name.data() + prefix.size(), end, step);
+  return error == std::errc() && at == end && step >= 0 ? step : -1;
+}
+
+}  // namespace
+
+fs::path Checkpoints::folder_of(int64_t step) const { return folder_ / concat(kPrefix, step); }
+
+std::vector<int64_t> Checkpoints::steps() const {
+  std::vector<int64_t> out;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_)) {
+    if (const int64_t step = step_of(entry.path().filename().string()); step >= 0) out.push_back(step);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+void Checkpoints::write(int64_t step, const Files& files) const {
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_)) {
+    if (entry.path().filename().string().starts_with(kUnfinished)) fs::remove_all(entry.path(), ignored);
+  }
+  if (is_intact(folder_of(step), step)) return;
+  fs::remove_all(folder_of(step), ignored);
+  const fs::path unfinished = folder_ / concat(kUnfinished, step);
+  try {
+    std::error_code error;
+    fs::create_directory(unfinished, error);
+    if (error) fail_folder(unfinished, error);
+    files.save_model((unfinished / kFiles[0]).string());
+    jit::save_torch_file((unfinished / kFiles[1]).string(), files.state);
+    write_file(unfinished / kFiles[2], files.curve);
+    write_manifest(unfinished, step);
+    fs::rename(unfinished, folder_of(step), error);
+    if (error) fail_folder(folder_of(step), error);
+    sync_folder(folder_.string());
+  } catch (...) {
+    fs::remove_all(unfinished, ignored);
+    throw;
+  }
+  std::vector<int64_t> kept = steps();
+  for (size_t i = 0; i + static_cast<size_t>(keep_) < kept.size(); ++i) fs::remove_all(folder_of(kept[i]), ignored);
+}
+
+std::optional<Checkpoints::Found> Checkpoints::newest() const {
+  std::vector<int64_t> found = steps();
+  for (size_t i = found.size(); i-- > 0;) {
+    if (is_intact(folder_of(found[i]), found[i])) return Found{found[i], folder_of(found[i])};
+  }
+  return std::nullopt;
+}
+
+}  // namespace tensord::server

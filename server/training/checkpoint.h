@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "core/ops/value.h"
+
+namespace tensord::server {
+
+// The checkpoints of one job, a folder each that is there whole or not at all:
+//   checkpoint-<step>/model.pt       the model as an archive, with every attribute as it is
+//   checkpoint-<step>/state.pt       the rest of the job's state, a torch.save file
+//   checkpoint-<step>/curve.json     the points so far
+//   checkpoint-<step>/manifest.json  size and CRC of each file
+// Not thread-safe.
+class Checkpoints {
+ public:
+  Checkpoints(std::filesystem::path folder, int64_t keep) : folder_(std::move(folder)), keep_(keep) {}
+
+  struct Files {
+    std::function<void(const std::string& path)> save_model;
+    ops::Value state;
+    std::string curve;
+  };
+  // Puts a checkpoint on the disk, then removes those that are too many. One of this step that is there stays.
+  // Throws Error (kResourceExhausted: the disk is full) and leaves those that were there.
+  void write(int64_t step, const Files& files) const;
+
+  struct Found {
+    int64_t step = 0;
+    std::filesystem::path folder;
+    std::string model_file() const { return (folder / "model.pt").string(); }
+    std::string state_file() const { return (folder / "state.pt").string(); }
+    std::string curve_file() const { return (folder / "curve.json").string(); }
+  };
+  // The newest one that is as it was written. Damaged ones are logged and passed over.
+  std::optional<Found> newest() const;
+  std::vector<int64_t> steps() const;  // ascending
+
+ private:
+  std::filesystem::path folder_of(int64_t step) const;
+  const std::filesystem::path folder_;
+  const int64_t keep_;
+};
+
+}  // namespace tensord::server

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/tensor/tensor.h"
+#include "server/training/job_spec.h"
+
+namespace tensord::server {
+
+// Sums up metrics over the batches of an evaluation. Not thread-safe.
+class EvaluationMetrics {
+ public:
+  EvaluationMetrics(std::vector<std::string> metrics, LossSpec loss);
+
+  // `loss` is the mean of a batch of `rows`; `output` and `label` are looked at where a metric needs them. Accuracies
+  // take classes from dimension 1; an output with one value a row is a score, above 0 (bce: 0.5) for class 1.
+  // Throws Error{kInvalidArgument} for shapes that do not go together.
+  void add(double loss, int64_t rows, const Tensor& output, const Tensor& label);
+  // Each metric's mean.
+  std::map<std::string, double> means() const;
+  // Whether a metric needs more than the loss.
+  static bool needs_output(const std::vector<std::string>& metrics);
+
+ private:
+  struct Sum {
+    double total = 0;
+    double count = 0;
+  };
+  void add_accuracy(const Tensor& output, const Tensor& label, int64_t top_n, Sum& sum) const;
+  void add_binary_accuracy(const Tensor& output, const Tensor& label, Sum& sum) const;
+  void add_error(const Tensor& output, const Tensor& label, bool is_squared, Sum& sum) const;
+
+  const std::vector<std::string> metrics_;
+  const LossSpec loss_;
+  std::map<std::string, Sum> sums_;
+};
+
+}  // namespace tensord::server

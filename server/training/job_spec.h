@@ -1,0 +1,149 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tensord::server {
+
+// What a training job is to do. The fields are those of protos/training.proto, where each is described; here is
+// only what the daemon needs to know beyond that.
+
+struct ModelSource {
+  std::string name;
+  int64_t version = 0;
+  std::string upload_id;
+};
+
+struct DataSpec {
+  std::string file;  // relative to the data folder
+  bool streamed = false;
+  std::map<std::string, std::string> inputs;  // argument → array
+  std::optional<bool> shuffle;
+  bool drop_last = false;
+  uint64_t max_buffered_bytes = 0;
+  int64_t stream_timeout_seconds = 0;
+};
+
+struct LossSpec {
+  std::string method;
+  std::string builtin;
+  std::string label;
+  std::string output;
+  double label_smoothing = 0;
+  std::optional<int64_t> ignore_index;
+  std::optional<double> delta;
+};
+
+struct ParameterGroupSpec {
+  std::string pattern;
+  bool freeze = false;
+  std::optional<double> lr;
+  std::optional<double> weight_decay;
+  std::optional<double> momentum;
+};
+
+struct OptimizerSpec {
+  std::string name;
+  std::optional<double> lr;
+  std::optional<double> weight_decay;
+  std::optional<double> momentum;
+  std::optional<double> dampening;
+  bool nesterov = false;
+  std::optional<double> beta1;
+  std::optional<double> beta2;
+  std::optional<double> eps;
+  bool amsgrad = false;
+  std::optional<double> alpha;
+  bool centered = false;
+  std::optional<double> lr_decay;
+  std::vector<ParameterGroupSpec> groups;
+  std::optional<int64_t> max_iter;
+  std::optional<int64_t> history_size;
+};
+
+struct ScheduleSpec {
+  std::string name;
+  int64_t warmup_steps = 0;
+  std::optional<double> warmup_factor;
+  bool by_epoch = false;
+  int64_t step_size = 0;
+  std::vector<int64_t> milestones;
+  std::optional<double> gamma;
+  int64_t t_max = 0;
+  double min_lr = 0;
+  std::optional<double> max_lr;
+  std::optional<double> pct_start;
+  std::optional<double> end_factor;
+  std::string metric;
+  std::optional<double> factor;
+  std::optional<int64_t> patience;
+};
+
+struct ClippingSpec {
+  double norm = 0;
+  double value = 0;
+};
+
+struct EvaluationSpec {
+  double fraction = 0;
+  std::string file;
+  int64_t every_steps = 0;
+  int64_t batch_size = 0;
+  std::vector<std::string> metrics;
+
+  bool is_wanted() const { return fraction > 0 || !file.empty(); }
+};
+
+struct CheckpointSpec {
+  int64_t every_steps = 0;
+  int64_t every_seconds = 0;
+  int64_t keep = 0;
+};
+
+struct PublishSpec {
+  std::string when;
+  std::string model;
+  std::string metric;
+  std::optional<double> bar;
+
+  bool is_wanted() const { return !when.empty() && when != "never"; }
+};
+
+struct ResourceSpec {
+  int64_t threads = 0;
+  uint64_t memory_bytes = 0;
+};
+
+struct JobSpec {
+  std::string name;
+  ModelSource model;
+  DataSpec data;
+  LossSpec loss;
+  OptimizerSpec optimizer;
+  ScheduleSpec schedule;
+  ClippingSpec clipping;
+  EvaluationSpec evaluation;
+  int64_t epochs = 0;
+  int64_t steps = 0;
+  int64_t batch_size = 0;
+  uint64_t seed = 0;
+  CheckpointSpec checkpoints;
+  PublishSpec publish;
+  ResourceSpec resources;
+};
+
+// Checks every field by itself and against the others, and fills in the defaults that do not depend on the model
+// or the data. Throws Error{kInvalidArgument} that starts with the field: "optimizer.lr: must be …".
+void check_job_spec(JobSpec& spec);
+
+// Whether more of the metric is better: accuracies; of losses and errors less is.
+bool is_more_better(const std::string& metric);
+// The N of "top_N_accuracy"; 0 for another name.
+int64_t top_n_of(const std::string& metric);
+// Whether a name matches a pattern with * (any text) and ? (any character).
+bool matches_pattern(const std::string& name, const std::string& pattern);
+
+}  // namespace tensord::server

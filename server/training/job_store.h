@@ -1,0 +1,49 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "server/training/job_status.h"
+
+namespace tensord::server {
+
+// The jobs on disk, a folder each:
+//   <folder>/jobs/<id>/job.json              spec and status, replaced in one step
+//   <folder>/jobs/<id>/base.pt               the archive it starts from
+//   <folder>/jobs/<id>/checkpoint-<step>/    see checkpoint.h
+//   <folder>/uploads/<id>.pt
+// Thread-safe, but one thread at a time may save the same job.
+class JobStore {
+ public:
+  // Makes the folders. Throws Error when that fails, or another daemon uses them.
+  explicit JobStore(const std::string& folder);
+  ~JobStore();
+  JobStore(const JobStore&) = delete;
+  JobStore& operator=(const JobStore&) = delete;
+
+  // What was saved, oldest first; files that cannot be read are logged and left alone.
+  std::vector<JobStatus> load() const;
+  // Makes the folder of a new job under an id that starts with `name`; gives back the id.
+  std::string make_job(const std::string& name) const;
+  void save(const JobStatus& status) const;
+  void remove(const std::string& id) const;
+
+  std::filesystem::path job_folder(const std::string& id) const { return jobs_ / id; }
+  std::filesystem::path base_archive(const std::string& id) const { return jobs_ / id / "base.pt"; }
+
+  // An empty file for an upload, and its id.
+  std::string make_upload() const;
+  std::filesystem::path upload_file(const std::string& upload_id) const { return uploads_ / (upload_id + ".pt"); }
+  // Removes uploads that nobody wrote to for so long.
+  void remove_uploads(int64_t older_than_seconds) const;
+
+ private:
+  std::filesystem::path jobs_, uploads_;
+  int lock_ = -1;
+};
+
+// Makes `to` the same file as `from`, or a copy where that is not possible. Throws Error.
+void link_or_copy(const std::filesystem::path& from, const std::filesystem::path& to);
+
+}  // namespace tensord::server

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/nn/lr_scheduler.h"
+#include "core/nn/optimizer.h"
+#include "server/training/job_spec.h"
+
+namespace tensord::server {
+
+// The optimiser of a job over the parameters of its model, grouped by name. Sets requires_grad of frozen ones to
+// false. Throws Error{kInvalidArgument}: a pattern that matches no parameter; no parameter that requires a gradient.
+std::unique_ptr<nn::Optimizer> make_job_optimizer(const OptimizerSpec& spec,
+                                                  const std::vector<std::pair<std::string, Tensor>>& parameters);
+
+// The learning rate of a job over time: a warm-up, then the schedule. Not thread-safe.
+class LearningRate {
+ public:
+  // `total_steps` and `epochs` are 0 where the job has no end of that kind.
+  LearningRate(const ScheduleSpec& spec, nn::Optimizer& optimizer, int64_t total_steps, int64_t total_epochs);
+
+  void after_step();
+  void after_epoch();
+  void after_evaluation(const std::map<std::string, double>& metrics);
+  // Of the first group.
+  double current() const;
+
+  ops::Value state_dict() const;
+  void load_state_dict(const ops::Value& state);
+
+ private:
+  const ScheduleSpec spec_;
+  nn::Optimizer& optimizer_;
+  const int64_t length_;  // calls of the schedule's step() that it is made for; 0: no end
+  int64_t steps_ = 0;
+  int64_t schedule_steps_ = 0;
+  std::unique_ptr<nn::LRScheduler> schedule_;
+  std::unique_ptr<nn::LRScheduler> warmup_;
+  std::unique_ptr<nn::ReduceLROnPlateau> plateau_;
+
+  void step_schedule();
+};
+
+}  // namespace tensord::server

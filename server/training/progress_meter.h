@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "core/base/clock.h"
+#include "core/tensor/allocator.h"
+#include "server/training/training_job.h"
+
+namespace tensord::server {
+
+// Turns steps into points of the curves and the progress that clients see. Which steps have points depends on the
+// length of the job alone; the status is changed at most ten times a second. Not thread-safe.
+class ProgressMeter {
+ public:
+  // Goes on from the job's progress.
+  ProgressMeter(TrainingJob& job, OwnerId owner, int64_t total_steps, const Clock& clock = Clock::system());
+
+  // Whether the step that comes next will have a point; its gradient norm is wanted then.
+  bool wants_point(int64_t step) const { return step % point_interval_ == 0 || step == total_steps_; }
+  struct Step {
+    int64_t step = 0;
+    double epoch = 0;
+    int64_t rows = 0;
+    double loss = 0;
+    double learning_rate = 0;
+    double gradient_norm = -1;  // below 0: not measured
+    int64_t next_batch = 0;
+  };
+  void add_step(const Step& step);
+  void add_evaluation(int64_t step, double epoch, const std::map<std::string, double>& metrics);
+  // Brings the status up to date now.
+  void flush();
+
+ private:
+  struct Sums {
+    double loss = 0;
+    int64_t steps = 0;
+    int64_t rows = 0;
+    int64_t since_ns = 0;
+  };
+  double samples_per_second(int64_t now_ns) const;
+
+  TrainingJob& job_;
+  const OwnerId owner_;
+  const int64_t total_steps_;
+  const int64_t point_interval_;
+  const Clock& clock_;
+  const int64_t start_ns_;
+  int64_t first_step_ = 0;  // that was done before this run
+  int64_t flushed_ns_ = 0;
+  JobProgress progress_;
+  Sums point_;  // since the last point
+  Sums rate_;   // since the last flush
+};
+
+}  // namespace tensord::server

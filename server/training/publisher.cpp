@@ -1,0 +1,102 @@
+#include "server/training/publisher.h"
+
+#include <charconv>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/base/atomic_file.h"
+#include "core/base/error.h"
+#include "server/training/job_json.h"
+
+namespace tensord::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kOrigin = "job.json";
+
+void write_origin(const fs::path& folder, const JobStatus& job) {
+  const nlohmann::json progress = to_json(job).value("progress", nlohmann::json::object());
+  const nlohmann::json origin{{"job", job.id},
+                              {"name", job.spec.name},
+                              {"base_model", job.spec.model.name},
+                              {"base_version", job.base_version},
+                              {"step", job.progress.step},
+                              {"metrics", progress.value("metrics", nlohmann::json::object())}};
+  AtomicFile file((folder / kOrigin).string());
+  file.write(origin.dump(2) + "\n");
+  file.commit();
+}
+
+// The version that this job has published before; 0 when there is none.
+int64_t find_published(const fs::path& model_folder, const std::string& job) {
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(model_folder, error)) {
+    std::ifstream in(entry.path() / kOrigin, std::ios::binary);
+    if (!in) continue;
+    const nlohmann::json origin = nlohmann::json::parse(in, nullptr, /*allow_exceptions=*/false);
+    if (!origin.is_object() || origin.value("job", "") != job) continue;
+    std::string name = entry.path().filename().string();
+    if (name.starts_with(".new-")) continue;
+    if (name.starts_with('.')) name.erase(0, 1);  // it was withdrawn since
+    int64_t number = 0;
+    std::from_chars(name.data(), name.data() + name.size(), number);
+    if (number > 0) return number;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Publisher::Publisher(Repository& repository) : repository_(repository), thread_([this] { work(); }) {}
+
+Publisher::~Publisher() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_stopped_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void Publisher::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return is_stopped_ || !tasks_.empty(); });
+    if (tasks_.empty()) return;
+    auto task = std::move(tasks_.front());
+    tasks_.pop_front();
+    lock.unlock();
+    task();
+    lock.lock();
+  }
+}
+
+Repository::Added Publisher::publish(const JobStatus& job, const std::function<void(const std::string& path)>& write) {
+  std::packaged_task<Repository::Added()> task([&] { return publish_here(job, write); });
+  std::future<Repository::Added> result = task.get_future();
+  {
+    const std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+  }
+  changed_.notify_all();
+  return result.get();
+}
+
+Repository::Added Publisher::publish_here(const JobStatus& job,
+                                          const std::function<void(const std::string& path)>& write) {
+  const std::string& model = job.spec.publish.model;
+  const bool was_served = job.spec.model.upload_id.empty() && model == job.spec.model.name;
+  if (was_served && !repository_.has_model(model)) {
+    fail(ErrorCode::kFailedPrecondition, "publish.model: '", model, "' was unloaded while the job ran");
+  }
+  if (const int64_t number = find_published(repository_.folder_of(model), job.id)) {
+    return {number, repository_.is_ready(model, std::to_string(number))};
+  }
+  return repository_.add_version(model, [&](const fs::path& folder, const std::string& file_name) {
+    write((folder / file_name).string());
+    write_origin(folder, job);
+  });
+}
+
+}  // namespace tensord::server

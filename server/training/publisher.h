@@ -1,0 +1,40 @@
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <future>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "server/repository/repository.h"
+#include "server/training/training_job.h"
+
+namespace tensord::server {
+
+// Makes what jobs have learned new versions of models. Works on a thread of normal priority, which the threads of the
+// new version inherit; jobs' own threads have a low one. Thread-safe.
+class Publisher {
+ public:
+  explicit Publisher(Repository& repository);
+  ~Publisher();
+
+  // `write` puts the archive into a file. Beside it lies job.json, which says where the version comes from, and by
+  // which a job that was interrupted here finds that it has published already. Waits until the version is served.
+  // Throws Error; nothing has changed then.
+  Repository::Added publish(const JobStatus& job, const std::function<void(const std::string& path)>& write);
+
+ private:
+  Repository::Added publish_here(const JobStatus& job, const std::function<void(const std::string& path)>& write);
+  void work();
+
+  Repository& repository_;
+  std::mutex mutex_;  // guards all below
+  std::condition_variable changed_;
+  std::deque<std::packaged_task<Repository::Added()>> tasks_;
+  bool is_stopped_ = false;
+  std::thread thread_;
+};
+
+}  // namespace tensord::server

@@ -1,0 +1,336 @@
+#include "server/training/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/autograd/engine.h"
+#include "core/autograd/variable.h"
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "core/base/parallel.h"
+#include "core/jit/archive/torch_file.h"
+#include "core/nn/clip_grad.h"
+#include "core/tensor/caching_allocator.h"
+#include "core/tensor/grad_mode.h"
+#include "core/tensor/owner_limit.h"
+#include "server/training/evaluation_metrics.h"
+#include "server/training/finite.h"
+#include "server/training/job_json.h"
+#include "server/training/trainer_state.h"
+
+namespace tensord::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Keeps the numbers that steps draw apart from those of the order.
+constexpr uint64_t kOrderSeed = 0x0bdeb;
+
+}  // namespace
+
+Trainer::Trainer(TrainingJob& job, Options options)
+    : job_(job),
+      spec_(job.spec()),
+      options_(std::move(options)),
+      owner_(memory_owner("job/" + job.id())),
+      checkpoints_(options_.folder, spec_.checkpoints.keep),
+      generator_(spec_.seed),
+      order_(spec_.seed ^ kOrderSeed) {
+  set_owner_limit(owner_, options_.memory_bytes);
+  const MemoryOwnerScope owner_scope(owner_);
+  set_thread_budget(options_.threads);
+  const std::optional<Checkpoints::Found> found = checkpoints_.newest();
+  const std::string archive = found ? found->model_file() : options_.base_archive;
+  const bool needs_output = EvaluationMetrics::needs_output(spec_.evaluation.metrics);
+  model_ = std::make_unique<TrainingModel>(archive, spec_.loss, spec_.data.inputs, needs_output);
+  optimizer_ = make_job_optimizer(spec_.optimizer, model_->module().named_parameters());
+  parameters_ = model_->trained_parameters();
+  for (const auto& [name, tensor] : parameters_) trained_.push_back(tensor);
+  data_ = read_job_data(spec_, options_.data_folder, *model_);
+  if (spec_.data.streamed) {
+    source_ = make_stream_source(job_.stream(), spec_, *model_, [this](bool is_waiting) {
+      job_.update([&](JobStatus& status) { status.message = is_waiting ? "waiting for data" : ""; });
+    });
+  } else {
+    source_ = make_file_source(*data_.to_train_on(), spec_, order_);
+  }
+  const int64_t epochs = spec_.data.streamed ? 0 : spec_.epochs;
+  learning_rate_ = std::make_unique<LearningRate>(spec_.schedule, *optimizer_, total_steps(), epochs);
+  if (found) restore(*found);
+  meter_ = std::make_unique<ProgressMeter>(job_, owner_, total_steps());
+  checkpoint_ns_ = Clock::system().now_ns();
+}
+
+Trainer::~Trainer() { set_owner_limit(owner_, 0); }
+
+int64_t Trainer::total_steps() const {
+  const int64_t by_epochs = source_->batches_per_epoch() * spec_.epochs;
+  if (spec_.steps == 0) return by_epochs;
+  return by_epochs == 0 ? spec_.steps : std::min(spec_.steps, by_epochs);
+}
+
+double Trainer::epoch() const {
+  const int64_t batches = source_->batches_per_epoch();
+  const double part = batches > 0 ? static_cast<double>(epoch_batches_) / static_cast<double>(batches) : 0;
+  return static_cast<double>(epoch_) + part;
+}
+
+bool Trainer::is_complete() const {
+  return stream_is_complete_ || (spec_.steps > 0 && step_ >= spec_.steps) ||
+         (spec_.epochs > 0 && epoch_ >= spec_.epochs);
+}
+
+std::optional<Trainer::Outcome> Trainer::wanted() const {
+  switch (job_.request()) {
+    case JobRequest::kPause: return Outcome::kPaused;
+    case JobRequest::kCancel: return Outcome::kCancelled;
+    case JobRequest::kStop: return Outcome::kStopped;
+    case JobRequest::kNone: break;
+  }
+  return std::nullopt;
+}
+
+// A job that is cancelled does not even end its step.
+std::function<bool()> Trainer::cancel_check() const {
+  return [this] { return job_.request() == JobRequest::kCancel; };
+}
+
+Trainer::Outcome Trainer::run() {
+  const MemoryOwnerScope owner_scope(owner_);
+  const ops::GeneratorGuard generator(generator_);
+  const EnableGradGuard grad;
+  model_->module().set_training(true);
+  try {
+    while (!is_complete()) {
+      std::optional<Outcome> outcome = wanted();
+      if (!outcome) outcome = advance();
+      if (!outcome) continue;
+      if (*outcome != Outcome::kCancelled) checkpoint();
+      meter_->flush();
+      return *outcome;
+    }
+    if (data_.evaluation && evaluated_step_ != step_) evaluate();
+    checkpoint();
+  } catch (const Error& error) {
+    // What a run says that was told to stop.
+    if (error.code() == ErrorCode::kCancelled && job_.request() == JobRequest::kCancel) return Outcome::kCancelled;
+    throw;
+  }
+  meter_->flush();
+  return Outcome::kDone;
+}
+
+// A step, or the end of an epoch; an outcome when the job has to end here.
+std::optional<Trainer::Outcome> Trainer::advance() {
+  std::vector<Tensor> batch;
+  switch (source_->next(batch, [this] { return wanted().has_value(); })) {
+    case BatchSource::Next::kBatch: break;
+    case BatchSource::Next::kEpochEnd: end_epoch(); return std::nullopt;
+    case BatchSource::Next::kComplete: stream_is_complete_ = true; return std::nullopt;
+    case BatchSource::Next::kInterrupted: return std::nullopt;
+    case BatchSource::Next::kStarved: return Outcome::kStarved;
+  }
+  train(batch);
+  batch.clear();
+  if (data_.evaluation && spec_.evaluation.every_steps > 0 && step_ % spec_.evaluation.every_steps == 0) evaluate();
+  checkpoint_if_due();
+  return std::nullopt;
+}
+
+void Trainer::end_epoch() {
+  ++epoch_;
+  epoch_batches_ = 0;
+  learning_rate_->after_epoch();
+  if (data_.evaluation && spec_.evaluation.every_steps == 0) evaluate();
+  if (!is_complete()) source_->start_epoch();
+}
+
+void Trainer::train(std::span<const Tensor> batch) {
+  const int64_t number = step_ + 1;
+  ProgressMeter::Step done{.step = number, .rows = batch.empty() ? 0 : batch.front().size(0)};
+  try {
+    done.learning_rate = learning_rate_->current();
+    done.loss = step(batch, meter_->wants_point(number), &done.gradient_norm);
+  } catch (const Error& error) {
+    throw Error(error.code(),
+                concat("step ", number, ", batch ", source_->batches() - 1,
+                       spec_.data.streamed ? std::string() : concat(" (epoch ", epoch_ + 1, ")"), ": ", error.what()));
+  }
+  step_ = number;
+  ++epoch_batches_;
+  learning_rate_->after_step();
+  done.epoch = epoch();
+  done.next_batch = spec_.data.streamed ? source_->batches() : 0;
+  meter_->add_step(done);
+}
+
+double Trainer::step(std::span<const Tensor> batch, bool wants_norm, double* norm) {
+  if (spec_.optimizer.name == "lbfgs") {
+    double first_loss = NAN;
+    optimizer_->step([&] {
+      const Tensor loss = compute_gradients(batch, wants_norm, norm);
+      if (std::isnan(first_loss)) first_loss = loss.item_double();
+      return loss;
+    });
+    return first_loss;
+  }
+  const double loss = compute_gradients(batch, wants_norm, norm).item_double();
+  optimizer_->step();
+  return loss;
+}
+
+Tensor Trainer::compute_gradients(std::span<const Tensor> batch, bool wants_norm, double* norm) {
+  optimizer_->zero_grad();
+  const Tensor loss = model_->loss(batch, cancel_check());
+  check(autograd::requires_grad(loss), "the loss does not depend on any parameter that is trained");
+  check_loss(loss.item_double());
+  autograd::backward(loss);
+  const ClippingSpec& clipping = spec_.clipping;
+  if (clipping.norm > 0) {
+    *norm = nn::clip_grad_norm_(trained_, clipping.norm);
+  } else if (wants_norm) {
+    *norm = nn::grad_norm(trained_);
+  }
+  if (!std::isfinite(*norm)) {
+    fail(ErrorCode::kFailedPrecondition, "the gradient is not finite, first that of parameter '",
+         first_not_finite(parameters_, /*gradients=*/true), "'");
+  }
+  if (clipping.value > 0) nn::clip_grad_value_(trained_, clipping.value);
+  return autograd::detach(loss);
+}
+
+void Trainer::check_loss(double loss) const {
+  if (std::isfinite(loss)) return;
+  const std::string parameter = first_not_finite(parameters_, /*gradients=*/false);
+  fail(ErrorCode::kFailedPrecondition, "the loss is ", loss,
+       parameter.empty() ? std::string("; all parameters are finite, so it comes of this batch")
+                         : concat("; parameter '", parameter, "' is not finite"));
+}
+
+void Trainer::check_parameters(const char* when) const {
+  const std::string parameter = first_not_finite(parameters_, /*gradients=*/false);
+  if (parameter.empty()) return;
+  fail(ErrorCode::kFailedPrecondition, "step ", step_, ": parameter '", parameter, "' is not finite ", when);
+}
+
+void Trainer::evaluate() {
+  // What it draws is of the step alone, so that training does not depend on how often it happens.
+  ops::Generator generator(spec_.seed + static_cast<uint64_t>(step_));
+  const ops::GeneratorGuard generator_guard(generator);
+  const NoGradGuard no_grad;
+  model_->module().set_training(false);
+  const nn::Dataset& rows = *data_.evaluation;
+  EvaluationMetrics sums(spec_.evaluation.metrics, spec_.loss);
+  std::vector<int64_t> indices;
+  for (int64_t first = 0; first < rows.size(); first += spec_.evaluation.batch_size) {
+    indices.clear();
+    const int64_t end = std::min(first + spec_.evaluation.batch_size, rows.size());
+    for (int64_t i = first; i < end; ++i) indices.push_back(i);
+    try {
+      const TrainingModel::Evaluated result = model_->evaluate(rows.get_batch(indices), cancel_check());
+      sums.add(result.loss.item_double(), end - first, result.output, result.label);
+    } catch (const Error& error) {
+      throw Error(error.code(),
+                  concat("evaluation after step ", step_, ", rows ", first, " to ", end - 1, ": ", error.what()));
+    }
+  }
+  model_->module().set_training(true);
+  evaluated_step_ = step_;
+  const std::map<std::string, double> metrics = sums.means();
+  learning_rate_->after_evaluation(metrics);
+  note_best(metrics);
+  meter_->add_evaluation(step_, epoch(), metrics);
+}
+
+void Trainer::note_best(const std::map<std::string, double>& metrics) {
+  const auto found = metrics.find(spec_.publish.metric);
+  if (found == metrics.end() || std::isnan(found->second)) return;
+  const double value = found->second;
+  const bool is_better =
+      best_step_ == 0 || (is_more_better(spec_.publish.metric) ? value > best_metric_ : value < best_metric_);
+  if (!is_better) return;
+  if (spec_.publish.when == "best") {
+    model_->module().set_training(false);
+    model_->module().save(best_file(step_).string());
+    model_->module().set_training(true);
+  }
+  best_step_ = step_;
+  best_metric_ = value;
+  job_.update([&](JobStatus& status) {
+    status.progress.best_metric = value;
+    status.progress.best_step = step_;
+  });
+}
+
+fs::path Trainer::best_file(int64_t step) const { return options_.folder / concat("best-", step, ".pt"); }
+
+void Trainer::checkpoint_if_due() {
+  const CheckpointSpec& policy = spec_.checkpoints;
+  const bool by_steps = policy.every_steps > 0 && step_ % policy.every_steps == 0;
+  const int64_t since_ns = Clock::system().now_ns() - checkpoint_ns_;
+  const bool by_time = policy.every_seconds > 0 && since_ns >= policy.every_seconds * 1'000'000'000;
+  if (by_steps || by_time) try_checkpoint();
+}
+
+// A disk that is full now may have room the next time: the job goes on, and says so.
+void Trainer::try_checkpoint() {
+  try {
+    checkpoint();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kResourceExhausted && error.code() != ErrorCode::kUnavailable) throw;
+    log(LogLevel::kWarning, "checkpoint failed", {{"job", job_.id()}, {"step", step_}, {"reason", error.what()}});
+    job_.update([&](JobStatus& status) {
+      status.message = concat("no checkpoint could be written at step ", step_, ": ", error.what());
+    });
+  }
+}
+
+void Trainer::checkpoint() {
+  checkpoint_ns_ = Clock::system().now_ns();
+  if (checkpoint_step_ == step_) return;
+  check_parameters("and is not saved");
+  meter_->flush();
+  TrainerCurve curve{job_.status().progress, job_.points_after(0)};
+  curve.progress.checkpoint_step = step_;
+  Checkpoints::Files files;
+  files.save_model = [this](const std::string& path) { model_->module().save(path); };
+  files.state = state();
+  files.curve = to_text(curve);
+  checkpoints_.write(step_, files);
+  checkpoint_step_ = step_;
+  remove_old_best();
+  job_.update([this](JobStatus& status) {
+    status.progress.checkpoint_step = step_;
+    if (status.message.starts_with("no checkpoint")) status.message.clear();
+  });
+  if (options_.saved_status) options_.saved_status();
+}
+
+// Those that no checkpoint refers to any more: all but the newest ones.
+void Trainer::remove_old_best() {
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(options_.folder)) {
+    if (entry.path().filename().string().starts_with("best-")) files.push_back(entry.path());
+  }
+  if (files.size() <= static_cast<size_t>(spec_.checkpoints.keep) + 1) return;
+  std::sort(files.begin(), files.end(),
+            [](const fs::path& a, const fs::path& b) { return fs::last_write_time(a) < fs::last_write_time(b); });
+  std::error_code ignored;
+  for (size_t i = 0; i + static_cast<size_t>(spec_.checkpoints.keep) + 1 < files.size(); ++i) {
+    if (files[i] != best_file(best_step_)) fs::remove(files[i], ignored);
+  }
+}
+
+void Trainer::write_result(const std::string& path) {
+  if (spec_.publish.when == "best") {
+    std::error_code error;
+    fs::copy_file(best_file(best_step_), path, error);
+    if (error) fail(ErrorCode::kUnavailable, path, ": cannot be written: ", error.message());
+    return;
+  }
+  model_->module().set_training(false);
+  model_->module().save(path);
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/nn/optimizer.h"
+#include "core/ops/generator.h"
+#include "core/tensor/allocator.h"
+#include "server/training/batch_source.h"
+#include "server/training/checkpoint.h"
+#include "server/training/learning_rate.h"
+#include "server/training/progress_meter.h"
+#include "server/training/training_job.h"
+#include "server/training/training_model.h"
+
+namespace tensord::server {
+
+// Trains one job on the calling thread, from its last checkpoint or its beginning, until it is done or somebody wants
+// something else. Everything that later steps hang on is in the checkpoints, so a job that was killed and goes on ends
+// with the same weights, bit by bit, as one that was not. Not thread-safe.
+class Trainer {
+ public:
+  struct Options {
+    std::filesystem::path folder;        // of the job
+    std::string base_archive;            // what it starts from
+    std::string data_folder;             // of the server; empty: none
+    int threads = 1;                     // that a step may use
+    uint64_t memory_bytes = 0;           // limit of the job's tensors; 0: none
+    std::function<void()> saved_status;  // the job's status is worth keeping on disk now
+  };
+  // Loads the model, the data and the checkpoint. Throws Error.
+  Trainer(TrainingJob& job, Options options);
+  ~Trainer();
+
+  enum class Outcome { kDone, kPaused, kCancelled, kStopped, kStarved };
+  // Throws Error naming the step and the batch; checkpoints that were written stay.
+  Outcome run();
+
+  // After kDone: writes what is to be published, the last weights or the best ones, ready to be served.
+  void write_result(const std::string& path);
+
+ private:
+  void restore(const Checkpoints::Found& found);
+  ops::Value state() const;
+  int64_t total_steps() const;
+  double epoch() const;
+  bool is_complete() const;
+  std::optional<Outcome> wanted() const;
+  std::optional<Outcome> advance();
+  void end_epoch();
+  void train(std::span<const Tensor> batch);
+  double step(std::span<const Tensor> batch, bool wants_norm, double* norm);
+  Tensor compute_gradients(std::span<const Tensor> batch, bool wants_norm, double* norm);
+  void check_loss(double loss) const;
+  void check_parameters(const char* when) const;
+  void evaluate();
+  void note_best(const std::map<std::string, double>& metrics);
+  void checkpoint_if_due();
+  void checkpoint();
+  void try_checkpoint();
+  void remove_old_best();
+  std::filesystem::path best_file(int64_t step) const;
+  std::function<bool()> cancel_check() const;
+
+  TrainingJob& job_;
+  const JobSpec& spec_;
+  const Options options_;
+  const OwnerId owner_;
+  const Checkpoints checkpoints_;
+  ops::Generator generator_;  // of the steps
+  ops::Generator order_;      // of the batches
+  std::unique_ptr<TrainingModel> model_;
+  std::vector<std::pair<std::string, Tensor>> parameters_;  // that are trained
+  std::vector<Tensor> trained_;                             // the same without names
+  JobData data_;
+  std::unique_ptr<BatchSource> source_;
+  std::unique_ptr<nn::Optimizer> optimizer_;
+  std::unique_ptr<LearningRate> learning_rate_;
+  std::unique_ptr<ProgressMeter> meter_;
+
+  // All of these are in the checkpoints.
+  int64_t step_ = 0;
+  int64_t epoch_ = 0;          // epochs that have ended
+  int64_t epoch_batches_ = 0;  // batches of this one
+  int64_t evaluated_step_ = -1;
+  int64_t best_step_ = 0;
+  double best_metric_ = 0;
+  bool stream_is_complete_ = false;
+
+  int64_t checkpoint_step_ = -1;
+  int64_t checkpoint_ns_ = 0;  // when the last one was tried
+};
+
+}  // namespace tensord::server

@@ -1,0 +1,90 @@
+#include "server/training/trainer_state.h"
+
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/jit/archive/torch_file.h"
+#include "server/training/job_json.h"
+#include "server/training/trainer.h"
+#include "server/training/value_dict.h"
+
+namespace tensord::server {
+
+std::string to_text(const TrainerCurve& curve) {
+  JobStatus status;
+  status.progress = curve.progress;
+  nlohmann::json points = nlohmann::json::array();
+  for (const CurvePoint& point : curve.points) points.push_back(to_json(point));
+  return nlohmann::json{{"status", to_json(status)}, {"points", std::move(points)}}.dump() + "\n";
+}
+
+TrainerCurve read_curve(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  const nlohmann::json json = nlohmann::json::parse(in, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("status") || !json.contains("points")) {
+    fail(ErrorCode::kDataLoss, path, ": damaged");
+  }
+  TrainerCurve curve;
+  curve.progress = job_status_from_json(json["status"]).progress;
+  for (const nlohmann::json& point : json["points"]) curve.points.push_back(curve_point_from_json(point));
+  return curve;
+}
+
+ops::Value generator_state(const ops::Generator& generator) {
+  const std::vector<uint8_t> bytes = generator.state();
+  const Tensor tensor = Tensor::empty(Dims{static_cast<int64_t>(bytes.size())}, DType::kUInt8);
+  std::memcpy(tensor.raw_data(), bytes.data(), bytes.size());
+  return tensor;
+}
+
+void set_generator_state(ops::Generator& generator, const ops::Value& state) {
+  const Tensor tensor = state.to_tensor().contiguous();
+  check(tensor.dtype() == DType::kUInt8, "the state of a generator must be bytes");
+  generator.set_state({tensor.data<uint8_t>(), static_cast<size_t>(tensor.numel())});
+}
+
+ops::Value Trainer::state() const {
+  ValueDict dict;
+  dict.set("step", step_);
+  dict.set("epoch", epoch_);
+  dict.set("epoch_batches", epoch_batches_);
+  dict.set("evaluated_step", evaluated_step_);
+  dict.set("best_step", best_step_);
+  dict.set("best_metric", best_metric_);
+  dict.set("stream_is_complete", stream_is_complete_);
+  dict.set("optimizer", optimizer_->state_dict());
+  dict.set("learning_rate", learning_rate_->state_dict());
+  dict.set("source", source_->state_dict());
+  dict.set("generator", generator_state(generator_));
+  dict.set("order", generator_state(order_));
+  return dict.value();
+}
+
+void Trainer::restore(const Checkpoints::Found& found) {
+  try {
+    const ValueDict dict(jit::load_torch_file(found.state_file()));
+    step_ = dict.at("step").to_int();
+    epoch_ = dict.at("epoch").to_int();
+    epoch_batches_ = dict.at("epoch_batches").to_int();
+    evaluated_step_ = dict.at("evaluated_step").to_int();
+    best_step_ = dict.at("best_step").to_int();
+    best_metric_ = dict.at("best_metric").to_float();
+    stream_is_complete_ = dict.at("stream_is_complete").to_bool();
+    // The schedule first: making and loading it may set rates, which are the optimiser's.
+    learning_rate_->load_state_dict(dict.at("learning_rate"));
+    optimizer_->load_state_dict(dict.at("optimizer"));
+    source_->load_state_dict(dict.at("source"));
+    set_generator_state(generator_, dict.at("generator"));
+    set_generator_state(order_, dict.at("order"));
+  } catch (const Error& error) {
+    throw Error(error.code(), concat(found.state_file(), ": ", error.what()));
+  }
+  TrainerCurve curve = read_curve(found.curve_file());
+  job_.set_points(std::move(curve.points));
+  job_.update([&](JobStatus& status) { status.progress = curve.progress; });
+  checkpoint_step_ = found.step;
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/ops/generator.h"
+#include "core/ops/value.h"
+#include "server/training/job_status.h"
+
+namespace tensord::server {
+
+// What a checkpoint keeps for people to look at.
+struct TrainerCurve {
+  JobProgress progress;
+  std::vector<CurvePoint> points;
+};
+std::string to_text(const TrainerCurve& curve);
+// Throws Error{kDataLoss}.
+TrainerCurve read_curve(const std::string& path);
+
+// A generator's state as a value, and back. Throws Error when it is no state.
+ops::Value generator_state(const ops::Generator& generator);
+void set_generator_state(ops::Generator& generator, const ops::Value& state);
+
+}  // namespace tensord::server

@@ -1,0 +1,162 @@
+#include "server/training/training_model.h"
+
+#include <algorithm>
+
+#include "core/autograd/variable.h"
+#include "core/base/error.h"
+#include "core/jit/ir/alias.h"
+#include "core/tensor/grad_mode.h"
+#include "server/executor/result.h"
+#include "server/training/builtin_loss.h"
+
+namespace tensord::server {
+namespace {
+
+using ops::TypeKind;
+using ops::Value;
+
+bool takes_tensor(const ops::Type& type) {
+  return type.kind() == TypeKind::kTensor ||
+         (type.kind() == TypeKind::kOptional && type.element()->kind() == TypeKind::kTensor);
+}
+
+// A method's loss: a tensor, or the first of a tuple, or entry "loss" of a dict.
+Value loss_of(const std::string& method, const Value& result) {
+  if (result.is_tuple() && !result.to_tuple()->items.empty()) return result.to_tuple()->items.front();
+  if (result.is_dict()) {
+    const ops::DictObject& dict = *result.to_dict();
+    const std::ptrdiff_t index = dict.find(Value("loss"));
+    check(index >= 0, "loss.method: the dict that '", method, "' gives has no 'loss'");
+    return dict.items()[static_cast<size_t>(index)].second;
+  }
+  return result;
+}
+
+}  // namespace
+
+TrainingModel::TrainingModel(const std::string& archive, const LossSpec& loss,
+                             const std::map<std::string, std::string>& inputs, bool needs_output)
+    : spec_(loss), frame_(jit::make_frame()) {
+  jit::LoadOptions options;
+  options.for_training = true;
+  module_ = jit::Module::load(archive, options);
+  for (const auto& [name, tensor] : module_->named_parameters()) {
+    if (is_floating(tensor.dtype())) {
+      dtype_ = tensor.dtype();
+      break;
+    }
+  }
+  if (!spec_.method.empty()) {
+    check(module_->has_method(spec_.method), "loss.method: the model has no method '", spec_.method, "'");
+    loss_call_ = bind(spec_.method, inputs);
+  }
+  if (spec_.method.empty() || needs_output) {
+    check(module_->has_method("forward"), "loss.builtin: the model has no method 'forward'");
+    forward_call_ = bind("forward", inputs);
+  }
+  for (const auto& [argument, array] : inputs) {
+    check(std::find(arrays_.begin(), arrays_.end(), array) != arrays_.end(), "data.inputs: the model has no argument '",
+          argument, "'");
+  }
+  if (!spec_.label.empty()) label_ = index_of(spec_.label);
+}
+
+int TrainingModel::index_of(const std::string& array) {
+  auto found = std::find(arrays_.begin(), arrays_.end(), array);
+  if (found == arrays_.end()) found = arrays_.insert(found, array);
+  return static_cast<int>(found - arrays_.begin());
+}
+
+TrainingModel::Call TrainingModel::bind(const std::string& name, const std::map<std::string, std::string>& inputs) {
+  Call call;
+  call.method = &module_->method(name);
+  const auto graph_inputs = call.method->graph().inputs();
+  const auto& arguments = call.method->schema().arguments;
+  const size_t first = graph_inputs.size() - arguments.size();  // self comes before
+  const jit::AliasAnalysis aliases(call.method->graph(), module_->object());
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const ops::Argument& argument = arguments[i];
+    const auto mapped = inputs.find(argument.name);
+    const bool takes_default = argument.default_value.has_value() && mapped == inputs.end();
+    if (!takes_default && !takes_tensor(*argument.type)) {
+      fail(ErrorCode::kUnimplemented, "argument '", argument.name, "' of ", name, " has type ", argument.type->str(),
+           "; data are tensors");
+    }
+    call.arguments.push_back(
+        takes_default ? -1 : index_of(mapped == inputs.end() ? std::string(argument.name) : mapped->second));
+    call.is_written.push_back(aliases.has_writers(graph_inputs[first + i]));
+  }
+  return call;
+}
+
+Tensor TrainingModel::to_model_type(const Tensor& array) const {
+  return is_floating(array.dtype()) && array.dtype() != dtype_ ? array.to(dtype_) : array;
+}
+
+Value TrainingModel::run(const Call& call, std::span<const Tensor> batch, const std::function<bool()>& is_cancelled) {
+  std::vector<Value> values;
+  const auto& arguments = call.method->schema().arguments;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (call.arguments[i] < 0) {
+      values.push_back(*arguments[i].default_value);
+      continue;
+    }
+    const Tensor& tensor = batch[static_cast<size_t>(call.arguments[i])];
+    values.emplace_back(call.is_written[i] ? tensor.clone() : tensor);
+  }
+  return call.method->run(*frame_, values, is_cancelled ? &is_cancelled : nullptr);
+}
+
+Tensor TrainingModel::output_of(const Value& result) const {
+  if (result.is_tensor() && spec_.output.empty()) return result.to_tensor();
+  std::string names;
+  for (const InferTensor& output : flatten_result(result)) {
+    if (output.tensor.defined() && (spec_.output.empty() || output.name == spec_.output)) return output.tensor;
+    names += (names.empty() ? "" : ", ") + output.name;
+  }
+  fail(ErrorCode::kInvalidArgument, "loss.output: forward gives ", names.empty() ? "no tensor" : names, ", not '",
+       spec_.output, "'");
+}
+
+Tensor TrainingModel::compare(const Tensor& output, const Tensor& label) const {
+  return builtin_loss(spec_, output, label);
+}
+
+Tensor TrainingModel::loss(std::span<const Tensor> batch, const std::function<bool()>& is_cancelled) {
+  Tensor loss;
+  if (spec_.method.empty()) {
+    const Tensor output = output_of(run(forward_call_, batch, is_cancelled));
+    loss = compare(output, batch[static_cast<size_t>(label_)]);
+  } else {
+    const Value value = loss_of(spec_.method, run(loss_call_, batch, is_cancelled));
+    check(value.is_tensor(), "loss.method: '", spec_.method, "' gives a ", value.tag_name(), ", not a tensor");
+    loss = value.to_tensor();
+  }
+  check(loss.numel() == 1, "the loss must be a single number, but has shape ", to_string(loss.sizes()));
+  check(is_floating(loss.dtype()), "the loss must be a floating number, but is ", name_of(loss.dtype()));
+  return loss;
+}
+
+TrainingModel::Evaluated TrainingModel::evaluate(std::span<const Tensor> batch,
+                                                 const std::function<bool()>& is_cancelled) {
+  const NoGradGuard no_grad;
+  Evaluated out;
+  if (label_ >= 0) out.label = batch[static_cast<size_t>(label_)];
+  if (forward_call_.method != nullptr) out.output = output_of(run(forward_call_, batch, is_cancelled));
+  if (spec_.method.empty()) {
+    out.loss = compare(out.output, out.label);
+  } else {
+    out.loss = loss(batch, is_cancelled);
+  }
+  return out;
+}
+
+std::vector<std::pair<std::string, Tensor>> TrainingModel::trained_parameters() const {
+  std::vector<std::pair<std::string, Tensor>> out;
+  for (auto& [name, tensor] : module_->named_parameters()) {
+    if (autograd::requires_grad(tensor)) out.emplace_back(std::move(name), std::move(tensor));
+  }
+  return out;
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/jit/runtime/module.h"
+#include "core/tensor/tensor.h"
+#include "server/training/job_spec.h"
+
+namespace tensord::server {
+
+// The module that a job trains, and how a batch becomes a loss. Not thread-safe.
+class TrainingModel {
+ public:
+  // Loads the archive for training. Throws Error: kInvalidArgument naming the field of the job that does not fit the
+  // model, or whatever loading says.
+  TrainingModel(const std::string& archive, const LossSpec& loss, const std::map<std::string, std::string>& inputs,
+                bool needs_output);
+
+  // The arrays of the data that a batch has, in this order.
+  const std::vector<std::string>& arrays() const { return arrays_; }
+  // An array as the model takes it: other floating types become that of the parameters.
+  Tensor to_model_type(const Tensor& array) const;
+
+  // The loss of a batch, one tensor for each of arrays(); recorded when grad mode is on. Throws Error when it is not
+  // one number; `is_cancelled` ends a run.
+  Tensor loss(std::span<const Tensor> batch, const std::function<bool()>& is_cancelled);
+
+  struct Evaluated {
+    Tensor loss;
+    Tensor output;  // undefined unless needs_output
+    Tensor label;
+  };
+  // In no-grad mode and with `training` off.
+  Evaluated evaluate(std::span<const Tensor> batch, const std::function<bool()>& is_cancelled);
+
+  jit::Module& module() { return *module_; }
+  // Those that require a gradient, by name.
+  std::vector<std::pair<std::string, Tensor>> trained_parameters() const;
+
+ private:
+  // A method and where its arguments are among arrays(): -1 for its default.
+  struct Call {
+    const jit::Method* method = nullptr;
+    std::vector<int> arguments;
+    std::vector<bool> is_written;  // the method may write to the argument
+  };
+  Call bind(const std::string& method, const std::map<std::string, std::string>& inputs);
+  int index_of(const std::string& array);
+  ops::Value run(const Call& call, std::span<const Tensor> batch, const std::function<bool()>& is_cancelled);
+  Tensor output_of(const ops::Value& result) const;
+  Tensor compare(const Tensor& output, const Tensor& label) const;
+
+  const LossSpec spec_;
+  std::shared_ptr<jit::Module> module_;
+  std::unique_ptr<jit::Frame> frame_;
+  std::vector<std::string> arrays_;
+  Call loss_call_;     // with a method
+  Call forward_call_;  // with a built-in loss, or for metrics
+  int label_ = -1;
+  DType dtype_ = DType::kFloat32;  // of the parameters
+};
+
+}  // namespace tensord::server

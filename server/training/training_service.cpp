@@ -1,0 +1,274 @@
+#include "server/training/training_service.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "core/base/parallel.h"
+#include "server/training/evaluation_metrics.h"
+#include "server/training/low_priority.h"
+#include "server/training/trainer.h"
+
+namespace tensord::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kUploadLifeSeconds = 24 * 3600;
+
+int job_threads(const JobSpec& spec, int otherwise) {
+  if (spec.resources.threads > 0) return static_cast<int>(spec.resources.threads);
+  return otherwise > 0 ? otherwise : std::max(1, available_cores() / 2);
+}
+
+// Empty when the bar is met, or there is none.
+std::string why_not_published(const PublishSpec& publish, const JobProgress& progress) {
+  if (!publish.bar) return {};
+  const auto found = progress.metrics.find(publish.metric);
+  const double value = publish.when == "best"            ? progress.best_metric
+                       : found != progress.metrics.end() ? found->second
+                                                         : NAN;
+  const bool wants_more = is_more_better(publish.metric);
+  const bool is_met = wants_more ? value >= *publish.bar : value <= *publish.bar;
+  if (is_met) return {};
+  return concat("not published: ", publish.metric, " is ", value, ", ", wants_more ? "below" : "above", " the bar of ",
+                *publish.bar);
+}
+
+std::string describe_checkpoint(int64_t step) {
+  return step > 0 ? concat("; the last checkpoint is of step ", step) : std::string("; there is no checkpoint");
+}
+
+}  // namespace
+
+TrainingService::TrainingService(Options options, Repository& repository, Metrics& metrics)
+    : options_(std::move(options)),
+      repository_(repository),
+      metrics_(metrics),
+      store_(options_.folder),
+      publisher_(repository) {
+  metrics_.watch_training([this] { return samples(); });
+}
+
+TrainingService::~TrainingService() {
+  stop();
+  metrics_.watch_training({});
+}
+
+void TrainingService::start() {
+  for (JobStatus& status : store_.load()) {
+    const bool goes_on = !is_at_rest(status.state);
+    status.state = goes_on ? JobState::kQueued : status.state;
+    const auto job = std::make_shared<TrainingJob>(std::move(status));
+    add_job(job);
+    if (goes_on) {
+      log(LogLevel::kInfo, "training job goes on", {{"job", job->id()}});
+      enqueue(job);
+    }
+  }
+  const std::lock_guard lock(mutex_);
+  for (int i = 0; i < options_.concurrent_jobs; ++i) threads_.emplace_back([this] { work(); });
+}
+
+void TrainingService::stop() {
+  std::vector<std::thread> threads;
+  {
+    const std::lock_guard lock(mutex_);
+    is_stopped_ = true;
+    threads.swap(threads_);
+    for (const auto& [id, job] : jobs_) {
+      if (!is_at_rest(job->state())) job->set_request(JobRequest::kStop);
+      if (const auto stream = job->stream()) stream->close(ErrorCode::kUnavailable, "the server is shutting down");
+    }
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads) thread.join();
+}
+
+void TrainingService::add_job(std::shared_ptr<TrainingJob> job) {
+  const std::lock_guard lock(mutex_);
+  order_.push_back(job->id());
+  jobs_[job->id()] = std::move(job);
+}
+
+void TrainingService::enqueue(const std::shared_ptr<TrainingJob>& job) {
+  job->set_request(JobRequest::kNone);
+  if (job->spec().data.streamed) {
+    const int64_t next = job->status().progress.next_batch;
+    job->set_stream(std::make_shared<BatchStream>(job->spec().data.max_buffered_bytes, next));
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.push_back(job);
+  }
+  changed_.notify_all();
+}
+
+Repository::Source TrainingService::source_of(const ModelSource& model) const {
+  if (model.upload_id.empty()) {
+    return repository_.source_of(model.name, model.version == 0 ? "" : std::to_string(model.version));
+  }
+  const fs::path file = store_.upload_file(model.upload_id);
+  if (!fs::exists(file)) fail(ErrorCode::kNotFound, "model.upload_id: there is no upload '", model.upload_id, "'");
+  return {file, 0};
+}
+
+// What can be wrong is said now, not when the job's turn comes.
+void TrainingService::check_against_model(const JobSpec& spec, const std::string& archive) const {
+  if (!spec.data.streamed) resolve_data_file(options_.data_folder, spec.data.file, "data.file");
+  if (!spec.evaluation.file.empty()) {
+    resolve_data_file(options_.data_folder, spec.evaluation.file, "evaluation.file");
+  }
+  TrainingModel model(archive, spec.loss, spec.data.inputs, EvaluationMetrics::needs_output(spec.evaluation.metrics));
+  make_job_optimizer(spec.optimizer, model.module().named_parameters());
+}
+
+JobStatus TrainingService::create(JobSpec spec) {
+  check_job_spec(spec);
+  const std::lock_guard create_lock(create_mutex_);
+  store_.remove_uploads(kUploadLifeSeconds);
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_stopped_) fail(ErrorCode::kUnavailable, "the server is shutting down");
+    if (jobs_.size() >= options_.max_jobs) {
+      fail(ErrorCode::kResourceExhausted, "there are ", jobs_.size(), " jobs already; delete some");
+    }
+  }
+  spec.resources.threads = job_threads(spec, options_.threads);
+  if (options_.memory_bytes > 0) {
+    if (spec.resources.memory_bytes == 0) spec.resources.memory_bytes = options_.memory_bytes;
+    check(spec.resources.memory_bytes <= options_.memory_bytes, "resources.memory_bytes: the server allows ",
+          options_.memory_bytes);
+  }
+  const Repository::Source source = source_of(spec.model);
+  check_against_model(spec, source.file.string());
+  if (spec.model.upload_id.empty()) spec.model.version = source.version;
+  JobStatus status;
+  status.id = store_.make_job(!spec.name.empty() ? spec.name : spec.publish.model);
+  status.spec = std::move(spec);
+  status.created_at_ms = status.updated_at_ms = now_ms();
+  status.base_version = source.version;
+  status.progress.total_steps = status.spec.steps;
+  // From here on the job has its own archive, whatever becomes of the model.
+  link_or_copy(source.file, store_.base_archive(status.id));
+  store_.save(status);
+  log(LogLevel::kInfo, "training job created",
+      {{"job", status.id}, {"model", status.spec.model.name}, {"version", status.base_version}});
+  const auto job = std::make_shared<TrainingJob>(std::move(status));
+  add_job(job);
+  enqueue(job);
+  return job->status();
+}
+
+std::shared_ptr<TrainingJob> TrainingService::find(const std::string& id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end()) fail(ErrorCode::kNotFound, "there is no training job '", id, "'");
+  return found->second;
+}
+
+std::vector<std::shared_ptr<TrainingJob>> TrainingService::jobs() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<TrainingJob>> out;
+  for (const std::string& id : order_) out.push_back(jobs_.at(id));
+  return out;
+}
+
+Repository::RolledBack TrainingService::roll_back(const std::string& model) { return repository_.roll_back(model); }
+
+void TrainingService::save(const TrainingJob& job) {
+  try {
+    store_.save(job.status());
+  } catch (const Error& error) {
+    // The job itself is well; at a restart it goes on from its checkpoint.
+    log(LogLevel::kError, "state of a training job not saved", {{"job", job.id()}, {"reason", error.what()}});
+  }
+}
+
+void TrainingService::finish(TrainingJob& job, JobState state, const std::string& message) {
+  if (const auto stream = job.stream()) {
+    stream->close(ErrorCode::kFailedPrecondition, concat("the job is ", to_string(state), " and takes no data",
+                                                         message.empty() ? std::string() : ": " + message));
+  }
+  job.update([&](JobStatus& status) {
+    status.state = state;
+    status.message = message;
+    status.progress.seconds_left = 0;
+  });
+  save(job);
+  log(state == JobState::kFailed ? LogLevel::kError : LogLevel::kInfo, "training job stopped",
+      {{"job", job.id()}, {"state", to_string(state)}, {"message", message}});
+  const std::lock_guard lock(mutex_);
+  changed_.notify_all();
+}
+
+void TrainingService::work() {
+  take_low_priority();
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return is_stopped_ || !queue_.empty(); });
+    if (is_stopped_) return;
+    const std::shared_ptr<TrainingJob> job = std::move(queue_.front());
+    queue_.pop_front();
+    lock.unlock();
+    run(job);
+    lock.lock();
+  }
+}
+
+void TrainingService::run(const std::shared_ptr<TrainingJob>& job) {
+  switch (job->request()) {
+    case JobRequest::kPause: return finish(*job, JobState::kPaused, "");
+    case JobRequest::kCancel: return finish(*job, JobState::kCancelled, "");
+    case JobRequest::kStop: return;
+    case JobRequest::kNone: break;
+  }
+  job->update([](JobStatus& status) {
+    status.state = JobState::kRunning;
+    status.message.clear();
+  });
+  save(*job);
+  std::optional<Ended> ended;
+  try {
+    ended = train(*job);
+  } catch (const std::exception& error) {
+    const int64_t checkpoint = job->status().progress.checkpoint_step;
+    ended = {JobState::kFailed, error.what() + describe_checkpoint(checkpoint)};
+  }
+  if (ended) finish(*job, ended->state, ended->message);
+}
+
+// Empty when the job stops for the daemon to end: it goes on at the next start.
+std::optional<TrainingService::Ended> TrainingService::train(TrainingJob& job) {
+  const JobSpec& spec = job.spec();
+  Trainer trainer(job, {.folder = store_.job_folder(job.id()),
+                        .base_archive = store_.base_archive(job.id()).string(),
+                        .data_folder = options_.data_folder,
+                        .threads = job_threads(spec, options_.threads),
+                        .memory_bytes = spec.resources.memory_bytes,
+                        .saved_status = [&] { save(job); }});
+  switch (trainer.run()) {
+    case Trainer::Outcome::kDone: break;
+    case Trainer::Outcome::kPaused: return Ended{JobState::kPaused, ""};
+    case Trainer::Outcome::kCancelled: return Ended{JobState::kCancelled, ""};
+    case Trainer::Outcome::kStopped: return std::nullopt;
+    case Trainer::Outcome::kStarved:
+      return Ended{JobState::kPaused, concat("no client has streamed data for ", spec.data.stream_timeout_seconds,
+                                             " seconds; the next batch is ", job.status().progress.next_batch)};
+  }
+  Ended ended{JobState::kCompleted, ""};
+  if (!spec.publish.is_wanted()) return ended;
+  const JobStatus status = job.status();
+  ended.message = why_not_published(spec.publish, status.progress);
+  if (!ended.message.empty()) return ended;
+  const Repository::Added added =
+      publisher_.publish(status, [&](const std::string& path) { trainer.write_result(path); });
+  job.update([&](JobStatus& changed) { changed.published_version = added.version; });
+  if (!added.is_served) {
+    ended.message = concat("version ", added.version, " is not served: the model's version policy wants others");
+  }
+  return ended;
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "server/repository/repository.h"
+#include "server/training/job_store.h"
+#include "server/training/publisher.h"
+#include "server/training/training_job.h"
+
+namespace tensord::server {
+
+// The training jobs of the daemon: takes them, keeps them on disk, and runs them one after the other on threads of low
+// priority, so that serving comes first. Thread-safe.
+class TrainingService {
+ public:
+  struct Options {
+    std::string folder;             // jobs and uploads
+    std::string data_folder;        // files that jobs may name; empty: none
+    int concurrent_jobs = 1;        // that run at one time
+    int threads = 0;                // of a job; 0: half of the cores
+    uint64_t memory_bytes = 0;      // of a job's tensors; 0: no limit
+    size_t max_jobs = 1000;         // that are kept
+    uint64_t max_upload_bytes = 0;  // of one upload; 0: no limit
+  };
+
+  // Throws Error when the folder cannot be used. `repository` and `metrics` must outlive this.
+  TrainingService(Options options, Repository& repository, Metrics& metrics);
+  ~TrainingService();
+
+  // Takes up what was queued or ran when the daemon ended. To be called once the models are loaded.
+  void start();
+  // Stops the jobs that run, each with a checkpoint; they go on at the next start.
+  void stop();
+
+  // Checks the job against its model and queues it. Takes as long as loading the model. Throws Error naming the field.
+  JobStatus create(JobSpec spec);
+  JobStatus pause(const std::string& id);
+  JobStatus resume(const std::string& id);
+  JobStatus cancel(const std::string& id);
+  // Waits until the job has stopped.
+  void remove(const std::string& id);
+  std::vector<std::shared_ptr<TrainingJob>> jobs() const;  // oldest first
+  // Throws Error{kNotFound}.
+  std::shared_ptr<TrainingJob> find(const std::string& id) const;
+  Repository::RolledBack roll_back(const std::string& model);
+
+  // An archive on its way in. It is there for jobs once finish() was called; without that, nothing is left.
+  class Upload {
+   public:
+    Upload(const TrainingService& service, uint64_t announced_bytes);
+    ~Upload();
+    void write(std::string_view bytes);
+    // Checks that it is an archive. Gives back the upload's id.
+    std::string finish();
+    uint64_t size_bytes() const { return size_bytes_; }
+
+   private:
+    const TrainingService& service_;
+    const uint64_t announced_bytes_;
+    uint64_t size_bytes_ = 0;
+    std::string id_;
+    std::ofstream file_;
+    bool is_finished_ = false;
+  };
+
+ private:
+  void add_job(std::shared_ptr<TrainingJob> job);
+  void enqueue(const std::shared_ptr<TrainingJob>& job);
+  bool take_from_queue(const std::shared_ptr<TrainingJob>& job);
+  void work();
+  void run(const std::shared_ptr<TrainingJob>& job);
+  struct Ended {
+    JobState state;
+    std::string message;
+  };
+  std::optional<Ended> train(TrainingJob& job);
+  void finish(TrainingJob& job, JobState state, const std::string& message);
+  void save(const TrainingJob& job);
+  // Where a job's archive is, and which version that is.
+  Repository::Source source_of(const ModelSource& model) const;
+  void check_against_model(const JobSpec& spec, const std::string& archive) const;
+  std::vector<TrainingSample> samples() const;
+
+  const Options options_;
+  Repository& repository_;
+  Metrics& metrics_;
+  const JobStore store_;
+  Publisher publisher_;
+  std::mutex create_mutex_;   // one job at a time is made
+  mutable std::mutex mutex_;  // guards all below
+  std::condition_variable changed_;
+  std::map<std::string, std::shared_ptr<TrainingJob>> jobs_;
+  std::vector<std::string> order_;  // of creation
+  std::deque<std::shared_ptr<TrainingJob>> queue_;
+  bool is_stopped_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace tensord::server

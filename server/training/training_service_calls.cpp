@@ -1,0 +1,151 @@
+// What clients ask of jobs that are there, and uploads.
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "core/jit/archive/model_archive.h"
+#include "core/tensor/caching_allocator.h"
+#include "server/training/training_service.h"
+
+namespace tensord::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail_state(const TrainingJob& job, const char* what) {
+  fail(ErrorCode::kFailedPrecondition, "training job '", job.id(), "' is ", to_string(job.state()), " and cannot be ",
+       what);
+}
+
+}  // namespace
+
+// Whether it waited in the queue; it does not any more then.
+bool TrainingService::take_from_queue(const std::shared_ptr<TrainingJob>& job) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find(queue_.begin(), queue_.end(), job);
+  if (found == queue_.end()) return false;
+  queue_.erase(found);
+  return true;
+}
+
+JobStatus TrainingService::pause(const std::string& id) {
+  const std::shared_ptr<TrainingJob> job = find(id);
+  if (job->state() == JobState::kPaused) return job->status();
+  if (is_at_rest(job->state())) fail_state(*job, "paused");
+  if (take_from_queue(job)) {
+    finish(*job, JobState::kPaused, "");
+  } else {
+    job->set_request(JobRequest::kPause);
+  }
+  return job->status();
+}
+
+JobStatus TrainingService::resume(const std::string& id) {
+  const std::lock_guard create_lock(create_mutex_);
+  const std::shared_ptr<TrainingJob> job = find(id);
+  if (!is_at_rest(job->state()) || job->state() == JobState::kCompleted) fail_state(*job, "resumed");
+  job->update([](JobStatus& status) {
+    status.state = JobState::kQueued;
+    status.message.clear();
+  });
+  save(*job);
+  enqueue(job);
+  return job->status();
+}
+
+JobStatus TrainingService::cancel(const std::string& id) {
+  const std::shared_ptr<TrainingJob> job = find(id);
+  if (job->state() == JobState::kCancelled) return job->status();
+  if (job->state() == JobState::kPaused || take_from_queue(job)) {
+    finish(*job, JobState::kCancelled, "");
+  } else if (is_at_rest(job->state())) {
+    fail_state(*job, "cancelled");
+  } else {
+    job->set_request(JobRequest::kCancel);
+  }
+  return job->status();
+}
+
+void TrainingService::remove(const std::string& id) {
+  const std::lock_guard create_lock(create_mutex_);
+  const std::shared_ptr<TrainingJob> job = find(id);
+  if (!is_at_rest(job->state())) cancel(id);
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return is_at_rest(job->state()) || is_stopped_; });
+    if (!is_at_rest(job->state())) fail(ErrorCode::kUnavailable, "the server is shutting down");
+    jobs_.erase(id);
+    std::erase(order_, id);
+  }
+  store_.remove(id);
+  log(LogLevel::kInfo, "training job deleted", {{"job", id}});
+}
+
+std::vector<TrainingSample> TrainingService::samples() const {
+  std::vector<TrainingSample> out;
+  for (const std::shared_ptr<TrainingJob>& job : jobs()) {
+    const JobStatus status = job->status();
+    const JobProgress& progress = status.progress;
+    TrainingSample& sample = out.emplace_back();
+    sample.job = status.id;
+    sample.model = status.spec.model.name.empty() ? status.spec.publish.model : status.spec.model.name;
+    sample.state = to_string(status.state);
+    sample.step = static_cast<double>(progress.step);
+    sample.total_steps = static_cast<double>(progress.total_steps);
+    sample.epoch = progress.epoch;
+    sample.loss = progress.loss;
+    sample.learning_rate = progress.learning_rate;
+    sample.gradient_norm = progress.gradient_norm;
+    const bool is_running = status.state == JobState::kRunning;
+    sample.samples_per_second = is_running ? progress.samples_per_second : 0;
+    sample.seconds_left = progress.seconds_left;
+    sample.samples = static_cast<double>(progress.samples);
+    sample.memory_bytes =
+        is_running ? static_cast<double>(cpu_allocator().live_bytes_of(memory_owner("job/" + status.id))) : 0;
+    sample.checkpoint_step = static_cast<double>(progress.checkpoint_step);
+    sample.metrics = progress.metrics;
+  }
+  return out;
+}
+
+TrainingService::Upload::Upload(const TrainingService& service, uint64_t announced_bytes)
+    : service_(service), announced_bytes_(announced_bytes) {
+  const uint64_t limit = service_.options_.max_upload_bytes;
+  if (limit > 0 && announced_bytes > limit) {
+    fail(ErrorCode::kResourceExhausted, "size_bytes: the server takes uploads of at most ", limit, " bytes, got ",
+         announced_bytes);
+  }
+  id_ = service_.store_.make_upload();
+  file_.open(service_.store_.upload_file(id_), std::ios::binary | std::ios::trunc);
+}
+
+TrainingService::Upload::~Upload() {
+  if (is_finished_) return;
+  file_.close();
+  std::error_code ignored;
+  fs::remove(service_.store_.upload_file(id_), ignored);
+}
+
+void TrainingService::Upload::write(std::string_view bytes) {
+  size_bytes_ += bytes.size();
+  const uint64_t limit = service_.options_.max_upload_bytes;
+  if (limit > 0 && size_bytes_ > limit) {
+    fail(ErrorCode::kResourceExhausted, "data: the server takes uploads of at most ", limit, " bytes");
+  }
+  check(announced_bytes_ == 0 || size_bytes_ <= announced_bytes_, "data: more than the ", announced_bytes_,
+        " bytes that were announced");
+  file_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  if (!file_) fail(ErrorCode::kResourceExhausted, "the upload cannot be written; the disk may be full");
+}
+
+std::string TrainingService::Upload::finish() {
+  check(announced_bytes_ == 0 || size_bytes_ == announced_bytes_, "data: got ", size_bytes_, " bytes of the ",
+        announced_bytes_, " that were announced");
+  file_.close();
+  if (!file_) fail(ErrorCode::kResourceExhausted, "the upload cannot be written; the disk may be full");
+  jit::ModelArchive::open(service_.store_.upload_file(id_).string());
+  is_finished_ = true;
+  return id_;
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,18 @@
+#include "server/transport/byte_buffer.h"
+
+#include <grpcpp/support/slice.h>
+
+#include "core/base/error.h"
+
+namespace tensord::server {
+
+WireMessage to_wire_message(const grpc::ByteBuffer& buffer) {
+  auto slices = std::make_shared<std::vector<grpc::Slice>>();
+  if (!buffer.Dump(slices.get()).ok()) fail(ErrorCode::kInvalidArgument, "request message cannot be decompressed");
+  WireMessage message;
+  for (const grpc::Slice& slice : *slices) message.add_piece({slice.begin(), slice.size()});
+  message.owner = std::move(slices);
+  return message;
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include "server/transport/wire_reader.h"
+
+namespace tensord::server {
+
+// The message's bytes where gRPC put them. Throws Error{kInvalidArgument} when it cannot be decompressed.
+WireMessage to_wire_message(const grpc::ByteBuffer& buffer);
+
+}  // namespace tensord::server

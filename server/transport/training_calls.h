@@ -1,0 +1,40 @@
+#pragma once
+
+#include "protos/training.grpc.pb.h"
+#include "server/transport/call.h"
+#include "server/transport/server_state.h"
+#include "server/transport/work_thread.h"
+
+namespace tensord::server {
+
+namespace training_rpc = training::v1;
+
+// StreamData arrives as bytes, everything else as messages.
+using TrainingRpcs = training_rpc::TrainingService::WithRawMethod_StreamData<
+    training_rpc::TrainingService::WithAsyncMethod_CreateJob<training_rpc::TrainingService::WithAsyncMethod_GetJob<
+        training_rpc::TrainingService::WithAsyncMethod_ListJobs<training_rpc::TrainingService::WithAsyncMethod_WatchJob<
+            training_rpc::TrainingService::WithAsyncMethod_PauseJob<
+                training_rpc::TrainingService::WithAsyncMethod_ResumeJob<
+                    training_rpc::TrainingService::WithAsyncMethod_CancelJob<
+                        training_rpc::TrainingService::WithAsyncMethod_DeleteJob<
+                            training_rpc::TrainingService::WithAsyncMethod_UploadModel<
+                                training_rpc::TrainingService::WithAsyncMethod_Rollback<
+                                    training_rpc::TrainingService::Service>>>>>>>>>>>;
+
+// What the calls about training share. `thread` does what takes long.
+struct TrainingCalls {
+  ServerState& state;
+  TrainingRpcs& rpcs;
+  OpenStreams& streams;
+  WorkThread& thread;
+
+  // Throws Error{kUnimplemented} when the daemon runs without training.
+  TrainingService& service() const;
+};
+
+// Answers the calls about training on this queue from now on.
+void wait_training_calls(TrainingCalls& calls, CallQueue queue);
+// The streams among them.
+void wait_training_streams(TrainingCalls& calls, CallQueue queue);
+
+}  // namespace tensord::server
