@@ -166,14 +166,17 @@ void Module::Impl::find_changing_attributes() {
   is_analyzed = true;
 }
 
-// All but the submodules: who trains a module changes its tensors, `training`, and what else it likes.
+// Who trains a module changes its tensors, in lists as well, and `training`.
 std::set<std::string> Module::Impl::trained_attributes() const {
   std::set<std::string> paths;
   const AttributePaths all(object);
   for (const auto& [owner, path] : all.all()) {
     const auto& attributes = owner->type->attributes();
     for (size_t i = 0; i < std::min(attributes.size(), owner->slots.size()); ++i) {
-      if (!owner->slots[i].is_object()) paths.insert(all.path_of(owner, attributes[i].name));
+      const Value& value = owner->slots[i];
+      const bool is_fixed = value.is_object() || value.is_none() || value.is_number() || value.is_string() ||
+                            value.is_device() || value.is_enum();
+      if (!is_fixed || attributes[i].name == kTraining) paths.insert(all.path_of(owner, attributes[i].name));
     }
   }
   return paths;

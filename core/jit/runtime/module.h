@@ -20,8 +20,8 @@ struct LoadOptions {
   ops::Precision precision = ops::Precision::kF32;
   PlanOptions plan;
   // The module can be trained: its tensors are private writable memory with the archive's
-  // requires_grad, nothing of it is taken as constant (no freezing, packing or plans), and methods run
-  // in the caller's grad mode. Without it they run in inference mode.
+  // requires_grad, neither they nor `training` are taken as constant (no freezing, packing or plans),
+  // and methods run in the caller's grad mode. Without it they run in inference mode.
   bool for_training = false;
 };
 
