@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/ops/packed.h"
+#include "core/ops/samples.h"
 
 namespace tensord::ops {
 namespace {
@@ -47,6 +48,9 @@ class Registry {
   void add_prepare(std::string op, DeviceKind device, PrepareFn function) {
     pending_prepares_.push_back({std::move(op), device, std::move(function)});
   }
+  void add_samples(std::string op, SamplesFn function) {
+    pending_samples_.emplace_back(std::move(op), std::move(function));
+  }
   // Registrations run before main, where nothing can be thrown to.
   void report(std::string problem) { problems_ += (problems_.empty() ? "" : "\n") + problem; }
 
@@ -60,6 +64,7 @@ class Registry {
       join_kernels();
       join_epilogues();
       join_prepares();
+      join_samples();
       for (const auto& op : ops_) check_complete(*op);
     });
     if (!problems_.empty()) fail(ErrorCode::kInternal, problems_);
@@ -130,6 +135,17 @@ class Registry {
     pending_prepares_.clear();
   }
 
+  void join_samples() {
+    for (auto& [op, function] : pending_samples_) {
+      const auto it = by_full_name_.find(op);
+      if (it == by_full_name_.end())
+        report("samples are said to be kept apart by " + op + ", which is not an operator");
+      else
+        it->second->keeps_samples = std::move(function);
+    }
+    pending_samples_.clear();
+  }
+
   void check_complete(const Op& op) {
     if (!op.infer && !op.direct && !op.base) report(op.schema.full_name() + " has neither infer nor direct");
   }
@@ -139,6 +155,7 @@ class Registry {
   std::vector<PendingKernel> pending_;
   std::vector<std::pair<std::string, EpilogueFn>> pending_epilogues_;
   std::vector<PendingPrepare> pending_prepares_;
+  std::vector<std::pair<std::string, SamplesFn>> pending_samples_;
   std::unordered_map<std::string, Op*> by_full_name_;
   std::unordered_map<std::string, std::vector<const Op*>> overloads_;
   std::string problems_;
@@ -305,6 +322,14 @@ EpilogueBuilder::EpilogueBuilder(const char* op, EpilogueFn function) {
 
 PrepareBuilder::PrepareBuilder(const char* op, DeviceKind device, PrepareFn function) {
   Registry::instance().add_prepare(op, device, std::move(function));
+}
+
+SamplesBuilder::SamplesBuilder(const char* op, SamplesFn function) {
+  Registry::instance().add_samples(op, std::move(function));
+}
+
+bool keeps_samples(const Op& op, std::span<const Value> arguments) {
+  return op.is_pointwise || (op.keeps_samples && op.keeps_samples(arguments));
 }
 
 void KernelBuilder::add(const char* op, DeviceKind device, KernelFn kernel, std::vector<std::string> cpp_types) {

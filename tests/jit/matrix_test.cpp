@@ -197,7 +197,7 @@ void expect_identical(const std::vector<Value>& found, const std::vector<Value>&
 
 // The passes that change this model, at load or for its calls' shapes.
 std::set<std::string> passes_at_work(const Case& one) {
-  std::set<std::string> names{"in_place", "memory_plan"};
+  std::set<std::string> names{"split_samples", "in_place", "memory_plan"};
   LoadOptions options;
   options.passes.observer = [&](const std::string& pass, const Graph&) { names.insert(pass); };
   const auto module = Module::load(one.archive, options);

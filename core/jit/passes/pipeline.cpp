@@ -33,6 +33,7 @@ constexpr Pass kFusePatterns{"fuse_patterns", fuse_patterns};
 constexpr Pass kFusePointwise{"fuse_pointwise", fuse_pointwise};
 constexpr Pass kPlan{"plan", plan_segments};
 // Steps of the planner (core/jit/runtime/planner.h), not of a graph; here so that flags find them.
+constexpr Pass kSplitSamples{"split_samples", nullptr};
 constexpr Pass kInPlace{"in_place", nullptr};
 constexpr Pass kMemoryPlan{"memory_plan", nullptr};
 
@@ -82,6 +83,7 @@ std::vector<const Pass*> known_passes() {
       for (const Pass& pass : step.passes) add(pass);
     }
   }
+  add(kSplitSamples);
   add(kInPlace);
   add(kMemoryPlan);
   return passes;

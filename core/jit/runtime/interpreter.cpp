@@ -201,12 +201,12 @@ void Interpreter::record(const Instruction& instruction, int64_t start_ns) {
 }
 
 void Interpreter::run_plan(const Plan& plan, std::span<const Value> arguments, std::vector<Value>& returns) {
-  size_t call = 0;
+  const PlanCall* call = nullptr;
   try {
     frame_.plans_.run(plan, arguments, returns, {is_cancelled_, frame_.profile_, frame_.poison_}, &call);
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::kCancelled || plan.calls.empty()) throw;
-    const PlanCall& failed = plan.calls[call];
+    if (error.code() == ErrorCode::kCancelled || !call) throw;
+    const PlanCall& failed = *call;
     const std::string name = failed.op->schema.name;
     const std::string place = failed.location.str();
     const std::string message =

@@ -41,15 +41,20 @@ struct PlanOutput {
   std::vector<uint32_t> tensors;
 };
 
+struct SampleLoop;
+
 struct PlanCall {
   const ops::Op* op = nullptr;
   // Null: the operator's kernel, or its direct function, on tensors over the plan's memory.
   std::unique_ptr<const ops::PreparedCall> prepared;
+  // Set for a part of the plan that is done a few samples at a time; `op` is then its first call's, and
+  // the operands are whole roots.
+  std::shared_ptr<const SampleLoop> loop;
   bool is_copy = false;               // elements are copied in order; the operator is not asked
   std::vector<ops::Value> arguments;  // meta tensors where tensors of the plan go
   std::vector<uint32_t> inputs;       // those tensors, in order
   std::vector<uint32_t> outputs;
-  size_t scratch_offset = 0;
+  size_t scratch_offset = 0, scratch_bytes = 0;
   ops::Cost cost;
   std::string name;    // for reports: "linear+gelu"
   std::string detail;  // "float32[1, 128, 384] -> float32[1, 128, 1536], brgemm"
@@ -63,6 +68,8 @@ struct PlanSettings {
   ops::PackStore* packs = nullptr;
   bool reuses_in_place = true;  // results take the memory of operands that die
   bool shares_memory = true;    // tensors that do not live at once share memory
+  bool splits_samples = true;   // batches are done a few samples at a time where that is faster
+  size_t cache_bytes = 0;       // what may pass between calls of one turn; 0: half of the last cache
 };
 
 // The body of a prim::Plan node as a flat list of calls with kernels chosen and every tensor
@@ -84,5 +91,11 @@ class Plan {
 
 // The calls with their memory, one a line, for `tensord inspect`.
 std::string to_string(const Plan& plan);
+// The same without the first line.
+std::string describe_calls(const Plan& plan, const std::string& indent);
+// Calls, those of loops once.
+size_t call_count(const Plan& plan);
+// `value` with `tensors` in place of its meta tensors, in order from `next` on.
+ops::Value with_tensors(const ops::Value& value, const std::vector<Tensor>& tensors, size_t& next);
 
 }  // namespace tensord::jit

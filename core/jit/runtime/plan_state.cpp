@@ -5,6 +5,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/jit/runtime/sample_loop.h"
 #include "core/tensor/strided_copy.h"
 
 namespace tensord::jit {
@@ -16,17 +17,6 @@ namespace {
 // Plans whose addresses a worker keeps.
 constexpr size_t kMaxBindings = 256;
 constexpr int kPoison = 0xff;  // NaN in every floating point type
-
-// Replaces the meta tensors of a value by `tensors`, in order.
-Value with_tensors(const Value& value, const std::vector<Tensor>& tensors, size_t& next) {
-  if (value.is_tensor() && value.to_tensor().is_meta()) return tensors[next++];
-  if (!value.is_list()) return value;
-  const auto& items = value.to_list()->items;
-  if (std::none_of(items.begin(), items.end(), [](const Value& item) { return item.is_tensor(); })) return value;
-  std::vector<Value> copy;
-  for (const Value& item : items) copy.push_back(with_tensors(item, tensors, next));
-  return ops::make_list(value.to_list()->element, std::move(copy));
-}
 
 void* advance(void* base, int64_t bytes) { return static_cast<char*>(base) + bytes; }
 
@@ -71,6 +61,7 @@ struct PlanState::Binding {
   void patch();
   void patch(std::vector<TensorPatch>& patches, const std::vector<Tensor>& sources);
   void run_call(const PlanCall& call, size_t index, void* scratch);
+  void run_loop(const SampleLoop& loop, size_t index, void* scratch, const Options& options, const PlanCall** failed);
   void give_results(const Plan& plan, std::vector<Value>& values);
   void release();
   const Tensor& result(const Plan& plan, uint32_t id, size_t place);
@@ -84,7 +75,7 @@ void PlanState::Binding::build(const Plan& plan, const Tensor& memory) {
   for (const PlanCall& call : plan.calls) {
     first.push_back(pointers.size());
     kernels.push_back(nullptr);
-    if (!call.prepared) add_kernel(plan, call, memory);
+    if (!call.prepared && !call.loop) add_kernel(plan, call, memory);
     for (const auto* tensors : {&call.inputs, &call.outputs}) {
       for (const uint32_t id : *tensors) {
         const PlanTensor& tensor = plan.tensors[id];
@@ -204,6 +195,13 @@ void PlanState::Binding::run_call(const PlanCall& call, size_t index, void* scra
   }
 }
 
+void PlanState::Binding::run_loop(const SampleLoop& loop, size_t index, void* scratch, const Options& options,
+                                  const PlanCall** failed) {
+  void* const* const at = pointers.data() + first[index];
+  loop.run({at, at + loop.input_strides.size(), scratch}, {options.is_cancelled, options.profile, options.poison},
+           failed);
+}
+
 const Tensor& PlanState::Binding::result(const Plan& plan, uint32_t id, size_t place) {
   const PlanTensor& at = plan.tensors[id];
   const PlanRoot& root = plan.roots[at.root];
@@ -264,7 +262,7 @@ PlanState::Binding& PlanState::bind(const Plan& plan) {
 }
 
 void PlanState::run(const Plan& plan, std::span<const Value> arguments, std::vector<Value>& results,
-                    const Options& options, size_t* failed_call) {
+                    const Options& options, const PlanCall** failed_call) {
   Binding& binding = bind(plan);
   const struct Release {
     Binding& binding;
@@ -276,10 +274,14 @@ void PlanState::run(const Plan& plan, std::span<const Value> arguments, std::vec
   binding.patch();
   for (size_t i = 0; i < plan.calls.size(); ++i) {
     const PlanCall& call = plan.calls[i];
-    *failed_call = i;
+    *failed_call = &call;
     if (options.is_cancelled && (*options.is_cancelled)()) fail(ErrorCode::kCancelled, "cancelled");
     void* const scratch =
         arena_.defined() ? advance(arena_.raw_data(), static_cast<int64_t>(call.scratch_offset)) : nullptr;
+    if (call.loop) {
+      binding.run_loop(*call.loop, i, scratch, options, failed_call);
+      continue;
+    }
     if (!options.profile) {
       binding.run_call(call, i, scratch);
       continue;

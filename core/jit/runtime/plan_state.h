@@ -25,10 +25,10 @@ class PlanState {
   };
 
   // Appends the results. Tensors among `arguments` have the shapes the plan was made for; one
-  // whose strides differ is copied. Throws Error, with the number of the failed call in
+  // whose strides differ is copied. Throws Error, with the call that failed in
   // *failed_call.
   void run(const Plan& plan, std::span<const ops::Value> arguments, std::vector<ops::Value>& results,
-           const Options& options, size_t* failed_call);
+           const Options& options, const PlanCall** failed_call);
 
   size_t arena_bytes() const;
 

@@ -4,7 +4,8 @@
 #include <atomic>
 
 #include "core/base/error.h"
-#include "core/jit/runtime/memory_plan.h"
+#include "core/jit/runtime/plan_placement.h"
+#include "core/jit/runtime/sample_split.h"
 #include "core/ops/packed.h"
 
 namespace tensord::jit {
@@ -12,8 +13,6 @@ namespace tensord::jit {
 using ops::Value;
 
 namespace {
-
-constexpr auto kCpu = static_cast<size_t>(DeviceKind::kCPU);
 
 // Calls visit(tensor) for the meta tensors of a value, in order.
 template <class Visit>
@@ -31,10 +30,6 @@ size_t extent_bytes(const Tensor& meta) {
   return static_cast<size_t>(last + 1) * size_of(meta.dtype());
 }
 
-bool is_same_layout(const Tensor& a, const Tensor& b) {
-  return a.dtype() == b.dtype() && a.sizes() == b.sizes() && a.strides() == b.strides();
-}
-
 }  // namespace
 
 std::unique_ptr<const Plan> Plan::build(const Node& node, const PlanSettings& settings) {
@@ -49,8 +44,8 @@ void Planner::build() {
   add_inputs();
   for (const Node* node = node_.blocks()[0]->first(); node; node = node->next()) add_node(*node);
   add_outputs();
-  if (settings_.reuses_in_place) reuse_in_place();
-  place_memory();
+  if (settings_.splits_samples) split_samples(plan_, escapes_, settings_);
+  place_memory(plan_, escapes_, settings_);
 }
 
 uint32_t Planner::add_tensor(const Tensor& meta) {
@@ -167,7 +162,7 @@ void Planner::add_call(const Node& node) {
     call.outputs.insert(call.outputs.end(), tensors.begin(), tensors.end());
     define(output, output->known(), std::move(tensors));
   }
-  call.prepared = prepare(call, metas);
+  call.prepared = prepare_call(call, metas, settings_);
   // What has an alias mark and is no view here is a copy in the same order of elements.
   call.is_copy = !call.prepared && node.op()->is_view && metas.size() == 1 && !call.inputs.empty() &&
                  (metas[0].sizes() == plan_.tensors[call.inputs[0]].meta.sizes() || metas[0].is_contiguous());
@@ -175,15 +170,9 @@ void Planner::add_call(const Node& node) {
   plan_.calls.push_back(std::move(call));
 }
 
-std::unique_ptr<const ops::PreparedCall> Planner::prepare(const PlanCall& call,
-                                                          const std::vector<Tensor>& outputs) const {
-  const ops::PrepareFn& function = call.op->prepare[kCpu];
-  if (!function) return nullptr;
-  return function({*call.op, call.arguments, outputs, settings_.threads, settings_.precision, settings_.packs});
-}
-
 void Planner::describe_call(PlanCall& call, const Node& node) const {
   if (call.prepared) {
+    call.scratch_bytes = call.prepared->scratch_bytes;
     call.cost = call.prepared->cost;
     call.name = call.prepared->label;
   }
@@ -211,80 +200,6 @@ void Planner::add_outputs() {
     for (const uint32_t tensor : operand.tensors) escapes_[plan_.tensors[tensor].root] = true;
     plan_.outputs.push_back({operand.value.is_list(), operand.tensors});
   }
-}
-
-// By root: the last call that reads it.
-std::vector<int> Planner::last_uses() const {
-  std::vector<int> last(plan_.roots.size(), -1);
-  for (size_t i = 0; i < plan_.calls.size(); ++i) {
-    for (const auto* tensors : {&plan_.calls[i].inputs, &plan_.calls[i].outputs}) {
-      for (const uint32_t tensor : *tensors) last[plan_.tensors[tensor].root] = static_cast<int>(i);
-    }
-  }
-  return last;
-}
-
-bool Planner::may_take(const PlanCall& call, size_t input, const std::vector<int>& last_uses) const {
-  const PlanTensor& from = plan_.tensors[call.inputs[input]];
-  const PlanTensor& to = plan_.tensors[call.outputs[0]];
-  const PlanRoot& root = plan_.roots[from.root];
-  if (root.kind != PlanRoot::Kind::kArena || escapes_[from.root] || from.offset_bytes != 0) return false;
-  if (!is_same_layout(from.meta, to.meta) || root.bytes != plan_.roots[to.root].bytes) return false;
-  if (&plan_.calls[static_cast<size_t>(last_uses[from.root])] != &call) return false;
-  for (size_t i = 0; i < call.inputs.size(); ++i) {
-    const bool is_same_read = call.inputs[i] == call.inputs[input] && (call.prepared->may_overwrite >> i & 1);
-    if (i != input && !is_same_read && plan_.tensors[call.inputs[i]].root == from.root) return false;
-  }
-  return true;
-}
-
-void Planner::reuse_in_place() {
-  std::vector<int> last = last_uses();
-  for (const PlanCall& call : plan_.calls) {
-    if (!call.prepared || call.prepared->may_overwrite == 0 || call.outputs.size() != 1) continue;
-    for (size_t i = 0; i < call.inputs.size() && i < 32; ++i) {
-      if (!(call.prepared->may_overwrite >> i & 1) || !may_take(call, i, last)) continue;
-      // The result's root is merged into the operand's.
-      const uint32_t from = plan_.tensors[call.inputs[i]].root, to = plan_.tensors[call.outputs[0]].root;
-      for (PlanTensor& tensor : plan_.tensors) {
-        if (tensor.root == to) tensor.root = from;
-      }
-      escapes_[from] = escapes_[to];
-      last[from] = last[to];
-      break;
-    }
-  }
-}
-
-void Planner::place_memory() {
-  std::vector<int> first(plan_.roots.size(), -1);
-  for (size_t i = plan_.calls.size(); i-- > 0;) {
-    for (const uint32_t tensor : plan_.calls[i].outputs) first[plan_.tensors[tensor].root] = static_cast<int>(i);
-  }
-  const std::vector<int> last = last_uses();
-  std::vector<Lifetime> pieces;
-  std::vector<size_t*> targets;
-  for (size_t i = 0; i < plan_.roots.size(); ++i) {
-    PlanRoot& root = plan_.roots[i];
-    if (root.kind == PlanRoot::Kind::kInput || first[i] < 0) continue;
-    if (escapes_[i]) {
-      root.kind = PlanRoot::Kind::kOutput;
-      root.index = static_cast<uint32_t>(plan_.output_bytes.size());
-      plan_.output_bytes.push_back(root.bytes);
-    } else {
-      pieces.push_back({root.bytes, first[i], last[i]});
-      targets.push_back(&root.offset);
-    }
-  }
-  for (size_t i = 0; i < plan_.calls.size(); ++i) {
-    PlanCall& call = plan_.calls[i];
-    if (!call.prepared || call.prepared->scratch_bytes == 0) continue;
-    pieces.push_back({call.prepared->scratch_bytes, static_cast<int>(i), static_cast<int>(i)});
-    targets.push_back(&call.scratch_offset);
-  }
-  const MemoryPlan memory = plan_memory(pieces, settings_.shares_memory);
-  for (size_t i = 0; i < pieces.size(); ++i) *targets[i] = memory.offsets[i];
-  plan_.arena_bytes = memory.arena_bytes;
 }
 
 }  // namespace tensord::jit

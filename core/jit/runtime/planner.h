@@ -35,13 +35,7 @@ class Planner {
   uint32_t add_tensor(const Tensor& meta);
   uint32_t add_view(const Tensor& meta, uint32_t of);
   void define(const GraphValue* value, const ops::Value& known, std::vector<uint32_t> tensors);
-  std::unique_ptr<const ops::PreparedCall> prepare(const PlanCall& call, const std::vector<Tensor>& outputs) const;
   void describe_call(PlanCall& call, const Node& node) const;
-
-  void reuse_in_place();
-  bool may_take(const PlanCall& call, size_t input, const std::vector<int>& last_uses) const;
-  std::vector<int> last_uses() const;
-  void place_memory();
 
   const Node& node_;
   const PlanSettings& settings_;

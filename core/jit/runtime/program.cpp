@@ -58,7 +58,7 @@ PlanTotals plan_totals(const Program& program) {
   for (const auto& detail : program.details) {
     if (!detail->plan) continue;
     ++totals.plans;
-    totals.calls += detail->plan->calls.size();
+    totals.calls += call_count(*detail->plan);
     totals.arena_bytes = std::max(totals.arena_bytes, detail->plan->arena_bytes);
   }
   return totals;
