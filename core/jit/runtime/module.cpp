@@ -70,6 +70,7 @@ std::shared_ptr<const Program> Method::Impl::specialize(std::span<const Value> b
   settings.threads = thread_budget();
   settings.precision = options.precision;
   settings.packs = packs;
+  settings.splits_samples = !passes.disabled.contains("split_samples");
   settings.reuses_in_place = !passes.disabled.contains("in_place");
   settings.shares_memory = !passes.disabled.contains("memory_plan");
   std::shared_ptr<const Program> made = Program::compile(*copy, program->name, settings);
