@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "kernels/gradient_trace.h"
+
 namespace tensord::kernels::gradient {
 namespace {
 
@@ -9,7 +11,9 @@ using ops::Value;
 
 Expr run(const char* name, std::vector<Value> arguments) {
   const ops::Op& op = ops::get_op(name);
-  return Expr(ops::run(op, ops::bind(op, std::move(arguments))).at(0));
+  arguments = ops::bind(op, std::move(arguments));
+  if (Trace* trace = Trace::current()) return trace->add(op, std::move(arguments));
+  return Expr(ops::run(op, arguments).at(0));
 }
 
 // The overload by which of the two are tensors; a number on the left becomes a 0-d tensor.
@@ -84,6 +88,13 @@ Expr pow(const Expr& a, const Expr& b) {
   if (!a.is_tensor()) return run("aten::pow.Scalar", {a.value, b.value});
   return binary("aten::pow.Tensor_Tensor", "aten::pow.Tensor_Scalar", a, b);
 }
+
+Expr xlogy(const Expr& a, const Expr& b) {
+  if (!a.is_tensor()) return run("aten::xlogy.Scalar_Self", {a.value, b.value});
+  return binary("aten::xlogy.Tensor", "aten::xlogy.Scalar_Other", a, b);
+}
+Expr polygamma(int order, const Expr& a) { return run("aten::polygamma", {order, a.value}); }
+Expr zeros(const Expr& like) { return run("aten::zeros_like", {like.value}); }
 
 #define TENSORD_EXPR_UNARY(NAME)                                                            \
   Expr NAME(const Expr& a) {                                                                \

@@ -39,6 +39,10 @@ Expr where(const Expr& condition, const Expr& a, const Expr& b);
 Expr floor_of_div(const Expr& a, const Expr& b);
 Expr trunc_of_div(const Expr& a, const Expr& b);
 Expr pow(const Expr& a, const Expr& b);
+Expr xlogy(const Expr& a, const Expr& b);
+Expr polygamma(int order, const Expr& a);
+// Zeros of the shape of a tensor.
+Expr zeros(const Expr& like);
 
 #define TENSORD_EXPR_UNARY(NAME) Expr NAME(const Expr& a);
 // clang-format off
@@ -51,6 +55,16 @@ TENSORD_EXPR_UNARIES(TENSORD_EXPR_UNARY)
 
 // Sums `gradient` over what broadcasting repeated and converts it, so that it fits `input`.
 Tensor fit_gradient(const Expr& gradient, const Tensor& input);
+
+// A gradient by elementwise operators. It has no state: its address names it.
+using GradientFormula = Expr (*)(std::span<const Expr> operands);
+// formula(operands), fitted to `input`. When the calling thread records nothing, the formula is
+// compiled once for operands of these shapes and then done in one pass over memory. Operands that it
+// does not use may be meta tensors, or none.
+Tensor evaluate(GradientFormula formula, std::span<const Expr> operands, const Tensor& input);
+// Evaluates the gradient of one argument, where that is a floating point tensor and is asked for.
+void put(std::vector<Tensor>& gradients, const ops::GradArgs& args, size_t argument, GradientFormula formula,
+         std::initializer_list<Expr> operands);
 
 // Gradients of an operator that has one for its first argument only: make(args, g) gives it from
 // the incoming gradient, and is not called where none flows or none is asked for.

@@ -237,7 +237,12 @@ gradient::GradientFn gradient_of_mode(Mode mode) {
   return of_first([mode](const GradArgs& args, const Tensor& g) { return mode_gradient(args, g, mode); });
 }
 gradient::GradientFn pad_again(const char* op) {
-  return of_first([op](const GradArgs& args, const Tensor& g) { return call(op, g, args.inputs[2]); });
+  return [op](const GradArgs& args) {
+    std::vector<Tensor> gradients(args.inputs.size());
+    if (args.needs(0)) gradients[0] = call(op, args.grad_outputs[0], args.inputs[2]);
+    if (args.needs(1)) gradients[1] = gradient::zeros_like(args.inputs[1]);
+    return gradients;
+  };
 }
 #define FIXED_PAD(NAME, COUNT, MODE)                                                               \
   OP("aten::" NAME "(Tensor self, int[" COUNT "] padding) -> Tensor")                              \

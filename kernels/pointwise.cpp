@@ -46,11 +46,9 @@ void run_pointwise(const KernelContext& context, const PointwiseCall& call, Tens
 
 namespace {
 
-// What a gradient formula sees; numbers p0 … p2 are the Scalar arguments in schema order.
-struct GradOperands {
-  gradient::Expr g, y, a, b, alpha, p0, p1, p2;
-};
-using GradExpr = gradient::Expr (*)(const GradOperands&);
+// What a gradient formula sees: g, y, a, b, alpha and numbers p0 … p2, the Scalar arguments in schema order.
+constexpr size_t kGradOperands = 8;
+using GradExpr = gradient::GradientFormula;
 
 // Texts of schemas and names must outlive registration.
 const char* keep(std::string text) {
@@ -83,20 +81,20 @@ gradient::GradientFn make_gradient(const Line& line) {
   return [line](const ops::GradArgs& args) {
     std::vector<Tensor> gradients(args.inputs.size());
     if (!args.grad_outputs[0].defined()) return gradients;
-    GradOperands operands;
-    operands.g = args.grad_outputs[0];
-    operands.y = args.outputs[0];
-    operands.a = args.inputs[0];
-    if (args.inputs.size() > 1) operands.b = args.inputs[1];
-    operands.alpha = args.inputs.back();
-    gradient::Expr* numbers[] = {&operands.p0, &operands.p1, &operands.p2};
-    for (size_t i = 1; i < args.inputs.size() && i < 4; ++i) *numbers[i - 1] = args.inputs[i];
+    std::array<gradient::Expr, kGradOperands> operands;
+    operands[0] = args.grad_outputs[0];
+    operands[1] = args.outputs[0];
+    operands[2] = args.inputs[0];
+    if (args.inputs.size() > 1) operands[3] = args.inputs[1];
+    if (!args.inputs.back().is_tensor()) operands[4] = args.inputs.back();
+    for (size_t i = 1; i < args.inputs.size() && i < 4; ++i) {
+      if (!args.inputs[i].is_tensor()) operands[4 + i] = args.inputs[i];
+    }
     const GradExpr formulas[] = {line.grad_a, line.grad_b};
     for (size_t i = 0; i < 2 && i < args.inputs.size(); ++i) {
       if (formulas[i] == nullptr || !args.inputs[i].is_tensor() || !args.needs(i)) continue;
       const Tensor& input = args.inputs[i].to_tensor();
-      if (!is_floating(input.dtype())) continue;
-      gradients[i] = gradient::fit_gradient(formulas[i](operands), input);
+      if (is_floating(input.dtype())) gradients[i] = gradient::evaluate(formulas[i], operands, input);
     }
     return gradients;
   };
@@ -221,13 +219,14 @@ void add_binary_alpha(const Line& line) {
 }
 
 // The names a gradient formula may use.
-#define GRADIENT(...)                                                        \
-  [](const GradOperands& operands) -> gradient::Expr {                       \
-    using namespace gradient;                                                \
-    [[maybe_unused]] const auto& [g, y, a, b, alpha, p0, p1, p2] = operands; \
-    return __VA_ARGS__;                                                      \
+#define GRADIENT(...)                                                                                          \
+  [](std::span<const gradient::Expr> operands) -> gradient::Expr {                                             \
+    using namespace gradient;                                                                                  \
+    [[maybe_unused]] const Expr &g = operands[0], &y = operands[1], &a = operands[2], &b = operands[3],        \
+                                &alpha = operands[4], &p0 = operands[5], &p1 = operands[6], &p2 = operands[7]; \
+    return __VA_ARGS__;                                                                                        \
   }
-#define ZERO (g * 0)
+#define ZERO zeros(g)
 // Lets a table say NONE for "no gradient".
 #define NONE (gradient::Expr())
 

@@ -1,5 +1,5 @@
 // Elementwise selection and the activations with their own schemas: where, masked_fill,
-// nan_to_num, gelu, prelu, logit, xlogy, bitwise_not, digamma, max.other, min.other.
+// nan_to_num, gelu, prelu, logit, xlogy, bitwise_not, digamma, polygamma, max.other, min.other.
 #include <limits>
 
 #include "kernels/gradient_expr.h"
@@ -10,14 +10,13 @@ namespace {
 
 using gradient::Expr;
 using gradient::fit_gradient;
+using gradient::put;
 using ops::GradArgs;
 using ops::Scalar;
 using ops::TensorMeta;
 
-void put(std::vector<Tensor>& gradients, const GradArgs& args, size_t index, const Expr& gradient) {
-  if (!args.inputs[index].is_tensor() || !is_floating(args.inputs[index].to_tensor().dtype())) return;
-  gradients[index] = fit_gradient(gradient, args.inputs[index].to_tensor());
-}
+// What a gradient formula is given, in the order of the call of `put`.
+using Given = std::span<const Expr>;
 
 // where: the condition chooses, self and other are promoted.
 
@@ -34,10 +33,11 @@ void add_where(const char* schema, const char* op) {
       .gradient([](const GradArgs& args) {
         std::vector<Tensor> gradients(args.inputs.size());
         const Expr g = args.grad_outputs[0], condition = args.inputs[0];
-        put(gradients, args, 1, gradient::where(condition, g, 0.0));
-        put(gradients, args, 2, gradient::where(condition, 0.0, g));
+        put(gradients, args, 1, [](Given x) { return gradient::where(x[1], x[0], 0.0); }, {g, condition});
+        put(gradients, args, 2, [](Given x) { return gradient::where(x[1], 0.0, x[0]); }, {g, condition});
         return gradients;
       })
+      .saves("condition")
       .pointwise()
       .keeps_layout();
   add_pointwise_kernel(op, [](const Tensor& condition, A a, B b) {
@@ -66,10 +66,11 @@ void add_masked_fill(const char* schema, const char* op) {
       .gradient([](const GradArgs& args) {
         std::vector<Tensor> gradients(args.inputs.size());
         const Expr g = args.grad_outputs[0], mask = args.inputs[1];
-        put(gradients, args, 0, gradient::where(mask, 0.0, g));
-        put(gradients, args, 2, gradient::where(mask, g, 0.0));
+        put(gradients, args, 0, [](Given x) { return gradient::where(x[1], 0.0, x[0]); }, {g, mask});
+        put(gradients, args, 2, [](Given x) { return gradient::where(x[1], x[0], 0.0); }, {g, mask});
         return gradients;
       })
+      .saves("mask")
       .pointwise()
       .keeps_layout()
       .with_inplace()
@@ -98,11 +99,12 @@ OP("aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? ne
     .infer([](const Tensor& a, MaybeDouble, MaybeDouble, MaybeDouble) { return infer_same(a); })
     .gradient([](const GradArgs& args) {
       std::vector<Tensor> gradients(args.inputs.size());
-      const Expr a = args.inputs[0];
       put(gradients, args, 0,
-          Expr(args.grad_outputs[0]) * (gradient::abs(a) < std::numeric_limits<double>::infinity()));
+          [](Given x) { return x[0] * (gradient::abs(x[1]) < std::numeric_limits<double>::infinity()); },
+          {args.grad_outputs[0], args.inputs[0]});
       return gradients;
     })
+    .saves("self")
     .pointwise()
     .keeps_layout()
     .with_inplace()
@@ -122,22 +124,27 @@ Formula gelu_formula(const std::string& approximate) {
   check(approximate == "none" || approximate == "tanh", "gelu: approximate argument must be either none or tanh.");
   return approximate == "none" ? Formula::gelu : Formula::gelu_tanh;
 }
-std::vector<Tensor> gelu_gradient(const GradArgs& args) {
-  std::vector<Tensor> gradients(args.inputs.size());
-  const Expr g = args.grad_outputs[0], a = args.inputs[0];
-  if (args.inputs[1].to_string() == "none") {
-    const Expr cdf = (gradient::erf(a * 0.70710678118654752440) + 1) * 0.5;
-    put(gradients, args, 0, g * (cdf + a * gradient::exp(a * a * -0.5) * 0.39894228040143267794));
-    return gradients;
-  }
+Expr gelu_exact_gradient(Given x) {
+  const Expr &g = x[0], &a = x[1];
+  const Expr cdf = (gradient::erf(a * 0.70710678118654752440) + 1) * 0.5;
+  return g * (cdf + a * gradient::exp(a * a * -0.5) * 0.39894228040143267794);
+}
+Expr gelu_tanh_gradient(Given x) {
+  const Expr &g = x[0], &a = x[1];
   const Expr t = gradient::tanh((a + a * a * a * 0.044715) * 0.79788456080286535588);
   const Expr slope = (a * a * 0.134145 + 1) * 0.79788456080286535588;
-  put(gradients, args, 0, g * ((t + 1) * 0.5 + a * (-(t * t) + 1) * slope * 0.5));
+  return g * ((t + 1) * 0.5 + a * (-(t * t) + 1) * slope * 0.5);
+}
+std::vector<Tensor> gelu_gradient(const GradArgs& args) {
+  std::vector<Tensor> gradients(args.inputs.size());
+  const bool is_exact = args.inputs[1].to_string() == "none";
+  put(gradients, args, 0, is_exact ? gelu_exact_gradient : gelu_tanh_gradient, {args.grad_outputs[0], args.inputs[0]});
   return gradients;
 }
 OP("aten::gelu(Tensor self, *, str approximate='none') -> Tensor")
     .infer([](const Tensor& a, const std::string&) { return infer_floating("gelu", a); })
     .gradient(gelu_gradient)
+    .saves("self")
     .pointwise()
     .keeps_layout()
     .with_inplace()
@@ -145,65 +152,103 @@ OP("aten::gelu(Tensor self, *, str approximate='none') -> Tensor")
 
 // prelu: weight has one value, or one for each channel (dimension 1).
 
-Tensor prelu_weight(const Tensor& a, const Tensor& weight) {
+// Sizes in which the weight broadcasts.
+Dims prelu_sizes(const Tensor& a, const Tensor& weight) {
   check(weight.dtype() == a.dtype(), "prelu: Type promoting not supported. Got ", name_of(a.dtype()), " and ",
         name_of(weight.dtype()));
   check(weight.ndim() <= 1, "prelu: Expected `weight` to be a scalar or 1D tensor, but got ndim = ", weight.ndim());
-  if (weight.numel() == 1) return weight.as_view({}, {}, weight.offset());
+  if (weight.numel() == 1) return {};
   const int64_t channels = a.ndim() > 1 ? a.size(1) : 1;
   check(weight.numel() == channels,
         "prelu: Mismatch of parameter numbers and input channel size. Found parameter numbers = ", weight.numel(),
         " and channel size = ", channels, ".");
-  Dims sizes(static_cast<size_t>(a.ndim()), 1), strides(static_cast<size_t>(a.ndim()), 0);
+  Dims sizes(static_cast<size_t>(a.ndim()), 1);
   sizes[1] = channels;
-  strides[1] = weight.strides()[0];
+  return sizes;
+}
+Tensor prelu_weight(const Tensor& a, const Tensor& weight) {
+  const Dims sizes = prelu_sizes(a, weight);
+  Dims strides(sizes.size(), 0);
+  if (!sizes.empty()) strides[1] = weight.strides()[0];
   return weight.as_view(sizes, strides, weight.offset());
 }
 OP("aten::prelu(Tensor self, Tensor weight) -> Tensor")
     .infer([](const Tensor& a, const Tensor& weight) {
-      prelu_weight(a, weight);
+      prelu_sizes(a, weight);
       return infer_floating("prelu", a);
     })
     .gradient([](const GradArgs& args) {
       std::vector<Tensor> gradients(2);
       const Expr g = args.grad_outputs[0], a = args.inputs[0];
       const Tensor& weight = args.inputs[1].to_tensor();
-      const Tensor shaped = prelu_weight(a.tensor(), weight);
-      put(gradients, args, 0, gradient::where(a > 0, g, g * Expr(shaped)));
-      const Tensor reduced = fit_gradient(gradient::where(a > 0, 0.0, g * a), shaped);
+      const Tensor shaped = ops::call("aten::reshape", weight, prelu_sizes(a.tensor(), weight));
+      put(gradients, args, 0, [](Given x) { return gradient::where(x[1] > 0, x[0], x[0] * x[2]); }, {g, a, shaped});
+      if (!args.needs(1)) return gradients;
+      const Expr operands[] = {g, a};
+      const Tensor reduced =
+          evaluate([](Given x) { return gradient::where(x[1] > 0, 0.0, x[0] * x[1]); }, operands, shaped);
       gradients[1] = ops::call("aten::reshape", reduced, weight.sizes());
       return gradients;
     })
+    .saves("self, weight")
     .keeps_layout();
 
+Expr logit_gradient(Given x) {
+  const Expr &g = x[0], &a = x[1];
+  const Expr is_outside = gradient::where(a < 0, 1.0, gradient::where(a > 1, 1.0, 0.0));
+  return gradient::where(is_outside == 1, std::numeric_limits<double>::quiet_NaN(), g / (a * (-a + 1)));
+}
+Expr logit_clamped_gradient(Given x) {
+  const Expr &g = x[0], &a = x[1], &eps = x[2];
+  return gradient::where(a < eps, 0.0, gradient::where(a > 1 - eps.number(), 0.0, g / (a * (-a + 1))));
+}
 OP("aten::logit(Tensor self, float? eps=None) -> Tensor")
     .infer([](const Tensor& a, MaybeDouble) {
       return infer_pointwise(std::array{Operand(a)}, compute_dtype("logit", TypeClass::kFloat, std::array{Operand(a)}));
     })
     .gradient([](const GradArgs& args) {
       std::vector<Tensor> gradients(args.inputs.size());
-      const Expr g = args.grad_outputs[0], a = args.inputs[0];
-      Expr slope = g / (a * (-a + 1));
-      if (!args.inputs[1].is_none()) {
-        const double eps = args.inputs[1].to_float();
-        slope = gradient::where((a >= eps) * (a <= 1 - eps), slope, 0.0);
-      }
-      put(gradients, args, 0, slope);
+      put(gradients, args, 0, args.inputs[1].is_none() ? logit_gradient : logit_clamped_gradient,
+          {args.grad_outputs[0], args.inputs[0], args.inputs[1]});
       return gradients;
     })
+    .saves("self")
     .pointwise()
     .keeps_layout()
     .with_inplace()
     .with_out();
 
+TensorMeta infer_float(const char* op, const Tensor& a) {
+  return infer_pointwise(std::array{Operand(a)}, compute_dtype(op, TypeClass::kFloat, std::array{Operand(a)}));
+}
 OP("aten::digamma(Tensor self) -> Tensor")
-    .infer([](const Tensor& a) {
-      return infer_pointwise(std::array{Operand(a)},
-                             compute_dtype("digamma", TypeClass::kFloat, std::array{Operand(a)}));
+    .infer([](const Tensor& a) { return infer_float("digamma", a); })
+    .gradient([](const GradArgs& args) {
+      std::vector<Tensor> gradients(1);
+      put(gradients, args, 0, [](Given x) { return x[0] * gradient::polygamma(1, x[1]); },
+          {args.grad_outputs[0], args.inputs[0]});
+      return gradients;
     })
+    .saves("self")
     .pointwise()
     .keeps_layout()
     .with_inplace()
+    .with_out();
+OP("aten::polygamma(int n, Tensor self) -> Tensor")
+    .infer([](int64_t order, const Tensor& a) {
+      check(order >= 0, "polygamma(n, x) does not support negative n.");
+      return infer_float("polygamma", a);
+    })
+    .gradient([](const GradArgs& args) {
+      std::vector<Tensor> gradients(2);
+      const auto next = static_cast<double>(args.inputs[0].to_int() + 1);
+      put(gradients, args, 1, [](Given x) { return x[0] * gradient::polygamma(static_cast<int>(x[2].number()), x[1]); },
+          {args.grad_outputs[0], args.inputs[1], next});
+      return gradients;
+    })
+    .saves("self")
+    .pointwise()
+    .keeps_layout()
     .with_out();
 
 OP("aten::bitwise_not(Tensor self) -> Tensor")
@@ -216,6 +261,10 @@ OP("aten::bitwise_not(Tensor self) -> Tensor")
     .with_inplace()
     .with_out();
 
+Expr xlogy_gradient(Given x) {
+  const Expr &g = x[0], &a = x[1], &b = x[2], slope = gradient::xlogy(g, b);
+  return gradient::where(a == 0, gradient::where(b <= 0, 0.0, slope), slope);
+}
 template <class A, class B>
 void add_xlogy(const char* schema, const char* op) {
   ops::OpBuilder builder(schema, __FILE__, __LINE__);
@@ -227,10 +276,11 @@ void add_xlogy(const char* schema, const char* op) {
       .gradient([](const GradArgs& args) {
         std::vector<Tensor> gradients(args.inputs.size());
         const Expr g = args.grad_outputs[0], a = args.inputs[0], b = args.inputs[1];
-        put(gradients, args, 0, g * gradient::where((a == 0) * (b <= 0), 0.0, gradient::log(b)));
-        put(gradients, args, 1, g * a / b);
+        put(gradients, args, 0, xlogy_gradient, {g, a, b});
+        put(gradients, args, 1, [](Given x) { return x[0] * x[1] / x[2]; }, {g, a, b});
         return gradients;
       })
+      .saves("self, other")
       .pointwise()
       .keeps_layout()
       .with_out();
@@ -239,6 +289,11 @@ void add_xlogy(const char* schema, const char* op) {
     const std::array operands{Operand(a), Operand(b)};
     return PointwiseCall(Formula::xlogy, compute_dtype("xlogy", TypeClass::kFloat, operands), operands);
   });
+}
+
+// The gradient of the first of two where it is the larger one; half of it where they are equal.
+Expr losing_gives_none(Given x) {
+  return gradient::where(x[1] < x[2], 0.0, x[0] * gradient::where(x[1] == x[2], 0.5, 1.0));
 }
 
 // max.other and min.other are maximum and minimum by another name.
@@ -251,11 +306,11 @@ void add_extremum(const char* schema, const char* op, Formula formula, bool is_m
       .gradient([is_max](const GradArgs& args) {
         std::vector<Tensor> gradients(2);
         const Expr g = args.grad_outputs[0], a = args.inputs[0], b = args.inputs[1];
-        const Expr shared = g * (a == b) * 0.5;
-        put(gradients, args, 0, g * (is_max ? a > b : a < b) + shared);
-        put(gradients, args, 1, g * (is_max ? a < b : a > b) + shared);
+        put(gradients, args, 0, losing_gives_none, {g, is_max ? a : b, is_max ? b : a});
+        put(gradients, args, 1, losing_gives_none, {g, is_max ? b : a, is_max ? a : b});
         return gradients;
       })
+      .saves("self, other")
       .pointwise()
       .keeps_layout();
   add_pointwise_kernel(op, [formula](const Tensor& a, const Tensor& b) {
@@ -302,6 +357,9 @@ bool register_all() {
   });
   add_pointwise_kernel("aten::digamma", [float_of](const Tensor& a) {
     return PointwiseCall(Formula::digamma, float_of(a), std::array{Operand(a)});
+  });
+  add_pointwise_kernel("aten::polygamma", [float_of](int64_t order, const Tensor& a) {
+    return PointwiseCall(Formula::polygamma, float_of(a), std::array{Operand(a)}, {order});
   });
   add_pointwise_kernel("aten::bitwise_not", [](const Tensor& a) {
     return PointwiseCall(a.dtype() == DType::kBool ? Formula::logical_not : Formula::bitwise_not, a.dtype(),

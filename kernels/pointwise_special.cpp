@@ -10,16 +10,13 @@ namespace tensord::kernels {
 namespace {
 
 using gradient::Expr;
-using gradient::fit_gradient;
+using gradient::put;
 using ops::GradArgs;
 using ops::Scalar;
 using ops::TensorMeta;
 
-// Gradient of one argument, where it is a floating point tensor.
-void put(std::vector<Tensor>& gradients, const GradArgs& args, size_t index, const Expr& gradient) {
-  if (!args.inputs[index].is_tensor() || !is_floating(args.inputs[index].to_tensor().dtype())) return;
-  gradients[index] = fit_gradient(gradient, args.inputs[index].to_tensor());
-}
+// What a gradient formula is given, in the order of the call of `put`.
+using Given = std::span<const Expr>;
 
 // Division.
 
@@ -34,9 +31,12 @@ Formula div_formula(const std::optional<std::string>& mode) {
 std::vector<Tensor> div_mode_gradient(const GradArgs& args) {
   std::vector<Tensor> gradients(args.inputs.size());
   const Expr g = args.grad_outputs[0], b = args.inputs[1];
-  const bool is_plain = args.inputs[2].is_none();
-  put(gradients, args, 0, is_plain ? g / b : g * 0);
-  if (b.is_tensor()) put(gradients, args, 1, is_plain ? -(g * Expr(args.outputs[0])) / b : g * 0);
+  if (!args.inputs[2].is_none()) {
+    for (const size_t i : {0, 1}) put(gradients, args, i, [](Given x) { return gradient::zeros(x[0]); }, {g});
+    return gradients;
+  }
+  put(gradients, args, 0, [](Given x) { return x[0] / x[1]; }, {g, b});
+  put(gradients, args, 1, [](Given x) { return -(x[0] * x[1]) / x[2]; }, {g, args.outputs[0], b});
   return gradients;
 }
 template <class B>
@@ -47,6 +47,7 @@ void add_div_mode(const char* schema, const char* op) {
         return infer_pointwise(operands, div_dtype("div", operands, mode));
       })
       .gradient(div_mode_gradient)
+      .saves("other, result")
       .pointwise()
       .keeps_layout()
       .with_inplace()
@@ -77,6 +78,7 @@ void add_floor_divide(const char* schema, const char* op) {
 
 Formula pow_formula(const Scalar& exponent, DType compute) {
   const double e = exponent.to_double();
+  if (e == 1 && is_floating(compute)) return Formula::positive;
   if (e == 2) return Formula::square;
   if (e == 3) return Formula::pow_cube;
   if (!is_floating(compute)) return Formula::pow;
@@ -92,15 +94,22 @@ TensorMeta infer_pow(A a, B b) {
   return infer_pointwise(operands, compute_dtype("pow", TypeClass::kArith, operands));
 }
 // d a^b: b a^(b-1) g, which is 0 for b = 0, and a^b log(a) g, which is 0 where a = 0 and b >= 0.
+Expr pow_gradient_base(Given x) {
+  const Expr &g = x[0], &a = x[1], &b = x[2];
+  if (!b.is_tensor()) return b.number() == 0 ? gradient::zeros(g) : g * (gradient::pow(a, b - 1) * b);
+  return gradient::where(b == 0, 0.0, g * (b * gradient::pow(a, b - 1)));
+}
+Expr pow_gradient_exponent(Given x) {
+  const Expr &g = x[0], &a = x[1], &b = x[2], &y = x[3];
+  const Expr slope = g * (y * gradient::log(a));
+  if (a.is_tensor()) return gradient::where(a == 0, gradient::where(b >= 0, 0.0, slope), slope);
+  return a.number() == 0 ? gradient::where(b >= 0, 0.0, slope) : slope;
+}
 std::vector<Tensor> pow_gradient(const GradArgs& args) {
   std::vector<Tensor> gradients(args.inputs.size());
-  const Expr g = args.grad_outputs[0], a = args.inputs[0], b = args.inputs[1], y = args.outputs[0];
-  if (a.is_tensor()) put(gradients, args, 0, gradient::where(b == 0, g * 0, g * (b * gradient::pow(a, b - 1))));
-  if (b.is_tensor()) {
-    const Expr log_a = a.is_tensor() ? gradient::log(a) : Expr(std::log(a.number()));
-    const Expr is_zero = a.is_tensor() ? (a == 0) * (b >= 0) : a.number() == 0 ? b >= 0 : Expr(0);
-    put(gradients, args, 1, gradient::where(is_zero, g * 0, g * (y * log_a)));
-  }
+  const Expr g = args.grad_outputs[0], a = args.inputs[0], b = args.inputs[1];
+  put(gradients, args, 0, pow_gradient_base, {g, a, b});
+  put(gradients, args, 1, pow_gradient_exponent, {g, a, b, args.outputs[0]});
   return gradients;
 }
 template <class A, class B>
@@ -108,6 +117,9 @@ void add_pow(const char* schema, const char* op) {
   ops::OpBuilder builder(schema, __FILE__, __LINE__);
   builder.infer([](A a, B b) { return infer_pow<A, B>(a, b); })
       .gradient(pow_gradient)
+      .saves(std::is_same_v<B, Scalar>   ? "self"
+             : std::is_same_v<A, Scalar> ? "result"
+                                         : "self, exponent, result")
       .pointwise()
       .keeps_layout()
       .with_out();
@@ -147,13 +159,31 @@ Numbers clamp_numbers(const MaybeScalar& low, const MaybeScalar& high) {
 PointwiseCall clamp(const Tensor& a, const MaybeScalar& low, const MaybeScalar& high) {
   return {Formula::clamp, clamp_dtype(a, low, high), std::array{Operand(a)}, clamp_numbers(low, high)};
 }
+// Passes what is within the bounds; a bound that is not there is None.
+Expr clamp_gradient_self(Given x) {
+  const Expr &a = x[1], &low = x[2], &high = x[3];
+  Expr g = x[0];
+  if (!high.value.is_none()) g = gradient::where(a <= high, g, 0.0);
+  if (!low.value.is_none()) g = gradient::where(a >= low, g, 0.0);
+  return g;
+}
+// A bound has the gradient where it is the result; max wins over min.
+Expr clamp_gradient_low(Given x) {
+  const Expr &g = x[0], &a = x[1], &low = x[2], &high = x[3];
+  const Expr used = gradient::where(a < low, g, 0.0);
+  return high.value.is_none() ? used : gradient::where(low < high, used, 0.0);
+}
+Expr clamp_gradient_high(Given x) {
+  const Expr &g = x[0], &a = x[1], &low = x[2], &high = x[3];
+  const Expr used = gradient::where(a > high, g, 0.0);
+  return low.value.is_none() ? used : gradient::where(high < low, g, used);
+}
 std::vector<Tensor> clamp_gradient(const GradArgs& args, const ops::Value& low, const ops::Value& high) {
   std::vector<Tensor> gradients(args.inputs.size());
-  Expr g = args.grad_outputs[0];
-  const Expr a = args.inputs[0];
-  if (!low.is_none()) g = g * (a >= Expr(low));
-  if (!high.is_none()) g = g * (a <= Expr(high));
-  put(gradients, args, 0, g);
+  const Expr g = args.grad_outputs[0], a = args.inputs[0];
+  put(gradients, args, 0, clamp_gradient_self, {g, a, low, high});
+  if (low.is_tensor()) put(gradients, args, 1, clamp_gradient_low, {g, a, low, high});
+  if (high.is_tensor()) put(gradients, args, 2, clamp_gradient_high, {g, a, low, high});
   return gradients;
 }
 OP("aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor")
@@ -161,6 +191,7 @@ OP("aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor")
       return infer_pointwise(std::array{Operand(a)}, clamp_dtype(a, low, high));
     })
     .gradient([](const GradArgs& args) { return clamp_gradient(args, args.inputs[1], args.inputs[2]); })
+    .saves("self")
     .pointwise()
     .keeps_layout()
     .with_inplace()
@@ -168,6 +199,7 @@ OP("aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor")
 OP("aten::clamp_min(Tensor self, Scalar min) -> Tensor")
     .infer([](const Tensor& a, Scalar low) { return infer_pointwise(std::array{Operand(a)}, clamp_dtype(a, low, {})); })
     .gradient([](const GradArgs& args) { return clamp_gradient(args, args.inputs[1], {}); })
+    .saves("self")
     .pointwise()
     .keeps_layout()
     .with_inplace()
@@ -177,6 +209,7 @@ OP("aten::clamp_max(Tensor self, Scalar max) -> Tensor")
       return infer_pointwise(std::array{Operand(a)}, clamp_dtype(a, {}, high));
     })
     .gradient([](const GradArgs& args) { return clamp_gradient(args, {}, args.inputs[1]); })
+    .saves("self")
     .pointwise()
     .keeps_layout()
     .with_inplace()
@@ -197,6 +230,7 @@ OP("aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tenso
       return infer_pointwise(operands, compute_dtype("clamp", TypeClass::kArithNoBool, operands));
     })
     .gradient([](const GradArgs& args) { return clamp_gradient(args, args.inputs[1], args.inputs[2]); })
+    .saves("self, min, max")
     .pointwise()
     .keeps_layout()
     .with_inplace();
@@ -224,11 +258,12 @@ void add_lerp(const char* schema, const char* op) {
       .gradient([](const GradArgs& args) {
         std::vector<Tensor> gradients(args.inputs.size());
         const Expr g = args.grad_outputs[0], w = args.inputs[2];
-        put(gradients, args, 0, g * (-w + 1));
-        put(gradients, args, 1, g * w);
-        put(gradients, args, 2, g * (Expr(args.inputs[1]) - Expr(args.inputs[0])));
+        put(gradients, args, 0, [](Given x) { return x[0] * (-x[1] + 1); }, {g, w});
+        put(gradients, args, 1, [](Given x) { return x[0] * x[1]; }, {g, w});
+        put(gradients, args, 2, [](Given x) { return x[0] * (x[2] - x[1]); }, {g, args.inputs[0], args.inputs[1]});
         return gradients;
       })
+      .saves(std::is_same_v<W, Scalar> ? "" : "self, end, weight")
       .pointwise()
       .keeps_layout()
       .with_inplace()
@@ -246,6 +281,7 @@ void add_addc(const char* schema, const char* op, Formula formula, TypeClass typ
         return infer_pointwise(operands, compute_dtype(op, type_class, operands));
       })
       .gradient(std::move(gradient))
+      .saves("tensor1, tensor2")
       .pointwise()
       .keeps_layout()
       .with_inplace()
@@ -258,17 +294,17 @@ void add_addc(const char* schema, const char* op, Formula formula, TypeClass typ
 std::vector<Tensor> addcmul_gradient(const GradArgs& args) {
   std::vector<Tensor> gradients(args.inputs.size());
   const Expr g = args.grad_outputs[0], b = args.inputs[1], c = args.inputs[2], value = args.inputs[3];
-  put(gradients, args, 0, g);
-  put(gradients, args, 1, g * c * value);
-  put(gradients, args, 2, g * b * value);
+  put(gradients, args, 0, [](Given x) { return x[0]; }, {g});
+  put(gradients, args, 1, [](Given x) { return x[0] * (x[1] * x[2]); }, {g, c, value});
+  put(gradients, args, 2, [](Given x) { return x[0] * (x[1] * x[2]); }, {g, b, value});
   return gradients;
 }
 std::vector<Tensor> addcdiv_gradient(const GradArgs& args) {
   std::vector<Tensor> gradients(args.inputs.size());
   const Expr g = args.grad_outputs[0], b = args.inputs[1], c = args.inputs[2], value = args.inputs[3];
-  put(gradients, args, 0, g);
-  put(gradients, args, 1, g * value / c);
-  put(gradients, args, 2, -(g * value * b) / (c * c));
+  put(gradients, args, 0, [](Given x) { return x[0]; }, {g});
+  put(gradients, args, 1, [](Given x) { return x[0] * x[1] / x[2]; }, {g, value, c});
+  put(gradients, args, 2, [](Given x) { return -(x[0] * x[1] * x[2]) / (x[3] * x[3]); }, {g, value, b, c});
   return gradients;
 }
 

@@ -44,7 +44,9 @@ CASES = [
     case("aten::nonzero_numpy", t(3, 4, low=-1, high=1, dtype=I64)),
     case("aten::argwhere", t(3, 4, low=-1, high=1, dtype=I64)),
     case("aten::where", MASK2),
-    case("aten::masked_select", t(3, 4), t(4, dtype=torch.bool), dtypes=ALL),
+    case("aten::masked_select", t(3, 4), t(4, dtype=torch.bool), dtypes=ALL, strided=False),
+    # PyTorch 1.13 gives wrong gradients for strided tensors here: it fills zeros in their memory order.
+    case("aten::masked_select", t(3, 4), t(4, dtype=torch.bool), gradient=False),
     case("aten::masked_scatter", t(3), MASK, t(4)),
     case("aten::index_select", t(5, 3), 0, ints(4, 0, 4), dtypes=ALL),
     case("aten::index_select", t(5, 3), -1, ints(2)),

@@ -43,6 +43,27 @@ CASES.append(case("aten::native_batch_norm", t(2, 3, 4, 4), t(3), t(3), t(3), t(
 CASES.append(case("aten::instance_norm", t(2, 3, 4, 5), t(3), t(3), None, None, True, 0.1, 1e-5, False, dtypes=FULL))
 CASES.append(case("aten::instance_norm", t(2, 3, 7), None, None, t(3), t(3, **POSITIVE), False, 0.1, 1e-5, False, dtypes=FULL))
 
+ALL_THREE = [True, True, True]
+GROUP_MOMENTS = (t(2, 3), t(2, 3, **POSITIVE))
+CASES.append(case("aten::native_group_norm", t(2, 6, 5), t(6), t(6), 2, 6, 5, 3, 1e-5, dtypes=FULL, strided=False))
+CASES.append(case("aten::native_group_norm", t(2, 6, 5), None, None, 2, 6, 5, 2, 1e-5, dtypes=FULL, strided=False))
+CASES.append(case("aten::native_group_norm_backward", t(2, 6, 5), t(2, 6, 5), *GROUP_MOMENTS, t(6), 2, 6, 5, 3, ALL_THREE,
+                  dtypes=FULL, strided=False, gradient=False))
+CASES.append(case("aten::native_layer_norm_backward", t(3, 5, 40), t(3, 5, 40), [40], t(3, 5, 1), t(3, 5, 1, **POSITIVE), t(40), t(40),
+                  ALL_THREE, dtypes=FULL, strided=False, gradient=False))
+SAVED = (t(3), t(3, **POSITIVE))
+for sizes in [(4, 3), (4, 3, 5), (2, 3, 5, 6)]:
+    for training in [False, True]:
+        CASES.append(case("aten::native_batch_norm_backward", t(*sizes), t(*sizes), t(3), t(3), t(3, **POSITIVE), *SAVED, training,
+                          1e-5, ALL_THREE, dtypes=FULL, gradient=False))
+for name in ["_softmax_backward_data", "_log_softmax_backward_data"]:
+    for dim in [0, 1, -1]:
+        CASES.append(case(f"aten::{name}", t(3, 40, 5), t(3, 40, 5), dim, torch.float32, strided=False))
+        CASES.append(case(f"aten::{name}", t(3, 40, 5), t(3, 40, 5), dim, torch.float64, dtypes=[torch.float64], strided=False))
+CASES.append(case("aten::native_dropout", t(2, 3, 4), 0.3, True, dtypes=FULL, check="shape"))
+CASES.append(case("aten::native_dropout", t(2, 3, 4), 0.3, False, dtypes=FULL))
+CASES.append(case("aten::native_dropout_backward", t(2, 3), t(2, 3, dtype=torch.bool), 2.5, dtypes=FULL))
+
 for name in ["dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout"]:
     for suffix in ["", "_"]:
         CASES.append(case(f"aten::{name}{suffix}", t(2, 3, 4), 0.3, False, dtypes=FLOATING))

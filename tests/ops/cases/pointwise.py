@@ -35,6 +35,9 @@ for name in ["log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal"]:
     unary(name, FULL + [torch.bfloat16, torch.int64], **POSITIVE)
 unary("lgamma", FULL + [torch.bfloat16], edges=False, **POSITIVE)
 unary("digamma", FULL + [torch.bfloat16], edges=False, **POSITIVE)
+for order in [0, 1, 2, 5]:
+    CASES.append(case("aten::polygamma", order, t(3, 4, **POSITIVE), dtypes=FULL, rtol=1e-5))
+CASES.append(case("aten::polygamma", 1, t(values=[-0.3, -2.6, 0.2, 30.0]), dtypes=FULL, rtol=1e-5))
 for name in ["asin", "acos", "atanh", "erfinv"]:
     unary(name, FULL + [torch.bfloat16], **SMALL)
 unary("acosh", FULL + [torch.bfloat16], low=1.1, high=5.0)
@@ -52,8 +55,9 @@ unary("signbit", FLOATING + INTEGRAL, edges=False)
 CASES.append(case("aten::bitwise_not", t(3, 4), dtypes=INTS_AND_BOOL))
 
 # Activations.
-for name in ["relu", "relu6"]:
-    unary(name, FULL + [torch.bfloat16] + INTEGRAL)
+unary("relu", FULL + [torch.bfloat16] + INTEGRAL)
+unary("relu6", FULL + [torch.bfloat16] + INTEGRAL, edges=False)
+CASES.append(case("aten::relu6", EDGES, dtypes=FULL, gradient=False))  # of NaN: 0 or 1, by PyTorch's loop
 for name in ["selu", "silu", "hardswish", "hardsigmoid", "log_sigmoid"]:
     unary(name, FULL + [torch.bfloat16], edges=name in ("log_sigmoid", "hardsigmoid"))
 unary("mish", FULL, edges=False)

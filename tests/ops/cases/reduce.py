@@ -68,6 +68,7 @@ for name in ["var", "std"]:
     CASES.append(case(f"aten::{name}.correction", t(3, 40), None, correction=0, dtypes=FULL))
     CASES.append(case(f"aten::{name}_mean", t(3, 40), dtypes=FULL))
     CASES.append(case(f"aten::{name}_mean.dim", t(3, 40), [0], False, True, dtypes=FULL))
+    CASES.append(case(f"aten::{name}_mean.correction", t(3, 40), [1], correction=2, keepdim=True, dtypes=FULL))
 for p in [2, 1, 0, 3.5, math.inf, -math.inf]:
     CASES.append(case("aten::norm.Scalar", t(3, 40), p, dtypes=FULL))
     CASES.append(case("aten::norm.ScalarOpt_dim", t(3, 40), p, [1], True, dtypes=FULL))
@@ -77,7 +78,6 @@ CASES.append(case("aten::norm.ScalarOpt_dim_dtype", t(3, 4), 2, [0], False, dtyp
 CASES.append(case("aten::linalg_vector_norm", t(3, 4), dtypes=FULL))
 CASES.append(case("aten::logsumexp", t(3, 40), [1], dtypes=FULL))
 CASES.append(case("aten::logsumexp", t(values=[[math.inf, 1.0], [-math.inf, -math.inf]]), [1], True, dtypes=FULL))
-CASES.append(case("aten::cosine_similarity", t(3, 40), t(3, 40), 1, 1e-8, dtypes=FULL))
 for dim in [0, 1, -1]:
     CASES.append(case("aten::cumsum", t(3, 4, 5), dim, dtypes=FULL + [torch.int32, torch.bool]))
     CASES.append(case("aten::cumprod", t(3, 4, 5), dim, dtypes=FULL + [torch.int32]))
