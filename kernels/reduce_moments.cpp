@@ -79,11 +79,13 @@ void add_variance(const char* name, bool is_root) {
     };
   };
   using Settings = std::pair<MaybeDims, int64_t>;
+  const char* saved = is_root ? "self, result" : "self";
   ops::OpBuilder(concat(full, "(Tensor self, bool unbiased=True) -> Tensor").c_str(), __FILE__, __LINE__)
       .infer([name](const Tensor& in, bool unbiased) {
         return Variance{{}, unbiased}.infer(name, in);
       })
       .gradient(gradient([](const ops::GradArgs& args) { return Settings({}, args.inputs[1].to_bool()); }))
+      .saves(saved)
       .reduction();
   ops::OpBuilder(concat(dim, "(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor").c_str(),
                  __FILE__, __LINE__)
@@ -92,6 +94,7 @@ void add_variance(const char* name, bool is_root) {
       })
       .gradient(gradient(
           [](const ops::GradArgs& args) { return Settings(dims_of(args.inputs[1]), args.inputs[2].to_bool()); }))
+      .saves(saved)
       .reduction();
   ops::OpBuilder(
       concat(corrected, "(Tensor self, int[1]? dim, *, int? correction, bool keepdim=False) -> Tensor").c_str(),
@@ -102,6 +105,7 @@ void add_variance(const char* name, bool is_root) {
       .gradient(gradient([](const ops::GradArgs& args) {
         return Settings(dims_of(args.inputs[1]), args.inputs[2].is_none() ? 1 : args.inputs[2].to_int());
       }))
+      .saves(saved)
       .reduction();
   ops::KernelBuilder(full.c_str(), kCPU, [is_root](const KernelContext&, const Tensor& in, bool unbiased, Tensor& out) {
     Variance{{}, unbiased, false, is_root}.run(in, out, nullptr);
@@ -118,12 +122,32 @@ void add_variance(const char* name, bool is_root) {
                      });
 }
 
+// Of the deviation (or variance) and of the mean, whichever flows.
+std::vector<Tensor> variance_mean_gradient(const ops::GradArgs& args, const MaybeDims& dims, int64_t correction,
+                                           bool is_root) {
+  std::vector<Tensor> gradients(args.inputs.size());
+  const Tensor& in = args.inputs[0].to_tensor();
+  if (args.grad_outputs[0].defined()) gradients[0] = variance_gradient(args, dims, correction, is_root);
+  if (!args.grad_outputs[1].defined()) return gradients;
+  const ReducedDims reduced(in, dims);
+  const Tensor g = ops::call("aten::reshape", args.grad_outputs[1], reduced.sizes(in, true));
+  const Tensor share = ops::call("aten::div.Scalar", g, static_cast<double>(reduced.count));
+  const Tensor spread = ops::call("aten::expand", share, in.sizes());
+  gradients[0] = gradients[0].defined() ? (Expr(gradients[0]) + Expr(spread)).tensor() : spread;
+  return gradients;
+}
+
 void add_variance_mean(const char* name, bool is_root) {
-  const std::string full = concat("aten::", name), dim = concat(full, ".dim");
+  const std::string full = concat("aten::", name), dim = concat(full, ".dim"), corrected = concat(full, ".correction");
+  const char* saved = is_root ? "self, result0" : "self";
   ops::OpBuilder(concat(full, "(Tensor self, bool unbiased=True) -> (Tensor, Tensor)").c_str(), __FILE__, __LINE__)
       .infer([name](const Tensor& in, bool unbiased) {
         return std::vector<TensorMeta>(2, Variance{{}, unbiased}.infer(name, in));
       })
+      .gradient([is_root](const ops::GradArgs& args) {
+        return variance_mean_gradient(args, {}, args.inputs[1].to_bool(), is_root);
+      })
+      .saves(saved)
       .reduction();
   ops::OpBuilder(
       concat(dim, "(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)").c_str(),
@@ -131,6 +155,23 @@ void add_variance_mean(const char* name, bool is_root) {
       .infer([name](const Tensor& in, MaybeDims dims, bool unbiased, bool keepdim) {
         return std::vector<TensorMeta>(2, Variance{dims, unbiased, keepdim}.infer(name, in));
       })
+      .gradient([is_root](const ops::GradArgs& args) {
+        return variance_mean_gradient(args, dims_of(args.inputs[1]), args.inputs[2].to_bool(), is_root);
+      })
+      .saves(saved)
+      .reduction();
+  ops::OpBuilder(
+      concat(corrected, "(Tensor self, int[1]? dim, *, int? correction, bool keepdim=False) -> (Tensor, Tensor)")
+          .c_str(),
+      __FILE__, __LINE__)
+      .infer([name](const Tensor& in, MaybeDims dims, MaybeInt correction, bool keepdim) {
+        return std::vector<TensorMeta>(2, Variance{dims, correction.value_or(1), keepdim}.infer(name, in));
+      })
+      .gradient([is_root](const ops::GradArgs& args) {
+        const int64_t correction = args.inputs[2].is_none() ? 1 : args.inputs[2].to_int();
+        return variance_mean_gradient(args, dims_of(args.inputs[1]), correction, is_root);
+      })
+      .saves(saved)
       .reduction();
   ops::KernelBuilder(full.c_str(), kCPU,
                      [is_root](const KernelContext&, const Tensor& in, bool unbiased, Tensor& out, Tensor& mean) {
@@ -140,6 +181,11 @@ void add_variance_mean(const char* name, bool is_root) {
                      [is_root](const KernelContext&, const Tensor& in, MaybeDims dims, bool unbiased, bool keepdim,
                                Tensor& out, Tensor& mean) {
                        Variance{dims, unbiased, keepdim, is_root}.run(in, out, &mean);
+                     });
+  ops::KernelBuilder(corrected.c_str(), kCPU,
+                     [is_root](const KernelContext&, const Tensor& in, MaybeDims dims, MaybeInt correction,
+                               bool keepdim, Tensor& out, Tensor& mean) {
+                       Variance{dims, correction.value_or(1), keepdim, is_root}.run(in, out, &mean);
                      });
 }
 
@@ -201,24 +247,24 @@ Tensor norm_gradient(const ops::GradArgs& args, const ops::Value& order, const M
   return gradient::fit_gradient(g * slope, in);
 }
 gradient::GradientFn norm_gradient_of(int order_index, int dims_index) {
-  return [=](const ops::GradArgs& args) {
-    std::vector<Tensor> gradients(args.inputs.size());
-    gradients[0] =
-        norm_gradient(args, args.inputs[order_index], dims_index < 0 ? std::nullopt : dims_of(args.inputs[dims_index]));
-    return gradients;
-  };
+  return gradient::of_first([=](const ops::GradArgs& args, const Tensor&) {
+    return norm_gradient(args, args.inputs[order_index],
+                         dims_index < 0 ? std::nullopt : dims_of(args.inputs[dims_index]));
+  });
 }
 
 using MaybeScalar = std::optional<Scalar>;
 OP("aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor")
     .infer([](const Tensor& in, Scalar) { return infer_norm(in, {}, false, {}); })
     .gradient(norm_gradient_of(1, -1))
+    .saves("self, result")
     .reduction();
 KERNEL("aten::norm.Scalar", kCPU,
        [](const KernelContext&, const Tensor& in, Scalar p, Tensor& out) { run_norm(in, p, {}, false, {}, out); });
 OP("aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor")
     .infer([](const Tensor& in, MaybeScalar, DType dtype) { return infer_norm(in, {}, false, dtype); })
     .gradient(norm_gradient_of(1, -1))
+    .saves("self, result")
     .reduction();
 KERNEL("aten::norm.ScalarOpt_dtype", kCPU,
        [](const KernelContext&, const Tensor& in, MaybeScalar p, DType dtype, Tensor& out) {
@@ -227,6 +273,7 @@ KERNEL("aten::norm.ScalarOpt_dtype", kCPU,
 OP("aten::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor")
     .infer([](const Tensor& in, MaybeScalar, IntList dims, bool keepdim) { return infer_norm(in, dims, keepdim, {}); })
     .gradient(norm_gradient_of(1, 2))
+    .saves("self, result")
     .reduction()
     .with_out();
 KERNEL("aten::norm.ScalarOpt_dim", kCPU,
@@ -238,6 +285,7 @@ OP("aten::norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keep
       return infer_norm(in, dims, keepdim, dtype);
     })
     .gradient(norm_gradient_of(1, 2))
+    .saves("self, result")
     .reduction()
     .with_out();
 KERNEL("aten::norm.ScalarOpt_dim_dtype", kCPU,
@@ -250,14 +298,20 @@ OP("aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool k
       return infer_norm(in, dims, keepdim, dtype);
     })
     .gradient(norm_gradient_of(1, 2))
+    .saves("self, result")
     .reduction()
     .with_out();
 KERNEL("aten::linalg_vector_norm", kCPU,
        [](const KernelContext&, const Tensor& in, Scalar order, MaybeDims dims, bool keepdim, MaybeDType dtype,
           Tensor& out) { run_norm(in, order, dims, keepdim, dtype, out); });
 
-// Composites.
-
+// d log sum exp(x) = exp(x - y)
+Tensor logsumexp_gradient(const ops::GradArgs& args, Tensor g) {
+  const Tensor& in = args.inputs[0].to_tensor();
+  const Dims kept = ReducedDims(in, dims_of(args.inputs[1])).sizes(in, true);
+  const Expr y = Expr(ops::call("aten::reshape", args.outputs[0], kept));
+  return gradient::fit_gradient(Expr(ops::call("aten::reshape", g, kept)) * gradient::exp(Expr(in) - y), in);
+}
 OP("aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor")
     .direct([](const Tensor& in, IntList dims, bool keepdim) {
       const Expr x = is_floating(in.dtype()) ? in : ops::call("aten::to.dtype", in, DType::kFloat32);
@@ -267,16 +321,9 @@ OP("aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor")
       const Tensor sum = ops::call("aten::sum.dim_IntList", gradient::exp(x - largest).tensor(), dims, true);
       const Expr result = gradient::log(sum) + largest;
       return ops::call("aten::reshape", result.tensor(), ReducedDims(in, dims).sizes(in, keepdim));
-    });
-OP("aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor")
-    .direct([](const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
-      const Dims dims{dim};
-      const auto norm = [&](const Tensor& x) {
-        return ops::call("aten::clamp_min", ops::call("aten::linalg_vector_norm", x, 2, dims, true), eps);
-      };
-      const Expr a = Expr(x1) / Expr(norm(x1)), b = Expr(x2) / Expr(norm(x2));
-      return ops::call("aten::sum.dim_IntList", (a * b).tensor(), dims);
-    });
+    })
+    .gradient(gradient::of_first(logsumexp_gradient))
+    .saves("self, result");
 
 bool register_all() {
   add_variance("var", false);

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "core/tensor/tensor.h"
+
+namespace tensord::kernels {
+
+// How PyTorch numbers what becomes of the losses of the elements.
+enum LossReduction : int64_t { kLossNone = 0, kLossMean = 1, kLossSum = 2 };
+
+// By the operators sum and mean. Throws Error for another number.
+Tensor reduce_loss(const Tensor& losses, int64_t reduction);
+
+}  // namespace tensord::kernels

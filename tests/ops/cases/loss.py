@@ -1,0 +1,111 @@
+"""Losses. Reductions: 0 none, 1 mean, 2 sum."""
+
+import torch
+
+from tests.ops.case import FULL, case, t
+
+CASES = []
+UNIT = dict(low=0.05, high=0.95)
+
+
+def labels(*values):
+    return t(values=list(values), dtype=torch.int64)
+
+
+for reduction in [0, 1, 2]:
+    for name in ["mse_loss", "l1_loss"]:
+        CASES.append(case(f"aten::{name}", t(3, 5), t(3, 5), reduction, dtypes=FULL))
+    for name in ["smooth_l1_loss", "huber_loss"]:
+        CASES.append(case(f"aten::{name}", t(3, 5), t(3, 5), reduction, 0.7, dtypes=FULL))
+        CASES.append(case(f"aten::{name}", t(3, 5), t(3, 5), reduction, 2.5, dtypes=FULL))
+    CASES.append(case("aten::binary_cross_entropy", t(3, 5, **UNIT), t(3, 5, **UNIT), None, reduction, dtypes=FULL))
+    CASES.append(case("aten::binary_cross_entropy", t(3, 5, **UNIT), t(3, 5, **UNIT), t(5, **UNIT), reduction, dtypes=FULL))
+    for weight in [None, t(5, **UNIT)]:
+        for pos_weight in [None, t(5, **UNIT)]:
+            CASES.append(case("aten::binary_cross_entropy_with_logits", t(3, 5), t(3, 5, **UNIT), weight, pos_weight, reduction,
+                              dtypes=FULL))
+    CASES.append(case("aten::kl_div", t(3, 5), t(3, 5, **UNIT), reduction, dtypes=FULL))
+    CASES.append(case("aten::kl_div", t(3, 5), t(3, 5), reduction, log_target=True, dtypes=FULL))
+    for log_input in [False, True]:
+        for full in [False, True]:
+            CASES.append(case("aten::poisson_nll_loss", t(3, 5, **UNIT), t(3, 5, low=0.1, high=4.0), log_input, full, 1e-8,
+                              reduction, dtypes=FULL))
+    CASES.append(case("aten::soft_margin_loss", t(3, 5), t(3, 5), reduction, dtypes=FULL))
+    SIGNS = t(values=[1.0, -1.0, 1.0, -1.0])
+    CASES.append(case("aten::hinge_embedding_loss", t(4), SIGNS, 1.0, reduction, dtypes=FULL))
+    CASES.append(case("aten::margin_ranking_loss", t(4), t(4), SIGNS, 0.3, reduction, dtypes=FULL))
+    CASES.append(case("aten::cosine_embedding_loss", t(4, 6), t(4, 6), SIGNS, 0.1, reduction, dtypes=FULL))
+    for swap in [False, True]:
+        CASES.append(case("aten::triplet_margin_loss", t(4, 6), t(4, 6), t(4, 6), 2.0, 2.0, 1e-6, swap, reduction, dtypes=FULL))
+    for p in [1, 2]:
+        for weight in [None, t(5, **UNIT)]:
+            CASES.append(case("aten::multi_margin_loss", t(3, 5), labels(0, 4, 2), p, 0.8, weight, reduction, dtypes=FULL,
+                              strided=False))
+    LISTS = t(values=[[3, 0, -1, 1], [-1, 1, 2, 3], [0, 1, 2, 3]], dtype=torch.int64)
+    CASES.append(case("aten::multilabel_margin_loss", t(3, 4), LISTS, reduction, dtypes=FULL))
+    CASES.append(case("aten::multilabel_margin_loss_forward", t(3, 4), LISTS, reduction, dtypes=FULL))
+CASES.append(case("aten::mse_loss", t(3, 5), t(5), dtypes=FULL, gradient=False))
+CASES.append(case("aten::smooth_l1_loss", t(3, 5), t(3, 5), 1, 0.0, dtypes=FULL))
+CASES.append(case("aten::smooth_l1_loss", t(3), t(3), 1, -1.0, error="negative values"))
+CASES.append(case("aten::huber_loss", t(3), t(3), 1, 0.0, error="non-positive"))
+CASES.append(case("aten::binary_cross_entropy", t(3, 5, low=1.5), t(3, 5, **UNIT), error="between 0 and 1"))
+CASES.append(case("aten::binary_cross_entropy", t(values=[0.0, 1.0, 0.0, 1.0]), t(values=[0.0, 1.0, 1.0, 0.0]), dtypes=FULL,
+                  gradient=False))
+CASES.append(case("aten::cosine_embedding_loss", t(6), t(6), t(values=1.0), 0.1, dtypes=FULL))
+CASES.append(case("aten::multi_margin_loss", t(5), t(values=3, dtype=torch.int64), dtypes=FULL))
+CASES.append(case("aten::multi_margin_loss", t(2, 5), labels(0, 5), error="target out of range"))
+CASES.append(case("aten::multilabel_margin_loss", t(2, 3), t(values=[[0, 7, -1], [0, 1, 2]], dtype=torch.int64),
+                  error="out of range"))
+CASES.append(case("aten::multi_margin_loss_backward", t(), t(3, 5), labels(0, 4, 2), 2, 0.8, t(5, **UNIT), 1, dtypes=FULL,
+                  gradient=False))
+CASES.append(case("aten::multilabel_margin_loss_backward", t(), t(2, 3), t(values=[[2, -1, 0], [1, 0, -1]], dtype=torch.int64), 1,
+                  t(values=[[0.0, 0.0, 1.0], [1.0, 1.0, 0.0]]), dtypes=FULL, gradient=False))
+
+CASES.append(case("aten::cosine_similarity", t(3, 40), t(3, 40), 1, 1e-8, dtypes=FULL))
+CASES.append(case("aten::pairwise_distance", t(3, 5), t(3, 5), dtypes=FULL))
+CASES.append(case("aten::pairwise_distance", t(3, 5), t(5), 1.0, 1e-6, True, dtypes=FULL))
+for p in [1, 2, 3.5]:
+    CASES.append(case("aten::dist", t(3, 5), t(3, 5), p, dtypes=FULL))
+
+# Labels.
+SPATIAL = t(values=[[[0, 3, 2], [1, 1, -100]], [[2, 2, 0], [3, -100, 1]]], dtype=torch.int64)
+for reduction in [0, 1, 2]:
+    for weight in [None, t(5, **UNIT)]:
+        for name in ["nll_loss", "nll_loss_nd", "cross_entropy_loss"]:
+            CASES.append(case(f"aten::{name}", t(4, 5), labels(0, 4, 2, 2), weight, reduction, dtypes=FULL))
+            CASES.append(case(f"aten::{name}", t(4, 5), labels(0, 4, 2, 2), weight, reduction, 2, dtypes=FULL))
+            CASES.append(case(f"aten::{name}", t(5), t(values=3, dtype=torch.int64), weight, reduction, dtypes=FULL))
+        CASES.append(case("aten::nll_loss_forward", t(4, 5), labels(0, 4, 2, 2), weight, reduction, 4, dtypes=FULL))
+    for weight in [None, t(4, **UNIT)]:
+        for name in ["nll_loss2d", "nll_loss_nd", "cross_entropy_loss"]:
+            CASES.append(case(f"aten::{name}", t(2, 4, 2, 3), SPATIAL, weight, reduction, dtypes=FULL))
+        CASES.append(case("aten::nll_loss2d_forward", t(2, 4, 2, 3), SPATIAL, weight, reduction, -100, dtypes=FULL))
+    CASES.append(case("aten::cross_entropy_loss", t(2, 3, 4), t(values=[[0, 1, 2, 0], [2, 2, 1, -100]], dtype=torch.int64), None,
+                      reduction, dtypes=FULL))
+    CASES.append(case("aten::nll_loss_nd", t(2, 3, 4), t(values=[[0, 1, 2, 0], [2, 2, 1, -100]], dtype=torch.int64), None, reduction,
+                      dtypes=FULL))
+    for weight in [None, t(5, **UNIT)]:
+        CASES.append(case("aten::cross_entropy_loss", t(4, 5), labels(0, 4, -100, 2), weight, reduction, -100, 0.2, dtypes=FULL))
+        for smoothing in [0.0, 0.2]:
+            CASES.append(case("aten::cross_entropy_loss", t(4, 5), t(4, 5, **UNIT), weight, reduction, -100, smoothing, dtypes=FULL))
+    CASES.append(case("aten::cross_entropy_loss", t(2, 4, 2, 3), SPATIAL, t(4, **UNIT), reduction, -100, 0.3, dtypes=FULL))
+    CASES.append(case("aten::cross_entropy_loss", t(2, 4, 3), t(2, 4, 3, **UNIT), t(4, **UNIT), reduction, dtypes=FULL))
+CASES.append(case("aten::cross_entropy_loss", t(3, 3000, low=-80.0, high=80.0), labels(0, 1999, 77), dtypes=FULL))
+CASES.append(case("aten::cross_entropy_loss", t(700, 3), t(700, dtype=torch.int64, low=0, high=2), dtypes=FULL))
+CASES.append(case("aten::cross_entropy_loss", t(2, 3), labels(-100, -100), dtypes=FULL, gradient=False))
+CASES.append(case("aten::cross_entropy_loss", t(0, 3), t(0, dtype=torch.int64), dtypes=FULL, gradient=False))
+CASES.append(case("aten::cross_entropy_loss", t(0, 3), t(0, dtype=torch.int64), None, 2, dtypes=FULL))
+CASES.append(case("aten::cross_entropy_loss", t(2, 10), labels(3, 10), error="Target 10 is out of bounds."))
+CASES.append(case("aten::cross_entropy_loss", t(2, 10), labels(3, -1), error="Target -1 is out of bounds."))
+CASES.append(case("aten::nll_loss", t(2, 10), labels(3, 11), error="Target 11 is out of bounds."))
+CASES.append(case("aten::nll_loss2d", t(1, 2, 1, 2), t(values=[[[0, 2]]], dtype=torch.int64), error="Target 2 is out of bounds."))
+CASES.append(case("aten::cross_entropy_loss", t(2, 10), labels(3, 1, 2), error="to match target batch_size (3)."))
+CASES.append(case("aten::cross_entropy_loss", t(2, 10), t(2, dtype=torch.float32), error="expected scalar type Long but found"))
+CASES.append(case("aten::cross_entropy_loss", t(2, 10), labels(3, 1), t(9), error="weight tensor should be defined either for all"))
+CASES.append(case("aten::cross_entropy_loss", t(2, 10), labels(3, 1), None, 1, -100, 1.5, error="label_smoothing must be between"))
+CASES.append(case("aten::cross_entropy_loss", t(2, 3), t(2, 3, dtype=torch.int64), error="Expected floating point type for target"))
+for reduction in [0, 1, 2]:
+    CASES.append(case("aten::nll_loss_backward", t(3) if reduction == 0 else t(), t(3, 4), labels(0, 3, 1), t(4, **UNIT), reduction,
+                      1, t(values=1.7), dtypes=FULL, gradient=False))
+CASES.append(case("aten::nll_loss2d_backward", t(), t(1, 3, 1, 2), t(values=[[[0, 2]]], dtype=torch.int64), t(3, **UNIT), 1, -100,
+                  t(values=1.7), dtypes=FULL, gradient=False, strided=False))
