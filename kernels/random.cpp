@@ -5,6 +5,7 @@
 #include "core/ops/generator.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
+#include "kernels/gradient_expr.h"
 #include "kernels/index.h"
 
 // Random fillings of tensors.
@@ -230,6 +231,10 @@ Tensor multinomial(const Tensor& x, int64_t samples, bool replacement, const Val
   return out;
 }
 
+// What is random does not change with the tensor it is put into, or with probabilities.
+const gradient::GradientFn kZeroGradient =
+    gradient::of_first([](const ops::GradArgs& args, const Tensor&) { return gradient::zeros_like(args.inputs[0]); });
+
 #define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 OP("aten::manual_seed(int seed) -> ()")
     .direct([](int64_t seed) {
@@ -250,32 +255,50 @@ OP("aten::seed() -> int")
     .impure();
 OP("aten::uniform_(Tensor(a!) self, float from=0., float to=1., *, Generator? generator=None) -> Tensor(a!)")
     .direct(fill_uniform)
+    .gradient(kZeroGradient)
+    .saves("")
     .random();
 OP("aten::normal_(Tensor(a!) self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor(a!)")
     .direct(fill_normal)
+    .gradient(kZeroGradient)
+    .saves("")
     .random();
 OP("aten::bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)")
     .direct(fill_bernoulli)
+    .gradient(kZeroGradient)
+    .saves("")
     .random();
-OP("aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor").direct(bernoulli).random();
+OP("aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor")
+    .direct(bernoulli)
+    .gradient(kZeroGradient)
+    .saves("")
+    .random();
 OP("aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor")
     .direct([](const Tensor& x, double p, const Value& generator) { return fill_bernoulli(x.clone(), p, generator); })
+    .gradient(kZeroGradient)
+    .saves("")
     .random();
 OP("aten::random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!)")
     .direct([](const Tensor& x, int64_t low, OptInt high, const Value&) {
       return fill_random(x, low, high.value_or(INT64_MAX));
     })
+    .gradient(kZeroGradient)
+    .saves("")
     .random();
 OP("aten::random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!)")
     .direct([](const Tensor& x, int64_t high, const Value&) { return fill_random(x, 0, high); })
+    .gradient(kZeroGradient)
+    .saves("")
     .random();
 OP("aten::rand(int[] size, *, " OPTIONS ") -> Tensor").direct(rand).random();
 OP("aten::randn(int[] size, *, " OPTIONS ") -> Tensor").direct(randn).random();
 OP("aten::rand_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor")
     .direct(rand_like)
+    .constant_result()
     .random();
 OP("aten::randn_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor")
     .direct(randn_like)
+    .constant_result()
     .random();
 OP("aten::randint(int high, int[] size, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? "
    "pin_memory=None) -> Tensor")
@@ -291,11 +314,13 @@ OP("aten::randint_like(Tensor self, int high, *, " OPTIONS ", MemoryFormat? memo
     .direct([](const Tensor& x, int64_t high, OptDType dtype, const Value&, OptDevice device, OptBool, OptInt) {
       return randint_like(x, 0, high, dtype, device);
     })
+    .constant_result()
     .random();
 OP("aten::randint_like.low_dtype(Tensor self, int low, int high, *, " OPTIONS
    ", MemoryFormat? memory_format=None) -> Tensor")
     .direct([](const Tensor& x, int64_t low, int64_t high, OptDType dtype, const Value&, OptDevice device, OptBool,
                OptInt) { return randint_like(x, low, high, dtype, device); })
+    .constant_result()
     .random();
 OP("aten::randperm(int n, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> "
    "Tensor")

@@ -2,6 +2,8 @@
 // Variances and norms are in reduce_moments.cpp, indices and scans in reduce_index.cpp.
 #include "kernels/reduce.h"
 
+#include <cmath>
+
 #include "core/ops/run.h"
 #include "kernels/gradient_expr.h"
 #include "kernels/reduce_dims.h"
@@ -33,7 +35,7 @@ Tensor spread(const ops::GradArgs& args, const MaybeDims& dims, bool is_mean) {
   const Tensor& in = args.inputs[0].to_tensor();
   const ReducedDims reduced(in, dims);
   Tensor g = ops::call("aten::reshape", args.grad_outputs[0], reduced.sizes(in, true));
-  if (is_mean) g = ops::call("aten::div.Scalar", g, static_cast<double>(reduced.count));
+  if (is_mean) g = ops::call("aten::div.Scalar", g, static_cast<double>(std::max<int64_t>(1, reduced.count)));
   g = ops::call("aten::expand", g, in.sizes());
   return g.dtype() == in.dtype() ? g : ops::call("aten::to.dtype", g, in.dtype());
 }
@@ -60,6 +62,7 @@ void add_sum(const char* name, bool is_mean) {
         return TensorMeta{{}, dtype_of_result(in, dtype), {}, in.device()};
       })
       .gradient(spread_gradient(false, is_mean))
+      .saves("")
       .reduction();
   ops::OpBuilder(
       concat(dim, "(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor").c_str(),
@@ -68,6 +71,7 @@ void add_sum(const char* name, bool is_mean) {
         return ReducedDims(in, dims).meta(in, keepdim, dtype_of_result(in, dtype));
       })
       .gradient(spread_gradient(true, is_mean))
+      .saves("")
       .reduction()
       .with_out();
   const auto run = [=](const Tensor& in, const MaybeDims& dims, bool keepdim, MaybeDType dtype, Tensor& out) {
@@ -117,6 +121,7 @@ OP("aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor")
       return TensorMeta{{}, sum_dtype(in, dtype), {}, in.device()};
     })
     .gradient([](const ops::GradArgs& args) { return prod_gradient(args, {}); })
+    .saves("self")
     .reduction();
 KERNEL("aten::prod", kCPU, [](const KernelContext&, const Tensor& in, MaybeDType dtype, Tensor& out) {
   run_simple(Reducer::kProduct, sum_dtype(in, dtype), in, {}, false, out);
@@ -126,13 +131,14 @@ OP("aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? 
       return ReducedDims(in, Dims{dim}).meta(in, keepdim, sum_dtype(in, dtype));
     })
     .gradient([](const ops::GradArgs& args) { return prod_gradient(args, dims_of(args.inputs[1])); })
+    .saves("self")
     .reduction();
 KERNEL("aten::prod.dim_int", kCPU,
        [](const KernelContext&, const Tensor& in, int64_t dim, bool keepdim, MaybeDType dtype, Tensor& out) {
          run_simple(Reducer::kProduct, sum_dtype(in, dtype), in, Dims{dim}, keepdim, out);
        });
 
-// Largest and smallest: ties share the gradient.
+// Largest and smallest: ties share the gradient; over all elements NaNs are such, too.
 std::vector<Tensor> extreme_gradient(const ops::GradArgs& args, const MaybeDims& dims) {
   std::vector<Tensor> gradients(args.inputs.size());
   const Tensor& in = args.inputs[0].to_tensor();
@@ -140,7 +146,8 @@ std::vector<Tensor> extreme_gradient(const ops::GradArgs& args, const MaybeDims&
   const Dims kept = ReducedDims(in, dims).sizes(in, true);
   const Expr g = Expr(ops::call("aten::reshape", args.grad_outputs[0], kept));
   const Expr y = Expr(ops::call("aten::reshape", args.outputs[0].to_tensor(), kept));
-  const Expr is_extreme = Expr(in) == y;
+  const bool is_nan = !dims && std::isnan(y.tensor().item_double());
+  const Expr is_extreme = is_nan ? Expr(in) != Expr(in) : Expr(in) == y;
   const Expr ties = Expr(ops::call("aten::sum.dim_IntList", is_extreme.tensor(), dims ? *dims : Dims{}, true));
   gradients[0] = gradient::fit_gradient(g * is_extreme / ties, in);
   return gradients;
@@ -158,6 +165,7 @@ void add_extreme(const char* name, Reducer reducer) {
         return TensorMeta{{}, in.dtype(), {}, in.device()};
       })
       .gradient([](const ops::GradArgs& args) { return extreme_gradient(args, {}); })
+      .saves("self, result")
       .reduction();
   ops::OpBuilder(concat(dims, "(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor").c_str(), __FILE__, __LINE__)
       .infer([name](const Tensor& in, IntList dim, bool keepdim) {
@@ -166,6 +174,7 @@ void add_extreme(const char* name, Reducer reducer) {
         return reduced.meta(in, keepdim, in.dtype());
       })
       .gradient([](const ops::GradArgs& args) { return extreme_gradient(args, dims_of(args.inputs[1])); })
+      .saves("self, result")
       .reduction()
       .with_out();
   ops::KernelBuilder(full.c_str(), kCPU, [reducer](const KernelContext&, const Tensor& in, Tensor& out) {

@@ -90,17 +90,13 @@ void check_lane(const char* op, const Tensor& in, int64_t dim) {
 }
 
 // g goes to the chosen position.
-std::vector<Tensor> chosen_gradient(const ops::GradArgs& args) {
-  std::vector<Tensor> gradients(args.inputs.size());
+Tensor to_chosen(const ops::GradArgs& args, Tensor g) {
   const Tensor& in = args.inputs[0].to_tensor();
-  if (!args.grad_outputs[0].defined()) return gradients;
-  const Dims dim{args.inputs[1].to_int()};
-  const Dims kept = ReducedDims(in, dim).sizes(in, true);
-  const Tensor g = ops::call("aten::reshape", args.grad_outputs[0], kept);
+  if (in.ndim() == 0) return g;
+  const int64_t dim = args.inputs[1].to_int();
+  const Dims kept = ReducedDims(in, Dims{dim}).sizes(in, true);
   const Tensor index = ops::call("aten::reshape", args.outputs[1].to_tensor(), kept);
-  const Tensor zeros = ops::call("aten::mul.Scalar", in, 0);
-  gradients[0] = ops::call("aten::scatter.src", zeros, dim[0], index, g);
-  return gradients;
+  return ops::call("aten::scatter.src", gradient::zeros_like(in), dim, index, ops::call("aten::reshape", g, kept));
 }
 
 void add_extreme(const char* name, Reducer reducer) {
@@ -113,7 +109,8 @@ void add_extreme(const char* name, Reducer reducer) {
         const ReducedDims reduced(in, Dims{dim});
         return std::vector<TensorMeta>{reduced.meta(in, keepdim, in.dtype()), reduced.meta(in, keepdim, DType::kInt64)};
       })
-      .gradient(chosen_gradient)
+      .gradient(gradient::of_first(to_chosen))
+      .saves("result1")
       .reduction();
   ops::KernelBuilder(
       by_dim.c_str(), kCPU,
@@ -190,31 +187,70 @@ TensorMeta infer_scan(const Tensor& in, int64_t dim, const std::optional<DType>&
   wrap_dim(dim, in.ndim());
   return {in.sizes(), scan_dtype(in, dtype), {}, in.device()};
 }
+// Sums from each element to the last.
+Expr sum_after(const Expr& x, int64_t dim) {
+  const Tensor reversed = ops::call("aten::flip", x.tensor(), Dims{dim});
+  return Expr(ops::call("aten::flip", ops::call("aten::cumsum", reversed, dim), Dims{dim}));
+}
+Tensor cumsum_gradient(const ops::GradArgs& args, Tensor g) {
+  const Tensor& in = args.inputs[0].to_tensor();
+  return gradient::fit_gradient(in.ndim() == 0 ? Expr(g) : sum_after(g, args.inputs[1].to_int()), in);
+}
+// Sum of g y from each element on, over x. What comes after the first zero of a lane has no gradient, and that
+// zero has the sum of g and the products without it.
+Tensor cumprod_gradient(const ops::GradArgs& args, Tensor g) {
+  const Tensor& in = args.inputs[0].to_tensor();
+  if (in.ndim() == 0) return gradient::fit_gradient(g, in);
+  const int64_t dim = args.inputs[1].to_int();
+  const Expr x = in, is_zero = x == 0;
+  const Expr zeros = Expr(ops::call("aten::cumsum", is_zero.tensor(), dim));
+  const Expr is_first = Expr(ops::call("aten::logical_and", is_zero.tensor(), (zeros == 1).tensor()));
+  const Expr without = Expr(ops::call("aten::cumprod", gradient::where(is_first, 1.0, x).tensor(), dim));
+  const Expr at_first = sum_after(Expr(g) * without, dim);
+  const Expr before = sum_after(Expr(g) * Expr(args.outputs[0]), dim) / gradient::where(is_zero, 1.0, x);
+  return gradient::fit_gradient(gradient::where(is_first, at_first, gradient::where(zeros == 0, before, 0.0)), in);
+}
+// Sum of g exp(x - y) from each element on, in logarithms, as y may lie far from 0. They need one sign, so that
+// what is positive and what is negative are summed apart.
+Tensor logcumsumexp_gradient(const ops::GradArgs& args, Tensor g) {
+  const Tensor& in = args.inputs[0].to_tensor();
+  if (in.ndim() == 0) return g;
+  const int64_t dim = args.inputs[1].to_int();
+  constexpr double kNothing = -1e30;  // the logarithm of nothing, with which sums stay finite
+  const Expr x = in, y = Expr(args.outputs[0]);
+  const auto part = [&](const Expr& amount) {
+    const Expr has = amount > 0;
+    const Expr logs = gradient::where(has, gradient::log(gradient::where(has, amount, 1.0)) - y, kNothing);
+    const Tensor reversed = ops::call("aten::flip", logs.tensor(), Dims{dim});
+    return gradient::exp(Expr(ops::call("aten::flip", ops::call("aten::logcumsumexp", reversed, dim), Dims{dim})) + x);
+  };
+  return gradient::fit_gradient(part(g) - part(-Expr(g)), in);
+}
+
 OP("aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor")
     .infer([](const Tensor& in, int64_t dim, std::optional<DType> dtype) { return infer_scan(in, dim, dtype); })
-    .gradient([](const ops::GradArgs& args) {
-      std::vector<Tensor> gradients(args.inputs.size());
-      const Dims dim{args.inputs[1].to_int()};
-      const Tensor reversed = ops::call("aten::flip", args.grad_outputs[0], dim);
-      const Tensor summed = ops::call("aten::flip", ops::call("aten::cumsum", reversed, dim[0], ops::Value()), dim);
-      gradients[0] = gradient::fit_gradient(summed, args.inputs[0].to_tensor());
-      return gradients;
-    })
+    .gradient(gradient::of_first(cumsum_gradient))
+    .saves("")
     .with_out();
 KERNEL("aten::cumsum", kCPU,
        [](const KernelContext&, const Tensor& in, int64_t dim, std::optional<DType>, Tensor& out) {
          scan(in, dim, out, kSumStep);
        });
 OP("aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor")
-    .infer([](const Tensor& in, int64_t dim, std::optional<DType> dtype) { return infer_scan(in, dim, dtype); });
+    .infer([](const Tensor& in, int64_t dim, std::optional<DType> dtype) { return infer_scan(in, dim, dtype); })
+    .gradient(gradient::of_first(cumprod_gradient))
+    .saves("self, result");
 KERNEL("aten::cumprod", kCPU,
        [](const KernelContext&, const Tensor& in, int64_t dim, std::optional<DType>, Tensor& out) {
          scan(in, dim, out, kProductStep);
        });
-OP("aten::logcumsumexp(Tensor self, int dim) -> Tensor").infer([](const Tensor& in, int64_t dim) {
-  if (!is_floating(in.dtype())) fail_dtype("logcumsumexp", in.dtype());
-  return infer_scan(in, dim, {});
-});
+OP("aten::logcumsumexp(Tensor self, int dim) -> Tensor")
+    .infer([](const Tensor& in, int64_t dim) {
+      if (!is_floating(in.dtype())) fail_dtype("logcumsumexp", in.dtype());
+      return infer_scan(in, dim, {});
+    })
+    .gradient(gradient::of_first(logcumsumexp_gradient))
+    .saves("self, result");
 KERNEL("aten::logcumsumexp", kCPU,
        [](const KernelContext&, const Tensor& in, int64_t dim, Tensor& out) { scan(in, dim, out, kLogSumStep); });
 
@@ -239,13 +275,21 @@ void running_extreme(const Tensor& in, int64_t dim, bool is_max, const Tensor& v
                      });
   });
 }
+// Each result's gradient goes to where it was found.
+Tensor running_gradient(const ops::GradArgs& args, Tensor g) {
+  const Tensor& in = args.inputs[0].to_tensor();
+  if (in.ndim() == 0) return g;
+  return ops::call("aten::scatter_add", gradient::zeros_like(in), args.inputs[1], args.outputs[1], g);
+}
 void add_running(const char* op, bool is_max) {
   ops::OpBuilder(concat(op, "(Tensor self, int dim) -> (Tensor values, Tensor indices)").c_str(), __FILE__, __LINE__)
       .infer([](const Tensor& in, int64_t dim) {
         wrap_dim(dim, in.ndim());
         return std::vector<TensorMeta>{{in.sizes(), in.dtype(), {}, in.device()},
                                        {in.sizes(), DType::kInt64, {}, in.device()}};
-      });
+      })
+      .gradient(gradient::of_first(running_gradient))
+      .saves("result1");
   ops::KernelBuilder(op, kCPU,
                      [is_max](const KernelContext&, const Tensor& in, int64_t dim, Tensor& values, Tensor& indices) {
                        running_extreme(in, dim, is_max, values, indices);
