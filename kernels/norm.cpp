@@ -15,6 +15,7 @@
 namespace tensord::kernels {
 namespace {
 
+using gradient::Expr;
 using ops::IntList;
 using ops::KernelContext;
 using ops::TensorMeta;
@@ -235,6 +236,30 @@ KERNEL("aten::group_norm", kCPU,
        [](const KernelContext&, const Tensor& in, int64_t groups, MaybeTensor weight, MaybeTensor bias, double eps,
           bool, Tensor& out) { group_norm(in, groups, weight, bias, eps, out, nullptr, nullptr); });
 
+// Mean and rstd are results here, and have gradients: 1 / n and - rstd^2 x^ / n.
+std::vector<ops::Value> native_group_norm_gradient(const ops::GradArgs& args) {
+  const auto& v = args.inputs;
+  std::vector<ops::Value> out =
+      norm_gradients(args, {0, 1, 2}, "aten::native_group_norm_backward",
+                     {args.grad_outputs[0], v[0], args.outputs[1], args.outputs[2], v[1], v[3], v[4], v[5], v[6]});
+  const Tensor &to_mean = args.grad_outputs[1], &to_rstd = args.grad_outputs[2];
+  if ((!to_mean.defined() && !to_rstd.defined()) || !args.needs(0)) return out;
+  const Tensor& in = v[0].to_tensor();
+  const Dims moments{v[3].to_int(), v[6].to_int(), 1}, grouped{v[3].to_int(), v[6].to_int(), -1};
+  const auto shaped = [](const Tensor& x, const Dims& sizes) { return Expr(ops::call("aten::reshape", x, sizes)); };
+  const double n = static_cast<double>(in.numel()) / static_cast<double>(std::max<int64_t>(1, moments[0] * moments[1]));
+  Expr slope = shaped(in, grouped) * 0.0;
+  if (to_mean.defined()) slope = slope + shaped(to_mean, moments) / n;
+  if (to_rstd.defined()) {
+    const Expr rstd = shaped(args.outputs[2].to_tensor(), moments);
+    const Expr centered = shaped(in, grouped) - shaped(args.outputs[1].to_tensor(), moments);
+    slope = slope - centered * (shaped(to_rstd, moments) * rstd * rstd * rstd / n);
+  }
+  const Expr more = shaped(slope.tensor(), in.sizes());
+  out[0] = gradient::fit_gradient(out[0].is_tensor() ? Expr(out[0]) + more : more, in);
+  return out;
+}
+
 OP("aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) "
    "-> (Tensor, Tensor, Tensor)")
     .infer([](const Tensor& in, MaybeTensor weight, MaybeTensor bias, int64_t n, int64_t c, int64_t inner,
@@ -247,11 +272,7 @@ OP("aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, i
       const TensorMeta moments{Dims{n, groups}, stats, {}, in.device()};
       return std::vector<TensorMeta>{{in.sizes(), in.dtype(), {}, in.device()}, moments, moments};
     })
-    .gradient([](const ops::GradArgs& args) {
-      return norm_gradients(args, {0, 1, 2}, "aten::native_group_norm_backward",
-                            {args.grad_outputs[0], args.inputs[0], args.outputs[1], args.outputs[2], args.inputs[1],
-                             args.inputs[3], args.inputs[4], args.inputs[5], args.inputs[6]});
-    })
+    .gradient(native_group_norm_gradient)
     .saves("input, weight, result1, result2")
     .reduction();
 KERNEL("aten::native_group_norm", kCPU,

@@ -6,6 +6,7 @@
 #include "core/base/parallel.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
+#include "kernels/gradient_expr.h"
 #include "kernels/pool_windows.h"
 
 namespace tensord::kernels {
@@ -128,6 +129,7 @@ ops::GradientFn gather_gradient(size_t indices, size_t spatial) {
     const Tensor& at = args.inputs[indices].to_tensor();
     const size_t dims = spatial != 0 ? spatial : static_cast<size_t>(args.inputs[3].to_int());
     if (args.needs(0)) out[0] = gather(args.grad_outputs[0], at, dims);
+    if (args.needs(1)) out[1] = gradient::zeros_like(args.inputs[1]);
     return out;
   };
 }
@@ -302,6 +304,7 @@ void add_average_backward(const char* name_space) {
         if (kSpatial > 1) arguments.push_back(v[7]);
         const ops::Op& op = ops::get_op(forward);
         if (args.needs(0)) out[0] = ops::run(op, ops::bind(op, arguments)).at(0);
+        if (args.needs(1)) out[1] = gradient::zeros_like(v[1]);
         return out;
       })
       .saves("");
@@ -327,6 +330,7 @@ void add_adaptive_backward(const char* name_space) {
         std::vector<Value> out(2);
         const Dims& sizes = args.inputs[0].to_tensor().sizes();
         if (args.needs(0)) out[0] = ops::call(forward.c_str(), args.grad_outputs[0], Dims(sizes.span().last(kSpatial)));
+        if (args.needs(1)) out[1] = gradient::zeros_like(args.inputs[1]);
         return out;
       })
       .saves("");

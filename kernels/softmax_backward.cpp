@@ -91,7 +91,9 @@ void add(const char* name, bool is_log) {
               to_string(y.sizes()));
         if (!is_floating(y.dtype())) fail_dtype("softmax_backward", y.dtype());
         wrap_dim(dim, y.ndim());
-        return TensorMeta{y.sizes(), dtype, {}, y.device()};
+        // What was computed in float of a half becomes one again.
+        const bool narrows = dtype == DType::kFloat16 || dtype == DType::kBFloat16;
+        return TensorMeta{y.sizes(), narrows ? dtype : y.dtype(), {}, y.device()};
       })
       .gradient([is_log](const ops::GradArgs& args) { return gradient_of_backward(args, is_log); })
       .saves("grad_output, output")
