@@ -1,11 +1,14 @@
 #include "core/autograd/graph_task.h"
 
 #include <algorithm>
+#include <exception>
+#include <thread>
 
 #include "core/autograd/accumulate_grad.h"
 #include "core/autograd/anomaly.h"
 #include "core/autograd/gradients.h"
 #include "core/autograd/hooks.h"
+#include "core/autograd/thread_context.h"
 #include "core/base/error.h"
 #include "core/tensor/grad_mode.h"
 
@@ -29,8 +32,6 @@ class RunningScope {
  private:
   Running before_;
 };
-
-bool is_earlier(const NodeTask* a, const NodeTask* b) { return a->node->sequence_nr() < b->node->sequence_nr(); }
 
 void run_tensor_hooks(NodeHooks& hooks, std::vector<Tensor>& gradients) {
   std::unique_lock lock(hooks.mutex);
@@ -59,6 +60,11 @@ void run_pre_hooks(NodeHooks& hooks, std::vector<Tensor>& gradients) {
     const std::scoped_lock slot_lock(slot->mutex);
     slot->value = slot->value.defined() ? sum_of(slot->value, gradients[result]) : copy_of(gradients[result]);
   }
+}
+
+bool has_post_hooks(NodeHooks& hooks) {
+  const std::scoped_lock lock(hooks.mutex);
+  return !hooks.after.empty();
 }
 
 void run_post_hooks(NodeHooks& hooks, std::vector<Tensor>& outputs, const std::vector<Tensor>& gradients) {
@@ -109,6 +115,8 @@ std::string with_origin(const Node& node, const char* message) {
 
 bool needs_edge(size_t index) { return !running.graph || running.graph->needs_edge(*running.task, index); }
 const Node* running_node() { return running.task ? running.task->node : nullptr; }
+
+bool is_earlier(const NodeTask* a, const NodeTask* b) { return a->node->sequence_nr() < b->node->sequence_nr(); }
 
 // --- set-up
 
@@ -221,7 +229,7 @@ std::vector<Tensor> GraphTask::run_node(NodeTask& task, std::vector<Tensor> grad
   Node& node = *task.node;
   NodeHooks* hooks = node.hooks();
   if (hooks) run_pre_hooks(*hooks, gradients);
-  const bool has_after = hooks && !hooks->after.empty();
+  const bool has_after = hooks && has_post_hooks(*hooks);
   const std::vector<Tensor> kept = has_after ? gradients : std::vector<Tensor>();
   std::vector<Tensor> outputs = node.apply(std::move(gradients));
   check_outputs(node, outputs);
@@ -234,34 +242,24 @@ std::vector<Tensor> GraphTask::run_node(NodeTask& task, std::vector<Tensor> grad
   return outputs;
 }
 
-void GraphTask::run_task(NodeTask& task, std::vector<NodeTask*>& ready) {
+std::vector<Tensor> GraphTask::run_task(NodeTask& task) {
   std::vector<Tensor> gradients;
   gradients.reserve(task.gradients.size());
   for (Tensor& gradient : task.gradients) gradients.push_back(std::move(gradient));
   task.gradients.clear();
   const RunningScope scope(*this, task);
-  std::vector<Tensor> outputs;
   try {
     if (NodeHooks* hooks = task.node->hooks()) run_tensor_hooks(*hooks, gradients);
     for (const uint32_t number : task.captures) captures_[number].gradient = gradients[captures_[number].result];
-    if (!task.runs) return;
-    outputs = run_node(task, std::move(gradients));
+    if (!task.runs) return {};
+    return run_node(task, std::move(gradients));
   } catch (const Error& error) {
     if (is_anomaly_mode()) throw Error(error.code(), with_origin(*task.node, error.what()));
     throw;
   }
-  const std::span<const Edge> edges = task.node->next_edges();
-  for (size_t i = 0; i < edges.size(); ++i) {
-    NodeTask* next = edges_[task.first_edge + i];
-    if (!next) continue;
-    deliver(*next, edges[i].input_nr, std::move(outputs[i]));
-    if (--next->dependencies > 0) continue;
-    ready.push_back(next);
-    std::push_heap(ready.begin(), ready.end(), is_earlier);
-  }
 }
 
-void GraphTask::run_ready() {
+std::vector<NodeTask*> GraphTask::ready_at_start() {
   std::vector<NodeTask*> ready;
   for (NodeTask& task : tasks_) {
     const bool has_gradient = std::any_of(task.gradients.begin(), task.gradients.end(),
@@ -269,18 +267,65 @@ void GraphTask::run_ready() {
     if (task.dependencies == 0 && has_gradient && (task.runs || task.is_target)) ready.push_back(&task);
   }
   std::make_heap(ready.begin(), ready.end(), is_earlier);
+  return ready;
+}
+
+void GraphTask::run_serial() {
+  std::vector<NodeTask*> ready = ready_at_start();
   while (!ready.empty()) {
     std::pop_heap(ready.begin(), ready.end(), is_earlier);
     NodeTask* task = ready.back();
     ready.pop_back();
-    run_task(*task, ready);
+    std::vector<Tensor> outputs = run_task(*task);
+    if (!task->runs) continue;
+    const std::span<const Edge> edges = task->node->next_edges();
+    for (size_t i = 0; i < edges.size(); ++i) {
+      NodeTask* next = edges_[task->first_edge + i];
+      if (!next) continue;
+      deliver(*next, edges[i].input_nr, std::move(outputs[i]));
+      if (--next->dependencies > 0) continue;
+      ready.push_back(next);
+      std::push_heap(ready.begin(), ready.end(), is_earlier);
+    }
+  }
+}
+
+void GraphTask::run_here() {
+  const GradModeGuard mode({options_.create_graph, false});
+  // Nodes that the pass itself makes are numbered as they come, which must not depend on threads.
+  const bool may_share = running.graph == nullptr && !options_.create_graph && tasks_.size() > 2;
+  if (options_.threads > 1 && may_share) {
+    run_parallel(options_.threads);
+  } else {
+    run_serial();
   }
 }
 
 void GraphTask::run() {
+  // Passes inside of passes lie on the stack; so many fit on any.
+  constexpr int kMaxDepth = 50;
+  thread_local int depth = 0;
   discover();
-  const GradModeGuard mode({options_.create_graph, false});
-  run_ready();
+  if (depth >= kMaxDepth) {
+    const ThreadContext context;
+    std::exception_ptr error;
+    std::thread([&] {
+      const ThreadContext::Scope scope(context, thread_budget());
+      try {
+        run_here();
+      } catch (...) {
+        error = std::current_exception();
+      }
+    }).join();
+    if (error) std::rethrow_exception(error);
+    return;
+  }
+  struct Deeper {
+    Deeper() { ++depth; }
+    ~Deeper() { --depth; }
+  };
+  const Deeper deeper;
+  run_here();
 }
 
 }  // namespace tensord::autograd

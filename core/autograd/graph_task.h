@@ -16,11 +16,15 @@ struct NodeTask {
   Node* node;                          // kept alive by the roots
   uint32_t dependencies = 0;           // edges that have not brought anything yet
   uint32_t first_edge = 0;             // in GraphTask::edges_
+  uint32_t first_inbox = 0;            // in ParallelPass::inboxes_
   bool runs = true;                    // false: nobody asked for what it gives
   bool is_target = false;              // somebody asked for the gradient that comes to it
   InlineVector<Tensor, 1> gradients;   // by result of the node
   InlineVector<uint32_t, 1> captures;  // indices into GraphTask::captures_
 };
+
+// Heap order: the node that was made last comes first.
+bool is_earlier(const NodeTask* a, const NodeTask* b);
 
 // One backward pass: the nodes it reaches, what they wait for, and the gradients on their way.
 // Used once: roots and targets first, then run.
@@ -38,6 +42,7 @@ class GraphTask {
   // Asks for the leaf's gradient to be added up.
   void add_leaf(const Edge& edge);
 
+  // Throws what the first node that failed threw. A pass inside of many others goes on in a thread of its own.
   void run();
 
   // Undefined where none came.
@@ -54,11 +59,15 @@ class GraphTask {
   void grow();
   void discover();
   void finish(NodeTask& task);
-  void run_ready();
-  // Runs a node with what came to it, and gives on what it returns.
-  void run_task(NodeTask& task, std::vector<NodeTask*>& ready);
+  std::vector<NodeTask*> ready_at_start();
+  void run_here();
+  void run_serial();
+  void run_parallel(int threads);  // graph_parallel.cpp
+  // Runs a node with what came to it and gives its outputs, none when it was only a target.
+  std::vector<Tensor> run_task(NodeTask& task);
   std::vector<Tensor> run_node(NodeTask& task, std::vector<Tensor> gradients);
   void deliver(NodeTask& task, uint32_t result, Tensor gradient);
+  friend class ParallelPass;
 
   const BackwardOptions options_;
   bool has_targets_ = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/autograd/anomaly.h"
 #include "core/autograd/op_info.h"
 #include "core/autograd/op_node.h"
 #include "core/autograd/variable.h"
@@ -69,6 +70,13 @@ void track_result(const OpInfo& info, const Tensor& source, const Tensor& result
   track_view(source, result, creation);
 }
 
+IntrusivePtr<OpNode> make_node(const OpInfo& info, const Op& op) {
+  if (!is_anomaly_mode()) [[likely]]
+    return make_intrusive<OpNode>(info);
+  const OriginScope scope([](const void* op) { return static_cast<const Op*>(op)->schema.full_name(); }, &op);
+  return make_intrusive<OpNode>(info);
+}
+
 bool writes(const Op& op, Arguments arguments) {
   return op.writes_when < 0 || arguments[static_cast<size_t>(op.writes_when)].to_bool();
 }
@@ -84,7 +92,7 @@ void record_call(const OpInfo& info, const Op& op, Arguments arguments, std::vec
   const size_t first = returns.size();
   IntrusivePtr<OpNode> node;
   if (is_grad_enabled() && any_requires_grad(info, arguments)) {
-    node = make_intrusive<OpNode>(info);
+    node = make_node(info, op);
     node->save_inputs(arguments, written_bits(info, op, arguments));
   }
   compute_below(op, arguments, returns);
@@ -120,7 +128,7 @@ void record_write(const OpInfo& info, const Op& op, Arguments arguments, std::ve
     return compute_below(op, arguments, returns);
   }
   check_write(target);
-  auto node = make_intrusive<OpNode>(info);
+  auto node = make_node(info, op);
   node->save_inputs(arguments, written_bits(info, op, arguments));
   compute_below(op, arguments, returns);
   node->add_result(target);

@@ -1,0 +1,204 @@
+#include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "core/autograd/graph_task.h"
+#include "core/autograd/thread_context.h"
+
+namespace tensord::autograd {
+namespace {
+
+// Threads that help with passes. Made when first needed, kept; idle ones wait.
+class HelperPool {
+ public:
+  static HelperPool& instance() {
+    static HelperPool pool;
+    return pool;
+  }
+  ~HelperPool() {
+    {
+      const std::scoped_lock lock(mutex_);
+      is_closing_ = true;
+    }
+    wake_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+  // Calls `work` once on some other thread, soon.
+  void submit(std::function<void()> work) {
+    const std::scoped_lock lock(mutex_);
+    queue_.push_back(std::move(work));
+    if (idle_ < queue_.size()) threads_.emplace_back([this] { loop(); });
+    wake_.notify_one();
+  }
+
+ private:
+  void loop() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      ++idle_;
+      wake_.wait(lock, [this] { return is_closing_ || !queue_.empty(); });
+      --idle_;
+      if (queue_.empty()) return;
+      const std::function<void()> work = std::move(queue_.front());
+      queue_.pop_front();
+      lock.unlock();
+      work();
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::function<void()>> queue_;
+  std::vector<std::thread> threads_;
+  size_t idle_ = 0;
+  bool is_closing_ = false;
+};
+
+}  // namespace
+
+// A pass by several threads. Each takes the ready node that was made last. Gradients that come to one
+// place are added in the order of the nodes they come from, as a serial pass does: one that is
+// early waits for those before it.
+class ParallelPass {
+ public:
+  explicit ParallelPass(GraphTask& graph) : graph_(graph), ready_(graph.ready_at_start()) { rank_edges(); }
+
+  void run(int threads) {
+    const ThreadContext context;
+    const int budget = std::max(1, thread_budget() / threads);
+    for (int i = 1; i < threads; ++i) call_helper(context, budget);
+    {
+      const ThreadContext::Scope scope(context, budget);
+      work();
+    }
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return active_ == 0; });
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  // Where gradients for one result of one node come together.
+  struct Inbox {
+    uint32_t expected = 0;  // rank of the one to be added next
+    std::vector<std::pair<uint32_t, Tensor>> early;
+  };
+
+  void call_helper(const ThreadContext& context, int budget) {
+    const auto help = [this, &context, budget] {
+      {
+        const ThreadContext::Scope scope(context, budget);
+        work();
+      }
+      const std::scoped_lock lock(mutex_);
+      if (--active_ == 0) changed_.notify_all();
+    };
+    const std::scoped_lock lock(mutex_);
+    try {
+      HelperPool::instance().submit(help);
+      ++active_;
+    } catch (const std::exception&) {
+      // No thread to be had: those that are there do the work.
+    }
+  }
+
+  void rank_edges() {
+    std::vector<NodeTask*> by_age;
+    for (NodeTask& task : graph_.tasks_) by_age.push_back(&task);
+    std::sort(by_age.begin(), by_age.end(), [](const NodeTask* a, const NodeTask* b) { return is_earlier(b, a); });
+    uint32_t inboxes = 0;
+    for (NodeTask* task : by_age) {
+      task->first_inbox = inboxes;
+      inboxes += static_cast<uint32_t>(std::max<size_t>(1, task->node->results().size()));
+    }
+    inboxes_.resize(inboxes);
+    std::vector<uint32_t> given(inboxes, 0);
+    ranks_.resize(graph_.edges_.size());
+    for (const NodeTask* task : by_age) {
+      const std::span<const Edge> edges = task->node->next_edges();
+      for (size_t i = 0; i < edges.size(); ++i) {
+        const NodeTask* next = graph_.edges_[task->first_edge + i];
+        if (next) ranks_[task->first_edge + i] = given[next->first_inbox + edges[i].input_nr]++;
+      }
+    }
+  }
+
+  void work() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [this] { return error_ || !ready_.empty() || running_ == 0; });
+      if (error_ || ready_.empty()) return;
+      std::pop_heap(ready_.begin(), ready_.end(), is_earlier);
+      NodeTask* task = ready_.back();
+      ready_.pop_back();
+      ++running_;
+      lock.unlock();
+      std::exception_ptr error;
+      try {
+        run_one(*task);
+      } catch (...) {
+        error = std::current_exception();
+      }
+      lock.lock();
+      if (error && !error_) error_ = error;
+      if (--running_ == 0 || error) changed_.notify_all();
+    }
+  }
+
+  void run_one(NodeTask& task) {
+    std::vector<Tensor> outputs = graph_.run_task(task);
+    if (!task.runs) return;
+    const std::span<const Edge> edges = task.node->next_edges();
+    for (size_t i = 0; i < edges.size(); ++i) {
+      NodeTask* next = graph_.edges_[task.first_edge + i];
+      if (!next) continue;
+      deliver(*next, edges[i].input_nr, ranks_[task.first_edge + i], std::move(outputs[i]));
+      if (std::atomic_ref(next->dependencies).fetch_sub(1, std::memory_order_acq_rel) > 1) continue;
+      const std::scoped_lock lock(mutex_);
+      ready_.push_back(next);
+      std::push_heap(ready_.begin(), ready_.end(), is_earlier);
+      changed_.notify_one();
+    }
+  }
+
+  void deliver(NodeTask& task, uint32_t result, uint32_t rank, Tensor gradient) {
+    const std::scoped_lock lock(locks_[task.first_inbox % locks_.size()]);
+    Inbox& inbox = inboxes_[task.first_inbox + result];
+    if (rank != inbox.expected) {
+      inbox.early.emplace_back(rank, std::move(gradient));
+      return;
+    }
+    graph_.deliver(task, result, std::move(gradient));
+    ++inbox.expected;
+    for (size_t i = 0; i < inbox.early.size();) {
+      if (inbox.early[i].first != inbox.expected) {
+        ++i;
+        continue;
+      }
+      graph_.deliver(task, result, std::move(inbox.early[i].second));
+      std::swap(inbox.early[i], inbox.early.back());
+      inbox.early.pop_back();
+      ++inbox.expected;
+      i = 0;
+    }
+  }
+
+  GraphTask& graph_;
+  std::vector<uint32_t> ranks_;  // by edge: its place among those that lead to the same result
+  std::vector<Inbox> inboxes_;   // guarded by locks_
+  std::array<std::mutex, 16> locks_;
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  std::vector<NodeTask*> ready_;
+  int running_ = 0, active_ = 0;
+  std::exception_ptr error_;
+};
+
+void GraphTask::run_parallel(int threads) { ParallelPass(*this).run(std::min(threads, 64)); }
+
+}  // namespace tensord::autograd

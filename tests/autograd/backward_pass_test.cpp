@@ -1,0 +1,196 @@
+// Passes by several threads, several passes at once, targets of a pass, and anomaly mode.
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <thread>
+
+#include "core/autograd/anomaly.h"
+#include "core/autograd/function.h"
+#include "tests/autograd/support.h"
+
+namespace tensord::autograd {
+namespace {
+
+// Sums whose order matters in float32: many branches of different sizes that meet in a few leaves.
+Tensor wide_graph(const std::vector<Tensor>& leaves, int branches) {
+  Tensor total = constant({0}, {1}, DType::kFloat32);
+  for (int i = 0; i < branches; ++i) {
+    const Tensor& a = leaves[static_cast<size_t>(i) % leaves.size()];
+    const Tensor& b = leaves[static_cast<size_t>(i * 7 + 3) % leaves.size()];
+    Tensor y = mul(ops::call("aten::sin", scale(a, 1 + 0.37 * i)), ops::call("aten::exp", scale(b, 0.1 * (i % 9))));
+    if (i % 5 == 0) y = mul(y, ops::call("aten::sigmoid", y));
+    total = add(total, ops::call("aten::sum", y));
+  }
+  return total;
+}
+
+std::vector<Numbers> gradients_by(int threads) {
+  std::vector<Tensor> leaves;
+  for (int i = 0; i < 4; ++i) {
+    Numbers values;
+    for (int k = 0; k < 50; ++k) values.push_back(std::sin(0.1 * k + i));
+    leaves.push_back(leaf(values, {50}, DType::kFloat32));
+  }
+  BackwardOptions options;
+  options.threads = threads;
+  backward(ops::call("aten::sum", wide_graph(leaves, 200)), {}, options);
+  std::vector<Numbers> out;
+  for (const Tensor& tensor : leaves) out.push_back(numbers(grad(tensor)));
+  return out;
+}
+
+TEST(Threads, DoNotChangeResults) {
+  const auto serial = gradients_by(1);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(gradients_by(2 + i % 3), serial);
+}
+
+struct NotesItsThread : Function<NotesItsThread> {
+  static Tensor forward(FunctionContext&, const Tensor& x) { return scale(x, 1); }
+  static std::vector<Tensor> backward(FunctionContext&, std::vector<Tensor> grads) {
+    // Both branches must be in here at once for either to go on.
+    ++waiting;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (waiting.load() < 2 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    return grads;
+  }
+  static inline std::atomic<int> waiting{0};
+};
+
+TEST(Threads, BranchesRunSideBySide) {
+  const Tensor x = leaf({1}), w = leaf({2});
+  NotesItsThread::waiting = 0;
+  BackwardOptions options;
+  options.threads = 2;
+  backward(add(NotesItsThread::apply(x), NotesItsThread::apply(w)), {}, options);
+  EXPECT_EQ(NotesItsThread::waiting.load(), 2);
+  EXPECT_EQ(numbers(grad(x)), (Numbers{1}));
+}
+
+struct Throws : Function<Throws> {
+  static Tensor forward(FunctionContext&, const Tensor& x) { return scale(x, 1); }
+  static std::vector<Tensor> backward(FunctionContext&, std::vector<Tensor>) {
+    fail(ErrorCode::kOutOfRange, "thrown by a node");
+  }
+};
+
+TEST(Threads, ErrorsReachTheCaller) {
+  for (const int threads : {1, 3}) {
+    const Tensor x = leaf({1});
+    BackwardOptions options;
+    options.threads = threads;
+    const auto run = [&] { backward(add(Throws::apply(scale(x, 2)), mul(x, x)), {}, options); };
+    EXPECT_EQ(error_of(run), "thrown by a node");
+    try {
+      run();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kOutOfRange);
+    }
+  }
+}
+
+TEST(Threads, ManyPassesAtOnceAddToTheSameLeaves) {
+  const Tensor w = leaf({1, 2, 3});
+  constexpr int kThreads = 4, kPasses = 50;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < kPasses; ++i) backward(sum(mul(w, constant({1, 2, 4}))));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(numbers(grad(w)), (Numbers{kThreads * kPasses * 1.0, kThreads * kPasses * 2.0, kThreads * kPasses * 4.0}));
+}
+
+TEST(Targets, OfGradNeedNotBeLeaves) {
+  const Tensor x = leaf({2, 3}), w = leaf({5, 7});
+  const Tensor y = mul(x, w), z = mul(y, y);
+  const std::vector<Tensor> found = grad(std::vector{sum(z)}, std::vector{y, w, z});
+  EXPECT_EQ(numbers(found[0]), (Numbers{20, 42}));
+  EXPECT_EQ(numbers(found[1]), (Numbers{40, 126}));
+  EXPECT_EQ(numbers(found[2]), (Numbers{1, 1}));
+  EXPECT_FALSE(grad(x).defined());
+  EXPECT_FALSE(grad(w).defined());
+}
+
+TEST(Targets, OnlyWhatLeadsToThemRuns) {
+  const Tensor x = leaf({2}), w = leaf({5});
+  const Tensor y = add(Throws::apply(x), scale(w, 3));
+  EXPECT_EQ(numbers(grad(std::vector{y}, std::vector{w}).at(0)), (Numbers{3}));
+  const std::vector<Tensor> only = {w};
+  BackwardOptions options;
+  options.inputs = only;
+  backward(add(Throws::apply(x), scale(w, 3)), {}, options);
+  EXPECT_EQ(numbers(grad(w)), (Numbers{3}));
+  EXPECT_FALSE(grad(x).defined());
+}
+
+TEST(Targets, UnusedOnesAreUndefinedWhenAllowed) {
+  const Tensor x = leaf({2}), w = leaf({5});
+  const std::vector<Tensor> found = grad(std::vector{mul(x, x)}, std::vector{w, x}, {}, {}, true);
+  EXPECT_FALSE(found[0].defined());
+  EXPECT_EQ(numbers(found[1]), (Numbers{4}));
+}
+
+TEST(Targets, TheSameTensorTwiceAndAsItsOwnOutput) {
+  const Tensor x = leaf({2, 3});
+  const std::vector<Tensor> found =
+      grad(std::vector{x, scale(x, 4)}, std::vector{x, x}, std::vector{constant({1, 1}), constant({1, 10})});
+  EXPECT_EQ(numbers(found[0]), (Numbers{5, 41}));
+  EXPECT_EQ(numbers(found[1]), (Numbers{5, 41}));
+}
+
+TEST(Roots, VectorJacobianProducts) {
+  const Tensor x = leaf({1, 2, 3});
+  const Tensor y = mul(x, x);
+  backward(std::vector{y, sum(x)}, std::vector{constant({1, 10, 100}), Tensor()});
+  EXPECT_EQ(numbers(grad(x)), (Numbers{3, 41, 601}));
+  const Tensor z = leaf({4});
+  backward(z);  // a leaf itself
+  EXPECT_EQ(numbers(grad(z)), (Numbers{1}));
+}
+
+// An operator that nobody gave a gradient.
+const ops::OpBuilder no_gradient =
+    ops::OpBuilder("tests::no_gradient(Tensor self, Tensor[] others) -> Tensor", __FILE__, __LINE__)
+        .direct([](const Tensor& x, const std::vector<Tensor>&) { return x.clone(); });
+// And one whose result is a constant.
+const ops::OpBuilder constant_result =
+    ops::OpBuilder("tests::constant_result(Tensor self) -> Tensor", __FILE__, __LINE__)
+        .direct([](const Tensor& x) { return x.clone(); })
+        .constant_result();
+
+TEST(Nodes, WithoutAGradientRefuse) {
+  const Tensor x = leaf({1, 2, 3});
+  const Tensor y = ops::call("tests::no_gradient", x, std::vector{constant({1})});
+  EXPECT_EQ(name_of(grad_fn(y)), "NoGradientBackward0");
+  EXPECT_EQ(error_of([&] { backward(sum(y)); }), "derivative for tests::no_gradient is not implemented");
+  EXPECT_TRUE(requires_grad(ops::call("tests::no_gradient", constant({1}), std::vector{x})));
+  EXPECT_FALSE(requires_grad(ops::call("tests::constant_result", x)));
+}
+
+TEST(Anomaly, NanIsNamedWithItsForward) {
+  const AnomalyModeGuard guard;
+  const Tensor x = leaf({0, 1});
+  const char* place = "model.py:12, in forward";
+  const OriginScope scope([](const void* text) { return std::string(static_cast<const char*>(text)); }, place);
+  const Tensor y = scale(ops::call("aten::sqrt", x), 0);
+  const std::string text = error_of([&] { backward(sum(y)); });
+  EXPECT_THAT(text, HasSubstr("Function 'SqrtBackward0' returned nan values in its 0th output."));
+  EXPECT_THAT(text, HasSubstr("aten::sqrt"));
+  EXPECT_THAT(text, HasSubstr("model.py:12, in forward"));
+}
+
+TEST(Anomaly, ErrorsSayWhereTheCallWasMade) {
+  const Tensor x = leaf({1});
+  const AnomalyModeGuard guard(true, false);
+  const Tensor y = ops::call("aten::exp", x), z = mul(y, y);
+  add_in_place(y, constant({1}));
+  EXPECT_THAT(error_of([&] { backward(ops::call("aten::add.Tensor", z, y)); }),
+              ::testing::AllOf(HasSubstr("has been modified by an inplace operation"),
+                               HasSubstr("Error detected in MulBackward0"), HasSubstr("aten::mul.Tensor")));
+  // Not when it is only the values that are odd.
+  backward(scale(ops::call("aten::sqrt", leaf({0})), 0));
+}
+
+}  // namespace
+}  // namespace tensord::autograd
