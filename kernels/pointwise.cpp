@@ -113,12 +113,17 @@ bool names_operand(std::string_view text, char name) {
 // "self, other, result", as far as the formulas read them.
 std::string saved_operands(const ops::OpBuilder& builder, const Line& line) {
   std::string saved;
+  // A number in the second place has no gradient, and what that would read is not kept.
+  const auto& arguments = builder.schema().arguments;
+  const bool is_binary = arguments.size() > 1 && arguments[1].type->kind() == ops::TypeKind::kTensor;
+  std::string_view text = line.grad_text;
+  if (!is_binary) text = text.substr(0, text.find('\n'));
   const auto add = [&](std::string_view name) { saved += (saved.empty() ? "" : ", ") + std::string(name); };
-  for (size_t i = 0; i < 2 && i < builder.schema().arguments.size(); ++i) {
-    const bool is_tensor = builder.schema().arguments[i].type->kind() == ops::TypeKind::kTensor;
-    if (is_tensor && names_operand(line.grad_text, "ab"[i])) add(builder.schema().arguments[i].name);
+  for (size_t i = 0; i < 2 && i < arguments.size(); ++i) {
+    const bool is_tensor = arguments[i].type->kind() == ops::TypeKind::kTensor;
+    if (is_tensor && names_operand(text, "ab"[i])) add(arguments[i].name);
   }
-  if (names_operand(line.grad_text, 'y')) add("result");
+  if (names_operand(text, 'y')) add("result");
   return saved;
 }
 
@@ -241,14 +246,14 @@ void add_binary_alpha(const Line& line) {
 #define UNARY_NUMBERS(NAME, CLASS, ARGUMENTS, EXPRESSION, GRAD) \
   add_unary_numbers(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD), nullptr, #GRAD), ARGUMENTS);
 #define BINARY(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) \
-  add_binary(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD_A), GRADIENT(GRAD_B), #GRAD_A " " #GRAD_B));
+  add_binary(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD_A), GRADIENT(GRAD_B), #GRAD_A "\n" #GRAD_B));
 #define BINARY_TENSOR_SCALAR(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) \
-  add_binary_tensor_scalar(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD_A), GRADIENT(GRAD_B), #GRAD_A " " #GRAD_B));
-#define BINARY_SHIFT(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B)                                                      \
-  add_binary_tensor_scalar(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD_A), GRADIENT(GRAD_B), #GRAD_A " " #GRAD_B), \
+  add_binary_tensor_scalar(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD_A), GRADIENT(GRAD_B), #GRAD_A "\n" #GRAD_B));
+#define BINARY_SHIFT(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B)                                                       \
+  add_binary_tensor_scalar(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD_A), GRADIENT(GRAD_B), #GRAD_A "\n" #GRAD_B), \
                            "Tensor_Scalar");
 #define BINARY_ALPHA(NAME, CLASS, EXPRESSION, GRAD_A, GRAD_B) \
-  add_binary_alpha(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD_A), GRADIENT(GRAD_B), #GRAD_A " " #GRAD_B));
+  add_binary_alpha(LINE(NAME, CLASS, EXPRESSION, GRADIENT(GRAD_A), GRADIENT(GRAD_B), #GRAD_A "\n" #GRAD_B));
 
 bool register_arith() {
 #include "kernels/pointwise_arith.def"
