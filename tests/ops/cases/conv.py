@@ -84,3 +84,20 @@ CASES = (
         case("aten::_convolution_mode", t(2, 4, 9, 8), t(6, 4, 3, 3), None, [1, 1], "same", [1, 1], 1, dtypes=FULL, **LOOSE),
     ]
 )
+
+
+def _backward(grad, x, weight, stride, padding, dilation, transposed=False, output_padding=0, groups=1, bias=4, **more):
+    n = len(x.sizes) - 2
+    lists = [[value] * n for value in (stride, padding, dilation)]
+    return case("aten::convolution_backward", grad, x, weight, [bias], *lists, transposed, [output_padding] * n, groups,
+                [True] * 3, **more)
+
+
+CASES += [
+    _backward(t(2, 4, 5, 4), t(2, 3, 5, 4), t(4, 3, 3, 3), 1, 1, 1, dtypes=FULL, **LOOSE),
+    _backward(t(2, 4, 3, 3), t(2, 6, 6, 5), t(4, 3, 3, 2), 2, 1, 1, groups=2, dtypes=FULL, **LOOSE),
+    _backward(t(2, 4, 7), t(2, 3, 11), t(4, 3, 3), 1, 0, 2, dtypes=FULL, **LOOSE),
+    _backward(t(2, 4, 2, 3, 2), t(2, 2, 3, 4, 3), t(4, 2, 2, 2, 2), 1, 0, 1, dtypes=FULL, **LOOSE),
+    _backward(t(2, 4, 10, 8), t(2, 3, 5, 4), t(3, 4, 3, 3), 2, 1, 1, True, 1, dtypes=FULL, **LOOSE),
+    _backward(t(2, 64, 9, 7), t(2, 48, 9, 7), t(64, 48, 3, 3), 1, 1, 1, bias=64, rtol=1e-4, atol=2e-3),
+]

@@ -47,6 +47,23 @@ CASES += [
     case("aten::embedding_renorm_", t(6, 3), ints(1, 4), 100.0, 2.0),
 ]
 
+# Index by index the bag, and bag by bag the rows; then of maxima where they came from.
+BAGS = (INDICES, OFFSETS, ints(0, 0, 2, 2, 2, 3), ints(2, 0, 3, 1))
+MAXIMA = t(values=[[1, 2, 1], [0, 0, 0], [5, 4, 4], [3, 3, 3]], dtype=I64)
+NONE = ints(0, 0, 0, 0)
+CASES += [
+    case("aten::embedding_dense_backward", t(2, 3, 5), t(values=[[1, 0, 4], [4, 2, 4]], dtype=I64), 6, -1, False, dtypes=HALF),
+    case("aten::embedding_dense_backward", t(6, 5), INDICES, 6, 4, False, dtypes=FULL),
+    case("aten::embedding_dense_backward", t(6, 5), ints(1, 2, 4, 5, 4, 3, dtype=I32), 6, -1, True, dtypes=FULL, gradient=False),
+    case("aten::embedding_dense_backward", t(0, 5), ints(), 6, -1, False),
+    case("aten::_embedding_bag_backward", t(4, 3), *BAGS, NONE, 6, False, 0, False, None, dtypes=FULL, strided=False),
+    case("aten::_embedding_bag_backward", t(4, 3), *BAGS, NONE, 6, False, 0, False, t(6), 4, dtypes=FULL, strided=False),
+    case("aten::_embedding_bag_backward", t(4, 3), *BAGS, NONE, 6, False, 1, False, None, dtypes=FULL, strided=False),
+    case("aten::_embedding_bag_backward", t(4, 3), *BAGS, MAXIMA, 6, False, 2, False, None, dtypes=FULL, strided=False),
+    case("aten::_embedding_bag_per_sample_weights_backward", t(4, 3), t(6, 3), *BAGS[:3], 0, dtypes=FULL, strided=False),
+    case("aten::_embedding_bag_per_sample_weights_backward", t(4, 3), t(6, 3), *BAGS[:3], 0, 4, dtypes=FULL, strided=False),
+]
+
 SORTED, VALUES = t(values=[1.0, 3.0, 5.0, 5.0, 7.0]), t(values=[[5.0, 0.0, 8.0], [3.0, float("nan"), 6.0]])
 ROWS = t(values=[[1, 3, 5], [2, 2, 9]])
 CASES += [
