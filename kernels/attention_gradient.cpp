@@ -1,5 +1,6 @@
 #include "kernels/attention_gradient.h"
 
+#include <cmath>
 #include <limits>
 
 #include "core/ops/run.h"
@@ -64,7 +65,9 @@ std::vector<Tensor> gradient_of_attention(const ops::GradArgs& args) {
   const Tensor sums =
       call("aten::sum.dim_IntList", {(Expr(weights) * Expr(of_weights)).value, ops::make_int_list(Dims{-1}), true});
   Tensor scores = (Expr(weights) * (Expr(of_weights) - Expr(sums))).tensor();
-  if (plain.fill && mask) scores = filled(scores, plain.hidden(), 0);
+  // What is filled with minus infinity has the weight 0 and so this gradient; PyTorch, which adds it, gives NaN where
+  // nothing is left.
+  if (plain.fill && mask && !std::isinf(*plain.fill)) scores = filled(scores, plain.hidden(), 0);
   if (args.needs(0)) out[0] = fit_gradient(scaled(matmul(scores, plain.key), plain.scale), plain.query);
   if (args.needs(1)) out[1] = fit_gradient(matmul(transposed(scores), scaled(plain.query, plain.scale)), plain.key);
   if (needs_mask) out[3] = fit_gradient(scores, *mask);
