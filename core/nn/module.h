@@ -37,7 +37,7 @@ using ForwardPreHook = std::function<std::optional<Tensors>(Module&, const Tenso
 using ForwardHook = std::function<std::optional<Tensors>(Module&, const Tensors& inputs, const Tensors& outputs)>;
 // Called in the backward pass with the gradients of the inputs and of the results, undefined where there is none;
 // may replace those of the inputs. The pre-hook is called before the module's own backward and may
-// replace those of the results.
+// replace those of the results. The module must live until the backward pass has ended.
 using BackwardHook =
     std::function<std::optional<Tensors>(Module&, const Tensors& grad_inputs, const Tensors& grad_outputs)>;
 using BackwardPreHook = std::function<std::optional<Tensors>(Module&, const Tensors& grad_outputs)>;
