@@ -128,6 +128,10 @@ bool is_subtype(const Type& sub, const Type& super) {
   switch (super.kind()) {
     case TypeKind::kAny: return true;
     case TypeKind::kNumber:
+      if (sub.kind() == TypeKind::kUnion) {
+        return std::all_of(sub.contained().begin(), sub.contained().end(),
+                           [&](const TypePtr& member) { return is_subtype(*member, super); });
+      }
       return sub.kind() == TypeKind::kInt || sub.kind() == TypeKind::kFloat || sub.kind() == TypeKind::kComplex ||
              sub.kind() == TypeKind::kBool;
     case TypeKind::kOptional:
