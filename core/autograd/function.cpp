@@ -82,7 +82,7 @@ std::vector<Tensor> FunctionNode::apply(std::vector<Tensor> gradients) {
   }
   const size_t arguments = context.edges_.size();
   while (found.size() > arguments && !found.back().defined()) found.pop_back();
-  check(found.size() == arguments, "function ", name(), " returned an incorrect number of gradients (expected ",
+  check(found.size() == arguments, "function ", name_, "Backward returned an incorrect number of gradients (expected ",
         arguments, ", got ", found.size(), ")");
   std::vector<Tensor> out(next_edges_.size());
   for (size_t i = 0; i < arguments; ++i) {

@@ -65,20 +65,26 @@ void add_gradient(Tensor& total, Tensor gradient) {
   }
 }
 
-void fit_gradient(Tensor& gradient, const Tensor& like,
-                  const std::function<std::string(const std::string&)>& describe) {
+bool fits(const Tensor& gradient, const Tensor& like) {
+  return gradient.sizes() == like.sizes() && gradient.dtype() == like.dtype() && gradient.device() == like.device();
+}
+
+std::string fit_gradient(Tensor& gradient, const Tensor& like) {
+  if (!(gradient.device() == like.device())) {
+    return concat("expected device ", to_string(like.device()), " but got ", to_string(gradient.device()));
+  }
+  if (!is_floating(gradient.dtype())) return concat("got ", name_of(gradient.dtype()));
   if (gradient.sizes() != like.sizes()) {
-    check(is_expandable(like.sizes(), gradient.sizes()),
-          describe(concat("got ", to_string(gradient.sizes()), " but expected shape compatible with ",
-                          to_string(like.sizes()))));
+    if (!is_expandable(like.sizes(), gradient.sizes())) {
+      return concat("got ", to_string(gradient.sizes()), " but expected shape compatible with ",
+                    to_string(like.sizes()));
+    }
     gradient = sum_to(gradient, like.sizes());
   }
-  check(is_floating(gradient.dtype()), describe(concat("got ", name_of(gradient.dtype()))));
   if (gradient.dtype() != like.dtype()) {
     gradient = ops::call("aten::to.dtype", gradient, static_cast<int64_t>(like.dtype()));
   }
-  check(gradient.device() == like.device(),
-        describe(concat("expected device ", to_string(like.device()), " but got ", to_string(gradient.device()))));
+  return {};
 }
 
 }  // namespace tensord::autograd

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include "core/tensor/tensor.h"
@@ -15,8 +14,9 @@ bool has_nan(const Tensor& gradient);
 // Adds `gradient` to `total`. Written in place when nothing else uses `total` and nothing is recorded.
 void add_gradient(Tensor& total, Tensor gradient);
 
-// Sums `gradient` over what broadcasting repeated and converts it, so that it fits `like` (meta). Throws
-// Error with `describe` of what is wrong when it cannot.
-void fit_gradient(Tensor& gradient, const Tensor& like, const std::function<std::string(const std::string&)>& describe);
+// Whether it has the sizes, dtype and device of `like` (meta).
+bool fits(const Tensor& gradient, const Tensor& like);
+// Makes it fit: sums over what broadcasting repeated, and converts. Says what is wrong when that cannot be.
+std::string fit_gradient(Tensor& gradient, const Tensor& like);
 
 }  // namespace tensord::autograd

@@ -86,15 +86,20 @@ void check_outputs(const Node& node, std::vector<Tensor>& outputs) {
                               std::none_of(outputs.begin() + static_cast<std::ptrdiff_t>(edges.size()), outputs.end(),
                                            [](const Tensor& tensor) { return tensor.defined(); });
   if (only_undefined) outputs.resize(edges.size());
-  check(outputs.size() == edges.size(), "Function ", node.name(),
-        " returned an incorrect number of gradients (expected ", edges.size(), ", got ", outputs.size(), ")");
+  if (outputs.size() != edges.size()) {
+    fail(ErrorCode::kInvalidArgument, "Function ", node.name(), " returned an incorrect number of gradients (expected ",
+         edges.size(), ", got ", outputs.size(), ")");
+  }
   for (size_t i = 0; i < edges.size(); ++i) {
     if (!edges[i] || !outputs[i].defined()) continue;
     const std::span<const Tensor> results = edges[i].node->results();
     if (edges[i].input_nr >= results.size() || !results[edges[i].input_nr].defined()) continue;
-    fit_gradient(outputs[i], results[edges[i].input_nr], [&](const std::string& problem) {
-      return concat("Function ", node.name(), " returned an invalid gradient at index ", i, " - ", problem);
-    });
+    const Tensor& like = results[edges[i].input_nr];
+    if (fits(outputs[i], like)) continue;
+    const std::string problem = fit_gradient(outputs[i], like);
+    if (problem.empty()) continue;
+    fail(ErrorCode::kInvalidArgument, "Function ", node.name(), " returned an invalid gradient at index ", i, " - ",
+         problem);
   }
 }
 

@@ -170,12 +170,14 @@ std::vector<Tensor> OpNode::by_edge(std::vector<Value> gradients) const {
     const size_t count = inputs_[i].is_list() ? inputs_[i].to_list()->items.size() : 1;
     if (i < gradients.size() && gradients[i].is_list()) {
       const auto& items = gradients[i].to_list()->items;
-      check(items.size() == count, name(), " returned ", items.size(), " gradients for a list of ", count);
+      if (items.size() != count) {
+        fail(ErrorCode::kInternal, name(), " returned ", items.size(), " gradients for a list of ", count);
+      }
       for (size_t k = 0; k < count; ++k) {
         if (items[k].is_tensor()) out[edge + k] = items[k].to_tensor();
       }
     } else if (i < gradients.size() && gradients[i].is_tensor()) {
-      check(!inputs_[i].is_list(), name(), " returned one gradient for a list");
+      check_internal(!inputs_[i].is_list(), info_.node_name, " returned one gradient for a list");
       out[edge] = gradients[i].to_tensor();
     }
     edge += count;

@@ -167,9 +167,11 @@ void record(const Op& op, Arguments arguments, std::vector<Value>& returns) {
     case Role::kWrite: return record_write(info, op, arguments, returns);
     case Role::kWriteComposite: return record_composite_write(info, op, arguments, returns);
     case Role::kOut:
-      check(!is_grad_enabled() || !any_requires_grad(info, arguments), short_name(op),
-            "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-            "requires grad.");
+      if (is_grad_enabled() && any_requires_grad(info, arguments)) {
+        fail(ErrorCode::kInvalidArgument, short_name(op),
+             "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+             "requires grad.");
+      }
       return compute_below(op, arguments, returns);
   }
 }

@@ -1,0 +1,85 @@
+// gradcheck agrees where gradients are right and says where they are not.
+#include "core/autograd/gradcheck.h"
+
+#include "core/autograd/function.h"
+#include "tests/autograd/support.h"
+
+namespace tensord::autograd {
+namespace {
+
+struct Cube : Function<Cube> {
+  static Tensor forward(FunctionContext& context, const Tensor& x, double factor) {
+    context.save_for_backward({x});
+    context.data["factor"] = factor;
+    return mul(mul(x, x), x);
+  }
+  // Right when the factor is 3.
+  static std::vector<Tensor> backward(FunctionContext& context, std::vector<Tensor> grads) {
+    const Tensor x = context.saved().at(0);
+    return {mul(grads[0], scale(mul(x, x), context.data["factor"].to_float())), {}};
+  }
+};
+
+TEST(Gradcheck, RightGradientsPass) {
+  const std::vector<Tensor> inputs = {leaf({0.3, -1.2, 2}), leaf({1.5, 0.7, -0.4}), constant({1, 2, 3})};
+  const TensorFunction function = [](const std::vector<Tensor>& x) {
+    const Tensor y = mul(ops::call("aten::sigmoid", x[0]), add(x[1], x[2]));
+    return std::vector<Tensor>{y, sum(mul(y, x[1])), ops::call("aten::argsort", x[0])};
+  };
+  gradcheck(function, inputs);
+  gradgradcheck(function, inputs);
+  EXPECT_EQ(numbers(inputs[0]), (Numbers{0.3, -1.2, 2}));  // put back
+  gradcheck([](const std::vector<Tensor>& x) { return std::vector{Cube::apply(x[0], 3.0)}; }, {inputs[0]});
+  gradgradcheck([](const std::vector<Tensor>& x) { return std::vector{Cube::apply(x[0], 3.0)}; }, {inputs[0]});
+}
+
+TEST(Gradcheck, WrongGradientsAreShown) {
+  const TensorFunction wrong = [](const std::vector<Tensor>& x) { return std::vector{Cube::apply(x[1], 2.5)}; };
+  const std::string text = error_of([&] { gradcheck(wrong, {constant({1}), leaf({2, 3})}); });
+  EXPECT_THAT(text, HasSubstr("Jacobian mismatch for output 0 with respect to input 1, first at input element 0 and "
+                              "output element 0: numerical 12"));
+  EXPECT_THAT(text, HasSubstr("analytical 10"));
+}
+
+TEST(Gradcheck, WrongSecondGradientsAreShown) {
+  // First derivative right, but not recorded as a function of x.
+  struct Cut : Function<Cut> {
+    static Tensor forward(FunctionContext& context, const Tensor& x) {
+      context.save_for_backward({x});
+      return mul(x, x);
+    }
+    static std::vector<Tensor> backward(FunctionContext& context, std::vector<Tensor> grads) {
+      return {mul(grads[0], scale(detach(context.saved()[0]), 2))};
+    }
+  };
+  const TensorFunction function = [](const std::vector<Tensor>& x) { return std::vector{Cut::apply(x[0])}; };
+  gradcheck(function, {leaf({2, 3})});
+  EXPECT_THAT(error_of([&] { gradgradcheck(function, {leaf({2, 3})}); }), HasSubstr("Jacobian mismatch"));
+}
+
+TEST(Gradcheck, StridedInputsAndViews) {
+  const Tensor x = constant({1, 2, 3, 4, 5, 6}, {2, 3});
+  const Tensor transposed = x.as_view({3, 2}, {1, 3}, 0);
+  set_requires_grad(transposed);
+  const TensorFunction function = [](const std::vector<Tensor>& inputs) {
+    const Tensor y = scale(inputs[0], 2);
+    ops::call("aten::mul_.Tensor", select(y, 1), select(inputs[0], 2));
+    return std::vector{mul(y, y)};
+  };
+  gradcheck(function, {transposed});
+  gradgradcheck(function, {transposed});
+}
+
+TEST(Gradcheck, RefusesWhatItCannotCheck) {
+  const TensorFunction same = [](const std::vector<Tensor>& x) { return std::vector{scale(x[0], 1)}; };
+  EXPECT_THAT(error_of([&] { gradcheck(same, {constant({1})}); }),
+              HasSubstr("gradcheck expects at least one input tensor to require gradient"));
+  EXPECT_THAT(error_of([&] { gradcheck(same, {leaf({1}, {1}, DType::kFloat32)}); }),
+              HasSubstr("input 0 must be float64, got float32"));
+  const Tensor wide = constant({1}).as_view({3}, {0}, 0);
+  set_requires_grad(wide);
+  EXPECT_THAT(error_of([&] { gradcheck(same, {wide}); }), HasSubstr("share memory"));
+}
+
+}  // namespace
+}  // namespace tensord::autograd
