@@ -1,5 +1,7 @@
 #include "server/executor/torchscript_model.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <atomic>
 #include <charconv>
@@ -124,6 +126,7 @@ class TorchScriptModel final : public Model {
     if (settled_programs_.exchange(programs, std::memory_order_relaxed) == programs) return;
     module_->release_file_memory();
     cpu_allocator().trim();
+    malloc_trim(0);  // what building the program took
   }
 
   RunResult run(jit::Frame& frame, std::span<const InferTensor* const> inputs,

@@ -3,6 +3,7 @@
 #include "core/jit/passes/peephole.h"
 
 #include <algorithm>
+#include <deque>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -36,10 +37,11 @@ struct RuleTable::Rules {
     const PeepholeRule* rule;
     Pattern pattern, replacement;
   };
-  std::unordered_map<const ops::Op*, std::vector<Compiled>> by_root;
+  std::deque<Compiled> all;
+  std::unordered_map<const ops::Op*, std::vector<const Compiled*>> by_root;
   std::vector<std::string> inactive;
 
-  std::span<const Compiled> find(const ops::Op* root) const {
+  std::span<const Compiled* const> find(const ops::Op* root) const {
     const auto it = by_root.find(root);
     if (it == by_root.end()) return {};
     return it->second;
@@ -56,7 +58,8 @@ RuleTable::RuleTable(std::span<const PeepholeRule> rules) : rules_(std::make_uni
       rules_->inactive.push_back(rule.name);
       continue;
     }
-    for (const ops::Op* root : compiled.pattern.ops) rules_->by_root[root].push_back(compiled);
+    const Rules::Compiled& kept = rules_->all.emplace_back(std::move(compiled));
+    for (const ops::Op* root : kept.pattern.ops) rules_->by_root[root].push_back(&kept);
   }
 }
 
@@ -126,10 +129,10 @@ class Rewriter {
     for (Node* node = block->first(); node; node = node->next()) {
       for (Block* inner : node->blocks()) this->block(inner);
       if (!node->op() || !node->has_output_uses()) continue;
-      for (const CompiledRule& rule : rules_.find(node->op())) {
-        GraphValue* made = apply(rule, node);
+      for (const CompiledRule* rule : rules_.find(node->op())) {
+        GraphValue* made = apply(*rule, node);
         if (!made) continue;
-        if (rule.rule->memory == PeepholeRule::Memory::kShapeOnly) follow(made->node());
+        if (rule->rule->memory == PeepholeRule::Memory::kShapeOnly) follow(made->node());
         break;
       }
     }
@@ -139,9 +142,9 @@ class Rewriter {
   void follow(Node* node) {
     for (bool moved = true; moved && node && node->op();) {
       moved = false;
-      for (const CompiledRule& rule : rules_.find(node->op())) {
-        if (rule.rule->memory != PeepholeRule::Memory::kShapeOnly) continue;
-        GraphValue* made = apply(rule, node);
+      for (const CompiledRule* rule : rules_.find(node->op())) {
+        if (rule->rule->memory != PeepholeRule::Memory::kShapeOnly) continue;
+        GraphValue* made = apply(*rule, node);
         if (!made) continue;
         gone_.push_back(node);
         node = made->node();

@@ -69,7 +69,7 @@ struct PlanSettings {
   bool reuses_in_place = true;  // results take the memory of operands that die
   bool shares_memory = true;    // tensors that do not live at once share memory
   bool splits_samples = true;   // batches are done a few samples at a time where that is faster
-  size_t cache_bytes = 0;       // what may pass between calls of one turn; 0: half of the last cache
+  size_t cache_bytes = 0;       // what may live at once in a turn; 0: a quarter of the last cache
 };
 
 // The body of a prim::Plan node as a flat list of calls with kernels chosen and every tensor

@@ -24,6 +24,8 @@ constexpr double kNsPerWeightByte = 0.03;     // weights read again, while the p
 constexpr double kNsPerFlop = 0.01;
 constexpr double kMeetingNs = 5000;  // threads that wait for one another after a call
 constexpr double kLeastNs = 50'000;  // less work than this is not worth sending threads apart
+// Of the time, what has to be saved where no threads are spread: memory is read ahead while products are computed.
+constexpr double kLeastShare = 0.03;
 
 size_t aligned(size_t bytes) {
   constexpr size_t kAlign = 64;
@@ -197,7 +199,7 @@ class Splitter {
  public:
   Splitter(Plan& plan, std::vector<bool>& escapes, const PlanSettings& settings)
       : plan_(plan), escapes_(escapes), settings_(settings) {
-    cache_bytes_ = static_cast<double>(settings.cache_bytes > 0 ? settings.cache_bytes : last_cache_bytes() / 2);
+    cache_bytes_ = static_cast<double>(settings.cache_bytes > 0 ? settings.cache_bytes : last_cache_bytes() / 4);
   }
 
   void run() {
@@ -303,7 +305,9 @@ class Splitter {
       total += gain(i);
       work_ns += plan_.calls[i].cost.flops * kNsPerFlop + plan_.calls[i].cost.bytes * kNsPerByteFromMemory;
     }
-    if (total > 0 && (is_over_cache || work_ns >= kLeastNs)) split(range, tile, is_spread);
+    const bool is_worth =
+        is_spread ? total > 0 && (is_over_cache || work_ns >= kLeastNs) : total > work_ns * kLeastShare;
+    if (is_worth) split(range, tile, is_spread);
   }
 
   // By root: made in the range, and used after it or given out.
