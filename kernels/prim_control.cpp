@@ -51,6 +51,9 @@ OP("aten::is_autocast_enabled() -> bool").direct([]() { return false; });
 OP("aten::is_scripting() -> bool").direct([]() { return true; });
 OP("aten::_unwrap_optional(t(a)? optional) -> t(a)").direct(unwrap_optional);
 OP("prim::unchecked_unwrap_optional(t(a)? optional) -> t(a)").direct([](const Value& value) { return value; });
+// Around the body of a "with": the interpreter calls the context's __exit__ when the body fails.
+OP("prim::Enter(Any context) -> ()").direct([](const Value&) {}).impure();
+OP("prim::Exit(Any context) -> ()").direct([](const Value&) {}).impure();
 OP("prim::TimePoint() -> int").direct([]() { return int64_t{0}; }).impure();
 
 OP("prim::EnumName(AnyEnumType enum) -> str").direct([](const Value& value) { return value.to_enum()->name; });

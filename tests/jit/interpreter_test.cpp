@@ -324,6 +324,32 @@ TEST_F(Calls, MissingFunctionsAreNamed) {
   }
 }
 
+// Code may name the marks of a "with" by itself, and wrongly.
+TEST_F(Calls, MarksOfContextsThatDoNotFit) {
+  const auto message_of = [&](const char* text, int64_t n) -> std::string {
+    try {
+      run(*compile(text), {Value(n)}, frame_, &library_);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(message_of("graph(%n : int):\n  prim::Exit(%n)\n  return (%n)\n", 1),
+            "prim::Exit: there is no context to leave");
+  EXPECT_EQ(message_of("graph(%n : int):\n  prim::Enter(%n)\n  %r : int = rt::fail(%n)\n  return (%r)\n", 1),
+            "rt::fail: bad value 1");
+  const char* many = R"(graph(%n : int):
+  %true : bool = prim::Constant[value=True]()
+  prim::Loop(%n, %true)
+    block0(%i : int):
+      prim::Enter(%n)
+      -> (%true)
+  return (%n)
+)";
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(message_of(many, 9000), "no error");
+  EXPECT_EQ(message_of(many, 20000), "prim::Enter: contexts nest deeper than 10000");
+}
+
 TEST_F(Calls, ManyThreadsShareOneProgram) {
   functions_.add("f", kCountDown);
   const auto program = compile(kCountDown);

@@ -132,6 +132,28 @@ TEST_P(TrainingTest, TheGradModeIsRestored) {
   EXPECT_TRUE(is_grad_enabled());
 }
 
+TEST_P(TrainingTest, ContextsAreLeftAfterAnError) {
+  const auto notes = [] { return Value(ops::make_list(ops::int_type(), {})); };
+  const auto numbers_of = [](const Value& list) {
+    std::vector<int64_t> out;
+    for (const Value& item : list.to_list()->items) out.push_back(item.to_int());
+    return out;
+  };
+  EXPECT_THAT(numbers_of(run(*module_, "noted", {Value(false), notes()})), ElementsAre(1, 1, 2, 2));
+  Frame frame;
+  for (int i = 0; i < 3; ++i) {
+    const Value seen = notes();
+    const std::vector<Value> arguments{Value(true), seen};
+    EXPECT_THROW(module_->method("noted").run(frame, arguments), Error);
+    EXPECT_THAT(numbers_of(seen), ElementsAre(1, 1, 2, 2));
+  }
+}
+
+TEST_P(TrainingTest, TensorsAreNewInEveryRun) {
+  EXPECT_THAT(numbers(run(*module_, "leaf", {}).to_tensor()), ElementsAre(3, 3));
+  EXPECT_THAT(numbers(run(*module_, "leaf", {}).to_tensor()), ElementsAre(3, 3));
+}
+
 TEST_P(TrainingTest, ObeysTrainingMode) {
   const Tensor ones = tensor({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
   EXPECT_FALSE(module_->is_training());

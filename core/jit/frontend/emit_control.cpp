@@ -281,9 +281,12 @@ void FunctionEmitter::with_block(const Stmt& stmt, bool& raises) {
   GraphValue* context = value(*stmt.value);
   GraphValue* entered = call_method(context, "__enter__", {}, *stmt.value);
   if (stmt.target) assign(*stmt.target, Binding::of(entered));
+  call_operator("prim::Enter", {{context}, {}}, *stmt.value);
   raises = statements(stmt.body);
   place_ = stmt.begin;
-  if (!raises) call_method(context, "__exit__", {{none(), none(), none()}, {}}, *stmt.value);
+  if (raises) return;
+  call_operator("prim::Exit", {{context}, {}}, *stmt.value);
+  call_method(context, "__exit__", {{none(), none(), none()}, {}}, *stmt.value);
 }
 
 }  // namespace tensord::jit

@@ -46,6 +46,7 @@ class Frame {
   std::vector<RecentProgram>& recent_programs();
   std::vector<std::unique_ptr<Activation>> activations_;  // by call depth
   size_t depth_ = 0;
+  std::vector<ops::Value> entered_;  // contexts of the "with" blocks that run, outermost first
   Profile* profile_ = nullptr;
   bool poison_ = false;
   bool plans_in_background_ = false;

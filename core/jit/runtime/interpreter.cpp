@@ -14,6 +14,8 @@ using ops::Value;
 
 namespace {
 
+constexpr size_t kMaxContexts = 10'000;
+
 // An Error whose message names the place in the script already, so callers add nothing.
 class LocatedError final : public Error {
  public:
@@ -71,27 +73,52 @@ Value Interpreter::run(const Program& program, std::span<Value> arguments) {
     fail(ErrorCode::kResourceExhausted, program.name, ": calls nest deeper than ", kMaxCallDepth);
   }
   Activation& activation = enter(program, arguments);
+  const size_t entered = frame_.entered_.size();
   uint32_t pc = 0;
   try {
-    return execute(program, activation, pc);
+    Value result = execute(program, activation, pc);
+    if (frame_.entered_.size() > entered) frame_.entered_.resize(entered);
+    return result;
   } catch (const LocatedError&) {
-    clear(activation);
+    unwind(activation, entered);
     throw;
   } catch (const Error& error) {
-    clear(activation);
+    if (error.code() == ErrorCode::kCancelled) frame_.entered_.resize(entered);
+    unwind(activation, entered);
     if (error.code() == ErrorCode::kScriptRaised || error.code() == ErrorCode::kCancelled) throw;
     throw LocatedError(error.code(), at_location(error.what(), program, program.instructions[pc]));
   } catch (const std::bad_alloc&) {
-    clear(activation);
+    unwind(activation, entered);
     const Instruction& instruction = program.instructions[pc];
     const std::string message = kind_name(instruction) + ": out of memory";
     throw LocatedError(ErrorCode::kResourceExhausted, at_location(message.c_str(), program, instruction));
   } catch (const std::exception& error) {
-    clear(activation);
+    unwind(activation, entered);
     const Instruction& instruction = program.instructions[pc];
     const std::string message = kind_name(instruction) + ": " + error.what();
     throw LocatedError(ErrorCode::kInternal, at_location(message.c_str(), program, instruction));
   }
+}
+
+void Interpreter::enter_context(const Value& context) {
+  if (frame_.entered_.size() >= kMaxContexts) {
+    fail(ErrorCode::kResourceExhausted, "prim::Enter: contexts nest deeper than ", kMaxContexts);
+  }
+  frame_.entered_.push_back(context);
+}
+
+void Interpreter::unwind(Activation& activation, size_t count) {
+  while (library_ && frame_.entered_.size() > count) {
+    const Value context = std::move(frame_.entered_.back());
+    frame_.entered_.pop_back();
+    try {
+      std::vector<Value> arguments{context, Value(), Value(), Value()};
+      run(*library_->find_method(*context.to_object()->type, "__exit__").program, arguments);
+    } catch (const std::exception&) {
+      // What went wrong first is told.
+    }
+  }
+  clear(activation);
 }
 
 Activation& Interpreter::enter(const Program& program, std::span<Value> arguments) {
@@ -133,6 +160,11 @@ Value Interpreter::execute(const Program& program, Activation& activation, uint3
     returns.clear();
     switch (instruction.code) {
       case OpCode::kOp: ops::run(*instruction.op, arguments, returns); break;
+      case OpCode::kEnter: enter_context(arguments[0]); break;
+      case OpCode::kExit:
+        check(!frame_.entered_.empty(), "prim::Exit: there is no context to leave");
+        frame_.entered_.pop_back();
+        break;
       case OpCode::kMove: returns.assign(arguments.begin(), arguments.end()); break;
       case OpCode::kJump: next = instruction.target; break;
       case OpCode::kJumpIfFalse:

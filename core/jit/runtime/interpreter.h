@@ -22,10 +22,14 @@ class Interpreter {
       : frame_(frame), library_(library), is_cancelled_(is_cancelled) {}
 
   // Moves the arguments out of the span. Throws Error: the operator's own with the place in
-  // the script appended, kScriptRaised with the script's message alone, kCancelled.
+  // the script appended, kScriptRaised with the script's message alone, kCancelled. Contexts of "with"
+  // blocks are left by their __exit__ then, but not after kCancelled.
   ops::Value run(const Program& program, std::span<ops::Value> arguments);
 
  private:
+  void enter_context(const ops::Value& context);
+  // After an error: calls __exit__ of the contexts beyond the first `count`, and lets all values go.
+  void unwind(Activation& activation, size_t count);
   Activation& enter(const Program& program, std::span<ops::Value> arguments);
   ops::Value execute(const Program& program, Activation& activation, uint32_t& pc);
   void call(const Program& program, const Instruction& instruction, Activation& activation);

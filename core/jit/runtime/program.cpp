@@ -13,6 +13,8 @@ namespace {
 const char* code_name(OpCode code) {
   switch (code) {
     case OpCode::kOp: return "op";
+    case OpCode::kEnter: return "prim::Enter";
+    case OpCode::kExit: return "prim::Exit";
     case OpCode::kMove: return "move";
     case OpCode::kJump: return "jump";
     case OpCode::kJumpIfFalse: return "prim::If";

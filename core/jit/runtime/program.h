@@ -17,6 +17,8 @@ class Program;
 
 enum class OpCode : uint8_t {
   kOp,              // op(arguments…) → outputs
+  kEnter,           // (context): its __exit__ is called if the program fails before kExit
+  kExit,            // (context)
   kMove,            // arguments → outputs, all read before the first is written; no outputs: drops them
   kJump,            // to `target`
   kJumpIfFalse,     // (bool): to `target` when false

@@ -9,9 +9,12 @@ namespace tensord::jit {
 
 namespace {
 
-OpCode simple_code(NodeKind kind) {
-  switch (kind) {
-    case NodeKind::kOp: return OpCode::kOp;
+OpCode simple_code(const Node* node) {
+  switch (node->kind()) {
+    case NodeKind::kOp:
+      if (!node->outputs().empty()) return OpCode::kOp;
+      if (node->is_op("prim::Enter")) return OpCode::kEnter;
+      return node->is_op("prim::Exit") ? OpCode::kExit : OpCode::kOp;
     case NodeKind::kGetAttr: return OpCode::kGetAttr;
     case NodeKind::kSetAttr: return OpCode::kSetAttr;
     case NodeKind::kCallMethod: return OpCode::kCallMethod;
@@ -28,7 +31,7 @@ OpCode simple_code(NodeKind kind) {
     case NodeKind::kUncheckedCast: return OpCode::kMove;
     case NodeKind::kWait: return OpCode::kWait;
     case NodeKind::kPlan: return OpCode::kPlan;
-    default: fail(ErrorCode::kInternal, "no instruction for ", to_string(kind));
+    default: fail(ErrorCode::kInternal, "no instruction for ", to_string(node->kind()));
   }
 }
 
@@ -90,7 +93,7 @@ void ProgramBuilder::emit_node(const Node* node) {
     case NodeKind::kIf: return emit_if(node);
     case NodeKind::kLoop: return emit_loop(node);
     case NodeKind::kFork: return emit_fork(node);
-    default: return emit_simple(node, simple_code(node->kind()));
+    default: return emit_simple(node, simple_code(node));
   }
 }
 

@@ -2,11 +2,25 @@
 """Writes training.pt next to itself, the archive of training_test.cpp."""
 
 import os
-from typing import Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+
+@torch.jit.script
+class Noted:
+    """Notes when it is entered and left."""
+
+    def __init__(self, notes: List[int]):
+        self.notes = notes
+
+    def __enter__(self):
+        self.notes.append(1)
+
+    def __exit__(self, kind: Any, value: Any, trace: Any):
+        self.notes.append(2)
 
 
 class Head(nn.Module):
@@ -94,6 +108,20 @@ class Model(nn.Module):
         with torch.no_grad():
             assert x.size(0) > 100, "too few"
         return x
+
+    @torch.jit.export
+    def noted(self, fails: bool, notes: List[int]) -> List[int]:
+        with Noted(notes):
+            with Noted(notes):
+                assert not fails, "as asked"
+        return notes
+
+    @torch.jit.export
+    def leaf(self) -> Tensor:
+        x = torch.zeros([2])
+        x.requires_grad_()
+        (x * 3).sum().backward()
+        return x.grad
 
     @torch.jit.export
     def turn_off(self):
