@@ -48,6 +48,11 @@ Tensor set_requires_grad(const Tensor& tensor, bool value) {
   return tensor;
 }
 
+Tensor detach_in_place(const Tensor& tensor) {
+  autograd::detach_in_place(tensor);
+  return tensor;
+}
+
 OP("aten::is_grad_enabled() -> bool").direct([]() { return is_grad_enabled(); }).impure();
 OP("aten::set_grad_enabled(bool val) -> ()").direct([](bool value) { current_grad_mode.is_enabled = value; }).impure();
 
@@ -64,6 +69,7 @@ OP("aten::output_nr(Tensor self) -> int")
 OP("aten::_version(Tensor self) -> int")
     .direct([](const Tensor& x) { return static_cast<int64_t>(x.version()); })
     .impure();
+OP("aten::is_inference(Tensor self) -> bool").direct([](const Tensor& x) { return x.impl()->is_inference; });
 OP("aten::retain_grad(Tensor self) -> ()").direct(autograd::retain_grad).impure();
 OP("aten::retains_grad(Tensor self) -> bool").direct(autograd::retains_grad).impure();
 // Scripts see a gradient that is not there as None.
@@ -71,6 +77,7 @@ OP("prim::grad(Tensor a) -> Tensor(*)")
     .direct([](const Tensor& x) { return Value(autograd::grad(x)); })
     .impure()
     .composite();
+OP("aten::detach_(Tensor(a) self) -> Tensor(a)").direct(detach_in_place).impure().composite();
 OP("aten::data(Tensor(a) self) -> Tensor(a)").direct(autograd::detach).constant_result();
 
 OP("aten::backward(Tensor self, Tensor? gradient=None, bool? retain_graph=None, bool create_graph=False) -> ()")

@@ -217,7 +217,6 @@ OP("aten::fill.Scalar(Tensor self, Scalar value) -> Tensor")
     .gradient(of_first(overwritten))
     .saves("");
 OP("aten::zero_(Tensor(a!) self) -> Tensor(a!)").direct(zero).gradient(of_first(overwritten)).saves("");
-OP("aten::detach_(Tensor(a!) self) -> Tensor(a!)").direct([](const Tensor& x) { return x; }).constant_result();
 
 }  // namespace
 }  // namespace tensord::kernels

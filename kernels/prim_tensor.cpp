@@ -110,7 +110,6 @@ OP("aten::is_floating_point(Tensor self) -> bool")
     .shape_only();
 OP("aten::is_complex(Tensor self) -> bool").direct([](const Tensor& x) { return is_complex(x.dtype()); }).shape_only();
 OP("aten::is_signed(Tensor self) -> bool").direct([](const Tensor& x) { return is_signed(x.dtype()); }).shape_only();
-OP("aten::is_inference(Tensor self) -> bool").direct([](const Tensor&) { return false; });
 OP("aten::is_conj(Tensor self) -> bool").direct([](const Tensor&) { return false; });
 OP("aten::is_neg(Tensor self) -> bool").direct([](const Tensor&) { return false; });
 OP("aten::is_same_size(Tensor self, Tensor other) -> bool").direct([](const Tensor& a, const Tensor& b) {

@@ -123,6 +123,15 @@ Tensor detach(const Tensor& tensor) {
   return out;
 }
 
+void detach_in_place(const Tensor& tensor) {
+  check(!is_view(tensor), "Can't detach views in-place. Use detach() instead.");
+  TensorState* state = state_of(tensor);
+  if (!state) return;
+  drop(std::move(state->grad_fn));
+  state->output_nr = 0;
+  state->requires_grad = state->retains_grad = false;
+}
+
 void retain_in(Node& node, uint32_t result, IntrusivePtr<GradSlot> slot) {
   const auto& hooks = node.make_hooks();
   const std::scoped_lock lock(hooks->mutex);

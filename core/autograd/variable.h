@@ -34,6 +34,8 @@ Edge gradient_edge(const Tensor& tensor);
 
 // The same memory and version counter, with no past: not recorded, requires no gradient.
 Tensor detach(const Tensor& tensor);
+// Makes it a leaf that requires no gradient. Throws Error for a view: its base would still have a past.
+void detach_in_place(const Tensor& tensor);
 // Keeps the gradient of a tensor that is no leaf, see grad().
 void retain_grad(const Tensor& tensor);
 bool retains_grad(const Tensor& tensor);

@@ -151,21 +151,21 @@ TEST(Roots, VectorJacobianProducts) {
 
 // An operator that nobody gave a gradient.
 const ops::OpBuilder no_gradient =
-    ops::OpBuilder("tests::no_gradient(Tensor self, Tensor[] others) -> Tensor", __FILE__, __LINE__)
+    ops::OpBuilder("test::no_gradient(Tensor self, Tensor[] others) -> Tensor", __FILE__, __LINE__)
         .direct([](const Tensor& x, const std::vector<Tensor>&) { return x.clone(); });
 // And one whose result is a constant.
 const ops::OpBuilder constant_result =
-    ops::OpBuilder("tests::constant_result(Tensor self) -> Tensor", __FILE__, __LINE__)
+    ops::OpBuilder("test::constant_result(Tensor self) -> Tensor", __FILE__, __LINE__)
         .direct([](const Tensor& x) { return x.clone(); })
         .constant_result();
 
 TEST(Nodes, WithoutAGradientRefuse) {
   const Tensor x = leaf({1, 2, 3});
-  const Tensor y = ops::call("tests::no_gradient", x, std::vector{constant({1})});
+  const Tensor y = ops::call("test::no_gradient", x, std::vector{constant({1})});
   EXPECT_EQ(name_of(grad_fn(y)), "NoGradientBackward0");
-  EXPECT_EQ(error_of([&] { backward(sum(y)); }), "derivative for tests::no_gradient is not implemented");
-  EXPECT_TRUE(requires_grad(ops::call("tests::no_gradient", constant({1}), std::vector{x})));
-  EXPECT_FALSE(requires_grad(ops::call("tests::constant_result", x)));
+  EXPECT_EQ(error_of([&] { backward(sum(y)); }), "derivative for test::no_gradient is not implemented");
+  EXPECT_TRUE(requires_grad(ops::call("test::no_gradient", constant({1}), std::vector{x})));
+  EXPECT_FALSE(requires_grad(ops::call("test::constant_result", x)));
 }
 
 TEST(Anomaly, NanIsNamedWithItsForward) {
