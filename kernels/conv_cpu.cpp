@@ -53,6 +53,11 @@ bool try_primitive(ConvPass pass, const ConvGeometry& geometry, const ConvTensor
   return true;
 }
 
+bool try_winograd(const ConvGeometry& g, const Tensor& image, const Tensor& grid, const Tensor& out) {
+  if (image.dtype() != DType::kFloat32 || !is_dense(out) || image.numel() == 0 || grid.numel() == 0) return false;
+  return try_eager_weight_gradient(g, as_dense(grid), as_dense(image), out);
+}
+
 void forward_batched(const ConvGeometry& g, const Tensor& input, const Tensor& weight,
                      const std::optional<Tensor>& bias, Tensor& out) {
   if (is_half(input.dtype())) {
@@ -107,7 +112,9 @@ void conv_weight_gradient(const ConvGeometry& g, const Tensor& grad, const Tenso
   const Tensor &image = g.is_transposed ? grad : input, &grid = g.is_transposed ? input : grad;
   // Of a transposed convolution the bias is added to the image, which oneDNN does not sum here.
   Tensor* summed = g.is_transposed ? nullptr : bias;
-  if (!try_primitive(ConvPass::kWeights, g, {image, out, grid, summed}, out)) {
+  if (try_winograd(conv_from_image(g), image, grid, out)) {
+    summed = nullptr;
+  } else if (!try_primitive(ConvPass::kWeights, g, {image, out, grid, summed}, out)) {
     conv_weight_by_gemm(conv_from_image(g), image, grid, out);
     summed = nullptr;
   }

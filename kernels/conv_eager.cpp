@@ -16,6 +16,14 @@ std::unique_ptr<ConvKernel> choose(const ConvProblem& p) {
   return p.input[1] == 1 && !p.turns_weight ? make_direct_conv(p) : nullptr;
 }
 
+// The images in memory order N, H, W, C: their own memory, or `holder`'s.
+const float* as_pixels(const Tensor& t, Tensor& holder) {
+  if (is_last(t) || t.sizes()[1] == 1) return t.data<float>();
+  holder = Tensor::empty(t.sizes(), DType::kFloat32);
+  planes_to_pixels(t.data<float>(), t.sizes()[0], t.sizes()[1], pixels_of(t.sizes()), holder.data<float>());
+  return holder.data<float>();
+}
+
 bool run(const ConvGeometry& g, const Tensor& input, const Tensor& weight, const Tensor* bias, const Tensor& out,
          bool turns_weight) {
   Epilogues epilogues;
@@ -33,21 +41,41 @@ bool run(const ConvGeometry& g, const Tensor& input, const Tensor& weight, const
                             turns_weight};
   const std::unique_ptr<ConvKernel> kernel = choose(problem);
   if (!kernel) return false;
-  const auto dense = [](const Dims& sizes) { return Tensor::empty(sizes, DType::kFloat32); };
-  Tensor from = input, to = out;
-  if (problem.has_planes && !kernel->reads_planes) {
-    from = dense(input.sizes());
-    planes_to_pixels(input.data<float>(), input.sizes()[0], input.sizes()[1], pixels_of(input.sizes()),
-                     from.data<float>());
-  }
+  Tensor holder, to = out;
+  const float* from = kernel->reads_planes ? input.data<float>() : as_pixels(input, holder);
   const bool writes_planes = !is_last(out) && out.sizes()[1] > 1;
-  if (writes_planes) to = dense(out.sizes());
+  if (writes_planes) to = Tensor::empty(out.sizes(), DType::kFloat32);
   const Tensor scratch = Tensor::empty(Dims{static_cast<int64_t>(kernel->scratch_bytes)}, DType::kUInt8);
-  kernel->run(from.data<float>(), nullptr, to.data<float>(), scratch.raw_data());
+  kernel->run(from, nullptr, to.data<float>(), scratch.raw_data());
   if (writes_planes) {
     pixels_to_planes(to.data<float>(), out.sizes()[0], out.sizes()[1], pixels_of(out.sizes()), out.data<float>());
   }
   return true;
+}
+
+bool covers_sums(const ConvGeometry& g, const Tensor& out) {
+  constexpr int64_t kVector = 16, kLeast = 32, kMostSums = 512 * 512;
+  if (g.spatial() != 2 || g.groups != 1 || out.sizes()[2] != 3 || out.sizes()[3] != 3) return false;
+  for (size_t i = 0; i < 2; ++i) {
+    if (g.stride[i] != 1 || g.dilation[i] != 1 || out.sizes()[i] % kVector != 0 || out.sizes()[i] < kLeast)
+      return false;
+  }
+  return out.sizes()[0] * out.sizes()[1] <= kMostSums;
+}
+
+WinogradSums sums_of(const ConvGeometry& g, const Tensor& input, const Tensor& grad) {
+  WinogradSums sums;
+  WinogradConv& conv = sums.conv;
+  conv.in_h = input.sizes()[2], conv.in_w = input.sizes()[3];
+  conv.out_h = grad.sizes()[2], conv.out_w = grad.sizes()[3];
+  conv.in_channels = input.sizes()[1], conv.out_channels = grad.sizes()[1];
+  conv.pad_h = g.padding_low[0], conv.pad_w = g.padding_low[1];
+  // Transformed inputs and gradients stay in the cache with the sums, which each block reads and writes once.
+  constexpr int64_t kLeastFloats = 256 * 1024;
+  const int64_t per_tile = WinogradSums::kPositions * (conv.in_channels + conv.out_channels);
+  const int64_t all = input.sizes()[0] * conv.tiles_h() * conv.tiles_w();
+  sums.tiles = std::min(all, std::max(kLeastFloats, sums.sum_floats()) / per_tile + 1);
+  return sums;
 }
 
 }  // namespace
@@ -68,6 +96,41 @@ bool try_eager_input_gradient(const ConvGeometry& g, const Tensor& grad, const T
     if (back.padding_low[i] < 0 || back.padding_high[i] < 0) return false;
   }
   return run(back, grad, weight, nullptr, out, true);
+}
+
+bool try_eager_weight_gradient(const ConvGeometry& g, const Tensor& grad, const Tensor& input, const Tensor& out) {
+  if (!covers_sums(g, out)) return false;
+  WinogradSums sums = sums_of(g, input, grad);
+  const auto floats = [](int64_t count) { return Tensor::empty(Dims{count}, DType::kFloat32); };
+  const int64_t in = sums.conv.in_channels, channels = sums.conv.out_channels;
+  const Tensor zeros = floats(std::max(in, channels));
+  std::fill_n(zeros.data<float>(), zeros.numel(), 0.0f);
+  sums.conv.zeros = zeros.data<float>();
+  Tensor holders[2];
+  const float *src = as_pixels(input, holders[0]), *from = as_pixels(grad, holders[1]);
+  const Tensor inputs = floats(sums.input_floats()), gradients = floats(sums.gradient_floats()),
+               total = floats(sums.sum_floats());
+  const int64_t all = input.sizes()[0] * sums.conv.tiles_h() * sums.conv.tiles_w();
+  constexpr double kNsPerFlop = 0.01, kNsPerFloat = 0.1;
+  for (int64_t first = 0; first < all; first += sums.tiles) {
+    const int64_t count = std::min(sums.tiles, all - first);
+    const double tile_floats = static_cast<double>(WinogradSums::kPositions * (in + channels));
+    parallel_for_cost(count, kNsPerFloat * tile_floats, [&](int64_t begin, int64_t end) {
+      transform_winograd_sums(sums, src, from, first, begin, end, inputs.data<float>(), gradients.data<float>());
+    });
+    const double position_ns = 2 * kNsPerFlop * static_cast<double>(count * in * channels);
+    parallel_for_cost(WinogradSums::kPositions, position_ns, [&](int64_t begin, int64_t end) {
+      add_winograd_sums(sums, inputs.data<float>(), gradients.data<float>(), count, first > 0, begin, end,
+                        total.data<float>());
+    });
+  }
+  const bool last = is_last(out);
+  const int64_t out_step = 9 * in, in_step = last ? 1 : 9, tap_step = last ? in : 1;
+  parallel_for_cost(
+      in, kNsPerFloat * static_cast<double>(WinogradSums::kPositions * channels), [&](int64_t begin, int64_t end) {
+        finish_winograd_sums(sums, total.data<float>(), begin, end, out.data<float>(), out_step, in_step, tap_step);
+      });
+  return true;
 }
 
 }  // namespace tensord::kernels

@@ -13,5 +13,8 @@ bool try_eager_conv(const ConvGeometry& geometry, const Tensor& input, const Ten
 // The gradient for the input: a convolution of stride 1 of the result's gradient with the kernels turned around.
 bool try_eager_input_gradient(const ConvGeometry& geometry, const Tensor& grad, const Tensor& weight,
                               const Tensor& out);
+// The gradient for a 3x3 weight of stride 1, by Winograd's algorithm too.
+bool try_eager_weight_gradient(const ConvGeometry& geometry, const Tensor& grad, const Tensor& input,
+                               const Tensor& out);
 
 }  // namespace tensord::kernels

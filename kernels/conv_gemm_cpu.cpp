@@ -181,21 +181,24 @@ void conv_weight_by_gemm(const ConvGeometry& g, const Tensor& image, const Tenso
 }
 
 void conv_bias_gradient(const Tensor& grad, Tensor& out) {
-  const Tensor dense = grad.contiguous();
+  const bool is_last = grad.ndim() >= 4 && grad.is_channels_last() && !grad.is_contiguous();
+  const Tensor dense = is_last ? grad : grad.contiguous();
   const int64_t batch = grad.sizes()[0], channels = grad.sizes()[1];
   const int64_t pixels = checked_numel(grad.sizes().span().subspan(2));
   dispatch(out.dtype(), [&]<class T>() {
     using Sum = std::conditional_t<std::is_integral_v<T>, T, double>;
     const T* from = dense.data<T>();
     T* to = out.data<T>();
-    parallel_for_cost(channels, static_cast<double>(batch * pixels), [&](int64_t begin, int64_t end) {
-      for (int64_t c = begin; c < end; ++c) {
-        Sum sum = 0;
-        for (int64_t n = 0; n < batch; ++n) {
-          sum = static_cast<Sum>(sum + sum_of<Sum>(from + (n * channels + c) * pixels, pixels));
+    parallel_for_cost(channels, 0.2 * static_cast<double>(batch * pixels), [&](int64_t begin, int64_t end) {
+      std::vector<Sum> sums(static_cast<size_t>(end - begin), Sum(0));
+      for (int64_t row = 0; row < (is_last ? batch * pixels : batch); ++row) {
+        for (int64_t c = begin; c < end; ++c) {
+          Sum& sum = sums[static_cast<size_t>(c - begin)];
+          const T* at = from + row * channels * (is_last ? 1 : pixels);
+          sum = static_cast<Sum>(sum + (is_last ? at[c] : sum_of<Sum>(at + c * pixels, pixels)));
         }
-        to[c] = static_cast<T>(sum);
       }
+      for (int64_t c = begin; c < end; ++c) to[c] = static_cast<T>(sums[static_cast<size_t>(c - begin)]);
     });
   });
 }

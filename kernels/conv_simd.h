@@ -96,6 +96,27 @@ void run_winograd_conv(const WinogradConv& conv, const float* src, const float* 
 void pack_winograd_panels(int64_t tile, const ConvWeightSource& source, float* to, int64_t first_panel,
                           int64_t last_panel);
 
+// The gradient for the 3x3 kernels of stride 1 by the same algorithm, tiles of 4 by 4: inputs and gradients of a block
+// of tiles are transformed, and their products are summed over all tiles at each of the 36 positions.
+struct WinogradSums {
+  WinogradConv conv;  // tile 4; its zeros serve inputs and gradients
+  int64_t tiles = 0;  // of the block
+
+  static constexpr int64_t kPositions = 36;
+  int64_t input_floats() const { return kPositions * tiles * conv.in_channels; }
+  int64_t gradient_floats() const { return kPositions * tiles * conv.out_channels; }
+  int64_t sum_floats() const { return kPositions * conv.in_channels * conv.out_channels; }
+};
+// Tiles first + [begin, end) of src and grad to inputs, [position][tile][in], and gradients, [position][tile][out].
+void transform_winograd_sums(const WinogradSums& sums, const float* src, const float* grad, int64_t first,
+                             int64_t begin, int64_t end, float* inputs, float* gradients);
+// to[position][in][out] = or += products over `count` tiles, for positions [begin, end).
+void add_winograd_sums(const WinogradSums& sums, const float* inputs, const float* gradients, int64_t count,
+                       bool accumulates, int64_t begin, int64_t end, float* to);
+// Kernels of inputs [begin, end) from the sums: out[o * out_step + i * in_step + tap * tap_step].
+void finish_winograd_sums(const WinogradSums& sums, const float* from, int64_t begin, int64_t end, float* out,
+                          int64_t out_step, int64_t in_step, int64_t tap_step);
+
 // Copies an image in planes or pixels to pixels `pixel_step` floats apart, with zeros around it; of the source every
 // `stride`-th row and pixel.
 struct PadCopy {
