@@ -1,25 +1,34 @@
 #include "server/training/data_file.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "core/base/error.h"
 #include "core/jit/archive/torch_file.h"
+#include "server/training/data_formats.h"
 
 namespace tensord::server {
-namespace {
 
-DataTable read_torch(const std::string& path) {
+NamedArrays read_torch_file(const std::string& path) {
   const ops::Value value = jit::load_torch_file(path);
-  check(value.is_dict(), path, ": holds a ", value.tag_name(), ", not a dict of tensors by name");
-  std::vector<std::pair<std::string, Tensor>> arrays;
-  for (const auto& [key, item] : value.to_dict()->items()) {
-    check(key.is_string() && item.is_tensor(), path, ": holds something else than tensors by name");
-    arrays.emplace_back(key.to_string(), item.to_tensor().contiguous());
+  NamedArrays arrays;
+  const auto add = [&](const std::string& name, const ops::Value& item) {
+    check(item.is_tensor(), path, ": '", name, "' is a ", item.tag_name(), ", not a tensor");
+    arrays.emplace_back(name, item.to_tensor().contiguous());
+  };
+  if (value.is_dict()) {
+    for (const auto& [key, item] : value.to_dict()->items()) {
+      check(key.is_string(), path, ": has a key that is a ", key.tag_name(), ", not a name");
+      add(key.to_string(), item);
+    }
+    return arrays;
   }
-  return make_table(path, std::move(arrays));
+  check(value.is_list() || value.is_tuple(), path, ": holds a ", value.tag_name(),
+        ", not a dict, list or tuple of tensors");
+  for (const ops::Value& item : value.is_list() ? value.to_list()->items : value.to_tuple()->items)
+    add(std::to_string(arrays.size()), item);
+  return arrays;
 }
-
-}  // namespace
 
 const Tensor* DataTable::find(const std::string& name) const {
   for (const auto& [array, tensor] : arrays) {
@@ -50,8 +59,13 @@ DataTable make_table(const std::string& source, std::vector<std::pair<std::strin
 }
 
 DataTable read_data_file(const std::string& path) {
-  const std::string extension = std::filesystem::path(path).extension().string();
-  if (extension == ".pt" || extension == ".pth") return read_torch(path);
+  std::string extension = std::filesystem::path(path).extension().string();
+  std::transform(extension.begin(), extension.end(), extension.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (extension == ".npz") return make_table(path, read_npz(path));
+  if (extension == ".safetensors") return make_table(path, read_safetensors(path));
+  if (extension == ".csv") return make_table(path, read_csv(path));
+  if (extension == ".pt" || extension == ".pth") return make_table(path, read_torch_file(path));
   fail(ErrorCode::kUnimplemented, path, ": files of this kind are not read; .npz, .safetensors, .pt and .csv are");
 }
 
