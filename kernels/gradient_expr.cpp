@@ -39,6 +39,7 @@ Expr operator-(const Expr& a, const Expr& b) {
 }
 Expr operator*(const Expr& a, const Expr& b) {
   if (numbers(a, b)) return a.number() * b.number();
+  if (a.is_tensor() && !b.is_tensor() && b.number() == 1 && is_floating(a.tensor().dtype())) return a;
   return a.is_tensor() ? binary("aten::mul.Tensor", "aten::mul.Scalar", a, b) : b * a;
 }
 Expr operator/(const Expr& a, const Expr& b) {
@@ -95,6 +96,12 @@ Expr xlogy(const Expr& a, const Expr& b) {
 }
 Expr polygamma(int order, const Expr& a) { return run("aten::polygamma", {order, a.value}); }
 Expr zeros(const Expr& like) { return run("aten::zeros_like", {like.value}); }
+Expr threshold_backward(const Expr& g, const Expr& x, const Expr& threshold) {
+  return run("aten::threshold_backward", {g.value, x.value, threshold.value});
+}
+Expr sigmoid_backward(const Expr& g, const Expr& y) { return run("aten::sigmoid_backward", {g.value, y.value}); }
+Expr tanh_backward(const Expr& g, const Expr& y) { return run("aten::tanh_backward", {g.value, y.value}); }
+Expr silu_backward(const Expr& g, const Expr& x) { return run("aten::silu_backward", {g.value, x.value}); }
 
 #define TENSORD_EXPR_UNARY(NAME)                                                            \
   Expr NAME(const Expr& a) {                                                                \

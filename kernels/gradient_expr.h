@@ -43,6 +43,11 @@ Expr xlogy(const Expr& a, const Expr& b);
 Expr polygamma(int order, const Expr& a);
 // Zeros of the shape of a tensor.
 Expr zeros(const Expr& like);
+// Gradients that are operators: g where x is above the threshold; of sigmoid and tanh by their result y.
+Expr threshold_backward(const Expr& g, const Expr& x, const Expr& threshold);
+Expr sigmoid_backward(const Expr& g, const Expr& y);
+Expr tanh_backward(const Expr& g, const Expr& y);
+Expr silu_backward(const Expr& g, const Expr& x);
 
 #define TENSORD_EXPR_UNARY(NAME) Expr NAME(const Expr& a);
 // clang-format off

@@ -302,6 +302,23 @@ template <class T>
 TENSORD_INLINE T gelu_tanh(T x) {
   return num<T>(0.5) * x * (T(1) + tanh(num<T>(0.79788456080286535588) * (x + num<T>(0.044715) * x * x * x)));
 }
+// Derivatives: of x sigmoid(x), and of x times the normal distribution function, exactly and by tanh.
+template <class T>
+TENSORD_INLINE T silu_slope(T x) {
+  const T s = sigmoid(x);
+  return s * (T(1) + x * (T(1) - s));
+}
+template <class T>
+TENSORD_INLINE T gelu_slope(T x) {
+  const T cdf = num<T>(0.5) * (T(1) + erf(x * num<T>(0.70710678118654752440)));
+  return cdf + x * exp(num<T>(-0.5) * x * x) * num<T>(0.39894228040143267794);
+}
+template <class T>
+TENSORD_INLINE T gelu_tanh_slope(T x) {
+  const T t = tanh(num<T>(0.79788456080286535588) * (x + num<T>(0.044715) * x * x * x));
+  const T inner = num<T>(0.79788456080286535588) * (T(1) + num<T>(0.134145) * x * x);
+  return num<T>(0.5) * ((T(1) + t) + x * (T(1) - t * t) * inner);
+}
 // log(1 + exp(x)) that stays x where exp would overflow.
 template <class T>
 TENSORD_INLINE T softplus_safe(T x) {

@@ -124,21 +124,10 @@ Formula gelu_formula(const std::string& approximate) {
   check(approximate == "none" || approximate == "tanh", "gelu: approximate argument must be either none or tanh.");
   return approximate == "none" ? Formula::gelu : Formula::gelu_tanh;
 }
-Expr gelu_exact_gradient(Given x) {
-  const Expr &g = x[0], &a = x[1];
-  const Expr cdf = (gradient::erf(a * 0.70710678118654752440) + 1) * 0.5;
-  return g * (cdf + a * gradient::exp(a * a * -0.5) * 0.39894228040143267794);
-}
-Expr gelu_tanh_gradient(Given x) {
-  const Expr &g = x[0], &a = x[1];
-  const Expr t = gradient::tanh((a + a * a * a * 0.044715) * 0.79788456080286535588);
-  const Expr slope = (a * a * 0.134145 + 1) * 0.79788456080286535588;
-  return g * ((t + 1) * 0.5 + a * (-(t * t) + 1) * slope * 0.5);
-}
 std::vector<Tensor> gelu_gradient(const GradArgs& args) {
   std::vector<Tensor> gradients(args.inputs.size());
-  const bool is_exact = args.inputs[1].to_string() == "none";
-  put(gradients, args, 0, is_exact ? gelu_exact_gradient : gelu_tanh_gradient, {args.grad_outputs[0], args.inputs[0]});
+  if (args.needs(0))
+    gradients[0] = ops::call("aten::gelu_backward", args.grad_outputs[0], args.inputs[0], args.inputs[1]);
   return gradients;
 }
 OP("aten::gelu(Tensor self, *, str approximate='none') -> Tensor")

@@ -54,7 +54,13 @@ for name in ["isnan", "isinf", "isfinite", "isposinf", "isneginf", "logical_not"
 unary("signbit", FLOATING + INTEGRAL, edges=False)
 CASES.append(case("aten::bitwise_not", t(3, 4), dtypes=INTS_AND_BOOL))
 
-# Activations.
+# Activations, and their gradients.
+for name in ["sigmoid_backward", "tanh_backward", "silu_backward", "gelu_backward"]:
+    CASES.append(case(f"aten::{name}", t(2, 3, 5), t(2, 3, 5), dtypes=FULL + [torch.bfloat16]))
+    CASES.append(case(f"aten::{name}", t(0, 3), t(0, 3), dtypes=FULL))
+CASES.append(case("aten::gelu_backward", t(2, 3, 5), t(2, 3, 5), approximate="tanh", dtypes=FULL))
+CASES.append(case("aten::threshold_backward", t(2, 3, 5), t(2, 3, 5), 0.5, dtypes=FULL + [torch.bfloat16]))
+CASES.append(case("aten::threshold_backward", t(len(EDGES.values)), EDGES, 0, dtypes=FULL))
 unary("relu", FULL + [torch.bfloat16] + INTEGRAL)
 unary("relu6", FULL + [torch.bfloat16] + INTEGRAL, edges=False)
 CASES.append(case("aten::relu6", EDGES, dtypes=FULL, gradient=False))  # of NaN: 0 or 1, by PyTorch's loop
@@ -62,11 +68,13 @@ for name in ["selu", "silu", "hardswish", "hardsigmoid", "log_sigmoid"]:
     unary(name, FULL + [torch.bfloat16], edges=name in ("log_sigmoid", "hardsigmoid"))
 unary("mish", FULL, edges=False)
 for approximate in ["none", "tanh"]:
+    CASES.append(case("aten::gelu", t(3, 7), approximate=approximate, dtypes=FULL))
     CASES.append(case("aten::gelu", t(3, 700), approximate=approximate, dtypes=FULL + [torch.bfloat16]))
     CASES.append(case("aten::gelu", t(0), approximate=approximate, dtypes=FULL))
 for name, arguments in [("leaky_relu", (0.1,)), ("elu", (1.2, 1.5, 0.7)), ("elu", ()), ("celu", (1.3,)),
                         ("hardtanh", (-1.5, 2)), ("hardshrink", (0.75,)), ("softshrink", (0.5,)), ("threshold", (0.5, -7.0)),
                         ("softplus", (1.5, 4)), ("softplus", ())]:
+    CASES.append(case(f"aten::{name}", t(3, 7), *arguments, dtypes=FULL))
     CASES.append(case(f"aten::{name}", t(4, 200), *arguments, dtypes=FULL + [torch.bfloat16]))
     CASES.append(case(f"aten::{name}", t(2, 0), *arguments, dtypes=FULL))
 CASES.append(case("aten::hardtanh", t(5, 5), -2, 2, dtypes=[torch.int64, torch.int32]))
@@ -76,7 +84,7 @@ CASES.append(case("aten::logit", t(2, 30, low=0.05, high=0.95), dtypes=FULL))
 CASES.append(case("aten::logit", t(2, 30, low=-0.5, high=1.5), 1e-3, dtypes=FULL))
 CASES.append(case("aten::nan_to_num", EDGES, dtypes=FLOATING))
 CASES.append(case("aten::nan_to_num", EDGES, 1.0, 2.0, -2.0, dtypes=FULL))
-CASES.append(case("aten::nan_to_num", t(3, 3), dtypes=INTEGRAL))
+CASES.append(case("aten::nan_to_num", t(3, 3), dtypes=FULL + INTEGRAL))
 
 
 def binary(name, dtypes, overload="", *, second=None, **options):
