@@ -71,7 +71,7 @@ class Case:
     check: str  # "values" or "shape" (random operators)
     reference: Callable | None
     error: str | None
-    gradient: bool = True
+    gradient: bool | str = True
     optional: bool = False  # only checked where the operator is registered
 
 
@@ -81,6 +81,6 @@ def case(op: str, *args, dtypes=None, strided=True, rtol=None, atol=None, check=
 
     Arguments are those of the schema. Each row runs for every dtype, and once more with strided inputs.
     `reference` replaces torch.ops' operator; `error` is a part of the message that both must raise; without
-    `gradient` the row says nothing of gradients.
+    `gradient` the row says nothing of gradients, with "no differences" they are not compared with finite differences.
     """
     return Case(op, args, kwargs, dtypes or [torch.float32], strided, rtol, atol, check, reference, error, gradient)

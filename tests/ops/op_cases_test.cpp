@@ -108,6 +108,7 @@ TEST(OpCases, EqualPyTorch) {
     for (const Value& record : items(records)) {
       ++count;
       std::string problem;
+      const GradModeGuard restores_mode(current_grad_mode);  // rows may change it
       try {
         problem = run_record(record);
       } catch (const Error& error) {

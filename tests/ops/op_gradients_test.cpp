@@ -2,11 +2,13 @@
 //  - the same results require gradients as in PyTorch,
 //  - gradients, and gradients of gradients, equal PyTorch's,
 //  - the in-place forms have the gradients of the functional form,
-//  - an operator that PyTorch differentiates has a gradient.
+//  - an operator that PyTorch differentiates has a gradient,
+//  - gradients equal finite differences.
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <set>
@@ -14,6 +16,7 @@
 #include <vector>
 
 #include "core/autograd/engine.h"
+#include "core/autograd/gradcheck.h"
 #include "core/autograd/variable.h"
 #include "tests/ops/op_cases.h"
 
@@ -71,77 +74,113 @@ Tensor sample(const Tensor& gradient) {
   return dense.as_view(Dims{count}, Dims{step}, dense.offset());
 }
 
-bool is_all_zero(const Tensor& x) {
+template <class Fn>
+bool is_all(const Tensor& x, Fn&& fn) {
   const Tensor wide = x.to(DType::kFloat64).contiguous();
-  const double* values = wide.data<double>();
-  return std::all_of(values, values + wide.numel(), [](double value) { return value == 0; });
+  return std::all_of(wide.data<double>(), wide.data<double>() + wide.numel(), fn);
 }
 
-// A case with its leaves made anew for each run.
+// A case whose floating point arguments are leaves, made anew for each run.
 class GradientCase {
  public:
   GradientCase(const Value& record, const ops::Op& op)
       : op_(op), arguments_(items(field(record, "args"))), expected_(field(record, "gradient")) {
     for (const Value& index : items(field(expected_, "leaves"))) leaf_numbers_.insert(index.to_int());
+    for (const Value& requires_grad : items(field(expected_, "requires"))) requires_.push_back(requires_grad.to_bool());
     tolerance_ = {field(expected_, "rtol").to_float(), field(expected_, "atol").to_float()};
   }
 
   // "" or what is wrong. `form` is the operator itself or its in-place form.
-  std::string check(const ops::Op& form) {
-    if (!run(form)) return "";
-    const std::vector<Value>& requires_grad = items(field(expected_, "requires"));
-    if (outputs_.size() != requires_grad.size()) {
-      return concat("got ", outputs_.size(), " floating results, expected ", requires_grad.size());
+  std::string check(const ops::Op& form) const {
+    const std::vector<Tensor> leaves = make_leaves();
+    if (!fits(form)) return "";
+    const std::vector<Tensor> outputs = call(form, leaves);
+    if (outputs.size() != requires_.size()) {
+      return concat("got ", outputs.size(), " floating results, expected ", requires_.size());
     }
-    std::vector<Tensor> roots;
-    for (size_t i = 0; i < outputs_.size(); ++i) {
-      const bool wanted = requires_grad[i].to_bool();
+    for (size_t i = 0; i < outputs.size(); ++i) {
       // Statistics beside the first result have a gradient here where PyTorch says they have none.
-      if (autograd::requires_grad(outputs_[i]) != wanted && (wanted || i == 0)) {
-        return concat("result ", i, wanted ? " requires no gradient" : " requires a gradient");
+      if (autograd::requires_grad(outputs[i]) != requires_[i] && (requires_[i] || i == 0)) {
+        return concat("result ", i, requires_[i] ? " requires no gradient" : " requires a gradient");
       }
-      if (wanted) roots.push_back(outputs_[i]);
     }
-    return roots.empty() ? "" : check_gradients(roots);
+    const std::vector<Tensor> roots = roots_of(outputs);
+    return roots.empty() ? "" : check_gradients(leaves, roots);
+  }
+
+  // Compares with finite differences; false where the case is too large, or not of finite float64.
+  bool check_differences() const {
+    const std::vector<Tensor> leaves = make_leaves();
+    int64_t elements = 0;
+    for (const Tensor& leaf : leaves) {
+      if (leaf.dtype() != DType::kFloat64 || !is_all(leaf, [](double x) { return std::isfinite(x); })) return false;
+      elements += leaf.numel();
+    }
+    if (elements == 0 || elements > 1500) return false;
+    const std::vector<Tensor> roots = roots_of(call(op_, leaves));
+    int64_t results = 0;
+    for (const Tensor& root : roots) {
+      if (root.dtype() != DType::kFloat64) return true;  // a conversion: its steps are larger than the differences
+      results += root.numel();
+    }
+    if (results == 0 || results > 5000) return false;
+    autograd::gradcheck([this](const std::vector<Tensor>& inputs) { return roots_of(call(op_, inputs)); }, leaves);
+    return true;
   }
 
  private:
-  // False when the in-place form does not apply.
-  bool run(const ops::Op& form) {
-    leaves_.clear();
-    int64_t number = 0;
-    std::vector<Value> bound = ops::bind(op_, copy_all(arguments_));
-    for (Value& value : bound) {
-      value = replace(value, [&](const Tensor& x) {
-        if (!leaf_numbers_.contains(number++)) return x;
-        autograd::set_requires_grad(x);
-        leaves_.push_back(x);
-        return x;
-      });
+  std::vector<Tensor> make_leaves() const {
+    std::vector<Tensor> leaves;
+    const std::vector<Tensor> all = tensors_in(copy_all(arguments_));
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (!leaf_numbers_.contains(static_cast<int64_t>(i))) continue;
+      autograd::set_requires_grad(all[i]);
+      leaves.push_back(all[i]);
     }
+    return leaves;
+  }
+
+  // The floating results, and the written arguments that are not among them. Leaves that are written are cloned.
+  std::vector<Tensor> call(const ops::Op& form, const std::vector<Tensor>& leaves) const {
+    int64_t number = 0;
+    size_t next = 0;
+    std::vector<Value> bound = copy_all(arguments_);
+    for (Value& value : bound) {
+      value = replace(value, [&](const Tensor& x) { return leaf_numbers_.contains(number++) ? leaves[next++] : x; });
+    }
+    bound = ops::bind(op_, std::move(bound));
     std::vector<Tensor> written;
     for (size_t i = 0; i < form.schema.arguments.size() && i < bound.size(); ++i) {
       if (!form.schema.arguments[i].alias.is_write || !bound[i].is_tensor()) continue;
       if (autograd::requires_grad(bound[i].to_tensor())) bound[i] = ops::call("aten::clone", bound[i]);
       written.push_back(bound[i].to_tensor());
     }
-    if (&form != &op_ && !fits_in_place(bound)) return false;
-    outputs_ = tensors_in(ops::run(form, bound));
+    std::vector<Tensor> outputs = tensors_in(ops::run(form, bound));
     for (const Tensor& x : written) {
       const bool is_returned =
-          std::any_of(outputs_.begin(), outputs_.end(), [&](const Tensor& output) { return output.is_same(x); });
-      if (!is_returned && is_floating(x.dtype())) outputs_.push_back(x);
+          std::any_of(outputs.begin(), outputs.end(), [&](const Tensor& output) { return output.is_same(x); });
+      if (!is_returned && is_floating(x.dtype())) outputs.push_back(x);
     }
-    return true;
+    return outputs;
   }
 
-  bool fits_in_place(const std::vector<Value>& bound) const {
-    const Tensor& self = bound[0].to_tensor();
-    const Value result = ops::infer(op_, bound).front();
-    return result.to_tensor().sizes() == self.sizes() && result.to_tensor().dtype() == self.dtype();
+  std::vector<Tensor> roots_of(const std::vector<Tensor>& outputs) const {
+    std::vector<Tensor> roots;
+    for (size_t i = 0; i < outputs.size() && i < requires_.size(); ++i) {
+      if (requires_[i]) roots.push_back(outputs[i]);
+    }
+    return roots;
   }
 
-  std::string check_gradients(const std::vector<Tensor>& roots) {
+  // Whether the in-place form applies.
+  bool fits(const ops::Op& form) const {
+    if (&form == &op_) return true;
+    const std::vector<Value> bound = ops::bind(op_, copy_all(arguments_));
+    const Tensor &self = bound[0].to_tensor(), result = ops::run(op_, bound).front().to_tensor();
+    return result.sizes() == self.sizes() && result.dtype() == self.dtype();
+  }
+
+  std::string check_gradients(const std::vector<Tensor>& leaves, const std::vector<Tensor>& roots) const {
     const bool has_second = expected_.to_dict()->find(Value("second")) >= 0;
     std::vector<Tensor> grad_outputs;
     for (size_t i = 0; i < roots.size(); ++i) {
@@ -149,8 +188,9 @@ class GradientCase {
       autograd::set_requires_grad(grad_outputs.back());
     }
     const std::vector<Tensor> first =
-        autograd::grad(roots, leaves_, grad_outputs, {.create_graph = has_second}, /*allow_unused=*/true);
-    std::string problem = compare_gradients("gradient", first, items(field(expected_, "first")), true);
+        autograd::grad(roots, leaves, grad_outputs, {.create_graph = has_second}, /*allow_unused=*/true);
+    std::vector<Tensor> inputs = leaves;
+    std::string problem = compare_gradients("gradient", first, inputs, items(field(expected_, "first")), true);
     if (!problem.empty() || !has_second) return problem;
     Tensor total;
     for (size_t i = 0; i < first.size(); ++i) {
@@ -159,29 +199,28 @@ class GradientCase {
           "aten::sum", ops::call("aten::mul.Tensor", first[i], weights(first[i], 100 + static_cast<int64_t>(i))));
       total = total ? ops::call("aten::add.Tensor", total, part) : part;
     }
-    std::vector<Tensor> inputs = leaves_;
     inputs.insert(inputs.end(), grad_outputs.begin(), grad_outputs.end());
     std::vector<Tensor> second(inputs.size());
     if (total) second = autograd::grad(std::span(&total, 1), inputs, {}, {}, /*allow_unused=*/true);
-    return compare_gradients("second gradient", second, items(field(expected_, "second")), false);
+    return compare_gradients("second gradient", second, inputs, items(field(expected_, "second")), false);
   }
 
   // Where PyTorch says None, zeros will do; the other way round unless `is_strict`.
-  std::string compare_gradients(const char* what, const std::vector<Tensor>& got, const std::vector<Value>& expected,
-                                bool is_strict) const {
+  std::string compare_gradients(const char* what, const std::vector<Tensor>& got, const std::vector<Tensor>& inputs,
+                                const std::vector<Value>& expected, bool is_strict) const {
     if (got.size() != expected.size()) return concat(what, ": got ", got.size(), ", expected ", expected.size());
     for (size_t i = 0; i < got.size(); ++i) {
       if (expected[i].is_none()) {
-        if (got[i] && !is_all_zero(got[i])) return concat(what, " ", i, " is not none");
+        if (got[i] && !is_all(got[i], [](double x) { return x == 0; })) return concat(what, " ", i, " is not none");
         continue;
       }
       const Tensor& wanted = expected[i].to_tensor();
       if (!got[i]) {
-        if (is_strict || !is_all_zero(wanted)) return concat(what, " ", i, " is none");
+        if (is_strict || !is_all(wanted, [](double x) { return x == 0; })) return concat(what, " ", i, " is none");
         continue;
       }
-      if (i < leaves_.size() && got[i].sizes() != leaves_[i].sizes()) {
-        return concat(what, " ", i, " is ", describe(got[i]), " for ", describe(leaves_[i]));
+      if (got[i].sizes() != inputs[i].sizes()) {
+        return concat(what, " ", i, " is ", describe(got[i]), " for ", describe(inputs[i]));
       }
       const std::string problem = compare_tensors(sample(got[i]), wanted, tolerance_);
       if (!problem.empty()) return concat(what, " ", i, ": ", problem);
@@ -193,12 +232,12 @@ class GradientCase {
   const std::vector<Value>& arguments_;
   const Value& expected_;
   std::set<int64_t> leaf_numbers_;
+  std::vector<bool> requires_;
   Tolerance tolerance_;
-  std::vector<Tensor> leaves_, outputs_;
 };
 
 std::string check_case(const Value& record, const ops::Op& op) {
-  GradientCase gradients(record, op);
+  const GradientCase gradients(record, op);
   if (std::string problem = gradients.check(op); !problem.empty()) return problem;
   for (const ops::Op* form : ops::all_ops()) {
     const bool is_inplace = form->base == &op && form->schema.name != op.schema.name;
@@ -210,38 +249,64 @@ std::string check_case(const Value& record, const ops::Op& op) {
   return "";
 }
 
-TEST(OpGradients, EqualPyTorch) {
+// Calls fn(record, operator) for every record with gradients.
+template <class Fn>
+void for_each_case(Fn&& fn) {
   const auto files = case_files();
   ASSERT_FALSE(files.empty()) << "set TENSORD_OP_CASES to the folder that make_op_cases wrote";
-  size_t count = 0;
-  std::map<std::string, std::string> missing;  // operators without a gradient, and what was said
   for (const auto& file : files) {
     const Value records = jit::load_torch_file(file.string());
     for (const Value& record : items(records)) {
       if (record.to_dict()->find(Value("gradient")) < 0) continue;
-      const std::string& name = field(record, "op").to_string();
-      const ops::Op* op = ops::find_op(name);
+      const ops::Op* op = ops::find_op(field(record, "op").to_string());
       if (!op) continue;
-      ++count;
-      std::string problem;
-      const GradMode mode = current_grad_mode;
-      try {
-        problem = check_case(record, *op);
-      } catch (const Error& error) {
-        problem = error.what();
-      }
-      current_grad_mode = mode;
-      if (problem.find("is not implemented") != std::string::npos) {
-        missing.emplace(name, problem);
-        continue;
-      }
-      EXPECT_EQ(problem, "") << field(record, "label").to_string() << " in " << file.filename();
+      const GradModeGuard restores_mode(current_grad_mode);  // rows may change it
+      fn(record, *op);
     }
   }
-  EXPECT_GT(count, 100u);
+}
+
+TEST(OpGradients, EqualPyTorch) {
+  size_t count = 0;
+  std::map<std::string, std::string> missing;  // operators without a gradient, and what was said
+  for_each_case([&](const Value& record, const ops::Op& op) {
+    ++count;
+    std::string problem;
+    try {
+      problem = check_case(record, op);
+    } catch (const Error& error) {
+      problem = error.what();
+    }
+    if (problem.find("is not implemented") != std::string::npos)
+      missing.emplace(op.schema.full_name(), problem);
+    else
+      EXPECT_EQ(problem, "") << field(record, "label").to_string();
+  });
+  EXPECT_GT(count, 20u);
   std::string without;
   for (const auto& [name, message] : missing) without += concat("\n  ", name, ": ", message);
   EXPECT_TRUE(missing.empty()) << missing.size() << " operators have no gradient, but PyTorch's have one:" << without;
+}
+
+// One case of each operator, the first that is small enough.
+TEST(OpGradients, EqualFiniteDifferences) {
+  std::set<const ops::Op*> checked, all;
+  for_each_case([&](const Value& record, const ops::Op& op) {
+    if (field(record, "gradient").to_dict()->find(Value("first")) < 0) return;
+    all.insert(&op);
+    if (!field(record, "differences").to_bool() || checked.contains(&op)) return;
+    try {
+      if (GradientCase(record, op).check_differences()) checked.insert(&op);
+    } catch (const Error& error) {
+      checked.insert(&op);
+      ADD_FAILURE() << field(record, "label").to_string() << ": " << error.what();
+    }
+  });
+  std::string left;
+  for (const ops::Op* op : all) {
+    if (!checked.contains(op)) left += " " + op->schema.full_name();
+  }
+  EXPECT_EQ(left, "") << "operators without a small row of finite float64 numbers";
 }
 
 }  // namespace
