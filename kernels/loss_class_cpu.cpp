@@ -13,20 +13,47 @@ HWY_BEFORE_NAMESPACE();
 namespace tensord::kernels::HWY_NAMESPACE {
 namespace {
 
+// The scores after the last whole vector, filled up with what adds nothing.
+constexpr int64_t kTail = 16;
+template <class T>
+void load_tail(const T* x, int64_t count, T* tail) {
+  for (int64_t i = 0; i < kTail; ++i) tail[i] = -formula::kInfinity<T>;
+  for (int64_t i = 0; i < count; ++i) tail[i] = x[i];
+}
+
+template <class T>
+void extend_largest(const T* x, int64_t count, T* largest, int* has_nan) {
+  T best = *largest;
+  int nan = 0;
+#pragma omp simd reduction(max : best) reduction(| : nan)
+  for (int64_t i = 0; i < count; ++i) {
+    best = x[i] > best ? x[i] : best;
+    nan |= x[i] != x[i];
+  }
+  *largest = best;
+  *has_nan |= nan;
+}
+template <class T>
+T sum_of_exp(const T* x, int64_t count, T largest) {
+  T sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (int64_t i = 0; i < count; ++i) sum += formula::exp(x[i] - largest);
+  return sum;
+}
+
 // One sample whose scores are neighbours.
 template <class T>
 void row_moments(const T* x, int64_t classes, T* largest, T* log_sum) {
+  T tail[kTail];
+  const int64_t whole = classes / kTail * kTail;
+  if (whole < classes) load_tail(x + whole, classes - whole, tail);
   T best = -formula::kInfinity<T>;
   int has_nan = 0;
-#pragma omp simd reduction(max : best) reduction(| : has_nan)
-  for (int64_t c = 0; c < classes; ++c) {
-    best = x[c] > best ? x[c] : best;
-    has_nan |= x[c] != x[c];
-  }
+  extend_largest(x, whole, &best, &has_nan);
+  if (whole < classes) extend_largest(tail, kTail, &best, &has_nan);
   if (has_nan) best = formula::kNaN<T>;
-  T sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (int64_t c = 0; c < classes; ++c) sum += formula::exp(x[c] - best);
+  T sum = sum_of_exp(x, whole, best);
+  if (whole < classes) sum += sum_of_exp(tail, kTail, best);
   *largest = best;
   *log_sum = formula::log(sum);
 }
@@ -60,17 +87,28 @@ void moments(const T* x, int64_t classes, int64_t step, int64_t count, T* larges
   for (int64_t i = 0; i < count; ++i) row_moments(x + i * classes, classes, largest + i, log_sum + i);
 }
 
+// kHasShare: for label smoothing.
+template <bool kHasShare, class T>
+void dense_slopes(const T* x, int64_t count, T largest, T log_sum, T scale, T share, const T* weight, T* out) {
+#pragma GCC ivdep
+  for (int64_t c = 0; c < count; ++c) {
+    const T p = formula::exp((x[c] - largest) - log_sum);
+    if constexpr (kHasShare)
+      out[c] = scale * p - (weight != nullptr ? weight[c] * share : share);
+    else
+      out[c] = scale * p;
+  }
+}
 template <class T>
 void row_slopes(const T* x, int64_t classes, T largest, T log_sum, T scale, T share, const T* weight, T* out) {
-  if (share == 0) {
-#pragma GCC ivdep
-    for (int64_t c = 0; c < classes; ++c) out[c] = scale * formula::exp((x[c] - largest) - log_sum);
-    return;
-  }
-#pragma GCC ivdep
-  for (int64_t c = 0; c < classes; ++c) {
-    out[c] = scale * formula::exp((x[c] - largest) - log_sum) - (weight != nullptr ? weight[c] * share : share);
-  }
+  if (share != 0) return dense_slopes<true>(x, classes, largest, log_sum, scale, share, weight, out);
+  const int64_t whole = classes / kTail * kTail;
+  dense_slopes<false>(x, whole, largest, log_sum, scale, share, weight, out);
+  if (whole == classes) return;
+  T tail[kTail];
+  load_tail(x + whole, classes - whole, tail);
+  dense_slopes<false>(tail, kTail, largest, log_sum, scale, share, weight, tail);
+  for (int64_t c = whole; c < classes; ++c) out[c] = tail[c - whole];
 }
 
 template <class T>

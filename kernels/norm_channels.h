@@ -7,8 +7,8 @@
 #include "core/tensor/tensor.h"
 
 // Sums over the channels of a batch, for the statistics of normalisations and their gradients. One pass over
-// memory: blocks that stay in the cache get a mean of their own, around which they are summed, and are joined in
-// double, so that a mean far from 0 costs no digits.
+// memory: blocks are summed around a number near their mean, and are joined in double, so that a mean far from 0
+// costs no digits.
 namespace tensord::kernels {
 
 // Of one channel. The last two only where a gradient g was given.

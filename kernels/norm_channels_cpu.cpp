@@ -2,6 +2,7 @@
 #include "kernels/norm_channels.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/norm_channels_cpu.cpp"
@@ -88,56 +89,87 @@ ChannelSums channel(const T* x, const T* g, int64_t planes, int64_t step, int64_
   return total;
 }
 
-// One vector of channels over some rows, joined to sums.
-template <class D, class T>
-HWY_INLINE void sum_columns(D d, const T* x, const T* g, int64_t rows, int64_t step, const double* means,
-                            ChannelSums* sums) {
+// Sums of v = x - center over a block of rows.
+template <class T>
+struct ColumnSums {
+  static constexpr int64_t kMost = 4 * HWY_MAX_BYTES / sizeof(T);  // channels
+  T center[kMost], rest[kMost], squares[kMost], sum_g[kMost], sum_gx[kMost];
+};
+
+// kVectors vectors of channels, over rows few enough to be summed in T; added to `sums`.
+template <bool kHasG, int kVectors, class D, class T>
+HWY_INLINE void sum_columns(D d, const T* x, const T* g, int64_t rows, int64_t step, ColumnSums<T>* sums) {
+  using V = hn::Vec<D>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto zero = hn::Zero(d);
-  HWY_ALIGN T centers[HWY_MAX_BYTES / sizeof(T)], squares[HWY_MAX_BYTES / sizeof(T)], sum_g[HWY_MAX_BYTES / sizeof(T)],
-      sum_gx[HWY_MAX_BYTES / sizeof(T)];
-  if (means != nullptr) {
-    for (int64_t i = 0; i < lanes; ++i) centers[i] = static_cast<T>(means[i]);
-  } else {
-    auto sum = zero;
-    for (int64_t r = 0; r < rows; ++r) sum = hn::Add(sum, hn::LoadU(d, x + r * step));
-    hn::StoreU(hn::Mul(sum, hn::Set(d, T(1) / static_cast<T>(rows))), d, centers);
+  V center[kVectors], rest[kVectors], squares[kVectors], sum_g[kVectors], sum_gx[kVectors];
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) {
+    center[v] = hn::LoadU(d, sums->center + v * lanes);
+    rest[v] = squares[v] = sum_g[v] = sum_gx[v] = hn::Zero(d);
   }
-  const auto center = hn::LoadU(d, centers);
-  auto s0 = zero, s1 = zero, s2 = zero, s3 = zero;
-  if (g == nullptr) {
-    for (int64_t r = 0; r < rows; ++r) {
-      const auto v = hn::Sub(hn::LoadU(d, x + r * step), center);
-      s0 = hn::MulAdd(v, v, s0);
-      s3 = hn::Add(s3, v);
-    }
-  } else {
-    for (int64_t r = 0; r < rows; ++r) {
-      const auto v = hn::Sub(hn::LoadU(d, x + r * step), center), w = hn::LoadU(d, g + r * step);
-      s0 = hn::MulAdd(v, v, s0);
-      s1 = hn::Add(s1, w);
-      s2 = hn::MulAdd(v, w, s2);
-      s3 = hn::Add(s3, v);
+  for (int64_t r = 0; r < rows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      const V off = hn::Sub(hn::LoadU(d, x + r * step + v * lanes), center[v]);
+      rest[v] = hn::Add(rest[v], off);
+      squares[v] = hn::MulAdd(off, off, squares[v]);
+      if constexpr (kHasG) {
+        const V incoming = hn::LoadU(d, g + r * step + v * lanes);
+        sum_g[v] = hn::Add(sum_g[v], incoming);
+        sum_gx[v] = hn::MulAdd(off, incoming, sum_gx[v]);
+      }
     }
   }
-  HWY_ALIGN T rest[HWY_MAX_BYTES / sizeof(T)];
-  hn::StoreU(s0, d, squares);
-  hn::StoreU(s1, d, sum_g);
-  hn::StoreU(s2, d, sum_gx);
-  hn::StoreU(s3, d, rest);
-  for (int64_t i = 0; i < lanes; ++i) {
+  const auto add = [&](V sum, T* to) HWY_ATTR { hn::StoreU(hn::Add(hn::LoadU(d, to), sum), d, to); };
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) {
+    add(rest[v], sums->rest + v * lanes);
+    add(squares[v], sums->squares + v * lanes);
+    if constexpr (kHasG) {
+      add(sum_g[v], sums->sum_g + v * lanes);
+      add(sum_gx[v], sums->sum_gx + v * lanes);
+    }
+  }
+}
+
+template <class T>
+void join_columns(const ColumnSums<T>& from, const double* means, int64_t rows, int64_t count, ChannelSums* sums) {
+  for (int64_t i = 0; i < count; ++i) {
     ChannelSums block;
     block.count = static_cast<double>(rows);
-    // What rounding left between the center and the mean.
-    const double off = means != nullptr ? means[i] - static_cast<double>(centers[i])
-                                        : static_cast<double>(rest[i]) / static_cast<double>(rows);
-    block.mean = static_cast<double>(centers[i]) + off;
-    block.squares = static_cast<double>(squares[i]) - block.count * off * off;
-    block.squares = block.squares < 0 ? 0 : block.squares;
-    block.sum_g = static_cast<double>(sum_g[i]);
-    block.sum_gx = static_cast<double>(sum_gx[i]) - off * block.sum_g;
+    const double center = static_cast<double>(from.center[i]), rest = static_cast<double>(from.rest[i]);
+    const double off = means != nullptr ? means[i] - center : rest / block.count;
+    block.mean = center + off;
+    block.squares = static_cast<double>(from.squares[i]) - block.count * off * off;
+    block.squares = block.squares < 0 ? 0 : block.squares;  // rounding; NaN stays
+    block.sum_g = static_cast<double>(from.sum_g[i]);
+    block.sum_gx = static_cast<double>(from.sum_gx[i]) - off * block.sum_g;
     sums[i].join(block);
   }
+}
+
+// The channels of a block are summed around what their mean was before it, or their first element: when a block lies
+// far from that, so does it from the rest, and the variance between them is as large as what rounding loses.
+template <int kVectors, class D, class T>
+HWY_INLINE void sum_block_columns(D d, const T* x, const T* g, int64_t rows, int64_t step, const double* means,
+                                  ChannelSums* sums) {
+  constexpr int64_t kExact = 64;  // rows that are summed at once
+  const int64_t count = kVectors * static_cast<int64_t>(hn::Lanes(d));
+  ColumnSums<T> block;
+  for (int64_t i = 0; i < count; ++i) {
+    block.center[i] = means != nullptr    ? static_cast<T>(means[i])
+                      : sums[i].count > 0 ? static_cast<T>(sums[i].mean)
+                                          : x[i];
+    block.rest[i] = block.squares[i] = block.sum_g[i] = block.sum_gx[i] = 0;
+  }
+  for (int64_t r = 0; r < rows; r += kExact) {
+    const int64_t now = std::min(kExact, rows - r), offset = r * step;
+    if (g != nullptr)
+      sum_columns<true, kVectors>(d, x + offset, g + offset, now, step, &block);
+    else
+      sum_columns<false, kVectors>(d, x + offset, g, now, step, &block);
+  }
+  join_columns(block, means, rows, count, sums);
 }
 
 template <class T>
@@ -145,19 +177,20 @@ void channel_rows(const T* x, const T* g, int64_t rows, int64_t channels, const 
   const hn::ScalableTag<T> d;
   const hn::CappedTag<T, 1> one;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const int64_t block = std::clamp<int64_t>(2 * kBlock / channels, 32, 1024);
-  for (int64_t begin = 0; begin < rows; begin += block) {
-    const int64_t count = std::min(block, rows - begin);
-    const T* from = x + begin * channels;
-    const T* from_g = g ? g + begin * channels : nullptr;
+  constexpr int64_t kRows = 1024;
+  for (int64_t begin = 0; begin < rows; begin += kRows) {
+    const int64_t count = std::min(kRows, rows - begin);
     int64_t c = 0;
-    const auto run = [&](auto tag, int64_t width) HWY_ATTR {
-      for (; c + width <= channels; c += width)
-        sum_columns(tag, from + c, from_g ? from_g + c : nullptr, count, channels, means ? means + c : nullptr,
-                    sums + c);
+    const auto run = [&](auto tag, auto vectors, int64_t width) HWY_ATTR {
+      for (; c + width <= channels; c += width) {
+        const int64_t offset = begin * channels + c;
+        sum_block_columns<decltype(vectors)::value>(tag, x + offset, g ? g + offset : nullptr, count, channels,
+                                                    means ? means + c : nullptr, sums + c);
+      }
     };
-    run(d, lanes);
-    run(one, 1);
+    run(d, std::integral_constant<int, 4>(), 4 * lanes);
+    run(d, std::integral_constant<int, 1>(), lanes);
+    run(one, std::integral_constant<int, 1>(), 1);
   }
 }
 
@@ -222,9 +255,12 @@ HWY_EXPORT(rows_backward_f32);
 HWY_EXPORT(rows_backward_f64);
 
 void ChannelSums::join(const ChannelSums& other) {
-  const double all = count + other.count;
   if (other.count == 0) return;
-  const double middle = count == 0 ? other.mean : mean + (other.mean - mean) * (other.count / all);
+  if (count == 0) {
+    *this = other;
+    return;
+  }
+  const double all = count + other.count, middle = mean + (other.mean - mean) * (other.count / all);
   const double before = mean - middle, after = other.mean - middle;
   squares += other.squares + count * before * before + other.count * after * after;
   sum_gx += other.sum_gx + before * sum_g + after * other.sum_g;

@@ -77,6 +77,11 @@ template <class T>
 void run_max_pool(const PoolProblem& pool, const PoolExtents& extents, bool is_last, const T* x,
                   MaxPoolTarget<T> target);
 
+// Averages of row-major planes begin … end - 1.
+void avg_pool_planes(const PoolProblem& pool, const PoolExtents& extents, const float* x, float* out, int64_t begin,
+                     int64_t end);
+void avg_pool_planes(const PoolProblem& pool, const PoolExtents& extents, const double* x, double* out, int64_t begin,
+                     int64_t end);
 // The backward of averages: dx, filled with 0 before, in planes or last as for the above.
 void avg_pool_backward_planes(const PoolProblem& pool, const PoolExtents& extents, const float* g, float* dx,
                               int64_t begin, int64_t end);

@@ -173,6 +173,11 @@ void run_typed(const PoolProblem& pool, const Extents& e, bool is_last, const T*
   }
   if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
     if (is_plain_max_pool(pool, e)) return run_max_pool<T>(pool, e, is_last, x, {out, indices, nullptr, nullptr});
+    if (!pool.is_max && !is_last) {
+      const double plane_ns = 0.3 * static_cast<double>(e.out_plane() * window_work(pool.windows));
+      return parallel_for_cost(e.batch * e.channels, plane_ns,
+                               [&](int64_t begin, int64_t end) { avg_pool_planes(pool, e, x, out, begin, end); });
+    }
   }
   if (pool.is_max) {
     is_last ? max_last<T>(pool.windows, e, x, out, indices) : max_planes<T>(pool.windows, e, x, out, indices);
