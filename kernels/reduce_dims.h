@@ -22,4 +22,8 @@ struct ReducedDims {
   Tensor kept(const Tensor& in, const Tensor& out, bool keepdim) const;
 };
 
+// The gradient of an operator (self, dim, …) -> (values, indices) that chooses one element along a dimension, or
+// keeps it with size 1: g goes to where it was chosen.
+Tensor chosen_gradient(const ops::GradArgs& args, Tensor g);
+
 }  // namespace tensord::kernels

@@ -12,6 +12,16 @@
 #include "kernels/reduce_dims.h"
 
 namespace tensord::kernels {
+
+Tensor chosen_gradient(const ops::GradArgs& args, Tensor g) {
+  const Tensor& in = args.inputs[0].to_tensor();
+  if (in.ndim() == 0) return g;
+  const int64_t dim = args.inputs[1].to_int();
+  const Dims kept = ReducedDims(in, Dims{dim}).sizes(in, true);
+  const Tensor index = ops::call("aten::reshape", args.outputs[1].to_tensor(), kept);
+  return ops::call("aten::scatter.src", gradient::zeros_like(in), dim, index, ops::call("aten::reshape", g, kept));
+}
+
 namespace {
 
 using gradient::Expr;
@@ -89,16 +99,6 @@ void check_lane(const char* op, const Tensor& in, int64_t dim) {
         " to have non-zero size.");
 }
 
-// g goes to the chosen position.
-Tensor to_chosen(const ops::GradArgs& args, Tensor g) {
-  const Tensor& in = args.inputs[0].to_tensor();
-  if (in.ndim() == 0) return g;
-  const int64_t dim = args.inputs[1].to_int();
-  const Dims kept = ReducedDims(in, Dims{dim}).sizes(in, true);
-  const Tensor index = ops::call("aten::reshape", args.outputs[1].to_tensor(), kept);
-  return ops::call("aten::scatter.src", gradient::zeros_like(in), dim, index, ops::call("aten::reshape", g, kept));
-}
-
 void add_extreme(const char* name, Reducer reducer) {
   const std::string by_dim = concat("aten::", name, ".dim"), position = concat("aten::arg", name);
   ops::OpBuilder(
@@ -109,7 +109,7 @@ void add_extreme(const char* name, Reducer reducer) {
         const ReducedDims reduced(in, Dims{dim});
         return std::vector<TensorMeta>{reduced.meta(in, keepdim, in.dtype()), reduced.meta(in, keepdim, DType::kInt64)};
       })
-      .gradient(gradient::of_first(to_chosen))
+      .gradient(gradient::of_first(chosen_gradient))
       .saves("result1")
       .reduction();
   ops::KernelBuilder(

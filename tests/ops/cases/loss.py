@@ -109,3 +109,20 @@ for reduction in [0, 1, 2]:
                       1, t(values=1.7), dtypes=FULL, gradient=False))
 CASES.append(case("aten::nll_loss2d_backward", t(), t(1, 3, 1, 2), t(values=[[[0, 2]]], dtype=torch.int64), t(3, **UNIT), 1, -100,
                   t(values=1.7), dtypes=FULL, gradient=False, strided=False))
+
+# Connectionist temporal classification: log_probs of steps, samples, classes. PyTorch's gradient is that of the scores
+# which log_softmax made log_probs of. It takes no steps between flat targets.
+CTC = dict(dtypes=FULL, gradient="no differences")
+TARGETS = t(values=[[1, 2, 2, 0], [3, 1, 0, 0]], dtype=torch.int64)
+FLAT_TARGETS = labels(1, 2, 2, 3, 1)
+for reduction in [0, 1, 2]:
+    CASES.append(case("aten::ctc_loss.IntList", t(6, 2, 4), TARGETS, [6, 5], [3, 2], 0, reduction, **CTC))
+    CASES.append(case("aten::ctc_loss.IntList", t(6, 2, 4), FLAT_TARGETS, [6, 5], [3, 2], 0, reduction, strided=False, **CTC))
+    CASES.append(case("aten::ctc_loss.Tensor", t(6, 2, 4), TARGETS, labels(6, 4), labels(3, 0), 0, reduction, **CTC))
+    CASES.append(case("aten::ctc_loss.IntList", t(3, 2, 4), TARGETS, [3, 2], [3, 2], 0, reduction, True, **CTC))
+CASES.append(case("aten::ctc_loss.IntList", t(6, 4), labels(1, 2), [6], [2], 0, 0, strided=False, **CTC))
+CASES.append(case("aten::ctc_loss.IntList", t(6, 2, 4), TARGETS, [7, 5], [3, 2], error="Expected input_lengths to have value at most"))
+CASES.append(case("aten::ctc_loss.IntList", t(6, 2, 4), TARGETS, [6, 5], [3, 2], 4, error="blank must be in label range"))
+CASES.append(case("aten::_ctc_loss", t(5, 1, 4), t(values=[[1, 2]], dtype=torch.int64), [5], [2], dtypes=FULL, gradient=False))
+CASES.append(case("aten::_ctc_loss_backward", t(1), t(5, 1, 4), t(values=[[1, 2]], dtype=torch.int64), [5], [2],
+                  t(1), t(1, 5, 5), 0, dtypes=FULL, gradient=False, strided=False))

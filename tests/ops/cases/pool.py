@@ -78,6 +78,11 @@ CASES = (
     + [
         case("aten::max_pool2d", t(1, 2, 4, values=NAN), [2, 2], dtypes=FULL),
         case("aten::max_pool2d_with_indices", t(1, 2, 4, values=NAN), [2, 2], dtypes=FULL),
+        case("aten::max_pool3d", t(1, 2, 4, 5, 3), [2, 2, 2], [2, 1, 1], dtypes=FULL),
+        case("aten::max_pool3d_with_indices", t(1, 2, 4, 5, 3), [2, 2, 2], [2, 1, 1], dtypes=FULL),
+        case("aten::avg_pool3d", t(1, 2, 4, 5, 3), [2, 2, 2], [2, 1, 1], dtypes=FULL),
+        case("aten::adaptive_avg_pool3d", t(1, 2, 4, 5, 3), [2, 2, 2], dtypes=FULL),
+        case("aten::adaptive_max_pool3d", t(1, 2, 4, 5, 3), [2, 2, 2], dtypes=FULL),
         case("aten::max_pool2d", t(2, 3, 8, 40), [3, 3], [4, 3], [1, 1], [2, 1], dtypes=FULL),
         case("aten::max_pool2d_with_indices_backward", t(1, 2, 2, 3), t(1, 2, 4, 6), [2, 2], [2, 2], [0, 0], [1, 1], False,
              t(1, 2, 2, 3, dtype=torch.int64, low=0, high=23), dtypes=FULL, strided=False),

@@ -86,3 +86,19 @@ for dim in [0, 1, -1]:
     CASES.append(case("aten::cummin", t(3, 4, 5), dim, dtypes=FULL + [torch.int32]))
 CASES.append(case("aten::cumsum", t(3, 4), 1, dtype=torch.float64, dtypes=[torch.float32, torch.int64]))
 CASES.append(case("aten::cummax", NAN, 1, dtypes=FULL))
+HOLES = t(values=[[1.0, math.nan, -2.0, 5.0], [math.nan, math.nan, 0.5, -1.0], [3.0, 2.0, 7.0, 1.5]])
+for name in ["median", "nanmedian"]:
+    CASES.append(case(f"aten::{name}", t(3, 5), dtypes=FULL + [torch.bfloat16]))
+    CASES.append(case(f"aten::{name}", HOLES, dtypes=FULL))
+    CASES.append(case(f"aten::{name}", t(values=[4, 1, 3, 2], dtype=torch.int64)))
+    for keepdim in [False, True]:
+        CASES.append(case(f"aten::{name}.dim", t(3, 6, 2), 1, keepdim, dtypes=FULL))
+    CASES.append(case(f"aten::{name}.dim", t(values=[[4, 1, 3, 2], [9, 8, 7, 6]], dtype=torch.int64), -1))
+CASES.append(case("aten::nanmedian.dim", t(values=[[1.0, math.nan, -2.0, 5.0], [math.nan, 4.0, 0.5, -1.0]]), 1, dtypes=FULL))
+for name in ["nansum", "nanmean"]:
+    CASES.append(case(f"aten::{name}", HOLES, dtypes=FULL))
+    CASES.append(case(f"aten::{name}", t(3, 4), [0], dtypes=FULL))
+    CASES.append(case(f"aten::{name}", HOLES, [1], True, dtypes=FULL))
+    CASES.append(case(f"aten::{name}", HOLES, [0], dtype=torch.float64, gradient=False))
+CASES.append(case("aten::aminmax", t(3, 5), dtypes=FULL))
+CASES.append(case("aten::aminmax", t(3, 5), dim=1, keepdim=True, dtypes=FULL))
