@@ -63,6 +63,9 @@ class ExitTimer {
   std::thread thread_;  // last: it uses the rest
 };
 
+// A file that grows above a limit of the process is an error of the write, not the end of the daemon.
+void ignore_file_limits() { signal(SIGXFSZ, SIG_IGN); }
+
 void tune_malloc() {
   // Large blocks stay in the heap instead of being mapped and unmapped for each message.
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
@@ -73,6 +76,7 @@ void serve(const ServerOptions& options) {
   validate(options);
   check_engine_options(options.engine);
   tune_malloc();
+  ignore_file_limits();
   install_log_sink(options.log_format, options.log_verbose > 0);
   const sigset_t signals = block_stop_signals();
   auto daemon = std::make_unique<Daemon>(

@@ -101,6 +101,20 @@ std::vector<int64_t> choose_versions(std::vector<int64_t> found, const ModelConf
   return found;
 }
 
+}  // namespace
+
+std::string model_file_name(const ModelConfig& config) {
+  return config.default_model_filename.empty() ? kDefaultFile : config.default_model_filename;
+}
+
+fs::path version_file(const ModelLayout& model, int64_t number) {
+  fs::path file = resolve(model.folder / std::to_string(number) / model_file_name(model.config), model.root);
+  check(fs::is_regular_file(file), file.string(), ": not a file");
+  return file;
+}
+
+namespace {
+
 void read_model(const fs::path& folder, const fs::path& root, ModelLayout& model) {
   const fs::path real_folder = resolve(folder, root);
   model.root = root;
@@ -123,8 +137,7 @@ void read_model(const fs::path& folder, const fs::path& root, ModelLayout& model
   for (const int64_t number : choose_versions(std::move(found), model.config)) {
     ModelLayout::Version version{.number = number, .file = {}, .error = {}};
     try {
-      version.file = resolve(real_folder / std::to_string(number) / file_name, root);
-      check(fs::is_regular_file(version.file), version.file.string(), ": not a file");
+      version.file = version_file(model, number);
     } catch (const Error& error) {
       version.file.clear();
       version.error = error.what();
@@ -134,10 +147,6 @@ void read_model(const fs::path& folder, const fs::path& root, ModelLayout& model
 }
 
 }  // namespace
-
-std::string model_file_name(const ModelConfig& config) {
-  return config.default_model_filename.empty() ? kDefaultFile : config.default_model_filename;
-}
 
 ModelLayout scan_model(const std::string& root_text, const std::string& name) {
   check(is_plain_name(name), "model '", name, "': not a plain name");

@@ -39,6 +39,9 @@ std::vector<ModelLayout> scan_repositories(const std::vector<std::string>& roots
 // The file that every version of the model has: config.pbtxt says, or model.pt.
 std::string model_file_name(const ModelConfig& config);
 
+// The file of a version of the model, whether the policy wants it or not. Throws Error{kNotFound}.
+std::filesystem::path version_file(const ModelLayout& model, int64_t number);
+
 // Makes the new folder the model's next version, in one step: a number above all that are or were there, and no
 // other process can take it. Gives back the number.
 int64_t take_next_version(const ModelLayout& model, const std::filesystem::path& folder);

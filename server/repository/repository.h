@@ -60,12 +60,12 @@ class Repository {
   bool is_loaded() const;
   std::vector<IndexEntry> index() const;
 
-  // The archive that a version was loaded from. Throws as find().
+  // The archive of a version, which need not be served; 0 is the one that requests get. Throws as find().
   struct Source {
     std::filesystem::path file;
     int64_t version = 0;
   };
-  Source source_of(const std::string& name, const std::string& version) const;
+  Source source_of(const std::string& name, int64_t version) const;
 
   // Where the versions of a model are, or would be.
   std::filesystem::path folder_of(const std::string& name) const;

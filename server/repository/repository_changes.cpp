@@ -40,16 +40,16 @@ int64_t largest_ready(const std::vector<std::string>& versions) {
 
 }  // namespace
 
-Repository::Source Repository::source_of(const std::string& name, const std::string& version) const {
-  const std::shared_ptr<ModelVersion> handle = find(name, version);
-  const int64_t number = std::stoll(handle->version());
-  const std::shared_lock lock(mutex_);
-  const auto model = models_.find(name);
-  if (model != models_.end()) {
-    const auto found = model->second.versions.find(number);
-    if (found != model->second.versions.end()) return {found->second.file, number};
+Repository::Source Repository::source_of(const std::string& name, int64_t version) const {
+  if (version == 0) version = std::stoll(find(name, "")->version());
+  {
+    const std::shared_lock lock(mutex_);
+    const auto model = models_.find(name);
+    if (model == models_.end()) fail(ErrorCode::kNotFound, "Request for unknown model: '", name, "' is not found");
+    const auto found = model->second.versions.find(version);
+    if (found != model->second.versions.end() && found->second.handle) return {found->second.file, version};
   }
-  fail(ErrorCode::kUnavailable, "Request for unknown model: '", name, "' version ", number, " was unloaded");
+  return {version_file(scan_model(root_of(name), name), version), version};
 }
 
 std::string Repository::root_of(const std::string& name) const {

@@ -106,9 +106,7 @@ void TrainingService::enqueue(const std::shared_ptr<TrainingJob>& job) {
 }
 
 Repository::Source TrainingService::source_of(const ModelSource& model) const {
-  if (model.upload_id.empty()) {
-    return repository_.source_of(model.name, model.version == 0 ? "" : std::to_string(model.version));
-  }
+  if (model.upload_id.empty()) return repository_.source_of(model.name, model.version);
   const fs::path file = store_.upload_file(model.upload_id);
   if (!fs::exists(file)) fail(ErrorCode::kNotFound, "model.upload_id: there is no upload '", model.upload_id, "'");
   return {file, 0};

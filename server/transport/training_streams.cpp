@@ -296,7 +296,6 @@ class UploadModelCall {
 
   void finish() {
     try {
-      if (context_.IsCancelled()) fail(ErrorCode::kCancelled, "the client has gone");
       check(upload_ != nullptr, "data: the upload is empty");
       training_rpc::UploadModelResponse response;
       response.set_size_bytes(upload_->size_bytes());
