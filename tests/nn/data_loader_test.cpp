@@ -54,6 +54,7 @@ TEST(Sampler, OrdersEqualPyTorch) {
       {"random", std::make_shared<RandomSampler>(23)},
       {"random_more", std::make_shared<RandomSampler>(23, false, 50)},
       {"random_replaced", std::make_shared<RandomSampler>(23, true, 70)},
+      {"weighted", std::make_shared<WeightedRandomSampler>(std::vector<double>{0.1, 0.0, 2.0, 3.5, 0.7}, 40)},
       {"subset", std::make_shared<SubsetRandomSampler>(Indices{4, 8, 15, 16, 22})},
   };
   for (const auto& [name, sampler] : samplers) {
