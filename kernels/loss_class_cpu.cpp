@@ -43,7 +43,7 @@ T sum_of_exp(const T* x, int64_t count, T largest) {
 
 // One sample whose scores are neighbours.
 template <class T>
-void row_moments(const T* x, int64_t classes, T* largest, T* log_sum) {
+void row_moments(const T* x, int64_t classes, T* largest, T* sum_of_all) {
   T tail[kTail];
   const int64_t whole = classes / kTail * kTail;
   if (whole < classes) load_tail(x + whole, classes - whole, tail);
@@ -55,7 +55,7 @@ void row_moments(const T* x, int64_t classes, T* largest, T* log_sum) {
   T sum = sum_of_exp(x, whole, best);
   if (whole < classes) sum += sum_of_exp(tail, kTail, best);
   *largest = best;
-  *log_sum = formula::log(sum);
+  *sum_of_all = sum;
 }
 
 // Samples that are neighbours.
@@ -78,13 +78,17 @@ void column_moments(const T* x, int64_t classes, int64_t step, int64_t count, T*
 #pragma GCC ivdep
     for (int64_t i = 0; i < count; ++i) sums[i] += formula::exp(from[i] - largest[i]);
   }
-  for (int64_t i = 0; i < count; ++i) sums[i] = formula::log(sums[i]);
 }
 
 template <class T>
 void moments(const T* x, int64_t classes, int64_t step, int64_t count, T* largest, T* log_sum) {
-  if (step != 1) return column_moments(x, classes, step, count, largest, log_sum);
-  for (int64_t i = 0; i < count; ++i) row_moments(x + i * classes, classes, largest + i, log_sum + i);
+  if (step != 1) {
+    column_moments(x, classes, step, count, largest, log_sum);
+  } else {
+    for (int64_t i = 0; i < count; ++i) row_moments(x + i * classes, classes, largest + i, log_sum + i);
+  }
+#pragma GCC ivdep
+  for (int64_t i = 0; i < count; ++i) log_sum[i] = formula::log(log_sum[i]);
 }
 
 // kHasShare: for label smoothing.

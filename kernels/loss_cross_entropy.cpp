@@ -26,27 +26,30 @@ using MaybeTensor = std::optional<Tensor>;
 template <class T>
 struct Samples {
   ClassLoss loss;
-  Tensor scores, labels, weights;
+  Tensor scores, labels, weights;  // held for x, y and w
+  const T* x;
+  const int64_t* y;
+  const T* w;  // null: 1
   double share, weight_sum;
 
-  Samples(const ClassLoss& loss, const Tensor& x, const Tensor& target, const MaybeTensor& weight)
+  Samples(const ClassLoss& loss, const Tensor& given, const Tensor& target, const MaybeTensor& weight)
       : loss(loss),
-        scores(x.to(dtype_of<T>).contiguous()),
+        scores(given.to(dtype_of<T>).contiguous()),
         labels(check_labels(loss, target)),
         weights(weight ? weight->to(dtype_of<T>).contiguous() : Tensor()),
+        x(scores.data<T>()),
+        y(labels.data<int64_t>()),
+        w(weight ? weights.data<T>() : nullptr),
         share(loss.smoothing / static_cast<double>(std::max<int64_t>(1, loss.classes))),
         weight_sum(static_cast<double>(loss.classes)) {
-    if (weights.defined()) {
-      weight_sum = 0;
-      for (int64_t c = 0; c < loss.classes; ++c) weight_sum += static_cast<double>(weights.data<T>()[c]);
-    }
+    if (w == nullptr) return;
+    weight_sum = 0;
+    for (int64_t c = 0; c < loss.classes; ++c) weight_sum += static_cast<double>(w[c]);
   }
-  const T* weight_data() const { return weights.defined() ? weights.data<T>() : nullptr; }
-  int64_t label(int64_t i) const { return labels.data<int64_t>()[i]; }
-  bool is_ignored(int64_t i) const { return label(i) == loss.ignore_index; }
+  bool is_ignored(int64_t i) const { return y[i] == loss.ignore_index; }
   double weight_of(int64_t i) const {
     if (is_ignored(i)) return 0;
-    return weights.defined() ? static_cast<double>(weights.data<T>()[label(i)]) : 1.0;
+    return w ? static_cast<double>(w[y[i]]) : 1.0;
   }
   // The first score of sample i, and the distance to that of the next class.
   int64_t first(int64_t i) const { return i / loss.inner * loss.classes * loss.inner + i % loss.inner; }
@@ -76,12 +79,11 @@ struct Samples {
 template <class T>
 double Samples<T>::loss_of(int64_t i, double largest, double log_sum) const {
   if (is_ignored(i)) return 0;
-  const T* x = scores.data<T>() + first(i);
-  const auto nll = [&](int64_t c) { return log_sum - (static_cast<double>(x[c * step()]) - largest); };
-  double value = (1 - loss.smoothing) * weight_of(i) * nll(label(i));
+  const T* sample = x + first(i);
+  const auto nll = [&](int64_t c) { return log_sum - (static_cast<double>(sample[c * step()]) - largest); };
+  double value = (1 - loss.smoothing) * weight_of(i) * nll(y[i]);
   if (loss.smoothing > 0) {
     double all = 0;
-    const T* w = weight_data();
     for (int64_t c = 0; c < loss.classes; ++c) all += nll(c) * (w ? static_cast<double>(w[c]) : 1.0);
     value += share * all;
   }
@@ -96,7 +98,7 @@ void Samples<T>::forward(int64_t reduction, const Tensor& out, const Tensor& mom
       reduction == kLossNone && out.dtype() == dtype_of<T> ? out : Tensor::empty(Dims{loss.count()}, dtype_of<T>);
   T* to = losses.data<T>();
   for_each_run(0.6, [&](int64_t begin, int64_t count) {
-    class_moments(scores.data<T>() + first(begin), loss.classes, step(), count, largest + begin, log_sum + begin);
+    class_moments(x + first(begin), loss.classes, step(), count, largest + begin, log_sum + begin);
     for (int64_t i = begin; i < begin + count; ++i)
       to[i] = static_cast<T>(loss_of(i, static_cast<double>(largest[i]), static_cast<double>(log_sum[i])));
   });
@@ -128,12 +130,11 @@ void Samples<T>::backward(int64_t reduction, const Tensor& g, const Tensor& mome
       scale[k] = static_cast<T>(own[k] + by * share * weight_sum);
     }
     T* to = dx + first(begin);
-    class_slopes(scores.data<T>() + first(begin), loss.classes, step(), count, largest + begin, log_sum + begin, scale,
-                 shares, weight_data(), to);
+    class_slopes(x + first(begin), loss.classes, step(), count, largest + begin, log_sum + begin, scale, shares, w, to);
     for (int64_t k = 0; k < count; ++k) {
       T* sample = dx + first(begin + k);
       if (!is_ignored(begin + k)) {
-        sample[label(begin + k) * step()] -= static_cast<T>(own[k]);
+        sample[y[begin + k] * step()] -= static_cast<T>(own[k]);
       } else {  // also where the scores are not finite
         for (int64_t c = 0; c < loss.classes; ++c) sample[c * step()] = 0;
       }

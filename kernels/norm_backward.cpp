@@ -87,6 +87,8 @@ void LayerBackward::run(const Mask& mask, const Tensor& dx, const Tensor& dweigh
   const int64_t parts = std::clamp<int64_t>(x.numel() / 32768, 1, 16);
   const Tensor gs = dense<T>(g), xs = dense<T>(x), ws = weight ? dense<T>(*weight) : Tensor(),
                means = mean ? dense<T>(*mean) : Tensor(), rstds = rstd ? dense<T>(*rstd) : Tensor();
+  const T *g_data = gs.data<T>(), *x_data = xs.data<T>(), *w_data = weight ? ws.data<T>() : nullptr,
+          *mean_data = mean ? means.data<T>() : nullptr, *rstd_data = rstd ? rstds.data<T>() : nullptr;
   std::vector<double> sums(static_cast<size_t>(parts) * 2 * n, 0.0);
   const auto run_rows = [&](T* to) {
     parallel_run(static_cast<int>(parts), [&](int part) {
@@ -95,13 +97,12 @@ void LayerBackward::run(const Mask& mask, const Tensor& dx, const Tensor& dweigh
       double* total = sums.data() + static_cast<size_t>(part) * 2 * n;
       const int64_t begin = rows * part / parts, end = rows * (part + 1) / parts;
       for (int64_t row = begin; row < end; ++row) {
-        const T *from = xs.data<T>() + row * length, *incoming = gs.data<T>() + row * length;
-        const Moments moments = mean != nullptr ? Moments{static_cast<double>(means.data<T>()[row]),
-                                                          static_cast<double>(rstds.data<T>()[row])}
-                                                : lane_moments(from, length, eps);
-        normalize_lane_backward(incoming, from, weight ? ws.data<T>() : nullptr, moments,
-                                to ? to + row * length : nullptr, mask[1] ? near.data() : nullptr,
-                                mask[2] ? near.data() + n : nullptr, length);
+        const T *from = x_data + row * length, *incoming = g_data + row * length;
+        const Moments moments = mean_data != nullptr
+                                    ? Moments{static_cast<double>(mean_data[row]), static_cast<double>(rstd_data[row])}
+                                    : lane_moments(from, length, eps);
+        normalize_lane_backward(incoming, from, w_data, moments, to ? to + row * length : nullptr,
+                                mask[1] ? near.data() : nullptr, mask[2] ? near.data() + n : nullptr, length);
         if ((row - begin) % kFlush != kFlush - 1 && row + 1 != end) continue;
         for (size_t i = 0; i < near.size(); ++i) total[i] += static_cast<double>(std::exchange(near[i], T(0)));
       }
@@ -210,18 +211,20 @@ void GroupBackward::run(const Mask& mask, const Tensor& dx, const Tensor& dweigh
   const int64_t per_group = channels / groups, length = per_group * inner;
   const Tensor gs = dense<T>(g), xs = dense<T>(x), ws = weight ? dense<T>(*weight) : Tensor(),
                means = mean ? dense<T>(*mean) : Tensor(), rstds = rstd ? dense<T>(*rstd) : Tensor();
+  const T *g_data = gs.data<T>(), *x_data = xs.data<T>(), *w_data = weight ? ws.data<T>() : nullptr,
+          *mean_data = mean ? means.data<T>() : nullptr, *rstd_data = rstd ? rstds.data<T>() : nullptr;
   std::vector<double> to_weight(static_cast<size_t>(batch * channels), 0.0), to_bias = to_weight;
   const auto run_groups = [&](T* to) {
     const double n = static_cast<double>(length);
     parallel_for(
         batch * groups, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, length)), [&](int64_t begin, int64_t end) {
           for (int64_t row = begin; row < end; ++row) {
-            const T *from = xs.data<T>() + row * length, *incoming = gs.data<T>() + row * length;
-            const Moments m = mean != nullptr ? Moments{static_cast<double>(means.data<T>()[row]),
-                                                        static_cast<double>(rstds.data<T>()[row])}
-                                              : lane_moments(from, length, eps);
+            const T *from = x_data + row * length, *incoming = g_data + row * length;
+            const Moments m = mean_data != nullptr
+                                  ? Moments{static_cast<double>(mean_data[row]), static_cast<double>(rstd_data[row])}
+                                  : lane_moments(from, length, eps);
             const auto weight_of = [&](int64_t c) {
-              return weight ? static_cast<double>(ws.data<T>()[row % groups * per_group + c]) : 1.0;
+              return w_data ? static_cast<double>(w_data[row % groups * per_group + c]) : 1.0;
             };
             double sum_h = 0, sum_hx = 0;
             for (int64_t c = 0; c < per_group; ++c) {

@@ -61,17 +61,19 @@ template <class T>
 std::vector<ChannelSums> BatchBackward::run_planes(const Tensor& x, const Tensor& g, const Tensor& dx) const {
   const ChannelLayout layout(x);
   std::vector<ChannelSums> sums(static_cast<size_t>(layout.channels));
+  const T *from = x.data<T>(), *incoming = g.data<T>();
+  T* to = dx.defined() ? dx.data<T>() : nullptr;
   parallel_for_cost(layout.channels, 0.5 * static_cast<double>(layout.rows()), [&](int64_t begin, int64_t end) {
     for (int64_t c = begin; c < end; ++c) {
       const auto i = static_cast<size_t>(c);
       const int64_t first = c * layout.inner;
-      sums[i] = sum_channel(x.data<T>() + first, g.data<T>() + first, layout.batch, layout.step(), layout.inner,
+      sums[i] = sum_channel(from + first, incoming + first, layout.batch, layout.step(), layout.inner,
                             mean.empty() ? nullptr : &mean[i]);
-      if (!dx.defined()) continue;
+      if (to == nullptr) continue;
       const ChannelSlopes<T> line = slopes<T>(i, sums[i]);
       for (int64_t n = 0; n < layout.batch; ++n) {
         const int64_t offset = first + n * layout.step();
-        apply(line, g.data<T>() + offset, x.data<T>() + offset, dx.data<T>() + offset, layout.inner);
+        apply(line, incoming + offset, from + offset, to + offset, layout.inner);
       }
     }
   });

@@ -63,20 +63,29 @@ void averages(const PoolProblem& pool, const PoolExtents& e, const T* x, T* out,
 }
 
 template <class T>
+void add_share(T share, T* x, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) x[i] += share;
+}
+
+template <class T>
 void planes(const PoolProblem& pool, const PoolExtents& e, const T* g, T* dx, int64_t begin, int64_t end) {
   const auto& [ad, ah, aw] = pool.windows.axes;
+  const T* from = g + begin * e.out_plane();
   for (int64_t plane = begin; plane < end; ++plane) {
-    const T* from = g + plane * e.out_plane();
     T* to = dx + plane * e.in_plane();
     for (int64_t d = 0; d < e.out[0]; ++d) {
       for (int64_t h = 0; h < e.out[1]; ++h) {
+        const int64_t rows = ah.end[h] - ah.begin[h];
         for (int64_t w = 0; w < e.out[2]; ++w) {
           const T share = *from++ / static_cast<T>(pool.divisor_at(d, h, w));
+          const int64_t columns = aw.end[w] - aw.begin[w];
           for (int64_t i = ad.begin[d]; i < ad.end[d]; ++i) {
-            for (int64_t j = ah.begin[h]; j < ah.end[h]; ++j) {
-              T* row = to + (i * e.in[1] + j) * e.in[2];
-              for (int64_t k = aw.begin[w]; k < aw.end[w]; ++k) row[k] += share;
+            T* first = to + (i * e.in[1] + ah.begin[h]) * e.in[2] + aw.begin[w];
+            if (columns == e.in[2]) {
+              add_share(share, first, rows * columns);
+              continue;
             }
+            for (int64_t j = 0; j < rows; ++j) add_share(share, first + j * e.in[2], columns);
           }
         }
       }
