@@ -162,6 +162,60 @@ TEST_F(SampleSplit, AViewThatMovesSamplesEndsTheLoop) {
   EXPECT_EQ(text.find("add(", text.find("for each")), text.rfind("add(")) << text;
 }
 
+// One operator before a pointwise one; whether its samples are kept apart, and the same results either way.
+TEST_F(SampleSplit, OperatorsSayWhetherTheyKeepSamplesApart) {
+  struct Row {
+    const char* call;
+    Dims x, y;
+    bool is_split;
+  };
+  const Row rows[] = {
+      {"aten::softmax.int(%x, %last, %none)", {4, 5, 6}, {1}, true},
+      {"aten::softmax.int(%x, %zero, %none)", {4, 5, 6}, {1}, false},
+      {"aten::mean.dim(%x, %spatial, %false, %none)", {4, 5, 6, 7}, {1}, true},
+      {"aten::mean.dim(%x, %first, %false, %none)", {4, 4, 4}, {1}, false},
+      {"aten::sum.dim_IntList(%x, %spatial, %true, %none)", {4, 5, 6, 7}, {1}, true},
+      {"aten::amax(%x, %spatial, %false)", {4, 5, 6, 7}, {1}, true},
+      {"aten::amax(%x, %first, %false)", {4, 4, 4}, {1}, false},
+      {"aten::matmul(%x, %y)", {4, 5, 6}, {4, 6, 3}, true},
+      {"aten::matmul(%x, %y)", {4, 5, 6}, {6, 3}, true},
+      {"aten::matmul(%x, %y)", {4, 5, 4}, {4, 3}, true},
+      {"aten::matmul(%x, %y)", {4, 4}, {4, 3}, false},
+      {"aten::matmul(%x, %y)", {5, 6}, {4, 6, 3}, true},
+      {"aten::matmul(%x, %y)", {4, 2, 5, 6}, {2, 6, 3}, true},
+      {"aten::mm(%x, %y)", {4, 4}, {4, 3}, false},
+      {"aten::max_pool2d(%x, %window, %ones, %zeros, %ones, %false)", {4, 3, 6, 7}, {1}, true},
+      {"aten::avg_pool2d(%x, %window, %ones, %zeros, %false, %true, %none)", {4, 3, 6, 7}, {1}, true},
+      {"aten::avg_pool2d(%x, %window, %ones, %zeros, %false, %true, %none)", {4, 6, 7}, {1}, true},
+      {"aten::adaptive_avg_pool2d(%x, %window)", {4, 3, 6, 7}, {1}, true},
+      {"aten::upsample_nearest2d(%x, %larger, %none, %none)", {4, 3, 6, 7}, {1}, true},
+      {"aten::upsample_bilinear2d(%x, %larger, %false, %none, %none)", {4, 3, 6, 7}, {1}, true},
+      {"aten::layer_norm(%x, %normal, %none, %none, %small, %true)", {4, 3, 6}, {1}, true},
+      {"aten::layer_norm(%x, %whole, %none, %none, %small, %true)", {4, 6}, {1}, false},
+      {"tensord::attention(%x, %y, %y, %none, %small, %none, %true, %false, %false)", {4, 2, 5, 8}, {4, 2, 7, 8}, true},
+      {"tensord::attention(%x, %y, %y, %none, %small, %none, %true, %false, %false)", {4, 2, 5, 8}, {1, 2, 7, 8}, true},
+      {"aten::add.Tensor(%x, %y, %one)", {1, 4, 3}, {4, 4, 3}, true},
+  };
+  for (const Row& row : rows) {
+    const std::string body =
+        "  %first : List[int] = prim::Constant[value=[0, 1]]()\n"
+        "  %larger : List[int] = prim::Constant[value=[9, 11]]()\n"
+        "  %normal : List[int] = prim::Constant[value=[3, 6]]()\n"
+        "  %whole : List[int] = prim::Constant[value=[4, 6]]()\n"
+        "  %true : bool = prim::Constant[value=True]()\n"
+        "  %small : float = prim::Constant[value=0.25]()\n"
+        "  %called : Tensor = " +
+        std::string(row.call) + "\n  %more : Tensor = aten::exp(%called)\n  %out : Tensor = aten::neg(%more)\n";
+    for (const int threads : {1, 2}) {
+      const std::string text = check_same(body, {random(row.x), random(row.y)}, threads, 1);
+      const size_t loop = text.find("for each"), name = std::string(row.call).find("::") + 2;
+      const std::string op = std::string(row.call).substr(name, std::string(row.call).find_first_of(".(", name) - name);
+      const size_t call = text.find("= " + op);
+      EXPECT_EQ(call != std::string::npos && loop < call, row.is_split) << row.call << "\n" << text;
+    }
+  }
+}
+
 TEST_F(SampleSplit, CountsTheTimeOfAllSamples) {
   const std::vector<Tensor> inputs{random({8, 3, 5, 5}), random({3, 4, 4})};
   set_thread_budget(2);
