@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/autograd/variable.h"
 #include "core/base/error.h"
 #include "core/jit/archive/model_archive.h"
 #include "core/jit/archive/torch_file.h"
@@ -31,6 +32,7 @@ struct InspectOptions {
   bool dot = false;
   bool summary = false;
   bool source = false;
+  bool for_training = false;
 };
 
 // A graph as it was after one pass; pass "" is before the first.
@@ -74,7 +76,8 @@ void print_signature(const jit::Module& module) {
 void print_parameters(const jit::Module& module) {
   std::cout << "tensors (" << module.size_bytes() << " bytes)\n";
   for (const auto& [name, tensor] : module.named_tensors()) {
-    std::cout << "  " << name << "  " << describe(tensor) << "  " << tensor.size_bytes() << "\n";
+    std::cout << "  " << name << "  " << describe(tensor) << "  " << tensor.size_bytes()
+              << (autograd::requires_grad(tensor) ? "  (requires a gradient)" : "") << "\n";
   }
 }
 
@@ -123,6 +126,7 @@ void inspect(const InspectOptions& options) {
   std::vector<Snapshot> snapshots;
   bool is_recording = false;
   jit::LoadOptions load = load_options(options.model);
+  load.for_training = options.for_training;
   load.passes.observer = [&](const std::string& pass, const jit::Graph& graph) {
     if (is_recording) snapshots.push_back(take_snapshot(pass, graph, options));
   };
@@ -168,6 +172,12 @@ void add_inspect_command(CLI::App& app, int* exit_code) {
                      ->allow_extra_args(false);
   command->add_option("--args", options->arguments_path, "The same, with a tuple of arguments written by torch.save")
       ->excludes(inputs);
+  command
+      ->add_flag("--train", options->for_training,
+                 "Show the model as it is loaded for training: which tensors require a gradient, and the graph that "
+                 "autograd records")
+      ->excludes(inputs)
+      ->excludes("--args");
   command->add_flag("--dot", options->dot, "Write the graph for Graphviz instead of text");
   command->add_flag("--summary", options->summary, "Leave the graphs out");
   command->add_flag("--source", options->source, "Show the archive's source files too");

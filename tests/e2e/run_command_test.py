@@ -226,6 +226,14 @@ class RunCommand(unittest.TestCase):
         self.assertLess(abs(kept.mean().item() - 1), 0.1)
         self.assertTrue(torch.equal(self.run_trained("dropped", torch.ones(9)), torch.ones(9)))
 
+    def test_inspecting_what_is_trained(self):
+        done = self.run_binary("inspect", self.trained, "--train", "--method", "normalized")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("norm.weight  float32[2]  8  (requires a gradient)", done.stdout)
+        self.assertIn("norm.running_mean  float32[2]  8\n", done.stdout)
+        self.assertIn('prim::GetAttr[name="training"]', done.stdout.split("==== normalized")[-1])
+        self.assert_fails("--train", "inspect", self.trained, "--train", "--input", "2")
+
     def test_saving_where_it_cannot_be(self):
         a = self.save("one.pt", (torch.ones(2),))
         self.assert_fails("/nonexistent/m.pt: cannot be written", "run", self.trained, "--save", "/nonexistent/m.pt", "--call",

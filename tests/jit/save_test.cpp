@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "core/autograd/variable.h"
 #include "core/base/error.h"
@@ -170,6 +171,26 @@ TEST_F(SaveTest, ReplacesItsOwnArchive) {
     EXPECT_EQ(entry.offset % 64, 0u) << entry.name;
   }
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);
+}
+
+// PyTorch 2 writes entries of its own, which are kept.
+TEST_F(SaveTest, ArchivesOfPyTorch2) {
+  const std::string source = data_file("mlp_torch2.pt"), copy = path("copy.pt");
+  const std::shared_ptr<Module> module = load(source, true);
+  module->save(copy);
+  const auto entries = [](const std::string& file) {
+    std::set<std::string> names;
+    const auto zip = ZipArchive::open(file);
+    for (const ZipArchive::Entry& entry : zip->entries()) names.insert(entry.name);
+    return names;
+  };
+  EXPECT_EQ(entries(copy), entries(source));
+  const std::shared_ptr<Module> again = load(copy, true);
+  const Tensor x = ones({2, 4});
+  const Tensor before = run(*module, "forward", {Value(x)}).to_tensor();
+  const Tensor after = run(*again, "forward", {Value(x)}).to_tensor();
+  EXPECT_TRUE(ops::call("aten::all", ops::call("aten::eq.Tensor", before, after)).item_bool());
+  EXPECT_TRUE(autograd::requires_grad(after));
 }
 
 TEST_F(SaveTest, AFullDiskLeavesTheOldFile) {
