@@ -26,6 +26,12 @@ Matrix matrix_of(const Tensor& tensor, int64_t offset = 0);
 // REQUIRES: shapes agree; c overlaps neither a nor b.
 void gemm(DType dtype, double alpha, const Matrix& a, const Matrix& b, double beta, const Matrix& c);
 
+// The same for f32, and false, where few rows or columns of c make another way around faster.
+bool try_narrow_gemm(float alpha, const Matrix& a, const Matrix& b, float beta, const Matrix& c);
+
+// Puts `from`, broadcast to its sizes, into c before a product is added to it; fast where a bias is repeated by rows.
+void start_product(const Tensor& from, const Tensor& c);
+
 // Calls product(i) for each of `count` matrix products of `work` multiply-adds: small ones side by
 // side, large ones one after the other, each on all threads.
 void run_batches(int64_t count, int64_t work, const std::function<void(int64_t)>& product);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <cstring>
 
 #include "core/base/parallel.h"
 #include "core/tensor/strided_copy.h"
@@ -182,6 +183,7 @@ void gemm(DType dtype, double alpha, const Matrix& a, const Matrix& b, double be
   switch (dtype) {
     case DType::kFloat32:
       if (try_gemv(static_cast<float>(alpha), a, b, static_cast<float>(beta), c)) return;
+      if (try_narrow_gemm(static_cast<float>(alpha), a, b, static_cast<float>(beta), c)) return;
       return blas_gemm<float>(static_cast<float>(alpha), a, b, static_cast<float>(beta), c);
     case DType::kFloat64: return blas_gemm<double>(alpha, a, b, beta, c);
     case DType::kFloat16: return half_gemm<Half>(alpha, a, b, beta, c);
@@ -190,6 +192,19 @@ void gemm(DType dtype, double alpha, const Matrix& a, const Matrix& b, double be
       dispatch_integral(dtype, "matmul",
                         [&]<class T>() { integer_gemm<T>(static_cast<T>(alpha), a, b, static_cast<T>(beta), c); });
   }
+}
+
+void start_product(const Tensor& from, const Tensor& c) {
+  const bool is_row = from.ndim() == 1 && from.is_contiguous() && c.is_contiguous() && from.dtype() == c.dtype() &&
+                      c.ndim() >= 1 && from.numel() == c.sizes().back() && c.numel() > 0;
+  if (!is_row) return c.copy_from(from);
+  const size_t bytes = from.size_bytes();
+  const auto* source = static_cast<const char*>(from.raw_data());
+  auto* target = static_cast<char*>(c.raw_data());
+  constexpr double kNsPerByte = 0.1;
+  parallel_for_cost(c.numel() / from.numel(), kNsPerByte * static_cast<double>(bytes), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) std::memcpy(target + static_cast<size_t>(i) * bytes, source, bytes);
+  });
 }
 
 void run_batches(int64_t count, int64_t work, const std::function<void(int64_t)>& product) {

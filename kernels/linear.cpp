@@ -48,7 +48,7 @@ void run_linear(const ops::KernelContext&, const Tensor& input, const Tensor& we
   const int64_t rows = out.numel() / outputs;
   const Matrix kernel = weight.ndim() == 1 ? Matrix{weight.raw_data(), features, 1, weight.strides()[0], 1}
                                            : matrix_of(weight).transposed();
-  if (bias) out.copy_from(*bias);
+  if (bias) start_product(*bias, out);
   gemm(out.dtype(), 1, {x.raw_data(), rows, features, features, 1}, kernel, bias ? 1 : 0,
        {out.raw_data(), rows, outputs, outputs, 1});
 }

@@ -97,7 +97,7 @@ TensorMeta infer_addmv(const Tensor& self, const Tensor& a, const Tensor& b, con
 
 // Puts self, broadcast, into out; gives back the factor that the product's addition applies to it.
 double start_from(const Tensor& self, const Scalar& beta, Tensor& out) {
-  if (beta.to_double() != 0) out.copy_from(self);
+  if (beta.to_double() != 0) start_product(self, out);
   return beta.to_double();
 }
 
