@@ -68,6 +68,10 @@ void add_options(CLI::App& app, ServerOptions& options) {
   app.add_option("--training-threads", options.training_threads,
                  "Threads of a job that does not say; 0 is half of the cores")
       ->check(CLI::Range(0, 1024));
+  app.add_option("--training-nice", options.training_nice,
+                 "Nice value of the threads of jobs; with 19 they have what serving leaves, with 0 as much as it")
+      ->check(CLI::Range(0, 19))
+      ->capture_default_str();
   app.add_option("--training-memory", options.training_memory_bytes,
                  "Most bytes that the tensors of a job may take, as 2GB; 0 is no limit")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));

@@ -116,6 +116,8 @@ Repository::Added Repository::add_version(const std::string& name, const WriteVe
   fs::path added;
   try {
     ModelLayout before = scan_model(root, name);
+    // The folder of a version that is served may be gone.
+    before.largest_number = std::max(before.largest_number, largest_ready(ready_versions(name)));
     int64_t number = 0;
     {
       const NewFolder temporary(before.folder);

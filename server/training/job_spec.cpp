@@ -169,6 +169,8 @@ void check_schedule(const JobSpec& job, ScheduleSpec& spec) {
   if (spec.name == "constant") spec.name.clear();
   if (!spec.name.empty()) check_one_of("schedule.name", spec.name, kSchedules);
   check_at_least("schedule.warmup_steps", spec.warmup_steps, 0);
+  check(spec.warmup_steps == 0 || spec.name != "one_cycle",
+        "schedule.warmup_steps: one_cycle has a warm-up of its own");
   check_number("schedule.warmup_factor", spec.warmup_factor, 0, 1);
   check(!spec.by_epoch || !job.data.streamed, "schedule.by_epoch: streamed data has no epochs");
   if (spec.name == "step") check_at_least("schedule.step_size", spec.step_size, 1);

@@ -8,11 +8,11 @@
 
 namespace tensord::server {
 
-void take_low_priority() {
+void take_low_priority(int nice) {
+  if (nice == 0) return;
   // On Linux both are of the thread alone.
-  constexpr int kLargestNice = 19;
   const sched_param parameters{};
-  const bool is_nice = setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kLargestNice) == 0;
+  const bool is_nice = setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), nice) == 0;
   if (!is_nice || sched_setscheduler(0, SCHED_BATCH, &parameters) != 0) {
     log(LogLevel::kWarning, "training cannot take a low priority; it may slow serving down");
   }

@@ -202,7 +202,7 @@ void TrainingService::finish(TrainingJob& job, JobState state, const std::string
 }
 
 void TrainingService::work() {
-  take_low_priority();
+  take_low_priority(options_.nice);
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this] { return is_stopped_ || !queue_.empty(); });

@@ -40,6 +40,7 @@ std::unique_ptr<TrainingService> make_training(const ServerOptions& options, Rep
   training.data_folder = options.training_data;
   training.concurrent_jobs = options.training_jobs;
   training.threads = options.training_threads;
+  training.nice = options.training_nice;
   training.memory_bytes = options.training_memory_bytes;
   training.max_upload_bytes = options.training_upload_bytes;
   return std::make_unique<TrainingService>(std::move(training), repository, metrics);

@@ -96,6 +96,7 @@ class Daemon:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
+        self.log.close()
 
 
 def request(model, inputs, outputs=(), version="", request_id="", parameters=None):

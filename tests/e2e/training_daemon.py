@@ -1,0 +1,103 @@
+"""A daemon that trains, in folders of its own, and what its tests ask of it."""
+
+import os
+import tempfile
+import time
+
+import torch
+
+from tests.e2e.daemon import Daemon, training
+
+STATE = training.JobState
+RUNNING, PAUSED, COMPLETED = STATE.JOB_STATE_RUNNING, STATE.JOB_STATE_PAUSED, STATE.JOB_STATE_COMPLETED
+FAILED, CANCELLED, QUEUED = STATE.JOB_STATE_FAILED, STATE.JOB_STATE_CANCELLED, STATE.JOB_STATE_QUEUED
+AT_REST = (PAUSED, COMPLETED, FAILED, CANCELLED)
+
+
+class TrainingDaemon:
+    def __init__(self, *flags):
+        self.folder = tempfile.TemporaryDirectory(prefix="tensord_training_")
+        self.models, self.data, self.jobs = (os.path.join(self.folder.name, name) for name in ("models", "data", "jobs"))
+        os.makedirs(self.models)
+        os.makedirs(self.data)
+        self.flags = flags
+        self.daemon = None
+
+    def start(self):
+        # Tests run beside each other; a job that waits for all others would take for ever.
+        self.daemon = Daemon(self.models, "--training-dir", self.jobs, "--training-data", self.data, "--training-nice", "0",
+                             *self.flags)
+        return self
+
+    def kill(self):
+        self.daemon.__exit__()
+
+    def restart(self):
+        self.kill()
+        return self.start()
+
+    def close(self):
+        if self.daemon:
+            self.kill()
+        self.folder.cleanup()
+
+    @property
+    def stub(self):
+        return self.daemon.training
+
+    def save_data(self, name, **arrays):
+        torch.save(arrays, os.path.join(self.data, name))
+
+    def create(self, **fields):
+        return self.stub.CreateJob(training.CreateJobRequest(spec=spec(**fields)), timeout=60)
+
+    def get(self, job_id):
+        return self.stub.GetJob(training.GetJobRequest(id=job_id), timeout=60)
+
+    def watch(self, job_id, timeout=300):
+        """The job at rest, and all points of its curves."""
+        points, job = [], None
+        for change in self.stub.WatchJob(training.WatchJobRequest(id=job_id), timeout=timeout):
+            job = change.job
+            points.extend(change.points)
+        return job, points
+
+    def run(self, **fields):
+        return self.watch(self.create(**fields).id)[0]
+
+    def wait_until(self, job_id, condition, timeout=120):
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            job = self.get(job_id)
+            if condition(job):
+                return job
+            time.sleep(0.01)
+        raise AssertionError(f"waited in vain; the job is\n{job}\n{self.daemon.log_text()[-3000:]}")
+
+    def model_file(self, model, version):
+        return os.path.join(self.models, model, str(version), "model.pt")
+
+    def weights(self, model, version):
+        return dict(torch.jit.load(self.model_file(model, version)).state_dict())
+
+
+def spec(model="mlp", data="clusters.pt", builtin="cross_entropy", label="y", **fields):
+    """A job on the clusters; fields replace those of the message."""
+    message = training.JobSpec(batch_size=50, seed=7)
+    if isinstance(model, str):
+        message.model.name = model
+    else:
+        message.model.CopyFrom(model)
+    if data:
+        message.data.file = data
+    if builtin:
+        message.loss.builtin = builtin
+    if label:
+        message.loss.label = label
+    for name, value in fields.items():
+        field = getattr(message, name)
+        if hasattr(field, "MergeFrom") and not isinstance(value, (int, float, str)):
+            field.MergeFrom(value)
+        else:
+            setattr(message, name, value)
+    return message

@@ -1,0 +1,145 @@
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "core/base/error.h"
+#include "core/jit/archive/torch_file.h"
+#include "server/training/checkpoint.h"
+#include "server/training/job_store.h"
+#include "server/training/value_dict.h"
+
+namespace tensord::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+class CheckpointTest : public ::testing::Test {
+ protected:
+  CheckpointTest() {
+    std::string pattern = (fs::temp_directory_path() / "tensord_checkpoint_XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+  }
+  ~CheckpointTest() override { fs::remove_all(folder_); }
+
+  static Checkpoints::Files files(int64_t step, size_t model_bytes = 100) {
+    ValueDict dict;
+    dict.set("step", step);
+    return {.save_model = [=](const std::string& path) { std::ofstream(path) << std::string(model_bytes, 'm'); },
+            .state = dict.value(),
+            .curve = "{}"};
+  }
+  static void change_a_byte(const fs::path& file) {
+    std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+    stream.seekp(static_cast<std::streamoff>(fs::file_size(file) / 2));
+    stream.put('!');
+  }
+  size_t entries() const {
+    return static_cast<size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(CheckpointTest, KeepsTheNewest) {
+  const Checkpoints checkpoints(folder_, 2);
+  EXPECT_FALSE(checkpoints.newest());
+  for (const int64_t step : {5, 10, 100, 20}) checkpoints.write(step, files(step));
+  EXPECT_EQ(checkpoints.steps(), (std::vector<int64_t>{20, 100}));
+  const auto newest = checkpoints.newest();
+  ASSERT_TRUE(newest);
+  EXPECT_EQ(newest->step, 100);
+  EXPECT_EQ(ValueDict(jit::load_torch_file(newest->state_file())).at("step").to_int(), 100);
+}
+
+TEST_F(CheckpointTest, ADamagedOneIsPassedOverAndReplaced) {
+  const Checkpoints checkpoints(folder_, 3);
+  checkpoints.write(1, files(1));
+  checkpoints.write(2, files(2));
+  for (const char* file : {"model.pt", "state.pt", "curve.json", "manifest.json"}) {
+    checkpoints.write(3, files(3));
+    ASSERT_EQ(checkpoints.newest()->step, 3);
+    change_a_byte(folder_ / "checkpoint-3" / file);
+    EXPECT_EQ(checkpoints.newest()->step, 2) << file;
+  }
+  fs::remove(folder_ / "checkpoint-2" / "model.pt");
+  EXPECT_EQ(checkpoints.newest()->step, 1);
+  checkpoints.write(3, files(3));
+  EXPECT_EQ(checkpoints.newest()->step, 3);
+}
+
+TEST_F(CheckpointTest, AWriteThatFailsLeavesTheOthers) {
+  const Checkpoints checkpoints(folder_, 2);
+  checkpoints.write(1, files(1));
+  Checkpoints::Files broken = files(2);
+  broken.save_model = [](const std::string&) { fail(ErrorCode::kResourceExhausted, "disk full"); };
+  EXPECT_THROW(checkpoints.write(2, broken), Error);
+  EXPECT_EQ(checkpoints.newest()->step, 1);
+  EXPECT_EQ(entries(), 1u);
+}
+
+TEST_F(CheckpointTest, AFullDiskIsAnErrorOfItsOwn) {
+  const Checkpoints checkpoints(folder_, 2);
+  checkpoints.write(1, files(1));
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{.rlim_cur = 64, .rlim_max = before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  ErrorCode code = ErrorCode::kInternal;
+  try {
+    checkpoints.write(2, files(2, 10));
+  } catch (const Error& error) {
+    code = error.code();
+  }
+  setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_EQ(code, ErrorCode::kResourceExhausted);
+  EXPECT_EQ(checkpoints.newest()->step, 1);
+  EXPECT_EQ(entries(), 1u);
+}
+
+TEST_F(CheckpointTest, WhatACrashLeftIsSweptUp) {
+  fs::create_directories(folder_ / ".checkpoint-7");
+  const Checkpoints checkpoints(folder_, 2);
+  EXPECT_FALSE(checkpoints.newest());
+  checkpoints.write(8, files(8));
+  EXPECT_EQ(entries(), 1u);
+}
+
+JobStatus status_of(const std::string& id, int64_t created) {
+  JobStatus status;
+  status.id = id;
+  status.created_at_ms = created;
+  return status;
+}
+
+TEST_F(CheckpointTest, JobsAreKept) {
+  std::string first, second;
+  {
+    const JobStore store(folder_.string());
+    first = store.make_job("my model/№1");
+    second = store.make_job("my model/№1");
+    EXPECT_NE(first, second);
+    EXPECT_TRUE(first.starts_with("my-model-"));
+    store.save(status_of(first, 2));
+    store.save(status_of(second, 1));
+    fs::create_directory(store.job_folder("half-made"));
+    fs::create_directory(store.job_folder("broken"));
+    std::ofstream(store.job_folder("broken") / "job.json") << "{";
+    EXPECT_THROW(JobStore(folder_.string()), Error);  // two daemons on one folder
+  }
+  const JobStore store(folder_.string());
+  const std::vector<JobStatus> jobs = store.load();
+  ASSERT_EQ(jobs.size(), 2u);
+  EXPECT_EQ(jobs[0].id, second);
+  EXPECT_EQ(jobs[1].id, first);
+  EXPECT_FALSE(fs::exists(store.job_folder("half-made")));
+  EXPECT_TRUE(fs::exists(store.job_folder("broken")));
+  store.remove(first);
+  EXPECT_EQ(store.load().size(), 1u);
+}
+
+}  // namespace
+}  // namespace tensord::server

@@ -1,0 +1,139 @@
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "server/training/job_json.h"
+#include "server/training/job_spec.h"
+
+namespace tensord::server {
+namespace {
+
+using Json = nlohmann::json;
+
+Json good() {
+  return Json::parse(R"({"model": {"name": "m"}, "data": {"file": "d.npz"}, "loss": {"builtin": "mse", "label": "y"},
+                         "epochs": 1})");
+}
+
+std::string error_of(const Json& json) {
+  try {
+    JobSpec spec = job_spec_from_json(json);
+    check_job_spec(spec);
+  } catch (const Error& error) {
+    return std::string(to_string(error.code())) + " " + error.what();
+  }
+  return "none";
+}
+
+TEST(JobSpecTest, FillsInDefaults) {
+  JobSpec spec = job_spec_from_json(good());
+  check_job_spec(spec);
+  EXPECT_EQ(spec.optimizer.name, "adamw");
+  EXPECT_EQ(spec.batch_size, 32);
+  EXPECT_TRUE(*spec.data.shuffle);
+  EXPECT_EQ(spec.checkpoints.every_seconds, 60);
+  EXPECT_EQ(spec.checkpoints.keep, 2);
+  EXPECT_EQ(spec.publish.when, "never");
+  EXPECT_EQ(spec.publish.model, "m");
+}
+
+TEST(JobSpecTest, EveryFieldThatIsWrongIsNamed) {
+  // What is merged into a good job, and the field that the message starts with.
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({"model": {"name": ""}})", "model: "},
+      {R"({"model": {"name": "../m"}})", "model.name: "},
+      {R"({"model": {"version": -1}})", "model.version: "},
+      {R"({"model": {"version": "x"}})", "model.version: "},
+      {R"({"data": {"file": "/etc/passwd"}})", "data.file: "},
+      {R"({"data": {"file": "a/../../b"}})", "data.file: "},
+      {R"({"data": {"streamed": true}})", "data: "},
+      {R"({"data": {"file": "", "streamed": true}, "epochs": 2})", "epochs: "},
+      {R"({"data": {"shuffle": 1}})", "data.shuffle: "},
+      {R"({"data": {"unknown": 1}})", "data.unknown: "},
+      {R"({"loss": {"builtin": ""}})", "loss: "},
+      {R"({"loss": {"builtin": "hinge"}})", "loss.builtin: "},
+      {R"({"loss": {"label": ""}})", "loss.label: "},
+      {R"({"loss": {"delta": 2}})", "loss.delta: "},
+      {R"({"loss": {"label_smoothing": 0.1}})", "loss.label_smoothing: "},
+      {R"({"optimizer": {"name": "lion"}})", "optimizer.name: "},
+      {R"({"optimizer": {"lr": -1}})", "optimizer.lr: "},
+      {R"({"optimizer": {"lr": "NaN"}})", "optimizer.lr: "},
+      {R"({"optimizer": {"momentum": 0.9}})", "optimizer.momentum: "},
+      {R"({"optimizer": {"name": "sgd", "nesterov": true}})", "optimizer.nesterov: "},
+      {R"({"optimizer": {"groups": [{"freeze": true}]}})", "optimizer.groups.pattern: "},
+      {R"({"optimizer": {"name": "lbfgs", "groups": [{"pattern": "*", "lr": 1}]}})", "optimizer.groups: "},
+      {R"({"schedule": {"name": "sine"}})", "schedule.name: "},
+      {R"({"schedule": {"name": "step"}})", "schedule.step_size: "},
+      {R"({"schedule": {"name": "multi_step", "milestones": [5, 3]}})", "schedule.milestones: "},
+      {R"({"schedule": {"name": "plateau"}})", "schedule.name: "},
+      {R"({"schedule": {"name": "one_cycle", "warmup_steps": 5}})", "schedule.warmup_steps: "},
+      {R"({"clipping": {"norm": -1}})", "clipping.norm: "},
+      {R"({"evaluation": {"fraction": 1}})", "evaluation.fraction: "},
+      {R"({"evaluation": {"fraction": 0.1, "file": "e.npz"}})", "evaluation: "},
+      {R"({"evaluation": {"metrics": ["loss"]}})", "evaluation.metrics: "},
+      {R"({"evaluation": {"fraction": 0.1, "metrics": ["top_0_accuracy"]}})", "evaluation.metrics: "},
+      {R"({"epochs": 0})", "epochs: "},
+      {R"({"epochs": -1})", "epochs: "},
+      {R"({"steps": -1})", "steps: "},
+      {R"({"batch_size": -5})", "batch_size: "},
+      {R"({"batch_size": 1.5})", "batch_size: "},
+      {R"({"checkpoints": {"keep": -1}})", "checkpoints.keep: "},
+      {R"({"publish": {"when": "always"}})", "publish.when: "},
+      {R"({"publish": {"when": "best"}})", "publish.metric: "},
+      {R"({"publish": {"when": "at_end", "metric": "accuracy"}, "evaluation": {"fraction": 0.1}})", "publish.metric: "},
+      {R"({"publish": {"model": "a/b"}})", "publish.model: "},
+      {R"({"resources": {"threads": -1}})", "resources.threads: "},
+      {R"({"bogus": 1})", "bogus: "},
+  };
+  for (const auto& [change, field] : cases) {
+    Json json = good();
+    json.merge_patch(Json::parse(change));
+    EXPECT_EQ(error_of(json).find(std::string("INVALID_ARGUMENT ") + field), 0u) << change << "\n" << error_of(json);
+  }
+  EXPECT_EQ(error_of(good()), "none");
+}
+
+TEST(JobSpecTest, StatusKeepsItsValueAsJson) {
+  JobStatus status;
+  status.id = "m-1";
+  status.spec = job_spec_from_json(good());
+  check_job_spec(status.spec);
+  status.spec.seed = ~uint64_t{0};
+  status.spec.optimizer.lr = 0.0;
+  status.spec.optimizer.groups = {{.pattern = "a.*", .freeze = true, .lr = {}, .weight_decay = 0.5, .momentum = {}}};
+  status.spec.data.inputs = {{"x", "images"}};
+  status.state = JobState::kPaused;
+  status.progress.loss = 1.0 / 3;
+  status.progress.seconds_left = -1;
+  status.progress.metrics = {{"accuracy", 0.5}, {"loss", INFINITY}};
+  const Json json = to_json(status);
+  EXPECT_EQ(to_json(job_status_from_json(Json::parse(json.dump()))), json);
+  EXPECT_EQ(*job_status_from_json(json).spec.optimizer.lr, 0.0);
+  EXPECT_EQ(job_status_from_json(json).progress.loss, 1.0 / 3);
+}
+
+TEST(JobSpecTest, Patterns) {
+  EXPECT_TRUE(matches_pattern("layer1.0.weight", "layer1.*"));
+  EXPECT_TRUE(matches_pattern("layer1.0.weight", "*.weight"));
+  EXPECT_TRUE(matches_pattern("layer1.0.weight", "l*1.?.w*t"));
+  EXPECT_TRUE(matches_pattern("", "**"));
+  EXPECT_FALSE(matches_pattern("layer10.weight", "layer?.weight"));
+  EXPECT_FALSE(matches_pattern("weight.x", "*.weight"));
+  EXPECT_FALSE(matches_pattern("a*c", "abc"));
+  EXPECT_TRUE(matches_pattern(std::string(10000, 'a') + "b", "*a*a*a*a*b"));
+}
+
+TEST(JobSpecTest, Metrics) {
+  EXPECT_EQ(top_n_of("top_5_accuracy"), 5);
+  for (const char* name :
+       {"top__accuracy", "top_0_accuracy", "top_x_accuracy", "top_-1_accuracy", "accuracy", "top_5"}) {
+    EXPECT_EQ(top_n_of(name), 0) << name;
+  }
+  EXPECT_TRUE(is_more_better("top_5_accuracy"));
+  EXPECT_FALSE(is_more_better("rmse"));
+}
+
+}  // namespace
+}  // namespace tensord::server

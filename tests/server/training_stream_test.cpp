@@ -1,0 +1,150 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "core/base/error.h"
+#include "server/training/batch_stream.h"
+#include "server/training/training_job.h"
+
+namespace tensord::server {
+namespace {
+
+using Arrays = std::vector<std::pair<std::string, Tensor>>;
+using namespace std::chrono_literals;
+
+Arrays batch(int64_t rows, int64_t columns = 4, DType dtype = DType::kFloat32) {
+  return {{"x", Tensor::empty(Dims{rows, columns}, dtype)}, {"y", Tensor::empty(Dims{rows}, DType::kInt64)}};
+}
+
+template <class Action>
+std::pair<ErrorCode, std::string> error_of(const Action& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return {error.code(), error.what()};
+  }
+  return {ErrorCode::kInternal, "none"};
+}
+
+TEST(BatchStreamTest, BatchesComeInOrder) {
+  BatchStream stream(1 << 20, 0);
+  stream.attach();
+  for (int64_t rows : {1, 2, 3}) EXPECT_TRUE(stream.push({}, batch(rows)));
+  stream.detach(true);
+  StreamedBatch got;
+  for (int64_t number : {0, 1, 2}) {
+    ASSERT_EQ(stream.pop(0ms, got), BatchStream::Popped::kBatch);
+    EXPECT_EQ(got.number, number);
+    EXPECT_EQ(got.arrays[0].second.size(0), number + 1);
+  }
+  EXPECT_EQ(stream.pop(0ms, got), BatchStream::Popped::kComplete);
+  EXPECT_EQ(error_of([&] { stream.attach(); }).first, ErrorCode::kFailedPrecondition);
+}
+
+TEST(BatchStreamTest, ABatchIsUsedOnceAndNoneIsLeftOut) {
+  BatchStream stream(1 << 20, 5);  // the job has had 0 to 4
+  stream.attach();
+  EXPECT_FALSE(stream.push(3, batch(1)));
+  EXPECT_TRUE(stream.push(5, batch(1)));
+  EXPECT_FALSE(stream.push(5, batch(1)));
+  const auto [code, text] = error_of([&] { stream.push(7, batch(1)); });
+  EXPECT_EQ(code, ErrorCode::kOutOfRange);
+  EXPECT_NE(text.find("needs batch 6"), std::string::npos) << text;
+  EXPECT_EQ(stream.next(), 6);
+}
+
+TEST(BatchStreamTest, OneClientAtATime) {
+  BatchStream stream(1 << 20, 0);
+  stream.attach();
+  EXPECT_EQ(error_of([&] { stream.attach(); }).first, ErrorCode::kFailedPrecondition);
+  stream.detach(false);
+  EXPECT_FALSE(stream.has_client());
+  stream.attach();
+  EXPECT_TRUE(stream.has_client());
+}
+
+TEST(BatchStreamTest, BatchesMustBeAlike) {
+  BatchStream stream(1 << 30, 317);
+  stream.attach();
+  stream.push({}, batch(8));
+  const std::pair<Arrays, const char*> cases[] = {
+      {batch(8, 5), "batch 318: 'x' has shape [8, 5]"},
+      {batch(8, 4, DType::kFloat64), "batch 318: 'x' is float64"},
+      {{batch(8)[0]}, "batch 318 has no 'y'"},
+      {{batch(8)[0], batch(7)[1]}, "batch 318: 'y' has 7 rows"},
+      {{batch(8)[0], batch(8)[1], {"z", batch(8)[1].second}}, "batch 318 has 3 arrays"},
+      {{batch(8)[0], batch(8)[0]}, "appears twice"},
+      {{{"x", Tensor::scalar(1.0f)}}, "single number"},
+      {{}, "no arrays"},
+  };
+  for (const auto& [arrays, text] : cases) {
+    const auto [code, message] = error_of([&, refused = arrays] { stream.push({}, refused); });
+    EXPECT_EQ(code, ErrorCode::kInvalidArgument);
+    EXPECT_NE(message.find(text), std::string::npos) << message;
+  }
+  EXPECT_TRUE(stream.push({}, batch(3)));  // nothing was lost
+  EXPECT_EQ(stream.next(), 319);
+}
+
+TEST(BatchStreamTest, AFullStreamHoldsItsClientBack) {
+  BatchStream stream(batch(8)[0].second.size_bytes(), 0);
+  stream.attach();
+  int called = 0;
+  stream.when_room([&] { ++called; });
+  EXPECT_EQ(called, 1);
+  stream.push({}, batch(8));
+  stream.when_room([&] { ++called; });
+  EXPECT_EQ(called, 1);
+  StreamedBatch got;
+  stream.pop(0ms, got);
+  EXPECT_EQ(called, 2);
+  stream.push({}, batch(8));
+  stream.when_room([&] { ++called; });
+  stream.close(ErrorCode::kFailedPrecondition, "the job is FAILED");
+  EXPECT_EQ(called, 3);
+  EXPECT_NE(error_of([&] { stream.push({}, batch(1)); }).second.find("FAILED"), std::string::npos);
+}
+
+TEST(BatchStreamTest, PopWaitsForABatch) {
+  BatchStream stream(1 << 20, 0);
+  StreamedBatch got;
+  EXPECT_EQ(stream.pop(1ms, got), BatchStream::Popped::kNothing);
+  std::thread client([&] {
+    stream.attach();
+    stream.push({}, batch(2));
+  });
+  EXPECT_EQ(stream.pop(10s, got), BatchStream::Popped::kBatch);
+  client.join();
+}
+
+TEST(TrainingJobTest, CurvesStayBounded) {
+  TrainingJob job(JobStatus{});
+  const uint64_t before = job.revision();
+  for (int64_t step = 1; step <= 20000; ++step) {
+    CurvePoint point;
+    point.step = step;
+    if (step % 1000 == 0) point.metrics["loss"] = 1;
+    job.add_point(std::move(point));
+  }
+  const auto points = job.points_after(0);
+  EXPECT_LE(points.size(), 4096u);
+  EXPECT_GT(points.size(), 1000u);
+  EXPECT_EQ(points.back().step, 20000);
+  EXPECT_EQ(std::count_if(points.begin(), points.end(), [](const auto& p) { return !p.metrics.empty(); }), 20);
+  EXPECT_EQ(job.points_after(20000).size(), 0u);
+  EXPECT_EQ(job.points_after(19999).size(), 1u);
+  EXPECT_GT(job.revision(), before);
+}
+
+TEST(TrainingJobTest, States) {
+  for (const JobState state : {JobState::kQueued, JobState::kRunning, JobState::kPaused, JobState::kCompleted,
+                               JobState::kFailed, JobState::kCancelled}) {
+    EXPECT_EQ(parse_job_state(to_string(state)), state);
+    EXPECT_EQ(is_at_rest(state), state != JobState::kQueued && state != JobState::kRunning);
+  }
+  EXPECT_THROW(parse_job_state("DONE"), Error);
+}
+
+}  // namespace
+}  // namespace tensord::server
