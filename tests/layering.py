@@ -16,7 +16,7 @@ ALLOWED = {
     "core/distributed": ["core/autograd", "core/tensor", "core/base"],
     "core/jit/ir": ["core/autograd", "core/ops", "core/tensor", "core/base"],
     "core/jit/frontend": ["core/jit/ir", "core/autograd", "core/ops", "core/tensor", "core/base"],
-    "core/jit/archive": ["core/jit/ir", "core/ops", "core/tensor", "core/base"],
+    "core/jit/archive": ["core/jit/ir", "core/autograd", "core/ops", "core/tensor", "core/base"],
     "core/jit/passes": ["core/jit/ir", "core/autograd", "core/ops", "core/tensor", "core/base"],
     "core/jit/runtime": ["core/jit", "core/autograd", "core/ops", "core/tensor", "core/base"],
     "kernels": ["core/autograd", "core/ops", "core/tensor", "core/base"],
