@@ -293,8 +293,9 @@ TEST(OpGradients, EqualFiniteDifferences) {
   std::set<const ops::Op*> checked, all;
   for_each_case([&](const Value& record, const ops::Op& op) {
     if (field(record, "gradient").to_dict()->find(Value("first")) < 0) return;
+    if (!field(record, "differences").to_bool()) return;
     all.insert(&op);
-    if (!field(record, "differences").to_bool() || checked.contains(&op)) return;
+    if (checked.contains(&op)) return;
     try {
       if (GradientCase(record, op).check_differences()) checked.insert(&op);
     } catch (const Error& error) {

@@ -29,6 +29,7 @@ def _conv(dims, suffix=""):
     kernel = (3, 2, 3)[:dims]
     op = f"aten::conv{dims}d{suffix}"
     return [
+        case(op, t(1, 2, *[3] * dims), t(2, 2, *[2] * dims), t(2), dtypes=FULL, **LOOSE),
         case(op, t(2, 4, *spatial), t(6, 4, *kernel), t(6), dtypes=FULL, **LOOSE),
         case(op, t(2, 4, *spatial), t(6, 4, *kernel), None, [2] * dims, [1] * dims, [1] * dims, 1, dtypes=FULL, **LOOSE),
         case(op, t(2, 4, *spatial), t(6, 2, *kernel), t(6), [1] * dims, [1] * dims, [2] * dims, 2, dtypes=FULL, **LOOSE),
@@ -48,6 +49,7 @@ def _conv_mode(dims):
     kernel = (3, 2, 4)[:dims]
     op = f"aten::conv{dims}d.padding"
     return [
+        case(op, t(1, 2, *[3] * dims), t(2, 2, *[2] * dims), t(2), [1] * dims, "same", dtypes=FULL, **LOOSE),
         case(op, t(2, 4, *spatial), t(6, 4, *kernel), t(6), [1] * dims, "same", dtypes=FULL, **LOOSE),
         case(op, t(2, 4, *spatial), t(6, 4, *kernel), None, [1] * dims, "same", [2] * dims, dtypes=FULL, **LOOSE),
         case(op, t(2, 4, *spatial), t(6, 4, *kernel), None, [2] * dims, "valid", dtypes=FULL, **LOOSE),

@@ -41,6 +41,7 @@ def _max(dims, suffix=""):
         (x, three, two, one, one, True),
         (x, two, one, [0] * dims, two),
         (t(3, *(11, 9, 7)[:dims]), two, two),
+        (t(2, 2, *(4, 5, 3)[:dims]), two),
     )
     rows.append(case(op, x, three, two, two, error="half of kernel size"))
     return rows
@@ -57,6 +58,7 @@ def _avg(dims):
         (x, three, two, one, True),
         (x, three, two, one, True, False),
         (t(3, *(11, 9, 7)[:dims]), two, two),
+        (t(2, 2, *(4, 5, 3)[:dims]), two),
     )
     if dims > 1:
         rows += _each(op, (x, three, two, one, False, True, 5))
@@ -67,8 +69,10 @@ def _avg(dims):
 def _adaptive(dims):
     x = t(2, 3, *(11, 9, 7)[:dims])
     sizes = [[1] * dims, [3] * dims, [5, 4, 3][:dims], [13, 12, 11][:dims]]
-    rows = _each(f"aten::adaptive_avg_pool{dims}d", *[(x, size) for size in sizes], (t(3, *(11, 9, 7)[:dims]), [2] * dims))
-    rows += _each(f"aten::adaptive_max_pool{dims}d", *[(x, size) for size in sizes], (t(3, *(11, 9, 7)[:dims]), [2] * dims))
+    rows = _each(f"aten::adaptive_avg_pool{dims}d", *[(x, size) for size in sizes], (t(3, *(11, 9, 7)[:dims]), [2] * dims),
+                 (t(2, 2, *(4, 5, 3)[:dims]), [2] * dims))
+    rows += _each(f"aten::adaptive_max_pool{dims}d", *[(x, size) for size in sizes], (t(3, *(11, 9, 7)[:dims]), [2] * dims),
+                  (t(2, 2, *(4, 5, 3)[:dims]), [2] * dims))
     return rows
 
 
