@@ -4,6 +4,7 @@
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "core/base/error.h"
@@ -31,16 +32,14 @@ struct Job {
 class Workers {
  public:
   Workers(int count, std::function<Batch(const Job&)> make) : make_(std::move(make)) {
-    for (int i = 0; i < count; ++i) threads_.emplace_back([this] { work(); });
-  }
-  ~Workers() {
-    {
-      const std::scoped_lock lock(mutex_);
-      is_stopping_ = true;
+    try {
+      for (int i = 0; i < count; ++i) threads_.emplace_back([this] { work(); });
+    } catch (const std::system_error& error) {
+      stop();
+      fail(ErrorCode::kResourceExhausted, "data loader: cannot start ", count, " threads: ", error.what());
     }
-    changed_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
   }
+  ~Workers() { stop(); }
 
   void add(std::shared_ptr<Job> job) {
     {
@@ -60,6 +59,15 @@ class Workers {
   }
 
  private:
+  void stop() {
+    {
+      const std::scoped_lock lock(mutex_);
+      is_stopping_ = true;
+    }
+    changed_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
   void work() {
     set_thread_budget(1);
     const NoGradGuard without_grad;
