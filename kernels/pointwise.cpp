@@ -110,20 +110,27 @@ bool names_operand(std::string_view text, char name) {
   return false;
 }
 
-// "self, other, result", as far as the formulas read them.
+// "self: other; other: self, result", as far as the formulas read them.
 std::string saved_operands(const ops::OpBuilder& builder, const Line& line) {
   std::string saved;
-  // A number in the second place has no gradient, and what that would read is not kept.
   const auto& arguments = builder.schema().arguments;
-  const bool is_binary = arguments.size() > 1 && arguments[1].type->kind() == ops::TypeKind::kTensor;
-  std::string_view text = line.grad_text;
-  if (!is_binary) text = text.substr(0, text.find('\n'));
-  const auto add = [&](std::string_view name) { saved += (saved.empty() ? "" : ", ") + std::string(name); };
-  for (size_t i = 0; i < 2 && i < arguments.size(); ++i) {
-    const bool is_tensor = arguments[i].type->kind() == ops::TypeKind::kTensor;
-    if (is_tensor && names_operand(text, "ab"[i])) add(arguments[i].name);
+  const auto is_tensor = [&](size_t i) {
+    return i < arguments.size() && arguments[i].type->kind() == ops::TypeKind::kTensor;
+  };
+  std::string_view rest = line.grad_text;
+  for (size_t of = 0; of < 2; ++of) {
+    const std::string_view text = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), text.size() + 1));
+    if (!is_tensor(of)) continue;
+    saved += (saved.empty() ? "" : "; ") + arguments[of].name + ": ";
+    std::string names;
+    const auto add = [&](std::string_view name) { names += (names.empty() ? "" : ", ") + std::string(name); };
+    for (size_t i = 0; i < 2; ++i) {
+      if (is_tensor(i) && names_operand(text, "ab"[i])) add(arguments[i].name);
+    }
+    if (names_operand(text, 'y')) add("result");
+    saved += names;
   }
-  if (names_operand(text, 'y')) add("result");
   return saved;
 }
 

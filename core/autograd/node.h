@@ -81,11 +81,18 @@ class Node : public RefCounted {
   NodeHooks* hooks() const { return hooks_.get(); }
   const std::shared_ptr<NodeHooks>& make_hooks();
 
+  // The node that a result of this one has in the graph: this one; for a write through a view, which only the node
+  // of the whole runs (see CopySlices), the view's part of that.
+  NodePtr history() const { return whole_ ? whole_->make_part() : NodePtr(const_cast<Node*>(this)); }
+  bool is_part() const { return whole_ != nullptr; }
+  void set_whole(const Node* whole) { whole_ = whole; }
+
   // In anomaly mode: where the forward call was made; else empty.
   const std::string& origin() const;
 
  protected:
   static uint64_t next_sequence_nr();
+  virtual NodePtr make_part() const { return {}; }
 
   InlineVector<Edge, 2> next_edges_;
   InlineVector<Tensor, 1> results_;
@@ -95,6 +102,7 @@ class Node : public RefCounted {
   const uint64_t sequence_nr_;
   std::shared_ptr<NodeHooks> hooks_;
   std::unique_ptr<std::string> origin_;
+  const Node* whole_ = nullptr;  // owns this one
   Node* next_dropped_ = nullptr;
 };
 

@@ -2,10 +2,8 @@
 
 #include <bit>
 #include <cctype>
-#include <map>
-#include <memory>
-#include <mutex>
 
+#include "core/base/error.h"
 #include "core/ops/registry.h"
 
 namespace tensord::autograd {
@@ -88,6 +86,8 @@ OpInfo make_info(const Op& op) {
     info.target = i;
     break;
   }
+  const auto saved_for = ops::saved_for(*info.gradient_op);
+  info.saved_for.assign(saved_for.begin(), saved_for.end());
   info.node_name = node_name(*info.gradient_op);
   return info;
 }
@@ -121,22 +121,13 @@ class Table {
   std::vector<const OpInfo*> slots_;
 };
 
-// Operators that were made outside of the registry.
-const OpInfo& info_of_stranger(const Op& op) {
-  static std::mutex mutex;
-  static std::map<const Op*, std::unique_ptr<OpInfo>> infos;
-  const std::scoped_lock lock(mutex);
-  std::unique_ptr<OpInfo>& info = infos[&op];
-  if (!info) info = std::make_unique<OpInfo>(make_info(op));
-  return *info;
-}
-
 }  // namespace
 
 const OpInfo& info_of(const Op& op) {
   static const Table table;
   const OpInfo* info = table.find(&op);
-  return info ? *info : info_of_stranger(op);
+  check_internal(info != nullptr, op.name(), " is not in the registry");
+  return *info;
 }
 
 }  // namespace tensord::autograd

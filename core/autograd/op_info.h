@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/ops/op.h"
+#include "core/ops/saved_for.h"
 
 namespace tensord::autograd {
 
@@ -22,11 +23,12 @@ struct OpInfo {
   const ops::Op* gradient_op = nullptr;  // whose gradient it is: itself, or the functional form
   Role role = Role::kPass;
   bool is_view = false;
-  bool gives_many = false;       // a list, or several tensors
-  uint8_t target = 0;            // the argument written, or viewed
-  std::vector<uint8_t> tensors;  // arguments that are tensors or lists of them
-  std::vector<uint8_t> written;  // arguments whose tensors are written
-  std::string node_name;         // "MulBackward0"
+  bool gives_many = false;               // a list, or several tensors
+  uint8_t target = 0;                    // the argument written, or viewed
+  std::vector<uint8_t> tensors;          // arguments that are tensors or lists of them
+  std::vector<uint8_t> written;          // arguments whose tensors are written
+  std::vector<ops::SavedFor> saved_for;  // by argument; empty: what the operator saves
+  std::string node_name;                 // "MulBackward0"
 };
 
 // Thread-safe; the reference stays valid.

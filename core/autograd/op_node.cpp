@@ -38,7 +38,7 @@ Edge edge_of(const Value& value) { return value.is_tensor() ? gradient_edge(valu
 }  // namespace
 
 Value OpNode::keep(const Tensor& tensor, size_t argument, size_t item, bool is_written) {
-  if (!is_bit(info_.gradient_op->saved_inputs, argument)) return shape_of(tensor);
+  if (!is_bit(saved_inputs_, argument)) return shape_of(tensor);
   check_savable(tensor);
   const bool is_target = is_written && argument == info_.target;
   const Tensor kept = is_target ? copy_before_write(tensor) : tensor;
@@ -61,7 +61,17 @@ Value OpNode::keep_list(const Value& list, size_t argument) {
   return ops::make_list(list.to_list()->element, std::move(kept));
 }
 
-void OpNode::save_inputs(std::span<const Value> arguments, uint64_t written) {
+void OpNode::save_inputs(std::span<const Value> arguments, uint64_t requiring, uint64_t written) {
+  if (info_.saved_for.empty()) {
+    saved_inputs_ = info_.gradient_op->saved_inputs;
+    saved_outputs_ = info_.gradient_op->saved_outputs;
+  } else {
+    for (const uint8_t i : info_.tensors) {
+      if (!is_bit(requiring, i) || i >= info_.saved_for.size()) continue;
+      saved_inputs_ |= info_.saved_for[i].inputs;
+      saved_outputs_ |= info_.saved_for[i].outputs;
+    }
+  }
   const bool has_gradient = static_cast<bool>(info_.gradient_op->gradient);
   inputs_.reserve(arguments.size());
   size_t next = 0;
@@ -82,7 +92,7 @@ void OpNode::save_inputs(std::span<const Value> arguments, uint64_t written) {
 }
 
 Value OpNode::keep_output(const Tensor& tensor, size_t output, size_t item, uint32_t result) {
-  if (!is_bit(info_.gradient_op->saved_outputs, output) || tensor.is_meta()) {
+  if (!is_bit(saved_outputs_, output) || tensor.is_meta()) {
     return result < results_.size() && results_[result].defined() ? results_[result] : shape_of(tensor);
   }
   keeps_elements_ = true;
@@ -147,7 +157,7 @@ std::vector<Value> OpNode::outputs_with_history() const {
     const uint32_t number = result++;
     if (!value.is_tensor() || value.to_tensor().is_meta()) return value;
     Tensor out = detach(value.to_tensor());
-    if (is_floating(out.dtype())) set_history(out, NodePtr(const_cast<OpNode*>(this)), number);
+    if (is_floating(out.dtype())) set_history(out, history(), is_part() ? 0 : number);
     return out;
   };
   std::vector<Value> out;

@@ -16,8 +16,9 @@ class OpNode final : public Node {
 
   // Before the call: edges to what computed the arguments, and what is kept of them. Bits of `written`
   // are arguments that the call overwrites: the elements of its target are copied if the gradient
-  // reads them, others (running statistics) are its own to change and not checked.
-  void save_inputs(std::span<const ops::Value> arguments, uint64_t written);
+  // reads them, others (running statistics) are its own to change and not checked. Bits of `requiring`
+  // are arguments that require a gradient.
+  void save_inputs(std::span<const ops::Value> arguments, uint64_t requiring, uint64_t written);
   // After it; results must have been added.
   void save_outputs(std::span<const ops::Value> returns);
 
@@ -42,6 +43,7 @@ class OpNode final : public Node {
   std::vector<Tensor> by_edge(std::vector<ops::Value> gradients) const;
 
   const OpInfo& info_;
+  uint64_t saved_inputs_ = 0, saved_outputs_ = 0;  // bits of what is kept with its elements
   bool keeps_elements_ = false, is_released_ = false;
   InlineVector<ops::Value, 4> inputs_;
   InlineVector<ops::Value, 1> outputs_;

@@ -17,22 +17,32 @@ using ops::Value;
 using Role = OpInfo::Role;
 using Arguments = std::span<const Value>;
 
+// Whether fn is true of the argument, or of an item of it.
 template <class Fn>
-bool any_tensor(const OpInfo& info, Arguments arguments, Fn&& fn) {
-  for (const uint8_t i : info.tensors) {
-    if (arguments[i].is_tensor()) {
-      if (fn(arguments[i].to_tensor())) return true;
-    } else if (arguments[i].is_list()) {
-      for (const Value& item : arguments[i].to_list()->items) {
-        if (item.is_tensor() && fn(item.to_tensor())) return true;
-      }
-    }
+bool any_of(const Value& argument, Fn&& fn) {
+  if (argument.is_tensor()) return fn(argument.to_tensor());
+  if (!argument.is_list()) return false;
+  for (const Value& item : argument.to_list()->items) {
+    if (item.is_tensor() && fn(item.to_tensor())) return true;
   }
   return false;
 }
 
-bool any_requires_grad(const OpInfo& info, Arguments arguments) {
-  return any_tensor(info, arguments, [](const Tensor& tensor) { return requires_grad(tensor); });
+bool is_argument(const OpInfo& info, Arguments arguments, const Tensor& tensor) {
+  for (const uint8_t i : info.tensors) {
+    if (any_of(arguments[i], [&](const Tensor& argument) { return argument.is_same(tensor); })) return true;
+  }
+  return false;
+}
+
+// Bits of the arguments that require a gradient; none where nothing is recorded.
+uint64_t requiring_bits(const OpInfo& info, Arguments arguments) {
+  uint64_t bits = 0;
+  if (!is_grad_enabled()) return bits;
+  for (const uint8_t i : info.tensors) {
+    if (any_of(arguments[i], [](const Tensor& tensor) { return requires_grad(tensor); })) bits |= uint64_t{1} << i;
+  }
+  return bits;
 }
 
 void compute_below(const Op& op, Arguments arguments, std::vector<Value>& returns) {
@@ -91,9 +101,9 @@ uint64_t written_bits(const OpInfo& info, const Op& op, Arguments arguments) {
 void record_call(const OpInfo& info, const Op& op, Arguments arguments, std::vector<Value>& returns) {
   const size_t first = returns.size();
   IntrusivePtr<OpNode> node;
-  if (is_grad_enabled() && any_requires_grad(info, arguments)) {
+  if (const uint64_t requiring = requiring_bits(info, arguments)) {
     node = make_node(info, op);
-    node->save_inputs(arguments, written_bits(info, op, arguments));
+    node->save_inputs(arguments, requiring, written_bits(info, op, arguments));
   }
   compute_below(op, arguments, returns);
   if (!node && !info.is_view) return;
@@ -103,8 +113,7 @@ void record_call(const OpInfo& info, const Op& op, Arguments arguments, std::vec
   for_each_result(results, [&](const Tensor& result) {
     const uint32_t result_nr = number++;
     // An operator may give an argument back as it is.
-    const bool is_new =
-        result.defined() && !any_tensor(info, arguments, [&](const Tensor& t) { return t.is_same(result); });
+    const bool is_new = result.defined() && !is_argument(info, arguments, result);
     if (is_new && has_source) track_result(info, arguments[info.target].to_tensor(), result);
     if (!node) return;
     node->add_result(is_new ? result : Tensor());
@@ -124,12 +133,11 @@ void check_not_inference(const OpInfo& info, Arguments arguments) {
 
 void record_write(const OpInfo& info, const Op& op, Arguments arguments, std::vector<Value>& returns) {
   const Tensor target = arguments[info.target].to_tensor();
-  if (!is_grad_enabled() || !is_floating(target.dtype()) || !any_requires_grad(info, arguments)) {
-    return compute_below(op, arguments, returns);
-  }
+  const uint64_t requiring = is_floating(target.dtype()) ? requiring_bits(info, arguments) : 0;
+  if (requiring == 0) return compute_below(op, arguments, returns);
   check_write(target);
   auto node = make_node(info, op);
-  node->save_inputs(arguments, written_bits(info, op, arguments));
+  node->save_inputs(arguments, requiring, written_bits(info, op, arguments));
   compute_below(op, arguments, returns);
   node->add_result(target);
   const Value result(target);
@@ -139,7 +147,7 @@ void record_write(const OpInfo& info, const Op& op, Arguments arguments, std::ve
 
 // The functional form records itself; what it gives is copied into the target.
 void record_composite_write(const OpInfo& info, const Op& op, Arguments arguments, std::vector<Value>& returns) {
-  if (!is_grad_enabled() || !any_requires_grad(info, arguments)) return compute_below(op, arguments, returns);
+  if (requiring_bits(info, arguments) == 0) return compute_below(op, arguments, returns);
   static const Op& copy = ops::get_op("aten::copy_");
   const Tensor& target = arguments[info.target].to_tensor();
   std::vector<Value> results;
@@ -167,7 +175,7 @@ void record(const Op& op, Arguments arguments, std::vector<Value>& returns) {
     case Role::kWrite: return record_write(info, op, arguments, returns);
     case Role::kWriteComposite: return record_composite_write(info, op, arguments, returns);
     case Role::kOut:
-      if (is_grad_enabled() && any_requires_grad(info, arguments)) {
+      if (requiring_bits(info, arguments) != 0) {
         fail(ErrorCode::kInvalidArgument, short_name(op),
              "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
              "requires grad.");

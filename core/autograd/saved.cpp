@@ -54,7 +54,7 @@ Tensor SavedTensor::unpack() const {
   }
   check_version(tensor_, version_, owner_, output_nr_);
   Tensor out = detach(tensor_);
-  if (is_floating(out.dtype())) set_history(out, NodePtr(const_cast<Node*>(owner_)), output_nr_);
+  if (is_floating(out.dtype())) set_history(out, owner_->history(), owner_->is_part() ? 0 : output_nr_);
   return out;
 }
 

@@ -12,8 +12,8 @@ using ops::Value;
 // The history of a view whose memory was written since it was made: a part of its base.
 class AsStrided final : public Node {
  public:
-  AsStrided(const Tensor& base, const Tensor& view) : base_(shape_of(base)), view_(shape_of(view)) {
-    add_edge(gradient_edge(base));
+  AsStrided(Edge base_edge, const Tensor& base, const Tensor& view) : base_(base), view_(view) {
+    add_edge(std::move(base_edge));
     add_result(view);
   }
   std::string name() const override { return "AsStridedBackward0"; }
@@ -43,6 +43,7 @@ class CopySlices final : public Node {
     add_edge(gradient_edge(base));
     for (size_t i = 1; i < edges.size(); ++i) add_edge(edges[i]);
     add_result(base);
+    write_->set_whole(this);
   }
   ~CopySlices() override { drop(std::move(write_)); }
   std::string name() const override { return "CopySlices"; }
@@ -50,6 +51,10 @@ class CopySlices final : public Node {
   void release_saved() override { write_->release_saved(); }
 
  private:
+  NodePtr make_part() const override {
+    return make_intrusive<AsStrided>(Edge{NodePtr(const_cast<CopySlices*>(this)), 0}, base_, view_);
+  }
+
   Tensor base_, view_;  // meta
   NodePtr write_;
 };
@@ -132,7 +137,7 @@ NodePtr refresh(const Tensor& tensor, ViewState& view) {
   const uint32_t version = tensor.version();
   if (view.version == version || (!view.grad_fn && !requires_grad(view.base))) return view.grad_fn;
   check_creation(view, true);
-  auto node = make_intrusive<AsStrided>(view.base, tensor);
+  auto node = make_intrusive<AsStrided>(gradient_edge(view.base), shape_of(view.base), shape_of(tensor));
   view.output_nr = 0;
   view.version = version;
   if (view.retains_grad && view.slot) {

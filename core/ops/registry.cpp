@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/ops/packed.h"
 #include "core/ops/samples.h"
+#include "core/ops/saved_for.h"
 
 namespace tensord::ops {
 namespace {
@@ -214,23 +215,73 @@ void OpBuilder::check_parameters(const std::vector<std::string>& cpp_types, cons
   Registry::instance().report(concat(file_, ":", line_, ": ", what, " of ", op_->schema.str(), " takes (", types, ")"));
 }
 
-OpBuilder& OpBuilder::saves(const char* names) {
-  op_->saved_inputs = op_->saved_outputs = 0;
-  std::string_view rest = names;
-  while (!rest.empty()) {
-    const size_t end = std::min(rest.find(','), rest.size());
-    std::string name(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    name.erase(0, name.find_first_not_of(' '));
-    const int argument = op_->schema.find_argument(name);
+namespace {
+
+// Filled before main.
+std::unordered_map<const Op*, std::vector<SavedFor>>& saved_for_table() {
+  static std::unordered_map<const Op*, std::vector<SavedFor>> table;
+  return table;
+}
+
+std::string_view next_part(std::string_view& rest, char separator) {
+  const size_t end = std::min(rest.find(separator), rest.size());
+  std::string_view part = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  part.remove_prefix(std::min(part.find_first_not_of(' '), part.size()));
+  return part;
+}
+
+// Bits for "self, weight, result1". False when a name is none of the operator's.
+bool parse_saved(const Schema& schema, std::string_view names, SavedFor& out) {
+  while (!names.empty()) {
+    const std::string_view name = next_part(names, ',');
+    if (name.empty()) continue;
+    const int argument = schema.find_argument(name);
     if (argument >= 0) {
-      op_->saved_inputs |= uint64_t{1} << argument;
+      out.inputs |= uint64_t{1} << argument;
     } else if (name.starts_with("result") && name.size() <= 7) {
-      op_->saved_outputs |= uint64_t{1} << (name.size() == 7 ? name[6] - '0' : 0);
+      out.outputs |= uint64_t{1} << (name.size() == 7 ? name[6] - '0' : 0);
     } else {
-      Registry::instance().report(concat(file_, ":", line_, ": saves(): there is no argument or result ", name));
+      return false;
     }
   }
+  return true;
+}
+
+}  // namespace
+
+std::span<const SavedFor> saved_for(const Op& op) {
+  const auto it = saved_for_table().find(&op);
+  if (it == saved_for_table().end()) return {};
+  return it->second;
+}
+
+OpBuilder& OpBuilder::saves(const char* names) {
+  std::string_view rest = names;
+  SavedFor all;
+  bool is_right = true;
+  if (rest.find(':') == std::string_view::npos) {
+    is_right = parse_saved(op_->schema, rest, all);
+  } else {
+    std::vector<SavedFor> by_argument(op_->schema.arguments.size());
+    while (!rest.empty()) {
+      std::string_view part = next_part(rest, ';');
+      const int argument = op_->schema.find_argument(next_part(part, ':'));
+      is_right &= argument >= 0;
+      if (argument < 0) continue;
+      SavedFor& saved = by_argument[static_cast<size_t>(argument)];
+      is_right &= parse_saved(op_->schema, part, saved);
+      all.inputs |= saved.inputs;
+      all.outputs |= saved.outputs;
+    }
+    saved_for_table()[op_] = std::move(by_argument);
+  }
+  if (!is_right) {
+    Registry::instance().report(
+        concat(file_, ":", line_, ": saves(\"", names, "\") names what ", op_->schema.str(), " does not have"));
+  }
+  op_->saved_inputs = all.inputs;
+  op_->saved_outputs = all.outputs;
   return *this;
 }
 OpBuilder& OpBuilder::composite() {

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/ops/op.h"
+
+namespace tensord::ops {
+
+// What the gradient of one argument reads; bits as in Op::saved_inputs.
+struct SavedFor {
+  uint64_t inputs = 0, outputs = 0;
+};
+
+// By argument, for operators whose saves() says it: `.saves("self: other; other: self, result")`. Calls then keep
+// only what the gradients that are asked for read. Empty for others: each gradient reads all that is saved.
+std::span<const SavedFor> saved_for(const Op& op);
+
+}  // namespace tensord::ops
