@@ -1,10 +1,15 @@
-// Gradient slots against finite differences in float64.
+// Gradients of elementwise formulas in one pass over memory, against the same formulas operator by operator;
+// and gradients of operators that PyTorch does not have. All others: tests/ops/op_gradients_test.cpp.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <string>
 #include <vector>
 
+#include "core/autograd/engine.h"
+#include "core/autograd/gradcheck.h"
+#include "core/autograd/variable.h"
+#include "core/base/parallel.h"
 #include "core/ops/run.h"
 
 namespace tensord {
@@ -12,137 +17,155 @@ namespace {
 
 using ops::Value;
 
-// Values away from 0 and from each other's kinks.
-Tensor sample(const Dims& sizes, double low, double high, uint32_t seed) {
-  Tensor out = Tensor::empty(sizes, DType::kFloat64);
+Tensor sample(const Dims& sizes, uint32_t seed, DType dtype = DType::kFloat64) {
+  const Tensor out = Tensor::empty(sizes, DType::kFloat64);
   uint32_t state = seed * 2654435761u + 1;
   for (int64_t i = 0; i < out.numel(); ++i) {
     state = state * 1664525u + 1013904223u;
-    out.data<double>()[i] = low + (high - low) * ((state >> 8) / 16777216.0);
+    out.data<double>()[i] = 0.3 + 2.2 * ((state >> 8) / 16777216.0);
   }
-  return out;
+  return out.to(dtype);
 }
 
-struct Row {
-  std::string op;
-  std::vector<Value> arguments;
-};
-
-// Sum of weights * first result.
-double loss(const ops::Op& op, const std::vector<Value>& arguments, const Tensor& weights) {
-  const Tensor result = ops::run(op, arguments).at(0).to_tensor().contiguous();
-  double total = 0;
-  for (int64_t i = 0; i < result.numel(); ++i) total += result.data<double>()[i] * weights.data<double>()[i];
-  return total;
+// Gradients of one call for its float arguments; `recorded` keeps each operator apart.
+std::vector<Tensor> gradients_of(const std::string& name, const std::vector<Value>& arguments, bool recorded) {
+  std::vector<Tensor> leaves;
+  std::vector<Value> bound = ops::bind(ops::get_op(name), arguments);
+  for (Value& value : bound) {
+    if (!value.is_tensor()) continue;
+    value = autograd::detach(value.to_tensor());
+    autograd::set_requires_grad(value.to_tensor());
+    leaves.push_back(value.to_tensor());
+  }
+  const Tensor result = ops::run(ops::get_op(name), bound).front().to_tensor();
+  const Tensor incoming = sample(result.sizes(), 99, result.dtype());
+  return autograd::grad(std::span(&result, 1), leaves, std::span(&incoming, 1), {.create_graph = recorded});
 }
 
-void expect_gradient(const Row& row) {
-  SCOPED_TRACE(row.op);
-  const ops::Op& op = ops::get_op(row.op);
-  ASSERT_TRUE(op.gradient) << "no gradient";
-  std::vector<Value> arguments = ops::bind(op, row.arguments);
-  const std::vector<Value> outputs = ops::run(op, arguments);
-  const Tensor& first = outputs.at(0).to_tensor();
-  const Tensor weights = sample(first.sizes(), 0.5, 1.5, 77);
-  std::vector<Tensor> incoming(outputs.size());
-  incoming[0] = weights;
-  const std::vector<Value> gradients = op.gradient({arguments, outputs, incoming});
-  for (size_t a = 0; a < arguments.size(); ++a) {
-    if (!arguments[a].is_tensor() || arguments[a].to_tensor().dtype() != DType::kFloat64) continue;
-    ASSERT_TRUE(gradients.at(a).is_tensor()) << "argument " << a;
-    const Tensor input = arguments[a].to_tensor(), gradient = gradients[a].to_tensor().contiguous();
-    ASSERT_EQ(gradient.sizes(), input.sizes());
-    constexpr double kStep = 1e-6;
-    for (int64_t i = 0; i < input.numel(); ++i) {
-      const double old = input.data<double>()[i];
-      input.data<double>()[i] = old + kStep;
-      const double above = loss(op, arguments, weights);
-      input.data<double>()[i] = old - kStep;
-      const double below = loss(op, arguments, weights);
-      input.data<double>()[i] = old;
-      const double expected = (above - below) / (2 * kStep);
-      EXPECT_NEAR(gradient.data<double>()[i], expected, 1e-5 * std::max(1.0, std::abs(expected)))
-          << "argument " << a << " element " << i;
+void expect_one_pass_equals_steps(const std::string& name, const std::vector<Value>& arguments) {
+  const std::vector<Tensor> together = gradients_of(name, arguments, false),
+                            steps = gradients_of(name, arguments, true);
+  ASSERT_EQ(together.size(), steps.size());
+  for (size_t i = 0; i < together.size(); ++i) {
+    ASSERT_EQ(describe(together[i]), describe(steps[i])) << name;
+    const Tensor a = together[i].to(DType::kFloat64).contiguous(), b = steps[i].to(DType::kFloat64).contiguous();
+    for (int64_t k = 0; k < a.numel(); ++k) {
+      const double got = a.data<double>()[k], wanted = b.data<double>()[k];
+      ASSERT_NEAR(got, wanted, 1e-6 * std::abs(wanted)) << name << " " << describe(together[i]) << " element " << k;
     }
   }
 }
 
-Tensor wide(uint32_t seed = 1) { return sample(Dims{2, 3}, -2.5, 2.5, seed); }
-Tensor positive(uint32_t seed = 2) { return sample(Dims{2, 3}, 0.3, 2.5, seed); }
-Tensor row_of(double low, double high) { return sample(Dims{3}, low, high, 5); }
+Tensor transposed(const Tensor& x) { return ops::call("aten::transpose.int", x, 0, 1); }
+
+// Every second column of twice as many.
+Tensor strided(const Tensor& x) {
+  const Tensor wide = ops::call("aten::repeat_interleave.self_int", x, 2, -1);
+  return ops::call("aten::slice.Tensor", wide, -1, 0, INT64_MAX, 2);
+}
+
+TEST(GradientInOnePass, EqualsItsOperatorsOneByOne) {
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kBFloat16, DType::kFloat16}) {
+    const Tensor x = sample(Dims{5, 700}, 1, dtype), y = sample(Dims{5, 700}, 2, dtype);
+    for (const char* name : {"mul.Tensor", "div.Tensor", "pow.Tensor_Tensor", "maximum", "atan2", "hypot"}) {
+      const std::string op = std::string("aten::") + name;
+      expect_one_pass_equals_steps(op, {x, y});
+      expect_one_pass_equals_steps(op, {x, sample(Dims{700}, 3, dtype)});
+      expect_one_pass_equals_steps(op, {sample(Dims{5, 1}, 3, dtype), y});
+      expect_one_pass_equals_steps(op, {x, sample(Dims{}, 3, dtype)});
+      expect_one_pass_equals_steps(op, {transposed(x), transposed(y)});
+      expect_one_pass_equals_steps(op, {strided(x), y});
+    }
+    for (const char* name : {"mish", "silu", "gelu", "hardswish", "tanh", "exp", "log", "asinh", "erf", "selu"}) {
+      const std::string op = std::string("aten::") + name;
+      expect_one_pass_equals_steps(op, {x});
+      expect_one_pass_equals_steps(op, {transposed(x)});
+      expect_one_pass_equals_steps(op, {sample(Dims{}, 4, dtype)});
+      expect_one_pass_equals_steps(op, {sample(Dims{0, 3}, 4, dtype)});
+    }
+    expect_one_pass_equals_steps("aten::lerp.Tensor", {x, y, sample(Dims{5, 700}, 5, dtype)});
+    expect_one_pass_equals_steps("aten::addcdiv", {x, y, sample(Dims{700}, 5, dtype), 0.5});
+    expect_one_pass_equals_steps("aten::clamp.Tensor", {x, sample(Dims{700}, 5, dtype), Value()});
+  }
+}
+
+// Operands of different dtypes: the gradient is converted to each.
+TEST(GradientInOnePass, ConvertsToTheOperandsDtype) {
+  expect_one_pass_equals_steps("aten::mul.Tensor", {sample(Dims{40}, 1, DType::kFloat32), sample(Dims{40}, 2)});
+  expect_one_pass_equals_steps("aten::div.Tensor", {sample(Dims{40}, 1), sample(Dims{40}, 2, DType::kBFloat16)});
+}
+
+// The same formula with other numbers is another one.
+TEST(GradientInOnePass, KeepsNumbersApart) {
+  const Tensor x = sample(Dims{64}, 7, DType::kFloat32);
+  for (const double slope : {0.1, 0.2, 0.1, -0.0, 0.0}) {
+    expect_one_pass_equals_steps("aten::elu", {ops::call("aten::neg", x), slope, 1.5, 0.7});
+  }
+}
+
+// More shapes than are kept, each twice, and other numbers of threads.
+TEST(GradientInOnePass, ForgetsWhatWasNotUsedLately) {
+  for (int round = 0; round < 2; ++round) {
+    for (int64_t n = 1; n <= 300; ++n)
+      expect_one_pass_equals_steps("aten::mish", {sample(Dims{n}, 8, DType::kFloat32)});
+  }
+  const int budget = thread_budget();
+  for (const int threads : {1, 2}) {
+    set_thread_budget(threads);
+    expect_one_pass_equals_steps("aten::mish", {sample(Dims{200000}, 9, DType::kFloat32)});
+  }
+  set_thread_budget(budget);
+}
+
+void expect_gradcheck(const std::string& name, const std::vector<Value>& arguments) {
+  SCOPED_TRACE(name);
+  std::vector<Tensor> leaves;
+  for (const Value& value : arguments) {
+    if (!value.is_tensor()) continue;
+    leaves.push_back(value.to_tensor());
+    autograd::set_requires_grad(leaves.back());
+  }
+  const auto function = [&](const std::vector<Tensor>& inputs) -> std::vector<Tensor> {
+    std::vector<Value> bound = arguments;
+    size_t next = 0;
+    for (Value& value : bound) {
+      if (value.is_tensor()) value = inputs[next++];
+    }
+    return {ops::run(ops::get_op(name), bound).front().to_tensor()};
+  };
+  EXPECT_NO_THROW(autograd::gradcheck(function, leaves));
+  EXPECT_NO_THROW(autograd::gradgradcheck(function, leaves));
+}
+
 Value ints(const Dims& dims) { return ops::make_int_list(dims); }
 
-TEST(Gradient, OfUnaryOperators) {
-  for (const char* name :
-       {"exp",        "exp2",    "expm1", "sin",       "cos",        "atan",       "sinh",        "cosh",
-        "tanh",       "asinh",   "erf",   "erfc",      "sigmoid",    "abs",        "neg",         "square",
-        "relu",       "relu6",   "selu",  "silu",      "mish",       "hardswish",  "hardsigmoid", "log_sigmoid",
-        "leaky_relu", "elu",     "celu",  "hardtanh",  "hardshrink", "softshrink", "softplus",    "gelu",
-        "frac",       "deg2rad", "floor", "nan_to_num"}) {
-    expect_gradient({std::string("aten::") + name, {wide()}});
-  }
-  for (const char* name : {"log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal", "tan", "lgamma"}) {
-    expect_gradient({std::string("aten::") + name, {sample(Dims{5}, 0.2, 1.3, 3)}});
-  }
-  for (const char* name : {"asin", "acos", "atanh", "erfinv"}) {
-    expect_gradient({std::string("aten::") + name, {sample(Dims{5}, -0.8, 0.8, 4)}});
-  }
-  expect_gradient({"aten::acosh", {sample(Dims{5}, 1.2, 3.0, 4)}});
-  expect_gradient({"aten::gelu", {wide(), "tanh"}});
-  expect_gradient({"aten::elu", {wide(), 1.2, 1.5, 0.7}});
-  expect_gradient({"aten::softplus", {wide(), 1.5, 2.0}});
-  expect_gradient({"aten::threshold", {wide(), 0.3, -1.0}});
-  expect_gradient({"aten::logit", {sample(Dims{5}, 0.1, 0.9, 4)}});
-  expect_gradient({"aten::clamp", {wide(), -1.0, 1.0}});
+TEST(Gradient, OfOperatorsOfOurOwn) {
+  // Elements that coincide in the view, elements that are left out, and a source that was expanded.
+  expect_gradcheck("tensord::as_strided_gather",
+                   {sample(Dims{3, 4}, 1), ints({4, 1}), 2, ints({2, 3}), ints({1, 1}), 3});
+  expect_gradcheck("tensord::as_strided_gather", {sample(Dims{3, 4}, 1), ints({0, 1}), 0, ints({4}), ints({1}), 0});
+  expect_gradcheck("tensord::as_strided_scatter_add",
+                   {sample(Dims{2, 3}, 1), ints({3, 4}), ints({4, 1}), 2, ints({2, 3}), ints({1, 1}), 3});
+  expect_gradcheck("tensord::_pad_circular_backward",
+                   {sample(Dims{1, 2, 7}, 1), sample(Dims{1, 2, 4}, 2), ints({2, 1})});
 }
 
-TEST(Gradient, OfBinaryOperatorsWithBroadcasting) {
-  for (const char* name :
-       {"add.Tensor", "sub.Tensor", "rsub.Tensor", "mul.Tensor", "div.Tensor", "atan2", "hypot", "maximum", "minimum",
-        "fmax", "fmin", "copysign.Tensor", "remainder.Tensor", "fmod.Tensor"}) {
-    expect_gradient({std::string("aten::") + name, {positive(), row_of(0.4, 2.0)}});
-    expect_gradient({std::string("aten::") + name, {row_of(0.4, 2.0), sample(Dims{4, 1}, 0.5, 2.2, 9)}});
-  }
-  expect_gradient({"aten::add.Tensor", {wide(), row_of(-1, 1), 2.5}});
-  expect_gradient({"aten::sub.Scalar", {wide(), 2.0, 1.5}});
-  expect_gradient({"aten::rsub.Scalar", {wide(), 2.0, 1.5}});
-  expect_gradient({"aten::mul.Scalar", {wide(), 2.0}});
-  expect_gradient({"aten::div.Scalar", {wide(), 2.0}});
-  expect_gradient({"aten::pow.Tensor_Scalar", {positive(), 2.3}});
-  expect_gradient({"aten::pow.Tensor_Tensor", {positive(), row_of(-1, 2)}});
-  expect_gradient({"aten::pow.Scalar", {1.7, wide()}});
-  expect_gradient({"aten::xlogy.Tensor", {wide(), row_of(0.4, 2.0)}});
-  expect_gradient({"aten::prelu", {wide(), row_of(0.1, 0.5)}});
-  expect_gradient({"aten::lerp.Tensor", {wide(), row_of(-1, 1), positive()}});
-  expect_gradient({"aten::addcmul", {wide(), row_of(-1, 1), positive(), 0.5}});
-  expect_gradient({"aten::addcdiv", {wide(), row_of(-1, 1), positive(), 0.5}});
+TEST(Gradient, OfAsStridedSharesTheMemoryOfItsInput) {
+  const auto windows = [](const std::vector<Tensor>& inputs) -> std::vector<Tensor> {
+    return {ops::call("aten::as_strided", inputs[0], Dims{3, 4}, Dims{2, 1}, 0)};
+  };
+  const Tensor x = sample(Dims{2, 4}, 3);
+  autograd::set_requires_grad(x);
+  EXPECT_NO_THROW(autograd::gradcheck(windows, {x}));
+  EXPECT_NO_THROW(autograd::gradgradcheck(windows, {x}));
 }
 
-TEST(Gradient, OfReductionsAndNorms) {
-  const Tensor x = sample(Dims{2, 3, 4}, -2.0, 2.0, 6);
-  expect_gradient({"aten::sum", {x}});
-  expect_gradient({"aten::mean", {x}});
-  expect_gradient({"aten::sum.dim_IntList", {x, ints(Dims{0, 2}), true}});
-  expect_gradient({"aten::mean.dim", {x, ints(Dims{1}), false}});
-  expect_gradient({"aten::prod", {x}});
-  expect_gradient({"aten::prod.dim_int", {x, 1}});
-  expect_gradient({"aten::max", {x}});
-  expect_gradient({"aten::amin", {x, ints(Dims{1})}});
-  expect_gradient({"aten::max.dim", {x, 1}});
-  expect_gradient({"aten::var", {x}});
-  expect_gradient({"aten::std.dim", {x, ints(Dims{2}), false, false}});
-  expect_gradient({"aten::norm.ScalarOpt_dim", {x, 2, ints(Dims{1})}});
-  expect_gradient({"aten::norm.Scalar", {x, 3.5}});
-  expect_gradient({"aten::linalg_vector_norm", {x, 1}});
-  expect_gradient({"aten::cumsum", {x, 1}});
-  expect_gradient({"aten::softmax.int", {x, 1}});
-  expect_gradient({"aten::log_softmax.int", {x, 2}});
-  expect_gradient({"aten::layer_norm", {x, ints(Dims{4}), sample(Dims{4}, 0.5, 1.5, 7), sample(Dims{4}, 0.5, 1.5, 8)}});
-  expect_gradient({"aten::group_norm",
-                   {sample(Dims{2, 4, 3}, -2, 2, 9), 2, sample(Dims{4}, 0.5, 1.5, 7), sample(Dims{4}, 0.5, 1.5, 8)}});
-  const Tensor parameter = sample(Dims{3}, 0.5, 1.5, 10);
-  expect_gradient(
-      {"aten::batch_norm", {x, parameter, sample(Dims{3}, 0, 1, 11), Value(), Value(), true, 0.1, 1e-5, false}});
+TEST(Gradient, OfAsStridedRefusesGeometriesThatOverflow) {
+  const Tensor g = sample(Dims{2}, 1);
+  const int64_t huge = int64_t{1} << 62;
+  EXPECT_THROW(ops::call("tensord::as_strided_scatter_add", g, Dims{2}, Dims{huge}, huge, Dims{2}, Dims{1}, 0), Error);
+  EXPECT_THROW(ops::call("tensord::as_strided_scatter_add", g, Dims{2}, Dims{-1}, 0, Dims{2}, Dims{1}, 0), Error);
+  EXPECT_THROW(ops::call("tensord::as_strided_scatter_add", g, Dims{2}, Dims{1}, 0, Dims{3}, Dims{1}, 0), Error);
 }
 
 }  // namespace
