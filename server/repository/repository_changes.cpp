@@ -49,7 +49,11 @@ Repository::Source Repository::source_of(const std::string& name, int64_t versio
     const auto found = model->second.versions.find(version);
     if (found != model->second.versions.end() && found->second.handle) return {found->second.file, version};
   }
-  return {version_file(scan_model(root_of(name), name), version), version};
+  try {
+    return {version_file(scan_model(root_of(name), name), version), version};
+  } catch (const Error& error) {
+    fail(error.code(), "Request for unknown model: '", name, "' version ", version, " is not found: ", error.what());
+  }
 }
 
 std::string Repository::root_of(const std::string& name) const {

@@ -104,7 +104,7 @@ class StreamSource final : public BatchSource {
         model_(model),
         waits_(std::move(waits)),
         timeout_ns_(spec.data.stream_timeout_seconds * 1'000'000'000),
-        batches_(stream_->next()) {}
+        batches_(stream_->first_number()) {}
 
   Next next(std::vector<Tensor>& batch, const std::function<bool()>& is_interrupted) override {
     StreamedBatch streamed;
@@ -128,8 +128,12 @@ class StreamSource final : public BatchSource {
     dict.set("batches", batches_);
     return dict.value();
   }
-  // The stream itself was made to begin there.
-  void load_state_dict(const Value& state) override { batches_ = ValueDict(state).at("batches").to_int(); }
+  // The stream was made to begin where the newest checkpoint ends.
+  void load_state_dict(const Value& state) override {
+    batches_ = ValueDict(state).at("batches").to_int();
+    check_internal(batches_ == stream_->first_number(), "the stream begins with batch ", stream_->first_number(),
+                   ", the checkpoint with ", batches_);
+  }
 
  private:
   Next wait(BatchStream::Popped& popped, StreamedBatch& batch, const std::function<bool()>& is_interrupted) {

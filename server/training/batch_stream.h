@@ -27,8 +27,8 @@ struct StreamedBatch {
 // twice, is noticed. Thread-safe.
 class BatchStream {
  public:
-  // `next` is the number of the first batch that is wanted.
-  BatchStream(uint64_t max_bytes, int64_t next) : max_bytes_(max_bytes), next_(next) {}
+  // `first` is the number of the first batch that is wanted.
+  BatchStream(uint64_t max_bytes, int64_t first) : max_bytes_(max_bytes), first_number_(first), next_(first) {}
 
   // The client's side.
 
@@ -42,6 +42,7 @@ class BatchStream {
   bool push(std::optional<int64_t> number, std::vector<std::pair<std::string, Tensor>> arrays);
   // Calls `callback` once there is room or the stream is closed: at once, or later on the job's thread. One at a time.
   void when_room(std::function<void()> callback);
+  int64_t first_number() const { return first_number_; }
   int64_t next() const;
 
   // The job's side.
@@ -59,6 +60,7 @@ class BatchStream {
   bool has_room() const { return closed_.has_value() || bytes_ < max_bytes_; }
 
   const uint64_t max_bytes_;
+  const int64_t first_number_;
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   std::deque<StreamedBatch> batches_;

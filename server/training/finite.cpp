@@ -1,5 +1,6 @@
 #include "server/training/finite.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/autograd/variable.h"
@@ -17,7 +18,26 @@ bool is_finite(const Tensor& tensor) {
   return all;
 }
 
+double magnitude(const Tensor& tensor) {
+  const Tensor dense = tensor.contiguous();
+  double out = 0;
+  dispatch_all(dense.dtype(), "magnitude", [&]<class T>() {
+    const T* data = dense.data<T>();
+    for (int64_t i = 0; i < dense.numel(); ++i) out = std::max(out, std::abs(static_cast<double>(data[i])));
+  });
+  return out;
+}
+
 }  // namespace
+
+std::pair<std::string, double> largest(const std::vector<std::pair<std::string, Tensor>>& tensors) {
+  std::pair<std::string, double> out;
+  for (const auto& [name, tensor] : tensors) {
+    const double value = magnitude(tensor);
+    if (out.first.empty() || value > out.second) out = {name, value};
+  }
+  return out;
+}
 
 std::string first_not_finite(const std::vector<std::pair<std::string, Tensor>>& tensors, bool gradients) {
   for (const auto& [name, tensor] : tensors) {

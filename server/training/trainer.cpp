@@ -184,7 +184,7 @@ Tensor Trainer::compute_gradients(std::span<const Tensor> batch, bool wants_norm
   optimizer_->zero_grad();
   const Tensor loss = model_->loss(batch, cancel_check());
   check(autograd::requires_grad(loss), "the loss does not depend on any parameter that is trained");
-  check_loss(loss.item_double());
+  check_loss(loss.item_double(), batch);
   autograd::backward(loss);
   const ClippingSpec& clipping = spec_.clipping;
   if (clipping.norm > 0) {
@@ -200,12 +200,19 @@ Tensor Trainer::compute_gradients(std::span<const Tensor> batch, bool wants_norm
   return autograd::detach(loss);
 }
 
-void Trainer::check_loss(double loss) const {
+// Where numbers that are not finite come from: weights that are not, data that is not, or weights that have grown.
+void Trainer::check_loss(double loss, std::span<const Tensor> batch) const {
   if (std::isfinite(loss)) return;
+  const std::string what = std::isnan(loss) ? "the loss is not a number" : "the loss is infinite";
   const std::string parameter = first_not_finite(parameters_, /*gradients=*/false);
-  fail(ErrorCode::kFailedPrecondition, "the loss is ", loss,
-       parameter.empty() ? std::string("; all parameters are finite, so it comes of this batch")
-                         : concat("; parameter '", parameter, "' is not finite"));
+  if (!parameter.empty()) fail(ErrorCode::kFailedPrecondition, what, ": parameter '", parameter, "' is not finite");
+  std::vector<std::pair<std::string, Tensor>> arrays;
+  for (size_t i = 0; i < batch.size(); ++i) arrays.emplace_back(model_->arrays()[i], batch[i]);
+  const std::string array = first_not_finite(arrays, /*gradients=*/false);
+  if (!array.empty())
+    fail(ErrorCode::kInvalidArgument, what, ": '", array, "' of the data is not finite in this batch");
+  const auto [name, value] = largest(parameters_);
+  fail(ErrorCode::kFailedPrecondition, what, ": parameter '", name, "' has grown to ", value);
 }
 
 void Trainer::check_parameters(const char* when) const {

@@ -54,7 +54,7 @@ class Trainer {
   void train(std::span<const Tensor> batch);
   double step(std::span<const Tensor> batch, bool wants_norm, double* norm);
   Tensor compute_gradients(std::span<const Tensor> batch, bool wants_norm, double* norm);
-  void check_loss(double loss) const;
+  void check_loss(double loss, std::span<const Tensor> batch) const;
   void check_parameters(const char* when) const;
   void evaluate();
   void note_best(const std::map<std::string, double>& metrics);

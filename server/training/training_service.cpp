@@ -9,6 +9,7 @@
 #include "server/training/evaluation_metrics.h"
 #include "server/training/low_priority.h"
 #include "server/training/trainer.h"
+#include "server/training/trainer_state.h"
 
 namespace tensord::server {
 namespace {
@@ -95,8 +96,11 @@ void TrainingService::add_job(std::shared_ptr<TrainingJob> job) {
 void TrainingService::enqueue(const std::shared_ptr<TrainingJob>& job) {
   job->set_request(JobRequest::kNone);
   if (job->spec().data.streamed) {
-    const int64_t next = job->status().progress.next_batch;
-    job->set_stream(std::make_shared<BatchStream>(job->spec().data.max_buffered_bytes, next));
+    // What came after the last checkpoint is needed again.
+    const auto checkpoint = Checkpoints(store_.job_folder(job->id()), job->spec().checkpoints.keep).newest();
+    const int64_t first = checkpoint ? read_curve(checkpoint->curve_file()).progress.next_batch : 0;
+    job->update([first](JobStatus& status) { status.progress.next_batch = first; });
+    job->set_stream(std::make_shared<BatchStream>(job->spec().data.max_buffered_bytes, first));
   }
   {
     const std::lock_guard lock(mutex_);
