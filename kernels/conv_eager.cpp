@@ -7,12 +7,18 @@
 namespace tensord::kernels {
 namespace {
 
+constexpr int64_t kLeastWinograd = 16;
+
 bool is_last(const Tensor& t) { return t.is_channels_last() && !t.is_contiguous(); }
 int64_t pixels_of(const Dims& sizes) { return sizes[2] * sizes[3]; }
 
-// oneDNN is as fast as plain sums, but for images of one plane.
+// Winograd's weights are made anew in each call, and few pixels do not pay for it. oneDNN is as fast as plain sums, but
+// for images of one plane.
 std::unique_ptr<ConvKernel> choose(const ConvProblem& p) {
-  if (auto kernel = make_winograd_conv(p)) return kernel;
+  constexpr int64_t kLeastPixels = 128;
+  if (p.output[0] * pixels_of(p.output) >= kLeastPixels) {
+    if (auto kernel = make_winograd_conv(p)) return kernel;
+  }
   return p.input[1] == 1 && !p.turns_weight ? make_direct_conv(p) : nullptr;
 }
 
@@ -38,7 +44,8 @@ bool run(const ConvGeometry& g, const Tensor& input, const Tensor& weight, const
                             !is_last(input) && input.sizes()[1] > 1,
                             thread_budget(),
                             ops::Precision::kF32,
-                            turns_weight};
+                            turns_weight,
+                            kLeastWinograd};
   const std::unique_ptr<ConvKernel> kernel = choose(problem);
   if (!kernel) return false;
   Tensor holder, to = out;
@@ -54,14 +61,15 @@ bool run(const ConvGeometry& g, const Tensor& input, const Tensor& weight, const
 }
 
 bool covers_sums(const ConvGeometry& g, const Tensor& out) {
-  constexpr int64_t kVector = 16, kLeast = 32, kMostSums = 512 * 512;
+  constexpr int64_t kVector = 16, kMostSums = 512 * 512;
   if (g.spatial() != 2 || g.groups != 1 || out.sizes()[2] != 3 || out.sizes()[3] != 3) return false;
   for (size_t i = 0; i < 2; ++i) {
-    if (g.stride[i] != 1 || g.dilation[i] != 1 || out.sizes()[i] % kVector != 0 || out.sizes()[i] < kLeast)
-      return false;
+    if (g.stride[i] != 1 || g.dilation[i] != 1 || out.sizes()[i] % kVector != 0) return false;
   }
   return out.sizes()[0] * out.sizes()[1] <= kMostSums;
 }
+
+int64_t tiles_of(const WinogradConv& conv, int64_t batch) { return batch * conv.tiles_h() * conv.tiles_w(); }
 
 WinogradSums sums_of(const ConvGeometry& g, const Tensor& input, const Tensor& grad) {
   WinogradSums sums;
@@ -73,8 +81,7 @@ WinogradSums sums_of(const ConvGeometry& g, const Tensor& input, const Tensor& g
   // Transformed inputs and gradients stay in the cache with the sums, which each block reads and writes once.
   constexpr int64_t kLeastFloats = 256 * 1024;
   const int64_t per_tile = WinogradSums::kPositions * (conv.in_channels + conv.out_channels);
-  const int64_t all = input.sizes()[0] * conv.tiles_h() * conv.tiles_w();
-  sums.tiles = std::min(all, std::max(kLeastFloats, sums.sum_floats()) / per_tile + 1);
+  sums.tiles = std::min(tiles_of(conv, input.sizes()[0]), std::max(kLeastFloats, sums.sum_floats()) / per_tile + 1);
   return sums;
 }
 
@@ -101,6 +108,10 @@ bool try_eager_input_gradient(const ConvGeometry& g, const Tensor& grad, const T
 bool try_eager_weight_gradient(const ConvGeometry& g, const Tensor& grad, const Tensor& input, const Tensor& out) {
   if (!covers_sums(g, out)) return false;
   WinogradSums sums = sums_of(g, input, grad);
+  // The sums are written and read once, which takes some tiles to pay for.
+  constexpr int64_t kLeastTiles = 16;
+  const int64_t all = tiles_of(sums.conv, input.sizes()[0]);
+  if (all < kLeastTiles) return false;
   const auto floats = [](int64_t count) { return Tensor::empty(Dims{count}, DType::kFloat32); };
   const int64_t in = sums.conv.in_channels, channels = sums.conv.out_channels;
   const Tensor zeros = floats(std::max(in, channels));
@@ -110,7 +121,6 @@ bool try_eager_weight_gradient(const ConvGeometry& g, const Tensor& grad, const 
   const float *src = as_pixels(input, holders[0]), *from = as_pixels(grad, holders[1]);
   const Tensor inputs = floats(sums.input_floats()), gradients = floats(sums.gradient_floats()),
                total = floats(sums.sum_floats());
-  const int64_t all = input.sizes()[0] * sums.conv.tiles_h() * sums.conv.tiles_w();
   constexpr double kNsPerFlop = 0.01, kNsPerFloat = 0.1;
   for (int64_t first = 0; first < all; first += sums.tiles) {
     const int64_t count = std::min(sums.tiles, all - first);

@@ -66,6 +66,8 @@ struct ConvProblem {
   ops::Precision precision = ops::Precision::kF32;
   // The weight is that of the convolution whose input's gradient this one computes; Winograd's kernel only.
   bool turns_weight = false;
+  // Channels of input and output from which on Winograd's kernel is taken: for packed ones, which others are fast for.
+  int64_t least_winograd = 32;
 
   // What batch norm multiplies each output channel by, or null.
   const float* scale() const { return epilogues.scale.defined() ? epilogues.scale.data<float>() : nullptr; }
