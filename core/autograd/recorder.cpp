@@ -98,16 +98,30 @@ uint64_t written_bits(const OpInfo& info, const Op& op, Arguments arguments) {
   return bits;
 }
 
+bool has_floating_result(const OpInfo& info, Arguments arguments, std::span<const Value> results) {
+  bool found = false;
+  for_each_result(results, [&](const Tensor& result) {
+    found |= result.defined() && is_floating(result.dtype()) && !is_argument(info, arguments, result);
+  });
+  return found;
+}
+
 void record_call(const OpInfo& info, const Op& op, Arguments arguments, std::vector<Value>& returns) {
   const size_t first = returns.size();
   IntrusivePtr<OpNode> node;
-  if (const uint64_t requiring = requiring_bits(info, arguments)) {
+  const uint64_t requiring = requiring_bits(info, arguments);
+  const bool has_gradient = static_cast<bool>(info.gradient_op->gradient);
+  if (requiring && has_gradient) {
     node = make_node(info, op);
     node->save_inputs(arguments, requiring, written_bits(info, op, arguments));
   }
   compute_below(op, arguments, returns);
-  if (!node && !info.is_view) return;
   const auto results = std::span<const Value>(returns).subspan(first);
+  if (requiring && !has_gradient && has_floating_result(info, arguments, results)) {
+    node = make_node(info, op);  // it will refuse
+    node->save_inputs(arguments, requiring, 0);
+  }
+  if (!node && !info.is_view) return;
   const bool has_source = info.is_view && arguments[info.target].is_tensor();
   uint32_t number = 0;
   for_each_result(results, [&](const Tensor& result) {
