@@ -179,7 +179,7 @@ OP("aten::prelu(Tensor self, Tensor weight) -> Tensor")
       gradients[1] = ops::call("aten::reshape", reduced, weight.sizes());
       return gradients;
     })
-    .saves("self, weight")
+    .saves("self: self, weight; weight: self")
     .keeps_layout();
 
 Expr logit_gradient(Given x) {

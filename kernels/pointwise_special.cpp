@@ -47,7 +47,7 @@ void add_div_mode(const char* schema, const char* op) {
         return infer_pointwise(operands, div_dtype("div", operands, mode));
       })
       .gradient(div_mode_gradient)
-      .saves("other, result")
+      .saves("self: other; other: other, result")
       .pointwise()
       .keeps_layout()
       .with_inplace()
@@ -119,7 +119,7 @@ void add_pow(const char* schema, const char* op) {
       .gradient(pow_gradient)
       .saves(std::is_same_v<B, Scalar>   ? "self"
              : std::is_same_v<A, Scalar> ? "result"
-                                         : "self, exponent, result")
+                                         : "self: self, exponent; exponent: self, exponent, result")
       .pointwise()
       .keeps_layout()
       .with_out();
@@ -263,7 +263,7 @@ void add_lerp(const char* schema, const char* op) {
         put(gradients, args, 2, [](Given x) { return x[0] * (x[2] - x[1]); }, {g, args.inputs[0], args.inputs[1]});
         return gradients;
       })
-      .saves(std::is_same_v<W, Scalar> ? "" : "self, end, weight")
+      .saves(std::is_same_v<W, Scalar> ? "" : "self: weight; end: weight; weight: self, end")
       .pointwise()
       .keeps_layout()
       .with_inplace()
@@ -281,7 +281,7 @@ void add_addc(const char* schema, const char* op, Formula formula, TypeClass typ
         return infer_pointwise(operands, compute_dtype(op, type_class, operands));
       })
       .gradient(std::move(gradient))
-      .saves("tensor1, tensor2")
+      .saves("tensor1: tensor2; tensor2: tensor1, tensor2")
       .pointwise()
       .keeps_layout()
       .with_inplace()
