@@ -64,6 +64,7 @@ LAYERS = {
     "replication_pad": (nn.ReplicationPad2d(2), R(1, 2, 5, 5)),
     "constant_pad": (nn.ConstantPad1d(2, 1.5), R(1, 2, 5)),
     "dropout_of_nothing": (nn.Sequential(nn.Dropout(0.0), nn.Dropout2d(0.0), nn.AlphaDropout(0.0)), R(2, 3, 4, 4)),
+    "glu": (nn.GLU(), R(3, 4)),
     "softmax": (nn.Softmax(1), R(3, 4)),
     "log_softmax": (nn.LogSoftmax(1), R(3, 4)),
     "gelu_tanh": (nn.GELU(approximate="tanh"), R(3, 4)),
@@ -111,6 +112,7 @@ LOSSES = {
     "cosine_embedding": "F.cosine_embedding_loss(x, y, torch.tensor([1., -1., 1.]))",
     "cosine_similarity": "F.cosine_similarity(x, y).sum()",
     "pairwise_distance": "F.pairwise_distance(x, y).sum()",
+    "tensordot": "torch.tensordot(x, y, dims=([1], [1])).pow(2).sum() + torch.cross(x[:, :3], y[:, 1:], dim=1).pow(2).sum()",
     "normalize": "(F.normalize(x) * y).sum() + x.norm() + x.norm(p=1, dim=1).sum()",
 }
 GRADIENTS = """
