@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 
+#include "core/autograd/anomaly.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/jit/runtime/instructions.h"
@@ -27,6 +28,18 @@ std::string at_location(const char* message, const Program& program, const Instr
   std::replace(text.begin(), text.end(), '\n', ' ');
   const std::string place = program.details[instruction.detail]->location.str();
   return place.empty() ? text : text + " (" + place + ")";
+}
+
+// Where a call of a program is, for autograd's anomaly mode.
+struct Place {
+  const Program& program;
+  const uint32_t& pc;
+};
+
+std::string describe_place(const void* context) {
+  const auto& [program, pc] = *static_cast<const Place*>(context);
+  const std::string place = program.details[program.instructions[pc].detail]->location.str();
+  return place.empty() ? program.name : concat(program.name, " (", place, ")");
 }
 
 void clear(Activation& activation) {
@@ -75,6 +88,8 @@ Value Interpreter::run(const Program& program, std::span<Value> arguments) {
   Activation& activation = enter(program, arguments);
   const size_t entered = frame_.entered_.size();
   uint32_t pc = 0;
+  const Place here{program, pc};
+  const autograd::OriginScope origin(describe_place, &here);
   try {
     Value result = execute(program, activation, pc);
     if (frame_.entered_.size() > entered) frame_.entered_.resize(entered);
