@@ -7,7 +7,8 @@
 namespace tensord::kernels {
 namespace {
 
-constexpr int64_t kLeastWinograd = 16;
+constexpr int64_t kLeastWinograd = 16, kKernelTaps = 9;
+constexpr double kNsPerFlop = 0.01, kNsPerFloat = 0.1;
 
 bool is_last(const Tensor& t) { return t.is_channels_last() && !t.is_contiguous(); }
 int64_t pixels_of(const Dims& sizes) { return sizes[2] * sizes[3]; }
@@ -78,11 +79,35 @@ WinogradSums sums_of(const ConvGeometry& g, const Tensor& input, const Tensor& g
   conv.out_h = grad.sizes()[2], conv.out_w = grad.sizes()[3];
   conv.in_channels = input.sizes()[1], conv.out_channels = grad.sizes()[1];
   conv.pad_h = g.padding_low[0], conv.pad_w = g.padding_low[1];
+  sums.grad_step = conv.out_channels;
+  // Of many channels some of the outputs at a time, for the memory.
+  constexpr int64_t kMostSums = 256 * 256, kVector = 16;
+  const int64_t fit = kMostSums / conv.in_channels / kVector * kVector;
+  conv.out_channels = std::clamp(fit, kVector, conv.out_channels);
   // Transformed inputs and gradients stay in the cache with the sums, which each block reads and writes once.
   constexpr int64_t kLeastFloats = 256 * 1024;
   const int64_t per_tile = WinogradSums::kPositions * (conv.in_channels + conv.out_channels);
   sums.tiles = std::min(tiles_of(conv, input.sizes()[0]), std::max(kLeastFloats, sums.sum_floats()) / per_tile + 1);
   return sums;
+}
+
+// The sums over all tiles; `space` is for inputs, gradients and sums.
+const float* sum_tiles(const WinogradSums& sums, int64_t batch, const float* src, const float* grad,
+                       const Tensor (&space)[3]) {
+  float *inputs = space[0].data<float>(), *gradients = space[1].data<float>(), *total = space[2].data<float>();
+  const int64_t all = tiles_of(sums.conv, batch), in = sums.conv.in_channels, out = sums.conv.out_channels;
+  const double tile_ns = kNsPerFloat * static_cast<double>(WinogradSums::kPositions * (in + out));
+  for (int64_t first = 0; first < all; first += sums.tiles) {
+    const int64_t count = std::min(sums.tiles, all - first);
+    parallel_for_cost(count, tile_ns, [&](int64_t begin, int64_t end) {
+      transform_winograd_sums(sums, src, grad, first, begin, end, inputs, gradients);
+    });
+    const double position_ns = 2 * kNsPerFlop * static_cast<double>(count * in * out);
+    parallel_for_cost(WinogradSums::kPositions, position_ns, [&](int64_t begin, int64_t end) {
+      add_winograd_sums(sums, inputs, gradients, count, first > 0, begin, end, total);
+    });
+  }
+  return total;
 }
 
 }  // namespace
@@ -110,36 +135,26 @@ bool try_eager_weight_gradient(const ConvGeometry& g, const Tensor& grad, const 
   WinogradSums sums = sums_of(g, input, grad);
   // The sums are written and read once, which takes some tiles to pay for.
   constexpr int64_t kLeastTiles = 16;
-  const int64_t all = tiles_of(sums.conv, input.sizes()[0]);
-  if (all < kLeastTiles) return false;
+  if (tiles_of(sums.conv, input.sizes()[0]) < kLeastTiles) return false;
   const auto floats = [](int64_t count) { return Tensor::empty(Dims{count}, DType::kFloat32); };
-  const int64_t in = sums.conv.in_channels, channels = sums.conv.out_channels;
+  const int64_t in = sums.conv.in_channels, channels = grad.sizes()[1];
   const Tensor zeros = floats(std::max(in, channels));
   std::fill_n(zeros.data<float>(), zeros.numel(), 0.0f);
   sums.conv.zeros = zeros.data<float>();
   Tensor holders[2];
   const float *src = as_pixels(input, holders[0]), *from = as_pixels(grad, holders[1]);
-  const Tensor inputs = floats(sums.input_floats()), gradients = floats(sums.gradient_floats()),
-               total = floats(sums.sum_floats());
-  constexpr double kNsPerFlop = 0.01, kNsPerFloat = 0.1;
-  for (int64_t first = 0; first < all; first += sums.tiles) {
-    const int64_t count = std::min(sums.tiles, all - first);
-    const double tile_floats = static_cast<double>(WinogradSums::kPositions * (in + channels));
-    parallel_for_cost(count, kNsPerFloat * tile_floats, [&](int64_t begin, int64_t end) {
-      transform_winograd_sums(sums, src, from, first, begin, end, inputs.data<float>(), gradients.data<float>());
-    });
-    const double position_ns = 2 * kNsPerFlop * static_cast<double>(count * in * channels);
-    parallel_for_cost(WinogradSums::kPositions, position_ns, [&](int64_t begin, int64_t end) {
-      add_winograd_sums(sums, inputs.data<float>(), gradients.data<float>(), count, first > 0, begin, end,
-                        total.data<float>());
+  const Tensor space[] = {floats(sums.input_floats()), floats(sums.gradient_floats()), floats(sums.sum_floats())};
+  const bool last = is_last(out);
+  const int64_t out_step = kKernelTaps * in, in_step = last ? 1 : kKernelTaps, tap_step = last ? in : 1;
+  const int64_t block = sums.conv.out_channels;
+  for (int64_t first = 0; first < channels; first += block) {
+    sums.conv.out_channels = std::min(block, channels - first);
+    const float* total = sum_tiles(sums, input.sizes()[0], src, from + first, space);
+    const double ns = kNsPerFloat * static_cast<double>(WinogradSums::kPositions * sums.conv.out_channels);
+    parallel_for_cost(in, ns, [&](int64_t begin, int64_t end) {
+      finish_winograd_sums(sums, total, begin, end, out.data<float>() + first * out_step, out_step, in_step, tap_step);
     });
   }
-  const bool last = is_last(out);
-  const int64_t out_step = 9 * in, in_step = last ? 1 : 9, tap_step = last ? in : 1;
-  parallel_for_cost(
-      in, kNsPerFloat * static_cast<double>(WinogradSums::kPositions * channels), [&](int64_t begin, int64_t end) {
-        finish_winograd_sums(sums, total.data<float>(), begin, end, out.data<float>(), out_step, in_step, tap_step);
-      });
   return true;
 }
 

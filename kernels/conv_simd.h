@@ -99,8 +99,9 @@ void pack_winograd_panels(int64_t tile, const ConvWeightSource& source, float* t
 // The gradient for the 3x3 kernels of stride 1 by the same algorithm, tiles of 4 by 4: inputs and gradients of a block
 // of tiles are transformed, and their products are summed over all tiles at each of the 36 positions.
 struct WinogradSums {
-  WinogradConv conv;  // tile 4; its zeros serve inputs and gradients
-  int64_t tiles = 0;  // of the block
+  WinogradConv conv;      // tile 4; its zeros serve inputs and gradients
+  int64_t tiles = 0;      // of the block
+  int64_t grad_step = 0;  // floats from pixel to pixel of grad, which may have more channels than conv
 
   static constexpr int64_t kPositions = 36;
   int64_t input_floats() const { return kPositions * tiles * conv.in_channels; }

@@ -26,7 +26,8 @@ constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(D()));
 constexpr int64_t kTile = 4, kSide = 6, kPositions = WinogradSums::kPositions;
 
 // The tile's gradients to `to`, positions `step` floats apart.
-void TransformGradients(const WinogradConv& conv, const float* grad, const TilePlace& at, float* to, int64_t step) {
+void TransformGradients(const WinogradConv& conv, int64_t grad_step, const float* grad, const TilePlace& at, float* to,
+                        int64_t step) {
   const D d;
   const int64_t channels = conv.out_channels;
   const float* pixels[kTile][kTile];
@@ -34,7 +35,7 @@ void TransformGradients(const WinogradConv& conv, const float* grad, const TileP
     for (int64_t j = 0; j < kTile; ++j) {
       const int64_t y = at.y + i, x = at.x + j;
       const bool is_inside = y < conv.out_h && x < conv.out_w;
-      pixels[i][j] = is_inside ? grad + ((at.image * conv.out_h + y) * conv.out_w + x) * channels : conv.zeros;
+      pixels[i][j] = is_inside ? grad + ((at.image * conv.out_h + y) * conv.out_w + x) * grad_step : conv.zeros;
     }
   }
   for (int64_t c = 0; c < channels; c += kLanes) {
@@ -64,7 +65,8 @@ void Transform(const WinogradSums& sums, const float* src, const float* grad, in
   for (int64_t t = begin; t < end; ++t) {
     const TilePlace at = FindTile(conv, first + t);
     TransformInput<kTile>(conv, src, at, inputs + t * conv.in_channels, sums.tiles * conv.in_channels);
-    TransformGradients(conv, grad, at, gradients + t * conv.out_channels, sums.tiles * conv.out_channels);
+    TransformGradients(conv, sums.grad_step, grad, at, gradients + t * conv.out_channels,
+                       sums.tiles * conv.out_channels);
   }
 }
 
