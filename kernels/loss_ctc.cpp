@@ -246,6 +246,7 @@ OP("aten::ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths
 
 IntList lengths_of(const Tensor& lengths) {
   check(is_integral(lengths.dtype(), false), "input_lengths and target_lengths must be integral");
+  check(!lengths.is_meta(), "the lengths are not known yet");
   const Tensor wide = lengths.to(DType::kInt64).contiguous();
   return IntList(std::span<const int64_t>(wide.data<int64_t>(), static_cast<size_t>(wide.numel())));
 }
