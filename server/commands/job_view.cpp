@@ -44,8 +44,8 @@ std::string steps_text(const JobProgress& progress) {
 }
 
 std::string metrics_text(const JobProgress& progress) {
-  std::string out;
-  for (const auto& [name, value] : progress.metrics) out += concat("  ", name, " ", number(value));
+  std::string out = progress.metrics.empty() ? "" : "  evaluated:";
+  for (const auto& [name, value] : progress.metrics) out += concat(" ", name, " ", number(value));
   return out;
 }
 
@@ -121,7 +121,7 @@ std::string plot(const std::vector<double>& values, int width, int height) {
   std::string out;
   for (int row = height - 1; row >= 0; --row) {
     char label[16];
-    std::snprintf(label, sizeof(label), "%9.4g ", *low + range * (row + 1) / height);
+    std::snprintf(label, sizeof(label), "%9.4g ", row == 0 ? *low : *high);
     out += row == height - 1 || row == 0 ? std::string(label) : std::string(10, ' ');
     out += "│";
     for (const double value : columns) {
