@@ -1,0 +1,223 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/autograd/variable.h"
+#include "core/base/error.h"
+#include "server/training/batch_source.h"
+#include "server/training/builtin_loss.h"
+#include "server/training/evaluation_metrics.h"
+#include "server/training/finite.h"
+#include "server/training/learning_rate.h"
+#include "server/training/progress_meter.h"
+
+namespace tensord::server {
+namespace {
+
+Tensor floats(const Dims& shape, std::initializer_list<float> values) {
+  Tensor tensor = Tensor::empty(shape, DType::kFloat32);
+  std::copy(values.begin(), values.end(), tensor.data<float>());
+  return tensor;
+}
+
+Tensor ints(const Dims& shape, std::initializer_list<int32_t> values) {
+  Tensor tensor = Tensor::empty(shape, DType::kInt32);
+  std::copy(values.begin(), values.end(), tensor.data<int32_t>());
+  return tensor;
+}
+
+template <class Action>
+std::pair<ErrorCode, std::string> error_of(const Action& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return {error.code(), error.what()};
+  }
+  return {ErrorCode::kInternal, "none"};
+}
+
+LossSpec loss_of(const std::string& builtin) {
+  LossSpec spec;
+  spec.builtin = builtin;
+  spec.label = "y";
+  return spec;
+}
+
+TEST(EvaluationMetricsTest, Accuracies) {
+  EvaluationMetrics metrics({"accuracy", "top_2_accuracy", "loss"}, loss_of("cross_entropy"));
+  const Tensor scores = floats({4, 3}, {3, 2, 1, /**/ 1, 2, 3, /**/ 1, 1, 0, /**/ 0, 0, 5});
+  metrics.add(0.5, 4, scores, ints({4}, {0, 1, 1, 0}));  // first, second, second of equal ones, second of equal ones
+  metrics.add(2.0, 1, floats({1, 3}, {0, 0, 1}), ints({1}, {-100}));  // ignored
+  const auto means = metrics.means();
+  EXPECT_DOUBLE_EQ(means.at("accuracy"), 0.25);
+  EXPECT_DOUBLE_EQ(means.at("top_2_accuracy"), 1.0);
+  EXPECT_DOUBLE_EQ(means.at("loss"), (0.5 * 4 + 2.0) / 5);
+}
+
+TEST(EvaluationMetricsTest, AccuracyOfPlacesAndOfScores) {
+  EvaluationMetrics places({"accuracy"}, loss_of("cross_entropy"));
+  places.add(0, 1, floats({1, 2, 2}, {1, 0, 0, 1}), ints({1, 2}, {0, 1}));  // (rows, classes, places)
+  EXPECT_DOUBLE_EQ(places.means().at("accuracy"), 1);
+  EvaluationMetrics logits({"accuracy"}, loss_of("bce_with_logits"));
+  logits.add(0, 3, floats({3, 1}, {0.4f, -0.1f, 2}), floats({3}, {1, 1, 1}));
+  EXPECT_DOUBLE_EQ(logits.means().at("accuracy"), 2.0 / 3);
+  EvaluationMetrics chances({"accuracy"}, loss_of("bce"));
+  chances.add(0, 3, floats({3}, {0.4f, 0.1f, 0.9f}), floats({3}, {1, 0, 1}));
+  EXPECT_DOUBLE_EQ(chances.means().at("accuracy"), 2.0 / 3);
+  EXPECT_NE(error_of([&] {
+              chances.add(0, 2, floats({2}, {0, 0}), floats({3}, {0, 0, 0}));
+            }).second.find("[2]"),
+            std::string::npos);
+}
+
+TEST(EvaluationMetricsTest, Errors) {
+  EvaluationMetrics metrics({"mae", "mse", "rmse"}, loss_of("mse"));
+  metrics.add(0, 2, floats({2}, {1, 2}), floats({2}, {2, 5}));
+  const auto means = metrics.means();
+  EXPECT_DOUBLE_EQ(means.at("mae"), 2);
+  EXPECT_DOUBLE_EQ(means.at("mse"), 5);
+  EXPECT_DOUBLE_EQ(means.at("rmse"), std::sqrt(5.0));
+}
+
+TEST(BuiltinLossTest, LabelsAreBroughtIntoForm) {
+  const Tensor scores = floats({2, 2}, {10, 0, 0, 10});
+  EXPECT_NEAR(builtin_loss(loss_of("cross_entropy"), scores, ints({2}, {0, 1})).item_double(), 0, 1e-3);
+  EXPECT_NEAR(builtin_loss(loss_of("cross_entropy"), scores, ints({2, 1}, {0, 1})).item_double(), 0, 1e-3);
+  EXPECT_NEAR(builtin_loss(loss_of("mse"), floats({2, 1}, {1, 2}), ints({2}, {2, 4})).item_double(), 2.5, 1e-6);
+  const auto [code, text] = error_of([&] { builtin_loss(loss_of("cross_entropy"), scores, ints({2}, {0, 2})); });
+  EXPECT_EQ(code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(text, "loss.label: 'y' has 2 at place 1, but the output has 2 classes");
+  EXPECT_NE(error_of([&] {
+              builtin_loss(loss_of("mse"), scores, floats({3}, {0, 0, 0}));
+            }).second.find("loss.label"),
+            std::string::npos);
+}
+
+std::vector<std::pair<std::string, Tensor>> parameters() {
+  std::vector<std::pair<std::string, Tensor>> out;
+  for (const char* name : {"a.weight", "a.bias", "b.weight"}) {
+    out.emplace_back(name, floats({2}, {1, 2}));
+    autograd::set_requires_grad(out.back().second);
+  }
+  return out;
+}
+
+TEST(JobOptimizerTest, GroupsByPattern) {
+  const auto all = parameters();
+  OptimizerSpec spec;
+  spec.name = "sgd";
+  spec.lr = 0.5;
+  spec.groups.resize(2);
+  spec.groups[0].pattern = "a.weight";
+  spec.groups[0].freeze = true;
+  spec.groups[1].pattern = "a.*";
+  spec.groups[1].lr = 0.1;
+  const auto optimizer = make_job_optimizer(spec, all);
+  ASSERT_EQ(optimizer->param_groups().size(), 2u);
+  EXPECT_EQ(optimizer->param_groups()[0].options.number("lr"), 0.1);
+  EXPECT_TRUE(optimizer->param_groups()[0].params[0].is_same(all[1].second));
+  EXPECT_EQ(optimizer->param_groups()[1].options.number("lr"), 0.5);
+  EXPECT_FALSE(autograd::requires_grad(all[0].second));
+  spec.groups[1].pattern = "c.*";
+  EXPECT_EQ(error_of([&] { make_job_optimizer(spec, all); }).first, ErrorCode::kInvalidArgument);
+  spec.groups = {{.pattern = "*", .freeze = true, .lr = {}, .weight_decay = {}, .momentum = {}}};
+  EXPECT_EQ(error_of([&] { make_job_optimizer(spec, all); }).first, ErrorCode::kFailedPrecondition);
+}
+
+// Learning rates of `steps` steps, begun again from the state after each `restart` steps.
+std::vector<double> rates(const ScheduleSpec& spec, int64_t steps, int64_t restart = 1 << 30) {
+  OptimizerSpec optimizer_spec;
+  optimizer_spec.name = "sgd";
+  optimizer_spec.lr = 1.0;
+  const auto all = parameters();
+  auto optimizer = make_job_optimizer(optimizer_spec, all);
+  auto schedule = std::make_unique<LearningRate>(spec, *optimizer, steps, 0);
+  std::vector<double> out;
+  for (int64_t i = 0; i < steps; ++i) {
+    out.push_back(schedule->current());
+    schedule->after_step();
+    if ((i + 1) % restart != 0) continue;
+    const ops::Value of_optimizer = optimizer->state_dict(), of_schedule = schedule->state_dict();
+    auto other = make_job_optimizer(optimizer_spec, all);
+    schedule = std::make_unique<LearningRate>(spec, *other, steps, 0);
+    schedule->load_state_dict(of_schedule);
+    other->load_state_dict(of_optimizer);
+    optimizer = std::move(other);
+  }
+  return out;
+}
+
+TEST(LearningRateTest, WarmUpAndCosine) {
+  ScheduleSpec spec;
+  spec.name = "cosine";
+  spec.warmup_steps = 4;
+  spec.warmup_factor = 0.2;
+  const std::vector<double> got = rates(spec, 14);
+  for (int i = 0; i < 4; ++i) EXPECT_NEAR(got[static_cast<size_t>(i)], 0.2 + 0.2 * i, 1e-12);
+  for (int i = 4; i < 14; ++i) {
+    EXPECT_NEAR(got[static_cast<size_t>(i)], (1 + std::cos(M_PI * (i - 4) / 10)) / 2, 1e-9) << i;
+  }
+}
+
+TEST(LearningRateTest, ARestartChangesNothing) {
+  for (const char* name : {"", "step", "multi_step", "exponential", "cosine", "one_cycle", "linear"}) {
+    ScheduleSpec spec;
+    spec.name = name;
+    spec.step_size = 3;
+    spec.milestones = {4, 9};
+    spec.warmup_steps = spec.name == "one_cycle" ? 0 : 5;
+    EXPECT_EQ(rates(spec, 20, 7), rates(spec, 20)) << name;
+    EXPECT_EQ(rates(spec, 20, 1), rates(spec, 20)) << name;
+  }
+}
+
+TEST(LearningRateTest, Plateau) {
+  OptimizerSpec optimizer_spec;
+  optimizer_spec.name = "sgd";
+  optimizer_spec.lr = 1.0;
+  const auto all = parameters();
+  const auto optimizer = make_job_optimizer(optimizer_spec, all);
+  ScheduleSpec spec;
+  spec.name = "plateau";
+  spec.metric = "accuracy";
+  spec.patience = 1;
+  LearningRate rate(spec, *optimizer, 100, 0);
+  for (const double accuracy : {0.5, 0.6, 0.6}) rate.after_evaluation({{"accuracy", accuracy}});
+  EXPECT_DOUBLE_EQ(rate.current(), 1.0);
+  rate.after_evaluation({{"accuracy", 0.6}});
+  EXPECT_DOUBLE_EQ(rate.current(), 0.1);
+}
+
+TEST(ProgressMeterTest, PointsAndSpeed) {
+  TrainingJob job(JobStatus{});
+  ManualClock clock;
+  ProgressMeter meter(job, kServerOwner, 10'000, clock);
+  for (int64_t step = 1; step <= 1000; ++step) {
+    clock.advance_ns(10'000'000);
+    meter.add_step({.step = step, .epoch = 0.1, .rows = 32, .loss = static_cast<double>(step), .learning_rate = 0.5});
+  }
+  meter.add_evaluation(1000, 0.1, {{"loss", 3}});
+  const JobProgress progress = job.status().progress;
+  EXPECT_EQ(progress.step, 1000);
+  EXPECT_EQ(progress.samples, 32'000u);
+  EXPECT_NEAR(progress.samples_per_second, 3200, 1);
+  EXPECT_NEAR(progress.seconds_left, 90, 1);
+  EXPECT_EQ(progress.metrics.at("loss"), 3);
+  const auto points = job.points_after(0);
+  ASSERT_GT(points.size(), 100u);
+  EXPECT_EQ(points[0].step, 5);  // each holds the mean of 5 steps
+  EXPECT_DOUBLE_EQ(points[0].loss, 3);
+  EXPECT_EQ(points.back().metrics.count("loss"), 1u);
+}
+
+TEST(FiniteTest, NamesTheFirst) {
+  const std::vector<std::pair<std::string, Tensor>> tensors = {
+      {"a", floats({2}, {1, -9})}, {"b", floats({2}, {1, NAN})}, {"c", floats({1}, {INFINITY})}};
+  EXPECT_EQ(first_not_finite(tensors, false), "b");
+  EXPECT_EQ(first_not_finite({tensors[0]}, false), "");
+  EXPECT_EQ(first_not_finite(tensors, true), "");  // they have no gradients
+  EXPECT_EQ(largest({{"s", floats({1}, {2})}, tensors[0]}).first, "a");
+}
+
+}  // namespace
+}  // namespace tensord::server
