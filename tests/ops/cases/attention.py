@@ -55,6 +55,9 @@ def _layer_row(gelu, norm_first, mask, mask_type):
 
 
 CASES = [
+    case("aten::_scaled_dot_product_attention", t(1, 2, 3, 4), t(1, 2, 3, 4), t(1, 2, 3, 4), reference=_dot_product, **CLOSE),
+    case("aten::scaled_dot_product_attention", t(1, 2, 3, 4), t(1, 2, 3, 4), t(1, 2, 3, 4), reference=_dot_product_only,
+         **CLOSE),
     case("aten::_scaled_dot_product_attention", *_heads(4, 6), reference=_dot_product, **CLOSE),
     case("aten::_scaled_dot_product_attention", *_heads(4, 6), t(4, 6), reference=_dot_product, **CLOSE),
     case("aten::_scaled_dot_product_attention", *_heads(5, 5), PAIRS, reference=_dot_product, **CLOSE),

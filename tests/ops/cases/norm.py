@@ -24,6 +24,7 @@ for shape in [[40], [5, 40]]:
     CASES.append(case("aten::layer_norm", t(3, 5, 40), shape, dtypes=FULL))
     CASES.append(case("aten::native_layer_norm", t(3, 5, 40), shape, t(*shape), t(*shape), 1e-5, dtypes=FULL))
 CASES.append(case("aten::layer_norm", t(3, 40), [40], t(40), dtypes=FULL))
+CASES.append(case("aten::native_layer_norm", t(3, 8), [8], t(8), t(8), 1e-5, dtypes=FULL))
 CASES.append(case("aten::layer_norm", t(0, 40), [40], dtypes=FULL))
 CASES.append(case("aten::layer_norm", t(3, 40), [39], error="normalized_shape"))
 
@@ -57,6 +58,7 @@ for sizes in [(4, 3), (4, 3, 5), (2, 3, 5, 6)]:
         CASES.append(case("aten::native_batch_norm_backward", t(*sizes), t(*sizes), t(3), t(3), t(3, **POSITIVE), *SAVED, training,
                           1e-5, ALL_THREE, dtypes=FULL, gradient=False))
 for name in ["_softmax_backward_data", "_log_softmax_backward_data"]:
+    CASES.append(case(f"aten::{name}", t(3, 5), t(3, 5), 1, torch.float64, dtypes=[torch.float64], strided=False))
     for dim in [0, 1, -1]:
         CASES.append(case(f"aten::{name}", t(3, 40, 5), t(3, 40, 5), dim, torch.float32, strided=False))
         CASES.append(case(f"aten::{name}", t(3, 40, 5), t(3, 40, 5), dim, torch.float64, dtypes=[torch.float64], strided=False))
