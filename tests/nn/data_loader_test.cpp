@@ -208,16 +208,21 @@ TEST(DataLoader, RandomNumbersOfTheDatasetDoNotDependOnWorkers) {
   EXPECT_GT(difference(results[0][0], results[0][14]), 0);
 }
 
+// Waits until the workers have begun `count` samples, then whether they begin more.
+void expect_started(const Probe& dataset, int64_t count) {
+  for (int i = 0; i < 10000 && dataset.started < count; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(dataset.started, count);
+}
+
 TEST(DataLoader, MakesABoundedNumberOfBatchesAhead) {
   const Probe dataset(100);
   DataLoader loader(dataset, {.batch_size = 2, .workers = 2, .prefetch_factor = 3});
   loader.start_epoch();
   loader.next();
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  EXPECT_EQ(dataset.started, 12);  // two samples for each of 2 · 3 batches
+  expect_started(dataset, 12);  // two samples for each of 2 · 3 batches
   loader.next();
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_EQ(dataset.started, 14);
+  expect_started(dataset, 14);
 }
 
 TEST(DataLoader, ErrorsComeInTheirTurnWithTheSample) {
