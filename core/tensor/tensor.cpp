@@ -153,19 +153,29 @@ void Tensor::copy_from(const Tensor& source) const {
                source.as_view(sizes(), broadcast_strides(source.sizes(), source.strides(), sizes()), source.offset()));
 }
 
+namespace {
+
+void check_item(const Tensor& tensor) {
+  check(tensor.numel() == 1, "a Tensor with ", tensor.numel(), " elements cannot be converted to Scalar");
+  check(!tensor.is_meta(), "the element of a meta tensor is not known");
+}
+
+}  // namespace
+
 double Tensor::item_double() const {
-  check(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");
+  check_item(*this);
   return dispatch_all(dtype(), "item", [&]<class T>() { return static_cast<double>(*data<T>()); });
 }
 
 int64_t Tensor::item_int() const {
-  check(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");
+  check_item(*this);
   return dispatch_all(dtype(), "item", [&]<class T>() { return static_cast<int64_t>(*data<T>()); });
 }
 
 bool Tensor::item_bool() const {
   check(numel() != 0, "Boolean value of Tensor with no values is ambiguous");
   check(numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
+  check_item(*this);
   return dispatch_all(dtype(), "item", [&]<class T>() { return static_cast<bool>(*data<T>() != T(0)); });
 }
 
