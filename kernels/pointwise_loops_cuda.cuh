@@ -2,7 +2,7 @@
 // define TENSORD_FILL.
 #include "core/tensor/half.h"
 #include "kernels/pointwise_cuda.h"
-#include "kernels/pointwise_math.h"
+#include "kernels/pointwise_gamma.h"
 
 namespace tensord::kernels::formula {
 namespace {

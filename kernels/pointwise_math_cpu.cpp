@@ -1,6 +1,6 @@
 // CPU loops of kernels/pointwise_math.def, one set per instruction set.
 #include "kernels/pointwise.h"
-#include "kernels/pointwise_math.h"
+#include "kernels/pointwise_gamma.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/pointwise_math_cpu.cpp"
