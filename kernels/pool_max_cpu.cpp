@@ -28,60 +28,90 @@ HWY_BEFORE_NAMESPACE();
 namespace tensord::kernels::HWY_NAMESPACE {
 namespace {
 
+namespace hn = hwy::HWY_NAMESPACE;
+
 template <class T>
 constexpr T kLowest = -std::numeric_limits<T>::infinity();
 
 int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 
-// One row of outputs in work: what is largest so far, and where.
+// One row of outputs in work: what is largest so far, and where. Everything that is the same for all rows is
+// found once; the arrays are as long as whole vectors.
 template <class T>
 struct Row {
+  // Elements begin … end of a cut row, and the first of them in the row.
+  struct Phase {
+    int64_t begin, end, from;
+  };
+  // Where the windows' k-th pixels start in the cut rows, and how far they are from the outputs' pixel.
+  struct Tap {
+    int64_t cut, offset;
+  };
+  using D = hn::ScalableTag<T>;
+
   const PoolAxis& axis;
-  int64_t width, outs;
-  int64_t first, length;  // of the cut rows: their first element is `first` strides into the row
+  int64_t outs, length;
+  std::vector<Phase> phases;
+  std::vector<Tap> taps;
   std::vector<T> cut, best;
   std::vector<PoolIndex<T>> index;
 
-  Row(const PoolAxis& axis, int64_t width, int64_t outs) : axis(axis), width(width), outs(outs) {
-    first = floor_div(-axis.padding, axis.stride);
+  Row(const PoolAxis& axis, int64_t width, int64_t outs) : axis(axis), outs(outs) {
+    // The cut rows' first elements are `first` strides into the row.
+    const int64_t first = floor_div(-axis.padding, axis.stride);
     const int64_t last =
         floor_div((outs - 1) * axis.stride - axis.padding + (axis.kernel - 1) * axis.step, axis.stride);
     length = last - first + 1;
-    cut.assign(static_cast<size_t>(axis.stride * length), kLowest<T>);
-    best.resize(static_cast<size_t>(outs));
-    index.resize(static_cast<size_t>(outs));
+    for (int64_t p = 0; p < axis.stride; ++p) {
+      const int64_t begin = std::max<int64_t>(0, floor_div(-p + axis.stride - 1, axis.stride) - first);
+      const int64_t end = std::min(length, floor_div(width - 1 - p, axis.stride) + 1 - first);
+      phases.push_back({begin, end, (first + begin) * axis.stride + p});
+    }
+    for (int64_t k = 0; k < axis.kernel; ++k) {
+      const int64_t offset = k * axis.step - axis.padding, shift = floor_div(offset, axis.stride);
+      taps.push_back({(offset - shift * axis.stride) * length + (shift - first), offset});
+    }
+    const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
+    const auto whole = static_cast<size_t>((outs + lanes - 1) / lanes * lanes);
+    cut.assign(static_cast<size_t>(axis.stride * length + lanes), kLowest<T>);
+    best.resize(whole);
+    index.resize(whole);
   }
   // What lies outside of the row stays at the lowest number.
   void load(const T* row) {
-    for (int64_t p = 0; p < axis.stride; ++p) {
-      T* to = cut.data() + p * length;
-      const int64_t begin = std::max<int64_t>(0, floor_div(-p + axis.stride - 1, axis.stride) - first),
-                    end = std::min(length, floor_div(width - 1 - p, axis.stride) + 1 - first);
-      const T* from = row + first * axis.stride + p;
-      if (axis.stride == 1) {
-        std::copy(from + begin, from + end, to + begin);
-      } else if (axis.stride == 2) {
-        for (int64_t j = begin; j < end; ++j) to[j] = from[2 * j];
+    T* to = cut.data();
+    for (const Phase& phase : phases) {
+      const T* from = row + phase.from;
+      const int64_t count = phase.end - phase.begin, stride = axis.stride;
+      T* const begin = to + phase.begin;
+      if (stride == 2) {
+        for (int64_t j = 0; j < count; ++j) begin[j] = from[2 * j];
       } else {
-        for (int64_t j = begin; j < end; ++j) to[j] = from[axis.stride * j];
+        for (int64_t j = 0; j < count; ++j) begin[j] = from[stride * j];
       }
+      to += length;
     }
   }
   // Compares with the loaded row, whose first pixel is `pixel`.
   template <bool kIndex>
   void compare(int64_t pixel) {
+    const D d;
+    const hn::RebindToSigned<D> di;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    const auto ramp = hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<PoolIndex<T>>(axis.stride)));
     T* b = best.data();
     PoolIndex<T>* at = index.data();
-    for (int64_t k = 0; k < axis.kernel; ++k) {
-      const int64_t offset = k * axis.step - axis.padding, shift = floor_div(offset, axis.stride);
-      const T* v = cut.data() + (offset - shift * axis.stride) * length + (shift - first);
-      const auto here = static_cast<PoolIndex<T>>(pixel + offset), stride = static_cast<PoolIndex<T>>(axis.stride);
-#pragma GCC ivdep
-      for (int64_t i = 0; i < outs; ++i) {
-        const T value = v[i], old = b[i];
-        const bool takes = value > old || value != value;
-        b[i] = takes ? value : old;
-        if constexpr (kIndex) at[i] = takes ? here + static_cast<PoolIndex<T>>(i) * stride : at[i];
+    for (const Tap& tap : taps) {
+      const T* v = cut.data() + tap.cut;
+      const int64_t here = pixel + tap.offset;
+      for (int64_t i = 0; i < outs; i += lanes) {
+        const auto value = hn::LoadU(d, v + i), old = hn::LoadU(d, b + i);
+        const auto takes = hn::Or(hn::Gt(value, old), hn::IsNaN(value));
+        hn::StoreU(hn::IfThenElse(takes, value, old), d, b + i);
+        if constexpr (kIndex) {
+          const auto where = hn::Add(ramp, hn::Set(di, static_cast<PoolIndex<T>>(here + i * axis.stride)));
+          hn::StoreU(hn::IfThenElse(hn::RebindMask(di, takes), where, hn::LoadU(di, at + i)), di, at + i);
+        }
       }
     }
   }
@@ -89,7 +119,7 @@ struct Row {
 
 template <class T>
 void finish_row(const Row<T>& row, const MaxPoolTarget<T>& target, int64_t out, T* dx) {
-  if (target.out != nullptr) std::copy(row.best.begin(), row.best.end(), target.out + out);
+  if (target.out != nullptr) std::copy_n(row.best.begin(), row.outs, target.out + out);
   if (target.indices != nullptr) {
     for (int64_t i = 0; i < row.outs; ++i) target.indices[out + i] = row.index[static_cast<size_t>(i)];
   }
