@@ -180,6 +180,7 @@ std::vector<std::shared_ptr<TrainingJob>> TrainingService::jobs() const {
 Repository::RolledBack TrainingService::roll_back(const std::string& model) { return repository_.roll_back(model); }
 
 void TrainingService::save(const TrainingJob& job) {
+  const std::lock_guard lock(save_mutex_);
   try {
     store_.save(job.status());
   } catch (const Error& error) {

@@ -98,6 +98,7 @@ class TrainingService {
   const JobStore store_;
   Publisher publisher_;
   std::mutex create_mutex_;   // one job at a time is made
+  std::mutex save_mutex_;     // the newest status is saved last
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   std::map<std::string, std::shared_ptr<TrainingJob>> jobs_;

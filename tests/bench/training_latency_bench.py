@@ -29,7 +29,7 @@ def parse():
 def served_model(kind):
     if kind == "mlp":
         return models.Mlp(hidden=1024), [32, 64]
-    channels = 48
+    channels = 24
     layers = [nn.Conv2d(3, channels, 3, padding=1), nn.ReLU()]
     for _ in range(6):
         layers += [nn.Conv2d(channels, channels, 3, padding=1), nn.ReLU()]
@@ -55,7 +55,7 @@ def percentile(values, part):
 
 def main():
     options = parse()
-    server = TrainingDaemon("--training-nice", options.nice)
+    server = TrainingDaemon(nice=options.nice)
     try:
         torch.manual_seed(0)
         shapes = {}

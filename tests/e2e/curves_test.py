@@ -90,7 +90,7 @@ class CurvesTest(unittest.TestCase):
 
     def assert_close(self, points, losses, norms, tolerance):
         for point, loss, norm in zip(points, losses, norms):
-            self.assertLess(abs(point.loss - loss), tolerance * (1 + abs(loss)), f"step {point.step}: {point.loss} {loss}")
+            self.assertLess(abs(point.loss - loss), tolerance * (1 + loss), f"step {point.step}: {point.loss} {loss}")
             self.assertLess(abs(point.gradient_norm - norm), 10 * tolerance * (1 + norm), f"step {point.step}")
 
     def test_a_transformer_on_a_small_text(self):

@@ -114,7 +114,8 @@ class TrainErrorsTest(unittest.TestCase):
         self.assert_fails("step 1", data="narrow.pt", epochs=1)
 
     def test_a_loss_that_is_not_finite(self):
-        job = self.assert_fails("the loss is not a number: parameter '", "step ", "the last checkpoint is of step", epochs=50,
+        job = self.assert_fails("the loss is not a number: parameter '", "step ", "the last checkpoint is of step",
+                                epochs=50,
                                 optimizer=training.Optimizer(name="sgd", lr=1e30),
                                 checkpoints=training.CheckpointPolicy(every_steps=1))
         folder = os.path.join(self.server.jobs, "jobs", job.id, f"checkpoint-{job.progress.checkpoint_step}")

@@ -208,6 +208,21 @@ class TrainingTest(unittest.TestCase):
         for name in before:
             self.assertEqual(torch.equal(base[name], after[name]), name.startswith("hidden."), name)
 
+    def test_optimisers_and_losses(self):
+        x, _ = models.clusters(200, 16, 4, seed=3)
+        self.server.save_data("values.pt", x=x, y=torch.rand(200, 4))
+        jobs = [dict(data="norms.pt", optimizer=training.Optimizer(name=name, lr=0.1 if name == "lbfgs" else 1e-3))
+                for name in ("sgd", "adam", "adamw", "rmsprop", "adagrad", "lbfgs")]
+        jobs += [dict(data="values.pt", builtin=name)
+                 for name in ("mse", "l1", "smooth_l1", "huber", "bce_with_logits")]
+        for fields in jobs:
+            with self.subTest(str(fields)):
+                first, points = self.server.watch(self.server.create(model=FIRST_NORMS, epochs=6, **fields).id)
+                self.assertEqual(first.state, COMPLETED, first.message)
+                losses = [point.loss for point in points]
+                third = len(losses) // 3
+                self.assertLess(sum(losses[-third:]), sum(losses[:third]))
+
     def test_uploads(self):
         with open(self.server.model_file("norms", 1), "rb") as archive:
             data = archive.read()
@@ -248,21 +263,19 @@ class TrainingTest(unittest.TestCase):
         return result.stdout if code == 0 else result.stderr
 
     def test_commands(self):
-        text = self.command("train", "mlp", "--data", "clusters.pt", "--label", "y", "--loss", "cross_entropy", "--epochs", "3",
-                            "--optimizer", "adam", "--lr", "0.01", "--eval-fraction", "0.2", "--metrics", "accuracy,loss",
-                            "--batch-size", "50", "--freeze", "hidden.bias")
+        train = ("train", "mlp", "--data", "clusters.pt", "--label", "y", "--loss", "cross_entropy")
+        text = self.command(*train, "--epochs", "3", "--optimizer", "adam", "--lr", "0.01", "--eval-fraction", "0.2",
+                            "--metrics", "accuracy,loss", "--batch-size", "50", "--freeze", "hidden.bias")
         self.assertIn("COMPLETED", text)
         self.assertIn("█", text)
         job_id = text.split()[1]
-        lines = self.command("train", "mlp", "--data", "clusters.pt", "--label", "y", "--loss", "cross_entropy", "--epochs", "1",
-                             "--json").splitlines()
+        lines = self.command(*train, "--epochs", "1", "--json").splitlines()
         self.assertEqual(json.loads(lines[-1])["job"]["state"], "COMPLETED")
         self.assertIn(job_id, self.command("jobs", "list"))
         listed = [json.loads(line) for line in self.command("jobs", "list", "--json").splitlines()]
         self.assertIn(job_id, [job["id"] for job in listed])
         self.assertIn("accuracy", self.command("jobs", "show", job_id))
-        endless = self.command("train", "mlp", "--data", "clusters.pt", "--label", "y", "--loss", "cross_entropy", "--steps",
-                               "10000000", "--detach").strip()
+        endless = self.command(*train, "--steps", "10000000", "--detach").strip()
         self.command("jobs", "pause", endless)
         self.assertIn("PAUSED", self.command("jobs", "watch", endless))
         self.command("jobs", "resume", endless)
@@ -270,9 +283,7 @@ class TrainingTest(unittest.TestCase):
         self.assertIn("CANCELLED", self.command("jobs", "watch", endless))
         self.command("jobs", "delete", endless)
         self.assertIn("there is no training job", self.command("jobs", "show", endless, code=1))
-        self.assertIn("optimizer.lr", self.command(
-            "train", "mlp", "--data", "clusters.pt", "--label", "y", "--loss", "cross_entropy", "--epochs", "1", "--lr=-1",
-            code=1))
+        self.assertIn("optimizer.lr", self.command(*train, "--epochs", "1", "--lr=-1", code=1))
 
     def test_a_daemon_without_training_says_so(self):
         from tests.e2e.daemon import Daemon

@@ -15,18 +15,18 @@ AT_REST = (PAUSED, COMPLETED, FAILED, CANCELLED)
 
 
 class TrainingDaemon:
-    def __init__(self, *flags):
+    # Tests run beside each other, and a job that waits for all others would take for ever: its threads are not nice.
+    def __init__(self, *flags, nice="0"):
         self.folder = tempfile.TemporaryDirectory(prefix="tensord_training_")
-        self.models, self.data, self.jobs = (os.path.join(self.folder.name, name) for name in ("models", "data", "jobs"))
+        folders = (os.path.join(self.folder.name, name) for name in ("models", "data", "jobs"))
+        self.models, self.data, self.jobs = folders
         os.makedirs(self.models)
         os.makedirs(self.data)
-        self.flags = flags
+        self.flags = ("--training-dir", self.jobs, "--training-data", self.data, "--training-nice", nice, *flags)
         self.daemon = None
 
     def start(self):
-        # Tests run beside each other; a job that waits for all others would take for ever.
-        self.daemon = Daemon(self.models, "--training-dir", self.jobs, "--training-data", self.data, "--training-nice", "0",
-                             *self.flags)
+        self.daemon = Daemon(self.models, *self.flags)
         return self
 
     def kill(self):

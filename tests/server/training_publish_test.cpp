@@ -1,0 +1,90 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "core/base/error.h"
+#include "server/training/publisher.h"
+#include "tests/server/fake_models.h"
+
+namespace tensord::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+class PublisherTest : public ::testing::Test {
+ protected:
+  PublisherTest() {
+    std::string pattern = (fs::temp_directory_path() / "tensord_publish_XXXXXX").string();
+    root_ = mkdtemp(pattern.data());
+    fs::create_directories(root_ / "m" / "1");
+    std::ofstream(root_ / "m" / "1" / "model.pt") << "model";
+    Repository::Options options{.roots = {root_.string()}, .only = {}};
+    repository_ = std::make_unique<Repository>(
+        options,
+        [](const std::string& file, const ModelConfig&) {
+          check(fs::file_size(file) > 0, "an empty model");
+          return testing::identity_model();
+        },
+        metrics_);
+    repository_->load_all();
+    publisher_ = std::make_unique<Publisher>(*repository_);
+  }
+  ~PublisherTest() override {
+    publisher_.reset();
+    repository_.reset();
+    fs::remove_all(root_);
+  }
+
+  static JobStatus job(const std::string& id) {
+    JobStatus status;
+    status.id = id;
+    status.spec.model.name = status.spec.publish.model = "m";
+    return status;
+  }
+  Repository::Added publish(const std::string& id, const std::string& text = "model") {
+    return publisher_->publish(job(id), [&](const std::string& path) {
+      ++written_;
+      std::ofstream(path) << text;
+    });
+  }
+
+  fs::path root_;
+  Metrics metrics_{"test"};
+  std::unique_ptr<Repository> repository_;
+  std::unique_ptr<Publisher> publisher_;
+  int written_ = 0;
+};
+
+TEST_F(PublisherTest, AJobPublishesOnce) {
+  EXPECT_EQ(publish("a").version, 2);
+  EXPECT_EQ(publish("b").version, 3);
+  // As after a crash between the new version and the job's own note of it.
+  EXPECT_EQ(publish("a").version, 2);
+  EXPECT_EQ(written_, 2);
+  repository_->roll_back("m");
+  EXPECT_EQ(publish("b").version, 3);
+  EXPECT_EQ(repository_->find("m", "")->version(), "2");
+}
+
+TEST_F(PublisherTest, AModelThatWasUnloadedStaysUnloaded) {
+  repository_->unload("m");
+  try {
+    publish("a");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kFailedPrecondition);
+    EXPECT_NE(std::string(error.what()).find("'m' was unloaded while the job ran"), std::string::npos);
+  }
+  EXPECT_FALSE(repository_->has_model("m"));
+}
+
+TEST_F(PublisherTest, WhatCannotBeServedIsNotThere) {
+  EXPECT_THROW(publish("a", ""), Error);
+  EXPECT_EQ(repository_->find("m", "")->version(), "1");
+  EXPECT_FALSE(fs::exists(root_ / "m" / "2"));
+  EXPECT_EQ(publish("a").version, 2);
+}
+
+}  // namespace
+}  // namespace tensord::server
