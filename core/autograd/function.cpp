@@ -124,6 +124,12 @@ void FunctionCall::add_argument_of(const Tensor* tensor) {
 
 bool FunctionCall::is_input(const Tensor& tensor) const { return contains(inputs_, tensor); }
 
+bool FunctionCall::is_over_dirty(const Tensor& tensor) const {
+  const auto& dirty = node_->context.dirty_;
+  return std::any_of(dirty.begin(), dirty.end(),
+                     [&](const Tensor& item) { return item.storage() == tensor.storage(); });
+}
+
 void FunctionCall::check_dirty(const std::vector<Tensor>& results) const {
   for (const Tensor& tensor : node_->context.dirty_) {
     check(contains(results, tensor),
@@ -175,7 +181,9 @@ void FunctionCall::finish(std::vector<Tensor>& results) {
     for (const Tensor& tensor : context.to_save_) {
       const TensorState* state = tensor.defined() ? state_of(tensor) : nullptr;
       const bool is_own = state && (state->grad_fn == NodePtr(node_) || contains(context.dirty_, tensor));
-      context.saved_.emplace_back(tensor, is_own ? node_.get() : nullptr,
+      // A view of what was written would own this node by its base's history.
+      const bool is_over = !is_own && tensor.defined() && !tensor.is_meta() && is_over_dirty(tensor);
+      context.saved_.emplace_back(is_over ? detach(tensor) : tensor, is_own ? node_.get() : nullptr,
                                   is_own && state->grad_fn == NodePtr(node_) ? state->output_nr : 0);
     }
   }

@@ -82,6 +82,7 @@ class FunctionCall {
   void check_dirty(const std::vector<Tensor>& results) const;
   void give_history(Tensor& result, uint32_t number, size_t count);
   bool is_input(const Tensor& tensor) const;
+  bool is_over_dirty(const Tensor& tensor) const;
 
   IntrusivePtr<FunctionNode> node_;
   std::vector<Tensor> inputs_;

@@ -40,8 +40,10 @@ Edge edge_of(const Value& value) { return value.is_tensor() ? gradient_edge(valu
 Value OpNode::keep(const Tensor& tensor, size_t argument, size_t item, bool is_written) {
   if (!is_bit(saved_inputs_, argument)) return shape_of(tensor);
   check_savable(tensor);
-  const bool is_target = is_written && argument == info_.target;
-  const Tensor kept = is_target ? copy_before_write(tensor) : tensor;
+  const bool is_target = is_written && target_ && argument == info_.target;
+  // What lies over the memory that is written would own this node by its history, and fails its check anyway.
+  const bool is_over_target = target_ && !tensor.is_meta() && tensor.storage().get() == target_;
+  const Tensor kept = is_target ? copy_before_write(tensor) : is_over_target ? detach(tensor) : tensor;
   keeps_elements_ |= !kept.is_meta();
   if (!kept.is_meta() && (is_target || !is_written)) {
     versions_.push_back(
@@ -73,6 +75,8 @@ void OpNode::save_inputs(std::span<const Value> arguments, uint64_t requiring, u
     }
   }
   const bool has_gradient = static_cast<bool>(info_.gradient_op->gradient);
+  const bool writes_target = info_.role == OpInfo::Role::kWrite && is_bit(written, info_.target);
+  target_ = writes_target ? arguments[info_.target].to_tensor().storage().get() : nullptr;
   inputs_.reserve(arguments.size());
   size_t next = 0;
   for (size_t i = 0; i < arguments.size(); ++i) {

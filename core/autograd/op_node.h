@@ -44,6 +44,7 @@ class OpNode final : public Node {
 
   const OpInfo& info_;
   uint64_t saved_inputs_ = 0, saved_outputs_ = 0;  // bits of what is kept with its elements
+  const StorageImpl* target_ = nullptr;            // what the call writes; to compare with
   bool keeps_elements_ = false, is_released_ = false;
   InlineVector<ops::Value, 4> inputs_;
   InlineVector<ops::Value, 1> outputs_;

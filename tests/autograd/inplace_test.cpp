@@ -74,6 +74,20 @@ TEST(InPlace, WrittenWithItselfIsAnError) {
   EXPECT_THAT(error_of([&] { backward(sum(y)); }), HasSubstr("is at version 1; expected version 0 instead"));
 }
 
+TEST(InPlace, WrittenWithItselfLeavesNoCycle) {
+  NodePtr first, second;
+  {
+    const Tensor y = scale(leaf({1, 2}), 1);
+    ops::call("aten::mul_.Tensor", y, y);
+    first = grad_fn(y);
+    const Tensor z = scale(leaf({1, 2}), 1);
+    ops::call("aten::mul_.Tensor", slice(z, 0, 1), slice(z, 1, 2));
+    second = grad_fn(z);
+  }
+  EXPECT_EQ(first->use_count(), 1u);
+  EXPECT_EQ(second->use_count(), 1u);
+}
+
 TEST(InPlace, WrittenWhenTheGradientDoesNotReadItIsFine) {
   const Tensor x = leaf({1, 2});
   const Tensor y = scale(x, 2), z = add(y, x);
