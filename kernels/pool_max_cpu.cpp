@@ -35,10 +35,11 @@ constexpr T kLowest = -std::numeric_limits<T>::infinity();
 
 int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 
-// One row of outputs in work: what is largest so far, and where. Everything that is the same for all rows is
-// found once; the arrays are as long as whole vectors.
+// The same row of outputs of `planes` planes in work: what is largest so far, and where. Short rows of several
+// planes fill vectors together. Everything that is the same for all rows is found once; the arrays end with room
+// for a vector.
 template <class T>
-struct Row {
+struct Rows {
   // Elements begin … end of a cut row, and the first of them in the row.
   struct Phase {
     int64_t begin, end, from;
@@ -50,18 +51,20 @@ struct Row {
   using D = hn::ScalableTag<T>;
 
   const PoolAxis& axis;
-  int64_t outs, length;
+  int64_t outs, length, planes;
   std::vector<Phase> phases;
   std::vector<Tap> taps;
-  std::vector<T> cut, best;
-  std::vector<PoolIndex<T>> index;
+  std::vector<T> cut, best;                  // `length` elements for each plane, `outs` of them used in the end
+  std::vector<PoolIndex<T>> index, windows;  // windows: where the outputs' windows are, without padding
 
-  Row(const PoolAxis& axis, int64_t width, int64_t outs) : axis(axis), outs(outs) {
+  Rows(const PoolAxis& axis, int64_t width, int64_t outs, int64_t most_planes) : axis(axis), outs(outs) {
     // The cut rows' first elements are `first` strides into the row.
     const int64_t first = floor_div(-axis.padding, axis.stride);
     const int64_t last =
         floor_div((outs - 1) * axis.stride - axis.padding + (axis.kernel - 1) * axis.step, axis.stride);
     length = last - first + 1;
+    constexpr int64_t kEnough = 128;
+    planes = std::clamp<int64_t>(kEnough / length, 1, most_planes);
     for (int64_t p = 0; p < axis.stride; ++p) {
       const int64_t begin = std::max<int64_t>(0, floor_div(-p + axis.stride - 1, axis.stride) - first);
       const int64_t end = std::min(length, floor_div(width - 1 - p, axis.stride) + 1 - first);
@@ -69,17 +72,17 @@ struct Row {
     }
     for (int64_t k = 0; k < axis.kernel; ++k) {
       const int64_t offset = k * axis.step - axis.padding, shift = floor_div(offset, axis.stride);
-      taps.push_back({(offset - shift * axis.stride) * length + (shift - first), offset});
+      taps.push_back({(offset - shift * axis.stride) * planes * length + (shift - first), offset});
     }
-    const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
-    const auto whole = static_cast<size_t>((outs + lanes - 1) / lanes * lanes);
-    cut.assign(static_cast<size_t>(axis.stride * length + lanes), kLowest<T>);
-    best.resize(whole);
-    index.resize(whole);
+    const int64_t used = planes * length, more = length + static_cast<int64_t>(hn::Lanes(D()));
+    cut.assign(static_cast<size_t>(axis.stride * used + more), kLowest<T>);
+    best.resize(static_cast<size_t>(used + more));
+    index.resize(best.size());
+    for (int64_t i = 0; i < used + more; ++i) windows.push_back(static_cast<PoolIndex<T>>(i % length * axis.stride));
   }
-  // What lies outside of the row stays at the lowest number.
-  void load(const T* row) {
-    T* to = cut.data();
+  // Row of plane number `plane`. What lies outside of it stays at the lowest number.
+  void load(const T* row, int64_t plane) {
+    T* to = cut.data() + plane * length;
     for (const Phase& phase : phases) {
       const T* from = row + phase.from;
       const int64_t count = phase.end - phase.begin, stride = axis.stride;
@@ -89,27 +92,27 @@ struct Row {
       } else {
         for (int64_t j = 0; j < count; ++j) begin[j] = from[stride * j];
       }
-      to += length;
+      to += planes * length;
     }
   }
-  // Compares with the loaded row, whose first pixel is `pixel`.
+  // Compares with the loaded rows of `count` planes, whose first pixel is `pixel`.
   template <bool kIndex>
-  void compare(int64_t pixel) {
+  void compare(int64_t pixel, int64_t count) {
     const D d;
     const hn::RebindToSigned<D> di;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-    const auto ramp = hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<PoolIndex<T>>(axis.stride)));
+    const int64_t used = (count - 1) * length + outs;
     T* b = best.data();
     PoolIndex<T>* at = index.data();
     for (const Tap& tap : taps) {
       const T* v = cut.data() + tap.cut;
-      const int64_t here = pixel + tap.offset;
-      for (int64_t i = 0; i < outs; i += lanes) {
+      const auto here = hn::Set(di, static_cast<PoolIndex<T>>(pixel + tap.offset));
+      for (int64_t i = 0; i < used; i += lanes) {
         const auto value = hn::LoadU(d, v + i), old = hn::LoadU(d, b + i);
         const auto takes = hn::Or(hn::Gt(value, old), hn::IsNaN(value));
         hn::StoreU(hn::IfThenElse(takes, value, old), d, b + i);
         if constexpr (kIndex) {
-          const auto where = hn::Add(ramp, hn::Set(di, static_cast<PoolIndex<T>>(here + i * axis.stride)));
+          const auto where = hn::Add(here, hn::LoadU(di, windows.data() + i));
           hn::StoreU(hn::IfThenElse(hn::RebindMask(di, takes), where, hn::LoadU(di, at + i)), di, at + i);
         }
       }
@@ -118,39 +121,49 @@ struct Row {
 };
 
 template <class T>
-void finish_row(const Row<T>& row, const MaxPoolTarget<T>& target, int64_t out, T* dx) {
-  if (target.out != nullptr) std::copy_n(row.best.begin(), row.outs, target.out + out);
-  if (target.indices != nullptr) {
-    for (int64_t i = 0; i < row.outs; ++i) target.indices[out + i] = row.index[static_cast<size_t>(i)];
-  }
+void finish_row(const T* best, const PoolIndex<T>* index, int64_t outs, const MaxPoolTarget<T>& target, int64_t out,
+                T* dx) {
+  if (target.out != nullptr) std::copy_n(best, outs, target.out + out);
+  if (target.indices != nullptr) std::copy_n(index, outs, target.indices + out);
   if (dx != nullptr) {
-    for (int64_t i = 0; i < row.outs; ++i) dx[row.index[static_cast<size_t>(i)]] += target.g[out + i];
+    for (int64_t i = 0; i < outs; ++i) dx[index[i]] += target.g[out + i];
+  }
+}
+
+// Row `h` of slice `d` of the outputs of `count` planes from `plane` on.
+template <bool kIndex, class T>
+void pool_rows(const PoolProblem& pool, const PoolExtents& e, const T* x, const MaxPoolTarget<T>& target, Rows<T>& rows,
+               int64_t plane, int64_t count, int64_t d, int64_t h) {
+  const auto& [ad, ah, aw] = pool.windows.axes;
+  const auto first = static_cast<PoolIndex<T>>((ad.begin[d] * e.in[1] + ah.begin[h]) * e.in[2]);
+  std::fill(rows.best.begin(), rows.best.end(), kLowest<T>);
+  for (int64_t p = 0; kIndex && p < count; ++p) {
+    PoolIndex<T>* index = rows.index.data() + p * rows.length;
+    for (int64_t i = 0; i < rows.outs; ++i) index[i] = first + static_cast<PoolIndex<T>>(aw.begin[i]);
+  }
+  for (int64_t i = ad.begin[d]; i < ad.end[d]; i += ad.step) {
+    for (int64_t j = ah.begin[h]; j < ah.end[h]; j += ah.step) {
+      const int64_t pixel = (i * e.in[1] + j) * e.in[2];
+      for (int64_t p = 0; p < count; ++p) rows.load(x + (plane + p) * e.in_plane() + pixel, p);
+      rows.template compare<kIndex>(pixel, count);
+    }
+  }
+  for (int64_t p = 0; p < count; ++p) {
+    T* dx = target.dx != nullptr ? target.dx + (plane + p) * e.in_plane() : nullptr;
+    finish_row(rows.best.data() + p * rows.length, rows.index.data() + p * rows.length, rows.outs, target,
+               (plane + p) * e.out_plane() + (d * e.out[1] + h) * e.out[2], dx);
   }
 }
 
 template <bool kIndex, class T>
 void planes(const PoolProblem& pool, const PoolExtents& e, const T* x, const MaxPoolTarget<T>& target, int64_t begin,
             int64_t end) {
-  const auto& [ad, ah, aw] = pool.windows.axes;
-  Row<T> row(aw, e.in[2], e.out[2]);
-  for (int64_t plane = begin; plane < end; ++plane) {
-    const T* from = x + plane * e.in_plane();
-    T* dx = target.dx != nullptr ? target.dx + plane * e.in_plane() : nullptr;
+  if (begin == end) return;
+  Rows<T> rows(pool.windows.axes[2], e.in[2], e.out[2], end - begin);
+  for (int64_t plane = begin; plane < end; plane += rows.planes) {
+    const int64_t count = std::min(rows.planes, end - plane);
     for (int64_t d = 0; d < e.out[0]; ++d) {
-      for (int64_t h = 0; h < e.out[1]; ++h) {
-        const int64_t first = (ad.begin[d] * e.in[1] + ah.begin[h]) * e.in[2];
-        std::fill(row.best.begin(), row.best.end(), kLowest<T>);
-        for (int64_t i = 0; kIndex && i < row.outs; ++i)
-          row.index[static_cast<size_t>(i)] = static_cast<PoolIndex<T>>(first + aw.begin[static_cast<size_t>(i)]);
-        for (int64_t i = ad.begin[d]; i < ad.end[d]; i += ad.step) {
-          for (int64_t j = ah.begin[h]; j < ah.end[h]; j += ah.step) {
-            const int64_t pixel = (i * e.in[1] + j) * e.in[2];
-            row.load(from + pixel);
-            row.template compare<kIndex>(pixel);
-          }
-        }
-        finish_row(row, target, plane * e.out_plane() + (d * e.out[1] + h) * e.out[2], dx);
-      }
+      for (int64_t h = 0; h < e.out[1]; ++h) pool_rows<kIndex>(pool, e, x, target, rows, plane, count, d, h);
     }
   }
 }
