@@ -54,7 +54,7 @@ class Side:
 def measure(row, threads: int, options, folder: pathlib.Path) -> str:
     weights, batch = str(folder / "weights.pt"), str(folder / "batch.pt")
     sides = {
-        "tensord": Side([options.binary, str(folder / "model.pt"), batch, str(threads), row.optimizer, str(row.lr)], threads),
+        "tensord": Side([options.binary, str(folder), str(threads), row.optimizer, str(row.lr)], threads),
         "PyTorch": Side([sys.executable, "-m", "tests.bench.training.worker", row.name, str(threads), weights, batch], threads),
     }
     losses = {name: side.ask("losses", options.losses)["losses"] for name, side in sides.items()}
@@ -86,6 +86,8 @@ def main() -> int:
             torch.save(model.state_dict(), folder / "weights.pt")
             torch.save(row.batch(), folder / "batch.pt")
             models.scripted(model).save(str(folder / "model.pt"))
+            models.scripted(models.tiny()).save(str(folder / "tiny.pt"))
+            torch.save(models.tiny_batch(), folder / "tiny_batch.pt")
             for threads in options.threads:
                 print(measure(row, threads, options, folder), flush=True)
     return 0

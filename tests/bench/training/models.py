@@ -57,6 +57,15 @@ def digits() -> nn.Module:
         nn.Flatten(), nn.Linear(128, 64), nn.ReLU(), nn.Linear(64, 10)))
 
 
+def tiny() -> nn.Module:
+    """A step of it brings libraries and their tables into memory, which is nobody's training."""
+    return Classifier(nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.Flatten(), nn.Linear(8, 3)))
+
+
+def tiny_batch() -> Tuple[Tensor, Tensor]:
+    return torch.randn(4, 1, 4, 4), torch.randint(0, 3, (4,))
+
+
 def resnet18() -> nn.Module:
     return Classifier(make_models.condition(torchvision.models.resnet18(weights=None)))
 

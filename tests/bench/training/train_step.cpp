@@ -1,5 +1,5 @@
-// tensord's side of tests/bench/training: train_step MODEL BATCH THREADS sgd|adamw LR
-// Trains the module's training_step on one batch in this process; commands and answers as in worker.py.
+// tensord's side of tests/bench/training: train_step FOLDER THREADS sgd|adamw LR
+// Trains the training_step of FOLDER/model.pt on FOLDER/batch.pt; commands and answers as in worker.py.
 #include <algorithm>
 #include <chrono>
 #include <fstream>
@@ -26,7 +26,7 @@ int64_t memory_bytes(const std::string& field) {
   return 0;
 }
 
-std::shared_ptr<jit::Module> load(const char* path) {
+std::shared_ptr<jit::Module> load(const std::string& path) {
   jit::LoadOptions options;
   options.for_training = true;
   return jit::Module::load(path, options);
@@ -34,15 +34,12 @@ std::shared_ptr<jit::Module> load(const char* path) {
 
 class Run {
  public:
-  explicit Run(char** arguments)
-      : before_(memory_bytes("VmRSS:")),
-        module_(load(arguments[1])),
-        batch_(jit::load_torch_file(arguments[2]).to_tuple()->items) {
+  Run(const std::string& model, const std::string& batch, const std::string& optimizer, double lr)
+      : module_(load(model)), batch_(jit::load_torch_file(batch).to_tuple()->items) {
     module_->set_training(true);
     std::vector<Tensor> parameters;
     for (const auto& [name, tensor] : module_->named_parameters()) parameters.push_back(tensor);
-    const double lr = std::stod(arguments[5]);
-    if (std::string(arguments[4]) == "sgd") {
+    if (optimizer == "sgd") {
       optimizer_ = std::make_unique<nn::SGD>(parameters, nn::SGDOptions{.lr = lr, .momentum = 0.9});
     } else {
       optimizer_ = std::make_unique<nn::AdamW>(parameters, nn::AdamWOptions{.lr = lr});
@@ -79,10 +76,7 @@ class Run {
               << std::endl;
   }
 
-  void memory() { std::cout << "{\"bytes\": " << memory_bytes("VmHWM:") - before_ << "}" << std::endl; }
-
  private:
-  const int64_t before_;
   const std::shared_ptr<jit::Module> module_;
   const std::vector<ops::Value> batch_;
   const std::unique_ptr<jit::Frame> frame_ = jit::make_frame();
@@ -93,9 +87,14 @@ class Run {
 }  // namespace tensord
 
 int main(int count, char** arguments) try {
-  tensord::check(count == 6, "usage: train_step MODEL BATCH THREADS sgd|adamw LR");
-  tensord::set_thread_budget(std::stoi(arguments[3]));
-  tensord::Run run(arguments);
+  using namespace tensord;
+  check(count == 5, "usage: train_step FOLDER THREADS sgd|adamw LR");
+  const std::string folder = arguments[1], optimizer = arguments[3];
+  const double lr = std::stod(arguments[4]);
+  set_thread_budget(std::stoi(arguments[2]));
+  Run(folder + "/tiny.pt", folder + "/tiny_batch.pt", optimizer, lr).step();
+  const int64_t before = memory_bytes("VmRSS:");
+  Run run(folder + "/model.pt", folder + "/batch.pt", optimizer, lr);
   std::cout.precision(9);
   for (std::string command, argument; std::cin >> command >> argument;) {
     if (command == "losses") {
@@ -103,7 +102,7 @@ int main(int count, char** arguments) try {
     } else if (command == "burst") {
       run.burst(std::stod(argument));
     } else {
-      run.memory();
+      std::cout << "{\"bytes\": " << memory_bytes("VmHWM:") - before << "}" << std::endl;
     }
   }
 } catch (const std::exception& error) {

@@ -3,7 +3,8 @@
 Reads commands from standard input and answers each with one line of JSON, as train_step does:
   losses N        the losses of N steps from the weights in the file
   burst SECONDS   takes steps for about that time: the median and the fastest, in ms
-  memory 0        the most memory that steps took so far beyond what was there before the model, in bytes
+  memory 0        the most memory that steps took so far beyond what was there before the model, after a
+                  step of a tiny one, in bytes
 """
 
 import json
@@ -21,19 +22,13 @@ def memory_bytes(field: str) -> int:
         return next(int(line.split()[1]) << 10 for line in file if line.startswith(field))
 
 
-def make_optimizer(row, model):
-    if row.optimizer == "sgd":
-        return torch.optim.SGD(model.parameters(), row.lr, momentum=0.9)
-    return torch.optim.AdamW(model.parameters(), row.lr)
-
-
 class Run:
-    def __init__(self, row, weights: str, batch: str):
-        self.before = memory_bytes("VmRSS")
-        self.model = row.model().train()
-        self.model.load_state_dict(torch.load(weights))
-        self.batch = torch.load(batch)
-        self.optimizer = make_optimizer(row, self.model)
+    def __init__(self, row, model, batch):
+        self.model, self.batch = model.train(), batch
+        if row.optimizer == "sgd":
+            self.optimizer = torch.optim.SGD(model.parameters(), row.lr, momentum=0.9)
+        else:
+            self.optimizer = torch.optim.AdamW(model.parameters(), row.lr)
 
     def step(self) -> torch.Tensor:
         self.optimizer.zero_grad(set_to_none=True)
@@ -56,7 +51,12 @@ class Run:
 def main():
     _, name, threads, weights, batch = sys.argv
     torch.set_num_threads(int(threads))
-    run = Run(next(row for row in models.ROWS if row.name == name), weights, batch)
+    row = next(row for row in models.ROWS if row.name == name)
+    Run(row, models.tiny(), models.tiny_batch()).step()
+    before = memory_bytes("VmRSS")
+    model = row.model()
+    model.load_state_dict(torch.load(weights))
+    run = Run(row, model, torch.load(batch))
     for line in sys.stdin:
         command, argument = line.split()
         if command == "losses":
@@ -64,7 +64,7 @@ def main():
         elif command == "burst":
             result = run.burst(float(argument))
         else:
-            result = {"bytes": memory_bytes("VmHWM") - run.before}
+            result = {"bytes": memory_bytes("VmHWM") - before}
         print(json.dumps(result), flush=True)
 
 
