@@ -137,7 +137,10 @@ JobView::JobView(bool json) : json_(json), is_terminal_(!json && isatty(STDOUT_F
 
 void JobView::show(const JobStatus& status, const std::vector<CurvePoint>& points) {
   status_ = status;
-  points_.insert(points_.end(), points.begin(), points.end());
+  for (const CurvePoint& point : points) {
+    if (!points_.empty() && points_.back().step == point.step) points_.pop_back();
+    points_.push_back(point);
+  }
   if (json_) {
     nlohmann::json line{{"job", to_json(status)}, {"points", nlohmann::json::array()}};
     for (const CurvePoint& point : points) line["points"].push_back(to_json(point));

@@ -138,6 +138,12 @@ void Checkpoints::write(int64_t step, const Files& files) const {
   for (size_t i = 0; i + static_cast<size_t>(keep_) < kept.size(); ++i) fs::remove_all(folder_of(kept[i]), ignored);
 }
 
+std::optional<Checkpoints::Found> Checkpoints::newest_unchecked() const {
+  const std::vector<int64_t> found = steps();
+  if (found.empty()) return std::nullopt;
+  return Found{found.back(), folder_of(found.back())};
+}
+
 std::optional<Checkpoints::Found> Checkpoints::newest() const {
   std::vector<int64_t> found = steps();
   for (size_t i = found.size(); i-- > 0;) {

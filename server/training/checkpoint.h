@@ -38,6 +38,8 @@ class Checkpoints {
   };
   // The newest one that is as it was written. Damaged ones are logged and passed over.
   std::optional<Found> newest() const;
+  // The newest one, whose files may be damaged.
+  std::optional<Found> newest_unchecked() const;
   std::vector<int64_t> steps() const;  // ascending
 
  private:

@@ -57,7 +57,12 @@ Trainer::Trainer(TrainingJob& job, Options options)
   }
   const int64_t epochs = spec_.data.streamed ? 0 : spec_.epochs;
   learning_rate_ = std::make_unique<LearningRate>(spec_.schedule, *optimizer_, total_steps(), epochs);
-  if (found) restore(*found);
+  if (found) {
+    restore(*found);
+  } else {
+    job_.set_points({});
+    job_.update([](JobStatus& status) { status.progress = {}; });
+  }
   meter_ = std::make_unique<ProgressMeter>(job_, owner_, total_steps());
   checkpoint_ns_ = Clock::system().now_ns();
 }

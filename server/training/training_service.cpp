@@ -62,6 +62,7 @@ void TrainingService::start() {
     const bool goes_on = !is_at_rest(status.state);
     status.state = goes_on ? JobState::kQueued : status.state;
     const auto job = std::make_shared<TrainingJob>(std::move(status));
+    read_points(*job);
     add_job(job);
     if (goes_on) {
       log(LogLevel::kInfo, "training job goes on", {{"job", job->id()}});
@@ -70,6 +71,18 @@ void TrainingService::start() {
   }
   const std::lock_guard lock(mutex_);
   for (int i = 0; i < options_.concurrent_jobs; ++i) threads_.emplace_back([this] { work(); });
+}
+
+// The curves of a job that was there before; they are only to look at.
+void TrainingService::read_points(TrainingJob& job) const {
+  const Checkpoints checkpoints(store_.job_folder(job.id()), job.spec().checkpoints.keep);
+  const auto newest = checkpoints.newest_unchecked();
+  if (!newest) return;
+  try {
+    job.set_points(read_curve(newest->curve_file()).points);
+  } catch (const Error& error) {
+    log(LogLevel::kWarning, "curves of a training job cannot be read", {{"job", job.id()}, {"reason", error.what()}});
+  }
 }
 
 void TrainingService::stop() {

@@ -76,6 +76,7 @@ class TrainingService {
 
  private:
   void add_job(std::shared_ptr<TrainingJob> job);
+  void read_points(TrainingJob& job) const;
   void enqueue(const std::shared_ptr<TrainingJob>& job);
   bool take_from_queue(const std::shared_ptr<TrainingJob>& job);
   void work();

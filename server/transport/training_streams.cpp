@@ -62,9 +62,13 @@ class WatchJobCall {
     const JobStatus status = job_->status();
     is_last_ = is_at_rest(status.state);
     to_message(status, *response.mutable_job());
-    for (const CurvePoint& point : job_->points_after(sent_step_)) {
+    // The last one again where it was evaluated since.
+    for (const CurvePoint& point : job_->points_after(sent_step_ - 1)) {
+      if (point.step == sent_step_ && (!has_sent_ || point.metrics.size() == sent_metrics_)) continue;
       to_message(point, *response.add_points());
       sent_step_ = point.step;
+      sent_metrics_ = point.metrics.size();
+      has_sent_ = true;
     }
     writer_.Write(response, static_cast<EventTag*>(&written_));
   }
@@ -120,6 +124,8 @@ class WatchJobCall {
   std::shared_ptr<TrainingJob> job_;
   uint64_t sent_revision_ = 0;
   int64_t sent_step_ = 0;
+  size_t sent_metrics_ = 0;  // of that step's point
+  bool has_sent_ = false;
   bool is_last_ = false;
   bool is_over_ = false;
   int events_left_ = 2;  // done and finished

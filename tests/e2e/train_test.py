@@ -125,6 +125,24 @@ class TrainingTest(unittest.TestCase):
         steps = [point.step for point in points]
         self.assertEqual(steps, sorted(set(steps)))
         self.assertEqual(steps[-1], whole.progress.total_steps)
+        self.server.restart()
+        again, kept = self.server.watch(job.id)
+        self.assertEqual((again.state, again.progress), (COMPLETED, killed.progress))
+        self.assertEqual(kept, points)
+
+    def test_a_job_without_a_checkpoint_begins_again(self):
+        fields = dict(model=training.ModelSource(name="mlp", version=1), epochs=3, optimizer=ADAM, publish=AT_END)
+        whole = self.server.run(**fields)
+        job = self.server.create(**{**fields, "epochs": 0, "steps": 10**7})
+        self.server.wait_until(job.id, lambda now: now.progress.step > 10)
+        self.server.stub.CancelJob(training.CancelJobRequest(id=job.id))
+        cancelled, _ = self.server.watch(job.id)
+        self.assertEqual((cancelled.state, cancelled.progress.checkpoint_step), (CANCELLED, 0))
+        self.server.stub.ResumeJob(training.ResumeJobRequest(id=job.id))
+        begun = self.server.wait_until(job.id, lambda now: now.state == RUNNING and 0 < now.progress.step)
+        self.assertLessEqual(begun.progress.samples, begun.progress.step * 50)
+        self.server.stub.DeleteJob(training.DeleteJobRequest(id=job.id), timeout=60)
+        self.assertEqual(self.server.run(**fields).progress.loss, whole.progress.loss)
 
     def test_pause_and_resume_give_the_same_weights(self):
         fields = dict(publish=AT_END, **LONG)

@@ -56,11 +56,11 @@ class TrainingDaemon:
 
     def watch(self, job_id, timeout=300):
         """The job at rest, and all points of its curves."""
-        points, job = [], None
+        points, job = {}, None
         for change in self.stub.WatchJob(training.WatchJobRequest(id=job_id), timeout=timeout):
             job = change.job
-            points.extend(change.points)
-        return job, points
+            points.update((point.step, point) for point in change.points)
+        return job, list(points.values())
 
     def run(self, **fields):
         return self.watch(self.create(**fields).id)[0]
