@@ -270,6 +270,9 @@ class TrainingTest(unittest.TestCase):
         self.assertEqual(daemon.metric("tensord_training_job_state", job=job.id), 1)
         self.assertEqual(daemon.metric("tensord_training_metric", job=job.id, metric="accuracy"),
                          job.progress.metrics["accuracy"])
+        checked = subprocess.run(["promtool", "check", "metrics"], input=daemon.metrics(), capture_output=True,
+                                 text=True)
+        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
         self.server.stub.DeleteJob(training.DeleteJobRequest(id=job.id))
         self.assertNotIn(job.id, "\n".join(
             line for line in daemon.metrics().splitlines() if line.startswith("tensord_training")))
