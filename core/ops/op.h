@@ -119,7 +119,8 @@ class OpBuilder {
   template <class F>
   OpBuilder& gradient(F function);
   // What the gradient reads, "self, weight, result": arguments by name, results as "result" or
-  // "result0", "result1" … Everything when not said; "" for shapes alone.
+  // "result0", "result1" … Everything when not said; "" for shapes alone. "self: other; other: self" says
+  // it for the gradient of each argument; see saved_for.h.
   OpBuilder& saves(const char* names);
   OpBuilder& composite();
   OpBuilder& constant_result();
