@@ -1,63 +1,27 @@
 // Times normalisations, pooling, dropout and losses of training steps for tests/bench/norms_bench.py: reads lines
 // "threads part kind shape…" and answers with the microseconds of one call.
-#include <algorithm>
-#include <chrono>
-#include <ctime>
-#include <functional>
-#include <iostream>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "core/autograd/engine.h"
 #include "core/autograd/variable.h"
-#include "core/base/parallel.h"
 #include "core/ops/run.h"
+#include "tests/bench/call_time.h"
 
 namespace tensord {
 namespace {
 
+using bench::microseconds;
+using bench::random;
 using ops::Value;
 
-Tensor random(const Dims& sizes, bool last = false) {
-  const Tensor out = last ? Tensor::empty_strided(sizes, channels_last_strides(sizes), DType::kFloat32)
-                          : Tensor::empty(sizes, DType::kFloat32);
-  uint32_t state = 12345;
-  for (int64_t i = 0; i < out.numel(); ++i) {
-    state = state * 1664525u + 1013904223u;
-    out.data<float>()[i] = static_cast<float>(state >> 8) / 16777216.0f - 0.5f;
-  }
-  return out;
-}
 Tensor leaf(const Dims& sizes, bool last = false) {
   const Tensor out = random(sizes, last);
   autograd::set_requires_grad(out);
   return out;
 }
 Value pair(int64_t value) { return ops::make_int_list(Dims{value, value}); }
-
-// Of one thread the processor's time, which other processes take nothing of; of several what has passed.
-double now_us() {
-  if (thread_budget() == 1) return static_cast<double>(std::clock()) * 1e6 / CLOCKS_PER_SEC;
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-// The median of batches of calls over 60 ms, at least 3.
-double microseconds(const std::function<void()>& call) {
-  const double start = now_us();
-  for (int i = 0; i < 2; ++i) call();
-  const int batch = static_cast<int>(std::max(1.0, 2e3 / std::max(1.0, now_us() - start)));
-  std::vector<double> times;
-  for (double sum = 0; sum < 6e4 || times.size() < 3;) {
-    const double begin = now_us();
-    for (int i = 0; i < batch; ++i) call();
-    const double took = now_us() - begin;
-    sum += took;
-    times.push_back(took / batch);
-  }
-  std::nth_element(times.begin(), times.begin() + static_cast<int64_t>(times.size() / 2), times.end());
-  return times[times.size() / 2];
-}
 
 struct Call {
   std::string op;
@@ -117,6 +81,4 @@ double answer(const std::string& line) {
 }  // namespace
 }  // namespace tensord
 
-int main() {
-  for (std::string line; std::getline(std::cin, line);) std::cout << tensord::answer(line) << std::endl;
-}
+int main() { return tensord::bench::answer_lines(tensord::answer); }

@@ -1,15 +1,14 @@
 """The products of training steps, forward and backward, against PyTorch eager: measured in turns, with
 the processor's time on one thread and passed time on more.
 
-    python3 tests/bench/products_bench.py build/tests/products [--threads 1 2] [--rounds 3] [--only resnet]
+    /usr/bin/python3 -m tests.bench.products_bench build/tests/products [--threads 1 2] [--rounds 3] [--only resnet]
 """
 
-import argparse
-import statistics
-import subprocess
-import time
+import functools
 
 import torch
+
+from tests.bench.turns import measure, run
 
 LINEAR = {
     "mlp": [(64, 784, 512), (64, 512, 512), (64, 512, 10)],
@@ -32,26 +31,6 @@ CONV = {
 }
 ATTENTION = {"encoder": [(48, 128, 64)]}
 aten = torch.ops.aten
-
-
-def now_us():
-    """Of one thread the processor's time, which other processes take nothing of; of several what has passed."""
-    return (time.process_time() if torch.get_num_threads() == 1 else time.perf_counter()) * 1e6
-
-
-def measure(call):
-    """The median of batches of calls over 60 ms, at least 3, in microseconds of a call."""
-    start = now_us()
-    for _ in range(2):
-        call()
-    batch = max(1, int(2e3 / max(1.0, now_us() - start)))
-    times = []
-    while sum(times) * batch < 6e4 or len(times) < 3:
-        begin = now_us()
-        for _ in range(batch):
-            call()
-        times.append((now_us() - begin) / batch)
-    return statistics.median(times)
 
 
 def torch_linear(part, rows, inputs, outputs):
@@ -96,45 +75,38 @@ def torch_attention(part, heads, rows, width):
     return backward
 
 
-def rows_of(only):
-    for model, shapes in LINEAR.items():
-        for shape in shapes:
+def prepare(make, part, shape):
+    with torch.no_grad():
+        call = make(part, *shape)
+
+    def measured():
+        with torch.no_grad():
+            return measure(call)
+
+    return measured
+
+
+def shapes():
+    """Model, kind, part, shape and PyTorch's side."""
+    for model, layers in LINEAR.items():
+        for shape in layers:
             yield from ((model, "linear", part, shape, torch_linear) for part in ("forward", "input", "weight", "bias"))
-    for model, shapes in ATTENTION.items():
-        for shape in shapes:
+    for model, layers in ATTENTION.items():
+        for shape in layers:
             yield from ((model, "attention", part, shape, torch_attention) for part in ("forward", "backward"))
-    for model, shapes in CONV.items():
-        for shape in shapes:
+    for model, layers in CONV.items():
+        for shape in layers:
             for last in (0, 1):
                 for part in ("forward", "input", "weight"):
                     yield model, "conv" + (" nhwc" if last else ""), part, (*shape, last), torch_conv
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("binary")
-    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", default="", help="rows whose text has this")
-    options = parser.parse_args()
-    ours = subprocess.Popen([options.binary], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    for threads in options.threads:
-        torch.set_num_threads(threads)
-        print(f"{threads} thread{'s' if threads > 1 else ''}: microseconds of tensord, of PyTorch, ratio")
-        for model, kind, part, shape, make in rows_of(options.only):
-            text = f"{model:9} {kind:10} {part:8} {' '.join(map(str, shape)):28}"
-            if options.only not in text:
-                continue
-            times = [[], []]
-            with torch.no_grad():
-                call = make(part, *shape)
-                for _ in range(options.rounds):
-                    print(threads, kind.split()[0], part, *shape, file=ours.stdin, flush=True)
-                    times[0].append(float(ours.stdout.readline()))
-                    times[1].append(measure(call))
-            mine, peer = (min(t) for t in times)
-            print(f"{text} {mine:10.1f} {peer:10.1f} {mine / peer:6.2f}", flush=True)
+def rows():
+    for model, kind, part, shape, make in shapes():
+        numbers = " ".join(map(str, shape))
+        yield (f"{model:9} {kind:10} {part:8} {numbers}", f"{kind.split()[0]} {part} {numbers}",
+               functools.partial(prepare, make, part, shape), 0)
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, rows())
