@@ -10,7 +10,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BINARY = os.environ.get("TENSORD_BINARY", os.path.join(ROOT, "build", "tensord"))
-PROTOS = ("inference", "training", "health", "reflection_v1alpha", "reflection_v1")
+PROTOS = ("inference", "model_config", "training", "health", "reflection_v1alpha", "reflection_v1")
 START_TIMEOUT_S = 60
 
 
