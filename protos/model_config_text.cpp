@@ -110,15 +110,34 @@ void read_warmup(const inference::ModelWarmup& message, const std::string& origi
   out.warmups.push_back(std::move(warmup));
 }
 
-void read_batching(const inference::ModelDynamicBatching& batching, const std::string& origin, ModelConfig& out) {
-  const auto& queue = batching.default_queue_policy();
-  out.max_queue_size = queue.max_queue_size();
-  out.default_timeout_us = queue.default_timeout_microseconds();
+QueuePolicyConfig to_queue_policy(const inference::ModelQueuePolicy& policy) {
+  QueuePolicyConfig out;
+  if (policy.timeout_action() == inference::ModelQueuePolicy::DELAY) {
+    out.timeout_action = QueuePolicyConfig::TimeoutAction::kDelay;
+  }
+  out.default_timeout_us = policy.default_timeout_microseconds();
+  out.allows_timeout_override = policy.allow_timeout_override();
+  out.max_queue_size = policy.max_queue_size();
+  return out;
+}
+
+DynamicBatchingConfig to_dynamic_batching(const inference::ModelDynamicBatching& batching, int64_t max_batch_size,
+                                          const std::string& origin) {
+  DynamicBatchingConfig out;
   for (const int64_t size : batching.preferred_batch_size()) {
-    check(size >= 1 && size <= out.max_batch_size, origin, ": dynamic_batching.preferred_batch_size must be 1 to ",
-          out.max_batch_size, ", got ", size);
+    check(size >= 1 && size <= max_batch_size, origin, ": dynamic_batching.preferred_batch_size must be 1 to ",
+          max_batch_size, ", got ", size);
     out.preferred_batch_sizes.push_back(size);
   }
+  out.max_queue_delay_us = batching.max_queue_delay_microseconds();
+  out.preserves_ordering = batching.preserve_ordering();
+  out.priority_levels = batching.priority_levels();
+  out.default_priority_level = batching.default_priority_level();
+  out.default_queue_policy = to_queue_policy(batching.default_queue_policy());
+  for (const auto& [level, policy] : batching.priority_queue_policy()) {
+    out.priority_queue_policies[level] = to_queue_policy(policy);
+  }
+  return out;
 }
 
 std::vector<std::string> split(const std::string& text) {
@@ -209,7 +228,9 @@ ModelConfig parse_model_config(const std::string& text, const std::string& origi
     out.workers += group.count() == 0 ? 1 : group.count();
     check(out.workers <= kMaxWorkers, origin, ": more than ", kMaxWorkers, " instances");
   }
-  read_batching(message.dynamic_batching(), origin, out);
+  if (message.has_dynamic_batching()) {
+    out.dynamic_batching = to_dynamic_batching(message.dynamic_batching(), out.max_batch_size, origin);
+  }
   for (const auto& warmup : message.model_warmup()) read_warmup(warmup, origin, out);
   out.is_decoupled = message.model_transaction_policy().decoupled();
   for (const auto& [name, value] : message.parameters()) out.parameters[name] = value.string_value();

@@ -10,7 +10,79 @@
 
 namespace tensord::server {
 
-// What tensord uses of a model's config.pbtxt, free of protobuf. Everything is optional.
+// What happens to requests that wait: dynamic_batching's default_queue_policy and priority_queue_policy.
+struct QueuePolicyConfig {
+  enum class TimeoutAction { kReject, kDelay };  // kDelay: runs after all that are in time
+  TimeoutAction timeout_action = TimeoutAction::kReject;
+  uint64_t default_timeout_us = 0;  // of waiting; 0: none
+  bool allows_timeout_override = false;
+  uint32_t max_queue_size = 0;  // 0: the server's default
+};
+
+struct DynamicBatchingConfig {
+  std::vector<int64_t> preferred_batch_sizes;
+  uint64_t max_queue_delay_us = 0;
+  bool preserves_ordering = false;
+  uint64_t priority_levels = 0;  // 0: priorities are not looked at
+  uint64_t default_priority_level = 0;
+  QueuePolicyConfig default_queue_policy;
+  std::map<uint64_t, QueuePolicyConfig> priority_queue_policies;  // by level
+};
+
+struct SequenceBatchingConfig {
+  enum class Strategy { kDirect, kOldest };
+  enum class ControlKind { kStart, kReady, kEnd, kCorrelationId };
+  // An input that tensord fills for every slot of a batch.
+  struct Control {
+    std::string name;
+    ControlKind kind = ControlKind::kStart;
+    std::string datatype;  // of kCorrelationId: as on the wire; of others what `off` and `on` are: INT32, FP32, BOOL
+    double off = 0, on = 1;
+  };
+  // A tensor that one request of a sequence gives to the next.
+  struct State {
+    std::string input_name, output_name;
+    std::string datatype;
+    std::vector<int64_t> dims;  // -1: any size
+    bool has_initial_state = false;
+    bool initial_is_zero = true;
+    std::string initial_file;  // in the model's folder `initial_state`; its path once the repository was read
+    std::vector<int64_t> initial_dims;
+  };
+  Strategy strategy = Strategy::kDirect;
+  uint64_t max_sequence_idle_us = 1000000;
+  std::vector<Control> controls;
+  std::vector<State> states;
+  bool is_iterative = false;  // a request runs step by step until the model says it is done: generation
+  // kDirect
+  uint64_t direct_max_queue_delay_us = 0;
+  float direct_minimum_slot_utilization = 0;
+  // kOldest
+  int32_t oldest_max_candidate_sequences = 0;
+  std::vector<int64_t> oldest_preferred_batch_sizes;
+  uint64_t oldest_max_queue_delay_us = 0;
+  bool oldest_preserves_ordering = false;
+};
+
+struct EnsembleStepConfig {
+  std::string model;
+  int64_t version = -1;                           // -1: the one that requests get
+  std::map<std::string, std::string> input_map;   // the model's input → the ensemble's tensor
+  std::map<std::string, std::string> output_map;  // the model's output → the ensemble's tensor
+};
+
+// Resources that a run of the model holds while it runs.
+struct RateLimiterConfig {
+  struct Resource {
+    std::string name;
+    bool is_global = false;
+    uint32_t count = 0;
+  };
+  std::vector<Resource> resources;
+  uint32_t priority = 0;  // 0 and 1 are highest; 2 gets half as many runs as 1, …
+};
+
+// What a model's config.pbtxt says, free of protobuf. Everything is optional.
 struct ModelConfig {
   struct TensorConfig {
     std::string name;
@@ -20,6 +92,8 @@ struct ModelConfig {
     std::vector<int64_t> reshape;  // shape the model is given instead of dims
     bool has_reshape = false;
     bool is_optional = false;
+    bool allows_ragged_batch = false;  // requests of other shapes may share a batch; see `ragged`
+    std::string label_filename;        // of an output, for classification: one label a line, in the model's folder
   };
   // Requests that are run before the model is ready.
   struct Warmup {
@@ -34,8 +108,15 @@ struct ModelConfig {
     int64_t batch_size = 1;
     uint32_t count = 1;
     std::map<std::string, Input> inputs;
+    std::string recorded_file;  // requests captured by --capture, in the folder `warmup`; instead of inputs
   };
   enum class VersionPolicy { kLatest, kAll, kSpecific };
+  // How inputs that allow ragged batches are brought to one shape: padded at their ends to the largest of the batch,
+  // or to the next of `buckets`. Parameters "ragged_padding" (value) and "ragged_buckets" ("64,128,256").
+  struct Ragged {
+    double padding_value = 0;
+    std::vector<int64_t> buckets;
+  };
 
   std::string name;
   std::string platform;
@@ -48,14 +129,22 @@ struct ModelConfig {
   std::vector<TensorConfig> inputs;
   std::vector<TensorConfig> outputs;
   std::vector<Warmup> warmups;
-  std::vector<int64_t> preferred_batch_sizes;
   EngineOverrides engine;
-  int threads = 0;                  // per worker, INTRA_OP_THREAD_COUNT; 0: the server's default
-  int workers = 0;                  // sum of instance_group counts; 0: the server's default
-  uint32_t max_queue_size = 0;      // 0: the server's default
-  uint64_t default_timeout_us = 0;  // of waiting in the queue; 0: none
+  int threads = 0;  // per worker, INTRA_OP_THREAD_COUNT; 0: the server's default
+  int workers = 0;  // sum of instance_group counts; 0: the server's default
+  RateLimiterConfig rate_limiter;
+  // At most one of the three; none: first come, first served, one at a time.
+  std::optional<DynamicBatchingConfig> dynamic_batching;
+  std::optional<SequenceBatchingConfig> sequence_batching;
+  std::vector<EnsembleStepConfig> ensemble_steps;  // of platform "ensemble"
+  Ragged ragged;
   bool is_decoupled = false;
+  bool has_response_cache = false;
+  std::map<std::string, std::string> version_labels;  // "stable" → "2"; parameter "version_labels": "stable=2,canary=3"
+  std::map<std::string, std::string> metric_tags;
   std::map<std::string, std::string> parameters;
+
+  bool is_ensemble() const { return platform == "ensemble"; }
 };
 
 }  // namespace tensord::server

@@ -157,7 +157,10 @@ std::vector<WarmupRequest> make_warmup(const Signature& signature, const ModelCo
   if (!requests.empty() || signature.keeps_state || !has_complete_shapes(signature)) return requests;
   std::set<int64_t> batch_sizes{1};
   if (signature.max_batch_size > 0) {
-    batch_sizes.insert(config.preferred_batch_sizes.begin(), config.preferred_batch_sizes.end());
+    if (config.dynamic_batching) {
+      const std::vector<int64_t>& preferred = config.dynamic_batching->preferred_batch_sizes;
+      batch_sizes.insert(preferred.begin(), preferred.end());
+    }
     batch_sizes.insert(signature.max_batch_size);
   }
   for (const int64_t size : batch_sizes) requests.push_back(finish(zeros(size, signature), signature, model));

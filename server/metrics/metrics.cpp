@@ -10,6 +10,7 @@
 #include <map>
 #include <mutex>
 
+#include "core/base/clock.h"
 #include "core/base/error.h"
 #include "server/metrics/allocator_collector.h"
 #include "server/metrics/exposition_server.h"
@@ -36,13 +37,15 @@ double seconds(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
 }  // namespace
 
-void ModelMetrics::count_request(int status_code) {
+void ModelMetrics::count_answer(const RequestTimes& times, int status_code) {
   const bool is_known = status_code >= 0 && status_code < kStatusCodes;
   requests_[static_cast<size_t>(is_known ? status_code : 2)]->Increment();
+  if (times.compute_start_ns > 0) queue_->Observe(seconds(times.compute_start_ns - times.queue_start_ns));
+  total_->Observe(seconds(Clock::system().now_ns() - times.arrived_ns));
 }
-void ModelMetrics::observe_queue(int64_t ns) { queue_->Observe(seconds(ns)); }
-void ModelMetrics::observe_compute(int64_t ns) { compute_->Observe(seconds(ns)); }
-void ModelMetrics::observe_total(int64_t ns) { total_->Observe(seconds(ns)); }
+void ModelMetrics::count_execution(int64_t, const RequestTimes& times) {
+  compute_->Observe(seconds(times.compute_end_ns - times.compute_start_ns));
+}
 void ModelMetrics::add_received(uint64_t bytes) { received_->Increment(static_cast<double>(bytes)); }
 void ModelMetrics::add_sent(uint64_t bytes) { sent_->Increment(static_cast<double>(bytes)); }
 void ModelMetrics::add_copied(uint64_t bytes) {

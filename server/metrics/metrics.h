@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "server/metrics/request_times.h"
+
 namespace prometheus {
 class Counter;
 class Gauge;
@@ -23,10 +25,10 @@ inline constexpr int kStatusCodes = 17;  // gRPC's, 0 is OK
 // atomics. Thread-safe. Owned by Metrics.
 class ModelMetrics {
  public:
-  void count_request(int status_code);
-  void observe_queue(int64_t ns);
-  void observe_compute(int64_t ns);
-  void observe_total(int64_t ns);
+  // Once for every request when its last answer goes out; `status_code` is gRPC's.
+  void count_answer(const RequestTimes& times, int status_code);
+  // Once for every run of the model, `batch_size` rows of requests together. Times of the first of them.
+  void count_execution(int64_t batch_size, const RequestTimes& times);
   void add_received(uint64_t bytes);
   void add_sent(uint64_t bytes);
   void add_copied(uint64_t bytes);  // payload bytes that were copied on their way

@@ -95,7 +95,6 @@ void Repository::load_all() {
 
 std::shared_ptr<ModelVersion> Repository::make_version(const Job& job) {
   const ModelConfig& config = job.model.config;
-  check(!config.is_decoupled, "the decoupled transaction policy is not supported");
   const std::string owner = concat(job.model.name, "/", job.version.number);
   const MemoryOwnerScope owner_scope(memory_owner(owner));
   std::unique_ptr<const Model> model = factory_(job.version.file.string(), config);
@@ -107,13 +106,11 @@ std::shared_ptr<ModelVersion> Repository::make_version(const Job& job) {
                                                                  : std::max(1, available_cores() / options.workers);
   if (options_.cores > 0) options.cores = &cores_;
   options.warmup = make_warmup(model->signature(), config, job.model.name);
-  options.max_queue_size = config.max_queue_size > 0 ? config.max_queue_size : options_.max_queue_size;
-  if (config.default_timeout_us > 0 && config.default_timeout_us < uint64_t{1} << 50) {
-    options.default_timeout_ns = static_cast<int64_t>(config.default_timeout_us) * 1000;
-  }
+  options.max_queue_size = options_.max_queue_size;
+  options.directory = this;
   ModelMetrics& metrics = metrics_.model(job.model.name, std::to_string(job.version.number));
-  const auto version =
-      std::make_shared<ModelVersion>(job.model.name, job.version.number, std::move(model), std::move(options), metrics);
+  const auto version = std::make_shared<ModelVersion>(job.model.name, job.version.number, std::move(model), config,
+                                                      std::move(options), metrics);
   metrics_.watch_plans(version->name(), version->version(), [weak = std::weak_ptr<ModelVersion>(version)] {
     const std::shared_ptr<ModelVersion> alive = weak.lock();
     return alive ? alive->plan_counts() : PlanCounts();

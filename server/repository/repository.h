@@ -22,7 +22,7 @@ using ModelFactory = std::function<std::unique_ptr<const Model>(const std::strin
 
 // The models of the daemon and their states. A request holds the handle that find() gave it
 // for as long as it runs. Thread-safe.
-class Repository {
+class Repository final : public ModelDirectory {
  public:
   struct Options {
     std::vector<std::string> roots;
@@ -41,7 +41,7 @@ class Repository {
   };
 
   Repository(Options options, ModelFactory factory, Metrics& metrics);
-  ~Repository();
+  ~Repository() override;
 
   // Scans the folders and loads every model; a model that fails is logged and becomes
   // UNAVAILABLE with its reason. Returns when all are READY or UNAVAILABLE. Throws
@@ -50,7 +50,7 @@ class Repository {
 
   // `version` empty: the largest that is READY. Throws Error: kNotFound (no such model or
   // version), kUnavailable (not READY, with the reason), kInvalidArgument (bad version text).
-  std::shared_ptr<ModelVersion> find(const std::string& name, const std::string& version) const;
+  std::shared_ptr<ModelVersion> find(const std::string& name, const std::string& version) const override;
   // False for what is not there.
   bool is_ready(const std::string& name, const std::string& version) const;
   bool has_model(const std::string& name) const;

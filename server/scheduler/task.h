@@ -4,6 +4,7 @@
 #include <limits>
 #include <memory>
 
+#include "core/base/clock.h"
 #include "core/base/error.h"
 
 namespace tensord::server {

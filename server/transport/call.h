@@ -8,6 +8,11 @@
 #include <mutex>
 #include <set>
 
+#include "server/executor/status.h"
+#include "server/transport/access.h"
+#include "server/transport/grpc_status.h"
+#include "server/transport/work_thread.h"
+
 namespace tensord::server {
 
 // What a completion queue gives back: one event of one call.
@@ -35,6 +40,7 @@ class MemberTag final : public EventTag {
 struct CallQueue {
   grpc::ServerCompletionQueue* queue;
   std::atomic<int>* live_calls;
+  const AccessPolicy* access;
 };
 
 // Counts its call as alive; the first member of every call.
@@ -78,16 +84,18 @@ class OpenStreams {
 };
 
 // A unary call of generated messages. `Start` asks the service for the next call (a callable
-// of context, request, writer, queue, tag); `Handler` fills the response. Owns itself: made
+// of context, request, writer, queue, tag); `Handler` fills the response or throws Error. Owns itself: made
 // waiting, it makes its successor when a call arrives, and goes when that is answered.
 template <class Request, class Response, class Start, class Handler>
 class UnaryCall {
  public:
-  static void wait(CallQueue queue, Start start, Handler handler) { new UnaryCall(queue, start, handler); }
+  static void wait(CallQueue queue, CallGroup group, WorkThread* thread, Start start, Handler handler) {
+    new UnaryCall(queue, group, thread, start, handler);
+  }
 
  private:
-  UnaryCall(CallQueue queue, Start start, Handler handler)
-      : live_(queue), queue_(queue), start_(start), handler_(handler) {
+  UnaryCall(CallQueue queue, CallGroup group, WorkThread* thread, Start start, Handler handler)
+      : live_(queue), queue_(queue), group_(group), thread_(thread), start_(start), handler_(handler) {
     start_(&context_, &request_, &writer_, queue_.queue, static_cast<EventTag*>(&arrived_));
   }
 
@@ -96,9 +104,26 @@ class UnaryCall {
       delete this;
       return;
     }
-    wait(queue_, start_, handler_);
+    wait(queue_, group_, thread_, start_, handler_);
+    const grpc::Status access = queue_.access->check(context_, group_);
+    if (!access.ok()) {
+      writer_.FinishWithError(access, static_cast<EventTag*>(&finished_));
+    } else if (thread_) {
+      thread_->post([this] { answer(); });
+    } else {
+      answer();
+    }
+  }
+
+  void answer() {
     Response response;
-    const grpc::Status status = handler_(request_, response);
+    grpc::Status status;
+    try {
+      handler_(request_, response);
+    } catch (...) {
+      status = to_grpc_status(current_exception_status());
+    }
+    // After this line the call may be gone.
     if (status.ok()) {
       writer_.Finish(response, status, static_cast<EventTag*>(&finished_));
     } else {
@@ -110,6 +135,8 @@ class UnaryCall {
 
   LiveCall live_;
   CallQueue queue_;
+  const CallGroup group_;
+  WorkThread* const thread_;
   Start start_;
   Handler handler_;
   grpc::ServerContext context_;
@@ -119,9 +146,22 @@ class UnaryCall {
   MemberTag<UnaryCall> finished_{this, &UnaryCall::on_finished};
 };
 
+// Answers calls on this queue from now on, at once. The handler takes (const Request&, Response&).
 template <class Request, class Response, class Start, class Handler>
-void wait_unary(CallQueue queue, Start start, Handler handler) {
-  UnaryCall<Request, Response, Start, Handler>::wait(queue, start, handler);
+void wait_unary(CallQueue queue, CallGroup group, Start start, Handler handler) {
+  UnaryCall<Request, Response, Start, Handler>::wait(queue, group, nullptr, start, handler);
 }
+
+// The same for calls that take long: their handler runs on `thread`.
+template <class Request, class Response, class Start, class Handler>
+void wait_slow_unary(CallQueue queue, CallGroup group, WorkThread& thread, Start start, Handler handler) {
+  UnaryCall<Request, Response, Start, Handler>::wait(queue, group, &thread, start, handler);
+}
+
+// The callable that asks `service` for the next call of METHOD.
+#define TENSORD_START(service, METHOD)                                                                 \
+  [&rpcs = (service)](auto* context, auto* request, auto* writer, auto* completion_queue, void* tag) { \
+    rpcs.Request##METHOD(context, request, writer, completion_queue, completion_queue, tag);           \
+  }
 
 }  // namespace tensord::server

@@ -80,7 +80,7 @@ GrpcServer::GrpcServer(const Options& options, ServerState& state) : impl_(std::
     fail(ErrorCode::kUnavailable, "cannot listen for gRPC on ", address);
   }
   for (auto& queue : impl_->queues) {
-    const CallQueue calls{queue.get(), &impl_->live_calls};
+    const CallQueue calls{queue.get(), &impl_->live_calls, &state.access};
     for (int i = 0; i < kReadyInferCalls; ++i) InferCall::wait(state, impl_->start_infer, calls);
     wait_control_calls(state, impl_->inference, calls);
     wait_health_calls(state, impl_->health, impl_->streams, calls);

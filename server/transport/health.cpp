@@ -18,13 +18,12 @@ constexpr auto kWatchInterval = std::chrono::milliseconds(200);
 
 constexpr const char* kServices[] = {"inference.GRPCInferenceService", "grpc.health.v1.Health"};
 
-grpc::Status check_health(const ServerState& state, const HealthCheckRequest& request, HealthCheckResponse& response) {
+void check_health(const ServerState& state, const HealthCheckRequest& request, HealthCheckResponse& response) {
   const auto status = health_of(state, request.service());
   if (status == HealthCheckResponse::SERVICE_UNKNOWN) {
-    return {grpc::StatusCode::NOT_FOUND, "no service or model '" + request.service() + "'"};
+    fail(ErrorCode::kNotFound, "no service or model '", request.service(), "'");
   }
   response.set_status(status);
-  return grpc::Status::OK;
 }
 
 // Writes the status when it changed, then sleeps on an alarm; ends when the client goes or
@@ -128,11 +127,8 @@ HealthCheckResponse::ServingStatus health_of(const ServerState& state, const std
 
 void wait_health_calls(ServerState& state, Health::AsyncService& service, OpenStreams& streams, CallQueue queue) {
   wait_unary<HealthCheckRequest, HealthCheckResponse>(
-      queue,
-      [&service](auto* context, auto* request, auto* writer, auto* cq, void* tag) {
-        service.RequestCheck(context, request, writer, cq, cq, tag);
-      },
-      [&state](const auto& request, auto& response) { return check_health(state, request, response); });
+      queue, CallGroup::kHealth, TENSORD_START(service, Check),
+      [&state](const auto& request, auto& response) { check_health(state, request, response); });
   new WatchCall(state, service, streams, queue);
 }
 

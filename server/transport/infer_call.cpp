@@ -50,17 +50,18 @@ void InferCall::accept() {
   arrived_ns_ = Clock::system().now_ns();
   const uint64_t size_bytes = request_.Length();
   InferRequest request;
-  absl::Status status;
+  InferResult refused;
+  refused.times.arrived_ns = arrived_ns_;
   try {
     request = decode();
   } catch (...) {
-    status = current_exception_status();
+    refused.status = current_exception_status();
   }
   request_.Clear();
   metrics_->add_received(size_bytes);
   metrics_->add_in_flight(1);
-  if (!status.ok()) {
-    answer(status, {});
+  if (!refused.status.ok()) {
+    answer(refused, {});
   } else {
     model_->submit(std::move(request), *this);
   }
@@ -75,6 +76,9 @@ InferRequest InferCall::decode() {
 
   const RequestParameters parameters = check_parameters(message);
   InferRequest request;
+  request.id = id_;
+  request.arrived_ns = arrived_ns_;
+  request.queue_timeout_us = static_cast<uint64_t>(parameters.timeout_us);
   for (auto& output : message.outputs) request.requested_outputs.push_back(std::move(output.name));
   check_requested_outputs(model_->signature(), model_->name(), request.requested_outputs);
   const MemoryOwnerScope owner_scope(model_->owner());
@@ -82,11 +86,14 @@ InferRequest InferCall::decode() {
   metrics_->add_copied(decoded.copied_bytes);
   request.inputs = std::move(decoded.inputs);
   request.input_indices = std::move(decoded.input_indices);
-  request.deadline_ns = deadline_ns(parameters.timeout_us);
+  request.deadline_ns = deadline_ns();
+  if (model_->signature().max_batch_size > 0 && !request.inputs.empty()) {
+    request.batch_size = request.inputs.front().shape[0];
+  }
   return request;
 }
 
-int64_t InferCall::deadline_ns(int64_t timeout_us) const {
+int64_t InferCall::deadline_ns() const {
   using std::chrono::system_clock;
   int64_t deadline = kNoDeadline;
   if (context_.deadline() != system_clock::time_point::max()) {
@@ -94,18 +101,12 @@ int64_t InferCall::deadline_ns(int64_t timeout_us) const {
     const int64_t left_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(left).count();
     if (__builtin_add_overflow(arrived_ns_, left_ns, &deadline)) deadline = kNoDeadline;
   }
-  int64_t timeout_ns = 0, until = 0;
-  if (timeout_us > 0 && !__builtin_mul_overflow(timeout_us, int64_t{1000}, &timeout_ns) &&
-      !__builtin_add_overflow(arrived_ns_, timeout_ns, &until)) {
-    deadline = std::min(deadline, until);
-  }
   return deadline;
 }
 
-void InferCall::finish(InferResult result) {
+void InferCall::respond(InferResult result, bool) {
   grpc::ByteBuffer response;
-  absl::Status status = std::move(result.status);
-  if (status.ok()) {
+  if (result.status.ok()) {
     try {
       const MemoryOwnerScope owner_scope(model_->owner());
       const EncodedResponse encoded = encode_response(model_->name(), model_->version(), id_, result.outputs);
@@ -113,27 +114,29 @@ void InferCall::finish(InferResult result) {
       metrics_->add_copied(encoded.copied_bytes + result.copied_bytes);
       metrics_->add_sent(encoded.size_bytes);
     } catch (...) {
-      status = current_exception_status();
+      result.status = current_exception_status();
     }
   }
   result.outputs.clear();
-  answer(status, response);
+  answer(result, response);
 }
 
-void InferCall::answer(const absl::Status& status, const grpc::ByteBuffer& response) {
-  metrics_->observe_total(Clock::system().now_ns() - arrived_ns_);
-  metrics_->count_request(static_cast<int>(status.code()));
+void InferCall::answer(const InferResult& result, const grpc::ByteBuffer& response) {
+  metrics_->count_answer(result.times, static_cast<int>(result.status.code()));
   metrics_->add_in_flight(-1);
   // After this line the call may be gone: its events run on another thread.
-  if (status.ok()) {
+  if (result.status.ok()) {
     writer_.Finish(response, grpc::Status::OK, static_cast<EventTag*>(&answered_));
   } else {
-    writer_.FinishWithError(to_grpc_status(status), static_cast<EventTag*>(&answered_));
+    writer_.FinishWithError(to_grpc_status(result.status), static_cast<EventTag*>(&answered_));
   }
 }
 
 void InferCall::on_done(bool) {
-  if (context_.IsCancelled()) is_cancelled_.store(true, std::memory_order_relaxed);
+  if (context_.IsCancelled()) {
+    is_cancelled_.store(true, std::memory_order_relaxed);
+    if (model_) model_->note_cancelled();
+  }
   release();
 }
 

@@ -19,13 +19,13 @@ using StartInfer =
                        grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>*, grpc::ServerCompletionQueue*, void* tag)>;
 
 // One ModelInfer call, from its bytes to its bytes:
-//   waiting → arrived (decode, submit to the model) → finish() on a worker → answered.
+//   waiting → arrived (decode, submit to the model) → respond() on a worker → answered.
 // Owns itself; goes when both the answer is on its way and gRPC said the call is over.
 class InferCall final : public InferSink {
  public:
   static void wait(ServerState& state, const StartInfer& start, CallQueue queue);
 
-  void finish(InferResult result) override;
+  void respond(InferResult result, bool is_final) override;
   bool is_cancelled() const override { return is_cancelled_.load(std::memory_order_relaxed); }
 
  private:
@@ -35,9 +35,9 @@ class InferCall final : public InferSink {
   void on_answered(bool ok);
   void accept();
   InferRequest decode();
-  void answer(const absl::Status& status, const grpc::ByteBuffer& response);
+  void answer(const InferResult& result, const grpc::ByteBuffer& response);
   void release();
-  int64_t deadline_ns(int64_t timeout_us) const;
+  int64_t deadline_ns() const;
 
   ServerState& state_;
   const StartInfer& start_;

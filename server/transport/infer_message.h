@@ -1,18 +1,13 @@
 #pragma once
 
-#include <map>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "core/tensor/dims.h"
+#include "server/executor/request.h"
 #include "server/transport/wire_reader.h"
 
 namespace tensord::server {
-
-// InferParameter's choices; monostate when none was set.
-using ParameterValue = std::variant<std::monostate, bool, int64_t, std::string, double, uint64_t>;
-using ParameterMap = std::map<std::string, ParameterValue>;
 
 // A ModelInferRequest taken apart but not yet checked against a model. Readers point into
 // the message, which must outlive this.

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "server/repository/repository.h"
+#include "server/transport/access.h"
 
 namespace tensord::server {
 
@@ -17,6 +18,7 @@ struct ServerState {
   std::string version;
   bool strict_readiness = true;
   TrainingService* training = nullptr;  // null: the daemon does not train
+  AccessPolicy access = {};
   std::atomic<bool> is_draining{false};
 
   // Takes requests: models are loaded (all of them READY when strict), and no end in sight.

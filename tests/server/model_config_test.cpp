@@ -32,8 +32,8 @@ TEST(ModelConfig, ReadsARealTritonConfig) {
   EXPECT_EQ(config.workers, 3);
   EXPECT_EQ(config.version_policy, ModelConfig::VersionPolicy::kSpecific);
   EXPECT_EQ(config.specific_versions, (std::vector<int64_t>{1, 3}));
-  EXPECT_EQ(config.max_queue_size, 7u);
-  EXPECT_EQ(config.default_timeout_us, 1500u);
+  EXPECT_EQ(config.dynamic_batching->default_queue_policy.max_queue_size, 7u);
+  EXPECT_EQ(config.dynamic_batching->default_queue_policy.default_timeout_us, 1500u);
   EXPECT_EQ(config.parameters.at("INFERENCE_MODE"), "true");
 }
 
@@ -64,7 +64,7 @@ TEST(ModelConfig, ReadsWarmups) {
   )",
                                                 "config.pbtxt");
   using Source = ModelConfig::Warmup::Source;
-  EXPECT_EQ(config.preferred_batch_sizes, (std::vector<int64_t>{2, 4}));
+  EXPECT_EQ(config.dynamic_batching->preferred_batch_sizes, (std::vector<int64_t>{2, 4}));
   ASSERT_EQ(config.warmups.size(), 2u);
   const ModelConfig::Warmup& first = config.warmups[0];
   EXPECT_EQ(first.name, "zeros");

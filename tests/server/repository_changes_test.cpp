@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 // Waits for its result.
 class Waiter final : public InferSink {
  public:
-  void finish(InferResult result) override {
+  void respond(InferResult result, bool) override {
     const std::lock_guard lock(mutex_);
     result_ = std::move(result);
     is_done_ = true;

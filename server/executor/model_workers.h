@@ -1,0 +1,65 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/tensor/allocator.h"
+#include "server/executor/model.h"
+#include "server/executor/warmup.h"
+#include "server/scheduler/core_budget.h"
+
+namespace tensord::server {
+
+// The sessions of a model version, one per worker, and how they run. Workers run side by side without a lock; each is
+// used by one thread at a time. Whoever has the threads calls start() on each of them, then wait_until_warm().
+class ModelWorkers {
+ public:
+  struct Options {
+    int workers = 1;
+    int threads_per_worker = 1;   // a run may get fewer of `cores`
+    CoreBudget* cores = nullptr;  // shared with other models; null: every run gets its threads
+    std::vector<WarmupRequest> warmup = {};
+  };
+
+  ModelWorkers(const std::string& name, const Model& model, Options options, OwnerId owner);
+
+  size_t size() const { return sessions_.size(); }
+  const Signature& signature() const { return model_.signature(); }
+  OwnerId owner() const { return owner_; }
+
+  // On the thread that will be worker `worker`, before its first run: runs the warm-up requests. Does not throw.
+  void start(size_t worker);
+  // Until every worker is warm. Throws Error when a configured warm-up request failed.
+  void wait_until_warm();
+
+  // Runs the model as `worker` with its share of the cores. `inputs` as ModelSession::run wants them. Memory is charged
+  // to the model's owner. Throws Error.
+  RunResult run(size_t worker, std::span<const InferTensor* const> inputs, const std::function<bool()>& is_cancelled);
+  // After a run whose answers are on their way: gives back memory that only new shapes needed.
+  void note_answered();
+
+ private:
+  void warm_up(size_t worker);
+  void warm_up_with(size_t worker, const WarmupRequest& request);
+
+  const std::string& name_;
+  const Model& model_;
+  Options options_;
+  const OwnerId owner_;
+  std::vector<std::unique_ptr<ModelSession>> sessions_;
+  std::atomic<uint64_t> answered_runs_{0};
+  // How far the workers are. The first one prepares what they share, then the others run.
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  size_t warm_workers_ = 0;   // by mutex_
+  std::exception_ptr error_;  // by mutex_
+};
+
+}  // namespace tensord::server
