@@ -137,8 +137,9 @@ class TorchScriptModel final : public Model {
     // Runs that change the module go one at a time; others never meet this lock.
     std::unique_lock<std::mutex> lock(state_mutex_, std::defer_lock);
     if (method_.changes_state()) lock.lock();
-    const ops::Value value = method_.run(frame, arguments, &is_cancelled);
+    ops::Value value = method_.run(frame, arguments, &is_cancelled);
     result.outputs = flatten_result(value);
+    frame.recycle(std::move(value));
     finish_outputs(result);
     return result;
   }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "core/jit/runtime/plan_state.h"
@@ -38,12 +39,15 @@ class Frame {
   void set_plans_in_background(bool value) { plans_in_background_ = value; }
   bool plans_in_background() const { return plans_in_background_; }
   size_t arena_bytes() const { return plans_.arena_bytes(); }
+  // Takes back what a run returned and nobody looks at any more: the next tuple is made of it, not of new memory.
+  void recycle(ops::Value result);
 
  private:
   friend class Interpreter;
   friend class Method;
   friend class Specializations;
   std::vector<RecentProgram>& recent_programs();
+  ops::Value make_tuple(std::span<const ops::Value> items, const ops::TypePtr& type);
   std::vector<std::unique_ptr<Activation>> activations_;  // by call depth
   size_t depth_ = 0;
   std::vector<ops::Value> entered_;  // contexts of the "with" blocks that run, outermost first
@@ -51,6 +55,7 @@ class Frame {
   bool poison_ = false;
   bool plans_in_background_ = false;
   PlanState plans_;
+  ops::Tuple spare_tuple_;                              // empty, and only here; or null
   std::vector<ops::Value> bound_;                       // arguments of the method that runs, for the next run
   std::unique_ptr<std::vector<RecentProgram>> recent_;  // latest first
 };

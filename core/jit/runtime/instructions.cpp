@@ -52,10 +52,6 @@ void execute_data(const Instruction& instruction, const InstructionDetail& detai
     case OpCode::kListConstruct:
       returns.emplace_back(ops::make_list(detail.type, {arguments.begin(), arguments.end()}));
       return;
-    case OpCode::kTupleConstruct:
-      returns.emplace_back(
-          make_intrusive<ops::TupleObject>(std::vector<Value>(arguments.begin(), arguments.end()), detail.type));
-      return;
     case OpCode::kDictConstruct: returns.push_back(make_dict(detail, arguments)); return;
     case OpCode::kListUnpack: return unpack(arguments[0].to_list()->items, instruction, "list", returns);
     case OpCode::kTupleUnpack: return unpack(arguments[0].to_tuple()->items, instruction, "tuple", returns);

@@ -60,8 +60,11 @@ bool take_loop_turn(Value* state, Value* counter) {
 }
 
 void store(const Program& program, const Instruction& instruction, std::vector<Value>& returns, Value* registers) {
-  check_internal(returns.size() >= instruction.output_count, kind_name(instruction), " gave ", returns.size(),
-                 " values instead of ", instruction.output_count);
+  // Not check_internal: it would make the name, and so take memory, at every instruction.
+  if (returns.size() < instruction.output_count) {
+    fail(ErrorCode::kInternal, kind_name(instruction), " gave ", returns.size(), " values instead of ",
+         instruction.output_count);
+  }
   for (uint32_t i = 0; i < instruction.output_count; ++i) {
     const uint32_t reg = program.outputs[instruction.outputs_begin + i];
     if (reg != kNoRegister) registers[reg] = std::move(returns[i]);
@@ -200,6 +203,9 @@ Value Interpreter::execute(const Program& program, Activation& activation, uint3
         release_arguments(program, instruction, slots);
         return result;
       }
+      case OpCode::kTupleConstruct:
+        returns.push_back(frame_.make_tuple(arguments, program.details[instruction.detail]->type));
+        break;
       default: execute_data(instruction, *program.details[instruction.detail], arguments, returns); break;
     }
     release_arguments(program, instruction, slots);
