@@ -9,13 +9,16 @@ add_subdirectory(${CMAKE_SOURCE_DIR}/protos ${CMAKE_BINARY_DIR}/protos)
 
 tensord_layer(tensord_server_config server/config tensord_base CLI11::CLI11 spdlog::spdlog)
 tensord_layer(tensord_server_metrics server/metrics tensord_tensor prometheus-cpp::core PkgConfig::HTTPLIB)
+tensord_layer(tensord_server_memory server/memory tensord_tensor)
+tensord_layer(tensord_server_tracing server/tracing tensord_server_metrics tensord_server_config
+              nlohmann_json::nlohmann_json)
 tensord_layer(tensord_server_scheduler server/scheduler tensord_server_metrics)
-tensord_layer(tensord_server_executor server/executor tensord_server_scheduler tensord_server_config
+tensord_layer(tensord_server_executor server/executor tensord_server_scheduler tensord_server_tracing
               tensord_jit_runtime absl::status)
 tensord_layer(tensord_server_repository server/repository tensord_server_executor tensord_protos)
 tensord_layer(tensord_server_training server/training tensord_server_repository tensord_nn
               nlohmann_json::nlohmann_json)
-tensord_layer(tensord_server_transport server/transport tensord_server_training tensord_protos
+tensord_layer(tensord_server_transport server/transport tensord_server_training tensord_server_memory tensord_protos
               nlohmann_json::nlohmann_json)
 add_library(tensord_server INTERFACE)
 target_link_libraries(tensord_server INTERFACE tensord_server_transport tensord_server_config)

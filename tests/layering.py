@@ -22,8 +22,10 @@ ALLOWED = {
     "kernels": ["core/autograd", "core/ops", "core/tensor", "core/base"],
     "server/config": ["core/base"],
     "server/metrics": ["core/base", "core/tensor"],
+    "server/memory": ["core/base", "core/tensor"],
+    "server/tracing": ["server/config", "server/metrics", "core/base"],
     "server/scheduler": ["server/metrics", "core/base"],
-    "server/executor": ["server/config", "server/scheduler", "server/metrics", "core"],
+    "server/executor": ["server/config", "server/scheduler", "server/tracing", "server/metrics", "core"],
     # protos/ also holds the parser of config.pbtxt, whose header is free of protobuf.
     "server/repository": ["protos", "server/config", "server/executor", "server/scheduler", "server/metrics", "core"],
     "server/training": ["server/repository", "server/executor", "server/scheduler", "server/metrics", "core"],
@@ -35,7 +37,8 @@ ALLOWED = {
 LIBRARIES = {
     r"<(grpc|grpcpp|google/protobuf)/": ["server/transport"],
     r"[<\"].*\.pb\.h": ["server/transport"],
-    r"<(prometheus/|httplib)": ["server/metrics"],
+    r"<prometheus/": ["server/metrics"],
+    r"<httplib": ["server/metrics", "server/tracing"],
     r"<(dnnl|oneapi/dnnl|cblas)": ["kernels"],
     r"<hwy": ["kernels", "server/commands"],
     r"<minizip/": ["core/jit/archive"],
