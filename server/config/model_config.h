@@ -108,7 +108,9 @@ struct ModelConfig {
     int64_t batch_size = 1;
     uint32_t count = 1;
     std::map<std::string, Input> inputs;
-    std::string recorded_file;  // requests captured by --capture, in the folder `warmup`; instead of inputs
+    // Requests captured by --capture, in the folder `warmup`; instead of inputs. Its path once the repository was read.
+    // Parameter "warmup_requests": "FILE" or "FILE,FILE".
+    std::string recorded_file;
   };
   enum class VersionPolicy { kLatest, kAll, kSpecific };
   // How inputs that allow ragged batches are brought to one shape: padded at their ends to the largest of the batch,
@@ -137,12 +139,14 @@ struct ModelConfig {
   std::optional<DynamicBatchingConfig> dynamic_batching;
   std::optional<SequenceBatchingConfig> sequence_batching;
   std::vector<EnsembleStepConfig> ensemble_steps;  // of platform "ensemble"
+  uint32_t ensemble_max_inflight = 0;              // runs of one step at a time for one request; 0: any number
   Ragged ragged;
   bool is_decoupled = false;
   bool has_response_cache = false;
   std::map<std::string, std::string> version_labels;  // "stable" → "2"; parameter "version_labels": "stable=2,canary=3"
   std::map<std::string, std::string> metric_tags;
   std::map<std::string, std::string> parameters;
+  std::string source;  // the whole inference.ModelConfig as it was read, serialized: what ModelConfig shows
 
   bool is_ensemble() const { return platform == "ensemble"; }
 };

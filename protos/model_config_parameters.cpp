@@ -1,0 +1,138 @@
+// The `parameters` of config.pbtxt that mean something to every model.
+#include <algorithm>
+#include <charconv>
+#include <sstream>
+
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "protos/model_config_reader.h"
+
+namespace tensord::server {
+namespace {
+
+constexpr int kMaxPlans = 65536;
+constexpr int kMaxThreads = 1024;
+constexpr size_t kMaxBuckets = 1024;
+
+// What Triton's PyTorch backend reads and tensord has no use for.
+constexpr const char* kUnused[] = {"DISABLE_CUDNN",         "ENABLE_CACHE_CLEANING", "ENABLE_JIT_EXECUTOR",
+                                   "ENABLE_JIT_PROFILING",  "ENABLE_NVFUSER",        "ENABLE_TENSOR_FUSER",
+                                   "ENABLE_WEIGHT_SHARING", "INTER_OP_THREAD_COUNT", "FORCE_CPU_ONLY_INPUT_TENSORS"};
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts;
+  std::istringstream in(text);
+  for (std::string part; std::getline(in, part, ',');) {
+    const size_t begin = part.find_first_not_of(' ');
+    if (begin != std::string::npos) parts.push_back(part.substr(begin, part.find_last_not_of(' ') - begin + 1));
+  }
+  return parts;
+}
+
+template <class Number>
+bool is_number(const std::string& text, Number& number) {
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stop == end;
+}
+
+class ParameterReader {
+ public:
+  ParameterReader(const std::string& origin, ModelConfig& out) : origin_(origin), out_(out) {}
+
+  void read(const std::string& key, const std::string& value) const {
+    if (read_engine(key, value)) return;
+    if (key == "ragged_padding") {
+      check(is_number(value, out_.ragged.padding_value), origin_, ": parameters '", key, "' must be a number, got '",
+            value, "'");
+    } else if (key == "ragged_buckets") {
+      read_buckets(key, value);
+    } else if (key == "version_labels") {
+      read_labels(key, value);
+    } else if (key == "warmup_requests") {
+      for (const std::string& file : split(value)) {
+        out_.warmups.emplace_back();
+        out_.warmups.back().name = file;
+        out_.warmups.back().recorded_file = file;
+      }
+    } else if (std::find(std::begin(kUnused), std::end(kUnused), key) != std::end(kUnused)) {
+      log(LogLevel::kInfo, "config parameter not used", {{"file", origin_}, {"parameter", key}});
+    }
+  }
+
+ private:
+  bool read_engine(const std::string& key, const std::string& value) const {
+    EngineOverrides& engine = out_.engine;
+    if (key == "precision") {
+      engine.precision = one_of(key, value, {"f32", "bf16", "int8"});
+    } else if (key == "plan_cache_size") {
+      engine.plan_cache_size = number(key, value, kMaxPlans);
+    } else if (key == "jit_disable") {
+      engine.disabled_passes = split(value);
+    } else if (key == "jit_limit") {
+      engine.pass_limits = split(value);
+    } else if (key == "DISABLE_OPTIMIZED_EXECUTION") {
+      engine.optimize = one_of(key, value, {"true", "false"}) == "false";
+    } else if (key == "INTRA_OP_THREAD_COUNT") {
+      out_.threads = number(key, value, kMaxThreads);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  void read_buckets(const std::string& key, const std::string& value) const {
+    const std::vector<std::string> parts = split(value);
+    check(!parts.empty() && parts.size() <= kMaxBuckets, origin_, ": parameters '", key, "' must have 1 to ",
+          kMaxBuckets, " sizes, got ", parts.size());
+    for (const std::string& part : parts) {
+      int64_t size = 0;
+      check(is_number(part, size) && size > 0, origin_, ": parameters '", key, "' must be positive sizes, got '", part,
+            "'");
+      out_.ragged.buckets.push_back(size);
+    }
+    std::sort(out_.ragged.buckets.begin(), out_.ragged.buckets.end());
+  }
+
+  // A label that reads as a number could not be told from a version.
+  void read_labels(const std::string& key, const std::string& value) const {
+    for (const std::string& part : split(value)) {
+      const size_t mark = part.find('=');
+      const std::string label = part.substr(0, mark);
+      const std::string version = mark == std::string::npos ? "" : part.substr(mark + 1);
+      int64_t number = 0;
+      check(!label.empty() && !(label[0] >= '0' && label[0] <= '9') && is_number(version, number) && number > 0,
+            origin_, ": parameters '", key, "' must be as \"stable=2,canary=3\", got '", part, "'");
+      check(out_.version_labels.emplace(label, version).second, origin_, ": parameters '", key, "' has label '", label,
+            "' twice");
+    }
+  }
+
+  std::string one_of(const std::string& key, const std::string& value, std::vector<std::string> choices) const {
+    std::string list;
+    for (size_t i = 0; i < choices.size(); ++i) {
+      if (choices[i] == value) return value;
+      list += concat(i == 0 ? "" : i + 1 == choices.size() ? " or " : ", ", choices[i]);
+    }
+    fail(ErrorCode::kInvalidArgument, origin_, ": parameters '", key, "' must be ", list, ", got '", value, "'");
+  }
+
+  int number(const std::string& key, const std::string& value, int most) const {
+    int number = -1;
+    check(is_number(value, number) && number >= 0 && number <= most, origin_, ": parameters '", key, "' must be 0 to ",
+          most, ", got '", value, "'");
+    return number;
+  }
+
+  const std::string& origin_;
+  ModelConfig& out_;
+};
+
+}  // namespace
+
+void read_parameters(const std::string& origin, ModelConfig& out) {
+  const ParameterReader reader(origin, out);
+  for (const auto& [name, value] : out.parameters) reader.read(name, value);
+}
+
+}  // namespace tensord::server
