@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -8,47 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "server/metrics/request_times.h"
-
-namespace prometheus {
-class Counter;
-class Gauge;
-class Histogram;
-class Registry;
-}  // namespace prometheus
+#include "server/metrics/model_metrics.h"
 
 namespace tensord::server {
-
-inline constexpr int kStatusCodes = 17;  // gRPC's, 0 is OK
-
-// Handles of one model version's series, looked up once so that a request only adds to
-// atomics. Thread-safe. Owned by Metrics.
-class ModelMetrics {
- public:
-  // Once for every request when its last answer goes out; `status_code` is gRPC's.
-  void count_answer(const RequestTimes& times, int status_code);
-  // Once for every run of the model, `batch_size` rows of requests together. Times of the first of them.
-  void count_execution(int64_t batch_size, const RequestTimes& times);
-  void add_received(uint64_t bytes);
-  void add_sent(uint64_t bytes);
-  void add_copied(uint64_t bytes);  // payload bytes that were copied on their way
-  void add_in_flight(int delta);
-  void set_load_seconds(double seconds);
-  void set_ready(bool is_ready);
-
- private:
-  friend class Metrics;
-  std::array<prometheus::Counter*, kStatusCodes> requests_{};
-  prometheus::Histogram* queue_ = nullptr;
-  prometheus::Histogram* compute_ = nullptr;
-  prometheus::Histogram* total_ = nullptr;
-  prometheus::Counter* received_ = nullptr;
-  prometheus::Counter* sent_ = nullptr;
-  prometheus::Counter* copied_ = nullptr;
-  prometheus::Gauge* in_flight_ = nullptr;
-  prometheus::Gauge* load_seconds_ = nullptr;
-  prometheus::Gauge* ready_ = nullptr;
-};
 
 // What a model's plans for input shapes did since it was loaded.
 struct PlanCounts {
@@ -82,6 +43,11 @@ class Metrics {
   void watch_training(std::function<std::vector<TrainingSample>()> samples);
   // Requests that name no model that is there; kept apart so that clients cannot make series.
   ModelMetrics& unknown_model() { return *unknown_; }
+  // What was counted of every model up to now, in the order of their names; the first one has no name and has the
+  // requests for models that are not there.
+  std::vector<ModelCounts> model_counts() const;
+  // From now on the text has Triton's names beside tensord's.
+  void add_triton_names();
 
   // Serves GET /metrics. Throws Error{kUnavailable} when the address cannot be bound.
   // Gives back the port.

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <prometheus/metric_family.h>
+
+#include <vector>
+
+#include "server/metrics/model_counts.h"
+
+namespace tensord::server {
+
+// The families of what was counted of models, under tensord's names.
+std::vector<prometheus::MetricFamily> model_families(const std::vector<ModelCounts>& models);
+
+// The same under the names that Triton uses, for dashboards made for it.
+std::vector<prometheus::MetricFamily> triton_families(const std::vector<ModelCounts>& models);
+
+}  // namespace tensord::server

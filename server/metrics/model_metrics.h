@@ -1,0 +1,65 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "server/metrics/model_counts.h"
+#include "server/metrics/request_times.h"
+
+namespace tensord::server {
+
+// Counts what happens to the requests of one model version. Each thread adds to atomics that few others use, so that
+// counting a request takes about 100 ns however many cores are at it (tests/bench/metrics_bench). Thread-safe.
+class ModelMetrics {
+ public:
+  ModelMetrics(std::string name, std::string version);
+  ~ModelMetrics();
+  ModelMetrics(const ModelMetrics&) = delete;
+  ModelMetrics& operator=(const ModelMetrics&) = delete;
+
+  // Once for every request when its last answer goes out; `status_code` is gRPC's.
+  void count_answer(const RequestTimes& times, int status_code);
+  // Once for every run of the model, `batch_size` rows of requests together. Times of the first of them.
+  void count_execution(int64_t batch_size, const RequestTimes& times, bool is_success = true);
+  // Once for every answer of a decoupled model, before count_answer() of the last; `index` counts from 0.
+  // `previous_ns`: when the answer before this one went out, for the first one when the request arrived. `is_empty`:
+  // it ends the answers and has no outputs.
+  void count_response(uint64_t index, const RequestTimes& times, int64_t previous_ns, int status_code, bool is_empty);
+  // A request was answered from the response cache, or was looked up there without success. Time of the look-up, and
+  // of keeping the answer.
+  void count_cache_hit(int64_t ns);
+  void count_cache_miss(int64_t ns);
+  void add_received(uint64_t bytes);
+  void add_sent(uint64_t bytes);
+  void add_copied(uint64_t bytes);  // payload bytes that were copied on their way
+  void add_in_flight(int delta);    // requests not yet answered
+  void add_pending(int delta);      // requests that wait for a worker: 1 when queued, -1 when taken or given up
+  void set_load_seconds(double seconds);
+  void set_ready(bool is_ready);
+  void set_tags(std::map<std::string, std::string> tags);
+
+  ModelCounts counts() const;
+
+ private:
+  struct Shard;
+  Shard& shard();
+  void add_to(ModelCounts& counts, const Shard& shard) const;
+
+  static constexpr size_t kShards = 16;
+  const std::string name_, version_;
+  std::array<std::atomic<Shard*>, kShards> shards_{};  // made when a thread first needs one
+  std::atomic<double> load_seconds_{0};
+  std::atomic<bool> is_ready_{false};
+  mutable std::mutex mutex_;
+  std::map<std::string, std::string> tags_;        // by mutex_
+  std::map<uint64_t, BatchCounts> large_batches_;  // by mutex_; sizes that shards do not count
+  std::vector<ResponseCounts> responses_;          // by mutex_
+};
+
+}  // namespace tensord::server
