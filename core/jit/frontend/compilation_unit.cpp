@@ -77,4 +77,10 @@ std::vector<std::string> CompilationUnit::class_names() const {
   return declarations_->class_names();
 }
 
+void CompilationUnit::forget_functions() {
+  const std::lock_guard lock(mutex_);
+  functions_.clear();
+  declarations_->forget_trees();
+}
+
 }  // namespace tensord::jit

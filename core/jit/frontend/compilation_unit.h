@@ -15,7 +15,7 @@ class Declarations;
 
 // The script files of one archive, compiled on demand: a file is parsed when something in it
 // is first asked for, a function compiled when it is. Thread-safe; what is given out stays
-// valid and unchanged as long as the unit lives.
+// valid and unchanged as long as the unit lives, functions until forget_functions().
 class CompilationUnit final : public FunctionLibrary {
  public:
   explicit CompilationUnit(std::vector<SourceFile> sources);
@@ -36,6 +36,10 @@ class CompilationUnit final : public FunctionLibrary {
   // Everything that is declared; parses every file.
   std::vector<std::string> function_names() const;
   std::vector<std::string> class_names() const;
+
+  // Gives back the memory of functions and syntax trees; they are made again when they are asked for. REQUIRES: nobody
+  // holds a function.
+  void forget_functions();
 
  private:
   const Function* compile(const std::string& name) const;

@@ -45,14 +45,14 @@ bool is_final(const SourceTree& tree, const FieldDef& field) {
 Declarations::Declarations(std::vector<SourceFile> sources) {
   for (SourceFile& source : sources) {
     std::string name = module_name_of(source.name);
-    files_[name] = File{name, std::move(source), nullptr};
+    SourceText text(std::move(source.name), std::move(source.text));
+    files_.insert_or_assign(name, File{name, std::move(text), nullptr});
   }
 }
 
 const SourceTree& Declarations::parsed(File& file) {
   if (!file.tree) {
-    file.tree = parse_source(SourceText(file.source.name, file.source.text));
-    file.source.text = {};
+    file.tree = parse_source(file.source);
     module_names_[file.tree.get()] = file.module_name;
   }
   return *file.tree;
@@ -61,6 +61,12 @@ const SourceTree& Declarations::parsed(File& file) {
 Declarations::File* Declarations::find_file(std::string_view name) {
   const auto it = files_.find(name);
   return it == files_.end() ? nullptr : &it->second;
+}
+
+void Declarations::forget_trees() {
+  signatures_.clear();
+  module_names_.clear();
+  for (auto& [name, file] : files_) file.tree.reset();
 }
 
 const std::string& Declarations::module_name(const SourceTree& tree) const { return module_names_.at(&tree); }

@@ -33,7 +33,8 @@ struct Signature {
 
 // The classes and functions that the files of one archive declare. Files are parsed, and
 // types and signatures made, when they are first asked for. Not thread-safe: CompilationUnit
-// holds the lock. Pointers given out stay valid as long as it lives.
+// holds the lock. Pointers given out stay valid as long as it lives, those to signatures and trees until
+// forget_trees().
 class Declarations {
  public:
   explicit Declarations(std::vector<SourceFile> sources);
@@ -65,6 +66,9 @@ class Declarations {
   std::vector<std::string> function_names();
   std::vector<std::string> class_names();
 
+  // Types stay; signatures and trees are made again when they are asked for.
+  void forget_trees();
+
   static bool is_named_tuple(const ClassDef& def);
   static bool is_enum(const ClassDef& def);
   static bool is_interface(const ClassDef& def);
@@ -72,7 +76,7 @@ class Declarations {
  private:
   struct File {
     std::string module_name;
-    SourceFile source;
+    SourceText source;
     std::unique_ptr<const SourceTree> tree;
   };
   const SourceTree& parsed(File& file);

@@ -116,6 +116,7 @@ struct Module::Impl {
   std::optional<Value> get_state(const ops::ObjectPtr& object) const;
   void find_changing_attributes();
   bool touches_changing_attributes(const Block* block) const;
+  void forget_sources(const Method::Impl& method);
 
   LoadOptions options;
   ops::PackStore packs;
@@ -129,6 +130,7 @@ struct Module::Impl {
   std::mutex compile_mutex;
   // Guarded by compile_mutex until a method is ready.
   bool is_analyzed = false;
+  bool keeps_functions = false;               // a method calls some by name
   std::set<std::string> changing_attributes;  // paths
   std::set<std::string> changing_names;       // their last parts
 };
@@ -183,6 +185,23 @@ std::set<std::string> Module::Impl::trained_attributes() const {
   return paths;
 }
 
+// A call that was not inlined.
+bool has_call(const Block* block) {
+  for (const Node* node = block->first(); node; node = node->next()) {
+    const NodeKind kind = node->kind();
+    if (kind == NodeKind::kCallMethod || kind == NodeKind::kCallFunction || kind == NodeKind::kCallValue) return true;
+    if (std::ranges::any_of(node->blocks(), [](const Block* inner) { return has_call(inner); })) return true;
+  }
+  return false;
+}
+
+// Where nothing is called by name any more, what the method was compiled from is only memory. Other methods, if they
+// are ever asked for, are parsed again.
+void Module::Impl::forget_sources(const Method::Impl& method) {
+  keeps_functions = keeps_functions || has_call(method.graph->block()) || !library->is_empty();
+  if (!keeps_functions) code->forget_functions();
+}
+
 // Calls that were not inlined may do anything.
 bool Module::Impl::touches_changing_attributes(const Block* block) const {
   for (const Node* node = block->first(); node; node = node->next()) {
@@ -235,6 +254,7 @@ std::unique_ptr<const Method> Module::Impl::compile(const std::string& name) {
           return made.specialize(bound, passes);
         });
   }
+  forget_sources(*method);
   return std::unique_ptr<const Method>(new Method(std::move(method)));
 }
 

@@ -34,6 +34,11 @@ const Program& ProgramLibrary::program_of(const Function& function) {
   return compile(function);
 }
 
+bool ProgramLibrary::is_empty() {
+  std::lock_guard lock(mutex_);
+  return programs_.empty();
+}
+
 const Program& ProgramLibrary::compile(const Function& function) {
   std::unique_ptr<Program>& program = programs_[&function];
   if (!program) program = Program::compile(*prepare_(function), function.name);

@@ -29,6 +29,8 @@ class ProgramLibrary {
   const CallTarget& find_function(const std::string& qualified_name);
   const CallTarget& find_method(const ops::Type& receiver, const std::string& method);
   const Program& program_of(const Function& function);
+  // No program was made: no call remains of functions that it would have to know.
+  bool is_empty();
 
  private:
   const Program& compile(const Function& function);  // REQUIRES: mutex_ held
