@@ -36,6 +36,7 @@ class ModelVersion {
   const ModelConfig& config() const { return config_; }
   ModelMetrics& metrics() const { return metrics_; }
   OwnerId owner() const { return owner_; }
+  size_t workers() const { return workers_.size(); }
   PlanCounts plan_counts() const { return model_->plan_counts(); }
 
   // See RequestPath. The sink's owner counts the answer in metrics() when it is final.

@@ -12,6 +12,7 @@
 #include "server/transport/control_calls.h"
 #include "server/transport/health.h"
 #include "server/transport/infer_call.h"
+#include "server/transport/model_config_calls.h"
 #include "server/transport/reflection.h"
 #include "server/transport/training_calls.h"
 
@@ -83,6 +84,7 @@ GrpcServer::GrpcServer(const Options& options, ServerState& state) : impl_(std::
     const CallQueue calls{queue.get(), &impl_->live_calls, &state.access};
     for (int i = 0; i < kReadyInferCalls; ++i) InferCall::wait(state, impl_->start_infer, calls);
     wait_control_calls(state, impl_->inference, calls);
+    wait_model_config_calls(state, impl_->inference, calls);
     wait_health_calls(state, impl_->health, impl_->streams, calls);
     wait_training_calls(impl_->training, calls);
     wait_reflection_calls(impl_->reflection, impl_->streams, calls);
