@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cctype>
+#include <limits>
 #include <string>
 
 #include "core/base/error.h"
@@ -238,6 +239,10 @@ std::unique_ptr<Optimizer> make_lbfgs(std::vector<ParamGroup> groups, const Opti
   auto optimizer = std::make_unique<LBFGS>(std::move(groups.front().params));
   Options all = options;
   for (const auto& [name, value] : groups.front().options.items()) all.set(name, value);
+  if (all.has("max_iter") && !all.has("max_eval")) {
+    const int64_t max_iter = std::min(all.integer("max_iter"), std::numeric_limits<int64_t>::max() / 2);
+    all.set("max_eval", max_iter + max_iter / 4);
+  }
   optimizer->set_options(all);
   return optimizer;
 }

@@ -73,7 +73,7 @@ def rosenbrock(x):
     return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
 
 
-def run_lbfgs(options, dtype):
+def run_lbfgs(options, dtype, steps):
     params = [torch.tensor([-1.2, 1.0, 0.5], dtype=dtype, requires_grad=True),
               torch.tensor([0.3, -0.7], dtype=dtype, requires_grad=True)]
     optimizer = torch.optim.LBFGS(params, **options)
@@ -85,7 +85,7 @@ def run_lbfgs(options, dtype):
         loss.backward()
         return loss
 
-    for step in range(8):
+    for step in range(steps):
         losses.append(float(optimizer.step(closure)))
         at.append(torch.cat(params).detach().clone())
         if step == 3:
@@ -234,7 +234,11 @@ def main(folder):
     searches = ({}, {"line_search_fn": "strong_wolfe"}, {"lr": 0.3, "history_size": 3, "max_iter": 5},
                 {"line_search_fn": "strong_wolfe", "history_size": 2, "max_iter": 6, "max_eval": 9})
     starts = [{"lr": 0.001, **options} if "line_search_fn" not in options else options for options in searches]
-    torch.save([run_lbfgs(options, torch.float64) for options in starts], folder / "lbfgs.pt")
+    # Many steps only where they do not blow up what rounding leaves: one or two small iterations at a time.
+    slow = ({"lr": 0.01, "max_iter": 1, "history_size": 5}, {"lr": 0.05, "max_iter": 2, "history_size": 10},
+            {"line_search_fn": "strong_wolfe", "max_iter": 1})
+    torch.save([run_lbfgs(options, torch.float64, 8) for options in starts] +
+               [run_lbfgs(options, torch.float64, 100) for options in slow], folder / "lbfgs.pt")
     made = [run_schedule(*case, kind) for case in schedules() for kind in ("SGD", "Adam")]
     plateaus = [run_plateau(o) for o in ({"patience": 4}, {"mode": "max", "patience": 3, "cooldown": 5, "factor": 0.5},
                                          {"threshold_mode": "abs", "threshold": 0.2, "patience": 2, "min_lr": 1e-3})]
