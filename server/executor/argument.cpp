@@ -38,7 +38,26 @@ Value to_scalar(TypeKind kind, const InferTensor& input) {
   return element(input.tensor, 0, kind);
 }
 
+bool is_list_of_texts(const ops::Type& type) {
+  return type.kind() == TypeKind::kList && type.element()->kind() == TypeKind::kString;
+}
+
+// Rows of strings: the batch dimension of a model that works on text.
+Value to_rows_of_texts(const ops::TypePtr& row_type, const InferTensor& input) {
+  check(input.shape.size() == 2, "inference input '", input.name, "' must have two dimensions, got shape ",
+        to_string(input.shape));
+  std::vector<Value> rows;
+  const auto width = static_cast<size_t>(input.shape[1]);
+  for (size_t row = 0; row < static_cast<size_t>(input.shape[0]); ++row) {
+    std::vector<Value> items;
+    for (size_t i = 0; i < width; ++i) items.emplace_back(input.strings[row * width + i]);
+    rows.emplace_back(ops::make_list(row_type->element(), std::move(items)));
+  }
+  return ops::make_list(row_type, std::move(rows));
+}
+
 Value to_list(const ops::TypePtr& element_type, const InferTensor& input) {
+  if (is_list_of_texts(*element_type)) return to_rows_of_texts(element_type, input);
   check(input.shape.size() <= 1, "inference input '", input.name, "' must have one dimension, got shape ",
         to_string(input.shape));
   std::vector<Value> items;
@@ -58,15 +77,16 @@ bool is_feedable(const ops::Type& declared) {
   const ops::Type& type = without_optional(declared);
   if (type.kind() == TypeKind::kList) {
     const TypeKind kind = type.element()->kind();
-    return kind == TypeKind::kString || (is_scalar(kind) && kind != TypeKind::kNumber);
+    return kind == TypeKind::kString || is_list_of_texts(*type.element()) ||
+           (is_scalar(kind) && kind != TypeKind::kNumber);
   }
   return type.kind() == TypeKind::kTensor || type.kind() == TypeKind::kString || is_scalar(type.kind());
 }
 
 bool takes_bytes(const ops::Type& declared) {
   const ops::Type& type = without_optional(declared);
-  return type.kind() == TypeKind::kString ||
-         (type.kind() == TypeKind::kList && type.element()->kind() == TypeKind::kString);
+  return type.kind() == TypeKind::kString || is_list_of_texts(type) ||
+         (type.kind() == TypeKind::kList && is_list_of_texts(*type.element()));
 }
 
 Value to_argument(const ops::Type& declared, const InferTensor& input) {

@@ -9,7 +9,7 @@
 namespace tensord::server {
 
 // Whether a request's tensor can become a value of this type: Tensor, int, float, bool,
-// number, str, lists of int, float, bool and str, and Optional of those.
+// number, str, lists of int, float, bool and str, lists of lists of str (two dimensions), and Optional of those.
 bool is_feedable(const ops::Type& type);
 // Whether that tensor has to be BYTES.
 bool takes_bytes(const ops::Type& type);

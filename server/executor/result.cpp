@@ -13,6 +13,10 @@ constexpr int kMaxDepth = 16;
 
 std::string positional_name(size_t index) { return concat("OUTPUT__", index); }
 
+bool is_list_of_texts(const ops::Type& type) {
+  return type.kind() == TypeKind::kList && type.element()->kind() == TypeKind::kString;
+}
+
 template <class T>
 Tensor vector_tensor(const std::vector<Value>& items, T (*get)(const Value&)) {
   Tensor out = Tensor::empty(Dims{static_cast<int64_t>(items.size())}, dtype_of<T>);
@@ -67,10 +71,15 @@ class Flattener {
   }
 
   void push_strings(const std::string& name, std::vector<std::string> strings) {
+    const auto count = static_cast<int64_t>(strings.size());
+    push_strings(name, std::move(strings), Dims{count});
+  }
+
+  void push_strings(const std::string& name, std::vector<std::string> strings, const Dims& shape) {
     InferTensor out;
     out.name = take_name(name);
     out.datatype = DataType::kBytes;
-    out.shape = Dims{static_cast<int64_t>(strings.size())};
+    out.shape = shape;
     out.strings = std::move(strings);
     outputs.push_back(std::move(out));
   }
@@ -98,7 +107,22 @@ class Flattener {
     }
   }
 
+  void add_rows_of_texts(const ops::ListObject& rows, const std::string& name) {
+    std::vector<std::string> strings;
+    const size_t width = rows.items.empty() ? 0 : rows.items[0].to_list()->items.size();
+    for (const Value& row : rows.items) {
+      const std::vector<Value>& items = row.to_list()->items;
+      if (items.size() != width) {
+        fail(ErrorCode::kFailedPrecondition, "the model returned lists of strings of different lengths, ", width,
+             " and ", items.size());
+      }
+      for (const Value& item : items) strings.push_back(item.to_string());
+    }
+    push_strings(name, std::move(strings), Dims{static_cast<int64_t>(rows.items.size()), static_cast<int64_t>(width)});
+  }
+
   void add_list(const ops::ListObject& list, const std::string& name, int depth) {
+    if (is_list_of_texts(*list.element)) return add_rows_of_texts(list, name);
     const TypeKind kind = list.element->kind();
     if (kind == TypeKind::kInt) {
       push(name, vector_tensor<int64_t>(list.items, [](const Value& v) { return v.to_int(); }));
@@ -122,6 +146,7 @@ class Flattener {
 
 // The datatype that values of a type always have, where there is one.
 std::optional<DataType> datatype_of(const ops::Type& type) {
+  if (type.kind() == TypeKind::kList && is_list_of_texts(*type.element())) return DataType::kBytes;
   const ops::Type& inner = type.kind() == TypeKind::kList ? *type.element() : type;
   switch (inner.kind()) {
     case TypeKind::kInt: return DataType::kInt64;
@@ -139,6 +164,7 @@ bool describe(const ops::Type& type, const std::string& name, std::vector<Tensor
     spec.name = name.empty() ? positional_name(out.size()) : name;
     spec.datatype = datatype;
     if (datatype) spec.shape = Dims{type.kind() == TypeKind::kList ? -1 : 1};
+    if (type.kind() == TypeKind::kList && is_list_of_texts(*type.element())) spec.shape = Dims{-1, -1};
     out.push_back(std::move(spec));
     return true;
   }
