@@ -14,6 +14,7 @@
 #include "server/transport/infer_call.h"
 #include "server/transport/model_config_calls.h"
 #include "server/transport/reflection.h"
+#include "server/transport/stream_call.h"
 #include "server/transport/training_calls.h"
 
 namespace tensord::server {
@@ -21,6 +22,7 @@ namespace {
 
 // ModelInfer calls that wait ready on each queue, so that arrivals never wait for one.
 constexpr int kReadyInferCalls = 16;
+constexpr int kReadyStreamCalls = 4;
 
 // With chunks of this size a message of some MB arrives in one piece and is used in place.
 constexpr int kReadChunkBytes = 16 << 20;
@@ -46,6 +48,9 @@ struct GrpcServer::Impl {
   StartInfer start_infer = [this](auto* context, auto* request, auto* writer, auto* cq, void* tag) {
     inference.RequestModelInfer(context, request, writer, cq, cq, tag);
   };
+  StreamCalls stream_calls{state, [this](auto* context, auto* stream, auto* cq, void* tag) {
+                             inference.RequestModelStreamInfer(context, stream, cq, cq, tag);
+                           }};
   std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues;
   std::unique_ptr<grpc::Server> server;
   std::vector<std::thread> threads;
@@ -83,6 +88,7 @@ GrpcServer::GrpcServer(const Options& options, ServerState& state) : impl_(std::
   for (auto& queue : impl_->queues) {
     const CallQueue calls{queue.get(), &impl_->live_calls, &state.access};
     for (int i = 0; i < kReadyInferCalls; ++i) InferCall::wait(state, impl_->start_infer, calls);
+    for (int i = 0; i < kReadyStreamCalls; ++i) impl_->stream_calls.wait(calls);
     wait_control_calls(state, impl_->inference, calls);
     wait_model_config_calls(state, impl_->inference, calls);
     wait_health_calls(state, impl_->health, impl_->streams, calls);
@@ -102,6 +108,7 @@ GrpcServer::~GrpcServer() {
 int GrpcServer::port() const { return impl_->port; }
 
 void GrpcServer::shut_down(int64_t timeout_ms) {
+  impl_->stream_calls.drain();
   impl_->streams.cancel_all();
   impl_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(timeout_ms));
   // Cancelled calls may still be with a worker; their answers need the queues.

@@ -6,10 +6,8 @@
 #include <functional>
 #include <memory>
 
-#include "server/executor/model_version.h"
 #include "server/transport/call.h"
-#include "server/transport/infer_decode.h"
-#include "server/transport/server_state.h"
+#include "server/transport/infer_ticket.h"
 
 namespace tensord::server {
 
@@ -19,7 +17,7 @@ using StartInfer =
                        grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>*, grpc::ServerCompletionQueue*, void* tag)>;
 
 // One ModelInfer call, from its bytes to its bytes:
-//   waiting → arrived (decode, submit to the model) → respond() on a worker → answered.
+//   waiting → arrived (read_request, submit to the model) → respond() on a worker → answered.
 // Owns itself; goes when both the answer is on its way and gRPC said the call is over.
 class InferCall final : public InferSink {
  public:
@@ -34,10 +32,8 @@ class InferCall final : public InferSink {
   void on_done(bool ok);
   void on_answered(bool ok);
   void accept();
-  InferRequest decode();
   void answer(const InferResult& result, const grpc::ByteBuffer& response);
   void release();
-  int64_t deadline_ns() const;
 
   ServerState& state_;
   const StartInfer& start_;
@@ -50,10 +46,7 @@ class InferCall final : public InferSink {
   MemberTag<InferCall> done_{this, &InferCall::on_done};
   MemberTag<InferCall> answered_{this, &InferCall::on_answered};
 
-  int64_t arrived_ns_ = 0;
-  std::string id_;
-  std::shared_ptr<ModelVersion> model_;
-  ModelMetrics* metrics_;
+  InferTicket ticket_;
   std::atomic<bool> is_cancelled_{false};
   std::atomic<int> events_left_{2};  // done and answered
 };

@@ -149,4 +149,21 @@ std::vector<std::string> decode_raw_strings(WireReader raw, int64_t count, const
   return out;
 }
 
+uint64_t raw_strings_bytes(const std::vector<std::string>& strings) {
+  uint64_t size_bytes = 0;
+  for (const std::string& text : strings) size_bytes += sizeof(uint32_t) + text.size();
+  return size_bytes;
+}
+
+void append_raw_strings(std::string& out, const std::vector<std::string>& strings) {
+  out.reserve(out.size() + raw_strings_bytes(strings));
+  for (const std::string& text : strings) {
+    const auto length = static_cast<uint32_t>(text.size());
+    char bytes[sizeof(length)];
+    std::memcpy(bytes, &length, sizeof(length));
+    out.append(bytes, sizeof(length));
+    out += text;
+  }
+}
+
 }  // namespace tensord::server

@@ -16,5 +16,8 @@ std::vector<std::string> decode_typed_strings(std::span<const WireReader> conten
 
 // Reads raw BYTES elements: a 4-byte little-endian length, then the bytes.
 std::vector<std::string> decode_raw_strings(WireReader raw, int64_t count, const std::string& what);
+// The same the other way.
+void append_raw_strings(std::string& out, const std::vector<std::string>& strings);
+uint64_t raw_strings_bytes(const std::vector<std::string>& strings);
 
 }  // namespace tensord::server

@@ -1,9 +1,12 @@
 #include "server/transport/infer_encode.h"
 
+#include <algorithm>
 #include <climits>
 #include <cstring>
 
 #include "core/base/error.h"
+#include "server/transport/infer_contents.h"
+#include "server/transport/wire_reader.h"
 
 namespace tensord::server {
 namespace {
@@ -43,45 +46,86 @@ std::string encode_output_header(const InferTensor& output) {
   return body;
 }
 
-void put_strings(std::string& out, const std::vector<std::string>& strings) {
-  uint64_t size = 0;
-  for (const std::string& text : strings) size += sizeof(uint32_t) + text.size();
-  put_header(out, 6, size);
-  for (const std::string& text : strings) {
-    const auto length = static_cast<uint32_t>(text.size());
-    char bytes[sizeof(length)];
-    std::memcpy(bytes, &length, sizeof(length));
-    out.append(bytes, sizeof(length));
-    out += text;
+void put_fixed64(std::string& out, uint32_t field, const void* value) {
+  put_varint(out, field << 3 | 1);
+  out.append(static_cast<const char*>(value), sizeof(uint64_t));
+}
+
+// An InferParameter.
+std::string encode_parameter(const ParameterValue& value) {
+  std::string out;
+  const auto put_number = [&out](uint32_t field, uint64_t number) {
+    put_varint(out, field << 3);
+    put_varint(out, number);
+  };
+  if (const auto* flag = std::get_if<bool>(&value)) put_number(1, *flag);
+  if (const auto* number = std::get_if<int64_t>(&value)) put_number(2, static_cast<uint64_t>(*number));
+  if (const auto* text = std::get_if<std::string>(&value)) {
+    put_header(out, 3, text->size());
+    out += *text;
   }
+  if (const auto* number = std::get_if<double>(&value)) put_fixed64(out, 4, number);
+  if (const auto* number = std::get_if<uint64_t>(&value)) put_number(5, *number);
+  return out;
+}
+
+// An entry of a map from texts to InferParameters.
+void put_parameters(std::string& out, uint32_t field, const ParameterMap& parameters) {
+  for (const auto& [name, value] : parameters) {
+    std::string entry;
+    put_text(entry, 1, name);
+    put_text(entry, 2, encode_parameter(value));
+    put_header(out, field, entry.size());
+    out += entry;
+  }
+}
+
+std::string encode_head(const ResponseHead& head) {
+  std::string out;
+  put_text(out, 1, head.model_name);
+  put_text(out, 2, head.model_version);
+  put_text(out, 3, head.id);
+  put_parameters(out, 4, head.parameters);
+  return out;
+}
+
+// Throws Error when the outputs cannot be sent together; before anything is made for them.
+void check_payload(const std::vector<InferTensor>& outputs) {
+  uint64_t bytes = 0;
+  for (const InferTensor& output : outputs) {
+    bytes += raw_strings_bytes(output.strings);
+    if (output.tensor.defined()) bytes += output.tensor.size_bytes();
+  }
+  check(bytes <= INT_MAX, "Response has byte size ", bytes, " which exceeds the limit of gRPC, ", INT_MAX);
+}
+
+void check_size(const EncodedResponse& response) {
+  check(response.size_bytes <= INT_MAX, "Response has byte size ", response.size_bytes,
+        " which exceeds the limit of gRPC, ", INT_MAX);
 }
 
 }  // namespace
 
-EncodedResponse encode_response(const std::string& model_name, const std::string& model_version, const std::string& id,
-                                const std::vector<InferTensor>& outputs) {
+EncodedResponse encode_response(const ResponseHead& response_head, const std::vector<InferTensor>& outputs,
+                                const std::vector<bool>& is_elsewhere) {
+  check_payload(outputs);
   EncodedResponse response;
-  response.pieces.emplace_back();
+  response.pieces.push_back({encode_head(response_head), {}});
   std::string* head = &response.pieces.back().head;
-  uint64_t payload_bytes = 0;
-  for (const InferTensor& output : outputs) {
-    for (const std::string& text : output.strings) payload_bytes += sizeof(uint32_t) + text.size();
-    if (output.tensor.defined()) payload_bytes += output.tensor.size_bytes();
-  }
-  check(payload_bytes <= INT_MAX, "Response has byte size ", payload_bytes, " which exceeds the limit of gRPC, ",
-        INT_MAX);
-
-  put_text(*head, 1, model_name);
-  put_text(*head, 2, model_version);
-  put_text(*head, 3, id);
   for (const InferTensor& output : outputs) {
     const std::string body = encode_output_header(output);
     put_header(*head, 5, body.size());
     *head += body;
   }
-  for (const InferTensor& output : outputs) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const InferTensor& output = outputs[i];
+    if (!is_elsewhere.empty() && is_elsewhere[i]) {
+      put_header(*head, 6, 0);
+      continue;
+    }
     if (output.datatype == DataType::kBytes) {
-      put_strings(*head, output.strings);
+      put_header(*head, 6, raw_strings_bytes(output.strings));
+      append_raw_strings(*head, output.strings);
       continue;
     }
     const Tensor tensor = output.tensor.contiguous();
@@ -100,8 +144,31 @@ EncodedResponse encode_response(const std::string& model_name, const std::string
   for (const auto& piece : response.pieces) {
     response.size_bytes += piece.head.size() + (piece.payload.defined() ? piece.payload.size_bytes() : 0);
   }
-  check(response.size_bytes <= INT_MAX, "Response has byte size ", response.size_bytes,
-        " which exceeds the limit of gRPC, ", INT_MAX);
+  check_size(response);
+  return response;
+}
+
+void wrap_for_stream(EncodedResponse& response) {
+  std::string wrapped;
+  put_header(wrapped, 2, response.size_bytes);
+  response.size_bytes += wrapped.size();
+  response.pieces.front().head.insert(0, wrapped);
+  check_size(response);
+}
+
+EncodedResponse encode_stream_error(std::string_view message, const ResponseHead& head) {
+  EncodedResponse response;
+  std::string& out = response.pieces.emplace_back().head;
+  std::string text(message);
+  // What scripts raise may hold any bytes, and clients refuse a whole message for one that is not UTF-8.
+  if (!is_utf8(text))
+    std::replace_if(
+        text.begin(), text.end(), [](char byte) { return byte < 0; }, '?');
+  put_text(out, 1, text.empty() ? "the request failed" : text);
+  const std::string body = encode_head(head);
+  put_header(out, 2, body.size());
+  out += body;
+  response.size_bytes = out.size();
   return response;
 }
 

@@ -1,9 +1,10 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "server/executor/model.h"
+#include "server/executor/request.h"
 
 namespace tensord::server {
 
@@ -19,8 +20,21 @@ struct EncodedResponse {
   uint64_t copied_bytes = 0;  // payload copied into heads or to make it row-major
 };
 
-// Throws Error{kInvalidArgument} when the response is larger than gRPC can send.
-EncodedResponse encode_response(const std::string& model_name, const std::string& model_version, const std::string& id,
-                                const std::vector<InferTensor>& outputs);
+// What a response says besides its outputs.
+struct ResponseHead {
+  std::string_view model_name, model_version, id;
+  const ParameterMap& parameters;
+};
+
+// `is_elsewhere`: outputs whose data the client finds in its own memory; empty: none. Throws Error{kInvalidArgument}
+// when the response is larger than gRPC can send.
+EncodedResponse encode_response(const ResponseHead& head, const std::vector<InferTensor>& outputs,
+                                const std::vector<bool>& is_elsewhere = {});
+
+// Makes a ModelStreamInferResponse of it.
+void wrap_for_stream(EncodedResponse& response);
+
+// A ModelStreamInferResponse that says what went wrong with a request.
+EncodedResponse encode_stream_error(std::string_view message, const ResponseHead& head);
 
 }  // namespace tensord::server

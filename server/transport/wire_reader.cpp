@@ -135,6 +135,17 @@ const uint8_t* WireReader::contiguous() const {
   return remaining_ != 0 && remaining_ <= static_cast<size_t>(piece_end_ - position_) ? position_ : nullptr;
 }
 
+std::vector<std::span<const uint8_t>> WireReader::pieces() const {
+  std::vector<std::span<const uint8_t>> out;
+  WireReader rest = *this;
+  while (rest.remaining_ > 0) {
+    const size_t size = std::min(rest.remaining_, static_cast<size_t>(rest.piece_end_ - rest.position_));
+    out.emplace_back(rest.position_, size);
+    rest.advance(size);
+  }
+  return out;
+}
+
 bool is_utf8(std::string_view text) {
   size_t i = 0;
   while (i < text.size()) {

@@ -53,6 +53,8 @@ class WireReader {
 
   // The whole range where it lies, when it lies in one piece; null otherwise.
   const uint8_t* contiguous() const;
+  // The whole range where it lies; none of the pieces is empty.
+  std::vector<std::span<const uint8_t>> pieces() const;
   // Copies the next `count` bytes out and moves past them.
   void copy_to(void* target, size_t count);
   void advance(size_t count);

@@ -161,7 +161,8 @@ TEST(Wire, AlteredMessagesAreReadOrRefused) {
     try {
       const Cut cut(bytes, round % 3 == 0 ? 11 : 0);
       const InferMessage message = parse_infer_message(cut.wire);
-      check_parameters(message);
+      InferRequest request;
+      read_parameters(message, request);
       decode_inputs(message, cut.wire, one_input());
       ++read;
     } catch (const Error& error) {
@@ -336,7 +337,7 @@ TEST(Encode, ProtobufReadsIt) {
   outputs[2].datatype = DataType::kBytes;
   outputs[2].shape = {2};
   outputs[2].strings = {"a", "bc"};
-  const EncodedResponse encoded = encode_response("m", "1", "id", outputs);
+  const EncodedResponse encoded = encode_response({"m", "1", "id", {}}, outputs);
   std::string bytes;
   for (const auto& [head, payload] : encoded.pieces) {
     bytes += head;

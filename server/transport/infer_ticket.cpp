@@ -1,0 +1,134 @@
+#include "server/transport/infer_ticket.h"
+
+#include <chrono>
+
+#include "core/base/error.h"
+#include "server/executor/status.h"
+#include "server/transport/byte_buffer.h"
+#include "server/transport/grpc_status.h"
+#include "server/transport/infer_decode.h"
+#include "server/transport/infer_encode.h"
+#include "server/transport/infer_parameters.h"
+
+namespace tensord::server {
+namespace {
+
+void release_tensor(void* tensor) { delete static_cast<Tensor*>(tensor); }
+
+// The payload leaves as a slice that keeps its tensor alive.
+grpc::ByteBuffer to_byte_buffer(const EncodedResponse& response) {
+  std::vector<grpc::Slice> slices;
+  slices.reserve(2 * response.pieces.size());
+  for (const auto& [head, payload] : response.pieces) {
+    if (!head.empty()) slices.emplace_back(head);
+    if (payload.defined()) {
+      slices.emplace_back(payload.raw_data(), payload.size_bytes(), release_tensor, new Tensor(payload));
+    }
+  }
+  return {slices.data(), slices.size()};
+}
+
+// The call's deadline on Clock::system().
+int64_t deadline_ns(const grpc::ServerContext& context, int64_t now_ns) {
+  using std::chrono::system_clock;
+  int64_t deadline = kNoDeadline;
+  if (context.deadline() != system_clock::time_point::max()) {
+    const auto left = context.deadline() - system_clock::now();
+    const int64_t left_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(left).count();
+    if (__builtin_add_overflow(now_ns, left_ns, &deadline)) deadline = kNoDeadline;
+  }
+  return deadline;
+}
+
+EncodedResponse encode(const InferTicket& ticket, InferResult& result, const ParameterMap& parameters) {
+  const ModelVersion& model = *ticket.model;
+  const MemoryOwnerScope owner_scope(model.owner());
+  EncodedResponse encoded = encode_response(
+      {.model_name = model.name(), .model_version = model.version(), .id = ticket.id, .parameters = parameters},
+      result.outputs);
+  ticket.metrics->add_copied(encoded.copied_bytes + result.copied_bytes);
+  return encoded;
+}
+
+void decode_into(InferRequest& request, const InferMessage& message, const WireMessage& wire,
+                 const ModelVersion& model) {
+  const MemoryOwnerScope owner_scope(model.owner());
+  DecodedInputs decoded = decode_inputs(message, wire, model.signature());
+  model.metrics().add_copied(decoded.copied_bytes);
+  request.inputs = std::move(decoded.inputs);
+  request.input_indices = std::move(decoded.input_indices);
+  if (model.signature().max_batch_size > 0 && !request.inputs.empty()) {
+    request.batch_size = request.inputs.front().shape[0];
+  }
+}
+
+void check_supported(const TransportParameters& parameters) {
+  bool has_places = !parameters.input_places.empty();
+  for (const auto& output : parameters.outputs) has_places = has_places || !output.place.is_none();
+  if (has_places) {
+    fail(ErrorCode::kUnimplemented, "Client shared memory is disabled. Send the tensor's data in the request instead.");
+  }
+  if (!parameters.outputs.empty()) {
+    fail(ErrorCode::kUnimplemented, "output parameter 'classification' is not supported");
+  }
+}
+
+}  // namespace
+
+InferRequest read_request(ServerState& state, const grpc::ByteBuffer& bytes, const grpc::ServerContext& context,
+                          InferTicket& ticket) {
+  ticket.metrics = &state.metrics.unknown_model();
+  ticket.arrived_ns = Clock::system().now_ns();
+  const WireMessage wire = to_wire_message(bytes);
+  InferMessage message = parse_infer_message(wire);
+  ticket.id = std::move(message.id);
+  ticket.model_name = message.model_name;
+  ticket.model_version = message.model_version;
+  ticket.model = state.repository.find(message.model_name, message.model_version);
+  ticket.metrics = &ticket.model->metrics();
+
+  const ModelVersion& model = *ticket.model;
+  if (model.config().is_decoupled && !ticket.takes_many_responses) {
+    fail(ErrorCode::kUnimplemented, "ModelInfer RPC doesn't support models with decoupled transaction policy");
+  }
+  InferRequest request;
+  request.id = ticket.id;
+  request.arrived_ns = ticket.arrived_ns;
+  request.deadline_ns = deadline_ns(context, ticket.arrived_ns);
+  const TransportParameters parameters = read_parameters(message, request);
+  ticket.wants_empty_final_response = parameters.wants_empty_final_response;
+  for (auto& output : message.outputs) request.requested_outputs.push_back(std::move(output.name));
+  check_requested_outputs(model.signature(), model.name(), request.requested_outputs);
+  check_supported(parameters);
+  decode_into(request, message, wire, model);
+  return request;
+}
+
+grpc::ByteBuffer write_response(const InferTicket& ticket, InferResult& result) {
+  const EncodedResponse encoded = encode(ticket, result, result.parameters);
+  ticket.metrics->add_sent(encoded.size_bytes);
+  return to_byte_buffer(encoded);
+}
+
+grpc::ByteBuffer write_stream_response(const InferTicket& ticket, InferResult& result, bool is_final) {
+  const ParameterMap final_response{{"triton_final_response", is_final}};
+  if (result.status.ok()) {
+    try {
+      ParameterMap parameters = final_response;
+      parameters.merge(result.parameters);
+      EncodedResponse encoded = encode(ticket, result, parameters);
+      wrap_for_stream(encoded);
+      ticket.metrics->add_sent(encoded.size_bytes);
+      return to_byte_buffer(encoded);
+    } catch (...) {
+      result.status = current_exception_status();
+    }
+  }
+  const grpc::Status status = to_grpc_status(result.status);
+  return to_byte_buffer(encode_stream_error(status.error_message(), {.model_name = ticket.model_name,
+                                                                     .model_version = ticket.model_version,
+                                                                     .id = ticket.id,
+                                                                     .parameters = final_response}));
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <string>
+
+#include "server/executor/model_version.h"
+#include "server/transport/server_state.h"
+
+namespace tensord::server {
+
+// What the answers to a request need of it. Filled as far as the request could be read.
+struct InferTicket {
+  std::shared_ptr<ModelVersion> model;        // null: it names none that is there
+  ModelMetrics* metrics = nullptr;            // never null once the request is read
+  std::string id, model_name, model_version;  // as the client sent them
+  int64_t arrived_ns = 0;                     // on Clock::system()
+  bool takes_many_responses = false;          // set before: the call is a stream
+  bool wants_empty_final_response = false;
+};
+
+// Takes the bytes of a ModelInferRequest apart, finds its model, checks it and decodes its inputs, where they lie if
+// that can be. Its deadline is that of the call. Throws Error with what is to be answered; `ticket` is filled as far as
+// it came, with metrics in any case.
+InferRequest read_request(ServerState& state, const grpc::ByteBuffer& bytes, const grpc::ServerContext& context,
+                          InferTicket& ticket);
+
+// The bytes of a ModelInferResponse. The outputs' memory leaves with them as it is. Counts what is sent and copied.
+// Throws Error when it cannot be sent. REQUIRES: ticket.model.
+grpc::ByteBuffer write_response(const InferTicket& ticket, InferResult& result);
+
+// The bytes of a ModelStreamInferResponse: the same, and `triton_final_response`; or an error message with what the
+// request was. Does not throw: what cannot be sent becomes an error, in `result.status`.
+grpc::ByteBuffer write_stream_response(const InferTicket& ticket, InferResult& result, bool is_final);
+
+}  // namespace tensord::server

@@ -1,0 +1,367 @@
+#include "server/transport/stream_call.h"
+
+#include <grpcpp/alarm.h>
+
+#include <atomic>
+#include <list>
+#include <memory>
+#include <set>
+
+#include "core/base/log.h"
+#include "server/executor/status.h"
+#include "server/transport/grpc_status.h"
+#include "server/transport/infer_ticket.h"
+
+namespace tensord::server {
+namespace {
+
+constexpr const char* kShuttingDown = "GRPC server is shutting down and has stopped accepting new requests.";
+
+// Clients that send it get a failed request's status instead of an error message, and the stream ends with it.
+constexpr const char* kErrorHeader = "triton_grpc_error";
+
+bool has_error_header(const grpc::ServerContext& context) {
+  const auto header = context.client_metadata().find(kErrorHeader);
+  return header != context.client_metadata().end() && header->second == "true";
+}
+
+}  // namespace
+
+// A request of a stream. Owned by its call, until its final response is there and, where its model gives one response
+// to each request, those before it have been passed on.
+class StreamRequest final : public InferSink {
+ public:
+  StreamRequest(StreamCall& call, InferTicket ticket, bool is_ordered)
+      : is_ordered(is_ordered), ticket(std::move(ticket)), call_(call) {}
+
+  void respond(InferResult result, bool is_final) override;
+  bool is_cancelled() const override;
+
+  const bool is_ordered;
+  const InferTicket ticket;
+  std::list<StreamRequest>::iterator self;
+  // Of ordered ones; by the call's mutex.
+  bool is_answered = false;
+  grpc::ByteBuffer answer;
+
+ private:
+  StreamCall& call_;
+  absl::Status status_;  // the first that was not OK
+};
+
+// One ModelStreamInfer call. Reads requests and submits them as they come; responses are written one after the other,
+// those of models that give one to each request in the order of the requests, those of decoupled models as they come.
+// Owns itself; goes when no operation is under way and no request is left.
+class StreamCall {
+ public:
+  StreamCall(StreamCalls& calls, CallQueue queue) : calls_(calls), live_(queue), queue_(queue) {
+    context_.AsyncNotifyWhenDone(static_cast<EventTag*>(&done_));
+    calls_.start_(&context_, &stream_, queue_.queue, static_cast<EventTag*>(&arrived_));
+  }
+
+  // A response of `request`, which may be gone afterwards if it is final. `bytes` may be empty: none is to be sent.
+  void deliver(StreamRequest& request, const absl::Status& status, grpc::ByteBuffer bytes, bool is_final);
+  void drain();
+  bool is_cancelled() const { return is_cancelled_.load(std::memory_order_relaxed); }
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+  void on_arrived(bool ok);
+  void on_read(bool ok);
+  void on_written(bool ok);
+  void on_done(bool ok);
+  void on_finished(bool ok);
+  void on_woken(bool ok);
+
+  void accept();
+  StreamRequest& add_request(InferTicket ticket, bool is_ordered);
+  void close(const grpc::Status& status);
+  void cancel_requests();
+  // With the lock held: starts whatever can be started now.
+  void advance();
+  bool has_room() const;
+  void pass_on(grpc::ByteBuffer bytes);
+  void start_finish();
+  // Ends what one of the holders did; the call may be gone afterwards.
+  void release(Lock lock);
+  // The same at the end of an event of the queue.
+  void end_event(Lock lock);
+
+  StreamCalls& calls_;
+  LiveCall live_;
+  CallQueue queue_;
+  grpc::ServerContext context_;
+  InferStream stream_{&context_};
+  grpc::ByteBuffer message_;
+  std::atomic<bool> is_cancelled_{false};
+  bool ends_on_error_ = false;
+
+  std::mutex mutex_;  // guards the rest
+  int holders_ = 0;   // operations under way, and requests
+  bool is_reading_ = false, is_writing_ = false, is_finishing_ = false;
+  bool is_input_over_ = false;           // the client sends no more
+  bool is_draining_ = false;             // the server takes no more
+  bool is_closing_ = false;              // ends with status_ when what waits is written
+  grpc::Status status_;                  // of is_closing_
+  std::list<StreamRequest> ordered_;     // in the order of their arrival
+  std::list<StreamRequest> decoupled_;   // of decoupled models
+  std::list<grpc::ByteBuffer> waiting_;  // responses to be written
+  size_t waiting_bytes_ = 0;             // of them, and of answers that wait for others
+  // Requests that are over. They hold their models, which may not go on a thread that runs them: at the end of an
+  // event.
+  std::list<StreamRequest> retired_;
+  bool is_waking_ = false;  // an event is on its way for their sake
+  std::unique_ptr<grpc::Alarm> alarm_;
+
+  MemberTag<StreamCall> arrived_{this, &StreamCall::on_arrived};
+  MemberTag<StreamCall> read_{this, &StreamCall::on_read};
+  MemberTag<StreamCall> written_{this, &StreamCall::on_written};
+  MemberTag<StreamCall> done_{this, &StreamCall::on_done};
+  MemberTag<StreamCall> finished_{this, &StreamCall::on_finished};
+  MemberTag<StreamCall> woken_{this, &StreamCall::on_woken};
+};
+
+void StreamRequest::respond(InferResult result, bool is_final) {
+  const bool is_silent = !is_ordered && result.is_empty && result.status.ok() && !ticket.wants_empty_final_response;
+  grpc::ByteBuffer bytes;
+  if (!is_silent && !call_.is_cancelled()) bytes = write_stream_response(ticket, result, is_final);
+  result.outputs.clear();
+  if (status_.ok()) status_ = result.status;
+  if (is_final) {
+    ticket.metrics->count_answer(result.times, static_cast<int>(status_.code()));
+    ticket.metrics->add_in_flight(-1);
+  }
+  call_.deliver(*this, result.status, std::move(bytes), is_final);
+}
+
+bool StreamRequest::is_cancelled() const { return call_.is_cancelled(); }
+
+void StreamCall::on_arrived(bool ok) {
+  if (!ok) {
+    delete this;
+    return;
+  }
+  new StreamCall(calls_, queue_);
+  ends_on_error_ = has_error_header(context_);
+  const grpc::Status access = queue_.access->check(context_, CallGroup::kInference);
+  holders_ = 2;  // this event, and that the call is done
+  const bool is_taken = calls_.add(this);
+  Lock lock(mutex_);
+  if (!access.ok()) {
+    close(access);
+  } else if (!is_taken) {
+    close(grpc::Status(grpc::StatusCode::UNAVAILABLE, kShuttingDown));
+  }
+  advance();
+  release(std::move(lock));
+}
+
+void StreamCall::on_read(bool ok) {
+  if (ok) accept();
+  Lock lock(mutex_);
+  is_reading_ = false;
+  is_input_over_ = is_input_over_ || !ok;
+  advance();
+  end_event(std::move(lock));
+}
+
+// Nothing else reads or writes message_ and adds requests.
+void StreamCall::accept() {
+  const uint64_t size_bytes = message_.Length();
+  InferTicket ticket;
+  ticket.takes_many_responses = true;
+  InferRequest request;
+  InferResult refused;
+  try {
+    request = read_request(calls_.state_, message_, context_, ticket);
+    if (calls_.state_.is_draining) fail(ErrorCode::kUnavailable, kShuttingDown);
+  } catch (...) {
+    refused.status = current_exception_status();
+    refused.times.arrived_ns = ticket.arrived_ns;
+  }
+  message_.Clear();
+  ticket.metrics->add_received(size_bytes);
+  ticket.metrics->add_in_flight(1);
+  const std::shared_ptr<ModelVersion> model = ticket.model;
+  StreamRequest& sink = add_request(std::move(ticket), !model || !model->config().is_decoupled);
+  if (refused.status.ok()) {
+    model->submit(std::move(request), sink);
+  } else {
+    sink.respond(std::move(refused), /*is_final=*/true);
+  }
+}
+
+StreamRequest& StreamCall::add_request(InferTicket ticket, bool is_ordered) {
+  const std::lock_guard lock(mutex_);
+  auto& requests = is_ordered ? ordered_ : decoupled_;
+  StreamRequest& request = requests.emplace_back(*this, std::move(ticket), is_ordered);
+  request.self = std::prev(requests.end());
+  ++holders_;
+  return request;
+}
+
+void StreamCall::deliver(StreamRequest& request, const absl::Status& status, grpc::ByteBuffer bytes, bool is_final) {
+  Lock lock(mutex_);
+  ++holders_;  // this
+  if (!status.ok() && ends_on_error_ && !is_closing_) close(to_grpc_status(status));
+  if (is_closing_) bytes.Clear();
+  if (!request.is_ordered) {
+    pass_on(std::move(bytes));
+    if (is_final) retired_.splice(retired_.end(), decoupled_, request.self);
+  } else {
+    waiting_bytes_ += bytes.Length();
+    request.answer = std::move(bytes);
+    request.is_answered = true;
+    while (!ordered_.empty() && ordered_.front().is_answered) {
+      waiting_bytes_ -= ordered_.front().answer.Length();
+      pass_on(std::move(ordered_.front().answer));
+      retired_.splice(retired_.end(), ordered_, ordered_.begin());
+    }
+  }
+  advance();
+  if (!retired_.empty() && !is_writing_ && !is_waking_) {
+    is_waking_ = true;
+    ++holders_;
+    if (!alarm_) alarm_ = std::make_unique<grpc::Alarm>();
+    alarm_->Set(queue_.queue, gpr_now(GPR_CLOCK_MONOTONIC), static_cast<EventTag*>(&woken_));
+  }
+  release(std::move(lock));
+}
+
+void StreamCall::pass_on(grpc::ByteBuffer bytes) {
+  if (!bytes.Valid() || is_closing_ || is_cancelled()) return;
+  waiting_bytes_ += bytes.Length();
+  waiting_.push_back(std::move(bytes));
+  if (waiting_bytes_ <= calls_.limits_.most_waiting_bytes || waiting_.size() == 1 || decoupled_.empty()) return;
+  log(LogLevel::kWarning, "a stream is ended: its client does not read the responses",
+      {{"peer", context_.peer()}, {"waiting_bytes", waiting_bytes_}});
+  close(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many responses wait for the client to read them"));
+  waiting_.clear();
+  // A write that is under way ends only so.
+  context_.TryCancel();
+}
+
+bool StreamCall::has_room() const {
+  return ordered_.size() + decoupled_.size() + waiting_.size() < calls_.limits_.requests &&
+         waiting_bytes_ < calls_.limits_.waiting_bytes;
+}
+
+void StreamCall::advance() {
+  if (is_finishing_) return;
+  if (!is_writing_ && !waiting_.empty()) {
+    is_writing_ = true;
+    ++holders_;
+    waiting_bytes_ -= waiting_.front().Length();
+    stream_.Write(waiting_.front(), static_cast<EventTag*>(&written_));
+    waiting_.pop_front();
+  }
+  const bool takes_input = !is_input_over_ && !is_draining_ && !is_closing_;
+  if (takes_input && !is_reading_ && has_room()) {
+    is_reading_ = true;
+    ++holders_;
+    stream_.Read(&message_, static_cast<EventTag*>(&read_));
+  }
+  if (is_writing_ || !waiting_.empty()) return;
+  const bool has_requests = !ordered_.empty() || !decoupled_.empty();
+  if (is_closing_ || (!takes_input && !has_requests)) start_finish();
+}
+
+void StreamCall::start_finish() {
+  is_finishing_ = true;
+  ++holders_;
+  if (!is_closing_ && is_cancelled()) {
+    status_ = grpc::Status(grpc::StatusCode::CANCELLED, "the client has gone");
+  } else if (!is_closing_ && !is_input_over_) {
+    status_ = grpc::Status(grpc::StatusCode::UNAVAILABLE, kShuttingDown);
+  }
+  stream_.Finish(status_, static_cast<EventTag*>(&finished_));
+}
+
+// Requests that wait in a queue are told when the call is done: this may run under one of a model's locks.
+void StreamCall::close(const grpc::Status& status) {
+  is_closing_ = true;
+  status_ = status;
+  is_cancelled_.store(true, std::memory_order_relaxed);
+}
+
+void StreamCall::on_written(bool ok) {
+  Lock lock(mutex_);
+  is_writing_ = false;
+  if (!ok) waiting_.clear();
+  advance();
+  end_event(std::move(lock));
+}
+
+void StreamCall::on_done(bool) {
+  if (context_.IsCancelled()) is_cancelled_.store(true, std::memory_order_relaxed);
+  if (is_cancelled()) cancel_requests();
+  Lock lock(mutex_);
+  is_input_over_ = true;
+  if (is_cancelled()) waiting_.clear();
+  advance();
+  end_event(std::move(lock));
+}
+
+void StreamCall::cancel_requests() {
+  std::set<std::shared_ptr<ModelVersion>> models;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto* requests : {&ordered_, &decoupled_}) {
+      for (const StreamRequest& request : *requests) {
+        if (request.ticket.model) models.insert(request.ticket.model);
+      }
+    }
+  }
+  for (const auto& model : models) model->note_cancelled();
+}
+
+void StreamCall::on_finished(bool) { end_event(Lock(mutex_)); }
+
+void StreamCall::on_woken(bool) {
+  Lock lock(mutex_);
+  is_waking_ = false;
+  end_event(std::move(lock));
+}
+
+void StreamCall::end_event(Lock lock) {
+  std::list<StreamRequest> retired = std::move(retired_);
+  holders_ -= static_cast<int>(retired.size());
+  release(std::move(lock));
+}
+
+void StreamCall::drain() {
+  const std::lock_guard lock(mutex_);
+  is_draining_ = true;
+  advance();
+}
+
+void StreamCall::release(Lock lock) {
+  if (--holders_ > 0) return;
+  lock.unlock();
+  calls_.remove(this);
+  delete this;
+}
+
+StreamCalls::StreamCalls(ServerState& state, StartStream start, StreamLimits limits)
+    : state_(state), start_(std::move(start)), limits_(limits) {}
+
+void StreamCalls::wait(CallQueue queue) { new StreamCall(*this, queue); }
+
+bool StreamCalls::add(StreamCall* call) {
+  const std::lock_guard lock(mutex_);
+  open_.insert(call);
+  return !is_draining_;
+}
+
+void StreamCalls::remove(StreamCall* call) {
+  const std::lock_guard lock(mutex_);
+  open_.erase(call);
+}
+
+void StreamCalls::drain() {
+  const std::lock_guard lock(mutex_);
+  is_draining_ = true;
+  for (StreamCall* call : open_) call->drain();
+}
+
+}  // namespace tensord::server
