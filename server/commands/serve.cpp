@@ -77,7 +77,7 @@ void serve(const ServerOptions& options) {
   check_engine_options(options.engine);
   tune_malloc();
   ignore_file_limits();
-  install_log_sink(options.log_format, options.log_verbose > 0);
+  install_log_sink(options.log);
   const sigset_t signals = block_stop_signals();
   auto daemon = std::make_unique<Daemon>(
       options,

@@ -1,16 +1,24 @@
 #include "server/config/log_sink.h"
 
+#include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <atomic>
 #include <chrono>
+#include <mutex>
 
 #include "core/base/log.h"
 
 namespace tensord::server {
 namespace {
 
-bool as_json = false;
+// What every line asks; the rest of the settings is below.
+std::atomic<bool> as_json{false};
+std::atomic<unsigned> written_levels{0xe};  // a bit for each LogLevel
+
+std::mutex settings_mutex;
+LogSettings current_settings;  // by settings_mutex
 
 spdlog::level::level_enum to_spdlog(LogLevel level) {
   switch (level) {
@@ -80,23 +88,65 @@ std::string format_json(LogLevel level, std::string_view message, std::initializ
 }
 
 void write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
-  spdlog::logger* logger = spdlog::default_logger_raw();
-  const auto spd_level = to_spdlog(level);
-  if (!logger->should_log(spd_level)) return;
+  if ((written_levels.load(std::memory_order_relaxed) >> static_cast<int>(level) & 1) == 0) return;
   const std::string line = as_json ? format_json(level, message, fields) : format_text(message, fields);
-  logger->log(spd_level, spdlog::string_view_t(line.data(), line.size()));
+  spdlog::default_logger_raw()->log(to_spdlog(level), spdlog::string_view_t(line.data(), line.size()));
+}
+
+unsigned levels_of(const LogSettings& settings) {
+  const auto bit = [](bool is_on, LogLevel level) { return is_on ? 1u << static_cast<int>(level) : 0u; };
+  return bit(settings.verbose_level > 0, LogLevel::kDebug) | bit(settings.info, LogLevel::kInfo) |
+         bit(settings.warning, LogLevel::kWarning) | bit(settings.error, LogLevel::kError);
+}
+
+const char* pattern_of(const std::string& format) {
+  if (format == "json") return "%v";
+  return format == "default" ? "%L%m%d %H:%M:%S.%f %P %v" : "%Y-%m-%dT%H:%M:%S.%f %l %v";
+}
+
+// REQUIRES: settings_mutex is held.
+void apply(LogSettings settings) {
+  if (settings.format == "text") settings.format = "ISO8601";
+  as_json = settings.format == "json";
+  written_levels = levels_of(settings);
+  spdlog::default_logger_raw()->set_pattern(pattern_of(settings.format));
+  current_settings = std::move(settings);
+}
+
+std::shared_ptr<spdlog::logger> make_logger(const std::string& file) {
+  if (file.empty()) return spdlog::stderr_logger_mt("tensord");
+  try {
+    return spdlog::basic_logger_mt("tensord", file);
+  } catch (const spdlog::spdlog_ex& error) {
+    fail(ErrorCode::kUnavailable, "--log-file ", file, " cannot be written: ", error.what());
+  }
 }
 
 }  // namespace
 
-void install_log_sink(const std::string& format, bool is_verbose) {
-  as_json = format == "json";
-  auto logger = spdlog::stderr_logger_mt("tensord");
-  logger->set_pattern(as_json ? "%v" : "%Y-%m-%dT%H:%M:%S.%f %l %v");
-  logger->set_level(is_verbose ? spdlog::level::debug : spdlog::level::info);
+void install_log_sink(const LogSettings& settings) {
+  validate(settings);
+  auto logger = make_logger(settings.file);
+  logger->set_level(spdlog::level::debug);  // written_levels decides
   logger->flush_on(spdlog::level::debug);
   spdlog::set_default_logger(std::move(logger));
+  const std::lock_guard lock(settings_mutex);
+  apply(settings);
   set_log_sink(write);
+}
+
+LogSettings log_settings() {
+  const std::lock_guard lock(settings_mutex);
+  return current_settings;
+}
+
+void change_log_settings(const std::function<void(LogSettings&)>& change) {
+  const std::lock_guard lock(settings_mutex);
+  LogSettings settings = current_settings;
+  change(settings);
+  settings.file = current_settings.file;
+  validate(settings);
+  apply(std::move(settings));
 }
 
 }  // namespace tensord::server

@@ -1,11 +1,21 @@
 #pragma once
 
-#include <string>
+#include <functional>
+
+#include "server/config/log_options.h"
 
 namespace tensord::server {
 
-// Sends log lines (core/base/log.h) through spdlog to stderr, as `key=value` text or as one
-// JSON object a line. Call once, before threads start.
-void install_log_sink(const std::string& format, bool is_verbose);
+// Sends log lines (core/base/log.h) through spdlog to stderr or a file, as `key=value` text or as one JSON object a
+// line. Call once, before threads start. Throws Error: kInvalidArgument (the format), kUnavailable (the file cannot be
+// written).
+void install_log_sink(const LogSettings& settings);
+
+// The settings in force. Thread-safe.
+LogSettings log_settings();
+
+// Changes the settings by `change`, all at once; the file stays as it is. Thread-safe. Throws Error{kInvalidArgument}
+// for a bad format, and what `change` throws; nothing is changed then.
+void change_log_settings(const std::function<void(LogSettings&)>& change);
 
 }  // namespace tensord::server

@@ -80,10 +80,8 @@ void add_options(CLI::App& app, ServerOptions& options) {
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
       ->capture_default_str();
 
-  app.add_option("--log-format", options.log_format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
-  app.add_option("--log-verbose", options.log_verbose, "Above 0: debug lines as well")->capture_default_str();
+  add_log_options(app, options.log);
+  add_trace_options(app, options.trace);
 }
 
 void validate(const ServerOptions& options) {
@@ -94,6 +92,7 @@ void validate(const ServerOptions& options) {
   }
   check(mode == "none", "--model-control-mode must be none, got '", mode, "'");
   check(!options.model_repositories.empty(), "--model-repository is required");
+  validate(options.trace);
 }
 
 }  // namespace tensord::server

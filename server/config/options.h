@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "server/config/engine_options.h"
+#include "server/config/log_options.h"
+#include "server/config/trace_options.h"
 
 namespace CLI {
 class App;
@@ -42,8 +44,8 @@ struct ServerOptions {
   uint64_t training_upload_bytes = uint64_t{4} << 30;  // of one uploaded archive; 0: no limit
   std::string ready_file;
 
-  std::string log_format = "text";  // text or json
-  int log_verbose = 0;              // above 0: debug lines as well
+  LogSettings log;
+  TraceOptions trace;
 };
 
 // Adds the flags to a command; the values go into `options`, which must outlive it.

@@ -69,10 +69,12 @@ struct Daemon::Impl {
   Impl(const ServerOptions& options, ModelFactory factory, const std::string& version)
       : options(options),
         metrics(version),
+        tracer(options.trace),
         repository(repository_options(options), std::move(factory), metrics),
         training(make_training(options, repository, metrics)),
         state{.repository = repository,
               .metrics = metrics,
+              .tracer = tracer,
               .version = version,
               .strict_readiness = options.strict_readiness,
               .training = training.get()},
@@ -82,6 +84,7 @@ struct Daemon::Impl {
 
   const ServerOptions options;
   Metrics metrics;
+  Tracer tracer;
   Repository repository;
   std::unique_ptr<TrainingService> training;  // null: off
   ServerState state;
@@ -121,6 +124,7 @@ void Daemon::stop(int64_t timeout_ms) {
   });
   impl_->grpc.shut_down(timeout_ms);
   training.join();
+  impl_->tracer.stop();
 }
 
 }  // namespace tensord::server

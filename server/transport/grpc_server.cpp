@@ -14,6 +14,8 @@
 #include "server/transport/infer_call.h"
 #include "server/transport/model_config_calls.h"
 #include "server/transport/reflection.h"
+#include "server/transport/settings_calls.h"
+#include "server/transport/statistics_calls.h"
 #include "server/transport/stream_call.h"
 #include "server/transport/training_calls.h"
 
@@ -90,6 +92,8 @@ GrpcServer::GrpcServer(const Options& options, ServerState& state) : impl_(std::
     for (int i = 0; i < kReadyInferCalls; ++i) InferCall::wait(state, impl_->start_infer, calls);
     for (int i = 0; i < kReadyStreamCalls; ++i) impl_->stream_calls.wait(calls);
     wait_control_calls(state, impl_->inference, calls);
+    wait_statistics_calls(state, impl_->inference, calls);
+    wait_settings_calls(state, impl_->inference, calls);
     wait_model_config_calls(state, impl_->inference, calls);
     wait_health_calls(state, impl_->health, impl_->streams, calls);
     wait_training_calls(impl_->training, calls);

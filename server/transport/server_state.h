@@ -5,6 +5,7 @@
 #include <string>
 
 #include "server/repository/repository.h"
+#include "server/tracing/tracer.h"
 #include "server/transport/access.h"
 
 namespace tensord::server {
@@ -15,6 +16,7 @@ class TrainingService;
 struct ServerState {
   Repository& repository;
   Metrics& metrics;
+  Tracer& tracer;
   std::string version;
   bool strict_readiness = true;
   TrainingService* training = nullptr;  // null: the daemon does not train

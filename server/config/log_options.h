@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace tensord::server {
+
+// What is logged, where to and how. Flags of `serve`; all but the file can be changed while it runs.
+struct LogSettings {
+  std::string file;                // empty: stderr
+  std::string format = "ISO8601";  // default (as Triton's: level, date and process), ISO8601, json; text is ISO8601
+  bool info = true, warning = true, error = true;  // whether lines of these levels are written
+  uint32_t verbose_level = 0;                      // above 0: debug lines as well
+};
+
+// Adds --log-file, --log-format, --log-info, --log-warning, --log-error and --log-verbose.
+void add_log_options(CLI::App& app, LogSettings& settings);
+
+// Throws Error{kInvalidArgument} for a format that there is not.
+void validate(const LogSettings& settings);
+
+}  // namespace tensord::server

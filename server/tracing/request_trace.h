@@ -1,0 +1,86 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "server/config/trace_options.h"
+#include "server/metrics/request_times.h"
+
+namespace tensord::server {
+
+class TraceExporter;
+
+// Which trace of a distributed system a request belongs to, as W3C's header `traceparent` says it.
+struct TraceContext {
+  std::array<uint8_t, 16> trace_id{};  // zeros: none
+  std::array<uint8_t, 8> span_id{};    // of the caller
+  bool is_sampled = false;
+  bool is_none() const { return trace_id == std::array<uint8_t, 16>{}; }
+};
+// None when the header is malformed.
+TraceContext parse_traceparent(std::string_view header);
+
+// What was noted of one request, or of one step of an ensemble.
+struct TraceRecord {
+  struct Stamp {
+    const char* name;  // Triton's: "QUEUE_START"
+    int64_t ns;        // of Clock::system()
+  };
+  struct TensorText {
+    const char* activity;  // "TENSOR_QUEUE_INPUT"
+    std::string name, datatype, shape, data;
+  };
+  uint64_t id = 0, parent_id = 0;  // of this process; parent 0: none
+  std::string scope;               // whose settings it was made by: a model's name, or empty for the server's
+  TraceSettings settings;
+  std::string model, version, request_id;
+  TraceContext context;                   // the span that this one is below
+  std::array<uint8_t, 8> span_id{};       // of the model's span
+  std::array<uint8_t, 8> root_span_id{};  // of the request's; zeros: it is a step
+  std::vector<Stamp> stamps;
+  std::vector<TensorText> tensors;
+  int status_code = 0;
+  std::string status_message;
+};
+
+enum class TensorActivity { kInput, kOutput };
+
+// Notes what happens to a request. Whoever works on the request holds it; when the last one lets go, it is handed to
+// the exporter. Thread-safe.
+class RequestTrace {
+ public:
+  RequestTrace(TraceRecord record, std::shared_ptr<TraceExporter> exporter);
+  ~RequestTrace();
+  RequestTrace(const RequestTrace&) = delete;
+  RequestTrace& operator=(const RequestTrace&) = delete;
+
+  uint64_t id() const { return id_; }
+  bool wants_tensors() const { return wants_tensors_; }
+
+  // Once, with the final answer: when it passed which phase, and how it ended.
+  void note_answer(const RequestTimes& times, int status_code, std::string_view message);
+  // One answer of several of a decoupled model is there.
+  void note_response(int64_t ns);
+  // The answer was handed to the network, and is on its way.
+  void note_sent(int64_t start_ns, int64_t end_ns);
+  // `data`: the elements, separated by commas. Only when it wants_tensors().
+  void add_tensor(TensorActivity activity, std::string_view name, std::string_view datatype, std::string shape,
+                  std::string data);
+  // A trace of what another model does for this request.
+  std::shared_ptr<RequestTrace> make_step(const std::string& model, const std::string& version);
+
+ private:
+  const uint64_t id_;
+  const bool wants_tensors_;
+  const std::shared_ptr<TraceExporter> exporter_;
+  std::mutex mutex_;
+  TraceRecord record_;  // by mutex_
+};
+
+}  // namespace tensord::server

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "server/config/trace_options.h"
+#include "server/tracing/request_trace.h"
+
+namespace tensord::server {
+
+// A request that may be traced.
+struct TracedRequest {
+  std::string_view model = {}, version = {}, request_id = {};
+  std::string_view traceparent = {};  // the header of this name; empty: none
+  int64_t read_start_ns = 0;          // when its bytes were waited for; 0: not known
+  int64_t arrived_ns = 0;
+};
+
+// What TraceSetting changes; what is not given stays, and what is given as none goes back to the server's setting, for
+// the server itself to what it was started with.
+struct TraceChanges {
+  struct Levels {
+    bool has_timestamps = false, has_tensors = false;
+  };
+  std::optional<std::optional<Levels>> levels;
+  std::optional<std::optional<uint32_t>> rate;
+  std::optional<std::optional<int32_t>> count;
+  std::optional<std::optional<uint32_t>> log_frequency;
+};
+
+// Decides which requests are traced. Thread-safe; start() costs one load while tracing is off.
+class Tracer {
+ public:
+  // Throws Error{kUnavailable} when the trace file cannot be written.
+  explicit Tracer(TraceOptions options);
+  ~Tracer();
+
+  bool is_on() const { return is_on_.load(std::memory_order_relaxed); }
+  // Null when the request is not traced.
+  std::shared_ptr<RequestTrace> start(const TracedRequest& request) { return is_on() ? sample(request) : nullptr; }
+
+  // `model` empty: the server's settings, which models without settings of their own have.
+  TraceSettings settings(const std::string& model) const;
+  // Throws Error{kInvalidArgument}.
+  void change(const std::string& model, const TraceChanges& changes);
+  const TraceOptions& options() const { return options_; }
+
+  // Writes or sends all that was traced; from then on nothing is traced.
+  void stop();
+
+ private:
+  // Settings of a model; what is none is the server's.
+  struct Overrides {
+    std::optional<TraceChanges::Levels> levels;
+    std::optional<uint32_t> rate, log_frequency;
+    std::optional<int32_t> count;
+    uint64_t seen = 0;  // requests that were looked at
+    bool is_empty() const { return !levels && !rate && !log_frequency && !count; }
+  };
+  std::shared_ptr<RequestTrace> sample(const TracedRequest& request);
+  TraceSettings settings_of(const Overrides* overrides) const;
+  void update_is_on();
+
+  const TraceOptions options_;
+  const std::shared_ptr<TraceExporter> exporter_;
+  std::atomic<bool> is_on_{false};
+  mutable std::mutex mutex_;
+  TraceSettings settings_;                   // by mutex_; the server's
+  uint64_t seen_ = 0;                        // by mutex_
+  bool is_stopped_ = false;                  // by mutex_
+  std::map<std::string, Overrides> models_;  // by mutex_
+};
+
+}  // namespace tensord::server
