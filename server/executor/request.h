@@ -43,6 +43,7 @@ struct InferRequest {
   uint64_t queue_timeout_us = 0;  // the request's `timeout`: how long it may wait in the queue; 0: not said
   CorrelationId sequence;
   bool is_sequence_start = false, is_sequence_end = false;
+  int ensemble_depth = 0;               // of how many ensembles it is a step
   ParameterMap parameters = {};         // the client's own
   std::shared_ptr<RequestTrace> trace;  // null: not traced
 };
