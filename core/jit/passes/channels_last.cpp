@@ -151,9 +151,8 @@ class LayoutPlan {
     static const ops::Op& contiguous = ops::get_op("aten::contiguous");
     std::vector<GraphValue*> inputs{value};
     std::vector<Node*> nodes;
-    for (const ops::Value& argument :
-         std::span<const ops::Value>(ops::bind(contiguous, {ops::Value(Tensor::meta(Dims{}, DType::kFloat32))}))
-             .subspan(1)) {
+    const std::vector<ops::Value> bound = ops::bind(contiguous, {ops::Value(Tensor::meta(Dims{}, DType::kFloat32))});
+    for (const ops::Value& argument : std::span(bound).subspan(1)) {
       nodes.push_back(graph_.create_constant(argument));
       inputs.push_back(nodes.back()->output());
     }
