@@ -1,7 +1,12 @@
+#include <algorithm>
 #include <atomic>
 
+#include "core/base/log.h"
+#include "server/executor/batch_inputs.h"
+#include "server/executor/batch_rules.h"
 #include "server/executor/request_path.h"
 #include "server/executor/status.h"
+#include "server/scheduler/answer_order.h"
 #include "server/scheduler/scheduler.h"
 
 namespace tensord::server {
@@ -11,90 +16,105 @@ namespace {
 constexpr int64_t kShortRunNs = 30'000;
 // Larger inputs may make a short model long.
 constexpr size_t kShortInputBytes = 64 << 10;
+// Batches that failed one after the other, while each of their requests did not, until the model is given no more.
+constexpr int kMaxFalseBatches = 3;
 
 class BatchPath final : public RequestPath {
  public:
   explicit BatchPath(const PathContext& context);
+  ~BatchPath() override { stop(); }
   void submit(InferRequest request, InferSink& sink) override;
-  void note_cancelled() override {}
+  void note_cancelled() override { scheduler_.drop_cancelled(); }
+  bool gathers_inputs() const override { return rules_.max_rows > 1; }
   void stop() override { scheduler_.stop(); }
 
  private:
   class InferTask;
-  InferResult run(size_t worker, const InferRequest& request, const InferSink& sink);
+  using Tasks = std::span<InferTask* const>;
+
+  void run_batch(size_t worker, std::vector<TaskPtr> tasks, int64_t now_ns);
+  // Run one request, or several together, and answer.
+  void run_in_place(size_t worker, InferTask& task, int64_t now_ns);
+  void run_gathered(size_t worker, Tasks tasks, int64_t now_ns);
+  void run_apart(size_t worker, Tasks tasks, const BatchInputs& inputs, int64_t now_ns, const absl::Status& reason);
+  std::vector<InferTensor> run_model(size_t worker, std::span<const InferTensor* const> inputs, Tasks tasks,
+                                     RequestTimes& times, uint64_t& copied_bytes);
+  absl::Status failure(Tasks tasks) const;
+  bool is_dead(const InferTask& task) const;
+  void note_batch(bool is_good, const absl::Status& reason);
+  void answer(InferTask& task, InferResult result);
   bool is_short(const InferRequest& request) const;
   void note_compute(int64_t ns);
+  int64_t now_ns() const { return scheduler_.clock().now_ns(); }
 
   const PathContext context_;
-  int64_t default_timeout_us_ = 0;                      // of waiting; 0: none
-  std::atomic<int64_t> typical_compute_ns_{INT64_MAX};  // moving average of the runs
-  Scheduler scheduler_;                                 // last: its threads use the rest
+  const BatchRules rules_;
+  const RaggedRules ragged_;
+  std::unique_ptr<RateLimiter::Client> rate_limiter_;
+  std::atomic<int64_t> typical_compute_ns_{INT64_MAX};  // moving average of the runs of one request
+  std::atomic<int> false_batches_{0};
+  AnswerOrder order_;
+  Scheduler scheduler_;  // last: its threads use the rest
 };
 
 class BatchPath::InferTask final : public Task {
  public:
   InferTask(BatchPath& path, InferRequest request, InferSink& sink)
-      : path_(path), request_(std::move(request)), sink_(sink) {
-    deadline_ns = request_.deadline_ns;
+      : request(std::move(request)), sink(sink), path_(path) {
+    deadline_ns = this->request.deadline_ns;
+    timeout_us = this->request.queue_timeout_us;
+    priority = this->request.priority;
+    rows = this->request.batch_size;
   }
 
   void run(size_t worker, int64_t now_ns) override {
-    const int64_t arrived_ns = request_.arrived_ns;
-    InferResult result = path_.run(worker, request_, sink_);
-    request_ = {};  // the request's memory goes before the answer does
-    result.times.arrived_ns = arrived_ns;
-    result.times.queue_start_ns = enqueued_ns;
-    result.times.compute_start_ns = result.times.compute_input_end_ns = now_ns;
-    result.times.compute_end_ns = result.times.compute_output_start_ns = path_.scheduler_.clock().now_ns();
-    path_.context_.metrics.count_execution(1, result.times);
-    path_.note_compute(result.times.compute_end_ns - now_ns);
-    sink_.respond(std::move(result), /*is_final=*/true);
-    path_.context_.workers->note_answered();
+    if (has_to_gather()) {
+      InferTask* const self = this;
+      path_.run_gathered(worker, {&self, 1}, now_ns);
+    } else {
+      path_.run_in_place(worker, *this, now_ns);
+    }
   }
 
   void reject(ErrorCode code, const char* reason) override {
     InferResult result;
     result.status = absl::Status(to_status_code(code), reason);
-    result.times.arrived_ns = request_.arrived_ns;
+    result.times.arrived_ns = request.arrived_ns;
     result.times.queue_start_ns = enqueued_ns;
-    sink_.respond(std::move(result), /*is_final=*/true);
+    sink.respond(std::move(result), /*is_final=*/true);
   }
 
-  bool is_cancelled() const override { return sink_.is_cancelled(); }
+  bool is_cancelled() const override { return sink.is_cancelled(); }
+
+  InferRequest request;
+  InferSink& sink;
 
  private:
-  BatchPath& path_;
-  InferRequest request_;
-  InferSink& sink_;
-};
+  bool has_to_gather() const {
+    return path_.ragged_.has_buckets() || std::any_of(request.inputs.begin(), request.inputs.end(),
+                                                      [](const InferTensor& input) { return bool{input.scattered}; });
+  }
 
-size_t queue_size(const PathContext& context) {
-  const auto& batching = context.config.dynamic_batching;
-  const size_t size = batching ? batching->default_queue_policy.max_queue_size : 0;
-  return size > 0 ? size : context.default_queue_size;
-}
+  BatchPath& path_;
+};
 
 BatchPath::BatchPath(const PathContext& context)
     : context_(context),
-      scheduler_(std::make_unique<FifoPolicy>(queue_size(context)),
+      rules_(make_batch_rules(context.config, context.signature, context.default_queue_size)),
+      ragged_(context.signature, context.config),
+      rate_limiter_(make_rate_limiter_client(context.rate_limiter, context.model, context.config)),
+      scheduler_(std::make_unique<BatchPolicy>(rules_),
                  {.workers = static_cast<int>(context.workers->size()),
-                  .on_worker_start = [workers = context.workers](size_t worker) { workers->start(worker); }}) {
-  constexpr uint64_t kMaxTimeoutUs = uint64_t{1} << 50;
-  const auto& batching = context.config.dynamic_batching;
-  const uint64_t timeout_us = batching ? batching->default_queue_policy.default_timeout_us : 0;
-  if (timeout_us < kMaxTimeoutUs) default_timeout_us_ = static_cast<int64_t>(timeout_us);
-}
+                  .on_worker_start = [workers = context.workers](size_t worker) { workers->start(worker); },
+                  .run_batch = [this](size_t worker, std::vector<TaskPtr> tasks,
+                                      int64_t now_ns) { run_batch(worker, std::move(tasks), now_ns); },
+                  .rate_limiter = rate_limiter_.get()}) {}
 
 void BatchPath::submit(InferRequest request, InferSink& sink) {
-  int64_t timeout_ns = 0, until = 0;
-  const uint64_t timeout_us =
-      request.queue_timeout_us ? request.queue_timeout_us : static_cast<uint64_t>(default_timeout_us_);
-  if (timeout_us > 0 && !__builtin_mul_overflow(timeout_us, uint64_t{1000}, &timeout_ns) &&
-      !__builtin_add_overflow(scheduler_.clock().now_ns(), timeout_ns, &until)) {
-    request.deadline_ns = std::min(request.deadline_ns, until);
-  }
   const bool may_run_here = is_short(request);
-  scheduler_.submit(std::make_unique<InferTask>(*this, std::move(request), sink), may_run_here);
+  auto task = std::make_unique<InferTask>(*this, std::move(request), sink);
+  if (rules_.max_rows > 1) task->batch_key = make_batch_key(task->request, ragged_);
+  scheduler_.submit(std::move(task), may_run_here);
 }
 
 bool BatchPath::is_short(const InferRequest& request) const {
@@ -103,6 +123,7 @@ bool BatchPath::is_short(const InferRequest& request) const {
   }
   size_t size_bytes = 0;
   for (const InferTensor& input : request.inputs) {
+    if (input.scattered) return false;
     if (input.tensor.defined()) size_bytes += input.tensor.size_bytes();
   }
   return size_bytes <= kShortInputBytes;
@@ -115,20 +136,166 @@ void BatchPath::note_compute(int64_t ns) {
   typical_compute_ns_.store(after, std::memory_order_relaxed);
 }
 
-InferResult BatchPath::run(size_t worker, const InferRequest& request, const InferSink& sink) {
+bool BatchPath::is_dead(const InferTask& task) const {
+  return task.sink.is_cancelled() || (task.deadline_ns != kNoDeadline && now_ns() >= task.deadline_ns);
+}
+
+// A run goes on while anybody waits for it.
+std::vector<InferTensor> BatchPath::run_model(size_t worker, std::span<const InferTensor* const> inputs, Tasks tasks,
+                                              RequestTimes& times, uint64_t& copied_bytes) {
+  times.compute_input_end_ns = times.compute_output_start_ns = now_ns();
+  RunResult run = context_.workers->run(worker, inputs, [this, tasks] {
+    return std::all_of(tasks.begin(), tasks.end(), [this](const InferTask* task) { return is_dead(*task); });
+  });
+  times.compute_output_start_ns = now_ns();
+  copied_bytes += run.copied_bytes;
+  return std::move(run.outputs);
+}
+
+// REQUIRES: an exception is being handled.
+absl::Status BatchPath::failure(Tasks tasks) const {
+  absl::Status status = current_exception_status();
+  const bool is_stopped = absl::IsCancelled(status) && tasks.size() == 1;
+  if (is_stopped && tasks[0]->deadline_ns != kNoDeadline && now_ns() >= tasks[0]->deadline_ns) {
+    status = absl::DeadlineExceededError("the deadline passed while the model ran");
+  }
+  return status;
+}
+
+void BatchPath::answer(InferTask& task, InferResult result) {
+  if (!rules_.keeps_order) {
+    task.sink.respond(std::move(result), /*is_final=*/true);
+    return;
+  }
+  // Held until the answers before are out; the task does not live so long.
+  auto held = std::make_shared<InferResult>(std::move(result));
+  order_.deliver(task.turn, [held, &sink = task.sink] { sink.respond(std::move(*held), /*is_final=*/true); });
+}
+
+void BatchPath::run_in_place(size_t worker, InferTask& task, int64_t start_ns) {
+  InferTask* const self = &task;
   InferResult result;
+  result.times.arrived_ns = task.request.arrived_ns;
+  result.times.queue_start_ns = task.enqueued_ns;
+  result.times.compute_start_ns = start_ns;
   try {
     std::vector<const InferTensor*> inputs(context_.signature.inputs.size(), nullptr);
-    for (size_t i = 0; i < request.inputs.size(); ++i) inputs[request.input_indices[i]] = &request.inputs[i];
-    RunResult run = context_.workers->run(worker, inputs, [&sink] { return sink.is_cancelled(); });
+    for (size_t i = 0; i < task.request.inputs.size(); ++i) {
+      inputs[task.request.input_indices[i]] = &task.request.inputs[i];
+    }
+    std::vector<InferTensor> outputs = run_model(worker, inputs, {&self, 1}, result.times, result.copied_bytes);
     result.outputs =
-        select_outputs(std::move(run.outputs), context_.signature, context_.model, request.requested_outputs);
-    result.copied_bytes = run.copied_bytes;
+        select_outputs(std::move(outputs), context_.signature, context_.model, task.request.requested_outputs);
   } catch (...) {
-    result.status = current_exception_status();
+    result.status = failure({&self, 1});
     result.outputs.clear();
   }
-  return result;
+  task.request.inputs.clear();  // the request's memory goes before the answer does
+  result.times.compute_end_ns = now_ns();
+  context_.metrics.count_execution(task.rows, result.times);
+  note_compute(result.times.compute_end_ns - start_ns);
+  answer(task, std::move(result));
+  context_.workers->note_answered();
+}
+
+void BatchPath::run_batch(size_t worker, std::vector<TaskPtr> batch, int64_t start_ns) {
+  if (false_batches_.load(std::memory_order_relaxed) >= kMaxFalseBatches) {
+    for (size_t i = 0; i < batch.size(); ++i) batch[i]->run(worker, i == 0 ? start_ns : now_ns());
+    return;
+  }
+  std::vector<InferTask*> tasks;
+  for (const TaskPtr& task : batch) tasks.push_back(static_cast<InferTask*>(task.get()));
+  run_gathered(worker, tasks, start_ns);
+}
+
+void BatchPath::run_gathered(size_t worker, Tasks tasks, int64_t start_ns) {
+  RequestTimes times{.compute_start_ns = start_ns, .compute_input_end_ns = start_ns};
+  std::optional<BatchInputs> inputs;
+  std::vector<std::vector<InferTensor>> outputs(tasks.size());
+  std::vector<uint64_t> copied(tasks.size(), 0);
+  absl::Status status;
+  int64_t rows = 0;
+  for (const InferTask* task : tasks) rows += task->rows;
+  try {
+    std::vector<InferRequest*> requests;
+    for (InferTask* task : tasks) requests.push_back(&task->request);
+    const MemoryOwnerScope owner_scope(context_.workers->owner());
+    inputs.emplace(context_.signature, ragged_, requests);
+    for (size_t i = 0; i < tasks.size(); ++i) copied[i] = inputs->copied_bytes(i);
+    outputs = inputs->split(run_model(worker, inputs->inputs(), tasks, times, copied[0]), context_.signature);
+  } catch (...) {
+    status = failure(tasks);
+  }
+  times.compute_end_ns = now_ns();
+  context_.metrics.count_execution(rows, times);
+  const bool may_repeat = inputs && inputs->is_changed() && !context_.signature.keeps_state;
+  if (!status.ok() && may_repeat &&
+      !std::all_of(tasks.begin(), tasks.end(), [this](const InferTask* task) { return is_dead(*task); })) {
+    run_apart(worker, tasks, *inputs, start_ns, status);
+    return;
+  }
+  inputs.reset();
+  if (status.ok() && tasks.size() > 1) note_batch(true, status);
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    InferResult result;
+    result.status = status;
+    result.copied_bytes = copied[i];
+    result.times = times;
+    result.times.arrived_ns = tasks[i]->request.arrived_ns;
+    result.times.queue_start_ns = tasks[i]->enqueued_ns;
+    if (status.ok()) {
+      try {
+        result.outputs = select_outputs(std::move(outputs[i]), context_.signature, context_.model,
+                                        tasks[i]->request.requested_outputs);
+      } catch (...) {
+        result.status = current_exception_status();
+      }
+    }
+    answer(*tasks[i], std::move(result));
+  }
+  context_.workers->note_answered();
+}
+
+// A batch failed, perhaps because of one of its requests: each gets what it would have got without the others.
+void BatchPath::run_apart(size_t worker, Tasks tasks, const BatchInputs& inputs, int64_t start_ns,
+                          const absl::Status& reason) {
+  bool is_good = true;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    InferTask* const task = tasks[i];
+    InferResult result;
+    result.copied_bytes = inputs.copied_bytes(i);
+    result.times = {.arrived_ns = task->request.arrived_ns,
+                    .queue_start_ns = task->enqueued_ns,
+                    .compute_start_ns = start_ns,
+                    .compute_input_end_ns = start_ns};
+    try {
+      const MemoryOwnerScope owner_scope(context_.workers->owner());
+      const BatchInputs alone = inputs.alone(i);
+      std::vector<InferTensor> outputs =
+          run_model(worker, alone.inputs(), {&task, 1}, result.times, result.copied_bytes);
+      result.outputs =
+          select_outputs(std::move(outputs), context_.signature, context_.model, task->request.requested_outputs);
+    } catch (...) {
+      result.status = failure({&task, 1});
+      is_good = false;
+    }
+    result.times.compute_end_ns = now_ns();
+    context_.metrics.count_execution(task->rows, result.times);
+    start_ns = result.times.compute_end_ns;
+    answer(*task, std::move(result));
+  }
+  if (is_good && tasks.size() > 1) note_batch(false, reason);
+  context_.workers->note_answered();
+}
+
+void BatchPath::note_batch(bool is_good, const absl::Status& reason) {
+  if (is_good) {
+    if (false_batches_.load(std::memory_order_relaxed) != 0) false_batches_.store(0, std::memory_order_relaxed);
+    return;
+  }
+  if (false_batches_.fetch_add(1, std::memory_order_relaxed) + 1 != kMaxFalseBatches) return;
+  log(LogLevel::kWarning, "batches fail where their requests do not; from now on the model gets one at a time",
+      {{"model", context_.model}, {"reason", std::string(reason.message())}});
 }
 
 }  // namespace

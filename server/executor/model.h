@@ -14,6 +14,12 @@
 
 namespace tensord::server {
 
+// The bytes of a tensor, row-major, in pieces of a message that `owner` keeps alive.
+struct ScatteredBytes {
+  std::vector<std::span<const uint8_t>> pieces;
+  std::shared_ptr<const void> owner;
+};
+
 // One input or output of a request. BYTES elements are in `strings`, others in `tensor`.
 struct InferTensor {
   std::string name;
@@ -21,6 +27,10 @@ struct InferTensor {
   Dims shape;
   Tensor tensor;
   std::vector<std::string> strings;
+  bool is_shared = false;  // the tensor lies in shared memory of a client, which may write to it at any time
+  // Instead of `tensor`, only in requests to a model that gathers_inputs(): copied once, to where the batch lies. As
+  // many bytes as the shape and datatype say; not of BOOL, whose values must be 0 and 1.
+  std::shared_ptr<const ScatteredBytes> scattered = nullptr;
 };
 
 // What is known of an input or output before any request.
@@ -44,12 +54,15 @@ struct Signature {
   int64_t max_batch_size = 0;        // 0: no batch dimension
   // The work depends on the sizes of the inputs alone: no loops, no calls that are not known.
   bool has_bounded_work = false;
-  bool keeps_state = false;  // a run may change what later runs see
+  bool keeps_state = false;    // a run may change what later runs see
+  bool writes_inputs = false;  // a run may write to its inputs, where their memory is writable
 };
 
 // What a run gives back, and what it cost beyond the computation.
 struct RunResult {
   std::vector<InferTensor> outputs;
+  // Of a decoupled model, instead of `outputs`: those of each response.
+  std::vector<std::vector<InferTensor>> responses = {};
   uint64_t copied_bytes = 0;  // payload copied because the model may write to it
 };
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <vector>
 
@@ -13,37 +12,37 @@ namespace tensord::server {
 // run at all.
 struct Batch {
   std::vector<TaskPtr> tasks;
-  std::vector<TaskPtr> expired;  // past their deadline
+  std::vector<TaskPtr> expired;  // past their deadline, or waited for too long
   std::vector<TaskPtr> cancelled;
   // When nothing is ready yet although tasks wait: ask again at this time.
   int64_t wake_ns = kNoDeadline;
+
+  bool is_empty() const { return tasks.empty() && expired.empty() && cancelled.empty(); }
 };
 
 // Decides which waiting tasks run next, and together with which. Pure: no clock, no thread,
 // no model; the scheduler calls it under its lock.
 class SchedulingPolicy {
  public:
+  enum class Added {
+    kRefused,  // there is no room; the task stays with the caller
+    kWaits,    // next() gives nothing new, and asks for no earlier time, because of it
+    kIsReady,  // ask next()
+  };
+
   virtual ~SchedulingPolicy() = default;
-  // Takes the task, or leaves it with the caller and gives back false when there is no room.
-  virtual bool add(TaskPtr& task) = 0;
+  // Takes the task over unless it is refused. Its enqueued_ns is set.
+  virtual Added add(TaskPtr& task) = 0;
   virtual Batch next(int64_t now_ns) = 0;
+  // What waits and is not to run any more; `looks_for_cancelled` asks every task.
+  virtual Batch sweep(int64_t now_ns, bool looks_for_cancelled) = 0;
+  // When sweep() is next due because of a task's time; kNoDeadline: never.
+  virtual int64_t next_expiry_ns() const = 0;
+  // Whether a task that finds the queue empty may run at once.
+  virtual bool runs_alone() const = 0;
   virtual size_t size() const = 0;
   // Everything that waits, in order.
   virtual std::vector<TaskPtr> drain() = 0;
-};
-
-// First come, first served, one at a time, at most `capacity` waiting.
-class FifoPolicy final : public SchedulingPolicy {
- public:
-  explicit FifoPolicy(size_t capacity) : capacity_(capacity) {}
-  bool add(TaskPtr& task) override;
-  Batch next(int64_t now_ns) override;
-  size_t size() const override { return waiting_.size(); }
-  std::vector<TaskPtr> drain() override;
-
- private:
-  size_t capacity_;
-  std::deque<TaskPtr> waiting_;
 };
 
 }  // namespace tensord::server

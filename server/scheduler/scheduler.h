@@ -10,6 +10,7 @@
 
 #include "core/base/clock.h"
 #include "server/scheduler/policy.h"
+#include "server/scheduler/rate_limiter.h"
 
 namespace tensord::server {
 
@@ -23,6 +24,9 @@ class Scheduler {
     int workers = 1;
     // Runs at the start of each worker's thread: thread budget, memory owner.
     std::function<void(size_t worker)> on_worker_start;
+    // Runs the tasks of a batch of several as Task::run would each; needed where the policy makes such. Must not throw.
+    std::function<void(size_t worker, std::vector<TaskPtr> tasks, int64_t now_ns)> run_batch;
+    RateLimiter::Client* rate_limiter = nullptr;  // whose permit every run holds; null: none
     const Clock* clock = &Clock::system();
   };
 
@@ -32,8 +36,10 @@ class Scheduler {
 
   // Takes the task over; rejects it with kResourceExhausted when the queue is full and with
   // kUnavailable after stop(). With `may_run_here` it runs before this returns when a slot is
-  // free and nothing waits.
+  // free, nothing waits, and the policy does not let tasks wait for others.
   void submit(TaskPtr task, bool may_run_here = false);
+  // Rejects those of the waiting tasks that are cancelled, at once.
+  void drop_cancelled();
   // Rejects what waits with kUnavailable, lets what runs end, joins the threads.
   void stop();
 
@@ -42,19 +48,34 @@ class Scheduler {
   const Clock& clock() const { return *options_.clock; }
 
  private:
+  using Permit = std::optional<RateLimiter::Permit>;
+  struct Work {
+    size_t slot = 0;
+    Batch batch;
+    Permit permit;
+  };
+
   void work(size_t thread);
   // A batch and the slot to run it in; none when stopped.
-  std::optional<size_t> wait_for_batch(Batch& batch);
+  std::optional<Work> wait_for_work();
   bool run_here(TaskPtr& task);
+  size_t take_slot();
   void release(size_t slot);
+  // Rejects tasks that waited for too long while all workers are busy.
+  void keep_time();
+  void watch_timeouts();
 
   const Options options_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::unique_ptr<SchedulingPolicy> policy_;  // by mutex_
   std::vector<size_t> free_slots_;            // by mutex_
+  uint64_t next_turn_ = 0;                    // by mutex_
   bool is_stopped_ = false;                   // by mutex_
   std::vector<std::thread> threads_;
+  std::thread timekeeper_;         // by mutex_; started by the first task with a timeout
+  std::condition_variable timer_;  // wakes the timekeeper
+  int64_t timer_ns_ = 0;           // by mutex_: when the timekeeper looks next
 };
 
 }  // namespace tensord::server

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <vector>
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
@@ -24,8 +25,16 @@ class Task {
   // May turn true at any time; asked before it runs.
   virtual bool is_cancelled() const { return false; }
 
-  int64_t enqueued_ns = 0;            // on the scheduler's clock
+  // Set by the scheduler, on its clock.
+  int64_t enqueued_ns = 0;
+  uint64_t turn = 0;  // 0, 1, 2 … in the order in which tasks were handed out to run
+
+  // Set by who submits it.
   int64_t deadline_ns = kNoDeadline;  // on the scheduler's clock; not run after it
+  uint64_t timeout_us = 0;            // how long it may wait, where the queue lets tasks say so; 0: not said
+  uint64_t priority = 0;              // 1 is highest; 0 or one that is not there: the queue's default
+  int64_t rows = 1;                   // of a batch that it fills
+  std::vector<int64_t> batch_key;     // tasks whose keys are equal may share a batch
 };
 
 using TaskPtr = std::unique_ptr<Task>;

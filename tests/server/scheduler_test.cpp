@@ -6,97 +6,24 @@
 #include <future>
 #include <vector>
 
+#include "server/scheduler/answer_order.h"
+#include "server/scheduler/batch_policy.h"
 #include "server/scheduler/core_budget.h"
 
 namespace tensord::server {
 namespace {
 
-struct Record {
-  std::vector<int> run;
-  std::vector<std::pair<int, ErrorCode>> rejected;
-};
-
-class RecordedTask final : public Task {
- public:
-  RecordedTask(int id, Record& record, bool is_cancelled = false)
-      : id(id), record_(record), is_cancelled_(is_cancelled) {}
-  void run(size_t, int64_t) override { record_.run.push_back(id); }
-  void reject(ErrorCode code, const char*) override { record_.rejected.push_back({id, code}); }
-  bool is_cancelled() const override { return is_cancelled_; }
-  const int id;
-
- private:
-  Record& record_;
-  bool is_cancelled_;
-};
-
-TaskPtr make_task(int id, Record& record, int64_t deadline_ns = kNoDeadline, bool is_cancelled = false) {
-  auto task = std::make_unique<RecordedTask>(id, record, is_cancelled);
-  task->deadline_ns = deadline_ns;
-  return task;
+std::unique_ptr<SchedulingPolicy> fifo(size_t capacity) {
+  BatchRules rules;
+  rules.queues = {{.max_size = capacity, .allows_timeout = true}};
+  return std::make_unique<BatchPolicy>(rules);
 }
 
-int id_of(const TaskPtr& task) { return static_cast<const RecordedTask&>(*task).id; }
-
-TEST(FifoPolicy, GivesOneAtATimeInOrder) {
-  Record record;
-  FifoPolicy policy(8);
-  for (int i = 0; i < 3; ++i) {
-    TaskPtr task = make_task(i, record);
-    ASSERT_TRUE(policy.add(task));
-  }
-  for (int i = 0; i < 3; ++i) {
-    const Batch batch = policy.next(0);
-    ASSERT_EQ(batch.tasks.size(), 1u);
-    EXPECT_EQ(id_of(batch.tasks[0]), i);
-  }
-  const Batch empty = policy.next(0);
-  EXPECT_TRUE(empty.tasks.empty());
-  EXPECT_EQ(empty.wake_ns, kNoDeadline);
-}
-
-TEST(FifoPolicy, RefusesWhenFull) {
-  Record record;
-  FifoPolicy policy(2);
-  for (int i = 0; i < 2; ++i) {
-    TaskPtr task = make_task(i, record);
-    EXPECT_TRUE(policy.add(task));
-    EXPECT_EQ(task, nullptr);
-  }
-  TaskPtr third = make_task(2, record);
-  EXPECT_FALSE(policy.add(third));
-  EXPECT_NE(third, nullptr);
-  policy.next(0);
-  EXPECT_TRUE(policy.add(third));
-}
-
-TEST(FifoPolicy, SortsOutLateAndCancelledTasks) {
-  Record record;
-  FifoPolicy policy(8);
-  ManualClock clock;
-  TaskPtr tasks[] = {make_task(0, record, 100), make_task(1, record, kNoDeadline, true), make_task(2, record, 300)};
-  for (TaskPtr& task : tasks) ASSERT_TRUE(policy.add(task));
-  clock.advance_ns(100);
-  const Batch batch = policy.next(clock.now_ns());
-  ASSERT_EQ(batch.expired.size(), 1u);
-  EXPECT_EQ(id_of(batch.expired[0]), 0);
-  ASSERT_EQ(batch.cancelled.size(), 1u);
-  EXPECT_EQ(id_of(batch.cancelled[0]), 1);
-  ASSERT_EQ(batch.tasks.size(), 1u);
-  EXPECT_EQ(id_of(batch.tasks[0]), 2);
-}
-
-TEST(FifoPolicy, DrainsInOrder) {
-  Record record;
-  FifoPolicy policy(8);
-  for (int i = 0; i < 3; ++i) {
-    TaskPtr task = make_task(i, record);
-    ASSERT_TRUE(policy.add(task));
-  }
-  const std::vector<TaskPtr> drained = policy.drain();
-  ASSERT_EQ(drained.size(), 3u);
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(id_of(drained[static_cast<size_t>(i)]), i);
-  EXPECT_EQ(policy.size(), 0u);
+Scheduler::Options options(int workers, const Clock* clock = &Clock::system()) {
+  Scheduler::Options out;
+  out.workers = workers;
+  out.clock = clock;
+  return out;
 }
 
 // Blocks its worker until released.
@@ -127,7 +54,7 @@ class Outcome final : public Task {
 
 TEST(Scheduler, RejectsFullQueueLateTasksAndTasksAfterStop) {
   ManualClock clock;
-  Scheduler scheduler(std::make_unique<FifoPolicy>(1), {.workers = 1, .on_worker_start = {}, .clock = &clock});
+  Scheduler scheduler(fifo(1), options(1, &clock));
   std::promise<void> started, release;
   scheduler.submit(std::make_unique<GateTask>(started, release.get_future().share()));
   started.get_future().wait();
@@ -161,7 +88,7 @@ TEST(Scheduler, RunsShortTasksOnTheCallersThreadWhenASlotIsFree) {
    private:
     std::promise<std::thread::id>& ran_on_;
   };
-  Scheduler scheduler(std::make_unique<FifoPolicy>(16), {.workers = 1, .on_worker_start = {}});
+  Scheduler scheduler(fifo(16), options(1));
   for (int i = 0; i < 2; ++i) {
     std::promise<std::thread::id> free_slot;
     scheduler.submit(std::make_unique<Here>(free_slot), true);
@@ -180,12 +107,119 @@ TEST(Scheduler, RunsShortTasksOnTheCallersThreadWhenASlotIsFree) {
 // Each worker waits for all the others: only ends when every worker runs at once.
 TEST(Scheduler, RunsAllWorkersSideBySide) {
   constexpr int kWorkers = 4;
-  Scheduler scheduler(std::make_unique<FifoPolicy>(16), {.workers = kWorkers, .on_worker_start = {}});
+  Scheduler scheduler(fifo(16), options(kWorkers));
   std::promise<void> started[kWorkers], release;
   const std::shared_future<void> gate = release.get_future().share();
   for (auto& promise : started) scheduler.submit(std::make_unique<GateTask>(promise, gate));
   for (auto& promise : started) promise.get_future().wait();
   release.set_value();
+}
+
+// A worker is busy for all of the time; a task that may wait for a millisecond is told so.
+TEST(Scheduler, RejectsInTimeWhileAllWorkersAreBusy) {
+  Scheduler scheduler(fifo(16), options(1));
+  std::promise<void> started, release;
+  scheduler.submit(std::make_unique<GateTask>(started, release.get_future().share()));
+  started.get_future().wait();
+  std::promise<ErrorCode> late;
+  auto task = std::make_unique<Outcome>(late);
+  task->timeout_us = 1000;
+  scheduler.submit(std::move(task));
+  EXPECT_EQ(late.get_future().get(), ErrorCode::kDeadlineExceeded);
+  EXPECT_EQ(scheduler.waiting(), 0u);
+  release.set_value();
+}
+
+TEST(Scheduler, DropsCancelledTasksWhileAllWorkersAreBusy) {
+  class Cancelled final : public Task {
+   public:
+    explicit Cancelled(ErrorCode& code) : code_(code) {}
+    void run(size_t, int64_t) override { FAIL(); }
+    void reject(ErrorCode code, const char*) override { code_ = code; }
+    bool is_cancelled() const override { return true; }
+
+   private:
+    ErrorCode& code_;
+  };
+  Scheduler scheduler(fifo(16), options(1));
+  std::promise<void> started, release;
+  scheduler.submit(std::make_unique<GateTask>(started, release.get_future().share()));
+  started.get_future().wait();
+  ErrorCode code = ErrorCode::kInternal;
+  scheduler.submit(std::make_unique<Cancelled>(code));
+  EXPECT_EQ(code, ErrorCode::kInternal);
+  scheduler.drop_cancelled();
+  EXPECT_EQ(code, ErrorCode::kCancelled);
+  release.set_value();
+}
+
+TEST(Scheduler, RunsWhatWaitedTogether) {
+  BatchRules rules;
+  rules.max_rows = 8;
+  Scheduler::Options batching = options(1);
+  std::promise<std::vector<uint64_t>> turns;
+  batching.run_batch = [&](size_t, const std::vector<TaskPtr>& tasks, int64_t) {
+    std::vector<uint64_t> found;
+    for (const TaskPtr& task : tasks) found.push_back(task->turn);
+    turns.set_value(found);
+  };
+  Scheduler scheduler(std::make_unique<BatchPolicy>(rules), std::move(batching));
+  std::promise<void> started, release;
+  auto gate = std::make_unique<GateTask>(started, release.get_future().share());
+  gate->batch_key = {1};
+  scheduler.submit(std::move(gate));
+  started.get_future().wait();
+  std::promise<ErrorCode> unused;
+  for (int i = 0; i < 3; ++i) scheduler.submit(std::make_unique<Outcome>(unused));
+  release.set_value();
+  EXPECT_EQ(turns.get_future().get(), (std::vector<uint64_t>{1, 2, 3}));
+}
+
+// Two models share one permit: the second one's task starts when the first one's has ended, and a model that is
+// stopped while it waits for the permit ends.
+TEST(Scheduler, HoldsAPermitForEveryRun) {
+  RateLimiter limiter({{{"R", false}, 1}});
+  const auto first_client = limiter.add_client("first", {{"R", false, 1}}, 1);
+  const auto second_client = limiter.add_client("second", {{"R", false, 1}}, 1);
+  Scheduler::Options first_options = options(1), second_options = options(1);
+  first_options.rate_limiter = first_client.get();
+  second_options.rate_limiter = second_client.get();
+  Scheduler first(fifo(16), std::move(first_options));
+  {
+    Scheduler second(fifo(16), std::move(second_options));
+    std::promise<void> started, release;
+    first.submit(std::make_unique<GateTask>(started, release.get_future().share()));
+    started.get_future().wait();
+    EXPECT_EQ(limiter.usage("R", false), (std::pair<uint64_t, uint64_t>{1, 1}));
+    std::promise<ErrorCode> waits, is_stopped;
+    second.submit(std::make_unique<Outcome>(waits), /*may_run_here=*/true);
+    EXPECT_EQ(second.waiting(), 1u);
+    release.set_value();
+    EXPECT_EQ(waits.get_future().get(), ErrorCode::kInternal);  // as Outcome says that it ran
+
+    std::promise<void> started_again, release_again;
+    first.submit(std::make_unique<GateTask>(started_again, release_again.get_future().share()));
+    started_again.get_future().wait();
+    second.submit(std::make_unique<Outcome>(is_stopped));
+    second.stop();
+    EXPECT_EQ(is_stopped.get_future().get(), ErrorCode::kUnavailable);
+    release_again.set_value();
+  }
+  first.stop();
+  EXPECT_EQ(limiter.usage("R", false).second, 0u);
+}
+
+TEST(AnswerOrder, HoldsAnswersUntilThoseBefore) {
+  AnswerOrder order;
+  std::vector<int> seen;
+  order.deliver(2, [&] { seen.push_back(2); });
+  order.deliver(1, [&] { seen.push_back(1); });
+  EXPECT_TRUE(seen.empty());
+  order.deliver(0, [&] {
+    seen.push_back(0);
+    order.deliver(3, [&] { seen.push_back(3); });
+  });
+  EXPECT_EQ(seen, (std::vector<int>{0, 1, 2, 3}));
 }
 
 TEST(CoreBudget, SharesByHalves) {

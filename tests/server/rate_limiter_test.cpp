@@ -1,0 +1,117 @@
+#include "server/scheduler/rate_limiter.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <thread>
+
+#include "core/base/error.h"
+
+namespace tensord::server {
+namespace {
+
+using Permit = std::optional<RateLimiter::Permit>;
+
+TEST(RateLimiter, CountsWhatRunsHold) {
+  RateLimiter limiter({{{"R", false}, 3}});
+  const auto small = limiter.add_client("small", {{"R", false, 1}}, 1);
+  const auto large = limiter.add_client("large", {{"R", false, 2}, {"S", true, 5}}, 1);
+  {
+    const Permit first = large->try_acquire();
+    ASSERT_TRUE(first);
+    EXPECT_EQ(limiter.usage("R", false), (std::pair<uint64_t, uint64_t>{3, 2}));
+    EXPECT_EQ(limiter.usage("S", true), (std::pair<uint64_t, uint64_t>{5, 5}));  // as much as the one that needs it
+    EXPECT_FALSE(large->try_acquire());
+    const Permit second = small->try_acquire();
+    ASSERT_TRUE(second);
+    EXPECT_FALSE(small->try_acquire());
+  }
+  EXPECT_EQ(limiter.usage("R", false).second, 0u);
+  EXPECT_TRUE(large->try_acquire());
+}
+
+TEST(RateLimiter, RefusesWhatCanNeverRun) {
+  RateLimiter limiter({{{"R", false}, 3}});
+  EXPECT_THROW(limiter.add_client("m", {{"R", false, 4}}, 1), Error);
+  EXPECT_THROW(limiter.add_client("m", {{"R", true, 1}}, 1), Error);
+  EXPECT_THROW(limiter.add_client("m", {{"T", true, 1}, {"T", true, 1}}, 1), Error);
+  const auto client = limiter.add_client("m", {{"S", true, 1}}, 1);
+  EXPECT_THROW(limiter.add_client("n", {{"S", false, 1}}, 1), Error);
+}
+
+TEST(RateLimiter, WhatNobodyNeedsAnyMoreIsForgotten) {
+  RateLimiter limiter;
+  auto large = limiter.add_client("large", {{"R", false, 5}}, 1);
+  const auto small = limiter.add_client("small", {{"R", false, 2}}, 1);
+  EXPECT_EQ(limiter.usage("R", false).first, 5u);
+  large.reset();
+  EXPECT_EQ(limiter.usage("R", false).first, 2u);
+}
+
+// Waits until some thread waits for a permit: the next try fails although nothing would hinder it.
+void wait_for_waiter(RateLimiter::Client& probe) {
+  while (probe.try_acquire()) std::this_thread::yield();
+}
+
+TEST(RateLimiter, OneThatNeedsMuchIsNotPassedOver) {
+  RateLimiter limiter({{{"R", false}, 2}});
+  const auto small = limiter.add_client("small", {{"R", false, 1}}, 1);
+  const auto large = limiter.add_client("large", {{"R", false, 2}}, 1);
+  Permit held = small->try_acquire();
+  ASSERT_TRUE(held);
+  std::promise<void> got;
+  std::thread waiting([&] {
+    const Permit permit = large->acquire();
+    EXPECT_TRUE(permit);
+    got.set_value();
+  });
+  wait_for_waiter(*small);  // one of two is free, but it is kept for the one that waits
+  held.reset();
+  got.get_future().wait();
+  waiting.join();
+  EXPECT_TRUE(small->try_acquire());
+}
+
+// Both always wait; of every three grants the one of priority 2 gets one.
+TEST(RateLimiter, PriorityDividesGrants) {
+  RateLimiter limiter({{{"R", false}, 1}});
+  const auto gate = limiter.add_client("gate", {{"R", false, 1}}, 1);
+  const auto often = limiter.add_client("often", {{"R", false, 1}}, 1);
+  const auto seldom = limiter.add_client("seldom", {{"R", false, 1}}, 2);
+  std::mutex mutex;
+  std::vector<char> order;
+  std::vector<std::thread> threads;
+  {
+    const Permit held = gate->try_acquire();
+    for (int i = 0; i < 30; ++i) {
+      threads.emplace_back([&, i] {
+        const bool is_often = i % 2 == 0;
+        const Permit permit = (is_often ? *often : *seldom).acquire();
+        const std::lock_guard lock(mutex);
+        order.push_back(is_often ? 'o' : 's');
+      });
+    }
+    while (limiter.waiting() < 30) std::this_thread::yield();
+  }
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_EQ(order.size(), 30u);
+  const auto often_first = std::count(order.begin(), order.begin() + 15, 'o');
+  EXPECT_GE(often_first, 9);
+  EXPECT_LE(often_first, 11);
+}
+
+TEST(RateLimiter, StopEndsTheWait) {
+  RateLimiter limiter({{{"R", false}, 1}});
+  const auto first = limiter.add_client("first", {{"R", false, 1}}, 1);
+  const auto second = limiter.add_client("second", {{"R", false, 1}}, 1);
+  const Permit held = first->try_acquire();
+  std::thread waiting([&] { EXPECT_FALSE(second->acquire()); });
+  while (limiter.waiting() == 0) std::this_thread::yield();
+  second->stop();
+  waiting.join();
+  EXPECT_FALSE(second->acquire());
+  EXPECT_EQ(limiter.waiting(), 0u);
+}
+
+}  // namespace
+}  // namespace tensord::server
