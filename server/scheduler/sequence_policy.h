@@ -102,6 +102,8 @@ class SequencePolicy {
 
   size_t waiting() const { return waiting_; }
   size_t open_sequences() const { return open_.size(); }
+  // When drop_dead() is next due, at the earliest; kNoDeadline: never.
+  int64_t next_expiry_ns() const { return first_deadline_ns_; }
 
  protected:
   // Fills the batch from places(instance), or says when to look again.
