@@ -3,6 +3,7 @@ find_package(absl CONFIG REQUIRED)
 find_package(prometheus-cpp CONFIG REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)
+pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
 find_package(spdlog REQUIRED)
 find_package(nlohmann_json REQUIRED)
 add_subdirectory(${CMAKE_SOURCE_DIR}/protos ${CMAKE_BINARY_DIR}/protos)
@@ -19,6 +20,6 @@ tensord_layer(tensord_server_repository server/repository tensord_server_executo
 tensord_layer(tensord_server_training server/training tensord_server_repository tensord_nn
               nlohmann_json::nlohmann_json)
 tensord_layer(tensord_server_transport server/transport tensord_server_training tensord_server_memory tensord_protos
-              nlohmann_json::nlohmann_json)
+              nlohmann_json::nlohmann_json PkgConfig::RE2)
 add_library(tensord_server INTERFACE)
 target_link_libraries(tensord_server INTERFACE tensord_server_transport tensord_server_config)

@@ -1,0 +1,30 @@
+#include "server/transport/header_forward.h"
+
+#include <re2/re2.h>
+
+#include "core/base/error.h"
+#include "server/transport/wire_reader.h"
+
+namespace tensord::server {
+
+HeaderForward::HeaderForward(const std::string& pattern) {
+  if (pattern.empty()) return;
+  auto compiled = std::make_unique<re2::RE2>(pattern, re2::RE2::Quiet);
+  check(compiled->ok(), "--grpc-header-forward-pattern: ", compiled->error());
+  pattern_ = std::move(compiled);
+}
+
+HeaderForward::~HeaderForward() = default;
+
+void HeaderForward::add(const grpc::ServerContextBase& context, ParameterMap& parameters) const {
+  if (!pattern_) return;
+  for (const auto& [key, value] : context.client_metadata()) {
+    const std::string_view name(key.data(), key.size());
+    const std::string_view text(value.data(), value.size());
+    const bool is_internal = name.starts_with(':') || name.starts_with("grpc-") || name.ends_with("-bin");
+    if (is_internal || !is_utf8(text) || !re2::RE2::FullMatch({name.data(), name.size()}, *pattern_)) continue;
+    parameters.emplace(std::string(name), std::string(text));
+  }
+}
+
+}  // namespace tensord::server
