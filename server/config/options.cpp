@@ -30,6 +30,10 @@ void add_options(CLI::App& app, ServerOptions& options) {
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
 
+  app.add_option("--metrics-compat", options.metrics_compat, "triton: metrics under the names that Triton uses as well")
+      ->check(CLI::IsMember({"none", "triton"}))
+      ->capture_default_str();
+
   app.add_option("--workers", options.workers, "Workers per model, where its config has no instance_group")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
@@ -82,6 +86,7 @@ void add_options(CLI::App& app, ServerOptions& options) {
 
   add_log_options(app, options.log);
   add_trace_options(app, options.trace);
+  add_capture_options(app, options.capture);
 }
 
 void validate(const ServerOptions& options) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "server/config/capture_options.h"
 #include "server/config/engine_options.h"
 #include "server/config/log_options.h"
 #include "server/config/trace_options.h"
@@ -27,6 +28,7 @@ struct ServerOptions {
   bool allow_metrics = true;
   std::string metrics_address = "127.0.0.1";
   int metrics_port = 8002;  // 0: a free port
+  std::string metrics_compat = "none";  // triton: its names beside tensord's
 
   int workers = 1;                 // per model, where its config says nothing
   int threads = 0;                 // per worker; 0: the cores divided by the workers
@@ -46,6 +48,7 @@ struct ServerOptions {
 
   LogSettings log;
   TraceOptions trace;
+  CaptureOptions capture;
 };
 
 // Adds the flags to a command; the values go into `options`, which must outlive it.

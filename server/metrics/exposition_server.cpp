@@ -14,7 +14,8 @@ struct ExpositionServer::State {
   int port = 0;
 };
 
-ExpositionServer::ExpositionServer(const std::string& address, int port, std::function<std::string()> text)
+ExpositionServer::ExpositionServer(const std::string& address, int port,
+                                   std::function<Answer(const std::string& accept)> answer)
     : state_(std::make_unique<State>()) {
   httplib::Server& server = state_->server;
   constexpr size_t kThreads = 2;
@@ -28,8 +29,9 @@ ExpositionServer::ExpositionServer(const std::string& address, int port, std::fu
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
   });
-  server.Get("/metrics", [text = std::move(text)](const httplib::Request&, httplib::Response& response) {
-    response.set_content(text(), "text/plain; version=0.0.4; charset=utf-8");
+  server.Get("/metrics", [answer = std::move(answer)](const httplib::Request& request, httplib::Response& response) {
+    const Answer metrics = answer(request.get_header_value("Accept"));
+    response.set_content(metrics.body, metrics.content_type);
   });
   state_->port =
       port != 0 ? (server.bind_to_port(address.c_str(), port) ? port : -1) : server.bind_to_any_port(address.c_str());

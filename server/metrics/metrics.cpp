@@ -14,6 +14,7 @@
 #include "server/metrics/exposition_server.h"
 #include "server/metrics/model_collector.h"
 #include "server/metrics/plan_collector.h"
+#include "server/metrics/process_collector.h"
 #include "server/metrics/training_collector.h"
 
 namespace tensord::server {
@@ -23,11 +24,13 @@ struct Metrics::State {
   PlanCollector plans;
   TrainingCollector training;
   std::atomic<bool> has_triton_names{false};
+  mutable MachineCollector machine;
 
   std::mutex mutex;
   std::map<std::pair<std::string, std::string>, std::unique_ptr<ModelMetrics>> models;  // by mutex
   std::unique_ptr<ExpositionServer> server;
 
+  std::vector<prometheus::MetricFamily> collect(const std::vector<ModelCounts>& counts) const;
   prometheus::Family<prometheus::Gauge>& gauges(const char* name, const char* help) {
     return prometheus::BuildGauge().Name(name).Help(help).Register(*registry);
   }
@@ -73,21 +76,36 @@ void Metrics::watch_training(std::function<std::vector<TrainingSample>()> sample
 }
 
 int Metrics::listen(const std::string& address, int port) {
-  state_->server = std::make_unique<ExpositionServer>(address, port, [this] { return text(); });
+  state_->server = std::make_unique<ExpositionServer>(address, port, [this](const std::string& accept) {
+    Exposition metrics = exposition(accept);
+    return ExpositionServer::Answer{std::move(metrics.content_type), std::move(metrics.body)};
+  });
   return state_->server->port();
 }
 
-std::string Metrics::text() const {
-  auto families = state_->registry->Collect();
-  const std::vector<ModelCounts> models = model_counts();
-  for (auto& family : model_families(models)) families.push_back(std::move(family));
-  if (state_->has_triton_names) {
-    for (auto& family : triton_families(models)) families.push_back(std::move(family));
+std::vector<prometheus::MetricFamily> Metrics::State::collect(const std::vector<ModelCounts>& counts) const {
+  auto families = registry->Collect();
+  const auto add = [&families](std::vector<prometheus::MetricFamily> more) {
+    for (auto& family : more) families.push_back(std::move(family));
+  };
+  add(model_families(counts));
+  if (has_triton_names) {
+    add(triton_families(counts));
+    add(machine.families());
   }
-  for (auto& family : state_->allocators->Collect()) families.push_back(std::move(family));
-  for (auto& family : state_->plans.Collect()) families.push_back(std::move(family));
-  for (auto& family : state_->training.Collect()) families.push_back(std::move(family));
-  return prometheus::TextSerializer().Serialize(families);
+  add(process_families());
+  add(allocators->Collect());
+  add(plans.Collect());
+  add(training.Collect());
+  return families;
+}
+
+std::string Metrics::text() const { return prometheus::TextSerializer().Serialize(state_->collect(model_counts())); }
+
+Metrics::Exposition Metrics::exposition(const std::string& accept) const {
+  if (!accepts_protobuf(accept)) return {"text/plain; version=0.0.4; charset=utf-8", text()};
+  const std::vector<ModelCounts> counts = model_counts();
+  return {kProtobufContentType, to_protobuf(state_->collect(counts), model_native_histograms(counts))};
 }
 
 }  // namespace tensord::server

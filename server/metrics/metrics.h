@@ -52,8 +52,15 @@ class Metrics {
   // Serves GET /metrics. Throws Error{kUnavailable} when the address cannot be bound.
   // Gives back the port.
   int listen(const std::string& address, int port);
-  // The exposition text.
+  // The metrics as text.
   std::string text() const;
+  // The metrics in the form that a client with this Accept header gets: Prometheus's protobuf, which has native
+  // histograms, or text.
+  struct Exposition {
+    std::string content_type;
+    std::string body;
+  };
+  Exposition exposition(const std::string& accept) const;
 
  private:
   struct State;

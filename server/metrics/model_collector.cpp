@@ -75,6 +75,10 @@ constexpr Histogram kHistograms[] = {
      "Time from one answer of a decoupled model to the next", true},
 };
 
+bool is_shown(const Histogram& histogram, const ModelCounts& model) {
+  return !histogram.is_for_decoupled || !model.responses.empty();
+}
+
 Labels labels_of(const ModelCounts& model) {
   Labels labels{{"model", model.name}, {"version", model.version}};
   for (const auto& [key, value] : model.tags) labels.push_back({"_" + key, value});
@@ -153,12 +157,22 @@ std::vector<MetricFamily> model_families(const std::vector<ModelCounts>& models)
   for (const Histogram& of : kHistograms) {
     MetricFamily& family = families.emplace_back(make_family(of.name, of.help, MetricType::Histogram));
     for (const ModelCounts& model : models) {
-      if (!of.is_for_decoupled || !model.responses.empty()) add_histogram(family, model, model[of.phase]);
+      if (is_shown(of, model)) add_histogram(family, model, model[of.phase]);
     }
     if (family.metric.empty()) families.pop_back();
   }
   families.push_back(std::move(batches));
   return families;
+}
+
+NativeHistograms model_native_histograms(const std::vector<ModelCounts>& models) {
+  NativeHistograms out;
+  for (const Histogram& of : kHistograms) {
+    for (const ModelCounts& model : models) {
+      if (is_shown(of, model)) out[of.name].push_back(to_native(model[of.phase].intervals));
+    }
+  }
+  return out;
 }
 
 std::vector<MetricFamily> triton_families(const std::vector<ModelCounts>& models) {

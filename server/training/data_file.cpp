@@ -64,9 +64,11 @@ DataTable read_data_file(const std::string& path) {
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (extension == ".npz") return make_table(path, read_npz(path));
   if (extension == ".safetensors") return make_table(path, read_safetensors(path));
+  if (extension == ".requests") return make_table(path, read_requests(path));
   if (extension == ".csv") return make_table(path, read_csv(path));
   if (extension == ".pt" || extension == ".pth") return make_table(path, read_torch_file(path));
-  fail(ErrorCode::kUnimplemented, path, ": files of this kind are not read; .npz, .safetensors, .pt and .csv are");
+  fail(ErrorCode::kUnimplemented, path,
+       ": files of this kind are not read; .npz, .safetensors, .pt, .csv and .requests are");
 }
 
 }  // namespace tensord::server

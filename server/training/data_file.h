@@ -19,9 +19,9 @@ struct DataTable {
 };
 
 // Reads a data file by its extension: .npz, .safetensors, .pt (a dict of tensors), .csv (a header line, then numbers;
-// each column an array of one dimension). Tensors may lie in the mapped file, and may be written to without changing
-// it; what is allocated is charged to the calling thread's memory owner. The file is taken to be hostile. Throws
-// Error that starts with the file's path.
+// each column an array of one dimension), .requests (of --capture-dir). Tensors may lie in the mapped file, and may be
+// written to without changing it; what is allocated is charged to the calling thread's memory owner. The file is taken
+// to be hostile. Throws Error that starts with the file's path.
 DataTable read_data_file(const std::string& path);
 
 // Puts arrays together. Throws Error{kInvalidArgument} that starts with `source` when they have no rows, or not

@@ -28,6 +28,11 @@ NamedArrays read_csv(const std::string& path);
 // What torch.save wrote of a dict of tensors, or of a list or tuple of them ("0", "1" …).
 NamedArrays read_torch_file(const std::string& path);
 
+// Requests that `--capture-dir` kept (server/executor/recorded_requests.h): inputs, and outputs where they were kept,
+// of all requests joined along their first dimension; an output named like an input becomes "output.NAME". What was
+// kept of one model, with rows of one shape.
+NamedArrays read_requests(const std::string& path);
+
 // A file mapped for as long as this lives. Writes to it stay in this process. The file must not be shortened.
 class MappedFile {
  public:

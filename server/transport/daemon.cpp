@@ -70,21 +70,25 @@ struct Daemon::Impl {
       : options(options),
         metrics(version),
         tracer(options.trace),
+        capture(options.capture),
         repository(repository_options(options), std::move(factory), metrics),
         training(make_training(options, repository, metrics)),
         state{.repository = repository,
               .metrics = metrics,
               .tracer = tracer,
+              .capture = capture,
               .version = version,
               .strict_readiness = options.strict_readiness,
               .training = training.get()},
         grpc(grpc_options(options), state) {
+    if (options.metrics_compat == "triton") metrics.add_triton_names();
     if (options.allow_metrics) metrics_port = metrics.listen(options.metrics_address, options.metrics_port);
   }
 
   const ServerOptions options;
   Metrics metrics;
   Tracer tracer;
+  RequestCapture capture;
   Repository repository;
   std::unique_ptr<TrainingService> training;  // null: off
   ServerState state;
@@ -125,6 +129,7 @@ void Daemon::stop(int64_t timeout_ms) {
   impl_->grpc.shut_down(timeout_ms);
   training.join();
   impl_->tracer.stop();
+  impl_->capture.stop();
 }
 
 }  // namespace tensord::server

@@ -65,6 +65,8 @@ void InferCall::respond(InferResult result, bool) {
 void InferCall::answer(const InferResult& result, const grpc::ByteBuffer& response) {
   ticket_.metrics->count_answer(result.times, static_cast<int>(result.status.code()));
   ticket_.metrics->add_in_flight(-1);
+  ticket_.watch.note_answer(result.times, result.status);
+  answered_ns_ = Clock::system().now_ns();
   // After this line the call may be gone: its events run on another thread.
   if (result.status.ok()) {
     writer_.Finish(response, grpc::Status::OK, static_cast<EventTag*>(&answered_));
@@ -81,7 +83,10 @@ void InferCall::on_done(bool) {
   release();
 }
 
-void InferCall::on_answered(bool) { release(); }
+void InferCall::on_answered(bool) {
+  ticket_.watch.note_sent(answered_ns_);
+  release();
+}
 
 void InferCall::release() {
   if (events_left_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;

@@ -47,6 +47,7 @@ class InferCall final : public InferSink {
   MemberTag<InferCall> answered_{this, &InferCall::on_answered};
 
   InferTicket ticket_;
+  int64_t answered_ns_ = 0;  // when the answer was given to gRPC
   std::atomic<bool> is_cancelled_{false};
   std::atomic<int> events_left_{2};  // done and answered
 };

@@ -101,16 +101,19 @@ InferRequest read_request(ServerState& state, const grpc::ByteBuffer& bytes, con
   check_requested_outputs(model.signature(), model.name(), request.requested_outputs);
   check_supported(parameters);
   decode_into(request, message, wire, model);
+  ticket.watch = InferWatch(state, context, model, ticket.arrived_ns, request);
   return request;
 }
 
 grpc::ByteBuffer write_response(const InferTicket& ticket, InferResult& result) {
+  ticket.watch.note_response(result);
   const EncodedResponse encoded = encode(ticket, result, result.parameters);
   ticket.metrics->add_sent(encoded.size_bytes);
   return to_byte_buffer(encoded);
 }
 
 grpc::ByteBuffer write_stream_response(const InferTicket& ticket, InferResult& result, bool is_final) {
+  ticket.watch.note_response(result);
   const ParameterMap final_response{{"triton_final_response", is_final}};
   if (result.status.ok()) {
     try {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "server/executor/model_version.h"
+#include "server/transport/infer_watch.h"
 #include "server/transport/server_state.h"
 
 namespace tensord::server {
@@ -18,6 +19,7 @@ struct InferTicket {
   int64_t arrived_ns = 0;                     // on Clock::system()
   bool takes_many_responses = false;          // set before: the call is a stream
   bool wants_empty_final_response = false;
+  InferWatch watch;  // its trace, and its copy in a file
 };
 
 // Takes the bytes of a ModelInferRequest apart, finds its model, checks it and decodes its inputs, where they lie if

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "server/executor/request_capture.h"
 #include "server/repository/repository.h"
 #include "server/tracing/tracer.h"
 #include "server/transport/access.h"
@@ -17,6 +18,7 @@ struct ServerState {
   Repository& repository;
   Metrics& metrics;
   Tracer& tracer;
+  RequestCapture& capture;
   std::string version;
   bool strict_readiness = true;
   TrainingService* training = nullptr;  // null: the daemon does not train

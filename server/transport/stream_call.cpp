@@ -47,6 +47,8 @@ class StreamRequest final : public InferSink {
  private:
   StreamCall& call_;
   absl::Status status_;  // the first that was not OK
+  uint64_t responses_ = 0;
+  int64_t previous_ns_ = ticket.arrived_ns;  // when the response before went out
 };
 
 // One ModelStreamInfer call. Reads requests and submits them as they come; responses are written one after the other,
@@ -127,9 +129,15 @@ void StreamRequest::respond(InferResult result, bool is_final) {
   if (!is_silent && !call_.is_cancelled()) bytes = write_stream_response(ticket, result, is_final);
   result.outputs.clear();
   if (status_.ok()) status_ = result.status;
+  if (!is_ordered) {
+    ticket.metrics->count_response(responses_++, result.times, previous_ns_, static_cast<int>(result.status.code()),
+                                   result.is_empty);
+    previous_ns_ = Clock::system().now_ns();
+  }
   if (is_final) {
     ticket.metrics->count_answer(result.times, static_cast<int>(status_.code()));
     ticket.metrics->add_in_flight(-1);
+    ticket.watch.note_answer(result.times, status_);
   }
   call_.deliver(*this, result.status, std::move(bytes), is_final);
 }

@@ -1,0 +1,52 @@
+#include "server/transport/infer_watch.h"
+
+#include "core/base/clock.h"
+#include "server/executor/trace_tensors.h"
+
+namespace tensord::server {
+namespace {
+
+std::string_view header_of(const grpc::ServerContext& context, const char* name) {
+  const auto header = context.client_metadata().find(name);
+  return header == context.client_metadata().end() ? std::string_view()
+                                                   : std::string_view(header->second.data(), header->second.size());
+}
+
+}  // namespace
+
+InferWatch::InferWatch(ServerState& state, const grpc::ServerContext& context, const ModelVersion& model,
+                       int64_t arrived_ns, InferRequest& request)
+    : trace_(state.tracer.is_on() ? state.tracer.start({.model = model.name(),
+                                                        .version = model.version(),
+                                                        .request_id = request.id,
+                                                        .traceparent = header_of(context, "traceparent"),
+                                                        .arrived_ns = arrived_ns})
+                                  : nullptr),
+      capture_(state.capture.start(model.name(), model.version(), request)) {
+  if (!trace_) return;
+  request.trace = trace_;
+  trace_tensors(*trace_, TensorActivity::kInput, request.inputs);
+}
+
+void InferWatch::note_response(const InferResult& result) const {
+  if (!result.status.ok()) return;
+  if (trace_) {
+    trace_->note_response(Clock::system().now_ns());
+    trace_tensors(*trace_, TensorActivity::kOutput, result.outputs);
+  }
+  if (capture_) capture_->add_outputs(result.outputs);
+}
+
+void InferWatch::note_answer(const RequestTimes& times, const absl::Status& status) const {
+  if (trace_) {
+    const auto message = status.message();
+    trace_->note_answer(times, static_cast<int>(status.code()), {message.data(), message.size()});
+  }
+  if (capture_ && status.ok()) capture_->keep();
+}
+
+void InferWatch::note_sent(int64_t start_ns) const {
+  if (trace_) trace_->note_sent(start_ns, Clock::system().now_ns());
+}
+
+}  // namespace tensord::server
