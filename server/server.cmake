@@ -19,7 +19,14 @@ tensord_layer(tensord_server_executor server/executor tensord_server_scheduler t
 tensord_layer(tensord_server_repository server/repository tensord_server_executor tensord_protos)
 tensord_layer(tensord_server_training server/training tensord_server_repository tensord_nn
               nlohmann_json::nlohmann_json)
-tensord_layer(tensord_server_transport server/transport tensord_server_training tensord_server_memory tensord_protos
-              nlohmann_json::nlohmann_json PkgConfig::RE2)
+# The status page is compiled in.
+set(STATUS_PAGE_FILE ${CMAKE_SOURCE_DIR}/server/web/status_page.html)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${STATUS_PAGE_FILE})
+file(READ ${STATUS_PAGE_FILE} STATUS_PAGE)
+configure_file(${CMAKE_SOURCE_DIR}/server/web/status_page.cpp.in ${CMAKE_BINARY_DIR}/server/web/status_page.cpp @ONLY)
+tensord_layer(tensord_server_web server/web tensord_server_training PkgConfig::HTTPLIB nlohmann_json::nlohmann_json)
+target_sources(tensord_server_web PRIVATE ${CMAKE_BINARY_DIR}/server/web/status_page.cpp)
+tensord_layer(tensord_server_transport server/transport tensord_server_training tensord_server_memory
+              tensord_server_web tensord_protos nlohmann_json::nlohmann_json PkgConfig::RE2)
 add_library(tensord_server INTERFACE)
 target_link_libraries(tensord_server INTERFACE tensord_server_transport tensord_server_config)

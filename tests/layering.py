@@ -29,6 +29,7 @@ ALLOWED = {
     # protos/ also holds the parser of config.pbtxt, whose header is free of protobuf.
     "server/repository": ["protos", "server/config", "server/executor", "server/scheduler", "server/metrics", "core"],
     "server/training": ["server/repository", "server/executor", "server/scheduler", "server/metrics", "core"],
+    "server/web": ["server/training", "server/repository", "server/executor", "server/metrics", "core"],
     "server/transport": ["protos", "server", "core"],
     "server/commands": ["server", "core"],
     "server": ["server", "core"],
@@ -38,7 +39,7 @@ LIBRARIES = {
     r"<(grpc|grpcpp|google/protobuf)/": ["server/transport"],
     r"[<\"].*\.pb\.h": ["server/transport"],
     r"<prometheus/": ["server/metrics"],
-    r"<httplib": ["server/metrics", "server/tracing"],
+    r"<httplib": ["server/metrics", "server/tracing", "server/web"],
     r"<(dnnl|oneapi/dnnl|cblas)": ["kernels"],
     r"<hwy": ["kernels", "server/commands"],
     r"<minizip/": ["core/jit/archive"],

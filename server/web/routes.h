@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "server/web/http_server.h"
+#include "server/web/status_json.h"
+
+namespace tensord::server {
+
+// Answers a GET of this path:
+//   /metrics                                   Prometheus
+//   /v2/health/live, /v2/health/ready          200, or 503 as long as the server does not take requests
+//   /v2/models/NAME[/versions/VERSION]/ready   the same for a model
+//   /, /status.json                            the status page and what it polls, unless it is off
+HttpAnswer answer_path(const WebSources& sources, const std::string& path);
+
+}  // namespace tensord::server
