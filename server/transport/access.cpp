@@ -1,5 +1,7 @@
 #include "server/transport/access.h"
 
+#include <array>
+#include <sstream>
 #include <string_view>
 
 #include "core/base/error.h"
@@ -7,43 +9,87 @@
 namespace tensord::server {
 namespace {
 
-// Looks at every byte, so that the time says nothing about where two texts differ.
-bool is_same_secret(std::string_view given, std::string_view wanted) {
-  unsigned difference = given.size() == wanted.size() ? 0 : 1;
-  for (size_t i = 0; i < given.size(); ++i) {
-    difference |= static_cast<unsigned char>(given[i]) ^
-                  static_cast<unsigned char>(wanted[wanted.empty() ? 0 : i % wanted.size()]);
+constexpr std::array<const char*, kCallGroups> kGroupNames = {
+    "health",       "metadata",   "inference", "model-repository", "shared-memory",
+    "model-config", "statistics", "trace",     "logging",          "training"};
+
+std::string_view to_view(grpc::string_ref text) { return {text.data(), text.size()}; }
+
+// "GROUP[,GROUP…]:KEY=VALUE"
+void add_rules(const std::string& text, AccessPolicy::Rules& rules) {
+  const size_t colon = text.find(':');
+  const size_t equals = colon == std::string::npos ? colon : text.find('=', colon);
+  check(equals != std::string::npos && colon > 0 && equals > colon + 1,
+        "--grpc-restricted-protocol must be GROUP,…:KEY=VALUE, got '", text, "'");
+  std::string header = "triton-grpc-protocol-" + text.substr(colon + 1, equals - colon - 1);
+  for (char& c : header) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
-  return difference == 0;
+  std::istringstream names(text.substr(0, colon));
+  for (std::string name; std::getline(names, name, ',');) {
+    const CallGroup group = parse_call_group(name);
+    const bool is_new = rules.emplace(group, AccessPolicy::Rule{header, text.substr(equals + 1)}).second;
+    check(is_new, "--grpc-restricted-protocol names the group '", name, "' twice");
+  }
 }
 
 }  // namespace
 
-const char* to_string(CallGroup group) {
-  switch (group) {
-    case CallGroup::kHealth: return "health";
-    case CallGroup::kMetadata: return "metadata";
-    case CallGroup::kInference: return "inference";
-    case CallGroup::kModelRepository: return "model-repository";
-    case CallGroup::kSharedMemory: return "shared-memory";
-    case CallGroup::kModelConfig: return "model-config";
-    case CallGroup::kStatistics: return "statistics";
-    case CallGroup::kTrace: return "trace";
-    case CallGroup::kLogging: return "logging";
-    case CallGroup::kTraining: return "training";
+const char* to_string(CallGroup group) { return kGroupNames[static_cast<size_t>(group)]; }
+
+CallGroup parse_call_group(std::string_view name) {
+  for (size_t i = 0; i < kGroupNames.size(); ++i) {
+    if (name == kGroupNames[i]) return static_cast<CallGroup>(i);
   }
-  return "";
+  fail(ErrorCode::kInvalidArgument, "there is no group of calls '", name, "'");
+}
+
+AccessPolicy AccessPolicy::make(const NetworkOptions& options) {
+  Rules rules;
+  for (const std::string& text : options.restricted_protocols) add_rules(text, rules);
+  std::shared_ptr<const TokenFile> tokens;
+  if (!options.access_tokens.empty()) tokens = std::make_shared<const TokenFile>(options.access_tokens);
+  return AccessPolicy(std::move(rules), std::move(tokens));
 }
 
 grpc::Status AccessPolicy::check(const grpc::ServerContextBase& context, CallGroup group) const {
+  if (rules_.empty() && !tokens_) return grpc::Status::OK;
+  const Metadata& metadata = context.client_metadata();
+  const grpc::Status status = check_rule(metadata, group);
+  return status.ok() && tokens_ ? check_token(metadata, group) : status;
+}
+
+grpc::Status AccessPolicy::check_rule(const Metadata& metadata, CallGroup group) const {
   const auto rule = rules_.find(group);
   if (rule == rules_.end()) return grpc::Status::OK;
-  const auto [first, last] = context.client_metadata().equal_range(rule->second.header);
+  const auto [first, last] = metadata.equal_range(rule->second.header);
   for (auto header = first; header != last; ++header) {
-    if (is_same_secret({header->second.data(), header->second.size()}, rule->second.value)) return grpc::Status::OK;
+    if (is_same_secret(to_view(header->second), rule->second.value)) return grpc::Status::OK;
   }
   return {grpc::StatusCode::PERMISSION_DENIED,
           concat("This protocol is restricted, expecting header '", rule->second.header, "'")};
+}
+
+grpc::Status AccessPolicy::check_token(const Metadata& metadata, CallGroup group) const {
+  // Probes have no token, and health tells nothing.
+  if (group == CallGroup::kHealth) return grpc::Status::OK;
+  constexpr std::string_view kScheme = "Bearer ";
+  const auto table = tokens_->table();
+  bool is_known = false;
+  const auto [first, last] = metadata.equal_range("authorization");
+  for (auto header = first; header != last; ++header) {
+    std::string_view value = to_view(header->second);
+    if (!value.starts_with(kScheme)) continue;
+    value.remove_prefix(kScheme.size());
+    const TokenTable::Answer answer = table->find(value, group);
+    if (answer == TokenTable::Answer::kOpen) return grpc::Status::OK;
+    is_known = is_known || answer == TokenTable::Answer::kOtherGroups;
+  }
+  if (is_known) {
+    return {grpc::StatusCode::PERMISSION_DENIED, concat("the token is not for calls of '", to_string(group), "'")};
+  }
+  return {grpc::StatusCode::UNAUTHENTICATED,
+          "expecting header 'authorization: Bearer TOKEN' with a token of the server"};
 }
 
 }  // namespace tensord::server

@@ -3,39 +3,41 @@
 #include <grpcpp/grpcpp.h>
 
 #include <map>
+#include <memory>
 #include <string>
+#include <vector>
+
+#include "server/config/network_options.h"
+#include "server/transport/access_tokens.h"
+#include "server/transport/call_group.h"
 
 namespace tensord::server {
 
-// The groups of calls that access is given to, named as Triton's --grpc-restricted-protocol names them.
-enum class CallGroup {
-  kHealth,
-  kMetadata,
-  kInference,
-  kModelRepository,
-  kSharedMemory,
-  kModelConfig,
-  kStatistics,
-  kTrace,
-  kLogging,
-  kTraining,
-};
-const char* to_string(CallGroup group);  // "model-repository"
-
-// Which header a client has to send for calls of a group. Immutable and thread-safe.
+// Which header a client has to send for calls of a group. Thread-safe.
 class AccessPolicy {
  public:
   struct Rule {
     std::string header;  // lower case
     std::string value;
   };
+  using Rules = std::map<CallGroup, Rule>;  // groups without one are open
   AccessPolicy() = default;
-  explicit AccessPolicy(std::map<CallGroup, Rule> rules) : rules_(std::move(rules)) {}
-  // OK, or PERMISSION_DENIED. Takes the same time for every wrong value.
+  // `tokens` null: no token is needed. With tokens, every group but health needs one.
+  explicit AccessPolicy(Rules rules, std::shared_ptr<const TokenFile> tokens = nullptr)
+      : rules_(std::move(rules)), tokens_(std::move(tokens)) {}
+  // Of --grpc-restricted-protocol and --access-tokens. Throws Error{kInvalidArgument}.
+  static AccessPolicy make(const NetworkOptions& options);
+
+  // OK, PERMISSION_DENIED, or UNAUTHENTICATED without a token that is known. Takes the same time for every wrong value.
   grpc::Status check(const grpc::ServerContextBase& context, CallGroup group) const;
 
  private:
-  std::map<CallGroup, Rule> rules_;  // groups without one are open
+  using Metadata = std::multimap<grpc::string_ref, grpc::string_ref>;
+  grpc::Status check_rule(const Metadata& metadata, CallGroup group) const;
+  grpc::Status check_token(const Metadata& metadata, CallGroup group) const;
+
+  Rules rules_;
+  std::shared_ptr<const TokenFile> tokens_;
 };
 
 }  // namespace tensord::server

@@ -1,0 +1,128 @@
+#include "server/config/network_options.h"
+
+#include <CLI/CLI.hpp>
+
+#include "core/base/error.h"
+
+namespace tensord::server {
+namespace {
+
+void add_security_options(CLI::App& app, NetworkOptions& options) {
+  app.add_option("--grpc-use-ssl", options.use_tls, "Serve gRPC over TLS")->capture_default_str();
+  app.add_option("--grpc-use-ssl-mutual", options.use_mutual_tls, "Serve gRPC over TLS to clients with a certificate")
+      ->capture_default_str();
+  app.add_option("--grpc-server-cert", options.server_cert, "PEM file with the server's certificates");
+  app.add_option("--grpc-server-key", options.server_key, "PEM file with the server's private key");
+  app.add_option("--grpc-root-cert", options.root_cert, "PEM file with the certificates that sign those of clients");
+  app.add_option("--grpc-ssl-reload-secs", options.tls_reload_secs,
+                 "How often the PEM files are looked at; changed ones serve the connections made after that")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
+  app.add_option("--grpc-restricted-protocol", options.restricted_protocols,
+                 "GROUP,…:KEY=VALUE: calls of these groups need the header triton-grpc-protocol-KEY with this value. "
+                 "Groups: health, metadata, inference, model-repository, shared-memory, model-config, statistics, "
+                 "trace, logging, training; may be repeated")
+      ->allow_extra_args(false);
+  app.add_option("--access-tokens", options.access_tokens,
+                 "File with lines GROUP,… TOKEN (or: all TOKEN). Every call but those of health then needs the header "
+                 "authorization: Bearer TOKEN with a token for its group. Read again when it changes");
+  app.add_option("--allow-client-shm", options.allow_client_shm,
+                 "Clients may register shared memory: every client then reads and writes any object that the server "
+                 "may open")
+      ->capture_default_str();
+}
+
+void add_connection_options(CLI::App& app, NetworkOptions& options) {
+  const auto milliseconds = CLI::Range(0, INT_MAX);
+  app.add_option("--grpc-keepalive-time", options.keepalive_time_ms, "Milliseconds between pings of idle connections")
+      ->check(milliseconds)
+      ->capture_default_str();
+  app.add_option("--grpc-keepalive-timeout", options.keepalive_timeout_ms, "Milliseconds that a ping's answer may take")
+      ->check(milliseconds)
+      ->capture_default_str();
+  app.add_option("--grpc-keepalive-permit-without-calls", options.keepalive_permit_without_calls,
+                 "Ping, and be pinged on, connections without calls")
+      ->capture_default_str();
+  app.add_option("--grpc-http2-max-pings-without-data", options.max_pings_without_data,
+                 "Pings between two data frames; 0 is no limit")
+      ->check(milliseconds)
+      ->capture_default_str();
+  app.add_option("--grpc-http2-min-recv-ping-interval-without-data", options.min_ping_interval_ms,
+                 "Milliseconds between pings of a client without data, below which they are strikes")
+      ->check(milliseconds)
+      ->capture_default_str();
+  app.add_option("--grpc-http2-max-ping-strikes", options.max_ping_strikes,
+                 "Bad pings after which a connection is closed; 0 is no limit")
+      ->check(milliseconds)
+      ->capture_default_str();
+  app.add_option("--grpc-max-connection-age", options.max_connection_age_ms,
+                 "Milliseconds after which a connection is asked to end; 0 is never")
+      ->check(milliseconds);
+  app.add_option("--grpc-max-connection-age-grace", options.max_connection_age_grace_ms,
+                 "Milliseconds that its calls then have; 0 is as long as they take")
+      ->check(milliseconds);
+  app.add_option("--grpc-infer-response-compression-level", options.response_compression,
+                 "How hard responses are compressed, for clients that take that: none, low, medium, high")
+      ->check(CLI::IsMember({"none", "low", "medium", "high"}))
+      ->capture_default_str();
+}
+
+void add_limits(CLI::App& app, NetworkOptions& options) {
+  const auto bytes = CLI::AsSizeValue(/*kb_is_1000=*/false);
+  app.add_option("--grpc-max-message-size", options.max_message_bytes, "Largest message taken or sent, as 64MB")
+      ->transform(bytes)
+      ->capture_default_str();
+  app.add_option("--grpc-max-connections", options.max_connections,
+                 "Connections at one time; more are closed at once; 0 is no limit")
+      ->check(CLI::Range(0, 1 << 20));
+  app.add_option("--grpc-max-requests", options.max_requests,
+                 "Inference requests under way at one time, of all clients and models; more are refused; 0 is no limit")
+      ->check(CLI::Range(0, INT_MAX));
+  app.add_option(
+         "--grpc-memory-quota", options.memory_quota_bytes,
+         "Bytes of requests on their way in or under way, of all clients, as 4GB; more are refused, and clients "
+         "send slower before that; 0 is no limit")
+      ->transform(bytes);
+}
+
+}  // namespace
+
+void add_network_options(CLI::App& app, NetworkOptions& options) {
+  app.add_option("--grpc-unix-socket", options.unix_socket, "Path of a Unix socket to listen on for gRPC too");
+  app.add_option("--grpc-unix-socket-mode", options.unix_socket_mode, "Permissions of the socket, octal")
+      ->capture_default_str();
+  app.add_option("--grpc-unix-socket-only", options.is_unix_socket_only, "No TCP port for gRPC")->capture_default_str();
+  add_security_options(app, options);
+  add_connection_options(app, options);
+  add_limits(app, options);
+  app.add_option("--allow-http", options.allow_http,
+                 "Serve health and status on the HTTP port; the metrics port has them in any case")
+      ->capture_default_str();
+  app.add_option("--http-address", options.http_address, "Address to listen on for HTTP")->capture_default_str();
+  app.add_option("--http-port", options.http_port, "Port for HTTP; 0 takes a free one")
+      ->check(CLI::Range(0, 65535))
+      ->capture_default_str();
+  app.add_option("--status-page", options.status_page, "Serve the status page at / of the HTTP and metrics ports")
+      ->capture_default_str();
+}
+
+void validate(const NetworkOptions& options) {
+  const bool has_tls = options.use_tls || options.use_mutual_tls;
+  check(!has_tls || (!options.server_cert.empty() && !options.server_key.empty()),
+        "--grpc-use-ssl needs --grpc-server-cert and --grpc-server-key");
+  check(!options.use_mutual_tls || !options.root_cert.empty(), "--grpc-use-ssl-mutual needs --grpc-root-cert");
+  check(has_tls || (options.server_cert.empty() && options.server_key.empty() && options.root_cert.empty()),
+        "--grpc-server-cert, --grpc-server-key and --grpc-root-cert need --grpc-use-ssl true");
+  check(!options.is_unix_socket_only || !options.unix_socket.empty(),
+        "--grpc-unix-socket-only needs --grpc-unix-socket");
+  const std::string& mode = options.unix_socket_mode;
+  check(!mode.empty() && mode.size() <= 4 && mode.find_first_not_of("01234567") == std::string::npos,
+        "--grpc-unix-socket-mode must be octal like 660, got '", mode, "'");
+  check(options.max_message_bytes >= 1 && options.max_message_bytes <= INT_MAX,
+        "--grpc-max-message-size must be between 1 and ", INT_MAX, ", got ", options.max_message_bytes);
+  constexpr uint64_t kLeastQuota = uint64_t{64} << 20;
+  check(options.memory_quota_bytes == 0 || options.memory_quota_bytes >= kLeastQuota,
+        "--grpc-memory-quota must be 0 or at least 64MB, got ", options.memory_quota_bytes);
+}
+
+}  // namespace tensord::server

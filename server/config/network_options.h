@@ -1,0 +1,58 @@
+#pragma once
+
+#include <climits>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace tensord::server {
+
+// How clients reach the daemon, what they may call and how much they may use. Addresses and ports are in ServerOptions.
+struct NetworkOptions {
+  std::string unix_socket;               // listened on as well; empty: none
+  std::string unix_socket_mode = "600";  // of the file, octal
+  bool is_unix_socket_only = false;      // no TCP port
+
+  bool use_tls = false;
+  bool use_mutual_tls = false;                     // clients need a certificate that `root_cert` signed
+  std::string server_cert, server_key, root_cert;  // PEM files, read again when they change
+  int tls_reload_secs = 10;
+
+  // "GROUP[,GROUP…]:KEY=VALUE": these calls need the header triton-grpc-protocol-KEY.
+  std::vector<std::string> restricted_protocols;
+  std::string access_tokens;  // file of bearer tokens; empty: none needed
+
+  std::string response_compression = "none";  // none, low, medium, high
+  int keepalive_time_ms = 7'200'000;
+  int keepalive_timeout_ms = 20'000;
+  bool keepalive_permit_without_calls = false;
+  int max_pings_without_data = 2;
+  int min_ping_interval_ms = 300'000;  // of clients, without data
+  int max_ping_strikes = 2;
+  int max_connection_age_ms = 0;  // 0: connections are not ended
+  int max_connection_age_grace_ms = 0;
+
+  uint64_t max_message_bytes = INT_MAX;
+  int max_connections = 0;          // 0: no limit
+  int max_requests = 0;             // inference requests under way, of all clients; 0: no limit
+  uint64_t memory_quota_bytes = 0;  // of requests on their way in and under way; 0: no limit
+
+  bool allow_client_shm = false;  // clients may register shared memory
+
+  bool allow_http = false;  // health and status on a port of its own; they are on the metrics port too
+  std::string http_address = "127.0.0.1";
+  int http_port = 8000;
+  bool status_page = true;
+};
+
+// Adds the flags to a command; the values go into `options`, which must outlive it.
+void add_network_options(CLI::App& app, NetworkOptions& options);
+
+// Throws Error{kInvalidArgument} naming the flag.
+void validate(const NetworkOptions& options);
+
+}  // namespace tensord::server

@@ -1,0 +1,138 @@
+#include "server/transport/connection_limit.h"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/log.h"
+
+namespace tensord::server {
+namespace {
+
+// After an accept that failed for want of files or memory.
+constexpr auto kPause = std::chrono::milliseconds(20);
+
+int bind_listener(const std::string& address, int port) {
+  addrinfo hints{};
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const std::string service = std::to_string(port);
+  if (getaddrinfo(address.c_str(), service.c_str(), &hints, &found) != 0) return -1;
+  int listener = -1;
+  for (const addrinfo* at = found; at != nullptr && listener < 0; at = at->ai_next) {
+    const int made = socket(at->ai_family, at->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, at->ai_protocol);
+    if (made < 0) continue;
+    const int yes = 1;
+    setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    if (bind(made, at->ai_addr, at->ai_addrlen) == 0 && listen(made, SOMAXCONN) == 0) {
+      listener = made;
+    } else {
+      close(made);
+    }
+  }
+  freeaddrinfo(found);
+  return listener;
+}
+
+int port_of(int listener) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
+  const in_port_t port = address.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(address).sin6_port
+                                                       : reinterpret_cast<const sockaddr_in&>(address).sin_port;
+  return ntohs(port);
+}
+
+void watch(int poll, int file, uint32_t events) {
+  epoll_event event{};
+  event.events = events;
+  event.data.fd = file;
+  epoll_ctl(poll, EPOLL_CTL_ADD, file, &event);
+}
+
+}  // namespace
+
+ConnectionLimit::ConnectionLimit(const std::string& address, int port, int max_connections)
+    : max_connections_(max_connections) {
+  listener_ = bind_listener(address, port);
+  if (listener_ < 0) fail(ErrorCode::kUnavailable, "cannot listen for gRPC on ", address, ":", port);
+  port_ = port_of(listener_);
+  poll_ = epoll_create1(EPOLL_CLOEXEC);
+  wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  watch(poll_, listener_, EPOLLIN);
+  watch(poll_, wake_, EPOLLIN);
+}
+
+ConnectionLimit::~ConnectionLimit() {
+  const uint64_t one = 1;
+  if (thread_.joinable() && write(wake_, &one, sizeof(one)) == sizeof(one)) thread_.join();
+  for (const int file : {listener_, poll_, wake_}) close(file);
+}
+
+void ConnectionLimit::configure(grpc::ServerBuilder& builder, std::shared_ptr<grpc::ServerCredentials> credentials) {
+  using Type = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+  acceptor_ = builder.experimental().AddExternalConnectionAcceptor(Type::FROM_FD, std::move(credentials));
+}
+
+void ConnectionLimit::start() {
+  thread_ = std::thread([this] { serve(); });
+}
+
+void ConnectionLimit::serve() {
+  std::array<epoll_event, 64> events{};
+  std::vector<int> open;
+  for (bool is_open = true; is_open;) {
+    const int count = epoll_wait(poll_, events.data(), static_cast<int>(events.size()), -1);
+    for (int i = 0; i < count; ++i) {
+      const int file = events[static_cast<size_t>(i)].data.fd;
+      if (file == wake_) {
+        is_open = false;
+      } else if (file == listener_) {
+        accept_one();
+      } else {
+        forget(file);
+      }
+    }
+  }
+}
+
+void ConnectionLimit::accept_one() {
+  const int connection = accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (connection < 0) {
+    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) std::this_thread::sleep_for(kPause);
+    return;
+  }
+  const int watched = connections() < max_connections_ ? fcntl(connection, F_DUPFD_CLOEXEC, 0) : -1;
+  if (watched < 0) {
+    close(connection);
+    log(LogLevel::kDebug, "connection refused", {{"open", connections()}});
+    return;
+  }
+  const int yes = 1;
+  setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+  connections_.fetch_add(1, std::memory_order_relaxed);
+  // Only the end of the connection is waited for; gRPC reads.
+  watch(poll_, watched, EPOLLRDHUP);
+  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
+  parameters.listener_fd = listener_;
+  parameters.fd = connection;
+  acceptor_->HandleNewConnection(&parameters);
+}
+
+void ConnectionLimit::forget(int watched) {
+  close(watched);  // which takes it out of the poll
+  connections_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+}  // namespace tensord::server

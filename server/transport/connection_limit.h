@@ -1,0 +1,42 @@
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+
+namespace tensord::server {
+
+// A TCP port whose connections are counted: those above the limit are closed before gRPC sees them. gRPC has no such
+// limit, so this accepts, hands over what may stay, and learns from a duplicate of the socket when it has ended.
+class ConnectionLimit {
+ public:
+  // Binds. Throws Error{kUnavailable}. Port 0 takes a free one.
+  ConnectionLimit(const std::string& address, int port, int max_connections);
+  ~ConnectionLimit();  // accepts no more; open connections are gRPC's
+
+  int port() const { return port_; }
+  // Before the server is built.
+  void configure(grpc::ServerBuilder& builder, std::shared_ptr<grpc::ServerCredentials> credentials);
+  // Accepts from now on. To be called once the server has started.
+  void start();
+  int connections() const { return connections_.load(std::memory_order_relaxed); }
+
+ private:
+  void serve();
+  void accept_one();
+  void forget(int watched);
+
+  const int max_connections_;
+  int listener_ = -1;
+  int poll_ = -1;  // epoll: the listener, the wake-up, and a duplicate of every connection
+  int wake_ = -1;
+  int port_ = 0;
+  std::atomic<int> connections_{0};
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  std::thread thread_;
+};
+
+}  // namespace tensord::server

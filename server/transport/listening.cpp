@@ -1,0 +1,173 @@
+#include "server/transport/listening.h"
+
+#include <grpc/impl/codegen/grpc_types.h>
+#include <grpcpp/resource_quota.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/security/tls_certificate_provider.h>
+#include <grpcpp/security/tls_credentials_options.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <climits>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "core/base/error.h"
+#include "core/base/log.h"
+
+namespace tensord::server {
+namespace {
+
+// With chunks of this size a message of some MB arrives in one piece and is used in place.
+constexpr int kReadChunkBytes = 16 << 20;
+
+// gRPC would only say at the first handshake that a file is not what it should be.
+void check_pem(const char* flag, const std::string& path, const char* what) {
+  std::ifstream in(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  check(!in.fail() && !text.empty(), flag, ": cannot read ", path);
+  const size_t begin = text.find("-----BEGIN ");
+  check(begin != std::string::npos && text.find(what, begin) != std::string::npos, flag, ": ", path,
+        " is no PEM file with a ", what);
+}
+
+std::shared_ptr<grpc::ServerCredentials> make_credentials(const NetworkOptions& options) {
+  using namespace grpc::experimental;
+  if (!options.use_tls && !options.use_mutual_tls) return grpc::InsecureServerCredentials();
+  check_pem("--grpc-server-cert", options.server_cert, "CERTIFICATE");
+  check_pem("--grpc-server-key", options.server_key, "PRIVATE KEY");
+  const bool is_mutual = options.use_mutual_tls;
+  if (is_mutual) check_pem("--grpc-root-cert", options.root_cert, "CERTIFICATE");
+  TlsServerCredentialsOptions tls(std::make_shared<FileWatcherCertificateProvider>(
+      options.server_key, options.server_cert, is_mutual ? options.root_cert : std::string(),
+      static_cast<unsigned>(options.tls_reload_secs)));
+  tls.watch_identity_key_cert_pairs();
+  if (is_mutual) {
+    tls.watch_root_certs();
+    tls.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+    // Who a client is, is what its certificate says; it has no host name to compare with.
+    tls.set_check_call_host(false);
+    tls.set_certificate_verifier(std::make_shared<NoOpCertificateVerifier>());
+  }
+  return TlsServerCredentials(tls);
+}
+
+grpc_compression_level compression_level(const std::string& name) {
+  if (name == "low") return GRPC_COMPRESS_LEVEL_LOW;
+  if (name == "medium") return GRPC_COMPRESS_LEVEL_MED;
+  if (name == "high") return GRPC_COMPRESS_LEVEL_HIGH;
+  return GRPC_COMPRESS_LEVEL_NONE;
+}
+
+// gRPC would take a socket away from the server that listens on it.
+void check_unused(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  check(path.size() < sizeof(address.sun_path), "--grpc-unix-socket: ", path, " has more than ",
+        sizeof(address.sun_path) - 1, " characters");
+  std::memcpy(address.sun_path, path.data(), path.size());
+  const int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const bool is_used = connect(client, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+  close(client);
+  if (is_used) fail(ErrorCode::kUnavailable, "cannot listen for gRPC on unix:", path, ": another server does");
+  struct stat status {};
+  check(lstat(path.c_str(), &status) != 0 || S_ISSOCK(status.st_mode), "--grpc-unix-socket: ", path,
+        " is there and is no socket");
+}
+
+// A connection takes a file, or two; the usual limit of 1024 is for programs that use select().
+void raise_file_limit() {
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= files.rlim_max) return;
+  files.rlim_cur = files.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &files);
+}
+
+void set_keepalive(grpc::ServerBuilder& builder, const NetworkOptions& options) {
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, options.keepalive_time_ms);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, options.keepalive_timeout_ms);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, options.keepalive_permit_without_calls ? 1 : 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, options.max_pings_without_data);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, options.min_ping_interval_ms);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, options.max_ping_strikes);
+  if (options.max_connection_age_ms != 0) {
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, options.max_connection_age_ms);
+  }
+  if (options.max_connection_age_grace_ms != 0) {
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, options.max_connection_age_grace_ms);
+  }
+}
+
+}  // namespace
+
+Listening::Listening(const NetworkOptions& options, const std::string& address, int port)
+    : options_(options), address_(address), port_(port) {
+  if (!options_.unix_socket.empty()) check_unused(options_.unix_socket);
+  if (options_.max_connections > 0 && !options_.is_unix_socket_only) {
+    limit_ = std::make_unique<ConnectionLimit>(address, port, options_.max_connections);
+  }
+  raise_file_limit();
+}
+
+Listening::~Listening() {
+  if (unix_port_ != 0) unlink(options_.unix_socket.c_str());
+}
+
+std::string Listening::tcp_address() const {
+  return address_.find(':') != std::string::npos ? concat("[", address_, "]:", port_) : concat(address_, ":", port_);
+}
+
+void Listening::add_ports(grpc::ServerBuilder& builder) {
+  const auto credentials = make_credentials(options_);
+  if (limit_) {
+    limit_->configure(builder, credentials);
+  } else if (!options_.is_unix_socket_only) {
+    builder.AddListeningPort(tcp_address(), credentials, &port_);
+  }
+  // The file's permissions say who may come in.
+  if (!options_.unix_socket.empty()) {
+    builder.AddListeningPort("unix:" + options_.unix_socket, grpc::InsecureServerCredentials(), &unix_port_);
+  }
+}
+
+void Listening::configure(grpc::ServerBuilder& builder) {
+  add_ports(builder);
+  builder.SetMaxReceiveMessageSize(static_cast<int>(options_.max_message_bytes));
+  builder.SetMaxSendMessageSize(static_cast<int>(options_.max_message_bytes));
+  builder.AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, kReadChunkBytes);
+  builder.AddChannelArgument(GRPC_ARG_TCP_MIN_READ_CHUNK_SIZE, kReadChunkBytes);
+  builder.AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kReadChunkBytes);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  set_keepalive(builder, options_);
+  if (options_.response_compression != "none") {
+    builder.SetDefaultCompressionLevel(compression_level(options_.response_compression));
+  }
+  if (options_.memory_quota_bytes != 0) {
+    builder.SetResourceQuota(grpc::ResourceQuota("clients").Resize(options_.memory_quota_bytes));
+  }
+}
+
+std::unique_ptr<grpc::Server> Listening::start(grpc::ServerBuilder& builder) {
+  const int requested_port = port_;
+  // The socket is made with its permissions, so that nobody comes in before they are set.
+  const mode_t mode = static_cast<mode_t>(std::stoi(options_.unix_socket_mode, nullptr, 8));
+  const mode_t previous = umask(~mode & 0777);
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  umask(previous);
+  const bool has_tcp = limit_ || options_.is_unix_socket_only || port_ != 0;
+  const bool has_unix = options_.unix_socket.empty() || unix_port_ != 0;
+  if (!server || !has_tcp || !has_unix) {
+    port_ = requested_port;
+    fail(ErrorCode::kUnavailable, "cannot listen for gRPC on ",
+         has_tcp && !has_unix ? "unix:" + options_.unix_socket : tcp_address());
+  }
+  if (options_.is_unix_socket_only) port_ = 0;
+  if (limit_) limit_->start();
+  return server;
+}
+
+}  // namespace tensord::server
