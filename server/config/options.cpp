@@ -84,6 +84,7 @@ void add_options(CLI::App& app, ServerOptions& options) {
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
       ->capture_default_str();
 
+  add_infer_options(app, options.infer);
   add_log_options(app, options.log);
   add_trace_options(app, options.trace);
   add_capture_options(app, options.capture);

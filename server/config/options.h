@@ -6,6 +6,7 @@
 
 #include "server/config/capture_options.h"
 #include "server/config/engine_options.h"
+#include "server/config/infer_options.h"
 #include "server/config/log_options.h"
 #include "server/config/trace_options.h"
 
@@ -46,6 +47,7 @@ struct ServerOptions {
   uint64_t training_upload_bytes = uint64_t{4} << 30;  // of one uploaded archive; 0: no limit
   std::string ready_file;
 
+  InferOptions infer;
   LogSettings log;
   TraceOptions trace;
   CaptureOptions capture;

@@ -8,6 +8,7 @@ ModelVersion::ModelVersion(std::string name, int64_t version, std::unique_ptr<co
       version_text_(std::to_string(version)),
       model_(std::move(model)),
       config_(std::move(config)),
+      class_labels_(read_class_labels(config_)),
       metrics_(metrics),
       owner_(memory_owner(name_ + "/" + version_text_)),
       workers_(name_, *model_,
@@ -25,6 +26,12 @@ ModelVersion::ModelVersion(std::string name, int64_t version, std::unique_ptr<co
                              .rate_limiter = options.rate_limiter,
                              .default_queue_size = options.max_queue_size});
   workers_.wait_until_warm();
+}
+
+const std::vector<std::string>& ModelVersion::class_labels(const std::string& output) const {
+  static const std::vector<std::string> kNone;
+  const auto found = class_labels_.find(output);
+  return found == class_labels_.end() ? kNone : found->second;
 }
 
 ModelVersion::~ModelVersion() { path_->stop(); }

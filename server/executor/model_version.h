@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/tensor/allocator.h"
+#include "server/executor/class_labels.h"
 #include "server/executor/model.h"
 #include "server/executor/model_workers.h"
 #include "server/executor/request_path.h"
@@ -42,12 +43,16 @@ class ModelVersion {
   // See RequestPath. The sink's owner counts the answer in metrics() when it is final.
   void submit(InferRequest request, InferSink& sink) { path_->submit(std::move(request), sink); }
   void note_cancelled() { path_->note_cancelled(); }
+  // Of an output, as the configuration names it; empty where it has none.
+  const std::vector<std::string>& class_labels(const std::string& output) const;
+  bool gathers_inputs() const { return path_->gathers_inputs(); }
 
  private:
   const std::string name_;
   const std::string version_text_;
   const std::unique_ptr<const Model> model_;
   const ModelConfig config_;
+  const ClassLabels class_labels_;
   ModelMetrics& metrics_;
   const OwnerId owner_;
   ModelWorkers workers_;

@@ -79,7 +79,9 @@ struct Daemon::Impl {
               .capture = capture,
               .version = version,
               .strict_readiness = options.strict_readiness,
-              .training = training.get()},
+              .training = training.get(),
+              .forwarded_headers = HeaderForward(options.infer.header_forward_pattern),
+              .stream_max_requests = options.infer.stream_max_requests},
         grpc(grpc_options(options), state) {
     if (options.metrics_compat == "triton") metrics.add_triton_names();
     if (options.allow_metrics) metrics_port = metrics.listen(options.metrics_address, options.metrics_port);

@@ -1,5 +1,7 @@
 #include "server/transport/infer_decode.h"
 
+#include <climits>
+
 #include "core/base/error.h"
 #include "server/transport/infer_contents.h"
 
@@ -8,20 +10,26 @@ namespace {
 
 class InputDecoder {
  public:
-  InputDecoder(const InferMessage& message, const WireMessage& wire) : message_(message), wire_(wire) {}
+  InputDecoder(const InferMessage& message, const WireMessage& wire, const DecodeOptions& options)
+      : message_(message), wire_(wire), options_(options) {}
 
-  InferTensor decode(size_t index, DecodedInputs& totals) const {
+  InferTensor decode(size_t index, DecodedInputs& totals) {
     const InferMessage::Input& input = message_.inputs[index];
     InferTensor out;
     out.name = input.name;
     out.datatype = *parse_datatype(input.datatype);
     out.shape = input.shape;
     const int64_t count = checked_numel(out.shape);
-    if (!message_.raw_contents.empty()) {
+    if (index < options_.ranges.size() && options_.ranges[index].region) {
+      check(input.contents.empty(), "unexpected 'content' provided when using shared memory for input tensor '",
+            input.name, "' for model '", message_.model_name, "'");
+      decode_shared(options_.ranges[index], count, out, totals);
+    } else if (!message_.raw_contents.empty()) {
       check(input.contents.empty(), "contents field must not be specified when using raw_input_contents for '",
             input.name, "' for model '", message_.model_name, "'");
-      if (index >= message_.raw_contents.size()) fail_no_data(input);
-      decode_raw(message_.raw_contents[index], count, out, totals);
+      // Inputs in shared memory have no entry there.
+      if (next_raw_ >= message_.raw_contents.size()) fail_no_data(input);
+      decode_raw(message_.raw_contents[next_raw_++], count, out, totals);
     } else {
       if (input.contents.empty() && count != 0) fail_no_data(input);
       decode_typed(input, count, out, totals);
@@ -49,18 +57,22 @@ class InputDecoder {
     }
   }
 
+  void check_size(const InferTensor& input, int64_t count, uint64_t size_bytes) const {
+    uint64_t expected = 0;
+    const bool overflows =
+        __builtin_mul_overflow(static_cast<uint64_t>(count), uint64_t{size_of(input.datatype)}, &expected);
+    check(!overflows && expected == size_bytes, "input byte size mismatch for input '", input.name, "' for model '",
+          message_.model_name, "'. Expected ",
+          overflows ? std::string("more than fits memory") : std::to_string(expected), ", got ", size_bytes);
+  }
+
   void decode_raw(WireReader raw, int64_t count, InferTensor& out, DecodedInputs& totals) const {
     if (out.datatype == DataType::kBytes) {
       out.strings = decode_raw_strings(raw, count, what(out));
       totals.copied_bytes += raw.remaining();
       return;
     }
-    uint64_t expected = 0;
-    const bool overflows =
-        __builtin_mul_overflow(static_cast<uint64_t>(count), uint64_t{size_of(out.datatype)}, &expected);
-    check(!overflows && expected == raw.remaining(), "input byte size mismatch for input '", out.name, "' for model '",
-          message_.model_name, "'. Expected ",
-          overflows ? std::string("more than fits memory") : std::to_string(expected), ", got ", raw.remaining());
+    check_size(out, count, raw.remaining());
     const DType dtype = *to_dtype(out.datatype);
     const uint8_t* data = raw.contiguous();
     // A bool other than 0 and 1 is not a value the kernels may meet, so bools are copied clean.
@@ -71,23 +83,62 @@ class InputDecoder {
       out.tensor = Tensor::from_storage(std::move(storage), out.shape, contiguous_strides(out.shape), 0, dtype);
       return;
     }
+    if (options_.may_scatter && raw.remaining() > 0 && dtype != DType::kBool) {
+      out.scattered = std::make_shared<const ScatteredBytes>(raw.pieces(), wire_.owner);
+      return;
+    }
     out.tensor = Tensor::empty(out.shape, dtype);
     totals.copied_bytes += raw.remaining();
-    auto* bytes = static_cast<uint8_t*>(out.tensor.raw_data());
     const size_t size_bytes = raw.remaining();
-    raw.copy_to(bytes, size_bytes);
-    if (dtype == DType::kBool) {
-      for (size_t i = 0; i < size_bytes; ++i) bytes[i] = bytes[i] != 0;
+    raw.copy_to(out.tensor.raw_data(), size_bytes);
+    if (dtype == DType::kBool) clean_bools(out.tensor);
+  }
+
+  void decode_shared(const SharedRange& range, int64_t count, InferTensor& out, DecodedInputs& totals) const {
+    if (out.datatype == DataType::kBytes) {
+      check_copy(range, out);
+      std::vector<uint8_t> bytes(range.size_bytes);
+      range.copy_to(bytes.data());
+      WireMessage texts;
+      texts.add_piece(bytes);
+      out.strings = decode_raw_strings(WireReader(texts), count, what(out));
+      totals.copied_bytes += range.size_bytes;
+      return;
     }
+    check_size(out, count, range.size_bytes);
+    const DType dtype = *to_dtype(out.datatype);
+    if (is_floating(dtype) && reinterpret_cast<uintptr_t>(range.data) % size_of(out.datatype) == 0) {
+      out.tensor = Tensor::from_storage(range.as_storage(), out.shape, contiguous_strides(out.shape), 0, dtype);
+      return;
+    }
+    check_copy(range, out);
+    out.tensor = Tensor::empty(out.shape, dtype);
+    range.copy_to(out.tensor.raw_data());
+    totals.copied_bytes += range.size_bytes;
+    if (dtype == DType::kBool) clean_bools(out.tensor);
+  }
+
+  // Memory of clients may be vast and cost them nothing; no more of it is copied than a message could have.
+  void check_copy(const SharedRange& range, const InferTensor& input) const {
+    check(range.size_bytes <= INT_MAX, what(input), " has ", range.size_bytes, " bytes in shared memory; ",
+          name_of(input.datatype), " has at most ", INT_MAX);
+  }
+
+  static void clean_bools(const Tensor& tensor) {
+    auto* bytes = static_cast<uint8_t*>(tensor.raw_data());
+    for (int64_t i = 0; i < tensor.numel(); ++i) bytes[i] = bytes[i] != 0;
   }
 
   const InferMessage& message_;
   const WireMessage& wire_;
+  const DecodeOptions& options_;
+  size_t next_raw_ = 0;
 };
 
 }  // namespace
 
-DecodedInputs decode_inputs(const InferMessage& message, const WireMessage& wire, const Signature& signature) {
+DecodedInputs decode_inputs(const InferMessage& message, const WireMessage& wire, const Signature& signature,
+                            const DecodeOptions& options) {
   std::vector<InputHeader> headers;
   for (const InferMessage::Input& input : message.inputs) headers.push_back({input.name, input.datatype, input.shape});
   DecodedInputs out;
@@ -95,7 +146,7 @@ DecodedInputs decode_inputs(const InferMessage& message, const WireMessage& wire
   check(message.raw_contents.empty() || message.raw_contents.size() <= message.inputs.size(), "expected ",
         message.inputs.size(), " raw_input_contents but got ", message.raw_contents.size(), " for model '",
         message.model_name, "'");
-  const InputDecoder decoder(message, wire);
+  InputDecoder decoder(message, wire, options);
   for (size_t i = 0; i < message.inputs.size(); ++i) out.inputs.push_back(decoder.decode(i, out));
   return out;
 }

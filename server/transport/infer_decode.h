@@ -1,7 +1,7 @@
 #pragma once
 
 #include "server/executor/model.h"
-#include "server/executor/model_version.h"
+#include "server/memory/shared_regions.h"
 #include "server/transport/infer_message.h"
 
 namespace tensord::server {
@@ -12,10 +12,17 @@ struct DecodedInputs {
   uint64_t copied_bytes = 0;          // payload that could not be used where it lay
 };
 
-// Checks the inputs of a request against a model and makes tensors of them. A tensor that
-// lies in one piece of the message, aligned to its elements, is used there and keeps
-// `wire.owner` alive; others are copied once. Nothing is allocated before sizes are proven
-// to match the bytes that are there. Throws Error{kInvalidArgument} with the protocol's texts.
-DecodedInputs decode_inputs(const InferMessage& message, const WireMessage& wire, const Signature& signature);
+struct DecodeOptions {
+  std::vector<SharedRange> ranges = {};  // one for each input; without a region: its data is in the message. Empty: all
+  bool may_scatter = false;              // the model takes InferTensor::scattered
+};
+
+// Checks the inputs of a request against a model and makes tensors of them. A tensor that lies in one piece of the
+// message, aligned to its elements, is used there and keeps `wire.owner` alive; others are copied once. Floating point
+// numbers in shared memory are used there too; all else is copied out, for the client may change it after it was
+// checked. Nothing is allocated before sizes are proven to match the bytes that are there. Throws
+// Error{kInvalidArgument} with the protocol's texts, {kFailedPrecondition} when shared memory is gone.
+DecodedInputs decode_inputs(const InferMessage& message, const WireMessage& wire, const Signature& signature,
+                            const DecodeOptions& options = {});
 
 }  // namespace tensord::server

@@ -43,33 +43,44 @@ int64_t deadline_ns(const grpc::ServerContext& context, int64_t now_ns) {
 EncodedResponse encode(const InferTicket& ticket, InferResult& result, const ParameterMap& parameters) {
   const ModelVersion& model = *ticket.model;
   const MemoryOwnerScope owner_scope(model.owner());
+  const std::vector<bool> is_elsewhere = carry_out(ticket.plan, model, result.outputs, result.copied_bytes);
   EncodedResponse encoded = encode_response(
       {.model_name = model.name(), .model_version = model.version(), .id = ticket.id, .parameters = parameters},
-      result.outputs);
+      result.outputs, is_elsewhere);
   ticket.metrics->add_copied(encoded.copied_bytes + result.copied_bytes);
   return encoded;
 }
 
+// Finds the shared memory that the request names; the places of its inputs.
+std::vector<SharedRange> find_memory(const SharedRegions& regions, const TransportParameters& parameters,
+                                     OutputPlan& plan) {
+  const auto find = [&regions](const SharedPlace& place) {
+    return regions.find(place.region, place.offset, place.size_bytes);
+  };
+  std::vector<SharedRange> inputs;
+  for (const SharedPlace& place : parameters.input_places) {
+    inputs.push_back(place.is_none() ? SharedRange() : find(place));
+    if (!place.is_none()) plan.input_ranges.push_back(inputs.back());
+  }
+  for (const TransportParameters::Output& output : parameters.outputs) {
+    OutputPlan::Output& planned = plan.outputs.emplace_back();
+    planned.name = output.name;
+    planned.classes = output.classes;
+    if (!output.place.is_none()) planned.range = find(output.place);
+  }
+  return inputs;
+}
+
 void decode_into(InferRequest& request, const InferMessage& message, const WireMessage& wire,
-                 const ModelVersion& model) {
+                 std::vector<SharedRange> ranges, const ModelVersion& model) {
   const MemoryOwnerScope owner_scope(model.owner());
-  DecodedInputs decoded = decode_inputs(message, wire, model.signature());
+  DecodedInputs decoded = decode_inputs(message, wire, model.signature(),
+                                        {.ranges = std::move(ranges), .may_scatter = model.gathers_inputs()});
   model.metrics().add_copied(decoded.copied_bytes);
   request.inputs = std::move(decoded.inputs);
   request.input_indices = std::move(decoded.input_indices);
   if (model.signature().max_batch_size > 0 && !request.inputs.empty()) {
     request.batch_size = request.inputs.front().shape[0];
-  }
-}
-
-void check_supported(const TransportParameters& parameters) {
-  bool has_places = !parameters.input_places.empty();
-  for (const auto& output : parameters.outputs) has_places = has_places || !output.place.is_none();
-  if (has_places) {
-    fail(ErrorCode::kUnimplemented, "Client shared memory is disabled. Send the tensor's data in the request instead.");
-  }
-  if (!parameters.outputs.empty()) {
-    fail(ErrorCode::kUnimplemented, "output parameter 'classification' is not supported");
   }
 }
 
@@ -99,8 +110,8 @@ InferRequest read_request(ServerState& state, const grpc::ByteBuffer& bytes, con
   ticket.wants_empty_final_response = parameters.wants_empty_final_response;
   for (auto& output : message.outputs) request.requested_outputs.push_back(std::move(output.name));
   check_requested_outputs(model.signature(), model.name(), request.requested_outputs);
-  check_supported(parameters);
-  decode_into(request, message, wire, model);
+  state.forwarded_headers.add(context, request.parameters);
+  decode_into(request, message, wire, find_memory(state.shared_memory, parameters, ticket.plan), model);
   ticket.watch = InferWatch(state, context, model, ticket.arrived_ns, request);
   return request;
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "server/executor/model_version.h"
+#include "server/transport/infer_outputs.h"
 #include "server/transport/infer_watch.h"
 #include "server/transport/server_state.h"
 
@@ -19,6 +20,7 @@ struct InferTicket {
   int64_t arrived_ns = 0;                     // on Clock::system()
   bool takes_many_responses = false;          // set before: the call is a stream
   bool wants_empty_final_response = false;
+  OutputPlan plan;
   InferWatch watch;  // its trace, and its copy in a file
 };
 

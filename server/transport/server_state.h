@@ -5,9 +5,11 @@
 #include <string>
 
 #include "server/executor/request_capture.h"
+#include "server/memory/shared_regions.h"
 #include "server/repository/repository.h"
 #include "server/tracing/tracer.h"
 #include "server/transport/access.h"
+#include "server/transport/header_forward.h"
 
 namespace tensord::server {
 
@@ -23,6 +25,9 @@ struct ServerState {
   bool strict_readiness = true;
   TrainingService* training = nullptr;  // null: the daemon does not train
   AccessPolicy access = {};
+  SharedRegions shared_memory{false};
+  HeaderForward forwarded_headers{""};
+  size_t stream_max_requests = 1024;
   std::atomic<bool> is_draining{false};
 
   // Takes requests: models are loaded (all of them READY when strict), and no end in sight.

@@ -17,7 +17,14 @@ namespace {
 
 constexpr const char* kShuttingDown = "GRPC server is shutting down and has stopped accepting new requests.";
 
+// While so many bytes of responses wait to be sent, no more requests are read from a stream.
+constexpr size_t kWaitingBytes = size_t{64} << 20;
+// With so many bytes of a decoupled model's responses waiting the client does not read, and the stream is ended.
+constexpr size_t kMostWaitingBytes = size_t{256} << 20;
+
 // Clients that send it get a failed request's status instead of an error message, and the stream ends with it.
+// A request waits for its model so often; others may take the memory again.
+constexpr int kMaxWaitsForModel = 3;
 constexpr const char* kErrorHeader = "triton_grpc_error";
 
 bool has_error_header(const grpc::ServerContext& context) {
@@ -74,8 +81,10 @@ class StreamCall {
   void on_done(bool ok);
   void on_finished(bool ok);
   void on_woken(bool ok);
+  void on_loaded(bool ok);
 
-  void accept();
+  bool accept();
+  bool waits_for_model(const InferTicket& ticket, absl::Status& refused);
   StreamRequest& add_request(InferTicket ticket, bool is_ordered);
   void close(const grpc::Status& status);
   void cancel_requests();
@@ -121,6 +130,9 @@ class StreamCall {
   MemberTag<StreamCall> done_{this, &StreamCall::on_done};
   MemberTag<StreamCall> finished_{this, &StreamCall::on_finished};
   MemberTag<StreamCall> woken_{this, &StreamCall::on_woken};
+  MemberTag<StreamCall> loaded_{this, &StreamCall::on_loaded};
+  std::unique_ptr<grpc::Alarm> load_alarm_;  // brings the stream back to its queue when a model is loaded
+  int waits_left_ = kMaxWaitsForModel;       // of a request for its model
 };
 
 void StreamRequest::respond(InferResult result, bool is_final) {
@@ -165,7 +177,7 @@ void StreamCall::on_arrived(bool ok) {
 }
 
 void StreamCall::on_read(bool ok) {
-  if (ok) accept();
+  if (ok && !accept()) return;  // its model is being loaded
   Lock lock(mutex_);
   is_reading_ = false;
   is_input_over_ = is_input_over_ || !ok;
@@ -173,8 +185,11 @@ void StreamCall::on_read(bool ok) {
   end_event(std::move(lock));
 }
 
-// Nothing else reads or writes message_ and adds requests.
-void StreamCall::accept() {
+void StreamCall::on_loaded(bool) { on_read(true); }
+
+// Nothing else reads or writes message_ and adds requests. False: the model is not loaded, but will be on demand; then
+// the message is read again.
+bool StreamCall::accept() {
   const uint64_t size_bytes = message_.Length();
   InferTicket ticket;
   ticket.takes_many_responses = true;
@@ -186,7 +201,9 @@ void StreamCall::accept() {
   } catch (...) {
     refused.status = current_exception_status();
     refused.times.arrived_ns = ticket.arrived_ns;
+    if (waits_for_model(ticket, refused.status)) return false;
   }
+  waits_left_ = kMaxWaitsForModel;
   message_.Clear();
   ticket.metrics->add_received(size_bytes);
   ticket.metrics->add_in_flight(1);
@@ -196,6 +213,21 @@ void StreamCall::accept() {
     model->submit(std::move(request), sink);
   } else {
     sink.respond(std::move(refused), /*is_final=*/true);
+  }
+  return true;
+}
+
+bool StreamCall::waits_for_model(const InferTicket& ticket, absl::Status& refused) {
+  if (ticket.model || waits_left_ == 0) return false;
+  try {
+    --waits_left_;
+    return calls_.state_.repository.load_on_demand(ticket.model_name, [this] {
+      if (!load_alarm_) load_alarm_ = std::make_unique<grpc::Alarm>();
+      load_alarm_->Set(queue_.queue, gpr_now(GPR_CLOCK_MONOTONIC), static_cast<EventTag*>(&loaded_));
+    });
+  } catch (...) {
+    refused = current_exception_status();
+    return false;
   }
 }
 
@@ -240,7 +272,7 @@ void StreamCall::pass_on(grpc::ByteBuffer bytes) {
   if (!bytes.Valid() || is_closing_ || is_cancelled()) return;
   waiting_bytes_ += bytes.Length();
   waiting_.push_back(std::move(bytes));
-  if (waiting_bytes_ <= calls_.limits_.most_waiting_bytes || waiting_.size() == 1 || decoupled_.empty()) return;
+  if (waiting_bytes_ <= kMostWaitingBytes || waiting_.size() == 1 || decoupled_.empty()) return;
   log(LogLevel::kWarning, "a stream is ended: its client does not read the responses",
       {{"peer", context_.peer()}, {"waiting_bytes", waiting_bytes_}});
   close(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many responses wait for the client to read them"));
@@ -250,8 +282,8 @@ void StreamCall::pass_on(grpc::ByteBuffer bytes) {
 }
 
 bool StreamCall::has_room() const {
-  return ordered_.size() + decoupled_.size() + waiting_.size() < calls_.limits_.requests &&
-         waiting_bytes_ < calls_.limits_.waiting_bytes;
+  return ordered_.size() + decoupled_.size() + waiting_.size() < calls_.state_.stream_max_requests &&
+         waiting_bytes_ < kWaitingBytes;
 }
 
 void StreamCall::advance() {
@@ -350,8 +382,7 @@ void StreamCall::release(Lock lock) {
   delete this;
 }
 
-StreamCalls::StreamCalls(ServerState& state, StartStream start, StreamLimits limits)
-    : state_(state), start_(std::move(start)), limits_(limits) {}
+StreamCalls::StreamCalls(ServerState& state, StartStream start) : state_(state), start_(std::move(start)) {}
 
 void StreamCalls::wait(CallQueue queue) { new StreamCall(*this, queue); }
 
