@@ -88,6 +88,7 @@ void add_options(CLI::App& app, ServerOptions& options) {
   add_log_options(app, options.log);
   add_trace_options(app, options.trace);
   add_capture_options(app, options.capture);
+  add_cache_options(app, options.cache);
 }
 
 void validate(const ServerOptions& options) {
@@ -99,6 +100,7 @@ void validate(const ServerOptions& options) {
   check(mode == "none", "--model-control-mode must be none, got '", mode, "'");
   check(!options.model_repositories.empty(), "--model-repository is required");
   validate(options.trace);
+  validate(options.cache);
 }
 
 }  // namespace tensord::server

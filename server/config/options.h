@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "server/config/cache_options.h"
 #include "server/config/capture_options.h"
 #include "server/config/engine_options.h"
 #include "server/config/infer_options.h"
@@ -51,6 +52,7 @@ struct ServerOptions {
   LogSettings log;
   TraceOptions trace;
   CaptureOptions capture;
+  CacheOptions cache;
 };
 
 // Adds the flags to a command; the values go into `options`, which must outlive it.

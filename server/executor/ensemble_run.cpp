@@ -212,6 +212,11 @@ InferTensor EnsembleRun::take_tensor(Branch& branch, size_t tensor) {
 InferRequest EnsembleRun::make_request(Job& job, const ModelVersion& model) const {
   const EnsemblePlan::Step& step = context_.plan.steps[job.step];
   InferRequest request;
+  for (InferTensor& input : job.inputs) {
+    if (!input.tensor.defined() || input.tensor.is_contiguous()) continue;
+    input.tensor = input.tensor.contiguous();  // requests are row-major; what models return need not be
+    model.metrics().add_copied(input.tensor.size_bytes());
+  }
   request.id = request_.id;
   std::vector<std::string> datatypes;
   std::vector<InputHeader> headers;

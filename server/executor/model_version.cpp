@@ -1,5 +1,8 @@
 #include "server/executor/model_version.h"
 
+#include "core/base/error.h"
+#include "server/executor/response_cache.h"
+
 namespace tensord::server {
 
 ModelVersion::ModelVersion(std::string name, int64_t version, std::unique_ptr<const Model> model, ModelConfig config,
@@ -12,11 +15,13 @@ ModelVersion::ModelVersion(std::string name, int64_t version, std::unique_ptr<co
       metrics_(metrics),
       owner_(memory_owner(name_ + "/" + version_text_)),
       workers_(name_, *model_,
-               {.workers = options.workers,
+               {.workers = config_.is_ensemble() ? 0 : options.workers,
                 .threads_per_worker = options.threads_per_worker,
                 .cores = options.cores,
                 .warmup = std::move(options.warmup)},
                owner_) {
+  check(!config_.has_response_cache || !model_->signature().keeps_state,
+        "response_cache: the model keeps state between requests");
   path_ = make_request_path({.model = name_,
                              .config = config_,
                              .signature = signature(),
@@ -25,6 +30,7 @@ ModelVersion::ModelVersion(std::string name, int64_t version, std::unique_ptr<co
                              .directory = options.directory,
                              .rate_limiter = options.rate_limiter,
                              .default_queue_size = options.max_queue_size});
+  if (options.cache && config_.has_response_cache) path_ = make_cached_path(std::move(path_), *options.cache, metrics_);
   workers_.wait_until_warm();
 }
 

@@ -12,6 +12,8 @@
 
 namespace tensord::server {
 
+class ResponseCache;
+
 // A loaded model with the way its requests go. Thread-safe. Must not be destroyed by one of its own workers. Made, it
 // is warm: every worker has run the warm-up requests.
 class ModelVersion {
@@ -24,6 +26,7 @@ class ModelVersion {
     std::vector<WarmupRequest> warmup = {};
     const ModelDirectory* directory = nullptr;  // of the models that an ensemble's steps run
     RateLimiter* rate_limiter = nullptr;
+    ResponseCache* cache = nullptr;  // null: answers are not kept
   };
 
   // Throws Error when a configured warm-up request fails, or the configuration asks for what cannot be.
