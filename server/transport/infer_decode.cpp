@@ -109,6 +109,7 @@ class InputDecoder {
     const DType dtype = *to_dtype(out.datatype);
     if (is_floating(dtype) && reinterpret_cast<uintptr_t>(range.data) % size_of(out.datatype) == 0) {
       out.tensor = Tensor::from_storage(range.as_storage(), out.shape, contiguous_strides(out.shape), 0, dtype);
+      out.is_shared = true;
       return;
     }
     check_copy(range, out);
