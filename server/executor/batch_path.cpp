@@ -60,7 +60,7 @@ class BatchPath final : public RequestPath {
 class BatchPath::InferTask final : public Task {
  public:
   InferTask(BatchPath& path, InferRequest request, InferSink& sink)
-      : request(std::move(request)), sink(sink), path_(path) {
+      : request(std::move(request)), sink(sink), pending(path.context_.metrics), path_(path) {
     deadline_ns = this->request.deadline_ns;
     timeout_us = this->request.queue_timeout_us;
     priority = this->request.priority;
@@ -88,6 +88,7 @@ class BatchPath::InferTask final : public Task {
 
   InferRequest request;
   InferSink& sink;
+  PendingRequest pending;  // until it runs
 
  private:
   bool has_to_gather() const {
@@ -143,6 +144,7 @@ bool BatchPath::is_dead(const InferTask& task) const {
 // A run goes on while anybody waits for it.
 std::vector<InferTensor> BatchPath::run_model(size_t worker, std::span<const InferTensor* const> inputs, Tasks tasks,
                                               RequestTimes& times, uint64_t& copied_bytes) {
+  for (InferTask* const task : tasks) task->pending.end();
   times.compute_input_end_ns = times.compute_output_start_ns = now_ns();
   RunResult run = context_.workers->run(worker, inputs, [this, tasks] {
     return std::all_of(tasks.begin(), tasks.end(), [this](const InferTask* task) { return is_dead(*task); });
@@ -192,7 +194,7 @@ void BatchPath::run_in_place(size_t worker, InferTask& task, int64_t start_ns) {
   }
   task.request.inputs.clear();  // the request's memory goes before the answer does
   result.times.compute_end_ns = now_ns();
-  context_.metrics.count_execution(task.rows, result.times);
+  context_.metrics.count_execution(task.rows, result.times, result.status.ok());
   note_compute(result.times.compute_end_ns - start_ns);
   answer(task, std::move(result));
   context_.workers->note_answered();
@@ -227,7 +229,7 @@ void BatchPath::run_gathered(size_t worker, Tasks tasks, int64_t start_ns) {
     status = failure(tasks);
   }
   times.compute_end_ns = now_ns();
-  context_.metrics.count_execution(rows, times);
+  context_.metrics.count_execution(rows, times, status.ok());
   const bool may_repeat = inputs && inputs->is_changed() && !context_.signature.keeps_state;
   if (!status.ok() && may_repeat &&
       !std::all_of(tasks.begin(), tasks.end(), [this](const InferTask* task) { return is_dead(*task); })) {
@@ -280,7 +282,7 @@ void BatchPath::run_apart(size_t worker, Tasks tasks, const BatchInputs& inputs,
       is_good = false;
     }
     result.times.compute_end_ns = now_ns();
-    context_.metrics.count_execution(task->rows, result.times);
+    context_.metrics.count_execution(task->rows, result.times, result.status.ok());
     start_ns = result.times.compute_end_ns;
     answer(*task, std::move(result));
   }

@@ -31,6 +31,7 @@ ModelVersion::ModelVersion(std::string name, int64_t version, std::unique_ptr<co
                              .rate_limiter = options.rate_limiter,
                              .default_queue_size = options.max_queue_size});
   if (options.cache && config_.has_response_cache) path_ = make_cached_path(std::move(path_), *options.cache, metrics_);
+  metrics_.set_tags(config_.metric_tags);
   workers_.wait_until_warm();
 }
 

@@ -62,4 +62,20 @@ class ModelMetrics {
   std::vector<ResponseCounts> responses_;          // by mutex_
 };
 
+// Counts a request as pending from the time this is made until it ends or goes. For one thread at a time.
+class PendingRequest {
+ public:
+  explicit PendingRequest(ModelMetrics& metrics) : metrics_(&metrics) { metrics.add_pending(1); }
+  ~PendingRequest() { end(); }
+  PendingRequest(const PendingRequest&) = delete;
+  PendingRequest& operator=(const PendingRequest&) = delete;
+  void end() {
+    if (metrics_) metrics_->add_pending(-1);
+    metrics_ = nullptr;
+  }
+
+ private:
+  ModelMetrics* metrics_;
+};
+
 }  // namespace tensord::server
