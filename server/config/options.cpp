@@ -23,6 +23,7 @@ void add_options(CLI::App& app, ServerOptions& options) {
   app.add_option("--grpc-infer-thread-count", options.grpc_infer_thread_count,
                  "Threads that read and answer requests; 0 is one a core")
       ->check(CLI::Range(0, 256));
+  add_network_options(app, options.network);
   app.add_option("--allow-metrics", options.allow_metrics, "Serve Prometheus metrics")->capture_default_str();
   app.add_option("--metrics-address", options.metrics_address, "Address to listen on for metrics")
       ->capture_default_str();
@@ -92,6 +93,7 @@ void add_options(CLI::App& app, ServerOptions& options) {
 }
 
 void validate(const ServerOptions& options) {
+  validate(options.network);
   const std::string& mode = options.model_control_mode;
   if (mode == "poll" || mode == "explicit") {
     fail(ErrorCode::kUnimplemented, "--model-control-mode ", mode,

@@ -9,6 +9,7 @@
 #include "server/config/engine_options.h"
 #include "server/config/infer_options.h"
 #include "server/config/log_options.h"
+#include "server/config/network_options.h"
 #include "server/config/trace_options.h"
 
 namespace CLI {
@@ -27,9 +28,10 @@ struct ServerOptions {
   std::string grpc_address = "127.0.0.1";
   int grpc_port = 8001;             // 0: a free port
   int grpc_infer_thread_count = 0;  // completion-queue threads; 0: one a core
+  NetworkOptions network;
   bool allow_metrics = true;
   std::string metrics_address = "127.0.0.1";
-  int metrics_port = 8002;  // 0: a free port
+  int metrics_port = 8002;              // 0: a free port
   std::string metrics_compat = "none";  // triton: its names beside tensord's
 
   int workers = 1;                 // per model, where its config says nothing

@@ -11,7 +11,6 @@
 
 #include "core/base/error.h"
 #include "server/metrics/allocator_collector.h"
-#include "server/metrics/exposition_server.h"
 #include "server/metrics/model_collector.h"
 #include "server/metrics/plan_collector.h"
 #include "server/metrics/process_collector.h"
@@ -28,7 +27,6 @@ struct Metrics::State {
 
   std::mutex mutex;
   std::map<std::pair<std::string, std::string>, std::unique_ptr<ModelMetrics>> models;  // by mutex
-  std::unique_ptr<ExpositionServer> server;
 
   std::vector<prometheus::MetricFamily> collect(const std::vector<ModelCounts>& counts) const;
   prometheus::Family<prometheus::Gauge>& gauges(const char* name, const char* help) {
@@ -47,7 +45,7 @@ Metrics::Metrics(const std::string& version) : state_(std::make_unique<State>())
   unknown_ = &model("", "");
 }
 
-Metrics::~Metrics() { state_->server.reset(); }
+Metrics::~Metrics() = default;
 
 ModelMetrics& Metrics::model(const std::string& name, const std::string& version) {
   const std::lock_guard lock(state_->mutex);
@@ -73,14 +71,6 @@ void Metrics::watch_plans(const std::string& name, const std::string& version, s
 
 void Metrics::watch_training(std::function<std::vector<TrainingSample>()> samples) {
   state_->training.watch(std::move(samples));
-}
-
-int Metrics::listen(const std::string& address, int port) {
-  state_->server = std::make_unique<ExpositionServer>(address, port, [this](const std::string& accept) {
-    Exposition metrics = exposition(accept);
-    return ExpositionServer::Answer{std::move(metrics.content_type), std::move(metrics.body)};
-  });
-  return state_->server->port();
 }
 
 std::vector<prometheus::MetricFamily> Metrics::State::collect(const std::vector<ModelCounts>& counts) const {

@@ -28,8 +28,7 @@ struct TrainingSample {
   std::map<std::string, double> metrics;  // of the last evaluation
 };
 
-// The daemon's Prometheus metrics: families, memory statistics and the HTTP port they are
-// read from. Thread-safe.
+// The daemon's Prometheus metrics: families and memory statistics. Thread-safe.
 class Metrics {
  public:
   explicit Metrics(const std::string& version);
@@ -49,9 +48,6 @@ class Metrics {
   // From now on the text has Triton's names beside tensord's.
   void add_triton_names();
 
-  // Serves GET /metrics. Throws Error{kUnavailable} when the address cannot be bound.
-  // Gives back the port.
-  int listen(const std::string& address, int port);
   // The metrics as text.
   std::string text() const;
   // The metrics in the form that a client with this Accept header gets: Prometheus's protobuf, which has native

@@ -11,6 +11,7 @@
 #include "core/base/parallel.h"
 #include "server/training/training_service.h"
 #include "server/transport/grpc_server.h"
+#include "server/web/routes.h"
 
 namespace tensord::server {
 namespace {
@@ -29,8 +30,10 @@ Repository::Options repository_options(const ServerOptions& options) {
 
 GrpcServer::Options grpc_options(const ServerOptions& options) {
   const int threads = options.grpc_infer_thread_count;
-  return {
-      .address = options.grpc_address, .port = options.grpc_port, .threads = threads > 0 ? threads : available_cores()};
+  return {.address = options.grpc_address,
+          .port = options.grpc_port,
+          .threads = threads > 0 ? threads : available_cores(),
+          .network = options.network};
 }
 
 std::unique_ptr<TrainingService> make_training(const ServerOptions& options, Repository& repository, Metrics& metrics) {
@@ -80,11 +83,25 @@ struct Daemon::Impl {
               .version = version,
               .strict_readiness = options.strict_readiness,
               .training = training.get(),
+              .access = AccessPolicy::make(options.network),
+              .limits = RequestLimits(static_cast<uint64_t>(options.network.max_requests),
+                                      options.network.memory_quota_bytes),
+              .shared_memory = SharedRegions(options.network.allow_client_shm),
               .forwarded_headers = HeaderForward(options.infer.header_forward_pattern),
               .stream_max_requests = options.infer.stream_max_requests},
         grpc(grpc_options(options), state) {
     if (options.metrics_compat == "triton") metrics.add_triton_names();
-    if (options.allow_metrics) metrics_port = metrics.listen(options.metrics_address, options.metrics_port);
+    if (options.allow_metrics) {
+      metrics_http = listen_http("metrics", options.metrics_address, options.metrics_port);
+    }
+    if (options.network.allow_http) {
+      http = listen_http("HTTP", options.network.http_address, options.network.http_port);
+    }
+  }
+
+  std::unique_ptr<HttpServer> listen_http(const char* purpose, const std::string& address, int port) {
+    return std::make_unique<HttpServer>(purpose, address, port,
+                                        [this](const HttpRequest& request) { return answer_request(web, request); });
   }
 
   const ServerOptions options;
@@ -94,15 +111,24 @@ struct Daemon::Impl {
   Repository repository;
   std::unique_ptr<TrainingService> training;  // null: off
   ServerState state;
-  int metrics_port = 0;
-  GrpcServer grpc;  // last: its calls use the rest
+  const WebSources web{.repository = repository,
+                       .metrics = metrics,
+                       .training = training.get(),
+                       .version = state.version,
+                       .is_ready = [this] { return state.is_ready(); },
+                       .started_unix_ms = now_ms(),
+                       .has_status_page = options.network.status_page};
+  GrpcServer grpc;  // its calls use what is above
+  // Null: off. Last: they use all of that.
+  std::unique_ptr<HttpServer> metrics_http, http;
 };
 
 Daemon::Daemon(const ServerOptions& options, ModelFactory factory, const std::string& version)
     : impl_(std::make_unique<Impl>(options, std::move(factory), version)) {
   log(LogLevel::kInfo, "listening",
-      {{"grpc", join_address(options.grpc_address, grpc_port())},
-       {"metrics", metrics_port() ? join_address(options.metrics_address, metrics_port()) : "off"}});
+      {{"grpc", grpc_address()},
+       {"metrics", metrics_port() ? join_address(options.metrics_address, metrics_port()) : "off"},
+       {"http", http_port() ? join_address(options.network.http_address, http_port()) : "off"}});
 }
 
 Daemon::~Daemon() = default;
@@ -113,14 +139,20 @@ void Daemon::load() {
   const ServerOptions& options = impl_->options;
   log(LogLevel::kInfo, "models loaded", {{"all_ready", impl_->repository.is_all_ready()}});
   if (options.ready_file.empty()) return;
-  nlohmann::json ready{
-      {"grpc", join_address(options.grpc_address, grpc_port())}, {"metrics", nullptr}, {"pid", getpid()}};
+  nlohmann::json ready{{"grpc", grpc_address()}, {"metrics", nullptr}, {"pid", getpid()}};
   if (metrics_port() != 0) ready["metrics"] = join_address(options.metrics_address, metrics_port());
+  if (http_port() != 0) ready["http"] = join_address(options.network.http_address, http_port());
   write_atomically(options.ready_file, ready.dump() + "\n");
 }
 
 int Daemon::grpc_port() const { return impl_->grpc.port(); }
-int Daemon::metrics_port() const { return impl_->metrics_port; }
+int Daemon::metrics_port() const { return impl_->metrics_http ? impl_->metrics_http->port() : 0; }
+int Daemon::http_port() const { return impl_->http ? impl_->http->port() : 0; }
+
+std::string Daemon::grpc_address() const {
+  const ServerOptions& options = impl_->options;
+  return grpc_port() != 0 ? join_address(options.grpc_address, grpc_port()) : "unix:" + options.network.unix_socket;
+}
 
 void Daemon::stop(int64_t timeout_ms) {
   impl_->state.is_draining = true;

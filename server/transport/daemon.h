@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "server/config/options.h"
 #include "server/repository/repository.h"
@@ -18,10 +19,12 @@ class Daemon {
   // Loads the models and writes the ready file. Throws Error when a repository is not there
   // or the file cannot be written; a model that fails only becomes UNAVAILABLE.
   void load();
-  int grpc_port() const;
-  int metrics_port() const;  // 0 without metrics
+  int grpc_port() const;             // 0 with a Unix socket only
+  std::string grpc_address() const;  // for clients: "127.0.0.1:8001" or "unix:/run/tensord.sock"
+  int metrics_port() const;          // 0 without metrics
+  int http_port() const;             // 0 without a port of its own
   // Takes no new requests, finishes those it has, cancels what is left when the time is over.
-  // Metrics can be read until the daemon goes, which may take civetweb two seconds.
+  // Metrics can be read until the daemon goes.
   void stop(int64_t timeout_ms);
 
  private:

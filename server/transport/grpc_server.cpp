@@ -1,10 +1,7 @@
 #include "server/transport/grpc_server.h"
 
-#include <grpc/impl/codegen/grpc_types.h>
-
 #include <atomic>
 #include <chrono>
-#include <climits>
 #include <thread>
 
 #include "core/base/log.h"
@@ -12,9 +9,11 @@
 #include "server/transport/control_calls.h"
 #include "server/transport/health.h"
 #include "server/transport/infer_call.h"
+#include "server/transport/listening.h"
 #include "server/transport/model_config_calls.h"
 #include "server/transport/reflection.h"
 #include "server/transport/settings_calls.h"
+#include "server/transport/shared_memory_calls.h"
 #include "server/transport/statistics_calls.h"
 #include "server/transport/stream_call.h"
 #include "server/transport/training_calls.h"
@@ -25,9 +24,6 @@ namespace {
 // ModelInfer calls that wait ready on each queue, so that arrivals never wait for one.
 constexpr int kReadyInferCalls = 16;
 constexpr int kReadyStreamCalls = 4;
-
-// With chunks of this size a message of some MB arrives in one piece and is used in place.
-constexpr int kReadChunkBytes = 16 << 20;
 
 void drain(grpc::ServerCompletionQueue* queue) {
   void* tag = nullptr;
@@ -54,44 +50,38 @@ struct GrpcServer::Impl {
                              inference.RequestModelStreamInfer(context, stream, cq, cq, tag);
                            }};
   std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues;
+  Listening listening;
   std::unique_ptr<grpc::Server> server;
   std::vector<std::thread> threads;
-  int port = 0;
 
-  explicit Impl(ServerState& state) : state(state) {}
+  Impl(const Options& options, ServerState& state)
+      : state(state), listening(options.network, options.address, options.port) {}
 };
 
-GrpcServer::GrpcServer(const Options& options, ServerState& state) : impl_(std::make_unique<Impl>(state)) {
-  const bool is_v6 = options.address.find(':') != std::string::npos;
-  const std::string address =
-      is_v6 ? concat("[", options.address, "]:", options.port) : concat(options.address, ":", options.port);
+GrpcServer::GrpcServer(const Options& options, ServerState& state) : impl_(std::make_unique<Impl>(options, state)) {
   grpc::ServerBuilder builder;
-  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &impl_->port);
+  impl_->listening.configure(builder);
   builder.RegisterService(&impl_->inference);
   builder.RegisterService(&impl_->health);
   builder.RegisterService(&impl_->training_rpcs);
   builder.RegisterService(&impl_->reflection.v1);
   builder.RegisterService(&impl_->reflection.v1alpha);
-  builder.SetMaxReceiveMessageSize(INT_MAX);
-  builder.SetMaxSendMessageSize(INT_MAX);
-  builder.AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, kReadChunkBytes);
-  builder.AddChannelArgument(GRPC_ARG_TCP_MIN_READ_CHUNK_SIZE, kReadChunkBytes);
-  builder.AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kReadChunkBytes);
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   for (int i = 0; i < options.threads; ++i) impl_->queues.push_back(builder.AddCompletionQueue());
-  impl_->server = builder.BuildAndStart();
-  if (!impl_->server || impl_->port == 0) {
+  try {
+    impl_->server = impl_->listening.start(builder);
+  } catch (...) {
     for (auto& queue : impl_->queues) {
       queue->Shutdown();
       drain(queue.get());
     }
-    fail(ErrorCode::kUnavailable, "cannot listen for gRPC on ", address);
+    throw;
   }
   for (auto& queue : impl_->queues) {
     const CallQueue calls{queue.get(), &impl_->live_calls, &state.access};
     for (int i = 0; i < kReadyInferCalls; ++i) InferCall::wait(state, impl_->start_infer, calls);
     for (int i = 0; i < kReadyStreamCalls; ++i) impl_->stream_calls.wait(calls);
     wait_control_calls(state, impl_->inference, calls);
+    wait_shared_memory_calls(state, impl_->inference, calls);
     wait_statistics_calls(state, impl_->inference, calls);
     wait_settings_calls(state, impl_->inference, calls);
     wait_model_config_calls(state, impl_->inference, calls);
@@ -109,7 +99,7 @@ GrpcServer::~GrpcServer() {
   if (!impl_->threads.empty()) shut_down(0);
 }
 
-int GrpcServer::port() const { return impl_->port; }
+int GrpcServer::port() const { return impl_->listening.port(); }
 
 void GrpcServer::shut_down(int64_t timeout_ms) {
   impl_->stream_calls.drain();

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "server/config/network_options.h"
 #include "server/transport/server_state.h"
 
 namespace tensord::server {
@@ -14,14 +15,15 @@ class GrpcServer {
     std::string address = "127.0.0.1";
     int port = 0;  // 0: a free one
     int threads = 1;
+    NetworkOptions network = {};
   };
 
   // Listens and answers from now on. Throws Error{kUnavailable} when the address cannot be
-  // bound. `state` must outlive this.
+  // bound, kInvalidArgument for files of TLS that cannot be used. `state` must outlive this.
   GrpcServer(const Options& options, ServerState& state);
   ~GrpcServer();
 
-  int port() const;
+  int port() const;  // 0: no TCP port
   // Takes no new calls, waits for the open ones, cancels those that are not done in time, and
   // ends the threads.
   void shut_down(int64_t timeout_ms);

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <optional>
 
+#include "server/transport/open_stream.h"
+
 namespace tensord::server {
 namespace {
 
@@ -44,8 +46,9 @@ class WatchCall {
       return;
     }
     new WatchCall(state_, service_, streams_, queue_);
-    if (!streams_.add(&context_)) {
-      end(grpc::Status(grpc::StatusCode::UNAVAILABLE, "the server is shutting down"));
+    const grpc::Status opened = open_stream(streams_, queue_, CallGroup::kHealth, &context_);
+    if (!opened.ok()) {
+      end(opened);
     } else {
       on_time(true);
     }

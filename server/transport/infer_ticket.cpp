@@ -90,6 +90,7 @@ InferRequest read_request(ServerState& state, const grpc::ByteBuffer& bytes, con
                           InferTicket& ticket) {
   ticket.metrics = &state.metrics.unknown_model();
   ticket.arrived_ns = Clock::system().now_ns();
+  ticket.admission = state.limits.admit(bytes.Length());
   const WireMessage wire = to_wire_message(bytes);
   InferMessage message = parse_infer_message(wire);
   ticket.id = std::move(message.id);

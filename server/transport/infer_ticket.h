@@ -18,6 +18,7 @@ struct InferTicket {
   ModelMetrics* metrics = nullptr;            // never null once the request is read
   std::string id, model_name, model_version;  // as the client sent them
   int64_t arrived_ns = 0;                     // on Clock::system()
+  RequestLimits::Admission admission = {};    // counts as long as this is there
   bool takes_many_responses = false;          // set before: the call is a stream
   bool wants_empty_final_response = false;
   OutputPlan plan;

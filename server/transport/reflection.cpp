@@ -5,6 +5,8 @@
 
 #include <set>
 
+#include "server/transport/open_stream.h"
+
 namespace tensord::server {
 namespace {
 
@@ -89,8 +91,9 @@ class ReflectionCall {
       return;
     }
     new ReflectionCall(service_, streams_, queue_);
-    if (!streams_.add(&context_)) {
-      finish(grpc::Status(grpc::StatusCode::UNAVAILABLE, "the server is shutting down"));
+    const grpc::Status opened = open_stream(streams_, queue_, CallGroup::kMetadata, &context_);
+    if (!opened.ok()) {
+      finish(opened);
     } else {
       on_written(true);
     }

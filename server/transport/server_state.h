@@ -10,6 +10,7 @@
 #include "server/tracing/tracer.h"
 #include "server/transport/access.h"
 #include "server/transport/header_forward.h"
+#include "server/transport/request_limits.h"
 
 namespace tensord::server {
 
@@ -25,6 +26,7 @@ struct ServerState {
   bool strict_readiness = true;
   TrainingService* training = nullptr;  // null: the daemon does not train
   AccessPolicy access = {};
+  RequestLimits limits = {};
   SharedRegions shared_memory{false};
   HeaderForward forwarded_headers{""};
   size_t stream_max_requests = 1024;

@@ -10,6 +10,7 @@
 #include "server/training/training_service.h"
 #include "server/transport/byte_buffer.h"
 #include "server/transport/grpc_status.h"
+#include "server/transport/open_stream.h"
 #include "server/transport/training_batch.h"
 #include "server/transport/training_calls.h"
 #include "server/transport/training_messages.h"
@@ -19,8 +20,6 @@ namespace {
 
 // The least time between two messages of a watch.
 constexpr auto kWatchInterval = std::chrono::milliseconds(100);
-
-grpc::Status shutting_down() { return {grpc::StatusCode::UNAVAILABLE, "the server is shutting down"}; }
 
 // Sends the job whenever it has changed, until it is at rest.
 class WatchJobCall {
@@ -38,8 +37,9 @@ class WatchJobCall {
       return;
     }
     new WatchJobCall(calls_, queue_);
-    if (!calls_.streams.add(&context_)) {
-      end(shutting_down());
+    const grpc::Status opened = open_stream(calls_.streams, queue_, CallGroup::kTraining, &context_);
+    if (!opened.ok()) {
+      end(opened);
       return;
     }
     try {
@@ -157,8 +157,9 @@ class StreamDataCall : public std::enable_shared_from_this<StreamDataCall> {
       return;
     }
     wait(calls_, queue_);
-    if (!calls_.streams.add(&context_)) {
-      end(shutting_down());
+    const grpc::Status opened = open_stream(calls_.streams, queue_, CallGroup::kTraining, &context_);
+    if (!opened.ok()) {
+      end(opened);
     } else {
       reader_.Read(&message_, static_cast<EventTag*>(&read_));
     }
@@ -277,8 +278,9 @@ class UploadModelCall {
       return;
     }
     new UploadModelCall(calls_, queue_);
-    if (!calls_.streams.add(&context_)) {
-      end(shutting_down());
+    const grpc::Status opened = open_stream(calls_.streams, queue_, CallGroup::kTraining, &context_);
+    if (!opened.ok()) {
+      end(opened);
     } else {
       reader_.Read(&request_, static_cast<EventTag*>(&read_));
     }

@@ -16,7 +16,7 @@ constexpr size_t kMaxBodyBytes = 1 << 16;
 void answer(const HttpServer::Handler& handler, const httplib::Request& request, httplib::Response& response) {
   HttpAnswer answer;
   try {
-    answer = handler(request.path);
+    answer = handler({.path = request.path, .accept = request.get_header_value("Accept")});
   } catch (const std::exception& error) {
     answer = {.status = 500, .body = concat(error.what(), "\n")};
   }

@@ -6,6 +6,11 @@
 
 namespace tensord::server {
 
+struct HttpRequest {
+  std::string path;    // without the query, with %-escapes resolved
+  std::string accept;  // the header; empty: none
+};
+
 struct HttpAnswer {
   int status = 200;
   std::string type = "text/plain; charset=utf-8";
@@ -16,9 +21,8 @@ struct HttpAnswer {
 // has seconds to send it, so that slow clients do not keep others out for long.
 class HttpServer {
  public:
-  // Gets the path of a request, without its query and with %-escapes resolved. Called on several threads; what it
-  // throws becomes status 500.
-  using Handler = std::function<HttpAnswer(const std::string& path)>;
+  // Called on several threads; what it throws becomes status 500.
+  using Handler = std::function<HttpAnswer(const HttpRequest& request)>;
 
   // Throws Error{kUnavailable} saying for `purpose` that the address cannot be bound. Port 0 takes a free one.
   HttpServer(const std::string& purpose, const std::string& address, int port, Handler handler);

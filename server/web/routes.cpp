@@ -1,6 +1,7 @@
 #include "server/web/routes.h"
 
 #include <string_view>
+#include <utility>
 
 #include "server/web/status_page.h"
 
@@ -22,10 +23,12 @@ HttpAnswer model_health(const WebSources& sources, std::string_view model) {
 
 }  // namespace
 
-HttpAnswer answer_path(const WebSources& sources, const std::string& path) {
+HttpAnswer answer_request(const WebSources& sources, const HttpRequest& request) {
+  const std::string& path = request.path;
   constexpr std::string_view kModels = "/v2/models/", kReady = "/ready";
   if (path == "/metrics") {
-    return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = sources.metrics.text()};
+    Metrics::Exposition metrics = sources.metrics.exposition(request.accept);
+    return {.type = std::move(metrics.content_type), .body = std::move(metrics.body)};
   }
   if (path == "/v2/health/live") return health(true);
   if (path == "/v2/health/ready") return health(sources.is_ready());

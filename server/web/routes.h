@@ -7,11 +7,11 @@
 
 namespace tensord::server {
 
-// Answers a GET of this path:
-//   /metrics                                   Prometheus
+// Answers a GET of these paths:
+//   /metrics                                   Prometheus, as text or protobuf
 //   /v2/health/live, /v2/health/ready          200, or 503 as long as the server does not take requests
 //   /v2/models/NAME[/versions/VERSION]/ready   the same for a model
 //   /, /status.json                            the status page and what it polls, unless it is off
-HttpAnswer answer_path(const WebSources& sources, const std::string& path);
+HttpAnswer answer_request(const WebSources& sources, const HttpRequest& request);
 
 }  // namespace tensord::server

@@ -1,0 +1,135 @@
+// Access, limits and the HTTP port, each by itself; tests/e2e/network_test.py has them in the daemon.
+#include <gmock/gmock.h>
+#include <httplib.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "core/base/error.h"
+#include "server/config/network_options.h"
+#include "server/transport/access.h"
+#include "server/transport/access_tokens.h"
+#include "server/transport/request_limits.h"
+#include "server/web/http_server.h"
+
+namespace tensord::server {
+namespace {
+
+using ::testing::HasSubstr;
+using Answer = TokenTable::Answer;
+
+template <class Call>
+std::string error_of(Call call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+std::string error_of_flags(const std::string& flags) {
+  NetworkOptions options;
+  CLI::App app;
+  add_network_options(app, options);
+  app.parse(flags);
+  return error_of([&] { validate(options); });
+}
+
+TEST(NetworkOptions, FlagsThatNeedEachOther) {
+  EXPECT_EQ(error_of_flags(""), "no error");
+  EXPECT_EQ(error_of_flags("--grpc-use-ssl true --grpc-server-cert a --grpc-server-key b"), "no error");
+  EXPECT_THAT(error_of_flags("--grpc-use-ssl true --grpc-server-cert a"), HasSubstr("needs --grpc-server-cert and"));
+  EXPECT_THAT(error_of_flags("--grpc-server-cert a"), HasSubstr("need --grpc-use-ssl"));
+  EXPECT_THAT(error_of_flags("--grpc-use-ssl-mutual true --grpc-server-cert a --grpc-server-key b"),
+              HasSubstr("--grpc-root-cert"));
+  EXPECT_THAT(error_of_flags("--grpc-unix-socket-only true"), HasSubstr("--grpc-unix-socket"));
+  EXPECT_THAT(error_of_flags("--grpc-unix-socket-mode 9"), HasSubstr("must be octal"));
+  EXPECT_THAT(error_of_flags("--grpc-max-message-size 3GB"), HasSubstr("--grpc-max-message-size must be"));
+  EXPECT_THAT(error_of_flags("--grpc-memory-quota 1MB"), HasSubstr("--grpc-memory-quota must be"));
+  EXPECT_EQ(error_of_flags("--grpc-memory-quota 1GB --grpc-max-message-size 64MB"), "no error");
+}
+
+TEST(AccessPolicy, RestrictedProtocolsAreRead) {
+  const auto error = [](std::vector<std::string> rules) {
+    NetworkOptions options;
+    options.restricted_protocols = std::move(rules);
+    return error_of([&] { AccessPolicy::make(options); });
+  };
+  EXPECT_EQ(error({"model-repository,statistics:admin=secret", "inference:user=a=b:c"}), "no error");
+  EXPECT_THAT(error({"inference"}), HasSubstr("must be GROUP,…:KEY=VALUE, got 'inference'"));
+  EXPECT_THAT(error({":a=b"}), HasSubstr("must be GROUP"));
+  EXPECT_THAT(error({"inference:=b"}), HasSubstr("must be GROUP"));
+  EXPECT_THAT(error({"nothing:a=b"}), HasSubstr("no group of calls 'nothing'"));
+  EXPECT_THAT(error({"inference:a=b", "health,inference:c=d"}), HasSubstr("names the group 'inference' twice"));
+}
+
+TEST(TokenTable, TokensOpenGroups) {
+  const TokenTable table = TokenTable::parse(
+      "# who may do what\n\ninference,metadata  user-token\nall admin-token\n\tstatistics user-token\n");
+  EXPECT_EQ(table.find("user-token", CallGroup::kInference), Answer::kOpen);
+  EXPECT_EQ(table.find("user-token", CallGroup::kStatistics), Answer::kOpen);
+  EXPECT_EQ(table.find("user-token", CallGroup::kModelRepository), Answer::kOtherGroups);
+  EXPECT_EQ(table.find("admin-token", CallGroup::kTraining), Answer::kOpen);
+  for (const char* wrong : {"", "user-toke", "user-token ", "user-tokenuser-token", "USER-TOKEN", "#"}) {
+    EXPECT_EQ(table.find(wrong, CallGroup::kInference), Answer::kUnknownToken) << wrong;
+  }
+  EXPECT_THAT(error_of([] { TokenTable::parse("inference\n"); }), HasSubstr("line 1 must be"));
+  EXPECT_THAT(error_of([] { TokenTable::parse("\ninference a b\n"); }), HasSubstr("line 2 must be"));
+  EXPECT_THAT(error_of([] { TokenTable::parse("nothing a\n"); }), HasSubstr("line 1: there is no group"));
+  EXPECT_THAT(error_of([] { TokenTable::parse("# none\n"); }), HasSubstr("there is no token"));
+}
+
+TEST(TokenFile, ThatIsNotThereIsAnError) {
+  EXPECT_THAT(error_of([] { TokenFile("/nowhere/tokens"); }), HasSubstr("cannot read /nowhere/tokens"));
+}
+
+TEST(RequestLimits, CountRequestsAndBytes) {
+  RequestLimits limits(2, 100);
+  auto first = limits.admit(60);
+  {
+    auto second = limits.admit(40);
+    EXPECT_EQ(limits.requests(), 2u);
+    EXPECT_EQ(limits.bytes(), 100u);
+    EXPECT_THAT(error_of([&] { limits.admit(0); }), HasSubstr("2 requests under way"));
+  }
+  EXPECT_THAT(error_of([&] { limits.admit(41); }), HasSubstr("have 100 bytes"));
+  EXPECT_EQ(limits.bytes(), 60u);
+  // Moved, an admission counts once.
+  auto moved = std::move(first);
+  EXPECT_EQ(limits.requests(), 1u);
+  moved = {};
+  EXPECT_EQ(limits.requests(), 0u);
+  EXPECT_EQ(limits.bytes(), 0u);
+  // A request above the limit is not refused for ever.
+  const auto alone = limits.admit(1000);
+  EXPECT_EQ(limits.bytes(), 1000u);
+  RequestLimits none;
+  const auto many = none.admit(UINT64_MAX / 2);
+  EXPECT_EQ(none.requests(), 1u);
+}
+
+TEST(HttpServer, AnswersPaths) {
+  HttpServer server("tests", "127.0.0.1", 0, [](const HttpRequest& request) -> HttpAnswer {
+    if (request.path == "/throws") fail(ErrorCode::kInternal, "it broke");
+    return {.status = request.path == "/a b" ? 200 : 404, .body = request.path};
+  });
+  httplib::Client client("127.0.0.1", server.port());
+  const auto found = client.Get("/a%20b?x=1");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->status, 200);
+  EXPECT_EQ(found->body, "/a b");
+  EXPECT_THAT(found->get_header_value("Content-Security-Policy"), HasSubstr("default-src 'none'"));
+  EXPECT_EQ(client.Get("/")->status, 404);
+  EXPECT_EQ(client.Get("/throws")->status, 500);
+  EXPECT_EQ(client.Head("/a%20b")->status, 200);
+  EXPECT_EQ(client.Post("/a", "x", "text/plain")->status, 404);
+  EXPECT_THAT(error_of([&] { HttpServer("tests", "127.0.0.1", server.port(), {}); }),
+              HasSubstr("cannot listen for tests"));
+}
+
+}  // namespace
+}  // namespace tensord::server
