@@ -1,0 +1,204 @@
+#include "server/executor/response_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "server/config/cache_options.h"
+#include "server/executor/model_version.h"
+#include "tests/server/fake_models.h"
+
+namespace tensord::server {
+namespace {
+
+InferTensor floats(const std::string& name, std::vector<float> values) {
+  InferTensor out;
+  out.name = name;
+  out.shape = {static_cast<int64_t>(values.size())};
+  out.tensor = Tensor::empty(out.shape, DType::kFloat32);
+  std::copy(values.begin(), values.end(), out.tensor.data<float>());
+  return out;
+}
+
+InferTensor texts(std::vector<std::string> values) {
+  InferTensor out;
+  out.name = "t";
+  out.datatype = DataType::kBytes;
+  out.shape = {static_cast<int64_t>(values.size())};
+  out.strings = std::move(values);
+  return out;
+}
+
+InferRequest request_of(std::vector<InferTensor> inputs, std::vector<std::string> outputs = {}) {
+  InferRequest request;
+  for (size_t i = 0; i < inputs.size(); ++i) request.input_indices.push_back(i);
+  request.inputs = std::move(inputs);
+  request.requested_outputs = std::move(outputs);
+  return request;
+}
+
+TEST(ResponseCache, KeysTellRequestsApart) {
+  ResponseCache cache(1 << 20);
+  const uint64_t model = cache.add_model();
+  const auto key = [&](InferRequest request) { return cache.key_of(model, request); };
+  const auto x = key(request_of({floats("x", {1, 2})}));
+  EXPECT_EQ(x, key(request_of({floats("other name", {1, 2})})));
+  EXPECT_NE(x, key(request_of({floats("x", {1, 3})})));
+  EXPECT_NE(x, key(request_of({floats("x", {1, 2})}, {"y"})));
+  EXPECT_NE(x, cache.key_of(cache.add_model(), request_of({floats("x", {1, 2})})));
+  InferRequest reshaped = request_of({floats("x", {1, 2})});
+  reshaped.inputs[0].shape = {1, 2};
+  EXPECT_NE(x, key(std::move(reshaped)));
+  InferRequest retyped = request_of({floats("x", {1, 2})});
+  retyped.inputs[0].datatype = DataType::kInt32;
+  EXPECT_NE(x, key(std::move(retyped)));
+  EXPECT_NE(key(request_of({texts({"ab", "c"})})), key(request_of({texts({"a", "bc"})})));
+  InferRequest one = request_of({floats("a", {1}), floats("b", {2})}),
+               other = request_of({floats("b", {2}), floats("a", {1})});
+  other.input_indices = {1, 0};
+  EXPECT_EQ(key(std::move(one)), key(std::move(other)));
+  InferRequest scattered = request_of({floats("x", {1, 2})});
+  const Tensor data = scattered.inputs[0].tensor;
+  const auto* bytes = static_cast<const uint8_t*>(data.raw_data());
+  auto pieces = std::make_shared<ScatteredBytes>();
+  pieces->pieces = {{bytes, 3}, {bytes + 3, 5}};
+  scattered.inputs[0].tensor = Tensor();
+  scattered.inputs[0].scattered = pieces;
+  EXPECT_EQ(x, key(std::move(scattered)));
+}
+
+TEST(ResponseCache, ForgetsWhatWasNotAskedForTheLongest) {
+  ResponseCache cache(3 * 2000);
+  const uint64_t model = cache.add_model();
+  const auto key = [&](float number) { return cache.key_of(model, request_of({floats("x", {number})})); };
+  for (const float number : {1.f, 2.f, 3.f}) cache.insert(key(number), {floats("y", std::vector<float>(350, number))});
+  EXPECT_GT(cache.size_bytes(), 3u * 1400);
+  ASSERT_TRUE(cache.find(key(1)));
+  cache.insert(key(4), {floats("y", std::vector<float>(350, 4))});
+  EXPECT_TRUE(cache.find(key(1)));
+  EXPECT_FALSE(cache.find(key(2)));
+  EXPECT_TRUE(cache.find(key(3)));
+  EXPECT_EQ(cache.find(key(4))->at(0).tensor.data<float>()[349], 4);
+  EXPECT_LE(cache.size_bytes(), cache.max_bytes());
+  cache.insert(key(5), {floats("y", std::vector<float>(3000))});
+  EXPECT_FALSE(cache.find(key(5)));
+  EXPECT_TRUE(cache.find(key(4)));
+  cache.remove_model(model);
+  EXPECT_FALSE(cache.find(key(4)));
+  EXPECT_EQ(cache.size_bytes(), 0u);
+}
+
+TEST(ResponseCache, KeepsACopyThatNobodyWritesTo) {
+  ResponseCache cache(1 << 20);
+  const auto key = cache.key_of(cache.add_model(), request_of({floats("x", {1})}));
+  const InferTensor output = floats("y", {7, 8});
+  cache.insert(key, {output});
+  output.tensor.data<float>()[0] = 0;
+  const auto kept = cache.find(key);
+  EXPECT_EQ(kept->at(0).tensor.data<float>()[0], 7);
+  EXPECT_FALSE(kept->at(0).tensor.storage()->is_writable());
+}
+
+class OneAnswer final : public InferSink {
+ public:
+  void respond(InferResult answer, bool) override {
+    result = std::move(answer);
+    is_there = true;
+    is_there.notify_all();
+  }
+  bool is_cancelled() const override { return false; }
+  void wait() const { is_there.wait(false); }
+  InferResult result;
+  std::atomic<bool> is_there{false};
+};
+
+class CachedModelTest : public ::testing::Test {
+ protected:
+  void load(ModelConfig config = {}) {
+    config.has_response_cache = true;
+    ModelVersion::Options options;
+    options.cache = &cache_;
+    version_.reset();
+    version_ = std::make_unique<ModelVersion>(
+        "m", 1,
+        std::make_unique<testing::FakeModel>(testing::signature_of({"x"}, {"y"}),
+                                             [this](std::span<const InferTensor* const> inputs, const auto&) {
+                                               ++runs_;
+                                               const float x = inputs[0]->tensor.data<float>()[0];
+                                               check(x >= 0, "negative");
+                                               RunResult result;
+                                               result.outputs = {floats("y", {x * 2})};
+                                               return result;
+                                             }),
+        config, options, metrics_);
+  }
+
+  InferResult run(float x) {
+    OneAnswer answer;
+    version_->submit(request_of({floats("x", {x})}), answer);
+    answer.wait();
+    return std::move(answer.result);
+  }
+
+  ModelMetrics metrics_{"m", "1"};
+  ResponseCache cache_{1 << 20};
+  std::atomic<int> runs_{0};
+  std::unique_ptr<ModelVersion> version_;
+};
+
+TEST_F(CachedModelTest, RunsOnceForTheSameInputs) {
+  load();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(run(4).outputs[0].tensor.data<float>()[0], 8);
+  EXPECT_EQ(runs_, 1);
+  EXPECT_EQ(run(5).outputs[0].tensor.data<float>()[0], 10);
+  EXPECT_EQ(runs_, 2);
+  EXPECT_EQ(metrics_.counts().cache_hit.count, 2u);
+  EXPECT_EQ(metrics_.counts().cache_miss.count, 2u);
+  EXPECT_EQ(metrics_.counts().inference_count, 2u);
+}
+
+TEST_F(CachedModelTest, DoesNotKeepFailures) {
+  load();
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(run(-1).status.message(), "negative");
+  EXPECT_EQ(runs_, 2);
+  EXPECT_EQ(cache_.size_bytes(), 0u);
+}
+
+TEST_F(CachedModelTest, ALoadBeginsWithNothing) {
+  load();
+  run(4);
+  EXPECT_GT(cache_.size_bytes(), 0u);
+  load();
+  EXPECT_EQ(cache_.size_bytes(), 0u);
+  run(4);
+  EXPECT_EQ(runs_, 2);
+}
+
+TEST_F(CachedModelTest, InputsThatClientsCanChangeAreCopied) {
+  load();
+  OneAnswer answer;
+  InferRequest request = request_of({floats("x", {1})});
+  request.inputs[0].is_shared = true;
+  version_->submit(std::move(request), answer);
+  answer.wait();
+  EXPECT_EQ(metrics_.counts().copied_bytes, sizeof(float));
+  EXPECT_EQ(run(1).outputs[0].tensor.data<float>()[0], 2);
+  EXPECT_EQ(runs_, 1);
+}
+
+TEST(CacheOptions, ReadsTheFlags) {
+  const auto bytes = [](std::vector<std::string> configs, uint64_t legacy = 0) {
+    return CacheOptions{.configs = std::move(configs), .legacy_bytes = legacy}.max_bytes();
+  };
+  EXPECT_EQ(bytes({}), 0u);
+  EXPECT_EQ(bytes({"local,size=1048576"}), 1048576u);
+  EXPECT_EQ(bytes({}, 99), 99u);
+  EXPECT_THROW(bytes({"local,size=1"}, 2), Error);
+  for (const char* wrong : {"local", "local,size", "local,size=", "local,size=x", "local,size=1k", "local,bytes=1",
+                            "redis,host=localhost", "", "size=3"}) {
+    EXPECT_THROW(bytes({wrong}), Error) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace tensord::server
