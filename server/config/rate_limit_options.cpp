@@ -1,0 +1,50 @@
+#include "server/config/rate_limit_options.h"
+
+#include <CLI/CLI.hpp>
+
+#include <charconv>
+
+#include "core/base/error.h"
+
+namespace tensord::server {
+namespace {
+
+RateLimitOptions::Resource parse_resource(const std::string& text) {
+  const size_t first = text.find(':');
+  const size_t second = first == std::string::npos ? first : text.find(':', first + 1);
+  const std::string count = first == std::string::npos
+                                ? ""
+                                : text.substr(first + 1, second == std::string::npos ? second : second - first - 1);
+  const std::string device = second == std::string::npos ? "" : text.substr(second + 1);
+  RateLimitOptions::Resource out{.name = text.substr(0, first), .count = 0, .is_global = device == "global"};
+  const auto [end, error] = std::from_chars(count.data(), count.data() + count.size(), out.count);
+  const bool is_count = error == std::errc() && end == count.data() + count.size() && !count.empty();
+  check(is_count && !out.name.empty(), "--rate-limit-resource must be NAME:COUNT or NAME:COUNT:DEVICE, got '", text,
+        "'");
+  // Models run on one device, which has no number but 0.
+  check(second == std::string::npos || device == "global" || device == "0", "--rate-limit-resource '", text,
+        "': the device must be 0 or global, got '", device, "'");
+  return out;
+}
+
+}  // namespace
+
+void add_rate_limit_options(CLI::App& app, RateLimitOptions& options) {
+  app.add_option("--rate-limit", options.mode,
+                 "execution_count: a model runs when the resources of its rate_limiter are free; off: as it comes")
+      ->check(CLI::IsMember({"off", "execution_count"}))
+      ->capture_default_str();
+  app.add_option(
+         "--rate-limit-resource", options.resources,
+         "NAME:COUNT[:DEVICE]: how much there is of a resource; without it as much as the model needs that needs "
+         "most; may be repeated")
+      ->allow_extra_args(false);
+}
+
+std::vector<RateLimitOptions::Resource> parse_rate_limits(const RateLimitOptions& options) {
+  std::vector<RateLimitOptions::Resource> out;
+  for (const std::string& text : options.resources) out.push_back(parse_resource(text));
+  return out;
+}
+
+}  // namespace tensord::server
