@@ -152,8 +152,8 @@ class SequenceReader {
   std::vector<int64_t> dims_of(const google::protobuf::RepeatedField<int64_t>& dims, bool may_be_open,
                                const std::string& what) const {
     for (const int64_t dim : dims) {
-      check(dim > 0 || (dim == -1 && may_be_open), origin_, ": ", what, ": dims must be positive",
-            may_be_open ? " or -1" : "", ", got ", dim);
+      check(dim > 0 || dim == (may_be_open ? -1 : 0), origin_, ": ", what, ": dims must be positive or ",
+            may_be_open ? -1 : 0, ", got ", dim);
     }
     return {dims.begin(), dims.end()};
   }

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <mutex>
 #include <set>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/jit/ir/alias.h"
@@ -15,6 +16,7 @@
 #include "core/tensor/caching_allocator.h"
 #include "server/executor/argument.h"
 #include "server/executor/result.h"
+#include "server/executor/sequence_model.h"
 
 namespace tensord::server {
 namespace {
@@ -94,7 +96,10 @@ class TorchScriptModel final : public Model {
     signature_.platform = kPlatform;
     signature_.max_batch_size = config.max_batch_size;
     for (size_t i = 0; i < method_.schema().arguments.size(); ++i) add_argument(file, i);
-    for (size_t i = 0; i < config.inputs.size(); ++i) configure_input(file, config, i);
+    const bool has_batch = config.max_batch_size > 0;
+    for (size_t i = 0; i < config.inputs.size(); ++i) configure_input(file, config.inputs[i], i, has_batch);
+    const ModelConfig server = server_tensors(config);
+    for (const ModelConfig::TensorConfig& input : server.inputs) configure_input(file, input, SIZE_MAX, has_batch);
     for (const TensorSpec& spec : signature_.inputs) {
       check(spec.is_optional || config.inputs.empty() || configured_.contains(spec.name), file,
             ": config.pbtxt has no input for argument '", spec.name, "' of ", kMethod);
@@ -102,7 +107,13 @@ class TorchScriptModel final : public Model {
     find_written_arguments();
     signature_.keeps_state = method_.changes_state();
     signature_.has_bounded_work = has_tensor_arguments_only() && is_straight(*method_.graph().block());
-    add_outputs(file, config);
+    responds_with_items_ = config.is_decoupled && !config.sequence_batching;
+    add_outputs(file);
+    const size_t listed = config.outputs.size();
+    for (size_t i = 0; i < listed; ++i) configure_output(file, config.outputs[i], i, has_batch);
+    for (size_t i = 0; i < server.outputs.size(); ++i) {
+      configure_output(file, server.outputs[i], listed + i, has_batch);
+    }
   }
 
   const Signature& signature() const override { return signature_; }
@@ -138,9 +149,17 @@ class TorchScriptModel final : public Model {
     std::unique_lock<std::mutex> lock(state_mutex_, std::defer_lock);
     if (method_.changes_state()) lock.lock();
     ops::Value value = method_.run(frame, arguments, &is_cancelled);
-    result.outputs = flatten_result(value);
+    if (responds_with_items_) {
+      for (const ops::Value& item : value.to_list()->items) {
+        result.outputs = flatten_result(item);
+        finish_outputs(result);
+        result.responses.push_back(std::exchange(result.outputs, {}));
+      }
+    } else {
+      result.outputs = flatten_result(value);
+      finish_outputs(result);
+    }
     frame.recycle(std::move(value));
-    finish_outputs(result);
     return result;
   }
 
@@ -165,20 +184,19 @@ class TorchScriptModel final : public Model {
     arguments_.push_back(bound);
   }
 
-  // A configured input is the argument of its name, or the one at its number, or at its place.
-  void configure_input(const std::string& file, const ModelConfig& config, size_t index) {
-    const ModelConfig::TensorConfig& input = config.inputs[index];
+  // A configured input is the argument of its name, or the one at its number, or at `place`.
+  void configure_input(const std::string& file, const ModelConfig::TensorConfig& input, size_t place, bool has_batch) {
     auto& specs = signature_.inputs;
     auto spec = std::find_if(specs.begin(), specs.end(),
                              [&](const TensorSpec& candidate) { return candidate.answers_to(input.name); });
     if (spec == specs.end()) {
-      const size_t place = trailing_index(input.name, index);
+      place = trailing_index(input.name, place);
       check(place < specs.size(), file, ": config.pbtxt names input '", input.name, "', but ", kMethod, " takes ",
             specs.size());
       spec = specs.begin() + static_cast<ptrdiff_t>(place);
     }
     check(configured_.insert(spec->name).second, file, ": config.pbtxt has two inputs for argument '", spec->name, "'");
-    apply_config(input, file, config.max_batch_size > 0, *spec);
+    apply_config(input, file, has_batch, *spec);
     configured_.insert(spec->name);
     check(spec->takes_bytes == (spec->datatype == DataType::kBytes), file, ": input '", input.name,
           "' cannot be of type ", input.datatype);
@@ -216,30 +234,38 @@ class TorchScriptModel final : public Model {
     for (size_t i = 0; i < arguments_.size(); ++i) {
       // A run that keeps an argument in the module lets a later run write to it.
       arguments_[i].is_written = method_.changes_state() || aliases.has_writers(inputs[first + i]);
+      signature_.writes_inputs = signature_.writes_inputs || arguments_[i].is_written;
     }
   }
 
-  void add_outputs(const std::string& file, const ModelConfig& config) {
+  void add_outputs(const std::string& file) {
     const auto& returns = method_.schema().returns;
-    if (!returns.empty()) {
-      signature_.outputs = describe_result(*returns[0].type, &signature_.outputs_are_complete);
+    if (returns.empty()) return;
+    const ops::Type* type = returns[0].type.get();
+    if (responds_with_items_) {
+      check(type->kind() == ops::TypeKind::kList, file, ": model_transaction_policy.decoupled: ", kMethod, " returns ",
+            type->str(), ", but must return a list with an item for each response");
+      type = type->element().get();
     }
+    signature_.outputs = describe_result(*type, &signature_.outputs_are_complete);
+    for (const TensorSpec& spec : signature_.outputs) own_names_.push_back(spec.name);
+  }
+
+  // A configured output is the one of its name, or at its number, or at `place`.
+  void configure_output(const std::string& file, const ModelConfig::TensorConfig& output, size_t place,
+                        bool has_batch) {
     auto& specs = signature_.outputs;
-    for (const TensorSpec& spec : specs) own_names_.push_back(spec.name);
-    for (size_t i = 0; i < config.outputs.size(); ++i) {
-      const ModelConfig::TensorConfig& output = config.outputs[i];
-      auto spec = std::find_if(specs.begin(), specs.end(),
-                               [&](const TensorSpec& candidate) { return candidate.answers_to(output.name); });
-      if (spec == specs.end()) {
-        const size_t place = trailing_index(output.name, i);
-        // What a dict or list will hold is not known before it runs; its entries keep their names.
-        if (place >= specs.size() && !signature_.outputs_are_complete) continue;
-        check(place < specs.size(), file, ": config.pbtxt names output '", output.name, "', but ", kMethod, " returns ",
-              specs.size());
-        spec = specs.begin() + static_cast<ptrdiff_t>(place);
-      }
-      apply_config(output, file, config.max_batch_size > 0, *spec);
+    auto spec = std::find_if(specs.begin(), specs.end(),
+                             [&](const TensorSpec& candidate) { return candidate.answers_to(output.name); });
+    if (spec == specs.end()) {
+      place = trailing_index(output.name, place);
+      // What a dict or list will hold is not known before it runs; its entries keep their names.
+      if (place >= specs.size() && !signature_.outputs_are_complete) return;
+      check(place < specs.size(), file, ": config.pbtxt names output '", output.name, "', but ", kMethod, " returns ",
+            specs.size());
+      spec = specs.begin() + static_cast<ptrdiff_t>(place);
     }
+    apply_config(output, file, has_batch, *spec);
   }
 
   ops::Value argument_value(const BoundArgument& bound, std::span<const InferTensor* const> inputs,
@@ -284,6 +310,7 @@ class TorchScriptModel final : public Model {
   const jit::Method& method_;
   Signature signature_;
   std::vector<BoundArgument> arguments_;
+  bool responds_with_items_ = false;    // the method's list has an item for each response
   std::vector<std::string> own_names_;  // of the outputs, before the configuration
   std::set<std::string> configured_;    // inputs that the configuration names
   mutable std::mutex state_mutex_;

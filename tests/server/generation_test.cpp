@@ -1,0 +1,293 @@
+// Requests that a model works on step by step: who joins the running batch when, and that nobody notices.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "server/executor/model_version.h"
+#include "tests/server/fake_models.h"
+#include "tests/server/fake_sink.h"
+
+namespace tensord::server {
+namespace {
+
+using testing::FakeModel;
+using testing::FakeSink;
+using testing::float_tensor;
+using testing::signature_of;
+using testing::values_of;
+using Floats = std::vector<float>;
+using Inputs = std::span<const InferTensor* const>;
+
+// What the model says next after these tokens.
+float next_token(const Floats& seen) {
+  float sum = 0;
+  for (size_t i = 0; i < seen.size(); ++i) sum += seen[i] * static_cast<float>(i + 1);
+  return std::fmod(sum, 97.0F);
+}
+
+Floats tokens_alone(Floats prompt, int64_t count) {
+  Floats out;
+  for (int64_t i = 0; i < count; ++i) {
+    out.push_back(next_token(prompt));
+    prompt.push_back(out.back());
+  }
+  return out;
+}
+
+struct Seen {
+  int64_t rows = 0, given = 0, past_length = 0;
+  const void* past = nullptr;
+};
+
+class GenerationTest : public ::testing::Test {
+ protected:
+  GenerationTest() {
+    config.max_batch_size = 8;
+    config.is_decoupled = true;
+    SequenceBatchingConfig sequences;
+    sequences.is_iterative = true;
+    SequenceBatchingConfig::State past;
+    past.input_name = "past";
+    past.output_name = "new_past";
+    past.datatype = "FP32";
+    past.dims = {-1};
+    past.has_initial_state = true;
+    past.initial_dims = {0};
+    sequences.states = {past};
+    config.sequence_batching = sequences;
+    config.parameters = {{"generation_input", "tokens"},
+                         {"generation_output", "next"},
+                         {"generation_length_input", "length"},
+                         {"generation_max_steps", "50"}};
+    signature = signature_of({"tokens", "past", "length"}, {"next", "new_past"});
+    signature.max_batch_size = 8;
+    signature.inputs[0].shape = Dims{-1, -1};
+  }
+
+  void load() {
+    auto model = std::make_unique<FakeModel>(signature, [this](Inputs inputs, const auto&) { return run(inputs); });
+    version = std::make_unique<ModelVersion>("m", 1, std::move(model), config, ModelVersion::Options{},
+                                             metrics.model("m", "1"));
+  }
+
+  // Its state is all tokens it was given; only the last `length` of them count.
+  RunResult run(Inputs inputs) {
+    const int64_t rows = inputs[0]->shape[0], given = inputs[0]->shape[1], before = inputs[1]->shape[1];
+    runs.push_back({.rows = rows, .given = given, .past_length = before, .past = inputs[1]->tensor.raw_data()});
+    if (on_run) on_run(runs.size());
+    const Floats tokens = values_of(*inputs[0]), past = values_of(*inputs[1]);
+    const Floats lengths = inputs[2] != nullptr ? values_of(*inputs[2]) : Floats(static_cast<size_t>(rows), -1);
+    Floats next, all;
+    for (int64_t i = 0; i < rows; ++i) {
+      Floats row(past.begin() + i * before, past.begin() + (i + 1) * before);
+      row.insert(row.end(), tokens.begin() + i * given, tokens.begin() + (i + 1) * given);
+      all.insert(all.end(), row.begin(), row.end());
+      const auto length =
+          lengths[static_cast<size_t>(i)] < 0 ? row.size() : static_cast<size_t>(lengths[static_cast<size_t>(i)]);
+      next.push_back(next_token(Floats(row.end() - static_cast<ptrdiff_t>(length), row.end())));
+      if (row.back() < 0) fail(ErrorCode::kScriptRaised, "a token below zero");
+    }
+    RunResult result;
+    result.outputs.push_back(float_tensor("next", {rows, 1}, next));
+    result.outputs.push_back(float_tensor("new_past", {rows, before + given}, all));
+    pasts.push_back(result.outputs[1].tensor);
+    return result;
+  }
+
+  void ask(const Floats& prompt, int64_t max_tokens, FakeSink& sink) {
+    InferRequest request;
+    request.inputs.push_back(float_tensor("tokens", {1, static_cast<int64_t>(prompt.size())}, prompt));
+    request.input_indices = {0};
+    if (max_tokens != 0) request.parameters["max_tokens"] = max_tokens;
+    version->submit(std::move(request), sink);
+  }
+
+  static Floats tokens_of(FakeSink& sink) {
+    sink.wait();
+    Floats out;
+    for (const InferResult& result : sink.results()) {
+      EXPECT_TRUE(result.status.ok()) << result.status;
+      for (const InferTensor& output : result.outputs) {
+        EXPECT_EQ(output.name, "next");
+        for (const float token : values_of(output)) out.push_back(token);
+      }
+    }
+    return out;
+  }
+
+  int64_t largest_batch() const {
+    int64_t out = 0;
+    for (const Seen& seen : runs) out = std::max(out, seen.rows);
+    return out;
+  }
+
+  Metrics metrics{"test"};
+  ModelConfig config;
+  Signature signature;
+  std::function<void(size_t run)> on_run;  // on the worker, as the model runs
+  std::vector<Seen> runs;                  // by the one worker; read when it has answered
+  std::vector<Tensor> pasts;               // the states it returned
+  std::unique_ptr<ModelVersion> version;
+};
+
+TEST_F(GenerationTest, TokensAreThoseOfAPromptAlone) {
+  FakeSink sinks[6];
+  const std::vector<Floats> prompts = {{1, 2, 3}, {4}, {5, 6, 7, 8, 9}, {1, 1}, {2, 4, 6}, {9}};
+  on_run = [&](size_t run) {
+    if (run != 1) return;  // all the others wait when the first step of the first one ends
+    for (size_t i = 1; i < prompts.size(); ++i) ask(prompts[i], static_cast<int64_t>(3 + 2 * i), sinks[i]);
+  };
+  load();
+  ask(prompts[0], 9, sinks[0]);
+  EXPECT_EQ(tokens_of(sinks[0]), tokens_alone(prompts[0], 9));
+  for (size_t i = 1; i < prompts.size(); ++i) {
+    const auto count = static_cast<int64_t>(3 + 2 * i);
+    EXPECT_EQ(tokens_of(sinks[i]), tokens_alone(prompts[i], count)) << i;
+    EXPECT_EQ(sinks[i].results().size(), count);
+    EXPECT_EQ(sinks[i].finals(), 1);
+  }
+  EXPECT_EQ(largest_batch(), 6);
+  // The prompts of different lengths came in one run.
+  EXPECT_EQ(runs[2].rows, 5);
+  EXPECT_EQ(runs[2].given, 5);
+}
+
+TEST_F(GenerationTest, RowsJoinAndLeaveBetweenSteps) {
+  FakeSink first, second;
+  on_run = [&](size_t run) {
+    if (run == 3) ask({7, 8}, 4, second);
+  };
+  load();
+  ask({1, 2, 3}, 6, first);
+  EXPECT_EQ(tokens_of(first), tokens_alone({1, 2, 3}, 6));
+  EXPECT_EQ(tokens_of(second), tokens_alone({7, 8}, 4));
+  std::vector<int64_t> rows;
+  for (const Seen& seen : runs) rows.push_back(seen.rows);
+  EXPECT_EQ(rows, (std::vector<int64_t>{1, 1, 1, 1, 1, 2, 2, 1}));
+  // Nothing is copied while the same rows go on.
+  EXPECT_EQ(runs[2].past, pasts[1].raw_data());
+  EXPECT_NE(runs[5].past, pasts[4].raw_data());
+  EXPECT_EQ(runs[6].past, pasts[5].raw_data());
+  // When the longer one has left, the other is as short as it is alone.
+  EXPECT_EQ(runs[7].past_length, 4);
+}
+
+TEST_F(GenerationTest, RowsOfDifferentSizesRunApartWithoutLengths) {
+  config.parameters.erase("generation_length_input");
+  signature = signature_of({"tokens", "past"}, {"next", "new_past"});
+  signature.max_batch_size = 8;
+  signature.inputs[0].shape = Dims{-1, -1};
+  FakeSink sinks[3];
+  auto model = std::make_unique<FakeModel>(signature, [this, &sinks](Inputs inputs, const auto&) {
+    if (runs.empty()) {
+      ask({4, 5}, 4, sinks[1]);
+      ask({6, 7}, 4, sinks[2]);
+    }
+    const InferTensor* all[] = {inputs[0], inputs[1], nullptr};
+    return run(all);
+  });
+  version = std::make_unique<ModelVersion>("m", 1, std::move(model), config, ModelVersion::Options{},
+                                           metrics.model("m", "1"));
+  ask({1, 2, 3}, 4, sinks[0]);
+  EXPECT_EQ(tokens_of(sinks[0]), tokens_alone({1, 2, 3}, 4));
+  EXPECT_EQ(tokens_of(sinks[1]), tokens_alone({4, 5}, 4));
+  EXPECT_EQ(tokens_of(sinks[2]), tokens_alone({6, 7}, 4));
+  EXPECT_EQ(largest_batch(), 2);  // those two always have the same size
+}
+
+TEST_F(GenerationTest, EndTokenEnds) {
+  const Floats expected = tokens_alone({3, 1}, 50);
+  config.parameters["generation_end_token"] = std::to_string(static_cast<int>(expected[5]));
+  const auto end = std::find(expected.begin(), expected.end(), expected[5]);
+  load();
+  FakeSink sink;
+  ask({3, 1}, 0, sink);
+  EXPECT_EQ(tokens_of(sink), Floats(expected.begin(), end + 1));
+}
+
+TEST_F(GenerationTest, OneResponseHasAllTokens) {
+  config.is_decoupled = false;
+  load();
+  FakeSink sink;
+  ask({3, 1}, 5, sink);
+  EXPECT_EQ(tokens_of(sink), tokens_alone({3, 1}, 5));
+  ASSERT_EQ(sink.results().size(), 1);
+  EXPECT_EQ(sink.results()[0].outputs[0].shape, (Dims{1, 5}));
+}
+
+TEST_F(GenerationTest, CancelledRequestLeavesTheBatch) {
+  FakeSink gone, stays;
+  on_run = [&](size_t run) {
+    if (run == 1) ask({4, 4}, 8, stays);
+    if (run == 5) gone.cancel();
+  };
+  load();
+  ask({1, 2}, 40, gone);
+  EXPECT_EQ(gone.wait().status.code(), absl::StatusCode::kCancelled);
+  EXPECT_LT(gone.results().size(), 8);
+  EXPECT_EQ(gone.finals(), 1);
+  EXPECT_EQ(tokens_of(stays), tokens_alone({4, 4}, 8));
+}
+
+TEST_F(GenerationTest, RequestThatFailsFailsAlone) {
+  FakeSink sinks[3];
+  on_run = [&](size_t run) {
+    if (run != 1) return;
+    ask({4, 4}, 6, sinks[1]);
+    ask({4, -4}, 6, sinks[2]);
+  };
+  load();
+  ask({1, 2}, 6, sinks[0]);
+  EXPECT_EQ(sinks[2].wait().status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(tokens_of(sinks[0]), tokens_alone({1, 2}, 6));
+  EXPECT_EQ(tokens_of(sinks[1]), tokens_alone({4, 4}, 6));
+}
+
+TEST_F(GenerationTest, BadRequests) {
+  load();
+  FakeSink many, none;
+  ask({1}, 51, many);
+  EXPECT_EQ(many.wait().status.message(), "parameter 'max_tokens' must be a whole number from 1 to 50 for model 'm'");
+  ask({1}, -1, none);
+  EXPECT_EQ(none.wait().status.code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(GenerationTest, BadConfigurations) {
+  const auto error_of = [&](const std::string& key, const std::string& value) -> std::string {
+    const auto before = config.parameters;
+    config.parameters[key] = value;
+    try {
+      load();
+    } catch (const Error& error) {
+      config.parameters = before;
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(error_of("generation_max_steps", "0"),
+            "parameter generation_max_steps must be a whole number of at least 1, got '0'");
+  EXPECT_EQ(error_of("generation_speed", "9"), "parameter generation_speed is not known");
+  EXPECT_EQ(error_of("generation_input", "text"), "parameter generation_input: model 'm' has no input 'text'");
+  signature.keeps_state = true;
+  EXPECT_EQ(error_of("generation_max_steps", "5"),
+            "sequence_batching.iterative_sequence: the model keeps state in itself; it must be in "
+            "sequence_batching.state");
+}
+
+TEST_F(GenerationTest, StopLetsRunningOnesEnd) {
+  FakeSink runs_on, waits;
+  config.max_batch_size = signature.max_batch_size = 1;
+  load();
+  ask({1, 2}, 20, runs_on);
+  runs_on.wait_for(2);
+  ask({1, 2}, 20, waits);
+  version.reset();
+  EXPECT_EQ(tokens_of(runs_on), tokens_alone({1, 2}, 20));
+  const InferResult& last = waits.wait();
+  EXPECT_TRUE(last.status.ok() || last.status.code() == absl::StatusCode::kUnavailable);
+  EXPECT_EQ(waits.finals(), 1);
+}
+
+}  // namespace
+}  // namespace tensord::server

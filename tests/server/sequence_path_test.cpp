@@ -1,0 +1,325 @@
+// Requests of sequences through a model version: batches, controls, state, errors.
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+
+#include "server/executor/model_version.h"
+#include "tests/server/fake_models.h"
+#include "tests/server/fake_sink.h"
+
+namespace tensord::server {
+namespace {
+
+using testing::FakeModel;
+using testing::FakeSink;
+using testing::float_tensor;
+using testing::signature_of;
+using testing::values_of;
+using Control = SequenceBatchingConfig::Control;
+using ControlKind = SequenceBatchingConfig::ControlKind;
+using State = SequenceBatchingConfig::State;
+using Inputs = std::span<const InferTensor* const>;
+
+// A run as the model saw it: the values of each input, and where the state lay.
+struct Seen {
+  std::vector<std::vector<float>> inputs;
+  const void* state = nullptr;
+};
+
+class SequencePathTest : public ::testing::Test {
+ protected:
+  SequencePathTest() {
+    config.max_batch_size = 4;
+    SequenceBatchingConfig sequences;
+    sequences.strategy = SequenceBatchingConfig::Strategy::kOldest;
+    sequences.oldest_max_candidate_sequences = 8;
+    sequences.oldest_preferred_batch_sizes = {2};
+    sequences.oldest_max_queue_delay_us = 60'000'000;  // batches of two, whatever the threads do
+    State sum;
+    sum.input_name = "sum_in";
+    sum.output_name = "sum_out";
+    sum.datatype = "FP32";
+    sum.dims = {1};
+    sequences.states = {sum};
+    config.sequence_batching = sequences;
+    signature = signature_of({"x", "sum_in"}, {"y", "sum_out"});
+    signature.max_batch_size = 4;
+  }
+
+  SequenceBatchingConfig& sequences() { return *config.sequence_batching; }
+
+  // y = sum of what the sequence sent so far; 13 is refused.
+  void load() {
+    auto model = std::make_unique<FakeModel>(signature, [this](Inputs inputs, const auto&) { return run(inputs); });
+    version = std::make_unique<ModelVersion>("m", 1, std::move(model), config, ModelVersion::Options{},
+                                             metrics.model("m", "1"));
+  }
+
+  RunResult run(Inputs inputs) {
+    Seen seen;
+    for (const InferTensor* input : inputs) seen.inputs.push_back(values_of(*input));
+    seen.state = inputs[1]->tensor.raw_data();
+    std::vector<float> sums = seen.inputs[1];
+    for (size_t i = 0; i < sums.size(); ++i) {
+      if (seen.inputs[0][i] == 13) fail(ErrorCode::kScriptRaised, "13 is refused");
+      sums[i] += seen.inputs[0][i];
+    }
+    RunResult result;
+    result.outputs.push_back(float_tensor("y", inputs[0]->shape, sums));
+    result.outputs.push_back(float_tensor("sum_out", inputs[1]->shape, sums));
+    runs.push_back(std::move(seen));
+    outputs.push_back(result.outputs[1].tensor);
+    return result;
+  }
+
+  void send(uint64_t sequence, float value, FakeSink& sink, bool is_start = false, bool is_end = false) {
+    InferRequest request;
+    request.inputs.push_back(float_tensor("x", {1, 1}, {value}));
+    request.input_indices = {0};
+    request.sequence.number = sequence;
+    request.is_sequence_start = is_start;
+    request.is_sequence_end = is_end;
+    version->submit(std::move(request), sink);
+  }
+
+  static float answer(FakeSink& sink) {
+    const InferResult& result = sink.wait();
+    EXPECT_TRUE(result.status.ok()) << result.status;
+    if (!result.status.ok() || result.outputs.size() != 1) return -1;
+    EXPECT_EQ(result.outputs[0].name, "y");
+    EXPECT_EQ(result.outputs[0].shape, (Dims{1, 1}));
+    return values_of(result.outputs[0]).at(0);
+  }
+
+  Metrics metrics{"test"};
+  ModelConfig config;
+  Signature signature;
+  std::vector<Seen> runs;       // by the one worker; read when it has answered
+  std::vector<Tensor> outputs;  // the states it returned
+  std::unique_ptr<ModelVersion> version;
+};
+
+using Floats = std::vector<float>;
+
+TEST_F(SequencePathTest, StateGoesFromRequestToRequest) {
+  load();
+  EXPECT_EQ(version->signature().inputs.size(), 1);
+  EXPECT_EQ(version->signature().outputs.size(), 1);
+  FakeSink first[3], second[3];
+  for (int i = 0; i < 3; ++i) {
+    send(1, 1, first[i], i == 0, i == 2);
+    send(2, 10, second[i], i == 0, i == 2);
+    EXPECT_EQ(answer(first[i]), 1.0F * static_cast<float>(i + 1));
+    EXPECT_EQ(answer(second[i]), 10.0F * static_cast<float>(i + 1));
+  }
+  ASSERT_EQ(runs.size(), 3);
+  EXPECT_EQ(runs[2].inputs[0], (Floats{1, 10}));
+  EXPECT_EQ(runs[2].inputs[1], (Floats{2, 20}));
+}
+
+TEST_F(SequencePathTest, UnchangedBatchIsNotCopied) {
+  load();
+  FakeSink sinks[6];
+  for (int i = 0; i < 3; ++i) {
+    send(1, 1, sinks[2 * i], i == 0);
+    send(2, 10, sinks[2 * i + 1], i == 0);
+    answer(sinks[2 * i]);
+    answer(sinks[2 * i + 1]);
+  }
+  ASSERT_EQ(runs.size(), 3);
+  EXPECT_EQ(runs[1].state, outputs[0].raw_data());
+  EXPECT_EQ(runs[2].state, outputs[1].raw_data());
+}
+
+TEST_F(SequencePathTest, RequestsThatFailFailAlone) {
+  load();
+  FakeSink sinks[4];
+  send(1, 1, sinks[0], true);
+  send(2, 13, sinks[1], true);
+  EXPECT_EQ(answer(sinks[0]), 1);
+  EXPECT_EQ(sinks[1].wait().status.code(), absl::StatusCode::kInvalidArgument);
+  send(1, 1, sinks[2]);
+  send(2, 5, sinks[3]);
+  EXPECT_EQ(answer(sinks[2]), 2);
+  EXPECT_EQ(answer(sinks[3]), 5);  // its state is what it was before
+}
+
+TEST_F(SequencePathTest, BadRequests) {
+  load();
+  FakeSink none, late, wide;
+  send(0, 1, none, true);
+  EXPECT_EQ(none.wait().status.message(),
+            "inference request to model 'm' must specify a non-zero or non-empty correlation ID");
+  send(3, 1, late);
+  EXPECT_EQ(late.wait().status.message(),
+            "inference request for sequence 3 to model 'm' must specify the START flag on the first request of the "
+            "sequence");
+  InferRequest request;
+  request.sequence.number = 4;
+  request.is_sequence_start = true;
+  request.batch_size = 2;
+  version->submit(std::move(request), wide);
+  EXPECT_EQ(wide.wait().status.message(),
+            "inference request to model 'm' must specify batch-size 1 due to requirements of sequence batcher");
+  EXPECT_EQ(wide.wait().status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(runs.empty());
+}
+
+TEST_F(SequencePathTest, DirectSendsControls) {
+  sequences().strategy = SequenceBatchingConfig::Strategy::kDirect;
+  sequences().direct_minimum_slot_utilization = 0.5;
+  sequences().direct_max_queue_delay_us = 2000;
+  sequences().controls = {Control{.name = "START", .kind = ControlKind::kStart, .datatype = "FP32", .off = -1, .on = 1},
+                          Control{.name = "END", .kind = ControlKind::kEnd, .datatype = "FP32", .off = 0, .on = 7},
+                          Control{.name = "READY", .kind = ControlKind::kReady, .datatype = "FP32", .off = 0, .on = 1},
+                          Control{.name = "CORRID", .kind = ControlKind::kCorrelationId, .datatype = "UINT64"}};
+  signature = signature_of({"x", "sum_in", "START", "END", "READY", "CORRID"}, {"y", "sum_out"});
+  signature.max_batch_size = 4;
+  load();
+  EXPECT_EQ(version->signature().inputs.size(), 1);
+  FakeSink sinks[4];
+  send(5, 1, sinks[0], true);
+  send(6, 2, sinks[1], true);
+  EXPECT_EQ(answer(sinks[0]), 1);
+  EXPECT_EQ(answer(sinks[1]), 2);
+  send(6, 3, sinks[2], false, true);
+  EXPECT_EQ(answer(sinks[2]), 5);
+  ASSERT_EQ(runs.size(), 2);
+  EXPECT_EQ(runs[0].inputs, (std::vector<Floats>{{1, 2}, {0, 0}, {1, 1}, {0, 0}, {1, 1}, {5, 6}}));
+  // The first row has a sequence, but no request.
+  EXPECT_EQ(runs[1].inputs, (std::vector<Floats>{{0, 3}, {0, 2}, {-1, -1}, {0, 7}, {0, 1}, {0, 6}}));
+  send(5, 4, sinks[3]);
+  EXPECT_EQ(answer(sinks[3]), 5);
+}
+
+TEST_F(SequencePathTest, TextsAreCorrelationIdsToo) {
+  sequences().oldest_preferred_batch_sizes = {1};
+  load();
+  FakeSink sinks[2];
+  for (int i = 0; i < 2; ++i) {
+    InferRequest request;
+    request.inputs.push_back(float_tensor("x", {1, 1}, {2}));
+    request.input_indices = {0};
+    request.sequence.text = "alpha";
+    request.is_sequence_start = i == 0;
+    version->submit(std::move(request), sinks[i]);
+    EXPECT_EQ(answer(sinks[i]), 2 * (i + 1));
+  }
+}
+
+TEST_F(SequencePathTest, InitialStateComesFromAFile) {
+  const std::string file = (std::filesystem::temp_directory_path() / concat("tensord_state_", getpid())).string();
+  const float value = 40;
+  std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char*>(&value), sizeof(value));
+  State& state = sequences().states[0];
+  state.has_initial_state = true;
+  state.initial_is_zero = false;
+  state.initial_file = file;
+  state.initial_dims = {1};
+  sequences().oldest_preferred_batch_sizes = {1};
+  load();
+  FakeSink sink, other;
+  send(1, 2, sink, true, true);
+  EXPECT_EQ(answer(sink), 42);
+  send(2, 3, other, true, true);
+  EXPECT_EQ(answer(other), 43);
+  std::ofstream(file, std::ios::binary | std::ios::app) << "more";
+  EXPECT_THROW(load(), Error);
+  std::filesystem::remove(file);
+}
+
+TEST_F(SequencePathTest, StateMustBeAsConfigured) {
+  sequences().states[0].datatype = "INT32";
+  sequences().oldest_preferred_batch_sizes = {1};
+  load();
+  FakeSink sink;
+  send(1, 2, sink, true);
+  EXPECT_EQ(sink.wait().status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(sink.wait().status.message(), "model 'm' returned state 'sum_out' of float32[1, 1], expected int32 [1, 1]");
+}
+
+TEST_F(SequencePathTest, StopAnswersWhatWaits) {
+  load();
+  FakeSink sink, cancelled;
+  send(1, 1, cancelled, true);
+  cancelled.cancel();
+  version->note_cancelled();
+  EXPECT_EQ(cancelled.wait().status.code(), absl::StatusCode::kCancelled);
+  send(2, 1, sink, true);
+  version.reset();
+  EXPECT_EQ(sink.wait().status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(runs.empty());
+}
+
+TEST_F(SequencePathTest, LateRequestsAreAnsweredWhileTheModelRuns) {
+  sequences().oldest_preferred_batch_sizes = {1};
+  config.max_batch_size = signature.max_batch_size = 1;
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool may_end = false;
+  auto model = std::make_unique<FakeModel>(signature, [&](Inputs inputs, const auto&) {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return may_end; });
+    return run(inputs);
+  });
+  version = std::make_unique<ModelVersion>("m", 1, std::move(model), config, ModelVersion::Options{},
+                                           metrics.model("m", "1"));
+  FakeSink busy, late;
+  send(1, 1, busy, true);
+  InferRequest request;
+  request.inputs.push_back(float_tensor("x", {1, 1}, {1}));
+  request.input_indices = {0};
+  request.sequence.number = 2;
+  request.is_sequence_start = true;
+  request.deadline_ns = Clock::system().now_ns() + 5'000'000;
+  version->submit(std::move(request), late);
+  EXPECT_EQ(late.wait().status.code(), absl::StatusCode::kDeadlineExceeded);
+  {
+    const std::lock_guard lock(mutex);
+    may_end = true;
+  }
+  changed.notify_all();
+  EXPECT_EQ(answer(busy), 1);
+}
+
+// A decoupled model: as many responses as x says.
+TEST(DecoupledPathTest, ItemsAreResponses) {
+  Metrics metrics("test");
+  ModelConfig config;
+  config.is_decoupled = true;
+  auto model = std::make_unique<FakeModel>(signature_of({"x"}, {"y"}), [](Inputs inputs, const auto&) {
+    RunResult result;
+    const auto count = static_cast<int>(values_of(*inputs[0])[0]);
+    if (count < 0) fail(ErrorCode::kScriptRaised, "below zero");
+    for (int i = 0; i < count; ++i) {
+      result.responses.push_back({float_tensor("y", {1}, {static_cast<float>(i)})});
+    }
+    return result;
+  });
+  ModelVersion version("m", 1, std::move(model), config, {}, metrics.model("m", "1"));
+  const auto ask = [&](float count, FakeSink& sink) {
+    InferRequest request;
+    request.inputs.push_back(float_tensor("x", {1}, {count}));
+    request.input_indices = {0};
+    version.submit(std::move(request), sink);
+    sink.wait();
+  };
+  FakeSink three, none, bad;
+  ask(3, three);
+  ASSERT_EQ(three.results().size(), 3);
+  EXPECT_EQ(values_of(three.results()[2].outputs[0]), Floats{2});
+  EXPECT_FALSE(three.results()[2].is_empty);
+  ask(0, none);
+  ASSERT_EQ(none.results().size(), 1);
+  EXPECT_TRUE(none.results()[0].is_empty);
+  ask(-1, bad);
+  ASSERT_EQ(bad.results().size(), 1);
+  EXPECT_EQ(bad.results()[0].status.code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace tensord::server
