@@ -216,6 +216,8 @@ ModelConfig read_model_config(const inference::ModelConfig& message, const std::
   for (const auto& [name, value] : message.parameters()) out.parameters[name] = value.string_value();
   read_parameters(origin, out);
   out.source = message.SerializeAsString();
+  inference::ModelConfig again;
+  check(again.ParseFromString(out.source), origin, ": a text in it is not UTF-8");
   return out;
 }
 
