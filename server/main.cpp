@@ -34,6 +34,7 @@ int main(int argc, char** argv) {
   tensord::server::add_serve_command(app, &exit_code);
   tensord::server::add_train_command(app, &exit_code);
   tensord::server::add_jobs_command(app, &exit_code);
+  tensord::server::add_models_commands(app);
 #endif
   try {
     tensord::max_cpu_isa();  // throws where the setting is wrong

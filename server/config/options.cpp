@@ -7,12 +7,7 @@
 namespace tensord::server {
 
 void add_options(CLI::App& app, ServerOptions& options) {
-  app.add_option("--model-repository,--model-store", options.model_repositories,
-                 "Folder with <model>/<version>/model.pt; may be given several times")
-      ->required();
-  app.add_option("--load-model", options.load_models, "Load only this model; may be given several times");
-  app.add_option("--model-control-mode", options.model_control_mode, "How models come and go: none")
-      ->capture_default_str();
+  add_repository_options(app, options.repository);
   app.add_option("--strict-readiness", options.strict_readiness, "Ready only when every model is")
       ->capture_default_str();
 
@@ -90,19 +85,15 @@ void add_options(CLI::App& app, ServerOptions& options) {
   add_trace_options(app, options.trace);
   add_capture_options(app, options.capture);
   add_cache_options(app, options.cache);
+  add_rate_limit_options(app, options.rate_limit);
 }
 
 void validate(const ServerOptions& options) {
   validate(options.network);
-  const std::string& mode = options.model_control_mode;
-  if (mode == "poll" || mode == "explicit") {
-    fail(ErrorCode::kUnimplemented, "--model-control-mode ", mode,
-         " is not supported; models are loaded at start (none)");
-  }
-  check(mode == "none", "--model-control-mode must be none, got '", mode, "'");
-  check(!options.model_repositories.empty(), "--model-repository is required");
+  validate(options.repository);
   validate(options.trace);
   validate(options.cache);
+  parse_rate_limits(options.rate_limit);
 }
 
 }  // namespace tensord::server

@@ -10,6 +10,8 @@
 #include "server/config/infer_options.h"
 #include "server/config/log_options.h"
 #include "server/config/network_options.h"
+#include "server/config/rate_limit_options.h"
+#include "server/config/repository_options.h"
 #include "server/config/trace_options.h"
 
 namespace CLI {
@@ -20,9 +22,7 @@ namespace tensord::server {
 
 // Flags of `tensord serve`, spelled as Triton's where Triton has them.
 struct ServerOptions {
-  std::vector<std::string> model_repositories;
-  std::vector<std::string> load_models;  // load only these; empty: all
-  std::string model_control_mode = "none";
+  RepositoryOptions repository;
   bool strict_readiness = true;  // ready only when every model is
 
   std::string grpc_address = "127.0.0.1";
@@ -55,6 +55,7 @@ struct ServerOptions {
   TraceOptions trace;
   CaptureOptions capture;
   CacheOptions cache;
+  RateLimitOptions rate_limit;
 };
 
 // Adds the flags to a command; the values go into `options`, which must outlive it.

@@ -37,13 +37,14 @@ fs::path resolve(const fs::path& path, const fs::path& root) {
   return real;
 }
 
+}  // namespace
+
 bool is_plain_name(const std::string& name) {
   return !name.empty() && name[0] != '.' && std::none_of(name.begin(), name.end(), [](char c) {
     return c == '/' || c == '\\' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
   });
 }
 
-// Folders named by a positive number without leading zeros are versions; others are not.
 int64_t version_number(const std::string& name) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
@@ -51,23 +52,43 @@ int64_t version_number(const std::string& name) {
   return is_number && number > 0 ? number : 0;
 }
 
+namespace {
+
 // The number of a version that was withdrawn, ".2.withdrawn"; 0 for other names.
 int64_t withdrawn_number(const std::string& name) {
   if (!name.starts_with('.') || !name.ends_with(kWithdrawn)) return 0;
   return version_number(name.substr(1, name.size() - 1 - std::strlen(kWithdrawn)));
 }
 
-// Files of warm-up data lie in <model>/warmup, as Triton has it.
-void resolve_warmup_files(const fs::path& folder, const fs::path& root, ModelConfig& config) {
+// The path of a file that config.pbtxt names, in the model's folder or one below it.
+std::string side_file(const fs::path& folder, const char* below, const std::string& name, const fs::path& root,
+                      const std::string& field) {
+  check(is_plain_name(name), folder.string(), "/config.pbtxt: ", field, " '", name, "' is not a plain file name");
+  const fs::path real = resolve(folder / below / name, root);
+  check(fs::is_regular_file(real), real.string(), ": not a file");
+  return real.string();
+}
+
+// Files of warm-up data lie in <model>/warmup, of first states in <model>/initial_state, as Triton has it.
+void resolve_side_files(const fs::path& folder, const fs::path& root, ModelConfig& config) {
   for (ModelConfig::Warmup& warmup : config.warmups) {
+    const std::string where = concat("model_warmup '", warmup.name, "': ");
     for (auto& [name, input] : warmup.inputs) {
       if (input.source != ModelConfig::Warmup::Source::kFile) continue;
-      check(is_plain_name(input.file), folder.string(), "/config.pbtxt: model_warmup '", warmup.name,
-            "': input_data_file '", input.file, "' is not a plain file name");
-      const fs::path real = resolve(folder / "warmup" / input.file, root);
-      check(fs::is_regular_file(real), real.string(), ": not a file");
-      input.file = real.string();
+      input.file = side_file(folder, "warmup", input.file, root, where + "input_data_file");
     }
+    if (!warmup.recorded_file.empty()) {
+      warmup.recorded_file = side_file(folder, "warmup", warmup.recorded_file, root, where + "recorded file");
+    }
+  }
+  for (ModelConfig::TensorConfig& output : config.outputs) {
+    if (output.label_filename.empty()) continue;
+    output.label_filename = side_file(folder, "", output.label_filename, root, "label_filename");
+  }
+  if (!config.sequence_batching) return;
+  for (SequenceBatchingConfig::State& state : config.sequence_batching->states) {
+    if (state.initial_file.empty()) continue;
+    state.initial_file = side_file(folder, "initial_state", state.initial_file, root, "initial_state data_file");
   }
 }
 
@@ -108,22 +129,25 @@ std::string model_file_name(const ModelConfig& config) {
 }
 
 fs::path version_file(const ModelLayout& model, int64_t number) {
-  fs::path file = resolve(model.folder / std::to_string(number) / model_file_name(model.config), model.root);
+  const fs::path version = model.folder / std::to_string(number);
+  // An ensemble is its configuration.
+  if (model.config.is_ensemble()) return resolve(version, model.root);
+  fs::path file = resolve(version / model_file_name(model.config), model.root);
   check(fs::is_regular_file(file), file.string(), ": not a file");
   return file;
 }
 
 namespace {
 
-void read_model(const fs::path& folder, const fs::path& root, ModelLayout& model) {
+void read_model(const fs::path& folder, const fs::path& root, const ModelConfig* config, ModelLayout& model) {
   const fs::path real_folder = resolve(folder, root);
   model.root = root;
   model.folder = real_folder;
-  model.config = read_config(real_folder, root);
+  model.config = config ? *config : read_config(real_folder, root);
   check(model.config.name.empty() || model.config.name == model.name, folder.string(),
         "/config.pbtxt: the model is named '", model.config.name, "', but its folder '", model.name, "'");
   const std::string file_name = model_file_name(model.config);
-  resolve_warmup_files(real_folder, root, model.config);
+  resolve_side_files(real_folder, root, model.config);
   check(is_plain_name(file_name), folder.string(), "/config.pbtxt: default_model_filename '", file_name,
         "' is not a plain file name");
 
@@ -148,14 +172,14 @@ void read_model(const fs::path& folder, const fs::path& root, ModelLayout& model
 
 }  // namespace
 
-ModelLayout scan_model(const std::string& root_text, const std::string& name) {
+ModelLayout scan_model(const std::string& root_text, const std::string& name, const ModelConfig* config) {
   check(is_plain_name(name), "model '", name, "': not a plain name");
   std::error_code error;
   const fs::path root = fs::canonical(root_text, error);
   if (error) fail(ErrorCode::kNotFound, "model repository ", root_text, ": ", error.message());
   ModelLayout model;
   model.name = name;
-  read_model(root / name, root, model);
+  read_model(root / name, root, config, model);
   return model;
 }
 
@@ -187,27 +211,52 @@ void restore_version(const ModelLayout& model, int64_t number, const fs::path& w
   sync_folder(model.folder.string());
 }
 
-std::vector<ModelLayout> scan_repository(const std::string& root_text) {
+namespace {
+
+// The folder of a repository, and the names of the models in it, sorted.
+fs::path open_repository(const std::string& root_text, std::vector<std::string>& names) {
   std::error_code error;
   const fs::path root = fs::canonical(root_text, error);
   if (error || !fs::is_directory(root)) {
     fail(ErrorCode::kNotFound, "model repository ", root_text, " is not a folder that can be read");
   }
+  fs::directory_iterator entries(root, error);
+  for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
+    const std::string name = entries->path().filename().string();
+    std::error_code ignored;
+    if (is_plain_name(name) && entries->is_directory(ignored)) names.push_back(name);
+  }
+  if (error) fail(ErrorCode::kNotFound, "model repository ", root_text, ": ", error.message());
+  std::sort(names.begin(), names.end());
+  return root;
+}
+
+}  // namespace
+
+std::map<std::string, std::vector<std::string>> list_models(const std::vector<std::string>& roots) {
+  std::map<std::string, std::vector<std::string>> all;
+  for (const std::string& root : roots) {
+    std::vector<std::string> names;
+    open_repository(root, names);
+    for (const std::string& name : names) all[name].push_back(root);
+  }
+  return all;
+}
+
+std::vector<ModelLayout> scan_repository(const std::string& root_text) {
+  std::vector<std::string> names;
+  const fs::path root = open_repository(root_text, names);
   std::vector<ModelLayout> models;
-  for (const fs::directory_entry& entry : fs::directory_iterator(root, error)) {
-    const std::string name = entry.path().filename().string();
-    if (!is_plain_name(name) || !entry.is_directory(error)) continue;
+  for (const std::string& name : names) {
     ModelLayout model;
     model.name = name;
     try {
-      read_model(entry.path(), root, model);
+      read_model(root / name, root, nullptr, model);
     } catch (const std::exception& failure) {
       model.error = failure.what();
     }
     models.push_back(std::move(model));
   }
-  if (error) fail(ErrorCode::kNotFound, "model repository ", root_text, ": ", error.message());
-  std::sort(models.begin(), models.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   return models;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace tensord::server {
 struct ModelLayout {
   struct Version {
     int64_t number = 0;
-    std::filesystem::path file;  // resolved; inside the repository
+    std::filesystem::path file;  // resolved; inside the repository. Of an ensemble its folder
     std::string error;           // why it cannot be loaded; file is empty then
   };
   std::string name;
@@ -25,13 +26,23 @@ struct ModelLayout {
   std::string error;              // what is wrong with the model as a whole, or empty
 };
 
+// A name of one folder or file that hides nothing: not empty, no '/' or '\', no control characters, no dot first.
+bool is_plain_name(const std::string& name);
+
+// The number of a version's folder: positive, without leading zeros; 0 for other names.
+int64_t version_number(const std::string& name);
+
+// The names of the models in each repository, sorted, without a look inside. Throws Error{kNotFound} when a
+// repository is not there.
+std::map<std::string, std::vector<std::string>> list_models(const std::vector<std::string>& roots);
+
 // Looks at one repository. Never throws for what is wrong with a single model; throws
 // Error{kNotFound} when the folder itself is not there. Symlinks that lead out of the
 // repository are refused.
 std::vector<ModelLayout> scan_repository(const std::string& root);
 
-// One model of a repository, as it lies there now.
-ModelLayout scan_model(const std::string& root, const std::string& name);
+// One model of a repository, as it lies there now; with `config` instead of its config.pbtxt, where that is given.
+ModelLayout scan_model(const std::string& root, const std::string& name, const ModelConfig* config = nullptr);
 
 // Every repository; a model that lies in two of them is an error of that model.
 std::vector<ModelLayout> scan_repositories(const std::vector<std::string>& roots);

@@ -1,15 +1,12 @@
 #include "server/repository/repository.h"
 
-#include <malloc.h>
-
 #include <algorithm>
-#include <atomic>
 #include <charconv>
 #include <mutex>
-#include <thread>
+#include <set>
 
-#include "core/base/log.h"
-#include "core/base/parallel.h"
+#include "core/base/clock.h"
+#include "core/base/error.h"
 
 namespace tensord::server {
 namespace {
@@ -29,160 +26,74 @@ int64_t parse_version(const std::string& text) {
 
 }  // namespace
 
-const char* to_string(ModelState state) {
-  switch (state) {
-    case ModelState::kLoading: return "LOADING";
-    case ModelState::kReady: return "READY";
-    case ModelState::kUnavailable: return "UNAVAILABLE";
-  }
-  return "UNKNOWN";
+ControlMode parse_control_mode(const std::string& text) {
+  if (text == "none") return ControlMode::kNone;
+  if (text == "poll") return ControlMode::kPoll;
+  check(text == "explicit", "a model control mode is none, poll or explicit, got '", text, "'");
+  return ControlMode::kExplicit;
 }
 
 Repository::Repository(Options options, ModelFactory factory, Metrics& metrics)
-    : options_(std::move(options)), factory_(std::move(factory)), metrics_(metrics), cores_(options_.cores) {}
-
-Repository::~Repository() = default;
-
-void Repository::add_entries(const std::vector<ModelLayout>& layouts) {
-  const std::unique_lock lock(mutex_);
-  for (const ModelLayout& layout : layouts) {
-    Entry& entry = models_[layout.name];
-    entry.error = layout.error;
-    entry.root = layout.root.string();
-    for (const auto& version : layout.versions) entry.versions[version.number];
-    if (!layout.error.empty()) {
-      log(LogLevel::kError, "model cannot be served", {{"model", layout.name}, {"reason", layout.error}});
-    } else if (layout.versions.empty()) {
-      log(LogLevel::kWarning, "model has no versions", {{"model", layout.name}});
-    }
+    : options_(std::move(options)),
+      factory_(std::move(factory)),
+      metrics_(metrics),
+      cores_(options_.cores),
+      overrides_(options_.override_limit_bytes) {
+  if (options_.loads_on_demand) {
+    demand_ = std::make_unique<DemandLoads>(options_.load_threads, options_.max_queue_size,
+                                            [this](const std::string& name) { load_demanded(name); });
   }
 }
 
-void Repository::load_all() {
-  std::vector<ModelLayout> layouts = scan_repositories(options_.roots);
-  if (!options_.only.empty()) {
-    std::erase_if(layouts, [&](const ModelLayout& layout) {
-      return std::find(options_.only.begin(), options_.only.end(), layout.name) == options_.only.end();
-    });
-    for (const std::string& name : options_.only) {
-      if (std::any_of(layouts.begin(), layouts.end(), [&](const auto& layout) { return layout.name == name; }))
-        continue;
-      layouts.emplace_back();
-      layouts.back().name = name;
-      layouts.back().error = concat("model '", name, "' of --load-model is not in the repository");
-    }
-  }
-  add_entries(layouts);
+Repository::~Repository() { stop(); }
 
-  std::vector<Job> jobs;
-  for (const ModelLayout& layout : layouts) {
-    if (!layout.error.empty()) continue;
-    for (const auto& version : layout.versions) jobs.push_back({layout, version});
-  }
-  std::atomic<size_t> next{0};
-  const auto load_some = [&] {
-    for (size_t i = next++; i < jobs.size(); i = next++) load_version(jobs[i]);
-  };
-  std::vector<std::thread> threads;
-  for (int i = 1; i < options_.load_threads && static_cast<size_t>(i) < jobs.size(); ++i)
-    threads.emplace_back(load_some);
-  load_some();
-  for (std::thread& thread : threads) thread.join();
-  malloc_trim(0);  // sources, pickles and graphs are gone
-  const std::unique_lock lock(mutex_);
-  is_loaded_ = true;
+void Repository::stop() {
+  poller_.reset();
+  if (demand_) demand_->stop();
 }
 
-std::shared_ptr<ModelVersion> Repository::make_version(const Job& job) {
-  const ModelConfig& config = job.model.config;
-  const std::string owner = concat(job.model.name, "/", job.version.number);
-  const MemoryOwnerScope owner_scope(memory_owner(owner));
-  std::unique_ptr<const Model> model = factory_(job.version.file.string(), config);
-
-  ModelVersion::Options options;
-  options.workers = config.workers > 0 ? config.workers : options_.workers;
-  options.threads_per_worker = config.threads > 0                ? config.threads
-                               : options_.threads_per_worker > 0 ? options_.threads_per_worker
-                                                                 : std::max(1, available_cores() / options.workers);
-  if (options_.cores > 0) options.cores = &cores_;
-  options.warmup = make_warmup(model->signature(), config, job.model.name);
-  options.max_queue_size = options_.max_queue_size;
-  options.directory = this;
-  ModelMetrics& metrics = metrics_.model(job.model.name, std::to_string(job.version.number));
-  const auto version = std::make_shared<ModelVersion>(job.model.name, job.version.number, std::move(model), config,
-                                                      std::move(options), metrics);
-  metrics_.watch_plans(version->name(), version->version(), [weak = std::weak_ptr<ModelVersion>(version)] {
-    const std::shared_ptr<ModelVersion> alive = weak.lock();
-    return alive ? alive->plan_counts() : PlanCounts();
-  });
-  return version;
-}
-
-void Repository::load_version(const Job& job) { set_state(job, try_load(job)); }
-
-Repository::VersionEntry Repository::try_load(const Job& job) {
-  const Clock& clock = Clock::system();
-  const int64_t start_ns = clock.now_ns();
-  VersionEntry entry;
-  try {
-    if (!job.version.error.empty()) throw Error(ErrorCode::kNotFound, job.version.error);
-    entry.handle = make_version(job);
-    entry.file = job.version.file;
-    entry.state = ModelState::kReady;
-  } catch (const std::exception& error) {
-    entry.state = ModelState::kUnavailable;
-    entry.reason = error.what();
-  }
-  const double seconds = static_cast<double>(clock.now_ns() - start_ns) * 1e-9;
-  ModelMetrics& metrics = metrics_.model(job.model.name, std::to_string(job.version.number));
-  metrics.set_load_seconds(seconds);
-  metrics.set_ready(entry.handle != nullptr);
-  if (entry.handle) {
-    log(LogLevel::kInfo, "model loaded",
-        {{"model", job.model.name}, {"version", job.version.number}, {"seconds", seconds}});
-  } else {
-    log(LogLevel::kError, "model cannot be served",
-        {{"model", job.model.name}, {"version", job.version.number}, {"reason", entry.reason}});
-  }
-  return entry;
-}
-
-void Repository::set_state(const Job& job, VersionEntry entry) {
-  const std::unique_lock lock(mutex_);
-  std::swap(models_[job.model.name].versions[job.version.number], entry);
+int64_t Repository::parse_version_or_label(const ModelEntry& entry, const std::string& text) const {
+  const int64_t version = parse_version(text);
+  if (version >= 0) return version;
+  const auto label = entry.labels.find(text);
+  return options_.allows_labels && label != entry.labels.end() ? label->second : -1;
 }
 
 std::shared_ptr<ModelVersion> Repository::find(const std::string& name, const std::string& version_text) const {
-  const int64_t version = version_text.empty() ? -1 : parse_version(version_text);
-  check(version_text.empty() || version >= 0, "failed to get model version from specified version string '",
-        version_text, "' (an integral value greater than or equal to 0 is expected)");
+  const auto check_version = [&](int64_t version) {
+    check(version >= 0, "failed to get model version from specified version string '", version_text,
+          "' (an integral value greater than or equal to 0 is expected)");
+  };
   const std::shared_lock lock(mutex_);
   const auto model = models_.find(name);
   if (model == models_.end()) {
+    if (!version_text.empty()) check_version(parse_version(version_text));
     fail(ErrorCode::kNotFound, "Request for unknown model: '", name, "' is not found");
   }
-  const std::string& error = model->second.error;
-  const auto& versions = model->second.versions;
-  if (!error.empty()) {
-    fail(ErrorCode::kUnavailable, "Request for unknown model: '", name, "' is not at ready state: ", error);
-  }
-  if (versions.empty()) {
-    fail(ErrorCode::kNotFound, "Request for unknown model: '", name, "' has no available versions");
+  const ModelEntry& entry = model->second;
+  const auto& versions = entry.versions;
+  const int64_t version = version_text.empty() ? -1 : parse_version_or_label(entry, version_text);
+  if (!version_text.empty()) check_version(version);
+  if (options_.memory_limit_bytes > 0) entry.used_ns.store(Clock::system().now_ns(), std::memory_order_relaxed);
+  if (!entry.error.empty()) {
+    fail(ErrorCode::kUnavailable, "Request for unknown model: '", name, "' is not at ready state: ", entry.error);
   }
   if (version >= 0) {
     const auto found = versions.find(version);
     if (found == versions.end()) {
       fail(ErrorCode::kNotFound, "Request for unknown model: '", name, "' version ", version, " is not found");
     }
-    const VersionEntry& entry = found->second;
-    if (!entry.handle) fail_not_ready(name, version, entry.state, entry.reason);
-    return entry.handle;
+    if (!found->second.handle) fail_not_ready(name, version, found->second.state, found->second.reason);
+    return found->second.handle;
   }
   for (auto it = versions.rbegin(); it != versions.rend(); ++it) {
     if (it->second.handle) return it->second.handle;
   }
-  const auto& [latest, entry] = *versions.rbegin();
-  fail_not_ready(name, latest, entry.state, entry.reason);
+  if (versions.empty() || entry.is_unloaded()) {
+    fail(ErrorCode::kNotFound, "Request for unknown model: '", name, "' has no available versions");
+  }
+  const auto& [latest, latest_entry] = *versions.rbegin();
+  fail_not_ready(name, latest, latest_entry.state, latest_entry.reason);
 }
 
 bool Repository::is_ready(const std::string& name, const std::string& version) const {
@@ -196,7 +107,8 @@ bool Repository::is_ready(const std::string& name, const std::string& version) c
 
 bool Repository::has_model(const std::string& name) const {
   const std::shared_lock lock(mutex_);
-  return models_.contains(name);
+  const auto model = models_.find(name);
+  return model != models_.end() && !model->second.is_unloaded();
 }
 
 std::vector<std::string> Repository::ready_versions(const std::string& name) const {
@@ -216,25 +128,59 @@ bool Repository::is_loaded() const {
 }
 
 bool Repository::is_all_ready() const {
+  const auto is_fine = [](const auto& model) {
+    const ModelEntry& entry = model.second;
+    if (!entry.is_required || entry.is_unloaded()) return true;
+    return entry.error.empty() && std::all_of(entry.versions.begin(), entry.versions.end(), [](const auto& version) {
+             return version.second.state == ModelState::kReady;
+           });
+  };
   const std::shared_lock lock(mutex_);
-  return is_loaded_ && std::all_of(models_.begin(), models_.end(), [](const auto& model) {
-           const Entry& entry = model.second;
-           return entry.error.empty() &&
-                  std::all_of(entry.versions.begin(), entry.versions.end(),
-                              [](const auto& version) { return version.second.state == ModelState::kReady; });
-         });
+  return is_loaded_ && std::all_of(models_.begin(), models_.end(), is_fine);
 }
 
 std::vector<Repository::IndexEntry> Repository::index() const {
+  std::map<std::string, std::vector<std::string>> on_disk;
+  try {
+    on_disk = list_models(options_.roots);
+  } catch (const Error&) {
+    // A repository that is gone has no models that are not served.
+  }
+  std::set<std::string> names;
+  for (const auto& [name, roots] : on_disk) names.insert(name);
   const std::shared_lock lock(mutex_);
-  std::vector<IndexEntry> out;
   for (const auto& [name, entry] : models_) {
+    if (!entry.is_unloaded()) names.insert(name);
+  }
+  std::vector<IndexEntry> out;
+  for (const std::string& name : names) {
+    const auto model = models_.find(name);
+    const bool is_known = model != models_.end() && (!model->second.versions.empty() || !model->second.error.empty());
+    if (!is_known) {
+      const auto found = on_disk.find(name);
+      if (found != on_disk.end() && found->second.size() > 1) {
+        out.push_back({name, "", ModelState::kUnavailable, kTwoRepositories});
+      } else {
+        out.push_back({name, "", std::nullopt, ""});
+      }
+      continue;
+    }
+    const ModelEntry& entry = model->second;
     if (entry.versions.empty()) out.push_back({name, "", ModelState::kUnavailable, entry.error});
     for (const auto& [number, version] : entry.versions) {
       out.push_back({name, std::to_string(number), version.state, version.reason});
     }
+    for (const auto& [number, update] : entry.updates) {
+      if (!entry.versions.contains(number)) out.push_back({name, std::to_string(number), update.state, update.reason});
+    }
   }
   return out;
+}
+
+std::map<std::string, int64_t> Repository::labels(const std::string& name) const {
+  const std::shared_lock lock(mutex_);
+  const auto model = models_.find(name);
+  return model == models_.end() ? std::map<std::string, int64_t>() : model->second.labels;
 }
 
 }  // namespace tensord::server

@@ -65,53 +65,35 @@ std::string Repository::root_of(const std::string& name) const {
 
 fs::path Repository::folder_of(const std::string& name) const { return fs::path(root_of(name)) / name; }
 
-bool Repository::serves(const std::string& name, const ModelLayout::Version& version) const {
+LoadPlan Repository::plan_of_folder(const std::string& root, const std::string& name) const {
+  LoadPlan plan;
+  plan.stamp = stamp_model(fs::path(root) / name);
+  plan.layout = scan_model(root, name);
   const std::shared_lock lock(mutex_);
   const auto model = models_.find(name);
-  if (model == models_.end()) return false;
-  const auto found = model->second.versions.find(version.number);
-  return found != model->second.versions.end() && found->second.handle;
+  plan.is_forced = model != models_.end() && model->second.is_served() && model->second.plan.is_override();
+  return plan;
 }
 
-// Loads what the layout has and is not served yet, then serves exactly that.
-void Repository::serve_layout(const std::string& root, const ModelLayout& layout) {
-  std::map<int64_t, VersionEntry> loaded;
-  for (const ModelLayout::Version& version : layout.versions) {
-    if (serves(layout.name, version)) continue;
-    VersionEntry entry = try_load({layout, version});
-    // Where a policy wants several, one that was broken before is no reason against another.
-    if (!entry.handle && version.number == layout.versions.back().number) {
-      fail(ErrorCode::kFailedPrecondition, layout.name, " version ", version.number,
-           " cannot be served: ", entry.reason);
-    }
-    loaded[version.number] = std::move(entry);
-  }
-  std::vector<std::shared_ptr<ModelVersion>> retired;
+void Repository::serve_changed(const LoadPlan& plan) {
+  const Failures failures = serve(plan);
+  const std::string& name = plan.layout.name;
+  const auto failed = failures.find(plan.layout.versions.back().number);
+  // Where a policy wants several, one that was broken before is no reason against another.
+  if (failed == failures.end()) return;
   {
     const std::unique_lock lock(mutex_);
-    Entry& entry = models_[layout.name];
-    entry.root = root;
-    entry.error.clear();
-    std::map<int64_t, VersionEntry> before = std::move(entry.versions);
-    entry.versions = std::move(loaded);
-    for (auto& [number, version] : before) {
-      const bool is_wanted = std::any_of(layout.versions.begin(), layout.versions.end(),
-                                         [&, wanted = number](const auto& item) { return item.number == wanted; });
-      if (is_wanted) {
-        entry.versions.try_emplace(number, std::move(version));
-      } else if (version.handle) {
-        retired.push_back(std::move(version.handle));
-      }
-    }
+    ModelEntry& entry = models_[name];
+    entry.updates.erase(failed->first);
+    if (!entry.is_served()) entry.versions.erase(failed->first);
+    if (entry.versions.empty() && entry.error.empty()) models_.erase(name);
   }
-  for (auto& version : retired) {
-    version->metrics().set_ready(false);
-    retired_.add(std::move(version));
-  }
+  fail(ErrorCode::kFailedPrecondition, name, " version ", failed->first, " cannot be served: ", failed->second);
 }
 
 Repository::Added Repository::add_version(const std::string& name, const WriteVersion& write) {
-  const std::lock_guard changes(change_mutex_);
+  const auto room = hold_memory();
+  const NameLocks::Held held = names_.hold(name);
   const std::string root = root_of(name);
   const fs::path folder = fs::path(root) / name;
   std::error_code error;
@@ -129,10 +111,10 @@ Repository::Added Repository::add_version(const std::string& name, const WriteVe
       number = take_next_version(before, temporary.path());
     }
     added = before.folder / std::to_string(number);
-    const ModelLayout after = scan_model(root, name);
-    const bool is_wanted = std::any_of(after.versions.begin(), after.versions.end(),
+    const LoadPlan after = plan_of_folder(root, name);
+    const bool is_wanted = std::any_of(after.layout.versions.begin(), after.layout.versions.end(),
                                        [&](const auto& version) { return version.number == number; });
-    if (is_wanted) serve_layout(root, after);
+    if (is_wanted) serve_changed(after);
     log(LogLevel::kInfo, "model version added", {{"model", name}, {"version", number}, {"served", is_wanted}});
     return {number, is_wanted};
   } catch (...) {
@@ -143,7 +125,8 @@ Repository::Added Repository::add_version(const std::string& name, const WriteVe
 }
 
 Repository::RolledBack Repository::roll_back(const std::string& name) {
-  const std::lock_guard changes(change_mutex_);
+  const auto room = hold_memory();
+  const NameLocks::Held held = names_.hold(name);
   find(name, "");  // throws where there is no such model
   const std::string root = root_of(name);
   const ModelLayout before = scan_model(root, name);
@@ -154,34 +137,17 @@ Repository::RolledBack Repository::roll_back(const std::string& name) {
   const int64_t current = largest_ready(ready_versions(name));
   const fs::path withdrawn = withdraw_version(before, current);
   try {
-    const ModelLayout after = scan_model(root, name);
-    if (after.versions.empty()) {
+    const LoadPlan after = plan_of_folder(root, name);
+    if (after.layout.versions.empty()) {
       fail(ErrorCode::kFailedPrecondition, "model '", name, "' has no version before ", current);
     }
-    serve_layout(root, after);
+    serve_changed(after);
     log(LogLevel::kInfo, "model rolled back",
-        {{"model", name}, {"withdrawn", current}, {"served", after.versions.back().number}});
-    return {current, after.versions.back().number};
+        {{"model", name}, {"withdrawn", current}, {"served", after.layout.versions.back().number}});
+    return {current, after.layout.versions.back().number};
   } catch (...) {
     restore_version(before, current, withdrawn);
     throw;
-  }
-}
-
-void Repository::unload(const std::string& name) {
-  const std::lock_guard changes(change_mutex_);
-  std::map<int64_t, VersionEntry> versions;
-  {
-    const std::unique_lock lock(mutex_);
-    const auto model = models_.find(name);
-    if (model == models_.end()) fail(ErrorCode::kNotFound, "Request for unknown model: '", name, "' is not found");
-    versions = std::move(model->second.versions);
-    models_.erase(model);
-  }
-  for (auto& [number, version] : versions) {
-    if (!version.handle) continue;
-    version.handle->metrics().set_ready(false);
-    retired_.add(std::move(version.handle));
   }
 }
 

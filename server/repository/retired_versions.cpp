@@ -8,7 +8,7 @@ namespace tensord::server {
 namespace {
 
 // How often it looks for requests that have ended.
-constexpr auto kLookInterval = std::chrono::milliseconds(10);
+constexpr auto kLookInterval = std::chrono::milliseconds(5);
 
 }  // namespace
 
@@ -21,13 +21,16 @@ RetiredVersions::~RetiredVersions() {
   if (thread_.joinable()) thread_.join();
 }
 
-void RetiredVersions::add(std::shared_ptr<ModelVersion> version) {
+std::shared_future<void> RetiredVersions::add(std::shared_ptr<ModelVersion> version, std::function<void()> on_gone) {
+  Retired retired{std::move(version), std::move(on_gone), {}};
+  std::shared_future<void> gone = retired.gone.get_future().share();
   {
     const std::lock_guard lock(mutex_);
-    versions_.push_back(std::move(version));
+    versions_.push_back(std::move(retired));
     if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
   }
   changed_.notify_all();
+  return gone;
 }
 
 size_t RetiredVersions::size() const {
@@ -35,22 +38,27 @@ size_t RetiredVersions::size() const {
   return versions_.size();
 }
 
+void RetiredVersions::end(Retired retired) {
+  log(LogLevel::kInfo, "model version ended",
+      {{"model", retired.version->name()}, {"version", retired.version->version()}});
+  retired.version.reset();
+  if (retired.on_gone) retired.on_gone();
+  retired.gone.set_value();
+}
+
 void RetiredVersions::work() {
   std::unique_lock lock(mutex_);
   while (!is_stopped_) {
-    std::vector<std::shared_ptr<ModelVersion>> free;
+    std::vector<Retired> free;
     for (size_t i = versions_.size(); i-- > 0;) {
       // Nobody can take a new reference: it is in no list any more.
-      if (versions_[i].use_count() > 1) continue;
+      if (versions_[i].version.use_count() > 1) continue;
       free.push_back(std::move(versions_[i]));
       versions_.erase(versions_.begin() + static_cast<ptrdiff_t>(i));
     }
     if (!free.empty()) {
       lock.unlock();
-      for (auto& version : free) {
-        log(LogLevel::kInfo, "model unloaded", {{"model", version->name()}, {"version", version->version()}});
-        version.reset();
-      }
+      for (Retired& retired : free) end(std::move(retired));
       lock.lock();
     } else if (versions_.empty()) {
       changed_.wait(lock);

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -17,18 +19,25 @@ class RetiredVersions {
   RetiredVersions() = default;
   ~RetiredVersions();
 
-  void add(std::shared_ptr<ModelVersion> version);
+  // The future is ready when the version has gone; before that `on_gone` was called, on a thread of this.
+  std::shared_future<void> add(std::shared_ptr<ModelVersion> version, std::function<void()> on_gone = {});
   // How many still have requests.
   size_t size() const;
 
  private:
+  struct Retired {
+    std::shared_ptr<ModelVersion> version;
+    std::function<void()> on_gone;
+    std::promise<void> gone;
+  };
   void work();
+  static void end(Retired retired);
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<std::shared_ptr<ModelVersion>> versions_;  // by mutex_
-  bool is_stopped_ = false;                              // by mutex_
-  std::thread thread_;                                   // by mutex_ until stopped
+  std::vector<Retired> versions_;  // by mutex_
+  bool is_stopped_ = false;        // by mutex_
+  std::thread thread_;             // by mutex_ until stopped
 };
 
 }  // namespace tensord::server

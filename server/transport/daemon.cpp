@@ -9,23 +9,47 @@
 
 #include "core/base/log.h"
 #include "core/base/parallel.h"
+#include "server/executor/response_cache.h"
+#include "server/scheduler/rate_limiter.h"
 #include "server/training/training_service.h"
+#include "server/training/weights_update.h"
 #include "server/transport/grpc_server.h"
 #include "server/web/routes.h"
 
 namespace tensord::server {
 namespace {
 
-constexpr int kMaxLoadThreads = 4;
-
-Repository::Options repository_options(const ServerOptions& options) {
-  return {.roots = options.model_repositories,
-          .only = options.load_models,
+Repository::Options repository_options(const ServerOptions& options, RateLimiter* rate_limiter, ResponseCache* cache) {
+  const RepositoryOptions& given = options.repository;
+  return {.roots = given.model_repositories,
+          .only = given.load_models,
+          .mode = parse_control_mode(given.model_control_mode),
+          .poll_interval_ms = int64_t{given.poll_secs} * 1000,
+          .loads_on_demand = given.load_on_demand,
+          .memory_limit_bytes = given.memory_limit_bytes,
+          .override_limit_bytes = given.override_limit_bytes,
+          .allows_labels = given.allow_version_labels,
+          .copies_archives = given.copies_archives(),
           .workers = options.workers,
           .threads_per_worker = options.threads,
           .cores = options.share_cores ? available_cores() : 0,
           .max_queue_size = options.max_queue_size,
-          .load_threads = std::min(available_cores(), kMaxLoadThreads)};
+          .load_threads = std::min(available_cores(), given.load_threads),
+          .rate_limiter = rate_limiter,
+          .cache = cache,
+          .write_weights = write_with_weights};
+}
+
+std::unique_ptr<RateLimiter> make_rate_limiter(const RateLimitOptions& options) {
+  if (options.mode == "off") return nullptr;
+  RateLimiter::Limits limits;
+  for (const auto& resource : parse_rate_limits(options)) limits[{resource.name, resource.is_global}] = resource.count;
+  return std::make_unique<RateLimiter>(std::move(limits));
+}
+
+std::unique_ptr<ResponseCache> make_cache(const ServerOptions& options) {
+  const uint64_t max_bytes = options.cache.max_bytes();
+  return max_bytes > 0 ? std::make_unique<ResponseCache>(max_bytes) : nullptr;
 }
 
 GrpcServer::Options grpc_options(const ServerOptions& options) {
@@ -74,7 +98,9 @@ struct Daemon::Impl {
         metrics(version),
         tracer(options.trace),
         capture(options.capture),
-        repository(repository_options(options), std::move(factory), metrics),
+        rate_limiter(make_rate_limiter(options.rate_limit)),
+        cache(make_cache(options)),
+        repository(repository_options(options, rate_limiter.get(), cache.get()), std::move(factory), metrics),
         training(make_training(options, repository, metrics)),
         state{.repository = repository,
               .metrics = metrics,
@@ -108,6 +134,8 @@ struct Daemon::Impl {
   Metrics metrics;
   Tracer tracer;
   RequestCapture capture;
+  std::unique_ptr<RateLimiter> rate_limiter;  // null: off
+  std::unique_ptr<ResponseCache> cache;       // null: off
   Repository repository;
   std::unique_ptr<TrainingService> training;  // null: off
   ServerState state;
@@ -160,7 +188,10 @@ void Daemon::stop(int64_t timeout_ms) {
   std::thread training([this] {
     if (impl_->training) impl_->training->stop();
   });
+  // Requests that wait for models are answered.
+  std::thread repository([this] { impl_->repository.stop(); });
   impl_->grpc.shut_down(timeout_ms);
+  repository.join();
   training.join();
   impl_->tracer.stop();
   impl_->capture.stop();

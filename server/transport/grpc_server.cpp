@@ -12,6 +12,7 @@
 #include "server/transport/listening.h"
 #include "server/transport/model_config_calls.h"
 #include "server/transport/reflection.h"
+#include "server/transport/repository_calls.h"
 #include "server/transport/settings_calls.h"
 #include "server/transport/shared_memory_calls.h"
 #include "server/transport/statistics_calls.h"
@@ -24,6 +25,9 @@ namespace {
 // ModelInfer calls that wait ready on each queue, so that arrivals never wait for one.
 constexpr int kReadyInferCalls = 16;
 constexpr int kReadyStreamCalls = 4;
+
+// Loads and unloads that clients may have under way; each waits for its model.
+constexpr int kRepositoryThreads = 8;
 
 void drain(grpc::ServerCompletionQueue* queue) {
   void* tag = nullptr;
@@ -41,6 +45,7 @@ struct GrpcServer::Impl {
   OpenStreams streams;
   TrainingRpcs training_rpcs;
   WorkThread work_thread;
+  WorkThread repository_threads{kRepositoryThreads};
   TrainingCalls training{state, training_rpcs, streams, work_thread};
   std::atomic<int> live_calls{0};
   StartInfer start_infer = [this](auto* context, auto* request, auto* writer, auto* cq, void* tag) {
@@ -82,9 +87,10 @@ GrpcServer::GrpcServer(const Options& options, ServerState& state) : impl_(std::
     for (int i = 0; i < kReadyStreamCalls; ++i) impl_->stream_calls.wait(calls);
     wait_control_calls(state, impl_->inference, calls);
     wait_shared_memory_calls(state, impl_->inference, calls);
+    wait_model_config_calls(state, impl_->inference, calls);
+    wait_repository_calls(state, impl_->inference, impl_->repository_threads, calls);
     wait_statistics_calls(state, impl_->inference, calls);
     wait_settings_calls(state, impl_->inference, calls);
-    wait_model_config_calls(state, impl_->inference, calls);
     wait_health_calls(state, impl_->health, impl_->streams, calls);
     wait_training_calls(impl_->training, calls);
     wait_reflection_calls(impl_->reflection, impl_->streams, calls);

@@ -39,6 +39,7 @@ void InferCall::accept() {
     refused.status = current_exception_status();
     refused.times.arrived_ns = ticket_.arrived_ns;
   }
+  if (!refused.status.ok() && waits_for_model(refused.status)) return;
   request_.Clear();
   ticket_.metrics->add_received(size_bytes);
   ticket_.metrics->add_in_flight(1);
@@ -48,6 +49,22 @@ void InferCall::accept() {
     ticket_.model->submit(std::move(request), *this);
   }
 }
+
+// Where the model is not loaded, but may be on demand: the request is read again when it is.
+bool InferCall::waits_for_model(absl::Status& refused) {
+  if (ticket_.model || waits_left_ == 0) return false;
+  try {
+    --waits_left_;
+    return state_.repository.load_on_demand(ticket_.model_name, [this] {
+      alarm_.Set(queue_.queue, gpr_now(GPR_CLOCK_MONOTONIC), static_cast<EventTag*>(&loaded_));
+    });
+  } catch (...) {
+    refused = current_exception_status();
+    return false;
+  }
+}
+
+void InferCall::on_loaded(bool) { accept(); }
 
 void InferCall::respond(InferResult result, bool) {
   grpc::ByteBuffer response;

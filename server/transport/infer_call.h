@@ -1,5 +1,6 @@
 #pragma once
 
+#include <grpcpp/alarm.h>
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>
@@ -17,7 +18,7 @@ using StartInfer =
                        grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>*, grpc::ServerCompletionQueue*, void* tag)>;
 
 // One ModelInfer call, from its bytes to its bytes:
-//   waiting → arrived (read_request, submit to the model) → respond() on a worker → answered.
+//   waiting → arrived → [its model is loaded →] (read_request, submit to the model) → respond() on a worker → answered.
 // Owns itself; goes when both the answer is on its way and gRPC said the call is over.
 class InferCall final : public InferSink {
  public:
@@ -31,7 +32,9 @@ class InferCall final : public InferSink {
   void on_arrived(bool ok);
   void on_done(bool ok);
   void on_answered(bool ok);
+  void on_loaded(bool ok);
   void accept();
+  bool waits_for_model(absl::Status& refused);
   void answer(const InferResult& result, const grpc::ByteBuffer& response);
   void release();
 
@@ -45,6 +48,9 @@ class InferCall final : public InferSink {
   MemberTag<InferCall> arrived_{this, &InferCall::on_arrived};
   MemberTag<InferCall> done_{this, &InferCall::on_done};
   MemberTag<InferCall> answered_{this, &InferCall::on_answered};
+  MemberTag<InferCall> loaded_{this, &InferCall::on_loaded};
+  grpc::Alarm alarm_;   // brings the call back to its queue when the model is loaded
+  int waits_left_ = 3;  // for its model; others may take the memory again
 
   InferTicket ticket_;
   int64_t answered_ns_ = 0;  // when the answer was given to gRPC

@@ -22,9 +22,10 @@ constexpr size_t kWaitingBytes = size_t{64} << 20;
 // With so many bytes of a decoupled model's responses waiting the client does not read, and the stream is ended.
 constexpr size_t kMostWaitingBytes = size_t{256} << 20;
 
-// Clients that send it get a failed request's status instead of an error message, and the stream ends with it.
 // A request waits for its model so often; others may take the memory again.
 constexpr int kMaxWaitsForModel = 3;
+
+// Clients that send it get a failed request's status instead of an error message, and the stream ends with it.
 constexpr const char* kErrorHeader = "triton_grpc_error";
 
 bool has_error_header(const grpc::ServerContext& context) {

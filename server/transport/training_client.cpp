@@ -2,11 +2,11 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <chrono>
 #include <fstream>
 
 #include "core/base/error.h"
 #include "protos/training.grpc.pb.h"
+#include "server/transport/client_status.h"
 #include "server/transport/training_messages.h"
 
 namespace tensord::server {
@@ -15,28 +15,6 @@ namespace {
 namespace rpc = training::v1;
 
 constexpr size_t kUploadPiece = 1 << 20;
-constexpr auto kConnectTimeout = std::chrono::seconds(10);
-
-ErrorCode to_error_code(grpc::StatusCode code) {
-  switch (code) {
-    case grpc::StatusCode::INVALID_ARGUMENT: return ErrorCode::kInvalidArgument;
-    case grpc::StatusCode::NOT_FOUND: return ErrorCode::kNotFound;
-    case grpc::StatusCode::ALREADY_EXISTS: return ErrorCode::kAlreadyExists;
-    case grpc::StatusCode::FAILED_PRECONDITION: return ErrorCode::kFailedPrecondition;
-    case grpc::StatusCode::RESOURCE_EXHAUSTED: return ErrorCode::kResourceExhausted;
-    case grpc::StatusCode::OUT_OF_RANGE: return ErrorCode::kOutOfRange;
-    case grpc::StatusCode::UNIMPLEMENTED: return ErrorCode::kUnimplemented;
-    case grpc::StatusCode::DEADLINE_EXCEEDED: return ErrorCode::kDeadlineExceeded;
-    case grpc::StatusCode::CANCELLED: return ErrorCode::kCancelled;
-    case grpc::StatusCode::DATA_LOSS: return ErrorCode::kDataLoss;
-    case grpc::StatusCode::UNAVAILABLE: return ErrorCode::kUnavailable;
-    default: return ErrorCode::kInternal;
-  }
-}
-
-void check_status(const grpc::Status& status) {
-  if (!status.ok()) throw Error(to_error_code(status.error_code()), status.error_message());
-}
 
 }  // namespace
 
@@ -57,12 +35,7 @@ struct TrainingClient::Impl {
 };
 
 TrainingClient::TrainingClient(const std::string& address) : impl_(std::make_unique<Impl>()) {
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(-1);
-  impl_->channel = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
-  if (!impl_->channel->WaitForConnected(std::chrono::system_clock::now() + kConnectTimeout)) {
-    fail(ErrorCode::kUnavailable, "no daemon answers at ", address);
-  }
+  impl_->channel = connect(address);
   impl_->stub = rpc::TrainingService::NewStub(impl_->channel);
 }
 

@@ -5,21 +5,24 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 namespace tensord::server {
 
-// A thread for calls that take too long for those that answer requests: they load models and write to the disk. One
-// piece of work after the other; all of them are done before it goes. Thread-safe.
+// Threads for calls that take too long for those that answer requests: they load models and write to the disk. With
+// one thread the pieces of work run one after the other; all of them are done before it goes. Thread-safe.
 class WorkThread {
  public:
-  WorkThread() : thread_([this] { work(); }) {}
+  explicit WorkThread(int threads = 1) {
+    for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  }
   ~WorkThread() {
     {
       const std::lock_guard lock(mutex_);
       is_stopped_ = true;
     }
     changed_.notify_all();
-    thread_.join();
+    for (std::thread& thread : threads_) thread.join();
   }
   WorkThread(const WorkThread&) = delete;
   WorkThread& operator=(const WorkThread&) = delete;
@@ -30,7 +33,7 @@ class WorkThread {
       const std::lock_guard lock(mutex_);
       tasks_.push_back(std::move(fn));
     }
-    changed_.notify_all();
+    changed_.notify_one();
   }
 
  private:
@@ -51,7 +54,7 @@ class WorkThread {
   std::condition_variable changed_;
   std::deque<std::function<void()>> tasks_;  // by mutex_
   bool is_stopped_ = false;                  // by mutex_
-  std::thread thread_;                       // last: it uses the rest
+  std::vector<std::thread> threads_;         // last: they use the rest
 };
 
 }  // namespace tensord::server

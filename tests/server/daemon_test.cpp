@@ -47,7 +47,7 @@ std::unique_ptr<const Model> open_fake(const std::string& file, const ModelConfi
 class DaemonTest : public ::testing::Test {
  protected:
   void start(ServerOptions options = {}) {
-    options.model_repositories = {repository_.root.string()};
+    options.repository.model_repositories = {repository_.root.string()};
     options.grpc_port = 0;
     options.allow_metrics = false;
     daemon_ = std::make_unique<Daemon>(options, open_fake, "0.0-test");

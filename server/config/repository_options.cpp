@@ -1,0 +1,56 @@
+#include "server/config/repository_options.h"
+
+#include <CLI/CLI.hpp>
+
+#include "core/base/error.h"
+
+namespace tensord::server {
+
+void add_repository_options(CLI::App& app, RepositoryOptions& options) {
+  app.add_option("--model-repository,--model-store", options.model_repositories,
+                 "Folder with <model>/<version>/model.pt; may be given several times")
+      ->required();
+  app.add_option(
+         "--model-control-mode", options.model_control_mode,
+         "How models come and go. none: those at the start stay; poll: as the folders change; explicit: by calls")
+      ->check(CLI::IsMember({"none", "poll", "explicit"}))
+      ->capture_default_str();
+  app.add_option("--repository-poll-secs", options.poll_secs, "Seconds between two looks at the folders, in mode poll")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
+  app.add_option("--load-model", options.load_models,
+                 "Load this model at the start, and no others unless they are given too; * is all; may be repeated");
+  app.add_option("--model-load-thread-count", options.load_threads, "Models that are loaded at one time")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  app.add_option("--load-on-demand", options.load_on_demand,
+                 "A request for a model that is not loaded loads it, in mode explicit")
+      ->capture_default_str();
+  app.add_option("--model-memory-limit", options.memory_limit_bytes,
+                 "Most bytes that loaded models may take, as 8GB; with --load-on-demand those that were used least "
+                 "recently are unloaded for others; 0 is no limit")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
+  app.add_option("--allow-version-labels", options.allow_version_labels,
+                 "A request may name a version by its label, as stable")
+      ->capture_default_str();
+  app.add_option("--model-override-limit", options.override_limit_bytes,
+                 "Most bytes of files that clients brought with loads and that are in use, as 4GB")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
+      ->capture_default_str();
+  app.add_option("--copy-archives", options.copy_archives,
+                 "Copy an archive (a clone where the file system can) before it is mapped, so that writing to it does "
+                 "not reach a model that serves. auto: in modes poll and explicit")
+      ->check(CLI::IsMember({"auto", "on", "off"}))
+      ->capture_default_str();
+}
+
+void validate(const RepositoryOptions& options) {
+  check(!options.model_repositories.empty(), "--model-repository is required");
+  const std::string& mode = options.model_control_mode;
+  check(mode == "none" || mode == "poll" || mode == "explicit",
+        "--model-control-mode must be none, poll or explicit, got '", mode, "'");
+  check(options.load_models.empty() || mode != "poll", "--load-model is not for --model-control-mode=poll");
+  check(!options.load_on_demand || mode == "explicit", "--load-on-demand needs --model-control-mode=explicit");
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace tensord::server {
+
+// Which models are served, and how they come and go.
+struct RepositoryOptions {
+  std::vector<std::string> model_repositories;
+  std::string model_control_mode = "none";  // none, poll, explicit
+  int poll_secs = 15;                       // of mode poll
+  // none: load only these, all where it is empty. explicit: load these at the start, "*" is all of them.
+  std::vector<std::string> load_models;
+  int load_threads = 4;              // models that are loaded at one time
+  bool load_on_demand = false;       // of mode explicit: a request for a model that is not loaded loads it
+  uint64_t memory_limit_bytes = 0;   // of the models that are loaded: archives and tensors; 0: no limit
+  bool allow_version_labels = true;  // a request may name a version by its label
+  // Of files that clients bring with a load, all that are in use together.
+  uint64_t override_limit_bytes = uint64_t{4} << 30;
+  // "on": archives are copied before they are mapped, so that nobody can change them under a model that serves. "auto":
+  // where they may change, which is in every mode but none.
+  std::string copy_archives = "auto";
+
+  bool copies_archives() const {
+    return copy_archives == "on" || (copy_archives == "auto" && model_control_mode != "none");
+  }
+};
+
+// Adds the flags to a command; the values go into `options`, which must outlive it.
+void add_repository_options(CLI::App& app, RepositoryOptions& options);
+
+// Throws Error{kInvalidArgument} that names the flag.
+void validate(const RepositoryOptions& options);
+
+}  // namespace tensord::server

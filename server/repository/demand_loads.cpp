@@ -1,0 +1,61 @@
+#include "server/repository/demand_loads.h"
+
+#include <utility>
+
+namespace tensord::server {
+
+DemandLoads::DemandLoads(int threads, size_t max_waiting, std::function<void(const std::string& name)> load)
+    : max_waiting_(max_waiting), load_(std::move(load)) {
+  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+}
+
+DemandLoads::~DemandLoads() { stop(); }
+
+void DemandLoads::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_stopped_ = true;
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) thread.join();
+  }
+  const auto left = std::exchange(waiting_, {});
+  for (const auto& [name, waiting] : left) {
+    for (const auto& then : waiting) then();
+  }
+}
+
+bool DemandLoads::add(const std::string& name, std::function<void()> then) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_stopped_) return false;
+    const auto [slot, is_new] = waiting_.try_emplace(name);
+    if (slot->second.size() >= max_waiting_) return false;
+    slot->second.push_back(std::move(then));
+    if (!is_new) return true;
+    names_.push_back(name);
+  }
+  changed_.notify_one();
+  return true;
+}
+
+void DemandLoads::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return is_stopped_ || !names_.empty(); });
+    if (is_stopped_) return;
+    const std::string name = std::move(names_.front());
+    names_.pop_front();
+    lock.unlock();
+    load_(name);
+    lock.lock();
+    // Those that came meanwhile find what this load made as well.
+    const std::vector<std::function<void()>> waiting = std::move(waiting_.extract(name).mapped());
+    lock.unlock();
+    for (const auto& then : waiting) then();
+    lock.lock();
+  }
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace tensord::server {
+
+// One lock a name, for as long as somebody has or wants it. Thread-safe.
+class NameLocks {
+ public:
+  class Held {
+   public:
+    explicit Held(std::shared_ptr<std::mutex> mutex) : mutex_(std::move(mutex)), lock_(*mutex_) {}
+
+   private:
+    std::shared_ptr<std::mutex> mutex_;
+    std::unique_lock<std::mutex> lock_;  // before mutex_ goes
+  };
+
+  // Waits until nobody else holds the name.
+  [[nodiscard]] Held hold(const std::string& name) {
+    std::shared_ptr<std::mutex> mutex;
+    {
+      const std::lock_guard lock(mutex_);
+      std::erase_if(by_name_, [](const auto& entry) { return entry.second.expired(); });
+      std::weak_ptr<std::mutex>& slot = by_name_[name];
+      mutex = slot.lock();
+      if (!mutex) slot = mutex = std::make_shared<std::mutex>();
+    }
+    return Held(std::move(mutex));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::weak_ptr<std::mutex>> by_name_;  // by mutex_
+};
+
+}  // namespace tensord::server

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace tensord::server {
+
+// Calls a function again and again, with a pause between two calls, until this goes.
+class PeriodicThread {
+ public:
+  PeriodicThread(std::chrono::milliseconds pause, std::function<void()> fn)
+      : pause_(pause), fn_(std::move(fn)), thread_([this] { work(); }) {}
+  ~PeriodicThread() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_stopped_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+  PeriodicThread(const PeriodicThread&) = delete;
+  PeriodicThread& operator=(const PeriodicThread&) = delete;
+
+ private:
+  void work() {
+    std::unique_lock lock(mutex_);
+    while (!changed_.wait_for(lock, pause_, [this] { return is_stopped_; })) {
+      lock.unlock();
+      fn_();
+      lock.lock();
+    }
+  }
+
+  const std::chrono::milliseconds pause_;
+  const std::function<void()> fn_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_stopped_ = false;  // by mutex_
+  std::thread thread_;       // last: it uses the rest
+};
+
+}  // namespace tensord::server

@@ -1,0 +1,318 @@
+// Models that come and go by calls of clients.
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "protos/model_config_text.h"
+#include "server/repository/repository.h"
+#include "server/repository/version_labels.h"
+
+namespace tensord::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMaxConfigBytes = 1 << 20;
+constexpr const char* kWeightNames[] = {"weights.safetensors", "weights.pt"};
+
+void check_name(const std::string& name) {
+  check(!name.empty(), "Model name cannot be empty.");
+  check(name.find("..") == std::string::npos && name.find('/') == std::string::npos, "invalid model name '", name,
+        "', model name must not contain path traversal characters");
+  check(is_plain_name(name), "invalid model name '", name, "'");
+}
+
+// The version whose weights the file has, where it is one of weights alone: "2/weights.pt"; else 0.
+int64_t version_of_weights(const std::string& path) {
+  const size_t slash = path.find('/');
+  if (slash == std::string::npos) return 0;
+  const std::string file = path.substr(slash + 1);
+  const bool is_weights =
+      std::any_of(std::begin(kWeightNames), std::end(kWeightNames), [&](const char* name) { return file == name; });
+  return is_weights ? version_number(path.substr(0, slash)) : 0;
+}
+
+bool has_weights_alone(const Repository::LoadRequest& request) {
+  return !request.config && request.files.size() == 1 && version_of_weights(request.files.begin()->first) > 0;
+}
+
+std::string to_text(const std::string& name, const std::map<int64_t, std::string>& failures) {
+  std::string text = concat("load failed for model '", name, "': ");
+  for (const auto& [version, reason] : failures) {
+    text += concat("version ", version, " is at UNAVAILABLE state: ", reason, ";\n");
+  }
+  return text;
+}
+
+// Puts a version into a layout, and leaves those that the policy then wants.
+void add_version_file(ModelLayout& layout, int64_t number, const fs::path& file) {
+  std::erase_if(layout.versions, [&](const auto& version) { return version.number == number; });
+  const auto place = std::find_if(layout.versions.begin(), layout.versions.end(),
+                                  [&](const auto& version) { return version.number > number; });
+  layout.versions.insert(place, {.number = number, .file = file, .error = {}});
+  const ModelConfig& config = layout.config;
+  if (config.version_policy == ModelConfig::VersionPolicy::kSpecific) {
+    const auto& wanted = config.specific_versions;
+    check(std::find(wanted.begin(), wanted.end(), number) != wanted.end(), "model '", layout.name,
+          "': its version_policy does not name version ", number);
+  } else if (config.version_policy == ModelConfig::VersionPolicy::kLatest) {
+    while (layout.versions.size() > config.latest_versions) layout.versions.erase(layout.versions.begin());
+    check(layout.versions.front().number <= number, "model '", layout.name,
+          "': its version_policy wants later versions than ", number);
+  }
+}
+
+}  // namespace
+
+std::string Repository::find_root(const std::string& name) const {
+  std::string root;
+  for (const std::string& candidate : options_.roots) {
+    std::error_code error;
+    if (!fs::is_directory(fs::path(candidate) / name, error)) continue;
+    check(root.empty(), "failed to load '", name, "': ", kTwoRepositories);
+    root = candidate;
+  }
+  return root;
+}
+
+LoadPlan Repository::plan_of(const LoadRequest& request) {
+  const std::string& name = request.name;
+  if (has_weights_alone(request)) return plan_with_weights(request);
+  check(request.files.empty() || request.config, "Load parameter 'config' must be specified for model file override");
+  std::optional<ModelConfig> config;
+  if (request.config) {
+    check(request.config->size() <= kMaxConfigBytes, "parameter 'config' is larger than ", kMaxConfigBytes, " bytes");
+    config = parse_model_config_json(*request.config, concat("parameter 'config' of the load of model '", name, "'"));
+  }
+  LoadPlan plan;
+  plan.has_override_config = plan.is_forced = request.config.has_value();
+  if (!request.files.empty()) {
+    plan.override_folders.push_back(overrides_.add(name, request.files));
+    plan.layout = scan_model(plan.override_folders[0]->root().string(), name, &*config);
+    return plan;
+  }
+  const std::string root = find_root(name);
+  if (root.empty()) {
+    fail(ErrorCode::kNotFound, "failed to load '", name, "', failed to poll from model repository");
+  }
+  plan.stamp = stamp_model(fs::path(root) / name);
+  try {
+    plan.layout = scan_model(root, name, config ? &*config : nullptr);
+  } catch (const Error& error) {
+    fail(ErrorCode::kInvalidArgument, "failed to load '", name,
+         "', failed to poll from model repository: ", error.what());
+  }
+  return plan;
+}
+
+LoadPlan Repository::plan_with_weights(const LoadRequest& request) {
+  const auto& [path, weights] = *request.files.begin();
+  const int64_t number = version_of_weights(path);
+  const Source base = source_of(request.name, 0);
+  LoadPlan plan;
+  {
+    const std::shared_lock lock(mutex_);
+    const auto model = models_.find(request.name);
+    if (model == models_.end() || !model->second.is_served()) {
+      fail(ErrorCode::kNotFound, "Request for unknown model: '", request.name, "' has no available versions");
+    }
+    plan = model->second.plan;
+  }
+  if (plan.layout.config.is_ensemble() || !options_.write_weights) {
+    fail(ErrorCode::kUnimplemented, "file:", path, ": model '", request.name, "' has no weights of its own");
+  }
+  const auto folder = overrides_.add(request.name, request.files, fs::file_size(base.file));
+  const fs::path brought = folder->root() / request.name / path;
+  const fs::path archive = brought.parent_path() / model_file_name(plan.layout.config);
+  options_.write_weights(base.file.string(), brought.string(), archive.string());
+  fs::remove(brought);
+  add_version_file(plan.layout, number, archive);
+  plan.override_folders.push_back(folder);
+  plan.is_forced = false;
+  plan.forced_version = number;
+  return plan;
+}
+
+bool Repository::is_unchanged(const LoadPlan& plan) const {
+  if (plan.is_forced || plan.forced_version) return false;
+  const std::shared_lock lock(mutex_);
+  const auto model = models_.find(plan.layout.name);
+  if (model == models_.end() || !model->second.error.empty()) return false;
+  const auto& versions = model->second.versions;
+  return versions.size() == plan.layout.versions.size() &&
+         std::all_of(plan.layout.versions.begin(), plan.layout.versions.end(), [&](const auto& wanted) {
+           const auto found = versions.find(wanted.number);
+           return found != versions.end() && found->second.handle &&
+                  found->second.stamp == plan.stamp_of(wanted.number);
+         });
+}
+
+void Repository::load_steps(const LoadPlan& plan, std::vector<std::string> chain) {
+  const std::string& name = plan.layout.name;
+  check(std::find(chain.begin(), chain.end(), name) == chain.end(), "load failed for model '", name,
+        "': the ensemble runs itself");
+  chain.push_back(name);
+  for (const EnsembleStepConfig& step : plan.layout.config.ensemble_steps) {
+    {
+      const std::shared_lock lock(mutex_);
+      const auto model = models_.find(step.model);
+      if (model != models_.end() && model->second.is_served()) continue;
+    }
+    try {
+      check_name(step.model);
+      load_model({.name = step.model, .config = {}, .files = {}}, /*is_along=*/true, chain);
+    } catch (const Error& error) {
+      fail(ErrorCode::kInvalidArgument, "load failed for model '", name, "': it runs model '", step.model,
+           "': ", error.what());
+    }
+  }
+}
+
+void Repository::load_model(const LoadRequest& request, bool is_along, const std::vector<std::string>& chain) {
+  const std::string& name = request.name;
+  LoadPlan plan = plan_of(request);
+  if (plan.layout.config.is_ensemble()) load_steps(plan, chain);
+  const auto room = hold_memory();
+  const NameLocks::Held held = names_.hold(name);
+  // What was read before the wait may be old.
+  if (plan.override_folders.empty()) plan = plan_of(request);
+  bool was_override = false;
+  {
+    const std::unique_lock lock(mutex_);
+    ModelEntry& entry = models_[name];
+    was_override = entry.plan.is_override() && entry.is_served();
+    entry.is_loaded_along = is_along && (entry.is_loaded_along || !entry.is_served());
+  }
+  // A plan that replaces files of clients by those of the repository has the same numbers for other files.
+  if (was_override && !plan.is_override()) plan.is_forced = true;
+  if (is_unchanged(plan)) return;
+  if (plan.layout.versions.empty()) {
+    fail(ErrorCode::kNotFound, "failed to load '", name, "', no version is available");
+  }
+  const Failures failures = serve(plan);
+  if (!failures.empty()) fail(ErrorCode::kInvalidArgument, to_text(name, failures));
+}
+
+void Repository::load(const LoadRequest& request) {
+  if (options_.mode != ControlMode::kExplicit) {
+    fail(ErrorCode::kUnavailable, "explicit model load / unload is not allowed if polling is enabled");
+  }
+  check_name(request.name);
+  load_model(request, /*is_along=*/false, {});
+  load_waiting_ensembles(request.name);
+}
+
+void Repository::load_waiting_ensembles(const std::string& step) {
+  std::vector<std::string> waiting;
+  {
+    const std::shared_lock lock(mutex_);
+    for (const auto& [name, entry] : models_) {
+      if (entry.waits_for_step && entry.runs(step)) waiting.push_back(name);
+    }
+  }
+  for (const std::string& name : waiting) {
+    try {
+      load_model({.name = name, .config = {}, .files = {}}, /*is_along=*/false, {});
+    } catch (const Error& error) {
+      log(LogLevel::kWarning, "ensemble cannot be loaded again", {{"model", name}, {"reason", error.what()}});
+    }
+  }
+}
+
+std::vector<std::string> Repository::ensembles_with(const std::string& step) const {
+  std::vector<std::string> found = {step};
+  const std::shared_lock lock(mutex_);
+  // Ensembles may run ensembles.
+  for (size_t i = 0; i < found.size(); ++i) {
+    for (const auto& [name, entry] : models_) {
+      if (!entry.is_served() || !entry.runs(found[i])) continue;
+      if (std::find(found.begin(), found.end(), name) == found.end()) found.push_back(name);
+    }
+  }
+  found.erase(found.begin());
+  return found;
+}
+
+std::vector<std::string> Repository::steps_loaded_along(const std::string& ensemble) const {
+  const std::shared_lock lock(mutex_);
+  std::vector<std::string> found;
+  const auto model = models_.find(ensemble);
+  if (model == models_.end()) return found;
+  for (const EnsembleStepConfig& step : model->second.plan.layout.config.ensemble_steps) {
+    const auto entry = models_.find(step.model);
+    const bool is_along = entry != models_.end() && entry->second.is_loaded_along;
+    if (is_along && std::find(found.begin(), found.end(), step.model) == found.end()) found.push_back(step.model);
+  }
+  return found;
+}
+
+Repository::Unloading Repository::unload(const std::string& name, bool with_dependents) {
+  {
+    const std::shared_lock lock(mutex_);
+    if (!models_.contains(name)) {
+      fail(ErrorCode::kNotFound, "Request for unknown model: '", name, "' is not found");
+    }
+  }
+  Unloading unloading{.name = name, .gone = {}, .owners = {}};
+  const auto end = [&](const std::string& model, const std::string& reason, bool is_withheld) {
+    Unloading part = withdraw(model, reason, is_withheld);
+    std::move(part.gone.begin(), part.gone.end(), std::back_inserter(unloading.gone));
+    std::move(part.owners.begin(), part.owners.end(), std::back_inserter(unloading.owners));
+  };
+  // Ensembles first: their steps would miss the model.
+  for (const std::string& ensemble : ensembles_with(name)) {
+    end(ensemble,
+        with_dependents ? kUnloadedReason : concat(kUnloadedReason, " with model '", name, "', which it runs"),
+        with_dependents);
+    const std::unique_lock lock(mutex_);
+    models_[ensemble].waits_for_step = !with_dependents;
+  }
+  const std::vector<std::string> steps = with_dependents ? steps_loaded_along(name) : std::vector<std::string>();
+  end(name, kUnloadedReason, /*is_withheld=*/true);
+  for (const std::string& step : steps) {
+    // What another ensemble runs stays.
+    if (!ensembles_with(step).empty()) continue;
+    Unloading part = unload(step, true);
+    std::move(part.gone.begin(), part.gone.end(), std::back_inserter(unloading.gone));
+    std::move(part.owners.begin(), part.owners.end(), std::back_inserter(unloading.owners));
+  }
+  return unloading;
+}
+
+Repository::Unloading Repository::unload_for_client(const std::string& name, bool with_dependents) {
+  if (options_.mode != ControlMode::kExplicit) {
+    fail(ErrorCode::kUnavailable, "explicit model load / unload is not allowed if polling is enabled");
+  }
+  check_name(name);
+  {
+    const std::shared_lock lock(mutex_);
+    if (!models_.contains(name)) return {.name = name, .gone = {}, .owners = {}};
+  }
+  return unload(name, with_dependents);
+}
+
+void Repository::set_labels(const std::string& name, const std::string& text) {
+  if (!options_.allows_labels) {
+    fail(ErrorCode::kUnimplemented, "version labels are off: --allow-version-labels=false");
+  }
+  const std::map<std::string, int64_t> labels = parse_labels(text);
+  const std::unique_lock lock(mutex_);
+  const auto model = models_.find(name);
+  if (model == models_.end()) fail(ErrorCode::kNotFound, "Request for unknown model: '", name, "' is not found");
+  ModelEntry& entry = model->second;
+  for (const auto& [label, version] : labels) {
+    const auto found = entry.versions.find(version);
+    if (version > 0 && (found == entry.versions.end() || !found->second.handle)) {
+      fail(ErrorCode::kNotFound, "version label '", label, "': model '", name, "' does not serve version ", version);
+    }
+  }
+  for (const auto& [label, version] : labels) {
+    if (version > 0) {
+      entry.labels[label] = version;
+    } else {
+      entry.labels.erase(label);
+    }
+  }
+}
+
+}  // namespace tensord::server

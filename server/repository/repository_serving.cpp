@@ -1,0 +1,268 @@
+// How versions are made, take over from those before them, and end.
+#include <algorithm>
+
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "core/base/parallel.h"
+#include "server/executor/ensemble_plan.h"
+#include "server/repository/archive_copy.h"
+#include "server/repository/repository.h"
+#include "server/repository/version_labels.h"
+
+namespace tensord::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The text with another name of a file in it.
+std::string renamed(std::string text, const std::string& from, const std::string& to) {
+  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
+// Opens a model by a copy of its file that nobody can write to.
+std::unique_ptr<const Model> open_copy(const ModelFactory& factory, const fs::path& file, const ModelConfig& config) {
+  const ArchiveCopy copy(file);
+  try {
+    return factory(copy.path(), config);
+  } catch (const Error& error) {
+    throw Error(error.code(), renamed(error.what(), copy.path(), file.string()));
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<ModelVersion> Repository::make_version(const Job& job) {
+  const ModelConfig& config = job.model.config;
+  const std::string owner = concat(job.model.name, "/", job.version.number);
+  const MemoryOwnerScope owner_scope(memory_owner(owner));
+  std::unique_ptr<const Model> model = config.is_ensemble()       ? make_ensemble_model(job.model.name, config, *this)
+                                       : options_.copies_archives ? open_copy(factory_, job.version.file, config)
+                                                                  : factory_(job.version.file.string(), config);
+
+  ModelVersion::Options options;
+  options.workers = config.workers > 0 ? config.workers : options_.workers;
+  options.threads_per_worker = config.threads > 0                ? config.threads
+                               : options_.threads_per_worker > 0 ? options_.threads_per_worker
+                                                                 : std::max(1, available_cores() / options.workers);
+  if (options_.cores > 0) options.cores = &cores_;
+  options.warmup = make_warmup(model->signature(), config, job.model.name);
+  options.max_queue_size = options_.max_queue_size;
+  options.directory = this;
+  options.cache = options_.cache;
+  options.rate_limiter = options_.rate_limiter;
+  if (config.has_response_cache && !options_.cache) {
+    log(LogLevel::kWarning, "response_cache not used: the server has no cache", {{"model", job.model.name}});
+  }
+  ModelMetrics& metrics = metrics_.model(job.model.name, std::to_string(job.version.number));
+  const auto version = std::make_shared<ModelVersion>(job.model.name, job.version.number, std::move(model), config,
+                                                      std::move(options), metrics);
+  metrics_.watch_plans(version->name(), version->version(), [weak = std::weak_ptr<ModelVersion>(version)] {
+    const std::shared_ptr<ModelVersion> alive = weak.lock();
+    return alive ? alive->plan_counts() : PlanCounts();
+  });
+  return version;
+}
+
+VersionEntry Repository::try_load(const Job& job) {
+  const Clock& clock = Clock::system();
+  const int64_t start_ns = clock.now_ns();
+  VersionEntry entry;
+  try {
+    if (!job.version.error.empty()) throw Error(ErrorCode::kNotFound, job.version.error);
+    entry.handle = make_version(job);
+    entry.file = job.version.file;
+    std::error_code error;
+    const uint64_t size = job.model.config.is_ensemble() ? 0 : fs::file_size(job.version.file, error);
+    entry.file_bytes = error ? 0 : size;
+    entry.state = ModelState::kReady;
+  } catch (const std::exception& error) {
+    entry.state = ModelState::kUnavailable;
+    entry.reason = error.what();
+  }
+  const double seconds = static_cast<double>(clock.now_ns() - start_ns) * 1e-9;
+  if (entry.handle) {
+    metrics_.model(job.model.name, std::to_string(job.version.number)).set_load_seconds(seconds);
+    log(LogLevel::kInfo, "model loaded",
+        {{"model", job.model.name}, {"version", job.version.number}, {"seconds", seconds}});
+  } else {
+    log(LogLevel::kError, "model cannot be served",
+        {{"model", job.model.name}, {"version", job.version.number}, {"reason", entry.reason}});
+  }
+  return entry;
+}
+
+Repository::Failures Repository::serve(const LoadPlan& plan) {
+  Failures failures;
+  std::map<int64_t, VersionEntry> loaded;
+  const std::vector<const ModelLayout::Version*> wanted = begin_loading(plan);
+  try {
+    make_room(plan, wanted);
+    for (const ModelLayout::Version* version : wanted) {
+      VersionEntry entry = try_load({plan.layout, *version});
+      entry.stamp = plan.stamp_of(version->number);
+      if (!entry.handle) failures[version->number] = entry.reason;
+      loaded[version->number] = std::move(entry);
+    }
+    check_room(plan, loaded);
+  } catch (const std::exception& error) {
+    // Only for want of memory: the model as a whole cannot be loaded.
+    for (const ModelLayout::Version* version : wanted) failures[version->number] = error.what();
+    for (auto& [number, entry] : loaded) entry.handle.reset();
+    for (const auto& [number, reason] : failures) {
+      loaded[number].state = ModelState::kUnavailable;
+      loaded[number].reason = reason;
+    }
+    commit(plan, std::move(loaded), failures);
+    throw;
+  }
+  commit(plan, std::move(loaded), failures);
+  return failures;
+}
+
+std::vector<const ModelLayout::Version*> Repository::begin_loading(const LoadPlan& plan) {
+  std::vector<const ModelLayout::Version*> wanted;
+  const std::unique_lock lock(mutex_);
+  ModelEntry& entry = models_[plan.layout.name];
+  entry.seen = plan.stamp;
+  entry.tried_steps.clear();
+  for (const EnsembleStepConfig& step : plan.layout.config.ensemble_steps) entry.tried_steps.insert(step.model);
+  entry.updates.clear();
+  const bool is_served = entry.is_served();
+  if (!is_served) entry.error.clear();
+  for (const ModelLayout::Version& version : plan.layout.versions) {
+    const auto found = entry.versions.find(version.number);
+    const bool is_same = found != entry.versions.end() && found->second.handle && !plan.is_forced &&
+                         plan.forced_version != version.number && found->second.stamp == plan.stamp_of(version.number);
+    if (is_same) continue;
+    wanted.push_back(&version);
+    if (is_served) {
+      entry.updates[version.number] = {};
+    } else {
+      entry.versions[version.number] = {};
+    }
+  }
+  return wanted;
+}
+
+void Repository::commit(const LoadPlan& plan, std::map<int64_t, VersionEntry> loaded, const Failures& failures) {
+  const auto& wanted = plan.layout.versions;
+  std::vector<std::shared_ptr<ModelVersion>> retired;
+  {
+    const std::unique_lock lock(mutex_);
+    ModelEntry& entry = models_[plan.layout.name];
+    const bool is_served = entry.is_served();
+    entry.updates.clear();
+    if (is_served) {
+      for (const auto& [number, reason] : failures) entry.updates[number] = {ModelState::kUnavailable, reason};
+    }
+    if (is_served && !wanted.empty() && failures.contains(wanted.back().number)) {
+      for (auto& [number, version] : loaded) {
+        if (version.handle) retired.push_back(std::move(version.handle));
+      }
+    } else {
+      std::map<int64_t, VersionEntry> before = std::move(entry.versions);
+      entry.versions.clear();
+      for (const ModelLayout::Version& version : wanted) {
+        const auto made = loaded.find(version.number);
+        const auto old = before.find(version.number);
+        const bool keeps_old = old != before.end() && old->second.handle;
+        if (made != loaded.end() && (made->second.handle || (!keeps_old && !is_served))) {
+          entry.versions[version.number] = std::move(made->second);
+        } else if (keeps_old) {
+          entry.versions[version.number] = std::move(old->second);
+        }
+      }
+      for (auto& [number, version] : before) {
+        if (version.handle) retired.push_back(std::move(version.handle));
+      }
+      adopt(plan, entry);
+    }
+  }
+  for (const auto& version : retired) version->metrics().set_ready(false);
+  show_ready(plan.layout.name);
+  for (auto& version : retired) retired_.add(std::move(version));
+}
+
+void Repository::adopt(const LoadPlan& plan, ModelEntry& entry) {
+  entry.plan = plan;
+  entry.error.clear();
+  entry.is_withheld = false;
+  entry.waits_for_step = false;
+  entry.retry_ns = 0;
+  entry.used_ns = Clock::system().now_ns();
+  if (plan.override_folders.empty()) entry.root = plan.layout.root.string();
+  // Labels that an operator moved stay as they are until the configuration has others.
+  const auto& configured = plan.layout.config.version_labels;
+  if (configured == entry.config_labels) return;
+  entry.config_labels = configured;
+  entry.labels = configured_labels(configured);
+}
+
+void Repository::show_ready(const std::string& name) {
+  const std::shared_lock lock(mutex_);
+  const auto model = models_.find(name);
+  if (model == models_.end()) return;
+  for (const auto& [number, version] : model->second.versions) {
+    metrics_.model(name, std::to_string(number)).set_ready(version.handle != nullptr);
+  }
+}
+
+void Repository::set_error(const std::string& name, const std::string& root, const ModelStamp& stamp,
+                           const std::string& error) {
+  log(LogLevel::kError, "model cannot be served", {{"model", name}, {"reason", error}});
+  const std::unique_lock lock(mutex_);
+  ModelEntry& entry = models_[name];
+  entry.seen = stamp;
+  // What is served goes on.
+  if (entry.is_served()) return;
+  entry.error = error;
+  entry.root = root;
+  entry.versions.clear();
+}
+
+Repository::Unloading Repository::withdraw(const std::string& name, const std::string& reason, bool is_withheld) {
+  const NameLocks::Held held = names_.hold(name);
+  Unloading unloading{.name = name, .gone = {}, .owners = {}};
+  std::vector<std::pair<int64_t, std::shared_ptr<ModelVersion>>> ended;
+  {
+    const std::unique_lock lock(mutex_);
+    const auto model = models_.find(name);
+    if (model == models_.end()) return unloading;
+    ModelEntry& entry = model->second;
+    entry.error.clear();
+    entry.updates.clear();
+    entry.plan.override_folders.clear();
+    entry.plan.has_override_config = false;
+    entry.is_withheld = is_withheld;
+    entry.is_loaded_along = false;
+    for (auto& [number, version] : entry.versions) {
+      version.state = version.handle ? ModelState::kUnloading : ModelState::kUnavailable;
+      version.reason = version.handle ? "" : reason;
+      if (version.handle) ended.emplace_back(number, std::move(version.handle));
+      version.handle = nullptr;
+    }
+  }
+  for (auto& [number, version] : ended) {
+    version->metrics().set_ready(false);
+    unloading.owners.push_back(version->owner());
+    const auto on_gone = [this, name, reason, number = number] { note_unloaded(name, number, reason); };
+    unloading.gone.push_back(retired_.add(std::move(version), on_gone));
+  }
+  return unloading;
+}
+
+void Repository::note_unloaded(const std::string& name, int64_t version, const std::string& reason) {
+  const std::unique_lock lock(mutex_);
+  const auto model = models_.find(name);
+  if (model == models_.end()) return;
+  const auto found = model->second.versions.find(version);
+  if (found == model->second.versions.end() || found->second.state != ModelState::kUnloading) return;
+  found->second.state = ModelState::kUnavailable;
+  found->second.reason = reason;
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,42 @@
+#include "server/training/weights_update.h"
+
+#include <map>
+
+#include "core/base/error.h"
+#include "core/jit/runtime/module.h"
+#include "server/training/data_formats.h"
+
+namespace tensord::server {
+namespace {
+
+// A name as messages show it; the path of the file says nothing to a client.
+std::string shown(const std::string& name) { return concat("weights '", name.substr(0, 200), "'"); }
+
+NamedArrays read_weights(const std::string& path) {
+  return path.ends_with(".safetensors") ? read_safetensors(path) : read_torch_file(path);
+}
+
+}  // namespace
+
+void write_with_weights(const std::string& base, const std::string& weights, const std::string& out) {
+  const std::shared_ptr<jit::Module> module = jit::Module::load(base, {.for_training = true});
+  std::map<std::string, Tensor> tensors;
+  for (const auto& [name, tensor] : module->named_parameters()) tensors.emplace(name, tensor);
+  for (const auto& [name, tensor] : module->named_buffers()) tensors.emplace(name, tensor);
+  const NamedArrays given = read_weights(weights);
+  check(!given.empty(), "the file of weights has no tensors");
+  for (const auto& [name, tensor] : given) {
+    const auto found = tensors.find(name);
+    check(found != tensors.end(), shown(name), ": the model has no parameter or buffer of this name");
+    const Tensor& target = found->second;
+    check(target.sizes() == tensor.sizes(), shown(name), ": has shape ", to_string(tensor.sizes()),
+          ", the model's has ", to_string(target.sizes()));
+    const bool can_convert = is_floating(target.dtype()) && is_floating(tensor.dtype());
+    check(target.dtype() == tensor.dtype() || can_convert, shown(name), ": is of type ", name_of(tensor.dtype()),
+          ", the model's of ", name_of(target.dtype()));
+    target.copy_from(tensor);
+  }
+  module->save(out);
+}
+
+}  // namespace tensord::server

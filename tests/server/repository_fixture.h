@@ -1,0 +1,152 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/error.h"
+#include "server/repository/repository.h"
+#include "tests/server/fake_models.h"
+
+namespace tensord::server::testing {
+
+// Waits for the answer to one request.
+class Waiter final : public InferSink {
+ public:
+  void respond(InferResult result, bool) override {
+    const std::lock_guard lock(mutex_);
+    result_ = std::move(result);
+    is_done_ = true;
+    changed_.notify_all();
+  }
+  bool is_cancelled() const override { return false; }
+  InferResult wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return is_done_; });
+    return std::move(result_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  InferResult result_;
+  bool is_done_ = false;
+};
+
+inline InferRequest request_of(float value) {
+  InferRequest request;
+  InferTensor input;
+  input.name = "x";
+  input.shape = {1};
+  input.tensor = Tensor::empty(Dims{1}, DType::kFloat32);
+  *input.tensor.data<float>() = value;
+  request.inputs.push_back(std::move(input));
+  request.input_indices = {0};
+  return request;
+}
+
+// A repository in a temporary folder, whose model files hold one word: what kind of fake model they are. "broken"
+// cannot be opened; "number:7" answers 7 to everything.
+class RepositoryFixture : public ::testing::Test {
+ protected:
+  RepositoryFixture() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "tensord_repository_XXXXXX").string();
+    base_ = mkdtemp(pattern.data());
+    std::filesystem::create_directories(root());
+  }
+  ~RepositoryFixture() override {
+    repository_.reset();
+    std::filesystem::remove_all(base_);
+  }
+
+  std::filesystem::path root(const std::string& name = "models") const { return base_ / name; }
+
+  static void write(const std::filesystem::path& path, const std::string& text) {
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+  }
+  // Writes it as careful people do: whole or not at all.
+  void add(const std::string& model, const std::string& version, const std::string& kind = "identity") const {
+    write(base_ / "new", kind);
+    std::filesystem::create_directories(root() / model / version);
+    std::filesystem::rename(base_ / "new", root() / model / version / "model.pt");
+  }
+  void configure(const std::string& model, const std::string& text) const {
+    write(root() / model / "config.pbtxt", text);
+  }
+
+  Repository& start(Repository::Options options) {
+    if (options.roots.empty()) options.roots = {root().string()};
+    repository_ = std::make_unique<Repository>(
+        std::move(options), [this](const std::string& file, const ModelConfig& config) { return open(file, config); },
+        metrics_);
+    repository_->load_all();
+    return *repository_;
+  }
+
+  virtual std::unique_ptr<const Model> open(const std::string& file, const ModelConfig&) {
+    std::string kind;
+    std::ifstream(file) >> kind;
+    ++opened_;
+    check(kind == "identity" || kind == "slow" || kind.starts_with("number:"), "not a model: ", kind);
+    if (kind == "slow") return sleepy_model(100);
+    return kind == "identity" ? identity_model() : number_model(std::stof(kind.substr(7)));
+  }
+
+  static std::unique_ptr<const Model> number_model(float number) {
+    return std::make_unique<FakeModel>(signature_of({"x"}, {"OUTPUT__0"}),
+                                       [number](std::span<const InferTensor* const> inputs, const auto&) {
+                                         RunResult result;
+                                         result.outputs.push_back(*inputs[0]);
+                                         result.outputs[0].name = "OUTPUT__0";
+                                         result.outputs[0].tensor = Tensor::empty(Dims{1}, DType::kFloat32);
+                                         *result.outputs[0].tensor.data<float>() = number;
+                                         return result;
+                                       });
+  }
+
+  // What the model answers; throws as find() does.
+  float ask(const std::string& model, const std::string& version = "") const {
+    Waiter waiter;
+    const auto handle = repository_->find(model, version);
+    handle->submit(request_of(-1), waiter);
+    const InferResult result = waiter.wait();
+    EXPECT_TRUE(result.status.ok()) << result.status;
+    return result.status.ok() ? *result.outputs.at(0).tensor.data<float>() : 0;
+  }
+
+  template <class Action>
+  static std::pair<ErrorCode, std::string> error_of(const Action& action) {
+    try {
+      action();
+    } catch (const Error& error) {
+      return {error.code(), error.what()};
+    }
+    return {ErrorCode::kInternal, "no error"};
+  }
+
+  // "1 READY, 2 UNAVAILABLE: reason" of one model.
+  std::string states(const std::string& model) const {
+    std::string out;
+    for (const auto& entry : repository_->index()) {
+      if (entry.name != model) continue;
+      out += out.empty() ? "" : ", ";
+      out += entry.state ? concat(entry.version, " ", to_string(*entry.state)) : "not loaded";
+      if (!entry.reason.empty()) out += ": " + entry.reason;
+    }
+    return out;
+  }
+
+  std::filesystem::path base_;
+  Metrics metrics_{"test"};
+  std::unique_ptr<Repository> repository_;
+  std::atomic<int> opened_{0};
+};
+
+}  // namespace tensord::server::testing
