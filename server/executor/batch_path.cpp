@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "core/base/delay_point.h"
 #include "core/base/log.h"
 #include "server/executor/batch_inputs.h"
 #include "server/executor/batch_rules.h"
@@ -237,6 +238,7 @@ void BatchPath::run_gathered(size_t worker, Tasks tasks, int64_t start_ns) {
     return;
   }
   inputs.reset();
+  TENSORD_DELAY("batch.answer");
   if (status.ok() && tasks.size() > 1) note_batch(true, status);
   for (size_t i = 0; i < tasks.size(); ++i) {
     InferResult result;

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <optional>
 
+#include "core/base/delay_point.h"
 #include "core/base/error.h"
 #include "server/memory/fault_guard.h"
 
@@ -123,6 +124,7 @@ void SharedRange::check_alive() const {
 }
 
 void SharedRange::copy_to(void* out) const {
+  TENSORD_DELAY("memory.copy");
   if (size_bytes > 0) std::memcpy(out, data, size_bytes);
   check_alive();
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/base/clock.h"
+#include "core/base/delay_point.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/parallel.h"
@@ -150,6 +151,7 @@ std::vector<const ModelLayout::Version*> Repository::begin_loading(const LoadPla
 
 void Repository::commit(const LoadPlan& plan, std::map<int64_t, VersionEntry> loaded, const Failures& failures) {
   const auto& wanted = plan.layout.versions;
+  TENSORD_DELAY("repository.commit");
   std::vector<std::shared_ptr<ModelVersion>> retired;
   {
     const std::unique_lock lock(mutex_);
@@ -182,6 +184,7 @@ void Repository::commit(const LoadPlan& plan, std::map<int64_t, VersionEntry> lo
       adopt(plan, entry);
     }
   }
+  TENSORD_DELAY("repository.retire");
   for (const auto& version : retired) version->metrics().set_ready(false);
   show_ready(plan.layout.name);
   for (auto& version : retired) retired_.add(std::move(version));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/base/delay_point.h"
+
 namespace tensord::server {
 namespace {
 
@@ -38,6 +40,7 @@ Scheduler::~Scheduler() { stop(); }
 void Scheduler::submit(TaskPtr task, bool may_run_here) {
   task->enqueued_ns = clock().now_ns();
   if (may_run_here && run_here(task)) return;
+  TENSORD_DELAY("scheduler.submit");
   using Added = SchedulingPolicy::Added;
   bool is_stopped = false, wakes = false;
   {
@@ -116,6 +119,7 @@ bool Scheduler::run_here(TaskPtr& task) {
 }
 
 void Scheduler::release(size_t slot) {
+  TENSORD_DELAY("scheduler.release");
   bool has_waiting = false;
   {
     const std::lock_guard lock(mutex_);
@@ -156,6 +160,7 @@ std::optional<Scheduler::Work> Scheduler::wait_for_work() {
 void Scheduler::work(size_t thread) {
   if (options_.on_worker_start) options_.on_worker_start(thread);
   while (std::optional<Work> work = wait_for_work()) {
+    TENSORD_DELAY("scheduler.run");
     reject_dead(work->batch);
     std::vector<TaskPtr>& tasks = work->batch.tasks;
     const int64_t now_ns = clock().now_ns();
