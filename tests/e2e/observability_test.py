@@ -4,6 +4,7 @@ import glob
 import http.server
 import json
 import os
+import shutil
 import struct
 import subprocess
 import tempfile
@@ -271,6 +272,22 @@ class CaptureTest(Models):
         self.assertEqual(requests[0]["inputs"][0]["data"], X[0][3])
         self.assertEqual(requests[0]["outputs"][0]["data"], answers[0].raw_output_contents[0])
         self.assertEqual(requests[0]["outputs"][0]["shape"], [1, 3])
+        self.warm_up_with(files[0])
+
+    def warm_up_with(self, file):
+        """The same model with the file as its warm-up, and another that does not take such requests."""
+        models = self.path("models")
+        serve_models.save(serve_models.Linear(), models, "linear")
+        serve_models.save(serve_models.Words(), models, "words")
+        for name in ("linear", "words"):
+            os.makedirs(os.path.join(models, name, "warmup"))
+            shutil.copy(file, os.path.join(models, name, "warmup", "seen"))
+            with open(os.path.join(models, name, "config.pbtxt"), "w") as config:
+                config.write('parameters { key: "warmup_requests" value { string_value: "seen" } }\n')
+        with Daemon(models) as daemon:
+            daemon.stub.ModelInfer(request("linear", X))
+            self.assertGreater(daemon.metric("tensord_plan_cache_hits_total", model="linear"), 0)
+            self.refused(daemon.stub.ModelInfer, request("words", X), CODE.UNAVAILABLE, "seen")
 
 
 class MetricsTest(Models):
