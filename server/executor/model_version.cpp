@@ -1,7 +1,9 @@
 #include "server/executor/model_version.h"
 
 #include "core/base/error.h"
+#include "server/executor/output_probe.h"
 #include "server/executor/response_cache.h"
+#include "server/executor/sequence_model.h"
 
 namespace tensord::server {
 
@@ -11,6 +13,7 @@ ModelVersion::ModelVersion(std::string name, int64_t version, std::unique_ptr<co
       version_text_(std::to_string(version)),
       model_(std::move(model)),
       config_(std::move(config)),
+      request_signature_(request_signature(model_->signature(), config_)),
       class_labels_(read_class_labels(config_)),
       metrics_(metrics),
       owner_(memory_owner(name_ + "/" + version_text_)),
@@ -18,13 +21,17 @@ ModelVersion::ModelVersion(std::string name, int64_t version, std::unique_ptr<co
                {.workers = config_.is_ensemble() ? 0 : options.workers,
                 .threads_per_worker = options.threads_per_worker,
                 .cores = options.cores,
-                .warmup = std::move(options.warmup)},
+                .warmup = options.warmup},
                owner_) {
   check(!config_.has_response_cache || !model_->signature().keeps_state,
         "response_cache: the model keeps state between requests");
+  {
+    const MemoryOwnerScope owner_scope(owner_);
+    complete_outputs(*model_, options.warmup, options.threads_per_worker, request_signature_);
+  }
   path_ = make_request_path({.model = name_,
                              .config = config_,
-                             .signature = signature(),
+                             .signature = model_->signature(),
                              .workers = &workers_,
                              .metrics = metrics_,
                              .directory = options.directory,

@@ -36,7 +36,7 @@ class ModelVersion {
 
   const std::string& name() const { return name_; }
   const std::string& version() const { return version_text_; }
-  const Signature& signature() const { return model_->signature(); }
+  const Signature& signature() const { return request_signature_; }  // as requests see it
   const ModelConfig& config() const { return config_; }
   ModelMetrics& metrics() const { return metrics_; }
   OwnerId owner() const { return owner_; }
@@ -55,6 +55,7 @@ class ModelVersion {
   const std::string version_text_;
   const std::unique_ptr<const Model> model_;
   const ModelConfig config_;
+  Signature request_signature_;  // complete when the constructor is through
   const ClassLabels class_labels_;
   ModelMetrics& metrics_;
   const OwnerId owner_;

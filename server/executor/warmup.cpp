@@ -9,11 +9,18 @@
 
 #include "core/base/error.h"
 #include "core/tensor/shape.h"
+#include "server/executor/recorded_requests.h"
+#include "server/executor/sequence_model.h"
 
 namespace tensord::server {
 namespace {
 
 using Source = ModelConfig::Warmup::Source;
+
+// Of one file of recorded requests; they stay in memory until every worker has run them.
+constexpr RecordLimits kRecordLimits{.requests = 1000, .bytes = uint64_t{1} << 30};
+// Zeros for more than this are not made where nobody asked for them.
+constexpr double kMaxZeroBytes = 256 << 20;
 
 // Memory as a request's: what a model may write to is copied first.
 Tensor read_only(const Tensor& tensor) {
@@ -91,6 +98,23 @@ InferTensor make_input(const std::string& name, DataType datatype, Dims shape, S
   return out;
 }
 
+// A run needs the inputs that the server fills for requests, too.
+void add_server_inputs(const Signature& signature, const ModelConfig& config, WarmupRequest& request) {
+  const ModelConfig server = server_tensors(config);
+  for (const TensorSpec& spec : signature.inputs) {
+    const auto is_spec = [&](const auto& tensor) { return spec.answers_to(tensor.name); };
+    if (std::none_of(server.inputs.begin(), server.inputs.end(), is_spec) || !spec.shape || !spec.datatype ||
+        std::any_of(request.inputs.begin(), request.inputs.end(), is_spec)) {
+      continue;
+    }
+    Dims shape = *spec.shape;
+    for (size_t i = 0; i < shape.size(); ++i) {
+      if (shape[i] < 0) shape[i] = i == 0 && signature.max_batch_size > 0 ? request.batch_size : 1;
+    }
+    request.inputs.push_back(make_input(spec.name, *spec.datatype, std::move(shape), Source::kZeros, "", request.name));
+  }
+}
+
 WarmupRequest finish(WarmupRequest request, const Signature& signature, const std::string& model) {
   std::vector<std::string> datatypes;
   for (const InferTensor& input : request.inputs) datatypes.emplace_back(name_of(input.datatype));
@@ -120,6 +144,22 @@ WarmupRequest configured(const ModelConfig::Warmup& warmup, const Signature& sig
   return request;
 }
 
+std::vector<WarmupRequest> recorded(const ModelConfig::Warmup& warmup, const Signature& signature) {
+  std::vector<WarmupRequest> requests;
+  for (RecordedRequest& record : read_recorded_requests(warmup.recorded_file, kRecordLimits)) {
+    WarmupRequest request{.name = concat(warmup.name, ", request ", requests.size()),
+                          .inputs = std::move(record.inputs)};
+    for (InferTensor& input : request.inputs) {
+      if (input.tensor.defined()) input.tensor = read_only(input.tensor);
+    }
+    if (signature.max_batch_size > 0 && !request.inputs.empty() && !request.inputs[0].shape.empty()) {
+      request.batch_size = request.inputs[0].shape[0];
+    }
+    requests.push_back(std::move(request));
+  }
+  return requests;
+}
+
 // Whether zeros can be made for all inputs that must be there.
 bool has_complete_shapes(const Signature& signature) {
   bool has_any = false;
@@ -127,9 +167,13 @@ bool has_complete_shapes(const Signature& signature) {
     if (spec.is_optional) continue;
     if (!spec.datatype || *spec.datatype == DataType::kBytes || !spec.shape) return false;
     const size_t first = signature.max_batch_size > 0 ? 1 : 0;
+    double bytes = static_cast<double>(size_of(*spec.datatype)) *
+                   static_cast<double>(std::max<int64_t>(1, signature.max_batch_size));
     for (size_t i = first; i < spec.shape->size(); ++i) {
       if ((*spec.shape)[i] < 0) return false;
+      bytes *= static_cast<double>((*spec.shape)[i]);
     }
+    if (bytes > kMaxZeroBytes) return false;
     has_any = true;
   }
   return has_any;
@@ -148,11 +192,33 @@ WarmupRequest zeros(int64_t batch_size, const Signature& signature) {
 
 }  // namespace
 
+WarmupRequest with_random_data(WarmupRequest request) {
+  for (InferTensor& input : request.inputs) {
+    if (!input.tensor.defined()) continue;
+    Tensor tensor = Tensor::empty(input.tensor.sizes(), input.tensor.dtype());
+    fill_random(tensor);
+    input.tensor = read_only(tensor);
+  }
+  return request;
+}
+
 std::vector<WarmupRequest> make_warmup(const Signature& signature, const ModelConfig& config,
                                        const std::string& model) {
   std::vector<WarmupRequest> requests;
+  if (config.is_ensemble()) {
+    check(config.warmups.empty(), "ensemble '", model, "' has model_warmup; the models of its steps may have");
+    return requests;
+  }
+  const auto add = [&](WarmupRequest request) {
+    add_server_inputs(signature, config, request);
+    requests.push_back(finish(std::move(request), signature, model));
+  };
   for (const ModelConfig::Warmup& warmup : config.warmups) {
-    requests.push_back(finish(configured(warmup, signature), signature, model));
+    if (warmup.recorded_file.empty()) {
+      add(configured(warmup, signature));
+    } else {
+      for (WarmupRequest& request : recorded(warmup, signature)) add(std::move(request));
+    }
   }
   if (!requests.empty() || signature.keeps_state || !has_complete_shapes(signature)) return requests;
   std::set<int64_t> batch_sizes{1};

@@ -1,0 +1,389 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <future>
+#include <map>
+
+#include "core/base/error.h"
+#include "server/executor/ensemble_plan.h"
+#include "server/executor/model_version.h"
+#include "tests/server/fake_models.h"
+
+namespace tensord::server {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+InferTensor floats(const std::string& name, std::vector<float> values) {
+  InferTensor out;
+  out.name = name;
+  out.shape = {static_cast<int64_t>(values.size())};
+  out.tensor = Tensor::empty(out.shape, DType::kFloat32);
+  std::copy(values.begin(), values.end(), out.tensor.data<float>());
+  return out;
+}
+
+std::vector<float> values_of(const InferTensor& tensor) {
+  return {tensor.tensor.data<float>(), tensor.tensor.data<float>() + tensor.tensor.numel()};
+}
+
+// Collects answers until the final one.
+class Answers final : public InferSink {
+ public:
+  void respond(InferResult result, bool is_final) override {
+    results.push_back(std::move(result));
+    if (is_final) done_.set_value();
+  }
+  bool is_cancelled() const override { return is_cancelled_flag; }
+  void wait() { ASSERT_EQ(done_.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready); }
+
+  std::vector<InferResult> results;
+  std::atomic<bool> is_cancelled_flag{false};
+
+ private:
+  std::promise<void> done_;
+};
+
+ModelConfig::TensorConfig named(const std::string& name, const std::string& datatype = "") {
+  ModelConfig::TensorConfig config;
+  config.name = name;
+  config.datatype = datatype;
+  return config;
+}
+
+using Function = std::function<std::vector<InferTensor>(const std::vector<InferTensor>&)>;
+
+class EnsembleTest : public ::testing::Test, public ModelDirectory {
+ protected:
+  std::shared_ptr<ModelVersion> find(const std::string& name, const std::string&) const override {
+    const auto found = models_.find(name);
+    if (found == models_.end()) fail(ErrorCode::kNotFound, "Request for unknown model: '", name, "' is not found");
+    return found->second;
+  }
+
+  void add(const std::string& name, std::unique_ptr<const Model> model, ModelConfig config = {}) {
+    ModelVersion::Options options;
+    options.directory = this;
+    ModelMetrics& metrics = metrics_.model(name, "1");
+    models_[name] = std::make_shared<ModelVersion>(name, 1, std::move(model), std::move(config), options, metrics);
+  }
+
+  void add_function(const std::string& name, std::vector<std::string> inputs, std::vector<std::string> outputs,
+                    Function function) {
+    add(name, std::make_unique<testing::FakeModel>(testing::signature_of(std::move(inputs), std::move(outputs)),
+                                                   [function](std::span<const InferTensor* const> inputs, const auto&) {
+                                                     std::vector<InferTensor> copies;
+                                                     for (const InferTensor* input : inputs) copies.push_back(*input);
+                                                     RunResult result;
+                                                     result.outputs = function(copies);
+                                                     return result;
+                                                   }));
+  }
+
+  void add_plus(const std::string& name, float number) {
+    add_function(name, {"x"}, {"y"}, [number](const std::vector<InferTensor>& inputs) {
+      std::vector<float> values = values_of(inputs[0]);
+      for (float& value : values) value += number;
+      return std::vector<InferTensor>{floats("y", values)};
+    });
+  }
+
+  // Answers once for each element.
+  void add_items(const std::string& name) {
+    ModelConfig config;
+    config.is_decoupled = true;
+    add(name,
+        std::make_unique<testing::FakeModel>(testing::signature_of({"x"}, {"y"}),
+                                             [](std::span<const InferTensor* const> inputs, const auto&) {
+                                               RunResult result;
+                                               for (const float value : values_of(*inputs[0])) {
+                                                 result.responses.push_back({floats("y", {value})});
+                                               }
+                                               return result;
+                                             }),
+        config);
+  }
+
+  // Waits until it is cancelled.
+  void add_endless(const std::string& name) {
+    add(name,
+        std::make_unique<testing::FakeModel>(testing::signature_of({"x"}, {"y"}),
+                                             [this](auto, const std::function<bool()>& is_cancelled) -> RunResult {
+                                               ++endless_runs;
+                                               while (!is_cancelled())
+                                                 std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                                               fail(ErrorCode::kCancelled, "the run was cancelled");
+                                             }));
+  }
+
+  static ModelConfig config_of(std::vector<EnsembleStepConfig> steps) {
+    ModelConfig config;
+    config.platform = "ensemble";
+    config.ensemble_steps = std::move(steps);
+    return config;
+  }
+
+  void add_ensemble(const std::string& name, ModelConfig config) {
+    std::unique_ptr<const Model> model = make_ensemble_model(name, config, *this);
+    add(name, std::move(model), std::move(config));
+  }
+
+  std::string refusal(const ModelConfig& config, const std::string& name = "all") {
+    try {
+      make_ensemble_model(name, config, *this);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  }
+
+  void submit(const std::string& name, std::vector<InferTensor> inputs, Answers& answers,
+              std::vector<std::string> outputs = {}) {
+    InferRequest request;
+    for (InferTensor& input : inputs) {
+      const auto& specs = models_[name]->signature().inputs;
+      const auto spec = std::find_if(specs.begin(), specs.end(), [&](auto& it) { return it.name == input.name; });
+      request.input_indices.push_back(static_cast<size_t>(spec - specs.begin()));
+    }
+    request.inputs = std::move(inputs);
+    request.requested_outputs = std::move(outputs);
+    models_[name]->submit(std::move(request), answers);
+  }
+
+  Metrics metrics_{"test"};
+  std::map<std::string, std::shared_ptr<ModelVersion>> models_;
+  std::atomic<int> endless_runs{0};
+};
+
+const EnsembleStepConfig kFirst{.model = "one", .version = -1, .input_map = {{"x", "in"}}, .output_map = {{"y", "a"}}};
+const EnsembleStepConfig kSecond{.model = "ten", .version = -1, .input_map = {{"x", "a"}}, .output_map = {{"y", "b"}}};
+
+TEST_F(EnsembleTest, RunsStepsInTheOrderOfTheirTensors) {
+  add_plus("one", 1);
+  add_plus("ten", 10);
+  add_ensemble("all", config_of({kSecond, kFirst}));
+  EXPECT_EQ(models_["all"]->signature().inputs[0].name, "in");
+  EXPECT_EQ(models_["all"]->signature().outputs[0].name, "b");
+  Answers answers;
+  submit("all", {floats("in", {1, 2})}, answers);
+  answers.wait();
+  ASSERT_EQ(answers.results.size(), 1u);
+  ASSERT_TRUE(answers.results[0].status.ok()) << answers.results[0].status.message();
+  ASSERT_EQ(answers.results[0].outputs.size(), 1u);
+  EXPECT_EQ(answers.results[0].outputs[0].name, "b");
+  EXPECT_THAT(values_of(answers.results[0].outputs[0]), ElementsAre(12, 13));
+  EXPECT_EQ(models_["one"]->metrics().counts().execution_count, 1u);
+  EXPECT_EQ(models_["ten"]->metrics().counts().success.count, 1u);
+  EXPECT_EQ(models_["all"]->metrics().counts().execution_count, 1u);
+}
+
+TEST_F(EnsembleTest, SharesTensorsAmongSteps) {
+  std::mutex mutex;
+  std::vector<const void*> seen;
+  const auto watch = [&](const std::vector<InferTensor>& inputs) {
+    const std::lock_guard lock(mutex);
+    seen.push_back(inputs[0].tensor.raw_data());
+    return std::vector<InferTensor>{floats("y", {1})};
+  };
+  add_function("left", {"x"}, {"y"}, watch);
+  add_function("right", {"x"}, {"y"}, watch);
+  add_function("sum", {"p", "q"}, {"y"}, [](const std::vector<InferTensor>& inputs) {
+    return std::vector<InferTensor>{floats("y", {values_of(inputs[0])[0] + values_of(inputs[1])[0]})};
+  });
+  add_ensemble("all",
+               config_of({{.model = "left", .input_map = {{"x", "in"}}, .output_map = {{"y", "a"}}},
+                          {.model = "right", .input_map = {{"x", "in"}}, .output_map = {{"y", "b"}}},
+                          {.model = "sum", .input_map = {{"p", "a"}, {"q", "b"}}, .output_map = {{"y", "out"}}}}));
+  InferTensor input = floats("in", {5});
+  const void* data = input.tensor.raw_data();
+  Answers answers;
+  submit("all", {std::move(input)}, answers);
+  answers.wait();
+  ASSERT_TRUE(answers.results[0].status.ok()) << answers.results[0].status.message();
+  EXPECT_THAT(values_of(answers.results[0].outputs[0]), ElementsAre(2));
+  EXPECT_THAT(seen, ElementsAre(data, data));
+}
+
+TEST_F(EnsembleTest, RunsOnlyWhatTheWantedOutputsNeed) {
+  add_plus("one", 1);
+  add_plus("ten", 10);
+  ModelConfig config = config_of({kFirst, kSecond});
+  config.outputs = {named("a"), named("b")};
+  add_ensemble("all", config);
+  Answers answers;
+  submit("all", {floats("in", {1})}, answers, {"a"});
+  answers.wait();
+  ASSERT_EQ(answers.results[0].outputs.size(), 1u);
+  EXPECT_EQ(answers.results[0].outputs[0].name, "a");
+  EXPECT_EQ(models_["ten"]->metrics().counts().execution_count, 0u);
+  Answers both;
+  submit("all", {floats("in", {1})}, both);
+  both.wait();
+  EXPECT_EQ(both.results[0].outputs.size(), 2u);
+}
+
+TEST_F(EnsembleTest, AFailureStopsTheOtherSteps) {
+  add_endless("endless");
+  add_function("broken", {"x"}, {"y"}, [this](const auto&) -> std::vector<InferTensor> {
+    while (endless_runs == 0) std::this_thread::yield();
+    fail(ErrorCode::kScriptRaised, "no luck");
+  });
+  add_ensemble("all", config_of({{.model = "endless", .input_map = {{"x", "in"}}, .output_map = {{"y", "a"}}},
+                                 {.model = "broken", .input_map = {{"x", "in"}}, .output_map = {{"y", "b"}}}}));
+  Answers answers;
+  submit("all", {floats("in", {1})}, answers);
+  answers.wait();
+  ASSERT_EQ(answers.results.size(), 1u);
+  EXPECT_THAT(std::string(answers.results[0].status.message()), HasSubstr("in ensemble 'all', no luck"));
+}
+
+TEST_F(EnsembleTest, CancellationReachesTheSteps) {
+  add_endless("endless");
+  add_ensemble("inner", config_of({{.model = "endless", .input_map = {{"x", "in"}}, .output_map = {{"y", "a"}}}}));
+  add_ensemble("all", config_of({{.model = "inner", .input_map = {{"in", "in"}}, .output_map = {{"a", "out"}}}}));
+  Answers answers, waiting;
+  submit("all", {floats("in", {1})}, answers);
+  submit("all", {floats("in", {1})}, waiting);
+  while (endless_runs == 0) std::this_thread::yield();
+  waiting.is_cancelled_flag = true;
+  models_["all"]->note_cancelled();
+  waiting.wait();
+  EXPECT_EQ(endless_runs, 1);
+  EXPECT_EQ(waiting.results[0].status.code(), absl::StatusCode::kCancelled);
+  answers.is_cancelled_flag = true;
+  models_["all"]->note_cancelled();
+  answers.wait();
+  EXPECT_EQ(answers.results[0].status.code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(EnsembleTest, DeadlinesAreThoseOfTheRequest) {
+  add_plus("one", 1);
+  add_ensemble("all", config_of({kFirst}));
+  Answers answers;
+  InferRequest request;
+  request.inputs = {floats("in", {1})};
+  request.input_indices = {0};
+  request.deadline_ns = 1;
+  models_["all"]->submit(std::move(request), answers);
+  answers.wait();
+  EXPECT_EQ(answers.results[0].status.code(), absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(EnsembleTest, AnswersOfADecoupledStepGoOnInOrder) {
+  add_items("items");
+  add_plus("one", 1);
+  add_plus("ten", 10);
+  ModelConfig config = config_of({kFirst,
+                                  {.model = "items", .input_map = {{"x", "a"}}, .output_map = {{"y", "item"}}},
+                                  {.model = "ten", .input_map = {{"x", "item"}}, .output_map = {{"y", "out"}}}});
+  config.outputs = {named("out")};
+  EXPECT_THAT(refusal(config), HasSubstr("needs model_transaction_policy"));
+  config.is_decoupled = true;
+  for (const uint32_t inflight : {0u, 1u, 3u}) {
+    config.ensemble_max_inflight = inflight;
+    add_ensemble("all", config);
+    Answers answers;
+    submit("all", {floats("in", {1, 2, 3, 4, 5, 6, 7, 8})}, answers);
+    answers.wait();
+    std::vector<float> got;
+    for (const InferResult& result : answers.results) {
+      ASSERT_TRUE(result.status.ok()) << result.status.message();
+      if (!result.is_empty) got.push_back(values_of(result.outputs[0])[0]);
+    }
+    EXPECT_THAT(got, ElementsAre(12, 13, 14, 15, 16, 17, 18, 19));
+    Answers none;
+    submit("all", {floats("in", {})}, none);
+    none.wait();
+    ASSERT_EQ(none.results.size(), 1u);
+    EXPECT_TRUE(none.results[0].is_empty);
+  }
+}
+
+TEST_F(EnsembleTest, ManyRequestsAtATime) {
+  add_plus("one", 1);
+  add_plus("ten", 10);
+  add_ensemble("all", config_of({kFirst, kSecond}));
+  std::vector<std::thread> threads;
+  std::atomic<int> good{0};
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 200; ++i) {
+        Answers answers;
+        submit("all", {floats("in", {static_cast<float>(t * 1000 + i)})}, answers);
+        answers.wait();
+        if (answers.results[0].status.ok() && values_of(answers.results[0].outputs[0])[0] == t * 1000 + i + 11) ++good;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(good, 800);
+  EXPECT_EQ(models_["one"]->metrics().counts().in_flight, 0);
+}
+
+TEST_F(EnsembleTest, AModelMayBeThereTwice) {
+  add_plus("one", 1);
+  add_ensemble("all", config_of({{.model = "one", .input_map = {{"x", "in"}}, .output_map = {{"y", "a"}}},
+                                 {.model = "one", .input_map = {{"x", "a"}}, .output_map = {{"y", "b"}}}}));
+  Answers answers;
+  submit("all", {floats("in", {1})}, answers);
+  answers.wait();
+  EXPECT_THAT(values_of(answers.results[0].outputs[0]), ElementsAre(3));
+}
+
+TEST_F(EnsembleTest, RefusesWhatCannotRun) {
+  add_plus("one", 1);
+  add_plus("ten", 10);
+  EXPECT_THAT(refusal(config_of({{.model = "gone", .input_map = {{"x", "in"}}, .output_map = {{"y", "a"}}}})),
+              HasSubstr("unknown model: 'gone'"));
+  EXPECT_THAT(refusal(config_of({{.model = "one", .input_map = {{"z", "in"}}, .output_map = {{"y", "a"}}}})),
+              HasSubstr("model 'one' has no input 'z'"));
+  EXPECT_THAT(refusal(config_of({{.model = "one", .input_map = {{"x", "in"}}, .output_map = {{"z", "a"}}}})),
+              HasSubstr("model 'one' has no output 'z'"));
+  EXPECT_THAT(refusal(config_of({{.model = "one", .input_map = {{"x", "b"}}, .output_map = {{"y", "a"}}}, kSecond})),
+              HasSubstr("waits for a tensor that is made of its own outputs"));
+  EXPECT_THAT(refusal(config_of({kFirst, kFirst})), HasSubstr("tensor 'a' is made by two steps"));
+  ModelConfig config = config_of({kFirst, kSecond});
+  config.outputs = {named("c")};
+  EXPECT_THAT(refusal(config), HasSubstr("no step makes output 'c'"));
+  config.outputs.clear();
+  config.inputs = {named("other")};
+  EXPECT_THAT(refusal(config), HasSubstr("no step and no input makes tensor 'in'"));
+  config.inputs = {named("in"), named("a")};
+  EXPECT_THAT(refusal(config), HasSubstr("input 'a' is made by a step too"));
+  config.inputs.clear();
+  config.max_batch_size = 4;
+  EXPECT_THAT(refusal(config), HasSubstr("allows maximum batch size 4, but it contains model 'one' which only"));
+  add_ensemble("all", config_of({kFirst, kSecond}));
+  add_ensemble("outer", config_of({{.model = "all", .input_map = {{"in", "in"}}, .output_map = {{"b", "c"}}}}));
+  EXPECT_THAT(refusal(config_of({{.model = "outer", .input_map = {{"in", "in"}}, .output_map = {{"c", "d"}}}})),
+              HasSubstr("ensemble 'all' needs itself"));
+}
+
+TEST_F(EnsembleTest, TypesAndShapesMustFit) {
+  Signature signature = testing::signature_of({"x"}, {"y"});
+  signature.inputs[0].datatype = DataType::kFp32;
+  signature.inputs[0].shape = Dims{-1, 3};
+  signature.outputs[0].datatype = DataType::kInt64;
+  signature.outputs[0].shape = Dims{-1, 4};
+  const auto nothing = [](auto, const auto&) { return RunResult(); };
+  add("one", std::make_unique<testing::FakeModel>(signature, nothing));
+  EXPECT_THAT(refusal(config_of({kFirst, {.model = "one", .input_map = {{"x", "a"}}, .output_map = {{"y", "b"}}}})),
+              HasSubstr("tensor 'a' at model 'one' is INT64 and FP32"));
+  signature.outputs[0].datatype = DataType::kFp32;
+  add("one", std::make_unique<testing::FakeModel>(signature, nothing));
+  EXPECT_THAT(refusal(config_of({kFirst, {.model = "one", .input_map = {{"x", "a"}}, .output_map = {{"y", "b"}}}})),
+              HasSubstr("tensor 'a' at model 'one' has shapes [-1,4] and [-1,3]"));
+  ModelConfig config = config_of({kFirst});
+  config.inputs = {named("in", "INT32")};
+  EXPECT_THAT(refusal(config), HasSubstr("tensor 'in' at model 'one' is INT32 and FP32"));
+  config.inputs = {named("in")};
+  config.inputs[0].dims = {5, 3};
+  config.inputs[0].has_dims = true;
+  EXPECT_EQ(refusal(config), "no error");
+}
+
+}  // namespace
+}  // namespace tensord::server
