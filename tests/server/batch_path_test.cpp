@@ -1,0 +1,442 @@
+// How requests share runs of a model, from submit() to their answers, with models made of a function.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <future>
+#include <list>
+#include <mutex>
+
+#include "core/base/error.h"
+#include "server/executor/model_version.h"
+#include "tests/server/fake_models.h"
+
+namespace tensord::server {
+namespace {
+
+using Inputs = std::span<const InferTensor* const>;
+
+Tensor floats(const Dims& shape, const std::vector<float>& values) {
+  Tensor out = Tensor::empty(shape, DType::kFloat32);
+  std::copy(values.begin(), values.end(), out.data<float>());
+  return out;
+}
+
+std::vector<float> values_of(const Tensor& tensor) {
+  const Tensor whole = tensor.contiguous();
+  return {whole.data<float>(), whole.data<float>() + whole.numel()};
+}
+
+InferTensor named(const std::string& name, const Tensor& tensor) {
+  InferTensor out;
+  out.name = name;
+  out.datatype = from_dtype(tensor.dtype());
+  out.shape = tensor.sizes();
+  out.tensor = tensor;
+  return out;
+}
+
+InferRequest request_of(const InferTensor& input) {
+  InferRequest request;
+  request.batch_size = input.shape[0];
+  request.inputs = {input};
+  request.input_indices = {0};
+  return request;
+}
+
+InferRequest request_of(const Dims& shape, const std::vector<float>& values) {
+  return request_of(named("x", floats(shape, values)));
+}
+
+class Client final : public InferSink {
+ public:
+  void respond(InferResult result, bool is_final) override {
+    EXPECT_TRUE(is_final);
+    promise_.set_value(std::move(result));
+  }
+  bool is_cancelled() const override { return cancelled; }
+  const InferResult& result() {
+    if (!result_) result_ = promise_.get_future().get();
+    return *result_;
+  }
+  std::atomic<bool> cancelled{false};
+
+ private:
+  std::promise<InferResult> promise_;
+  std::optional<InferResult> result_;
+};
+
+// Doubles its input; a run whose first value is negative waits at the gate. Refuses rows with the value 13.
+class BatchPathTest : public ::testing::Test {
+ protected:
+  BatchPathTest() {
+    config.name = "m";
+    config.max_batch_size = 8;
+    config.dynamic_batching = DynamicBatchingConfig{};
+  }
+
+  void start(int workers = 1) {
+    Signature signature = testing::signature_of({"x"}, {"OUTPUT__0"});
+    signature.max_batch_size = config.max_batch_size;
+    model = std::make_unique<ModelVersion>(
+        "m", 1,
+        std::make_unique<testing::FakeModel>(
+            std::move(signature),
+            [this](Inputs inputs, const auto& is_cancelled) { return run(inputs, is_cancelled); }),
+        config, ModelVersion::Options{.workers = workers}, metrics.model("m", "1"));
+  }
+
+  RunResult run(Inputs inputs, const std::function<bool()>& is_cancelled) {
+    const InferTensor& x = *inputs[0];
+    {
+      const std::lock_guard lock(mutex);
+      shapes.push_back(x.shape);
+      seen.push_back(x.tensor);
+    }
+    Tensor out = x.tensor.clone();
+    auto* data = out.data<float>();
+    if (out.numel() > 0 && data[0] < 0) {
+      entered.set_value();
+      while (gate.wait_for(std::chrono::milliseconds(1)) != std::future_status::ready) {
+        if (is_cancelled()) fail(ErrorCode::kCancelled, "the run was cancelled");
+      }
+    }
+    for (int64_t i = 0; i < out.numel(); ++i) {
+      check(data[i] != 13, "13 is refused");
+      data[i] *= 2;
+    }
+    RunResult result;
+    result.outputs = {named("OUTPUT__0", out)};
+    return result;
+  }
+
+  // Occupies the worker until open() so that what is submitted meanwhile waits.
+  void close() {
+    entered = {};
+    opened = {};
+    gate = opened.get_future().share();
+    submit(request_of({1, 1}, {-1}), blocker.emplace_back());
+    entered.get_future().wait();
+    const std::lock_guard lock(mutex);
+    shapes.clear();
+    seen.clear();
+  }
+  void open() { opened.set_value(); }
+
+  void submit(InferRequest request, Client& client) {
+    request.arrived_ns = Clock::system().now_ns();
+    model->submit(std::move(request), client);
+  }
+
+  Metrics metrics{"test"};
+  ModelConfig config;
+  std::mutex mutex;
+  std::vector<Dims> shapes;  // of the runs' inputs
+  std::vector<Tensor> seen;
+  std::list<Client> blocker;
+  std::promise<void> entered, opened;
+  std::shared_future<void> gate;
+  std::unique_ptr<ModelVersion> model;  // last: its workers use the rest
+};
+
+TEST_F(BatchPathTest, OneRunForWhatWaited) {
+  start();
+  close();
+  std::list<Client> clients(3);
+  auto client = clients.begin();
+  submit(request_of({1, 2}, {1, 2}), *client++);
+  submit(request_of({2, 2}, {3, 4, 5, 6}), *client++);
+  submit(request_of({1, 2}, {7, 8}), *client++);
+  open();
+  client = clients.begin();
+  EXPECT_EQ(values_of(client++->result().outputs.at(0).tensor), (std::vector<float>{2, 4}));
+  EXPECT_EQ(values_of(client++->result().outputs.at(0).tensor), (std::vector<float>{6, 8, 10, 12}));
+  EXPECT_EQ(values_of(client++->result().outputs.at(0).tensor), (std::vector<float>{14, 16}));
+  EXPECT_EQ(shapes, std::vector<Dims>{(Dims{4, 2})});
+  const InferResult& first = clients.front().result();
+  EXPECT_EQ(first.outputs[0].shape, (Dims{1, 2}));
+  EXPECT_EQ(first.copied_bytes, 2 * sizeof(float));  // into the batch; its answer is a view
+  EXPECT_EQ(first.outputs[0].tensor.storage().get(), clients.back().result().outputs[0].tensor.storage().get());
+  const RequestTimes& times = first.times;
+  EXPECT_LE(times.queue_start_ns, times.compute_start_ns);
+  EXPECT_LE(times.compute_start_ns, times.compute_input_end_ns);
+  EXPECT_LE(times.compute_input_end_ns, times.compute_output_start_ns);
+  EXPECT_LE(times.compute_output_start_ns, times.compute_end_ns);
+}
+
+TEST_F(BatchPathTest, AloneItIsNotCopied) {
+  start();
+  Client client;
+  const InferRequest request = request_of({1, 2}, {1, 2});
+  const void* memory = request.inputs[0].tensor.raw_data();
+  submit(request, client);
+  EXPECT_EQ(client.result().copied_bytes, 0u);
+  EXPECT_EQ(seen.at(0).raw_data(), memory);
+}
+
+TEST_F(BatchPathTest, OtherShapesAndTypesRunApart) {
+  start();
+  close();
+  Client narrow, wide, also_narrow;
+  submit(request_of({1, 1}, {1}), narrow);
+  submit(request_of({1, 2}, {2, 3}), wide);
+  submit(request_of({1, 1}, {4}), also_narrow);
+  open();
+  EXPECT_EQ(values_of(narrow.result().outputs.at(0).tensor), std::vector<float>{2});
+  EXPECT_EQ(values_of(wide.result().outputs.at(0).tensor), (std::vector<float>{4, 6}));
+  EXPECT_EQ(values_of(also_narrow.result().outputs.at(0).tensor), std::vector<float>{8});
+  EXPECT_EQ(shapes, (std::vector<Dims>{{2, 1}, {1, 2}}));
+}
+
+TEST_F(BatchPathTest, TheFaultOfOneIsNotThatOfOthers) {
+  start();
+  close();
+  Client good, bad, also_good;
+  submit(request_of({1, 1}, {1}), good);
+  submit(request_of({1, 1}, {13}), bad);
+  submit(request_of({1, 1}, {2}), also_good);
+  open();
+  EXPECT_EQ(values_of(good.result().outputs.at(0).tensor), std::vector<float>{2});
+  EXPECT_EQ(bad.result().status, absl::InvalidArgumentError("13 is refused"));
+  EXPECT_EQ(values_of(also_good.result().outputs.at(0).tensor), std::vector<float>{4});
+}
+
+TEST_F(BatchPathTest, InPiecesItIsCopiedOnce) {
+  start();
+  close();
+  const std::vector<float> values{1, 2, 3};
+  const auto* bytes = reinterpret_cast<const uint8_t*>(values.data());
+  auto pieces = std::make_shared<ScatteredBytes>();
+  pieces->pieces = {{bytes, 5}, {bytes + 5, 1}, {bytes + 6, 6}};
+  InferTensor input;
+  input.name = "x";
+  input.shape = {3, 1};
+  input.scattered = pieces;
+  Client together, other, alone;
+  ASSERT_TRUE(model->gathers_inputs());
+  submit(request_of(input), together);
+  submit(request_of({1, 1}, {4}), other);
+  open();
+  EXPECT_EQ(values_of(together.result().outputs.at(0).tensor), (std::vector<float>{2, 4, 6}));
+  EXPECT_EQ(together.result().copied_bytes, 12u);
+  EXPECT_EQ(values_of(other.result().outputs.at(0).tensor), std::vector<float>{8});
+  submit(request_of(input), alone);
+  EXPECT_EQ(values_of(alone.result().outputs.at(0).tensor), (std::vector<float>{2, 4, 6}));
+  EXPECT_EQ(alone.result().copied_bytes, 12u);
+}
+
+TEST_F(BatchPathTest, ACancelledRequestIsAnsweredWhileTheWorkerIsBusy) {
+  start();
+  close();
+  Client cancelled, kept;
+  submit(request_of({1, 1}, {1}), cancelled);
+  submit(request_of({1, 1}, {2}), kept);
+  cancelled.cancelled = true;
+  model->note_cancelled();
+  EXPECT_TRUE(absl::IsCancelled(cancelled.result().status));
+  open();
+  EXPECT_TRUE(kept.result().status.ok());
+}
+
+TEST_F(BatchPathTest, CancellationStopsARunThatNobodyWaitsFor) {
+  start();
+  close();
+  blocker.back().cancelled = true;
+  EXPECT_TRUE(absl::IsCancelled(blocker.back().result().status));
+  open();
+}
+
+TEST_F(BatchPathTest, ARunStopsAtItsDeadline) {
+  start();
+  entered = {};
+  opened = {};
+  gate = opened.get_future().share();
+  Client late;
+  InferRequest request = request_of({1, 1}, {-1});
+  request.deadline_ns = Clock::system().now_ns() + 30'000'000;
+  submit(request, late);
+  EXPECT_EQ(late.result().status, absl::DeadlineExceededError("the deadline passed while the model ran"));
+  open();
+}
+
+TEST_F(BatchPathTest, PrioritiesAreTheModels) {
+  config.max_batch_size = 1;
+  config.dynamic_batching->priority_levels = 2;
+  config.dynamic_batching->default_priority_level = 2;
+  start();
+  close();
+  std::list<Client> clients(3);
+  auto client = clients.begin();
+  for (const int priority : {0, 2, 1}) {
+    InferRequest request = request_of({1, 1}, {static_cast<float>(priority + 1)});
+    request.priority = static_cast<uint64_t>(priority);
+    submit(request, *client++);
+  }
+  open();
+  for (Client& each : clients) each.result();
+  std::vector<float> order;
+  for (const Tensor& tensor : seen) order.push_back(values_of(tensor)[0]);
+  EXPECT_EQ(order, (std::vector<float>{2, 1, 3}));
+}
+
+TEST_F(BatchPathTest, AnswersKeepTheOrderOfRequests) {
+  config.max_batch_size = 1;
+  config.dynamic_batching->preserves_ordering = true;
+  start(/*workers=*/2);
+  close();  // one of the two workers
+  Client later;
+  std::atomic<bool> is_answered{false};
+  struct Watcher final : InferSink {
+    explicit Watcher(std::atomic<bool>& flag) : flag_(flag) {}
+    void respond(InferResult, bool) override {
+      flag_ = true;
+      flag_.notify_all();
+    }
+    bool is_cancelled() const override { return false; }
+    std::atomic<bool>& flag_;
+  } watcher(is_answered);
+  InferRequest request = request_of({1, 1}, {1});
+  model->submit(std::move(request), watcher);
+  while (true) {
+    const std::lock_guard lock(mutex);
+    if (!shapes.empty()) break;
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));  // it has run; its answer is held
+  EXPECT_FALSE(is_answered);
+  open();
+  EXPECT_TRUE(blocker.back().result().status.ok());
+  is_answered.wait(false);
+}
+
+TEST_F(BatchPathTest, RaggedInputsArePaddedAndOutputsCut) {
+  ModelConfig::TensorConfig input;
+  input.name = "x";
+  input.dims = {-1};
+  input.has_dims = input.allows_ragged_batch = true;
+  config.inputs = {input};
+  config.ragged.padding_value = 7;
+  start();
+  close();
+  Client shorter, longer;
+  submit(request_of({1, 1}, {1}), shorter);
+  submit(request_of({2, 3}, {2, 3, 4, 5, 6, 8}), longer);
+  open();
+  EXPECT_EQ(values_of(shorter.result().outputs.at(0).tensor), std::vector<float>{2});
+  EXPECT_EQ(shorter.result().outputs[0].shape, (Dims{1, 1}));
+  EXPECT_EQ(values_of(longer.result().outputs.at(0).tensor), (std::vector<float>{4, 6, 8, 10, 12, 16}));
+  EXPECT_EQ(values_of(seen.at(0)), (std::vector<float>{1, 7, 7, 2, 3, 4, 5, 6, 8}));
+}
+
+TEST_F(BatchPathTest, BucketsBoundTheShapesOfRuns) {
+  ModelConfig::TensorConfig input;
+  input.name = "x";
+  input.dims = {-1};
+  input.has_dims = input.allows_ragged_batch = true;
+  config.inputs = {input};
+  config.ragged.buckets = {4, 2};
+  start();
+  close();
+  std::list<Client> clients(4);
+  auto client = clients.begin();
+  submit(request_of({1, 1}, {1}), *client++);
+  submit(request_of({1, 2}, {1, 2}), *client++);
+  submit(request_of({1, 3}, {1, 2, 3}), *client++);
+  submit(request_of({1, 5}, {1, 2, 3, 4, 5}), *client++);
+  open();
+  int64_t size = 0;
+  const int64_t sizes[] = {1, 2, 3, 5};
+  for (Client& each : clients) EXPECT_EQ(each.result().outputs.at(0).shape, (Dims{1, sizes[size++]}));
+  EXPECT_EQ(shapes, (std::vector<Dims>{{2, 2}, {1, 4}, {1, 5}}));
+}
+
+TEST_F(BatchPathTest, AFailedBatchOfRaggedInputsRunsApartWithoutPadding) {
+  ModelConfig::TensorConfig input;
+  input.name = "x";
+  input.dims = {-1};
+  input.has_dims = input.allows_ragged_batch = true;
+  config.inputs = {input};
+  config.ragged.padding_value = 13;  // which the model refuses
+  start();
+  close();
+  Client shorter, longer;
+  submit(request_of({1, 1}, {1}), shorter);
+  submit(request_of({1, 2}, {2, 3}), longer);
+  open();
+  EXPECT_EQ(values_of(shorter.result().outputs.at(0).tensor), std::vector<float>{2});
+  EXPECT_EQ(values_of(longer.result().outputs.at(0).tensor), (std::vector<float>{4, 6}));
+  EXPECT_EQ(shapes, (std::vector<Dims>{{2, 2}, {1, 1}, {1, 2}}));
+}
+
+// Requests wait until there are so many.
+DynamicBatchingConfig batches_of(int64_t rows) {
+  DynamicBatchingConfig out;
+  out.preferred_batch_sizes = {rows};
+  out.max_queue_delay_us = 10'000'000;
+  return out;
+}
+
+// A model whose answer has no row for each request's: batches are tried a few times, then no more.
+TEST(BatchPath, AModelThatCannotBatchIsAskedOneByOne) {
+  Metrics metrics("test");
+  ModelConfig config;
+  config.max_batch_size = 4;
+  config.dynamic_batching = batches_of(2);
+  Signature signature = testing::signature_of({"x"}, {"OUTPUT__0"});
+  signature.max_batch_size = 4;
+  std::atomic<int> batches{0};
+  ModelVersion model("m", 1,
+                     std::make_unique<testing::FakeModel>(std::move(signature),
+                                                          [&](Inputs inputs, const auto&) {
+                                                            if (inputs[0]->shape[0] > 1) ++batches;
+                                                            RunResult result;
+                                                            result.outputs = {named("OUTPUT__0", floats({}, {1}))};
+                                                            return result;
+                                                          }),
+                     config, {}, metrics.model("m", "1"));
+  for (int i = 0; i < 5; ++i) {
+    Client first, second;
+    model.submit(request_of({1, 1}, {1}), first);
+    model.submit(request_of({1, 1}, {1}), second);
+    EXPECT_TRUE(first.result().status.ok());
+    EXPECT_TRUE(second.result().status.ok());
+  }
+  EXPECT_EQ(batches, 3);
+}
+
+TEST(BatchPath, StringsShareABatch) {
+  Metrics metrics("test");
+  ModelConfig config;
+  config.max_batch_size = 4;
+  config.dynamic_batching = batches_of(3);
+  Signature signature = testing::signature_of({"words"}, {"OUTPUT__0"});
+  signature.inputs[0].takes_bytes = true;
+  signature.max_batch_size = 4;
+  ModelVersion model("m", 1,
+                     std::make_unique<testing::FakeModel>(std::move(signature),
+                                                          [](Inputs inputs, const auto&) {
+                                                            InferTensor out = *inputs[0];
+                                                            out.name = "OUTPUT__0";
+                                                            for (std::string& text : out.strings) text += "!";
+                                                            RunResult result;
+                                                            result.outputs = {out};
+                                                            return result;
+                                                          }),
+                     config, {}, metrics.model("m", "1"));
+  const auto words = [](const Dims& shape, const std::vector<std::string>& strings) {
+    InferTensor input;
+    input.name = "words";
+    input.datatype = DataType::kBytes;
+    input.shape = shape;
+    input.strings = strings;
+    return request_of(input);
+  };
+  Client first, second;
+  model.submit(words({1, 2}, {"a", "b"}), first);
+  model.submit(words({2, 2}, {"c", "d", "", "f"}), second);
+  EXPECT_EQ(first.result().outputs.at(0).strings, (std::vector<std::string>{"a!", "b!"}));
+  EXPECT_EQ(second.result().outputs.at(0).strings, (std::vector<std::string>{"c!", "d!", "!", "f!"}));
+  EXPECT_EQ(second.result().outputs[0].shape, (Dims{2, 2}));
+}
+
+}  // namespace
+}  // namespace tensord::server
