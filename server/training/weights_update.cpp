@@ -19,7 +19,9 @@ NamedArrays read_weights(const std::string& path) {
 }  // namespace
 
 void write_with_weights(const std::string& base, const std::string& weights, const std::string& out) {
-  const std::shared_ptr<jit::Module> module = jit::Module::load(base, {.for_training = true});
+  jit::LoadOptions options;
+  options.for_training = true;
+  const std::shared_ptr<jit::Module> module = jit::Module::load(base, options);
   std::map<std::string, Tensor> tensors;
   for (const auto& [name, tensor] : module->named_parameters()) tensors.emplace(name, tensor);
   for (const auto& [name, tensor] : module->named_buffers()) tensors.emplace(name, tensor);
