@@ -28,13 +28,14 @@ class DecoupledPath final : public RequestPath {
 class DecoupledPath::DecoupledTask final : public Task {
  public:
   DecoupledTask(DecoupledPath& path, InferRequest request, InferSink& sink)
-      : path_(path), request_(std::move(request)), sink_(sink) {
+      : path_(path), request_(std::move(request)), sink_(sink), pending_(path.context_.metrics) {
     deadline_ns = request_.deadline_ns;
     timeout_us = request_.queue_timeout_us;
     priority = request_.priority;
   }
 
   void run(size_t worker, int64_t now_ns) override {
+    pending_.end();
     InferResult last = empty_result();
     last.times.compute_start_ns = last.times.compute_input_end_ns = now_ns;
     std::vector<std::vector<InferTensor>> responses;
@@ -54,7 +55,7 @@ class DecoupledPath::DecoupledTask final : public Task {
       }
     }
     last.times.compute_end_ns = last.times.compute_output_start_ns = path_.scheduler_.clock().now_ns();
-    path_.context_.metrics.count_execution(request_.batch_size, last.times);
+    path_.context_.metrics.count_execution(request_.batch_size, last.times, last.status.ok());
     request_.inputs.clear();  // the request's memory goes before the answers do
     respond(std::move(responses), std::move(last));
     path_.context_.workers->note_answered();
@@ -92,6 +93,7 @@ class DecoupledPath::DecoupledTask final : public Task {
   DecoupledPath& path_;
   InferRequest request_;
   InferSink& sink_;
+  PendingRequest pending_;  // until it runs
 };
 
 void DecoupledPath::submit(InferRequest request, InferSink& sink) {

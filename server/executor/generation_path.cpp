@@ -5,6 +5,7 @@
 #include <mutex>
 #include <thread>
 
+#include "core/base/delay_point.h"
 #include "server/executor/batch_rules.h"
 #include "server/executor/generation_step.h"
 #include "server/executor/sequence_path.h"
@@ -18,12 +19,14 @@ constexpr const char* kMaxTokens = "max_tokens";  // a request's parameter
 
 // A request with its row.
 struct Generation {
-  Generation(InferRequest taken, InferSink& waiting) : request(std::move(taken)), sink(waiting) {}
+  Generation(InferRequest taken, InferSink& waiting, ModelMetrics& metrics)
+      : request(std::move(taken)), sink(waiting), pending(metrics) {}
   bool is_late(int64_t now_ns) const { return now_ns >= request.deadline_ns; }
   bool is_dead(int64_t now_ns) const { return sink.is_cancelled() || is_late(now_ns); }
 
   InferRequest request;  // without its inputs, which are the row's
   InferSink& sink;
+  PendingRequest pending;  // until it runs
   GenerationRow row;
   int64_t waits_until_ns = kNoDeadline;
   RequestTimes times;
@@ -105,7 +108,7 @@ GenerationPtr GenerationPath::make_generation(InferRequest& request, InferSink& 
         "' must specify batch-size 1 due to requirements of sequence batcher");
   step_.model().check_correlation_id(request.sequence);
   const int64_t steps = max_steps(request);
-  auto out = std::make_unique<Generation>(std::move(request), sink);
+  auto out = std::make_unique<Generation>(std::move(request), sink, context_.metrics);
   InferRequest& taken = out->request;
   out->row.id = taken.sequence;
   out->row.inputs = std::move(taken.inputs);
@@ -196,6 +199,7 @@ bool GenerationPath::take(Running& running) {
     while (running.empty() && waiting_.empty() && !is_stopped_) changed_.wait(lock);
     drop_dead(waiting_, rejected);
     while (!waiting_.empty() && running.size() < capacity_) {
+      waiting_.front()->pending.end();
       running.push_back(std::move(waiting_.front()));
       waiting_.pop_front();
     }
@@ -210,7 +214,9 @@ void GenerationPath::work(size_t worker) {
   context_.workers->start(worker);
   const MemoryOwnerScope owner_scope(context_.workers->owner());
   Running running;
+  static DelayPoint before_step("generation_step");
   while (take(running)) {
+    before_step.pass();
     if (!running.empty()) step_all(worker, running);
   }
 }
@@ -269,10 +275,14 @@ void GenerationPath::run_model(size_t worker, std::span<Generation* const> group
 }
 
 void GenerationPath::step(size_t worker, std::span<Generation* const> group) {
+  RequestTimes times;
+  times.compute_start_ns = now_ns();
   try {
     run_model(worker, group);
   } catch (...) {
     const absl::Status status = current_exception_status();
+    times.compute_end_ns = now_ns();
+    context_.metrics.count_execution(static_cast<int64_t>(group.size()), times, /*is_success=*/false);
     // What one request did wrong is not the others' fault. Only where nothing has changed can a step be repeated.
     if (group.size() > 1 && !context_.signature.writes_inputs) {
       for (Generation* const& one : group) step(worker, {&one, 1});

@@ -260,10 +260,14 @@ std::vector<Tensor> SequenceModel::take_states(std::vector<InferTensor>& outputs
     }
     check_state(state, *found, rows);
     out.push_back(found->tensor.contiguous());
-    if (!state.is_sent) {
-      outputs.erase(found);
-    } else if (signature_.writes_inputs && found->tensor.numel() > 0) {
-      found->tensor = found->tensor.clone();  // the next run may write to the state
+    if (!state.is_sent) outputs.erase(found);
+  }
+  if (!signature_.writes_inputs) return out;
+  // The next run may write to the state, while what lies in the same memory is on its way to a client.
+  for (InferTensor& output : outputs) {
+    const auto is_shared = [&](const Tensor& state) { return state.storage().get() == output.tensor.storage().get(); };
+    if (output.tensor.defined() && std::any_of(out.begin(), out.end(), is_shared)) {
+      output.tensor = output.tensor.clone();
     }
   }
   return out;

@@ -6,8 +6,10 @@
 #include <map>
 #include <thread>
 
+#include "core/base/delay_point.h"
 #include "core/base/log.h"
 #include "server/executor/batch_rules.h"
+#include "server/executor/sequence_item.h"
 #include "server/executor/sequence_model.h"
 #include "server/executor/sequence_rows.h"
 #include "server/executor/status.h"
@@ -19,25 +21,7 @@ namespace {
 
 using Row = SequenceBatch::Row;
 
-// One request of a sequence.
-class Item final : public SequenceRequest {
- public:
-  Item(InferRequest taken, InferSink& waiting) : request(std::move(taken)), sink(waiting) {}
-  bool is_cancelled() const override { return sink.is_cancelled(); }
-  bool is_dead() const { return sink.is_cancelled() || Clock::system().now_ns() >= request.deadline_ns; }
-  // The input of the request's signature; null when it is left out.
-  const InferTensor* input(size_t index) const {
-    for (size_t i = 0; i < request.inputs.size(); ++i) {
-      if (request.input_indices[i] == index) return &request.inputs[i];
-    }
-    return nullptr;
-  }
-
-  InferRequest request;
-  InferSink& sink;
-};
-
-Item& item_of(const Row& row) { return static_cast<Item&>(*row.request); }
+SequenceItem& item_of(const Row& row) { return static_cast<SequenceItem&>(*row.request); }
 SequenceState& state_of(const Row& row) { return *static_cast<SequenceState*>(row.sequence->data.get()); }
 
 // What a run gave to one row.
@@ -59,7 +43,7 @@ class SequencePath final : public RequestPath {
 
   std::unique_ptr<SequencePolicy> make_policy() const;
   void check_request(const InferRequest& request) const;
-  std::unique_ptr<Item> make_item(InferRequest request, InferSink& sink) const;
+  std::unique_ptr<SequenceItem> make_item(InferRequest request, InferSink& sink) const;
   void work(size_t instance);
   void start_workers(size_t instance);
   bool wait_for_batch(size_t instance, SequenceBatch& batch, Rejections& rejected);
@@ -150,8 +134,8 @@ void SequencePath::check_request(const InferRequest& request) const {
   model_.check_correlation_id(request.sequence);
 }
 
-std::unique_ptr<Item> SequencePath::make_item(InferRequest request, InferSink& sink) const {
-  auto item = std::make_unique<Item>(std::move(request), sink);
+std::unique_ptr<SequenceItem> SequencePath::make_item(InferRequest request, InferSink& sink) const {
+  auto item = std::make_unique<SequenceItem>(std::move(request), sink, context_.metrics);
   const InferRequest& taken = item->request;
   item->key = {.number = taken.sequence.number, .text = taken.sequence.text};
   item->is_start = taken.is_sequence_start;
@@ -182,7 +166,7 @@ void SequencePath::submit(InferRequest request, InferSink& sink) {
     sink.respond(std::move(result), /*is_final=*/true);
     return;
   }
-  std::unique_ptr<Item> item = make_item(std::move(request), sink);
+  std::unique_ptr<SequenceItem> item = make_item(std::move(request), sink);
   Rejections rejected;
   bool wakes = false;
   {
@@ -290,6 +274,8 @@ void SequencePath::work(size_t instance) {
   while (wait_for_batch(instance, batch, rejected)) {
     reject(rejected);
     if (batch.rows.empty()) continue;
+    static DelayPoint before_run("sequence_run");
+    before_run.pass();
     settle(last, batch);
     run(instance, batch);
     const std::lock_guard lock(mutex_);
@@ -350,6 +336,9 @@ void SequencePath::run_together(size_t instance, const std::vector<Row*>& all, c
     std::erase_if(rows, [&](const Row* row) { return !is_ready[static_cast<size_t>(row - all[0])]; });
     is_ready.assign(rows.size(), true);
   }
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (is_ready[i]) item_of(*rows[i]).pending.end();
+  }
   RequestTimes times;
   times.compute_start_ns = now_ns();
   std::vector<RowResult> results(rows.size());
@@ -363,7 +352,7 @@ void SequencePath::run_together(size_t instance, const std::vector<Row*>& all, c
     for (RowResult& result : results) result.status = status;
   }
   times.compute_end_ns = now_ns();
-  context_.metrics.count_execution(static_cast<int64_t>(count), times);
+  context_.metrics.count_execution(static_cast<int64_t>(count), times, !has_failed);
   // What one request did wrong is not the others' fault. Only where nothing has changed can a run be repeated.
   if (has_failed && count > 1 && !context_.signature.keeps_state && !context_.signature.writes_inputs) {
     for (size_t i = 0; i < rows.size(); ++i) {
@@ -373,7 +362,7 @@ void SequencePath::run_together(size_t instance, const std::vector<Row*>& all, c
   }
   for (size_t i = 0; i < rows.size(); ++i) {
     if (!is_ready[i]) continue;
-    Item& item = item_of(*rows[i]);
+    SequenceItem& item = item_of(*rows[i]);
     InferResult result;
     result.status = std::move(results[i].status);
     result.outputs = std::move(results[i].outputs);
@@ -475,7 +464,7 @@ void SequencePath::reject(Rejections& rejected) {
 }
 
 void SequencePath::answer(std::unique_ptr<SequenceRequest> request, InferResult result) {
-  Item& item = static_cast<Item&>(*request);
+  SequenceItem& item = static_cast<SequenceItem&>(*request);
   item.request.inputs.clear();  // the request's memory goes before the answer does
   result.times.arrived_ns = item.request.arrived_ns;
   result.times.queue_start_ns = item.enqueued_ns;

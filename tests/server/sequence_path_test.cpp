@@ -242,6 +242,32 @@ TEST_F(SequencePathTest, StateMustBeAsConfigured) {
   EXPECT_EQ(sink.wait().status.message(), "model 'm' returned state 'sum_out' of float32[1, 1], expected int32 [1, 1]");
 }
 
+TEST_F(SequencePathTest, AnswersAreNotWrittenToByLaterRuns) {
+  sequences().oldest_preferred_batch_sizes = {1};
+  signature.writes_inputs = true;
+  auto model = std::make_unique<FakeModel>(signature, [](Inputs inputs, const auto&) {
+    InferTensor sum = *inputs[1];
+    if (!sum.tensor.storage()->is_writable()) sum.tensor = sum.tensor.clone();
+    *sum.tensor.data<float>() += values_of(*inputs[0])[0];
+    RunResult result;
+    result.outputs = {sum, sum};
+    result.outputs[0].name = "y";
+    result.outputs[1].name = "sum_out";
+    return result;
+  });
+  version = std::make_unique<ModelVersion>("m", 1, std::move(model), config, ModelVersion::Options{},
+                                           metrics.model("m", "1"));
+  FakeSink first, second, other;
+  send(1, 1, first, true);
+  first.wait();
+  send(1, 1, second);
+  second.wait();
+  EXPECT_EQ(answer(first), 1);
+  EXPECT_EQ(answer(second), 2);
+  send(2, 7, other, true);  // nor is the state that all sequences begin with
+  EXPECT_EQ(answer(other), 7);
+}
+
 TEST_F(SequencePathTest, StopAnswersWhatWaits) {
   load();
   FakeSink sink, cancelled;
