@@ -51,8 +51,9 @@ json models_json(const WebSources& sources) {
   }
   json models = json::array();
   for (const Repository::IndexEntry& entry : sources.repository.index()) {
-    json& model = models.emplace_back(json{
-        {"name", entry.name}, {"version", entry.version}, {"state", to_string(entry.state)}, {"reason", entry.reason}});
+    const char* state = entry.state ? to_string(*entry.state) : "";  // none: it was never loaded
+    json& model = models.emplace_back(
+        json{{"name", entry.name}, {"version", entry.version}, {"state", state}, {"reason", entry.reason}});
     const auto found = counts.find({entry.name, entry.version});
     if (found != counts.end()) model["counts"] = counts_json(found->second);
   }
