@@ -65,6 +65,10 @@ void add_connection_options(CLI::App& app, NetworkOptions& options) {
                  "How hard responses are compressed, for clients that take that: none, low, medium, high")
       ->check(CLI::IsMember({"none", "low", "medium", "high"}))
       ->capture_default_str();
+  app.add_option("--grpc-compressed-requests", options.allow_compressed_requests,
+                 "Take compressed requests. They are unpacked before limits of size are looked at, so that a small one "
+                 "can take much memory: false for clients that are not trusted")
+      ->capture_default_str();
 }
 
 void add_limits(CLI::App& app, NetworkOptions& options) {
@@ -115,6 +119,8 @@ void validate(const NetworkOptions& options) {
         "--grpc-server-cert, --grpc-server-key and --grpc-root-cert need --grpc-use-ssl true");
   check(!options.is_unix_socket_only || !options.unix_socket.empty(),
         "--grpc-unix-socket-only needs --grpc-unix-socket");
+  check(options.allow_compressed_requests || options.response_compression == "none",
+        "--grpc-infer-response-compression-level needs --grpc-compressed-requests true");
   const std::string& mode = options.unix_socket_mode;
   check(!mode.empty() && mode.size() <= 4 && mode.find_first_not_of("01234567") == std::string::npos,
         "--grpc-unix-socket-mode must be octal like 660, got '", mode, "'");

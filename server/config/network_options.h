@@ -27,6 +27,8 @@ struct NetworkOptions {
   std::string access_tokens;  // file of bearer tokens; empty: none needed
 
   std::string response_compression = "none";  // none, low, medium, high
+  // gRPC unpacks a request before anyone sees how large it is: some 1000 times what came in.
+  bool allow_compressed_requests = true;
   int keepalive_time_ms = 7'200'000;
   int keepalive_timeout_ms = 20'000;
   bool keepalive_permit_without_calls = false;

@@ -11,7 +11,6 @@
 
 #include <array>
 #include <chrono>
-#include <vector>
 
 #include "core/base/error.h"
 #include "core/base/log.h"
@@ -77,6 +76,7 @@ ConnectionLimit::ConnectionLimit(const std::string& address, int port, int max_c
 ConnectionLimit::~ConnectionLimit() {
   const uint64_t one = 1;
   if (thread_.joinable() && write(wake_, &one, sizeof(one)) == sizeof(one)) thread_.join();
+  for (const int file : watched_) close(file);
   for (const int file : {listener_, poll_, wake_}) close(file);
 }
 
@@ -91,7 +91,6 @@ void ConnectionLimit::start() {
 
 void ConnectionLimit::serve() {
   std::array<epoll_event, 64> events{};
-  std::vector<int> open;
   for (bool is_open = true; is_open;) {
     const int count = epoll_wait(poll_, events.data(), static_cast<int>(events.size()), -1);
     for (int i = 0; i < count; ++i) {
@@ -122,6 +121,7 @@ void ConnectionLimit::accept_one() {
   const int yes = 1;
   setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
   connections_.fetch_add(1, std::memory_order_relaxed);
+  watched_.insert(watched);
   // Only the end of the connection is waited for; gRPC reads.
   watch(poll_, watched, EPOLLRDHUP);
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
@@ -131,7 +131,10 @@ void ConnectionLimit::accept_one() {
 }
 
 void ConnectionLimit::forget(int watched) {
-  close(watched);  // which takes it out of the poll
+  // gRPC still has the connection, so closing the duplicate alone would leave it in the poll.
+  epoll_ctl(poll_, EPOLL_CTL_DEL, watched, nullptr);
+  close(watched);
+  watched_.erase(watched);
   connections_.fetch_sub(1, std::memory_order_relaxed);
 }
 

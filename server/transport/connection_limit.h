@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <unordered_set>
 
 namespace tensord::server {
 
@@ -35,6 +36,7 @@ class ConnectionLimit {
   int wake_ = -1;
   int port_ = 0;
   std::atomic<int> connections_{0};
+  std::unordered_set<int> watched_;  // the duplicates; of the thread
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::thread thread_;
 };

@@ -25,6 +25,9 @@ namespace {
 // With chunks of this size a message of some MB arrives in one piece and is used in place.
 constexpr int kReadChunkBytes = 16 << 20;
 
+// A client that connects and then says nothing is dropped after this time; a stop waits for it as long.
+constexpr int kHandshakeTimeoutMs = 10'000;
+
 // gRPC would only say at the first handshake that a file is not what it should be.
 void check_pem(const char* flag, const std::string& path, const char* what) {
   std::ifstream in(path, std::ios::binary);
@@ -142,7 +145,12 @@ void Listening::configure(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_TCP_MIN_READ_CHUNK_SIZE, kReadChunkBytes);
   builder.AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kReadChunkBytes);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeTimeoutMs);
   set_keepalive(builder, options_);
+  if (!options_.allow_compressed_requests) {
+    builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
+    builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
+  }
   if (options_.response_compression != "none") {
     builder.SetDefaultCompressionLevel(compression_level(options_.response_compression));
   }

@@ -49,6 +49,8 @@ TEST(NetworkOptions, FlagsThatNeedEachOther) {
   EXPECT_THAT(error_of_flags("--grpc-unix-socket-only true"), HasSubstr("--grpc-unix-socket"));
   EXPECT_THAT(error_of_flags("--grpc-unix-socket-mode 9"), HasSubstr("must be octal"));
   EXPECT_THAT(error_of_flags("--grpc-max-message-size 3GB"), HasSubstr("--grpc-max-message-size must be"));
+  EXPECT_THAT(error_of_flags("--grpc-compressed-requests false --grpc-infer-response-compression-level low"),
+              HasSubstr("needs --grpc-compressed-requests"));
   EXPECT_THAT(error_of_flags("--grpc-memory-quota 1MB"), HasSubstr("--grpc-memory-quota must be"));
   EXPECT_EQ(error_of_flags("--grpc-memory-quota 1GB --grpc-max-message-size 64MB"), "no error");
 }
