@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <atomic>
+#include <functional>
 
 #include "core/base/delay_point.h"
 #include "core/base/log.h"
@@ -40,7 +41,7 @@ class BatchPath final : public RequestPath {
   void run_apart(size_t worker, Tasks tasks, const BatchInputs& inputs, int64_t now_ns, const absl::Status& reason);
   std::vector<InferTensor> run_model(size_t worker, std::span<const InferTensor* const> inputs, Tasks tasks,
                                      RequestTimes& times, uint64_t& copied_bytes);
-  absl::Status failure(Tasks tasks) const;
+  absl::Status failure(const InferTask& task, absl::Status status) const;
   bool is_dead(const InferTask& task) const;
   void note_batch(bool is_good, const absl::Status& reason);
   void answer(InferTask& task, InferResult result);
@@ -146,23 +147,20 @@ bool BatchPath::is_dead(const InferTask& task) const {
 std::vector<InferTensor> BatchPath::run_model(size_t worker, std::span<const InferTensor* const> inputs, Tasks tasks,
                                               RequestTimes& times, uint64_t& copied_bytes) {
   for (InferTask* const task : tasks) task->pending.end();
-  times.compute_input_end_ns = times.compute_output_start_ns = now_ns();
-  RunResult run = context_.workers->run(worker, inputs, [this, tasks] {
+  const auto nobody_waits = [this, tasks] {
     return std::all_of(tasks.begin(), tasks.end(), [this](const InferTask* task) { return is_dead(*task); });
-  });
+  };
+  RunResult run = context_.workers->run(worker, inputs, std::cref(nobody_waits));
   times.compute_output_start_ns = now_ns();
   copied_bytes += run.copied_bytes;
   return std::move(run.outputs);
 }
 
-// REQUIRES: an exception is being handled.
-absl::Status BatchPath::failure(Tasks tasks) const {
-  absl::Status status = current_exception_status();
-  const bool is_stopped = absl::IsCancelled(status) && tasks.size() == 1;
-  if (is_stopped && tasks[0]->deadline_ns != kNoDeadline && now_ns() >= tasks[0]->deadline_ns) {
-    status = absl::DeadlineExceededError("the deadline passed while the model ran");
-  }
-  return status;
+// Why a run of the task failed. A run that was stopped for the sake of a deadline says so.
+absl::Status BatchPath::failure(const InferTask& task, absl::Status status) const {
+  const bool is_late = task.deadline_ns != kNoDeadline && now_ns() >= task.deadline_ns;
+  return absl::IsCancelled(status) && is_late ? absl::DeadlineExceededError("the deadline passed while the model ran")
+                                              : status;
 }
 
 void BatchPath::answer(InferTask& task, InferResult result) {
@@ -180,7 +178,7 @@ void BatchPath::run_in_place(size_t worker, InferTask& task, int64_t start_ns) {
   InferResult result;
   result.times.arrived_ns = task.request.arrived_ns;
   result.times.queue_start_ns = task.enqueued_ns;
-  result.times.compute_start_ns = start_ns;
+  result.times.compute_start_ns = result.times.compute_input_end_ns = result.times.compute_output_start_ns = start_ns;
   try {
     std::vector<const InferTensor*> inputs(context_.signature.inputs.size(), nullptr);
     for (size_t i = 0; i < task.request.inputs.size(); ++i) {
@@ -190,7 +188,7 @@ void BatchPath::run_in_place(size_t worker, InferTask& task, int64_t start_ns) {
     result.outputs =
         select_outputs(std::move(outputs), context_.signature, context_.model, task.request.requested_outputs);
   } catch (...) {
-    result.status = failure({&self, 1});
+    result.status = failure(task, current_exception_status());
     result.outputs.clear();
   }
   task.request.inputs.clear();  // the request's memory goes before the answer does
@@ -212,7 +210,8 @@ void BatchPath::run_batch(size_t worker, std::vector<TaskPtr> batch, int64_t sta
 }
 
 void BatchPath::run_gathered(size_t worker, Tasks tasks, int64_t start_ns) {
-  RequestTimes times{.compute_start_ns = start_ns, .compute_input_end_ns = start_ns};
+  RequestTimes times{
+      .compute_start_ns = start_ns, .compute_input_end_ns = start_ns, .compute_output_start_ns = start_ns};
   std::optional<BatchInputs> inputs;
   std::vector<std::vector<InferTensor>> outputs(tasks.size());
   std::vector<uint64_t> copied(tasks.size(), 0);
@@ -224,10 +223,11 @@ void BatchPath::run_gathered(size_t worker, Tasks tasks, int64_t start_ns) {
     for (InferTask* task : tasks) requests.push_back(&task->request);
     const MemoryOwnerScope owner_scope(context_.workers->owner());
     inputs.emplace(context_.signature, ragged_, requests);
+    times.compute_input_end_ns = times.compute_output_start_ns = now_ns();
     for (size_t i = 0; i < tasks.size(); ++i) copied[i] = inputs->copied_bytes(i);
     outputs = inputs->split(run_model(worker, inputs->inputs(), tasks, times, copied[0]), context_.signature);
   } catch (...) {
-    status = failure(tasks);
+    status = current_exception_status();
   }
   times.compute_end_ns = now_ns();
   context_.metrics.count_execution(rows, times, status.ok());
@@ -242,7 +242,7 @@ void BatchPath::run_gathered(size_t worker, Tasks tasks, int64_t start_ns) {
   if (status.ok() && tasks.size() > 1) note_batch(true, status);
   for (size_t i = 0; i < tasks.size(); ++i) {
     InferResult result;
-    result.status = status;
+    result.status = failure(*tasks[i], status);
     result.copied_bytes = copied[i];
     result.times = times;
     result.times.arrived_ns = tasks[i]->request.arrived_ns;
@@ -271,7 +271,8 @@ void BatchPath::run_apart(size_t worker, Tasks tasks, const BatchInputs& inputs,
     result.times = {.arrived_ns = task->request.arrived_ns,
                     .queue_start_ns = task->enqueued_ns,
                     .compute_start_ns = start_ns,
-                    .compute_input_end_ns = start_ns};
+                    .compute_input_end_ns = start_ns,
+                    .compute_output_start_ns = start_ns};
     try {
       const MemoryOwnerScope owner_scope(context_.workers->owner());
       const BatchInputs alone = inputs.alone(i);
@@ -280,7 +281,7 @@ void BatchPath::run_apart(size_t worker, Tasks tasks, const BatchInputs& inputs,
       result.outputs =
           select_outputs(std::move(outputs), context_.signature, context_.model, task->request.requested_outputs);
     } catch (...) {
-      result.status = failure({&task, 1});
+      result.status = failure(*task, current_exception_status());
       is_good = false;
     }
     result.times.compute_end_ns = now_ns();
