@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/base/error.h"
+#include "server/executor/wide_unsigned.h"
 
 namespace tensord::server {
 namespace {
@@ -49,7 +50,9 @@ class ElementWriter {
       : at_(static_cast<char*>(target.raw_data())),
         left_(target.numel()),
         count_(target.numel()),
-        size_bytes_(size_of(datatype)),
+        size_bytes_(size_of(tensor_datatype(datatype))),
+        is_wide_unsigned_(is_wide_unsigned(datatype)),
+        wire_bits_(8 * size_of(datatype)),
         is_bool_(datatype == DataType::kBool),
         what_(what) {}
 
@@ -59,6 +62,10 @@ class ElementWriter {
                                                  : reader.read_fixed64();
     if (left_-- == 0) fail_count(what_, count_);
     if (is_bool_) bits = bits != 0;
+    if (is_wide_unsigned_) {
+      if (wire_bits_ < 64) bits &= (uint64_t{1} << wire_bits_) - 1;
+      check(bits <= INT64_MAX, what_, " has an element above ", INT64_MAX, ", which no tensor can hold");
+    }
     std::memcpy(at_, &bits, size_bytes_);  // little-endian: the low bytes, as the protocol narrows
     at_ += size_bytes_;
   }
@@ -83,7 +90,9 @@ class ElementWriter {
   char* at_;
   int64_t left_;
   int64_t count_;
-  size_t size_bytes_;
+  size_t size_bytes_;  // of an element of the tensor
+  bool is_wide_unsigned_;
+  size_t wire_bits_;
   bool is_bool_;
   const std::string& what_;
 };
@@ -98,7 +107,7 @@ Tensor decode_typed_contents(std::span<const WireReader> contents, DataType data
   for (const WireReader& part : contents) wire_bytes += part.remaining();
   // Before memory is taken for elements that cannot be there.
   if (static_cast<uint64_t>(count) > wire_bytes / smallest_wire_bytes(slot.type)) fail_count(what, count);
-  Tensor tensor = Tensor::empty(shape, *to_dtype(datatype));
+  Tensor tensor = Tensor::empty(shape, *to_dtype(tensor_datatype(datatype)));
   ElementWriter writer(tensor, datatype, what);
   for (WireReader part : contents) {
     while (!part.at_end()) {

@@ -1,12 +1,32 @@
 #include "server/transport/infer_decode.h"
 
 #include <climits>
+#include <cstring>
+#include <limits>
 
 #include "core/base/error.h"
+#include "server/executor/wide_unsigned.h"
 #include "server/transport/infer_contents.h"
 
 namespace tensord::server {
 namespace {
+
+// Makes wider elements of those at the end of the tensor's memory, from the first on: each is read before it is
+// written.
+template <class From, class To>
+void widen(const Tensor& tensor, const std::string& what) {
+  const auto count = static_cast<size_t>(tensor.numel());
+  auto* const to = static_cast<char*>(tensor.raw_data());
+  const char* const from = to + count * (sizeof(To) - sizeof(From));
+  for (size_t i = 0; i < count; ++i) {
+    From element;
+    std::memcpy(&element, from + i * sizeof(From), sizeof(From));
+    check(element <= static_cast<uint64_t>(std::numeric_limits<To>::max()), what, " has an element above ",
+          std::numeric_limits<To>::max(), ", which no tensor can hold");
+    const auto wide = static_cast<To>(element);
+    std::memcpy(to + i * sizeof(To), &wide, sizeof(To));
+  }
+}
 
 class InputDecoder {
  public:
@@ -53,6 +73,7 @@ class InputDecoder {
       for (const std::string& text : out.strings) totals.copied_bytes += text.size();
     } else {
       out.tensor = decode_typed_contents(input.contents, out.datatype, out.shape, count, what(out));
+      out.datatype = tensor_datatype(out.datatype);
       totals.copied_bytes += out.tensor.size_bytes();
     }
   }
@@ -66,6 +87,19 @@ class InputDecoder {
           overflows ? std::string("more than fits memory") : std::to_string(expected), ", got ", size_bytes);
   }
 
+  // `copy` writes the elements as they came to where it is told.
+  template <class Copy>
+  void decode_wide_unsigned(uint64_t size_bytes, InferTensor& out, DecodedInputs& totals, const Copy& copy) const {
+    const DataType wire_type = out.datatype;
+    out.datatype = tensor_datatype(wire_type);
+    out.tensor = Tensor::empty(out.shape, *to_dtype(out.datatype));
+    copy(static_cast<uint8_t*>(out.tensor.raw_data()) + (out.tensor.size_bytes() - size_bytes));
+    totals.copied_bytes += size_bytes;
+    if (wire_type == DataType::kUint16) widen<uint16_t, int32_t>(out.tensor, what(out));
+    if (wire_type == DataType::kUint32) widen<uint32_t, int64_t>(out.tensor, what(out));
+    if (wire_type == DataType::kUint64) widen<uint64_t, int64_t>(out.tensor, what(out));
+  }
+
   void decode_raw(WireReader raw, int64_t count, InferTensor& out, DecodedInputs& totals) const {
     if (out.datatype == DataType::kBytes) {
       out.strings = decode_raw_strings(raw, count, what(out));
@@ -73,6 +107,10 @@ class InputDecoder {
       return;
     }
     check_size(out, count, raw.remaining());
+    if (is_wide_unsigned(out.datatype)) {
+      const size_t size_bytes = raw.remaining();
+      return decode_wide_unsigned(size_bytes, out, totals, [&](uint8_t* to) { raw.copy_to(to, size_bytes); });
+    }
     const DType dtype = *to_dtype(out.datatype);
     const uint8_t* data = raw.contiguous();
     // A bool other than 0 and 1 is not a value the kernels may meet, so bools are copied clean.
@@ -106,6 +144,10 @@ class InputDecoder {
       return;
     }
     check_size(out, count, range.size_bytes);
+    if (is_wide_unsigned(out.datatype)) {
+      check_copy(range, out);
+      return decode_wide_unsigned(range.size_bytes, out, totals, [&](uint8_t* to) { range.copy_to(to); });
+    }
     const DType dtype = *to_dtype(out.datatype);
     if (is_floating(dtype) && reinterpret_cast<uintptr_t>(range.data) % size_of(out.datatype) == 0) {
       out.tensor = Tensor::from_storage(range.as_storage(), out.shape, contiguous_strides(out.shape), 0, dtype);

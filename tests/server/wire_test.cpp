@@ -317,8 +317,37 @@ TEST(Decode, TypedContentsOfEveryDatatype) {
   half.clear_raw_input_contents();
   half.mutable_inputs(0)->mutable_contents()->add_fp32_contents(1);
   EXPECT_NE(decode_error(half).find("raw_input_contents only"), std::string::npos);
-  EXPECT_NE(decode_error(raw_request("UINT32", {1}, "abcd")).find("not supported"), std::string::npos);
   EXPECT_NE(decode_error(raw_request("COMPLEX64", {1}, "abcdefgh")).find("unknown data-type"), std::string::npos);
+}
+
+// No tensor has wide unsigned elements.
+TEST(Decode, WidensUnsignedElements) {
+  const auto bytes_of = [](auto... values) {
+    std::string out;
+    (out.append(reinterpret_cast<const char*>(&values), sizeof values), ...);
+    return out;
+  };
+  const auto read = [](const inference::ModelInferRequest& request, size_t piece_bytes) {
+    const DecodedInputs decoded = decode(request.SerializeAsString(), piece_bytes);
+    const Tensor& tensor = decoded.inputs[0].tensor;
+    std::vector<int64_t> values;
+    for (int64_t i = 0; i < tensor.numel(); ++i) values.push_back(tensor.as_view({}, {}, i).item_int());
+    return values;
+  };
+  const auto shorts = raw_request("UINT16", {3}, bytes_of(uint16_t{1}, uint16_t{40000}, uint16_t{65535}));
+  const auto ints = raw_request("UINT32", {3}, bytes_of(uint32_t{1}, uint32_t{3000000000}, UINT32_MAX));
+  const auto longs = raw_request("UINT64", {2}, bytes_of(uint64_t{1}, uint64_t{INT64_MAX}));
+  for (const size_t piece : {0, 1, 5}) {
+    EXPECT_EQ(read(shorts, piece), (std::vector<int64_t>{1, 40000, 65535}));
+    EXPECT_EQ(read(ints, piece), (std::vector<int64_t>{1, 3000000000, UINT32_MAX}));
+    EXPECT_EQ(read(longs, piece), (std::vector<int64_t>{1, INT64_MAX}));
+  }
+  const auto too_large = raw_request("UINT64", {1}, bytes_of(uint64_t{1} << 63));
+  EXPECT_NE(decode_error(too_large).find("no tensor can hold"), std::string::npos);
+  auto typed = raw_request("UINT32", {2}, "");
+  typed.clear_raw_input_contents();
+  for (uint32_t value : {7u, UINT32_MAX}) typed.mutable_inputs(0)->mutable_contents()->add_uint_contents(value);
+  EXPECT_EQ(read(typed, 0), (std::vector<int64_t>{7, UINT32_MAX}));
 }
 
 TEST(Encode, ProtobufReadsIt) {
