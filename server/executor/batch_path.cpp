@@ -229,6 +229,11 @@ void BatchPath::run_gathered(size_t worker, Tasks tasks, int64_t start_ns) {
   } catch (...) {
     status = current_exception_status();
   }
+  if (!inputs && tasks.size() > 1) {
+    // No memory for the batch; the requests are as they came.
+    for (InferTask* const task : tasks) task->run(worker, now_ns());
+    return;
+  }
   times.compute_end_ns = now_ns();
   context_.metrics.count_execution(rows, times, status.ok());
   const bool may_repeat = inputs && inputs->is_changed() && !context_.signature.keeps_state;
