@@ -116,7 +116,8 @@ class Repository final : public ModelDirectory {
     std::vector<OwnerId> owners;
   };
   // Ends a model: no new requests; those it has are answered. With its dependents: an ensemble with the models it
-  // runs that were loaded along with it, a model with the ensembles that run it.
+  // runs that were loaded along with it, a model with the ensembles that run it. Returns at once, unless ensembles run
+  // the model: then after their requests.
   Unloading unload(const std::string& name, bool with_dependents = false);
   // The same for a client. Throws Error as load().
   Unloading unload_for_client(const std::string& name, bool with_dependents);
@@ -207,12 +208,13 @@ class Repository final : public ModelDirectory {
   void load_waiting_ensembles(const std::string& step);
   std::vector<std::string> ensembles_with(const std::string& step) const;
   std::vector<std::string> steps_loaded_along(const std::string& ensemble) const;
+  Unloading withdraw_ensembles_with(const std::string& step, const std::string& reason, bool is_withheld);
 
   // Loads by what the folders have.
   std::optional<LoadPlan> plan_found(const std::string& name, const std::vector<std::string>& roots);
   void load_plans(const std::vector<LoadPlan>& plans);
   void load_ensembles(const std::vector<LoadPlan>& plans);
-  bool serve_found(const LoadPlan& plan);
+  void serve_found(const LoadPlan& found);
   bool has_changed(const std::string& name, const std::vector<std::string>& roots) const;
   void add_ensembles_of(const std::vector<std::string>& changed, const Roots& found, std::vector<LoadPlan>& plans);
   void unload_missing(const Roots& found);

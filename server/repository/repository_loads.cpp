@@ -13,6 +13,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMaxConfigBytes = 1 << 20;
+// How long requests of an ensemble keep the models that it runs from being unloaded.
+constexpr auto kEnsembleTimeout = std::chrono::seconds(30);
 constexpr const char* kWeightNames[] = {"weights.safetensors", "weights.pt"};
 
 void check_name(const std::string& name) {
@@ -42,6 +44,11 @@ std::string to_text(const std::string& name, const std::map<int64_t, std::string
     text += concat("version ", version, " is at UNAVAILABLE state: ", reason, ";\n");
   }
   return text;
+}
+
+void append(const Repository::Unloading& part, Repository::Unloading& all) {
+  all.gone.insert(all.gone.end(), part.gone.begin(), part.gone.end());
+  all.owners.insert(all.owners.end(), part.owners.begin(), part.owners.end());
 }
 
 // Puts a version into a layout, and leaves those that the policy then wants.
@@ -170,11 +177,12 @@ void Repository::load_steps(const LoadPlan& plan, std::vector<std::string> chain
 
 void Repository::load_model(const LoadRequest& request, bool is_along, const std::vector<std::string>& chain) {
   const std::string& name = request.name;
-  LoadPlan plan = plan_of(request);
+  LoadPlan plan;
+  if (!has_weights_alone(request)) plan = plan_of(request);
   if (plan.layout.config.is_ensemble()) load_steps(plan, chain);
   const auto room = hold_memory();
   const NameLocks::Held held = names_.hold(name);
-  // What was read before the wait may be old.
+  // What was read before the wait may be old; files that a client brought are not.
   if (plan.override_folders.empty()) plan = plan_of(request);
   bool was_override = false;
   {
@@ -246,6 +254,20 @@ std::vector<std::string> Repository::steps_loaded_along(const std::string& ensem
   return found;
 }
 
+Repository::Unloading Repository::withdraw_ensembles_with(const std::string& step, const std::string& reason,
+                                                          bool is_withheld) {
+  Unloading all{.name = step, .gone = {}, .owners = {}};
+  for (const std::string& ensemble : ensembles_with(step)) {
+    append(withdraw(ensemble, reason, is_withheld), all);
+    const std::unique_lock lock(mutex_);
+    models_[ensemble].waits_for_step = !is_withheld;
+  }
+  // A request that is between two steps still needs the model.
+  const auto deadline = std::chrono::steady_clock::now() + kEnsembleTimeout;
+  for (const auto& gone : all.gone) gone.wait_until(deadline);
+  return all;
+}
+
 Repository::Unloading Repository::unload(const std::string& name, bool with_dependents) {
   {
     const std::shared_lock lock(mutex_);
@@ -253,28 +275,18 @@ Repository::Unloading Repository::unload(const std::string& name, bool with_depe
       fail(ErrorCode::kNotFound, "Request for unknown model: '", name, "' is not found");
     }
   }
-  Unloading unloading{.name = name, .gone = {}, .owners = {}};
-  const auto end = [&](const std::string& model, const std::string& reason, bool is_withheld) {
-    Unloading part = withdraw(model, reason, is_withheld);
-    std::move(part.gone.begin(), part.gone.end(), std::back_inserter(unloading.gone));
-    std::move(part.owners.begin(), part.owners.end(), std::back_inserter(unloading.owners));
-  };
-  // Ensembles first: their steps would miss the model.
-  for (const std::string& ensemble : ensembles_with(name)) {
-    end(ensemble,
-        with_dependents ? kUnloadedReason : concat(kUnloadedReason, " with model '", name, "', which it runs"),
-        with_dependents);
-    const std::unique_lock lock(mutex_);
-    models_[ensemble].waits_for_step = !with_dependents;
-  }
+  const std::string reason =
+      with_dependents ? kUnloadedReason : concat(kUnloadedReason, " with model '", name, "', which it runs");
+  Unloading unloading = withdraw_ensembles_with(name, reason, /*is_withheld=*/with_dependents);
   const std::vector<std::string> steps = with_dependents ? steps_loaded_along(name) : std::vector<std::string>();
-  end(name, kUnloadedReason, /*is_withheld=*/true);
+  const Unloading own = withdraw(name, kUnloadedReason, /*is_withheld=*/true);
+  append(own, unloading);
+  if (steps.empty()) return unloading;
+  const auto deadline = std::chrono::steady_clock::now() + kEnsembleTimeout;
+  for (const auto& gone : own.gone) gone.wait_until(deadline);
   for (const std::string& step : steps) {
     // What another ensemble runs stays.
-    if (!ensembles_with(step).empty()) continue;
-    Unloading part = unload(step, true);
-    std::move(part.gone.begin(), part.gone.end(), std::back_inserter(unloading.gone));
-    std::move(part.owners.begin(), part.owners.end(), std::back_inserter(unloading.owners));
+    if (ensembles_with(step).empty()) append(unload(step, true), unloading);
   }
   return unloading;
 }

@@ -85,7 +85,7 @@ bool Repository::unload_least_recently_used(const LoadPlan& plan) {
   if (victim.empty()) return false;
   log(LogLevel::kInfo, "model is unloaded to make room", {{"model", victim}, {"for", plan.layout.name}});
   const std::string reason = concat(kUnloadedReason, " to make room; a request loads it again");
-  for (const std::string& ensemble : ensembles_with(victim)) withdraw(ensemble, reason, /*is_withheld=*/false);
+  withdraw_ensembles_with(victim, reason, /*is_withheld=*/false);
   const Unloading unloading = withdraw(victim, reason, /*is_withheld=*/false);
   try {
     wait_until_gone(unloading, kRoomTimeout);

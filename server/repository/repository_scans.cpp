@@ -77,6 +77,7 @@ void Repository::load_plans(const std::vector<LoadPlan>& plans) {
     const std::unique_lock lock(mutex_);
     for (const LoadPlan& plan : plans) {
       ModelEntry& entry = models_[plan.layout.name];
+      if (entry.is_served()) continue;
       for (const auto& version : plan.layout.versions) entry.versions.try_emplace(version.number);
     }
   }
@@ -122,14 +123,25 @@ void Repository::load_ensembles(const std::vector<LoadPlan>& plans) {
   }
 }
 
-bool Repository::serve_found(const LoadPlan& plan) {
+void Repository::serve_found(const LoadPlan& found) {
+  const std::string& name = found.layout.name;
+  const std::string root = found.layout.root.string();
+  ModelStamp stamp = found.stamp;
   try {
     const auto room = hold_memory();
-    const NameLocks::Held held = names_.hold(plan.layout.name);
-    return serve(plan).empty();
-  } catch (const Error& error) {
-    set_error(plan.layout.name, plan.layout.root.string(), plan.stamp, error.what());
-    return false;
+    const NameLocks::Held held = names_.hold(name);
+    // While this waited a training job may have added a version.
+    stamp = stamp_model(found.layout.folder);
+    if (stamp == found.stamp) {
+      serve(found);
+      return;
+    }
+    LoadPlan plan;
+    plan.stamp = stamp;
+    plan.layout = scan_model(root, name);
+    serve(plan);
+  } catch (const std::exception& error) {
+    set_error(name, root, stamp, error.what());
   }
 }
 

@@ -242,6 +242,7 @@ Repository::Unloading Repository::withdraw(const std::string& name, const std::s
     entry.plan.has_override_config = false;
     entry.is_withheld = is_withheld;
     entry.is_loaded_along = false;
+    entry.waits_for_step = false;
     for (auto& [number, version] : entry.versions) {
       version.state = version.handle ? ModelState::kUnloading : ModelState::kUnavailable;
       version.reason = version.handle ? "" : reason;

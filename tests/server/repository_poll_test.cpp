@@ -94,7 +94,8 @@ TEST_F(RepositoryPollTest, NoRequestFailsWhileVersionsChange) {
     clients.emplace_back([&] {
       while (!is_over) {
         Waiter waiter;
-        repository_->find("m", "")->submit(request_of(1), waiter);
+        const auto model = repository_->find("m", "");
+        model->submit(request_of(1), waiter);
         ++(waiter.wait().status.ok() ? answered : failed);
       }
     });
