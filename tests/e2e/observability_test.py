@@ -11,14 +11,21 @@ import tempfile
 import threading
 import time
 import unittest
+from typing import List
 
 import numpy as np
+import torch
 
 from tests.e2e import serve_models
 from tests.e2e.daemon import Daemon, grpc, pb, request
 
 CODE = grpc.StatusCode
 X = [("x", "FP32", [1, 4], np.arange(4, dtype=np.float32).tobytes())]
+
+
+class Pieces(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> List[torch.Tensor]:
+        return [row for row in x]
 
 
 def wait_for(condition, what, seconds=20):
@@ -89,6 +96,31 @@ class StatisticsTest(Models):
                          CODE.NOT_FOUND, "version 7 is not found")
             self.refused(daemon.stub.ModelStatistics, pb.ModelStatisticsRequest(version="1"), CODE.INVALID_ARGUMENT,
                          "needs the name")
+
+
+    def test_responses_of_decoupled_models(self):
+        models, trace_file = self.path("models"), self.path("trace.json")
+        serve_models.save(Pieces(), models, "pieces")
+        with open(os.path.join(models, "pieces", "config.pbtxt"), "w") as config:
+            config.write("model_transaction_policy { decoupled: true }\n")
+        flags = [f"triton,file={trace_file}", "level=TIMESTAMPS", "rate=1"]
+        with Daemon(models, *[part for flag in flags for part in ("--trace-config", flag)]) as daemon:
+            x = np.zeros((3, 2), np.float32)
+            ask = request("pieces", [("x", "FP32", x.shape, x.tobytes())])
+            answers = list(daemon.stub.ModelStreamInfer(iter([ask, ask]), timeout=20))
+            self.assertEqual([answer.error_message for answer in answers], [""] * 6)
+            stats = daemon.stub.ModelStatistics(pb.ModelStatisticsRequest(name="pieces")).model_stats[0]
+            self.assertEqual((stats.inference_stats.success.count, stats.execution_count), (2, 2))
+            self.assertEqual(sorted(stats.response_stats), ["0", "1", "2"])
+            self.assertEqual([stats.response_stats[i].success.count for i in "012"], [2, 2, 2])
+            self.assertEqual(daemon.metric("tensord_first_response_duration_seconds_count", model="pieces"), 2)
+            self.assertEqual(daemon.metric("tensord_next_response_duration_seconds_count", model="pieces"), 4)
+            self.assertEqual(daemon.stop(), 0)
+        with open(trace_file) as file:
+            stamps = [part["timestamps"] for part in json.load(file) if "timestamps" in part]
+        self.assertEqual(len(stamps), 2)
+        for names in ([stamp["name"] for stamp in trace] for trace in stamps):
+            self.assertEqual(names.count("INFER_RESPONSE_COMPLETE"), 3)
 
 
 class LogSettingsTest(Models):
