@@ -5,7 +5,18 @@ namespace {
 
 using namespace inference;  // the messages, nothing else
 
-constexpr const char* kExtensions[] = {"binary_tensor_data", "parameters"};
+// Those of Triton's protocol that are always there.
+constexpr const char* kExtensions[] = {"classification",
+                                       "sequence",
+                                       "model_repository",
+                                       "model_repository(unload_dependents)",
+                                       "schedule_policy",
+                                       "model_configuration",
+                                       "binary_tensor_data",
+                                       "parameters",
+                                       "statistics",
+                                       "trace",
+                                       "logging"};
 
 void add_metadata(const TensorSpec& spec, ModelMetadataResponse::TensorMetadata* out) {
   out->set_name(spec.name);
@@ -30,6 +41,7 @@ void describe_server(const ServerState& state, ServerMetadataResponse& response)
   response.set_name("tensord");
   response.set_version(state.version);
   for (const char* extension : kExtensions) response.add_extensions(extension);
+  if (state.shared_memory.is_enabled()) response.add_extensions("system_shared_memory");
   if (state.training) response.add_extensions("training");
 }
 

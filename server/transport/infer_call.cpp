@@ -1,5 +1,6 @@
 #include "server/transport/infer_call.h"
 
+#include "core/base/delay_point.h"
 #include "server/executor/status.h"
 #include "server/transport/grpc_status.h"
 
@@ -56,7 +57,8 @@ bool InferCall::waits_for_model(absl::Status& refused) {
   try {
     --waits_left_;
     return state_.repository.load_on_demand(ticket_.model_name, [this] {
-      alarm_.Set(queue_.queue, gpr_now(GPR_CLOCK_MONOTONIC), static_cast<EventTag*>(&loaded_));
+      if (!alarm_) alarm_ = std::make_unique<grpc::Alarm>();
+      alarm_->Set(queue_.queue, gpr_now(GPR_CLOCK_MONOTONIC), static_cast<EventTag*>(&loaded_));
     });
   } catch (...) {
     refused = current_exception_status();
@@ -80,6 +82,7 @@ void InferCall::respond(InferResult result, bool) {
 }
 
 void InferCall::answer(const InferResult& result, const grpc::ByteBuffer& response) {
+  TENSORD_DELAY("infer.answer");
   ticket_.metrics->count_answer(result.times, static_cast<int>(result.status.code()));
   ticket_.metrics->add_in_flight(-1);
   ticket_.watch.note_answer(result.times, result.status);
@@ -93,6 +96,7 @@ void InferCall::answer(const InferResult& result, const grpc::ByteBuffer& respon
 }
 
 void InferCall::on_done(bool) {
+  TENSORD_DELAY("infer.done");
   if (context_.IsCancelled()) {
     is_cancelled_.store(true, std::memory_order_relaxed);
     if (ticket_.model) ticket_.model->note_cancelled();

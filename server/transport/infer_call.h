@@ -49,8 +49,8 @@ class InferCall final : public InferSink {
   MemberTag<InferCall> done_{this, &InferCall::on_done};
   MemberTag<InferCall> answered_{this, &InferCall::on_answered};
   MemberTag<InferCall> loaded_{this, &InferCall::on_loaded};
-  grpc::Alarm alarm_;   // brings the call back to its queue when the model is loaded
-  int waits_left_ = 3;  // for its model; others may take the memory again
+  std::unique_ptr<grpc::Alarm> alarm_;  // brings the call back to its queue when the model is loaded
+  int waits_left_ = 3;                  // for its model; others may take the memory again
 
   InferTicket ticket_;
   int64_t answered_ns_ = 0;  // when the answer was given to gRPC

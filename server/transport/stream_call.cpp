@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 
+#include "core/base/delay_point.h"
 #include "core/base/log.h"
 #include "server/executor/status.h"
 #include "server/transport/grpc_status.h"
@@ -50,6 +51,7 @@ class StreamRequest final : public InferSink {
   std::list<StreamRequest>::iterator self;
   // Of ordered ones; by the call's mutex.
   bool is_answered = false;
+  absl::Status answer_status;
   grpc::ByteBuffer answer;
 
  private:
@@ -92,7 +94,8 @@ class StreamCall {
   // With the lock held: starts whatever can be started now.
   void advance();
   bool has_room() const;
-  void pass_on(grpc::ByteBuffer bytes);
+  // A response has its turn.
+  void pass_on(const absl::Status& status, grpc::ByteBuffer bytes);
   void start_finish();
   // Ends what one of the holders did; the call may be gone afterwards.
   void release(Lock lock);
@@ -199,6 +202,7 @@ bool StreamCall::accept() {
   try {
     request = read_request(calls_.state_, message_, context_, ticket);
     if (calls_.state_.is_draining) fail(ErrorCode::kUnavailable, kShuttingDown);
+    if (is_cancelled()) fail(ErrorCode::kCancelled, "the client has gone");
   } catch (...) {
     refused.status = current_exception_status();
     refused.times.arrived_ns = ticket.arrived_ns;
@@ -242,20 +246,21 @@ StreamRequest& StreamCall::add_request(InferTicket ticket, bool is_ordered) {
 }
 
 void StreamCall::deliver(StreamRequest& request, const absl::Status& status, grpc::ByteBuffer bytes, bool is_final) {
+  TENSORD_DELAY("stream.deliver");
   Lock lock(mutex_);
   ++holders_;  // this
-  if (!status.ok() && ends_on_error_ && !is_closing_) close(to_grpc_status(status));
-  if (is_closing_) bytes.Clear();
   if (!request.is_ordered) {
-    pass_on(std::move(bytes));
+    pass_on(status, std::move(bytes));
     if (is_final) retired_.splice(retired_.end(), decoupled_, request.self);
   } else {
     waiting_bytes_ += bytes.Length();
     request.answer = std::move(bytes);
+    request.answer_status = status;
     request.is_answered = true;
     while (!ordered_.empty() && ordered_.front().is_answered) {
-      waiting_bytes_ -= ordered_.front().answer.Length();
-      pass_on(std::move(ordered_.front().answer));
+      StreamRequest& front = ordered_.front();
+      waiting_bytes_ -= front.answer.Length();
+      pass_on(front.answer_status, std::move(front.answer));
       retired_.splice(retired_.end(), ordered_, ordered_.begin());
     }
   }
@@ -269,8 +274,13 @@ void StreamCall::deliver(StreamRequest& request, const absl::Status& status, grp
   release(std::move(lock));
 }
 
-void StreamCall::pass_on(grpc::ByteBuffer bytes) {
-  if (!bytes.Valid() || is_closing_ || is_cancelled()) return;
+void StreamCall::pass_on(const absl::Status& status, grpc::ByteBuffer bytes) {
+  if (is_closing_ || is_cancelled()) return;
+  if (!status.ok() && ends_on_error_) {
+    close(to_grpc_status(status));
+    return;
+  }
+  if (!bytes.Valid()) return;
   waiting_bytes_ += bytes.Length();
   waiting_.push_back(std::move(bytes));
   if (waiting_bytes_ <= kMostWaitingBytes || waiting_.size() == 1 || decoupled_.empty()) return;
@@ -334,6 +344,7 @@ void StreamCall::on_written(bool ok) {
 }
 
 void StreamCall::on_done(bool) {
+  TENSORD_DELAY("stream.done");
   if (context_.IsCancelled()) is_cancelled_.store(true, std::memory_order_relaxed);
   if (is_cancelled()) cancel_requests();
   Lock lock(mutex_);
