@@ -441,7 +441,7 @@ class LifecycleTest(unittest.TestCase):
 
     def test_bad_flags(self):
         for flags in (["--model-repository", os.path.join(self.folder.name, "missing")],
-                      ["--model-repository", self.folder.name, "--model-control-mode", "explicit"],
+                      ["--model-repository", self.folder.name, "--model-control-mode", "sometimes"],
                       ["--model-repository", self.folder.name, "--grpc-port", "70000"], []):
             done = subprocess.run([BINARY, "serve", "--grpc-port", "0", "--metrics-port", "0", *flags],
                                   capture_output=True, text=True, timeout=30)
