@@ -17,6 +17,7 @@
 #include "server/executor/argument.h"
 #include "server/executor/result.h"
 #include "server/executor/sequence_model.h"
+#include "server/executor/wide_unsigned.h"
 
 namespace tensord::server {
 namespace {
@@ -51,7 +52,8 @@ void apply_config(const ModelConfig::TensorConfig& config, const std::string& mo
   }
   if (!config.datatype.empty()) {
     spec.datatype = parse_datatype(config.datatype);
-    const bool is_usable = spec.datatype && (*spec.datatype == DataType::kBytes || to_dtype(*spec.datatype));
+    const bool is_usable =
+        spec.datatype && (*spec.datatype == DataType::kBytes || to_dtype(tensor_datatype(*spec.datatype)));
     check(is_usable, model_file, ": data_type ", config.datatype, " of '", config.name, "' is not supported");
   }
   const auto with_batch = [&](const std::vector<int64_t>& dims) {
@@ -266,6 +268,8 @@ class TorchScriptModel final : public Model {
       spec = specs.begin() + static_cast<ptrdiff_t>(place);
     }
     apply_config(output, file, has_batch, *spec);
+    check(!spec->datatype || !is_wide_unsigned(*spec->datatype), file, ": data_type ", output.datatype, " of output '",
+          output.name, "' is not supported: no tensor has it");
   }
 
   ops::Value argument_value(const BoundArgument& bound, std::span<const InferTensor* const> inputs,

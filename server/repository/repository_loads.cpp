@@ -89,7 +89,7 @@ LoadPlan Repository::plan_of(const LoadRequest& request) {
   std::optional<ModelConfig> config;
   if (request.config) {
     check(request.config->size() <= kMaxConfigBytes, "parameter 'config' is larger than ", kMaxConfigBytes, " bytes");
-    config = parse_model_config_json(*request.config, concat("parameter 'config' of the load of model '", name, "'"));
+    config = parse_model_config_json(*request.config, concat("failed to load '", name, "': parameter 'config'"));
   }
   LoadPlan plan;
   plan.has_override_config = plan.is_forced = request.config.has_value();
