@@ -25,7 +25,9 @@ using RawService = inference::GRPCInferenceService::WithRawMethod_ModelInfer<inf
 
 constexpr const char* kMethod = "/inference.GRPCInferenceService/ModelInfer";
 constexpr int kChunkBytes = 16 << 20;
-constexpr int kWarmCalls = 50;
+constexpr size_t kWarmCalls = 50;
+constexpr size_t kWarmBytes = size_t{1} << 30;
+constexpr size_t kMostBytes = size_t{1} << 30;  // of all clients' requests at one time
 
 template <class Arguments>
 void tune_channel(Arguments&& set) {
@@ -182,7 +184,8 @@ void compare(std::vector<Target>& targets, size_t bytes, int clients, double sec
     target.p50_us.clear();
     target.calls_per_s.clear();
     for (int i = 0; i < clients; ++i) target.clients.push_back(std::make_unique<Client>(target.address, i, request));
-    for (int i = 0; i < kWarmCalls / clients + 1; ++i) run_burst(target.clients, 0);
+    const auto warm_calls = static_cast<int>(std::min<size_t>(kWarmCalls, kWarmBytes / bytes));
+    for (int i = 0; i < warm_calls / clients + 1; ++i) run_burst(target.clients, 0);
   }
   for (int round = 0; round < rounds; ++round) {
     for (size_t i = 0; i < targets.size(); ++i) {
@@ -202,8 +205,10 @@ void compare(std::vector<Target>& targets, size_t bytes, int clients, double sec
 }
 
 int load(double seconds, int rounds, std::vector<Target> targets) {
-  for (const size_t bytes : {size_t{1000}, size_t{600'000}, size_t{4'000'000}}) {
-    for (const int clients : {1, 16}) compare(targets, bytes, clients, seconds, rounds);
+  for (const size_t bytes : {size_t{1000}, size_t{600'000}, size_t{4'000'000}, size_t{64'000'000}}) {
+    for (const int clients : {1, 16, 64}) {
+      if (bytes * static_cast<size_t>(clients) <= kMostBytes) compare(targets, bytes, clients, seconds, rounds);
+    }
   }
   return 0;
 }

@@ -1,0 +1,94 @@
+"""Mixed load with everything that can go wrong on the clients' side. The server must not crash, hang, leak, or lose or
+double an answer.
+
+Usage: python3 -m tests.stress.run [--seconds 1800] [--seed N] [--delays NAME=US,…]
+TENSORD_BINARY is the server, which may be built with sanitizers.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+
+from tests.e2e.daemon import Daemon, pb, request
+from tests.stress.actors import Stage, int64
+from tests.stress.models import make_repository
+
+SETTLE_S = 60
+# Longest pauses in microseconds, at the places that the code has for them.
+DELAYS = ("scheduler.submit=500,scheduler.run=3000,scheduler.release=500,batch.answer=2000,memory.copy=5000,"
+          "repository.commit=50000,repository.retire=50000")
+
+
+def wait_until(condition, what):
+    deadline = time.monotonic() + SETTLE_S
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain: {what}"
+        time.sleep(0.2)
+
+
+def load_everything(daemon, folder):
+    for name in sorted(os.listdir(folder)):
+        daemon.stub.RepositoryModelLoad(pb.RepositoryModelLoadRequest(model_name=name), timeout=60)
+
+
+def unload_everything(daemon):
+    for model in daemon.stub.RepositoryIndex(pb.RepositoryIndexRequest()).models:
+        daemon.stub.RepositoryModelUnload(pb.RepositoryModelUnloadRequest(model_name=model.name), timeout=60)
+
+
+def check_after(daemon, memory_before):
+    """Nothing is left of what is over."""
+    wait_until(lambda: daemon.metric("tensord_pending_requests") == 0, "requests still wait")
+    wait_until(lambda: daemon.metric("tensord_in_flight_requests") == 0, "requests are still under way")
+    answer = daemon.stub.ModelInfer(request("replaced", [("x", "INT64", [1], int64(0))]), timeout=60)
+    assert answer.model_name == "replaced"
+    unload_everything(daemon)
+    wait_until(lambda: daemon.metric("tensord_memory_bytes") <= memory_before, "tensors are still owned by somebody")
+
+
+def check_log(text):
+    for sign in ("Sanitizer", "internal error", "runtime error:", "terminate called"):
+        assert sign not in text, text[max(0, text.index(sign) - 1000):][:8000]
+
+
+def run(seconds, seed, delays):
+    with tempfile.TemporaryDirectory(prefix="tensord_stress_") as folder:
+        make_repository(folder)
+        environment = {"TENSORD_DELAYS": delays} if delays else {}
+        with Daemon(folder, "--model-control-mode", "explicit", "--workers", "2", "--allow-client-shm", "true",
+                    environment=environment) as daemon:
+            memory_before = daemon.metric("tensord_memory_bytes")
+            load_everything(daemon, folder)
+            stage = Stage(daemon.ready["grpc"], folder, seed)
+            counts = stage.run(seconds)
+            for name, count in counts.items():
+                print(f"{name}: {dict(sorted(count.items()))}")
+            log = daemon.log_text()
+            check_log(log)
+            assert daemon.process.poll() is None, f"the server ended with {daemon.process.returncode}\n{log[-8000:]}"
+            assert not stage.failures, "\n".join(f"{name}: {error!r}" for name, error in stage.failures) + log[-3000:]
+            check_after(daemon, memory_before)
+            code = daemon.stop(timeout=120)
+            check_log(daemon.log_text())
+            assert code == 0, f"exit code {code}"
+    quiet = [name for name, count in counts.items() if not count]
+    assert not quiet, f"nothing came of {quiet}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=float(os.environ.get("TENSORD_STRESS_SECONDS", "1800")))
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--delays", default=DELAYS, help="of the second half; the first has none")
+    options = parser.parse_args()
+    print(f"{options.seconds} s, seed {options.seed}", flush=True)
+    for half, delays in enumerate(("", options.delays)):
+        print(f"with delays {delays}" if delays else "without delays", flush=True)
+        run(options.seconds / 2, options.seed + half, delays)
+    print("nothing was lost")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
