@@ -282,6 +282,8 @@ class ServeTest(unittest.TestCase):
             self.assert_fails(CODE.INVALID_ARGUMENT, "reserved", request("identity", x, parameters={name: text}))
         shared = request("identity", x)
         shared.inputs[0].parameters["shared_memory_region"].string_param = "r"
+        self.assert_fails(CODE.INVALID_ARGUMENT, "'shared_memory_byte_size' parameter must be specified", shared)
+        shared.inputs[0].parameters["shared_memory_byte_size"].int64_param = 4
         self.assert_fails(CODE.UNIMPLEMENTED, "Client shared memory is disabled", shared)
 
     def test_script_errors_show_their_message(self):
