@@ -1,0 +1,351 @@
+"""How clients reach the real daemon: Unix socket, TLS and its certificates, access, limits, HTTP."""
+
+import concurrent.futures
+import os
+import socket
+import stat
+import struct
+import subprocess
+import tempfile
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+import grpc
+
+from tests.e2e import serve_models
+from tests.e2e.daemon import BINARY, Daemon, inference_pb2_grpc, pb, request
+
+CODE = grpc.StatusCode
+
+
+def fp32(*values):
+    return struct.pack(f"<{len(values)}f", *values)
+
+
+IDENTITY = request("identity", [("x", "FP32", [2], fp32(1, 2))])
+
+
+class Authority:
+    """A certificate authority of the test's own, by openssl."""
+
+    def __init__(self, folder, name):
+        self.folder, self.name = folder, name
+        self.cert, self.key = self.path("pem"), self.path("key")
+        self.run("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout",
+                 self.key, "-out", self.cert, "-days", "2", "-subj", f"/CN={name}")
+
+    def path(self, ending):
+        return os.path.join(self.folder, f"{self.name}.{ending}")
+
+    @staticmethod
+    def run(*arguments):
+        subprocess.run(["openssl", *arguments], check=True, capture_output=True)
+
+    def sign(self, subject):
+        """Gives back the texts of a certificate and its key."""
+        key, wanted, cert, extension = (os.path.join(self.folder, f"{subject}.{end}")
+                                        for end in ("key", "csr", "pem", "ext"))
+        with open(extension, "w") as out:
+            out.write("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
+        self.run("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key, "-out",
+                 wanted, "-subj", f"/CN={subject}")
+        self.run("x509", "-req", "-in", wanted, "-CA", self.cert, "-CAkey", self.key, "-CAcreateserial", "-out", cert,
+                 "-days", "2", "-extfile", extension)
+        return read(cert), read(key)
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def replace(path, text):
+    with open(path + ".new", "wb") as out:
+        out.write(text)
+    os.replace(path + ".new", path)
+
+
+def ask(target, credentials=None, metadata=(), timeout=10):
+    """One request on a connection of its own; gives back None or the error's code."""
+    options = [("grpc.use_local_subchannel_pool", 1)]
+    channel = (grpc.secure_channel(target, credentials, options) if credentials
+               else grpc.insecure_channel(target, options))
+    with channel:
+        try:
+            inference_pb2_grpc.GRPCInferenceServiceStub(channel).ModelInfer(IDENTITY, metadata=metadata,
+                                                                             timeout=timeout)
+        except grpc.RpcError as error:
+            return error.code()
+    return None
+
+
+class NetworkTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.models = os.path.join(cls.folder.name, "models")
+        for name in ("identity", "sleepy"):
+            serve_models.save(serve_models.MODELS[name](), cls.models, name)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def write(self, name, text):
+        with open(self.path(name), "wb") as out:
+            out.write(text)
+        return self.path(name)
+
+    def refused(self, *flags):
+        """What the daemon says when it does not start."""
+        ended = subprocess.run([BINARY, "serve", "--model-repository", self.models, "--grpc-port", "0",
+                                "--metrics-port", "0", *flags], capture_output=True, text=True, timeout=60)
+        self.assertNotEqual(ended.returncode, 0)
+        return ended.stderr
+
+    def test_unix_socket(self):
+        path = self.path("daemon.sock")
+        flags = ["--grpc-unix-socket", path, "--grpc-unix-socket-mode", "660"]
+        with Daemon(self.models, *flags, "--grpc-unix-socket-only", "true") as daemon:
+            self.assertEqual(daemon.ready["grpc"], "unix:" + path)
+            self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o660)
+            self.assertEqual(daemon.stub.ModelInfer(IDENTITY).raw_output_contents[0], fp32(1, 2))
+            self.assertIn("another server does", self.refused("--grpc-unix-socket", path))
+            daemon.process.kill()
+            daemon.process.wait()
+        # What a killed server left is taken over; both ways in work.
+        with Daemon(self.models, *flags) as daemon:
+            self.assertIsNone(ask("unix:" + path))
+            self.assertIsNone(ask(daemon.ready["grpc"]))
+            self.assertEqual(daemon.stop(), 0)
+        self.assertFalse(os.path.exists(path))
+        self.assertIn("is no socket", self.refused("--grpc-unix-socket", self.write("file", b"x")))
+
+    def test_tls_and_new_certificates(self):
+        first, second = (Authority(self.folder.name, name) for name in ("first", "second"))
+        cert, key = first.sign("server1")
+        paths = self.write("cert.pem", cert), self.write("key.pem", key)
+        flags = ["--grpc-use-ssl", "true", "--grpc-server-cert", paths[0], "--grpc-server-key", paths[1],
+                 "--grpc-ssl-reload-secs", "1"]
+        trusts_first, trusts_second = (grpc.ssl_channel_credentials(read(a.cert)) for a in (first, second))
+        with Daemon(self.models, *flags) as daemon:
+            target = daemon.ready["grpc"]
+            self.assertIsNone(ask(target, trusts_first))
+            self.assertEqual(ask(target, trusts_second), CODE.UNAVAILABLE)
+            self.assertEqual(ask(target), CODE.UNAVAILABLE)
+            with grpc.secure_channel(target, trusts_first) as channel:
+                stub = inference_pb2_grpc.GRPCInferenceServiceStub(channel)
+                stub.ModelInfer(IDENTITY)
+                new_cert, new_key = second.sign("server2")
+                replace(paths[1], new_key)
+                replace(paths[0], new_cert)
+                deadline = time.monotonic() + 20
+                while ask(target, trusts_second, timeout=2) is not None and time.monotonic() < deadline:
+                    time.sleep(0.2)
+                self.assertIsNone(ask(target, trusts_second))
+                stub.ModelInfer(IDENTITY)  # a connection that is open stays
+            self.assertEqual(ask(target, trusts_first), CODE.UNAVAILABLE)
+        self.assertIn("no PEM file", self.refused(*flags[:2], "--grpc-server-cert", self.write("bad.pem", b"bad"),
+                                                  "--grpc-server-key", paths[1]))
+        self.assertIn("cannot read", self.refused(*flags[:2], "--grpc-server-cert", self.path("none"),
+                                                  "--grpc-server-key", paths[1]))
+
+    def test_clients_with_certificates(self):
+        authority, other = (Authority(self.folder.name, name) for name in ("ours", "theirs"))
+        cert, key = authority.sign("server3")
+        flags = ["--grpc-use-ssl-mutual", "true", "--grpc-server-cert", self.write("m.pem", cert),
+                 "--grpc-server-key", self.write("m.key", key), "--grpc-root-cert", authority.cert]
+        root = read(authority.cert)
+
+        def credentials(signed=(None, None)):
+            return grpc.ssl_channel_credentials(root, private_key=signed[1], certificate_chain=signed[0])
+
+        with Daemon(self.models, *flags) as daemon:
+            target = daemon.ready["grpc"]
+            self.assertIsNone(ask(target, credentials(authority.sign("client"))))
+            self.assertEqual(ask(target, credentials()), CODE.UNAVAILABLE)
+            self.assertEqual(ask(target, credentials(other.sign("stranger"))), CODE.UNAVAILABLE)
+
+    def test_access_by_token(self):
+        tokens = self.write("tokens", b"inference,metadata user-1\nall admin-1\n")
+        with Daemon(self.models, "--access-tokens", tokens) as daemon:
+            stub, target = daemon.stub, daemon.ready["grpc"]
+
+            def bearer(token):
+                return (("authorization", f"Bearer {token}"),)
+
+            def code_of(call, message, token=None):
+                try:
+                    call(message, metadata=bearer(token) if token else None)
+                except grpc.RpcError as error:
+                    return error.code()
+                return None
+
+            self.assertTrue(stub.ServerLive(pb.ServerLiveRequest()).live)
+            self.assertEqual(code_of(stub.ModelInfer, IDENTITY), CODE.UNAUTHENTICATED)
+            self.assertEqual(code_of(stub.ModelInfer, IDENTITY, "user-2"), CODE.UNAUTHENTICATED)
+            self.assertIsNone(code_of(stub.ModelInfer, IDENTITY, "user-1"))
+            self.assertIsNone(code_of(stub.ServerMetadata, pb.ServerMetadataRequest(), "user-1"))
+            shm = pb.SystemSharedMemoryStatusRequest()
+            self.assertEqual(code_of(stub.SystemSharedMemoryStatus, shm), CODE.UNAUTHENTICATED)
+            self.assertEqual(code_of(stub.SystemSharedMemoryStatus, shm, "user-1"), CODE.PERMISSION_DENIED)
+            self.assertEqual(code_of(stub.SystemSharedMemoryStatus, shm, "admin-1"), CODE.UNIMPLEMENTED)
+            with self.assertRaises(grpc.RpcError) as raised:
+                list(stub.ModelStreamInfer(iter([IDENTITY])))
+            self.assertEqual(raised.exception.code(), CODE.UNAUTHENTICATED)
+            self.assertEqual(len(list(stub.ModelStreamInfer(iter([IDENTITY]), metadata=bearer("user-1")))), 1)
+            # A new file counts soon; one that is wrong changes nothing.
+            replace(tokens, b"inference user-2\n")
+            deadline = time.monotonic() + 20
+            while ask(target, metadata=bearer("user-2")) and time.monotonic() < deadline:
+                time.sleep(0.2)
+            self.assertIsNone(ask(target, metadata=bearer("user-2")))
+            self.assertEqual(ask(target, metadata=bearer("user-1")), CODE.UNAUTHENTICATED)
+            replace(tokens, b"nothing\n")
+            time.sleep(1.2)
+            self.assertIsNone(ask(target, metadata=bearer("user-2")))
+        self.assertIn("line 1 must be", self.refused("--access-tokens", tokens))
+
+    def test_restricted_protocols(self):
+        with Daemon(self.models, "--grpc-restricted-protocol", "inference,shared-memory:admin=secret") as daemon:
+            target = daemon.ready["grpc"]
+            self.assertEqual(ask(target), CODE.PERMISSION_DENIED)
+            self.assertEqual(ask(target, metadata=(("triton-grpc-protocol-admin", "wrong"),)), CODE.PERMISSION_DENIED)
+            self.assertIsNone(ask(target, metadata=(("triton-grpc-protocol-admin", "secret"),)))
+            self.assertEqual(daemon.stub.ServerMetadata(pb.ServerMetadataRequest()).name, "tensord")
+
+    def test_limits(self):
+        flags = ["--grpc-max-connections", "3", "--grpc-max-requests", "2", "--grpc-max-message-size", "1MB",
+                 "--workers", "4"]
+        with Daemon(self.models, *flags) as daemon:
+            target = daemon.ready["grpc"]
+            self.assertIsNone(ask(target))
+            big = request("identity", [("x", "FP32", [1 << 18], b"\0" * (1 << 20))])
+            with self.assertRaises(grpc.RpcError) as raised:
+                daemon.stub.ModelInfer(big)
+            self.assertEqual(raised.exception.code(), CODE.RESOURCE_EXHAUSTED)
+            slow = request("sleepy", [("x", "FP32", [1], fp32(0)), ("rounds", "INT64", [1], struct.pack("<q", 10**9))])
+            running = [daemon.stub.ModelInfer.future(slow) for _ in range(2)]
+            deadline = time.monotonic() + 20
+            while daemon.metric("tensord_in_flight_requests", model="sleepy") < 2 and time.monotonic() < deadline:
+                time.sleep(0.05)
+            with self.assertRaises(grpc.RpcError) as raised:
+                daemon.stub.ModelInfer(IDENTITY)
+            self.assertEqual(raised.exception.code(), CODE.RESOURCE_EXHAUSTED)
+            self.assertIn("2 requests under way", raised.exception.details())
+            for call in running:
+                call.cancel()
+            while self.code_of(daemon) is not None and time.monotonic() < deadline:
+                time.sleep(0.05)
+            self.assertIsNone(self.code_of(daemon))
+            self.check_connections(target)
+            self.assertEqual(daemon.stop(), 0)
+
+    @staticmethod
+    def code_of(daemon):
+        try:
+            daemon.stub.ModelInfer(IDENTITY)
+        except grpc.RpcError as error:
+            return error.code()
+        return None
+
+    def check_connections(self, target):
+        """Of three connections, one is the daemon's own channel's."""
+        host, port = target.rsplit(":", 1)
+        open_sockets = [socket.create_connection((host, int(port))) for _ in range(2)]
+        for one in open_sockets:
+            one.settimeout(10)
+            self.assertNotEqual(one.recv(9), b"")  # the server's settings
+        with socket.create_connection((host, int(port))) as refused:
+            refused.settimeout(10)
+            self.assertEqual(self.receive(refused), b"")
+        open_sockets.pop().close()
+        deadline = time.monotonic() + 20
+        while ask(target, timeout=2) is not None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.assertIsNone(ask(target))
+        open_sockets.pop().close()
+
+    @staticmethod
+    def receive(connection):
+        try:
+            return connection.recv(9)
+        except ConnectionResetError:
+            return b""
+
+    def test_many_clients_come_and_go_below_the_limit(self):
+        with Daemon(self.models, "--grpc-max-connections", "16") as daemon:
+            with concurrent.futures.ThreadPoolExecutor(8) as pool:
+                codes = list(pool.map(lambda _: ask(daemon.ready["grpc"]), range(100)))
+            # Those that have just gone may still count.
+            self.assertGreater(codes.count(None), 90)
+
+    def test_compressed_requests_and_responses(self):
+        with Daemon(self.models, "--grpc-infer-response-compression-level", "high") as daemon:
+            numbers = b"\0" * 400000
+            message = request("identity", [("x", "FP32", [100000], numbers)])
+            for algorithm in (grpc.Compression.Gzip, grpc.Compression.Deflate, grpc.Compression.NoCompression):
+                response = daemon.stub.ModelInfer(message, compression=algorithm)
+                self.assertEqual(response.raw_output_contents[0], numbers)
+        with Daemon(self.models, "--grpc-compressed-requests", "false") as daemon:
+            with self.assertRaises(grpc.RpcError) as raised:
+                daemon.stub.ModelInfer(message, compression=grpc.Compression.Gzip)
+            self.assertEqual(raised.exception.code(), CODE.UNIMPLEMENTED)
+            self.assertEqual(daemon.stub.ModelInfer(message).raw_output_contents[0], numbers)
+
+    def test_keepalive(self):
+        flags = ["--grpc-keepalive-time", "200", "--grpc-keepalive-timeout", "500",
+                 "--grpc-keepalive-permit-without-calls", "true", "--grpc-http2-max-pings-without-data", "0"]
+        with Daemon(self.models, *flags) as daemon:
+            host, port = daemon.ready["grpc"].rsplit(":", 1)
+            with socket.create_connection((host, int(port))) as silent:
+                # A client that says hello and then answers no ping is gone after the timeout.
+                silent.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0")
+                silent.settimeout(20)
+                try:
+                    while silent.recv(4096):
+                        pass
+                except ConnectionResetError:
+                    pass
+            self.assertIsNone(ask(daemon.ready["grpc"]))
+
+    def get(self, address, path):
+        try:
+            with urllib.request.urlopen(f"http://{address}{path}", timeout=10) as answer:
+                return answer.status, answer.read()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read()
+
+    def test_http(self):
+        broken = self.path("broken_models")
+        serve_models.save(serve_models.MODELS["identity"](), broken, "identity")
+        os.makedirs(os.path.join(broken, "broken", "1"))
+        with open(os.path.join(broken, "broken", "1", "model.pt"), "w") as out:
+            out.write("no archive")
+        with Daemon(broken, "--allow-http", "true", "--http-port", "0") as daemon:
+            for address in (daemon.ready["http"], daemon.ready["metrics"]):
+                self.assertEqual(self.get(address, "/v2/health/live"), (200, b""))
+                self.assertEqual(self.get(address, "/v2/health/ready")[0], 503)
+                self.assertEqual(self.get(address, "/v2/models/identity/ready")[0], 503)
+                self.assertIn(b"tensord_model_ready", self.get(address, "/metrics")[1])
+                self.assertEqual(self.get(address, "/nothing")[0], 404)
+                self.assertEqual(self.get(address, "/../../etc/passwd")[0], 404)
+        with Daemon(broken, "--strict-readiness", "false", "--status-page", "false") as daemon:
+            address = daemon.ready["metrics"]
+            self.assertNotIn("http", daemon.ready)
+            self.assertEqual(self.get(address, "/v2/health/ready"), (200, b""))
+            self.assertEqual(self.get(address, "/v2/models/identity/ready")[0], 200)
+            self.assertEqual(self.get(address, "/v2/models/identity/versions/1/ready")[0], 200)
+            self.assertEqual(self.get(address, "/v2/models/identity/versions/2/ready")[0], 503)
+            self.assertEqual(self.get(address, "/v2/models/broken/ready")[0], 503)
+            self.assertEqual(self.get(address, "/")[0], 404)
+            self.assertEqual(self.get(address, "/status.json")[0], 404)
+
+
+if __name__ == "__main__":
+    unittest.main()
