@@ -66,7 +66,8 @@ CONFIGS = {
     "slow": """max_batch_size: 1
         input [ { name: "x" data_type: TYPE_FP32 dims: [ 1 ] }, { name: "rounds" data_type: TYPE_INT64 dims: [ ] } ]
         dynamic_batching { priority_levels: 2 default_priority_level: 2
-          default_queue_policy { max_queue_size: 3 allow_timeout_override: true default_timeout_microseconds: 30000000 } }
+          default_queue_policy { max_queue_size: 3 allow_timeout_override: true
+            default_timeout_microseconds: 30000000 } }
         instance_group [ { kind: KIND_CPU rate_limiter { resources [ { name: "R" count: 2 } ] } } ]""",
 }
 MODULES = {"mlp": Mlp, "shout": Shout, "masked": Masked, "picky": Picky, "slow": serve_models.Sleepy}
