@@ -1,0 +1,105 @@
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "core/base/error.h"
+#include "protos/inference.grpc.pb.h"
+#include "server/transport/daemon.h"
+#include "tests/server/fake_models.h"
+
+namespace tensord::server::testing {
+
+// A repository whose model files hold the name of a fake model.
+class TemporaryRepository {
+ public:
+  TemporaryRepository() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "tensord_daemon_XXXXXX").string();
+    root = mkdtemp(pattern.data());
+  }
+  ~TemporaryRepository() { std::filesystem::remove_all(root); }
+  void add(const std::string& name, int version, const std::string& kind, const std::string& config = "") const {
+    const std::filesystem::path folder = root / name / std::to_string(version);
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder / "model.pt") << kind;
+    if (!config.empty()) std::ofstream(root / name / "config.pbtxt") << config;
+  }
+  std::filesystem::path root;
+};
+
+// Gives as many responses as its input has elements, each with one of them: a decoupled model.
+inline std::unique_ptr<const Model> repeat_model() {
+  return std::make_unique<FakeModel>(signature_of({"x"}, {"OUTPUT__0"}),
+                                     [](std::span<const InferTensor* const> inputs, const auto&) {
+                                       RunResult result;
+                                       for (int64_t i = 0; i < inputs[0]->tensor.numel(); ++i) {
+                                         InferTensor output;
+                                         output.name = "OUTPUT__0";
+                                         output.datatype = DataType::kUint8;
+                                         output.shape = {1};
+                                         output.tensor = Tensor::empty(Dims{1}, DType::kUInt8);
+                                         *output.tensor.data<uint8_t>() = inputs[0]->tensor.data<uint8_t>()[i];
+                                         result.responses.push_back({output});
+                                       }
+                                       return result;
+                                     });
+}
+
+inline std::unique_ptr<const Model> open_fake(const std::string& file, const ModelConfig&) {
+  std::string kind;
+  std::ifstream(file) >> kind;
+  if (kind == "identity") return identity_model();
+  if (kind == "sleepy") return sleepy_model(300);
+  if (kind == "repeat") return repeat_model();
+  fail(ErrorCode::kDataLoss, file, ": this is no archive");
+}
+
+// The daemon in this process with fake models, and a client of it.
+class DaemonFixture : public ::testing::Test {
+ protected:
+  void start(ServerOptions options = {}) {
+    options.repository.model_repositories = {repository_.root.string()};
+    options.grpc_port = 0;
+    options.allow_metrics = false;
+    daemon_ = std::make_unique<Daemon>(options, open_fake, "0.0-test");
+    daemon_->load();
+    grpc::ChannelArguments arguments;
+    arguments.SetMaxReceiveMessageSize(-1);
+    channel_ = grpc::CreateCustomChannel("127.0.0.1:" + std::to_string(daemon_->grpc_port()),
+                                         grpc::InsecureChannelCredentials(), arguments);
+    stub_ = inference::GRPCInferenceService::NewStub(channel_);
+  }
+
+  // The bytes of `raw` as the input `x`.
+  static inference::ModelInferRequest request(const std::string& model, const std::string& raw,
+                                              const std::string& id = "7") {
+    inference::ModelInferRequest out;
+    out.set_model_name(model);
+    out.set_id(id);
+    auto* input = out.add_inputs();
+    input->set_name("x");
+    input->set_datatype("UINT8");
+    input->add_shape(static_cast<int64_t>(raw.size()));
+    out.add_raw_input_contents(raw);
+    return out;
+  }
+
+  grpc::Status infer(const inference::ModelInferRequest& request, inference::ModelInferResponse* response,
+                     int deadline_ms = 20000) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(deadline_ms));
+    return stub_->ModelInfer(&context, request, response);
+  }
+
+  TemporaryRepository repository_;
+  std::unique_ptr<Daemon> daemon_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<inference::GRPCInferenceService::Stub> stub_;
+};
+
+}  // namespace tensord::server::testing

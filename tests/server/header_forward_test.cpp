@@ -1,0 +1,39 @@
+#include "server/transport/header_forward.h"
+
+#include <grpcpp/test/server_context_test_spouse.h>
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+
+namespace tensord::server {
+namespace {
+
+ParameterMap forward(const std::string& pattern, const std::multimap<std::string, std::string>& headers,
+                     ParameterMap parameters = {}) {
+  grpc::ServerContext context;
+  grpc::testing::ServerContextTestSpouse spouse(&context);
+  for (const auto& [name, value] : headers) spouse.AddClientMetadata(name, value);
+  HeaderForward(pattern).add(context, parameters);
+  return parameters;
+}
+
+TEST(HeaderForward, TakesHeadersWhoseWholeNameMatches) {
+  const ParameterMap expected{{"my-key", std::string("1")}, {"my-other", std::string("2")}};
+  EXPECT_EQ(forward("my-.*", {{"my-key", "1"}, {"my-other", "2"}, {"not-my-key", "3"}}), expected);
+}
+
+TEST(HeaderForward, WithoutAPatternThereAreNone) { EXPECT_TRUE(forward("", {{"my-key", "1"}}).empty()); }
+
+TEST(HeaderForward, LeavesGrpcsOwnAndWhatIsNoText) {
+  EXPECT_TRUE(forward(".*", {{"grpc-timeout", "1"}, {"some-bin", "2"}, {"odd", "\xff"}}).empty());
+}
+
+TEST(HeaderForward, TheClientsParametersComeFirst) {
+  const ParameterMap own{{"my-key", int64_t{5}}};
+  EXPECT_EQ(forward(".*", {{"my-key", "1"}}, own), own);
+}
+
+TEST(HeaderForward, RefusesWhatIsNoPattern) { EXPECT_THROW(HeaderForward("(open"), Error); }
+
+}  // namespace
+}  // namespace tensord::server
