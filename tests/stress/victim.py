@@ -18,5 +18,6 @@ def run(address):
         begun.parameters["sequence_id"].int64_param = number + hash(address) % 1000 * 1000
         begun.parameters["sequence_start"].bool_param = True
         stub.ModelInfer.future(begun, timeout=60)
-        stub.ModelInfer.future(request("sleepy", [("x", "INT64", [1], int64(0)), ("rounds", "INT64", [1], int64(10000))]))
+        stub.ModelInfer.future(
+            request("sleepy", [("x", "INT64", [1], int64(0)), ("rounds", "INT64", [1], int64(10000))]))
         print(number, flush=True)
