@@ -22,8 +22,10 @@
 namespace tensord::server {
 namespace {
 
-// With chunks of this size a message of some MB arrives in one piece and is used in place.
-constexpr int kReadChunkBytes = 16 << 20;
+// What is read at a time grows with what a connection brings: messages of some MB soon arrive in one piece, and an
+// idle connection holds no buffer for them (1.1 MB each if it began with the largest).
+constexpr int kMinReadChunkBytes = 64 << 10;
+constexpr int kMaxReadChunkBytes = 16 << 20;
 
 // A client that connects and then says nothing is dropped after this time; a stop waits for it as long.
 constexpr int kHandshakeTimeoutMs = 10'000;
@@ -141,9 +143,9 @@ void Listening::configure(grpc::ServerBuilder& builder) {
   add_ports(builder);
   builder.SetMaxReceiveMessageSize(static_cast<int>(options_.max_message_bytes));
   builder.SetMaxSendMessageSize(static_cast<int>(options_.max_message_bytes));
-  builder.AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, kReadChunkBytes);
-  builder.AddChannelArgument(GRPC_ARG_TCP_MIN_READ_CHUNK_SIZE, kReadChunkBytes);
-  builder.AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kReadChunkBytes);
+  builder.AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, kMinReadChunkBytes);
+  builder.AddChannelArgument(GRPC_ARG_TCP_MIN_READ_CHUNK_SIZE, kMinReadChunkBytes);
+  builder.AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kMaxReadChunkBytes);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeTimeoutMs);
   set_keepalive(builder, options_);
