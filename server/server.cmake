@@ -8,7 +8,8 @@ find_package(spdlog REQUIRED)
 find_package(nlohmann_json REQUIRED)
 add_subdirectory(${CMAKE_SOURCE_DIR}/protos ${CMAKE_BINARY_DIR}/protos)
 
-tensord_layer(tensord_server_config server/config tensord_base CLI11::CLI11 spdlog::spdlog)
+tensord_layer(tensord_server_config server/config tensord_base CLI11::CLI11 spdlog::spdlog
+              nlohmann_json::nlohmann_json)
 tensord_layer(tensord_server_metrics server/metrics tensord_tensor prometheus-cpp::core PkgConfig::HTTPLIB)
 tensord_layer(tensord_server_memory server/memory tensord_tensor)
 tensord_layer(tensord_server_tracing server/tracing tensord_server_metrics tensord_server_config

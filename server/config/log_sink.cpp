@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
+#include <nlohmann/json.hpp>
 
 #include "core/base/log.h"
 
@@ -30,29 +31,17 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
   return spdlog::level::info;
 }
 
-// Quotes and escapes; valid as a JSON string as long as the text is UTF-8.
+// A JSON string. Clients choose some of the texts: bytes that are not UTF-8 become U+FFFD.
 void append_quoted(std::string& out, std::string_view text) {
-  static constexpr char kHex[] = "0123456789abcdef";
-  out += '"';
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      (out += '\\') += c;
-    } else if (c == '\n') {
-      out += "\\n";
-    } else if (byte < 0x20) {
-      ((out += "\\u00") += kHex[byte >> 4]) += kHex[byte & 15];
-    } else {
-      out += c;
-    }
-  }
-  out += '"';
+  using Json = nlohmann::json;
+  out += Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 bool needs_quotes(std::string_view text) {
   if (text.empty()) return true;
   for (const char c : text) {
-    if (static_cast<unsigned char>(c) <= 0x20 || c == '"' || c == '=' || c == '\\') return true;
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte <= 0x20 || byte >= 0x7f || c == '"' || c == '=' || c == '\\') return true;
   }
   return false;
 }

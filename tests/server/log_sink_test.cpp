@@ -1,0 +1,47 @@
+#include "server/config/log_sink.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "core/base/log.h"
+
+namespace tensord::server {
+namespace {
+
+// What a line with this value looks like in the log, which is installed once.
+std::string logged(const std::string& format, const std::string& value) {
+  static const std::string path = [] {
+    LogSettings settings;
+    settings.file = testing::TempDir() + "log_sink_test_" + std::to_string(getpid());
+    install_log_sink(settings);
+    return settings.file;
+  }();
+  change_log_settings([&](LogSettings& settings) { settings.format = format; });
+  const auto before = std::filesystem::file_size(path);
+  log(LogLevel::kWarning, "text", {{"model", value}});
+  std::ifstream in(path, std::ios::binary);
+  in.seekg(static_cast<std::streamoff>(before));
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+// Names come from clients: they neither begin lines of their own nor break the encoding.
+TEST(LogSink, TextsOfClientsStayInTheirLine) {
+  EXPECT_NE(logged("text", "a\nerror model=b").find(R"(model="a\nerror model=b")"), std::string::npos);
+  EXPECT_NE(logged("text", "a\xec\x28z").find("model=\"a\xef\xbf\xbd(z\""), std::string::npos);
+  EXPECT_NE(logged("text", "plain").find("model=plain\n"), std::string::npos);
+  EXPECT_NE(logged("text", "\xc3\xa9").find("model=\"\xc3\xa9\""), std::string::npos);
+}
+
+TEST(LogSink, JsonIsJson) {
+  const auto line = nlohmann::json::parse(logged("json", "a\xec\n\"\\"));
+  EXPECT_EQ(line["model"], "a\xef\xbf\xbd\n\"\\");
+  EXPECT_EQ(line["message"], "text");
+}
+
+}  // namespace
+}  // namespace tensord::server
