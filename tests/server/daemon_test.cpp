@@ -11,7 +11,7 @@
 #include "core/base/error.h"
 #include "protos/health.grpc.pb.h"
 #include "protos/inference.grpc.pb.h"
-#include "tests/server/fake_models.h"
+#include "tests/server/daemon_fixture.h"
 
 namespace tensord::server {
 namespace {
@@ -20,69 +20,7 @@ namespace fs = std::filesystem;
 using grpc::StatusCode;
 using Stub = inference::GRPCInferenceService::Stub;
 
-// A repository whose model files hold the name of a fake model.
-class TemporaryRepository {
- public:
-  TemporaryRepository() {
-    std::string pattern = (fs::temp_directory_path() / "tensord_daemon_XXXXXX").string();
-    root = mkdtemp(pattern.data());
-  }
-  ~TemporaryRepository() { fs::remove_all(root); }
-  void add(const std::string& name, int version, const std::string& kind) const {
-    const fs::path folder = root / name / std::to_string(version);
-    fs::create_directories(folder);
-    std::ofstream(folder / "model.pt") << kind;
-  }
-  fs::path root;
-};
-
-std::unique_ptr<const Model> open_fake(const std::string& file, const ModelConfig&) {
-  std::string kind;
-  std::ifstream(file) >> kind;
-  if (kind == "identity") return testing::identity_model();
-  if (kind == "sleepy") return testing::sleepy_model(300);
-  fail(ErrorCode::kDataLoss, file, ": this is no archive");
-}
-
-class DaemonTest : public ::testing::Test {
- protected:
-  void start(ServerOptions options = {}) {
-    options.repository.model_repositories = {repository_.root.string()};
-    options.grpc_port = 0;
-    options.allow_metrics = false;
-    daemon_ = std::make_unique<Daemon>(options, open_fake, "0.0-test");
-    daemon_->load();
-    grpc::ChannelArguments arguments;
-    arguments.SetMaxReceiveMessageSize(-1);
-    channel_ = grpc::CreateCustomChannel("127.0.0.1:" + std::to_string(daemon_->grpc_port()),
-                                         grpc::InsecureChannelCredentials(), arguments);
-    stub_ = inference::GRPCInferenceService::NewStub(channel_);
-  }
-
-  static inference::ModelInferRequest request(const std::string& model, const std::string& raw) {
-    inference::ModelInferRequest out;
-    out.set_model_name(model);
-    out.set_id("7");
-    auto* input = out.add_inputs();
-    input->set_name("x");
-    input->set_datatype("UINT8");
-    input->add_shape(static_cast<int64_t>(raw.size()));
-    out.add_raw_input_contents(raw);
-    return out;
-  }
-
-  grpc::Status infer(const inference::ModelInferRequest& request, inference::ModelInferResponse* response,
-                     int deadline_ms = 20000) {
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(deadline_ms));
-    return stub_->ModelInfer(&context, request, response);
-  }
-
-  TemporaryRepository repository_;
-  std::unique_ptr<Daemon> daemon_;
-  std::shared_ptr<grpc::Channel> channel_;
-  std::unique_ptr<Stub> stub_;
-};
+class DaemonTest : public testing::DaemonFixture {};
 
 TEST_F(DaemonTest, AnswersAnyPayloadSize) {
   repository_.add("echo", 2, "identity");

@@ -10,47 +10,15 @@
 
 #include "core/base/error.h"
 #include "server/repository/repository.h"
-#include "tests/server/fake_models.h"
+#include "tests/server/repository_fixture.h"
 
 namespace tensord::server {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Waits for its result.
-class Waiter final : public InferSink {
- public:
-  void respond(InferResult result, bool) override {
-    const std::lock_guard lock(mutex_);
-    result_ = std::move(result);
-    is_done_ = true;
-    changed_.notify_all();
-  }
-  bool is_cancelled() const override { return false; }
-  InferResult wait() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return is_done_; });
-    return std::move(result_);
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  InferResult result_;
-  bool is_done_ = false;
-};
-
-InferRequest request_of(float value) {
-  InferRequest request;
-  InferTensor input;
-  input.name = "x";
-  input.shape = {1};
-  input.tensor = Tensor::empty(Dims{1}, DType::kFloat32);
-  *input.tensor.data<float>() = value;
-  request.inputs.push_back(std::move(input));
-  request.input_indices = {0};
-  return request;
-}
+using testing::request_of;
+using testing::Waiter;
 
 class RepositoryChangesTest : public ::testing::Test {
  protected:
