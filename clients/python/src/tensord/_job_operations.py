@@ -1,0 +1,159 @@
+"""The calls of the training service, without any input or output."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from typing import Any, Callable, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
+
+import grpc
+
+from tensord._connection import Operation
+from tensord._protocol import training as pb
+from tensord._tensors import TensorLike, to_buffer, to_tensor
+from tensord._wire import with_raw_contents
+from tensord.errors import InvalidArgumentError, from_rpc
+from tensord.jobs import JobInfo, JobState, Point, parse_job, parse_points
+
+T = TypeVar("T")
+
+SERVICE = "/tensord.training.v1.TrainingService/"
+WATCH = SERVICE + "WatchJob"
+STREAM_DATA = SERVICE + "StreamData"
+UPLOAD = SERVICE + "UploadModel"
+
+_PIECE_BYTES = 1 << 20
+
+Batch = Mapping[str, TensorLike]
+Archive = Union[bytes, str, "os.PathLike[str]"]
+
+
+def _call(name: str, request: Any, response_type: Any, parse: Callable[[Any], T], is_repeatable: bool) -> Operation[T]:
+    def read(message: bytes) -> T:
+        return parse(response_type.FromString(message))
+
+    return Operation(SERVICE + name, request.SerializeToString(), read, is_repeatable)
+
+
+def create(spec: pb.JobSpec) -> Operation[JobInfo]:
+    return _call("CreateJob", pb.CreateJobRequest(spec=spec), pb.Job, parse_job, False)
+
+
+def get(job_id: str) -> Operation[JobInfo]:
+    return _call("GetJob", pb.GetJobRequest(id=job_id), pb.Job, parse_job, True)
+
+
+def list_jobs(model: str, states: Sequence[JobState]) -> Operation[List[JobInfo]]:
+    request: Any = pb.ListJobsRequest(model=model)
+    request.states.extend(int(state) for state in states)
+    return _call("ListJobs", request, pb.ListJobsResponse, lambda answer: [parse_job(job) for job in answer.jobs], True)
+
+
+def pause(job_id: str) -> Operation[JobInfo]:
+    return _call("PauseJob", pb.PauseJobRequest(id=job_id), pb.Job, parse_job, False)
+
+
+def resume(job_id: str) -> Operation[JobInfo]:
+    return _call("ResumeJob", pb.ResumeJobRequest(id=job_id), pb.Job, parse_job, False)
+
+
+def cancel(job_id: str) -> Operation[JobInfo]:
+    return _call("CancelJob", pb.CancelJobRequest(id=job_id), pb.Job, parse_job, False)
+
+
+def delete(job_id: str) -> Operation[None]:
+    return _call("DeleteJob", pb.DeleteJobRequest(id=job_id), pb.DeleteJobResponse, lambda answer: None, False)
+
+
+def rollback(model: str) -> Operation[Tuple[int, int]]:
+    return _call("Rollback", pb.RollbackRequest(model=model), pb.RollbackResponse,
+                 lambda answer: (answer.withdrawn_version, answer.served_version), False)
+
+
+@dataclass(frozen=True)
+class JobUpdate:
+    """A job as it is now, and the points that are new since the update before."""
+
+    info: JobInfo
+    points: List[Point]
+
+
+class Watch:
+    """A watch over connections that may break: a job outlives its daemon, and goes on when that is started again."""
+
+    def __init__(self, job_id: str, reconnect_seconds: float) -> None:
+        self._job_id = job_id
+        self._reconnect_seconds = reconnect_seconds
+        self._last_step = 0
+        self._broken_at: Optional[float] = None
+
+    def request(self) -> bytes:
+        return pb.WatchJobRequest(id=self._job_id, after_step=self._last_step).SerializeToString()
+
+    def update(self, message: bytes) -> JobUpdate:
+        answer = pb.WatchJobResponse.FromString(message)
+        self._broken_at = None
+        points = parse_points(answer.points)
+        if points:
+            self._last_step = points[-1].step
+        return JobUpdate(parse_job(answer.job), points)
+
+    def delay_after(self, error: grpc.RpcError) -> float:
+        """Seconds until the next attempt. Raises what went wrong when there is none."""
+        failure = from_rpc(error)
+        now = time.monotonic()
+        self._broken_at = self._broken_at or now
+        if failure.code != "UNAVAILABLE" or now - self._broken_at >= self._reconnect_seconds:
+            raise failure from None
+        return 0.2
+
+
+def batch_message(job_id: str, number: int, batch: Batch) -> bytes:
+    head = pb.StreamDataRequest(job_id=job_id, batch=number)
+    contents = []
+    for name, value in batch.items():
+        tensor = to_tensor(value)
+        if tensor.datatype == "BYTES":
+            raise InvalidArgumentError(f"batch {number}: array '{name}' has texts, which jobs do not take")
+        head.inputs.add(name=name, datatype=tensor.datatype, shape=tensor.data.shape)
+        contents.append(to_buffer(tensor))
+    return with_raw_contents(head.SerializeToString(), contents)
+
+
+def end_of_data(job_id: str) -> bytes:
+    return pb.StreamDataRequest(job_id=job_id, complete=True).SerializeToString()
+
+
+def data_messages(job_id: str, batches: Iterable[Batch], first: int, next_batch: int, complete: bool) -> Iterator[bytes]:
+    """A message for each batch, numbered from `first`; those below `next_batch`, which the job has had, are left out."""
+    for number, batch in enumerate(batches, first):
+        if number >= next_batch:
+            yield batch_message(job_id, number, batch)
+    if complete:
+        yield end_of_data(job_id)
+
+
+def parse_data_answer(message: bytes) -> int:
+    return pb.StreamDataResponse.FromString(message).batches
+
+
+def upload_messages(archive: Archive) -> Iterator[bytes]:
+    """The archive in pieces; one on disk is read as they are sent."""
+    if isinstance(archive, bytes):
+        pieces: Iterator[bytes] = (archive[i:i + _PIECE_BYTES] for i in range(0, len(archive), _PIECE_BYTES))
+        yield from _upload(pieces, len(archive))
+        return
+    with open(archive, "rb") as file:
+        yield from _upload(iter(lambda: file.read(_PIECE_BYTES), b""), os.fstat(file.fileno()).st_size)
+
+
+def _upload(pieces: Iterator[bytes], size_bytes: int) -> Iterator[bytes]:
+    size: Optional[int] = size_bytes
+    for piece in pieces:
+        yield pb.UploadModelRequest(data=piece, size_bytes=size).SerializeToString()
+        size = None
+
+
+def parse_upload(message: bytes) -> str:
+    return str(pb.UploadModelResponse.FromString(message).upload_id)

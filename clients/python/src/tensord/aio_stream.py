@@ -1,0 +1,138 @@
+"""Streams and sequences of the client for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Iterable, Mapping, Optional, Union
+
+import grpc
+import grpc.aio
+
+from tensord._inference import InferOptions, InferRequest, Inputs, Outputs, Parameter, Result
+from tensord._operations import STREAM_INFER
+from tensord._streaming import SequenceState, StreamAnswer, StreamState
+from tensord._tensors import TensorLike
+from tensord.errors import FailedPreconditionError, from_rpc
+
+if TYPE_CHECKING:
+    from tensord.aio_client import AsyncClient
+
+Step = Union[TensorLike, Mapping[str, TensorLike]]
+
+
+class AsyncInferStream:
+    """A call of many requests and answers; iterating gives the answers. Leaving `async with` cancels what is under way.
+
+    Sending waits while the server takes nothing more, which it may do until answers are read: send and read in two tasks
+    when there are many of both.
+    """
+
+    def __init__(self, client: AsyncClient, timeout: Optional[float] = None,
+                 headers: Optional[Mapping[str, str]] = None) -> None:
+        self._client = client
+        self._state = StreamState()
+        self._is_finished = False
+        self._call: Any = client._any_channel.stream_stream(STREAM_INFER)(
+            timeout=client.settings.stream_timeout(timeout), metadata=client._call_headers(headers),
+            compression=client._compression)
+
+    async def send(self, model: str, *inputs: Union[TensorLike, Mapping[str, TensorLike]], outputs: Outputs = (),
+                   version: Union[int, str] = "", request_id: str = "", priority: int = 0,
+                   queue_timeout: Optional[float] = None, classes: int = 0,
+                   parameters: Optional[Mapping[str, Parameter]] = None) -> str:
+        """Sends a request, as `AsyncClient.infer` takes it; the id that its answers have."""
+        options = InferOptions(outputs, str(version), request_id, priority, queue_timeout, classes, parameters or {})
+        return await self.send_with(model, inputs, options, {})
+
+    async def send_with(self, model: str, inputs: Inputs, options: InferOptions,
+                        extra: Mapping[str, Parameter]) -> str:
+        request_id = options.request_id or self._state.new_id()
+        options = InferOptions(**{**vars(options), "request_id": request_id})
+
+        async def attempt(request: InferRequest) -> None:
+            self._state.note(request_id, request.placed)
+            try:
+                await self._call.write(request.message)
+            except grpc.RpcError as error:
+                raise from_rpc(error) from None
+            except asyncio.InvalidStateError:
+                raise FailedPreconditionError("the stream has ended; nothing can be sent any more") from None
+
+        if self._is_finished:
+            raise FailedPreconditionError("the stream was finished; nothing can be sent any more")
+        await self._client._with_request(model, inputs, options, extra, attempt)
+        return request_id
+
+    async def finish(self) -> None:
+        """Nothing more will be sent: iterating ends after the last answer."""
+        self._is_finished = True
+        try:
+            await self._call.done_writing()
+        except (grpc.RpcError, asyncio.InvalidStateError):
+            pass  # it has ended already; reading says why
+
+    def cancel(self) -> None:
+        self._is_finished = True
+        self._call.cancel()
+
+    def __aiter__(self) -> AsyncIterator[StreamAnswer]:
+        return self
+
+    async def __anext__(self) -> StreamAnswer:
+        try:
+            message = await self._call.read()
+        except grpc.RpcError as error:
+            raise from_rpc(error) from None
+        if message is grpc.aio.EOF:
+            raise StopAsyncIteration
+        return self._state.parse(message)
+
+    async def __aenter__(self) -> AsyncInferStream:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.cancel()
+
+
+class AsyncInferSequence:
+    """Requests whose state the model keeps from one to the next; one at a time."""
+
+    def __init__(self, client: AsyncClient, model: str, sequence_id: Union[int, str, None], version: str) -> None:
+        self._client = client
+        self._model = model
+        self._version = version
+        self._state = SequenceState(sequence_id)
+
+    @property
+    def sequence_id(self) -> Union[int, str]:
+        return self._state.sequence_id
+
+    async def infer(self, *inputs: Step, end: bool = False, outputs: Outputs = (),
+                    parameters: Optional[Mapping[str, Parameter]] = None, timeout: Optional[float] = None) -> Result:
+        """The next step; `end` says that it is the last. Never sent twice, so a failed one may have been a step too."""
+        options = InferOptions(outputs, self._version, parameters=parameters or {})
+        extra = self._state.parameters(end)
+        result = await self._client._infer(self._model, inputs, options, extra, False, timeout, None)
+        self._state.sent(end)
+        return result
+
+    async def run(self, steps: Union[Iterable[Step], AsyncIterable[Step]]) -> AsyncIterator[Result]:
+        """A step for each input of a model that has one, or mapping; the last ends the sequence."""
+        previous: Any = None
+        has_previous = False
+        async for step in each(steps):
+            if has_previous:
+                yield await self.infer(previous)
+            previous, has_previous = step, True
+        if has_previous:
+            yield await self.infer(previous, end=True)
+
+
+async def each(items: Any) -> AsyncIterator[Any]:
+    """The items of what can be iterated in either way."""
+    if isinstance(items, AsyncIterable):
+        async for item in items:
+            yield item
+    else:
+        for item in items:
+            yield item

@@ -1,0 +1,303 @@
+"""The synchronous client."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
+
+import grpc
+
+from tensord import _job_operations, _operations
+from tensord._connection import ChannelOption, Headers, Operation, Retry, Settings, T, TLS, Token, parsed, resolve
+from tensord._inference import (InferOptions, InferRequest, Inputs, Outputs, Parameter, Result, build_request,
+                                needs_metadata)
+from tensord._operations import FileSource, Setting
+from tensord._shared_memory import Regions, SharedMemory
+from tensord._streaming import STATUS_HEADERS
+from tensord._tensors import TensorLike
+from tensord.errors import DeadlineExceededError, InvalidArgumentError, NotFoundError, UnavailableError, from_rpc
+from tensord.job import Job
+from tensord.job_spec import JobSpec, ModelSource, job_spec_message
+from tensord.jobs import JobInfo, JobState
+from tensord.stream import InferSequence, InferStream
+from tensord.types import ModelIndex, ModelMetadata, ModelStatistics, Region, ServerMetadata
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+_READY_INTERVAL_S = 0.1
+
+
+class Client:
+    """Calls a server at `address`: "host:port", "grpcs://host:port" or "unix:/path". Safe for threads.
+
+    The keyword arguments are those of `Settings`. Every call takes `timeout` in seconds, which bounds all its attempts,
+    and `headers`. What goes wrong is a TensordError.
+    """
+
+    def __init__(self, address: str = "localhost:8001", *, tls: Union[TLS, bool] = False, token: Optional[Token] = None,
+                 headers: Optional[Mapping[str, str]] = None, timeout: float = 60.0, retry: Retry = Retry(),
+                 compression: str = "", load_balancing: str = "", options: Sequence[ChannelOption] = ()) -> None:
+        self.address = address
+        self.settings = Settings(tls, token, headers or {}, timeout, retry, compression, load_balancing, options)
+        self._compression = self.settings.grpc_compression
+        target, credentials, channel_options = resolve(address, self.settings)
+        if credentials is None:
+            self._channel = grpc.insecure_channel(target, channel_options)
+        else:
+            self._channel = grpc.secure_channel(target, credentials.credentials(), channel_options)
+        self._any_channel: Any = self._channel  # its types want serializers
+        self._unary: Dict[str, Any] = {}
+        self._metadata: Dict[str, ModelMetadata] = {}
+        self._regions = Regions()
+
+    def close(self) -> None:
+        """Ends calls and streams that are under way."""
+        self._channel.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Inference
+
+    def infer(self, model: str, *inputs: Union[TensorLike, Mapping[str, TensorLike]], outputs: Outputs = (),
+              version: Union[int, str] = "", request_id: str = "", priority: int = 0,
+              queue_timeout: Optional[float] = None, classes: int = 0,
+              parameters: Optional[Mapping[str, Parameter]] = None, timeout: Optional[float] = None,
+              headers: Optional[Mapping[str, str]] = None) -> Result:
+        """Runs the model on its inputs: by position, in the model's order, or by name, in one mapping.
+
+        An input is an array (NumPy, or any library's with DLPack or `__array_interface__`, used without a copy), or lists
+        and numbers, which take the model's type. Arrays keep theirs.
+
+        outputs: names of those that are wanted, all when empty; or a mapping to arrays in shared memory, which they
+            are written to. classes: instead of each output the largest values of its rows, see `Result.classes`.
+        version: a number, or a label of tensord. queue_timeout: seconds that the request may wait for a worker.
+        parameters: what else the protocol, or the model, knows.
+        """
+        options = InferOptions(outputs, str(version), request_id, priority, queue_timeout, classes, parameters or {})
+        return self._infer(model, inputs, options, {}, True, timeout, headers)
+
+    def infer_stream(self, model: str, *inputs: Union[TensorLike, Mapping[str, TensorLike]], outputs: Outputs = (),
+                     version: Union[int, str] = "", request_id: str = "", priority: int = 0,
+                     queue_timeout: Optional[float] = None, parameters: Optional[Mapping[str, Parameter]] = None,
+                     timeout: Optional[float] = None, headers: Optional[Mapping[str, str]] = None) -> Iterator[Result]:
+        """The responses of a decoupled model to one request, such as the tokens of a text, as they come."""
+        options = InferOptions(outputs, str(version), request_id, priority, queue_timeout, 0, parameters or {})
+        with InferStream(self, timeout, {**STATUS_HEADERS, **(headers or {})}) as stream:
+            stream.send_with(model, inputs, options, {})
+            stream.finish()
+            for answer in stream:
+                result = answer.get()
+                if len(result) > 0 or not answer.is_final:
+                    yield result
+
+    def stream(self, timeout: Optional[float] = None, headers: Optional[Mapping[str, str]] = None) -> InferStream:
+        """Many requests, to any models, and their answers over one call. To be used in `with`."""
+        return InferStream(self, timeout, headers)
+
+    def sequence(self, model: str, sequence_id: Union[int, str, None] = None,
+                 version: Union[int, str] = "") -> InferSequence:
+        """A sequence of requests of which the model keeps the state; with a new random id, or a given one."""
+        return InferSequence(self, model, sequence_id, str(version))
+
+    @contextlib.contextmanager
+    def shared_memory(self, byte_size: int, name: str = "", timeout: Optional[float] = None) -> Iterator[SharedMemory]:
+        """Memory shared with a server on this machine: `infer` does not send the arrays that are cut from it."""
+        region = SharedMemory(byte_size, name)
+        try:
+            self._run(_operations.register_region(region), timeout)
+            self._regions.add(region)
+            try:
+                yield region
+            finally:
+                self._regions.remove(region)
+                # A server that is gone, or was started again, has no region to give back.
+                with contextlib.suppress(NotFoundError, UnavailableError):
+                    self._run(_operations.unregister_region(region.name), timeout)
+        finally:
+            region.unlink()
+
+    def regions(self, name: str = "", timeout: Optional[float] = None) -> List[Region]:
+        """The shared memory regions that the server has, of all clients."""
+        return self._run(_operations.regions(name), timeout)
+
+    # Health and what there is
+
+    def live(self, timeout: Optional[float] = None) -> bool:
+        return self._run(_operations.live(), timeout)
+
+    def ready(self, model: str = "", version: Union[int, str] = "", timeout: Optional[float] = None) -> bool:
+        """Whether the server, or a model, takes requests."""
+        return self._run(_operations.ready(model, str(version)), timeout)
+
+    def wait_until_ready(self, model: str = "", version: Union[int, str] = "", timeout: float = 60.0) -> None:
+        """Returns when the server, or the model, is ready; waits for a server that is not there yet too."""
+        deadline = time.monotonic() + timeout
+        reason = "it answers that it is not"
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                if left > 0 and self.ready(model, version, timeout=left):
+                    return
+            except (UnavailableError, DeadlineExceededError) as error:
+                reason = error.message
+            if deadline - time.monotonic() <= _READY_INTERVAL_S:
+                raise DeadlineExceededError(f"{model or self.address}: not ready after {timeout:g} seconds: {reason}")
+            time.sleep(_READY_INTERVAL_S)
+
+    def health(self, service: str = "", timeout: Optional[float] = None) -> str:
+        """Of the standard health service: "SERVING", "NOT_SERVING" …"""
+        return self._run(_operations.health_check(service), timeout)
+
+    def server_metadata(self, timeout: Optional[float] = None) -> ServerMetadata:
+        return self._run(_operations.server_metadata(), timeout)
+
+    def metadata(self, model: str, version: Union[int, str] = "", timeout: Optional[float] = None) -> ModelMetadata:
+        """Names, types and shapes of a model's inputs and outputs."""
+        return self._run(_operations.metadata(model, str(version)), timeout)
+
+    def config(self, model: str, version: Union[int, str] = "", timeout: Optional[float] = None) -> Dict[str, Any]:
+        """The configuration that the model runs with, as a dict of config.pbtxt's fields."""
+        return self._run(_operations.config(model, str(version)), timeout)
+
+    def statistics(self, model: str = "", version: Union[int, str] = "",
+                   timeout: Optional[float] = None) -> List[ModelStatistics]:
+        """What was counted of a model's versions, or of all models."""
+        return self._run(_operations.statistics(model, str(version)), timeout)
+
+    def trace_settings(self, model: str = "", changes: Optional[Mapping[str, Setting]] = None,
+                       timeout: Optional[float] = None) -> Dict[str, List[str]]:
+        """The trace settings after the changes; a change to None takes the server's value again."""
+        return self._run(_operations.trace_settings(model, changes or {}), timeout)
+
+    def log_settings(self, changes: Optional[Mapping[str, Union[bool, int, str]]] = None,
+                     timeout: Optional[float] = None) -> Dict[str, Union[bool, int, str]]:
+        """The log settings after the changes."""
+        return self._run(_operations.log_settings(changes or {}), timeout)
+
+    # The repository
+
+    def models(self, ready: bool = False, timeout: Optional[float] = None) -> List[ModelIndex]:
+        """The versions of all models of the repository, or only those that are ready."""
+        return self._run(_operations.models(ready), timeout)
+
+    def load(self, model: str, *, config: Optional[Mapping[str, Any]] = None,
+             files: Optional[Mapping[str, FileSource]] = None, timeout: float = 600.0) -> None:
+        """Loads a model, or what has changed of it.
+
+        config: instead of config.pbtxt. files: paths in the model's folder ("1/model.pt") to paths here, or contents,
+        instead of that folder.
+        """
+        self._run(_operations.load(model, config, files or {}), timeout)
+
+    def load_weights(self, model: str, weights: FileSource, *, version: int, weights_format: str = "",
+                     timeout: float = 600.0) -> None:
+        """Puts new weights into the served archive, as a version (tensord only).
+
+        weights: a state dict of torch.save, or safetensors; `weights_format` says "pt" or "safetensors" of bytes.
+        """
+        files = _operations.weights_file(weights, version, weights_format)
+        self._run(_operations.load(model, None, files), timeout)
+
+    def label(self, model: str, labels: Mapping[str, Union[int, str]], timeout: Optional[float] = None) -> None:
+        """Moves version labels in one step, {"stable": 3}; a version of "" takes the label away (tensord only)."""
+        self._run(_operations.load(model, None, {}, labels), timeout)
+
+    def unload(self, model: str, *, dependents: bool = False, timeout: float = 600.0) -> None:
+        """Unloads a model; with `dependents` also the models that were loaded for an ensemble."""
+        self._run(_operations.unload(model, dependents), timeout)
+
+    # Training
+
+    def train(self, model: Union[str, ModelSource], *, timeout: Optional[float] = None, **spec: Unpack[JobSpec]) -> Job:
+        """Starts a training job from a served model, or {"upload_id": …}; `JobSpec` has the fields."""
+        return Job(self, self._run(_job_operations.create(job_spec_message(model, **spec)), timeout))
+
+    def job(self, job_id: str, timeout: Optional[float] = None) -> Job:
+        return Job(self, self._run(_job_operations.get(job_id), timeout))
+
+    def jobs(self, model: str = "", states: Iterable[JobState] = (), timeout: Optional[float] = None) -> List[JobInfo]:
+        """The jobs, of a model and in certain states where they are given; the oldest first."""
+        return self._run(_job_operations.list_jobs(model, list(states)), timeout)
+
+    def upload(self, archive: _job_operations.Archive, timeout: Optional[float] = None) -> str:
+        """Brings a TorchScript archive for jobs to start from; the id of the upload."""
+        messages = _job_operations.upload_messages(archive)
+        return _job_operations.parse_upload(self._send_stream(_job_operations.UPLOAD, messages, timeout))
+
+    def rollback(self, model: str, timeout: Optional[float] = None) -> int:
+        """Serves the version before the served one again; which one that is."""
+        return self._run(_job_operations.rollback(model), timeout)[1]
+
+    # How calls are made; for the classes of this package.
+
+    def _infer(self, model: str, inputs: Inputs, options: InferOptions, extra: Mapping[str, Parameter],
+               is_repeatable: bool, timeout: Optional[float], headers: Optional[Mapping[str, str]]) -> Result:
+        def attempt(request: InferRequest) -> Result:
+            return self._run(_operations.infer(request, is_repeatable), timeout, headers)
+
+        return self._with_request(model, inputs, options, extra, attempt)
+
+    def _with_request(self, model: str, inputs: Inputs, options: InferOptions, extra: Mapping[str, Parameter],
+                      attempt: Callable[[InferRequest], T]) -> T:
+        """Builds the request and gives it to `attempt`; again, when what was known of the model has changed since."""
+        key = f"{model}/{options.version}"
+        is_needed = needs_metadata(inputs, options)
+        known = self._metadata.get(key) if is_needed else None
+        try:
+            metadata = known or (self._learn(key, model, options.version) if is_needed else None)
+            return attempt(build_request(model, inputs, options, self._regions, metadata, extra))
+        except (InvalidArgumentError, NotFoundError):
+            if known is None:
+                raise
+            metadata = self._learn(key, model, options.version)
+            if metadata == known:
+                raise
+        return attempt(build_request(model, inputs, options, self._regions, metadata, extra))
+
+    def _learn(self, key: str, model: str, version: str) -> ModelMetadata:
+        self._metadata.pop(key, None)
+        metadata = self.metadata(model, version)
+        self._metadata[key] = metadata
+        return metadata
+
+    def _call_headers(self, headers: Optional[Mapping[str, str]] = None) -> Headers:
+        return self.settings.call_headers(headers)
+
+    def _run(self, operation: Operation[T], timeout: Optional[float] = None,
+             headers: Optional[Mapping[str, str]] = None) -> T:
+        call = self._unary.get(operation.method)
+        if call is None:
+            call = self._unary[operation.method] = self._any_channel.unary_unary(operation.method)
+        attempts = self.settings.attempts(operation.is_repeatable, timeout)
+        while True:
+            try:
+                response = call(operation.request, timeout=attempts.timeout(), metadata=self._call_headers(headers),
+                                compression=self._compression)
+                return parsed(operation, response)
+            except grpc.RpcError as error:
+                delay = attempts.delay_after(error)
+            time.sleep(delay)
+
+    def _send_stream(self, method: str, messages: Iterator[bytes], timeout: Optional[float]) -> bytes:
+        """A call of many messages and one answer. What `messages` raises goes through."""
+        failures: List[BaseException] = []
+
+        def guarded() -> Iterator[bytes]:
+            try:
+                yield from messages
+            except BaseException as error:  # gRPC would only say that iterating failed
+                failures.append(error)
+                raise
+
+        try:
+            answer: bytes = self._any_channel.stream_unary(method)(
+                guarded(), timeout=self.settings.stream_timeout(timeout), metadata=self._call_headers())
+            return answer
+        except grpc.RpcError as error:
+            raise (failures[0] if failures else from_rpc(error)) from None

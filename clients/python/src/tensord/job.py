@@ -1,0 +1,122 @@
+"""A training job, of the synchronous client."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Optional, Union
+
+import grpc
+
+from tensord import _job_operations
+from tensord._connection import Operation
+from tensord._job_operations import Batch, JobUpdate, Watch
+from tensord._progress import ProgressBar
+from tensord.errors import DeadlineExceededError, JobFailedError
+from tensord.jobs import History, JobInfo, JobState, Point, history_of
+
+if TYPE_CHECKING:
+    from tensord.client import Client
+
+
+class Job:
+    """A job on the server. `info` is what was last heard of it."""
+
+    def __init__(self, client: Client, info: JobInfo) -> None:
+        self._client = client
+        self.info = info
+
+    @property
+    def id(self) -> str:
+        return self.info.id
+
+    @property
+    def state(self) -> JobState:
+        return self.info.state
+
+    def __repr__(self) -> str:
+        return f"Job({self.id}, {self.state.name}, step {self.info.progress.step} of {self.info.progress.total_steps})"
+
+    def refresh(self, timeout: Optional[float] = None) -> JobInfo:
+        self.info = self._client._run(_job_operations.get(self.id), timeout)
+        return self.info
+
+    def watch(self, timeout: Optional[float] = None, reconnect_seconds: float = 30.0) -> Iterator[JobUpdate]:
+        """The job now, with all points of its curves, then whenever something changed, until it has ended or is paused.
+
+        A daemon that goes away is waited for: its jobs go on when it is started again.
+        """
+        watch = Watch(self.id, reconnect_seconds)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            call: Any = self._client._any_channel.unary_stream(_job_operations.WATCH)(
+                watch.request(), timeout=left, metadata=self._client._call_headers())
+            try:
+                for message in call:
+                    update = watch.update(message)
+                    self.info = update.info
+                    yield update
+                return
+            except grpc.RpcError as error:
+                delay = watch.delay_after(error)
+            finally:
+                call.cancel()
+            time.sleep(delay)
+
+    def wait(self, progress: Union[bool, Any] = False, timeout: Optional[float] = None, check: bool = True) -> JobInfo:
+        """The job when it has ended or is paused. With `check` a failed or cancelled one is a JobFailedError.
+
+        progress: True shows a bar of tqdm; a class as tqdm.tqdm is used instead of that.
+        """
+        bar = ProgressBar(progress)
+        try:
+            for update in self.watch(timeout):
+                bar.show(update)
+        except DeadlineExceededError:
+            raise DeadlineExceededError(f"job {self.id}: still {self.state.name} after {timeout} seconds") from None
+        finally:
+            bar.close()
+        if check and self.state in (JobState.FAILED, JobState.CANCELLED):
+            raise JobFailedError(f"job {self.id}: {self.state.name}: {self.info.message or 'no reason given'}", self.id)
+        return self.info
+
+    def history(self, timeout: Optional[float] = None) -> History:
+        """The curves so far."""
+        points: List[Point] = []
+        for update in self.watch(timeout):
+            points = update.points
+            break
+        return history_of(points)
+
+    def pause(self, timeout: Optional[float] = None) -> JobInfo:
+        """Stops after the current step, with a checkpoint."""
+        return self._act(_job_operations.pause(self.id), timeout)
+
+    def resume(self, timeout: Optional[float] = None) -> JobInfo:
+        """Goes on, from the last checkpoint."""
+        return self._act(_job_operations.resume(self.id), timeout)
+
+    def cancel(self, timeout: Optional[float] = None) -> JobInfo:
+        """Stops for good; checkpoints stay until the job is deleted."""
+        return self._act(_job_operations.cancel(self.id), timeout)
+
+    def delete(self, timeout: Optional[float] = None) -> None:
+        """Forgets the job with its checkpoints. Published versions stay."""
+        self._client._run(_job_operations.delete(self.id), timeout)
+
+    def feed(self, batches: Iterable[Batch], first: int = 0, complete: bool = True,
+             timeout: Optional[float] = None) -> int:
+        """Streams a job's data (`data={"streamed": True}`): mappings of arrays with the same number of rows.
+
+        The first batch has the number `first`. Batches that the job has had already, before this client or the daemon
+        was started again, are left out, so that feeding the same data once more goes on where it stopped. `complete`
+        says that no more comes. Returns how many batches were taken.
+        """
+        next_batch = self.refresh().progress.next_batch
+        messages = _job_operations.data_messages(self.id, batches, first, next_batch, complete)
+        answer = self._client._send_stream(_job_operations.STREAM_DATA, messages, timeout)
+        return _job_operations.parse_data_answer(answer)
+
+    def _act(self, operation: Operation[JobInfo], timeout: Optional[float]) -> JobInfo:
+        self.info = self._client._run(operation, timeout)
+        return self.info

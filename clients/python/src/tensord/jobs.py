@@ -1,0 +1,133 @@
+"""Training jobs as plain data: states, progress, curves."""
+
+from __future__ import annotations
+
+import datetime
+import enum
+from dataclasses import dataclass
+from typing import Any, Dict, Iterable, List, Mapping, Tuple
+
+import numpy as np
+import numpy.typing as npt
+from google.protobuf import json_format
+
+from tensord._protocol import training as pb
+
+__all__ = ["History", "JobInfo", "JobState", "Point", "Progress"]
+
+
+class JobState(enum.IntEnum):
+    UNSPECIFIED = 0
+    QUEUED = 1
+    RUNNING = 2
+    PAUSED = 3
+    COMPLETED = 4
+    FAILED = 5
+    CANCELLED = 6
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether nothing happens until somebody resumes the job."""
+        return self >= JobState.PAUSED
+
+
+@dataclass(frozen=True)
+class Progress:
+    step: int
+    total_steps: int  # 0: not known, the data is streamed
+    epoch: float
+    loss: float
+    learning_rate: float
+    gradient_norm: float
+    samples_per_second: float
+    seconds_left: float  # below 0: not known
+    memory_bytes: int
+    peak_memory_bytes: int
+    metrics: Mapping[str, float]  # of the last evaluation
+    best_metric: float
+    best_step: int  # 0: not evaluated yet
+    checkpoint_step: int  # 0: none
+    samples: int
+    next_batch: int  # of streamed data
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of the curves; with metrics where the step was evaluated."""
+
+    step: int
+    epoch: float
+    loss: float
+    learning_rate: float
+    gradient_norm: float
+    samples_per_second: float
+    metrics: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class JobInfo:
+    """A job at one moment. `spec` has the defaults filled in."""
+
+    id: str
+    state: JobState
+    message: str
+    progress: Progress
+    spec: Mapping[str, Any]
+    created_at: datetime.datetime
+    updated_at: datetime.datetime
+    base_version: int
+    published_version: int  # 0: none
+
+    @property
+    def name(self) -> str:
+        return str(self.spec.get("name", ""))
+
+    @property
+    def model(self) -> str:
+        return str(self.spec.get("model", {}).get("name", ""))
+
+
+class History(Dict[str, npt.NDArray[Any]]):
+    """A job's curves as columns of equal length, a row for each point.
+
+    step, epoch, loss, learning_rate, gradient_norm, samples_per_second, and `eval_NAME` for each metric, NaN where the
+    step was not evaluated. `pandas.DataFrame(history)` is a table, `plt.plot("step", "loss", data=history)` a curve.
+    """
+
+    def evaluations(self, metric: str) -> Tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Steps and values of a metric, where there are any."""
+        values = self[f"eval_{metric}"]
+        known = ~np.isnan(values)
+        return self["step"][known], values[known]
+
+
+_COLUMNS = ("epoch", "loss", "learning_rate", "gradient_norm", "samples_per_second")
+
+
+def history_of(points: Iterable[Point]) -> History:
+    """The columns. A step that comes again, with its evaluation, replaces the one before."""
+    rows = [point for _, point in sorted({point.step: point for point in points}.items())]
+    history = History(step=np.array([row.step for row in rows], np.int64))
+    for column in _COLUMNS:
+        history[column] = np.array([getattr(row, column) for row in rows], np.float64)
+    for metric in sorted({name for row in rows for name in row.metrics}):
+        history[f"eval_{metric}"] = np.array([row.metrics.get(metric, np.nan) for row in rows], np.float64)
+    return history
+
+
+def parse_job(message: pb.Job) -> JobInfo:
+    def time(milliseconds: int) -> datetime.datetime:
+        return datetime.datetime.fromtimestamp(milliseconds / 1e3, datetime.timezone.utc)
+
+    values = {field.name: getattr(message.progress, field.name) for field in pb.Progress.DESCRIPTOR.fields}
+    known = {name: values[name] for name in Progress.__dataclass_fields__ if name != "metrics"}
+    return JobInfo(message.id, JobState(message.state), message.message,
+                   Progress(**known, metrics=dict(message.progress.metrics)),
+                   json_format.MessageToDict(message.spec, preserving_proto_field_name=True),
+                   time(message.created_at_ms), time(message.updated_at_ms), message.base_version,
+                   message.published_version)
+
+
+def parse_points(messages: Iterable[pb.Point]) -> List[Point]:
+    return [Point(item.step, item.epoch, item.loss, item.learning_rate, item.gradient_norm, item.samples_per_second,
+                  dict(item.metrics)) for item in messages]

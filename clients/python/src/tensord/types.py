@@ -1,0 +1,105 @@
+"""What servers say of themselves and their models, as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Dict, Mapping, Tuple
+
+__all__ = [
+    "Class", "Duration", "ModelIndex", "ModelMetadata", "ModelStatistics", "Region", "ServerMetadata", "TensorSpec",
+]
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """An input or output of a model. A size of -1 is any, an empty datatype too."""
+
+    name: str
+    datatype: str
+    shape: Tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ServerMetadata:
+    name: str
+    version: str
+    extensions: Tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ModelMetadata:
+    name: str
+    versions: Tuple[str, ...]
+    platform: str
+    inputs: Tuple[TensorSpec, ...]
+    outputs: Tuple[TensorSpec, ...]
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ModelIndex:
+    """A version in the repository. The state is READY, UNAVAILABLE, LOADING, UNLOADING, or empty: never loaded."""
+
+    name: str
+    version: str
+    state: str
+    reason: str
+
+    @property
+    def is_ready(self) -> bool:
+        return self.state == "READY"
+
+
+@dataclass(frozen=True)
+class Duration:
+    """How often something happened, and the seconds that it took altogether."""
+
+    count: int
+    seconds: float
+
+    @property
+    def mean_seconds(self) -> float:
+        return self.seconds / self.count if self.count else 0.0
+
+
+@dataclass(frozen=True)
+class ModelStatistics:
+    """Counted since the version was loaded."""
+
+    name: str
+    version: str
+    inference_count: int  # rows
+    execution_count: int  # runs, of a whole batch each
+    last_inference_ms: int  # Unix time; 0: none yet
+    # success, fail, queue, compute_input, compute_infer, compute_output, cache_hit, cache_miss
+    durations: Mapping[str, Duration]
+    # By batch size, the runs: compute_input, compute_infer, compute_output
+    batches: Mapping[int, Mapping[str, Duration]]
+    memory_bytes: Mapping[str, int]  # by kind: "CPU", "CPU_PINNED", "GPU 0"
+
+    def row(self) -> Dict[str, float]:
+        """Numbers of the version in one flat dict, for a table: counts, and means in milliseconds."""
+        out: Dict[str, float] = {"inferences": self.inference_count, "executions": self.execution_count}
+        for name, duration in self.durations.items():
+            out[f"{name}_count"] = duration.count
+            out[f"{name}_ms"] = duration.mean_seconds * 1e3
+        return out
+
+
+@dataclass(frozen=True)
+class Region:
+    """A shared memory region that the server knows."""
+
+    name: str
+    key: str
+    offset: int
+    byte_size: int
+
+
+@dataclass(frozen=True)
+class Class:
+    """One of the largest values of a row: `label` is empty where the model has no labels."""
+
+    score: float
+    index: int
+    label: str
