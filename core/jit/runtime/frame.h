@@ -39,6 +39,9 @@ class Frame {
   void set_plans_in_background(bool value) { plans_in_background_ = value; }
   bool plans_in_background() const { return plans_in_background_; }
   size_t arena_bytes() const { return plans_.arena_bytes(); }
+  // Memory for results of the next run, which lets go of it. Results that cannot be put there lie elsewhere: the
+  // caller looks where they are.
+  void set_result_memory(std::vector<ResultMemory> memory) { result_memory_ = std::move(memory); }
   // Takes back what a run returned and nobody looks at any more: the next tuple is made of it, not of new memory.
   void recycle(ops::Value result);
 
@@ -55,6 +58,7 @@ class Frame {
   bool poison_ = false;
   bool plans_in_background_ = false;
   PlanState plans_;
+  std::vector<ResultMemory> result_memory_;
   ops::Tuple spare_tuple_;                              // empty, and only here; or null
   std::vector<ops::Value> bound_;                       // arguments of the method that runs, for the next run
   std::unique_ptr<std::vector<RecentProgram>> recent_;  // latest first

@@ -197,7 +197,7 @@ Value Interpreter::execute(const Program& program, Activation& activation, uint3
       case OpCode::kCallMethod:
       case OpCode::kCallFunction:
       case OpCode::kCallValue: call(program, instruction, activation); break;
-      case OpCode::kPlan: run_plan(*program.details[instruction.detail]->plan, arguments, returns); break;
+      case OpCode::kPlan: run_plan(*program.details[instruction.detail], arguments, returns); break;
       case OpCode::kReturn: {
         Value result = arguments[0];
         release_arguments(program, instruction, slots);
@@ -253,10 +253,17 @@ void Interpreter::record(const Instruction& instruction, int64_t start_ns) {
   frame_.profile_->add(kind_name(instruction), "", start_ns, Clock::system().now_ns() - start_ns, 0, 0);
 }
 
-void Interpreter::run_plan(const Plan& plan, std::span<const Value> arguments, std::vector<Value>& returns) {
+void Interpreter::run_plan(const InstructionDetail& detail, std::span<const Value> arguments,
+                           std::vector<Value>& returns) {
+  PlanState::Options options{is_cancelled_, frame_.profile_, frame_.poison_};
+  // What a method called by the method returns is no result of the run.
+  if (frame_.depth_ == 1) {
+    options.result_memory = frame_.result_memory_;
+    options.result_numbers = detail.result_numbers;
+  }
   const PlanCall* call = nullptr;
   try {
-    frame_.plans_.run(plan, arguments, returns, {is_cancelled_, frame_.profile_, frame_.poison_}, &call);
+    frame_.plans_.run(*detail.plan, arguments, returns, options, &call);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kCancelled || !call) throw;
     const PlanCall& failed = *call;

@@ -34,7 +34,8 @@ class Interpreter {
   ops::Value execute(const Program& program, Activation& activation, uint32_t& pc);
   void call(const Program& program, const Instruction& instruction, Activation& activation);
   const Program& find_callee(const InstructionDetail& detail, OpCode code, std::vector<ops::Value>& arguments);
-  void run_plan(const Plan& plan, std::span<const ops::Value> arguments, std::vector<ops::Value>& returns);
+  void run_plan(const InstructionDetail& detail, std::span<const ops::Value> arguments,
+                std::vector<ops::Value>& returns);
   void record(const Instruction& instruction, int64_t start_ns);
 
   Frame& frame_;

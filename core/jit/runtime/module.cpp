@@ -86,6 +86,10 @@ const Graph& Method::graph() const { return *impl_->graph; }
 
 Value Method::run(Frame& frame, std::span<const Value> arguments, const std::function<bool()>* is_cancelled) const {
   const GradModeGuard guard(impl_->options.for_training ? current_grad_mode : own_mode(impl_->options));
+  const struct Release {
+    std::vector<ResultMemory>& memory;
+    ~Release() { memory.clear(); }
+  } release{frame.result_memory_};
   std::vector<Value>& bound = frame.bound_;
   impl_->bind(arguments, bound);
   const Program& program = impl_->specializations ? impl_->specializations->find(frame, bound) : *impl_->program;

@@ -39,6 +39,9 @@ struct PlanInput {
 struct PlanOutput {
   bool is_list = false;
   std::vector<uint32_t> tensors;
+  // The number of the kOutput root that this result fills alone, and that may be memory which others write to
+  // meanwhile; -1: none.
+  int32_t movable_root = -1;
 };
 
 struct SampleLoop;

@@ -44,6 +44,31 @@ void reuse_in_place(Plan& plan, std::vector<bool>& escapes) {
   }
 }
 
+// Results that the caller may have memory for: alone in their memory, from its first byte to its last. As others may
+// write there, calls read it back only where the values cannot do harm: floating point numbers, never indices.
+void find_movable_roots(Plan& plan) {
+  std::vector<int> results(plan.roots.size(), 0);
+  std::vector<bool> is_read(plan.roots.size(), false);
+  bool has_loops = false;
+  for (const PlanOutput& output : plan.outputs) {
+    for (const uint32_t tensor : output.tensors) ++results[plan.tensors[tensor].root];
+  }
+  for (const PlanCall& call : plan.calls) {
+    for (const uint32_t tensor : call.inputs) is_read[plan.tensors[tensor].root] = true;
+    has_loops = has_loops || call.loop;
+  }
+  for (PlanOutput& output : plan.outputs) {
+    if (output.is_list) continue;
+    const PlanTensor& tensor = plan.tensors[output.tensors[0]];
+    const PlanRoot& root = plan.roots[tensor.root];
+    const bool is_alone = root.kind == PlanRoot::Kind::kOutput && results[tensor.root] == 1 &&
+                          tensor.offset_bytes == 0 && tensor.meta.is_contiguous() &&
+                          root.bytes == tensor.meta.size_bytes() && root.bytes > 0;
+    const bool is_harmless = is_floating(tensor.meta.dtype()) || (!is_read[tensor.root] && !has_loops);
+    if (is_alone && is_harmless) output.movable_root = static_cast<int32_t>(root.index);
+  }
+}
+
 }  // namespace
 
 std::vector<int> last_uses(const Plan& plan) {
@@ -83,6 +108,7 @@ void place_memory(Plan& plan, std::vector<bool>& escapes, const PlanSettings& se
     pieces.push_back({call.scratch_bytes, static_cast<int>(i), static_cast<int>(i)});
     targets.push_back(&call.scratch_offset);
   }
+  find_movable_roots(plan);
   const MemoryPlan memory = plan_memory(pieces, settings.shares_memory);
   for (size_t i = 0; i < pieces.size(); ++i) *targets[i] = memory.offsets[i];
   plan.arena_bytes = memory.arena_bytes;

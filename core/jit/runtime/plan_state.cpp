@@ -5,6 +5,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/jit/runtime/memory_plan.h"
 #include "core/jit/runtime/sample_loop.h"
 #include "core/tensor/strided_copy.h"
 
@@ -52,25 +53,28 @@ struct PlanState::Binding {
   std::vector<Tensor> inputs;   // of this run
   std::vector<Tensor> outputs;  // bytes of each kOutput root; kept, and used again once the results are gone
   std::vector<Tensor> results;  // handles given out, used again likewise
+  std::vector<bool> is_moved;   // of each kOutput root: in this run it is the caller's memory
 
   void build(const Plan& plan, const Tensor& arena);
   void add_kernel(const Plan& plan, const PlanCall& call, const Tensor& arena);
   Tensor tensor_for(const Plan& plan, uint32_t id, const Tensor& arena);
   void take_inputs(const Plan& plan, std::span<const Value> arguments);
-  void take_outputs(const Plan& plan, bool poison);
+  void take_outputs(const Plan& plan, const Options& options);
+  void move_outputs(const Plan& plan, const Options& options);
   void patch();
   void patch(std::vector<TensorPatch>& patches, const std::vector<Tensor>& sources);
   void run_call(const PlanCall& call, size_t index, void* scratch);
   void run_loop(const SampleLoop& loop, size_t index, void* scratch, const Options& options, const PlanCall** failed);
   void give_results(const Plan& plan, std::vector<Value>& values);
   void release();
-  const Tensor& result(const Plan& plan, uint32_t id, size_t place);
+  Tensor result(const Plan& plan, uint32_t id, size_t place);
 };
 
 void PlanState::Binding::build(const Plan& plan, const Tensor& memory) {
   *this = Binding();
   arena = memory.defined() ? memory.raw_data() : nullptr;
   outputs.resize(plan.output_bytes.size());
+  is_moved.resize(outputs.size());
   inputs.resize(plan.inputs.size());
   for (const PlanCall& call : plan.calls) {
     first.push_back(pointers.size());
@@ -140,7 +144,23 @@ void PlanState::Binding::take_inputs(const Plan& plan, std::span<const Value> ar
   }
 }
 
-void PlanState::Binding::take_outputs(const Plan& plan, bool poison) {
+// Results that the caller has memory for are written there at once.
+void PlanState::Binding::move_outputs(const Plan& plan, const Options& options) {
+  for (const ResultMemory& memory : options.result_memory) {
+    for (size_t i = 0; i < options.result_numbers.size(); ++i) {
+      const int32_t root = plan.outputs[i].movable_root;
+      if (root < 0 || options.result_numbers[i] != static_cast<int32_t>(memory.result)) continue;
+      const auto bytes = plan.output_bytes[static_cast<size_t>(root)];
+      const bool is_aligned = reinterpret_cast<uintptr_t>(memory.storage->data()) % kArenaAlignment == 0;
+      if (!is_aligned || memory.storage->size_bytes() < bytes) continue;
+      const Dims sizes{static_cast<int64_t>(bytes)};
+      outputs[static_cast<size_t>(root)] = Tensor::from_storage(memory.storage, sizes, Dims{1}, 0, DType::kUInt8);
+      is_moved[static_cast<size_t>(root)] = true;
+    }
+  }
+}
+
+void PlanState::Binding::take_outputs(const Plan& plan, const Options& options) {
   for (Tensor& handle : results) {
     if (!handle.defined()) continue;
     if (handle.impl()->use_count() == 1)
@@ -148,11 +168,13 @@ void PlanState::Binding::take_outputs(const Plan& plan, bool poison) {
     else
       handle = Tensor();
   }
+  move_outputs(plan, options);
   for (size_t i = 0; i < outputs.size(); ++i) {
+    if (is_moved[i]) continue;
     // Free again when nobody but this state holds the memory.
     const bool is_free = outputs[i].defined() && outputs[i].storage()->use_count() == 1;
     if (!is_free) outputs[i] = Tensor::empty(Dims{static_cast<int64_t>(plan.output_bytes[i])}, DType::kUInt8);
-    if (poison && plan.output_bytes[i] > 0) std::memset(outputs[i].raw_data(), kPoison, plan.output_bytes[i]);
+    if (options.poison && plan.output_bytes[i] > 0) std::memset(outputs[i].raw_data(), kPoison, plan.output_bytes[i]);
   }
 }
 
@@ -202,12 +224,15 @@ void PlanState::Binding::run_loop(const SampleLoop& loop, size_t index, void* sc
            failed);
 }
 
-const Tensor& PlanState::Binding::result(const Plan& plan, uint32_t id, size_t place) {
+Tensor PlanState::Binding::result(const Plan& plan, uint32_t id, size_t place) {
   const PlanTensor& at = plan.tensors[id];
   const PlanRoot& root = plan.roots[at.root];
   const Tensor& source = root.kind == PlanRoot::Kind::kInput ? inputs[root.index] : outputs[root.index];
   if (place >= results.size()) results.resize(place + 1);
-  Tensor& tensor = results[place];
+  // Of memory that is not this state's no handle is kept: it would keep the memory.
+  const bool is_own = root.kind == PlanRoot::Kind::kOutput && !is_moved[root.index];
+  Tensor other;
+  Tensor& tensor = is_own ? results[place] : other;
   if (!tensor.defined()) tensor = at.meta.as_view(at.meta.sizes(), at.meta.strides(), 0);
   const int64_t start = source.offset() * static_cast<int64_t>(size_of(source.dtype()));
   tensor.impl()->storage = source.storage();
@@ -228,9 +253,13 @@ void PlanState::Binding::give_results(const Plan& plan, std::vector<Value>& valu
   }
 }
 
-// What came in belongs to the caller; nothing of it is kept.
+// What came from the caller belongs to the caller; nothing of it is kept.
 void PlanState::Binding::release() {
   std::fill(inputs.begin(), inputs.end(), Tensor());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (is_moved[i]) outputs[i] = Tensor();
+    is_moved[i] = false;
+  }
   for (TensorPatch& patch : tensors_from_inputs) patch.tensor.impl()->storage = nullptr;
   for (TensorPatch& patch : tensors_from_outputs) patch.tensor.impl()->storage = nullptr;
 }
@@ -269,7 +298,7 @@ void PlanState::run(const Plan& plan, std::span<const Value> arguments, std::vec
     ~Release() { binding.release(); }
   } release{binding};
   binding.take_inputs(plan, arguments);
-  binding.take_outputs(plan, options.poison);
+  binding.take_outputs(plan, options);
   if (options.poison && arena_.defined()) std::memset(arena_.raw_data(), kPoison, arena_.size_bytes());
   binding.patch();
   for (size_t i = 0; i < plan.calls.size(); ++i) {

@@ -8,8 +8,15 @@
 
 #include "core/jit/runtime/plan.h"
 #include "core/jit/runtime/profile.h"
+#include "core/tensor/storage.h"
 
 namespace tensord::jit {
+
+// Memory of the caller that a result of a run should lie in, so that nobody has to copy it there.
+struct ResultMemory {
+  size_t result = 0;  // number among what the method returns, tuples taken apart
+  Storage storage;    // writable; others may write to it at any time
+};
 
 // The memory that one worker runs plans on: an arena as large as the largest plan's, and for each
 // plan the addresses of its tensors. Not thread-safe.
@@ -22,6 +29,9 @@ class PlanState {
     const std::function<bool()>* is_cancelled = nullptr;  // asked between calls; may be null
     Profile* profile = nullptr;
     bool poison = false;  // fills all memory with NaN before the run
+    // Where the plan's results should lie; used where it is large enough, aligned, and the plan allows it.
+    std::span<const ResultMemory> result_memory = {};
+    std::span<const int32_t> result_numbers = {};  // of each of the plan's outputs, or -1; may be empty
   };
 
   // Appends the results. Tensors among `arguments` have the shapes the plan was made for; one

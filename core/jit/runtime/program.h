@@ -65,6 +65,9 @@ struct InstructionDetail {
   std::vector<ops::TypePtr> types;
   SourceLocation location;
   std::unique_ptr<const Plan> plan;
+  // Of each of the plan's outputs: which of the program's results it is, tuples taken apart; -1: none, or used
+  // otherwise as well.
+  std::vector<int32_t> result_numbers;
   mutable std::atomic<const CallTarget*> target{nullptr};
 };
 

@@ -55,6 +55,20 @@ ops::TypePtr detail_type(const Node* node) {
   }
 }
 
+// Values of the type, tuples taken apart.
+int32_t count_results(const ops::Type& type) {
+  if (type.kind() != ops::TypeKind::kTuple) return 1;
+  int32_t count = 0;
+  for (const ops::TypePtr& item : type.contained()) count += count_results(*item);
+  return count;
+}
+
+int32_t count_results(std::span<GraphValue* const> values) {
+  int32_t count = 0;
+  for (const GraphValue* value : values) count += count_results(*value->type());
+  return count;
+}
+
 }  // namespace
 
 ProgramBuilder::ProgramBuilder(const Graph& graph, Program& program, const PlanSettings& settings)
@@ -105,7 +119,10 @@ void ProgramBuilder::emit_simple(const Node* node, OpCode code) {
   detail.name = node->name();
   detail.type = detail_type(node);
   detail.types = node->types();
-  if (code == OpCode::kPlan) detail.plan = Plan::build(*node, settings_);
+  if (code == OpCode::kPlan) {
+    detail.plan = Plan::build(*node, settings_);
+    for (const GraphValue* output : node->outputs()) detail.result_numbers.push_back(result_number(output));
+  }
   const bool is_attribute = code == OpCode::kGetAttr || code == OpCode::kSetAttr;
   if (is_attribute && detail.type->kind() == ops::TypeKind::kClass) {
     instruction.index = static_cast<const ops::ClassType&>(*detail.type).find_attribute(detail.name);
@@ -113,6 +130,16 @@ void ProgramBuilder::emit_simple(const Node* node, OpCode code) {
   std::vector<uint32_t> registers;
   for (GraphValue* output : node->outputs()) registers.push_back(assign(output));
   set_outputs(instruction, registers);
+}
+
+// Which result of the graph the value is, by itself or in a tuple; -1 when it is anything else as well.
+int32_t ProgramBuilder::result_number(const GraphValue* value) const {
+  if (value->uses().size() != 1) return -1;
+  const GraphValue::Use& use = value->uses()[0];
+  if (use.block) return use.block == graph_.block() ? count_results(graph_.outputs().first(use.index)) : -1;
+  if (use.node->kind() != NodeKind::kTupleConstruct) return -1;
+  const int32_t first = result_number(use.node->output());
+  return first < 0 ? -1 : first + count_results(Values(use.node->inputs()).first(use.index));
 }
 
 void ProgramBuilder::emit_if(const Node* node) {

@@ -37,6 +37,7 @@ class ProgramBuilder {
   uint32_t emit_jump(OpCode code);
   void land(uint32_t jump);  // makes the jump go to the next instruction
 
+  int32_t result_number(const GraphValue* value) const;
   static bool is_constant(const GraphValue* value);
   uint32_t allocate();
   uint32_t assign(const GraphValue* value);  // a register for a new value, or none when unused
