@@ -59,8 +59,10 @@ class StreamState:
         head_bytes, responses = without_field(memoryview(message), _RESPONSE_FIELD)
         head = pb.ModelStreamInferResponse.FromString(head_bytes)
         result = parse_response(responses[-1], self._places) if responses else None
-        request_id = result.request_id if result else ""
-        is_final = bool(result and result.parameters.get("triton_final_response", False))
+        request_id, is_final = "", False
+        if result is not None:  # after an error too, but without outputs
+            request_id = result.request_id
+            is_final = bool(result.parameters.get("triton_final_response", False))
         if head.error_message:
             # The protocol has no code here.
             return StreamAnswer(request_id, None, TensordError(head.error_message), is_final)

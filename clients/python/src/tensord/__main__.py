@@ -1,0 +1,46 @@
+"""`python -m tensord`: the client commands of the `tensord` binary, for machines that only have Python."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import List, Optional
+
+from tensord import __version__
+from tensord._commands import bench, infer, jobs, models, train
+from tensord.errors import InvalidArgumentError, TensordError
+
+EXIT_FAILED, EXIT_USAGE = 1, 2
+
+
+def parser() -> argparse.ArgumentParser:
+    out = argparse.ArgumentParser("python -m tensord", description="Calls a running tensord, or Triton, over gRPC.")
+    out.add_argument("--version", action="version", version=f"tensord {__version__}")
+    commands = out.add_subparsers(metavar="COMMAND", required=True)
+    for area in (infer, models, train, jobs, bench):
+        area.add_to(commands)
+    return out
+
+
+def main(arguments: Optional[List[str]] = None) -> int:
+    """The exit code: 0 when it went well, 1 when the call or the job failed, 2 when the command line is wrong."""
+    given = parser().parse_args(arguments)
+    try:
+        code: int = given.run(given)
+        return code
+    except InvalidArgumentError as error:
+        print(f"tensord: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    except (TensordError, OSError) as error:
+        print(f"tensord: {error}", file=sys.stderr)
+        return EXIT_FAILED
+    except BrokenPipeError:  # `… | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAILED
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""Flags that all commands have: where the server is, how to be let in, and the form of what is printed."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import datetime
+import enum
+import json
+import math
+from typing import Any, Callable, Dict, List
+
+import numpy as np
+
+from tensord._connection import TLS
+from tensord.client import Client
+from tensord.errors import InvalidArgumentError
+
+Command = Callable[[argparse.Namespace], int]
+
+
+def add_command(commands: Any, name: str, run: Command, help_text: str) -> argparse.ArgumentParser:
+    out: argparse.ArgumentParser = commands.add_parser(name, help=help_text, description=help_text)
+    out.set_defaults(run=run)
+    out.add_argument("--address", default="127.0.0.1:8001", help="where the server listens for gRPC (%(default)s)")
+    out.add_argument("--json", action="store_true", help="JSON instead of text, one object a line")
+    out.add_argument("--timeout", type=float, help="seconds that a call may take")
+    out.add_argument("--tls", action="store_true", help="encrypted; the system's certificates are trusted")
+    out.add_argument("--root-cert", help="PEM file of those who are trusted instead")
+    out.add_argument("--cert", help="PEM file of this client's certificate")
+    out.add_argument("--key", help="PEM file of its private key")
+    out.add_argument("--server-name", default="", help="name in the server's certificate, if it is not the address")
+    out.add_argument("--token-file", help="file with the token that is sent as `authorization: Bearer`")
+    return out
+
+
+def connect(given: argparse.Namespace) -> Client:
+    wants_tls = given.tls or given.root_cert or given.cert or given.key or given.server_name
+    tls = TLS(given.root_cert, given.cert, given.key, given.server_name) if wants_tls else False
+    token = None
+    if given.token_file:
+        with open(given.token_file) as file:
+            token = file.read().strip()
+    return Client(given.address, tls=tls, token=token, timeout=60.0 if given.timeout is None else given.timeout)
+
+
+def json_value(value: Any) -> Any:
+    """Plain data as JSON has it; bytes as text, what is not a number as null."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: json_value(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, enum.Enum):
+        return value.name
+    if isinstance(value, datetime.datetime):
+        return value.isoformat()
+    if isinstance(value, np.ndarray):
+        return json_value(value.astype(np.float64).tolist() if value.dtype.name == "bfloat16" else value.tolist())
+    if isinstance(value, dict):
+        return {str(key): json_value(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_value(item) for item in value]
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def print_json(value: Any) -> None:
+    print(json.dumps(json_value(value), ensure_ascii=False), flush=True)
+
+
+def print_table(header: List[str], rows: List[List[str]]) -> None:
+    widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header))]
+    for row in [header, *rows]:
+        print("  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip())
+
+
+def pairs(texts: List[str], flag: str, form: str) -> Dict[str, str]:
+    """NAME=VALUE of a flag that may be repeated."""
+    out: Dict[str, str] = {}
+    for text in texts:
+        name, mark, value = text.partition("=")
+        if not name or not mark:
+            raise InvalidArgumentError(f"{flag}: takes {form}, got '{text}'")
+        out[name] = value
+    return out

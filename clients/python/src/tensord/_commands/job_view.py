@@ -1,0 +1,71 @@
+"""How jobs look: a line, a report, a bar while they run."""
+
+from __future__ import annotations
+
+import sys
+
+from tensord._commands.connect import print_json
+from tensord._progress import ProgressBar
+from tensord.errors import FailedPreconditionError
+from tensord.job import Job
+from tensord.jobs import JobInfo
+
+
+def job_line(info: JobInfo) -> str:
+    progress = info.progress
+    steps = f"{progress.step}/{progress.total_steps}" if progress.total_steps else f"{progress.step}"
+    line = f"{info.id}  {info.state.name}  step {steps}  loss {progress.loss:.4g}{metrics_text(info)}"
+    if info.published_version:
+        line += f"  published {info.published_version}"
+    return line + (f"  ({info.message})" if info.message else "")
+
+
+def metrics_text(info: JobInfo) -> str:
+    texts = [f" {name} {value:.4g}" for name, value in info.progress.metrics.items()]
+    return "  evaluated:" + "".join(texts) if texts else ""
+
+
+def print_job(info: JobInfo, as_json: bool) -> None:
+    if as_json:
+        print_json(info)
+    else:
+        print(job_line(info))
+
+
+def print_report(info: JobInfo) -> None:
+    progress = info.progress
+    lines = {
+        "job": info.id, "state": info.state.name, "message": info.message,
+        "model": f"{info.model or info.spec.get('model', {}).get('upload_id', '')} version {info.base_version}",
+        "step": f"{progress.step} of {progress.total_steps or '?'}, epoch {progress.epoch:.4g}",
+        "loss": f"{progress.loss:.4g}{metrics_text(info)}",
+        "rate": f"{progress.learning_rate:.4g}, gradient norm {progress.gradient_norm:.4g}",
+        "speed": f"{progress.samples_per_second:.4g} samples/s",
+        "memory": f"{progress.memory_bytes >> 20} MiB, at most {progress.peak_memory_bytes >> 20} MiB",
+        "checkpoint": f"step {progress.checkpoint_step}" if progress.checkpoint_step else "",
+        "published": f"version {info.published_version}" if info.published_version else "",
+    }
+    for name, text in lines.items():
+        if text:
+            print(f"{name:<11} {text}")
+
+
+def watch(job: Job, as_json: bool) -> None:
+    """Until the job has ended or is paused: a bar on a terminal, an object for each change as JSON, a report at the end."""
+    bar = None
+    if not as_json and sys.stderr.isatty():
+        try:
+            bar = ProgressBar(True)
+        except FailedPreconditionError:
+            pass  # without tqdm there is only the report
+    try:
+        for update in job.watch():
+            if as_json:
+                print_json({"job": update.info, "points": update.points})
+            elif bar is not None:
+                bar.show(update)
+    finally:
+        if bar is not None:
+            bar.close()
+    if not as_json:
+        print_report(job.info)

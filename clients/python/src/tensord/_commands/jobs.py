@@ -1,0 +1,83 @@
+"""jobs"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, Callable
+
+from tensord._commands.connect import add_command, connect, print_json
+from tensord._commands.job_view import print_job, print_report, watch
+from tensord.job import Job
+from tensord.jobs import JobInfo, JobState
+
+
+def add_to(commands: Any) -> None:
+    text = "Training jobs of a running tensord"
+    of_jobs = commands.add_parser("jobs", help=text, description=text).add_subparsers(metavar="COMMAND", required=True)
+    command = add_command(of_jobs, "list", list_jobs, "All jobs, oldest first")
+    command.add_argument("--model", default="", help="only jobs of this model")
+    command = add_command(of_jobs, "rollback", rollback, "Serve a model's version before the served one again")
+    command.add_argument("model")
+    for name, run, help_text in (
+        ("show", with_job(show), "All there is to say of a job"),
+        ("watch", with_job(watch_job), "Progress until the job ends or pauses; exit code 1 when it failed"),
+        ("pause", acting(Job.pause), "Stop after the current step, with a checkpoint"),
+        ("resume", acting(Job.resume), "Go on, from the last checkpoint"),
+        ("cancel", acting(Job.cancel), "Stop for good"),
+        ("delete", with_job(delete), "Forget the job and its checkpoints"),
+    ):
+        add_command(of_jobs, name, run, help_text).add_argument("id")
+
+
+def list_jobs(given: argparse.Namespace) -> int:
+    with connect(given) as client:
+        jobs = client.jobs(given.model)
+    if not jobs and not given.json:
+        print("no jobs")
+    for job in jobs:
+        print_job(job, given.json)
+    return 0
+
+
+def rollback(given: argparse.Namespace) -> int:
+    with connect(given) as client:
+        served = client.rollback(given.model)
+    if given.json:
+        print_json({"served_version": served})
+    else:
+        print(f"{given.model}: version {served} is served")
+    return 0
+
+
+def with_job(run: Callable[[Job, bool], int]) -> Callable[[argparse.Namespace], int]:
+    def command(given: argparse.Namespace) -> int:
+        with connect(given) as client:
+            return run(client.job(given.id), given.json)
+
+    return command
+
+
+def acting(act: Callable[[Job], JobInfo]) -> Callable[[argparse.Namespace], int]:
+    def run(job: Job, as_json: bool) -> int:
+        print_job(act(job), as_json)
+        return 0
+
+    return with_job(run)
+
+
+def show(job: Job, as_json: bool) -> int:
+    if as_json:
+        print_json(job.info)
+    else:
+        print_report(job.info)
+    return 0
+
+
+def watch_job(job: Job, as_json: bool) -> int:
+    watch(job, as_json)
+    return 1 if job.state == JobState.FAILED else 0
+
+
+def delete(job: Job, as_json: bool) -> int:
+    job.delete()
+    return 0
