@@ -5,27 +5,16 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <fstream>
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/base/memory_limit.h"
 #include "core/tensor/caching_allocator.h"
 
 namespace tensord {
 namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
-
-// What this process can ever have: physical memory, or less when its cgroup says so.
-size_t physical_limit() {
-  size_t limit = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-    std::ifstream file(path);
-    uint64_t bytes = 0;
-    if (file >> bytes) limit = std::min<size_t>(limit, bytes);
-  }
-  return limit;
-}
 
 // Maps anonymous memory; large pieces are aligned to huge pages and ask for them. The kernel
 // would promise more than there is and kill the process later, so the sum is limited here.
@@ -76,7 +65,7 @@ class CpuSource final : public Allocator {
   }
 
   const size_t page_ = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  const size_t limit_ = physical_limit();
+  const size_t limit_ = memory_limit();
   std::atomic<size_t> taken_{0};
 };
 

@@ -1,5 +1,6 @@
 #include "server/metrics/metrics.h"
 
+#include <prometheus/counter.h>
 #include <prometheus/gauge.h>
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
@@ -26,12 +27,20 @@ struct Metrics::State {
   mutable MachineCollector machine;
 
   std::mutex mutex;
-  std::map<std::pair<std::string, std::string>, std::unique_ptr<ModelMetrics>> models;  // by mutex
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<ModelMetrics>> models;  // by mutex
 
   std::vector<prometheus::MetricFamily> collect(const std::vector<ModelCounts>& counts) const;
   prometheus::Family<prometheus::Gauge>& gauges(const char* name, const char* help) {
     return prometheus::BuildGauge().Name(name).Help(help).Register(*registry);
   }
+  prometheus::Family<prometheus::Counter>& counters(const char* name, const char* help) {
+    return prometheus::BuildCounter().Name(name).Help(help).Register(*registry);
+  }
+  prometheus::Family<prometheus::Counter>& loads = counters("tensord_model_loads_total", "Versions that were loaded");
+  prometheus::Family<prometheus::Counter>& load_failures =
+      counters("tensord_model_load_failures_total", "Models and versions that could not be loaded");
+  prometheus::Family<prometheus::Counter>& evictions =
+      counters("tensord_model_evictions_total", "Models that were unloaded to make room for others");
 };
 
 Metrics::Metrics(const std::string& version) : state_(std::make_unique<State>()) {
@@ -47,13 +56,27 @@ Metrics::Metrics(const std::string& version) : state_(std::make_unique<State>())
 
 Metrics::~Metrics() = default;
 
-ModelMetrics& Metrics::model(const std::string& name, const std::string& version) {
+std::shared_ptr<ModelMetrics> Metrics::share(const std::string& name, const std::string& version) {
   const std::lock_guard lock(state_->mutex);
   auto& slot = state_->models[{name, version}];
-  if (slot) return *slot;
-  slot = std::make_unique<ModelMetrics>(name, version);
-  return *slot;
+  if (!slot) slot = std::make_shared<ModelMetrics>(name, version);
+  return slot;
 }
+
+void Metrics::forget(const std::string& name, const std::string& version) {
+  const std::lock_guard lock(state_->mutex);
+  const auto found = state_->models.find({name, version});
+  // Whoever has it got it under this lock: a load of the same version.
+  if (found == state_->models.end() || found->second.use_count() > 1) return;
+  state_->models.erase(found);
+  state_->plans.forget(name, version);
+}
+
+void Metrics::count_load(const std::string& name, bool is_success) {
+  (is_success ? state_->loads : state_->load_failures).Add({{"model", name}}).Increment();
+}
+
+void Metrics::count_eviction(const std::string& name) { state_->evictions.Add({{"model", name}}).Increment(); }
 
 std::vector<ModelCounts> Metrics::model_counts() const {
   const std::lock_guard lock(state_->mutex);

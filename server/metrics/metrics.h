@@ -34,8 +34,15 @@ class Metrics {
   explicit Metrics(const std::string& version);
   ~Metrics();
 
-  // Lives as long as this. The same model and version give the same handles.
-  ModelMetrics& model(const std::string& name, const std::string& version);
+  // Of a model's version, made where there are none; the same give the same. They stay until forget().
+  ModelMetrics& model(const std::string& name, const std::string& version) { return *share(name, version); }
+  // The same; not forgotten as long as somebody has this.
+  std::shared_ptr<ModelMetrics> share(const std::string& name, const std::string& version);
+  // A version that has ended has no series any more.
+  void forget(const std::string& name, const std::string& version);
+  // A version was loaded, or could not be; a model was unloaded to make room.
+  void count_load(const std::string& name, bool is_success);
+  void count_eviction(const std::string& name);
   // `counts` is asked whenever metrics are read, as long as this lives.
   void watch_plans(const std::string& name, const std::string& version, std::function<PlanCounts()> counts);
   // `samples` is asked for all jobs whenever metrics are read; an empty function ends that.

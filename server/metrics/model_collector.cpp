@@ -48,6 +48,8 @@ constexpr Series kSeries[] = {
      [](const ModelCounts& m) { return static_cast<double>(m.in_flight); }},
     {"tensord_pending_requests", "Requests that wait for a worker", MetricType::Gauge,
      [](const ModelCounts& m) { return static_cast<double>(m.pending); }},
+    {"tensord_model_workers", "Runs of the model that can go on at once; 0 for an ensemble", MetricType::Gauge,
+     [](const ModelCounts& m) { return static_cast<double>(m.workers); }},
     {"tensord_model_load_duration_seconds", "Time the last load of a model took", MetricType::Gauge,
      [](const ModelCounts& m) { return m.load_seconds; }},
     {"tensord_model_ready", "1 when the model takes requests", MetricType::Gauge,

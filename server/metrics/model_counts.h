@@ -69,6 +69,7 @@ struct ModelCounts {
   uint64_t last_request_unix_ms = 0;        // 0: none yet
   uint64_t received_bytes = 0, sent_bytes = 0, copied_bytes = 0;
   int64_t in_flight = 0, pending = 0;
+  uint64_t workers = 0;  // 0 while the model is not ready
   double load_seconds = 0;
   bool is_ready = false;
 

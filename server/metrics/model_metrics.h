@@ -42,6 +42,7 @@ class ModelMetrics {
   void add_pending(int delta);      // requests that wait for a worker: 1 when queued, -1 when taken or given up
   void set_load_seconds(double seconds);
   void set_ready(bool is_ready);
+  void set_workers(size_t workers);
   void set_tags(std::map<std::string, std::string> tags);
 
   ModelCounts counts() const;
@@ -56,6 +57,7 @@ class ModelMetrics {
   std::array<std::atomic<Shard*>, kShards> shards_{};  // made when a thread first needs one
   std::atomic<double> load_seconds_{0};
   std::atomic<bool> is_ready_{false};
+  std::atomic<size_t> workers_{0};
   mutable std::mutex mutex_;
   std::map<std::string, std::string> tags_;        // by mutex_
   std::map<uint64_t, BatchCounts> large_batches_;  // by mutex_; sizes that shards do not count

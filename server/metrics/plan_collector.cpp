@@ -38,6 +38,11 @@ void PlanCollector::watch(const std::string& model, const std::string& version, 
   models_[{model, version}] = std::move(counts);
 }
 
+void PlanCollector::forget(const std::string& model, const std::string& version) {
+  const std::lock_guard lock(mutex_);
+  models_.erase({model, version});
+}
+
 std::vector<MetricFamily> PlanCollector::Collect() const {
   std::vector<MetricFamily> families;
   for (const Series& series : kSeries) {

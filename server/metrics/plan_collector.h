@@ -18,6 +18,7 @@ namespace tensord::server {
 class PlanCollector final : public prometheus::Collectable {
  public:
   void watch(const std::string& model, const std::string& version, std::function<PlanCounts()> counts);
+  void forget(const std::string& model, const std::string& version);
   std::vector<prometheus::MetricFamily> Collect() const override;
 
  private:

@@ -40,7 +40,7 @@ MetricFamily family(const char* name, const char* help, MetricType type) {
 
 ClientMetric& add(MetricFamily& to, const TrainingSample& sample, double value) {
   ClientMetric& metric = to.metric.emplace_back();
-  metric.label = {{"job", sample.job}, {"model", sample.model}};
+  metric.label = {{"job_id", sample.job}, {"model", sample.model}};
   (to.type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
   return metric;
 }

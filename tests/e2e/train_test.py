@@ -264,11 +264,11 @@ class TrainingTest(unittest.TestCase):
     def test_metrics_by_job(self):
         job = self.server.run(epochs=1, evaluation=EVALUATION)
         daemon = self.server.daemon
-        self.assertEqual(daemon.metric("tensord_training_steps_total", job=job.id), 16)
-        self.assertEqual(daemon.metric("tensord_training_samples_total", job=job.id, model="mlp"), 800)
-        self.assertEqual(daemon.metric("tensord_training_job_state", job=job.id, state="COMPLETED"), 1)
-        self.assertEqual(daemon.metric("tensord_training_job_state", job=job.id), 1)
-        self.assertEqual(daemon.metric("tensord_training_metric", job=job.id, metric="accuracy"),
+        self.assertEqual(daemon.metric("tensord_training_steps_total", job_id=job.id), 16)
+        self.assertEqual(daemon.metric("tensord_training_samples_total", job_id=job.id, model="mlp"), 800)
+        self.assertEqual(daemon.metric("tensord_training_job_state", job_id=job.id, state="COMPLETED"), 1)
+        self.assertEqual(daemon.metric("tensord_training_job_state", job_id=job.id), 1)
+        self.assertEqual(daemon.metric("tensord_training_metric", job_id=job.id, metric="accuracy"),
                          job.progress.metrics["accuracy"])
         checked = subprocess.run(["promtool", "check", "metrics"], input=daemon.metrics(), capture_output=True,
                                  text=True)

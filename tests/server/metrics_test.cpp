@@ -163,6 +163,20 @@ TEST(ModelMetrics, ResponsesOfDecoupledModels) {
   EXPECT_EQ(counts[Phase::kNextResponse].count(), 3u);
 }
 
+// The value of a series without labels.
+double value_of(const std::string& text, const std::string& name) {
+  const size_t at = text.find("\n" + name + " ");
+  return at == std::string::npos ? -1 : std::stod(text.substr(at + name.size() + 2));
+}
+
+TEST(Metrics, LimitsOfTheProcess) {
+  const std::string text = Metrics("1.0").text();
+  EXPECT_GE(value_of(text, "process_max_fds"), value_of(text, "process_open_fds"));
+  EXPECT_GE(value_of(text, "tensord_memory_limit_bytes"), value_of(text, "process_resident_memory_bytes"));
+  EXPECT_GT(value_of(text, "process_resident_memory_bytes"), 0);
+  EXPECT_GE(value_of(text, "tensord_cpu_limit_cores"), 1);
+}
+
 TEST(Metrics, TritonsNamesOnlyWhenWanted) {
   Metrics metrics("1.0");
   ModelMetrics& model = metrics.model("m", "1");
@@ -172,12 +186,17 @@ TEST(Metrics, TritonsNamesOnlyWhenWanted) {
   model.count_answer(times_in_queue(), kUnavailable);
   model.count_cache_hit(5000);
   model.add_pending(2);
+  model.set_workers(3);
   const std::string own = metrics.text();
   EXPECT_THAT(own, HasSubstr("tensord_requests_total{model=\"m\",version=\"1\",_team=\"search\",code=\"OK\"} 1"));
   EXPECT_THAT(own, HasSubstr("tensord_pending_requests{model=\"m\",version=\"1\",_team=\"search\"} 2"));
   EXPECT_THAT(own, HasSubstr("tensord_batch_size_sum{model=\"m\",version=\"1\",_team=\"search\"} 4"));
+  EXPECT_THAT(own, HasSubstr("tensord_model_workers{model=\"m\",version=\"1\",_team=\"search\"} 0"));
   EXPECT_THAT(own, Not(HasSubstr("nv_")));
   EXPECT_THAT(own, Not(HasSubstr("tensord_first_response_duration_seconds")));
+
+  model.set_ready(true);
+  EXPECT_THAT(metrics.text(), HasSubstr("tensord_model_workers{model=\"m\",version=\"1\",_team=\"search\"} 3"));
 
   metrics.add_triton_names();
   const std::string both = metrics.text();
