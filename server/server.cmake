@@ -6,6 +6,7 @@ pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)
 pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
 find_package(spdlog REQUIRED)
 find_package(nlohmann_json REQUIRED)
+tensord_prefer_archives()
 add_subdirectory(${CMAKE_SOURCE_DIR}/protos ${CMAKE_BINARY_DIR}/protos)
 
 tensord_layer(tensord_server_config server/config tensord_base CLI11::CLI11 spdlog::spdlog
