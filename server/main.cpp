@@ -35,6 +35,7 @@ int main(int argc, char** argv) {
   tensord::server::add_train_command(app, &exit_code);
   tensord::server::add_jobs_command(app, &exit_code);
   tensord::server::add_models_commands(app);
+  tensord::server::add_health_command(app);
 #endif
   try {
     tensord::max_cpu_isa();  // throws where the setting is wrong

@@ -18,6 +18,7 @@ void add_ops_command(CLI::App& app, int* exit_code);
 void add_serve_command(CLI::App& app, int* exit_code);
 void add_train_command(CLI::App& app, int* exit_code);
 void add_jobs_command(CLI::App& app, int* exit_code);
+void add_health_command(CLI::App& app);
 void add_models_commands(CLI::App& app);  // models, load, unload
 
 }  // namespace tensord::server

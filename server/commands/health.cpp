@@ -1,0 +1,51 @@
+#include <httplib.h>
+
+#include <CLI/CLI.hpp>
+
+#include <iostream>
+
+#include "core/base/error.h"
+#include "server/commands/commands.h"
+
+namespace tensord::server {
+namespace {
+
+struct HealthOptions {
+  std::string address = "127.0.0.1:8002";
+  bool live = false;
+  std::string model;
+  int timeout_secs = 3;
+};
+
+std::string path_of(const HealthOptions& options) {
+  if (!options.model.empty()) return concat("/v2/models/", options.model, "/ready");
+  return options.live ? "/v2/health/live" : "/v2/health/ready";
+}
+
+void ask(const HealthOptions& options) {
+  httplib::Client client("http://" + options.address);
+  client.set_connection_timeout(options.timeout_secs);
+  client.set_read_timeout(options.timeout_secs);
+  const httplib::Result answer = client.Get(path_of(options));
+  if (!answer) fail(ErrorCode::kUnavailable, options.address, ": ", httplib::to_string(answer.error()));
+  const std::string subject = options.model.empty() ? "the daemon" : options.model;
+  const std::string state = options.live ? "live" : "ready";
+  if (answer->status != 200) fail(ErrorCode::kUnavailable, subject, " is not ", state, " (", answer->status, ")");
+  std::cout << subject << " is " << state << "\n";
+}
+
+}  // namespace
+
+void add_health_command(CLI::App& app) {
+  static HealthOptions options;
+  CLI::App* command = app.add_subcommand("health", "Asks a running daemon whether it is ready: exit code 0 or 1");
+  command->add_option("--address", options.address, "Of the daemon's metrics port")->capture_default_str();
+  CLI::Option* live = command->add_flag("--live", options.live, "Whether it is alive, ready or not");
+  command->add_option("--model", options.model, "Whether this model is ready")->excludes(live);
+  command->add_option("--timeout-secs", options.timeout_secs, "Time to answer")
+      ->check(CLI::Range(1, 3600))
+      ->capture_default_str();
+  command->callback([] { ask(options); });
+}
+
+}  // namespace tensord::server
