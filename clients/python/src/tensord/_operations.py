@@ -6,10 +6,9 @@ import json
 import os
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
-from google.protobuf import json_format
-
 from tensord._connection import Operation
 from tensord._inference import InferRequest, Result, parse_response
+from tensord._plain import to_dict
 from tensord._protocol import health
 from tensord._protocol import inference as pb
 from tensord._shared_memory import SharedMemory
@@ -80,10 +79,8 @@ def metadata(model: str, version: str) -> Operation[ModelMetadata]:
 
 
 def config(model: str, version: str) -> Operation[Dict[str, Any]]:
-    def parse(answer: pb.ModelConfigResponse) -> Dict[str, Any]:
-        return json_format.MessageToDict(answer.config, preserving_proto_field_name=True)
-
-    return _call("ModelConfig", pb.ModelConfigRequest(name=model, version=str(version)), pb.ModelConfigResponse, parse)
+    return _call("ModelConfig", pb.ModelConfigRequest(name=model, version=str(version)), pb.ModelConfigResponse,
+                 lambda answer: to_dict(answer.config))
 
 
 def statistics(model: str, version: str) -> Operation[List[ModelStatistics]]:

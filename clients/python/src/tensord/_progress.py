@@ -22,10 +22,11 @@ class ProgressBar:
         if self._bar is None:
             title = update.info.name or update.info.model or update.info.id
             self._bar = self._kind(total=progress.total_steps or None, initial=progress.step, desc=title, unit="step")
-        self._bar.update(progress.step - self._bar.n)
+        self._bar.total = progress.total_steps or None  # not known while the job waits in its queue
         values = {"loss": f"{progress.loss:.4g}", "lr": f"{progress.learning_rate:.3g}"}
         values.update((f"eval_{name}", f"{value:.4g}") for name, value in progress.metrics.items())
-        self._bar.set_postfix(values)
+        self._bar.set_postfix(values, refresh=False)
+        self._bar.update(progress.step - self._bar.n)
 
     def close(self) -> None:
         if self._bar is not None:

@@ -21,7 +21,8 @@ from tensord._streaming import STATUS_HEADERS
 from tensord._tensors import TensorLike
 from tensord.aio_job import AsyncJob
 from tensord.aio_stream import AsyncInferSequence, AsyncInferStream
-from tensord.errors import DeadlineExceededError, InvalidArgumentError, NotFoundError, UnavailableError, from_rpc
+from tensord.errors import (DeadlineExceededError, FailedPreconditionError, InvalidArgumentError, NotFoundError,
+                            UnavailableError, from_rpc)
 from tensord.job_spec import JobSpec, ModelSource, job_spec_message
 from tensord.jobs import JobInfo, JobState
 from tensord.types import ModelIndex, ModelMetadata, ModelStatistics, Region, ServerMetadata
@@ -33,7 +34,9 @@ _READY_INTERVAL_S = 0.1
 
 
 class AsyncClient:
-    """`Client` for asyncio: the same methods and arguments, to be awaited. To be used by one event loop.
+    """`Client` for asyncio: the same methods and arguments, to be awaited.
+
+    To be made and used inside of one running event loop.
 
     A cancelled task cancels its call on the server too.
     """
@@ -53,9 +56,11 @@ class AsyncClient:
         self._unary: Dict[str, Any] = {}
         self._metadata: Dict[str, ModelMetadata] = {}
         self._regions = Regions()
+        self._is_closed = False
 
     async def close(self) -> None:
         """Ends calls and streams that are under way."""
+        self._is_closed = True
         await self._channel.close()
 
     async def __aenter__(self) -> AsyncClient:
@@ -262,6 +267,9 @@ class AsyncClient:
         return metadata
 
     def _call_headers(self, headers: Optional[Mapping[str, str]] = None) -> Headers:
+        """What goes before each call; there is none any more when the client is closed."""
+        if self._is_closed:
+            raise FailedPreconditionError("the client is closed")
         return self.settings.call_headers(headers)
 
     async def _run(self, operation: Operation[T], timeout: Optional[float] = None,

@@ -16,7 +16,8 @@ from tensord._operations import FileSource, Setting
 from tensord._shared_memory import Regions, SharedMemory
 from tensord._streaming import STATUS_HEADERS
 from tensord._tensors import TensorLike
-from tensord.errors import DeadlineExceededError, InvalidArgumentError, NotFoundError, UnavailableError, from_rpc
+from tensord.errors import (DeadlineExceededError, FailedPreconditionError, InvalidArgumentError, NotFoundError,
+                            UnavailableError, from_rpc)
 from tensord.job import Job
 from tensord.job_spec import JobSpec, ModelSource, job_spec_message
 from tensord.jobs import JobInfo, JobState
@@ -51,9 +52,11 @@ class Client:
         self._unary: Dict[str, Any] = {}
         self._metadata: Dict[str, ModelMetadata] = {}
         self._regions = Regions()
+        self._is_closed = False
 
     def close(self) -> None:
         """Ends calls and streams that are under way."""
+        self._is_closed = True
         self._channel.close()
 
     def __enter__(self) -> Client:
@@ -267,6 +270,9 @@ class Client:
         return metadata
 
     def _call_headers(self, headers: Optional[Mapping[str, str]] = None) -> Headers:
+        """What goes before each call; there is none any more when the client is closed."""
+        if self._is_closed:
+            raise FailedPreconditionError("the client is closed")
         return self.settings.call_headers(headers)
 
     def _run(self, operation: Operation[T], timeout: Optional[float] = None,

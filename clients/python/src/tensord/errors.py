@@ -10,9 +10,9 @@ from typing import Dict, Optional, Type
 import grpc
 
 __all__ = [
-    "AbortedError", "AlreadyExistsError", "CancelledError", "DeadlineExceededError", "FailedPreconditionError",
-    "InternalError", "InvalidArgumentError", "JobFailedError", "NotFoundError", "PermissionDeniedError",
-    "ResourceExhaustedError", "TensordError", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
+    "AbortedError", "AlreadyExistsError", "CancelledError", "DataLossError", "DeadlineExceededError",
+    "FailedPreconditionError", "InternalError", "InvalidArgumentError", "JobFailedError", "NotFoundError", "OutOfRangeError",
+    "PermissionDeniedError", "ResourceExhaustedError", "TensordError", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
 ]
 
 
@@ -102,6 +102,16 @@ class DeadlineExceededError(TensordError, TimeoutError):
     code = "DEADLINE_EXCEEDED"
 
 
+class DataLossError(TensordError):
+    """A damaged archive, checkpoint or file."""
+
+    code = "DATA_LOSS"
+
+
+class OutOfRangeError(TensordError):
+    code = "OUT_OF_RANGE"
+
+
 class CancelledError(TensordError):
     code = "CANCELLED"
 
@@ -123,13 +133,12 @@ _BY_CODE: Dict[str, Type[TensordError]] = {
     kind.code: kind
     for kind in (InvalidArgumentError, NotFoundError, AlreadyExistsError, PermissionDeniedError, UnauthenticatedError,
                  ResourceExhaustedError, FailedPreconditionError, AbortedError, UnimplementedError, InternalError,
-                 UnavailableError, DeadlineExceededError, CancelledError)
+                 UnavailableError, DeadlineExceededError, CancelledError, DataLossError, OutOfRangeError)
 }
 
 
 def from_status(code: str, message: str) -> TensordError:
     kind = _BY_CODE.get(code)
-    # OUT_OF_RANGE, DATA_LOSS and UNKNOWN have no class of their own.
     return kind(message) if kind else TensordError(message, code)
 
 

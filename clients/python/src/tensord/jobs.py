@@ -9,8 +9,8 @@ from typing import Any, Dict, Iterable, List, Mapping, Tuple
 
 import numpy as np
 import numpy.typing as npt
-from google.protobuf import json_format
 
+from tensord._plain import to_dict
 from tensord._protocol import training as pb
 
 __all__ = ["History", "JobInfo", "JobState", "Point", "Progress"]
@@ -123,7 +123,7 @@ def parse_job(message: pb.Job) -> JobInfo:
     known = {name: values[name] for name in Progress.__dataclass_fields__ if name != "metrics"}
     return JobInfo(message.id, JobState(message.state), message.message,
                    Progress(**known, metrics=dict(message.progress.metrics)),
-                   json_format.MessageToDict(message.spec, preserving_proto_field_name=True),
+                   to_dict(message.spec),
                    time(message.created_at_ms), time(message.updated_at_ms), message.base_version,
                    message.published_version)
 

@@ -1,0 +1,111 @@
+"""`python -m tensord` with the real daemon."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from tensord.__main__ import main
+
+
+@pytest.fixture()
+def command(server, capsys):
+    def run(*arguments, code=0):
+        try:
+            returned = main([*arguments, "--address", server.ready["grpc"]])
+        except SystemExit as stopped:  # of argparse
+            returned = stopped.code
+        out = capsys.readouterr()
+        assert returned == code, out.err
+        return out.out if code == 0 else out.err
+
+    return run
+
+
+def objects(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_infer(command, tmp_path):
+    ones = json.dumps([[1] * 16])
+    (answer,) = objects(command("infer", "simple", "--input", ones, "--input", ones, "--json"))
+    assert answer == {"model": "simple", "version": "1", "outputs": {"OUTPUT0": [[2] * 16], "OUTPUT1": [[0] * 16]}}
+    np.savez(tmp_path / "in.npz", INPUT0=np.ones((1, 16), "i4"), INPUT1=np.ones((1, 16), "i4"))
+    command("infer", "simple", "--input", str(tmp_path / "in.npz"), "--save", str(tmp_path / "out.npz"), "--output", "OUTPUT0")
+    with np.load(tmp_path / "out.npz") as saved:
+        assert list(saved) == ["OUTPUT0"] and (saved["OUTPUT0"] == 2).all()
+    np.save(tmp_path / "x.npy", np.array([[1.5, 2.5]], "f4"))
+    assert "[[1.5 2.5]]" in command("infer", "identity_fp32", "--input", f"INPUT0={tmp_path / 'x.npy'}")
+    assert "float32[2, 3]" in command("infer", "identity_fp32", "--input", "random:2,3")
+    assert "banana 9" in command("infer", "labelled_identity", "--input", "INPUT0=[[1, 9, 2, 3]]", "--classes", "2")
+    assert "'text'" in command("infer", "simple_identity", "--input", '[["text"]]')
+    streamed = objects(command("infer", "square_int32", "--input", "[3]", "--stream", "--json"))
+    assert [item["outputs"]["OUT"] for item in streamed] == [[3]] * 3
+
+
+@pytest.mark.parametrize("arguments, text, code", [
+    (("infer", "nope", "--input", "x=[1]"), "nope", 1), (("infer", "simple", "--input", "{"), "neither", 2),
+    (("infer", "simple", "--input", "[1]", "--input", "INPUT0=[1]"), "name all", 2), (("nope",), "invalid choice", 2),
+    (("infer", "simple", "--input", "random:a"), "shape is numbers", 2), (("bench", "simple", "--clients", "0"), "--clients", 2),
+    (("load", "simple", "--file", "x"), "PATH_IN_MODEL=FILE", 2), (("load", "nope"), "nope", 1),
+    (("train", "simple"), "TrainingService|raining", 1), (("load", "m", "--config", "/not/there"), "/not/there", 1),
+])
+def test_wrong_ones(command, arguments, text, code):
+    assert re.search(text, command(*arguments, code=code))
+
+
+def test_models(command):
+    assert "simple_int8" in command("models") and "READY" in command("models", "--ready")
+    command("unload", "simple_int8")
+    states = {item["name"]: item["state"] for item in objects(command("models", "--json"))}
+    assert states["simple"] == "READY" and states["simple_int8"] != "READY"
+    assert command("load", "simple_int8") == "simple_int8: loaded\n"
+    assert command("load", "simple", "--label", "stable=1") == "simple: loaded\n"
+    assert command("models", "label", "simple", "stable=") == "simple: stable=\n"
+    assert "MEAN MS" in command("models", "--statistics")
+
+
+def test_bench(command):
+    (row, more) = objects(command("bench", "simple", "--clients", "1,2", "--seconds", "0.2", "--json"))
+    assert row["clients"] == 1 and row["requests"] > 0 and row["median_ms"] <= row["p99_ms"]
+    assert more["requests_per_second"] > 0
+    assert "MEDIAN MS" in command("bench", "identity_fp32", "--input", "random:4,4", "--seconds", "0.1")
+
+
+def test_train_and_jobs(trainer, capsys, tmp_path):
+    def run(*arguments, code=0):
+        assert main([*arguments, "--address", trainer.address]) == code
+        return capsys.readouterr().out
+
+    spec = tmp_path / "job.json"
+    spec.write_text(json.dumps({"loss": {"builtin": "cross_entropy"}, "optimizer": {"lr": 1.0}, "epochs": 9}))
+    flags = ("train", "shapes", "--spec", str(spec), "--data", "pictures.npz", "--label", "label", "--steps", "3",
+             "--lr", "0.01", "--eval-fraction", "0.2", "--metrics", "loss,accuracy", "--freeze", "blocks.0.*")
+    report = run(*flags)
+    assert "COMPLETED" in report and "accuracy" in report
+    updates = objects(run(*flags, "--json"))
+    job = updates[-1]["job"]
+    assert job["state"] == "COMPLETED" and job["progress"]["step"] == 3 and job["spec"]["optimizer"]["lr"] == 0.01
+    assert job["spec"]["optimizer"]["groups"] == [{"pattern": "blocks.0.*", "freeze": True}]
+    assert [point["step"] for update in updates for point in update["points"]][-1] == 3
+    job_id = run(*flags[:-2], "--steps", "1000000", "--detach").strip()
+    assert job_id in run("jobs", "list", "--model", "shapes")
+    assert job_id in run("jobs", "pause", job_id)
+    assert run("jobs", "watch", job_id).count("PAUSED") == 1
+    assert json.loads(run("jobs", "show", job_id, "--json"))["id"] == job_id
+    run("jobs", "resume", job_id)
+    run("jobs", "cancel", job_id)
+    run("jobs", "delete", job_id)
+    assert job_id not in run("jobs", "list")
+    uploaded = run("train", "--upload", str(trainer.models / "shapes" / "1" / "model.pt"), *flags[2:])
+    assert "COMPLETED" in uploaded
+    assert main(["jobs", "rollback", "nope", "--address", trainer.address]) == 1
+    capsys.readouterr()
+
+
+def test_help_of_all_commands(capsys):
+    for arguments in ([], ["infer"], ["models"], ["load"], ["unload"], ["train"], ["jobs"], ["jobs", "watch"], ["bench"]):
+        with pytest.raises(SystemExit) as stopped:
+            main([*arguments, "--help"])
+        assert stopped.value.code == 0 and "usage:" in capsys.readouterr().out
