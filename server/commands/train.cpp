@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -20,6 +21,7 @@ struct TrainOptions {
   std::string archive;
   bool json = false;
   bool detach = false;
+  bool attach = false;
   JobSpec spec;
   std::vector<std::string> inputs;  // argument=array
   std::vector<std::string> frozen;  // patterns
@@ -54,11 +56,25 @@ JobSpec merged(const TrainOptions& options) {
   return spec;
 }
 
+JobStatus create_job(TrainingClient& client, JobSpec spec, const TrainOptions& options) {
+  if (!options.archive.empty()) spec.model.upload_id = client.upload(options.archive);
+  return client.create(spec);
+}
+
+// The newest job of the name, whatever became of it, else a new one.
+JobStatus attach_or_create_job(TrainingClient& client, const JobSpec& spec, const TrainOptions& options) {
+  check(!spec.name.empty(), "--attach: needs --name");
+  const std::vector<JobStatus> jobs = client.list(/*model=*/"");
+  const auto found =
+      std::find_if(jobs.rbegin(), jobs.rend(), [&](const JobStatus& job) { return job.spec.name == spec.name; });
+  return found != jobs.rend() ? *found : create_job(client, spec, options);
+}
+
 int train(const TrainOptions& options) {
   TrainingClient client(options.address);
-  JobSpec spec = merged(options);
-  if (!options.archive.empty()) spec.model.upload_id = client.upload(options.archive);
-  const JobStatus job = client.create(spec);
+  const JobSpec spec = merged(options);
+  const JobStatus job =
+      options.attach ? attach_or_create_job(client, spec, options) : create_job(client, spec, options);
   if (options.detach) {
     std::cout << (options.json ? to_json(job).dump() : job.id) << "\n";
     return 0;
@@ -125,6 +141,9 @@ void add_train_command(CLI::App& app, int* exit_code) {
   command->add_option("--address", options->address, "Where the daemon listens for gRPC")->capture_default_str();
   command->add_flag("--json", options->json, "JSON instead of text, one object a line");
   command->add_flag("--detach", options->detach, "Print the job's id and leave it running");
+  command->add_flag(
+      "--attach", options->attach,
+      "Watch the job of this --name if there is one, whatever its state; so this may be run again and again");
   add_data_options(*command, *options);
   add_training_options(*command, *options);
   command->callback([=] { *exit_code = train(*options); });

@@ -306,6 +306,19 @@ class TrainingTest(unittest.TestCase):
         self.assertIn("there is no training job", self.command("jobs", "show", endless, code=1))
         self.assertIn("optimizer.lr", self.command(*train, "--epochs", "1", "--lr=-1", code=1))
 
+    def test_command_attaches_to_the_job_of_its_name(self):
+        train = ("train", "mlp", "--data", "clusters.pt", "--label", "y", "--loss", "cross_entropy", "--attach")
+        first = self.command(*train, "--epochs", "2", "--name", "again", "--detach").strip()
+        self.assertEqual(self.command(*train, "--epochs", "2", "--name", "again", "--detach").strip(), first)
+        text = self.command(*train, "--epochs", "2", "--name", "again")
+        self.assertIn(first, text)
+        self.assertIn("COMPLETED", text)
+        self.assertIn("needs --name", self.command(*train, "--epochs", "2", code=1))
+        stopped = self.command(*train, "--steps", "10000000", "--name", "stopped", "--detach").strip()
+        self.assertNotEqual(stopped, first)
+        self.command("jobs", "cancel", stopped)
+        self.command(*train, "--epochs", "2", "--name", "stopped", code=1)  # nobody begins it again by accident
+
     def test_a_daemon_without_training_says_so(self):
         from tests.e2e.daemon import Daemon
         with Daemon(self.server.models) as daemon:
