@@ -2,7 +2,6 @@
 
 #include <grpcpp/alarm.h>
 
-#include <algorithm>
 #include <chrono>
 #include <optional>
 
@@ -18,7 +17,8 @@ using grpc::health::v1::HealthCheckResponse;
 // How late a watcher may learn of a change.
 constexpr auto kWatchInterval = std::chrono::milliseconds(200);
 
-constexpr const char* kServices[] = {"inference.GRPCInferenceService", "grpc.health.v1.Health"};
+// Serves as long as the process answers: what probes of liveness ask for, which a model that fails must not fail.
+constexpr const char* kLiveService = "grpc.health.v1.Health";
 
 void check_health(const ServerState& state, const HealthCheckRequest& request, HealthCheckResponse& response) {
   const auto status = health_of(state, request.service());
@@ -121,9 +121,8 @@ HealthCheckResponse::ServingStatus health_of(const ServerState& state, const std
   const auto serving = [](bool is_serving) {
     return is_serving ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
   };
-  if (service.empty() || std::find(std::begin(kServices), std::end(kServices), service) != std::end(kServices)) {
-    return serving(state.is_ready());
-  }
+  if (service == kLiveService) return HealthCheckResponse::SERVING;
+  if (service.empty() || service == "inference.GRPCInferenceService") return serving(state.is_ready());
   if (!state.repository.has_model(service)) return HealthCheckResponse::SERVICE_UNKNOWN;
   return serving(!state.is_draining && state.repository.is_ready(service, ""));
 }
