@@ -51,6 +51,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tensord::kernels::HWY_NAMESPACE {
 namespace {
 
+using TileT = float;
 #include "kernels/gemm_tile-inl.h"
 
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();

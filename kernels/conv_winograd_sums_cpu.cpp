@@ -15,6 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tensord::kernels::HWY_NAMESPACE {
 namespace {
 
+using TileT = float;
 #include "kernels/gemm_tile-inl.h"
 
 using D = TileD;

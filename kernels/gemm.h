@@ -22,7 +22,7 @@ Matrix matrix_of(const Tensor& tensor, int64_t offset = 0);
 
 // c = alpha * a @ b + beta * c for elements of `dtype`; c is not read when beta is 0. Transposed
 // operands are used as they lie; others are copied. f32 runs on oneDNN (one row: own gemv), f64 on
-// OpenBLAS, f16 and bf16 accumulate in f32, integers wrap. Uses the caller's thread budget.
+// tiles of our own, f16 and bf16 accumulate in f32, integers wrap. Uses the caller's thread budget.
 // REQUIRES: shapes agree; c overlaps neither a nor b.
 void gemm(DType dtype, double alpha, const Matrix& a, const Matrix& b, double beta, const Matrix& c);
 

@@ -1,13 +1,12 @@
-#include <cblas.h>
 #include <dnnl.h>
 
 #include <algorithm>
-#include <climits>
 #include <cstring>
 
 #include "core/base/parallel.h"
 #include "core/tensor/strided_copy.h"
 #include "kernels/gemm.h"
+#include "kernels/product.h"
 
 namespace tensord::kernels {
 namespace {
@@ -59,40 +58,31 @@ struct OwnedMatrix {
   Matrix matrix;
 };
 
-template <class T>
-void blas_gemm(T alpha, const Matrix& a, const Matrix& b, T beta, const Matrix& c) {
+void float_gemm(float alpha, const Matrix& a, const Matrix& b, float beta, const Matrix& c) {
   if (!is_row_major(c)) {
-    if (is_row_major(c.transposed())) return blas_gemm<T>(alpha, b.transposed(), a.transposed(), beta, c.transposed());
-    OwnedMatrix copy(c.rows, c.cols, dtype_of<T>);
-    if (beta != 0) copy_matrix<T, T>(c, copy.matrix);
-    blas_gemm<T>(alpha, a, b, beta, copy.matrix);
-    return copy_matrix<T, T>(copy.matrix, c);
+    if (is_row_major(c.transposed())) return float_gemm(alpha, b.transposed(), a.transposed(), beta, c.transposed());
+    OwnedMatrix copy(c.rows, c.cols, DType::kFloat32);
+    if (beta != 0) copy_matrix<float, float>(c, copy.matrix);
+    float_gemm(alpha, a, b, beta, copy.matrix);
+    return copy_matrix<float, float>(copy.matrix, c);
   }
   BlasOperand x, y;
   if (!as_blas(a, x)) {
-    OwnedMatrix copy(a.rows, a.cols, dtype_of<T>);
-    copy_matrix<T, T>(a, copy.matrix);
-    return blas_gemm<T>(alpha, copy.matrix, b, beta, c);
+    OwnedMatrix copy(a.rows, a.cols, DType::kFloat32);
+    copy_matrix<float, float>(a, copy.matrix);
+    return float_gemm(alpha, copy.matrix, b, beta, c);
   }
   if (!as_blas(b, y)) {
-    OwnedMatrix copy(b.rows, b.cols, dtype_of<T>);
-    copy_matrix<T, T>(b, copy.matrix);
-    return blas_gemm<T>(alpha, a, copy.matrix, beta, c);
+    OwnedMatrix copy(b.rows, b.cols, DType::kFloat32);
+    copy_matrix<float, float>(b, copy.matrix);
+    return float_gemm(alpha, a, copy.matrix, beta, c);
   }
   const int64_t ldc = c.rows <= 1 ? std::max<int64_t>(c.cols, 1) : c.row_stride;
-  const int64_t m = c.rows, n = c.cols, k = a.cols;
-  if constexpr (std::is_same_v<T, float>) {
-    const dnnl_status_t status = dnnl_sgemm(x.is_transposed ? 'T' : 'N', y.is_transposed ? 'T' : 'N', m, n, k, alpha,
-                                            static_cast<const float*>(x.data), x.ld, static_cast<const float*>(y.data),
-                                            y.ld, beta, static_cast<float*>(c.data), ldc);
-    check_internal(status == dnnl_success, "sgemm failed with status ", static_cast<int>(status));
-  } else {
-    check(std::max({m, n, k, x.ld, y.ld, ldc}) <= INT_MAX, "matmul: a dimension is too large for float64");
-    cblas_dgemm(CblasRowMajor, x.is_transposed ? CblasTrans : CblasNoTrans, y.is_transposed ? CblasTrans : CblasNoTrans,
-                static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), alpha,
-                static_cast<const double*>(x.data), static_cast<int>(x.ld), static_cast<const double*>(y.data),
-                static_cast<int>(y.ld), beta, static_cast<double*>(c.data), static_cast<int>(ldc));
-  }
+  const dnnl_status_t status =
+      dnnl_sgemm(x.is_transposed ? 'T' : 'N', y.is_transposed ? 'T' : 'N', c.rows, c.cols, a.cols, alpha,
+                 static_cast<const float*>(x.data), x.ld, static_cast<const float*>(y.data), y.ld, beta,
+                 static_cast<float*>(c.data), ldc);
+  check_internal(status == dnnl_success, "sgemm failed with status ", static_cast<int>(status));
 }
 
 // One row of f32 against a matrix that lies row- or column-major: bound by reading b once.
@@ -164,6 +154,48 @@ void scale(T beta, const Matrix& c) {
   }
 }
 
+// Calls multiply for parts of the rows, or of the columns where there are fewer rows; an element's sum is the same
+// whatever part it is in.
+void multiply_parts(const ProductShape& shape, const double* left, const double* right, double* out) {
+  constexpr int64_t kRowStep = 24, kColumnStep = 64;  // whole tiles of every instruction set
+  constexpr double kNsPerMultiply = 0.04;
+  const bool by_columns = shape.rows < shape.columns && shape.rows < kRowStep * thread_budget();
+  const int64_t step = by_columns ? kColumnStep : kRowStep, size = by_columns ? shape.columns : shape.rows;
+  const int64_t steps = (size + step - 1) / step;
+  const double step_ns = kNsPerMultiply * static_cast<double>(shape.rows * shape.columns * shape.depth / steps);
+  const int parts = parallel_parts(steps, step_ns, thread_budget());
+  const Tensor scratch = Tensor::empty(Dims{parts, kMostProductScratch}, DType::kFloat64);
+  parallel_run(parts, [&](int part) {
+    const int64_t begin = std::min(size, steps * part / parts * step);
+    const int64_t end = std::min(size, steps * (part + 1) / parts * step);
+    double* own = scratch.data<double>() + part * kMostProductScratch;
+    if (!by_columns) return multiply(shape, left, right, out, begin, end, own);
+    ProductShape columns = shape;
+    columns.columns = end - begin;
+    multiply(columns, left, right + begin * shape.right_column, out + begin, 0, shape.rows, own);
+  });
+}
+
+// Operands are used as they lie, whatever their strides.
+void double_gemm(double alpha, const Matrix& a, const Matrix& b, double beta, const Matrix& c) {
+  const bool is_dense = c.col_stride == 1 || c.cols == 1, is_turned_dense = c.row_stride == 1 || c.rows == 1;
+  if (!is_dense && !is_turned_dense) {
+    OwnedMatrix copy(c.rows, c.cols, DType::kFloat64);
+    if (beta != 0) copy_matrix<double, double>(c, copy.matrix);
+    double_gemm(alpha, a, b, beta, copy.matrix);
+    return copy_matrix<double, double>(copy.matrix, c);
+  }
+  // A result of one column is a row the other way around, which needs no packing.
+  if (!is_dense || (is_turned_dense && c.cols == 1 && c.rows > 1)) {
+    return double_gemm(alpha, b.transposed(), a.transposed(), beta, c.transposed());
+  }
+  if (beta != 0 && beta != 1) scale<double>(beta, c);
+  const ProductShape shape{c.rows,       c.cols,       a.cols,       a.row_stride, a.col_stride,
+                           b.row_stride, b.col_stride, c.row_stride, alpha,        beta != 0};
+  multiply_parts(shape, static_cast<const double*>(a.data), static_cast<const double*>(b.data),
+                 static_cast<double*>(c.data));
+}
+
 }  // namespace
 
 Matrix matrix_of(const Tensor& tensor, int64_t offset) {
@@ -184,8 +216,8 @@ void gemm(DType dtype, double alpha, const Matrix& a, const Matrix& b, double be
     case DType::kFloat32:
       if (try_gemv(static_cast<float>(alpha), a, b, static_cast<float>(beta), c)) return;
       if (try_narrow_gemm(static_cast<float>(alpha), a, b, static_cast<float>(beta), c)) return;
-      return blas_gemm<float>(static_cast<float>(alpha), a, b, static_cast<float>(beta), c);
-    case DType::kFloat64: return blas_gemm<double>(alpha, a, b, beta, c);
+      return float_gemm(static_cast<float>(alpha), a, b, static_cast<float>(beta), c);
+    case DType::kFloat64: return double_gemm(alpha, a, b, beta, c);
     case DType::kFloat16: return half_gemm<Half>(alpha, a, b, beta, c);
     case DType::kBFloat16: return half_gemm<BFloat16>(alpha, a, b, beta, c);
     default:

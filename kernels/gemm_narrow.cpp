@@ -20,7 +20,7 @@ constexpr int64_t kMostColumns = 32;
 void multiply_rows(float alpha, const Matrix& left, const Matrix& right, float* out) {
   ProductShape shape{left.rows, right.rows, left.cols, left.row_stride, 1, 1, right.row_stride, right.rows};
   shape.alpha = alpha;
-  const int64_t scratch_floats = (product_scratch(shape) + 15) / 16 * 16;
+  const int64_t scratch_floats = kMostProductScratch;
   const double row_ns = 0.02 * static_cast<double>(right.rows * left.cols);
   const int parts = parallel_parts(left.rows, row_ns, thread_budget());
   const Tensor scratch = Tensor::empty(Dims{parts * scratch_floats}, DType::kFloat32);

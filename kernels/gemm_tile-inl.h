@@ -1,9 +1,9 @@
-// Register tiles of f32 products, included once per instruction set inside HWY_NAMESPACE, after
-// <hwy/highway.h>. The left matrix is read as it lies, one element at a time; the right one lies in
-// panels (packed here) or is row-major, and is read in whole vectors.
+// Register tiles of products of TileT (float or double, defined before), included once per instruction set inside
+// HWY_NAMESPACE, after <hwy/highway.h>. The left matrix is read as it lies, one element at a time; the right one lies
+// in panels (packed here) or is row-major, and is read in whole vectors.
 
 namespace hn = hwy::HWY_NAMESPACE;
-using TileD = hn::ScalableTag<float>;
+using TileD = hn::ScalableTag<TileT>;
 using TileV = hn::Vec<TileD>;
 
 inline int64_t tile_lanes() { return static_cast<int64_t>(hn::Lanes(TileD())); }
@@ -18,28 +18,28 @@ inline int64_t whole_vectors(int64_t columns) { return (columns + tile_lanes() -
 
 // The left matrix: element (row, k) at data[row * row_step + k * depth_step].
 struct TileLeft {
-  const float* data;
+  const TileT* data;
   int64_t row_step, depth_step;
 };
 
 // The right matrix in panels of panel_columns(), the last one narrower but of whole vectors. A panel that
 // starts at column c begins at data[c * column_step] and has its rows depth_step apart (0: the panel's width).
 struct TileRight {
-  const float* data;
+  const TileT* data;
   int64_t column_step, depth_step;
 };
 
 // c[row] = (accumulates ? c[row] : 0) + scales[row * scale_step] * left[row] @ right.
 struct TileOut {
-  float* data;
+  TileT* data;
   int64_t row_step;
-  const float* scales;
+  const TileT* scales;
   int64_t scale_step;
   bool accumulates;
 };
 
 template <int kRows, int kVectors>
-HWY_INLINE void run_tile(const TileLeft& left, const float* right, int64_t right_step, int64_t depth,
+HWY_INLINE void run_tile(const TileLeft& left, const TileT* right, int64_t right_step, int64_t depth,
                          const TileOut& out) {
   const TileD d;
   const int64_t lanes = tile_lanes();
@@ -49,7 +49,7 @@ HWY_INLINE void run_tile(const TileLeft& left, const float* right, int64_t right
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(d);
   }
-  const float* a = left.data;
+  const TileT* a = left.data;
   const int64_t row_step = left.row_step;
   for (int64_t k = 0; k < depth; ++k, a += left.depth_step, right += right_step) {
     TileV b[kVectors];
@@ -65,17 +65,17 @@ HWY_INLINE void run_tile(const TileLeft& left, const float* right, int64_t right
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
     const TileV scale = hn::Set(d, out.scales[r * out.scale_step]);
-    float* c = out.data + r * out.row_step;
+    TileT* c = out.data + r * out.row_step;
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
-      float* to = c + v * lanes;
+      TileT* to = c + v * lanes;
       hn::StoreU(out.accumulates ? hn::MulAdd(sums[r][v], scale, hn::LoadU(d, to)) : hn::Mul(sums[r][v], scale), d, to);
     }
   }
 }
 
 template <int kVectors>
-HWY_NOINLINE void run_tile_rows(int64_t rows, const TileLeft& left, const float* right, int64_t right_step,
+HWY_NOINLINE void run_tile_rows(int64_t rows, const TileLeft& left, const TileT* right, int64_t right_step,
                                 int64_t depth, const TileOut& out) {
   switch (rows) {
     case 1: return run_tile<1, kVectors>(left, right, right_step, depth, out);
@@ -92,7 +92,7 @@ inline void multiply_panels(int64_t rows, int64_t columns, int64_t depth, const 
                             const TileOut& out) {
   for (int64_t c = 0; c < columns; c += panel_columns()) {
     const int64_t width = std::min(panel_columns(), whole_vectors(columns - c));
-    const float* panel = right.data + c * right.column_step;
+    const TileT* panel = right.data + c * right.column_step;
     const int64_t step = right.depth_step ? right.depth_step : width;
     for (int64_t r = 0; r < rows; r += kTileRows) {
       const int64_t count = std::min<int64_t>(kTileRows, rows - r);
@@ -111,33 +111,47 @@ inline void multiply_panels(int64_t rows, int64_t columns, int64_t depth, const 
   }
 }
 
+#if HWY_TARGET != HWY_SCALAR
+// Copies out[k * width + j] = rows[j][k] for a block of 4 by 4.
+inline void transpose_block(const float* const rows[4], float* out, int64_t width) {
+  const hn::FixedTag<float, 4> d;
+  const hn::Repartition<uint64_t, decltype(d)> d2;
+  const auto a = hn::LoadU(d, rows[0]), b = hn::LoadU(d, rows[1]), c = hn::LoadU(d, rows[2]), e = hn::LoadU(d, rows[3]);
+  const auto ab0 = hn::BitCast(d2, hn::InterleaveLower(d, a, b)), ab1 = hn::BitCast(d2, hn::InterleaveUpper(d, a, b)),
+             ce0 = hn::BitCast(d2, hn::InterleaveLower(d, c, e)), ce1 = hn::BitCast(d2, hn::InterleaveUpper(d, c, e));
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d2, ab0, ce0)), d, out);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d2, ab0, ce0)), d, out + width);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d2, ab1, ce1)), d, out + 2 * width);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d2, ab1, ce1)), d, out + 3 * width);
+}
+
+inline void transpose_block(const double* const rows[4], double* out, int64_t width) {
+  const hn::FixedTag<double, 2> d;
+  for (int64_t k = 0; k < 4; k += 2) {
+    for (int j = 0; j < 4; j += 2) {
+      const auto a = hn::LoadU(d, rows[j] + k), b = hn::LoadU(d, rows[j + 1] + k);
+      hn::StoreU(hn::InterleaveLower(d, a, b), d, out + k * width + j);
+      hn::StoreU(hn::InterleaveUpper(d, a, b), d, out + (k + 1) * width + j);
+    }
+  }
+}
+#endif
+
 // Copies to[k * width + j] = from[k + j * column_step] for j < columns, k < depth, in blocks of 4 by 4.
-inline void pack_transposed(const float* from, int64_t column_step, int64_t columns, int64_t depth, float* to,
+inline void pack_transposed(const TileT* from, int64_t column_step, int64_t columns, int64_t depth, TileT* to,
                             int64_t width) {
   int64_t j = 0;
 #if HWY_TARGET != HWY_SCALAR
-  const hn::FixedTag<float, 4> d;
-  const hn::Repartition<uint64_t, decltype(d)> d2;
   for (; j + 4 <= columns; j += 4) {
-    const float *row0 = from + j * column_step, *row1 = row0 + column_step, *row2 = row1 + column_step,
-                *row3 = row2 + column_step;
+    const TileT* row0 = from + j * column_step;
+    const TileT* rows[4] = {row0, row0 + column_step, row0 + 2 * column_step, row0 + 3 * column_step};
     int64_t k = 0;
     for (; k + 4 <= depth; k += 4) {
-      const auto a = hn::LoadU(d, row0 + k), b = hn::LoadU(d, row1 + k), c = hn::LoadU(d, row2 + k),
-                 e = hn::LoadU(d, row3 + k);
-      const auto ab0 = hn::BitCast(d2, hn::InterleaveLower(d, a, b)),
-                 ab1 = hn::BitCast(d2, hn::InterleaveUpper(d, a, b)),
-                 ce0 = hn::BitCast(d2, hn::InterleaveLower(d, c, e)),
-                 ce1 = hn::BitCast(d2, hn::InterleaveUpper(d, c, e));
-      float* out = to + k * width + j;
-      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d2, ab0, ce0)), d, out);
-      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d2, ab0, ce0)), d, out + width);
-      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d2, ab1, ce1)), d, out + 2 * width);
-      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d2, ab1, ce1)), d, out + 3 * width);
+      transpose_block(rows, to + k * width + j, width);
+      for (const TileT*& row : rows) row += 4;
     }
     for (; k < depth; ++k) {
-      float* out = to + k * width + j;
-      out[0] = row0[k], out[1] = row1[k], out[2] = row2[k], out[3] = row3[k];
+      for (int i = 0; i < 4; ++i) to[k * width + j + i] = *rows[i]++;
     }
   }
 #endif
@@ -148,17 +162,17 @@ inline void pack_transposed(const float* from, int64_t column_step, int64_t colu
 
 // Makes the panels of the right matrix whose element (k, j) is from[k * depth_step + j * column_step]; what
 // fills up the last vector is zero. `to` has room for depth * whole_vectors(columns).
-inline void pack_panels(const float* from, int64_t depth_step, int64_t column_step, int64_t depth, int64_t columns,
-                        float* to) {
+inline void pack_panels(const TileT* from, int64_t depth_step, int64_t column_step, int64_t depth, int64_t columns,
+                        TileT* to) {
   for (int64_t c = 0; c < columns; c += panel_columns()) {
     const int64_t width = std::min(panel_columns(), whole_vectors(columns - c)), count = std::min(width, columns - c);
-    const float* source = from + c * column_step;
-    float* panel = to + c * depth;
+    const TileT* source = from + c * column_step;
+    TileT* panel = to + c * depth;
     if (depth_step == 1) {
       pack_transposed(source, column_step, count, depth, panel, width);
     } else {
       for (int64_t k = 0; k < depth; ++k) {
-        const float* row = source + k * depth_step;
+        const TileT* row = source + k * depth_step;
         if (column_step == 1) {
           std::copy(row, row + count, panel + k * width);
         } else {
@@ -167,16 +181,16 @@ inline void pack_panels(const float* from, int64_t depth_step, int64_t column_st
       }
     }
     if (count == width) continue;
-    for (int64_t k = 0; k < depth; ++k) std::fill(panel + k * width + count, panel + (k + 1) * width, 0.0f);
+    for (int64_t k = 0; k < depth; ++k) std::fill(panel + k * width + count, panel + (k + 1) * width, TileT(0));
   }
 }
 
 // sums[i] = left . right[i] for i < count <= 4; four sums hide the latency of the FMA.
-inline void dot_four(const float* left, const float* right, int64_t right_step, int64_t count, int64_t depth,
-                     float* sums) {
+inline void dot_four(const TileT* left, const TileT* right, int64_t right_step, int64_t count, int64_t depth,
+                     TileT* sums) {
   const TileD d;
   const int64_t lanes = tile_lanes();
-  const float* rows[4];
+  const TileT* rows[4];
   for (int64_t i = 0; i < 4; ++i) rows[i] = right + std::min(i, count - 1) * right_step;
   TileV s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
   int64_t k = 0;

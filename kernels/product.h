@@ -4,21 +4,24 @@
 
 namespace tensord::kernels {
 
-// An f32 matrix product whose operands both come with the run; strides in elements, any of them. The columns
+// A matrix product whose operands both come with the run; strides in elements, any of them. The columns
 // of the result are dense.
 struct ProductShape {
   int64_t rows, columns, depth;
   int64_t left_row, left_depth;
   int64_t right_depth, right_column;
   int64_t out_row;
-  float alpha = 1;
+  double alpha = 1;
   bool accumulates = false;  // out += alpha * left @ right
 };
 
-// Floats that multiply needs, aligned to 64 bytes.
-int64_t product_scratch(const ProductShape& shape);
+// Elements that multiply needs at most, aligned to 64 bytes.
+constexpr int64_t kMostProductScratch = 256 * 512 + 96 * 16;
+
 // Rows [begin, end). A row's result does not depend on which rows are done with it.
 void multiply(const ProductShape& shape, const float* left, const float* right, float* out, int64_t begin, int64_t end,
               float* scratch);
+void multiply(const ProductShape& shape, const double* left, const double* right, double* out, int64_t begin,
+              int64_t end, double* scratch);
 
 }  // namespace tensord::kernels

@@ -1,5 +1,4 @@
-// Products of two f32 matrices that are not known before the run, for each instruction set. The right one is
-// packed block by block where that pays, the left one is read as it lies.
+// Products of two f32 matrices that are not known before the run, for each instruction set.
 #include "kernels/product.h"
 
 #include <algorithm>
@@ -11,88 +10,18 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#ifndef TENSORD_PRODUCT_BLOCKS
-#define TENSORD_PRODUCT_BLOCKS
-namespace tensord::kernels {
-namespace {
-constexpr int64_t kProductDepth = 256, kProductColumns = 512;  // of the right matrix, packed at once
-constexpr int64_t kTailRows = 96;                              // whose last columns are kept aside at once
-constexpr int64_t kFewRows = 4;                                // up to here columns are dotted where they lie
-constexpr int64_t kRowsToPack = 24;                            // from here on packing pays
-constexpr int64_t kLongestVector = 16;
-}  // namespace
-}  // namespace tensord::kernels
-#endif
-
 HWY_BEFORE_NAMESPACE();
 namespace tensord::kernels::HWY_NAMESPACE {
 namespace {
 
-#include "kernels/gemm_tile-inl.h"
-
-class Product {
- public:
-  Product(const ProductShape& shape, const float* left, const float* right, float* out, float* scratch)
-      : s_(shape), left_(left), right_(right), out_(out), scratch_(scratch) {}
-
-  void run(int64_t begin, int64_t end) const {
-    if (s_.rows <= kFewRows && s_.right_depth == 1 && s_.left_depth == 1 && s_.depth > 1) return dots(begin, end);
-    const bool packs = s_.right_column != 1 || s_.rows >= kRowsToPack;
-    // What fills no whole vector goes through memory of its own.
-    const int64_t whole = s_.columns / tile_lanes() * tile_lanes();
-    for (int64_t c = 0; c < whole; c += kProductColumns) {
-      const int64_t columns = std::min(kProductColumns, whole - c);
-      blocks(begin, end, c, columns, packs, out_ + begin * s_.out_row + c, s_.out_row, s_.accumulates);
-    }
-    if (whole == s_.columns) return;
-    float* tail = scratch_ + kProductDepth * kProductColumns;
-    const int64_t columns = s_.columns - whole;
-    for (int64_t r = begin; r < end; r += kTailRows) {
-      const int64_t last = std::min(end, r + kTailRows);
-      blocks(r, last, whole, columns, true, tail, kLongestVector, false);
-      for (int64_t i = r; i < last; ++i) {
-        const float* from = tail + (i - r) * kLongestVector;
-        float* to = out_ + i * s_.out_row + whole;
-        for (int64_t j = 0; j < columns; ++j) to[j] = s_.accumulates ? to[j] + from[j] : from[j];
-      }
-    }
-  }
-
- private:
-  void blocks(int64_t begin, int64_t end, int64_t column, int64_t columns, bool packs, float* out, int64_t out_row,
-              bool accumulates) const {
-    for (int64_t k = 0; k < s_.depth; k += kProductDepth) {
-      const int64_t depth = std::min(kProductDepth, s_.depth - k);
-      const float* from = right_ + k * s_.right_depth + column * s_.right_column;
-      if (packs) pack_panels(from, s_.right_depth, s_.right_column, depth, columns, scratch_);
-      const TileRight right = packs ? TileRight{scratch_, depth, 0} : TileRight{from, 1, s_.right_depth};
-      multiply_panels(end - begin, columns, depth,
-                      {left_ + begin * s_.left_row + k * s_.left_depth, s_.left_row, s_.left_depth}, right,
-                      {out, out_row, &s_.alpha, 0, accumulates || k > 0});
-    }
-  }
-
-  void dots(int64_t begin, int64_t end) const {
-    for (int64_t r = begin; r < end; ++r) {
-      float* out = out_ + r * s_.out_row;
-      float sums[4];
-      for (int64_t j = 0; j < s_.columns; j += 4) {
-        const int64_t count = std::min<int64_t>(4, s_.columns - j);
-        dot_four(left_ + r * s_.left_row, right_ + j * s_.right_column, s_.right_column, count, s_.depth, sums);
-        for (int64_t i = 0; i < count; ++i) out[j + i] = s_.alpha * sums[i] + (s_.accumulates ? out[j + i] : 0.0f);
-      }
-    }
-  }
-
-  const ProductShape& s_;
-  const float *left_, *right_;
-  float *out_, *scratch_;
-};
+using TileT = float;
+#include "kernels/product-inl.h"
 
 }  // namespace
 
 void multiply_matrices(const ProductShape& shape, const float* left, const float* right, float* out, int64_t begin,
                        int64_t end, float* scratch) {
+  static_assert(kProductScratch <= kMostProductScratch);
   Product(shape, left, right, out, scratch).run(begin, end);
 }
 
@@ -103,8 +32,6 @@ HWY_AFTER_NAMESPACE();
 namespace tensord::kernels {
 
 HWY_EXPORT(multiply_matrices);
-
-int64_t product_scratch(const ProductShape&) { return kProductDepth * kProductColumns + kTailRows * kLongestVector; }
 
 void multiply(const ProductShape& shape, const float* left, const float* right, float* out, int64_t begin, int64_t end,
               float* scratch) {

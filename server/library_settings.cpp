@@ -11,20 +11,16 @@ namespace {
 // parallel region then takes as long as a time slice, and an idle server is not idle. This bounds it to some 20
 // microseconds.
 char spin_setting[] = "GOMP_SPINCOUNT=1000";
-char sse4_setting[] = "OPENBLAS_CORETYPE=Nehalem";
-char avx2_setting[] = "OPENBLAS_CORETYPE=Haswell";
 
 // Entries of the environment that no library reads while it is loaded.
 constexpr const char* kHarmless[] = {
     "_=", "OLDPWD=", "SHLVL=", "PWD=", "MAIL=", "LOGNAME=", "USER=", "SHELL=", "HOSTNAME=", "TERM=", "HOME=", "PATH="};
-constexpr int kMaxSettings = 2;
 
 struct Replaced {
   char** place = nullptr;
   char* entry = nullptr;
 };
-Replaced replaced[kMaxSettings];
-int replaced_count = 0;
+Replaced replaced;
 bool is_complete = true;  // nothing was left to set
 
 // What runs before the libraries are initialised calls nothing of theirs, nor of a sanitizer's.
@@ -42,20 +38,12 @@ TENSORD_EARLY char** find_entry(char** environment, const char* prefix) {
   return nullptr;
 }
 
-TENSORD_EARLY char* wanted_core_type(char** environment) {
-  if (find_entry(environment, "OPENBLAS_CORETYPE=")) return nullptr;
-  char** limit = find_entry(environment, "TENSORD_MAX_ISA=");
-  if (limit == nullptr) return nullptr;
-  if (starts_with(*limit, "TENSORD_MAX_ISA=avx2")) return avx2_setting;
-  return starts_with(*limit, "TENSORD_MAX_ISA=avx512") ? nullptr : sse4_setting;
-}
-
 // The list of the environment cannot grow here, so a setting takes the place of an entry, which main puts back.
 TENSORD_EARLY void place_setting(char** environment, char* setting) {
   for (const char* harmless : kHarmless) {
     char** place = find_entry(environment, harmless);
     if (place == nullptr) continue;
-    replaced[replaced_count++] = {place, *place};
+    replaced = {place, *place};
     *place = setting;
     return;
   }
@@ -66,7 +54,6 @@ TENSORD_EARLY void set_early(int, char**, char** environment) {
   if (!find_entry(environment, "GOMP_SPINCOUNT=") && !find_entry(environment, "OMP_WAIT_POLICY=")) {
     place_setting(environment, spin_setting);
   }
-  if (char* core_type = wanted_core_type(environment)) place_setting(environment, core_type);
 }
 
 // Run by the dynamic linker before the initialisers of the libraries.
@@ -75,15 +62,11 @@ __attribute__((section(".preinit_array"), used)) void (*const early)(int, char**
 }  // namespace
 
 void apply_library_settings(char** argv) {
-  while (replaced_count > 0) {
-    const Replaced& last = replaced[--replaced_count];
-    *last.place = last.entry;
-  }
+  if (replaced.place != nullptr) *replaced.place = replaced.entry;
   if (is_complete) return;
   // An environment without one of the usual entries: start again with a longer one. Where that is not possible,
   // the defaults work too.
   if (!find_entry(environ, "OMP_WAIT_POLICY=")) setenv("GOMP_SPINCOUNT", "1000", 0);
-  if (char* core_type = wanted_core_type(environ)) putenv(core_type);
   execv("/proc/self/exe", argv);
 }
 
