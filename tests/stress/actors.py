@@ -1,6 +1,7 @@
 """Who does what to the server in the stress test. Each actor repeats `act`, which raises AssertionError when an answer
 is one that the server may not give; its `Random` makes a run repeatable as far as threads are."""
 
+import collections
 import mmap
 import os
 import queue
@@ -355,12 +356,16 @@ CAST = ((Calls, 3), (Cancellations, 2), (Deadlines, 1), (Streams, 2), (Sequences
         (SharedMemory, 1), (Garbage, 1), (KilledClients, 1))
 
 
+def make_actors(address, seed, folder):
+    kinds = (kind for kind, count in CAST for _ in range(count))
+    return [kind(address, seed * 1000 + i, folder) for i, kind in enumerate(kinds)]
+
+
 class Stage:
     """Runs the actors until the time is over or one of them has failed."""
 
-    def __init__(self, address, folder, seed):
-        self.actors = [kind(address, seed * 1000 + i, folder)
-                       for i, kind in enumerate(kind for kind, count in CAST for _ in range(count))]
+    def __init__(self, actors):
+        self.actors = actors
         self.failures = []
         self.is_over = threading.Event()
 
@@ -381,6 +386,8 @@ class Stage:
             thread.join(max(deadline - time.monotonic(), 0) + 2 * WAIT_S)
             if thread.is_alive():
                 self.failures.append(("Stage", AssertionError("an actor still waits for an answer")))
+        counts = {}
         for actor in self.actors:
             actor.close()
-        return {type(actor).__name__: actor.counts for actor in self.actors}
+            counts.setdefault(type(actor).__name__, collections.Counter()).update(actor.counts)
+        return counts
