@@ -1,11 +1,10 @@
-#include <httplib.h>
-
 #include <CLI/CLI.hpp>
 
 #include <iostream>
 
 #include "core/base/error.h"
 #include "server/commands/commands.h"
+#include "server/web/health_client.h"
 
 namespace tensord::server {
 namespace {
@@ -23,14 +22,10 @@ std::string path_of(const HealthOptions& options) {
 }
 
 void ask(const HealthOptions& options) {
-  httplib::Client client("http://" + options.address);
-  client.set_connection_timeout(options.timeout_secs);
-  client.set_read_timeout(options.timeout_secs);
-  const httplib::Result answer = client.Get(path_of(options));
-  if (!answer) fail(ErrorCode::kUnavailable, options.address, ": ", httplib::to_string(answer.error()));
+  const int status = ask_health(options.address, path_of(options), options.timeout_secs);
   const std::string subject = options.model.empty() ? "the daemon" : options.model;
   const std::string state = options.live ? "live" : "ready";
-  if (answer->status != 200) fail(ErrorCode::kUnavailable, subject, " is not ", state, " (", answer->status, ")");
+  if (status != 200) fail(ErrorCode::kUnavailable, subject, " is not ", state, " (", status, ")");
   std::cout << subject << " is " << state << "\n";
 }
 
