@@ -1,0 +1,130 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tensord/client/error.h"
+#include "tensord/client/options.h"
+#include "tensord/client/request.h"
+#include "tensord/client/tensor.h"
+
+namespace tensord::client {
+
+struct ServerMetadata {
+  std::string name, version;
+  std::vector<std::string> extensions;
+};
+
+struct TensorMetadata {
+  std::string name;
+  std::string data_type;       // empty: any
+  std::vector<int64_t> shape;  // -1: any size
+};
+
+struct ModelMetadata {
+  std::string name;
+  std::vector<std::string> versions;
+  std::string platform;
+  std::vector<TensorMetadata> inputs, outputs;
+};
+
+struct ModelState {
+  std::string name, version, state, reason;  // the last three are empty for what was never loaded
+};
+
+struct ModelStatistics {
+  struct Duration {
+    uint64_t count = 0, ns = 0;
+  };
+  std::string name, version;
+  uint64_t last_inference_ms = 0;  // Unix time; 0: none yet
+  uint64_t inference_count = 0;    // rows of batches
+  uint64_t execution_count = 0;    // runs of the model
+  Duration success, fail, queue, compute_input, compute_infer, compute_output, cache_hit, cache_miss;
+};
+
+// A load that is more than the repository's files.
+struct LoadOptions {
+  std::string config = {};                             // JSON, instead of config.pbtxt
+  std::map<std::string, std::string> files = {};       // path in the model's folder ("1/model.pt") → its bytes
+  std::map<std::string, std::string> parameters = {};  // as version_labels
+};
+
+struct SharedMemoryStatus {
+  std::string name, key;
+  uint64_t offset = 0, size_bytes = 0;
+};
+
+using Settings = std::map<std::string, std::vector<std::string>>;
+
+class Stream;
+class TrainingClient;
+
+// A connection to a server of the KServe v2 protocol with Triton's extensions: tensord, or Triton. Thread-safe, and
+// best shared: all calls go over the same connection. Calls throw Error. Made without connecting; the first call does.
+class Client {
+ public:
+  // "localhost:8001", "unix:/run/tensord.sock", "dns:///tensord.default.svc:8001".
+  explicit Client(const std::string& address, ClientOptions options = {});
+  ~Client();
+  Client(Client&&) noexcept;
+  Client& operator=(Client&&) noexcept;
+
+  // -- Inference --
+  Result infer(const Request& request, const CallOptions& options = {});
+  // The inputs by position.
+  Result infer(const std::string& model, std::vector<Tensor> inputs, const CallOptions& options = {});
+  std::future<Result> infer_async(Request request, const CallOptions& options = {});
+  // Exactly one of the two is given to the callback, on a thread of gRPC's: it should be quick, and not throw.
+  using OnResult = std::function<void(std::exception_ptr error, Result result)>;
+  void infer_async(Request request, OnResult on_result, const CallOptions& options = {});
+  // Requests and results side by side over one call; what decoupled models and sequences want.
+  Stream open_stream(const CallOptions& options = {});
+
+  // -- Health; false where the server cannot be reached --
+  bool is_live(const CallOptions& options = {});
+  bool is_ready(const CallOptions& options = {});
+  bool is_model_ready(const std::string& model, const std::string& version = {}, const CallOptions& options = {});
+  // Throws DeadlineExceededError.
+  void wait_until_ready(std::chrono::milliseconds timeout);
+
+  // -- What is there --
+  ServerMetadata server_metadata(const CallOptions& options = {});
+  ModelMetadata model_metadata(const std::string& model, const std::string& version = {},
+                               const CallOptions& options = {});
+  std::string model_config_json(const std::string& model, const std::string& version = {},
+                                const CallOptions& options = {});
+  // Of one model, or of all.
+  std::vector<ModelStatistics> statistics(const std::string& model = {}, const std::string& version = {},
+                                          const CallOptions& options = {});
+
+  // -- Models --
+  std::vector<ModelState> models(bool only_ready = false, const CallOptions& options = {});
+  void load_model(const std::string& model, const LoadOptions& load = {}, const CallOptions& options = {});
+  void unload_model(const std::string& model, bool with_dependents = false, const CallOptions& options = {});
+
+  // -- Settings: changes those given, answers with all --
+  Settings trace_settings(const Settings& changes = {}, const std::string& model = {}, const CallOptions& options = {});
+  // Values as text: "true", "2".
+  Settings log_settings(const Settings& changes = {}, const CallOptions& options = {});
+
+  // -- Shared memory by hand; SharedMemory (shared_memory.h) does all of it --
+  void register_shared_memory(const std::string& name, const std::string& key, size_t size_bytes, size_t offset = 0,
+                              const CallOptions& options = {});
+  void unregister_shared_memory(const std::string& name, const CallOptions& options = {});  // empty: all
+  std::vector<SharedMemoryStatus> shared_memory(const CallOptions& options = {});
+
+  // -- Training jobs of tensord (training.h) --
+  TrainingClient training();
+
+ private:
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace tensord::client

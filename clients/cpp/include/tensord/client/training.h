@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tensord/client/options.h"
+#include "tensord/client/tensor.h"
+#include "tensord/client/training.pb.h"
+
+namespace tensord::client {
+
+// Batches for a job whose data is streamed. For one thread. The destructor cancels what was not finished.
+class DataStream {
+ public:
+  ~DataStream();
+  DataStream(DataStream&&) noexcept;
+
+  // A batch: named tensors with the same number of rows. Waits while the job has enough of them. Throws Error when the
+  // job takes no more.
+  void send(const std::vector<std::pair<std::string, Tensor>>& batch);
+  // The data ends here. Returns how many batches the job took from this stream.
+  int64_t complete();
+
+  struct Impl;
+  explicit DataStream(std::unique_ptr<Impl> impl);
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+// Training jobs of a tensord daemon. Specifications and states are the protocol's messages, which protos/training.proto
+// describes field by field. Made by Client::training(), and keeps the connection. Thread-safe. Calls throw Error.
+class TrainingClient {
+ public:
+  using JobSpec = training::v1::JobSpec;
+  using Job = training::v1::Job;
+  using Point = training::v1::Point;
+
+  Job create(const JobSpec& spec, const CallOptions& options = {});
+  Job get(const std::string& id, const CallOptions& options = {});
+  std::vector<Job> list(const std::string& model = {}, const CallOptions& options = {});  // empty: of all models
+  Job pause(const std::string& id, const CallOptions& options = {});
+  Job resume(const std::string& id, const CallOptions& options = {});
+  Job cancel(const std::string& id, const CallOptions& options = {});
+  void remove(const std::string& id, const CallOptions& options = {});
+  // (withdrawn version, served version)
+  std::pair<int64_t, int64_t> roll_back(const std::string& model, const CallOptions& options = {});
+  // Brings a TorchScript archive; gives back the id for JobSpec.model.upload_id.
+  std::string upload(const std::string& path, const CallOptions& options = {});
+
+  // Called with the job now and at each change, with the points of its curves that are new; false ends the watch.
+  using OnChange = std::function<bool(const Job& job, const std::vector<Point>& points)>;
+  // Returns the job as it was last seen, once it is at rest (completed, failed, cancelled or paused).
+  Job watch(const std::string& id, const OnChange& on_change, int64_t after_step = 0, const CallOptions& options = {});
+  Job wait(const std::string& id, const CallOptions& options = {});
+
+  DataStream stream_data(const std::string& id, const CallOptions& options = {});
+
+  struct Impl;
+  explicit TrainingClient(std::shared_ptr<Impl> impl);
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace tensord::client

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "connection.h"
+#include "message.h"
+
+namespace tensord::client {
+
+// The call behind a Stream. Lives until the call has ended, also when the Stream has gone before. Nothing of gRPC's is
+// called with the mutex held: it may call back on the same thread. Operations that are started from outside are
+// covered by holds, so that the end of the call waits for them.
+struct Stream::Impl : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
+                      public std::enable_shared_from_this<Stream::Impl> {
+ public:
+  explicit Impl(std::shared_ptr<Connection> connection) : connection_(std::move(connection)) {}
+
+  grpc::ClientContext& context() { return context_; }
+  void start();  // once `context` is as it should be
+  void send(const Request& request);
+  std::optional<StreamResult> receive();
+  void finish_sending();
+  void cancel() { context_.TryCancel(); }
+  // Ends the call without anybody waiting for it.
+  void abandon();
+
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnDone(const grpc::Status& status) override;
+
+ private:
+  [[noreturn]] void throw_ended(std::unique_lock<std::mutex>& lock);
+  // With the lock; reads on where there is place for results. Gives the lock back.
+  void read_on(std::unique_lock<std::mutex>& lock, size_t most_results);
+
+  const std::shared_ptr<Connection> connection_;
+  grpc::ClientContext context_;
+  std::shared_ptr<Impl> self_;  // until OnDone
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  grpc::ByteBuffer written_, read_;
+  std::deque<StreamResult> results_;
+  std::map<std::string, OutputRegions> regions_;  // by the id of a request with outputs in shared memory
+  std::exception_ptr unreadable_;                 // an answer that made no sense
+  bool is_writing_ = false;
+  bool is_reading_ = false;
+  bool has_finished_sending_ = false;
+  bool has_read_all_ = false;
+  bool is_done_ = false;
+  grpc::Status status_;
+};
+
+}  // namespace tensord::client

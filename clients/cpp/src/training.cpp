@@ -1,0 +1,212 @@
+#include "tensord/client/training.h"
+
+#include <fstream>
+
+#include "message.h"
+#include "tensord/client/error.h"
+#include "training_impl.h"
+
+namespace tensord::client {
+namespace {
+
+namespace rpc = training::v1;
+using Stub = rpc::TrainingService::Stub;
+
+constexpr const char* kStreamData = "/tensord.training.v1.TrainingService/StreamData";
+constexpr int kRawInputContents = 7;
+constexpr size_t kUploadPiece = 1 << 20;
+
+template <class Request>
+Request with_id(const std::string& id) {
+  Request request;
+  request.set_id(id);
+  return request;
+}
+
+}  // namespace
+
+TrainingClient::TrainingClient(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+rpc::Job TrainingClient::create(const JobSpec& spec, const CallOptions& options) {
+  rpc::CreateJobRequest request;
+  *request.mutable_spec() = spec;
+  return impl_->call(&Stub::CreateJob, request, options);
+}
+
+rpc::Job TrainingClient::get(const std::string& id, const CallOptions& options) {
+  return impl_->call(&Stub::GetJob, with_id<rpc::GetJobRequest>(id), options);
+}
+rpc::Job TrainingClient::pause(const std::string& id, const CallOptions& options) {
+  return impl_->call(&Stub::PauseJob, with_id<rpc::PauseJobRequest>(id), options);
+}
+rpc::Job TrainingClient::resume(const std::string& id, const CallOptions& options) {
+  return impl_->call(&Stub::ResumeJob, with_id<rpc::ResumeJobRequest>(id), options);
+}
+rpc::Job TrainingClient::cancel(const std::string& id, const CallOptions& options) {
+  return impl_->call(&Stub::CancelJob, with_id<rpc::CancelJobRequest>(id), options);
+}
+void TrainingClient::remove(const std::string& id, const CallOptions& options) {
+  impl_->call(&Stub::DeleteJob, with_id<rpc::DeleteJobRequest>(id), options);
+}
+
+std::vector<rpc::Job> TrainingClient::list(const std::string& model, const CallOptions& options) {
+  rpc::ListJobsRequest request;
+  request.set_model(model);
+  const rpc::ListJobsResponse response = impl_->call(&Stub::ListJobs, request, options);
+  return {response.jobs().begin(), response.jobs().end()};
+}
+
+std::pair<int64_t, int64_t> TrainingClient::roll_back(const std::string& model, const CallOptions& options) {
+  rpc::RollbackRequest request;
+  request.set_model(model);
+  const rpc::RollbackResponse response = impl_->call(&Stub::Rollback, request, options);
+  return {response.withdrawn_version(), response.served_version()};
+}
+
+std::string TrainingClient::upload(const std::string& path, const CallOptions& options) {
+  std::ifstream in(path, std::ios::binary | std::ios::ate);
+  if (!in) throw NotFoundError(path + ": cannot be read");
+  const auto size = static_cast<uint64_t>(in.tellg());
+  in.seekg(0);
+  grpc::ClientContext context;
+  impl_->connection->prepare(context, options, /*is_long=*/true);
+  rpc::UploadModelResponse response;
+  const auto writer = impl_->stub->UploadModel(&context, &response);
+  rpc::UploadModelRequest piece;
+  piece.set_size_bytes(size);
+  for (uint64_t sent = 0; sent < size; sent += piece.data().size(), piece.set_size_bytes(0)) {
+    piece.mutable_data()->resize(std::min<uint64_t>(kUploadPiece, size - sent));
+    in.read(piece.mutable_data()->data(), static_cast<std::streamsize>(piece.data().size()));
+    if (!in) {
+      context.TryCancel();
+      throw_error(StatusCode::kDataLoss, path + ": became shorter while it was read");
+    }
+    if (!writer->Write(piece)) break;  // the status says why
+  }
+  writer->WritesDone();
+  check_status(writer->Finish());
+  return response.upload_id();
+}
+
+rpc::Job TrainingClient::watch(const std::string& id, const OnChange& on_change, int64_t after_step,
+                               const CallOptions& options) {
+  rpc::WatchJobRequest request;
+  request.set_id(id);
+  request.set_after_step(after_step);
+  grpc::ClientContext context;
+  impl_->connection->prepare(context, options, /*is_long=*/true);
+  const auto reader = impl_->stub->WatchJob(&context, request);
+  rpc::WatchJobResponse response;
+  Job last;
+  while (reader->Read(&response)) {
+    last = response.job();
+    if (on_change(last, {response.points().begin(), response.points().end()})) continue;
+    context.TryCancel();
+    reader->Finish();
+    return last;
+  }
+  check_status(reader->Finish());
+  return last;
+}
+
+rpc::Job TrainingClient::wait(const std::string& id, const CallOptions& options) {
+  return watch(
+      id, [](const Job&, const std::vector<Point>&) { return true; }, 0, options);
+}
+
+// Blocks on a queue of its own.
+struct DataStream::Impl {
+  explicit Impl(std::string id) : job_id(std::move(id)) {}
+  ~Impl() {
+    if (call && !is_finished) {
+      context.TryCancel();
+      grpc::Status status;
+      call->Finish(&status, nullptr);
+      wait();
+    }
+    queue.Shutdown();
+    void* tag = nullptr;
+    bool ok = false;
+    while (queue.Next(&tag, &ok)) {
+    }
+  }
+
+  // For the operation under way; whether it went well.
+  bool wait() {
+    void* tag = nullptr;
+    bool ok = false;
+    return queue.Next(&tag, &ok) && ok;
+  }
+  // The call's end. Throws Error unless it went well.
+  void finish() {
+    grpc::Status status;
+    call->Finish(&status, nullptr);
+    wait();
+    is_finished = true;
+    check_status(status);
+  }
+  void write(const grpc::ByteBuffer& message) {
+    if (is_finished) throw FailedPreconditionError("the stream of job " + job_id + " has ended");
+    call->Write(message, nullptr);
+    if (wait()) return;
+    finish();
+    throw FailedPreconditionError("job " + job_id + " takes no more batches");
+  }
+
+  const std::string job_id;
+  grpc::CompletionQueue queue;
+  grpc::ClientContext context;
+  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call;
+  bool is_finished = false;
+};
+
+DataStream::DataStream(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+DataStream::DataStream(DataStream&&) noexcept = default;
+DataStream::~DataStream() = default;
+
+DataStream TrainingClient::stream_data(const std::string& id, const CallOptions& options) {
+  auto stream = std::make_unique<DataStream::Impl>(id);
+  impl_->connection->prepare(stream->context, options, /*is_long=*/true);
+  stream->call =
+      grpc::GenericStub(impl_->connection->channel()).PrepareCall(&stream->context, kStreamData, &stream->queue);
+  stream->call->StartCall(nullptr);
+  // Where this fails, the first write does, and the status says why.
+  stream->wait();
+  return DataStream(std::move(stream));
+}
+
+void DataStream::send(const std::vector<std::pair<std::string, Tensor>>& batch) {
+  rpc::StreamDataRequest request;
+  request.set_job_id(impl_->job_id);
+  for (const auto& [name, tensor] : batch) {
+    auto& input = *request.add_inputs();
+    input.set_name(name);
+    input.set_datatype(to_string(tensor.type()));
+    input.mutable_shape()->Assign(tensor.shape().begin(), tensor.shape().end());
+  }
+  MessageBuilder message(request.SerializeAsString());
+  for (const auto& [name, tensor] : batch) message.add_bytes_field(kRawInputContents, tensor);
+  impl_->write(message.finish());
+}
+
+int64_t DataStream::complete() {
+  rpc::StreamDataRequest request;
+  request.set_job_id(impl_->job_id);
+  request.set_complete(true);
+  impl_->write(MessageBuilder(request.SerializeAsString()).finish());
+  impl_->call->WritesDone(nullptr);
+  impl_->wait();
+  grpc::ByteBuffer answer;
+  impl_->call->Read(&answer, nullptr);
+  impl_->wait();
+  impl_->finish();
+  grpc::Slice bytes;
+  rpc::StreamDataResponse response;
+  if (!answer.DumpToSingleSlice(&bytes).ok() ||
+      !response.ParseFromArray(bytes.begin(), static_cast<int>(bytes.size()))) {
+    throw_error(StatusCode::kDataLoss, "the server's answer cannot be read");
+  }
+  return response.batches();
+}
+
+}  // namespace tensord::client

@@ -1,0 +1,78 @@
+"""What is installed: the libraries build the example programs, which run; man pages and completions say what --help says."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from tests.e2e.daemon_process import BINARY, ROOT, DaemonProcess
+
+BUILD = os.environ["TENSORD_BUILD"]
+CMAKE = os.environ["TENSORD_CMAKE"]
+MODELS = os.path.join(ROOT, "examples", "models")
+
+
+def run(*command, **options):
+    result = subprocess.run(command, capture_output=True, text=True, timeout=240, **options)
+    if result.returncode != 0:
+        raise AssertionError(f"{' '.join(command)}:\n{result.stdout[-5000:]}{result.stderr[-5000:]}")
+    return result.stdout
+
+
+class InstallTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def test_programs_of_others_find_the_libraries(self):
+        run(CMAKE, "--install", BUILD, "--prefix", self.path("prefix"), "--component", "development")
+        launcher = [f"-DCMAKE_CXX_COMPILER_LAUNCHER={ccache}"] if (ccache := shutil.which("ccache")) else []
+        run(CMAKE, "-S", os.path.join(ROOT, "examples", "cpp"), "-B", self.path("build"), "-G", "Ninja",
+            f"-DCMAKE_PREFIX_PATH={self.path('prefix')}", "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror", *launcher)
+        run(CMAKE, "--build", self.path("build"))
+        self.assertEqual(run(self.path("build", "fit_line")), "y = 3.000x -1.000\n")
+        self.assertIn("a square", run(self.path("build", "run_shapes"), os.path.join(MODELS, "shapes", "1", "model.pt")))
+        with DaemonProcess(MODELS) as daemon:
+            answer = run(self.path("build", "ask_shapes"), daemon.ready["grpc"])
+            self.assertRegex(answer, r"version 1 of shapes: a circle \(\d+%\)")
+
+    def test_pages_and_completions(self):
+        run(sys.executable, os.path.join(ROOT, "scripts", "command_pages.py"), BINARY, self.folder)
+        pages = os.listdir(self.path("man"))
+        self.assertIn("tensord.1", pages)
+        for page in pages:
+            result = subprocess.run(["groff", "-man", "-ww", "-Tutf8", self.path("man", page)], capture_output=True,
+                                    text=True, check=True)
+            self.assertEqual(result.stderr, "", page)
+            command = page[:-2].split("-")[1:]
+            options = re.findall(r"^  (?:-\w,)?(--[\w-]+)", run(BINARY, *command, "--help"), re.M)
+            self.assertTrue(options)
+            text = re.sub(r"\x1b\[[\d;]*m|.\x08", "", result.stdout)
+            for option in options:
+                self.assertIn(option, text, page)
+
+    def complete(self, *words):
+        """What bash offers for the last word."""
+        script = (f"source {self.path('bash', 'tensord')}; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); "
+                  "compopt() { :; }; _tensord; echo ${COMPREPLY[*]}")
+        return run("bash", "-c", script, "bash", *words).split()
+
+    def test_bash_completes(self):
+        run(sys.executable, os.path.join(ROOT, "scripts", "command_pages.py"), BINARY, self.folder)
+        self.assertEqual(self.complete("tensord", "se"), ["serve"])
+        self.assertEqual(self.complete("tensord", "jobs", "ro"), ["rollback"])
+        self.assertEqual(self.complete("tensord", "serve", "--model-control"), ["--model-control-mode"])
+        self.assertEqual(self.complete("tensord", "serve", "--grpc-port", "1", "--model-control-mode", ""),
+                         ["none", "poll", "explicit"])
+        self.assertEqual(self.complete("tensord", "nothing-of-it"), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
