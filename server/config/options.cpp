@@ -54,7 +54,14 @@ void add_options(CLI::App& app, ServerOptions& options) {
   app.add_option("--max-queue-size", options.max_queue_size, "Requests that may wait per model")
       ->check(CLI::Range(1u, 1u << 20))
       ->capture_default_str();
-  app.add_option("--exit-timeout-secs", options.exit_timeout_secs, "Time to finish requests after SIGTERM")
+  app.add_option(
+         "--exit-delay-secs", options.exit_delay_secs,
+         "Time after SIGTERM in which all goes on as before, until balancers that heard of the end send nothing "
+         "here any more; a second SIGTERM ends it")
+      ->check(CLI::Range(0, 3600))
+      ->capture_default_str();
+  app.add_option("--exit-timeout-secs", options.exit_timeout_secs,
+                 "Time to finish requests after SIGTERM and the delay")
       ->check(CLI::Range(0, 86400))
       ->capture_default_str();
   app.add_option("--ready-file", options.ready_file, "Write the addresses here as JSON once ready");

@@ -39,6 +39,7 @@ struct ServerOptions {
   bool share_cores = true;         // a run gets fewer threads while others run
   EngineOptions engine;            // where a model's config says nothing
   uint32_t max_queue_size = 1024;  // requests waiting per model
+  int exit_delay_secs = 0;         // from SIGTERM to the beginning of the end
   int exit_timeout_secs = 30;
 
   std::string training_folder;                         // jobs and their checkpoints; empty: no training

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import os
+import signal
 import struct
 import subprocess
 import tempfile
@@ -13,7 +14,7 @@ import grpc
 import torch
 
 from tests.e2e import serve_models
-from tests.e2e.daemon import BINARY, Daemon, health_pb2, pb, request
+from tests.e2e.daemon import BINARY, Daemon, health_pb2, inference_pb2_grpc, pb, request
 
 CODE = grpc.StatusCode
 SERVING = health_pb2.HealthCheckResponse.SERVING
@@ -415,6 +416,25 @@ class LifecycleTest(unittest.TestCase):
         with Daemon(self.folder.name, "--load-model", "two") as daemon:
             self.assertFalse(daemon.stub.ModelReady(pb.ModelReadyRequest(name="one")).ready)
             self.assertTrue(daemon.stub.ModelReady(pb.ModelReadyRequest(name="two")).ready)
+
+    def test_exit_delay_serves_on(self):
+        serve_models.save(serve_models.Identity(), self.folder.name, "good")
+        x = [("x", "FP32", [1], fp32(1))]
+        with Daemon(self.folder.name, "--exit-delay-secs", "60") as daemon:
+            daemon.process.send_signal(signal.SIGTERM)
+            end = time.monotonic() + 10
+            while "stopping soon" not in daemon.log_text():
+                self.assertLess(time.monotonic(), end)
+                time.sleep(0.02)
+            with grpc.insecure_channel(daemon.ready["grpc"]) as channel:
+                inference_pb2_grpc.GRPCInferenceServiceStub(channel).ModelInfer(request("good", x))
+            self.assertTrue(daemon.stub.ServerReady(pb.ServerReadyRequest()).ready)
+            self.assertIsNone(daemon.process.poll())
+            self.assertEqual(daemon.stop(), 0)  # a second signal ends the delay
+        with Daemon(self.folder.name, "--exit-delay-secs", "1") as daemon:
+            start = time.monotonic()
+            self.assertEqual(daemon.stop(), 0)
+            self.assertGreaterEqual(time.monotonic() - start, 1)
 
     def test_sigterm_drains_and_exits_0(self):
         serve_models.save(serve_models.Sleepy(), self.folder.name, "sleepy")
