@@ -49,13 +49,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 {{- end -}}
 
-{{/* Arguments of serve; context: root, flags, extraArgs. */}}
+{{/* Arguments of serve; context: root, flags, extraArgs, delay (seconds). */}}
 {{- define "tensord.args" -}}
 {{- $values := .root.Values -}}
 - serve
 - --model-repository={{ $values.models.path }}
 - --grpc-address=0.0.0.0
 - --metrics-address=0.0.0.0
+- --exit-delay-secs={{ .delay }}
 - --exit-timeout-secs={{ $values.drain.exitTimeoutSeconds }}
 {{- include "tensord.flags" .flags }}
 {{- if $values.tls.secretName }}
@@ -93,6 +94,10 @@ livenessProbe:
   periodSeconds: 10
   timeoutSeconds: {{ .Values.probes.timeoutSeconds }}
   failureThreshold: 3
+  {{- /* What does not answer does not hear SIGTERM either. */}}
+  {{- if semverCompare ">=1.25-0" .Capabilities.KubeVersion.Version }}
+  terminationGracePeriodSeconds: 5
+  {{- end }}
 {{- end -}}
 
 {{/* The container's parts that servers and the trainer share; context: root, resources. */}}
@@ -110,9 +115,6 @@ ports:
   - {name: grpc, containerPort: 8001}
   - {name: metrics, containerPort: 8002}
 {{ include "tensord.probes" .root }}
-lifecycle:
-  preStop:
-    exec: {command: [sleep, {{ $values.drain.preStopSeconds | quote }}]}
 resources:
   {{- $resources := deepCopy .resources }}
   {{- if $values.gpu.enabled }}
@@ -171,7 +173,7 @@ persistentVolumeClaim: {claimName: {{ include "tensord.fullname" . }}-models}
 serviceAccountName: {{ include "tensord.serviceAccount" . }}
 automountServiceAccountToken: false
 enableServiceLinks: false
-terminationGracePeriodSeconds: {{ add .Values.drain.preStopSeconds .Values.drain.exitTimeoutSeconds 10 }}
+terminationGracePeriodSeconds: {{ add .Values.drain.delaySeconds .Values.drain.exitTimeoutSeconds 10 }}
 securityContext:
   {{- toYaml .Values.podSecurityContext | nindent 2 }}
 {{- with .Values.imagePullSecrets }}
