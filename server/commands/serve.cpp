@@ -72,9 +72,10 @@ void tune_malloc() {
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
 }
 
-// Returns after the time, or at the next signal.
-void wait_before_stop(const sigset_t& signals, int delay_secs) {
+// Returns after the time, or at the next signal to stop.
+void wait_before_stop(sigset_t signals, int delay_secs) {
   if (delay_secs == 0) return;
+  sigdelset(&signals, SIGHUP);
   log(LogLevel::kInfo, "stopping soon", {{"delay_seconds", delay_secs}});
   const timespec delay{.tv_sec = delay_secs, .tv_nsec = 0};
   sigtimedwait(&signals, nullptr, &delay);
