@@ -1,4 +1,4 @@
-"""Writes tensord.json, the dashboard for Grafana 10.1 and newer. Run by the Python that scripts/setup test makes:
+"""Writes tensord.json, the dashboard for Grafana 11 and newer. Run by the Python that scripts/setup test makes:
 
     build/clients/bin/python -m deploy.grafana.make_dashboard [--check]
 """

@@ -1,7 +1,7 @@
 """What the dashboard shows, row by row."""
 
-from deploy.grafana.panels import (DAEMONS, GREEN, JOBS, MODELS, RED, WINDOW, YELLOW, bars, grid, heat, lines, mean, now,
-                                   number, quantile, query, rate, ratio, states, steps)
+from deploy.grafana.panels import (DAEMONS, GREEN, JOBS, MODELS, RED, WINDOW, YELLOW, bars, grid, heat, lines, mean,
+                                   now, number, quantile, query, rate, ratio, states, steps)
 
 REQUESTS = "tensord_requests_total"
 FAULTS = "UNKNOWN|INTERNAL|UNAVAILABLE|DATA_LOSS|RESOURCE_EXHAUSTED|DEADLINE_EXCEEDED"
@@ -99,6 +99,9 @@ def queues():
 
 
 def models():
+    def happened(metric):
+        return f'sum by (model) (increase({metric}{{{DAEMONS},model=~"$model"}}{WINDOW}))'
+
     hits = rate("tensord_cache_hits_total", "model")
     misses = rate("tensord_cache_misses_total", "model")
     plan_hits = rate("tensord_plan_cache_hits_total", "model")
@@ -111,6 +114,11 @@ def models():
               ("load", "s", f'max by ({by}) (tensord_model_load_duration_seconds{{{MODELS},model!=""}})'),
               ("plans", "short", f"max by ({by}) (tensord_plans{{{MODELS}}})"),
               ("memory of a plan", "bytes", f"max by ({by}) (tensord_plan_arena_bytes{{{MODELS}}})")]),
+        lines("Loads", "Versions loaded, loads that failed, and models unloaded to make room for others.", "short",
+              *(query(f"{happened(metric)} or 0 * {happened('tensord_model_loads_total')}", "{{model}} " + what)
+                for metric, what in (("tensord_model_loads_total", "loaded"),
+                                     ("tensord_model_load_failures_total", "failed"),
+                                     ("tensord_model_evictions_total", "unloaded")))),
         lines("Response cache", "Share of the requests that it answered.", "percentunit",
               query(ratio(hits, f"({hits} + {misses})"), "{{model}}"), most=1),
         lines("Plans found", "Share of the runs that found a plan for their input shapes.", "percentunit",
