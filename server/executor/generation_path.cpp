@@ -214,9 +214,8 @@ void GenerationPath::work(size_t worker) {
   context_.workers->start(worker);
   const MemoryOwnerScope owner_scope(context_.workers->owner());
   Running running;
-  static DelayPoint before_step("generation_step");
   while (take(running)) {
-    before_step.pass();
+    TENSORD_DELAY("generation.step");
     if (!running.empty()) step_all(worker, running);
   }
 }
@@ -338,6 +337,7 @@ void GenerationPath::respond(Generation& generation) {
   }
   result.times = generation.times;
   result.copied_bytes = std::exchange(generation.copied_bytes, 0);
+  TENSORD_DELAY("generation.respond");
   generation.sink.respond(std::move(result), row.is_done);
 }
 

@@ -167,6 +167,7 @@ void SequencePath::submit(InferRequest request, InferSink& sink) {
     return;
   }
   std::unique_ptr<SequenceItem> item = make_item(std::move(request), sink);
+  TENSORD_DELAY("sequence.submit");
   Rejections rejected;
   bool wakes = false;
   {
@@ -274,8 +275,7 @@ void SequencePath::work(size_t instance) {
   while (wait_for_batch(instance, batch, rejected)) {
     reject(rejected);
     if (batch.rows.empty()) continue;
-    static DelayPoint before_run("sequence_run");
-    before_run.pass();
+    TENSORD_DELAY("sequence.run");
     settle(last, batch);
     run(instance, batch);
     const std::lock_guard lock(mutex_);
@@ -464,6 +464,7 @@ void SequencePath::reject(Rejections& rejected) {
 }
 
 void SequencePath::answer(std::unique_ptr<SequenceRequest> request, InferResult result) {
+  TENSORD_DELAY("sequence.answer");
   SequenceItem& item = static_cast<SequenceItem&>(*request);
   item.request.inputs.clear();  // the request's memory goes before the answer does
   result.times.arrived_ns = item.request.arrived_ns;

@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "core/base/delay_point.h"
 #include "core/base/log.h"
 
 namespace tensord::server {
@@ -39,6 +40,7 @@ size_t RetiredVersions::size() const {
 }
 
 void RetiredVersions::end(Retired retired) {
+  TENSORD_DELAY("repository.end");
   log(LogLevel::kInfo, "model version ended",
       {{"model", retired.version->name()}, {"version", retired.version->version()}});
   retired.version.reset();
