@@ -128,7 +128,8 @@ def test_training(trainer):
     async def test():
         async with tensord.AsyncClient(trainer.address) as client:
             upload = await client.upload(trainer.models / "shapes" / "1" / "model.pt")
-            job = await client.train({"upload_id": upload}, data={"streamed": True}, loss="cross_entropy", label="label")
+            job = await client.train({"upload_id": upload}, data={"streamed": True}, loss="cross_entropy",
+                                     label="label")
             feeding = asyncio.ensure_future(job.feed(pictures(8, number) for number in range(5)))
             info = await job.wait(timeout=60)
             assert await feeding == 5 and info.state == tensord.JobState.COMPLETED and info.progress.next_batch == 5

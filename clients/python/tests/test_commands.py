@@ -32,7 +32,8 @@ def test_infer(command, tmp_path):
     (answer,) = objects(command("infer", "simple", "--input", ones, "--input", ones, "--json"))
     assert answer == {"model": "simple", "version": "1", "outputs": {"OUTPUT0": [[2] * 16], "OUTPUT1": [[0] * 16]}}
     np.savez(tmp_path / "in.npz", INPUT0=np.ones((1, 16), "i4"), INPUT1=np.ones((1, 16), "i4"))
-    command("infer", "simple", "--input", str(tmp_path / "in.npz"), "--save", str(tmp_path / "out.npz"), "--output", "OUTPUT0")
+    command("infer", "simple", "--input", str(tmp_path / "in.npz"), "--save", str(tmp_path / "out.npz"),
+            "--output", "OUTPUT0")
     with np.load(tmp_path / "out.npz") as saved:
         assert list(saved) == ["OUTPUT0"] and (saved["OUTPUT0"] == 2).all()
     np.save(tmp_path / "x.npy", np.array([[1.5, 2.5]], "f4"))
@@ -47,7 +48,8 @@ def test_infer(command, tmp_path):
 @pytest.mark.parametrize("arguments, text, code", [
     (("infer", "nope", "--input", "x=[1]"), "nope", 1), (("infer", "simple", "--input", "{"), "neither", 2),
     (("infer", "simple", "--input", "[1]", "--input", "INPUT0=[1]"), "name all", 2), (("nope",), "invalid choice", 2),
-    (("infer", "simple", "--input", "random:a"), "shape is numbers", 2), (("bench", "simple", "--clients", "0"), "--clients", 2),
+    (("infer", "simple", "--input", "random:a"), "shape is numbers", 2),
+    (("bench", "simple", "--clients", "0"), "--clients", 2),
     (("load", "simple", "--file", "x"), "PATH_IN_MODEL=FILE", 2), (("load", "nope"), "nope", 1),
     (("train", "simple"), "TrainingService|raining", 1), (("load", "m", "--config", "/not/there"), "/not/there", 1),
 ])
@@ -105,7 +107,8 @@ def test_train_and_jobs(trainer, capsys, tmp_path):
 
 
 def test_help_of_all_commands(capsys):
-    for arguments in ([], ["infer"], ["models"], ["load"], ["unload"], ["train"], ["jobs"], ["jobs", "watch"], ["bench"]):
+    for arguments in ([], ["infer"], ["models"], ["load"], ["unload"], ["train"], ["jobs"], ["jobs", "watch"],
+                      ["bench"]):
         with pytest.raises(SystemExit) as stopped:
             main([*arguments, "--help"])
         assert stopped.value.code == 0 and "usage:" in capsys.readouterr().out

@@ -19,7 +19,7 @@ ROW = np.arange(16, dtype=np.int32)[None]
 
 
 class Scripted(grpc.GenericRpcHandler):
-    """Answers a call by the next of `steps`: a status code with trailers, the bytes of a message, or seconds to wait."""
+    """Answers a call by the next of `steps`: a status code with trailers, a message's bytes, or seconds to wait."""
 
     def __init__(self):
         self.steps = []
@@ -130,7 +130,8 @@ def test_a_deadline(scripted, is_async):
 def test_typed_contents(scripted):
     answer = pb.ModelInferResponse(model_name="m", model_version="2")
     for name, datatype, field, values in (("a", "FP32", "fp32_contents", [1.5]), ("b", "UINT8", "uint_contents", [7]),
-                                          ("c", "BYTES", "bytes_contents", [b"t"]), ("d", "BOOL", "bool_contents", [True])):
+                                          ("c", "BYTES", "bytes_contents", [b"t"]),
+                                          ("d", "BOOL", "bool_contents", [True])):
         getattr(answer.outputs.add(name=name, datatype=datatype, shape=[1]).contents, field).extend(values)
     scripted.steps = [answer.SerializeToString()]
     with tensord.Client(scripted.address) as client:
@@ -187,8 +188,8 @@ def certificates(tmp_path_factory):
     """A key and a certificate for `tensord.test`, which is its own authority."""
     folder = tmp_path_factory.mktemp("tls")
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-                    "-keyout", folder / "key.pem", "-out", folder / "cert.pem", "-days", "2", "-subj", "/CN=tensord.test",
-                    "-addext", "subjectAltName=DNS:tensord.test"], check=True, capture_output=True)
+                    "-keyout", folder / "key.pem", "-out", folder / "cert.pem", "-days", "2", "-subj",
+                    "/CN=tensord.test", "-addext", "subjectAltName=DNS:tensord.test"], check=True, capture_output=True)
     return folder
 
 
@@ -197,19 +198,20 @@ def test_tls_tokens_and_compression(certificates, tmp_path):
     tokens.write_text("inference,health secret\n")
     cert, key = str(certificates / "cert.pem"), str(certificates / "key.pem")
     socket = str(tmp_path / "socket")
-    with start("--grpc-use-ssl-mutual", "true", "--grpc-server-cert", cert, "--grpc-server-key", key, "--grpc-root-cert",
-               cert, "--access-tokens", str(tokens), "--grpc-unix-socket", socket) as daemon:
+    inputs = {"INPUT0": ROW, "INPUT1": ROW}
+    with start("--grpc-use-ssl-mutual", "true", "--grpc-server-cert", cert, "--grpc-server-key", key,
+               "--grpc-root-cert", cert, "--access-tokens", str(tokens), "--grpc-unix-socket", socket) as daemon:
         address = "grpcs://" + daemon.ready["grpc"]
         tls = tensord.TLS(cert, cert, (certificates / "key.pem").read_bytes(), server_name="tensord.test")
         for compression in ("", "gzip", "deflate"):
             with tensord.Client(address, tls=tls, token="secret", compression=compression) as client:
-                np.testing.assert_array_equal(client.infer("simple", {"INPUT0": ROW, "INPUT1": ROW})["OUTPUT0"], 2 * ROW)
+                np.testing.assert_array_equal(client.infer("simple", inputs)["OUTPUT0"], 2 * ROW)
                 with pytest.raises(tensord.PermissionDeniedError):
                     client.models()
         with tensord.Client(address, tls=tls) as client, pytest.raises(tensord.UnauthenticatedError):
-            client.infer("simple", {"INPUT0": ROW, "INPUT1": ROW})
+            client.infer("simple", inputs)
         with tensord.Client(address, tls=tensord.TLS(cert, server_name="tensord.test"), token="secret", timeout=2,
                             retry=tensord.NO_RETRY) as client, pytest.raises(tensord.UnavailableError):
             client.live()  # without a certificate of its own
         with tensord.Client("unix:" + socket, token="secret", timeout=math.inf) as client:
-            assert client.infer("simple", {"INPUT0": ROW, "INPUT1": ROW}).version == "1"
+            assert client.infer("simple", inputs).version == "1"

@@ -54,7 +54,8 @@ def test_texts(client):
 
 def test_options(client):
     result = client.infer("simple", ROW, ONES, outputs=["OUTPUT1"], version=1, request_id="mine", priority=1,
-                          queue_timeout=5, parameters={"text": "a", "number": 2, "large": 2**63, "part": 0.5, "yes": True})
+                          queue_timeout=5,
+                          parameters={"text": "a", "number": 2, "large": 2**63, "part": 0.5, "yes": True})
     assert list(result) == ["OUTPUT1"] and result.request_id == "mine"
     with pytest.raises(tensord.InvalidArgumentError, match="must be bool, int, float or str"):
         client.infer("simple", ROW, ONES, parameters={"a": [1]})

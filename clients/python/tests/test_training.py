@@ -37,7 +37,8 @@ class Bar:
 def test_from_job_to_the_next_version(training_client, trainer):
     client = training_client
     before = client.infer("shapes", pictures(4)["image"])
-    job = client.train("shapes", name="mine", epochs=3, seed=1, evaluation={"fraction": 0.25, "metrics": ["loss", "accuracy"]},
+    evaluation = {"fraction": 0.25, "metrics": ["loss", "accuracy"]}
+    job = client.train("shapes", name="mine", epochs=3, seed=1, evaluation=evaluation,
                        publish="at_end", optimizer="adamw", schedule="cosine", **QUICK)
     assert job.info.name == "mine" and job.info.spec["optimizer"] == {"name": "adamw", "lr": 3e-3}
     info = job.wait(progress=Bar, timeout=120)

@@ -34,7 +34,8 @@ class TLS:
     server_name: str = ""
 
     def credentials(self) -> grpc.ChannelCredentials:
-        return grpc.ssl_channel_credentials(_pem(self.root_certificates), _pem(self.private_key), _pem(self.certificate))
+        root, key, certificate = _pem(self.root_certificates), _pem(self.private_key), _pem(self.certificate)
+        return grpc.ssl_channel_credentials(root, key, certificate)
 
 
 def _pem(value: Optional[Pem]) -> Optional[bytes]:
@@ -63,7 +64,7 @@ NO_RETRY = Retry(attempts=1)
 
 @dataclass(frozen=True)
 class Operation(Generic[T]):
-    """A unary call: what is sent, and what its answer means. `parse` raises TensordError for answers that make no sense."""
+    """A unary call: what is sent, and what its answer means; `parse` raises for answers that make no sense."""
 
     method: str
     request: bytes
@@ -111,8 +112,8 @@ class Settings:
     """What all calls of a client share. The keyword arguments of `Client` and `AsyncClient` are these fields.
 
     `timeout` is in seconds, for calls that are given none; math.inf for no limit. `token` is sent as
-    `authorization: Bearer …`; a function is asked before each call. `headers` go with every call. `options` are gRPC's
-    channel options. `load_balancing="round_robin"` spreads calls over all addresses that the name resolves to.
+    `authorization: Bearer …`; a function is asked before each call. `headers` go with every call. `options` are
+    gRPC's channel options. `load_balancing="round_robin"` spreads calls over all addresses that the name resolves to.
     """
 
     tls: Union[TLS, bool] = False

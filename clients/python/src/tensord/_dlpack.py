@@ -63,4 +63,6 @@ def from_dlpack(value: Any) -> Tuple[npt.NDArray[Any], bool]:
         raise InvalidArgumentError(f"DLPack type (code {tensor.code}, {tensor.bits} bits, {tensor.lanes} lanes) has no "
                                    "counterpart in the protocol")
     typestr = "<u2" if is_bfloat16 else f"{'|' if tensor.bits == 8 else '<'}{_KINDS[tensor.code]}{tensor.bits // 8}"
+    if 0 in [tensor.shape[i] for i in range(tensor.ndim)]:  # has no memory that NumPy could look at
+        return np.empty([tensor.shape[i] for i in range(tensor.ndim)], typestr), is_bfloat16
     return np.asarray(_Exported(capsule, tensor, typestr)), is_bfloat16

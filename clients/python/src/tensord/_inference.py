@@ -220,7 +220,7 @@ def get_parameters(messages: Any) -> Dict[str, Parameter]:
 
 
 def parse_response(message: Buffer, placed_of: Callable[[str], Mapping[str, Array]]) -> Result:
-    """A ModelInferResponse, whose memory the result keeps. `placed_of` gives the places of outputs by the request's id."""
+    """A ModelInferResponse, whose memory the result keeps. `placed_of` gives places of outputs by the request's id."""
     head_bytes, contents = without_field(memoryview(message), RESPONSE_RAW_FIELD)
     head = pb.ModelInferResponse.FromString(head_bytes)
     placed = placed_of(head.id)

@@ -37,8 +37,10 @@ def nothing(_: Any) -> None:
 
 
 def infer(request: InferRequest, is_repeatable: bool) -> Operation[Result]:
-    return Operation(SERVICE + "ModelInfer", request.message, lambda message: parse_response(message, lambda _: request.placed),
-                     is_repeatable)
+    def read(message: bytes) -> Result:
+        return parse_response(message, lambda _: request.placed)
+
+    return Operation(SERVICE + "ModelInfer", request.message, read, is_repeatable)
 
 
 def live() -> Operation[bool]:
@@ -97,8 +99,8 @@ def statistics(model: str, version: str) -> Operation[List[ModelStatistics]]:
         return out
 
     def parse(answer: pb.ModelStatisticsResponse) -> List[ModelStatistics]:
-        return [ModelStatistics(item.name, item.version, item.inference_count, item.execution_count, item.last_inference,
-                                durations(item.inference_stats),
+        return [ModelStatistics(item.name, item.version, item.inference_count, item.execution_count,
+                                item.last_inference, durations(item.inference_stats),
                                 {batch.batch_size: durations(batch) for batch in item.batch_stats},
                                 memory(item.memory_usage))
                 for item in answer.model_stats]
@@ -108,8 +110,10 @@ def statistics(model: str, version: str) -> Operation[List[ModelStatistics]]:
 
 
 def models(only_ready: bool) -> Operation[List[ModelIndex]]:
-    return _call("RepositoryIndex", pb.RepositoryIndexRequest(ready=only_ready), pb.RepositoryIndexResponse,
-                 lambda answer: [ModelIndex(item.name, item.version, item.state, item.reason) for item in answer.models])
+    def parse(answer: pb.RepositoryIndexResponse) -> List[ModelIndex]:
+        return [ModelIndex(item.name, item.version, item.state, item.reason) for item in answer.models]
+
+    return _call("RepositoryIndex", pb.RepositoryIndexRequest(ready=only_ready), pb.RepositoryIndexResponse, parse)
 
 
 def load(model: str, config: Optional[Mapping[str, Any]], files: Mapping[str, FileSource],

@@ -21,8 +21,8 @@ _FOLDER = "/dev/shm"
 class SharedMemory:
     """A region in /dev/shm, from which arrays are cut, one behind the other.
 
-    Arrays of it that are given to `infer` as inputs, or as places for outputs, stay where they are. They stay valid when
-    the region is gone from the server. Not safe for threads that cut arrays at the same time.
+    Arrays of it that are given to `infer` as inputs, or as places for outputs, stay where they are. They stay valid
+    when the region is gone from the server. Not safe for threads that cut arrays at the same time.
     """
 
     def __init__(self, byte_size: int, name: str = "") -> None:

@@ -113,12 +113,24 @@ def _from_list(value: Any, datatype: str) -> Tensor:
     try:
         if datatype == "BF16":
             return bfloat16(value)
-        array = np.asarray(value, dtype_of(datatype) if datatype else None)
+        array = _as_type(value, dtype_of(datatype)) if datatype else np.asarray(value)
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidArgumentError(f"the values do not make a tensor of {datatype or 'any type'}: {error}") from error
     if array.dtype.kind in "SU":
         array = np.array(value, object)  # NumPy's texts lose zeros at their ends
     return Tensor(array, datatype_of(array.dtype))
+
+
+def _as_type(value: Any, dtype: np.dtype[Any]) -> Array:
+    """The values in this type. Whole numbers must be whole, and fit; NumPy would cut them off, some versions silently."""
+    if dtype.kind in "iu":
+        wide = np.asarray(value)
+        if wide.size > 0 and wide.dtype.kind not in "biu":
+            raise ValueError(f"whole numbers are wanted, got {wide.dtype}")
+        limits = np.iinfo(dtype)
+        if wide.size > 0 and not (limits.min <= int(wide.min()) and int(wide.max()) <= limits.max):
+            raise ValueError(f"must be from {limits.min} to {limits.max}")
+    return np.asarray(value, dtype)
 
 
 def to_buffer(tensor: Tensor) -> Buffer:

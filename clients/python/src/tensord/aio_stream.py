@@ -23,8 +23,8 @@ Step = Union[TensorLike, Mapping[str, TensorLike]]
 class AsyncInferStream:
     """A call of many requests and answers; iterating gives the answers. Leaving `async with` cancels what is under way.
 
-    Sending waits while the server takes nothing more, which it may do until answers are read: send and read in two tasks
-    when there are many of both.
+    Sending waits while the server takes nothing more, which it may do until answers are read: send and read in two
+    tasks when there are many of both.
     """
 
     def __init__(self, client: AsyncClient, timeout: Optional[float] = None,

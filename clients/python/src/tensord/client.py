@@ -74,8 +74,8 @@ class Client:
               headers: Optional[Mapping[str, str]] = None) -> Result:
         """Runs the model on its inputs: by position, in the model's order, or by name, in one mapping.
 
-        An input is an array (NumPy, or any library's with DLPack or `__array_interface__`, used without a copy), or lists
-        and numbers, which take the model's type. Arrays keep theirs.
+        An input is an array (NumPy, or any library's with DLPack or `__array_interface__`, used without a copy), or
+        lists and numbers, which take the model's type. Arrays keep theirs.
 
         outputs: names of those that are wanted, all when empty; or a mapping to arrays in shared memory, which they
             are written to. classes: instead of each output the largest values of its rows, see `Result.classes`.

@@ -11,13 +11,14 @@ import grpc
 
 __all__ = [
     "AbortedError", "AlreadyExistsError", "CancelledError", "DataLossError", "DeadlineExceededError",
-    "FailedPreconditionError", "InternalError", "InvalidArgumentError", "JobFailedError", "NotFoundError", "OutOfRangeError",
-    "PermissionDeniedError", "ResourceExhaustedError", "TensordError", "UnauthenticatedError", "UnavailableError", "UnimplementedError",
+    "FailedPreconditionError", "InternalError", "InvalidArgumentError", "JobFailedError", "NotFoundError",
+    "OutOfRangeError", "PermissionDeniedError", "ResourceExhaustedError", "TensordError", "UnauthenticatedError",
+    "UnavailableError", "UnimplementedError",
 ]
 
 
 class TensordError(Exception):
-    """A call that failed. `code` is the status's name ("NOT_FOUND"), `message` what the server, or this package, said."""
+    """A call that failed. `code` is the status's name ("NOT_FOUND"), `message` what the server or this package said."""
 
     code = "UNKNOWN"
 

@@ -23,7 +23,8 @@ def add_to(commands: Any) -> None:
                          help="a file (.npy; .npz for all inputs), JSON, or random:SHAPE[:DTYPE] such as "
                          "random:1,3,224,224:f32; without a name they go by position")
     command.add_argument("--version", dest="model_version", default="", help="a number, or a label")
-    command.add_argument("--output", action="append", default=[], metavar="NAME", help="only this output; may be repeated")
+    command.add_argument("--output", action="append", default=[], metavar="NAME",
+                         help="only this output; may be repeated")
     command.add_argument("--classes", type=int, default=0, help="only the largest values of each row")
     command.add_argument("--stream", action="store_true", help="a decoupled model: print each response as it comes")
     command.add_argument("--save", metavar="FILE.npz", help="write the outputs there instead of printing them")
@@ -38,7 +39,7 @@ def read_value(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        raise InvalidArgumentError(f"--input: '{text}' is neither a .npy or .npz file, JSON, nor random:SHAPE") from None
+        raise InvalidArgumentError(f"--input: '{text}' is neither a .npy file, JSON, nor random:SHAPE") from None
 
 
 def random_array(text: str) -> Any:
@@ -84,7 +85,8 @@ def infer(given: argparse.Namespace) -> int:
         result = client.infer(given.model, *inputs, outputs=given.output, version=given.model_version,
                               classes=given.classes)
     if given.save:
-        np.savez(given.save, **result)
+        arrays: Dict[str, Any] = dict(result)
+        np.savez(given.save, **arrays)
         return 0
     show(given, result)
     return 0

@@ -51,7 +51,7 @@ def print_report(info: JobInfo) -> None:
 
 
 def watch(job: Job, as_json: bool) -> None:
-    """Until the job has ended or is paused: a bar on a terminal, an object for each change as JSON, a report at the end."""
+    """Until the job has ended or is paused: a bar on a terminal and a report, or as JSON an object for each change."""
     bar = None
     if not as_json and sys.stderr.isatty():
         try:

@@ -26,7 +26,8 @@ def add_to(commands: Any) -> None:
     command.add_argument("--file", action="append", default=[], metavar="PATH_IN_MODEL=FILE",
                          help="instead of the model's folder; may be repeated")
     command.add_argument("--weights", help="only new weights: a state dict of torch.save, or .safetensors")
-    command.add_argument("--version", dest="model_version", type=int, default=1, help="the version that gets the weights (%(default)s)")
+    command.add_argument("--version", dest="model_version", type=int, default=1,
+                         help="the version that gets the weights (%(default)s)")
     command.add_argument("--label", default="", help="then move version labels, as stable=2,canary=3")
 
     command = add_command(commands, "unload", unload, "Unload a model; tensord returns with the memory back")
@@ -68,7 +69,7 @@ def load(given: argparse.Namespace) -> int:
                 config = json.load(file)
             except ValueError as error:
                 raise InvalidArgumentError(f"--config: {given.config} is not JSON: {error}") from error
-    timeout = 600.0 if given.timeout is None else given.timeout
+    timeout = loading_timeout(given)
     with connect(given) as client:
         if given.weights:
             client.load_weights(given.model, given.weights, version=given.model_version, timeout=timeout)
@@ -82,8 +83,12 @@ def load(given: argparse.Namespace) -> int:
 
 def unload(given: argparse.Namespace) -> int:
     with connect(given) as client:
-        client.unload(given.model, dependents=given.dependents, timeout=600.0 if given.timeout is None else given.timeout)
+        client.unload(given.model, dependents=given.dependents, timeout=loading_timeout(given))
     return done(given, "unloaded")
+
+
+def loading_timeout(given: argparse.Namespace) -> float:
+    return 600.0 if given.timeout is None else float(given.timeout)
 
 
 def done(given: argparse.Namespace, what: str) -> int:

@@ -44,7 +44,8 @@ def add_to(commands: Any) -> None:
     command.add_argument("model", nargs="?", default="",
                          help="the served model to start from; with --upload, what to publish as")
     command.add_argument("--detach", action="store_true", help="print the job's id and leave it running")
-    command.add_argument("--version", dest="model_version", type=int, default=0, help="version of the model; default the served one")
+    command.add_argument("--version", dest="model_version", type=int, default=0,
+                         help="version of the model; default the served one")
     command.add_argument("--upload", help="start from this archive instead")
     command.add_argument("--spec", help="the job as JSON; flags go over it")
     command.add_argument("--streamed", action="store_true", help="a client streams the data")
