@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <climits>
 #include <cstring>
 #include <fstream>
 #include <map>
@@ -40,7 +41,8 @@ fs::path resolve(const fs::path& path, const fs::path& root) {
 }  // namespace
 
 bool is_plain_name(const std::string& name) {
-  return !name.empty() && name[0] != '.' && std::none_of(name.begin(), name.end(), [](char c) {
+  if (name.empty() || name.size() > NAME_MAX || name[0] == '.') return false;
+  return std::none_of(name.begin(), name.end(), [](char c) {
     return c == '/' || c == '\\' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
   });
 }

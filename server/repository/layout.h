@@ -26,7 +26,7 @@ struct ModelLayout {
   std::string error;              // what is wrong with the model as a whole, or empty
 };
 
-// A name of one folder or file that hides nothing: not empty, no '/' or '\', no control characters, no dot first.
+// A name of one folder or file that hides nothing: 1 to 255 bytes, no '/' or '\', no control characters, no dot first.
 bool is_plain_name(const std::string& name);
 
 // The number of a version's folder: positive, without leading zeros; 0 for other names.

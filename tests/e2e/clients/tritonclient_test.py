@@ -387,8 +387,9 @@ class ControlTest(ClientTest):
         np.testing.assert_array_equal(result.as_numpy("OUTPUT__0"), x)
         self.client.unload_model("brought")
         for path in ("../escape.pt", "1/../../escape.pt", "/etc/escape.pt", "A" * 256):
-            with self.assertRaises(InferenceServerException):
+            with self.assertRaises(InferenceServerException) as caught:
                 self.client.load_model("brought", config="{}", files={f"file:{path}": b"a"})
+            self.assertEqual(caught.exception.status(), "StatusCode.INVALID_ARGUMENT")
         self.assertTrue(self.client.is_server_live())
 
     def test_names_that_are_not_there(self):
