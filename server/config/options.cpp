@@ -7,6 +7,7 @@
 namespace tensord::server {
 
 void add_options(CLI::App& app, ServerOptions& options) {
+  app.add_option("--id", options.id, "The server's name in its metadata; Triton's is triton")->capture_default_str();
   add_repository_options(app, options.repository);
   app.add_option("--strict-readiness", options.strict_readiness, "Ready only when every model is")
       ->capture_default_str();

@@ -22,6 +22,7 @@ namespace tensord::server {
 
 // Flags of `tensord serve`, spelled as Triton's where Triton has them.
 struct ServerOptions {
+  std::string id = "tensord";  // the server's name in ServerMetadata
   RepositoryOptions repository;
   bool strict_readiness = true;  // ready only when every model is
 

@@ -18,7 +18,7 @@ Client, CALLED = support.noting(aio.InferenceServerClient)
 class AioTest(unittest.IsolatedAsyncioTestCase):
     @classmethod
     def setUpClass(cls):
-        cls.daemon = support.start("--model-control-mode", "explicit", "--load-model", "*")
+        cls.daemon = support.start("--model-control-mode", "explicit", "--load-model", "*", "--id", "triton")
 
     @classmethod
     def tearDownClass(cls):
@@ -36,7 +36,7 @@ class AioTest(unittest.IsolatedAsyncioTestCase):
         self.assertTrue(await client.is_server_ready())
         self.assertTrue(await client.is_model_ready("simple"))
         self.assertFalse(await client.is_model_ready("nothing"))
-        self.assertEqual((await client.get_server_metadata()).name, "tensord")
+        self.assertEqual((await client.get_server_metadata()).name, "triton")
         self.assertEqual((await client.get_model_metadata("simple")).name, "simple")
         self.assertEqual((await client.get_model_config("simple")).config.max_batch_size, 8)
         with self.assertRaises(InferenceServerException):
