@@ -241,9 +241,9 @@ def parse_response(message: Buffer, placed_of: Callable[[str], Mapping[str, Arra
 def _written(place: Array, output: pb.ModelInferResponse.InferOutputTensor, shape: Tuple[int, ...]) -> Array:
     """The part of an array in shared memory that the server wrote, in the shape it says."""
     memory = place.reshape(-1).view(np.uint8)
-    size = size_bytes(memoryview(memory), output.datatype, shape)
+    size = size_bytes(memory.data, output.datatype, shape)
     if size > place.nbytes:
         raise InternalError(f"output '{output.name}': the server says {size} bytes for an array of {place.nbytes}")
     if datatype_of(place.dtype) == output.datatype:
         return memory[:size].view(place.dtype).reshape(shape)
-    return from_buffer(memoryview(memory[:size]), output.datatype, shape)
+    return from_buffer(memory[:size].data, output.datatype, shape)

@@ -103,8 +103,12 @@ class Watch:
         """Seconds until the next attempt. Raises what went wrong when there is none."""
         failure = from_rpc(error)
         now = time.monotonic()
+        # A daemon that starts again answers before it has read its jobs.
+        is_starting = failure.code == "NOT_FOUND" and self._broken_at is not None
+        if failure.code != "UNAVAILABLE" and not is_starting:
+            raise failure from None
         self._broken_at = self._broken_at or now
-        if failure.code != "UNAVAILABLE" or now - self._broken_at >= self._reconnect_seconds:
+        if now - self._broken_at >= self._reconnect_seconds:
             raise failure from None
         return 0.2
 

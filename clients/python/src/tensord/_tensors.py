@@ -139,7 +139,7 @@ def to_buffer(tensor: Tensor) -> Buffer:
         elements = [_element(item) for item in tensor.data.reshape(-1).tolist()]
         lengths = map(struct.Struct("<I").pack, map(len, elements))
         return b"".join(itertools.chain.from_iterable(zip(lengths, elements)))
-    return memoryview(tensor.data.reshape(-1).view(np.uint8))
+    return tensor.data.reshape(-1).view(np.uint8).data
 
 
 def _element(item: Any) -> bytes:
