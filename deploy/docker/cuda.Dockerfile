@@ -1,0 +1,66 @@
+# tensord with its CUDA kernels. scripts/image cuda builds it; by hand, with BuildKit, from the root of the sources:
+#   docker build -f deploy/docker/cuda.Dockerfile -t tensord-cuda .   and then   docker run --gpus all …
+# CUDA's runtime is linked statically, so that the last stage is that of cpu.Dockerfile; the driver's library comes from the host.
+# The last stage has no shell and no package manager: Debian's C library, OpenSSL and certificates, and tensord.
+ARG BASE=debian:bookworm-slim
+# An image with the CUDA toolkit in /usr/local/cuda: only nvcc and the runtime's headers and archive are used.
+ARG CUDA=nvidia/cuda:13.0.1-devel-ubuntu24.04
+# The stage that the binary comes from: build compiles it; ready takes build/image/tensord of the context.
+ARG BINARY=build
+
+# What a build needs, as scripts/setup says; a stage of its own, so that other changes there install nothing again.
+FROM ${BASE} AS packages
+COPY scripts/setup /
+RUN sed -n '/^build=(/,/^)/{/[()]/!p}' /setup >/packages
+
+FROM ${BASE} AS tools
+COPY --from=packages /packages /
+RUN apt-get update -qq && DEBIAN_FRONTEND=noninteractive xargs -a /packages apt-get install -y -qq --no-install-recommends \
+ && rm -rf /var/lib/apt/lists/*
+
+FROM ${CUDA} AS cuda
+
+FROM tools AS build
+COPY --from=cuda /usr/local/cuda /usr/local/cuda
+WORKDIR /src
+COPY . .
+# A ccache storage to share with builds elsewhere, as http://host:port/ or redis://host.
+ARG CCACHE_REMOTE_STORAGE=
+ARG JOBS=
+RUN --mount=type=cache,id=tensord-ccache,target=/root/.cache/ccache \
+    CMAKE_BUILD_PARALLEL_LEVEL=${JOBS} scripts/build static-cuda \
+ && install -D --strip build/static-cuda/server/tensord /tensord \
+ && deploy/docker/linked_packages build/static-cuda/build.ninja >/tensord.packages
+
+FROM scratch AS ready
+COPY build/image/tensord build/image/tensord.packages /
+
+FROM ${BINARY} AS binary
+
+FROM tools AS files
+COPY --from=binary /tensord /tensord.packages /
+COPY deploy/docker/image_files /
+RUN /image_files /tensord /tensord.packages /base /own
+
+FROM scratch
+COPY --from=files /base /
+COPY --from=files /own /
+ARG VERSION=0.1.0
+ARG REVISION=
+ARG CREATED=
+LABEL org.opencontainers.image.title="tensord (CUDA)" \
+      org.opencontainers.image.description="Serves and trains TorchScript models over gRPC, without PyTorch" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}" \
+      org.opencontainers.image.created="${CREATED}" \
+      org.opencontainers.image.base.name="docker.io/library/debian:bookworm-slim"
+# What NVIDIA's container runtime puts in: GPUs, and the driver's library for them.
+ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
+ENV PATH=/usr/bin SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt
+USER 10001:10001
+# gRPC; metrics, health and the status page.
+EXPOSE 8001 8002
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["tensord", "health"]
+ENTRYPOINT ["tensord"]
+CMD ["serve", "--model-repository=/models", "--grpc-address=0.0.0.0", "--metrics-address=0.0.0.0"]
