@@ -171,6 +171,20 @@ def process():
     ]
 
 
+def gpus():
+    return [
+        lines("GPUs in use", "Share of the last second in which they worked; by all processes of the machine.",
+              "percentunit", query(f"tensord_gpu_utilization_ratio{{{DAEMONS}}}", "{{instance}} {{gpu}}"), most=1),
+        lines("Memory of GPUs", "In use by all processes, and all there is.", "bytes",
+              query(f"tensord_gpu_memory_used_bytes{{{DAEMONS}}}", "{{instance}} {{gpu}}"),
+              query(f"tensord_gpu_memory_total_bytes{{{DAEMONS}}}", "{{instance}} {{gpu}} all")),
+        lines("Power of GPUs", "And the limit of each.", "watt",
+              query(f"tensord_gpu_power_watts{{{DAEMONS}}}", "{{instance}} {{gpu}}"),
+              query(f"tensord_gpu_power_limit_watts{{{DAEMONS}}}", "{{instance}} {{gpu}} limit"),
+              query(f"rate(tensord_gpu_energy_joules_total{{{DAEMONS}}}{WINDOW})", "{{instance}} {{gpu}} mean")),
+    ]
+
+
 JOB_STATES = {1: ("queued", "text"), 2: ("running", "blue"), 3: ("paused", "yellow"), 4: ("completed", "green"),
               5: ("failed", "red"), 6: ("cancelled", "orange")}
 
@@ -203,4 +217,5 @@ def training():
 
 
 ROWS = [("Overview", overview), ("Requests", requests), ("Latency", latency), ("Queues and batches", queues),
-        ("Models, caches and plans", models), ("Memory", memory), ("Process", process), ("Training jobs", training)]
+        ("Models, caches and plans", models), ("Memory", memory), ("Process", process), ("Training jobs", training),
+        ("GPUs", gpus)]
