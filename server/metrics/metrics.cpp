@@ -12,6 +12,7 @@
 
 #include "core/base/error.h"
 #include "server/metrics/allocator_collector.h"
+#include "server/metrics/gpu_collector.h"
 #include "server/metrics/model_collector.h"
 #include "server/metrics/plan_collector.h"
 #include "server/metrics/process_collector.h"
@@ -25,6 +26,7 @@ struct Metrics::State {
   TrainingCollector training;
   std::atomic<bool> has_triton_names{false};
   mutable MachineCollector machine;
+  GpuCollector gpus;
 
   std::mutex mutex;
   std::map<std::pair<std::string, std::string>, std::shared_ptr<ModelMetrics>> models;  // by mutex
@@ -105,8 +107,10 @@ std::vector<prometheus::MetricFamily> Metrics::State::collect(const std::vector<
   if (has_triton_names) {
     add(triton_families(counts));
     add(machine.families());
+    add(gpus.families(GpuCollector::Names::kTriton));
   }
   add(process_families());
+  add(gpus.families(GpuCollector::Names::kOwn));
   add(allocators->Collect());
   add(plans.Collect());
   add(training.Collect());
