@@ -14,6 +14,7 @@
 
 #include "core/base/log.h"
 #include "server/commands/commands.h"
+#include "server/commands/serve_notify.h"
 #include "server/config/log_sink.h"
 #include "server/config/options.h"
 #include "server/executor/torchscript_model.h"
@@ -31,6 +32,8 @@ sigset_t block_stop_signals() {
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
+  // From a terminal it says that the terminal has gone, else that there is something to look at.
+  if (isatty(STDIN_FILENO) == 0) sigaddset(&signals, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return signals;
 }
@@ -81,6 +84,12 @@ void wait_before_stop(sigset_t signals, int delay_secs) {
   sigtimedwait(&signals, nullptr, &delay);
 }
 
+void reload(Daemon& daemon) {
+  notify_service_manager(kServiceReloading);
+  daemon.reload();
+  notify_service_manager(kServiceReady);
+}
+
 void serve(const ServerOptions& options) {
   validate(options);
   check_engine_options(options.engine);
@@ -100,7 +109,9 @@ void serve(const ServerOptions& options) {
   std::atomic<bool> is_loading{true};
   int signal = 0;
   std::thread waiter([&] {
-    sigwait(&signals, &signal);
+    while (sigwait(&signals, &signal) == 0 && signal == SIGHUP) {
+      if (!is_loading) reload(*daemon);
+    }
     if (is_loading) _exit(0);
   });
   try {
@@ -112,8 +123,10 @@ void serve(const ServerOptions& options) {
     throw;
   }
   is_loading = false;
+  notify_service_manager(kServiceReady);
   waiter.join();
 
+  notify_service_manager(kServiceStopping);
   wait_before_stop(signals, options.exit_delay_secs);
   const int64_t timeout_ms = int64_t{options.exit_timeout_secs} * 1000;
   log(LogLevel::kInfo, "stopping", {{"signal", strsignal(signal)}, {"timeout_seconds", options.exit_timeout_secs}});

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 
@@ -21,36 +22,52 @@ namespace {
 // After an accept that failed for want of files or memory.
 constexpr auto kPause = std::chrono::milliseconds(20);
 
-int bind_listener(const std::string& address, int port) {
-  addrinfo hints{};
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const std::string service = std::to_string(port);
-  if (getaddrinfo(address.c_str(), service.c_str(), &hints, &found) != 0) return -1;
-  int listener = -1;
-  for (const addrinfo* at = found; at != nullptr && listener < 0; at = at->ai_next) {
-    const int made = socket(at->ai_family, at->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, at->ai_protocol);
-    if (made < 0) continue;
-    const int yes = 1;
-    setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-    if (bind(made, at->ai_addr, at->ai_addrlen) == 0 && listen(made, SOMAXCONN) == 0) {
-      listener = made;
-    } else {
-      close(made);
-    }
-  }
-  freeaddrinfo(found);
-  return listener;
+// -1: the address is in use, or not one of this machine.
+int bind_one(const addrinfo& address) {
+  const int made = socket(address.ai_family, address.ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, address.ai_protocol);
+  if (made < 0) return -1;
+  const int yes = 1;
+  setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+  if (bind(made, address.ai_addr, address.ai_addrlen) == 0 && listen(made, SOMAXCONN) == 0) return made;
+  close(made);
+  return -1;
 }
 
 int port_of(int listener) {
   sockaddr_storage address{};
   socklen_t size = sizeof(address);
   getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
+  if (address.ss_family == AF_UNIX) return 0;
   const in_port_t port = address.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(address).sin6_port
                                                        : reinterpret_cast<const sockaddr_in&>(address).sin_port;
   return ntohs(port);
+}
+
+void set_port(sockaddr* address, int port) {
+  const in_port_t number = htons(static_cast<uint16_t>(port));
+  if (address->sa_family == AF_INET6) {
+    reinterpret_cast<sockaddr_in6*>(address)->sin6_port = number;
+  } else {
+    reinterpret_cast<sockaddr_in*>(address)->sin_port = number;
+  }
+}
+
+// Listens on all addresses of the name, as gRPC does, on one port. Empty: on none.
+std::vector<int> bind_listeners(const std::string& address, int port) {
+  addrinfo hints{};
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const std::string service = std::to_string(port);
+  if (getaddrinfo(address.c_str(), service.c_str(), &hints, &found) != 0) return {};
+  std::vector<int> listeners;
+  for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
+    if (!listeners.empty()) set_port(at->ai_addr, port_of(listeners.front()));
+    const int made = bind_one(*at);
+    if (made >= 0) listeners.push_back(made);
+  }
+  freeaddrinfo(found);
+  return listeners;
 }
 
 void watch(int poll, int file, uint32_t events) {
@@ -64,12 +81,21 @@ void watch(int poll, int file, uint32_t events) {
 
 ConnectionLimit::ConnectionLimit(const std::string& address, int port, int max_connections)
     : max_connections_(max_connections) {
-  listener_ = bind_listener(address, port);
-  if (listener_ < 0) fail(ErrorCode::kUnavailable, "cannot listen for gRPC on ", address, ":", port);
-  port_ = port_of(listener_);
+  listeners_ = bind_listeners(address, port);
+  if (listeners_.empty()) fail(ErrorCode::kUnavailable, "cannot listen for gRPC on ", address, ":", port);
+  watch_listeners();
+}
+
+ConnectionLimit::ConnectionLimit(std::vector<int> listeners, int max_connections)
+    : max_connections_(max_connections), listeners_(std::move(listeners)) {
+  watch_listeners();
+}
+
+void ConnectionLimit::watch_listeners() {
+  port_ = port_of(listeners_.front());
   poll_ = epoll_create1(EPOLL_CLOEXEC);
   wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  watch(poll_, listener_, EPOLLIN);
+  for (const int listener : listeners_) watch(poll_, listener, EPOLLIN);
   watch(poll_, wake_, EPOLLIN);
 }
 
@@ -77,7 +103,8 @@ ConnectionLimit::~ConnectionLimit() {
   const uint64_t one = 1;
   if (thread_.joinable() && write(wake_, &one, sizeof(one)) == sizeof(one)) thread_.join();
   for (const int file : watched_) close(file);
-  for (const int file : {listener_, poll_, wake_}) close(file);
+  for (const int listener : listeners_) close(listener);
+  for (const int file : {poll_, wake_}) close(file);
 }
 
 void ConnectionLimit::configure(grpc::ServerBuilder& builder, std::shared_ptr<grpc::ServerCredentials> credentials) {
@@ -97,8 +124,8 @@ void ConnectionLimit::serve() {
       const int file = events[static_cast<size_t>(i)].data.fd;
       if (file == wake_) {
         is_open = false;
-      } else if (file == listener_) {
-        accept_one();
+      } else if (std::find(listeners_.begin(), listeners_.end(), file) != listeners_.end()) {
+        accept_one(file);
       } else {
         forget(file);
       }
@@ -106,8 +133,8 @@ void ConnectionLimit::serve() {
   }
 }
 
-void ConnectionLimit::accept_one() {
-  const int connection = accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+void ConnectionLimit::accept_one(int listener) {
+  const int connection = accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (connection < 0) {
     if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) std::this_thread::sleep_for(kPause);
     return;
@@ -125,7 +152,7 @@ void ConnectionLimit::accept_one() {
   // Only the end of the connection is waited for; gRPC reads.
   watch(poll_, watched, EPOLLRDHUP);
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
-  parameters.listener_fd = listener_;
+  parameters.listener_fd = listener;
   parameters.fd = connection;
   acceptor_->HandleNewConnection(&parameters);
 }

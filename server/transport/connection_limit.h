@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 #include <unordered_set>
+#include <vector>
 
 namespace tensord::server {
 
@@ -16,9 +17,11 @@ class ConnectionLimit {
  public:
   // Binds. Throws Error{kUnavailable}. Port 0 takes a free one.
   ConnectionLimit(const std::string& address, int port, int max_connections);
+  // Takes sockets that listen already, at least one; all TCP, or all Unix.
+  ConnectionLimit(std::vector<int> listeners, int max_connections);
   ~ConnectionLimit();  // accepts no more; open connections are gRPC's
 
-  int port() const { return port_; }
+  int port() const { return port_; }  // 0: of Unix sockets
   // Before the server is built.
   void configure(grpc::ServerBuilder& builder, std::shared_ptr<grpc::ServerCredentials> credentials);
   // Accepts from now on. To be called once the server has started.
@@ -26,13 +29,14 @@ class ConnectionLimit {
   int connections() const { return connections_.load(std::memory_order_relaxed); }
 
  private:
+  void watch_listeners();
   void serve();
-  void accept_one();
+  void accept_one(int listener);
   void forget(int watched);
 
   const int max_connections_;
-  int listener_ = -1;
-  int poll_ = -1;  // epoll: the listener, the wake-up, and a duplicate of every connection
+  std::vector<int> listeners_;  // one for each address that the name has
+  int poll_ = -1;               // epoll: the listeners, the wake-up, and a duplicate of every connection
   int wake_ = -1;
   int port_ = 0;
   std::atomic<int> connections_{0};

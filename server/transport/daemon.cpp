@@ -177,9 +177,12 @@ int Daemon::grpc_port() const { return impl_->grpc.port(); }
 int Daemon::metrics_port() const { return impl_->metrics_http ? impl_->metrics_http->port() : 0; }
 int Daemon::http_port() const { return impl_->http ? impl_->http->port() : 0; }
 
-std::string Daemon::grpc_address() const {
-  const ServerOptions& options = impl_->options;
-  return grpc_port() != 0 ? join_address(options.grpc_address, grpc_port()) : "unix:" + options.network.unix_socket;
+std::string Daemon::grpc_address() const { return impl_->grpc.address(); }
+
+void Daemon::reload() {
+  const bool polls = impl_->repository.mode() == ControlMode::kPoll;
+  log(LogLevel::kInfo, polls ? "reload: looking at the model repository" : "reload: models change by calls only");
+  if (polls) impl_->repository.poll();
 }
 
 void Daemon::stop(int64_t timeout_ms) {

@@ -23,6 +23,8 @@ class Daemon {
   std::string grpc_address() const;  // for clients: "127.0.0.1:8001" or "unix:/run/tensord.sock"
   int metrics_port() const;          // 0 without metrics
   int http_port() const;             // 0 without a port of its own
+  // In mode poll, looks at the model repository at once; nothing in the others.
+  void reload();
   // Takes no new requests, finishes those it has, cancels what is left when the time is over.
   // Metrics can be read until the daemon goes.
   void stop(int64_t timeout_ms);

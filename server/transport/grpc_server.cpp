@@ -107,6 +107,8 @@ GrpcServer::~GrpcServer() {
 
 int GrpcServer::port() const { return impl_->listening.port(); }
 
+std::string GrpcServer::address() const { return impl_->listening.address(); }
+
 void GrpcServer::shut_down(int64_t timeout_ms) {
   impl_->stream_calls.drain();
   impl_->streams.cancel_all();

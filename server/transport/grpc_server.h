@@ -23,7 +23,8 @@ class GrpcServer {
   GrpcServer(const Options& options, ServerState& state);
   ~GrpcServer();
 
-  int port() const;  // 0: no TCP port
+  int port() const;             // 0: no TCP port
+  std::string address() const;  // for clients
   // Takes no new calls, waits for the open ones, cancels those that are not done in time, and
   // ends the threads.
   void shut_down(int64_t timeout_ms);

@@ -110,7 +110,11 @@ void set_keepalive(grpc::ServerBuilder& builder, const NetworkOptions& options) 
 }  // namespace
 
 Listening::Listening(const NetworkOptions& options, const std::string& address, int port)
-    : options_(options), address_(address), port_(port) {
+    : options_(options), address_(address), port_(port), inherited_(take_inherited_sockets()) {
+  if (!inherited_.empty()) {
+    take_inherited();
+    return;
+  }
   if (!options_.unix_socket.empty()) check_unused(options_.unix_socket);
   if (options_.max_connections > 0 && !options_.is_unix_socket_only) {
     limit_ = std::make_unique<ConnectionLimit>(address, port, options_.max_connections);
@@ -122,19 +126,30 @@ Listening::~Listening() {
   if (unix_port_ != 0) unlink(options_.unix_socket.c_str());
 }
 
-std::string Listening::tcp_address() const {
-  return address_.find(':') != std::string::npos ? concat("[", address_, "]:", port_) : concat(address_, ":", port_);
+void Listening::take_inherited() {
+  const int most = options_.max_connections > 0 ? options_.max_connections : INT_MAX;
+  if (!inherited_.tcp.empty()) limit_ = std::make_unique<ConnectionLimit>(inherited_.tcp, most);
+  if (!inherited_.unix_domain.empty()) unix_limit_ = std::make_unique<ConnectionLimit>(inherited_.unix_domain, most);
+  port_ = 0;
+}
+
+std::string Listening::address() const {
+  if (!has_tcp()) return "unix:" + (inherited_.empty() ? options_.unix_socket : inherited_.unix_path);
+  const std::string host = inherited_.empty() ? address_ : inherited_.tcp_host;
+  return host.find(':') != std::string::npos ? concat("[", host, "]:", port()) : concat(host, ":", port());
 }
 
 void Listening::add_ports(grpc::ServerBuilder& builder) {
   const auto credentials = make_credentials(options_);
   if (limit_) {
     limit_->configure(builder, credentials);
-  } else if (!options_.is_unix_socket_only) {
-    builder.AddListeningPort(tcp_address(), credentials, &port_);
+  } else if (has_tcp()) {
+    builder.AddListeningPort(address(), credentials, &port_);
   }
   // The file's permissions say who may come in.
-  if (!options_.unix_socket.empty()) {
+  if (unix_limit_) {
+    unix_limit_->configure(builder, grpc::InsecureServerCredentials());
+  } else if (has_unix()) {
     builder.AddListeningPort("unix:" + options_.unix_socket, grpc::InsecureServerCredentials(), &unix_port_);
   }
 }
@@ -168,15 +183,16 @@ std::unique_ptr<grpc::Server> Listening::start(grpc::ServerBuilder& builder) {
   const mode_t previous = umask(~mode & 0777);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   umask(previous);
-  const bool has_tcp = limit_ || options_.is_unix_socket_only || port_ != 0;
-  const bool has_unix = options_.unix_socket.empty() || unix_port_ != 0;
-  if (!server || !has_tcp || !has_unix) {
+  const bool got_tcp = limit_ || !has_tcp() || port_ != 0;
+  const bool got_unix = unix_limit_ || !has_unix() || unix_port_ != 0;
+  if (!server || !got_tcp || !got_unix) {
     port_ = requested_port;
     fail(ErrorCode::kUnavailable, "cannot listen for gRPC on ",
-         has_tcp && !has_unix ? "unix:" + options_.unix_socket : tcp_address());
+         got_tcp && !got_unix ? "unix:" + options_.unix_socket : address());
   }
-  if (options_.is_unix_socket_only) port_ = 0;
+  if (!has_tcp()) port_ = 0;
   if (limit_) limit_->start();
+  if (unix_limit_) unix_limit_->start();
   return server;
 }
 
