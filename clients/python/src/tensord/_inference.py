@@ -229,10 +229,10 @@ def parse_response(message: Buffer, placed_of: Callable[[str], Mapping[str, Arra
         shape = tuple(output.shape)
         if output.name in placed:
             outputs[output.name] = _written(placed[output.name], output, shape)
-        elif output.HasField("contents"):
-            outputs[output.name] = from_contents(output.contents, output.datatype, shape)
         elif index < len(contents):
             outputs[output.name] = from_buffer(contents[index], output.datatype, shape)
+        elif output.HasField("contents"):
+            outputs[output.name] = from_contents(output.contents, output.datatype, shape)
         else:
             raise InternalError(f"the server sent output '{output.name}' without its contents")
     return Result(outputs, head.model_name, head.model_version, head.id, get_parameters(head.parameters))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import struct
 from dataclasses import dataclass
 from typing import Any, List, Protocol, Sequence, Tuple, Union
@@ -105,8 +106,9 @@ def to_tensor(value: TensorLike, datatype: str = "") -> Tensor:
     array = tensor.data
     if array.dtype.byteorder == ">":
         array = array.astype(array.dtype.newbyteorder("<"))
-    # ascontiguousarray makes an array of one dimension of a number.
-    return Tensor(np.ascontiguousarray(array).reshape(array.shape), tensor.datatype)
+    if not array.flags.c_contiguous:
+        array = np.ascontiguousarray(array)
+    return tensor if array is tensor.data else Tensor(array, tensor.datatype)
 
 
 def _from_list(value: Any, datatype: str) -> Tensor:
@@ -155,7 +157,7 @@ def from_buffer(data: memoryview, datatype: str, shape: Sequence[int]) -> Array:
     if datatype == "BYTES":
         return _split_elements(data, shape)
     dtype = np.dtype("<u2") if datatype == "BF16" else dtype_of(datatype)
-    count = int(np.prod(shape, dtype=np.int64))
+    count = math.prod(shape)
     if len(data) != count * dtype.itemsize:
         raise InternalError(f"the server sent {len(data)} bytes for a tensor of {datatype} and shape {list(shape)}")
     array: Array = np.frombuffer(data, dtype, count).reshape(shape)
@@ -170,7 +172,7 @@ def from_buffer(data: memoryview, datatype: str, shape: Sequence[int]) -> Array:
 
 def size_bytes(data: memoryview, datatype: str, shape: Sequence[int]) -> int:
     """How much of `data` a tensor takes that begins there."""
-    count = int(np.prod(shape, dtype=np.int64))
+    count = math.prod(shape)
     if datatype != "BYTES":
         return count * (2 if datatype == "BF16" else dtype_of(datatype).itemsize)
     position = 0
@@ -188,7 +190,7 @@ def _split_elements(data: memoryview, shape: Sequence[int]) -> Array:
         position += 4 + size
     array = np.empty(len(elements), object)
     array[:] = elements
-    if position != len(data) or len(elements) != int(np.prod(shape, dtype=np.int64)):
+    if position != len(data) or len(elements) != math.prod(shape):
         raise InternalError(f"the server sent {len(elements)} texts in {len(data)} bytes for shape {list(shape)}")
     return array.reshape(shape)
 
