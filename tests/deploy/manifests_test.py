@@ -49,6 +49,23 @@ class Manifests(unittest.TestCase):
                 self.expect_valid(items)
                 self.assertEqual(faults_of(items), [])
 
+    @unittest.skipUnless(rendered.has_kustomize(), "needs kubectl 1.21 or newer")
+    def test_components_reach_servers_and_trainer(self):
+        items = rendered.kustomized("overlays/production")
+        pods = [item["spec"]["template"]["spec"]["containers"][0] for item in checks.workloads(items)]
+        self.assertEqual(len(pods), 2)
+        for container in pods:
+            self.assertIn("--grpc-use-ssl-mutual=true", container["args"])
+            self.assertIn("--access-tokens=/tokens/tokens", container["args"])
+            self.assertIn("httpGet", container["livenessProbe"])
+        selector = next(item for item in items if item["kind"] == "ServiceMonitor")["spec"]["selector"]
+        watched = [item["metadata"]["name"] for item in items
+                   if item["kind"] == "Service" and checks.matches(selector, item["metadata"]["labels"])]
+        self.assertEqual(sorted(watched), ["tensord", "tensord-trainer"])
+        for item in items:
+            if item["kind"] == "Service":
+                self.assertEqual(item["spec"]["ports"][0]["appProtocol"], "https")
+
     def test_runtime_of_kserve(self):
         runtime, service = (checks_of for name in ("serving_runtime", "inference_service") for checks_of in
                             rendered.plain_files()[os.path.join(rendered.KUBERNETES, "kserve", f"{name}.yaml")])
