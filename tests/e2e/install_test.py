@@ -1,5 +1,6 @@
 """What is installed: the libraries build the example programs, which run; man pages and completions say what --help says."""
 
+import glob
 import os
 import re
 import shutil
@@ -72,6 +73,30 @@ class InstallTest(unittest.TestCase):
         self.assertEqual(self.complete("tensord", "serve", "--grpc-port", "1", "--model-control-mode", ""),
                          ["none", "poll", "explicit"])
         self.assertEqual(self.complete("tensord", "nothing-of-it"), [])
+
+    def test_the_package_has_what_a_system_needs(self):
+        run(os.path.join(os.path.dirname(CMAKE), "cpack"), "--config", os.path.join(BUILD, "CPackConfig.cmake"), "-G", "DEB", "-B",
+            self.folder, "-D", "CPACK_COMPONENTS_ALL=daemon", "-D", "CPACK_DEBIAN_COMPRESSION_TYPE=gzip")
+        package, = glob.glob(self.path("tensord_*.deb"))
+        fields = run("dpkg-deb", "--field", package)
+        self.assertIn("Package: tensord\n", fields)
+        self.assertRegex(fields, r"Depends: .*libc6 \(>=")
+        run("dpkg-deb", "--raw-extract", package, self.path("root"))
+        for wanted in ("usr/bin/tensord", "usr/lib/systemd/system/tensord.socket", "usr/lib/sysusers.d/tensord.conf",
+                       "usr/share/man/man1/tensord.1", "usr/share/man/man1/tensord-serve.1",
+                       "usr/share/bash-completion/completions/tensord", "usr/share/zsh/vendor-completions/_tensord",
+                       "usr/share/fish/vendor_completions.d/tensord.fish", "usr/share/tensord/tensord.default"):
+            self.assertTrue(os.path.isfile(self.path("root", wanted)), wanted)
+        self.assertFalse(os.path.exists(self.path("root", "usr", "include")))
+        for script in ("postinst", "prerm", "postrm"):
+            run("sh", "-n", self.path("root", "DEBIAN", script))
+            self.assertTrue(os.access(self.path("root", "DEBIAN", script), os.X_OK), script)
+        with open(self.path("root", "usr", "lib", "systemd", "system", "tensord.service")) as unit:
+            started = re.search(r"^ExecStart=/(\S+) serve (.*)$", unit.read(), re.M)
+        self.assertTrue(os.path.isfile(self.path("root", started.group(1))))
+        flags = run(BINARY, "serve", "--help")
+        for flag in re.findall(r"--[\w-]+", started.group(2)):
+            self.assertIn(flag, flags)
 
 
 if __name__ == "__main__":

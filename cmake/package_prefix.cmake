@@ -1,0 +1,4 @@
+# Read by cpack for each generator.
+if(CPACK_GENERATOR STREQUAL "DEB")
+  set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+endif()

@@ -1,0 +1,195 @@
+"""Installs the Debian packages in a clean Debian of its own, runs what they bring there, and removes them again.
+
+Usage, as root: python3 -m tests.packages.deb_test FOLDER   (scripts/package calls it; needs debootstrap and a mirror)
+"""
+
+import glob
+import json
+import os
+import pathlib
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BASE = ROOT / "build" / "debian"  # kept: the next test starts from it
+UNIT = "/lib/systemd/system/tensord.service"
+
+
+def run(*command, **options):
+    result = subprocess.run(command, capture_output=True, text=True, **options)
+    if result.returncode != 0:
+        raise SystemExit(f"{shlex.join(map(str, command))} ended with {result.returncode}:\n{result.stdout}{result.stderr}")
+    return result.stdout
+
+
+class Debian:
+    """A Debian in a folder; use as a context manager."""
+
+    def __init__(self):
+        if not BASE.exists():
+            print("making a clean Debian")
+            run(ROOT / "scripts" / "base_image", f"{BASE}.part")
+            # Slim images leave documentation out.
+            os.remove(f"{BASE}.part/etc/dpkg/dpkg.cfg.d/slim")
+            os.rename(f"{BASE}.part", BASE)
+        self.folder = tempfile.mkdtemp(prefix="tensord_debian_")
+        run("cp", "-a", f"{BASE}/.", self.folder)
+        shutil.copy("/etc/resolv.conf", self.path("/etc/resolv.conf"))
+        pathlib.Path(self.path("/usr/sbin/policy-rc.d")).write_text("#!/bin/sh\nexit 101\n")
+        os.chmod(self.path("/usr/sbin/policy-rc.d"), 0o755)
+
+    def __enter__(self):
+        for kind in ("proc", "sysfs"):
+            run("mount", "-t", kind, kind, self.path("/proc" if kind == "proc" else "/sys"))
+        return self
+
+    def __exit__(self, *_):
+        for folder in ("/proc", "/sys"):
+            run("umount", "-l", self.path(folder))
+        shutil.rmtree(self.folder)
+
+    def path(self, name):
+        return self.folder + name
+
+    def run(self, *command):
+        return run("chroot", self.folder, "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive",
+                   *command)
+
+    def install(self, package):
+        shutil.copy(package, self.path("/root/"))
+        self.run("apt-get", "update", "-qq")
+        self.run("apt-get", "install", "-y", "-qq", "--no-install-recommends", f"/root/{os.path.basename(package)}")
+
+
+def unit_settings(debian):
+    """Directive → values, of the installed unit."""
+    settings = {}
+    for line in pathlib.Path(debian.path(UNIT)).read_text().splitlines():
+        name, sign, value = line.partition("=")
+        if sign and not line.startswith("#"):
+            settings.setdefault(name, []).append(value)
+    return settings
+
+
+class Service:
+    """What systemd does with the unit, as far as a folder without systemd allows: its user, its command, its environment
+    file, the socket that it is told over, and a gRPC socket that it is handed."""
+
+    def __init__(self, debian, flags):
+        settings = unit_settings(debian)
+        self.told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.told.bind(debian.path("/run/notify"))
+        os.chmod(debian.path("/run/notify"), 0o777)
+        self.told.settimeout(30)
+        self.listener = socket.socket()
+        self.listener.bind(("127.0.0.1", 0))
+        self.listener.listen()
+        self.address = "127.0.0.1:%d" % self.listener.getsockname()[1]
+        default = dict(line.split("=", 1) for line in pathlib.Path(debian.path("/etc/default/tensord")).read_text().splitlines()
+                       if line and not line.startswith("#"))
+        command = settings["ExecStart"][0].replace("$TENSORD_OPTIONS", default["TENSORD_OPTIONS"] + " " + flags)
+        user = settings["User"][0]
+        # The process itself must be the one that the socket is for: its number is only known once it is there.
+        start = (f"exec 3<&{self.listener.fileno()}; export LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=grpc NOTIFY_SOCKET=/run/notify; "
+                 f"exec chroot --userspec={user}:{user} {debian.folder} {command}")
+        self.process = subprocess.Popen(["bash", "-c", start], pass_fds=[self.listener.fileno()], stdin=subprocess.DEVNULL,
+                                        stderr=subprocess.PIPE, text=True)
+
+    def wait_for(self, state):
+        while True:
+            try:
+                message = self.told.recv(4096).decode().splitlines()
+            except TimeoutError:
+                self.process.kill()
+                raise SystemExit(f"{state} was not told; the log is:\n{self.process.stderr.read()}") from None
+            if message[0] == state:
+                return
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        self.wait_for("STOPPING=1")
+        code = self.process.wait(40)
+        log = self.process.stderr.read()
+        assert code == 0, f"exit code {code}:\n{log}"
+        return log
+
+
+def check_files(debian):
+    run_files = debian.run("dpkg", "-L", "tensord")
+    for wanted in ("/usr/bin/tensord", "tensord.service", "tensord.socket", "/usr/share/man/man1/tensord-serve.1",
+                   "bash-completion/completions/tensord", "vendor-completions/_tensord", "tensord.fish", "sysusers.d/tensord.conf"):
+        assert wanted in run_files, f"{wanted} is not in the package"
+    missing = debian.run("sh", "-c", "ldd /usr/bin/tensord | grep 'not found' || true")
+    assert not missing, missing
+    print(debian.run("tensord", "--version").strip(), "installed;",
+          debian.run("dpkg-query", "-W", "-f", "${Installed-Size}", "tensord"), "KB; user:",
+          debian.run("getent", "passwd", "tensord").strip())
+    debian.run("apt-get", "install", "-y", "-qq", "--no-install-recommends", "systemd")
+    print(debian.run("sh", "-c", "systemd-analyze verify --man=no tensord.service tensord.socket 2>&1 || true").strip()
+          or "systemd-analyze verify: nothing to say")
+    print(debian.run("systemd-analyze", "security", "--offline=true", UNIT).strip().splitlines()[-1])
+
+
+def check_service(debian):
+    shutil.copytree(ROOT / "examples" / "models" / "shapes", debian.path("/var/lib/tensord/models/shapes"))
+    service = Service(debian, "--metrics-port 0")
+    service.wait_for("READY=1")
+    tensord = ("tensord", "models", "--address", service.address, "--json")
+    models = [json.loads(line) for line in debian.run(*tensord).splitlines()]
+    assert [(model["name"], model["state"]) for model in models] == [("shapes", "READY")], models
+    # What systemctl reload does: a model that has come is there at once.
+    copied = debian.path("/var/lib/tensord/models/more")
+    shutil.copytree(ROOT / "examples" / "models" / "shapes", copied)
+    for path in [copied, *glob.glob(copied + "/**", recursive=True)]:
+        os.utime(path, (time.time() - 60, time.time() - 60))
+    service.process.send_signal(signal.SIGHUP)
+    service.wait_for("RELOADING=1")
+    service.wait_for("READY=1")
+    models = [json.loads(line)["name"] for line in debian.run(*tensord).splitlines()]
+    assert models == ["more", "shapes"], models
+    log = service.stop()
+    assert service.address in log, log
+    print("the service started with its socket, served, reloaded and stopped")
+
+
+def check_removal(debian):
+    debian.run("apt-get", "remove", "-y", "-qq", "tensord")
+    assert not os.path.exists(debian.path("/usr/bin/tensord"))
+    debian.run("dpkg", "--purge", "tensord")
+    assert not os.path.exists(debian.path("/etc/default/tensord"))
+    assert os.path.exists(debian.path("/var/lib/tensord/models/shapes")), "models of people are gone"
+    print("removed; models stayed")
+
+
+def check_development(debian, package):
+    debian.install(package)
+    debian.run("apt-get", "install", "-y", "-qq", "--no-install-recommends", "g++", "cmake", "make", "pkg-config")
+    shutil.copytree(ROOT / "examples" / "cpp", debian.path("/root/cpp"))
+    debian.run("cmake", "-S", "/root/cpp", "-B", "/root/build")
+    debian.run("cmake", "--build", "/root/build")
+    shutil.copy(ROOT / "examples" / "models" / "shapes" / "1" / "model.pt", debian.path("/root/"))
+    print("built with tensord-dev:", debian.run("/root/build/fit_line").strip(), "|",
+          debian.run("/root/build/run_shapes", "/root/model.pt").strip())
+
+
+def main():
+    folder = sys.argv[1]
+    daemon, = glob.glob(f"{folder}/tensord_*.deb")
+    development, = glob.glob(f"{folder}/tensord-dev_*.deb")
+    with Debian() as debian:
+        debian.install(daemon)
+        check_files(debian)
+        check_service(debian)
+        check_removal(debian)
+        check_development(debian, development)
+    print("the packages are well")
+
+
+if __name__ == "__main__":
+    main()
