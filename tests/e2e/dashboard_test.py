@@ -136,7 +136,7 @@ class Load:
             thread.start()
 
     def repeat(self, ask):
-        while not self.is_over.wait(0.02):
+        while not self.is_over.wait(0.05):
             try:
                 ask()
             except grpc.RpcError:
