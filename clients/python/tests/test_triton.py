@@ -1,4 +1,4 @@
-"""The client against NVIDIA's Triton, when TENSORD_TRITON_PYTHON is an interpreter with nvidia-pytriton, which carries it.
+"""The client against NVIDIA's Triton, when TENSORD_TRITON_PYTHON is a Python with nvidia-pytriton, which carries it.
 
 `scripts/setup bench` makes one: build/peer_servers/bin/python.
 """
