@@ -1,3 +1,4 @@
+# tensord_archive_of(RESULT PATH): with TENSORD_STATIC the archive beside a shared library, where there is one, else PATH.
 # tensord_prefer_archives(): with TENSORD_STATIC, imported libraries of this directory are linked as the archive that
 # Debian puts beside the shared one, where there is one. OpenSSL stays shared, so that its security fixes reach
 # the daemon without a build.
@@ -5,6 +6,9 @@ set(TENSORD_SHARED_ALWAYS "/lib(ssl|crypto|gomp|pthread|m|dl|rt|c)\\.so")
 
 function(tensord_archive_of result path)
   set(${result} "${path}" PARENT_SCOPE)
+  if(NOT TENSORD_STATIC)
+    return()
+  endif()
   if(path MATCHES "^-l([a-zA-Z0-9_+.-]+)$")
     find_library(TENSORD_LIBRARY_${CMAKE_MATCH_1} ${CMAKE_MATCH_1})
     mark_as_advanced(TENSORD_LIBRARY_${CMAKE_MATCH_1})
