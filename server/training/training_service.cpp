@@ -49,6 +49,7 @@ TrainingService::TrainingService(Options options, Repository& repository, Metric
       metrics_(metrics),
       store_(options_.folder),
       publisher_(repository) {
+  read_jobs();
   metrics_.watch_training([this] { return samples(); });
 }
 
@@ -57,7 +58,7 @@ TrainingService::~TrainingService() {
   metrics_.watch_training({});
 }
 
-void TrainingService::start() {
+void TrainingService::read_jobs() {
   for (JobStatus& status : store_.load()) {
     const bool goes_on = !is_at_rest(status.state);
     status.state = goes_on ? JobState::kQueued : status.state;
@@ -69,6 +70,9 @@ void TrainingService::start() {
       enqueue(job);
     }
   }
+}
+
+void TrainingService::start() {
   const std::lock_guard lock(mutex_);
   for (int i = 0; i < options_.concurrent_jobs; ++i) threads_.emplace_back([this] { work(); });
 }

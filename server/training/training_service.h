@@ -34,11 +34,12 @@ class TrainingService {
     uint64_t max_upload_bytes = 0;  // of one upload; 0: no limit
   };
 
-  // Throws Error when the folder cannot be used. `repository` and `metrics` must outlive this.
+  // Reads the jobs of the folder, so that clients find them at once; queued ones wait for start(). Throws Error when the
+  // folder cannot be used. `repository` and `metrics` must outlive this.
   TrainingService(Options options, Repository& repository, Metrics& metrics);
   ~TrainingService();
 
-  // Takes up what was queued or ran when the daemon ended. To be called once the models are loaded.
+  // Works on what is queued, first on what ran when the daemon ended. To be called once the models are loaded.
   void start();
   // Stops the jobs that run, each with a checkpoint; they go on at the next start.
   void stop();
@@ -75,6 +76,7 @@ class TrainingService {
   };
 
  private:
+  void read_jobs();
   void add_job(std::shared_ptr<TrainingJob> job);
   void read_points(TrainingJob& job) const;
   void enqueue(const std::shared_ptr<TrainingJob>& job);
