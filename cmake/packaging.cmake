@@ -77,7 +77,8 @@ set(CPACK_COMPONENT_DAEMON_DESCRIPTION
   "Answers KServe v2 and Triton clients, from a Triton-style model repository. With\n its commands for running daemons and systemd units.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME tensord-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libgrpc++-dev, libprotobuf-dev")
+# The CMake package of gRPC asks for the plug-ins of its compiler too.
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libgrpc++-dev, libprotobuf-dev, protobuf-compiler-grpc, pkg-config")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
   "The C++ client and the engine as libraries, with headers and a CMake package.")
 set(CPACK_PROJECT_CONFIG_FILE ${CMAKE_SOURCE_DIR}/cmake/package_prefix.cmake)

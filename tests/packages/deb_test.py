@@ -169,7 +169,7 @@ def check_removal(debian):
 
 def check_development(debian, package):
     debian.install(package)
-    debian.run("apt-get", "install", "-y", "-qq", "--no-install-recommends", "g++", "cmake", "make", "pkg-config")
+    debian.run("apt-get", "install", "-y", "-qq", "--no-install-recommends", "g++", "cmake", "make")
     shutil.copytree(ROOT / "examples" / "cpp", debian.path("/root/cpp"))
     debian.run("cmake", "-S", "/root/cpp", "-B", "/root/build")
     debian.run("cmake", "--build", "/root/build")
