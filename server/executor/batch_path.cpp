@@ -40,7 +40,8 @@ class BatchPath final : public RequestPath {
   void run_gathered(size_t worker, Tasks tasks, int64_t now_ns);
   void run_apart(size_t worker, Tasks tasks, const BatchInputs& inputs, int64_t now_ns, const absl::Status& reason);
   std::vector<InferTensor> run_model(size_t worker, std::span<const InferTensor* const> inputs, Tasks tasks,
-                                     RequestTimes& times, uint64_t& copied_bytes);
+                                     RequestTimes& times, uint64_t& copied_bytes,
+                                     std::span<const OutputPlace> places = {});
   absl::Status failure(const InferTask& task, absl::Status status) const;
   bool is_dead(const InferTask& task) const;
   void note_batch(bool is_good, const absl::Status& reason);
@@ -145,12 +146,13 @@ bool BatchPath::is_dead(const InferTask& task) const {
 
 // A run goes on while anybody waits for it.
 std::vector<InferTensor> BatchPath::run_model(size_t worker, std::span<const InferTensor* const> inputs, Tasks tasks,
-                                              RequestTimes& times, uint64_t& copied_bytes) {
+                                              RequestTimes& times, uint64_t& copied_bytes,
+                                              std::span<const OutputPlace> places) {
   for (InferTask* const task : tasks) task->pending.end();
   const auto nobody_waits = [this, tasks] {
     return std::all_of(tasks.begin(), tasks.end(), [this](const InferTask* task) { return is_dead(*task); });
   };
-  RunResult run = context_.workers->run(worker, inputs, std::cref(nobody_waits));
+  RunResult run = context_.workers->run(worker, inputs, std::cref(nobody_waits), places);
   times.compute_output_start_ns = now_ns();
   copied_bytes += run.copied_bytes;
   return std::move(run.outputs);
@@ -184,7 +186,8 @@ void BatchPath::run_in_place(size_t worker, InferTask& task, int64_t start_ns) {
     for (size_t i = 0; i < task.request.inputs.size(); ++i) {
       inputs[task.request.input_indices[i]] = &task.request.inputs[i];
     }
-    std::vector<InferTensor> outputs = run_model(worker, inputs, {&self, 1}, result.times, result.copied_bytes);
+    std::vector<InferTensor> outputs =
+        run_model(worker, inputs, {&self, 1}, result.times, result.copied_bytes, task.request.output_places);
     result.outputs =
         select_outputs(std::move(outputs), context_.signature, context_.model, task.request.requested_outputs);
   } catch (...) {
@@ -225,7 +228,11 @@ void BatchPath::run_gathered(size_t worker, Tasks tasks, int64_t start_ns) {
     inputs.emplace(context_.signature, ragged_, requests);
     times.compute_input_end_ns = times.compute_output_start_ns = now_ns();
     for (size_t i = 0; i < tasks.size(); ++i) copied[i] = inputs->copied_bytes(i);
-    outputs = inputs->split(run_model(worker, inputs->inputs(), tasks, times, copied[0]), context_.signature);
+    // The results of several requests come in one piece.
+    const bool is_alone = tasks.size() == 1 && !inputs->is_changed();
+    const std::span<const OutputPlace> places =
+        is_alone ? std::span<const OutputPlace>(tasks[0]->request.output_places) : std::span<const OutputPlace>();
+    outputs = inputs->split(run_model(worker, inputs->inputs(), tasks, times, copied[0], places), context_.signature);
   } catch (...) {
     status = current_exception_status();
   }

@@ -66,6 +66,12 @@ struct RunResult {
   uint64_t copied_bytes = 0;  // payload copied because the model may write to it
 };
 
+// Memory that an output should lie in.
+struct OutputPlace {
+  std::string name;
+  Storage memory;  // writable; others may write to it at any time
+};
+
 // What one worker keeps between runs. Not thread-safe.
 class ModelSession {
  public:
@@ -73,6 +79,9 @@ class ModelSession {
   // `inputs` has one entry per input of the signature, null where an optional one is left out.
   // Tensors may lie in memory that must not be written. Throws Error.
   virtual RunResult run(std::span<const InferTensor* const> inputs, const std::function<bool()>& is_cancelled) = 0;
+  // Before a run: places for its outputs, so that they need not be copied there. A model may put them elsewhere; the
+  // caller looks where they are.
+  virtual void place_outputs(std::span<const OutputPlace>) {}
   // From now on runs are requests: one of a new shape does not wait until a plan is built for it.
   virtual void end_warmup() = 0;
 };

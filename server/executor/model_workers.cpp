@@ -78,8 +78,9 @@ void ModelWorkers::warm_up_with(size_t worker, const WarmupRequest& request) {
 }
 
 RunResult ModelWorkers::run(size_t worker, std::span<const InferTensor* const> inputs,
-                            const std::function<bool()>& is_cancelled) {
+                            const std::function<bool()>& is_cancelled, std::span<const OutputPlace> places) {
   const MemoryOwnerScope owner_scope(owner_);
+  if (!places.empty()) sessions_[worker]->place_outputs(places);
   if (!options_.cores) {
     set_thread_budget(options_.threads_per_worker);
     return sessions_[worker]->run(inputs, is_cancelled);

@@ -40,8 +40,9 @@ class ModelWorkers {
   void wait_until_warm();
 
   // Runs the model as `worker` with its share of the cores. `inputs` as ModelSession::run wants them. Memory is charged
-  // to the model's owner. Throws Error.
-  RunResult run(size_t worker, std::span<const InferTensor* const> inputs, const std::function<bool()>& is_cancelled);
+  // to the model's owner. Outputs lie in their `places` where the model can put them there. Throws Error.
+  RunResult run(size_t worker, std::span<const InferTensor* const> inputs, const std::function<bool()>& is_cancelled,
+                std::span<const OutputPlace> places = {});
   // After a run whose answers are on their way: gives back memory that only new shapes needed.
   void note_answered();
 

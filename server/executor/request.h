@@ -43,9 +43,10 @@ struct InferRequest {
   uint64_t queue_timeout_us = 0;  // the request's `timeout`: how long it may wait in the queue; 0: not said
   CorrelationId sequence;
   bool is_sequence_start = false, is_sequence_end = false;
-  int ensemble_depth = 0;               // of how many ensembles it is a step
-  ParameterMap parameters = {};         // the client's own
-  std::shared_ptr<RequestTrace> trace;  // null: not traced
+  int ensemble_depth = 0;                       // of how many ensembles it is a step
+  ParameterMap parameters = {};                 // the client's own
+  std::vector<OutputPlace> output_places = {};  // where the model may put outputs
+  std::shared_ptr<RequestTrace> trace;          // null: not traced
 };
 
 // An answer, and what it cost.

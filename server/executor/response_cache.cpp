@@ -195,6 +195,7 @@ class CachedPath final : public RequestPath {
 
   // What a client can change while the model runs would put an answer under the key of other inputs.
   void own_inputs(InferRequest& request) const {
+    request.output_places.clear();  // a client could change an answer before it is copied
     for (InferTensor& input : request.inputs) {
       if (!input.is_shared) continue;
       input.tensor = input.tensor.clone();

@@ -132,6 +132,19 @@ class TorchScriptModel final : public Model {
             .arena_bytes = stats.arena_bytes};
   }
 
+  // The outputs by their numbers among the results. None where their order is not known before the run, and where a
+  // later run could change them.
+  std::vector<jit::ResultMemory> result_memory(std::span<const OutputPlace> places) const {
+    std::vector<jit::ResultMemory> memory;
+    if (!signature_.outputs_are_complete || responds_with_items_ || method_.changes_state()) return memory;
+    for (const OutputPlace& place : places) {
+      for (size_t i = 0; i < own_names_.size(); ++i) {
+        if (signature_.outputs[i].answers_to(place.name)) memory.push_back({i, place.memory});
+      }
+    }
+    return memory;
+  }
+
   void settle() const override {
     // A page that another worker writes to just now must not be taken for the file's.
     if (method_.changes_state()) return;
@@ -143,13 +156,14 @@ class TorchScriptModel final : public Model {
   }
 
   RunResult run(jit::Frame& frame, std::span<const InferTensor* const> inputs,
-                const std::function<bool()>& is_cancelled) const {
+                const std::function<bool()>& is_cancelled, std::vector<jit::ResultMemory> memory) const {
     RunResult result;
     std::vector<ops::Value> arguments;
     for (const BoundArgument& bound : arguments_) arguments.push_back(argument_value(bound, inputs, result));
     // Runs that change the module go one at a time; others never meet this lock.
     std::unique_lock<std::mutex> lock(state_mutex_, std::defer_lock);
     if (method_.changes_state()) lock.lock();
+    frame.set_result_memory(std::move(memory));
     ops::Value value = method_.run(frame, arguments, &is_cancelled);
     if (responds_with_items_) {
       for (const ops::Value& item : value.to_list()->items) {
@@ -325,13 +339,15 @@ class TorchScriptSession final : public ModelSession {
  public:
   explicit TorchScriptSession(const TorchScriptModel& model) : model_(model), frame_(jit::make_frame()) {}
   RunResult run(std::span<const InferTensor* const> inputs, const std::function<bool()>& is_cancelled) override {
-    return model_.run(*frame_, inputs, is_cancelled);
+    return model_.run(*frame_, inputs, is_cancelled, std::exchange(memory_, {}));
   }
+  void place_outputs(std::span<const OutputPlace> places) override { memory_ = model_.result_memory(places); }
   void end_warmup() override { frame_->set_plans_in_background(true); }
 
  private:
   const TorchScriptModel& model_;  // outlives its sessions: the version owns both
   std::unique_ptr<jit::Frame> frame_;
+  std::vector<jit::ResultMemory> memory_;  // for the next run
 };
 
 std::unique_ptr<ModelSession> TorchScriptModel::make_session() const {

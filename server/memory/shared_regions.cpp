@@ -61,7 +61,8 @@ int open_object(const SharedRegion::Place& place) {
   return file;
 }
 
-void check_bounds(const SharedRegion::Place& place, int file) {
+// Throws Error when the place does not lie within the object; what the object is otherwise.
+struct stat check_bounds(const SharedRegion::Place& place, int file) {
   struct stat status {};
   const bool is_object = fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size >= 0;
   check(is_object, "Invalid shared memory region: '", place.key, "'");
@@ -71,13 +72,14 @@ void check_bounds(const SharedRegion::Place& place, int file) {
   check(place.offset <= there && place.size_bytes <= there - place.offset, "failed to register shared memory region '",
         place.name, "': invalid args: offset ", place.offset, " and byte_size ", place.size_bytes, " exceed the ",
         there, " bytes of '", place.key, "'");
+  return status;
 }
 
 }  // namespace
 
 // Whole pages around the region.
 struct SharedRegion::Mapping {
-  Mapping(const Place& place, int file) {
+  Mapping(const Place& place, int file, const struct stat& object) : device(object.st_dev), inode(object.st_ino) {
     const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
     margin = place.offset % page;
     size_bytes = (margin + place.size_bytes + page - 1) / page * page;
@@ -100,6 +102,8 @@ struct SharedRegion::Mapping {
     munmap(begin, size_bytes);
   }
 
+  dev_t device = 0;
+  ino_t inode = 0;
   uint8_t* begin = nullptr;
   uint64_t margin = 0;  // bytes before the region
   uint64_t size_bytes = 0;
@@ -108,14 +112,16 @@ struct SharedRegion::Mapping {
 
 SharedRegion::SharedRegion(Place place) : place_(std::move(place)) {
   const FileDescriptor file(open_object(place_));
-  check_bounds(place_, file.number());
-  mapping_ = std::make_unique<Mapping>(place_, file.number());
+  mapping_ = std::make_unique<Mapping>(place_, file.number(), check_bounds(place_, file.number()));
 }
 
 SharedRegion::~SharedRegion() = default;
 
 uint8_t* SharedRegion::data() const { return mapping_->begin + mapping_->margin; }
 bool SharedRegion::is_lost() const { return mapping_->guard->has_faulted(); }
+bool SharedRegion::has_same_object(const SharedRegion& other) const {
+  return mapping_->device == other.mapping_->device && mapping_->inode == other.mapping_->inode;
+}
 
 void SharedRange::check_alive() const {
   if (!region->is_lost()) return;
@@ -138,6 +144,19 @@ void SharedRange::write(const void* from, uint64_t count) const {
 Storage SharedRange::as_storage() const {
   return wrap_storage(
       data, size_bytes, [region = region] {}, {}, /*is_writable=*/false);
+}
+
+Storage SharedRange::as_writable_storage() const {
+  return wrap_storage(data, size_bytes, [region = region] {});
+}
+
+bool SharedRange::overlaps(const SharedRange& other) const {
+  if (!region->has_same_object(*other.region)) return false;
+  const auto first_byte = [](const SharedRange& range) {
+    return range.region->place().offset + static_cast<uint64_t>(range.data - range.region->data());
+  };
+  const uint64_t here = first_byte(*this), there = first_byte(other);
+  return here < there + other.size_bytes && there < here + size_bytes;
 }
 
 void SharedRegions::check_enabled() const {

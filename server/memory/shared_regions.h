@@ -34,6 +34,8 @@ class SharedRegion {
   const Place& place() const { return place_; }
   uint8_t* data() const;
   bool is_lost() const;
+  // Of the object behind two regions, whatever they are called.
+  bool has_same_object(const SharedRegion& other) const;
 
  private:
   struct Mapping;
@@ -61,6 +63,10 @@ struct SharedRange {
   void write(const void* from, uint64_t count) const;
   // The bytes where they lie, not writable. Of any alignment.
   Storage as_storage() const;
+  // The same for results. Whoever reads them back must expect any values; check_alive() then.
+  Storage as_writable_storage() const;
+  // Whether bytes of the other are also bytes of this, under whichever names.
+  bool overlaps(const SharedRange& other) const;
 };
 
 // The regions that clients have registered, by name. Thread-safe. When it is off, every call throws

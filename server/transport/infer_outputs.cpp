@@ -51,6 +51,22 @@ const std::vector<std::string>& labels_of(const ModelVersion& model, const std::
 
 }  // namespace
 
+std::vector<OutputPlace> output_places(const OutputPlan& plan) {
+  std::vector<OutputPlace> places;
+  for (const OutputPlan::Output& output : plan.outputs) {
+    if (!output.range || output.classes > 0) continue;
+    const SharedRange& range = *output.range;
+    // An input there would change while the model reads it.
+    bool is_free = std::none_of(plan.input_ranges.begin(), plan.input_ranges.end(),
+                                [&range](const SharedRange& input) { return range.overlaps(input); });
+    for (const OutputPlan::Output& other : plan.outputs) {
+      if (&other != &output && other.range && range.overlaps(*other.range)) is_free = false;
+    }
+    if (is_free) places.push_back({output.name, range.as_writable_storage()});
+  }
+  return places;
+}
+
 std::vector<bool> carry_out(const OutputPlan& plan, const ModelVersion& model, std::vector<InferTensor>& outputs,
                             uint64_t& copied_bytes) {
   if (plan.is_empty()) return {};

@@ -21,6 +21,9 @@ struct OutputPlan {
   bool is_empty() const { return outputs.empty() && input_ranges.empty(); }
 };
 
+// Where the model itself may write outputs: in shared memory that nothing else of the request lies in.
+std::vector<OutputPlace> output_places(const OutputPlan& plan);
+
 // Carries the plan out: classes instead of tensors, data written to shared memory, outputs that lie in an input's
 // memory copied, as the client may change that. Which of `outputs` have their data elsewhere then; empty: none. Adds to
 // `copied_bytes`. Throws Error: kInternal when the shared memory is too small, kFailedPrecondition when it, or that of

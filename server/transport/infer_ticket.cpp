@@ -113,6 +113,7 @@ InferRequest read_request(ServerState& state, const grpc::ByteBuffer& bytes, con
   check_requested_outputs(model.signature(), model.name(), request.requested_outputs);
   state.forwarded_headers.add(context, request.parameters);
   decode_into(request, message, wire, find_memory(state.shared_memory, parameters, ticket.plan), model);
+  if (!ticket.plan.outputs.empty()) request.output_places = output_places(ticket.plan);
   ticket.watch = InferWatch(state, context, model, ticket.arrived_ns, request);
   return request;
 }

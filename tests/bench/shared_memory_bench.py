@@ -1,73 +1,142 @@
-"""ModelInfer on an identity model whose input and output lie in shared memory: the time must not grow with the size.
+"""ModelInfer with inputs and outputs in shared memory: what the server adds must not grow with the size.
 
-Sizes take turns. Prints p50 of each and its ratio to the smallest, and what was copied.
+Sizes and models take turns. Prints p50 of each, its ratio to the smallest size, and the bytes copied a call: the identity
+model with its result where the input lies, a model that returns the first 1,000 numbers, one that writes its result
+itself (x + 1), and the identity model with its result elsewhere, which is a copy by its nature. The last column is the
+time of one plain copy of these bytes in this process.
 
-    python3 tests/bench/shared_memory_bench.py [--rounds 20] [--calls 50]
+    python3 tests/bench/shared_memory_bench.py [--rounds 20] [--calls 20]
 """
 
 import argparse
+import mmap
 import os
 import statistics
 import sys
 import tempfile
 import time
 
+import numpy
+import torch
+from torch import nn
+
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 from tests.e2e import serve_models  # noqa: E402
 from tests.e2e.daemon import Daemon, pb, request  # noqa: E402
 
-SIZES = (4_000, 600_000, 4_000_000, 64_000_000)
+SIZES = (4_096, 600_000, 4_000_000, 64_000_000)
 
 
-def message(name, size):
-    out = request("identity", [("x", "FP32", [size // 4], None)], outputs=["OUTPUT__0"])
-    for item, offset in ((out.inputs[0], 0), (out.outputs[0], size)):
-        item.parameters["shared_memory_region"].string_param = name
+class First(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x[:1000]
+
+
+class Increment(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + 1
+
+
+# What is measured: its model, and whether the result lies where the input does.
+KINDS = {"identity, in place": ("identity", True), "first 1000": ("first", False), "x + 1": ("increment", False),
+         "identity, elsewhere": ("identity", False)}
+
+
+def message(region, size, model, is_in_place):
+    out = request(model, [("x", "FP32", [size // 4], None)], outputs=["OUTPUT__0"])
+    for item, offset in ((out.inputs[0], 0), (out.outputs[0], 0 if is_in_place else -(-size // 4096) * 4096)):
+        item.parameters["shared_memory_region"].string_param = region
         item.parameters["shared_memory_byte_size"].int64_param = size
         item.parameters["shared_memory_offset"].int64_param = offset
     return out
 
 
+class Case:
+    """One size and kind."""
+
+    def __init__(self, daemon, region, size, kind):
+        self.daemon, self.size, self.kind = daemon, size, kind
+        self.model, is_in_place = KINDS[kind]
+        self.message = message(region, size, self.model, is_in_place)
+        self.times, self.copied = [], 0
+
+    def copied_bytes(self):
+        return self.daemon.metric("tensord_copied_bytes_total", model=self.model)
+
+    def ask(self, calls):
+        before = self.copied_bytes()
+        for _ in range(calls):
+            start = time.perf_counter()
+            self.daemon.stub.ModelInfer(self.message, timeout=60)
+            self.times.append(time.perf_counter() - start)
+        self.copied += self.copied_bytes() - before
+
+
+def register(daemon, size):
+    """A region for an input and an output; its name and its memory."""
+    name = f"tensord_bench_{os.getpid()}_{size}"
+    file = os.open("/dev/shm/" + name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    whole = 2 * -(-size // 4096) * 4096
+    os.ftruncate(file, whole)
+    memory = numpy.frombuffer(mmap.mmap(file, whole), numpy.uint8)
+    memory[:] = 0
+    os.close(file)
+    daemon.stub.SystemSharedMemoryRegister(
+        pb.SystemSharedMemoryRegisterRequest(name=name, key="/" + name, byte_size=whole), timeout=60)
+    return name, memory
+
+
+def copy_seconds(memory, size):
+    start = time.perf_counter()
+    memory[-size:] = memory[:size]
+    return time.perf_counter() - start
+
+
 def run(daemon, rounds, calls):
-    messages, paths = {}, []
-    for size in SIZES:
-        name = f"tensord_bench_{os.getpid()}_{size}"
-        paths.append("/dev/shm/" + name)
-        with open(paths[-1], "wb") as region:
-            region.write(bytes(2 * size))
-        daemon.stub.SystemSharedMemoryRegister(
-            pb.SystemSharedMemoryRegisterRequest(name=name, key="/" + name, byte_size=2 * size), timeout=60)
-        messages[size] = message(name, size)
-        daemon.stub.ModelInfer(messages[size], timeout=60)
-    times, copied = {size: [] for size in SIZES}, {size: 0 for size in SIZES}
+    regions = {}
     try:
+        for size in SIZES:
+            regions[size] = register(daemon, size)
+        cases = [Case(daemon, regions[size][0], size, kind) for size in SIZES for kind in KINDS]
+        for case in cases:
+            case.ask(3)
+            case.times, case.copied = [], 0
+        copies = {size: [] for size in SIZES}
         for _ in range(rounds):
+            for case in cases:
+                case.ask(calls)
             for size in SIZES:
-                before = daemon.metric("tensord_copied_bytes_total", model="identity")
-                for _ in range(calls):
-                    start = time.perf_counter()
-                    daemon.stub.ModelInfer(messages[size], timeout=60)
-                    times[size].append(time.perf_counter() - start)
-                copied[size] += daemon.metric("tensord_copied_bytes_total", model="identity") - before
+                copies[size] += [copy_seconds(regions[size][1], size) for _ in range(calls)]
     finally:
-        for path in paths:
-            os.unlink(path)
-    smallest = statistics.median(times[SIZES[0]])
-    print("| bytes | p50 us | ratio | copied a call |")
-    print("|---:|---:|---:|---:|")
+        for name, _ in regions.values():
+            os.unlink("/dev/shm/" + name)
+    report(cases, copies)
+
+
+def report(cases, copies):
+    print("| bytes | " + " | ".join(f"{kind}, µs | ratio | copied" for kind in KINDS) + " | a copy, µs |")
+    print("|---:|" + "---:|---:|---:|" * len(KINDS) + "---:|")
+    p50 = {(case.size, case.kind): statistics.median(case.times) * 1e6 for case in cases}
     for size in SIZES:
-        p50 = statistics.median(times[size])
-        print(f"| {size} | {p50 * 1e6:.0f} | {p50 / smallest:.2f} | {copied[size] / rounds / calls:.0f} |")
+        row = [f"| {size} |"]
+        for case in cases:
+            if case.size != size:
+                continue
+            value = p50[size, case.kind]
+            row.append(f" {value:.0f} | {value / p50[SIZES[0], case.kind]:.2f} | {case.copied / len(case.times):.0f} |")
+        print("".join(row) + f" {statistics.median(copies[size]) * 1e6:.0f} |")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--calls", type=int, default=50)
+    parser.add_argument("--calls", type=int, default=20)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         serve_models.save(serve_models.Identity(), folder, "identity")
+        serve_models.save(First(), folder, "first")
+        serve_models.save(Increment(), folder, "increment")
         with Daemon(folder, "--allow-client-shm", "true") as daemon:
             run(daemon, options.rounds, options.calls)
 

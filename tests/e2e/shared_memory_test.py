@@ -59,7 +59,7 @@ class SharedMemoryTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
-        for name in ("identity", "words", "sleepy"):
+        for name in ("identity", "words", "sleepy", "add_sub"):
             serve_models.save(serve_models.MODELS[name](), cls.folder.name, name)
         cls.daemon = Daemon(cls.folder.name, "--allow-client-shm", "true")
         cls.stub = cls.daemon.stub
@@ -126,6 +126,39 @@ class SharedMemoryTest(unittest.TestCase):
         self.code_of(lambda: self.stub.ModelInfer(small))
         unknown = in_shared_memory("identity", "x", "FP32", [3], "other", 12)
         self.assertEqual(self.code_of(lambda: self.stub.ModelInfer(unknown)), CODE.NOT_FOUND)
+
+    def test_models_write_into_shared_memory(self):
+        self.register("r")
+        self.register("same", size=SIZE // 2)
+        self.region.memory[:8], self.region.memory[64:72] = fp32(5, 7), fp32(1, 2)
+
+        def ask(names, first, second):
+            message = request("add_sub", [("a", "FP32", [2], None), ("b", "FP32", [2], None)])
+            place(message.inputs[0], names[0], 8)
+            place(message.inputs[1], names[0], 8, 64)
+            place(message.outputs.add(name="OUTPUT__0"), names[1], 8, first)
+            place(message.outputs.add(name="OUTPUT__1"), names[1], 8, second)
+            copied = self.daemon.metric("tensord_copied_bytes_total", model="add_sub")
+            self.stub.ModelInfer(message)
+            return self.daemon.metric("tensord_copied_bytes_total", model="add_sub") - copied
+
+        for first, second in ((4096, 8192), (8192, 4096)):
+            self.assertEqual(ask(("r", "r"), first, second), 0)
+            self.assertEqual(self.region.memory[first:first + 8], fp32(6, 9))
+            self.assertEqual(self.region.memory[second:second + 8], fp32(4, 5))
+        # An address that kernels do not write to.
+        self.assertEqual(ask(("r", "r"), 4100, 8192), 8)
+        self.assertEqual(self.region.memory[4100:4108], fp32(6, 9))
+        # A result over an input, by either name of the memory: written when the model has read all.
+        for names in (("r", "r"), ("r", "same")):
+            self.region.memory[:8] = fp32(5, 7)
+            self.assertEqual(ask(names, 0, 8192), 8)
+            self.assertEqual(self.region.memory[:8], fp32(6, 9))
+            self.assertEqual(self.region.memory[8192:8200], fp32(4, 5))
+        # The same place: the identity model's result is there.
+        copied = self.daemon.metric("tensord_copied_bytes_total", model="identity")
+        self.stub.ModelInfer(in_shared_memory("identity", "x", "FP32", [2], "r", 8, 64, output=("r", 8, 64)))
+        self.assertEqual(self.daemon.metric("tensord_copied_bytes_total", model="identity"), copied)
 
     def test_memory_that_is_taken_away(self):
         self.register("r")

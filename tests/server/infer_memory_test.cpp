@@ -35,6 +35,7 @@ class Region {
     close(file_);
     shm_unlink(key_.c_str());
   }
+  const std::string& key() const { return key_; }
   void take_away() { EXPECT_EQ(ftruncate(file_, 0), 0); }
 
   static constexpr int64_t kBytes = 4096;
@@ -217,6 +218,40 @@ TEST_F(OutputsTest, GoToSharedMemory) {
   EXPECT_EQ(response.outputs(0).shape(0), 2);
   ASSERT_EQ(response.raw_output_contents_size(), 1);
   EXPECT_EQ(response.raw_output_contents(0), "");
+}
+
+TEST_F(OutputsTest, ThatAreThereAlreadyAreNotCopied) {
+  const SharedRange range = region.regions.find("r", 64, 8);
+  const std::vector<OutputPlace> places =
+      output_places({.outputs = {{.name = "OUTPUT__0", .range = range}}, .input_ranges = {}});
+  ASSERT_EQ(places.size(), 1u);
+  EXPECT_EQ(places[0].name, "OUTPUT__0");
+  outputs = {floats({})};
+  outputs[0].shape = {2};
+  outputs[0].tensor = Tensor::from_storage(places[0].memory, Dims{2}, Dims{1}, 0, DType::kFloat32);
+  outputs[0].tensor.data<float>()[1] = 3;
+  carry_out({.outputs = {{.name = "OUTPUT__0", .range = range}}, .input_ranges = {}});
+  EXPECT_EQ(copied_bytes, 0u);
+  EXPECT_EQ(reinterpret_cast<float*>(region.data + 64)[1], 3.f);
+}
+
+TEST_F(OutputsTest, AreNotWrittenByTheModelWhereAnythingElseLies) {
+  region.regions.add({.name = "other name", .key = region.key(), .offset = 0, .size_bytes = 2048});
+  const auto count = [&](const SharedRange& output, const SharedRange& other, bool is_input, int64_t classes = 0) {
+    OutputPlan plan{.outputs = {{.name = "OUTPUT__0", .classes = classes, .range = output}}, .input_ranges = {}};
+    if (is_input) plan.input_ranges.push_back(other);
+    if (!is_input) plan.outputs.push_back({.name = "OUTPUT__1", .range = other});
+    return output_places(plan).size();
+  };
+  const auto part = [&](uint64_t offset, const char* name = "r") { return region.regions.find(name, offset, 64); };
+  EXPECT_EQ(count(part(64), part(0), true), 1u);
+  EXPECT_EQ(count(part(64), part(64), true), 0u);
+  EXPECT_EQ(count(part(64), part(127), true), 0u);
+  EXPECT_EQ(count(part(64), part(127, "other name"), true), 0u);
+  EXPECT_EQ(count(part(64), part(128, "other name"), true), 1u);
+  EXPECT_EQ(count(part(64), part(128), false), 2u);
+  EXPECT_EQ(count(part(64), part(100), false), 0u);
+  EXPECT_EQ(count(part(64), part(0), true, /*classes=*/1), 0u);
 }
 
 TEST_F(OutputsTest, ThatDoNotFitAreAnError) {
