@@ -4,7 +4,7 @@ namespace tensord::server {
 namespace {
 
 struct Row {
-  const char* name;
+  std::string_view name;
   size_t size_bytes;
   std::optional<DType> dtype;
 };
@@ -23,7 +23,7 @@ const Row& row(DataType datatype) { return kRows[static_cast<size_t>(datatype)];
 
 }  // namespace
 
-const char* name_of(DataType datatype) { return row(datatype).name; }
+const char* name_of(DataType datatype) { return row(datatype).name.data(); }
 size_t size_of(DataType datatype) { return row(datatype).size_bytes; }
 std::optional<DType> to_dtype(DataType datatype) { return row(datatype).dtype; }
 

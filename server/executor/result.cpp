@@ -11,7 +11,8 @@ using ops::Value;
 // Deeper nesting than this is refused; values of scripts can nest without bound.
 constexpr int kMaxDepth = 16;
 
-std::string positional_name(size_t index) { return concat("OUTPUT__", index); }
+// Made for every request: without a stream.
+std::string positional_name(size_t index) { return "OUTPUT__" + std::to_string(index); }
 
 bool is_list_of_texts(const ops::Type& type) {
   return type.kind() == TypeKind::kList && type.element()->kind() == TypeKind::kString;

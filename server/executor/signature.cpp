@@ -34,8 +34,10 @@ std::string plain_shape(std::span<const int64_t> shape) {
 void check_shape(const TensorSpec& spec, const Signature& signature, const std::string& model,
                  const InputHeader& header) {
   for (const int64_t size : header.shape) {
-    check(size >= 0, "input '", header.name, "' for model '", model, "' has a negative size in shape ",
-          plain_shape(header.shape));
+    // The text of a shape takes longer to make than the checks.
+    if (size >= 0) continue;
+    fail(ErrorCode::kInvalidArgument, "input '", header.name, "' for model '", model, "' has a negative size in shape ",
+         plain_shape(header.shape));
   }
   if (!spec.shape) return;
   const Dims& expected = *spec.shape;
@@ -43,12 +45,13 @@ void check_shape(const TensorSpec& spec, const Signature& signature, const std::
   for (size_t i = 0; matches && i < expected.size(); ++i) {
     matches = expected[i] == -1 || expected[i] == header.shape[i];
   }
-  check(matches, "unexpected shape for input '", header.name, "' for model '", model, "'. Expected ",
-        plain_shape(expected), ", got ", plain_shape(header.shape),
-        signature.max_batch_size > 0
-            ? ". NOTE: Setting a non-zero max_batch_size in the model config requires a batch dimension to be "
-              "prepended to each input shape."
-            : "");
+  if (matches) return;
+  fail(ErrorCode::kInvalidArgument, "unexpected shape for input '", header.name, "' for model '", model, "'. Expected ",
+       plain_shape(expected), ", got ", plain_shape(header.shape),
+       signature.max_batch_size > 0
+           ? ". NOTE: Setting a non-zero max_batch_size in the model config requires a batch dimension to be "
+             "prepended to each input shape."
+           : "");
 }
 
 void check_batch(const Signature& signature, const std::string& model, std::span<const InputHeader> headers) {

@@ -1,6 +1,7 @@
 #include "server/transport/infer_encode.h"
 
 #include <algorithm>
+#include <bit>
 #include <climits>
 #include <cstring>
 
@@ -34,16 +35,23 @@ void put_text(std::string& out, uint32_t field, std::string_view text) {
   out += text;
 }
 
-std::string encode_output_header(const InferTensor& output) {
-  std::string body;
-  put_text(body, 1, output.name);
-  put_text(body, 2, name_of(output.datatype));
-  if (!output.shape.empty()) {
-    std::string packed;
-    for (const int64_t size : output.shape) put_varint(packed, static_cast<uint64_t>(size));
-    put_text(body, 3, packed);
-  }
-  return body;
+size_t varint_bytes(uint64_t value) { return static_cast<size_t>(std::bit_width(value | 1) + 6) / 7; }
+
+// Of a field that put_text writes with a number below 16.
+size_t text_bytes(std::string_view text) { return text.empty() ? 0 : 1 + varint_bytes(text.size()) + text.size(); }
+
+// An InferOutputTensor, sizes first, so that it is written where it goes.
+void put_output(std::string& out, const InferTensor& output) {
+  const std::string_view datatype = name_of(output.datatype);
+  size_t shape_bytes = 0;
+  for (const int64_t size : output.shape) shape_bytes += varint_bytes(static_cast<uint64_t>(size));
+  const size_t packed_bytes = shape_bytes == 0 ? 0 : 1 + varint_bytes(shape_bytes) + shape_bytes;
+  put_header(out, 5, text_bytes(output.name) + text_bytes(datatype) + packed_bytes);
+  put_text(out, 1, output.name);
+  put_text(out, 2, datatype);
+  if (shape_bytes == 0) return;
+  put_header(out, 3, shape_bytes);
+  for (const int64_t size : output.shape) put_varint(out, static_cast<uint64_t>(size));
 }
 
 void put_fixed64(std::string& out, uint32_t field, const void* value) {
@@ -80,8 +88,9 @@ void put_parameters(std::string& out, uint32_t field, const ParameterMap& parame
   }
 }
 
-std::string encode_head(const ResponseHead& head) {
+std::string encode_head(const ResponseHead& head, size_t more_bytes = 0) {
   std::string out;
+  out.reserve(64 + head.model_name.size() + head.id.size() + more_bytes);
   put_text(out, 1, head.model_name);
   put_text(out, 2, head.model_version);
   put_text(out, 3, head.id);
@@ -99,6 +108,17 @@ void check_payload(const std::vector<InferTensor>& outputs) {
   check(bytes <= INT_MAX, "Response has byte size ", bytes, " which exceeds the limit of gRPC, ", INT_MAX);
 }
 
+// About what the outputs add to the head.
+size_t head_bytes(const std::vector<InferTensor>& outputs) {
+  size_t bytes = 0;
+  for (const InferTensor& output : outputs) {
+    bytes += 32 + output.name.size() + 2 * output.shape.size();
+    const size_t payload_bytes = output.tensor.defined() ? output.tensor.size_bytes() : 0;
+    if (payload_bytes <= kInlineBytes) bytes += payload_bytes;
+  }
+  return bytes;
+}
+
 void check_size(const EncodedResponse& response) {
   check(response.size_bytes <= INT_MAX, "Response has byte size ", response.size_bytes,
         " which exceeds the limit of gRPC, ", INT_MAX);
@@ -110,13 +130,10 @@ EncodedResponse encode_response(const ResponseHead& response_head, const std::ve
                                 const std::vector<bool>& is_elsewhere) {
   check_payload(outputs);
   EncodedResponse response;
-  response.pieces.push_back({encode_head(response_head), {}});
+  response.pieces.reserve(outputs.size() + 1);
+  response.pieces.push_back({encode_head(response_head, head_bytes(outputs)), {}});
   std::string* head = &response.pieces.back().head;
-  for (const InferTensor& output : outputs) {
-    const std::string body = encode_output_header(output);
-    put_header(*head, 5, body.size());
-    *head += body;
-  }
+  for (const InferTensor& output : outputs) put_output(*head, output);
   for (size_t i = 0; i < outputs.size(); ++i) {
     const InferTensor& output = outputs[i];
     if (!is_elsewhere.empty() && is_elsewhere[i]) {

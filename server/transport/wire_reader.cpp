@@ -2,13 +2,38 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "core/base/error.h"
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 namespace tensord::server {
 namespace {
 
 constexpr int kMaxGroupDepth = 32;
+
+// What is larger leaves the caches before anybody reads it again.
+constexpr size_t kStreamedBytes = 16 << 20;
+
+// Copies past the caches where the processor can: a third less memory traffic, as nothing is read to be overwritten.
+void copy_streamed(uint8_t* to, const uint8_t* from, size_t count) {
+#ifdef __SSE2__
+  constexpr size_t kLine = 64;
+  const size_t head = std::min(count, -reinterpret_cast<uintptr_t>(to) % kLine);
+  std::memcpy(to, from, head);
+  to += head, from += head, count -= head;
+  for (; count >= kLine; to += kLine, from += kLine, count -= kLine) {
+    __m128i parts[kLine / sizeof(__m128i)];
+    std::memcpy(parts, from, kLine);
+    for (size_t i = 0; i < std::size(parts); ++i) _mm_stream_si128(reinterpret_cast<__m128i*>(to) + i, parts[i]);
+  }
+  _mm_sfence();
+#endif
+  std::memcpy(to, from, count);
+}
 
 [[noreturn]] void fail_wire(const char* what) {
   fail(ErrorCode::kInvalidArgument, "malformed request message: ", what);
@@ -46,9 +71,14 @@ void WireReader::copy_to(void* target, size_t count) {
   if (count > remaining_) fail_wire("it ends too early");
   remaining_ -= count;
   auto* out = static_cast<uint8_t*>(target);
+  const bool is_streamed = count >= kStreamedBytes;
   while (count > 0) {
     const size_t step = std::min(count, static_cast<size_t>(piece_end_ - position_));
-    std::memcpy(out, position_, step);
+    if (is_streamed) {
+      copy_streamed(out, position_, step);
+    } else {
+      std::memcpy(out, position_, step);
+    }
     out += step;
     position_ += step;
     count -= step;

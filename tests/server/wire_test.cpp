@@ -390,5 +390,21 @@ TEST(Encode, ProtobufReadsIt) {
   EXPECT_EQ(response.raw_output_contents(2), std::string("\1\0\0\0a\2\0\0\0bc", 11));
 }
 
+// Large payloads are copied past the caches; pieces begin and end anywhere.
+TEST(WireReader, CopiesLargePayloads) {
+  std::string bytes((16 << 20) + 77, '\0');
+  uint32_t state = 1;
+  for (char& byte : bytes) byte = static_cast<char>((state = state * 1664525 + 1013904223) >> 24);
+  for (const size_t piece_bytes : {size_t{4'000'037}, size_t{16'411}, size_t{0}}) {
+    const Cut cut(bytes, piece_bytes);
+    WireReader reader(cut.wire);
+    std::string out(bytes.size() + 2, 'x');
+    reader.copy_to(out.data() + 1, bytes.size());
+    EXPECT_TRUE(reader.at_end());
+    EXPECT_TRUE(std::string_view(out).substr(1, bytes.size()) == bytes) << piece_bytes;
+    EXPECT_TRUE(out.front() == 'x' && out.back() == 'x') << piece_bytes;
+  }
+}
+
 }  // namespace
 }  // namespace tensord::server
