@@ -24,16 +24,19 @@ using Clock = std::chrono::steady_clock;
 using RawService = inference::GRPCInferenceService::WithRawMethod_ModelInfer<inference::GRPCInferenceService::Service>;
 
 constexpr const char* kMethod = "/inference.GRPCInferenceService/ModelInfer";
-constexpr int kChunkBytes = 16 << 20;
+// As the daemon has them: what is read at a time grows with what a connection brings.
+constexpr int kMinChunkBytes = 64 << 10, kMaxChunkBytes = 16 << 20;
 constexpr size_t kWarmCalls = 50;
 constexpr size_t kWarmBytes = size_t{1} << 30;
-constexpr size_t kMostBytes = size_t{1} << 30;  // of all clients' requests at one time
+// What all clients' requests of a row may take at one time, of the memory that is free: a server holds a request, what
+// it made of it and the answer, the clients hold the answers.
+constexpr size_t kMemoryShare = 4;
 
 template <class Arguments>
 void tune_channel(Arguments&& set) {
-  set(GRPC_ARG_TCP_READ_CHUNK_SIZE, kChunkBytes);
-  set(GRPC_ARG_TCP_MIN_READ_CHUNK_SIZE, kChunkBytes);
-  set(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kChunkBytes);
+  set(GRPC_ARG_TCP_READ_CHUNK_SIZE, kMinChunkBytes);
+  set(GRPC_ARG_TCP_MIN_READ_CHUNK_SIZE, kMinChunkBytes);
+  set(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kMaxChunkBytes);
 }
 
 class BareCall {
@@ -122,7 +125,9 @@ class Client {
       std::fprintf(stderr, "call failed: %s\n", status_.error_message().c_str());
       std::exit(1);
     }
-    return std::chrono::duration<double, std::micro>(Clock::now() - started_).count();
+    const double us = std::chrono::duration<double, std::micro>(Clock::now() - started_).count();
+    response_.Clear();
+    return us;
   }
 
  private:
@@ -204,10 +209,25 @@ void compare(std::vector<Target>& targets, size_t bytes, int clients, double sec
   std::fflush(stdout);
 }
 
+size_t available_bytes() {
+  std::ifstream file("/proc/meminfo");
+  std::string name;
+  for (size_t kilobytes = 0; file >> name; file.ignore(INT_MAX, '\n')) {
+    if (name == "MemAvailable:" && file >> kilobytes) return kilobytes << 10;
+  }
+  return 0;
+}
+
 int load(double seconds, int rounds, std::vector<Target> targets) {
   for (const size_t bytes : {size_t{1000}, size_t{600'000}, size_t{4'000'000}, size_t{64'000'000}}) {
     for (const int clients : {1, 16, 64}) {
-      if (bytes * static_cast<size_t>(clients) <= kMostBytes) compare(targets, bytes, clients, seconds, rounds);
+      const size_t needed_bytes = kMemoryShare * bytes * static_cast<size_t>(clients);
+      if (needed_bytes <= available_bytes()) {
+        compare(targets, bytes, clients, seconds, rounds);
+      } else {
+        std::fprintf(stderr, "%zu bytes, %d clients: left out, needs %zu MB of memory\n", bytes, clients,
+                     needed_bytes >> 20);
+      }
     }
   }
   return 0;
