@@ -1,0 +1,80 @@
+"""The pages of docs/ are whole: links lead somewhere, blocks say what they are, the site's menu has every page, every page
+with commands has a test, and what `run_page` does not run is run by whom the page says."""
+
+import re
+import shlex
+import unittest
+
+import yaml
+
+from tests.docs.pages import ROOT, anchors, blocks, links, pages, prose, runs_here
+
+RUN = {"bash", "python"}
+SHOWN = {"text", "json", "yaml", "cpp", "cmake", "protobuf", "promql", "mermaid"}
+SLOW_PAGES = {"benchmarks.md"}  # minutes for each command
+DOCS = ROOT / "docs"
+
+
+def menu(entries):
+    for entry in entries:
+        for value in entry.values():
+            yield from menu(value) if isinstance(value, list) else [value]
+
+
+def commands(text):
+    joined = text.replace("\\\n", " ")
+    split = (shlex.split(line, comments=True) for line in joined.splitlines())
+    return [" ".join(words) for words in split if words]
+
+
+class PagesTest(unittest.TestCase):
+    def test_links_lead_to_files_and_headings(self):
+        for page in pages():
+            for link in links(page):
+                if re.match(r"https?://", link):
+                    continue
+                name, _, anchor = link.partition("#")
+                target = (page.parent / name).resolve() if name else page
+                with self.subTest(page=page.name, link=link):
+                    self.assertTrue(target.exists())
+                    if anchor:
+                        self.assertIn(anchor, anchors(target))
+
+    def test_blocks_are_run_or_only_shown(self):
+        for page in pages():
+            for block in blocks(page):
+                with self.subTest(page=page.name, line=block.line):
+                    self.assertIn(block.language, RUN | SHOWN)
+                    self.assertTrue(not block.by_hand or page.name in SLOW_PAGES, "too slow for CI, on this page?")
+
+    def test_commands_stand_in_fenced_blocks(self):
+        for page in pages():
+            with self.subTest(page=page.name):
+                self.assertEqual(re.findall(r"(?:^|\n)\n    \S.*", prose(page)), [])
+
+    def test_what_others_run_is_what_they_run(self):
+        for page in pages():
+            for block in blocks(page):
+                if not block.run_by:
+                    continue
+                script = " ".join(commands((ROOT / block.run_by).read_text()))
+                for command in commands(block.text):
+                    with self.subTest(page=page.name, command=command):
+                        self.assertTrue(command.split()[0] == block.run_by or command in script)
+
+    def test_every_page_with_commands_is_run(self):
+        with_commands = {page.stem for page in DOCS.glob("*.md") if any(map(runs_here, blocks(page)))}
+        listed = re.search(r"set\(pages_with_commands ([^)]*)\)", (ROOT / "tests/CMakeLists.txt").read_text())[1]
+        self.assertEqual(sorted(with_commands), sorted(listed.split()))
+        for page in set(pages()) - set(DOCS.glob("*.md")):
+            self.assertFalse(any(map(runs_here, blocks(page))), page)
+
+    def test_the_menu_has_every_page(self):
+        listed = list(menu(yaml.load((ROOT / "mkdocs.yml").read_text(), Loader=yaml.BaseLoader)["nav"]))
+        self.assertEqual(sorted(listed), sorted(set(listed)))
+        runbooks = {f"runbooks/{link}" for link in links(DOCS / "runbooks/README.md") if "/" not in link}
+        self.assertEqual(set(listed) | runbooks, {str(page.relative_to(DOCS)) for page in pages()})
+
+
+if __name__ == "__main__":
+    unittest.main()
