@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "server/executor/wide_unsigned.h"
 
 namespace tensord::server {
 namespace {
@@ -116,8 +117,15 @@ class Reader {
       read_strings(count, bytes, out.strings);
       return out;
     }
-    const auto dtype = to_dtype(out.datatype);
+    const auto dtype = to_dtype(tensor_datatype(out.datatype));
     check_record(dtype && count <= bytes / size_of(out.datatype) && count * size_of(out.datatype) == bytes);
+    if (is_wide_unsigned(out.datatype)) {
+      const WideTensor wide = make_wide_tensor(out.datatype, out.shape);
+      check_record(bytes == 0 || read(wide.wire_bytes, bytes));
+      widen(wide, out.datatype, concat(path_, ": record ", number_, ", '", out.name, "'"));
+      out.tensor = wide.tensor;
+      return out;
+    }
     out.tensor = Tensor::empty(out.shape, *dtype);
     if (bytes > 0) check_record(read(static_cast<char*>(out.tensor.raw_data()), bytes));
     if (*dtype == DType::kBool) {
@@ -162,7 +170,7 @@ RecordWriter::RecordWriter(const std::string& model, const std::string& version,
                            int64_t time_unix_us)
     : head_(open_object({{"model", model}, {"version", version}, {"id", id}, {"time_unix_us", time_unix_us}})) {}
 
-void RecordWriter::add(const InferTensor& tensor, std::string& list) {
+void RecordWriter::add(const InferTensor& tensor, DataType wire_datatype, std::string& list) {
   const size_t start = data_.size();
   if (tensor.datatype == DataType::kBytes) {
     for (const std::string& text : tensor.strings) {
@@ -175,13 +183,17 @@ void RecordWriter::add(const InferTensor& tensor, std::string& list) {
     }
   } else if (tensor.tensor.defined()) {
     const Tensor values = tensor.tensor.contiguous();
-    if (values.size_bytes() > 0) data_.append(static_cast<const char*>(values.raw_data()), values.size_bytes());
+    if (wire_datatype != tensor.datatype) {
+      append_narrowed(values, wire_datatype, data_);
+    } else if (values.size_bytes() > 0) {
+      data_.append(static_cast<const char*>(values.raw_data()), values.size_bytes());
+    }
   }
   Json shape = Json::array();
   for (const int64_t size : tensor.shape) shape.push_back(size);
   if (!list.empty()) list += ',';
   list += dump({{"name", tensor.name},
-                {"datatype", name_of(tensor.datatype)},
+                {"datatype", name_of(wire_datatype)},
                 {"shape", std::move(shape)},
                 {"bytes", data_.size() - start}});
 }

@@ -27,14 +27,16 @@ class RecordWriter {
  public:
   RecordWriter(const std::string& model, const std::string& version, const std::string& id, int64_t time_unix_us);
   // Inputs first, then outputs.
-  void add_input(const InferTensor& tensor) { add(tensor, inputs_); }
-  void add_output(const InferTensor& tensor) { add(tensor, outputs_); }
+  // `wire_datatype`: the type that the client sent, which is the tensor's or (wide_unsigned.h) a narrower one.
+  void add_input(const InferTensor& tensor, DataType wire_datatype) { add(tensor, wire_datatype, inputs_); }
+  void add_input(const InferTensor& tensor) { add_input(tensor, tensor.datatype); }
+  void add_output(const InferTensor& tensor) { add(tensor, tensor.datatype, outputs_); }
   size_t data_bytes() const { return data_.size(); }
   // The record; it cannot be added to afterwards.
   std::string finish();
 
  private:
-  void add(const InferTensor& tensor, std::string& list);
+  void add(const InferTensor& tensor, DataType wire_datatype, std::string& list);
 
   std::string head_;              // as far as the lists
   std::string inputs_, outputs_;  // JSON, separated by commas

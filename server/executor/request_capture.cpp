@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "core/base/log.h"
+#include "server/executor/wide_unsigned.h"
 
 namespace tensord::server {
 namespace {
@@ -60,7 +61,7 @@ RequestCapture::RequestCapture(CaptureOptions options) : options_(std::move(opti
 RequestCapture::~RequestCapture() { stop(); }
 
 std::shared_ptr<CapturedRequest> RequestCapture::sample(const std::string& model, const std::string& version,
-                                                        const InferRequest& request) {
+                                                        const Signature& signature, const InferRequest& request) {
   const auto& wanted = options_.models;
   if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), model) == wanted.end()) return nullptr;
   {
@@ -73,7 +74,12 @@ std::shared_ptr<CapturedRequest> RequestCapture::sample(const std::string& model
   using namespace std::chrono;
   const int64_t now_us = duration_cast<microseconds>(system_clock::now().time_since_epoch()).count();
   RecordWriter writer(model, version, request.id, now_us);
-  for (const InferTensor& input : request.inputs) writer.add_input(input);
+  for (size_t i = 0; i < request.inputs.size(); ++i) {
+    const InferTensor& input = request.inputs[i];
+    const std::optional<DataType>& sent = signature.inputs.at(request.input_indices.at(i)).datatype;
+    const bool is_narrower = sent && is_wide_unsigned(*sent) && tensor_datatype(*sent) == input.datatype;
+    writer.add_input(input, is_narrower ? *sent : input.datatype);
+  }
   return std::make_shared<CapturedRequest>(*this, model, std::move(writer));
 }
 

@@ -44,8 +44,8 @@ class RequestCapture {
   bool is_on() const { return !options_.folder.empty(); }
   // Null when this request is not kept.
   std::shared_ptr<CapturedRequest> start(const std::string& model, const std::string& version,
-                                         const InferRequest& request) {
-    return is_on() ? sample(model, version, request) : nullptr;
+                                         const Signature& signature, const InferRequest& request) {
+    return is_on() ? sample(model, version, signature, request) : nullptr;
   }
   // Writes what was captured; nothing is kept afterwards.
   void stop();
@@ -64,7 +64,7 @@ class RequestCapture {
     std::string record;
   };
   std::shared_ptr<CapturedRequest> sample(const std::string& model, const std::string& version,
-                                          const InferRequest& request);
+                                          const Signature& signature, const InferRequest& request);
   void add(const std::string& model, std::string record);
   void work();
   void write(const Waiting& waiting, Model& model);

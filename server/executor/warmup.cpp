@@ -11,6 +11,7 @@
 #include "core/tensor/shape.h"
 #include "server/executor/recorded_requests.h"
 #include "server/executor/sequence_model.h"
+#include "server/executor/wide_unsigned.h"
 
 namespace tensord::server {
 namespace {
@@ -84,10 +85,15 @@ InferTensor make_input(const std::string& name, DataType datatype, Dims shape, S
                                           : std::vector<std::string>(static_cast<size_t>(count));
     return out;
   }
-  const std::optional<DType> dtype = to_dtype(datatype);
+  const std::optional<DType> dtype = to_dtype(tensor_datatype(datatype));
   check(dtype.has_value(), what, ": data_type ", name_of(datatype), " is not supported: no tensor has it");
   Tensor tensor = Tensor::empty(out.shape, *dtype);
-  if (source == Source::kFile) {
+  if (source == Source::kFile && is_wide_unsigned(datatype)) {
+    const WideTensor wide = make_wide_tensor(datatype, out.shape);
+    read_file(file, wide.wire_bytes, static_cast<size_t>(count) * size_of(datatype), what);
+    widen(wide, datatype, what);
+    tensor = wide.tensor;
+  } else if (source == Source::kFile) {
     read_file(file, static_cast<char*>(tensor.raw_data()), tensor.size_bytes(), what);
   } else if (source == Source::kRandom) {
     fill_random(tensor);
@@ -127,6 +133,8 @@ WarmupRequest finish(WarmupRequest request, const Signature& signature, const st
   } catch (const Error& error) {
     throw Error(error.code(), concat("model_warmup '", request.name, "': ", error.what()));
   }
+  // As requests have it once they were checked.
+  for (InferTensor& input : request.inputs) input.datatype = tensor_datatype(input.datatype);
   return request;
 }
 

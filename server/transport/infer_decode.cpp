@@ -11,23 +11,6 @@
 namespace tensord::server {
 namespace {
 
-// Makes wider elements of those at the end of the tensor's memory, from the first on: each is read before it is
-// written.
-template <class From, class To>
-void widen(const Tensor& tensor, const std::string& what) {
-  const auto count = static_cast<size_t>(tensor.numel());
-  auto* const to = static_cast<char*>(tensor.raw_data());
-  const char* const from = to + count * (sizeof(To) - sizeof(From));
-  for (size_t i = 0; i < count; ++i) {
-    From element;
-    std::memcpy(&element, from + i * sizeof(From), sizeof(From));
-    check(element <= static_cast<uint64_t>(std::numeric_limits<To>::max()), what, " has an element above ",
-          std::numeric_limits<To>::max(), ", which no tensor can hold");
-    const auto wide = static_cast<To>(element);
-    std::memcpy(to + i * sizeof(To), &wide, sizeof(To));
-  }
-}
-
 class InputDecoder {
  public:
   InputDecoder(const InferMessage& message, const WireMessage& wire, const DecodeOptions& options)
@@ -91,13 +74,12 @@ class InputDecoder {
   template <class Copy>
   void decode_wide_unsigned(uint64_t size_bytes, InferTensor& out, DecodedInputs& totals, const Copy& copy) const {
     const DataType wire_type = out.datatype;
+    const WideTensor wide = make_wide_tensor(wire_type, out.shape);
+    copy(reinterpret_cast<uint8_t*>(wide.wire_bytes));
+    widen(wide, wire_type, what(out));
+    out.tensor = wide.tensor;
     out.datatype = tensor_datatype(wire_type);
-    out.tensor = Tensor::empty(out.shape, *to_dtype(out.datatype));
-    copy(static_cast<uint8_t*>(out.tensor.raw_data()) + (out.tensor.size_bytes() - size_bytes));
     totals.copied_bytes += size_bytes;
-    if (wire_type == DataType::kUint16) widen<uint16_t, int32_t>(out.tensor, what(out));
-    if (wire_type == DataType::kUint32) widen<uint32_t, int64_t>(out.tensor, what(out));
-    if (wire_type == DataType::kUint64) widen<uint64_t, int64_t>(out.tensor, what(out));
   }
 
   void decode_raw(WireReader raw, int64_t count, InferTensor& out, DecodedInputs& totals) const {

@@ -22,7 +22,7 @@ InferWatch::InferWatch(ServerState& state, const grpc::ServerContext& context, c
                                                         .traceparent = header_of(context, "traceparent"),
                                                         .arrived_ns = arrived_ns})
                                   : nullptr),
-      capture_(state.capture.start(model.name(), model.version(), request)) {
+      capture_(state.capture.start(model.name(), model.version(), model.signature(), request)) {
   if (!trace_) return;
   request.trace = trace_;
   trace_tensors(*trace_, TensorActivity::kInput, request.inputs);

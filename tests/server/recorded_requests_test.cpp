@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "server/executor/request_capture.h"
 #include "server/training/data_file.h"
+#include "tests/server/fake_models.h"
 
 namespace tensord::server {
 namespace {
@@ -164,15 +165,18 @@ InferRequest request_of(float first) {
   InferRequest request;
   request.id = "r";
   request.inputs.push_back(floats("x", {1, 2}, first));
+  request.input_indices = {0};
   return request;
 }
+
+const Signature kSignature = testing::signature_of({"x"}, {"y"});
 
 TEST_F(RecordedRequests, CaptureKeepsSamplesOfGoodRequests) {
   {
     RequestCapture capture({.folder = folder_.string(), .models = {"m"}, .rate = 2, .has_outputs = true});
-    EXPECT_EQ(capture.start("other", "1", request_of(0)), nullptr);
+    EXPECT_EQ(capture.start("other", "1", kSignature, request_of(0)), nullptr);
     for (int i = 0; i < 6; ++i) {
-      const auto captured = capture.start("m", "1", request_of(static_cast<float>(i)));
+      const auto captured = capture.start("m", "1", kSignature, request_of(static_cast<float>(i)));
       EXPECT_EQ(captured != nullptr, i % 2 == 0);
       if (!captured || i == 2) continue;  // the one of i = 2 failed
       captured->add_outputs({floats("y", {1}, 7)});
@@ -187,11 +191,30 @@ TEST_F(RecordedRequests, CaptureKeepsSamplesOfGoodRequests) {
   EXPECT_EQ(requests[1].outputs.at(0).tensor.data<float>()[0], 7);
 }
 
+TEST_F(RecordedRequests, UnsignedNumbersAreKeptAsTheyWereSent) {
+  Signature signature = kSignature;
+  signature.inputs[0].datatype = DataType::kUint32;
+  {
+    RequestCapture capture({.folder = folder_.string()});
+    InferRequest request = request_of(0);
+    InferTensor& input = request.inputs[0];
+    input.datatype = DataType::kInt64;  // as it reaches the model
+    input.shape = {3};
+    input.tensor = Tensor::empty(Dims{3}, DType::kInt64);
+    for (int64_t i = 0; i < 3; ++i) input.tensor.data<int64_t>()[i] = 4294967293 + i;
+    capture.start("m", "1", signature, request)->keep();
+  }
+  const InferTensor kept = read_recorded_requests(files().at(0)).at(0).inputs.at(0);
+  EXPECT_EQ(kept.datatype, DataType::kUint32);
+  ASSERT_EQ(kept.tensor.dtype(), DType::kInt64);
+  for (int64_t i = 0; i < 3; ++i) EXPECT_EQ(kept.tensor.data<int64_t>()[i], 4294967293 + i);
+}
+
 TEST_F(RecordedRequests, CaptureEndsAtItsLimits) {
   {
     RequestCapture capture({.folder = folder_.string(), .max_requests = 3});
     for (int i = 0; i < 10; ++i) {
-      if (const auto captured = capture.start("m", "1", request_of(1))) captured->keep();
+      if (const auto captured = capture.start("m", "1", kSignature, request_of(1))) captured->keep();
     }
   }
   EXPECT_EQ(read_recorded_requests(files().at(0)).size(), 3u);
@@ -199,13 +222,13 @@ TEST_F(RecordedRequests, CaptureEndsAtItsLimits) {
   {
     RequestCapture capture({.folder = folder_.string(), .max_bytes = 400});
     for (int i = 0; i < 10; ++i) {
-      if (const auto captured = capture.start("m", "1", request_of(1))) captured->keep();
+      if (const auto captured = capture.start("m", "1", kSignature, request_of(1))) captured->keep();
     }
   }
   EXPECT_LE(std::filesystem::file_size(files().at(0)), 408u);
   EXPECT_GE(read_recorded_requests(files()[0]).size(), 1u);
   RequestCapture off({});
-  EXPECT_EQ(off.start("m", "1", request_of(1)), nullptr);
+  EXPECT_EQ(off.start("m", "1", kSignature, request_of(1)), nullptr);
 }
 
 }  // namespace

@@ -68,6 +68,30 @@ TEST_F(RecordedWarmupTest, RunsWhatWasRecorded) {
   EXPECT_TRUE(requests[0].is_configured);
 }
 
+TEST_F(RecordedWarmupTest, UnsignedNumbersReachTheModelAsRequestsDo) {
+  signature_.inputs[0].datatype = DataType::kUint16;
+  InferTensor sent;
+  sent.name = "x";
+  sent.datatype = DataType::kInt32;
+  sent.shape = {1, 3};
+  sent.tensor = Tensor::empty(sent.shape, DType::kInt32);
+  for (int i = 0; i < 3; ++i) sent.tensor.data<int32_t>()[i] = 65533 + i;
+  {
+    RecordWriter writer("m", "1", "id", 0);
+    writer.add_input(sent, DataType::kUint16);
+    std::ofstream(file_, std::ios::binary) << recorded_requests_magic() << writer.finish();
+  }
+  const std::vector<WarmupRequest> recorded = make_warmup(signature_, config(), "m");
+  EXPECT_EQ(recorded.at(0).inputs[0].datatype, DataType::kInt32);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(recorded[0].inputs[0].tensor.data<int32_t>()[i], 65533 + i);
+  // Zeros are made for such inputs too.
+  ModelConfig plain;
+  plain.max_batch_size = 4;
+  const std::vector<WarmupRequest> zeros = make_warmup(signature_, plain, "m");
+  ASSERT_FALSE(zeros.empty());
+  EXPECT_EQ(zeros[0].inputs[0].tensor.dtype(), DType::kInt32);
+}
+
 TEST_F(RecordedWarmupTest, SaysWhichRequestDoesNotFit) {
   write({rows(2, 1), rows(5, 1)});
   try {
