@@ -151,29 +151,47 @@ class CachedPath final : public RequestPath {
     const int64_t start_ns = Clock::system().now_ns();
     own_inputs(request);
     const ResponseCache::Key key = cache_.key_of(model_, request);
-    std::optional<std::vector<InferTensor>> outputs = cache_.find(key);
-    const int64_t lookup_ns = Clock::system().now_ns() - start_ns;
-    if (!outputs) {
-      next_->submit(std::move(request), *new KeepingSink(*this, key, lookup_ns, sink));
-      return;
-    }
-    metrics_.count_cache_hit(lookup_ns);
-    InferResult result;
-    result.outputs = std::move(*outputs);
-    result.times.arrived_ns = request.arrived_ns;
-    sink.respond(std::move(result), /*is_final=*/true);
+    look_up(std::move(request), key, start_ns, sink);
   }
 
-  void note_cancelled() override { next_->note_cancelled(); }
+  void note_cancelled() override {
+    for (const Waiter& waiter : take_cancelled()) {
+      InferResult result;
+      result.status = absl::CancelledError("the request was cancelled");
+      result.times.arrived_ns = waiter.request.arrived_ns;
+      waiter.sink->respond(std::move(result), /*is_final=*/true);
+    }
+    next_->note_cancelled();
+  }
   bool gathers_inputs() const override { return next_->gathers_inputs(); }
   void stop() override { next_->stop(); }
 
  private:
+  // A request that waits for the answer to another one with the same inputs.
+  struct Waiter {
+    InferRequest request;
+    InferSink* sink;
+  };
+
   // Keeps the answer, hands it on, and goes.
   class KeepingSink final : public InferSink {
    public:
-    KeepingSink(CachedPath& path, const ResponseCache::Key& key, int64_t lookup_ns, InferSink& sink)
-        : path_(path), key_(key), lookup_ns_(lookup_ns), sink_(sink) {}
+    KeepingSink(CachedPath& path, const ResponseCache::Key& key, int64_t lookup_ns, const InferRequest& request,
+                InferSink& sink)
+        : path_(path),
+          key_(key),
+          lookup_ns_(lookup_ns),
+          deadline_ns_(request.deadline_ns),
+          queue_timeout_us_(request.queue_timeout_us),
+          priority_(request.priority),
+          sink_(sink) {}
+
+    // Whether the request would not be answered sooner, or given up sooner, if it ran by itself.
+    bool may_answer(const InferRequest& request) const {
+      return request.deadline_ns >= deadline_ns_ && request.queue_timeout_us == queue_timeout_us_ &&
+             request.priority == priority_;
+    }
+    std::vector<Waiter>& waiters() { return waiters_; }  // by the path's mutex
 
     void respond(InferResult result, bool is_final) override {
       const std::unique_ptr<KeepingSink> self(is_final ? this : nullptr);
@@ -182,16 +200,77 @@ class CachedPath final : public RequestPath {
         path_.cache_.insert(key_, result.outputs);
         path_.metrics_.count_cache_miss(lookup_ns_ + Clock::system().now_ns() - start_ns);
       }
+      std::vector<Waiter> waiters;
+      if (is_final) waiters = path_.end(*this);
       sink_.respond(std::move(result), is_final);
+      // They find the answer, or one of them runs where there is none to keep.
+      for (Waiter& waiter : waiters) {
+        path_.look_up(std::move(waiter.request), key_, Clock::system().now_ns(), *waiter.sink);
+      }
     }
     bool is_cancelled() const override { return sink_.is_cancelled(); }
+    const ResponseCache::Key& key() const { return key_; }
 
    private:
     CachedPath& path_;
     const ResponseCache::Key key_;
     const int64_t lookup_ns_;
+    const int64_t deadline_ns_;
+    const uint64_t queue_timeout_us_, priority_;
     InferSink& sink_;
+    std::vector<Waiter> waiters_;
   };
+
+  void look_up(InferRequest request, const ResponseCache::Key& key, int64_t start_ns, InferSink& sink) {
+    std::optional<std::vector<InferTensor>> outputs;
+    KeepingSink* runs = nullptr;
+    {
+      // An answer is kept before its request ends to be under way.
+      const std::lock_guard lock(mutex_);
+      outputs = cache_.find(key);
+      const int64_t lookup_ns = Clock::system().now_ns() - start_ns;
+      if (outputs) {
+        metrics_.count_cache_hit(lookup_ns);
+      } else {
+        const auto found = under_way_.find(key);
+        if (found != under_way_.end() && found->second->may_answer(request)) {
+          found->second->waiters().push_back({std::move(request), &sink});
+          return;
+        }
+        runs = new KeepingSink(*this, key, lookup_ns, request, sink);
+        if (found == under_way_.end()) under_way_[key] = runs;
+      }
+    }
+    if (runs) {
+      next_->submit(std::move(request), *runs);
+      return;
+    }
+    InferResult result;
+    result.outputs = std::move(*outputs);
+    result.times.arrived_ns = request.arrived_ns;
+    sink.respond(std::move(result), /*is_final=*/true);
+  }
+
+  // Of a request that has its answer: those that waited for it.
+  std::vector<Waiter> end(KeepingSink& run) {
+    const std::lock_guard lock(mutex_);
+    const auto found = under_way_.find(run.key());
+    if (found != under_way_.end() && found->second == &run) under_way_.erase(found);
+    return std::move(run.waiters());
+  }
+
+  std::vector<Waiter> take_cancelled() {
+    std::vector<Waiter> cancelled;
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, run] : under_way_) {
+      std::vector<Waiter>& waiters = run->waiters();
+      const auto first = std::partition(waiters.begin(), waiters.end(),
+                                        [](const Waiter& waiter) { return !waiter.sink->is_cancelled(); });
+      cancelled.insert(cancelled.end(), std::make_move_iterator(first), std::make_move_iterator(waiters.end()));
+      waiters.erase(first, waiters.end());
+    }
+    return cancelled;
+  }
 
   // What a client can change while the model runs would put an answer under the key of other inputs.
   void own_inputs(InferRequest& request) const {
@@ -208,6 +287,8 @@ class CachedPath final : public RequestPath {
   ResponseCache& cache_;
   ModelMetrics& metrics_;
   const uint64_t model_;
+  std::mutex mutex_;
+  std::unordered_map<ResponseCache::Key, KeepingSink*, ResponseCache::HashKey> under_way_;  // by mutex_
 };
 
 }  // namespace

@@ -22,6 +22,9 @@ class ResponseCache {
     uint64_t low = 0, high = 0;
     bool operator==(const Key&) const = default;
   };
+  struct HashKey {
+    size_t operator()(const Key& key) const { return key.low ^ key.model; }
+  };
 
   explicit ResponseCache(uint64_t max_bytes);
   ~ResponseCache();
@@ -48,9 +51,6 @@ class ResponseCache {
     std::vector<InferTensor> outputs;
     uint64_t size_bytes = 0;
   };
-  struct HashKey {
-    size_t operator()(const Key& key) const { return key.low ^ key.model; }
-  };
   using Entries = std::list<Entry>;  // what was asked for last comes first
   void drop(Entries::iterator entry);
 
@@ -64,7 +64,8 @@ class ResponseCache {
   uint64_t size_bytes_ = 0;
 };
 
-// Looks requests up before they go the path `next`, and keeps its answers.
+// Looks requests up before they go the path `next`, and keeps its answers. Of those with the same inputs that come
+// while one of them is under way, only that one goes on; the others wait for its answer, where their deadlines allow.
 std::unique_ptr<RequestPath> make_cached_path(std::unique_ptr<RequestPath> next, ResponseCache& cache,
                                               ModelMetrics& metrics);
 

@@ -2,22 +2,23 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
+#include <thread>
 
+#include "core/base/clock.h"
 #include "server/config/cache_options.h"
 #include "server/executor/model_version.h"
 #include "tests/server/fake_models.h"
+#include "tests/server/fake_sink.h"
 
 namespace tensord::server {
 namespace {
 
-InferTensor floats(const std::string& name, std::vector<float> values) {
-  InferTensor out;
-  out.name = name;
-  out.shape = {static_cast<int64_t>(values.size())};
-  out.tensor = Tensor::empty(out.shape, DType::kFloat32);
-  std::copy(values.begin(), values.end(), out.tensor.data<float>());
-  return out;
+using testing::FakeSink;
+
+InferTensor floats(const std::string& name, const std::vector<float>& values) {
+  return testing::float_tensor(name, {static_cast<int64_t>(values.size())}, values);
 }
 
 InferTensor texts(std::vector<std::string> values) {
@@ -99,19 +100,6 @@ TEST(ResponseCache, KeepsACopyThatNobodyWritesTo) {
   EXPECT_FALSE(kept->at(0).tensor.storage()->is_writable());
 }
 
-class OneAnswer final : public InferSink {
- public:
-  void respond(InferResult answer, bool) override {
-    result = std::move(answer);
-    is_there = true;
-    is_there.notify_all();
-  }
-  bool is_cancelled() const override { return false; }
-  void wait() const { is_there.wait(false); }
-  InferResult result;
-  std::atomic<bool> is_there{false};
-};
-
 class CachedModelTest : public ::testing::Test {
  protected:
   void load(ModelConfig config = {}) {
@@ -124,6 +112,7 @@ class CachedModelTest : public ::testing::Test {
         std::make_unique<testing::FakeModel>(testing::signature_of({"x"}, {"y"}),
                                              [this](std::span<const InferTensor* const> inputs, const auto&) {
                                                ++runs_;
+                                               may_go_on_.wait(false);
                                                const float x = inputs[0]->tensor.data<float>()[0];
                                                check(x >= 0, "negative");
                                                RunResult result;
@@ -134,15 +123,16 @@ class CachedModelTest : public ::testing::Test {
   }
 
   InferResult run(float x) {
-    OneAnswer answer;
+    FakeSink answer;
     version_->submit(request_of({floats("x", {x})}), answer);
     answer.wait();
-    return std::move(answer.result);
+    return answer.results().back();
   }
 
   ModelMetrics metrics_{"m", "1"};
   ResponseCache cache_{1 << 20};
   std::atomic<int> runs_{0};
+  std::atomic<bool> may_go_on_{true};
   std::unique_ptr<ModelVersion> version_;
 };
 
@@ -155,6 +145,55 @@ TEST_F(CachedModelTest, RunsOnceForTheSameInputs) {
   EXPECT_EQ(metrics_.counts().cache_hit.count, 2u);
   EXPECT_EQ(metrics_.counts().cache_miss.count, 2u);
   EXPECT_EQ(metrics_.counts().inference_count, 2u);
+}
+
+TEST_F(CachedModelTest, TheSameInputsAtOnceRunOnce) {
+  load();
+  may_go_on_ = false;
+  std::array<FakeSink, 4> answers;
+  const auto submit = [&](FakeSink& answer, int64_t deadline_ns = kNoDeadline) {
+    InferRequest request = request_of({floats("x", {4})});
+    request.deadline_ns = deadline_ns;
+    version_->submit(std::move(request), answer);
+  };
+  const int64_t soon_ns = Clock::system().now_ns() + 3'600'000'000'000;
+  std::jthread first([&] { submit(answers[0]); });  // a short model may run on the thread that brings its request
+  while (runs_ == 0) std::this_thread::yield();
+  submit(answers[1]);
+  submit(answers[2]);
+  EXPECT_EQ(metrics_.counts().cache_hit.count, 0u);
+  // One that is given up is answered at once, though another works for it.
+  answers[2].cancel();
+  version_->note_cancelled();
+  EXPECT_EQ(answers[2].wait().status.code(), absl::StatusCode::kCancelled);
+  // One that is to be answered sooner does not wait for one that may take longer.
+  std::jthread other([&] { submit(answers[3], soon_ns); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(answers[1].finals(), 0);
+  may_go_on_ = true;
+  may_go_on_.notify_all();
+  for (const int i : {0, 1, 3}) {
+    EXPECT_EQ(answers[static_cast<size_t>(i)].wait().outputs[0].tensor.data<float>()[0], 8);
+  }
+  EXPECT_EQ(runs_, 2);
+  EXPECT_EQ(metrics_.counts().cache_hit.count, 1u);
+}
+
+TEST_F(CachedModelTest, OfThoseThatWaitOneRunsWhereTheFirstFails) {
+  load();
+  may_go_on_ = false;
+  std::array<FakeSink, 3> answers;
+  std::vector<std::jthread> threads;
+  for (FakeSink& answer : answers) {
+    threads.emplace_back([&] { version_->submit(request_of({floats("x", {-1})}), answer); });
+    while (runs_ == 0) std::this_thread::yield();
+  }
+  may_go_on_ = true;
+  may_go_on_.notify_all();
+  for (FakeSink& answer : answers) {
+    EXPECT_EQ(answer.wait().status.message(), "negative");
+  }
+  EXPECT_EQ(runs_, 3);
 }
 
 TEST_F(CachedModelTest, DoesNotKeepFailures) {
@@ -176,7 +215,7 @@ TEST_F(CachedModelTest, ALoadBeginsWithNothing) {
 
 TEST_F(CachedModelTest, InputsThatClientsCanChangeAreCopied) {
   load();
-  OneAnswer answer;
+  FakeSink answer;
   InferRequest request = request_of({floats("x", {1})});
   request.inputs[0].is_shared = true;
   version_->submit(std::move(request), answer);
