@@ -55,4 +55,19 @@ GenerationOptions generation_options(const ModelConfig& config) {
   return out;
 }
 
+std::string unused_settings(const SequenceBatchingConfig& config) {
+  const SequenceBatchingConfig defaults;
+  std::string names;
+  const auto add = [&](bool is_set, const char* name) {
+    if (is_set) names += concat(names.empty() ? "" : ", ", name);
+  };
+  add(config.max_sequence_idle_us != defaults.max_sequence_idle_us, "max_sequence_idle_microseconds");
+  add(config.direct_max_queue_delay_us != 0, "direct.max_queue_delay_microseconds");
+  add(config.direct_minimum_slot_utilization != 0, "direct.minimum_slot_utilization");
+  add(!config.oldest_preferred_batch_sizes.empty(), "oldest.preferred_batch_size");
+  add(config.oldest_max_queue_delay_us != 0, "oldest.max_queue_delay_microseconds");
+  add(config.oldest_preserves_ordering, "oldest.preserve_ordering");
+  return names;
+}
+
 }  // namespace tensord::server

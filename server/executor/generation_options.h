@@ -29,4 +29,8 @@ struct GenerationOptions {
 // All empty for models that do not generate. Throws Error{kInvalidArgument} naming the parameter.
 GenerationOptions generation_options(const ModelConfig& config);
 
+// The settings of sequence_batching that a model that generates has no use for, by their names: a batch is what runs,
+// nothing waits for it to fill, and a sequence is one request.
+std::string unused_settings(const SequenceBatchingConfig& config);
+
 }  // namespace tensord::server

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "core/base/delay_point.h"
+#include "core/base/log.h"
 #include "server/executor/batch_rules.h"
 #include "server/executor/generation_step.h"
 #include "server/executor/sequence_path.h"
@@ -351,6 +352,11 @@ void GenerationPath::finish(Generation& generation, absl::Status status) {
 }  // namespace
 
 std::unique_ptr<RequestPath> make_generation_path(const PathContext& context) {
+  const std::string unused = unused_settings(*context.config.sequence_batching);
+  if (!unused.empty()) {
+    log(LogLevel::kWarning, "settings of sequence_batching are not used: the model generates step by step",
+        {{"model", context.model}, {"settings", unused}});
+  }
   return std::make_unique<GenerationPath>(context);
 }
 

@@ -76,6 +76,17 @@ void apply_setting(const char* setting, Fn&& fn) {
   }
 }
 
+// Batches of all sizes keep their plans, each for two numbers of threads, unless the configuration says otherwise:
+// plans that push each other out are made again and again.
+EngineOptions with_room_for_batches(const EngineOptions& defaults, const ModelConfig& config) {
+  constexpr int64_t kMostPlans = 1024;
+  EngineOptions out = defaults.with(config.engine);
+  if (config.engine.plan_cache_size || out.plan_cache_size == 0) return out;
+  const int64_t wanted = std::min<int64_t>(2 * config.max_batch_size, kMostPlans);
+  out.plan_cache_size = std::max(out.plan_cache_size, static_cast<int>(wanted));
+  return out;
+}
+
 jit::LoadOptions to_load_options(const EngineOptions& options) {
   jit::LoadOptions out;
   out.optimize = options.optimize;
@@ -358,7 +369,7 @@ std::unique_ptr<ModelSession> TorchScriptModel::make_session() const {
 
 std::unique_ptr<const Model> load_torchscript_model(const std::string& file, const ModelConfig& config,
                                                     const EngineOptions& defaults) {
-  return std::make_unique<TorchScriptModel>(file, config, to_load_options(defaults.with(config.engine)));
+  return std::make_unique<TorchScriptModel>(file, config, to_load_options(with_room_for_batches(defaults, config)));
 }
 
 void check_engine_options(const EngineOptions& options) { to_load_options(options); }

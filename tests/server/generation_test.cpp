@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "server/executor/generation_options.h"
 #include "server/executor/model_version.h"
 #include "tests/server/fake_models.h"
 #include "tests/server/fake_sink.h"
@@ -273,6 +274,14 @@ TEST_F(GenerationTest, BadConfigurations) {
   EXPECT_EQ(error_of("generation_max_steps", "5"),
             "sequence_batching.iterative_sequence: the model keeps state in itself; it must be in "
             "sequence_batching.state");
+}
+
+TEST_F(GenerationTest, SettingsThatItDoesNotUseAreNamed) {
+  EXPECT_EQ(unused_settings(*config.sequence_batching), "");
+  config.sequence_batching->max_sequence_idle_us = 5;
+  config.sequence_batching->oldest_max_candidate_sequences = 4;  // used
+  config.sequence_batching->oldest_preferred_batch_sizes = {4};
+  EXPECT_EQ(unused_settings(*config.sequence_batching), "max_sequence_idle_microseconds, oldest.preferred_batch_size");
 }
 
 TEST_F(GenerationTest, StopLetsRunningOnesEnd) {
