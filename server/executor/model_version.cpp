@@ -15,6 +15,7 @@ ModelVersion::ModelVersion(std::string name, int64_t version, std::unique_ptr<co
       config_(std::move(config)),
       request_signature_(request_signature(model_->signature(), config_)),
       class_labels_(read_class_labels(config_)),
+      metrics_owner_(std::move(options.metrics_owner)),
       metrics_(metrics),
       owner_(memory_owner(name_ + "/" + version_text_)),
       workers_(name_, *model_,

@@ -26,7 +26,8 @@ class ModelVersion {
     std::vector<WarmupRequest> warmup = {};
     const ModelDirectory* directory = nullptr;  // of the models that an ensemble's steps run
     RateLimiter* rate_limiter = nullptr;
-    ResponseCache* cache = nullptr;  // null: answers are not kept
+    ResponseCache* cache = nullptr;                  // null: answers are not kept
+    std::shared_ptr<const void> metrics_owner = {};  // kept as long as this lives
   };
 
   // Throws Error when a configured warm-up request fails, or the configuration asks for what cannot be.
@@ -57,6 +58,7 @@ class ModelVersion {
   const ModelConfig config_;
   Signature request_signature_;  // complete when the constructor is through
   const ClassLabels class_labels_;
+  const std::shared_ptr<const void> metrics_owner_;
   ModelMetrics& metrics_;
   const OwnerId owner_;
   ModelWorkers workers_;

@@ -74,8 +74,12 @@ void Metrics::forget(const std::string& name, const std::string& version) {
   state_->plans.forget(name, version);
 }
 
+// All three begin with the first: Prometheus sees no rise of a series that was not there before.
 void Metrics::count_load(const std::string& name, bool is_success) {
-  (is_success ? state_->loads : state_->load_failures).Add({{"model", name}}).Increment();
+  const prometheus::Labels labels{{"model", name}};
+  state_->loads.Add(labels).Increment(is_success ? 1 : 0);
+  state_->load_failures.Add(labels).Increment(is_success ? 0 : 1);
+  state_->evictions.Add(labels);
 }
 
 void Metrics::count_eviction(const std::string& name) { state_->evictions.Add({{"model", name}}).Increment(); }

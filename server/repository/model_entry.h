@@ -70,6 +70,8 @@ struct ModelEntry {
   bool is_loaded_along = false;                      // for an ensemble, and not by itself
   std::set<std::string> tried_steps;                 // of an ensemble, when it was last loaded, with or without success
   bool waits_for_step = false;                       // an ensemble that is loaded again when its step is
+  uint64_t revision = 0;                             // how often other versions took over
+  std::map<std::string, uint64_t> planned;           // of an ensemble: its steps' revisions when it was last loaded
   int64_t retry_ns = 0;                              // not loaded on demand before, since that failed
   mutable std::atomic<int64_t> used_ns{0};           // by the last request
 

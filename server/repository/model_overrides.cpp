@@ -73,16 +73,19 @@ OverrideFolder::~OverrideFolder() {
   bytes_in_use_->fetch_sub(bytes_);
 }
 
-OverrideStore::~OverrideStore() {
+void OverrideStore::close() {
   const std::lock_guard lock(mutex_);
+  is_closed_ = true;
   if (home_.empty()) return;
   std::error_code error;
   fs::remove_all(home_, error);
-  close(lock_fd_);
+  home_.clear();
+  ::close(lock_fd_);
 }
 
 fs::path OverrideStore::make_folder() {
   const std::lock_guard lock(mutex_);
+  if (is_closed_) fail(ErrorCode::kUnavailable, "no more models are loaded: the server is shutting down");
   if (home_.empty()) {
     const fs::path parent = fs::temp_directory_path();
     remove_left_folders(parent);

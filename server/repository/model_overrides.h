@@ -35,7 +35,9 @@ class OverrideStore {
  public:
   // Of all files together; 0: no limit.
   explicit OverrideStore(uint64_t limit_bytes) : limit_bytes_(limit_bytes) {}
-  ~OverrideStore();  // takes what is left with it
+  ~OverrideStore() { close(); }
+  // Removes all that is left, for good; what is mapped stays so.
+  void close();
 
   // `files`: path in the model's folder ("1/model.pt") → bytes. `extra_bytes`: what will be written to the folder
   // later. Throws Error: kInvalidArgument (a path that is none, or leads out of the folder), kResourceExhausted (the
@@ -51,6 +53,7 @@ class OverrideStore {
   const std::shared_ptr<std::atomic<uint64_t>> bytes_in_use_ = std::make_shared<std::atomic<uint64_t>>(0);
   std::mutex mutex_;
   std::filesystem::path home_;  // by mutex_; empty until it is needed
+  bool is_closed_ = false;      // by mutex_
   int lock_fd_ = -1;            // by mutex_; held as long as home_ is in use
   uint64_t next_ = 0;           // by mutex_
 };

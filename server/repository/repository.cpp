@@ -50,9 +50,8 @@ Repository::~Repository() { stop(); }
 void Repository::stop() {
   poller_.reset();
   if (demand_) demand_->stop();
-  // The process may end without destructors. What is mapped stays so.
-  const std::unique_lock lock(mutex_);
-  for (auto& [name, entry] : models_) entry.plan.override_folders.clear();
+  // The process may end without destructors.
+  overrides_.close();
 }
 
 int64_t Repository::parse_version_or_label(const ModelEntry& entry, const std::string& text) const {

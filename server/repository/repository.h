@@ -193,11 +193,14 @@ class Repository final : public ModelDirectory {
   void show_ready(const std::string& name);
   Unloading withdraw(const std::string& name, const std::string& reason, bool is_withheld);
   void note_unloaded(const std::string& name, int64_t version, const std::string& reason);
+  void forget_metrics(const std::string& name, int64_t version);
   std::string root_of(const std::string& name) const;
 
-  // Versions that tensord itself adds and withdraws; the caller holds the name.
+  // Versions that tensord itself adds and withdraws; of the first two the caller holds the name.
   LoadPlan plan_of_folder(const std::string& root, const std::string& name) const;
   void serve_changed(const LoadPlan& plan);
+  Added add_version_alone(const std::string& name, const WriteVersion& write);
+  RolledBack roll_back_alone(const std::string& name);
 
   // Loads by clients.
   std::string find_root(const std::string& name) const;  // empty: it is in none
@@ -208,6 +211,8 @@ class Repository final : public ModelDirectory {
   void load_waiting_ensembles(const std::string& step);
   std::vector<std::string> ensembles_with(const std::string& step) const;
   std::vector<std::string> steps_loaded_along(const std::string& ensemble) const;
+  // Ensembles that run the model and were planned before its versions changed are loaded again.
+  void plan_ensembles_again(const std::string& step);
   Unloading withdraw_ensembles_with(const std::string& step, const std::string& reason, bool is_withheld);
 
   // Loads by what the folders have.

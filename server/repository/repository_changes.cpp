@@ -92,6 +92,18 @@ void Repository::serve_changed(const LoadPlan& plan) {
 }
 
 Repository::Added Repository::add_version(const std::string& name, const WriteVersion& write) {
+  const Added added = add_version_alone(name, write);
+  plan_ensembles_again(name);
+  return added;
+}
+
+Repository::RolledBack Repository::roll_back(const std::string& name) {
+  const RolledBack done = roll_back_alone(name);
+  plan_ensembles_again(name);
+  return done;
+}
+
+Repository::Added Repository::add_version_alone(const std::string& name, const WriteVersion& write) {
   const auto room = hold_memory();
   const NameLocks::Held held = names_.hold(name);
   const std::string root = root_of(name);
@@ -124,7 +136,7 @@ Repository::Added Repository::add_version(const std::string& name, const WriteVe
   }
 }
 
-Repository::RolledBack Repository::roll_back(const std::string& name) {
+Repository::RolledBack Repository::roll_back_alone(const std::string& name) {
   const auto room = hold_memory();
   const NameLocks::Held held = names_.hold(name);
   find(name, "");  // throws where there is no such model

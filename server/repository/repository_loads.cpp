@@ -208,6 +208,33 @@ void Repository::load(const LoadRequest& request) {
   check_name(request.name);
   load_model(request, /*is_along=*/false, {});
   load_waiting_ensembles(request.name);
+  plan_ensembles_again(request.name);
+}
+
+void Repository::plan_ensembles_again(const std::string& step) {
+  for (const std::string& name : ensembles_with(step)) {
+    try {
+      const auto room = hold_memory();
+      const NameLocks::Held held = names_.hold(name);
+      LoadPlan plan;
+      {
+        const std::shared_lock lock(mutex_);
+        const auto model = models_.find(name);
+        if (model == models_.end() || !model->second.is_served()) continue;
+        const bool is_current =
+            std::all_of(model->second.planned.begin(), model->second.planned.end(), [this](const auto& planned) {
+              const auto found = models_.find(planned.first);
+              return found == models_.end() || found->second.revision == planned.second;
+            });
+        if (is_current) continue;
+        plan = model->second.plan;
+      }
+      plan.is_forced = true;
+      serve(plan);
+    } catch (const Error& error) {
+      log(LogLevel::kWarning, "ensemble cannot be loaded again", {{"model", name}, {"reason", error.what()}});
+    }
+  }
 }
 
 void Repository::load_waiting_ensembles(const std::string& step) {

@@ -84,6 +84,7 @@ bool Repository::unload_least_recently_used(const LoadPlan& plan) {
   }
   if (victim.empty()) return false;
   log(LogLevel::kInfo, "model is unloaded to make room", {{"model", victim}, {"for", plan.layout.name}});
+  metrics_.count_eviction(victim);
   const std::string reason = concat(kUnloadedReason, " to make room; a request loads it again");
   withdraw_ensembles_with(victim, reason, /*is_withheld=*/false);
   const Unloading unloading = withdraw(victim, reason, /*is_withheld=*/false);
@@ -154,6 +155,7 @@ void Repository::load_demanded(const std::string& name) {
   std::string reason;
   try {
     load_model({.name = name, .config = {}, .files = {}}, /*is_along=*/false, {});
+    plan_ensembles_again(name);
     return;
   } catch (const std::exception& error) {
     reason = error.what();

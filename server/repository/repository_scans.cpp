@@ -174,6 +174,7 @@ void Repository::poll() {
     add_ensembles_of(changed, found, plans);
     for (const LoadPlan& plan : plans) log(LogLevel::kInfo, "model has changed", {{"model", plan.layout.name}});
     if (!plans.empty()) load_plans(plans);
+    for (const std::string& name : changed) plan_ensembles_again(name);
   } catch (const std::exception& error) {
     log(LogLevel::kError, "the model repository cannot be looked at", {{"reason", error.what()}});
   }

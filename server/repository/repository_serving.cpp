@@ -58,9 +58,10 @@ std::shared_ptr<ModelVersion> Repository::make_version(const Job& job) {
   if (config.has_response_cache && !options_.cache) {
     log(LogLevel::kWarning, "response_cache not used: the server has no cache", {{"model", job.model.name}});
   }
-  ModelMetrics& metrics = metrics_.model(job.model.name, std::to_string(job.version.number));
+  const std::shared_ptr<ModelMetrics> metrics = metrics_.share(job.model.name, std::to_string(job.version.number));
+  options.metrics_owner = metrics;
   const auto version = std::make_shared<ModelVersion>(job.model.name, job.version.number, std::move(model), config,
-                                                      std::move(options), metrics);
+                                                      std::move(options), *metrics);
   metrics_.watch_plans(version->name(), version->version(), [weak = std::weak_ptr<ModelVersion>(version)] {
     const std::shared_ptr<ModelVersion> alive = weak.lock();
     return alive ? alive->plan_counts() : PlanCounts();
@@ -84,6 +85,7 @@ VersionEntry Repository::try_load(const Job& job) {
     entry.state = ModelState::kUnavailable;
     entry.reason = error.what();
   }
+  metrics_.count_load(job.model.name, entry.handle != nullptr);
   const double seconds = static_cast<double>(clock.now_ns() - start_ns) * 1e-9;
   if (entry.handle) {
     metrics_.model(job.model.name, std::to_string(job.version.number)).set_load_seconds(seconds);
@@ -130,7 +132,12 @@ std::vector<const ModelLayout::Version*> Repository::begin_loading(const LoadPla
   ModelEntry& entry = models_[plan.layout.name];
   entry.seen = plan.stamp;
   entry.tried_steps.clear();
-  for (const EnsembleStepConfig& step : plan.layout.config.ensemble_steps) entry.tried_steps.insert(step.model);
+  entry.planned.clear();
+  for (const EnsembleStepConfig& step : plan.layout.config.ensemble_steps) {
+    entry.tried_steps.insert(step.model);
+    const auto model = models_.find(step.model);
+    entry.planned[step.model] = model == models_.end() ? 0 : model->second.revision;
+  }
   entry.updates.clear();
   const bool is_served = entry.is_served();
   if (!is_served) entry.error.clear();
@@ -182,12 +189,16 @@ void Repository::commit(const LoadPlan& plan, std::map<int64_t, VersionEntry> lo
         if (version.handle) retired.push_back(std::move(version.handle));
       }
       adopt(plan, entry);
+      ++entry.revision;
     }
   }
   TENSORD_DELAY("repository.retire");
   for (const auto& version : retired) version->metrics().set_ready(false);
   show_ready(plan.layout.name);
-  for (auto& version : retired) retired_.add(std::move(version));
+  for (auto& version : retired) {
+    const int64_t number = std::stoll(version->version());
+    retired_.add(std::move(version), [this, name = plan.layout.name, number] { forget_metrics(name, number); });
+  }
 }
 
 void Repository::adopt(const LoadPlan& plan, ModelEntry& entry) {
@@ -210,6 +221,7 @@ void Repository::show_ready(const std::string& name) {
   const auto model = models_.find(name);
   if (model == models_.end()) return;
   for (const auto& [number, version] : model->second.versions) {
+    if (!version.handle && version.reason.starts_with(kUnloadedReason)) continue;
     metrics_.model(name, std::to_string(number)).set_ready(version.handle != nullptr);
   }
 }
@@ -217,6 +229,7 @@ void Repository::show_ready(const std::string& name) {
 void Repository::set_error(const std::string& name, const std::string& root, const ModelStamp& stamp,
                            const std::string& error) {
   log(LogLevel::kError, "model cannot be served", {{"model", name}, {"reason", error}});
+  metrics_.count_load(name, false);
   const std::unique_lock lock(mutex_);
   ModelEntry& entry = models_[name];
   entry.seen = stamp;
@@ -253,10 +266,26 @@ Repository::Unloading Repository::withdraw(const std::string& name, const std::s
   for (auto& [number, version] : ended) {
     version->metrics().set_ready(false);
     unloading.owners.push_back(version->owner());
-    const auto on_gone = [this, name, reason, number = number] { note_unloaded(name, number, reason); };
+    const auto on_gone = [this, name, reason, number = number] {
+      note_unloaded(name, number, reason);
+      forget_metrics(name, number);
+    };
     unloading.gone.push_back(retired_.add(std::move(version), on_gone));
   }
   return unloading;
+}
+
+// Of a version that has ended, unless it is served again.
+void Repository::forget_metrics(const std::string& name, int64_t version) {
+  {
+    const std::shared_lock lock(mutex_);
+    const auto model = models_.find(name);
+    if (model != models_.end()) {
+      const auto found = model->second.versions.find(version);
+      if (found != model->second.versions.end() && found->second.handle) return;
+    }
+  }
+  metrics_.forget(name, std::to_string(version));
 }
 
 void Repository::note_unloaded(const std::string& name, int64_t version, const std::string& reason) {

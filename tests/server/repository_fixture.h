@@ -52,7 +52,7 @@ inline InferRequest request_of(float value) {
 }
 
 // A repository in a temporary folder, whose model files hold one word: what kind of fake model they are. "broken"
-// cannot be opened; "number:7" answers 7 to everything.
+// cannot be opened; "number:7" answers 7 to everything; "shape:7" takes seven elements and gives them back.
 class RepositoryFixture : public ::testing::Test {
  protected:
   RepositoryFixture() {
@@ -94,9 +94,24 @@ class RepositoryFixture : public ::testing::Test {
     std::string kind;
     std::ifstream(file) >> kind;
     ++opened_;
-    check(kind == "identity" || kind == "slow" || kind.starts_with("number:"), "not a model: ", kind);
+    check(kind == "identity" || kind == "slow" || kind.starts_with("number:") || kind.starts_with("shape:"),
+          "not a model: ", kind);
+    if (kind.starts_with("shape:")) return shape_model(std::stoll(kind.substr(6)));
     if (kind == "slow") return sleepy_model(100);
     return kind == "identity" ? identity_model() : number_model(std::stof(kind.substr(7)));
+  }
+
+  // An identity of one size.
+  static std::unique_ptr<const Model> shape_model(int64_t size) {
+    Signature signature = signature_of({"x"}, {"OUTPUT__0"});
+    signature.inputs[0].shape = signature.outputs[0].shape = Dims{size};
+    return std::make_unique<FakeModel>(std::move(signature),
+                                       [](std::span<const InferTensor* const> inputs, const auto&) {
+                                         RunResult result;
+                                         result.outputs.push_back(*inputs[0]);
+                                         result.outputs[0].name = "OUTPUT__0";
+                                         return result;
+                                       });
   }
 
   static std::unique_ptr<const Model> number_model(float number) {

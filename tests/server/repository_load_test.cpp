@@ -51,6 +51,73 @@ TEST_F(RepositoryLoadTest, UnloadsAndLoadsAgain) {
   EXPECT_EQ(ask("m"), 1);
 }
 
+TEST_F(RepositoryLoadTest, EnsemblesAreThoseOfTheirModelsAsTheyAreNow) {
+  const auto ensemble_of = [&](const std::string& name, const std::string& model, const std::string& in,
+                               const std::string& out) {
+    configure(name, concat("platform: \"ensemble\" ensemble_scheduling { step [ { model_name: \"", model,
+                           "\" model_version: -1 input_map { key: \"", in, "\" value: \"in\" } output_map { key: \"",
+                           out, "\" value: \"out\" } } ] }"));
+    fs::create_directories(root() / name / "1");
+  };
+  add("m", "1", "shape:2");
+  ensemble_of("e", "m", "x", "OUTPUT__0");
+  ensemble_of("f", "e", "in", "out");  // an ensemble of an ensemble
+  start_explicit({"f"});
+  const auto size_of = [&](const std::string& name) {
+    const Signature& signature = repository_->find(name, "")->signature();
+    EXPECT_EQ(*signature.inputs[0].shape, *signature.outputs[0].shape);
+    return (*signature.inputs[0].shape)[0];
+  };
+  EXPECT_EQ(size_of("f"), 2);
+  const auto before = repository_->find("e", "");
+  load("m");
+  EXPECT_EQ(repository_->find("e", ""), before);  // nothing has changed
+  add("m", "2", "shape:3");
+  load("m");
+  EXPECT_EQ(size_of("m"), 3);
+  EXPECT_EQ(size_of("e"), 3);
+  EXPECT_EQ(size_of("f"), 3);
+  EXPECT_EQ(states("e"), "1 READY");
+  // Where they fit no more, what was served stays.
+  add("n", "1", "shape:4");
+  configure("e",
+            "platform: \"ensemble\" ensemble_scheduling { step [ { model_name: \"m\" model_version: -1 input_map { "
+            "key: \"x\" value: \"in\" } output_map { key: \"OUTPUT__0\" value: \"mid\" } }, { model_name: \"n\" "
+            "model_version: -1 input_map { key: \"x\" value: \"mid\" } output_map { key: \"OUTPUT__0\" value: "
+            "\"out\" } } ] }");
+  add("m", "3", "shape:4");
+  load("m");
+  load("e");
+  EXPECT_EQ(size_of("e"), 4);
+  add("m", "4", "shape:5");
+  load("m");
+  EXPECT_EQ(size_of("m"), 5);
+  EXPECT_EQ(size_of("e"), 4);
+  EXPECT_NE(metrics_.text().find("tensord_model_load_failures_total{model=\"e\"} 1"), std::string::npos);
+}
+
+TEST_F(RepositoryLoadTest, MetricsOfLoadsAndOfWhatIsServed) {
+  add("m", "1", "number:1");
+  start_explicit({"m"});
+  const auto has = [&](const std::string& line) { return metrics_.text().find(line) != std::string::npos; };
+  EXPECT_TRUE(has("tensord_model_ready{model=\"m\",version=\"1\"} 1"));
+  EXPECT_TRUE(has("tensord_model_loads_total{model=\"m\"} 1"));
+  add("m", "2", "number:2");
+  load("m");
+  while (has("version=\"1\"")) std::this_thread::yield();  // its series go with it
+  EXPECT_TRUE(has("tensord_model_ready{model=\"m\",version=\"2\"} 1"));
+  add("m", "3", "broken");
+  EXPECT_THROW(load("m"), Error);
+  EXPECT_TRUE(has("tensord_model_load_failures_total{model=\"m\"} 1"));
+  EXPECT_TRUE(has("tensord_model_loads_total{model=\"m\"} 2"));
+  fs::remove_all(root() / "m" / "3");
+  unload("m");
+  EXPECT_FALSE(has("version=\"2\""));
+  load("m");
+  EXPECT_TRUE(has("tensord_model_ready{model=\"m\",version=\"2\"} 1"));
+  EXPECT_TRUE(has("tensord_model_loads_total{model=\"m\"} 3"));
+}
+
 TEST_F(RepositoryLoadTest, WhatHasNotChangedIsNotLoadedAgain) {
   add("m", "1", "number:1");
   configure("m", "version_policy: { all {} }");

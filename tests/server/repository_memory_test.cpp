@@ -83,6 +83,7 @@ TEST_F(RepositoryMemoryTest, TheLeastRecentlyUsedMakesRoom) {
   demand("c");
   EXPECT_EQ(states("a"), "1 READY");
   EXPECT_EQ(states("b"), "1 UNAVAILABLE: unloaded to make room; a request loads it again");
+  EXPECT_NE(metrics_.text().find("tensord_model_evictions_total{model=\"b\"} 1"), std::string::npos);
   EXPECT_EQ(states("c"), "1 READY");
   EXPECT_TRUE(repository_->is_all_ready());
   demand("b");
