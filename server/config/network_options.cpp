@@ -3,9 +3,12 @@
 #include <CLI/CLI.hpp>
 
 #include "core/base/error.h"
+#include "core/base/memory_limit.h"
 
 namespace tensord::server {
 namespace {
+
+constexpr uint64_t kLeastQuota = uint64_t{64} << 20;
 
 void add_security_options(CLI::App& app, NetworkOptions& options) {
   app.add_option("--grpc-use-ssl", options.use_tls, "Serve gRPC over TLS")->capture_default_str();
@@ -66,8 +69,7 @@ void add_connection_options(CLI::App& app, NetworkOptions& options) {
       ->check(CLI::IsMember({"none", "low", "medium", "high"}))
       ->capture_default_str();
   app.add_option("--grpc-compressed-requests", options.allow_compressed_requests,
-                 "Take compressed requests. They are unpacked before limits of size are looked at, so that a small one "
-                 "can take much memory: false for clients that are not trusted")
+                 "Take compressed requests; unpacked they count as others do")
       ->capture_default_str();
 }
 
@@ -77,15 +79,18 @@ void add_limits(CLI::App& app, NetworkOptions& options) {
       ->transform(bytes)
       ->capture_default_str();
   app.add_option("--grpc-max-connections", options.max_connections,
-                 "Connections at one time; more are closed at once; 0 is no limit")
-      ->check(CLI::Range(0, 1 << 20));
+                 "TCP connections at one time, fewer where the process may not open two files for each; more are "
+                 "closed at once; 0 is no limit")
+      ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str();
   app.add_option("--grpc-max-requests", options.max_requests,
                  "Inference requests under way at one time, of all clients and models; more are refused; 0 is no limit")
-      ->check(CLI::Range(0, INT_MAX));
+      ->check(CLI::Range(0, INT_MAX))
+      ->capture_default_str();
   app.add_option(
          "--grpc-memory-quota", options.memory_quota_bytes,
          "Bytes of requests on their way in or under way, of all clients, as 4GB; more are refused, and clients "
-         "send slower before that; 0 is no limit")
+         "send slower before that; 0 is no limit, the default half of the memory that the process may have")
       ->transform(bytes);
 }
 
@@ -106,9 +111,15 @@ void add_network_options(CLI::App& app, NetworkOptions& options) {
   app.add_option("--http-port", options.http_port, "Port for HTTP; 0 takes a free one")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
+  app.add_option("--http-access-tokens", options.http_access_tokens,
+                 "Metrics and the status page need a token of --access-tokens for the group statistics, as 'Bearer "
+                 "TOKEN' or as a password; health does not")
+      ->capture_default_str();
   app.add_option("--status-page", options.status_page, "Serve the status page at / of the HTTP and metrics ports")
       ->capture_default_str();
 }
+
+uint64_t NetworkOptions::default_memory_quota() { return std::max(kLeastQuota, uint64_t{memory_limit()} / 2); }
 
 void validate(const NetworkOptions& options) {
   const bool has_tls = options.use_tls || options.use_mutual_tls;
@@ -117,6 +128,7 @@ void validate(const NetworkOptions& options) {
   check(!options.use_mutual_tls || !options.root_cert.empty(), "--grpc-use-ssl-mutual needs --grpc-root-cert");
   check(has_tls || (options.server_cert.empty() && options.server_key.empty() && options.root_cert.empty()),
         "--grpc-server-cert, --grpc-server-key and --grpc-root-cert need --grpc-use-ssl true");
+  check(!options.http_access_tokens || !options.access_tokens.empty(), "--http-access-tokens needs --access-tokens");
   check(!options.is_unix_socket_only || !options.unix_socket.empty(),
         "--grpc-unix-socket-only needs --grpc-unix-socket");
   check(options.allow_compressed_requests || options.response_compression == "none",
@@ -126,7 +138,6 @@ void validate(const NetworkOptions& options) {
         "--grpc-unix-socket-mode must be octal like 660, got '", mode, "'");
   check(options.max_message_bytes >= 1 && options.max_message_bytes <= INT_MAX,
         "--grpc-max-message-size must be between 1 and ", INT_MAX, ", got ", options.max_message_bytes);
-  constexpr uint64_t kLeastQuota = uint64_t{64} << 20;
   check(options.memory_quota_bytes == 0 || options.memory_quota_bytes >= kLeastQuota,
         "--grpc-memory-quota must be 0 or at least 64MB, got ", options.memory_quota_bytes);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <climits>
 #include <cstdint>
 #include <string>
@@ -27,7 +28,6 @@ struct NetworkOptions {
   std::string access_tokens;  // file of bearer tokens; empty: none needed
 
   std::string response_compression = "none";  // none, low, medium, high
-  // gRPC unpacks a request before anyone sees how large it is: some 1000 times what came in.
   bool allow_compressed_requests = true;
   int keepalive_time_ms = 7'200'000;
   int keepalive_timeout_ms = 20'000;
@@ -39,9 +39,19 @@ struct NetworkOptions {
   int max_connection_age_grace_ms = 0;
 
   uint64_t max_message_bytes = INT_MAX;
-  int max_connections = 0;          // 0: no limit
-  int max_requests = 0;             // inference requests under way, of all clients; 0: no limit
-  uint64_t memory_quota_bytes = 0;  // of requests on their way in and under way; 0: no limit
+  // TCP; 0: no limit. An idle one takes 26 KB and two of the files that the process may open.
+  int max_connections = 8192;
+  // Inference requests under way, of all clients; 0: no limit. One takes some 20 KB beside its tensors.
+  int max_requests = 10'000;
+  // Of requests on their way in and under way, of all clients; 0: no limit. Half of the memory by default: models
+  // and answers need the rest.
+  uint64_t memory_quota_bytes = default_memory_quota();
+
+  static uint64_t default_memory_quota();
+  // The largest request, unpacked.
+  uint64_t max_request_bytes() const {
+    return memory_quota_bytes == 0 ? max_message_bytes : std::min(max_message_bytes, memory_quota_bytes);
+  }
 
   bool allow_client_shm = false;  // clients may register shared memory
 
@@ -49,6 +59,7 @@ struct NetworkOptions {
   std::string http_address = "127.0.0.1";
   int http_port = 8000;
   bool status_page = true;
+  bool http_access_tokens = false;  // HTTP needs a token as well, but for health
 };
 
 // Adds the flags to a command; the values go into `options`, which must outlive it.

@@ -59,6 +59,10 @@ grpc::Status AccessPolicy::check(const grpc::ServerContextBase& context, CallGro
   return status.ok() && tokens_ ? check_token(metadata, group) : status;
 }
 
+TokenTable::Answer AccessPolicy::find_token(std::string_view token, CallGroup group) const {
+  return tokens_ ? tokens_->table()->find(token, group) : TokenTable::Answer::kOpen;
+}
+
 grpc::Status AccessPolicy::check_rule(const Metadata& metadata, CallGroup group) const {
   const auto rule = rules_.find(group);
   if (rule == rules_.end()) return grpc::Status::OK;

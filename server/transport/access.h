@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "server/config/network_options.h"
@@ -30,6 +31,8 @@ class AccessPolicy {
 
   // OK, PERMISSION_DENIED, or UNAUTHENTICATED without a token that is known. Takes the same time for every wrong value.
   grpc::Status check(const grpc::ServerContextBase& context, CallGroup group) const;
+  // What a token opens, where tokens are needed: of the HTTP ports, whose requests have no metadata.
+  TokenTable::Answer find_token(std::string_view token, CallGroup group) const;
 
  private:
   using Metadata = std::multimap<grpc::string_ref, grpc::string_ref>;

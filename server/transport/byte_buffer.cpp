@@ -8,7 +8,7 @@ namespace tensord::server {
 
 WireMessage to_wire_message(const grpc::ByteBuffer& buffer) {
   auto slices = std::make_shared<std::vector<grpc::Slice>>();
-  if (!buffer.Dump(slices.get()).ok()) fail(ErrorCode::kInvalidArgument, "request message cannot be decompressed");
+  if (!buffer.Dump(slices.get()).ok()) fail(ErrorCode::kInvalidArgument, "the request cannot be read");
   WireMessage message;
   for (const grpc::Slice& slice : *slices) message.add_piece({slice.begin(), slice.size()});
   message.owner = std::move(slices);

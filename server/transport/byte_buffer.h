@@ -6,7 +6,7 @@
 
 namespace tensord::server {
 
-// The message's bytes where gRPC put them. Throws Error{kInvalidArgument} when it cannot be decompressed.
+// The message's bytes where gRPC put them. REQUIRES: it is not compressed (unpack.h).
 WireMessage to_wire_message(const grpc::ByteBuffer& buffer);
 
 }  // namespace tensord::server

@@ -5,12 +5,15 @@
 #include <grpcpp/support/async_unary_call.h>
 
 #include <atomic>
+#include <concepts>
+#include <functional>
 #include <mutex>
 #include <set>
 
 #include "server/executor/status.h"
 #include "server/transport/access.h"
 #include "server/transport/grpc_status.h"
+#include "server/transport/message_bytes.h"
 #include "server/transport/work_thread.h"
 
 namespace tensord::server {
@@ -41,6 +44,7 @@ struct CallQueue {
   grpc::ServerCompletionQueue* queue;
   std::atomic<int>* live_calls;
   const AccessPolicy* access;
+  RequestLimits* limits;
 };
 
 // Counts its call as alive; the first member of every call.
@@ -83,7 +87,14 @@ class OpenStreams {
   bool is_closed_ = false;
 };
 
-// A unary call of generated messages. `Start` asks the service for the next call (a callable
+// A handler that may have the call wait: `waits` true, it calls `resume` later, on any thread; else it does not. It
+// may throw Error, which is the answer then.
+template <class Handler, class Request>
+concept MayWait = requires(const Handler& handler, const Request& request, std::function<void()> resume) {
+  { handler.waits(request, resume) } -> std::convertible_to<bool>;
+};
+
+// A unary call, from bytes to bytes; its handler sees messages. `Start` asks the service for the next call (a callable
 // of context, request, writer, queue, tag); `Handler` fills the response or throws Error. Owns itself: made
 // waiting, it makes its successor when a call arrives, and goes when that is answered.
 template <class Request, class Response, class Start, class Handler>
@@ -96,7 +107,7 @@ class UnaryCall {
  private:
   UnaryCall(CallQueue queue, CallGroup group, WorkThread* thread, Start start, Handler handler)
       : live_(queue), queue_(queue), group_(group), thread_(thread), start_(start), handler_(handler) {
-    start_(&context_, &request_, &writer_, queue_.queue, static_cast<EventTag*>(&arrived_));
+    start_(&context_, &bytes_, &writer_, queue_.queue, static_cast<EventTag*>(&arrived_));
   }
 
   void on_arrived(bool ok) {
@@ -105,9 +116,9 @@ class UnaryCall {
       return;
     }
     wait(queue_, group_, thread_, start_, handler_);
-    const grpc::Status access = queue_.access->check(context_, group_);
-    if (!access.ok()) {
-      writer_.FinishWithError(access, static_cast<EventTag*>(&finished_));
+    const grpc::Status status = admit();
+    if (!status.ok()) {
+      writer_.FinishWithError(status, static_cast<EventTag*>(&finished_));
     } else if (thread_) {
       thread_->post([this] { answer(); });
     } else {
@@ -115,17 +126,45 @@ class UnaryCall {
     }
   }
 
+  // Its bytes count from here on, also while it waits for the thread.
+  grpc::Status admit() {
+    const grpc::Status access = queue_.access->check(context_, group_);
+    if (!access.ok()) return access;
+    try {
+      admission_ = queue_.limits->hold(bytes_.Length());
+    } catch (...) {
+      return to_grpc_status(current_exception_status());
+    }
+    return {};
+  }
+
   void answer() {
-    Response response;
+    try {
+      read_message(bytes_, *queue_.limits, admission_, request_);
+      // Once it waits the call may be gone.
+      if constexpr (MayWait<Handler, Request>) {
+        if (handler_.waits(request_, [this] { handle(); })) return;
+      }
+    } catch (...) {
+      writer_.FinishWithError(to_grpc_status(current_exception_status()), static_cast<EventTag*>(&finished_));
+      return;
+    }
+    handle();
+  }
+
+  void handle() {
+    grpc::ByteBuffer answered;
     grpc::Status status;
     try {
+      Response response;
       handler_(request_, response);
+      answered = to_byte_buffer(response);
     } catch (...) {
       status = to_grpc_status(current_exception_status());
     }
     // After this line the call may be gone.
     if (status.ok()) {
-      writer_.Finish(response, status, static_cast<EventTag*>(&finished_));
+      writer_.Finish(answered, status, static_cast<EventTag*>(&finished_));
     } else {
       writer_.FinishWithError(status, static_cast<EventTag*>(&finished_));
     }
@@ -140,8 +179,10 @@ class UnaryCall {
   Start start_;
   Handler handler_;
   grpc::ServerContext context_;
+  grpc::ByteBuffer bytes_;
   Request request_;
-  grpc::ServerAsyncResponseWriter<Response> writer_{&context_};
+  RequestLimits::Admission admission_;
+  grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> writer_{&context_};
   MemberTag<UnaryCall> arrived_{this, &UnaryCall::on_arrived};
   MemberTag<UnaryCall> finished_{this, &UnaryCall::on_finished};
 };

@@ -100,11 +100,17 @@ void ConnectionLimit::watch_listeners() {
 }
 
 ConnectionLimit::~ConnectionLimit() {
+  stop();
+  for (const int file : {poll_, wake_}) close(file);
+}
+
+void ConnectionLimit::stop() {
   const uint64_t one = 1;
   if (thread_.joinable() && write(wake_, &one, sizeof(one)) == sizeof(one)) thread_.join();
   for (const int file : watched_) close(file);
   for (const int listener : listeners_) close(listener);
-  for (const int file : {poll_, wake_}) close(file);
+  watched_.clear();
+  listeners_.clear();
 }
 
 void ConnectionLimit::configure(grpc::ServerBuilder& builder, std::shared_ptr<grpc::ServerCredentials> credentials) {

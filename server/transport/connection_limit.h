@@ -19,13 +19,16 @@ class ConnectionLimit {
   ConnectionLimit(const std::string& address, int port, int max_connections);
   // Takes sockets that listen already, at least one; all TCP, or all Unix.
   ConnectionLimit(std::vector<int> listeners, int max_connections);
-  ~ConnectionLimit();  // accepts no more; open connections are gRPC's
+  ~ConnectionLimit();  // stops
 
   int port() const { return port_; }  // 0: of Unix sockets
   // Before the server is built.
   void configure(grpc::ServerBuilder& builder, std::shared_ptr<grpc::ServerCredentials> credentials);
   // Accepts from now on. To be called once the server has started.
   void start();
+  // Closes the port; open connections are gRPC's. To be called before the server shuts down: it would leave later ones
+  // without an answer.
+  void stop();
   int connections() const { return connections_.load(std::memory_order_relaxed); }
 
  private:

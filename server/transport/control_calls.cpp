@@ -38,7 +38,7 @@ void describe_model(const ServerState& state, const ModelMetadataRequest& reques
 }
 
 void describe_server(const ServerState& state, ServerMetadataResponse& response) {
-  response.set_name("tensord");
+  response.set_name(state.id);
   response.set_version(state.version);
   for (const char* extension : kExtensions) response.add_extensions(extension);
   if (state.shared_memory.is_enabled()) response.add_extensions("system_shared_memory");
@@ -54,15 +54,17 @@ void wait_control_calls(ServerState& state, InferenceService& service, CallQueue
       queue, CallGroup::kHealth, TENSORD_START(service, ServerReady),
       [&state](const auto&, auto& response) { response.set_ready(state.is_ready()); });
   wait_unary<ModelReadyRequest, ModelReadyResponse>(
-      queue, CallGroup::kHealth, TENSORD_START(service, ModelReady), [&state](const auto& request, auto& response) {
+      queue, CallGroup::kHealth, TENSORD_START(service, ModelReady),
+      on_demand(state.repository, [&state](const auto& request, auto& response) {
         response.set_ready(!state.is_draining && state.repository.is_ready(request.name(), request.version()));
-      });
+      }));
   wait_unary<ServerMetadataRequest, ServerMetadataResponse>(
       queue, CallGroup::kMetadata, TENSORD_START(service, ServerMetadata),
       [&state](const auto&, auto& response) { describe_server(state, response); });
   wait_unary<ModelMetadataRequest, ModelMetadataResponse>(
       queue, CallGroup::kMetadata, TENSORD_START(service, ModelMetadata),
-      [&state](const auto& request, auto& response) { describe_model(state, request, response); });
+      on_demand(state.repository,
+                [&state](const auto& request, auto& response) { describe_model(state, request, response); }));
 }
 
 }  // namespace tensord::server

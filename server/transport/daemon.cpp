@@ -14,6 +14,7 @@
 #include "server/training/training_service.h"
 #include "server/training/weights_update.h"
 #include "server/transport/grpc_server.h"
+#include "server/transport/http_access.h"
 #include "server/web/routes.h"
 
 namespace tensord::server {
@@ -106,12 +107,13 @@ struct Daemon::Impl {
               .metrics = metrics,
               .tracer = tracer,
               .capture = capture,
+              .id = options.id,
               .version = version,
               .strict_readiness = options.strict_readiness,
               .training = training.get(),
               .access = AccessPolicy::make(options.network),
               .limits = RequestLimits(static_cast<uint64_t>(options.network.max_requests),
-                                      options.network.memory_quota_bytes),
+                                      options.network.memory_quota_bytes, options.network.max_request_bytes()),
               .shared_memory = SharedRegions(options.network.allow_client_shm),
               .forwarded_headers = HeaderForward(options.infer.header_forward_pattern),
               .stream_max_requests = options.infer.stream_max_requests},
@@ -126,8 +128,13 @@ struct Daemon::Impl {
   }
 
   std::unique_ptr<HttpServer> listen_http(const char* purpose, const std::string& address, int port) {
-    return std::make_unique<HttpServer>(purpose, address, port,
-                                        [this](const HttpRequest& request) { return answer_request(web, request); });
+    return std::make_unique<HttpServer>(purpose, address, port, [this](const HttpRequest& request) {
+      std::optional<HttpAnswer> refused;
+      if (options.network.http_access_tokens) {
+        refused = refuse_http(state.access, request);
+      }
+      return refused ? std::move(*refused) : answer_request(web, request);
+    });
   }
 
   const ServerOptions options;

@@ -42,7 +42,7 @@ void drain(grpc::ServerCompletionQueue* queue) {
 struct GrpcServer::Impl {
   ServerState& state;
   InferenceService inference;
-  grpc::health::v1::Health::AsyncService health;
+  HealthRpcs health;
   ReflectionServices reflection;
   OpenStreams streams;
   TrainingRpcs training_rpcs;
@@ -87,7 +87,7 @@ GrpcServer::GrpcServer(const Options& options, ServerState& state) : impl_(std::
     throw;
   }
   for (auto& queue : impl_->queues) {
-    const CallQueue calls{queue.get(), &impl_->live_calls, &state.access};
+    const CallQueue calls{queue.get(), &impl_->live_calls, &state.access, &state.limits};
     for (int i = 0; i < kReadyInferCalls; ++i) InferCall::wait(state, impl_->start_infer, calls);
     for (int i = 0; i < kReadyStreamCalls; ++i) impl_->stream_calls.wait(calls);
     wait_control_calls(state, impl_->inference, calls);
@@ -117,6 +117,7 @@ std::string GrpcServer::address() const { return impl_->listening.address(); }
 void GrpcServer::shut_down(int64_t timeout_ms) {
   impl_->stream_calls.drain();
   impl_->streams.cancel_all();
+  impl_->listening.stop();
   impl_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(timeout_ms));
   // Cancelled calls may still be with a worker; their answers need the queues.
   for (int left = impl_->live_calls; left != 0; left = impl_->live_calls) impl_->live_calls.wait(left);

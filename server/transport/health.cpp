@@ -32,11 +32,10 @@ void check_health(const ServerState& state, const HealthCheckRequest& request, H
 // the server drains. Owns itself.
 class WatchCall {
  public:
-  WatchCall(ServerState& state, Health::AsyncService& service, OpenStreams& streams, CallQueue queue)
+  WatchCall(ServerState& state, HealthRpcs& service, OpenStreams& streams, CallQueue queue)
       : state_(state), service_(service), streams_(streams), live_(queue), queue_(queue) {
     context_.AsyncNotifyWhenDone(static_cast<EventTag*>(&done_));
-    service_.RequestWatch(&context_, &request_, &writer_, queue_.queue, queue_.queue,
-                          static_cast<EventTag*>(&arrived_));
+    service_.RequestWatch(&context_, &bytes_, &writer_, queue_.queue, queue_.queue, static_cast<EventTag*>(&arrived_));
   }
 
  private:
@@ -49,18 +48,26 @@ class WatchCall {
     const grpc::Status opened = open_stream(streams_, queue_, CallGroup::kHealth, &context_);
     if (!opened.ok()) {
       end(opened);
-    } else {
+      return;
+    }
+    try {
+      RequestLimits::Admission admission = queue_.limits->hold(bytes_.Length());
+      HealthCheckRequest request;
+      read_message(bytes_, *queue_.limits, admission, request);
+      name_ = request.service();
       on_time(true);
+    } catch (...) {
+      end(to_grpc_status(current_exception_status()));
     }
   }
 
   void on_time(bool) {
-    const auto status = health_of(state_, request_.service());
+    const auto status = health_of(state_, name_);
     if (last_ != status) {
       last_ = status;
       HealthCheckResponse response;
       response.set_status(status);
-      writer_.Write(response, static_cast<EventTag*>(&written_));
+      writer_.Write(to_byte_buffer(response), static_cast<EventTag*>(&written_));
     } else if (is_over_ || state_.is_draining) {
       end(grpc::Status(grpc::StatusCode::CANCELLED, "the watch has ended"));
     } else {
@@ -97,13 +104,14 @@ class WatchCall {
   }
 
   ServerState& state_;
-  Health::AsyncService& service_;
+  HealthRpcs& service_;
   OpenStreams& streams_;
   LiveCall live_;
   CallQueue queue_;
   grpc::ServerContext context_;
-  HealthCheckRequest request_;
-  grpc::ServerAsyncWriter<HealthCheckResponse> writer_{&context_};
+  grpc::ByteBuffer bytes_;
+  std::string name_;  // the service that is watched
+  grpc::ServerAsyncWriter<grpc::ByteBuffer> writer_{&context_};
   grpc::Alarm alarm_;
   std::optional<HealthCheckResponse::ServingStatus> last_;
   bool is_over_ = false;
@@ -127,7 +135,7 @@ HealthCheckResponse::ServingStatus health_of(const ServerState& state, const std
   return serving(!state.is_draining && state.repository.is_ready(service, ""));
 }
 
-void wait_health_calls(ServerState& state, Health::AsyncService& service, OpenStreams& streams, CallQueue queue) {
+void wait_health_calls(ServerState& state, HealthRpcs& service, OpenStreams& streams, CallQueue queue) {
   wait_unary<HealthCheckRequest, HealthCheckResponse>(
       queue, CallGroup::kHealth, TENSORD_START(service, Check),
       [&state](const auto& request, auto& response) { check_health(state, request, response); });

@@ -11,8 +11,11 @@ namespace tensord::server {
 // Status of the whole server (""), of a service by name, or of a model by name.
 grpc::health::v1::HealthCheckResponse::ServingStatus health_of(const ServerState& state, const std::string& service);
 
+// Both calls arrive as bytes, as those of InferenceService.
+using HealthRpcs = grpc::health::v1::Health::WithRawMethod_Check<
+    grpc::health::v1::Health::WithRawMethod_Watch<grpc::health::v1::Health::Service>>;
+
 // Answers Check and Watch on this queue from now on.
-void wait_health_calls(ServerState& state, grpc::health::v1::Health::AsyncService& service, OpenStreams& streams,
-                       CallQueue queue);
+void wait_health_calls(ServerState& state, HealthRpcs& service, OpenStreams& streams, CallQueue queue);
 
 }  // namespace tensord::server

@@ -9,6 +9,7 @@
 #include "server/transport/infer_decode.h"
 #include "server/transport/infer_encode.h"
 #include "server/transport/infer_parameters.h"
+#include "server/transport/unpack.h"
 
 namespace tensord::server {
 namespace {
@@ -86,11 +87,12 @@ void decode_into(InferRequest& request, const InferMessage& message, const WireM
 
 }  // namespace
 
-InferRequest read_request(ServerState& state, const grpc::ByteBuffer& bytes, const grpc::ServerContext& context,
+InferRequest read_request(ServerState& state, grpc::ByteBuffer& bytes, const grpc::ServerContext& context,
                           InferTicket& ticket) {
   ticket.metrics = &state.metrics.unknown_model();
   ticket.arrived_ns = Clock::system().now_ns();
   ticket.admission = state.limits.admit(bytes.Length());
+  unpack(bytes, state.limits, ticket.admission);
   const WireMessage wire = to_wire_message(bytes);
   InferMessage message = parse_infer_message(wire);
   ticket.id = std::move(message.id);

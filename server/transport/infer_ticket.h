@@ -25,10 +25,10 @@ struct InferTicket {
   InferWatch watch;  // its trace, and its copy in a file
 };
 
-// Takes the bytes of a ModelInferRequest apart, finds its model, checks it and decodes its inputs, where they lie if
-// that can be. Its deadline is that of the call. Throws Error with what is to be answered; `ticket` is filled as far as
-// it came, with metrics in any case.
-InferRequest read_request(ServerState& state, const grpc::ByteBuffer& bytes, const grpc::ServerContext& context,
+// Takes the bytes of a ModelInferRequest apart, which are plain ones afterwards, finds its model, checks it and decodes
+// its inputs, where they lie if that can be. Its deadline is that of the call. Throws Error with what is to be
+// answered; `ticket` is filled as far as it came, with metrics in any case.
+InferRequest read_request(ServerState& state, grpc::ByteBuffer& bytes, const grpc::ServerContext& context,
                           InferTicket& ticket);
 
 // The bytes of a ModelInferResponse. The outputs' memory leaves with them as it is. Counts what is sent and copied.

@@ -4,18 +4,18 @@
 
 namespace tensord::server {
 
-// ModelInfer and ModelStreamInfer arrive as bytes, everything else as messages.
+// Every call arrives as bytes: what is compressed is unpacked here, within limits (unpack.h).
 namespace inference_service {
 using S = inference::GRPCInferenceService;
-using Core = S::WithAsyncMethod_ServerLive<S::WithAsyncMethod_ServerReady<
-    S::WithAsyncMethod_ModelReady<S::WithAsyncMethod_ServerMetadata<S::WithAsyncMethod_ModelMetadata<S::Service>>>>>;
-using Models = S::WithAsyncMethod_ModelConfig<S::WithAsyncMethod_ModelStatistics<S::WithAsyncMethod_RepositoryIndex<
-    S::WithAsyncMethod_RepositoryModelLoad<S::WithAsyncMethod_RepositoryModelUnload<Core>>>>>;
-using SystemMemory = S::WithAsyncMethod_SystemSharedMemoryStatus<
-    S::WithAsyncMethod_SystemSharedMemoryRegister<S::WithAsyncMethod_SystemSharedMemoryUnregister<Models>>>;
-using CudaMemory = S::WithAsyncMethod_CudaSharedMemoryStatus<
-    S::WithAsyncMethod_CudaSharedMemoryRegister<S::WithAsyncMethod_CudaSharedMemoryUnregister<SystemMemory>>>;
-using Settings = S::WithAsyncMethod_TraceSetting<S::WithAsyncMethod_LogSettings<CudaMemory>>;
+using Core = S::WithRawMethod_ServerLive<S::WithRawMethod_ServerReady<
+    S::WithRawMethod_ModelReady<S::WithRawMethod_ServerMetadata<S::WithRawMethod_ModelMetadata<S::Service>>>>>;
+using Models = S::WithRawMethod_ModelConfig<S::WithRawMethod_ModelStatistics<S::WithRawMethod_RepositoryIndex<
+    S::WithRawMethod_RepositoryModelLoad<S::WithRawMethod_RepositoryModelUnload<Core>>>>>;
+using SystemMemory = S::WithRawMethod_SystemSharedMemoryStatus<
+    S::WithRawMethod_SystemSharedMemoryRegister<S::WithRawMethod_SystemSharedMemoryUnregister<Models>>>;
+using CudaMemory = S::WithRawMethod_CudaSharedMemoryStatus<
+    S::WithRawMethod_CudaSharedMemoryRegister<S::WithRawMethod_CudaSharedMemoryUnregister<SystemMemory>>>;
+using Settings = S::WithRawMethod_TraceSetting<S::WithRawMethod_LogSettings<CudaMemory>>;
 }  // namespace inference_service
 
 using InferenceService = inference::GRPCInferenceService::WithRawMethod_ModelInfer<

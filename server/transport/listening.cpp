@@ -92,6 +92,18 @@ void raise_file_limit() {
   setrlimit(RLIMIT_NOFILE, &files);
 }
 
+// So many connections as there are files for, with some left for models and logs.
+int connections_by_files(int wanted) {
+  constexpr rlim_t kOtherFiles = 256;
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY) return wanted;
+  const rlim_t possible = files.rlim_cur > 2 * kOtherFiles ? (files.rlim_cur - kOtherFiles) / 2 : files.rlim_cur / 4;
+  if (possible >= static_cast<rlim_t>(wanted)) return wanted;
+  log(LogLevel::kWarning, "fewer connections are taken: the process may not open more files",
+      {{"connections", possible}, {"open_files", files.rlim_cur}, {"wanted", wanted}});
+  return static_cast<int>(possible);
+}
+
 void set_keepalive(grpc::ServerBuilder& builder, const NetworkOptions& options) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, options.keepalive_time_ms);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, options.keepalive_timeout_ms);
@@ -111,15 +123,15 @@ void set_keepalive(grpc::ServerBuilder& builder, const NetworkOptions& options) 
 
 Listening::Listening(const NetworkOptions& options, const std::string& address, int port)
     : options_(options), address_(address), port_(port), inherited_(take_inherited_sockets()) {
+  raise_file_limit();
   if (!inherited_.empty()) {
     take_inherited();
     return;
   }
   if (!options_.unix_socket.empty()) check_unused(options_.unix_socket);
   if (options_.max_connections > 0 && !options_.is_unix_socket_only) {
-    limit_ = std::make_unique<ConnectionLimit>(address, port, options_.max_connections);
+    limit_ = std::make_unique<ConnectionLimit>(address, port, connections_by_files(options_.max_connections));
   }
-  raise_file_limit();
 }
 
 Listening::~Listening() {
@@ -127,7 +139,7 @@ Listening::~Listening() {
 }
 
 void Listening::take_inherited() {
-  const int most = options_.max_connections > 0 ? options_.max_connections : INT_MAX;
+  const int most = options_.max_connections > 0 ? connections_by_files(options_.max_connections) : INT_MAX;
   if (!inherited_.tcp.empty()) limit_ = std::make_unique<ConnectionLimit>(inherited_.tcp, most);
   if (!inherited_.unix_domain.empty()) unix_limit_ = std::make_unique<ConnectionLimit>(inherited_.unix_domain, most);
   port_ = 0;
@@ -156,7 +168,9 @@ void Listening::add_ports(grpc::ServerBuilder& builder) {
 
 void Listening::configure(grpc::ServerBuilder& builder) {
   add_ports(builder);
-  builder.SetMaxReceiveMessageSize(static_cast<int>(options_.max_message_bytes));
+  builder.SetMaxReceiveMessageSize(static_cast<int>(options_.max_request_bytes()));
+  // The calls unpack what comes compressed, within their limits.
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
   builder.SetMaxSendMessageSize(static_cast<int>(options_.max_message_bytes));
   builder.AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, kMinReadChunkBytes);
   builder.AddChannelArgument(GRPC_ARG_TCP_MIN_READ_CHUNK_SIZE, kMinReadChunkBytes);
@@ -194,6 +208,10 @@ std::unique_ptr<grpc::Server> Listening::start(grpc::ServerBuilder& builder) {
   if (limit_) limit_->start();
   if (unix_limit_) unix_limit_->start();
   return server;
+}
+
+void Listening::stop() {
+  if (limit_) limit_->stop();
 }
 
 }  // namespace tensord::server

@@ -8,9 +8,9 @@ void wait_model_config_calls(ServerState& state, InferenceService& service, Call
   using inference::ModelConfigRequest, inference::ModelConfigResponse;
   wait_unary<ModelConfigRequest, ModelConfigResponse>(
       queue, CallGroup::kModelConfig, TENSORD_START(service, ModelConfig),
-      [&state](const ModelConfigRequest& request, ModelConfigResponse& response) {
+      on_demand(state.repository, [&state](const ModelConfigRequest& request, ModelConfigResponse& response) {
         *response.mutable_config() = to_model_config(*state.repository.find(request.name(), request.version()));
-      });
+      }));
 }
 
 }  // namespace tensord::server

@@ -103,7 +103,18 @@ class ReflectionCall {
     if (!ok) {
       finish(grpc::Status::OK);
     } else {
-      stream_.Write(reflect<Request, Response>(request_), static_cast<EventTag*>(&written_));
+      answer();
+    }
+  }
+
+  void answer() {
+    try {
+      RequestLimits::Admission admission = queue_.limits->hold(bytes_.Length());
+      Request request;
+      read_message(bytes_, *queue_.limits, admission, request);
+      stream_.Write(to_byte_buffer(reflect<Request, Response>(request)), static_cast<EventTag*>(&written_));
+    } catch (...) {
+      finish(to_grpc_status(current_exception_status()));
     }
   }
 
@@ -111,7 +122,7 @@ class ReflectionCall {
     if (!ok) {
       finish(grpc::Status::OK);
     } else {
-      stream_.Read(&request_, static_cast<EventTag*>(&read_));
+      stream_.Read(&bytes_, static_cast<EventTag*>(&read_));
     }
   }
 
@@ -127,8 +138,8 @@ class ReflectionCall {
   LiveCall live_;
   CallQueue queue_;
   grpc::ServerContext context_;
-  Request request_;
-  grpc::ServerAsyncReaderWriter<Response, Request> stream_{&context_};
+  grpc::ByteBuffer bytes_;
+  grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context_};
   MemberTag<ReflectionCall> arrived_{this, &ReflectionCall::on_arrived};
   MemberTag<ReflectionCall> read_{this, &ReflectionCall::on_read};
   MemberTag<ReflectionCall> written_{this, &ReflectionCall::on_written};
@@ -140,10 +151,11 @@ class ReflectionCall {
 void wait_reflection_calls(ReflectionServices& services, OpenStreams& streams, CallQueue queue) {
   namespace v1 = grpc::reflection::v1;
   namespace v1alpha = grpc::reflection::v1alpha;
-  new ReflectionCall<v1::ServerReflection::AsyncService, v1::ServerReflectionRequest, v1::ServerReflectionResponse>(
-      services.v1, streams, queue);
-  new ReflectionCall<v1alpha::ServerReflection::AsyncService, v1alpha::ServerReflectionRequest,
-                     v1alpha::ServerReflectionResponse>(services.v1alpha, streams, queue);
+  using Old = ReflectionServices::Rpcs<v1alpha::ServerReflection>;
+  using New = ReflectionServices::Rpcs<v1::ServerReflection>;
+  new ReflectionCall<New, v1::ServerReflectionRequest, v1::ServerReflectionResponse>(services.v1, streams, queue);
+  new ReflectionCall<Old, v1alpha::ServerReflectionRequest, v1alpha::ServerReflectionResponse>(services.v1alpha,
+                                                                                               streams, queue);
 }
 
 }  // namespace tensord::server

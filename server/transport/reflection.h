@@ -13,8 +13,10 @@ namespace tensord::server {
 // queues as everything else: gRPC's own plugin would add a thread pool that takes connections
 // away from them.
 struct ReflectionServices {
-  grpc::reflection::v1::ServerReflection::AsyncService v1;
-  grpc::reflection::v1alpha::ServerReflection::AsyncService v1alpha;
+  template <class Service>
+  using Rpcs = typename Service::template WithRawMethod_ServerReflectionInfo<typename Service::Service>;
+  Rpcs<grpc::reflection::v1::ServerReflection> v1;
+  Rpcs<grpc::reflection::v1alpha::ServerReflection> v1alpha;
 };
 
 void wait_reflection_calls(ReflectionServices& services, OpenStreams& streams, CallQueue queue);

@@ -8,59 +8,87 @@
 
 namespace tensord::server {
 
-// How many inference requests, and how many bytes of them, all clients together may have under way. Thread-safe.
+// How many inference requests, and how many bytes of requests of any kind, all clients together may have under way.
+// Thread-safe.
 class RequestLimits {
  public:
   RequestLimits() = default;
-  // 0: no limit.
-  RequestLimits(uint64_t max_requests, uint64_t max_bytes) : max_requests_(max_requests), max_bytes_(max_bytes) {}
+  // 0: no limit. `max_message_bytes` is of one message, unpacked.
+  RequestLimits(uint64_t max_requests, uint64_t max_bytes, uint64_t max_message_bytes = 0)
+      : max_requests_(max_requests), max_bytes_(max_bytes), max_message_bytes_(max_message_bytes) {}
 
   // A request that was let in; it counts until this goes. Must not outlive the limits.
   class Admission {
    public:
     Admission() = default;
-    Admission(RequestLimits& limits, uint64_t size_bytes) : limits_(&limits), size_bytes_(size_bytes) {}
     Admission(Admission&& other) noexcept
-        : limits_(std::exchange(other.limits_, nullptr)), size_bytes_(other.size_bytes_) {}
+        : limits_(std::exchange(other.limits_, nullptr)), requests_(other.requests_), size_bytes_(other.size_bytes_) {}
     Admission& operator=(Admission&& other) noexcept {
       std::swap(limits_, other.limits_);
+      std::swap(requests_, other.requests_);
       std::swap(size_bytes_, other.size_bytes_);
       return *this;
     }
     ~Admission() {
-      if (limits_) limits_->release(size_bytes_);
+      if (limits_) limits_->release(requests_, size_bytes_);
+    }
+
+    // Counts so many bytes more. Throws Error{kResourceExhausted}, and counts none, when there is no room for them.
+    void grow(uint64_t size_bytes) {
+      if (!limits_) return;
+      limits_->take_bytes(size_bytes);
+      size_bytes_ += size_bytes;
     }
 
    private:
+    friend RequestLimits;
+    Admission(RequestLimits& limits, uint64_t requests) : limits_(&limits), requests_(requests) {}
+
     RequestLimits* limits_ = nullptr;
+    uint64_t requests_ = 0;
     uint64_t size_bytes_ = 0;
   };
 
-  // Throws Error{kResourceExhausted} when a limit is reached. One request is always let in, of whatever size.
+  // An inference request. Throws Error{kResourceExhausted} when a limit is reached.
   Admission admit(uint64_t size_bytes) {
     const uint64_t requests = requests_.fetch_add(1, std::memory_order_relaxed) + 1;
-    const uint64_t bytes = bytes_.fetch_add(size_bytes, std::memory_order_relaxed) + size_bytes;
-    Admission admission(*this, size_bytes);
+    Admission admission(*this, 1);
     if (max_requests_ != 0 && requests > max_requests_) {
       fail(ErrorCode::kResourceExhausted, "the server has ", max_requests_, " requests under way and takes no more");
     }
-    if (max_bytes_ != 0 && bytes > max_bytes_ && requests > 1) {
-      fail(ErrorCode::kResourceExhausted, "the requests under way have ", max_bytes_,
-           " bytes and the server takes no more");
-    }
+    admission.grow(size_bytes);
     return admission;
   }
+
+  // Any other request: only its bytes count. Small ones are always let in, so that probes are answered.
+  Admission hold(uint64_t size_bytes) {
+    Admission admission(*this, 0);
+    if (size_bytes > kSmallBytes) admission.grow(size_bytes);
+    return admission;
+  }
+
   uint64_t requests() const { return requests_.load(std::memory_order_relaxed); }
   uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+  uint64_t max_message_bytes() const { return max_message_bytes_; }
 
  private:
-  void release(uint64_t size_bytes) {
-    requests_.fetch_sub(1, std::memory_order_relaxed);
+  static constexpr uint64_t kSmallBytes = 4096;
+
+  void take_bytes(uint64_t size_bytes) {
+    const uint64_t bytes = bytes_.fetch_add(size_bytes, std::memory_order_relaxed) + size_bytes;
+    if (max_bytes_ == 0 || bytes <= max_bytes_) return;
     bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
+    fail(ErrorCode::kResourceExhausted, "the requests under way have ", max_bytes_,
+         " bytes and the server takes no more");
+  }
+  void release(uint64_t requests, uint64_t size_bytes) {
+    if (requests != 0) requests_.fetch_sub(requests, std::memory_order_relaxed);
+    if (size_bytes != 0) bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
   }
 
   const uint64_t max_requests_ = 0;
   const uint64_t max_bytes_ = 0;
+  const uint64_t max_message_bytes_ = 0;
   std::atomic<uint64_t> requests_{0};
   std::atomic<uint64_t> bytes_{0};
 };

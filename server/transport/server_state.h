@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -16,12 +17,34 @@ namespace tensord::server {
 
 class TrainingService;
 
+// A handler of calls about one model: as requests do, they wait for one that is loaded on demand.
+template <class Handler>
+struct OnDemand {
+  Repository& repository;
+  Handler handler;
+
+  template <class Request>
+  bool waits(const Request& request, std::function<void()> resume) const {
+    return repository.load_on_demand(request.name(), std::move(resume));
+  }
+  template <class Request, class Response>
+  void operator()(const Request& request, Response& response) const {
+    handler(request, response);
+  }
+};
+
+template <class Handler>
+OnDemand<Handler> on_demand(Repository& repository, Handler handler) {
+  return {repository, std::move(handler)};
+}
+
 // What every call may ask about the daemon. Thread-safe.
 struct ServerState {
   Repository& repository;
   Metrics& metrics;
   Tracer& tracer;
   RequestCapture& capture;
+  std::string id;
   std::string version;
   bool strict_readiness = true;
   TrainingService* training = nullptr;  // null: the daemon does not train

@@ -9,16 +9,16 @@ namespace tensord::server {
 
 namespace training_rpc = training::v1;
 
-// StreamData arrives as bytes, everything else as messages.
-using TrainingRpcs = training_rpc::TrainingService::WithRawMethod_StreamData<
-    training_rpc::TrainingService::WithAsyncMethod_CreateJob<training_rpc::TrainingService::WithAsyncMethod_GetJob<
-        training_rpc::TrainingService::WithAsyncMethod_ListJobs<training_rpc::TrainingService::WithAsyncMethod_WatchJob<
-            training_rpc::TrainingService::WithAsyncMethod_PauseJob<
-                training_rpc::TrainingService::WithAsyncMethod_ResumeJob<
-                    training_rpc::TrainingService::WithAsyncMethod_CancelJob<
-                        training_rpc::TrainingService::WithAsyncMethod_DeleteJob<
-                            training_rpc::TrainingService::WithAsyncMethod_UploadModel<
-                                training_rpc::TrainingService::WithAsyncMethod_Rollback<
+// Every call arrives as bytes, as those of InferenceService.
+using TrainingRpcs =
+    training_rpc::TrainingService::WithRawMethod_StreamData<training_rpc::TrainingService::WithRawMethod_CreateJob<
+        training_rpc::TrainingService::WithRawMethod_GetJob<training_rpc::TrainingService::WithRawMethod_ListJobs<
+            training_rpc::TrainingService::WithRawMethod_WatchJob<training_rpc::TrainingService::WithRawMethod_PauseJob<
+                training_rpc::TrainingService::WithRawMethod_ResumeJob<
+                    training_rpc::TrainingService::WithRawMethod_CancelJob<
+                        training_rpc::TrainingService::WithRawMethod_DeleteJob<
+                            training_rpc::TrainingService::WithRawMethod_UploadModel<
+                                training_rpc::TrainingService::WithRawMethod_Rollback<
                                     training_rpc::TrainingService::Service>>>>>>>>>>>;
 
 // What the calls about training share. `thread` does what takes long.

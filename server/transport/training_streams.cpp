@@ -26,7 +26,7 @@ class WatchJobCall {
  public:
   WatchJobCall(TrainingCalls& calls, CallQueue queue) : calls_(calls), live_(queue), queue_(queue) {
     context_.AsyncNotifyWhenDone(static_cast<EventTag*>(&done_));
-    calls_.rpcs.RequestWatchJob(&context_, &request_, &writer_, queue_.queue, queue_.queue,
+    calls_.rpcs.RequestWatchJob(&context_, &bytes_, &writer_, queue_.queue, queue_.queue,
                                 static_cast<EventTag*>(&arrived_));
   }
 
@@ -43,8 +43,11 @@ class WatchJobCall {
       return;
     }
     try {
-      job_ = calls_.service().find(request_.id());
-      sent_step_ = request_.after_step();
+      RequestLimits::Admission admission = queue_.limits->hold(bytes_.Length());
+      training_rpc::WatchJobRequest request;
+      read_message(bytes_, *queue_.limits, admission, request);
+      job_ = calls_.service().find(request.id());
+      sent_step_ = request.after_step();
       look();
     } catch (...) {
       end(to_grpc_status(current_exception_status()));
@@ -70,7 +73,7 @@ class WatchJobCall {
       sent_metrics_ = point.metrics.size();
       has_sent_ = true;
     }
-    writer_.Write(response, static_cast<EventTag*>(&written_));
+    writer_.Write(to_byte_buffer(response), static_cast<EventTag*>(&written_));
   }
 
   void on_written(bool ok) {
@@ -118,8 +121,8 @@ class WatchJobCall {
   LiveCall live_;
   CallQueue queue_;
   grpc::ServerContext context_;
-  training_rpc::WatchJobRequest request_;
-  grpc::ServerAsyncWriter<training_rpc::WatchJobResponse> writer_{&context_};
+  grpc::ByteBuffer bytes_;
+  grpc::ServerAsyncWriter<grpc::ByteBuffer> writer_{&context_};
   grpc::Alarm alarm_;
   std::shared_ptr<TrainingJob> job_;
   uint64_t sent_revision_ = 0;
@@ -171,6 +174,8 @@ class StreamDataCall : public std::enable_shared_from_this<StreamDataCall> {
       return;
     }
     try {
+      RequestLimits::Admission admission = queue_.limits->hold(message_.Length());
+      unpack(message_, *queue_.limits, admission);
       take(to_wire_message(message_));
     } catch (...) {
       end(to_grpc_status(current_exception_status()));
@@ -231,8 +236,7 @@ class StreamDataCall : public std::enable_shared_from_this<StreamDataCall> {
       response.set_next_batch(stream_->next());
       stream_->detach(is_complete_);
     }
-    const grpc::Slice bytes(response.SerializeAsString());
-    reader_.Finish(grpc::ByteBuffer(&bytes, 1), status, static_cast<EventTag*>(&finished_));
+    reader_.Finish(to_byte_buffer(response), status, static_cast<EventTag*>(&finished_));
   }
 
   void on_finished(bool) { release(); }
@@ -282,7 +286,7 @@ class UploadModelCall {
     if (!opened.ok()) {
       end(opened);
     } else {
-      reader_.Read(&request_, static_cast<EventTag*>(&read_));
+      reader_.Read(&bytes_, static_cast<EventTag*>(&read_));
     }
   }
 
@@ -292,11 +296,12 @@ class UploadModelCall {
 
   void write() {
     try {
-      if (!upload_) {
-        upload_ = std::make_unique<TrainingService::Upload>(calls_.service(), request_.size_bytes());
-      }
-      upload_->write(request_.data());
-      reader_.Read(&request_, static_cast<EventTag*>(&read_));
+      RequestLimits::Admission admission = queue_.limits->hold(bytes_.Length());
+      training_rpc::UploadModelRequest request;
+      read_message(bytes_, *queue_.limits, admission, request);
+      if (!upload_) upload_ = std::make_unique<TrainingService::Upload>(calls_.service(), request.size_bytes());
+      upload_->write(request.data());
+      reader_.Read(&bytes_, static_cast<EventTag*>(&read_));
     } catch (...) {
       end(to_grpc_status(current_exception_status()));
     }
@@ -308,7 +313,7 @@ class UploadModelCall {
       training_rpc::UploadModelResponse response;
       response.set_size_bytes(upload_->size_bytes());
       response.set_upload_id(upload_->finish());
-      reader_.Finish(response, grpc::Status::OK, static_cast<EventTag*>(&finished_));
+      reader_.Finish(to_byte_buffer(response), grpc::Status::OK, static_cast<EventTag*>(&finished_));
     } catch (...) {
       end(to_grpc_status(current_exception_status()));
     }
@@ -328,8 +333,8 @@ class UploadModelCall {
   LiveCall live_;
   CallQueue queue_;
   grpc::ServerContext context_;
-  training_rpc::UploadModelRequest request_;
-  grpc::ServerAsyncReader<training_rpc::UploadModelResponse, training_rpc::UploadModelRequest> reader_{&context_};
+  grpc::ByteBuffer bytes_;
+  grpc::ServerAsyncReader<grpc::ByteBuffer, grpc::ByteBuffer> reader_{&context_};
   std::unique_ptr<TrainingService::Upload> upload_;
   MemberTag<UploadModelCall> arrived_{this, &UploadModelCall::on_arrived};
   MemberTag<UploadModelCall> read_{this, &UploadModelCall::on_read};

@@ -16,12 +16,15 @@ constexpr size_t kMaxBodyBytes = 1 << 16;
 void answer(const HttpServer::Handler& handler, const httplib::Request& request, httplib::Response& response) {
   HttpAnswer answer;
   try {
-    answer = handler({.path = request.path, .accept = request.get_header_value("Accept")});
+    answer = handler({.path = request.path,
+                      .accept = request.get_header_value("Accept"),
+                      .authorization = request.get_header_value("Authorization")});
   } catch (const std::exception& error) {
     answer = {.status = 500, .body = concat(error.what(), "\n")};
   }
   response.status = answer.status;
   response.set_content(std::move(answer.body), answer.type.c_str());
+  if (!answer.authenticate.empty()) response.set_header("WWW-Authenticate", answer.authenticate);
   response.set_header("Cache-Control", "no-store");
   response.set_header("X-Content-Type-Options", "nosniff");
   // The page brings all that it uses, and nobody shows it inside of another.

@@ -8,13 +8,15 @@ namespace tensord::server {
 
 struct HttpRequest {
   std::string path;    // without the query, with %-escapes resolved
-  std::string accept;  // the header; empty: none
+  std::string accept;  // the header; empty: none, as the next
+  std::string authorization;
 };
 
 struct HttpAnswer {
   int status = 200;
   std::string type = "text/plain; charset=utf-8";
   std::string body;
+  std::string authenticate = {};  // the header WWW-Authenticate; empty: none
 };
 
 // A small HTTP/1.1 port that answers GET and HEAD. A thread accepts, some answer; a connection carries one request and

@@ -15,7 +15,7 @@ import urllib.request
 import grpc
 
 from tests.e2e import serve_models
-from tests.e2e.daemon import BINARY, Daemon, inference_pb2_grpc, pb, request
+from tests.e2e.daemon import BINARY, Daemon, inference_pb2_grpc, pb, request, training
 
 CODE = grpc.StatusCode
 
@@ -79,6 +79,23 @@ def ask(target, credentials=None, metadata=(), timeout=10):
         except grpc.RpcError as error:
             return error.code()
     return None
+
+
+def peak_memory(pid):
+    with open(f"/proc/{pid}/status") as status:
+        return next(int(line.split()[1]) << 10 for line in status if line.startswith("VmHWM"))
+
+
+def unknown_field(message, data):
+    """The message with a field that nobody knows, number 100."""
+    size, length = len(data), b""
+    while True:
+        length += bytes([size & 127 | (128 if size > 127 else 0)])
+        size >>= 7
+        if not size:
+            break
+    message.MergeFromString(b"\xa2\x06" + length + data)
+    return message
 
 
 class NetworkTest(unittest.TestCase):
@@ -285,6 +302,23 @@ class NetworkTest(unittest.TestCase):
             # Those that have just gone may still count.
             self.assertGreater(codes.count(None), 90)
 
+    def test_a_server_that_ends_takes_no_connections(self):
+        with Daemon(self.models) as daemon:
+            slow = request("sleepy", [("x", "FP32", [1], fp32(0)), ("rounds", "INT64", [1], struct.pack("<q", 10**9))])
+            running = daemon.stub.ModelInfer.future(slow)
+            deadline = time.monotonic() + 20
+            while daemon.metric("tensord_in_flight_requests", model="sleepy") < 1 and time.monotonic() < deadline:
+                time.sleep(0.05)
+            daemon.process.terminate()
+            host, port = daemon.ready["grpc"].rsplit(":", 1)
+            with self.assertRaises(ConnectionRefusedError):
+                while time.monotonic() < deadline:
+                    socket.create_connection((host, int(port))).close()
+                    time.sleep(0.05)
+            self.assertFalse(running.done())
+            running.cancel()
+            self.assertEqual(daemon.process.wait(40), 0)
+
     def test_compressed_requests_and_responses(self):
         with Daemon(self.models, "--grpc-infer-response-compression-level", "high") as daemon:
             numbers = b"\0" * 400000
@@ -297,6 +331,48 @@ class NetworkTest(unittest.TestCase):
                 daemon.stub.ModelInfer(message, compression=grpc.Compression.Gzip)
             self.assertEqual(raised.exception.code(), CODE.UNIMPLEMENTED)
             self.assertEqual(daemon.stub.ModelInfer(message).raw_output_contents[0], numbers)
+
+    def test_nothing_takes_more_memory_than_the_limits(self):
+        flags = ["--grpc-max-message-size", "8MB", "--grpc-memory-quota", "64MB"]
+        with Daemon(self.models, *flags) as daemon:
+            self.assertIsNone(self.code_of(daemon))
+            before = peak_memory(daemon.process.pid)
+            # Each is some 64 KB on its way in, and would be 64 MB. They are unpacked by five threads, each of which
+            # keeps what it once had.
+            bomb = request("identity", [("x", "FP32", [16 << 20], bytes(64 << 20))])
+            calls = [(daemon.stub.ModelInfer, bomb),
+                     (lambda message, **options: list(daemon.stub.ModelStreamInfer(iter([message]), **options)), bomb),
+                     (daemon.stub.ServerLive, unknown_field(pb.ServerLiveRequest(), bytes(64 << 20))),
+                     (daemon.stub.RepositoryModelLoad, pb.RepositoryModelLoadRequest(model_name="x" * (64 << 20))),
+                     (daemon.training.GetJob, training.GetJobRequest(id="x" * (64 << 20)))]
+            for call, message in calls:
+                for algorithm in (grpc.Compression.Gzip, grpc.Compression.Deflate):
+                    self.assertIn("8388608", self.refusal_of(call, message, algorithm))
+            self.assertLess(peak_memory(daemon.process.pid) - before, 56 << 20)
+            # gRPC reads all of a message before it looks at its size, but no more than the quota.
+            with self.assertRaises(grpc.RpcError) as raised:
+                daemon.stub.ModelInfer(request("identity", [("x", "FP32", [64 << 20], bytes(256 << 20))]), timeout=60)
+            self.assertEqual(raised.exception.code(), CODE.RESOURCE_EXHAUSTED)
+            self.assertLess(peak_memory(daemon.process.pid) - before, 160 << 20)
+            # Of the size that may be, each goes in.
+            most = bytes((8 << 20) - 4096)
+            message = request("identity", [("x", "FP32", [len(most) // 4], most)])
+            response = daemon.stub.ModelInfer(message, compression=grpc.Compression.Gzip)
+            self.assertEqual(response.raw_output_contents[0], most)
+            self.assertTrue(daemon.stub.ServerLive(pb.ServerLiveRequest(), compression=grpc.Compression.Gzip).live)
+            metadata = daemon.stub.ModelMetadata(pb.ModelMetadataRequest(name="identity"),
+                                                 compression=grpc.Compression.Deflate)
+            self.assertEqual(metadata.name, "identity")
+            self.assertEqual(daemon.stop(), 0)
+
+    def refusal_of(self, call, message, algorithm):
+        """Streams say in a message what unary calls say in a status."""
+        try:
+            answer = call(message, compression=algorithm, timeout=60)
+        except grpc.RpcError as error:
+            self.assertEqual(error.code(), CODE.RESOURCE_EXHAUSTED)
+            return error.details()
+        return answer[0].error_message
 
     def test_keepalive(self):
         flags = ["--grpc-keepalive-time", "200", "--grpc-keepalive-timeout", "500",
@@ -345,6 +421,23 @@ class NetworkTest(unittest.TestCase):
             self.assertEqual(self.get(address, "/v2/models/broken/ready")[0], 503)
             self.assertEqual(self.get(address, "/")[0], 404)
             self.assertEqual(self.get(address, "/status.json")[0], 404)
+
+    def test_http_with_tokens(self):
+        tokens = self.write("http-tokens", b"statistics watcher\n")
+        with Daemon(self.models, "--access-tokens", tokens, "--http-access-tokens", "true") as daemon:
+            url = f"http://{daemon.ready['metrics']}"
+            self.assertEqual(self.get(daemon.ready["metrics"], "/metrics")[0], 401)
+            self.assertEqual(self.get(daemon.ready["metrics"], "/")[0], 401)
+            self.assertEqual(self.get(daemon.ready["metrics"], "/v2/health/ready")[0], 200)
+            bearer = urllib.request.Request(url + "/metrics", headers={"Authorization": "Bearer watcher"})
+            with urllib.request.urlopen(bearer, timeout=10) as answer:
+                self.assertIn(b"tensord_model_ready", answer.read())
+            # As a browser does, which asks its user for a password.
+            passwords = urllib.request.HTTPPasswordMgrWithDefaultRealm()
+            passwords.add_password(None, url, "anybody", "watcher")
+            browser = urllib.request.build_opener(urllib.request.HTTPBasicAuthHandler(passwords))
+            with browser.open(url + "/status.json", timeout=10) as answer:
+                self.assertIn(b'"models"', answer.read())
 
 
 if __name__ == "__main__":

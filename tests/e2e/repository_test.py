@@ -282,6 +282,17 @@ class RepositoryTest(unittest.TestCase):
         for name in "abcab":
             self.assertEqual(self.ask(name), 2)
             self.assertLessEqual(len(self.states(ready=True)), 2)
+        # What clients ask before they send a request loads the model too.
+        stub = self.daemon.stub
+        for name in "abcab":
+            self.assertTrue(stub.ModelReady(pb.ModelReadyRequest(name=name)).ready)
+            self.assertIn((name, "1"), [state[:2] for state in self.states(ready=True)])
+        for name in "abcab":
+            self.assertEqual(stub.ModelMetadata(pb.ModelMetadataRequest(name=name)).name, name)
+        for name in "abcab":
+            self.assertEqual(stub.ModelConfig(pb.ModelConfigRequest(name=name)).config.name, name)
+        self.assertFalse(stub.ModelReady(pb.ModelReadyRequest(name="missing")).ready)
+        self.assertGreater(self.daemon.metric("tensord_model_evictions_total"), 5)
         self.assert_fails(CODE.NOT_FOUND, "Request for unknown model", self.ask, "missing")
         self.unload("a")
         self.assert_fails(CODE.NOT_FOUND, "has no available versions", self.ask, "a")

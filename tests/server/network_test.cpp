@@ -12,6 +12,7 @@
 #include "server/config/network_options.h"
 #include "server/transport/access.h"
 #include "server/transport/access_tokens.h"
+#include "server/transport/http_access.h"
 #include "server/transport/request_limits.h"
 #include "server/web/http_server.h"
 
@@ -52,6 +53,8 @@ TEST(NetworkOptions, FlagsThatNeedEachOther) {
   EXPECT_THAT(error_of_flags("--grpc-compressed-requests false --grpc-infer-response-compression-level low"),
               HasSubstr("needs --grpc-compressed-requests"));
   EXPECT_THAT(error_of_flags("--grpc-memory-quota 1MB"), HasSubstr("--grpc-memory-quota must be"));
+  EXPECT_THAT(error_of_flags("--http-access-tokens true"), HasSubstr("needs --access-tokens"));
+  EXPECT_GE(NetworkOptions().memory_quota_bytes, uint64_t{64} << 20);
   EXPECT_EQ(error_of_flags("--grpc-memory-quota 1GB --grpc-max-message-size 64MB"), "no error");
 }
 
@@ -106,12 +109,56 @@ TEST(RequestLimits, CountRequestsAndBytes) {
   moved = {};
   EXPECT_EQ(limits.requests(), 0u);
   EXPECT_EQ(limits.bytes(), 0u);
-  // A request above the limit is not refused for ever.
-  const auto alone = limits.admit(1000);
-  EXPECT_EQ(limits.bytes(), 1000u);
+  EXPECT_THAT(error_of([&] { limits.admit(101); }), HasSubstr("have 100 bytes"));
+  EXPECT_EQ(limits.requests(), 0u);
   RequestLimits none;
   const auto many = none.admit(UINT64_MAX / 2);
   EXPECT_EQ(none.requests(), 1u);
+}
+
+TEST(RequestLimits, OtherCallsCountTheirBytesAlone) {
+  RequestLimits limits(1, 10'000);
+  auto request = limits.admit(9'000);
+  // A probe is answered however much is under way.
+  auto probe = limits.hold(100);
+  EXPECT_EQ(limits.bytes(), 9'000u);
+  EXPECT_THAT(error_of([&] { limits.hold(5'000); }), HasSubstr("takes no more"));
+  // What it unpacks to counts.
+  probe.grow(1'000);
+  EXPECT_THAT(error_of([&] { probe.grow(1); }), HasSubstr("takes no more"));
+  EXPECT_EQ(limits.bytes(), 10'000u);
+  probe = {};
+  request = {};
+  EXPECT_EQ(limits.bytes(), 0u);
+  EXPECT_EQ(limits.requests(), 0u);
+}
+
+TEST(HttpAccess, TokensOpenMetricsAndHealthIsOpen) {
+  const std::string path = (std::filesystem::temp_directory_path() / concat("tensord_tokens_", getpid())).string();
+  std::ofstream(path) << "statistics,metadata watcher\ninference caller\n";
+  NetworkOptions options;
+  options.access_tokens = path;
+  const AccessPolicy access = AccessPolicy::make(options);
+  const auto status = [&](const std::string& authorization, const std::string& where = "/metrics") {
+    const auto refused = refuse_http(access, {.path = where, .accept = {}, .authorization = authorization});
+    return refused ? refused->status : 200;
+  };
+  EXPECT_EQ(status("Bearer watcher"), 200);
+  EXPECT_EQ(status("Basic YW55Om5hbWU6d2F0Y2hlcg=="), 401);  // any:name:watcher: the password is "name:watcher"
+  EXPECT_EQ(status("Basic YW55OndhdGNoZXI="), 200);          // any:watcher
+  EXPECT_EQ(status("Basic OndhdGNoZXI="), 200);              // :watcher
+  EXPECT_EQ(status("Bearer caller"), 403);
+  for (const char* wrong :
+       {"", "watcher", "Bearer ", "Bearer watcherx", "Basic !!!", "Basic d2F0Y2hlcg==", "Digest x"}) {
+    EXPECT_EQ(status(wrong), 401) << wrong;
+  }
+  EXPECT_EQ(status("", "/status.json"), 401);
+  EXPECT_EQ(status("", "/"), 401);
+  EXPECT_EQ(status("", "/v2/health/live"), 200);
+  EXPECT_EQ(status("", "/v2/models/m/versions/1/ready"), 200);
+  EXPECT_THAT(refuse_http(access, {})->authenticate, HasSubstr("Basic realm"));
+  std::filesystem::remove(path);
+  EXPECT_FALSE(refuse_http(AccessPolicy(), {.path = "/metrics", .accept = {}, .authorization = {}}));
 }
 
 TEST(HttpServer, AnswersPaths) {
