@@ -34,8 +34,8 @@ class TrainingService {
     uint64_t max_upload_bytes = 0;  // of one upload; 0: no limit
   };
 
-  // Reads the jobs of the folder, so that clients find them at once; queued ones wait for start(). Throws Error when the
-  // folder cannot be used. `repository` and `metrics` must outlive this.
+  // Reads the jobs of the folder, so that clients find them at once; queued ones wait for start(). Throws Error when
+  // the folder cannot be used. `repository` and `metrics` must outlive this.
   TrainingService(Options options, Repository& repository, Metrics& metrics);
   ~TrainingService();
 
