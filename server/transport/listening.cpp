@@ -212,6 +212,7 @@ std::unique_ptr<grpc::Server> Listening::start(grpc::ServerBuilder& builder) {
 
 void Listening::stop() {
   if (limit_) limit_->stop();
+  if (unix_limit_) unix_limit_->stop();
 }
 
 }  // namespace tensord::server

@@ -23,7 +23,7 @@ class Listening {
   // Builds and starts the server of a builder that configure() saw. Throws Error{kUnavailable} when an address cannot
   // be bound; the builder's completion queues are the caller's to shut down then.
   std::unique_ptr<grpc::Server> start(grpc::ServerBuilder& builder);
-  // No new connections on the TCP port from now on.
+  // No new connections from now on, but on a Unix socket that gRPC itself listens on.
   void stop();
   int port() const { return limit_ ? limit_->port() : port_; }  // 0: no TCP port
   std::string address() const;                                  // for clients: "127.0.0.1:8001", "unix:/run/grpc"
