@@ -62,6 +62,16 @@ class PagesTest(unittest.TestCase):
                     with self.subTest(page=page.name, command=command):
                         self.assertTrue(command.split()[0] == block.run_by or command in script)
 
+    def test_code_is_that_of_the_examples(self):
+        # Which tests build and run.
+        files = sorted((ROOT / "examples/cpp").iterdir())
+        lines = {line.strip() for file in files for line in file.read_text().splitlines()}
+        for page in pages():
+            for block in blocks(page):
+                if block.language in ("cpp", "cmake"):
+                    with self.subTest(page=page.name, line=block.line):
+                        self.assertEqual([line for line in block.text.splitlines() if line.strip() not in lines], [])
+
     def test_every_page_with_commands_is_run(self):
         with_commands = {page.stem for page in DOCS.glob("*.md") if any(map(runs_here, blocks(page)))}
         listed = re.search(r"set\(pages_with_commands ([^)]*)\)", (ROOT / "tests/CMakeLists.txt").read_text())[1]

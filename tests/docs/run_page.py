@@ -12,10 +12,11 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 
 from tests.docs.pages import ROOT, blocks, runs_here
 
-LIMIT_S = 60
+LIMIT_S = 120
 PORTS = (8001, 8002)
 
 
@@ -43,6 +44,15 @@ def taken_ports():
         return False
 
     return [port for port in PORTS if is_taken(port)]
+
+
+def wait_for_ports():
+    """A server that was killed may hold its ports for a moment."""
+    end = time.monotonic() + 10
+    while taken_ports():
+        if time.monotonic() > end:
+            sys.exit(f"ports {taken_ports()} of 127.0.0.1 are taken, and the pages use them: stop what listens there")
+        time.sleep(0.2)
 
 
 def prepare(work):
@@ -81,8 +91,7 @@ def run(page):
 
 def main():
     for name in sys.argv[1:]:
-        if taken_ports():
-            sys.exit(f"ports {taken_ports()} of 127.0.0.1 are taken, and the pages use them: stop what listens there")
+        wait_for_ports()
         if not run(ROOT / "docs" / name):
             sys.exit(1)
 
