@@ -16,7 +16,7 @@ import time
 
 from tests.docs.pages import ROOT, blocks, runs_here
 
-LIMIT_S = 120
+LIMIT_S = 200
 PORTS = (8001, 8002)
 
 
@@ -90,6 +90,7 @@ def run(page):
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # so that servers of the page are stopped too
     for name in sys.argv[1:]:
         wait_for_ports()
         if not run(ROOT / "docs" / name):
