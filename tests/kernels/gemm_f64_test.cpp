@@ -1,4 +1,5 @@
-// f64 products of matrices with any strides, against sums written out.
+// f64 products of matrices with any strides, against sums written out and OpenBLAS.
+#include <cblas.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -81,6 +82,26 @@ TEST(GemmF64, SizesAndStrides) {
       for (const Layout out : kLayouts) {
         for (const double beta : {0.0, 1.0, -0.5}) check_product(s, Layout::kRows, Layout::kColumns, out, 2, beta);
       }
+    }
+  }
+}
+
+// Sizes at which every loop of both goes round more than once.
+TEST(GemmF64, LargeOnesEqualOpenBlas) {
+  set_thread_budget(2);
+  for (const Sizes& s : {Sizes{513, 1030, 700}, Sizes{96, 2048, 1111}, Sizes{1500, 65, 517}}) {
+    for (const bool is_turned : {false, true}) {
+      SCOPED_TRACE(concat(s.rows, "x", s.depth, "x", s.columns, is_turned ? ", right one by columns" : ""));
+      Filled a(s.rows, s.depth, Layout::kRows, 1);
+      Filled b(s.depth, s.columns, is_turned ? Layout::kColumns : Layout::kRows, 2);
+      Filled c(s.rows, s.columns, Layout::kRows, 3), wanted(s.rows, s.columns, Layout::kRows, 3);
+      gemm(DType::kFloat64, 0.5, a.matrix, b.matrix, 1, c.matrix);
+      cblas_dgemm(CblasRowMajor, CblasNoTrans, is_turned ? CblasTrans : CblasNoTrans, static_cast<int>(s.rows),
+                  static_cast<int>(s.columns), static_cast<int>(s.depth), 0.5, &a.at(0, 0), static_cast<int>(s.depth),
+                  &b.at(0, 0), static_cast<int>(is_turned ? s.depth : s.columns), 1, &wanted.at(0, 0),
+                  static_cast<int>(s.columns));
+      const double bound = 1e-14 * static_cast<double>(s.depth + 4);
+      for (size_t i = 0; i < c.values().size(); ++i) ASSERT_NEAR(c.values()[i], wanted.values()[i], bound) << i;
     }
   }
 }
