@@ -307,4 +307,5 @@ def files_held(daemon):
             if os.path.lexists(f"{process}/fd/{fd}")]
     with open(f"{process}/maps") as maps:
         held += maps.read().splitlines()
-    return [line for line in held if line.endswith("(deleted)") and "OMP" not in line]
+    others = ("OMP", "/tsan.")  # of OpenMP and the thread sanitizer
+    return [line for line in held if line.endswith("(deleted)") and not any(name in line for name in others)]
