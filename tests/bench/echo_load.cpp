@@ -29,8 +29,8 @@ constexpr int kMinChunkBytes = 64 << 10, kMaxChunkBytes = 16 << 20;
 constexpr size_t kWarmCalls = 50;
 constexpr size_t kWarmBytes = size_t{1} << 30;
 // What all clients' requests of a row may take at one time, of the memory that is free: a server holds a request, what
-// it made of it and the answer, the clients hold the answers.
-constexpr size_t kMemoryShare = 4;
+// it made of it and the answer, the clients hold requests and answers, and each keeps some for the next.
+constexpr size_t kMemoryShare = 6;
 
 template <class Arguments>
 void tune_channel(Arguments&& set) {
