@@ -67,7 +67,9 @@ void take(int file, InheritedSockets& sockets) {
   sockaddr_un address{};
   socklen_t size = sizeof(address);
   getsockname(file, reinterpret_cast<sockaddr*>(&address), &size);
-  if (sockets.unix_domain.empty()) sockets.unix_path = address.sun_path;
+  // The longest paths have no zero at their end.
+  const size_t length = strnlen(address.sun_path, sizeof(address.sun_path));
+  if (sockets.unix_domain.empty()) sockets.unix_path.assign(address.sun_path, length);
   sockets.unix_domain.push_back(file);
 }
 
