@@ -151,7 +151,7 @@ class CachedPath final : public RequestPath {
     const int64_t start_ns = Clock::system().now_ns();
     own_inputs(request);
     const ResponseCache::Key key = cache_.key_of(model_, request);
-    look_up(std::move(request), key, start_ns, sink);
+    look_up(std::move(request), key, start_ns, sink, /*may_wait=*/true);
   }
 
   void note_cancelled() override {
@@ -203,9 +203,10 @@ class CachedPath final : public RequestPath {
       std::vector<Waiter> waiters;
       if (is_final) waiters = path_.end(*this);
       sink_.respond(std::move(result), is_final);
-      // They find the answer, or one of them runs where there is none to keep.
+      // They find the answer, or run where none was kept: all at once, not one after the other.
       for (Waiter& waiter : waiters) {
-        path_.look_up(std::move(waiter.request), key_, Clock::system().now_ns(), *waiter.sink);
+        path_.look_up(std::move(waiter.request), key_, Clock::system().now_ns(), *waiter.sink,
+                      /*may_wait=*/false);
       }
     }
     bool is_cancelled() const override { return sink_.is_cancelled(); }
@@ -221,7 +222,7 @@ class CachedPath final : public RequestPath {
     std::vector<Waiter> waiters_;
   };
 
-  void look_up(InferRequest request, const ResponseCache::Key& key, int64_t start_ns, InferSink& sink) {
+  void look_up(InferRequest request, const ResponseCache::Key& key, int64_t start_ns, InferSink& sink, bool may_wait) {
     std::optional<std::vector<InferTensor>> outputs;
     KeepingSink* runs = nullptr;
     {
@@ -233,7 +234,7 @@ class CachedPath final : public RequestPath {
         metrics_.count_cache_hit(lookup_ns);
       } else {
         const auto found = under_way_.find(key);
-        if (found != under_way_.end() && found->second->may_answer(request)) {
+        if (may_wait && found != under_way_.end() && found->second->may_answer(request)) {
           found->second->waiters().push_back({std::move(request), &sink});
           return;
         }

@@ -179,7 +179,7 @@ TEST_F(CachedModelTest, TheSameInputsAtOnceRunOnce) {
   EXPECT_EQ(metrics_.counts().cache_hit.count, 1u);
 }
 
-TEST_F(CachedModelTest, OfThoseThatWaitOneRunsWhereTheFirstFails) {
+TEST_F(CachedModelTest, ThoseThatWaitRunWhereTheFirstFails) {
   load();
   may_go_on_ = false;
   std::array<FakeSink, 3> answers;
