@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "protos/model_config_reader.h"
+#include "protos/model_config_text.h"
 
 namespace tensord::server {
 namespace {
@@ -38,47 +39,59 @@ bool is_number(const std::string& text, Number& number) {
 
 class ParameterReader {
  public:
+  struct Rule {
+    ModelParameter about;
+    void (ParameterReader::*read)(const std::string& key, const std::string& value) const;
+  };
+  static const std::vector<Rule>& rules();
+
   ParameterReader(const std::string& origin, ModelConfig& out) : origin_(origin), out_(out) {}
 
   void read(const std::string& key, const std::string& value) const {
-    if (read_engine(key, value)) return;
-    if (key == "ragged_padding") {
-      check(is_number(value, out_.ragged.padding_value), origin_, ": parameters '", key, "' must be a number, got '",
-            value, "'");
-    } else if (key == "ragged_buckets") {
-      read_buckets(key, value);
-    } else if (key == "version_labels") {
-      read_labels(key, value);
-    } else if (key == "warmup_requests") {
-      for (const std::string& file : split(value)) {
-        out_.warmups.emplace_back();
-        out_.warmups.back().name = file;
-        out_.warmups.back().recorded_file = file;
-      }
-    } else if (std::find(std::begin(kUnused), std::end(kUnused), key) != std::end(kUnused)) {
+    for (const Rule& rule : rules()) {
+      if (rule.about.key == key) return (this->*rule.read)(key, value);
+    }
+    if (std::find(std::begin(kUnused), std::end(kUnused), key) != std::end(kUnused)) {
       log(LogLevel::kInfo, "config parameter not used", {{"file", origin_}, {"parameter", key}});
     }
   }
 
  private:
-  bool read_engine(const std::string& key, const std::string& value) const {
-    EngineOverrides& engine = out_.engine;
-    if (key == "precision") {
-      engine.precision = one_of(key, value, {"f32", "bf16", "int8"});
-    } else if (key == "plan_cache_size") {
-      engine.plan_cache_size = number(key, value, kMaxPlans);
-    } else if (key == "jit_disable") {
-      engine.disabled_passes = split(value);
-    } else if (key == "jit_limit") {
-      engine.pass_limits = split(value);
-    } else if (key == "DISABLE_OPTIMIZED_EXECUTION") {
-      engine.optimize = one_of(key, value, {"true", "false"}) == "false";
-    } else if (key == "INTRA_OP_THREAD_COUNT") {
-      out_.threads = number(key, value, kMaxThreads);
-    } else {
-      return false;
+  void read_precision(const std::string& key, const std::string& value) const {
+    out_.engine.precision = one_of(key, value, {"f32", "bf16", "int8"});
+  }
+
+  void read_plans(const std::string& key, const std::string& value) const {
+    out_.engine.plan_cache_size = number(key, value, kMaxPlans);
+  }
+
+  void read_threads(const std::string& key, const std::string& value) const {
+    out_.threads = number(key, value, kMaxThreads);
+  }
+
+  void read_disabled(const std::string& /*key*/, const std::string& value) const {
+    out_.engine.disabled_passes = split(value);
+  }
+
+  void read_limits(const std::string& /*key*/, const std::string& value) const {
+    out_.engine.pass_limits = split(value);
+  }
+
+  void read_optimized(const std::string& key, const std::string& value) const {
+    out_.engine.optimize = one_of(key, value, {"true", "false"}) == "false";
+  }
+
+  void read_warmup(const std::string& /*key*/, const std::string& value) const {
+    for (const std::string& file : split(value)) {
+      out_.warmups.emplace_back();
+      out_.warmups.back().name = file;
+      out_.warmups.back().recorded_file = file;
     }
-    return true;
+  }
+
+  void read_padding(const std::string& key, const std::string& value) const {
+    check(is_number(value, out_.ragged.padding_value), origin_, ": parameters '", key, "' must be a number, got '",
+          value, "'");
   }
 
   void read_buckets(const std::string& key, const std::string& value) const {
@@ -128,7 +141,37 @@ class ParameterReader {
   ModelConfig& out_;
 };
 
+const std::vector<ParameterReader::Rule>& ParameterReader::rules() {
+  static const std::vector<Rule> rules{
+      {{"precision", "f32, bf16 or int8: the type in which large products keep their weights", "--precision"},
+       &ParameterReader::read_precision},
+      {{"plan_cache_size", "input shapes that plans are kept for; 0 interprets every run", "--plan-cache-size"},
+       &ParameterReader::read_plans},
+      {{"INTRA_OP_THREAD_COUNT", "threads of a worker; 0 divides the cores by the workers", "--threads"},
+       &ParameterReader::read_threads},
+      {{"jit_disable", "passes of the optimiser to leave out, separated by commas", "--jit-disable"},
+       &ParameterReader::read_disabled},
+      {{"jit_limit", "PASS:N: at most N changes by this pass; more separated by commas", "--jit-limit"},
+       &ParameterReader::read_limits},
+      {{"DISABLE_OPTIMIZED_EXECUTION", "true runs no pass of the optimiser"}, &ParameterReader::read_optimized},
+      {{"warmup_requests", "files of captured requests in the model's folder warmup, run before the model is ready"},
+       &ParameterReader::read_warmup},
+      {{"version_labels", "names that requests may give versions: stable=2,canary=3"}, &ParameterReader::read_labels},
+      {{"ragged_padding", "number that inputs with allow_ragged_batch are filled up with; default 0"},
+       &ParameterReader::read_padding},
+      {{"ragged_buckets", "sizes that they are filled up to, as 64,128,256; else the largest of the batch"},
+       &ParameterReader::read_buckets},
+  };
+  return rules;
+}
+
 }  // namespace
+
+std::vector<ModelParameter> model_parameters() {
+  std::vector<ModelParameter> out;
+  for (const auto& rule : ParameterReader::rules()) out.push_back(rule.about);
+  return out;
+}
 
 void read_parameters(const std::string& origin, ModelConfig& out) {
   const ParameterReader reader(origin, out);

@@ -31,7 +31,7 @@ ALLOWED = {
     "server/training": ["server/repository", "server/executor", "server/scheduler", "server/metrics", "core"],
     "server/web": ["server/training", "server/repository", "server/executor", "server/metrics", "core"],
     "server/transport": ["protos", "server", "core"],
-    "server/commands": ["server", "core"],
+    "server/commands": ["protos", "server", "core"],
     "server": ["server", "core"],
 }
 # Headers of libraries that only some folders may see.

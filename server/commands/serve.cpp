@@ -10,13 +10,18 @@
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
+#include <string>
 #include <thread>
+#include <vector>
 
+#include "core/base/error.h"
 #include "core/base/log.h"
+#include "protos/model_config_text.h"
 #include "server/commands/commands.h"
 #include "server/commands/serve_notify.h"
 #include "server/config/log_sink.h"
 #include "server/config/options.h"
+#include "server/executor/generation_options.h"
 #include "server/executor/torchscript_model.h"
 #include "server/transport/daemon.h"
 
@@ -137,12 +142,29 @@ void serve(const ServerOptions& options) {
   _exit(0);
 }
 
+// scripts/command_pages.py reads it as it reads options.
+std::string parameters_help() {
+  constexpr size_t kTextColumn = 30;
+  std::vector<ModelParameter> parameters = model_parameters();
+  const std::vector<ModelParameter> of_generation = generation_parameters();
+  parameters.insert(parameters.end(), of_generation.begin(), of_generation.end());
+  std::string out = "Parameters of config.pbtxt:";
+  for (const ModelParameter& parameter : parameters) {
+    const size_t width = parameter.key.size() + 2;
+    out +=
+        concat("\n  ", parameter.key, std::string(width < kTextColumn ? kTextColumn - width : 1, ' '), parameter.text);
+    if (!parameter.flag.empty()) out += concat("; of all models: ", parameter.flag);
+  }
+  return out;
+}
+
 }  // namespace
 
 void add_serve_command(CLI::App& app, int* exit_code) {
   static ServerOptions options;
   CLI::App* command = app.add_subcommand("serve", "Serve the models of a repository over gRPC");
   add_options(*command, options);
+  command->footer(parameters_help);
   command->callback([exit_code] {
     *exit_code = 0;
     serve(options);

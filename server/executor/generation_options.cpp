@@ -18,23 +18,37 @@ int64_t parse_number(const std::string& key, const std::string& text, int64_t sm
   return out;
 }
 
-void apply(const std::string& key, const std::string& value, GenerationOptions& out) {
+struct Rule {
+  ModelParameter about;
+  void (*read)(const std::string& key, const std::string& value, GenerationOptions& out);
+};
+
+constexpr Rule kRules[] = {
+    {{"generation_input",
+      "with iterative_sequence: the input that gets generation_output of the step before instead of the request's (a "
+      "decoder's tokens); without it every step gets the request's inputs again"},
+     [](const auto&, const auto& value, auto& out) { out.feedback_input = value; }},
+    {{"generation_output", "the output that is fed back; what all steps gave stands in one row of the answer"},
+     [](const auto&, const auto& value, auto& out) { out.feedback_output = value; }},
+    {{"generation_end_output", "an output that is not 0 for rows that are done"},
+     [](const auto&, const auto& value, auto& out) { out.end_output = value; }},
+    {{"generation_end_token", "a value of generation_output after which a row is done"},
+     [](const auto& key, const auto& value, auto& out) { out.end_token = parse_number(key, value, INT64_MIN); }},
+    {{"generation_max_steps",
+      "steps of a request at most; default 256; the request's parameter max_tokens may ask for fewer"},
+     [](const auto& key, const auto& value, auto& out) { out.max_steps = parse_number(key, value, 1); }},
+    {{"generation_length_input",
+      "an INT64 input of shape [rows, 1] that gets how many positions of a row count, those of this step among them; "
+      "with it rows of different lengths share a batch, filled up with zeros at their fronts"},
+     [](const auto&, const auto& value, auto& out) { out.length_input = value; }},
+};
+
+void read(const std::string& key, const std::string& value, GenerationOptions& out) {
   check(!value.empty(), "parameter ", key, " is empty");
-  if (key == "generation_input") {
-    out.feedback_input = value;
-  } else if (key == "generation_output") {
-    out.feedback_output = value;
-  } else if (key == "generation_end_output") {
-    out.end_output = value;
-  } else if (key == "generation_end_token") {
-    out.end_token = parse_number(key, value, INT64_MIN);
-  } else if (key == "generation_max_steps") {
-    out.max_steps = parse_number(key, value, 1);
-  } else if (key == "generation_length_input") {
-    out.length_input = value;
-  } else {
-    fail(ErrorCode::kInvalidArgument, "parameter ", key, " is not known");
+  for (const Rule& rule : kRules) {
+    if (rule.about.key == key) return rule.read(key, value, out);
   }
+  fail(ErrorCode::kInvalidArgument, "parameter ", key, " is not known");
 }
 
 }  // namespace
@@ -45,13 +59,19 @@ GenerationOptions generation_options(const ModelConfig& config) {
   for (const auto& [key, value] : config.parameters) {
     if (key.rfind(kPrefix, 0) != 0) continue;
     check(is_iterative, "parameter ", key, " needs sequence_batching.iterative_sequence");
-    apply(key, value, out);
+    read(key, value, out);
   }
   check(out.feedback_input.empty() == out.feedback_output.empty(),
         "parameters generation_input and generation_output need each other");
   check(!out.end_token || !out.feedback_output.empty(), "parameter generation_end_token needs generation_output");
   check(out.length_input.empty() || !out.feedback_input.empty(),
         "parameter generation_length_input needs generation_input");
+  return out;
+}
+
+std::vector<ModelParameter> generation_parameters() {
+  std::vector<ModelParameter> out;
+  for (const Rule& rule : kRules) out.push_back(rule.about);
   return out;
 }
 

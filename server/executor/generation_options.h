@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "server/config/model_config.h"
+#include "server/config/model_parameter.h"
 
 namespace tensord::server {
 
@@ -28,6 +30,9 @@ struct GenerationOptions {
 
 // All empty for models that do not generate. Throws Error{kInvalidArgument} naming the parameter.
 GenerationOptions generation_options(const ModelConfig& config);
+
+// What `generation_options` reads.
+std::vector<ModelParameter> generation_parameters();
 
 // The settings of sequence_batching that a model that generates has no use for, by their names: a batch is what runs,
 // nothing waits for it to fill, and a sequence is one request.
