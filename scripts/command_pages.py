@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 TEXT_COLUMN = 30
 SIZE = re.compile(r"UINT:SIZE \[.*?\]")
-SECTIONS = ("Positionals", "Options", "Subcommands")
+PARAMETERS = "Parameters of config.pbtxt"
+SECTIONS = ("Positionals", "Options", "Subcommands", PARAMETERS)
 LIMITS = {"NONNEGATIVE": "0 or more", "POSITIVE": "above 0"}
 
 
@@ -94,13 +95,17 @@ def kind_text(kind, text):
     """"TEXT:{f32,bf16}=f32" → what stands behind the option, and what else is to be said."""
     kind, is_required = re.subn(r"\s*REQUIRED\b", "", kind)
     kind, is_repeated = re.subn(r"\s*\.\.\.", "", kind)
-    kind, _, default = kind.partition("=")
+    # The rest of the line names other options.
+    kind, _, excluded = kind.partition("Excludes: ")
+    kind, _, needed = kind.partition("Needs: ")
+    kind, _, default = kind.strip().partition("=")
     notes = []
     limits = re.search(r":(.*)$", kind)
     if limits:
         kind = kind[:limits.start()]
         inside = limits.group(1)
         notes.append("one of " + ", ".join(inside[1:-1].split(",")) if inside.startswith("{") else LIMITS.get(inside, inside))
+    notes += [f"with {' '.join(needed.split())}"] * bool(needed) + [f"not with {', '.join(excluded.split())}"] * bool(excluded)
     notes += [f"default {default}"] * bool(default) + ["required"] * bool(is_required)
     notes += ["may be repeated"] * (bool(is_repeated) and "repeated" not in text and "several times" not in text)
     return kind, "; ".join(notes)

@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""Writes the flags of `tensord serve`, as its --help says them, into docs/configuration.md.
+"""Writes what `tensord … --help` says into the pages of docs/: flags of serve and parameters of config.pbtxt into
+configuration.md, all other commands into commands.md.
 
-Usage: scripts/flag_reference.py BINARY [--check]      --check: only says whether the page is up to date
+Usage: scripts/flag_reference.py BINARY [--check]      --check: only says whether the pages are up to date
 """
 
 import pathlib
 import re
 import sys
+from collections import Counter
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import command_pages  # noqa: E402
 
-PAGE = pathlib.Path(__file__).resolve().parents[1] / "docs/configuration.md"
-BEGIN, END = "<!-- flags: made by scripts/flag_reference.py -->", "<!-- end of flags -->"
+DOCS = pathlib.Path(__file__).resolve().parents[1] / "docs"
 # The first group whose pattern is found at the beginning of a flag's name has it.
 GROUPS = {
     "Training": "training-",
@@ -25,6 +26,10 @@ GROUPS = {
     "Running models": "workers|threads|share-cores|precision|plan-cache|jit-|cache-|response-cache|rate-limit",
     "The process": "",
 }
+ORDER = ("Models", "Running models", "gRPC", "TLS and access", "Limits", "HTTP and metrics", "Training",
+         "Logs, traces, captured requests", "The process")
+# Options that so many commands have are described once.
+SHARED_BY = 3
 
 
 def cell(text):
@@ -38,31 +43,83 @@ def row(entry):
     return f"| {names}{f' {kind}' if kind else ''} | {cell(notes)} | {cell(entry.text)} |"
 
 
-def tables(binary):
-    entries = command_pages.read(binary, ("serve",)).entries["Options"]
+def table(rows, heading=" "):
+    return [f"|{heading}| | |", "|---|---|---|", *rows, ""]
+
+
+def options(command):
+    return [entry for entry in command.entries.get("Options", []) if "--help" not in entry.names]
+
+
+# -- configuration.md --
+
+def flags(root):
+    """The flags of serve, by what they are about."""
+    serve = next(command for command in root.commands if command.path == ("serve",))
     groups = {title: [] for title in GROUPS}
-    for entry in entries:
+    for entry in options(serve):
         name = next(each for each in entry.names if each.startswith("--"))[2:]
-        if name != "help":
-            title = next(title for title, pattern in GROUPS.items() if re.match(pattern, name))
-            groups[title].append(row(entry))
-    lines = []
-    for title in ("Models", "Running models", "gRPC", "TLS and access", "Limits", "HTTP and metrics", "Training",
-                  "Logs, traces, captured requests", "The process"):
-        lines += [f"### {title}", "", "| flag | | |", "|---|---|---|", *groups[title], ""]
-    return "\n".join(lines)
+        title = next(title for title, pattern in GROUPS.items() if re.match(pattern, name))
+        groups[title].append(row(entry))
+    return [line for title in ORDER for line in (f"### {title}", "", *table(groups[title], " flag "))]
+
+
+def parameters(root):
+    serve = next(command for command in root.commands if command.path == ("serve",))
+    rows = [f"| `{entry.names[0]}` | {cell(entry.text)} |" for entry in serve.entries[command_pages.PARAMETERS]]
+    return ["| key | |", "|---|---|", *rows, ""]
+
+
+# -- commands.md --
+
+def described(command, shared):
+    """A command with what stands behind it; those that it has are described after it."""
+    lines = [f"### tensord {' '.join(command.path)}", "", command.about, "", f"`{command.usage}`", ""]
+    entries = command.entries.get("Positionals", []) + options(command)
+    own = [row(entry) for entry in entries if row(entry) not in shared]
+    if own:
+        lines += table(own)
+    others = ", ".join(f"`{entry.names[-1]}`" for entry in entries if row(entry) in shared)
+    if others:
+        lines += [f"And [as others](#options-that-many-commands-have): {others}.", ""]
+    return lines
+
+
+def commands(root):
+    every = [command for command in root.all() if command.path and command.path != ("serve",)]
+    counts = Counter(row(entry) for command in every for entry in options(command))
+    shared = [each for each, count in counts.items() if count >= SHARED_BY]
+    lines = [line for command in every for line in described(command, shared)]
+    return lines + (["### Options that many commands have", "", *table(shared)] if shared else [])
+
+
+# Page, name of the part of it that is made here, what makes it.
+PARTS = (("configuration.md", "parameters", parameters), ("configuration.md", "flags", flags),
+         ("commands.md", "commands", commands))
+
+
+def replaced(page, name, lines):
+    begin, end = f"<!-- {name}: made by scripts/flag_reference.py -->", f"<!-- end of {name} -->"
+    before, found, rest = page.partition(begin)
+    _, found_end, after = rest.partition(end)
+    if not found or not found_end:
+        sys.exit(f"scripts/flag_reference.py: a page has lost its lines '{begin}' and '{end}'")
+    return "\n".join([before + begin, "", *lines, end]) + after
 
 
 def main():
     binary, is_check = sys.argv[1], sys.argv[2:] == ["--check"]
-    page = PAGE.read_text()
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    made = f"{before}{BEGIN}\n\n{tables(binary)}\n{END}{after}"
-    if is_check and page != made:
-        sys.exit(f"{PAGE} does not have the flags of {binary}: run scripts/flag_reference.py {binary}")
-    if not is_check:
-        PAGE.write_text(made)
+    root = command_pages.read(binary)
+    for name in dict.fromkeys(page for page, _, _ in PARTS):
+        path = DOCS / name
+        text = before = path.read_text()
+        for page, part, make in PARTS:
+            if page == name:
+                text = replaced(text, part, make(root))
+        if is_check and text != before:
+            sys.exit(f"docs/{name} does not have what {binary} --help says: run scripts/flag_reference.py {binary}")
+        if not is_check:
+            path.write_text(text)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """The pages of docs/ are whole: links lead somewhere, blocks say what they are, the site's menu has every page, every page
-with commands has a test, and what `run_page` does not run is run by whom the page says."""
+with commands has a test, what `run_page` does not run is run by whom the page says, and diagrams are those of their
+sources."""
 
+import hashlib
 import re
 import shlex
 import unittest
@@ -10,7 +12,7 @@ import yaml
 from tests.docs.pages import ROOT, anchors, blocks, links, pages, prose, runs_here
 
 RUN = {"bash", "python"}
-SHOWN = {"text", "json", "yaml", "cpp", "cmake", "protobuf", "promql", "mermaid"}
+SHOWN = {"text", "json", "yaml", "cpp", "cmake", "protobuf", "promql"}
 SLOW_PAGES = {"benchmarks.md"}  # minutes for each command
 DOCS = ROOT / "docs"
 
@@ -61,6 +63,12 @@ class PagesTest(unittest.TestCase):
                 for command in commands(block.text):
                     with self.subTest(page=page.name, command=command):
                         self.assertTrue(command.split()[0] == block.run_by or command in script)
+
+    def test_diagrams_are_drawn_from_their_sources(self):
+        for source in sorted((DOCS / "diagrams").glob("*.dot")):
+            digest = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
+            with self.subTest(source=source.name):
+                self.assertIn(f"from {source.name} {digest} ", source.with_suffix(".svg").read_text(), "run scripts/diagrams")
 
     def test_code_is_that_of_the_examples(self):
         # Which tests build and run.
