@@ -23,6 +23,11 @@ void add_repository_options(CLI::App& app, RepositoryOptions& options) {
   app.add_option("--model-load-thread-count", options.load_threads, "Models that are loaded at one time")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
+  app.add_option("--model-reload-nice", options.reload_nice,
+                 "Nice value of the threads that load a model again while it is served: requests go first, and where "
+                 "all cores are busy the load takes longer; 0: as the threads that serve")
+      ->check(CLI::Range(0, 19))
+      ->capture_default_str();
   app.add_option("--load-on-demand", options.load_on_demand,
                  "A request for a model that is not loaded loads it, in mode explicit")
       ->capture_default_str();

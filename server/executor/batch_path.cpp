@@ -7,6 +7,7 @@
 #include "server/executor/batch_inputs.h"
 #include "server/executor/batch_rules.h"
 #include "server/executor/request_path.h"
+#include "server/executor/short_runs.h"
 #include "server/executor/status.h"
 #include "server/scheduler/answer_order.h"
 #include "server/scheduler/scheduler.h"
@@ -14,12 +15,19 @@
 namespace tensord::server {
 namespace {
 
-// Runs below this take less time than handing them to another thread.
-constexpr int64_t kShortRunNs = 30'000;
-// Larger inputs may make a short model long.
-constexpr size_t kShortInputBytes = 64 << 10;
 // Batches that failed one after the other, while each of their requests did not, until the model is given no more.
 constexpr int kMaxFalseBatches = 3;
+
+bool has_pieces(const InferRequest& request) {
+  return std::any_of(request.inputs.begin(), request.inputs.end(),
+                     [](const InferTensor& input) { return bool{input.scattered}; });
+}
+
+size_t input_bytes(const InferRequest& request) {
+  size_t bytes = 0;
+  for (const InferTensor& input : request.inputs) bytes += input.tensor.defined() ? input.tensor.size_bytes() : 0;
+  return bytes;
+}
 
 class BatchPath final : public RequestPath {
  public:
@@ -47,14 +55,13 @@ class BatchPath final : public RequestPath {
   void note_batch(bool is_good, const absl::Status& reason);
   void answer(InferTask& task, InferResult result);
   bool is_short(const InferRequest& request) const;
-  void note_compute(int64_t ns);
   int64_t now_ns() const { return scheduler_.clock().now_ns(); }
 
   const PathContext context_;
   const BatchRules rules_;
   const RaggedRules ragged_;
   std::unique_ptr<RateLimiter::Client> rate_limiter_;
-  std::atomic<int64_t> typical_compute_ns_{INT64_MAX};  // moving average of the runs of one request
+  ShortRuns short_runs_;  // of one request
   std::atomic<int> false_batches_{0};
   AnswerOrder order_;
   Scheduler scheduler_;  // last: its threads use the rest
@@ -95,8 +102,7 @@ class BatchPath::InferTask final : public Task {
 
  private:
   bool has_to_gather() const {
-    return path_.ragged_.has_buckets() || std::any_of(request.inputs.begin(), request.inputs.end(),
-                                                      [](const InferTensor& input) { return bool{input.scattered}; });
+    return path_.ragged_.has_buckets() || has_pieces(request);
   }
 
   BatchPath& path_;
@@ -109,7 +115,7 @@ BatchPath::BatchPath(const PathContext& context)
       rate_limiter_(make_rate_limiter_client(context.rate_limiter, context.model, context.config)),
       scheduler_(std::make_unique<BatchPolicy>(rules_),
                  {.workers = static_cast<int>(context.workers->size()),
-                  .on_worker_start = [workers = context.workers](size_t worker) { workers->start(worker); },
+                  .on_worker_start = [workers = context.workers](size_t) { workers->start_thread(); },
                   .run_batch = [this](size_t worker, std::vector<TaskPtr> tasks,
                                       int64_t now_ns) { run_batch(worker, std::move(tasks), now_ns); },
                   .rate_limiter = rate_limiter_.get()}) {}
@@ -121,23 +127,9 @@ void BatchPath::submit(InferRequest request, InferSink& sink) {
   scheduler_.submit(std::move(task), may_run_here);
 }
 
+// Copying what came in pieces is work for a worker too.
 bool BatchPath::is_short(const InferRequest& request) const {
-  if (!context_.signature.has_bounded_work || typical_compute_ns_.load(std::memory_order_relaxed) > kShortRunNs) {
-    return false;
-  }
-  size_t size_bytes = 0;
-  for (const InferTensor& input : request.inputs) {
-    if (input.scattered) return false;
-    if (input.tensor.defined()) size_bytes += input.tensor.size_bytes();
-  }
-  return size_bytes <= kShortInputBytes;
-}
-
-void BatchPath::note_compute(int64_t ns) {
-  const int64_t before = typical_compute_ns_.load(std::memory_order_relaxed);
-  // A moving average; an update lost between threads does no harm.
-  const int64_t after = before == INT64_MAX ? ns : before + (ns - before) / 8;
-  typical_compute_ns_.store(after, std::memory_order_relaxed);
+  return context_.signature.has_bounded_work && !has_pieces(request) && short_runs_.is_short(input_bytes(request));
 }
 
 bool BatchPath::is_dead(const InferTask& task) const {
@@ -194,10 +186,11 @@ void BatchPath::run_in_place(size_t worker, InferTask& task, int64_t start_ns) {
     result.status = failure(task, current_exception_status());
     result.outputs.clear();
   }
+  const size_t size_bytes = input_bytes(task.request);
   task.request.inputs.clear();  // the request's memory goes before the answer does
   result.times.compute_end_ns = now_ns();
   context_.metrics.count_execution(task.rows, result.times, result.status.ok());
-  note_compute(result.times.compute_end_ns - start_ns);
+  short_runs_.note(size_bytes, result.times.compute_end_ns - start_ns);
   answer(task, std::move(result));
   context_.workers->note_answered();
 }

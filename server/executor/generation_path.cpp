@@ -212,7 +212,7 @@ bool GenerationPath::take(Running& running) {
 }
 
 void GenerationPath::work(size_t worker) {
-  context_.workers->start(worker);
+  context_.workers->start_thread();
   const MemoryOwnerScope owner_scope(context_.workers->owner());
   Running running;
   while (take(running)) {

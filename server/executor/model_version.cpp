@@ -1,6 +1,7 @@
 #include "server/executor/model_version.h"
 
 #include "core/base/error.h"
+#include "core/base/thread_priority.h"
 #include "server/executor/output_probe.h"
 #include "server/executor/response_cache.h"
 #include "server/executor/sequence_model.h"
@@ -26,10 +27,15 @@ ModelVersion::ModelVersion(std::string name, int64_t version, std::unique_ptr<co
                owner_) {
   check(!config_.has_response_cache || !model_->signature().keeps_state,
         "response_cache: the model keeps state between requests");
-  {
-    const MemoryOwnerScope owner_scope(owner_);
-    complete_outputs(*model_, options.warmup, options.threads_per_worker, request_signature_);
-  }
+  run_with_nice(options.warmup_nice, [&] {
+    {
+      const MemoryOwnerScope owner_scope(owner_);
+      complete_outputs(*model_, options.warmup, options.threads_per_worker, request_signature_);
+    }
+    workers_.warm_up();
+  });
+  workers_.end_warm_up();
+  // The path's threads inherit the priority of this one.
   path_ = make_request_path({.model = name_,
                              .config = config_,
                              .signature = model_->signature(),
@@ -41,7 +47,6 @@ ModelVersion::ModelVersion(std::string name, int64_t version, std::unique_ptr<co
   if (options.cache && config_.has_response_cache) path_ = make_cached_path(std::move(path_), *options.cache, metrics_);
   metrics_.set_tags(config_.metric_tags);
   metrics_.set_workers(workers_.size());
-  workers_.wait_until_warm();
 }
 
 const std::vector<std::string>& ModelVersion::class_labels(const std::string& output) const {

@@ -27,6 +27,7 @@ class ModelVersion {
     const ModelDirectory* directory = nullptr;  // of the models that an ensemble's steps run
     RateLimiter* rate_limiter = nullptr;
     ResponseCache* cache = nullptr;                  // null: answers are not kept
+    int warmup_nice = 0;                             // of the threads that warm the workers up; see run_with_nice
     std::shared_ptr<const void> metrics_owner = {};  // kept as long as this lives
   };
 

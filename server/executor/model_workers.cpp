@@ -1,5 +1,8 @@
 #include "server/executor/model_workers.h"
 
+#include <exception>
+#include <thread>
+
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/parallel.h"
@@ -17,36 +20,43 @@ ModelWorkers::ModelWorkers(const std::string& name, const Model& model, Options 
   for (int i = 0; i < options_.workers; ++i) sessions_.push_back(model.make_session());
 }
 
-void ModelWorkers::start(size_t worker) {
-  set_thread_budget(options_.threads_per_worker);
-  std::exception_ptr error;
-  try {
-    if (worker > 0) {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return error_ || warm_workers_ > 0; });
-      if (error_) return;
-    }
-    warm_up(worker);
-    sessions_[worker]->end_warmup();
-  } catch (...) {
-    error = std::current_exception();
+void ModelWorkers::warm_up() {
+  const size_t others = sessions_.empty() ? 0 : sessions_.size() - 1;
+  if (!sessions_.empty()) warm_up_worker(0);
+  std::vector<std::exception_ptr> errors(others);
+  std::vector<std::jthread> threads;
+  for (size_t i = 0; i < others; ++i) {
+    threads.emplace_back([this, i, &error = errors[i]] {
+      try {
+        warm_up_worker(i + 1);
+      } catch (...) {
+        error = std::current_exception();
+      }
+    });
   }
-  const std::lock_guard lock(mutex_);
-  ++warm_workers_;
-  if (error && !error_) error_ = error;
-  changed_.notify_all();
+  threads.clear();
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
 }
 
-void ModelWorkers::wait_until_warm() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return error_ || warm_workers_ == sessions_.size(); });
-  if (error_) std::rethrow_exception(error_);
+void ModelWorkers::end_warm_up() {
   if (!options_.warmup.empty()) model_.settle();
   options_.warmup.clear();
 }
 
-void ModelWorkers::warm_up(size_t worker) {
+void ModelWorkers::start_thread() const {
+  set_thread_budget(options_.threads_per_worker);
+  parallel_run(options_.threads_per_worker, [](int) {});
+}
+
+void ModelWorkers::warm_up_worker(size_t worker) {
   const MemoryOwnerScope owner_scope(owner_);
+  run_requests(worker);
+  sessions_[worker]->end_warmup();
+}
+
+void ModelWorkers::run_requests(size_t worker) {
   int64_t row_ns = 0;  // what one of a batch takes
   for (const WarmupRequest& request : options_.warmup) {
     // Where a run takes seconds, what it would save the first client is nothing beside that.

@@ -1,11 +1,8 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
-#include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,7 +15,7 @@
 namespace tensord::server {
 
 // The sessions of a model version, one per worker, and how they run. Workers run side by side without a lock; each is
-// used by one thread at a time. Whoever has the threads calls start() on each of them, then wait_until_warm().
+// used by one thread at a time. They are warmed up before the first run.
 class ModelWorkers {
  public:
   struct Options {
@@ -34,10 +31,14 @@ class ModelWorkers {
   const Signature& signature() const { return model_.signature(); }
   OwnerId owner() const { return owner_; }
 
-  // On the thread that will be worker `worker`, before its first run: runs the warm-up requests. Does not throw.
-  void start(size_t worker);
-  // Until every worker is warm. Throws Error when a configured warm-up request failed.
-  void wait_until_warm();
+  // Every worker runs the warm-up requests: the first one prepares what they share, the others follow side by side, on
+  // threads that the calling one starts. Throws Error when a configured request failed.
+  void warm_up();
+  // After that: gives back memory that it needed. Other threads may wait for the allocator meanwhile, so not on a
+  // thread that itself waits for a core.
+  void end_warm_up();
+  // On a thread that runs workers, before its first run: makes the threads that help it.
+  void start_thread() const;
 
   // Runs the model as `worker` with its share of the cores. `inputs` as ModelSession::run wants them. Memory is charged
   // to the model's owner. Outputs lie in their `places` where the model can put them there. Throws Error.
@@ -47,7 +48,8 @@ class ModelWorkers {
   void note_answered();
 
  private:
-  void warm_up(size_t worker);
+  void warm_up_worker(size_t worker);
+  void run_requests(size_t worker);
   void warm_up_with(size_t worker, const WarmupRequest& request);
 
   const std::string& name_;
@@ -56,11 +58,6 @@ class ModelWorkers {
   const OwnerId owner_;
   std::vector<std::unique_ptr<ModelSession>> sessions_;
   std::atomic<uint64_t> answered_runs_{0};
-  // How far the workers are. The first one prepares what they share, then the others run.
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  size_t warm_workers_ = 0;   // by mutex_
-  std::exception_ptr error_;  // by mutex_
 };
 
 }  // namespace tensord::server

@@ -45,7 +45,6 @@ class SequencePath final : public RequestPath {
   void check_request(const InferRequest& request) const;
   std::unique_ptr<SequenceItem> make_item(InferRequest request, InferSink& sink) const;
   void work(size_t instance);
-  void start_workers(size_t instance);
   bool wait_for_batch(size_t instance, SequenceBatch& batch, Rejections& rejected);
   void keep_time();
   void watch_time();
@@ -250,12 +249,6 @@ void SequencePath::keep_time() {
   }
 }
 
-void SequencePath::start_workers(size_t instance) {
-  context_.workers->start(instance);
-  if (instance > 0) return;
-  for (size_t i = instances_; i < context_.workers->size(); ++i) context_.workers->start(i);
-}
-
 bool SequencePath::wait_for_batch(size_t instance, SequenceBatch& batch, Rejections& rejected) {
   std::unique_lock lock(mutex_);
   while (!is_stopped_) {
@@ -267,7 +260,7 @@ bool SequencePath::wait_for_batch(size_t instance, SequenceBatch& batch, Rejecti
 }
 
 void SequencePath::work(size_t instance) {
-  start_workers(instance);
+  context_.workers->start_thread();
   const MemoryOwnerScope owner_scope(context_.workers->owner());
   std::vector<std::weak_ptr<Sequence>> last;
   SequenceBatch batch;

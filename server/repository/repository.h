@@ -53,6 +53,7 @@ class Repository final : public ModelDirectory {
     int cores = 0;                      // that runs of all models share; 0: each takes its threads
     size_t max_queue_size = 1024;
     int load_threads = 1;
+    int reload_nice = 0;                  // of the threads that load versions of a model that is served
     RateLimiter* rate_limiter = nullptr;  // null: no limits
     ResponseCache* cache = nullptr;       // of models with response_cache; null: none
     WeightsWriter write_weights = {};     // empty: weights alone cannot be loaded
@@ -177,7 +178,10 @@ class Repository final : public ModelDirectory {
   // With mutex_ held. -1 for a text that is neither.
   int64_t parse_version_or_label(const ModelEntry& entry, const std::string& text) const;
 
+  bool is_served(const std::string& name) const;
+
   // One version.
+  std::unique_ptr<const Model> open_model(const Job& job, OwnerId owner);
   std::shared_ptr<ModelVersion> make_version(const Job& job);
   VersionEntry try_load(const Job& job);
 

@@ -160,11 +160,7 @@ void Repository::load_steps(const LoadPlan& plan, std::vector<std::string> chain
         "': the ensemble runs itself");
   chain.push_back(name);
   for (const EnsembleStepConfig& step : plan.layout.config.ensemble_steps) {
-    {
-      const std::shared_lock lock(mutex_);
-      const auto model = models_.find(step.model);
-      if (model != models_.end() && model->second.is_served()) continue;
-    }
+    if (is_served(step.model)) continue;
     try {
       check_name(step.model);
       load_model({.name = step.model, .config = {}, .files = {}}, /*is_along=*/true, chain);

@@ -160,11 +160,7 @@ void Repository::load_demanded(const std::string& name) {
   } catch (const std::exception& error) {
     reason = error.what();
   }
-  {
-    const std::shared_lock lock(mutex_);
-    const auto model = models_.find(name);
-    if (model != models_.end() && model->second.is_served()) return;
-  }
+  if (is_served(name)) return;
   set_error(name, "", {}, reason);
   const std::unique_lock lock(mutex_);
   models_[name].retry_ns = Clock::system().now_ns() + kRetryNs;

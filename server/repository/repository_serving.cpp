@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/parallel.h"
+#include "core/base/thread_priority.h"
 #include "server/executor/ensemble_plan.h"
 #include "server/repository/archive_copy.h"
 #include "server/repository/repository.h"
@@ -36,14 +37,29 @@ std::unique_ptr<const Model> open_copy(const ModelFactory& factory, const fs::pa
 
 }  // namespace
 
+bool Repository::is_served(const std::string& name) const {
+  const std::shared_lock lock(mutex_);
+  const auto model = models_.find(name);
+  return model != models_.end() && model->second.is_served();
+}
+
+std::unique_ptr<const Model> Repository::open_model(const Job& job, OwnerId owner) {
+  const ModelConfig& config = job.model.config;
+  const MemoryOwnerScope owner_scope(owner);
+  if (config.is_ensemble()) return make_ensemble_model(job.model.name, config, *this);
+  if (options_.copies_archives) return open_copy(factory_, job.version.file, config);
+  return factory_(job.version.file.string(), config);
+}
+
 std::shared_ptr<ModelVersion> Repository::make_version(const Job& job) {
   const ModelConfig& config = job.model.config;
-  const std::string owner = concat(job.model.name, "/", job.version.number);
-  const MemoryOwnerScope owner_scope(memory_owner(owner));
-  std::unique_ptr<const Model> model = config.is_ensemble()       ? make_ensemble_model(job.model.name, config, *this)
-                                       : options_.copies_archives ? open_copy(factory_, job.version.file, config)
-                                                                  : factory_(job.version.file.string(), config);
+  // While another version serves nobody waits for this one, and requests go first.
+  const int nice = is_served(job.model.name) ? options_.reload_nice : 0;
+  std::unique_ptr<const Model> model;
+  const OwnerId owner = memory_owner(concat(job.model.name, "/", job.version.number));
+  run_with_nice(nice, [&] { model = open_model(job, owner); });
 
+  const MemoryOwnerScope owner_scope(owner);
   ModelVersion::Options options;
   options.workers = config.workers > 0 ? config.workers : options_.workers;
   options.threads_per_worker = config.threads > 0                ? config.threads
@@ -54,6 +70,7 @@ std::shared_ptr<ModelVersion> Repository::make_version(const Job& job) {
   options.max_queue_size = options_.max_queue_size;
   options.directory = this;
   options.cache = options_.cache;
+  options.warmup_nice = nice;
   options.rate_limiter = options_.rate_limiter;
   if (config.has_response_cache && !options_.cache) {
     log(LogLevel::kWarning, "response_cache not used: the server has no cache", {{"model", job.model.name}});

@@ -6,8 +6,8 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/parallel.h"
+#include "core/base/thread_priority.h"
 #include "server/training/evaluation_metrics.h"
-#include "server/training/low_priority.h"
 #include "server/training/trainer.h"
 #include "server/training/trainer_state.h"
 

@@ -36,6 +36,7 @@ Repository::Options repository_options(const ServerOptions& options, RateLimiter
           .cores = options.share_cores ? available_cores() : 0,
           .max_queue_size = options.max_queue_size,
           .load_threads = std::min(available_cores(), given.load_threads),
+          .reload_nice = given.reload_nice,
           .rate_limiter = rate_limiter,
           .cache = cache,
           .write_weights = write_with_weights};
