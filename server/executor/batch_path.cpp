@@ -101,9 +101,7 @@ class BatchPath::InferTask final : public Task {
   PendingRequest pending;  // until it runs
 
  private:
-  bool has_to_gather() const {
-    return path_.ragged_.has_buckets() || has_pieces(request);
-  }
+  bool has_to_gather() const { return path_.ragged_.has_buckets() || has_pieces(request); }
 
   BatchPath& path_;
 };
