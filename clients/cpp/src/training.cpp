@@ -63,7 +63,7 @@ std::pair<int64_t, int64_t> TrainingClient::roll_back(const std::string& model, 
   return {response.withdrawn_version(), response.served_version()};
 }
 
-std::string TrainingClient::upload(const std::string& path, const CallOptions& options) {
+std::string TrainingClient::upload(const std::string& path, const CallOptions& options, const OnUpload& on_upload) {
   std::ifstream in(path, std::ios::binary | std::ios::ate);
   if (!in) throw NotFoundError(path + ": cannot be read");
   const auto size = static_cast<uint64_t>(in.tellg());
@@ -82,6 +82,7 @@ std::string TrainingClient::upload(const std::string& path, const CallOptions& o
       throw_error(StatusCode::kDataLoss, path + ": became shorter while it was read");
     }
     if (!writer->Write(piece)) break;  // the status says why
+    if (on_upload) on_upload(sent + piece.data().size(), size);
   }
   writer->WritesDone();
   check_status(writer->Finish());
