@@ -11,6 +11,9 @@
 
 namespace {
 
+using tensord::server::kExitFailed;
+using tensord::server::kExitUsage;
+
 // Scripts raise messages of several lines; the contract is one line on stderr.
 std::string one_line(std::string text) {
   std::replace_if(
@@ -34,19 +37,29 @@ int main(int argc, char** argv) {
   tensord::server::add_serve_command(app, &exit_code);
   tensord::server::add_train_command(app, &exit_code);
   tensord::server::add_jobs_command(app, &exit_code);
-  tensord::server::add_models_commands(app);
+  tensord::server::add_models_commands(app, &exit_code);
   tensord::server::add_health_command(app);
 #endif
+  // Commands would take over what is there before them.
+  app.footer(
+      "Exit codes:\n"
+      "  0  it went well\n"
+      "  1  it did not, and a line on stderr says why\n"
+      "  2  the command line, or what it asks for, is wrong\n"
+      "  3  the server cannot be reached, or did not answer in time");
   try {
     tensord::max_cpu_isa();  // throws where the setting is wrong
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
     std::cerr << "tensord: " << one_line(error.what()) << " (see --help)" << std::endl;
-    return 1;
+    return kExitUsage;
+  } catch (const tensord::server::CommandError& error) {
+    std::cerr << "tensord: " << one_line(error.what()) << std::endl;
+    return error.exit_code();
   } catch (const std::exception& error) {
     std::cerr << "tensord: " << one_line(error.what()) << std::endl;
-    return 1;
+    return kExitFailed;
   }
   return exit_code;
 }

@@ -38,6 +38,7 @@ ALLOWED = {
 LIBRARIES = {
     r"<(grpc|grpcpp|google/protobuf)/": ["server/transport"],
     r"[<\"].*\.pb\.h": ["server/transport"],
+    r"<tensord/client/": ["server/commands"],
     r"<prometheus/": ["server/metrics"],
     r"<httplib": ["server/metrics", "server/tracing", "server/web"],
     r"<(dnnl|oneapi/dnnl|cblas)": ["kernels"],

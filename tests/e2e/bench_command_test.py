@@ -83,7 +83,7 @@ class BenchCommand(unittest.TestCase):
         report = self.report(*sets, "--iterations", "4")
         self.assertEqual(report["runs"], 12)
         self.assertEqual(report["programs"], 3)
-        self.assertIn("--args", self.bench(*sets, "--input", "1,64", expect=1))
+        self.assertIn("--args", self.bench(*sets, "--input", "1,64", expect=2))
 
     def test_the_text_names_what_was_measured(self):
         text = self.bench("--input", "8,64", "--iterations", "3", "--by-op")
@@ -130,8 +130,8 @@ class BenchCommand(unittest.TestCase):
     def test_wrong_use(self):
         self.assertIn("--input", self.bench(expect=1))
         self.assertIn("bf16", self.bench("--input", "1,64", "--compare", "f31", expect=1))
-        self.assertIn("--warmup", self.bench("--input", "1,64", "--warmup", "-2", expect=1))
-        self.assertIn("--batch", self.bench("--input", "1,64", "--batch", "0", expect=1))
+        self.assertIn("--warmup", self.bench("--input", "1,64", "--warmup", "-2", expect=2))
+        self.assertIn("--batch", self.bench("--input", "1,64", "--batch", "0", expect=2))
 
 
 if __name__ == "__main__":

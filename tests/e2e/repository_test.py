@@ -330,9 +330,9 @@ class RepositoryTest(unittest.TestCase):
     def test_commands(self):
         save(self.root, "m", 1, 2)
         self.start("--model-control-mode", "explicit")
-        self.assertEqual(self.command("models"), (0, "m        not loaded\n", ""))
+        self.assertEqual(self.command("models"), (0, "MODEL  VERSION  STATE       REASON\nm               not loaded\n", ""))
         self.assertEqual(self.command("load", "m"), (0, "m: loaded\n", ""))
-        self.assertEqual(self.command("models", "--ready"), (0, "m  1     READY\n", ""))
+        self.assertEqual(self.command("models", "--ready"), (0, "MODEL  VERSION  STATE  REASON\nm            1  READY\n", ""))
         weights = os.path.join(self.root, "weights.pt")
         torch.save({"factor": torch.tensor([4.0])}, weights)
         self.assertEqual(self.command("load", "m", "--weights", weights, "--version", "3", "--label", "stable=3")[0], 0)

@@ -110,9 +110,9 @@ class RunCommand(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return torch.load(r)
 
-    def assert_fails(self, text, *arguments):
+    def assert_fails(self, text, *arguments, code=1):
         done = self.run_binary(*arguments)
-        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertEqual(done.returncode, code, done.stdout)
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
         self.assertIn(text, done.stderr)
 
@@ -176,7 +176,7 @@ class RunCommand(unittest.TestCase):
     def test_wrong_use(self):
         a = self.save("one.pt", (torch.ones(1),))
         r = self.path("x.pt")
-        self.assert_fails("--call", "run", self.model)
+        self.assert_fails("--call", "run", self.model, code=2)
         self.assert_fails("METHOD,A.pt,R.pt", "run", self.model, "--call", "forward")
         self.assert_fails("no_such", "run", self.model, "--call", f"no_such,{a},{r}")
         self.assert_fails("missing.pt", "run", self.path("missing.pt"), "--call", f"forward,{a},{r}")
@@ -184,7 +184,7 @@ class RunCommand(unittest.TestCase):
         self.assert_fails("argument 'x'", "run", self.model, "--call", f"forward,{self.save('s.pt', ('x',))},{r}")
         self.assert_fails("argument 'x'", "run", self.model, "--call", f"forward,{self.save('e.pt', ())},{r}")
         self.assert_fails("arguments", "run", self.model, "--call", f"forward,{self.save('m.pt', (1, 2, 3))},{r}")
-        self.assert_fails("", "run", self.model, "--nonsense")
+        self.assert_fails("", "run", self.model, "--nonsense", code=2)
 
     def test_flags_of_the_passes(self):
         a, r = self.save("flags_args.pt", (torch.ones(2),)), self.path("flags.pt")
@@ -232,7 +232,7 @@ class RunCommand(unittest.TestCase):
         self.assertIn("norm.weight  float32[2]  8  (requires a gradient)", done.stdout)
         self.assertIn("norm.running_mean  float32[2]  8\n", done.stdout)
         self.assertIn('prim::GetAttr[name="training"]', done.stdout.split("==== normalized")[-1])
-        self.assert_fails("--train", "inspect", self.trained, "--train", "--input", "2")
+        self.assert_fails("--train", "inspect", self.trained, "--train", "--input", "2", code=2)
 
     def test_saving_where_it_cannot_be(self):
         a = self.save("one.pt", (torch.ones(2),))

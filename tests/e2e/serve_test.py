@@ -465,12 +465,12 @@ class LifecycleTest(unittest.TestCase):
             self.assertIsNotNone(call.exception())
 
     def test_bad_flags(self):
-        for flags in (["--model-repository", os.path.join(self.folder.name, "missing")],
-                      ["--model-repository", self.folder.name, "--model-control-mode", "sometimes"],
-                      ["--model-repository", self.folder.name, "--grpc-port", "70000"], []):
+        for code, flags in ((1, ["--model-repository", os.path.join(self.folder.name, "missing")]),
+                            (2, ["--model-repository", self.folder.name, "--model-control-mode", "sometimes"]),
+                            (2, ["--model-repository", self.folder.name, "--grpc-port", "70000"]), (2, [])):
             done = subprocess.run([BINARY, "serve", "--grpc-port", "0", "--metrics-port", "0", *flags],
                                   capture_output=True, text=True, timeout=30)
-            self.assertEqual(done.returncode, 1)
+            self.assertEqual(done.returncode, code, flags)
             self.assertIn("tensord: ", done.stderr)
 
 

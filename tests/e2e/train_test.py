@@ -304,7 +304,7 @@ class TrainingTest(unittest.TestCase):
         self.assertIn("CANCELLED", self.command("jobs", "watch", endless))
         self.command("jobs", "delete", endless)
         self.assertIn("there is no training job", self.command("jobs", "show", endless, code=1))
-        self.assertIn("optimizer.lr", self.command(*train, "--epochs", "1", "--lr=-1", code=1))
+        self.assertIn("optimizer.lr", self.command(*train, "--epochs", "1", "--lr=-1", code=2))
 
     def test_command_attaches_to_the_job_of_its_name(self):
         train = ("train", "mlp", "--data", "clusters.pt", "--label", "y", "--loss", "cross_entropy", "--attach")
@@ -313,7 +313,7 @@ class TrainingTest(unittest.TestCase):
         text = self.command(*train, "--epochs", "2", "--name", "again")
         self.assertIn(first, text)
         self.assertIn("COMPLETED", text)
-        self.assertIn("needs --name", self.command(*train, "--epochs", "2", code=1))
+        self.assertIn("needs --name", self.command(*train, "--epochs", "2", code=2))
         stopped = self.command(*train, "--steps", "10000000", "--name", "stopped", "--detach").strip()
         self.assertNotEqual(stopped, first)
         self.command("jobs", "cancel", stopped)

@@ -1,25 +1,27 @@
+#include <tensord/client/training.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "server/commands/client/connection.h"
+#include "server/commands/client/job_view.h"
 #include "server/commands/commands.h"
-#include "server/commands/job_view.h"
 #include "server/training/job_json.h"
-#include "server/transport/training_client.h"
+#include "server/transport/training_messages.h"
 
 namespace tensord::server {
 namespace {
 
+constexpr uint64_t kMaxSpecBytes = 16 << 20;
+
 struct TrainOptions {
-  std::string address = "127.0.0.1:8001";
+  ConnectionOptions connection;
   std::string spec_file;
   std::string archive;
-  bool json = false;
   bool detach = false;
   bool attach = false;
   JobSpec spec;
@@ -28,9 +30,8 @@ struct TrainOptions {
 };
 
 JobSpec read_spec(const std::string& path) {
-  std::ifstream in(path);
-  if (!in) fail(ErrorCode::kNotFound, path, ": cannot be read");
-  const nlohmann::json json = nlohmann::json::parse(in, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json json =
+      nlohmann::json::parse(read_file(path, kMaxSpecBytes), nullptr, /*allow_exceptions=*/false);
   check(!json.is_discarded(), path, ": is not JSON");
   return job_spec_from_json(json);
 }
@@ -45,10 +46,8 @@ JobSpec merged(const TrainOptions& options) {
   } else {
     spec = options.spec;
   }
-  for (const std::string& input : options.inputs) {
-    const size_t mark = input.find('=');
-    check(mark != std::string::npos && mark > 0, "--input: '", input, "' is not ARGUMENT=ARRAY");
-    spec.data.inputs[input.substr(0, mark)] = input.substr(mark + 1);
+  for (const auto& [argument, array] : pairs(options.inputs, "--input", "ARGUMENT=ARRAY")) {
+    spec.data.inputs[argument] = array;
   }
   for (const std::string& pattern : options.frozen) {
     spec.optimizer.groups.push_back({.pattern = pattern, .freeze = true, .lr = {}, .weight_decay = {}, .momentum = {}});
@@ -56,37 +55,40 @@ JobSpec merged(const TrainOptions& options) {
   return spec;
 }
 
-JobStatus create_job(TrainingClient& client, JobSpec spec, const TrainOptions& options) {
-  if (!options.archive.empty()) spec.model.upload_id = client.upload(options.archive);
-  return client.create(spec);
+JobStatus create_job(client::TrainingClient& training, JobSpec spec, const TrainOptions& options) {
+  if (!options.archive.empty()) {
+    ProgressLine line(!options.connection.json);
+    spec.model.upload_id = training.upload(options.archive, {}, [&](uint64_t sent, uint64_t size) {
+      line.show(concat("upload ", bar_text(static_cast<double>(sent) / static_cast<double>(size)), " ",
+                       bytes_text(static_cast<double>(sent))));
+    });
+  }
+  client::TrainingClient::JobSpec message;
+  to_message(spec, message);
+  return to_job_status(training.create(message));
 }
 
 // The newest job of the name, whatever became of it, else a new one.
-JobStatus attach_or_create_job(TrainingClient& client, const JobSpec& spec, const TrainOptions& options) {
+JobStatus attach_or_create_job(client::TrainingClient& training, const JobSpec& spec, const TrainOptions& options) {
   check(!spec.name.empty(), "--attach: needs --name");
-  const std::vector<JobStatus> jobs = client.list(/*model=*/"");
+  const std::vector<client::TrainingClient::Job> jobs = training.list();
   const auto found =
-      std::find_if(jobs.rbegin(), jobs.rend(), [&](const JobStatus& job) { return job.spec.name == spec.name; });
-  return found != jobs.rend() ? *found : create_job(client, spec, options);
+      std::find_if(jobs.rbegin(), jobs.rend(), [&](const auto& job) { return job.spec().name() == spec.name; });
+  return found != jobs.rend() ? to_job_status(*found) : create_job(training, spec, options);
 }
 
 int train(const TrainOptions& options) {
-  TrainingClient client(options.address);
+  client::TrainingClient training = connect(options.connection).training();
   const JobSpec spec = merged(options);
   const JobStatus job =
-      options.attach ? attach_or_create_job(client, spec, options) : create_job(client, spec, options);
+      options.attach ? attach_or_create_job(training, spec, options) : create_job(training, spec, options);
+  const bool json = options.connection.json;
   if (options.detach) {
-    std::cout << (options.json ? to_json(job).dump() : job.id) << "\n";
+    std::cout << (json ? to_json(job).dump() : job.id) << "\n";
     return 0;
   }
-  if (!options.json) std::cout << "job " << job.id << std::endl;
-  JobView view(options.json);
-  client.watch(job.id, [&](const JobStatus& status, const std::vector<CurvePoint>& points) {
-    view.show(status, points);
-    return true;
-  });
-  view.finish();
-  return view.status().state == JobState::kCompleted ? 0 : 1;
+  if (!json) std::cout << "job " << job.id << std::endl;
+  return watch_job(training, job.id, json).state == JobState::kCompleted ? 0 : kExitFailed;
 }
 
 void add_data_options(CLI::App& command, TrainOptions& options) {
@@ -137,16 +139,20 @@ void add_training_options(CLI::App& command, TrainOptions& options) {
 
 void add_train_command(CLI::App& app, int* exit_code) {
   const auto options = std::make_shared<TrainOptions>();
-  CLI::App* command = app.add_subcommand("train", "Train a model of a running daemon, and watch");
-  command->add_option("--address", options->address, "Where the daemon listens for gRPC")->capture_default_str();
-  command->add_flag("--json", options->json, "JSON instead of text, one object a line");
+  CLI::App* command = app.add_subcommand("train", "Train a model of a running tensord, and watch");
+  add_client_options(*command, options->connection);
   command->add_flag("--detach", options->detach, "Print the job's id and leave it running");
   command->add_flag(
       "--attach", options->attach,
       "Watch the job of this --name if there is one, whatever its state; so this may be run again and again");
   add_data_options(*command, *options);
   add_training_options(*command, *options);
-  command->callback([=] { *exit_code = train(*options); });
+  command->footer(
+      "Examples:\n"
+      "  tensord train digits --data digits.npz --label labels --loss cross_entropy --epochs 15\n"
+      "  tensord train digits --spec job.json --lr 1e-3 --publish best --metric accuracy --bar 0.97\n"
+      "  tensord train --upload new.pt --data line.npz --loss-method loss --steps 300 --detach");
+  on_run(*command, exit_code, [=] { return train(*options); });
 }
 
 }  // namespace tensord::server

@@ -1,6 +1,4 @@
-#include "server/commands/job_view.h"
-
-#include <unistd.h>
+#include "server/commands/client/job_view.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,35 +7,15 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "server/commands/client/table.h"
 #include "server/training/job_json.h"
+#include "server/transport/training_messages.h"
 
 namespace tensord::server {
 namespace {
 
-constexpr int kBarWidth = 28;
 constexpr int kPlotWidth = 64;
 constexpr int kPlotHeight = 10;
-
-std::string number(double value, int digits = 4) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.*g", digits, value);
-  return text;
-}
-
-std::string bar(double part) {
-  static constexpr const char* kEighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-  const int eighths = static_cast<int>(std::clamp(part, 0.0, 1.0) * kBarWidth * 8);
-  std::string out;
-  for (int i = 0; i < eighths / 8; ++i) out += "█";
-  out += kEighths[eighths % 8];
-  const int filled = eighths / 8 + (eighths % 8 != 0);
-  return out + std::string(static_cast<size_t>(kBarWidth - filled), ' ');
-}
-
-std::string bytes_text(uint64_t bytes) {
-  return bytes < (uint64_t{1} << 30) ? number(static_cast<double>(bytes) / (1 << 20), 3) + " MiB"
-                                     : number(static_cast<double>(bytes) / (1 << 30), 3) + " GiB";
-}
 
 std::string steps_text(const JobProgress& progress) {
   return progress.total_steps > 0 ? concat(progress.step, "/", progress.total_steps) : concat(progress.step);
@@ -45,7 +23,7 @@ std::string steps_text(const JobProgress& progress) {
 
 std::string metrics_text(const JobProgress& progress) {
   std::string out = progress.metrics.empty() ? "" : "  evaluated:";
-  for (const auto& [name, value] : progress.metrics) out += concat(" ", name, " ", number(value));
+  for (const auto& [name, value] : progress.metrics) out += concat(" ", name, " ", number_text(value));
   return out;
 }
 
@@ -53,9 +31,9 @@ std::string line_text(const JobStatus& status) {
   const JobProgress& progress = status.progress;
   const double part =
       progress.total_steps > 0 ? static_cast<double>(progress.step) / static_cast<double>(progress.total_steps) : 0;
-  std::string out = progress.total_steps > 0 ? concat("▕", bar(part), "▏ ") : std::string();
-  out += concat(steps_text(progress), "  loss ", number(progress.loss), "  lr ", number(progress.learning_rate, 3),
-                "  ", number(progress.samples_per_second, 3), "/s");
+  std::string out = progress.total_steps > 0 ? bar_text(part) + " " : std::string();
+  out += concat(steps_text(progress), "  loss ", number_text(progress.loss), "  lr ",
+                number_text(progress.learning_rate, 3), "  ", number_text(progress.samples_per_second, 3), "/s");
   if (progress.total_steps > 0) out += "  " + duration_text(progress.seconds_left) + " left";
   out += metrics_text(progress);
   if (status.state != JobState::kRunning) out += concat("  ", to_string(status.state));
@@ -64,22 +42,9 @@ std::string line_text(const JobStatus& status) {
 
 }  // namespace
 
-std::string duration_text(double seconds) {
-  if (!(seconds >= 0) || seconds > 1e9) return "-:--";
-  const auto whole = static_cast<int64_t>(std::llround(seconds));
-  char text[48];
-  if (whole >= 3600) {
-    std::snprintf(text, sizeof(text), "%lld:%02d:%02d", static_cast<long long>(whole / 3600),
-                  static_cast<int>(whole / 60 % 60), static_cast<int>(whole % 60));
-  } else {
-    std::snprintf(text, sizeof(text), "%d:%02d", static_cast<int>(whole / 60), static_cast<int>(whole % 60));
-  }
-  return text;
-}
-
 std::string job_line(const JobStatus& status) {
   return concat(status.id, "  ", to_string(status.state), "  step ", steps_text(status.progress), "  loss ",
-                number(status.progress.loss), metrics_text(status.progress),
+                number_text(status.progress.loss), metrics_text(status.progress),
                 status.published_version > 0 ? concat("  published ", status.published_version) : std::string(),
                 status.message.empty() ? std::string() : "  (" + status.message + ")");
 }
@@ -90,14 +55,14 @@ std::string job_report(const JobStatus& status) {
   if (!status.message.empty()) out += concat("message     ", status.message, "\n");
   out += concat("model       ", status.spec.model.name.empty() ? status.spec.model.upload_id : status.spec.model.name,
                 status.base_version > 0 ? concat(" version ", status.base_version) : std::string(), "\n");
-  out += concat("step        ", steps_text(progress), ", epoch ", number(progress.epoch), "\n");
-  out += concat("loss        ", number(progress.loss), metrics_text(progress), "\n");
-  out +=
-      concat("rate        ", number(progress.learning_rate), ", gradient norm ", number(progress.gradient_norm), "\n");
-  out += concat("speed       ", number(progress.samples_per_second), " samples/s, ",
+  out += concat("step        ", steps_text(progress), ", epoch ", number_text(progress.epoch), "\n");
+  out += concat("loss        ", number_text(progress.loss), metrics_text(progress), "\n");
+  out += concat("rate        ", number_text(progress.learning_rate), ", gradient norm ",
+                number_text(progress.gradient_norm), "\n");
+  out += concat("speed       ", number_text(progress.samples_per_second), " samples/s, ",
                 duration_text(progress.seconds_left), " left\n");
-  out += concat("memory      ", bytes_text(progress.memory_bytes), ", at most ", bytes_text(progress.peak_memory_bytes),
-                "\n");
+  out += concat("memory      ", bytes_text(static_cast<double>(progress.memory_bytes)), ", at most ",
+                bytes_text(static_cast<double>(progress.peak_memory_bytes)), "\n");
   if (progress.checkpoint_step > 0) out += concat("checkpoint  step ", progress.checkpoint_step, "\n");
   if (status.published_version > 0) out += concat("published   version ", status.published_version, "\n");
   return out;
@@ -133,7 +98,33 @@ std::string plot(const std::vector<double>& values, int width, int height) {
   return out;
 }
 
-JobView::JobView(bool json) : json_(json), is_terminal_(!json && isatty(STDOUT_FILENO) != 0) {}
+JobStatus watch_job(client::TrainingClient& training, const std::string& id, bool json) {
+  JobView view(json);
+  training.watch(id, [&](const auto& job, const auto& added) {
+    std::vector<CurvePoint> points;
+    for (const auto& point : added) points.push_back(to_curve_point(point));
+    view.show(to_job_status(job), points);
+    return true;
+  });
+  view.finish();
+  return view.status();
+}
+
+void print_jobs(std::ostream& out, const std::vector<JobStatus>& jobs) {
+  Table table({"ID", "NAME", "MODEL", "STATE", "STEP", "LOSS", "EVALUATED", "PUBLISHED", "MESSAGE"});
+  for (const JobStatus& job : jobs) {
+    std::string metrics;
+    for (const auto& [name, value] : job.progress.metrics) {
+      metrics += concat(metrics.empty() ? "" : " ", name, " ", number_text(value));
+    }
+    table.add({job.id, job.spec.name, job.spec.model.name, to_string(job.state), steps_text(job.progress),
+               number_text(job.progress.loss), metrics,
+               job.published_version > 0 ? concat(job.published_version) : std::string(), job.message});
+  }
+  table.print(out);
+}
+
+JobView::JobView(bool json) : json_(json), line_(!json) {}
 
 void JobView::show(const JobStatus& status, const std::vector<CurvePoint>& points) {
   status_ = status;
@@ -145,20 +136,14 @@ void JobView::show(const JobStatus& status, const std::vector<CurvePoint>& point
     nlohmann::json line{{"job", to_json(status)}, {"points", nlohmann::json::array()}};
     for (const CurvePoint& point : points) line["points"].push_back(to_json(point));
     std::cout << line.dump() << std::endl;
-  } else if (is_terminal_) {
-    draw_line();
+  } else {
+    line_.show(line_text(status_));
   }
-}
-
-void JobView::draw_line() {
-  // Back to the start, the new text, and away with what is left of the old.
-  std::cout << "\r" << line_text(status_) << "\x1b[K" << std::flush;
-  has_line_ = true;
 }
 
 void JobView::finish() {
   if (json_) return;
-  if (has_line_) std::cout << "\n";
+  line_.keep();
   std::vector<double> losses;
   for (const CurvePoint& point : points_) losses.push_back(point.loss);
   if (losses.size() > 1) std::cout << "loss\n" << plot(losses, kPlotWidth, kPlotHeight);

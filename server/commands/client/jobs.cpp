@@ -1,0 +1,110 @@
+#include <tensord/client/training.h>
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "server/commands/client/connection.h"
+#include "server/commands/client/job_view.h"
+#include "server/commands/commands.h"
+#include "server/training/job_json.h"
+#include "server/transport/training_messages.h"
+
+namespace tensord::server {
+namespace {
+
+using client::TrainingClient;
+
+struct JobsOptions {
+  ConnectionOptions connection;
+  std::string id;
+  std::string model;
+};
+
+TrainingClient training(const JobsOptions& options) { return connect(options.connection).training(); }
+
+void print(const TrainingClient::Job& job, const JobsOptions& options) {
+  const JobStatus status = to_job_status(job);
+  std::cout << (options.connection.json ? to_json(status).dump() : job_line(status)) << "\n";
+}
+
+void list(const JobsOptions& options) {
+  std::vector<JobStatus> jobs;
+  for (const TrainingClient::Job& job : training(options).list(options.model)) jobs.push_back(to_job_status(job));
+  if (options.connection.json) {
+    for (const JobStatus& job : jobs) std::cout << to_json(job).dump() << "\n";
+  } else if (jobs.empty()) {
+    std::cout << "no jobs\n";
+  } else {
+    print_jobs(std::cout, jobs);
+  }
+}
+
+int watch(const JobsOptions& options) {
+  TrainingClient client = training(options);
+  const JobStatus status = watch_job(client, options.id, options.connection.json);
+  return status.state == JobState::kFailed ? kExitFailed : 0;
+}
+
+void show(const JobsOptions& options) {
+  const JobStatus status = to_job_status(training(options).get(options.id));
+  std::cout << (options.connection.json ? to_json(status).dump() + "\n" : job_report(status));
+}
+
+void roll_back(const JobsOptions& options) {
+  const auto [withdrawn, served] = training(options).roll_back(options.model);
+  if (options.connection.json) {
+    std::cout << nlohmann::json{{"withdrawn_version", withdrawn}, {"served_version", served}}.dump() << "\n";
+  } else {
+    std::cout << options.model << ": version " << withdrawn << " withdrawn, version " << served << " is served\n";
+  }
+}
+
+using Act = TrainingClient::Job (TrainingClient::*)(const std::string& id, const client::CallOptions& options);
+
+// Has a job do something, and prints it as it is then.
+std::function<int(const JobsOptions&)> acting(Act act) {
+  return [act](const JobsOptions& options) {
+    TrainingClient client = training(options);
+    print((client.*act)(options.id, {}), options);
+    return 0;
+  };
+}
+
+}  // namespace
+
+void add_jobs_command(CLI::App& app, int* exit_code) {
+  const auto options = std::make_shared<JobsOptions>();
+  CLI::App* command = app.add_subcommand("jobs", "Training jobs of a running tensord");
+  command->require_subcommand(1);
+  command->fallthrough();
+  add_client_options(*command, options->connection);
+  CLI::App* of_list = command->add_subcommand("list", "All jobs, oldest first");
+  of_list->add_option("--model", options->model, "Only jobs of this model");
+  on_run(*of_list, exit_code, [=] { return list(*options), 0; });
+  CLI::App* of_rollback = command->add_subcommand("rollback", "Serve a model's version before the served one again");
+  of_rollback->add_option("model", options->model, "The model")->required();
+  on_run(*of_rollback, exit_code, [=] { return roll_back(*options), 0; });
+
+  const auto add = [&](const char* name, const char* help, std::function<int(const JobsOptions&)> run) {
+    CLI::App* sub = command->add_subcommand(name, help);
+    sub->add_option("id", options->id, "The job")->required();
+    on_run(*sub, exit_code, [=, run = std::move(run)] { return run(*options); });
+  };
+  add("show", "All there is to say of a job", [](const JobsOptions& given) { return show(given), 0; });
+  add("watch", "Progress until the job ends or pauses; exit code 1 when it failed", watch);
+  add("pause", "Stop after the current step, with a checkpoint", acting(&TrainingClient::pause));
+  add("resume", "Go on, from the last checkpoint", acting(&TrainingClient::resume));
+  add("cancel", "Stop for good", acting(&TrainingClient::cancel));
+  add("delete", "Forget the job and its checkpoints",
+      [](const JobsOptions& given) { return training(given).remove(given.id), 0; });
+  command->footer(
+      "Examples:\n"
+      "  tensord jobs list --model digits\n"
+      "  tensord jobs watch digits-3f9a1c         with a bar on a terminal; ends as the job ends\n"
+      "  tensord jobs rollback digits             the version before the served one again");
+}
+
+}  // namespace tensord::server
