@@ -35,6 +35,7 @@ int main(int argc, char** argv) {
   tensord::server::add_ops_command(app, &exit_code);
 #ifdef TENSORD_SERVER
   tensord::server::add_serve_command(app, &exit_code);
+  tensord::server::add_infer_command(app, &exit_code);
   tensord::server::add_train_command(app, &exit_code);
   tensord::server::add_jobs_command(app, &exit_code);
   tensord::server::add_models_commands(app, &exit_code);

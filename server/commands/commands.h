@@ -33,6 +33,7 @@ void add_bench_command(CLI::App& app, int* exit_code);
 void add_ops_command(CLI::App& app, int* exit_code);
 // Only in builds with TENSORD_SERVER.
 void add_serve_command(CLI::App& app, int* exit_code);
+void add_infer_command(CLI::App& app, int* exit_code);
 void add_train_command(CLI::App& app, int* exit_code);
 void add_jobs_command(CLI::App& app, int* exit_code);
 void add_health_command(CLI::App& app);
