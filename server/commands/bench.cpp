@@ -1,12 +1,17 @@
 #include <CLI/CLI.hpp>
 
+#include <functional>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "core/jit/runtime/load_flags.h"
 #include "server/commands/bench_compare.h"
 #include "server/commands/bench_measure.h"
 #include "server/commands/bench_report.h"
+#ifdef TENSORD_SERVER
+#include "server/commands/client/server_bench_command.h"
+#endif
 #include "server/commands/commands.h"
 
 namespace tensord::server {
@@ -26,12 +31,14 @@ void run_bench(const BenchOptions& options) {
 }  // namespace
 
 void add_bench_command(CLI::App& app, int* exit_code) {
-  CLI::App* command =
-      app.add_subcommand("bench", "Measure a model in this process: latency, speed, time by call, memory");
+  CLI::App* command = app.add_subcommand(
+      "bench", "Measure a model: in this process, with speed, time by call and memory; or one that is served");
   auto options = std::make_shared<BenchOptions>();
   add_model_options(*command, options->model);
   command->add_option("--method", options->method, "The method to call")->capture_default_str();
-  auto* inputs = command->add_option("--input", options->inputs, "SHAPE[:DTYPE] of one argument, such as 1,3,224,224")
+  auto* inputs = command
+                     ->add_option("--input", options->inputs,
+                                  "SHAPE[:DTYPE] of one argument, such as 1,3,224,224; of a served model as for infer")
                      ->allow_extra_args(false);
   command
       ->add_option("--args", options->arguments_paths,
@@ -55,9 +62,22 @@ void add_bench_command(CLI::App& app, int* exit_code) {
       ->excludes(trace);
   command->add_flag("--json", options->json, "Print one JSON object");
   command->add_flag("--by-op", options->all_ops, "List all calls, not only the slowest");
-  command->callback([options, exit_code] {
-    run_bench(*options);
-    *exit_code = 0;
+  std::function<std::optional<int>()> of_server = [] { return std::nullopt; };
+#ifdef TENSORD_SERVER
+  of_server = add_server_bench(*command, *options);
+#endif
+  command->footer(
+      "Examples:\n"
+      "  tensord bench resnet50.pt --input 1,3,224,224 --threads 1        an archive, in this process\n"
+      "  tensord bench resnet50.pt --args a.pt --precision bf16 --compare f32\n"
+      "  tensord bench resnet50 --address 127.0.0.1:8001 --clients 1,8 --batch 4   a served model, from here\n"
+      "  tensord bench bert --address 127.0.0.1:8001 --input ids=random:1,128:i64 --json");
+  command->callback([options, of_server, exit_code] {
+    if (const std::optional<int> code = of_server()) {
+      *exit_code = *code;
+    } else {
+      run_bench(*options);
+    }
   });
 }
 
