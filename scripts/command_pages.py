@@ -15,6 +15,7 @@ TEXT_COLUMN = 30
 SIZE = re.compile(r"UINT:SIZE \[.*?\]")
 PARAMETERS = "Parameters of config.pbtxt"
 SECTIONS = ("Positionals", "Options", "Subcommands", PARAMETERS)
+TEXTS = ("Examples", "Exit codes")  # lines that are no entries
 LIMITS = {"NONNEGATIVE": "0 or more", "POSITIVE": "above 0"}
 
 
@@ -41,6 +42,7 @@ class Command:
     usage: str
     entries: dict = field(default_factory=dict)  # section → [Entry]
     commands: list = field(default_factory=list)
+    texts: dict = field(default_factory=dict)  # "Examples" → lines
 
     @property
     def title(self):
@@ -62,9 +64,14 @@ def parse(path, text):
         heading = re.fullmatch(r"(\S.*):", line)
         if heading:
             section = heading.group(1)
+            if section in TEXTS:
+                command.texts[section] = []
+                continue
             # Groups of options are options.
             section = section if section in SECTIONS else "Options"
             command.entries.setdefault(section, [])
+        elif section in TEXTS:
+            command.texts[section].append(line)
         elif re.match(r"  \S", line):
             # Texts stand in a column of their own, in the next line where the names are too long for that.
             width = len(line) if following.startswith(" " * TEXT_COLUMN) else TEXT_COLUMN
@@ -127,7 +134,11 @@ def man_page(command, version):
         lines += [".SH SIGNALS", ".TP", r"\fBSIGTERM\fR, \fBSIGINT\fR",
                   roff("Not ready any more; requests under way are answered within --exit-timeout-secs; exit code 0."),
                   ".TP", r"\fBSIGHUP\fR", roff("In mode poll: looks at the model repository at once.")]
-    lines += [".SH EXIT STATUS", roff("0: it went well. 1: it did not, and one line on stderr says why.")]
+    if examples := command.texts.get("Examples"):
+        lines += [".SH EXAMPLES", ".nf", *(roff(line.strip()).replace("'", r"\(aq") for line in examples if line.strip()), ".fi"]
+    lines += [".SH EXIT STATUS", roff("0: it went well. 1: it did not, and one line on stderr says why. 2: the command line, "
+                                      "or what it asks for, is wrong. 3: the server cannot be reached, or did not answer "
+                                      "in time.")]
     others = [f"tensord-{each.path[-1]}" if len(each.path) == 1 else each.title for each in command.commands]
     others += ["-".join(("tensord", *command.path[:-1]))] if command.path else []
     if others:
