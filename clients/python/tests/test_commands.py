@@ -41,6 +41,10 @@ def test_infer(command, tmp_path):
     assert "float32[2, 3]" in command("infer", "identity_fp32", "--input", "random:2,3")
     assert "banana 9" in command("infer", "labelled_identity", "--input", "INPUT0=[[1, 9, 2, 3]]", "--classes", "2")
     assert "'text'" in command("infer", "simple_identity", "--input", '[["text"]]')
+    (tmp_path / "in.json").write_text('[["a", "b"]]')
+    (answer,) = objects(command("infer", "simple_identity", "--input", str(tmp_path / "in.json"), "--parameter", "priority=1",
+                                "--parameter", "note=text", "--json"))
+    assert list(answer["outputs"].values()) == [[["a", "b"]]]
     streamed = objects(command("infer", "square_int32", "--input", "[3]", "--stream", "--json"))
     assert [item["outputs"]["OUT"] for item in streamed] == [[3]] * 3
 
@@ -51,10 +55,16 @@ def test_infer(command, tmp_path):
     (("infer", "simple", "--input", "random:a"), "shape is numbers", 2),
     (("bench", "simple", "--clients", "0"), "--clients", 2),
     (("load", "simple", "--file", "x"), "PATH_IN_MODEL=FILE", 2), (("load", "nope"), "nope", 1),
+    (("infer", "simple", "--parameter", "x"), "NAME=VALUE", 2),
     (("train", "simple"), "TrainingService|raining", 1), (("load", "m", "--config", "/not/there"), "/not/there", 1),
 ])
 def test_wrong_ones(command, arguments, text, code):
     assert re.search(text, command(*arguments, code=code))
+
+
+def test_a_server_that_does_not_answer(capsys):
+    assert main(["models", "--address", "127.0.0.1:1"]) == 3
+    assert "UNAVAILABLE" in capsys.readouterr().err
 
 
 def test_models(command):

@@ -9,9 +9,9 @@ from typing import List, Optional
 
 from tensord import __version__
 from tensord._commands import bench, infer, jobs, models, train
-from tensord.errors import InvalidArgumentError, TensordError
+from tensord.errors import DeadlineExceededError, InvalidArgumentError, TensordError, UnavailableError
 
-EXIT_FAILED, EXIT_USAGE = 1, 2
+EXIT_FAILED, EXIT_USAGE, EXIT_UNREACHABLE = 1, 2, 3
 
 
 def parser() -> argparse.ArgumentParser:
@@ -24,7 +24,8 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
-    """The exit code: 0 when it went well, 1 when the call or the job failed, 2 when the command line is wrong."""
+    """The exit code: 0 when it went well, 1 when the call or the job failed, 2 when the command line is wrong, 3 when the
+    server cannot be reached or did not answer in time; those of the binary."""
     given = parser().parse_args(arguments)
     try:
         code: int = given.run(given)
@@ -32,6 +33,9 @@ def main(arguments: Optional[List[str]] = None) -> int:
     except InvalidArgumentError as error:
         print(f"tensord: {error}", file=sys.stderr)
         return EXIT_USAGE
+    except (UnavailableError, DeadlineExceededError) as error:
+        print(f"tensord: {error}", file=sys.stderr)
+        return EXIT_UNREACHABLE
     except (TensordError, OSError) as error:
         print(f"tensord: {error}", file=sys.stderr)
         return EXIT_FAILED

@@ -8,6 +8,7 @@ import datetime
 import enum
 import json
 import math
+import os
 from typing import Any, Callable, Dict, List
 
 import numpy as np
@@ -22,7 +23,8 @@ Command = Callable[[argparse.Namespace], int]
 def add_command(commands: Any, name: str, run: Command, help_text: str) -> argparse.ArgumentParser:
     out: argparse.ArgumentParser = commands.add_parser(name, help=help_text, description=help_text)
     out.set_defaults(run=run)
-    out.add_argument("--address", default="127.0.0.1:8001", help="where the server listens for gRPC (%(default)s)")
+    out.add_argument("--address", default=os.environ.get("TENSORD_ADDRESS") or "127.0.0.1:8001",
+                     help="where the server listens for gRPC; default $TENSORD_ADDRESS, else 127.0.0.1:8001")
     out.add_argument("--json", action="store_true", help="JSON instead of text, one object a line")
     out.add_argument("--timeout", type=float, help="seconds that a call may take")
     out.add_argument("--tls", action="store_true", help="encrypted; the system's certificates are trusted")
@@ -30,14 +32,14 @@ def add_command(commands: Any, name: str, run: Command, help_text: str) -> argpa
     out.add_argument("--cert", help="PEM file of this client's certificate")
     out.add_argument("--key", help="PEM file of its private key")
     out.add_argument("--server-name", default="", help="name in the server's certificate, if it is not the address")
-    out.add_argument("--token-file", help="file with the token that is sent as `authorization: Bearer`")
+    out.add_argument("--token-file", help="file with the token that is sent as `authorization: Bearer`; default $TENSORD_TOKEN itself")
     return out
 
 
 def connect(given: argparse.Namespace) -> Client:
     wants_tls = given.tls or given.root_cert or given.cert or given.key or given.server_name
     tls = TLS(given.root_cert, given.cert, given.key, given.server_name) if wants_tls else False
-    token = None
+    token = os.environ.get("TENSORD_TOKEN") or None
     if given.token_file:
         with open(given.token_file) as file:
             token = file.read().strip()

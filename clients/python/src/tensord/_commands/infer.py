@@ -8,8 +8,8 @@ from typing import Any, Dict
 
 import numpy as np
 
-from tensord._commands.connect import add_command, connect, json_value, print_json
-from tensord._inference import Result
+from tensord._commands.connect import add_command, connect, json_value, pairs, print_json
+from tensord._inference import Parameter, Result
 from tensord.errors import InvalidArgumentError
 
 _DTYPES = {"f16": "float16", "f32": "float32", "f64": "float64", "i8": "int8", "i16": "int16", "i32": "int32",
@@ -20,11 +20,13 @@ def add_to(commands: Any) -> None:
     command = add_command(commands, "infer", infer, "Ask a model, and print or save its outputs")
     command.add_argument("model")
     command.add_argument("--input", action="append", default=[], metavar="[NAME=]VALUE",
-                         help="a file (.npy; .npz for all inputs), JSON, or random:SHAPE[:DTYPE] such as "
+                         help="JSON, a file (.npy, .json; .npz for all inputs), or random:SHAPE[:DTYPE] such as "
                          "random:1,3,224,224:f32; without a name they go by position")
     command.add_argument("--version", dest="model_version", default="", help="a number, or a label")
     command.add_argument("--output", action="append", default=[], metavar="NAME",
                          help="only this output; may be repeated")
+    command.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE",
+                         help="of the request, a number, true, false or text; may be repeated")
     command.add_argument("--classes", type=int, default=0, help="only the largest values of each row")
     command.add_argument("--stream", action="store_true", help="a decoupled model: print each response as it comes")
     command.add_argument("--save", metavar="FILE.npz", help="write the outputs there instead of printing them")
@@ -36,10 +38,13 @@ def read_value(text: str) -> Any:
         return random_array(text[len("random:"):])
     if text.endswith(".npy"):
         return np.load(text, allow_pickle=False)
+    if text.endswith(".json"):
+        with open(text) as file:
+            text = file.read()
     try:
         return json.loads(text)
     except ValueError:
-        raise InvalidArgumentError(f"--input: '{text}' is neither a .npy file, JSON, nor random:SHAPE") from None
+        raise InvalidArgumentError(f"--input: '{text}' is neither JSON, a .npy file, nor random:SHAPE") from None
 
 
 def random_array(text: str) -> Any:
@@ -74,16 +79,26 @@ def read_inputs(given: argparse.Namespace) -> Any:
     return (named,) if named else tuple(unnamed)
 
 
+def read_parameter(text: str) -> Parameter:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return value if isinstance(value, (bool, int, float)) else text
+
+
 def infer(given: argparse.Namespace) -> int:
     inputs = read_inputs(given)
+    parameters = {name: read_parameter(value)
+                  for name, value in pairs(given.parameter, "--parameter", "NAME=VALUE").items()}
     with connect(given) as client:
         if given.stream:
             for result in client.infer_stream(given.model, *inputs, outputs=given.output, version=given.model_version,
-                                              timeout=given.timeout):
+                                              parameters=parameters, timeout=given.timeout):
                 show(given, result)
             return 0
         result = client.infer(given.model, *inputs, outputs=given.output, version=given.model_version,
-                              classes=given.classes)
+                              classes=given.classes, parameters=parameters)
     if given.save:
         arrays: Dict[str, Any] = dict(result)
         np.savez(given.save, **arrays)
