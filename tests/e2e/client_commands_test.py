@@ -1,0 +1,356 @@
+"""The client commands of the binary against a live daemon: infer, bench of a server, tables, JSON, exit codes, TLS."""
+
+import json
+import os
+import pty
+import subprocess
+import tempfile
+import unittest
+from typing import List, Tuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from tests.e2e import serve_models
+from tests.e2e.daemon_process import BINARY, DaemonProcess
+from tests.e2e.network_test import Authority
+
+LABELLED = """
+max_batch_size: 4
+input [ { name: "x" data_type: TYPE_FP32 dims: [ -1 ] } ]
+output [ { name: "scores" data_type: TYPE_FP32 dims: [ -1 ] label_filename: "labels.txt" } ]
+"""
+SPELL = """
+input [ { name: "words" data_type: TYPE_STRING dims: [ -1 ] } ]
+output [ { name: "piece" data_type: TYPE_STRING dims: [ 1 ] } ]
+model_transaction_policy { decoupled: true }
+"""
+COUNT = """
+input [ { name: "x" data_type: TYPE_INT64 dims: [ 1 ] } ]
+output [ { name: "left" data_type: TYPE_INT64 dims: [ 1 ] } ]
+model_transaction_policy { decoupled: true }
+"""
+
+
+class Spell(nn.Module):
+    """A response for each letter."""
+
+    def forward(self, words: List[str]) -> List[List[str]]:
+        out: List[List[str]] = []
+        for word in words:
+            for i in range(len(word)):
+                out.append([word[i]])
+        return out
+
+
+class Count(nn.Module):
+    def forward(self, x: Tensor) -> List[Tensor]:
+        out: List[Tensor] = []
+        for i in range(int(x.item())):
+            out.append(x - i)
+        return out
+
+
+TYPES = """
+input [ { name: "half" data_type: TYPE_FP16 dims: [ -1 ] }, { name: "small" data_type: TYPE_INT8 dims: [ -1 ] },
+        { name: "yes" data_type: TYPE_BOOL dims: [ -1 ] } ]
+output [ { name: "a" data_type: TYPE_FP16 dims: [ -1 ] }, { name: "b" data_type: TYPE_INT8 dims: [ -1 ] },
+         { name: "c" data_type: TYPE_BOOL dims: [ -1 ] } ]
+"""
+
+
+class Types(nn.Module):
+    def forward(self, half: Tensor, small: Tensor, yes: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
+        return half, small, yes
+
+
+def write(text, *path):
+    with open(os.path.join(*path), "w") as out:
+        out.write(text)
+
+
+def save(module, root, name, config):
+    serve_models.save(module, root, name)
+    write(config, root, name, "config.pbtxt")
+
+
+def run(*arguments, environment=None):
+    return subprocess.run([BINARY, *arguments], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, **(environment or {})})
+
+
+def on_terminal(*arguments):
+    """stdout, and what a terminal at stderr was given."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([BINARY, *arguments], stdout=subprocess.PIPE, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(ours, 1 << 16)
+        except OSError:  # the other end is closed
+            break
+        if not piece:
+            break
+        shown += piece
+    out, _ = process.communicate(timeout=60)
+    os.close(ours)
+    return process.returncode, out.decode(), shown.decode()
+
+
+class ClientCommands(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="tensord_commands_")
+        cls.models = os.path.join(cls.folder.name, "models")
+        serve_models.make_repository(cls.models)
+        save(serve_models.Identity(), cls.models, "labelled", LABELLED)
+        write("apple\nbanana\ncherry\ndate\n", cls.models, "labelled", "labels.txt")
+        save(Spell(), cls.models, "spell", SPELL)
+        save(Count(), cls.models, "count", COUNT)
+        save(Types(), cls.models, "types", TYPES)
+        cls.daemon = DaemonProcess(cls.models, "--model-control-mode", "explicit", "--load-model", "*",
+                                   "--allow-client-shm", "true")
+        cls.address = ("--address", cls.daemon.ready["grpc"])
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.daemon.__exit__()
+        cls.folder.cleanup()
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def command(self, *arguments):
+        done = run(*arguments, *self.address)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr, "")  # nothing of progress: it is no terminal
+        return done.stdout
+
+    def objects(self, *arguments):
+        return [json.loads(line) for line in self.command(*arguments, "--json").splitlines()]
+
+    def outputs(self, *arguments):
+        answer, = self.objects("infer", *arguments)
+        self.assertEqual(set(answer), {"model", "version", "outputs"})
+        return answer["outputs"]
+
+    def assert_fails(self, code, text, *arguments):
+        done = run(*arguments)
+        self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertIn(text, done.stderr)
+
+    # -- infer: what goes in --
+
+    def test_values_by_name_and_by_position(self):
+        self.assertEqual(self.outputs("add_sub", "--input", "a=random:1,2:f32", "--input", "b=random:1,2:f32")["OUTPUT__1"],
+                         [[0.0, 0.0]])
+        self.assertEqual(self.outputs("add_sub", "--input", "b=[[2.0, 2.0]]", "--input", "a=[[1.0, 3.0]]"),
+                         self.outputs("add_sub", "--input", "[[1.0, 3.0]]", "--input", "[[2.0, 2.0]]"))
+        a, b = self.path("a.npy"), self.path("b.json")
+        np.save(a, np.asfortranarray(np.array([[1, 3]], "f4")))
+        write("[[2.0, 2.0]]", b)
+        np.save(self.path("c.npy"), np.array([[2, 2]], "f4"))
+        answer = self.outputs("add_sub", "--input", f"a={a}", "--input", f"b={self.path('c.npy')}", "--output", "OUTPUT__0")
+        self.assertEqual(answer, {"OUTPUT__0": [[3.0, 5.0]]})
+        self.assertEqual(self.outputs("identity", "--input", f"x={b}"), {"OUTPUT__0": [[2.0, 2.0]]})
+
+    def test_values_become_the_models_types(self):
+        answer = self.outputs("types", "--input", "half=[0.1, 65504]", "--input", "small=[-128, true]",
+                              "--input", "yes=[0, 1, false]")
+        self.assertEqual(answer, {"a": [0.0999755859375, 65504.0], "b": [-128, 1], "c": [False, True, False]})
+        self.assertEqual(self.outputs("words", "--input", '["ab", "ü"]')["OUTPUT__0"], ["abab", "üü"])
+        self.assertEqual(self.outputs("words", "--input", "text:a=b")["OUTPUT__0"], ["a=ba=b"])
+
+    def test_arrays_of_numpy(self):
+        rng = np.random.default_rng(1)
+        for dtype in ("f4", "f8", "i1", "i2", "i4", "i8", "u1", "?"):
+            array = rng.integers(0, 2, (2, 3, 4)).astype(dtype)
+            for order in ("C", "F"):
+                np.save(self.path("in.npy"), np.asarray(array, order=order))
+                run("infer", "identity", "--input", f"x={self.path('in.npy')}", "--save", self.path("out.npy"), *self.address)
+                got = np.load(self.path("out.npy"))
+                self.assertEqual(got.dtype, array.dtype)
+                np.testing.assert_array_equal(got, array)
+        np.savez_compressed(self.path("in.npz"), a=np.full((1, 2), 3, "f4"), b=np.full((1, 2), 1, "f4"))
+        self.command("infer", "add_sub", "--input", self.path("in.npz"), "--save", self.path("out.npz"))
+        with np.load(self.path("out.npz")) as saved:
+            self.assertEqual({name: saved[name].tolist() for name in saved}, {"OUTPUT__0": [[4, 4]], "OUTPUT__1": [[2, 2]]})
+        np.save(self.path("words.npy"), np.array(["ab", "ü", ""]))
+        self.assertEqual(self.outputs("words", "--input", self.path("words.npy"))["OUTPUT__0"], ["abab", "üü", ""])
+        self.command("infer", "words", "--input", self.path("words.npy"), "--output", "OUTPUT__0", "--save", self.path("t.npy"))
+        self.assertEqual(np.load(self.path("t.npy")).tolist(), [b"abab", "üü".encode(), b""])
+
+    def test_random_values_of_the_models_shapes(self):
+        answer = self.outputs("configured", "--random")
+        self.assertEqual(np.shape(answer["scores"]), (1, 3))
+        self.assertEqual(answer, self.outputs("configured", "--input", "INPUT__0=random"))
+        self.assertEqual(np.shape(self.outputs("configured", "--input", "random:4,4")["scores"]), (4, 3))
+
+    def test_a_files_bytes_and_parameters(self):
+        write("abc", self.path("word"))
+        self.assertEqual(self.outputs("words", "--input", f"@{self.path('word')}", "--parameter", "priority=1",
+                                      "--parameter", "note=x")["OUTPUT__0"], ["abcabc"])
+
+    # -- infer: what comes out --
+
+    def test_text_for_people(self):
+        self.assertEqual(self.command("infer", "identity", "--input", "x=[[1, 2.5], [-3e10, 0.1]]"),
+                         "OUTPUT__0  float64[2, 2]\n[[1 2.5]\n [-3e+10 0.1]]\n")
+        text = self.command("infer", "identity", "--input", "x=random:1000:i32")
+        self.assertIn(" ... ", text)
+        self.assertLess(len(text), 100)
+        self.assertIn('["\\u001b[2Jx', self.command("infer", "words", "--input", '["\\u001b[2Jx"]'))
+
+    def test_classes(self):
+        flags = ("labelled", "--input", "x=[[1, 9, 2, 3]]", "--classes", "2")
+        self.assertEqual(self.command("infer", *flags), "scores\n  banana 9, date 3\n")
+        self.assertEqual(self.outputs(*flags)["scores"], [[{"score": 9.0, "index": 1, "label": "banana"},
+                                                           {"score": 3.0, "index": 3, "label": "date"}]])
+
+    def test_streams(self):
+        self.assertEqual([item["outputs"] for item in self.objects("infer", "count", "--input", "[3]", "--stream")],
+                         [{"left": [3]}, {"left": [2]}, {"left": [1]}])
+        self.assertEqual(self.command("infer", "spell", "--input", "text:token by token", "--stream"), "token by token\n")
+        self.assert_fails(1, "decoupled", "infer", "count", "--input", "[3]", *self.address)
+        self.assert_fails(1, "nope", "infer", "nope", "--input", "x=[3]", "--stream", *self.address)
+
+    # -- Exit codes --
+
+    def test_what_is_wrong_is_named(self):
+        infer = ("infer", "add_sub", *self.address, "--input")
+        for text, value in (("neither JSON", "{"), ("a='[[1], [1, 2]]'", "a=[[1], [1, 2]]"), ("--input b=", "b=random:x"),
+                            ("no type is called", "a=random:1:f9"), ("more than a request", "a=random:99999999999"),
+                            ("32 deep", "a=" + "[" * 100 + "]" * 100)):
+            self.assert_fails(2, text, *infer, value)
+        self.assert_fails(2, "name all of them", *infer, "[1]", "--input", "b=[1]")
+        self.assert_fails(2, "twice", *infer, "a=[1]", "--input", "a=[1]")
+        self.assert_fails(2, "2 inputs", *infer, "[1]", "--input", "[1]", "--input", "[1]")
+        self.assert_fails(2, "does not fit", "infer", "types", *self.address, "--input", "small=[128]")
+        self.assert_fails(2, "whole numbers", "infer", "types", *self.address, "--input", "small=[1.5]")
+        self.assert_fails(1, "cannot be read", *infer, "a=/not/there.npy")
+        with open(self.path("bad.npy"), "wb") as out:
+            out.write(b"\x93NUMPY\x01\x00\xff\xff{")
+        self.assert_fails(1, "bad.npy", *infer, f"a={self.path('bad.npy')}")
+        np.save(self.path("objects.npy"), np.array([{}], object))
+        self.assert_fails(1, "dtype '|O'", *infer, f"a={self.path('objects.npy')}")
+        self.assert_fails(2, "--save", "infer", "add_sub", *self.address, "--input", "random:1", "--input", "random:1",
+                          "--save", self.path("two.npy"))
+        self.assert_fails(2, "excludes", "infer", "count", "--stream", "--classes", "2")
+        self.assert_fails(1, "nope", "infer", "nope", *self.address, "--input", "x=[1]")
+        self.assert_fails(2, "--nope", "infer", "identity", "--nope")
+
+    def test_a_server_that_does_not_answer(self):
+        wrong = ("--address", "127.0.0.1:1")
+        for command in (("infer", "m", "--random"), ("models",), ("load", "m"), ("unload", "m"), ("jobs", "list"),
+                        ("train", "m", "--data", "x.npz"), ("bench", "m")):
+            with self.subTest(command=command):
+                self.assert_fails(3, "UNAVAILABLE", *command, *wrong)
+        self.assert_fails(3, "DEADLINE_EXCEEDED", "infer", "sleepy", *self.address, "--input", "x=[1.0]", "--input",
+                          "rounds=[100000000]", "--timeout", "0.2")
+        self.assert_fails(3, "UNAVAILABLE", "models", "--address", self.daemon.ready["grpc"], "--tls")
+
+    def test_the_address_may_be_a_variable(self):
+        done = run("models", environment={"TENSORD_ADDRESS": self.daemon.ready["grpc"]})
+        self.assertIn("identity", done.stdout)
+
+    # -- Models --
+
+    def test_tables_and_json(self):
+        lines = self.command("models", "--ready").splitlines()
+        self.assertRegex(lines[0], "^MODEL +VERSION +STATE +REASON$")
+        self.assertEqual(len({line.find("READY") for line in lines[1:]}), 1)
+        states = self.objects("models")
+        self.assertEqual(set(states[0]), {"name", "version", "state", "reason"})
+        self.command("infer", "linear", "--input", "random:1,4")
+        self.assertRegex(self.command("models", "--statistics"), r"MEAN MS(.|\n)*\nlinear +1 +[1-9]")
+        linear, = (item for item in self.objects("models", "--statistics") if item["name"] == "linear")
+        self.assertGreater(linear["durations"]["success"]["seconds"], 0)
+
+    def test_progress_is_for_terminals(self):
+        code, out, shown = on_terminal("bench", "linear", "--input", "random:1,4", "--seconds", "0.5", *self.address)
+        self.assertEqual(code, 0)
+        self.assertIn("1 client", shown)
+        self.assertIn("▏", shown)
+        self.assertRegex(out, "^CLIENTS")
+        code, out, shown = on_terminal("bench", "linear", "--input", "random:1,4", "--seconds", "0.5", "--json", *self.address)
+        self.assertEqual((code, shown), (0, ""))
+
+    # -- bench --
+
+    def test_bench_of_a_server(self):
+        one, three = self.objects("bench", "configured", "--clients", "1,3", "--seconds", "0.4", "--batch", "4")
+        self.assertEqual((one["clients"], three["clients"]), (1, 3))
+        for row in (one, three):
+            self.assertEqual(row["errors"], 0)
+            self.assertGreater(row["requests"], 0)
+            self.assertAlmostEqual(row["rows_per_second"], 4 * row["requests_per_second"], 3)
+            self.assertLessEqual(row["median_ms"], row["p90_ms"])
+            self.assertLessEqual(row["p90_ms"], row["p99_ms"])
+            self.assertEqual(row["server"]["requests"], row["requests"])
+            self.assertGreater(row["server"]["compute_infer_ms"], 0)
+            self.assertGreaterEqual(row["server"]["rows_per_run"], 4)
+        self.assertRegex(self.command("bench", "configured", "--seconds", "0.2"), "^CLIENTS  REQUESTS/S  MEDIAN MS")
+
+    def test_bench_over_shared_memory(self):
+        process = subprocess.Popen([BINARY, "bench", "add_sub", *self.address, "--input", "random:8,8", "--input",
+                                    "random:8,8", "--clients", "2", "--seconds", "0.3", "--shared-memory", "--json"],
+                                   stdout=subprocess.PIPE)
+        out, _ = process.communicate(timeout=60)
+        row = json.loads(out)
+        self.assertEqual((process.returncode, row["errors"]), (0, 0))
+        self.assertGreater(row["requests"], 0)
+        self.assertFalse([name for name in os.listdir("/dev/shm") if name.startswith(f"tensord-{process.pid}-")])
+        self.assert_fails(2, "of texts", "bench", "words", *self.address, "--input", "text:a", "--shared-memory")
+
+    def test_bench_of_what_fails(self):
+        self.assert_fails(2, "got 3 rows", "bench", "raises", *self.address, "--input", "random:3,2", "--seconds", "0.2")
+
+    def test_bench_flags_of_the_other_kind_are_refused(self):
+        self.assert_fails(2, "--threads", "bench", "linear", *self.address, "--threads", "1")
+        self.assert_fails(2, "--address", "bench", "linear", "--clients", "2")
+        self.assert_fails(2, "--batch 2", "bench", "linear", *self.address, "--input", "random:1,4", "--batch", "2")
+
+
+class Secured(unittest.TestCase):
+    def test_tls_and_tokens(self):
+        with tempfile.TemporaryDirectory() as folder:
+            authority = Authority(folder, "ours")
+            models, tokens, token = (os.path.join(folder, name) for name in ("models", "tokens", "token"))
+            serve_models.save(serve_models.Identity(), models, "identity")
+            write("all open-sesame-open-sesame\ninference,metadata only-questions-please\n", tokens)
+            write("open-sesame-open-sesame\n", token)
+            authority.sign("server")
+            certificate, key = (os.path.join(folder, f"server.{end}") for end in ("pem", "key"))
+            with DaemonProcess(models, "--grpc-use-ssl", "true", "--grpc-server-cert", certificate, "--grpc-server-key",
+                               key, "--access-tokens", tokens) as daemon:
+                flags = ("--address", daemon.ready["grpc"], "--root-cert", authority.cert, "--server-name", "localhost")
+                ask = ("infer", "identity", "--input", "x=[1]", "--json", *flags)
+                done = run(*ask, "--token-file", token)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(json.loads(done.stdout)["outputs"], {"OUTPUT__0": [1]})
+                done = run(*ask, environment={"TENSORD_TOKEN": "only-questions-please"})
+                self.assertEqual(done.returncode, 0, done.stderr)
+                done = run("unload", "identity", *flags, environment={"TENSORD_TOKEN": "only-questions-please"})
+                self.assertEqual(done.returncode, 1)
+                self.assertIn("PERMISSION_DENIED", done.stderr)
+                self.assertIn("UNAUTHENTICATED", run(*ask).stderr)
+                self.assertEqual(run("models", "--address", daemon.ready["grpc"]).returncode, 3)  # without TLS
+                done = run(*ask, "--token-file", "/not/there")
+                self.assertEqual((done.returncode, "/not/there" in done.stderr), (1, True))
+
+
+class Help(unittest.TestCase):
+    def test_every_client_command_teaches(self):
+        for command in ("infer", "models", "load", "unload", "train", "jobs", "bench"):
+            done = run(command, "--help")
+            self.assertEqual(done.returncode, 0)
+            self.assertRegex(done.stdout, rf"Examples:\n  tensord {command} ")
+            self.assertIn("--token-file", done.stdout)
+        self.assertIn("Exit codes:", run("--help").stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
