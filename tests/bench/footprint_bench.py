@@ -1,21 +1,21 @@
-"""What a server weighs and how soon it answers: files, start, resident memory, beside PyTorch and Triton.
+"""What a server weighs and how soon it answers: files, start, resident memory, beside PyTorch and other servers.
 
-    scripts/build static; scripts/setup bench test
+    scripts/build static; scripts/build release; scripts/setup bench pypi_torch test
     /usr/bin/python3 -m tests.bench.footprint_bench static=build/static/server/tensord release=build/release/server/tensord
-        [--rounds 5] [--images tensord:latest …] [--pypi torch torchserve mlserver]
+        [--rounds 5] [--only TorchServe] [--images tensord:latest …] [--pypi torch torchserve mlserver]
 
-All are started in turn, to the first answer of one scripted resnet50. "code" is the size of the program and of all
-libraries that it has mapped. Peers: a process with Debian's PyTorch, which serves nothing, and, where scripts/setup bench
-made build/peer_servers, NVIDIA's Triton with its Python backend and that PyTorch. --pypi asks pip how much it would
+All are started in turn, to the first answer of one scripted resnet50. "installed" is what lies on the disk for it: the
+program, its environment of pip, and the Debian packages of which it has mapped a file; "code" the size of the program and
+of all libraries that it has mapped; "ready" without a model (Triton: with it). Peers: processes that serve nothing, with
+libtorch (compiled here), Debian's PyTorch and PyPI's; the servers of peer_servers.py. --pypi asks pip how much it would
 download for a package and what it needs; --images, Docker.
 """
 
 import argparse
+import functools
 import json
 import os
 import pathlib
-import signal
-import socket
 import statistics
 import subprocess
 import sys
@@ -23,15 +23,18 @@ import tempfile
 import time
 import urllib.request
 
-import grpc
+import numpy as np
 import torch
 import torchvision
 
-from tests.e2e.daemon import inference_pb2_grpc, pb
+from tests.bench.peer_servers import PEERS, ROOT, descendants, kserve_message, stop
+from tests.e2e.daemon import grpc
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PEER_SERVERS = ROOT / "build" / "peer_servers" / "bin" / "python"
 TIMEOUT_S = 120
+PYPI_TORCH = ROOT / "build" / "pypi_torch"
+LIBTORCH_SOURCE = ROOT / "tests" / "bench" / "libtorch_resnet50.cpp"
+LIBTORCH_HEADERS = pathlib.Path("/usr/include/torch/csrc/api/include")
+IMAGE = np.zeros((1, 3, 224, 224), np.float32)
 PYTORCH = """
 import sys, torch
 print("ready", flush=True)
@@ -44,40 +47,52 @@ sys.stdin.readline()
 """
 
 
-def processes(pid: int) -> list:
-    """The process and all that it started."""
-    found = [pid]
-    for parent in found:
-        for children in pathlib.Path(f"/proc/{parent}/task").glob("*/children"):
-            found += [int(child) for child in children.read_text().split()]
-    return found
-
-
 def resident_bytes(pid: int) -> int:
     """Of several processes, what they share counts once."""
-    every = processes(pid)
+    every = descendants(pid)
     field = "Rss:" if len(every) == 1 else "Pss:"
     lines = [line for each in every for line in pathlib.Path(f"/proc/{each}/smaps_rollup").read_text().splitlines()]
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
 
 
-def code_bytes(pid: int) -> int:
+def mapped_code(pid: int) -> set:
     files = set()
-    for each in processes(pid):
+    for each in descendants(pid):
         for line in pathlib.Path(f"/proc/{each}/maps").read_text().splitlines():
             fields = line.split(maxsplit=5)
-            if len(fields) == 6 and "x" in fields[1] and fields[5].startswith("/"):
+            if len(fields) == 6 and "x" in fields[1] and os.path.exists(fields[5]):
                 files.add(fields[5])
-    return sum(os.path.getsize(file) for file in files if os.path.exists(file))
+    return files
 
 
-def ask(address: str) -> None:
-    request = pb.ModelInferRequest(model_name="resnet50")
-    request.inputs.add(name="x", datatype="FP32", shape=[1, 3, 224, 224])
-    request.raw_input_contents.append(bytes(4 * 3 * 224 * 224))
+def packages_bytes(files: list) -> int:
+    """What Debian's packages with these files take when installed, and the files that no package has."""
+    # A package may name a file of /usr/lib as one of /lib.
+    names = {name: file for file in files for name in (file, file.removeprefix("/usr"))}
+    found = subprocess.run(["dpkg-query", "-S", *names], capture_output=True, text=True).stdout
+    owners = dict(reversed(line.rsplit(": ", 1)) for line in found.splitlines())
+    owned = {names[name] for name in owners if name in names}
+    packages = {owner.split(", ")[0] for owner in owners.values()}
+    installed = subprocess.run(["dpkg-query", "-W", "-f=${Installed-Size}\n", *packages], capture_output=True, text=True, check=True)
+    return 1024 * sum(map(int, installed.stdout.split())) + sum(os.path.getsize(file) for file in files if file not in owned)
+
+
+@functools.cache
+def tree_bytes(folder: pathlib.Path) -> int:
+    return sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir())
+
+
+def sizes(pid: int, environment: pathlib.Path | None = None) -> dict:
+    code = mapped_code(pid)
+    outside = [file for file in code if environment is None or not file.startswith(f"{environment.resolve()}/")]
+    installed = packages_bytes(outside) + (tree_bytes(environment.resolve()) if environment else 0)
+    return {"code": sum(map(os.path.getsize, code)), "installed": installed}
+
+
+def ask(address: str, method: str, message: bytes) -> None:
     with grpc.insecure_channel(address) as channel:
-        answer = inference_pb2_grpc.GRPCInferenceServiceStub(channel).ModelInfer(request, timeout=TIMEOUT_S)
-    assert len(answer.raw_output_contents[0]) == 4000
+        answer = channel.unary_unary(method)(message, timeout=TIMEOUT_S)
+    assert len(answer) >= 4000
 
 
 def wait_until(process, condition) -> None:
@@ -86,15 +101,6 @@ def wait_until(process, condition) -> None:
         if process.poll() is not None or time.monotonic() > end:
             raise SystemExit(f"{process.args[0]} did not become ready")
         time.sleep(0.0005)
-
-
-def stop(process) -> None:
-    for each in processes(process.pid)[::-1]:
-        try:
-            os.kill(each, signal.SIGTERM)
-        except ProcessLookupError:
-            pass
-    process.wait()
 
 
 def start_tensord(binary: str, repository, folder: pathlib.Path) -> dict:
@@ -111,71 +117,88 @@ def start_tensord(binary: str, repository, folder: pathlib.Path) -> dict:
             if name == "idle":
                 row["ready"] = time.perf_counter() - begin
             else:
-                ask(json.loads(ready.read_text())["grpc"])
+                ask(json.loads(ready.read_text())["grpc"], PEERS[0].method, kserve_message("resnet50", IMAGE))
                 row["answer"] = time.perf_counter() - begin
             time.sleep(0.3)  # until the file's pages that were packed have been given back
             row[name] = resident_bytes(process.pid)
-            row["code"] = code_bytes(process.pid)
+            row |= sizes(process.pid)
         finally:
             stop(process)
     return row
 
 
-def start_pytorch(repository: pathlib.Path) -> dict:
+def start_process(command: list, environment: pathlib.Path | None = None) -> dict:
+    """One that says "ready" and "answer", each a line, and waits for one after each."""
     begin = time.perf_counter()
-    process = subprocess.Popen([sys.executable, "-c", PYTORCH, str(repository / "resnet50" / "1" / "model.pt")],
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    process.stdout.readline()
-    row = {"ready": time.perf_counter() - begin, "idle": resident_bytes(process.pid)}
-    process.stdin.write("\n")
-    process.stdin.flush()
-    process.stdout.readline()
-    row |= {"answer": time.perf_counter() - begin, "loaded": resident_bytes(process.pid), "code": code_bytes(process.pid)}
-    process.communicate("\n")
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        said = [process.stdout.readline()]
+        row = {"ready": time.perf_counter() - begin, "idle": resident_bytes(process.pid)}
+        process.stdin.write("\n")
+        process.stdin.flush()
+        said += [process.stdout.readline()]
+        row |= {"answer": time.perf_counter() - begin, "loaded": resident_bytes(process.pid)}
+        row |= sizes(process.pid, environment)
+        process.communicate("\n")
+    finally:
+        stop(process)
+    if said != ["ready\n", "answer\n"]:
+        raise SystemExit(f"{command[0]} did not do what it should")
     return row
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+def libtorch_program() -> pathlib.Path:
+    program = ROOT / "build" / "bench" / "libtorch_resnet50"
+    if not program.exists() or program.stat().st_mtime < LIBTORCH_SOURCE.stat().st_mtime:
+        program.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["g++", "-std=c++17", "-O1", "-isystem", LIBTORCH_HEADERS, LIBTORCH_SOURCE, "-o", program, "-ltorch",
+                        "-ltorch_cpu", "-lc10"], check=True)
+    return program
 
 
-def start_triton(repository: pathlib.Path) -> dict:
-    """Its models (an MLP and an identity beside resnet50) are loaded when it is ready."""
-    grpc_port, http_port, metrics_port = (free_port() for _ in range(3))
-    begin = time.perf_counter()
-    process = subprocess.Popen([str(PEER_SERVERS), str(ROOT / "tests" / "bench" / "pytriton_server.py"), str(repository),
-                                str(grpc_port), str(http_port), str(metrics_port)],
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-    def is_ready() -> bool:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{http_port}/v2/models/resnet50/ready", timeout=5) as answer:
-                return answer.status == 200
-        except OSError:
-            return False
-
-    try:
-        wait_until(process, is_ready)
-        row = {"ready": time.perf_counter() - begin}
-        ask(f"127.0.0.1:{grpc_port}")
-        return row | {"answer": time.perf_counter() - begin, "loaded": resident_bytes(process.pid),
-                      "code": code_bytes(process.pid)}
-    finally:
-        stop(process)
+def start_peer(peer: type, repository: pathlib.Path, folder: pathlib.Path) -> dict:
+    """Ready without a model, where it starts so, and with one, and its first answer."""
+    row = {}
+    if peer.title != "Triton":
+        with peer(folder / "none", folder) as server:
+            server.wait_until_ready()
+            row |= {"ready": time.perf_counter() - server.started, "idle": resident_bytes(server.process.pid)}
+    with peer(repository, folder) as server:
+        server.wait_until_ready()
+        row.setdefault("ready", time.perf_counter() - server.started)
+        ask(server.grpc, server.method, server.message("resnet50", IMAGE))
+        row |= {"answer": time.perf_counter() - server.started, "loaded": resident_bytes(server.process.pid)}
+        return row | sizes(server.process.pid, peer.python().parents[1])
 
 
 def make_repository(folder: pathlib.Path) -> pathlib.Path:
     repository = folder / "models"
-    archives = {"resnet50": torchvision.models.resnet50(weights=None), "mlp": torch.nn.Sequential(torch.nn.Linear(64, 64))}
-    for name, model in archives.items():
-        target = folder / ("models" if name == "resnet50" else "peer") / name / "1" / "model.pt"
-        target.parent.mkdir(parents=True)
-        torch.jit.script(model.eval()).save(str(target))
-    os.symlink(repository / "resnet50", folder / "peer" / "resnet50")
+    target = repository / "resnet50" / "1" / "model.pt"
+    target.parent.mkdir(parents=True)
+    torch.jit.script(torchvision.models.resnet50(weights=None).eval()).save(str(target))
     (folder / "none").mkdir()
     return repository
+
+
+def candidates(binaries: list, repository: pathlib.Path, folder: pathlib.Path) -> dict:
+    """Name → what starts it and gives a row, or what to do to have it."""
+    archive = str(repository / "resnet50" / "1" / "model.pt")
+    out = {}
+    for binary in binaries:
+        title, path = binary.split("=", 1)
+        out[f"tensord, {title}"] = functools.partial(start_tensord, os.path.abspath(path), repository, folder)
+    out["libtorch (Debian) in C++, no server"] = "scripts/setup bench"
+    if LIBTORCH_HEADERS.exists():
+        out["libtorch (Debian) in C++, no server"] = functools.partial(start_process, [libtorch_program(), archive])
+    out["PyTorch (Debian), no server"] = functools.partial(start_process, [sys.executable, "-c", PYTORCH, archive])
+    out["PyTorch (PyPI), no server"] = "scripts/setup pypi_torch"
+    if (PYPI_TORCH / "bin" / "python").exists():
+        command = [PYPI_TORCH / "bin" / "python", "-c", PYTORCH, archive]
+        out["PyTorch (PyPI), no server"] = functools.partial(start_process, command, PYPI_TORCH)
+    for peer in PEERS:
+        start = functools.partial(start_peer, peer, repository, folder)
+        out[f"{peer.title}, with PyTorch (Debian)"] = start if peer.is_installed() else "scripts/setup bench"
+    return out
 
 
 def median(rows: list, key: str, scale: float, digits: int) -> str:
@@ -195,10 +218,24 @@ def download_bytes(requirement: str) -> tuple:
     return len(urls), size
 
 
+def print_table(rounds: dict, weights: int) -> None:
+    print("| | installed, MB | code, MB | ready, ms | first resnet50 answer, ms | idle, MB | loaded, MB | (loaded − idle) / weights |")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|")
+    for title, rows in rounds.items():
+        if isinstance(rows, str):
+            print(f"| {title} | not installed: `{rows}` | | | | | | |")
+            continue
+        more = [{"ratio": (row["loaded"] - row["idle"]) / weights} for row in rows if "idle" in row]
+        print(f"| {title} | {median(rows, 'installed', 1e-6, 0)} | {median(rows, 'code', 1e-6, 1)} | {median(rows, 'ready', 1e3, 0)} "
+              f"| {median(rows, 'answer', 1e3, 0)} | {median(rows, 'idle', 1e-6, 1)} | {median(rows, 'loaded', 1e-6, 0)} "
+              f"| {median(more, 'ratio', 1, 2)} |")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("binaries", nargs="*", help="NAME=PATH")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", default="", help="rows whose name has this")
     parser.add_argument("--images", nargs="*", default=[])
     parser.add_argument("--pypi", nargs="*", default=[])
     options = parser.parse_args()
@@ -206,23 +243,13 @@ def main() -> int:
         folder = pathlib.Path(name)
         repository = make_repository(folder)
         weights = (repository / "resnet50" / "1" / "model.pt").stat().st_size
-        starts = {}
-        for binary in options.binaries:
-            title, path = binary.split("=", 1)
-            starts[f"tensord, {title}"] = lambda path=os.path.abspath(path): start_tensord(path, repository, folder)
-        starts["PyTorch (Debian), no server"] = lambda: start_pytorch(repository)
-        if PEER_SERVERS.exists():
-            starts["Triton with PyTorch (Debian)"] = lambda: start_triton(folder / "peer")
-        rounds = {title: [] for title in starts}
+        starts = {title: start for title, start in candidates(options.binaries, repository, folder).items() if options.only in title}
+        rounds = {title: start if isinstance(start, str) else [] for title, start in starts.items()}
         for _ in range(options.rounds):
             for title, start in starts.items():
-                rounds[title].append(start())
-    print("| | code, MB | ready, ms | first resnet50 answer, ms | idle, MB | loaded, MB | (loaded − idle) / weights |")
-    print("|---|---:|---:|---:|---:|---:|---:|")
-    for title, rows in rounds.items():
-        more = [{"ratio": (row["loaded"] - row["idle"]) / weights} for row in rows if "idle" in row]
-        print(f"| {title} | {median(rows, 'code', 1e-6, 1)} | {median(rows, 'ready', 1e3, 0)} | {median(rows, 'answer', 1e3, 0)} "
-              f"| {median(rows, 'idle', 1e-6, 1)} | {median(rows, 'loaded', 1e-6, 0)} | {median(more, 'ratio', 1, 2)} |")
+                if not isinstance(start, str):
+                    rounds[title].append(start())
+    print_table(rounds, weights)
     for image in options.images:
         size = subprocess.run(["docker", "image", "inspect", "-f", "{{.Size}}", image], capture_output=True, text=True, check=True)
         print(f"\nimage {image}: {int(size.stdout) / 1e6:.1f} MB")

@@ -1,14 +1,17 @@
-"""The same archives behind tensord and behind NVIDIA Triton (nvidia-pytriton: Triton's server with its Python backend,
-which runs them with Debian's PyTorch), under the load of NVIDIA's perf_analyzer.
+"""The same archives behind tensord and behind servers of others that PyPI has: NVIDIA's Triton (nvidia-pytriton: its server
+with its Python backend), TorchServe and MLServer, which run them with Debian's PyTorch (peer_servers.py).
 
-Both serve all the time; measurements alternate between them. Prints requests a second and latencies of each, and the
-ratio of the rates (above 1: tensord answers more).
+All serve all the time; measurements go round. The load is call_load: it sends the same bytes over gRPC to each (TorchServe
+has a message of its own) and looks at no answer. With --perf-analyzer it is NVIDIA's perf_analyzer, which can ask tensord
+and Triton only. Prints requests a second with p50 and p99, and tensord's rate divided by each peer's.
 
-    scripts/setup bench test       # build/peer_servers, build/clients
-    TENSORD_BINARY=… /usr/bin/python3 tests/bench/peer_servers_bench.py [--seconds 3] [--rounds 3] [--only mlp]
+    scripts/setup bench test       # build/peer_servers, build/torchserve, build/mlserver, build/clients
+    TENSORD_BINARY=… /usr/bin/python3 -m tests.bench.peer_servers_bench --call-load build/dev/tests/call_load
+        [--seconds 3] [--rounds 3] [--only mlp] [--servers Triton TorchServe MLServer] [--perf-analyzer]
 """
 
 import argparse
+import contextlib
 import csv
 import os
 import pathlib
@@ -16,34 +19,28 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
-import urllib.request
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+import numpy as np
+import torch
+import torchvision
 
-import torch  # noqa: E402
-import torchvision  # noqa: E402
-
-from tests.e2e import serve_models  # noqa: E402
-from tests.e2e.daemon_process import DaemonProcess  # noqa: E402
+from tests.bench.peer_servers import BATCH, PEERS, ROOT, Peer, kserve_message
+from tests.e2e import serve_models
+from tests.e2e.daemon_process import DaemonProcess
 
 WIDTH = 2048
-BATCH = 32  # as in pytriton_server.py
 CONFIG = """
 max_batch_size: {rows}
 input [ {{ name: "{input}" data_type: TYPE_FP32 dims: [ {dims} ] }} ]
 output [ {{ name: "OUTPUT__0" data_type: TYPE_FP32 dims: [ {out} ] }} ]
 {batching}
 """
-START_TIMEOUT_S = 300
-# What it is called, the model, its shapes for perf_analyzer, clients.
-ROWS = (("identity, 1 KB", "identity", ("--shape", "x:250"), 1), ("identity, 1 KB", "identity", ("--shape", "x:250"), 16),
-        ("identity, 4 MB", "identity", ("--shape", "x:1000000"), 1),
-        ("identity, 4 MB", "identity", ("--shape", "x:1000000"), 4),
-        ("MLP, batched", "mlp", (), 1), ("MLP, batched", "mlp", (), 64),
-        ("resnet50", "resnet50", ("--shape", "x:1,3,224,224"), 1),
-        ("resnet50", "resnet50", ("--shape", "x:1,3,224,224"), 4))
+# What it is called, the model, the shape of a request, numbers of an answer, clients.
+ROWS = (("identity, 1 KB", "identity", (250,), 250, 1), ("identity, 1 KB", "identity", (250,), 250, 16),
+        ("identity, 4 MB", "identity", (1000000,), 1000000, 1), ("identity, 4 MB", "identity", (1000000,), 1000000, 4),
+        ("MLP, batched", "mlp", (1, WIDTH), WIDTH, 1), ("MLP, batched", "mlp", (1, WIDTH), WIDTH, 64),
+        ("resnet50", "resnet50", (1, 3, 224, 224), 1000, 1), ("resnet50", "resnet50", (1, 3, 224, 224), 1000, 4))
+WARM_SHARE = 0.2  # of the length of a measurement
 
 
 def write_model(root, name, module, **config):
@@ -63,40 +60,11 @@ def make_repository(root):
     write_model(root, "resnet50", torchvision.models.resnet50(), dims="1, 3, 224, 224", out="1, 1000")
 
 
-class Triton:
-    """The peer, on the given port and the two after it."""
-
-    def __init__(self, python, models, port, folder):
-        self.address = f"127.0.0.1:{port}"
-        self.log = open(os.path.join(folder, "triton.txt"), "w")
-        script = ROOT / "tests" / "bench" / "pytriton_server.py"
-        self.process = subprocess.Popen([python, script, models, *(str(port + i) for i in range(3))], stdout=self.log,
-                                        stderr=self.log)
-        deadline = time.monotonic() + START_TIMEOUT_S
-        while not self.is_ready(port + 1):
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                sys.exit("Triton did not start:\n" + pathlib.Path(self.log.name).read_text()[-3000:])
-            time.sleep(0.2)
-
-    def is_ready(self, http_port):
-        try:
-            return all(urllib.request.urlopen(f"http://127.0.0.1:{http_port}/v2/models/{name}/ready").status == 200
-                       for name in ("identity", "mlp", "resnet50"))
-        except OSError:
-            return False
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        self.process.wait()
-        self.log.close()
-
-
-def measure(clients, address, model, shapes, concurrency, seconds):
-    """Requests a second, p50 and p99 in microseconds."""
-    perf = pathlib.Path(clients) / "perf"
+def ask_with_perf_analyzer(options, address, model, shape, concurrency, seconds):
+    """As `ask`."""
+    perf = pathlib.Path(options.clients) / "perf"
+    # It knows the shape of the MLP from its configuration.
+    shapes = [] if model == "mlp" else ["--shape", "x:" + ",".join(map(str, shape))]
     with tempfile.TemporaryDirectory() as folder:
         table = os.path.join(folder, "table.csv")
         # It measures at least three times, and averages them; every result is stable for it.
@@ -107,7 +75,7 @@ def measure(clients, address, model, shapes, concurrency, seconds):
             env={**os.environ, "LD_LIBRARY_PATH": str(perf / "nvidia" / "cuda_runtime" / "lib")}, capture_output=True,
             text=True)
         if "use a larger time window" in run.stdout + run.stderr:
-            return measure(clients, address, model, shapes, concurrency, 3 * seconds)
+            return ask_with_perf_analyzer(options, address, model, shape, concurrency, 3 * seconds)
         if run.returncode != 0:
             sys.exit(f"perf_analyzer: {run.stdout}{run.stderr}")
         with open(table) as rows:
@@ -115,30 +83,81 @@ def measure(clients, address, model, shapes, concurrency, seconds):
     return float(row["Inferences/Second"]), float(row["p50 latency"]), float(row["p99 latency"])
 
 
+class Tensord:
+    """The daemon, as peer_servers.py has the others."""
+
+    title, method, message = "tensord", Peer.method, staticmethod(kserve_message)
+
+    def __init__(self, models):
+        self.daemon = DaemonProcess(models)
+        self.grpc = self.daemon.ready["grpc"]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.daemon.stop()
+
+
+def ask(options, server, model, shape, numbers, concurrency, folder):
+    """Requests a second, p50 and p99 in microseconds."""
+    if options.perf_analyzer:
+        return ask_with_perf_analyzer(options, server.grpc, model, shape, concurrency, options.seconds)
+    message = pathlib.Path(folder) / "message"
+    message.write_bytes(server.message(model, np.random.default_rng(0).random(shape, dtype=np.float32)))
+    run = subprocess.run([options.call_load, server.grpc, server.method, message, str(concurrency), str(options.seconds),
+                          str(WARM_SHARE * options.seconds)], capture_output=True, text=True)
+    if run.returncode != 0:
+        sys.exit(f"{server.title}, {model}: {run.stderr}")
+    rate, p50, p99, answer_bytes = map(float, run.stdout.split())
+    if answer_bytes < 4 * numbers:
+        sys.exit(f"{server.title}, {model}: an answer of {answer_bytes:.0f} bytes cannot have {numbers} numbers")
+    return rate, p50, p99
+
+
+def chosen_peers(options):
+    for peer in PEERS:
+        if options.perf_analyzer and peer.title != "Triton" or peer.title not in options.servers:
+            continue
+        if peer.is_installed():
+            yield peer
+        else:
+            print(f"{peer.title}: not installed: scripts/setup bench", file=sys.stderr)
+
+
+def compare(options, servers, folder):
+    peers = "".join(f" | {peer.title} | ratio" for peer in servers[1:])
+    print(f"| requests/s (p50, p99 in ms) | clients | {servers[0].title}{peers} |")
+    print("|---|---:|---:" + "|---:|---:" * len(servers[1:]) + "|")
+    for text, model, shape, numbers, concurrency in ROWS:
+        if options.only not in text:
+            continue
+        rounds = [[ask(options, server, model, shape, numbers, concurrency, folder) for server in servers]
+                  for _ in range(options.rounds)]
+        medians = [[statistics.median(column) for column in zip(*each)] for each in zip(*rounds)]
+        cells = [f"{rate:.1f} ({p50 / 1000:.2f}, {p99 / 1000:.2f})" for rate, p50, p99 in medians]
+        ratios = [f"{medians[0][0] / rate:.1f}" for rate, _, _ in medians]
+        others = "".join(f" | {cell} | {ratio}" for cell, ratio in zip(cells[1:], ratios[1:]))
+        print(f"| {text} | {concurrency} | {cells[0]}{others} |", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=3, help="length of each of the three parts of a measurement")
+    parser.add_argument("--seconds", type=float, default=3, help="length of a measurement; of perf_analyzer, of its three parts")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="", help="rows whose name has this")
-    parser.add_argument("--port", type=int, default=19310, help="of the peer, with the two after it")
-    parser.add_argument("--python", default=ROOT / "build" / "peer_servers" / "bin" / "python")
+    parser.add_argument("--servers", nargs="*", default=[peer.title for peer in PEERS])
+    parser.add_argument("--call-load", default=ROOT / "build" / "dev" / "tests" / "call_load")
+    parser.add_argument("--perf-analyzer", action="store_true")
     parser.add_argument("--clients", default=ROOT / "build" / "clients", help="the environment with perf_analyzer")
     options = parser.parse_args()
-    print("| | clients | ours requests/s | p50 ms | p99 ms | Triton requests/s | p50 ms | p99 ms | ratio |\n"
-          "|---|---:|---:|---:|---:|---:|---:|---:|---:|")
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as running:
         models = os.path.join(folder, "models")
         make_repository(models)
-        with DaemonProcess(models) as daemon, Triton(options.python, models, options.port, folder) as triton:
-            addresses = daemon.ready["grpc"], triton.address
-            for text, model, shapes, concurrency in ROWS:
-                if options.only not in text:
-                    continue
-                runs = [[measure(options.clients, address, model, shapes, concurrency, options.seconds)
-                         for address in addresses] for _ in range(options.rounds)]
-                ours, peer = ([statistics.median(column) for column in zip(*side)] for side in zip(*runs))
-                cells = " | ".join(f"{rate:.1f} | {p50 / 1000:.2f} | {p99 / 1000:.2f}" for rate, p50, p99 in (ours, peer))
-                print(f"| {text} | {concurrency} | {cells} | {ours[0] / peer[0]:.1f} |", flush=True)
+        peers = [running.enter_context(peer(models, folder)) for peer in chosen_peers(options)]
+        for peer in peers:
+            peer.wait_until_ready()
+        compare(options, [running.enter_context(Tensord(models)), *peers], folder)
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ def measure(asks, values, count):
 
 def main():
     print("| tensor | tensord: call ms | tritonclient: call ms | ratio | tensord: client CPU ms | tritonclient | ratio |")
-    print("|---|---|---|---|---|---|---|")
+    print("|---|---:|---:|---:|---:|---:|---:|")
     with start("--model-control-mode", "explicit", "--load-model", "identity_fp32") as daemon:
         ours = tensord.Client(daemon.ready["grpc"])
         theirs = grpcclient.InferenceServerClient(daemon.ready["grpc"])
