@@ -20,6 +20,12 @@ def pages() -> list[pathlib.Path]:
     return sorted((ROOT / "docs").rglob("*.md"))
 
 
+def documents() -> list[pathlib.Path]:
+    """Every page of the repository, those of docs/ among them."""
+    folders = [path for path in ROOT.iterdir() if path.is_dir() and path.name != "build" and not path.name.startswith(".")]
+    return sorted([*ROOT.glob("*.md"), *(page for folder in folders for page in folder.rglob("*.md"))])
+
+
 def blocks(path: pathlib.Path) -> list[Block]:
     """The fenced blocks of a page. A comment in the line above a fence says who runs it, if not the pages' test."""
     found, lines = [], path.read_text().splitlines()

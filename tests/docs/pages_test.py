@@ -1,6 +1,6 @@
-"""The pages of docs/ are whole: links lead somewhere, blocks say what they are, the site's menu has every page, every page
-with commands has a test, what `run_page` does not run is run by whom the page says, and diagrams are those of their
-sources."""
+"""The pages of docs/ are whole: links lead somewhere (those of all other pages too), blocks say what they are, the site's
+menu has every page, every page with commands has a test, what `run_page` does not run is run by whom the page says, and
+diagrams are those of their sources."""
 
 import hashlib
 import re
@@ -9,7 +9,7 @@ import unittest
 
 import yaml
 
-from tests.docs.pages import ROOT, anchors, blocks, links, pages, prose, runs_here
+from tests.docs.pages import ROOT, anchors, blocks, documents, links, pages, prose, runs_here
 
 RUN = {"bash", "python"}
 SHOWN = {"text", "json", "yaml", "cpp", "cmake", "protobuf", "promql"}
@@ -31,13 +31,13 @@ def commands(text):
 
 class PagesTest(unittest.TestCase):
     def test_links_lead_to_files_and_headings(self):
-        for page in pages():
+        for page in documents():
             for link in links(page):
                 if re.match(r"https?://", link):
                     continue
                 name, _, anchor = link.partition("#")
                 target = (page.parent / name).resolve() if name else page
-                with self.subTest(page=page.name, link=link):
+                with self.subTest(page=str(page), link=link):
                     self.assertTrue(target.exists())
                     if anchor:
                         self.assertIn(anchor, anchors(target))
