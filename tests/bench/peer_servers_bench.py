@@ -151,6 +151,8 @@ def main():
     parser.add_argument("--perf-analyzer", action="store_true")
     parser.add_argument("--clients", default=ROOT / "build" / "clients", help="the environment with perf_analyzer")
     options = parser.parse_args()
+    if not options.perf_analyzer and not os.path.exists(options.call_load):
+        sys.exit(f"{options.call_load} is not there: scripts/build dev call_load")
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as running:
         models = os.path.join(folder, "models")
         make_repository(models)
