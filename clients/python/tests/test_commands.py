@@ -45,6 +45,14 @@ def test_infer(command, tmp_path):
     (answer,) = objects(command("infer", "simple_identity", "--input", str(tmp_path / "in.json"), "--parameter", "priority=1",
                                 "--parameter", "note=text", "--json"))
     assert list(answer["outputs"].values()) == [[["a", "b"]]]
+    (tmp_path / "word").write_text("a=b")
+    for value in ("text:a=b", f"@{tmp_path / 'word'}"):
+        (answer,) = objects(command("infer", "simple_identity", "--input", value, "--json"))
+        assert list(answer["outputs"].values()) == [[["a=b"]]]
+    command("infer", "simple_identity", "--input", "text:ab", "--save", str(tmp_path / "text.npy"))
+    assert np.load(tmp_path / "text.npy").tolist() == [[b"ab"]]
+    (answer,) = objects(command("infer", "simple", "--input", "INPUT1=random", "--random", "--json"))
+    assert np.shape(answer["outputs"]["OUTPUT0"]) == (1, 16)
     streamed = objects(command("infer", "square_int32", "--input", "[3]", "--stream", "--json"))
     assert [item["outputs"]["OUT"] for item in streamed] == [[3]] * 3
 
@@ -55,6 +63,8 @@ def test_infer(command, tmp_path):
     (("infer", "simple", "--input", "random:a"), "shape is numbers", 2),
     (("bench", "simple", "--clients", "0"), "--clients", 2),
     (("load", "simple", "--file", "x"), "PATH_IN_MODEL=FILE", 2), (("load", "nope"), "nope", 1),
+    (("infer", "simple", "--random", "--save", "x.npy"), "holds one output", 2),
+    (("infer", "simple", *["--input", "[1]"] * 3), "2 inputs", 2),
     (("infer", "simple", "--parameter", "x"), "NAME=VALUE", 2),
     (("train", "simple"), "TrainingService|raining", 1), (("load", "m", "--config", "/not/there"), "/not/there", 1),
 ])

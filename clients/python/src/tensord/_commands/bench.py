@@ -10,11 +10,9 @@ from typing import Any, Dict, List
 import numpy as np
 
 from tensord._commands.connect import add_command, connect, print_json, print_table
-from tensord._commands.infer import random_array, read_inputs
-from tensord._tensors import dtype_of
+from tensord._commands.infer import read_inputs
 from tensord.client import Client
 from tensord.errors import InvalidArgumentError, TensordError
-from tensord.types import TensorSpec
 
 
 def add_to(commands: Any) -> None:
@@ -28,14 +26,6 @@ def add_to(commands: Any) -> None:
     command.add_argument("--warmup", type=int, default=10, help="requests before that (%(default)s)")
 
 
-def random_input(spec: TensorSpec) -> Any:
-    if spec.datatype in ("BYTES", "BF16", ""):
-        raise InvalidArgumentError(f"input '{spec.name}' is {spec.datatype or 'of any type'}: give it with --input")
-    shape = ",".join(str(max(size, 1)) for size in spec.shape)
-    return random_array(f"{shape}:{dtype_of(spec.datatype).name}") if spec.datatype != "BOOL" else np.ones(
-        [max(size, 1) for size in spec.shape], np.bool_)
-
-
 def bench(given: argparse.Namespace) -> int:
     try:
         counts = [int(text) for text in given.clients.split(",")]
@@ -44,10 +34,7 @@ def bench(given: argparse.Namespace) -> int:
     if min(counts) < 1:
         raise InvalidArgumentError(f"--clients: numbers above 0 with commas between them, got '{given.clients}'")
     with connect(given) as client:
-        inputs = read_inputs(given)
-        if not inputs:
-            metadata = client.metadata(given.model, given.model_version)
-            inputs = ({spec.name: random_input(spec) for spec in metadata.inputs},)
+        inputs = read_inputs(given, client, random_rest=not given.input)
         for _ in range(given.warmup):
             client.infer(given.model, *inputs, version=given.model_version)
         rows = [measure(client, given, inputs, count) for count in counts]

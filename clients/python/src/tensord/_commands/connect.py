@@ -72,9 +72,20 @@ def print_json(value: Any) -> None:
 
 
 def print_table(header: List[str], rows: List[List[str]]) -> None:
-    widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header))]
+    """Two spaces between the columns, numbers to the right."""
+    columns = list(zip(*[header, *rows]))
+    widths = [max(map(len, column)) for column in columns]
+    align = [str.rjust if rows and all(map(_is_number, column[1:])) else str.ljust for column in columns]
     for row in [header, *rows]:
-        print("  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip())
+        print("  ".join(put(text, width) for put, text, width in zip(align, row, widths)).rstrip())
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def pairs(texts: List[str], flag: str, form: str) -> Dict[str, str]:

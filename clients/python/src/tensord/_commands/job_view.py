@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from typing import Sequence
 
-from tensord._commands.connect import print_json
+from tensord._commands.connect import print_json, print_table
 from tensord._progress import ProgressBar
 from tensord.errors import FailedPreconditionError
 from tensord.job import Job
@@ -23,6 +24,18 @@ def job_line(info: JobInfo) -> str:
 def metrics_text(info: JobInfo) -> str:
     texts = [f" {name} {value:.4g}" for name, value in info.progress.metrics.items()]
     return "  evaluated:" + "".join(texts) if texts else ""
+
+
+def print_jobs(jobs: Sequence[JobInfo]) -> None:
+    rows = []
+    for info in jobs:
+        progress = info.progress
+        steps = f"{progress.step}/{progress.total_steps}" if progress.total_steps else f"{progress.step}"
+        metrics = " ".join(f"{name} {value:.4g}" for name, value in progress.metrics.items())
+        published = str(info.published_version) if info.published_version else ""
+        rows.append([info.id, info.name, info.model, info.state.name, steps, f"{progress.loss:.4g}", metrics, published,
+                     info.message])
+    print_table(["ID", "NAME", "MODEL", "STATE", "STEP", "LOSS", "EVALUATED", "PUBLISHED", "MESSAGE"], rows)
 
 
 def print_job(info: JobInfo, as_json: bool) -> None:

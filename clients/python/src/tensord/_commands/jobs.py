@@ -6,7 +6,7 @@ import argparse
 from typing import Any, Callable
 
 from tensord._commands.connect import add_command, connect, print_json
-from tensord._commands.job_view import print_job, print_report, watch
+from tensord._commands.job_view import print_job, print_jobs, print_report, watch
 from tensord.job import Job
 from tensord.jobs import JobInfo, JobState
 
@@ -32,10 +32,13 @@ def add_to(commands: Any) -> None:
 def list_jobs(given: argparse.Namespace) -> int:
     with connect(given) as client:
         jobs = client.jobs(given.model)
-    if not jobs and not given.json:
+    if given.json:
+        for job in jobs:
+            print_json(job)
+    elif jobs:
+        print_jobs(jobs)
+    else:
         print("no jobs")
-    for job in jobs:
-        print_job(job, given.json)
     return 0
 
 
