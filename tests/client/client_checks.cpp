@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <numeric>
@@ -366,7 +367,16 @@ TEST(ClientTraining, FromAStreamAndAnUpload) {
   TrainingClient training = daemon().training();
   TrainingClient::JobSpec spec = job_spec();
   spec.mutable_model()->clear_name();
-  spec.mutable_model()->set_upload_id(training.upload(environment("TENSORD_ARCHIVE")));
+  std::vector<uint64_t> sent;
+  uint64_t size = 0;
+  spec.mutable_model()->set_upload_id(
+      training.upload(environment("TENSORD_ARCHIVE"), {}, [&](uint64_t now, uint64_t of) {
+        sent.push_back(now);
+        size = of;
+      }));
+  ASSERT_FALSE(sent.empty());
+  EXPECT_TRUE(std::is_sorted(sent.begin(), sent.end()));
+  EXPECT_EQ(sent.back(), size);
   spec.mutable_data()->set_streamed(true);
   const std::string id = training.create(spec).id();
   DataStream stream = training.stream_data(id);
