@@ -2,9 +2,10 @@
 
 import json
 import os
-import pty
+import signal
 import subprocess
 import tempfile
+import time
 import unittest
 from typing import List, Tuple
 
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 from tests.e2e import serve_models
 from tests.e2e.daemon_process import BINARY, DaemonProcess
 from tests.e2e.network_test import Authority
+from tests.e2e.terminal import on_terminal
 
 LABELLED = """
 max_batch_size: 4
@@ -78,25 +80,6 @@ def save(module, root, name, config):
 def run(*arguments, environment=None):
     return subprocess.run([BINARY, *arguments], capture_output=True, text=True, timeout=120,
                           env={**os.environ, **(environment or {})})
-
-
-def on_terminal(*arguments):
-    """stdout, and what a terminal at stderr was given."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen([BINARY, *arguments], stdout=subprocess.PIPE, stderr=theirs)
-    os.close(theirs)
-    shown = b""
-    while True:
-        try:
-            piece = os.read(ours, 1 << 16)
-        except OSError:  # the other end is closed
-            break
-        if not piece:
-            break
-        shown += piece
-    out, _ = process.communicate(timeout=60)
-    os.close(ours)
-    return process.returncode, out.decode(), shown.decode()
 
 
 class ClientCommands(unittest.TestCase):
@@ -236,6 +219,22 @@ class ClientCommands(unittest.TestCase):
         self.assert_fails(1, "bad.npy", *infer, f"a={self.path('bad.npy')}")
         np.save(self.path("objects.npy"), np.array([{}], object))
         self.assert_fails(1, "dtype '|O'", *infer, f"a={self.path('objects.npy')}")
+        np.save(self.path("good.npy"), np.zeros((2, 3), "f4"))
+        with open(self.path("good.npy"), "rb") as file:
+            good = file.read()
+        rng = np.random.default_rng(3)
+        for cut in rng.integers(0, len(good), 12):
+            with open(self.path("cut.npy"), "wb") as out:
+                out.write(good[:cut])
+            self.assert_fails(1, "cut.npy", *infer, f"a={self.path('cut.npy')}")
+        for _ in range(40):
+            changed = bytearray(good)
+            for at in rng.integers(0, 80, 3):
+                changed[at] = rng.integers(0, 256)
+            with open(self.path("changed.npy"), "wb") as out:
+                out.write(changed)
+            # By the signal of a crash it would be below 0.
+            self.assertIn(run(*infer, f"a={self.path('changed.npy')}", "--input", "b=[[1]]").returncode, (0, 1, 2))
         self.assert_fails(2, "--save", "infer", "add_sub", *self.address, "--input", "random:1", "--input", "random:1",
                           "--save", self.path("two.npy"))
         self.assert_fails(2, "excludes", "infer", "count", "--stream", "--classes", "2")
@@ -275,6 +274,8 @@ class ClientCommands(unittest.TestCase):
         self.assertIn("1 client", shown)
         self.assertIn("▏", shown)
         self.assertRegex(out, "^CLIENTS")
+        code, out, shown = on_terminal("infer", "linear", "--input", "random:1,4", *self.address)
+        self.assertEqual((code, shown), (0, ""))
         code, out, shown = on_terminal("bench", "linear", "--input", "random:1,4", "--seconds", "0.5", "--json", *self.address)
         self.assertEqual((code, shown), (0, ""))
 
@@ -304,6 +305,20 @@ class ClientCommands(unittest.TestCase):
         self.assertGreater(row["requests"], 0)
         self.assertFalse([name for name in os.listdir("/dev/shm") if name.startswith(f"tensord-{process.pid}-")])
         self.assert_fails(2, "of texts", "bench", "words", *self.address, "--input", "text:a", "--shared-memory")
+
+    def test_an_interrupted_bench_says_what_it_has_and_leaves_nothing(self):
+        process = subprocess.Popen([BINARY, "bench", "linear", *self.address, "--input", "random:1,4", "--seconds", "60",
+                                    "--shared-memory"], stdout=subprocess.PIPE)
+        mine = f"tensord-{process.pid}-"
+        deadline = time.monotonic() + 30
+        while not any(name.startswith(mine) for name in os.listdir("/dev/shm")) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 130)
+        self.assertIn(b"REQUESTS/S", out)
+        self.assertFalse([name for name in os.listdir("/dev/shm") if name.startswith(mine)])
 
     def test_bench_of_what_fails(self):
         self.assert_fails(2, "got 3 rows", "bench", "raises", *self.address, "--input", "random:3,2", "--seconds", "0.2")

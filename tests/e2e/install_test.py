@@ -58,6 +58,8 @@ class InstallTest(unittest.TestCase):
             text = re.sub(r"\x1b\[[\d;]*m|.\x08", "", result.stdout)
             for option in options:
                 self.assertIn(option, text, page)
+            if command and command[0] in ("infer", "train", "bench"):
+                self.assertRegex(text, rf"EXAMPLES\n +tensord {command[0]} ")
 
     def complete(self, *words):
         """What bash offers for the last word."""
@@ -68,6 +70,8 @@ class InstallTest(unittest.TestCase):
     def test_bash_completes(self):
         run(sys.executable, os.path.join(ROOT, "scripts", "command_pages.py"), BINARY, self.folder)
         self.assertEqual(self.complete("tensord", "se"), ["serve"])
+        self.assertEqual(self.complete("tensord", "inf"), ["infer"])
+        self.assertEqual(self.complete("tensord", "infer", "--cl"), ["--classes"])
         self.assertEqual(self.complete("tensord", "jobs", "ro"), ["rollback"])
         self.assertEqual(self.complete("tensord", "serve", "--model-control"), ["--model-control-mode"])
         self.assertEqual(self.complete("tensord", "serve", "--grpc-port", "1", "--model-control-mode", ""),

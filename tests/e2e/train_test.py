@@ -12,6 +12,7 @@ import torch
 
 from tests.e2e import training_models as models
 from tests.e2e.daemon import BINARY, request, training
+from tests.e2e.terminal import on_terminal
 from tests.e2e.training_daemon import AT_REST, CANCELLED, COMPLETED, PAUSED, RUNNING, TrainingDaemon, spec
 
 CODE = grpc.StatusCode
@@ -305,6 +306,24 @@ class TrainingTest(unittest.TestCase):
         self.command("jobs", "delete", endless)
         self.assertIn("there is no training job", self.command("jobs", "show", endless, code=1))
         self.assertIn("optimizer.lr", self.command(*train, "--epochs", "1", "--lr=-1", code=2))
+
+    def test_bars_are_for_terminals(self):
+        train = ("train", "mlp", "--data", "clusters.pt", "--label", "y", "--loss", "cross_entropy", "--epochs", "3",
+                 "--address", self.server.daemon.ready["grpc"])
+        code, out, shown = on_terminal(*train)
+        self.assertEqual(code, 0, shown)
+        self.assertIn("▕", shown)
+        self.assertNotIn("▕", out)
+        self.assertIn("COMPLETED", out)
+        code, out, shown = on_terminal(*train, "--json")
+        self.assertEqual((code, shown), (0, ""))
+        done = subprocess.run([BINARY, *train], capture_output=True, text=True, timeout=300)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        lines = self.command("jobs", "list").splitlines()
+        self.assertRegex(lines[0], "^ID +NAME +MODEL +STATE +STEP +LOSS")
+        columns = [line.find(" mlp ") for line in lines[1:] if " mlp " in line]  # other tests upload theirs
+        self.assertGreater(len(columns), 1)
+        self.assertEqual(set(columns), {lines[0].find(" MODEL")})
 
     def test_command_attaches_to_the_job_of_its_name(self):
         train = ("train", "mlp", "--data", "clusters.pt", "--label", "y", "--loss", "cross_entropy", "--attach")
