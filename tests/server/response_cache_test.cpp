@@ -4,6 +4,8 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
+#include <functional>
 #include <thread>
 
 #include "core/base/clock.h"
@@ -102,9 +104,11 @@ TEST(ResponseCache, KeepsACopyThatNobodyWritesTo) {
 
 class CachedModelTest : public ::testing::Test {
  protected:
-  void load(ModelConfig config = {}) {
+  void load(int workers = 1) {
+    ModelConfig config;
     config.has_response_cache = true;
     ModelVersion::Options options;
+    options.workers = workers;
     options.cache = &cache_;
     version_.reset();
     version_ = std::make_unique<ModelVersion>(
@@ -113,6 +117,7 @@ class CachedModelTest : public ::testing::Test {
                                              [this](std::span<const InferTensor* const> inputs, const auto&) {
                                                ++runs_;
                                                may_go_on_.wait(false);
+                                               if (while_running_) while_running_();
                                                const float x = inputs[0]->tensor.data<float>()[0];
                                                check(x >= 0, "negative");
                                                RunResult result;
@@ -133,6 +138,7 @@ class CachedModelTest : public ::testing::Test {
   ResponseCache cache_{1 << 20};
   std::atomic<int> runs_{0};
   std::atomic<bool> may_go_on_{true};
+  std::function<void()> while_running_;
   std::unique_ptr<ModelVersion> version_;
 };
 
@@ -194,6 +200,29 @@ TEST_F(CachedModelTest, ThoseThatWaitRunWhereTheFirstFails) {
     EXPECT_EQ(answer.wait().status.message(), "negative");
   }
   EXPECT_EQ(runs_, 3);
+}
+
+TEST_F(CachedModelTest, ThoseThatWaitedInVainRunSideBySide) {
+  load(/*workers=*/2);
+  std::atomic<int> order{0}, inside{0};
+  while_running_ = [&] {
+    if (order++ == 0) return;
+    ++inside;
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (inside < 2 && std::chrono::steady_clock::now() < patience) std::this_thread::yield();
+  };
+  may_go_on_ = false;
+  std::array<FakeSink, 3> answers;
+  for (FakeSink& answer : answers) {
+    version_->submit(request_of({floats("x", {-1})}), answer);
+    while (runs_ == 0) std::this_thread::yield();
+  }
+  EXPECT_EQ(runs_, 1);
+  const auto start = std::chrono::steady_clock::now();
+  may_go_on_ = true;
+  may_go_on_.notify_all();
+  for (FakeSink& answer : answers) EXPECT_EQ(answer.wait().status.message(), "negative");
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
 }
 
 TEST_F(CachedModelTest, DoesNotKeepFailures) {
