@@ -77,7 +77,7 @@ void print_json(const LoadResult& result, const BenchOptions& options) {
                       {"compute_output_ms", result.server->compute_output_ms},
                       {"rows_per_run", result.server->rows_per_run}};
   }
-  std::cout << json.dump() << std::endl;
+  std::cout << json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) << std::endl;
 }
 
 void print_table(const std::vector<LoadResult>& results, int64_t batch) {
