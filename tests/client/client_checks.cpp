@@ -330,6 +330,11 @@ TEST(ClientSecurity, TlsAndTokens) {
   error_of<PermissionDeniedError>([&] {
     other.infer({.model = "simple", .inputs = {{"INPUT0", counted(0, 16)}, {"INPUT1", counted(0, 16)}}});
   });
+  for (const ClientOptions& wrong : {ClientOptions{.token = "two\nlines"}, ClientOptions{.headers = {{"Upper", "x"}}},
+                                     ClientOptions{.headers = {{"x-id", "\n"}}}}) {
+    EXPECT_NE(error_of<InvalidArgumentError>([&] { Client("127.0.0.1:1", wrong).models(); }), "");
+  }
+  error_of<InvalidArgumentError>([] { daemon().models(false, {.headers = {{"", "x"}}}); });
   error_of<NotFoundError>([] { TlsOptions::from_files("/nowhere/ca.pem"); });
 }
 

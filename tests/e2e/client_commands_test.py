@@ -353,6 +353,12 @@ class Secured(unittest.TestCase):
                 self.assertIn("PERMISSION_DENIED", done.stderr)
                 self.assertIn("UNAUTHENTICATED", run(*ask).stderr)
                 self.assertEqual(run("models", "--address", daemon.ready["grpc"]).returncode, 3)  # without TLS
+                write("two\nlines\n", token)
+                done = run(*ask, "--token-file", token)
+                self.assertEqual((done.returncode, "token" in done.stderr), (2, True), done.stderr)
+                write("no certificate", token)
+                done = run("models", "--address", daemon.ready["grpc"], "--root-cert", token)
+                self.assertEqual((done.returncode, len(done.stderr.splitlines())), (3, 1), done.stderr)
                 done = run(*ask, "--token-file", "/not/there")
                 self.assertEqual((done.returncode, "/not/there" in done.stderr), (1, True))
 

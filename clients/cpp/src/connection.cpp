@@ -53,7 +53,23 @@ int milliseconds(std::chrono::milliseconds time) {
   return static_cast<int>(std::clamp<int64_t>(time.count(), 0, INT_MAX));
 }
 
+// gRPC ends the process for others.
+void check_header(const std::string& name, const std::string& value) {
+  const bool is_name = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
+  });
+  if (!is_name) throw InvalidArgumentError("header '" + name + "': names are of a-z, 0-9, '_', '-' and '.'");
+  const bool is_binary = name.ends_with("-bin");
+  if (!is_binary && !std::all_of(value.begin(), value.end(), [](char c) { return c >= 0x20 && c <= 0x7e; })) {
+    throw InvalidArgumentError("header '" + name + "': its value has characters that are not visible ASCII");
+  }
+}
+
 void check_options(const ClientOptions& options) {
+  for (const auto& [name, value] : options.headers) check_header(name, value);
+  if (!std::all_of(options.token.begin(), options.token.end(), [](char c) { return c > 0x20 && c <= 0x7e; })) {
+    throw InvalidArgumentError("token: has characters that are not visible ASCII");
+  }
   if (options.retry.max_attempts < 1 || options.retry.max_attempts > 5) {
     throw InvalidArgumentError("retry.max_attempts: must be from 1 to 5, got " +
                                std::to_string(options.retry.max_attempts));
@@ -113,7 +129,10 @@ void Connection::prepare(grpc::ClientContext& context, const CallOptions& option
   for (const auto& [name, value] : options_.headers) {
     if (!options.headers.contains(name)) context.AddMetadata(name, value);
   }
-  for (const auto& [name, value] : options.headers) context.AddMetadata(name, value);
+  for (const auto& [name, value] : options.headers) {
+    check_header(name, value);
+    context.AddMetadata(name, value);
+  }
   if (!options_.token.empty()) context.AddMetadata("authorization", "Bearer " + options_.token);
   const std::chrono::milliseconds by_default = is_long ? std::chrono::milliseconds(0) : options_.timeout;
   const std::chrono::milliseconds timeout = options.timeout.value_or(by_default);

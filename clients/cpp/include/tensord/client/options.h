@@ -7,6 +7,7 @@
 
 namespace tensord::client {
 
+// Names in lower case; values of visible ASCII, where the name does not end with -bin. Others are InvalidArgumentError.
 using Headers = std::map<std::string, std::string>;
 
 // All are texts in PEM, not paths.
