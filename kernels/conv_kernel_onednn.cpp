@@ -8,9 +8,10 @@ class OnednnConv final : public ConvKernel {
  public:
   explicit OnednnConv(const ConvProblem& p) {
     const auto describe = [&p](const Tensor& weight) { return conv_weight_desc(weight, p.geometry); };
-    ConvDescs descs{onednn_desc(p.input, last_strides(p.input)),
-                    MemoryDesc(describe(p.weight).dims(), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any),
-                    MemoryDesc(), onednn_desc(p.output, last_strides(p.output))};
+    ConvDescs descs{
+        onednn_desc(p.input, last_strides(p.input)),
+        MemoryDesc(onednn_sizes(describe(p.weight)), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any),
+        MemoryDesc(), onednn_desc(p.output, last_strides(p.output))};
     const Tensor& bias = p.epilogues.bias;
     if (bias.defined()) descs.bias = onednn_desc(bias.sizes(), bias.strides());
     const auto pd = conv_primitive_desc<dnnl::convolution_forward>(

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "kernels/conv.h"
-#include "kernels/onednn.h"
+#include "kernels/onednn_description.h"
 
 namespace tensord::kernels {
 
@@ -11,6 +11,8 @@ MemoryDesc conv_weight_desc(const Tensor& weight, const ConvGeometry& geometry);
 
 struct ConvDescs {
   MemoryDesc src, weights, bias, dst;  // bias of 0 dimensions: none
+
+  bool has_bias() const { return !onednn_sizes(bias).empty(); }
 };
 
 // Primitive is dnnl::convolution_forward or dnnl::deconvolution_forward. Throws dnnl::error.
@@ -24,11 +26,10 @@ typename Primitive::primitive_desc conv_primitive_desc(const ConvGeometry& g, co
   }
   const auto kind = dnnl::prop_kind::forward_inference;
   const auto strides = onednn_dims(g.stride), low = onednn_dims(g.padding_low);
-  using Desc = typename Primitive::desc;
-  const Desc desc = d.bias.data.ndims
-                        ? Desc(kind, algorithm, d.src, d.weights, d.bias, d.dst, strides, dilates, low, high)
-                        : Desc(kind, algorithm, d.src, d.weights, d.dst, strides, dilates, low, high);
-  return typename Primitive::primitive_desc(desc, attr, onednn_engine());
+  if (d.has_bias())
+    return onednn_describe<Primitive>(attr, kind, algorithm, d.src, d.weights, d.bias, d.dst, strides, dilates, low,
+                                      high);
+  return onednn_describe<Primitive>(attr, kind, algorithm, d.src, d.weights, d.dst, strides, dilates, low, high);
 }
 
 }  // namespace tensord::kernels

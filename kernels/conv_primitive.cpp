@@ -46,9 +46,10 @@ class ConvPrimitive {
       return has_order ? onednn_desc(tensor.sizes(), channels_last_strides(tensor.sizes()))
                        : onednn_any(tensor.sizes());
     };
-    const ConvDescs any{describe(t.image),
-                        MemoryDesc(user_weight.dims(), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any),
-                        t.bias ? onednn_desc(t.bias->sizes(), Dims{1}) : MemoryDesc(), describe(t.grid)};
+    const ConvDescs any{
+        describe(t.image),
+        MemoryDesc(onednn_sizes(user_weight), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any),
+        t.bias ? onednn_desc(t.bias->sizes(), Dims{1}) : MemoryDesc(), describe(t.grid)};
     bias_ = any.bias;
     image_.user = onednn_desc(t.image.sizes(), t.image.strides());
     grid_.user = onednn_desc(t.grid.sizes(), t.grid.strides());
@@ -114,19 +115,19 @@ class ConvPrimitive {
         break;
       }
       case ConvPass::kData: {
-        const dnnl::convolution_backward_data::desc desc(algorithm, any.src, any.weights, any.dst, strides, dilates,
-                                                         low, high);
-        const dnnl::convolution_backward_data::primitive_desc pd(desc, attributes, onednn_engine(), forward(any));
-        keep(pd, pd.diff_src_desc(), pd.diff_dst_desc(), pd.weights_desc(), dnnl::convolution_backward_data(pd));
+        using Primitive = dnnl::convolution_backward_data;
+        const auto pd = onednn_describe_backward<Primitive>(attributes, forward(any), algorithm, any.src, any.weights,
+                                                            any.dst, strides, dilates, low, high);
+        keep(pd, pd.diff_src_desc(), pd.diff_dst_desc(), pd.weights_desc(), Primitive(pd));
         break;
       }
       case ConvPass::kWeights: {
         using Primitive = dnnl::convolution_backward_weights;
-        const auto desc =
-            any.bias.data.ndims
-                ? Primitive::desc(algorithm, any.src, any.weights, any.bias, any.dst, strides, dilates, low, high)
-                : Primitive::desc(algorithm, any.src, any.weights, any.dst, strides, dilates, low, high);
-        const Primitive::primitive_desc pd(desc, attributes, onednn_engine(), forward(any));
+        const auto describe = [&](const auto&... bias) {
+          return onednn_describe_backward<Primitive>(attributes, forward(any), algorithm, any.src, any.weights, bias...,
+                                                     any.dst, strides, dilates, low, high);
+        };
+        const auto pd = any.has_bias() ? describe(any.bias) : describe();
         keep(pd, pd.src_desc(), pd.diff_dst_desc(), pd.diff_weights_desc(), Primitive(pd));
         break;
       }
@@ -153,13 +154,13 @@ class ConvPrimitive {
   }
 
   static MemoryDesc swapped(const MemoryDesc& desc, bool has_groups) {
-    std::vector<int> order(static_cast<size_t>(desc.data.ndims));
+    dnnl::memory::dims sizes = onednn_sizes(desc);
+    std::vector<int> order(sizes.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
     std::swap(order[has_groups ? 1 : 0], order[has_groups ? 2 : 1]);
-    if (desc.data.format_kind == dnnl_format_kind_any) {
-      dnnl::memory::dims dims = desc.dims();
-      std::swap(dims[has_groups ? 1 : 0], dims[has_groups ? 2 : 1]);
-      return MemoryDesc(dims, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any);
+    if (onednn_is_any(desc)) {
+      std::swap(sizes[has_groups ? 1 : 0], sizes[has_groups ? 2 : 1]);
+      return MemoryDesc(sizes, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any);
     }
     return desc.permute_axes(order);
   }

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/base/parallel.h"
+#include "kernels/onednn_description.h"
 
 namespace tensord::kernels {
 
@@ -138,7 +139,7 @@ dnnl::primitive_attr Epilogues::attributes() const {
   dnnl::post_ops post;
   if (has_add) post.append_sum(1.0f);
   const auto add = [&](A algorithm, double alpha = 0, double beta = 0) {
-    post.append_eltwise(1.0f, algorithm, static_cast<float>(alpha), static_cast<float>(beta));
+    onednn_append(post, algorithm, static_cast<float>(alpha), static_cast<float>(beta));
   };
   for (const ops::Epilogue& e : steps) {
     switch (e.kind) {
@@ -150,7 +151,7 @@ dnnl::primitive_attr Epilogues::attributes() const {
       case Kind::kGelu: add(A::eltwise_gelu_erf); break;
       case Kind::kGeluTanh: add(A::eltwise_gelu_tanh); break;
       case Kind::kSilu: add(A::eltwise_swish, 1); break;
-      case Kind::kHardSwish: add(A::eltwise_hardswish); break;
+      case Kind::kHardSwish: add(A::eltwise_hardswish, 1.0 / 6, 0.5); break;
       case Kind::kHardSigmoid:
         add(A::eltwise_linear, 1.0 / 6, 0.5);
         add(A::eltwise_clip, 0, 1);
