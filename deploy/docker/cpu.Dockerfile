@@ -15,26 +15,36 @@ COPY --from=packages /packages /
 RUN apt-get update -qq && DEBIAN_FRONTEND=noninteractive xargs -a /packages apt-get install -y -qq --no-install-recommends \
  && rm -rf /var/lib/apt/lists/*
 
+# oneDNN takes as long as the rest, and changes with its own script alone.
+FROM tools AS onednn
+COPY scripts/onednn /scripts/onednn
+# A ccache storage to share with builds elsewhere, as http://host:port/ or redis://host.
+ARG CCACHE_REMOTE_STORAGE=
+ARG JOBS=
+RUN --mount=type=cache,id=tensord-ccache,target=/root/.cache/ccache \
+    CMAKE_BUILD_PARALLEL_LEVEL=${JOBS} /scripts/onednn /onednn
+
 FROM tools AS build
 WORKDIR /src
 COPY . .
-# A ccache storage to share with builds elsewhere, as http://host:port/ or redis://host.
+COPY --from=onednn /onednn build/onednn
 ARG CCACHE_REMOTE_STORAGE=
 ARG JOBS=
 RUN --mount=type=cache,id=tensord-ccache,target=/root/.cache/ccache \
     CMAKE_BUILD_PARALLEL_LEVEL=${JOBS} scripts/build static \
  && install -D --strip build/static/server/tensord /tensord \
- && deploy/docker/linked_packages build/static/build.ninja >/tensord.packages
+ && deploy/docker/linked_packages build/static/build.ninja /tensord.linked
 
 FROM scratch AS ready
-COPY build/image/tensord build/image/tensord.packages /
+COPY build/image /
 
 FROM ${BINARY} AS binary
 
 FROM tools AS files
-COPY --from=binary /tensord /tensord.packages /
+COPY --from=binary /tensord /tensord
+COPY --from=binary /tensord.linked /tensord.linked
 COPY deploy/docker/image_files /
-RUN /image_files /tensord /tensord.packages /base /own
+RUN /image_files /tensord /tensord.linked /base /own
 
 FROM scratch
 COPY --from=files /base /

@@ -3,8 +3,8 @@
 # CUDA's runtime is linked statically, so that the last stage is that of cpu.Dockerfile; the driver's library comes from the host.
 # The last stage has no shell and no package manager: Debian's C library, OpenSSL and certificates, and tensord.
 ARG BASE=debian:bookworm-slim
-# An image with the CUDA toolkit in /usr/local/cuda: only nvcc and the runtime's headers and archive are used.
-ARG CUDA=nvidia/cuda:13.0.1-devel-ubuntu24.04
+# Where CUDA's compiler comes from: NVIDIA's wheels, or an image with the toolkit in /usr/local/cuda.
+ARG CUDA=wheels
 # The stage that the binary comes from: build compiles it; ready takes build/image/tensord of the context.
 ARG BINARY=build
 
@@ -18,29 +18,50 @@ COPY --from=packages /packages /
 RUN apt-get update -qq && DEBIAN_FRONTEND=noninteractive xargs -a /packages apt-get install -y -qq --no-install-recommends \
  && rm -rf /var/lib/apt/lists/*
 
+# oneDNN takes as long as the rest, and changes with its own script alone.
+FROM tools AS onednn
+COPY scripts/onednn /scripts/onednn
+# A ccache storage to share with builds elsewhere, as http://host:port/ or redis://host.
+ARG CCACHE_REMOTE_STORAGE=
+ARG JOBS=
+RUN --mount=type=cache,id=tensord-ccache,target=/root/.cache/ccache \
+    CMAKE_BUILD_PARALLEL_LEVEL=${JOBS} /scripts/onednn /onednn
+
+# nvcc with what it calls, and the runtime's headers and archive: 105 MB of wheels, no more of the toolkit is used.
+FROM ${BASE} AS wheels
+RUN apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3-pip \
+ && rm -rf /var/lib/apt/lists/*
+# Certificates to trust may come as a secret, for networks whose proxy has its own.
+RUN --mount=type=secret,id=certificates,target=/certificates \
+    if [ -s /certificates ]; then export PIP_CERT=/certificates; fi \
+ && pip install --quiet --no-cache-dir --no-deps --target /wheels nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 \
+      nvidia-cuda-crt==13.0.88 nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85 nvidia-cuda-culibos==13.0.85 \
+ && mv /wheels/nvidia/cu13 /usr/local/cuda && cd /usr/local/cuda && ln -s lib lib64 && ln -s libcudart.so.13 lib/libcudart.so
+
 FROM ${CUDA} AS cuda
 
 FROM tools AS build
 COPY --from=cuda /usr/local/cuda /usr/local/cuda
 WORKDIR /src
 COPY . .
-# A ccache storage to share with builds elsewhere, as http://host:port/ or redis://host.
+COPY --from=onednn /onednn build/onednn
 ARG CCACHE_REMOTE_STORAGE=
 ARG JOBS=
 RUN --mount=type=cache,id=tensord-ccache,target=/root/.cache/ccache \
     CMAKE_BUILD_PARALLEL_LEVEL=${JOBS} scripts/build static-cuda \
  && install -D --strip build/static-cuda/server/tensord /tensord \
- && deploy/docker/linked_packages build/static-cuda/build.ninja >/tensord.packages
+ && deploy/docker/linked_packages build/static-cuda/build.ninja /tensord.linked
 
 FROM scratch AS ready
-COPY build/image/tensord build/image/tensord.packages /
+COPY build/image /
 
 FROM ${BINARY} AS binary
 
 FROM tools AS files
-COPY --from=binary /tensord /tensord.packages /
+COPY --from=binary /tensord /tensord
+COPY --from=binary /tensord.linked /tensord.linked
 COPY deploy/docker/image_files /
-RUN /image_files /tensord /tensord.packages /base /own
+RUN /image_files /tensord /tensord.linked /base /own
 
 FROM scratch
 COPY --from=files /base /
