@@ -67,6 +67,21 @@ class Types(nn.Module):
         return half, small, yes
 
 
+SLOW = """
+instance_group [ { count: 1 } ]
+input [ { name: "x" data_type: TYPE_INT64 dims: [ 1 ] } ]
+output [ { name: "OUTPUT__0" data_type: TYPE_INT64 dims: [ 1 ] } ]
+model_warmup [ { name: "one" inputs { key: "x" value { data_type: TYPE_INT64 dims: [ 1 ] zero_data: true } } } ]
+"""
+
+
+class Slow(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        for _ in range(1500000):
+            x = x + 1
+        return x
+
+
 def write(text, *path):
     with open(os.path.join(*path), "w") as out:
         out.write(text)
@@ -327,6 +342,17 @@ class ClientCommands(unittest.TestCase):
         self.assert_fails(2, "--threads", "bench", "linear", *self.address, "--threads", "1")
         self.assert_fails(2, "--address", "bench", "linear", "--clients", "2")
         self.assert_fails(2, "--batch 2", "bench", "linear", *self.address, "--input", "random:1,4", "--batch", "2")
+
+
+class Loading(unittest.TestCase):
+    def test_a_long_load_shows_that_it_goes_on(self):
+        with tempfile.TemporaryDirectory() as models:
+            save(Slow(), models, "slow", SLOW)
+            with DaemonProcess(models, "--model-control-mode", "explicit") as daemon:
+                code, out, shown = on_terminal("load", "slow", "--address", daemon.ready["grpc"])
+                self.assertEqual((code, out), (0, "slow: loaded\n"))
+                self.assertIn("slow: loading  0:0", shown)
+                self.assertTrue(shown.endswith("\r\x1b[K"), shown)  # and is gone
 
 
 class Secured(unittest.TestCase):
