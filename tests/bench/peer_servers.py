@@ -7,6 +7,7 @@ The models have the names identity, mlp (batches of up to BATCH rows) and resnet
 import json
 import os
 import pathlib
+import shutil
 import signal
 import socket
 import subprocess
@@ -101,7 +102,8 @@ class Peer:
     def __init__(self, models, folder):
         self.models, self.folder = pathlib.Path(models), pathlib.Path(folder) / self.environment
         self.names = sorted(path.name for path in self.models.iterdir())
-        self.folder.mkdir(exist_ok=True)
+        shutil.rmtree(self.folder, ignore_errors=True)  # what it had for other models
+        self.folder.mkdir()
         self.ports = free_ports(5)
         self.grpc = f"127.0.0.1:{self.ports[0]}"
         command, environment = self.prepare()
@@ -165,7 +167,7 @@ class TorchServe(Peer):
 
     def prepare(self):
         store = self.folder / "store"
-        store.mkdir(exist_ok=True)
+        store.mkdir()
         for name in self.names:
             self.archive(name, store)
         grpc, grpc_management, http, management, metrics = self.ports
@@ -213,7 +215,7 @@ class MLServer(Peer):
     def prepare(self):
         grpc, http, metrics = self.ports[:3]
         models = self.folder / "models"
-        models.mkdir(exist_ok=True)
+        models.mkdir()
         (models / "settings.json").write_text(json.dumps(
             {"host": "127.0.0.1", "grpc_port": grpc, "http_port": http, "metrics_port": metrics,
              "grpc_max_message_length": 100000000}))
@@ -223,7 +225,7 @@ class MLServer(Peer):
                         "parameters": {"uri": str(self.file_of(name))}}
             if name == "mlp":
                 settings |= {"max_batch_size": BATCH, "max_batch_time": 0.001}
-            (models / name).mkdir(exist_ok=True)
+            (models / name).mkdir()
             (models / name / "model-settings.json").write_text(json.dumps(settings))
         return [self.python().parent / "mlserver", "start", models], {"PYTHONPATH": str(ROOT)}
 
