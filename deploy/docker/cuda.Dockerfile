@@ -17,6 +17,8 @@ FROM ${BASE} AS tools
 COPY --from=packages /packages /
 RUN apt-get update -qq && DEBIAN_FRONTEND=noninteractive xargs -a /packages apt-get install -y -qq --no-install-recommends \
  && rm -rf /var/lib/apt/lists/*
+# The compiler cache has the locale in its keys; this is what most machines have.
+ENV LANG=C.UTF-8
 
 # oneDNN takes as long as the rest, and changes with its own script alone.
 FROM tools AS onednn
