@@ -21,6 +21,8 @@ Outputs = Union[Sequence[str], Mapping[str, Optional[Array]]]
 Inputs = Tuple[Union[TensorLike, Mapping[str, TensorLike]], ...]
 
 _INT64_MAX = 2**63 - 1
+# A copy of so much costs less than cutting the tensors out of a message.
+_SMALL_BYTES = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -221,8 +223,13 @@ def get_parameters(messages: Any) -> Dict[str, Parameter]:
 
 def parse_response(message: Buffer, placed_of: Callable[[str], Mapping[str, Array]]) -> Result:
     """A ModelInferResponse, whose memory the result keeps. `placed_of` gives places of outputs by the request's id."""
-    head_bytes, contents = without_field(memoryview(message), RESPONSE_RAW_FIELD)
-    head = pb.ModelInferResponse.FromString(head_bytes)
+    contents: Sequence[Buffer]
+    if len(message) <= _SMALL_BYTES:
+        head = pb.ModelInferResponse.FromString(bytes(message))
+        contents = head.raw_output_contents
+    else:
+        head_bytes, contents = without_field(memoryview(message), RESPONSE_RAW_FIELD)
+        head = pb.ModelInferResponse.FromString(head_bytes)
     placed = placed_of(head.id)
     outputs: Dict[str, Array] = {}
     for index, output in enumerate(head.outputs):
@@ -230,7 +237,7 @@ def parse_response(message: Buffer, placed_of: Callable[[str], Mapping[str, Arra
         if output.name in placed:
             outputs[output.name] = _written(placed[output.name], output, shape)
         elif index < len(contents):
-            outputs[output.name] = from_buffer(contents[index], output.datatype, shape)
+            outputs[output.name] = from_buffer(memoryview(contents[index]), output.datatype, shape)
         elif output.HasField("contents"):
             outputs[output.name] = from_contents(output.contents, output.datatype, shape)
         else:

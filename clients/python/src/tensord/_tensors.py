@@ -58,14 +58,14 @@ def bfloat16(values: npt.ArrayLike) -> Tensor:
 
 def datatype_of(dtype: np.dtype[Any]) -> str:
     """The protocol's name of a NumPy type."""
-    if dtype.name == "bfloat16":
-        return "BF16"
+    name = _NAMES.get((dtype.kind, dtype.itemsize))
+    if name is not None:
+        return name
     if dtype.kind in "OSU":
         return "BYTES"
-    name = _NAMES.get((dtype.kind, dtype.itemsize))
-    if name is None:
-        raise InvalidArgumentError(f"dtype {dtype} has no counterpart in the protocol")
-    return name
+    if dtype.name == "bfloat16":
+        return "BF16"
+    raise InvalidArgumentError(f"dtype {dtype} has no counterpart in the protocol")
 
 
 def dtype_of(datatype: str) -> np.dtype[Any]:
@@ -89,13 +89,16 @@ def to_tensor(value: TensorLike, datatype: str = "") -> Tensor:
 
     Copies only what does not lie like that yet.
     """
-    if isinstance(value, Tensor):
+    if isinstance(value, np.ndarray):
+        array = np.asarray(value)
+        tensor = Tensor(array, datatype_of(array.dtype))
+    elif isinstance(value, Tensor):
         tensor = value
     elif needs_datatype(value):
         tensor = _from_list(value, datatype)
     elif isinstance(value, (str, bytes)):
         tensor = Tensor(np.array(value, object), "BYTES")
-    elif isinstance(value, np.ndarray) or not hasattr(value, "__dlpack__") or not hasattr(value, "__dlpack_device__"):
+    elif not hasattr(value, "__dlpack__") or not hasattr(value, "__dlpack_device__"):
         array = np.asarray(value)
         tensor = Tensor(array, datatype_of(array.dtype))
     else:
