@@ -44,6 +44,12 @@ def test_results_are_views_of_the_message(client):
     assert not result.flags.owndata and not result.flags.writeable
 
 
+def test_large_results_are_cut_out_of_the_message(client):
+    for count in (4090, 4097, 1 << 18):  # around what is parsed whole
+        values = np.arange(count, dtype=np.float32)[None]
+        np.testing.assert_array_equal(client.infer("identity_fp32", values).output, values)
+
+
 def test_texts(client):
     numbers = [[str(i) for i in range(16)]]
     result = client.infer("simple_string", numbers, np.array([["1"] * 16], object))
