@@ -3,9 +3,8 @@
 #include <map>
 
 #include "core/base/error.h"
-#include "core/jit/archive/zip.h"
 #include "server/training/data_formats.h"
-#include "server/training/npy_header.h"
+#include "server/training/npy.h"
 
 namespace tensord::server {
 namespace {
@@ -62,24 +61,10 @@ Tensor read_array(const std::string& source, const Storage& storage) {
 }  // namespace
 
 NamedArrays read_npz(const std::string& path) {
-  jit::ZipOptions options;
-  options.max_inflated_bytes = kMaxInflated;
-  options.max_entries = 1 << 16;
-  const auto zip = jit::ZipArchive::open(path, options);
   NamedArrays arrays;
-  for (const auto& entry : zip->entries()) {
-    constexpr std::string_view kSuffix = ".npy";
-    const bool is_array = entry.name.size() > kSuffix.size() && entry.name.ends_with(kSuffix);
-    if (!is_array) fail(ErrorCode::kDataLoss, path, ": entry '", entry.name, "' is no .npy array");
-    const std::string name = entry.name.substr(0, entry.name.size() - kSuffix.size());
-    try {
-      arrays.emplace_back(name, read_array(concat(path, ": '", name, "'"), zip->storage(entry)));
-    } catch (const Error& error) {
-      // checked_numel and the like do not know the file.
-      if (std::string_view(error.what()).starts_with(path)) throw;
-      fail(error.code(), path, ": '", name, "': ", error.what());
-    }
-  }
+  read_npz_entries(path, kMaxInflated, [&](const std::string& name, const std::string& source, const Storage& bytes) {
+    arrays.emplace_back(name, read_array(source, bytes));
+  });
   return arrays;
 }
 

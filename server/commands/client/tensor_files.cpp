@@ -8,10 +8,9 @@
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
-#include "core/jit/archive/zip.h"
 #include "core/jit/archive/zip_writer.h"
 #include "server/commands/client/connection.h"
-#include "server/training/npy_header.h"
+#include "server/training/npy.h"
 
 namespace tensord::server {
 namespace {
@@ -125,11 +124,11 @@ std::string text_of(std::string_view element, char kind) {
   return out;
 }
 
-Tensor tensor_of_npy(const std::string& source, const std::string& bytes) {
+Tensor tensor_of_npy(const std::string& source, std::string_view bytes) {
   const NpyHeader header = read_npy_header(source, bytes);
   const Descr descr = parse_descr(source, header.descr);
   const std::vector<int64_t> shape(header.shape.begin(), header.shape.end());
-  std::string_view data = std::string_view(bytes).substr(header.data_begin);
+  std::string_view data = bytes.substr(header.data_begin);
   const auto count = static_cast<size_t>(checked_numel(header.shape));
   if (count > data.size() / descr.element || count * descr.element != data.size()) {
     fail(ErrorCode::kDataLoss, source, ": has ", data.size(), " bytes of data for ", count, " elements of ",
@@ -197,19 +196,10 @@ std::string npy_of_tensor(const Tensor& tensor) {
 Tensor read_npy(const std::string& path) { return tensor_of_npy(path, read_file(path, kMaxFileBytes)); }
 
 NamedTensors read_npz_tensors(const std::string& path) {
-  jit::ZipOptions options;
-  options.max_inflated_bytes = kMaxFileBytes;
-  options.max_entries = 1 << 16;
-  const auto zip = jit::ZipArchive::open(path, options);
   NamedTensors out;
-  for (const auto& entry : zip->entries()) {
-    constexpr std::string_view kSuffix = ".npy";
-    if (!entry.name.ends_with(kSuffix)) {
-      fail(ErrorCode::kDataLoss, path, ": entry '", entry.name, "' is no .npy array");
-    }
-    const std::string name = entry.name.substr(0, entry.name.size() - kSuffix.size());
-    out.emplace_back(name, tensor_of_npy(concat(path, ": '", name, "'"), zip->read(entry)));
-  }
+  read_npz_entries(path, kMaxFileBytes, [&](const std::string& name, const std::string& source, const Storage& bytes) {
+    out.emplace_back(name, tensor_of_npy(source, {static_cast<const char*>(bytes->data()), bytes->size_bytes()}));
+  });
   return out;
 }
 

@@ -1,9 +1,10 @@
-#include "server/training/npy_header.h"
+#include "server/training/npy.h"
 
 #include <charconv>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/jit/archive/zip.h"
 
 namespace tensord::server {
 namespace {
@@ -112,6 +113,27 @@ NpyHeader read_npy_header(const std::string& source, std::string_view bytes) {
   NpyHeader header = HeaderParser(source, bytes.substr(begin, length)).parse();
   header.data_begin = begin + length;
   return header;
+}
+
+void read_npz_entries(const std::string& path, size_t max_bytes, const ReadNpy& read) {
+  jit::ZipOptions options;
+  options.max_inflated_bytes = max_bytes;
+  options.max_entries = 1 << 16;
+  const auto zip = jit::ZipArchive::open(path, options);
+  for (const auto& entry : zip->entries()) {
+    constexpr std::string_view kSuffix = ".npy";
+    const bool is_array = entry.name.size() > kSuffix.size() && entry.name.ends_with(kSuffix);
+    if (!is_array) fail(ErrorCode::kDataLoss, path, ": entry '", entry.name, "' is no .npy array");
+    const std::string name = entry.name.substr(0, entry.name.size() - kSuffix.size());
+    const std::string source = concat(path, ": '", name, "'");
+    try {
+      read(name, source, zip->storage(entry));
+    } catch (const Error& error) {
+      // checked_numel and the like do not know the file.
+      if (std::string_view(error.what()).starts_with(path)) throw;
+      fail(error.code(), source, ": ", error.what());
+    }
+  }
 }
 
 }  // namespace tensord::server

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
 #include "core/tensor/shape.h"
+#include "core/tensor/storage.h"
 
 namespace tensord::server {
 
@@ -18,5 +20,10 @@ struct NpyHeader {
 // `bytes` is the whole array, and taken to be hostile. Throws Error that starts with `source`: kDataLoss (truncated or
 // malformed), kUnimplemented (structured arrays, newer versions of the format).
 NpyHeader read_npy_header(const std::string& source, std::string_view bytes);
+
+// Calls `read` with each array of a .npz file: its name, what errors call it, and its bytes, at most `max_bytes`
+// unpacked in all. Throws Error that starts with `path`: as ZipArchive, and what `read` throws.
+using ReadNpy = std::function<void(const std::string& name, const std::string& source, const Storage& bytes)>;
+void read_npz_entries(const std::string& path, size_t max_bytes, const ReadNpy& read);
 
 }  // namespace tensord::server
