@@ -12,6 +12,7 @@
 #include "server/commands/client/classes.h"
 #include "server/commands/client/connection.h"
 #include "server/commands/client/infer_inputs.h"
+#include "server/commands/client/json_line.h"
 #include "server/commands/client/table.h"
 #include "server/commands/client/tensor_files.h"
 #include "server/commands/client/tensor_values.h"
@@ -68,7 +69,7 @@ void print_json(const InferOptions& options, const client::Result& result) {
     outputs[output.name] = options.classes > 0 ? json_of_classes(output.tensor) : json_of_tensor(output.tensor);
   }
   const ordered_json line = {{"model", result.model}, {"version", result.version}, {"outputs", outputs}};
-  std::cout << line.dump(-1, ' ', /*ensure_ascii=*/false, ordered_json::error_handler_t::replace) << std::endl;
+  print_json_line(line);
 }
 
 void print_text(const InferOptions& options, const client::Result& result) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "server/commands/client/json_line.h"
 #include "server/commands/client/table.h"
 #include "server/training/job_json.h"
 #include "server/transport/training_messages.h"
@@ -135,7 +136,7 @@ void JobView::show(const JobStatus& status, const std::vector<CurvePoint>& point
   if (json_) {
     nlohmann::json line{{"job", to_json(status)}, {"points", nlohmann::json::array()}};
     for (const CurvePoint& point : points) line["points"].push_back(to_json(point));
-    std::cout << line.dump() << std::endl;
+    print_json_line(line);
   } else {
     line_.show(line_text(status_));
   }

@@ -8,6 +8,7 @@
 
 #include "server/commands/client/connection.h"
 #include "server/commands/client/job_view.h"
+#include "server/commands/client/json_line.h"
 #include "server/commands/commands.h"
 #include "server/training/job_json.h"
 #include "server/transport/training_messages.h"
@@ -27,14 +28,15 @@ TrainingClient training(const JobsOptions& options) { return connect(options.con
 
 void print(const TrainingClient::Job& job, const JobsOptions& options) {
   const JobStatus status = to_job_status(job);
-  std::cout << (options.connection.json ? to_json(status).dump() : job_line(status)) << "\n";
+  if (options.connection.json) return print_json_line(to_json(status));
+  std::cout << job_line(status) << "\n";
 }
 
 void list(const JobsOptions& options) {
   std::vector<JobStatus> jobs;
   for (const TrainingClient::Job& job : training(options).list(options.model)) jobs.push_back(to_job_status(job));
   if (options.connection.json) {
-    for (const JobStatus& job : jobs) std::cout << to_json(job).dump() << "\n";
+    for (const JobStatus& job : jobs) print_json_line(to_json(job));
   } else if (jobs.empty()) {
     std::cout << "no jobs\n";
   } else {
@@ -50,13 +52,14 @@ int watch(const JobsOptions& options) {
 
 void show(const JobsOptions& options) {
   const JobStatus status = to_job_status(training(options).get(options.id));
-  std::cout << (options.connection.json ? to_json(status).dump() + "\n" : job_report(status));
+  if (options.connection.json) return print_json_line(to_json(status));
+  std::cout << job_report(status);
 }
 
 void roll_back(const JobsOptions& options) {
   const auto [withdrawn, served] = training(options).roll_back(options.model);
   if (options.connection.json) {
-    std::cout << nlohmann::json{{"withdrawn_version", withdrawn}, {"served_version", served}}.dump() << "\n";
+    print_json_line(nlohmann::json{{"withdrawn_version", withdrawn}, {"served_version", served}});
   } else {
     std::cout << options.model << ": version " << withdrawn << " withdrawn, version " << served << " is served\n";
   }

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "server/commands/client/connection.h"
+#include "server/commands/client/json_line.h"
 #include "server/commands/client/progress.h"
 #include "server/commands/client/table.h"
 #include "server/commands/commands.h"
@@ -33,16 +34,13 @@ struct ModelsOptions {
   std::string labels;
 };
 
-void print_json(const Json& json) {
-  std::cout << json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) << "\n";
-}
-
 int list(const ModelsOptions& options) {
   const auto models = connect(options.connection).models(options.only_ready);
   Table table({"MODEL", "VERSION", "STATE", "REASON"});
   for (const client::ModelState& model : models) {
     if (options.connection.json) {
-      print_json({{"name", model.name}, {"version", model.version}, {"state", model.state}, {"reason", model.reason}});
+      print_json_line(
+          Json{{"name", model.name}, {"version", model.version}, {"state", model.state}, {"reason", model.reason}});
     } else {
       table.add({model.name, model.version, model.state.empty() ? "not loaded" : model.state, model.reason});
     }
@@ -80,7 +78,7 @@ int list_statistics(const ModelsOptions& options) {
   Table table({"MODEL", "VERSION", "REQUESTS", "FAILED", "MEAN MS", "QUEUE MS", "COMPUTE MS"});
   for (const client::ModelStatistics& of : connect(options.connection).statistics()) {
     if (options.connection.json) {
-      print_json(json_of(of));
+      print_json_line(json_of(of));
     } else {
       table.add({of.name, of.version, std::to_string(of.success.count), std::to_string(of.fail.count),
                  mean_ms(of.success), mean_ms(of.queue), mean_ms(of.compute_infer)});

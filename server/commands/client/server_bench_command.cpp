@@ -13,6 +13,7 @@
 #include "server/commands/bench_measure.h"
 #include "server/commands/client/connection.h"
 #include "server/commands/client/infer_inputs.h"
+#include "server/commands/client/json_line.h"
 #include "server/commands/client/progress.h"
 #include "server/commands/client/server_bench.h"
 #include "server/commands/client/table.h"
@@ -77,7 +78,7 @@ void print_json(const LoadResult& result, const BenchOptions& options) {
                       {"compute_output_ms", result.server->compute_output_ms},
                       {"rows_per_run", result.server->rows_per_run}};
   }
-  std::cout << json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) << std::endl;
+  print_json_line(json);
 }
 
 void print_table(const std::vector<LoadResult>& results, int64_t batch) {

@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "server/commands/client/connection.h"
 #include "server/commands/client/job_view.h"
+#include "server/commands/client/json_line.h"
 #include "server/commands/commands.h"
 #include "server/training/job_json.h"
 #include "server/transport/training_messages.h"
@@ -84,7 +85,11 @@ int train(const TrainOptions& options) {
       options.attach ? attach_or_create_job(training, spec, options) : create_job(training, spec, options);
   const bool json = options.connection.json;
   if (options.detach) {
-    std::cout << (json ? to_json(job).dump() : job.id) << "\n";
+    if (json) {
+      print_json_line(to_json(job));
+    } else {
+      std::cout << job.id << "\n";
+    }
     return 0;
   }
   if (!json) std::cout << "job " << job.id << std::endl;
