@@ -154,7 +154,7 @@ LoadResult measure_load(client::Client& server, const std::function<client::Requ
   const auto before = statistics_of(server, model);
   const auto start = Clock::now();
   const auto end = start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-  std::vector<std::thread> threads;
+  std::vector<std::jthread> threads;  // joined also where not all of them can be made
   for (const client::Request& request : requests) {
     threads.emplace_back([&] { ask_until(server, request, end, stop, tally); });
   }
@@ -162,7 +162,7 @@ LoadResult measure_load(client::Client& server, const std::function<client::Requ
     on_tick(seconds_since(start));
     std::this_thread::sleep_until(std::min(end, Clock::now() + kTick));
   }
-  for (std::thread& thread : threads) thread.join();
+  threads.clear();
   LoadResult result = std::move(tally.result);
   result.seconds = seconds_since(start);
   result.clients = clients;
