@@ -6,6 +6,7 @@
 #include <future>
 #include <list>
 #include <mutex>
+#include <thread>
 
 #include "core/base/error.h"
 #include "server/executor/model_version.h"
@@ -376,6 +377,35 @@ DynamicBatchingConfig batches_of(int64_t rows) {
 }
 
 // A model whose answer has no row for each request's: batches are tried a few times, then no more.
+// A run that is known to be short changes no thread, however large its inputs are.
+TEST(BatchPath, ShortRunsOfLargeInputsStayOnTheThreadThatBringsThem) {
+  std::atomic<std::thread::id> ran_on{};
+  Signature signature = testing::signature_of({"x"}, {"OUTPUT__0"});
+  signature.has_bounded_work = true;
+  Metrics metrics{"test"};
+  ModelVersion version("m", 1,
+                       std::make_unique<testing::FakeModel>(std::move(signature),
+                                                            [&](Inputs inputs, const auto&) {
+                                                              ran_on = std::this_thread::get_id();
+                                                              RunResult result;
+                                                              result.outputs = {named("OUTPUT__0", inputs[0]->tensor)};
+                                                              return result;
+                                                            }),
+                       ModelConfig{}, {}, metrics.model("m", "1"));
+  const InferTensor large = named("x", Tensor::empty(Dims{1 << 20}, DType::kFloat32));
+  const auto runs_here = [&] {
+    Client client;
+    version.submit(request_of(large), client);
+    EXPECT_TRUE(client.result().status.ok());
+    return ran_on.load() == std::this_thread::get_id();
+  };
+  EXPECT_FALSE(runs_here());  // nothing is known yet
+  // A busy machine may make some runs long.
+  int tries = 0;
+  while (!runs_here() && tries < 2000) ++tries;
+  EXPECT_LT(tries, 2000);
+}
+
 TEST(BatchPath, AModelThatCannotBatchIsAskedOneByOne) {
   Metrics metrics("test");
   ModelConfig config;
