@@ -4,8 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <exception>
-#include <thread>
+#include <future>
 
 #include "core/base/log.h"
 
@@ -22,16 +21,11 @@ void take_low_priority(int nice) {
 }
 
 void run_with_nice(int nice, const std::function<void()>& fn) {
-  std::exception_ptr error;
-  std::thread([&] {
+  const auto run = [&] {
     take_low_priority(nice);
-    try {
-      fn();
-    } catch (...) {
-      error = std::current_exception();
-    }
-  }).join();
-  if (error) std::rethrow_exception(error);
+    fn();
+  };
+  std::async(std::launch::async, run).get();
 }
 
 }  // namespace tensord

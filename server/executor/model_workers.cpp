@@ -1,7 +1,6 @@
 #include "server/executor/model_workers.h"
 
-#include <exception>
-#include <thread>
+#include <future>
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -21,23 +20,12 @@ ModelWorkers::ModelWorkers(const std::string& name, const Model& model, Options 
 }
 
 void ModelWorkers::warm_up() {
-  const size_t others = sessions_.empty() ? 0 : sessions_.size() - 1;
   if (!sessions_.empty()) warm_up_worker(0);
-  std::vector<std::exception_ptr> errors(others);
-  std::vector<std::jthread> threads;
-  for (size_t i = 0; i < others; ++i) {
-    threads.emplace_back([this, i, &error = errors[i]] {
-      try {
-        warm_up_worker(i + 1);
-      } catch (...) {
-        error = std::current_exception();
-      }
-    });
+  std::vector<std::future<void>> others;
+  for (size_t i = 1; i < sessions_.size(); ++i) {
+    others.push_back(std::async(std::launch::async, [this, i] { warm_up_worker(i); }));
   }
-  threads.clear();
-  for (const std::exception_ptr& error : errors) {
-    if (error) std::rethrow_exception(error);
-  }
+  for (std::future<void>& other : others) other.get();
 }
 
 void ModelWorkers::end_warm_up() {
