@@ -3,7 +3,7 @@
 Both servers run all the time; bursts of calls alternate between them. Prints p50 and
 throughput of each and the ratios (above 1: ours is slower).
 
-    python3 tests/bench/echo_bench.py [--seconds 0.5] [--rounds 7]
+    python3 tests/bench/echo_bench.py [--seconds 0.5] [--rounds 7] [--payloads 1000,600000] [--clients 1,64]
 """
 
 import argparse
@@ -23,6 +23,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", default="0.5", help="length of a burst")
     parser.add_argument("--rounds", default="7")
+    parser.add_argument("--payloads", default="1000,600000,4000000,64000000", help="bytes")
+    parser.add_argument("--clients", default="1,16,64")
     parser.add_argument("--echo-load", default=os.environ.get("TENSORD_ECHO_LOAD", "build/tests/echo_load"))
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -43,7 +45,7 @@ def main():
 def run(options, bare_address, daemon):
     print("| payload | clients | ours p50 us | bare p50 us | ratio | ours calls/s | bare calls/s | ratio | copied |")
     print("|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
-    load = subprocess.Popen([options.echo_load, "load", options.seconds, options.rounds,
+    load = subprocess.Popen([options.echo_load, "load", options.seconds, options.rounds, options.payloads, options.clients,
                              f"ours={daemon.ready['grpc']}", f"bare={bare_address}"], stdout=subprocess.PIPE, text=True)
     copied, received = 0.0, 0.0
     for line in load.stdout:

@@ -1,7 +1,7 @@
 // Two programs for echo_bench.py. `echo_load serve FILE` is a bare gRPC server: completion
 // queues, a thread a core, raw bytes back as they came; it writes its address to FILE.
-// `echo_load load SECONDS ROUNDS NAME=ADDRESS…` calls ModelInfer on each target in turn and
-// prints one line a combination: bytes, clients, then p50 in us and calls a second by target.
+// `echo_load load SECONDS ROUNDS BYTES,… CLIENTS,… NAME=ADDRESS…` calls ModelInfer on each target in
+// turn and prints one line a combination: bytes, clients, then p50 in us and calls a second by target.
 #include <grpcpp/grpcpp.h>
 #include <malloc.h>
 
@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -128,6 +129,14 @@ void compare(std::vector<Target>& targets, size_t bytes, int clients, double sec
   std::fflush(stdout);
 }
 
+// "1000,600000"
+std::vector<size_t> parse_numbers(const std::string& text) {
+  std::vector<size_t> numbers;
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, ',');) numbers.push_back(std::stoul(part));
+  return numbers;
+}
+
 size_t available_bytes() {
   std::ifstream file("/proc/meminfo");
   std::string name;
@@ -137,14 +146,15 @@ size_t available_bytes() {
   return 0;
 }
 
-int load(double seconds, int rounds, std::vector<Target> targets) {
-  for (const size_t bytes : {size_t{1000}, size_t{600'000}, size_t{4'000'000}, size_t{64'000'000}}) {
-    for (const int clients : {1, 16, 64}) {
-      const size_t needed_bytes = kMemoryShare * bytes * static_cast<size_t>(clients);
+int load(double seconds, int rounds, const std::vector<size_t>& payloads, const std::vector<size_t>& client_counts,
+         std::vector<Target> targets) {
+  for (const size_t bytes : payloads) {
+    for (const size_t clients : client_counts) {
+      const size_t needed_bytes = kMemoryShare * bytes * clients;
       if (needed_bytes <= available_bytes()) {
-        compare(targets, bytes, clients, seconds, rounds);
+        compare(targets, bytes, static_cast<int>(clients), seconds, rounds);
       } else {
-        std::fprintf(stderr, "%zu bytes, %d clients: left out, needs %zu MB of memory\n", bytes, clients,
+        std::fprintf(stderr, "%zu bytes, %zu clients: left out, needs %zu MB of memory\n", bytes, clients,
                      needed_bytes >> 20);
       }
     }
@@ -159,15 +169,16 @@ int main(int argc, char** argv) {
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   const std::string mode = argc > 1 ? argv[1] : "";
   if (mode == "serve" && argc == 3) return serve(argv[2]);
-  if (mode == "load" && argc > 4) {
+  if (mode == "load" && argc > 6) {
     std::vector<Target> targets;
-    for (int i = 4; i < argc; ++i) {
+    for (int i = 6; i < argc; ++i) {
       const std::string argument = argv[i];
       const size_t equals = argument.find('=');
       targets.push_back({argument.substr(0, equals), argument.substr(equals + 1), {}, {}, {}});
     }
-    return load(std::stod(argv[2]), std::stoi(argv[3]), std::move(targets));
+    return load(std::stod(argv[2]), std::stoi(argv[3]), parse_numbers(argv[4]), parse_numbers(argv[5]),
+                std::move(targets));
   }
-  std::fprintf(stderr, "usage: echo_load serve FILE | echo_load load SECONDS ROUNDS NAME=ADDRESS...\n");
+  std::fprintf(stderr, "usage: echo_load serve FILE | echo_load load SECONDS ROUNDS BYTES,... CLIENTS,... NAME=ADDRESS...\n");
   return 2;
 }
