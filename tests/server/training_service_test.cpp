@@ -1,0 +1,74 @@
+#include "server/training/training_service.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "core/base/error.h"
+#include "server/training/job_store.h"
+#include "tests/server/fake_models.h"
+
+namespace tensord::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+class TrainingServiceTest : public ::testing::Test {
+ protected:
+  TrainingServiceTest() {
+    std::string pattern = (fs::temp_directory_path() / "tensord_jobs_XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+  }
+  ~TrainingServiceTest() override { fs::remove_all(folder_); }
+
+  // A job as a daemon that ended left it.
+  std::string leave_job(JobState state, int64_t created_at_ms) const {
+    const JobStore store(folder_.string());
+    JobStatus status;
+    status.id = store.make_job("m");
+    status.state = state;
+    status.created_at_ms = created_at_ms;
+    store.save(status);
+    return status.id;
+  }
+  std::unique_ptr<TrainingService> make_service() {
+    TrainingService::Options options;
+    options.folder = folder_.string();
+    return std::make_unique<TrainingService>(std::move(options), repository_, metrics_);
+  }
+
+  fs::path folder_;
+  Metrics metrics_{"test"};
+  Repository repository_{{.roots = {}, .only = {}},
+                         [](const std::string&, const ModelConfig&) { return testing::identity_model(); },
+                         metrics_};
+};
+
+TEST_F(TrainingServiceTest, JobsAreThereBeforeAnyModel) {
+  const std::string done = leave_job(JobState::kCompleted, 2);
+  const std::string ran = leave_job(JobState::kRunning, 3);
+  const std::string paused = leave_job(JobState::kPaused, 1);
+  const auto service = make_service();
+  EXPECT_EQ(service->find(done)->state(), JobState::kCompleted);
+  EXPECT_EQ(service->find(ran)->state(), JobState::kQueued);
+  EXPECT_EQ(service->find(paused)->state(), JobState::kPaused);
+  std::vector<std::string> ids;
+  for (const auto& job : service->jobs()) ids.push_back(job->id());
+  EXPECT_EQ(ids, (std::vector{paused, done, ran}));
+  EXPECT_THROW(service->find("other"), Error);
+}
+
+TEST_F(TrainingServiceTest, AJobCanBeCancelledBeforeAnyModel) {
+  const std::string id = leave_job(JobState::kRunning, 1);
+  EXPECT_EQ(make_service()->cancel(id).state, JobState::kCancelled);
+  EXPECT_EQ(make_service()->find(id)->state(), JobState::kCancelled);
+}
+
+TEST_F(TrainingServiceTest, AJobThatNeverStartedStaysQueued) {
+  const std::string id = leave_job(JobState::kQueued, 1);
+  make_service().reset();
+  EXPECT_EQ(make_service()->find(id)->state(), JobState::kQueued);
+}
+
+}  // namespace
+}  // namespace tensord::server
