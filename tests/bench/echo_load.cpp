@@ -179,6 +179,7 @@ int main(int argc, char** argv) {
     return load(std::stod(argv[2]), std::stoi(argv[3]), parse_numbers(argv[4]), parse_numbers(argv[5]),
                 std::move(targets));
   }
-  std::fprintf(stderr, "usage: echo_load serve FILE | echo_load load SECONDS ROUNDS BYTES,... CLIENTS,... NAME=ADDRESS...\n");
+  std::fprintf(stderr,
+               "usage: echo_load serve FILE | echo_load load SECONDS ROUNDS BYTES,... CLIENTS,... NAME=ADDRESS...\n");
   return 2;
 }
