@@ -57,7 +57,12 @@ std::shared_ptr<ModelVersion> Repository::make_version(const Job& job) {
   const int nice = is_served(job.model.name) ? options_.reload_nice : 0;
   std::unique_ptr<const Model> model;
   const OwnerId owner = memory_owner(concat(job.model.name, "/", job.version.number));
-  run_with_nice(nice, [&] { model = open_model(job, owner); });
+  const auto open = [&] { model = open_model(job, owner); };
+  if (nice > 0) {
+    run_with_nice(nice, open);
+  } else {
+    open();  // what it leaves in the heap of the main thread can be given back, that of another's only in part
+  }
 
   const MemoryOwnerScope owner_scope(owner);
   ModelVersion::Options options;
