@@ -376,7 +376,6 @@ DynamicBatchingConfig batches_of(int64_t rows) {
   return out;
 }
 
-// A model whose answer has no row for each request's: batches are tried a few times, then no more.
 // A run that is known to be short changes no thread, however large its inputs are.
 TEST(BatchPath, ShortRunsOfLargeInputsStayOnTheThreadThatBringsThem) {
   std::atomic<std::thread::id> ran_on{};
@@ -406,6 +405,7 @@ TEST(BatchPath, ShortRunsOfLargeInputsStayOnTheThreadThatBringsThem) {
   EXPECT_LT(tries, 2000);
 }
 
+// A model whose answer has no row for each request's: batches are tried a few times, then no more.
 TEST(BatchPath, AModelThatCannotBatchIsAskedOneByOne) {
   Metrics metrics("test");
   ModelConfig config;
