@@ -61,7 +61,7 @@ std::shared_ptr<ModelVersion> Repository::make_version(const Job& job) {
   if (nice > 0) {
     run_with_nice(nice, open);
   } else {
-    open();  // what it leaves in the heap of the main thread can be given back, that of another's only in part
+    open();  // at the start that is the main thread, the only one whose heap malloc_trim also shortens at its end
   }
 
   const MemoryOwnerScope owner_scope(owner);
