@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "server/repository/repository.h"
 #include "tests/server/repository_fixture.h"
+#include "tests/server/temporary_folder.h"
 
 namespace tensord::server {
 namespace {
@@ -22,12 +23,6 @@ using testing::Waiter;
 
 class RepositoryChangesTest : public ::testing::Test {
  protected:
-  RepositoryChangesTest() {
-    std::string pattern = (fs::temp_directory_path() / "tensord_changes_XXXXXX").string();
-    root_ = mkdtemp(pattern.data());
-  }
-  ~RepositoryChangesTest() override { fs::remove_all(root_); }
-
   void add(const std::string& model, const std::string& version) const {
     fs::create_directories(root_ / model / version);
     std::ofstream(root_ / model / version / "model.pt") << "identity";
@@ -70,7 +65,8 @@ class RepositoryChangesTest : public ::testing::Test {
     return ErrorCode::kInternal;
   }
 
-  fs::path root_;
+  const testing::TemporaryFolder temporary_{"changes"};
+  const fs::path root_ = temporary_.path();
   Metrics metrics_{"test"};
 };
 

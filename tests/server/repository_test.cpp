@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "tests/server/fake_models.h"
+#include "tests/server/temporary_folder.h"
 
 namespace tensord::server {
 namespace {
@@ -16,12 +17,7 @@ namespace fs = std::filesystem;
 
 class RepositoryTest : public ::testing::Test {
  protected:
-  RepositoryTest() {
-    std::string pattern = (fs::temp_directory_path() / "tensord_repository_XXXXXX").string();
-    base_ = mkdtemp(pattern.data());
-    fs::create_directories(root());
-  }
-  ~RepositoryTest() override { fs::remove_all(base_); }
+  RepositoryTest() { fs::create_directories(root()); }
 
   fs::path root(const std::string& name = "models") const { return base_ / name; }
 
@@ -62,7 +58,8 @@ class RepositoryTest : public ::testing::Test {
     return {ErrorCode::kInternal, "no error"};
   }
 
-  fs::path base_;
+  const testing::TemporaryFolder temporary_{"repository"};
+  const fs::path base_ = temporary_.path();
   Metrics metrics_{"test"};
 };
 

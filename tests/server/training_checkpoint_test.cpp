@@ -10,6 +10,7 @@
 #include "server/training/checkpoint.h"
 #include "server/training/job_store.h"
 #include "server/training/value_dict.h"
+#include "tests/server/temporary_folder.h"
 
 namespace tensord::server {
 namespace {
@@ -18,12 +19,6 @@ namespace fs = std::filesystem;
 
 class CheckpointTest : public ::testing::Test {
  protected:
-  CheckpointTest() {
-    std::string pattern = (fs::temp_directory_path() / "tensord_checkpoint_XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-  }
-  ~CheckpointTest() override { fs::remove_all(folder_); }
-
   static Checkpoints::Files files(int64_t step, size_t model_bytes = 100) {
     ValueDict dict;
     dict.set("step", step);
@@ -40,7 +35,8 @@ class CheckpointTest : public ::testing::Test {
     return static_cast<size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
   }
 
-  fs::path folder_;
+  const testing::TemporaryFolder temporary_{"checkpoint"};
+  const fs::path folder_ = temporary_.path();
 };
 
 TEST_F(CheckpointTest, KeepsTheNewest) {

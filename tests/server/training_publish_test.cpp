@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "server/training/publisher.h"
 #include "tests/server/fake_models.h"
+#include "tests/server/temporary_folder.h"
 
 namespace tensord::server {
 namespace {
@@ -15,8 +16,6 @@ namespace fs = std::filesystem;
 class PublisherTest : public ::testing::Test {
  protected:
   PublisherTest() {
-    std::string pattern = (fs::temp_directory_path() / "tensord_publish_XXXXXX").string();
-    root_ = mkdtemp(pattern.data());
     fs::create_directories(root_ / "m" / "1");
     std::ofstream(root_ / "m" / "1" / "model.pt") << "model";
     Repository::Options options{.roots = {root_.string()}, .only = {}};
@@ -29,11 +28,6 @@ class PublisherTest : public ::testing::Test {
         metrics_);
     repository_->load_all();
     publisher_ = std::make_unique<Publisher>(*repository_);
-  }
-  ~PublisherTest() override {
-    publisher_.reset();
-    repository_.reset();
-    fs::remove_all(root_);
   }
 
   static JobStatus job(const std::string& id) {
@@ -49,7 +43,8 @@ class PublisherTest : public ::testing::Test {
     });
   }
 
-  fs::path root_;
+  const testing::TemporaryFolder temporary_{"publish"};
+  const fs::path root_ = temporary_.path();
   Metrics metrics_{"test"};
   std::unique_ptr<Repository> repository_;
   std::unique_ptr<Publisher> publisher_;

@@ -2,28 +2,19 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
 #include "core/base/error.h"
 #include "server/training/job_store.h"
 #include "tests/server/fake_models.h"
+#include "tests/server/temporary_folder.h"
 
 namespace tensord::server {
 namespace {
 
-namespace fs = std::filesystem;
-
 class TrainingServiceTest : public ::testing::Test {
  protected:
-  TrainingServiceTest() {
-    std::string pattern = (fs::temp_directory_path() / "tensord_jobs_XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-  }
-  ~TrainingServiceTest() override { fs::remove_all(folder_); }
-
   // A job as a daemon that ended left it.
   std::string leave_job(JobState state, int64_t created_at_ms) const {
-    const JobStore store(folder_.string());
+    const JobStore store(folder_.path().string());
     JobStatus status;
     status.id = store.make_job("m");
     status.state = state;
@@ -33,11 +24,11 @@ class TrainingServiceTest : public ::testing::Test {
   }
   std::unique_ptr<TrainingService> make_service() {
     TrainingService::Options options;
-    options.folder = folder_.string();
+    options.folder = folder_.path().string();
     return std::make_unique<TrainingService>(std::move(options), repository_, metrics_);
   }
 
-  fs::path folder_;
+  const testing::TemporaryFolder folder_{"jobs"};
   Metrics metrics_{"test"};
   Repository repository_{{.roots = {}, .only = {}},
                          [](const std::string&, const ModelConfig&) { return testing::identity_model(); },
