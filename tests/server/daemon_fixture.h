@@ -12,24 +12,22 @@
 #include "protos/inference.grpc.pb.h"
 #include "server/transport/daemon.h"
 #include "tests/server/fake_models.h"
+#include "tests/server/temporary_folder.h"
 
 namespace tensord::server::testing {
 
 // A repository whose model files hold the name of a fake model.
 class TemporaryRepository {
+  const TemporaryFolder folder_{"daemon"};
+
  public:
-  TemporaryRepository() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "tensord_daemon_XXXXXX").string();
-    root = mkdtemp(pattern.data());
-  }
-  ~TemporaryRepository() { std::filesystem::remove_all(root); }
   void add(const std::string& name, int version, const std::string& kind, const std::string& config = "") const {
     const std::filesystem::path folder = root / name / std::to_string(version);
     std::filesystem::create_directories(folder);
     std::ofstream(folder / "model.pt") << kind;
     if (!config.empty()) std::ofstream(root / name / "config.pbtxt") << config;
   }
-  std::filesystem::path root;
+  const std::filesystem::path root = folder_.path();
 };
 
 // Gives as many responses as its input has elements, each with one of them: a decoupled model.

@@ -13,6 +13,7 @@
 #include "core/base/error.h"
 #include "server/repository/repository.h"
 #include "tests/server/fake_models.h"
+#include "tests/server/temporary_folder.h"
 
 namespace tensord::server::testing {
 
@@ -55,15 +56,7 @@ inline InferRequest request_of(float value) {
 // cannot be opened; "number:7" answers 7 to everything; "shape:7" takes seven elements and gives them back.
 class RepositoryFixture : public ::testing::Test {
  protected:
-  RepositoryFixture() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "tensord_repository_XXXXXX").string();
-    base_ = mkdtemp(pattern.data());
-    std::filesystem::create_directories(root());
-  }
-  ~RepositoryFixture() override {
-    repository_.reset();
-    std::filesystem::remove_all(base_);
-  }
+  RepositoryFixture() { std::filesystem::create_directories(root()); }
 
   std::filesystem::path root(const std::string& name = "models") const { return base_ / name; }
 
@@ -158,7 +151,8 @@ class RepositoryFixture : public ::testing::Test {
     return out;
   }
 
-  std::filesystem::path base_;
+  const TemporaryFolder temporary_{"repository"};
+  const std::filesystem::path base_ = temporary_.path();
   Metrics metrics_{"test"};
   std::unique_ptr<Repository> repository_;
   std::atomic<int> opened_{0};
