@@ -17,7 +17,8 @@ void add_options(CLI::App& app, ServerOptions& options) {
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
   app.add_option("--grpc-infer-thread-count", options.grpc_infer_thread_count,
-                 "Threads that read and answer requests; 0 is one a core")
+                 "Threads that read and answer requests, at most: one serves, others while it cannot keep up; 0 is one "
+                 "a core, and at least 2")
       ->check(CLI::Range(0, 256));
   add_network_options(app, options.network);
   app.add_option("--allow-metrics", options.allow_metrics, "Serve Prometheus metrics")->capture_default_str();

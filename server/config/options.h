@@ -28,7 +28,7 @@ struct ServerOptions {
 
   std::string grpc_address = "127.0.0.1";
   int grpc_port = 8001;             // 0: a free port
-  int grpc_infer_thread_count = 0;  // completion-queue threads; 0: one a core
+  int grpc_infer_thread_count = 0;  // most completion-queue threads; 0: one a core, at least 2
   NetworkOptions network;
   bool allow_metrics = true;
   std::string metrics_address = "127.0.0.1";

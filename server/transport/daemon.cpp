@@ -54,11 +54,14 @@ std::unique_ptr<ResponseCache> make_cache(const ServerOptions& options) {
   return max_bytes > 0 ? std::make_unique<ResponseCache>(max_bytes) : nullptr;
 }
 
+// One that serves, and one for when that is held up.
+constexpr int kMinDefaultThreads = 2;
+
 GrpcServer::Options grpc_options(const ServerOptions& options) {
   const int threads = options.grpc_infer_thread_count;
   return {.address = options.grpc_address,
           .port = options.grpc_port,
-          .threads = threads > 0 ? threads : available_cores(),
+          .threads = threads > 0 ? threads : std::max(kMinDefaultThreads, available_cores()),
           .network = options.network};
 }
 

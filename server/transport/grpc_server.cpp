@@ -4,15 +4,14 @@
 
 #include <atomic>
 #include <chrono>
-#include <thread>
 
 #include "core/base/log.h"
-#include "core/base/parallel.h"
 #include "server/transport/control_calls.h"
 #include "server/transport/health.h"
 #include "server/transport/infer_call.h"
 #include "server/transport/listening.h"
 #include "server/transport/model_config_calls.h"
+#include "server/transport/queue_threads.h"
 #include "server/transport/reflection.h"
 #include "server/transport/repository_calls.h"
 #include "server/transport/settings_calls.h"
@@ -24,18 +23,12 @@
 namespace tensord::server {
 namespace {
 
-// ModelInfer calls that wait ready on each queue, so that arrivals never wait for one.
+// ModelInfer calls that wait ready on the queue, so that arrivals never wait for one.
 constexpr int kReadyInferCalls = 16;
 constexpr int kReadyStreamCalls = 4;
 
 // Loads and unloads that clients may have under way; each waits for its model.
 constexpr int kRepositoryThreads = 8;
-
-void drain(grpc::ServerCompletionQueue* queue) {
-  void* tag = nullptr;
-  bool ok = false;
-  while (queue->Next(&tag, &ok)) static_cast<EventTag*>(tag)->on_event(ok);
-}
 
 }  // namespace
 
@@ -56,10 +49,10 @@ struct GrpcServer::Impl {
   StreamCalls stream_calls{state, [this](auto* context, auto* stream, auto* cq, void* tag) {
                              inference.RequestModelStreamInfer(context, stream, cq, cq, tag);
                            }};
-  std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues;
+  std::unique_ptr<grpc::ServerCompletionQueue> queue;
   Listening listening;
   std::unique_ptr<grpc::Server> server;
-  std::vector<std::thread> threads;
+  std::unique_ptr<QueueThreads> threads;
 
   Impl(const Options& options, ServerState& state)
       : state(state), listening(options.network, options.address, options.port) {}
@@ -76,38 +69,31 @@ GrpcServer::GrpcServer(const Options& options, ServerState& state) : impl_(std::
   builder.RegisterService(&impl_->training_rpcs);
   builder.RegisterService(&impl_->reflection.v1);
   builder.RegisterService(&impl_->reflection.v1alpha);
-  for (int i = 0; i < options.threads; ++i) impl_->queues.push_back(builder.AddCompletionQueue());
+  impl_->queue = builder.AddCompletionQueue();
   try {
     impl_->server = impl_->listening.start(builder);
   } catch (...) {
-    for (auto& queue : impl_->queues) {
-      queue->Shutdown();
-      drain(queue.get());
-    }
+    impl_->queue->Shutdown();
+    const QueueThreads drain(*impl_->queue, 1);
     throw;
   }
-  for (auto& queue : impl_->queues) {
-    const CallQueue calls{queue.get(), &impl_->live_calls, &state.access, &state.limits};
-    for (int i = 0; i < kReadyInferCalls; ++i) InferCall::wait(state, impl_->start_infer, calls);
-    for (int i = 0; i < kReadyStreamCalls; ++i) impl_->stream_calls.wait(calls);
-    wait_control_calls(state, impl_->inference, calls);
-    wait_shared_memory_calls(state, impl_->inference, calls);
-    wait_model_config_calls(state, impl_->inference, calls);
-    wait_repository_calls(state, impl_->inference, impl_->repository_threads, calls);
-    wait_statistics_calls(state, impl_->inference, calls);
-    wait_settings_calls(state, impl_->inference, calls);
-    wait_health_calls(state, impl_->health, impl_->streams, calls);
-    wait_training_calls(impl_->training, calls);
-    wait_reflection_calls(impl_->reflection, impl_->streams, calls);
-    impl_->threads.emplace_back([queue = queue.get()] {
-      set_thread_budget(1);  // short models run here
-      drain(queue);
-    });
-  }
+  const CallQueue calls{impl_->queue.get(), &impl_->live_calls, &state.access, &state.limits};
+  for (int i = 0; i < kReadyInferCalls; ++i) InferCall::wait(state, impl_->start_infer, calls);
+  for (int i = 0; i < kReadyStreamCalls; ++i) impl_->stream_calls.wait(calls);
+  wait_control_calls(state, impl_->inference, calls);
+  wait_shared_memory_calls(state, impl_->inference, calls);
+  wait_model_config_calls(state, impl_->inference, calls);
+  wait_repository_calls(state, impl_->inference, impl_->repository_threads, calls);
+  wait_statistics_calls(state, impl_->inference, calls);
+  wait_settings_calls(state, impl_->inference, calls);
+  wait_health_calls(state, impl_->health, impl_->streams, calls);
+  wait_training_calls(impl_->training, calls);
+  wait_reflection_calls(impl_->reflection, impl_->streams, calls);
+  impl_->threads = std::make_unique<QueueThreads>(*impl_->queue, options.threads);
 }
 
 GrpcServer::~GrpcServer() {
-  if (!impl_->threads.empty()) shut_down(0);
+  if (impl_->threads) shut_down(0);
 }
 
 int GrpcServer::port() const { return impl_->listening.port(); }
@@ -121,9 +107,8 @@ void GrpcServer::shut_down(int64_t timeout_ms) {
   impl_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(timeout_ms));
   // Cancelled calls may still be with a worker; their answers need the queues.
   for (int left = impl_->live_calls; left != 0; left = impl_->live_calls) impl_->live_calls.wait(left);
-  for (auto& queue : impl_->queues) queue->Shutdown();
-  for (std::thread& thread : impl_->threads) thread.join();
-  impl_->threads.clear();
+  impl_->queue->Shutdown();
+  impl_->threads.reset();
 }
 
 }  // namespace tensord::server

@@ -1,0 +1,131 @@
+// Threads of a completion queue come when those that serve it are held up, and go.
+#include "server/transport/queue_threads.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/alarm.h>
+
+#include <chrono>
+#include <future>
+#include <list>
+#include <memory>
+#include <thread>
+
+#include "server/transport/call.h"
+
+namespace tensord::server {
+namespace {
+
+constexpr int64_t kTickNs = 2'000'000;
+
+QueueThreadStates at(int64_t ticks, std::vector<QueueThreadState> threads) {
+  return {.at_ns = ticks * kTickNs, .threads = std::move(threads)};
+}
+
+QueueThreadState serving(uint64_t steps, double cpu_ticks) {
+  return {.serves = true, .steps = steps, .cpu_ns = static_cast<int64_t>(cpu_ticks * kTickNs)};
+}
+
+constexpr size_t kNone = 9;
+
+TEST(QueueThreadStates, OneEventAllTheTimeHoldsUp) {
+  const auto before = at(0, {serving(7, 0), {}});
+  EXPECT_TRUE(are_held_up(before, at(1, {serving(7, 0), {}}), kNone)) << "it may wait for a lock";
+  EXPECT_FALSE(are_held_up(before, at(1, {serving(8, 1), {}}), kNone)) << "it has ended";
+  EXPECT_FALSE(are_held_up(before, at(1, {serving(9, 1), {}}), kNone)) << "it is the next one";
+}
+
+TEST(QueueThreadStates, WorkInsideGrpcHoldsUp) {
+  const auto before = at(0, {serving(8, 0), {}});
+  EXPECT_TRUE(are_held_up(before, at(1, {serving(8, 0.8), {}}), kNone));
+  EXPECT_FALSE(are_held_up(before, at(1, {serving(8, 0.1), {}}), kNone)) << "it waits for events";
+  EXPECT_FALSE(are_held_up(before, at(1, {serving(20, 0.8), {}}), kNone)) << "it handles them";
+}
+
+TEST(QueueThreadStates, OnlyAllOfThemAreHeldUp) {
+  const auto before = at(0, {serving(7, 0), serving(4, 0)});
+  EXPECT_FALSE(are_held_up(before, at(1, {serving(7, 1), serving(4, 0)}), kNone));
+  EXPECT_TRUE(are_held_up(before, at(1, {serving(7, 1), serving(4, 1)}), kNone));
+  EXPECT_TRUE(are_held_up(before, at(1, {serving(7, 1), serving(4, 0)}), 1)) << "the others, if the second leaves";
+  EXPECT_FALSE(are_held_up(at(0, {{}, {}}), at(1, {{}, {}}), kNone)) << "nobody serves yet";
+}
+
+TEST(QueueThreadStates, SaturatedThreadsHaveNoTimeLeft) {
+  const auto before = at(0, {serving(0, 0), serving(0, 0)});
+  EXPECT_TRUE(are_saturated(before, at(10, {serving(90, 9.9), serving(90, 9.7)})));
+  EXPECT_FALSE(are_saturated(before, at(10, {serving(90, 9.9), serving(90, 7)})));
+  EXPECT_TRUE(are_saturated(before, at(10, {serving(90, 9.9), {}}))) << "the second served for a while only";
+}
+
+TEST(QueueThreadStates, OneMayLeaveWhenTheOthersHaveTimeForItsWork) {
+  const auto before = at(0, {serving(0, 0), serving(0, 0)});
+  EXPECT_TRUE(are_enough(before, at(10, {serving(90, 3), serving(90, 3)}), 1));
+  EXPECT_FALSE(are_enough(before, at(10, {serving(90, 6), serving(90, 3)}), 1));
+}
+
+// An event whose handler is a function; brought by an alarm that has gone off.
+class Event final : public EventTag {
+ public:
+  Event(grpc::CompletionQueue& queue, std::function<void()> handler) : handler_(std::move(handler)) {
+    alarm_.Set(&queue, gpr_now(GPR_CLOCK_MONOTONIC), static_cast<EventTag*>(this));
+  }
+  void on_event(bool) override { handler_(); }
+
+ private:
+  std::function<void()> handler_;
+  grpc::Alarm alarm_;
+};
+
+class QueueThreadsTest : public ::testing::Test {
+ protected:
+  // Events of which each waits until the next one was handled: as many threads as events are needed.
+  void handle_chain(int length) {
+    std::vector<std::promise<void>>& handled = chains_.emplace_back(static_cast<size_t>(length) + 1);
+    handled.back().set_value();
+    for (size_t i = 0; i < handled.size() - 1; ++i) {
+      events_.emplace_back(queue_, [&handled, i] {
+        handled[i + 1].get_future().wait();
+        handled[i].set_value();
+      });
+    }
+    handled[0].get_future().wait();
+  }
+
+  grpc::CompletionQueue queue_;
+  std::list<std::vector<std::promise<void>>> chains_;  // the threads of a test go before these
+  std::list<Event> events_;
+};
+
+TEST_F(QueueThreadsTest, AnotherThreadServesWhileOneIsHeldUp) {
+  QueueThreads threads(queue_, 2);
+  for (int i = 0; i < 20; ++i) handle_chain(2);
+  queue_.Shutdown();
+}
+
+TEST_F(QueueThreadsTest, AsManyAsAreNeededServe) {
+  QueueThreads threads(queue_, 5);
+  handle_chain(5);
+  handle_chain(1);
+  handle_chain(4);
+  queue_.Shutdown();
+}
+
+TEST_F(QueueThreadsTest, AfterAQuietTimeToo) {
+  QueueThreads threads(queue_, 2);
+  handle_chain(2);
+  std::this_thread::sleep_for(std::chrono::milliseconds(250));  // nobody watches any more
+  handle_chain(2);
+  queue_.Shutdown();
+}
+
+TEST_F(QueueThreadsTest, AllEventsAreHandledBeforeItGoes) {
+  std::atomic<int> handled{0};
+  {
+    QueueThreads threads(queue_, 3);
+    for (int i = 0; i < 1000; ++i) events_.emplace_back(queue_, [&handled] { ++handled; });
+    queue_.Shutdown();
+  }
+  EXPECT_EQ(handled, 1000);
+}
+
+}  // namespace
+}  // namespace tensord::server
