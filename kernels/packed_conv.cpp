@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "core/base/parallel.h"
+#include "core/base/thread_budget_scope.h"
 #include "kernels/conv_kernel.h"
 
 namespace tensord::kernels {
@@ -47,18 +47,6 @@ void copy_floats(float* to, const float* from, int64_t count) {
     std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin) * sizeof(float));
   });
 }
-
-// Threads of the calling thread's team while primitives are made for a team of another size.
-class BudgetScope {
- public:
-  explicit BudgetScope(int threads) : before_(thread_budget()) { set_thread_budget(threads); }
-  ~BudgetScope() { set_thread_budget(before_); }
-  BudgetScope(const BudgetScope&) = delete;
-  BudgetScope& operator=(const BudgetScope&) = delete;
-
- private:
-  int before_;
-};
 
 // Where tensors of a call lie.
 struct ConvOrders {
@@ -218,7 +206,7 @@ class PackedConv final : public PackedOp {
   }
 
   std::unique_ptr<ConvCall> make_call(const Dims& input, const Dims& output, ConvOrders orders, int threads) const {
-    const BudgetScope budget(threads);
+    const ThreadBudgetScope budget(threads);  // primitives may be made for a team of another size
     const ConvProblem problem{geometry_, weight_,   epilogues_, weights_, input, output, orders.input == Order::kPlanes,
                               threads,   precision_};
     auto call =

@@ -98,6 +98,9 @@ class Repository final : public ModelDirectory {
   // too many requests wait for the model.
   bool load_on_demand(const std::string& name, std::function<void()> then);
 
+  // What runs of all models share; null where each takes its threads.
+  CoreBudget* cores() { return options_.cores > 0 ? &cores_ : nullptr; }
+
   // What a client asks to load.
   struct LoadRequest {
     std::string name;

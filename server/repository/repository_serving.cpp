@@ -70,7 +70,7 @@ std::shared_ptr<ModelVersion> Repository::make_version(const Job& job) {
   options.threads_per_worker = config.threads > 0                ? config.threads
                                : options_.threads_per_worker > 0 ? options_.threads_per_worker
                                                                  : std::max(1, available_cores() / options.workers);
-  if (options_.cores > 0) options.cores = &cores_;
+  options.cores = cores();
   options.warmup = make_warmup(model->signature(), config, job.model.name);
   options.max_queue_size = options_.max_queue_size;
   options.directory = this;

@@ -1,15 +1,37 @@
 #include "server/transport/infer_decode.h"
 
+#include <algorithm>
 #include <climits>
 #include <cstring>
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/base/thread_budget_scope.h"
 #include "server/executor/wide_unsigned.h"
 #include "server/transport/infer_contents.h"
 
 namespace tensord::server {
 namespace {
+
+// A part of a copy that is worth a thread of its own, and how many threads use what memory can move.
+constexpr size_t kCopyPartBytes = 1 << 20;
+constexpr size_t kMaxCopyThreads = 4;
+
+void copy_in_parts(const WireReader& from, uint8_t* to, CoreBudget* cores) {
+  const size_t size_bytes = from.remaining();
+  const size_t wanted = std::min(kMaxCopyThreads, size_bytes / kCopyPartBytes);
+  if (wanted < 2 || cores == nullptr) {
+    WireReader(from).copy_to(to, size_bytes);
+    return;
+  }
+  const CoreBudget::Share share = cores->take(static_cast<int>(wanted));
+  const ThreadBudgetScope budget(share.threads());
+  parallel_for(static_cast<int64_t>(size_bytes), kCopyPartBytes, [&](int64_t begin, int64_t end) {
+    WireReader part = from;
+    part.advance(static_cast<size_t>(begin));
+    part.copy_to(to + begin, static_cast<size_t>(end - begin));
+  });
+}
 
 class InputDecoder {
  public:
@@ -109,8 +131,7 @@ class InputDecoder {
     }
     out.tensor = Tensor::empty(out.shape, dtype);
     totals.copied_bytes += raw.remaining();
-    const size_t size_bytes = raw.remaining();
-    raw.copy_to(out.tensor.raw_data(), size_bytes);
+    copy_in_parts(raw, static_cast<uint8_t*>(out.tensor.raw_data()), options_.cores);
     if (dtype == DType::kBool) clean_bools(out.tensor);
   }
 

@@ -2,6 +2,7 @@
 
 #include "server/executor/model.h"
 #include "server/memory/shared_regions.h"
+#include "server/scheduler/core_budget.h"
 #include "server/transport/infer_message.h"
 
 namespace tensord::server {
@@ -15,6 +16,7 @@ struct DecodedInputs {
 struct DecodeOptions {
   std::vector<SharedRange> ranges = {};  // one for each input; without a region: its data is in the message. Empty: all
   bool may_scatter = false;              // the model takes InferTensor::scattered
+  CoreBudget* cores = nullptr;           // for copies of some MB; null: they are made by the calling thread
 };
 
 // Checks the inputs of a request against a model and makes tensors of them. A tensor that lies in one piece of the

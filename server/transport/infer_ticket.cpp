@@ -73,10 +73,11 @@ std::vector<SharedRange> find_memory(const SharedRegions& regions, const Transpo
 }
 
 void decode_into(InferRequest& request, const InferMessage& message, const WireMessage& wire,
-                 std::vector<SharedRange> ranges, const ModelVersion& model) {
+                 std::vector<SharedRange> ranges, const ModelVersion& model, CoreBudget* cores) {
   const MemoryOwnerScope owner_scope(model.owner());
-  DecodedInputs decoded = decode_inputs(message, wire, model.signature(),
-                                        {.ranges = std::move(ranges), .may_scatter = model.gathers_inputs()});
+  DecodedInputs decoded =
+      decode_inputs(message, wire, model.signature(),
+                    {.ranges = std::move(ranges), .may_scatter = model.gathers_inputs(), .cores = cores});
   model.metrics().add_copied(decoded.copied_bytes);
   request.inputs = std::move(decoded.inputs);
   request.input_indices = std::move(decoded.input_indices);
@@ -114,7 +115,8 @@ InferRequest read_request(ServerState& state, grpc::ByteBuffer& bytes, const grp
   for (auto& output : message.outputs) request.requested_outputs.push_back(std::move(output.name));
   check_requested_outputs(model.signature(), model.name(), request.requested_outputs);
   state.forwarded_headers.add(context, request.parameters);
-  decode_into(request, message, wire, find_memory(state.shared_memory, parameters, ticket.plan), model);
+  decode_into(request, message, wire, find_memory(state.shared_memory, parameters, ticket.plan), model,
+              state.repository.cores());
   if (!ticket.plan.outputs.empty()) request.output_places = output_places(ticket.plan);
   ticket.watch = InferWatch(state, context, model, ticket.arrived_ns, request);
   return request;

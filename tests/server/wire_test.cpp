@@ -6,6 +6,7 @@
 #include <random>
 
 #include "core/base/error.h"
+#include "core/base/parallel.h"
 #include "protos/inference.pb.h"
 #include "server/transport/infer_decode.h"
 #include "server/transport/infer_encode.h"
@@ -232,6 +233,23 @@ TEST(Decode, GathersSplitTensorsOnce) {
   const DecodedInputs decoded = decode(raw_request("INT8", {10, 100}, raw).SerializeAsString(), 64);
   EXPECT_EQ(std::memcmp(decoded.inputs[0].tensor.raw_data(), raw.data(), raw.size()), 0);
   EXPECT_EQ(decoded.copied_bytes, raw.size());
+}
+
+TEST(Decode, GathersLargeTensorsWithSeveralThreads) {
+  std::string raw(5'000'003, '\0');
+  for (size_t i = 0; i < raw.size(); ++i) raw[i] = static_cast<char>(i * i >> 7);
+  const std::string bytes = raw_request("INT8", {5'000'003}, raw).SerializeAsString();
+  const int budget = thread_budget();
+  for (const int free_cores : {1, 2, 9}) {
+    const Cut cut(bytes, 70'001);
+    CoreBudget cores(free_cores);
+    const DecodedInputs decoded =
+        decode_inputs(parse_infer_message(cut.wire), cut.wire, one_input(), {.cores = &cores});
+    EXPECT_TRUE(std::memcmp(decoded.inputs[0].tensor.raw_data(), raw.data(), raw.size()) == 0) << free_cores;
+    EXPECT_EQ(decoded.copied_bytes, raw.size());
+    EXPECT_EQ(cores.take(free_cores).threads(), free_cores) << "all were given back";
+    EXPECT_EQ(thread_budget(), budget);
+  }
 }
 
 TEST(Decode, BoolsAreZeroOrOne) {
