@@ -10,6 +10,7 @@
 #include <mutex>
 #include <set>
 
+#include "core/base/sanitizer_order.h"
 #include "server/executor/status.h"
 #include "server/transport/access.h"
 #include "server/transport/grpc_status.h"
@@ -18,10 +19,20 @@
 
 namespace tensord::server {
 
-// What a completion queue gives back: one event of one call.
+// What a completion queue gives back: one event of one call. Events of a call may be handled by several threads at the
+// same time, and while the thread that started the operation is still where it did so.
 class EventTag {
  public:
   virtual ~EventTag() = default;
+  // For gRPC, with the operation that ends with the event.
+  void* tag() {
+    sanitizer_release(this);
+    return this;
+  }
+  static EventTag& of(void* tag) {
+    sanitizer_acquire(tag);
+    return *static_cast<EventTag*>(tag);
+  }
   // `ok` false: the operation did not happen (the server is shutting down, the peer has gone).
   virtual void on_event(bool ok) = 0;
 };
@@ -107,7 +118,7 @@ class UnaryCall {
  private:
   UnaryCall(CallQueue queue, CallGroup group, WorkThread* thread, Start start, Handler handler)
       : live_(queue), queue_(queue), group_(group), thread_(thread), start_(start), handler_(handler) {
-    start_(&context_, &bytes_, &writer_, queue_.queue, static_cast<EventTag*>(&arrived_));
+    start_(&context_, &bytes_, &writer_, queue_.queue, arrived_.tag());
   }
 
   void on_arrived(bool ok) {
@@ -118,7 +129,7 @@ class UnaryCall {
     wait(queue_, group_, thread_, start_, handler_);
     const grpc::Status status = admit();
     if (!status.ok()) {
-      writer_.FinishWithError(status, static_cast<EventTag*>(&finished_));
+      writer_.FinishWithError(status, finished_.tag());
     } else if (thread_) {
       thread_->post([this] { answer(); });
     } else {
@@ -146,7 +157,7 @@ class UnaryCall {
         if (handler_.waits(request_, [this] { handle(); })) return;
       }
     } catch (...) {
-      writer_.FinishWithError(to_grpc_status(current_exception_status()), static_cast<EventTag*>(&finished_));
+      writer_.FinishWithError(to_grpc_status(current_exception_status()), finished_.tag());
       return;
     }
     handle();
@@ -164,9 +175,9 @@ class UnaryCall {
     }
     // After this line the call may be gone.
     if (status.ok()) {
-      writer_.Finish(answered, status, static_cast<EventTag*>(&finished_));
+      writer_.Finish(answered, status, finished_.tag());
     } else {
-      writer_.FinishWithError(status, static_cast<EventTag*>(&finished_));
+      writer_.FinishWithError(status, finished_.tag());
     }
   }
 

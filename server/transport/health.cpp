@@ -2,6 +2,7 @@
 
 #include <grpcpp/alarm.h>
 
+#include <atomic>
 #include <chrono>
 #include <optional>
 
@@ -34,8 +35,8 @@ class WatchCall {
  public:
   WatchCall(ServerState& state, HealthRpcs& service, OpenStreams& streams, CallQueue queue)
       : state_(state), service_(service), streams_(streams), live_(queue), queue_(queue) {
-    context_.AsyncNotifyWhenDone(static_cast<EventTag*>(&done_));
-    service_.RequestWatch(&context_, &bytes_, &writer_, queue_.queue, queue_.queue, static_cast<EventTag*>(&arrived_));
+    context_.AsyncNotifyWhenDone(done_.tag());
+    service_.RequestWatch(&context_, &bytes_, &writer_, queue_.queue, queue_.queue, arrived_.tag());
   }
 
  private:
@@ -67,7 +68,7 @@ class WatchCall {
       last_ = status;
       HealthCheckResponse response;
       response.set_status(status);
-      writer_.Write(to_byte_buffer(response), static_cast<EventTag*>(&written_));
+      writer_.Write(to_byte_buffer(response), written_.tag());
     } else if (is_over_ || state_.is_draining) {
       end(grpc::Status(grpc::StatusCode::CANCELLED, "the watch has ended"));
     } else {
@@ -83,11 +84,9 @@ class WatchCall {
     }
   }
 
-  void sleep() {
-    alarm_.Set(queue_.queue, std::chrono::system_clock::now() + kWatchInterval, static_cast<EventTag*>(&woken_));
-  }
+  void sleep() { alarm_.Set(queue_.queue, std::chrono::system_clock::now() + kWatchInterval, woken_.tag()); }
 
-  void end(const grpc::Status& status) { writer_.Finish(status, static_cast<EventTag*>(&finished_)); }
+  void end(const grpc::Status& status) { writer_.Finish(status, finished_.tag()); }
 
   void on_done(bool) {
     is_over_ = true;
@@ -96,9 +95,8 @@ class WatchCall {
 
   void on_finished(bool) { release(); }
 
-  // All events of a call come from one queue and so on one thread.
   void release() {
-    if (--events_left_ > 0) return;
+    if (events_left_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
     streams_.remove(&context_);
     delete this;
   }
@@ -114,8 +112,8 @@ class WatchCall {
   grpc::ServerAsyncWriter<grpc::ByteBuffer> writer_{&context_};
   grpc::Alarm alarm_;
   std::optional<HealthCheckResponse::ServingStatus> last_;
-  bool is_over_ = false;
-  int events_left_ = 2;  // done and finished
+  std::atomic<bool> is_over_{false};
+  std::atomic<int> events_left_{2};  // done and finished
   MemberTag<WatchCall> arrived_{this, &WatchCall::on_arrived};
   MemberTag<WatchCall> written_{this, &WatchCall::on_written};
   MemberTag<WatchCall> woken_{this, &WatchCall::on_time};

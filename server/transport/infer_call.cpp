@@ -12,8 +12,8 @@ void InferCall::wait(ServerState& state, const StartInfer& start, CallQueue queu
 
 InferCall::InferCall(ServerState& state, const StartInfer& start, CallQueue queue)
     : state_(state), start_(start), live_(queue), queue_(queue) {
-  context_.AsyncNotifyWhenDone(static_cast<EventTag*>(&done_));
-  start_(&context_, &request_, &writer_, queue_.queue, static_cast<EventTag*>(&arrived_));
+  context_.AsyncNotifyWhenDone(done_.tag());
+  start_(&context_, &request_, &writer_, queue_.queue, arrived_.tag());
 }
 
 void InferCall::on_arrived(bool ok) {
@@ -26,7 +26,8 @@ void InferCall::on_arrived(bool ok) {
   if (access.ok()) {
     accept();
   } else {
-    writer_.FinishWithError(access, static_cast<EventTag*>(&answered_));
+    writer_.FinishWithError(access, answered_.tag());
+    release();
   }
 }
 
@@ -47,8 +48,12 @@ void InferCall::accept() {
   if (!refused.status.ok()) {
     answer(refused, {});
   } else {
+    submitted_to_ = ticket_.model.get();
     ticket_.model->submit(std::move(request), *this);
+    // Cancelled meanwhile: on_done() may have told the model before the request was there.
+    if (is_cancelled_) ticket_.model->note_cancelled();
   }
+  release();
 }
 
 // Where the model is not loaded, but may be on demand: the request is read again when it is.
@@ -58,7 +63,7 @@ bool InferCall::waits_for_model(absl::Status& refused) {
     --waits_left_;
     return state_.repository.load_on_demand(ticket_.model_name, [this] {
       if (!alarm_) alarm_ = std::make_unique<grpc::Alarm>();
-      alarm_->Set(queue_.queue, gpr_now(GPR_CLOCK_MONOTONIC), static_cast<EventTag*>(&loaded_));
+      alarm_->Set(queue_.queue, gpr_now(GPR_CLOCK_MONOTONIC), loaded_.tag());
     });
   } catch (...) {
     refused = current_exception_status();
@@ -89,17 +94,17 @@ void InferCall::answer(const InferResult& result, const grpc::ByteBuffer& respon
   answered_ns_ = Clock::system().now_ns();
   // After this line the call may be gone: its events run on another thread.
   if (result.status.ok()) {
-    writer_.Finish(response, grpc::Status::OK, static_cast<EventTag*>(&answered_));
+    writer_.Finish(response, grpc::Status::OK, answered_.tag());
   } else {
-    writer_.FinishWithError(to_grpc_status(result.status), static_cast<EventTag*>(&answered_));
+    writer_.FinishWithError(to_grpc_status(result.status), answered_.tag());
   }
 }
 
 void InferCall::on_done(bool) {
   TENSORD_DELAY("infer.done");
   if (context_.IsCancelled()) {
-    is_cancelled_.store(true, std::memory_order_relaxed);
-    if (ticket_.model) ticket_.model->note_cancelled();
+    is_cancelled_ = true;
+    if (ModelVersion* const model = submitted_to_) model->note_cancelled();
   }
   release();
 }
@@ -110,7 +115,7 @@ void InferCall::on_answered(bool) {
 }
 
 void InferCall::release() {
-  if (events_left_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  if (steps_left_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
 }
 
 }  // namespace tensord::server

@@ -19,7 +19,7 @@ using StartInfer =
 
 // One ModelInfer call, from its bytes to its bytes:
 //   waiting → arrived → [its model is loaded →] (read_request, submit to the model) → respond() on a worker → answered.
-// Owns itself; goes when both the answer is on its way and gRPC said the call is over.
+// Owns itself; goes when it is accepted, the answer is on its way and gRPC said the call is over.
 class InferCall final : public InferSink {
  public:
   static void wait(ServerState& state, const StartInfer& start, CallQueue queue);
@@ -55,7 +55,8 @@ class InferCall final : public InferSink {
   InferTicket ticket_;
   int64_t answered_ns_ = 0;  // when the answer was given to gRPC
   std::atomic<bool> is_cancelled_{false};
-  std::atomic<int> events_left_{2};  // done and answered
+  std::atomic<ModelVersion*> submitted_to_{nullptr};  // the ticket's model, from when the request may be there
+  std::atomic<int> steps_left_{3};                    // accepted, done and answered
 };
 
 }  // namespace tensord::server

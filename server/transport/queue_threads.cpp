@@ -175,7 +175,7 @@ void QueueThreads::handle(Member& me, void* tag, bool ok) {
     }
     changed_.notify_all();
   }
-  static_cast<EventTag*>(tag)->on_event(ok);
+  EventTag::of(tag).on_event(ok);
   me.steps.fetch_add(1);
 }
 

@@ -80,8 +80,7 @@ class ReflectionCall {
  public:
   ReflectionCall(Service& service, OpenStreams& streams, CallQueue queue)
       : service_(service), streams_(streams), live_(queue), queue_(queue) {
-    service_.RequestServerReflectionInfo(&context_, &stream_, queue_.queue, queue_.queue,
-                                         static_cast<EventTag*>(&arrived_));
+    service_.RequestServerReflectionInfo(&context_, &stream_, queue_.queue, queue_.queue, arrived_.tag());
   }
 
  private:
@@ -112,7 +111,7 @@ class ReflectionCall {
       RequestLimits::Admission admission = queue_.limits->hold(bytes_.Length());
       Request request;
       read_message(bytes_, *queue_.limits, admission, request);
-      stream_.Write(to_byte_buffer(reflect<Request, Response>(request)), static_cast<EventTag*>(&written_));
+      stream_.Write(to_byte_buffer(reflect<Request, Response>(request)), written_.tag());
     } catch (...) {
       finish(to_grpc_status(current_exception_status()));
     }
@@ -122,11 +121,11 @@ class ReflectionCall {
     if (!ok) {
       finish(grpc::Status::OK);
     } else {
-      stream_.Read(&bytes_, static_cast<EventTag*>(&read_));
+      stream_.Read(&bytes_, read_.tag());
     }
   }
 
-  void finish(const grpc::Status& status) { stream_.Finish(status, static_cast<EventTag*>(&finished_)); }
+  void finish(const grpc::Status& status) { stream_.Finish(status, finished_.tag()); }
 
   void on_finished(bool) {
     streams_.remove(&context_);

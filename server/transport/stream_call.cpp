@@ -67,8 +67,8 @@ class StreamRequest final : public InferSink {
 class StreamCall {
  public:
   StreamCall(StreamCalls& calls, CallQueue queue) : calls_(calls), live_(queue), queue_(queue) {
-    context_.AsyncNotifyWhenDone(static_cast<EventTag*>(&done_));
-    calls_.start_(&context_, &stream_, queue_.queue, static_cast<EventTag*>(&arrived_));
+    context_.AsyncNotifyWhenDone(done_.tag());
+    calls_.start_(&context_, &stream_, queue_.queue, arrived_.tag());
   }
 
   // A response of `request`, which may be gone afterwards if it is final. `bytes` may be empty: none is to be sent.
@@ -112,7 +112,7 @@ class StreamCall {
   bool ends_on_error_ = false;
 
   std::mutex mutex_;  // guards the rest
-  int holders_ = 0;   // operations under way, and requests
+  int holders_ = 2;   // operations under way, and requests; from the start: its arrival, and that it is done
   bool is_reading_ = false, is_writing_ = false, is_finishing_ = false;
   bool is_input_over_ = false;           // the client sends no more
   bool is_draining_ = false;             // the server takes no more
@@ -168,7 +168,6 @@ void StreamCall::on_arrived(bool ok) {
   new StreamCall(calls_, queue_);
   ends_on_error_ = has_error_header(context_);
   const grpc::Status access = queue_.access->check(context_, CallGroup::kInference);
-  holders_ = 2;  // this event, and that the call is done
   const bool is_taken = calls_.add(this);
   Lock lock(mutex_);
   if (!access.ok()) {
@@ -216,6 +215,7 @@ bool StreamCall::accept() {
   StreamRequest& sink = add_request(std::move(ticket), !model || !model->config().is_decoupled);
   if (refused.status.ok()) {
     model->submit(std::move(request), sink);
+    if (is_cancelled()) model->note_cancelled();  // on_done() may have come before the request was there
   } else {
     sink.respond(std::move(refused), /*is_final=*/true);
   }
@@ -228,7 +228,7 @@ bool StreamCall::waits_for_model(const InferTicket& ticket, absl::Status& refuse
     --waits_left_;
     return calls_.state_.repository.load_on_demand(ticket.model_name, [this] {
       if (!load_alarm_) load_alarm_ = std::make_unique<grpc::Alarm>();
-      load_alarm_->Set(queue_.queue, gpr_now(GPR_CLOCK_MONOTONIC), static_cast<EventTag*>(&loaded_));
+      load_alarm_->Set(queue_.queue, gpr_now(GPR_CLOCK_MONOTONIC), loaded_.tag());
     });
   } catch (...) {
     refused = current_exception_status();
@@ -269,7 +269,7 @@ void StreamCall::deliver(StreamRequest& request, const absl::Status& status, grp
     is_waking_ = true;
     ++holders_;
     if (!alarm_) alarm_ = std::make_unique<grpc::Alarm>();
-    alarm_->Set(queue_.queue, gpr_now(GPR_CLOCK_MONOTONIC), static_cast<EventTag*>(&woken_));
+    alarm_->Set(queue_.queue, gpr_now(GPR_CLOCK_MONOTONIC), woken_.tag());
   }
   release(std::move(lock));
 }
@@ -303,14 +303,14 @@ void StreamCall::advance() {
     is_writing_ = true;
     ++holders_;
     waiting_bytes_ -= waiting_.front().Length();
-    stream_.Write(waiting_.front(), static_cast<EventTag*>(&written_));
+    stream_.Write(waiting_.front(), written_.tag());
     waiting_.pop_front();
   }
   const bool takes_input = !is_input_over_ && !is_draining_ && !is_closing_;
   if (takes_input && !is_reading_ && has_room()) {
     is_reading_ = true;
     ++holders_;
-    stream_.Read(&message_, static_cast<EventTag*>(&read_));
+    stream_.Read(&message_, read_.tag());
   }
   if (is_writing_ || !waiting_.empty()) return;
   const bool has_requests = !ordered_.empty() || !decoupled_.empty();
@@ -325,7 +325,7 @@ void StreamCall::start_finish() {
   } else if (!is_closing_ && !is_input_over_) {
     status_ = grpc::Status(grpc::StatusCode::UNAVAILABLE, kShuttingDown);
   }
-  stream_.Finish(status_, static_cast<EventTag*>(&finished_));
+  stream_.Finish(status_, finished_.tag());
 }
 
 // Requests that wait in a queue are told when the call is done: this may run under one of a model's locks.

@@ -1,6 +1,7 @@
 // The calls about training that are streams. Each object owns itself and makes its successor when a call arrives.
 #include <grpcpp/alarm.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <mutex>
@@ -21,13 +22,14 @@ namespace {
 // The least time between two messages of a watch.
 constexpr auto kWatchInterval = std::chrono::milliseconds(100);
 
+grpc::Status has_gone() { return {grpc::StatusCode::CANCELLED, "the client has gone"}; }
+
 // Sends the job whenever it has changed, until it is at rest.
 class WatchJobCall {
  public:
   WatchJobCall(TrainingCalls& calls, CallQueue queue) : calls_(calls), live_(queue), queue_(queue) {
-    context_.AsyncNotifyWhenDone(static_cast<EventTag*>(&done_));
-    calls_.rpcs.RequestWatchJob(&context_, &bytes_, &writer_, queue_.queue, queue_.queue,
-                                static_cast<EventTag*>(&arrived_));
+    context_.AsyncNotifyWhenDone(done_.tag());
+    calls_.rpcs.RequestWatchJob(&context_, &bytes_, &writer_, queue_.queue, queue_.queue, arrived_.tag());
   }
 
  private:
@@ -73,7 +75,7 @@ class WatchJobCall {
       sent_metrics_ = point.metrics.size();
       has_sent_ = true;
     }
-    writer_.Write(to_byte_buffer(response), static_cast<EventTag*>(&written_));
+    writer_.Write(to_byte_buffer(response), written_.tag());
   }
 
   void on_written(bool ok) {
@@ -98,11 +100,9 @@ class WatchJobCall {
     }
   }
 
-  void sleep() {
-    alarm_.Set(queue_.queue, std::chrono::system_clock::now() + kWatchInterval, static_cast<EventTag*>(&woken_));
-  }
+  void sleep() { alarm_.Set(queue_.queue, std::chrono::system_clock::now() + kWatchInterval, woken_.tag()); }
 
-  void end(const grpc::Status& status) { writer_.Finish(status, static_cast<EventTag*>(&finished_)); }
+  void end(const grpc::Status& status) { writer_.Finish(status, finished_.tag()); }
 
   void on_done(bool) {
     is_over_ = true;
@@ -110,9 +110,8 @@ class WatchJobCall {
   }
   void on_finished(bool) { release(); }
 
-  // All events of a call come from one queue and so on one thread.
   void release() {
-    if (--events_left_ > 0) return;
+    if (events_left_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
     calls_.streams.remove(&context_);
     delete this;
   }
@@ -130,8 +129,8 @@ class WatchJobCall {
   size_t sent_metrics_ = 0;  // of that step's point
   bool has_sent_ = false;
   bool is_last_ = false;
-  bool is_over_ = false;
-  int events_left_ = 2;  // done and finished
+  std::atomic<bool> is_over_{false};
+  std::atomic<int> events_left_{2};  // done and finished
   MemberTag<WatchJobCall> arrived_{this, &WatchJobCall::on_arrived};
   MemberTag<WatchJobCall> written_{this, &WatchJobCall::on_written};
   MemberTag<WatchJobCall> woken_{this, &WatchJobCall::on_time};
@@ -146,9 +145,8 @@ class StreamDataCall : public std::enable_shared_from_this<StreamDataCall> {
   static void wait(TrainingCalls& calls, CallQueue queue) {
     const auto call = std::shared_ptr<StreamDataCall>(new StreamDataCall(calls, queue));
     call->self_ = call;
-    call->context_.AsyncNotifyWhenDone(static_cast<EventTag*>(&call->done_));
-    calls.rpcs.RequestStreamData(&call->context_, &call->reader_, queue.queue, queue.queue,
-                                 static_cast<EventTag*>(&call->arrived_));
+    call->context_.AsyncNotifyWhenDone(call->done_.tag());
+    calls.rpcs.RequestStreamData(&call->context_, &call->reader_, queue.queue, queue.queue, call->arrived_.tag());
   }
 
  private:
@@ -164,13 +162,14 @@ class StreamDataCall : public std::enable_shared_from_this<StreamDataCall> {
     if (!opened.ok()) {
       end(opened);
     } else {
-      reader_.Read(&message_, static_cast<EventTag*>(&read_));
+      reader_.Read(&message_, read_.tag());
     }
   }
 
   void on_read(bool ok) {
+    const auto alive = shared_from_this();  // the call may end while it waits for room
     if (!ok) {
-      end(is_over_ ? grpc::Status(grpc::StatusCode::CANCELLED, "the client has gone") : grpc::Status::OK);
+      end(is_over() ? has_gone() : grpc::Status::OK);
       return;
     }
     try {
@@ -182,13 +181,25 @@ class StreamDataCall : public std::enable_shared_from_this<StreamDataCall> {
       return;
     }
     message_.Clear();
-    {
-      const std::lock_guard lock(mutex_);
-      is_waiting_ = true;
+    if (!start_waiting()) {
+      end(has_gone());
+      return;
     }
     stream_->when_room([call = weak_from_this()] {
       if (const auto alive = call.lock()) alive->read_on();
     });
+  }
+
+  bool is_over() {
+    const std::lock_guard lock(mutex_);
+    return is_over_;
+  }
+
+  // False: the client has gone.
+  bool start_waiting() {
+    const std::lock_guard lock(mutex_);
+    is_waiting_ = !is_over_;
+    return is_waiting_;
   }
 
   void take(const WireMessage& wire) {
@@ -210,7 +221,7 @@ class StreamDataCall : public std::enable_shared_from_this<StreamDataCall> {
   void read_on() {
     const std::lock_guard lock(mutex_);
     if (!std::exchange(is_waiting_, false)) return;
-    reader_.Read(&message_, static_cast<EventTag*>(&read_));
+    reader_.Read(&message_, read_.tag());
   }
 
   void on_done(bool) {
@@ -220,14 +231,14 @@ class StreamDataCall : public std::enable_shared_from_this<StreamDataCall> {
       is_over_ = context_.IsCancelled();
       was_waiting = is_over_ && std::exchange(is_waiting_, false);
     }
-    if (was_waiting) end(grpc::Status(grpc::StatusCode::CANCELLED, "the client has gone"));
+    if (was_waiting) end(has_gone());
     release();
   }
 
   void end(const grpc::Status& status) {
     if (!status.ok()) {
       if (stream_) stream_->detach(false);
-      reader_.FinishWithError(status, static_cast<EventTag*>(&finished_));
+      reader_.FinishWithError(status, finished_.tag());
       return;
     }
     training_rpc::StreamDataResponse response;
@@ -236,13 +247,13 @@ class StreamDataCall : public std::enable_shared_from_this<StreamDataCall> {
       response.set_next_batch(stream_->next());
       stream_->detach(is_complete_);
     }
-    reader_.Finish(to_byte_buffer(response), status, static_cast<EventTag*>(&finished_));
+    reader_.Finish(to_byte_buffer(response), status, finished_.tag());
   }
 
   void on_finished(bool) { release(); }
 
   void release() {
-    if (--events_left_ > 0) return;
+    if (events_left_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
     calls_.streams.remove(&context_);
     self_.reset();
   }
@@ -258,10 +269,10 @@ class StreamDataCall : public std::enable_shared_from_this<StreamDataCall> {
   std::string job_id_;
   int64_t batches_ = 0;
   bool is_complete_ = false;
-  int events_left_ = 2;  // done and finished
+  std::atomic<int> events_left_{2};  // done and finished
   std::mutex mutex_;
   bool is_waiting_ = false;  // for room, without a read under way; by mutex_
-  bool is_over_ = false;     // by mutex_; read on the queue's thread, which alone sets it
+  bool is_over_ = false;     // the client has gone; by mutex_
   MemberTag<StreamDataCall> arrived_{this, &StreamDataCall::on_arrived};
   MemberTag<StreamDataCall> read_{this, &StreamDataCall::on_read};
   MemberTag<StreamDataCall> done_{this, &StreamDataCall::on_done};
@@ -272,7 +283,7 @@ class StreamDataCall : public std::enable_shared_from_this<StreamDataCall> {
 class UploadModelCall {
  public:
   UploadModelCall(TrainingCalls& calls, CallQueue queue) : calls_(calls), live_(queue), queue_(queue) {
-    calls_.rpcs.RequestUploadModel(&context_, &reader_, queue_.queue, queue_.queue, static_cast<EventTag*>(&arrived_));
+    calls_.rpcs.RequestUploadModel(&context_, &reader_, queue_.queue, queue_.queue, arrived_.tag());
   }
 
  private:
@@ -286,7 +297,7 @@ class UploadModelCall {
     if (!opened.ok()) {
       end(opened);
     } else {
-      reader_.Read(&bytes_, static_cast<EventTag*>(&read_));
+      reader_.Read(&bytes_, read_.tag());
     }
   }
 
@@ -301,7 +312,7 @@ class UploadModelCall {
       read_message(bytes_, *queue_.limits, admission, request);
       if (!upload_) upload_ = std::make_unique<TrainingService::Upload>(calls_.service(), request.size_bytes());
       upload_->write(request.data());
-      reader_.Read(&bytes_, static_cast<EventTag*>(&read_));
+      reader_.Read(&bytes_, read_.tag());
     } catch (...) {
       end(to_grpc_status(current_exception_status()));
     }
@@ -313,7 +324,7 @@ class UploadModelCall {
       training_rpc::UploadModelResponse response;
       response.set_size_bytes(upload_->size_bytes());
       response.set_upload_id(upload_->finish());
-      reader_.Finish(to_byte_buffer(response), grpc::Status::OK, static_cast<EventTag*>(&finished_));
+      reader_.Finish(to_byte_buffer(response), grpc::Status::OK, finished_.tag());
     } catch (...) {
       end(to_grpc_status(current_exception_status()));
     }
@@ -321,7 +332,7 @@ class UploadModelCall {
 
   void end(const grpc::Status& status) {
     upload_.reset();
-    reader_.FinishWithError(status, static_cast<EventTag*>(&finished_));
+    reader_.FinishWithError(status, finished_.tag());
   }
 
   void on_finished(bool) {

@@ -66,7 +66,7 @@ TEST(QueueThreadStates, OneMayLeaveWhenTheOthersHaveTimeForItsWork) {
 class Event final : public EventTag {
  public:
   Event(grpc::CompletionQueue& queue, std::function<void()> handler) : handler_(std::move(handler)) {
-    alarm_.Set(&queue, gpr_now(GPR_CLOCK_MONOTONIC), static_cast<EventTag*>(this));
+    alarm_.Set(&queue, gpr_now(GPR_CLOCK_MONOTONIC), tag());
   }
   void on_event(bool) override { handler_(); }
 
