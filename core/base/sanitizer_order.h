@@ -2,13 +2,13 @@
 
 // For hand-overs between threads in libraries that are not built for the thread sanitizer: it learns of their order
 // here. What was done before sanitizer_release(address) comes before what is done after sanitizer_acquire(address).
-#ifdef __SANITIZE_THREAD__
+#ifdef TENSORD_THREAD_SANITIZER
 #include <sanitizer/tsan_interface.h>
 #endif
 
 namespace tensord {
 
-#ifdef __SANITIZE_THREAD__
+#ifdef TENSORD_THREAD_SANITIZER
 inline void sanitizer_release(void* address) { __tsan_release(address); }
 inline void sanitizer_acquire(void* address) { __tsan_acquire(address); }
 #else

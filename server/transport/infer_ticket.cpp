@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "core/base/error.h"
+#include "core/base/sanitizer_order.h"
 #include "server/executor/status.h"
 #include "server/transport/byte_buffer.h"
 #include "server/transport/grpc_status.h"
@@ -14,7 +15,10 @@
 namespace tensord::server {
 namespace {
 
-void release_tensor(void* tensor) { delete static_cast<Tensor*>(tensor); }
+void release_tensor(void* tensor) {
+  sanitizer_acquire(tensor);
+  delete static_cast<Tensor*>(tensor);
+}
 
 // The payload leaves as a slice that keeps its tensor alive.
 grpc::ByteBuffer to_byte_buffer(const EncodedResponse& response) {
@@ -23,7 +27,9 @@ grpc::ByteBuffer to_byte_buffer(const EncodedResponse& response) {
   for (const auto& [head, payload] : response.pieces) {
     if (!head.empty()) slices.emplace_back(head);
     if (payload.defined()) {
-      slices.emplace_back(payload.raw_data(), payload.size_bytes(), release_tensor, new Tensor(payload));
+      auto* const tensor = new Tensor(payload);
+      sanitizer_release(tensor);
+      slices.emplace_back(payload.raw_data(), payload.size_bytes(), release_tensor, tensor);
     }
   }
   return {slices.data(), slices.size()};
