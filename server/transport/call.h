@@ -49,8 +49,8 @@ class MemberTag final : public EventTag {
   void (Call::*handler_)(bool);
 };
 
-// A completion queue, and how many calls live on all queues of the server. A queue may only
-// be shut down when no call is left that could start an operation on it.
+// A completion queue, and how many calls live on it. It may only be shut down when no call is left that could start an
+// operation on it.
 struct CallQueue {
   grpc::ServerCompletionQueue* queue;
   std::atomic<int>* live_calls;

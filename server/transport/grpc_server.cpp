@@ -105,7 +105,7 @@ void GrpcServer::shut_down(int64_t timeout_ms) {
   impl_->streams.cancel_all();
   impl_->listening.stop();
   impl_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(timeout_ms));
-  // Cancelled calls may still be with a worker; their answers need the queues.
+  // Cancelled calls may still be with a worker; their answers need the queue.
   for (int left = impl_->live_calls; left != 0; left = impl_->live_calls) impl_->live_calls.wait(left);
   impl_->queue->Shutdown();
   impl_->threads.reset();

@@ -8,13 +8,13 @@
 
 namespace tensord::server {
 
-// The gRPC side of the daemon: completion queues with a thread each, and the services.
+// The gRPC side of the daemon: a completion queue with its threads, and the services.
 class GrpcServer {
  public:
   struct Options {
     std::string address = "127.0.0.1";
-    int port = 0;  // 0: a free one
-    int threads = 1;
+    int port = 0;     // 0: a free one
+    int threads = 1;  // at most; as QueueThreads
     NetworkOptions network = {};
   };
 

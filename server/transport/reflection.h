@@ -10,8 +10,8 @@
 namespace tensord::server {
 
 // Server reflection in both versions that clients ask for. It runs on the same completion
-// queues as everything else: gRPC's own plugin would add a thread pool that takes connections
-// away from them.
+// queue as everything else: gRPC's own plugin would add a thread pool that takes connections
+// away from it.
 struct ReflectionServices {
   template <class Service>
   using Rpcs = typename Service::template WithRawMethod_ServerReflectionInfo<typename Service::Service>;
