@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/clock.h"
-#include "core/base/parallel.h"
+#include "core/base/thread_budget_scope.h"
 
 namespace tensord::server {
 namespace {
@@ -76,8 +76,7 @@ void complete_outputs(const Model& model, std::span<const WarmupRequest> request
       std::all_of(signature.outputs.begin(), signature.outputs.end(), is_known)) {
     return;
   }
-  const int threads_before = thread_budget();
-  set_thread_budget(threads);
+  const ThreadBudgetScope budget(threads);
   try {
     const bool has_batch = signature.max_batch_size > 0;
     // One batch size alone would not tell the batch from another dimension.
@@ -88,7 +87,6 @@ void complete_outputs(const Model& model, std::span<const WarmupRequest> request
   } catch (const std::exception&) {
     // The warm-up says what is wrong with the request.
   }
-  set_thread_budget(threads_before);
 }
 
 }  // namespace tensord::server
