@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <grpcpp/alarm.h>
 
+#include <atomic>
 #include <chrono>
+#include <functional>
 #include <future>
 #include <list>
 #include <memory>
