@@ -17,7 +17,7 @@ tensord_layer(tensord_server_tracing server/tracing tensord_server_metrics tenso
               nlohmann_json::nlohmann_json)
 tensord_layer(tensord_server_scheduler server/scheduler tensord_server_metrics)
 tensord_layer(tensord_server_executor server/executor tensord_server_scheduler tensord_server_tracing
-              tensord_jit_runtime absl::status)
+              tensord_jit_runtime absl::inlined_vector absl::status)
 tensord_layer(tensord_server_repository server/repository tensord_server_executor tensord_protos)
 tensord_layer(tensord_server_training server/training tensord_server_repository tensord_nn
               nlohmann_json::nlohmann_json)

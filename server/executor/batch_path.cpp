@@ -1,3 +1,5 @@
+#include <absl/container/inlined_vector.h>
+
 #include <algorithm>
 #include <atomic>
 #include <functional>
@@ -172,7 +174,7 @@ void BatchPath::run_in_place(size_t worker, InferTask& task, int64_t start_ns) {
   result.times.queue_start_ns = task.enqueued_ns;
   result.times.compute_start_ns = result.times.compute_input_end_ns = result.times.compute_output_start_ns = start_ns;
   try {
-    std::vector<const InferTensor*> inputs(context_.signature.inputs.size(), nullptr);
+    absl::InlinedVector<const InferTensor*, 8> inputs(context_.signature.inputs.size(), nullptr);
     for (size_t i = 0; i < task.request.inputs.size(); ++i) {
       inputs[task.request.input_indices[i]] = &task.request.inputs[i];
     }

@@ -1,3 +1,5 @@
+#include <absl/container/inlined_vector.h>
+
 #include <algorithm>
 
 #include "core/base/error.h"
@@ -20,7 +22,7 @@ std::string plain_shape(std::span<const int64_t> shape) {
 }
 
 [[noreturn]] void fail_count(const Signature& signature, const std::string& model, std::span<const InputHeader> headers,
-                             const std::vector<bool>& present) {
+                             std::span<const bool> present) {
   std::vector<std::string> got, missing;
   for (const InputHeader& header : headers) got.push_back(header.name);
   for (size_t i = 0; i < present.size(); ++i) {
@@ -75,7 +77,7 @@ std::vector<size_t> match_inputs(const Signature& signature, const std::string& 
                                  std::span<const InputHeader> headers) {
   const auto& specs = signature.inputs;
   std::vector<size_t> indices;
-  std::vector<bool> present(specs.size(), false);
+  absl::InlinedVector<bool, 16> present(specs.size(), false);
   for (const InputHeader& header : headers) {
     const auto found =
         std::find_if(specs.begin(), specs.end(), [&](const TensorSpec& spec) { return spec.answers_to(header.name); });

@@ -77,7 +77,7 @@ void InferCall::respond(InferResult result, bool) {
   grpc::ByteBuffer response;
   if (result.status.ok()) {
     try {
-      response = write_response(ticket_, result);
+      write_response(ticket_, result).Swap(&response);  // an assignment would copy
     } catch (...) {
       result.status = current_exception_status();
     }

@@ -1,5 +1,7 @@
 #include "server/transport/infer_decode.h"
 
+#include <absl/container/inlined_vector.h>
+
 #include <algorithm>
 #include <climits>
 #include <cstring>
@@ -185,7 +187,7 @@ class InputDecoder {
 
 DecodedInputs decode_inputs(const InferMessage& message, const WireMessage& wire, const Signature& signature,
                             const DecodeOptions& options) {
-  std::vector<InputHeader> headers;
+  absl::InlinedVector<InputHeader, 4> headers;
   for (const InferMessage::Input& input : message.inputs) headers.push_back({input.name, input.datatype, input.shape});
   DecodedInputs out;
   out.input_indices = match_inputs(signature, message.model_name, headers);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <absl/container/inlined_vector.h>
+
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,7 +17,7 @@ struct EncodedResponse {
     std::string head;
     Tensor payload;  // row-major; undefined when the head is all
   };
-  std::vector<Piece> pieces;
+  absl::InlinedVector<Piece, 2> pieces;
   uint64_t size_bytes = 0;
   uint64_t copied_bytes = 0;  // payload copied into heads or to make it row-major
 };

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <absl/container/inlined_vector.h>
+
 #include <string>
 #include <vector>
 
@@ -29,7 +31,7 @@ struct InferMessage {
   ParameterMap parameters;
   std::vector<Input> inputs;
   std::vector<RequestedOutput> outputs;
-  std::vector<WireReader> raw_contents;
+  absl::InlinedVector<WireReader, 2> raw_contents;
 };
 
 // Throws Error{kInvalidArgument} on malformed messages and on more inputs, dimensions or

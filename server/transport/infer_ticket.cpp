@@ -1,5 +1,7 @@
 #include "server/transport/infer_ticket.h"
 
+#include <absl/container/inlined_vector.h>
+
 #include <chrono>
 
 #include "core/base/error.h"
@@ -15,22 +17,30 @@
 namespace tensord::server {
 namespace {
 
-void release_tensor(void* tensor) {
-  sanitizer_acquire(tensor);
-  delete static_cast<Tensor*>(tensor);
+template <class Owner>
+void release(void* owner) {
+  sanitizer_acquire(owner);
+  delete static_cast<Owner*>(owner);
 }
 
-// The payload leaves as a slice that keeps its tensor alive.
-grpc::ByteBuffer to_byte_buffer(const EncodedResponse& response) {
-  std::vector<grpc::Slice> slices;
-  slices.reserve(2 * response.pieces.size());
-  for (const auto& [head, payload] : response.pieces) {
-    if (!head.empty()) slices.emplace_back(head);
-    if (payload.defined()) {
-      auto* const tensor = new Tensor(payload);
-      sanitizer_release(tensor);
-      slices.emplace_back(payload.raw_data(), payload.size_bytes(), release_tensor, tensor);
-    }
+// Heads and payloads leave as slices that keep them alive.
+grpc::Slice to_slice(std::string head) {
+  auto* const owner = new std::string(std::move(head));
+  sanitizer_release(owner);
+  return {owner->data(), owner->size(), release<std::string>, owner};
+}
+
+grpc::Slice to_slice(Tensor payload) {
+  auto* const owner = new Tensor(std::move(payload));
+  sanitizer_release(owner);
+  return {owner->raw_data(), owner->size_bytes(), release<Tensor>, owner};
+}
+
+grpc::ByteBuffer to_byte_buffer(EncodedResponse response) {
+  absl::InlinedVector<grpc::Slice, 4> slices;
+  for (auto& [head, payload] : response.pieces) {
+    if (!head.empty()) slices.push_back(to_slice(std::move(head)));
+    if (payload.defined()) slices.push_back(to_slice(std::move(payload)));
   }
   return {slices.data(), slices.size()};
 }
@@ -130,9 +140,9 @@ InferRequest read_request(ServerState& state, grpc::ByteBuffer& bytes, const grp
 
 grpc::ByteBuffer write_response(const InferTicket& ticket, InferResult& result) {
   ticket.watch.note_response(result);
-  const EncodedResponse encoded = encode(ticket, result, result.parameters);
+  EncodedResponse encoded = encode(ticket, result, result.parameters);
   ticket.metrics->add_sent(encoded.size_bytes);
-  return to_byte_buffer(encoded);
+  return to_byte_buffer(std::move(encoded));
 }
 
 grpc::ByteBuffer write_stream_response(const InferTicket& ticket, InferResult& result, bool is_final) {
@@ -145,7 +155,7 @@ grpc::ByteBuffer write_stream_response(const InferTicket& ticket, InferResult& r
       EncodedResponse encoded = encode(ticket, result, parameters);
       wrap_for_stream(encoded);
       ticket.metrics->add_sent(encoded.size_bytes);
-      return to_byte_buffer(encoded);
+      return to_byte_buffer(std::move(encoded));
     } catch (...) {
       result.status = current_exception_status();
     }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <absl/container/inlined_vector.h>
+
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -11,7 +13,7 @@ namespace tensord::server {
 // The bytes of one message as they came from the network, in one or more pieces, kept alive
 // by `owner`. Immutable.
 struct WireMessage {
-  std::vector<std::span<const uint8_t>> pieces;  // none is empty
+  absl::InlinedVector<std::span<const uint8_t>, 4> pieces;  // none is empty
   size_t size_bytes = 0;
   std::shared_ptr<const void> owner;
 
