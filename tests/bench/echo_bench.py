@@ -1,6 +1,6 @@
 """ModelInfer on an identity model against a bare gRPC server that echoes the same bytes.
 
-Both servers run all the time; bursts of calls alternate between them. Prints p50 and
+Both servers run all the time; bursts of calls alternate between them. Prints p50, p99 and
 throughput of each and the ratios (above 1: ours is slower).
 
     python3 tests/bench/echo_bench.py [--seconds 0.5] [--rounds 7] [--payloads 1000,600000] [--clients 1,64]
@@ -43,20 +43,23 @@ def main():
 
 
 def run(options, bare_address, daemon):
-    print("| payload | clients | ours p50 us | bare p50 us | ratio | ours calls/s | bare calls/s | ratio | copied |")
-    print("|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
+    print("| payload | clients | ours p50 us | bare p50 us | ratio | ours p99 us | bare p99 us | ratio "
+          "| ours calls/s | bare calls/s | ratio | copied |")
+    print("|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
     load = subprocess.Popen([options.echo_load, "load", options.seconds, options.rounds, options.payloads, options.clients,
                              f"ours={daemon.ready['grpc']}", f"bare={bare_address}"], stdout=subprocess.PIPE, text=True)
     copied, received = 0.0, 0.0
     for line in load.stdout:
-        size, clients, _, ours_p50, ours_rate, _, bare_p50, bare_rate = line.split()
-        ours_p50, ours_rate, bare_p50, bare_rate = map(float, (ours_p50, ours_rate, bare_p50, bare_rate))
+        size, clients, _, *numbers = line.split()
+        ours_p50, ours_p99, ours_rate = map(float, numbers[:3])
+        bare_p50, bare_p99, bare_rate = map(float, numbers[4:])
         copied_now = daemon.metric("tensord_copied_bytes_total", model="identity")
         received_now = daemon.metric("tensord_received_bytes_total", model="identity")
         share = (copied_now - copied) / max(received_now - received, 1)
         copied, received = copied_now, received_now
-        print(f"| {size} | {clients} | {ours_p50:.0f} | {bare_p50:.0f} | {ours_p50 / bare_p50:.2f} | {ours_rate:.0f} "
-              f"| {bare_rate:.0f} | {bare_rate / ours_rate:.2f} | {share:.2f} of the payload |", flush=True)
+        print(f"| {size} | {clients} | {ours_p50:.0f} | {bare_p50:.0f} | {ours_p50 / bare_p50:.2f} | {ours_p99:.0f} "
+              f"| {bare_p99:.0f} | {ours_p99 / bare_p99:.2f} | {ours_rate:.0f} | {bare_rate:.0f} "
+              f"| {bare_rate / ours_rate:.2f} | {share:.2f} of the payload |", flush=True)
     if load.wait() != 0:
         sys.exit("the load client failed")
 

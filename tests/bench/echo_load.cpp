@@ -1,7 +1,7 @@
 // Two programs for echo_bench.py. `echo_load serve FILE` is a bare gRPC server: completion
 // queues, a thread a core, raw bytes back as they came; it writes its address to FILE.
 // `echo_load load SECONDS ROUNDS BYTES,… CLIENTS,… NAME=ADDRESS…` calls ModelInfer on each target in
-// turn and prints one line a combination: bytes, clients, then p50 in us and calls a second by target.
+// turn and prints one line a combination: bytes, clients, then p50 and p99 in us and calls a second by target.
 #include <grpcpp/grpcpp.h>
 #include <malloc.h>
 
@@ -96,8 +96,8 @@ grpc::ByteBuffer make_request(size_t payload_bytes) {
 struct Target {
   std::string name;
   std::string address;
-  std::vector<std::unique_ptr<Client>> clients;
-  std::vector<double> p50_us, calls_per_s;
+  std::vector<std::unique_ptr<Client>> clients = {};
+  std::vector<double> p50_us = {}, p99_us = {}, calls_per_s = {};
 };
 
 void compare(std::vector<Target>& targets, size_t bytes, int clients, double seconds, int rounds) {
@@ -105,6 +105,7 @@ void compare(std::vector<Target>& targets, size_t bytes, int clients, double sec
   for (Target& target : targets) {
     target.clients.clear();
     target.p50_us.clear();
+    target.p99_us.clear();
     target.calls_per_s.clear();
     for (int i = 0; i < clients; ++i)
       target.clients.push_back(std::make_unique<Client>(target.address, kMethod, i, request));
@@ -116,13 +117,14 @@ void compare(std::vector<Target>& targets, size_t bytes, int clients, double sec
       Target& target = targets[(i + static_cast<size_t>(round)) % targets.size()];
       const bench::Burst burst = bench::run_burst(target.clients, seconds);
       target.p50_us.push_back(bench::quantile(burst.latencies_us, 0.5));
+      target.p99_us.push_back(bench::quantile(burst.latencies_us, 0.99));
       target.calls_per_s.push_back(burst.calls_per_s);
     }
   }
   std::printf("%zu %d", bytes, clients);
   for (Target& target : targets) {
-    std::printf(" %s %.1f %.1f", target.name.c_str(), bench::quantile(target.p50_us, 0.5),
-                bench::quantile(target.calls_per_s, 0.5));
+    std::printf(" %s %.1f %.1f %.1f", target.name.c_str(), bench::quantile(target.p50_us, 0.5),
+                bench::quantile(target.p99_us, 0.5), bench::quantile(target.calls_per_s, 0.5));
     target.clients.clear();
   }
   std::printf("\n");
@@ -174,7 +176,7 @@ int main(int argc, char** argv) {
     for (int i = 6; i < argc; ++i) {
       const std::string argument = argv[i];
       const size_t equals = argument.find('=');
-      targets.push_back({argument.substr(0, equals), argument.substr(equals + 1), {}, {}, {}});
+      targets.push_back({argument.substr(0, equals), argument.substr(equals + 1)});
     }
     return load(std::stod(argv[2]), std::stoi(argv[3]), parse_numbers(argv[4]), parse_numbers(argv[5]),
                 std::move(targets));
