@@ -36,14 +36,9 @@ def main():
         serve_models.save(serve_models.Identity(), folder, "identity")
         with Daemon(folder) as daemon:
             before = processor_seconds(daemon.process.pid)
-            load = subprocess.Popen([os.path.join(tests, "echo_load"), "load", options.seconds, "3",
-                                     f"ours={daemon.ready['grpc']}"], stdout=subprocess.PIPE, text=True)
-            for clients in ("1", "16"):
-                if load.stdout.readline().split()[:2] != ["1000", clients]:
-                    sys.exit("the load client failed")
-            # What follows are larger requests.
+            subprocess.run([os.path.join(tests, "echo_load"), "load", options.seconds, "3", "1000", "1,16",
+                            f"ours={daemon.ready['grpc']}"], check=True, stdout=subprocess.DEVNULL)
             used = processor_seconds(daemon.process.pid) - before
-            load.kill()
             requests = daemon.metric("tensord_requests_total", model="identity", code="OK")
     request_ns = used / requests * 1e9
     print(f"processor time of a request: {request_ns / 1000:.1f} us ({requests:.0f} requests)")
