@@ -1,7 +1,6 @@
 // Every reference model in every way it may run: interpreted and planned, on poisoned memory, with
 // each pass off in turn, on 1 to 3 threads, from 8 threads at once. TENSORD_MODELS has the models
 // (tests/models/make_models.py) with PyTorch's results.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -19,18 +18,12 @@
 #include "core/jit/runtime/module.h"
 #include "core/tensor/caching_allocator.h"
 
-// Counts what the calling thread takes from the heap, but for what oneDNN's products take by themselves where the
-// processor has no AVX-512. The sanitizers have a malloc of their own.
+// Counts what the calling thread takes from the heap. The sanitizers have a malloc of their own.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define TENSORD_COUNTS_MALLOC 1
 namespace {
 thread_local int64_t heap_calls = 0;
-
-bool is_onednn(const void* caller) {
-  Dl_info info;
-  return dladdr(caller, &info) != 0 && info.dli_fname != nullptr && std::strstr(info.dli_fname, "libdnnl") != nullptr;
 }
-}  // namespace
 extern "C" {
 void* __libc_malloc(size_t);
 void* __libc_calloc(size_t, size_t);
@@ -41,7 +34,7 @@ void* calloc(size_t count, size_t size) { return ++heap_calls, __libc_calloc(cou
 void* realloc(void* old, size_t size) { return ++heap_calls, __libc_realloc(old, size); }
 void* aligned_alloc(size_t alignment, size_t size) { return ++heap_calls, __libc_memalign(alignment, size); }
 int posix_memalign(void** out, size_t alignment, size_t size) {
-  *out = is_onednn(__builtin_return_address(0)) ? __libc_memalign(alignment, size) : aligned_alloc(alignment, size);
+  *out = aligned_alloc(alignment, size);
   return *out ? 0 : 12;
 }
 }
