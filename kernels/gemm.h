@@ -21,10 +21,14 @@ struct Matrix {
 Matrix matrix_of(const Tensor& tensor, int64_t offset = 0);
 
 // c = alpha * a @ b + beta * c for elements of `dtype`; c is not read when beta is 0. Transposed
-// operands are used as they lie; others are copied. f32 runs on oneDNN (one row: own gemv), f64 on
-// tiles of our own, f16 and bf16 accumulate in f32, integers wrap. Uses the caller's thread budget.
+// operands are used as they lie; others are copied. f32 and f64 run on tiles of our own (f32 with AVX-512 on oneDNN,
+// one row on gemv), f16 and bf16 accumulate in f32, integers wrap. Uses the caller's thread budget.
 // REQUIRES: shapes agree; c overlaps neither a nor b.
 void gemm(DType dtype, double alpha, const Matrix& a, const Matrix& b, double beta, const Matrix& c);
+
+// Whether f32 products go to oneDNN's sgemm: where the processor has AVX-512. Without, sgemm takes memory at every
+// call and is no faster than our tiles.
+bool uses_sgemm();
 
 // The same for f32, and false, where few rows or columns of c make another way around faster.
 bool try_narrow_gemm(float alpha, const Matrix& a, const Matrix& b, float beta, const Matrix& c);

@@ -58,24 +58,77 @@ struct OwnedMatrix {
   Matrix matrix;
 };
 
-void float_gemm(float alpha, const Matrix& a, const Matrix& b, float beta, const Matrix& c) {
+template <class T>
+void scale(T beta, const Matrix& c) {
+  auto* p = static_cast<T*>(c.data);
+  for (int64_t r = 0; r < c.rows; ++r) {
+    for (int64_t j = 0; j < c.cols; ++j) {
+      T& out = p[r * c.row_stride + j * c.col_stride];
+      out = beta == T(0) ? T(0) : static_cast<T>(beta * out);
+    }
+  }
+}
+
+// Calls multiply for parts of the rows, or of the columns where there are fewer rows; an element's sum is the same
+// whatever part it is in.
+template <class T>
+void multiply_parts(const ProductShape& shape, const T* left, const T* right, T* out) {
+  constexpr int64_t kRowStep = 24, kColumnStep = 64;  // whole tiles of every instruction set
+  constexpr double kNsPerMultiply = 0.04;
+  const bool by_columns = shape.rows < shape.columns;  // each part packs what it reads of the right matrix
+  const int64_t step = by_columns ? kColumnStep : kRowStep, size = by_columns ? shape.columns : shape.rows;
+  const int64_t steps = (size + step - 1) / step;
+  const double step_ns = kNsPerMultiply * static_cast<double>(shape.rows * shape.columns * shape.depth / steps);
+  const int parts = parallel_parts(steps, step_ns, thread_budget());
+  parallel_run(parts, [&](int part) {
+    const int64_t begin = std::min(size, steps * part / parts * step);
+    const int64_t end = std::min(size, steps * (part + 1) / parts * step);
+    T* scratch = thread_product_scratch<T>();
+    if (!by_columns) return multiply(shape, left, right, out, begin, end, scratch);
+    ProductShape columns = shape;
+    columns.columns = end - begin;
+    multiply(columns, left, right + begin * shape.right_column, out + begin, 0, shape.rows, scratch);
+  });
+}
+
+// Operands are used as they lie, whatever their strides.
+template <class T>
+void tiled_gemm(T alpha, const Matrix& a, const Matrix& b, T beta, const Matrix& c) {
+  const bool is_dense = c.col_stride == 1 || c.cols == 1, is_turned_dense = c.row_stride == 1 || c.rows == 1;
+  if (!is_dense && !is_turned_dense) {
+    OwnedMatrix copy(c.rows, c.cols, dtype_of<T>);
+    if (beta != 0) copy_matrix<T, T>(c, copy.matrix);
+    tiled_gemm(alpha, a, b, beta, copy.matrix);
+    return copy_matrix<T, T>(copy.matrix, c);
+  }
+  // A result of one column is a row the other way around, which needs no packing.
+  if (!is_dense || (is_turned_dense && c.cols == 1 && c.rows > 1)) {
+    return tiled_gemm(alpha, b.transposed(), a.transposed(), beta, c.transposed());
+  }
+  if (beta != 0 && beta != 1) scale<T>(beta, c);
+  const ProductShape shape{c.rows,       c.cols,       a.cols,       a.row_stride, a.col_stride,
+                           b.row_stride, b.col_stride, c.row_stride, alpha,        beta != 0};
+  multiply_parts(shape, static_cast<const T*>(a.data), static_cast<const T*>(b.data), static_cast<T*>(c.data));
+}
+
+void onednn_gemm(float alpha, const Matrix& a, const Matrix& b, float beta, const Matrix& c) {
   if (!is_row_major(c)) {
-    if (is_row_major(c.transposed())) return float_gemm(alpha, b.transposed(), a.transposed(), beta, c.transposed());
+    if (is_row_major(c.transposed())) return onednn_gemm(alpha, b.transposed(), a.transposed(), beta, c.transposed());
     OwnedMatrix copy(c.rows, c.cols, DType::kFloat32);
     if (beta != 0) copy_matrix<float, float>(c, copy.matrix);
-    float_gemm(alpha, a, b, beta, copy.matrix);
+    onednn_gemm(alpha, a, b, beta, copy.matrix);
     return copy_matrix<float, float>(copy.matrix, c);
   }
   BlasOperand x, y;
   if (!as_blas(a, x)) {
     OwnedMatrix copy(a.rows, a.cols, DType::kFloat32);
     copy_matrix<float, float>(a, copy.matrix);
-    return float_gemm(alpha, copy.matrix, b, beta, c);
+    return onednn_gemm(alpha, copy.matrix, b, beta, c);
   }
   if (!as_blas(b, y)) {
     OwnedMatrix copy(b.rows, b.cols, DType::kFloat32);
     copy_matrix<float, float>(b, copy.matrix);
-    return float_gemm(alpha, a, copy.matrix, beta, c);
+    return onednn_gemm(alpha, a, copy.matrix, beta, c);
   }
   const int64_t ldc = c.rows <= 1 ? std::max<int64_t>(c.cols, 1) : c.row_stride;
   const dnnl_status_t status =
@@ -103,6 +156,11 @@ bool try_gemv(float alpha, const Matrix& a, const Matrix& b, float beta, const M
     gemv_columns(w, y.ld, x, out, b.cols, b.rows);
   }
   return true;
+}
+
+void float_gemm(float alpha, const Matrix& a, const Matrix& b, float beta, const Matrix& c) {
+  if (try_gemv(alpha, a, b, beta, c) || try_narrow_gemm(alpha, a, b, beta, c)) return;
+  uses_sgemm() ? onednn_gemm(alpha, a, b, beta, c) : tiled_gemm(alpha, a, b, beta, c);
 }
 
 template <class T>
@@ -143,59 +201,6 @@ void integer_gemm(T alpha, const Matrix& a, const Matrix& b, T beta, const Matri
   });
 }
 
-template <class T>
-void scale(T beta, const Matrix& c) {
-  auto* p = static_cast<T*>(c.data);
-  for (int64_t r = 0; r < c.rows; ++r) {
-    for (int64_t j = 0; j < c.cols; ++j) {
-      T& out = p[r * c.row_stride + j * c.col_stride];
-      out = beta == T(0) ? T(0) : static_cast<T>(beta * out);
-    }
-  }
-}
-
-// Calls multiply for parts of the rows, or of the columns where there are fewer rows; an element's sum is the same
-// whatever part it is in.
-void multiply_parts(const ProductShape& shape, const double* left, const double* right, double* out) {
-  constexpr int64_t kRowStep = 24, kColumnStep = 64;  // whole tiles of every instruction set
-  constexpr double kNsPerMultiply = 0.04;
-  const bool by_columns = shape.rows < shape.columns && shape.rows < kRowStep * thread_budget();
-  const int64_t step = by_columns ? kColumnStep : kRowStep, size = by_columns ? shape.columns : shape.rows;
-  const int64_t steps = (size + step - 1) / step;
-  const double step_ns = kNsPerMultiply * static_cast<double>(shape.rows * shape.columns * shape.depth / steps);
-  const int parts = parallel_parts(steps, step_ns, thread_budget());
-  const Tensor scratch = Tensor::empty(Dims{parts, kMostProductScratch}, DType::kFloat64);
-  parallel_run(parts, [&](int part) {
-    const int64_t begin = std::min(size, steps * part / parts * step);
-    const int64_t end = std::min(size, steps * (part + 1) / parts * step);
-    double* own = scratch.data<double>() + part * kMostProductScratch;
-    if (!by_columns) return multiply(shape, left, right, out, begin, end, own);
-    ProductShape columns = shape;
-    columns.columns = end - begin;
-    multiply(columns, left, right + begin * shape.right_column, out + begin, 0, shape.rows, own);
-  });
-}
-
-// Operands are used as they lie, whatever their strides.
-void double_gemm(double alpha, const Matrix& a, const Matrix& b, double beta, const Matrix& c) {
-  const bool is_dense = c.col_stride == 1 || c.cols == 1, is_turned_dense = c.row_stride == 1 || c.rows == 1;
-  if (!is_dense && !is_turned_dense) {
-    OwnedMatrix copy(c.rows, c.cols, DType::kFloat64);
-    if (beta != 0) copy_matrix<double, double>(c, copy.matrix);
-    double_gemm(alpha, a, b, beta, copy.matrix);
-    return copy_matrix<double, double>(copy.matrix, c);
-  }
-  // A result of one column is a row the other way around, which needs no packing.
-  if (!is_dense || (is_turned_dense && c.cols == 1 && c.rows > 1)) {
-    return double_gemm(alpha, b.transposed(), a.transposed(), beta, c.transposed());
-  }
-  if (beta != 0 && beta != 1) scale<double>(beta, c);
-  const ProductShape shape{c.rows,       c.cols,       a.cols,       a.row_stride, a.col_stride,
-                           b.row_stride, b.col_stride, c.row_stride, alpha,        beta != 0};
-  multiply_parts(shape, static_cast<const double*>(a.data), static_cast<const double*>(b.data),
-                 static_cast<double*>(c.data));
-}
-
 }  // namespace
 
 Matrix matrix_of(const Tensor& tensor, int64_t offset) {
@@ -203,6 +208,11 @@ Matrix matrix_of(const Tensor& tensor, int64_t offset) {
   auto* data = static_cast<char*>(tensor.raw_data()) + offset * static_cast<int64_t>(size_of(tensor.dtype()));
   return {data, tensor.sizes()[ndim - 2], tensor.sizes()[ndim - 1], tensor.strides()[ndim - 2],
           tensor.strides()[ndim - 1]};
+}
+
+bool uses_sgemm() {
+  static const bool has_avx512 = (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
+  return has_avx512;
 }
 
 void gemm(DType dtype, double alpha, const Matrix& a, const Matrix& b, double beta, const Matrix& c) {
@@ -213,11 +223,8 @@ void gemm(DType dtype, double alpha, const Matrix& a, const Matrix& b, double be
     });
   }
   switch (dtype) {
-    case DType::kFloat32:
-      if (try_gemv(static_cast<float>(alpha), a, b, static_cast<float>(beta), c)) return;
-      if (try_narrow_gemm(static_cast<float>(alpha), a, b, static_cast<float>(beta), c)) return;
-      return float_gemm(static_cast<float>(alpha), a, b, static_cast<float>(beta), c);
-    case DType::kFloat64: return double_gemm(alpha, a, b, beta, c);
+    case DType::kFloat32: return float_gemm(static_cast<float>(alpha), a, b, static_cast<float>(beta), c);
+    case DType::kFloat64: return tiled_gemm<double>(alpha, a, b, beta, c);
     case DType::kFloat16: return half_gemm<Half>(alpha, a, b, beta, c);
     case DType::kBFloat16: return half_gemm<BFloat16>(alpha, a, b, beta, c);
     default:

@@ -12,7 +12,7 @@
 namespace tensord::kernels {
 namespace {
 
-constexpr int64_t kLeastRows = 32, kMostRows = 128;  // fewer or more: sgemm is as fast
+constexpr int64_t kMostRows = 128;  // from there on, as fast the usual way around
 constexpr int64_t kLeastDepth = 128;
 constexpr int64_t kMostColumns = 32;
 
@@ -20,13 +20,11 @@ constexpr int64_t kMostColumns = 32;
 void multiply_rows(float alpha, const Matrix& left, const Matrix& right, float* out) {
   ProductShape shape{left.rows, right.rows, left.cols, left.row_stride, 1, 1, right.row_stride, right.rows};
   shape.alpha = alpha;
-  const int64_t scratch_floats = kMostProductScratch;
   const double row_ns = 0.02 * static_cast<double>(right.rows * left.cols);
   const int parts = parallel_parts(left.rows, row_ns, thread_budget());
-  const Tensor scratch = Tensor::empty(Dims{parts * scratch_floats}, DType::kFloat32);
   parallel_run(parts, [&](int part) {
     multiply(shape, static_cast<const float*>(left.data), static_cast<const float*>(right.data), out,
-             left.rows * part / parts, left.rows * (part + 1) / parts, scratch.data<float>() + part * scratch_floats);
+             left.rows * part / parts, left.rows * (part + 1) / parts, thread_product_scratch<float>());
   });
 }
 
@@ -37,8 +35,9 @@ bool try_narrow_gemm(float alpha, const Matrix& a, const Matrix& b, float beta, 
                     b.col_stride >= b.rows && c.row_stride >= c.cols && (beta == 0 || beta == 1);
   if (!fits) return false;
   const int64_t m = c.rows, n = c.cols, k = a.cols;
-  const bool has_few_rows = m >= kLeastRows && m <= kMostRows && n >= 2 * m && k >= kLeastDepth;
-  const bool has_few_columns = n > 1 && n <= kMostColumns && m >= n;
+  const int64_t least_rows = uses_sgemm() ? 32 : 5;  // tiles take up to 4 without packing
+  const bool has_few_rows = m >= least_rows && m <= kMostRows && n >= 2 * m && k >= kLeastDepth;
+  const bool has_few_columns = uses_sgemm() && n > 1 && n <= kMostColumns && m >= n;
   if (!has_few_rows && !has_few_columns) return false;
   const Tensor turned = Tensor::empty(Dims{n, m}, DType::kFloat32);
   if (has_few_rows) {

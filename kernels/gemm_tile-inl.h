@@ -16,10 +16,12 @@ constexpr int kTileVectors = 2;  // 12 of 16
 inline int64_t panel_columns() { return kTileVectors * tile_lanes(); }
 inline int64_t whole_vectors(int64_t columns) { return (columns + tile_lanes() - 1) / tile_lanes() * tile_lanes(); }
 
-// The left matrix: element (row, k) at data[row * row_step + k * depth_step].
+// The left matrix: element (row, k) at data[row * row_step + k * depth_step]; or packed in tiles of kTileRows rows that
+// begin tile_step apart (0: where row_step says).
 struct TileLeft {
   const TileT* data;
   int64_t row_step, depth_step;
+  int64_t tile_step = 0;
 };
 
 // The right matrix in panels of panel_columns(), the last one narrower but of whole vectors. A panel that
@@ -96,7 +98,8 @@ inline void multiply_panels(int64_t rows, int64_t columns, int64_t depth, const 
     const int64_t step = right.depth_step ? right.depth_step : width;
     for (int64_t r = 0; r < rows; r += kTileRows) {
       const int64_t count = std::min<int64_t>(kTileRows, rows - r);
-      const TileLeft some{left.data + r * left.row_step, left.row_step, left.depth_step};
+      const int64_t from = left.tile_step ? r / kTileRows * left.tile_step : r * left.row_step;
+      const TileLeft some{left.data + from, left.row_step, left.depth_step};
       const TileOut to{out.data + r * out.row_step + c, out.row_step, out.scales + r * out.scale_step, out.scale_step,
                        out.accumulates};
       switch (width / tile_lanes()) {
@@ -160,11 +163,23 @@ inline void pack_transposed(const TileT* from, int64_t column_step, int64_t colu
   }
 }
 
+inline void copy_panel_row(const TileT* from, TileT* to) {
+  const TileD d;
+#pragma GCC unroll 4
+  for (int v = 0; v < kTileVectors; ++v) hn::StoreU(hn::LoadU(d, from + v * tile_lanes()), d, to + v * tile_lanes());
+}
+
 // Makes the panels of the right matrix whose element (k, j) is from[k * depth_step + j * column_step]; what
 // fills up the last vector is zero. `to` has room for depth * whole_vectors(columns).
 inline void pack_panels(const TileT* from, int64_t depth_step, int64_t column_step, int64_t depth, int64_t columns,
                         TileT* to) {
-  for (int64_t c = 0; c < columns; c += panel_columns()) {
+  // Whole panels of rows that are dense: row by row, as they lie.
+  const int64_t whole = column_step == 1 && depth_step != 1 ? columns / panel_columns() * panel_columns() : 0;
+  for (int64_t k = 0; k < depth && whole; ++k) {
+    const TileT* row = from + k * depth_step;
+    for (int64_t c = 0; c < whole; c += panel_columns()) copy_panel_row(row + c, to + c * depth + k * panel_columns());
+  }
+  for (int64_t c = whole; c < columns; c += panel_columns()) {
     const int64_t width = std::min(panel_columns(), whole_vectors(columns - c)), count = std::min(width, columns - c);
     const TileT* source = from + c * column_step;
     TileT* panel = to + c * depth;
@@ -173,16 +188,34 @@ inline void pack_panels(const TileT* from, int64_t depth_step, int64_t column_st
     } else {
       for (int64_t k = 0; k < depth; ++k) {
         const TileT* row = source + k * depth_step;
-        if (column_step == 1) {
-          std::copy(row, row + count, panel + k * width);
-        } else {
-          for (int64_t j = 0; j < count; ++j) panel[k * width + j] = row[j * column_step];
-        }
+        for (int64_t j = 0; j < count; ++j) panel[k * width + j] = row[j * column_step];
       }
     }
     if (count == width) continue;
     for (int64_t k = 0; k < depth; ++k) std::fill(panel + k * width + count, panel + (k + 1) * width, TileT(0));
   }
+}
+
+// Packs rows of the left matrix in tiles: element (row, k) of each at [k * kTileRows + row]. `to` has room for depth *
+// rows, rounded up to whole tiles.
+inline TileLeft pack_left(const TileLeft& from, int64_t rows, int64_t depth, TileT* to) {
+  for (int64_t r = 0; r < rows; r += kTileRows) {
+    const TileT* source = from.data + r * from.row_step;
+    const int64_t count = std::min<int64_t>(kTileRows, rows - r);
+    TileT* tile = to + r * depth;
+    if (from.depth_step == 1) {
+      pack_transposed(source, from.row_step, count, depth, tile, kTileRows);
+    } else if (from.row_step == 1 && count == kTileRows) {
+      for (int64_t k = 0; k < depth; ++k) {
+        for (int i = 0; i < kTileRows; ++i) tile[k * kTileRows + i] = source[k * from.depth_step + i];
+      }
+    } else {
+      for (int64_t k = 0; k < depth; ++k) {
+        for (int64_t i = 0; i < count; ++i) tile[k * kTileRows + i] = source[k * from.depth_step + i * from.row_step];
+      }
+    }
+  }
+  return {to, 1, kTileRows, depth * kTileRows};
 }
 
 // sums[i] = left . right[i] for i < count <= 4; four sums hide the latency of the FMA.

@@ -1,0 +1,159 @@
+// f32 and f64 products of matrices with any strides, against sums written out and OpenBLAS.
+#include <cblas.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <random>
+#include <type_traits>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/parallel.h"
+#include "kernels/gemm.h"
+
+namespace tensord::kernels {
+namespace {
+
+enum class Layout { kRows, kColumns, kSparse, kEverySecond };
+constexpr Layout kLayouts[] = {Layout::kRows, Layout::kColumns, Layout::kSparse, Layout::kEverySecond};
+
+// How far a sum of `depth` products of numbers up to 1 may be from the exact one.
+template <class T>
+double bound_of(int64_t depth) {
+  return (std::is_same_v<T, float> ? 1e-6 : 1e-14) * static_cast<double>(depth + 4);
+}
+
+// out += 0.5 * left @ right, each dense by rows or by columns.
+void add_half_by_blas(const Matrix& a, const Matrix& b, const Matrix& c, auto* product) {
+  using T = std::conditional_t<std::is_same_v<decltype(product), decltype(&cblas_sgemm)>, float, double>;
+  const auto order = [](const Matrix& m) { return m.col_stride == 1 ? CblasNoTrans : CblasTrans; };
+  const auto step = [](const Matrix& m) { return static_cast<int>(std::max(m.row_stride, m.col_stride)); };
+  product(CblasRowMajor, order(a), order(b), static_cast<int>(c.rows), static_cast<int>(c.cols),
+          static_cast<int>(a.cols), T(0.5), static_cast<const T*>(a.data), step(a), static_cast<const T*>(b.data),
+          step(b), T(1), static_cast<T*>(c.data), step(c));
+}
+
+// A matrix with numbers also between its elements, which nobody may write.
+template <class T>
+class Filled {
+ public:
+  Filled(int64_t rows, int64_t cols, Layout layout, uint32_t seed)
+      : values_(static_cast<size_t>(2 * (rows + 1) * (cols + 3))) {
+    std::mt19937 generator(seed);
+    std::uniform_real_distribution<T> numbers(-1, 1);
+    for (T& value : values_) value = numbers(generator);
+    matrix = {values_.data(), rows, cols, cols, 1};
+    if (layout == Layout::kColumns) matrix.row_stride = 1, matrix.col_stride = rows;
+    if (layout == Layout::kSparse) matrix.row_stride = cols + 3;
+    if (layout == Layout::kEverySecond) matrix.row_stride = 2 * cols, matrix.col_stride = 2;
+  }
+  Filled(const Filled&) = delete;
+
+  T& at(int64_t row, int64_t col) {
+    return values_[static_cast<size_t>(row * matrix.row_stride + col * matrix.col_stride)];
+  }
+  const std::vector<T>& values() const { return values_; }
+
+  Matrix matrix;
+
+ private:
+  std::vector<T> values_;
+};
+
+struct Sizes {
+  int64_t rows, depth, columns;
+};
+
+template <class T>
+void check_product(const Sizes& s, Layout left, Layout right, Layout out, double alpha, double beta) {
+  SCOPED_TRACE(concat(s.rows, "x", s.depth, "x", s.columns, ", layouts ", static_cast<int>(left),
+                      static_cast<int>(right), static_cast<int>(out), ", beta ", beta));
+  Filled<T> a(s.rows, s.depth, left, 1), b(s.depth, s.columns, right, 2), c(s.rows, s.columns, out, 3),
+      wanted(s.rows, s.columns, out, 3);
+  for (int64_t i = 0; i < s.rows; ++i) {
+    for (int64_t j = 0; j < s.columns; ++j) {
+      double sum = 0;
+      for (int64_t k = 0; k < s.depth; ++k) sum += static_cast<double>(a.at(i, k)) * static_cast<double>(b.at(k, j));
+      wanted.at(i, j) = static_cast<T>(alpha * sum + (beta == 0 ? 0 : beta * wanted.at(i, j)));
+    }
+  }
+  if (beta == 0) c.at(0, 0) = std::numeric_limits<T>::quiet_NaN();  // is not read
+  gemm(dtype_of<T>, alpha, a.matrix, b.matrix, beta, c.matrix);
+  const double bound = bound_of<T>(s.depth);
+  for (size_t i = 0; i < c.values().size(); ++i) ASSERT_NEAR(c.values()[i], wanted.values()[i], bound) << i;
+}
+
+template <class T>
+void check_large(const Sizes& s, Layout left, Layout right) {
+  SCOPED_TRACE(
+      concat(s.rows, "x", s.depth, "x", s.columns, ", layouts ", static_cast<int>(left), static_cast<int>(right)));
+  Filled<T> a(s.rows, s.depth, left, 1), b(s.depth, s.columns, right, 2), c(s.rows, s.columns, Layout::kRows, 3),
+      wanted(s.rows, s.columns, Layout::kRows, 3);
+  gemm(dtype_of<T>, 0.5, a.matrix, b.matrix, 1, c.matrix);
+  if constexpr (std::is_same_v<T, float>) {
+    add_half_by_blas(a.matrix, b.matrix, wanted.matrix, &cblas_sgemm);
+  } else {
+    add_half_by_blas(a.matrix, b.matrix, wanted.matrix, &cblas_dgemm);
+  }
+  const double bound = bound_of<T>(s.depth);
+  for (size_t i = 0; i < c.values().size(); ++i) ASSERT_NEAR(c.values()[i], wanted.values()[i], bound) << i;
+}
+
+template <class T>
+class GemmTest : public ::testing::Test {};
+using Types = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(GemmTest, Types);
+
+TYPED_TEST(GemmTest, SizesAndStrides) {
+  for (const int threads : {1, 3}) {
+    set_thread_budget(threads);
+    for (const Sizes& s : {Sizes{1, 5, 1},
+                           {1, 300, 70},
+                           {70, 300, 1},
+                           {3, 17, 9},
+                           {7, 1, 33},
+                           {30, 40, 130},
+                           {130, 300, 35},
+                           {26, 600, 300},
+                           {5, 64, 700}}) {
+      for (const Layout left : kLayouts) {
+        for (const Layout right : kLayouts) check_product<TypeParam>(s, left, right, Layout::kRows, 1, 0);
+      }
+      for (const Layout out : kLayouts) {
+        for (const double beta : {0.0, 1.0, -0.5})
+          check_product<TypeParam>(s, Layout::kRows, Layout::kColumns, out, 2, beta);
+      }
+    }
+  }
+}
+
+// Sizes at which every loop of both goes round more than once.
+TYPED_TEST(GemmTest, LargeOnesEqualOpenBlas) {
+  set_thread_budget(2);
+  for (const Sizes& s : {Sizes{513, 1030, 700}, Sizes{96, 2048, 1111}, Sizes{1500, 65, 517}}) {
+    for (const Layout left : {Layout::kRows, Layout::kColumns}) {
+      for (const Layout right : {Layout::kRows, Layout::kColumns}) check_large<TypeParam>(s, left, right);
+    }
+  }
+}
+
+// The same bits, whatever the number of threads.
+TYPED_TEST(GemmTest, ThreadsDoNotChangeSums) {
+  if (std::is_same_v<TypeParam, float> && uses_sgemm()) GTEST_SKIP() << "oneDNN splits sums as it likes";
+  for (const Sizes& s : {Sizes{200, 300, 90}, Sizes{9, 500, 1000}}) {
+    Filled<TypeParam> a(s.rows, s.depth, Layout::kRows, 1), b(s.depth, s.columns, Layout::kColumns, 2);
+    std::vector<std::vector<TypeParam>> results;
+    for (const int threads : {1, 2, 5}) {
+      set_thread_budget(threads);
+      Filled<TypeParam> c(s.rows, s.columns, Layout::kRows, 3);
+      gemm(dtype_of<TypeParam>, 1, a.matrix, b.matrix, 0, c.matrix);
+      results.push_back(c.values());
+    }
+    EXPECT_EQ(results[0], results[1]);
+    EXPECT_EQ(results[0], results[2]);
+  }
+}
+
+}  // namespace
+}  // namespace tensord::kernels
