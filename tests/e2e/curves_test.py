@@ -1,6 +1,12 @@
 """Loss curves of jobs against PyTorch's, for the same data in the same order: a transformer on a small text, and
-resnet18 on made images."""
+resnet18 on made images.
 
+A ReLU or the largest of a pool decides by less than float32 rounds now and then, and over 8 images with batch norms
+that moves the loss: PyTorch's own curves with and without oneDNN part by 0.003 in 5 steps. So resnet18 as it is is
+compared in float64, and in float32 with SiLU and mean pools, where both ways of PyTorch agree to 2e-6.
+"""
+
+import copy
 import unittest
 
 import torch
@@ -40,6 +46,18 @@ def text_data():
     return len(characters), windows[:, :-1].contiguous(), windows[:, 1:].contiguous()
 
 
+def without_decisions(module):
+    """`module` with every ReLU a SiLU and every max pool a mean pool; changed in place."""
+    for name, child in module.named_children():
+        if isinstance(child, nn.ReLU):
+            setattr(module, name, nn.SiLU())
+        elif isinstance(child, nn.MaxPool2d):
+            setattr(module, name, nn.AvgPool2d(child.kernel_size, child.stride, child.padding))
+        else:
+            without_decisions(child)
+    return module
+
+
 class CurvesTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -49,12 +67,16 @@ class CurvesTest(unittest.TestCase):
         cls.transformer = TextModel(characters)
         cls.resnet = torchvision.models.resnet18(num_classes=5)
         save(cls.transformer, cls.server.models, "transformer")
+        cls.smooth = without_decisions(copy.deepcopy(cls.resnet))
+        cls.resnet.double()
         save(cls.resnet, cls.server.models, "resnet")
+        save(cls.smooth, cls.server.models, "smooth")
         cls.text = (text, following)
         cls.server.save_data("text.pt", text=text, following=following)
         labels = torch.randint(5, (32,))
         cls.images = (torch.randn(32, 3, 48, 48) + labels.view(-1, 1, 1, 1) * 0.3, labels)
         cls.server.save_data("images.pt", x=cls.images[0], y=labels)
+        cls.server.save_data("doubles.pt", x=cls.images[0].double(), y=labels)
         cls.server.start()
 
     @classmethod
@@ -106,14 +128,20 @@ class CurvesTest(unittest.TestCase):
         self.assertLess(losses[-1], losses[0] / 1.5)
         self.assertAlmostEqual(points[steps // 2].learning_rate, 1.5e-3, places=6)
 
-    def test_resnet18_on_made_images(self):
-        # Few steps of a small rate: with batch norms over 8 images, PyTorch's own float32 soon leaves its float64.
+    def check_resnet(self, model, module, data, images, tolerance):
         steps = 6
-        points = self.curve(model="resnet", data="images.pt", steps=steps, batch_size=8,
+        points = self.curve(model=model, data=data, steps=steps, batch_size=8,
                             optimizer=training.Optimizer(name="sgd", lr=0.002, momentum=0.9, weight_decay=1e-4))
-        optimizer = torch.optim.SGD(self.resnet.parameters(), lr=0.002, momentum=0.9, weight_decay=1e-4)
-        losses, norms = self.theirs(self.resnet, optimizer, self.images, 8, steps)
-        self.assert_close(points, losses, norms, 1e-3)
+        optimizer = torch.optim.SGD(module.parameters(), lr=0.002, momentum=0.9, weight_decay=1e-4)
+        losses, norms = self.theirs(module, optimizer, images, 8, steps)
+        self.assert_close(points, losses, norms, tolerance)
+
+    def test_resnet18_on_made_images(self):
+        images, labels = self.images
+        self.check_resnet("resnet", self.resnet, "doubles.pt", (images.double(), labels), 1e-12)
+
+    def test_smooth_resnet18_in_float32(self):
+        self.check_resnet("smooth", self.smooth, "images.pt", self.images, 2e-5)
 
 
 if __name__ == "__main__":
