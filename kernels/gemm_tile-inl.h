@@ -163,6 +163,7 @@ inline void pack_transposed(const TileT* from, int64_t column_step, int64_t colu
   }
 }
 
+// Copies one row of a panel, panel_columns() elements.
 inline void copy_panel_row(const TileT* from, TileT* to) {
   const TileD d;
 #pragma GCC unroll 4
@@ -203,9 +204,7 @@ inline TileLeft pack_left(const TileLeft& from, int64_t rows, int64_t depth, Til
     const TileT* source = from.data + r * from.row_step;
     const int64_t count = std::min<int64_t>(kTileRows, rows - r);
     TileT* tile = to + r * depth;
-    if (from.depth_step == 1) {
-      pack_transposed(source, from.row_step, count, depth, tile, kTileRows);
-    } else if (from.row_step == 1 && count == kTileRows) {
+    if (from.row_step == 1 && count == kTileRows) {
       for (int64_t k = 0; k < depth; ++k) {
         for (int i = 0; i < kTileRows; ++i) tile[k * kTileRows + i] = source[k * from.depth_step + i];
       }
