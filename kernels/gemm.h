@@ -27,7 +27,7 @@ Matrix matrix_of(const Tensor& tensor, int64_t offset = 0);
 void gemm(DType dtype, double alpha, const Matrix& a, const Matrix& b, double beta, const Matrix& c);
 
 // Whether f32 products go to oneDNN's sgemm: where the processor has AVX-512. Without, sgemm takes memory at every
-// call and is no faster than our tiles.
+// call, and our tiles take about as long.
 bool uses_sgemm();
 
 // The same for f32, and false, where few rows or columns of c make another way around faster.
