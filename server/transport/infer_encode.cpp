@@ -12,8 +12,8 @@
 namespace tensord::server {
 namespace {
 
-// Below this a copy into the head is cheaper than a slice of its own.
-constexpr size_t kInlineBytes = 4096;
+// Up to this a payload is copied into the head: a slice of its own, with what keeps it alive, costs more than the copy.
+constexpr size_t kInlineBytes = 512;
 
 void put_varint(std::string& out, uint64_t value) {
   while (value >= 0x80) {

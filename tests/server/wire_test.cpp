@@ -408,6 +408,19 @@ TEST(Encode, ProtobufReadsIt) {
   EXPECT_EQ(response.raw_output_contents(2), std::string("\1\0\0\0a\2\0\0\0bc", 11));
 }
 
+TEST(Encode, CopiesOnlyWhatIsTiny) {
+  std::vector<InferTensor> outputs(2);
+  outputs[0].shape = {250};
+  outputs[0].tensor = Tensor::empty(Dims{250}, DType::kFloat32);
+  outputs[1].shape = {2};
+  outputs[1].tensor = Tensor::empty(Dims{2}, DType::kFloat32);
+  const EncodedResponse encoded = encode_response({"m", "1", "", {}}, outputs);
+  EXPECT_EQ(encoded.copied_bytes, 8u);
+  ASSERT_EQ(encoded.pieces.size(), 2u);
+  EXPECT_EQ(encoded.pieces[0].payload.raw_data(), outputs[0].tensor.raw_data());
+  EXPECT_FALSE(encoded.pieces[1].payload.defined());
+}
+
 // Large payloads are copied past the caches; pieces begin and end anywhere.
 TEST(WireReader, CopiesLargePayloads) {
   std::string bytes((16 << 20) + 77, '\0');
