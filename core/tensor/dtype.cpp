@@ -1,32 +1,44 @@
 #include "core/tensor/dtype.h"
 
+#include <iterator>
+
 namespace tensord {
 namespace {
 
 struct Info {
-  size_t size;
-  const char* name;
-  char category;  // b bool, i integral, f floating, c complex
-  bool is_signed;
+  size_t size = 0;
+  const char* name = nullptr;
+  char category = 0;  // b bool, i integral, f floating, c complex
+  bool is_signed = false;
 };
 
-Info info(DType dtype) {
-  switch (dtype) {
-    case DType::kUInt8: return {1, "uint8", 'i', false};
-    case DType::kInt8: return {1, "int8", 'i', true};
-    case DType::kInt16: return {2, "int16", 'i', true};
-    case DType::kInt32: return {4, "int32", 'i', true};
-    case DType::kInt64: return {8, "int64", 'i', true};
-    case DType::kFloat16: return {2, "float16", 'f', true};
-    case DType::kFloat32: return {4, "float32", 'f', true};
-    case DType::kFloat64: return {8, "float64", 'f', true};
-    case DType::kComplex32: return {4, "complex32", 'c', true};
-    case DType::kComplex64: return {8, "complex64", 'c', true};
-    case DType::kComplex128: return {16, "complex128", 'c', true};
-    case DType::kBool: return {1, "bool", 'b', false};
-    case DType::kBFloat16: return {2, "bfloat16", 'f', true};
+// By PyTorch's number; a name of null: there is none.
+constexpr Info kInfos[] = {
+    {1, "uint8", 'i', false},
+    {1, "int8", 'i', true},
+    {2, "int16", 'i', true},
+    {4, "int32", 'i', true},
+    {8, "int64", 'i', true},
+    {2, "float16", 'f', true},
+    {4, "float32", 'f', true},
+    {8, "float64", 'f', true},
+    {4, "complex32", 'c', true},
+    {8, "complex64", 'c', true},
+    {16, "complex128", 'c', true},
+    {1, "bool", 'b', false},
+    {},
+    {},
+    {},
+    {2, "bfloat16", 'f', true},
+};
+static_assert(std::size(kInfos) == static_cast<size_t>(DType::kBFloat16) + 1);
+
+const Info& info(DType dtype) {
+  const auto number = static_cast<size_t>(dtype);  // of what is negative: a vast one
+  if (number >= std::size(kInfos) || kInfos[number].name == nullptr) {
+    fail(ErrorCode::kInvalidArgument, "dtype ", static_cast<int>(dtype), " does not exist");
   }
-  fail(ErrorCode::kInvalidArgument, "dtype ", static_cast<int>(dtype), " does not exist");
+  return kInfos[number];
 }
 
 }  // namespace
