@@ -1,5 +1,7 @@
 #include "server/executor/datatype.h"
 
+#include <array>
+
 namespace tensord::server {
 namespace {
 
@@ -19,6 +21,19 @@ constexpr Row kRows[] = {
 };
 static_assert(std::size(kRows) == static_cast<size_t>(DataType::kBytes) + 1);
 
+// A name of up to 8 bytes as a number, which is compared in one step; bytes of 0 at its end are not seen there.
+constexpr uint64_t packed(std::string_view name) {
+  uint64_t number = 0;
+  for (size_t i = 0; i < name.size(); ++i) number |= uint64_t{static_cast<uint8_t>(name[i])} << (8 * i);
+  return number;
+}
+
+constexpr auto kPackedNames = [] {
+  std::array<uint64_t, std::size(kRows)> numbers{};
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = packed(kRows[i].name);
+  return numbers;
+}();
+
 const Row& row(DataType datatype) { return kRows[static_cast<size_t>(datatype)]; }
 
 }  // namespace
@@ -28,8 +43,10 @@ size_t size_of(DataType datatype) { return row(datatype).size_bytes; }
 std::optional<DType> to_dtype(DataType datatype) { return row(datatype).dtype; }
 
 std::optional<DataType> parse_datatype(std::string_view name) {
-  for (size_t i = 0; i < std::size(kRows); ++i) {
-    if (name == kRows[i].name) return static_cast<DataType>(i);
+  if (name.size() > sizeof(uint64_t)) return std::nullopt;
+  const uint64_t wanted = packed(name);
+  for (size_t i = 0; i < std::size(kPackedNames); ++i) {
+    if (wanted == kPackedNames[i] && name.size() == kRows[i].name.size()) return static_cast<DataType>(i);
   }
   return std::nullopt;
 }

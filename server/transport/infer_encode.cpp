@@ -15,18 +15,28 @@ namespace {
 // Up to this a payload is copied into the head: a slice of its own, with what keeps it alive, costs more than the copy.
 constexpr size_t kInlineBytes = 512;
 
-void put_varint(std::string& out, uint64_t value) {
+// As many bytes as a varint has at most.
+constexpr size_t kVarintBytes = 10;
+
+// Where the next byte goes.
+char* put_varint(char* out, uint64_t value) {
   while (value >= 0x80) {
-    out += static_cast<char>(value | 0x80);
+    *out++ = static_cast<char>(value | 0x80);
     value >>= 7;
   }
-  out += static_cast<char>(value);
+  *out++ = static_cast<char>(value);
+  return out;
+}
+
+void put_varint(std::string& out, uint64_t value) {
+  char bytes[kVarintBytes];
+  out.append(bytes, put_varint(bytes, value));
 }
 
 // Length-delimited field.
 void put_header(std::string& out, uint32_t field, uint64_t size) {
-  put_varint(out, field << 3 | 2);
-  put_varint(out, size);
+  char bytes[2 * kVarintBytes];
+  out.append(bytes, put_varint(put_varint(bytes, field << 3 | 2), size));
 }
 
 void put_text(std::string& out, uint32_t field, std::string_view text) {

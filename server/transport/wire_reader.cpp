@@ -56,7 +56,7 @@ void WireReader::next_piece() {
   }
 }
 
-void WireReader::advance(size_t count) {
+void WireReader::advance_pieces(size_t count) {
   if (count > remaining_) fail_wire("it ends too early");
   remaining_ -= count;
   while (count > 0) {
@@ -86,7 +86,7 @@ void WireReader::copy_to(void* target, size_t count) {
   }
 }
 
-uint64_t WireReader::read_varint() {
+uint64_t WireReader::read_long_varint() {
   uint64_t value = 0;
   for (int shift = 0; shift < 70; shift += 7) {
     if (remaining_ == 0) fail_wire("it ends too early");
@@ -130,6 +130,7 @@ WireReader WireReader::read_range() {
 
 std::string WireReader::read_bytes() {
   WireReader range = read_range();
+  if (const uint8_t* const bytes = range.contiguous()) return {reinterpret_cast<const char*>(bytes), range.remaining()};
   std::string text(range.remaining(), '\0');
   range.copy_to(text.data(), text.size());
   return text;

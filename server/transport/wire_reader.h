@@ -41,7 +41,14 @@ class WireReader {
   bool at_end() const { return remaining_ == 0; }
 
   Tag read_tag();
-  uint64_t read_varint();
+  uint64_t read_varint() {
+    // Most are of one byte that does not end its piece.
+    if (remaining_ != 0 && piece_end_ - position_ > 1 && *position_ < 0x80) {
+      --remaining_;
+      return *position_++;
+    }
+    return read_long_varint();
+  }
   uint32_t read_fixed32();
   uint64_t read_fixed64();
   // A length and the range that follows it; this reader moves past it.
@@ -59,9 +66,18 @@ class WireReader {
   std::vector<std::span<const uint8_t>> pieces() const;
   // Copies the next `count` bytes out and moves past them.
   void copy_to(void* target, size_t count);
-  void advance(size_t count);
+  void advance(size_t count) {
+    if (count <= remaining_ && count < static_cast<size_t>(piece_end_ - position_)) {
+      remaining_ -= count;
+      position_ += count;
+    } else {
+      advance_pieces(count);
+    }
+  }
 
  private:
+  uint64_t read_long_varint();
+  void advance_pieces(size_t count);
   void next_piece();
   const WireMessage* message_;
   size_t piece_ = 0;

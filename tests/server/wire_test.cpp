@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <random>
+#include <string_view>
 
 #include "core/base/error.h"
 #include "core/base/parallel.h"
@@ -422,6 +423,18 @@ TEST(Encode, CopiesOnlyWhatIsTiny) {
 }
 
 // Large payloads are copied past the caches; pieces begin and end anywhere.
+TEST(Datatype, IsReadByItsWholeName) {
+  using namespace std::string_view_literals;
+  for (int i = 0; i <= static_cast<int>(DataType::kBytes); ++i) {
+    const auto datatype = static_cast<DataType>(i);
+    EXPECT_EQ(parse_datatype(name_of(datatype)), datatype);
+  }
+  for (const std::string_view name :
+       {""sv, "FP3"sv, "FP32 "sv, "FP32\0"sv, "fp32"sv, "INT8\0\0\0\0"sv, "INT8INT8INT8"sv}) {
+    EXPECT_EQ(parse_datatype(name), std::nullopt) << name;
+  }
+}
+
 TEST(WireReader, CopiesLargePayloads) {
   std::string bytes((16 << 20) + 77, '\0');
   uint32_t state = 1;
