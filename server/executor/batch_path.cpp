@@ -35,7 +35,7 @@ class BatchPath final : public RequestPath {
  public:
   explicit BatchPath(const PathContext& context);
   ~BatchPath() override { stop(); }
-  void submit(InferRequest request, InferSink& sink) override;
+  void submit(InferRequest&& request, InferSink& sink) override;
   void note_cancelled() override { scheduler_.drop_cancelled(); }
   bool gathers_inputs() const override { return rules_.max_rows > 1; }
   void stop() override { scheduler_.stop(); }
@@ -71,7 +71,7 @@ class BatchPath final : public RequestPath {
 
 class BatchPath::InferTask final : public Task {
  public:
-  InferTask(BatchPath& path, InferRequest request, InferSink& sink)
+  InferTask(BatchPath& path, InferRequest&& request, InferSink& sink)
       : request(std::move(request)), sink(sink), pending(path.context_.metrics), path_(path) {
     deadline_ns = this->request.deadline_ns;
     timeout_us = this->request.queue_timeout_us;
@@ -120,7 +120,7 @@ BatchPath::BatchPath(const PathContext& context)
                                       int64_t now_ns) { run_batch(worker, std::move(tasks), now_ns); },
                   .rate_limiter = rate_limiter_.get()}) {}
 
-void BatchPath::submit(InferRequest request, InferSink& sink) {
+void BatchPath::submit(InferRequest&& request, InferSink& sink) {
   const bool may_run_here = is_short(request);
   auto task = std::make_unique<InferTask>(*this, std::move(request), sink);
   if (rules_.max_rows > 1) task->batch_key = make_batch_key(task->request, ragged_);

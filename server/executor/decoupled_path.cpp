@@ -12,7 +12,7 @@ class DecoupledPath final : public RequestPath {
  public:
   explicit DecoupledPath(const PathContext& context);
   ~DecoupledPath() override { stop(); }
-  void submit(InferRequest request, InferSink& sink) override;
+  void submit(InferRequest&& request, InferSink& sink) override;
   void note_cancelled() override { scheduler_.drop_cancelled(); }
   void stop() override { scheduler_.stop(); }
 
@@ -27,7 +27,7 @@ class DecoupledPath final : public RequestPath {
 
 class DecoupledPath::DecoupledTask final : public Task {
  public:
-  DecoupledTask(DecoupledPath& path, InferRequest request, InferSink& sink)
+  DecoupledTask(DecoupledPath& path, InferRequest&& request, InferSink& sink)
       : path_(path), request_(std::move(request)), sink_(sink), pending_(path.context_.metrics) {
     deadline_ns = request_.deadline_ns;
     timeout_us = request_.queue_timeout_us;
@@ -96,7 +96,7 @@ class DecoupledPath::DecoupledTask final : public Task {
   PendingRequest pending_;  // until it runs
 };
 
-void DecoupledPath::submit(InferRequest request, InferSink& sink) {
+void DecoupledPath::submit(InferRequest&& request, InferSink& sink) {
   scheduler_.submit(std::make_unique<DecoupledTask>(*this, std::move(request), sink));
 }
 

@@ -18,7 +18,7 @@ class EnsemblePath final : public RequestPath {
                      .metrics = context.metrics,
                      .on_end = [this](EnsembleRun* run) { end(run); }} {}
 
-  void submit(InferRequest request, InferSink& sink) override {
+  void submit(InferRequest&& request, InferSink& sink) override {
     InferResult refused;
     refused.times.arrived_ns = request.arrived_ns;
     std::shared_ptr<EnsembleRun> run;

@@ -76,7 +76,7 @@ class EnsembleRun::StepSink final : public InferSink {
   int64_t previous_ns_ = 0;
 };
 
-EnsembleRun::EnsembleRun(const Context& context, InferRequest request, InferSink& sink)
+EnsembleRun::EnsembleRun(const Context& context, InferRequest&& request, InferSink& sink)
     : context_(context),
       request_(std::move(request)),
       sink_(sink),

@@ -34,7 +34,7 @@ class EnsembleRun : public std::enable_shared_from_this<EnsembleRun> {
     ModelMetrics& metrics;
     std::function<void(EnsembleRun*)> on_end;  // the last thing that happens, after the final answer
   };
-  EnsembleRun(const Context& context, InferRequest request, InferSink& sink);
+  EnsembleRun(const Context& context, InferRequest&& request, InferSink& sink);
   ~EnsembleRun();
 
   void start();

@@ -20,7 +20,7 @@ constexpr const char* kMaxTokens = "max_tokens";  // a request's parameter
 
 // A request with its row.
 struct Generation {
-  Generation(InferRequest taken, InferSink& waiting, ModelMetrics& metrics)
+  Generation(InferRequest&& taken, InferSink& waiting, ModelMetrics& metrics)
       : request(std::move(taken)), sink(waiting), pending(metrics) {}
   bool is_late(int64_t now_ns) const { return now_ns >= request.deadline_ns; }
   bool is_dead(int64_t now_ns) const { return sink.is_cancelled() || is_late(now_ns); }
@@ -42,7 +42,7 @@ class GenerationPath final : public RequestPath {
  public:
   explicit GenerationPath(const PathContext& context);
   ~GenerationPath() override { stop(); }
-  void submit(InferRequest request, InferSink& sink) override;
+  void submit(InferRequest&& request, InferSink& sink) override;
   void note_cancelled() override;
   void stop() override;
 
@@ -126,7 +126,7 @@ GenerationPtr GenerationPath::make_generation(InferRequest& request, InferSink& 
   return out;
 }
 
-void GenerationPath::submit(InferRequest request, InferSink& sink) {
+void GenerationPath::submit(InferRequest&& request, InferSink& sink) {
   const int64_t arrived_ns = request.arrived_ns;
   absl::Status status;
   try {

@@ -38,8 +38,9 @@ struct PathContext {
 class RequestPath {
  public:
   virtual ~RequestPath() = default;
-  // `sink` must live until its final respond(); that may be before this returns, on this thread. Does not throw.
-  virtual void submit(InferRequest request, InferSink& sink) = 0;
+  // Takes what `request` holds. `sink` must live until its final respond(); that may be before this returns, on this
+  // thread. Does not throw.
+  virtual void submit(InferRequest&& request, InferSink& sink) = 0;
   // A request that was submitted is cancelled: if it still waits it is to be answered now.
   virtual void note_cancelled() = 0;
   // Whether inputs may come as InferTensor::scattered.

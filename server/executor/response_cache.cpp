@@ -147,7 +147,7 @@ class CachedPath final : public RequestPath {
       : next_(std::move(next)), cache_(cache), metrics_(metrics), model_(cache.add_model()) {}
   ~CachedPath() override { cache_.remove_model(model_); }
 
-  void submit(InferRequest request, InferSink& sink) override {
+  void submit(InferRequest&& request, InferSink& sink) override {
     const int64_t start_ns = Clock::system().now_ns();
     own_inputs(request);
     const ResponseCache::Key key = cache_.key_of(model_, request);
@@ -222,7 +222,8 @@ class CachedPath final : public RequestPath {
     std::vector<Waiter> waiters_;
   };
 
-  void look_up(InferRequest request, const ResponseCache::Key& key, int64_t start_ns, InferSink& sink, bool may_wait) {
+  void look_up(InferRequest&& request, const ResponseCache::Key& key, int64_t start_ns, InferSink& sink,
+               bool may_wait) {
     std::optional<std::vector<InferTensor>> outputs;
     KeepingSink* runs = nullptr;
     {

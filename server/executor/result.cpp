@@ -63,12 +63,12 @@ class Flattener {
   std::string take_name(const std::string& name) { return name.empty() ? positional_name(unnamed_++) : name; }
 
   void push(const std::string& name, const Tensor& tensor) {
-    InferTensor out;
+    const DataType datatype = from_dtype(tensor.dtype());
+    InferTensor& out = outputs.emplace_back();
     out.name = take_name(name);
-    out.datatype = from_dtype(tensor.dtype());
+    out.datatype = datatype;
     out.shape = tensor.sizes();
     out.tensor = tensor;
-    outputs.push_back(std::move(out));
   }
 
   void push_strings(const std::string& name, std::vector<std::string> strings) {
@@ -77,12 +77,11 @@ class Flattener {
   }
 
   void push_strings(const std::string& name, std::vector<std::string> strings, const Dims& shape) {
-    InferTensor out;
+    InferTensor& out = outputs.emplace_back();
     out.name = take_name(name);
     out.datatype = DataType::kBytes;
     out.shape = shape;
     out.strings = std::move(strings);
-    outputs.push_back(std::move(out));
   }
 
   static std::string join(const std::string& prefix, const std::string& name) {

@@ -12,7 +12,7 @@ namespace tensord::server {
 // A request of a sequence, with who waits for its answer.
 class SequenceItem final : public SequenceRequest {
  public:
-  SequenceItem(InferRequest taken, InferSink& waiting, ModelMetrics& metrics)
+  SequenceItem(InferRequest&& taken, InferSink& waiting, ModelMetrics& metrics)
       : request(std::move(taken)), sink(waiting), pending(metrics) {}
 
   bool is_cancelled() const override { return sink.is_cancelled(); }

@@ -34,7 +34,7 @@ class SequencePath final : public RequestPath {
  public:
   explicit SequencePath(const PathContext& context);
   ~SequencePath() override { stop(); }
-  void submit(InferRequest request, InferSink& sink) override;
+  void submit(InferRequest&& request, InferSink& sink) override;
   void note_cancelled() override;
   void stop() override;
 
@@ -43,7 +43,7 @@ class SequencePath final : public RequestPath {
 
   std::unique_ptr<SequencePolicy> make_policy() const;
   void check_request(const InferRequest& request) const;
-  std::unique_ptr<SequenceItem> make_item(InferRequest request, InferSink& sink) const;
+  std::unique_ptr<SequenceItem> make_item(InferRequest&& request, InferSink& sink) const;
   void work(size_t instance);
   bool wait_for_batch(size_t instance, SequenceBatch& batch, Rejections& rejected);
   void keep_time();
@@ -133,7 +133,7 @@ void SequencePath::check_request(const InferRequest& request) const {
   model_.check_correlation_id(request.sequence);
 }
 
-std::unique_ptr<SequenceItem> SequencePath::make_item(InferRequest request, InferSink& sink) const {
+std::unique_ptr<SequenceItem> SequencePath::make_item(InferRequest&& request, InferSink& sink) const {
   auto item = std::make_unique<SequenceItem>(std::move(request), sink, context_.metrics);
   const InferRequest& taken = item->request;
   item->key = {.number = taken.sequence.number, .text = taken.sequence.text};
@@ -155,7 +155,7 @@ std::unique_ptr<SequenceItem> SequencePath::make_item(InferRequest request, Infe
   return item;
 }
 
-void SequencePath::submit(InferRequest request, InferSink& sink) {
+void SequencePath::submit(InferRequest&& request, InferSink& sink) {
   try {
     check_request(request);
   } catch (...) {

@@ -1,5 +1,6 @@
 #include "server/executor/torchscript_model.h"
 
+#include <absl/container/inlined_vector.h>
 #include <malloc.h>
 
 #include <algorithm>
@@ -169,7 +170,7 @@ class TorchScriptModel final : public Model {
   RunResult run(jit::Frame& frame, std::span<const InferTensor* const> inputs,
                 const std::function<bool()>& is_cancelled, std::vector<jit::ResultMemory> memory) const {
     RunResult result;
-    std::vector<ops::Value> arguments;
+    absl::InlinedVector<ops::Value, 4> arguments;
     for (const BoundArgument& bound : arguments_) arguments.push_back(argument_value(bound, inputs, result));
     // Runs that change the module go one at a time; others never meet this lock.
     std::unique_lock<std::mutex> lock(state_mutex_, std::defer_lock);

@@ -36,7 +36,7 @@ void InferCall::accept() {
   InferRequest request;
   InferResult refused;
   try {
-    request = read_request(state_, request_, context_, ticket_);
+    read_request(state_, request_, context_, ticket_, request);
   } catch (...) {
     refused.status = current_exception_status();
     refused.times.arrived_ns = ticket_.arrived_ns;

@@ -40,9 +40,8 @@ class InputDecoder {
   InputDecoder(const InferMessage& message, const WireMessage& wire, const DecodeOptions& options)
       : message_(message), wire_(wire), options_(options) {}
 
-  InferTensor decode(size_t index, DecodedInputs& totals) {
+  void decode(size_t index, InferTensor& out, DecodedInputs& totals) {
     const InferMessage::Input& input = message_.inputs[index];
-    InferTensor out;
     out.name = input.name;
     out.datatype = *parse_datatype(input.datatype);
     out.shape = input.shape;
@@ -61,7 +60,6 @@ class InputDecoder {
       if (input.contents.empty() && count != 0) fail_no_data(input);
       decode_typed(input, count, out, totals);
     }
-    return out;
   }
 
  private:
@@ -195,7 +193,8 @@ DecodedInputs decode_inputs(const InferMessage& message, const WireMessage& wire
         message.inputs.size(), " raw_input_contents but got ", message.raw_contents.size(), " for model '",
         message.model_name, "'");
   InputDecoder decoder(message, wire, options);
-  for (size_t i = 0; i < message.inputs.size(); ++i) out.inputs.push_back(decoder.decode(i, out));
+  out.inputs.resize(message.inputs.size());
+  for (size_t i = 0; i < message.inputs.size(); ++i) decoder.decode(i, out.inputs[i], out);
   return out;
 }
 

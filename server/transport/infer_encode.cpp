@@ -155,7 +155,7 @@ EncodedResponse encode_response(const ResponseHead& response_head, const std::ve
       append_raw_strings(*head, output.strings);
       continue;
     }
-    const Tensor tensor = output.tensor.contiguous();
+    Tensor tensor = output.tensor.contiguous();
     const size_t size_bytes = tensor.size_bytes();
     if (!tensor.is_same(output.tensor)) response.copied_bytes += size_bytes;
     put_header(*head, 6, size_bytes);
@@ -163,7 +163,7 @@ EncodedResponse encode_response(const ResponseHead& response_head, const std::ve
       head->append(static_cast<const char*>(size_bytes ? tensor.raw_data() : ""), size_bytes);
       response.copied_bytes += size_bytes;
     } else {
-      response.pieces.back().payload = tensor;
+      response.pieces.back().payload = std::move(tensor);
       response.pieces.emplace_back();
       head = &response.pieces.back().head;
     }

@@ -62,8 +62,7 @@ void add_dimension(Dims& shape, uint64_t size) {
   shape.push_back(static_cast<int64_t>(size));
 }
 
-InferMessage::Input parse_input(WireReader reader) {
-  InferMessage::Input input;
+void parse_input(WireReader reader, InferMessage::Input& input) {
   while (!reader.at_end()) {
     const Tag tag = reader.read_tag();
     const bool is_bytes = tag.type == WireType::kBytes;
@@ -85,7 +84,6 @@ InferMessage::Input parse_input(WireReader reader) {
       reader.skip(tag);
     }
   }
-  return input;
 }
 
 InferMessage::RequestedOutput parse_requested_output(WireReader reader) {
@@ -119,7 +117,7 @@ InferMessage parse_infer_message(const WireMessage& message) {
       case 2: out.model_version = reader.read_string(); break;
       case 3: out.id = reader.read_string(); break;
       case 4: parse_parameter_entry(reader.read_range(), out.parameters); break;
-      case 5: out.inputs.push_back(parse_input(reader.read_range())); break;
+      case 5: parse_input(reader.read_range(), out.inputs.emplace_back()); break;
       case 6: out.outputs.push_back(parse_requested_output(reader.read_range())); break;
       case 7: out.raw_contents.push_back(reader.read_range()); break;
       default: reader.skip(tag);

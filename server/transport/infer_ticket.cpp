@@ -17,30 +17,38 @@
 namespace tensord::server {
 namespace {
 
-template <class Owner>
-void release(void* owner) {
-  sanitizer_acquire(owner);
-  delete static_cast<Owner*>(owner);
-}
+// Up to this a head is copied into its slice, which costs less than an owner that keeps it alive.
+constexpr size_t kCopiedHeadBytes = 512;
 
-// Heads and payloads leave as slices that keep them alive.
-grpc::Slice to_slice(std::string head) {
+grpc::Slice to_slice(std::string&& head) {
+  if (head.size() <= kCopiedHeadBytes) return {head.data(), head.size()};
   auto* const owner = new std::string(std::move(head));
   sanitizer_release(owner);
-  return {owner->data(), owner->size(), release<std::string>, owner};
+  return {owner->data(), owner->size(),
+          [](void* text) {
+            sanitizer_acquire(text);
+            delete static_cast<std::string*>(text);
+          },
+          owner};
 }
 
-grpc::Slice to_slice(Tensor payload) {
-  auto* const owner = new Tensor(std::move(payload));
+// Keeps the tensor's memory, not the tensor.
+grpc::Slice to_slice(const Tensor& payload) {
+  StorageImpl* const owner = Storage(payload.storage()).detach();
   sanitizer_release(owner);
-  return {owner->raw_data(), owner->size_bytes(), release<Tensor>, owner};
+  return {payload.raw_data(), payload.size_bytes(),
+          [](void* storage) {
+            sanitizer_acquire(storage);
+            static_cast<StorageImpl*>(storage)->release();
+          },
+          owner};
 }
 
-grpc::ByteBuffer to_byte_buffer(EncodedResponse response) {
+grpc::ByteBuffer to_byte_buffer(EncodedResponse&& response) {
   absl::InlinedVector<grpc::Slice, 4> slices;
   for (auto& [head, payload] : response.pieces) {
     if (!head.empty()) slices.push_back(to_slice(std::move(head)));
-    if (payload.defined()) slices.push_back(to_slice(std::move(payload)));
+    if (payload.defined()) slices.push_back(to_slice(payload));
   }
   return {slices.data(), slices.size()};
 }
@@ -104,8 +112,8 @@ void decode_into(InferRequest& request, const InferMessage& message, const WireM
 
 }  // namespace
 
-InferRequest read_request(ServerState& state, grpc::ByteBuffer& bytes, const grpc::ServerContext& context,
-                          InferTicket& ticket) {
+void read_request(ServerState& state, grpc::ByteBuffer& bytes, const grpc::ServerContext& context, InferTicket& ticket,
+                  InferRequest& request) {
   ticket.metrics = &state.metrics.unknown_model();
   ticket.arrived_ns = Clock::system().now_ns();
   ticket.admission = state.limits.admit(bytes.Length());
@@ -122,7 +130,6 @@ InferRequest read_request(ServerState& state, grpc::ByteBuffer& bytes, const grp
   if (model.config().is_decoupled && !ticket.takes_many_responses) {
     fail(ErrorCode::kUnimplemented, "ModelInfer RPC doesn't support models with decoupled transaction policy");
   }
-  InferRequest request;
   request.id = ticket.id;
   request.arrived_ns = ticket.arrived_ns;
   request.deadline_ns = deadline_ns(context, ticket.arrived_ns);
@@ -135,7 +142,6 @@ InferRequest read_request(ServerState& state, grpc::ByteBuffer& bytes, const grp
               state.repository.cores());
   if (!ticket.plan.outputs.empty()) request.output_places = output_places(ticket.plan);
   ticket.watch = InferWatch(state, context, model, ticket.arrived_ns, request);
-  return request;
 }
 
 grpc::ByteBuffer write_response(const InferTicket& ticket, InferResult& result) {

@@ -27,9 +27,9 @@ struct InferTicket {
 
 // Takes the bytes of a ModelInferRequest apart, which are plain ones afterwards, finds its model, checks it and decodes
 // its inputs, where they lie if that can be. Its deadline is that of the call. Throws Error with what is to be
-// answered; `ticket` is filled as far as it came, with metrics in any case.
-InferRequest read_request(ServerState& state, grpc::ByteBuffer& bytes, const grpc::ServerContext& context,
-                          InferTicket& ticket);
+// answered; `ticket` and `request` are filled as far as it came, with metrics in any case.
+void read_request(ServerState& state, grpc::ByteBuffer& bytes, const grpc::ServerContext& context, InferTicket& ticket,
+                  InferRequest& request);
 
 // The bytes of a ModelInferResponse. The outputs' memory leaves with them as it is. Counts what is sent and copied.
 // Throws Error when it cannot be sent. REQUIRES: ticket.model.

@@ -199,7 +199,7 @@ bool StreamCall::accept() {
   InferRequest request;
   InferResult refused;
   try {
-    request = read_request(calls_.state_, message_, context_, ticket);
+    read_request(calls_.state_, message_, context_, ticket, request);
     if (calls_.state_.is_draining) fail(ErrorCode::kUnavailable, kShuttingDown);
     if (is_cancelled()) fail(ErrorCode::kCancelled, "the client has gone");
   } catch (...) {
