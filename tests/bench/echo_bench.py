@@ -1,13 +1,16 @@
 """ModelInfer on an identity model against a bare gRPC server that echoes the same bytes.
 
 Both servers run all the time; bursts of calls alternate between them. Prints p50, p99 and
-throughput of each and the ratios (above 1: ours is slower).
+throughput of each and the ratios (above 1: ours is slower). Two processes of one binary can differ by
+a third; with --starts all of them are started so often, and the medians of the columns are printed.
 
-    python3 tests/bench/echo_bench.py [--seconds 0.5] [--rounds 7] [--payloads 1000,600000] [--clients 1,64]
+    python3 tests/bench/echo_bench.py [--seconds 0.5] [--rounds 7] [--starts 1] [--payloads 1000,600000] [--clients 1,64]
 """
 
 import argparse
+import contextlib
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -23,45 +26,98 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", default="0.5", help="length of a burst")
     parser.add_argument("--rounds", default="7")
+    parser.add_argument("--starts", type=int, default=1, help="how often all processes are started anew")
+    parser.add_argument("--apart", action="store_true",
+                        help="one server after the other, for rows that do not fit memory with both")
     parser.add_argument("--payloads", default="1000,600000,4000000,64000000", help="bytes")
     parser.add_argument("--clients", default="1,16,64")
     parser.add_argument("--echo-load", default=os.environ.get("TENSORD_ECHO_LOAD", "build/tests/echo_load"))
     options = parser.parse_args()
+    print("| payload | clients | ours p50 us | bare p50 us | ratio | ours p99 us | bare p99 us | ratio "
+          "| ours calls/s | bare calls/s | ratio | copied of the payload |")
+    print("|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
+    measured = {}  # by payload and clients: the row of each start
+    for start in range(options.starts):
+        for key, row in rows(options):
+            measured.setdefault(key, []).append(row)
+            if options.starts == 1:
+                show(key, row)
+        print(f"start {start + 1} of {options.starts}", file=sys.stderr, flush=True)
+    if options.starts > 1:
+        for key, of_starts in measured.items():
+            show(key, [statistics.median(column) for column in zip(*of_starts)])
+
+
+def show(key, row):
+    columns = [f"{value:.2f}" if is_ratio else f"{value:.0f}" for value, is_ratio in zip(row, 3 * [0, 0, 1] + [1])]
+    print("| " + " | ".join([*key, *columns]) + " |", flush=True)
+
+
+def rows(options):
+    """Starts both servers and the clients; of each payload and number of clients: its key and its row."""
+    if not options.apart:
+        with start_ours() as daemon, start_bare(options) as bare_address:
+            for key, numbers, share in measure(options, [f"ours={daemon.ready['grpc']}", f"bare={bare_address}"], daemon):
+                yield key, make_row(numbers[:3], numbers[3:], share)
+        return
+    with start_ours() as daemon:
+        ours = list(measure(options, [f"ours={daemon.ready['grpc']}"], daemon))
+    with start_bare(options) as bare_address:
+        bare = {key: numbers for key, numbers, _ in measure(options, [f"bare={bare_address}"])}
+    for key, numbers, share in ours:
+        yield key, make_row(numbers, bare[key], share)
+
+
+def make_row(ours, bare, share):
+    ours_p50, ours_p99, ours_rate = ours
+    bare_p50, bare_p99, bare_rate = bare
+    return [ours_p50, bare_p50, ours_p50 / bare_p50, ours_p99, bare_p99, ours_p99 / bare_p99,
+            ours_rate, bare_rate, bare_rate / ours_rate, share]
+
+
+@contextlib.contextmanager
+def start_ours():
     with tempfile.TemporaryDirectory() as folder:
-        serve_models.save(serve_models.Identity(), os.path.join(folder, "models"), "identity")
+        serve_models.save(serve_models.Identity(), folder, "identity")
+        with Daemon(folder) as daemon:
+            yield daemon
+
+
+@contextlib.contextmanager
+def start_bare(options):
+    with tempfile.TemporaryDirectory() as folder:
         address_file = os.path.join(folder, "address")
         bare = subprocess.Popen([options.echo_load, "serve", address_file])
         try:
             while not os.path.exists(address_file) or os.path.getsize(address_file) == 0:
                 time.sleep(0.01)
             with open(address_file) as file:
-                address = file.read().strip()
-            with Daemon(os.path.join(folder, "models")) as daemon:
-                run(options, address, daemon)
+                yield file.read().strip()
         finally:
             bare.kill()
+            bare.wait()
 
 
-def run(options, bare_address, daemon):
-    print("| payload | clients | ours p50 us | bare p50 us | ratio | ours p99 us | bare p99 us | ratio "
-          "| ours calls/s | bare calls/s | ratio | copied |")
-    print("|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
+def measure(options, targets, daemon=None):
+    """Of each payload and number of clients: its key, p50, p99 and calls a second by target, what the daemon copied."""
     load = subprocess.Popen([options.echo_load, "load", options.seconds, options.rounds, options.payloads, options.clients,
-                             f"ours={daemon.ready['grpc']}", f"bare={bare_address}"], stdout=subprocess.PIPE, text=True)
-    copied, received = 0.0, 0.0
+                             *targets], stdout=subprocess.PIPE, text=True)
+    before = copied_and_received(daemon)
     for line in load.stdout:
-        size, clients, _, *numbers = line.split()
-        ours_p50, ours_p99, ours_rate = map(float, numbers[:3])
-        bare_p50, bare_p99, bare_rate = map(float, numbers[4:])
-        copied_now = daemon.metric("tensord_copied_bytes_total", model="identity")
-        received_now = daemon.metric("tensord_received_bytes_total", model="identity")
-        share = (copied_now - copied) / max(received_now - received, 1)
-        copied, received = copied_now, received_now
-        print(f"| {size} | {clients} | {ours_p50:.0f} | {bare_p50:.0f} | {ours_p50 / bare_p50:.2f} | {ours_p99:.0f} "
-              f"| {bare_p99:.0f} | {ours_p99 / bare_p99:.2f} | {ours_rate:.0f} | {bare_rate:.0f} "
-              f"| {bare_rate / ours_rate:.2f} | {share:.2f} of the payload |", flush=True)
+        size, clients, *columns = line.split()
+        numbers = [float(column) for column in columns if column not in ("ours", "bare")]
+        now = copied_and_received(daemon)
+        yield (size, clients), numbers, (now[0] - before[0]) / max(now[1] - before[1], 1)
+        before = now
     if load.wait() != 0:
         sys.exit("the load client failed")
+
+
+def copied_and_received(daemon):
+    if daemon is None:
+        return 0.0, 0.0
+    return (daemon.metric("tensord_copied_bytes_total", model="identity"),
+            daemon.metric("tensord_received_bytes_total", model="identity"))
 
 
 if __name__ == "__main__":

@@ -24,9 +24,9 @@ using bench::Client;
 using RawService = inference::GRPCInferenceService::WithRawMethod_ModelInfer<inference::GRPCInferenceService::Service>;
 
 constexpr const char* kMethod = "/inference.GRPCInferenceService/ModelInfer";
-// What all clients' requests of a row may take at one time, of the memory that is free: a server holds a request, what
-// it made of it and the answer, the clients hold requests and answers, and each keeps some for the next.
-constexpr size_t kMemoryShare = 6;
+// What a row takes of the memory that is free, as multiples of its requests: each server holds them and what it made of
+// them, the clients hold the answers, and all keep some for the next.
+constexpr size_t kServerShare = 2, kClientShare = 2;
 
 class BareCall {
  public:
@@ -150,7 +150,7 @@ int load(double seconds, int rounds, const std::vector<size_t>& payloads, const 
          std::vector<Target> targets) {
   for (const size_t bytes : payloads) {
     for (const size_t clients : client_counts) {
-      const size_t needed_bytes = kMemoryShare * bytes * clients;
+      const size_t needed_bytes = (kClientShare + kServerShare * targets.size()) * bytes * clients;
       if (needed_bytes <= available_bytes()) {
         compare(targets, bytes, static_cast<int>(clients), seconds, rounds);
       } else {
