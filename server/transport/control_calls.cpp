@@ -41,7 +41,10 @@ void describe_server(const ServerState& state, ServerMetadataResponse& response)
   response.set_name(state.id);
   response.set_version(state.version);
   for (const char* extension : kExtensions) response.add_extensions(extension);
-  if (state.shared_memory.is_enabled()) response.add_extensions("system_shared_memory");
+  if (state.shared_memory.is_enabled()) {
+    response.add_extensions("system_shared_memory");
+    if (CudaRegion::is_supported()) response.add_extensions("cuda_shared_memory");
+  }
   if (state.training) response.add_extensions("training");
 }
 

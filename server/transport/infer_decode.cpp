@@ -152,7 +152,9 @@ class InputDecoder {
       return decode_wide_unsigned(range.size_bytes, out, totals, [&](uint8_t* to) { range.copy_to(to); });
     }
     const DType dtype = *to_dtype(out.datatype);
-    if (is_floating(dtype) && reinterpret_cast<uintptr_t>(range.data) % size_of(out.datatype) == 0) {
+    const bool is_usable =
+        range.data != nullptr && reinterpret_cast<uintptr_t>(range.data) % size_of(out.datatype) == 0;
+    if (is_floating(dtype) && is_usable) {
       out.tensor = Tensor::from_storage(range.as_storage(), out.shape, contiguous_strides(out.shape), 0, dtype);
       out.is_shared = true;
       return;

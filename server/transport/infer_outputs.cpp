@@ -11,7 +11,7 @@ namespace {
 
 bool lies_in(const Tensor& tensor, const SharedRange& range) {
   const auto* data = static_cast<const uint8_t*>(tensor.raw_data());
-  return tensor.numel() > 0 && data >= range.data && data < range.data + range.size_bytes;
+  return tensor.numel() > 0 && range.data != nullptr && data >= range.data && data < range.data + range.size_bytes;
 }
 
 // Writes the output's data; what is left of it describes it.
@@ -54,7 +54,7 @@ const std::vector<std::string>& labels_of(const ModelVersion& model, const std::
 std::vector<OutputPlace> output_places(const OutputPlan& plan) {
   std::vector<OutputPlace> places;
   for (const OutputPlan::Output& output : plan.outputs) {
-    if (!output.range || output.classes > 0) continue;
+    if (!output.range || output.range->data == nullptr || output.classes > 0) continue;
     const SharedRange& range = *output.range;
     // An input there would change while the model reads it.
     bool is_free = std::none_of(plan.input_ranges.begin(), plan.input_ranges.end(),
