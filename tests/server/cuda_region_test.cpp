@@ -10,8 +10,8 @@
 
 #include <cstring>
 
-#include "core/base/error.h"
 #include "server/memory/shared_regions.h"
+#include "tests/server/error_of.h"
 
 namespace tensord::server {
 namespace {
@@ -63,17 +63,6 @@ int ask_driver(const char* name) {
   const int answer = ask();
   dlclose(library);
   return answer;
-}
-
-template <class Call>
-Error error_of(Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "no error";
-  return {ErrorCode::kInternal, ""};
 }
 
 TEST(CudaRegion, BytesAreCopiedOutAndIn) {

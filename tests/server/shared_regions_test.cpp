@@ -9,8 +9,8 @@
 #include <cstring>
 #include <thread>
 
-#include "core/base/error.h"
 #include "server/memory/fault_guard.h"
+#include "tests/server/error_of.h"
 
 namespace tensord::server {
 namespace {
@@ -48,17 +48,6 @@ class Object {
   std::string key_;
   int file_;
 };
-
-template <class Call>
-Error error_of(Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "no error";
-  return {ErrorCode::kInternal, ""};
-}
 
 TEST(SharedRegions, TensorsLieInTheClientsMemory) {
   Object object(3 * kPage);
