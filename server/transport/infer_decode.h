@@ -22,8 +22,8 @@ struct DecodeOptions {
 // Checks the inputs of a request against a model and makes tensors of them. A tensor that lies in one piece of the
 // message, aligned to its elements, is used there and keeps `wire.owner` alive; others are copied once. Floating point
 // numbers in shared memory are used there too; all else is copied out, for the client may change it after it was
-// checked. Nothing is allocated before sizes are proven to match the bytes that are there. Throws
-// Error{kInvalidArgument} with the protocol's texts, {kFailedPrecondition} when shared memory is gone.
+// checked, and so is what lies on a GPU. Nothing is allocated before sizes are proven to match the bytes that are
+// there. Throws Error{kInvalidArgument} with the protocol's texts, {kFailedPrecondition} when shared memory is gone.
 DecodedInputs decode_inputs(const InferMessage& message, const WireMessage& wire, const Signature& signature,
                             const DecodeOptions& options = {});
 
