@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/file_descriptor.h"
 #include "server/memory/fault_guard.h"
 
 namespace tensord::server {
@@ -20,20 +21,6 @@ namespace {
 
 // Keys of memory that is not made for clients: what Triton keeps for itself, and the C library's semaphores.
 constexpr std::string_view kReservedPrefixes[] = {"triton_python_backend_shm_region_", "sem."};
-
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int number) : number_(number) {}
-  ~FileDescriptor() {
-    if (number_ >= 0) close(number_);
-  }
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  int number() const { return number_; }
-
- private:
-  int number_;
-};
 
 void check_key(const SystemRegion::Place& place) {
   std::string_view key = place.key;
@@ -110,7 +97,7 @@ struct SystemRegion::Mapping {
 
 SystemRegion::SystemRegion(Place place) : place_(std::move(place)) {
   const FileDescriptor file(open_object(place_));
-  mapping_ = std::make_unique<Mapping>(place_, file.number(), check_bounds(place_, file.number()));
+  mapping_ = std::make_unique<Mapping>(place_, file.get(), check_bounds(place_, file.get()));
 }
 
 SystemRegion::~SystemRegion() = default;

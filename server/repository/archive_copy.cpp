@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/file_descriptor.h"
 
 namespace tensord::server {
 namespace {
@@ -20,21 +21,6 @@ namespace fs = std::filesystem;
 
 constexpr size_t kPieceBytes = 4 << 20;
 constexpr size_t kMaxSystemCopy = 1 << 30;
-
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int fd) : fd_(fd) {}
-  ~FileDescriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
 
 [[noreturn]] void fail_copy(const fs::path& file, int error) {
   const bool is_full = error == ENOSPC || error == EDQUOT || error == EFBIG;
