@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/base/parallel.h"
+#include "core/base/thread_priority.h"
 #include "core/tensor/half.h"
 #include "kernels/packed_gemm.h"
 
@@ -87,7 +88,10 @@ PackedMatrix::PackedMatrix(const Matrix& weight, const float* scale, Precision p
   if (precision == Precision::kInt8) find_scales(weight, scale);
   const double panel_ns = static_cast<double>(kernels_.panel_columns()) * static_cast<double>(k_);
   parallel_for_cost(panels(), panel_ns, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) pack_panel(weight, scale, i);
+    for (int64_t i = begin; i < end; ++i) {
+      pack_panel(weight, scale, i);
+      let_others_run();
+    }
   });
   inverse_ = {};
 }

@@ -13,14 +13,14 @@
 
 #include "core/base/error.h"
 #include "core/base/file_descriptor.h"
+#include "core/base/thread_priority.h"
 
 namespace tensord::server {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kPieceBytes = 4 << 20;
-constexpr size_t kMaxSystemCopy = 1 << 30;
+constexpr size_t kPieceBytes = 128 << 10;  // inside a call the kernel lets no other thread have the core
 
 [[noreturn]] void fail_copy(const fs::path& file, int error) {
   const bool is_full = error == ENOSPC || error == EDQUOT || error == EFBIG;
@@ -55,9 +55,10 @@ void write_all(int to, const char* data, size_t size, const fs::path& file) {
 // From where both files are to the end.
 void copy_bytes(int from, int to, const fs::path& file) {
   for (;;) {
-    const ssize_t copied = copy_file_range(from, nullptr, to, nullptr, kMaxSystemCopy, 0);
+    const ssize_t copied = copy_file_range(from, nullptr, to, nullptr, kPieceBytes, 0);
     if (copied == 0) return;
     if (copied < 0 && errno != EINTR) break;  // not between these file systems
+    let_others_run();
   }
   std::vector<char> piece(kPieceBytes);
   for (;;) {
@@ -66,6 +67,7 @@ void copy_bytes(int from, int to, const fs::path& file) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail_copy(file, errno);
     write_all(to, piece.data(), static_cast<size_t>(got), file);
+    let_others_run();
   }
 }
 

@@ -14,6 +14,7 @@
 
 #include "core/base/error.h"
 #include "core/base/parallel.h"
+#include "core/base/thread_priority.h"
 #include "core/jit/archive/crc32.h"
 #include "core/tensor/allocator.h"
 
@@ -78,6 +79,7 @@ uint32_t crc_of(const char* data, uint64_t size) {
   parallel_for(pieces, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       crcs[static_cast<size_t>(i)] = crc32_of(data + static_cast<uint64_t>(i) * kPiece, piece_size(i));
+      let_others_run();
     }
   });
   uLong crc = 0;
