@@ -2,8 +2,9 @@
 
     python3 tests/bench/reload_bench.py [--rounds 40] [--seconds 1.5] [--clients 4] [--reloads 1]
 
-The ratio is that of the two periods of a round, in the middle of all rounds: what else a machine does changes p99 more
-than a reload, and what is measured side by side has the same of it.
+Two ratios, each in the middle of all rounds, since what else a machine does changes p99 more than a reload: of the two
+periods of a round; and of all requests of a period with reloads to those of them that met no reload, which have the
+same of what else goes on.
 """
 
 import argparse
@@ -33,35 +34,51 @@ class Mlp(nn.Module):
         return self.layers(x)
 
 
-def ask_until(daemon, message, end, times, failures):
-    while time.perf_counter() < end:
-        start = time.perf_counter()
+AFTER_RELOAD = 0.1  # seconds in which requests still count as having met a reload
+
+
+def ask_until(daemon, message, end, requests, failures):
+    while (start := time.perf_counter()) < end:
         try:
             daemon.stub.ModelInfer(message, timeout=60)
         except Exception as error:
             failures.append(error)
-        times.append(time.perf_counter() - start)
+        requests.append((start, time.perf_counter()))
 
 
-def period(daemon, options, folder, has_reloads):
-    """Times of all requests of one period, and what failed."""
+def period(daemon, options, folder, reloads):
+    """(start, end) of all requests of one period, those of the reloads, and what failed."""
     message = request("mlp", [("x", "FP32", [1, 256], bytes(1024))])
     end = time.perf_counter() + options.seconds
-    results, failures = [[] for _ in range(options.clients)], []
-    threads = [threading.Thread(target=ask_until, args=(daemon, message, end, times, failures)) for times in results]
+    results, failures, loads = [[] for _ in range(options.clients)], [], []
+    threads = [threading.Thread(target=ask_until, args=(daemon, message, end, requests, failures))
+               for requests in results]
     for thread in threads:
         thread.start()
-    for _ in range(options.reloads if has_reloads else 0):
-        time.sleep(options.seconds / (options.reloads + 1))
+    for _ in range(reloads):
+        time.sleep(options.seconds / (reloads + 1))
         os.utime(os.path.join(folder, "mlp", "1", "model.pt"))
+        start = time.perf_counter()
         daemon.stub.RepositoryModelLoad(pb.RepositoryModelLoadRequest(model_name="mlp"), timeout=60)
+        loads.append((start, time.perf_counter()))
     for thread in threads:
         thread.join()
-    return [value for times in results for value in times], failures
+    return [one for requests in results for one in requests], loads, failures
 
 
-def p99(times):
-    return sorted(times)[int(len(times) * 0.99)]
+def p99(requests):
+    return sorted(end - start for start, end in requests)[int(len(requests) * 0.99)]
+
+
+def away_from(loads, requests):
+    return [one for one in requests
+            if not any(one[1] > start and one[0] < end + AFTER_RELOAD for start, end in loads)]
+
+
+def row(name, p99s, others, rest):
+    ratios = [mine / other for mine, other in zip(p99s, others)]
+    lower, middle, upper = statistics.quantiles(ratios, n=4)
+    print(f"| {name} | {statistics.median(p99s) * 1e3:.2f} | {middle:.2f} | {lower:.2f} to {upper:.2f} | {rest} |")
 
 
 def main():
@@ -76,20 +93,20 @@ def main():
         with open(os.path.join(folder, "mlp", "config.pbtxt"), "w") as config:
             config.write('input [ { name: "x" data_type: TYPE_FP32 dims: [ 1, 256 ] } ]\n')
         with Daemon(folder, "--model-control-mode", "explicit", "--load-model", "*") as daemon:
-            period(daemon, options, folder, False)
-            p99s, failed = {False: [], True: []}, 0
+            period(daemon, options, folder, 0)
+            quiet, loaded, away, failed = [], [], [], 0
             for i in range(options.rounds):
-                for has_reloads in (False, True) if i % 2 == 0 else (True, False):
-                    times, failures = period(daemon, options, folder, has_reloads)
-                    p99s[has_reloads].append(p99(times))
+                for reloads in (0, options.reloads) if i % 2 == 0 else (options.reloads, 0):
+                    requests, loads, failures = period(daemon, options, folder, reloads)
+                    (loaded if reloads else quiet).append(p99(requests))
+                    if reloads:
+                        away.append(p99(away_from(loads, requests)))
                     failed += len(failures)
-    ratios = [loaded / quiet for quiet, loaded in zip(p99s[False], p99s[True])]
-    lower, middle, upper = statistics.quantiles(ratios, n=4)
     print("| | p99 ms | ratio | half of the rounds | reloads | failed requests |")
     print("|---|---:|---:|---:|---:|---:|")
-    print(f"| without reloads | {statistics.median(p99s[False]) * 1e3:.2f} | 1 | | 0 | |")
-    print(f"| with | {statistics.median(p99s[True]) * 1e3:.2f} | {middle:.2f} | {lower:.2f} to {upper:.2f} | "
-          f"{options.rounds * options.reloads} | {failed} |")
+    row("without reloads", quiet, quiet, "0 | ")
+    row("with, to without", loaded, quiet, f"{options.rounds * options.reloads} | {failed}")
+    row("with, to those away from reloads", loaded, away, " | ")
     return 1 if failed else 0
 
 
