@@ -45,7 +45,7 @@ void take_low_priority(int nice) {
   // On Linux these are of the thread alone.
   SchedulingAttributes attributes{.nice = nice, .runtime_ns = kTurnNs};
   if (syscall(SYS_sched_setattr, 0, &attributes, 0) == 0) return;
-  if (setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), nice) == 0) return;  // not every sandbox has the other
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), nice);  // better than nothing, where a sandbox has only this
   log(LogLevel::kWarning, "a thread cannot take a low priority; it may slow serving down", {{"nice", int64_t{nice}}});
 }
 
