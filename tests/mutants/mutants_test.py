@@ -1,0 +1,166 @@
+"""The rules on small pieces of code, and the whole on a project of one source and one test."""
+
+import contextlib
+import io
+import json
+import pathlib
+import sys
+import tempfile
+import unittest
+
+from tests.mutants import run
+from tests.mutants.near import nearest_first
+from tests.mutants.process import run as run_program
+from tests.mutants.slips import draw, find_slips, known_slips, sources_of
+
+PROJECT = {
+    "CMakePresets.json": """{"version": 3, "configurePresets": [
+        {"name": "dev", "generator": "Ninja", "binaryDir": "${sourceDir}/build/dev"}]}""",
+    "CMakeLists.txt": """cmake_minimum_required(VERSION 3.25)
+project(tiny LANGUAGES CXX)
+add_library(tiny STATIC src/tiny.cpp)
+add_executable(tiny_test tests/tiny_test.cpp)
+target_link_libraries(tiny_test PRIVATE tiny)
+enable_testing()
+add_test(NAME tiny_test COMMAND tiny_test)
+set_tests_properties(tiny_test PROPERTIES TIMEOUT 5)
+""",
+    "src/tiny.cpp": """int at_most(int x, int limit) {
+  if (x > limit) return limit;
+  return x;
+}
+int count_down(int n) {
+  for (;;) {
+    if (n <= 0) break;
+    --n;
+    if (n == -1000000) n = 1000000;
+  }
+  return n;
+}
+int first(const int* begin) {
+  if (const int* found = begin) return *found;
+  return 0;
+}
+""",
+    "tests/tiny_test.cpp": """int at_most(int x, int limit);
+int count_down(int n);
+int main() { return at_most(3, 2) == 2 && at_most(1, 2) == 1 && count_down(3) == 0 ? 0 : 1; }
+""",
+}
+
+
+def results(source: str, rule: str) -> list[str]:
+    """The first line of what each slip of a rule makes of a source."""
+    return [slip.apply(source).splitlines()[slip.line - 1].strip() for slip in find_slips(source, "a.cpp") if slip.rule == rule]
+
+
+class Rules(unittest.TestCase):
+    def test_only_code_is_touched(self):
+        source = '#define A(x) if (x < 1) return;\n// if (a < b) return;\nconst char* a = "a < b"; /* a && b */ auto b = R"(a < b)";\n'
+        self.assertEqual(find_slips(source, "a.cpp"), [])
+        templates = "template <class T>\nstd::vector<T> f(T&& x, std::map<int, T>& y);\n"
+        self.assertEqual(find_slips(templates, "a.cpp"), [])
+        self.assertEqual(find_slips("static_assert(kA < kB && kB > 1);", "a.cpp"), [])
+
+    def test_checks_and_guards(self):
+        self.assertEqual(results("void f() { check(x, 1); }", "check dropped"), ["void f() { { if (false) check(x, 1); } }"])
+        self.assertEqual(results("void f() { check_internal(x); }", "check dropped"), [])
+        self.assertEqual(results("void check(bool x);", "check dropped"), [])
+        self.assertEqual(results("if (a) return;", "guard dropped"), ["if (false && (a))   return;"])
+        self.assertEqual(results("if (a) [[unlikely]]\n  fail(1);", "error ignored"), ["if (false && (a)) [[unlikely]]  fail(1);"])
+        self.assertEqual(results("if (a) { throw 1; }", "error ignored"), ["if (false && (a))  { throw 1; }"])
+
+    def test_operands(self):
+        self.assertEqual(results("return a && f(b, c) < 2;", "condition dropped"),
+                         ["return (true || (a)) && f(b, c) < 2;", "return a && (true || (f(b, c) < 2));"])
+        self.assertEqual(results("if (!a || (b && c)) x();", "condition dropped")[:2],
+                         ["if ((false && (!a)) || (b && c)) x();", "if (!a || (false && ((b && c)))) x();"])
+        self.assertEqual(results("x = i < 0 && j ? i + n : i;", "choice dropped"), ["x = (false && (i < 0 && j)) ? i + n : i;"])
+        self.assertEqual(results("x = std::min<int64_t>(f(a, b), c);", "bound dropped"),
+                         ["x = int64_t(f(a, b));", "x = int64_t(c);"])
+
+    def test_bounds(self):
+        self.assertEqual(results("for (int64_t i = 0; i < n; ++i) {}", "<= for <"), ["for (int64_t i = 0; i <= n; ++i) {}"])
+        self.assertEqual(results("for (size_t i = 0; i < n; ++i) {}", "first left out"), ["for (size_t i = 1; i < n; ++i) {}"])
+        self.assertEqual(results("x = n - 1;", "off by one"), ["x = n - 0;"])
+
+    def test_what_only_time_or_disks_show(self):
+        self.assertEqual(results("{ state_->changed.notify_all(); }", "wake-up dropped"),
+                         ["{ { if (false) state_->changed.notify_all(); } }"])
+        self.assertEqual(results("{ const std::lock_guard lock(a->mutex); }", "lock dropped"), ["{ static_cast<void>(a->mutex); }"])
+        self.assertEqual(results("{ x.storage()->bump_version(); }", "version bump dropped"),
+                         ["{ { if (false) x.storage()->bump_version(); } }"])
+        self.assertEqual(results("if (fsync(file) != 0) fail(1);", "fsync dropped"), ["if (0 != 0) fail(1);"])
+
+    def test_ids_do_not_depend_on_the_line(self):
+        source = "void f() {\n  if (a) return;\n  if (a) return;\n}\n"
+        before = [slip.id for slip in find_slips(source, "a.cpp")]
+        self.assertEqual(len(set(before)), 2)
+        self.assertEqual([slip.id for slip in find_slips("\n\n" + source, "a.cpp")], before)
+
+
+class Drawing(unittest.TestCase):
+    def test_every_slip_once_and_the_same_for_a_seed(self):
+        slips = {name: find_slips("if (a && b) return; x = n + 1;" * 3, name) for name in ("a.cpp", "b.cpp")}
+        drawn = [slip.id for _, slip in draw(slips, 1)]
+        self.assertEqual(sorted(drawn), sorted(slip.id for own in slips.values() for slip in own))
+        self.assertEqual(drawn, [slip.id for _, slip in draw(slips, 1)])
+        self.assertNotEqual(drawn, [slip.id for _, slip in draw(slips, 2)])
+
+    def test_the_nearest_first(self):
+        places = {"a": "jit/matrix_test.cpp", "b": "jit/prepack_test.cpp", "c": "nn/layers_test.cpp", "d": "e2e/run_command_test.py"}
+        self.assertEqual(nearest_first("core/jit/runtime/prepack.cpp", places, {}, {}), ["b", "a", "d"])
+        self.assertEqual(nearest_first("core/jit/runtime/prepack.cpp", places, {"a": 1}, {}), ["a", "b", "d"])
+
+    def test_what_is_marked_by_hand_is_there(self):
+        ids = {slip.id for paths in sources_of(run.ROOT, ["core", "kernels", "server", "clients"]).values() for path in paths
+               for slip in find_slips((run.ROOT / path).read_text(), path)} if known_slips() else set()
+        self.assertEqual(sorted(set(known_slips()) - ids), [], "no such slips any more: take them out of known.txt")
+
+
+class Programs(unittest.TestCase):
+    def test_ends(self):
+        def outcome(code, limit_s=60):
+            return run_program([sys.executable, "-c", code], limit_s).what
+
+        self.assertEqual(outcome("pass"), "passed")
+        self.assertEqual(outcome("exit(1)"), "failed")
+        self.assertEqual(outcome("import os; os.abort()"), "crashed")
+        self.assertEqual(outcome("import time; time.sleep(600)", 1), "hung")
+        self.assertEqual(outcome("import os, time; os.close(1); os.close(2); time.sleep(600)", 1), "hung")
+        self.assertEqual(outcome("import subprocess; subprocess.Popen(['sleep', '600'], start_new_session=True)"), "passed")
+
+
+class Whole(unittest.TestCase):
+    def try_rule(self, root: pathlib.Path, rule: str) -> tuple[int, list[str], str]:
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            code = run.main(["src", "--root", str(root), "--seed", "1", "--rule", rule])
+        lines = (root / "build" / "mutants" / "journal.jsonl").read_text().splitlines()
+        return code, [json.loads(line)["kind"] + " " + json.loads(line)["by"] for line in lines], output.getvalue()
+
+    def test_a_project(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for name, text in PROJECT.items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text)
+            code, kinds, output = self.try_rule(root, "guard dropped")
+            self.assertEqual(code, 0, output)
+            self.assertEqual(sorted(kind.split("\n")[0][:24] for kind in kinds)[:2], ["noticed tiny_test failed", "noticed tiny_test hung"])
+            self.assertTrue(any(kind.startswith("uncompiled") for kind in kinds), kinds)
+            code, kinds, output = self.try_rule(root, ">= for >")  # which changes nothing
+            self.assertEqual(code, 1, output)
+            self.assertEqual(kinds[-1], "green 1 tests pass")
+            self.assertIn("+  if (x >= limit) return limit;", output)
+            self.assertEqual((root / "src/tiny.cpp").read_text(), PROJECT["src/tiny.cpp"])
+            tree = root / "build" / "mutants" / "tree"
+            self.assertEqual((tree / "src/tiny.cpp").read_text(), PROJECT["src/tiny.cpp"])
+            (root / "tests/tiny_test.cpp").write_text("int main() { return 1; }\n")
+            code, kinds, output = self.try_rule(root, ">= for >")  # a test that fails by itself notices nothing
+            self.assertIn("fails without any slip", output)
+            self.assertEqual(kinds[-1], "green 1 tests pass")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,57 @@
+"""Which tests are tried for a source, the nearest first."""
+
+import fnmatch
+import pathlib
+
+# For sources below a folder (the longest that fits): tests by their place in tests/, the nearest first. What takes a
+# daemon comes last. A slip that only a test outside of its row would notice counts as not noticed.
+ROWS = {
+    "core/base": ["base/*", "tensor/*", "server/scheduler*", "server/training_checkpoint*", "jit/save*", "server/*"],
+    "core/tensor": ["tensor/*", "ops/*", "kernels/*", "autograd/*", "jit/*"],
+    "core/ops": ["ops/*", "autograd/*", "kernels/*", "jit/*"],
+    "core/autograd": ["autograd/*", "kernels/*gradient*", "ops/op_gradients*", "nn/*", "jit/training*", "server/training*"],
+    "core/nn": ["nn/*", "jit/training*", "server/training*"],
+    "core/jit/ir": ["jit/ir*", "jit/passes*", "jit/*"],
+    "core/jit/passes": ["jit/passes*", "jit/fuse*", "jit/*"],
+    "core/jit/archive": ["jit/archive*", "jit/zip*", "jit/save*", "jit/*", "ops/op_cases_test*", "server/training_ch*"],
+    "core/jit": ["jit/*", "ops/op_cases_test*", "server/repository_test*", "server/batch_path*", "e2e/run_command*"],
+    "kernels": ["ops/*", "kernels/*", "jit/*", "autograd/*", "nn/*"],
+    "server/scheduler": ["server/*polic*", "server/*schedul*", "server/*limit*", "server/*", "e2e/batching*", "e2e/seq*",
+                         "e2e/generation*"],
+    "server/executor": ["server/*path*", "server/*", "e2e/batching*", "e2e/sequence_t*", "e2e/infer*", "e2e/ensemble*"],
+    "server/repository": ["server/repository*", "server/*", "e2e/repository*", "e2e/serve_test*", "e2e/warmup*"],
+    "server/training": ["server/training*", "server/data*", "server/*", "e2e/train*", "e2e/curves*"],
+    "server/transport": ["server/*", "e2e/serve_test*", "e2e/infer*", "e2e/network*", "e2e/service*", "e2e/cpp_client*"],
+    "server/commands": ["e2e/*command*", "e2e/client_*", "e2e/serve_test*"],
+    "server": ["server/*", "e2e/*"],
+    "clients/cpp": ["e2e/cpp_client*", "e2e/client_*"],
+}
+PLAIN_WORDS = {"test", "cpu", "inl", "model", "path", "server"}
+
+
+def words_of(path: str) -> set[str]:
+    return set(pathlib.PurePath(path).stem.split("_")) - PLAIN_WORDS
+
+
+def likeness(path: str, place: str) -> float:
+    """How much of their names a source and a test share, 0 to 1."""
+    ours, theirs = words_of(path), words_of(place)
+    return len(ours & theirs) / max(1, len(ours | theirs))
+
+
+def patterns_for(path: str) -> list[str]:
+    """Sources of folders without a row are tried by every test that is linked with them."""
+    fitting = [folder for folder in ROWS if path.startswith(folder + "/")]
+    return ROWS[max(fitting, key=len)] if fitting else ["*"]
+
+
+def nearest_first(path: str, places: dict[str, str], noticed: dict[str, int], seconds: dict[str, float]) -> list[str]:
+    """Names of the tests to try, from their places: those that noticed slips of this source before, then by name and row."""
+    patterns, keys = patterns_for(path), {}
+    for name, place in places.items():
+        rank = next((i for i, pattern in enumerate(patterns) if fnmatch.fnmatch(place, pattern)), None)
+        if rank is not None:
+            by_name = 0 if place.startswith("e2e/") else round(likeness(path, place), 1)
+            last = place.startswith("e2e/")
+            keys[name] = (last, -noticed.get(name, 0), -by_name, rank, seconds.get(name, 5.0), name)
+    return sorted(keys, key=keys.get)

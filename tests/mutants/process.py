@@ -1,0 +1,91 @@
+"""Programs that may hang, crash or leave children: one is run with a time limit, and nothing of it is left."""
+
+import contextlib
+import ctypes
+import os
+import pathlib
+import selectors
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+
+PR_SET_CHILD_SUBREAPER = 36
+
+
+@dataclass(frozen=True)
+class Outcome:
+    what: str  # "passed", "failed", "hung" or "crashed"
+    seconds: float
+    output: str  # its end
+
+
+def adopt_orphans() -> None:
+    """Children of children that end come to this process, which can then end them."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def children_of(pid: int) -> list[int]:
+    found = []
+    for task in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            found += map(int, task.read_text().split())
+        except OSError:  # it ended
+            pass
+    return found
+
+
+def end_all_children() -> None:
+    """Ends everything that was started and its descendants; for use where nothing else of this process runs."""
+    while children := children_of(os.getpid()):
+        for child in children:
+            for pid in (*children_of(child), child):
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            try:
+                os.waitpid(child, 0)
+            except ChildProcessError:
+                pass
+
+
+def read_until(process: subprocess.Popen, deadline: float, stop_at) -> tuple[str, bool, bool]:
+    """Output, whether it said `stop_at`, and whether it was over before the deadline."""
+    output, descriptor = b"", process.stdout.fileno()
+    has_said = is_over = False
+    with selectors.DefaultSelector() as selector:
+        selector.register(descriptor, selectors.EVENT_READ)
+        while not (has_said or is_over) and (left := deadline - time.monotonic()) > 0:
+            piece = os.read(descriptor, 1 << 16) if selector.select(min(left, 0.2)) else None
+            if piece:
+                output = (output + piece)[-(1 << 20):]
+                has_said = bool(stop_at and stop_at.search(output[-len(piece) - 200:]))
+            elif piece == b"":  # its end is closed: nothing more will be said
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(left)
+                is_over = process.returncode is not None
+                break
+            else:  # others that it started may still hold the pipe
+                is_over = process.poll() is not None
+    return output.decode(errors="replace"), has_said, is_over
+
+
+def run(command: list[str], limit_s: float, *, cwd=None, env=None, stop_at=None) -> Outcome:
+    """Runs a program; `stop_at`, an expression of bytes, says by its output that it fails before it ends."""
+    start = time.monotonic()
+    process = subprocess.Popen(command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, start_new_session=True)
+    try:
+        output, has_said, is_over = read_until(process, start + limit_s, stop_at)
+        seconds = time.monotonic() - start
+        if has_said:
+            return Outcome("failed", seconds, output)
+        if not is_over:
+            return Outcome("hung", seconds, output)
+        code = process.returncode
+        return Outcome("passed" if code == 0 else "crashed" if code < 0 else "failed", seconds, output)
+    finally:
+        process.stdout.close()
+        end_all_children()
+        process.poll()

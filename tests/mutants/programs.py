@@ -1,0 +1,107 @@
+"""What ctest runs and ninja builds, asked of them: tests, the programs that they need, the sources in those."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+from dataclasses import dataclass, field
+
+ADDED = re.compile(r'^add_test\(\[=\[(.+?)\]=\] (.*)\)$', re.MULTILINE)
+QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
+# Builds by presets of these names need this to say only what is our own fault.
+ENVIRONMENTS = {"tsan": {"TSAN_OPTIONS": "suppressions={tree}/tests/stress/thread_sanitizer.supp:"
+                                         "ignore_noninstrumented_modules=1:halt_on_error=1"}}
+
+
+@dataclass
+class Test:
+    name: str
+    command: list[str]
+    folder: str
+    limit_s: float
+    environment: dict[str, str]
+    labels: list[str]
+    needs: list[str]  # fixtures
+    gives: list[str]
+    place: str = ""  # its source, from tests/ on
+    programs: list[str] = field(default_factory=list)  # targets of ninja
+
+
+def commands_of(build: pathlib.Path) -> dict[str, list[str]]:
+    """ctest names no command whose program is not built, but its files do."""
+    found = {}
+    for file in build.rglob("CTestTestfile.cmake"):
+        for name, arguments in ADDED.findall(file.read_text()):
+            found[name] = [re.sub(r"\\(.)", r"\1", word) for word in QUOTED.findall(arguments)]
+    return found
+
+
+class Build:
+    """One preset's build folder in the copy of the tree."""
+
+    def __init__(self, tree: pathlib.Path, preset: str, jobs: int):
+        self.tree, self.preset, self.jobs = tree, preset, jobs
+        self.folder = tree / "build" / preset
+        # Whatever caches compilations may share them with the user's own tree.
+        self.environment = {**os.environ, "CCACHE_BASEDIR": str(tree), "CCACHE_NOHASHDIR": "1"}
+        self.tests: dict[str, Test] = {}
+        self.inputs: dict[str, set[str]] = {}
+
+    def configure(self) -> None:
+        if not (self.folder / "build.ninja").exists():
+            done = subprocess.run(["cmake", "--preset", self.preset], cwd=self.tree, env=self.environment,
+                                  capture_output=True, text=True)
+            if done.returncode != 0:
+                raise SystemExit(f"cmake fails:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
+        else:  # sources may have come or gone
+            subprocess.run(["ninja", "build.ninja"], cwd=self.folder, env=self.environment, capture_output=True, check=True)
+        self.tests = self.read_tests()
+
+    def read_tests(self) -> dict[str, Test]:
+        listed = subprocess.run(["ctest", "--show-only=json-v1"], cwd=self.folder, capture_output=True, text=True, check=True)
+        commands, targets = commands_of(self.folder), self.targets()
+        places = {f.stem: str(f.relative_to(self.tree / "tests")) for f in (self.tree / "tests").rglob("*_test.cpp")}
+        tests = {}
+        for entry in json.loads(listed.stdout)["tests"]:
+            properties = {p["name"]: p["value"] for p in entry.get("properties", [])}
+            command = commands.get(entry["name"])
+            if not command or properties.get("DISABLED"):
+                continue
+            variables = dict(v.split("=", 1) for v in properties.get("ENVIRONMENT", []))
+            test = Test(entry["name"], command, properties.get("WORKING_DIRECTORY", str(self.folder)),
+                        float(properties.get("TIMEOUT", 300)), variables, properties.get("LABELS", []),
+                        properties.get("FIXTURES_REQUIRED", []), properties.get("FIXTURES_SETUP", []))
+            test.place = self.place_of(command, places)
+            words = [*command, *variables.values()]
+            test.programs = [t for t in (w.removeprefix(f"{self.folder}/") for w in words) if t in targets]
+            tests[test.name] = test
+        return tests
+
+    def targets(self) -> set[str]:
+        listed = subprocess.run(["ninja", "-t", "targets", "all"], cwd=self.folder, capture_output=True, text=True, check=True)
+        return {line.split(": ")[0] for line in listed.stdout.splitlines() if re.search(r": (CXX|C)_EXECUTABLE_LINKER", line)}
+
+    def place_of(self, command: list[str], places: dict[str, str]) -> str:
+        """The source of a test, from tests/ on."""
+        for word in command:
+            if word.startswith(f"{self.tree}/tests/"):
+                return word.removeprefix(f"{self.tree}/tests/")
+            if re.fullmatch(r"tests(\.\w+)+", word):
+                return word.replace(".", "/").removeprefix("tests/") + ".py"
+        return places.get(pathlib.PurePath(command[0]).name, command[0])
+
+    def has(self, program: str, path: str) -> bool:
+        """Whether a program is built with a source."""
+        if program not in self.inputs:
+            listed = subprocess.run(["ninja", "-t", "inputs", program], cwd=self.folder, capture_output=True, text=True)
+            self.inputs[program] = set(listed.stdout.split("\n"))
+        return str(self.tree / path) in self.inputs[program]
+
+    def tests_with(self, path: str) -> dict[str, str]:
+        """Names and places of the tests whose programs have a source."""
+        return {t.name: t.place for t in self.tests.values() if any(self.has(p, path) for p in t.programs)}
+
+    def variables(self, test: Test, temporary: pathlib.Path) -> dict[str, str]:
+        own = {key: value.format(tree=self.tree) for key, value in ENVIRONMENTS.get(self.preset, {}).items()}
+        return {**os.environ, "TMPDIR": str(temporary), **own, **test.environment}

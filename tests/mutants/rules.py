@@ -1,0 +1,161 @@
+"""The rules: what is looked for in the tokens, and what stands there after the slip.
+
+A pattern is a list of elements with spaces between them:
+  `^`     the beginning of a statement           `/re/`  a word that the expression matches as a whole
+  `(*)`   a whole group in brackets              `~`     what leads to a member: words, `::`, `.`, `->`, groups
+  `?x`    element x, or nothing                  others  that token; of `<`, `+` and the like only the binary ones
+What each element but `^` matched is {0}, {1}, … of the replacement, and {all} is the whole.
+A finder is a function of the tokens for what no pattern can say.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tests.mutants.tokens import CONDITION_ENDS, Code
+
+
+@dataclass(frozen=True)
+class Place:
+    """A piece of the source, by its characters, and what a rule puts there."""
+    start: int
+    end: int
+    replacement: str
+
+
+def dropped_operands(code: Code) -> Iterator[Place]:
+    """`a && b` and `a || b` as if one operand was not there."""
+    for i, token in enumerate(code.tokens):
+        if token.kind == "sign" and token.text in ("&&", "||") and token.is_spaced:
+            for step in (-1, 1):
+                first, last = code.operand(i, step)
+                if first <= last:
+                    neutral = "true || " if token.text == "&&" else "false && "
+                    text = code.text(first, last)
+                    yield Place(code.tokens[first].start, code.tokens[last].end, f"({neutral}({text}))")
+
+
+def dropped_choices(code: Code) -> Iterator[Place]:
+    """`a ? b : c` that always takes c."""
+    for i, token in enumerate(code.tokens):
+        if token.kind == "sign" and token.text == "?" and token.is_spaced:
+            first, last = code.operand(i, -1, CONDITION_ENDS)
+            if first <= last:
+                text = code.text(first, last)
+                yield Place(code.tokens[first].start, code.tokens[last].end, f"(false && ({text}))")
+
+
+def dropped_clamps(code: Code) -> Iterator[Place]:
+    """`std::min(a, b)` and `std::max(a, b)` that give always the one or always the other."""
+    for i in range(len(code.tokens)):
+        if not (code.is_word(i, "min", "max") and code.is_sign(i - 1, "::") and code.is_word(i - 2, "std")):
+            continue
+        opening = next((k for k in range(i + 1, min(i + 8, len(code.tokens))) if code.is_sign(k, "(")), None)
+        kind = code.text(i + 2, opening - 2) if opening and opening > i + 1 else ""
+        if opening is None or (kind and not re.fullmatch(r"[\w:]+", kind)):
+            continue
+        arguments = code.arguments(opening)
+        if len(arguments) == 2:
+            for first, last in arguments:
+                text = f"{kind}({code.text(first, last)})" if kind else f"({code.text(first, last)})"
+                yield Place(code.tokens[i - 2].start, code.tokens[code.partner[opening]].end, text)
+
+
+RULES = [
+    ("check dropped", r"^ ~ /(check(?!_internal)|require|validate|verify|expect|ensure|refuse)(_\w+)?/ (*) ;",
+     "{{ if (false) {all} }}"),
+    ("error ignored", r"^ if (*) ?[*] ?{ /fail\w*|throw/", "if (false && {1}) {2} {3} {4}"),
+    ("guard dropped", r"^ if (*) ?[*] ?{ /return|continue|break/", "if (false && {1}) {2} {3} {4}"),
+    ("condition dropped", dropped_operands, ""),
+    ("choice dropped", dropped_choices, ""),
+    ("bound dropped", dropped_clamps, ""),
+    ("<= for <", "<", "<="),
+    ("< for <=", "<=", "<"),
+    (">= for >", ">", ">="),
+    ("> for >=", ">=", ">"),
+    ("off by one", "+ 1", "+ 0"),
+    ("off by one", "- 1", "- 0"),
+    ("first left out", r"( /u?int\w*|size_t|auto/ /\w+/ = 0 ;", "({1} {2} = 1;"),
+    ("wake-up dropped", r"^ ~ /notify_one|notify_all/ (*) ;", "{{ if (false) {all} }}"),
+    ("lock dropped", r"^ ?const std :: /lock_guard|scoped_lock|shared_lock/ /\w+/ (*) ;", "static_cast<void>{5};"),
+    ("version bump dropped", r"^ ~ bump_version (*) ;", "{{ if (false) {all} }}"),
+    ("fsync dropped", r"^ ~ /sync_\w+|fsync|fdatasync/ (*) ;", "{{ if (false) {all} }}"),
+    ("fsync dropped", r"/fsync|fdatasync/ (*)", "0"),
+    ("error ignored", "^ throw ;", "{{ if (false) throw; }}"),
+]
+# Rules whose slips only another preset of CMakePresets.json can notice.
+PRESETS = {"lock dropped": "tsan"}
+NAMES = list(dict.fromkeys(name for name, _, _ in RULES))
+BINARY = ("<", ">", "<=", ">=", "+", "-", "*")
+GROUPS = {"(*)": "(", "[*]": "[", "{*}": "{"}
+
+
+def match_element(code: Code, element: str, i: int) -> int | None:
+    """The token after what `element` matches at token `i`, or None."""
+    if i >= len(code.tokens):
+        return None
+    token = code.tokens[i]
+    if element in GROUPS:
+        return code.partner[i] + 1 if code.is_sign(i, GROUPS[element]) and i in code.partner else None
+    if len(element) > 2 and element[0] == element[-1] == "/":
+        return i + 1 if token.kind == "word" and re.fullmatch(element[1:-1], token.text) else None
+    if token.text != element or token.kind in ("text", "raw") or (element in BINARY and not token.is_spaced):
+        return None
+    return i + 1
+
+
+def skip_leading(code: Code, i: int) -> int | None:
+    """The token after one step of what leads to a member."""
+    if code.is_sign(i, "::", ".", "->"):
+        return i + 1
+    if code.tokens[i].kind == "word":
+        return i + 1 if code.is_sign(i + 1, "::", ".", "->", "(", "[") else None
+    return code.partner[i] + 1 if code.is_sign(i, "(", "[") and i in code.partner else None
+
+
+def match(code: Code, elements: list[str], i: int) -> list[tuple[int, int]] | None:
+    """What each element matches from token `i` on, as ranges of tokens, or None."""
+    if not elements:
+        return []
+    element, rest = elements[0], elements[1:]
+    if element == "^":
+        return match(code, rest, i) if code.begins_statement(i) else None
+    if element == "~":
+        end = i
+        while end is not None and end < len(code.tokens):
+            found = match(code, rest, end)
+            if found is not None:
+                return [(i, end), *found]
+            end = skip_leading(code, end)
+        return None
+    is_optional = element[0] == "?" and len(element) > 1
+    end = match_element(code, element[is_optional:], i)
+    if end is None:
+        found = match(code, rest, i) if is_optional else None
+        return None if found is None else [(i, i), *found]
+    found = match(code, rest, end)
+    return None if found is None else [(i, end), *found]
+
+
+def places(code: Code, pattern, replacement: str) -> Iterator[Place]:
+    """Where one rule applies."""
+    if callable(pattern):
+        yield from pattern(code)
+        return
+    elements = pattern.split()
+    for i in range(len(code.tokens)):
+        found = match(code, elements, i)
+        if found:
+            end = found[-1][1] - 1
+            pieces = [code.text(first, last - 1) for first, last in found]
+            yield Place(code.tokens[i].start, code.tokens[end].end, replacement.format(*pieces, all=code.text(i, end)))
+
+
+def all_places(code: Code) -> Iterator[tuple[str, Place]]:
+    """Every rule's name with each of its places, but for what the compiler evaluates by itself."""
+    skipped = [(code.tokens[i].start, code.tokens[code.partner[i + 1]].end) for i in range(len(code.tokens) - 1)
+               if code.is_word(i, "static_assert") and i + 1 in code.partner]
+    for name, pattern, replacement in RULES:
+        for place in dict.fromkeys(places(code, pattern, replacement)):
+            if not any(start <= place.start < end for start, end in skipped):
+                yield name, place

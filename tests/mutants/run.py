@@ -1,0 +1,150 @@
+"""Makes small slips in the sources that it is given, one at a time, and says which of them no test notices.
+
+Usage: python3 -m tests.mutants.run core/jit server/scheduler/scheduler.cpp [--count 20] [--seed N]
+"""
+
+import argparse
+import contextlib
+import fcntl
+import json
+import pathlib
+import random
+import signal
+import sys
+import time
+
+from tests.mutants.process import adopt_orphans
+from tests.mutants.rules import NAMES
+from tests.mutants.slips import Slip, draw, find_slips, known_slips, sources_of
+from tests.mutants.tree import Tree
+from tests.mutants.trial import Trials, Verdict
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("paths", nargs="*", help="sources or folders, from the root")
+    parser.add_argument("--count", type=int, default=20, help="how many slips are tried (20)")
+    parser.add_argument("--seed", type=int, default=None, help="of the draw; without it another one each time")
+    parser.add_argument("--rule", action="append", choices=NAMES, help="only slips of this rule; may be repeated")
+    parser.add_argument("--slip", action="append", help="only the slip of this id; may be repeated")
+    parser.add_argument("--list", action="store_true", help="say where the rules apply, and try nothing")
+    parser.add_argument("--report", action="store_true", help="sum up all runs so far, and try nothing")
+    parser.add_argument("--jobs", type=int, default=1, help="compilations at once (1)")
+    parser.add_argument("--limit", type=float, default=900, metavar="S", help="seconds of tests for one slip (900)")
+    parser.add_argument("--preset", default="dev", help="of CMakePresets.json (dev)")
+    parser.add_argument("--root", type=pathlib.Path, default=ROOT, help=argparse.SUPPRESS)
+    return parser.parse_args(arguments)
+
+
+def find_all(options: argparse.Namespace) -> dict[str, list[Slip]]:
+    """The slips of each file or folder that was given, as far as the options want them."""
+    found = {}
+    for path, files in sources_of(options.root, options.paths).items():
+        slips = [slip for file in files for slip in find_slips((options.root / file).read_text(), file)]
+        found[path] = [s for s in slips if (not options.rule or s.rule in options.rule)
+                       and (not options.slip or s.id in options.slip)]
+    return found
+
+
+class Journal:
+    """Every verdict, in a file for later reports."""
+
+    def __init__(self, file: pathlib.Path):
+        self.file = file
+
+    def add(self, folder: str, slip: Slip, verdict: Verdict, diff: str) -> dict:
+        entry = {"folder": folder, "id": slip.id, "path": slip.path, "line": slip.line, "rule": slip.rule,
+                 "kind": verdict.kind, "by": verdict.by, "seconds": round(verdict.seconds, 1), "diff": diff}
+        with self.file.open("a") as file:
+            file.write(json.dumps(entry) + "\n")
+        return entry
+
+    def entries(self) -> list[dict]:
+        return [json.loads(line) for line in self.file.read_text().splitlines()] if self.file.exists() else []
+
+
+def summary(entries: list[dict]) -> str:
+    """Of each folder: how many were drawn, and what became of them when they were first tried, and since."""
+    first, last = {}, {}
+    for entry in entries:
+        if entry["kind"] != "uncompiled":
+            first.setdefault(entry["id"], entry)
+            last[entry["id"]] = entry
+    rows = {}
+    for entry in first.values():
+        for name in (entry["folder"], "all"):
+            row = rows.setdefault(name, dict.fromkeys(("tried", "noticed", "sometimes", "green", "since", "marked"), 0))
+            row[entry["kind"]] += 1
+            row["tried"] += entry["kind"] != "marked"
+            row["since"] += entry["kind"] == "green" and last[entry["id"]]["kind"] in ("noticed", "sometimes")
+    lines = [f"{'folder':<24} tried noticed sometimes green  noticed since  marked by hand"]
+    for name in sorted(rows, key=lambda name: (name == "all", name)):
+        row = rows[name]
+        share = f"{100 * (row['noticed'] + row['sometimes']) / row['tried']:.0f} %" if row["tried"] else ""
+        lines.append(f"{name:<24} {row['tried']:5} {row['noticed']:7} {row['sometimes']:9} {row['green']:5}  "
+                     f"{row['since']:13}  {row['marked']:14}  {share}")
+    for kind, title in (("green", "No test noticed these:"), ("marked", "Marked by hand:")):
+        chosen = [entry for entry in last.values() if entry["kind"] == kind]
+        lines += ["", title] if chosen else []
+        for entry in chosen:
+            lines.append(f"\n{entry['id']} {entry['path']}:{entry['line']}, {entry['rule']}: {entry['by']}\n{entry['diff']}")
+    return "\n".join(lines)
+
+
+def try_all(options: argparse.Namespace, trials: Trials, journal: Journal, entries: list[dict]) -> None:
+    """Draws until enough slips were tried; `entries` has what is known when it is interrupted."""
+    known, tried = known_slips(), 0
+    for folder, slip in draw(find_all(options), options.seed):
+        if tried >= options.count:
+            break
+        diff = slip.diff((options.root / slip.path).read_text())
+        if slip.id in known and not options.slip:
+            entries.append(journal.add(folder, slip, Verdict("marked", known[slip.id]), diff))
+            continue
+        start = time.monotonic()
+        verdict = trials.try_slip(slip)
+        entries.append(journal.add(folder, slip, verdict, diff))
+        tried += verdict.kind != "uncompiled"
+        by = "does not compile, another is drawn" if verdict.kind == "uncompiled" else f"{verdict.by}, {verdict.seconds:.0f} s"
+        print(f"[{tried}/{options.count}] {verdict.kind.upper() if verdict.kind == 'green' else verdict.kind:<10} {slip.id} "
+              f"{slip.path}:{slip.line}  {slip.rule}  ({by}; {time.monotonic() - start:.0f} s in all)", flush=True)
+
+
+def main(arguments: list[str]) -> int:
+    options = parse(arguments)
+    options.root = options.root.resolve()
+    folder = options.root / "build" / "mutants"
+    folder.mkdir(parents=True, exist_ok=True)
+    journal, entries = Journal(folder / "journal.jsonl"), []
+    if options.report:
+        print(summary(journal.entries()))
+        return 0
+    if not options.paths:
+        raise SystemExit("which sources? See --help")
+    if options.list:
+        for slips in find_all(options).values():
+            for slip in slips:
+                print(f"{slip.id} {slip.path}:{slip.line}  {slip.rule}")
+        return 0
+    options.seed = random.randrange(10**6) if options.seed is None else options.seed
+    print(f"seed {options.seed}", flush=True)
+    adopt_orphans()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with (folder / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SystemExit(f"{folder}: another run works there") from None
+        tree = Tree(options.root, folder)
+        tree.sync()
+        trials = Trials(tree, options.preset, options.jobs, options.limit)
+        with contextlib.suppress(KeyboardInterrupt):
+            try_all(options, trials, journal, entries)
+    print(summary(entries))
+    return 1 if any(entry["kind"] == "green" for entry in entries) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,94 @@
+"""Slips: one place in one file each. Finding them, drawing some of them, and the list of those that change nothing."""
+
+import difflib
+import hashlib
+import pathlib
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tests.mutants.rules import all_places
+from tests.mutants.tokens import Code
+
+KNOWN = pathlib.Path(__file__).parent / "known.txt"
+SOURCES = (".cpp",)
+
+
+@dataclass(frozen=True)
+class Slip:
+    id: str  # stays the same while the line does, wherever it moves in the file
+    path: str  # from the root
+    line: int
+    rule: str
+    start: int
+    end: int
+    replacement: str
+
+    def apply(self, source: str) -> str:
+        return source[:self.start] + self.replacement + source[self.end:]
+
+    def diff(self, source: str) -> str:
+        lines = difflib.unified_diff(source.splitlines(), self.apply(source).splitlines(), self.path, self.path, n=2,
+                                     lineterm="")
+        return "\n".join(lines)
+
+
+def lines_around(source: str, start: int, end: int) -> tuple[int, int]:
+    line_end = source.find("\n", end)
+    return source.rfind("\n", 0, start) + 1, len(source) if line_end < 0 else line_end
+
+
+def find_slips(source: str, path: str) -> list[Slip]:
+    slips, seen = [], {}
+    for rule, place in all_places(Code(source)):
+        first, last = lines_around(source, place.start, place.end)
+        result = source[first:place.start] + place.replacement + source[place.end:last]
+        text = f"{path}|{rule}|{' '.join(result.split())}"
+        seen[text] = seen.get(text, 0) + 1
+        name = hashlib.sha1(f"{text}|{seen[text]}".encode()).hexdigest()[:8]
+        line = source.count("\n", 0, place.start) + 1
+        slips.append(Slip(name, path, line, rule, place.start, place.end, place.replacement))
+    return slips
+
+
+def sources_of(root: pathlib.Path, paths: list[str]) -> dict[str, list[str]]:
+    """The C++ sources of each file or folder that was given."""
+    found = {}
+    for path in paths:
+        here = root / path
+        if not here.exists():
+            raise SystemExit(f"{path}: not there")
+        files = [here] if here.is_file() else [f for f in sorted(here.rglob("*")) if f.suffix in SOURCES]
+        found[path] = [str(f.relative_to(root)) for f in files]
+    return found
+
+
+def draw(slips: dict[str, list[Slip]], seed: int) -> Iterator[tuple[str, Slip]]:
+    """Slips without end but each once: of each folder in turn, its rules with equal chances however often they apply."""
+    chance = random.Random(seed)
+    left = {}
+    for folder, own in slips.items():
+        by_rule = left.setdefault(folder, {})
+        for slip in chance.sample(own, len(own)):
+            by_rule.setdefault(slip.rule, []).append(slip)
+    while any(left.values()):
+        for folder, by_rule in left.items():
+            if by_rule:
+                rule = chance.choice(sorted(by_rule))
+                yield folder, by_rule[rule].pop()
+                if not by_rule[rule]:
+                    del by_rule[rule]
+
+
+def known_slips(path: pathlib.Path = KNOWN) -> dict[str, str]:
+    """Reasons by id: slips that no test can notice, marked by hand. A line is `id path, rule: reason`."""
+    found = {}
+    for number, line in enumerate(path.read_text().splitlines() if path.exists() else [], 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        match = re.fullmatch(r"([0-9a-f]{8}) (\S+), ([^:]+): (.+)", line)
+        if not match:
+            raise SystemExit(f"{path.name}:{number}: not `id path, rule: reason`")
+        found[match[1]] = match[4]
+    return found

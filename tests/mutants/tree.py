@@ -1,0 +1,71 @@
+"""A copy of the user's tree, with build folders of its own: slips are made there and nowhere else."""
+
+import hashlib
+import os
+import pathlib
+import shutil
+import subprocess
+
+
+def files_of(root: pathlib.Path) -> list[str]:
+    """What the user has, committed or not; without what git ignores."""
+    listed = subprocess.run(["git", "-C", str(root), "ls-files", "-co", "--exclude-standard", "-z"], capture_output=True)
+    if listed.returncode == 0:
+        return [name for name in os.fsdecode(listed.stdout).split("\0") if name]
+    return [str(f.relative_to(root)) for f in root.rglob("*") if f.is_file() and "build" not in f.relative_to(root).parts]
+
+
+def copy_file(source: pathlib.Path, target: pathlib.Path) -> None:
+    """Only what differs is written, so that nothing is built again for its time alone."""
+    if source.is_symlink():
+        if not target.is_symlink() or os.readlink(target) != os.readlink(source):
+            target.unlink(missing_ok=True)
+            target.symlink_to(os.readlink(source))
+        return
+    if not target.is_file() or target.is_symlink() or source.read_bytes() != target.read_bytes():
+        target.unlink(missing_ok=True)
+        shutil.copy(source, target)
+
+
+class Tree:
+    def __init__(self, root: pathlib.Path, folder: pathlib.Path):
+        self.root = root  # the user's
+        self.copy = folder / "tree"
+        self.fingerprint = ""
+
+    def sync(self) -> None:
+        """Makes the copy what the user's tree is now."""
+        names = [name for name in files_of(self.root) if os.path.lexists(self.root / name)]
+        names = [name for name in sorted(names) if (self.root / name).is_symlink() or (self.root / name).is_file()]
+        state = hashlib.sha1()
+        for name in names:
+            (self.copy / name).parent.mkdir(parents=True, exist_ok=True)
+            copy_file(self.root / name, self.copy / name)
+            state.update(name.encode() + (self.root / name).read_bytes() if (self.root / name).is_file() else b"")
+        self.fingerprint = state.hexdigest()
+        self.remove_others(set(names))
+        self.link_tools()
+
+    def remove_others(self, kept: set[str]) -> None:
+        for folder, folders, files in os.walk(self.copy):
+            here = pathlib.Path(folder)
+            if here == self.copy:
+                folders[:] = [f for f in folders if f != "build"]
+            for name in files:
+                if str((here / name).relative_to(self.copy)) not in kept and not name.endswith(".pyc"):
+                    (here / name).unlink()
+
+    def link_tools(self) -> None:
+        """What a setup script put beside the user's build folders, such as environments of Python, is used where it lies."""
+        build = self.root / "build"
+        (self.copy / "build").mkdir(exist_ok=True)
+        for tool in build.iterdir() if build.is_dir() else []:
+            target = self.copy / "build" / tool.name
+            if tool.is_dir() and (tool / "bin").is_dir() and not target.exists():
+                target.symlink_to(tool.resolve())
+
+    def write(self, path: str, source: str) -> None:
+        (self.copy / path).write_text(source)
+
+    def restore(self, path: str) -> None:
+        self.write(path, (self.root / path).read_text())
