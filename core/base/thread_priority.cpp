@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <future>
 
@@ -42,10 +43,12 @@ thread_local Turns turns = Turns::kUnknown;
 void take_low_priority(int nice) {
   if (nice == 0) return;
   turns = Turns::kUnknown;
-  // On Linux these are of the thread alone.
+  // On Linux these are of the thread alone. A smaller value than it has already is not for everyone, and not wanted.
+  const id_t thread = static_cast<id_t>(gettid());
+  nice = std::max(nice, getpriority(PRIO_PROCESS, thread));
   SchedulingAttributes attributes{.nice = nice, .runtime_ns = kTurnNs};
   if (syscall(SYS_sched_setattr, 0, &attributes, 0) == 0) return;
-  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), nice);  // better than nothing, where a sandbox has only this
+  setpriority(PRIO_PROCESS, thread, nice);  // better than nothing, where a sandbox has only this
   log(LogLevel::kWarning, "a thread cannot take a low priority; it may slow serving down", {{"nice", int64_t{nice}}});
 }
 

@@ -5,8 +5,8 @@
 namespace tensord {
 
 // Lets other threads of the machine go before the calling thread, and those that it starts from now on: this nice
-// value (19 is the largest), no claim on a core when it wakes up, and short turns where the system has them (Linux from
-// 6.12 on). 0 changes nothing. Cannot be taken back.
+// value (19 is the largest) or its own if that is larger, no claim on a core when it wakes up, and short turns where
+// the system has them (Linux from 6.12 on). 0 changes nothing. Cannot be taken back.
 void take_low_priority(int nice);
 
 // For long work, between pieces of at most some 100 microseconds: where the calling thread has low priority and short

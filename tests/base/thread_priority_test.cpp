@@ -6,11 +6,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdint>
-#include <ctime>
 #include <stdexcept>
 #include <thread>
+
+namespace {
+thread_local int yields = 0;
+}
+
+// Stands before the library's, to be counted.
+extern "C" int sched_yield() noexcept {
+  ++yields;
+  return 0;
+}
 
 namespace tensord {
 namespace {
@@ -24,11 +32,11 @@ Priority priority_of_this_thread() {
   return {getpriority(PRIO_PROCESS, static_cast<id_t>(gettid())), sched_getscheduler(0)};
 }
 
+// Whatever the priority of the test run itself: 19 is the lowest.
 TEST(ThreadPriorityTest, IsOfTheThreadAndThoseThatItStarts) {
   const Priority before = priority_of_this_thread();
-  ASSERT_LT(before.nice, 17);
   Priority own, started;
-  run_with_nice(17, [&] {
+  run_with_nice(19, [&] {
     let_others_run();
     own = priority_of_this_thread();
     std::thread([&] {
@@ -36,9 +44,15 @@ TEST(ThreadPriorityTest, IsOfTheThreadAndThoseThatItStarts) {
       started = priority_of_this_thread();
     }).join();
   });
-  EXPECT_EQ(own, (Priority{17, SCHED_BATCH}));
+  EXPECT_EQ(own, (Priority{19, SCHED_BATCH}));
   EXPECT_EQ(started, own);
   EXPECT_EQ(priority_of_this_thread(), before);
+}
+
+TEST(ThreadPriorityTest, AThreadThatIsLowerAlreadyStaysThere) {
+  Priority inside;
+  run_with_nice(19, [&] { run_with_nice(3, [&] { inside = priority_of_this_thread(); }); });
+  EXPECT_EQ(inside, (Priority{19, SCHED_BATCH}));
 }
 
 TEST(ThreadPriorityTest, ZeroChangesNothing) {
@@ -64,48 +78,25 @@ uint64_t turn_of_this_thread() {
   return syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0) == 0 ? attributes.runtime_ns : 0;
 }
 
-void work_for_a_turn() {
-  const auto now_ns = [] {
-    timespec now{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return now.tv_sec * 1'000'000'000 + now.tv_nsec;
-  };
-  const auto end_ns = now_ns() + 100'000;
-  while (now_ns() < end_ns) {
-  }
-}
-
-TEST(ThreadPriorityTest, LetsThoseRunThatWaitForItsCore) {
-  if (turn_of_this_thread() == 0) GTEST_SKIP() << "this system has no turns of a thread's own";
-  cpu_set_t core;
-  CPU_ZERO(&core);
-  CPU_SET(static_cast<size_t>(sched_getcpu()), &core);
-  const auto stay = [&] { return sched_setaffinity(0, sizeof(core), &core) == 0; };
-  std::atomic<bool> is_done{false};
-  std::atomic<uint64_t> steps{0};
-  std::thread busy([&] {
-    if (!stay()) return;
-    while (!is_done.load(std::memory_order_relaxed)) steps.fetch_add(1, std::memory_order_relaxed);
-  });
+// Who gets a core that is given away is up to the system and to what else it does: only the giving away is looked at.
+TEST(ThreadPriorityTest, GivesItsCoreAwayBetweenPieces) {
+  if (turn_of_this_thread() == 0) GTEST_SKIP() << "this system has no turns of a thread's own (Linux from 6.12 on)";
   uint64_t turn = 0;
-  int pieces = 0, gave_way = 0;
+  int low = 0, started = 0;
+  const auto yields_of = [](int calls) {
+    const int before = yields;
+    for (int i = 0; i < calls; ++i) let_others_run();
+    return yields - before;
+  };
   run_with_nice(10, [&] {
     turn = turn_of_this_thread();
-    if (!stay()) return;
-    while (steps.load(std::memory_order_relaxed) == 0) std::this_thread::yield();
-    for (; pieces < 100; ++pieces) {
-      work_for_a_turn();
-      const uint64_t before = steps.load(std::memory_order_relaxed);
-      let_others_run();
-      if (steps.load(std::memory_order_relaxed) != before) ++gave_way;
-    }
+    low = yields_of(3);
+    std::thread([&] { started = yields_of(2); }).join();
   });
-  is_done = true;
-  busy.join();
   EXPECT_EQ(turn, 100'000u);  // with longer ones it would hardly get on
-  EXPECT_EQ(pieces, 100);
-  // Some 20 of them: a thread that has had its share by then has lost the core already. Without the call it is none.
-  EXPECT_GE(gave_way, 5);
+  EXPECT_EQ(low, 3);
+  EXPECT_EQ(started, 2);
+  EXPECT_EQ(yields_of(1), 0) << "threads of usual priority keep their core";
 }
 
 }  // namespace
