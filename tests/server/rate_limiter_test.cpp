@@ -100,6 +100,22 @@ TEST(RateLimiter, PriorityDividesGrants) {
   EXPECT_LE(often_first, 11);
 }
 
+// A large one waits first, a small one behind it, for which there is room: it gets it when the large one gives up.
+TEST(RateLimiter, StopLetsThoseBehindGo) {
+  RateLimiter limiter({{{"R", false}, 2}});
+  const auto small = limiter.add_client("small", {{"R", false, 1}}, 1);
+  const auto large = limiter.add_client("large", {{"R", false, 2}}, 1);
+  const Permit held = small->try_acquire();
+  ASSERT_TRUE(held);
+  std::thread first([&] { EXPECT_FALSE(large->acquire()); });
+  while (limiter.waiting() < 1) std::this_thread::yield();
+  std::thread behind([&] { EXPECT_TRUE(small->acquire()); });
+  while (limiter.waiting() < 2) std::this_thread::yield();
+  large->stop();
+  first.join();
+  behind.join();
+}
+
 TEST(RateLimiter, StopEndsTheWait) {
   RateLimiter limiter({{{"R", false}, 1}});
   const auto first = limiter.add_client("first", {{"R", false, 1}}, 1);

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <future>
+#include <utility>
 #include <vector>
 
 #include "server/scheduler/answer_order.h"
@@ -75,6 +76,32 @@ TEST(Scheduler, RejectsFullQueueLateTasksAndTasksAfterStop) {
   EXPECT_EQ(stopped.get_future().get(), ErrorCode::kUnavailable);
 }
 
+TEST(Scheduler, RunsNothingThatIsLateOnTheCallersThread) {
+  ManualClock clock;
+  clock.advance_ns(100);
+  Scheduler scheduler(fifo(16), options(1, &clock));
+  std::promise<ErrorCode> late;
+  auto task = std::make_unique<Outcome>(late);
+  task->deadline_ns = 100;
+  scheduler.submit(std::move(task), /*may_run_here=*/true);
+  EXPECT_EQ(late.get_future().get(), ErrorCode::kDeadlineExceeded);
+}
+
+// What came while a task ran on its caller's thread runs when that is done.
+TEST(Scheduler, WakesAWorkerWhenACallersThreadIsDone) {
+  Scheduler scheduler(fifo(16), options(1));
+  std::promise<void> started, release;
+  const auto gate = release.get_future().share();
+  const auto caller = std::async(
+      std::launch::async, [&] { scheduler.submit(std::make_unique<GateTask>(started, gate), /*may_run_here=*/true); });
+  started.get_future().wait();
+  std::promise<ErrorCode> waits;
+  scheduler.submit(std::make_unique<Outcome>(waits));
+  EXPECT_EQ(scheduler.waiting(), 1u);
+  release.set_value();
+  EXPECT_EQ(waits.get_future().get(), ErrorCode::kInternal);  // as Outcome says that it ran
+}
+
 TEST(Scheduler, RunsShortTasksOnTheCallersThreadWhenASlotIsFree) {
   class Here final : public Task {
    public:
@@ -128,6 +155,43 @@ TEST(Scheduler, RejectsInTimeWhileAllWorkersAreBusy) {
   EXPECT_EQ(late.get_future().get(), ErrorCode::kDeadlineExceeded);
   EXPECT_EQ(scheduler.waiting(), 0u);
   release.set_value();
+}
+
+TEST(Scheduler, RejectsInTimeOneThatIsDueBeforeThoseThatCameFirst) {
+  Scheduler scheduler(fifo(16), options(1));
+  std::promise<void> started, release;
+  scheduler.submit(std::make_unique<GateTask>(started, release.get_future().share()));
+  started.get_future().wait();
+  constexpr uint64_t kHourUs = 3'600'000'000;
+  std::promise<ErrorCode> patient, late;
+  for (auto* outcome : {&patient, &late}) {
+    auto task = std::make_unique<Outcome>(*outcome);
+    task->timeout_us = outcome == &late ? 1000 : kHourUs;
+    scheduler.submit(std::move(task));
+  }
+  EXPECT_EQ(late.get_future().get(), ErrorCode::kDeadlineExceeded);
+  EXPECT_EQ(scheduler.waiting(), 1u);
+  release.set_value();
+  EXPECT_EQ(patient.get_future().get(), ErrorCode::kInternal);  // it ran
+}
+
+// Nobody waits out an hour, neither the worker nor who watches the time.
+TEST(Scheduler, StopsWhileTasksHaveLongToWait) {
+  BatchRules rules;
+  rules.max_rows = 2;
+  rules.max_delay_ns = 3'600'000'000'000;
+  rules.queues = {{.allows_timeout = true}};
+  Scheduler scheduler(std::make_unique<BatchPolicy>(rules), options(1));
+  std::promise<ErrorCode> stopped, late;
+  for (auto* outcome : {&stopped, &late}) {
+    auto task = std::make_unique<Outcome>(*outcome);
+    task->timeout_us = outcome == &late ? 1000 : 3'600'000'000;
+    task->batch_key = {outcome == &late ? 1 : 0};
+    scheduler.submit(std::move(task));
+  }
+  EXPECT_EQ(late.get_future().get(), ErrorCode::kDeadlineExceeded);  // time is watched
+  scheduler.stop();
+  EXPECT_EQ(stopped.get_future().get(), ErrorCode::kUnavailable);
 }
 
 TEST(Scheduler, DropsCancelledTasksWhileAllWorkersAreBusy) {
@@ -207,6 +271,53 @@ TEST(Scheduler, HoldsAPermitForEveryRun) {
   }
   first.stop();
   EXPECT_EQ(limiter.usage("R", false).second, 0u);
+}
+
+// Says when a worker has been told to wait for more.
+class TellsWhenAsked final : public SchedulingPolicy {
+ public:
+  TellsWhenAsked(const BatchRules& rules, std::promise<void>& asked) : policy_(rules), asked_(asked) {}
+  Added add(TaskPtr& task) override { return policy_.add(task); }
+  Batch next(int64_t now_ns) override {
+    Batch batch = policy_.next(now_ns);
+    if (batch.wake_ns != kNoDeadline && !std::exchange(has_told_, true)) asked_.set_value();
+    return batch;
+  }
+  Batch sweep(int64_t now_ns, bool looks_for_cancelled) override { return policy_.sweep(now_ns, looks_for_cancelled); }
+  int64_t next_expiry_ns() const override { return policy_.next_expiry_ns(); }
+  bool runs_alone() const override { return policy_.runs_alone(); }
+  size_t size() const override { return policy_.size(); }
+  std::vector<TaskPtr> drain() override { return policy_.drain(); }
+
+ private:
+  BatchPolicy policy_;
+  std::promise<void>& asked_;
+  bool has_told_ = false;
+};
+
+// While a batch fills its model holds no permit: another one runs.
+TEST(Scheduler, HoldsNoPermitWhileABatchFills) {
+  RateLimiter limiter({{{"R", false}, 1}});
+  const auto filling_client = limiter.add_client("filling", {{"R", false, 1}}, 1);
+  const auto other_client = limiter.add_client("other", {{"R", false, 1}}, 1);
+  BatchRules rules;
+  rules.max_rows = 2;
+  rules.max_delay_ns = 3'600'000'000'000;
+  std::promise<void> asked;
+  Scheduler::Options filling_options = options(1);
+  filling_options.rate_limiter = filling_client.get();
+  filling_options.run_batch = [](size_t, const std::vector<TaskPtr>& tasks, int64_t now_ns) {
+    for (const TaskPtr& task : tasks) task->run(0, now_ns);
+  };
+  Scheduler filling(std::make_unique<TellsWhenAsked>(rules, asked), std::move(filling_options));
+  std::promise<ErrorCode> first, second;
+  filling.submit(std::make_unique<Outcome>(first));
+  asked.get_future().wait();
+  { EXPECT_TRUE(other_client->acquire()); }
+  EXPECT_EQ(limiter.usage("R", false).second, 0u);
+  filling.submit(std::make_unique<Outcome>(second));
+  EXPECT_EQ(first.get_future().get(), ErrorCode::kInternal);  // as Outcome says that it ran
+  EXPECT_EQ(second.get_future().get(), ErrorCode::kInternal);
 }
 
 TEST(AnswerOrder, HoldsAnswersUntilThoseBefore) {

@@ -160,6 +160,36 @@ TEST_F(SequencePolicyTest, IdleSequenceGivesItsPlaceAway) {
   EXPECT_EQ(rejected_ids(), Ids{3});
 }
 
+// A run may take longer than a sequence may be idle.
+TEST_F(SequencePolicyTest, IdleCountsFromTheEndOfTheRun) {
+  use_direct(1);
+  add(1, 1, {.start = true});
+  batch = policy->next(0, now, rejected);
+  now = 5000;
+  EXPECT_TRUE(policy->next(0, now, rejected).rows.empty());
+  policy->done(batch, now);
+  EXPECT_EQ(run(), Ids());
+  EXPECT_EQ(batch.wake_ns, 6000);
+  now = 5999;
+  EXPECT_EQ(run(), Ids());
+  add(1, 2);
+  EXPECT_EQ(run(), Ids{2});
+  EXPECT_TRUE(rejected.empty());
+}
+
+// The place of the one that a second start ended, too.
+TEST_F(SequencePolicyTest, SecondStartGivesThePlaceOn) {
+  use_direct(1);
+  add(1, 1, {.start = true});
+  EXPECT_EQ(run(), Ids{1});
+  add(1, 2, {.start = true, .end = true});
+  add(2, 3, {.start = true});
+  EXPECT_EQ(run(), Ids{2});
+  EXPECT_EQ(run(), Ids{3});
+  EXPECT_EQ(policy->open_sequences(), 1);
+  EXPECT_TRUE(rejected.empty());
+}
+
 TEST_F(SequencePolicyTest, SecondStartEndsWhatWasThere) {
   use_oldest(4, 4);
   add(1, 1, {.start = true});
