@@ -53,5 +53,5 @@ def nearest_first(path: str, places: dict[str, str], noticed: dict[str, int], se
         if rank is not None:
             by_name = 0 if place.startswith("e2e/") else round(likeness(path, place), 1)
             last = place.startswith("e2e/")
-            keys[name] = (last, -noticed.get(name, 0), -by_name, rank, seconds.get(name, 5.0), name)
+            keys[name] = (last, -noticed.get(name, 0), -by_name, rank, seconds.get(name, 5), name)
     return sorted(keys, key=keys.get)

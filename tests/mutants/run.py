@@ -33,6 +33,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--report", action="store_true", help="sum up all runs so far, and try nothing")
     parser.add_argument("--jobs", type=int, default=1, help="compilations at once (1)")
     parser.add_argument("--limit", type=float, default=900, metavar="S", help="seconds of tests for one slip (900)")
+    parser.add_argument("--without", action="append", default=[], metavar="TEST", help="do not run this test; may be repeated")
     parser.add_argument("--preset", default="dev", help="of CMakePresets.json (dev)")
     parser.add_argument("--root", type=pathlib.Path, default=ROOT, help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
@@ -139,7 +140,7 @@ def main(arguments: list[str]) -> int:
             raise SystemExit(f"{folder}: another run works there") from None
         tree = Tree(options.root, folder)
         tree.sync()
-        trials = Trials(tree, options.preset, options.jobs, options.limit)
+        trials = Trials(tree, options.preset, options.jobs, options.limit, set(options.without))
         with contextlib.suppress(KeyboardInterrupt):
             try_all(options, trials, journal, entries)
     print(summary(entries))

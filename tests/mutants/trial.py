@@ -17,7 +17,7 @@ from tests.mutants.tree import Tree
 
 SAYS_FAILURE = re.compile(rb": Failure\r?\n")  # googletest says so long before a program of many cases ends
 BUILD_LIMIT_S = 3600
-FIRST_LIMIT_S = 300  # of a test whose time is not known yet
+GUESSED_S = 60  # of a test that is not fast and was not run yet
 BATCHES = (1, 2, 4)  # so many tests are linked at once, then always 8
 
 
@@ -49,11 +49,11 @@ class Memory:
 
 
 class Trials:
-    def __init__(self, tree: Tree, preset: str, jobs: int, limit_s: float, say=print):
+    def __init__(self, tree: Tree, preset: str, jobs: int, limit_s: float, without: set[str], say=print):
         self.tree, self.preset, self.jobs, self.limit_s, self.say = tree, preset, jobs, limit_s, say
         self.memory = Memory(tree.copy.parent / "memory.json", tree.fingerprint)
         self.builds: dict[str, Build] = {}
-        self.unusable: set[str] = set()  # tests that fail without a slip too
+        self.unusable = set(without)  # and tests that fail without a slip too
 
     def build_for(self, rule: str) -> Build:
         preset = PRESETS.get(rule, self.preset)
@@ -77,7 +77,8 @@ class Trials:
 
     def try_tests(self, build: Build, slip: Slip, source: str) -> Verdict:
         noticed = self.memory.noticed.setdefault(slip.path, {})
-        order = nearest_first(slip.path, build.tests_with(slip.path), noticed, self.memory.seconds)
+        seconds = {test.name: GUESSED_S for test in build.tests.values() if "fast" not in test.labels} | self.memory.seconds
+        order = nearest_first(slip.path, build.tests_with(slip.path), noticed, seconds)
         order = [name for name in order if self.key(build, name) not in self.unusable]
         total, tried, sizes = 0.0, 0, list(BATCHES)
         while order and total < self.limit_s:
@@ -110,7 +111,7 @@ class Trials:
                     self.make_fixture(build, giver)
         key = self.key(build, test.name)
         known = self.memory.seconds.get(key)
-        limit_s = min(test.limit_s, FIRST_LIMIT_S if known is None else 30 + 10 * known)
+        limit_s = test.limit_s if known is None else min(test.limit_s, 30 + 10 * known)
         outcome = self.execute(build, test, limit_s)
         if outcome.what == "passed":
             self.memory.seconds[key] = round(outcome.seconds, 2)
