@@ -47,11 +47,12 @@ def patterns_for(path: str) -> list[str]:
 
 def nearest_first(path: str, places: dict[str, str], noticed: dict[str, int], seconds: dict[str, float]) -> list[str]:
     """Names of the tests to try, from their places: those that noticed slips of this source before, then by name and row."""
-    patterns, keys = patterns_for(path), {}
-    for name, place in places.items():
+    patterns, keys, seen = patterns_for(path), {}, set()
+    for name, place in sorted(places.items(), key=lambda item: (len(item[0]), item[0])):
         rank = next((i for i, pattern in enumerate(patterns) if fnmatch.fnmatch(place, pattern)), None)
         if rank is not None:
             by_name = 0 if place.startswith("e2e/") else round(likeness(path, place), 1)
-            last = place.startswith("e2e/")
+            last = 2 * place.startswith("e2e/") + (place in seen)  # the same program on another processor, say
+            seen.add(place)
             keys[name] = (last, -noticed.get(name, 0), -by_name, rank, seconds.get(name, 5), name)
     return sorted(keys, key=keys.get)

@@ -104,4 +104,5 @@ class Build:
 
     def variables(self, test: Test, temporary: pathlib.Path) -> dict[str, str]:
         own = {key: value.format(tree=self.tree) for key, value in ENVIRONMENTS.get(self.preset, {}).items()}
-        return {**os.environ, "TMPDIR": str(temporary), **own, **test.environment}
+        # Threads that wait do not spin: others may build or test on the same cores.
+        return {**os.environ, "TMPDIR": str(temporary), "OMP_WAIT_POLICY": "passive", **own, **test.environment}

@@ -12,7 +12,7 @@ from tests.mutants.rules import all_places
 from tests.mutants.tokens import Code
 
 KNOWN = pathlib.Path(__file__).parent / "known.txt"
-SOURCES = (".cpp",)
+NEEDS_GPU = re.compile(r"/cuda/|_cuda\.cpp$")
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,13 @@ def find_slips(source: str, path: str) -> list[Slip]:
 
 
 def sources_of(root: pathlib.Path, paths: list[str]) -> dict[str, list[str]]:
-    """The C++ sources of each file or folder that was given."""
+    """The C++ sources of each file or folder that was given; of folders without those that run on a GPU only."""
     found = {}
     for path in paths:
         here = root / path
         if not here.exists():
             raise SystemExit(f"{path}: not there")
-        files = [here] if here.is_file() else [f for f in sorted(here.rglob("*")) if f.suffix in SOURCES]
+        files = [here] if here.is_file() else [f for f in sorted(here.rglob("*.cpp")) if not NEEDS_GPU.search(str(f))]
         found[path] = [str(f.relative_to(root)) for f in files]
     return found
 
