@@ -23,6 +23,24 @@ class Place:
     replacement: str
 
 
+def gated(rule: str, original: str, replacement: str) -> str:
+    """What has the slip or not, as `@ON@` says while the program runs (slip.h)."""
+    if rule in COMPARISONS:
+        return f"< ::tensord_slip::Compare<::tensord_slip::{COMPARISONS[rule]}>{{@ON@}} >"
+    if rule == "off by one":
+        return f"{original[0]} (@ON@ ? 0 : 1)"
+    if rule == "first left out":
+        return replacement.replace("= 1;", "= @ON@ ? 1 : 0;")
+    if rule == "lock dropped":
+        kind, name, mutex = re.fullmatch(r"(?:const )?std\s*::\s*(\w+)\s+(\w+)\s*(\(.*\));", original, re.DOTALL).groups()
+        kind = "shared_lock" if kind == "shared_lock" else "unique_lock"
+        return f"std::{kind} {name}({mutex[1:-1]}, std::defer_lock); if (!@ON@) {name}.lock();"
+    for plain, gate in (("if (false) ", "if (!@ON@) "), ("false && ", "!@ON@ && "), ("true || ", "@ON@ || ")):
+        if plain in replacement:
+            return replacement.replace(plain, gate, 1)
+    return f"(@ON@ ? {replacement} : {original})"
+
+
 def dropped_operands(code: Code) -> Iterator[Place]:
     """`a && b` and `a || b` as if one operand was not there."""
     for i, token in enumerate(code.tokens):
@@ -86,6 +104,7 @@ RULES = [
 # Rules whose slips only another preset of CMakePresets.json can notice.
 PRESETS = {"lock dropped": "tsan"}
 NAMES = list(dict.fromkeys(name for name, _, _ in RULES))
+COMPARISONS = {"<= for <": "kLess", "< for <=": "kLessEqual", ">= for >": "kGreater", "> for >=": "kGreaterEqual"}
 BINARY = ("<", ">", "<=", ">=", "+", "-", "*")
 GROUPS = {"(*)": "(", "[*]": "[", "{*}": "{"}
 

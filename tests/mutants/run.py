@@ -6,12 +6,13 @@ Usage: python3 -m tests.mutants.run core/jit server/scheduler/scheduler.cpp [--c
 import argparse
 import contextlib
 import fcntl
+import itertools
 import json
 import pathlib
 import random
 import signal
 import sys
-import time
+from collections.abc import Iterator
 
 from tests.mutants.process import adopt_orphans
 from tests.mutants.rules import NAMES
@@ -31,6 +32,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--slip", action="append", help="only the slip of this id; may be repeated")
     parser.add_argument("--list", action="store_true", help="say where the rules apply, and try nothing")
     parser.add_argument("--report", action="store_true", help="sum up all runs so far, and try nothing")
+    parser.add_argument("--batch", type=int, default=20, help="slips that are built together (20)")
     parser.add_argument("--jobs", type=int, default=1, help="compilations at once (1)")
     parser.add_argument("--limit", type=float, default=900, metavar="S", help="seconds of tests for one slip (900)")
     parser.add_argument("--without", action="append", default=[], metavar="TEST", help="do not run this test; may be repeated")
@@ -94,23 +96,42 @@ def summary(entries: list[dict]) -> str:
     return "\n".join(lines)
 
 
+def batches(slips: Iterator[tuple[str, Slip]], size: int) -> Iterator[list[tuple[str, Slip]]]:
+    """Pieces of a draw with at most one slip of each file; what does not fit comes with a later one."""
+    waiting = []
+    while True:
+        batch, others = [], []
+        for item in itertools.chain(waiting, itertools.islice(slips, size)):
+            fits = len(batch) < size and all(item[1].path != other.path for _, other in batch)
+            (batch if fits else others).append(item)
+        waiting = others
+        if not batch:
+            return
+        yield batch
+
+
 def try_all(options: argparse.Namespace, trials: Trials, journal: Journal, entries: list[dict]) -> None:
     """Draws until enough slips were tried; `entries` has what is known when it is interrupted."""
     known, tried = known_slips(), 0
-    for folder, slip in draw(find_all(options), options.seed):
+    diff_of = lambda slip: slip.diff((options.root / slip.path).read_text())  # noqa: E731
+
+    def unknown() -> Iterator[tuple[str, Slip]]:
+        for folder, slip in draw(find_all(options), options.seed):
+            if slip.id in known and not options.slip:
+                entries.append(journal.add(folder, slip, Verdict("marked", known[slip.id]), diff_of(slip)))
+            else:
+                yield folder, slip
+
+    for batch in batches(unknown(), min(options.batch, options.count)):
         if tried >= options.count:
             break
-        diff = slip.diff((options.root / slip.path).read_text())
-        if slip.id in known and not options.slip:
-            entries.append(journal.add(folder, slip, Verdict("marked", known[slip.id]), diff))
-            continue
-        start = time.monotonic()
-        verdict = trials.try_slip(slip)
-        entries.append(journal.add(folder, slip, verdict, diff))
-        tried += verdict.kind != "uncompiled"
-        by = "does not compile, another is drawn" if verdict.kind == "uncompiled" else f"{verdict.by}, {verdict.seconds:.0f} s"
-        print(f"[{tried}/{options.count}] {verdict.kind.upper() if verdict.kind == 'green' else verdict.kind:<10} {slip.id} "
-              f"{slip.path}:{slip.line}  {slip.rule}  ({by}; {time.monotonic() - start:.0f} s in all)", flush=True)
+        folders = {slip: folder for folder, slip in batch}
+        for slip, verdict in trials.try_together(list(folders)[:options.count - tried]):
+            entries.append(journal.add(folders[slip], slip, verdict, diff_of(slip)))
+            tried += verdict.kind != "uncompiled"
+            by = "another is drawn" if verdict.kind == "uncompiled" else f"{verdict.by}, {verdict.seconds:.0f} s"
+            kind = verdict.kind.upper() if verdict.kind == "green" else verdict.kind
+            print(f"[{tried}/{options.count}] {kind:<10} {slip.id} {slip.path}:{slip.line}  {slip.rule}  ({by})", flush=True)
 
 
 def main(arguments: list[str]) -> int:

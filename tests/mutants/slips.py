@@ -8,10 +8,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tests.mutants.rules import all_places
+from tests.mutants.rules import all_places, gated
 from tests.mutants.tokens import Code
 
 KNOWN = pathlib.Path(__file__).parent / "known.txt"
+GATE = pathlib.Path(__file__).parent / "slip.h"
 NEEDS_GPU = re.compile(r"/cuda/|_cuda\.cpp$")
 
 
@@ -27,6 +28,12 @@ class Slip:
 
     def apply(self, source: str) -> str:
         return source[:self.start] + self.replacement + source[self.end:]
+
+    def with_gate(self, source: str, number: int) -> str:
+        """The source with and without the slip, which of them being known when it runs."""
+        either = gated(self.rule, source[self.start:self.end], self.replacement)
+        gate = either.replace("@ON@", f"::tensord_slip::on({number})")
+        return f'#include "{GATE}"\n#line 1\n' + source[:self.start] + gate + source[self.end:]
 
     def diff(self, source: str) -> str:
         lines = difflib.unified_diff(source.splitlines(), self.apply(source).splitlines(), self.path, self.path, n=2,

@@ -1,6 +1,5 @@
 """A copy of the user's tree, with build folders of its own: slips are made there and nowhere else."""
 
-import hashlib
 import os
 import pathlib
 import shutil
@@ -31,18 +30,14 @@ class Tree:
     def __init__(self, root: pathlib.Path, folder: pathlib.Path):
         self.root = root  # the user's
         self.copy = folder / "tree"
-        self.fingerprint = ""
 
     def sync(self) -> None:
         """Makes the copy what the user's tree is now."""
         names = [name for name in files_of(self.root) if os.path.lexists(self.root / name)]
         names = [name for name in sorted(names) if (self.root / name).is_symlink() or (self.root / name).is_file()]
-        state = hashlib.sha1()
         for name in names:
             (self.copy / name).parent.mkdir(parents=True, exist_ok=True)
             copy_file(self.root / name, self.copy / name)
-            state.update(name.encode() + (self.root / name).read_bytes() if (self.root / name).is_file() else b"")
-        self.fingerprint = state.hexdigest()
         self.remove_others(set(names))
         self.link_tools()
 
