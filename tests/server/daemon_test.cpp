@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "protos/health.grpc.pb.h"
 #include "protos/inference.grpc.pb.h"
+#include "server/transport/health.h"
 #include "tests/server/daemon_fixture.h"
 
 namespace tensord::server {
@@ -60,71 +61,140 @@ TEST_F(DaemonTest, BrokenModelLeavesTheOthers) {
 }
 
 TEST_F(DaemonTest, DeadlinePassesInTheQueue) {
-  repository_.add("sleepy", 1, "sleepy");
+  repository_.add("gated", 1, "gated");
   start();
   std::thread first([&] {
     inference::ModelInferResponse response;
-    EXPECT_TRUE(infer(request("sleepy", "a"), &response).ok());
+    EXPECT_TRUE(infer(request("gated", "a"), &response).ok());
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(60));
-  inference::ModelInferRequest second = request("sleepy", "b");
+  gate_.wait_for(1);
+  inference::ModelInferRequest second = request("gated", "b");
   (*second.mutable_parameters())["timeout"].set_int64_param(1000);
   inference::ModelInferResponse response;
   const grpc::Status status = infer(second, &response);
   EXPECT_EQ(status.error_code(), StatusCode::DEADLINE_EXCEEDED);
   EXPECT_EQ(status.error_message(), "Request timeout expired");
+  gate_.open();
   first.join();
 }
 
+// The model would wait an hour for others; a call with a deadline waits for half of the time that it has.
+TEST_F(DaemonTest, ADeadlineReachesTheQueue) {
+  repository_.add("batches", 1, "identity",
+                  "max_batch_size: 8 dynamic_batching { max_queue_delay_microseconds: 3600000000 }");
+  start();
+  inference::ModelInferResponse response;
+  inference::ModelInferRequest message = request("batches", "a");
+  message.mutable_inputs(0)->clear_shape();
+  for (int i = 0; i < 2; ++i) message.mutable_inputs(0)->add_shape(1);
+  const grpc::Status status = infer(message, &response, /*deadline_ms=*/4000);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+}
+
+// One runs, one waits, and there is no room for more.
 TEST_F(DaemonTest, FullQueueIsResourceExhausted) {
-  repository_.add("sleepy", 1, "sleepy");
+  repository_.add("gated", 1, "gated");
   ServerOptions options;
   options.max_queue_size = 1;
   start(options);
   std::vector<std::thread> threads;
   std::atomic<int> exhausted{0}, answered{0};
-  for (int i = 0; i < 6; ++i) {
-    threads.emplace_back([&] {
-      inference::ModelInferResponse response;
-      const grpc::Status status = infer(request("sleepy", "a"), &response);
-      if (status.ok()) ++answered;
-      if (status.error_code() == StatusCode::RESOURCE_EXHAUSTED) ++exhausted;
-    });
-  }
+  const auto ask = [&] {
+    inference::ModelInferResponse response;
+    const grpc::Status status = infer(request("gated", "a"), &response);
+    if (status.ok()) ++answered;
+    if (status.error_code() == StatusCode::RESOURCE_EXHAUSTED) ++exhausted;
+    exhausted.notify_all();
+  };
+  threads.emplace_back(ask);
+  gate_.wait_for(1);
+  for (int i = 0; i < 5; ++i) threads.emplace_back(ask);
+  for (int seen = exhausted; seen < 4; seen = exhausted) exhausted.wait(seen);
+  gate_.open();
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(answered + exhausted, 6);
-  EXPECT_GE(exhausted, 3);
-  EXPECT_GE(answered, 1);
+  EXPECT_EQ(exhausted, 4);
+  EXPECT_EQ(answered, 2);
+}
+
+// While the one worker is held there is room for one more, which a cancelled call gives up at once.
+TEST_F(DaemonTest, ACancelledCallLeavesTheQueue) {
+  repository_.add("gated", 1, "gated");
+  ServerOptions options;
+  options.max_queue_size = 1;
+  start(options);
+  std::thread running([&] {
+    inference::ModelInferResponse response;
+    EXPECT_TRUE(infer(request("gated", "a"), &response).ok());
+  });
+  gate_.wait_for(1);
+  // Queued, and cancelled by its deadline.
+  inference::ModelInferResponse response;
+  EXPECT_EQ(infer(request("gated", "b"), &response, /*deadline_ms=*/300).error_code(), StatusCode::DEADLINE_EXCEEDED);
+  // What comes later finds its place, soon; without it is RESOURCE_EXHAUSTED until the worker is free.
+  StatusCode code = StatusCode::RESOURCE_EXHAUSTED;
+  for (int i = 0; i < 1000 && code == StatusCode::RESOURCE_EXHAUSTED; ++i) {
+    code = infer(request("gated", "c"), &response, /*deadline_ms=*/300).error_code();
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_EQ(code, StatusCode::DEADLINE_EXCEEDED);
+  gate_.open();
+  running.join();
+  EXPECT_EQ(gate_.entered(), 1);
 }
 
 TEST_F(DaemonTest, StopAnswersWhatIsInFlight) {
-  repository_.add("sleepy", 1, "sleepy");
+  repository_.add("gated", 1, "gated");
   start();
   std::atomic<bool> answered{false};
   std::thread client([&] {
     inference::ModelInferResponse response;
-    answered = infer(request("sleepy", "a"), &response).ok();
+    answered = infer(request("gated", "a"), &response).ok();
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(80));
-  daemon_->stop(5000);
+  gate_.wait_for(1);
+  std::thread opener([&] { gate_.open(); });
+  daemon_->stop(60'000);
+  opener.join();
   client.join();
   EXPECT_TRUE(answered);
 }
 
+// The gate is never opened.
 TEST_F(DaemonTest, StopCancelsWhatIsTooSlow) {
-  repository_.add("sleepy", 1, "sleepy");
+  repository_.add("gated", 1, "gated");
   start();
   StatusCode code = StatusCode::OK;
   std::thread client([&] {
     inference::ModelInferResponse response;
-    code = infer(request("sleepy", "a"), &response).error_code();
+    code = infer(request("gated", "a"), &response, /*deadline_ms=*/600'000).error_code();
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(80));
-  const auto start = std::chrono::steady_clock::now();
+  gate_.wait_for(1);
   daemon_->stop(10);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(200));
   client.join();
   EXPECT_NE(code, StatusCode::OK);
+}
+
+// The server that answers such a question takes no new calls by then, but one may be under way.
+TEST_F(DaemonTest, NoModelServesWhileTheServerStops) {
+  repository_.add("echo", 1, "identity");
+  Metrics metrics("test");
+  Tracer tracer({});
+  RequestCapture capture({});
+  Repository::Options options;
+  options.roots = {repository_.root.string()};
+  Repository models(
+      options, [this](const auto& file, const ModelConfig& config) { return open_fake(file, config); }, metrics);
+  models.load_all();
+  ServerState state{
+      .repository = models, .metrics = metrics, .tracer = tracer, .capture = capture, .id = "", .version = ""};
+  using Response = grpc::health::v1::HealthCheckResponse;
+  for (const char* service : {"", "inference.GRPCInferenceService", "echo"}) {
+    state.is_draining = false;
+    EXPECT_EQ(health_of(state, service), Response::SERVING) << service;
+    state.is_draining = true;
+    EXPECT_EQ(health_of(state, service), Response::NOT_SERVING) << service;
+  }
+  EXPECT_EQ(health_of(state, "grpc.health.v1.Health"), Response::SERVING);
+  EXPECT_EQ(health_of(state, "none"), Response::SERVICE_UNKNOWN);
 }
 
 TEST_F(DaemonTest, WatchEndsWithTheServer) {

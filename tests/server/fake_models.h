@@ -52,8 +52,9 @@ inline Signature signature_of(std::vector<std::string> inputs, std::vector<std::
 }
 
 // Gives back its one input.
-inline std::unique_ptr<const Model> identity_model() {
+inline std::unique_ptr<const Model> identity_model(int64_t max_batch_size = 0) {
   Signature signature = signature_of({"x"}, {"OUTPUT__0"});
+  signature.max_batch_size = max_batch_size;
   signature.has_bounded_work = true;
   return std::make_unique<FakeModel>(std::move(signature), [](std::span<const InferTensor* const> inputs, const auto&) {
     RunResult result;

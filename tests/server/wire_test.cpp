@@ -1,6 +1,6 @@
 // The hand-written parser against protobuf's own: what it reads of whole messages, that every
 // truncation is refused, and that no altered message gets past its bounds.
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <cstring>
 #include <random>
@@ -183,9 +183,23 @@ TEST(Wire, VarintsAreBounded) {
     const Cut cut(bytes, 0);
     EXPECT_THROW(parse_infer_message(cut.wire), Error);
   }
-  std::string groups(100000, '\x0b');  // field 1, start of a group, again and again
-  const Cut cut(groups, 0);
-  EXPECT_THROW(parse_infer_message(cut.wire), Error);
+}
+
+// Groups of a field that nobody knows, one in the other: whether they are closed, or so many that following them would
+// take all of the stack.
+TEST(Wire, GroupsNestToALimit) {
+  const auto error_of_groups = [](size_t begun, size_t ended) {
+    const Cut cut(std::string(begun, '\x7b') + std::string(ended, '\x7c'), 0);  // field 15
+    try {
+      parse_infer_message(cut.wire);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(error_of_groups(32, 32), "");
+  EXPECT_THAT(error_of_groups(33, 33), ::testing::HasSubstr("groups nest too deep"));
+  EXPECT_THAT(error_of_groups(10'000'000, 0), ::testing::HasSubstr("groups nest too deep"));
 }
 
 TEST(Wire, TextMustBeUtf8) {
@@ -337,6 +351,34 @@ TEST(Decode, TypedContentsOfEveryDatatype) {
   half.mutable_inputs(0)->mutable_contents()->add_fp32_contents(1);
   EXPECT_NE(decode_error(half).find("raw_input_contents only"), std::string::npos);
   EXPECT_NE(decode_error(raw_request("COMPLEX64", {1}, "abcdefgh")).find("unknown data-type"), std::string::npos);
+}
+
+// Memory beside that of the tensor stays as it is. Elements one by one, and all in one field.
+TEST(Decode, MoreTypedElementsThanTheShapeHasAreRefused) {
+  std::vector<Tensor> neighbours;
+  for (int i = 0; i < 64; ++i) {
+    neighbours.push_back(Tensor::empty(Dims{2}, DType::kFloat32));
+    std::memset(neighbours.back().raw_data(), 0x5a, 8);
+  }
+  for (size_t i = 0; i < neighbours.size(); i += 2) neighbours[i] = Tensor();
+  for (const char* datatype : {"FP32", "FP64", "INT32", "UINT64", "BOOL"}) {
+    for (const int elements : {3, 1000}) {
+      inference::ModelInferRequest request = raw_request(datatype, {2}, "");
+      request.clear_raw_input_contents();
+      auto& contents = *request.mutable_inputs(0)->mutable_contents();
+      for (int i = 0; i < elements; ++i) {
+        if (datatype == std::string("FP32")) contents.add_fp32_contents(1);
+        if (datatype == std::string("FP64")) contents.add_fp64_contents(1);
+        if (datatype == std::string("INT32")) contents.add_int_contents(1);
+        if (datatype == std::string("UINT64")) contents.add_uint64_contents(1);
+        if (datatype == std::string("BOOL")) contents.add_bool_contents(true);
+      }
+      EXPECT_THAT(decode_error(request), ::testing::HasSubstr("unexpected number of elements")) << datatype;
+    }
+  }
+  for (size_t i = 1; i < neighbours.size(); i += 2) {
+    for (int byte = 0; byte < 8; ++byte) EXPECT_EQ(static_cast<char*>(neighbours[i].raw_data())[byte], 0x5a);
+  }
 }
 
 // No tensor has wide unsigned elements.
