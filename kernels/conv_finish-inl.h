@@ -17,9 +17,9 @@ HWY_INLINE V power_of_part(V f) {
   return hn::MulAdd(p, f, hn::Set(d, 9.9999994e-1f));
 }
 
-// 1 / (1 + exp(-x)), within 3e-7 of itself. The bounds keep the power finite; a NaN passes them because it is
-// the second operand.
-HWY_INLINE V sigmoid_of(V x) {
+// 1 / (1 + exp(-x)) for x from -80 on, within 3e-7 of itself. The bounds keep the power finite; a NaN passes them
+// because it is the second operand.
+HWY_INLINE V bounded_sigmoid(V x) {
   const D d;
   const V one = hn::Set(d, 1.0f), by = hn::Set(d, -1.44269504f);
 #if HWY_TARGET == HWY_AVX3
@@ -37,6 +37,12 @@ HWY_INLINE V sigmoid_of(V x) {
   const V power = hn::BitCast(d, hn::Add(hn::BitCast(di, power_of_part(hn::Sub(y, whole))), shift));
   return hn::Div(one, hn::Add(one, power));
 #endif
+}
+
+// Below the bound it is 0, so that its product with x stays small.
+HWY_INLINE V sigmoid_of(V x) {
+  const D d;
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -80.0f)), bounded_sigmoid(x));
 }
 
 template <class AnyV>

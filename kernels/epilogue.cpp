@@ -21,11 +21,18 @@ bool is_one(const Value& value) { return value.is_number() && value.to_scalar().
 
 EPILOGUE("aten::relu", [](Arguments) { return Epilogue{Kind::kRelu}; });
 EPILOGUE("aten::relu6", [](Arguments) { return clip(0, 6); });
-EPILOGUE("aten::hardtanh", [](Arguments v) { return clip(number_or(v[1], -1), number_or(v[2], 1)); });
+EPILOGUE("aten::hardtanh", [](Arguments v) -> Result {
+  const double low = number_or(v[1], -1), high = number_or(v[2], 1);
+  if (!(low <= high)) return std::nullopt;
+  return clip(low, high);
+});
 EPILOGUE("aten::clamp", [](Arguments v) -> Result {
   if (v[1].is_none() && v[2].is_none()) return std::nullopt;
-  constexpr double kMost = std::numeric_limits<float>::max();
-  return clip(number_or(v[1], -kMost), number_or(v[2], kMost));
+  constexpr double kMost = std::numeric_limits<double>::infinity();
+  const double low = number_or(v[1], -kMost), high = number_or(v[2], kMost);
+  // Bounds that cross, or that are NaN, are the plain operator's.
+  if (!(low <= high)) return std::nullopt;
+  return clip(low, high);
 });
 EPILOGUE("aten::leaky_relu", [](Arguments v) { return Epilogue{Kind::kRelu, number_or(v[1], 0.01)}; });
 EPILOGUE("aten::sigmoid", [](Arguments) { return Epilogue{Kind::kSigmoid}; });

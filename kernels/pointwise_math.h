@@ -255,24 +255,28 @@ TENSORD_INLINE float tanh(float x) {
   return a < 0.625f ? near : signed_far;
 }
 
-// x P(x^2) / Q(x^2) for |x| <= 3.92, where erf rounds to 1; relative error 5.2e-8, with the
-// rounding of the evaluation 3.2e-7.
-TENSORD_INLINE float erf(float value) {
-  const float x = clamp(value, -3.92f, 3.92f);
+// x P(x^2) near 0, relative error 9e-9; beyond it 1 - exp(Q(|x|)), Q being the logarithm of 1 - erf(|x|) to 2e-9. So
+// it ends at 1 exactly (from 3.92 on, where the bound of 4 leaves nothing of the exponential), and 1 - erf(x) keeps
+// the digits that single precision has: gelu multiplies it by x.
+TENSORD_INLINE float erf(float x) {
   const float z = x * x;
-  float p = 1.992362672e-08f;
-  p = p * z + -1.957705995e-06f;
-  p = p * z + 1.418315649e-04f;
-  p = p * z + 3.700948150e-03f;
-  p = p * z + 5.057134749e-02f;
-  p = p * z + 1.999099842e-01f;
-  p = p * z + 1.128379109e+00f;
-  float q = 9.558682946e-04f;
-  q = q * z + 1.435191069e-02f;
-  q = q * z + 1.149923470e-01f;
-  q = q * z + 5.104972702e-01f;
-  q = q * z + 1.0f;
-  return x * p / q;
+  float p = -6.203252706e-04f;
+  p = p * z + 5.032180808e-03f;
+  p = p * z + -2.679146267e-02f;
+  p = p * z + 1.128245518e-01f;
+  p = p * z + -3.761255145e-01f;
+  p = p * z + 1.128379107e+00f;
+  const float a = abs(x) > 4.0f ? 4.0f : abs(x);
+  float q = 2.009973541e-04f;
+  q = q * a + -3.092302242e-03f;
+  q = q * a + 2.242025360e-02f;
+  q = q * a + -1.043275744e-01f;
+  q = q * a + -6.367371678e-01f;
+  q = q * a + -1.127936125e+00f;
+  q = q * a + -1.335666311e-04f;
+  const float far = 1.0f - exp(q);
+  const float signed_far = bits_of<float>(bits_of<uint32_t>(far) | (bits_of<uint32_t>(x) & 0x80000000u));
+  return a < 0.875f ? x * p : signed_far;
 }
 #endif
 
