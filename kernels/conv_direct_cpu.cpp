@@ -184,7 +184,7 @@ void CopyPixels(const PadCopy& copy, const float* from, float* to, int64_t count
 }
 
 void PadCopyRows(const PadCopy& copy, const float* src, float* dst, int64_t first_row, int64_t last_row) {
-  const int64_t step = copy.pixel_step, used = copy.used_w();
+  const int64_t step = copy.pixel_step, left = copy.left_w(), used = copy.used_w();
   for (int64_t y = first_row; y < last_row; ++y) {
     float* to = dst + y * copy.out_w * step;
     const int64_t row = (y - copy.pad_h) * copy.stride;
@@ -192,9 +192,9 @@ void PadCopyRows(const PadCopy& copy, const float* src, float* dst, int64_t firs
       std::fill(to, to + copy.out_w * step, 0.0f);
       continue;
     }
-    std::fill(to, to + copy.pad_w * step, 0.0f);
-    to += copy.pad_w * step;
-    std::fill(to + used * step, to + (copy.out_w - copy.pad_w) * step, 0.0f);
+    std::fill(to, to + left * step, 0.0f);
+    to += left * step;
+    std::fill(to + used * step, to + (copy.out_w - left) * step, 0.0f);
     CopyPixels(copy, src + row * copy.in_w * (copy.from_planes ? 1 : copy.channels), to, used);
   }
 }

@@ -126,7 +126,9 @@ struct PadCopy {
   int64_t pixel_step = 0, stride = 1;
   bool from_planes = false;
 
-  int64_t used_w() const { return std::min((in_w + stride - 1) / stride, out_w - pad_w); }
+  // Columns of zeros before the image and of the image; the padded row may end within the former.
+  int64_t left_w() const { return std::min(pad_w, out_w); }
+  int64_t used_w() const { return std::min((in_w + stride - 1) / stride, out_w - left_w()); }
 };
 // One image; rows of the padded image.
 void run_pad_copy(const PadCopy& copy, const float* src, float* dst, int64_t first_row, int64_t last_row);
