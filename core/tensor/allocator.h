@@ -19,6 +19,9 @@ class Allocator {
   // The range stays allocated, but its contents are not needed; the device may take its memory until it is used again.
   virtual void purge(void* data, size_t size_bytes) { (void)data, (void)size_bytes; }
   virtual Device device() const = 0;
+  // Whether freed blocks may be kept, cut and given out again; else every block is allocated and freed by itself, with
+  // the size asked for.
+  virtual bool is_cached() const { return true; }
 };
 
 // Alignment of every block: a cache line, and what AVX-512 loads like best.

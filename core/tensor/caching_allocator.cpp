@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <deque>
 #include <limits>
 #include <mutex>
 #include <unordered_map>
 
 #include "core/base/error.h"
+#include "core/tensor/memory_checks.h"
 #include "core/tensor/owner_limit.h"
 #include "core/tensor/poison.h"
 
@@ -137,6 +139,9 @@ struct CachingAllocator::State {
  private:
   Block* new_block();
   void drop_block(Block* block);
+  Block* take_charged(size_t size_bytes, OwnerId owner);
+  Block* take_alone(size_t size);
+  bool give_alone(Block* block);
   Block* take_locked(size_t size, bool is_small);
   Block* grow(size_t size, bool is_small);
   Block* add_segment(size_t size, bool is_small);
@@ -159,13 +164,20 @@ void CachingAllocator::State::drop_block(Block* block) {
 }
 
 Block* CachingAllocator::State::take(size_t size_bytes, OwnerId owner) {
+  Block* block = take_charged(size_bytes, owner);
+  if (poisons_memory() && source->device().kind == kCPU) std::memset(block->data, kPoison, size_bytes);
+  return block;
+}
+
+Block* CachingAllocator::State::take_charged(size_t size_bytes, OwnerId owner) {
   const size_t size = size_bytes > kMaxRequest ? 0 : round_up(std::max<size_t>(size_bytes, 1), kAlignment);
   std::lock_guard lock(mutex);
   ++stats.allocations;
   if (size == 0) fail_exhausted(size_bytes);
   if (owner >= owners.size()) owners.resize(owner + 1);
   check_owner(size, owner);
-  Block* block = take_locked(size, size_bytes <= kSmallRequest);
+  Block* block = source->is_cached() ? take_locked(size, size_bytes <= kSmallRequest)
+                                     : take_alone(std::max<size_t>(size_bytes, 1));
   if (!block) fail_exhausted(size_bytes);
   block->owner = owner;
   OwnerCount& count = owners[owner];
@@ -191,6 +203,31 @@ Block* CachingAllocator::State::take_locked(size_t size, bool is_small) {
   block->is_free = false;
   split(block, size);
   return block;
+}
+
+// A block without a segment.
+Block* CachingAllocator::State::take_alone(size_t size) {
+  if (options.cap_bytes && (size > options.cap_bytes || stats.reserved_bytes > options.cap_bytes - size))
+    return nullptr;
+  char* data = static_cast<char*>(source->allocate(size));
+  if (!data) return nullptr;
+  Block* block = new_block();
+  block->data = data;
+  block->size = size;
+  stats.reserved_bytes += size;
+  stats.cached_bytes += size;
+  return block;
+}
+
+// Gives back whether the state is to die with it.
+bool CachingAllocator::State::give_alone(Block* block) {
+  source->free(block->data, block->size);
+  std::lock_guard lock(mutex);
+  owners[block->owner].live_bytes -= block->size;
+  stats.live_bytes -= block->size;
+  stats.reserved_bytes -= block->size;
+  drop_block(block);
+  return is_orphaned && stats.live_bytes == 0;
 }
 
 // Large blocks keep a rest below kMinSplitLarge, so no block is more than twice its request.
@@ -248,7 +285,9 @@ Block* CachingAllocator::State::add_segment(size_t size, bool is_small) {
 void CachingAllocator::State::give(Block* block) {
   Doomed doomed;
   bool is_last = false;
-  {
+  if (!block->segment) {
+    is_last = give_alone(block);
+  } else {
     std::lock_guard lock(mutex);
     if (source->device().kind == kCPU) poison(block->data, block->size);
     owners[block->owner].live_bytes -= block->size;

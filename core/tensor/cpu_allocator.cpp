@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/memory_limit.h"
 #include "core/tensor/caching_allocator.h"
+#include "core/tensor/memory_checks.h"
 
 namespace tensord {
 namespace {
@@ -18,7 +19,7 @@ constexpr size_t kHugePage = size_t{2} << 20;
 
 // Maps anonymous memory; large pieces are aligned to huge pages and ask for them. The kernel
 // would promise more than there is and kill the process later, so the sum is limited here.
-class CpuSource final : public Allocator {
+class CpuSource : public Allocator {
  public:
   void* allocate(size_t size_bytes) override {
     const size_t size = page_round(size_bytes);
@@ -27,15 +28,14 @@ class CpuSource final : public Allocator {
       taken_.fetch_sub(size, std::memory_order_relaxed);
       return nullptr;
     }
-    void* data = size >= kHugePage ? map_aligned(size) : map(size);
+    void* data = map_block(size_bytes);
     if (!data) taken_.fetch_sub(size, std::memory_order_relaxed);
     return data;
   }
 
   void free(void* data, size_t size_bytes) override {
-    const size_t size = page_round(size_bytes);
-    munmap(data, size);
-    taken_.fetch_sub(size, std::memory_order_relaxed);
+    unmap_block(data, size_bytes);
+    taken_.fetch_sub(page_round(size_bytes), std::memory_order_relaxed);
   }
 
   void purge(void* data, size_t size_bytes) override {
@@ -47,6 +47,12 @@ class CpuSource final : public Allocator {
   Device device() const override { return {}; }
 
  private:
+  virtual void* map_block(size_t size_bytes) {
+    const size_t size = page_round(size_bytes);
+    return size >= kHugePage ? map_aligned(size) : map(size);
+  }
+  virtual void unmap_block(void* data, size_t size_bytes) { munmap(data, page_round(size_bytes)); }
+
   size_t page_round(size_t size) const { return (size + page_ - 1) / page_ * page_; }
 
   static void* map(size_t size) {
@@ -69,6 +75,20 @@ class CpuSource final : public Allocator {
   std::atomic<size_t> taken_{0};
 };
 
+class GuardedSource final : public CpuSource {
+ public:
+  bool is_cached() const override { return false; }
+
+ private:
+  void* map_block(size_t size_bytes) override { return map_guarded(size_bytes); }
+  void unmap_block(void* data, size_t size_bytes) override { unmap_guarded(data, size_bytes); }
+};
+
+std::unique_ptr<Allocator> make_source() {
+  if (guards_memory()) return std::make_unique<GuardedSource>();
+  return std::make_unique<CpuSource>();
+}
+
 using Factory = CachingAllocator& (*)(int index);
 
 std::array<Factory, kDeviceKinds>& factories() {
@@ -79,7 +99,7 @@ std::array<Factory, kDeviceKinds>& factories() {
 }  // namespace
 
 CachingAllocator& cpu_allocator() {
-  static CachingAllocator* allocator = new CachingAllocator(std::make_unique<CpuSource>());
+  static CachingAllocator* allocator = new CachingAllocator(make_source());
   return *allocator;
 }
 

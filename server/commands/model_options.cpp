@@ -32,7 +32,7 @@ jit::LoadOptions load_options(const ModelOptions& options) {
   out.optimize = !options.no_optimize;
   out.precision = jit::parse_precision(options.precision);
   out.plan.is_enabled = !options.no_plan;
-  out.plan.poison = options.poison_plan;
+  out.plan.poison = out.plan.poison || options.poison_plan;
   for (const std::string& pass : options.disabled) jit::disable_pass(out, pass);
   for (const std::string& limit : options.limits) jit::limit_pass(out, limit);
   return out;

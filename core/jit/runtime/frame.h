@@ -9,6 +9,7 @@
 #include "core/jit/runtime/plan_state.h"
 #include "core/jit/runtime/profile.h"
 #include "core/ops/value.h"
+#include "core/tensor/memory_checks.h"
 
 namespace tensord::jit {
 
@@ -55,7 +56,7 @@ class Frame {
   size_t depth_ = 0;
   std::vector<ops::Value> entered_;  // contexts of the "with" blocks that run, outermost first
   Profile* profile_ = nullptr;
-  bool poison_ = false;
+  bool poison_ = poisons_memory();
   bool plans_in_background_ = false;
   PlanState plans_;
   std::vector<ResultMemory> result_memory_;

@@ -6,7 +6,9 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/jit/runtime/memory_plan.h"
+#include "core/jit/runtime/plan_slots.h"
 #include "core/jit/runtime/sample_loop.h"
+#include "core/tensor/memory_checks.h"
 #include "core/tensor/strided_copy.h"
 
 namespace tensord::jit {
@@ -17,7 +19,6 @@ namespace {
 
 // Plans whose addresses a worker keeps.
 constexpr size_t kMaxBindings = 256;
-constexpr int kPoison = 0xff;  // NaN in every floating point type
 
 void* advance(void* base, int64_t bytes) { return static_cast<char*>(base) + bytes; }
 
@@ -25,7 +26,7 @@ void* advance(void* base, int64_t bytes) { return static_cast<char*>(base) + byt
 
 // The addresses of one plan's tensors in one worker.
 struct PlanState::Binding {
-  const void* arena = nullptr;  // the arena the addresses are of
+  PlanSlots slots;              // that the addresses are of
   std::vector<void*> pointers;  // of each call: its inputs, then its outputs
   std::vector<size_t> first;    // of each call, in `pointers`
 
@@ -55,9 +56,9 @@ struct PlanState::Binding {
   std::vector<Tensor> results;  // handles given out, used again likewise
   std::vector<bool> is_moved;   // of each kOutput root: in this run it is the caller's memory
 
-  void build(const Plan& plan, const Tensor& arena);
-  void add_kernel(const Plan& plan, const PlanCall& call, const Tensor& arena);
-  Tensor tensor_for(const Plan& plan, uint32_t id, const Tensor& arena);
+  void build(const Plan& plan, const Storage& arena);
+  void add_kernel(const Plan& plan, const PlanCall& call);
+  Tensor tensor_for(const Plan& plan, uint32_t id);
   void take_inputs(const Plan& plan, std::span<const Value> arguments);
   void take_outputs(const Plan& plan, const Options& options);
   void move_outputs(const Plan& plan, const Options& options);
@@ -70,16 +71,16 @@ struct PlanState::Binding {
   Tensor result(const Plan& plan, uint32_t id, size_t place);
 };
 
-void PlanState::Binding::build(const Plan& plan, const Tensor& memory) {
+void PlanState::Binding::build(const Plan& plan, const Storage& arena) {
   *this = Binding();
-  arena = memory.defined() ? memory.raw_data() : nullptr;
+  slots = PlanSlots(plan, arena);
   outputs.resize(plan.output_bytes.size());
   is_moved.resize(outputs.size());
   inputs.resize(plan.inputs.size());
   for (const PlanCall& call : plan.calls) {
     first.push_back(pointers.size());
     kernels.push_back(nullptr);
-    if (!call.prepared && !call.loop) add_kernel(plan, call, memory);
+    if (!call.prepared && !call.loop) add_kernel(plan, call);
     for (const auto* tensors : {&call.inputs, &call.outputs}) {
       for (const uint32_t id : *tensors) {
         const PlanTensor& tensor = plan.tensors[id];
@@ -88,21 +89,21 @@ void PlanState::Binding::build(const Plan& plan, const Tensor& memory) {
         pointers.push_back(nullptr);
         if (root.kind == PlanRoot::Kind::kInput) from_inputs.push_back({at, root.index, tensor.offset_bytes});
         if (root.kind == PlanRoot::Kind::kOutput) from_outputs.push_back({at, root.index, tensor.offset_bytes});
-        if (root.kind == PlanRoot::Kind::kArena && memory.defined())
-          pointers[at] = advance(memory.raw_data(), static_cast<int64_t>(root.offset) + tensor.offset_bytes);
+        if (root.kind != PlanRoot::Kind::kArena) continue;
+        if (char* const memory = slots.root(plan, tensor.root)) pointers[at] = advance(memory, tensor.offset_bytes);
       }
     }
   }
 }
 
-Tensor PlanState::Binding::tensor_for(const Plan& plan, uint32_t id, const Tensor& memory) {
+Tensor PlanState::Binding::tensor_for(const Plan& plan, uint32_t id) {
   const PlanTensor& at = plan.tensors[id];
   const PlanRoot& root = plan.roots[at.root];
   const auto item = static_cast<int64_t>(size_of(at.meta.dtype()));
   const Tensor tensor = at.meta.as_view(at.meta.sizes(), at.meta.strides(), 0);
   if (root.kind == PlanRoot::Kind::kArena) {
-    if (memory.defined()) tensor.impl()->storage = memory.storage();
-    tensor.impl()->offset = (static_cast<int64_t>(root.offset) + at.offset_bytes) / item;
+    tensor.impl()->storage = slots.storage(at.root);
+    tensor.impl()->offset = (static_cast<int64_t>(slots.storage_offset(plan, at.root)) + at.offset_bytes) / item;
     return tensor;
   }
   auto& patches = root.kind == PlanRoot::Kind::kInput ? tensors_from_inputs : tensors_from_outputs;
@@ -110,13 +111,13 @@ Tensor PlanState::Binding::tensor_for(const Plan& plan, uint32_t id, const Tenso
   return tensor;
 }
 
-void PlanState::Binding::add_kernel(const Plan& plan, const PlanCall& call, const Tensor& memory) {
+void PlanState::Binding::add_kernel(const Plan& plan, const PlanCall& call) {
   auto kernel = std::make_unique<Kernel>();
-  for (const uint32_t id : call.inputs) kernel->operands.push_back(tensor_for(plan, id, memory));
+  for (const uint32_t id : call.inputs) kernel->operands.push_back(tensor_for(plan, id));
   size_t next = 0;
   for (const Value& argument : call.arguments)
     kernel->arguments.push_back(with_tensors(argument, kernel->operands, next));
-  for (const uint32_t id : call.outputs) kernel->outputs.push_back(tensor_for(plan, id, memory));
+  for (const uint32_t id : call.outputs) kernel->outputs.push_back(tensor_for(plan, id));
   if (call.is_copy && kernel->outputs[0].sizes() != kernel->operands[0].sizes()) {
     // The copy is row-major, so it may be written in the shape of what is read.
     TensorImpl& target = *kernel->outputs[0].impl();
@@ -270,17 +271,19 @@ PlanState::~PlanState() = default;
 size_t PlanState::arena_bytes() const { return arena_.defined() ? arena_.size_bytes() : 0; }
 
 PlanState::Binding& PlanState::bind(const Plan& plan) {
-  if (arena_bytes() < plan.arena_bytes) {
+  const size_t bytes = PlanSlots::arena_bytes(plan);
+  // Where all tensors are empty too: kernels get tensors with memory.
+  if (!arena_.defined() || arena_bytes() < bytes) {
     // Every binding that points into the old arena is made again when it is used next.
     bindings_.clear();
     order_.clear();
     arena_ = Tensor();
-    arena_ = Tensor::empty(Dims{static_cast<int64_t>(plan.arena_bytes)}, DType::kUInt8);
+    arena_ = Tensor::empty(Dims{static_cast<int64_t>(bytes)}, DType::kUInt8);
   }
   std::unique_ptr<Binding>& binding = bindings_[plan.id];
   if (binding) return *binding;
   binding = std::make_unique<Binding>();
-  binding->build(plan, arena_);
+  binding->build(plan, arena_.storage());
   Binding& bound = *binding;
   order_.push_back(plan.id);
   if (order_.size() > kMaxBindings) {
@@ -299,14 +302,13 @@ void PlanState::run(const Plan& plan, std::span<const Value> arguments, std::vec
   } release{binding};
   binding.take_inputs(plan, arguments);
   binding.take_outputs(plan, options);
-  if (options.poison && arena_.defined()) std::memset(arena_.raw_data(), kPoison, arena_.size_bytes());
+  if (options.poison) binding.slots.poison(plan);
   binding.patch();
   for (size_t i = 0; i < plan.calls.size(); ++i) {
     const PlanCall& call = plan.calls[i];
     *failed_call = &call;
     if (options.is_cancelled && (*options.is_cancelled)()) fail(ErrorCode::kCancelled, "cancelled");
-    void* const scratch =
-        arena_.defined() ? advance(arena_.raw_data(), static_cast<int64_t>(call.scratch_offset)) : nullptr;
+    void* const scratch = binding.slots.scratch(plan, i);
     if (call.loop) {
       binding.run_loop(*call.loop, i, scratch, options, failed_call);
       continue;

@@ -2,19 +2,17 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <exception>
 #include <sstream>
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/parallel.h"
+#include "core/jit/runtime/plan_slots.h"
 
 namespace tensord::jit {
 
 namespace {
-
-constexpr int kPoison = 0xff;  // NaN in every floating point type
 
 // One team's share of a part: its samples, and the memory it works in.
 class Team {
@@ -24,7 +22,7 @@ class Team {
     char* const base = static_cast<char*>(memory.scratch) + static_cast<size_t>(team) * part.team_bytes;
     pointers_ = reinterpret_cast<void**>(base);
     times_ = reinterpret_cast<int64_t*>(base + part.pointer_count * sizeof(void*));
-    arena_ = base + part.team_bytes - part.body->arena_bytes;
+    slots_ = PlanSlots(*part.body, base + part.team_bytes - part.body->arena_bytes);
   }
 
   int64_t* times() const { return times_; }
@@ -32,7 +30,7 @@ class Team {
   // Runs the calls on the tile that starts at `sample`. Gives back false when it was cancelled.
   template <class IsStopped>
   void run(int64_t sample, bool poison, bool is_timed, const PlanCall** failed, IsStopped&& is_stopped) {
-    if (poison) std::memset(arena_, kPoison, part_.body->arena_bytes);
+    if (poison) slots_.poison(*part_.body);
     place(sample);
     void* const* at = pointers_;
     const std::vector<PlanCall>& calls = part_.body->calls;
@@ -41,7 +39,7 @@ class Team {
       *failed = &call;
       if (is_stopped()) return;
       const int64_t start_ns = is_timed ? Clock::system().now_ns() : 0;
-      call.prepared->run(ops::KernelContext{Device{}}, {at, at + call.inputs.size(), arena_ + call.scratch_offset});
+      call.prepared->run(ops::KernelContext{Device{}}, {at, at + call.inputs.size(), slots_.scratch(*part_.body, i)});
       if (is_timed) times_[i] += Clock::system().now_ns() - start_ns;
       at += call.inputs.size() + call.outputs.size();
     }
@@ -62,7 +60,7 @@ class Team {
     const PlanRoot& root = part_.body->roots[tensor.root];
     char* base = nullptr;
     switch (root.kind) {
-      case PlanRoot::Kind::kArena: base = arena_ + root.offset; break;
+      case PlanRoot::Kind::kArena: base = slots_.root(*part_.body, tensor.root); break;
       case PlanRoot::Kind::kInput:
         base = static_cast<char*>(const_cast<void*>(memory_.inputs[root.index])) +
                sample * loop_.input_strides[root.index];
@@ -79,7 +77,7 @@ class Team {
   const ops::PreparedRun& memory_;
   void** pointers_;
   int64_t* times_;
-  char* arena_;
+  PlanSlots slots_;
 };
 
 // Adds each call once: the time that its turns took, as if the calls had come one after the other.

@@ -16,13 +16,14 @@
 #include "core/jit/runtime/frame.h"
 #include "core/jit/runtime/program.h"
 #include "core/jit/runtime/signature.h"
+#include "core/tensor/memory_checks.h"
 
 namespace tensord::jit {
 
 struct PlanOptions {
-  bool is_enabled = true;  // false: every run is interpreted
-  size_t cache_size = 64;  // signatures kept a method; the least recently used goes
-  bool poison = false;     // runs plans on memory filled with NaN; for tests
+  bool is_enabled = true;          // false: every run is interpreted
+  size_t cache_size = 64;          // signatures kept a method; the least recently used goes
+  bool poison = poisons_memory();  // runs plans on memory filled with NaN; for tests
 };
 
 // Counted since the model was loaded. `build_ns` is the time spent building.
