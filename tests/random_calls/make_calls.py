@@ -1,0 +1,118 @@
+"""Draws calls of operators at random, and writes them with what PyTorch makes of them.
+
+Usage: python3 -m tests.random_calls.make_calls OUTPUT_FILE [COUNT [FIRST_SEED [FAMILY ...]]]
+Every call has a seed of its own: COUNT 1 and its seed make it again.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+import sys
+import warnings
+
+import torch
+
+from tests.ops.make_op_cases import operator, portable, schema_of
+from tests.random_calls.draw import Draw
+from tests.random_calls.families import FAMILIES, SHARES
+
+# What is allowed, relative to the element, and to the largest one of the result where it is a sum.
+TOLERANCES = {torch.float64: (1e-9, 1e-10), torch.float32: (2e-5, 1e-5), torch.bfloat16: (2e-2, 1.6e-2),
+              torch.float16: (4e-3, 2e-3)}
+
+
+SUMS = ("conv", "product")
+
+
+def tensors_in(value) -> list:
+    if isinstance(value, (list, tuple)):
+        return [tensor for item in value for tensor in tensors_in(item)]
+    return [value] if isinstance(value, torch.Tensor) else []
+
+
+def tolerance(args, results, is_elementwise: bool, is_loose: bool):
+    """(rtol, atol) for the coarsest dtype that takes part."""
+    floats = [x for x in [*tensors_in(args), *tensors_in(results)] if x.is_floating_point()]
+    if not floats:
+        return 1e-6, 1e-6
+    coarsest = max((x.dtype for x in floats), key=lambda dtype: torch.finfo(dtype).eps)
+    rtol, share = TOLERANCES[coarsest]
+    largest = 1.0
+    if not is_elementwise:
+        for x in tensors_in(results):
+            finite = x.double()[torch.isfinite(x)]
+            largest = max(largest, float(finite.abs().max()) if finite.numel() else 0.0)
+    return rtol, share * largest * (10 if is_loose else 1)
+
+
+HALVES = (torch.bfloat16, torch.float16)
+
+
+def widened(value):
+    if isinstance(value, (list, tuple)):
+        return type(value)(widened(item) for item in value)
+    return value.float() if isinstance(value, torch.Tensor) and value.dtype in HALVES else value
+
+
+def run_wide(op: str, args: list):
+    """In float32, rounded at the end: PyTorch's own sums in halves lose digits."""
+    dtypes = [x.dtype for x in tensors_in(args) if x.dtype in HALVES]
+    results = run(op, widened(args))
+    return [x.to(dtypes[0]) if dtypes and isinstance(x, torch.Tensor) else x for x in results]
+
+
+def run(op: str, args: list):
+    schema = schema_of(op)
+    named = {a.name: value for a, value in zip(schema.arguments, args) if a.kwarg_only}
+    results = operator(op)(*args[:len(args) - len(named)], **named)
+    is_multiple = isinstance(results, tuple) and len(schema.returns) > 1
+    return list(results) if is_multiple else [results] if schema.returns else []
+
+
+def make_call(seed: int, names: list):
+    """The record of one call; None where the schema is not PyTorch's or the draw itself was refused."""
+    torch.manual_seed(seed)
+    d = Draw(seed)
+    shares = [SHARES.get(name, 1) for name in names]
+    family = random.Random(seed).choices(names, shares)[0]
+    try:
+        op, args, options = FAMILIES[family](d)
+    except (RuntimeError, IndexError, ValueError):
+        return None
+    schema = schema_of(op)
+    if schema is None:
+        return None
+    args = args[:len(schema.arguments)]
+    then = options.get("then", [])
+    record = {"op": op, "label": f"{op} seed {seed}", "args": portable(copy.deepcopy(args)), "then": then, "error": "",
+              "results": [], "rtol": 0.0, "atol": 0.0, "in_graph": not options.get("no_graph", False)}
+    try:
+        results = (run_wide if family in SUMS else run)(op, args)
+        for step in then:
+            results = run(step[0], [results[0], *step[1:]])
+    except (RuntimeError, IndexError, ValueError, TypeError) as error:
+        record["error"] = str(error).split("\n")[0] or "refused"
+        return record
+    record["results"] = portable(results)
+    record["rtol"], record["atol"] = tolerance(args, results, options.get("elementwise", False), options.get("loose", False))
+    return record
+
+
+def main() -> int:
+    output, count, first = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 5000, \
+        int(sys.argv[3]) if len(sys.argv) > 3 else 0
+    names = sys.argv[4:] or list(FAMILIES)
+    torch.set_num_threads(1)
+    # Its convolutions of PyTorch 1.13 write outside of their memory where all taps lie in the padding.
+    torch.backends.mkldnn.enabled = False
+    warnings.simplefilter("ignore")
+    records = [record for seed in range(first, first + count) if (record := make_call(seed, names)) is not None]
+    torch.save(records, output)
+    refused = sum(1 for record in records if record["error"])
+    print(f"{len(records)} calls written to {output}, {refused} of them refused by PyTorch")
+    return 0 if len(records) > count / 2 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
