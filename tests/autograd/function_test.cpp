@@ -161,6 +161,22 @@ TEST(Function, DirtyInputs) {
   EXPECT_EQ(numbers(grad(w)), (Numbers{20, 2}));
 }
 
+// Writes past the operators, as code of others would.
+struct Zeroes : Function<Zeroes> {
+  static Tensor forward(FunctionContext& context, const Tensor& x) {
+    context.mark_dirty({x});
+    x.data<double>()[0] = 0;
+    return x;
+  }
+  static std::vector<Tensor> backward(FunctionContext&, std::vector<Tensor> grads) { return {scale(grads[0], 0)}; }
+};
+
+TEST(Function, WhatItWroteIsSeenByOthers) {
+  const Tensor x = leaf({2}), a = scale(x, 1), y = Cube::apply(a);
+  Zeroes::apply(a);
+  EXPECT_THAT(error_of([&] { backward(y); }), HasSubstr("is at version 1; expected version 0 instead"));
+}
+
 struct ForgetsDirty : Function<ForgetsDirty> {
   static Tensor forward(FunctionContext& context, const Tensor& x) {
     context.mark_dirty({x});

@@ -109,6 +109,7 @@ class Rules(unittest.TestCase):
         self.assertEqual(results("{ const std::lock_guard lock(a->mutex); }", "lock dropped"), ["{ static_cast<void>(a->mutex); }"])
         self.assertEqual(results("{ x.storage()->bump_version(); }", "version bump dropped"),
                          ["{ { if (false) x.storage()->bump_version(); } }"])
+        self.assertEqual(results("if (a) b->bump_version();", "version bump dropped"), ["if (a) { if (false) b->bump_version(); }"])
         self.assertEqual(results("if (fsync(file) != 0) fail(1);", "fsync dropped"), ["if (0 != 0) fail(1);"])
 
     def test_one_program_has_them_all(self):

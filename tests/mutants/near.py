@@ -47,7 +47,8 @@ def patterns_for(path: str) -> list[str]:
 
 def nearest_first(path: str, places: dict[str, str], noticed: dict[str, int], seconds: dict[str, float]) -> list[str]:
     """Names of the tests to try, from their places: those that noticed slips of this source before, then by name and row."""
-    patterns, keys, seen = patterns_for(path), {}, set()
+    patterns, keys = patterns_for(path), {}
+    seen = {places.get(name.split("[")[0]) for name in places if "[" in name}  # whole tests come after their pieces
     for name, place in sorted(places.items(), key=lambda item: (len(item[0]), item[0])):
         rank = next((i for i, pattern in enumerate(patterns) if fnmatch.fnmatch(place, pattern)), None)
         if rank is not None:

@@ -1,10 +1,12 @@
 """What ctest runs and ninja builds, asked of them: tests, the programs that they need, the sources in those."""
 
+import dataclasses
 import json
 import os
 import pathlib
 import re
 import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 ADDED = re.compile(r'^add_test\(\[=\[(.+?)\]=\] (.*)\)$', re.MULTILINE)
@@ -12,6 +14,10 @@ QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 # Builds by presets of these names need this to say only what is our own fault.
 ENVIRONMENTS = {"tsan": {"TSAN_OPTIONS": "suppressions={tree}/tests/stress/thread_sanitizer.supp:"
                                          "ignore_noninstrumented_modules=1:halt_on_error=1"}}
+
+
+# Tests over a folder of files, one for each script of a folder here: with one file alone they take less time.
+FOLDER_VARIABLE, FOLDER_SCRIPTS, FOLDER_FILTER = "TENSORD_OP_CASES", "ops/cases", "--gtest_filter=-*EveryOperatorHasARow"
 
 
 @dataclass
@@ -75,8 +81,23 @@ class Build:
             test.place = self.place_of(command, places)
             words = [*command, *variables.values()]
             test.programs = [t for t in (w.removeprefix(f"{self.folder}/") for w in words) if t in targets]
-            tests[test.name] = test
+            for piece in [*self.pieces_of(test), test]:
+                tests[piece.name] = piece
         return tests
+
+    def pieces_of(self, test: Test) -> Iterator[Test]:
+        """The same test with one file at a time."""
+        whole = test.environment.get(FOLDER_VARIABLE)
+        if whole is None or len(test.environment) > 1:
+            return
+        for script in sorted((self.tree / "tests" / FOLDER_SCRIPTS).glob("[a-z]*.py")):
+            folder = self.folder / "mutants" / script.stem
+            folder.mkdir(parents=True, exist_ok=True)
+            link = folder / f"{script.stem}.pt"
+            if not link.is_symlink():
+                link.symlink_to(pathlib.Path(whole) / link.name)
+            yield dataclasses.replace(test, name=f"{test.name}[{script.stem}]", command=[*test.command, FOLDER_FILTER],
+                                      environment={FOLDER_VARIABLE: str(folder)}, place=f"{FOLDER_SCRIPTS}/{script.name}")
 
     def targets(self) -> set[str]:
         listed = subprocess.run(["ninja", "-t", "targets", "all"], cwd=self.folder, capture_output=True, text=True, check=True)

@@ -127,7 +127,7 @@ def skip_leading(code: Code, i: int) -> int | None:
     """The token after one step of what leads to a member."""
     if code.is_sign(i, "::", ".", "->"):
         return i + 1
-    if code.tokens[i].kind == "word":
+    if code.tokens[i].kind == "word" and code.tokens[i].text not in ("if", "for", "while", "switch", "return"):
         return i + 1 if code.is_sign(i + 1, "::", ".", "->", "(", "[") else None
     return code.partner[i] + 1 if code.is_sign(i, "(", "[") and i in code.partner else None
 

@@ -1,5 +1,6 @@
-// Included before the code of every source that has slips (tests/mutants): a program has many, and TENSORD_SLIP is the number of
-// the one that is made in this run. TENSORD_SLIP_REACHED is a file with a byte for each slip, which becomes 1 where the code comes by.
+// Included before the code of every source that has slips (tests/mutants): a program has many, and TENSORD_SLIP is the
+// number of the one that is made in this run. TENSORD_SLIP_REACHED is a file with a byte for each slip, which becomes 1
+// where the code comes by.
 #pragma once
 
 #include <fcntl.h>
@@ -57,7 +58,8 @@ Left<kind, L> operator<(const L& value, Compare<kind> compare) {
 }
 template <Kind kind, class L, class R>
 bool operator>(const Left<kind, L>& left, const R& right) {
-  constexpr bool kIsLess = kind == kLess || kind == kLessEqual, kTakesEqual = kind == kLessEqual || kind == kGreaterEqual;
+  constexpr bool kIsLess = kind == kLess || kind == kLessEqual,
+                 kTakesEqual = kind == kLessEqual || kind == kGreaterEqual;
   const bool takes_equal = kTakesEqual != left.is_slip;
   if constexpr (kIsLess) return takes_equal ? left.value <= right : left.value < right;
   if constexpr (!kIsLess) return takes_equal ? left.value >= right : left.value > right;

@@ -97,6 +97,7 @@ def run_case(row: Case, dtype, strided, seed):
     record = {"op": row.op, "label": label, "args": saved_args, "check": row.check, "error": row.error or "",
               "results": [], "mutated": [], "optional": row.optional}
     function = row.reference or operator(row.op)
+    versions = [a._version if isinstance(a, torch.Tensor) else 0 for a in ordered]
     try:
         results = function(*args, **kwargs)
     except Exception as error:  # noqa: BLE001: any refusal of PyTorch's is the expected result
@@ -110,7 +111,8 @@ def run_case(row: Case, dtype, strided, seed):
     record["results"] = portable(list(results) if is_multiple else [results] if has_result else [])
     if schema:
         writes = [a.alias_info is not None and a.alias_info.is_write for a in schema.arguments]
-        record["mutated"] = [(i, portable(ordered[i])) for i in range(min(len(ordered), len(writes))) if writes[i]]
+        record["mutated"] = [(i, portable(ordered[i]), isinstance(ordered[i], torch.Tensor) and ordered[i]._version > versions[i])
+                             for i in range(min(len(ordered), len(writes))) if writes[i]]
     rtol, atol = TOLERANCES.get(dtype, DEFAULT_TOLERANCE)
     record["rtol"] = float(row.rtol if row.rtol is not None else rtol)
     record["atol"] = float(row.atol if row.atol is not None else atol)

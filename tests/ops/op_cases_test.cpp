@@ -38,6 +38,22 @@ std::string check_infer(const ops::Op& op, const std::vector<Value>& arguments, 
   return "";
 }
 
+// Whether an operator goes through with one argument in read-only memory. Without elements there is nothing to write.
+bool writes_read_only(const ops::Op& op, std::vector<Value> arguments, size_t index) {
+  const Tensor tensor = arguments[index].to_tensor();
+  if (tensor.numel() == 0) return false;
+  Storage storage = wrap_storage(
+      tensor.storage()->data(), tensor.storage()->size_bytes(), [tensor] {}, {}, /*is_writable=*/false);
+  arguments[index] =
+      Tensor::from_storage(std::move(storage), tensor.sizes(), tensor.strides(), tensor.offset(), tensor.dtype());
+  try {
+    ops::run(op, arguments);
+  } catch (const Error& error) {
+    return std::string_view(error.what()).find("read-only") == std::string_view::npos;
+  }
+  return true;
+}
+
 // The in-place and out= forms registered beside a functional operator.
 std::string check_derived(const ops::Op& op, const std::vector<Value>& arguments, const Value& result,
                           Tolerance tolerance) {
@@ -55,9 +71,40 @@ std::string check_derived(const ops::Op& op, const std::vector<Value>& arguments
       target = Tensor::empty(Dims{0}, result.to_tensor().dtype());
       own.push_back(target);
     }
+    const uint32_t version = target.to_tensor().version();
     ops::run(*form, own);
+    if (target.to_tensor().version() == version) return concat(form->schema.full_name(), ": the version stays");
+    const size_t index = is_inplace ? 0 : own.size() - 1;
+    static std::set<const ops::Op*> tried;
+    if (tried.insert(form).second && writes_read_only(*form, copy_all(own), index)) {
+      return concat(form->schema.full_name(), ": writes read-only memory");
+    }
     if (const std::string problem = compare(target, result, tolerance); !problem.empty()) {
       return concat(form->schema.full_name(), ": ", problem);
+    }
+  }
+  return "";
+}
+
+// Of tensors among the arguments; 0 for other values.
+std::vector<uint32_t> versions_of(const std::vector<Value>& arguments) {
+  std::vector<uint32_t> versions;
+  for (const Value& argument : arguments) versions.push_back(argument.is_tensor() ? argument.to_tensor().version() : 0);
+  return versions;
+}
+
+// What PyTorch counts as a write is one here: autograd must know of it, and read-only memory (a request's) refuse it.
+std::string check_written(const ops::Op& op, const std::vector<Value>& arguments, const std::vector<Value>& bound,
+                          const std::vector<uint32_t>& versions, const std::vector<Value>& mutated) {
+  for (const Value& one : mutated) {
+    const auto index = static_cast<size_t>(items(one)[0].to_int());
+    const bool is_counted = items(one)[2].to_bool();
+    if (!is_counted || !bound[index].is_tensor()) continue;
+    if (bound[index].to_tensor().version() == versions[index]) {
+      return concat("argument ", index, " is written, but has the same version");
+    }
+    if (writes_read_only(op, ops::bind(op, copy_all(arguments)), index)) {
+      return concat("argument ", index, " is written where its memory is read-only");
     }
   }
   return "";
@@ -70,8 +117,10 @@ std::string run_record(const Value& record) {
   const std::vector<Value>& arguments = items(field(record, "args"));
   const std::string& expected_error = field(record, "error").to_string();
   std::vector<Value> bound, results;
+  std::vector<uint32_t> versions;
   try {
     bound = ops::bind(*op, copy_all(arguments));
+    versions = versions_of(bound);
     results = ops::run(*op, bound);
   } catch (const Error& error) {
     if (expected_error.empty()) return concat("failed: ", error.what());
@@ -79,6 +128,8 @@ std::string run_record(const Value& record) {
     return matches ? "" : concat("fails with \"", error.what(), "\", expected \"", expected_error, "\"");
   }
   if (!expected_error.empty()) return "must fail but did not";
+  const std::vector<Value>& mutated = items(field(record, "mutated"));
+  if (std::string problem = check_written(*op, arguments, bound, versions, mutated); !problem.empty()) return problem;
   const Tolerance tolerance{field(record, "rtol").to_float(), field(record, "atol").to_float()};
   const std::vector<Value>& expected = items(field(record, "results"));
   if (field(record, "check").to_string() == "shape") {
@@ -95,9 +146,9 @@ std::string run_record(const Value& record) {
     return "";
   }
   if (std::string problem = compare_items(results, expected, tolerance); !problem.empty()) return problem;
-  for (const Value& mutated : items(field(record, "mutated"))) {
-    const auto index = static_cast<size_t>(items(mutated)[0].to_int());
-    if (std::string problem = compare(bound[index], items(mutated)[1], tolerance); !problem.empty()) {
+  for (const Value& one : mutated) {
+    const auto index = static_cast<size_t>(items(one)[0].to_int());
+    if (std::string problem = compare(bound[index], items(one)[1], tolerance); !problem.empty()) {
       return concat("argument ", index, " after the call: ", problem);
     }
   }

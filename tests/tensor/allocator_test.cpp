@@ -265,6 +265,16 @@ TEST(CpuAllocatorTest, OwnersHaveLimits) {
   EXPECT_EQ(allocate_storage(5000, {})->size_bytes(), 5000u);
 }
 
+TEST(CpuAllocatorTest, OwnersGetAllOfTheirLimit) {
+  const OwnerId owner = memory_owner("limited to the byte");
+  set_owner_limit(owner, 8192);
+  const MemoryOwnerScope scope(owner);
+  EXPECT_EQ(allocate_storage(8192, {})->size_bytes(), 8192u);
+  const Storage first = allocate_storage(4096, {});
+  const Storage second = allocate_storage(4096, {});
+  EXPECT_EQ(code_of([] { allocate_storage(1, {}); }), ErrorCode::kResourceExhausted);
+}
+
 TEST(AllocatorForTest, UnknownDeviceIsRefused) {
   EXPECT_EQ(&allocator_for({}), &cpu_allocator());
   EXPECT_EQ(code_of([] { allocator_for({static_cast<DeviceKind>(7), 0}); }), ErrorCode::kUnimplemented);

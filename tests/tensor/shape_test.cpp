@@ -64,6 +64,7 @@ TEST(ShapeTest, Contiguity) {
   EXPECT_FALSE(is_non_overlapping_and_dense(Dims{2, 3}, Dims{0, 1}));
   EXPECT_FALSE(is_non_overlapping_and_dense(Dims{2, 3}, Dims{6, 2}));
   EXPECT_TRUE(is_non_overlapping_and_dense(Dims{}, Dims{}));
+  EXPECT_TRUE(is_non_overlapping_and_dense(Dims{1, 2, 1}, Dims{7, 1, 9})) << "of one element no stride is used";
 }
 
 TEST(ShapeTest, Broadcasting) {
