@@ -7,7 +7,9 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <utility>
+#include <vector>
 
 #include "core/base/error.h"
 
@@ -68,6 +70,18 @@ void AtomicFile::commit() {
   }
   const std::string folder = std::filesystem::path(path_).parent_path().string();
   sync_folder(folder.empty() ? "." : folder);
+}
+
+void copy_to_disk(const std::string& from, const std::string& to) {
+  std::ifstream in(from, std::ios::binary);
+  if (!in) fail(ErrorCode::kUnavailable, from, ": cannot be read: ", std::strerror(errno));
+  AtomicFile file(to);
+  std::vector<char> piece(size_t{1} << 20);
+  while (in.read(piece.data(), static_cast<std::streamsize>(piece.size())) || in.gcount() > 0) {
+    file.write({piece.data(), static_cast<size_t>(in.gcount())});
+  }
+  if (in.bad()) fail(ErrorCode::kUnavailable, from, ": cannot be read");
+  file.commit();
 }
 
 void sync_folder(const std::string& folder) {

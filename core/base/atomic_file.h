@@ -33,6 +33,9 @@ class AtomicFile {
   std::FILE* file_ = nullptr;
 };
 
+// A copy that is whole and on the disk, or not there. Throws as AtomicFile; kUnavailable where `from` cannot be read.
+void copy_to_disk(const std::string& from, const std::string& to);
+
 // Makes renames and new files in a folder survive a loss of power. Throws as AtomicFile.
 void sync_folder(const std::string& folder);
 

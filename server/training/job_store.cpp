@@ -96,7 +96,10 @@ std::string JobStore::make_job(const std::string& name) const {
   for (;;) {
     const std::string id = concat(plain(name), "-", random_digits());
     std::error_code error;
-    if (fs::create_directory(jobs_ / id, error)) return id;
+    if (fs::create_directory(jobs_ / id, error)) {
+      sync_folder(jobs_.string());
+      return id;
+    }
     if (error) fail(ErrorCode::kUnavailable, (jobs_ / id).string(), ": cannot be made: ", error.message());
   }
 }
@@ -138,8 +141,7 @@ void JobStore::remove_uploads(int64_t older_than_seconds) const {
 void link_or_copy(const fs::path& from, const fs::path& to) {
   std::error_code error;
   fs::create_hard_link(from, to, error);
-  if (error) fs::copy_file(from, to, error);
-  if (error) fail(ErrorCode::kUnavailable, to.string(), ": cannot be made from ", from.string(), ": ", error.message());
+  if (error) copy_to_disk(from.string(), to.string());
 }
 
 }  // namespace tensord::server

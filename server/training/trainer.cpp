@@ -6,6 +6,7 @@
 
 #include "core/autograd/engine.h"
 #include "core/autograd/variable.h"
+#include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/parallel.h"
@@ -336,9 +337,7 @@ void Trainer::remove_old_best() {
 
 void Trainer::write_result(const std::string& path) {
   if (spec_.publish.when == "best") {
-    std::error_code error;
-    fs::copy_file(best_file(best_step_), path, error);
-    if (error) fail(ErrorCode::kUnavailable, path, ": cannot be written: ", error.message());
+    copy_to_disk(best_file(best_step_).string(), path);
     return;
   }
   model_->module().set_training(false);

@@ -11,17 +11,18 @@
 #include <iterator>
 
 #include "core/base/error.h"
+#include "tests/support/synced_files.h"
 
 namespace tensord {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
-class AtomicFileTest : public testing::Test {
+class AtomicFileTest : public ::testing::Test {
  protected:
-  AtomicFileTest() : folder_(testing::TempDir() + "/atomic_file_test." + std::to_string(getpid())) {
+  AtomicFileTest() : folder_(::testing::TempDir() + "atomic_file_test." + std::to_string(getpid())) {
     fs::create_directories(folder_);
   }
   ~AtomicFileTest() override { fs::remove_all(folder_); }
@@ -57,6 +58,33 @@ TEST_F(AtomicFileTest, ReplacesWhatWasThereInOneStep) {
   EXPECT_EQ(content(), "after");
   EXPECT_EQ(count(), 1);
   EXPECT_EQ(fs::status(path()).permissions() & fs::perms::others_read, fs::perms::others_read);
+}
+
+TEST_F(AtomicFileTest, IsOnTheDiskBeforeItHasItsName) {
+  std::string temporary;
+  {
+    AtomicFile file(path());
+    file.write("content");
+    temporary = fs::directory_iterator(folder_)->path().string();
+    testing::sync_log().clear();
+    file.commit();
+  }
+  EXPECT_EQ(testing::sync_log().fault_of(temporary, path(), {temporary}), "");
+}
+
+TEST_F(AtomicFileTest, ACopyIsOnTheDiskToo) {
+  const std::string from = folder_ + "/from";
+  std::string large(3 << 20, 'x');
+  large.back() = 'y';
+  std::ofstream(from) << large;
+  testing::sync_log().clear();
+  copy_to_disk(from, path());
+  EXPECT_EQ(content(), large);
+  const std::string& renamed = testing::sync_log().events.at(1);
+  const std::string temporary = renamed.substr(7, renamed.size() - path().size() - 8);
+  EXPECT_EQ(testing::sync_log().fault_of(temporary, path(), {temporary}), "");
+  EXPECT_EQ(error_of([&] { copy_to_disk(folder_ + "/none", path()); }).code(), ErrorCode::kUnavailable);
+  EXPECT_EQ(content(), large);
 }
 
 TEST_F(AtomicFileTest, LeavesNothingWithoutCommit) {

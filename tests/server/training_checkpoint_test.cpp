@@ -5,12 +5,14 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "core/jit/archive/torch_file.h"
 #include "server/training/checkpoint.h"
 #include "server/training/job_store.h"
 #include "server/training/value_dict.h"
 #include "tests/server/temporary_folder.h"
+#include "tests/support/synced_files.h"
 
 namespace tensord::server {
 namespace {
@@ -48,6 +50,32 @@ TEST_F(CheckpointTest, KeepsTheNewest) {
   ASSERT_TRUE(newest);
   EXPECT_EQ(newest->step, 100);
   EXPECT_EQ(ValueDict(jit::load_torch_file(newest->state_file())).at("step").to_int(), 100);
+}
+
+// All of its files, and the folder that they are in, before it has its name; its name afterwards.
+TEST_F(CheckpointTest, IsOnTheDiskBeforeItHasItsName) {
+  const Checkpoints checkpoints(folder_, 2);
+  std::string unfinished;
+  Checkpoints::Files written = files(7);
+  written.save_model = [&](const std::string& path) {
+    unfinished = fs::path(path).parent_path().string();
+    AtomicFile file(path);  // as Module::save writes
+    file.write("model");
+    file.commit();
+  };
+  tensord::testing::sync_log().clear();
+  checkpoints.write(7, written);
+  EXPECT_EQ(tensord::testing::sync_log().fault_of(unfinished, (folder_ / "checkpoint-7").string(), {unfinished}), "");
+  for (const char* name : {"model.pt", "state.pt", "curve.json", "manifest.json"}) {
+    const std::string file = unfinished + "/" + name;
+    std::string temporary;
+    for (const std::string& event : tensord::testing::sync_log().events) {
+      if (event.starts_with("rename " + file + ".") && event.ends_with(" " + file)) {
+        temporary = event.substr(7, event.size() - file.size() - 8);
+      }
+    }
+    EXPECT_EQ(tensord::testing::sync_log().fault_of(temporary, file, {temporary}), "") << name;
+  }
 }
 
 TEST_F(CheckpointTest, ADamagedOneIsPassedOverAndReplaced) {
@@ -102,6 +130,17 @@ TEST_F(CheckpointTest, WhatACrashLeftIsSweptUp) {
   EXPECT_FALSE(checkpoints.newest());
   checkpoints.write(8, files(8));
   EXPECT_EQ(entries(), 1u);
+}
+
+TEST_F(CheckpointTest, JobsAreOnTheDiskBeforeTheyAreKnown) {
+  const JobStore store(folder_.string());
+  tensord::testing::sync_log().clear();
+  JobStatus status;
+  status.id = store.make_job("name");
+  store.save(status);
+  auto& log = tensord::testing::sync_log();
+  EXPECT_GE(log.last("sync " + (folder_ / "jobs").string()), 0);
+  EXPECT_GE(log.last("sync " + store.job_folder(status.id).string()), 0);
 }
 
 JobStatus status_of(const std::string& id, int64_t created) {

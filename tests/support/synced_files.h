@@ -1,0 +1,69 @@
+#pragma once
+
+// What this program syncs and renames, in order: stands before the library's calls and hands on to the system. For one
+// source of a test program.
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace tensord::testing {
+
+struct SyncLog {
+  std::mutex mutex;
+  std::vector<std::string> events;  // "sync PATH", "rename FROM TO"
+
+  void add(std::string event) {
+    const std::lock_guard lock(mutex);
+    events.push_back(std::move(event));
+  }
+  void clear() {
+    const std::lock_guard lock(mutex);
+    events.clear();
+  }
+  // Where the event is, from the back; -1: nowhere.
+  ptrdiff_t last(const std::string& event) {
+    const std::lock_guard lock(mutex);
+    const auto found = std::find(events.rbegin(), events.rend(), event);
+    return found == events.rend() ? -1 : events.rend() - found - 1;
+  }
+  // Empty when `from` became `to` such that a machine that loses power has all of it or nothing: each of the files
+  // synced before, in a folder that was, and the folder that has the new name afterwards.
+  std::string fault_of(const std::string& from, const std::string& to, const std::vector<std::string>& files) {
+    const ptrdiff_t renamed = last("rename " + from + " " + to);
+    if (renamed < 0) return "was not renamed: " + to;
+    for (const std::string& file : files) {
+      const ptrdiff_t synced = last("sync " + file);
+      if (synced < 0 || synced > renamed) return "was not synced before: " + file;
+    }
+    const std::string folder = std::filesystem::path(to).parent_path().string();
+    return last("sync " + folder) > renamed ? "" : "was not synced afterwards: " + folder;
+  }
+};
+
+inline SyncLog& sync_log() {
+  static auto* const log = new SyncLog;
+  return *log;
+}
+
+inline std::string path_of(int descriptor) {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(descriptor), error).string();
+}
+
+}  // namespace tensord::testing
+
+extern "C" int fsync(int descriptor) {
+  tensord::testing::sync_log().add("sync " + tensord::testing::path_of(descriptor));
+  return static_cast<int>(syscall(SYS_fsync, descriptor));
+}
+
+extern "C" int rename(const char* from, const char* to) noexcept {
+  tensord::testing::sync_log().add(std::string("rename ") + from + " " + to);
+  return static_cast<int>(syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
+}
