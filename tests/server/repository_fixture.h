@@ -53,7 +53,8 @@ inline InferRequest request_of(float value) {
 }
 
 // A repository in a temporary folder, whose model files hold one word: what kind of fake model they are. "broken"
-// cannot be opened; "number:7" answers 7 to everything; "shape:7" takes seven elements and gives them back.
+// cannot be opened; "number:7" answers 7 to everything; "shape:7" takes seven elements and gives them back; "tensor:7"
+// holds seven bytes.
 class RepositoryFixture : public ::testing::Test {
  protected:
   RepositoryFixture() { std::filesystem::create_directories(root()); }
@@ -87,8 +88,10 @@ class RepositoryFixture : public ::testing::Test {
     std::string kind;
     std::ifstream(file) >> kind;
     ++opened_;
-    check(kind == "identity" || kind == "slow" || kind.starts_with("number:") || kind.starts_with("shape:"),
+    check(kind == "identity" || kind == "slow" || kind.starts_with("number:") || kind.starts_with("shape:") ||
+              kind.starts_with("tensor:"),
           "not a model: ", kind);
+    if (kind.starts_with("tensor:")) return holding_model(std::stoll(kind.substr(7)));
     if (kind.starts_with("shape:")) return shape_model(std::stoll(kind.substr(6)));
     if (kind == "slow") return sleepy_model(100);
     return kind == "identity" ? identity_model() : number_model(std::stof(kind.substr(7)));
@@ -100,6 +103,17 @@ class RepositoryFixture : public ::testing::Test {
     signature.inputs[0].shape = signature.outputs[0].shape = Dims{size};
     return std::make_unique<FakeModel>(std::move(signature),
                                        [](std::span<const InferTensor* const> inputs, const auto&) {
+                                         RunResult result;
+                                         result.outputs.push_back(*inputs[0]);
+                                         result.outputs[0].name = "OUTPUT__0";
+                                         return result;
+                                       });
+  }
+
+  static std::unique_ptr<const Model> holding_model(int64_t size_bytes) {
+    const Tensor held = Tensor::empty(Dims{size_bytes}, DType::kUInt8);
+    return std::make_unique<FakeModel>(signature_of({"x"}, {"OUTPUT__0"}),
+                                       [held](std::span<const InferTensor* const> inputs, const auto&) {
                                          RunResult result;
                                          result.outputs.push_back(*inputs[0]);
                                          result.outputs[0].name = "OUTPUT__0";

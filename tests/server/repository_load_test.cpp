@@ -319,6 +319,32 @@ TEST_F(RepositoryLoadTest, Labels) {
   EXPECT_EQ(error_of([&] { repository_->find("m", "stable"); }).first, ErrorCode::kInvalidArgument);
 }
 
+TEST_F(RepositoryLoadTest, LabelsAreOfVersionsThatServe) {
+  for (const char* version : {"1", "2"}) add("m", version, std::string("number:") + version);
+  add("m", "3", "broken");
+  configure("m", "version_policy: { all {} }");
+  start_explicit({"m"});
+  EXPECT_EQ(states("m"), "1 READY, 2 READY, 3 UNAVAILABLE: not a model: broken");
+  const auto [code, message] = error_of([&] { repository_->set_labels("m", "stable=2,newest=3"); });
+  EXPECT_EQ(code, ErrorCode::kNotFound);
+  EXPECT_EQ(message, "version label 'newest': model 'm' does not serve version 3");
+  EXPECT_EQ(error_of([&] { repository_->find("m", "stable"); }).first, ErrorCode::kInvalidArgument);
+}
+
+// Of versions that change together all or none: the newest is broken, so those beside it stay as they were.
+TEST_F(RepositoryLoadTest, NothingIsAdoptedInPart) {
+  for (const char* version : {"1", "2"}) add("m", version, std::string("number:") + version);
+  configure("m", "version_policy: { all {} }");
+  start_explicit({"m"});
+  const auto before = repository_->find("m", "1");
+  add("m", "1", "number:10");
+  add("m", "2", "broken");
+  EXPECT_EQ(error_of([&] { load("m"); }).first, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(repository_->find("m", "1"), before);
+  EXPECT_EQ(ask("m", "1"), 1);
+  EXPECT_EQ(ask("m", "2"), 2);
+}
+
 TEST_F(RepositoryLoadTest, ManyAtOnce) {
   for (const char* name : {"a", "b", "c"}) add(name, "1", "number:1");
   start_explicit();

@@ -1,4 +1,6 @@
 // A limit on what loaded models take, and loading them when requests come.
+#include <gmock/gmock.h>
+
 #include <atomic>
 #include <thread>
 
@@ -89,6 +91,19 @@ TEST_F(RepositoryMemoryTest, TheLeastRecentlyUsedMakesRoom) {
   demand("b");
   EXPECT_EQ(states("a").substr(0, 13), "1 UNAVAILABLE");
   EXPECT_EQ(states("c"), "1 READY");
+}
+
+// Small on the disk, large in memory: what was loaded is held against the limit as well.
+TEST_F(RepositoryMemoryTest, WhatTurnsOutTooLargeIsNotServed) {
+  add_large("small", 400);
+  add("unpacks", "1", "tensor:5000");
+  start_with(1000);
+  demand("small");
+  const auto [code, message] = error_of([&] { repository_->load({.name = "unpacks", .config = {}, .files = {}}); });
+  EXPECT_EQ(code, ErrorCode::kResourceExhausted);
+  EXPECT_THAT(message, ::testing::HasSubstr("more than --model-memory-limit of 1000 leaves"));
+  EXPECT_EQ(states("unpacks").substr(0, 13), "1 UNAVAILABLE");
+  EXPECT_EQ(states("small"), "1 READY");
 }
 
 TEST_F(RepositoryMemoryTest, TensorsCountToo) {

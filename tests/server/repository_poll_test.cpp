@@ -121,6 +121,29 @@ TEST_F(RepositoryPollTest, AThreadLooks) {
   EXPECT_EQ(states("m"), "2 READY");
 }
 
+// Files that were written just now may not be whole yet.
+TEST_F(RepositoryPollTest, WhatIsNewRestsFirst) {
+  add("m", "1", "number:1");
+  start({.roots = {}, .only = {}, .mode = ControlMode::kPoll, .poll_interval_ms = 3'600'000});
+  constexpr auto kRest = std::chrono::seconds(1);
+  const auto file = [&](int version) { return root() / "m" / std::to_string(version) / "model.pt"; };
+  int version = 2;
+  for (;; ++version) {
+    add("m", std::to_string(version), concat("number:", version));
+    const auto start = std::chrono::steady_clock::now();
+    fs::last_write_time(file(version), fs::file_time_type::clock::now());
+    poll();
+    // Where the machine was too busy it has rested by now, and says nothing.
+    if (std::chrono::steady_clock::now() - start < kRest) break;
+  }
+  EXPECT_NE(states("m"), concat(version, " READY"));
+  for (int each = 1; each <= version; ++each) {
+    fs::last_write_time(file(each), fs::file_time_type::clock::now() - 2 * kRest);
+  }
+  poll();
+  EXPECT_EQ(states("m"), concat(version, " READY"));
+}
+
 TEST_F(RepositoryPollTest, TwoOfAName) {
   add("m", "1", "number:1");
   fs::create_directories(root("more"));
