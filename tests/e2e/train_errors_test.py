@@ -68,7 +68,15 @@ class TrainErrorsTest(unittest.TestCase):
             (CODE.NOT_FOUND, "unknown model: 'none'", dict(model="none", epochs=1)),
             (CODE.NOT_FOUND, "version 9", dict(model=training.ModelSource(name="mlp", version=9), epochs=1)),
             (CODE.NOT_FOUND, "data.file: 'none.pt'", dict(data="none.pt", epochs=1)),
-            (CODE.INVALID_ARGUMENT, "data.file: ", dict(data="../jobs/lock", epochs=1)),
+            (CODE.INVALID_ARGUMENT, "data.file: '../jobs/lock' must be a path inside of",
+             dict(data="../jobs/lock", epochs=1)),
+            (CODE.INVALID_ARGUMENT, "data.file: '/etc/hostname' must be a path inside of",
+             dict(data="/etc/hostname", epochs=1)),
+            (CODE.INVALID_ARGUMENT, "data.file: 'link' leads out of the data folder", dict(data="link", epochs=1)),
+            (CODE.INVALID_ARGUMENT, "evaluation.file: '../jobs/lock' must be a path inside of",
+             dict(epochs=1, evaluation=training.Evaluation(file="../jobs/lock"))),
+            (CODE.INVALID_ARGUMENT, "evaluation.file: 'link' leads out of the data folder",
+             dict(epochs=1, evaluation=training.Evaluation(file="link"))),
             (CODE.INVALID_ARGUMENT, "epochs: ", dict()),
             (CODE.INVALID_ARGUMENT, "batch_size: ", dict(epochs=1, batch_size=-1)),
             (CODE.INVALID_ARGUMENT, "loss.builtin: 'hinge'", dict(epochs=1, builtin="hinge")),
@@ -81,6 +89,7 @@ class TrainErrorsTest(unittest.TestCase):
             (CODE.FAILED_PRECONDITION, "no parameter of the model requires a gradient",
              dict(epochs=1, optimizer=training.Optimizer(groups=[groups(pattern="*", freeze=True)]))),
         ]
+        os.symlink(os.path.join(self.server.jobs, "lock"), os.path.join(self.server.data, "link"))
         before = len(self.server.stub.ListJobs(training.ListJobsRequest()).jobs)
         for code, text, fields in cases:
             with self.subTest(text):

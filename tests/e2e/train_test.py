@@ -207,6 +207,44 @@ class TrainingTest(unittest.TestCase):
         self.assertIn("not published: accuracy is", job.message)
         self.assertEqual(self.infer()[0], before)
 
+    def test_the_best_is_not_the_last(self):
+        """The rate grows until the model gets worse again."""
+        job, points = self.server.watch(self.server.create(
+            steps=16, optimizer=training.Optimizer(name="sgd", lr=1e-2),
+            schedule=training.Schedule(name="step", step_size=4, gamma=8.0),
+            evaluation=training.Evaluation(fraction=0.2, every_steps=2, metrics=["loss"]),
+            publish=training.PublishPolicy(when="best", metric="loss")).id)
+        self.assertEqual(job.state, COMPLETED, job.message)
+        losses = {point.step: point.metrics["loss"] for point in points if "loss" in point.metrics}
+        best = min(losses, key=losses.get)
+        self.assertLess(best, max(losses))
+        self.assertEqual((job.progress.best_step, job.progress.best_metric), (best, losses[best]))
+
+    def test_evaluation_is_what_pytorch_finds_in_eval_mode(self):
+        """With dropout and batch norms; and it changes nothing, however often it is done."""
+        x, y = models.clusters(300, 16, 4, seed=3, spread=4.0)
+        self.server.save_data("held_out.pt", x=x, y=y)
+
+        def run(every_steps):
+            return self.server.run(
+                model=FIRST_NORMS, data="norms.pt", steps=30, optimizer=ADAM, publish=AT_END,
+                evaluation=training.Evaluation(file="held_out.pt", every_steps=every_steps, batch_size=128,
+                                               metrics=["loss", "accuracy", "top_2_accuracy"]))
+
+        job, once = run(1), run(30)
+        weights, same = (self.server.weights("norms", each.published_version) for each in (job, once))
+        for name, tensor in weights.items():
+            self.assertTrue(torch.equal(tensor, same[name]), name)
+        module = torch.jit.load(self.server.model_file("norms", job.published_version)).eval()
+        with torch.no_grad():
+            scores = module(x)
+        expected = {"loss": torch.nn.functional.cross_entropy(scores, y),
+                    "accuracy": (scores.argmax(1) == y).float().mean(),
+                    "top_2_accuracy": (scores.topk(2, 1).indices == y[:, None]).any(1).float().mean()}
+        for each in (job, once):
+            for name, value in expected.items():
+                self.assertAlmostEqual(each.progress.metrics[name], float(value), delta=1e-4, msg=name)
+
     def test_the_loss_may_be_a_method_of_the_script(self):
         first = training.ModelSource(name="mlp", version=1)
         ours = self.server.run(model=first, builtin="", loss=training.Loss(method="training_step"), epochs=3,

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 
 #include "core/autograd/variable.h"
 #include "core/base/error.h"
@@ -10,6 +12,7 @@
 #include "server/training/finite.h"
 #include "server/training/learning_rate.h"
 #include "server/training/progress_meter.h"
+#include "tests/server/temporary_folder.h"
 
 namespace tensord::server {
 namespace {
@@ -41,6 +44,35 @@ LossSpec loss_of(const std::string& builtin) {
   spec.builtin = builtin;
   spec.label = "y";
   return spec;
+}
+
+// Whatever a job calls its file, by links too.
+TEST(DataFileTest, StaysInTheDataFolder) {
+  namespace fs = std::filesystem;
+  const testing::TemporaryFolder temporary("data");
+  const fs::path base = fs::canonical(temporary.path()), data = base / "data";
+  fs::create_directories(data / "more");
+  fs::create_directories(base / "database");
+  for (const char* file : {"secret.npz", "database/secret.npz", "data/own.npz", "data/more/own.npz"}) {
+    std::ofstream(base / file) << "x";
+  }
+  fs::create_symlink(base / "secret.npz", data / "link.npz");
+  fs::create_directory_symlink(base, data / "folder");
+  fs::create_symlink(data / "own.npz", data / "inner.npz");
+  const auto resolve = [&](const std::string& file) { return resolve_data_file(data.string(), file, "data.file"); };
+  EXPECT_EQ(resolve("own.npz"), (data / "own.npz").string());
+  EXPECT_EQ(resolve("more/../inner.npz"), (data / "own.npz").string());
+  EXPECT_EQ(resolve("more/own.npz"), (data / "more" / "own.npz").string());
+  for (const std::string& file :
+       {std::string("../secret.npz"), std::string("more/../../secret.npz"), (base / "secret.npz").string(),
+        std::string("../database/secret.npz"), std::string("link.npz"), std::string("folder/secret.npz")}) {
+    const auto [code, message] = error_of([&] { resolve(file); });
+    EXPECT_EQ(code, ErrorCode::kInvalidArgument) << file;
+    EXPECT_EQ(message, concat("data.file: '", file, "' leads out of the data folder"));
+  }
+  EXPECT_EQ(error_of([&] { resolve("none.npz"); }).first, ErrorCode::kNotFound);
+  EXPECT_EQ(error_of([&] { resolve("more"); }).first, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(error_of([&] { resolve_data_file("", "own.npz", "data.file"); }).first, ErrorCode::kFailedPrecondition);
 }
 
 TEST(EvaluationMetricsTest, Accuracies) {
