@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 #include <tensord/client/client.h>
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cmath>
 #include <limits>
 
+#include "clients/cpp/src/message.h"
 #include "protos/inference.grpc.pb.h"
 
 namespace tensord::client {
@@ -69,12 +71,43 @@ TEST(ClientTensors, ShapesAndTypes) {
   EXPECT_EQ(Tensor::take<int64_t>({5}, {}).element_count(), 1);
 }
 
+// gRPC keeps short slices inside of themselves, where nobody may point to.
+TEST(ClientTensors, PiecesOfAMessageAreNotOutlived) {
+  inference::ModelInferResponse response;
+  const std::vector<int32_t> values{0x01020304, 0x05060708, 0x090a0b0c, 0x0d0e0f10};
+  auto& output = *response.add_outputs();
+  output.set_name("y");
+  output.set_datatype("INT32");
+  output.add_shape(4);
+  response.add_raw_output_contents(std::string(reinterpret_cast<const char*>(values.data()), 16));
+  const std::string bytes = response.SerializeAsString();
+  std::vector<Result> results;
+  for (size_t piece = 1; piece <= 30; ++piece) {
+    for (size_t first = 0; first < piece; ++first) {  // the first piece may be shorter
+      std::vector<grpc::Slice> slices;
+      for (size_t at = 0; at < bytes.size();) {
+        const size_t size = std::min(at == 0 && first > 0 ? first : piece, bytes.size() - at);
+        slices.emplace_back(bytes.data() + at, size);
+        at += size;
+      }
+      results.push_back(decode(grpc::ByteBuffer(slices.data(), slices.size()), {}));
+    }
+  }
+  for (const Result& result : results) {
+    const auto found = result.output().values<int32_t>();
+    EXPECT_EQ(std::vector<int32_t>(found.begin(), found.end()), values);
+  }
+}
+
 // Answers with UNAVAILABLE a few times, then well, with typed contents as some servers do.
 class Unsteady : public inference::GRPCInferenceService::Service {
  public:
-  grpc::Status ModelInfer(grpc::ServerContext*, const inference::ModelInferRequest* request,
+  grpc::Status ModelInfer(grpc::ServerContext* context, const inference::ModelInferRequest* request,
                           inference::ModelInferResponse* response) override {
     ++calls;
+    marks.clear();
+    const auto [first, last] = context->client_metadata().equal_range("mark");
+    for (auto at = first; at != last; ++at) marks.emplace_back(at->second.data(), at->second.size());
     if (failures-- > 0) return {grpc::StatusCode::UNAVAILABLE, "in a moment"};
     response->set_model_name(request->model_name());
     auto& output = *response->add_outputs();
@@ -86,6 +119,7 @@ class Unsteady : public inference::GRPCInferenceService::Service {
     return grpc::Status::OK;
   }
   std::atomic<int> failures{0}, calls{0};
+  std::vector<std::string> marks;  // the values of that header of the last call
 };
 
 class ClientRetries : public ::testing::Test {
@@ -127,6 +161,17 @@ TEST_F(ClientRetries, UntilItWorks) {
   service_.failures = 3;
   EXPECT_THROW(daemon.infer(request(8)), UnavailableError);
   EXPECT_THROW(client(9), InvalidArgumentError);
+}
+
+// A header of the call stands for the client's of that name.
+TEST_F(ClientRetries, HeadersAreSentOnce) {
+  ClientOptions options;
+  options.headers = {{"mark", "client"}};
+  Client daemon("127.0.0.1:" + std::to_string(port_), options);
+  daemon.infer(request(8));
+  EXPECT_EQ(service_.marks, std::vector<std::string>{"client"});
+  daemon.infer(request(8), {.headers = {{"mark", "call"}}});
+  EXPECT_EQ(service_.marks, std::vector<std::string>{"call"});
 }
 
 TEST_F(ClientRetries, NotWithoutAndNotForSequences) {
