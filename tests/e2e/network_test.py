@@ -67,7 +67,7 @@ def replace(path, text):
     os.replace(path + ".new", path)
 
 
-def ask(target, credentials=None, metadata=(), timeout=10):
+def ask(target, credentials=None, metadata=(), timeout=60):
     """One request on a connection of its own; gives back None or the error's code."""
     options = [("grpc.use_local_subchannel_pool", 1)]
     channel = (grpc.secure_channel(target, credentials, options) if credentials
@@ -79,6 +79,16 @@ def ask(target, credentials=None, metadata=(), timeout=10):
         except grpc.RpcError as error:
             return error.code()
     return None
+
+
+def soon(holds, timeout=60):
+    """Whether it comes to hold, on a busy machine too."""
+    deadline = time.monotonic() + timeout
+    while time.monotonic() < deadline:
+        if holds():
+            return True
+        time.sleep(0.05)
+    return False
 
 
 def peak_memory(pid):
@@ -161,10 +171,7 @@ class NetworkTest(unittest.TestCase):
                 new_cert, new_key = second.sign("server2")
                 replace(paths[1], new_key)
                 replace(paths[0], new_cert)
-                deadline = time.monotonic() + 20
-                while ask(target, trusts_second, timeout=2) is not None and time.monotonic() < deadline:
-                    time.sleep(0.2)
-                self.assertIsNone(ask(target, trusts_second))
+                self.assertTrue(soon(lambda: ask(target, trusts_second, timeout=5) is None))
                 stub.ModelInfer(IDENTITY)  # a connection that is open stays
             self.assertEqual(ask(target, trusts_first), CODE.UNAVAILABLE)
         self.assertIn("no PEM file", self.refused(*flags[:2], "--grpc-server-cert", self.write("bad.pem", b"bad"),
@@ -218,10 +225,7 @@ class NetworkTest(unittest.TestCase):
             self.assertEqual(len(list(stub.ModelStreamInfer(iter([IDENTITY]), metadata=bearer("user-1")))), 1)
             # A new file counts soon; one that is wrong changes nothing.
             replace(tokens, b"inference user-2\n")
-            deadline = time.monotonic() + 20
-            while ask(target, metadata=bearer("user-2")) and time.monotonic() < deadline:
-                time.sleep(0.2)
-            self.assertIsNone(ask(target, metadata=bearer("user-2")))
+            self.assertTrue(soon(lambda: ask(target, metadata=bearer("user-2")) is None))
             self.assertEqual(ask(target, metadata=bearer("user-1")), CODE.UNAUTHENTICATED)
             replace(tokens, b"nothing\n")
             time.sleep(1.2)
@@ -248,18 +252,14 @@ class NetworkTest(unittest.TestCase):
             self.assertEqual(raised.exception.code(), CODE.RESOURCE_EXHAUSTED)
             slow = request("sleepy", [("x", "FP32", [1], fp32(0)), ("rounds", "INT64", [1], struct.pack("<q", 10**9))])
             running = [daemon.stub.ModelInfer.future(slow) for _ in range(2)]
-            deadline = time.monotonic() + 20
-            while daemon.metric("tensord_in_flight_requests", model="sleepy") < 2 and time.monotonic() < deadline:
-                time.sleep(0.05)
+            self.assertTrue(soon(lambda: daemon.metric("tensord_in_flight_requests", model="sleepy") == 2))
             with self.assertRaises(grpc.RpcError) as raised:
                 daemon.stub.ModelInfer(IDENTITY)
             self.assertEqual(raised.exception.code(), CODE.RESOURCE_EXHAUSTED)
             self.assertIn("2 requests under way", raised.exception.details())
             for call in running:
                 call.cancel()
-            while self.code_of(daemon) is not None and time.monotonic() < deadline:
-                time.sleep(0.05)
-            self.assertIsNone(self.code_of(daemon))
+            self.assertTrue(soon(lambda: self.code_of(daemon) is None))
             self.check_connections(target)
             self.assertEqual(daemon.stop(), 0)
 
@@ -276,17 +276,24 @@ class NetworkTest(unittest.TestCase):
         host, port = target.rsplit(":", 1)
         open_sockets = [socket.create_connection((host, int(port))) for _ in range(2)]
         for one in open_sockets:
-            one.settimeout(10)
+            one.settimeout(60)
             self.assertNotEqual(one.recv(9), b"")  # the server's settings
         with socket.create_connection((host, int(port))) as refused:
-            refused.settimeout(10)
+            refused.settimeout(60)
             self.assertEqual(self.receive(refused), b"")
         open_sockets.pop().close()
-        deadline = time.monotonic() + 20
-        while ask(target, timeout=2) is not None and time.monotonic() < deadline:
-            time.sleep(0.05)
-        self.assertIsNone(ask(target))
+        # One answer is enough: the connection that brought it may still count when the next one comes.
+        self.assertTrue(soon(lambda: ask(target, timeout=2) is None))
         open_sockets.pop().close()
+
+    @staticmethod
+    def connects(host, port):
+        """A connection that waits to be taken when its listener closes is reset, and not refused."""
+        try:
+            socket.create_connection((host, port)).close()
+        except (ConnectionRefusedError, ConnectionResetError):
+            return False
+        return True
 
     @staticmethod
     def receive(connection):
@@ -306,15 +313,10 @@ class NetworkTest(unittest.TestCase):
         with Daemon(self.models) as daemon:
             slow = request("sleepy", [("x", "FP32", [1], fp32(0)), ("rounds", "INT64", [1], struct.pack("<q", 10**9))])
             running = daemon.stub.ModelInfer.future(slow)
-            deadline = time.monotonic() + 20
-            while daemon.metric("tensord_in_flight_requests", model="sleepy") < 1 and time.monotonic() < deadline:
-                time.sleep(0.05)
+            self.assertTrue(soon(lambda: daemon.metric("tensord_in_flight_requests", model="sleepy") == 1))
             daemon.process.terminate()
             host, port = daemon.ready["grpc"].rsplit(":", 1)
-            with self.assertRaises(ConnectionRefusedError):
-                while time.monotonic() < deadline:
-                    socket.create_connection((host, int(port))).close()
-                    time.sleep(0.05)
+            self.assertTrue(soon(lambda: not self.connects(host, int(port))))
             self.assertFalse(running.done())
             running.cancel()
             self.assertEqual(daemon.process.wait(40), 0)
@@ -382,7 +384,7 @@ class NetworkTest(unittest.TestCase):
             with socket.create_connection((host, int(port))) as silent:
                 # A client that says hello and then answers no ping is gone after the timeout.
                 silent.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0")
-                silent.settimeout(20)
+                silent.settimeout(60)
                 try:
                     while silent.recv(4096):
                         pass
