@@ -18,6 +18,7 @@ import torch
 
 from tests.e2e import serve_models
 from tests.e2e.daemon import Daemon, grpc, pb, request
+from tests.programs import needs
 
 CODE = grpc.StatusCode
 X = [("x", "FP32", [1, 4], np.arange(4, dtype=np.float32).tobytes())]
@@ -323,6 +324,7 @@ class CaptureTest(Models):
 
 
 class MetricsTest(Models):
+    @needs("promtool")
     def test_names_of_triton(self):
         with Daemon(self.models.name, "--metrics-compat", "triton") as daemon:
             daemon.stub.ModelInfer(request("linear", X))
@@ -335,6 +337,7 @@ class MetricsTest(Models):
                                      text=True)
             self.assertNotIn("error", (checked.stdout + checked.stderr).lower())
 
+    @needs("prometheus")
     def test_prometheus_reads_native_histograms(self):
         config = self.path("prometheus.yml")
         with Daemon(self.models.name) as daemon:

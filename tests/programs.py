@@ -1,0 +1,38 @@
+"""Programs that others wrote and some tests need. Where one is not there, the test is skipped and says what is missing.
+
+Usage: python3 -m tests.programs PROGRAM [ARGUMENT…]   runs it, or exits with what ctest takes as a skip
+"""
+
+import os
+import shutil
+import sys
+import unittest
+
+PACKAGES = {"prometheus": "prometheus", "promtool": "prometheus"}  # Debian's, by program
+SKIPPED = 77
+
+
+def missing(*programs):
+    """A text for people; empty where all are there."""
+    return ", ".join(f"{program} (package {PACKAGES[program]})" for program in programs if not shutil.which(program))
+
+
+def needs(*programs):
+    """Decorates a test, or a class of them."""
+    lacking = missing(*programs)
+    if lacking:
+        print(f"skipped, missing: {lacking}", file=sys.stderr)
+    return unittest.skipIf(lacking, f"missing: {lacking}")
+
+
+def skip_without(*programs):
+    """Ends this process as skipped where one is missing."""
+    lacking = missing(*programs)
+    if lacking:
+        print(f"skipped, missing: {lacking}")
+        sys.exit(SKIPPED)
+
+
+if __name__ == "__main__":
+    skip_without(sys.argv[1])
+    os.execvp(sys.argv[1], sys.argv[1:])
