@@ -111,6 +111,12 @@ class EnsembleTest(unittest.TestCase):
         cls.add("transposed", Transposed())
         cls.add("twice", None, ensemble(step("transposed", {"x": "in"}, {"OUTPUT__0": "middle"}),
                                         step("transposed", {"x": "middle"}, {"OUTPUT__0": "out"})))
+        cls.add("flat", serve_models.Identity(), """
+            input [ { name: "x" data_type: TYPE_FP32 dims: [ 2, 4, 3 ] reshape { shape: [ 24 ] } } ]""")
+        cls.add("cached", serve_models.Identity(), "response_cache { enable: true }\n")
+        for name in ("flat", "cached"):
+            cls.add(f"to_{name}", None, ensemble(step("transposed", {"x": "in"}, {"OUTPUT__0": "middle"}),
+                                                 step(name, {"x": "middle"}, {"OUTPUT__0": "out"})))
         cls.add("letters", Letters())
         cls.add("join", Join())
         cls.add("spell", None, ensemble(step("letters", {"word": "word"}, {"OUTPUT__0": "letters"}),
@@ -181,6 +187,21 @@ class EnsembleTest(unittest.TestCase):
         response = self.stub.ModelInfer(message)
         self.assertEqual(list(response.outputs[0].shape), [2, 3, 4])
         self.assertEqual(struct.unpack("<24f", response.raw_output_contents[0]), tuple(values))
+
+    def test_what_reads_memory_as_it_lies_gets_it_row_major(self):
+        """An input that is reshaped, and the cache, which compares bytes."""
+        values = torch.arange(24, dtype=torch.float32).reshape(2, 3, 4)
+        swapped = values.transpose(1, 2).contiguous()
+        sent = values.numpy().tobytes()
+
+        def ask(model, name, shape):
+            response = self.stub.ModelInfer(request(model, [(name, "FP32", shape, sent)]))
+            return list(response.outputs[0].shape), response.raw_output_contents[0]
+
+        self.assertEqual(ask("to_flat", "in", [2, 3, 4]), ([24], swapped.numpy().tobytes()))
+        for _ in range(2):
+            self.assertEqual(ask("to_cached", "in", [2, 3, 4]), ([2, 4, 3], swapped.numpy().tobytes()))
+        self.assertEqual(ask("cached", "x", [2, 4, 3]), ([2, 4, 3], sent))
 
     def test_texts(self):
         word = "tensor".encode()
