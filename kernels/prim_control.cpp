@@ -3,6 +3,7 @@
 #include <set>
 
 #include "core/base/log.h"
+#include "core/ops/named_error.h"
 #include "core/ops/op.h"
 #include "kernels/value_text.h"
 
@@ -15,6 +16,9 @@ using ops::Value;
 [[noreturn]] void raise(const std::string& message, const std::optional<std::string>&) {
   throw Error(ErrorCode::kScriptRaised, message);
 }
+
+// Stands where a script calls an operator that is not there, in a branch that may never be taken.
+[[noreturn]] void refuse(const std::string& message) { throw ops::NamedError(ErrorCode::kUnimplemented, message); }
 
 constexpr size_t kMaxWarnings = 1000;
 
@@ -45,6 +49,7 @@ Value unwrap_optional(const Value& value) {
 }
 
 OP("prim::RaiseException(str msg, str? cls=None) -> ()").direct(raise).impure();
+OP("prim::MissingOperator(str msg) -> ()").direct(refuse).impure();
 OP("aten::warn(str message, int stacklevel=2) -> ()").direct(warn).impure();
 OP("prim::Print(...) -> ()").direct(print).impure();
 OP("aten::is_autocast_enabled() -> bool").direct([]() { return false; });

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "core/base/error.h"
+#include "core/ops/named_error.h"
 
 namespace tensord::ops {
 namespace {
@@ -200,7 +201,8 @@ void for_each_written(const Op& op, std::span<const Value> arguments, Fn&& fn) {
 [[noreturn]] void rethrow_with_name(const Op& op, const Error& error) {
   const std::string name = op.schema.name;
   const std::string_view message = error.what();
-  if (error.code() == ErrorCode::kScriptRaised || error.code() == ErrorCode::kCancelled || message.starts_with(name)) {
+  const bool is_named = dynamic_cast<const NamedError*>(&error) != nullptr || message.starts_with(name);
+  if (error.code() == ErrorCode::kScriptRaised || error.code() == ErrorCode::kCancelled || is_named) {
     throw Error(error.code(), error.what());
   }
   throw Error(error.code(), concat(name, ": ", message));

@@ -4,7 +4,7 @@ from deploy.grafana.panels import (DAEMONS, GREEN, JOBS, MODELS, RED, WINDOW, YE
                                    now, number, quantile, query, rate, ratio, states, steps)
 
 REQUESTS = "tensord_requests_total"
-FAULTS = "UNKNOWN|INTERNAL|UNAVAILABLE|DATA_LOSS|RESOURCE_EXHAUSTED|DEADLINE_EXCEEDED"
+FAULTS = "UNKNOWN|INTERNAL|UNIMPLEMENTED|UNAVAILABLE|DATA_LOSS|RESOURCE_EXHAUSTED|DEADLINE_EXCEEDED"
 REQUEST_TIME = "tensord_request_duration_seconds"
 QUEUE_TIME = "tensord_queue_duration_seconds"
 

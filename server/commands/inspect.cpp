@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/jit/archive/model_archive.h"
 #include "core/jit/archive/torch_file.h"
+#include "core/jit/ir/missing_operators.h"
 #include "core/jit/ir/text.h"
 #include "core/jit/runtime/module.h"
 #include "core/jit/runtime/program.h"
@@ -81,6 +82,16 @@ void print_parameters(const jit::Module& module) {
   }
 }
 
+// Calls that a run may come to, or not: nobody knows before it runs.
+void print_missing_operators(const jit::Module& module, const jit::Method& method) {
+  const std::vector<jit::MissingOperator> missing = jit::missing_operators(method.graph(), module.functions());
+  if (missing.empty()) return;
+  std::cout << "operators that are missing (a run of " << method.name() << " that comes to one ends UNIMPLEMENTED)\n";
+  for (const jit::MissingOperator& at : missing) {
+    std::cout << "  " << at.message << "  (" << at.location.str() << ")\n";
+  }
+}
+
 void print_source(const std::string& path) {
   for (const jit::SourceFile& file : jit::ModelArchive::open(path).sources()) {
     std::cout << "==== " << file.name << "\n" << file.text << "\n";
@@ -147,6 +158,7 @@ void inspect(const InspectOptions& options) {
   }
   print_signature(*module);
   print_parameters(*module);
+  print_missing_operators(*module, method);
   if (options.source) print_source(options.model.model);
   print_counts(snapshots);
   if (!plan.empty()) std::cout << "==== " << options.method << ", program for these arguments\n" << plan;

@@ -124,12 +124,13 @@ void read_request(ServerState& state, grpc::ByteBuffer& bytes, const grpc::Serve
   ticket.model_name = message.model_name;
   ticket.model_version = message.model_version;
   ticket.model = state.repository.find(message.model_name, message.model_version);
-  ticket.metrics = &ticket.model->metrics();
 
   const ModelVersion& model = *ticket.model;
   if (model.config().is_decoupled && !ticket.takes_many_responses) {
+    // Not counted as the model's: UNIMPLEMENTED there is a fault of the server, this one is the client's.
     fail(ErrorCode::kUnimplemented, "ModelInfer RPC doesn't support models with decoupled transaction policy");
   }
+  ticket.metrics = &ticket.model->metrics();
   request.id = ticket.id;
   request.arrived_ns = ticket.arrived_ns;
   request.deadline_ns = deadline_ns(context, ticket.arrived_ns);

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/jit/ir/missing_operators.h"
 #include "tests/jit/frontend_fixture.h"
 
 namespace tensord::jit {
@@ -303,9 +304,33 @@ TEST(Frontend, UnknownOperatorsInBranchesRaiseWhenReached) {
       "  return torch.reshape(z, y)\n",
       "f");
   EXPECT_THAT(graph, HasSubstr("%y : List[int], %z : Tensor = prim::If(%c)"));
-  EXPECT_THAT(graph, HasSubstr("value=\"code/__torch__/m.py:3: operator aten::no_such_thing is not supported\""));
-  EXPECT_THAT(graph, HasSubstr("prim::RaiseException("));
+  EXPECT_THAT(graph, HasSubstr("value=\"operator aten::no_such_thing is not supported\""));
+  EXPECT_THAT(graph, HasSubstr("prim::MissingOperator("));
   EXPECT_THAT(graph, ::testing::Not(HasSubstr("aten::relu")));
+}
+
+TEST(Frontend, OperatorsThatWerePutOffAreListed) {
+  const CompilationUnit unit = unit_of(
+      "def g(x: Tensor, c: bool) -> Tensor:\n"
+      "  if c:\n    x = torch.never_written(x)\n"
+      "  return x\n"
+      "def broken(x: Tensor) -> Tensor:\n"
+      "  return torch.never_written(x)\n"
+      "def f(x: Tensor, c: bool) -> Tensor:\n"
+      "  if c:\n    x = torch.no_such_thing(x)\n"
+      "  if c:\n    x = torch.relu(x, 1, 2)\n"
+      "  if c:\n    raise ValueError(\"no\")\n"
+      "  for i in range(3):\n    x = __torch__.m.g(x, c)\n"
+      "  if c:\n    x = __torch__.m.broken(x)\n"
+      "  return __torch__.m.g(x, c)\n");
+  std::string found;
+  for (const MissingOperator& missing : missing_operators(*unit.find_function("__torch__.m.f")->graph, unit)) {
+    found += missing.message + " " + missing.location.str() + "\n";
+  }
+  EXPECT_EQ(found,
+            "operator aten::no_such_thing is not supported code/__torch__/m.py:9\n"
+            "no overload of aten::relu takes (Tensor, int, int) code/__torch__/m.py:11\n"
+            "operator aten::never_written is not supported code/__torch__/m.py:3\n");
 }
 
 TEST(Frontend, WrongArgumentsListTheCandidates) {

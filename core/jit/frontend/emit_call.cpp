@@ -1,4 +1,5 @@
 #include "core/jit/frontend/function_emitter.h"
+#include "core/jit/ir/missing_operators.h"
 #include "core/ops/registry.h"
 
 namespace tensord::jit {
@@ -91,13 +92,12 @@ Binding FunctionEmitter::call_operator(const std::string& name, const Arguments&
 }
 
 // Saved code holds branches that a model never takes (every mode of interpolate, the fast
-// path of attention), so inside of one the error comes when the place is reached.
+// path of attention), so inside of one the error comes when the place is reached. `missing_operators` lists
+// what was put off so.
 Binding FunctionEmitter::unsupported_operator(const std::string& message, const Expr& at) {
   if (branch_depth_ == 0) tree_.source.fail(ErrorCode::kUnimplemented, at.begin, message);
   place_ = at.begin;
-  const std::string text = tree_.source.location(at.begin).str() + ": " + message.substr(0, message.find('\n'));
-  call_operator("prim::RaiseException", {{constant(text), constant("builtins.NotImplementedError")}, {}}, at);
-  raised_ = true;
+  call_operator(kMissingOperator, {{constant(message.substr(0, message.find("; candidates:")))}, {}}, at);
   return Binding::of(unreachable());
 }
 
@@ -125,7 +125,7 @@ FunctionEmitter::Values FunctionEmitter::bound_values(const ops::Schema& schema,
 
 Binding FunctionEmitter::emit_operator(const ops::Op& op, const BoundCall& bound) {
   Node* node = add(graph_->create(op, bound_values(op.schema, bound, false)));
-  if (op.schema.name == "prim::RaiseException") raised_ = true;
+  raised_ = raised_ || op.schema.name == "prim::RaiseException" || op.schema.name == kMissingOperator;
   Binding out;
   if (node->outputs().size() == 1) return Binding::of(node->output());
   out.kind = Binding::Kind::kMany;

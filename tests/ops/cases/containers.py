@@ -198,6 +198,8 @@ STRINGS = [
 
 WORLD = [
     case("prim::RaiseException", "boom", None, reference=lambda m, c: (_ for _ in ()).throw(RuntimeError(m)), error="boom"),
+    case("prim::MissingOperator", "operator a::b is not supported", error="operator a::b is not supported",
+         reference=lambda m: (_ for _ in ()).throw(RuntimeError(m))),
     case("aten::warn", "careful", reference=lambda m: None),
     case("prim::Print", 1, "a", reference=lambda *a: None),
     case("aten::is_grad_enabled", reference=lambda: True),
