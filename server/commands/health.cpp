@@ -25,7 +25,10 @@ void ask(const HealthOptions& options) {
   const int status = ask_health(options.address, path_of(options), options.timeout_secs);
   const std::string subject = options.model.empty() ? "the daemon" : options.model;
   const std::string state = options.live ? "live" : "ready";
-  if (status != 200) fail(ErrorCode::kUnavailable, subject, " is not ", state, " (", status, ")");
+  if (status != 200) {
+    fail(ErrorCode::kUnavailable, subject, " is not ", state, " (", status, ")",
+         options.live ? "" : "; `tensord models` says which models are, and why others are not");
+  }
   std::cout << subject << " is " << state << "\n";
 }
 

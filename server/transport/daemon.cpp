@@ -155,6 +155,7 @@ struct Daemon::Impl {
                        .training = training.get(),
                        .version = state.version,
                        .is_ready = [this] { return state.is_ready(); },
+                       .is_draining = [this] { return state.is_draining.load(); },
                        .started_unix_ms = now_ms(),
                        .has_status_page = options.network.status_page};
   GrpcServer grpc;  // its calls use what is above

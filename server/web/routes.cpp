@@ -3,6 +3,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/error.h"
 #include "server/web/status_page.h"
 
 namespace tensord::server {
@@ -18,7 +19,12 @@ HttpAnswer model_health(const WebSources& sources, std::string_view model) {
     version = model.substr(at + kVersions.size());
     model = model.substr(0, at);
   }
-  return health(sources.is_ready() && sources.repository.is_ready(std::string(model), version));
+  try {
+    // As the gRPC call: what other models are like does not matter.
+    return health(!sources.is_draining() && sources.repository.is_ready(std::string(model), version));
+  } catch (const Error& error) {
+    return {.status = 400, .body = concat(error.what(), "\n")};  // the version is none
+  }
 }
 
 }  // namespace
