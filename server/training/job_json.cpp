@@ -83,7 +83,8 @@ void fields_of(V& v, T& x, JobProgress*) {
   v("learning_rate", x.learning_rate), v("gradient_norm", x.gradient_norm);
   v("samples_per_second", x.samples_per_second), v("seconds_left", x.seconds_left);
   v("memory_bytes", x.memory_bytes), v("peak_memory_bytes", x.peak_memory_bytes), v("metrics", x.metrics);
-  v("best_metric", x.best_metric), v("best_step", x.best_step), v("checkpoint_step", x.checkpoint_step);
+  v("best_metric", x.best_metric), v("best_step", x.best_step), v("best_metrics", x.best_metrics);
+  v("checkpoint_step", x.checkpoint_step);
   v("samples", x.samples), v("next_batch", x.next_batch);
 }
 template <class V, class T>

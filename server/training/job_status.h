@@ -33,6 +33,7 @@ struct JobProgress {
   std::map<std::string, double> metrics;
   double best_metric = 0;
   int64_t best_step = 0;
+  std::map<std::string, double> best_metrics;  // of that step
   int64_t checkpoint_step = 0;
   uint64_t samples = 0;
   int64_t next_batch = 0;

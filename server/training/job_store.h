@@ -11,6 +11,7 @@ namespace tensord::server {
 // The jobs on disk, a folder each:
 //   <folder>/jobs/<id>/job.json              spec and status, replaced in one step
 //   <folder>/jobs/<id>/base.pt               the archive it starts from
+//   <folder>/jobs/<id>/inputs.json           see job_origin.h
 //   <folder>/jobs/<id>/checkpoint-<step>/    see checkpoint.h
 //   <folder>/uploads/<id>.pt
 // Thread-safe, but one thread at a time may save the same job.

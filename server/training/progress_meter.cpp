@@ -89,6 +89,7 @@ void ProgressMeter::flush() {
     status.progress.checkpoint_step = before.checkpoint_step;
     status.progress.best_metric = before.best_metric;
     status.progress.best_step = before.best_step;
+    status.progress.best_metrics = before.best_metrics;
   });
   rate_ = {.since_ns = now_ns};
   flushed_ns_ = now_ns;

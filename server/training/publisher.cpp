@@ -6,7 +6,6 @@
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
-#include "server/training/job_json.h"
 
 namespace tensord::server {
 namespace {
@@ -15,16 +14,9 @@ namespace fs = std::filesystem;
 
 constexpr const char* kOrigin = "job.json";
 
-void write_origin(const fs::path& folder, const JobStatus& job) {
-  const nlohmann::json progress = to_json(job).value("progress", nlohmann::json::object());
-  const nlohmann::json origin{{"job", job.id},
-                              {"name", job.spec.name},
-                              {"base_model", job.spec.model.name},
-                              {"base_version", job.base_version},
-                              {"step", job.progress.step},
-                              {"metrics", progress.value("metrics", nlohmann::json::object())}};
+void write_origin(const fs::path& folder, const std::string& origin) {
   AtomicFile file((folder / kOrigin).string());
-  file.write(origin.dump(2) + "\n");
+  file.write(origin);
   file.commit();
 }
 
@@ -72,8 +64,9 @@ void Publisher::work() {
   }
 }
 
-Repository::Added Publisher::publish(const JobStatus& job, const std::function<void(const std::string& path)>& write) {
-  std::packaged_task<Repository::Added()> task([&] { return publish_here(job, write); });
+Repository::Added Publisher::publish(const JobStatus& job, const std::string& origin,
+                                     const std::function<void(const std::string& path)>& write) {
+  std::packaged_task<Repository::Added()> task([&] { return publish_here(job, origin, write); });
   std::future<Repository::Added> result = task.get_future();
   {
     const std::lock_guard lock(mutex_);
@@ -83,7 +76,7 @@ Repository::Added Publisher::publish(const JobStatus& job, const std::function<v
   return result.get();
 }
 
-Repository::Added Publisher::publish_here(const JobStatus& job,
+Repository::Added Publisher::publish_here(const JobStatus& job, const std::string& origin,
                                           const std::function<void(const std::string& path)>& write) {
   const std::string& model = job.spec.publish.model;
   const bool was_served = job.spec.model.upload_id.empty() && model == job.spec.model.name;
@@ -95,7 +88,7 @@ Repository::Added Publisher::publish_here(const JobStatus& job,
   }
   return repository_.add_version(model, [&](const fs::path& folder, const std::string& file_name) {
     write((folder / file_name).string());
-    write_origin(folder, job);
+    write_origin(folder, origin);
   });
 }
 

@@ -273,6 +273,7 @@ void Trainer::note_best(const std::map<std::string, double>& metrics) {
   job_.update([&](JobStatus& status) {
     status.progress.best_metric = value;
     status.progress.best_step = step_;
+    status.progress.best_metrics = metrics;
   });
 }
 

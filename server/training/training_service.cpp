@@ -8,6 +8,7 @@
 #include "core/base/parallel.h"
 #include "core/base/thread_priority.h"
 #include "server/training/evaluation_metrics.h"
+#include "server/training/job_origin.h"
 #include "server/training/trainer.h"
 #include "server/training/trainer_state.h"
 
@@ -25,6 +26,9 @@ int job_threads(const JobSpec& spec, int otherwise) {
 
 // Empty when the bar is met, or there is none.
 std::string why_not_published(const PublishSpec& publish, const JobProgress& progress) {
+  if (publish.when == "best" && progress.best_step == 0) {
+    return concat("not published: ", publish.metric, " was a number in no evaluation");
+  }
   if (!publish.bar) return {};
   const auto found = progress.metrics.find(publish.metric);
   const double value = publish.when == "best"            ? progress.best_metric
@@ -33,8 +37,9 @@ std::string why_not_published(const PublishSpec& publish, const JobProgress& pro
   const bool wants_more = is_more_better(publish.metric);
   const bool is_met = wants_more ? value >= *publish.bar : value <= *publish.bar;
   if (is_met) return {};
-  return concat("not published: ", publish.metric, " is ", value, ", ", wants_more ? "below" : "above", " the bar of ",
-                *publish.bar);
+  return concat("not published: ", publish.metric, " is ", value,
+                publish.when == "best" ? concat(" at best, after step ", progress.best_step) : std::string(), ", ",
+                wants_more ? "below" : "above", " the bar of ", *publish.bar);
 }
 
 std::string describe_checkpoint(int64_t step) {
@@ -268,6 +273,9 @@ std::optional<TrainingService::Ended> TrainingService::train(TrainingJob& job) {
                         .threads = job_threads(spec, options_.threads),
                         .memory_bytes = spec.resources.memory_bytes,
                         .saved_status = [&] { save(job); }});
+  const JobInputs inputs(store_.job_folder(job.id()), options_.data_folder);
+  inputs.note(spec, store_.base_archive(job.id()), job.status().progress.step,
+              [&] { return job.request() != JobRequest::kNone; });
   switch (trainer.run()) {
     case Trainer::Outcome::kDone: break;
     case Trainer::Outcome::kPaused: return Ended{JobState::kPaused, ""};
@@ -282,8 +290,8 @@ std::optional<TrainingService::Ended> TrainingService::train(TrainingJob& job) {
   const JobStatus status = job.status();
   ended.message = why_not_published(spec.publish, status.progress);
   if (!ended.message.empty()) return ended;
-  const Repository::Added added =
-      publisher_.publish(status, [&](const std::string& path) { trainer.write_result(path); });
+  const Repository::Added added = publisher_.publish(status, inputs.origin_of(status),
+                                                     [&](const std::string& path) { trainer.write_result(path); });
   job.update([&](JobStatus& changed) { changed.published_version = added.version; });
   if (!added.is_served) {
     ended.message = concat("version ", added.version, " is not served: the model's version policy wants others");

@@ -42,6 +42,15 @@ class BatchNormNet(nn.Module):
         return self.layers(x)
 
 
+class Line(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(1, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layer(x)
+
+
 def save(module, folder, name, version=1):
     path = os.path.join(folder, name, str(version))
     os.makedirs(path)

@@ -37,7 +37,7 @@ class PublisherTest : public ::testing::Test {
     return status;
   }
   Repository::Added publish(const std::string& id, const std::string& text = "model") {
-    return publisher_->publish(job(id), [&](const std::string& path) {
+    return publisher_->publish(job(id), R"({"job": ")" + id + "\"}", [&](const std::string& path) {
       ++written_;
       std::ofstream(path) << text;
     });

@@ -10,6 +10,7 @@
 #include "server/commands/client/json_line.h"
 #include "server/commands/client/table.h"
 #include "server/training/job_json.h"
+#include "server/training/job_origin.h"
 #include "server/transport/training_messages.h"
 
 namespace tensord::server {
@@ -22,10 +23,19 @@ std::string steps_text(const JobProgress& progress) {
   return progress.total_steps > 0 ? concat(progress.step, "/", progress.total_steps) : concat(progress.step);
 }
 
-std::string metrics_text(const JobProgress& progress) {
-  std::string out = progress.metrics.empty() ? "" : "  evaluated:";
-  for (const auto& [name, value] : progress.metrics) out += concat(" ", name, " ", number_text(value));
+std::string text_of(const std::map<std::string, double>& metrics) {
+  std::string out;
+  for (const auto& [name, value] : metrics) out += concat(out.empty() ? "" : " ", name, " ", number_text(value));
   return out;
+}
+
+std::string metrics_text(const JobProgress& progress) {
+  return progress.metrics.empty() ? "" : "  evaluated: " + text_of(progress.metrics);
+}
+
+std::string best_text(const JobProgress& progress) {
+  return concat("step ", progress.best_step, ": ",
+                progress.best_metrics.empty() ? number_text(progress.best_metric) : text_of(progress.best_metrics));
 }
 
 std::string line_text(const JobStatus& status) {
@@ -65,7 +75,11 @@ std::string job_report(const JobStatus& status) {
   out += concat("memory      ", bytes_text(static_cast<double>(progress.memory_bytes)), ", at most ",
                 bytes_text(static_cast<double>(progress.peak_memory_bytes)), "\n");
   if (progress.checkpoint_step > 0) out += concat("checkpoint  step ", progress.checkpoint_step, "\n");
-  if (status.published_version > 0) out += concat("published   version ", status.published_version, "\n");
+  if (progress.best_step > 0) out += concat("best        ", best_text(progress), "\n");
+  if (status.published_version > 0) {
+    out += concat("published   version ", status.published_version, ", the weights of step ", published_step(status),
+                  "\n");
+  }
   return out;
 }
 
@@ -114,12 +128,8 @@ JobStatus watch_job(client::TrainingClient& training, const std::string& id, boo
 void print_jobs(std::ostream& out, const std::vector<JobStatus>& jobs) {
   Table table({"ID", "NAME", "MODEL", "STATE", "STEP", "LOSS", "EVALUATED", "PUBLISHED", "MESSAGE"});
   for (const JobStatus& job : jobs) {
-    std::string metrics;
-    for (const auto& [name, value] : job.progress.metrics) {
-      metrics += concat(metrics.empty() ? "" : " ", name, " ", number_text(value));
-    }
     table.add({job.id, job.spec.name, job.spec.model.name, to_string(job.state), steps_text(job.progress),
-               number_text(job.progress.loss), metrics,
+               number_text(job.progress.loss), text_of(job.progress.metrics),
                job.published_version > 0 ? concat(job.published_version) : std::string(), job.message});
   }
   table.print(out);

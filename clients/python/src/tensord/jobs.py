@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, List, Mapping, Tuple
 
 import numpy as np
@@ -49,6 +49,7 @@ class Progress:
     checkpoint_step: int  # 0: none
     samples: int
     next_batch: int  # of streamed data
+    best_metrics: Mapping[str, float] = field(default_factory=dict)  # of the evaluation after best_step
 
 
 @dataclass(frozen=True)
@@ -119,10 +120,11 @@ def parse_job(message: pb.Job) -> JobInfo:
     def time(milliseconds: int) -> datetime.datetime:
         return datetime.datetime.fromtimestamp(milliseconds / 1e3, datetime.timezone.utc)
 
-    values = {field.name: getattr(message.progress, field.name) for field in pb.Progress.DESCRIPTOR.fields}
-    known = {name: values[name] for name in Progress.__dataclass_fields__ if name != "metrics"}
+    values = {each.name: getattr(message.progress, each.name) for each in pb.Progress.DESCRIPTOR.fields}
+    maps = ("metrics", "best_metrics")
+    known = {name: values[name] for name in Progress.__dataclass_fields__ if name not in maps}
     return JobInfo(message.id, JobState(message.state), message.message,
-                   Progress(**known, metrics=dict(message.progress.metrics)),
+                   Progress(**known, **{name: dict(values[name]) for name in maps}),
                    to_dict(message.spec),
                    time(message.created_at_ms), time(message.updated_at_ms), message.base_version,
                    message.published_version)

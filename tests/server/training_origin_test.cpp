@@ -1,0 +1,129 @@
+#include "server/training/job_origin.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "tests/server/temporary_folder.h"
+
+namespace tensord::server {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+// Of "abc", as sha256sum prints it.
+constexpr const char* kAbc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+
+class JobOriginTest : public ::testing::Test {
+ protected:
+  JobOriginTest() {
+    for (const char* name : {"job", "data"}) fs::create_directories(folder_ / name);
+    write("base.pt", "abc");
+    write("data/rows.npz", "abc");
+    write("data/test.npz", "other");
+    job_.id = "m-1";
+    job_.spec.name = "mine";
+    job_.spec.model.name = "m";
+    job_.spec.data.file = "rows.npz";
+    job_.spec.evaluation.file = "test.npz";
+    job_.spec.publish = {.when = "best", .model = "m", .metric = "accuracy", .bar = 0.9};
+    job_.base_version = 3;
+    job_.progress.step = 50;
+    job_.progress.metrics = {{"accuracy", 0.7}, {"loss", 2.0}};
+    job_.progress.best_step = 20;
+    job_.progress.best_metric = 0.95;
+    job_.progress.best_metrics = {{"accuracy", 0.95}, {"loss", 0.2}};
+  }
+
+  void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
+  void note(int64_t step, bool is_interrupted = false) const {
+    inputs_.note(job_.spec, folder_ / "base.pt", step, [=] { return is_interrupted; });
+  }
+  Json origin() const { return Json::parse(inputs_.origin_of(job_)); }
+
+  const testing::TemporaryFolder temporary_{"origin"};
+  const fs::path folder_ = temporary_.path();
+  const JobInputs inputs_{folder_ / "job", (folder_ / "data").string()};
+  JobStatus job_;
+};
+
+TEST_F(JobOriginTest, TheBestVersionHasTheBestStepsMetrics) {
+  note(0);
+  const Json found = origin();
+  EXPECT_EQ(found["job"], "m-1");
+  EXPECT_EQ(found["step"], 20);
+  EXPECT_EQ(found["last_step"], 50);
+  EXPECT_EQ(found["metrics"], Json({{"accuracy", 0.95}, {"loss", 0.2}}));
+  EXPECT_GE(found["metrics"][found["spec"]["publish"]["metric"].get<std::string>()], found["spec"]["publish"]["bar"]);
+  EXPECT_EQ(found["seed"], 0);
+  EXPECT_EQ(found["base_version"], 3);
+  EXPECT_EQ(found["base_sha256"], kAbc);
+  EXPECT_EQ(found["base_size_bytes"], 3);
+  ASSERT_EQ(found["data"].size(), 2U);
+  EXPECT_EQ(found["data"][0],
+            Json({{"use", "training"}, {"file", "rows.npz"}, {"from_step", 0}, {"size_bytes", 3}, {"sha256", kAbc}}));
+  EXPECT_EQ(found["data"][1]["use"], "evaluation");
+  EXPECT_EQ(found["data"][1]["size_bytes"], 5);
+}
+
+TEST_F(JobOriginTest, TheLastVersionHasTheLastStepsMetrics) {
+  job_.spec.publish.when = "at_end";
+  note(0);
+  EXPECT_EQ(origin()["step"], 50);
+  EXPECT_EQ(origin()["metrics"], Json({{"accuracy", 0.7}, {"loss", 2.0}}));
+}
+
+TEST_F(JobOriginTest, DataThatHasChangedIsNotedBesideWhatItWas) {
+  note(0);
+  note(10);  // goes on with the same files
+  EXPECT_EQ(origin()["data"].size(), 2U);
+  write("data/rows.npz", "abcd");
+  note(15);
+  ASSERT_EQ(origin()["data"].size(), 3U);
+  EXPECT_EQ(origin()["data"][2]["from_step"], 15);
+  EXPECT_EQ(origin()["data"][2]["size_bytes"], 4);
+  // What was read after the published step has no part in it.
+  write("data/rows.npz", "abcde");
+  note(20);
+  EXPECT_EQ(origin()["data"].size(), 3U);
+  job_.spec.publish.when = "at_end";
+  EXPECT_EQ(origin()["data"].size(), 4U);
+  // A base that is written to in place later is not what the job started from.
+  write("base.pt", "later");
+  note(30);
+  EXPECT_EQ(origin()["base_sha256"], kAbc);
+}
+
+TEST_F(JobOriginTest, AnInterruptedLookNotesNothing) {
+  note(0, /*is_interrupted=*/true);
+  EXPECT_FALSE(fs::exists(folder_ / "job" / "inputs.json"));
+  note(0);
+  EXPECT_EQ(origin()["data"].size(), 2U);
+}
+
+TEST_F(JobOriginTest, AFileThatIsNotThereIsNamed) {
+  fs::remove(folder_ / "data" / "rows.npz");
+  try {
+    note(0);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("rows.npz"), std::string::npos) << error.what();
+  }
+}
+
+TEST_F(JobOriginTest, StreamedDataAndOlderJobs) {
+  job_.spec.data = {};
+  job_.spec.data.streamed = true;
+  job_.spec.evaluation.file.clear();
+  job_.progress.best_metrics.clear();  // as a daemon before this one left it
+  const Json found = origin();
+  EXPECT_EQ(found["data"], Json::array({{{"use", "training"}, {"streamed", true}}}));
+  EXPECT_EQ(found["metrics"], Json({{"accuracy", 0.95}}));
+  EXPECT_FALSE(found.contains("base_sha256"));
+}
+
+}  // namespace
+}  // namespace tensord::server
