@@ -1,5 +1,8 @@
 #include "server/training/builtin_loss.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "core/base/error.h"
 #include "core/ops/run.h"
 
@@ -10,6 +13,7 @@ using ops::Value;
 
 constexpr int64_t kMean = 1;  // PyTorch's number for reduction="mean"
 constexpr int64_t kIgnoreIndex = -100;
+constexpr int64_t kMinRows = 4;  // fewer may sum to 1 by accident
 
 // Classes as int64 of the output's shape without the classes; each one that exists, or the one to ignore.
 Tensor class_labels(const LossSpec& spec, const Tensor& output, const Tensor& label) {
@@ -39,7 +43,51 @@ Tensor value_labels(const LossSpec& spec, const Tensor& output, const Tensor& la
   return labels.as_view(output.sizes(), contiguous_strides(output.sizes()), labels.offset());
 }
 
+double tolerance_of(const Tensor& output) { return size_of(output.dtype()) < 4 ? 1e-2 : 1e-4; }
+
+// Whether the classes of every place are at least 0 and sum to 1, which scores do by no accident.
+bool are_probabilities(const Tensor& output) {
+  const Tensor values = output.to(DType::kFloat64).contiguous();
+  const int64_t classes = values.size(values.ndim() == 1 ? 0 : 1);
+  if (classes < 2 || values.numel() < kMinRows * classes) return false;
+  const double tolerance = tolerance_of(output);
+  const int64_t rows = values.ndim() == 1 ? 1 : values.size(0), places = values.numel() / (rows * classes);
+  const double* data = values.data<double>();
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t place = 0; place < places; ++place) {
+      double sum = 0;
+      for (int64_t i = 0; i < classes; ++i) {
+        const double value = data[(row * classes + i) * places + place];
+        if (!(value >= 0)) return false;
+        sum += value;
+      }
+      if (!(std::abs(sum - 1) < tolerance)) return false;
+    }
+  }
+  return true;
+}
+
+bool has_positive(const Tensor& output) {
+  const Tensor values = output.to(DType::kFloat64).contiguous();
+  const double* data = values.data<double>();
+  return std::any_of(data, data + values.numel(),
+                     [tolerance = tolerance_of(output)](double value) { return value > tolerance; });
+}
+
 }  // namespace
+
+void check_first_output(const LossSpec& spec, const Tensor& output) {
+  const std::string& name = spec.builtin;
+  if (output.ndim() == 0 || !is_floating(output.dtype())) return;
+  check(name != "cross_entropy" || !are_probabilities(output),
+        "loss.builtin: cross_entropy takes scores, but the rows of the output are probabilities: they sum to 1. "
+        "cross_entropy has a softmax of its own, and behind another one it hardly learns: leave the softmax out of "
+        "forward, or give a loss.method of the script that works on what comes before it");
+  check((name != "nll" && name != "kl_div") || !has_positive(output), "loss.builtin: ", name,
+        " takes logarithms of probabilities, which are at most 0, but the output has values above: put log_softmax at "
+        "the end of forward",
+        name == "nll" ? ", or take cross_entropy for scores" : "");
+}
 
 Tensor builtin_loss(const LossSpec& spec, const Tensor& output, const Tensor& label) {
   const std::string& name = spec.builtin;

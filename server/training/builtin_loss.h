@@ -10,4 +10,9 @@ namespace tensord::server {
 // elements. Throws Error{kInvalidArgument} naming loss.label.
 Tensor builtin_loss(const LossSpec& spec, const Tensor& output, const Tensor& label);
 
+// Whether the outputs of a job's first batch can be what the loss takes: cross_entropy takes scores and no
+// probabilities, nll and kl_div take logarithms. PyTorch would compute something, and the model learn nothing. Throws
+// Error{kInvalidArgument} naming loss.builtin.
+void check_first_output(const LossSpec& spec, const Tensor& output);
+
 }  // namespace tensord::server

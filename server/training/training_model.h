@@ -62,6 +62,7 @@ class TrainingModel {
   Call loss_call_;     // with a method
   Call forward_call_;  // with a built-in loss, or for metrics
   int label_ = -1;
+  bool is_first_ = true;           // no loss was computed yet
   DType dtype_ = DType::kFloat32;  // of the parameters
 };
 

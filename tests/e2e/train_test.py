@@ -1,5 +1,6 @@
 """Training jobs over gRPC: from data to a new version that is served, through pauses and crashes."""
 
+import hashlib
 import json
 import os
 import subprocess
@@ -374,7 +375,63 @@ class TrainingTest(unittest.TestCase):
         stopped = self.command(*train, "--steps", "10000000", "--name", "stopped", "--detach").strip()
         self.assertNotEqual(stopped, first)
         self.command("jobs", "cancel", stopped)
-        self.command(*train, "--epochs", "2", "--name", "stopped", code=1)  # nobody begins it again by accident
+        # Nobody begins it again by accident.
+        self.command(*train, "--steps", "10000000", "--name", "stopped", code=1)
+
+    def test_command_attaches_to_no_other_job(self):
+        train = ("train", "mlp", "--data", "clusters.pt", "--label", "y", "--loss", "cross_entropy", "--attach",
+                 "--name", "one", "--detach")
+        first = self.command(*train, "--epochs", "2", "--lr", "0.01", "--input", "x=x").strip()
+        for flags, difference in {
+                ("--epochs", "3", "--lr", "0.01", "--input", "x=x"): "epochs (2 there, 3 here)",
+                ("--epochs", "2", "--lr", "0.02", "--input", "x=x"): "optimizer.lr (0.01 there, 0.02 here)",
+                ("--epochs", "2", "--lr", "0.01"): 'data.inputs.x ("x" there, none here)',
+                ("--epochs", "2", "--lr", "0.01", "--input", "x=x", "--eval-fraction", "0.5"):
+                    "evaluation.fraction (none there, 0.5 here)"}.items():
+            with self.subTest(difference):
+                text = self.command(*train, *flags, code=2)
+                self.assertIn(f"job '{first}' of this --name is another one: ", text)
+                self.assertIn(difference, text)
+        # A default that is spelled out is the same, and so is a version that the server chose.
+        self.assertEqual(self.command(*train, "--epochs", "2", "--lr", "0.01", "--input", "x=x", "--optimizer", "adamw",
+                                      "--batch-size", "32", "--publish", "never").strip(), first)
+
+    def test_the_record_of_a_published_version(self):
+        models.save(models.Line(), self.server.models, "worse")
+        self.server.save_data("line.pt", x=torch.rand(64, 1), y=torch.rand(64, 1))
+        self.server.restart()
+        # It diverges: the first evaluation is the best one.
+        text = self.command("train", "worse", "--data", "line.pt", "--eval-data", "line.pt", "--label", "y", "--loss",
+                            "mse", "--epochs", "6", "--batch-size", "64", "--optimizer", "sgd", "--lr", "3", "--seed", "5",
+                            "--metrics", "loss,mae", "--publish", "best", "--metric", "loss", "--bar", "1000")
+        job_id = text.split()[1]
+        job = self.server.get(job_id)
+        self.assertEqual((job.state, job.published_version), (COMPLETED, 2), job.message)
+        self.assertEqual((job.progress.step, job.progress.best_step), (6, 1))
+        self.assertGreater(job.progress.metrics["loss"], 1000)
+        self.assertIn("best        step 1: loss ", text)
+        self.assertIn("published   version 2, the weights of step 1", text)
+        with open(os.path.join(self.server.models, "worse", "2", "job.json")) as file:
+            record = json.load(file)
+        # An auditor: the published weights are these, they meet their bar, and come from this.
+        layer = torch.jit.load(self.server.model_file("worse", 2))
+        data = torch.load(os.path.join(self.server.data, "line.pt"))
+        loss = float((layer(data["x"]) - data["y"]).square().mean())
+        self.assertAlmostEqual(record["metrics"]["loss"], loss, delta=1e-5 * loss)
+        self.assertLess(record["metrics"]["loss"], record["spec"]["publish"]["bar"])
+        self.assertEqual(dict(job.progress.best_metrics), record["metrics"])
+        self.assertEqual((record["step"], record["last_step"], record["seed"]), (1, 6, 5))
+        self.assertEqual(record["base_version"], 1)
+
+        def sha256(path):
+            with open(path, "rb") as file:
+                return hashlib.sha256(file.read()).hexdigest()
+
+        self.assertEqual(record["base_sha256"], sha256(self.server.model_file("worse", 1)))
+        line = os.path.join(self.server.data, "line.pt")
+        self.assertEqual([(note["use"], note["file"], note["size_bytes"], note["sha256"]) for note in record["data"]],
+                         [(use, "line.pt", os.path.getsize(line), sha256(line)) for use in ("training", "evaluation")])
+        self.assertEqual(record["spec"]["optimizer"], {"name": "sgd", "lr": 3})
 
     def test_a_daemon_without_training_says_so(self):
         from tests.e2e.daemon import Daemon

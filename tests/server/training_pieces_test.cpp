@@ -125,6 +125,28 @@ TEST(BuiltinLossTest, LabelsAreBroughtIntoForm) {
             std::string::npos);
 }
 
+TEST(BuiltinLossTest, OutputsThatTheLossIsNotMadeFor) {
+  const auto error = [](const char* loss, const Tensor& output) {
+    return error_of([&] { check_first_output(loss_of(loss), output); }).second;
+  };
+  const Tensor chances = floats({4, 2}, {0.25F, 0.75F, 1, 0, 0.5F, 0.5F, 0.1F, 0.9F});
+  EXPECT_NE(error("cross_entropy", chances).find("rows of the output are probabilities"), std::string::npos);
+  EXPECT_NE(error("cross_entropy", chances.to(DType::kBFloat16)).find("probabilities"), std::string::npos);
+  // Classes in the second of three dimensions.
+  const Tensor places = floats({2, 2, 2}, {0.25F, 1, 0.75F, 0, 0.5F, 0.5F, 0.5F, 0.5F});
+  EXPECT_NE(error("cross_entropy", places).find("probabilities"), std::string::npos);
+  EXPECT_NE(error("nll", chances).find("takes logarithms of probabilities"), std::string::npos);
+  EXPECT_NE(error("kl_div", chances).find("takes logarithms"), std::string::npos);
+  // Scores, of which some rows sum to 1; too few rows to tell; what is taken as it is.
+  EXPECT_EQ(error("cross_entropy", floats({4, 2}, {2, -1, 0.5F, 0.5F, 1, 0, 0, 1})), "none");
+  EXPECT_EQ(error("cross_entropy", floats({4, 2}, {0.2F, 0.3F, 0.5F, 0.5F, 1, 0, 0, 1})), "none");
+  EXPECT_EQ(error("cross_entropy", floats({3, 2}, {0.5F, 0.5F, 1, 0, 0, 1})), "none");
+  EXPECT_EQ(error("cross_entropy", floats({4, 1}, {1, 1, 1, 1})), "none");
+  EXPECT_EQ(error("nll", floats({2, 2}, {-0.1F, -3, 0, -9})), "none");
+  EXPECT_EQ(error("mse", chances), "none");
+  EXPECT_EQ(error("bce", chances), "none");
+}
+
 std::vector<std::pair<std::string, Tensor>> parameters() {
   std::vector<std::pair<std::string, Tensor>> out;
   for (const char* name : {"a.weight", "a.bias", "b.weight"}) {

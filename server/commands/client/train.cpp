@@ -69,13 +69,50 @@ JobStatus create_job(client::TrainingClient& training, JobSpec spec, const Train
   return to_job_status(training.create(message));
 }
 
+// The fields of two jobs that differ, as "epochs (2 there, 3 here)"; empty when they are the same.
+std::string differences(const JobSpec& there, const JobSpec& here) {
+  const nlohmann::json of_job = to_json(there).flatten(), given = to_json(here).flatten();
+  nlohmann::json all = of_job;
+  all.update(given);
+  std::string out;
+  for (const auto& [path, value] : all.items()) {
+    const auto text_in = [&path = path](const nlohmann::json& fields) {
+      const auto found = fields.find(path);
+      return found == fields.end() ? std::string("none")
+                                   : found->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    };
+    const std::string left = text_in(of_job), right = text_in(given);
+    if (left == right) continue;
+    std::string name = path.substr(1);
+    std::replace(name.begin(), name.end(), '/', '.');
+    out += concat(out.empty() ? "" : ", ", name, " (", left, " there, ", right, " here)");
+  }
+  return out;
+}
+
+// Somebody who changes a flag and runs the command again must not get the old job's result for that of the new flags.
+void check_same_job(const JobStatus& job, JobSpec given, bool has_archive) {
+  // What is only settled where a job is made.
+  if (has_archive) given.model.upload_id = job.spec.model.upload_id;
+  check_job_spec(given);
+  if (given.model.version == 0) given.model.version = job.spec.model.version;
+  if (given.resources.threads == 0) given.resources.threads = job.spec.resources.threads;
+  if (given.resources.memory_bytes == 0) given.resources.memory_bytes = job.spec.resources.memory_bytes;
+  const std::string differing = differences(job.spec, given);
+  check(differing.empty(), "--attach: job '", job.id, "' of this --name is another one: ", differing,
+        ". Give the same, or another --name; `tensord jobs show ", job.id, "` says what became of it");
+}
+
 // The newest job of the name, whatever became of it, else a new one.
 JobStatus attach_or_create_job(client::TrainingClient& training, const JobSpec& spec, const TrainOptions& options) {
   check(!spec.name.empty(), "--attach: needs --name");
   const std::vector<client::TrainingClient::Job> jobs = training.list();
   const auto found =
       std::find_if(jobs.rbegin(), jobs.rend(), [&](const auto& job) { return job.spec().name() == spec.name; });
-  return found != jobs.rend() ? to_job_status(*found) : create_job(training, spec, options);
+  if (found == jobs.rend()) return create_job(training, spec, options);
+  JobStatus job = to_job_status(*found);
+  check_same_job(job, spec, !options.archive.empty());
+  return job;
 }
 
 int train(const TrainOptions& options) {
@@ -149,7 +186,8 @@ void add_train_command(CLI::App& app, int* exit_code) {
   command->add_flag("--detach", options->detach, "Print the job's id and leave it running");
   command->add_flag(
       "--attach", options->attach,
-      "Watch the job of this --name if there is one, whatever its state; so this may be run again and again");
+      "Watch the job of this --name if there is one, whatever its state, and refuse where it was given something "
+      "else; so this may be run again and again");
   add_data_options(*command, *options);
   add_training_options(*command, *options);
   command->footer(
