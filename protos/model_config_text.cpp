@@ -12,6 +12,7 @@ namespace tensord::server {
 namespace {
 
 constexpr int kMaxNesting = 32;
+constexpr size_t kMaxSkipped = 5;  // unknown fields that are told of
 
 class Collector final : public google::protobuf::io::ErrorCollector {
  public:
@@ -22,8 +23,11 @@ class Collector final : public google::protobuf::io::ErrorCollector {
   }
   void AddWarning(int line, google::protobuf::io::ColumnNumber, const std::string& message) override {
     log(LogLevel::kWarning, "config field skipped", {{"file", origin_}, {"line", line + 1}, {"reason", message}});
+    if (skipped.size() < kMaxSkipped)
+      skipped.push_back(concat("config.pbtxt:", line + 1, ": ", message, " It is skipped"));
   }
   std::string error;
+  std::vector<std::string> skipped;
 
  private:
   const std::string& origin_;
@@ -51,7 +55,7 @@ int json_depth(const std::string& json) {
 
 }  // namespace
 
-ModelConfig parse_model_config(const std::string& text, const std::string& origin) {
+ModelConfig parse_model_config(const std::string& text, const std::string& origin, std::vector<std::string>* unknown) {
   Collector collector(origin);
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&collector);
@@ -62,6 +66,7 @@ ModelConfig parse_model_config(const std::string& text, const std::string& origi
   if (!parser.ParseFromString(text, &message)) {
     fail(ErrorCode::kInvalidArgument, collector.error.empty() ? concat(origin, ": malformed") : collector.error);
   }
+  if (unknown != nullptr) *unknown = std::move(collector.skipped);
   return read_model_config(message, origin);
 }
 

@@ -1,6 +1,7 @@
 #include "server/executor/argument.h"
 
 #include "core/base/error.h"
+#include "server/executor/wide_unsigned.h"
 
 namespace tensord::server {
 namespace {
@@ -100,6 +101,41 @@ Value to_argument(const ops::Type& declared, const InferTensor& input) {
     case TypeKind::kList: return to_list(type.element(), input);
     default: return to_scalar(type.kind(), input);
   }
+}
+
+std::string check_configured(const ops::Type& declared, const TensorSpec& spec, bool has_batch,
+                             const std::string& file) {
+  const ops::Type& type = without_optional(declared);
+  const TypeKind kind = type.kind();
+  const bool is_list = kind == TypeKind::kList;
+  const TypeKind element_kind = is_list ? type.element()->kind() : kind;
+  const std::optional<DType> dtype = spec.datatype ? to_dtype(tensor_datatype(*spec.datatype)) : std::nullopt;
+  const bool is_float_for_int = element_kind == TypeKind::kInt && dtype && is_floating(*dtype);
+  check(!is_float_for_int, file, ": config.pbtxt: input '", spec.name, "' is ", declared.str(),
+        " in the script, which ", is_float_for_int ? name_of(*spec.datatype) : "", " cannot feed");
+  const std::optional<Dims>& given = spec.reshape ? spec.reshape : spec.shape;
+  if (!given || kind == TypeKind::kTensor) return {};
+  if (!is_list) {
+    for (size_t i = has_batch ? 1 : 0; i < given->size(); ++i) {
+      check((*given)[i] < 0 || (*given)[i] == 1, file, ": config.pbtxt: input '", spec.name, "' is ", declared.str(),
+            " in the script, one element, but its dims have ", (*given)[i]);
+    }
+    return {};
+  }
+  const size_t rank = is_list_of_texts(*type.element()) ? 2 : 1;
+  if (given->size() != rank) {
+    const bool can_drop = has_batch && rank == 1 && given->size() == 2 && (*given)[1] == 1;
+    fail(ErrorCode::kInvalidArgument, file, ": config.pbtxt: input '", spec.name, "' is ", declared.str(),
+         " in the script and takes ", rank, rank == 1 ? " dimension" : " dimensions", ", but is given ", given->size(),
+         has_batch ? ", that of the batch among them. " : ". ",
+         can_drop    ? "Add `reshape { shape: [ ] }`, and the batch is the list"
+         : has_batch ? "Leave out max_batch_size, or give dims without it"
+                     : "Say `dims: [ -1 ]` for each of them");
+  }
+  const int64_t last = given->back();
+  if (last < 0 || (has_batch && rank == 1)) return {};
+  return concat("input '", spec.name, "' is ", declared.str(), " in the script, of any length, but config.pbtxt takes ",
+                "exactly ", last, "; `dims: [ -1 ]` takes any");
 }
 
 }  // namespace tensord::server

@@ -18,4 +18,9 @@ bool takes_bytes(const ops::Type& type);
 // number is wanted and the tensor has another count of elements.
 ops::Value to_argument(const ops::Type& type, const InferTensor& input);
 
+// What the configuration says of an input, against the type that its tensor has to become a value of. Throws
+// Error{kInvalidArgument} that begins with `file` where no request could be answered; gives back what may not be
+// meant, or nothing.
+std::string check_configured(const ops::Type& type, const TensorSpec& spec, bool has_batch, const std::string& file);
+
 }  // namespace tensord::server

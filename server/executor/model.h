@@ -91,6 +91,8 @@ class Model {
  public:
   virtual ~Model() = default;
   virtual const Signature& signature() const = 0;
+  // What whoever serves it should know, though it can be served.
+  virtual std::vector<std::string> warnings() const { return {}; }
   virtual std::unique_ptr<ModelSession> make_session() const = 0;
   // Gives back memory that only the first run with a shape needed. Others may run meanwhile, unless
   // the model keeps state.

@@ -35,6 +35,8 @@ ModelVersion::ModelVersion(std::string name, int64_t version, std::unique_ptr<co
     workers_.warm_up();
   });
   workers_.end_warm_up();
+  warnings_ = model_->warnings();
+  warnings_.insert(warnings_.end(), workers_.warnings().begin(), workers_.warnings().end());
   // The path's threads inherit the priority of this one.
   path_ = make_request_path({.model = name_,
                              .config = config_,

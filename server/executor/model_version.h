@@ -40,6 +40,8 @@ class ModelVersion {
   const std::string& version() const { return version_text_; }
   const Signature& signature() const { return request_signature_; }  // as requests see it
   const ModelConfig& config() const { return config_; }
+  // Of the model, and of its warm-up.
+  const std::vector<std::string>& warnings() const { return warnings_; }
   ModelMetrics& metrics() const { return metrics_; }
   OwnerId owner() const { return owner_; }
   size_t workers() const { return workers_.size(); }
@@ -63,6 +65,7 @@ class ModelVersion {
   ModelMetrics& metrics_;
   const OwnerId owner_;
   ModelWorkers workers_;
+  std::vector<std::string> warnings_;
   std::unique_ptr<RequestPath> path_;  // last: its threads use the rest
 };
 

@@ -1,10 +1,12 @@
 #include "server/executor/model_workers.h"
 
+#include <algorithm>
 #include <future>
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/parallel.h"
+#include "core/tensor/shape.h"
 
 namespace tensord::server {
 namespace {
@@ -54,8 +56,17 @@ void ModelWorkers::run_requests(size_t worker) {
       warm_up_with(worker, request);
     } catch (const Error& error) {
       if (request.is_configured) throw Error(error.code(), concat("model_warmup '", request.name, "': ", error.what()));
+      // What zeros cannot do is their fault, but not what nothing here can do for anybody, nor what the configuration
+      // says of the model.
+      if (error.code() == ErrorCode::kUnimplemented || error.code() == ErrorCode::kFailedPrecondition) {
+        throw Error(error.code(), concat(error.what(), ": met by the warm-up with zeros (", request.name,
+                                         "). Where other data takes another way, give model_warmup requests that do"));
+      }
       log(LogLevel::kWarning, "model not warmed up with zeros",
           {{"model", name_}, {"request", request.name}, {"reason", error.what()}});
+      if (worker == 0) {
+        warnings_.push_back(concat("zeros of the configured shapes (", request.name, ") fail: ", error.what()));
+      }
       return;
     }
     row_ns = (Clock::system().now_ns() - start_ns) / request.batch_size;
@@ -67,12 +78,31 @@ void ModelWorkers::warm_up_with(size_t worker, const WarmupRequest& request) {
   for (size_t i = 0; i < request.inputs.size(); ++i) inputs[request.input_indices[i]] = &request.inputs[i];
   const auto run = [&](int threads) {
     set_thread_budget(threads);
-    sessions_[worker]->run(inputs, [] { return false; });
+    const RunResult result = sessions_[worker]->run(inputs, [] { return false; });
+    if (worker == 0 && warnings_.empty()) compare_shapes(result.outputs);
   };
   for (uint32_t i = 0; i < request.count; ++i) run(options_.threads_per_worker);
   // The numbers of threads that a run may get of the shared cores.
   if (!options_.cores || signature().keeps_state) return;
   for (int threads = options_.threads_per_worker / 2; threads > 0; threads /= 2) run(threads);
+}
+
+// Clients size their memory by what the configuration says.
+void ModelWorkers::compare_shapes(std::span<const InferTensor> outputs) {
+  for (const InferTensor& output : outputs) {
+    const auto& specs = signature().outputs;
+    const auto spec = std::find_if(specs.begin(), specs.end(),
+                                   [&](const TensorSpec& candidate) { return candidate.answers_to(output.name); });
+    if (spec == specs.end() || !spec->shape) continue;
+    bool is_same = spec->shape->size() == output.shape.size();
+    for (size_t i = 0; is_same && i < output.shape.size(); ++i) {
+      is_same = (*spec->shape)[i] < 0 || (*spec->shape)[i] == output.shape[i];
+    }
+    if (is_same) continue;
+    warnings_.push_back(concat("output '", output.name, "' has shape ", to_string(output.shape),
+                               ", but config.pbtxt says ", to_string(*spec->shape),
+                               signature().max_batch_size > 0 ? ", the batch among them" : ""));
+  }
 }
 
 RunResult ModelWorkers::run(size_t worker, std::span<const InferTensor* const> inputs,

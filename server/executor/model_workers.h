@@ -34,6 +34,8 @@ class ModelWorkers {
   // Every worker runs the warm-up requests: the first one prepares what they share, the others follow side by side, on
   // threads that the calling one starts. Throws Error when a configured request failed.
   void warm_up();
+  // What warm_up() met that requests may meet too, as sentences.
+  const std::vector<std::string>& warnings() const { return warnings_; }
   // After that: gives back memory that it needed. Other threads may wait for the allocator meanwhile, so not on a
   // thread that itself waits for a core.
   void end_warm_up();
@@ -51,12 +53,14 @@ class ModelWorkers {
   void warm_up_worker(size_t worker);
   void run_requests(size_t worker);
   void warm_up_with(size_t worker, const WarmupRequest& request);
+  void compare_shapes(std::span<const InferTensor> outputs);
 
   const std::string& name_;
   const Model& model_;
   Options options_;
   const OwnerId owner_;
   std::vector<std::unique_ptr<ModelSession>> sessions_;
+  std::vector<std::string> warnings_;  // by the first worker, while the others do not run yet
   std::atomic<uint64_t> answered_runs_{0};
 };
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -16,9 +15,11 @@
 #include "core/jit/runtime/module.h"
 #include "core/tensor/caching_allocator.h"
 #include "server/executor/argument.h"
+#include "server/executor/configured_outputs.h"
+#include "server/executor/reshape.h"
 #include "server/executor/result.h"
 #include "server/executor/sequence_model.h"
-#include "server/executor/wide_unsigned.h"
+#include "server/executor/training_mode.h"
 
 namespace tensord::server {
 namespace {
@@ -28,44 +29,12 @@ constexpr const char* kPlatform = "pytorch_libtorch";  // what Triton calls thes
 
 std::string input_name(size_t index) { return concat("INPUT__", index); }
 
-// The number at the end of "NAME__3", or `otherwise`.
-size_t trailing_index(const std::string& name, size_t otherwise) {
-  const size_t mark = name.rfind("__");
-  if (mark == std::string::npos) return otherwise;
-  size_t index = 0;
-  const char* end = name.data() + name.size();
-  const auto [at, error] = std::from_chars(name.data() + mark + 2, end, index);
-  return error == std::errc() && at == end ? index : otherwise;
-}
-
 // One argument of the method and the input that feeds it.
 struct BoundArgument {
   const ops::Argument* argument;
   bool is_written = false;  // the method may write to it, so it gets memory of its own
   int spec = -1;            // -1: always the default
 };
-
-void apply_config(const ModelConfig::TensorConfig& config, const std::string& model_file, bool has_batch,
-                  TensorSpec& spec) {
-  if (config.name != spec.name) {
-    spec.aliases.push_back(spec.name);
-    spec.name = config.name;
-  }
-  if (!config.datatype.empty()) {
-    spec.datatype = parse_datatype(config.datatype);
-    const bool is_usable =
-        spec.datatype && (*spec.datatype == DataType::kBytes || to_dtype(tensor_datatype(*spec.datatype)));
-    check(is_usable, model_file, ": data_type ", config.datatype, " of '", config.name, "' is not supported");
-  }
-  const auto with_batch = [&](const std::vector<int64_t>& dims) {
-    Dims out;
-    if (has_batch) out.push_back(-1);
-    for (const int64_t dim : dims) out.push_back(dim);
-    return out;
-  };
-  if (config.has_dims) spec.shape = with_batch(config.dims);
-  if (config.has_reshape) spec.reshape = with_batch(config.reshape);
-}
 
 // Runs fn; its error then starts with the setting's name.
 template <class Fn>
@@ -122,15 +91,13 @@ class TorchScriptModel final : public Model {
     signature_.keeps_state = method_.changes_state();
     signature_.has_bounded_work = has_tensor_arguments_only() && is_straight(*method_.graph().block());
     responds_with_items_ = config.is_decoupled && !config.sequence_batching;
-    add_outputs(file);
-    const size_t listed = config.outputs.size();
-    for (size_t i = 0; i < listed; ++i) configure_output(file, config.outputs[i], i, has_batch);
-    for (size_t i = 0; i < server.outputs.size(); ++i) {
-      configure_output(file, server.outputs[i], listed + i, has_batch);
-    }
+    add_outputs(file, config);
+    const std::string training = training_mode_warning(file, *module_, method_);
+    if (!training.empty()) warnings_.push_back(training);
   }
 
   const Signature& signature() const override { return signature_; }
+  std::vector<std::string> warnings() const override { return warnings_; }
   std::unique_ptr<ModelSession> make_session() const override;
 
   PlanCounts plan_counts() const override {
@@ -148,10 +115,11 @@ class TorchScriptModel final : public Model {
   // later run could change them.
   std::vector<jit::ResultMemory> result_memory(std::span<const OutputPlace> places) const {
     std::vector<jit::ResultMemory> memory;
-    if (!signature_.outputs_are_complete || responds_with_items_ || method_.changes_state()) return memory;
+    if (!own_outputs_are_complete_ || responds_with_items_ || method_.changes_state()) return memory;
     for (const OutputPlace& place : places) {
-      for (size_t i = 0; i < own_names_.size(); ++i) {
-        if (signature_.outputs[i].answers_to(place.name)) memory.push_back({i, place.memory});
+      for (size_t i = 0; i < signature_.outputs.size(); ++i) {
+        if (!signature_.outputs[i].answers_to(place.name)) continue;
+        memory.push_back({static_cast<size_t>(outputs_.own_index(i)), place.memory});
       }
     }
     return memory;
@@ -229,6 +197,11 @@ class TorchScriptModel final : public Model {
     check(spec->takes_bytes == (spec->datatype == DataType::kBytes), file, ": input '", input.name,
           "' cannot be of type ", input.datatype);
     spec->is_optional = spec->is_optional || input.is_optional;
+    const auto bound = std::find_if(arguments_.begin(), arguments_.end(), [&](const BoundArgument& argument) {
+      return argument.spec == static_cast<int>(spec - specs.begin());
+    });
+    std::string warning = check_configured(*bound->argument->type, *spec, has_batch, file);
+    if (!warning.empty()) warnings_.push_back(std::move(warning));
   }
 
   // A number in a request could ask for any amount of work.
@@ -266,36 +239,21 @@ class TorchScriptModel final : public Model {
     }
   }
 
-  void add_outputs(const std::string& file) {
+  void add_outputs(const std::string& file, const ModelConfig& config) {
+    std::vector<TensorSpec> own;
     const auto& returns = method_.schema().returns;
-    if (returns.empty()) return;
-    const ops::Type* type = returns[0].type.get();
-    if (responds_with_items_) {
-      check(type->kind() == ops::TypeKind::kList, file, ": model_transaction_policy.decoupled: ", kMethod, " returns ",
-            type->str(), ", but must return a list with an item for each response");
-      type = type->element().get();
+    if (!returns.empty()) {
+      const ops::Type* type = returns[0].type.get();
+      if (responds_with_items_) {
+        check(type->kind() == ops::TypeKind::kList, file, ": model_transaction_policy.decoupled: ", kMethod,
+              " returns ", type->str(), ", but must return a list with an item for each response");
+        type = type->element().get();
+      }
+      own = describe_result(*type, &own_outputs_are_complete_);
     }
-    signature_.outputs = describe_result(*type, &signature_.outputs_are_complete);
-    for (const TensorSpec& spec : signature_.outputs) own_names_.push_back(spec.name);
-  }
-
-  // A configured output is the one of its name, or at its number, or at `place`.
-  void configure_output(const std::string& file, const ModelConfig::TensorConfig& output, size_t place,
-                        bool has_batch) {
-    auto& specs = signature_.outputs;
-    auto spec = std::find_if(specs.begin(), specs.end(),
-                             [&](const TensorSpec& candidate) { return candidate.answers_to(output.name); });
-    if (spec == specs.end()) {
-      place = trailing_index(output.name, place);
-      // What a dict or list will hold is not known before it runs; its entries keep their names.
-      if (place >= specs.size() && !signature_.outputs_are_complete) return;
-      check(place < specs.size(), file, ": config.pbtxt names output '", output.name, "', but ", kMethod, " returns ",
-            specs.size());
-      spec = specs.begin() + static_cast<ptrdiff_t>(place);
-    }
-    apply_config(output, file, has_batch, *spec);
-    check(!spec->datatype || !is_wide_unsigned(*spec->datatype), file, ": data_type ", output.datatype, " of output '",
-          output.name, "' is not supported: no tensor has it");
+    outputs_ = ConfiguredOutputs(file, std::move(own), own_outputs_are_complete_, config);
+    signature_.outputs = outputs_.specs();
+    signature_.outputs_are_complete = outputs_.is_complete();
   }
 
   ops::Value argument_value(const BoundArgument& bound, std::span<const InferTensor* const> inputs,
@@ -303,6 +261,13 @@ class TorchScriptModel final : public Model {
     const ops::Argument& argument = *bound.argument;
     const InferTensor* input = bound.spec < 0 ? nullptr : inputs[static_cast<size_t>(bound.spec)];
     if (input == nullptr) return argument.default_value ? *argument.default_value : ops::Value();
+    const TensorSpec& spec = signature_.inputs[static_cast<size_t>(bound.spec)];
+    InferTensor reshaped;
+    if (spec.reshape && spec.shape) {
+      reshaped = *input;
+      reshape(reshaped, *spec.shape, *spec.reshape);
+      input = &reshaped;
+    }
     ops::Value value = to_argument(*argument.type, *input);
     if (!value.is_tensor()) return value;
     Tensor tensor = value.to_tensor();
@@ -310,39 +275,30 @@ class TorchScriptModel final : public Model {
       tensor = tensor.clone();
       result.copied_bytes += tensor.size_bytes();
     }
-    const auto& reshape = signature_.inputs[static_cast<size_t>(bound.spec)].reshape;
-    if (reshape) tensor = reshaped(tensor, *reshape);
     return tensor;
   }
 
-  static Tensor reshaped(const Tensor& tensor, Dims sizes) {
-    // Inputs are row-major, so only the sizes change. The batch dimension stays what it is.
-    if (!sizes.empty() && sizes[0] == -1 && tensor.ndim() > 0) sizes[0] = tensor.sizes()[0];
-    Dims full = infer_view_sizes(sizes, tensor.numel());
-    Dims strides = contiguous_strides(full);
-    return tensor.as_view(std::move(full), std::move(strides), tensor.offset());
-  }
-
-  // Gives outputs their configured names, and memory of their own where a later run could
-  // change what this one returned.
+  // Makes of the results what the configuration says, with memory of their own where a later run could change what
+  // this one returned.
   void finish_outputs(RunResult& result) const {
     for (InferTensor& output : result.outputs) {
       if (method_.changes_state() && output.tensor.defined()) {
         output.tensor = output.tensor.clone();
         result.copied_bytes += output.tensor.size_bytes();
       }
-      const auto own = std::find(own_names_.begin(), own_names_.end(), output.name);
-      if (own != own_names_.end()) output.name = signature_.outputs[static_cast<size_t>(own - own_names_.begin())].name;
     }
+    outputs_.apply(result.outputs);
   }
 
   const std::shared_ptr<jit::Module> module_;
   const jit::Method& method_;
   Signature signature_;
   std::vector<BoundArgument> arguments_;
-  bool responds_with_items_ = false;    // the method's list has an item for each response
-  std::vector<std::string> own_names_;  // of the outputs, before the configuration
-  std::set<std::string> configured_;    // inputs that the configuration names
+  bool responds_with_items_ = false;      // the method's list has an item for each response
+  bool own_outputs_are_complete_ = true;  // the type tells all that a run returns
+  ConfiguredOutputs outputs_;
+  std::vector<std::string> warnings_;
+  std::set<std::string> configured_;  // inputs that the configuration names
   mutable std::mutex state_mutex_;
   mutable std::atomic<uint64_t> settled_programs_{UINT64_MAX};  // signatures seen when memory was given back last
 };

@@ -15,6 +15,7 @@
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "protos/model_config_text.h"
+#include "server/repository/layout_hints.h"
 
 namespace tensord::server {
 namespace {
@@ -94,7 +95,7 @@ void resolve_side_files(const fs::path& folder, const fs::path& root, ModelConfi
   }
 }
 
-ModelConfig read_config(const fs::path& folder, const fs::path& root) {
+ModelConfig read_config(const fs::path& folder, const fs::path& root, std::vector<std::string>& warnings) {
   const fs::path file = folder / "config.pbtxt";
   std::error_code error;
   if (!fs::exists(fs::symlink_status(file, error))) return {};
@@ -105,7 +106,7 @@ ModelConfig read_config(const fs::path& folder, const fs::path& root) {
   std::ostringstream text;
   text << in.rdbuf();
   check(in.good() || in.eof(), file.string(), ": cannot be read");
-  return parse_model_config(text.str(), file.string());
+  return parse_model_config(text.str(), file.string(), &warnings);
 }
 
 std::vector<int64_t> choose_versions(std::vector<int64_t> found, const ModelConfig& config) {
@@ -134,7 +135,13 @@ fs::path version_file(const ModelLayout& model, int64_t number) {
   const fs::path version = model.folder / std::to_string(number);
   // An ensemble is its configuration.
   if (model.config.is_ensemble()) return resolve(version, model.root);
-  fs::path file = resolve(version / model_file_name(model.config), model.root);
+  const fs::path named = version / model_file_name(model.config);
+  std::error_code error;
+  if (fs::is_directory(version, error) && fs::symlink_status(named, error).type() == fs::file_type::not_found) {
+    fail(ErrorCode::kNotFound, named.string(), " is not there; ",
+         hint_for_file(version, model_file_name(model.config)));
+  }
+  fs::path file = resolve(named, model.root);
   check(fs::is_regular_file(file), file.string(), ": not a file");
   return file;
 }
@@ -145,7 +152,7 @@ void read_model(const fs::path& folder, const fs::path& root, const ModelConfig*
   const fs::path real_folder = resolve(folder, root);
   model.root = root;
   model.folder = real_folder;
-  model.config = config ? *config : read_config(real_folder, root);
+  model.config = config ? *config : read_config(real_folder, root, model.warnings);
   check(model.config.name.empty() || model.config.name == model.name, folder.string(),
         "/config.pbtxt: the model is named '", model.config.name, "', but its folder '", model.name, "'");
   const std::string file_name = model_file_name(model.config);
@@ -170,6 +177,8 @@ void read_model(const fs::path& folder, const fs::path& root, const ModelConfig*
     }
     model.versions.push_back(std::move(version));
   }
+  if (model.versions.empty()) return;
+  for (std::string& hint : hints_for_model(real_folder)) model.warnings.push_back(std::move(hint));
 }
 
 }  // namespace

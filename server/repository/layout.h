@@ -21,9 +21,10 @@ struct ModelLayout {
   std::filesystem::path root;    // the repository it lies in
   std::filesystem::path folder;  // resolved
   ModelConfig config;
-  std::vector<Version> versions;  // chosen by the version policy, ascending
-  int64_t largest_number = 0;     // of all versions that are or were there
-  std::string error;              // what is wrong with the model as a whole, or empty
+  std::vector<Version> versions;      // chosen by the version policy, ascending
+  int64_t largest_number = 0;         // of all versions that are or were there
+  std::string error;                  // what is wrong with the model as a whole, or empty
+  std::vector<std::string> warnings;  // what lies there and is not served, and may be meant to be
 };
 
 // A name of one folder or file that hides nothing: 1 to 255 bytes, no '/' or '\', no control characters, no dot first.

@@ -26,7 +26,7 @@ inline constexpr const char* kTwoRepositories = "model appears in two or more re
 // One version of a model in the repository's map.
 struct VersionEntry {
   ModelState state = ModelState::kLoading;
-  std::string reason;
+  std::string reason;                    // why it does not serve; of one that does what is to be said of it, or empty
   std::shared_ptr<ModelVersion> handle;  // not null: served
   std::filesystem::path file;
   uint64_t file_bytes = 0;

@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "protos/model_config_text.h"
+#include "server/repository/layout_hints.h"
 #include "server/repository/repository.h"
 #include "server/repository/version_labels.h"
 
@@ -189,10 +190,11 @@ void Repository::load_model(const LoadRequest& request, bool is_along, const std
   }
   // A plan that replaces files of clients by those of the repository has the same numbers for other files.
   if (was_override && !plan.is_override()) plan.is_forced = true;
-  if (is_unchanged(plan)) return;
   if (plan.layout.versions.empty()) {
-    fail(ErrorCode::kNotFound, "failed to load '", name, "', no version is available");
+    fail(ErrorCode::kNotFound, "failed to load '", name,
+         "', no version is available: ", hint_for_versions(plan.layout.folder));
   }
+  if (is_unchanged(plan)) return;
   const Failures failures = serve(plan);
   if (!failures.empty()) fail(ErrorCode::kInvalidArgument, to_text(name, failures));
 }

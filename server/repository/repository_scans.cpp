@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "server/repository/layout_hints.h"
 #include "server/repository/repository.h"
 
 namespace tensord::server {
@@ -25,10 +26,33 @@ int64_t file_clock_ns() {
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
+// A folder that nobody has put anything into yet, and what a file system keeps at its root.
+bool is_no_model(const fs::path& folder) {
+  std::error_code error;
+  if (folder.filename() == "lost+found") return true;
+  for (fs::directory_iterator at(folder, error); !error && at != fs::directory_iterator(); at.increment(error)) {
+    if (is_plain_name(at->path().filename().string())) return false;
+  }
+  return true;
+}
+
+void warn_of_repositories(const std::vector<std::string>& roots) {
+  for (const std::string& root : roots) {
+    for (const std::string& hint : hints_for_repository(root)) {
+      log(LogLevel::kWarning, "model repository", {{"folder", root}, {"warning", hint}});
+    }
+  }
+}
+
 }  // namespace
 
 void Repository::load_all() {
   const Roots found = list_models(options_.roots);
+  warn_of_repositories(options_.roots);
+  if (found.empty()) {
+    log(LogLevel::kWarning, "the model repository has no models: expected NAME/1/model.pt in it",
+        {{"folder", options_.roots.empty() ? "" : options_.roots.front()}});
+  }
   const auto& only = options_.only;
   const bool wants_all =
       only.empty() ? options_.mode != ControlMode::kExplicit : std::find(only.begin(), only.end(), "*") != only.end();
@@ -68,8 +92,14 @@ std::optional<LoadPlan> Repository::plan_found(const std::string& name, const st
     set_error(name, roots[0], plan.stamp, error.what());
     return std::nullopt;
   }
-  if (plan.layout.versions.empty()) log(LogLevel::kWarning, "model has no versions", {{"model", name}});
-  return plan;
+  if (!plan.layout.versions.empty() || is_served(name)) return plan;
+  const std::string hint = hint_for_versions(plan.layout.folder);
+  if (is_no_model(plan.layout.folder)) {
+    log(LogLevel::kWarning, "model has no versions", {{"model", name}, {"reason", hint}});
+    return plan;
+  }
+  set_error(name, roots[0], plan.stamp, concat("no version is there: ", hint));
+  return std::nullopt;
 }
 
 void Repository::load_plans(const std::vector<LoadPlan>& plans) {

@@ -25,6 +25,19 @@ std::string renamed(std::string text, const std::string& from, const std::string
   return text;
 }
 
+// What is to be said of a version that serves, all of it in one text.
+std::string warning_text(const ModelVersion& version, const ModelLayout& model) {
+  std::string text;
+  const auto add = [&](const std::string& warning) {
+    log(LogLevel::kWarning, "model served with a warning",
+        {{"model", version.name()}, {"version", version.version()}, {"warning", warning}});
+    text += concat(text.empty() ? "warning: " : "; ", warning);
+  };
+  for (const std::string& warning : version.warnings()) add(warning);
+  for (const std::string& warning : model.warnings) add(warning);
+  return text;
+}
+
 // Opens a model by a copy of its file that nobody can write to.
 std::unique_ptr<const Model> open_copy(const ModelFactory& factory, const fs::path& file, const ModelConfig& config) {
   const ArchiveCopy copy(file);
@@ -103,6 +116,7 @@ VersionEntry Repository::try_load(const Job& job) {
     const uint64_t size = job.model.config.is_ensemble() ? 0 : fs::file_size(job.version.file, error);
     entry.file_bytes = error ? 0 : size;
     entry.state = ModelState::kReady;
+    entry.reason = warning_text(*entry.handle, job.model);
   } catch (const std::exception& error) {
     entry.state = ModelState::kUnavailable;
     entry.reason = error.what();

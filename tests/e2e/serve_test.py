@@ -389,8 +389,8 @@ class LifecycleTest(unittest.TestCase):
             for name, status in (("", NOT_SERVING), ("inference.GRPCInferenceService", NOT_SERVING),
                                  ("grpc.health.v1.Health", SERVING)):  # what probes of readiness and of liveness ask
                 self.assertEqual(daemon.health.Check(health_pb2.HealthCheckRequest(service=name)).status, status)
-            for name, reason in (("truncated", "zip"), ("bad_config", "config.pbtxt:1:"), ("no_file", "No such file"),
-                                 ("escape", "leads out of the model repository")):
+            for name, reason in (("truncated", "zip"), ("bad_config", "config.pbtxt:1:"),
+                                 ("no_file", "is not there; the folder is empty"), ("escape", "leads out of the model repository")):
                 self.assertFalse(daemon.stub.ModelReady(pb.ModelReadyRequest(name=name)).ready)
                 status = daemon.health.Check(health_pb2.HealthCheckRequest(service=name)).status
                 self.assertEqual(status, NOT_SERVING)

@@ -49,6 +49,16 @@ TEST(ModelConfig, SkipsUnknownFields) {
   EXPECT_EQ(config.max_batch_size, 4);
 }
 
+TEST(ModelConfig, UnknownFieldsAreToldOf) {
+  std::vector<std::string> unknown;
+  parse_model_config("name: \"m\"\nmax_batchsize: 4\n", "config.pbtxt", &unknown);
+  ASSERT_EQ(unknown.size(), 1u);
+  EXPECT_EQ(unknown[0].find("config.pbtxt:2: "), 0u) << unknown[0];
+  EXPECT_NE(unknown[0].find("max_batchsize"), std::string::npos) << unknown[0];
+  parse_model_config("max_batch_size: 4\n", "config.pbtxt", &unknown);
+  EXPECT_TRUE(unknown.empty());
+}
+
 TEST(ModelConfig, ReadsWarmups) {
   const ModelConfig config = parse_model_config(R"(
     max_batch_size: 8

@@ -1,0 +1,316 @@
+"""What new users get wrong, with real models: each mistake is refused, warned of or honoured, and nothing is READY that
+cannot answer."""
+
+import json
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+import urllib.request
+from typing import Dict, List, Tuple
+
+import grpc
+import torch
+from torch import Tensor, nn
+
+from tests.e2e import serve_models
+from tests.e2e.daemon import BINARY, Daemon, pb, request
+
+# An operator of an extension: a server without the extension does not have it, and never will.
+LIBRARY = torch.library.Library("extension", "DEF")
+LIBRARY.define("twice(Tensor x) -> Tensor")
+MISSING = "extension::twice"
+X = 'input [ { name: "x" data_type: TYPE_FP32 dims: [ 4 ] } ]\n'
+
+
+class Later(nn.Module):
+    """Comes to the missing operator with rows of 4 only."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.size(-1) == 4:
+            return torch.ops.extension.twice(x)
+        return x * 2
+
+
+class Late(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = Later()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.inner(x)
+
+
+class Dropped(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+        self.dropout = nn.Dropout(0.5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.dropout(self.layer(x))
+
+
+class AsksForMode(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        if self.training:
+            return x * 2
+        return x
+
+
+class Three(nn.Module):
+    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
+        return x, x + 1, x + 2
+
+
+class Keys(nn.Module):
+    def forward(self, x: Tensor) -> Dict[str, Tensor]:
+        return {"a": x, "b": x + 1, "c": x + 2}
+
+
+class Sum(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x.reshape(x.size(0), -1).sum(1)
+
+
+class Upper(nn.Module):
+    def forward(self, words: List[str]) -> List[str]:
+        out: List[str] = []
+        for word in words:
+            out.append(word.upper())
+        return out
+
+
+class Times(nn.Module):
+    def forward(self, x: Tensor, times: int) -> Tensor:
+        return x * times
+
+
+def words(dims, batch=0, more=""):
+    return (f"max_batch_size: {batch}\n" if batch else "") + \
+        f'input [ {{ name: "words" data_type: TYPE_STRING dims: [ {dims} ] {more} }} ]\n'
+
+
+def times(tensor):
+    return X + f'input [ {{ name: "times" {tensor} }} ]\n'
+
+
+# Name: module, config.pbtxt.
+MODELS = {
+    "late": (Late, ""),
+    "late_met": (Late, X),
+    "late_not_met": (Late, X.replace("4", "3")),
+    "keys": (Keys, ""),
+    "subset": (Three, X + 'output [ { name: "OUTPUT__2" }, { name: "OUTPUT__0" } ]\n'),
+    "some_keys": (Keys, X + 'output [ { name: "c" data_type: TYPE_FP32 dims: [ 4 ] }, { name: "a" } ]\n'),
+    "no_key": (Keys, X + 'output [ { name: "d" data_type: TYPE_FP32 dims: [ 4 ] } ]\n'),
+    "other_type": (serve_models.Identity, X + 'output [ { name: "y" data_type: TYPE_INT64 dims: [ 4 ] } ]\n'),
+    "other_dims": (serve_models.Identity, X + 'output [ { name: "y" data_type: TYPE_FP32 dims: [ 5 ] } ]\n'),
+    "wrong_dims": (serve_models.Linear, X.replace("4", "7")),
+    "reshaped": (Sum, 'max_batch_size: 8\ninput [ { name: "x" data_type: TYPE_FP32 dims: [ 4 ] '
+                 'reshape { shape: [ 2, 2 ] } } ]\noutput [ { name: "y" data_type: TYPE_FP32 dims: [ 1 ] '
+                 'reshape { shape: [ ] } } ]\n'),
+    "bad_reshape": (serve_models.Identity, 'input [ { name: "x" data_type: TYPE_FP32 dims: [ 4 ] '
+                    'reshape { shape: [ 3 ] } } ]\n'),
+    "words": (Upper, words("-1")),
+    "one_word": (Upper, words("1")),
+    "batch_of_words": (Upper, words("1", 8, "reshape { shape: [ ] }")),
+    "words_in_batches": (Upper, words("1", 8)),
+    "times": (Times, times("data_type: TYPE_INT64 dims: [ 1 ]")),
+    "times_two": (Times, times("data_type: TYPE_INT64 dims: [ 2 ]")),
+    "times_float": (Times, times("data_type: TYPE_FP32 dims: [ 1 ]")),
+    "typo": (serve_models.Identity, "max_batchsize: 4\n"),
+    "no_field": (serve_models.Identity, 'input [ { name: "x" data_type: FP32 dims: [ 4 ] } ]\n'),
+}
+
+
+def save(module, root, name, config=""):
+    folder = os.path.join(root, name, "1")
+    os.makedirs(folder)
+    module.save(os.path.join(folder, "model.pt"))
+    if config:
+        with open(os.path.join(root, name, "config.pbtxt"), "w") as file:
+            file.write(config)
+
+
+class MistakesTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="tensord_mistakes_")
+        cls.models = cls.folder.name
+        torch.manual_seed(0)
+        for name, (module, config) in MODELS.items():
+            save(torch.jit.script(module().eval()), cls.models, name, config)
+        save(torch.jit.freeze(torch.jit.script(Late().eval())), cls.models, "late_frozen", X)
+        save(torch.jit.script(Dropped()), cls.models, "dropout")
+        save(torch.jit.trace(Dropped(), torch.rand(1, 4), check_trace=False).eval(), cls.models, "traced_dropout")
+        save(torch.jit.script(Dropped().eval()), cls.models, "no_dropout")
+        save(torch.jit.script(AsksForMode()), cls.models, "asks_for_mode")
+        save(torch.jit.script(serve_models.Linear()), cls.models, "no_matter")
+        cls.daemon = Daemon(cls.models)
+        index = cls.daemon.stub.RepositoryIndex(pb.RepositoryIndexRequest(), timeout=60)
+        cls.index = {model.name: (model.state, model.reason) for model in index.models}
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.daemon.__exit__()
+        cls.folder.cleanup()
+
+    def infer(self, model, *inputs):
+        """Of each output name, shape and values; inputs are tensors by name or lists of texts."""
+        message = pb.ModelInferRequest(model_name=model)
+        for name, value in inputs:
+            if isinstance(value, Tensor):
+                datatype = {torch.float32: "FP32", torch.int64: "INT64"}[value.dtype]
+                message.inputs.add(name=name, datatype=datatype, shape=value.shape)
+                message.raw_input_contents.append(value.numpy().tobytes())
+            else:
+                texts, shape = value
+                message.inputs.add(name=name, datatype="BYTES", shape=shape)
+                message.raw_input_contents.append(
+                    b"".join(len(text).to_bytes(4, "little") + text.encode() for text in texts))
+        response = self.daemon.stub.ModelInfer(message, timeout=60)
+        return [(output.name, list(output.shape), raw) for output, raw in
+                zip(response.outputs, response.raw_output_contents)]
+
+    def assert_fails(self, code, text, *args):
+        with self.assertRaises(grpc.RpcError) as caught:
+            self.infer(*args)
+        self.assertEqual(caught.exception.code(), code, caught.exception.details())
+        self.assertIn(text, caught.exception.details())
+
+    def assert_state(self, model, state, text=""):
+        self.assertEqual(self.index[model][0], state, self.index[model][1])
+        if text:
+            self.assertIn(text, self.index[model][1])
+        else:
+            self.assertEqual(self.index[model][1], "")
+
+    def test_operators_that_are_missing(self):
+        for model in ("late_met", "late_frozen"):
+            self.assert_state(model, "UNAVAILABLE", f"operator {MISSING} is not supported")
+            self.assertIn("met by the warm-up with zeros", self.index[model][1])
+        for model, width in (("late", 4), ("late_not_met", 3)):
+            self.assert_state(model, "READY")
+            self.assertEqual(self.infer(model, ("x", torch.ones(3)))[0][1], [3])
+        before = self.daemon.metric("tensord_requests_total", model="late", code="UNIMPLEMENTED")
+        self.assert_fails(grpc.StatusCode.UNIMPLEMENTED, f"operator {MISSING} is not supported (code/__torch__",
+                          "late", ("x", torch.ones(4)))
+        self.assertEqual(self.daemon.metric("tensord_requests_total", model="late", code="UNIMPLEMENTED"), before + 1)
+
+    def test_inspect_lists_operators_that_are_put_off(self):
+        def inspect(model):
+            done = subprocess.run([BINARY, "inspect", os.path.join(self.models, model, "1", "model.pt"), "--summary"],
+                                  capture_output=True, text=True, timeout=120)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return done.stdout
+
+        for model in ("late", "late_frozen"):
+            self.assertRegex(inspect(model), "operators that are missing .*UNIMPLEMENTED\\)\n"
+                             f"  operator {MISSING} is not supported  \\(code/__torch__.*\\.py:[0-9]+\\)\n")
+        self.assertNotIn("operators that are missing", inspect("keys"))
+
+    def test_an_archive_in_training_mode(self):
+        for model in ("dropout", "traced_dropout"):
+            self.assert_state(model, "READY", "warning: saved in training mode (aten::dropout acts so)")
+        self.assert_state("asks_for_mode", "READY", "warning: saved in training mode: ")
+        for model in ("no_dropout", "no_matter"):
+            self.assert_state(model, "READY")
+        self.assertRegex(self.daemon.log_text(), "warn.*model served with a warning model=dropout .*call eval\\(\\)")
+        table = subprocess.run([BINARY, "models", "--address", self.daemon.ready["grpc"]], capture_output=True, text=True,
+                               timeout=60).stdout
+        self.assertRegex(table, "(?m)^dropout +1 +READY +warning: saved in training mode")
+        with urllib.request.urlopen(f"http://{self.daemon.ready['metrics']}/status.json", timeout=60) as page:
+            shown = {model["name"]: model["reason"] for model in json.load(page)["models"]}
+        self.assertIn("saved in training mode", shown["dropout"])
+
+    def test_the_list_of_outputs(self):
+        x = torch.arange(4.0)
+
+        def outputs(model):
+            return [(name, torch.frombuffer(bytearray(raw), dtype=torch.float32)[0].item())
+                    for name, _, raw in self.infer(model, ("x", x))]
+
+        self.assertEqual(outputs("keys"), [("a", 0), ("b", 1), ("c", 2)])
+        self.assertEqual(outputs("subset"), [("OUTPUT__2", 2), ("OUTPUT__0", 0)])
+        self.assertEqual(outputs("some_keys"), [("c", 2), ("a", 0)])
+        self.assert_state("no_key", "UNAVAILABLE", "config.pbtxt lists output 'd', but the model returned 'a', 'b', 'c'")
+        self.assert_state("other_type", "UNAVAILABLE", "output 'y' is of type FP32, but config.pbtxt says INT64")
+        self.assert_state("other_dims", "READY", "warning: output 'y' has shape [4], but config.pbtxt says [5]")
+        metadata = self.daemon.stub.ModelMetadata(pb.ModelMetadataRequest(name="subset"), timeout=60)
+        self.assertEqual([output.name for output in metadata.outputs], ["OUTPUT__2", "OUTPUT__0"])
+        message = request("subset", [("x", "FP32", [4], x.numpy().tobytes())], outputs=["OUTPUT__1"])
+        with self.assertRaises(grpc.RpcError) as caught:
+            self.daemon.stub.ModelInfer(message, timeout=60)
+        self.assertIn("unexpected inference output 'OUTPUT__1'", caught.exception.details())
+
+    def test_dims(self):
+        self.assert_state("wrong_dims", "READY", "warning: zeros of the configured shapes (batch 1) fail: ")
+
+    def test_reshape(self):
+        name, shape, raw = self.infer("reshaped", ("x", torch.ones(3, 4)))[0]
+        self.assertEqual((name, shape), ("y", [3, 1]))
+        self.assertEqual(torch.frombuffer(bytearray(raw), dtype=torch.float32).tolist(), [4, 4, 4])
+        self.assert_state("reshaped", "READY")
+        self.assert_state("bad_reshape", "UNAVAILABLE", "dims and reshape of 'x' must have the same number of elements")
+
+    def test_lists_of_texts(self):
+        self.assert_state("words", "READY")
+        self.assertEqual(self.infer("words", ("words", (["a", "b"], [2])))[0][1], [2])
+        self.assert_state("one_word", "READY", "takes exactly 1; `dims: [ -1 ]` takes any")
+        self.assert_state("batch_of_words", "READY")
+        self.assertEqual(self.infer("batch_of_words", ("words", (["a", "b"], [2, 1])))[0][1], [2])
+        self.assert_state("words_in_batches", "UNAVAILABLE", "Add `reshape { shape: [ ] }`")
+
+    def test_numbers(self):
+        self.assert_state("times", "READY")
+        self.assertEqual(self.infer("times", ("x", torch.ones(4)), ("times", torch.tensor([3])))[0][1], [4])
+        self.assert_state("times_two", "UNAVAILABLE", "input 'times' is int in the script, one element, but its dims have 2")
+        self.assert_state("times_float", "UNAVAILABLE", "input 'times' is int in the script, which FP32 cannot feed")
+
+    def test_misspelt_configurations(self):
+        self.assert_state("typo", "READY", "warning: config.pbtxt:1: ")
+        self.assertIn("max_batchsize", self.index["typo"][1])
+        self.assert_state("no_field", "UNAVAILABLE", "FP32")
+
+    def test_readiness_says_where_to_look(self):
+        done = subprocess.run([BINARY, "health", "--address", self.daemon.ready["metrics"]], capture_output=True,
+                              text=True, timeout=60)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("`tensord models` says", done.stderr)
+        for model, code in (("words", 0), ("no_field", 1)):
+            done = subprocess.run([BINARY, "health", "--address", self.daemon.ready["metrics"], "--model", model],
+                                  capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+
+
+class LayoutMistakesTest(unittest.TestCase):
+    """Mistakes with the folders, as their user sees them; tests/server/repository_hints_test.cpp has the rest."""
+
+    def serve(self, repository):
+        with Daemon(repository) as daemon:
+            table = subprocess.run([BINARY, "models", "--address", daemon.ready["grpc"]], capture_output=True, text=True,
+                                   timeout=60).stdout
+            health = subprocess.run([BINARY, "health", "--address", daemon.ready["metrics"]], capture_output=True,
+                                    text=True, timeout=60)
+            return table, daemon.log_text(), health.returncode
+
+    def test_folders(self):
+        with tempfile.TemporaryDirectory() as folder:
+            save(torch.jit.script(serve_models.Identity()), os.path.join(folder, "above", "models"), "identity")
+            table, log, health = self.serve(os.path.join(folder, "above"))
+            self.assertRegex(table, "(?m)^models +UNAVAILABLE +no version is there: 'models/identity' has versions")
+            self.assertEqual(health, 1)
+            self.assertIn("--model-repository takes its path", log)
+            models = os.path.join(folder, "above", "models")
+            os.rename(os.path.join(models, "identity", "1", "model.pt"), os.path.join(models, "loose.pt"))
+            os.rmdir(os.path.join(models, "identity", "1"))
+            os.rmdir(os.path.join(models, "identity"))
+            table, log, health = self.serve(models)
+            self.assertIn("the model repository has no models: expected NAME/1/model.pt", log)
+            self.assertRegex(re.sub(r"\\", "", log), "'loose.pt' is not served: expected 'loose/1/model.pt'")
+
+
+if __name__ == "__main__":
+    unittest.main()

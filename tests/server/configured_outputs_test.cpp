@@ -1,0 +1,143 @@
+#include "server/executor/configured_outputs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+#include "protos/model_config_text.h"
+#include "tests/server/error_of.h"
+
+namespace tensord::server {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TensorSpec spec_of(const std::string& name) {
+  TensorSpec spec;
+  spec.name = name;
+  return spec;
+}
+
+InferTensor result(const std::string& name, const Dims& shape, float value = 0) {
+  InferTensor out;
+  out.name = name;
+  out.datatype = DataType::kFp32;
+  out.shape = shape;
+  out.tensor = Tensor::empty(shape, DType::kFloat32);
+  for (int64_t i = 0; i < out.tensor.numel(); ++i) out.tensor.data<float>()[i] = value;
+  return out;
+}
+
+// Of results `names`; `is_open`: a run may give others.
+ConfiguredOutputs configured(const std::string& config, const std::vector<std::string>& names, bool is_open = false) {
+  std::vector<TensorSpec> own;
+  for (const std::string& name : names) own.push_back(spec_of(name));
+  return {"m.pt", std::move(own), !is_open, parse_model_config(config, "config.pbtxt")};
+}
+
+// Name and value of what is left of results "a" = 1, "b" = 2 …
+std::vector<std::string> applied(const ConfiguredOutputs& outputs, const std::vector<std::string>& names) {
+  std::vector<InferTensor> results;
+  for (const std::string& name : names) results.push_back(result(name, {1}, static_cast<float>(results.size() + 1)));
+  outputs.apply(results);
+  std::vector<std::string> out;
+  for (const InferTensor& one : results) out.push_back(concat(one.name, "=", *one.tensor.data<float>()));
+  return out;
+}
+
+TEST(ConfiguredOutputs, WithoutAListAllThereIs) {
+  const ConfiguredOutputs outputs = configured("", {"OUTPUT__0", "OUTPUT__1"});
+  EXPECT_THAT(applied(outputs, {"OUTPUT__0", "OUTPUT__1"}), ElementsAre("OUTPUT__0=1", "OUTPUT__1=2"));
+  EXPECT_THAT(applied(configured("", {}, true), {"x", "y"}), ElementsAre("x=1", "y=2"));
+  EXPECT_FALSE(configured("", {}, true).is_complete());
+}
+
+TEST(ConfiguredOutputs, NamesByPlaceNumberAndField) {
+  EXPECT_THAT(applied(configured(R"(output [ { name: "sum" }, { name: "rest" } ])", {"OUTPUT__0", "OUTPUT__1"}),
+                      {"OUTPUT__0", "OUTPUT__1"}),
+              ElementsAre("sum=1", "rest=2"));
+  EXPECT_THAT(applied(configured(R"(output [ { name: "r__1" }, { name: "r__0" } ])", {"OUTPUT__0", "OUTPUT__1"}),
+                      {"OUTPUT__0", "OUTPUT__1"}),
+              ElementsAre("r__1=2", "r__0=1"));
+  EXPECT_THAT(
+      applied(configured(R"(output [ { name: "total" }, { name: "count" } ])", {"count", "total"}), {"count", "total"}),
+      ElementsAre("total=2", "count=1"));
+}
+
+TEST(ConfiguredOutputs, OnlyWhatIsListed) {
+  const ConfiguredOutputs outputs = configured(R"(output [ { name: "OUTPUT__1" } ])", {"OUTPUT__0", "OUTPUT__1"});
+  EXPECT_THAT(applied(outputs, {"OUTPUT__0", "OUTPUT__1"}), ElementsAre("OUTPUT__1=2"));
+  ASSERT_EQ(outputs.specs().size(), 1U);
+  EXPECT_EQ(outputs.own_index(0), 1);
+}
+
+TEST(ConfiguredOutputs, KeysThatOnlyARunTells) {
+  const ConfiguredOutputs keys = configured(R"(output [ { name: "boxes" }, { name: "scores" } ])", {}, true);
+  EXPECT_TRUE(keys.is_complete());
+  EXPECT_EQ(keys.own_index(0), -1);
+  EXPECT_THAT(applied(keys, {"scores", "labels", "boxes"}), ElementsAre("boxes=3", "scores=1"));
+  EXPECT_THAT(error_of([&] {
+                applied(keys, {"scores", "box"});
+              }).what(),
+              HasSubstr("config.pbtxt lists output 'boxes', but the model returned 'scores', 'box'"));
+  // A list has no names of its own: free ones count by their place.
+  const ConfiguredOutputs list = configured(R"(output [ { name: "first" }, { name: "second" } ])", {}, true);
+  EXPECT_THAT(applied(list, {"OUTPUT__0", "OUTPUT__1", "OUTPUT__2"}), ElementsAre("first=1", "second=2"));
+}
+
+TEST(ConfiguredOutputs, WhatCannotBeIsRefused) {
+  EXPECT_THAT(error_of([] { configured(R"(output [ { name: "a" }, { name: "b" } ])", {"OUTPUT__0"}); }).what(),
+              HasSubstr("config.pbtxt names output 'b', but forward returns 1"));
+  EXPECT_THAT(error_of([] {
+                configured(R"(output [ { name: "x__1" }, { name: "y" } ])", {"OUTPUT__0", "OUTPUT__1"});
+              }).what(),
+              HasSubstr("two outputs for result OUTPUT__1, 'x__1' and 'y'"));
+  const ConfiguredOutputs typed = configured(R"(output [ { name: "a" data_type: TYPE_INT64 } ])", {"OUTPUT__0"});
+  EXPECT_THAT(error_of([&] { applied(typed, {"OUTPUT__0"}); }).what(),
+              HasSubstr("output 'a' is of type FP32, but config.pbtxt says INT64"));
+}
+
+TEST(ConfiguredOutputs, ReshapeGivesClientsTheDims) {
+  const ConfiguredOutputs single =
+      configured(R"(output [ { name: "a" dims: [ 2, 3 ] reshape { shape: [ 6 ] } } ])", {"OUTPUT__0"});
+  std::vector<InferTensor> results{result("OUTPUT__0", {6})};
+  single.apply(results);
+  EXPECT_EQ(results[0].shape, Dims({2, 3}));
+  EXPECT_EQ(results[0].tensor.sizes(), Dims({2, 3}));
+  // [ ] for the model, [ 1 ] for clients: the idiom for models that give a number a row.
+  const ConfiguredOutputs rows =
+      configured(R"(max_batch_size: 8 output [ { name: "a" dims: [ 1 ] reshape { shape: [ ] } } ])", {"OUTPUT__0"});
+  results = {result("OUTPUT__0", {5})};
+  rows.apply(results);
+  EXPECT_EQ(results[0].shape, Dims({5, 1}));
+  results = {result("OUTPUT__0", {5, 2})};
+  EXPECT_THAT(error_of([&] { rows.apply(results); }).what(), HasSubstr("reshape of 'a': expected shape"));
+  // Each open dimension stays what it is.
+  const ConfiguredOutputs open =
+      configured(R"(output [ { name: "a" dims: [ -1, 4, -1 ] reshape { shape: [ -1, 2, 2, -1 ] } } ])", {"OUTPUT__0"});
+  results = {result("OUTPUT__0", {3, 2, 2, 5})};
+  open.apply(results);
+  EXPECT_EQ(results[0].shape, Dims({3, 4, 5}));
+}
+
+TEST(ConfiguredOutputs, StatesAndWhatGenerationNeedsStay) {
+  const std::string config = R"(
+    max_batch_size: 8
+    input [ { name: "tokens" } ]
+    output [ { name: "token" } ]
+    sequence_batching {
+      iterative_sequence: true
+      state [ { input_name: "hidden" output_name: "new_hidden" data_type: TYPE_FP32 dims: [ 2 ] } ]
+    }
+    parameters { key: "generation_input" value: { string_value: "tokens" } }
+    parameters { key: "generation_output" value: { string_value: "token" } }
+    parameters { key: "generation_end_output" value: { string_value: "done" } })";
+  const ConfiguredOutputs outputs = configured(config, {"done", "other", "new_hidden", "token"});
+  std::vector<std::string> names;
+  for (const TensorSpec& spec : outputs.specs()) names.push_back(spec.name);
+  EXPECT_THAT(names, ElementsAre("token", "new_hidden", "done"));
+}
+
+}  // namespace
+}  // namespace tensord::server
