@@ -1,6 +1,7 @@
 #include "kernels/packed_plan.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "core/base/parallel.h"
@@ -126,6 +127,17 @@ bool Epilogues::join(const ops::Epilogue& next, int64_t channels) {
   if (next.kind == Kind::kAdd) {
     if (has_add || !steps.empty()) return false;
     return has_add = true;
+  }
+  // Two post-ops of one algorithm and other numbers: oneDNN 2.6's vector code gives both the first one's.
+  const auto algorithms = [](Kind kind) -> std::array<Kind, 2> {
+    return kind == Kind::kHardSigmoid ? std::array{Kind::kLinear, Kind::kClip} : std::array{kind, kind};
+  };
+  for (const ops::Epilogue& step : steps) {
+    for (const Kind before : algorithms(step.kind)) {
+      for (const Kind after : algorithms(next.kind)) {
+        if (before == after) return false;
+      }
+    }
   }
   constexpr size_t kMostSteps = 3;
   if (steps.size() >= kMostSteps) return false;
