@@ -145,7 +145,9 @@ Statistics normalize_batch(const KernelContext& context, const Tensor& in, const
                            const MaybeTensor& bias, const MaybeTensor& mean, const MaybeTensor& variance,
                            double momentum, double eps, Tensor& out) {
   const int64_t channels = in.sizes()[1], count = in.numel() / std::max<int64_t>(channels, 1);
-  check(count > 1, "Expected more than 1 value per channel when training, got input size ", to_string(in.sizes()));
+  // One value has no unbiased variance, which only the running one is.
+  check(count > 1 || (count == 1 && !mean && !variance),
+        "Expected more than 1 value per channel when training, got input size ", to_string(in.sizes()));
   Statistics statistics;
   if (in.dtype() == DType::kFloat32 && in.is_contiguous() && out.is_contiguous() && !ChannelLayout(in).by_rows) {
     statistics = normalize_planes(in, weight, bias, eps, out);

@@ -125,10 +125,12 @@ TENSORD_INLINE float sin(float x) { return ::sinf(x); }
 TENSORD_INLINE float cos(float x) { return ::cosf(x); }
 #else
 // x = n pi/2 + r in double, pi/2 in two parts: right to float precision for |x| < 1e9 (with
-// fused multiply-add for |x| < 1e15), then Taylor polynomials on |r| <= pi/4, error 2e-10.
+// fused multiply-add to the bound), then Taylor polynomials on |r| <= pi/4, error 2e-10. Beyond the bound
+// the digits of pi run out, and the result is NaN rather than any number.
 // `shift` quarter turns are added: 0 gives the sine, 1 the cosine.
 TENSORD_INLINE float sine(float value, double shift) {
-  const double x = value;
+  constexpr double kBound = 562949953421312.0;  // 2^49
+  const double x = value < kBound && value > -kBound ? value : kNaN<double>;
   constexpr double kMagic = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer
   const double n = (x * 0.63661977236758134308 + kMagic) - kMagic;
   const double r = (x - n * 1.5707963267948965580) - n * 6.1232339957367658861e-17;
@@ -440,7 +442,7 @@ TENSORD_INLINE T xlogy(T a, T b) {
 }
 template <class T>
 TENSORD_INLINE T heaviside(T a, T b) {
-  return a == T(0) ? b : a < T(0) ? T(0) : a == a ? T(1) : a;
+  return a == T(0) ? b : static_cast<T>(static_cast<int>(a > T(0)));  // 0 for NaN, as PyTorch's
 }
 
 // Inverse of erf: the rational start value of M. Giles ("Approximating the erfinv function",

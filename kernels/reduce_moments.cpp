@@ -315,6 +315,8 @@ Tensor logsumexp_gradient(const ops::GradArgs& args, Tensor g) {
 OP("aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor")
     .direct([](const Tensor& in, IntList dims, bool keepdim) {
       const Expr x = is_floating(in.dtype()) ? in : ops::call("aten::to.dtype", in, DType::kFloat32);
+      if (x.tensor().numel() == 0)
+        return ops::call("aten::log", ops::call("aten::sum.dim_IntList", gradient::exp(x).tensor(), dims, keepdim));
       Expr largest = Expr(ops::call("aten::amax", x.tensor(), dims, true));
       // An infinite maximum would give infinity minus infinity.
       largest = gradient::where(gradient::abs(largest) == std::numeric_limits<double>::infinity(), 0.0, largest);

@@ -126,7 +126,7 @@ std::vector<TensorMeta> topk_meta(const Tensor& x, int64_t k, int64_t dim, bool,
 }
 void topk_kernel(const KernelContext&, const Tensor& x, int64_t k, int64_t dim, bool largest, bool sorted,
                  Tensor& values, Tensor& indices) {
-  const int64_t kept = x.ndim() == 0 ? std::min<int64_t>(k, 1) : k;
+  const int64_t kept = x.ndim() == 0 ? 1 : k;  // of a scalar always itself
   if (kept == 0) return;
   sort_lines(x, wrap_dim(dim, x.ndim()), kept, values, indices, [&](auto& line) {
     const auto select = [&](auto&& before) {

@@ -99,6 +99,8 @@ CASES = [
     case("aten::argsort", t(3, 5)),
     case("aten::argsort.stable", t(3, 9, low=0, high=2, dtype=I64), stable=True, descending=True),
     case("aten::topk", t(3, 8), 3, dtypes=FULL),
+    case("aten::topk", t(), 0),
+    case("aten::topk", t(), 1),
     case("aten::topk", t(3, 8), 3, 0, False),
     case("aten::topk", t(3, 8, low=0, high=2, dtype=I64), 5),
     case("aten::topk", t(2, 300, low=0, high=2, dtype=I64), 4),
