@@ -14,6 +14,9 @@ ACTIVATIONS = [("aten::relu",), ("aten::gelu", "none"), ("aten::gelu", "tanh"), 
 
 def epilogues(d: Draw) -> list:
     """Activations that may be joined to a convolution or linear layer."""
+    if d.chance(0.15):  # bounds upon bounds
+        bounds = [step for step in ACTIVATIONS if "clamp" in step[0] or "hard" in step[0] or "relu" in step[0]]
+        return [list(d.rng.choice(bounds)) for _ in range(d.pick(2, 3))]
     return [list(d.rng.choice(ACTIVATIONS)) for _ in range(d.pick(0, 0, 1, 1, 2))]
 
 
@@ -92,10 +95,10 @@ def has_taps(x, kernel, stride, padding, dilation, out) -> bool:
 def pool(d: Draw):
     spatial = d.pick(1, 2, 2, 3)
     dtype = d.pick(*REALS)
+    kind = d.pick("max", "max", "avg", "adaptive_avg", "adaptive_max")
     batch = [] if d.chance(0.1) else [d.pick(1, 2)]
     x = d.tensor(batch + [d.pick(1, 2, 3, 8, 16, 17)] + [d.size(1, 17 if spatial < 3 else 7) for _ in range(spatial)],
-                 dtype, edges=d.chance(0.2))
-    kind = d.pick("max", "max", "avg", "adaptive_avg", "adaptive_max")
+                 dtype, edges="max" in kind and d.chance(0.2))
     if kind.startswith("adaptive"):
         return f"aten::{kind}_pool{spatial}d", [x, d.numbers(spatial, 0 if d.chance(0.1) else 1, 9)], {}
     kernel = d.number_list(spatial, 1, 5)
@@ -104,7 +107,9 @@ def pool(d: Draw):
     ceil = d.chance(0.4)
     if kind == "max":
         name = d.pick("aten::max_pool{}d", "aten::max_pool{}d_with_indices").format(spatial)
-        return name, [x, kernel, stride, padding, d.number_list(spatial, 1, 3), ceil], {}
+        # Without gradients PyTorch's max_pool1d gives an empty result where there is no whole window; else it refuses.
+        dilation = d.number_list(spatial, 1, 3 if spatial > 1 or x.shape[-1] > 3 * kernel[0] else 1)
+        return name, [x, kernel, stride, padding, dilation, ceil], {}
     rest = [d.chance(0.5)] + ([d.pick(None, 3, -2)] if spatial > 1 else [])
     return f"aten::avg_pool{spatial}d", [x, kernel, stride, padding, ceil, *rest], {}
 
@@ -140,6 +145,10 @@ def upsample(d: Draw):
         sizes = d.numbers(spatial, 1, 13)
     else:
         scales = [d.pick(0.5, 0.7, 1.0, 1.5, 2.0, 2.3, 3.0) for _ in range(spatial)]
+        # PyTorch takes these sizes for a scale of 1 or 2 where channels are last, and the scale itself where they are not.
+        if kind == "nearest" and any(s not in (1.0, 2.0) and int(size * s) in (size, 2 * size)
+                                     for s, size in zip(scales, x.shape[2:])):
+            raise ValueError("two answers")
     align = [] if "nearest" in kind else [d.chance(0.5)]
     name = f"_upsample_nearest_exact{spatial}d" if kind == "_nearest-exact" else f"upsample_{kind}{spatial}d"
     return f"aten::{name}.vec", [x, sizes, *align, scales], {}
@@ -214,8 +223,11 @@ def select(d: Draw):
     if kind == "where":
         return "aten::where.self", [d.tensor(d.broadcast_sizes(sizes), torch.bool), a, b], {}
     if kind == "clamp":
-        return "aten::clamp", [a, d.pick(None, -1, 0.5), d.pick(None, 2, 1.5)], {"elementwise": True}
+        low = d.pick(None, 0 if dtype == torch.uint8 else -1, 0.5)  # PyTorch makes 255 of -1
+        return "aten::clamp", [a, low, d.pick(None, 2, 1.5)], {"elementwise": True}
     if kind == "clamp_tensor":
+        if dtype == torch.bool:
+            raise ValueError("bools are not clamped")
         return "aten::clamp.Tensor", [a, d.pick(None, b), d.pick(None, c)], {"elementwise": True}
     if kind == "lerp":
         return "aten::lerp.Tensor", [a, b, c], {"elementwise": True}
@@ -267,7 +279,7 @@ def scan(d: Draw):
 def norm(d: Draw):
     dtype = d.pick(*REALS)
     sizes = d.sizes(d.pick(2, 3, 4, 5), 1)
-    x = d.tensor(sizes, dtype, high=d.pick(3, 300))
+    x = d.tensor(sizes, dtype)
     channels = sizes[1]
     vector = lambda: d.tensor([channels], dtype) if d.chance(0.7) else None  # noqa: E731
     kind = d.pick("layer", "layer", "batch", "group", "instance", "softmax", "log_softmax", "response")
@@ -309,6 +321,7 @@ def product(d: Draw):
     if kind == "addmm":
         return "aten::addmm", [t(*d.pick([n], [1, n], [m, n], [m, 1], [])), t(m, k), t(k, n), beta, alpha], {"then": epilogues(d)}
     if kind == "baddbmm":
+        beta = beta or 1  # PyTorch 1.13 multiplies memory that it has not written by 0
         return "aten::baddbmm", [t(*d.pick([n], [b, m, n], [1, m, n])), t(b, m, k), t(b, k, n), beta, alpha], {}
     if kind == "mv":
         return "aten::mv", [t(m, k), t(k)], {}
