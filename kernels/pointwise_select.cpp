@@ -1,5 +1,6 @@
 // Elementwise selection and the activations with their own schemas: where, masked_fill,
 // nan_to_num, gelu, prelu, logit, xlogy, bitwise_not, digamma, polygamma, max.other, min.other.
+#include <cmath>
 #include <limits>
 
 #include "kernels/gradient_expr.h"
@@ -46,6 +47,29 @@ void add_where(const char* schema, const char* op) {
   });
 }
 
+// Finite limits of a floating point dtype.
+double largest(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat16: return 65504.0;
+    case DType::kBFloat16: return 3.38953138925153547590e38;
+    case DType::kFloat32: return std::numeric_limits<float>::max();
+    default: return std::numeric_limits<double>::max();
+  }
+}
+
+// Whether the dtype has the number, cut to an integer where it needs that. As in PyTorch, uint8 has negative numbers of
+// its size too (they wrap around), and bool has every number.
+bool holds(DType dtype, const Scalar& value) {
+  const double number = value.to_double();
+  if (dtype == DType::kBool) return true;
+  if (is_floating(dtype)) return !std::isfinite(number) || std::abs(number) <= largest(dtype);
+  if (dtype == DType::kInt64 && !value.is_float()) return true;
+  const bool is_unsigned = dtype == DType::kUInt8;
+  const double limit = std::ldexp(1.0, static_cast<int>(8 * size_of(dtype)) - (is_unsigned ? 0 : 1));
+  const double whole = std::trunc(number);
+  return whole < limit && whole >= (is_unsigned ? 1 - limit : -limit);
+}
+
 // masked_fill: the value takes self's dtype.
 
 template <class V>
@@ -58,8 +82,8 @@ void add_masked_fill(const char* schema, const char* op) {
           check(value.ndim() == 0, "masked_fill: only supports a 0-dimensional value tensor, but got tensor with ",
                 value.ndim(), " dimension(s).");
         } else {
-          check(!value.is_float() || is_floating(a.dtype()), "masked_fill: value cannot be converted to type ",
-                name_of(a.dtype()), " without overflow");
+          check(holds(a.dtype(), value), "masked_fill: value cannot be converted to type ", name_of(a.dtype()),
+                " without overflow");
         }
         return infer_pointwise(std::array{Operand(a), Operand(mask)}, a.dtype());
       })
@@ -76,19 +100,14 @@ void add_masked_fill(const char* schema, const char* op) {
       .with_inplace()
       .with_out();
   add_pointwise_kernel(op, [](const Tensor& a, const Tensor& mask, V value) {
+    // 0.5 is true, and must not become an integer first.
+    if constexpr (std::is_same_v<V, Scalar>) {
+      if (a.dtype() == DType::kBool) value = Scalar(value.to_double() != 0);
+    }
     return PointwiseCall(Formula::masked_fill, a.dtype(), std::array{Operand(a), Operand(mask), Operand(value)});
   });
 }
 
-// Finite limits of a floating point dtype.
-double largest(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat16: return 65504.0;
-    case DType::kBFloat16: return 3.38953138925153547590e38;
-    case DType::kFloat32: return std::numeric_limits<float>::max();
-    default: return std::numeric_limits<double>::max();
-  }
-}
 TensorMeta infer_same(const Tensor& a) { return infer_pointwise(std::array{Operand(a)}, a.dtype()); }
 TensorMeta infer_floating(const char* op, const Tensor& a) {
   return infer_pointwise(std::array{Operand(a)}, compute_dtype(op, TypeClass::kFloatOnly, std::array{Operand(a)}));

@@ -208,6 +208,11 @@ CASES.append(case("aten::where.ScalarSelf", t(2, 3, dtype=torch.bool), 2.5, t(2,
 CASES.append(case("aten::where.Scalar", t(2, 3, dtype=torch.bool), 2.5, 1.5, dtypes=[torch.float32]))
 CASES.append(case("aten::masked_fill.Scalar", t(2, 3), t(3, dtype=torch.bool), -7, dtypes=ALL))
 CASES.append(case("aten::masked_fill.Scalar", t(2, 3), t(2, 3, dtype=torch.bool), -math.inf, dtypes=FLOATING))
+CASES.append(case("aten::masked_fill.Scalar", t(2, 3), t(3, dtype=torch.bool), 1.5, dtypes=ALL))
+CASES.append(case("aten::masked_fill.Scalar", t(2, 3), t(3, dtype=torch.bool), 0.5, dtypes=ALL))
+for dtype, value in [(torch.int64, 1e30), (torch.int64, math.nan), (torch.int32, 2**31), (torch.uint8, 300), (torch.uint8, -256),
+                     (torch.float16, -1e9)]:
+    CASES.append(case("aten::masked_fill.Scalar", t(2, 3, dtype=dtype), t(3, dtype=torch.bool), value, error="without overflow"))
 CASES.append(case("aten::masked_fill.Tensor", t(2, 3), t(2, 1, dtype=torch.bool), t(), dtypes=FULL))
 CASES.append(case("aten::lerp.Scalar", t(2, 3), t(3), 0.3, dtypes=FULL))
 CASES.append(case("aten::lerp.Scalar", t(2, 3), t(3), 0.8, dtypes=FULL))
