@@ -84,6 +84,11 @@ def encoder():
     return model, ["scripted", "traced"], calls
 
 
+def constants():
+    """Traced, its numbers are saved as 0-d tensors of float64 and int64."""
+    return script_models.Constants().eval(), ["scripted", "traced"], [("forward", (torch.arange(6).view(2, 3),))]
+
+
 def language():
     model = script_models.Language().eval()
     x = torch.randn(3, 4)
@@ -141,7 +146,7 @@ def save(directory, name, way, module, calls):
     return case
 
 
-MAKERS = {"mlp": mlp, "encoder": encoder, "language": language, "features": features}
+MAKERS = {"mlp": mlp, "encoder": encoder, "constants": constants, "language": language, "features": features}
 MAKERS.update({name: (lambda name=name: vision(name)) for name in VISION})
 MAKERS.update({snake_case(model.__name__): (lambda model=model, calls=calls: small(model, calls))
                for model, calls in alias_models.CASES + batch_models.CASES + layer_models.CASES +

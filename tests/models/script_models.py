@@ -15,6 +15,12 @@ class Mlp(nn.Module):
         return torch.softmax(self.layers(x), dim=-1)
 
 
+class Constants(nn.Module):
+    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+        mean = x.float().mean()
+        return x + 1e-6, mean + 1e-6, mean * 0.5, x.sum() - 2.5, mean / 3, torch.add(x, 0.5, alpha=2)
+
+
 class Attention(nn.Module):
     def __init__(self, width: int, heads: int):
         super().__init__()

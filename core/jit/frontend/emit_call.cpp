@@ -60,8 +60,35 @@ Binding FunctionEmitter::call(const Expr& expr, const TypePtr& hint) {
 
 // ---- operators
 
-Binding FunctionEmitter::call_operator(const std::string& name, const Arguments& arguments, const Expr& at) {
+GraphValue* FunctionEmitter::number_of(GraphValue* other) {
+  const ops::Value* known = other->constant();
+  if (!known || !known->is_tensor()) return nullptr;
+  const Tensor& tensor = known->to_tensor();
+  return tensor.ndim() == 0 && tensor.dtype() != DType::kBool ? constant(ops::Value(known->to_scalar())) : nullptr;
+}
+
+// A traced "x + 1e-6" is saved as a sum with a 0-d tensor of float64. PyTorch's executor makes a number of such a
+// constant again (canonicalize_ops), and its dtype then counts less: what is float32 there must not become float64
+// here.
+FunctionEmitter::Arguments FunctionEmitter::with_numbers(const std::string& name, Arguments arguments) {
+  if (name != "aten::add" && name != "aten::sub" && name != "aten::mul" && name != "aten::div") return arguments;
+  if (arguments.positional.empty() || arguments.positional[0]->type()->kind() != TypeKind::kTensor) return arguments;
+  for (const NamedValue& keyword : arguments.keywords) {
+    if (keyword.name == "rounding_mode" || keyword.name == "out") return arguments;
+  }
+  if (arguments.positional.size() > 1) {
+    if (GraphValue* number = number_of(arguments.positional[1])) arguments.positional[1] = number;
+  }
+  for (NamedValue& keyword : arguments.keywords) {
+    GraphValue* number = keyword.name == "other" ? number_of(keyword.value) : nullptr;
+    if (number) keyword.value = number;
+  }
+  return arguments;
+}
+
+Binding FunctionEmitter::call_operator(const std::string& name, const Arguments& given, const Expr& at) {
   if (raised_) return Binding::of(unreachable());
+  const Arguments arguments = with_numbers(name, given);
   std::span<const ops::Op* const> candidates = ops::find_overloads(name);
   if (name == "aten::wait" && arguments.positional.size() == 1) return Binding::of(wait(arguments.positional[0], at));
   // "torch.x" spells some operators of prim as well.

@@ -106,7 +106,9 @@ class FunctionEmitter {
   // Calls (emit_call.cpp, emit_builtin.cpp)
   Binding call(const Expr& expr, const ops::TypePtr& hint);
   Arguments arguments(const Expr& expr);
-  Binding call_operator(const std::string& name, const Arguments& arguments, const Expr& at);
+  Binding call_operator(const std::string& name, const Arguments& given, const Expr& at);
+  GraphValue* number_of(GraphValue* other);
+  Arguments with_numbers(const std::string& name, Arguments arguments);
   Binding unsupported_operator(const std::string& message, const Expr& at);
   Binding emit_operator(const ops::Op& op, const BoundCall& bound);
   Values bound_values(const ops::Schema& schema, const BoundCall& bound, bool fresh_defaults);
