@@ -70,7 +70,7 @@ class Case:
     atol: float | None
     check: str  # "values" or "shape" (random operators)
     reference: Callable | None
-    error: str | None
+    error: str | tuple | None
     gradient: bool | str = True
     optional: bool = False  # only checked where the operator is registered
 
@@ -80,7 +80,7 @@ def case(op: str, *args, dtypes=None, strided=True, rtol=None, atol=None, check=
     """One row: case("aten::softmax.int", t(2, 3), 1, dtypes=FLOATING).
 
     Arguments are those of the schema. Each row runs for every dtype, and once more with strided inputs.
-    `reference` replaces torch.ops' operator; `error` is a part of the message that both must raise; without
-    `gradient` the row says nothing of gradients, with "no differences" they are not compared with finite differences.
+    `reference` replaces torch.ops' operator; `error` is a part of the message that both must raise, or a pair of
+    PyTorch's and ours; without `gradient` the row says nothing of gradients, with "no differences" they are not compared with finite differences.
     """
     return Case(op, args, kwargs, dtypes or [torch.float32], strided, rtol, atol, check, reference, error, gradient)
