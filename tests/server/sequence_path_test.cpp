@@ -1,5 +1,5 @@
 // Requests of sequences through a model version: batches, controls, state, errors.
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <condition_variable>
 #include <cstring>
@@ -104,6 +104,18 @@ class SequencePathTest : public ::testing::Test {
 };
 
 using Floats = std::vector<float>;
+
+// What it did to itself before it failed would be done twice: neither is run again without the other.
+TEST_F(SequencePathTest, AModelWithStateOfItsOwnIsNotRunAgain) {
+  signature.keeps_state = true;
+  load();
+  FakeSink good, bad;
+  send(1, 1, good, /*is_start=*/true);
+  send(2, 13, bad, /*is_start=*/true);
+  for (FakeSink* sink : {&good, &bad})
+    EXPECT_THAT(sink->wait().status.message(), ::testing::HasSubstr("13 is refused"));
+  EXPECT_TRUE(runs.empty());
+}
 
 TEST_F(SequencePathTest, StateGoesFromRequestToRequest) {
   load();
