@@ -71,31 +71,32 @@ TEST(ClientTensors, ShapesAndTypes) {
   EXPECT_EQ(Tensor::take<int64_t>({5}, {}).element_count(), 1);
 }
 
-// gRPC keeps short slices inside of themselves, where nobody may point to.
+// gRPC keeps short slices inside of themselves, where nobody may point to. Each message is another one, so that memory
+// which was given back and taken again shows.
 TEST(ClientTensors, PiecesOfAMessageAreNotOutlived) {
-  inference::ModelInferResponse response;
-  const std::vector<int32_t> values{0x01020304, 0x05060708, 0x090a0b0c, 0x0d0e0f10};
-  auto& output = *response.add_outputs();
-  output.set_name("y");
-  output.set_datatype("INT32");
-  output.add_shape(4);
-  response.add_raw_output_contents(std::string(reinterpret_cast<const char*>(values.data()), 16));
-  const std::string bytes = response.SerializeAsString();
   std::vector<Result> results;
   for (size_t piece = 1; piece <= 30; ++piece) {
-    for (size_t first = 0; first < piece; ++first) {  // the first piece may be shorter
+    for (size_t first = 1; first <= 48; ++first) {  // a long one: gRPC joins those that are short
+      const std::vector<int32_t> values(4, static_cast<int32_t>(results.size()));
+      inference::ModelInferResponse response;
+      auto& output = *response.add_outputs();
+      output.set_name("a name of thirty characters...");
+      output.set_datatype("INT32");
+      output.add_shape(4);
+      response.add_raw_output_contents(std::string(reinterpret_cast<const char*>(values.data()), 16));
+      const std::string bytes = response.SerializeAsString();
       std::vector<grpc::Slice> slices;
       for (size_t at = 0; at < bytes.size();) {
-        const size_t size = std::min(at == 0 && first > 0 ? first : piece, bytes.size() - at);
+        const size_t size = std::min(at == 0 ? first : piece, bytes.size() - at);
         slices.emplace_back(bytes.data() + at, size);
         at += size;
       }
       results.push_back(decode(grpc::ByteBuffer(slices.data(), slices.size()), {}));
     }
   }
-  for (const Result& result : results) {
-    const auto found = result.output().values<int32_t>();
-    EXPECT_EQ(std::vector<int32_t>(found.begin(), found.end()), values);
+  for (size_t i = 0; i < results.size(); ++i) {
+    const auto found = results[i].output().values<int32_t>();
+    EXPECT_EQ(std::vector<int32_t>(found.begin(), found.end()), std::vector<int32_t>(4, static_cast<int32_t>(i)));
   }
 }
 
