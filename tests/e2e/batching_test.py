@@ -161,7 +161,12 @@ class BatchingTest(unittest.TestCase):
         return self.stub.ModelInfer.future(message, timeout=within)
 
     def test_priorities_and_bounds_of_the_queue(self):
-        first = self.slow(10**9)
+        def wait_for(count):
+            next(None for _ in poll([None])
+                 if self.daemon.metric("tensord_in_flight_requests", model="slow") == count)
+
+        first = self.slow(10**12, within=120)
+        wait_for(1)
         time.sleep(0.3)
         order = []
         lock = threading.Lock()
@@ -177,7 +182,7 @@ class BatchingTest(unittest.TestCase):
             call = self.slow(1000, priority=priority)
             call.add_done_callback(note((priority, index)))
             calls.append(call)
-            time.sleep(0.05)
+            wait_for(1 + len(calls))
         expired = self.slow(1, priority=1, timeout=1000)
         self.assertEqual(expired.exception().code(), grpc.StatusCode.DEADLINE_EXCEEDED)  # though the worker is busy
         more = [self.slow(1, priority=2) for _ in range(2)]  # there is room for one
@@ -190,10 +195,10 @@ class BatchingTest(unittest.TestCase):
 
     def test_late_work_is_stopped(self):
         start = time.monotonic()
-        call = self.slow(10**9, within=0.5)
+        call = self.slow(10**12, within=0.5)
         self.assertEqual(call.exception().code(), grpc.StatusCode.DEADLINE_EXCEEDED)
         self.slow(1).result()  # the only worker is free again
-        self.assertLess(time.monotonic() - start, 10)
+        self.assertLess(time.monotonic() - start, 60)
 
     def test_a_model_that_needs_more_than_there_is_cannot_be_loaded(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -59,7 +59,7 @@ class Noise(nn.Module):
 
 class Slow(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
-        for _ in range(100000000):
+        for _ in range(10000000000):
             x = x + 1
         return x
 
@@ -231,7 +231,7 @@ class EnsembleTest(unittest.TestCase):
             call.result()
         # The model has one worker: it must be free again.
         while self.daemon.metric("tensord_in_flight_requests", model="slow") > 0:
-            self.assertLess(time.monotonic() - start, 10)
+            self.assertLess(time.monotonic() - start, 60)
             time.sleep(0.05)
 
     def test_cache_answers_the_same_inputs(self):

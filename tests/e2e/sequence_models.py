@@ -233,7 +233,9 @@ MODELS = {
     "direct": (Accumulate, "max_batch_size: 2\n" + ONE + sequences(START, TOTAL)),
     "oldest": (Accumulate, "max_batch_size: 4\n" + ONE +
                sequences(START, TOTAL, "oldest { max_candidate_sequences: 8 max_queue_delay_microseconds: 2000 }\n",
-                         "max_sequence_idle_microseconds: 600000\n")),
+                         "max_sequence_idle_microseconds: 60000000\n")),
+    "brief": (Accumulate, "max_batch_size: 4\n" + ONE +
+              sequences(START, TOTAL, "max_sequence_idle_microseconds: 100000\n")),
     "first": (Continue, "max_batch_size: 4\n" + ONE +
               sequences(state("old_total", "new_total", 1, "FP32", 'dims: [ 1 ] data_file: "ten"'))),
     "rows": (Rows, "max_batch_size: 2\n" + ONE + sequences(START, READY)),
