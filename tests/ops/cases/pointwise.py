@@ -27,10 +27,10 @@ def unary(name, dtypes, *, low=-3.0, high=3.0, edges=True, **options):
 
 
 FLOAT_AND_INT = FLOATING + [torch.int64, torch.uint8]
-# Where erf ends: 1 + erf(x) is 0 from there on, and gelu multiplies it by x.
+# Where erf ends: 1 + erf(x) is 0 from there on, and gelu multiplies it by x. At 1e20 a small step changes nothing.
 FAR = [-9.0, -1e4, -1e20, 9.0, 1e20, 0.0]
 CASES.append(case("aten::erf", t(values=[*FAR, -3.9, -4.0, -5.9, 3.8, 0.8749, 0.8751]), rtol=2e-7, atol=0.0))
-CASES.append(case("aten::gelu", t(values=[*FAR, -5.9, 5.9]), rtol=1e-6, atol=0.0))
+CASES.append(case("aten::gelu", t(values=[*FAR, -5.9, 5.9]), rtol=1e-6, atol=0.0, gradient="no differences"))
 for name in ["exp", "exp2", "expm1", "sin", "cos", "tan", "atan", "asinh", "tanh", "erf", "erfc", "deg2rad", "rad2deg"]:
     unary(name, FULL + [torch.bfloat16, torch.int32, torch.bool], edges=name not in ("tan",))
 for name in ["sinh", "cosh"]:
@@ -74,7 +74,8 @@ unary("mish", FULL, edges=False)
 for approximate in ["none", "tanh"]:
     CASES.append(case("aten::gelu", t(3, 7), approximate=approximate, dtypes=FULL))
     CASES.append(case("aten::gelu", t(3, 700), approximate=approximate, dtypes=FULL + [torch.bfloat16]))
-    CASES.append(case("aten::gelu", t(values=FAR), approximate=approximate, dtypes=FULL + [torch.bfloat16], atol=0.0))
+    CASES.append(case("aten::gelu", t(values=FAR), approximate=approximate, dtypes=FULL + [torch.bfloat16], atol=0.0,
+                      gradient="no differences"))
     CASES.append(case("aten::gelu", t(0), approximate=approximate, dtypes=FULL))
 for name, arguments in [("leaky_relu", (0.1,)), ("elu", (1.2, 1.5, 0.7)), ("elu", ()), ("celu", (1.3,)),
                         ("hardtanh", (-1.5, 2)), ("hardshrink", (0.75,)), ("softshrink", (0.5,)), ("threshold", (0.5, -7.0)),
