@@ -76,17 +76,17 @@ bool has_positive(const Tensor& output) {
 
 }  // namespace
 
-void check_first_output(const LossSpec& spec, const Tensor& output) {
+std::string check_first_output(const LossSpec& spec, const Tensor& output) {
   const std::string& name = spec.builtin;
-  if (output.ndim() == 0 || !is_floating(output.dtype())) return;
-  check(name != "cross_entropy" || !are_probabilities(output),
-        "loss.builtin: cross_entropy takes scores, but the rows of the output are probabilities: they sum to 1. "
-        "cross_entropy has a softmax of its own, and behind another one it hardly learns: leave the softmax out of "
-        "forward, or give a loss.method of the script that works on what comes before it");
+  if (output.ndim() == 0 || !is_floating(output.dtype())) return {};
   check((name != "nll" && name != "kl_div") || !has_positive(output), "loss.builtin: ", name,
         " takes logarithms of probabilities, which are at most 0, but the output has values above: put log_softmax at "
         "the end of forward",
         name == "nll" ? ", or take cross_entropy for scores" : "");
+  if (name != "cross_entropy" || !are_probabilities(output)) return {};
+  return "warning: loss.builtin: cross_entropy takes scores, but the rows of the output are probabilities: they sum to "
+         "1. It has a softmax of its own, and behind another one a model hardly learns: leave the softmax out of "
+         "forward, or give a loss.method that works on what comes before it";
 }
 
 Tensor builtin_loss(const LossSpec& spec, const Tensor& output, const Tensor& label) {

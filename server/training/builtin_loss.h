@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "core/tensor/tensor.h"
 #include "server/training/job_spec.h"
 
@@ -10,9 +12,9 @@ namespace tensord::server {
 // elements. Throws Error{kInvalidArgument} naming loss.label.
 Tensor builtin_loss(const LossSpec& spec, const Tensor& output, const Tensor& label);
 
-// Whether the outputs of a job's first batch can be what the loss takes: cross_entropy takes scores and no
-// probabilities, nll and kl_div take logarithms. PyTorch would compute something, and the model learn nothing. Throws
-// Error{kInvalidArgument} naming loss.builtin.
-void check_first_output(const LossSpec& spec, const Tensor& output);
+// Whether the outputs of a job's first batch can be what the loss takes. Throws Error{kInvalidArgument} naming
+// loss.builtin when nll or kl_div get values that are logarithms of no probability. Gives back what is to be said, or
+// nothing, when cross_entropy gets probabilities instead of scores: it computes something, but the model hardly learns.
+std::string check_first_output(const LossSpec& spec, const Tensor& output);
 
 }  // namespace tensord::server

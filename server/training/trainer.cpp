@@ -168,6 +168,10 @@ void Trainer::train(std::span<const Tensor> batch) {
   learning_rate_->after_step();
   done.epoch = epoch();
   done.next_batch = spec_.data.streamed ? source_->batches() : 0;
+  if (number == 1 && !warning().empty()) {
+    log(LogLevel::kWarning, "training job", {{"job", job_.id()}, {"reason", warning()}});
+    job_.update([this](JobStatus& status) { status.message = warning(); });
+  }
   meter_->add_step(done);
 }
 

@@ -39,6 +39,9 @@ class Trainer {
   // Throws Error naming the step and the batch; checkpoints that were written stay.
   Outcome run();
 
+  // What may not be meant so, though it can be done; empty where there is nothing.
+  const std::string& warning() const { return model_->warning(); }
+
   // After kDone: writes what is to be published, the last weights or the best ones, ready to be served.
   void write_result(const std::string& path);
 

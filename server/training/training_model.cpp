@@ -126,7 +126,7 @@ Tensor TrainingModel::loss(std::span<const Tensor> batch, const std::function<bo
   Tensor loss;
   if (spec_.method.empty()) {
     const Tensor output = output_of(run(forward_call_, batch, is_cancelled));
-    if (std::exchange(is_first_, false)) check_first_output(spec_, autograd::detach(output));
+    if (std::exchange(is_first_, false)) warning_ = check_first_output(spec_, autograd::detach(output));
     loss = compare(output, batch[static_cast<size_t>(label_)]);
   } else {
     const Value value = loss_of(spec_.method, run(loss_call_, batch, is_cancelled));

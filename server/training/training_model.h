@@ -39,6 +39,8 @@ class TrainingModel {
   Evaluated evaluate(std::span<const Tensor> batch, const std::function<bool()>& is_cancelled);
 
   jit::Module& module() { return *module_; }
+  // What the first batch showed of the loss that may not be meant; empty before that, and where there is nothing.
+  const std::string& warning() const { return warning_; }
   // Those that require a gradient, by name.
   std::vector<std::pair<std::string, Tensor>> trained_parameters() const;
 
@@ -62,7 +64,8 @@ class TrainingModel {
   Call loss_call_;     // with a method
   Call forward_call_;  // with a built-in loss, or for metrics
   int label_ = -1;
-  bool is_first_ = true;           // no loss was computed yet
+  bool is_first_ = true;  // no loss was computed yet
+  std::string warning_;
   DType dtype_ = DType::kFloat32;  // of the parameters
 };
 

@@ -42,6 +42,10 @@ std::string why_not_published(const PublishSpec& publish, const JobProgress& pro
                 wants_more ? "below" : "above", " the bar of ", *publish.bar);
 }
 
+std::string joined(const std::string& text, const std::string& more) {
+  return more.empty() ? text : concat(text, "; ", more);
+}
+
 std::string describe_checkpoint(int64_t step) {
   return step > 0 ? concat("; the last checkpoint is of step ", step) : std::string("; there is no checkpoint");
 }
@@ -285,16 +289,20 @@ std::optional<TrainingService::Ended> TrainingService::train(TrainingJob& job) {
       return Ended{JobState::kPaused, concat("no client has streamed data for ", spec.data.stream_timeout_seconds,
                                              " seconds; the next batch is ", job.status().progress.next_batch)};
   }
-  Ended ended{JobState::kCompleted, ""};
+  Ended ended{JobState::kCompleted, trainer.warning()};
   if (!spec.publish.is_wanted()) return ended;
   const JobStatus status = job.status();
-  ended.message = why_not_published(spec.publish, status.progress);
-  if (!ended.message.empty()) return ended;
+  const std::string refused = why_not_published(spec.publish, status.progress);
+  if (!refused.empty()) {
+    ended.message = joined(refused, trainer.warning());
+    return ended;
+  }
   const Repository::Added added = publisher_.publish(status, inputs.origin_of(status),
                                                      [&](const std::string& path) { trainer.write_result(path); });
   job.update([&](JobStatus& changed) { changed.published_version = added.version; });
   if (!added.is_served) {
-    ended.message = concat("version ", added.version, " is not served: the model's version policy wants others");
+    ended.message = joined(concat("version ", added.version, " is not served: the model's version policy wants others"),
+                           trainer.warning());
   }
   return ended;
 }

@@ -127,7 +127,9 @@ TEST(BuiltinLossTest, LabelsAreBroughtIntoForm) {
 
 TEST(BuiltinLossTest, OutputsThatTheLossIsNotMadeFor) {
   const auto error = [](const char* loss, const Tensor& output) {
-    return error_of([&] { check_first_output(loss_of(loss), output); }).second;
+    std::string warning;
+    const std::string text = error_of([&] { warning = check_first_output(loss_of(loss), output); }).second;
+    return warning.empty() ? text : warning;
   };
   const Tensor chances = floats({4, 2}, {0.25F, 0.75F, 1, 0, 0.5F, 0.5F, 0.1F, 0.9F});
   EXPECT_NE(error("cross_entropy", chances).find("rows of the output are probabilities"), std::string::npos);

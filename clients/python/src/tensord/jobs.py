@@ -121,10 +121,10 @@ def parse_job(message: pb.Job) -> JobInfo:
         return datetime.datetime.fromtimestamp(milliseconds / 1e3, datetime.timezone.utc)
 
     values = {each.name: getattr(message.progress, each.name) for each in pb.Progress.DESCRIPTOR.fields}
-    maps = ("metrics", "best_metrics")
-    known = {name: values[name] for name in Progress.__dataclass_fields__ if name not in maps}
+    known = {name: values[name] for name in Progress.__dataclass_fields__ if not name.endswith("metrics")}
     return JobInfo(message.id, JobState(message.state), message.message,
-                   Progress(**known, **{name: dict(values[name]) for name in maps}),
+                   Progress(**known, metrics=dict(message.progress.metrics),
+                            best_metrics=dict(message.progress.best_metrics)),
                    to_dict(message.spec),
                    time(message.created_at_ms), time(message.updated_at_ms), message.base_version,
                    message.published_version)
