@@ -209,8 +209,12 @@ def binary(d: Draw):
     if d.chance(0.2):
         op = d.pick("add.Scalar", "sub.Scalar", "mul.Scalar", "div.Scalar", "pow.Tensor_Scalar", "eq.Scalar", "lt.Scalar",
                     "fmod.Scalar", "remainder.Scalar", "rsub.Scalar")
-        return "aten::" + op, [a, d.pick(0, 1, 2, 3, -2, 0.5, -1.5, 3.0)], {"elementwise": True}
+        number = d.pick(0, 1, 2, 3, -2, 0.5, -1.5, 3.0)
+        # PyTorch makes 254 of -2.
+        return "aten::" + op, [a, abs(number) if a.dtype == torch.uint8 else number], {"elementwise": True}
     op = d.pick(*BINARY)
+    if 0 in sizes and op in ("floor_divide", "remainder.Tensor", "fmod.Tensor", "div.Tensor_mode"):
+        raise ValueError("whether a divisor is zero is asked, or not, where there is nothing to divide")
     rest = [d.pick("trunc", "floor")] if op == "div.Tensor_mode" else []
     return "aten::" + op, [a, b, *rest], {"elementwise": True}
 
