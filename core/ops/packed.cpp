@@ -4,6 +4,14 @@
 
 namespace tensord::ops {
 
+namespace {
+
+Tensor shape_of(const Tensor& t) {
+  return t.is_meta() ? t : Tensor::meta_strided(t.sizes(), t.strides(), t.dtype(), t.device());
+}
+
+}  // namespace
+
 bool PackedOp::has_other() const {
   for (const BoundCall& call : calls_) {
     if (call.other >= 0) return true;
@@ -25,19 +33,21 @@ Tensor PackedOp::run_calls(size_t first, const Tensor& input, const Tensor& othe
     std::vector<Value> arguments = call.arguments;
     arguments[call.input] = value;
     if (call.other >= 0) arguments[call.other] = other;
-    value = (input.is_meta() ? ops::infer(*call.op, arguments) : ops::run(*call.op, arguments)).front().to_tensor();
+    const Op& op = call.in_place ? *call.in_place : *call.op;
+    value = (input.is_meta() ? ops::infer(op, arguments) : ops::run(op, arguments)).front().to_tensor();
   }
   return value;
 }
 
 Tensor PackedOp::run(const Tensor& input, const Tensor& other, bool can_overwrite) const {
-  if (!input.is_meta()) {
+  if (!input.is_meta() && !(other.defined() && other.is_meta())) {
     if (std::optional<Tensor> result = try_run(input, other, can_overwrite)) return *result;
     if (!parent_) return run_calls(0, input, other);
     const Tensor before = parent_->run(input, parent_->has_other() ? other : Tensor(), false);
     return run_calls(calls_.size() - 1, before, other);
   }
-  const Tensor result = run_calls(0, input, other);
+  // One of the two may be a constant where the other is known by its shape.
+  const Tensor result = run_calls(0, shape_of(input), other.defined() ? shape_of(other) : other);
   if (!is_channels_last() || result.ndim() < 4 || result.numel() == 0) return result;
   return Tensor::meta_strided(result.sizes(), channels_last_strides(result.sizes()), result.dtype(), result.device());
 }

@@ -39,6 +39,8 @@ struct BoundCall {
   std::vector<Value> arguments;  // None where a tensor of the call goes
   int input = 0;                 // the argument that the running value goes to
   int other = -1;                // the argument that the second tensor goes to, or -1
+  // The form of `op` that was called where that writes the running value: it keeps its dtype and shape.
+  const Op* in_place = nullptr;
 };
 
 // An operator with its weights bound and prepared, and what was joined to its end: a chain of

@@ -14,6 +14,7 @@
 #include "core/jit/passes/passes.h"
 #include "core/jit/runtime/interpreter.h"
 #include "core/ops/run.h"
+#include "tests/kernels/prepared_fixture.h"
 
 namespace tensord::jit {
 namespace {
@@ -352,6 +353,77 @@ TEST(Prepack, LinearWithEachActivation) {
   }
 }
 
+// A linear layer and what no packed operator does at its end: %c, %x (5 × 20), %y (5 × 24, but for its dtype and rows).
+std::unique_ptr<Graph> expect_left_alone(const std::string& body, const Tensor& y) {
+  static const std::vector<Value> constants{random({24, 20}), random({24})};
+  return expect_same("graph(%x : Tensor, %y : Tensor):" + kNumbers + constant("w", 0) + constant("b", 1) +
+                         "    %c : Tensor = aten::linear(%x, %w, %b)\n" + body + "    return (%r)\n",
+                     constants, {random({5, 20}), y});
+}
+
+TEST(Prepack, WhatNoEpilogueDoesStays) {
+  const Tensor y = random({5, 24});
+  for (const char* call :
+       {"aten::elu(%c, %tenth, %two, %one)", "aten::elu(%c, %tenth, %one, %two)", "aten::add.Tensor(%c, %y, %two)",
+        "aten::add.Tensor(%c, %c, %one)", "aten::add.Tensor(%y, %c, %two)", "aten::add.Scalar(%c, %one, %one)",
+        "aten::sub.Tensor(%c, %y, %one)", "aten::softmax.int(%c, %one, %none)"}) {
+    const auto after = expect_left_alone(std::string("    %r : Tensor = ") + call + "\n", y);
+    int nodes = 0;
+    for_each_node(after->block(), [&](Node* node) { nodes += node->kind() == NodeKind::kOp; });
+    EXPECT_EQ(nodes, 2) << call;
+  }
+}
+
+TEST(Prepack, InPlaceOnAnotherOperandStays) {
+  const auto after = expect_left_alone(R"(
+    %z : Tensor = aten::neg(%y)
+    %v : Tensor = aten::relu(%z)
+    %s : Tensor = aten::add_.Tensor(%v, %c, %one)
+    %r : Tensor = aten::mul.Tensor(%v, %v)
+)",
+                                       random({5, 24}));
+  EXPECT_EQ(count(*after, "aten::add_.Tensor"), 1);
+}
+
+// In place the sum keeps its dtype and shape, also where the packed form does not do it.
+TEST(Prepack, InPlaceSumKeepsDtypeAndShape) {
+  const ConvNet net;
+  const std::string conv = "graph(%x : Tensor, %y : Tensor):" + net.head.substr(net.head.find(':', 12) + 1) + R"(
+    %c : Tensor = aten::conv2d(%x, %w1, %b1, %ones, %ones, %ones, %one)
+    %r : Tensor = aten::add_.Tensor(%c, %y, %one)
+    return (%r)
+)";
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kInt64}) {
+    const auto after = expect_same(conv, net.constants, {random({2, 8, 5, 4}), random({2, 16, 5, 4}, dtype)});
+    EXPECT_EQ(count(*after, "tensord::packed.other"), 1);
+    expect_left_alone("    %r : Tensor = aten::add_.Tensor(%c, %y, %one)\n", random({5, 24}, dtype));
+  }
+  const auto after = packed(*parse_graph(conv, net.constants));
+  EXPECT_THROW(run(*after, {random({1, 8, 5, 4}), random({2, 16, 5, 4})}), Error);
+}
+
+TEST(Prepack, ClampsLeaveInfinities) {
+  const Tensor identity = Tensor::empty(Dims{1, 1}, DType::kFloat32);
+  identity.data<float>()[0] = 1;
+  const Tensor x = random({4, 1});
+  const float values[] = {INFINITY, -INFINITY, NAN, 2};
+  std::copy(std::begin(values), std::end(values), x.data<float>());
+  const std::vector<Value> constants{identity};
+  const auto clamped = [&](const char* call) {
+    const auto after = packed(*parse_graph(
+        "graph(%x : Tensor):" + kNumbers + constant("w", 0) +
+            "    %c : Tensor = aten::linear(%x, %w, %none)\n    %r : Tensor = " + call + "\n    return (%r)\n",
+        constants));
+    EXPECT_EQ(count(*after, "tensord::packed"), 1);
+    const Tensor out = run(*after, {x})[0];
+    return std::vector<float>(out.data<float>(), out.data<float>() + 4);
+  };
+  const std::vector<float> low = clamped("aten::clamp(%c, %zero, %none)");
+  EXPECT_TRUE(low[0] == INFINITY && low[1] == 0 && std::isnan(low[2]) && low[3] == 2);
+  const std::vector<float> high = clamped("aten::clamp(%c, %none, %one)");
+  EXPECT_TRUE(high[0] == 1 && high[1] == -INFINITY && std::isnan(high[2]) && high[3] == 1);
+}
+
 TEST(Prepack, MatmulWithAConstantMatrix) {
   const std::vector<Value> constants{random({20, 24})};
   for (const Tensor& input : {random({5, 20}), random({1, 20}), random({2, 3, 20}), random({20})}) {
@@ -425,6 +497,56 @@ TEST(Prepack, LinearWithResidual) {
                                    constants, {input});
     EXPECT_EQ(count(*after, "tensord::packed.other"), 1);
   }
+}
+
+// A plan's prepared call of the packed operator with two tensors, for which one of them, or both, may be constants
+// by then: the state that a recurrent cell begins with.
+void expect_prepared(const Graph& after, const Tensor& input, const Tensor& other) {
+  Node* node = nullptr;
+  for_each_node(after.block(), [&](Node* each) { node = each->is_op(ops::kRunPackedWithOther) ? each : node; });
+  ASSERT_NE(node, nullptr);
+  const std::vector<Value> arguments{*node->input(0)->constant(), input, other};
+  const Tensor expected = ops::run(*node->op(), arguments).front().to_tensor();
+  for (const std::vector<Tensor>& constants : std::vector<std::vector<Tensor>>{{}, {input}, {other}}) {
+    testing::PreparedRunner runner(*node->op(), arguments, constants, 1);
+    ASSERT_TRUE(runner.prepared());
+    for (int on = -1; on < static_cast<int>(runner.input_count()); ++on) {
+      if (on >= 0 && !(runner.prepared()->may_overwrite >> on & 1)) continue;
+      EXPECT_EQ(worst_difference(runner.run(on)[0], expected), 0) << constants.size() << " constants, on " << on;
+    }
+  }
+  testing::PreparedRunner with_input(*node->op(), arguments, {input}, 1),
+      with_other(*node->op(), arguments, {other}, 1);
+  EXPECT_EQ(with_input.prepared()->may_overwrite, 1u);
+  EXPECT_EQ(with_other.prepared()->may_overwrite, 0u);
+}
+
+TEST(Prepack, PreparedWithConstantTensors) {
+  const std::vector<Value> constants{random({20, 12}), random({20})};
+  const auto linear =
+      packed(*parse_graph("graph(%x : Tensor, %y : Tensor):" + kNumbers + constant("w", 0) + constant("b", 1) + R"(
+    %c : Tensor = aten::linear(%x, %w, %b)
+    %s : Tensor = aten::add.Tensor(%c, %y, %one)
+    %t : Tensor = aten::tanh(%s)
+    return (%t)
+)",
+                          constants));
+  expect_prepared(*linear, random({5, 12}), random({5, 20}));
+  const ConvNet net;
+  const auto conv =
+      packed(*parse_graph("graph(%x : Tensor, %y : Tensor):" + net.head.substr(net.head.find(':', 12) + 1) +
+                              R"(
+    %c : Tensor = aten::conv2d(%x, %w1, %b1, %ones, %ones, %ones, %one)
+    %s : Tensor = aten::add.Tensor(%c, %y, %one)
+    return (%s)
+)",
+                          net.constants));
+  const auto last = [](const Tensor& t) {
+    const Tensor out = Tensor::empty_strided(t.sizes(), channels_last_strides(t.sizes()), t.dtype());
+    out.copy_from(t);
+    return out;
+  };
+  expect_prepared(*conv, last(random({2, 8, 5, 4})), last(random({2, 16, 5, 4})));
 }
 
 TEST(Prepack, OnePackedOperatorServesManyThreads) {

@@ -110,6 +110,24 @@ class LstmStates(nn.Module):
         return y + z, h, c
 
 
+@case(torch.randn(3, 2, 10), torch.randn(1, 4, 10), torch.randn(2, 1, 10))
+class CellsFromZero(nn.Module):
+    """Cells of plain layers. Their states begin as zeros, which are constants once the shapes are known."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(10, 12)
+        self.state = nn.Linear(12, 12)
+
+    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor]:
+        a = torch.zeros(x.size(1), 12)
+        b = torch.zeros(x.size(1), 12)
+        for row in x:
+            a = torch.tanh(self.state(a) + self.inner(row))
+            b = F.relu(self.inner(row) + self.state(b)) + self.state(b)
+        return a, b
+
+
 @case((torch.randn(2, 10), 4), (torch.randn(1, 10), 1), (torch.randn(7, 10), 3))
 class CellDecoder(nn.Module):
     def __init__(self):

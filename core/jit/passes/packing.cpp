@@ -62,6 +62,7 @@ std::optional<Candidate> candidate_after(Node* producer) {
   }
   const bool is_inplace = op != user->op();
   if (found.call.input > 1 || (is_inplace && found.call.input != 0)) return std::nullopt;
+  if (is_inplace) found.call.in_place = user->op();
   auto epilogue = op->epilogue(found.call.arguments);
   if (!epilogue) return std::nullopt;
   found.epilogue = *epilogue;
