@@ -79,6 +79,34 @@ TEST(FusePatterns, Silu) {
   EXPECT_EQ(ops_after(body, "%r", DType::kInt64), "sigmoid mul");
 }
 
+// A number in a float64 tensor of no dimensions makes float64 of a float32 that has none either.
+TEST(FusePatterns, KeepsTheDtypeOfTheResult) {
+  const auto fused = [](const Tensor& x) {
+    const auto graph = parse_graph(R"(graph(%x : Tensor):
+  %one : int = prim::Constant[value=1]()
+  %half : Tensor = prim::Constant[value=<Tensor @0>]()
+  %root2 : Tensor = prim::Constant[value=<Tensor @1>]()
+  %a : Tensor = aten::div.Tensor(%x, %root2)
+  %e : Tensor = aten::erf(%a)
+  %p : Tensor = aten::add.Scalar(%e, %one, %one)
+  %g : Tensor = aten::mul.Tensor(%x, %half)
+  %r : Tensor = aten::mul.Tensor(%g, %p)
+  return (%r)
+)",
+                                   std::vector<Value>{Tensor::scalar(0.5), Tensor::scalar(std::sqrt(2.0))});
+    graph->inputs()[0]->set_known(testing::meta_of(x));
+    const DType expected = run(*graph, {x}).dtype();
+    PassContext context;
+    propagate_shapes(*graph, context);
+    const bool is_fused = fuse_patterns(*graph, context);
+    EXPECT_EQ(run(*graph, {x}).dtype(), expected);
+    return is_fused;
+  };
+  EXPECT_TRUE(fused(random_tensor({4})));
+  EXPECT_TRUE(fused(random_tensor({}, DType::kFloat64)));
+  EXPECT_FALSE(fused(random_tensor({})));
+}
+
 TEST(FusePatterns, GeluByErf) {
   const char* inner =
       "  %p : Tensor = aten::div.Scalar(%x, %root2)\n  %e : Tensor = aten::erf(%p)\n"

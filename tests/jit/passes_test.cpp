@@ -39,7 +39,7 @@ void set_shapes(Graph& graph, const std::string& text) {
     Dims sizes;
     std::stringstream numbers(item.substr(open + 1, item.size() - open - 2));
     for (std::string number; std::getline(numbers, number, ',');) sizes.push_back(std::stoll(number));
-    for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt64, DType::kBool}) {
+    for (const DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64, DType::kInt64, DType::kBool}) {
       if (item.substr(0, open) == name_of(dtype)) graph.inputs()[input]->set_known(Tensor::meta(sizes, dtype));
     }
   }

@@ -19,9 +19,11 @@ namespace {
 const Tensor* shape_of(const GraphValue* value) {
   return value->known().is_tensor() ? &value->known().to_tensor() : nullptr;
 }
+// Also that the result is of its dtype and shape: numbers in tensors of no dimensions widen an x of none.
 bool is_floating_x(const Match& match) {
-  const Tensor* x = shape_of(match.value("x"));
-  return x && tensord::is_floating(x->dtype());
+  const Tensor *x = shape_of(match.value("x")), *result = shape_of(match.root()->output());
+  return x && tensord::is_floating(x->dtype()) && result && result->dtype() == x->dtype() &&
+         result->sizes() == x->sizes();
 }
 
 // The number that a constant is, also as a tensor of no dimensions.
@@ -106,7 +108,7 @@ bool is_last_dim(const GraphValue* dims, int64_t ndim) {
 // x with "dims", "dims2", … all its last dimension.
 const Tensor* rows_of(const Match& match, std::initializer_list<const char*> dims) {
   const Tensor* x = shape_of(match.value("x"));
-  if (!x || !tensord::is_floating(x->dtype()) || x->ndim() == 0 || x->sizes().back() == 0) return nullptr;
+  if (!is_floating_x(match) || x->ndim() == 0 || x->sizes().back() == 0) return nullptr;
   for (const char* name : dims) {
     if (!is_last_dim(match.value(name), x->ndim())) return nullptr;
   }

@@ -137,8 +137,8 @@ const PeepholeRule kRules[] = {
     {"feature_alpha_dropout off", "aten::feature_alpha_dropout(x, _, False)", "x", nullptr, nullptr, kGivesBack},
 
     // Arithmetic of tensors; a number that changes nothing.
-    {"add zero", "aten::add.Scalar(x, 0, _)", "x", x_is_floating},
-    {"subtract zero", "aten::sub.Scalar(x, 0, _)", "x", x_is_floating},
+    // Not x + 0, which makes a zero of -0.0.
+    {"subtract zero", "aten::sub.Scalar(x, 0)", "x", x_is_floating},
     {"mul one", "aten::mul.Scalar(x, 1)", "x", x_is_floating},
     {"mul one point", "aten::mul.Scalar(x, 1.0)", "x", x_is_floating},
     {"div one", "aten::div.Scalar(x, 1)", "x", x_is_floating},
