@@ -126,7 +126,8 @@ def models():
         lines("Plans made and pushed out", "Plans that went to make room, and shapes that no plan could be made for.",
               "ops", query(plan_misses, "{{model}} made"),
               query(rate("tensord_plan_cache_evictions_total", "model"), "{{model}} pushed out"),
-              query(rate("tensord_plan_failures_total", "model"), "{{model}} failed")),
+              query(rate("tensord_plan_failures_total", "model"), "{{model}} failed"),
+              query(rate("tensord_plan_refused_total", "model"), "{{model}} not proven")),
         lines("Making plans", "Processor time spent on it.", "percentunit",
               query(rate("tensord_plan_build_seconds_total", "model"), "{{model}}")),
     ]

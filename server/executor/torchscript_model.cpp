@@ -106,6 +106,7 @@ class TorchScriptModel final : public Model {
             .misses = stats.misses,
             .evictions = stats.evictions,
             .failures = stats.failures,
+            .refused = stats.refused,
             .build_seconds = static_cast<double>(stats.build_ns) * 1e-9,
             .plans = stats.programs,
             .arena_bytes = stats.arena_bytes};

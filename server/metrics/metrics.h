@@ -13,7 +13,7 @@ namespace tensord::server {
 
 // What a model's plans for input shapes did since it was loaded.
 struct PlanCounts {
-  uint64_t hits = 0, misses = 0, evictions = 0, failures = 0;
+  uint64_t hits = 0, misses = 0, evictions = 0, failures = 0, refused = 0;
   double build_seconds = 0;
   uint64_t plans = 0;        // kept now
   uint64_t arena_bytes = 0;  // of the largest

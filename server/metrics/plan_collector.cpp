@@ -23,6 +23,8 @@ constexpr Series kSeries[] = {
      [](const PlanCounts& counts) { return static_cast<double>(counts.evictions); }},
     {"tensord_plan_failures_total", "Input shapes that are interpreted because no plan could be made",
      MetricType::Counter, [](const PlanCounts& counts) { return static_cast<double>(counts.failures); }},
+    {"tensord_plan_refused_total", "Of these, plans that were made but not proven; a bug in tensord",
+     MetricType::Counter, [](const PlanCounts& counts) { return static_cast<double>(counts.refused); }},
     {"tensord_plan_build_seconds_total", "Time spent making plans", MetricType::Counter,
      [](const PlanCounts& counts) { return counts.build_seconds; }},
     {"tensord_plans", "Plans kept", MetricType::Gauge,

@@ -179,7 +179,10 @@ std::vector<Value> run_calls(const Module& module, const Case& one, Frame& frame
 std::vector<Value> run_fresh(const Case& one, const LoadOptions& options) {
   const auto module = Module::load(one.archive, options);
   Frame frame;
-  return run_calls(*module, one, frame);
+  std::vector<Value> results = run_calls(*module, one, frame);
+  for (const Call& call : one.calls)
+    EXPECT_EQ(module->method(call.method).plan_stats().refused, 0u) << one.archive << ": a plan is not proven";
+  return results;
 }
 
 void expect_close(const std::vector<Value>& found, const Case& one, const std::string& how) {

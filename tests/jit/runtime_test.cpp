@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/jit/runtime/module.h"
 
 namespace tensord::jit {
@@ -170,6 +171,47 @@ TEST(Plans, AreKeptBySignatureAndTheOldestGoes) {
   EXPECT_EQ(stats.misses, 3u);
   EXPECT_EQ(stats.evictions, 1u);
   EXPECT_EQ(stats.programs, 2u);
+}
+
+std::vector<std::string>& logged() {
+  static std::vector<std::string> lines;
+  return lines;
+}
+
+void keep_line(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
+  std::string line = (level == LogLevel::kError ? "error " : "") + std::string(message);
+  for (const LogField& field : fields) line += " " + field.value;
+  logged().push_back(line);
+}
+
+void write_to_stderr(LogLevel, std::string_view message, std::initializer_list<LogField>) {
+  fprintf(stderr, "%.*s\n", static_cast<int>(message.size()), message.data());
+}
+
+// A plan that is not proven is not run: the interpreter answers, and it is counted and logged.
+TEST(Plans, OneThatIsRefusedIsInterpreted) {
+  LoadOptions options;
+  size_t plans = 0;
+  options.plan.alter = [&](Plan& plan) {
+    ++plans;
+    for (PlanCall& call : plan.calls) call.outputs[0] = call.inputs[0];
+  };
+  const auto module = Module::load(kArchive, options);
+  const Method& forward = module->method("forward");
+  set_log_sink(keep_line);
+  Frame frame;
+  EXPECT_EQ(forward.run(frame, std::vector<Value>{pair(3, 4), Value(1)}).to_tensor().data<float>()[1], 8);
+  EXPECT_EQ(forward.run(frame, std::vector<Value>{pair(5, 6), Value(1)}).to_tensor().data<float>()[1], 12);
+  set_log_sink(write_to_stderr);
+  EXPECT_GT(plans, 0u);
+  const PlanStats stats = forward.plan_stats();
+  EXPECT_EQ(stats.refused, 1u);
+  EXPECT_EQ(stats.failures, 1u);
+  ASSERT_EQ(logged().size(), 1u);
+  const std::string& line = logged()[0];
+  for (const char* part :
+       {"error a plan is not proven", "call 0 (", "aten::mul", "written to an input", "by the pass plan"})
+    EXPECT_NE(line.find(part), std::string::npos) << part << " in " << line;
 }
 
 TEST(Plans, AnotherShapeDoesNotWaitInTheBackground) {

@@ -73,6 +73,7 @@ std::shared_ptr<const Program> Method::Impl::specialize(std::span<const Value> b
   settings.splits_samples = !passes.disabled.contains("split_samples");
   settings.reuses_in_place = !passes.disabled.contains("in_place");
   settings.shares_memory = !passes.disabled.contains("memory_plan");
+  settings.alter = options.plan.alter;
   std::shared_ptr<const Program> made = Program::compile(*copy, program->name, settings);
   return plan_totals(*made).plans > 0 ? made : nullptr;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -44,6 +45,7 @@ struct PlanOutput {
   int32_t movable_root = -1;
 };
 
+class Plan;
 struct SampleLoop;
 
 struct PlanCall {
@@ -69,17 +71,19 @@ struct PlanSettings {
   int threads = 1;
   ops::Precision precision = ops::Precision::kF32;
   ops::PackStore* packs = nullptr;
-  bool reuses_in_place = true;  // results take the memory of operands that die
-  bool shares_memory = true;    // tensors that do not live at once share memory
-  bool splits_samples = true;   // batches are done a few samples at a time where that is faster
-  size_t cache_bytes = 0;       // what may live at once in a turn; 0: a quarter of the last cache
+  bool reuses_in_place = true;            // results take the memory of operands that die
+  bool shares_memory = true;              // tensors that do not live at once share memory
+  bool splits_samples = true;             // batches are done a few samples at a time where that is faster
+  size_t cache_bytes = 0;                 // what may live at once in a turn; 0: a quarter of the last cache
+  std::function<void(Plan&)> alter = {};  // for tests: breaks the plan before it is verified
 };
 
 // The body of a prim::Plan node as a flat list of calls with kernels chosen and every tensor
 // placed. Immutable; workers run it side by side, each with memory of its own (PlanState).
 class Plan {
  public:
-  // Throws Error where an operator refuses these shapes.
+  // Proven before it is given back (plan_verifier.h). Throws PlanRefused where that fails, naming the pass and
+  // the call, and Error where an operator refuses these shapes.
   static std::unique_ptr<const Plan> build(const Node& node, const PlanSettings& settings);
 
   uint64_t id = 0;  // unique in the process

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/jit/runtime/plan_placement.h"
+#include "core/jit/runtime/plan_verifier.h"
 #include "core/jit/runtime/sample_split.h"
 #include "core/ops/packed.h"
 
@@ -32,12 +33,44 @@ size_t extent_bytes(const Tensor& meta) {
 
 }  // namespace
 
-std::unique_ptr<const Plan> Plan::build(const Node& node, const PlanSettings& settings) {
+namespace {
+
+std::unique_ptr<const Plan> make_verified(const Node& node, const PlanSettings& settings) {
   static std::atomic<uint64_t> last_id{0};
   auto plan = std::make_unique<Plan>();
   plan->id = last_id.fetch_add(1, std::memory_order_relaxed) + 1;
   Planner(node, settings, *plan).build();
+  if (settings.alter) settings.alter(*plan);
+  verify_plan(*plan, node);
   return plan;
+}
+
+// The step of the planner without which the plan is proven; it can be disabled by that name.
+std::string faulty_pass(const Node& node, const PlanSettings& settings) {
+  const std::pair<const char*, bool PlanSettings::*> steps[] = {{"split_samples", &PlanSettings::splits_samples},
+                                                                {"in_place", &PlanSettings::reuses_in_place},
+                                                                {"memory_plan", &PlanSettings::shares_memory}};
+  for (const auto& [name, step] : steps) {
+    PlanSettings without = settings;
+    without.*step = false;
+    try {
+      make_verified(node, without);
+      return name;
+    } catch (const PlanRefused&) {
+      // Then it is another.
+    }
+  }
+  return "plan";
+}
+
+}  // namespace
+
+std::unique_ptr<const Plan> Plan::build(const Node& node, const PlanSettings& settings) {
+  try {
+    return make_verified(node, settings);
+  } catch (const PlanRefused& refused) {
+    throw PlanRefused(concat(refused.what(), "; by the pass ", faulty_pass(node, settings)));
+  }
 }
 
 void Planner::build() {

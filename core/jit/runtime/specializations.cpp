@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/parallel.h"
+#include "core/jit/runtime/plan_verifier.h"
 
 namespace tensord::jit {
 
@@ -122,9 +123,13 @@ void Specializations::build(std::span<const Value> arguments, Entry& entry, std:
   lock.unlock();
   const int64_t start_ns = Clock::system().now_ns();
   ProgramPtr program;
-  bool has_failed = false;
+  bool has_failed = false, is_refused = false;
   try {
     program = build_(arguments);
+  } catch (const PlanRefused& refused) {
+    has_failed = is_refused = true;
+    log(LogLevel::kError, "a plan is not proven, so these shapes are interpreted; please report this",
+        {{"arguments", describe_arguments(arguments)}, {"reason", refused.what()}});
   } catch (const std::exception& error) {
     has_failed = true;
     log(LogLevel::kDebug, "a shape is interpreted, not planned",
@@ -133,6 +138,7 @@ void Specializations::build(std::span<const Value> arguments, Entry& entry, std:
   lock.lock();
   stats_.build_ns += Clock::system().now_ns() - start_ns;
   stats_.failures += has_failed;
+  stats_.refused += is_refused;
   entry.program = std::move(program);
   entry.is_ready = true;
   built_.notify_all();

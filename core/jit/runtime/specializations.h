@@ -21,14 +21,16 @@
 namespace tensord::jit {
 
 struct PlanOptions {
-  bool is_enabled = true;          // false: every run is interpreted
-  size_t cache_size = 64;          // signatures kept a method; the least recently used goes
-  bool poison = poisons_memory();  // runs plans on memory filled with NaN; for tests
+  bool is_enabled = true;                 // false: every run is interpreted
+  size_t cache_size = 64;                 // signatures kept a method; the least recently used goes
+  bool poison = poisons_memory();         // runs plans on memory filled with NaN; for tests
+  std::function<void(Plan&)> alter = {};  // breaks plans before they are verified; for tests
 };
 
-// Counted since the model was loaded. `build_ns` is the time spent building.
+// Counted since the model was loaded. `build_ns` is the time spent building. `refused` are failures, too: plans that
+// were not proven.
 struct PlanStats {
-  uint64_t hits = 0, misses = 0, evictions = 0, failures = 0;  // a hit: the program was there at once
+  uint64_t hits = 0, misses = 0, evictions = 0, failures = 0, refused = 0;  // a hit: the program was there at once
   int64_t build_ns = 0;
   size_t programs = 0;     // kept now
   size_t arena_bytes = 0;  // of the largest plan kept
