@@ -1,0 +1,269 @@
+"""Makes up a program, statement by statement, running each with PyTorch as it goes: what fails is not written down."""
+
+from __future__ import annotations
+
+import copy
+import random
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from tests.programs import program as parts
+from tests.programs.program import Argument, Program, Statement
+
+MAX_ELEMENTS = 40000
+MAX_ABSOLUTE = 1e6
+
+
+class Skip(Exception):
+    """A rule does not fit here."""
+
+
+class Builder:
+    def __init__(self, seed: int):
+        self.rng = random.Random(seed)
+        self.program = Program(seed)
+        self.module = nn.Module().eval()
+        self.names = {"torch": torch, "F": F, "nn": nn, "self": self.module, "filled": parts.filled, "seeded": parts.seeded}
+        exec("import math\nfrom typing import Dict, List, NamedTuple, Optional, Tuple\nfrom torch import Tensor", self.names)
+        self.types: dict = {}  # variable → type, in order of making
+        self.frozen: set = set()  # loop variables: not assigned
+        self.inputs: list = []  # (name, Argument) of forward
+        self.block: list = []
+        self.depth = 0
+        self.counter = 0
+        self.sizes = [self.rng.choice([1, 2, 3, 3, 4, 5, 6, 8]) for _ in range(3)]
+        if self.rng.random() < 0.06:
+            self.sizes[0] = 0
+        if self.rng.random() < 0.08:
+            self.sizes[1] = self.rng.choice([16, 33, 64])
+            self.sizes[2] = self.rng.choice([24, 48, 67])
+        self.forward_open = True  # new inputs may still be made: not inside of helpers
+
+    # ---- names and values
+
+    def new_name(self, letter: str = "v") -> str:
+        self.counter += 1
+        return f"{letter}{self.counter}"
+
+    def value(self, name: str):
+        return eval(name, self.names)
+
+    def pick(self, kind: str = "Tensor", fits=lambda value: True) -> str:
+        fitting = [name for name, type_ in self.types.items() if type_ == kind and fits(self.value(name))]
+        if not fitting:
+            raise Skip(kind)
+        # What is new is used more often, so that programs are deep.
+        return self.rng.choice(fitting[-4:] if self.rng.random() < 0.6 else fitting)
+
+    def float_tensor(self, fits=lambda value: True) -> str:
+        return self.pick("Tensor", lambda t: t.is_floating_point() and fits(t))
+
+    def size(self) -> int:
+        return self.rng.choice(self.sizes)
+
+    def shape(self, low: int = 0, high: int = 4) -> tuple:
+        return tuple(1 if self.rng.random() < 0.12 else self.size() for _ in range(self.rng.randint(low, high)))
+
+    def fresh(self, shape=None, dtype: torch.dtype = torch.float32, low: float = -2.0, high: float = 2.0) -> str:
+        """A tensor of that shape: an input, a parameter, or a buffer."""
+        shape = self.shape() if shape is None else tuple(shape)
+        seed = self.rng.randrange(1 << 30)
+        if self.forward_open and self.depth == 0 and len(self.inputs) < 6 and self.rng.random() < 0.6:
+            layouts = ["plain"] * 6 + ["last", "last", "swapped", "gaps", "expanded"]
+            argument = Argument("Tensor", shape, dtype, low, high, seed, self.rng.choice(layouts))
+            name = self.new_name("x")
+            self.inputs.append((name, argument))
+            self.names[name] = argument.make(False)
+            self.types[name] = "Tensor"
+            return name
+        text = f"filled({seed}, {shape}, '{str(dtype)[6:]}', {low}, {high})"
+        is_parameter = dtype.is_floating_point and self.rng.random() < 0.6
+        return self.member(f"nn.Parameter({text}, requires_grad=False)" if is_parameter else f"buffer {text}", "p")
+
+    def some_float(self, shape) -> str:
+        """A float32 tensor of exactly this shape: one that is there, or a new one."""
+        shape = tuple(shape)
+        try:
+            if self.rng.random() < 0.7:
+                return self.float_tensor(lambda t: tuple(t.shape) == shape and t.dtype == torch.float32)
+        except Skip:
+            pass
+        return self.fresh(shape)
+
+    def member(self, text: str, letter: str = "m", annotation: str = "") -> str:
+        name = self.new_name(letter)
+        value = eval(text[7:] if text.startswith("buffer ") else text, self.names)
+        if text.startswith("buffer "):
+            self.module.register_buffer(name, value)
+        elif isinstance(value, nn.Module):
+            setattr(self.module, name, value.eval())
+        else:
+            setattr(self.module, name, value)
+        self.program.members.append((name, text, annotation))
+        if isinstance(value, torch.Tensor):
+            self.types[f"self.{name}"] = "Tensor"
+        return f"self.{name}"
+
+    # ---- statements
+
+    def _is_sane(self, value) -> bool:
+        for leaf in _tensors(value):
+            if leaf.numel() > MAX_ELEMENTS or leaf.dim() > 6 or leaf.is_complex() or leaf.layout != torch.strided:
+                return False
+            if leaf.is_floating_point() and leaf.numel():
+                largest = leaf.detach().abs().max()
+                if not bool(largest <= MAX_ABSOLUTE) and self.rng.random() < 0.95:
+                    return False
+            if leaf.dtype == torch.int64 and leaf.numel() and int(leaf.abs().max()) > 1 << 40:
+                return False
+        return True
+
+    def execute(self, text: str):
+        try:
+            exec(text, self.names)
+        except Skip:
+            raise
+        except Exception as error:
+            raise Skip(str(error)) from error
+
+    def let(self, text: str, kind: str = "Tensor") -> str:
+        """A new variable, or an old one of the same type, becomes this expression."""
+        target = self.new_name()
+        if self.rng.random() < (0.35 if self.depth else 0.08):
+            old = [name for name, type_ in self.types.items() if type_ == kind and name[0] == "v" and name not in self.frozen]
+            if old:
+                target = self.rng.choice(old)
+        before = self.names.get(target)
+        self.execute(f"{target} = {text}")
+        if not self._is_sane(self.names[target]) or not _has_type(self.names[target], kind):
+            self.names[target] = before
+            raise Skip("a value that is not wanted")
+        annotation = f": {kind}" if kind.startswith(("List", "Dict", "Optional")) and target not in self.types else ""
+        self.block.append(Statement(f"{target}{annotation} = {text}"))
+        self.types[target] = kind
+        return target
+
+    def do(self, text: str):
+        """A statement for its effect; undone when it fails or overflows."""
+        kept = self.snapshot()
+        try:
+            self.execute(text)
+            if not self._is_sane([self.value(name) for name in self.types]):
+                raise Skip("a value that is not wanted")
+        except Skip:
+            self.restore(kept)
+            raise
+        self.block.append(Statement(text))
+
+    def snapshot(self):
+        state = {name: self.names[name] for name in self.names if name not in _FIXED and _is_data(self.names[name])}
+        state["self"] = self.module
+        return copy.deepcopy(state), dict(self.types)
+
+    def restore(self, kept):
+        state, kinds = kept
+        self.names.update(state)
+        self.module = self.names["self"]
+        self.types = dict(kinds)
+
+    def nested(self, count: int) -> list:
+        """Statements made on a copy of what there is."""
+        kept, outer = self.snapshot(), self.block
+        self.block = []
+        self.depth += 1
+        members = len(self.program.members)
+        try:
+            self.statements(count)
+            made = self.block
+        finally:
+            self.depth -= 1
+            self.block = outer
+            self.restore(kept)
+            for name, text, _ in self.program.members[members:]:
+                if not hasattr(self.module, name):
+                    value = eval(text[7:] if text.startswith("buffer ") else text, self.names)
+                    if text.startswith("buffer "):
+                        self.module.register_buffer(name, value)
+                    else:
+                        setattr(self.module, name, value.eval() if isinstance(value, nn.Module) else value)
+                    if isinstance(value, torch.Tensor):
+                        self.types[f"self.{name}"] = "Tensor"
+        return made
+
+    def compound(self, statement: Statement):
+        """Runs a statement with a body and takes it over."""
+        kept = self.snapshot()
+        try:
+            self.execute("\n".join(statement.lines("")))
+            if not self._is_sane([self.value(name) for name in self.types]):
+                raise Skip("a value that is not wanted")
+            if any(not _has_type(self.value(name), kind) for name, kind in self.types.items()):
+                raise Skip("a variable of another type")
+        except Skip:
+            self.restore(kept)
+            raise
+        self.block.append(statement)
+
+    def statements(self, count: int):
+        from tests.programs.grammar import RULES, WEIGHTS
+
+        made = tries = 0
+        while made < count and tries < count * 6:
+            tries += 1
+            rule = self.rng.choices(RULES, WEIGHTS)[0]
+            mark = len(self.block)
+            try:
+                rule(self)
+                made += 1
+                self.program.rules.add(rule.__name__)
+            except Skip:
+                del self.block[mark:]  # a rule of several statements keeps none; its variables are forgotten
+                self._forget_unwritten()
+
+    def _forget_unwritten(self):
+        pass
+
+
+_FIXED = {"torch", "F", "nn", "self", "filled", "seeded", "math", "Dict", "List", "NamedTuple", "Optional", "Tuple", "Tensor", "__builtins__"}
+
+
+def _is_data(value) -> bool:
+    return value is None or isinstance(value, (torch.Tensor, int, float, str, bool, list, dict, tuple))
+
+
+def _tensors(value) -> list:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return [tensor for item in value for tensor in _tensors(item)]
+    return []
+
+
+def _has_type(value, kind: str) -> bool:
+    if kind.startswith("Optional["):
+        return value is None or _has_type(value, kind[9:-1])
+    if kind.startswith("List["):
+        return isinstance(value, list) and all(_has_type(item, kind[5:-1]) for item in value)
+    if kind.startswith("Dict["):
+        key, item = kind[5:-1].split(", ", 1)
+        return isinstance(value, dict) and all(_has_type(k, key) and _has_type(v, item) for k, v in value.items())
+    if kind.startswith("Tuple["):
+        return isinstance(value, tuple)
+    expected = {"Tensor": torch.Tensor, "int": int, "float": float, "bool": bool, "str": str}[kind]
+    return type(value) is expected or (kind == "Tensor" and isinstance(value, torch.Tensor))
+
+
+def build(seed: int) -> Program:
+    from tests.programs.grammar import finish
+
+    torch.set_grad_enabled(False)
+    builder = Builder(seed)
+    for _ in range(builder.rng.randint(1, 2)):
+        builder.fresh(builder.shape(1, 4))
+    builder.statements(builder.rng.randint(2, 14))
+    finish(builder)
+    return builder.program

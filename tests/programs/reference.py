@@ -1,0 +1,179 @@
+"""What PyTorch makes of a program: the archive, and each call's result with how near one may ask to come to it."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import math
+import os
+
+import torch
+
+from tests.programs.program import Loaded, Program
+
+# Relative to an element, and to the largest of its tensor: what another order of sums and another library's functions change.
+RELATIVE = {torch.float64: 1e-9, torch.float32: 2e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}
+OF_LARGEST = {torch.float64: 1e-9, torch.float32: 4e-6, torch.float16: 2e-3, torch.bfloat16: 2e-2}
+# Times the distance of float32 (or what the program computes in) from float64.
+OF_ROUNDING = 32.0
+# A leaf of which rounding changes more than this, of its largest, says nothing.
+MAX_ROUNDING = 1e-2
+# How far lower precision may be off, relative to the largest of a tensor, and how many times more than float32.
+PRECISIONS = {"bf16": (0.08, 2.0**17), "int8": (0.25, 2.0**18)}
+# So far off says nothing.
+MAX_LOWER = 0.75
+
+
+class Unusable(Exception):
+    """Not a program: PyTorch does not script it, or it gives nothing to compare."""
+
+
+def leaves(value) -> list:
+    """Tensors and numbers in the order in which the driver meets them."""
+    if isinstance(value, (torch.Tensor, bool, int, float)):
+        return [value]
+    if isinstance(value, (list, tuple)):
+        return [leaf for item in value for leaf in leaves(item)]
+    if isinstance(value, dict):
+        return [leaf for key, item in value.items() for leaf in leaves(key) + leaves(item)]
+    return []
+
+
+def _finite_max(tensor: torch.Tensor) -> float:
+    finite = tensor[torch.isfinite(tensor)]
+    return float(finite.abs().max()) if finite.numel() else 0.0
+
+
+def leaf_tolerance(value, exact) -> tuple:
+    """(absolute, relative, largest, rounding) of one leaf; absolute < 0: it says nothing."""
+    if not isinstance(value, torch.Tensor):
+        if isinstance(value, float) and isinstance(exact, float):
+            # A number of a script was a float32 tensor's element, as a rule.
+            value, exact = torch.tensor(value, dtype=torch.float32), torch.tensor(exact, dtype=torch.float64)
+        else:
+            return (0.0, 0.0, 0.0, 0.0) if type(value) is type(exact) and value == exact else (-1.0, 0.0, 0.0, 0.0)
+    if exact is None or not isinstance(exact, torch.Tensor) or value.shape != exact.shape:
+        return (-1.0, 0.0, 0.0, 0.0)
+    if not value.is_floating_point():
+        same = value.dtype == exact.dtype and torch.equal(value, exact)
+        return (0.0, 0.0, 0.0, 0.0) if same else (-1.0, 0.0, 0.0, 0.0)
+    a, b = value.double(), exact.double()
+    if not torch.equal(torch.isnan(a), torch.isnan(b)) or not torch.equal(torch.isinf(a), torch.isinf(b)):
+        return (-1.0, 0.0, 0.0, 0.0)
+    largest = _finite_max(a)
+    rounding = _finite_max(a - b)
+    if rounding > MAX_ROUNDING * max(largest, 1e-3) * (10 if value.dtype in (torch.float16, torch.bfloat16) else 1):
+        return (-1.0, 0.0, 0.0, 0.0)
+    kind = value.dtype
+    return (OF_LARGEST[kind] * largest + OF_ROUNDING * rounding + 1e-12, RELATIVE[kind], largest, rounding)
+
+
+def tolerance_tables(value, exact) -> dict:
+    """By precision: a row (absolute, relative) for each leaf."""
+    found, right = leaves(value), leaves(exact) if exact is not None else []
+    if len(found) != len(right):
+        right = [None] * len(found)
+    rows = [leaf_tolerance(a, b) for a, b in zip(found, right)]
+    tables = {"f32": [row[:2] for row in rows]}
+    for name, (of_largest, of_rounding) in PRECISIONS.items():
+        table = []
+        for leaf, (absolute, relative, largest, rounding) in zip(found, rows):
+            is_float = isinstance(leaf, float) or (isinstance(leaf, torch.Tensor) and leaf.is_floating_point())
+            # A float32 result that happens to be exact says nothing of how bf16 fares.
+            wide = of_largest * largest + of_rounding * rounding
+            is_known = absolute >= 0 and is_float and wide <= MAX_LOWER * largest
+            table.append((wide, relative) if is_known else (-1.0, 0.0))
+        tables[name] = table
+    return {name: torch.tensor(table, dtype=torch.float64).reshape(-1, 2) for name, table in tables.items()}
+
+
+def copied(value):
+    return copy.deepcopy(value)
+
+
+@contextlib.contextmanager
+def default_dtype(dtype: torch.dtype):
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+def compiled(program: Program, folder: str, is_double: bool):
+    loaded = Loaded(program.source(is_double), folder)
+    try:
+        module = loaded.eager.double() if is_double else loaded.eager
+        if program.is_traced:
+            name, arguments = program.calls[0]
+            inputs = tuple(argument.make(is_double) for argument in arguments)
+            return torch.jit.trace(module, inputs, check_trace=False)
+        scripted = torch.jit.script(module)
+        return torch.jit.freeze(scripted) if program.is_frozen else scripted
+    finally:
+        loaded.drop()
+
+
+def run_calls(module, program: Program, is_double: bool) -> list:
+    """(error, (result, arguments afterwards, buffers)) of each call, up to the first error."""
+    outcomes = []
+    for name, arguments in program.calls:
+        values = [argument.make(is_double) for argument in arguments]
+        try:
+            result = copied(getattr(module, name)(*values))
+        except Exception as error:  # whatever PyTorch says
+            outcomes.append((str(error).strip().split("\n")[-1] or type(error).__name__, None))
+            return outcomes
+        buffers = [copied(buffer) for _, buffer in module.named_buffers()]
+        outcomes.append(("", (result, tuple(copied(values)), buffers)))
+    return outcomes
+
+
+def exact_calls(program: Program, folder: str) -> list:
+    """The same in float64; [] where that cannot be done."""
+    try:
+        with default_dtype(torch.float64):
+            return run_calls(compiled(program, folder, True), program, True)
+    except Exception:
+        return []
+
+
+def _check_usable(outcomes):
+    for error, found in outcomes:
+        if any(word in error for word in ("INTERNAL ASSERT", "not implemented for", "not supported")):
+            raise Unusable("PyTorch has no such kernel: " + error)
+        for leaf in leaves(found[0]) if found else []:
+            if isinstance(leaf, torch.Tensor) and (leaf.is_complex() or leaf.layout != torch.strided):
+                raise Unusable("a result that is not compared")
+            if isinstance(leaf, int) and abs(leaf) >= 1 << 62:
+                raise Unusable("an overflow")
+
+
+def write(program: Program, folder: str, name: str = "program") -> dict:
+    """Writes NAME.pt (the archive) and NAME.calls.pt; {"archive", "calls", "leaves", "open", "error"}. Raises Unusable."""
+    torch.set_grad_enabled(False)
+    try:
+        module = compiled(program, folder, False)
+        archive = os.path.join(folder, name + ".pt")
+        module.save(archive)
+    except Exception as error:
+        raise Unusable(f"{type(error).__name__}: {error}") from error
+    module = torch.jit.load(archive)
+    with torch.jit.optimized_execution(False):
+        outcomes = run_calls(module, program, False)
+        _check_usable(outcomes)
+        exact = exact_calls(program, folder)
+    records, total, open_leaves = [], 0, 0
+    for i, (error, found) in enumerate(outcomes):
+        call_name, arguments = program.calls[i]
+        right = exact[i][1] if i < len(exact) else None
+        tables = tolerance_tables(found, right) if found else {}
+        if found:
+            total += len(tables["f32"])
+            open_leaves += int((tables["f32"][:, 0] < 0).sum())
+        records.append({"method": call_name, "arguments": tuple(argument.make(False) for argument in arguments), "error": error,
+                        "expected": found if found else (), "tolerances": tables})
+    calls = os.path.join(folder, name + ".calls.pt")
+    torch.save(records, calls)
+    return {"archive": archive, "calls": calls, "leaves": total, "open": open_leaves, "error": bool(outcomes and outcomes[-1][0])}
