@@ -71,7 +71,7 @@ class Builder:
         shape = self.shape() if shape is None else tuple(shape)
         seed = self.rng.randrange(1 << 30)
         if self.forward_open and self.depth == 0 and len(self.inputs) < 6 and self.rng.random() < 0.6:
-            layouts = ["plain"] * 6 + ["last", "last", "swapped", "gaps", "expanded"]
+            layouts = ["plain"] * 9 + ["last", "last", "swapped", "gaps", "expanded"]
             argument = Argument("Tensor", shape, dtype, low, high, seed, self.rng.choice(layouts))
             name = self.new_name("x")
             self.inputs.append((name, argument))

@@ -51,9 +51,9 @@ BASE_MODES = [
     {"name": "plans without passes", "optimize": False},
     {"name": "2 threads", "threads": 2, "again": True, "poison": True},
     {"name": "plans in the background", "background": True, "again": False},
-    {"name": "bf16", "precision": "bf16"},
-    {"name": "int8", "precision": "int8"},
 ]
+# Only of programs without steps.
+PRECISION_MODES = [{"name": "bf16", "precision": "bf16"}, {"name": "int8", "precision": "int8"}]
 
 
 def without(names) -> dict:

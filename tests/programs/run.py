@@ -13,6 +13,7 @@ import collections
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -23,8 +24,8 @@ import torch
 
 from tests.e2e.bisect_passes import culprits
 from tests.programs.builder import build
-from tests.programs.driver import BASE_MODES, Crash, Driver, pass_modes
-from tests.programs.known import is_refusal, known_difference
+from tests.programs.driver import BASE_MODES, PRECISION_MODES, Crash, Driver, pass_modes
+from tests.programs.known import has_steps, is_refusal, known_difference
 from tests.programs.reduce import reduced
 from tests.programs.reference import Unusable, write
 
@@ -64,8 +65,9 @@ class Examiner:
     def examine(self, program, seed: int) -> tuple:
         """(what `write` gave, [(problem, mode)], runs). Raises Unusable."""
         written = write(program, self.folder)
-        found, at_work, runs = self.problems(written, BASE_MODES)
-        by_name = {mode["name"]: mode for mode in BASE_MODES}
+        modes = BASE_MODES + ([] if has_steps(program) else PRECISION_MODES)
+        found, at_work, runs = self.problems(written, modes)
+        by_name = {mode["name"]: mode for mode in modes}
         if not any(problem["kind"] in ("crash", "refused") for problem in found):
             more = pass_modes(random.Random(seed), at_work, self.driver.pass_names, MODES_OF_PASSES)
             further, _, more_runs = self.problems(written, more)
@@ -78,9 +80,12 @@ class Examiner:
             written = write(program, self.folder, "smaller")
         except Unusable:
             return False
-        modes = [mode] if "same_as" not in mode else [known for known in BASE_MODES if known["name"] == mode["same_as"]] + [mode]
+        # Beside the planned way, which tells an error of dead code from others.
+        modes = [mode] if mode["name"] == "planned" else [known for known in BASE_MODES if known["name"] == "planned"] + [mode]
         found, _, _ = self.problems(written, modes)
-        return any(other["kind"] == problem["kind"] and other["mode"] == mode["name"] and not known_difference(other, program) for other in found)
+        if mode.get("precision") and has_steps(program):
+            return False
+        return any(other["kind"] == problem["kind"] and other["mode"] == mode["name"] and not known_difference(other, mode, found) for other in found)
 
     def culprits(self, program, problem: dict, mode: dict) -> list:
         """(pass, its first wrong change) of those without which all is well."""
@@ -112,7 +117,7 @@ def work(options) -> int:
     """One worker's share; a line of JSON with its counts at the end."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    counts, rules = collections.Counter(), collections.Counter()
+    counts, rules, reasons = collections.Counter(), collections.Counter(), collections.Counter()
     end = time.monotonic() + options.seconds
     with tempfile.TemporaryDirectory() as folder:
         examiner = Examiner(options.driver, folder)
@@ -127,9 +132,12 @@ def work(options) -> int:
                 counts["unusable"] += 1
                 continue
             counts.update(leaves=written["leaves"], open=written["open"], runs=runs, errors=written["error"])
-            fresh = [(problem, mode) for problem, mode in problems if not known_difference(problem, program)]
-            if any(is_refusal(problem) for problem, _ in problems):
+            everything = [problem for problem, _ in problems]
+            fresh = [(problem, mode) for problem, mode in problems if not known_difference(problem, mode, everything)]
+            refusals = [problem["text"] for problem in everything if is_refusal(problem)]
+            if refusals:
                 counts["refused"] += 1
+                reasons[re.sub(r" \(code/.*|^.*?:\d+: |call \d+: ", "", refusals[0])] += 1
             elif problems and not fresh:
                 counts["known"] += 1
             else:
@@ -139,7 +147,7 @@ def work(options) -> int:
                 counts["different"] += 1
                 print(report(examiner, program, *fresh[0]) if options.reduce else shown(program, fresh[0][0], []), flush=True)
         examiner.driver.close()
-    print(json.dumps({"counts": counts, "rules": rules}), flush=True)
+    print(json.dumps({"counts": counts, "rules": rules, "refusals": reasons}), flush=True)
     return 0
 
 
@@ -177,7 +185,7 @@ def main() -> int:
 
 
 def supervise(options) -> int:
-    counts, rules, running = collections.Counter(), collections.Counter(), []
+    counts, rules, reasons, running = collections.Counter(), collections.Counter(), collections.Counter(), []
     next_seed, last_seed = options.seed, options.seed + options.count
     share = max(1, min(PROGRAMS_OF_WORKER, -(-options.count // options.jobs)))
     end = time.monotonic() + options.seconds
@@ -201,12 +209,13 @@ def supervise(options) -> int:
             result = json.loads(lines[-1])
             counts.update(result["counts"])
             rules.update(result["rules"])
+            reasons.update(result["refusals"])
             text = "\n".join(lines[:-1])
         except ValueError:
             failed, text = True, output + f"\na worker ended with {worker.returncode}"
         if text:
             print(text, flush=True)
-    print(f"{dict(counts)}\nrules: {dict(rules.most_common())}", flush=True)
+    print(f"{dict(counts)}\nrules: {dict(rules.most_common())}\nrefused: {dict(reasons.most_common(20))}", flush=True)
     flaws = judge(counts)
     print("\n".join(flaws))
     return 1 if failed or counts["different"] or flaws else 0
