@@ -137,7 +137,7 @@ def work(options) -> int:
             refusals = [problem["text"] for problem in everything if is_refusal(problem)]
             if refusals:
                 counts["refused"] += 1
-                reasons[re.sub(r" \(code/.*|^.*?:\d+: |call \d+: ", "", refusals[0])] += 1
+                reasons[re.sub(r" \(code/.*|^.*?:\d+: |call \d+: ", "", refusals[0]).split("\n")[0]] += 1
             elif problems and not fresh:
                 counts["known"] += 1
             else:
