@@ -220,6 +220,17 @@ TEST_F(HostileFileTest, DirectoriesThatLieAreRefused) {
   EXPECT_EQ(code_of(raw_zip({longer})), ErrorCode::kDataLoss);
   EXPECT_EQ(code_of(raw_zip({good, good})), ErrorCode::kDataLoss) << "one name twice";
   EXPECT_EQ(code_of(raw_zip({good}, 1 << 20)), ErrorCode::kDataLoss) << "offset outside of the file";
+  RawEntry other = good;
+  other.name = "a/other.pkl";
+  other.name.resize(good.name.size());
+  std::string shared = raw_zip({good, other});
+  EXPECT_EQ(code_of(shared), ErrorCode::kInternal) << "no failure";
+  const size_t second = shared.rfind("PK\1\2");
+  shared.replace(second + 42, 4, std::string(4, '\0'));
+  write_file(path("x.pt"), shared);
+  const auto overlap = failure_of([&] { load_torch_file(path("x.pt")); });
+  ASSERT_TRUE(overlap);
+  EXPECT_NE(overlap->text.find("entries overlap"), std::string::npos) << overlap->text;
   RawEntry crypted = good;
   crypted.method = 99;
   EXPECT_NE(code_of(raw_zip({crypted})), ErrorCode::kInternal);
@@ -371,6 +382,9 @@ TEST_F(HostilePickleTest, MemoAndLengthsAreBounded) {
   EXPECT_EQ(failure("X" + int4(0xffffffff) + "abc").code, ErrorCode::kDataLoss);
   EXPECT_EQ(failure("\x8a\xff").code, ErrorCode::kDataLoss);
   EXPECT_EQ(failure("\x8a\x0a" + std::string(9, '\0') + "\1").code, ErrorCode::kUnimplemented);
+  // 2 ** 63 and -2 ** 63 - 1 need a ninth byte, which is no more than the sign of a smaller one.
+  EXPECT_EQ(failure("\x8a\x09" + std::string(7, '\0') + "\x80" + std::string(1, '\0')).code, ErrorCode::kUnimplemented);
+  EXPECT_EQ(failure("\x8a\x09" + std::string(7, '\xff') + "\x7f\xff").code, ErrorCode::kUnimplemented);
   EXPECT_EQ(failure("c" + std::string(5000, 'a')).code, ErrorCode::kDataLoss);
   EXPECT_EQ(failure(std::string(8 << 20, ']')).code, ErrorCode::kResourceExhausted) << "64 bytes for each byte";
   EXPECT_EQ(failure("").code, ErrorCode::kDataLoss);
