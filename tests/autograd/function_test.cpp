@@ -57,6 +57,13 @@ struct SavesItsResult : Function<SavesItsResult> {
   }
 };
 
+TEST(Function, ASavedResultIsCheckedToo) {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = SavesItsResult::apply(x);
+  add_in_place(y, constant({1, 1}));
+  EXPECT_THAT(error_of([&] { backward(sum(y)); }), HasSubstr("is at version 1; expected version 0 instead"));
+}
+
 TEST(Function, ASavedResultKeepsItsHistoryWithoutACycle) {
   const Tensor x = leaf({0});
   NodePtr node;

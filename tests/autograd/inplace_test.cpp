@@ -1,5 +1,8 @@
 // In-place writes and views: whose history changes, and what is refused.
+#include <optional>
+
 #include "core/autograd/view.h"
+#include "core/ops/registry.h"
 #include "tests/autograd/support.h"
 
 namespace tensord::autograd {
@@ -33,6 +36,94 @@ TEST(InPlace, KeepsWhatItOverwritesWhenTheGradientReadsIt) {
   backward(sum(y));
   EXPECT_EQ(numbers(grad(x)), (Numbers{5, 7}));
   EXPECT_EQ(numbers(grad(w)), (Numbers{2, 3}));
+}
+
+// Arguments of one for every argument of an operator; none when it takes others.
+std::optional<std::vector<ops::Value>> plain_arguments(const ops::Schema& schema, const Tensor& first) {
+  std::vector<ops::Value> out;
+  for (const ops::Argument& argument : schema.arguments) {
+    if (argument.name == "out") continue;
+    if (out.empty() && argument.type->kind() == ops::TypeKind::kTensor) {
+      out.emplace_back(first);
+    } else if (argument.type->kind() == ops::TypeKind::kTensor) {
+      out.emplace_back(constant({1, 1, 1, 1}, {2, 2}));
+    } else if (argument.default_value) {
+      out.push_back(*argument.default_value);
+    } else if (argument.type->kind() == ops::TypeKind::kNumber || argument.type->kind() == ops::TypeKind::kFloat) {
+      out.emplace_back(1.0);
+    } else if (argument.type->kind() == ops::TypeKind::kInt) {
+      out.emplace_back(1);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return out;
+}
+
+bool is_in_place(const ops::Op& op) { return op.base && op.base->schema.name != op.schema.name; }
+bool is_out(const ops::Op& op) { return op.base && op.base->schema.name == op.schema.name; }
+
+// 1 when the operator ran with the written tensor, and counted it; 0 when it takes other arguments.
+int counts_its_write(const ops::Op& op) {
+  const Tensor target = constant({1, 1, 1, 1}, {2, 2}), input = constant({1, 1, 1, 1}, {2, 2});
+  auto arguments = plain_arguments(op.schema, is_out(op) ? input : target);
+  if (!arguments) return 0;
+  if (is_out(op)) arguments->emplace_back(target);
+  const uint32_t before = target.storage()->version();
+  const auto storage = target.storage();
+  try {
+    ops::run(op, *arguments);
+  } catch (const Error&) {
+    return 0;
+  }
+  EXPECT_NE(target.storage() == storage ? target.storage()->version() : before + 1, before) << op.schema.full_name();
+  return 1;
+}
+
+TEST(InPlace, EveryDerivedFormCountsItsWrite) {
+  int in_place = 0, out = 0;
+  for (const ops::Op* op : ops::all_ops()) {
+    if (is_in_place(*op)) in_place += counts_its_write(*op);
+    if (is_out(*op)) out += counts_its_write(*op);
+  }
+  EXPECT_GT(in_place, 60);
+  EXPECT_GT(out, 60);
+}
+
+TEST(InPlace, EveryDerivedFormRefusesMemoryThatSeveralElementsShare) {
+  int refused = 0;
+  for (const ops::Op* op : ops::all_ops()) {
+    if (!is_in_place(*op) || counts_its_write(*op) == 0) continue;
+    const Tensor shared = ops::call("aten::expand", constant({1, 1}, {1, 2}), Dims{2, 2}, false);
+    EXPECT_THAT(error_of([&] { ops::run(*op, *plain_arguments(op->schema, shared)); }),
+                HasSubstr("more than one element of the written-to tensor refers to a single memory location"))
+        << op->schema.full_name();
+    ++refused;
+  }
+  EXPECT_GT(refused, 60);
+}
+
+TEST(InPlace, AnOutputWrittenAfterItWasSavedIsAnError) {
+  const Tensor x = leaf({1, 2}), w = leaf({3, 4});
+  const Tensor y = constant({5, 6});
+  const Tensor z = mul(w, y);
+  {
+    const NoGradGuard off;
+    ops::call("aten::exp.out", x, y);
+  }
+  EXPECT_THAT(error_of([&] { backward(sum(z)); }), HasSubstr("modified by an inplace operation"));
+}
+
+// The base of a view may itself begin in the middle of its storage.
+TEST(InPlace, WritesIntoAViewOfDetachedMemoryThatBeginsLater) {
+  const Tensor whole = constant({0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+  const Tensor base = ops::call("aten::detach", slice(whole, 2, 10));
+  const Tensor y = leaf({1, 2});
+  ops::call("aten::copy_", slice(base, 1, 3), y);
+  EXPECT_EQ(numbers(base), (Numbers{0, 1, 2, 0, 0, 0, 0, 0}));
+  const Tensor weights = constant({1, 2, 3, 4, 5, 6, 7, 8});
+  backward(sum(mul(base, weights)));
+  EXPECT_EQ(numbers(grad(y)), (Numbers{2, 3}));
 }
 
 TEST(InPlace, SavedResultIsTheOneAfterTheWrite) {
