@@ -18,15 +18,16 @@ int64_t parse_int(const std::string& text) {
   char* end = nullptr;
   errno = 0;
   const long long value = std::strtoll(text.c_str(), &end, 10);
-  const bool has_leading_space = !text.empty() && std::isspace(static_cast<unsigned char>(text[0]));
-  check(!text.empty() && !has_leading_space && end == text.c_str() + text.size() && errno == 0,
+  check(end != text.c_str() && end == text.c_str() + text.size() && errno == 0,
         "invalid literal for int() with base 10: '", text, "'");
   return value;
 }
 
 double parse_float(const std::string& text) {
   char* end = nullptr;
+  errno = 0;
   const double value = std::strtod(text.c_str(), &end);
+  check(errno != ERANGE, "could not convert string to float: '", text, "': out of range");
   check(end != text.c_str() && end == text.c_str() + text.size(), "could not convert string to float: '", text, "'");
   return value;
 }
@@ -134,7 +135,7 @@ OP("aten::isnan.float(float a) -> bool").direct([](double a) { return std::isnan
 OP("aten::isinf.float(float a) -> bool").direct([](double a) { return std::isinf(a); });
 OP("aten::isfinite.float(float a) -> bool").direct([](double a) { return std::isfinite(a); });
 OP("aten::ldexp(float x, int i) -> float").direct([](double x, int64_t i) {
-  return std::ldexp(x, static_cast<int>(std::clamp<int64_t>(i, -5000, 5000)));
+  return std::ldexp(x, static_cast<int>(i));  // libtorch cuts to 32 bits
 });
 OP("aten::frexp(float a) -> (float, int)").direct([](double a) {
   int exponent = 0;
@@ -205,15 +206,26 @@ OP("prim::max.self_float(float[] self) -> float").direct(extreme<double, true>);
 OP("prim::min.self_float(float[] self) -> float").direct(extreme<double, false>);
 OP("prim::max.self_bool(bool[] self) -> bool").direct(extreme<bool, true>);
 OP("prim::min.self_bool(bool[] self) -> bool").direct(extreme<bool, false>);
+// The first items that differ decide, NaN from everything; else the lengths.
+template <class T>
+bool is_less(const std::vector<T>& x, const std::vector<T>& y) {
+  for (size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
+    const T a = x[i], b = y[i];
+    if (a != b) return a < b;
+  }
+  return x.size() < y.size();
+}
 template <class T, bool kMax>
 ops::List larger_list(const ops::List& a, const ops::List& b) {
   const auto x = ops::Unbox<std::vector<T>>::get(Value(a)), y = ops::Unbox<std::vector<T>>::get(Value(b));
-  return (kMax ? x > y : x < y) ? a : b;
+  return (kMax ? is_less(x, y) : is_less(y, x)) ? b : a;
 }
 OP("prim::max.int_list(int[] l, int[] r) -> int[]").direct(larger_list<int64_t, true>);
 OP("prim::min.int_list(int[] l, int[] r) -> int[]").direct(larger_list<int64_t, false>);
 OP("prim::max.float_list(float[] l, float[] r) -> float[]").direct(larger_list<double, true>);
 OP("prim::min.float_list(float[] l, float[] r) -> float[]").direct(larger_list<double, false>);
+OP("prim::max.bool_list(bool[] l, bool[] r) -> bool[]").direct(larger_list<bool, true>);
+OP("prim::min.bool_list(bool[] l, bool[] r) -> bool[]").direct(larger_list<bool, false>);
 OP("aten::_infer_size(int[] a, int[] b) -> int[]").direct([](const ops::IntList& a, const ops::IntList& b) {
   return broadcast_sizes(a, b);
 });

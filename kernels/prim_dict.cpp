@@ -39,14 +39,17 @@ Value dict_pop_or(const Dict& dict, const Value& key, const Value& missing) {
 void dict_delete(const Dict& dict, const Value& key) { dict_pop(dict, key); }
 
 Value dict_set_default(const Dict& dict, const Value& key, const Value& value) {
-  if (dict->find(key) < 0) dict->set(key, value);
-  return at(dict, key);
+  const std::ptrdiff_t index = dict->find(key);
+  if (index >= 0) return dict->items()[index].second;
+  dict->set(key, value);
+  return value;
 }
 
 Value dict_pop_item(const Dict& dict) {
   if (dict->items().empty()) fail(ErrorCode::kNotFound, "popitem(): dictionary is empty");
-  const auto [key, value] = dict->items().back();
-  dict->erase(key);
+  // libtorch takes the first item, where Python takes the last.
+  const auto [key, value] = dict->items().front();
+  check(dict->erase(key), "popitem(): the key ", value_text(key), " is not found");
   return ops::make_tuple({key, value});
 }
 
@@ -123,6 +126,7 @@ DICT_OPS("str");
 DICT_OPS("int");
 DICT_OPS("bool");
 DICT_OPS("float");
+DICT_OPS("Tensor");
 
 OP("aten::dict() -> Dict(str, Tensor)").direct([]() {
   return make_intrusive<DictObject>(ops::string_type(), ops::tensor_type());

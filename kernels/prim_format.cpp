@@ -28,7 +28,7 @@ std::string format(std::span<const Value> arguments) {
 }
 
 int64_t whole_number(const Value& value) {
-  check(value.is_number(), "%d requires a number for formatting, but got ", value.tag_name());
+  check(value.is_int() || value.is_float(), "%d requires a number for formatting, but got ", value.tag_name());
   const ops::Scalar number = value.to_scalar();
   // libtorch converts a float to a C int here.
   if (!number.is_float()) return number.to_int();
@@ -37,10 +37,11 @@ int64_t whole_number(const Value& value) {
 }
 
 std::string float_as(const Value& value, char conversion) {
-  check(value.is_number(), "%", conversion, " requires a number for formatting, but got ", value.tag_name());
+  check(value.is_int() || value.is_float(), "%", conversion, " requires a number for formatting, but got ",
+        value.tag_name());
   const char pattern[] = {'%', conversion, 0};
   char buffer[512];
-  const int length = std::snprintf(buffer, sizeof(buffer), pattern, value.to_scalar().to_double());
+  const int length = std::snprintf(buffer, sizeof(buffer), pattern, static_cast<double>(value.to_scalar().to<float>()));
   return std::string(buffer, static_cast<size_t>(std::clamp(length, 0, 511)));
 }
 
@@ -52,17 +53,12 @@ std::string convert(char conversion, const Value& value) {
     case 'e':
     case 'E':
     case 'f':
-    case 'F':
-    case 'g':
-    case 'G': return float_as(value, conversion);
-    case 'x':
-    case 'X': {
-      char buffer[24];
-      std::snprintf(buffer, sizeof(buffer), conversion == 'x' ? "%llx" : "%llX",
-                    static_cast<long long>(whole_number(value)));
-      return buffer;
-    }
-    case 'c': return value.is_int() ? std::string(1, static_cast<char>(value.to_int())) : value_text(value);
+    case 'F': return float_as(value, conversion);  // in float32, as libtorch does
+    case 'c':
+      if (value.is_int()) return std::string(1, static_cast<char>(value.to_int()));
+      check(value.is_string() && value.to_string().size() == 1, "%c requires an int or char for formatting, but got ",
+            value.tag_name());
+      return value.to_string();
     default:
       fail(ErrorCode::kInvalidArgument, "The specifier %", conversion,
            " is not supported in TorchScript format strings");

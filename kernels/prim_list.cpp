@@ -101,9 +101,8 @@ List list_slice(const List& list, std::optional<int64_t> start, std::optional<in
   const auto count = static_cast<int64_t>(list->items.size());
   const int64_t lowest = step > 0 ? 0 : -1, highest = step > 0 ? count : count - 1;
   const auto bound = [&](std::optional<int64_t> given, int64_t missing) {
-    if (!given) return missing;
     // INT64_MAX is how libtorch spells "no bound".
-    if (*given == INT64_MAX && step < 0) return missing;
+    if (!given || *given == INT64_MAX) return missing;
     return std::clamp<int64_t>(*given < 0 ? *given + count : *given, lowest, highest);
   };
   const int64_t first = bound(start, step > 0 ? 0 : count - 1), last = bound(end, step > 0 ? count : -1);
@@ -118,6 +117,8 @@ List list_slice(const List& list, std::optional<int64_t> start, std::optional<in
 
 List list_repeat(const List& list, int64_t times) {
   const auto count = static_cast<int64_t>(list->items.size());
+  // libtorch reserves count * times items, in 64 bits that wrap.
+  check(wrap_multiply(count, times) >= 0, "a list of ", count, " items cannot be repeated ", times, " times");
   times = std::max<int64_t>(times, 0);
   check(count == 0 || times <= kMaxListItems / count, "a list of ", count, " items cannot be repeated ", times,
         " times");
@@ -127,41 +128,6 @@ List list_repeat(const List& list, int64_t times) {
   return ops::make_list(list->element, std::move(out));
 }
 
-// A total order even when NaNs are present, so that sorting stays defined.
-bool less(const Value& a, const Value& b) {
-  if (a.is_int() && b.is_int()) return a.to_int() < b.to_int();
-  if (a.is_string() && b.is_string()) return a.to_string() < b.to_string();
-  if (a.is_number() && b.is_number()) {
-    const double x = a.to_scalar().to_double(), y = b.to_scalar().to_double();
-    if (x != x || y != y) return (y != y) && (x == x);
-    return x < y;
-  }
-  if (a.is_tuple() && b.is_tuple()) {
-    const auto &x = a.to_tuple()->items, &y = b.to_tuple()->items;
-    return std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end(), less);
-  }
-  if (a.is_list() && b.is_list()) {
-    const auto &x = a.to_list()->items, &y = b.to_list()->items;
-    return std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end(), less);
-  }
-  if (a.is_tensor() && b.is_tensor()) return a.to_tensor().item_double() < b.to_tensor().item_double();
-  fail(ErrorCode::kUnimplemented, "sort: values of type ", a.tag_name(), " have no order here");
-}
-
-void sort_items(std::vector<Value>& items, bool reverse) {
-  if (reverse)
-    std::stable_sort(items.begin(), items.end(), [](const Value& a, const Value& b) { return less(b, a); });
-  else
-    std::stable_sort(items.begin(), items.end(), less);
-}
-
-void list_sort(const List& list, bool reverse) { sort_items(items_of(list), reverse); }
-List list_sorted(const List& list) {
-  List out = copy_of(list);
-  sort_items(out->items, false);
-  return out;
-}
-
 List list_concat(const List& a, const List& b) {
   List out = copy_of(a);
   out->items.insert(out->items.end(), b->items.begin(), b->items.end());
@@ -169,10 +135,6 @@ List list_concat(const List& a, const List& b) {
 }
 
 bool list_contains(const List& list, const Value& item) { return find_item(list, item) >= 0; }
-
-bool list_less(const List& a, const List& b) {
-  return std::lexicographical_compare(a->items.begin(), a->items.end(), b->items.begin(), b->items.end(), less);
-}
 
 List int_range(int64_t n) {
   check(n <= kMaxListItems, "range: a list of ", n, " items is too long");
@@ -208,7 +170,7 @@ OP("aten::add_.t(t[](a!) self, t[] b) -> t[]").direct([](const List& list, const
 OP("aten::mul.left_t(t[] l, int n) -> t[]").direct(list_repeat);
 OP("aten::mul.right_(int n, t[] l) -> t[]").direct([](int64_t n, const List& list) { return list_repeat(list, n); });
 OP("aten::mul_.t(t[](a!) l, int n) -> t[](a!)").direct([](const List& list, int64_t n) {
-  list->items = list_repeat(list, n)->items;
+  list->items = list_repeat(list, std::max<int64_t>(n, 0))->items;
   return list;
 });
 OP("aten::slice.t(t[] l, int? start=None, int? end=None, int step=1) -> t[]").direct(list_slice);
@@ -218,8 +180,6 @@ OP("prim::rangelist(int n) -> int[]").direct(int_range);
   OP("aten::remove." OVERLOAD "(" TYPE "[](a!) self, " TYPE " el) -> ()").direct(list_remove);                   \
   OP("aten::index.list_" OVERLOAD "(" TYPE "[] self, " TYPE " el) -> int").direct(list_index);                   \
   OP("aten::count." OVERLOAD "(" TYPE "[] self, " TYPE " el) -> int").direct(list_count);                        \
-  OP("aten::sort." OVERLOAD "(" TYPE "[](a!) self, bool reverse=False) -> ()").direct(list_sort);                \
-  OP("aten::sorted." OVERLOAD "(" TYPE "[](a) input) -> " TYPE "[]").direct(list_sorted);                        \
   OP("aten::__contains__." OVERLOAD "_list(" TYPE "[] l, " TYPE " item) -> bool").direct(list_contains);         \
   OP("aten::eq." OVERLOAD "_list(" TYPE "[] a, " TYPE "[] b) -> bool").direct(lists_equal);                      \
   OP("aten::ne." OVERLOAD "_list(" TYPE "[] a, " TYPE "[] b) -> bool").direct([](const List& a, const List& b) { \
@@ -230,24 +190,6 @@ TYPED_LIST("float", "float");
 TYPED_LIST("bool", "bool");
 TYPED_LIST("str", "str");
 TYPED_LIST("Tensor", "Tensor");
-
-#define ORDERED_LIST(TYPE)                                                                                   \
-  OP("aten::lt." TYPE "_list(" TYPE "[] a, " TYPE "[] b) -> bool").direct(list_less);                        \
-  OP("aten::gt." TYPE "_list(" TYPE "[] a, " TYPE "[] b) -> bool").direct([](const List& a, const List& b) { \
-    return list_less(b, a);                                                                                  \
-  });                                                                                                        \
-  OP("aten::le." TYPE "_list(" TYPE "[] a, " TYPE "[] b) -> bool").direct([](const List& a, const List& b) { \
-    return !list_less(b, a);                                                                                 \
-  });                                                                                                        \
-  OP("aten::ge." TYPE "_list(" TYPE "[] a, " TYPE "[] b) -> bool").direct([](const List& a, const List& b) { \
-    return !list_less(a, b);                                                                                 \
-  })
-ORDERED_LIST("int");
-ORDERED_LIST("float");
-ORDERED_LIST("bool");
-
-OP("aten::sort.any(t[](a!) self, bool reverse=False) -> ()").direct(list_sort);
-OP("aten::sorted.any(t[](a) self) -> t[]").direct(list_sorted);
 
 }  // namespace
 }  // namespace tensord::kernels

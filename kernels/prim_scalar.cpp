@@ -48,19 +48,23 @@ struct FloorDivide {
   static double apply(double a, double b) { return floor_divide(a, b); }
 };
 struct Remainder {
-  static int64_t apply(int64_t a, int64_t b) { return floor_remainder(a, b); }
-  static double apply(double a, double b) { return floor_remainder(a, b); }
+  // As libtorch computes it: the sum wraps, and is infinite or NaN, near the ends.
+  static int64_t apply(int64_t a, int64_t b) {
+    check(b != 0, "integer division or modulo by zero");
+    return b == -1 ? 0 : wrap_add(b, a % b) % b;
+  }
+  static double apply(double a, double b) { return std::fmod(b + std::fmod(a, b), b); }
 };
 struct Minimum {
   template <class T>
   static T apply(T a, T b) {
-    return b < a ? b : a;
+    return a < b ? a : b;  // of NaN: the second, as in libtorch
   }
 };
 struct Maximum {
   template <class T>
   static T apply(T a, T b) {
-    return a < b ? b : a;
+    return a > b ? a : b;
   }
 };
 // The result is a float even for ints.
@@ -68,7 +72,10 @@ struct Divide {
   static double apply(double a, double b) { return a / b; }
 };
 struct Power {
-  static double apply(double a, double b) { return std::pow(a, b); }
+  static double apply(double a, double b) {
+    check(a != 0 || !(b < 0), "0.0 cannot be raised to a negative power");
+    return std::pow(a, b);
+  }
 };
 struct Equal {
   template <class T>

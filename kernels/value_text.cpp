@@ -28,6 +28,23 @@ std::string element_text(const Tensor& x, int64_t index) {
   });
 }
 
+// How PyTorch's C++ side calls the type of a tensor.
+const char* type_word(DType dtype) {
+  switch (dtype) {
+    case DType::kUInt8: return "Byte";
+    case DType::kInt8: return "Char";
+    case DType::kInt16: return "Short";
+    case DType::kInt32: return "Int";
+    case DType::kInt64: return "Long";
+    case DType::kFloat16: return "Half";
+    case DType::kFloat32: return "Float";
+    case DType::kFloat64: return "Double";
+    case DType::kBool: return "Bool";
+    case DType::kBFloat16: return "BFloat16";
+    default: return "Undefined";
+  }
+}
+
 // Vectors one element a line, other shapes as nested brackets, then "[ CPUFloatType{2,3} ]".
 std::string tensor_text(const Tensor& x) {
   std::string out;
@@ -41,11 +58,9 @@ std::string tensor_text(const Tensor& x) {
     for (int64_t i = 0; i < count; ++i) out += " " + element_text(dense, i) + ((i + 1) % row == 0 ? "\n" : " ");
     if (count < dense.numel()) out += " ...\n";
   }
-  std::string type(name_of(x.dtype()));
-  type[0] = static_cast<char>(std::toupper(type[0]));
   std::string shape = to_string(x.sizes());
   std::erase(shape, ' ');
-  return out + "[ " + (x.device().kind == DeviceKind::kCUDA ? "CUDA" : "CPU") + type + "Type{" +
+  return out + "[ " + (x.device().kind == DeviceKind::kCUDA ? "CUDA" : "CPU") + type_word(x.dtype()) + "Type{" +
          shape.substr(1, shape.size() - 2) + "} ]";
 }
 
@@ -101,7 +116,11 @@ void append_text(std::string& out, const ops::Value& value, int depth) {
       out += "}";
       return;
     }
-    case Tag::kEnum: out += value.to_enum()->type->name() + "." + value.to_enum()->name; return;
+    case Tag::kEnum: {
+      const std::string& type = value.to_enum()->type->name();
+      out += "Enum<" + type.substr(type.rfind('.') + 1) + "." + value.to_enum()->name + ">";
+      return;
+    }
     case Tag::kObject: out += "<" + value.to_object()->type->name() + " object>"; return;
     default: out += std::string("<") + value.tag_name() + ">"; return;
   }
@@ -112,11 +131,8 @@ void append_text(std::string& out, const ops::Value& value, int depth) {
 std::string float_text(double value) {
   const bool is_plain = std::isfinite(value) && (value == 0 || std::isnormal(value)) && std::abs(value) < 9.2e18;
   if (is_plain && std::trunc(value) == value) {
-    // Integers get a trailing point as long as the shortest form would not use an exponent.
-    char digits[40];
-    std::snprintf(digits, sizeof(digits), "%.17g", value);
-    std::string text = value == 0 ? "0" : digits;
-    return text.find('e') == std::string::npos ? text + "." : text;
+    // Whole numbers that fit an int64 get a trailing point.
+    return std::to_string(static_cast<int64_t>(value)) + ".";
   }
   if (std::isnan(value)) return "nan";
   char buffer[40];

@@ -1,5 +1,8 @@
+#include <algorithm>
+
 #include "core/jit/frontend/function_emitter.h"
 #include "core/jit/ir/missing_operators.h"
+#include "core/ops/method_call.h"
 #include "core/ops/registry.h"
 
 namespace tensord::jit {
@@ -17,6 +20,15 @@ std::string describe(std::span<GraphValue* const> positional, std::span<const Na
   }
   return out;
 }
+
+bool holds_objects(const ops::Type& type) {
+  if (type.kind() == TypeKind::kClass || type.kind() == TypeKind::kInterface || type.kind() == TypeKind::kAny)
+    return true;
+  return std::any_of(type.contained().begin(), type.contained().end(),
+                     [](const TypePtr& member) { return holds_objects(*member); });
+}
+
+bool may_hold_objects(const GraphValue* value) { return holds_objects(*value->type()); }
 
 }  // namespace
 
@@ -151,7 +163,13 @@ FunctionEmitter::Values FunctionEmitter::bound_values(const ops::Schema& schema,
 }
 
 Binding FunctionEmitter::emit_operator(const ops::Op& op, const BoundCall& bound) {
-  Node* node = add(graph_->create(op, bound_values(op.schema, bound, false)));
+  const Values inputs = bound_values(op.schema, bound, false);
+  const bool calls = ops::calls_methods(op) && std::any_of(inputs.begin(), inputs.end(), may_hold_objects);
+  if (calls) {
+    const TypePtr result = op.schema.returns.empty() ? ops::none_type() : inputs[0]->type();
+    return Binding::of(add(NodeKind::kCallFunction, inputs, result, op.schema.full_name()));
+  }
+  Node* node = add(graph_->create(op, inputs));
   raised_ = raised_ || op.schema.name == "prim::RaiseException" || op.schema.name == kMissingOperator;
   Binding out;
   if (node->outputs().size() == 1) return Binding::of(node->output());

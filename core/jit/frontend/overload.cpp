@@ -21,11 +21,17 @@ bool all_fit(const Type& element, std::span<const TypePtr> types) {
   });
 }
 
+// A list or dict as it is written in the call. One that a variable holds keeps its identity: what an operator
+// appends to a copy is lost.
+bool is_written_here(const GraphValue& value, NodeKind kind) {
+  return value.node() && value.node()->kind() == kind && !value.has_uses() && value.name().empty();
+}
+
 Conversion list_conversion(const Type& formal, const GraphValue& actual, int64_t fixed_list_size) {
   const Type& element = *formal.element();
   const Type& type = *actual.type();
   if (type.kind() == TypeKind::kTuple && all_fit(element, type.contained())) return Conversion::kTupleToList;
-  if (type.kind() == TypeKind::kList && actual.node() && actual.node()->kind() == NodeKind::kListConstruct) {
+  if (type.kind() == TypeKind::kList && is_written_here(actual, NodeKind::kListConstruct)) {
     const auto items = actual.node()->inputs();
     const bool fits = std::all_of(items.begin(), items.end(),
                                   [&](const GraphValue* item) { return ops::is_subtype(*item->type(), element); });
@@ -43,7 +49,7 @@ Conversion list_conversion(const Type& formal, const GraphValue& actual, int64_t
 bool is_implicit_cast(Conversion conversion) {
   return conversion == Conversion::kTensorToInt || conversion == Conversion::kTensorToFloat ||
          conversion == Conversion::kTensorToNumber || conversion == Conversion::kIntToFloat ||
-         conversion == Conversion::kStringToDevice;
+         conversion == Conversion::kStringToDevice || conversion == Conversion::kListLiteral;
 }
 
 Conversion find_conversion(const Type& formal, const GraphValue& actual, int64_t fixed_list_size,
@@ -64,8 +70,7 @@ Conversion find_conversion(const Type& formal, const GraphValue& actual, int64_t
     case TypeKind::kDevice: return kind == TypeKind::kString ? Conversion::kStringToDevice : Conversion::kMismatch;
     case TypeKind::kList: return list_conversion(wanted, actual, fixed_list_size);
     case TypeKind::kDict: {
-      const bool is_empty = kind == TypeKind::kDict && actual.node() &&
-                            actual.node()->kind() == NodeKind::kDictConstruct && actual.node()->inputs().empty();
+      const bool is_empty = is_written_here(actual, NodeKind::kDictConstruct) && actual.node()->inputs().empty();
       return is_empty ? Conversion::kListLiteral : Conversion::kMismatch;
     }
     default: return Conversion::kMismatch;

@@ -197,6 +197,7 @@ Value Interpreter::execute(const Program& program, Activation& activation, uint3
       case OpCode::kCallMethod:
       case OpCode::kCallFunction:
       case OpCode::kCallValue: call(program, instruction, activation); break;
+      case OpCode::kCallOp: call_op(*instruction.op, arguments, returns); break;
       case OpCode::kPlan: run_plan(*program.details[instruction.detail], arguments, returns); break;
       case OpCode::kReturn: {
         Value result = arguments[0];
@@ -226,6 +227,18 @@ void Interpreter::call(const Program& program, const Instruction& instruction, A
   Value result = run(callee, arguments);
   arguments.clear();
   activation.returns.push_back(std::move(result));
+}
+
+void Interpreter::call_op(const ops::Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
+  const ops::MethodCallerScope scope(*this);
+  ops::run(op, arguments, returns);
+  if (op.schema.returns.empty()) returns.emplace_back();
+}
+
+Value Interpreter::call_method(const ops::ObjectPtr& object, const std::string& method, std::vector<Value> arguments) {
+  check_internal(library_ != nullptr, "call of ", method, " without a library");
+  arguments.insert(arguments.begin(), Value(object));
+  return run(*library_->find_method(*object->type, method).program, arguments);
 }
 
 const Program& Interpreter::find_callee(const InstructionDetail& detail, OpCode code, std::vector<Value>& arguments) {

@@ -6,6 +6,7 @@
 #include "core/jit/runtime/frame.h"
 #include "core/jit/runtime/program.h"
 #include "core/jit/runtime/program_library.h"
+#include "core/ops/method_call.h"
 #include "core/ops/value.h"
 
 namespace tensord::jit {
@@ -14,7 +15,7 @@ namespace tensord::jit {
 inline constexpr size_t kMaxCallDepth = 500;
 
 // Runs programs on one Frame. Made for one run; cheap.
-class Interpreter {
+class Interpreter final : private ops::MethodCaller {
  public:
   // `library` serves calls (null when the program makes none). `is_cancelled` is asked before
   // every instruction; may be null.
@@ -34,6 +35,9 @@ class Interpreter {
   ops::Value execute(const Program& program, Activation& activation, uint32_t& pc);
   void call(const Program& program, const Instruction& instruction, Activation& activation);
   const Program& find_callee(const InstructionDetail& detail, OpCode code, std::vector<ops::Value>& arguments);
+  void call_op(const ops::Op& op, std::span<const ops::Value> arguments, std::vector<ops::Value>& returns);
+  ops::Value call_method(const ops::ObjectPtr& object, const std::string& method,
+                         std::vector<ops::Value> arguments) override;
   void run_plan(const InstructionDetail& detail, std::span<const ops::Value> arguments,
                 std::vector<ops::Value>& returns);
   void record(const Instruction& instruction, int64_t start_ns);

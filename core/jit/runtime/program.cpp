@@ -24,6 +24,7 @@ const char* code_name(OpCode code) {
     case OpCode::kCallMethod: return "prim::CallMethod";
     case OpCode::kCallFunction: return "prim::CallFunction";
     case OpCode::kCallValue: return "prim::CallValue";
+    case OpCode::kCallOp: return "op";
     case OpCode::kCreateObject: return "prim::CreateObject";
     case OpCode::kListConstruct: return "prim::ListConstruct";
     case OpCode::kTupleConstruct: return "prim::TupleConstruct";

@@ -29,6 +29,7 @@ enum class OpCode : uint8_t {
   kCallMethod,      // (object, arguments…), method `name` of the object's class
   kCallFunction,    // (arguments…), qualified `name`
   kCallValue,       // (function, arguments…)
+  kCallOp,          // as kOp, of an operator that may call methods of its arguments; None when it returns nothing
   kCreateObject,    // of class `type`
   kListConstruct,   // element type `type`
   kTupleConstruct,  // `type` set for a NamedTuple

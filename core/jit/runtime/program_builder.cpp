@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/ops/registry.h"
 
 namespace tensord::jit {
 
@@ -18,7 +19,7 @@ OpCode simple_code(const Node* node) {
     case NodeKind::kGetAttr: return OpCode::kGetAttr;
     case NodeKind::kSetAttr: return OpCode::kSetAttr;
     case NodeKind::kCallMethod: return OpCode::kCallMethod;
-    case NodeKind::kCallFunction: return OpCode::kCallFunction;
+    case NodeKind::kCallFunction: return ops::find_op(node->name()) ? OpCode::kCallOp : OpCode::kCallFunction;
     case NodeKind::kCallValue: return OpCode::kCallValue;
     case NodeKind::kCreateObject: return OpCode::kCreateObject;
     case NodeKind::kListConstruct: return OpCode::kListConstruct;
@@ -113,7 +114,7 @@ void ProgramBuilder::emit_node(const Node* node) {
 
 void ProgramBuilder::emit_simple(const Node* node, OpCode code) {
   Instruction& instruction = emit(code, node->inputs(), node);
-  instruction.op = node->op();
+  instruction.op = code == OpCode::kCallOp ? ops::find_op(node->name()) : node->op();
   instruction.index = node->index();
   InstructionDetail& detail = *program_.details[instruction.detail];
   detail.name = node->name();

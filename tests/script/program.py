@@ -1,0 +1,102 @@
+"""Programs of the script tests: TorchScript text, the arguments to call it with, and what PyTorch makes of them."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import io
+import linecache
+import textwrap
+from typing import Any
+
+import torch
+
+from tests.script import types
+
+
+@dataclasses.dataclass
+class Program:
+    name: str  # one word, unique in its group
+    parameters: str  # "l: List[int], i: int"
+    body: str
+    calls: list  # of argument tuples
+
+    def source(self) -> str:
+        comma = ", " if self.parameters else ""
+        return f"def {self.name}(self{comma}{self.parameters}):\n{textwrap.indent(textwrap.dedent(self.body).strip(), '  ')}\n"
+
+
+def program(name: str, parameters: str, body: str, *calls: tuple) -> Program:
+    return Program(name, parameters, body, list(calls))
+
+
+def _function(one: Program):
+    """The program as a Python function, whose source PyTorch finds."""
+    file = f"<script {one.name}>"
+    text = one.source()
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    scope = dict(vars(types))
+    exec(compile(text, file, "exec"), scope)  # noqa: S102: our own text
+    return torch.jit.export(scope[one.name])
+
+
+def _module(name: str, programs: list[Program]):
+    return torch.jit.script(type(name, (types.Base,), {one.name: _function(one) for one in programs})())
+
+
+def _saved(module) -> torch.jit.ScriptModule:
+    buffer = io.BytesIO()
+    torch.jit.save(module, buffer)
+    buffer.seek(0)
+    return torch.jit.load(buffer)
+
+
+def _message(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if "Error: " in line or "Exception: " in line]
+    return lines[-1] if lines else str(error)[:200] or type(error).__name__
+
+
+def _plain(value: Any) -> Any:
+    """Without NamedTuples and the like, which a torch.save file does not hold."""
+    if isinstance(value, tuple):
+        return tuple(_plain(item) for item in value)
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return value
+
+
+def _run(method, arguments: tuple) -> dict:
+    record = {"args": list(arguments), "error": "", "result": None}
+    try:
+        record["result"] = _plain(method(*copy.deepcopy(arguments)))
+    except Exception as error:  # noqa: BLE001: whatever PyTorch refuses must be refused
+        record["error"] = _message(error) 
+    return record
+
+
+def compiled_alone(one: Program) -> str:
+    """"" when PyTorch compiles and saves the program, else its complaint."""
+    try:
+        _saved(_module("Alone", [one]))
+    except Exception as error:  # noqa: BLE001
+        return str(error).strip()
+    return ""
+
+
+def write_group(name: str, programs: list[Program], folder) -> tuple[int, list]:
+    """Writes NAME.pt, the archive, and NAME.calls: per program its calls and PyTorch's results of the saved archive."""
+    refused, taken = [], []
+    for one in programs:
+        complaint = compiled_alone(one)
+        if complaint:
+            refused.append((one, complaint))
+            continue
+        taken.append(one)
+    path = folder / f"{name}.pt"
+    _module(f"Group_{name}", taken).save(str(path))
+    loaded = torch.jit.load(str(path))
+    records = [{"name": one.name, "calls": [_run(getattr(loaded, one.name), call) for call in one.calls]} for one in taken]
+    torch.save(records, folder / f"{name}.calls")
+    return sum(len(record["calls"]) for record in records), refused

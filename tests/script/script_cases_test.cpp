@@ -1,0 +1,98 @@
+// Runs the programs of tests/script as PyTorch saved them, with the passes and plans and without, each call
+// twice, and compares results, types and refusals with PyTorch's. TENSORD_SCRIPT_CASES has the archives.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "core/jit/runtime/module.h"
+#include "tests/ops/op_cases.h"
+
+namespace tensord::jit {
+namespace {
+
+using op_cases::field;
+using op_cases::items;
+using ops::Value;
+
+std::filesystem::path folder() {
+  const char* path = std::getenv("TENSORD_SCRIPT_CASES");
+  return path ? path : "";
+}
+
+std::vector<std::string> groups() {
+  std::vector<std::string> names;
+  if (folder().empty()) return names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder())) {
+    if (entry.path().extension() == ".calls") names.push_back(entry.path().stem());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string shown(const Value& value) {
+  std::string text = value.is_tensor() ? describe(value.to_tensor()) : ops::call<std::string>("aten::str", value);
+  return text.size() > 400 ? text.substr(0, 400) + "…" : text;
+}
+
+class Checker {
+ public:
+  Checker(std::string how, LoadOptions options, const std::string& group)
+      : how_(std::move(how)), module_(Module::load(folder() / (group + ".pt"), options)) {}
+
+  // Arguments are read anew for every round, since a call may change them.
+  void check_all(const Value& programs) {
+    for (const Value& record : items(programs)) {
+      const std::string name = field(record, "name").to_string();
+      for (const Value& call : items(field(record, "calls"))) check(name, call);
+    }
+  }
+
+  size_t count() const { return count_; }
+
+ private:
+  void check(const std::string& name, const Value& call) {
+    ++count_;
+    const std::vector<Value> arguments = items(field(call, "args"));
+    std::string before;
+    for (const Value& argument : arguments) before += (before.empty() ? "" : ", ") + shown(argument);
+    const std::string& refusal = field(call, "error").to_string();
+    std::string problem;
+    try {
+      const Value result = module_->method(name).run(frame_, arguments);
+      problem = !refusal.empty() ? "no error, expected: " + refusal + "; got " + shown(result)
+                                 : op_cases::compare(result, field(call, "result"), {});
+    } catch (const Error& error) {
+      const bool is_missing = error.code() == ErrorCode::kUnimplemented || error.code() == ErrorCode::kInternal;
+      if (refusal.empty() || is_missing) problem = concat("refused: ", error.what());
+    }
+    if (!problem.empty()) ADD_FAILURE() << name << "(" << before << "), " << how_ << ": " << problem;
+  }
+
+  std::string how_;
+  std::shared_ptr<Module> module_;
+  Frame frame_;
+  size_t count_ = 0;
+};
+
+class ScriptCases : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(ScriptCases, EqualPyTorch) {
+  LoadOptions plain;
+  plain.optimize = false;
+  plain.plan.is_enabled = false;
+  for (const auto& [how, options] : {std::pair("interpreted", plain), std::pair("planned", LoadOptions())}) {
+    Checker checker(how, options, GetParam());
+    const int rounds = GetParam().ends_with("state") ? 1 : 2;  // what calls changed would be changed again
+    for (int round = 0; round < rounds && !HasFailure(); ++round) {
+      checker.check_all(load_torch_file(folder() / (GetParam() + ".calls")));
+    }
+    EXPECT_GT(checker.count(), 0u);
+  }
+}
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ScriptCases);
+INSTANTIATE_TEST_SUITE_P(Groups, ScriptCases, ::testing::ValuesIn(groups()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace tensord::jit
