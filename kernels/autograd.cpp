@@ -1,6 +1,7 @@
 #include "core/autograd/engine.h"
 #include "core/autograd/variable.h"
 #include "core/ops/op.h"
+#include "kernels/nested.h"
 
 // Autograd as scripts see it: modes, properties of tensors, backward and grad. None of these is recorded
 // itself, which is what `composite` says.
@@ -61,7 +62,9 @@ OP("aten::requires_grad_(Tensor(a) self, bool requires_grad=True) -> Tensor(a)")
     .direct(set_requires_grad)
     .impure()
     .composite();
-OP("prim::requires_grad(Tensor a) -> bool").direct([](const Tensor& x) { return autograd::requires_grad(x); }).impure();
+OP("prim::requires_grad(Tensor a) -> bool")
+    .direct([](const Value& x) { return autograd::requires_grad(rows_of(x)); })
+    .impure();
 OP("aten::is_leaf(Tensor self) -> bool").direct([](const Tensor& x) { return autograd::is_leaf(x); }).impure();
 OP("aten::output_nr(Tensor self) -> int")
     .direct([](const Tensor& x) { return static_cast<int64_t>(autograd::output_nr(x)); })

@@ -2,6 +2,7 @@
 
 #include "core/ops/op.h"
 #include "core/ops/run.h"
+#include "kernels/nested.h"
 #include "kernels/view.h"
 
 // Questions about a tensor, and numbers made from one.
@@ -96,7 +97,7 @@ OP("aten::_shape_as_tensor(Tensor self) -> Tensor").direct([](const Tensor& x) {
 OP("aten::stride(Tensor self) -> int[]").direct([](const Tensor& x) { return x.strides(); });
 OP("aten::stride.int(Tensor self, int dim) -> int").direct([](const Tensor& x, int64_t dim) { return x.stride(dim); });
 OP("aten::storage_offset(Tensor self) -> int").direct([](const Tensor& x) { return x.offset(); });
-OP("aten::dim(Tensor self) -> int").direct([](const Tensor& x) { return x.ndim(); }).shape_only();
+OP("aten::dim(Tensor self) -> int").direct([](const Value& x) { return rows_of(x).ndim(); }).shape_only();
 OP("aten::numel(Tensor self) -> int").direct([](const Tensor& x) { return x.numel(); }).shape_only();
 OP("aten::len.Tensor(Tensor t) -> int").direct(tensor_length).shape_only();
 OP("aten::element_size(Tensor self) -> int").direct([](const Tensor& x) {
@@ -118,16 +119,18 @@ OP("aten::is_same_size(Tensor self, Tensor other) -> bool").direct([](const Tens
 OP("aten::is_contiguous(Tensor self) -> bool").direct([](const Tensor& x) { return x.is_contiguous(); });
 OP("aten::is_contiguous.memory_format(Tensor self, MemoryFormat memory_format) -> bool").direct(is_contiguous_as);
 
-OP("prim::dtype(Tensor a) -> int").direct([](const Tensor& x) { return static_cast<int64_t>(x.dtype()); }).shape_only();
-OP("prim::device(Tensor a) -> Device").direct([](const Tensor& x) { return x.device(); }).shape_only();
+OP("prim::dtype(Tensor a) -> int")
+    .direct([](const Value& x) { return static_cast<int64_t>(rows_of(x).dtype()); })
+    .shape_only();
+OP("prim::device(Tensor a) -> Device").direct([](const Value& x) { return rows_of(x).device(); }).shape_only();
 OP("prim::layout(Tensor a) -> int").direct([](const Tensor&) { return int64_t{0}; }).shape_only();
 OP("prim::is_cuda(Tensor a) -> bool")
-    .direct([](const Tensor& x) { return x.device().kind == DeviceKind::kCUDA; })
+    .direct([](const Value& x) { return rows_of(x).device().kind == DeviceKind::kCUDA; })
     .shape_only();
 OP("prim::is_cpu(Tensor a) -> bool")
-    .direct([](const Tensor& x) { return x.device().kind == DeviceKind::kCPU; })
+    .direct([](const Value& x) { return rows_of(x).device().kind == DeviceKind::kCPU; })
     .shape_only();
-OP("prim::is_nested(Tensor a) -> bool").direct([](const Tensor&) { return false; }).shape_only();
+OP("prim::is_nested(Tensor a) -> bool").direct([](const Value& x) { return as_nested(x) != nullptr; }).shape_only();
 OP("prim::is_sparse(Tensor a) -> bool").direct([](const Tensor&) { return false; }).shape_only();
 OP("prim::is_sparse_csr(Tensor a) -> bool").direct([](const Tensor&) { return false; });
 OP("prim::is_mkldnn(Tensor a) -> bool").direct([](const Tensor&) { return false; }).shape_only();

@@ -5,6 +5,7 @@
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/attention_gradient.h"
+#include "kernels/nested.h"
 
 namespace tensord::kernels {
 namespace {
@@ -54,13 +55,36 @@ Returns multi_head_attention(const Tensor& query, const Tensor& key, const Tenso
   return {{out, weights ? *weights : Value(Tensor::empty(Dims{0}, query.dtype()))}};
 }
 
-Tensor encoder_layer(const Tensor& src, int64_t width, int64_t heads, const Tensor& qkv_weight, const Tensor& qkv_bias,
-                     const Tensor& proj_weight, const Tensor& proj_bias, bool use_gelu, bool norm_first, double eps,
-                     const Tensor& norm_weight_1, const Tensor& norm_bias_1, const Tensor& norm_weight_2,
-                     const Tensor& norm_bias_2, const Tensor& weight_1, const Tensor& bias_1, const Tensor& weight_2,
-                     const Tensor& bias_2, const MaybeTensor& mask, const std::optional<int64_t>& mask_type) {
-  check_layer("_transformer_encoder_layer_fwd", src, width, heads, qkv_weight);
-  const ops::MultiHead m{width, heads, true, mask.has_value(), false, mask_type.value_or(0), false, false};
+// The keys that nobody sees, as bools that broadcast to the scores, or None.
+Value hidden_keys(const Value& mask, const std::optional<int64_t>& type) {
+  if (mask.is_none()) return mask;
+  Runner runner;
+  ops::MultiHead m;
+  m.mask_type = type.value_or(0);
+  return ops::Transformer<Runner>(runner).hidden_keys(m, mask, Value());
+}
+
+// What a layer computes with: rows, and the keys that are hidden. Of a nested tensor these are its padding.
+Returns layer_input(const Value& src, const Value& mask, const std::optional<int64_t>& mask_type) {
+  const NestedTensor* nested = as_nested(src);
+  if (!nested) return {{src, hidden_keys(mask, mask_type)}};
+  check(mask.is_none(), "a mask is not supported with a nested tensor");
+  return {{nested->rows, hidden_keys(nested->padding, int64_t{1})}};
+}
+
+Value layer_result(const Tensor& rows, const Value& src) {
+  const NestedTensor* nested = as_nested(src);
+  return nested ? with_rows(*nested, rows) : Value(rows);
+}
+
+Value encoder_layer(const Value& src, int64_t width, int64_t heads, const Tensor& qkv_weight, const Tensor& qkv_bias,
+                    const Tensor& proj_weight, const Tensor& proj_bias, bool use_gelu, bool norm_first, double eps,
+                    const Tensor& norm_weight_1, const Tensor& norm_bias_1, const Tensor& norm_weight_2,
+                    const Tensor& norm_bias_2, const Tensor& weight_1, const Tensor& bias_1, const Tensor& weight_2,
+                    const Tensor& bias_2, const Value& mask, const std::optional<int64_t>& mask_type) {
+  check_layer("_transformer_encoder_layer_fwd", rows_of(src), width, heads, qkv_weight);
+  const std::vector<Value> input = layer_input(src, mask, mask_type).values;
+  const ops::MultiHead m{width, heads, true, !input[1].is_none(), false, 0, false, false};
   const ops::Transformer<Runner>::Layer layer{{qkv_weight, qkv_bias, proj_weight, proj_bias},
                                               use_gelu,
                                               norm_first,
@@ -70,7 +94,8 @@ Tensor encoder_layer(const Tensor& src, int64_t width, int64_t heads, const Tens
                                               {weight_1, weight_2},
                                               {bias_1, bias_2}};
   Runner runner;
-  return ops::Transformer<Runner>(runner).encoder_layer(m, layer, src, optional(mask), Value()).to_tensor();
+  const Value rows = ops::Transformer<Runner>(runner).encoder_layer(m, layer, input[0], input[1], Value());
+  return layer_result(rows.to_tensor(), src);
 }
 
 // A call of scaled_dot_product_attention; masks that are bool are true where a key is seen.
@@ -141,19 +166,13 @@ OP("aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, T
     })
     .composite();
 // A mask that may be missing, as tensord::attention takes it; see MultiHead.
-OP("tensord::attention_mask(Tensor? mask, int? mask_type) -> Tensor?")
-    .direct([](const Value& mask, const std::optional<int64_t>& type) {
-      if (mask.is_none()) return mask;
-      Runner runner;
-      ops::MultiHead m;
-      m.mask_type = type.value_or(0);
-      return ops::Transformer<Runner>(runner).hidden_keys(m, mask, Value());
-    });
-// There are no nested tensors: rows that hold padding are computed with the others. Says "not left aligned", with
-// which nn.TransformerEncoder keeps to dense tensors.
-OP("aten::_nested_tensor_from_mask_left_aligned(Tensor t, Tensor mask) -> bool")
-    .direct([](const Tensor&, const Tensor&) { return false; })
-    .shape_only();
+OP("tensord::attention_mask(Tensor? mask, int? mask_type) -> Tensor?").direct(hidden_keys);
+// Around an expanded layer whose input may be a nested tensor; see expand_layers.
+OP("tensord::layer_input(Tensor(a) src, Tensor? mask, int? mask_type) -> (Tensor(a), Tensor?)")
+    .direct(layer_input)
+    .composite()
+    .dynamic_shape();
+OP("tensord::layer_result(Tensor(a) rows, Tensor src) -> Tensor(a)").direct(layer_result).composite().dynamic_shape();
 
 }  // namespace
 }  // namespace tensord::kernels

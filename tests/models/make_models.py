@@ -89,6 +89,16 @@ def constants():
     return script_models.Constants().eval(), ["scripted", "traced"], [("forward", (torch.arange(6).view(2, 3),))]
 
 
+def padded_encoder():
+    """nn.TransformerEncoder with a padding mask: PyTorch leaves the padding out, and the result is as long as the longest."""
+    model = condition(script_models.PaddedEncoder()).requires_grad_(False)
+    x = torch.randn(3, 5, 8)
+    lengths = [[3, 2, 4], [5, 1, 5], [0, 2, 1], [0, 0, 0]]
+    masks = [torch.arange(5) >= torch.tensor(row).unsqueeze(1) for row in lengths]
+    holes = torch.tensor([[1, 0, 0, 1, 1], [0, 0, 1, 1, 1], [0, 1, 0, 0, 1]]).bool()
+    return model, ["scripted", "traced"], [("forward", (x, mask)) for mask in [*masks, holes]]
+
+
 def language():
     model = script_models.Language().eval()
     x = torch.randn(3, 4)
@@ -146,7 +156,7 @@ def save(directory, name, way, module, calls):
     return case
 
 
-MAKERS = {"mlp": mlp, "encoder": encoder, "constants": constants, "language": language, "features": features}
+MAKERS = {"mlp": mlp, "encoder": encoder, "padded_encoder": padded_encoder, "constants": constants, "language": language, "features": features}
 MAKERS.update({name: (lambda name=name: vision(name)) for name in VISION})
 MAKERS.update({snake_case(model.__name__): (lambda model=model, calls=calls: small(model, calls))
                for model, calls in alias_models.CASES + batch_models.CASES + layer_models.CASES +

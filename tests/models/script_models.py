@@ -76,6 +76,16 @@ class Encoder(nn.Module):
         return x, torch.tanh(self.pooler(x[:, 0]))
 
 
+class PaddedEncoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, activation="gelu")
+        self.encoder = nn.TransformerEncoder(layer, 2, norm=nn.LayerNorm(8))
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        return self.encoder(x, src_key_padding_mask=mask)
+
+
 class Summary(NamedTuple):
     total: Tensor
     count: int

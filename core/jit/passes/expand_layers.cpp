@@ -1,5 +1,8 @@
 // expand_layers: PyTorch's fused transformer operators become the calls they are made of (core/ops/transformer.h),
 // so that their weights are packed and what follows is joined to them. Sizes and flags must be constants.
+// Where a graph makes nested tensors (nn.TransformerEncoder with a padding mask), an expanded layer stands between
+// tensord::layer_input and tensord::layer_result, which take them apart and put them together; both go once it is
+// known that a tensor comes.
 #include <map>
 
 #include "core/jit/passes/packing.h"
@@ -22,7 +25,7 @@ struct CallBuilder {
     Node* node = graph.create(ops::get_op(name), std::span(inputs.begin(), inputs.size()));
     node->set_location(before->location());
     node->insert_before(before);
-    return node->output();
+    return node->output(0);
   }
   GraphValue* constant(Value value) {
     Node* node = graph.create_constant(std::move(value));
@@ -85,12 +88,26 @@ bool expand_attention(Node* node, PassContext& context) {
   return true;
 }
 
-bool expand_encoder_layer(Node* node, PassContext& context) {
+bool makes_nested_tensors(Graph& graph) {
+  bool found = false;
+  for_each_node(graph.block(), [&](Node* node) { found |= node->is_op("aten::_nested_tensor_from_mask"); });
+  return found;
+}
+
+bool expand_encoder_layer(Node* node, PassContext& context, bool may_be_nested) {
   const Arguments a(*node);
   ops::MultiHead m;
   if (!fill(m, a, "num_heads") || !a.are_constant({"use_gelu", "norm_first", "eps"})) return false;
   if (!context.take_change()) return false;
   CallBuilder builder{*node->graph(), node};
+  GraphValue *src = a["src"], *mask = a["mask"], *mask_type = a["mask_type"];
+  if (may_be_nested) {
+    const Node* input = builder.call("tensord::layer_input", {src, mask, mask_type})->node();
+    src = input->output(0);
+    mask = input->output(1);
+    mask_type = builder.constant(Value());
+    m.has_mask = m.may_lack_mask = true;
+  }
   const Transformer::Layer layer{{a["qkv_weight"], a["qkv_bias"], a["proj_weight"], a["proj_bias"]},
                                  a.constant("use_gelu").to_bool(),
                                  a.constant("norm_first").to_bool(),
@@ -99,8 +116,24 @@ bool expand_encoder_layer(Node* node, PassContext& context) {
                                  {a["norm_bias_1"], a["norm_bias_2"]},
                                  {a["ffn_weight_1"], a["ffn_weight_2"]},
                                  {a["ffn_bias_1"], a["ffn_bias_2"]}};
-  node->output()->replace_all_uses_with(
-      Transformer(builder).encoder_layer(m, layer, a["src"], a["mask"], a["mask_type"]));
+  GraphValue* result = Transformer(builder).encoder_layer(m, layer, src, mask, mask_type);
+  if (may_be_nested) result = builder.call("tensord::layer_result", {result, a["src"]});
+  node->output()->replace_all_uses_with(result);
+  node->destroy();
+  return true;
+}
+
+// Of a layer whose input has turned out to be a tensor.
+bool drop_nesting(Node* node, PassContext& context, bool may_be_nested) {
+  const Arguments a(*node);
+  if ((may_be_nested && !a["src"]->known().is_tensor()) || !context.take_change()) return false;
+  if (node->is_op("tensord::layer_input")) {
+    CallBuilder builder{*node->graph(), node};
+    node->output(0)->replace_all_uses_with(a["src"]);
+    node->output(1)->replace_all_uses_with(builder.call("tensord::attention_mask", {a["mask"], a["mask_type"]}));
+  } else {
+    node->output()->replace_all_uses_with(a["rows"]);
+  }
   node->destroy();
   return true;
 }
@@ -124,13 +157,16 @@ bool expand_mask(Node* node, PassContext& context) {
 
 bool expand_layers(Graph& graph, PassContext& context) {
   bool changed = false;
+  const bool may_be_nested = makes_nested_tensors(graph);
   for_each_node(graph.block(), [&](Node* node) {
-    if (node->is_op("tensord::attention_mask"))
+    if (node->is_op("tensord::layer_input") || node->is_op("tensord::layer_result"))
+      changed |= drop_nesting(node, context, may_be_nested);
+    else if (node->is_op("tensord::attention_mask"))
       changed |= expand_mask(node, context);
     else if (node->is_op("aten::_native_multi_head_attention"))
       changed |= expand_attention(node, context);
     else if (node->is_op("aten::_transformer_encoder_layer_fwd"))
-      changed |= expand_encoder_layer(node, context);
+      changed |= expand_encoder_layer(node, context, may_be_nested);
   });
   return changed;
 }

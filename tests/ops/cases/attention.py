@@ -39,6 +39,7 @@ def _heads(queries, keys):
 X = t(2, 5, 8)
 PROJECTIONS = t(24, 8, low=-0.5, high=0.5), t(24), t(8, 8, low=-0.5, high=0.5), t(8)
 KEYS = t(values=[[False, False, True, False, True], [False, True, True, True, True]], dtype=BOOL)
+LEFT = t(values=[[True, True, False, False, False], [False] * 5], dtype=BOOL)
 PAIRS = t(values=[[j > i for j in range(5)] for i in range(5)], dtype=BOOL)
 NORMS = t(8), t(8), t(8), t(8)
 FEED = t(16, 8, low=-0.5, high=0.5), t(16), t(8, 16, low=-0.5, high=0.5), t(8)
@@ -73,5 +74,13 @@ CASES = [
     _layer_row(True, False, None, None),
     _layer_row(False, True, None, None),
     _layer_row(False, False, KEYS, 1),
-    case("aten::_nested_tensor_from_mask_left_aligned", X, KEYS, reference=lambda x, mask: False, dtypes=FULL),
+    # Nested tensors themselves cannot be saved; padded_encoder in tests/models has them.
+    case("aten::_nested_tensor_from_mask_left_aligned", X, KEYS, dtypes=FULL),
+    case("aten::_nested_tensor_from_mask_left_aligned", X, LEFT, dtypes=FULL),
+    case("aten::_nested_tensor_from_mask_left_aligned", X, t(2, 4, dtype=BOOL), error="Mask size should match input size"),
+    case("aten::_nested_tensor_from_mask", X, t(2, 5), error="Expected mask to be of ScalarType Bool, but got"),
+    case("aten::_nested_tensor_from_mask", X, t(5, dtype=BOOL), error="Padding mask should be 2D"),
+    case("aten::_nested_tensor_from_mask", t(5, 8), t(5, 8, dtype=BOOL), error="Input should be a 3D tensor"),
+    case("aten::_nested_tensor_from_mask", X, KEYS, error="Mask must be left-aligned without gaps"),
+    case("aten::to_padded_tensor", X, 0.0, error="to_padded_tensor"),
 ]
