@@ -17,7 +17,10 @@ using MaybeInts = std::optional<IntList>;
 using MaybeFloats = std::optional<std::vector<double>>;
 using MaybeFloat = std::optional<double>;
 
-enum class Mode { kNearest, kNearestExact, kLinear, kCubic };
+enum class Mode { kNearest, kNearestExact, kLinear, kCubic, kLinearAntialias, kCubicAntialias };
+
+// Of one axis; far more than any image needs.
+constexpr int64_t kMostTaps = int64_t{1} << 26;
 
 struct Request {
   Mode mode;
@@ -32,7 +35,7 @@ TensorMeta output_meta(const char* op, const Tensor& input, const Request& r) {
         "-D input, but got sizes ", to_string(input.sizes()));
   check(r.sizes.size() == r.spatial, op, ": expected output_size to have ", r.spatial, " entries, but got ",
         r.sizes.size());
-  if (r.mode == Mode::kLinear || r.mode == Mode::kCubic) {
+  if (r.mode != Mode::kNearest && r.mode != Mode::kNearestExact) {
     check(is_floating(input.dtype()), op, ": not supported for ", name_of(input.dtype()));
   }
   Dims sizes{input.sizes()[0], input.sizes()[1]};
@@ -74,7 +77,9 @@ template <class C>
 C step_of(const Request& r, size_t i, int64_t in, int64_t out) {
   if (r.align_corners) return out > 1 ? static_cast<C>(in - 1) / static_cast<C>(out - 1) : C(0);
   const MaybeFloat scale = r.scales[i];
-  return scale && *scale > 0 ? static_cast<C>(1.0 / *scale) : static_cast<C>(in) / static_cast<C>(out);
+  if (!scale || !(*scale > 0)) return static_cast<C>(in) / static_cast<C>(out);
+  check(*scale > 1e-9, "upsample: scale factor ", *scale, " is out of range");  // positions must fit an int64
+  return static_cast<C>(1.0 / *scale);
 }
 
 template <class C>
@@ -123,6 +128,40 @@ void cubic_axis(const Request& r, size_t dim, int64_t in, ResampleAxis& axis) {
   }
 }
 
+// Pillow's filters, at a distance from the centre in pixels of the coarser image.
+template <class C>
+C antialias_weight(bool is_cubic, C distance) {
+  const C x = std::abs(distance), a = C(-0.5);
+  if (!is_cubic) return x < 1 ? 1 - x : C(0);
+  if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : C(0);
+}
+
+// Where an image becomes smaller, a filter is as much wider as the image becomes smaller; its weights sum to 1.
+template <class C>
+void antialias_axis(const Request& r, size_t dim, int64_t in, ResampleAxis& axis) {
+  const bool is_cubic = r.mode == Mode::kCubicAntialias;
+  const int64_t out = r.sizes[dim];
+  const C step = step_of<C>(r, dim, in, out), stretch = std::max(step, C(1)), support = C(is_cubic ? 2 : 1) * stretch;
+  const auto pixel = [in](C at) { return static_cast<int64_t>(std::clamp(at, C(0), static_cast<C>(in))); };
+  axis.taps = static_cast<int64_t>(std::min(std::ceil(support) * 2 + 1, static_cast<C>(in)));
+  check(out <= kMostTaps / axis.taps, "upsample: a scale factor is out of range");
+  for (int64_t i = 0; i < out; ++i) {
+    const C centre = step * (static_cast<C>(i) + C(0.5));
+    const int64_t first = pixel(centre - support + C(0.5)), last = pixel(centre + support + C(0.5));
+    std::vector<C> weights(static_cast<size_t>(axis.taps), C(0));
+    C total = 0;
+    for (int64_t k = 0; k < std::min(last - first, axis.taps); ++k) {
+      weights[k] = antialias_weight(is_cubic, (static_cast<C>(k + first) - centre + C(0.5)) / stretch);
+      total += weights[k];
+    }
+    for (int64_t k = 0; k < axis.taps; ++k) {
+      axis.index.push_back(std::min(first + k, in - 1));
+      axis.weight.push_back(static_cast<double>(total != 0 ? weights[k] / total : weights[k]));
+    }
+  }
+}
+
 Resampling make_resampling(const Request& r, const Tensor& input, const Tensor& out) {
   std::array<ResampleAxis, 3> axes;
   const size_t lead = 3 - r.spatial;
@@ -135,6 +174,10 @@ Resampling make_resampling(const Request& r, const Tensor& input, const Tensor& 
       case Mode::kNearest:
       case Mode::kNearestExact: nearest_axis(r, i, in, axis); break;
       case Mode::kLinear: is_double ? linear_axis<double>(r, i, in, axis) : linear_axis<float>(r, i, in, axis); break;
+      case Mode::kLinearAntialias:
+      case Mode::kCubicAntialias:
+        is_double ? antialias_axis<double>(r, i, in, axis) : antialias_axis<float>(r, i, in, axis);
+        break;
       case Mode::kCubic: is_double ? cubic_axis<double>(r, i, in, axis) : cubic_axis<float>(r, i, in, axis); break;
     }
   }
@@ -312,7 +355,8 @@ constexpr auto kCPU = DeviceKind::kCPU;
       .infer(&Sized<Mode::MODE, __VA_ARGS__>::infer)                                                                 \
       .gradient(forward_gradient("aten::" NAME))                                                                     \
       .saves("")                                                                                                     \
-      .keeps_layout();                                                                                               \
+      .keeps_layout()                                                                                                \
+      .with_out();                                                                                                   \
   OP("aten::" NAME "_backward(Tensor grad_output, int[" #SPATIAL "] output_size, int[" #RANK "] input_size, " SCALES \
      ") -> Tensor")                                                                                                  \
       .infer(&Sized<Mode::MODE, __VA_ARGS__>::infer_backward)                                                        \
@@ -323,7 +367,8 @@ constexpr auto kCPU = DeviceKind::kCPU;
       .infer(&Factored<Mode::MODE, SPATIAL>::infer)                                                                  \
       .gradient(factored_gradient("aten::" NAME, Mode::MODE, SPATIAL, false))                                        \
       .saves("")                                                                                                     \
-      .keeps_layout();                                                                                               \
+      .keeps_layout()                                                                                                \
+      .with_out();                                                                                                   \
   KERNEL("aten::" NAME, kCPU, (&Sized<Mode::MODE, __VA_ARGS__>::run));                                               \
   KERNEL("aten::" NAME "_backward", kCPU, (&Sized<Mode::MODE, __VA_ARGS__>::run_backward));                          \
   KERNEL("aten::" NAME ".vec", kCPU, (&Factored<Mode::MODE, SPATIAL>::run));                                         \
@@ -334,7 +379,8 @@ constexpr auto kCPU = DeviceKind::kCPU;
       .infer(&Sized<Mode::MODE, __VA_ARGS__>::infer_aligned)                                                       \
       .gradient(forward_gradient("aten::" NAME))                                                                   \
       .saves("")                                                                                                   \
-      .keeps_layout();                                                                                             \
+      .keeps_layout()                                                                                              \
+      .with_out();                                                                                                 \
   OP("aten::" NAME "_backward(Tensor grad_output, int[" #SPATIAL "] output_size, int[" #RANK                       \
      "] input_size, bool align_corners, " SCALES ") -> Tensor")                                                    \
       .infer(&Sized<Mode::MODE, __VA_ARGS__>::infer_aligned_backward)                                              \
@@ -345,7 +391,8 @@ constexpr auto kCPU = DeviceKind::kCPU;
       .infer(&Factored<Mode::MODE, SPATIAL>::infer_aligned)                                                        \
       .gradient(factored_gradient("aten::" NAME, Mode::MODE, SPATIAL, true))                                       \
       .saves("")                                                                                                   \
-      .keeps_layout();                                                                                             \
+      .keeps_layout()                                                                                              \
+      .with_out();                                                                                                 \
   KERNEL("aten::" NAME, kCPU, (&Sized<Mode::MODE, __VA_ARGS__>::run_aligned));                                     \
   KERNEL("aten::" NAME "_backward", kCPU, (&Sized<Mode::MODE, __VA_ARGS__>::run_aligned_backward));                \
   KERNEL("aten::" NAME ".vec", kCPU, (&Factored<Mode::MODE, SPATIAL>::run_aligned));                               \
@@ -365,6 +412,8 @@ ALIGNED("upsample_linear1d", kLinear, 1, 3, SCALES1, F);
 ALIGNED("upsample_bilinear2d", kLinear, 2, 4, SCALES2, F, F);
 ALIGNED("upsample_trilinear3d", kLinear, 3, 5, SCALES3, F, F, F);
 ALIGNED("upsample_bicubic2d", kCubic, 2, 4, SCALES2, F, F);
+ALIGNED("_upsample_bilinear2d_aa", kLinearAntialias, 2, 4, SCALES2, F, F);
+ALIGNED("_upsample_bicubic2d_aa", kCubicAntialias, 2, 4, SCALES2, F, F);
 
 }  // namespace
 }  // namespace tensord::kernels
