@@ -25,6 +25,18 @@ Expr clamp(const Expr& x, double low, double high) { return Expr(ops::call("aten
 Expr clamp_min(const Expr& x, double low) { return Expr(ops::call("aten::clamp_min", x.tensor(), low)); }
 Expr unary(const char* op, const Expr& x) { return Expr(ops::call(op, x.tensor())); }
 Expr from_one(const Expr& x) { return Expr(ops::call("aten::rsub.Scalar", x.tensor(), 1.0)); }
+// PyTorch writes these losses into a tensor of one argument's dtype.
+Tensor as_dtype_of(const Tensor& like, const Expr& losses) {
+  const DType dtype = losses.tensor().dtype();
+  check(can_cast(dtype, like.dtype()), "result type ", name_of(dtype), " can't be cast to the desired output type ",
+        name_of(like.dtype()));
+  return dtype == like.dtype() ? losses.tensor() : ops::call("aten::to.dtype", losses.tensor(), like.dtype());
+}
+// PyTorch multiplies the losses by a weight in place, so that it may not make them larger.
+void check_weighted(const Tensor& losses, const Dims& sizes) {
+  check(losses.sizes() == sizes, "output with shape ", to_string(sizes), " doesn't match the broadcast shape ",
+        to_string(losses.sizes()));
+}
 Expr log_sigmoid(const Expr& x) { return unary("aten::log_sigmoid", x); }
 
 // What flows into each element's loss. Arguments 0 and 1 are input and target.
@@ -72,7 +84,7 @@ Expr huber(const Expr& difference, double delta) {
 OP("aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.) -> Tensor")
     .direct([](const Tensor& x, const Tensor& target, int64_t reduction, double delta) {
       check(delta > 0, "huber_loss does not support non-positive values for delta.");
-      return reduce_loss(huber(Expr(x) - Expr(target), delta).tensor(), reduction);
+      return reduce_loss(as_dtype_of(x, huber(Expr(x) - Expr(target), delta)), reduction);
     })
     .gradient(difference_gradient([](const Expr& d, double delta) { return clamp(d, -delta, delta); }, 2, 3))
     .saves("self, target");
@@ -101,7 +113,8 @@ Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, const MaybeTe
   }
   Expr losses = (y - 1.0) * clamp_min(unary("aten::log1p", -in), -100) - y * clamp_min(gradient::log(in), -100);
   if (weight) losses = losses * Expr(*weight);
-  return reduce_loss(losses.tensor(), reduction);
+  check_weighted(losses.tensor(), x.sizes());
+  return reduce_loss(as_dtype_of(x, losses), reduction);
 }
 std::vector<Tensor> binary_cross_entropy_gradient(const ops::GradArgs& args) {
   std::vector<Tensor> out(args.inputs.size());
@@ -134,7 +147,8 @@ Tensor cross_entropy_of_logits(const Tensor& x, const Tensor& target, const Mayb
     losses = from_one(y) * in - log_sigmoid(in);
   }
   if (weight) losses = losses * Expr(*weight);
-  return reduce_loss(losses.tensor(), reduction);
+  check_weighted(losses.tensor(), target.sizes());
+  return reduce_loss(as_dtype_of(target, losses), reduction);
 }
 std::vector<Tensor> cross_entropy_of_logits_gradient(const ops::GradArgs& args) {
   std::vector<Tensor> out(args.inputs.size());
@@ -142,13 +156,7 @@ std::vector<Tensor> cross_entropy_of_logits_gradient(const ops::GradArgs& args) 
   const Expr in = x, y = target;
   Expr g = args.grad_outputs[0];
   const bool has_pos_weight = args.inputs[3].is_tensor();
-  if (args.inputs[4].to_int() == kLossMean) {
-    Dims sizes = broadcast_sizes(x.sizes(), target.sizes());
-    for (size_t i = 2; i < 4; ++i) {
-      if (args.inputs[i].is_tensor()) sizes = broadcast_sizes(sizes, args.inputs[i].to_tensor().sizes());
-    }
-    g = g / static_cast<double>(checked_numel(sizes));
-  }
+  if (args.inputs[4].to_int() == kLossMean) g = g / static_cast<double>(target.numel());
   if (args.inputs[2].is_tensor()) g = g * Expr(args.inputs[2]);
   if (args.needs(0)) {
     Expr slope = gradient::sigmoid(in) - y;
@@ -195,7 +203,7 @@ OP("aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool ful
 // log(1 + exp(-y x))
 OP("aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor")
     .direct([](const Tensor& x, const Tensor& target, int64_t reduction) {
-      return reduce_loss((-log_sigmoid(Expr(x) * Expr(target))).tensor(), reduction);
+      return reduce_loss(as_dtype_of(x, -log_sigmoid(Expr(x) * Expr(target))), reduction);
     })
     .composite();
 

@@ -13,19 +13,36 @@ namespace {
 using gradient::Expr;
 
 Expr clamp_min(const Expr& x, double low) { return Expr(ops::call("aten::clamp_min", x.tensor(), low)); }
-Expr sum(const Expr& x, const Dims& dims) { return Expr(ops::call("aten::sum.dim_IntList", x.tensor(), dims)); }
+Expr sum(const Expr& x, const Dims& dims, bool keepdim = false) {
+  return Expr(ops::call("aten::sum.dim_IntList", x.tensor(), dims, keepdim));
+}
 // 1 - x, and the like.
 Expr minus_from(double number, const Expr& x) { return Expr(ops::call("aten::rsub.Scalar", x.tensor(), number)); }
 
+// The norm of x, at least eps. Where it is less, its gradient is x / eps, as if it were the root of eps^2 + sum(x^2) -
+// c.
+Expr bounded_norm(const Tensor& x, const Dims& dims, double eps) {
+  const auto norm = [&](const Tensor& of) { return Expr(ops::call("aten::linalg_vector_norm", of, 2, dims, true)); };
+  const auto value = [](const Expr& of) { return Expr(ops::call("aten::detach", of.tensor())); };
+  if (!is_grad_enabled()) return clamp_min(norm(x), eps);
+  const Expr is_small = norm(ops::call("aten::detach", x)) < eps, squares = sum(Expr(x) * Expr(x), dims, true);
+  const Expr lifted = gradient::sqrt(gradient::where(is_small, squares + minus_from(eps * eps, value(squares)), 1.0));
+  return gradient::where(is_small, lifted, norm(gradient::where(is_small, 1.0, Expr(x)).tensor()));
+}
+// The norms are those of the broadcast operands.
+Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
+  const DType dtype = promote_types(x1.dtype(), x2.dtype());
+  check(is_floating(dtype), "expected common dtype to be floating point, yet common dtype is ", name_of(dtype));
+  const Dims sizes = broadcast_sizes(x1.sizes(), x2.sizes()), dims{dim};
+  const auto normalized = [&](const Tensor& x) {
+    const Tensor wide =
+        ops::call("aten::expand", x.dtype() == dtype ? x : ops::call("aten::to.dtype", x, dtype), sizes, false);
+    return Expr(wide) / bounded_norm(wide, dims, eps);
+  };
+  return sum(normalized(x1) * normalized(x2), dims).tensor();
+}
 OP("aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor")
-    .direct([](const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
-      const Dims dims{dim};
-      const auto norm = [&](const Tensor& x) {
-        return ops::call("aten::clamp_min", ops::call("aten::linalg_vector_norm", x, 2, dims, true), eps);
-      };
-      const Expr a = Expr(x1) / Expr(norm(x1)), b = Expr(x2) / Expr(norm(x2));
-      return ops::call("aten::sum.dim_IntList", (a * b).tensor(), dims);
-    })
+    .direct(cosine_similarity)
     .composite();
 
 // `eps` is added to each difference, which keeps the norm's gradient finite.
@@ -47,6 +64,14 @@ OP("aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor")
 OP("aten::hinge_embedding_loss(Tensor self, Tensor target, float margin=1., int reduction=1) -> Tensor")
     .direct([](const Tensor& x, const Tensor& target, double margin, int64_t reduction) {
       const Expr y = target;
+      if (!is_floating(x.dtype())) {  // PyTorch subtracts from a tensor of the input's dtype
+        const Tensor whole = ops::call("aten::rsub.Scalar", x, static_cast<int64_t>(margin));
+        const Tensor losses = ops::call("aten::add.Tensor",
+                                        ops::call("aten::where.ScalarOther", (y != 1).tensor(),
+                                                  ops::call("aten::clamp_min", whole, int64_t{0}), int64_t{0}),
+                                        ops::call("aten::where.ScalarOther", (y != -1).tensor(), x, int64_t{0}));
+        return reduce_loss(losses, reduction);
+      }
       const Expr far = gradient::where(y != 1, clamp_min(minus_from(margin, x), 0), 0.0),
                  near = gradient::where(y != -1, Expr(x), 0.0);
       return reduce_loss((far + near).tensor(), reduction);

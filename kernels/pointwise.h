@@ -19,12 +19,13 @@ namespace tensord::kernels {
 
 // How the dtype of computation and result follow from the operands' dtypes.
 enum class TypeClass : uint8_t {
-  kArith,        // PyTorch's promotion
-  kArithNoBool,  // the same, bool refused
-  kFloat,        // promotion, then integers become float32
-  kFloatOnly,    // promotion, integers refused
-  kInteger,      // promotion, floating point refused
-  kCompare,      // computed in the promoted dtype, the result is bool
+  kArith,           // PyTorch's promotion
+  kArithNoBool,     // the same, bool refused
+  kArithBoolToInt,  // the same, bool becomes int64: with a number as in pow(a, 2)
+  kFloat,           // promotion, then integers become float32
+  kFloatOnly,       // promotion, integers refused
+  kInteger,         // promotion, floating point refused
+  kCompare,         // computed in the promoted dtype, the result is bool
 };
 
 // Numbers p0 … p2 of a formula, in both forms so that integers keep all bits.

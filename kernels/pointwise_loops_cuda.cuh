@@ -91,6 +91,7 @@ struct ArithRows {
   static constexpr bool kFloats = true, kInts = true;
 };
 using ArithNoBoolRows = ArithRows;
+using ArithBoolToIntRows = ArithRows;
 struct FloatRows : ArithRows {
   static constexpr bool kInts = false;
 };

@@ -18,6 +18,7 @@ struct ArithRows {
   static constexpr bool kFloats = true, kInts = true, kBool = false;
 };
 using ArithNoBoolRows = ArithRows;
+using ArithBoolToIntRows = ArithRows;
 struct FloatRows {
   template <class T>
   using Result = T;

@@ -157,7 +157,13 @@ Numbers clamp_numbers(const MaybeScalar& low, const MaybeScalar& high) {
   return numbers;
 }
 PointwiseCall clamp(const Tensor& a, const MaybeScalar& low, const MaybeScalar& high) {
-  return {Formula::clamp, clamp_dtype(a, low, high), std::array{Operand(a)}, clamp_numbers(low, high)};
+  const DType dtype = clamp_dtype(a, low, high);
+  Numbers numbers = clamp_numbers(low, high);
+  if (dtype == DType::kUInt8) {  // PyTorch takes a bound below zero modulo 256
+    if (low && low->to_int() < 0) numbers.ints[0] &= 255;
+    if (high && high->to_int() < 0) numbers.ints[1] &= 255;
+  }
+  return {Formula::clamp, dtype, std::array{Operand(a)}, numbers};
 }
 // Passes what is within the bounds; a bound that is not there is None.
 Expr clamp_gradient_self(Given x) {
@@ -183,7 +189,7 @@ std::vector<Tensor> clamp_gradient(const GradArgs& args, const ops::Value& low, 
   const Expr g = args.grad_outputs[0], a = args.inputs[0];
   put(gradients, args, 0, clamp_gradient_self, {g, a, low, high});
   if (low.is_tensor()) put(gradients, args, 1, clamp_gradient_low, {g, a, low, high});
-  if (high.is_tensor()) put(gradients, args, 2, clamp_gradient_high, {g, a, low, high});
+  if (high.is_tensor()) put(gradients, args, args.inputs.size() - 1, clamp_gradient_high, {g, a, low, high});
   return gradients;
 }
 OP("aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor")
@@ -231,6 +237,27 @@ OP("aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tenso
     })
     .gradient([](const GradArgs& args) { return clamp_gradient(args, args.inputs[1], args.inputs[2]); })
     .saves("self, min, max")
+    .pointwise()
+    .keeps_layout()
+    .with_inplace();
+// Without these a bound without dimensions would be taken for a number, which has no gradient.
+OP("aten::clamp_min.Tensor(Tensor self, Tensor min) -> Tensor")
+    .infer([](const Tensor& a, const Tensor& low) {
+      const std::array operands{Operand(a), Operand(low)};
+      return infer_pointwise(operands, compute_dtype("clamp_min", TypeClass::kArith, operands));
+    })
+    .gradient([](const GradArgs& args) { return clamp_gradient(args, args.inputs[1], {}); })
+    .saves("self, min")
+    .pointwise()
+    .keeps_layout()
+    .with_inplace();
+OP("aten::clamp_max.Tensor(Tensor self, Tensor max) -> Tensor")
+    .infer([](const Tensor& a, const Tensor& high) {
+      const std::array operands{Operand(a), Operand(high)};
+      return infer_pointwise(operands, compute_dtype("clamp_max", TypeClass::kArith, operands));
+    })
+    .gradient([](const GradArgs& args) { return clamp_gradient(args, {}, args.inputs[1]); })
+    .saves("self, max")
     .pointwise()
     .keeps_layout()
     .with_inplace();
@@ -329,6 +356,10 @@ bool register_all() {
            Formula::addcdiv, TypeClass::kFloatOnly, addcdiv_gradient);
   add_pointwise_kernel("aten::clamp", clamp);
   add_pointwise_kernel("aten::clamp.Tensor", clamp_tensor);
+  add_pointwise_kernel("aten::clamp_min.Tensor",
+                       [](const Tensor& a, const Tensor& low) { return clamp_tensor(a, low, {}); });
+  add_pointwise_kernel("aten::clamp_max.Tensor",
+                       [](const Tensor& a, const Tensor& high) { return clamp_tensor(a, {}, high); });
   add_pointwise_kernel("aten::clamp_min", [](const Tensor& a, Scalar low) { return clamp(a, low, {}); });
   add_pointwise_kernel("aten::clamp_max", [](const Tensor& a, Scalar high) { return clamp(a, {}, high); });
   return true;

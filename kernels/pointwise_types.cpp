@@ -60,6 +60,7 @@ DType compute_dtype(std::string_view op, TypeClass type_class, Operands operands
     case TypeClass::kArithNoBool:
       if (dtype == DType::kBool) refuse(op, dtype);
       return dtype;
+    case TypeClass::kArithBoolToInt: return dtype == DType::kBool ? DType::kInt64 : dtype;
     case TypeClass::kFloat: return is_floating(dtype) ? dtype : DType::kFloat32;
     case TypeClass::kFloatOnly:
       if (!is_floating(dtype)) refuse(op, dtype);

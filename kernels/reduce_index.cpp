@@ -176,7 +176,9 @@ const auto kProductStep = []<class T>(T* lane, int64_t count) {
 const auto kLogSumStep = []<class T>(T* lane, int64_t count) {
   for (int64_t i = 1; i < count; ++i) {
     const double high = std::max(lane[i], lane[i - 1]), low = std::min(lane[i], lane[i - 1]);
-    if (std::isinf(high))
+    if (std::isnan(lane[i - 1]))  // stays
+      lane[i] = lane[i - 1];
+    else if (std::isinf(high))
       lane[i] = static_cast<T>(high);
     else
       lane[i] = static_cast<T>(high + std::log1p(std::exp(low - high)));

@@ -143,8 +143,10 @@ OP("aten::nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarTy
 OP("aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)")
     .direct([](const Tensor& in, std::optional<int64_t> dim, bool keepdim) {
       const Dims dims = dim ? Dims{*dim} : Dims{};
-      return std::tuple<Tensor, Tensor>(ops::call("aten::amin", in, dims, keepdim),
-                                        ops::call("aten::amax", in, dims, keepdim));
+      // PyTorch gives a kept dimension even to what has none.
+      const Tensor x = dim && keepdim && in.ndim() == 0 ? ops::call("aten::unsqueeze", in, *dim) : in;
+      return std::tuple<Tensor, Tensor>(ops::call("aten::amin", x, dims, keepdim),
+                                        ops::call("aten::amax", x, dims, keepdim));
     })
     .composite();
 

@@ -51,6 +51,10 @@ struct Variance {
     run_reduction(squares, in, reduced.kept(in, out, keepdim));
     if (mean_out != nullptr) reduced.kept(in, *mean_out, keepdim).copy_from(centers);
   }
+  // a / y, and 0 where y is; in second gradients, too, where a division by 0 that is not used would leave NaN.
+  static Expr over(const Expr& a, const Expr& y) {
+    return gradient::where(y == 0, 0.0, a / gradient::where(y == 0, 1.0, y));
+  }
   // d var = 2 (x - mean) / (n - correction); d std = (x - mean) / (std (n - correction)).
   Tensor gradient(const ops::GradArgs& args) const {
     const Tensor& in = args.inputs[0].to_tensor();
@@ -61,7 +65,7 @@ struct Variance {
     const double n = static_cast<double>(reduced.count - correction);
     if (!is_root) return gradient::fit_gradient(g * centered * (2 / n), in);
     const Expr y = Expr(ops::call("aten::reshape", args.outputs[0].to_tensor(), kept));
-    return gradient::fit_gradient(g * gradient::where(y == 0, 0.0, centered / (y * n)), in);
+    return gradient::fit_gradient(g * over(centered, y) / n, in);
   }
 };
 Tensor variance_gradient(const ops::GradArgs& args, const MaybeDims& dims, int64_t correction, bool is_root) {
@@ -223,7 +227,7 @@ void run_norm(const Tensor& in, const std::optional<Scalar>& p, const MaybeDims&
               const MaybeDType& dtype, Tensor& out) {
   run_reduction(norm_reduction(p, dtype.value_or(in.dtype())), in, ReducedDims(in, dims).kept(in, out, keepdim));
 }
-// d |x|_p = sign(x) (|x| / y)^(p-1); 0 where the norm is 0.
+// d |x|_p = sign(x) (|x| / y)^(p-1); 0 where the norm or the element is 0. Extremes that are equal share the gradient.
 Tensor norm_gradient(const ops::GradArgs& args, const ops::Value& order, const MaybeDims& dims) {
   const Tensor& in = args.inputs[0].to_tensor();
   const double p = order.is_none() ? 2.0 : order.to_scalar().to_double();
@@ -232,17 +236,19 @@ Tensor norm_gradient(const ops::GradArgs& args, const ops::Value& order, const M
   const Expr y = Expr(ops::call("aten::reshape", args.outputs[0].to_tensor(), kept));
   Expr slope;
   if (p == 0)
-    slope = x * 0;
+    slope = gradient::zeros(x);
   else if (p == 1)
     slope = gradient::sign(x);
   else if (p == 2)
-    slope = gradient::where(y == 0, 0.0, x / y);
+    slope = Variance::over(x, y);
   else if (std::isinf(p)) {
     const Expr is_extreme = gradient::abs(x) == y;
-    slope = gradient::sign(x) * is_extreme /
-            Expr(ops::call("aten::sum.dim_IntList", is_extreme.tensor(), dims ? *dims : Dims{}, true));
+    const Expr count = Expr(ops::call("aten::sum.dim_IntList", is_extreme.tensor(), dims ? *dims : Dims{}, true));
+    slope = gradient::where(is_extreme, gradient::sign(x) / count, 0.0);
   } else {
-    slope = gradient::where(y == 0, 0.0, gradient::sign(x) * gradient::pow(gradient::abs(x) / y, p - 1));
+    const Expr size = gradient::where(x == 0, 1.0, gradient::abs(x));
+    slope = gradient::where(x == 0, Variance::over(x, y),
+                            gradient::sign(x) * gradient::pow(Variance::over(size, y), p - 1));
   }
   return gradient::fit_gradient(g * slope, in);
 }

@@ -15,7 +15,7 @@ using ops::TensorMeta;
 
 TensorMeta gather_meta(const Tensor& x, int64_t dim, const Tensor& index, bool) {
   dim = wrap_dim(dim, x.ndim());
-  check(index.dtype() == DType::kInt64, "gather(): Expected dtype int64 for index");
+  check(index.numel() == 0 || index.dtype() == DType::kInt64, "gather(): Expected dtype int64 for index");
   const int64_t x_dims = std::max<int64_t>(x.ndim(), 1), index_dims = std::max<int64_t>(index.ndim(), 1);
   check(index.numel() == 0 || x_dims == index_dims,
         "Index tensor must have the same number of dimensions as input tensor");
@@ -64,7 +64,7 @@ void gather_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Ten
 
 void check_scatter(const Tensor& x, int64_t dim, const Tensor& index) {
   wrap_dim(dim, x.ndim());
-  check(index.dtype() == DType::kInt64, "scatter(): Expected dtype int64 for index");
+  check(index.numel() == 0 || index.dtype() == DType::kInt64, "scatter(): Expected dtype int64 for index");
   check(index.numel() == 0 || std::max<int64_t>(x.ndim(), 1) == std::max<int64_t>(index.ndim(), 1),
         "Index tensor must have the same number of dimensions as self tensor");
 }

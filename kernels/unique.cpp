@@ -140,7 +140,7 @@ Tensor bincount(const Tensor& x, const std::optional<Tensor>& weights, int64_t m
     for (int64_t i = 0; i < bins.numel(); ++i) to[v[i]] += weight ? weight[i] : T(1);
     return out;
   };
-  if (!weights) return count(static_cast<const int64_t*>(nullptr));
+  if (!weights || x.numel() == 0) return count(static_cast<const int64_t*>(nullptr));
   const Tensor w = weights->to(weights->dtype() == DType::kFloat32 ? DType::kFloat32 : DType::kFloat64).contiguous();
   return w.dtype() == DType::kFloat32 ? count(static_cast<const float*>(w.data<float>()))
                                       : count(static_cast<const double*>(w.data<double>()));

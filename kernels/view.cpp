@@ -210,7 +210,12 @@ Tensor transpose_matrix(const Tensor& x) {
   return transpose(x, -2, -1);
 }
 
-Tensor transpose_matrix_2d(const Tensor& x) { return transpose(x, -2, -1); }
+Tensor transpose_matrix_2d(const Tensor& x) {
+  check(x.ndim() == 0 || x.ndim() == 2, "tensor.H is only supported on matrices (2-D tensors). Got ", x.ndim(),
+        "-D tensor.");
+  if (x.ndim() == 0) return x.as_view(x.sizes(), x.strides(), x.offset());
+  return transpose(x, -2, -1);
+}
 
 Tensor movedim(const Tensor& x, const IntList& source, const IntList& destination) {
   check(source.size() == destination.size(), "movedim: Invalid source or destination dims: source (", to_string(source),

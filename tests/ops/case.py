@@ -81,6 +81,7 @@ def case(op: str, *args, dtypes=None, strided=True, rtol=None, atol=None, check=
 
     Arguments are those of the schema. Each row runs for every dtype, and once more with strided inputs.
     `reference` replaces torch.ops' operator; `error` is a part of the message that both must raise, or a pair of
-    PyTorch's and ours; without `gradient` the row says nothing of gradients, with "no differences" they are not compared with finite differences.
+    PyTorch's and ours; without `gradient` the row says nothing of gradients, with "no differences" they are not compared
+    with finite differences, with "first" second ones are not compared either.
     """
     return Case(op, args, kwargs, dtypes or [torch.float32], strided, rtol, atol, check, reference, error, gradient)

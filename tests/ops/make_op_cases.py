@@ -199,7 +199,7 @@ def gradient_record(row: Case, schema, dtype, strided: bool, seed: int):
         return None
     for with_written in [True, False]:
         try:
-            return gradients(row, schema, dtype, strided, seed, with_written, dtype == torch.float64 and not strided)
+            return gradients(row, schema, dtype, strided, seed, with_written, dtype == torch.float64 and not strided and row.gradient != "first")
         except Exception:  # noqa: BLE001: PyTorch has no gradient
             continue
     return None

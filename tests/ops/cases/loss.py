@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.ops.case import FULL, case, t
+from tests.ops.case import FULL, INTEGRAL, case, t
 
 CASES = []
 UNIT = dict(low=0.05, high=0.95)
@@ -62,6 +62,20 @@ CASES.append(case("aten::multilabel_margin_loss_backward", t(), t(2, 3), t(value
                   t(values=[[0.0, 0.0, 1.0], [1.0, 1.0, 0.0]]), dtypes=FULL, gradient=False))
 
 CASES.append(case("aten::cosine_similarity", t(3, 40), t(3, 40), 1, 1e-8, dtypes=FULL))
+for a, b, dim in [((1, 2, 3), (2, 1, 3), -2), ((1, 2, 3), (2, 1, 3), 0), ((3,), (2, 3), -1), ((), (3,), 0), ((), (), 0)]:
+    CASES.append(case("aten::cosine_similarity", t(*a), t(*b), dim, 1e-8, dtypes=FULL))
+    CASES.append(case("aten::cosine_similarity", t(*b), t(*a), dim, 1e-8, dtypes=FULL))
+for small in [0.0, 1e-10]:  # below eps
+    CASES.append(case("aten::cosine_similarity", t(values=[small] * 3), t(3), 0, 1e-8, dtypes=FULL, gradient="no differences"))
+CASES.append(case("aten::cosine_similarity", t(3), t(3), 0, dtypes=INTEGRAL, error="expected common dtype to be floating point"))
+CASES.append(case("aten::hinge_embedding_loss", t(4), t(values=[1, -1, 1, -1]), 2.6, 0, dtypes=INTEGRAL[1:]))
+for name, like in [("huber_loss", 0), ("soft_margin_loss", 0), ("binary_cross_entropy_with_logits", 1)]:
+    for dtypes in [(torch.float32, torch.float64), (torch.float64, torch.float32)]:
+        CASES.append(case(f"aten::{name}", t(3, dtype=dtypes[0]), t(3, dtype=dtypes[1], **UNIT), dtypes=[dtypes[like]], rtol=1e-5,
+                          gradient=False))
+for name in ["huber_loss", "soft_margin_loss"]:
+    CASES.append(case(f"aten::{name}", t(3, dtype=torch.int64), t(3), error="can't be cast"))
+CASES.append(case("aten::binary_cross_entropy_with_logits", t(3), t(3, dtype=torch.int64), error="can't be cast"))
 CASES.append(case("aten::pairwise_distance", t(3, 5), t(3, 5), dtypes=FULL))
 CASES.append(case("aten::pairwise_distance", t(3, 5), t(5), 1.0, 1e-6, True, dtypes=FULL))
 for p in [1, 2, 3.5]:

@@ -198,6 +198,13 @@ CASES.append(case("aten::clamp.Tensor", t(3, 5), t(5, low=-2.0, high=0.0), t(3, 
 CASES.append(case("aten::clamp.Tensor", t(3, 5), None, t(5), dtypes=FULL))
 CASES.append(case("aten::clamp_min", t(3, 5), 0.5, dtypes=FULL))
 CASES.append(case("aten::clamp_max", t(3, 5), 0.5, dtypes=FULL))
+for name in ["clamp_min", "clamp_max"]:
+    for bound in [t(5), t(), t(2, 1, 5), t(values=[1.0, -1.0, math.nan, 0.0, 2.0])]:
+        CASES.append(case(f"aten::{name}.Tensor", t(3, 5), bound, dtypes=FULL))
+    CASES.append(case(f"aten::{name}.Tensor", t(), t(3), dtypes=FULL))
+    CASES.append(case(f"aten::{name}.Tensor", t(3, 5), t(5), dtypes=ALL))
+CASES.append(case("aten::square", t(3), dtypes=BOOL))
+CASES.append(case("aten::clamp", t(3, 5), -2, 1, dtypes=[torch.uint8]))
 
 # Three operands.
 for sizes in [((2, 3), (2, 3), (2, 3)), ((2, 1), (3,), (1,)), ((), (3,), (2, 1)), ((0, 3), (3,), (1,))]:

@@ -101,4 +101,7 @@ for name in ["nansum", "nanmean"]:
     CASES.append(case(f"aten::{name}", HOLES, [1], True, dtypes=FULL))
     CASES.append(case(f"aten::{name}", HOLES, [0], dtype=torch.float64, gradient=False))
 CASES.append(case("aten::aminmax", t(3, 5), dtypes=FULL))
+for dim in [0, -1, None]:
+    for keepdim in [False, True]:
+        CASES.append(case("aten::aminmax", t(), dim=dim, keepdim=keepdim, dtypes=FULL))
 CASES.append(case("aten::aminmax", t(3, 5), dim=1, keepdim=True, dtypes=FULL))
