@@ -156,7 +156,8 @@ def save(directory, name, way, module, calls):
     return case
 
 
-MAKERS = {"mlp": mlp, "encoder": encoder, "padded_encoder": padded_encoder, "constants": constants, "language": language, "features": features}
+MAKERS = {"mlp": mlp, "encoder": encoder, "padded_encoder": padded_encoder, "constants": constants, "language": language,
+          "features": features}
 MAKERS.update({name: (lambda name=name: vision(name)) for name in VISION})
 MAKERS.update({snake_case(model.__name__): (lambda model=model, calls=calls: small(model, calls))
                for model, calls in alias_models.CASES + batch_models.CASES + layer_models.CASES +
