@@ -27,7 +27,7 @@ struct Window {
 struct Largest {
   template <class V>
   static HWY_INLINE V join(V best, V x) {
-    return hn::IfThenElse(hn::Or(hn::Ge(best, x), hn::Ne(best, best)), best, x);
+    return hn::IfThenElse(hn::Or(hn::Ge(best, x), hn::IsNaN(best)), best, x);
   }
   static constexpr float kStart = -std::numeric_limits<float>::infinity();
 };
