@@ -140,8 +140,8 @@ def _constructions(element: Element):
 
 
 def _shown(kind, element: Element) -> str:
-    if kind == "text" and ("Item" in element.type or "Plain" in element.type):
-        return "len(r) > 0"  # an address
+    if kind == "text" and element.type in ("Item", "Plain", "Tensor"):
+        return "len(r) > 0"  # addresses; digits of tensors differ from PyTorch's
     each = {"element": "[{0} for v in [r]]", "list": "[{0} for v in r]", "plain": "r", "text": "r"}.get(kind, "0")
     return each.format(element.show)
 
