@@ -33,6 +33,7 @@ class TrainErrorsTest(unittest.TestCase):
         cls.server = TrainingDaemon("--training-jobs", "2")
         models.save(models.Mlp(), cls.server.models, "mlp")
         models.save(models.Mlp(), cls.server.models, "gone")
+        models.save(models.Chances(), cls.server.models, "chances")
         cls.x, cls.y = models.clusters(1000, 64, 10, seed=1, spread=2.0)
         cls.server.save_data("clusters.pt", x=cls.x, y=cls.y)
         labels = cls.y.clone()
@@ -118,6 +119,13 @@ class TrainErrorsTest(unittest.TestCase):
         self.assertIn("step 71, batch 70 (epoch 1): loss.label: 'y' has 12 at place 0, but the output has 10 classes",
                       job.message)
         self.assertIn("the last checkpoint is of step 60", job.message)
+
+    def test_outputs_that_the_loss_is_not_made_for(self):
+        job = self.server.run(model="chances", epochs=1)
+        self.assertEqual(job.state, COMPLETED)
+        self.assertIn("warning: loss.builtin: cross_entropy takes scores", job.message)
+        self.assertEqual(self.server.run(epochs=1).message, "")
+        self.assert_fails("loss.builtin: nll takes logarithms of probabilities", model="chances", builtin="nll", epochs=1)
 
     def test_rows_that_the_model_does_not_take(self):
         self.assert_fails("step 1", data="narrow.pt", epochs=1)
