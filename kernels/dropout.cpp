@@ -146,7 +146,10 @@ void add(const char* name, Tensor (*training)(const Tensor&, double, bool), bool
     check_probability(p);
     return train && p > 0 && in.numel() > 0 ? training(in, p, by_feature) : in;
   };
-  ops::OpBuilder(concat("aten::", name, "(Tensor input, float p, bool train) -> Tensor").c_str(), __FILE__, __LINE__)
+  // Marked as PyTorch's schema is not: in evaluation the result is the argument, and who writes the one writes the
+  // other.
+  ops::OpBuilder(concat("aten::", name, "(Tensor(a) input, float p, bool train) -> Tensor(a)").c_str(), __FILE__,
+                 __LINE__)
       .direct([run](const Tensor& in, double p, bool train) { return run(in, p, train); })
       .composite()
       .random();

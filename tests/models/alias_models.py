@@ -217,3 +217,15 @@ class TupleAlias(nn.Module):
         if o is not None:
             o.sub_(3)
         return t, u, v, a, o
+
+
+@case((torch.randn(2, 3), False), (torch.randn(2, 3), False))
+class DropoutGivesBack(nn.Module):
+    """In evaluation it is its argument, known when it runs only."""
+
+    def forward(self, x, training: bool):
+        y = F.dropout(x, 0.5, training)
+        y.add_(1)
+        z = F.alpha_dropout(x, 0.5, training)
+        z[0].mul_(2)
+        return x
