@@ -79,7 +79,7 @@ void add_sum(const char* name, bool is_mean) {
     Reduction reduction;
     reduction.compute = dtype_of_result(in, dtype);
     if (is_mean) reduction.scale = 1.0 / static_cast<double>(reduced.count);
-    run_reduction(reduction, in, reduced.kept(in, out, keepdim));
+    run_reduction(over_truth(reduction, in.dtype()), in, reduced.kept(in, out, keepdim));
   };
   ops::KernelBuilder(full.c_str(), kCPU, [run](const KernelContext&, const Tensor& in, MaybeDType dtype, Tensor& out) {
     run(in, {}, false, dtype, out);
@@ -93,7 +93,7 @@ void run_simple(Reducer reducer, DType compute, const Tensor& in, const MaybeDim
   Reduction reduction;
   reduction.reducer = reducer;
   reduction.compute = compute;
-  run_reduction(reduction, in, ReducedDims(in, dims).kept(in, out, keepdim));
+  run_reduction(over_truth(reduction, in.dtype()), in, ReducedDims(in, dims).kept(in, out, keepdim));
 }
 
 // prod. Its gradient prod / x is wrong at zeros, so those are summed from masked products.

@@ -54,6 +54,8 @@ struct Reduction {
   double scale = 1, root = 1;
   DType compute = DType::kFloat32;  // elements are converted to this first
 };
+// Elements of `in` that become bool first are only asked whether they are zero: the sum is `any`, the product `all`.
+Reduction over_truth(Reduction reduction, DType in);
 void run_reduction(const Reduction& reduction, const Tensor& in, const Tensor& out);
 
 // A reduction with its loops laid out for known shapes. Immutable; runs without allocation.

@@ -189,6 +189,14 @@ void ReductionPlan::reduce_to_one(const Memory& memory, Accumulator* partial) co
   store(partial, 1, memory.out, 0, 1);
 }
 
+Reduction over_truth(Reduction reduction, DType in) {
+  const bool is_sum = reduction.reducer == Reducer::kSum;
+  if (reduction.compute != DType::kBool || (!is_sum && reduction.reducer != Reducer::kProduct)) return reduction;
+  reduction.reducer = is_sum ? Reducer::kAny : Reducer::kAll;
+  reduction.compute = in;
+  return reduction;
+}
+
 void run_reduction(const Reduction& reduction, const Tensor& in, const Tensor& out) {
   if (out.numel() == 0) return;
   // A float16 sum of integers and the like is exact enough in float; what matters is that

@@ -45,6 +45,7 @@ Asked read(const Form& form, std::span<const ops::Value> v) {
   }
   asked.reduction.reducer = form.reducer;
   asked.reduction.compute = asked.result;
+  asked.reduction = over_truth(asked.reduction, in.dtype());
   if (form.is_mean) asked.reduction.scale = 1.0 / static_cast<double>(asked.dims.count);
   return asked;
 }
@@ -95,12 +96,12 @@ LaneCall make_lane(const Form& form, std::span<const ops::Value> v) {
     if (asked.dims.is_reduced[static_cast<size_t>(d)] != (d + 1 == in.ndim())) return call;
   }
   if (is_complex(asked.result)) return call;
-  call.compute = loop_dtype(asked.result);
+  call.compute = loop_dtype(asked.reduction.compute);
   call.result = asked.result;
   call.reduces = true;
   call.exact_input = true;
   call.cost_ns = 0.06;
-  call.loops = &reduce_loops(form.reducer, call.compute);
+  call.loops = &reduce_loops(asked.reduction.reducer, call.compute);
   call.scale = asked.reduction.scale;
   call.run = run_lane;
   return call;
