@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-from tests import programs
+from tests import needed_programs
 from tests.docs.pages import ROOT, blocks, runs_here
 
 LIMIT_S = 200
@@ -94,7 +94,7 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # so that servers of the page are stopped too
     for name in sys.argv[1:]:
         text = "".join(block.text for block in filter(runs_here, blocks(ROOT / "docs" / name)))
-        programs.skip_without(*(program for program in programs.PACKAGES if f"{program} " in text))
+        needed_programs.skip_without(*(program for program in needed_programs.PACKAGES if f"{program} " in text))
         wait_for_ports()
         if not run(ROOT / "docs" / name):
             sys.exit(1)

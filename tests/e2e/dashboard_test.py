@@ -21,7 +21,7 @@ import yaml
 from tests.e2e import serve_models, training_models
 from tests.e2e.daemon import ROOT, Daemon, grpc, request, training
 from tests.e2e.training_daemon import FAILED, TrainingDaemon
-from tests.programs import needs
+from tests.needed_programs import needs
 
 RULES = [os.path.join(ROOT, "deploy", "prometheus", "rules", name) for name in ("recording.yml", "alerts.yml")]
 RUNBOOKS = os.path.join(ROOT, "docs", "runbooks")

@@ -18,7 +18,7 @@ import torch
 
 from tests.e2e import serve_models
 from tests.e2e.daemon import Daemon, grpc, pb, request
-from tests.programs import needs
+from tests.needed_programs import needs
 
 CODE = grpc.StatusCode
 X = [("x", "FP32", [1, 4], np.arange(4, dtype=np.float32).tobytes())]

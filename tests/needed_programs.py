@@ -1,6 +1,6 @@
 """Programs that others wrote and some tests need. Where one is not there, the test is skipped and says what is missing.
 
-Usage: python3 -m tests.programs PROGRAM [ARGUMENT…]   runs it, or exits with what ctest takes as a skip
+Usage: python3 -m tests.needed_programs PROGRAM [ARGUMENT…]   runs it, or exits with what ctest takes as a skip
 """
 
 import os
