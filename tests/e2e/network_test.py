@@ -409,7 +409,8 @@ class NetworkTest(unittest.TestCase):
             for address in (daemon.ready["http"], daemon.ready["metrics"]):
                 self.assertEqual(self.get(address, "/v2/health/live"), (200, b""))
                 self.assertEqual(self.get(address, "/v2/health/ready")[0], 503)
-                self.assertEqual(self.get(address, "/v2/models/identity/ready")[0], 503)
+                self.assertEqual(self.get(address, "/v2/models/identity/ready")[0], 200)
+                self.assertEqual(self.get(address, "/v2/models/broken/ready")[0], 503)
                 self.assertIn(b"tensord_model_ready", self.get(address, "/metrics")[1])
                 self.assertEqual(self.get(address, "/nothing")[0], 404)
                 self.assertEqual(self.get(address, "/../../etc/passwd")[0], 404)
