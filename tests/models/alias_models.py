@@ -224,8 +224,24 @@ class DropoutGivesBack(nn.Module):
     """In evaluation it is its argument, known when it runs only."""
 
     def forward(self, x, training: bool):
+        x = x.clone()
         y = F.dropout(x, 0.5, training)
         y.add_(1)
         z = F.alpha_dropout(x, 0.5, training)
         z[0].mul_(2)
         return x
+
+
+@case((torch.tensor([True]), torch.randn(16, 1)), (torch.tensor([False]), torch.randn(16, 1)),
+      (torch.tensor([False]), torch.randn(2, 3)))
+class OutResizes(nn.Module):
+    """A result's tensor gets another shape, and its memory is free for the next run."""
+
+    def __init__(self):
+        super().__init__()
+        self.p = nn.Parameter(torch.randn(6), requires_grad=False)
+
+    def forward(self, mask, x):
+        y = self.p.masked_fill(mask, 0)
+        torch.mul(x, 2.75, out=y)
+        return y

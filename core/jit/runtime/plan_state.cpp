@@ -234,7 +234,9 @@ Tensor PlanState::Binding::result(const Plan& plan, uint32_t id, size_t place) {
   const bool is_own = root.kind == PlanRoot::Kind::kOutput && !is_moved[root.index];
   Tensor other;
   Tensor& tensor = is_own ? results[place] : other;
-  if (!tensor.defined()) tensor = at.meta.as_view(at.meta.sizes(), at.meta.strides(), 0);
+  // A script may have given the handle another shape (out=).
+  const bool is_kept = tensor.defined() && tensor.sizes() == at.meta.sizes() && tensor.strides() == at.meta.strides();
+  if (!is_kept) tensor = at.meta.as_view(at.meta.sizes(), at.meta.strides(), 0);
   const int64_t start = source.offset() * static_cast<int64_t>(size_of(source.dtype()));
   tensor.impl()->storage = source.storage();
   tensor.impl()->offset = (start + at.offset_bytes) / static_cast<int64_t>(size_of(at.meta.dtype()));
