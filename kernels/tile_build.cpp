@@ -101,7 +101,9 @@ int TileBuilder::add_call(const ops::Op& op, std::vector<ops::Value> arguments,
       // A normalisation over several dimensions is one over their product.
       if (!is_alone_ || step.lane.reduces || !in.is_contiguous() || step.lane.length <= 0) return -1;
       const Dims flat{in.numel() / step.lane.length, step.lane.length};
-      values_[static_cast<size_t>(step.input)].tensor = Tensor::meta(flat, in.dtype());
+      // A constant keeps its elements.
+      Tensor& input = values_[static_cast<size_t>(step.input)].tensor;
+      input = in.is_meta() ? Tensor::meta(flat, in.dtype()) : in.as_view(flat, contiguous_strides(flat), in.offset());
       result.tensor = Tensor::meta(flat, result.tensor.dtype());
     }
   }

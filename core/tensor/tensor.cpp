@@ -44,6 +44,8 @@ IntrusivePtr<TensorImpl> make_impl(std::span<const int64_t> sizes, std::span<con
 
 }  // namespace
 
+void Tensor::fail_without_data() { fail(ErrorCode::kUnimplemented, "a tensor of shapes only has no elements to read"); }
+
 Tensor Tensor::empty(std::span<const int64_t> sizes, DType dtype, Device device) {
   return empty_strided(sizes, contiguous_strides(sizes), dtype, device);
 }

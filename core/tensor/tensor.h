@@ -77,8 +77,10 @@ class Tensor {
   bool is_contiguous() const { return tensord::is_contiguous(sizes(), strides()); }
   bool is_channels_last() const { return tensord::is_channels_last(sizes(), strides()); }
 
-  // First element. REQUIRES: not meta.
+  // First element. Throws Error of a meta tensor: who infers shapes must not come by elements.
   void* raw_data() const {
+    if (!impl_->storage) [[unlikely]]
+      fail_without_data();
     return static_cast<char*>(impl_->storage->data()) + impl_->offset * static_cast<int64_t>(size_of(impl_->dtype));
   }
   // REQUIRES: dtype() == dtype_of<T>.
@@ -109,6 +111,7 @@ class Tensor {
 
  private:
   explicit Tensor(IntrusivePtr<TensorImpl> impl) : impl_(std::move(impl)) {}
+  [[noreturn]] static void fail_without_data();
   IntrusivePtr<TensorImpl> impl_;
 };
 
