@@ -219,19 +219,6 @@ class TupleAlias(nn.Module):
         return t, u, v, a, o
 
 
-@case((torch.randn(2, 3), False), (torch.randn(2, 3), False))
-class DropoutGivesBack(nn.Module):
-    """In evaluation it is its argument, known when it runs only."""
-
-    def forward(self, x, training: bool):
-        x = x.clone()
-        y = F.dropout(x, 0.5, training)
-        y.add_(1)
-        z = F.alpha_dropout(x, 0.5, training)
-        z[0].mul_(2)
-        return x
-
-
 @case((torch.tensor([True]), torch.randn(16, 1)), (torch.tensor([False]), torch.randn(16, 1)),
       (torch.tensor([False]), torch.randn(2, 3)))
 class OutResizes(nn.Module):
