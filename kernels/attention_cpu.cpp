@@ -176,7 +176,7 @@ class Attention {
     // Up to a whole panel: the last one's width is that of all keys.
     const int64_t columns = std::min(s_.keys, round_up(keys, panel_columns()));
     multiply_panels(end - begin, columns, s_.depth, {head_.query + begin * s_.query_row, s_.query_row, s_.query_col},
-                    {scratch_, s_.depth, 0}, {scores(), layout_.key_stride, &s_.scale, 0, false});
+                    {scratch_, s_.depth, TileRight::kPanelWidth}, {scores(), layout_.key_stride, &s_.scale, 0, false});
   }
 
   // Scores become weights that are still to be divided by their sum.
@@ -201,9 +201,9 @@ class Attention {
     const int64_t out_row = writes_out_ ? s_.out_row : layout_.value_stride;
     for (int64_t k = 0; k < keys; k += kDepthBlock) {
       const int64_t packed = std::min(kDepthBlock, s_.keys - k), depth = std::min(kDepthBlock, keys - k);
-      const TileRight values =
-          reads_values_ ? TileRight{head_.value + k * s_.value_row, 1, s_.value_row}
-                        : TileRight{scratch_ + layout_.values + k * whole_vectors(s_.value_depth), packed, 0};
+      const TileRight values = reads_values_ ? TileRight{head_.value + k * s_.value_row, 1, s_.value_row}
+                                             : TileRight{scratch_ + layout_.values + k * whole_vectors(s_.value_depth),
+                                                         packed, TileRight::kPanelWidth};
       multiply_panels(end - begin, s_.value_depth, depth, {scores() + k, layout_.key_stride, 1}, values,
                       {out, out_row, scratch_ + layout_.sums, 1, k > 0});
     }

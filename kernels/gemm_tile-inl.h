@@ -25,8 +25,9 @@ struct TileLeft {
 };
 
 // The right matrix in panels of panel_columns(), the last one narrower but of whole vectors. A panel that
-// starts at column c begins at data[c * column_step] and has its rows depth_step apart (0: the panel's width).
+// starts at column c begins at data[c * column_step] and has its rows depth_step apart; 0 is one row for all.
 struct TileRight {
+  static constexpr int64_t kPanelWidth = INT64_MIN;  // as depth_step: rows as far apart as the panel is wide
   const TileT* data;
   int64_t column_step, depth_step;
 };
@@ -95,7 +96,7 @@ inline void multiply_panels(int64_t rows, int64_t columns, int64_t depth, const 
   for (int64_t c = 0; c < columns; c += panel_columns()) {
     const int64_t width = std::min(panel_columns(), whole_vectors(columns - c));
     const TileT* panel = right.data + c * right.column_step;
-    const int64_t step = right.depth_step ? right.depth_step : width;
+    const int64_t step = right.depth_step == TileRight::kPanelWidth ? width : right.depth_step;
     for (int64_t r = 0; r < rows; r += kTileRows) {
       const int64_t count = std::min<int64_t>(kTileRows, rows - r);
       const int64_t from = left.tile_step ? r / kTileRows * left.tile_step : r * left.row_step;

@@ -47,7 +47,8 @@ class Product {
       const int64_t depth = std::min(kProductDepth, s_.depth - k);
       const TileT* from = right_ + k * s_.right_depth + column * s_.right_column;
       if (packs) pack_panels(from, s_.right_depth, s_.right_column, depth, columns, scratch_);
-      const TileRight right = packs ? TileRight{scratch_, depth, 0} : TileRight{from, 1, s_.right_depth};
+      const TileRight right =
+          packs ? TileRight{scratch_, depth, TileRight::kPanelWidth} : TileRight{from, 1, s_.right_depth};
       for (int64_t r = begin; r < end; r += kBlockRows) {
         const int64_t rows = std::min(kBlockRows, end - r);
         TileLeft left{left_ + r * s_.left_row + k * s_.left_depth, s_.left_row, s_.left_depth};

@@ -155,6 +155,14 @@ TEST(Attention, ViewsOfOneProjection) {
   }
 }
 
+TEST(Attention, OneValueForAllKeys) {
+  for (const int64_t depth : {16, 64}) {
+    const Tensor row = random(Dims{2, 3, 1, depth});
+    check_call({random(Dims{2, 3, 70, 16}), random(Dims{2, 3, 33, 16}),
+                row.as_view(Dims{2, 3, 33, depth}, Dims{3 * depth, depth, 0, 1}, row.offset())});
+  }
+}
+
 TEST(Attention, HeadsThatShareKeys) {
   check_call({random(Dims{2, 4, 20, 16}), random(Dims{2, 1, 20, 16}), random(Dims{1, 20, 16})});
 }

@@ -78,7 +78,13 @@ void check_call(const char* name, const std::vector<Value>& positional) {
   }
 }
 
-Tensor (*const kKinds[])(const Dims&) = {&random, &across, &sparse};
+// One row for all.
+Tensor repeated(const Dims& sizes) {
+  const Tensor row = random(Dims{1, sizes[1]});
+  return row.as_view(sizes, Dims{0, 1}, row.offset());
+}
+
+Tensor (*const kKinds[])(const Dims&) = {&random, &across, &sparse, &repeated};
 
 TEST(Product, SizesAndStrides) {
   for (const int64_t rows : {1, 7, 30, 130}) {
