@@ -1,0 +1,41 @@
+"""The attacks by name, and what an attack gives back."""
+
+import dataclasses
+
+ATTACKS = {}
+
+
+@dataclasses.dataclass
+class Attack:
+    name: str
+    run: object  # takes a Context (context.py), gives back a Figure or a list of them; raises where something broke
+    is_short: bool
+
+
+@dataclasses.dataclass
+class Figure:
+    """Something measured and the most (or, with at_least, the least) that it may be."""
+    name: str
+    value: float
+    bound: float
+    unit: str = ""
+    at_least: bool = False
+
+    def holds(self):
+        return self.value >= self.bound if self.at_least else self.value <= self.bound
+
+    def __str__(self):
+        sign = ">=" if self.at_least else "<="
+        return f"{self.name} {self.value:.4g} {self.unit}".rstrip() + f" (bound {sign} {self.bound:g})"
+
+
+def attack(name, short=False):
+    """Registers a function as the attack of this name; a short one, of a few seconds, is played by ctest too."""
+
+    def register(function):
+        if name in ATTACKS:
+            raise ValueError(f"two attacks are called {name}")
+        ATTACKS[name] = Attack(name, function, short)
+        return function
+
+    return register
