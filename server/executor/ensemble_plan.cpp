@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "server/executor/configured_outputs.h"
 #include "server/executor/model_version.h"
 
 namespace tensord::server {
@@ -18,6 +19,16 @@ const TensorSpec* find_spec(const std::vector<TensorSpec>& specs, const std::str
   const auto found =
       std::find_if(specs.begin(), specs.end(), [&](const TensorSpec& it) { return it.answers_to(name); });
   return found == specs.end() ? nullptr : &*found;
+}
+
+// The shape that the steps of an ensemble know one of its inputs or outputs by.
+const std::optional<Dims>& inner_shape(const TensorSpec& spec) { return spec.reshape ? spec.reshape : spec.shape; }
+
+// Whether the sizes from `a` and from `b` on may be the same.
+bool may_be_same(const Dims& a, size_t from_a, const Dims& b, size_t from_b) {
+  bool fits = a.size() - from_a == b.size() - from_b;
+  for (size_t i = from_a, j = from_b; fits && i < a.size(); ++i, ++j) fits = a[i] < 0 || b[j] < 0 || a[i] == b[j];
+  return fits;
 }
 
 // An ensemble that leads to itself would never end.
@@ -48,6 +59,7 @@ class Planner {
     add_inputs();
     add_outputs();
     for (size_t i = 0; i < plan_.steps.size(); ++i) check_step(i);
+    add_fits();
     plan_.max_inflight = config_.ensemble_max_inflight;
     return std::move(plan_);
   }
@@ -68,10 +80,6 @@ class Planner {
         .model = config.model, .version = version_text(config.version), .inputs = {}, .outputs = {}};
     models_.push_back(directory_.find(step.model, step.version));
     step.is_decoupled = models_.back()->config().is_decoupled;
-    check(!step.is_decoupled || config_.is_decoupled, "ensemble '", name_,
-          "' needs model_transaction_policy { decoupled: "
-          "true }, as its model '",
-          step.model, "' has");
     for (const auto& [inner, outer] : config.input_map) {
       step.inputs.push_back({inner, tensor(outer)});
       is_taken_[step.inputs.back().tensor] = true;
@@ -121,23 +129,24 @@ class Planner {
   }
 
   TensorSpec configured(const ModelConfig::TensorConfig& config) const {
-    check(!config.has_reshape, "ensemble '", name_, "': reshape of '", config.name, "' is for the models of its steps");
     TensorSpec spec;
     spec.name = config.name;
     spec.is_optional = config.is_optional;
-    if (!config.datatype.empty()) spec.datatype = parse_datatype(config.datatype);
-    if (config.has_dims) {
-      spec.shape.emplace();
-      if (config_.max_batch_size > 0) spec.shape->push_back(-1);
-      for (const int64_t dim : config.dims) spec.shape->push_back(dim);
-    }
+    apply_config(config, concat("ensemble '", name_, "'"), has_batches(), spec);
     return spec;
+  }
+
+  bool has_batches() const { return config_.max_batch_size > 0; }
+  bool has_batches(size_t step) const { return models_[step]->signature().max_batch_size > 0; }
+  // Of a tensor: whether who makes it has batches.
+  bool is_made_in_batches(size_t tensor) const {
+    return makers_[tensor] == kNone ? has_batches() : has_batches(makers_[tensor]);
   }
 
   // What the configuration leaves open is as the model of a step has it.
   void complete(TensorSpec& spec, const TensorSpec& of, const Signature& model) const {
     if (!spec.datatype) spec.datatype = of.datatype;
-    const bool has_same_batch = (model.max_batch_size > 0) == (config_.max_batch_size > 0);
+    const bool has_same_batch = (model.max_batch_size > 0) == has_batches();
     if (!spec.shape && has_same_batch) spec.shape = of.shape;
   }
 
@@ -159,6 +168,8 @@ class Planner {
         }
       }
       spec.takes_bytes = spec.datatype == DataType::kBytes;
+      plan_.declared.resize(plan_.tensors.size());
+      plan_.declared[index] = spec.datatype;
       plan_.signature.inputs.push_back(spec);
     }
   }
@@ -190,7 +201,8 @@ class Planner {
   void check_step(size_t index) const {
     const EnsemblePlan::Step& step = plan_.steps[index];
     const Signature& model = models_[index]->signature();
-    check(config_.max_batch_size <= model.max_batch_size || config_.max_batch_size == 0, "ensemble '", name_,
+    // One without batches takes batches of 1, see BatchFit.
+    check(config_.max_batch_size <= model.max_batch_size || model.max_batch_size == 0, "ensemble '", name_,
           "' allows maximum batch size ", config_.max_batch_size, ", but it contains model '", step.model,
           "' which only allows maximum batch size to be ", model.max_batch_size);
     for (const auto& link : step.inputs) check_input(index, link);
@@ -214,14 +226,16 @@ class Planner {
     const size_t maker = makers_[link.tensor];
     if (maker == kNone) {
       const TensorSpec* given = find_spec(plan_.signature.inputs, plan_.tensors[link.tensor]);
-      check_same(*given, *wanted, link.tensor, step.model);
+      check_same({given->datatype, inner_shape(*given), has_batches()}, as_seen(*wanted, index), link.tensor,
+                 step.model);
       check(!given->is_optional || wanted->is_optional, "ensemble '", name_, "': input '", given->name,
             "' is optional, but model '", step.model, "' needs it");
       return;
     }
     for (const auto& made : plan_.steps[maker].outputs) {
       const TensorSpec* spec = find_spec(models_[maker]->signature().outputs, made.name);
-      if (made.tensor == link.tensor && spec) check_same(*spec, *wanted, link.tensor, step.model);
+      if (made.tensor == link.tensor && spec)
+        check_same(as_seen(*spec, maker), as_seen(*wanted, index), link.tensor, step.model);
     }
   }
 
@@ -230,24 +244,53 @@ class Planner {
     for (size_t i = 0; i < plan_.outputs.size(); ++i) {
       for (const auto& link : step.outputs) {
         const TensorSpec* made = find_spec(models_[index]->signature().outputs, link.name);
+        const TensorSpec& wanted = plan_.signature.outputs[i];
         if (link.tensor == plan_.outputs[i] && made)
-          check_same(*made, plan_.signature.outputs[i], link.tensor, step.model);
+          check_same(as_seen(*made, index), {wanted.datatype, inner_shape(wanted), has_batches()}, link.tensor,
+                     step.model);
       }
     }
   }
 
-  // Whether one may be the other, as far as both are known.
-  void check_same(const TensorSpec& a, const TensorSpec& b, size_t tensor, const std::string& model) const {
+  // A tensor as one side knows it.
+  struct Seen {
+    const std::optional<DataType>& datatype;
+    const std::optional<Dims>& shape;
+    bool has_batch;
+  };
+  Seen as_seen(const TensorSpec& spec, size_t step) const { return {spec.datatype, spec.shape, has_batches(step)}; }
+
+  // Whether one may be the other, as far as both are known: with the batch dimension, or without it.
+  void check_same(const Seen& a, const Seen& b, size_t tensor, const std::string& model) const {
     check(!a.datatype || !b.datatype || a.datatype == b.datatype, "ensemble '", name_, "': tensor '",
           plan_.tensors[tensor], "' at model '", model, "' is ", a.datatype ? name_of(*a.datatype) : "", " and ",
           b.datatype ? name_of(*b.datatype) : "");
     if (!a.shape || !b.shape) return;
-    bool fits = a.shape->size() == b.shape->size();
-    for (size_t i = 0; fits && i < a.shape->size(); ++i) {
-      fits = (*a.shape)[i] < 0 || (*b.shape)[i] < 0 || (*a.shape)[i] == (*b.shape)[i];
-    }
+    const bool fits =
+        may_be_same(*a.shape, 0, *b.shape, 0) || may_be_same(*a.shape, a.has_batch, *b.shape, b.has_batch);
     check(fits, "ensemble '", name_, "': tensor '", plan_.tensors[tensor], "' at model '", model, "' has shapes ",
           shape_text(*a.shape), " and ", shape_text(*b.shape));
+  }
+
+  static EnsemblePlan::BatchFit batch_fit(bool is_made_in_batches, bool is_taken_in_batches,
+                                          const std::optional<Dims>& taken) {
+    using Change = EnsemblePlan::BatchFit::Change;
+    if (is_made_in_batches == is_taken_in_batches || !taken) return {};
+    return {is_taken_in_batches ? Change::kAdd : Change::kTake, taken->size()};
+  }
+
+  void add_fits() {
+    plan_.declared.resize(plan_.tensors.size());
+    for (size_t i = 0; i < plan_.steps.size(); ++i) {
+      for (auto& link : plan_.steps[i].inputs) {
+        const TensorSpec* wanted = find_spec(models_[i]->signature().inputs, link.name);
+        link.fit = batch_fit(is_made_in_batches(link.tensor), has_batches(i), wanted->shape);
+      }
+    }
+    for (size_t i = 0; i < plan_.outputs.size(); ++i) {
+      plan_.output_fits.push_back(
+          batch_fit(is_made_in_batches(plan_.outputs[i]), has_batches(), inner_shape(plan_.signature.outputs[i])));
+    }
   }
 
   static std::string shape_text(const Dims& shape) {
@@ -282,6 +325,25 @@ class EnsembleModel final : public Model {
 
 size_t EnsemblePlan::tensor_named(const std::string& name) const {
   return static_cast<size_t>(std::find(tensors.begin(), tensors.end(), name) - tensors.begin());
+}
+
+bool has_decoupled_step(const ModelConfig& config, const ModelDirectory& directory) {
+  return std::any_of(config.ensemble_steps.begin(), config.ensemble_steps.end(), [&](const auto& step) {
+    return directory.find(step.model, version_text(step.version))->config().is_decoupled;
+  });
+}
+
+ClassLabels ensemble_labels(const ModelConfig& config, const ModelDirectory& directory) {
+  ClassLabels labels = read_class_labels(config);
+  for (const EnsembleStepConfig& step : config.ensemble_steps) {
+    const std::shared_ptr<ModelVersion> model = directory.find(step.model, version_text(step.version));
+    for (const auto& [inner, outer] : step.output_map) {
+      const TensorSpec* spec = find_spec(model->signature().outputs, inner);
+      const std::vector<std::string>& made = model->class_labels(spec ? spec->name : inner);
+      if (!made.empty()) labels.try_emplace(outer, made);
+    }
+  }
+  return labels;
 }
 
 EnsemblePlan plan_ensemble(const std::string& name, const ModelConfig& config, const ModelDirectory& directory) {

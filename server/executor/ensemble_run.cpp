@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "core/base/clock.h"
+#include "server/executor/ensemble_tensors.h"
+#include "server/executor/reshape.h"
 #include "server/executor/status.h"
 #include "server/tracing/request_trace.h"
 
@@ -11,6 +13,18 @@ namespace {
 
 constexpr int kMaxDepth = 16;  // an ensemble may be loaded again as one that leads to itself
 constexpr size_t kNone = SIZE_MAX;
+
+// Parameters of an answer to a request of a sequence.
+void add_sequence(const InferRequest& request, ParameterMap& parameters) {
+  if (request.sequence.is_none()) return;
+  if (request.sequence.text.empty()) {
+    parameters.try_emplace("sequence_id", static_cast<int64_t>(request.sequence.number));
+  } else {
+    parameters.try_emplace("sequence_id", request.sequence.text);
+  }
+  parameters.try_emplace("sequence_start", request.is_sequence_start);
+  parameters.try_emplace("sequence_end", request.is_sequence_end);
+}
 
 }  // namespace
 
@@ -112,6 +126,15 @@ EnsembleRun::EnsembleRun(const Context& context, InferRequest&& request, InferSi
   request_.inputs.clear();
 }
 
+// As the ensemble's own configuration says.
+void EnsembleRun::reshape_inputs() {
+  const EnsemblePlan& plan = context_.plan;
+  for (const size_t input : request_.input_indices) {
+    const TensorSpec& spec = plan.signature.inputs[input];
+    if (spec.reshape && spec.shape) reshape(root_->tensors[plan.inputs[input]], *spec.shape, *spec.reshape);
+  }
+}
+
 EnsembleRun::~EnsembleRun() = default;
 
 void EnsembleRun::start() {
@@ -119,6 +142,11 @@ void EnsembleRun::start() {
     const std::lock_guard lock(mutex_);
     if (request_.ensemble_depth >= kMaxDepth) {
       fail_with(absl::FailedPreconditionError("more ensembles lie in each other than may"));
+    }
+    try {
+      reshape_inputs();
+    } catch (...) {
+      fail_with(current_exception_status());
     }
     queue(*root_);
   }
@@ -195,6 +223,8 @@ bool EnsembleRun::take_job(Branch& branch, Job& job) {
     if (!branch.is_there[link.tensor]) continue;
     job.inputs.push_back(take_tensor(branch, link.tensor));
     job.inputs.back().name = link.name;
+    job.declared.push_back(wire_type(job.inputs.back(), context_.plan.declared[link.tensor]));
+    fit_batch(job.inputs.back(), link.fit);
   }
   branch.is_started[job.step] = true;
   branch.is_forked = step.is_decoupled;
@@ -220,7 +250,7 @@ InferRequest EnsembleRun::make_request(Job& job, const ModelVersion& model) cons
   request.id = request_.id;
   std::vector<std::string> datatypes;
   std::vector<InputHeader> headers;
-  for (const InferTensor& input : job.inputs) datatypes.emplace_back(name_of(input.datatype));
+  for (const DataType datatype : job.declared) datatypes.emplace_back(name_of(datatype));
   for (size_t i = 0; i < job.inputs.size(); ++i) {
     headers.push_back({job.inputs[i].name, datatypes[i], job.inputs[i].shape});
   }
@@ -368,7 +398,13 @@ bool EnsembleRun::collect(Branch& branch) {
 
 bool EnsembleRun::answer_next(std::unique_lock<std::mutex>& lock) {
   if (is_over_) return false;
-  if (!has_failed_ && root_ && collect(*root_)) root_.reset();
+  if (!has_failed_ && root_) {
+    try {
+      if (collect(*root_)) root_.reset();
+    } catch (...) {
+      fail_with(current_exception_status());
+    }
+  }
   if (has_failed_) {
     if (running_ > 0) return false;
     ready_.clear();
@@ -394,11 +430,18 @@ bool EnsembleRun::answer_next(std::unique_lock<std::mutex>& lock) {
 
 InferResult EnsembleRun::take_result(Branch& branch) {
   InferResult result;
+  const EnsemblePlan& plan = context_.plan;
   for (const size_t tensor : wanted_) {
-    result.outputs.push_back(take_tensor(branch, tensor));
-    result.outputs.back().name = context_.plan.tensors[tensor];
+    InferTensor& output = result.outputs.emplace_back(take_tensor(branch, tensor));
+    output.name = plan.tensors[tensor];
+    const auto place =
+        static_cast<size_t>(std::find(plan.outputs.begin(), plan.outputs.end(), tensor) - plan.outputs.begin());
+    fit_batch(output, plan.output_fits[place]);
+    const TensorSpec& spec = plan.signature.outputs[place];
+    if (spec.reshape && spec.shape) reshape(output, *spec.reshape, *spec.shape);
   }
   result.parameters = std::move(branch.parameters);
+  add_sequence(request_, result.parameters);
   return result;
 }
 

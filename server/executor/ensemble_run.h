@@ -49,6 +49,7 @@ class EnsembleRun : public std::enable_shared_from_this<EnsembleRun> {
     Branch* branch = nullptr;
     size_t step = 0;
     std::vector<InferTensor> inputs = {};
+    std::vector<DataType> declared = {};  // of each of them
   };
 
   bool is_stopped() const { return has_failed_.load(std::memory_order_acquire) || sink_.is_cancelled(); }
@@ -60,6 +61,7 @@ class EnsembleRun : public std::enable_shared_from_this<EnsembleRun> {
   InferTensor take_tensor(Branch& branch, size_t tensor);
   void submit(Job job);
   InferRequest make_request(Job& job, const ModelVersion& model) const;
+  void reshape_inputs();
   void on_answer(StepSink& sink, InferResult result, bool is_final);
   void put_outputs(const EnsemblePlan::Step& step, InferResult& result, Branch& branch);
   void add_child(Branch& branch, size_t step, InferResult& result);

@@ -2,20 +2,37 @@
 
 #include "core/base/error.h"
 #include "core/base/thread_priority.h"
+#include "server/executor/ensemble_plan.h"
 #include "server/executor/output_probe.h"
 #include "server/executor/response_cache.h"
 #include "server/executor/sequence_model.h"
 
 namespace tensord::server {
+namespace {
+
+// What an ensemble's configuration leaves to its steps.
+ModelConfig completed(ModelConfig config, const ModelDirectory* directory) {
+  if (!config.is_ensemble() || !directory || config.is_decoupled) return config;
+  config.is_decoupled = has_decoupled_step(config, *directory);
+  check(!config.is_decoupled || !config.has_response_cache,
+        "response_cache cannot be used with the decoupled transaction policy, which a step of the ensemble has");
+  return config;
+}
+
+ClassLabels class_labels_of(const ModelConfig& config, const ModelDirectory* directory) {
+  return config.is_ensemble() && directory ? ensemble_labels(config, *directory) : read_class_labels(config);
+}
+
+}  // namespace
 
 ModelVersion::ModelVersion(std::string name, int64_t version, std::unique_ptr<const Model> model, ModelConfig config,
                            Options options, ModelMetrics& metrics)
     : name_(std::move(name)),
       version_text_(std::to_string(version)),
       model_(std::move(model)),
-      config_(std::move(config)),
+      config_(completed(std::move(config), options.directory)),
       request_signature_(request_signature(model_->signature(), config_)),
-      class_labels_(read_class_labels(config_)),
+      class_labels_(class_labels_of(config_, options.directory)),
       metrics_owner_(std::move(options.metrics_owner)),
       metrics_(metrics),
       owner_(memory_owner(name_ + "/" + version_text_)),

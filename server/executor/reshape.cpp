@@ -21,11 +21,14 @@ void reshape(InferTensor& tensor, const Dims& from, const Dims& to) {
     fail(ErrorCode::kFailedPrecondition, "reshape of '", tensor.name, "': expected shape ", to_string(from), ", got ",
          to_string(tensor.shape));
   }
+  set_sizes(tensor, sizes);
+}
+
+void set_sizes(InferTensor& tensor, const Dims& sizes) {
   tensor.shape = sizes;
   if (!tensor.tensor.defined()) return;
   const Tensor whole = tensor.tensor.contiguous();
-  Dims strides = contiguous_strides(sizes);
-  tensor.tensor = whole.as_view(std::move(sizes), std::move(strides), whole.offset());
+  tensor.tensor = whole.as_view(sizes, contiguous_strides(sizes), whole.offset());
 }
 
 }  // namespace tensord::server

@@ -46,6 +46,7 @@ inference::ModelConfig to_model_config(const ModelVersion& model) {
   if (out.version_policy().policy_choice_case() == inference::ModelVersionPolicy::POLICY_CHOICE_NOT_SET) {
     out.mutable_version_policy()->mutable_latest()->set_num_versions(config.latest_versions);
   }
+  if (config.is_decoupled) out.mutable_model_transaction_policy()->set_decoupled(true);
   const bool has_batch = signature.max_batch_size > 0;
   complete_tensors(signature.inputs, has_batch, out.mutable_input());
   for (const TensorSpec& spec : signature.inputs) {

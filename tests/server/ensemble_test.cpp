@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <fstream>
 #include <future>
 #include <map>
 
@@ -91,6 +92,23 @@ class EnsembleTest : public ::testing::Test, public ModelDirectory {
     });
   }
 
+  // Gives back its input of this shape, and notes the sizes that it saw.
+  void add_identity(const std::string& name, int64_t max_batch_size, const Dims& shape,
+                    DataType datatype = DataType::kFp32, ModelConfig config = {}) {
+    Signature signature = testing::signature_of({"x"}, {"y"});
+    signature.max_batch_size = max_batch_size;
+    signature.inputs[0].datatype = datatype;
+    signature.inputs[0].shape = signature.outputs[0].shape = shape;
+    const auto run = [this](std::span<const InferTensor* const> inputs, const auto&) {
+      RunResult result;
+      result.outputs.push_back(*inputs[0]);
+      result.outputs[0].name = "y";
+      seen_shapes.push_back(inputs[0]->shape);
+      return result;
+    };
+    add(name, std::make_unique<testing::FakeModel>(std::move(signature), run), std::move(config));
+  }
+
   // Answers once for each element.
   void add_items(const std::string& name) {
     ModelConfig config;
@@ -156,7 +174,15 @@ class EnsembleTest : public ::testing::Test, public ModelDirectory {
   Metrics metrics_{"test"};
   std::map<std::string, std::shared_ptr<ModelVersion>> models_;
   std::atomic<int> endless_runs{0};
+  std::vector<Dims> seen_shapes;  // by add_identity(), of steps one after the other
 };
+
+ModelConfig::TensorConfig sized(const std::string& name, std::vector<int64_t> dims) {
+  ModelConfig::TensorConfig config = named(name, "FP32");
+  config.dims = std::move(dims);
+  config.has_dims = true;
+  return config;
+}
 
 const EnsembleStepConfig kFirst{.model = "one", .version = -1, .input_map = {{"x", "in"}}, .output_map = {{"y", "a"}}};
 const EnsembleStepConfig kSecond{.model = "ten", .version = -1, .input_map = {{"x", "a"}}, .output_map = {{"y", "b"}}};
@@ -280,11 +306,10 @@ TEST_F(EnsembleTest, AnswersOfADecoupledStepGoOnInOrder) {
                                   {.model = "items", .input_map = {{"x", "a"}}, .output_map = {{"y", "item"}}},
                                   {.model = "ten", .input_map = {{"x", "item"}}, .output_map = {{"y", "out"}}}});
   config.outputs = {named("out")};
-  EXPECT_THAT(refusal(config), HasSubstr("needs model_transaction_policy"));
-  config.is_decoupled = true;
   for (const uint32_t inflight : {0u, 1u, 3u}) {
     config.ensemble_max_inflight = inflight;
     add_ensemble("all", config);
+    EXPECT_TRUE(models_["all"]->config().is_decoupled);
     Answers answers;
     submit("all", {floats("in", {1, 2, 3, 4, 5, 6, 7, 8})}, answers);
     answers.wait();
@@ -354,8 +379,10 @@ TEST_F(EnsembleTest, RefusesWhatCannotRun) {
   config.inputs = {named("in"), named("a")};
   EXPECT_THAT(refusal(config), HasSubstr("input 'a' is made by a step too"));
   config.inputs.clear();
-  config.max_batch_size = 4;
-  EXPECT_THAT(refusal(config), HasSubstr("allows maximum batch size 4, but it contains model 'one' which only"));
+  add_identity("few", 2, {-1, 3});
+  ModelConfig batches = config_of({{.model = "few", .input_map = {{"x", "in"}}, .output_map = {{"y", "a"}}}});
+  batches.max_batch_size = 4;
+  EXPECT_THAT(refusal(batches), HasSubstr("allows maximum batch size 4, but it contains model 'few' which only"));
   add_ensemble("all", config_of({kFirst, kSecond}));
   add_ensemble("outer", config_of({{.model = "all", .input_map = {{"in", "in"}}, .output_map = {{"b", "c"}}}}));
   EXPECT_THAT(refusal(config_of({{.model = "outer", .input_map = {{"in", "in"}}, .output_map = {{"c", "d"}}}})),
@@ -383,6 +410,148 @@ TEST_F(EnsembleTest, TypesAndShapesMustFit) {
   config.inputs[0].dims = {5, 3};
   config.inputs[0].has_dims = true;
   EXPECT_EQ(refusal(config), "no error");
+}
+
+TEST_F(EnsembleTest, ABatchOfOneIsAddedAndTakenAway) {
+  add_identity("one", 4, {-1, 2});
+  add_identity("ten", 0, {2});
+  ModelConfig config = config_of({kFirst, kSecond});
+  config.inputs = {sized("in", {2})};
+  config.outputs = {sized("a", {2}), sized("b", {2})};
+  add_ensemble("plain", config);
+  Answers answers;
+  submit("plain", {floats("in", {1, 2})}, answers);
+  answers.wait();
+  ASSERT_TRUE(answers.results[0].status.ok()) << answers.results[0].status.message();
+  EXPECT_THAT(seen_shapes, ElementsAre(Dims{1, 2}, Dims{2}));
+  for (const InferTensor& output : answers.results[0].outputs) {
+    EXPECT_EQ(output.shape, Dims({2}));
+    EXPECT_THAT(values_of(output), ElementsAre(1, 2));
+  }
+
+  config.max_batch_size = 4;
+  add_ensemble("batched", config);
+  InferTensor input = floats("in", {1, 2, 3, 4});
+  input.shape = {1, 2};
+  input.tensor = floats("in", {3, 4}).tensor.as_view({1, 2}, {2, 1}, 0);
+  Answers one;
+  submit("batched", {input}, one);
+  one.wait();
+  ASSERT_TRUE(one.results[0].status.ok()) << one.results[0].status.message();
+  EXPECT_EQ(one.results[0].outputs[0].shape, Dims({1, 2}));
+  EXPECT_EQ(one.results[0].outputs[1].shape, Dims({1, 2}));
+  EXPECT_EQ(one.results[0].outputs[1].tensor.sizes(), Dims({1, 2}));
+  input.shape = {2, 2};
+  input.tensor = floats("in", {1, 2, 3, 4}).tensor.as_view({2, 2}, {2, 1}, 0);
+  Answers two;
+  submit("batched", {input}, two);
+  two.wait();
+  EXPECT_THAT(std::string(two.results[0].status.message()),
+              HasSubstr("unexpected shape for input 'x' for model 'ten'"));
+}
+
+TEST_F(EnsembleTest, AWholeBatchIsATensorOfAModelWithoutBatches) {
+  add_identity("one", 0, {-1, 2});
+  add_identity("ten", 4, {-1, 2});
+  ModelConfig config = config_of({kFirst, kSecond});
+  config.inputs = {sized("in", {2})};
+  config.outputs = {sized("b", {2})};
+  config.max_batch_size = 4;
+  add_ensemble("all", config);
+  InferTensor input = floats("in", {1, 2, 3, 4});
+  input.shape = {2, 2};
+  input.tensor = input.tensor.as_view({2, 2}, {2, 1}, 0);
+  Answers answers;
+  submit("all", {input}, answers);
+  answers.wait();
+  ASSERT_TRUE(answers.results[0].status.ok()) << answers.results[0].status.message();
+  EXPECT_THAT(seen_shapes, ElementsAre(Dims{2, 2}, Dims{2, 2}));
+  EXPECT_EQ(answers.results[0].outputs[0].shape, Dims({2, 2}));
+}
+
+TEST_F(EnsembleTest, ReshapesAsItsConfigurationSays) {
+  add_identity("one", 0, {2, -1});
+  ModelConfig config = config_of({kFirst});
+  config.inputs = {sized("in", {4})};
+  config.outputs = {sized("a", {1, 4})};
+  for (ModelConfig::TensorConfig* tensor : {&config.inputs[0], &config.outputs[0]}) {
+    tensor->reshape = {2, 2};
+    tensor->has_reshape = true;
+  }
+  add_ensemble("all", config);
+  Answers answers;
+  submit("all", {floats("in", {1, 2, 3, 4})}, answers);
+  answers.wait();
+  ASSERT_TRUE(answers.results[0].status.ok()) << answers.results[0].status.message();
+  EXPECT_THAT(seen_shapes, ElementsAre(Dims{2, 2}));
+  EXPECT_EQ(answers.results[0].outputs[0].shape, Dims({1, 4}));
+  EXPECT_EQ(answers.results[0].outputs[0].tensor.sizes(), Dims({1, 4}));
+  config.inputs[0].reshape = {4, 1};
+  EXPECT_THAT(refusal(config), HasSubstr("tensor 'in' at model 'one' has shapes [4,1] and [2,-1]"));
+  // What the steps make of another size than the configuration says.
+  config.inputs[0].has_reshape = false;
+  config.inputs[0].dims = {2, -1};
+  add_ensemble("all", config);
+  InferTensor input = floats("in", {1, 2, 3, 4, 5, 6});
+  input.shape = {2, 3};
+  input.tensor = input.tensor.as_view({2, 3}, {3, 1}, 0);
+  Answers wrong;
+  submit("all", {input}, wrong);
+  wrong.wait();
+  EXPECT_THAT(std::string(wrong.results[0].status.message()), HasSubstr("in ensemble 'all', reshape of 'a': expected"));
+}
+
+TEST_F(EnsembleTest, UnsignedInputsKeepTheirType) {
+  add_identity("one", 0, {-1}, DataType::kUint32);
+  ModelConfig config = config_of({kFirst});
+  add_ensemble("all", config);
+  EXPECT_EQ(models_["all"]->signature().inputs[0].datatype, DataType::kUint32);
+  InferTensor input = floats("in", {});
+  input.datatype = DataType::kInt64;  // as it is when it was taken apart
+  input.tensor = Tensor::empty(Dims{2}, DType::kInt64);
+  std::fill_n(input.tensor.data<int64_t>(), 2, 1);
+  input.shape = {2};
+  Answers answers;
+  submit("all", {input}, answers);
+  answers.wait();
+  EXPECT_TRUE(answers.results[0].status.ok()) << answers.results[0].status.message();
+}
+
+TEST_F(EnsembleTest, LabelsAreThoseOfTheStepThatMakesTheOutput) {
+  const std::string file = ::testing::TempDir() + "/ensemble_labels.txt";
+  std::ofstream(file) << "cat\ndog\n";
+  ModelConfig labelled;
+  labelled.outputs = {named("y")};
+  labelled.outputs[0].label_filename = file;
+  add_identity("one", 0, {-1}, DataType::kFp32, labelled);
+  add_identity("ten", 0, {-1});
+  ModelConfig config = config_of({kFirst, kSecond});
+  config.outputs = {named("a"), named("b")};
+  add_ensemble("all", config);
+  EXPECT_THAT(models_["all"]->class_labels("a"), ElementsAre("cat", "dog"));
+  EXPECT_TRUE(models_["all"]->class_labels("b").empty());
+  std::ofstream(file) << "other\n";
+  config.outputs[0].label_filename = file;
+  add_ensemble("all", config);
+  EXPECT_THAT(models_["all"]->class_labels("a"), ElementsAre("other"));
+}
+
+TEST_F(EnsembleTest, AnswersSayWhereInASequenceTheyAre) {
+  add_plus("one", 1);
+  add_ensemble("all", config_of({kFirst}));
+  InferRequest request;
+  request.inputs = {floats("in", {1})};
+  request.input_indices = {0};
+  request.sequence.number = 7;
+  request.is_sequence_start = true;
+  Answers answers, none;
+  models_["all"]->submit(std::move(request), answers);
+  answers.wait();
+  const ParameterMap expected{{"sequence_end", false}, {"sequence_id", int64_t{7}}, {"sequence_start", true}};
+  EXPECT_EQ(answers.results[0].parameters, expected);
+  submit("all", {floats("in", {1})}, none);
+  none.wait();
+  EXPECT_TRUE(none.results[0].parameters.empty());
 }
 
 }  // namespace
