@@ -10,12 +10,15 @@ import os
 import torch
 
 from tests.programs.program import Loaded, Program
+from tests.programs.rounding import Rounding
 
 # Relative to an element, and to the largest of its tensor: what another order of sums and another library's functions change.
 RELATIVE = {torch.float64: 1e-9, torch.float32: 2e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}
 OF_LARGEST = {torch.float64: 1e-9, torch.float32: 4e-6, torch.float16: 2e-3, torch.bfloat16: 2e-2}
 # Times the distance of float32 (or what the program computes in) from float64.
 OF_ROUNDING = 32.0
+# Runs with other roundings, of which the one that is farthest off counts; only where something differed.
+ROUNDINGS = 8
 # A leaf of which rounding changes more than this, of its largest, says nothing.
 MAX_ROUNDING = 1e-2
 # How far lower precision may be off, relative to the largest of a tensor, and how many times more than float32.
@@ -44,36 +47,50 @@ def _finite_max(tensor: torch.Tensor) -> float:
     return float(finite.abs().max()) if finite.numel() else 0.0
 
 
-def leaf_tolerance(value, exact) -> tuple:
-    """(absolute, relative, largest, rounding) of one leaf; absolute < 0: it says nothing."""
+NOTHING = (-1.0, 0.0, 0.0, 0.0)
+
+
+def leaf_tolerance(value, exact, moved: list) -> tuple:
+    """(absolute, relative, largest, rounding) of one leaf; absolute < 0: it says nothing. `moved`: by other roundings."""
+    rows = [_tolerance(value, exact)] + [_tolerance(other, exact) for other in moved]
+    if any(row[0] < 0 for row in rows) or any(_kind(other) != _kind(value) for other in moved):
+        return NOTHING
+    _, relative, largest, rounding = rows[0]
+    return (max(row[0] for row in rows), relative, largest, rounding)
+
+
+def _kind(value):
+    return (value.dtype, value.shape) if isinstance(value, torch.Tensor) else type(value)
+
+
+def _tolerance(value, exact) -> tuple:
     if not isinstance(value, torch.Tensor):
         if isinstance(value, float) and isinstance(exact, float):
             # A number of a script was a float32 tensor's element, as a rule.
             value, exact = torch.tensor(value, dtype=torch.float32), torch.tensor(exact, dtype=torch.float64)
         else:
-            return (0.0, 0.0, 0.0, 0.0) if type(value) is type(exact) and value == exact else (-1.0, 0.0, 0.0, 0.0)
+            return (0.0, 0.0, 0.0, 0.0) if type(value) is type(exact) and value == exact else NOTHING
     if exact is None or not isinstance(exact, torch.Tensor) or value.shape != exact.shape:
-        return (-1.0, 0.0, 0.0, 0.0)
+        return NOTHING
     if not value.is_floating_point():
         same = value.dtype == exact.dtype and torch.equal(value, exact)
-        return (0.0, 0.0, 0.0, 0.0) if same else (-1.0, 0.0, 0.0, 0.0)
+        return (0.0, 0.0, 0.0, 0.0) if same else NOTHING
     a, b = value.double(), exact.double()
     if not torch.equal(torch.isnan(a), torch.isnan(b)) or not torch.equal(torch.isinf(a), torch.isinf(b)):
-        return (-1.0, 0.0, 0.0, 0.0)
+        return NOTHING
     largest = _finite_max(a)
     rounding = _finite_max(a - b)
     if rounding > MAX_ROUNDING * max(largest, 1e-3) * (10 if value.dtype in (torch.float16, torch.bfloat16) else 1):
-        return (-1.0, 0.0, 0.0, 0.0)
+        return NOTHING
     kind = value.dtype
     return (OF_LARGEST[kind] * largest + OF_ROUNDING * rounding + 1e-12, RELATIVE[kind], largest, rounding)
 
 
-def tolerance_tables(value, exact) -> dict:
+def tolerance_tables(value, exact, *moved) -> dict:
     """By precision: a row (absolute, relative) for each leaf."""
-    found, right = leaves(value), leaves(exact) if exact is not None else []
-    if len(found) != len(right):
-        right = [None] * len(found)
-    rows = [leaf_tolerance(a, b) for a, b in zip(found, right)]
+    found = leaves(value)
+    exact, *moved = [_beside(found, other) for other in (exact, *moved)]
+    rows = [leaf_tolerance(a, b, list(others)) for a, b, *others in zip(found, exact, *moved)]
     tables = {"f32": [row[:2] for row in rows]}
     for name, (of_largest, of_rounding) in PRECISIONS.items():
         table = []
@@ -85,6 +102,11 @@ def tolerance_tables(value, exact) -> dict:
             table.append((wide, relative) if is_known else (-1.0, 0.0))
         tables[name] = table
     return {name: torch.tensor(table, dtype=torch.float64).reshape(-1, 2) for name, table in tables.items()}
+
+
+def _beside(found: list, other) -> list:
+    right = leaves(other) if other is not None else []
+    return right if len(right) == len(found) else [None] * len(found)
 
 
 def copied(value):
@@ -139,6 +161,16 @@ def exact_calls(program: Program, folder: str) -> list:
         return []
 
 
+def moved_calls(program: Program, archive: str) -> list:
+    """What the calls give with other roundings."""
+    runs = []
+    for seed in range(ROUNDINGS):
+        module = torch.jit.load(archive)
+        with Rounding(seed):
+            runs.append(run_calls(module, program, False))
+    return runs
+
+
 def _check_usable(outcomes):
     for error, found in outcomes:
         if any(word in error for word in ("INTERNAL ASSERT", "not implemented for", "not supported")):
@@ -150,8 +182,11 @@ def _check_usable(outcomes):
                 raise Unusable("an overflow")
 
 
-def write(program: Program, folder: str, name: str = "program") -> dict:
-    """Writes NAME.pt (the archive) and NAME.calls.pt; {"archive", "calls", "leaves", "open", "error"}. Raises Unusable."""
+def write(program: Program, folder: str, name: str = "program", is_careful: bool = False) -> dict:
+    """Writes NAME.pt (the archive) and NAME.calls.pt; {"archive", "calls", "leaves", "open", "error"}. Raises Unusable.
+
+    One run beside the exact one says how far rounding goes; when it is careful, other roundings are tried as well.
+    """
     torch.set_grad_enabled(False)
     try:
         module = compiled(program, folder, False)
@@ -164,11 +199,11 @@ def write(program: Program, folder: str, name: str = "program") -> dict:
         outcomes = run_calls(module, program, False)
         _check_usable(outcomes)
         exact = exact_calls(program, folder)
+        moved = moved_calls(program, archive) if is_careful else []
     records, total, open_leaves = [], 0, 0
     for i, (error, found) in enumerate(outcomes):
         call_name, arguments = program.calls[i]
-        right = exact[i][1] if i < len(exact) else None
-        tables = tolerance_tables(found, right) if found else {}
+        tables = tolerance_tables(found, *[run[i][1] if i < len(run) else None for run in (exact, *moved)]) if found else {}
         if found:
             total += len(tables["f32"])
             open_leaves += int((tables["f32"][:, 0] < 0).sum())

@@ -23,18 +23,21 @@ import warnings
 import torch
 
 from tests.e2e.bisect_passes import culprits
+from tests.programs.apart import Died, apart
 from tests.programs.builder import build
 from tests.programs.driver import BASE_MODES, PRECISION_MODES, Crash, Driver, pass_modes
 from tests.programs.known import has_steps, is_refusal, known_difference
 from tests.programs.reduce import reduced
 from tests.programs.reference import Unusable, write
 
-# A worker makes so many programs, then ends: what PyTorch compiled stays in its memory.
+# A worker makes so many programs, then ends, and shows what it found.
 PROGRAMS_OF_WORKER = 400
 MODES_OF_PASSES = 14
 # Of programs that are made: at least so many can be compared, at most so many are refused or differ in known ways; of
 # their leaves at most so many say nothing.
 LEAST_COMPARED, MOST_REFUSED, MOST_KNOWN, MOST_OPEN = 0.6, 0.1, 0.15, 0.1
+# Of all, so many may end PyTorch.
+MOST_DIED = 0.02
 
 
 class Examiner:
@@ -62,34 +65,45 @@ class Examiner:
                 return [{"mode": mode["name"], "kind": "crash", "text": str(crash)}]
         return [{"mode": modes[0]["name"], "kind": "crash", "text": text + " (not again with one mode alone)"}]
 
+    def write(self, program, name: str = "program", is_careful: bool = False) -> dict:
+        """`write` in a process of its own. Raises Unusable and Died."""
+        return apart(write, program, self.folder, name, is_careful, expected=(Unusable,))
+
+    def proven(self, program, found: list, modes: list, name: str) -> list:
+        """Of `found` what is left when other roundings are allowed for."""
+        if not any(problem["kind"] == "wrong" for problem in found):
+            return found
+        affected = {problem["mode"] for problem in found}
+        affected |= {mode.get("same_as") for mode in modes if mode["name"] in affected}
+        return self.problems(self.write(program, name, True), [mode for mode in modes if mode["name"] in affected])[0]
+
     def examine(self, program, seed: int) -> tuple:
-        """(what `write` gave, [(problem, mode)], runs). Raises Unusable."""
-        written = write(program, self.folder)
+        """(what `write` gave, [(problem, mode)], runs). Raises Unusable and Died."""
+        written = self.write(program)
         modes = BASE_MODES + ([] if has_steps(program) else PRECISION_MODES)
         found, at_work, runs = self.problems(written, modes)
-        by_name = {mode["name"]: mode for mode in modes}
         if not any(problem["kind"] in ("crash", "refused") for problem in found):
             more = pass_modes(random.Random(seed), at_work, self.driver.pass_names, MODES_OF_PASSES)
             further, _, more_runs = self.problems(written, more)
-            found, runs = found + further, runs + more_runs
-            by_name.update({mode["name"]: mode for mode in more})
-        return written, [(problem, by_name[problem["mode"]]) for problem in found], runs
+            found, runs, modes = found + further, runs + more_runs, modes + more
+        by_name = {mode["name"]: mode for mode in modes}
+        return written, [(problem, by_name[problem["mode"]]) for problem in self.proven(program, found, modes, "careful")], runs
 
     def fails_alike(self, program, problem: dict, mode: dict) -> bool:
-        try:
-            written = write(program, self.folder, "smaller")
-        except Unusable:
-            return False
         # Beside the planned way, which tells an error of dead code from others.
         modes = [mode] if mode["name"] == "planned" else [known for known in BASE_MODES if known["name"] == "planned"] + [mode]
-        found, _, _ = self.problems(written, modes)
-        if mode.get("precision") and has_steps(program):
+        try:
+            found, _, _ = self.problems(self.write(program, "smaller"), modes)
+            if mode.get("precision") and has_steps(program):
+                return False
+            alike = [other for other in found if other["kind"] == problem["kind"] and other["mode"] == mode["name"]]
+            return any(not known_difference(other, mode, found) and other in self.proven(program, found, modes, "careful") for other in alike)
+        except (Unusable, Died):
             return False
-        return any(other["kind"] == problem["kind"] and other["mode"] == mode["name"] and not known_difference(other, mode, found) for other in found)
 
     def culprits(self, program, problem: dict, mode: dict) -> list:
         """(pass, its first wrong change) of those without which all is well."""
-        written = write(program, self.folder, "smaller")
+        written = self.write(program, "smaller", True)
 
         def is_good(flags) -> bool:
             altered = dict(mode)
@@ -126,10 +140,10 @@ def work(options) -> int:
                 break
             counts["made"] += 1
             try:
-                program = build(seed)
+                program = apart(build, seed)
                 written, problems, runs = examiner.examine(program, seed)
-            except Unusable:
-                counts["unusable"] += 1
+            except (Unusable, Died) as error:
+                counts["unusable" if isinstance(error, Unusable) else "reference died"] += 1
                 continue
             counts.update(leaves=written["leaves"], open=written["open"], runs=runs, errors=written["error"])
             everything = [problem for problem, _ in problems]
@@ -154,17 +168,18 @@ def work(options) -> int:
 def report(examiner: Examiner, program, problem: dict, mode: dict) -> str:
     smallest = reduced(program, lambda smaller: examiner.fails_alike(smaller, problem, mode))
     if examiner.fails_alike(smallest, problem, mode):
-        found = [other for other in examiner.problems(write(smallest, examiner.folder, "smaller"), [{k: v for k, v in mode.items() if k != "same_as"}])[0]]
+        found = [other for other in examiner.problems(examiner.write(smallest, "smaller", True), [{k: v for k, v in mode.items() if k != "same_as"}])[0]]
         problem = found[0] if found else problem
     return shown(smallest, problem, examiner.culprits(smallest, problem, mode))
 
 
 def judge(counts: collections.Counter) -> list:
     """What makes the whole run worthless, though nothing differed."""
-    made, usable = max(counts["made"], 1), max(counts["made"] - counts["unusable"], 1)
+    made, usable = max(counts["made"], 1), max(counts["made"] - counts["unusable"] - counts["reference died"], 1)
     shares = [("compared", counts["compared"] + counts["different"] >= LEAST_COMPARED * made, f"at least {LEAST_COMPARED} of all"),
               ("refused", counts["refused"] <= MOST_REFUSED * usable, f"at most {MOST_REFUSED}"),
               ("known", counts["known"] <= MOST_KNOWN * usable, f"at most {MOST_KNOWN}"),
+              ("reference died", counts["reference died"] <= max(1, MOST_DIED * made), f"at most {MOST_DIED} of all"),
               ("open", counts["open"] <= MOST_OPEN * max(counts["leaves"], 1), f"at most {MOST_OPEN} of the leaves")]
     return [f"{name}: {counts[name]}, {bound} expected" for name, is_well, bound in shares if not is_well]
 
