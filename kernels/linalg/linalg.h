@@ -1,0 +1,54 @@
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "core/ops/op.h"
+#include "core/ops/run.h"
+#include "kernels/gemm.h"
+
+// What the operators of linear algebra share. A tensor of at least two dimensions is a batch of matrices, its last two;
+// results lie column by column, as LAPACK writes them and PyTorch returns them.
+namespace tensord::kernels::linalg {
+
+// Throws unless `x` is float32 or float64, as PyTorch words it: linalg.inv: Low precision dtypes not supported …
+void check_real(std::string_view op, const Tensor& x);
+void check_matrix(std::string_view op, const Tensor& x, std::string_view name = "A");
+// Also whether the matrices are square.
+void check_square(std::string_view op, const Tensor& x, std::string_view name = "A");
+void check_same_dtype(std::string_view op, const Tensor& a, const Tensor& b);
+
+inline int64_t rows_of(const Tensor& x) { return x.sizes()[static_cast<size_t>(x.ndim() - 2)]; }
+inline int64_t columns_of(const Tensor& x) { return x.sizes().back(); }
+// The sizes before the last two, and before them followed by others.
+Dims batch_of(const Tensor& x);
+Dims with(Dims batch, std::initializer_list<int64_t> sizes);
+// How many matrices there are.
+int64_t count_of(const Dims& batch);
+
+// A result of these sizes that lies column by column.
+ops::TensorMeta column_major(const Dims& sizes, const Tensor& like);
+ops::TensorMeta row_major(const Dims& sizes, const Tensor& like);
+ops::TensorMeta row_major(const Dims& sizes, DType dtype, const Tensor& like);
+
+// Matrix number `index` of a tensor whose batch is broadcast to `batch`.
+Matrix matrix_at(const Tensor& x, const Dims& batch, int64_t index);
+
+// A view with the last two dimensions exchanged.
+Tensor transposed(const Tensor& x);
+
+// An operator's results, which are tensors all.
+template <size_t kCount, class... A>
+std::array<Tensor, kCount> call_for(const char* op_name, const A&... arguments) {
+  const ops::Op& op = ops::get_op(op_name);
+  const std::vector<ops::Value> results = ops::run(op, ops::bind(op, {ops::Value(arguments)...}));
+  std::array<Tensor, kCount> tensors;
+  for (size_t i = 0; i < kCount; ++i) tensors[i] = results[i].to_tensor();
+  return tensors;
+}
+
+// Solves A X = B in place of B, matrix by matrix: A is triangular, and only that triangle is read.
+void solve_triangular(DType dtype, const Matrix& a, const Matrix& x, bool is_upper, bool has_unit_diagonal);
+
+}  // namespace tensord::kernels::linalg
