@@ -37,7 +37,7 @@ void add_rate_limit_options(CLI::App& app, RateLimitOptions& options) {
   app.add_option(
          "--rate-limit-resource", options.resources,
          "NAME:COUNT[:DEVICE]: how much there is of a resource; without it as much as the model needs that needs "
-         "most; may be repeated")
+         "most. DEVICE: 0, or global for a resource that models name so; may be repeated")
       ->allow_extra_args(false);
 }
 

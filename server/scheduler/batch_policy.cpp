@@ -17,7 +17,10 @@ int64_t later(int64_t start_ns, uint64_t length_us) {
 
 }  // namespace
 
-BatchPolicy::BatchPolicy(BatchRules rules) : rules_(std::move(rules)), sizes_(rules_.queues.size(), 0) {
+BatchPolicy::BatchPolicy(BatchRules rules)
+    : rules_(std::move(rules)),
+      largest_rows_(rules_.preferred_rows.empty() ? rules_.max_rows : std::ranges::max(rules_.preferred_rows)),
+      sizes_(rules_.queues.size(), 0) {
   check_internal(
       !rules_.queues.empty() && rules_.default_priority >= 1 && rules_.default_priority <= rules_.queues.size(),
       "a queue without rules for its default priority");
@@ -81,7 +84,18 @@ TaskPtr BatchPolicy::remove(Groups::iterator group, std::map<Place, TaskPtr>::it
 }
 
 void BatchPolicy::drop_if_empty(Groups::iterator group) {
-  if (group->second.tasks.empty()) groups_.erase(group);
+  if (!group->second.tasks.empty()) return;
+  if (open_ == group) open_.reset();
+  groups_.erase(group);
+}
+
+// A task came to this group: who waits elsewhere gets no others of its kind now. True when somebody does.
+bool BatchPolicy::push_others(Groups::iterator group, uint64_t number) {
+  if (open_ == group) return false;
+  const bool pushes = open_.has_value();
+  if (pushes) (*open_)->second.pushed_before = number;
+  open_ = group;
+  return pushes;
 }
 
 SchedulingPolicy::Added BatchPolicy::add(TaskPtr& task) {
@@ -93,10 +107,11 @@ SchedulingPolicy::Added BatchPolicy::add(TaskPtr& task) {
   const auto group = groups_.try_emplace(rules_.max_rows > 1 ? task->batch_key : std::vector<int64_t>()).first;
   const int64_t hold_ns = hold_until(*task);
   insert(group, place, std::move(task));
+  const bool pushes = rules_.max_delay_ns > 0 && push_others(group, place.number);
   const int64_t enough = rules_.preferred_rows.empty()
                              ? rules_.max_rows
                              : *std::min_element(rules_.preferred_rows.begin(), rules_.preferred_rows.end());
-  const bool is_ready = rules_.max_delay_ns == 0 || group->second.rows >= std::min(enough, rules_.max_rows) ||
+  const bool is_ready = rules_.max_delay_ns == 0 || pushes || group->second.rows >= std::min(enough, rules_.max_rows) ||
                         hold_ns < group->second.hold_ns || (rules_.keeps_order && groups_.size() > 1);
   return is_ready ? Added::kIsReady : Added::kWaits;
 }
@@ -139,13 +154,17 @@ BatchPolicy::Choice BatchPolicy::choose(const Group& group, const Place* end, in
   for (const auto& [place, task] : group.tasks) {
     is_full = count > 0 && (rows + task->rows > rules_.max_rows || (end != nullptr && *end < place));
     if (is_full) break;
+    const bool passes_all =
+        count > 0 && preferred_count == 0 && rows < largest_rows_ && rows + task->rows > largest_rows_;
+    if (passes_all && now_ns < choice.wake_ns) preferred_count = count;
     rows += task->rows;
     ++count;
     if (std::find(preferred.begin(), preferred.end(), rows) != preferred.end()) preferred_count = count;
-    choice.wake_ns = std::min(choice.wake_ns, place.is_late ? now_ns : hold_until(*task));
+    const bool is_pushed = place.number < group.pushed_before;
+    choice.wake_ns = std::min(choice.wake_ns, place.is_late || is_pushed ? now_ns : hold_until(*task));
   }
   // What comes later comes after `end`.
-  is_full = is_full || rows >= rules_.max_rows || end != nullptr;
+  is_full = is_full || rows >= largest_rows_ || end != nullptr;
   if (preferred_count > 0) {
     choice.count = preferred_count;
   } else if (is_full || now_ns >= choice.wake_ns) {

@@ -2,6 +2,7 @@
 
 #include <compare>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <utility>
@@ -28,7 +29,8 @@ struct BatchRules {
 };
 
 // Tasks wait in order of priority, then of what is due first, and share batches with others of an equal batch_key:
-//   ready   a batch of a preferred size, a full one, or one whose first tasks have waited for max_delay_ns
+//   ready   a batch of a preferred size, one that cannot come to one any more, a full one, one whose first tasks have
+//           waited for max_delay_ns, or one that waited when a task of another key came
 //   next    of what is ready, the batch with the first task; it takes tasks in order and leaves none out
 // A task is due at its deadline, but at the latest kPatienceNs after it came, so that those without a deadline come
 // to their turn. One with a deadline waits for others for at most half of the time it has.
@@ -57,6 +59,7 @@ class BatchPolicy final : public SchedulingPolicy {
     std::map<Place, TaskPtr> tasks;
     int64_t rows = 0;
     int64_t hold_ns = kNoDeadline;  // until when next() said that it waits for more; kNoDeadline: not asked
+    uint64_t pushed_before = 0;     // tasks of lower numbers wait for nothing any more: one of another key came
   };
   using Groups = std::map<std::vector<int64_t>, Group>;
   struct Choice {
@@ -73,12 +76,15 @@ class BatchPolicy final : public SchedulingPolicy {
   void insert(Groups::iterator group, const Place& place, TaskPtr task);
   TaskPtr remove(Groups::iterator group, std::map<Place, TaskPtr>::iterator position);
   void drop_if_empty(Groups::iterator group);
+  bool push_others(Groups::iterator group, uint64_t number);
   void expire(int64_t now_ns, Batch& batch);
   void drop_cancelled(Groups::iterator group, int64_t max_rows, Batch& batch);
   Choice choose(const Group& group, const Place* end, int64_t now_ns) const;
 
   const BatchRules rules_;
+  const int64_t largest_rows_;               // that a batch is waited for
   Groups groups_;                            // none is empty
+  std::optional<Groups::iterator> open_;     // of the last task, while it waits; all others are pushed
   std::map<Place, Groups::iterator> heads_;  // the first place of each group
   std::map<std::pair<int64_t, uint64_t>, std::pair<Groups::iterator, Place>> events_;
   std::vector<size_t> sizes_;  // waiting, by priority

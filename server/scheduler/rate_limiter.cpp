@@ -21,13 +21,13 @@ std::unique_ptr<RateLimiter::Client> RateLimiter::add_client(const std::string& 
   std::set<std::string> names;
   for (const Resource& need : needs) {
     check(names.insert(need.name).second, "rate_limiter of model '", model, "' names resource '", need.name, "' twice");
-    const auto limit = limits_.find({need.name, need.is_global});
+    const auto limit = limit_of({need.name, need.is_global});
     check(limit == limits_.end() || need.count <= limit->second, "rate_limiter of model '", model, "': it needs ",
           need.count, " of resource '", need.name, "', of which there are ",
           limit == limits_.end() ? 0 : limit->second);
     const Key other{need.name, !need.is_global};
-    check(!pools_.contains(other) && !limits_.contains(other), "rate_limiter of model '", model, "': resource '",
-          need.name, "' is global for one and not global for another");
+    check(!pools_.contains(other) && (need.is_global || !limits_.contains(other)), "rate_limiter of model '", model,
+          "': resource '", need.name, "' is global for one and not global for another");
   }
   std::unique_ptr<Client> client(new Client(*this, std::move(needs), priority));
   client->way_ = way_;
@@ -51,8 +51,13 @@ size_t RateLimiter::waiting() const {
   return waiting_.size();
 }
 
+RateLimiter::Limits::const_iterator RateLimiter::limit_of(const Key& key) const {
+  const auto exact = limits_.find(key);
+  return exact == limits_.end() && key.second ? limits_.find({key.first, false}) : exact;
+}
+
 void RateLimiter::update_limit(const Key& key, Pool& pool) const {
-  const auto limit = limits_.find(key);
+  const auto limit = limit_of(key);
   const uint64_t largest = pool.needs.empty() ? 0 : pool.needs.rbegin()->first;
   pool.limit = limit == limits_.end() ? largest : limit->second;
 }
@@ -104,8 +109,9 @@ std::optional<RateLimiter::Permit> RateLimiter::try_acquire(Client& client) {
   return Permit(&client);
 }
 
-std::optional<RateLimiter::Permit> RateLimiter::acquire(Client& client) {
+std::optional<RateLimiter::Permit> RateLimiter::acquire(Client& client, std::optional<Permit>& before) {
   std::unique_lock lock(mutex_);
+  if (before) give_back(*std::exchange(before->client_, nullptr));
   Waiter waiter{.client = &client, .changed = {}};
   if (!client.is_stopped_) {
     waiting_.push_back(&waiter);
@@ -128,8 +134,12 @@ void RateLimiter::stop(Client& client) {
 
 void RateLimiter::release(Client& client) {
   const std::lock_guard lock(mutex_);
-  for (const Resource& need : client.needs_) pools_.at({need.name, need.is_global}).used -= need.count;
+  give_back(client);
   grant_waiting();
+}
+
+void RateLimiter::give_back(const Client& client) {
+  for (const Resource& need : client.needs_) pools_.at({need.name, need.is_global}).used -= need.count;
 }
 
 }  // namespace tensord::server

@@ -56,8 +56,9 @@ class RateLimiter {
     ~Client();
     // None when it would have to wait.
     std::optional<Permit> try_acquire() { return limiter_.try_acquire(*this); }
-    // Waits; none after stop().
-    std::optional<Permit> acquire() { return limiter_.acquire(*this); }
+    // Waits; none after stop(). `before`, the client's last one, is given back in the same step: who has more to run
+    // waits with the others for their turn, and does not come too late for it.
+    std::optional<Permit> acquire(std::optional<Permit> before = {}) { return limiter_.acquire(*this, before); }
     // Ends all waiting of this client, now and from now on.
     void stop() { limiter_.stop(*this); }
 
@@ -76,7 +77,8 @@ class RateLimiter {
   // Throws Error{kInvalidArgument} when a limit is below what a run needs, or a resource is global for one model and
   // not for another.
   std::unique_ptr<Client> add_client(const std::string& model, std::vector<Resource> needs, uint32_t priority);
-  // How much of a resource is there, and how much of that is in use.
+  // How much of a resource is there, and how much of that is in use. A limit that is not of a global resource is that
+  // of a global one of this name too, where it has no other.
   std::pair<uint64_t, uint64_t> usage(const std::string& name, bool is_global) const;
   size_t waiting() const;
 
@@ -94,14 +96,16 @@ class RateLimiter {
   };
 
   std::optional<Permit> try_acquire(Client& client);
-  std::optional<Permit> acquire(Client& client);
+  std::optional<Permit> acquire(Client& client, std::optional<Permit>& before);
   void stop(Client& client);
   void release(Client& client);
   void remove(Client& client);
   void update_limit(const Key& key, Pool& pool) const;
+  Limits::const_iterator limit_of(const Key& key) const;
   // All below: with mutex_ held.
   bool fits(const Client& client) const;
   void take(Client& client);
+  void give_back(const Client& client);
   void grant_waiting();
 
   const Limits limits_;

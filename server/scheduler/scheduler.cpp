@@ -129,7 +129,7 @@ void Scheduler::release(size_t slot) {
   if (has_waiting) wake_.notify_one();
 }
 
-std::optional<Scheduler::Work> Scheduler::wait_for_work() {
+std::optional<Scheduler::Work> Scheduler::wait_for_work(Permit before) {
   Work work;
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -139,7 +139,7 @@ std::optional<Scheduler::Work> Scheduler::wait_for_work() {
       if (options_.rate_limiter != nullptr && !work.permit) {
         // What to run is chosen when it can run: others may come meanwhile.
         lock.unlock();
-        work.permit = options_.rate_limiter->acquire();
+        work.permit = options_.rate_limiter->acquire(std::exchange(before, std::nullopt));
         lock.lock();
         continue;
       }
@@ -153,13 +153,15 @@ std::optional<Scheduler::Work> Scheduler::wait_for_work() {
       wake_ns = work.batch.wake_ns;
     }
     work.permit.reset();
+    before.reset();
     wait_until(wake_, lock, wake_ns, clock());
   }
 }
 
 void Scheduler::work(size_t thread) {
   if (options_.on_worker_start) options_.on_worker_start(thread);
-  while (std::optional<Work> work = wait_for_work()) {
+  Permit before;
+  while (std::optional<Work> work = wait_for_work(std::exchange(before, std::nullopt))) {
     TENSORD_DELAY("scheduler.run");
     reject_dead(work->batch);
     std::vector<TaskPtr>& tasks = work->batch.tasks;
@@ -170,6 +172,7 @@ void Scheduler::work(size_t thread) {
       tasks[0]->run(work->slot, now_ns);
     }
     const size_t slot = work->slot;
+    before = std::move(work->permit);
     work.reset();
     release(slot);
   }

@@ -56,8 +56,8 @@ class Scheduler {
   };
 
   void work(size_t thread);
-  // A batch and the slot to run it in; none when stopped.
-  std::optional<Work> wait_for_work();
+  // A batch and the slot to run it in; none when stopped. Takes the permit of the run before.
+  std::optional<Work> wait_for_work(Permit before);
   bool run_here(TaskPtr& task);
   size_t take_slot();
   void release(size_t slot);

@@ -289,12 +289,45 @@ TEST_F(Batches, OfAPreferredSizeRunAtOnce) {
   EXPECT_EQ(ids(policy.next(1004).tasks), Ids{4});  // of no preferred size, but it has waited
 }
 
-TEST_F(Batches, AnotherKeyGoesFirstWhenItIsReady) {
-  BatchPolicy policy(batches_of(2, 1000));
+TEST_F(Batches, PastTheLargestPreferredSizeNobodyWaits) {
+  BatchRules rules = batches_of(8, 1000);
+  rules.preferred_rows = {2, 6};
+  BatchPolicy policy(rules);
+  add(policy, 0, {.rows = 3});
+  EXPECT_TRUE(policy.next(0).is_empty());
+  EXPECT_EQ(add(policy, 1, {.at_ns = 10, .rows = 4}), Added::kIsReady);  // 7 is past all that are preferred
+  EXPECT_EQ(ids(policy.next(10).tasks), Ids{0});
+  EXPECT_EQ(policy.next(10).wake_ns, 1010);  // 4 may still become 6
+  add(policy, 2, {.at_ns = 20, .rows = 7});
+  EXPECT_EQ(ids(policy.next(20).tasks), Ids{1});
+  EXPECT_EQ(ids(policy.next(20).tasks), Ids{2});
+  add(policy, 3, {.at_ns = 30, .rows = 3});
+  add(policy, 4, {.at_ns = 30, .rows = 4});
+  EXPECT_EQ(ids(policy.next(1030).tasks), (Ids{3, 4}));  // waited: as many as there is room for
+}
+
+TEST_F(Batches, AnotherKeySendsOffWhatWaits) {
+  BatchPolicy policy(batches_of(4, 1000));
   add(policy, 0, {.key = {1}});
-  add(policy, 1, {.key = {2}});
-  add(policy, 2, {.key = {2}});
-  EXPECT_EQ(ids(policy.next(0).tasks), (Ids{1, 2}));
+  EXPECT_TRUE(policy.next(0).is_empty());
+  EXPECT_EQ(add(policy, 1, {.at_ns = 10, .key = {2}}), Added::kIsReady);
+  EXPECT_EQ(ids(policy.next(10).tasks), Ids{0});
+  EXPECT_EQ(policy.next(10).wake_ns, 1010);
+  EXPECT_EQ(add(policy, 2, {.at_ns = 20, .key = {1}}), Added::kIsReady);
+  add(policy, 3, {.at_ns = 30, .key = {1}});
+  EXPECT_EQ(ids(policy.next(30).tasks), Ids{1});
+  EXPECT_EQ(policy.next(30).wake_ns, 1020);
+  EXPECT_EQ(ids(policy.next(1020).tasks), (Ids{2, 3}));
+}
+
+TEST_F(Batches, AnotherKeyGoesFirstWhenItIsReady) {
+  BatchRules rules = batches_of(4, 1000);
+  rules.queues.resize(2);
+  rules.default_priority = 2;
+  BatchPolicy policy(rules);
+  add(policy, 0, {.key = {2}});
+  add(policy, 1, {.key = {1}, .priority = 1});
+  EXPECT_EQ(ids(policy.next(0).tasks), Ids{0});
   EXPECT_EQ(policy.next(0).wake_ns, 1000);
 }
 

@@ -178,7 +178,7 @@ TEST(Scheduler, RejectsInTimeOneThatIsDueBeforeThoseThatCameFirst) {
 // Nobody waits out an hour, neither the worker nor who watches the time.
 TEST(Scheduler, StopsWhileTasksHaveLongToWait) {
   BatchRules rules;
-  rules.max_rows = 2;
+  rules.max_rows = 3;
   rules.max_delay_ns = 3'600'000'000'000;
   rules.queues = {{.allows_timeout = true}};
   Scheduler scheduler(std::make_unique<BatchPolicy>(rules), options(1));
@@ -186,7 +186,6 @@ TEST(Scheduler, StopsWhileTasksHaveLongToWait) {
   for (auto* outcome : {&stopped, &late}) {
     auto task = std::make_unique<Outcome>(*outcome);
     task->timeout_us = outcome == &late ? 1000 : 3'600'000'000;
-    task->batch_key = {outcome == &late ? 1 : 0};
     scheduler.submit(std::move(task));
   }
   EXPECT_EQ(late.get_future().get(), ErrorCode::kDeadlineExceeded);  // time is watched
