@@ -11,11 +11,11 @@
 #include <set>
 
 #include "core/base/sanitizer_order.h"
+#include "core/base/work_thread.h"
 #include "server/executor/status.h"
 #include "server/transport/access.h"
 #include "server/transport/grpc_status.h"
 #include "server/transport/message_bytes.h"
-#include "server/transport/work_thread.h"
 
 namespace tensord::server {
 

@@ -1,9 +1,9 @@
 #pragma once
 
+#include "core/base/work_thread.h"
 #include "server/transport/call.h"
 #include "server/transport/inference_service.h"
 #include "server/transport/server_state.h"
-#include "server/transport/work_thread.h"
 
 namespace tensord::server {
 

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace tensord::server {
+namespace tensord {
 
 // Threads for calls that take too long for those that answer requests: they load models and write to the disk. With
 // one thread the pieces of work run one after the other; all of them are done before it goes. Thread-safe.
@@ -57,4 +57,4 @@ class WorkThread {
   std::vector<std::thread> threads_;         // last: they use the rest
 };
 
-}  // namespace tensord::server
+}  // namespace tensord
