@@ -11,9 +11,9 @@ add_subdirectory(${CMAKE_SOURCE_DIR}/protos ${CMAKE_BINARY_DIR}/protos)
 
 tensord_layer(tensord_server_config server/config tensord_base CLI11::CLI11 spdlog::spdlog
               nlohmann_json::nlohmann_json)
-tensord_layer(tensord_server_metrics server/metrics tensord_tensor prometheus-cpp::core PkgConfig::HTTPLIB)
+tensord_layer(tensord_server_metrics server/metrics tensord_tensor prometheus-cpp::core)
 tensord_layer(tensord_server_memory server/memory tensord_tensor)
-tensord_layer(tensord_server_tracing server/tracing tensord_server_metrics tensord_server_config
+tensord_layer(tensord_server_tracing server/tracing tensord_server_metrics tensord_server_config PkgConfig::HTTPLIB
               nlohmann_json::nlohmann_json)
 tensord_layer(tensord_server_scheduler server/scheduler tensord_server_metrics)
 tensord_layer(tensord_server_executor server/executor tensord_server_scheduler tensord_server_tracing
@@ -26,7 +26,11 @@ set(STATUS_PAGE_FILE ${CMAKE_SOURCE_DIR}/server/web/status_page.html)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${STATUS_PAGE_FILE})
 file(READ ${STATUS_PAGE_FILE} STATUS_PAGE)
 configure_file(${CMAKE_SOURCE_DIR}/server/web/status_page.cpp.in ${CMAKE_BINARY_DIR}/server/web/status_page.cpp @ONLY)
-tensord_layer(tensord_server_web server/web tensord_server_training PkgConfig::HTTPLIB nlohmann_json::nlohmann_json)
+# Beast's parser alone, of headers alone.
+find_package(Boost 1.74 REQUIRED)
+tensord_layer(tensord_server_http server/http tensord_tensor Boost::headers)
+tensord_layer(tensord_server_web server/web tensord_server_training tensord_server_http PkgConfig::HTTPLIB
+              nlohmann_json::nlohmann_json)
 target_sources(tensord_server_web PRIVATE ${CMAKE_BINARY_DIR}/server/web/status_page.cpp)
 tensord_layer(tensord_server_transport server/transport tensord_server_training tensord_server_memory
               tensord_server_web tensord_protos nlohmann_json::nlohmann_json PkgConfig::RE2)

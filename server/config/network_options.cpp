@@ -94,16 +94,7 @@ void add_limits(CLI::App& app, NetworkOptions& options) {
       ->transform(bytes);
 }
 
-}  // namespace
-
-void add_network_options(CLI::App& app, NetworkOptions& options) {
-  app.add_option("--grpc-unix-socket", options.unix_socket, "Path of a Unix socket to listen on for gRPC too");
-  app.add_option("--grpc-unix-socket-mode", options.unix_socket_mode, "Permissions of the socket, octal")
-      ->capture_default_str();
-  app.add_option("--grpc-unix-socket-only", options.is_unix_socket_only, "No TCP port for gRPC")->capture_default_str();
-  add_security_options(app, options);
-  add_connection_options(app, options);
-  add_limits(app, options);
+void add_http_options(CLI::App& app, NetworkOptions& options) {
   app.add_option("--allow-http", options.allow_http,
                  "Serve health and status on the HTTP port; the metrics port has them in any case")
       ->capture_default_str();
@@ -117,6 +108,38 @@ void add_network_options(CLI::App& app, NetworkOptions& options) {
       ->capture_default_str();
   app.add_option("--status-page", options.status_page, "Serve the status page at / of the HTTP and metrics ports")
       ->capture_default_str();
+  app.add_option("--http-thread-count", options.http_threads, "Threads that serve the HTTP port's connections")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  const auto count = CLI::Range(0, 1 << 20);
+  app.add_option("--http-max-connections", options.http_max_connections,
+                 "HTTP connections at one time; the next one takes the place of the one that has been idle for "
+                 "longest; 0 is no limit")
+      ->check(count)
+      ->capture_default_str();
+  app.add_option("--http-max-address-connections", options.http_max_address_connections,
+                 "Of these, connections of one address, of IPv6 of one /64; on the metrics port too. Unix sockets do "
+                 "not count; 0 is no limit")
+      ->check(count)
+      ->capture_default_str();
+  app.add_option("--http-max-address-heads", options.http_max_address_heads,
+                 "Of these, connections that have sent a part of their request's headers; the oldest one is closed for "
+                 "the next; 0 is no limit")
+      ->check(count)
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void add_network_options(CLI::App& app, NetworkOptions& options) {
+  app.add_option("--grpc-unix-socket", options.unix_socket, "Path of a Unix socket to listen on for gRPC too");
+  app.add_option("--grpc-unix-socket-mode", options.unix_socket_mode, "Permissions of the socket, octal")
+      ->capture_default_str();
+  app.add_option("--grpc-unix-socket-only", options.is_unix_socket_only, "No TCP port for gRPC")->capture_default_str();
+  add_security_options(app, options);
+  add_connection_options(app, options);
+  add_limits(app, options);
+  add_http_options(app, options);
 }
 
 uint64_t NetworkOptions::default_memory_quota() { return std::max(kLeastQuota, uint64_t{memory_limit()} / 2); }

@@ -58,6 +58,11 @@ struct NetworkOptions {
   bool allow_http = false;  // health and status on a port of its own; they are on the metrics port too
   std::string http_address = "127.0.0.1";
   int http_port = 8000;
+  int http_threads = 2;
+  size_t http_max_connections = 8192;  // 0, as the next two: no limit
+  // Of one address, on each HTTP port; and such of these whose request's head has not come whole.
+  size_t http_max_address_connections = 256;
+  size_t http_max_address_heads = 64;
   bool status_page = true;
   bool http_access_tokens = false;  // HTTP needs a token as well, but for health
 };

@@ -1,7 +1,6 @@
 #include "server/transport/connection_limit.h"
 
 #include <fcntl.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
@@ -15,60 +14,13 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "server/http/listener.h"
 
 namespace tensord::server {
 namespace {
 
 // After an accept that failed for want of files or memory.
 constexpr auto kPause = std::chrono::milliseconds(20);
-
-// -1: the address is in use, or not one of this machine.
-int bind_one(const addrinfo& address) {
-  const int made = socket(address.ai_family, address.ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, address.ai_protocol);
-  if (made < 0) return -1;
-  const int yes = 1;
-  setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-  if (bind(made, address.ai_addr, address.ai_addrlen) == 0 && listen(made, SOMAXCONN) == 0) return made;
-  close(made);
-  return -1;
-}
-
-int port_of(int listener) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof(address);
-  getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
-  if (address.ss_family == AF_UNIX) return 0;
-  const in_port_t port = address.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(address).sin6_port
-                                                       : reinterpret_cast<const sockaddr_in&>(address).sin_port;
-  return ntohs(port);
-}
-
-void set_port(sockaddr* address, int port) {
-  const in_port_t number = htons(static_cast<uint16_t>(port));
-  if (address->sa_family == AF_INET6) {
-    reinterpret_cast<sockaddr_in6*>(address)->sin6_port = number;
-  } else {
-    reinterpret_cast<sockaddr_in*>(address)->sin_port = number;
-  }
-}
-
-// Listens on all addresses of the name, as gRPC does, on one port. Empty: on none.
-std::vector<int> bind_listeners(const std::string& address, int port) {
-  addrinfo hints{};
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const std::string service = std::to_string(port);
-  if (getaddrinfo(address.c_str(), service.c_str(), &hints, &found) != 0) return {};
-  std::vector<int> listeners;
-  for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
-    if (!listeners.empty()) set_port(at->ai_addr, port_of(listeners.front()));
-    const int made = bind_one(*at);
-    if (made >= 0) listeners.push_back(made);
-  }
-  freeaddrinfo(found);
-  return listeners;
-}
 
 void watch(int poll, int file, uint32_t events) {
   epoll_event event{};

@@ -10,6 +10,7 @@
 #include "core/base/log.h"
 #include "core/base/parallel.h"
 #include "server/executor/response_cache.h"
+#include "server/http/server.h"
 #include "server/scheduler/rate_limiter.h"
 #include "server/training/training_service.h"
 #include "server/training/weights_update.h"
@@ -83,6 +84,41 @@ std::string join_address(const std::string& address, int port) {
   return is_v6 ? concat("[", address, "]:", port) : concat(address, ":", port);
 }
 
+// Null: there is no room.
+std::shared_ptr<const void> hold_memory(RequestLimits& limits, uint64_t size_bytes) {
+  try {
+    return std::make_shared<RequestLimits::Admission>(limits.hold(size_bytes));
+  } catch (const Error&) {
+    return nullptr;
+  }
+}
+
+// Probes have a port with a thread and connections of its own, so that nothing else keeps them waiting.
+constexpr size_t kProbeConnections = 1024;
+
+HttpServer::Options metrics_port_options(const ServerOptions& options) {
+  const NetworkOptions& network = options.network;
+  return {.purpose = "metrics",
+          .address = options.metrics_address,
+          .port = options.metrics_port,
+          .threads = 1,
+          .limits = {.connections = kProbeConnections,
+                     .per_address = network.http_max_address_connections,
+                     .heads_per_address = network.http_max_address_heads}};
+}
+
+HttpServer::Options http_port_options(const ServerOptions& options, RequestLimits& limits) {
+  const NetworkOptions& network = options.network;
+  return {.purpose = "HTTP",
+          .address = network.http_address,
+          .port = network.http_port,
+          .threads = network.http_threads,
+          .limits = {.connections = network.http_max_connections,
+                     .per_address = network.http_max_address_connections,
+                     .heads_per_address = network.http_max_address_heads},
+          .quota = [&limits](uint64_t size_bytes) { return hold_memory(limits, size_bytes); }};
+}
+
 // Appears complete or not at all: readers wait for it.
 void write_atomically(const std::string& path, const std::string& text) {
   const std::string temporary = concat(path, ".", getpid(), ".tmp");
@@ -124,21 +160,15 @@ struct Daemon::Impl {
         grpc(grpc_options(options), state) {
     if (options.metrics_compat == "triton") metrics.add_triton_names();
     if (options.allow_metrics) {
-      metrics_http = listen_http("metrics", options.metrics_address, options.metrics_port);
+      metrics_http = std::make_unique<HttpServer>(metrics_port_options(options), web_handler);
     }
     if (options.network.allow_http) {
-      http = listen_http("HTTP", options.network.http_address, options.network.http_port);
+      http = std::make_unique<HttpServer>(http_port_options(options, state.limits), web_handler);
     }
   }
 
-  std::unique_ptr<HttpServer> listen_http(const char* purpose, const std::string& address, int port) {
-    return std::make_unique<HttpServer>(purpose, address, port, [this](const HttpRequest& request) {
-      std::optional<HttpAnswer> refused;
-      if (options.network.http_access_tokens) {
-        refused = refuse_http(state.access, request);
-      }
-      return refused ? std::move(*refused) : answer_request(web, request);
-    });
+  std::optional<HttpAnswer> refuse(const HttpHead& head) const {
+    return options.network.http_access_tokens ? refuse_http(state.access, head) : std::nullopt;
   }
 
   const ServerOptions options;
@@ -158,6 +188,7 @@ struct Daemon::Impl {
                        .is_draining = [this] { return state.is_draining.load(); },
                        .started_unix_ms = now_ms(),
                        .has_status_page = options.network.status_page};
+  WebHandler web_handler{web, [this](const HttpHead& head) { return refuse(head); }};
   GrpcServer grpc;  // its calls use what is above
   // Null: off. Last: they use all of that.
   std::unique_ptr<HttpServer> metrics_http, http;

@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "server/web/routes.h"
+
 namespace tensord::server {
 namespace {
 
@@ -34,23 +36,19 @@ std::string token_of(std::string_view authorization) {
   return colon == std::string::npos ? std::string() : user_and_password.substr(colon + 1);
 }
 
-bool is_health(std::string_view path) {
-  return path.starts_with("/v2/health/") || (path.starts_with("/v2/models/") && path.ends_with("/ready"));
-}
-
 }  // namespace
 
-std::optional<HttpAnswer> refuse_http(const AccessPolicy& access, const HttpRequest& request) {
-  if (is_health(request.path)) return std::nullopt;
-  switch (access.find_token(token_of(request.authorization), CallGroup::kStatistics)) {
+std::optional<HttpAnswer> refuse_http(const AccessPolicy& access, const HttpHead& head) {
+  if (is_health_path(head.path)) return std::nullopt;
+  switch (access.find_token(token_of(head.header("Authorization")), CallGroup::kStatistics)) {
     case TokenTable::Answer::kOpen: return std::nullopt;
-    case TokenTable::Answer::kOtherGroups:
-      return HttpAnswer{.status = 403, .body = "the token is not for calls of 'statistics'\n"};
+    case TokenTable::Answer::kOtherGroups: return HttpAnswer::text(403, "the token is not for calls of 'statistics'\n");
     case TokenTable::Answer::kUnknownToken: break;
   }
-  return HttpAnswer{.status = 401,
-                    .body = "a token of the server is needed: 'Authorization: Bearer TOKEN', or as a password\n",
-                    .authenticate = "Basic realm=\"tensord\", charset=\"UTF-8\""};
+  HttpAnswer refused =
+      HttpAnswer::text(401, "a token of the server is needed: 'Authorization: Bearer TOKEN', or as a password\n");
+  refused.headers.push_back({"WWW-Authenticate", "Basic realm=\"tensord\", charset=\"UTF-8\""});
+  return refused;
 }
 
 }  // namespace tensord::server

@@ -2,14 +2,14 @@
 
 #include <optional>
 
+#include "server/http/message.h"
 #include "server/transport/access.h"
-#include "server/web/http_server.h"
 
 namespace tensord::server {
 
 // What an HTTP request without a token for the group `statistics` is answered: 401, or 403 with one for other groups.
 // None: it may go on; health always may. The token comes as `Bearer TOKEN`, or as the password of any user, which is
 // what browsers ask for.
-std::optional<HttpAnswer> refuse_http(const AccessPolicy& access, const HttpRequest& request);
+std::optional<HttpAnswer> refuse_http(const AccessPolicy& access, const HttpHead& head);
 
 }  // namespace tensord::server

@@ -1,6 +1,7 @@
 #include "server/web/routes.h"
 
-#include <string_view>
+#include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
 
 #include "core/base/error.h"
@@ -9,7 +10,18 @@
 namespace tensord::server {
 namespace {
 
-HttpAnswer health(bool is_well) { return {.status = is_well ? 200 : 503, .body = {}}; }
+using nlohmann::json;
+
+constexpr std::string_view kModels = "/v2/models/", kReady = "/ready";
+constexpr uint64_t kMaxBodyBytes = 1 << 16;  // nothing reads it
+
+HttpAnswer json_answer(int status, const json& body) {
+  HttpAnswer answer = HttpAnswer::text(status, body.dump(-1, ' ', false, json::error_handler_t::replace));
+  answer.type = "application/json";
+  return answer;
+}
+
+HttpAnswer health(const char* what, bool is_well) { return json_answer(is_well ? 200 : 503, {{what, is_well}}); }
 
 // NAME[/versions/VERSION] of /v2/models/…/ready.
 HttpAnswer model_health(const WebSources& sources, std::string_view model) {
@@ -21,32 +33,88 @@ HttpAnswer model_health(const WebSources& sources, std::string_view model) {
   }
   try {
     // As the gRPC call: what other models are like does not matter.
-    return health(!sources.is_draining() && sources.repository.is_ready(std::string(model), version));
+    const bool is_ready = !sources.is_draining() && sources.repository.is_ready(std::string(model), version);
+    return json_answer(is_ready ? 200 : 503, {{"name", model}, {"ready", is_ready}});
   } catch (const Error& error) {
-    return {.status = 400, .body = concat(error.what(), "\n")};  // the version is none
+    return json_answer(400, {{"error", error.what()}});  // the version is none
   }
+}
+
+bool is_model_health(std::string_view path) {
+  return path.starts_with(kModels) && path.ends_with(kReady) && path.size() > kModels.size() + kReady.size();
+}
+
+// The page brings all that it uses, and nobody shows it inside of another.
+void add_page_headers(HttpAnswer& answer) {
+  answer.headers.push_back({"Cache-Control", "no-store"});
+  answer.headers.push_back({"X-Content-Type-Options", "nosniff"});
+  answer.headers.push_back(
+      {"Content-Security-Policy",
+       "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; "
+       "img-src data:; frame-ancestors 'none'"});
+}
+
+HttpAnswer route(const WebSources& sources, const HttpHead& head) {
+  const std::string& path = head.path;
+  if (path == "/metrics") {
+    Metrics::Exposition metrics = sources.metrics.exposition(std::string(head.header("Accept")));
+    HttpAnswer answer = HttpAnswer::text(200, std::move(metrics.body));
+    answer.type = std::move(metrics.content_type);
+    return answer;
+  }
+  if (path == "/v2/health/live") return health("live", true);
+  if (path == "/v2/health/ready") return health("ready", sources.is_ready());
+  if (is_model_health(path)) {
+    return model_health(sources,
+                        std::string_view(path).substr(kModels.size(), path.size() - kModels.size() - kReady.size()));
+  }
+  if (sources.has_status_page && path == "/") {
+    HttpAnswer answer = HttpAnswer::text(200, kStatusPage);
+    answer.type = "text/html; charset=utf-8";
+    return answer;
+  }
+  if (sources.has_status_page && path == "/status.json") {
+    HttpAnswer answer = HttpAnswer::text(200, status_json(sources));
+    answer.type = "application/json";
+    return answer;
+  }
+  return HttpAnswer::text(404, "not found\n");
 }
 
 }  // namespace
 
-HttpAnswer answer_request(const WebSources& sources, const HttpRequest& request) {
-  const std::string& path = request.path;
-  constexpr std::string_view kModels = "/v2/models/", kReady = "/ready";
-  if (path == "/metrics") {
-    Metrics::Exposition metrics = sources.metrics.exposition(request.accept);
-    return {.type = std::move(metrics.content_type), .body = std::move(metrics.body)};
+bool is_health_path(std::string_view path) { return path.starts_with("/v2/health/") || is_model_health(path); }
+
+bool is_web_path(const WebSources& sources, std::string_view path) {
+  return path == "/metrics" || is_health_path(path) ||
+         (sources.has_status_page && (path == "/" || path == "/status.json"));
+}
+
+HttpAnswer answer_request(const WebSources& sources, const HttpHead& head) {
+  HttpAnswer answer;
+  try {
+    answer = route(sources, head);
+  } catch (const std::exception& error) {
+    answer = HttpAnswer::text(500, concat(error.what(), "\n"));
   }
-  if (path == "/v2/health/live") return health(true);
-  if (path == "/v2/health/ready") return health(sources.is_ready());
-  if (path.starts_with(kModels) && path.ends_with(kReady) && path.size() > kModels.size() + kReady.size()) {
-    return model_health(sources,
-                        std::string_view(path).substr(kModels.size(), path.size() - kModels.size() - kReady.size()));
+  add_page_headers(answer);
+  return answer;
+}
+
+std::optional<HttpAnswer> WebHandler::admit(const HttpHead& head, BodyPlan& plan) {
+  plan.max_bytes = kMaxBodyBytes;
+  if (head.method != "GET" && head.method != "HEAD") {
+    HttpAnswer refused = HttpAnswer::text(405, "only GET and HEAD are answered here\n");
+    refused.headers.push_back({"Allow", "GET, HEAD"});
+    return refused;
   }
-  if (sources.has_status_page && path == "/") return {.type = "text/html; charset=utf-8", .body = kStatusPage};
-  if (sources.has_status_page && path == "/status.json") {
-    return {.type = "application/json", .body = status_json(sources)};
-  }
-  return {.status = 404, .body = "not found\n"};
+  return refuse_ ? refuse_(head) : std::nullopt;
+}
+
+void WebHandler::handle(std::shared_ptr<HttpExchange> exchange) {
+  if (is_health_path(exchange->head().path)) return exchange->answer(answer_request(sources_, exchange->head()));
+  thread_.post(
+      [this, exchange = std::move(exchange)] { exchange->answer(answer_request(sources_, exchange->head())); });
 }
 
 }  // namespace tensord::server

@@ -407,8 +407,8 @@ class NetworkTest(unittest.TestCase):
             out.write("no archive")
         with Daemon(broken, "--allow-http", "true", "--http-port", "0") as daemon:
             for address in (daemon.ready["http"], daemon.ready["metrics"]):
-                self.assertEqual(self.get(address, "/v2/health/live"), (200, b""))
-                self.assertEqual(self.get(address, "/v2/health/ready")[0], 503)
+                self.assertEqual(self.get(address, "/v2/health/live"), (200, b'{"live":true}'))
+                self.assertEqual(self.get(address, "/v2/health/ready"), (503, b'{"ready":false}'))
                 self.assertEqual(self.get(address, "/v2/models/identity/ready")[0], 200)
                 self.assertEqual(self.get(address, "/v2/models/broken/ready")[0], 503)
                 self.assertIn(b"tensord_model_ready", self.get(address, "/metrics")[1])
@@ -417,7 +417,7 @@ class NetworkTest(unittest.TestCase):
         with Daemon(broken, "--strict-readiness", "false", "--status-page", "false") as daemon:
             address = daemon.ready["metrics"]
             self.assertNotIn("http", daemon.ready)
-            self.assertEqual(self.get(address, "/v2/health/ready"), (200, b""))
+            self.assertEqual(self.get(address, "/v2/health/ready"), (200, b'{"ready":true}'))
             self.assertEqual(self.get(address, "/v2/models/identity/ready")[0], 200)
             self.assertEqual(self.get(address, "/v2/models/identity/versions/1/ready")[0], 200)
             self.assertEqual(self.get(address, "/v2/models/identity/versions/2/ready")[0], 503)

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "server/http/body.h"
+#include "server/http/connection_table.h"
+#include "server/http/exchange.h"
+#include "server/http/message.h"
+#include "server/http/socket.h"
+#include "server/http/timer_wheel.h"
+
+namespace tensord::server {
+
+class EventLoop;
+
+// How long a client may take. Deadlines run from the first byte of what they are for, not from the last byte.
+struct HttpDeadlines {
+  int64_t head_ns = 10'000'000'000;
+  int64_t idle_ns = 30'000'000'000;    // between requests, and before the first
+  int64_t window_ns = 10'000'000'000;  // of each such window of a body or an answer …
+  uint64_t window_bytes = 160 << 10;   // … so many bytes pass
+  int64_t linger_ns = 2'000'000'000;   // a refused request's client to take the answer
+};
+
+// One connection: requests one after the other, each received, handled and answered. On its loop's thread alone.
+//   idle → head → [body →] handling → sending → idle, or, where it cannot go on: sending → lingering → closed
+class Connection {
+ public:
+  Connection(EventLoop& loop, uint64_t id, std::unique_ptr<HttpSocket> socket, std::string address);
+  ~Connection();
+
+  Timer& timer() { return timer_; }
+  ConnectionTable::Place& place() { return place_; }
+  int file() const { return socket_->file(); }
+
+  // `events` of epoll, edge-triggered.
+  void on_events(uint32_t events);
+  // It had more to read than one turn may take.
+  void on_turn() { advance(); }
+  void on_deadline();
+  // No new requests: an idle one is closed, another after its answer.
+  void drain();
+  // Ends it, whatever it is at.
+  void close();
+
+  void answer(HttpAnswer answer, std::shared_ptr<const void> hold);
+  void start_stream(HttpAnswer head);
+  void send_chunk(std::string text, std::shared_ptr<const void> hold);
+  void finish_stream();
+
+ private:
+  enum class State { kIdle, kHead, kBody, kHandling, kStreaming, kSending, kLingering, kClosed };
+
+  void advance();
+  bool step();
+  bool receive();
+  void take_input(std::string_view bytes);
+  size_t take_head(std::string_view bytes);
+  size_t take_body(std::string_view bytes);
+  void begin_request(HttpHead head);
+  void handle();
+  void refuse(int status, std::string reason);
+  void begin_answer(const HttpAnswer& answer, HttpFraming framing);
+  bool flush();
+  void note_sent(size_t bytes);
+  void finish_answer();
+  bool waits_for_input() const;
+  void become(State state);
+  void set_deadline(int64_t after_ns);
+  void begin_window();
+  void settle();
+
+  EventLoop& loop_;
+  const uint64_t id_;
+  std::unique_ptr<HttpSocket> socket_;
+  ConnectionTable::Place place_;
+  Timer timer_;
+  State state_ = State::kIdle;
+  bool may_read_ = true, may_write_ = true;  // until the socket says that it would have to wait
+  bool is_advancing_ = false;
+  bool is_draining_ = false;
+  bool has_ended_ = false;  // the client sends no more
+  bool is_deadline_of_window_ = false;
+  uint64_t window_bytes_ = 0;  // that have passed in it
+  std::string input_;          // received and not used yet
+  HttpHead head_;              // of the request whose body comes
+  std::unique_ptr<BodyReceiver> body_;
+  std::shared_ptr<HttpExchange> exchange_;  // that is handled or answered
+  bool keeps_alive_ = true;                 // after the answer
+  bool is_head_request_ = false;            // answered without a body
+  HttpFraming framing_ = HttpFraming::kLength;
+  struct Output {
+    HttpPiece piece;
+    size_t stream_bytes = 0;  // of a stream's text, for its exchange
+  };
+  std::deque<Output> output_;
+  size_t sent_of_first_ = 0;
+  std::shared_ptr<const void> hold_;  // of the answer's memory
+};
+
+}  // namespace tensord::server

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+namespace tensord::server {
+
+// The open connections of a port, and who goes when there are too many: the one that has been idle for longest, else
+// the one that has been sending its first request's head for longest. Thread-safe.
+class ConnectionTable {
+ public:
+  struct Limits {
+    size_t connections = 8192;      // 0, as the next: no limit
+    size_t per_address = 256;       // of one address
+    size_t heads_per_address = 64;  // of these, such whose head has not come whole
+  };
+  enum class Phase { kIdle, kHead, kBusy };
+
+  // A connection's place. It must leave the table before it goes.
+  struct Place {
+    std::string address;  // of the client; empty: it does not count for one
+    int loop = 0;         // for who cuts it
+    uint64_t connection = 0;
+
+   private:
+    friend ConnectionTable;
+    bool is_in = false;
+    Phase phase = Phase::kIdle;
+    uint64_t since = 0;  // order of the changes of phase
+  };
+  struct Victim {
+    int loop = -1;  // -1: none
+    uint64_t connection = 0;
+  };
+
+  explicit ConnectionTable(Limits limits) : limits_(limits) {}
+
+  // False: there is no room, and nobody who could go. `victim` is to be cut.
+  bool add(Place& place, Victim& victim);
+  void set_phase(Place& place, Phase phase, Victim& victim);
+  void remove(Place& place);
+  size_t size() const;
+
+ private:
+  using Order = std::map<uint64_t, Place*>;
+  struct Group {
+    size_t count = 0;
+    Order idle, heads;
+  };
+  Victim evict(Group& group, bool is_heads_only = false);
+  void link(Place& place, Phase phase);
+  void unlink(Place& place);
+  void take_out(Place& place);
+
+  const Limits limits_;
+  mutable std::mutex mutex_;
+  Group all_;
+  std::unordered_map<std::string, Group> by_address_;
+  uint64_t changes_ = 0;
+};
+
+}  // namespace tensord::server

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "server/http/connection.h"
+#include "server/http/connection_table.h"
+#include "server/http/handler.h"
+#include "server/http/timer_wheel.h"
+
+namespace tensord::server {
+
+// What the loops of a port share.
+struct LoopContext {
+  HttpHandler& handler;
+  HttpMemoryQuota quota;
+  HttpDeadlines deadlines;
+  ConnectionTable table;
+  std::vector<EventLoop*> loops = {};  // set before they start
+};
+
+// A thread that serves connections: epoll, their deadlines, and what other threads want done there. Exchanges may
+// outlive its thread.
+class EventLoop : public std::enable_shared_from_this<EventLoop> {
+ public:
+  using Task = std::function<void(EventLoop&)>;
+  // Makes a connection of an accepted file; null: it is closed.
+  using MakeSocket = std::function<std::unique_ptr<HttpSocket>(int file)>;
+
+  EventLoop(std::shared_ptr<LoopContext> context, int number);
+  ~EventLoop();
+
+  void listen(int listener, MakeSocket make_socket);  // before it starts
+  void start();
+  // Takes no new connections or requests, lets those under way end until then, and cuts the rest.
+  void stop(int64_t deadline_ns);
+  void join();
+
+  // Runs it on the loop's thread: at once if this is it. Nothing happens after the loop has ended. Thread-safe.
+  template <class Fn>
+  void run(Fn&& fn) {
+    if (std::this_thread::get_id() == thread_id_.load(std::memory_order_relaxed)) {
+      fn(*this);
+    } else {
+      post(std::make_shared<std::decay_t<Fn>>(std::forward<Fn>(fn)));
+    }
+  }
+
+  // Of connections, on its thread.
+  Connection* find(uint64_t connection);
+  void cut(uint64_t connection);
+  LoopContext& context() { return *context_; }
+  TimerWheel& timers() { return timers_; }
+  int64_t now_ns() const { return now_ns_; }
+  std::vector<uint8_t>& scratch() { return scratch_; }
+  void add_turn(uint64_t connection) { turns_.push_back(connection); }
+  // It may still be working.
+  void retire(uint64_t connection) { retired_.push_back(connection); }
+  void set_phase(Connection& connection, ConnectionTable::Phase phase);
+  int number() const { return number_; }
+
+ private:
+  template <class Fn>
+  void post(std::shared_ptr<Fn> fn) {
+    post_task([fn = std::move(fn)](EventLoop& loop) { (*fn)(loop); });
+  }
+  void post_task(Task task);
+  void serve();
+  int timeout_ms() const;
+  void handle_event(uint64_t id, uint32_t events);
+  void run_tasks();
+  void run_turns();
+  void accept_some(size_t listener);
+  void add(int file, const std::string& address, const MakeSocket& make_socket);
+  void cut_elsewhere(const ConnectionTable::Victim& victim);
+  void remove_retired();
+  void begin_stop(int64_t deadline_ns);
+
+  const std::shared_ptr<LoopContext> context_;
+  const int number_;
+  int poll_ = -1, wake_ = -1, spare_ = -1;
+  struct Listener {
+    int file;
+    MakeSocket make_socket;
+  };
+  std::vector<Listener> listeners_;
+  std::thread thread_;
+  std::atomic<std::thread::id> thread_id_{};
+
+  std::mutex mutex_;
+  std::vector<Task> tasks_;  // by mutex_
+  bool is_over_ = false;     // by mutex_
+
+  // Of the thread.
+  int64_t now_ns_;
+  TimerWheel timers_;
+  std::vector<uint8_t> scratch_;
+  uint64_t next_id_ = 0;
+  std::unordered_map<uint64_t, std::unique_ptr<Connection>> connections_;
+  std::vector<uint64_t> turns_, retired_;
+  int64_t stop_ns_ = 0;  // 0: it does not end
+};
+
+}  // namespace tensord::server

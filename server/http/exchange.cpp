@@ -1,0 +1,89 @@
+#include "server/http/exchange.h"
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "server/http/connection.h"
+#include "server/http/event_loop.h"
+
+namespace tensord::server {
+namespace {
+
+// A client that lets so much of a stream wait does not read it.
+constexpr size_t kMostUnsentBytes = size_t{64} << 20;
+
+}  // namespace
+
+HttpExchange::HttpExchange(std::shared_ptr<EventLoop> loop, uint64_t connection, HttpHead head, HttpBody body,
+                           HttpMemoryQuota quota)
+    : loop_(std::move(loop)),
+      connection_(connection),
+      head_(std::move(head)),
+      body_(std::move(body)),
+      quota_(std::move(quota)),
+      arrived_ns_(Clock::system().now_ns()) {}
+
+void HttpExchange::answer(HttpAnswer answer) {
+  std::shared_ptr<const void> hold;
+  const uint64_t bytes = answer.size_bytes();
+  if (quota_ && bytes > 0 && !(hold = quota_(bytes))) {
+    answer = HttpAnswer::text(503, "there is no memory for the answer\n");
+    answer.headers.push_back({"Retry-After", "1"});
+    answer.ends_connection = true;
+  }
+  loop_->run([id = connection_, answer = std::move(answer), hold = std::move(hold)](EventLoop& loop) mutable {
+    if (Connection* connection = loop.find(id)) connection->answer(std::move(answer), std::move(hold));
+  });
+}
+
+void HttpExchange::start(HttpAnswer head) {
+  loop_->run([id = connection_, head = std::move(head)](EventLoop& loop) mutable {
+    if (Connection* connection = loop.find(id)) connection->start_stream(std::move(head));
+  });
+}
+
+bool HttpExchange::send(std::string text) {
+  if (is_gone()) return false;
+  const size_t bytes = text.size();
+  const size_t unsent = unsent_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  std::shared_ptr<const void> hold;
+  const bool has_room = unsent <= kMostUnsentBytes && (!quota_ || (hold = quota_(bytes)));
+  if (!has_room) {
+    log(LogLevel::kWarning, "a stream is cut: its client does not read, or there is no memory for more",
+        {{"unsent_bytes", unsent}});
+    loop_->run([id = connection_](EventLoop& loop) { loop.cut(id); });
+    return false;
+  }
+  loop_->run([id = connection_, text = std::move(text), hold = std::move(hold)](EventLoop& loop) mutable {
+    if (Connection* connection = loop.find(id)) connection->send_chunk(std::move(text), std::move(hold));
+  });
+  return true;
+}
+
+void HttpExchange::finish() {
+  loop_->run([id = connection_](EventLoop& loop) {
+    if (Connection* connection = loop.find(id)) connection->finish_stream();
+  });
+}
+
+void HttpExchange::when_gone(std::function<void()> callback) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!is_gone()) {
+      on_gone_ = std::move(callback);
+      return;
+    }
+  }
+  callback();
+}
+
+void HttpExchange::note_gone() {
+  std::function<void()> callback;
+  {
+    const std::lock_guard lock(mutex_);
+    is_gone_.store(true, std::memory_order_relaxed);
+    callback.swap(on_gone_);
+  }
+  if (callback) callback();
+}
+
+}  // namespace tensord::server

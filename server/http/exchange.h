@@ -1,0 +1,57 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "server/http/body.h"
+#include "server/http/message.h"
+
+namespace tensord::server {
+
+class EventLoop;
+
+// A request, and the way back to its client. The handler that got it answers it once, at once or later: with answer(),
+// or with start(), any number of send(), and finish(). Thread-safe but for request and body, which do not change.
+class HttpExchange : public std::enable_shared_from_this<HttpExchange> {
+ public:
+  HttpExchange(std::shared_ptr<EventLoop> loop, uint64_t connection, HttpHead head, HttpBody body,
+               HttpMemoryQuota quota);
+
+  const HttpHead& head() const { return head_; }
+  const HttpBody& body() const { return body_; }
+  int64_t arrived_ns() const { return arrived_ns_; }  // when it was complete, on Clock::system()
+
+  void answer(HttpAnswer answer);
+
+  // An answer without an end: its head, then what is sent as it comes. False: the client has gone, does not read, or
+  // there is no memory for more; the connection is cut then.
+  void start(HttpAnswer head);
+  bool send(std::string text);
+  void finish();
+
+  // The client has gone or does not want the answer any more. May turn true at any time.
+  bool is_gone() const { return is_gone_.load(std::memory_order_relaxed); }
+  // Called once, on the loop's thread, or here, when it is gone.
+  void when_gone(std::function<void()> callback);
+
+  // Of the connection.
+  void note_gone();
+  void note_sent(size_t bytes) { unsent_bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
+
+ private:
+  const std::shared_ptr<EventLoop> loop_;
+  const uint64_t connection_;
+  const HttpHead head_;
+  const HttpBody body_;
+  const HttpMemoryQuota quota_;
+  const int64_t arrived_ns_;
+  std::atomic<bool> is_gone_{false};
+  std::atomic<size_t> unsent_bytes_{0};
+  std::mutex mutex_;
+  std::function<void()> on_gone_;  // by mutex_
+};
+
+}  // namespace tensord::server
