@@ -86,6 +86,16 @@ TENSORD_INLINE T abs(T x) {
   }
 }
 template <class T>
+TENSORD_INLINE bool signbit(T x) {  // of -0 and negative NaNs too
+  if constexpr (std::is_same_v<T, float>) {
+    return bits_of<uint32_t>(x) >> 31;
+  } else if constexpr (std::is_same_v<T, double>) {
+    return bits_of<uint64_t>(x) >> 63;
+  } else {
+    return x < 0;
+  }
+}
+template <class T>
 TENSORD_INLINE bool isnan(T x) {
   return x != x;
 }

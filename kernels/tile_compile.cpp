@@ -30,7 +30,6 @@ bool may_fix(const PointwiseCall& call, int mask) {
   switch (call.formula) {
     case Formula::add:
     case Formula::sub:
-    case Formula::subtract:
     case Formula::rsub: return call.numbers.floats[0] == 1;
     case Formula::addcmul:
     case Formula::addcdiv: return std::popcount(static_cast<unsigned>(mask)) == 1;

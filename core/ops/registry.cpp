@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "core/base/error.h"
+#include "core/ops/alias.h"
 #include "core/ops/packed.h"
 #include "core/ops/samples.h"
 #include "core/ops/saved_for.h"
@@ -52,6 +53,7 @@ class Registry {
   void add_samples(std::string op, SamplesFn function) {
     pending_samples_.emplace_back(std::move(op), std::move(function));
   }
+  void add_alias(std::string alias, std::string name) { aliases_.emplace_back(std::move(alias), std::move(name)); }
   // Registrations run before main, where nothing can be thrown to.
   void report(std::string problem) { problems_ += (problems_.empty() ? "" : "\n") + problem; }
 
@@ -62,6 +64,7 @@ class Registry {
         if (!by_full_name_.emplace(name, op.get()).second) report(name + " is registered twice");
         overloads_[op->schema.name].push_back(op.get());
       }
+      join_aliases();
       join_kernels();
       join_epilogues();
       join_prepares();
@@ -92,6 +95,24 @@ class Registry {
   }
 
  private:
+  void join_aliases() {
+    for (const auto& [alias, name] : aliases_) {
+      if (overloads_.find(name) == overloads_.end())
+        report(alias + " is a second name of " + name + ", which is not an operator");
+      for (const char* form : {"", "_"}) {
+        const auto it = overloads_.find(name + form);
+        if (it == overloads_.end()) continue;
+        const std::vector<const Op*> targets = it->second;
+        for (const Op* op : targets) {
+          const std::string full_name = alias + form + op->schema.full_name().substr(op->schema.name.size());
+          if (!by_full_name_.emplace(full_name, by_full_name_.at(op->schema.full_name())).second)
+            report(full_name + " is registered twice");
+        }
+        overloads_[alias + form] = targets;
+      }
+    }
+  }
+
   void join_kernels() {
     for (PendingKernel& pending : pending_) {
       const auto it = by_full_name_.find(pending.op);
@@ -153,6 +174,7 @@ class Registry {
 
   std::once_flag frozen_;
   std::vector<std::unique_ptr<Op>> ops_;
+  std::vector<std::pair<std::string, std::string>> aliases_;
   std::vector<PendingKernel> pending_;
   std::vector<std::pair<std::string, EpilogueFn>> pending_epilogues_;
   std::vector<PendingPrepare> pending_prepares_;
@@ -370,6 +392,8 @@ OpBuilder& OpBuilder::packs(PackFn function) {
 EpilogueBuilder::EpilogueBuilder(const char* op, EpilogueFn function) {
   Registry::instance().add_epilogue(op, std::move(function));
 }
+
+AliasBuilder::AliasBuilder(const char* alias, const char* name) { Registry::instance().add_alias(alias, name); }
 
 PrepareBuilder::PrepareBuilder(const char* op, DeviceKind device, PrepareFn function) {
   Registry::instance().add_prepare(op, device, std::move(function));
