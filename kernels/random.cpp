@@ -2,11 +2,9 @@
 #include <numeric>
 #include <random>
 
-#include "core/ops/generator.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
-#include "kernels/gradient_expr.h"
-#include "kernels/index.h"
+#include "kernels/random.h"
 
 // Random fillings of tensors.
 namespace tensord::kernels {
@@ -21,28 +19,8 @@ using OptDevice = std::optional<Device>;
 using OptBool = std::optional<bool>;
 using OptInt = std::optional<int64_t>;
 
-// Calls draw() once per element, in row-major order, and stores what it gives.
-template <class T, class Draw>
-void fill_elements(const Tensor& x, Draw&& draw) {
-  T* to = x.data<T>();
-  if (x.is_contiguous()) {
-    for (int64_t i = 0; i < x.numel(); ++i) to[i] = draw();
-    return;
-  }
-  for (int64_t offset : element_offsets(x.sizes(), x.strides())) to[offset] = draw();
-}
-
-void check_target(const Tensor& x, const char* op) {
-  check(x.is_meta() || x.storage()->is_writable(), op, ": the tensor is read-only");
-}
-
-const Tensor& wrote(const Tensor& x) {
-  if (!x.is_meta()) x.storage()->bump_version();
-  return x;
-}
-
 Tensor fill_uniform(const Tensor& x, double from, double to, const Value&) {
-  check_target(x, "uniform_");
+  check_random_target(x, "uniform_");
   check(from <= to, "uniform_ expects to return a [from, to) range, but found from=", from, " > to=", to);
   if (x.is_meta()) return x;
   Generator& generator = ops::current_generator();
@@ -88,7 +66,7 @@ void fill_normal_blocks(Generator& generator, T* data, int64_t count, double mea
 }
 
 Tensor fill_normal(const Tensor& x, double mean, double deviation, const Value&) {
-  check_target(x, "normal_");
+  check_random_target(x, "normal_");
   check(deviation >= 0, "normal expects std >= 0.0, but found std ", deviation);
   if (x.is_meta()) return x;
   Generator& generator = ops::current_generator();
@@ -102,7 +80,7 @@ Tensor fill_normal(const Tensor& x, double mean, double deviation, const Value&)
 }
 
 Tensor fill_bernoulli(const Tensor& x, double p, const Value&) {
-  check_target(x, "bernoulli_");
+  check_random_target(x, "bernoulli_");
   check(p >= 0 && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", p);
   if (x.is_meta()) return x;
   Generator& generator = ops::current_generator();
@@ -186,55 +164,6 @@ Tensor randperm(int64_t n, OptDType dtype, const Value&, OptDevice device, OptBo
   return moved(out.to(dtype.value_or(DType::kInt64)), device);
 }
 
-// One draw from weights that are not negative, by their running sum.
-int64_t draw_index(Generator& generator, const std::vector<double>& weights, double total) {
-  double at = generator.uniform_double() * total;
-  int64_t last = 0;
-  for (size_t i = 0; i < weights.size(); ++i) {
-    if (weights[i] <= 0) continue;
-    last = static_cast<int64_t>(i);
-    at -= weights[i];
-    if (at < 0) break;
-  }
-  return last;
-}
-
-Tensor multinomial(const Tensor& x, int64_t samples, bool replacement, const Value&) {
-  check(x.ndim() == 1 || x.ndim() == 2, "prob_dist must be 1 or 2 dim");
-  check(samples > 0, "cannot sample n_sample <= 0 samples");
-  const int64_t classes = x.sizes().back(), rows = x.ndim() == 2 ? x.sizes()[0] : 1;
-  check(replacement || samples <= classes, "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
-  const Dims sizes = x.ndim() == 2 ? Dims{rows, samples} : Dims{samples};
-  if (x.is_meta()) return Tensor::meta(sizes, DType::kInt64);
-  const Tensor weights = x.to(DType::kFloat64).contiguous();
-  const Tensor out = Tensor::empty(sizes, DType::kInt64);
-  Generator& generator = ops::current_generator();
-  const auto lock = generator.lock();
-  for (int64_t r = 0; r < rows; ++r) {
-    const double* from = weights.data<double>() + r * classes;
-    std::vector<double> left(from, from + classes);
-    double total = 0;
-    for (double w : left) {
-      check(std::isfinite(w) && w >= 0, "probability tensor contains either `inf`, `nan` or element < 0");
-      total += w;
-    }
-    check(total > 0, "invalid multinomial distribution (sum of probabilities <= 0)");
-    for (int64_t s = 0; s < samples; ++s) {
-      const int64_t chosen = draw_index(generator, left, total);
-      out.data<int64_t>()[r * samples + s] = chosen;
-      if (!replacement) {
-        total -= left[chosen];
-        left[chosen] = 0;
-      }
-    }
-  }
-  return out;
-}
-
-// What is random does not change with the tensor it is put into, or with probabilities.
-const gradient::GradientFn kZeroGradient =
-    gradient::of_first([](const ops::GradArgs& args, const Tensor&) { return gradient::zeros_like(args.inputs[0]); });
-
 #define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 OP("aten::manual_seed(int seed) -> ()")
     .direct([](int64_t seed) {
@@ -292,6 +221,16 @@ OP("aten::random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> T
     .random();
 OP("aten::rand(int[] size, *, " OPTIONS ") -> Tensor").direct(rand).random();
 OP("aten::randn(int[] size, *, " OPTIONS ") -> Tensor").direct(randn).random();
+OP("aten::rand.generator(int[] size, *, Generator? generator, " OPTIONS ") -> Tensor")
+    .direct([](const IntList& sizes, const Value&, OptDType dtype, const Value& layout, OptDevice device, OptBool pin) {
+      return rand(sizes, dtype, layout, device, pin);
+    })
+    .random();
+OP("aten::randn.generator(int[] size, *, Generator? generator, " OPTIONS ") -> Tensor")
+    .direct([](const IntList& sizes, const Value&, OptDType dtype, const Value& layout, OptDevice device, OptBool pin) {
+      return randn(sizes, dtype, layout, device, pin);
+    })
+    .random();
 OP("aten::rand_like(Tensor self, *, " OPTIONS ", MemoryFormat? memory_format=None) -> Tensor")
     .direct(rand_like)
     .constant_result()
@@ -326,9 +265,5 @@ OP("aten::randperm(int n, *, ScalarType? dtype=4, Layout? layout=None, Device? d
    "Tensor")
     .direct(randperm)
     .random();
-OP("aten::multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor")
-    .direct(multinomial)
-    .random();
-
 }  // namespace
 }  // namespace tensord::kernels

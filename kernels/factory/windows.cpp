@@ -1,0 +1,89 @@
+// Window functions of signal processing, computed as PyTorch computes them: in the result's type, step by step.
+#include <cmath>
+
+#include "kernels/compose.h"
+
+namespace tensord::kernels {
+namespace {
+
+using compose::call;
+using compose::Expr;
+using ops::Scalar;
+using ops::Value;
+using OptDType = std::optional<DType>;
+
+// A window of `length` points: `make` fills length (+ 1 when periodic, the last point dropped) points.
+template <class Make>
+Tensor window(const char* name, int64_t length, bool is_periodic, OptDType dtype, Make&& make) {
+  const DType type = dtype.value_or(DType::kFloat32);
+  check(is_floating(type), name, " expects floating point dtypes, got: ", name_of(type));
+  check(length >= 0, name, " requires non-negative window_length, got window_length=", length);
+  if (length <= 1) return call("aten::ones", Dims{length}, type);
+  const int64_t points = length + (is_periodic ? 1 : 0);
+  const Tensor all = make(call("aten::arange", Scalar(points), type), points);
+  return is_periodic ? call("aten::contiguous", compose::narrow(all, 0, 0, length)) : all;
+}
+
+Tensor scaled(const Tensor& x, double factor) { return call("aten::mul.Scalar", x, Scalar(factor)); }
+Tensor shifted(const Tensor& x, double by) { return call("aten::add.Scalar", x, Scalar(by)); }
+
+Tensor hamming(int64_t length, bool is_periodic, double alpha, double beta, OptDType dtype) {
+  return window("hamming_window", length, is_periodic, dtype, [=](const Tensor& i, int64_t points) {
+    const Tensor angle = scaled(i, M_PI * 2.0 / static_cast<double>(points - 1));
+    return shifted(scaled(call("aten::cos", angle), -beta), alpha);
+  });
+}
+Tensor hann(int64_t length, bool is_periodic, OptDType dtype) {
+  return window("hann_window", length, is_periodic, dtype,
+                [=](const Tensor& i, int64_t) { return hamming(i.size(0), false, 0.5, 0.5, i.dtype()); });
+}
+Tensor blackman(int64_t length, bool is_periodic, OptDType dtype) {
+  return window("blackman_window", length, is_periodic, dtype, [](const Tensor& i, int64_t points) {
+    const Tensor angle = scaled(i, M_PI / static_cast<double>(points - 1));
+    const Tensor four = scaled(call("aten::cos", scaled(angle, 4)), 0.08);
+    const Tensor two = scaled(call("aten::cos", scaled(angle, 2)), 0.5);
+    return shifted((Expr(four) - Expr(two)).tensor(), 0.42);
+  });
+}
+Tensor bartlett(int64_t length, bool is_periodic, OptDType dtype) {
+  return window("bartlett_window", length, is_periodic, dtype, [](const Tensor& i, int64_t points) {
+    const Tensor rising = scaled(i, 2.0 / static_cast<double>(points - 1));
+    const int64_t half = ((points - 1) >> 1) + 1;
+    const Tensor left = compose::narrow(rising, 0, 0, half), right = compose::narrow(rising, 0, half, points - half);
+    return compose::cat({left, shifted(scaled(right, -1), 2)}, 0);
+  });
+}
+
+#define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
+// The plain form, which is periodic, and the one that says.
+template <class F>
+void add_window(const char* name, F make) {
+  ops::OpBuilder(concat("aten::", name, "(int window_length, *, " OPTIONS).c_str(), __FILE__, __LINE__)
+      .direct([make](int64_t length, OptDType dtype, const Value&, const Value&, const Value&) {
+        return make(length, true, dtype);
+      });
+  ops::OpBuilder(concat("aten::", name, ".periodic(int window_length, bool periodic, *, " OPTIONS).c_str(), __FILE__,
+                 __LINE__)
+      .direct([make](int64_t length, bool is_periodic, OptDType dtype, const Value&, const Value&, const Value&) {
+        return make(length, is_periodic, dtype);
+      });
+}
+[[maybe_unused]] const bool registered = [] {
+  add_window("hann_window", hann);
+  add_window("blackman_window", blackman);
+  add_window("bartlett_window", bartlett);
+  add_window("hamming_window", [](int64_t length, bool is_periodic, OptDType dtype) {
+    return hamming(length, is_periodic, 0.54, 0.46, dtype);
+  });
+  return true;
+}();
+OP("aten::hamming_window.periodic_alpha(int window_length, bool periodic, float alpha, *, " OPTIONS)
+    .direct([](int64_t length, bool is_periodic, double alpha, OptDType dtype, const Value&, const Value&,
+               const Value&) { return hamming(length, is_periodic, alpha, 0.46, dtype); });
+OP("aten::hamming_window.periodic_alpha_beta(int window_length, bool periodic, float alpha, float beta, *, " OPTIONS)
+    .direct([](int64_t length, bool is_periodic, double alpha, double beta, OptDType dtype, const Value&, const Value&,
+               const Value&) { return hamming(length, is_periodic, alpha, beta, dtype); });
+#undef OPTIONS
+
+}  // namespace
+}  // namespace tensord::kernels

@@ -1,0 +1,86 @@
+// index_reduce: scatter_reduce with one index for each slice. fill_diagonal_, pad_sequence.
+#include <algorithm>
+
+#include "kernels/compose.h"
+
+namespace tensord::kernels {
+namespace {
+
+using compose::call;
+using ops::Scalar;
+
+Tensor index_reduce(const Tensor& self, int64_t given_dim, const Tensor& index, const Tensor& source,
+                    const std::string& reduce, bool include_self) {
+  check(reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
+        "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got ", reduce, ".");
+  check(index.ndim() <= 1, "index_reduce(): Index is supposed to be a vector, but got dim: ", index.ndim());
+  check(is_integral(index.dtype(), false), "index_reduce(): Expected dtype int32/int64 for index");
+  check(self.dtype() == source.dtype(), "index_reduce(): self and source expected to have the same scalar type");
+  // A copy, since the gradient reads it, also when index_reduce_ has written self.
+  const Tensor target = self.ndim() == 0 ? compose::unsqueeze(self, 0) : call("aten::clone", self);
+  const Tensor from = source.ndim() == 0 ? compose::unsqueeze(source, 0) : source;
+  const int64_t dim = wrap_dim(given_dim, target.ndim());
+  check(from.ndim() == target.ndim() && from.size(dim) == index.numel(), "index_reduce(): Number of indices (",
+        index.numel(), ") should be equal to source.size(dim): (", from.ndim() > dim ? from.size(dim) : 0,
+        "), for dim: ", dim);
+  for (int64_t d = 0; d < target.ndim(); ++d) {
+    check(d == dim || from.size(d) == target.size(d),
+          "index_reduce(): Source/destination tensor must have same slice shapes. Destination slice shape: ",
+          to_string(target.sizes()), " at dimension ", dim, " and source slice shape: ", to_string(from.sizes()),
+          " at dimension ", d, ".");
+  }
+  Dims shape(static_cast<size_t>(target.ndim()), 1);
+  shape[dim] = index.numel();
+  const Tensor wide = compose::expand(compose::reshape(compose::to(index, DType::kInt64), shape), from.sizes());
+  const Tensor out = call("aten::scatter_reduce.two", target, dim, wide, from, reduce, include_self);
+  return self.ndim() == 0 ? call("aten::squeeze.dim", out, int64_t{0}) : out;
+}
+OP("aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> "
+   "Tensor")
+    .direct(index_reduce)
+    .composite()
+    .with_inplace();
+
+// Of tall matrices, `wrap` begins the diagonal anew below its end.
+Tensor fill_diagonal(const Tensor& x, const Scalar& value, bool wrap) {
+  check(x.ndim() >= 2, "dimensions must larger than 1");
+  for (int64_t d = 1; x.ndim() > 2 && d < x.ndim(); ++d) {
+    check(x.size(d) == x.size(0), "all dimensions of input must be of equal length");
+  }
+  const int64_t shortest = *std::min_element(x.sizes().begin(), x.sizes().end());
+  int64_t step = 0;
+  for (const int64_t stride : x.strides()) step += stride;
+  call("aten::fill_.Scalar", call("aten::as_strided", x, Dims{shortest}, Dims{step}, x.offset()), value);
+  if (wrap && x.ndim() == 2 && x.size(0) > x.size(1) + 1) {
+    const int64_t columns = x.size(1), rest = (x.numel() + columns) / (columns + 1) - shortest;
+    const int64_t first = x.offset() + x.stride(0) * (columns + 1);
+    call("aten::fill_.Scalar", call("aten::as_strided", x, Dims{rest}, Dims{step}, first), value);
+  }
+  return x;
+}
+OP("aten::fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)")
+    .direct(fill_diagonal)
+    .composite();
+
+OP("aten::pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0.) -> Tensor")
+    .direct([](const std::vector<Tensor>& sequences, bool batch_first, double padding) {
+      check(!sequences.empty(), "received an empty list of sequences");
+      const auto count = static_cast<int64_t>(sequences.size());
+      int64_t longest = 0;
+      for (const Tensor& x : sequences) {
+        check(x.ndim() > 0, "pad_sequence: expected sequences of at least one dimension");
+        longest = std::max(longest, x.size(0));
+      }
+      Dims sizes = batch_first ? Dims{count, longest} : Dims{longest, count};
+      for (int64_t d = 1; d < sequences[0].ndim(); ++d) sizes.push_back(sequences[0].size(d));
+      const Tensor out = call("aten::full", sizes, Scalar(padding), sequences[0].dtype());
+      for (int64_t i = 0; i < count; ++i) {
+        const Tensor row = compose::narrow(compose::select(out, batch_first ? 0 : 1, i), 0, 0, sequences[i].size(0));
+        call("aten::copy_", row, sequences[i]);
+      }
+      return out;
+    })
+    .composite();
+
+}  // namespace
+}  // namespace tensord::kernels

@@ -1,0 +1,92 @@
+// A copy of a tensor with one of its views replaced: select_scatter and relatives. And elements by flat position: put,
+// take_along_dim.
+#include "kernels/compose.h"
+
+namespace tensord::kernels {
+namespace {
+
+using compose::call;
+
+// A copy of `self`, of which the part that `view` gives is `src`.
+template <class View>
+Tensor replaced(const Tensor& self, const Tensor& src, View view, const char* name) {
+  const Tensor out = call("aten::clone", self);
+  const Tensor part = view(out);
+  check(part.sizes() == src.sizes(), name,
+        ": expected src to have a size equal to the slice of self. src size = ", to_string(src.sizes()),
+        ", slice size = ", to_string(part.sizes()));
+  call("aten::copy_", part, src);
+  return out;
+}
+
+OP("aten::select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor")
+    .direct([](const Tensor& self, const Tensor& src, int64_t dim, int64_t index) {
+      return replaced(
+          self, src, [&](const Tensor& x) { return compose::select(x, dim, index); }, "select_scatter");
+    })
+    .composite();
+OP("aten::slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor")
+    .direct([](const Tensor& self, const Tensor& src, int64_t dim, std::optional<int64_t> start,
+               std::optional<int64_t> end, int64_t step) {
+      const ops::Value first = start ? ops::Value(*start) : ops::Value(), last = end ? ops::Value(*end) : ops::Value();
+      return replaced(
+          self, src, [&](const Tensor& x) { return call("aten::slice.Tensor", x, dim, first, last, step); },
+          "slice_scatter");
+    })
+    .composite();
+OP("aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor")
+    .direct([](const Tensor& self, const Tensor& src, int64_t offset, int64_t dim1, int64_t dim2) {
+      return replaced(
+          self, src, [&](const Tensor& x) { return call("aten::diagonal", x, offset, dim1, dim2); },
+          "diagonal_scatter");
+    })
+    .composite();
+
+Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<int64_t> dim) {
+  check(indices.dtype() == DType::kInt64, "torch.take_along_dim(): dtype of indices should be Long but got ",
+        name_of(indices.dtype()));
+  if (!dim) {
+    return call("aten::gather", compose::reshape(self, Dims{-1}), int64_t{0}, compose::reshape(indices, Dims{-1}));
+  }
+  check(self.ndim() == indices.ndim(),
+        "torch.take_along_dim(): input and indices should have the same number of dimensions, but got ", self.ndim(),
+        " dimensions for input, and ", indices.ndim(), " dimensions for indices");
+  const int64_t at = wrap_dim(*dim, self.ndim());
+  // Broadcast against each other everywhere but along the dimension.
+  Dims left = self.sizes(), right = indices.sizes();
+  if (self.ndim() > 0) {
+    left[at] = indices.sizes()[at];
+    right[at] = self.sizes()[at];
+  }
+  const Tensor from = compose::expand(self, broadcast_sizes(self.sizes(), right));
+  return call("aten::gather", from, at, compose::expand(indices, broadcast_sizes(left, indices.sizes())));
+}
+OP("aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor")
+    .direct(take_along_dim)
+    .composite()
+    .with_out();
+
+OP("aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor")
+    .direct([](const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
+      check(index.dtype() == DType::kInt64, "put_(): Expected a long tensor for index, but got ",
+            name_of(index.dtype()));
+      check(self.dtype() == source.dtype(),
+            "put_(): self and source expected to have the same dtype, but got self.dtype = ", name_of(self.dtype()),
+            " and source.dtype = ", name_of(source.dtype()));
+      check(index.numel() == source.numel(),
+            "put_(): Expected source and index to have the same number of elements, but got source.numel() = ",
+            source.numel(), ", index.numel() = ", index.numel());
+      check(self.numel() > 0 || index.numel() == 0, "put_(): Expected self to be non-empty");
+      const ops::OptionalTensorList positions{compose::reshape(index, Dims{-1})};
+      const ops::Op& op = ops::get_op("aten::index_put");
+      const ops::Value list = ops::make_tensor_list({*positions[0]});
+      const Tensor flat = ops::run(op, ops::bind(op, {compose::reshape(self, Dims{-1}), list,
+                                                      compose::reshape(source, Dims{-1}), accumulate}))[0]
+                              .to_tensor();
+      return compose::reshape(flat, self.sizes());
+    })
+    .composite()
+    .with_inplace();
+
+}  // namespace
+}  // namespace tensord::kernels

@@ -1,0 +1,145 @@
+// Products and distances made of others: addr, inner, kron, bilinear, cdist, pdist.
+#include <cmath>
+
+#include "kernels/compose.h"
+
+namespace tensord::kernels {
+namespace {
+
+using compose::call;
+using compose::Expr;
+using ops::Scalar;
+
+bool is_zero(const Scalar& x) { return x.to_double() == 0; }
+
+Tensor addr(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+  check(a.ndim() == 1, "addr: Expected 1-D argument vec1, but got ", a.ndim(), "-D");
+  check(b.ndim() == 1, "addr: Expected 1-D argument vec2, but got ", b.ndim(), "-D");
+  const Tensor outer = call("aten::mul.Scalar", call("aten::outer", a, b), alpha);
+  check(broadcast_sizes(self.sizes(), outer.sizes()) == outer.sizes(), "addr: expected self to be expandable to ",
+        to_string(outer.sizes()), " but got ", to_string(self.sizes()));
+  return is_zero(beta) ? outer : call("aten::add.Tensor", call("aten::mul.Scalar", self, beta), outer);
+}
+OP("aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
+    .direct(addr)
+    .composite()
+    .with_inplace()
+    .with_out();
+
+OP("aten::inner(Tensor self, Tensor other) -> Tensor")
+    .direct([](const Tensor& a, const Tensor& b) {
+      check(a.dtype() == b.dtype(), "expected scalar type ", name_of(a.dtype()), " but found ", name_of(b.dtype()));
+      if (a.ndim() == 0 || b.ndim() == 0) return (Expr(a) * Expr(b)).tensor();
+      check(a.size(-1) == b.size(-1), "inner() the last dimension must match on both input tensors but got shapes ",
+            to_string(a.sizes()), " and ", to_string(b.sizes()));
+      return call("aten::tensordot", a, b, Dims{-1}, Dims{-1});
+    })
+    .composite()
+    .with_out();
+
+// Every element of a times all of b: [a0, 1, a1, 1 …] · [1, b0, 1, b1 …], pairs of dimensions joined.
+OP("aten::kron(Tensor self, Tensor other) -> Tensor")
+    .direct([](const Tensor& a, const Tensor& b) {
+      const int64_t ndim = std::max(a.ndim(), b.ndim());
+      const auto size_of = [&](const Tensor& x, int64_t dim) {
+        const int64_t at = dim - (ndim - x.ndim());
+        return at < 0 ? 1 : x.sizes()[at];
+      };
+      Dims left, right, joined;
+      for (int64_t dim = 0; dim < ndim; ++dim) {
+        const int64_t m = size_of(a, dim), n = size_of(b, dim);
+        left.push_back(m);
+        left.push_back(1);
+        right.push_back(1);
+        right.push_back(n);
+        int64_t product = 0;
+        check(!__builtin_mul_overflow(m, n, &product), "kron: the size of dimension ", dim, " overflows");
+        joined.push_back(product);
+      }
+      check(left.size() <= kMaxDims, "kron: too many dimensions: ", ndim);
+      const Tensor product = (Expr(compose::reshape(a, left)) * Expr(compose::reshape(b, right))).tensor();
+      return compose::reshape(product, joined);
+    })
+    .composite()
+    .with_out();
+
+// out[…, k] = sum over i, j of x[…, i] w[k, i, j] y[…, j].
+Tensor bilinear(const Tensor& x, const Tensor& y, const Tensor& w, const std::optional<Tensor>& bias) {
+  check(x.ndim() == y.ndim(), "bilinear(): input dimensions do not match: got ", x.ndim(), " and ", y.ndim());
+  check(w.ndim() == 3 && x.ndim() > 0, "bilinear(): expected a weight of 3 dimensions, but got ", w.ndim());
+  for (int64_t dim = 0; dim + 1 < x.ndim(); ++dim) {
+    check(x.size(dim) == y.size(dim), "bilinear(): input batch dimensions do not match at dim ", dim, ": got ",
+          x.size(dim), " and ", y.size(dim));
+  }
+  check(x.size(-1) == w.size(1), "bilinear(): input1 size does not match weight size: got ", x.size(-1),
+        " but expected ", w.size(1));
+  check(y.size(-1) == w.size(2), "bilinear(): input2 size does not match weight size: got ", y.size(-1),
+        " but expected ", w.size(2));
+  check(!bias || bias->numel() == w.size(0), "bilinear(): bias size does not match weight size: got ",
+        bias ? bias->numel() : 0, " but expected ", w.size(0));
+  Dims sizes = x.sizes();
+  sizes[sizes.size() - 1] = w.size(0);
+  int64_t rows = 1;
+  for (int64_t dim = 0; dim + 1 < x.ndim(); ++dim) rows *= x.size(dim);
+  const Tensor a = compose::reshape(x, Dims{rows, x.size(-1)}), b = compose::reshape(y, Dims{rows, 1, y.size(-1)});
+  const Tensor panels = compose::reshape(compose::transpose(w, 0, 1), Dims{w.size(1), w.size(0) * w.size(2)});
+  const Tensor left = compose::reshape(call("aten::mm", a, panels), Dims{rows, w.size(0), w.size(2)});
+  Tensor out = compose::sum((Expr(left) * Expr(b)).tensor(), Dims{-1});
+  out = compose::reshape(out, sizes);
+  return bias ? (Expr(out) + Expr(*bias)).tensor() : out;
+}
+OP("aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor")
+    .direct(bilinear)
+    .composite();
+
+// --- distances
+
+Tensor norm_of(const Tensor& x, double p) {
+  return call("aten::norm.ScalarOpt_dim", x, ops::Value(p), Dims{-1}, false);
+}
+
+// |a|² + |b|² - 2 a·b, as one product; its root has gradient 0 where it is 0.
+Tensor euclidean(const Tensor& a, const Tensor& b) {
+  const auto squares = [](const Tensor& x) { return compose::sum(call("aten::square", x), Dims{-1}, true); };
+  const Tensor left = squares(a), right = squares(b), ones = call("aten::ones_like", left),
+               others = call("aten::ones_like", right);
+  const Tensor one = compose::cat({call("aten::mul.Scalar", a, Scalar(-2)), left, ones}, -1);
+  const Tensor two = compose::cat({b, others, right}, -1);
+  const Tensor square = call("aten::clamp_min", compose::matmul(one, compose::transpose(two, -2, -1)), Scalar(0));
+  const Expr is_none = Expr(square) == 0.0;
+  return gradient::where(is_none, 0.0, gradient::sqrt(gradient::where(is_none, 1.0, square))).tensor();
+}
+
+constexpr int64_t kSmallest = 25;  // above, PyTorch takes the product as well
+
+Tensor cdist(const Tensor& x, const Tensor& y, double p, std::optional<int64_t> mode) {
+  check(x.ndim() >= 2, "cdist only supports at least 2D tensors, X1 got: ", x.ndim(), "D");
+  check(y.ndim() >= 2, "cdist only supports at least 2D tensors, X2 got: ", y.ndim(), "D");
+  check(x.size(-1) == y.size(-1), "X1 and X2 must have the same number of columns. X1: ", x.size(-1),
+        " X2: ", y.size(-1));
+  check(is_floating(x.dtype()) && is_floating(y.dtype()),
+        "cdist only supports floating-point dtypes, X1 got: ", name_of(x.dtype()), ", X2 got: ", name_of(y.dtype()));
+  check(p >= 0, "cdist only supports non-negative p values");
+  check(!mode || (*mode >= 0 && *mode <= 2), "possible modes: 0, 1, 2, but was: ", mode.value_or(0));
+  const bool is_large = x.size(-2) > kSmallest || y.size(-2) > kSmallest;
+  if (p == 2 && x.size(-1) > 0 && (mode.value_or(0) == 1 || (mode.value_or(0) == 0 && is_large)))
+    return euclidean(x, y);
+  return norm_of((Expr(compose::unsqueeze(x, -2)) - Expr(compose::unsqueeze(y, -3))).tensor(), p);
+}
+OP("aten::cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor").direct(cdist).composite();
+
+OP("aten::pdist(Tensor self, float p=2.) -> Tensor")
+    .direct([](const Tensor& x, double p) {
+      check(x.ndim() == 2, "pdist only supports 2D tensors, got: ", x.ndim(), "D");
+      check(is_floating(x.dtype()), "pdist only supports floating-point dtypes");
+      check(p >= 0, "pdist only supports non-negative p values");
+      const Tensor pairs = call("aten::triu_indices", x.size(0), x.size(0), int64_t{1});
+      const auto rows = [&](int64_t which) {
+        return call("aten::index_select", x, int64_t{0}, compose::select(pairs, 0, which));
+      };
+      return norm_of((Expr(rows(0)) - Expr(rows(1))).tensor(), p);
+    })
+    .composite();
+
+}  // namespace
+}  // namespace tensord::kernels

@@ -1,0 +1,93 @@
+// Norms that scale: weight normalisation, renorm, rms_norm. And sum_to_size.
+#include "kernels/compose.h"
+
+namespace tensord::kernels {
+namespace {
+
+using compose::call;
+using compose::Expr;
+using ops::Scalar;
+
+// The p-norm over all dimensions but one, which keep size 1.
+Tensor norm_except(const Tensor& x, const Scalar& p, int64_t dim) {
+  Dims others;
+  for (int64_t i = 0; i < x.ndim(); ++i) {
+    if (i != dim) others.push_back(i);
+  }
+  if (others.empty()) return call("aten::abs", x);
+  return call("aten::norm.ScalarOpt_dim", x, p, others, true);
+}
+
+Tensor norm_except_dim(const Tensor& v, int64_t p, int64_t dim) {
+  if (dim == -1) return call("aten::norm.Scalar", v, Scalar(p));
+  return norm_except(v, Scalar(p), wrap_dim(dim, v.ndim()));
+}
+OP("aten::norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor").direct(norm_except_dim).composite();
+OP("aten::_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor")
+    .direct([](const Tensor& v, const Tensor& g, int64_t dim) {
+      return (Expr(v) * (Expr(g) / Expr(norm_except_dim(v, 2, dim)))).tensor();
+    })
+    .composite();
+
+// Slices along `dim` whose norm is above the bound are scaled down to it.
+OP("aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor")
+    .direct([](const Tensor& self, const Scalar& p, int64_t given_dim, const Scalar& bound) {
+      const Tensor x = call("aten::clone", self);  // the gradient reads it, also when renorm_ has written self
+      check(p.to_double() > 0, "renorm: non-positive-norm not supported");
+      check(bound.to_double() >= 0, "renorm: expected maxnorm to be >= 0 but got ", bound.to_double());
+      check(x.ndim() > 1, "renorm: input needs at least 2 dimensions, got ", x.ndim(), " dimensions");
+      check(is_floating(x.dtype()), "renorm: expected a floating point tensor, but got ", name_of(x.dtype()));
+      const Expr norm = norm_except(x, p, wrap_dim(given_dim, x.ndim()));
+      const Expr limit = bound.to_double();
+      return (Expr(x) * gradient::where(norm > limit, limit / (norm + 1e-7), 1.0)).tensor();
+    })
+    .composite()
+    .with_inplace()
+    .with_out();
+
+double smallest_step(DType dtype) { return dtype == DType::kFloat64 ? 0x1p-52 : 0x1p-23; }
+
+// x / sqrt(mean(x²) + eps) · weight, computed in float32 or float64.
+Tensor rms_norm(const Tensor& x, const ops::IntList& shape, const std::optional<Tensor>& weight,
+                std::optional<double> eps) {
+  check(!shape.empty() && static_cast<int64_t>(shape.size()) <= x.ndim(),
+        "rms_norm: expected normalized_shape to have between 1 and ", x.ndim(), " dimensions, but got ",
+        to_string(shape));
+  Dims dims;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const int64_t dim = x.ndim() - static_cast<int64_t>(shape.size()) + static_cast<int64_t>(i);
+    check(x.size(dim) == shape[i], "rms_norm: given normalized_shape=", to_string(shape),
+          ", expected input with that shape at its end, but got input of size ", to_string(x.sizes()));
+    dims.push_back(dim);
+  }
+  check(!weight || weight->sizes() == shape, "rms_norm: expected weight of shape ", to_string(shape));
+  const DType wide = x.dtype() == DType::kFloat64 ? x.dtype() : DType::kFloat32;
+  const Expr in = compose::to(x, wide);
+  const Expr scale =
+      Expr(compose::mean(call("aten::square", in.tensor()), dims, true)) + eps.value_or(smallest_step(wide));
+  Expr out = in * gradient::rsqrt(scale);
+  if (weight) out = out * Expr(*weight);
+  return compose::to(out.tensor(), x.dtype());
+}
+OP("aten::rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor")
+    .direct(rms_norm)
+    .composite();
+
+OP("aten::sum_to_size(Tensor self, int[] size) -> Tensor")
+    .direct([](const Tensor& x, const ops::IntList& size) {
+      const int64_t extra = x.ndim() - static_cast<int64_t>(size.size());
+      Dims summed;
+      bool fits = extra >= 0;
+      for (int64_t dim = 0; fits && dim < x.ndim(); ++dim) {
+        const bool is_extra = dim < extra;
+        if (is_extra || (size[dim - extra] == 1 && x.size(dim) != 1)) summed.push_back(dim);
+        fits = is_extra || size[dim - extra] == 1 || size[dim - extra] == x.size(dim);
+      }
+      check(fits, "size {", to_string(size), "} is not expandable to size {", to_string(x.sizes()), "}.");
+      if (summed.empty()) return call("aten::clone", x);
+      return compose::reshape(compose::sum(x, summed, true), size);
+    })
+    .composite();
+
+}  // namespace
+}  // namespace tensord::kernels

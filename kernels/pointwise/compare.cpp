@@ -1,0 +1,139 @@
+// Comparisons of whole tensors: isclose, allclose, equal, isin. And what complex numbers need and real ones pass: conj,
+// real, angle.
+#include <algorithm>
+#include <numbers>
+
+#include "core/base/parallel.h"
+#include "kernels/compose.h"
+#include "kernels/pointwise.h"
+
+namespace tensord::kernels {
+namespace {
+
+using compose::call;
+using compose::Expr;
+using ops::KernelContext;
+using ops::Scalar;
+using ops::TensorMeta;
+
+Tensor either(const Tensor& a, const Tensor& b) { return call("aten::logical_or", a, b); }
+Tensor both(const Tensor& a, const Tensor& b) { return call("aten::logical_and", a, b); }
+
+Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
+  check(a.dtype() == b.dtype(), name_of(a.dtype()), " did not match ", name_of(b.dtype()));
+  check(rtol >= 0, "rtol must be greater than or equal to zero, but got ", rtol);
+  check(atol >= 0, "atol must be greater than or equal to zero, but got ", atol);
+  Tensor close = (Expr(a) == Expr(b)).tensor();
+  if (equal_nan && is_floating(a.dtype())) close = either(close, both(call("aten::isnan", a), call("aten::isnan", b)));
+  if (rtol == 0 && atol == 0) return close;
+  const DType dtype = is_floating(a.dtype()) ? a.dtype() : DType::kFloat32;
+  const Expr x = compose::to(a, dtype), y = compose::to(b, dtype);
+  const Expr allowed = gradient::abs(y * rtol) + atol, actual = gradient::abs(x - y);
+  return either(close, both(call("aten::isfinite", actual.tensor()), (actual <= allowed).tensor()));
+}
+OP("aten::isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor")
+    .direct(isclose)
+    .constant_result();
+OP("aten::allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool")
+    .direct([](const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
+      return call("aten::all", isclose(a, b, rtol, atol, equal_nan)).item_bool();
+    })
+    .dynamic_shape();
+OP("aten::equal(Tensor self, Tensor other) -> bool")
+    .direct([](const Tensor& a, const Tensor& b) {
+      if (a.sizes() != b.sizes()) return false;
+      check(a.dtype() == b.dtype(), "Expected object of data type ", name_of(a.dtype()), " but got data type ",
+            name_of(b.dtype()), " for argument 'other' in call to equal");
+      return call("aten::all", (Expr(a) == Expr(b)).tensor()).item_bool();
+    })
+    .dynamic_shape();
+
+// --- isin
+
+template <class T>
+void find_in(const Tensor& elements, const Tensor& sorted, bool invert, const Tensor& out) {
+  const T* begin = sorted.data<T>();
+  const T* end = begin + sorted.numel();
+  const T* x = elements.data<T>();
+  bool* found = out.data<bool>();
+  parallel_for(elements.numel(), 4096, [&](int64_t from, int64_t to) {
+    for (int64_t i = from; i < to; ++i) found[i] = (x[i] == x[i] && std::binary_search(begin, end, x[i])) != invert;
+  });
+}
+
+void isin_kernel(const KernelContext&, const Tensor& elements, const Tensor& tests, bool, bool invert, Tensor& out) {
+  const DType dtype = promote_operands(std::array{Operand(elements), Operand(tests)});
+  const Tensor x = elements.to(dtype).contiguous(), sorted = tests.to(dtype).clone();
+  const Tensor found = out.is_contiguous() ? out : Tensor::empty(out.sizes(), DType::kBool);
+  dispatch_all(dtype, "isin", [&]<class T>() {
+    T* begin = sorted.data<T>();
+    T* end =
+        std::remove_if(begin, begin + sorted.numel(), [](T value) { return value != value; });  // NaN is in nothing
+    std::sort(begin, end);
+    find_in<T>(x, sorted.as_view(Dims{end - begin}, Dims{1}, sorted.offset()), invert, found);
+  });
+  if (!found.is_same(out)) out.copy_from(found);
+}
+#define ISIN_OPTIONS "*, bool assume_unique=False, bool invert=False) -> Tensor"
+OP("aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, " ISIN_OPTIONS)
+    .infer([](const Tensor& elements, const Tensor&, bool, bool) {
+      return TensorMeta{elements.sizes(), DType::kBool, {}, elements.device()};
+    })
+    .constant_result();
+KERNEL("aten::isin.Tensor_Tensor", kCPU, isin_kernel);
+OP("aten::isin.Tensor_Scalar(Tensor elements, Scalar test_element, " ISIN_OPTIONS)
+    .direct([](const Tensor& elements, const Scalar& test, bool, bool invert) {
+      return call(invert ? "aten::ne.Scalar" : "aten::eq.Scalar", elements, test);
+    })
+    .constant_result();
+OP("aten::isin.Scalar_Tensor(Scalar element, Tensor test_elements, " ISIN_OPTIONS)
+    .direct([](const Scalar& element, const Tensor& tests, bool, bool invert) {
+      const Tensor found = call("aten::any", call("aten::eq.Scalar", tests, element));
+      return invert ? call("aten::logical_not", found) : found;
+    })
+    .constant_result();
+#undef ISIN_OPTIONS
+
+// --- powers in double
+
+Tensor wide(const Tensor& x) { return compose::to(x, DType::kFloat64); }
+OP("aten::float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor")
+    .direct([](const Tensor& a, const Tensor& b) { return call("aten::pow.Tensor_Tensor", wide(a), wide(b)); })
+    .composite();
+OP("aten::float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor")
+    .direct([](const Tensor& a, const Scalar& b) {
+      return call("aten::pow.Tensor_Scalar", wide(a), Scalar(b.to_double()));
+    })
+    .composite();
+OP("aten::float_power.Scalar(Scalar self, Tensor exponent) -> Tensor")
+    .direct([](const Scalar& a, const Tensor& b) { return call("aten::pow.Scalar", Scalar(a.to_double()), wide(b)); })
+    .composite();
+
+// --- real tensors are their own conjugates
+
+Tensor itself(const Tensor& x) { return x; }
+#define ITSELF(NAME) OP("aten::" NAME "(Tensor(a) self) -> Tensor(a)").direct(itself).composite()
+ITSELF("conj");
+ITSELF("real");
+ITSELF("resolve_conj");
+ITSELF("resolve_neg");
+ITSELF("lift_fresh");
+#undef ITSELF
+OP("aten::conj_physical(Tensor self) -> Tensor")
+    .direct([](const Tensor& x) { return call("aten::clone", x); })
+    .composite();
+OP("aten::isreal(Tensor self) -> Tensor")
+    .direct([](const Tensor& x) { return call("aten::ones_like", x, DType::kBool); })
+    .constant_result();
+OP("aten::angle(Tensor self) -> Tensor")
+    .direct([](const Tensor& self) {
+      const Expr x = is_floating(self.dtype()) ? self : compose::to(self, DType::kFloat32);
+      const Expr turned = compose::to((x < 0.0).tensor(), x.tensor().dtype());
+      const Expr zero =
+          call("aten::nan_to_num", (x * 0.0).tensor(), 0.0, 0.0, 0.0);  // so that there is a gradient, of 0
+      return gradient::where(x != x, x, turned * std::numbers::pi + zero).tensor();
+    })
+    .composite();
+
+}  // namespace
+}  // namespace tensord::kernels

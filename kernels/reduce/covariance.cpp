@@ -1,0 +1,71 @@
+// cov and corrcoef: rows are variables, columns observations.
+#include "kernels/compose.h"
+
+namespace tensord::kernels {
+namespace {
+
+using compose::call;
+using compose::Expr;
+using MaybeTensor = std::optional<Tensor>;
+
+void check_weights(const MaybeTensor& weights, const char* name, int64_t observations, bool is_integral_wanted) {
+  if (!weights) return;
+  check(weights->ndim() <= 1, "cov(): expected ", name, " to have one or fewer dimensions but got ", name, " with ",
+        weights->ndim(), " dimensions");
+  check(is_integral_wanted ? is_integral(weights->dtype(), false) : is_floating(weights->dtype()), "cov(): expected ",
+        name, " to have ", is_integral_wanted ? "integral" : "floating point", " dtype but got ", name, " with ",
+        name_of(weights->dtype()), " dtype");
+  check(weights->numel() == observations, "cov(): expected ", name,
+        " to have the same numel as there are observations in the input but got ", weights->numel(),
+        " != ", observations);
+  check(weights->is_meta() || weights->numel() == 0 ||
+            call("aten::ge.Scalar", call("aten::min", *weights), ops::Scalar(0)).item_bool(),
+        "cov(): ", name, " cannot be negative");
+}
+
+Tensor cov(const Tensor& self, int64_t correction, const MaybeTensor& fweights, const MaybeTensor& aweights) {
+  check(self.ndim() <= 2, "cov(): expected input to have two or fewer dimensions but got an input with ", self.ndim(),
+        " dimensions");
+  check(self.dtype() != DType::kBool, "cov(): bool dtype is not supported for input");
+  const Tensor in = self.ndim() < 2 ? compose::reshape(self, Dims{1, -1}) : self;
+  const int64_t observations = in.size(1);
+  check_weights(fweights, "fweights", observations, true);
+  check_weights(aweights, "aweights", observations, false);
+  MaybeTensor weights = fweights;
+  if (aweights) weights = weights ? (Expr(*weights) * Expr(*aweights)).tensor() : *aweights;
+
+  const Expr total = weights ? Expr(call("aten::sum", *weights)) : Expr(static_cast<double>(observations));
+  const Tensor weighted = weights ? (Expr(in) * Expr(*weights)).tensor() : in;
+  const Tensor average = (Expr(compose::sum(weighted, Dims{1}, true)) / total).tensor();
+  Expr norm = total - static_cast<double>(correction);
+  if (correction != 0 && aweights) {
+    const Expr share = Expr(call("aten::sum", (Expr(*weights) * Expr(*aweights)).tensor())) / total;
+    norm = total - share * static_cast<double>(correction);
+  }
+  if (norm.is_tensor())
+    norm = call("aten::clamp_min", norm.tensor(), ops::Scalar(0));
+  else
+    norm = std::max(norm.number(), 0.0);
+  const Tensor centred = (Expr(in) - Expr(average)).tensor();
+  const Tensor right = weights ? (Expr(centred) * Expr(*weights)).tensor() : centred;
+  const Tensor product = call("aten::mm", centred, call("aten::t", right));
+  return call("aten::squeeze", (Expr(product) / norm).tensor());
+}
+
+Tensor corrcoef(const Tensor& self) {
+  check(self.ndim() <= 2, "corrcoef(): expected input to have two or fewer dimensions but got an input with ",
+        self.ndim(), " dimensions");
+  const Tensor c = cov(self, 1, {}, {});
+  if (c.ndim() == 0) return (Expr(c) / Expr(c)).tensor();
+  const Tensor deviation = call("aten::sqrt", call("aten::diag", c));
+  const Expr rows = compose::reshape(deviation, Dims{-1, 1}), columns = compose::reshape(deviation, Dims{1, -1});
+  return call("aten::clamp", (Expr(c) / rows / columns).tensor(), ops::Scalar(-1), ops::Scalar(1));
+}
+
+OP("aten::cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor")
+    .direct(cov)
+    .composite();
+OP("aten::corrcoef(Tensor self) -> Tensor").direct(corrcoef).composite();
+
+}  // namespace
+}  // namespace tensord::kernels

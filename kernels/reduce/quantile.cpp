@@ -1,0 +1,105 @@
+// Quantiles: sorted lanes, read at fractional positions.
+#include "kernels/compose.h"
+#include "kernels/gradient_expr.h"
+
+namespace tensord::kernels {
+namespace {
+
+using compose::call;
+using compose::Expr;
+
+void check_quantile(const Tensor& x, const Tensor& q, const std::string& interpolation, const char* name) {
+  check(x.numel() > 0, name, "() input tensor must be non-empty");
+  check(q.ndim() <= 1, name, "() q must be a scalar or 1D tensor");
+  check(x.dtype() == DType::kFloat32 || x.dtype() == DType::kFloat64, name,
+        "() input tensor must be either float or double dtype");
+  check(x.dtype() == q.dtype(), name, "() q tensor must be same dtype as the input tensor");
+  check(interpolation == "linear" || interpolation == "lower" || interpolation == "higher" ||
+            interpolation == "midpoint" || interpolation == "nearest",
+        name, "() interpolation must be one of linear, lower, higher, midpoint or nearest, but got ", interpolation);
+  if (q.is_meta() || q.numel() == 0) return;
+  const Tensor within = call("aten::logical_and", (Expr(q) >= 0).tensor(), (Expr(q) <= 1).tensor());
+  check(call("aten::all", within).item_bool(), name, "() q values must be in the range [0, 1]");
+}
+
+// Lanes of the reduced dimension as the last one.
+Tensor lanes_of(const Tensor& x, const std::optional<int64_t>& dim) {
+  if (!dim) return call("aten::flatten.using_ints", x, int64_t{0}, int64_t{-1});
+  if (wrap_dim(*dim, x.ndim()) == x.ndim() - 1 || x.ndim() == 0) return x.ndim() ? x : compose::unsqueeze(x, 0);
+  return compose::transpose(compose::unsqueeze(x, -1), wrap_dim(*dim, x.ndim()), -1);
+}
+
+// The position of each q in sorted lanes; where a NaN counts, that of the NaN, which is sorted last.
+Tensor positions(const Tensor& sorted, const Tensor& q, bool ignores_nan) {
+  const int64_t last = sorted.size(-1) - 1;
+  if (!ignores_nan) {
+    const Tensor has_nan = call("aten::any.dim", call("aten::isnan", sorted), int64_t{-1}, true);
+    return gradient::where(has_nan, static_cast<double>(last), Expr(q) * static_cast<double>(last)).tensor();
+  }
+  const Tensor present = call("aten::logical_not", call("aten::isnan", sorted));
+  const Tensor count = compose::to(compose::sum(present, Dims{-1}, true), q.dtype());
+  return call("aten::clamp_min", (Expr(q) * (Expr(count) - 1.0)).tensor(), ops::Scalar(0.0));
+}
+
+Tensor read_at(const Tensor& sorted, Tensor ranks, const std::string& interpolation) {
+  if (interpolation == "lower") ranks = call("aten::floor", ranks);
+  if (interpolation == "higher") ranks = call("aten::ceil", ranks);
+  if (interpolation == "nearest") ranks = call("aten::round", ranks);
+  const Tensor below = compose::to(ranks, DType::kInt64);
+  const Tensor low = call("aten::gather", sorted, int64_t{-1}, below);
+  if (interpolation != "linear" && interpolation != "midpoint") return low;
+  const Tensor above = compose::to(call("aten::ceil", ranks), DType::kInt64);
+  const Tensor high = call("aten::gather", sorted, int64_t{-1}, above);
+  const Tensor weights = interpolation == "midpoint" ? call("aten::full_like", ranks, ops::Scalar(0.5))
+                                                     : (Expr(ranks) - Expr(compose::to(below, ranks.dtype()))).tensor();
+  return call("aten::lerp.Tensor", low, high, weights);
+}
+
+Tensor quantile_of(const Tensor& x, const Tensor& q, std::optional<int64_t> dim, bool keepdim,
+                   const std::string& interpolation, bool ignores_nan) {
+  check_quantile(x, q, interpolation, ignores_nan ? "nanquantile" : "quantile");
+  const Tensor lanes = lanes_of(x, dim);
+  const Tensor sorted = [&] {
+    const ops::Op& sort = ops::get_op("aten::sort");
+    return ops::run(sort, ops::bind(sort, {lanes, int64_t{-1}, false}))[0].to_tensor();
+  }();
+  Dims wide = sorted.sizes();
+  wide[wide.size() - 1] = q.numel();
+  const Tensor ranks = positions(sorted, compose::reshape(q, Dims{-1}), ignores_nan);
+  Tensor out = read_at(sorted, compose::expand(ranks, wide), interpolation);
+  // [..., q] with a 1 where the dimension was, or all dimensions gone.
+  if (!dim) {
+    Dims sizes(static_cast<size_t>(keepdim ? x.ndim() : 0), 1);
+    sizes.push_back(q.numel());
+    out = compose::reshape(out, sizes);
+  } else if (x.ndim() > 0 && wrap_dim(*dim, x.ndim()) == x.ndim() - 1) {
+    if (keepdim) out = compose::unsqueeze(out, -2);
+  } else if (!keepdim && x.ndim() > 0) {
+    out = call("aten::squeeze.dim", out, wrap_dim(*dim, x.ndim()));
+  }
+  return q.ndim() == 0 ? call("aten::squeeze.dim", out, int64_t{-1})
+                       : call("aten::movedim.int", out, int64_t{-1}, int64_t{0});
+}
+
+void add_quantile(const std::string& name, bool ignores_nan) {
+  const char* const rest = "int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor";
+  ops::OpBuilder(concat("aten::", name, "(Tensor self, Tensor q, ", rest).c_str(), __FILE__, __LINE__)
+      .direct(
+          [=](const Tensor& x, const Tensor& q, std::optional<int64_t> dim, bool keepdim,
+              const std::string& interpolation) { return quantile_of(x, q, dim, keepdim, interpolation, ignores_nan); })
+      .composite()
+      .with_out();
+  ops::OpBuilder(concat("aten::", name, ".scalar(Tensor self, float q, ", rest).c_str(), __FILE__, __LINE__)
+      .direct(
+          [=](const Tensor& x, double q, std::optional<int64_t> dim, bool keepdim, const std::string& interpolation) {
+            check(q >= 0 && q <= 1, name, "() q must be in the range [0, 1] but got ", q);
+            const Tensor at = call("aten::scalar_tensor", ops::Scalar(q), x.dtype());
+            return quantile_of(x, at, dim, keepdim, interpolation, ignores_nan);
+          })
+      .composite()
+      .with_out();
+}
+[[maybe_unused]] const bool registered = (add_quantile("quantile", false), add_quantile("nanquantile", true), true);
+
+}  // namespace
+}  // namespace tensord::kernels

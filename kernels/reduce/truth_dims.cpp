@@ -1,0 +1,37 @@
+// any and all over several dimensions: one after the other, from the last on, so that numbers stay those of the input.
+#include <algorithm>
+
+#include "core/ops/op.h"
+#include "core/ops/run.h"
+#include "kernels/reduce_dims.h"
+
+namespace tensord::kernels {
+namespace {
+
+void add_truth_dims(const std::string& name) {
+  ops::OpBuilder(concat(name, ".dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor").c_str(), __FILE__,
+                 __LINE__)
+      .direct([name](const Tensor& self, const std::optional<Dims>& dims, bool keepdim) {
+        Dims order;
+        for (const int64_t dim : dims.value_or(Dims())) order.push_back(wrap_dim(dim, self.ndim()));
+        if (!dims) {
+          for (int64_t dim = 0; dim < self.ndim(); ++dim) order.push_back(dim);
+        }
+        std::sort(order.begin(), order.end());
+        check(std::adjacent_find(order.begin(), order.end()) == order.end(),
+              "dim appears multiple times in the list of dims ", to_string(order));
+        // No dimension: only made bool (uint8 stays).
+        if (order.empty() || self.ndim() == 0) {
+          const Tensor truth = ops::call("aten::ne.Scalar", self, ops::Scalar(0));
+          return self.dtype() == DType::kUInt8 ? ops::call("aten::to.dtype", truth, self.dtype()) : truth;
+        }
+        Tensor x = self;
+        for (size_t i = order.size(); i-- > 0;) x = ops::call(concat(name, ".dim").c_str(), x, order[i], keepdim);
+        return x;
+      })
+      .constant_result();
+}
+[[maybe_unused]] const bool registered = (add_truth_dims("aten::any"), add_truth_dims("aten::all"), true);
+
+}  // namespace
+}  // namespace tensord::kernels
