@@ -94,6 +94,14 @@ Expr xlogy(const Expr& a, const Expr& b) {
   if (!a.is_tensor()) return run("aten::xlogy.Scalar_Self", {a.value, b.value});
   return binary("aten::xlogy.Tensor", "aten::xlogy.Scalar_Other", a, b);
 }
+Expr xlog1py(const Expr& a, const Expr& b) {
+  if (!a.is_tensor()) return run("aten::special_xlog1py.self_scalar", {a.value, b.value});
+  return binary("aten::special_xlog1py", "aten::special_xlog1py.other_scalar", a, b);
+}
+Expr special_zeta(const Expr& a, const Expr& b) {
+  if (!a.is_tensor()) return run("aten::special_zeta.self_scalar", {a.value, b.value});
+  return binary("aten::special_zeta", "aten::special_zeta.other_scalar", a, b);
+}
 Expr polygamma(int order, const Expr& a) { return run("aten::polygamma", {order, a.value}); }
 Expr zeros(const Expr& like) { return run("aten::zeros_like", {like.value}); }
 Expr threshold_backward(const Expr& g, const Expr& x, const Expr& threshold) {

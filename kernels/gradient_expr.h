@@ -40,6 +40,8 @@ Expr floor_of_div(const Expr& a, const Expr& b);
 Expr trunc_of_div(const Expr& a, const Expr& b);
 Expr pow(const Expr& a, const Expr& b);
 Expr xlogy(const Expr& a, const Expr& b);
+Expr xlog1py(const Expr& a, const Expr& b);
+Expr special_zeta(const Expr& a, const Expr& b);
 Expr polygamma(int order, const Expr& a);
 // Zeros of the shape of a tensor.
 Expr zeros(const Expr& like);
@@ -53,7 +55,8 @@ Expr silu_backward(const Expr& g, const Expr& x);
 // clang-format off
 #define TENSORD_EXPR_UNARIES(X)                                                 \
   X(abs) X(sign) X(square) X(exp) X(log) X(sqrt) X(rsqrt) X(sin) X(cos) X(sinh) \
-  X(cosh) X(tanh) X(sigmoid) X(digamma) X(softplus) X(logical_not) X(erf)
+  X(cosh) X(tanh) X(sigmoid) X(digamma) X(softplus) X(logical_not) X(erf)             \
+  X(i0) X(special_i0e) X(special_i1) X(special_i1e) X(special_erfcx) X(lgamma)
 // clang-format on
 TENSORD_EXPR_UNARIES(TENSORD_EXPR_UNARY)
 #undef TENSORD_EXPR_UNARY

@@ -25,6 +25,7 @@ enum class TypeClass : uint8_t {
   kFloat,           // promotion, then integers become float32
   kFloatOnly,       // promotion, integers refused
   kInteger,         // promotion, floating point refused
+  kIntegerNoBool,   // the same, bool refused
   kCompare,         // computed in the promoted dtype, the result is bool
 };
 
@@ -123,6 +124,7 @@ DType row_dtype(DType compute);
 void fill_arith_rows(FormulaRows* rows);
 void fill_math_rows(FormulaRows* rows);
 void fill_activation_rows(FormulaRows* rows);
+void fill_special_rows(FormulaRows* rows);
 
 // Conversion of up to kTile elements between any dtype and a compute type.
 inline constexpr int64_t kTile = 512;

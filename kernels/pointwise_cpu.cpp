@@ -19,6 +19,7 @@ const FormulaRows& formula_rows(Formula formula) {
     fill_arith_rows(rows->data());
     fill_math_rows(rows->data());
     fill_activation_rows(rows->data());
+    fill_special_rows(rows->data());
     return rows;
   }();
   return (*table)[static_cast<size_t>(formula)];

@@ -20,6 +20,7 @@ const CudaRows& cuda_rows(Formula formula) {
     fill_arith_cuda(rows->data());
     fill_math_cuda(rows->data());
     fill_activation_cuda(rows->data());
+    fill_special_cuda(rows->data());
     return rows;
   }();
   return (*table)[static_cast<size_t>(formula)];

@@ -34,5 +34,6 @@ struct CudaRows {
 void fill_arith_cuda(CudaRows* rows);
 void fill_math_cuda(CudaRows* rows);
 void fill_activation_cuda(CudaRows* rows);
+void fill_special_cuda(CudaRows* rows);
 
 }  // namespace tensord::kernels

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/pointwise_math.h"
+#include "kernels/special/zeta.h"
 
 // The functions of pointwise_math.def around the logarithm of gamma. All compute in double.
 namespace tensord::kernels::formula {
@@ -24,28 +25,6 @@ TENSORD_INLINE T digamma(T value) {
   return static_cast<T>(result + ::log(x) - 0.5 / x - series);
 }
 
-// The Hurwitz zeta function, the sum of (q + k)^-s over k >= 0, for whole s > 1: terms up to 10, then
-// Euler and Maclaurin's series. NaN for q below -65536, where the terms would be too many.
-TENSORD_INLINE double hurwitz_zeta(double s, double q) {
-  if (q <= 0 && q == ::floor(q)) return kInfinity<double>;
-  if (!(q > -65536)) return kNaN<double>;
-  double sum = 0;
-  for (; q < 10; q += 1) sum += ::pow(q, -s);
-  sum += ::pow(q, 1 - s) / (s - 1) + 0.5 * ::pow(q, -s);
-  // B(2j) / (2j)! for j = 1 …
-  constexpr double kBernoulli[] = {1.0 / 12,          -1.0 / 720,
-                                   1.0 / 30240,       -1.0 / 1209600,
-                                   1.0 / 47900160,    -691.0 / 1307674368000,
-                                   1.0 / 74724249600, -3617.0 / 10670622842880000};
-  double rising = s, power = ::pow(q, -s - 1);
-  for (int j = 0; j < 8; ++j) {
-    sum += kBernoulli[j] * rising * power;
-    rising *= (s + 2 * j + 1) * (s + 2 * j + 2);
-    power /= q * q;
-  }
-  return sum;
-}
-
 // The n-th derivative of digamma. Of the first, arguments below 0.5 are reflected.
 template <class T>
 TENSORD_INLINE T polygamma(T value, T order) {
@@ -54,10 +33,10 @@ TENSORD_INLINE T polygamma(T value, T order) {
   if (n == 0) return digamma(value);
   if (n == 1 && x < 0.5) {
     const double sine = ::sin(kPi * x);
-    return static_cast<T>(kPi * kPi / (sine * sine) - hurwitz_zeta(2, 1 - x));
+    return static_cast<T>(kPi * kPi / (sine * sine) - special::zeta(2.0, 1 - x));
   }
   const double sign = ::fmod(n, 2) == 0 ? -1 : 1;
-  return static_cast<T>(sign * ::tgamma(n + 1) * hurwitz_zeta(n + 1, x));
+  return static_cast<T>(sign * ::tgamma(n + 1) * special::zeta(n + 1, x));
 }
 
 }  // namespace tensord::kernels::formula

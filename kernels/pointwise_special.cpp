@@ -271,6 +271,26 @@ PointwiseCall clamp_tensor(const Tensor& a, const MaybeTensor& low, const MaybeT
   return call;
 }
 
+// Rounding to a power of ten.
+
+PointwiseCall round_decimals(const Tensor& a, int64_t decimals) {
+  const double power = std::pow(10.0, std::abs(static_cast<double>(decimals)));
+  return {decimals < 0 ? Formula::round_tens : Formula::round_decimals, a.dtype(), std::array{Operand(a)}, {power}};
+}
+OP("aten::round.decimals(Tensor self, *, int decimals) -> Tensor")
+    .infer([](const Tensor& a, int64_t) {
+      return infer_pointwise(std::array{Operand(a)},
+                             compute_dtype("round", TypeClass::kFloatOnly, std::array{Operand(a)}));
+    })
+    .gradient(gradient::of_first([](const GradArgs& args, const Tensor&) {
+      return gradient::zeros_like(args.inputs[0]);
+    }))
+    .saves("")
+    .pointwise()
+    .keeps_layout()
+    .with_inplace()
+    .with_out();
+
 // Ternary arithmetic.
 
 template <class W>
@@ -354,6 +374,7 @@ bool register_all() {
            Formula::addcmul, TypeClass::kArith, addcmul_gradient);
   add_addc("aten::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", "aten::addcdiv",
            Formula::addcdiv, TypeClass::kFloatOnly, addcdiv_gradient);
+  add_pointwise_kernel("aten::round.decimals", round_decimals);
   add_pointwise_kernel("aten::clamp", clamp);
   add_pointwise_kernel("aten::clamp.Tensor", clamp_tensor);
   add_pointwise_kernel("aten::clamp_min.Tensor",

@@ -68,6 +68,9 @@ DType compute_dtype(std::string_view op, TypeClass type_class, Operands operands
     case TypeClass::kInteger:
       if (is_floating(dtype)) refuse(op, dtype);
       return dtype;
+    case TypeClass::kIntegerNoBool:
+      if (is_floating(dtype) || dtype == DType::kBool) refuse(op, dtype);
+      return dtype;
     default: return dtype;
   }
 }

@@ -1,0 +1,6 @@
+// CUDA kernels of kernels/special/functions.def.
+#include "kernels/special/functions.h"
+
+#define TENSORD_TABLE "kernels/special/functions.def"
+#define TENSORD_FILL fill_special_cuda
+#include "kernels/pointwise_loops_cuda.cuh"

@@ -1,0 +1,263 @@
+// Schemas and gradients of special functions (functions.def and a few lines of pointwise_math.def). Where PyTorch gives
+// no gradient it takes the result for a constant (Bessel functions, Airy's, polynomials), or refuses (zeta's and the
+// incomplete gamma functions' first argument, nextafter).
+#include "kernels/gradient_expr.h"
+#include "kernels/pointwise.h"
+
+namespace tensord::kernels {
+namespace {
+
+using gradient::Expr;
+using gradient::GradientFormula;
+using ops::GradArgs;
+using ops::Scalar;
+
+// What a gradient formula sees: g, y, a, b.
+using Given = std::span<const Expr>;
+
+constexpr GradientFormula kNoGradient = nullptr;
+// Of an argument that PyTorch has no gradient for, though for the other.
+Expr refused_gradient(Given) { return {}; }
+
+std::vector<Tensor> evaluate_gradients(const GradArgs& args, const char* op, GradientFormula of_a,
+                                       GradientFormula of_b) {
+  std::vector<Tensor> gradients(args.inputs.size());
+  const GradientFormula formulas[] = {of_a, of_b};
+  const Expr b = args.inputs.size() > 1 ? Expr(args.inputs[1]) : Expr();
+  for (size_t i = 0; i < args.inputs.size(); ++i) {
+    if (!args.inputs[i].is_tensor() || !args.needs(i)) continue;
+    if (formulas[i] == refused_gradient && is_floating(args.inputs[i].to_tensor().dtype())) {
+      fail(ErrorCode::kUnimplemented, "the derivative of ", op, " for argument ", i, " is not implemented");
+    }
+    gradient::put(gradients, args, i, formulas[i], {args.grad_outputs[0], args.outputs[0], args.inputs[0], b});
+  }
+  return gradients;
+}
+
+// "aten::name.overload" of a schema, kept for the life of the program.
+const char* name_in(const char* schema) {
+  const std::string_view text = schema;
+  return (new std::string(text.substr(0, text.find('('))))->c_str();
+}
+
+void finish(ops::OpBuilder& builder, const char* op, GradientFormula of_a, GradientFormula of_b, const char* saves) {
+  builder.pointwise().keeps_layout().with_out();
+  if (saves == nullptr) return;
+  builder.saves(saves).gradient([=](const GradArgs& args) { return evaluate_gradients(args, op, of_a, of_b); });
+}
+
+enum Form { kPlain, kInplace, kConstant };  // besides out=
+
+void add_unary(const char* schema, Formula formula, Form form, GradientFormula gradient = kNoGradient,
+               const char* saves = nullptr) {
+  const char* op = name_in(schema);
+  const auto dtype = [op](const Tensor& a) { return compute_dtype(op, TypeClass::kFloat, std::array{Operand(a)}); };
+  ops::OpBuilder builder(schema, __FILE__, __LINE__);
+  builder.infer([=](const Tensor& a) { return infer_pointwise(std::array{Operand(a)}, dtype(a)); });
+  finish(builder, op, gradient, kNoGradient, saves);
+  if (form == kInplace) builder.with_inplace();
+  if (form == kConstant) builder.constant_result();
+  add_pointwise_kernel(op, [=](const Tensor& a) { return PointwiseCall(formula, dtype(a), std::array{Operand(a)}); });
+}
+
+struct Binary {
+  Formula formula;
+  TypeClass type_class;
+  Form form = kPlain;
+  GradientFormula of_a = kNoGradient, of_b = kNoGradient;
+  const char* saves = nullptr;
+};
+template <class A = const Tensor&, class B = const Tensor&>
+void add_binary(const char* schema, const Binary& binary) {
+  const char* op = name_in(schema);
+  ops::OpBuilder builder(schema, __FILE__, __LINE__);
+  const auto dtype = [op, type_class = binary.type_class](Operands operands) {
+    return compute_dtype(op, type_class, operands);
+  };
+  builder.infer([dtype](A a, B b) {
+    const std::array operands{Operand(a), Operand(b)};
+    return infer_pointwise(operands, dtype(operands));
+  });
+  finish(builder, op, binary.of_a, binary.of_b, binary.saves);
+  if (binary.form == kInplace) builder.with_inplace();
+  if (binary.form == kConstant) builder.constant_result();
+  add_pointwise_kernel(op, [dtype, formula = binary.formula](A a, B b) {
+    const std::array operands{Operand(a), Operand(b)};
+    return PointwiseCall(formula, dtype(operands), operands);
+  });
+}
+// The three overloads of a polynomial of degree n at x.
+void add_polynomial(const std::string& name, Formula formula) {
+  const Binary binary{formula, TypeClass::kFloat, kConstant};
+  const auto schema = [&name](const char* overload, const char* arguments) {
+    return (new std::string(concat("aten::special_", name, overload, "(", arguments, ") -> Tensor")))->c_str();
+  };
+  add_binary<>(schema("", "Tensor x, Tensor n"), binary);
+  add_binary<Scalar>(schema(".x_scalar", "Scalar x, Tensor n"), binary);
+  add_binary<const Tensor&, Scalar>(schema(".n_scalar", "Tensor x, Scalar n"), binary);
+}
+// Tensors, a number first, a number last.
+void add_three(const std::string& name, const Binary& binary) {
+  const auto schema = [&name](const char* overload, const char* arguments) {
+    return (new std::string(concat("aten::", name, overload, "(", arguments, ") -> Tensor")))->c_str();
+  };
+  add_binary<>(schema("", "Tensor self, Tensor other"), binary);
+  add_binary<Scalar>(schema(".self_scalar", "Scalar self, Tensor other"), binary);
+  add_binary<const Tensor&, Scalar>(schema(".other_scalar", "Tensor self, Scalar other"), binary);
+}
+
+// Gradients.
+
+// At 0 the quotient has no value; one half is its limit, and what PyTorch gives for NaN too.
+Expr i1_gradient(Given x) {
+  const Expr &g = x[0], &y = x[1], &a = x[2], is_apart = gradient::abs(a) > 0, safe = gradient::where(is_apart, a, 1.0);
+  return g * gradient::where(is_apart, gradient::i0(safe) - y / safe, 0.5);
+}
+Expr i1e_gradient(Given x) {
+  const Expr &g = x[0], &y = x[1], &a = x[2], is_apart = gradient::abs(a) > 0, safe = gradient::where(is_apart, a, 1.0);
+  return g * gradient::where(is_apart, gradient::special_i0e(safe) - y * (gradient::sign(safe) + 1 / safe), 0.5);
+}
+Expr sinc_gradient(Given x) {
+  constexpr double kPi = 3.14159265358979323846;
+  const Expr &g = x[0], &a = x[2], angle = a * kPi, divisor = a * a * kPi;
+  const Expr slope = g * ((angle * gradient::cos(angle) - gradient::sin(angle)) / divisor);
+  return gradient::where(divisor == 0, 0.0, slope);
+}
+Expr xlog1py_gradient(Given x) {
+  const Expr &g = x[0], &a = x[2], &b = x[3], slope = gradient::xlog1py(g, b);
+  return gradient::where(a == 0, gradient::where(b <= -1, 0.0, slope), slope);
+}
+// d P(a, x) / dx, the density of the gamma distribution.
+Expr igamma_density(Given x) {
+  const Expr &a = x[2], &b = x[3];
+  return x[0] * gradient::exp((a - 1) * gradient::log(b) - b - gradient::lgamma(a));
+}
+Expr igammac_gradient(Given x) { return -igamma_density(x); }
+
+bool register_bessel() {
+  add_unary(
+      "aten::i0(Tensor self) -> Tensor", Formula::i0, kInplace,
+      [](Given x) { return x[0] * gradient::special_i1(x[2]); }, "self");
+  add_unary(
+      "aten::special_i0e(Tensor self) -> Tensor", Formula::i0e, kPlain,
+      [](Given x) { return x[0] * (gradient::special_i1e(x[2]) - gradient::sign(x[2]) * x[1]); }, "self, result");
+  add_unary("aten::special_i1(Tensor self) -> Tensor", Formula::i1, kPlain, i1_gradient, "self, result");
+  add_unary("aten::special_i1e(Tensor self) -> Tensor", Formula::i1e, kPlain, i1e_gradient, "self, result");
+  add_unary("aten::special_bessel_j0(Tensor self) -> Tensor", Formula::bessel_j0, kConstant);
+  add_unary("aten::special_bessel_j1(Tensor self) -> Tensor", Formula::bessel_j1, kConstant);
+  add_unary("aten::special_bessel_y0(Tensor self) -> Tensor", Formula::bessel_y0, kConstant);
+  add_unary("aten::special_bessel_y1(Tensor self) -> Tensor", Formula::bessel_y1, kConstant);
+  add_unary("aten::special_modified_bessel_i0(Tensor self) -> Tensor", Formula::i0, kConstant);
+  add_unary("aten::special_modified_bessel_i1(Tensor self) -> Tensor", Formula::i1, kConstant);
+  add_unary("aten::special_modified_bessel_k0(Tensor self) -> Tensor", Formula::bessel_k0, kConstant);
+  add_unary("aten::special_modified_bessel_k1(Tensor self) -> Tensor", Formula::bessel_k1, kConstant);
+  add_unary("aten::special_scaled_modified_bessel_k0(Tensor x) -> Tensor", Formula::bessel_k0e, kConstant);
+  add_unary("aten::special_scaled_modified_bessel_k1(Tensor x) -> Tensor", Formula::bessel_k1e, kConstant);
+  add_unary("aten::special_spherical_bessel_j0(Tensor x) -> Tensor", Formula::spherical_bessel_j0, kConstant);
+  add_unary("aten::special_airy_ai(Tensor x) -> Tensor", Formula::airy_ai, kConstant);
+  return true;
+}
+
+bool register_polynomials() {
+  add_polynomial("chebyshev_polynomial_t", Formula::chebyshev_t);
+  add_polynomial("chebyshev_polynomial_u", Formula::chebyshev_u);
+  add_polynomial("chebyshev_polynomial_v", Formula::chebyshev_v);
+  add_polynomial("chebyshev_polynomial_w", Formula::chebyshev_w);
+  add_polynomial("shifted_chebyshev_polynomial_t", Formula::shifted_chebyshev_t);
+  add_polynomial("shifted_chebyshev_polynomial_u", Formula::shifted_chebyshev_u);
+  add_polynomial("shifted_chebyshev_polynomial_v", Formula::shifted_chebyshev_v);
+  add_polynomial("shifted_chebyshev_polynomial_w", Formula::shifted_chebyshev_w);
+  add_polynomial("hermite_polynomial_h", Formula::hermite_h);
+  add_polynomial("hermite_polynomial_he", Formula::hermite_he);
+  add_polynomial("laguerre_polynomial_l", Formula::laguerre_l);
+  add_polynomial("legendre_polynomial_p", Formula::legendre_p);
+  return true;
+}
+
+bool register_normal() {
+  add_unary(
+      "aten::special_ndtr(Tensor self) -> Tensor", Formula::ndtr, kPlain,
+      [](Given x) { return x[0] * gradient::exp(x[2] * x[2] * -0.5) * 0.39894228040143267794; }, "self");
+  add_unary(
+      "aten::special_ndtri(Tensor self) -> Tensor", Formula::ndtri, kPlain,
+      [](Given x) { return x[0] * gradient::exp(x[1] * x[1] * 0.5) * 2.50662827463100050242; }, "result");
+  add_unary(
+      "aten::special_log_ndtr(Tensor self) -> Tensor", Formula::log_ndtr, kPlain,
+      [](Given x) { return x[0] / gradient::special_erfcx(x[2] * -0.70710678118654752440) * 0.79788456080286535588; },
+      "self");
+  add_unary(
+      "aten::special_erfcx(Tensor self) -> Tensor", Formula::erfcx, kPlain,
+      [](Given x) { return x[0] * (x[2] * x[1] * 2 - 1.12837916709551257390); }, "self, result");
+  add_unary(
+      "aten::special_entr(Tensor self) -> Tensor", Formula::entr, kPlain,
+      [](Given x) { return -(x[0] * (gradient::log(x[2]) + 1)); }, "self");
+  add_unary("aten::sinc(Tensor self) -> Tensor", Formula::sinc, kInplace, sinc_gradient, "self");
+  return true;
+}
+
+bool register_binary() {
+  add_three("special_xlog1py", {Formula::xlog1py, TypeClass::kFloat, kPlain, xlog1py_gradient,
+                                [](Given x) { return x[0] * x[2] / (x[3] + 1); }, "self, other"});
+  add_three("special_zeta",
+            {Formula::zeta, TypeClass::kFloat, kPlain, refused_gradient,
+             [](Given x) { return x[0] * -x[2] * gradient::special_zeta(x[2] + 1, x[3]); }, "self, other"});
+  add_binary<>("aten::igamma(Tensor self, Tensor other) -> Tensor",
+               {Formula::igamma, TypeClass::kFloatOnly, kInplace, refused_gradient, igamma_density, "self, other"});
+  add_binary<>("aten::igammac(Tensor self, Tensor other) -> Tensor",
+               {Formula::igammac, TypeClass::kFloatOnly, kInplace, refused_gradient, igammac_gradient, "self, other"});
+  add_binary<>("aten::logaddexp(Tensor self, Tensor other) -> Tensor",
+               {Formula::logaddexp, TypeClass::kFloatOnly, kPlain,
+                [](Given x) { return x[0] / (gradient::exp(x[3] - x[2]) + 1); },
+                [](Given x) { return x[0] / (gradient::exp(x[2] - x[3]) + 1); }, "self, other"});
+  add_binary<>("aten::logaddexp2(Tensor self, Tensor other) -> Tensor",
+               {Formula::logaddexp2, TypeClass::kFloatOnly, kPlain,
+                [](Given x) { return x[0] / (gradient::pow(2, x[3] - x[2]) + 1); },
+                [](Given x) { return x[0] / (gradient::pow(2, x[2] - x[3]) + 1); }, "self, other"});
+  add_binary<>("aten::gcd(Tensor self, Tensor other) -> Tensor", {Formula::gcd, TypeClass::kIntegerNoBool, kInplace});
+  add_binary<>("aten::lcm(Tensor self, Tensor other) -> Tensor", {Formula::lcm, TypeClass::kIntegerNoBool, kInplace});
+  return true;
+}
+
+// The next number depends on the dtype: bfloat16, which loops compute in float, has a formula of its own.
+DType nextafter_dtype(Operands operands) {
+  const DType dtype = compute_dtype("nextafter", TypeClass::kFloatOnly, operands);
+  if (dtype == DType::kFloat16) fail_dtype("nextafter", dtype);
+  return dtype;
+}
+OP("aten::nextafter(Tensor self, Tensor other) -> Tensor")
+    .infer([](const Tensor& a, const Tensor& b) {
+      const std::array operands{Operand(a), Operand(b)};
+      return infer_pointwise(operands, nextafter_dtype(operands));
+    })
+    .pointwise()
+    .keeps_layout()
+    .with_inplace()
+    .with_out();
+bool register_nextafter() {
+  add_pointwise_kernel("aten::nextafter", [](const Tensor& a, const Tensor& b) {
+    const std::array operands{Operand(a), Operand(b)};
+    const DType dtype = nextafter_dtype(operands);
+    return PointwiseCall(dtype == DType::kBFloat16 ? Formula::nextafter_bfloat16 : Formula::nextafter, dtype, operands);
+  });
+  return true;
+}
+
+[[maybe_unused]] const bool registered =
+    register_bessel() && register_polynomials() && register_normal() && register_binary() && register_nextafter();
+
+// The logarithm of the multivariate gamma function: of gamma(x - j / 2) for j below p, and a constant.
+Tensor mvlgamma(const Tensor& x, int64_t p) {
+  check(x.dtype() != DType::kBool, "The input tensor may not be a boolean tensor.");
+  check(p >= 1, "p has to be greater than or equal to 1");
+  const DType dtype = is_floating(x.dtype()) ? x.dtype() : DType::kFloat32;
+  const auto count = static_cast<double>(p);
+  const Tensor shifts =
+      ops::call("aten::arange.start_step", 0.5 - 0.5 * count, 0.5, 0.5, dtype, ops::Value(), x.device(), ops::Value());
+  const Tensor arguments = ops::call("aten::add.Tensor", ops::call("aten::unsqueeze", x, int64_t{-1}), shifts);
+  const Tensor sum = ops::call("aten::sum.dim_IntList", ops::call("aten::lgamma", arguments), Dims{-1});
+  return ops::call("aten::add.Scalar", sum, count * (count - 1) * 0.28618247146235004354);  // log(pi) / 4
+}
+OP("aten::mvlgamma(Tensor self, int p) -> Tensor").direct(mvlgamma).composite().with_inplace().with_out();
+
+}  // namespace
+}  // namespace tensord::kernels
