@@ -6,7 +6,8 @@
 namespace tensord {
 namespace {
 
-void write_stderr(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
+void write_stderr(LogLevel level, std::string_view message, std::initializer_list<LogField> fields,
+                  const std::source_location&) {
   static constexpr const char* kNames[] = {"debug", "info", "warning", "error"};
   if (level == LogLevel::kDebug) return;
   std::string line = concat(kNames[static_cast<int>(level)], " ", message);
@@ -21,8 +22,9 @@ std::atomic<LogSink> sink{write_stderr};
 
 void set_log_sink(LogSink new_sink) { sink = new_sink; }
 
-void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
-  sink.load()(level, message, fields);
+void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields,
+         const std::source_location& where) {
+  sink.load()(level, message, fields, where);
 }
 
 }  // namespace tensord

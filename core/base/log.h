@@ -1,6 +1,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <source_location>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,13 +20,15 @@ struct LogField {
   LogField(std::string_view key, const T& value) : key(key), value(concat(value)) {}
 };
 
-using LogSink = void (*)(LogLevel, std::string_view message, std::initializer_list<LogField>);
+using LogSink = void (*)(LogLevel, std::string_view message, std::initializer_list<LogField>,
+                         const std::source_location& where);
 
 // Where log lines go; the default writes `level message key=value` to stderr.
 // The daemon installs one that formats through spdlog. Call before threads start.
 void set_log_sink(LogSink sink);
 
 // Thread-safe. `message` is a constant phrase; what varies goes into the fields.
-void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {});
+void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {},
+         const std::source_location& where = std::source_location::current());
 
 }  // namespace tensord

@@ -8,7 +8,7 @@ namespace tensord::server {
 
 void add_log_options(CLI::App& app, LogSettings& settings) {
   app.add_option("--log-file", settings.file, "Append log lines to this file instead of stderr");
-  app.add_option("--log-format", settings.format, "Form of log lines: ISO8601 (or text), default (as Triton's) or json")
+  app.add_option("--log-format", settings.format, "Form of log lines: text, json, or as Triton's: default or ISO8601")
       ->check(CLI::IsMember({"default", "ISO8601", "text", "json"}))
       ->capture_default_str();
   app.add_option("--log-info", settings.info, "Write informational lines")->capture_default_str();

@@ -11,8 +11,8 @@ namespace tensord::server {
 
 // What is logged, where to and how. Flags of `serve`; all but the file can be changed while it runs.
 struct LogSettings {
-  std::string file;                // empty: stderr
-  std::string format = "ISO8601";  // default (as Triton's: level, date and process), ISO8601, json; text is ISO8601
+  std::string file;                                // empty: stderr
+  std::string format = "text";                     // text, json, or a form of Triton's: default, ISO8601
   bool info = true, warning = true, error = true;  // whether lines of these levels are written
   uint32_t verbose_level = 0;                      // above 0: debug lines as well
 };

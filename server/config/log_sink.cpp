@@ -8,6 +8,7 @@
 #include <chrono>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <source_location>
 
 #include "core/base/log.h"
 
@@ -15,7 +16,8 @@ namespace tensord::server {
 namespace {
 
 // What every line asks; the rest of the settings is below.
-std::atomic<bool> as_json{false};
+enum class Form { kText, kTriton, kJson };
+std::atomic<Form> form{Form::kText};
 std::atomic<unsigned> written_levels{0xe};  // a bit for each LogLevel
 
 std::mutex settings_mutex;
@@ -76,10 +78,31 @@ std::string format_json(LogLevel level, std::string_view message, std::initializ
   return line;
 }
 
-void write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
+// "file.cpp:12] message …": the header of Triton's lines ends with where they come from.
+std::string format_triton(std::string_view message, std::initializer_list<LogField> fields,
+                          const std::source_location& where) {
+  const std::string_view path = where.file_name();
+  return concat(path.substr(path.rfind('/') + 1), ":", where.line(), "] ", format_text(message, fields));
+}
+
+std::string format(Form form, LogLevel level, std::string_view message, std::initializer_list<LogField> fields,
+                   const std::source_location& where) {
+  switch (form) {
+    case Form::kJson: return format_json(level, message, fields);
+    case Form::kTriton: return format_triton(message, fields, where);
+    case Form::kText: break;
+  }
+  return format_text(message, fields);
+}
+
+void write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields,
+           const std::source_location& where) {
   if ((written_levels.load(std::memory_order_relaxed) >> static_cast<int>(level) & 1) == 0) return;
-  const std::string line = as_json ? format_json(level, message, fields) : format_text(message, fields);
-  spdlog::default_logger_raw()->log(to_spdlog(level), spdlog::string_view_t(line.data(), line.size()));
+  const Form now = form;
+  const std::string line = format(now, level, message, fields, where);
+  // Triton has no letter for verbose lines of their own.
+  const LogLevel shown = now == Form::kTriton && level == LogLevel::kDebug ? LogLevel::kInfo : level;
+  spdlog::default_logger_raw()->log(to_spdlog(shown), spdlog::string_view_t(line.data(), line.size()));
 }
 
 unsigned levels_of(const LogSettings& settings) {
@@ -90,15 +113,17 @@ unsigned levels_of(const LogSettings& settings) {
 
 const char* pattern_of(const std::string& format) {
   if (format == "json") return "%v";
-  return format == "default" ? "%L%m%d %H:%M:%S.%f %P %v" : "%Y-%m-%dT%H:%M:%S.%f %l %v";
+  if (format == "default") return "%L%m%d %H:%M:%S.%f %P %v";
+  return format == "ISO8601" ? "%Y-%m-%dT%H:%M:%SZ %L %P %v" : "%Y-%m-%dT%H:%M:%S.%f %l %v";
 }
 
 // REQUIRES: settings_mutex is held.
 void apply(LogSettings settings) {
-  if (settings.format == "text") settings.format = "ISO8601";
-  as_json = settings.format == "json";
+  form = settings.format == "json" ? Form::kJson : settings.format == "text" ? Form::kText : Form::kTriton;
   written_levels = levels_of(settings);
-  spdlog::default_logger_raw()->set_pattern(pattern_of(settings.format));
+  const bool is_utc = settings.format == "ISO8601";
+  spdlog::default_logger_raw()->set_pattern(pattern_of(settings.format),
+                                            is_utc ? spdlog::pattern_time_type::utc : spdlog::pattern_time_type::local);
   current_settings = std::move(settings);
 }
 

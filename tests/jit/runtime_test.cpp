@@ -178,13 +178,14 @@ std::vector<std::string>& logged() {
   return lines;
 }
 
-void keep_line(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
+void keep_line(LogLevel level, std::string_view message, std::initializer_list<LogField> fields,
+               const std::source_location&) {
   std::string line = (level == LogLevel::kError ? "error " : "") + std::string(message);
   for (const LogField& field : fields) line += " " + field.value;
   logged().push_back(line);
 }
 
-void write_to_stderr(LogLevel, std::string_view message, std::initializer_list<LogField>) {
+void write_to_stderr(LogLevel, std::string_view message, std::initializer_list<LogField>, const std::source_location&) {
   fprintf(stderr, "%.*s\n", static_cast<int>(message.size()), message.data());
 }
 

@@ -128,7 +128,7 @@ struct Tally {
 class HostileConfig : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    set_log_sink([](LogLevel, std::string_view, std::initializer_list<LogField>) {});
+    set_log_sink([](LogLevel, std::string_view, std::initializer_list<LogField>, const std::source_location&) {});
   }
   const google::protobuf::LogSilencer silencer_;
 };

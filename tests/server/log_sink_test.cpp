@@ -1,5 +1,6 @@
 #include "server/config/log_sink.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -35,6 +36,17 @@ TEST(LogSink, TextsOfClientsStayInTheirLine) {
   EXPECT_NE(logged("text", "a\xec\x28z").find("model=\"a\xef\xbf\xbd(z\""), std::string::npos);
   EXPECT_NE(logged("text", "plain").find("model=plain\n"), std::string::npos);
   EXPECT_NE(logged("text", "\xc3\xa9").find("model=\"\xc3\xa9\""), std::string::npos);
+}
+
+// Level, date, time, process and where in the source, as Triton's own tests parse it.
+TEST(LogSink, LinesOfTritonsForms) {
+  using testing::MatchesRegex;
+  EXPECT_THAT(
+      logged("default", "m"),
+      MatchesRegex(
+          "W[0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{6} [0-9]+ log_sink_test\\.cpp:[0-9]+\\] text model=m\n"));
+  EXPECT_THAT(logged("ISO8601", "m"), MatchesRegex("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z W [0-9]+ "
+                                                   "log_sink_test\\.cpp:[0-9]+\\] text model=m\n"));
 }
 
 TEST(LogSink, JsonIsJson) {
