@@ -156,6 +156,8 @@ bool is_same(const RateLimiterConfig& a, const RateLimiterConfig& b) {
 void read_instance_groups(const inference::ModelConfig& message, const std::string& origin, ModelConfig& out) {
   bool is_first = true;
   for (const auto& group : message.instance_group()) {
+    check(group.kind() != inference::ModelInstanceGroup::KIND_CPU || group.gpus_size() == 0, origin,
+          ": instance group ", group.name(), " has kind KIND_CPU but specifies one or more GPUs");
     check(group.count() >= 0 && group.count() <= kMaxWorkers, origin, ": instance_group.count must be 0 to ",
           kMaxWorkers, ", got ", group.count());
     if (group.passive()) continue;

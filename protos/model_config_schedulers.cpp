@@ -1,4 +1,5 @@
 // dynamic_batching, sequence_batching and ensemble_scheduling.
+#include <algorithm>
 #include <set>
 
 #include "core/base/error.h"
@@ -7,7 +8,6 @@
 namespace tensord::server {
 namespace {
 
-constexpr uint64_t kMaxPriorityLevels = 1 << 16;
 constexpr int kMaxSteps = 1000;
 constexpr int32_t kMaxCandidates = 1 << 20;
 
@@ -27,8 +27,6 @@ QueuePolicyConfig to_queue_policy(const inference::ModelQueuePolicy& policy, con
 }
 
 void check_levels(const DynamicBatchingConfig& config, const std::string& origin) {
-  check(config.priority_levels <= kMaxPriorityLevels, origin, ": dynamic_batching.priority_levels must be 0 to ",
-        kMaxPriorityLevels, ", got ", config.priority_levels);
   const bool has_default =
       config.default_priority_level >= 1 && config.default_priority_level <= config.priority_levels;
   check(config.priority_levels == 0 || has_default, origin, ": dynamic_batching.default_priority_level must be 1 to ",
@@ -37,6 +35,21 @@ void check_levels(const DynamicBatchingConfig& config, const std::string& origin
     check(level >= 1 && level <= config.priority_levels, origin,
           ": dynamic_batching.priority_queue_policy: the level must be 1 to ", config.priority_levels, ", got ", level);
   }
+}
+
+// Answers in the order of arrival leave nothing for who came later to pass.
+void check_order(const DynamicBatchingConfig& config, const std::string& origin) {
+  if (!config.preserves_ordering) return;
+  check(config.priority_levels <= 1, origin,
+        ": dynamic_batching: Only one priority level is allowed when 'preserve_ordering' is true");
+  const auto delays = [](const QueuePolicyConfig& policy) {
+    return policy.timeout_action == QueuePolicyConfig::TimeoutAction::kDelay;
+  };
+  const auto& policies = config.priority_queue_policies;
+  const bool is_delayed = delays(config.default_queue_policy) ||
+                          std::any_of(policies.begin(), policies.end(), [&](auto& it) { return delays(it.second); });
+  check(!is_delayed, origin,
+        ": dynamic_batching: Queue policy can not have DELAY as timeout action when 'preserve_ordering' is true");
 }
 
 DynamicBatchingConfig to_dynamic_batching(const inference::ModelDynamicBatching& batching, int64_t max_batch_size,
@@ -56,6 +69,7 @@ DynamicBatchingConfig to_dynamic_batching(const inference::ModelDynamicBatching&
     out.priority_queue_policies[level] = to_queue_policy(policy, origin);
   }
   check_levels(out, origin);
+  check_order(out, origin);
   return out;
 }
 

@@ -7,9 +7,6 @@
 namespace tensord::server {
 namespace {
 
-// Bounds what a configuration can make the server allocate.
-constexpr uint64_t kMaxPriorityLevels = 1024;
-
 QueueRules to_queue_rules(const QueuePolicyConfig& policy, size_t default_size) {
   return {.max_size = policy.max_queue_size > 0 ? policy.max_queue_size : default_size,
           .timeout_us = policy.default_timeout_us,
@@ -22,7 +19,7 @@ QueueRules to_queue_rules(const QueuePolicyConfig& policy, size_t default_size) 
 BatchRules make_batch_rules(const ModelConfig& config, const Signature& signature, size_t default_queue_size) {
   BatchRules rules;
   if (!config.dynamic_batching) {
-    rules.queues = {{.max_size = default_queue_size, .allows_timeout = true}};
+    rules.queue = {.max_size = default_queue_size, .allows_timeout = true};
     return rules;
   }
   const DynamicBatchingConfig& batching = *config.dynamic_batching;
@@ -41,18 +38,14 @@ BatchRules make_batch_rules(const ModelConfig& config, const Signature& signatur
   }
   rules.keeps_order = batching.preserves_ordering;
   const uint64_t levels = std::max<uint64_t>(batching.priority_levels, 1);
-  check(levels <= kMaxPriorityLevels, "dynamic_batching: priority_levels ", levels, " is more than ",
-        kMaxPriorityLevels);
   check(batching.priority_levels == 0 ||
             (batching.default_priority_level >= 1 && batching.default_priority_level <= levels),
         "dynamic_batching: default_priority_level ", batching.default_priority_level, " must be from 1 to ", levels);
-  rules.default_priority = batching.priority_levels == 0 ? 1 : static_cast<size_t>(batching.default_priority_level);
-  rules.queues.clear();
-  for (uint64_t level = 1; level <= levels; ++level) {
-    const auto policy = batching.priority_queue_policies.find(level);
-    rules.queues.push_back(to_queue_rules(
-        policy == batching.priority_queue_policies.end() ? batching.default_queue_policy : policy->second,
-        default_queue_size));
+  rules.priority_levels = levels;
+  rules.default_priority = batching.priority_levels == 0 ? 1 : batching.default_priority_level;
+  rules.queue = to_queue_rules(batching.default_queue_policy, default_queue_size);
+  for (const auto& [level, policy] : batching.priority_queue_policies) {
+    rules.own_queues[level] = to_queue_rules(policy, default_queue_size);
   }
   return rules;
 }

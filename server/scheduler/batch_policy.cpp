@@ -19,19 +19,21 @@ int64_t later(int64_t start_ns, uint64_t length_us) {
 
 BatchPolicy::BatchPolicy(BatchRules rules)
     : rules_(std::move(rules)),
-      largest_rows_(rules_.preferred_rows.empty() ? rules_.max_rows : std::ranges::max(rules_.preferred_rows)),
-      sizes_(rules_.queues.size(), 0) {
-  check_internal(
-      !rules_.queues.empty() && rules_.default_priority >= 1 && rules_.default_priority <= rules_.queues.size(),
-      "a queue without rules for its default priority");
+      largest_rows_(rules_.preferred_rows.empty() ? rules_.max_rows : std::ranges::max(rules_.preferred_rows)) {
+  check_internal(rules_.default_priority >= 1 && rules_.default_priority <= rules_.priority_levels,
+                 "a queue whose default priority is none");
 }
 
-size_t BatchPolicy::priority_of(const Task& task) const {
-  const bool is_known = task.priority >= 1 && task.priority <= rules_.queues.size();
-  return is_known ? static_cast<size_t>(task.priority) : rules_.default_priority;
+const QueueRules& BatchPolicy::queue(uint64_t priority) const {
+  const auto own = rules_.own_queues.find(priority);
+  return own == rules_.own_queues.end() ? rules_.queue : own->second;
 }
 
-int64_t BatchPolicy::late_ns(const Task& task, size_t priority) const {
+uint64_t BatchPolicy::priority_of(const Task& task) const {
+  return task.priority >= 1 && task.priority <= rules_.priority_levels ? task.priority : rules_.default_priority;
+}
+
+int64_t BatchPolicy::late_ns(const Task& task, uint64_t priority) const {
   const QueueRules& rules = queue(priority);
   uint64_t timeout_us = rules.timeout_us;
   if (rules.allows_timeout && task.timeout_us > 0) {
@@ -60,7 +62,7 @@ void BatchPolicy::insert(Groups::iterator group, const Place& place, TaskPtr tas
   }
   group->second.rows += task->rows;
   tasks.emplace(place, std::move(task));
-  ++sizes_[place.priority - 1];
+  ++sizes_[place.priority];
   ++size_;
 }
 
@@ -78,7 +80,7 @@ TaskPtr BatchPolicy::remove(Groups::iterator group, std::map<Place, TaskPtr>::it
   if (event != kNoDeadline) events_.erase({event, place.number});
   group->second.rows -= task->rows;
   group->second.hold_ns = kNoDeadline;
-  --sizes_[place.priority - 1];
+  if (const auto size = sizes_.find(place.priority); --size->second == 0) sizes_.erase(size);
   --size_;
   return task;
 }
@@ -99,8 +101,9 @@ bool BatchPolicy::push_others(Groups::iterator group, uint64_t number) {
 }
 
 SchedulingPolicy::Added BatchPolicy::add(TaskPtr& task) {
-  const size_t priority = priority_of(*task);
-  if (sizes_[priority - 1] >= queue(priority).max_size) return Added::kRefused;
+  const uint64_t priority = priority_of(*task);
+  const auto waiting = sizes_.find(priority);
+  if ((waiting == sizes_.end() ? 0 : waiting->second) >= queue(priority).max_size) return Added::kRefused;
   Place place{.priority = priority, .due_ns = task->enqueued_ns, .number = count_++};
   if (!rules_.keeps_order) place.due_ns = std::min(task->deadline_ns, task->enqueued_ns + kPatienceNs);
 
@@ -161,7 +164,7 @@ BatchPolicy::Choice BatchPolicy::choose(const Group& group, const Place* end, in
     ++count;
     if (std::find(preferred.begin(), preferred.end(), rows) != preferred.end()) preferred_count = count;
     const bool is_pushed = place.number < group.pushed_before;
-    choice.wake_ns = std::min(choice.wake_ns, place.is_late || is_pushed ? now_ns : hold_until(*task));
+    choice.wake_ns = std::min(choice.wake_ns, is_pushed ? now_ns : hold_until(*task));
   }
   // What comes later comes after `end`.
   is_full = is_full || rows >= largest_rows_ || end != nullptr;

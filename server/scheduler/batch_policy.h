@@ -4,7 +4,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
 #include <utility>
 
 #include "server/scheduler/policy.h"
@@ -24,8 +23,10 @@ struct BatchRules {
   std::vector<int64_t> preferred_rows;  // a batch that has one of these runs at once
   int64_t max_delay_ns = 0;             // how long a task waits for others to share a batch with
   bool keeps_order = false;             // of arrival, within a priority; else by deadline
-  size_t default_priority = 1;
-  std::vector<QueueRules> queues = {QueueRules{}};  // by priority, the first is 1, the highest; at least one
+  uint64_t priority_levels = 1;         // 1 is the highest
+  uint64_t default_priority = 1;
+  QueueRules queue = {};                           // of a level
+  std::map<uint64_t, QueueRules> own_queues = {};  // of levels that have rules of their own
 };
 
 // Tasks wait in order of priority, then of what is due first, and share batches with others of an equal batch_key:
@@ -49,7 +50,7 @@ class BatchPolicy final : public SchedulingPolicy {
 
  private:
   struct Place {
-    size_t priority = 1;
+    uint64_t priority = 1;
     bool is_late = false;  // only where the late are delayed
     int64_t due_ns = 0;
     uint64_t number = 0;
@@ -67,9 +68,9 @@ class BatchPolicy final : public SchedulingPolicy {
     int64_t wake_ns = kNoDeadline;
   };
 
-  const QueueRules& queue(size_t priority) const { return rules_.queues[priority - 1]; }
-  size_t priority_of(const Task& task) const;
-  int64_t late_ns(const Task& task, size_t priority) const;
+  const QueueRules& queue(uint64_t priority) const;
+  uint64_t priority_of(const Task& task) const;
+  int64_t late_ns(const Task& task, uint64_t priority) const;
   int64_t hold_until(const Task& task) const;
   // When something happens to a task in its place: it expires or becomes late.
   int64_t event_ns(const Task& task, const Place& place) const;
@@ -87,7 +88,7 @@ class BatchPolicy final : public SchedulingPolicy {
   std::optional<Groups::iterator> open_;     // of the last task, while it waits; all others are pushed
   std::map<Place, Groups::iterator> heads_;  // the first place of each group
   std::map<std::pair<int64_t, uint64_t>, std::pair<Groups::iterator, Place>> events_;
-  std::vector<size_t> sizes_;  // waiting, by priority
+  std::map<uint64_t, size_t> sizes_;  // waiting, by priority; none is 0
   size_t size_ = 0;
   uint64_t count_ = 0;  // tasks that ever came
 };

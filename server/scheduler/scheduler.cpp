@@ -67,6 +67,7 @@ void Scheduler::drop_cancelled() {
     const std::lock_guard lock(mutex_);
     if (policy_->size() == 0) return;
     dead = policy_->sweep(clock().now_ns(), /*looks_for_cancelled=*/true);
+    if (!dead.is_empty() && policy_->size() > 0 && !free_slots_.empty()) wake_.notify_one();
   }
   reject_dead(dead);
 }
@@ -201,6 +202,8 @@ void Scheduler::keep_time() {
       lock.lock();
       continue;
     }
+    // Without those that went, or behind them, others may be a batch that is ready.
+    if (policy_->size() > 0 && !free_slots_.empty()) wake_.notify_one();
     timer_ns_ = policy_->next_expiry_ns();
     wait_until(timer_, lock, timer_ns_, clock());
   }

@@ -74,7 +74,7 @@ TEST_F(OneAtATime, InOrder) {
 
 TEST_F(OneAtATime, RefusesWhenFull) {
   BatchRules rules;
-  rules.queues = {{.max_size = 2}};
+  rules.queue = {.max_size = 2};
   BatchPolicy policy(rules);
   EXPECT_EQ(add(policy, 0), Added::kIsReady);
   EXPECT_EQ(add(policy, 1), Added::kIsReady);
@@ -140,7 +140,7 @@ using Priorities = Fixture;
 
 TEST_F(Priorities, HighestFirstAndUnknownIsTheDefault) {
   BatchRules rules;
-  rules.queues.resize(3);
+  rules.priority_levels = 3;
   rules.default_priority = 2;
   BatchPolicy policy(rules);
   add(policy, 0, {.priority = 3});
@@ -155,7 +155,7 @@ TEST_F(Priorities, HighestFirstAndUnknownIsTheDefault) {
 
 TEST_F(Priorities, ABatchIsFilledAcrossThem) {
   BatchRules rules = batches_of(4);
-  rules.queues.resize(2);
+  rules.priority_levels = 2;
   BatchPolicy policy(rules);
   add(policy, 0, {.priority = 2});
   add(policy, 1, {.priority = 1});
@@ -163,9 +163,26 @@ TEST_F(Priorities, ABatchIsFilledAcrossThem) {
   EXPECT_EQ(ids(policy.next(0).tasks), (Ids{1, 0, 2}));
 }
 
+TEST_F(Priorities, AnyNumberOfThem) {
+  BatchRules rules;
+  rules.priority_levels = UINT64_MAX;
+  rules.default_priority = uint64_t{1} << 32;
+  rules.queue = {.max_size = 1};
+  BatchPolicy policy(rules);
+  add(policy, 0, {.priority = UINT64_MAX});
+  add(policy, 1);
+  EXPECT_EQ(add(policy, 2, {.priority = uint64_t{1} << 32}), Added::kRefused);
+  add(policy, 3, {.priority = 7});
+  EXPECT_EQ(ids(policy.next(0).tasks), Ids{3});
+  EXPECT_EQ(ids(policy.next(0).tasks), Ids{1});
+  EXPECT_EQ(ids(policy.next(0).tasks), Ids{0});
+}
+
 TEST_F(Priorities, EachHasItsQueue) {
   BatchRules rules;
-  rules.queues = {{.max_size = 1}, {.max_size = 2}};
+  rules.priority_levels = 2;
+  rules.queue = {.max_size = 2};
+  rules.own_queues = {{1, {.max_size = 1}}};
   BatchPolicy policy(rules);
   EXPECT_EQ(add(policy, 0, {.priority = 1}), Added::kIsReady);
   EXPECT_EQ(add(policy, 1, {.priority = 1}), Added::kRefused);
@@ -178,7 +195,7 @@ using Timeouts = Fixture;
 
 TEST_F(Timeouts, RejectsWhatWaitedTooLong) {
   BatchRules rules;
-  rules.queues = {{.timeout_us = 5, .allows_timeout = true}};
+  rules.queue = {.timeout_us = 5, .allows_timeout = true};
   BatchPolicy policy(rules);
   add(policy, 0, {.at_ns = 0});
   add(policy, 1, {.at_ns = 0, .timeout_us = 2});
@@ -190,7 +207,7 @@ TEST_F(Timeouts, RejectsWhatWaitedTooLong) {
 
 TEST_F(Timeouts, TasksHaveNoSayWhereTheQueueDoesNotAllowIt) {
   BatchRules rules;
-  rules.queues = {{.timeout_us = 5}};
+  rules.queue = {.timeout_us = 5};
   BatchPolicy policy(rules);
   add(policy, 0, {.timeout_us = 1});
   EXPECT_EQ(policy.next_expiry_ns(), 5000);
@@ -198,7 +215,8 @@ TEST_F(Timeouts, TasksHaveNoSayWhereTheQueueDoesNotAllowIt) {
 
 TEST_F(Timeouts, LateOnesRunAfterThoseInTime) {
   BatchRules rules;
-  rules.queues = {{.timeout_us = 5, .delays_late = true}, {.timeout_us = 5, .delays_late = true}};
+  rules.priority_levels = 2;
+  rules.queue = {.timeout_us = 5, .delays_late = true};
   BatchPolicy policy(rules);
   add(policy, 0, {.at_ns = 0});
   add(policy, 1, {.at_ns = 0, .deadline_ns = 9000});
@@ -212,9 +230,23 @@ TEST_F(Timeouts, LateOnesRunAfterThoseInTime) {
   EXPECT_EQ(policy.size(), 0u);
 }
 
+TEST_F(Timeouts, LateOnesWaitForABatchLikeOthers) {
+  BatchRules rules = batches_of(8, 100'000);
+  rules.preferred_rows = {4};
+  rules.queue = {.timeout_us = 5, .delays_late = true};
+  BatchPolicy policy(rules);
+  add(policy, 0, {.at_ns = 0});
+  EXPECT_EQ(policy.next(5000).wake_ns, 100'000);
+  add(policy, 1, {.at_ns = 6000, .rows = 2});
+  add(policy, 2, {.at_ns = 6000, .rows = 2});
+  EXPECT_EQ(ids(policy.next(6000).tasks), (Ids{1, 2}));
+  EXPECT_EQ(policy.next(6000).wake_ns, 100'000);
+  EXPECT_EQ(ids(policy.next(100'000).tasks), Ids{0});
+}
+
 TEST_F(Timeouts, FarTimesDoNotOverflow) {
   BatchRules rules;
-  rules.queues = {{.timeout_us = UINT64_MAX, .allows_timeout = true}};
+  rules.queue = {.timeout_us = UINT64_MAX, .allows_timeout = true};
   BatchPolicy policy(rules);
   add(policy, 0, {.at_ns = 1'000'000});
   EXPECT_EQ(policy.next_expiry_ns(), kNoDeadline);
@@ -322,7 +354,7 @@ TEST_F(Batches, AnotherKeySendsOffWhatWaits) {
 
 TEST_F(Batches, AnotherKeyGoesFirstWhenItIsReady) {
   BatchRules rules = batches_of(4, 1000);
-  rules.queues.resize(2);
+  rules.priority_levels = 2;
   rules.default_priority = 2;
   BatchPolicy policy(rules);
   add(policy, 0, {.key = {2}});
@@ -360,8 +392,9 @@ TEST_F(Batches, NoTaskIsLostOrDoubled) {
     BatchRules rules = batches_of(1 + draw(8), draw(2) * 500);
     rules.keeps_order = draw(2) == 1;
     if (draw(2) == 1) rules.preferred_rows = {1 + draw(static_cast<uint32_t>(rules.max_rows))};
-    rules.queues = {{.max_size = 64, .timeout_us = draw(2), .allows_timeout = true, .delays_late = draw(2) == 1},
-                    {.max_size = 8}};
+    rules.priority_levels = 2;
+    rules.queue = {.max_size = 64, .timeout_us = draw(2), .allows_timeout = true, .delays_late = draw(2) == 1};
+    rules.own_queues = {{2, {.max_size = 8}}};
     BatchPolicy policy(rules);
     std::map<int, int> seen;
     int accepted = 0;

@@ -198,7 +198,7 @@ TEST(ModelConfig, ReadsQueuePoliciesAndLimits) {
   const ModelConfig config = parse_model_config(R"(
     max_batch_size: 4
     dynamic_batching {
-      preserve_ordering: true priority_levels: 3 default_priority_level: 2 max_queue_delay_microseconds: 70
+      priority_levels: 3 default_priority_level: 2 max_queue_delay_microseconds: 70
       default_queue_policy { timeout_action: DELAY allow_timeout_override: true }
       priority_queue_policy { key: 3 value { max_queue_size: 5 } }
     }
@@ -206,7 +206,9 @@ TEST(ModelConfig, ReadsQueuePoliciesAndLimits) {
     instance_group { passive: true }
   )",
                                                 "config.pbtxt");
-  EXPECT_TRUE(config.dynamic_batching->preserves_ordering);
+  EXPECT_FALSE(config.dynamic_batching->preserves_ordering);
+  EXPECT_TRUE(parse_model_config("max_batch_size: 2 dynamic_batching { preserve_ordering: true }", "config.pbtxt")
+                  .dynamic_batching->preserves_ordering);
   EXPECT_EQ(config.dynamic_batching->default_priority_level, 2u);
   EXPECT_EQ(config.dynamic_batching->max_queue_delay_us, 70u);
   EXPECT_EQ(config.dynamic_batching->default_queue_policy.timeout_action, QueuePolicyConfig::TimeoutAction::kDelay);
@@ -320,6 +322,11 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"instance_group { passive: true }", "every instance_group is passive"},
         Refusal{"instance_group { } instance_group { rate_limiter { priority: 2 } }", "the same in every"},
         Refusal{"instance_group { rate_limiter { resources { name: \"R\" } } }", "needs a count above 0"},
+        Refusal{"instance_group { kind: KIND_CPU gpus: [ 0 ] }", "has kind KIND_CPU but specifies one or more GPUs"},
+        Refusal{"dynamic_batching { preserve_ordering: true priority_levels: 2 default_priority_level: 1 }",
+                "Only one priority level is allowed"},
+        Refusal{"dynamic_batching { preserve_ordering: true default_queue_policy { timeout_action: DELAY } }",
+                "can not have DELAY"},
         Refusal{"dynamic_batching { priority_levels: 2 }", "default_priority_level must be 1 to 2, got 0"},
         Refusal{"dynamic_batching { priority_queue_policy { key: 1 value { } } }", "the level must be 1 to 0, got 1"},
         Refusal{"response_cache { enable: true } model_transaction_policy { decoupled: true }", "decoupled"},

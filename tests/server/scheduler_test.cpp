@@ -16,7 +16,7 @@ namespace {
 
 std::unique_ptr<SchedulingPolicy> fifo(size_t capacity) {
   BatchRules rules;
-  rules.queues = {{.max_size = capacity, .allows_timeout = true}};
+  rules.queue = {.max_size = capacity, .allows_timeout = true};
   return std::make_unique<BatchPolicy>(rules);
 }
 
@@ -180,7 +180,7 @@ TEST(Scheduler, StopsWhileTasksHaveLongToWait) {
   BatchRules rules;
   rules.max_rows = 3;
   rules.max_delay_ns = 3'600'000'000'000;
-  rules.queues = {{.allows_timeout = true}};
+  rules.queue = {.allows_timeout = true};
   Scheduler scheduler(std::make_unique<BatchPolicy>(rules), options(1));
   std::promise<ErrorCode> stopped, late;
   for (auto* outcome : {&stopped, &late}) {
@@ -191,6 +191,29 @@ TEST(Scheduler, StopsWhileTasksHaveLongToWait) {
   EXPECT_EQ(late.get_future().get(), ErrorCode::kDeadlineExceeded);  // time is watched
   scheduler.stop();
   EXPECT_EQ(stopped.get_future().get(), ErrorCode::kUnavailable);
+}
+
+// What waits behind one that is rejected for its time is a batch then, which must not wait for its own.
+TEST(Scheduler, RejectionsMakeBatchesReady) {
+  BatchRules rules;
+  rules.max_rows = 8;
+  rules.preferred_rows = {2, 8};
+  rules.max_delay_ns = 3'600'000'000'000;
+  rules.queue = {.allows_timeout = true};
+  std::promise<size_t> ran;
+  Scheduler::Options all = options(1);
+  all.run_batch = [&](size_t, std::vector<TaskPtr> tasks, int64_t) { ran.set_value(tasks.size()); };
+  Scheduler scheduler(std::make_unique<BatchPolicy>(rules), all);
+  std::promise<ErrorCode> late, first, second;
+  for (auto* outcome : {&late, &first, &second}) {
+    auto task = std::make_unique<Outcome>(*outcome);
+    task->rows = outcome == &late ? 3 : 1;
+    task->deadline_ns = outcome == &late ? Clock::system().now_ns() + 20'000'000 : kNoDeadline;
+    task->priority = outcome == &late ? 1 : 0;
+    scheduler.submit(std::move(task));
+  }
+  EXPECT_EQ(late.get_future().get(), ErrorCode::kDeadlineExceeded);
+  EXPECT_EQ(ran.get_future().get(), 2u);
 }
 
 TEST(Scheduler, DropsCancelledTasksWhileAllWorkersAreBusy) {
