@@ -176,9 +176,11 @@ size_t SequenceModel::input_named(const std::string& name) const {
 
 void SequenceModel::check_correlation_id(const CorrelationId& id) const {
   for (const Control& control : controls_) {
-    if (control.config.kind != ControlKind::kCorrelationId || control.datatype == DataType::kBytes) continue;
-    check(id.text.empty(), "inference request for sequence ", id.text, " to model '", model_,
-          "' must have a number as correlation ID: its config has data_type ", control.config.datatype);
+    if (control.config.kind != ControlKind::kCorrelationId) continue;
+    const bool is_text = !id.text.empty(), wants_text = control.datatype == DataType::kBytes;
+    check(is_text == wants_text, "sequence batching control '", control.config.name, "' data-type is '",
+          is_text ? "BYTES" : "UINT64", "', but model '", model_, "' expects '", control.config.datatype, "'");
+    if (wants_text) continue;
     uint64_t largest = std::numeric_limits<uint64_t>::max();
     if (control.config.datatype == "INT64") largest = std::numeric_limits<int64_t>::max();
     if (control.config.datatype == "UINT32") largest = std::numeric_limits<uint32_t>::max();

@@ -13,6 +13,11 @@ int64_t later(int64_t now_ns, int64_t delay_ns) {
   return __builtin_add_overflow(now_ns, delay_ns, &out) ? kNoDeadline : out;
 }
 
+// When a waiting request is next to be looked at.
+int64_t event_ns(const Sequence& sequence, const SequenceRequest& request) {
+  return sequence.has_place ? request.deadline_ns : std::min(request.deadline_ns, request.place_until_ns);
+}
+
 }  // namespace
 
 SequencePolicy::SequencePolicy(Options options)
@@ -39,7 +44,7 @@ size_t SequencePolicy::add(SequenceRequestPtr request, int64_t now_ns, Rejection
   }
   request->enqueued_ns = sequence->last_used_ns = now_ns;
   request->ticket = tickets_++;
-  first_deadline_ns_ = std::min(first_deadline_ns_, request->deadline_ns);
+  first_deadline_ns_ = std::min(first_deadline_ns_, event_ns(*sequence, *request));
   if (request->is_end) close(*sequence);
   sequence->waiting.push_back(std::move(request));
   ++waiting_;
@@ -76,7 +81,7 @@ void SequencePolicy::drop_dead(int64_t now_ns, Rejections& rejected) {
   for (const SequencePtr& sequence : all) {
     drop_dead_of(sequence, now_ns, rejected);
     for (const SequenceRequestPtr& request : sequence->waiting) {
-      first_deadline_ns_ = std::min(first_deadline_ns_, request->deadline_ns);
+      first_deadline_ns_ = std::min(first_deadline_ns_, event_ns(*sequence, *request));
     }
   }
 }
@@ -156,33 +161,36 @@ void SequencePolicy::release(const SequencePtr& sequence) {
 
 void SequencePolicy::drop_dead_of(const SequencePtr& sequence, int64_t now_ns, Rejections& rejected) {
   auto& waiting = sequence->waiting;
-  std::deque<SequenceRequestPtr> kept;
-  bool has_lost_start = false;
-  ErrorCode lost_code = ErrorCode::kCancelled;
-  const bool has_dead = std::any_of(waiting.begin(), waiting.end(), [&](const SequenceRequestPtr& request) {
-    return request->is_cancelled() || now_ns >= request->deadline_ns;
+  const auto is_cancelled = [](const SequenceRequestPtr& request) { return request->is_cancelled(); };
+  const auto is_late = [&](const SequenceRequestPtr& request) { return now_ns >= request->deadline_ns; };
+  const bool has_cancelled = std::any_of(waiting.begin(), waiting.end(), is_cancelled);
+  const bool gets_no_place = !sequence->has_place && std::any_of(waiting.begin(), waiting.end(), [&](const auto& it) {
+    return now_ns >= it->place_until_ns;
   });
-  if (!has_dead) return;
+  const bool loses_start = !waiting.empty() && waiting.front()->is_start && is_late(waiting.front());
+  const bool is_over = has_cancelled || gets_no_place || loses_start;
+  if (!is_over && std::none_of(waiting.begin(), waiting.end(), is_late)) return;
+  const auto reason_of = [&](const SequenceRequestPtr& request) -> std::pair<ErrorCode, const char*> {
+    if (is_cancelled(request)) return {ErrorCode::kCancelled, "the request was cancelled"};
+    if (is_late(request)) return {ErrorCode::kDeadlineExceeded, "Request timeout expired"};
+    if (has_cancelled) return {ErrorCode::kCancelled, "another request of the sequence was cancelled"};
+    if (gets_no_place) {
+      return {ErrorCode::kDeadlineExceeded, "timeout of the corresponding sequence has been expired"};
+    }
+    return {ErrorCode::kDeadlineExceeded, "the first request of the sequence did not run"};
+  };
+  std::deque<SequenceRequestPtr> kept;
   for (SequenceRequestPtr& request : waiting) {
-    const bool is_cancelled = request->is_cancelled();
-    if (!has_lost_start && !is_cancelled && now_ns < request->deadline_ns) {
+    if (!is_over && !is_late(request)) {
       kept.push_back(std::move(request));
       continue;
     }
-    const ErrorCode code = is_cancelled ? ErrorCode::kCancelled : ErrorCode::kDeadlineExceeded;
-    const bool is_dead = is_cancelled || now_ns >= request->deadline_ns;
-    if (request->is_start) {
-      has_lost_start = true;
-      lost_code = code;
-    }
     --waiting_;
-    const char* reason = !is_dead       ? "the first request of the sequence did not run"
-                         : is_cancelled ? "the request was cancelled"
-                                        : "Request timeout expired";
-    rejected.push_back({std::move(request), is_dead ? code : lost_code, reason});
+    const auto [code, reason] = reason_of(request);
+    rejected.push_back({std::move(request), code, reason});
   }
   waiting = std::move(kept);
-  if (has_lost_start) close(*sequence);
+  if (is_over) close(*sequence);
   release(sequence);
 }
 

@@ -28,10 +28,11 @@ class SequenceRequest {
 
   SequenceKey key;
   bool is_start = false, is_end = false;
-  std::string shape;  // only requests with the same one run together
-  int64_t deadline_ns = kNoDeadline;
-  int64_t enqueued_ns = 0;  // set by the policy
-  uint64_t ticket = 0;      // its number in the order of arrival; set by the policy
+  std::string shape;                     // only requests with the same one run together
+  int64_t deadline_ns = kNoDeadline;     // nobody waits for the answer after it
+  int64_t place_until_ns = kNoDeadline;  // how long its sequence may wait for a place
+  int64_t enqueued_ns = 0;               // set by the policy
+  uint64_t ticket = 0;                   // its number in the order of arrival; set by the policy
 };
 using SequenceRequestPtr = std::unique_ptr<SequenceRequest>;
 
@@ -70,8 +71,10 @@ struct SequenceRejection {
 
 // Decides which requests of which sequences run next on which instance of a model. A sequence stays on one instance,
 // where it has one of a bounded number of places until it ends; its requests run in order, one at a time. Sequences
-// that find no place wait for one. What never ran (cancelled, too late) leaves its sequence as it was, but one that
-// has lost its first request is over. Pure: no clock, no thread, no model; used under one lock.
+// that find no place wait for one, and are over when one of their requests has waited for it for too long. A cancelled
+// request ends its sequence and what waits of it: what comes behind it would count on what it did not do. One whose
+// deadline is over leaves its sequence as it was, but for the first. Pure: no clock, no thread, no model; used under
+// one lock.
 class SequencePolicy {
  public:
   struct Options {
@@ -130,7 +133,7 @@ class SequencePolicy {
   std::deque<SequencePtr> backlog_;               // without a place, in order
   size_t waiting_ = 0;
   uint64_t tickets_ = 0;
-  int64_t first_deadline_ns_ = kNoDeadline;  // no waiting request has an earlier one
+  int64_t first_deadline_ns_ = kNoDeadline;  // no waiting request has an earlier time
 };
 
 // Every sequence has a row of its own for as long as it lives; a batch has all rows up to the last one that is taken.

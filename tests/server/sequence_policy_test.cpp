@@ -23,6 +23,7 @@ struct Flags {
   bool start = false, end = false;
   std::string shape = "";
   int64_t deadline_ns = kNoDeadline;
+  int64_t place_until_ns = kNoDeadline;
 };
 
 class SequencePolicyTest : public ::testing::Test {
@@ -36,6 +37,7 @@ class SequencePolicyTest : public ::testing::Test {
     request->is_end = flags.end;
     request->shape = flags.shape;
     request->deadline_ns = flags.deadline_ns;
+    request->place_until_ns = flags.place_until_ns;
     return policy->add(std::move(request), now, rejected);
   }
 
@@ -294,10 +296,59 @@ TEST_F(SequencePolicyTest, WhatIsCancelledDoesNotRun) {
   add(1, 3);
   cancelled().insert(2);
   policy->drop_dead(now, rejected);
-  ASSERT_EQ(rejected_ids(), Ids{2});
-  EXPECT_EQ(rejected[0].code, ErrorCode::kCancelled);
+  ASSERT_EQ(rejected_ids(), (Ids{1, 2, 3}));  // nor what came with it
+  for (const SequenceRejection& one : rejected) EXPECT_EQ(one.code, ErrorCode::kCancelled);
+  EXPECT_EQ(rejected[1].reason, "the request was cancelled");
+  EXPECT_EQ(rejected[2].reason, "another request of the sequence was cancelled");
+  EXPECT_EQ(run(), Ids());
+  EXPECT_EQ(policy->open_sequences(), 0);
+}
+
+TEST_F(SequencePolicyTest, ACancelledRequestLeavesOtherSequencesAndWhatRuns) {
+  use_direct(2);
+  add(1, 1, {.start = true});
+  add(2, 2, {.start = true});
+  add(1, 3);
+  add(2, 4);
+  batch = policy->next(0, now, rejected);
+  cancelled().insert(3);
+  policy->drop_dead(now, rejected);
+  EXPECT_EQ(rejected_ids(), Ids{3});
+  policy->done(batch, now);
+  EXPECT_EQ(run(), (Ids{-1, 4}));
+}
+
+TEST_F(SequencePolicyTest, LateRequestsLeaveTheirSequenceAsItWas) {
+  use_direct(1);
+  add(1, 1, {.start = true});
+  add(1, 2, {.deadline_ns = 200});
+  add(1, 3);
   EXPECT_EQ(run(), Ids{1});
+  now = 200;
   EXPECT_EQ(run(), Ids{3});
+  EXPECT_EQ(rejected_ids(), Ids{2});
+}
+
+// Only for a place: requests of a sequence that has one wait for each other.
+TEST_F(SequencePolicyTest, SequencesWaitForAPlaceForSoLong) {
+  use_direct(1);
+  add(1, 1, {.start = true, .place_until_ns = 300});
+  add(1, 2, {.place_until_ns = 300});
+  EXPECT_EQ(run(), Ids{1});
+  add(2, 3, {.start = true, .place_until_ns = 400});
+  add(2, 4, {.place_until_ns = 350});
+  EXPECT_EQ(policy->next_expiry_ns(), 350);
+  now = 350;
+  EXPECT_EQ(run(), Ids{2});
+  ASSERT_EQ(rejected_ids(), (Ids{3, 4}));
+  for (const SequenceRejection& one : rejected) {
+    EXPECT_EQ(one.code, ErrorCode::kDeadlineExceeded);
+    EXPECT_EQ(one.reason, "timeout of the corresponding sequence has been expired");
+  }
+  rejected.clear();
+  add(2, 5);
+  ASSERT_EQ(rejected_ids(), Ids{5});
+  EXPECT_EQ(rejected[0].code, ErrorCode::kInvalidArgument);
 }
 
 TEST_F(SequencePolicyTest, SequenceThatLostItsStartIsOver) {
