@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+
 #include "core/base/error.h"
 
 namespace tensord::server {
@@ -54,6 +56,9 @@ void validate(const RepositoryOptions& options) {
   const std::string& mode = options.model_control_mode;
   check(mode == "none" || mode == "poll" || mode == "explicit",
         "--model-control-mode must be none, poll or explicit, got '", mode, "'");
+  const auto& named = options.load_models;
+  check(named.size() <= 1 || std::find(named.begin(), named.end(), "*") == named.end(),
+        "--load-model=* must be the only --load-model");
   check(options.load_models.empty() || mode != "poll", "--load-model is not for --model-control-mode=poll");
   check(!options.load_on_demand || mode == "explicit", "--load-on-demand needs --model-control-mode=explicit");
 }

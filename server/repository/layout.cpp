@@ -109,7 +109,8 @@ ModelConfig read_config(const fs::path& folder, const fs::path& root, std::vecto
   return parse_model_config(text.str(), file.string(), &warnings);
 }
 
-std::vector<int64_t> choose_versions(std::vector<int64_t> found, const ModelConfig& config) {
+std::vector<int64_t> choose_versions(std::vector<int64_t> found, const ModelConfig& config,
+                                     std::vector<std::string>& warnings) {
   std::sort(found.begin(), found.end());
   switch (config.version_policy) {
     case ModelConfig::VersionPolicy::kAll: break;
@@ -117,7 +118,12 @@ std::vector<int64_t> choose_versions(std::vector<int64_t> found, const ModelConf
       std::vector<int64_t> wanted = config.specific_versions;
       std::sort(wanted.begin(), wanted.end());
       wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
-      return wanted;  // one that is not there becomes that version's error
+      std::erase_if(wanted, [&](int64_t number) {
+        const bool is_there = std::binary_search(found.begin(), found.end(), number);
+        if (!is_there) warnings.push_back(concat("version_policy names version ", number, ", which is not there"));
+        return !is_there;
+      });
+      return wanted;
     }
     case ModelConfig::VersionPolicy::kLatest:
       if (found.size() > config.latest_versions) found.erase(found.begin(), found.end() - config.latest_versions);
@@ -167,7 +173,7 @@ void read_model(const fs::path& folder, const fs::path& root, const ModelConfig*
     model.largest_number = std::max(model.largest_number, withdrawn_number(name));
   }
   if (!found.empty()) model.largest_number = std::max(model.largest_number, std::ranges::max(found));
-  for (const int64_t number : choose_versions(std::move(found), model.config)) {
+  for (const int64_t number : choose_versions(std::move(found), model.config, model.warnings)) {
     ModelLayout::Version version{.number = number, .file = {}, .error = {}};
     try {
       version.file = version_file(model, number);

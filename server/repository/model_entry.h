@@ -47,11 +47,11 @@ struct LoadPlan {
   ModelLayout layout;
   ModelStamp stamp;
   std::vector<std::shared_ptr<const OverrideFolder>> override_folders;  // that files of the layout lie in
-  bool has_override_config = false;
-  bool is_forced = false;                 // loads what is served already too
-  std::optional<int64_t> forced_version;  // loads this one, served or not
+  std::shared_ptr<const ModelConfig> override_config;                   // a client's, instead of config.pbtxt; or null
+  bool is_forced = false;                                               // loads what is served already too
+  std::optional<int64_t> forced_version;                                // loads this one, served or not
 
-  bool is_override() const { return has_override_config || !override_folders.empty(); }
+  bool is_override() const { return override_config || !override_folders.empty(); }
   std::string stamp_of(int64_t version) const;
 };
 
@@ -61,6 +61,7 @@ struct ModelEntry {
   std::string error;  // of the model as a whole
   std::map<int64_t, VersionEntry> versions;
   std::map<int64_t, VersionUpdate> updates;
+  std::set<int64_t> ended;                           // versions that were served, and are not wanted any more
   LoadPlan plan;                                     // what is served came from this
   ModelStamp seen;                                   // of the files when they were last loaded, with or without success
   std::map<std::string, int64_t> labels;             // as they are now

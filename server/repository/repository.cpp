@@ -78,11 +78,13 @@ std::shared_ptr<ModelVersion> Repository::find(const std::string& name, const st
   if (!version_text.empty()) check_version(version);
   if (options_.memory_limit_bytes > 0) entry.used_ns.store(Clock::system().now_ns(), std::memory_order_relaxed);
   if (!entry.error.empty()) {
-    fail(ErrorCode::kUnavailable, "Request for unknown model: '", name, "' is not at ready state: ", entry.error);
+    fail(ErrorCode::kUnavailable, "Request for unknown model: '", name, "' ",
+         version_text.empty() ? "has no available versions: " : "is not at ready state: ", entry.error);
   }
   if (version >= 0) {
     const auto found = versions.find(version);
     if (found == versions.end()) {
+      if (entry.ended.contains(version)) fail_not_ready(name, version, ModelState::kUnavailable, kUnloadedReason);
       fail(ErrorCode::kNotFound, "Request for unknown model: '", name, "' version ", version, " is not found");
     }
     if (!found->second.handle) fail_not_ready(name, version, found->second.state, found->second.reason);

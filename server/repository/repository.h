@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <functional>
 #include <future>
 #include <map>
@@ -70,7 +71,7 @@ class Repository final : public ModelDirectory {
 
   // Scans the folders and loads the models that the options name; a model that fails is logged and becomes
   // UNAVAILABLE with its reason. Returns when all are READY or UNAVAILABLE. Throws
-  // Error{kNotFound} when a repository is not there.
+  // Error{kNotFound} when a repository, or a model that the options name, is not there.
   void load_all();
   // No more looks at the folders and loads on demand.
   void stop();
@@ -107,7 +108,8 @@ class Repository final : public ModelDirectory {
     std::optional<std::string> config;         // JSON, instead of config.pbtxt
     std::map<std::string, std::string> files;  // path in the model's folder → bytes, instead of the folder
   };
-  // Loads a model, with an ensemble the models it runs, or what has changed of it. Files need a configuration, but for
+  // Loads a model, with an ensemble the models it runs, or what has changed of it; without a configuration by the one
+  // that a client brought before, until the model is unloaded. Files need a configuration, but for
   // `<version>/weights.safetensors` and `<version>/weights.pt`: these alone are put into the archive that is served.
   // Throws Error: kUnavailable (not in mode explicit), kInvalidArgument (bad name, file or configuration; what cannot
   // be loaded, with the reasons), kNotFound, kResourceExhausted (the limits).
@@ -212,9 +214,17 @@ class Repository final : public ModelDirectory {
   // Loads by clients.
   std::string find_root(const std::string& name) const;  // empty: it is in none
   LoadPlan plan_of(const LoadRequest& request);
+  LoadPlan plan_of_whole(const LoadRequest& request);
+  // What a client brought stays until it is unloaded: its files, and its configuration for the repository's files
+  // unless what all versions share (`shared_stamp`) has changed.
+  bool keeps_files(const LoadRequest& request) const;
+  std::shared_ptr<const ModelConfig> config_for(const LoadRequest& request, const std::string& shared_stamp) const;
   LoadPlan plan_with_weights(const LoadRequest& request);
   void load_model(const LoadRequest& request, bool is_along, const std::vector<std::string>& chain);
   void load_steps(const LoadPlan& plan, std::vector<std::string> chain);
+  // The models that an ensemble runs, which stay while that is being loaded.
+  class StepsHold;
+  void wait_for_ensembles_of(const std::string& step);
   void load_waiting_ensembles(const std::string& step);
   std::vector<std::string> ensembles_with(const std::string& step) const;
   std::vector<std::string> steps_loaded_along(const std::string& ensemble) const;
@@ -249,6 +259,8 @@ class Repository final : public ModelDirectory {
   mutable std::shared_mutex mutex_;
   std::map<std::string, ModelEntry> models_;  // by mutex_
   bool is_loaded_ = false;                    // by mutex_
+  std::map<std::string, int> held_steps_;     // by mutex_: by how many loads of ensembles
+  std::condition_variable_any released_;      // of held_steps_
   // Held by loads where there is a limit. Order: memory_mutex_, a name, mutex_. Only who has memory_mutex_ waits for a
   // second name.
   std::mutex memory_mutex_;

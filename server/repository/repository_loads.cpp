@@ -1,5 +1,6 @@
 // Models that come and go by calls of clients.
 #include <algorithm>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/base/log.h"
@@ -18,11 +19,18 @@ constexpr size_t kMaxConfigBytes = 1 << 20;
 constexpr auto kEnsembleTimeout = std::chrono::seconds(30);
 constexpr const char* kWeightNames[] = {"weights.safetensors", "weights.pt"};
 
+[[noreturn]] void fail_unknown(const std::string& name) {
+  fail(ErrorCode::kNotFound, "failed to load '", name, "', failed to poll from model repository");
+}
+
 void check_name(const std::string& name) {
-  check(!name.empty(), "Model name cannot be empty.");
-  check(name.find("..") == std::string::npos && name.find('/') == std::string::npos, "invalid model name '", name,
+  constexpr const char* kSpaces = " \t\n\r\f\v";
+  const size_t first = name.find_first_not_of(kSpaces);
+  check(first != std::string::npos, "Model name cannot be empty. Please enter a valid name to deploy.");
+  const std::string trimmed = name.substr(first, name.find_last_not_of(kSpaces) + 1 - first);
+  check(trimmed != ".." && name.find('/') == std::string::npos, "invalid model name '", name,
         "', model name must not contain path traversal characters");
-  check(is_plain_name(name), "invalid model name '", name, "'");
+  if (!is_plain_name(name)) fail_unknown(name);  // no folder of a model has it
 }
 
 // The version whose weights the file has, where it is one of weights alone: "2/weights.pt"; else 0.
@@ -72,43 +80,101 @@ void add_version_file(ModelLayout& layout, int64_t number, const fs::path& file)
 
 }  // namespace
 
+class Repository::StepsHold {
+ public:
+  StepsHold(Repository& repository, const ModelConfig& ensemble) : repository_(repository) {
+    for (const EnsembleStepConfig& step : ensemble.ensemble_steps) names_.insert(step.model);
+    const std::unique_lock lock(repository_.mutex_);
+    for (const std::string& name : names_) ++repository_.held_steps_[name];
+  }
+  ~StepsHold() {
+    {
+      const std::unique_lock lock(repository_.mutex_);
+      for (const std::string& name : names_) {
+        const auto held = repository_.held_steps_.find(name);
+        if (--held->second == 0) repository_.held_steps_.erase(held);
+      }
+    }
+    repository_.released_.notify_all();
+  }
+  StepsHold(const StepsHold&) = delete;
+  StepsHold& operator=(const StepsHold&) = delete;
+
+ private:
+  Repository& repository_;
+  std::set<std::string> names_;
+};
+
+void Repository::wait_for_ensembles_of(const std::string& step) {
+  std::shared_lock lock(mutex_);
+  released_.wait_for(lock, kEnsembleTimeout, [&] { return !held_steps_.contains(step); });
+}
+
 std::string Repository::find_root(const std::string& name) const {
   std::string root;
   for (const std::string& candidate : options_.roots) {
     std::error_code error;
     if (!fs::is_directory(fs::path(candidate) / name, error)) continue;
-    check(root.empty(), "failed to load '", name, "': ", kTwoRepositories);
+    check(root.empty(), kTwoRepositories);
     root = candidate;
   }
   return root;
 }
 
-LoadPlan Repository::plan_of(const LoadRequest& request) {
-  const std::string& name = request.name;
-  if (has_weights_alone(request)) return plan_with_weights(request);
-  check(request.files.empty() || request.config, "Load parameter 'config' must be specified for model file override");
-  std::optional<ModelConfig> config;
+bool Repository::keeps_files(const LoadRequest& request) const {
+  if (request.config || !request.files.empty()) return false;
+  const std::shared_lock lock(mutex_);
+  const auto model = models_.find(request.name);
+  return model != models_.end() && model->second.is_served() && model->second.plan.override_config &&
+         !model->second.plan.override_folders.empty();
+}
+
+std::shared_ptr<const ModelConfig> Repository::config_for(const LoadRequest& request,
+                                                          const std::string& shared_stamp) const {
   if (request.config) {
     check(request.config->size() <= kMaxConfigBytes, "parameter 'config' is larger than ", kMaxConfigBytes, " bytes");
-    config = parse_model_config_json(*request.config, concat("failed to load '", name, "': parameter 'config'"));
+    return std::make_shared<const ModelConfig>(
+        parse_model_config_json(*request.config, "Invalid config override: parameter 'config'"));
   }
+  const std::shared_lock lock(mutex_);
+  const auto model = models_.find(request.name);
+  if (model == models_.end() || !model->second.is_served()) return nullptr;
+  // Who changes config.pbtxt after that means it.
+  const LoadPlan& served = model->second.plan;
+  return served.stamp.shared == shared_stamp ? served.override_config : nullptr;
+}
+
+LoadPlan Repository::plan_of(const LoadRequest& request) {
+  if (has_weights_alone(request)) return plan_with_weights(request);
+  try {
+    return plan_of_whole(request);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kInvalidArgument && error.code() != ErrorCode::kUnimplemented) throw;
+    const std::string text =
+        concat("failed to load '", request.name, "', failed to poll from model repository: ", error.what());
+    log(LogLevel::kWarning, "load refused", {{"model", request.name}, {"reason", text}});
+    throw Error(error.code(), text);
+  }
+}
+
+LoadPlan Repository::plan_of_whole(const LoadRequest& request) {
+  const std::string& name = request.name;
+  check(request.files.empty() || request.config, "Load parameter 'config' must be specified for model file override");
   LoadPlan plan;
-  plan.has_override_config = plan.is_forced = request.config.has_value();
+  const std::string root = request.files.empty() ? find_root(name) : "";
+  if (!root.empty()) plan.stamp = stamp_model(fs::path(root) / name);
+  plan.override_config = config_for(request, plan.stamp.shared);
+  plan.is_forced = request.config.has_value();
   if (!request.files.empty()) {
     plan.override_folders.push_back(overrides_.add(name, request.files));
-    plan.layout = scan_model(plan.override_folders[0]->root().string(), name, &*config);
+    plan.layout = scan_model(plan.override_folders[0]->root().string(), name, plan.override_config.get());
     return plan;
   }
-  const std::string root = find_root(name);
-  if (root.empty()) {
-    fail(ErrorCode::kNotFound, "failed to load '", name, "', failed to poll from model repository");
-  }
-  plan.stamp = stamp_model(fs::path(root) / name);
+  if (root.empty()) fail_unknown(name);
   try {
-    plan.layout = scan_model(root, name, config ? &*config : nullptr);
+    plan.layout = scan_model(root, name, plan.override_config.get());
   } catch (const Error& error) {
-    fail(ErrorCode::kInvalidArgument, "failed to load '", name,
-         "', failed to poll from model repository: ", error.what());
+    fail(ErrorCode::kInvalidArgument, error.what());
   }
   return plan;
 }
@@ -174,8 +240,10 @@ void Repository::load_steps(const LoadPlan& plan, std::vector<std::string> chain
 
 void Repository::load_model(const LoadRequest& request, bool is_along, const std::vector<std::string>& chain) {
   const std::string& name = request.name;
+  if (keeps_files(request)) return;
   LoadPlan plan;
   if (!has_weights_alone(request)) plan = plan_of(request);
+  const StepsHold hold(*this, plan.layout.config);
   if (plan.layout.config.is_ensemble()) load_steps(plan, chain);
   const auto room = hold_memory();
   const NameLocks::Held held = names_.hold(name);
@@ -294,6 +362,7 @@ Repository::Unloading Repository::withdraw_ensembles_with(const std::string& ste
 }
 
 Repository::Unloading Repository::unload(const std::string& name, bool with_dependents) {
+  wait_for_ensembles_of(name);
   {
     const std::shared_lock lock(mutex_);
     if (!models_.contains(name)) {
@@ -320,7 +389,6 @@ Repository::Unloading Repository::unload_for_client(const std::string& name, boo
   if (options_.mode != ControlMode::kExplicit) {
     fail(ErrorCode::kUnavailable, "explicit model load / unload is not allowed if polling is enabled");
   }
-  check_name(name);
   {
     const std::shared_lock lock(mutex_);
     if (!models_.contains(name)) return {.name = name, .gone = {}, .owners = {}};

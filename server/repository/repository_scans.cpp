@@ -56,17 +56,16 @@ void Repository::load_all() {
   const auto& only = options_.only;
   const bool wants_all =
       only.empty() ? options_.mode != ControlMode::kExplicit : std::find(only.begin(), only.end(), "*") != only.end();
+  for (const std::string& name : only) {
+    if (name != "*" && !found.contains(name)) {
+      fail(ErrorCode::kNotFound, "--load-model ", name, ": model not found in any model repository");
+    }
+  }
   std::vector<LoadPlan> plans;
   for (const auto& [name, roots] : found) {
     if (!wants_all && std::find(only.begin(), only.end(), name) == only.end()) continue;
     std::optional<LoadPlan> plan = plan_found(name, roots);
     if (plan) plans.push_back(std::move(*plan));
-    const std::unique_lock lock(mutex_);
-    models_[name].is_required = true;
-  }
-  for (const std::string& name : only) {
-    if (name == "*" || found.contains(name)) continue;
-    set_error(name, "", {}, concat("model '", name, "' of --load-model is not in the repository"));
     const std::unique_lock lock(mutex_);
     models_[name].is_required = true;
   }

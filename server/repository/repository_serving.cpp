@@ -222,8 +222,11 @@ void Repository::commit(const LoadPlan& plan, std::map<int64_t, VersionEntry> lo
         }
       }
       for (auto& [number, version] : before) {
-        if (version.handle) retired.push_back(std::move(version.handle));
+        if (!version.handle) continue;
+        entry.ended.insert(number);
+        retired.push_back(std::move(version.handle));
       }
+      for (const auto& [number, version] : entry.versions) entry.ended.erase(number);
       adopt(plan, entry);
       ++entry.revision;
     }
@@ -288,7 +291,7 @@ Repository::Unloading Repository::withdraw(const std::string& name, const std::s
     entry.error.clear();
     entry.updates.clear();
     entry.plan.override_folders.clear();
-    entry.plan.has_override_config = false;
+    entry.plan.override_config.reset();
     entry.is_withheld = is_withheld;
     entry.is_loaded_along = false;
     entry.waits_for_step = false;

@@ -1,4 +1,5 @@
 // Models that clients load and unload.
+#include <future>
 #include <thread>
 
 #include "tests/server/repository_fixture.h"
@@ -96,6 +97,41 @@ TEST_F(RepositoryLoadTest, EnsemblesAreThoseOfTheirModelsAsTheyAreNow) {
   EXPECT_NE(metrics_.text().find("tensord_model_load_failures_total{model=\"e\"} 1"), std::string::npos);
 }
 
+// Opening model "gated" waits for the gate.
+class RepositoryGateTest : public RepositoryLoadTest {
+ protected:
+  std::unique_ptr<const Model> open(const std::string& file, const ModelConfig& config) override {
+    if (file.find("/gated/") != std::string::npos) {
+      at_gate_.set_value();
+      gate_.get_future().wait();
+    }
+    return RepositoryLoadTest::open(file, config);
+  }
+  std::promise<void> at_gate_, gate_;
+};
+
+TEST_F(RepositoryGateTest, AStepIsUnloadedAfterTheEnsembleThatIsBeingLoaded) {
+  add("first", "1");
+  add("gated", "1");
+  configure("e",
+            "platform: \"ensemble\" ensemble_scheduling { step [ { model_name: \"first\" model_version: -1 input_map { "
+            "key: \"x\" value: \"in\" } output_map { key: \"OUTPUT__0\" value: \"mid\" } }, { model_name: \"gated\" "
+            "model_version: -1 input_map { key: \"x\" value: \"mid\" } output_map { key: \"OUTPUT__0\" value: "
+            "\"out\" } } ] }");
+  fs::create_directories(root() / "e" / "1");
+  start_explicit({});
+  auto loaded = std::async(std::launch::async, [&] { return error_of([&] { load("e"); }).second; });
+  at_gate_.get_future().wait();
+  EXPECT_EQ(states("first"), "1 READY");
+  auto unloaded = std::async(std::launch::async, [&] { unload("first"); });
+  EXPECT_EQ(unloaded.wait_for(milliseconds(50)), std::future_status::timeout);
+  gate_.set_value();
+  EXPECT_EQ(loaded.get(), "no error");
+  unloaded.get();
+  EXPECT_EQ(states("first"), "1 UNAVAILABLE: unloaded");
+  EXPECT_EQ(states("e").substr(0, 23), "1 UNAVAILABLE: unloaded");
+}
+
 TEST_F(RepositoryLoadTest, MetricsOfLoadsAndOfWhatIsServed) {
   add("m", "1", "number:1");
   start_explicit({"m"});
@@ -164,10 +200,15 @@ TEST_F(RepositoryLoadTest, NamesThatAreNone) {
   write(base_ / "outside" / "1" / "model.pt", "identity");
   start_explicit();
   EXPECT_EQ(error_of([&] { load(""); }),
-            std::pair(ErrorCode::kInvalidArgument, std::string("Model name cannot be empty.")));
-  for (const char* name : {"../outside", "..", "a/b", "/etc", ".hidden", "a\nb", "a\\b"}) {
+            std::pair(ErrorCode::kInvalidArgument,
+                      std::string("Model name cannot be empty. Please enter a valid name to deploy.")));
+  for (const char* name : {"../outside", "..", " .. ", "a/b", "/etc", " \t"}) {
     EXPECT_EQ(error_of([&] { load(name); }).first, ErrorCode::kInvalidArgument) << name;
-    EXPECT_EQ(error_of([&] { unload(name); }).first, ErrorCode::kInvalidArgument) << name;
+    unload(name);  // there is nothing to end
+  }
+  for (const char* name : {".hidden", "...", "a\nb", "a\\b"}) {
+    EXPECT_EQ(error_of([&] { load(name); }).first, ErrorCode::kNotFound) << name;
+    unload(name);
   }
   EXPECT_EQ(
       error_of([&] { load("missing"); }),
@@ -199,7 +240,11 @@ TEST_F(RepositoryLoadTest, FilesOfClients) {
   unload("brought");
   EXPECT_FALSE(fs::exists(file));
   EXPECT_EQ(states("brought"), "");
-  // Without parameters the repository counts again.
+  // Without parameters it stays; once it was unloaded the repository counts again.
+  const std::string brought = states("m");
+  load("m");
+  EXPECT_EQ(states("m"), brought);
+  unload("m");
   load("m");
   EXPECT_EQ(states("m"), "1 READY");
   EXPECT_EQ(ask("m"), 1);
@@ -209,7 +254,8 @@ TEST_F(RepositoryLoadTest, FilesOfClients) {
   EXPECT_EQ(error_of([&] {
               repository_->load({.name = "m", .config = {}, .files = {{"1/model.pt", "number:9"}}});
             }).second,
-            "Load parameter 'config' must be specified for model file override");
+            "failed to load 'm', failed to poll from model repository: Load parameter 'config' must be specified for "
+            "model file override");
   EXPECT_EQ(error_of([&] { load_files("m", {{"3/model.pt", "broken"}}); }).first, ErrorCode::kInvalidArgument);
   EXPECT_EQ(ask("m"), 1);
 }
@@ -237,6 +283,16 @@ TEST_F(RepositoryLoadTest, ConfigurationOfClients) {
   EXPECT_EQ(error_of([&] { repository_->load({.name = "m", .config = "{\"name\":\"other\"}", .files = {}}); }).first,
             ErrorCode::kInvalidArgument);
   EXPECT_EQ(states("m"), "1 READY");
+  load("m");
+  EXPECT_EQ(states("m"), "1 READY");
+  add("m", "1", "number:7");  // with the client's configuration, but the repository's files
+  load("m");
+  EXPECT_EQ(ask("m"), 7);
+  configure("m", "version_policy: { all {} }");  // which counts from now on
+  load("m");
+  EXPECT_EQ(states("m"), "1 READY, 2 READY");
+  fs::remove(root() / "m" / "config.pbtxt");
+  unload("m");
   load("m");
   EXPECT_EQ(states("m"), "2 READY");
 }

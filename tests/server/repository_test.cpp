@@ -84,8 +84,12 @@ TEST_F(RepositoryTest, VersionPolicies) {
   EXPECT_EQ(repository->ready_versions("two"), (std::vector<std::string>{"2", "3"}));
   EXPECT_EQ(repository->ready_versions("chosen"), (std::vector<std::string>{"1"}));
   EXPECT_EQ(repository->find("chosen", "")->version(), "1");
-  EXPECT_EQ(error_of([&] { repository->find("chosen", "9"); }).first, ErrorCode::kUnavailable);
-  EXPECT_FALSE(repository->is_all_ready());
+  EXPECT_EQ(error_of([&] { repository->find("chosen", "9"); }).first, ErrorCode::kNotFound);
+  EXPECT_TRUE(repository->is_all_ready());
+  for (const auto& entry : repository->index()) {
+    EXPECT_EQ(entry.reason,
+              entry.name == "chosen" ? "warning: version_policy names version 9, which is not there" : "");
+  }
 }
 
 TEST_F(RepositoryTest, FailedModelKeepsItsReason) {
@@ -152,10 +156,13 @@ TEST_F(RepositoryTest, ModelInTwoRepositoriesIsAnError) {
 TEST_F(RepositoryTest, OnlyTheWantedModels) {
   add("a", "1");
   add("b", "1");
-  const auto repository = load({}, {"b", "gone"});
+  const auto repository = load({}, {"b"});
   EXPECT_FALSE(repository->has_model("a"));
   EXPECT_TRUE(repository->is_ready("b", ""));
-  EXPECT_NE(error_of([&] { repository->find("gone", ""); }).second.find("--load-model"), std::string::npos);
+  EXPECT_EQ(error_of([&] {
+              load({}, {"b", "gone"});
+            }),
+            std::pair(ErrorCode::kNotFound, std::string("--load-model gone: model not found in any model repository")));
 }
 
 TEST_F(RepositoryTest, VersionTexts) {
