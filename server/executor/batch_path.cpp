@@ -158,6 +158,7 @@ absl::Status BatchPath::failure(const InferTask& task, absl::Status status) cons
 }
 
 void BatchPath::answer(InferTask& task, InferResult result) {
+  task.request.output_places.clear();  // with it goes shared memory that the client has let go of
   if (!rules_.keeps_order) {
     task.sink.respond(std::move(result), /*is_final=*/true);
     return;

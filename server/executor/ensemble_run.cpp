@@ -124,6 +124,7 @@ EnsembleRun::EnsembleRun(const Context& context, InferRequest&& request, InferSi
     root.is_there[tensor] = true;
   }
   request_.inputs.clear();
+  request_.output_places.clear();
 }
 
 // As the ensemble's own configuration says.

@@ -150,7 +150,7 @@ std::unique_ptr<SequenceItem> SequencePath::make_item(InferRequest&& request, In
   if (taken.queue_timeout_us > 0) {
     int64_t until_ns = 0;
     const bool is_never = __builtin_add_overflow(now_ns(), nanoseconds(taken.queue_timeout_us), &until_ns);
-    if (!is_never) item->deadline_ns = std::min(item->deadline_ns, until_ns);
+    if (!is_never) item->place_until_ns = until_ns;
   }
   return item;
 }
@@ -460,6 +460,7 @@ void SequencePath::answer(std::unique_ptr<SequenceRequest> request, InferResult 
   TENSORD_DELAY("sequence.answer");
   SequenceItem& item = static_cast<SequenceItem&>(*request);
   item.request.inputs.clear();  // the request's memory goes before the answer does
+  item.request.output_places.clear();
   result.times.arrived_ns = item.request.arrived_ns;
   result.times.queue_start_ns = item.enqueued_ns;
   const bool was_queued = item.enqueued_ns != 0;

@@ -63,7 +63,7 @@ void SharedRegions::check_room(const std::string& name) const {
 template <class Region>
 void SharedRegions::add(typename Region::Place place) {
   check_enabled();
-  check(!place.name.empty(), "shared memory region must have a name");
+  check(!place.name.empty(), "failed to register shared memory region '': invalid args: it must have a name");
   check(place.name.size() <= kMaxNameBytes, "the name of a shared memory region must have at most ", kMaxNameBytes,
         " bytes, got ", place.name.size());
   {
@@ -73,6 +73,7 @@ void SharedRegions::add(typename Region::Place place) {
   const auto region = std::make_shared<const Region>(std::move(place));  // a GPU may take a second; requests go on
   const std::lock_guard lock(mutex_);
   check_room(region->name());
+  leaving_.erase(region->name());
   regions_.emplace(region->name(), region);
 }
 
@@ -85,6 +86,7 @@ void SharedRegions::remove(const std::string& name) {
   if (found == regions_.end() || dynamic_cast<const Region*>(found->second.get()) == nullptr) return;
   removed = std::move(found->second);
   regions_.erase(found);
+  note_leaving(name, removed);
 }
 
 template <class Region>
@@ -96,16 +98,27 @@ void SharedRegions::remove_all() {
     const auto region = next++;
     if (dynamic_cast<const Region*>(region->second.get())) removed.insert(regions_.extract(region));
   }
+  for (const auto& [name, region] : removed) note_leaving(name, region);
+}
+
+void SharedRegions::note_leaving(const std::string& name, const std::shared_ptr<const SharedRegion>& region) {
+  std::erase_if(leaving_, [](const auto& one) { return one.second.expired(); });
+  leaving_[name] = region;
 }
 
 template <class Region>
 std::vector<typename Region::Place> SharedRegions::list(const std::string& name) const {
-  check_enabled();
   std::vector<typename Region::Place> places;
+  const auto add = [&](const std::string& registered, const SharedRegion* region) {
+    if (!name.empty() && name != registered) return;
+    if (const auto* of_kind = dynamic_cast<const Region*>(region)) places.push_back(of_kind->place());
+  };
+  std::vector<std::shared_ptr<const SharedRegion>> held;  // let go of without the lock
   const std::lock_guard lock(mutex_);
-  for (const auto& [registered, region] : regions_) {
-    if (!name.empty() && name != registered) continue;
-    if (const auto* of_kind = dynamic_cast<const Region*>(region.get())) places.push_back(of_kind->place());
+  for (const auto& [registered, region] : regions_) add(registered, region.get());
+  for (const auto& [registered, region] : leaving_) {
+    held.push_back(region.lock());
+    add(registered, held.back().get());
   }
   if (!name.empty() && places.empty()) {
     fail(ErrorCode::kNotFound, "Unable to find ", Region::kKind, " shared memory region: '", name, "'");
@@ -119,8 +132,13 @@ SharedRange SharedRegions::find(const std::string& name, uint64_t offset, uint64
   {
     const std::lock_guard lock(mutex_);
     const auto found = regions_.find(name);
-    if (found == regions_.end()) fail(ErrorCode::kNotFound, "Unable to find shared memory region: '", name, "'");
-    range.region = found->second;
+    const auto leaving = leaving_.find(name);
+    if (found != regions_.end()) {
+      range.region = found->second;
+    } else if (leaving != leaving_.end()) {
+      range.region = leaving->second.lock();
+    }
+    if (!range.region) fail(ErrorCode::kNotFound, "Unable to find shared memory region: '", name, "'");
   }
   const uint64_t there = range.region->size_bytes();
   check(offset < there, "Invalid offset for shared memory region: '", name, "'");

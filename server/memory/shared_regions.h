@@ -42,7 +42,7 @@ struct SharedRange {
 };
 
 // The regions that clients have registered, by name, of both kinds: `Region` is SystemRegion or CudaRegion. A name is
-// of one region only. Thread-safe. When it is off, every call throws Error{kUnimplemented}.
+// of one region only. Thread-safe. When it is off, every call but list() throws Error{kUnimplemented}.
 class SharedRegions {
  public:
   explicit SharedRegions(bool is_enabled) : is_enabled_(is_enabled) {}
@@ -52,7 +52,8 @@ class SharedRegions {
   // too many.
   template <class Region = SystemRegion>
   void add(typename Region::Place place);
-  // Requests that use the region go on with it. A name that no region of this kind has is not an error.
+  // Requests that use the region go on with it; until the last of them has ended, or the name is given anew, it is
+  // listed and found. A name that no region of this kind has is not an error.
   template <class Region = SystemRegion>
   void remove(const std::string& name);
   template <class Region = SystemRegion>
@@ -69,10 +70,12 @@ class SharedRegions {
   void check_enabled() const;
   // Throws Error when no region of this name can come.
   void check_room(const std::string& name) const;
+  void note_leaving(const std::string& name, const std::shared_ptr<const SharedRegion>& region);
 
   const bool is_enabled_;
   mutable std::mutex mutex_;
   Regions regions_;
+  std::map<std::string, std::weak_ptr<const SharedRegion>> leaving_;  // removed, and used by requests yet
 };
 
 }  // namespace tensord::server

@@ -27,8 +27,8 @@ void check_key(const SystemRegion::Place& place) {
   while (key.starts_with('/')) key.remove_prefix(1);
   const bool is_name = !key.empty() && key != "." && key != ".." && key.size() <= NAME_MAX &&
                        key.find('/') == std::string_view::npos && key.find('\0') == std::string_view::npos;
-  check(is_name, "failed to register shared memory region '", place.name,
-        "': the key must be the name of a shared memory object, got '", place.key.substr(0, NAME_MAX), "'");
+  check(is_name, "cannot register shared memory region '", place.name, "' - invalid shm key '",
+        place.key.substr(0, NAME_MAX), "': it must be the name of a shared memory object");
   for (const std::string_view prefix : kReservedPrefixes) {
     check(!key.starts_with(prefix), "cannot register shared memory region '", place.name, "' with key '", place.key,
           "' as the key contains the reserved prefix '", prefix, "'");

@@ -12,6 +12,7 @@ void InferCall::wait(ServerState& state, const StartInfer& start, CallQueue queu
 
 InferCall::InferCall(ServerState& state, const StartInfer& start, CallQueue queue)
     : state_(state), start_(start), live_(queue), queue_(queue) {
+  ticket_.wait_start_ns = Clock::system().now_ns();
   context_.AsyncNotifyWhenDone(done_.tag());
   start_(&context_, &request_, &writer_, queue_.queue, arrived_.tag());
 }
@@ -83,6 +84,7 @@ void InferCall::respond(InferResult result, bool) {
     }
   }
   result.outputs.clear();
+  ticket_.plan = {};  // a region that was unregistered meanwhile is gone when the client has its answer
   answer(result, response);
 }
 

@@ -117,15 +117,39 @@ TEST(SharedRegions, RemovedRegionsServeWhoHasThem) {
   regions.add({.name = "a", .key = object.key(), .offset = 0, .size_bytes = 8});
   regions.add({.name = "b", .key = object.key(), .offset = 8, .size_bytes = 8});
   object.write("12345678", 0);
-  const Storage storage = regions.find("a", 0, 8).as_storage();
+  Storage storage = regions.find("a", 0, 8).as_storage();
   EXPECT_EQ(regions.list("").size(), 2u);
   EXPECT_EQ(regions.list("b")[0].offset, 8u);
   regions.remove("a");
   regions.remove("a");
-  EXPECT_EQ(error_of([&] { regions.list("a"); }).code(), ErrorCode::kNotFound);
   EXPECT_EQ(std::memcmp(storage->data(), "12345678", 8), 0);
   regions.remove_all();
+  // Until nobody has it, it is there.
+  EXPECT_EQ(regions.list("").size(), 1u);
+  EXPECT_EQ(regions.list("a")[0].size_bytes, 8u);
+  storage = regions.find("a", 0, 4).as_storage();
+  EXPECT_EQ(regions.list("").size(), 1u);
+  storage = {};
+  EXPECT_EQ(error_of([&] { regions.list("a"); }).code(), ErrorCode::kNotFound);
+  EXPECT_EQ(error_of([&] { regions.find("a", 0, 8); }).code(), ErrorCode::kNotFound);
   EXPECT_TRUE(regions.list("").empty());
+}
+
+TEST(SharedRegions, ANameMayBeGivenAnewWhileItsOldRegionIsUsed) {
+  Object object(kPage), other(kPage);
+  SharedRegions regions(true);
+  regions.add({.name = "a", .key = object.key(), .offset = 0, .size_bytes = 8});
+  object.write("old", 0);
+  other.write("new", 0);
+  const Storage storage = regions.find("a", 0, 3).as_storage();
+  regions.remove("a");
+  regions.add({.name = "a", .key = other.key(), .offset = 0, .size_bytes = 16});
+  ASSERT_EQ(regions.list("").size(), 1u);
+  EXPECT_EQ(regions.list("a")[0].size_bytes, 16u);
+  char read[3];
+  regions.find("a", 0, 3).copy_to(read);
+  EXPECT_EQ(std::memcmp(read, "new", 3), 0);
+  EXPECT_EQ(std::memcmp(storage->data(), "old", 3), 0);
 }
 
 TEST(SharedRegions, OffRefusesEveryCall) {
@@ -133,7 +157,8 @@ TEST(SharedRegions, OffRefusesEveryCall) {
   EXPECT_EQ(error_of([&] { regions.add({}); }).code(), ErrorCode::kUnimplemented);
   EXPECT_EQ(error_of([&] { regions.remove("a"); }).code(), ErrorCode::kUnimplemented);
   EXPECT_EQ(error_of([&] { regions.remove_all(); }).code(), ErrorCode::kUnimplemented);
-  EXPECT_EQ(error_of([&] { regions.list(""); }).code(), ErrorCode::kUnimplemented);
+  EXPECT_TRUE(regions.list("").empty());
+  EXPECT_EQ(error_of([&] { regions.list("a"); }).code(), ErrorCode::kNotFound);
   EXPECT_EQ(error_of([&] { regions.find("a", 0, 1); }).code(), ErrorCode::kUnimplemented);
 }
 
