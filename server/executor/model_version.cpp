@@ -63,6 +63,7 @@ ModelVersion::ModelVersion(std::string name, int64_t version, std::unique_ptr<co
                              .directory = options.directory,
                              .rate_limiter = options.rate_limiter,
                              .default_queue_size = options.max_queue_size});
+  metrics_.set_has_cache(options.cache && config_.has_response_cache);
   if (options.cache && config_.has_response_cache) path_ = make_cached_path(std::move(path_), *options.cache, metrics_);
   metrics_.set_tags(config_.metric_tags);
   metrics_.set_workers(workers_.size());

@@ -1,5 +1,6 @@
 #include "server/metrics/model_collector.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -25,6 +26,7 @@ struct Series {
   const char* help;
   MetricType type;
   double (*value)(const ModelCounts&);
+  bool is_of_cache = false;  // left out of Triton's where the model's answers are not kept
 };
 
 constexpr Series kSeries[] = {
@@ -89,6 +91,12 @@ Labels labels_of(const ModelCounts& model) {
 
 Labels with(Labels labels, const char* name, const char* value) {
   labels.push_back({name, value});
+  return labels;
+}
+
+// In Triton's order, which programs that read its lines by patterns count on.
+Labels sorted(Labels labels) {
+  std::sort(labels.begin(), labels.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   return labels;
 }
 
@@ -196,13 +204,13 @@ std::vector<MetricFamily> triton_families(const std::vector<ModelCounts>& models
       {"nv_inference_compute_output_duration_us", "Microseconds to take apart outputs", MetricType::Counter,
        [](const ModelCounts& m) { return micros(m.compute_output.ns); }},
       {"nv_cache_num_hits_per_model", "Requests answered from the response cache", MetricType::Counter,
-       [](const ModelCounts& m) { return static_cast<double>(m.cache_hit.count); }},
+       [](const ModelCounts& m) { return static_cast<double>(m.cache_hit.count); }, true},
       {"nv_cache_num_misses_per_model", "Requests looked up in the response cache without success", MetricType::Counter,
-       [](const ModelCounts& m) { return static_cast<double>(m.cache_miss.count); }},
+       [](const ModelCounts& m) { return static_cast<double>(m.cache_miss.count); }, true},
       {"nv_cache_hit_duration_per_model", "Microseconds spent on hits of the response cache", MetricType::Counter,
-       [](const ModelCounts& m) { return micros(m.cache_hit.ns); }},
+       [](const ModelCounts& m) { return micros(m.cache_hit.ns); }, true},
       {"nv_cache_miss_duration_per_model", "Microseconds spent on misses of the response cache", MetricType::Counter,
-       [](const ModelCounts& m) { return micros(m.cache_miss.ns); }},
+       [](const ModelCounts& m) { return micros(m.cache_miss.ns); }, true},
       {"nv_inference_pending_request_count", "Requests that wait for a worker", MetricType::Gauge,
        [](const ModelCounts& m) { return static_cast<double>(m.pending); }},
       {"nv_model_load_duration_secs", "Seconds that the last load of the model took", MetricType::Gauge,
@@ -214,7 +222,7 @@ std::vector<MetricFamily> triton_families(const std::vector<ModelCounts>& models
   for (const ModelCounts& model : models) {
     if (model.name.empty()) continue;  // requests for models that are not there; Triton has no series for them
     for (size_t reason = 0; reason < model.failures.size(); ++reason) {
-      add_sample(failures, with(labels_of(model), "reason", to_string(static_cast<FailureReason>(reason))),
+      add_sample(failures, sorted(with(labels_of(model), "reason", to_string(static_cast<FailureReason>(reason)))),
                  static_cast<double>(model.failures[reason]));
     }
   }
@@ -222,8 +230,10 @@ std::vector<MetricFamily> triton_families(const std::vector<ModelCounts>& models
   for (const Series& series : kTriton) {
     MetricFamily& family = families.emplace_back(make_family(series.name, series.help, series.type));
     for (const ModelCounts& model : models) {
-      if (!model.name.empty()) add_sample(family, labels_of(model), series.value(model));
+      const bool is_shown = !model.name.empty() && (!series.is_of_cache || model.has_cache);
+      if (is_shown) add_sample(family, sorted(labels_of(model)), series.value(model));
     }
+    if (family.metric.empty()) families.pop_back();
   }
   return families;
 }

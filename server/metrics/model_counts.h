@@ -72,6 +72,7 @@ struct ModelCounts {
   uint64_t workers = 0;  // 0 while the model is not ready
   double load_seconds = 0;
   bool is_ready = false;
+  bool has_cache = false;
 
   const DurationHistogram& operator[](Phase phase) const { return phases[static_cast<size_t>(phase)]; }
 };

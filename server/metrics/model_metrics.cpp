@@ -204,6 +204,7 @@ void ModelMetrics::add_pending(int delta) { shard().pending.fetch_add(delta, std
 void ModelMetrics::set_load_seconds(double value) { load_seconds_ = value; }
 void ModelMetrics::set_ready(bool is_ready) { is_ready_ = is_ready; }
 void ModelMetrics::set_workers(size_t workers) { workers_ = workers; }
+void ModelMetrics::set_has_cache(bool has_cache) { has_cache_ = has_cache; }
 void ModelMetrics::set_tags(std::map<std::string, std::string> tags) {
   const std::lock_guard lock(mutex_);
   tags_ = std::move(tags);
@@ -284,6 +285,7 @@ ModelCounts ModelMetrics::counts() const {
   }
   out.load_seconds = load_seconds_;
   out.is_ready = is_ready_;
+  out.has_cache = has_cache_;
   out.workers = out.is_ready ? workers_.load() : 0;
   return out;
 }

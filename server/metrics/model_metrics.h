@@ -43,6 +43,7 @@ class ModelMetrics {
   void set_load_seconds(double seconds);
   void set_ready(bool is_ready);
   void set_workers(size_t workers);
+  void set_has_cache(bool has_cache);  // the model's answers are kept in the response cache
   void set_tags(std::map<std::string, std::string> tags);
 
   ModelCounts counts() const;
@@ -56,7 +57,7 @@ class ModelMetrics {
   const std::string name_, version_;
   std::array<std::atomic<Shard*>, kShards> shards_{};  // made when a thread first needs one
   std::atomic<double> load_seconds_{0};
-  std::atomic<bool> is_ready_{false};
+  std::atomic<bool> is_ready_{false}, has_cache_{false};
   std::atomic<size_t> workers_{0};
   mutable std::mutex mutex_;
   std::map<std::string, std::string> tags_;        // by mutex_

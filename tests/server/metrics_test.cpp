@@ -185,6 +185,7 @@ TEST(Metrics, TritonsNamesOnlyWhenWanted) {
   model.count_answer(times_of_run(), kOk);
   model.count_answer(times_in_queue(), kUnavailable);
   model.count_cache_hit(5000);
+  model.set_has_cache(true);
   model.add_pending(2);
   model.set_workers(3);
   const std::string own = metrics.text();
@@ -200,7 +201,7 @@ TEST(Metrics, TritonsNamesOnlyWhenWanted) {
 
   metrics.add_triton_names();
   const std::string both = metrics.text();
-  const std::string labels = "{model=\"m\",version=\"1\",_team=\"search\"} ";
+  const std::string labels = "{_team=\"search\",model=\"m\",version=\"1\"} ";
   for (const auto& [name, value] : {std::pair{"nv_inference_request_success", "1"},
                                     {"nv_inference_count", "4"},
                                     {"nv_inference_exec_count", "1"},
@@ -213,8 +214,10 @@ TEST(Metrics, TritonsNamesOnlyWhenWanted) {
                                     {"nv_inference_pending_request_count", "2"}}) {
     EXPECT_THAT(both, HasSubstr(std::string("\n") + name + labels + value + "\n"));
   }
-  EXPECT_THAT(both, HasSubstr("nv_inference_request_failure{model=\"m\",version=\"1\",_team=\"search\","
-                              "reason=\"REJECTED\"} 1"));
+  EXPECT_THAT(both, HasSubstr("nv_inference_request_failure{_team=\"search\",model=\"m\",reason=\"REJECTED\","
+                              "version=\"1\"} 1"));
+  metrics.model("plain", "1").count_cache_hit(5000);
+  EXPECT_THAT(metrics.text(), Not(HasSubstr("nv_cache_num_hits_per_model{model=\"plain\"")));
   EXPECT_THAT(both, HasSubstr("\nnv_cpu_memory_total_bytes "));
   EXPECT_THAT(own, Not(HasSubstr("\nprocess_resident_memory_bytes 0\n")));
 }
