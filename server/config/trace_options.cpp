@@ -110,6 +110,32 @@ void parse_trace_option(const std::string& text, TraceOptions& options) {
   (mode == "triton" ? set_triton : set_open_telemetry)(key, value, options);
 }
 
+namespace {
+
+// Triton's flags of before --trace-config.
+void add_old_trace_options(CLI::App& app, TraceOptions& options) {
+  const auto add = [&](const char* flag, const char* setting) {
+    app.add_option_function<std::vector<std::string>>(
+           flag,
+           [&options, setting](const std::vector<std::string>& values) {
+             try {
+               for (const std::string& value : values) parse_trace_option(concat(setting, "=", value), options);
+             } catch (const Error& error) {
+               throw CLI::ValidationError(error.what());
+             }
+           },
+           concat("As --trace-config ", setting, "=…, which Triton has today"))
+        ->allow_extra_args(false);
+  };
+  add("--trace-file", "triton,file");
+  add("--trace-level", "level");
+  add("--trace-rate", "rate");
+  add("--trace-count", "count");
+  add("--log-frequency", "triton,log-frequency");
+}
+
+}  // namespace
+
 void add_trace_options(CLI::App& app, TraceOptions& options) {
   app.add_option_function<std::vector<std::string>>(
          "--trace-config",
@@ -123,6 +149,7 @@ void add_trace_options(CLI::App& app, TraceOptions& options) {
          "Request traces: mode=triton|opentelemetry, level=TIMESTAMPS|TENSORS, rate=N, count=N, triton,file=PATH, "
          "triton,log-frequency=N, opentelemetry,url=URL, opentelemetry,resource=KEY=VALUE; may be repeated")
       ->allow_extra_args(false);
+  add_old_trace_options(app, options);
 }
 
 void validate(const TraceOptions& options) {

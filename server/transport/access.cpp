@@ -15,6 +15,14 @@ constexpr std::array<const char*, kCallGroups> kGroupNames = {
 
 std::string_view to_view(grpc::string_ref text) { return {text.data(), text.size()}; }
 
+CallGroup restricted_group(const std::string& name) {
+  try {
+    return parse_call_group(name);
+  } catch (const Error& error) {
+    fail(error.code(), "unknown restricted protocol '", name, "': ", error.what());
+  }
+}
+
 // "GROUP[,GROUP…]:KEY=VALUE"
 void add_rules(const std::string& text, AccessPolicy::Rules& rules) {
   const size_t colon = text.find(':');
@@ -27,9 +35,9 @@ void add_rules(const std::string& text, AccessPolicy::Rules& rules) {
   }
   std::istringstream names(text.substr(0, colon));
   for (std::string name; std::getline(names, name, ',');) {
-    const CallGroup group = parse_call_group(name);
+    const CallGroup group = restricted_group(name);
     const bool is_new = rules.emplace(group, AccessPolicy::Rule{header, text.substr(equals + 1)}).second;
-    check(is_new, "--grpc-restricted-protocol names the group '", name, "' twice");
+    check(is_new, "--grpc-restricted-protocol: protocol '", name, "' can not be specified in multiple config groups");
   }
 }
 

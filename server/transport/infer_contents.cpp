@@ -43,6 +43,15 @@ size_t smallest_wire_bytes(WireType type) {
   fail(ErrorCode::kInvalidArgument, "unexpected number of elements for ", what, ", expecting ", expected);
 }
 
+// The text that Triton has for texts: how many came, as far as they were looked at.
+[[noreturn]] void fail_string_count(const std::string& what, size_t got, int64_t expected) {
+  if (static_cast<int64_t>(got) < expected) {
+    fail(ErrorCode::kInvalidArgument, "expected ", expected, " string elements for ", what, ", got ", got);
+  }
+  fail(ErrorCode::kInvalidArgument, "unexpected number of string elements ", got, " for ", what, ", expecting ",
+       expected);
+}
+
 // Writes elements one after another; refuses more than there is room for.
 class ElementWriter {
  public:
@@ -132,21 +141,21 @@ std::vector<std::string> decode_typed_strings(std::span<const WireReader> conten
     while (!part.at_end()) {
       const Tag tag = part.read_tag();
       if (tag.field == 8 && tag.type == WireType::kBytes) {
-        if (static_cast<int64_t>(out.size()) == count) fail_count(what, count);
+        if (static_cast<int64_t>(out.size()) == count) fail_string_count(what, out.size() + 1, count);
         out.push_back(part.read_bytes());
       } else {
         part.skip(tag);
       }
     }
   }
-  if (static_cast<int64_t>(out.size()) != count) fail_count(what, count);
+  if (static_cast<int64_t>(out.size()) != count) fail_string_count(what, out.size(), count);
   return out;
 }
 
 std::vector<std::string> decode_raw_strings(WireReader raw, int64_t count, const std::string& what) {
   std::vector<std::string> out;
   while (!raw.at_end()) {
-    if (static_cast<int64_t>(out.size()) == count) fail_count(what, count);
+    if (static_cast<int64_t>(out.size()) == count) fail_string_count(what, out.size() + 1, count);
     check(raw.remaining() >= sizeof(uint32_t), "incomplete string length indicator for ", what);
     const uint32_t size = raw.read_fixed32();
     check(size <= raw.remaining(), "incomplete string data for ", what, ", expecting string of length ", size,
@@ -154,7 +163,7 @@ std::vector<std::string> decode_raw_strings(WireReader raw, int64_t count, const
     std::string& text = out.emplace_back(size, '\0');
     raw.copy_to(text.data(), size);
   }
-  if (static_cast<int64_t>(out.size()) != count) fail_count(what, count);
+  if (static_cast<int64_t>(out.size()) != count) fail_string_count(what, out.size(), count);
   return out;
 }
 

@@ -142,7 +142,7 @@ void read_request(ServerState& state, grpc::ByteBuffer& bytes, const grpc::Serve
   decode_into(request, message, wire, find_memory(state.shared_memory, parameters, ticket.plan), model,
               state.repository.cores());
   if (!ticket.plan.outputs.empty()) request.output_places = output_places(ticket.plan);
-  ticket.watch = InferWatch(state, context, model, ticket.arrived_ns, request);
+  ticket.watch = InferWatch(state, context, model, ticket.wait_start_ns, ticket.arrived_ns, request);
 }
 
 grpc::ByteBuffer write_response(const InferTicket& ticket, InferResult& result) {

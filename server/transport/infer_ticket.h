@@ -17,9 +17,10 @@ struct InferTicket {
   std::shared_ptr<ModelVersion> model;        // null: it names none that is there
   ModelMetrics* metrics = nullptr;            // never null once the request is read
   std::string id, model_name, model_version;  // as the client sent them
-  int64_t arrived_ns = 0;                     // on Clock::system()
-  RequestLimits::Admission admission = {};    // counts as long as this is there
-  bool takes_many_responses = false;          // set before: the call is a stream
+  int64_t wait_start_ns = 0;                  // on Clock::system(): its bytes were waited for; 0: not known
+  int64_t arrived_ns = 0;
+  RequestLimits::Admission admission = {};  // counts as long as this is there
+  bool takes_many_responses = false;        // set before: the call is a stream
   bool wants_empty_final_response = false;
   OutputPlan plan;
   InferWatch watch;  // its trace, and its copy in a file

@@ -15,11 +15,12 @@ std::string_view header_of(const grpc::ServerContext& context, const char* name)
 }  // namespace
 
 InferWatch::InferWatch(ServerState& state, const grpc::ServerContext& context, const ModelVersion& model,
-                       int64_t arrived_ns, InferRequest& request)
+                       int64_t wait_start_ns, int64_t arrived_ns, InferRequest& request)
     : trace_(state.tracer.is_on() ? state.tracer.start({.model = model.name(),
                                                         .version = model.version(),
                                                         .request_id = request.id,
                                                         .traceparent = header_of(context, "traceparent"),
+                                                        .read_start_ns = wait_start_ns,
                                                         .arrived_ns = arrived_ns})
                                   : nullptr),
       capture_(state.capture.start(model.name(), model.version(), model.signature(), request)) {

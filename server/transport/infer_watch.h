@@ -17,8 +17,8 @@ class InferWatch {
  public:
   InferWatch() = default;
   // The request is read and its inputs are decoded. Sets request.trace.
-  InferWatch(ServerState& state, const grpc::ServerContext& context, const ModelVersion& model, int64_t arrived_ns,
-             InferRequest& request);
+  InferWatch(ServerState& state, const grpc::ServerContext& context, const ModelVersion& model, int64_t wait_start_ns,
+             int64_t arrived_ns, InferRequest& request);
 
   // One answer is there, before its outputs are encoded.
   void note_response(const InferResult& result) const;

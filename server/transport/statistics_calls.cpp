@@ -81,7 +81,11 @@ void answer_statistics(const ServerState& state, const ModelStatisticsRequest& r
                        ModelStatisticsResponse& response) {
   if (!request.version().empty()) {
     check(!request.name().empty(), "ModelStatistics for a version needs the name of the model");
-    describe(*state.repository.find(request.name(), request.version()), response.add_model_stats());
+    try {
+      describe(*state.repository.find(request.name(), request.version()), response.add_model_stats());
+    } catch (const Error& error) {
+      fail(error.code(), "requested model version is not available for model '", request.name(), "': ", error.what());
+    }
     return;
   }
   if (!request.name().empty()) {
