@@ -28,9 +28,14 @@ std::string plain_shape(std::span<const int64_t> shape) {
   for (size_t i = 0; i < present.size(); ++i) {
     if (!present[i] && !signature.inputs[i].is_optional) missing.push_back(signature.inputs[i].name);
   }
-  fail(ErrorCode::kInvalidArgument, "expected ", signature.inputs.size(), " inputs but got ", headers.size(),
-       " inputs for model '", model, "'. Got input(s) ", quoted_list(got), ", but missing required input(s) ",
-       quoted_list(missing), ". Please provide all required input(s).");
+  const auto needed = static_cast<size_t>(
+      std::ranges::count_if(signature.inputs, [](const TensorSpec& spec) { return !spec.is_optional; }));
+  const size_t most = signature.inputs.size();
+  fail(ErrorCode::kInvalidArgument, "expected ",
+       needed == most ? std::to_string(most) : concat("number of inputs between ", needed, " and ", most),
+       needed == most ? " inputs" : "", " but got ", headers.size(), " inputs for model '", model, "'. Got input(s) ",
+       quoted_list(got), ", but missing required input(s) ", quoted_list(missing),
+       ". Please provide all required input(s).");
 }
 
 void check_shape(const TensorSpec& spec, const Signature& signature, const std::string& model,

@@ -65,8 +65,9 @@ TEST(AccessPolicy, RestrictedProtocolsAreRead) {
   EXPECT_THAT(error({"inference"}), HasSubstr("must be GROUP,…:KEY=VALUE, got 'inference'"));
   EXPECT_THAT(error({":a=b"}), HasSubstr("must be GROUP"));
   EXPECT_THAT(error({"inference:=b"}), HasSubstr("must be GROUP"));
-  EXPECT_THAT(error({"nothing:a=b"}), HasSubstr("no group of calls 'nothing'"));
-  EXPECT_THAT(error({"inference:a=b", "health,inference:c=d"}), HasSubstr("names the group 'inference' twice"));
+  EXPECT_THAT(error({"nothing:a=b"}), HasSubstr("unknown restricted protocol 'nothing'"));
+  EXPECT_THAT(error({"inference:a=b", "health,inference:c=d"}),
+              HasSubstr("protocol 'inference' can not be specified in multiple"));
 }
 
 TEST(TokenTable, TokensOpenGroups) {
