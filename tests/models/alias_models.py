@@ -39,6 +39,39 @@ class ListsInLoops(nn.Module):
         return xs, ints, d, len(xs), ints2, ints.pop(), ints.index(77)
 
 
+@case((torch.randn(1, 1, 1, 1), 3), (torch.randn(1, 1, 1, 1), 0))
+class OutThatReshapes(nn.Module):
+    def forward(self, x, n: int):
+        y = x.sum()
+        same = y
+        torch.add(x, x, out=y)
+        return [same * float(k) for k in range(3)], same.dim(), y.size(), same.view(y.size())
+
+
+@case((torch.randn(2, 3), 3), (torch.randn(2, 3), 0))
+class OutInALoop(nn.Module):
+    def forward(self, x, n: int):
+        y = torch.zeros([0])
+        z = x.sum()
+        kept = [z, y]
+        sizes = [z.numel()]
+        for i in range(3):
+            torch.mul(x, i, out=y)
+            if i > 1:
+                torch.add(x, y, out=z)
+            sizes.append(kept[0].numel() + kept[1].dim())
+        return y, z, kept, sizes, kept[0].numel() * 2
+
+
+@case((torch.randn(2, 3),))
+class PositiveIsItself(nn.Module):
+    def forward(self, x):
+        a = x * 2
+        b = torch.positive(a)
+        b.add_(1)
+        return a, b
+
+
 @case((torch.randn(4), True), (torch.randn(4), False))
 class BranchAlias(nn.Module):
     def forward(self, x, flag: bool):

@@ -2,6 +2,8 @@
 // finds the shape and dtype of every value that does not depend on data, by the operators' own
 // `infer`. Questions about shapes ("how long is dimension 0") become constants. Without known
 // inputs it does nothing. Branches and loops that became constant are left to const_prop and unroll.
+// An out= form may give its target another shape. As a value has one shape for the whole graph, nothing is
+// known then of what may be that target; a first walk, which changes nothing, finds such targets.
 #include <algorithm>
 
 #include "core/base/error.h"
@@ -53,11 +55,61 @@ class ShapePropagation {
     const auto inputs = graph_.inputs();
     if (std::all_of(inputs.begin(), inputs.end(), [](const GraphValue* v) { return v->known().is_none(); }))
       return false;
+    if (has_targets(graph_.block())) find_reshaped();
     block(graph_.block());
     return changed_;
   }
 
  private:
+  // An out= form, whose last argument is the target.
+  static bool has_target(const Node& node) {
+    const ops::Op* op = node.op();
+    return op && op->base && op->schema.arguments.size() > op->base->schema.arguments.size();
+  }
+
+  static bool has_targets(Block* block) {
+    for (Node* node = block->first(); node; node = node->next()) {
+      if (has_target(*node)) return true;
+      for (Block* inner : node->blocks()) {
+        if (has_targets(inner)) return true;
+      }
+    }
+    return false;
+  }
+
+  void find_reshaped() {
+    is_dry_ = true;
+    for (size_t before = reshaped_.size() + 1; before != reshaped_.size();) {
+      before = reshaped_.size();
+      for (GraphValue* input : graph_.inputs()) know(input, input->known());
+      block(graph_.block());
+    }
+    is_dry_ = false;
+  }
+
+  // Whether the target may get another shape than is known of it.
+  void note_target(const Node& node) {
+    if (!is_dry_ || !has_target(node)) return;
+    const GraphValue* target = node.inputs().back();
+    if (std::find(reshaped_.begin(), reshaped_.end(), target) != reshaped_.end()) return;
+    std::vector<Value> arguments, results;
+    const bool is_known = are_known(node, arguments) && arguments.back().is_tensor();
+    const Value given = is_known ? arguments.back() : Value();
+    if (is_known) arguments.pop_back();
+    const bool stays = is_known && evaluate(*node.op()->base, arguments, results) && results[0].is_tensor() &&
+                       results[0].to_tensor().sizes() == given.to_tensor().sizes();
+    if (!stays) reshaped_.push_back(target);
+  }
+
+  // Whether the value is, or holds, a tensor that gets another shape.
+  bool may_be_reshaped(const GraphValue* value) const {
+    if (reshaped_.empty()) return false;
+    const std::vector<int> locations = alias_.reachable(value);
+    return std::any_of(reshaped_.begin(), reshaped_.end(), [&](const GraphValue* target) {
+      return std::find(locations.begin(), locations.end(), alias_.location(target)) != locations.end();
+    });
+  }
+
   void block(Block* block) {
     for (Node* node = block->first(); node;) {
       Node* next = node->next();
@@ -110,6 +162,7 @@ class ShapePropagation {
     const TypeKind kind = value->type()->kind();
     const bool is_container = kind != TypeKind::kTensor && AliasAnalysis::is_mutable_type(*value->type());
     if (is_container && kind != TypeKind::kOptional && alias_.has_writers(value)) known = {};
+    if (may_be_reshaped(value)) known = {};
     value->set_known(std::move(known));
   }
 
@@ -135,6 +188,7 @@ class ShapePropagation {
 
   void op(Node* node) {
     const ops::Op& op = *node->op();
+    note_target(*node);
     std::vector<Value> arguments, results;
     const bool is_presence = op.schema.name == "aten::__is__" || op.schema.name == "aten::__isnot__";
     if (op.has_dynamic_shape || !are_known(*node, arguments)) return forget(node);
@@ -257,7 +311,7 @@ class ShapePropagation {
     const size_t count = node->outputs().size();
     for (size_t i = 0; i < count; ++i) {
       const Value& initial = node->input(i + 2)->known();
-      body->inputs()[i + 1]->set_known(joined(initial, initial));
+      know(body->inputs()[i + 1], joined(initial, initial));
     }
     const bool was_dry = is_dry_;
     is_dry_ = true;
@@ -282,7 +336,8 @@ class ShapePropagation {
   Graph& graph_;
   PassContext& context_;
   AliasAnalysis alias_;
-  bool is_dry_ = false;  // trying out what a loop changes: nothing is folded
+  std::vector<const GraphValue*> reshaped_;  // targets of out= forms that may get another shape
+  bool is_dry_ = false;                      // trying out what a loop changes: nothing is folded
   bool changed_ = false;
 };
 
