@@ -210,6 +210,14 @@ void add_binary_tensor_scalar(const Line& line, std::string_view scalar_overload
 void check_alpha(const Line& line, DType compute, const Scalar& alpha) {
   check(!alpha.is_float() || is_floating(compute), line.name,
         ": For integral input tensors, argument alpha must not be a floating point number.");
+  check(!alpha.is_bool() || compute == DType::kBool, line.name, ": Boolean alpha only supported for Boolean results.");
+}
+
+// Among bools a factor is one, too: any number but 0 is True.
+PointwiseCall call_with_alpha(const Line& line, Operands operands, const Scalar& alpha) {
+  PointwiseCall call = line.call(operands, {alpha});
+  if (call.compute == DType::kBool) call.numbers = Numbers{Scalar(alpha.to_bool())};
+  return call;
 }
 
 void add_binary_alpha(const Line& line) {
@@ -222,7 +230,7 @@ void add_binary_alpha(const Line& line) {
     });
     finish(builder, line, true);
     add_pointwise_kernel(s.op, [line](const Tensor& a, B b, Scalar alpha) {
-      return line.call(std::array{Operand(a), Operand(b)}, {alpha});
+      return call_with_alpha(line, std::array{Operand(a), Operand(b)}, alpha);
     });
   };
   add_overload.template operator()<const Tensor&>(Signature(line, "Tensor", "Tensor other, *, Scalar alpha=1"),

@@ -78,7 +78,7 @@ void add_floor_divide(const char* schema, const char* op) {
 
 Formula pow_formula(const Scalar& exponent, DType compute) {
   const double e = exponent.to_double();
-  if (e == 1 && is_floating(compute)) return Formula::positive;
+  if (e == 1 && is_floating(compute)) return Formula::same;
   if (e == 2) return Formula::square;
   if (e == 3) return Formula::pow_cube;
   if (!is_floating(compute)) return Formula::pow;

@@ -82,7 +82,9 @@ template <size_t kSpatial>
 struct Adaptive {
   static TensorMeta infer_avg(const Tensor& x, const IntList& output_size) {
     check(x.dtype() != DType::kBool, kAdaptiveAvgNames[kSpatial - 1], ": not supported for bool");
-    return pool_meta(x, adaptive_pool_sizes(kAdaptiveAvgNames[kSpatial - 1], x, output_size, kSpatial), x.dtype());
+    // As in PyTorch, averages in three dimensions want channels, and those in one and two do not.
+    return pool_meta(x, adaptive_pool_sizes(kAdaptiveAvgNames[kSpatial - 1], x, output_size, kSpatial, kSpatial < 3),
+                     x.dtype());
   }
   static void run_avg(Context, const Tensor& x, const IntList&, Tensor& out) {
     if (out.numel() > 0) run_pool({adaptive_pool_windows(x, out, kSpatial), kSpatial}, x, out);
@@ -92,7 +94,7 @@ struct Adaptive {
   }
   static std::vector<TensorMeta> infer_max(const Tensor& x, const IntList& output_size) {
     return pool_metas(
-        pool_meta(x, adaptive_pool_sizes(kAdaptiveMaxNames[kSpatial - 1], x, output_size, kSpatial), x.dtype()));
+        pool_meta(x, adaptive_pool_sizes(kAdaptiveMaxNames[kSpatial - 1], x, output_size, kSpatial, false), x.dtype()));
   }
   static void run_max(Context, const Tensor& x, const IntList&, Tensor& out, Tensor& indices) {
     if (out.numel() > 0) run_pool({adaptive_pool_windows(x, out, kSpatial), kSpatial, true}, x, out, indices);

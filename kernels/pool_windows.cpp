@@ -11,11 +11,12 @@ Dims repeated(const char* op, const Dims& list, size_t count, const char* name) 
   return list;
 }
 
-void check_input(const char* op, const Tensor& input, size_t spatial) {
+// `first`: the first dimension of a sample that must have elements.
+void check_input(const char* op, const Tensor& input, size_t spatial, size_t first) {
   const auto ndim = static_cast<size_t>(input.ndim());
   check(ndim == spatial + 1 || ndim == spatial + 2, op, ": Expected ", spatial + 1, "D or ", spatial + 2,
         "D (batch mode) tensor for input, but got ", to_string(input.sizes()));
-  for (size_t d = ndim == spatial + 2 ? 1 : 0; d < ndim; ++d) {
+  for (size_t d = first + (ndim == spatial + 2 ? 1 : 0); d < ndim; ++d) {
     check(input.sizes()[d] > 0, op,
           "(): Expected input to have non-zero size for non-batch dimensions, but input has sizes ",
           to_string(input.sizes()), " with dimension ", d, " being empty");
@@ -50,7 +51,7 @@ PoolWindow make_pool_window(const char* op, size_t spatial, const Dims& kernel, 
 
 Dims pooled_sizes(const char* op, const Tensor& input, const PoolWindow& w, bool ceil_mode) {
   const size_t spatial = w.kernel.size(), first = input.sizes().size() - spatial;
-  check_input(op, input, spatial);
+  check_input(op, input, spatial, 0);
   Dims sizes = input.sizes();
   for (size_t i = 0; i < spatial; ++i) {
     const int64_t in = sizes[first + i], pad = w.padding[i];
@@ -120,9 +121,10 @@ PoolWindows adaptive_pool_windows(const Tensor& input, const Tensor& out, size_t
   return windows;
 }
 
-Dims adaptive_pool_sizes(const char* op, const Tensor& input, const Dims& output_size, size_t spatial) {
+Dims adaptive_pool_sizes(const char* op, const Tensor& input, const Dims& output_size, size_t spatial,
+                         bool takes_no_channels) {
   check(output_size.size() == spatial || output_size.size() == 1, op, ": output_size must be ", spatial);
-  check_input(op, input, spatial);
+  check_input(op, input, spatial, takes_no_channels ? 1 : 0);
   Dims sizes = input.sizes();
   for (size_t i = 0; i < spatial; ++i) {
     const int64_t size = output_size[output_size.size() == 1 ? 0 : i];

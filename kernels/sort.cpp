@@ -4,6 +4,7 @@
 #include "core/base/parallel.h"
 #include "kernels/gradient_expr.h"
 #include "kernels/index.h"
+#include "kernels/pointwise.h"
 #include "kernels/view.h"
 
 // Sorting and selecting along a dimension. Equal values keep their order; NaN counts as largest.
@@ -83,9 +84,11 @@ void sort_lines(const Tensor& x, int64_t dim, int64_t kept, Tensor& values, Tens
   });
 }
 
+// In the tensor's own order of dimensions.
 std::vector<TensorMeta> sort_meta(const Tensor& x, int64_t dim, bool) {
   wrap_dim(dim, x.ndim());
-  return {{x.sizes(), x.dtype(), {}, x.device()}, {x.sizes(), DType::kInt64, {}, x.device()}};
+  const std::array operands{Operand(x)};
+  return {infer_pointwise(operands, x.dtype()), infer_pointwise(operands, DType::kInt64)};
 }
 void sort_kernel(const KernelContext&, const Tensor& x, int64_t dim, bool descending, Tensor& values, Tensor& indices) {
   dim = wrap_dim(dim, x.ndim());
@@ -106,7 +109,7 @@ void stable_kernel(const KernelContext& context, const Tensor& x, std::optional<
 
 TensorMeta argsort_meta(const Tensor& x, int64_t dim, bool descending) { return sort_meta(x, dim, descending)[1]; }
 void argsort_kernel(const KernelContext& context, const Tensor& x, int64_t dim, bool descending, Tensor& indices) {
-  Tensor values = Tensor::empty(x.sizes(), x.dtype());
+  Tensor values = Tensor::empty(x.sizes(), x.dtype());  // only its memory is used
   sort_kernel(context, x, dim, descending, values, indices);
 }
 TensorMeta argsort_stable_meta(const Tensor& x, bool, int64_t dim, bool descending) {

@@ -12,7 +12,8 @@ using ops::KernelContext;
 using ops::TensorMeta;
 
 TensorMeta triangle_meta(const Tensor& x, int64_t) {
-  check(x.ndim() >= 2, "tril/triu: input tensor must have at least 2 dimensions");
+  const bool has_nothing = x.ndim() == 1 && x.numel() == 0;
+  check(x.ndim() >= 2 || has_nothing, "tril/triu: input tensor must have at least 2 dimensions");
   return {x.sizes(), x.dtype(), {}, x.device()};
 }
 

@@ -340,6 +340,13 @@ VIEW(
     },
     of_first(as_strided_gradient));
 VIEW("aten::alias(Tensor(a) self)", alias, of_first([](const GradArgs&, const Tensor& g) { return g; }));
+VIEW(
+    "aten::positive(Tensor(a) self)",
+    [](const Tensor& x) {
+      check(x.dtype() != DType::kBool, "The `+` operator, on a bool tensor is not supported.");
+      return alias(x);
+    },
+    of_first([](const GradArgs&, const Tensor& g) { return g; }));
 OP("aten::detach(Tensor(a) self) -> Tensor(a)").direct(alias).constant_result();
 OP("prim::data(Tensor(a) a) -> Tensor(a)").direct(alias).constant_result();
 
