@@ -22,11 +22,11 @@ T block_sum(const T* in, int64_t count, T center) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto c = hn::Set(d, center);
   const auto step = [&](auto sum, const T* from) {
+    const auto x = hn::Sub(hn::LoadU(d, from), c);
     if constexpr (kSquare) {
-      const auto x = hn::Sub(hn::LoadU(d, from), c);
       return hn::MulAdd(x, x, sum);
     } else {
-      return hn::Add(sum, hn::LoadU(d, from));
+      return hn::Add(sum, x);
     }
   };
   auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
@@ -39,20 +39,27 @@ T block_sum(const T* in, int64_t count, T center) {
   }
   for (; i + lanes <= count; i += lanes) s0 = step(s0, in + i);
   T sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
-  for (; i < count; ++i) sum += kSquare ? (in[i] - center) * (in[i] - center) : in[i];
+  for (; i < count; ++i) sum += kSquare ? (in[i] - center) * (in[i] - center) : in[i] - center;
   return sum;
 }
 
-// Sums of blocks in T are added in double, so the error does not grow with the length.
+// Sums of blocks in T are added in double, so the error does not grow with the length. They are sums around the first
+// element: where all are equal, or nearly so, their mean is exact, and 1 / sqrt(eps) makes nothing of its rounding.
 template <class T>
 Moments moments(const T* in, int64_t count, double eps) {
   constexpr int64_t kBlock = 4096;
-  double total = 0;
-  for (int64_t begin = 0; begin < count; begin += kBlock) {
-    const int64_t end = std::min(count, begin + kBlock);
-    total += static_cast<double>(block_sum<false>(in + begin, end - begin, T(0)));
-  }
-  const double mean = total / static_cast<double>(count);
+  const auto sum_around = [&](T center) {
+    double total = 0;
+    for (int64_t begin = 0; begin < count; begin += kBlock) {
+      const int64_t end = std::min(count, begin + kBlock);
+      total += static_cast<double>(block_sum<false>(in + begin, end - begin, center));
+    }
+    return total;
+  };
+  T first = count > 0 ? in[0] : T(0);
+  double total = sum_around(first);
+  if (!std::isfinite(total)) total = sum_around(first = T(0));
+  const double mean = static_cast<double>(first) + total / static_cast<double>(count);
   const T center = static_cast<T>(mean);
   double squares = 0;
   for (int64_t begin = 0; begin < count; begin += kBlock) {
@@ -68,19 +75,19 @@ Moments moments(const T* in, int64_t count, double eps) {
 
 template <class T>
 void normalize(const T* in, Moments m, const T* weight, const T* bias, T* out, int64_t count) {
-  const T scale = static_cast<T>(m.rstd), shift = static_cast<T>(-m.mean * m.rstd);
+  const T scale = static_cast<T>(m.rstd), mean = static_cast<T>(m.mean);
   if (weight != nullptr && bias != nullptr) {
 #pragma GCC ivdep
-    for (int64_t i = 0; i < count; ++i) out[i] = (in[i] * scale + shift) * weight[i] + bias[i];
+    for (int64_t i = 0; i < count; ++i) out[i] = (in[i] - mean) * scale * weight[i] + bias[i];
   } else if (weight != nullptr) {
 #pragma GCC ivdep
-    for (int64_t i = 0; i < count; ++i) out[i] = (in[i] * scale + shift) * weight[i];
+    for (int64_t i = 0; i < count; ++i) out[i] = (in[i] - mean) * scale * weight[i];
   } else if (bias != nullptr) {
 #pragma GCC ivdep
-    for (int64_t i = 0; i < count; ++i) out[i] = in[i] * scale + shift + bias[i];
+    for (int64_t i = 0; i < count; ++i) out[i] = (in[i] - mean) * scale + bias[i];
   } else {
 #pragma GCC ivdep
-    for (int64_t i = 0; i < count; ++i) out[i] = in[i] * scale + shift;
+    for (int64_t i = 0; i < count; ++i) out[i] = (in[i] - mean) * scale;
   }
 }
 
