@@ -142,7 +142,7 @@ Tensor cross_entropy_of_logits(const Tensor& x, const Tensor& target, const Mayb
   const Expr in = x, y = target;
   Expr losses;
   if (pos_weight) {
-    losses = from_one(y) * in - ((Expr(*pos_weight) - 1.0) * y + 1.0) * log_sigmoid(in);
+    losses = from_one(y) * in - ((Expr(*pos_weight) - 1) * y + 1.0) * log_sigmoid(in);
   } else {
     losses = from_one(y) * in - log_sigmoid(in);
   }

@@ -134,13 +134,13 @@ TENSORD_INLINE float erf(float x) { return ::erff(x); }
 TENSORD_INLINE float sin(float x) { return ::sinf(x); }
 TENSORD_INLINE float cos(float x) { return ::cosf(x); }
 #else
-// x = n pi/2 + r in double, pi/2 in two parts: right to float precision for |x| < 1e9 (with
-// fused multiply-add to the bound), then Taylor polynomials on |r| <= pi/4, error 2e-10. Beyond the bound
-// the digits of pi run out, and the result is NaN rather than any number.
-// `shift` quarter turns are added: 0 gives the sine, 1 the cosine.
+// From here on the two parts of pi that `sine` has do not have digits enough.
+inline constexpr float kFarSine = 4194304.0f;  // 2^22
+// x = n pi/2 + r in double, pi/2 in two parts, error 5e-10 to the bound, with fused multiply-add and without; then
+// Taylor polynomials on |r| <= pi/4, error 2e-10. Beyond it the result is NaN: rows with such numbers are the
+// library's. `shift` quarter turns are added: 0 gives the sine, 1 the cosine.
 TENSORD_INLINE float sine(float value, double shift) {
-  constexpr double kBound = 562949953421312.0;  // 2^49
-  const double x = value < kBound && value > -kBound ? value : kNaN<double>;
+  const double x = value < kFarSine && value > -kFarSine ? value : kNaN<double>;
   constexpr double kMagic = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer
   const double n = (x * 0.63661977236758134308 + kMagic) - kMagic;
   const double r = (x - n * 1.5707963267948965580) - n * 6.1232339957367658861e-17;
@@ -342,8 +342,8 @@ TENSORD_INLINE T softplus_safe(T x) {
   return x > T(20) ? x : log1p(exp(x));
 }
 template <class T>
-TENSORD_INLINE T logit_clamped(T x, T eps) {
-  const T z = x < eps ? eps : x > T(1) - eps ? T(1) - eps : x;
+TENSORD_INLINE T logit_clamped(T x, T low, T high) {
+  const T z = x < low ? low : x > high ? high : x;
   return log(z / (T(1) - z));
 }
 // NaN in either operand gives NaN.

@@ -48,6 +48,20 @@ void add_rows(FormulaRows& rows) {
   rows.writes_bool = Class::kBool;
 }
 
+// Sines and cosines of a row with numbers that the loop has too few digits of pi for.
+template <Formula kFormula>
+bool run_far([[maybe_unused]] const float* in, [[maybe_unused]] void* out_data, [[maybe_unused]] int64_t count) {
+  if constexpr (kFormula == Formula::sin || kFormula == Formula::cos) {
+    int32_t far = 0;
+    for (int64_t i = 0; i < count; ++i) far |= abs(in[i]) >= kFarSine ? 1 : 0;
+    if (far == 0) return false;
+    float* out = static_cast<float*>(out_data);
+    for (int64_t i = 0; i < count; ++i) out[i] = kFormula == Formula::sin ? ::sinf(in[i]) : ::cosf(in[i]);
+    return true;
+  }
+  return false;
+}
+
 #define FORMULA(NAME, CLASS, ...)                                                                    \
   struct Row_##NAME {                                                                                \
     template <class T, int kFixed>                                                                   \
@@ -58,6 +72,9 @@ void add_rows(FormulaRows& rows) {
       const T *as = static_cast<const T*>(a_data), *bs = static_cast<const T*>(b_data),              \
               *cs = static_cast<const T*>(c_data);                                                   \
       if (count <= 0) return;                                                                        \
+      if constexpr (std::is_same_v<T, float>) {                                                      \
+        if (run_far<Formula::NAME>(as, out_data, count)) return;                                     \
+      }                                                                                              \
       [[maybe_unused]] const T a0 = as[0], b0 = bs[0], c0 = cs[0];                                   \
       [[maybe_unused]] const T p0 = NumberOf<T>::get(numbers, 0), p1 = NumberOf<T>::get(numbers, 1), \
                                p2 = NumberOf<T>::get(numbers, 2);                                    \

@@ -129,7 +129,7 @@ OP("aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? ne
     .with_inplace()
     .with_out();
 PointwiseCall nan_to_num(const Tensor& a, MaybeDouble nan, MaybeDouble high, MaybeDouble low) {
-  if (!is_floating(a.dtype())) return {Formula::positive, a.dtype(), std::array{Operand(a)}};
+  if (!is_floating(a.dtype())) return {Formula::same, a.dtype(), std::array{Operand(a)}};
   const double limit = largest(a.dtype());
   return {Formula::nan_to_num,
           a.dtype(),
@@ -207,8 +207,24 @@ Expr logit_gradient(Given x) {
   return gradient::where(is_outside == 1, std::numeric_limits<double>::quiet_NaN(), g / (a * (-a + 1)));
 }
 Expr logit_clamped_gradient(Given x) {
-  const Expr &g = x[0], &a = x[1], &eps = x[2];
-  return gradient::where(a < eps, 0.0, gradient::where(a > 1 - eps.number(), 0.0, g / (a * (-a + 1))));
+  const Expr &g = x[0], &a = x[1], &low = x[2], &high = x[3];
+  return gradient::where(a < low, 0.0, gradient::where(a > high, 0.0, g / (a * (-a + 1))));
+}
+
+// A number as an element of that type.
+double as_element(DType dtype, double number) {
+  switch (dtype) {
+    case DType::kFloat16: return static_cast<float>(Half(static_cast<float>(number)));
+    case DType::kBFloat16: return static_cast<float>(BFloat16(static_cast<float>(number)));
+    case DType::kFloat64: return number;
+    default: return static_cast<float>(number);
+  }
+}
+// eps and 1 - eps, each rounded to the type: in bfloat16 1 - 1e-3 is 1.
+std::array<double, 2> logit_bounds(const Tensor& a, double eps) {
+  const DType dtype = is_floating(a.dtype()) ? a.dtype() : DType::kFloat32;
+  const double low = as_element(dtype, eps);
+  return {low, as_element(dtype, 1 - low)};
 }
 OP("aten::logit(Tensor self, float? eps=None) -> Tensor")
     .infer([](const Tensor& a, MaybeDouble) {
@@ -216,8 +232,11 @@ OP("aten::logit(Tensor self, float? eps=None) -> Tensor")
     })
     .gradient([](const GradArgs& args) {
       std::vector<Tensor> gradients(args.inputs.size());
-      put(gradients, args, 0, args.inputs[1].is_none() ? logit_gradient : logit_clamped_gradient,
-          {args.grad_outputs[0], args.inputs[0], args.inputs[1]});
+      const bool is_clamped = !args.inputs[1].is_none();
+      const auto [low, high] =
+          logit_bounds(args.inputs[0].to_tensor(), is_clamped ? args.inputs[1].to_scalar().to_double() : 0);
+      put(gradients, args, 0, is_clamped ? logit_clamped_gradient : logit_gradient,
+          {args.grad_outputs[0], args.inputs[0], low, high});
       return gradients;
     })
     .saves("self")
@@ -360,8 +379,9 @@ bool register_all() {
   });
   const auto float_of = [](const Tensor& a) { return is_floating(a.dtype()) ? a.dtype() : DType::kFloat32; };
   add_pointwise_kernel("aten::logit", [float_of](const Tensor& a, MaybeDouble eps) {
+    const auto [low, high] = logit_bounds(a, eps.value_or(0.0));
     return PointwiseCall(eps ? Formula::logit_clamped : Formula::logit, float_of(a), std::array{Operand(a)},
-                         {eps.value_or(0.0)});
+                         {low, high});
   });
   add_pointwise_kernel("aten::digamma", [float_of](const Tensor& a) {
     return PointwiseCall(Formula::digamma, float_of(a), std::array{Operand(a)});

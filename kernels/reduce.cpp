@@ -96,7 +96,25 @@ void run_simple(Reducer reducer, DType compute, const Tensor& in, const MaybeDim
   run_reduction(over_truth(reduction, in.dtype()), in, ReducedDims(in, dims).kept(in, out, keepdim));
 }
 
-// prod. Its gradient prod / x is wrong at zeros, so those are summed from masked products.
+// Of each element the product of all others, as running products from both sides: no division, so that it has
+// derivatives at zeros, too.
+Expr products_of_others(const Tensor& in, const MaybeDims& dims) {
+  const Tensor x = dims && in.ndim() > 0 ? in : ops::call<Tensor>("aten::reshape", in, Dims{-1});
+  const int64_t dim = dims && in.ndim() > 0 ? wrap_dim((*dims)[0], in.ndim()) : 0, size = x.size(dim);
+  if (size == 0) return Expr(ops::call("aten::ones_like", in));
+  const Tensor one = ops::call("aten::ones_like", ops::call("aten::narrow", x, dim, 0, 1));
+  const auto before = [&](const Tensor& line) {
+    const Tensor moved =
+        ops::call("aten::cat", ops::make_tensor_list({one, ops::call("aten::narrow", line, dim, 0, size - 1)}), dim);
+    return ops::call<Tensor>("aten::cumprod", moved, dim);
+  };
+  const auto turned = [&](const Tensor& line) { return ops::call<Tensor>("aten::flip", line, Dims{dim}); };
+  const Expr others = Expr(before(x)) * Expr(turned(before(turned(x))));
+  return Expr(ops::call("aten::reshape", others.tensor(), in.sizes()));
+}
+
+// prod. Its gradient prod / x is wrong at zeros, so those are summed from masked products; a gradient that will have
+// gradients itself is made otherwise, since masks have none.
 std::vector<Tensor> prod_gradient(const ops::GradArgs& args, const MaybeDims& dims) {
   std::vector<Tensor> gradients(args.inputs.size());
   const Tensor& in = args.inputs[0].to_tensor();
@@ -106,6 +124,11 @@ std::vector<Tensor> prod_gradient(const ops::GradArgs& args, const MaybeDims& di
     const Tensor reduced = dims ? ops::call(by_dim, x.tensor(), (*dims)[0], true) : ops::call(full, x.tensor());
     return Expr(ops::call("aten::reshape", reduced, kept));
   };
+  if (is_grad_enabled()) {
+    const Expr g = Expr(ops::call("aten::reshape", args.grad_outputs[0], kept));
+    gradients[0] = gradient::fit_gradient(g * products_of_others(in, dims), in);
+    return gradients;
+  }
   const Expr x = in, is_zero = x == 0;
   const Expr zeros = Expr(ops::call("aten::sum.dim_IntList", is_zero.tensor(), dims ? *dims : Dims{}, true));
   const Expr others = over(gradient::where(is_zero, 1.0, x), "aten::prod", "aten::prod.dim_int");

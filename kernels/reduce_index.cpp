@@ -198,12 +198,38 @@ Tensor cumsum_gradient(const ops::GradArgs& args, Tensor g) {
   const Tensor& in = args.inputs[0].to_tensor();
   return gradient::fit_gradient(in.ndim() == 0 ? Expr(g) : sum_after(g, args.inputs[1].to_int()), in);
 }
+// Whether any element is 0. Of what has no elements at hand it is not known.
+bool has_zeros(const Tensor& x) {
+  if (x.is_meta() || x.numel() == 0) return false;
+  const NoGradGuard records_nothing;
+  return ops::call<bool>("aten::Bool.Tensor", ops::call("aten::any", ops::call("aten::eq.Scalar", x, 0)));
+}
+// The same sum as products of what comes before and after, without a division: right in all derivatives at zeros, too.
+// One product of the rest of the lane for each element.
+Tensor cumprod_gradient_at_zeros(const Tensor& x, int64_t dim, const Tensor& g) {
+  const int64_t size = x.size(dim);
+  std::vector<Tensor> parts;
+  for (int64_t k = 0; k < size; ++k) {
+    Expr sum = Expr(ops::call("aten::narrow", g, dim, k, 1));
+    if (k + 1 < size) {
+      const Tensor after = ops::call("aten::cumprod", ops::call("aten::narrow", x, dim, k + 1, size - k - 1), dim);
+      const Expr weighted = Expr(ops::call("aten::narrow", g, dim, k + 1, size - k - 1)) * Expr(after);
+      sum = sum + Expr(ops::call("aten::sum.dim_IntList", weighted.tensor(), Dims{dim}, true));
+    }
+    if (k > 0) sum = sum * Expr(ops::call("aten::prod.dim_int", ops::call("aten::narrow", x, dim, 0, k), dim, true));
+    parts.push_back(sum.tensor());
+  }
+  return ops::call("aten::cat", ops::make_tensor_list(parts), dim);
+}
 // Sum of g y from each element on, over x. What comes after the first zero of a lane has no gradient, and that
 // zero has the sum of g and the products without it.
 Tensor cumprod_gradient(const ops::GradArgs& args, Tensor g) {
   const Tensor& in = args.inputs[0].to_tensor();
   if (in.ndim() == 0) return gradient::fit_gradient(g, in);
   const int64_t dim = args.inputs[1].to_int();
+  if (is_grad_enabled() && has_zeros(in)) {
+    return gradient::fit_gradient(cumprod_gradient_at_zeros(in, wrap_dim(dim, in.ndim()), g), in);
+  }
   const Expr x = in, is_zero = x == 0;
   const Expr zeros = Expr(ops::call("aten::cumsum", is_zero.tensor(), dim));
   const Expr is_first = Expr(ops::call("aten::logical_and", is_zero.tensor(), (zeros == 1).tensor()));

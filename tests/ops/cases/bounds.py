@@ -88,8 +88,8 @@ for edge in [TIES, HOLES, t(values=[[0.0]]), t(values=[[2.0, 2.0, 2.0]])]:
         CASES.append(case("aten::norm.ScalarOpt_dim", edge, p, [1], **ONCE))
         if edge is not HOLES or p >= 1:
             CASES.append(case("aten::linalg_vector_norm", edge, p, [0], **ONCE))
-    # Second gradients of products differ at zeros, and first ones beside NaN.
-    PRODUCT = dict(dtypes=FULL, gradient=False if edge is HOLES else "first")
+    # Gradients of products differ beside NaN.
+    PRODUCT = dict(dtypes=FULL, gradient=edge is not HOLES)
     CASES.append(case("aten::prod", edge, **PRODUCT))
     CASES.append(case("aten::prod.dim_int", edge, 1, **PRODUCT))
     CASES.append(case("aten::cumprod", edge, 1, **PRODUCT))

@@ -228,3 +228,12 @@ CASES.append(case("aten::lerp.Tensor", t(2, 3), t(3), t(2, 1, low=0.0, high=1.0)
 CASES.append(case("aten::addcmul", t(2, 3), t(3), t(2, 1), value=0.5, dtypes=FULL))
 CASES.append(case("aten::addcmul", t(2, 3), t(3), t(2, 1), value=2, dtypes=[torch.int64]))
 CASES.append(case("aten::addcdiv", t(2, 3), t(3), t(2, 1, **NONZERO), value=0.5, dtypes=FULL))
+FAR = [0.5, 2.0**22, 4194305.0, -1e7, 2.0**31, -(2.0**49), 2.0**60, 1e30, 3.4e38, -1e9, 3e8, 0.0, math.inf, math.nan, 12345678.0, -1.5, 7.0]
+for name in ["sin", "cos"]:
+    CASES.append(case(f"aten::{name}", t(values=FAR), dtypes=FULL, gradient=False))
+    CASES.append(case(f"aten::{name}", t(values=FAR[9:10]), dtypes=FULL))
+for eps in [1e-3, 0.2]:
+    CASES.append(case("aten::logit", t(values=[0.0, 0.2, 0.25, 0.5, 0.8, 1.0, 2.0, -1.0]), eps, dtypes=FULL + [torch.bfloat16]))
+for alpha in [-1, 2, 0, True, False]:
+    CASES += [case("aten::add.Tensor", t(7, dtype=torch.bool), t(7, dtype=torch.bool), alpha=alpha),
+              case("aten::add_.Tensor", t(7, dtype=torch.bool), t(7, dtype=torch.bool), alpha=alpha)]
