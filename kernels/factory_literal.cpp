@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 
 #include "kernels/gradient_expr.h"
 #include "kernels/scalar_math.h"
@@ -21,11 +22,14 @@ Tensor placed(const Tensor& x, OptDType dtype, OptDevice device) {
   return ops::call<Tensor>("aten::to.device", out, *device, out.dtype());
 }
 
-// A float becomes the default dtype, unless another was asked for.
+// A float becomes the default dtype, and then another if that was asked for.
 Tensor from_number(const Scalar& value, OptDType dtype, OptDevice device) {
   if (value.is_bool()) return placed(Tensor::scalar(value.to_bool()), dtype, device);
   if (value.is_int()) return placed(Tensor::scalar(value.to_int()), dtype, device);
-  return placed(Tensor::scalar(value.to_double()), dtype.value_or(DType::kFloat32), device);
+  const double number = value.to_double();
+  check(!std::isfinite(number) || std::abs(number) <= std::numeric_limits<float>::max(),
+        "value cannot be converted to type float without overflow");
+  return placed(Tensor::scalar(number).to(DType::kFloat32), dtype.value_or(DType::kFloat32), device);
 }
 
 // Shape of a nested list by its first items; the rest is checked while reading.

@@ -60,15 +60,15 @@ OP("aten::hex(int i) -> str").direct([](int64_t i) { return in_base(i, "0x", 16)
 OP("aten::oct(int i) -> str").direct([](int64_t i) { return in_base(i, "0o", 8); });
 OP("aten::bin(int i) -> str").direct([](int64_t i) { return in_base(i, "0b", 2); });
 
-// floor and ceil give ints, round (to even) gives a float.
-#define ROUNDING(NAME, FUNCTION)                                                                         \
-  OP("aten::" NAME ".int(int a) -> int").direct([](int64_t a) { return a; });                            \
-  OP("aten::" NAME ".float(float a) -> int").direct([](double a) { return float_to_int(FUNCTION(a)); }); \
+// floor and ceil give ints, round (to even) gives a float. libtorch takes the floor of an int through a float.
+#define ROUNDING(NAME, FUNCTION, OF_INT)                                                                 \
+  OP("aten::" NAME ".int(int a) -> int").direct([](int64_t a) { return OF_INT(a); });                    \
+  OP("aten::" NAME ".float(float a) -> int").direct([](double a) { return whole_number(FUNCTION(a)); }); \
   OP("aten::" NAME ".Scalar(Scalar a) -> Scalar").direct([](const Scalar& a) {                           \
-    return a.is_float() ? float_to_int(FUNCTION(a.to_double())) : a.to_int();                            \
+    return a.is_float() ? whole_number(FUNCTION(a.to_double())) : OF_INT(a.to_int());                    \
   })
-ROUNDING("floor", std::floor);
-ROUNDING("ceil", std::ceil);
+ROUNDING("floor", std::floor, [](int64_t a) { return float_to_int(static_cast<double>(a)); });
+ROUNDING("ceil", std::ceil, [](int64_t a) { return a; });
 
 #define FLOAT_FUNCTION(NAME, EXPRESSION)                                                              \
   OP("aten::" NAME ".int(int a) -> float").direct([](int64_t number) -> double {                      \
@@ -106,7 +106,7 @@ FLOAT_FUNCTION("gamma", std::tgamma(a));
 FLOAT_FUNCTION("lgamma", std::lgamma(a));
 FLOAT_FUNCTION("fabs", std::fabs(a));
 FLOAT_FUNCTION("degrees", a * 180.0 / M_PI);
-FLOAT_FUNCTION("radians", a* M_PI / 180.0);
+FLOAT_FUNCTION("radians", a*(M_PI / 180.0));
 
 #define MATH2(NAME, INTS, FLOATS, EXPRESSION)                                                          \
   OP("aten::" NAME "." INTS "(int a, int b) -> float").direct([](int64_t m, int64_t n) -> double {     \

@@ -53,7 +53,7 @@ std::string convert(char conversion, const Value& value) {
     case 'e':
     case 'E':
     case 'f':
-    case 'F': return float_as(value, conversion);  // in float32, as libtorch does
+    case 'F': return float_as(value, conversion == 'F' ? 'f' : conversion);  // in float32, as libtorch does
     case 'c':
       if (value.is_int()) return std::string(1, static_cast<char>(value.to_int()));
       check(value.is_string() && value.to_string().size() == 1, "%c requires an int or char for formatting, but got ",

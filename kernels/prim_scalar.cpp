@@ -242,6 +242,19 @@ OP("aten::divmod.float(float x, float y) -> (float, float)").direct([](double a,
   const double rest = floor_remainder(a, b);
   return std::tuple((a - rest) / b, rest);
 });
+// libtorch reads both numbers as C's int and float, of 32 bits.
+template <class A, class B>
+std::tuple<double, double> divmod_of_two_types(A a, B b) {
+  check(b != 0, "ZeroDivisionError: float divmod()");
+  const auto quotient = static_cast<double>(whole_number(std::floor(a / b)));
+  return {quotient, a - quotient * b};
+}
+OP("aten::divmod.int_float(int x, float y) -> (float, float)").direct([](int64_t a, double b) {
+  return divmod_of_two_types(static_cast<int32_t>(a), static_cast<float>(b));
+});
+OP("aten::divmod.float_int(float x, int y) -> (float, float)").direct([](double a, int64_t b) {
+  return divmod_of_two_types(static_cast<float>(a), static_cast<int32_t>(b));
+});
 
 }  // namespace
 }  // namespace tensord::kernels

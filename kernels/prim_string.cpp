@@ -89,24 +89,25 @@ bool is_identifier(Text text) {
   return std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalpha(c) != 0; });
 }
 
-std::string padded(Text text, int64_t width, Text fill, int64_t left_share) {
+enum class Side { kLeft, kMiddle, kRight };
+
+// The text at that side of the width.
+std::string padded(Text text, int64_t width, Text fill, Side side) {
   check(fill.size() == 1, "TypeError: The fill character must be exactly one character long");
   check_text_size(width);
   const int64_t missing = std::max<int64_t>(0, width - static_cast<int64_t>(text.size()));
-  const int64_t left = left_share == 2 ? missing : left_share == 1 ? missing / 2 : 0;
+  // In the middle an odd one goes to the right, and to the left of an odd width.
+  const int64_t half = width % 2 == 0 ? missing / 2 : (missing + 1) / 2;
+  const int64_t left = side == Side::kRight ? missing : side == Side::kMiddle ? half : 0;
   return std::string(static_cast<size_t>(left), fill[0]) + text +
          std::string(static_cast<size_t>(missing - left), fill[0]);
 }
-std::string center(Text text, int64_t width, Text fill) { return padded(text, width, fill, 1); }
-std::string left_justify(Text text, int64_t width, Text fill) { return padded(text, width, fill, 0); }
-std::string right_justify(Text text, int64_t width, Text fill) { return padded(text, width, fill, 2); }
+std::string center(Text text, int64_t width, Text fill) { return padded(text, width, fill, Side::kMiddle); }
+std::string left_justify(Text text, int64_t width, Text fill) { return padded(text, width, fill, Side::kLeft); }
+std::string right_justify(Text text, int64_t width, Text fill) { return padded(text, width, fill, Side::kRight); }
 
-std::string zero_fill(Text text, int64_t width) {
-  check_text_size(width);
-  const size_t sign = !text.empty() && (text[0] == '-' || text[0] == '+') ? 1 : 0;
-  const int64_t missing = std::max<int64_t>(0, width - static_cast<int64_t>(text.size()));
-  return text.substr(0, sign) + std::string(static_cast<size_t>(missing), '0') + text.substr(sign);
-}
+// Zeros come before a sign, too.
+std::string zero_fill(Text text, int64_t width) { return padded(text, width, "0", Side::kRight); }
 
 std::string left_strip(Text text, Text characters) {
   const size_t begin = text.find_first_not_of(characters);
@@ -135,18 +136,17 @@ std::string replace(Text text, Text from, Text to, int64_t limit) {
   return out.append(text, at);
 }
 
+// Columns go on over the ends of lines, as in libtorch.
 std::string expand_tabs(Text text, int64_t width) {
   std::string out;
-  int64_t column = 0;
   for (const char c : text) {
+    const auto column = static_cast<int64_t>(out.size());
     if (c == '\t') {
       const int64_t spaces = width > 0 ? width - column % width : 0;
-      check_text_size(static_cast<int64_t>(out.size()) + spaces);
+      check_text_size(column + spaces);
       out.append(static_cast<size_t>(spaces), ' ');
-      column += spaces;
     } else {
       out += c;
-      column = c == '\n' || c == '\r' ? 0 : column + 1;
     }
   }
   return out;

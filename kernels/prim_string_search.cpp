@@ -26,21 +26,33 @@ Range range_of(Text text, int64_t start, int64_t end) {
   const auto size = static_cast<int64_t>(text.size());
   if (start < 0) start = std::max<int64_t>(0, start + size);
   if (end < 0) end = std::max<int64_t>(0, end + size + 1);
-  return {start, std::min(end, size)};
+  return {start, end};
+}
+
+// libtorch refuses a start behind the text, and takes an end before the start for the text's end.
+std::string_view part_of(Text text, Range range) {
+  if (range.begin > static_cast<int64_t>(text.size())) {
+    fail(ErrorCode::kOutOfRange, "start ", range.begin, " is behind a text of ", text.size(), " bytes");
+  }
+  const auto begin = static_cast<size_t>(range.begin);
+  return std::string_view(text).substr(
+      begin, range.end < range.begin ? std::string_view::npos : static_cast<size_t>(range.end - range.begin));
+}
+
+// Here nothing lies between an end and a later start; an empty part is found in it.
+template <class Find>
+int64_t find_within(Text text, int64_t start, int64_t end, Find find) {
+  const Range range = range_of(text, start, end);
+  const size_t found = find(range.end > range.begin ? part_of(text, range) : std::string_view());
+  return found == std::string_view::npos ? -1 : range.begin + static_cast<int64_t>(found);
 }
 
 int64_t find(Text text, Text part, int64_t start, int64_t end) {
-  const Range range = range_of(text, start, end);
-  if (range.begin > range.end) return -1;
-  const size_t found = std::string_view(text).substr(0, range.end).find(part, range.begin);
-  return found == std::string::npos ? -1 : static_cast<int64_t>(found);
+  return find_within(text, start, end, [&](std::string_view within) { return within.find(part); });
 }
 
 int64_t find_last(Text text, Text part, int64_t start, int64_t end) {
-  const Range range = range_of(text, start, end);
-  if (range.begin > range.end) return -1;
-  const size_t found = std::string_view(text).substr(0, range.end).rfind(part);
-  return found == std::string::npos || static_cast<int64_t>(found) < range.begin ? -1 : static_cast<int64_t>(found);
+  return find_within(text, start, end, [&](std::string_view within) { return within.rfind(part); });
 }
 
 int64_t found_or_fail(int64_t index) {
@@ -48,41 +60,36 @@ int64_t found_or_fail(int64_t index) {
   return index;
 }
 
+// Of the parts that begin before the end. libtorch does not come back from an empty part; that counts as in Python.
 int64_t count(Text text, Text part, int64_t start, int64_t end) {
   const Range range = range_of(text, start, end);
-  if (range.begin > range.end) return 0;
-  if (part.empty()) return range.end - range.begin + 1;
-  const std::string_view window = std::string_view(text).substr(range.begin, range.end - range.begin);
+  const int64_t last = std::min(range.end, static_cast<int64_t>(text.size()));
+  if (part.empty()) return std::max<int64_t>(0, last - range.begin + 1);
   int64_t found = 0;
-  for (size_t at = window.find(part); at != std::string_view::npos; at = window.find(part, at + part.size())) ++found;
+  for (size_t at = text.find(part, static_cast<size_t>(range.begin));
+       at != std::string::npos && static_cast<int64_t>(at) < last; at = text.find(part, at + part.size())) {
+    ++found;
+  }
   return found;
 }
 
 bool starts_with(Text text, Text part, int64_t start, int64_t end) {
-  const Range range = range_of(text, start, end);
-  return range.begin <= range.end &&
-         std::string_view(text).substr(range.begin, range.end - range.begin).starts_with(part);
+  return part_of(text, range_of(text, start, end)).starts_with(part);
 }
 
 bool ends_with(Text text, Text part, int64_t start, int64_t end) {
-  const Range range = range_of(text, start, end);
-  return range.begin <= range.end &&
-         std::string_view(text).substr(range.begin, range.end - range.begin).ends_with(part);
+  return part_of(text, range_of(text, start, end)).ends_with(part);
 }
 
 bool is_space(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
 
-// At runs of white space; at most `limit` cuts.
-List split_at_spaces(Text text, int64_t limit) {
+// At runs of white space; libtorch knows no limit there.
+List split_at_spaces(Text text) {
   std::vector<std::string> parts;
   size_t at = 0;
   while (true) {
     while (at < text.size() && is_space(text[at])) ++at;
     if (at == text.size()) break;
-    if (limit >= 0 && static_cast<int64_t>(parts.size()) == limit) {
-      parts.push_back(text.substr(at));
-      break;
-    }
     const size_t begin = at;
     while (at < text.size() && !is_space(text[at])) ++at;
     parts.push_back(text.substr(begin, at - begin));
@@ -91,7 +98,7 @@ List split_at_spaces(Text text, int64_t limit) {
 }
 
 List split(Text text, const std::optional<std::string>& separator, int64_t limit) {
-  if (!separator) return split_at_spaces(text, limit);
+  if (!separator) return split_at_spaces(text);
   check(!separator->empty(), "ValueError: empty separator");
   std::vector<std::string> parts;
   size_t at = 0;
@@ -120,7 +127,8 @@ List split_from_right(Text text, Text separator, int64_t limit) {
   return strings(std::move(parts));
 }
 
-// libtorch cuts at every line character, so "\r\n" gives an empty line between.
+// libtorch cuts at every line character, so "\r\n" gives an empty line between; ends that are kept are items of their
+// own.
 List split_lines(Text text, bool keep) {
   std::vector<std::string> parts;
   constexpr std::string_view kEnds = "\n\r\v\f\x1c\x1d\x1e\x85";
@@ -131,7 +139,8 @@ List split_lines(Text text, bool keep) {
       parts.push_back(text.substr(at));
       break;
     }
-    parts.push_back(text.substr(at, found - at + (keep ? 1 : 0)));
+    parts.push_back(text.substr(at, found - at));
+    if (keep) parts.push_back(text.substr(found, 1));
     at = found + 1;
   }
   return strings(std::move(parts));
@@ -139,15 +148,14 @@ List split_lines(Text text, bool keep) {
 
 using Parts = std::tuple<std::string, std::string, std::string>;
 
+// An empty separator is found at the beginning, and from the right at the end.
 Parts partition(Text text, Text separator) {
-  check(!separator.empty(), "ValueError: empty separator");
   const size_t found = text.find(separator);
   if (found == std::string::npos) return {text, "", ""};
   return {text.substr(0, found), separator, text.substr(found + separator.size())};
 }
 
 Parts partition_from_right(Text text, Text separator) {
-  check(!separator.empty(), "ValueError: empty separator");
   const size_t found = text.rfind(separator);
   if (found == std::string::npos) return {"", "", text};
   return {text.substr(0, found), separator, text.substr(found + separator.size())};

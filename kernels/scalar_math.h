@@ -2,6 +2,9 @@
 
 #include <cmath>
 #include <cstdint>
+#include <string>
+
+#include "core/base/error.h"
 
 // Python's integer and float arithmetic on numbers of a script. Overflow wraps, as in libtorch.
 namespace tensord::kernels {
@@ -27,6 +30,12 @@ double floor_remainder(double a, double b);
 // As the processor converts: what does not fit becomes the smallest int.
 inline int64_t float_to_int(double value) {
   return value >= -9.2233720368547758e18 && value < 9.2233720368547758e18 ? static_cast<int64_t>(value) : INT64_MIN;
+}
+
+// Of a number without a fraction. 2^63 itself passes in libtorch, and becomes the smallest int.
+inline int64_t whole_number(double value) {
+  check(std::abs(value) <= 9.2233720368547758e18, "Cannot convert float ", std::to_string(value), " to integer");
+  return float_to_int(value);
 }
 
 }  // namespace tensord::kernels

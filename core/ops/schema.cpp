@@ -234,14 +234,24 @@ class SchemaParser {
     return number_literal(argument);
   }
 
+  static char unescaped(char letter) {
+    switch (letter) {
+      case 'n': return '\n';
+      case 't': return '\t';
+      case 'r': return '\r';
+      case 'f': return '\f';
+      case 'v': return '\v';
+      default: return letter;
+    }
+  }
+
   Value string_literal() {
     const char quote = text_[position_++];
     std::string out;
     while (position_ < text_.size() && text_[position_] != quote) {
       char c = text_[position_++];
       if (c == '\\' && position_ < text_.size()) {
-        const char escaped = text_[position_++];
-        c = escaped == 'n' ? '\n' : escaped == 't' ? '\t' : escaped;
+        c = unescaped(text_[position_++]);
       }
       out += c;
     }

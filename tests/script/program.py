@@ -67,13 +67,16 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _run(method, arguments: tuple) -> dict:
+def _run(method, arguments: tuple) -> list:
+    """[the call and its result], or [] where Python cannot hold the result: a text of half a character."""
     record = {"args": list(arguments), "error": "", "result": None}
     try:
         record["result"] = _plain(method(*copy.deepcopy(arguments)))
+    except UnicodeDecodeError:
+        return []
     except Exception as error:  # noqa: BLE001: whatever PyTorch refuses must be refused
-        record["error"] = _message(error) 
-    return record
+        record["error"] = _message(error)
+    return [record]
 
 
 def compiled_alone(one: Program) -> str:
@@ -97,6 +100,6 @@ def write_group(name: str, programs: list[Program], folder) -> tuple[int, list]:
     path = folder / f"{name}.pt"
     _module(f"Group_{name}", taken).save(str(path))
     loaded = torch.jit.load(str(path))
-    records = [{"name": one.name, "calls": [_run(getattr(loaded, one.name), call) for call in one.calls]} for one in taken]
+    records = [{"name": one.name, "calls": [record for call in one.calls for record in _run(getattr(loaded, one.name), call)]} for one in taken]
     torch.save(records, folder / f"{name}.calls")
     return sum(len(record["calls"]) for record in records), refused

@@ -98,6 +98,13 @@ FunctionEmitter::Arguments FunctionEmitter::with_numbers(const std::string& name
   return arguments;
 }
 
+// How far a call is from what a schema says: min(a, b) is that of two numbers, before that of a list of them.
+static int detours(const BoundCall& call) {
+  const bool gathers = std::any_of(call.arguments.begin(), call.arguments.end(),
+                                   [](const BoundArgument& argument) { return argument.is_gathered; });
+  return call.has_cast ? 2 : gathers ? 1 : 0;
+}
+
 Binding FunctionEmitter::call_operator(const std::string& name, const Arguments& given, const Expr& at) {
   if (raised_) return Binding::of(unreachable());
   const Arguments arguments = with_numbers(name, given);
@@ -110,11 +117,10 @@ Binding FunctionEmitter::call_operator(const std::string& name, const Arguments&
   std::optional<BoundCall> chosen_call;
   for (const ops::Op* op : candidates) {
     std::optional<BoundCall> bound = bind_call(op->schema, arguments.positional, arguments.keywords);
-    if (!bound || (chosen && bound->has_cast)) continue;
-    const bool is_exact = !bound->has_cast;
+    if (!bound || (chosen && detours(*bound) >= detours(*chosen_call))) continue;
     chosen = op;
     chosen_call = std::move(bound);
-    if (is_exact) break;
+    if (detours(*chosen_call) == 0) break;
   }
   if (!chosen) {
     std::string message = concat("no overload of ", name, " takes (",
