@@ -196,7 +196,7 @@ class ClientCommands(unittest.TestCase):
 
     def test_text_for_people(self):
         self.assertEqual(self.command("infer", "identity", "--input", "x=[[1, 2.5], [-3e10, 0.1]]"),
-                         "OUTPUT__0  float64[2, 2]\n[[1 2.5]\n [-3e+10 0.1]]\n")
+                         "OUTPUT__0  float32[2, 2]\n[[1 2.5]\n [-3e+10 0.1]]\n")
         text = self.command("infer", "identity", "--input", "x=random:1000:i32")
         self.assertIn(" ... ", text)
         self.assertLess(len(text), 100)

@@ -2,6 +2,7 @@
 
 #include <tensord/client/error.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -68,7 +69,12 @@ DataType type_of(const std::vector<const json*>& leaves) {
     are_bools = are_bools && leaf->is_boolean();
     are_whole = are_whole && leaf->is_number_integer();
   }
-  return are_bools ? DataType::kBool : are_whole ? DataType::kInt64 : DataType::kFp64;
+  if (are_bools || are_whole) return are_bools ? DataType::kBool : DataType::kInt64;
+  // What models take, as a rule.
+  const bool are_small = std::all_of(leaves.begin(), leaves.end(), [](const json* leaf) {
+    return !leaf->is_number() || std::abs(leaf->get<double>()) <= std::numeric_limits<float>::max();
+  });
+  return are_small ? DataType::kFp32 : DataType::kFp64;
 }
 
 template <class T>

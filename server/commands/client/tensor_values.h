@@ -42,7 +42,8 @@ std::string shape_text(const std::vector<int64_t>& shape);
 
 // All of them throw client::InvalidArgumentError that says what is wrong with the values.
 // Numbers, booleans, texts, or regular lists of lists of them. `data_type` is the protocol's name of the type that is
-// wanted; empty: what the values are (INT64, FP64, BOOL or BYTES).
+// wanted; empty: what the values are (INT64, FP32, FP64 where a number is too large for
+// that, BOOL or BYTES).
 client::Tensor tensor_of_json(const nlohmann::json& values, const std::string& data_type);
 // One text, in each place of the shape.
 client::Tensor text_tensor(const std::string& text, const std::vector<int64_t>& shape);
