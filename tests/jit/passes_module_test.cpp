@@ -6,6 +6,7 @@
 #include "core/jit/ir/text.h"
 #include "core/jit/ir/verify.h"
 #include "core/jit/passes/freeze_analysis.h"
+#include "core/jit/passes/packing.h"
 #include "core/jit/passes/passes.h"
 #include "core/jit/passes/pipeline.h"
 
@@ -219,6 +220,116 @@ TEST_F(ModulePasses, WritingAnInputChangesNoAttribute) {
   return (%w)
 )");
   EXPECT_THAT(changing(self, {"forward"}), IsEmpty());
+}
+
+// An object that is chosen when the code runs: every attribute of the name may be the one.
+TEST_F(ModulePasses, AssignmentsToAnObjectThatIsNotKnown) {
+  library_.add_class("__torch__.Part");
+  auto a = make("__torch__.Part", {{"n", 1}, {"k", 5}}), b = make("__torch__.Part", {{"n", 2}, {"k", 6}});
+  auto self = make("__torch__.M", {{"a", a}, {"b", b}, {"n", 7}, {"k", 8}});
+  library_.add("__torch__.M.forward", R"(graph(%self : __torch__.M, %c : bool):
+  %a : __torch__.Part = prim::GetAttr[name="a"](%self)
+  %b : __torch__.Part = prim::GetAttr[name="b"](%self)
+  %nine : int = prim::Constant[value=9]()
+  %part : __torch__.Part = prim::If(%c)
+    block0():
+      -> (%a)
+    block1():
+      -> (%b)
+  prim::SetAttr[name="n"](%part, %nine)
+  %n : int = prim::GetAttr[name="n"](%a)
+  %k : int = prim::GetAttr[name="k"](%a)
+  %r : int = aten::add.int(%n, %k)
+  return (%r)
+)");
+  EXPECT_THAT(changing(self, {"forward"}), ElementsAre("a.n", "b.n", "n"));
+  const std::string after = optimise(self, "forward");
+  EXPECT_THAT(after, HasSubstr("prim::GetAttr[name=\"n\"]"));
+  EXPECT_THAT(after, Not(HasSubstr("prim::GetAttr[name=\"k\"]")));
+}
+
+// Two submodules of one class: what a call of the one changes, it changes there.
+TEST_F(ModulePasses, AssignmentsInTheCalleeOfOneObject) {
+  auto a = make("__torch__.Part", {{"n", 1}}), b = make("__torch__.Part", {{"n", 2}});
+  auto self = make("__torch__.M", {{"a", a}, {"b", b}});
+  library_.add("__torch__.Part.bump", R"(graph(%self : __torch__.Part):
+  %n : int = prim::GetAttr[name="n"](%self)
+  %m : int = aten::add.int(%n, %n)
+  prim::SetAttr[name="n"](%self, %m)
+  return (%m)
+)");
+  library_.add("__torch__.M.forward", R"(graph(%self : __torch__.M):
+  %a : __torch__.Part = prim::GetAttr[name="a"](%self)
+  %b : __torch__.Part = prim::GetAttr[name="b"](%self)
+  %m : int = prim::CallMethod[name="bump"](%a)
+  %n : int = prim::GetAttr[name="n"](%a)
+  %k : int = prim::GetAttr[name="n"](%b)
+  %r : int = aten::add.int(%n, %k)
+  return (%r)
+)");
+  EXPECT_THAT(changing(self, {"forward"}), ElementsAre("a.n"));
+}
+
+// An interface whose object a method replaces: its calls stay, and nothing of the object is taken for constant.
+TEST_F(ModulePasses, ReplacedObjectsBehindInterfaces) {
+  auto first = make("__torch__.First", {{"n", 1}}), second = make("__torch__.Second", {{"n", 2}});
+  auto self = make("__torch__.M", {{"part", first}, {"other", second}});
+  library_.add("__torch__.First.run",
+               "graph(%self : __torch__.First):\n  %n : int = prim::GetAttr[name=\"n\"](%self)\n  return (%n)\n");
+  library_.add("__torch__.Second.run",
+               "graph(%self : __torch__.Second):\n  %n : int = prim::GetAttr[name=\"n\"](%self)\n  return (%n)\n");
+  const auto interface = ops::interface_type("__torch__.Interface");
+  const auto set_part_type = [&](const Function& function) {
+    for_each_node(const_cast<Graph&>(*function.graph).block(), [&](Node* node) {
+      if (node->kind() == NodeKind::kGetAttr && node->name() == "part") node->output()->set_type(interface);
+    });
+  };
+  set_part_type(library_.add("__torch__.M.forward", R"(graph(%self : __torch__.M):
+  %part : __torch__.First = prim::GetAttr[name="part"](%self)
+  %r : int = prim::CallMethod[name="run"](%part)
+  return (%r)
+)"));
+  library_.add("__torch__.M.replace", R"(graph(%self : __torch__.M):
+  %other : __torch__.Second = prim::GetAttr[name="other"](%self)
+  prim::SetAttr[name="part"](%self, %other)
+  %none : NoneType = prim::Constant[value=None]()
+  return (%none)
+)");
+  EXPECT_THAT(changing(self, {"forward"}), IsEmpty());
+  EXPECT_THAT(changing(self, {"forward", "replace"}), testing::Contains("part"));
+  std::set<std::string> changed = changing(self, {"forward", "replace"});
+  auto graph = library_.find_method("__torch__.M", "forward")->graph->clone();
+  PassContext context;
+  context.functions = &library_;
+  context.self = self;
+  context.changing_attributes = &changed;
+  run_pipeline(*graph, context, {}, simplification_pipeline(), true);
+  EXPECT_THAT(print_graph(*graph), HasSubstr("prim::CallMethod[name=\"run\"]"));
+}
+
+TEST_F(ModulePasses, LeavesFunctionsThatCallOneAnother) {
+  auto self = make("__torch__.M", {});
+  for (const auto& [name, other] : {std::pair("f", "g"), std::pair("g", "f")}) {
+    library_.add(std::string("__torch__.") + name, std::string(R"(graph(%n : int):
+  %one : int = prim::Constant[value=1]()
+  %c : bool = aten::le.int(%n, %one)
+  %r : int = prim::If(%c)
+    block0():
+      -> (%one)
+    block1():
+      %m : int = aten::sub.int(%n, %one)
+      %1 : int = prim::CallFunction[name="__torch__.)") +
+                                                       other + R"("](%m)
+      -> (%1)
+  return (%r)
+)");
+  }
+  library_.add("__torch__.M.forward", R"(graph(%self : __torch__.M, %n : int):
+  %r : int = prim::CallFunction[name="__torch__.f"](%n)
+  return (%r)
+)");
+  const std::string after = optimise(self, "forward");
+  EXPECT_THAT(after, HasSubstr("prim::CallFunction[name=\"__torch__.f\"]"));
 }
 
 TEST_F(ModulePasses, KeepsAttributesThatChange) {

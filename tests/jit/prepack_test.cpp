@@ -1,126 +1,16 @@
 // Packed operators and the passes over them: the graph that comes out, and that it computes
 // what the graph before computed.
-#include <gtest/gtest.h>
-
 #include <atomic>
-#include <cmath>
-#include <random>
 #include <thread>
 
-#include "core/base/parallel.h"
-#include "core/jit/ir/text.h"
-#include "core/jit/ir/verify.h"
-#include "core/jit/passes/packing.h"
-#include "core/jit/passes/passes.h"
-#include "core/jit/runtime/interpreter.h"
 #include "core/ops/run.h"
+#include "tests/jit/packed_fixture.h"
 #include "tests/kernels/prepared_fixture.h"
 
 namespace tensord::jit {
 namespace {
 
-using ops::Value;
-
-Tensor random(std::initializer_list<int64_t> sizes, DType dtype = DType::kFloat32) {
-  static std::mt19937 generator(7);
-  std::uniform_real_distribution<float> values(-1, 1);
-  const Tensor t = Tensor::empty(Dims(sizes), DType::kFloat32);
-  for (int64_t i = 0; i < t.numel(); ++i) t.data<float>()[i] = values(generator);
-  return t.to(dtype);
-}
-Tensor positive(std::initializer_list<int64_t> sizes) {
-  const Tensor t = random(sizes);
-  for (int64_t i = 0; i < t.numel(); ++i) t.data<float>()[i] = std::abs(t.data<float>()[i]) + 0.5f;
-  return t;
-}
-
-double worst_difference(const Tensor& a, const Tensor& b) {
-  if (!(a.sizes() == b.sizes()) || a.dtype() != b.dtype()) return INFINITY;
-  const Tensor x = a.to(DType::kFloat64).contiguous(), y = b.to(DType::kFloat64).contiguous();
-  double worst = 0;
-  for (int64_t i = 0; i < x.numel(); ++i) worst = std::max(worst, std::abs(x.data<double>()[i] - y.data<double>()[i]));
-  return worst;
-}
-
-std::vector<Tensor> run(const Graph& graph, const std::vector<Tensor>& inputs) {
-  std::vector<Value> arguments;
-  for (const Tensor& t : inputs) arguments.emplace_back(t.clone(true));
-  Frame frame;
-  const auto program = Program::compile(graph, "test");
-  const Value result = Interpreter(frame, nullptr).run(*program, arguments);
-  std::vector<Tensor> out;
-  if (result.is_tensor()) return {result.to_tensor()};
-  for (const Value& item : result.to_tuple()->items) out.push_back(item.to_tensor());
-  return out;
-}
-
-// Every pass over packed operators, in order, with the verifier after each.
-std::unique_ptr<Graph> packed(const Graph& graph) {
-  auto copy = graph.clone();
-  PassContext context;
-  for (auto* pass : {prepack_weights, fold_batch_norm, fuse_epilogue, use_channels_last, eliminate_dead_code}) {
-    pass(*copy, context);
-    verify(*copy);
-  }
-  return copy;
-}
-
-int count(const Graph& graph, const std::string& op) {
-  int found = 0;
-  for_each_node(graph.block(), [&](Node* node) { found += node->kind_name() == op; });
-  return found;
-}
-
-// Checks that the packed graph computes the same, with one and with two threads and twice each.
-std::unique_ptr<Graph> expect_same(const std::string& text, const std::vector<Value>& constants,
-                                   const std::vector<Tensor>& inputs, double tolerance = 2e-5) {
-  const auto graph = parse_graph(text, constants);
-  verify(*graph);
-  auto after = packed(*graph);
-  const std::vector<Tensor> expected = run(*graph, inputs);
-  for (const int threads : {1, 2, 1}) {
-    set_thread_budget(threads);
-    const std::vector<Tensor> got = run(*after, inputs);
-    EXPECT_EQ(got.size(), expected.size());
-    for (size_t i = 0; i < std::min(got.size(), expected.size()); ++i) {
-      EXPECT_LE(worst_difference(got[i], expected[i]), tolerance) << print_graph(*after);
-      EXPECT_EQ(got[i].is_contiguous(), expected[i].is_contiguous()) << "output " << i << " has other strides\n"
-                                                                     << print_graph(*after);
-    }
-  }
-  return after;
-}
-
-// Constants that every text below uses.
-const std::string kNumbers = R"(
-    %zero : int = prim::Constant[value=0]()
-    %one : int = prim::Constant[value=1]()
-    %two : int = prim::Constant[value=2]()
-    %three : int = prim::Constant[value=3]()
-    %none : NoneType = prim::Constant[value=None]()
-    %false : bool = prim::Constant[value=False]()
-    %true : bool = prim::Constant[value=True]()
-    %tenth : float = prim::Constant[value=0.1]()
-    %eps : float = prim::Constant[value=1e-05]()
-    %minus : int = prim::Constant[value=-1]()
-    %erf : str = prim::Constant[value="none"]()
-    %ones : List[int] = prim::Constant[value=[1, 1]]()
-    %twos : List[int] = prim::Constant[value=[2, 2]]()
-    %zeros : List[int] = prim::Constant[value=[0, 0]]()
-    %threes : List[int] = prim::Constant[value=[3, 3]]()
-)";
-
-std::string constant(const std::string& name, int index) {
-  return "    %" + name + " : Tensor = prim::Constant[value=<Tensor @" + std::to_string(index) + ">]()\n";
-}
-
-struct ConvNet {
-  // w1 16x8x3x3, b1, bn of 16, w2 16x16x1x1
-  std::vector<Value> constants{random({16, 8, 3, 3}), random({16}),   positive({16}),        random({16}),
-                               random({16}),          positive({16}), random({16, 16, 1, 1})};
-  std::string head = "graph(%x : Tensor):" + kNumbers + constant("w1", 0) + constant("b1", 1) + constant("g", 2) +
-                     constant("b", 3) + constant("m", 4) + constant("v", 5) + constant("w2", 6);
-};
+using namespace packed_graphs;
 
 TEST(Prepack, FoldsBatchNormAndRelu) {
   const ConvNet net;
@@ -240,67 +130,6 @@ TEST(Prepack, OtherDtypesFailAsTheOperatorDoes) {
   EXPECT_THROW(run(*graph, {random({1, 8, 6, 5}, DType::kFloat64)}), Error);
   EXPECT_THROW(run(*graph, {random({1, 7, 6, 5})}), Error);
   EXPECT_EQ(run(*graph, {random({8, 6, 5})}).front().ndim(), 3);  // unbatched
-}
-
-TEST(ChannelsLast, ReachesThroughPoolingAndCat) {
-  const ConvNet net;
-  const auto after = expect_same(net.head + R"(
-    %c : Tensor = aten::conv2d(%x, %w1, %b1, %twos, %ones, %ones, %one)
-    %p : Tensor = aten::max_pool2d(%c, %threes, %twos, %ones, %ones, %false)
-    %q : Tensor = aten::avg_pool2d(%p, %twos, %ones, %zeros, %false, %true, %none)
-    %l : List[Tensor] = prim::ListConstruct(%q, %q)
-    %k : Tensor = aten::cat(%l, %two)
-    %f : Tensor = aten::conv2d(%k, %w2, %none, %ones, %zeros, %ones, %one)
-    %shape : List[int] = prim::ListConstruct(%two, %minus)
-    %o : Tensor = aten::view(%f, %shape)
-    return (%o, %k)
-)",
-                                 net.constants, {random({2, 8, 17, 15})});
-  // One copy before the view, one for the output.
-  EXPECT_EQ(count(*after, "aten::contiguous"), 2);
-}
-
-TEST(ChannelsLast, ReachesThroughAListThatGrows) {
-  const ConvNet net;
-  const auto after = expect_same(net.head + R"(
-    %c : Tensor = aten::conv2d(%x, %w1, %b1, %ones, %ones, %ones, %one)
-    %l : List[Tensor] = prim::ListConstruct(%c)
-    %a : Tensor = aten::cat(%l, %two)
-    %d : Tensor = aten::conv2d(%a, %w2, %none, %ones, %zeros, %ones, %one)
-    %same : List[Tensor] = aten::append.t(%l, %d)
-    %k : Tensor = aten::cat(%l, %two)
-    return (%k)
-)",
-                                 net.constants, {random({2, 8, 6, 5})});
-  EXPECT_EQ(count(*after, "aten::contiguous"), 1);
-}
-
-TEST(ChannelsLast, ElementsReadFromAListAreContiguous) {
-  const ConvNet net;
-  const auto after = expect_same(net.head + R"(
-    %c : Tensor = aten::conv2d(%x, %w1, %b1, %ones, %ones, %ones, %one)
-    %l : List[Tensor] = prim::ListConstruct(%c)
-    %e : Tensor = aten::__getitem__.t(%l, %zero)
-    %shape : List[int] = prim::ListConstruct(%two, %minus)
-    %o : Tensor = aten::view(%e, %shape)
-    return (%o)
-)",
-                                 net.constants, {random({2, 8, 6, 5})});
-  EXPECT_EQ(count(*after, "aten::contiguous"), 1);
-}
-
-TEST(ChannelsLast, GivesUpWhereACopyCouldBeTold) {
-  const ConvNet net;
-  const auto after = expect_same(net.head + R"(
-    %c : Tensor = aten::conv2d(%x, %w1, %b1, %ones, %ones, %ones, %one)
-    %s : Tensor = aten::select.int(%c, %one, %zero)
-    %z : Tensor = aten::zero_(%s)
-    %r : Tensor = aten::sigmoid(%c)
-    return (%r)
-)",
-                                 net.constants, {random({2, 8, 6, 5})});
-  EXPECT_EQ(count(*after, "aten::contiguous"), 0);
-  EXPECT_EQ(count(*after, "tensord::packed"), 1);
 }
 
 TEST(Prepack, ConvolutionsOfEveryKind) {

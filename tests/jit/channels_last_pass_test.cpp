@@ -1,0 +1,129 @@
+// Convolutions that give their results in channels-last order, as far as nobody can tell.
+#include "tests/jit/packed_fixture.h"
+
+namespace tensord::jit {
+namespace {
+
+using namespace packed_graphs;
+
+TEST(ChannelsLast, ReachesThroughPoolingAndCat) {
+  const ConvNet net;
+  const auto after = expect_same(net.head + R"(
+    %c : Tensor = aten::conv2d(%x, %w1, %b1, %twos, %ones, %ones, %one)
+    %p : Tensor = aten::max_pool2d(%c, %threes, %twos, %ones, %ones, %false)
+    %q : Tensor = aten::avg_pool2d(%p, %twos, %ones, %zeros, %false, %true, %none)
+    %l : List[Tensor] = prim::ListConstruct(%q, %q)
+    %k : Tensor = aten::cat(%l, %two)
+    %f : Tensor = aten::conv2d(%k, %w2, %none, %ones, %zeros, %ones, %one)
+    %shape : List[int] = prim::ListConstruct(%two, %minus)
+    %o : Tensor = aten::view(%f, %shape)
+    return (%o, %k)
+)",
+                                 net.constants, {random({2, 8, 17, 15})});
+  // One copy before the view, one for the output.
+  EXPECT_EQ(count(*after, "aten::contiguous"), 2);
+}
+
+TEST(ChannelsLast, ReachesThroughAListThatGrows) {
+  const ConvNet net;
+  const auto after = expect_same(net.head + R"(
+    %c : Tensor = aten::conv2d(%x, %w1, %b1, %ones, %ones, %ones, %one)
+    %l : List[Tensor] = prim::ListConstruct(%c)
+    %a : Tensor = aten::cat(%l, %two)
+    %d : Tensor = aten::conv2d(%a, %w2, %none, %ones, %zeros, %ones, %one)
+    %same : List[Tensor] = aten::append.t(%l, %d)
+    %k : Tensor = aten::cat(%l, %two)
+    return (%k)
+)",
+                                 net.constants, {random({2, 8, 6, 5})});
+  EXPECT_EQ(count(*after, "aten::contiguous"), 1);
+}
+
+TEST(ChannelsLast, ElementsReadFromAListAreContiguous) {
+  const ConvNet net;
+  const auto after = expect_same(net.head + R"(
+    %c : Tensor = aten::conv2d(%x, %w1, %b1, %ones, %ones, %ones, %one)
+    %l : List[Tensor] = prim::ListConstruct(%c)
+    %e : Tensor = aten::__getitem__.t(%l, %zero)
+    %shape : List[int] = prim::ListConstruct(%two, %minus)
+    %o : Tensor = aten::view(%e, %shape)
+    return (%o)
+)",
+                                 net.constants, {random({2, 8, 6, 5})});
+  EXPECT_EQ(count(*after, "aten::contiguous"), 1);
+}
+
+TEST(ChannelsLast, GivesUpWhereACopyCouldBeTold) {
+  const ConvNet net;
+  const auto after = expect_same(net.head + R"(
+    %c : Tensor = aten::conv2d(%x, %w1, %b1, %ones, %ones, %ones, %one)
+    %s : Tensor = aten::select.int(%c, %one, %zero)
+    %z : Tensor = aten::zero_(%s)
+    %r : Tensor = aten::sigmoid(%c)
+    return (%r)
+)",
+                                 net.constants, {random({2, 8, 6, 5})});
+  EXPECT_EQ(count(*after, "aten::contiguous"), 0);
+  EXPECT_EQ(count(*after, "tensord::packed"), 1);
+}
+
+// Of each way in which a copy would be seen one graph, whose convolutions must stay as they are.
+TEST(ChannelsLast, GivesUpWhereSomethingIsWrittenLater) {
+  const ConvNet net;
+  const char* const bodies[] = {// through another view, in a branch, after the reader
+                                R"(
+    %shape : List[int] = prim::ListConstruct(%two, %minus)
+    %w : Tensor = aten::view(%c, %shape)
+    %s : Tensor = aten::select.int(%c, %one, %zero)
+    %z : Tensor = aten::zero_(%s)
+    %r : Tensor = aten::sigmoid(%w)
+    return (%r)
+)",
+                                R"(
+    %shape : List[int] = prim::ListConstruct(%two, %minus)
+    %w : Tensor = aten::view(%c, %shape)
+    prim::If(%true)
+      block0():
+        %z : Tensor = aten::zero_(%c)
+        -> ()
+      block1():
+        -> ()
+    return (%w)
+)",
+                                // a list that a loop writes to
+                                R"(
+    %l : List[Tensor] = prim::ListConstruct(%c)
+    %e : Tensor = aten::__getitem__.t(%l, %zero)
+    %z : Tensor = aten::mul_.Scalar(%e, %two)
+    return (%c)
+)"};
+  for (const char* body : bodies) {
+    const auto after =
+        expect_same(net.head + "    %c : Tensor = aten::conv2d(%x, %w1, %b1, %ones, %ones, %ones, %one)\n" + (body + 1),
+                    net.constants, {random({2, 8, 6, 5})});
+    EXPECT_EQ(count(*after, "aten::contiguous"), 0) << print_graph(*after);
+    EXPECT_EQ(count(*after, "tensord::packed"), 1);
+  }
+}
+
+// Lists that others read, or that are made in another block than their readers', give contiguous tensors.
+TEST(ChannelsLast, ListsOfOtherBlocks) {
+  const ConvNet net;
+  const auto after = expect_same(net.head + R"(
+    %c : Tensor = aten::conv2d(%x, %w1, %b1, %ones, %ones, %ones, %one)
+    %l : List[Tensor] = prim::ListConstruct(%c, %c)
+    %k : Tensor = prim::If(%true)
+      block0():
+        %a : Tensor = aten::cat(%l, %two)
+        -> (%a)
+      block1():
+        %s : Tensor = aten::stack(%l, %zero)
+        -> (%s)
+    return (%k)
+)",
+                                 net.constants, {random({2, 8, 6, 5})});
+  EXPECT_GE(count(*after, "aten::contiguous"), 1);
+}
+
+}  // namespace
+}  // namespace tensord::jit
