@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import enum
 import random
+import re
 
 import torch
 import torch.nn.functional as F
@@ -26,7 +28,8 @@ class Builder:
         self.program = Program(seed)
         self.module = nn.Module().eval()
         self.names = {"torch": torch, "F": F, "nn": nn, "self": self.module, "filled": parts.filled, "seeded": parts.seeded}
-        exec("import math\nfrom typing import Dict, List, NamedTuple, Optional, Tuple\nfrom torch import Tensor", self.names)
+        exec("import math\nfrom enum import Enum\nfrom typing import Dict, List, NamedTuple, Optional, Tuple\nfrom torch import Tensor", self.names)
+        self.kinds: dict = {}  # name → class, of what the program declares
         self.types: dict = {}  # variable → type, in order of making
         self.frozen: set = set()  # loop variables: not assigned
         self.inputs: list = []  # (name, Argument) of forward
@@ -106,6 +109,18 @@ class Builder:
             self.types[f"self.{name}"] = "Tensor"
         return f"self.{name}"
 
+    def piece(self, text: str):
+        """A class or function before the module. Decorators are for PyTorch's compiler alone."""
+        self.execute(re.sub(r"^@.*\n", "", text))
+        self.program.pieces.append(text)
+        found = re.match(r"(?:@.*\n)*class (\w+)", text)
+        if found:
+            self.kinds[found.group(1)] = self.names[found.group(1)]
+
+    def of_kind(self, prefix: str) -> list:
+        """(variable, class) of those of declared classes whose names begin so."""
+        return [(name, kind) for name, kind in self.types.items() if kind in self.kinds and kind.startswith(prefix)]
+
     # ---- statements
 
     def _is_sane(self, value) -> bool:
@@ -158,9 +173,12 @@ class Builder:
         self.block.append(Statement(text))
 
     def snapshot(self):
-        state = {name: self.names[name] for name in self.names if name not in _FIXED and _is_data(self.names[name])}
+        state = {name: self.names[name] for name in self.names if name not in _FIXED and self._is_data(self.names[name])}
         state["self"] = self.module
         return copy.deepcopy(state), dict(self.types)
+
+    def _is_data(self, value) -> bool:
+        return value is None or isinstance(value, (torch.Tensor, int, float, str, bool, list, dict, tuple)) or type(value) in self.kinds.values()
 
     def restore(self, kept):
         state, kinds = kept
@@ -181,16 +199,21 @@ class Builder:
             self.depth -= 1
             self.block = outer
             self.restore(kept)
-            for name, text, _ in self.program.members[members:]:
-                if not hasattr(self.module, name):
-                    value = eval(text[7:] if text.startswith("buffer ") else text, self.names)
-                    if text.startswith("buffer "):
-                        self.module.register_buffer(name, value)
-                    else:
-                        setattr(self.module, name, value.eval() if isinstance(value, nn.Module) else value)
-                    if isinstance(value, torch.Tensor):
-                        self.types[f"self.{name}"] = "Tensor"
+            self.add_members_again(members)
         return made
+
+    def add_members_again(self, first: int):
+        """The members from this one on, in a module that was put back to before them."""
+        for name, text, _ in self.program.members[first:]:
+            if hasattr(self.module, name):
+                continue
+            value = eval(text[7:] if text.startswith("buffer ") else text, self.names)
+            if text.startswith("buffer "):
+                self.module.register_buffer(name, value)
+            else:
+                setattr(self.module, name, value.eval() if isinstance(value, nn.Module) else value)
+            if isinstance(value, torch.Tensor):
+                self.types[f"self.{name}"] = "Tensor"
 
     def compound(self, statement: Statement):
         """Runs a statement with a body and takes it over."""
@@ -213,24 +236,15 @@ class Builder:
         while made < count and tries < count * 6:
             tries += 1
             rule = self.rng.choices(RULES, WEIGHTS)[0]
-            mark = len(self.block)
             try:
                 rule(self)
                 made += 1
                 self.program.rules.add(rule.__name__)
             except Skip:
-                del self.block[mark:]  # a rule of several statements keeps none; its variables are forgotten
-                self._forget_unwritten()
-
-    def _forget_unwritten(self):
-        pass
+                pass  # what it has written by then is well, and stays
 
 
-_FIXED = {"torch", "F", "nn", "self", "filled", "seeded", "math", "Dict", "List", "NamedTuple", "Optional", "Tuple", "Tensor", "__builtins__"}
-
-
-def _is_data(value) -> bool:
-    return value is None or isinstance(value, (torch.Tensor, int, float, str, bool, list, dict, tuple))
+_FIXED = {"torch", "F", "nn", "self", "filled", "seeded", "math", "Dict", "Enum", "List", "NamedTuple", "Optional", "Tuple", "Tensor", "__builtins__"}
 
 
 def _tensors(value) -> list:
@@ -238,6 +252,8 @@ def _tensors(value) -> list:
         return [value]
     if isinstance(value, dict):
         value = list(value.values())
+    elif hasattr(value, "__dict__") and not isinstance(value, (nn.Module, enum.Enum, type)):
+        value = list(vars(value).values())
     if isinstance(value, (list, tuple)):
         return [tensor for item in value for tensor in _tensors(item)]
     return []
@@ -253,8 +269,7 @@ def _has_type(value, kind: str) -> bool:
         return isinstance(value, dict) and all(_has_type(k, key) and _has_type(v, item) for k, v in value.items())
     if kind.startswith("Tuple["):
         return isinstance(value, tuple)
-    expected = {"Tensor": torch.Tensor, "int": int, "float": float, "bool": bool, "str": str}[kind]
-    return type(value) is expected or (kind == "Tensor" and isinstance(value, torch.Tensor))
+    return type(value).__name__ == kind or (kind == "Tensor" and isinstance(value, torch.Tensor))
 
 
 def build(seed: int) -> Program:

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 HEADER = """import math
+from enum import Enum
 from typing import Dict, List, NamedTuple, Optional, Tuple
 import torch
 import torch.nn as nn
@@ -64,12 +65,23 @@ class Argument:
     high: float = 2.0
     seed: int = 0
     layout: str = "plain"  # or "last" (channels_last), "swapped" (transposed memory), "gaps", "expanded"
-    value: object = None  # of what is no tensor
+    value: object = None  # of what is no tensor; of a list of tensors their Arguments
+    is_none: bool = False  # of an Optional
+    same_as: Optional[int] = None  # the argument whose memory this one has
+    how: str = "same"  # or "view", "turned", "row"
+
+    def __str__(self):
+        if self.is_none or self.type not in ("Tensor", "Optional[Tensor]"):
+            return "None" if self.is_none else f"{self.type} {[str(item) for item in self.value] if self.type == 'List[Tensor]' else self.value}"
+        alias = "" if self.same_as is None else f" ({self.how} of argument {self.same_as})"
+        return f"{self.layout} {tuple(self.shape)} {self.dtype} [{self.low}, {self.high}] seed {self.seed}{alias}"
 
     def make(self, is_double: bool):
+        if self.is_none:
+            return None
         if self.type == "List[Tensor]":
             return [item.make(is_double) for item in self.value]
-        if self.type != "Tensor" and not (self.type == "Optional[Tensor]" and self.value is None and self.shape is not None):
+        if self.type not in ("Tensor", "Optional[Tensor]"):
             return copy.deepcopy(self.value)
         plain = random_tensor(self.shape, self.dtype, self.low, self.high, self.seed)
         if is_double and plain.is_floating_point():
@@ -89,6 +101,16 @@ class Argument:
         if self.layout == "expanded" and plain.dim() >= 1 and plain.shape[0] > 0:
             return plain[:1].clone().expand(plain.shape)
         return plain
+
+
+def make_all(arguments: list, is_double: bool) -> list:
+    """A call's values; some are others, or views of them."""
+    values = [argument.make(is_double) for argument in arguments]
+    for i, argument in enumerate(arguments):
+        if argument.same_as is not None:
+            base = values[argument.same_as]
+            values[i] = {"same": lambda t: t, "view": lambda t: t[...], "turned": lambda t: t.transpose(-1, -2), "row": lambda t: t[0]}[argument.how](base)
+    return values
 
 
 @dataclasses.dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import re
 import time
 
@@ -77,6 +78,8 @@ def smaller_parts(program: Program):
         yield lambda p: p.__dict__.update(is_traced=False, is_frozen=False)
     for c, (_, arguments) in enumerate(program.calls):
         for a, argument in enumerate(arguments):
+            if argument.same_as is not None:
+                yield lambda p, c=c, a=a: set_argument(p, c, a, same_as=None)
             if argument.layout != "plain":
                 yield lambda p, c=c, a=a: set_argument(p, c, a, layout="plain")
             for d, size in enumerate(argument.shape):
@@ -95,7 +98,13 @@ def replaced(program: Program, b: int, i: int, name: str, operand: str):
 
 def drop_input(program: Program, i: int):
     program.methods[-1].inputs.pop(i)
-    program.calls = [(name, arguments[:i] + arguments[i + 1:]) for name, arguments in program.calls]
+    program.calls = [(name, [without(a, i) for a in arguments[:i] + arguments[i + 1:]]) for name, arguments in program.calls]
+
+
+def without(argument: Argument, i: int) -> Argument:
+    """The same where argument `i` is no more."""
+    other = argument.same_as
+    return dataclasses.replace(argument, same_as=None if other is None or other == i else other - (other > i))
 
 
 def set_argument(program: Program, c: int, a: int, **changes):

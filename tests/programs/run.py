@@ -123,7 +123,7 @@ def shown(program, problem: dict, found: list) -> str:
     lines.append(program.source().split("from tests.programs.program import filled, seeded\n", 1)[1].strip())
     lines += ["traced" if program.is_traced else "frozen" if program.is_frozen else "scripted"]
     for name, arguments in program.calls:
-        lines.append(f"{name}(" + ", ".join(f"{a.layout} {tuple(a.shape)} {a.dtype} [{a.low}, {a.high}] seed {a.seed}" for a in arguments) + ")")
+        lines.append(f"{name}(" + ", ".join(map(str, arguments)) + ")")
     return "\n".join(lines)
 
 
