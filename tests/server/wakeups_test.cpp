@@ -11,10 +11,10 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/work_thread.h"
 #include "server/repository/demand_loads.h"
 #include "server/repository/periodic_thread.h"
 #include "server/training/batch_stream.h"
-#include "server/transport/work_thread.h"
 
 namespace tensord::server {
 namespace {
