@@ -3,6 +3,7 @@ find_package(absl CONFIG REQUIRED)
 find_package(prometheus-cpp CONFIG REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)
+find_package(OpenSSL REQUIRED)
 pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
 find_package(spdlog REQUIRED)
 find_package(nlohmann_json REQUIRED)
@@ -12,6 +13,8 @@ add_subdirectory(${CMAKE_SOURCE_DIR}/protos ${CMAKE_BINARY_DIR}/protos)
 tensord_layer(tensord_server_config server/config tensord_base CLI11::CLI11 spdlog::spdlog
               nlohmann_json::nlohmann_json)
 tensord_layer(tensord_server_metrics server/metrics tensord_tensor prometheus-cpp::core)
+# Its calls stand in for those that gRPC would make of the C library and of OpenSSL.
+tensord_layer(tensord_server_connections server/connections tensord_base OpenSSL::SSL)
 tensord_layer(tensord_server_memory server/memory tensord_tensor)
 tensord_layer(tensord_server_tracing server/tracing tensord_server_metrics tensord_server_config PkgConfig::HTTPLIB
               nlohmann_json::nlohmann_json)
@@ -33,6 +36,7 @@ tensord_layer(tensord_server_web server/web tensord_server_training tensord_serv
               nlohmann_json::nlohmann_json)
 target_sources(tensord_server_web PRIVATE ${CMAKE_BINARY_DIR}/server/web/status_page.cpp)
 tensord_layer(tensord_server_transport server/transport tensord_server_training tensord_server_memory
+              tensord_server_connections
               tensord_server_web tensord_protos nlohmann_json::nlohmann_json PkgConfig::RE2)
 add_library(tensord_server INTERFACE)
 target_link_libraries(tensord_server INTERFACE tensord_server_transport tensord_server_config)

@@ -22,6 +22,7 @@ ALLOWED = {
     "kernels": ["core/autograd", "core/ops", "core/tensor", "core/base"],
     "server/config": ["core/base"],
     "server/metrics": ["core/base", "core/tensor"],
+    "server/connections": ["core/base"],
     "server/memory": ["core/base", "core/tensor"],
     "server/tracing": ["server/config", "server/metrics", "core/base"],
     "server/scheduler": ["server/metrics", "core/base"],

@@ -79,9 +79,29 @@ void add_limits(CLI::App& app, NetworkOptions& options) {
       ->transform(bytes)
       ->capture_default_str();
   app.add_option("--grpc-max-connections", options.max_connections,
-                 "TCP connections at one time, fewer where the process may not open two files for each; more are "
-                 "closed at once; 0 is no limit")
+                 "Connections at one time, fewer where the process may not open so many files; for another one the one "
+                 "that is idle for longest is closed, where none is idle the new one; 0 is no limit")
       ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--grpc-max-connections-per-address", options.max_connections_per_address,
+                 "The same of one address (IPv6: of one network of 64 bits); 0 is no limit")
+      ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str();
+  app.add_option(
+         "--grpc-max-streams", options.max_streams,
+         "Calls open at one time on a connection: clients are told, and wait with more; a connection that opens "
+         "more is cut")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--grpc-max-all-streams", options.max_all_streams,
+                 "Calls open at one time on all connections; with more the connection that has most of them is cut")
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
+  app.add_option("--grpc-flood-wait-secs", options.flood_wait_secs,
+                 "An address whose connection was cut because it flooded the server gets no new one for 1 s, twice as "
+                 "long each time it happens again, and this long at most; 0 is not at all, as where all clients come "
+                 "through one address")
+      ->check(CLI::Range(0, 86400))
       ->capture_default_str();
   app.add_option("--grpc-max-requests", options.max_requests,
                  "Inference requests under way at one time, of all clients and models; more are refused; 0 is no limit")

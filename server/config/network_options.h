@@ -39,8 +39,15 @@ struct NetworkOptions {
   int max_connection_age_grace_ms = 0;
 
   uint64_t max_message_bytes = INT_MAX;
-  // TCP; 0: no limit. An idle one takes 26 KB and two of the files that the process may open.
+  // 0: no limit. An idle one takes 26 KB and one of the files that the process may open.
   int max_connections = 8192;
+  int max_connections_per_address = 4096;  // 0: no limit
+  // Calls open at one time: of a connection, which the clients are told, and of all together. One takes some 15 KB
+  // before anything of it is looked at.
+  int max_streams = 1000;
+  int max_all_streams = 10'000;
+  // An address whose connection was cut for a flood waits for the next, 1 s at first and this long at most; 0: not.
+  int flood_wait_secs = 60;
   // Inference requests under way, of all clients; 0: no limit. One takes some 20 KB beside its tensors.
   int max_requests = 10'000;
   // Of requests on their way in and under way, of all clients; 0: no limit. Half of the memory by default: models

@@ -12,6 +12,7 @@
 
 #include "core/base/error.h"
 #include "server/metrics/allocator_collector.h"
+#include "server/metrics/connection_collector.h"
 #include "server/metrics/gpu_collector.h"
 #include "server/metrics/model_collector.h"
 #include "server/metrics/plan_collector.h"
@@ -24,6 +25,7 @@ struct Metrics::State {
   std::shared_ptr<AllocatorCollector> allocators = std::make_shared<AllocatorCollector>();
   PlanCollector plans;
   TrainingCollector training;
+  ConnectionCollector connections;
   std::atomic<bool> has_triton_names{false};
   mutable MachineCollector machine;
   GpuCollector gpus;
@@ -102,6 +104,10 @@ void Metrics::watch_training(std::function<std::vector<TrainingSample>()> sample
   state_->training.watch(std::move(samples));
 }
 
+void Metrics::watch_connections(std::function<ConnectionCounts()> counts) {
+  state_->connections.watch(std::move(counts));
+}
+
 std::vector<prometheus::MetricFamily> Metrics::State::collect(const std::vector<ModelCounts>& counts) const {
   auto families = registry->Collect();
   const auto add = [&families](std::vector<prometheus::MetricFamily> more) {
@@ -118,6 +124,7 @@ std::vector<prometheus::MetricFamily> Metrics::State::collect(const std::vector<
   add(allocators->Collect());
   add(plans.Collect());
   add(training.Collect());
+  add(connections.Collect());
   return families;
 }
 

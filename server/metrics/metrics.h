@@ -28,6 +28,12 @@ struct TrainingSample {
   std::map<std::string, double> metrics;  // of the last evaluation
 };
 
+// Connections of gRPC clients.
+struct ConnectionCounts {
+  double open = 0, open_streams = 0, refused = 0;
+  std::map<std::string, double> cut;  // by reason
+};
+
 // The daemon's Prometheus metrics: families and memory statistics. Thread-safe.
 class Metrics {
  public:
@@ -47,6 +53,8 @@ class Metrics {
   void watch_plans(const std::string& name, const std::string& version, std::function<PlanCounts()> counts);
   // `samples` is asked for all jobs whenever metrics are read; an empty function ends that.
   void watch_training(std::function<std::vector<TrainingSample>()> samples);
+  // The same for connections.
+  void watch_connections(std::function<ConnectionCounts()> counts);
   // Requests that name no model that is there; kept apart so that clients cannot make series.
   ModelMetrics& unknown_model() { return *unknown_; }
   // What was counted of every model up to now, in the order of their names; the first one has no name and has the

@@ -30,6 +30,18 @@ constexpr int kReadyStreamCalls = 4;
 // Loads and unloads that clients may have under way; each waits for its model.
 constexpr int kRepositoryThreads = 8;
 
+ConnectionCounts counts_of(const ConnectionGuard& guard) {
+  ConnectionCounts counts{.open = static_cast<double>(guard.connections()),
+                          .open_streams = static_cast<double>(guard.open_streams()),
+                          .refused = static_cast<double>(guard.refused()),
+                          .cut = {}};
+  const auto cuts = guard.cuts();
+  for (size_t i = 1; i < cuts.size(); ++i) {
+    counts.cut[to_string(static_cast<CutReason>(i))] = static_cast<double>(cuts[i]);
+  }
+  return counts;
+}
+
 }  // namespace
 
 struct GrpcServer::Impl {
@@ -89,6 +101,7 @@ GrpcServer::GrpcServer(const Options& options, ServerState& state) : impl_(std::
   wait_health_calls(state, impl_->health, impl_->streams, calls);
   wait_training_calls(impl_->training, calls);
   wait_reflection_calls(impl_->reflection, impl_->streams, calls);
+  state.metrics.watch_connections([guard = impl_->listening.guard()] { return counts_of(*guard); });
   impl_->threads = std::make_unique<QueueThreads>(*impl_->queue, options.threads);
 }
 

@@ -15,9 +15,11 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "server/http/listener.h"
 
 namespace tensord::server {
 namespace {
@@ -29,6 +31,9 @@ constexpr int kMaxReadChunkBytes = 16 << 20;
 
 // A client that connects and then says nothing is dropped after this time; a stop waits for it as long.
 constexpr int kHandshakeTimeoutMs = 10'000;
+
+// Of a call, together; more ends it with RESOURCE_EXHAUSTED.
+constexpr int kMaxMetadataBytes = 16 << 10;
 
 // gRPC would only say at the first handshake that a file is not what it should be.
 void check_pem(const char* flag, const std::string& path, const char* what) {
@@ -68,7 +73,7 @@ grpc_compression_level compression_level(const std::string& name) {
   return GRPC_COMPRESS_LEVEL_NONE;
 }
 
-// gRPC would take a socket away from the server that listens on it.
+// The socket of a server that still listens on it is not taken away.
 void check_unused(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -92,16 +97,28 @@ void raise_file_limit() {
   setrlimit(RLIMIT_NOFILE, &files);
 }
 
-// So many connections as there are files for, with some left for models and logs.
+// So many connections as there are files for, with some left for models, regions and logs.
 int connections_by_files(int wanted) {
   constexpr rlim_t kOtherFiles = 256;
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY) return wanted;
-  const rlim_t possible = files.rlim_cur > 2 * kOtherFiles ? (files.rlim_cur - kOtherFiles) / 2 : files.rlim_cur / 4;
+  const rlim_t possible = files.rlim_cur > 2 * kOtherFiles ? files.rlim_cur - kOtherFiles : files.rlim_cur / 2;
   if (possible >= static_cast<rlim_t>(wanted)) return wanted;
   log(LogLevel::kWarning, "fewer connections are taken: the process may not open more files",
       {{"connections", possible}, {"open_files", files.rlim_cur}, {"wanted", wanted}});
   return static_cast<int>(possible);
+}
+
+ConnectionGuard::Options guard_options(const NetworkOptions& options) {
+  raise_file_limit();
+  ConnectionGuard::Options guard;
+  guard.floods.open_streams = static_cast<uint32_t>(options.max_streams);
+  guard.floods.resets = 3.0 * options.max_streams;
+  guard.floods.all_open_streams = static_cast<uint32_t>(options.max_all_streams);
+  guard.max_connections = connections_by_files(options.max_connections > 0 ? options.max_connections : INT_MAX);
+  guard.max_per_address = options.max_connections_per_address;
+  guard.longest_wait_ns = int64_t{options.flood_wait_secs} * 1'000'000'000;
+  return guard;
 }
 
 void set_keepalive(grpc::ServerBuilder& builder, const NetworkOptions& options) {
@@ -122,52 +139,42 @@ void set_keepalive(grpc::ServerBuilder& builder, const NetworkOptions& options) 
 }  // namespace
 
 Listening::Listening(const NetworkOptions& options, const std::string& address, int port)
-    : options_(options), address_(address), port_(port), inherited_(take_inherited_sockets()) {
-  raise_file_limit();
-  if (!inherited_.empty()) {
-    take_inherited();
-    return;
+    : options_(options),
+      address_(address),
+      inherited_(take_inherited_sockets()),
+      guard_(ConnectionGuard::make(guard_options(options))) {
+  std::vector<int> tcp = inherited_.tcp, unix_domain = inherited_.unix_domain;
+  if (inherited_.empty()) {
+    if (!options_.unix_socket.empty()) check_unused(options_.unix_socket);
+    if (!options_.is_unix_socket_only) {
+      tcp = bind_listeners(address, port);
+      if (tcp.empty()) fail(ErrorCode::kUnavailable, "cannot listen for gRPC on ", address, ":", port);
+    }
   }
-  if (!options_.unix_socket.empty()) check_unused(options_.unix_socket);
-  if (options_.max_connections > 0 && !options_.is_unix_socket_only) {
-    limit_ = std::make_unique<ConnectionLimit>(address, port, connections_by_files(options_.max_connections));
+  if (!tcp.empty()) tcp_ = std::make_unique<Acceptor>(std::move(tcp), guard_);
+  if (inherited_.empty() && !options_.unix_socket.empty()) {
+    unix_domain = {
+        listen_unix(options_.unix_socket, static_cast<mode_t>(std::stoi(options_.unix_socket_mode, nullptr, 8)))};
+    owns_unix_socket_ = true;
   }
+  if (!unix_domain.empty()) unix_ = std::make_unique<Acceptor>(std::move(unix_domain), guard_);
 }
 
-Listening::~Listening() {
-  if (unix_port_ != 0) unlink(options_.unix_socket.c_str());
-}
-
-void Listening::take_inherited() {
-  const int most = options_.max_connections > 0 ? connections_by_files(options_.max_connections) : INT_MAX;
-  if (!inherited_.tcp.empty()) limit_ = std::make_unique<ConnectionLimit>(inherited_.tcp, most);
-  if (!inherited_.unix_domain.empty()) unix_limit_ = std::make_unique<ConnectionLimit>(inherited_.unix_domain, most);
-  port_ = 0;
-}
+Listening::~Listening() { stop(); }
 
 std::string Listening::address() const {
-  if (!has_tcp()) return "unix:" + (inherited_.empty() ? options_.unix_socket : inherited_.unix_path);
+  if (!tcp_) return "unix:" + (inherited_.empty() ? options_.unix_socket : inherited_.unix_path);
   const std::string host = inherited_.empty() ? address_ : inherited_.tcp_host;
   return host.find(':') != std::string::npos ? concat("[", host, "]:", port()) : concat(host, ":", port());
 }
 
-void Listening::add_ports(grpc::ServerBuilder& builder) {
-  const auto credentials = make_credentials(options_);
-  if (limit_) {
-    limit_->configure(builder, credentials);
-  } else if (has_tcp()) {
-    builder.AddListeningPort(address(), credentials, &port_);
-  }
-  // The file's permissions say who may come in.
-  if (unix_limit_) {
-    unix_limit_->configure(builder, grpc::InsecureServerCredentials());
-  } else if (has_unix()) {
-    builder.AddListeningPort("unix:" + options_.unix_socket, grpc::InsecureServerCredentials(), &unix_port_);
-  }
-}
-
 void Listening::configure(grpc::ServerBuilder& builder) {
-  add_ports(builder);
+  const auto credentials = make_credentials(options_);
+  if (tcp_) tcp_->configure(builder, credentials);
+  // The file's permissions say who may come in.
+  if (unix_) unix_->configure(builder, grpc::InsecureServerCredentials());
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, static_cast<int>(options_.max_streams));
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
   builder.SetMaxReceiveMessageSize(static_cast<int>(options_.max_request_bytes()));
   // The calls unpack what comes compressed, within their limits.
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
@@ -191,28 +198,17 @@ void Listening::configure(grpc::ServerBuilder& builder) {
 }
 
 std::unique_ptr<grpc::Server> Listening::start(grpc::ServerBuilder& builder) {
-  const int requested_port = port_;
-  // The socket is made with its permissions, so that nobody comes in before they are set.
-  const mode_t mode = static_cast<mode_t>(std::stoi(options_.unix_socket_mode, nullptr, 8));
-  const mode_t previous = umask(~mode & 0777);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  umask(previous);
-  const bool got_tcp = limit_ || !has_tcp() || port_ != 0;
-  const bool got_unix = unix_limit_ || !has_unix() || unix_port_ != 0;
-  if (!server || !got_tcp || !got_unix) {
-    port_ = requested_port;
-    fail(ErrorCode::kUnavailable, "cannot listen for gRPC on ",
-         got_tcp && !got_unix ? "unix:" + options_.unix_socket : address());
-  }
-  if (!has_tcp()) port_ = 0;
-  if (limit_) limit_->start();
-  if (unix_limit_) unix_limit_->start();
+  if (!server) fail(ErrorCode::kUnavailable, "cannot serve gRPC on ", address());
+  if (tcp_) tcp_->start();
+  if (unix_) unix_->start();
   return server;
 }
 
 void Listening::stop() {
-  if (limit_) limit_->stop();
-  if (unix_limit_) unix_limit_->stop();
+  if (tcp_) tcp_->stop();
+  if (unix_) unix_->stop();
+  if (std::exchange(owns_unix_socket_, false)) unlink(options_.unix_socket.c_str());
 }
 
 }  // namespace tensord::server

@@ -11,7 +11,7 @@ import traceback
 import tests.attacks
 from tests.attacks.registry import ATTACKS
 
-TOOLS = {"run", "registry", "context", "models", "live_probe", "h2"}
+TOOLS = {"run", "registry", "context", "models", "live_probe", "h2", "flooder"}
 
 
 def load_attacks():

@@ -1,0 +1,110 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "core/base/clock.h"
+#include "server/connections/frame_reader.h"
+
+namespace tensord::server {
+
+// What a client may do on a connection. Clients of gRPC stay far below all of it.
+struct FloodLimits {
+  uint32_t streams_before_ack = 100;  // until it acknowledged the server's settings, which have the next number
+  uint32_t open_streams = 1000;
+  // Of streams that it opens and gives up, at once and then a second: what clients wait with is opened when they cancel
+  // what was before it, so three times as many as they may have open. While all together give up more, those who
+  // began with it may only do less.
+  double resets = 3000, resets_a_second = 500;
+  double all_resets = 5000, all_resets_a_second = 2500;
+  double resets_of_many = 500;
+  // Frames that carry nothing of a call.
+  double control_frames = 500, control_frames_a_second = 500;
+  uint32_t header_block_bytes = 256 << 10;  // with kBytesAFrame for each of its frames
+  uint32_t all_open_streams = 10'000;       // of all connections together
+};
+
+// Why a connection was cut.
+enum class CutReason : uint8_t {
+  kNone,
+  kUnacknowledgedStreams,
+  kOpenStreams,
+  kResets,
+  kControlFrames,
+  kHeaderBlock,
+  kAllOpenStreams,
+  kIdle,  // it made room for another
+};
+inline constexpr size_t kCutReasons = 8;
+const char* to_string(CutReason reason);  // "resets"
+
+// Leaks at a rate, overflows at a level. An empty one asks for no time.
+class LeakyBucket {
+ public:
+  // Gives the level that it has now.
+  double add(double amount, double a_second, int64_t now_ns) {
+    level_ -= static_cast<double>(now_ns - last_ns_) * 1e-9 * a_second;
+    if (level_ < 0) level_ = 0;
+    last_ns_ = now_ns;
+    level_ += amount;
+    return level_;
+  }
+
+ private:
+  double level_ = 0;
+  int64_t last_ns_ = 0;
+};
+
+// What all connections of a server do together. Thread-safe.
+class FloodTotals {
+ public:
+  double add_reset(double a_second, int64_t now_ns) {
+    const std::lock_guard lock(mutex_);
+    return resets_.add(1, a_second, now_ns);
+  }
+
+ private:
+  std::mutex mutex_;
+  LeakyBucket resets_;  // by mutex_
+};
+
+// Tells from the frames of a connection when its client floods the server. gRPC's own limits bind only clients that
+// acknowledge them, and it takes a stream's memory before a limit is looked at. Pure; for one thread at a time.
+class FloodPolicy {
+ public:
+  FloodPolicy(const FloodLimits& limits, FloodTotals& totals, const Clock& clock)
+      : limits_(limits), totals_(totals), clock_(clock) {}
+
+  // A frame of the client: why to cut the connection now, or kNone.
+  CutReason received(const FrameHead& frame);
+  // A frame of the server.
+  CutReason sent(const FrameHead& frame);
+
+  // Streams that the client has opened and neither side has ended.
+  size_t open_streams() const { return open_.size(); }
+
+ private:
+  CutReason received_headers(const FrameHead& frame);
+  CutReason add_to_header_block(const FrameHead& frame);
+  CutReason count_reset();
+  CutReason count_control(double amount);
+  bool close_stream(uint32_t stream);
+
+  const FloodLimits& limits_;
+  FloodTotals& totals_;
+  const Clock& clock_;
+  std::vector<uint32_t> open_;  // ascending, as clients number them
+  uint32_t last_stream_ = 0;
+  bool has_acknowledged_ = false;
+  uint32_t streams_before_ack_ = 0;
+  uint32_t header_block_bytes_ = 0;
+  LeakyBucket resets_, control_frames_;
+  // What clients send for what they get costs nothing: window updates and pings for data, resets beside calls that
+  // were answered.
+  uint32_t control_credit_ = 0, reset_credit_ = 0;
+};
+
+}  // namespace tensord::server

@@ -1,0 +1,32 @@
+#include "server/metrics/connection_collector.h"
+
+#include "server/metrics/metric_families.h"
+
+namespace tensord::server {
+
+using prometheus::MetricType;
+
+void ConnectionCollector::watch(std::function<ConnectionCounts()> counts) {
+  const std::lock_guard lock(mutex_);
+  counts_ = std::move(counts);
+}
+
+std::vector<prometheus::MetricFamily> ConnectionCollector::Collect() const {
+  const std::lock_guard lock(mutex_);
+  if (!counts_) return {};
+  const ConnectionCounts counts = counts_();
+  std::vector<prometheus::MetricFamily> out = {
+      make_family("tensord_grpc_connections", "Connections of gRPC clients", MetricType::Gauge),
+      make_family("tensord_grpc_open_streams", "Calls that are open on them", MetricType::Gauge),
+      make_family("tensord_grpc_connections_refused_total",
+                  "Connections closed as they came: too many, or the address waits", MetricType::Counter),
+      make_family("tensord_grpc_connections_cut_total", "Connections cut because of what their client sent, by reason",
+                  MetricType::Counter)};
+  add_sample(out[0], {}, counts.open);
+  add_sample(out[1], {}, counts.open_streams);
+  add_sample(out[2], {}, counts.refused);
+  for (const auto& [reason, count] : counts.cut) add_sample(out[3], {{"reason", reason}}, count);
+  return out;
+}
+
+}  // namespace tensord::server
