@@ -35,18 +35,23 @@ class EventTag {
   }
   // `ok` false: the operation did not happen (the server is shutting down, the peer has gone).
   virtual void on_event(bool ok) = 0;
+  // Its handler takes no time and waits for nothing: it goes on while all else is held up (QueueThreads).
+  virtual bool is_light() const { return false; }
 };
 
 // Calls to a member function of `Call`; a call holds one for each operation it starts.
 template <class Call>
 class MemberTag final : public EventTag {
  public:
-  MemberTag(Call* call, void (Call::*handler)(bool)) : call_(call), handler_(handler) {}
+  MemberTag(Call* call, void (Call::*handler)(bool), bool is_light = false)
+      : call_(call), handler_(handler), is_light_(is_light) {}
   void on_event(bool ok) override { (call_->*handler_)(ok); }
+  bool is_light() const override { return is_light_; }
 
  private:
   Call* call_;
   void (Call::*handler_)(bool);
+  const bool is_light_;
 };
 
 // A completion queue, and how many calls live on it. It may only be shut down when no call is left that could start an
@@ -194,8 +199,8 @@ class UnaryCall {
   Request request_;
   RequestLimits::Admission admission_;
   grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> writer_{&context_};
-  MemberTag<UnaryCall> arrived_{this, &UnaryCall::on_arrived};
-  MemberTag<UnaryCall> finished_{this, &UnaryCall::on_finished};
+  MemberTag<UnaryCall> arrived_{this, &UnaryCall::on_arrived, group_ == CallGroup::kHealth};
+  MemberTag<UnaryCall> finished_{this, &UnaryCall::on_finished, group_ == CallGroup::kHealth};
 };
 
 // Answers calls on this queue from now on, at once. The handler takes (const Request&, Response&).

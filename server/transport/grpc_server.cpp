@@ -50,6 +50,7 @@ struct GrpcServer::Impl {
   HealthRpcs health;
   ReflectionServices reflection;
   OpenStreams streams;
+  HealthWatch health_watch{[this](const std::string& service) { return health_of(state, service); }};
   TrainingRpcs training_rpcs;
   WorkThread work_thread;
   WorkThread repository_threads{kRepositoryThreads};
@@ -98,7 +99,7 @@ GrpcServer::GrpcServer(const Options& options, ServerState& state) : impl_(std::
   wait_repository_calls(state, impl_->inference, impl_->repository_threads, calls);
   wait_statistics_calls(state, impl_->inference, calls);
   wait_settings_calls(state, impl_->inference, calls);
-  wait_health_calls(state, impl_->health, impl_->streams, calls);
+  wait_health_calls(state, impl_->health, impl_->health_watch, impl_->streams, calls);
   wait_training_calls(impl_->training, calls);
   wait_reflection_calls(impl_->reflection, impl_->streams, calls);
   state.metrics.watch_connections([guard = impl_->listening.guard()] { return counts_of(*guard); });
@@ -120,7 +121,7 @@ void GrpcServer::shut_down(int64_t timeout_ms) {
   impl_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(timeout_ms));
   // Cancelled calls may still be with a worker; their answers need the queue.
   for (int left = impl_->live_calls; left != 0; left = impl_->live_calls) impl_->live_calls.wait(left);
-  impl_->queue->Shutdown();
+  impl_->threads->shut_down();
   impl_->threads.reset();
 }
 

@@ -1,9 +1,7 @@
 #include "server/transport/health.h"
 
-#include <grpcpp/alarm.h>
-
 #include <atomic>
-#include <chrono>
+#include <mutex>
 #include <optional>
 
 #include "server/transport/open_stream.h"
@@ -14,9 +12,6 @@ namespace {
 using grpc::health::v1::Health;
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
-
-// How late a watcher may learn of a change.
-constexpr auto kWatchInterval = std::chrono::milliseconds(200);
 
 // Serves as long as the process answers: what probes of liveness ask for, which a model that fails must not fail.
 constexpr const char* kLiveService = "grpc.health.v1.Health";
@@ -29,14 +24,21 @@ void check_health(const ServerState& state, const HealthCheckRequest& request, H
   response.set_status(status);
 }
 
-// Writes the status when it changed, then sleeps on an alarm; ends when the client goes or
-// the server drains. Owns itself.
-class WatchCall {
+using Status = HealthCheckResponse::ServingStatus;
+
+// Writes the status of a service whenever it has changed; ends when the client goes or the server drains. Owns itself.
+class WatchCall final : public HealthWatcher {
  public:
-  WatchCall(ServerState& state, HealthRpcs& service, OpenStreams& streams, CallQueue queue)
-      : state_(state), service_(service), streams_(streams), live_(queue), queue_(queue) {
+  WatchCall(ServerState& state, HealthRpcs& service, HealthWatch& watch, OpenStreams& streams, CallQueue queue)
+      : state_(state), service_(service), watch_(watch), streams_(streams), live_(queue), queue_(queue) {
     context_.AsyncNotifyWhenDone(done_.tag());
     service_.RequestWatch(&context_, &bytes_, &writer_, queue_.queue, queue_.queue, arrived_.tag());
+  }
+
+  void set_status(Status status) override {
+    const std::lock_guard lock(mutex_);
+    wanted_ = status;
+    if (!is_writing_ && !is_ending_) write();
   }
 
  private:
@@ -45,51 +47,60 @@ class WatchCall {
       delete this;
       return;
     }
-    new WatchCall(state_, service_, streams_, queue_);
+    new WatchCall(state_, service_, watch_, streams_, queue_);
     const grpc::Status opened = open_stream(streams_, queue_, CallGroup::kHealth, &context_);
     if (!opened.ok()) {
       end(opened);
       return;
     }
+    ++events_left_;  // this one: once it is added others may end it
     try {
       RequestLimits::Admission admission = queue_.limits->hold(bytes_.Length());
       HealthCheckRequest request;
       read_message(bytes_, *queue_.limits, admission, request);
-      name_ = request.service();
-      on_time(true);
+      bytes_.Clear();
+      watch_.add(request.service(), *this);
     } catch (...) {
       end(to_grpc_status(current_exception_status()));
     }
+    release();
   }
 
-  void on_time(bool) {
-    const auto status = health_of(state_, name_);
-    if (last_ != status) {
-      last_ = status;
-      HealthCheckResponse response;
-      response.set_status(status);
-      writer_.Write(to_byte_buffer(response), written_.tag());
-    } else if (is_over_ || state_.is_draining) {
-      end(grpc::Status(grpc::StatusCode::CANCELLED, "the watch has ended"));
-    } else {
-      sleep();
-    }
+  // With mutex_ held.
+  void write() {
+    HealthCheckResponse response;
+    response.set_status(*wanted_);
+    written_status_ = wanted_;
+    is_writing_ = true;
+    writer_.Write(to_byte_buffer(response), written_.tag());
   }
 
   void on_written(bool ok) {
-    if (!ok || state_.is_draining) {
+    std::unique_lock lock(mutex_);
+    is_writing_ = false;
+    if (is_over_ || !ok || state_.is_draining) {
+      lock.unlock();
       end(grpc::Status(grpc::StatusCode::CANCELLED, "the watch has ended"));
-    } else {
-      sleep();
+    } else if (wanted_ != written_status_) {
+      write();
     }
   }
 
-  void sleep() { alarm_.Set(queue_.queue, std::chrono::system_clock::now() + kWatchInterval, woken_.tag()); }
-
-  void end(const grpc::Status& status) { writer_.Finish(status, finished_.tag()); }
+  void end(const grpc::Status& status) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (is_ending_ || is_writing_) return;  // it is ended when that is written
+      is_ending_ = true;
+    }
+    writer_.Finish(status, finished_.tag());
+  }
 
   void on_done(bool) {
-    is_over_ = true;
+    {
+      const std::lock_guard lock(mutex_);
+      is_over_ = true;
+    }
+    end(grpc::Status(grpc::StatusCode::CANCELLED, "the watch has ended"));
     release();
   }
 
@@ -97,28 +108,28 @@ class WatchCall {
 
   void release() {
     if (events_left_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+    watch_.remove(*this);
     streams_.remove(&context_);
     delete this;
   }
 
   ServerState& state_;
   HealthRpcs& service_;
+  HealthWatch& watch_;
   OpenStreams& streams_;
   LiveCall live_;
   CallQueue queue_;
   grpc::ServerContext context_;
   grpc::ByteBuffer bytes_;
-  std::string name_;  // the service that is watched
   grpc::ServerAsyncWriter<grpc::ByteBuffer> writer_{&context_};
-  grpc::Alarm alarm_;
-  std::optional<HealthCheckResponse::ServingStatus> last_;
-  std::atomic<bool> is_over_{false};
+  std::mutex mutex_;  // guards the next
+  std::optional<Status> wanted_, written_status_;
+  bool is_writing_ = false, is_ending_ = false, is_over_ = false;
   std::atomic<int> events_left_{2};  // done and finished
-  MemberTag<WatchCall> arrived_{this, &WatchCall::on_arrived};
-  MemberTag<WatchCall> written_{this, &WatchCall::on_written};
-  MemberTag<WatchCall> woken_{this, &WatchCall::on_time};
-  MemberTag<WatchCall> done_{this, &WatchCall::on_done};
-  MemberTag<WatchCall> finished_{this, &WatchCall::on_finished};
+  MemberTag<WatchCall> arrived_{this, &WatchCall::on_arrived, true};
+  MemberTag<WatchCall> written_{this, &WatchCall::on_written, true};
+  MemberTag<WatchCall> done_{this, &WatchCall::on_done, true};
+  MemberTag<WatchCall> finished_{this, &WatchCall::on_finished, true};
 };
 
 }  // namespace
@@ -133,11 +144,12 @@ HealthCheckResponse::ServingStatus health_of(const ServerState& state, const std
   return serving(!state.is_draining && state.repository.is_ready(service, ""));
 }
 
-void wait_health_calls(ServerState& state, HealthRpcs& service, OpenStreams& streams, CallQueue queue) {
+void wait_health_calls(ServerState& state, HealthRpcs& service, HealthWatch& watch, OpenStreams& streams,
+                       CallQueue queue) {
   wait_unary<HealthCheckRequest, HealthCheckResponse>(
       queue, CallGroup::kHealth, TENSORD_START(service, Check),
       [&state](const auto& request, auto& response) { check_health(state, request, response); });
-  new WatchCall(state, service, streams, queue);
+  new WatchCall(state, service, watch, streams, queue);
 }
 
 }  // namespace tensord::server

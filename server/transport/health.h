@@ -4,6 +4,7 @@
 
 #include "protos/health.grpc.pb.h"
 #include "server/transport/call.h"
+#include "server/transport/health_watch.h"
 #include "server/transport/server_state.h"
 
 namespace tensord::server {
@@ -16,6 +17,7 @@ using HealthRpcs = grpc::health::v1::Health::WithRawMethod_Check<
     grpc::health::v1::Health::WithRawMethod_Watch<grpc::health::v1::Health::Service>>;
 
 // Answers Check and Watch on this queue from now on.
-void wait_health_calls(ServerState& state, HealthRpcs& service, OpenStreams& streams, CallQueue queue);
+void wait_health_calls(ServerState& state, HealthRpcs& service, HealthWatch& watch, OpenStreams& streams,
+                       CallQueue queue);
 
 }  // namespace tensord::server

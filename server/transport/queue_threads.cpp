@@ -97,19 +97,32 @@ QueueThreads::QueueThreads(grpc::CompletionQueue& queue, int most)
   for (size_t i = 1; i < members_.size(); ++i) {
     members_[i].thread = std::thread([this, i] { serve_when_needed(i); });
   }
+  lookout_ = std::thread([this] { look_out(); });
+}
+
+void QueueThreads::shut_down() {
+  const std::lock_guard lock(deferred_mutex_);
+  is_shut_down_ = true;
+  queue_.Shutdown();
 }
 
 QueueThreads::~QueueThreads() {
   for (Member& member : members_) member.thread.join();
+  lookout_.join();
 }
 
 void QueueThreads::serve_always(Member& me) {
   set_thread_budget(1);  // short models run here
   pthread_getcpuclockid(pthread_self(), &me.cpu_clock);
   me.serves = true;
+  if (members_.size() == 1) {
+    const std::lock_guard lock(mutex_);
+    changed_.notify_all();
+  }
   void* tag = nullptr;
   bool ok = false;
   while (queue_.Next(&tag, &ok)) handle(me, tag, ok);
+  take_deferred(me);
   me.serves = false;
   {
     const std::lock_guard lock(mutex_);
@@ -151,6 +164,10 @@ bool QueueThreads::watch() {
 void QueueThreads::serve_while_needed(size_t index) {
   Member& me = members_[index];
   me.serves = true;
+  if (all_serve()) {
+    const std::lock_guard lock(mutex_);  // the lookout sees it, or waits already
+    changed_.notify_all();
+  }
   QueueThreadStates last = look();
   void* tag = nullptr;
   bool ok = false;
@@ -167,6 +184,25 @@ void QueueThreads::serve_while_needed(size_t index) {
 }
 
 void QueueThreads::handle(Member& me, void* tag, bool ok) {
+  take(me, tag, ok);
+  if (has_deferred_.load(std::memory_order_relaxed)) take_deferred(me);
+}
+
+void QueueThreads::take_deferred(Member& me) {
+  for (;;) {
+    std::pair<void*, bool> event;
+    {
+      const std::lock_guard lock(deferred_mutex_);
+      if (deferred_.empty()) return;
+      event = deferred_.front();
+      deferred_.pop_front();
+      has_deferred_ = !deferred_.empty();
+    }
+    take(me, event.first, event.second);
+  }
+}
+
+void QueueThreads::take(Member& me, void* tag, bool ok) {
   me.steps.fetch_add(1);  // before the next line: the watch looks once more before it sleeps
   if (is_watch_asleep_.load()) {
     {
@@ -175,8 +211,72 @@ void QueueThreads::handle(Member& me, void* tag, bool ok) {
     }
     changed_.notify_all();
   }
+  if (tag == &wake_) is_waking_ = false;
   EventTag::of(tag).on_event(ok);
   me.steps.fetch_add(1);
+}
+
+bool QueueThreads::all_serve() const {
+  return std::all_of(members_.begin(), members_.end(), [](const Member& member) { return member.serves.load(); });
+}
+
+bool QueueThreads::wait_until_all_serve() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return is_stopped_ || all_serve(); });
+  return !is_stopped_;
+}
+
+void QueueThreads::look_out() {
+  while (wait_until_all_serve()) {
+    QueueThreadStates last = look();
+    for (int quiet_ticks = 0; all_serve();) {
+      if (!wait_for_tick()) return;
+      QueueThreadStates now = look();
+      if (are_held_up(last, now, members_.size())) {
+        if (!serve_light_ones()) return;
+      } else {
+        wake_for_deferred();
+        quiet_ticks = had_events(last, now) ? 0 : quiet_ticks + 1;
+      }
+      if (quiet_ticks == kWindowTicks) {
+        sleep_until_traffic(now);
+        quiet_ticks = 0;
+      }
+      last = std::move(now);
+    }
+    wake_for_deferred();
+  }
+}
+
+// For a tick. False: the queue is at its end.
+bool QueueThreads::serve_light_ones() {
+  void* tag = nullptr;
+  bool ok = false;
+  const gpr_timespec end = after_tick();
+  for (;;) {
+    const auto status = queue_.AsyncNext(&tag, &ok, end);
+    if (status != grpc::CompletionQueue::GOT_EVENT) return status == grpc::CompletionQueue::TIMEOUT;
+    if (tag == &wake_) {
+      is_waking_ = false;
+      continue;
+    }
+    EventTag& event = EventTag::of(tag);
+    if (event.is_light()) {
+      event.on_event(ok);
+      continue;
+    }
+    const std::lock_guard lock(deferred_mutex_);
+    deferred_.emplace_back(tag, ok);
+    has_deferred_ = true;
+  }
+}
+
+// Those that come back look for themselves, but all may wait for events by now.
+void QueueThreads::wake_for_deferred() {
+  const std::lock_guard lock(deferred_mutex_);
+  // At its end the queue keeps nobody waiting, and takes no alarm.
+  if (deferred_.empty() || is_shut_down_ || is_waking_.exchange(true)) return;
+  wake_alarm_.Set(&queue_, gpr_now(GPR_CLOCK_MONOTONIC), wake_.tag());
 }
 
 QueueThreadStates QueueThreads::look() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <grpcpp/alarm.h>
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>
@@ -8,7 +9,10 @@
 #include <deque>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
+
+#include "server/transport/call.h"
 
 namespace tensord::server {
 
@@ -37,12 +41,17 @@ bool are_enough(const QueueThreadStates& before, const QueueThreadStates& now, s
 // needed. A second thread is not free: threads that wait on one queue hand it to each other at each event, so a small
 // request costs a switch of threads, and finds its data in the other core's cache. While there is traffic, one of the
 // threads that do not serve watches: it serves when those that do are held up for 2 ms, or saturated for 0.1 s while
-// another core is idle.
+// another core is idle. When all of them serve and are held up, by whatever it is, one more looks out: it takes events
+// too, handles the light ones (EventTag::is_light), such as those of health calls, and leaves the others for those that
+// come back. So no client can hold up health, and a queue of its own for health, whose thread would take turns with the
+// others at waiting for the network, is not needed.
 class QueueThreads {
  public:
   // Serves from now on, with `most` threads at most. REQUIRES: most >= 1; the queue outlives this.
   QueueThreads(grpc::CompletionQueue& queue, int most);
-  // The queue was shut down; all its events are handled when this returns.
+  // Shuts the queue down, as its owner must not do while these serve it.
+  void shut_down();
+  // All its events are handled when this returns. REQUIRES: the queue was shut down.
   ~QueueThreads();
   QueueThreads(const QueueThreads&) = delete;
   QueueThreads& operator=(const QueueThreads&) = delete;
@@ -60,6 +69,13 @@ class QueueThreads {
   bool watch();
   void serve_while_needed(size_t index);
   void handle(Member& me, void* tag, bool ok);
+  void take(Member& me, void* tag, bool ok);
+  void take_deferred(Member& me);
+  bool all_serve() const;
+  void look_out();
+  bool wait_until_all_serve();
+  bool serve_light_ones();
+  void wake_for_deferred();
   QueueThreadStates look() const;
   bool wait_for_tick();
   void sleep_until_traffic(const QueueThreadStates& last);
@@ -71,6 +87,19 @@ class QueueThreads {
   std::condition_variable changed_;
   bool is_stopped_ = false;                   // by mutex_
   std::atomic<bool> is_watch_asleep_{false};  // there was no traffic; set by mutex_
+
+  // What the one that looks out took and others are to handle.
+  class Wake final : public EventTag {
+    void on_event(bool) override {}
+  };
+  std::mutex deferred_mutex_;
+  std::deque<std::pair<void*, bool>> deferred_;  // by deferred_mutex_
+  bool is_shut_down_ = false;                    // by deferred_mutex_
+  std::atomic<bool> has_deferred_{false};        // whether there are any, set by deferred_mutex_
+  Wake wake_;
+  grpc::Alarm wake_alarm_;              // brings wake_ to one that waits for events
+  std::atomic<bool> is_waking_{false};  // and it has not come yet
+  std::thread lookout_;
 };
 
 }  // namespace tensord::server

@@ -67,13 +67,16 @@ TEST(QueueThreadStates, OneMayLeaveWhenTheOthersHaveTimeForItsWork) {
 // An event whose handler is a function; brought by an alarm that has gone off.
 class Event final : public EventTag {
  public:
-  Event(grpc::CompletionQueue& queue, std::function<void()> handler) : handler_(std::move(handler)) {
+  Event(grpc::CompletionQueue& queue, std::function<void()> handler, bool is_light = false)
+      : handler_(std::move(handler)), is_light_(is_light) {
     alarm_.Set(&queue, gpr_now(GPR_CLOCK_MONOTONIC), tag());
   }
   void on_event(bool) override { handler_(); }
+  bool is_light() const override { return is_light_; }
 
  private:
-  std::function<void()> handler_;
+  const std::function<void()> handler_;
+  const bool is_light_;
   grpc::Alarm alarm_;
 };
 
@@ -100,7 +103,7 @@ class QueueThreadsTest : public ::testing::Test {
 TEST_F(QueueThreadsTest, AnotherThreadServesWhileOneIsHeldUp) {
   QueueThreads threads(queue_, 2);
   for (int i = 0; i < 20; ++i) handle_chain(2);
-  queue_.Shutdown();
+  threads.shut_down();
 }
 
 TEST_F(QueueThreadsTest, AsManyAsAreNeededServe) {
@@ -108,7 +111,7 @@ TEST_F(QueueThreadsTest, AsManyAsAreNeededServe) {
   handle_chain(5);
   handle_chain(1);
   handle_chain(4);
-  queue_.Shutdown();
+  threads.shut_down();
 }
 
 TEST_F(QueueThreadsTest, AfterAQuietTimeToo) {
@@ -116,7 +119,32 @@ TEST_F(QueueThreadsTest, AfterAQuietTimeToo) {
   handle_chain(2);
   std::this_thread::sleep_for(std::chrono::milliseconds(250));  // nobody watches any more
   handle_chain(2);
-  queue_.Shutdown();
+  threads.shut_down();
+}
+
+TEST_F(QueueThreadsTest, LightEventsAreHandledWhileAllThreadsAreHeldUp) {
+  for (const int most : {1, 2}) {
+    grpc::CompletionQueue queue;
+    std::list<Event> events;
+    std::promise<void> end;
+    std::shared_future<void> ended = end.get_future().share();
+    std::atomic<int> heavy{0}, light{0};
+    QueueThreads threads(queue, most);
+    for (int i = 0; i < most; ++i) events.emplace_back(queue, [&] { ++heavy, ended.wait(); });
+    while (heavy < most) std::this_thread::yield();
+    for (int i = 0; i < 20; ++i) {
+      events.emplace_back(queue, [&] { ++heavy; });
+      std::promise<void> handled;
+      events.emplace_back(
+          queue, [&] { ++light, handled.set_value(); }, /*is_light=*/true);
+      handled.get_future().wait();
+    }
+    EXPECT_EQ(light, 20);
+    EXPECT_EQ(heavy, most) << "those wait for a thread that may take long";
+    end.set_value();
+    while (heavy < most + 20) std::this_thread::yield();  // and are not forgotten
+    threads.shut_down();
+  }
 }
 
 TEST_F(QueueThreadsTest, AllEventsAreHandledBeforeItGoes) {
@@ -124,7 +152,7 @@ TEST_F(QueueThreadsTest, AllEventsAreHandledBeforeItGoes) {
   {
     QueueThreads threads(queue_, 3);
     for (int i = 0; i < 1000; ++i) events_.emplace_back(queue_, [&handled] { ++handled; });
-    queue_.Shutdown();
+    threads.shut_down();
   }
   EXPECT_EQ(handled, 1000);
 }

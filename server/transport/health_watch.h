@@ -1,0 +1,58 @@
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "protos/health.grpc.pb.h"
+
+namespace tensord::server {
+
+// Who wants to know when the status of a service changes.
+class HealthWatcher {
+ public:
+  virtual void set_status(grpc::health::v1::HealthCheckResponse::ServingStatus status) = 0;
+
+ protected:
+  ~HealthWatcher() = default;
+};
+
+// Looks at each service that somebody watches, however many they are, every 0.2 s on a thread of its own, which
+// sleeps while nobody does. Thread-safe.
+class HealthWatch {
+ public:
+  using Status = grpc::health::v1::HealthCheckResponse::ServingStatus;
+  // A watch takes some 20 KB.
+  static constexpr size_t kMostWatchers = 4000;
+
+  explicit HealthWatch(std::function<Status(const std::string& service)> status_of);
+  ~HealthWatch();
+
+  // Tells the watcher the status at once, and then each change until remove(). Throws Error{kResourceExhausted} when
+  // there are too many.
+  void add(const std::string& service, HealthWatcher& watcher);
+  // Nothing when it was not added.
+  void remove(HealthWatcher& watcher);
+
+ private:
+  struct Service {
+    Status status;
+    std::unordered_set<HealthWatcher*> watchers;
+  };
+  void watch();
+
+  const std::function<Status(const std::string& service)> status_of_;
+  std::mutex mutex_;  // guards all below; before a watcher's
+  std::condition_variable changed_;
+  std::map<std::string, Service> services_;
+  std::unordered_map<HealthWatcher*, std::string> watchers_;
+  bool is_stopped_ = false;
+  std::thread thread_;
+};
+
+}  // namespace tensord::server
