@@ -67,8 +67,11 @@ CutReason FloodPolicy::received_headers(const FrameHead& frame) {
 }
 
 CutReason FloodPolicy::add_to_header_block(const FrameHead& frame) {
+  const bool was_large = header_block_bytes_ > limits_.large_header_block_bytes;
   header_block_bytes_ += std::min(frame.length, limits_.header_block_bytes) + kBytesAFrame;
-  return header_block_bytes_ > limits_.header_block_bytes ? CutReason::kHeaderBlock : CutReason::kNone;
+  if (header_block_bytes_ > limits_.header_block_bytes) return CutReason::kHeaderBlock;
+  const bool is_large = header_block_bytes_ > limits_.large_header_block_bytes;
+  return is_large && !was_large ? count_control(limits_.large_header_block_cost) : CutReason::kNone;
 }
 
 CutReason FloodPolicy::sent(const FrameHead& frame) {

@@ -23,8 +23,10 @@ struct FloodLimits {
   double resets_of_many = 500;
   // Frames that carry nothing of a call.
   double control_frames = 500, control_frames_a_second = 500;
-  uint32_t header_block_bytes = 256 << 10;  // with kBytesAFrame for each of its frames
-  uint32_t all_open_streams = 10'000;       // of all connections together
+  uint32_t header_block_bytes = 256 << 10;       // with kBytesAFrame for each of its frames
+  uint32_t large_header_block_bytes = 32 << 10;  // counts as so many control frames: gRPC refuses what it begins
+  double large_header_block_cost = 50;
+  uint32_t all_open_streams = 10'000;  // of all connections together
 };
 
 // Why a connection was cut.

@@ -22,6 +22,10 @@ using Source = ModelConfig::Warmup::Source;
 constexpr RecordLimits kRecordLimits{.requests = 1000, .bytes = uint64_t{1} << 30};
 // Zeros for more than this are not made where nobody asked for them.
 constexpr double kMaxZeroBytes = 256 << 20;
+// Of the inputs of a request that somebody did ask for.
+constexpr double kMaxMadeBytes = 1 << 30;
+// So many random elements are drawn; a larger tensor has them again and again.
+constexpr int64_t kRandomElements = 1 << 20;
 
 // Memory as a request's: what a model may write to is copied first.
 Tensor read_only(const Tensor& tensor) {
@@ -37,8 +41,12 @@ void fill_random(Tensor& tensor) {
   const bool is_float = is_floating(tensor.dtype());
   dispatch_all(tensor.dtype(), "warm-up", [&]<class T>() {
     T* data = tensor.data<T>();
-    for (int64_t i = 0; i < tensor.numel(); ++i) {
+    const int64_t drawn = std::min(tensor.numel(), kRandomElements);
+    for (int64_t i = 0; i < drawn; ++i) {
       data[i] = static_cast<T>(static_cast<float>(is_float ? uniform(engine) : static_cast<double>(engine() & 1)));
+    }
+    for (int64_t i = drawn; i < tensor.numel(); i += drawn) {
+      std::copy_n(data, std::min(drawn, tensor.numel() - i), data + i);
     }
   });
 }
@@ -80,6 +88,10 @@ InferTensor make_input(const std::string& name, DataType datatype, Dims shape, S
   out.shape = std::move(shape);
   const std::string what = concat("model_warmup '", request, "', input '", name, "'");
   const int64_t count = checked_numel(out.shape);
+  constexpr double kTextBytes = sizeof(std::string);
+  const double bytes =
+      static_cast<double>(count) * (datatype == DataType::kBytes ? kTextBytes : static_cast<double>(size_of(datatype)));
+  check(bytes <= kMaxMadeBytes, what, ": ", bytes, " bytes; a warm-up has at most ", kMaxMadeBytes);
   if (datatype == DataType::kBytes) {
     out.strings = source == Source::kFile ? read_strings(file, static_cast<size_t>(count), what)
                                           : std::vector<std::string>(static_cast<size_t>(count));

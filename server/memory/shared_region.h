@@ -23,6 +23,8 @@ class SharedRegion {
   virtual bool is_lost() const = 0;
   // Of the first byte.
   virtual Origin origin() const = 0;
+  // Bytes that had no memory when it was registered: reading or writing makes them real.
+  virtual uint64_t sparse_bytes() const { return 0; }
   // Copies out of the region and into it. REQUIRES: the bytes lie in it. Throw Error{kFailedPrecondition} when that
   // fails; where data() is not null, look at is_lost() instead. What is written overlaps nothing but, perhaps, the
   // region itself.

@@ -71,10 +71,17 @@ void SharedRegions::add(typename Region::Place place) {
     check_room(place.name);
   }
   const auto region = std::make_shared<const Region>(std::move(place));  // a GPU may take a second; requests go on
+  // A client may make an object of any size without memory; what the server makes of it counts as the server's.
+  struct Charged {
+    std::shared_ptr<const SharedRegion> region;
+    std::shared_ptr<const void> charge;
+  };
+  const auto charged = std::make_shared<const Charged>(
+      Charged{region, charge_ && region->sparse_bytes() > 0 ? charge_(region->sparse_bytes()) : nullptr});
   const std::lock_guard lock(mutex_);
   check_room(region->name());
   leaving_.erase(region->name());
-  regions_.emplace(region->name(), region);
+  regions_.emplace(region->name(), std::shared_ptr<const SharedRegion>(charged, region.get()));
 }
 
 template <class Region>

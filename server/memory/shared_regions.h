@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/tensor/storage.h"
@@ -45,7 +47,11 @@ struct SharedRange {
 // of one region only. Thread-safe. When it is off, every call but list() throws Error{kUnimplemented}.
 class SharedRegions {
  public:
-  explicit SharedRegions(bool is_enabled) : is_enabled_(is_enabled) {}
+  // Counts bytes of the server's memory for as long as what it gives is there. Throws Error{kResourceExhausted}.
+  using Charge = std::function<std::shared_ptr<const void>(uint64_t bytes)>;
+  // `charge` counts what regions have no memory for as they are registered; null: nothing is counted.
+  explicit SharedRegions(bool is_enabled, Charge charge = nullptr)
+      : is_enabled_(is_enabled), charge_(std::move(charge)) {}
 
   bool is_enabled() const { return is_enabled_; }
   // Throws what Region's constructor throws, {kAlreadyExists} for a name that is taken and {kResourceExhausted} for one
@@ -73,6 +79,7 @@ class SharedRegions {
   void note_leaving(const std::string& name, const std::shared_ptr<const SharedRegion>& region);
 
   const bool is_enabled_;
+  const Charge charge_;
   mutable std::mutex mutex_;
   Regions regions_;
   std::map<std::string, std::weak_ptr<const SharedRegion>> leaving_;  // removed, and used by requests yet

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstring>
@@ -18,6 +19,8 @@
 
 namespace tensord::server {
 namespace {
+
+constexpr uint64_t kBlockBytes = 512;  // of st_blocks
 
 // Keys of memory that is not made for clients: what Triton keeps for itself, and the C library's semaphores.
 constexpr std::string_view kReservedPrefixes[] = {"triton_python_backend_shm_region_", "sem."};
@@ -65,6 +68,9 @@ struct stat check_bounds(const SystemRegion::Place& place, int file) {
 // Whole pages around the region.
 struct SystemRegion::Mapping {
   Mapping(const Place& place, int file, const struct stat& object) : device(object.st_dev), inode(object.st_ino) {
+    const auto real_bytes = static_cast<uint64_t>(object.st_blocks) * kBlockBytes;
+    const auto object_bytes = static_cast<uint64_t>(object.st_size);
+    sparse_bytes = std::min(place.size_bytes, object_bytes - std::min(object_bytes, real_bytes));
     const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
     margin = place.offset % page;
     size_bytes = (margin + place.size_bytes + page - 1) / page * page;
@@ -91,6 +97,7 @@ struct SystemRegion::Mapping {
   ino_t inode = 0;
   uint8_t* begin = nullptr;
   uint64_t margin = 0;  // bytes before the region
+  uint64_t sparse_bytes = 0;
   uint64_t size_bytes = 0;
   std::optional<FaultGuard> guard;
 };
@@ -102,6 +109,7 @@ SystemRegion::SystemRegion(Place place) : place_(std::move(place)) {
 
 SystemRegion::~SystemRegion() = default;
 
+uint64_t SystemRegion::sparse_bytes() const { return mapping_->sparse_bytes; }
 uint8_t* SystemRegion::data() const { return mapping_->begin + mapping_->margin; }
 bool SystemRegion::is_lost() const { return mapping_->guard->has_faulted(); }
 

@@ -28,6 +28,7 @@ class SystemRegion final : public SharedRegion {
   const Place& place() const { return place_; }
   const std::string& name() const override { return place_.name; }
   uint64_t size_bytes() const override { return place_.size_bytes; }
+  uint64_t sparse_bytes() const override;
   uint8_t* data() const override;
   bool is_lost() const override;
   Origin origin() const override;

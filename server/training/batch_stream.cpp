@@ -67,7 +67,8 @@ void BatchStream::detach(bool is_complete) {
   changed_.notify_all();
 }
 
-bool BatchStream::push(std::optional<int64_t> number, std::vector<std::pair<std::string, Tensor>> arrays) {
+bool BatchStream::push(std::optional<int64_t> number, std::vector<std::pair<std::string, Tensor>> arrays,
+                       std::shared_ptr<const void> account) {
   {
     const std::lock_guard lock(mutex_);
     check_open();
@@ -84,6 +85,7 @@ bool BatchStream::push(std::optional<int64_t> number, std::vector<std::pair<std:
     StreamedBatch& batch = batches_.emplace_back();
     batch.number = next_++;
     batch.arrays = std::move(arrays);
+    batch.account = std::move(account);
     bytes_ += bytes_of(batch);
   }
   changed_.notify_all();

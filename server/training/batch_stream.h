@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -20,6 +21,7 @@ namespace tensord::server {
 struct StreamedBatch {
   int64_t number = 0;
   std::vector<std::pair<std::string, Tensor>> arrays;
+  std::shared_ptr<const void> account;  // what counts its bytes, as long as it waits; may be null
 };
 
 // Batches on their way from a client to a job, at most so many bytes. One client at a time feeds it; when it is full
@@ -39,7 +41,8 @@ class BatchStream {
   // False when a batch of this number was taken before. Without a number it is the next. Throws Error: kOutOfRange
   // for a number that leaves out others; kInvalidArgument for arrays that differ from those of the first batch in
   // names, dtypes or shapes behind the rows, naming the batch; the reason of close().
-  bool push(std::optional<int64_t> number, std::vector<std::pair<std::string, Tensor>> arrays);
+  bool push(std::optional<int64_t> number, std::vector<std::pair<std::string, Tensor>> arrays,
+            std::shared_ptr<const void> account = nullptr);
   // Calls `callback` once there is room or the stream is closed: at once, or later on the job's thread. One at a time.
   void when_room(std::function<void()> callback);
   int64_t first_number() const { return first_number_; }

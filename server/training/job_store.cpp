@@ -130,6 +130,32 @@ std::string JobStore::make_upload() const {
   }
 }
 
+void JobStore::make_room_for_upload(size_t most_files, uint64_t most_bytes, uint64_t bytes) const {
+  struct File {
+    fs::file_time_type written;
+    uint64_t size_bytes;
+    fs::path path;
+  };
+  std::vector<File> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(uploads_)) {
+    std::error_code gone;
+    const File file{entry.last_write_time(gone), gone ? 0 : entry.file_size(gone), entry.path()};
+    if (gone) continue;
+    files.push_back(file);
+    bytes += file.size_bytes;
+  }
+  std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.written < b.written; });
+  size_t left = files.size();
+  for (const File& file : files) {
+    if (left < most_files && (most_bytes == 0 || bytes <= most_bytes)) return;
+    std::error_code error;
+    fs::remove(file.path, error);
+    bytes -= file.size_bytes;
+    --left;
+    log(LogLevel::kWarning, "an upload was removed to make room", {{"file", file.path.filename().string()}});
+  }
+}
+
 void JobStore::remove_uploads(int64_t older_than_seconds) const {
   const auto limit = fs::file_time_type::clock::now() - std::chrono::seconds(older_than_seconds);
   for (const fs::directory_entry& entry : fs::directory_iterator(uploads_)) {

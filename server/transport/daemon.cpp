@@ -16,6 +16,7 @@
 #include "server/training/weights_update.h"
 #include "server/transport/grpc_server.h"
 #include "server/transport/http_access.h"
+#include "server/transport/memory_keeper.h"
 #include "server/web/routes.h"
 
 namespace tensord::server {
@@ -154,7 +155,11 @@ struct Daemon::Impl {
               .access = AccessPolicy::make(options.network),
               .limits = RequestLimits(static_cast<uint64_t>(options.network.max_requests),
                                       options.network.memory_quota_bytes, options.network.max_request_bytes()),
-              .shared_memory = SharedRegions(options.network.allow_client_shm),
+              .shared_memory =
+                  SharedRegions(options.network.allow_client_shm,
+                                [this](uint64_t bytes) {
+                                  return std::make_shared<const RequestLimits::Admission>(state.limits.hold(bytes));
+                                }),
               .forwarded_headers = HeaderForward(options.infer.header_forward_pattern),
               .stream_max_requests = options.infer.stream_max_requests},
         grpc(grpc_options(options), state) {
@@ -189,6 +194,12 @@ struct Daemon::Impl {
                        .started_unix_ms = now_ms(),
                        .has_status_page = options.network.status_page};
   WebHandler web_handler{web, [this](const HttpHead& head) { return refuse(head); }};
+  // Batches that jobs have not taken yet count among the requests of `state`.
+  struct TrainingEnd {
+    std::unique_ptr<TrainingService>& training;
+    ~TrainingEnd() { training.reset(); }
+  } training_end{training};
+  MemoryKeeper memory_keeper{state.limits};
   GrpcServer grpc;  // its calls use what is above
   // Null: off. Last: they use all of that.
   std::unique_ptr<HttpServer> metrics_http, http;

@@ -1,5 +1,6 @@
 #include "server/transport/infer_contents.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/base/error.h"
@@ -10,6 +11,9 @@ namespace {
 
 using WireType = WireReader::WireType;
 using Tag = WireReader::Tag;
+
+// An empty text: a tag and a length.
+constexpr size_t kLeastTypedText = 2;
 
 // Field of InferTensorContents that holds the datatype, and how its elements look on the wire.
 struct Slot {
@@ -137,6 +141,9 @@ Tensor decode_typed_contents(std::span<const WireReader> contents, DataType data
 std::vector<std::string> decode_typed_strings(std::span<const WireReader> contents, int64_t count,
                                               const std::string& what) {
   std::vector<std::string> out;
+  size_t wire_bytes = 0;
+  for (const WireReader& part : contents) wire_bytes += part.remaining();
+  out.reserve(std::min(static_cast<size_t>(count), wire_bytes / kLeastTypedText));
   for (WireReader part : contents) {
     while (!part.at_end()) {
       const Tag tag = part.read_tag();
@@ -154,6 +161,7 @@ std::vector<std::string> decode_typed_strings(std::span<const WireReader> conten
 
 std::vector<std::string> decode_raw_strings(WireReader raw, int64_t count, const std::string& what) {
   std::vector<std::string> out;
+  out.reserve(std::min(static_cast<size_t>(count), raw.remaining() / sizeof(uint32_t)));
   while (!raw.at_end()) {
     if (static_cast<int64_t>(out.size()) == count) fail_string_count(what, out.size() + 1, count);
     check(raw.remaining() >= sizeof(uint32_t), "incomplete string length indicator for ", what);

@@ -19,6 +19,9 @@ namespace {
 constexpr size_t kCopyPartBytes = 1 << 20;
 constexpr size_t kMaxCopyThreads = 4;
 
+// What a text takes as an element of an input and of a script's list.
+constexpr uint64_t kTextBytes = 160;
+
 void copy_in_parts(const WireReader& from, uint8_t* to, CoreBudget* cores) {
   const size_t size_bytes = from.remaining();
   const size_t wanted = std::min(kMaxCopyThreads, size_bytes / kCopyPartBytes);
@@ -72,8 +75,17 @@ class InputDecoder {
          message_.model_name, "' in request.");
   }
 
+  // Before they are made: as many as there can be in so many bytes of the message, where one takes `least_bytes`.
+  void count_texts(int64_t count, uint64_t wire_bytes, uint64_t least_bytes) const {
+    if (options_.admission == nullptr) return;
+    options_.admission->grow(std::min(static_cast<uint64_t>(count), wire_bytes / least_bytes) * kTextBytes);
+  }
+
   void decode_typed(const InferMessage::Input& input, int64_t count, InferTensor& out, DecodedInputs& totals) const {
     if (out.datatype == DataType::kBytes) {
+      uint64_t wire_bytes = 0;
+      for (const WireReader& part : input.contents) wire_bytes += part.remaining();
+      count_texts(count, wire_bytes, 2);
       out.strings = decode_typed_strings(input.contents, count, what(out));
       for (const std::string& text : out.strings) totals.copied_bytes += text.size();
     } else {
@@ -106,6 +118,7 @@ class InputDecoder {
 
   void decode_raw(WireReader raw, int64_t count, InferTensor& out, DecodedInputs& totals) const {
     if (out.datatype == DataType::kBytes) {
+      count_texts(count, raw.remaining(), sizeof(uint32_t));
       out.strings = decode_raw_strings(raw, count, what(out));
       totals.copied_bytes += raw.remaining();
       return;
@@ -138,6 +151,7 @@ class InputDecoder {
   void decode_shared(const SharedRange& range, int64_t count, InferTensor& out, DecodedInputs& totals) const {
     if (out.datatype == DataType::kBytes) {
       check_copy(range, out);
+      count_texts(count, range.size_bytes, sizeof(uint32_t));
       std::vector<uint8_t> bytes(range.size_bytes);
       range.copy_to(bytes.data());
       WireMessage texts;

@@ -4,6 +4,7 @@
 #include "server/memory/shared_regions.h"
 #include "server/scheduler/core_budget.h"
 #include "server/transport/infer_message.h"
+#include "server/transport/request_limits.h"
 
 namespace tensord::server {
 
@@ -17,6 +18,8 @@ struct DecodeOptions {
   std::vector<SharedRange> ranges = {};  // one for each input; without a region: its data is in the message. Empty: all
   bool may_scatter = false;              // the model takes InferTensor::scattered
   CoreBudget* cores = nullptr;           // for copies of some MB; null: they are made by the calling thread
+  // Counts what texts take beside the message: an empty one is four bytes there. Null: nothing is counted.
+  RequestLimits::Admission* admission = nullptr;
 };
 
 // Checks the inputs of a request against a model and makes tensors of them. A tensor that lies in one piece of the

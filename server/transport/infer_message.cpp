@@ -11,7 +11,15 @@ using Tag = WireReader::Tag;
 
 // Bounds on what a parsed message may cost beyond its own bytes.
 constexpr size_t kMaxTensors = 4096;
-constexpr size_t kMaxParameters = 1024;
+constexpr size_t kMaxParameters = 1024;       // of one map
+constexpr size_t kMaxAllParameters = 32'768;  // of all maps of a message
+constexpr size_t kMaxParts = 8192;            // of contents, of all inputs
+
+// What a message has of these so far.
+struct Totals {
+  size_t parameters = 0;
+  size_t parts = 0;
+};
 
 template <class T>
 T bit_cast_from(uint64_t bits) {
@@ -40,7 +48,7 @@ ParameterValue parse_parameter(WireReader reader) {
 }
 
 // One entry of a map field: key = 1, value = 2.
-void parse_parameter_entry(WireReader reader, ParameterMap& into) {
+void parse_parameter_entry(WireReader reader, ParameterMap& into, Totals& totals) {
   std::string key;
   ParameterValue value;
   while (!reader.at_end()) {
@@ -55,6 +63,7 @@ void parse_parameter_entry(WireReader reader, ParameterMap& into) {
   }
   into[std::move(key)] = std::move(value);
   check(into.size() <= kMaxParameters, "request has more than ", kMaxParameters, " parameters");
+  check(++totals.parameters <= kMaxAllParameters, "request has more than ", kMaxAllParameters, " parameters in all");
 }
 
 void add_dimension(Dims& shape, uint64_t size) {
@@ -62,7 +71,7 @@ void add_dimension(Dims& shape, uint64_t size) {
   shape.push_back(static_cast<int64_t>(size));
 }
 
-void parse_input(WireReader reader, InferMessage::Input& input) {
+void parse_input(WireReader reader, InferMessage::Input& input, Totals& totals) {
   while (!reader.at_end()) {
     const Tag tag = reader.read_tag();
     const bool is_bytes = tag.type == WireType::kBytes;
@@ -76,9 +85,10 @@ void parse_input(WireReader reader, InferMessage::Input& input) {
     } else if (tag.field == 3 && tag.type == WireType::kVarint) {
       add_dimension(input.shape, reader.read_varint());
     } else if (tag.field == 4 && is_bytes) {
-      parse_parameter_entry(reader.read_range(), input.parameters);
+      parse_parameter_entry(reader.read_range(), input.parameters, totals);
     } else if (tag.field == 5 && is_bytes) {
       check(input.contents.size() < kMaxTensors, "input has contents in more than ", kMaxTensors, " parts");
+      check(++totals.parts <= kMaxParts, "request has contents in more than ", kMaxParts, " parts");
       input.contents.push_back(reader.read_range());
     } else {
       reader.skip(tag);
@@ -86,14 +96,14 @@ void parse_input(WireReader reader, InferMessage::Input& input) {
   }
 }
 
-InferMessage::RequestedOutput parse_requested_output(WireReader reader) {
+InferMessage::RequestedOutput parse_requested_output(WireReader reader, Totals& totals) {
   InferMessage::RequestedOutput output;
   while (!reader.at_end()) {
     const Tag tag = reader.read_tag();
     if (tag.field == 1 && tag.type == WireType::kBytes) {
       output.name = reader.read_string();
     } else if (tag.field == 2 && tag.type == WireType::kBytes) {
-      parse_parameter_entry(reader.read_range(), output.parameters);
+      parse_parameter_entry(reader.read_range(), output.parameters, totals);
     } else {
       reader.skip(tag);
     }
@@ -105,6 +115,7 @@ InferMessage::RequestedOutput parse_requested_output(WireReader reader) {
 
 InferMessage parse_infer_message(const WireMessage& message) {
   InferMessage out;
+  Totals totals;
   WireReader reader(message);
   while (!reader.at_end()) {
     const Tag tag = reader.read_tag();
@@ -116,9 +127,9 @@ InferMessage parse_infer_message(const WireMessage& message) {
       case 1: out.model_name = reader.read_string(); break;
       case 2: out.model_version = reader.read_string(); break;
       case 3: out.id = reader.read_string(); break;
-      case 4: parse_parameter_entry(reader.read_range(), out.parameters); break;
-      case 5: parse_input(reader.read_range(), out.inputs.emplace_back()); break;
-      case 6: out.outputs.push_back(parse_requested_output(reader.read_range())); break;
+      case 4: parse_parameter_entry(reader.read_range(), out.parameters, totals); break;
+      case 5: parse_input(reader.read_range(), out.inputs.emplace_back(), totals); break;
+      case 6: out.outputs.push_back(parse_requested_output(reader.read_range(), totals)); break;
       case 7: out.raw_contents.push_back(reader.read_range()); break;
       default: reader.skip(tag);
     }

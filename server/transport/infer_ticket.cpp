@@ -97,11 +97,12 @@ std::vector<SharedRange> find_memory(const SharedRegions& regions, const Transpo
 }
 
 void decode_into(InferRequest& request, const InferMessage& message, const WireMessage& wire,
-                 std::vector<SharedRange> ranges, const ModelVersion& model, CoreBudget* cores) {
+                 std::vector<SharedRange> ranges, const ModelVersion& model, CoreBudget* cores,
+                 RequestLimits::Admission& admission) {
   const MemoryOwnerScope owner_scope(model.owner());
-  DecodedInputs decoded =
-      decode_inputs(message, wire, model.signature(),
-                    {.ranges = std::move(ranges), .may_scatter = model.gathers_inputs(), .cores = cores});
+  DecodedInputs decoded = decode_inputs(
+      message, wire, model.signature(),
+      {.ranges = std::move(ranges), .may_scatter = model.gathers_inputs(), .cores = cores, .admission = &admission});
   model.metrics().add_copied(decoded.copied_bytes);
   request.inputs = std::move(decoded.inputs);
   request.input_indices = std::move(decoded.input_indices);
@@ -140,14 +141,15 @@ void read_request(ServerState& state, grpc::ByteBuffer& bytes, const grpc::Serve
   check_requested_outputs(model.signature(), model.name(), request.requested_outputs);
   state.forwarded_headers.add(context, request.parameters);
   decode_into(request, message, wire, find_memory(state.shared_memory, parameters, ticket.plan), model,
-              state.repository.cores());
+              state.repository.cores(), ticket.admission);
   if (!ticket.plan.outputs.empty()) request.output_places = output_places(ticket.plan);
   ticket.watch = InferWatch(state, context, model, ticket.wait_start_ns, ticket.arrived_ns, request);
 }
 
-grpc::ByteBuffer write_response(const InferTicket& ticket, InferResult& result) {
+grpc::ByteBuffer write_response(InferTicket& ticket, InferResult& result) {
   ticket.watch.note_response(result);
   EncodedResponse encoded = encode(ticket, result, result.parameters);
+  ticket.admission.grow(encoded.size_bytes);
   ticket.metrics->add_sent(encoded.size_bytes);
   return to_byte_buffer(std::move(encoded));
 }

@@ -32,9 +32,10 @@ struct InferTicket {
 void read_request(ServerState& state, grpc::ByteBuffer& bytes, const grpc::ServerContext& context, InferTicket& ticket,
                   InferRequest& request);
 
-// The bytes of a ModelInferResponse. The outputs' memory leaves with them as it is. Counts what is sent and copied.
-// Throws Error when it cannot be sent. REQUIRES: ticket.model.
-grpc::ByteBuffer write_response(const InferTicket& ticket, InferResult& result);
+// The bytes of a ModelInferResponse. The outputs' memory leaves with them as it is. Counts what is sent and copied, and
+// the answer itself among the bytes under way until the ticket goes. Throws Error when it cannot be sent.
+// REQUIRES: ticket.model.
+grpc::ByteBuffer write_response(InferTicket& ticket, InferResult& result);
 
 // The bytes of a ModelStreamInferResponse: the same, and `triton_final_response`; or an error message with what the
 // request was. Does not throw: what cannot be sent becomes an error, in `result.status`.

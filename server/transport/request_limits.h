@@ -69,6 +69,8 @@ class RequestLimits {
 
   uint64_t requests() const { return requests_.load(std::memory_order_relaxed); }
   uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+  // The most bytes there were since the last time, which begins anew.
+  uint64_t take_peak() { return peak_.exchange(bytes(), std::memory_order_relaxed); }
   uint64_t max_message_bytes() const { return max_message_bytes_; }
 
  private:
@@ -76,7 +78,11 @@ class RequestLimits {
 
   void take_bytes(uint64_t size_bytes) {
     const uint64_t bytes = bytes_.fetch_add(size_bytes, std::memory_order_relaxed) + size_bytes;
-    if (max_bytes_ == 0 || bytes <= max_bytes_) return;
+    if (max_bytes_ == 0 || bytes <= max_bytes_) {
+      // One that is lost between two threads does no harm.
+      if (bytes > peak_.load(std::memory_order_relaxed)) peak_.store(bytes, std::memory_order_relaxed);
+      return;
+    }
     bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
     fail(ErrorCode::kResourceExhausted, "the requests under way have ", max_bytes_,
          " bytes and the server takes no more");
@@ -91,6 +97,7 @@ class RequestLimits {
   const uint64_t max_message_bytes_ = 0;
   std::atomic<uint64_t> requests_{0};
   std::atomic<uint64_t> bytes_{0};
+  std::atomic<uint64_t> peak_{0};
 };
 
 }  // namespace tensord::server

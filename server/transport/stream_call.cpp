@@ -18,6 +18,13 @@ namespace {
 
 constexpr const char* kShuttingDown = "GRPC server is shutting down and has stopped accepting new requests.";
 
+// A response on its way, and its place among the bytes that all clients have under way.
+struct StreamAnswer {
+  grpc::ByteBuffer bytes;
+  RequestLimits::Admission admission = {};
+  size_t size() const { return bytes.Valid() ? bytes.Length() : 0; }
+};
+
 // While so many bytes of responses wait to be sent, no more requests are read from a stream.
 constexpr size_t kWaitingBytes = size_t{64} << 20;
 // With so many bytes of a decoupled model's responses waiting the client does not read, and the stream is ended.
@@ -52,7 +59,7 @@ class StreamRequest final : public InferSink {
   // Of ordered ones; by the call's mutex.
   bool is_answered = false;
   absl::Status answer_status;
-  grpc::ByteBuffer answer;
+  StreamAnswer answer;
 
  private:
   StreamCall& call_;
@@ -95,7 +102,9 @@ class StreamCall {
   void advance();
   bool has_room() const;
   // A response has its turn.
-  void pass_on(const absl::Status& status, grpc::ByteBuffer bytes);
+  void pass_on(const absl::Status& status, StreamAnswer answer);
+  // Its client does not read: what waits for it is given up.
+  void give_up(const std::string& reason);
   void start_finish();
   // Ends what one of the holders did; the call may be gone afterwards.
   void release(Lock lock);
@@ -114,14 +123,15 @@ class StreamCall {
   std::mutex mutex_;  // guards the rest
   int holders_ = 2;   // operations under way, and requests; from the start: its arrival, and that it is done
   bool is_reading_ = false, is_writing_ = false, is_finishing_ = false;
-  bool is_input_over_ = false;           // the client sends no more
-  bool is_draining_ = false;             // the server takes no more
-  bool is_closing_ = false;              // ends with status_ when what waits is written
-  grpc::Status status_;                  // of is_closing_
-  std::list<StreamRequest> ordered_;     // in the order of their arrival
-  std::list<StreamRequest> decoupled_;   // of decoupled models
-  std::list<grpc::ByteBuffer> waiting_;  // responses to be written
-  size_t waiting_bytes_ = 0;             // of them, and of answers that wait for others
+  bool is_input_over_ = false;          // the client sends no more
+  bool is_draining_ = false;            // the server takes no more
+  bool is_closing_ = false;             // ends with status_ when what waits is written
+  grpc::Status status_;                 // of is_closing_
+  std::list<StreamRequest> ordered_;    // in the order of their arrival
+  std::list<StreamRequest> decoupled_;  // of decoupled models
+  std::list<StreamAnswer> waiting_;     // responses to be written
+  RequestLimits::Admission writing_;    // of the one that is being written
+  size_t waiting_bytes_ = 0;            // of them, and of answers that wait for others
   // Requests that are over. They hold their models, which may not go on a thread that runs them: at the end of an
   // event.
   std::list<StreamRequest> retired_;
@@ -247,19 +257,28 @@ StreamRequest& StreamCall::add_request(InferTicket ticket, bool is_ordered) {
 
 void StreamCall::deliver(StreamRequest& request, const absl::Status& status, grpc::ByteBuffer bytes, bool is_final) {
   TENSORD_DELAY("stream.deliver");
+  StreamAnswer answer{std::move(bytes)};
+  std::string full;  // why the answer cannot wait
+  try {
+    answer.admission = calls_.state_.limits.hold(answer.size());
+  } catch (const Error& error) {
+    full = error.what();
+    answer.bytes.Clear();
+  }
   Lock lock(mutex_);
   ++holders_;  // this
+  if (!full.empty()) give_up(full);
   if (!request.is_ordered) {
-    pass_on(status, std::move(bytes));
+    pass_on(status, std::move(answer));
     if (is_final) retired_.splice(retired_.end(), decoupled_, request.self);
   } else {
-    waiting_bytes_ += bytes.Length();
-    request.answer = std::move(bytes);
+    waiting_bytes_ += answer.size();
+    request.answer = std::move(answer);
     request.answer_status = status;
     request.is_answered = true;
     while (!ordered_.empty() && ordered_.front().is_answered) {
       StreamRequest& front = ordered_.front();
-      waiting_bytes_ -= front.answer.Length();
+      waiting_bytes_ -= front.answer.size();
       pass_on(front.answer_status, std::move(front.answer));
       retired_.splice(retired_.end(), ordered_, ordered_.begin());
     }
@@ -274,22 +293,27 @@ void StreamCall::deliver(StreamRequest& request, const absl::Status& status, grp
   release(std::move(lock));
 }
 
-void StreamCall::pass_on(const absl::Status& status, grpc::ByteBuffer bytes) {
+void StreamCall::pass_on(const absl::Status& status, StreamAnswer answer) {
   if (is_closing_ || is_cancelled()) return;
   if (!status.ok() && ends_on_error_) {
     close(to_grpc_status(status));
     return;
   }
-  if (!bytes.Valid()) return;
-  waiting_bytes_ += bytes.Length();
-  waiting_.push_back(std::move(bytes));
+  if (answer.size() == 0) return;
+  waiting_bytes_ += answer.size();
+  waiting_.push_back(std::move(answer));
   if (waiting_bytes_ <= kMostWaitingBytes || waiting_.size() == 1 || decoupled_.empty()) return;
-  log(LogLevel::kWarning, "a stream is ended: its client does not read the responses",
-      {{"peer", context_.peer()}, {"waiting_bytes", waiting_bytes_}});
-  close(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many responses wait for the client to read them"));
+  give_up("too many responses wait for the client to read them");
+}
+
+void StreamCall::give_up(const std::string& reason) {
+  if (is_closing_ || is_cancelled()) return;
+  log(LogLevel::kWarning, "a stream is ended: its responses cannot wait for the client",
+      {{"peer", context_.peer()}, {"waiting_bytes", waiting_bytes_}, {"reason", reason}});
+  close(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, reason));
   waiting_.clear();
   // A write that is under way ends only so.
-  context_.TryCancel();
+  if (is_writing_) context_.TryCancel();
 }
 
 bool StreamCall::has_room() const {
@@ -302,8 +326,9 @@ void StreamCall::advance() {
   if (!is_writing_ && !waiting_.empty()) {
     is_writing_ = true;
     ++holders_;
-    waiting_bytes_ -= waiting_.front().Length();
-    stream_.Write(waiting_.front(), written_.tag());
+    waiting_bytes_ -= waiting_.front().size();
+    writing_ = std::move(waiting_.front().admission);
+    stream_.Write(waiting_.front().bytes, written_.tag());
     waiting_.pop_front();
   }
   const bool takes_input = !is_input_over_ && !is_draining_ && !is_closing_;
@@ -338,6 +363,7 @@ void StreamCall::close(const grpc::Status& status) {
 void StreamCall::on_written(bool ok) {
   Lock lock(mutex_);
   is_writing_ = false;
+  writing_ = {};
   if (!ok) waiting_.clear();
   advance();
   end_event(std::move(lock));

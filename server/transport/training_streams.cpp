@@ -22,6 +22,9 @@ namespace {
 // The least time between two messages of a watch.
 constexpr auto kWatchInterval = std::chrono::milliseconds(100);
 
+// What a batch takes beside its numbers.
+constexpr uint64_t kBatchBytes = 1024;
+
 grpc::Status has_gone() { return {grpc::StatusCode::CANCELLED, "the client has gone"}; }
 
 // Sends the job whenever it has changed, until it is at rest.
@@ -175,7 +178,7 @@ class StreamDataCall : public std::enable_shared_from_this<StreamDataCall> {
     try {
       RequestLimits::Admission admission = queue_.limits->hold(message_.Length());
       unpack(message_, *queue_.limits, admission);
-      take(to_wire_message(message_));
+      take(to_wire_message(message_), std::move(admission));
     } catch (...) {
       end(to_grpc_status(current_exception_status()));
       return;
@@ -202,7 +205,7 @@ class StreamDataCall : public std::enable_shared_from_this<StreamDataCall> {
     return is_waiting_;
   }
 
-  void take(const WireMessage& wire) {
+  void take(const WireMessage& wire, RequestLimits::Admission admission) {
     TrainingBatch batch = parse_training_batch(wire);
     if (!stream_) {
       const std::shared_ptr<TrainingJob> job = calls_.service().find(batch.job_id);
@@ -214,7 +217,12 @@ class StreamDataCall : public std::enable_shared_from_this<StreamDataCall> {
     }
     check(batch.job_id.empty() || batch.job_id == job_id_, "job_id: a stream is for one job, '", job_id_, "'");
     const MemoryOwnerScope owner_scope(memory_owner("job/" + job_id_));
-    if (batch.has_tensors && stream_->push(batch.number, decode_training_batch(batch, wire))) ++batches_;
+    if (batch.has_tensors) {
+      // It counts until the job takes it, however small it is.
+      admission.grow(kBatchBytes);
+      auto account = std::make_shared<RequestLimits::Admission>(std::move(admission));
+      if (stream_->push(batch.number, decode_training_batch(batch, wire), std::move(account))) ++batches_;
+    }
     is_complete_ = is_complete_ || batch.is_complete;
   }
 

@@ -19,6 +19,11 @@ constexpr uint64_t kLeastPieceBytes = 1 << 10;
 constexpr uint64_t kFirstPieceBytes = 1 << 20;  // at most
 constexpr uint64_t kMostPieceBytes = 8 << 20;
 
+// A message may unpack to so much, and more where it is large itself: what is a thousand times as large has taken its
+// client nothing, and the server seconds.
+constexpr uint64_t kMostOfAnyBytes = uint64_t{64} << 20;
+constexpr uint64_t kMostTimes = 100;
+
 // What gRPC knows of a message; its own reader is the only one that may ask.
 class MessageProbe final : public grpc::ProtoBufferReader {
  public:
@@ -29,7 +34,8 @@ class MessageProbe final : public grpc::ProtoBufferReader {
 class Inflater {
  public:
   Inflater(bool is_gzip, uint64_t packed_bytes, const RequestLimits& limits, RequestLimits::Admission& admission)
-      : limits_(limits),
+      : most_bytes_(std::max(kMostOfAnyBytes, kMostTimes * packed_bytes)),
+        limits_(limits),
         admission_(admission),
         next_bytes_(std::clamp(4 * packed_bytes, kLeastPieceBytes, kFirstPieceBytes)) {
     constexpr int kWindowBits = 15;
@@ -70,6 +76,7 @@ class Inflater {
     uint64_t bytes = next_bytes_;
     // One byte more than may be shows that there is more.
     if (limits_.max_message_bytes() != 0) bytes = std::min(bytes, limits_.max_message_bytes() + 1 - allocated_bytes_);
+    bytes = std::min(bytes, most_bytes_ + 1 - allocated_bytes_);
     admission_.grow(bytes);
     pieces_.emplace_back(bytes);
     stream_.next_out = const_cast<Bytef*>(pieces_.back().begin());
@@ -79,12 +86,16 @@ class Inflater {
   }
 
   void check_size(uint64_t bytes) const {
+    if (bytes > most_bytes_) {
+      fail(ErrorCode::kResourceExhausted, "the request unpacks to more than ", kMostTimes, " times its size");
+    }
     const uint64_t most = limits_.max_message_bytes();
     if (most == 0 || bytes <= most) return;
     fail(ErrorCode::kResourceExhausted, "the request unpacks to more than the ", most,
          " bytes that --grpc-max-message-size and --grpc-memory-quota allow");
   }
 
+  const uint64_t most_bytes_;
   const RequestLimits& limits_;
   RequestLimits::Admission& admission_;
   uint64_t next_bytes_;

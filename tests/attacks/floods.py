@@ -15,7 +15,7 @@ from tests.e2e.daemon import request
 SECONDS = 3
 MEMORY_MB, LIVE_S = 300, 1.0
 # These end their connections, or cost nothing, by gRPC's own limits.
-REFUSED_BY_GRPC = {"hpack_table", "big_headers"}
+REFUSED_BY_GRPC = {"hpack_table", "made_reset"}
 CUTS = "tensord_grpc_connections_cut_total"
 
 

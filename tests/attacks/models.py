@@ -43,6 +43,17 @@ class Answers(nn.Module):
         return out
 
 
+class Line(nn.Module):
+    """To be trained."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(1024, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layer(x)
+
+
 def tensor(name, kind, *dims):
     return f'{{ name: "{name}" data_type: {kind} dims: [{", ".join(map(str, dims))}] }}'
 
@@ -57,6 +68,7 @@ MODELS = {
     "steps": (Steps, config([tensor("n", "TYPE_INT64", 1)], [tensor("total", "TYPE_INT64", 1)])),
     "rounds": (Rounds, config([tensor("x", "TYPE_FP32", -1), tensor("n", "TYPE_INT64", 1)],
                               [tensor("y", "TYPE_FP32", -1)])),
+    "line": (Line, config([tensor("x", "TYPE_FP32", -1, 1024)], [tensor("y", "TYPE_FP32", -1, 1)])),
     "answers": (Answers, config([tensor("count", "TYPE_INT64", 1), tensor("size", "TYPE_INT64", 1)],
                                 [tensor("zeros", "TYPE_FP32", -1)], "model_transaction_policy { decoupled: true }")),
 }

@@ -233,6 +233,15 @@ TEST_F(FloodPolicyTest, HeaderBlocks) {
   EXPECT_EQ(policy_.received({.length = 1 << 20, .type = FrameHead::kHeaders, .stream = 5}), CutReason::kHeaderBlock);
 }
 
+TEST_F(FloodPolicyTest, LargeHeaderBlocks) {
+  const auto large = [&](uint32_t stream) {
+    policy_.received({.length = 16'000, .type = FrameHead::kHeaders, .stream = stream});
+    policy_.received({.length = 16'000, .type = FrameHead::kContinuation, .stream = stream});
+    return policy_.received({.length = 16'000, .type = FrameHead::kContinuation, .flags = 4, .stream = stream});
+  };
+  EXPECT_EQ(repeat(100, large), Result(10, CutReason::kControlFrames));
+}
+
 PeerAddress address(uint32_t number) {
   sockaddr_storage storage{};
   auto& v4 = reinterpret_cast<sockaddr_in&>(storage);

@@ -96,6 +96,30 @@ TEST(SharedRegions, BoundsAreChecked) {
   EXPECT_EQ(error_of([&] { regions.find("x", 0, 1); }).code(), ErrorCode::kNotFound);
 }
 
+TEST(SharedRegions, MemoryThatIsNotThereYetIsCounted) {
+  uint64_t counted = 0;
+  SharedRegions regions(true, [&counted](uint64_t bytes) {
+    if (bytes > 1 << 20) fail(ErrorCode::kResourceExhausted, "too much");
+    counted += bytes;
+    return std::shared_ptr<const void>(&counted, [&counted, bytes](const void*) { counted -= bytes; });
+  });
+  const auto page = static_cast<uint64_t>(kPage);
+  Object sparse(100 * kPage), real(2 * kPage), vast(int64_t{1} << 30);
+  real.write(std::string(static_cast<size_t>(2 * kPage), 'x'), 0);
+  sparse.write("x", 0);
+  regions.add({.name = "real", .key = real.key(), .size_bytes = 2 * page});
+  EXPECT_EQ(counted, 0u);
+  regions.add({.name = "sparse", .key = sparse.key(), .size_bytes = 100 * page});
+  EXPECT_EQ(counted, 99 * page);
+  EXPECT_THAT(error_of([&] { regions.add({.name = "vast", .key = vast.key(), .size_bytes = 1 << 30}); }).what(),
+              HasSubstr("too much"));
+  SharedRange range = regions.find("sparse", 0, 1);
+  regions.remove("sparse");
+  EXPECT_EQ(counted, 99 * page);  // as long as a request has it
+  range = {};
+  EXPECT_EQ(counted, 0u);
+}
+
 TEST(SharedRegions, KeysNameObjectsOnly) {
   SharedRegions regions(true);
   for (const std::string key :
