@@ -421,9 +421,11 @@ bool EnsembleRun::answer_next(std::unique_lock<std::mutex>& lock) {
   ready_.pop_front();
   const bool is_final = has_failed_ || (!root_ && ready_.empty());
   is_over_ = is_final;
-  result.times = times();
+  const RequestTimes spent = times();
+  // What went wrong went wrong in a step, which counts it by its reason; here it has none.
+  result.times = result.status.ok() ? spent : RequestTimes{.arrived_ns = request_.arrived_ns};
   lock.unlock();
-  if (is_final) context_.metrics.count_execution(request_.batch_size, result.times, result.status.ok());
+  if (is_final) context_.metrics.count_execution(request_.batch_size, spent, result.status.ok());
   sink_.respond(std::move(result), is_final);
   lock.lock();
   return !is_final;

@@ -264,6 +264,7 @@ TEST_F(EnsembleTest, AFailureStopsTheOtherSteps) {
   answers.wait();
   ASSERT_EQ(answers.results.size(), 1u);
   EXPECT_THAT(std::string(answers.results[0].status.message()), HasSubstr("in ensemble 'all', no luck"));
+  EXPECT_EQ(answers.results[0].times.compute_start_ns, 0);  // a failure of its step, not of its own
 }
 
 TEST_F(EnsembleTest, CancellationReachesTheSteps) {
