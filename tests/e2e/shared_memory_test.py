@@ -217,8 +217,10 @@ class SharedMemoryTest(unittest.TestCase):
 
     def test_off_by_default(self):
         with Daemon(self.folder.name) as daemon:
+            self.assertFalse(daemon.stub.SystemSharedMemoryStatus(pb.SystemSharedMemoryStatusRequest()).regions)
             with self.assertRaises(grpc.RpcError) as raised:
-                daemon.stub.SystemSharedMemoryStatus(pb.SystemSharedMemoryStatusRequest())
+                daemon.stub.SystemSharedMemoryRegister(
+                    pb.SystemSharedMemoryRegisterRequest(name="r", key="/r", byte_size=4))
             self.assertEqual(raised.exception.code(), CODE.UNIMPLEMENTED)
             self.assertIn("--allow-client-shm=true", raised.exception.details())
             with self.assertRaises(grpc.RpcError) as raised:
