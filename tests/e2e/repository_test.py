@@ -173,7 +173,7 @@ class RepositoryTest(unittest.TestCase):
         self.assert_fails(CODE.INVALID_ARGUMENT, "load failed", self.load_files, "m", {"8/model.pt": b"rubbish"}, "{}")
         self.assertEqual(self.ask("m"), 7)
         self.load("m")  # what was brought stays until it is unloaded
-        self.assertEqual(self.states(), [("m", "7", "READY", "")])
+        self.assertEqual(self.states(ready=True), [("m", "7", "READY", "")])
         self.unload("m")
         self.load("m")
         self.assertEqual(self.states(), [("m", "2", "READY", "")])

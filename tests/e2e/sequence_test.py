@@ -107,9 +107,9 @@ class SequenceTest(WithDaemon):
         self.assertEqual(floats(response.raw_output_contents[1]), [1])
         response = self.send("names", "somebody", 1, end=True)
         self.assertEqual(floats(response.raw_output_contents[1]), [2])
-        response = self.send("names", 77, 1, start=True, end=True)
-        self.assertEqual(response.raw_output_contents[0], struct.pack("<I", 2) + b"77")
-        self.assertEqual(floats(response.raw_output_contents[1]), [3])
+        code, text = self.code_of("names", 77, 1, start=True, end=True)
+        self.assertEqual((code, text), (grpc.StatusCode.INVALID_ARGUMENT, "sequence batching control 'CORRID' data-type is 'UINT64', but model "
+                                        "'names' expects 'BYTES'"))
 
     def test_errors(self):
         code, text = self.code_of("oldest", 50, 1)

@@ -79,7 +79,7 @@ TEST_F(RepositoryChangesTest, ANewVersionTakesOver) {
   EXPECT_TRUE(added.is_served);
   EXPECT_EQ(repository->find("m", "")->version(), "2");
   EXPECT_EQ(repository->ready_versions("m"), (std::vector<std::string>{"2"}));
-  EXPECT_EQ(code_of([&] { repository->find("m", "1"); }), ErrorCode::kNotFound);
+  EXPECT_EQ(code_of([&] { repository->find("m", "1"); }), ErrorCode::kUnavailable);  // it was there
   EXPECT_TRUE(repository->is_all_ready());
   EXPECT_EQ(repository->source_of("m", 0).version, 2);
   EXPECT_EQ(repository->source_of("m", 1).file, fs::canonical(root_ / "m" / "1" / "model.pt"));

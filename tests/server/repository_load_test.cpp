@@ -97,11 +97,13 @@ TEST_F(RepositoryLoadTest, EnsemblesAreThoseOfTheirModelsAsTheyAreNow) {
   EXPECT_NE(metrics_.text().find("tensord_model_load_failures_total{model=\"e\"} 1"), std::string::npos);
 }
 
-// Opening model "gated" waits for the gate.
+// Opening a slow model waits for the gate.
 class RepositoryGateTest : public RepositoryLoadTest {
  protected:
   std::unique_ptr<const Model> open(const std::string& file, const ModelConfig& config) override {
-    if (file.find("/gated/") != std::string::npos) {
+    std::string kind;
+    std::ifstream(file) >> kind;
+    if (kind == "slow") {
       at_gate_.set_value();
       gate_.get_future().wait();
     }
@@ -112,7 +114,7 @@ class RepositoryGateTest : public RepositoryLoadTest {
 
 TEST_F(RepositoryGateTest, AStepIsUnloadedAfterTheEnsembleThatIsBeingLoaded) {
   add("first", "1");
-  add("gated", "1");
+  add("gated", "1", "slow");
   configure("e",
             "platform: \"ensemble\" ensemble_scheduling { step [ { model_name: \"first\" model_version: -1 input_map { "
             "key: \"x\" value: \"in\" } output_map { key: \"OUTPUT__0\" value: \"mid\" } }, { model_name: \"gated\" "

@@ -208,7 +208,7 @@ TEST(Scheduler, RejectionsMakeBatchesReady) {
   for (auto* outcome : {&late, &first, &second}) {
     auto task = std::make_unique<Outcome>(*outcome);
     task->rows = outcome == &late ? 3 : 1;
-    task->deadline_ns = outcome == &late ? Clock::system().now_ns() + 20'000'000 : kNoDeadline;
+    task->timeout_us = outcome == &late ? 20'000 : 0;
     task->priority = outcome == &late ? 1 : 0;
     scheduler.submit(std::move(task));
   }
