@@ -45,8 +45,8 @@ def difference(got, want, *again) -> str:
 
 
 def size_of(tensor) -> float:
-    finite = tensor[torch.isfinite(tensor)] if tensor.is_floating_point() else tensor[:0]
-    return finite.abs().max().item() if finite.numel() else 1.0
+    finite = tensor[torch.isfinite(tensor)]
+    return finite.abs().max().item() if tensor.is_floating_point() and finite.numel() else 1.0
 
 
 def check_sample(sample, binary: str, gradients: bool, folder: pathlib.Path) -> str:
