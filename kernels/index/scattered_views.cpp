@@ -42,6 +42,15 @@ OP("aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, in
     })
     .composite();
 
+OP("aten::as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor")
+    .direct([](const Tensor& self, const Tensor& src, const ops::IntList& size, const ops::IntList& stride,
+               std::optional<int64_t> offset) {
+      check(offset.value_or(0) >= 0, "as_strided_scatter: storage_offset must not be negative");
+      const auto view = [&](const Tensor& x) { return call("aten::as_strided", x, size, stride, offset.value_or(0)); };
+      return replaced(call("aten::contiguous", self), src, view, "as_strided_scatter");
+    })
+    .composite();
+
 Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<int64_t> dim) {
   check(indices.dtype() == DType::kInt64, "torch.take_along_dim(): dtype of indices should be Long but got ",
         name_of(indices.dtype()));

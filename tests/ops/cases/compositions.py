@@ -118,6 +118,20 @@ def parts():
     yield case("aten::put", t(3, 4), longs(0, 1), t(3), error="to have the same number of elements")
 
 
+def exponents():
+    yield case("aten::frexp.Tensor", t(3, 4), dtypes=FLOATING)
+    yield case("aten::frexp.Tensor", t(values=[0.0, -0.0, 8.0, 0.1, 1e-40]), dtypes=FULL, gradient="no differences")
+    yield case("aten::ldexp.Tensor", t(3, 4), t(4), dtypes=FULL)
+    yield case("aten::ldexp.Tensor", t(3, 4), t(3, 4), dtypes=INTEGRAL)
+    for name in ("fft_fftshift", "fft_ifftshift"):
+        yield case(f"aten::{name}", t(5, 4), dtypes=FULL)
+        yield case(f"aten::{name}", t(5, 4), [1], dtypes=FULL)
+        yield case(f"aten::{name}", t(3, 5), [0, -1], dtypes=FULL)
+    # PyTorch's gradient reads memory that nothing wrote.
+    yield case("aten::as_strided_scatter", t(3, 4), t(2, 2), [2, 2], [1, 3], strided=False, dtypes=FULL, gradient=False)
+    yield case("aten::as_strided_scatter", t(3, 4), t(3), [3], [4], 1, strided=False, dtypes=FULL, gradient=False)
+
+
 def comparisons():
     near = t(values=[1.0, 1.000001, 2.0, float("nan"), float("inf")])
     far = t(values=[1.0, 1.0, 2.1, float("nan"), float("inf")])
@@ -268,4 +282,4 @@ def second_names():
         yield case(f"aten::{name}.Scalar", t(3, 4), 1, dtypes=NUMERIC)
 
 
-CASES = [*second_names(), *diffs(), *quantiles(), *stacks(), *parts(), *comparisons(), *products(), *norms(), *rest()]
+CASES = [*second_names(), *diffs(), *quantiles(), *stacks(), *parts(), *exponents(), *comparisons(), *products(), *groups(), *norms(), *rest()]
