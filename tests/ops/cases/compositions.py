@@ -192,6 +192,32 @@ def products():
     yield case("aten::pdist", t(1, 3), dtypes=FULL)
 
 
+def grouped_mm(a, b, offs=None, bias=None, out_dtype=None):
+    """PyTorch 2.8's, a product for each group."""
+    if offs is None:
+        return torch.bmm(a, b)
+    ends = offs.tolist()
+    groups = list(zip([0] + ends[:-1], ends))
+    if a.dim() == 2 and b.dim() == 2:
+        return torch.stack([a[:, i:j] @ b[i:j] for i, j in groups])
+    out = torch.zeros(a.shape[-2], b.shape[-1], dtype=a.dtype)
+    for group, (i, j) in enumerate(groups):
+        if b.dim() == 3:
+            out[i:j] = a[i:j] @ b[group]
+        else:
+            out[:, i:j] = a[group] @ b[:, i:j]
+    return out
+
+
+def groups():
+    ends = t(values=[2, 2, 5], dtype=torch.int32)
+    yield case("aten::_grouped_mm", t(5, 3), t(3, 3, 4), ends, reference=grouped_mm, dtypes=FULL, **LOOSE)
+    yield case("aten::_grouped_mm", t(7, 3), t(3, 3, 4), ends, reference=grouped_mm, dtypes=FULL, **LOOSE)
+    yield case("aten::_grouped_mm", t(3, 2, 4), t(4, 5), ends, reference=grouped_mm, dtypes=FULL, **LOOSE)
+    yield case("aten::_grouped_mm", t(2, 5), t(5, 3), ends, reference=grouped_mm, dtypes=FULL, **LOOSE)
+    yield case("aten::_grouped_mm", t(2, 3, 4), t(2, 4, 2), reference=grouped_mm, dtypes=FULL, **LOOSE)
+
+
 def norms():
     for dim in (0, 1, 2, -1):
         yield case("aten::norm_except_dim", t(3, 4, 2), 2, dim, dtypes=FULL, **LOOSE)
