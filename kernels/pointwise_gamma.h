@@ -15,7 +15,7 @@ TENSORD_INLINE T digamma(T value) {
   if (x == 0) return copysign(kInfinity<T>, -value);
   if (x < 0) {
     if (x == ::floor(x)) return kNaN<T>;
-    result = -kPi / ::tan(kPi * x);
+    result = -kPi / ::tan(kPi * (x - ::trunc(x)));  // the whole part would cost digits
     x = 1 - x;
   }
   for (; x < 10; x += 1) result -= 1 / x;
@@ -25,16 +25,12 @@ TENSORD_INLINE T digamma(T value) {
   return static_cast<T>(result + ::log(x) - 0.5 / x - series);
 }
 
-// The n-th derivative of digamma. Of the first, arguments below 0.5 are reflected.
+// The n-th derivative of digamma.
 template <class T>
 TENSORD_INLINE T polygamma(T value, T order) {
-  constexpr double kPi = 3.14159265358979323846;
   const double x = static_cast<double>(value), n = static_cast<double>(order);
   if (n == 0) return digamma(value);
-  if (n == 1 && x < 0.5) {
-    const double sine = ::sin(kPi * x);
-    return static_cast<T>(kPi * kPi / (sine * sine) - special::zeta(2.0, 1 - x));
-  }
+  if (n == 1) return special::trigamma(value);
   const double sign = ::fmod(n, 2) == 0 ? -1 : 1;
   return static_cast<T>(sign * ::tgamma(n + 1) * special::zeta(n + 1, x));
 }

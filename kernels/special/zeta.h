@@ -59,4 +59,22 @@ TENSORD_SPECIAL float zeta(float s, float q) {
   return static_cast<float>(zeta(static_cast<double>(s), static_cast<double>(q)));
 }
 
+// The sum of (x + k)^-2, in the steps of PyTorch: 6 terms and the asymptotic series, or the reflection below one half,
+// where the sine's rounding decides at whole numbers.
+template <class T>
+TENSORD_SPECIAL T trigamma(T x) {
+  T sum = 0;
+  const bool is_reflected = x < T(0.5);
+  if (is_reflected) {
+    const T sine = std::sin(kPi<T> * x);
+    sum -= kPi<T> * kPi<T> / (sine * sine);
+    x = T(1) - x;
+  }
+  for (int i = 0; i < 6; ++i, x += T(1)) sum += T(1) / (x * x);
+  const T z = T(1) / (x * x);
+  const T series = z * (T(1) / T(6) - z * (T(1) / T(30) - z * (T(1) / T(42))));
+  sum += (T(1) + T(1) / (T(2) * x) + series) / x;
+  return is_reflected ? -sum : sum;
+}
+
 }  // namespace tensord::kernels::special

@@ -56,6 +56,10 @@ for order in [0, 1]:
 unary("special_spherical_bessel_j0", FULL + INTS, 0.49, 0.5, 0.51, -0.49, -0.5, -0.51, 0.01, low=-20.0, high=20.0)
 unary("special_airy_ai", FULL + INTS, -3.16, -2.1, -2.09, -2.08, 2.08, 2.09, 2.1, 8.3, 8.4, 103.8, 104.0, low=-12.0, high=10.0)
 
+# Where sin(pi x) is what rounding leaves of 0.
+CASES.append(case("aten::polygamma", 1, t(values=[0.0, -1.0, -2.0, -3.5, 0.499, 0.501]), dtypes=FULL, rtol=1e-5, gradient=False))
+CASES.append(case("aten::digamma", t(values=[-0.999, -5.001, -40.01, 0.0, -3.0, 10.0]), dtypes=FULL, gradient=False))
+
 unary("special_ndtr", FULL + BFLOAT + INTS, -5.0, -1.5, 5.0)
 unary("special_ndtri", FULL + INTS, 0.0, 1.0, -0.1, 1.1, 1e-20, 1e-14, 0.135, 0.136, 0.864, 0.865, low=0.01, high=0.99)
 # At minus infinity PyTorch's gradient is NaN.
@@ -136,3 +140,22 @@ for name in ["gcd", "lcm"]:
     CASES.append(case(op, t(values=[0, 0, 7, -12, 12, -12, 1]), t(values=[0, 5, 0, 18, -18, -18, -1]), dtypes=[torch.int32, torch.int64]))
     CASES.append(case(op, t(0, 3), t(3), dtypes=[torch.int64]))
     CASES.append(case(op, t(2, 3), t(3), dtypes=[torch.bool], error=("not implemented for 'Bool'", "is not defined for bool")))
+
+# Second names of operators that other files have more rows of.
+SAME = ["digamma", "erf", "erfc", "exp2", "expit", "expm1", "gammaln", "i0", "log1p", "psi", "round", "sinc"]
+for name in SAME:
+    CASES.append(case(f"aten::special_{name}", t(3, 4, low=0.1, high=2.0), dtypes=FULL))
+CASES.append(case("aten::special_erfinv", t(3, 4, low=-0.9, high=0.9), dtypes=FULL))
+CASES.append(case("aten::special_gammainc", t(3, 4, low=0.1), t(3, 4, low=0.1), dtypes=FULL))
+CASES.append(case("aten::special_gammaincc", t(3, 4, low=0.1), t(3, 4, low=0.1), dtypes=FULL))
+CASES.append(case("aten::special_logit", t(3, 4, low=0.1, high=0.9), dtypes=FULL))
+CASES.append(case("aten::special_logit", t(3, 4), 0.2, dtypes=FULL))
+CASES.append(case("aten::special_logsumexp", t(3, 4), [1], True, dtypes=FULL))
+CASES.append(case("aten::special_multigammaln", t(3, 4, low=1.5), 2, dtypes=FULL))
+CASES.append(case("aten::special_polygamma", 2, t(3, 4, low=0.2), dtypes=FULL, rtol=1e-5))
+# Where the first name's overload has a name that the second one lacks in PyTorch.
+CASES.append(case("aten::special_softmax.int", t(3, 4), 1, None, dtypes=FULL, reference=lambda x, dim, dtype: torch.special.softmax(x, dim)))
+CASES.append(case("aten::special_log_softmax.int", t(3, 4), 1, None, dtypes=FULL, reference=lambda x, dim, dtype: torch.special.log_softmax(x, dim)))
+CASES.append(case("aten::special_xlogy.Tensor", t(3, 4), t(4, low=0.1), dtypes=FULL, reference=torch.special.xlogy))
+CASES.append(case("aten::special_xlogy.Scalar_Other", t(3, 4), 1.5, dtypes=FULL, reference=torch.special.xlogy))
+CASES.append(case("aten::special_round.decimals", t(3, 4), 1, dtypes=FULL, reference=lambda x, decimals: torch.special.round(x, decimals=decimals)))
