@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <deque>
 #include <string>
 
 #include "kernels/gradient_expr.h"
@@ -49,12 +48,6 @@ namespace {
 // What a gradient formula sees: g, y, a, b, alpha and numbers p0 … p2, the Scalar arguments in schema order.
 constexpr size_t kGradOperands = 8;
 using GradExpr = gradient::GradientFormula;
-
-// Texts of schemas and names must outlive registration.
-const char* keep(std::string text) {
-  static auto* texts = new std::deque<std::string>();
-  return texts->emplace_back(std::move(text)).c_str();
-}
 
 struct Line {
   const char* name;
@@ -152,8 +145,8 @@ struct Signature {
   const char* schema;
   Signature(const Line& line, std::string_view overload, std::string_view arguments) {
     std::string name = concat("aten::", line.name, overload.empty() ? "" : ".", overload);
-    schema = keep(concat(name, "(Tensor self", arguments.empty() ? "" : ", ", arguments, ") -> Tensor"));
-    op = keep(std::move(name));
+    schema = keep_text(concat(name, "(Tensor self", arguments.empty() ? "" : ", ", arguments, ") -> Tensor"));
+    op = keep_text(std::move(name));
   }
 };
 

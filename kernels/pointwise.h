@@ -87,6 +87,9 @@ const PointwiseMaker* find_pointwise(const ops::Op& op);
 // `op` is the name with its overload; also gives the operator its prepared form.
 void add_pointwise_maker(const char* op, PointwiseMaker maker);
 
+// Keeps the text of a schema or a name for the life of the program.
+const char* keep_text(std::string text);
+
 // Registers the kernels and the prepared form of an elementwise operator. `make` is a function
 // of the schema's arguments that gives a PointwiseCall.
 template <class F>

@@ -1,6 +1,7 @@
 // Prepared forms of elementwise operators and of calls along the last dimension: tile programs
 // of one call. Also where the fuser finds what an operator does.
 #include <algorithm>
+#include <deque>
 #include <map>
 
 #include "kernels/lane_call.h"
@@ -65,6 +66,11 @@ std::unique_ptr<ops::PreparedCall> prepare_alone(const ops::PrepareArgs& args) {
 
 const PointwiseMaker* find_pointwise(const ops::Op& op) { return find_in(pointwise_makers(), op); }
 const LaneMaker* find_lane(const ops::Op& op) { return find_in(lane_makers(), op); }
+
+const char* keep_text(std::string text) {
+  static auto* texts = new std::deque<std::string>();
+  return texts->emplace_back(std::move(text)).c_str();
+}
 
 void add_pointwise_maker(const char* op, PointwiseMaker maker) {
   pointwise_makers().emplace(op, std::move(maker));

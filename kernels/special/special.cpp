@@ -34,10 +34,10 @@ std::vector<Tensor> evaluate_gradients(const GradArgs& args, const char* op, Gra
   return gradients;
 }
 
-// "aten::name.overload" of a schema, kept for the life of the program.
+// "aten::name.overload" of a schema.
 const char* name_in(const char* schema) {
   const std::string_view text = schema;
-  return (new std::string(text.substr(0, text.find('('))))->c_str();
+  return keep_text(std::string(text.substr(0, text.find('('))));
 }
 
 void finish(ops::OpBuilder& builder, const char* op, GradientFormula of_a, GradientFormula of_b, const char* saves) {
@@ -90,7 +90,7 @@ void add_binary(const char* schema, const Binary& binary) {
 void add_polynomial(const std::string& name, Formula formula) {
   const Binary binary{formula, TypeClass::kFloat, kConstant};
   const auto schema = [&name](const char* overload, const char* arguments) {
-    return (new std::string(concat("aten::special_", name, overload, "(", arguments, ") -> Tensor")))->c_str();
+    return keep_text(concat("aten::special_", name, overload, "(", arguments, ") -> Tensor"));
   };
   add_binary<>(schema("", "Tensor x, Tensor n"), binary);
   add_binary<Scalar>(schema(".x_scalar", "Scalar x, Tensor n"), binary);
@@ -99,7 +99,7 @@ void add_polynomial(const std::string& name, Formula formula) {
 // Tensors, a number first, a number last.
 void add_three(const std::string& name, const Binary& binary) {
   const auto schema = [&name](const char* overload, const char* arguments) {
-    return (new std::string(concat("aten::", name, overload, "(", arguments, ") -> Tensor")))->c_str();
+    return keep_text(concat("aten::", name, overload, "(", arguments, ") -> Tensor"));
   };
   add_binary<>(schema("", "Tensor self, Tensor other"), binary);
   add_binary<Scalar>(schema(".self_scalar", "Scalar self, Tensor other"), binary);
