@@ -6,14 +6,17 @@
 #include <chrono>
 #include <condition_variable>
 #include <future>
+#include <latch>
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/base/work_thread.h"
 #include "server/repository/demand_loads.h"
 #include "server/repository/periodic_thread.h"
+#include "server/scheduler/scheduler.h"
 #include "server/training/batch_stream.h"
 
 namespace tensord::server {
@@ -95,6 +98,61 @@ TEST(WakeUps, WorkThreadsThatEnd) {
   for (int i = 0; i < kRounds; ++i) {
     const WorkThread work(2);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+// Every second task makes two ready, which are handed out one by one.
+class InPairs final : public SchedulingPolicy {
+ public:
+  Added add(TaskPtr& task) override {
+    waiting_.push_back(std::move(task));
+    if (waiting_.size() % 2 != 0) return Added::kWaits;
+    ready_ = waiting_.size();
+    return Added::kIsReady;
+  }
+  Batch next(int64_t) override {
+    Batch batch;
+    if (ready_ == 0) return batch;
+    --ready_;
+    batch.tasks.push_back(std::move(waiting_.front()));
+    waiting_.erase(waiting_.begin());
+    return batch;
+  }
+  Batch sweep(int64_t, bool) override { return {}; }
+  int64_t next_expiry_ns() const override { return kNoDeadline; }
+  bool runs_alone() const override { return false; }
+  size_t size() const override { return waiting_.size(); }
+  std::vector<TaskPtr> drain() override { return std::exchange(waiting_, {}); }
+
+ private:
+  std::vector<TaskPtr> waiting_;
+  size_t ready_ = 0;
+};
+
+// Runs until another does beside it.
+class Meeting final : public Task {
+ public:
+  Meeting(std::latch& met, std::latch& done) : met_(met), done_(done) {}
+  void run(size_t, int64_t) override {
+    met_.arrive_and_wait();
+    done_.count_down();
+  }
+  void reject(ErrorCode, const char*) override { ADD_FAILURE() << "rejected"; }
+
+ private:
+  std::latch &met_, &done_;
+};
+
+// One wake-up, two tasks: the worker that takes the first one passes it on.
+TEST(WakeUps, WorkersForAllThatOneTaskMadeReady) {
+  Scheduler::Options options;
+  options.workers = 2;
+  Scheduler scheduler(std::make_unique<InPairs>(), options);
+  for (int i = 0; i < kRounds; ++i) {
+    std::latch met(2), done(2);
+    scheduler.submit(std::make_unique<Meeting>(met, done));
+    scheduler.submit(std::make_unique<Meeting>(met, done));
+    done.wait();
   }
 }
 
