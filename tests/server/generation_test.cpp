@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "server/executor/generation_options.h"
@@ -152,6 +153,19 @@ TEST_F(GenerationTest, TokensAreThoseOfAPromptAlone) {
   // The prompts of different lengths came in one run.
   EXPECT_EQ(runs[2].rows, 5);
   EXPECT_EQ(runs[2].given, 5);
+}
+
+// Workers look by themselves about every second, too; that must not be what requests wait for.
+TEST_F(GenerationTest, EveryRequestWakesAWorker) {
+  load();
+  const auto begin = std::chrono::steady_clock::now();
+  constexpr int kRequests = 50;
+  for (int i = 0; i < kRequests; ++i) {
+    FakeSink sink;
+    ask({1, 2}, 1, sink);
+    EXPECT_EQ(tokens_of(sink), tokens_alone({1, 2}, 1));
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(kRequests / 2));
 }
 
 TEST_F(GenerationTest, RowsJoinAndLeaveBetweenSteps) {

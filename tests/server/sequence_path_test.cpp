@@ -1,11 +1,13 @@
 // Requests of sequences through a model version: batches, controls, state, errors.
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
+#include <thread>
 
 #include "server/executor/model_version.h"
 #include "tests/server/fake_models.h"
@@ -306,15 +308,21 @@ TEST_F(SequencePathTest, LateRequestsAreAnsweredWhileTheModelRuns) {
   });
   version = std::make_unique<ModelVersion>("m", 1, std::move(model), config, ModelVersion::Options{},
                                            metrics.model("m", "1"));
-  FakeSink busy, late;
+  FakeSink busy, patient, late;
   send(1, 1, busy, true);
-  InferRequest request;
-  request.inputs.push_back(float_tensor("x", {1, 1}, {1}));
-  request.input_indices = {0};
-  request.sequence.number = 2;
-  request.is_sequence_start = true;
-  request.deadline_ns = Clock::system().now_ns() + 5'000'000;
-  version->submit(std::move(request), late);
+  const auto send_until = [&](uint64_t sequence, int64_t wait_ns, FakeSink& sink) {
+    InferRequest request;
+    request.inputs.push_back(float_tensor("x", {1, 1}, {1}));
+    request.input_indices = {0};
+    request.sequence.number = sequence;
+    request.is_sequence_start = request.is_sequence_end = true;
+    request.deadline_ns = Clock::system().now_ns() + wait_ns;
+    version->submit(std::move(request), sink);
+  };
+  // Whoever keeps the time has gone to sleep for an hour by then.
+  send_until(2, int64_t{3600} * 1'000'000'000, patient);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  send_until(3, 5'000'000, late);
   EXPECT_EQ(late.wait().status.code(), absl::StatusCode::kDeadlineExceeded);
   {
     const std::lock_guard lock(mutex);
@@ -322,6 +330,22 @@ TEST_F(SequencePathTest, LateRequestsAreAnsweredWhileTheModelRuns) {
   }
   changed.notify_all();
   EXPECT_EQ(answer(busy), 1);
+  EXPECT_EQ(answer(patient), 1);
+}
+
+// Workers look by themselves about every second, too; that must not be what requests wait for.
+TEST_F(SequencePathTest, EveryRequestWakesAWorker) {
+  sequences().oldest_preferred_batch_sizes = {1};
+  sequences().oldest_max_queue_delay_us = 0;
+  load();
+  const auto begin = std::chrono::steady_clock::now();
+  constexpr int kRequests = 50;
+  for (int i = 0; i < kRequests; ++i) {
+    FakeSink sink;
+    send(1, 1, sink, /*is_start=*/i == 0);
+    EXPECT_EQ(answer(sink), static_cast<float>(i + 1));
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(kRequests / 2));
 }
 
 // A decoupled model: as many responses as x says.
