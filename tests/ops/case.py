@@ -54,6 +54,27 @@ def _as_strided_view(tensor: torch.Tensor) -> torch.Tensor:
     return view
 
 
+def _times(matrix, row):
+    """Columns times the numbers of a row."""
+    return matrix * row.unsqueeze(-2)
+
+
+def _of_svd(u, s, vh):
+    count = s.shape[-1]
+    left, right = u[..., :count], vh[..., :count, :]
+    weights = torch.arange(1, count + 1, dtype=s.dtype)
+    return [_times(left, s) @ right, s, _times(left, weights) @ left.mT, _times(right.mT, weights) @ right, u.mT @ u, vh @ vh.mT]
+
+
+def _of_eigh(values, vectors):
+    weights = torch.arange(1, values.shape[-1] + 1, dtype=values.dtype)
+    return [_times(vectors, values) @ vectors.mT, values, _times(vectors, weights) @ vectors.mT, vectors.mT @ vectors]
+
+
+# What does not change with the signs of vectors, which libraries choose as they like; op_cases.h has the same.
+INVARIANTS = {"svd": _of_svd, "svd of V": lambda u, s, v: _of_svd(u, s, v.mT), "eigh": _of_eigh}
+
+
 def t(*sizes: int, dtype: torch.dtype | None = None, low: float = -3.0, high: float = 3.0, values: Any = None) -> TensorSpec:
     """A tensor argument: t(2, 3), t(values=[1, 2], dtype=torch.int64)."""
     return TensorSpec(sizes, dtype, low, high, values)
@@ -68,7 +89,7 @@ class Case:
     strided: bool
     rtol: float | None
     atol: float | None
-    check: str  # "values" or "shape" (random operators)
+    check: str  # "values", "shape" (random operators), or a name of INVARIANTS
     reference: Callable | None
     error: str | tuple | None
     gradient: bool | str = True

@@ -121,6 +121,36 @@ inline std::vector<Value> copy_all(const std::vector<Value>& values, bool as_met
   return out;
 }
 
+// The results, or, by the `check` of a case, what of them does not change with the signs of vectors: as INVARIANTS of
+// case.py.
+inline std::vector<Value> comparable(const std::string& check_name, const std::vector<Value>& results) {
+  if (check_name == "values" || check_name == "shape") return results;
+  const auto turned = [](const Tensor& x) { return ops::call("aten::transpose.int", x, -2, -1); };
+  const auto matmul = [](const Tensor& a, const Tensor& b) { return ops::call("aten::matmul", a, b); };
+  const auto times = [](const Tensor& matrix, const Tensor& row) {
+    return ops::call("aten::mul.Tensor", matrix, ops::call("aten::unsqueeze", row, -2));
+  };
+  const auto weights_like = [](const Tensor& values) {
+    return ops::call("aten::arange.start", 1, values.sizes().back() + 1, values.dtype());
+  };
+  if (check_name == "eigh") {
+    const Tensor &values = results[0].to_tensor(), &v = results[1].to_tensor(), vt = turned(v);
+    return {matmul(times(v, values), vt), values, matmul(times(v, weights_like(values)), vt), matmul(vt, v)};
+  }
+  check(check_name == "svd" || check_name == "svd of V", "unknown check ", check_name);
+  const Tensor &u = results[0].to_tensor(), &s = results[1].to_tensor();
+  const Tensor vh = check_name == "svd" ? results[2].to_tensor() : turned(results[2].to_tensor());
+  const int64_t count = s.sizes().back();
+  const Tensor left = ops::call("aten::narrow", u, -1, 0, count), right = ops::call("aten::narrow", vh, -2, 0, count);
+  const Tensor weights = weights_like(s);
+  return {matmul(times(left, s), right),
+          s,
+          matmul(times(left, weights), turned(left)),
+          matmul(times(turned(right), weights), right),
+          matmul(turned(u), u),
+          matmul(vh, turned(vh))};
+}
+
 // The files of the folder TENSORD_OP_CASES.
 inline std::vector<std::filesystem::path> case_files() {
   const char* folder = std::getenv("TENSORD_OP_CASES");
