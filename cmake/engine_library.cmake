@@ -9,7 +9,7 @@ target_link_libraries(tensord_engine PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,${laye
 # Layers also come as dependencies of each other; there too as a whole.
 set_target_properties(tensord_engine PROPERTIES LINK_LIBRARY_OVERRIDE "WHOLE_ARCHIVE,${layer_list}"
                       LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION 0.1 EXPORT_NAME engine)
-target_link_libraries(tensord_engine PRIVATE tensord_onednn ${HWY_LIBRARY})
+target_link_libraries(tensord_engine PRIVATE tensord_onednn tensord_lapack ${HWY_LIBRARY})
 target_include_directories(tensord_engine INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>
                            $<INSTALL_INTERFACE:include/tensord>)
 target_compile_features(tensord_engine INTERFACE cxx_std_20)

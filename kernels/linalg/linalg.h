@@ -17,6 +17,8 @@ void check_real(std::string_view op, const Tensor& x);
 void check_matrix(std::string_view op, const Tensor& x, std::string_view name = "A");
 // Also whether the matrices are square.
 void check_square(std::string_view op, const Tensor& x, std::string_view name = "A");
+// Whether A X = B, or X A = B, has shapes that fit.
+void check_equation(std::string_view op, const Tensor& a, const Tensor& b, bool is_left);
 void check_same_dtype(std::string_view op, const Tensor& a, const Tensor& b);
 
 inline int64_t rows_of(const Tensor& x) { return x.sizes()[static_cast<size_t>(x.ndim() - 2)]; }
@@ -47,6 +49,12 @@ std::array<Tensor, kCount> call_for(const char* op_name, const A&... arguments) 
   for (size_t i = 0; i < kCount; ++i) tensors[i] = results[i].to_tensor();
   return tensors;
 }
+
+// The code of svd for a matrix with infinities or NaN.
+inline constexpr int32_t kNotFinite = -4;
+// Throws PyTorch's error of the routine `op` for the first of `info`, a code for each matrix, that is not 0. Names the
+// matrix when it is one of several. Does nothing for meta tensors.
+void check_info(std::string_view op, const Tensor& info);
 
 // Solves A X = B in place of B, matrix by matrix: A is triangular, and only that triangle is read.
 void solve_triangular(DType dtype, const Matrix& a, const Matrix& x, bool is_upper, bool has_unit_diagonal);

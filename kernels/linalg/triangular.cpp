@@ -13,9 +13,7 @@ constexpr const char* kName = "linalg.solve_triangular";
 ops::TensorMeta infer_solve_triangular(const Tensor& a, const Tensor& b, bool, bool is_left, bool) {
   check_square(kName, a);
   check_matrix(kName, b, "B");
-  check((is_left ? rows_of(b) : columns_of(b)) == rows_of(a), kName,
-        ": Incompatible shapes of A and B for the equation ", is_left ? "AX = B" : "XA = B", " (", rows_of(a), "x",
-        columns_of(a), " and ", rows_of(b), "x", columns_of(b), ")");
+  check_equation(kName, a, b, is_left);
   check_same_dtype(kName, a, b);
   if (a.dtype() != DType::kFloat32 && a.dtype() != DType::kFloat64) fail_dtype("triangular_solve_cpu", a.dtype());
   return column_major(with(broadcast_sizes(batch_of(a), batch_of(b)), {rows_of(b), columns_of(b)}), b);

@@ -1,0 +1,205 @@
+// Norms of matrices, and condition numbers.
+#include <cmath>
+
+#include "kernels/linalg/algebra.h"
+
+namespace tensord::kernels::linalg {
+namespace {
+
+using ops::call;
+using ops::IntList;
+using ops::Scalar;
+using ops::Value;
+
+constexpr const char* kName = "linalg.matrix_norm";
+
+std::string text_of(const IntList& dims, const char* between) {
+  std::string out;
+  for (size_t i = 0; i < dims.size(); ++i) out += (i ? between : "") + std::to_string(dims[i]);
+  return out;
+}
+
+// The two dimensions from 0, checked.
+IntList matrix_dims(const Tensor& a, const IntList& dim) {
+  check_matrix(kName, a);
+  check(dim.size() == 2, kName, ": dim must be a 2-tuple. Got ", text_of(dim, " "));
+  const IntList wrapped{wrap_dim(dim[0], a.ndim()), wrap_dim(dim[1], a.ndim())};
+  check(wrapped[0] != wrapped[1], kName, ": dims must be different. Got (", dim[0], ", ", dim[1], ")");
+  return wrapped;
+}
+
+Tensor in_dtype(const Tensor& a, std::optional<DType> dtype) {
+  if (!dtype) {
+    check(is_floating(a.dtype()), kName, ": Expected a floating point or complex tensor as input. Got ",
+          name_of(a.dtype()));
+    return a;
+  }
+  check(is_floating(*dtype) && size_of(*dtype) >= size_of(a.dtype()), kName, ": the dtype of the input (",
+        name_of(a.dtype()), ") should be convertible without narrowing to the specified dtype (", name_of(*dtype), ")");
+  return a.dtype() == *dtype ? a : call("aten::to.dtype", a, *dtype);
+}
+
+// Reduced singular values, with dimensions of size 1 in the place of the two when `keeps`.
+Tensor of_singular_values(const Tensor& a, const IntList& dims, bool keeps, const char* reduction) {
+  check_real(kName, a);
+  IntList order;
+  for (int64_t d = 0; d < a.ndim(); ++d) {
+    if (d != dims[0] && d != dims[1]) order.push_back(d);
+  }
+  order.push_back(dims[0]);
+  order.push_back(dims[1]);
+  const Tensor values = call("aten::linalg_svdvals", call("aten::permute", a, order));
+  Tensor out = call(reduction, values, IntList{-1}, false);
+  if (!keeps) return out;
+  out = unsqueezed(out, std::min(dims[0], dims[1]));
+  return unsqueezed(out, std::max(dims[0], dims[1]));
+}
+
+Tensor matrix_norm(const Tensor& given, const Scalar& ord, const IntList& dim, bool keeps, std::optional<DType> dtype) {
+  const IntList dims = matrix_dims(given, dim);
+  const double order = ord.to_double(), size = std::abs(order);
+  check(size == 2 || size == 1 || std::isinf(size), kName, ": Order ", order, " not supported.");
+  const Tensor a = in_dtype(given, dtype);
+  const char* reduction = order > 0 ? "aten::amax" : "aten::amin";
+  if (size == 2) return of_singular_values(a, dims, keeps, reduction);
+  // Sums along columns, or rows; then the extreme one of them.
+  const int64_t summed = size == 1 ? dims[0] : dims[1];
+  int64_t rest = size == 1 ? dims[1] : dims[0];
+  const Tensor sums = call("aten::linalg_vector_norm", a, Scalar(1.0), IntList{summed}, keeps);
+  if (!keeps && rest > summed) --rest;
+  return call(reduction, sums, IntList{rest}, keeps);
+}
+
+Tensor matrix_norm(const Tensor& given, const std::string& ord, const IntList& dim, bool keeps,
+                   std::optional<DType> dtype) {
+  check(ord == "fro" || ord == "nuc", kName, ": Order ", ord, " not supported.");
+  const IntList dims = matrix_dims(given, dim);
+  const Tensor a = in_dtype(given, dtype);
+  if (ord == "fro") return call("aten::linalg_vector_norm", a, Scalar(2.0), dims, keeps);
+  return of_singular_values(a, dims, keeps, "aten::sum.dim_IntList");
+}
+
+OP("aten::linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? "
+   "dtype=None) "
+   "-> Tensor")
+    .direct([](const Tensor& a, const Scalar& ord, const IntList& dim, bool keeps, std::optional<DType> dtype) {
+      return matrix_norm(a, ord, dim, keeps, dtype);
+    })
+    .composite()
+    .with_out();
+OP("aten::linalg_matrix_norm.str_ord(Tensor self, str ord=\"fro\", int[] dim=[-2, -1], bool keepdim=False, *, "
+   "ScalarType? "
+   "dtype=None) -> Tensor")
+    .direct([](const Tensor& a, const std::string& ord, const IntList& dim, bool keeps, std::optional<DType> dtype) {
+      return matrix_norm(a, ord, dim, keeps, dtype);
+    })
+    .composite();
+
+Tensor linalg_norm(const Tensor& a, const std::optional<Scalar>& ord, const std::optional<IntList>& dim, bool keeps,
+                   std::optional<DType> dtype) {
+  if (dim) {
+    check(dim->size() == 1 || dim->size() == 2, "linalg.norm: If dim is specified, it must be of length 1 or 2. Got [",
+          text_of(*dim, ", "), "]");
+  } else if (ord) {
+    check(a.ndim() == 1 || a.ndim() == 2,
+          "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got ", a.ndim(), "D.");
+  }
+  if (ord && ((dim && dim->size() == 2) || (!dim && a.ndim() == 2))) {
+    return matrix_norm(a, *ord, dim.value_or(IntList{0, 1}), keeps, dtype);
+  }
+  return call("aten::linalg_vector_norm", a, ord ? *ord : Scalar(2.0), dim ? ops::make_int_list(*dim) : Value(), keeps,
+              dtype ? Value(*dtype) : Value());
+}
+OP("aten::linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) "
+   "-> "
+   "Tensor")
+    .direct(linalg_norm)
+    .composite()
+    .with_out();
+OP("aten::linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) "
+   "-> "
+   "Tensor")
+    .direct([](const Tensor& a, const std::string& ord, const std::optional<IntList>& dim, bool keeps,
+               std::optional<DType> dtype) {
+      if (dim) {
+        check(dim->size() == 1 || dim->size() == 2,
+              "linalg.norm: If dim is specified, it must be of length 1 or 2. Got [", text_of(*dim, ", "), "]");
+      } else {
+        check(a.ndim() == 1 || a.ndim() == 2,
+              "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got ", a.ndim(), "D.");
+      }
+      return matrix_norm(a, ord, dim.value_or(IntList{0, 1}), keeps, dtype);
+    })
+    .composite();
+
+OP("aten::nuclear_norm(Tensor self, bool keepdim=False) -> Tensor")
+    .direct([](const Tensor& a, bool keeps) {
+      check(a.ndim() == 2, "Expected a tensor with 2 dimensions, but got a tensor with ", a.ndim(),
+            a.ndim() == 1 ? " dimension instead." : " dimensions instead.");
+      return matrix_norm(a, std::string("nuc"), IntList{0, 1}, keeps, std::nullopt);
+    })
+    .composite()
+    .with_out();
+OP("aten::nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor")
+    .direct([](const Tensor& a, const IntList& dim, bool keeps) {
+      check(dim.size() == 2, "nuclear norm requires a 'dim' argument of size 2");
+      return matrix_norm(a, std::string("nuc"), dim, keeps, std::nullopt);
+    })
+    .composite();
+OP("aten::frobenius_norm(Tensor self) -> Tensor")
+    .direct([](const Tensor& a) { return call("aten::linalg_vector_norm", a); })
+    .composite();
+OP("aten::frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor")
+    .direct([](const Tensor& a, const IntList& dim, bool keeps) {
+      check(dim.size() <= 2, "Expected at most 2 dimensions, but got ", dim.size(), " dimensions instead.");
+      check(dim.size() < 2 || wrap_dim(dim[0], a.ndim()) != wrap_dim(dim[1], a.ndim()),
+            "Expected dims to be different, got [", text_of(dim, ", "), "] instead");
+      return call("aten::linalg_vector_norm", a, Scalar(2.0), dim.size() == 0 ? Value() : ops::make_int_list(dim),
+                  keeps);
+    })
+    .composite();
+
+// The first and last of the singular values, one by the other.
+Tensor condition_by_values(const Tensor& a, bool is_inverse) {
+  const Tensor values = call("aten::linalg_svdvals", a);
+  const Tensor first = call("aten::select.int", values, -1, 0), last = call("aten::select.int", values, -1, -1);
+  return is_inverse ? quotient(last, first) : quotient(first, last);
+}
+
+// The norm times that of the inverse; infinite for a singular matrix.
+template <class Order>
+Tensor condition_by_inverse(const Tensor& a, const Order& ord) {
+  const auto [inverse, info] = call_for<2>("aten::linalg_inv_ex", a, false);
+  const Tensor is_singular = unsqueezed(unsqueezed(call("aten::gt.Scalar", info, Scalar(int64_t{0})), -1), -1);
+  const Tensor whole = call("aten::masked_fill.Scalar", inverse, is_singular, Scalar(HUGE_VAL));
+  const Tensor both = product(matrix_norm(a, ord, IntList{-2, -1}, false, std::nullopt),
+                              matrix_norm(whole, ord, IntList{-2, -1}, false, std::nullopt));
+  return call("aten::nan_to_num", both, HUGE_VAL, HUGE_VAL, -HUGE_VAL);  // 0 times infinity
+}
+
+Tensor cond(const Tensor& a, const std::optional<Scalar>& p) {
+  check(a.ndim() >= 2, "linalg.cond: The input tensor must have at least 2 dimensions.");
+  const double order = p ? p->to_double() : 2;
+  check(std::abs(order) == 1 || std::abs(order) == 2 || std::isinf(order),
+        "linalg.cond got an invalid norm type: ", order);
+  if (a.numel() == 0) return call("aten::zeros", batch_of(a), a.dtype(), Value(), a.device());
+  if (std::abs(order) == 2) return condition_by_values(a, order < 0);
+  check_square(concat("linalg.cond(ord=", order, ")"), a);
+  return condition_by_inverse(a, *p);
+}
+OP("aten::linalg_cond(Tensor self, Scalar? p=None) -> Tensor").direct(cond).composite().with_out();
+OP("aten::linalg_cond.p_str(Tensor self, str p) -> Tensor")
+    .direct([](const Tensor& a, const std::string& p) {
+      check(p == "fro" || p == "nuc", "linalg.cond got an invalid norm type: ", p);
+      check_square(concat("linalg.cond(ord=", p, ")"), a);
+      if (a.numel() == 0) return call("aten::zeros", batch_of(a), a.dtype(), Value(), a.device());
+      if (p == "fro") return condition_by_inverse(a, p);
+      // The sum of the values times that of their inverses.
+      const Tensor values = call("aten::linalg_svdvals", a);
+      return product(call("aten::sum.dim_IntList", values, IntList{-1}),
+                     call("aten::sum.dim_IntList", call("aten::reciprocal", values), IntList{-1}));
+    })
+    .composite();
+
+}  // namespace
+}  // namespace tensord::kernels::linalg

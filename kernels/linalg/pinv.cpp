@@ -1,0 +1,164 @@
+// Pseudo-inverses and ranks: singular values below a tolerance count as 0.
+#include <limits>
+
+#include "kernels/gradient_expr.h"
+#include "kernels/linalg/algebra.h"
+
+namespace tensord::kernels::linalg {
+namespace {
+
+using ops::call;
+using ops::GradArgs;
+using OptionalTensor = std::optional<Tensor>;
+using OptionalNumber = std::optional<double>;
+
+double precision_of(const Tensor& a) {
+  return a.dtype() == DType::kFloat32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
+}
+
+// Singular values at most this, by matrix, are 0: the larger of `absolute` and `relative` times the largest value.
+Tensor tolerance_of(const Tensor& largest, const Tensor& absolute, const Tensor& relative) {
+  return call("aten::maximum", absolute, product(relative, largest));
+}
+
+Tensor number(double value, const Tensor& like) { return Tensor::scalar(value, like.dtype()); }
+
+struct Tolerances {
+  Tensor absolute, relative;
+};
+
+// What is not given: no absolute tolerance, and a relative one of the precision times the larger size, unless an
+// absolute one above 0 is there.
+Tolerances tolerances_of(const Tensor& a, const OptionalTensor& absolute, const OptionalTensor& relative) {
+  Tolerances out;
+  out.absolute = absolute ? *absolute : number(0, a);
+  if (relative) return {out.absolute, *relative};
+  const double usual = precision_of(a) * static_cast<double>(std::max(rows_of(a), columns_of(a)));
+  out.relative = number(usual, a);
+  if (absolute) {
+    const Tensor is_given = call("aten::gt.Scalar", *absolute, ops::Scalar(int64_t{0}));
+    out.relative = call("aten::where.self", is_given, number(0, a), out.relative);
+  }
+  return out;
+}
+
+OptionalTensor as_tensor(const OptionalNumber& value, const Tensor& like) {
+  if (!value) return std::nullopt;
+  return number(*value, like);
+}
+
+Tensor pinv(const Tensor& a, const OptionalTensor& absolute, const OptionalTensor& relative, bool is_hermitian) {
+  check((a.dtype() == DType::kFloat32 || a.dtype() == DType::kFloat64) && a.ndim() >= 2, "linalg.pinv(",
+        name_of(a.dtype()), "{", to_string(a.sizes()),
+        "}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types");
+  const Tolerances tolerances = tolerances_of(a, absolute, relative);
+  if (a.numel() == 0) {
+    const Dims sizes = with(batch_of(a), {columns_of(a), rows_of(a)});
+    return call("aten::empty.memory_format", sizes, a.dtype(), ops::Value(), a.device());
+  }
+  Tensor left, values, right;
+  if (is_hermitian) {
+    const auto [eigenvalues, vectors] = call_for<2>("aten::_linalg_eigh", a);
+    left = vectors, values = eigenvalues, right = transposed(vectors);
+  } else {
+    const auto [u, s, vh] = call_for<3>("aten::_linalg_svd", a, false, true);
+    left = transposed(vh), values = s, right = transposed(u);
+  }
+  const Tensor sizes = absolute_of(values);
+  const Tensor largest = call("aten::amax", sizes, Dims{-1}, true);
+  const auto column = [](const Tensor& x) { return x.ndim() == 0 ? x : unsqueezed(x, -1); };
+  const Tensor tolerance = tolerance_of(largest, column(tolerances.absolute), column(tolerances.relative));
+  const Tensor inverses = call("aten::where.self", call("aten::gt.Tensor", sizes, tolerance),
+                               call("aten::reciprocal", values), zeros_of(values));
+  return matmul(product(left, unsqueezed(inverses, -2)), right);
+}
+
+std::vector<Tensor> gradient_of_call(const GradArgs& args) {
+  std::vector<Tensor> gradients(args.inputs.size());
+  if (args.grad_outputs[0] && args.needs(0)) {
+    gradients[0] = gradient_of_pinv(args.grad_outputs[0], args.outputs[0].to_tensor(), args.inputs[0].to_tensor());
+  }
+  return gradients;
+}
+
+OP("aten::linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> "
+   "Tensor")
+    .direct(pinv)
+    .gradient(gradient_of_call)
+    .saves("self, result");
+Tensor call_pinv(const Tensor& a, const OptionalTensor& absolute, const OptionalTensor& relative, bool is_hermitian) {
+  const auto value = [](const OptionalTensor& x) { return x ? ops::Value(*x) : ops::Value(); };
+  return call("aten::linalg_pinv.atol_rtol_tensor", a, value(absolute), value(relative), is_hermitian);
+}
+OP("aten::linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> "
+   "Tensor")
+    .direct([](const Tensor& a, OptionalNumber absolute, OptionalNumber relative, bool is_hermitian) {
+      return call_pinv(a, as_tensor(absolute, a), as_tensor(relative, a), is_hermitian);
+    })
+    .composite();
+OP("aten::linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor")
+    .direct([](const Tensor& a, double relative, bool is_hermitian) {
+      return call_pinv(a, number(0, a), number(relative, a), is_hermitian);
+    })
+    .composite()
+    .with_out();
+OP("aten::linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor")
+    .direct([](const Tensor& a, const Tensor& relative, bool is_hermitian) {
+      return call_pinv(a, number(0, a), relative, is_hermitian);
+    })
+    .composite();
+OP("aten::pinverse(Tensor self, float rcond=1e-15) -> Tensor")
+    .direct([](const Tensor& a, double relative) { return call_pinv(a, number(0, a), number(relative, a), false); })
+    .composite();
+
+Tensor matrix_rank(const Tensor& a, const OptionalTensor& absolute, const OptionalTensor& relative, bool is_hermitian) {
+  check_matrix("torch.linalg.matrix_rank", a, "input");
+  const Tolerances tolerances = tolerances_of(a, absolute, relative);
+  if (a.numel() == 0) return call("aten::zeros", batch_of(a), DType::kInt64, ops::Value(), a.device());
+  const Tensor values = is_hermitian ? absolute_of(call("aten::linalg_eigvalsh", a)) : call("aten::linalg_svdvals", a);
+  const Tensor tolerance =
+      tolerance_of(call("aten::amax", values, Dims{-1}, false), tolerances.absolute, tolerances.relative);
+  return call("aten::sum.dim_IntList", call("aten::gt.Tensor", values, unsqueezed(tolerance, -1)), Dims{-1});
+}
+OP("aten::linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool "
+   "hermitian=False) -> Tensor")
+    .direct(matrix_rank)
+    .composite();
+OP("aten::linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) "
+   "-> "
+   "Tensor")
+    .direct([](const Tensor& a, OptionalNumber absolute, OptionalNumber relative, bool is_hermitian) {
+      check_matrix("torch.linalg.matrix_rank", a, "input");
+      return matrix_rank(a, as_tensor(absolute, a), as_tensor(relative, a), is_hermitian);
+    })
+    .composite();
+OP("aten::linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor")
+    .direct([](const Tensor& a, double absolute, bool is_hermitian) {
+      return matrix_rank(a, number(absolute, a), number(0, a), is_hermitian);
+    })
+    .composite()
+    .with_out();
+OP("aten::linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor")
+    .direct([](const Tensor& a, const Tensor& absolute, bool is_hermitian) {
+      return matrix_rank(a, absolute, number(0, a), is_hermitian);
+    })
+    .composite();
+
+}  // namespace
+
+// Golub and Pereyra's derivative, with the products in the order that is smaller.
+Tensor gradient_of_pinv(const Tensor& g, const Tensor& inverse, const Tensor& a) {
+  const Tensor turned = transposed(inverse), of_turned = transposed(g);
+  if (rows_of(a) <= columns_of(a)) {
+    const Tensor k = matmul(of_turned, inverse), outer = matmul(k, turned);
+    Tensor out = difference(outer, transposed(matmul(inverse, k)));
+    out = difference(out, matmul(matmul(a, inverse), outer));
+    return sum_of(out, matmul(matmul(turned, inverse), difference(of_turned, matmul(k, a))));
+  }
+  const Tensor k = matmul(inverse, of_turned), outer = matmul(turned, k);
+  Tensor out = difference(outer, transposed(matmul(k, inverse)));
+  out = difference(out, matmul(outer, matmul(inverse, a)));
+  return sum_of(out, matmul(matmul(difference(of_turned, matmul(a, k)), inverse), turned));
+}
+
+}  // namespace tensord::kernels::linalg

@@ -1,0 +1,265 @@
+// A = Q R by Householder's reflections, and the reflections themselves.
+#include <limits>
+
+#include "kernels/gradient_expr.h"
+#include "kernels/linalg/algebra.h"
+#include "kernels/linalg/lapack.h"
+
+namespace tensord::kernels::linalg {
+namespace {
+
+using ops::call;
+using ops::GradArgs;
+using ops::KernelContext;
+using ops::TensorMeta;
+
+void check_result(const char* op, int info) { check_internal(info == 0, op, ": LAPACK answers ", info); }
+
+std::vector<TensorMeta> infer_geqrf(const Tensor& a) {
+  check(a.ndim() >= 2, "torch.geqrf: input must have at least 2 dimensions.");
+  if (a.dtype() != DType::kFloat32 && a.dtype() != DType::kFloat64) fail_dtype("geqrf_cpu", a.dtype());
+  check_lapack_sizes("torch.geqrf", rows_of(a), columns_of(a));
+  return {column_major(a.sizes(), a), row_major(with(batch_of(a), {std::min(rows_of(a), columns_of(a))}), a)};
+}
+
+template <class T>
+void run_geqrf(const Tensor& a, const Tensor& tau) {
+  const Dims batch = batch_of(a);
+  const int m = static_cast<int>(rows_of(a)), n = static_cast<int>(columns_of(a)), lda = leading(m), query = -1;
+  const int steps = std::min(m, n);
+  if (steps == 0) return;
+  T answer = 0;
+  int info = 0;
+  Lapack<T>::geqrf(&m, &n, nullptr, &lda, nullptr, &answer, &query, &info);
+  const int size = work_size(answer);
+  for_each_range(count_of(batch), cost_of(m, n), [&](int64_t begin, int64_t end) {
+    const Scratch<T> work(size);
+    for (int64_t i = begin; i < end; ++i) {
+      int code = 0;
+      Lapack<T>::geqrf(&m, &n, matrix_data<T>(a, batch, i), &lda, tau.data<T>() + i * steps, work.get(), &size, &code);
+      check_result("geqrf", code);
+    }
+  });
+}
+
+OP("aten::geqrf(Tensor self) -> (Tensor a, Tensor tau)").infer(infer_geqrf);
+KERNEL("aten::geqrf", kCPU, [](const KernelContext&, const Tensor& a, Tensor& out, Tensor& tau) {
+  out.copy_from(a);
+  dispatch_real(a.dtype(), "geqrf_cpu", [&]<class T>() { run_geqrf<T>(out, tau); });
+});
+
+constexpr const char* kProduct = "torch.linalg.householder_product";
+
+TensorMeta infer_householder_product(const Tensor& a, const Tensor& tau) {
+  check(a.ndim() >= 2, kProduct, ": input must have at least 2 dimensions.");
+  check(rows_of(a) >= columns_of(a), kProduct, ": input.shape[-2] must be greater than or equal to input.shape[-1]");
+  check(a.ndim() - tau.ndim() == 1, kProduct,
+        ": Expected tau to have one dimension less than input, but got tau.ndim equal to ", tau.ndim(),
+        " and input.ndim is equal to ", a.ndim());
+  check(columns_of(a) >= tau.sizes().back(), kProduct,
+        ": input.shape[-1] must be greater than or equal to tau.shape[-1]");
+  check(batch_of(a) == Dims(tau.sizes().span().first(tau.sizes().size() - 1)), kProduct,
+        ": Expected batch dimensions of tau to be equal to input.shape[:-2], but got ", to_string(tau.sizes()));
+  check(a.dtype() == tau.dtype(), kProduct, ": tau dtype ", name_of(tau.dtype()), " does not match input dtype ",
+        name_of(a.dtype()));
+  if (a.dtype() != DType::kFloat32 && a.dtype() != DType::kFloat64) fail_dtype("orgqr_cpu", a.dtype());
+  check_lapack_sizes(kProduct, rows_of(a), columns_of(a));
+  return column_major(a.sizes(), a);
+}
+
+template <class T>
+void run_orgqr(const Tensor& a, const Tensor& tau) {
+  const Dims batch = batch_of(a);
+  const int m = static_cast<int>(rows_of(a)), n = static_cast<int>(columns_of(a)), lda = leading(m), query = -1;
+  const int k = static_cast<int>(tau.sizes().back());
+  if (n == 0) return;
+  T answer = 0;
+  int info = 0;
+  Lapack<T>::orgqr(&m, &n, &k, nullptr, &lda, nullptr, &answer, &query, &info);
+  const int size = work_size(answer);
+  for_each_range(count_of(batch), cost_of(m, n), [&](int64_t begin, int64_t end) {
+    const Scratch<T> work(size);
+    for (int64_t i = begin; i < end; ++i) {
+      int code = 0;
+      Lapack<T>::orgqr(&m, &n, &k, matrix_data<T>(a, batch, i), &lda, tau.data<T>() + i * k, work.get(), &size, &code);
+      check_result("orgqr", code);
+    }
+  });
+}
+
+void householder_product_kernel(const KernelContext&, const Tensor& a, const Tensor& tau, Tensor& out) {
+  out.copy_from(a);
+  const Tensor dense = tau.contiguous();
+  dispatch_real(a.dtype(), "orgqr_cpu", [&]<class T>() { run_orgqr<T>(out, dense); });
+}
+
+// The result is P_1 with P_i = P_{i+1} - tau_i v_i (v_iᵀ P_{i+1}) and P_{k+1} the identity's first columns. Going
+// forward through i, the gradient g of P_i gives those of tau_i and v_i, and of P_{i+1}.
+std::vector<Tensor> gradient_of_householder_product(const GradArgs& args) {
+  const Tensor &a = args.inputs[0].to_tensor(), &tau = args.inputs[1].to_tensor();
+  Tensor g = args.grad_outputs[0];
+  if (!g) return std::vector<Tensor>(2);
+  const int64_t rows = rows_of(a), columns = columns_of(a), steps = tau.sizes().back();
+  if (steps == 0) return {zeros_of(a), zeros_of(tau)};
+  const Tensor ones = call("aten::eye.m", rows, columns, a.dtype());
+  const Tensor reflectors = sum_of(lower_part(a, -1), ones);
+  std::vector<Tensor> v, t, later(static_cast<size_t>(steps) + 1);
+  for (int64_t i = 0; i < steps; ++i) {
+    v.push_back(narrowed(reflectors, -1, i, 1));
+    t.push_back(unsqueezed(narrowed(tau, -1, i, 1), -1));
+  }
+  later.back() = call("aten::expand", ones, a.sizes());
+  for (size_t i = v.size(); i-- > 1;) {
+    later[i] = difference(later[i + 1], product(t[i], matmul(v[i], matmul(transposed(v[i]), later[i + 1]))));
+  }
+  std::vector<Tensor> of_v, of_tau;
+  for (size_t i = 0; i < v.size(); ++i) {
+    const Tensor& p = later[i + 1];
+    const Tensor g_v = matmul(transposed(g), v[i]), p_v = matmul(transposed(p), v[i]);
+    of_tau.push_back(call("aten::squeeze.dim", negated(matmul(transposed(g_v), p_v)), -1));
+    of_v.push_back(negated(product(t[i], sum_of(matmul(g, p_v), matmul(p, g_v)))));
+    g = difference(g, product(t[i], matmul(v[i], transposed(g_v))));
+  }
+  if (steps < columns) of_v.push_back(zeros_of(narrowed(a, -1, steps, columns - steps)));
+  return {lower_part(call("aten::cat", of_v, -1), -1), call("aten::cat", of_tau, -1)};
+}
+
+OP("aten::linalg_householder_product(Tensor input, Tensor tau) -> Tensor")
+    .infer(infer_householder_product)
+    .gradient(gradient_of_householder_product)
+    .saves("input, tau")
+    .with_out();
+KERNEL("aten::linalg_householder_product", kCPU, householder_product_kernel);
+OP("aten::orgqr(Tensor self, Tensor input2) -> Tensor")
+    .direct([](const Tensor& a, const Tensor& tau) { return call("aten::linalg_householder_product", a, tau); })
+    .composite();
+
+TensorMeta infer_ormqr(const Tensor& a, const Tensor& tau, const Tensor& other, bool is_left, bool) {
+  constexpr const char* kName = "torch.ormqr";
+  check(a.ndim() >= 2, kName, ": input must have at least 2 dimensions.");
+  check(other.ndim() >= 2, kName, ": other must have at least 2 dimensions.");
+  const int64_t size = is_left ? rows_of(other) : columns_of(other);
+  const char* dim = is_left ? "-2" : "-1";
+  check(tau.ndim() >= 1 && size >= tau.sizes().back(), kName, ": other.shape[", dim,
+        "] must be greater than or equal to tau.shape[-1]");
+  check(size == rows_of(a), kName, ": other.shape[", dim, "] must be equal to input.shape[-2]");
+  check(tau.sizes().back() <= columns_of(a), kName, ": tau.shape[-1] must be less than or equal to input.shape[-1]");
+  check(a.ndim() - tau.ndim() == 1 && a.ndim() == other.ndim() &&
+            batch_of(a) == Dims(tau.sizes().span().first(tau.sizes().size() - 1)) && batch_of(a) == batch_of(other),
+        kName, ": Expected batch dimensions of input, tau and other to be equal");
+  check(a.dtype() == tau.dtype() && a.dtype() == other.dtype(), kName,
+        ": Expected input, tau and other to have the same dtype");
+  if (a.dtype() != DType::kFloat32 && a.dtype() != DType::kFloat64) fail_dtype("ormqr_cpu", a.dtype());
+  check_lapack_sizes(kName, rows_of(a), columns_of(a));
+  check_lapack_sizes(kName, rows_of(other), columns_of(other));
+  return column_major(other.sizes(), other);
+}
+
+template <class T>
+void run_ormqr(const Tensor& a, const Tensor& tau, const Tensor& c, bool is_left, bool is_transposed) {
+  const Dims batch = batch_of(c);
+  const int m = static_cast<int>(rows_of(c)), n = static_cast<int>(columns_of(c)), ldc = leading(m), query = -1;
+  const int k = static_cast<int>(tau.sizes().back()), lda = leading(rows_of(a));
+  const char side = is_left ? 'L' : 'R', turn = is_transposed ? 'T' : 'N';
+  if (c.numel() == 0 || k == 0) return;
+  T answer = 0;
+  int info = 0;
+  Lapack<T>::ormqr(&side, &turn, &m, &n, &k, nullptr, &lda, nullptr, nullptr, &ldc, &answer, &query, &info, 1, 1);
+  const int size = work_size(answer);
+  for_each_range(count_of(batch), cost_of(m, n), [&](int64_t begin, int64_t end) {
+    const Scratch<T> work(size);
+    for (int64_t i = begin; i < end; ++i) {
+      int code = 0;
+      Lapack<T>::ormqr(&side, &turn, &m, &n, &k, matrix_data<T>(a, batch, i), &lda, tau.data<T>() + i * k,
+                       matrix_data<T>(c, batch, i), &ldc, work.get(), &size, &code, 1, 1);
+      check_result("ormqr", code);
+    }
+  });
+}
+
+// A copy that lies column by column.
+Tensor in_columns(const Tensor& x) {
+  const TensorMeta meta = column_major(x.sizes(), x);
+  Tensor out = Tensor::empty_strided(meta.sizes, meta.strides, meta.dtype);
+  out.copy_from(x);
+  return out;
+}
+
+void ormqr_kernel(const KernelContext&, const Tensor& a, const Tensor& tau, const Tensor& other, bool is_left,
+                  bool is_transposed, Tensor& out) {
+  out.copy_from(other);
+  const Tensor columns = in_columns(a), dense = tau.contiguous();
+  dispatch_real(a.dtype(), "ormqr_cpu", [&]<class T>() { run_ormqr<T>(columns, dense, out, is_left, is_transposed); });
+}
+OP("aten::ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor")
+    .infer(infer_ormqr)
+    .with_out();
+KERNEL("aten::ormqr", kCPU, ormqr_kernel);
+
+std::tuple<Tensor, Tensor> qr(const Tensor& a, const std::string& mode) {
+  check_matrix("linalg.qr", a);
+  check(is_floating(a.dtype()), "linalg.qr: Expected a floating point or complex tensor as input. Got ",
+        name_of(a.dtype()));
+  const bool has_q = mode != "r", is_complete = mode == "complete";
+  check(!has_q || is_complete || mode == "reduced", "qr received unrecognized mode '", mode,
+        "' but expected one of 'reduced' (default), 'r', or 'complete'");
+  const int64_t rows = rows_of(a), columns = columns_of(a), steps = std::min(rows, columns);
+  const auto [packed, tau] = call_for<2>("aten::geqrf", a);
+  const Tensor r = upper_part(is_complete ? packed : narrowed(packed, -2, 0, steps));
+  if (!has_q) return {call("aten::empty.memory_format", Dims{0}, a.dtype(), ops::Value(), a.device()), r};
+  Tensor reflectors = narrowed(packed, -1, 0, steps);
+  if (is_complete && rows > steps) {
+    const Dims sizes = with(batch_of(a), {rows, rows - steps});
+    reflectors = concatenated(reflectors, call("aten::zeros", sizes, a.dtype(), ops::Value(), a.device()), -1);
+  }
+  return {call("aten::linalg_householder_product", reflectors, tau), r};
+}
+
+// With R = [R1, R2] and R2 = Qᵀ A2, where A is wider than high. For the square part, gA = (gQ + Q sym(triu(gR Rᵀ - Qᵀ
+// gQ))) R⁻ᵀ with the diagonal counted once.
+std::vector<Tensor> gradient_of_qr(const GradArgs& args) {
+  const Tensor &q = args.outputs[0].to_tensor(), &r = args.outputs[1].to_tensor();
+  const std::string& mode = args.inputs[1].to_string();
+  std::vector<Tensor> gradients(args.inputs.size());
+  Tensor of_q = args.grad_outputs[0], of_r = args.grad_outputs[1];
+  if (!of_q && !of_r) return gradients;
+  check(mode != "r",
+        "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, "
+        "mode='reduced') if you are going to require gradients");
+  const int64_t rows = rows_of(q), columns = columns_of(r), steps = std::min(rows, columns);
+  check(mode != "complete" || rows <= columns,
+        "The QR decomposition is not differentiable when mode='complete' and nrows > ncols");
+  const Tensor square = narrowed(r, -1, 0, steps);
+  Tensor of_right;
+  if (columns > steps && of_r) {
+    const Tensor right = narrowed(r, -1, steps, columns - steps), of_r2 = narrowed(of_r, -1, steps, columns - steps);
+    of_right = matmul(q, of_r2);
+    of_q = joined(of_q, matmul(q, matmul(right, transposed(of_r2))));
+  }
+  Tensor inner;
+  if (of_r) inner = matmul(narrowed(of_r, -1, 0, steps), transposed(square));
+  if (of_q) inner = inner ? difference(inner, matmul(transposed(q), of_q)) : negated(matmul(transposed(q), of_q));
+  inner = upper_part(inner);
+  const Tensor both = matmul(q, sum_of(inner, transposed(upper_part(inner, 1))));
+  Tensor of_a = solved_triangular(transposed(square), joined(both, of_q), false, false);
+  if (columns > steps) {
+    if (!of_right) of_right = call("aten::zeros", with(batch_of(r), {rows, columns - steps}), r.dtype());
+    of_a = concatenated(of_a, of_right, -1);
+  }
+  gradients[0] = of_a;
+  return gradients;
+}
+
+OP("aten::linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)")
+    .direct(qr)
+    .gradient(gradient_of_qr)
+    .saves("result0, result1");
+OP("aten::qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)")
+    .direct([](const Tensor& a, bool is_reduced) -> std::tuple<Tensor, Tensor> {
+      const auto [q, r] = call_for<2>("aten::linalg_qr", a, std::string(is_reduced ? "reduced" : "complete"));
+      return {q, r};
+    })
+    .composite();
+
+}  // namespace
+}  // namespace tensord::kernels::linalg

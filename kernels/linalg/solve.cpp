@@ -1,0 +1,217 @@
+// Systems, inverses and determinants by LU.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/gradient_expr.h"
+#include "kernels/linalg/algebra.h"
+
+namespace tensord::kernels::linalg {
+namespace {
+
+using ops::call;
+using ops::GradArgs;
+
+// A right side of one dimension less than the matrices is a batch of vectors.
+bool is_vector(const Tensor& a, const Tensor& b) {
+  return b.ndim() == 1 || (a.ndim() - 1 == b.ndim() && b.sizes() == Dims(a.sizes().span().first(a.sizes().size() - 1)));
+}
+
+struct Solved {
+  Tensor result, lu, pivots, info;
+};
+
+Solved solve_with_factors(const Tensor& a, const Tensor& b, bool is_left) {
+  constexpr const char* kName = "linalg.solve";
+  check_real(kName, a);
+  check_square(kName, a);
+  check(a.dtype() == b.dtype(), kName, ": Expected A and B to have the same dtype, but found A of type ",
+        name_of(a.dtype()), " and B of type ", name_of(b.dtype()), " instead");
+  const bool takes_vector = is_vector(a, b);
+  const Tensor matrix = takes_vector ? unsqueezed(b, -1) : b;
+  check_matrix(kName, matrix, "B");
+  check_equation(kName, a, matrix, is_left);
+  const auto [lu, pivots, info] = call_for<3>("aten::linalg_lu_factor_ex", a, true, false);
+  const Tensor x = call("aten::linalg_lu_solve", lu, pivots, matrix, is_left, false);
+  return {takes_vector ? call("aten::squeeze.dim", x, -1) : x, lu, pivots, info};
+}
+
+ops::Returns linalg_solve_parts(const Tensor& a, const Tensor& b, bool is_left, bool check_errors) {
+  const Solved solved = solve_with_factors(a, b, is_left);
+  if (check_errors) check_info("torch.linalg.solve_ex", solved.info);
+  return {{solved.result, solved.lu, solved.pivots, solved.info}};
+}
+
+// With X = A⁻¹ B: A⁻ᵀ g for B, and -A⁻ᵀ g Xᵀ for A. The factors are at hand, but have no history of their own.
+std::vector<Tensor> gradient_of_solve(const GradArgs& args) {
+  const Tensor &a = args.inputs[0].to_tensor(), &b = args.inputs[1].to_tensor(), &x = args.outputs[0].to_tensor();
+  const bool is_left = args.inputs[2].to_bool(), takes_vector = is_vector(a, b);
+  std::vector<Tensor> gradients(args.inputs.size());
+  if (!args.grad_outputs[0]) return gradients;
+  const Tensor g = takes_vector ? unsqueezed(args.grad_outputs[0], -1) : args.grad_outputs[0];
+  const Tensor of_b = is_grad_enabled()
+                          ? call("aten::linalg_solve", transposed(a), g, is_left)
+                          : call("aten::linalg_lu_solve", args.outputs[1], args.outputs[2], g, is_left, true);
+  if (args.needs(0)) {
+    const Tensor turned = transposed(takes_vector ? unsqueezed(x, -1) : x);
+    const Tensor outer = is_left ? matmul(of_b, turned) : matmul(turned, of_b);
+    gradients[0] = gradient::fit_gradient(negated(outer), a);
+  }
+  if (args.needs(1)) {
+    gradients[1] = gradient::fit_gradient(takes_vector ? call("aten::squeeze.dim", of_b, -1) : of_b, b);
+  }
+  return gradients;
+}
+
+OP("aten::_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor "
+   "LU, "
+   "Tensor pivots, Tensor info)")
+    .direct(linalg_solve_parts)
+    .gradient(gradient_of_solve)
+    .saves("A, result0, result1, result2");
+OP("aten::linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor "
+   "info)")
+    .direct([](const Tensor& a, const Tensor& b, bool is_left, bool check_errors) -> std::tuple<Tensor, Tensor> {
+      const auto [x, lu, pivots, info] = call_for<4>("aten::_linalg_solve_ex", a, b, is_left, check_errors);
+      return {x, info};
+    })
+    .composite();
+OP("aten::linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor")
+    .direct([](const Tensor& a, const Tensor& b, bool is_left) {
+      const auto [x, lu, pivots, info] = call_for<4>("aten::_linalg_solve_ex", a, b, is_left, false);
+      check_info("torch.linalg.solve", info);
+      return x;
+    })
+    .composite();
+
+std::tuple<Tensor, Tensor> invert(const Tensor& a, bool check_errors) {
+  check_real("linalg.inv", a);
+  check_square("linalg.inv", a);
+  const auto [lu, pivots, info] = call_for<3>("aten::linalg_lu_factor_ex", a, true, false);
+  const Tensor inverse = call("aten::linalg_lu_solve", lu, pivots, identity(rows_of(a), a), true, false);
+  if (check_errors) check_info("linalg.inv_ex", info);
+  return {inverse, info};
+}
+OP("aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)")
+    .direct(invert)
+    .gradient(gradient::of_first([](const GradArgs& args, const Tensor& g) {
+      const Tensor turned = transposed(args.outputs[0].to_tensor());
+      return negated(matmul(turned, matmul(g, turned)));
+    }))
+    .saves("result0");
+Tensor checked_inverse(const Tensor& a) {
+  const auto [inverse, info] = call_for<2>("aten::linalg_inv_ex", a, false);
+  check_info("linalg.inv", info);
+  return inverse;
+}
+OP("aten::linalg_inv(Tensor A) -> Tensor").direct(checked_inverse).composite();
+OP("aten::inverse(Tensor self) -> Tensor").direct(checked_inverse).composite();
+
+// -1 for an odd number of exchanges, of each matrix.
+Tensor sign_of_exchanges(const Tensor& pivots, DType dtype) {
+  const int64_t steps = pivots.sizes().back();
+  const Dims batch(pivots.sizes().span().first(pivots.sizes().size() - 1));
+  if (pivots.is_meta()) return Tensor::meta(batch, dtype, pivots.device());
+  const Tensor order = pivots.contiguous(), signs = Tensor::empty(batch, DType::kFloat64);
+  for (int64_t i = 0; i < signs.numel(); ++i) {
+    int64_t exchanges = 0;
+    for (int64_t step = 0; step < steps; ++step) {
+      exchanges += order.data<int32_t>()[i * steps + step] != step + 1 ? 1 : 0;
+    }
+    signs.data<double>()[i] = exchanges % 2 == 0 ? 1 : -1;
+  }
+  return signs.to(dtype);
+}
+
+ops::Returns det_parts(const Tensor& a) {
+  check_square("linalg.det", a);
+  if (!is_floating(a.dtype())) check_real("linalg.det", a);
+  const auto [lu, pivots, info] = call_for<3>("aten::linalg_lu_factor_ex", a, true, false);
+  const Tensor of_upper = call("aten::prod.dim_int", diagonal_of(lu), -1);
+  return {{product(of_upper, sign_of_exchanges(pivots, a.dtype())), lu, pivots}};
+}
+
+// Whether some matrix is so near to singular that det(A) A⁻¹ would be made of rounding errors.
+bool has_nearly_singular(const Tensor& lu) {
+  const Tensor diagonals = absolute_of(diagonal_of(lu)).to(DType::kFloat64).contiguous();
+  const int64_t size = diagonals.sizes().back();
+  const double precision =
+      lu.dtype() == DType::kFloat32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
+  for (const double* own = diagonals.data<double>(); size > 0 && own < diagonals.data<double>() + diagonals.numel();
+       own += size) {
+    const auto [least, most] = std::minmax_element(own, own + size);
+    const double bound = 8 * static_cast<double>(size) * precision * *most;
+    if (std::isfinite(*most) && *least <= bound) return true;
+  }
+  return false;
+}
+
+// The matrix of cofactors, by which a determinant changes: det(U V) U diag(the product of all other values) Vᵀ,
+// whatever the rank.
+Tensor cofactors(const Tensor& a) {
+  const auto [u, s, vh] = call_for<3>("aten::_linalg_svd", a, false, true);
+  const Tensor one = identity(rows_of(a), a), others = difference(call("aten::ones_like", one), one);
+  const Tensor without_own = sum_of(product(unsqueezed(s, -2), others), one);
+  const Tensor values = call("aten::prod.dim_int", without_own, -1);
+  const Tensor sign = call("aten::sign", call("aten::linalg_det", matmul(u, vh)));
+  const Tensor whole = matmul(product(u, unsqueezed(values, -2)), vh);
+  return product(unsqueezed(unsqueezed(sign, -1), -1), whole);
+}
+
+// det(A) A⁻ᵀ g. Where the gradient is recorded a singular matrix is an error, as in PyTorch.
+Tensor gradient_of_det(const GradArgs& args, const Tensor& g) {
+  const Tensor &a = args.inputs[0].to_tensor(), &det = args.outputs[0].to_tensor();
+  const Tensor &lu = args.outputs[1].to_tensor(), &pivots = args.outputs[2].to_tensor();
+  const auto by_matrix = [](const Tensor& x) { return unsqueezed(unsqueezed(x, -1), -1); };
+  if (!is_grad_enabled() && has_nearly_singular(lu)) return product(by_matrix(g), cofactors(a));
+  const Tensor right = product(by_matrix(product(g, det)), identity(rows_of(a), a));
+  if (is_grad_enabled()) return call("aten::linalg_solve", transposed(a), right, true);
+  return call("aten::linalg_lu_solve", lu, pivots, right, true, true);
+}
+OP("aten::_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)")
+    .direct(det_parts)
+    .gradient(gradient::of_first(gradient_of_det))
+    .saves("A, result0, result1, result2");
+Tensor det(const Tensor& a) { return call_for<3>("aten::_linalg_det", a)[0]; }
+OP("aten::linalg_det(Tensor A) -> Tensor").direct(det).composite();
+OP("aten::det(Tensor self) -> Tensor").direct(det).composite();
+
+ops::Returns slogdet_parts(const Tensor& a) {
+  check_square("linalg.slogdet", a);
+  check_real("linalg.slogdet", a);
+  const auto [lu, pivots, info] = call_for<3>("aten::linalg_lu_factor_ex", a, true, false);
+  const Tensor diagonal = diagonal_of(lu);
+  const Tensor sign =
+      product(call("aten::prod.dim_int", call("aten::sign", diagonal), -1), sign_of_exchanges(pivots, a.dtype()));
+  const Tensor magnitude = call("aten::sum.dim_IntList", call("aten::log", absolute_of(diagonal)), Dims{-1});
+  return {{sign, magnitude, lu, pivots}};
+}
+// A⁻ᵀ g for the logarithm; the sign is constant.
+std::vector<Tensor> gradient_of_slogdet(const GradArgs& args) {
+  const Tensor &a = args.inputs[0].to_tensor(), &g = args.grad_outputs[1];
+  if (!g) return {args.grad_outputs[0] ? zeros_of(a) : Tensor()};
+  const Tensor right = product(unsqueezed(unsqueezed(g, -1), -1), identity(rows_of(a), a));
+  if (is_grad_enabled()) return {call("aten::linalg_solve", transposed(a), right, true)};
+  return {call("aten::linalg_lu_solve", args.outputs[2], args.outputs[3], right, true, true)};
+}
+OP("aten::_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)")
+    .direct(slogdet_parts)
+    .gradient(gradient_of_slogdet)
+    .saves("A, result2, result3");
+std::tuple<Tensor, Tensor> slogdet(const Tensor& a) {
+  const auto [sign, magnitude, lu, pivots] = call_for<4>("aten::_linalg_slogdet", a);
+  return {sign, magnitude};
+}
+OP("aten::linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)").direct(slogdet).composite();
+OP("aten::slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)").direct(slogdet).composite();
+OP("aten::logdet(Tensor self) -> Tensor")
+    .direct([](const Tensor& a) {
+      check_square("logdet", a);
+      const auto [sign, magnitude] = slogdet(a);
+      // NaN where the determinant is negative; -inf where it is 0.
+      return sum_of(call("aten::log", sign), magnitude);
+    })
+    .composite();
+
+}  // namespace
+}  // namespace tensord::kernels::linalg
