@@ -7,6 +7,8 @@ namespace tensord::server {
 void add_infer_options(CLI::App& app, InferOptions& options) {
   app.add_option("--grpc-header-forward-pattern", options.header_forward_pattern,
                  "Regular expression; headers with such names become parameters of the request");
+  app.add_option("--http-header-forward-pattern", options.http_header_forward_pattern,
+                 "The same of HTTP requests, whose headers' names are as clients send them");
   app.add_option("--stream-max-requests", options.stream_max_requests,
                  "Requests of one stream that may wait for their answers; then no more are read from it")
       ->check(CLI::Range(1u, 1u << 20))

@@ -14,6 +14,7 @@ struct InferOptions {
   // Headers whose names match this regular expression (RE2, whole names, which are lower case) become parameters of the
   // request; empty: none do.
   std::string header_forward_pattern;
+  std::string http_header_forward_pattern;  // the same of HTTP requests, whose names are as clients send them
   // Of one stream: while so many requests wait for their answers, no more are read.
   uint32_t stream_max_requests = 1024;
 };

@@ -115,8 +115,10 @@ void add_limits(CLI::App& app, NetworkOptions& options) {
 }
 
 void add_http_options(CLI::App& app, NetworkOptions& options) {
-  app.add_option("--allow-http", options.allow_http,
-                 "Serve health and status on the HTTP port; the metrics port has them in any case")
+  app.add_option(
+         "--allow-http", options.allow_http,
+         "Serve the KServe v2 REST protocol, health and status on the HTTP port; the metrics port has health and "
+         "status in any case")
       ->capture_default_str();
   app.add_option("--http-address", options.http_address, "Address to listen on for HTTP")->capture_default_str();
   app.add_option("--http-port", options.http_port, "Port for HTTP; 0 takes a free one")
@@ -127,6 +129,14 @@ void add_http_options(CLI::App& app, NetworkOptions& options) {
                  "TOKEN' or as a password; health does not")
       ->capture_default_str();
   app.add_option("--status-page", options.status_page, "Serve the status page at / of the HTTP and metrics ports")
+      ->capture_default_str();
+  app.add_option("--http-restricted-api", options.http_restricted_apis,
+                 "GROUP,…:HEADER=VALUE: calls of these groups over HTTP need the header with this value. Groups as of "
+                 "--grpc-restricted-protocol, which holds for HTTP too where this says nothing; may be repeated")
+      ->allow_extra_args(false);
+  app.add_option("--http-max-input-size", options.http_max_input_bytes,
+                 "Largest tensor that an HTTP request may bring as JSON, as 64MB; 0 is no limit")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
       ->capture_default_str();
   app.add_option("--http-thread-count", options.http_threads, "Threads that serve the HTTP port's connections")
       ->check(CLI::Range(1, 64))

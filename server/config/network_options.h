@@ -70,6 +70,9 @@ struct NetworkOptions {
   // Of one address, on each HTTP port; and such of these whose request's head has not come whole.
   size_t http_max_address_connections = 256;
   size_t http_max_address_heads = 64;
+  // "GROUP[,GROUP…]:HEADER=VALUE": these calls over HTTP need the header.
+  std::vector<std::string> http_restricted_apis;
+  uint64_t http_max_input_bytes = uint64_t{64} << 20;  // of a tensor that comes as JSON
   bool status_page = true;
   bool http_access_tokens = false;  // HTTP needs a token as well, but for health
 };

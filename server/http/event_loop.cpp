@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -113,6 +114,7 @@ void EventLoop::serve() {
       if (Connection* connection = find(timer.owner)) connection->on_deadline();
     });
     remove_retired();
+    std::exchange(owners_, {}).clear();
   }
   for (const auto& [id, connection] : connections_) connection->close();
   connections_.clear();

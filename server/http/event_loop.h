@@ -63,6 +63,7 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   void retire(uint64_t connection) { retired_.push_back(connection); }
   void set_phase(Connection& connection, ConnectionTable::Phase phase);
   int number() const { return number_; }
+  void release_later(std::shared_ptr<const void> owner) { owners_.push_back(std::move(owner)); }
 
  private:
   template <class Fn>
@@ -103,7 +104,8 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   uint64_t next_id_ = 0;
   std::unordered_map<uint64_t, std::unique_ptr<Connection>> connections_;
   std::vector<uint64_t> turns_, retired_;
-  int64_t stop_ns_ = 0;  // 0: it does not end
+  std::vector<std::shared_ptr<const void>> owners_;  // that go at the end of a turn
+  int64_t stop_ns_ = 0;                              // 0: it does not end
 };
 
 }  // namespace tensord::server

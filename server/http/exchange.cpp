@@ -65,6 +65,10 @@ void HttpExchange::finish() {
   });
 }
 
+void HttpExchange::release_later(std::shared_ptr<const void> owner) {
+  loop_->run([owner = std::move(owner)](EventLoop& loop) mutable { loop.release_later(std::move(owner)); });
+}
+
 void HttpExchange::when_gone(std::function<void()> callback) {
   {
     const std::lock_guard lock(mutex_);

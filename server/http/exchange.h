@@ -37,6 +37,9 @@ class HttpExchange : public std::enable_shared_from_this<HttpExchange> {
   // Called once, on the loop's thread, or here, when it is gone.
   void when_gone(std::function<void()> callback);
 
+  // Lets go of it on the loop's thread, when nothing else is under way there.
+  void release_later(std::shared_ptr<const void> owner);
+
   // Of the connection.
   void note_gone();
   void note_sent(size_t bytes) { unsent_bytes_.fetch_sub(bytes, std::memory_order_relaxed); }

@@ -23,13 +23,13 @@ CallGroup restricted_group(const std::string& name) {
   }
 }
 
-// "GROUP[,GROUP…]:KEY=VALUE"
-void add_rules(const std::string& text, AccessPolicy::Rules& rules) {
+// "GROUP[,GROUP…]:KEY=VALUE"; `prefix` goes before the key.
+void add_rules(const char* flag, const char* prefix, const std::string& text, AccessPolicy::Rules& rules) {
   const size_t colon = text.find(':');
   const size_t equals = colon == std::string::npos ? colon : text.find('=', colon);
-  check(equals != std::string::npos && colon > 0 && equals > colon + 1,
-        "--grpc-restricted-protocol must be GROUP,…:KEY=VALUE, got '", text, "'");
-  std::string header = "triton-grpc-protocol-" + text.substr(colon + 1, equals - colon - 1);
+  check(equals != std::string::npos && colon > 0 && equals > colon + 1, flag, " must be GROUP,…:KEY=VALUE, got '", text,
+        "'");
+  std::string header = prefix + text.substr(colon + 1, equals - colon - 1);
   for (char& c : header) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
@@ -37,7 +37,7 @@ void add_rules(const std::string& text, AccessPolicy::Rules& rules) {
   for (std::string name; std::getline(names, name, ',');) {
     const CallGroup group = restricted_group(name);
     const bool is_new = rules.emplace(group, AccessPolicy::Rule{header, text.substr(equals + 1)}).second;
-    check(is_new, "--grpc-restricted-protocol: protocol '", name, "' can not be specified in multiple config groups");
+    check(is_new, flag, ": protocol '", name, "' can not be specified in multiple config groups");
   }
 }
 
@@ -54,10 +54,16 @@ CallGroup parse_call_group(std::string_view name) {
 
 AccessPolicy AccessPolicy::make(const NetworkOptions& options) {
   Rules rules;
-  for (const std::string& text : options.restricted_protocols) add_rules(text, rules);
+  for (const std::string& text : options.restricted_protocols) {
+    add_rules("--grpc-restricted-protocol", "triton-grpc-protocol-", text, rules);
+  }
+  Rules http_rules;
+  for (const std::string& text : options.http_restricted_apis) {
+    add_rules("--http-restricted-api", "", text, http_rules);
+  }
   std::shared_ptr<const TokenFile> tokens;
   if (!options.access_tokens.empty()) tokens = std::make_shared<const TokenFile>(options.access_tokens);
-  return AccessPolicy(std::move(rules), std::move(tokens));
+  return AccessPolicy(std::move(rules), std::move(tokens), std::move(http_rules));
 }
 
 grpc::Status AccessPolicy::check(const grpc::ServerContextBase& context, CallGroup group) const {
@@ -65,6 +71,14 @@ grpc::Status AccessPolicy::check(const grpc::ServerContextBase& context, CallGro
   const Metadata& metadata = context.client_metadata();
   const grpc::Status status = check_rule(metadata, group);
   return status.ok() && tokens_ ? check_token(metadata, group) : status;
+}
+
+const AccessPolicy::Rule* AccessPolicy::http_rule(CallGroup group) const {
+  for (const Rules* rules : {&http_rules_, &rules_}) {
+    const auto rule = rules->find(group);
+    if (rule != rules->end()) return &rule->second;
+  }
+  return nullptr;
 }
 
 TokenTable::Answer AccessPolicy::find_token(std::string_view token, CallGroup group) const {

@@ -24,13 +24,16 @@ class AccessPolicy {
   using Rules = std::map<CallGroup, Rule>;  // groups without one are open
   AccessPolicy() = default;
   // `tokens` null: no token is needed. With tokens, every group but health needs one.
-  explicit AccessPolicy(Rules rules, std::shared_ptr<const TokenFile> tokens = nullptr)
-      : rules_(std::move(rules)), tokens_(std::move(tokens)) {}
-  // Of --grpc-restricted-protocol and --access-tokens. Throws Error{kInvalidArgument}.
+  explicit AccessPolicy(Rules rules, std::shared_ptr<const TokenFile> tokens = nullptr, Rules http_rules = {})
+      : rules_(std::move(rules)), http_rules_(std::move(http_rules)), tokens_(std::move(tokens)) {}
+  // Of --grpc-restricted-protocol, --http-restricted-api and --access-tokens. Throws Error{kInvalidArgument}.
   static AccessPolicy make(const NetworkOptions& options);
 
   // OK, PERMISSION_DENIED, or UNAUTHENTICATED without a token that is known. Takes the same time for every wrong value.
   grpc::Status check(const grpc::ServerContextBase& context, CallGroup group) const;
+  // What an HTTP request needs for a group: --http-restricted-api, else what gRPC needs. Null: nothing.
+  const Rule* http_rule(CallGroup group) const;
+  bool needs_token(CallGroup group) const { return tokens_ && group != CallGroup::kHealth; }
   // What a token opens, where tokens are needed: of the HTTP ports, whose requests have no metadata.
   TokenTable::Answer find_token(std::string_view token, CallGroup group) const;
 
@@ -39,7 +42,7 @@ class AccessPolicy {
   grpc::Status check_rule(const Metadata& metadata, CallGroup group) const;
   grpc::Status check_token(const Metadata& metadata, CallGroup group) const;
 
-  Rules rules_;
+  Rules rules_, http_rules_;
   std::shared_ptr<const TokenFile> tokens_;
 };
 

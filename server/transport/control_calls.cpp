@@ -28,6 +28,8 @@ void add_metadata(const TensorSpec& spec, ModelMetadataResponse::TensorMetadata*
   }
 }
 
+}  // namespace
+
 void describe_model(const ServerState& state, const ModelMetadataRequest& request, ModelMetadataResponse& response) {
   const auto model = state.repository.find(request.name(), request.version());
   response.set_name(model->name());
@@ -47,8 +49,6 @@ void describe_server(const ServerState& state, ServerMetadataResponse& response)
   }
   if (state.training) response.add_extensions("training");
 }
-
-}  // namespace
 
 void wait_control_calls(ServerState& state, InferenceService& service, CallQueue queue) {
   wait_unary<ServerLiveRequest, ServerLiveResponse>(queue, CallGroup::kHealth, TENSORD_START(service, ServerLive),

@@ -7,10 +7,10 @@
 
 namespace tensord::server {
 
-HeaderForward::HeaderForward(const std::string& pattern) {
+HeaderForward::HeaderForward(const std::string& pattern, const char* flag) {
   if (pattern.empty()) return;
   auto compiled = std::make_unique<re2::RE2>(pattern, re2::RE2::Quiet);
-  check(compiled->ok(), "--grpc-header-forward-pattern: ", compiled->error());
+  check(compiled->ok(), flag, ": ", compiled->error());
   pattern_ = std::move(compiled);
 }
 
@@ -22,9 +22,13 @@ void HeaderForward::add(const grpc::ServerContextBase& context, ParameterMap& pa
     const std::string_view name(key.data(), key.size());
     const std::string_view text(value.data(), value.size());
     const bool is_internal = name.starts_with(':') || name.starts_with("grpc-") || name.ends_with("-bin");
-    if (is_internal || !is_utf8(text) || !re2::RE2::FullMatch({name.data(), name.size()}, *pattern_)) continue;
-    parameters.emplace(std::string(name), std::string(text));
+    if (!is_internal) add(name, text, parameters);
   }
+}
+
+void HeaderForward::add(std::string_view name, std::string_view text, ParameterMap& parameters) const {
+  if (!pattern_ || !is_utf8(text) || !re2::RE2::FullMatch({name.data(), name.size()}, *pattern_)) return;
+  parameters.emplace(std::string(name), std::string(text));
 }
 
 }  // namespace tensord::server

@@ -12,4 +12,8 @@ namespace tensord::server {
 // what browsers ask for.
 std::optional<HttpAnswer> refuse_http(const AccessPolicy& access, const HttpHead& head);
 
+// The same of a call of the REST protocol: the header that its group needs, and, where tokens are, a token for its
+// group.
+std::optional<HttpAnswer> refuse_call(const AccessPolicy& access, const HttpHead& head, CallGroup group);
+
 }  // namespace tensord::server

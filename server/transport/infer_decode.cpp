@@ -53,6 +53,9 @@ class InputDecoder {
       check(input.contents.empty(), "unexpected 'content' provided when using shared memory for input tensor '",
             input.name, "' for model '", message_.model_name, "'");
       decode_shared(options_.ranges[index], count, out, totals);
+    } else if (input.fill) {
+      input.fill(count, out);
+      totals.copied_bytes += out.tensor.defined() ? out.tensor.size_bytes() : raw_strings_bytes(out.strings);
     } else if (!message_.raw_contents.empty()) {
       check(input.contents.empty(), "contents field must not be specified when using raw_input_contents for '",
             input.name, "' for model '", message_.model_name, "'");

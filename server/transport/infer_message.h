@@ -2,6 +2,7 @@
 
 #include <absl/container/inlined_vector.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,7 @@
 
 namespace tensord::server {
 
-// A ModelInferRequest taken apart but not yet checked against a model. Readers point into
+// A request of infer, of whichever protocol, taken apart but not yet checked against a model. Readers point into
 // the message, which must outlive this.
 struct InferMessage {
   struct Input {
@@ -20,6 +21,9 @@ struct InferMessage {
     Dims shape;
     ParameterMap parameters;
     std::vector<WireReader> contents;  // InferTensorContents; several merge
+    // Instead of contents, of another protocol: makes the tensor or texts of `out`, whose name, datatype and shape are
+    // set, of `count` elements. Throws Error.
+    std::function<void(int64_t count, InferTensor& out)> fill;
   };
   struct RequestedOutput {
     std::string name;
@@ -34,7 +38,7 @@ struct InferMessage {
   absl::InlinedVector<WireReader, 2> raw_contents;
 };
 
-// Throws Error{kInvalidArgument} on malformed messages and on more inputs, dimensions or
+// Of a ModelInferRequest. Throws Error{kInvalidArgument} on malformed messages and on more inputs, dimensions or
 // parameters than any real request has.
 InferMessage parse_infer_message(const WireMessage& message);
 

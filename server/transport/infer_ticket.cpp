@@ -65,10 +65,31 @@ int64_t deadline_ns(const grpc::ServerContext& context, int64_t now_ns) {
   return deadline;
 }
 
+// What a call over gRPC came with.
+class GrpcOrigin final : public RequestOrigin {
+ public:
+  explicit GrpcOrigin(const grpc::ServerContext& context) : context_(context) {}
+  int64_t deadline_ns(int64_t now_ns) const override { return server::deadline_ns(context_, now_ns); }
+  std::string_view traceparent() const override {
+    const auto header = context_.client_metadata().find("traceparent");
+    if (header == context_.client_metadata().end()) return {};
+    return {header->second.data(), header->second.size()};
+  }
+  void add_forwarded_headers(const ServerState& state, ParameterMap& parameters) const override {
+    state.forwarded_headers.add(context_, parameters);
+  }
+  const char* decoupled_refusal() const override {
+    return "ModelInfer RPC doesn't support models with decoupled transaction policy";
+  }
+
+ private:
+  const grpc::ServerContext& context_;
+};
+
 EncodedResponse encode(const InferTicket& ticket, InferResult& result, const ParameterMap& parameters) {
   const ModelVersion& model = *ticket.model;
   const MemoryOwnerScope owner_scope(model.owner());
-  const std::vector<bool> is_elsewhere = carry_out(ticket.plan, model, result.outputs, result.copied_bytes);
+  const std::vector<bool> is_elsewhere = finish_outputs(ticket, result);
   EncodedResponse encoded = encode_response(
       {.model_name = model.name(), .model_version = model.version(), .id = ticket.id, .parameters = parameters},
       result.outputs, is_elsewhere);
@@ -120,7 +141,11 @@ void read_request(ServerState& state, grpc::ByteBuffer& bytes, const grpc::Serve
   ticket.admission = state.limits.admit(bytes.Length());
   unpack(bytes, state.limits, ticket.admission);
   const WireMessage wire = to_wire_message(bytes);
-  InferMessage message = parse_infer_message(wire);
+  accept_message(state, parse_infer_message(wire), wire, GrpcOrigin(context), ticket, request);
+}
+
+void accept_message(ServerState& state, InferMessage&& message, const WireMessage& wire, const RequestOrigin& origin,
+                    InferTicket& ticket, InferRequest& request) {
   ticket.id = std::move(message.id);
   ticket.model_name = message.model_name;
   ticket.model_version = message.model_version;
@@ -129,21 +154,25 @@ void read_request(ServerState& state, grpc::ByteBuffer& bytes, const grpc::Serve
   const ModelVersion& model = *ticket.model;
   if (model.config().is_decoupled && !ticket.takes_many_responses) {
     // Not counted as the model's: UNIMPLEMENTED there is a fault of the server, this one is the client's.
-    fail(ErrorCode::kUnimplemented, "ModelInfer RPC doesn't support models with decoupled transaction policy");
+    fail(ErrorCode::kUnimplemented, origin.decoupled_refusal());
   }
   ticket.metrics = &ticket.model->metrics();
   request.id = ticket.id;
   request.arrived_ns = ticket.arrived_ns;
-  request.deadline_ns = deadline_ns(context, ticket.arrived_ns);
+  request.deadline_ns = origin.deadline_ns(ticket.arrived_ns);
   const TransportParameters parameters = read_parameters(message, request);
   ticket.wants_empty_final_response = parameters.wants_empty_final_response;
   for (auto& output : message.outputs) request.requested_outputs.push_back(std::move(output.name));
   check_requested_outputs(model.signature(), model.name(), request.requested_outputs);
-  state.forwarded_headers.add(context, request.parameters);
+  origin.add_forwarded_headers(state, request.parameters);
   decode_into(request, message, wire, find_memory(state.shared_memory, parameters, ticket.plan), model,
               state.repository.cores(), ticket.admission);
   if (!ticket.plan.outputs.empty()) request.output_places = output_places(ticket.plan);
-  ticket.watch = InferWatch(state, context, model, ticket.wait_start_ns, ticket.arrived_ns, request);
+  ticket.watch = InferWatch(state, origin.traceparent(), model, ticket.wait_start_ns, ticket.arrived_ns, request);
+}
+
+std::vector<bool> finish_outputs(const InferTicket& ticket, InferResult& result) {
+  return carry_out(ticket.plan, *ticket.model, result.outputs, result.copied_bytes);
 }
 
 grpc::ByteBuffer write_response(InferTicket& ticket, InferResult& result) {

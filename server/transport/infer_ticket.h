@@ -4,8 +4,11 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "server/executor/model_version.h"
+#include "server/transport/infer_message.h"
 #include "server/transport/infer_outputs.h"
 #include "server/transport/infer_watch.h"
 #include "server/transport/server_state.h"
@@ -25,6 +28,29 @@ struct InferTicket {
   OutputPlan plan;
   InferWatch watch;  // its trace, and its copy in a file
 };
+
+// What a request came with beside its message.
+class RequestOrigin {
+ public:
+  virtual ~RequestOrigin() = default;
+  // On Clock::system().
+  virtual int64_t deadline_ns(int64_t now_ns) const = 0;
+  // The header of that name; empty: none.
+  virtual std::string_view traceparent() const = 0;
+  virtual void add_forwarded_headers(const ServerState& state, ParameterMap& parameters) const = 0;
+  // Why a model that may give many responses cannot be asked so.
+  virtual const char* decoupled_refusal() const = 0;
+};
+
+// Finds the model of a request that was taken apart, checks the request against it and decodes its inputs, where they
+// lie if that can be: `wire` is what the message's readers point into. `ticket.metrics`, `.arrived_ns` and `.admission`
+// are set. Throws Error with what is to be answered; `ticket` and `request` are filled as far as it came.
+void accept_message(ServerState& state, InferMessage&& message, const WireMessage& wire, const RequestOrigin& origin,
+                    InferTicket& ticket, InferRequest& request);
+
+// Does with a result's outputs what the request wants done before they leave; which of them have their data elsewhere
+// then, empty: none. The caller counts what is copied. REQUIRES: ticket.model. Throws Error.
+std::vector<bool> finish_outputs(const InferTicket& ticket, InferResult& result);
 
 // Takes the bytes of a ModelInferRequest apart, which are plain ones afterwards, finds its model, checks it and decodes
 // its inputs, where they lie if that can be. Its deadline is that of the call. Throws Error with what is to be

@@ -4,22 +4,13 @@
 #include "server/executor/trace_tensors.h"
 
 namespace tensord::server {
-namespace {
 
-std::string_view header_of(const grpc::ServerContext& context, const char* name) {
-  const auto header = context.client_metadata().find(name);
-  return header == context.client_metadata().end() ? std::string_view()
-                                                   : std::string_view(header->second.data(), header->second.size());
-}
-
-}  // namespace
-
-InferWatch::InferWatch(ServerState& state, const grpc::ServerContext& context, const ModelVersion& model,
+InferWatch::InferWatch(ServerState& state, std::string_view traceparent, const ModelVersion& model,
                        int64_t wait_start_ns, int64_t arrived_ns, InferRequest& request)
     : trace_(state.tracer.is_on() ? state.tracer.start({.model = model.name(),
                                                         .version = model.version(),
                                                         .request_id = request.id,
-                                                        .traceparent = header_of(context, "traceparent"),
+                                                        .traceparent = traceparent,
                                                         .read_start_ns = wait_start_ns,
                                                         .arrived_ns = arrived_ns})
                                   : nullptr),

@@ -1,8 +1,7 @@
 #pragma once
 
-#include <grpcpp/server_context.h>
-
 #include <memory>
+#include <string_view>
 
 #include "server/executor/model_version.h"
 #include "server/executor/request_capture.h"
@@ -17,7 +16,7 @@ class InferWatch {
  public:
   InferWatch() = default;
   // The request is read and its inputs are decoded. Sets request.trace.
-  InferWatch(ServerState& state, const grpc::ServerContext& context, const ModelVersion& model, int64_t wait_start_ns,
+  InferWatch(ServerState& state, std::string_view traceparent, const ModelVersion& model, int64_t wait_start_ns,
              int64_t arrived_ns, InferRequest& request);
 
   // One answer is there, before its outputs are encoded.

@@ -20,7 +20,9 @@ void check_repository(const std::string& repository_name) {
   }
 }
 
-void fill_index(const ServerState& state, const RepositoryIndexRequest& request, RepositoryIndexResponse& response) {
+}  // namespace
+
+void list_models(const ServerState& state, const RepositoryIndexRequest& request, RepositoryIndexResponse& response) {
   check_repository(request.repository_name());
   for (const Repository::IndexEntry& entry : state.repository.index()) {
     if (request.ready() && entry.state != ModelState::kReady) continue;
@@ -33,13 +35,17 @@ void fill_index(const ServerState& state, const RepositoryIndexRequest& request,
   }
 }
 
+namespace {
+
 const std::string& text_of(const std::string& key, const ModelRepositoryParameter& value) {
   check(value.parameter_choice_case() == ModelRepositoryParameter::kStringParam,
         "invalid value type for load parameter '", key, "', expected string_param.");
   return value.string_param();
 }
 
-void load(ServerState& state, RepositoryModelLoadRequest& request) {
+}  // namespace
+
+void load_model(ServerState& state, RepositoryModelLoadRequest& request) {
   check_repository(request.repository_name());
   Repository::LoadRequest wanted{.name = request.model_name(), .config = {}, .files = {}};
   std::string labels;
@@ -65,7 +71,7 @@ void load(ServerState& state, RepositoryModelLoadRequest& request) {
   if (!labels.empty() || !is_load) state.repository.set_labels(wanted.name, labels);
 }
 
-void unload(ServerState& state, const RepositoryModelUnloadRequest& request) {
+void unload_model(ServerState& state, const RepositoryModelUnloadRequest& request) {
   check_repository(request.repository_name());
   bool with_dependents = false;
   for (const auto& [key, value] : request.parameters()) {
@@ -78,18 +84,16 @@ void unload(ServerState& state, const RepositoryModelUnloadRequest& request) {
                                    kUnloadTimeout);
 }
 
-}  // namespace
-
 void wait_repository_calls(ServerState& state, InferenceService& service, WorkThread& threads, CallQueue queue) {
   wait_slow_unary<RepositoryIndexRequest, RepositoryIndexResponse>(
       queue, CallGroup::kModelRepository, threads, TENSORD_START(service, RepositoryIndex),
-      [&state](const auto& request, auto& response) { fill_index(state, request, response); });
+      [&state](const auto& request, auto& response) { list_models(state, request, response); });
   wait_slow_unary<RepositoryModelLoadRequest, RepositoryModelLoadResponse>(
       queue, CallGroup::kModelRepository, threads, TENSORD_START(service, RepositoryModelLoad),
-      [&state](auto& request, auto&) { load(state, request); });
+      [&state](auto& request, auto&) { load_model(state, request); });
   wait_slow_unary<RepositoryModelUnloadRequest, RepositoryModelUnloadResponse>(
       queue, CallGroup::kModelRepository, threads, TENSORD_START(service, RepositoryModelUnload),
-      [&state](const auto& request, auto&) { unload(state, request); });
+      [&state](const auto& request, auto&) { unload_model(state, request); });
 }
 
 }  // namespace tensord::server

@@ -51,6 +51,8 @@ TraceChanges trace_changes(const TraceSettingRequest& request) {
   return changes;
 }
 
+}  // namespace
+
 void answer_trace_setting(ServerState& state, const TraceSettingRequest& request, TraceSettingResponse& response) {
   const std::string& model = request.model_name();
   check(model.empty() || state.repository.is_ready(model, ""), "Request for unknown model : ", model);
@@ -76,6 +78,8 @@ void answer_trace_setting(ServerState& state, const TraceSettingRequest& request
     out["bsp_max_export_batch_size"].add_value(std::to_string(options.max_export_batch_size));
   }
 }
+
+namespace {
 
 bool bool_of(const std::string& name, const LogValue& value) {
   check(value.parameter_choice_case() == LogValue::kBoolParam, "expect boolean for '", name, "'");
@@ -104,6 +108,8 @@ void change_logging(const LogSettingsRequest& request, LogSettings& settings) {
   }
 }
 
+}  // namespace
+
 void answer_log_settings(const LogSettingsRequest& request, LogSettingsResponse& response) {
   if (!request.settings().empty()) {
     change_log_settings([&](LogSettings& settings) { change_logging(request, settings); });
@@ -117,8 +123,6 @@ void answer_log_settings(const LogSettingsRequest& request, LogSettingsResponse&
   out["log_verbose_level"].set_uint32_param(settings.verbose_level);
   out["log_format"].set_string_param(settings.format);
 }
-
-}  // namespace
 
 void wait_settings_calls(ServerState& state, InferenceService& service, CallQueue queue) {
   wait_unary<TraceSettingRequest, TraceSettingResponse>(

@@ -9,4 +9,9 @@ namespace tensord::server {
 // Answers TraceSetting and LogSettings on this queue from now on.
 void wait_settings_calls(ServerState& state, InferenceService& service, CallQueue queue);
 
+// What they do, for other protocols too. Throw Error.
+void answer_trace_setting(ServerState& state, const inference::TraceSettingRequest& request,
+                          inference::TraceSettingResponse& response);
+void answer_log_settings(const inference::LogSettingsRequest& request, inference::LogSettingsResponse& response);
+
 }  // namespace tensord::server

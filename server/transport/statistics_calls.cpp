@@ -77,6 +77,8 @@ void describe_versions(const ServerState& state, const std::string& name, const 
   }
 }
 
+}  // namespace
+
 void answer_statistics(const ServerState& state, const ModelStatisticsRequest& request,
                        ModelStatisticsResponse& response) {
   if (!request.version().empty()) {
@@ -99,8 +101,6 @@ void answer_statistics(const ServerState& state, const ModelStatisticsRequest& r
     describe_versions(state, name, state.repository.ready_versions(name), response);
   }
 }
-
-}  // namespace
 
 void wait_statistics_calls(ServerState& state, InferenceService& service, CallQueue queue) {
   wait_unary<ModelStatisticsRequest, ModelStatisticsResponse>(

@@ -122,10 +122,15 @@ WireReader::Tag WireReader::read_tag() {
 WireReader WireReader::read_range() {
   const uint64_t size = read_varint();
   if (size > remaining_) fail_wire("a field is longer than what is left");
-  WireReader range = *this;
-  range.remaining_ = static_cast<size_t>(size);
-  advance(static_cast<size_t>(size));
-  return range;
+  return read_part(static_cast<size_t>(size));
+}
+
+WireReader WireReader::read_part(size_t count) {
+  if (count > remaining_) fail_wire("a part is longer than what is left");
+  WireReader part = *this;
+  part.remaining_ = count;
+  advance(count);
+  return part;
 }
 
 std::string WireReader::read_bytes() {

@@ -53,7 +53,9 @@ class WireReader {
   uint64_t read_fixed64();
   // A length and the range that follows it; this reader moves past it.
   WireReader read_range();
-  // The same as text. Throws when it is not UTF-8.
+  // The next `count` bytes; this reader moves past them.
+  WireReader read_part(size_t count);
+  // A range as text. Throws when it is not UTF-8.
   std::string read_string();
   // Any bytes.
   std::string read_bytes();
