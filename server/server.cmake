@@ -38,5 +38,14 @@ target_sources(tensord_server_web PRIVATE ${CMAKE_BINARY_DIR}/server/web/status_
 tensord_layer(tensord_server_transport server/transport tensord_server_training tensord_server_memory
               tensord_server_connections
               tensord_server_web tensord_protos nlohmann_json::nlohmann_json PkgConfig::RE2)
+# The description of the REST protocol is compiled in.
+set(OPENAPI_FILE ${CMAKE_SOURCE_DIR}/server/rest/openapi.json)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${OPENAPI_FILE})
+file(READ ${OPENAPI_FILE} OPENAPI)
+configure_file(${CMAKE_SOURCE_DIR}/server/rest/openapi.cpp.in ${CMAKE_BINARY_DIR}/server/rest/openapi.cpp @ONLY)
+find_package(ZLIB REQUIRED)
+tensord_layer(tensord_server_rest server/rest tensord_server_transport nlohmann_json::nlohmann_json ZLIB::ZLIB)
+target_sources(tensord_server_rest PRIVATE ${CMAKE_BINARY_DIR}/server/rest/openapi.cpp)
+tensord_layer(tensord_server_daemon server/daemon tensord_server_rest)
 add_library(tensord_server INTERFACE)
-target_link_libraries(tensord_server INTERFACE tensord_server_transport tensord_server_config)
+target_link_libraries(tensord_server INTERFACE tensord_server_daemon tensord_server_config)

@@ -21,9 +21,9 @@
 #include "server/commands/serve_notify.h"
 #include "server/config/log_sink.h"
 #include "server/config/options.h"
+#include "server/daemon/daemon.h"
 #include "server/executor/generation_options.h"
 #include "server/executor/torchscript_model.h"
-#include "server/transport/daemon.h"
 
 namespace tensord::server {
 namespace {

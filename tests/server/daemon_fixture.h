@@ -14,7 +14,7 @@
 
 #include "core/base/error.h"
 #include "protos/inference.grpc.pb.h"
-#include "server/transport/daemon.h"
+#include "server/daemon/daemon.h"
 #include "tests/server/fake_models.h"
 #include "tests/server/temporary_folder.h"
 

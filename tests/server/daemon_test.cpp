@@ -1,5 +1,5 @@
 // The daemon in this process with fake models, called through gRPC's own client.
-#include "server/transport/daemon.h"
+#include "server/daemon/daemon.h"
 
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>

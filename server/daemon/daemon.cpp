@@ -1,4 +1,4 @@
-#include "server/transport/daemon.h"
+#include "server/daemon/daemon.h"
 
 #include <unistd.h>
 
@@ -11,6 +11,7 @@
 #include "core/base/parallel.h"
 #include "server/executor/response_cache.h"
 #include "server/http/server.h"
+#include "server/rest/handler.h"
 #include "server/scheduler/rate_limiter.h"
 #include "server/training/training_service.h"
 #include "server/training/weights_update.h"
@@ -161,6 +162,9 @@ struct Daemon::Impl {
                                   return std::make_shared<const RequestLimits::Admission>(state.limits.hold(bytes));
                                 }),
               .forwarded_headers = HeaderForward(options.infer.header_forward_pattern),
+              .forwarded_http_headers =
+                  HeaderForward(options.infer.http_header_forward_pattern, "--http-header-forward-pattern"),
+              .http_max_input_bytes = options.network.http_max_input_bytes,
               .stream_max_requests = options.infer.stream_max_requests},
         grpc(grpc_options(options), state) {
     if (options.metrics_compat == "triton") metrics.add_triton_names();
@@ -168,7 +172,9 @@ struct Daemon::Impl {
       metrics_http = std::make_unique<HttpServer>(metrics_port_options(options), web_handler);
     }
     if (options.network.allow_http) {
-      http = std::make_unique<HttpServer>(http_port_options(options, state.limits), web_handler);
+      const HttpServer::Options http_options = http_port_options(options, state.limits);
+      rest_handler = std::make_unique<RestHandler>(state, web_handler, http_options.quota);
+      http = std::make_unique<HttpServer>(http_options, *rest_handler);
     }
   }
 
@@ -201,6 +207,7 @@ struct Daemon::Impl {
   } training_end{training};
   MemoryKeeper memory_keeper{state.limits};
   GrpcServer grpc;  // its calls use what is above
+  std::unique_ptr<RestHandler> rest_handler;
   // Null: off. Last: they use all of that.
   std::unique_ptr<HttpServer> metrics_http, http;
 };
@@ -247,7 +254,11 @@ void Daemon::stop(int64_t timeout_ms) {
   });
   // Requests that wait for models are answered.
   std::thread repository([this] { impl_->repository.stop(); });
+  std::thread http([this, timeout_ms] {
+    if (impl_->http) impl_->http->stop(timeout_ms);
+  });
   impl_->grpc.shut_down(timeout_ms);
+  http.join();
   repository.join();
   training.join();
   impl_->tracer.stop();

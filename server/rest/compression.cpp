@@ -1,0 +1,163 @@
+#include "server/rest/compression.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <charconv>
+#include <climits>
+
+#include "core/base/error.h"
+
+namespace tensord::server {
+namespace {
+
+constexpr int kWindowBits = 15, kGzip = 16;
+constexpr uint64_t kPieceBytes = 1 << 20;
+constexpr int kLevel = 1;  // of deflate: beyond it time grows faster than answers shrink
+
+std::string_view trimmed(std::string_view text) {
+  while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
+  while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
+  return text;
+}
+
+// "gzip;q=0.8"; less than 0: malformed.
+double quality_of(std::string_view parameters) {
+  if (parameters.empty()) return 1;
+  parameters = trimmed(parameters);
+  if (!parameters.starts_with("q=")) return -1;
+  parameters.remove_prefix(2);
+  double quality = -1;
+  const auto [end, error] = std::from_chars(parameters.data(), parameters.data() + parameters.size(), quality);
+  return error == std::errc() && end == parameters.data() + parameters.size() && quality >= 0 && quality <= 1 ? quality
+                                                                                                              : -1;
+}
+
+struct Inflater {
+  explicit Inflater(Coding coding) {
+    check(inflateInit2(&stream, kWindowBits + (coding == Coding::kGzip ? kGzip : 0)) == Z_OK,
+          "the request cannot be unpacked");
+  }
+  ~Inflater() { inflateEnd(&stream); }
+  z_stream stream{};
+};
+
+struct Deflater {
+  explicit Deflater(Coding coding) {
+    const int code = deflateInit2(&stream, kLevel, Z_DEFLATED, kWindowBits + (coding == Coding::kGzip ? kGzip : 0), 8,
+                                  Z_DEFAULT_STRATEGY);
+    check_internal(code == Z_OK, "the answer cannot be packed");
+  }
+  ~Deflater() { deflateEnd(&stream); }
+
+  void add(std::string_view bytes, int flush, std::string& out) {
+    do {
+      const size_t part = std::min<size_t>(bytes.size(), INT_MAX);
+      stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+      stream.avail_in = static_cast<uInt>(part);
+      const bool is_last = part == bytes.size();
+      do {
+        const size_t used = out.size();
+        out.resize(used + std::max<size_t>(4096, part / 4));
+        stream.next_out = reinterpret_cast<Bytef*>(out.data() + used);
+        stream.avail_out = static_cast<uInt>(out.size() - used);
+        ::deflate(&stream, is_last ? flush : Z_NO_FLUSH);
+        out.resize(out.size() - stream.avail_out);
+      } while (stream.avail_out == 0);
+      bytes.remove_prefix(part);
+    } while (!bytes.empty());
+  }
+  z_stream stream{};
+};
+
+}  // namespace
+
+const char* to_string(Coding coding) {
+  return coding == Coding::kGzip ? "gzip" : coding == Coding::kDeflate ? "deflate" : "identity";
+}
+
+Coding request_coding(std::string_view content_encoding) {
+  if (content_encoding.empty()) return Coding::kIdentity;
+  for (const Coding coding : {Coding::kIdentity, Coding::kDeflate, Coding::kGzip}) {
+    if (is_same_name(content_encoding, to_string(coding))) return coding;
+  }
+  fail(ErrorCode::kUnimplemented, "Unsupported compression type");
+}
+
+Coding preferred_coding(std::string_view accept_encoding) {
+  Coding best = Coding::kIdentity;
+  double best_quality = 0;
+  while (!accept_encoding.empty()) {
+    const size_t comma = accept_encoding.find(',');
+    const std::string_view part = trimmed(accept_encoding.substr(0, comma));
+    accept_encoding = comma == std::string_view::npos ? std::string_view() : accept_encoding.substr(comma + 1);
+    const size_t semicolon = part.find(';');
+    const double quality =
+        quality_of(semicolon == std::string_view::npos ? std::string_view() : part.substr(semicolon + 1));
+    for (const Coding coding : {Coding::kIdentity, Coding::kDeflate, Coding::kGzip}) {
+      if (quality > best_quality && is_same_name(trimmed(part.substr(0, semicolon)), to_string(coding))) {
+        best = coding;
+        best_quality = quality;
+      }
+    }
+  }
+  return best;
+}
+
+std::string inflate_body(Coding coding, const std::vector<std::span<const uint8_t>>& packed, uint64_t max_bytes,
+                         const HttpMemoryQuota& quota, std::vector<std::shared_ptr<const void>>& holds) {
+  Inflater inflater(coding);
+  z_stream& stream = inflater.stream;
+  std::string out;
+  bool is_over = false;
+  for (const auto& piece : packed) {
+    stream.next_in = const_cast<Bytef*>(piece.data());
+    stream.avail_in = static_cast<uInt>(piece.size());
+    while (stream.avail_in > 0 || (stream.avail_out == 0 && !is_over && !out.empty())) {
+      check(!is_over, "the request has bytes after the end of what is compressed");
+      if (stream.avail_out == 0) {
+        const size_t used = out.size();
+        // One byte more than may be shows that there is more.
+        if (used > max_bytes) {
+          fail(ErrorCode::kResourceExhausted, "the request unpacks to more than ", max_bytes, " bytes");
+        }
+        const uint64_t more = std::min(std::max<uint64_t>(kPieceBytes / 16, used), max_bytes + 1 - used);
+        holds.push_back(quota ? quota(more) : nullptr);
+        if (quota && !holds.back()) fail(ErrorCode::kResourceExhausted, "there is no memory to unpack the request");
+        out.resize(used + more);
+        stream.next_out = reinterpret_cast<Bytef*>(out.data() + used);
+        stream.avail_out = static_cast<uInt>(more);
+      }
+      const int code = ::inflate(&stream, Z_NO_FLUSH);
+      if (code == Z_STREAM_END) {
+        is_over = true;
+      } else if (code == Z_BUF_ERROR && stream.avail_in == 0) {
+        break;  // all that is there has been unpacked
+      } else {
+        check(code == Z_OK, "the request cannot be unpacked: ", stream.msg ? stream.msg : "it is damaged");
+      }
+    }
+  }
+  check(is_over, "the request cannot be unpacked: its end is missing");
+  out.resize(out.size() - stream.avail_out);
+  if (out.size() > max_bytes) {
+    fail(ErrorCode::kResourceExhausted, "the request unpacks to more than ", max_bytes, " bytes");
+  }
+  return out;
+}
+
+void deflate_answer(Coding coding, HttpAnswer& answer) {
+  if (coding == Coding::kIdentity) return;
+  Deflater deflater(coding);
+  std::string packed;
+  for (const HttpPiece& piece : answer.body) {
+    deflater.add(piece.text, Z_NO_FLUSH, packed);
+    deflater.add({reinterpret_cast<const char*>(piece.memory.data()), piece.memory.size()}, Z_NO_FLUSH, packed);
+  }
+  deflater.add({}, Z_FINISH, packed);
+  answer.body.clear();
+  answer.body.push_back({std::move(packed)});
+  answer.headers.push_back({"Content-Encoding", to_string(coding)});
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "server/http/message.h"
+#include "server/rest/target.h"
+#include "server/transport/server_state.h"
+
+namespace tensord::server {
+
+// Answers a call other than those of inference; `body` is its JSON. May take as long as a load. Does not throw.
+HttpAnswer answer_control(ServerState& state, const RestTarget& target, bool is_post, std::string_view body);
+
+}  // namespace tensord::server

@@ -1,0 +1,77 @@
+#include "server/rest/handler.h"
+
+#include <charconv>
+
+#include "server/executor/status.h"
+#include "server/rest/control.h"
+#include "server/rest/rest_status.h"
+#include "server/transport/http_access.h"
+
+namespace tensord::server {
+namespace {
+
+constexpr const char* kJsonLength = "Inference-Header-Content-Length";
+
+}  // namespace
+
+RestHandler::RestHandler(ServerState& state, WebHandler& web, HttpMemoryQuota quota)
+    : state_(state), web_(web), context_{state, work_, std::move(quota)} {}
+
+std::optional<HttpAnswer> RestHandler::admit(const HttpHead& head, BodyPlan& plan) {
+  const std::optional<RestTarget> target = parse_target(head.path);
+  if (!target) {
+    if (is_health_path(head.path)) {
+      if (auto refused = refuse_call(state_.access, head, CallGroup::kHealth)) return refused;
+    }
+    if (!head.path.starts_with("/v2") || is_health_path(head.path)) return web_.admit(head, plan);
+    return error_answer(404, "Not Found");
+  }
+  if (!target->takes(head.method)) {
+    HttpAnswer refused = error_answer(405, "Method Not Allowed");
+    refused.headers.push_back({"Allow", std::string(target->methods)});
+    return refused;
+  }
+  if (auto refused = refuse_call(state_.access, head, target->group)) return refused;
+  if (state_.is_draining && target->group == CallGroup::kInference) {
+    return error_answer(503, "HTTP server is shutting down and has stopped accepting new requests.");
+  }
+  plan.max_bytes = state_.limits.max_message_bytes();
+  const std::string_view json = head.header(kJsonLength);
+  std::from_chars(json.data(), json.data() + json.size(), plan.aligned_at);
+  return std::nullopt;
+}
+
+void RestHandler::handle(std::shared_ptr<HttpExchange> exchange) {
+  std::optional<RestTarget> target = parse_target(exchange->head().path);
+  if (!target) return web_.handle(std::move(exchange));
+  switch (target->call) {
+    case RestCall::kInfer:
+    case RestCall::kGenerate:
+    case RestCall::kGenerateStream: return RestInfer::start(context_, std::move(exchange), std::move(*target));
+    case RestCall::kModelMetadata:
+    case RestCall::kModelConfig:
+      // As requests do, they wait for a model that is loaded on demand.
+      try {
+        if (state_.repository.load_on_demand(target->name,
+                                             [this, exchange, target = *target] { answer_later(exchange, target); })) {
+          return;
+        }
+      } catch (...) {
+        return exchange->answer(error_answer(current_exception_status()));
+      }
+      break;
+    default: break;
+  }
+  answer_later(std::move(exchange), std::move(*target));
+}
+
+void RestHandler::answer_later(std::shared_ptr<HttpExchange> exchange, RestTarget target) {
+  WorkThread& thread = target.group == CallGroup::kModelRepository ? repository_work_ : work_;
+  thread.post([this, exchange = std::move(exchange), target = std::move(target)] {
+    std::string joined;
+    const bool is_post = exchange->head().method == "POST";
+    exchange->answer(answer_control(state_, target, is_post, exchange->body().whole(joined)));
+  });
+}
+
+}  // namespace tensord::server

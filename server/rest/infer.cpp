@@ -1,0 +1,395 @@
+#include "server/rest/infer.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "server/executor/status.h"
+#include "server/rest/compression.h"
+#include "server/rest/json_data.h"
+#include "server/rest/rest_status.h"
+
+namespace tensord::server {
+namespace {
+
+// JSON of more bytes, and all that has to be unpacked, is not read on a loop's thread.
+constexpr size_t kMostLoopBytes = 64 << 10;
+constexpr const char* kJsonLength = "Inference-Header-Content-Length";
+
+// What a request over HTTP came with.
+class HttpOrigin final : public RequestOrigin {
+ public:
+  HttpOrigin(const HttpHead& head, bool is_generate) : head_(head), is_generate_(is_generate) {}
+  int64_t deadline_ns(int64_t) const override { return kNoDeadline; }
+  std::string_view traceparent() const override { return head_.header("traceparent"); }
+  void add_forwarded_headers(const ServerState& state, ParameterMap& parameters) const override {
+    if (state.forwarded_http_headers.is_off() || is_generate_) return;
+    for (const HttpHeader& header : head_.headers) {
+      state.forwarded_http_headers.add(header.name, header.value, parameters);
+    }
+  }
+  const char* decoupled_refusal() const override {
+    return "HTTP end point doesn't support models with decoupled transaction policy";
+  }
+
+ private:
+  const HttpHead& head_;
+  const bool is_generate_;
+};
+
+// How many elements a value has: those of a list, or one.
+int64_t count_elements(std::string_view json) {
+  JsonReader reader(json);
+  if (reader.peek() != JsonReader::Kind::kArray) return 1;
+  int64_t count = 0;
+  reader.array([&] {
+    reader.skip();
+    ++count;
+  });
+  return count;
+}
+
+// The shape of an input that has so many elements: its fixed dimensions divide them, the innermost open one has the
+// rest.
+Dims shape_for(const TensorSpec& spec, int64_t count) {
+  if (!spec.shape) return {count};
+  Dims shape = *spec.shape;
+  int64_t left = count;
+  bool is_fit = true;
+  for (const int64_t size : shape) {
+    if (size < 0) continue;
+    is_fit = is_fit && size > 0 && left % size == 0;
+    if (size > 0) left /= size;
+  }
+  for (size_t i = shape.size(); i-- > 0;) {
+    if (shape[i] >= 0) continue;
+    shape[i] = left;
+    left = 1;
+  }
+  check(is_fit && left == 1, "The schema can not convert input '", spec.name, "' to tensor with proper shape");
+  return shape;
+}
+
+}  // namespace
+
+void RestInfer::start(RestContext& context, std::shared_ptr<HttpExchange> exchange, RestTarget target) {
+  const auto call = std::make_shared<RestInfer>(context, std::move(exchange), std::move(target));
+  call->self_ = call;
+  call->exchange_->when_gone([weak = call->weak_from_this()] {
+    if (const auto self = weak.lock()) self->cancel();
+  });
+  const HttpHead& head = call->exchange_->head();
+  const uint64_t body_bytes = call->exchange_->body().size_bytes();
+  uint64_t json_bytes = body_bytes;
+  if (const std::string_view text = head.header(kJsonLength); !text.empty()) {
+    std::from_chars(text.data(), text.data() + text.size(), json_bytes);
+  }
+  const bool is_long = json_bytes > kMostLoopBytes || head.is_chunked || !head.header("Content-Encoding").empty();
+  if (is_long) {
+    context.work.post([call] { call->accept(); });
+  } else {
+    call->accept();
+  }
+}
+
+RestInfer::RestInfer(RestContext& context, std::shared_ptr<HttpExchange> exchange, RestTarget target)
+    : context_(context), exchange_(std::move(exchange)), target_(std::move(target)) {
+  ticket_.takes_many_responses = is_generate();
+  ticket_.metrics = &context_.state.metrics.unknown_model();
+  ticket_.arrived_ns = previous_ns_ = exchange_->arrived_ns();
+  ticket_.model_name = target_.name;
+  ticket_.model_version = target_.version;
+}
+
+void RestInfer::accept() {
+  InferRequest request;
+  InferResult refused;
+  try {
+    read(request);
+    if (is_cancelled()) fail(ErrorCode::kCancelled, "the client has gone");
+  } catch (...) {
+    refused.status = current_exception_status();
+    refused.times.arrived_ns = ticket_.arrived_ns;
+    if (waits_for_model(refused.status)) return;
+  }
+  ticket_.metrics->add_received(exchange_->body().size_bytes());
+  ticket_.metrics->add_in_flight(1);
+  if (!refused.status.ok()) return respond(std::move(refused), /*is_final=*/true);
+  // A final response may end this call.
+  const std::shared_ptr<RestInfer> self = self_;
+  submitted_to_ = ticket_.model.get();
+  ticket_.model->submit(std::move(request), *this);
+  // Cancelled meanwhile: cancel() may have told the model before the request was there.
+  if (is_cancelled()) ticket_.model->note_cancelled();
+  exchange_->release_later(self);
+}
+
+void RestInfer::read(InferRequest& request) {
+  ticket_.admission = context_.state.limits.admit(0);  // its bytes are counted as they are received
+  unpack();
+  RestRequest parsed = parse();
+  forms_ = std::move(parsed.forms);
+  accept_message(context_.state, std::move(parsed.message), wire_, HttpOrigin(exchange_->head(), is_generate()),
+                 ticket_, request);
+}
+
+// Puts the body into one piece, and `wire_` on it.
+void RestInfer::unpack() {
+  if (wire_.owner) return;  // it has waited for its model
+  const Coding coding = request_coding(exchange_->head().header("Content-Encoding"));
+  const auto pieces = exchange_->body().pieces();
+  if (coding != Coding::kIdentity) {
+    check(!is_generate(), "Unsupported content-encoding, only 'identity' is supported.");
+    plain_ = std::make_shared<std::string>(
+        inflate_body(coding, pieces, context_.state.limits.max_message_bytes(), context_.quota, holds_));
+  } else if (pieces.size() > 1) {
+    holds_.push_back(context_.quota(exchange_->body().size_bytes()));
+    if (!holds_.back()) fail(ErrorCode::kResourceExhausted, "there is no memory for the request");
+    plain_ = std::make_shared<std::string>();
+    exchange_->body().whole(*plain_);
+  }
+  if (plain_) {
+    wire_.add_piece({reinterpret_cast<const uint8_t*>(plain_->data()), plain_->size()});
+    wire_.owner = plain_;
+  } else {
+    for (const auto& piece : pieces) wire_.add_piece(piece);
+    wire_.owner = exchange_;
+  }
+}
+
+size_t RestInfer::json_bytes(size_t body_bytes) const {
+  const std::string_view text = exchange_->head().header(kJsonLength);
+  if (text.empty()) return body_bytes;
+  int64_t bytes = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+  check(error == std::errc() && end == text.data() + text.size(), "Unable to parse ", kJsonLength, ", got: ", text);
+  check(bytes >= 0 && static_cast<uint64_t>(bytes) <= body_bytes, "inference header size should be in range (0, ",
+        body_bytes, "), got: ", text);
+  return static_cast<size_t>(bytes);
+}
+
+RestRequest RestInfer::parse() {
+  std::string_view body;
+  if (!wire_.pieces.empty()) body = {reinterpret_cast<const char*>(wire_.pieces[0].data()), wire_.size_bytes};
+  if (is_generate()) return parse_generate(body);
+  const size_t json = json_bytes(body.size());
+  if (json != 0 || exchange_->head().header(kJsonLength).empty()) {
+    return parse_infer_json(target_.name, target_.version, body.substr(0, json), wire_, json,
+                            context_.state.http_max_input_bytes);
+  }
+  const auto model = context_.state.repository.find(target_.name, target_.version);
+  RestRequest request = raw_request(target_.name, target_.version, wire_, model->signature(), raw_prefix_);
+  // The bytes are the one input; of a text its length goes before.
+  if (!raw_prefix_.empty()) {
+    const std::span<const uint8_t> prefix{reinterpret_cast<const uint8_t*>(raw_prefix_.data()), raw_prefix_.size()};
+    wire_.pieces.insert(wire_.pieces.begin(), prefix);
+    wire_.size_bytes += prefix.size();
+  }
+  request.message.raw_contents.push_back(WireReader(wire_));
+  return request;
+}
+
+RestRequest RestInfer::parse_generate(std::string_view json) {
+  const auto model = context_.state.repository.find(target_.name, target_.version);
+  RestRequest request;
+  InferMessage& message = request.message;
+  message.model_name = target_.name;
+  message.model_version = target_.version;
+  JsonReader reader(json);
+  uint64_t input_bytes = 0;
+  const auto take = [&](const std::string& key) {
+    const std::vector<TensorSpec>& specs = model->signature().inputs;
+    const auto spec =
+        std::find_if(specs.begin(), specs.end(), [&](const TensorSpec& it) { return it.answers_to(key); });
+    if (spec == specs.end()) {
+      ParameterValue value = read_json_parameter(reader, key);
+      check(message.parameters.size() < 1024, "request has more than 1024 parameters");
+      message.parameters[key] = std::move(value);
+      return;
+    }
+    const std::string_view data = reader.skip();
+    check(spec->datatype.has_value(), "the datatype of input '", key,
+          "' is not known: the model needs a configuration");
+    InferMessage::Input& input = message.inputs.emplace_back();
+    input.name = key;
+    input.datatype = name_of(*spec->datatype);
+    const int64_t count = count_elements(data);
+    input.shape = shape_for(*spec, count);
+    input_bytes += std::max<uint64_t>(data.size(), static_cast<uint64_t>(count) * size_of(*spec->datatype));
+    const uint64_t most = context_.state.http_max_input_bytes;
+    check(most == 0 || input_bytes <= most, "request size with input '", input.name,
+          "' exceeds the maximum allowed input size of ", most, ". Use --http-max-input-size to increase the limit.");
+    input.fill = [data, name = message.model_name](int64_t elements, InferTensor& out) {
+      read_json_data(data, elements, name, out);
+    };
+  };
+  reader.object([&](const std::string& key) {
+    if (key == "id") {
+      message.id = reader.string();
+      check(is_utf8(message.id), "Unable to parse 'id'");
+    } else if (key == "parameters") {
+      check(reader.peek() == JsonReader::Kind::kObject, "Expected JSON object for keyword: 'parameters'");
+      reader.object(take);
+    } else {
+      take(key);
+    }
+  });
+  reader.finish();
+  return request;
+}
+
+// Where the model is not loaded, but may be on demand: the request is read again when it is.
+bool RestInfer::waits_for_model(absl::Status& refused) {
+  if (ticket_.model || waits_left_ == 0) return false;
+  try {
+    --waits_left_;
+    return context_.state.repository.load_on_demand(
+        target_.name, [self = self_] { self->context_.work.post([self] { self->accept(); }); });
+  } catch (...) {
+    refused = current_exception_status();
+    return false;
+  }
+}
+
+void RestInfer::cancel() {
+  is_cancelled_.store(true, std::memory_order_relaxed);
+  if (ModelVersion* const model = submitted_to_) model->note_cancelled();
+}
+
+void RestInfer::respond(InferResult result, bool is_final) {
+  if (!is_generate()) {
+    answer_infer(result);
+  } else if (target_.call == RestCall::kGenerate) {
+    keep_generated(result);
+    if (is_final && status_.ok() && result.status.ok() && generated_ == 1) {
+      exchange_->answer(json_answer(std::move(generated_text_)));
+    } else if (is_final && status_.ok() && result.status.ok()) {
+      result.status = absl::InternalError(
+          "generate expects model to produce exactly 1 response, use generate stream for model that generates various "
+          "number of responses");
+      fail_with(result.status);
+    } else if (is_final) {
+      fail_with(status_.ok() ? result.status : status_);
+    }
+  } else {
+    stream_generated(result, is_final);
+  }
+  result.outputs.clear();
+  count_response(result, is_final);
+  if (is_final) finish();
+}
+
+void RestInfer::count_response(const InferResult& result, bool is_final) {
+  if (status_.ok()) status_ = result.status;
+  if (is_generate() && ticket_.model && ticket_.model->config().is_decoupled) {
+    ticket_.metrics->count_response(responses_++, result.times, previous_ns_, static_cast<int>(result.status.code()),
+                                    result.is_empty);
+    previous_ns_ = Clock::system().now_ns();
+  }
+  if (!is_final) return;
+  ticket_.metrics->count_answer(result.times, static_cast<int>(status_.code()));
+  ticket_.metrics->add_in_flight(-1);
+  ticket_.watch.note_answer(result.times, status_);
+}
+
+void RestInfer::answer_infer(InferResult& result) {
+  if (result.status.ok()) {
+    try {
+      ticket_.watch.note_response(result);
+      const MemoryOwnerScope owner_scope(ticket_.model->owner());
+      const std::vector<bool> is_elsewhere = finish_outputs(ticket_, result);
+      InferAnswer encoded = encode_infer_json({.model_name = ticket_.model->name(),
+                                               .model_version = ticket_.model->version(),
+                                               .id = ticket_.id,
+                                               .parameters = result.parameters},
+                                              result.outputs, is_elsewhere, forms_);
+      ticket_.metrics->add_copied(encoded.copied_bytes + result.copied_bytes);
+      deflate_answer(preferred_coding(exchange_->head().header("Accept-Encoding")), encoded.answer);
+      ticket_.metrics->add_sent(encoded.answer.size_bytes());
+      return exchange_->answer(std::move(encoded.answer));
+    } catch (...) {
+      result.status = current_exception_status();
+    }
+  }
+  fail_with(result.status);
+}
+
+// The outputs as one flat object.
+std::string RestInfer::generated_json(InferResult& result) {
+  ticket_.watch.note_response(result);
+  const MemoryOwnerScope owner_scope(ticket_.model->owner());
+  finish_outputs(ticket_, result);
+  std::string json = "{";
+  const auto add = [&json](std::string_view name, const auto& write) {
+    if (json.size() > 1) json += ',';
+    write_json_string(name, json);
+    json += ':';
+    write();
+  };
+  if (!ticket_.id.empty()) add("id", [&] { write_json_string(ticket_.id, json); });
+  add("model_name", [&] { write_json_string(ticket_.model->name(), json); });
+  add("model_version", [&] { write_json_string(ticket_.model->version(), json); });
+  for (InferTensor& output : result.outputs) {
+    if (output.tensor.defined()) output.tensor = output.tensor.contiguous();
+    std::string data;
+    write_json_data(output, data);
+    const int64_t count = output.tensor.defined() ? output.tensor.numel() : static_cast<int64_t>(output.strings.size());
+    // One element stands for itself.
+    add(output.name, [&] { json += count == 1 ? data.substr(1, data.size() - 2) : data; });
+  }
+  if (!result.parameters.empty()) {
+    std::string members;
+    write_json_parameters(result.parameters, members);  // "parameters":{…},
+    constexpr std::string_view kBefore = "\"parameters\":{";
+    json += "," + members.substr(kBefore.size(), members.size() - kBefore.size() - 2);
+  }
+  ticket_.metrics->add_copied(result.copied_bytes);
+  ticket_.metrics->add_sent(json.size());
+  return json + "}";
+}
+
+void RestInfer::keep_generated(InferResult& result) {
+  if (!result.status.ok() || result.is_empty || ++generated_ > 1) return;
+  try {
+    generated_text_ = generated_json(result);
+  } catch (...) {
+    result.status = current_exception_status();
+  }
+}
+
+void RestInfer::stream_generated(InferResult& result, bool is_final) {
+  std::string json;
+  if (result.status.ok() && !result.is_empty && !is_cancelled()) {
+    try {
+      json = generated_json(result);
+    } catch (...) {
+      result.status = current_exception_status();
+    }
+  }
+  if (!result.status.ok()) {
+    if (!is_streaming_) return is_final ? fail_with(result.status) : void();
+    const HttpAnswer error = error_answer(result.status);
+    json = error.body.front().text;
+  }
+  if (!is_streaming_ && (is_final || !json.empty())) {
+    if (!status_.ok()) return is_final ? fail_with(status_) : void();
+    is_streaming_ = true;
+    exchange_->start({.type = "text/event-stream; charset=utf-8", .headers = {{"Cache-Control", "no-cache"}}});
+  }
+  if (!json.empty() && !exchange_->send("data: " + json + "\n\n")) cancel();
+  if (is_final && is_streaming_) exchange_->finish();
+}
+
+void RestInfer::fail_with(const absl::Status& status) {
+  HttpAnswer answer = error_answer(status);
+  if (status.code() == absl::StatusCode::kUnimplemented && status.message() == "Unsupported compression type") {
+    answer.headers.push_back({"Accept-Encoding", "gzip, deflate"});
+  }
+  exchange_->answer(std::move(answer));
+}
+
+// The model may not go on a thread that runs it: not before the loop's next turn.
+void RestInfer::finish() { exchange_->release_later(std::move(self_)); }
+
+}  // namespace tensord::server

@@ -1,0 +1,381 @@
+#include "server/rest/infer_json.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "core/base/error.h"
+#include "core/tensor/shape.h"
+#include "server/rest/json_data.h"
+#include "server/transport/infer_contents.h"
+
+namespace tensord::server {
+namespace {
+
+constexpr size_t kMaxTensors = 4096;
+constexpr size_t kMaxParameters = 1024;
+constexpr const char* kInferenceHeader = "Inference-Header-Content-Length";
+
+std::string utf8_string(JsonReader& reader) {
+  std::string text = reader.string();
+  if (!is_utf8(text)) reader.fail_here("Invalid encoding in string.");
+  return text;
+}
+
+// What an input says of where its data is.
+struct InputSource {
+  std::string_view data;  // in JSON
+  std::optional<uint64_t> binary_bytes;
+  bool has_region = false;
+};
+
+class RequestReader {
+ public:
+  RequestReader(std::string_view json, RestRequest& request) : reader_(json), request_(request) {}
+
+  std::vector<InputSource> read() {
+    bool has_inputs = false;
+    reader_.object([&](const std::string& key) {
+      if (key == "id") {
+        request_.message.id = utf8_string(reader_);
+      } else if (key == "parameters") {
+        read_request_parameters();
+      } else if (key == "inputs") {
+        has_inputs = true;
+        read_tensors(sources_, [this] { read_input(); });
+      } else if (key == "outputs") {
+        read_tensors(request_.message.outputs, [this] { read_output(); });
+      } else {
+        reader_.skip();
+      }
+    });
+    reader_.finish();
+    check(has_inputs, "Unable to parse 'inputs': attempt to access non-existing object member 'inputs'");
+    return std::move(sources_);
+  }
+
+ private:
+  template <class List, class Read>
+  void read_tensors(const List& list, const Read& read) {
+    reader_.array([&] {
+      check(list.size() < kMaxTensors, "request has more than ", kMaxTensors, " tensors");
+      read();
+    });
+  }
+
+  void add_parameter(ParameterMap& parameters, const std::string& name) {
+    check(parameters.size() < kMaxParameters, "request has more than ", kMaxParameters, " parameters");
+    ParameterValue value = read_json_parameter(reader_, name);
+    parameters[name] = std::move(value);
+  }
+
+  void read_request_parameters() {
+    reader_.object([&](const std::string& name) {
+      if (name == "binary_data_output") {
+        request_.forms.is_binary = reader_.boolean();
+      } else {
+        add_parameter(request_.message.parameters, name);
+      }
+    });
+  }
+
+  uint64_t read_size(const char* what) {
+    const std::string_view text = reader_.number();
+    uint64_t size = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+    check(error == std::errc() && end == text.data() + text.size(), "Unable to parse '", what, "'");
+    return size;
+  }
+
+  void read_shape(Dims& shape) {
+    shape = {};
+    reader_.array([&] {
+      check(shape.size() < kMaxDims, "request has a tensor of more than ", kMaxDims, " dimensions");
+      const std::string_view text = reader_.number();
+      int64_t size = 0;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+      check(error == std::errc() && end == text.data() + text.size(), "Unable to parse 'shape'");
+      shape.push_back(size);
+    });
+  }
+
+  void read_input() {
+    InferMessage::Input& input = request_.message.inputs.emplace_back();
+    InputSource& source = sources_.emplace_back();
+    reader_.object([&](const std::string& key) {
+      if (key == "name") {
+        input.name = utf8_string(reader_);
+      } else if (key == "datatype") {
+        input.datatype = utf8_string(reader_);
+      } else if (key == "shape") {
+        read_shape(input.shape);
+      } else if (key == "data") {
+        source.data = reader_.skip();
+      } else if (key == "parameters") {
+        reader_.object([&](const std::string& name) {
+          if (name == "binary_data_size") {
+            source.binary_bytes = read_size("binary_data_size");
+          } else {
+            source.has_region = source.has_region || name == "shared_memory_region";
+            add_parameter(input.parameters, name);
+          }
+        });
+      } else {
+        reader_.skip();
+      }
+    });
+    check(!input.name.empty(), "Unable to parse 'name': attempt to access non-existing object member 'name'");
+    check_source(source);
+  }
+
+  static void check_source(const InputSource& source) {
+    const int set = (source.data.empty() ? 0 : 1) + (source.binary_bytes ? 1 : 0) + (source.has_region ? 1 : 0);
+    if (set == 1) return;
+    std::string what = set == 0 ? " no field is set" : " set";
+    if (set != 0) {
+      if (!source.data.empty()) what += " 'data'";
+      if (source.binary_bytes) what += " 'binary_data_size'";
+      if (source.has_region) what += " 'shared_memory_region'";
+    }
+    fail(ErrorCode::kInvalidArgument,
+         "Input must set only one of the following fields: 'data', 'binary_data_size' in 'parameters', "
+         "'shared_memory_region' in 'parameters'. But",
+         what);
+  }
+
+  void read_output() {
+    InferMessage::RequestedOutput& output = request_.message.outputs.emplace_back();
+    bool is_binary = false;
+    reader_.object([&](const std::string& key) {
+      if (key == "name") {
+        output.name = utf8_string(reader_);
+      } else if (key == "parameters") {
+        reader_.object([&](const std::string& name) {
+          if (name == "binary_data") {
+            is_binary = reader_.boolean();
+          } else {
+            add_parameter(output.parameters, name);
+          }
+        });
+      } else {
+        reader_.skip();
+      }
+    });
+    check(!output.name.empty(), "Unable to parse 'name': attempt to access non-existing object member 'name'");
+    if (output.parameters.contains("shared_memory_region")) {
+      check(!output.parameters.contains("classification"),
+            "Output can't set both 'shared_memory_region' and 'classification'");
+      check(!is_binary, "Output can't set both 'shared_memory_region' and 'binary_data'");
+    }
+    // No classes are what no such parameter says.
+    const auto classes = output.parameters.find("classification");
+    if (classes != output.parameters.end() && classes->second == ParameterValue(int64_t{0})) {
+      output.parameters.erase(classes);
+    }
+    request_.forms.listed[output.name] = is_binary;
+  }
+
+  JsonReader reader_;
+  RestRequest& request_;
+  std::vector<InputSource> sources_;
+};
+
+void write_shape(const Dims& shape, std::string& out) {
+  out += "\"shape\":[";
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (i != 0) out += ',';
+    out += std::to_string(shape[i]);
+  }
+  out += ']';
+}
+
+void write_member(const char* name, std::string_view text, std::string& out) {
+  out.append(1, '"').append(name).append("\":");
+  write_json_string(text, out);
+  out += ',';
+}
+
+// The bytes of an output behind the JSON.
+HttpPiece to_piece(const InferTensor& output, uint64_t& copied_bytes) {
+  HttpPiece piece;
+  if (output.datatype == DataType::kBytes) {
+    append_raw_strings(piece.text, output.strings);
+    return piece;
+  }
+  auto tensor = std::make_shared<const Tensor>(output.tensor.contiguous());
+  if (!tensor->is_same(output.tensor)) copied_bytes += tensor->size_bytes();
+  piece.memory = {static_cast<const uint8_t*>(tensor->raw_data()), tensor->size_bytes()};
+  piece.owner = std::move(tensor);
+  return piece;
+}
+
+}  // namespace
+
+ParameterValue read_json_parameter(JsonReader& reader, const std::string& name) {
+  switch (reader.peek()) {
+    case JsonReader::Kind::kString: return utf8_string(reader);
+    case JsonReader::Kind::kBool: return reader.boolean();
+    case JsonReader::Kind::kNumber: {
+      const std::string_view text = reader.number();
+      const char *begin = text.data(), *end = text.data() + text.size();
+      int64_t number = 0;
+      uint64_t large = 0;
+      double floating = 0;
+      if (const auto parsed = std::from_chars(begin, end, number); parsed.ec == std::errc() && parsed.ptr == end) {
+        return number;
+      }
+      if (const auto parsed = std::from_chars(begin, end, large); parsed.ec == std::errc() && parsed.ptr == end) {
+        return large;
+      }
+      if (const auto parsed = std::from_chars(begin, end, floating); parsed.ec == std::errc() && parsed.ptr == end) {
+        return floating;
+      }
+      break;
+    }
+    default: break;
+  }
+  fail(ErrorCode::kInvalidArgument, "parameter '", name,
+       "' has invalid type. It should be either 'int', 'bool', or 'string'.");
+}
+
+RestRequest parse_infer_json(std::string model, std::string version, std::string_view json, const WireMessage& wire,
+                             size_t tensors_at, uint64_t max_input_bytes) {
+  RestRequest request;
+  InferMessage& message = request.message;
+  message.model_name = std::move(model);
+  message.model_version = std::move(version);
+  const std::vector<InputSource> sources = RequestReader(json, request).read();
+  WireReader tensors(wire);
+  tensors.advance(tensors_at);
+  for (size_t i = 0; i < sources.size(); ++i) {
+    InferMessage::Input& input = message.inputs[i];
+    if (const auto& bytes = sources[i].binary_bytes) {
+      const uint64_t left = tensors.remaining();
+      check(*bytes <= left, "unexpected size for input '", input.name, "', expecting ", *bytes - left,
+            " additional bytes for model '", message.model_name, "'");
+      message.raw_contents.push_back(tensors.read_part(*bytes));
+    } else if (!sources[i].data.empty()) {
+      input.fill = [data = sources[i].data, name = message.model_name, max_input_bytes](int64_t count,
+                                                                                        InferTensor& out) {
+        const uint64_t bytes = static_cast<uint64_t>(count) * std::max<size_t>(1, size_of(out.datatype));
+        check(max_input_bytes == 0 || bytes <= max_input_bytes, "Byte size for input tensor '", out.name, "' (", bytes,
+              " bytes) exceeds the maximum allowed value of ", max_input_bytes,
+              " bytes. Use --http-max-input-size to increase the limit.");
+        read_json_data(data, count, name, out);
+      };
+    }
+  }
+  check(tensors.at_end(), "unexpected additional input data for model '", message.model_name, "'");
+  return request;
+}
+
+RestRequest raw_request(std::string model, std::string version, const WireMessage& wire, const Signature& signature,
+                        std::string& prefix) {
+  check(signature.inputs.size() == 1, "Raw request must only have 1 input (found ", signature.inputs.size(),
+        ") to be deduced but got ", signature.inputs.size(), " inputs in '", model, "' model configuration");
+  const TensorSpec& spec = signature.inputs.front();
+  check(spec.datatype.has_value() && spec.shape.has_value(), "the datatype and shape of input '", spec.name,
+        "' are not known: a raw request is not possible");
+  RestRequest request;
+  request.forms.is_binary = true;
+  InferMessage& message = request.message;
+  message.model_name = std::move(model);
+  message.model_version = std::move(version);
+  InferMessage::Input& input = message.inputs.emplace_back();
+  input.name = spec.name;
+  input.datatype = name_of(*spec.datatype);
+  input.shape = *spec.shape;
+  const bool has_batch = signature.max_batch_size > 0 && !input.shape.empty();
+  if (has_batch) input.shape[0] = 1;
+  int64_t* open_size = nullptr;
+  int64_t fixed = 1;
+  for (int64_t& size : input.shape) {
+    if (size >= 0) {
+      check(!__builtin_mul_overflow(fixed, size, &fixed), "the shape of input '", spec.name, "' is too large");
+      continue;
+    }
+    check(open_size == nullptr, "The shape of the raw input '", spec.name,
+          "' can not be deduced because there are more "
+          "than one variable-sized dimension");
+    open_size = &size;
+  }
+  if (*spec.datatype == DataType::kBytes) {
+    check(fixed == 1, "For BYTE datatype raw input '", spec.name, "', the model must have input shape [1]");
+    if (open_size != nullptr) *open_size = 1;
+    const auto size = static_cast<uint32_t>(wire.size_bytes);
+    prefix.assign(reinterpret_cast<const char*>(&size), sizeof(size));
+  } else if (open_size != nullptr) {
+    const auto element_bytes = static_cast<int64_t>(size_of(*spec.datatype)) * std::max<int64_t>(fixed, 1);
+    *open_size = static_cast<int64_t>(wire.size_bytes) / element_bytes;
+  }
+  return request;
+}
+
+void write_json_parameters(const ParameterMap& parameters, std::string& out) {
+  if (parameters.empty()) return;
+  out += "\"parameters\":{";
+  for (const auto& [name, value] : parameters) {
+    write_json_string(name, out);
+    out += ':';
+    if (const auto* flag = std::get_if<bool>(&value)) {
+      out += *flag ? "true" : "false";
+    } else if (const auto* number = std::get_if<int64_t>(&value)) {
+      out += std::to_string(*number);
+    } else if (const auto* large = std::get_if<uint64_t>(&value)) {
+      out += std::to_string(*large);
+    } else if (const auto* floating = std::get_if<double>(&value)) {
+      char text[40];
+      out.append(text, std::to_chars(text, text + sizeof(text), *floating).ptr);
+    } else if (const auto* text = std::get_if<std::string>(&value)) {
+      write_json_string(*text, out);
+    } else {
+      out += "null";
+    }
+    out += ',';
+  }
+  out.back() = '}';
+  out += ',';
+}
+
+InferAnswer encode_infer_json(const ResponseHead& head, const std::vector<InferTensor>& outputs,
+                              const std::vector<bool>& is_elsewhere, const OutputForms& forms) {
+  InferAnswer encoded;
+  std::vector<HttpPiece> tensors;
+  uint64_t tensor_bytes = 0;
+  std::string json = "{";
+  if (!head.id.empty()) write_member("id", head.id, json);
+  write_member("model_name", head.model_name, json);
+  write_member("model_version", head.model_version, json);
+  write_json_parameters(head.parameters, json);
+  json += "\"outputs\":[";
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const InferTensor& output = outputs[i];
+    json += i == 0 ? "{" : ",{";
+    write_member("name", output.name, json);
+    write_member("datatype", name_of(output.datatype), json);
+    write_shape(output.shape, json);
+    if (!is_elsewhere.empty() && is_elsewhere[i]) {
+      json += '}';
+    } else if (forms.wants_binary(output.name)) {
+      tensors.push_back(to_piece(output, encoded.copied_bytes));
+      tensor_bytes += tensors.back().size_bytes();
+      json += ",\"parameters\":{\"binary_data_size\":" + std::to_string(tensors.back().size_bytes()) + "}}";
+    } else {
+      json += ",\"data\":";
+      InferTensor flat;
+      flat.name = output.name;
+      flat.datatype = output.datatype;
+      if (output.tensor.defined()) flat.tensor = output.tensor.contiguous();
+      write_json_data(output.datatype == DataType::kBytes ? output : flat, json);
+      json += '}';
+    }
+  }
+  json += "]}";
+  encoded.answer.type = tensor_bytes == 0 ? "application/json" : "application/octet-stream";
+  if (tensor_bytes != 0) encoded.answer.headers.push_back({kInferenceHeader, std::to_string(json.size())});
+  encoded.answer.body.push_back({std::move(json)});
+  for (HttpPiece& piece : tensors) encoded.answer.body.push_back(std::move(piece));
+  return encoded;
+}
+
+}  // namespace tensord::server

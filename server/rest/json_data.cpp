@@ -1,0 +1,211 @@
+#include "server/rest/json_data.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "core/base/error.h"
+#include "server/executor/wide_unsigned.h"
+#include "server/rest/json_reader.h"
+#include "server/transport/wire_reader.h"
+
+namespace tensord::server {
+namespace {
+
+[[noreturn]] void fail_count() {
+  fail(ErrorCode::kInternal, "Unable to parse 'data': Shape does not match true shape of 'data' field");
+}
+
+template <class T>
+T to_floating(const JsonReader& reader, std::string_view text) {
+  double value = 0;
+  const bool is_negative = text.starts_with('-');
+  const std::string_view word = text.substr(is_negative ? 1 : 0);
+  if (word.starts_with('N')) return std::numeric_limits<T>::quiet_NaN();
+  if (word.starts_with('I'))
+    return is_negative ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::infinity();
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc::result_out_of_range) value = std::strtod(std::string(text).c_str(), nullptr);
+  const T narrow = static_cast<T>(value);
+  if (std::isinf(narrow)) reader.fail_here("Number too big to be stored in double.");
+  return narrow;
+}
+
+template <class T>
+T to_integer(const JsonReader& reader, std::string_view text) {
+  T value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    reader.fail_here("a number is no integer of the input's datatype");
+  }
+  return value;
+}
+
+bool to_bool(JsonReader& reader) {
+  if (reader.peek() == JsonReader::Kind::kBool) return reader.boolean();
+  return to_integer<uint8_t>(reader, reader.number()) != 0;
+}
+
+// Calls `leaf()` for each element, however they are nested.
+template <class Leaf>
+void for_each_element(JsonReader& reader, const Leaf& leaf) {
+  if (reader.peek() != JsonReader::Kind::kArray) return leaf();
+  reader.array([&] { for_each_element(reader, leaf); });
+}
+
+template <class T>
+void read_elements(JsonReader& reader, int64_t count, void* to) {
+  auto* out = static_cast<T*>(to);
+  int64_t left = count;
+  for_each_element(reader, [&] {
+    if (left-- == 0) fail_count();
+    if constexpr (std::is_same_v<T, bool>) {
+      *out++ = to_bool(reader);
+    } else if constexpr (std::is_floating_point_v<T>) {
+      *out++ = to_floating<T>(reader, reader.number());
+    } else {
+      *out++ = to_integer<T>(reader, reader.number());
+    }
+  });
+  if (left != 0) fail_count();
+}
+
+void read_into(JsonReader& reader, DataType datatype, int64_t count, void* to) {
+  switch (datatype) {
+    case DataType::kBool: return read_elements<bool>(reader, count, to);
+    case DataType::kUint8: return read_elements<uint8_t>(reader, count, to);
+    case DataType::kUint16: return read_elements<uint16_t>(reader, count, to);
+    case DataType::kUint32: return read_elements<uint32_t>(reader, count, to);
+    case DataType::kUint64: return read_elements<uint64_t>(reader, count, to);
+    case DataType::kInt8: return read_elements<int8_t>(reader, count, to);
+    case DataType::kInt16: return read_elements<int16_t>(reader, count, to);
+    case DataType::kInt32: return read_elements<int32_t>(reader, count, to);
+    case DataType::kInt64: return read_elements<int64_t>(reader, count, to);
+    case DataType::kFp32: return read_elements<float>(reader, count, to);
+    case DataType::kFp64: return read_elements<double>(reader, count, to);
+    default: check_internal(false, "a datatype that is not in JSON");
+  }
+}
+
+void read_strings(JsonReader& reader, int64_t count, InferTensor& out) {
+  for_each_element(reader, [&] {
+    if (static_cast<int64_t>(out.strings.size()) == count) fail_count();
+    out.strings.push_back(reader.string());
+  });
+  if (static_cast<int64_t>(out.strings.size()) != count) fail_count();
+}
+
+template <class T>
+void put_number(T value, std::string& out) {
+  char text[40];
+  if constexpr (std::is_floating_point_v<T>) {
+    // As Triton and Python's json have them.
+    if (std::isnan(value)) {
+      out += "NaN";
+      return;
+    }
+    if (std::isinf(value)) {
+      out += value < 0 ? "-Infinity" : "Infinity";
+      return;
+    }
+  }
+  const char* end = std::to_chars(text, text + sizeof(text), value).ptr;
+  const std::string_view written(text, static_cast<size_t>(end - text));
+  out += written;
+  // A whole number stays one of its type for readers that tell them apart.
+  if (std::is_floating_point_v<T> && written.find_first_of(".e") == std::string_view::npos) out += ".0";
+}
+
+template <class T>
+void write_elements(const Tensor& tensor, std::string& out) {
+  const auto* values = static_cast<const T*>(tensor.raw_data());
+  const int64_t count = tensor.numel();
+  out.reserve(out.size() + static_cast<size_t>(count) * 8);
+  for (int64_t i = 0; i < count; ++i) {
+    if (i != 0) out += ',';
+    if constexpr (std::is_same_v<T, bool>) {
+      out += values[i] ? "true" : "false";
+    } else {
+      put_number(values[i], out);
+    }
+  }
+}
+
+void write_tensor(const InferTensor& output, std::string& out) {
+  switch (output.tensor.dtype()) {
+    case DType::kBool: return write_elements<bool>(output.tensor, out);
+    case DType::kUInt8: return write_elements<uint8_t>(output.tensor, out);
+    case DType::kInt8: return write_elements<int8_t>(output.tensor, out);
+    case DType::kInt16: return write_elements<int16_t>(output.tensor, out);
+    case DType::kInt32: return write_elements<int32_t>(output.tensor, out);
+    case DType::kInt64: return write_elements<int64_t>(output.tensor, out);
+    case DType::kFloat32: return write_elements<float>(output.tensor, out);
+    case DType::kFloat64: return write_elements<double>(output.tensor, out);
+    default:
+      fail(ErrorCode::kInvalidArgument, "sending ", name_of(output.datatype),
+           " data via JSON is not supported. Please use the binary data format for output ", output.name);
+  }
+}
+
+}  // namespace
+
+void read_json_data(std::string_view json, int64_t count, const std::string& model, InferTensor& out) {
+  const DataType datatype = out.datatype;
+  if (datatype == DataType::kFp16 || datatype == DataType::kBf16) {
+    fail(ErrorCode::kInvalidArgument, "receiving ", name_of(datatype),
+         " data via JSON is not supported. Please use the binary data format for input ", out.name);
+  }
+  // An element and what is between two take two characters at least.
+  if (static_cast<uint64_t>(count) > json.size() / 2 + 1) fail_count();
+  JsonReader reader(json, "failed to parse the data of input '" + out.name + "' for model '" + model + "'");
+  if (datatype == DataType::kBytes) {
+    read_strings(reader, count, out);
+  } else if (is_wide_unsigned(datatype)) {
+    const WideTensor wide = make_wide_tensor(datatype, out.shape);
+    read_into(reader, datatype, count, wide.wire_bytes);
+    widen(wide, datatype, concat("inference input '", out.name, "' for model '", model, "'"));
+    out.tensor = wide.tensor;
+    out.datatype = tensor_datatype(datatype);
+  } else {
+    out.tensor = Tensor::empty(out.shape, *to_dtype(datatype));
+    read_into(reader, datatype, count, out.tensor.raw_data());
+  }
+}
+
+void write_json_string(std::string_view text, std::string& out) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  out += '"';
+  size_t plain = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (byte >= 0x20 && byte != '"' && byte != '\\') continue;
+    out.append(text.substr(plain, i - plain));
+    plain = i + 1;
+    if (byte >= 0x20) {
+      (out += '\\') += text[i];
+    } else if (byte == '\n') {
+      out += "\\n";
+    } else {
+      ((out += "\\u00") += kHex[byte >> 4]) += kHex[byte & 15];
+    }
+  }
+  out.append(text.substr(plain)) += '"';
+}
+
+void write_json_data(const InferTensor& tensor, std::string& out) {
+  out += '[';
+  if (tensor.datatype == DataType::kBytes) {
+    for (size_t i = 0; i < tensor.strings.size(); ++i) {
+      if (i != 0) out += ',';
+      check(is_utf8(tensor.strings[i]), "output '", tensor.name,
+            "' has bytes that are no UTF-8 text, which JSON cannot hold; ask for it as binary data");
+      write_json_string(tensor.strings[i], out);
+    }
+  } else {
+    write_tensor(tensor, out);
+  }
+  out += ']';
+}
+
+}  // namespace tensord::server

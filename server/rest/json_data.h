@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "server/executor/model.h"
+
+namespace tensord::server {
+
+// Reads the elements of a JSON value, an array of any nesting or one element, into memory of `out`, whose name,
+// datatype and shape are set: `count` elements. Nothing is allocated for elements that cannot be there. `model` is for
+// messages. Throws Error: kInternal when there are more or fewer elements, as the protocol has it, kInvalidArgument for
+// what is no element of the datatype.
+void read_json_data(std::string_view json, int64_t count, const std::string& model, InferTensor& out);
+
+// Appends the elements as a flat JSON array. Throws Error{kInvalidArgument} for datatypes and texts that JSON cannot
+// hold. REQUIRES: a row-major tensor.
+void write_json_data(const InferTensor& tensor, std::string& out);
+
+void write_json_string(std::string_view text, std::string& out);  // REQUIRES: UTF-8
+
+}  // namespace tensord::server

@@ -1,0 +1,244 @@
+#include "server/rest/json_reader.h"
+
+#include "core/base/error.h"
+
+namespace tensord::server {
+namespace {
+
+constexpr int kMaxDepth = 100;
+
+bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
+
+void append_utf8(std::string& out, uint32_t point) {
+  const auto add = [&out](uint32_t byte) { out += static_cast<char>(byte); };
+  if (point < 0x80) {
+    add(point);
+  } else if (point < 0x800) {
+    add(0xc0 | point >> 6);
+    add(0x80 | (point & 0x3f));
+  } else if (point < 0x10000) {
+    add(0xe0 | point >> 12);
+    add(0x80 | (point >> 6 & 0x3f));
+    add(0x80 | (point & 0x3f));
+  } else {
+    add(0xf0 | point >> 18);
+    add(0x80 | (point >> 12 & 0x3f));
+    add(0x80 | (point >> 6 & 0x3f));
+    add(0x80 | (point & 0x3f));
+  }
+}
+
+}  // namespace
+
+void JsonReader::fail_here(std::string_view reason) const {
+  fail(ErrorCode::kInvalidArgument, what_, ": ", reason, " at ", at_);
+}
+
+void JsonReader::skip_space() {
+  while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\r' || text_[at_] == '\t')) {
+    ++at_;
+  }
+}
+
+bool JsonReader::take(char wanted) {
+  skip_space();
+  if (at_ >= text_.size() || text_[at_] != wanted) return false;
+  ++at_;
+  return true;
+}
+
+void JsonReader::enter() {
+  if (++depth_ > kMaxDepth) fail_here("JSON is nested more than 100 deep");
+}
+
+JsonReader::Kind JsonReader::peek() {
+  skip_space();
+  if (at_ >= text_.size()) fail_here(at_ == 0 || depth_ == 0 ? "The document is empty." : "Invalid value.");
+  switch (text_[at_]) {
+    case '{': return Kind::kObject;
+    case '[': return Kind::kArray;
+    case '"': return Kind::kString;
+    case 't':
+    case 'f': return Kind::kBool;
+    case 'n': return Kind::kNull;
+    case 'N':
+    case 'I': return Kind::kNumber;
+    default: break;
+  }
+  if (text_[at_] != '-' && !is_digit(text_[at_])) fail_here("Invalid value.");
+  return Kind::kNumber;
+}
+
+void JsonReader::expect_kind(char wanted) {
+  peek();
+  if (take(wanted)) return;
+  skip();  // what is no JSON at all is said first
+  fail_here(wanted == '{' ? "an object is expected" : "an array is expected");
+}
+
+void JsonReader::object(const std::function<void(const std::string& key)>& member) {
+  expect_kind('{');
+  enter();
+  if (!take('}')) {
+    do {
+      skip_space();
+      if (at_ >= text_.size() || text_[at_] != '"') fail_here("Missing a name for object member.");
+      const std::string key = string();
+      if (!take(':')) fail_here("Missing a colon after a name of object member.");
+      member(key);
+      if (take('}')) break;
+      if (!take(',')) fail_here("Missing a comma or } after an object member.");
+    } while (true);
+  }
+  --depth_;
+}
+
+bool JsonReader::next_element() {
+  if (take(',')) return true;
+  if (!take(']')) fail_here("Missing a comma or ] after an array element.");
+  return false;
+}
+
+void JsonReader::skip_string() {
+  ++at_;
+  for (;; ++at_) {
+    const size_t stop = text_.find_first_of("\"\\", at_);
+    if (stop == std::string_view::npos) {
+      at_ = text_.size();
+      fail_here("Missing a closing quotation mark in string.");
+    }
+    at_ = stop;
+    if (text_[at_] == '"') break;
+    ++at_;  // whatever is escaped
+  }
+  ++at_;
+}
+
+std::string JsonReader::string() {
+  if (peek() != Kind::kString) fail_here("a string is expected");
+  ++at_;
+  std::string out;
+  for (;;) {
+    const size_t begin = at_;
+    while (at_ < text_.size() && text_[at_] != '"' && text_[at_] != '\\') {
+      if (static_cast<unsigned char>(text_[at_]) < 0x20) fail_here("Invalid encoding in string.");
+      ++at_;
+    }
+    out.append(text_.substr(begin, at_ - begin));
+    if (at_ >= text_.size()) fail_here("Missing a closing quotation mark in string.");
+    if (text_[at_++] == '"') return out;
+    append_escape(out);
+  }
+}
+
+// Of \uXXXX, after the u.
+uint32_t JsonReader::escaped_unit() {
+  uint32_t unit = 0;
+  for (int i = 0; i < 4; ++i, ++at_) {
+    const char letter = at_ < text_.size() ? text_[at_] : '\0';
+    const char small = static_cast<char>(letter | 0x20);
+    if (is_digit(letter)) {
+      unit = unit * 16 + static_cast<uint32_t>(letter - '0');
+    } else if (small >= 'a' && small <= 'f') {
+      unit = unit * 16 + static_cast<uint32_t>(small - 'a' + 10);
+    } else {
+      fail_here("Incorrect hex digit after \\u escape in string.");
+    }
+  }
+  return unit;
+}
+
+void JsonReader::append_escape(std::string& out) {
+  const char letter = at_ < text_.size() ? text_[at_++] : '\0';
+  switch (letter) {
+    case '"':
+    case '\\':
+    case '/': out += letter; return;
+    case 'b': out += '\b'; return;
+    case 'f': out += '\f'; return;
+    case 'n': out += '\n'; return;
+    case 'r': out += '\r'; return;
+    case 't': out += '\t'; return;
+    case 'u': break;
+    default: fail_here("Invalid escape character in string.");
+  }
+  uint32_t point = escaped_unit();
+  if (point >= 0xd800 && point < 0xe000) {
+    const bool has_second = point < 0xdc00 && text_.substr(at_).starts_with("\\u");
+    if (!has_second) fail_here("The surrogate pair in string is invalid.");
+    at_ += 2;
+    const uint32_t second = escaped_unit();
+    if (second < 0xdc00 || second >= 0xe000) fail_here("The surrogate pair in string is invalid.");
+    point = 0x10000 + ((point - 0xd800) << 10) + (second - 0xdc00);
+  }
+  append_utf8(out, point);
+}
+
+std::string_view JsonReader::number() {
+  if (peek() != Kind::kNumber) fail_here("a number is expected");
+  const size_t begin = at_;
+  const auto here = [this] { return at_ < text_.size() ? text_[at_] : '\0'; };
+  const auto digits = [&](const char* reason) {
+    if (!is_digit(here())) fail_here(reason);
+    while (is_digit(here())) ++at_;
+  };
+  if (here() == '-') ++at_;
+  if (here() == 'N' || here() == 'I') {
+    take_word(here() == 'N' ? "NaN" : text_.substr(at_).starts_with("Infinity") ? "Infinity" : "Inf");
+    return text_.substr(begin, at_ - begin);
+  }
+  if (here() == '0') {
+    ++at_;
+    if (is_digit(here())) fail_here("Invalid value.");
+  } else {
+    digits("Invalid value.");
+  }
+  if (here() == '.') {
+    ++at_;
+    digits("Miss fraction part in number.");
+  }
+  if (here() == 'e' || here() == 'E') {
+    ++at_;
+    if (here() == '+' || here() == '-') ++at_;
+    digits("Miss exponent in number.");
+  }
+  return text_.substr(begin, at_ - begin);
+}
+
+void JsonReader::take_word(std::string_view word) {
+  if (!text_.substr(at_).starts_with(word)) fail_here("Invalid value.");
+  at_ += word.size();
+}
+
+bool JsonReader::boolean() {
+  if (peek() != Kind::kBool) fail_here("a boolean is expected");
+  const bool value = text_[at_] == 't';
+  take_word(value ? "true" : "false");
+  return value;
+}
+
+void JsonReader::null() {
+  if (peek() != Kind::kNull) fail_here("null is expected");
+  take_word("null");
+}
+
+std::string_view JsonReader::skip() {
+  const Kind kind = peek();
+  const size_t begin = at_;
+  switch (kind) {
+    case Kind::kObject: object([this](const std::string&) { skip(); }); break;
+    case Kind::kArray: array([this] { skip(); }); break;
+    case Kind::kString: skip_string(); break;
+    case Kind::kNumber: number(); break;
+    case Kind::kBool: boolean(); break;
+    case Kind::kNull: null(); break;
+  }
+  return text_.substr(begin, at_ - begin);
+}
+
+void JsonReader::finish() {
+  skip_space();
+  if (at_ < text_.size()) fail_here("The document root must not be followed by other values.");
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace tensord::server {
+
+// Reads JSON where it lies, value by value, and keeps nothing: what a caller does not take is checked and skipped.
+// Every fault is an Error{kInvalidArgument} that says where it is. Nesting is at most 100 deep.
+class JsonReader {
+ public:
+  // `what`: how messages begin. `text` must outlive this.
+  explicit JsonReader(std::string_view text, std::string_view what = "failed to parse the request JSON buffer")
+      : text_(text), what_(what) {}
+
+  enum class Kind { kObject, kArray, kString, kNumber, kBool, kNull };
+  Kind peek();  // of the next value
+
+  // Calls `member(key)` for each, which has to take the value.
+  void object(const std::function<void(const std::string& key)>& member);
+  // Calls `element()` for each, which has to take it.
+  template <class Element>
+  void array(const Element& element) {
+    expect_kind('[');
+    enter();
+    if (!take(']')) {
+      do {
+        element();
+      } while (next_element());
+    }
+    --depth_;
+  }
+  std::string string();
+  std::string_view number();  // its text, as it stands there; also NaN, Infinity and -Infinity
+  bool boolean();
+  void null();
+  // Takes a value, whatever it is; gives back its text.
+  std::string_view skip();
+  // After the last value only white space may be left.
+  void finish();
+
+  [[noreturn]] void fail_here(std::string_view reason) const;
+
+ private:
+  void skip_space();
+  bool take(char wanted);
+  bool next_element();
+  void expect_kind(char wanted);
+  void enter();
+  void take_word(std::string_view word);
+  void skip_string();
+  uint32_t escaped_unit();
+  void append_escape(std::string& out);
+
+  std::string_view text_;
+  std::string_view what_;
+  size_t at_ = 0;
+  int depth_ = 0;
+};
+
+}  // namespace tensord::server

@@ -1,0 +1,465 @@
+"""The REST protocol of the real daemon: curl, plain sockets, a page in Chromium. NVIDIA's client is in
+clients/tritonclient_http_test.py."""
+
+import base64
+import gzip
+import http.client
+import json
+import os
+import random
+import shutil
+import socket
+import struct
+import subprocess
+import tempfile
+import time
+import unittest
+import zlib
+
+from torch import Tensor, nn
+
+from tests.e2e import serve_models
+from tests.e2e.daemon import Daemon, request
+
+FP32 = 'input [ { name: "x" data_type: TYPE_FP32 dims: [ -1 ] } ]\n'
+CONFIGS = {
+    "identity": FP32 + 'output [ { name: "y" data_type: TYPE_FP32 dims: [ -1 ] } ]\n',
+    "words": 'input [ { name: "words" data_type: TYPE_STRING dims: [ -1 ] } ]\n',
+    "half": 'input [ { name: "x" data_type: TYPE_FP16 dims: [ -1 ] } ]\n',
+    "count": FP32 + "model_transaction_policy { decoupled: true }\n",
+    "batched": 'max_batch_size: 4\ninput [ { name: "x" data_type: TYPE_FP32 dims: [ 2 ] } ]\n'
+               'output [ { name: "y" data_type: TYPE_FP32 dims: [ 2 ] } ]\n',
+}
+
+
+class Count(nn.Module):
+    """As many responses as the first element says."""
+
+    def forward(self, x: Tensor) -> list[Tensor]:
+        out = []
+        for i in range(int(x[0])):
+            out.append(x + i)
+        return out
+
+
+def make_models(root):
+    models = {"identity": serve_models.Identity, "words": serve_models.Words, "half": serve_models.Identity,
+              "count": Count, "batched": serve_models.Identity, "sleepy": serve_models.Sleepy,
+              "raises": serve_models.Raises}
+    for name, module in models.items():
+        serve_models.save(module(), root, name)
+        if name in CONFIGS:
+            with open(os.path.join(root, name, "config.pbtxt"), "w") as config:
+                config.write(CONFIGS[name])
+
+
+class RestTest(unittest.TestCase):
+    flags = ()
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        make_models(cls.folder.name)
+        cls.daemon = Daemon(cls.folder.name, "--allow-http", "true", "--http-port", "0", *cls.flags)
+        cls.host, cls.port = cls.daemon.ready["http"].rsplit(":", 1)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.daemon.__exit__()
+        cls.folder.cleanup()
+
+    def ask(self, method, path, body=None, headers=None):
+        """Status, headers and bytes of an answer."""
+        connection = http.client.HTTPConnection(self.host, int(self.port), timeout=60)
+        try:
+            connection.request(method, path, body, headers or {})
+            answer = connection.getresponse()
+            return answer.status, answer.headers, answer.read()
+        finally:
+            connection.close()
+
+    def get(self, path, status=200):
+        code, _, body = self.ask("GET", path)
+        self.assertEqual(code, status, body)
+        return json.loads(body)
+
+    def post(self, path, value=None, status=200, headers=None):
+        body = None if value is None else value if isinstance(value, bytes) else json.dumps(value)
+        code, _, answer = self.ask("POST", path, body, headers)
+        self.assertEqual(code, status, answer)
+        return json.loads(answer) if answer else None
+
+    def infer(self, model, *inputs, status=200, headers=None, **more):
+        return self.post(f"/v2/models/{model}/infer", {"inputs": list(inputs), **more}, status, headers)
+
+    def error(self, method, path, body, status, headers=None):
+        code, _, answer = self.ask(method, path, body, headers)
+        self.assertEqual(code, status, answer)
+        return json.loads(answer)["error"]
+
+
+def tensor(name, datatype, shape, data=None, **parameters):
+    out = {"name": name, "datatype": datatype, "shape": shape}
+    if data is not None:
+        out["data"] = data
+    if parameters:
+        out["parameters"] = parameters
+    return out
+
+
+X = tensor("x", "FP32", [2], [1, 2.5])
+
+
+class InferTest(RestTest):
+    def test_json_in_and_out(self):
+        answer = self.infer("identity", X, id="seven")
+        self.assertEqual(answer, {"id": "seven", "model_name": "identity", "model_version": "1", "outputs": [
+            {"name": "y", "datatype": "FP32", "shape": [2], "data": [1.0, 2.5]}]})
+        answer = self.post("/v2/models/identity/versions/1/infer", {"inputs": [tensor("x", "FP32", [1], 4)]})
+        self.assertEqual(answer["outputs"][0]["data"], [4.0])
+        answer = self.infer("batched", tensor("x", "FP32", [2, 2], [[1, 2], [3, 4]]))
+        self.assertEqual(answer["outputs"][0]["data"], [1.0, 2.0, 3.0, 4.0])
+        answer = self.infer("words", tensor("words", "BYTES", [2], ["a", "é\""]))
+        self.assertEqual(answer["outputs"][0]["data"], ["aa", "é\"é\""])
+
+    def binary(self, head, tensors, path="/v2/models/identity/infer", headers=None, coding=lambda body: body):
+        text = json.dumps(head).encode()
+        headers = {"Inference-Header-Content-Length": str(len(text)), **(headers or {})}
+        code, headers, body = self.ask("POST", path, coding(text + tensors), headers)
+        self.assertEqual(code, 200, body)
+        if headers.get("Content-Encoding") == "gzip":
+            body = gzip.decompress(body)
+        if headers.get("Content-Encoding") == "deflate":
+            body = zlib.decompress(body)
+        length = int(headers.get("Inference-Header-Content-Length", len(body)))
+        return json.loads(body[:length]), body[length:]
+
+    def test_binary_tensors(self):
+        data = struct.pack("<3f", 1, 2, 3)
+        head = {"inputs": [tensor("x", "FP32", [3], binary_data_size=12)], "parameters": {"binary_data_output": True}}
+        answer, tensors = self.binary(head, data)
+        self.assertEqual(answer["outputs"], [tensor("y", "FP32", [3], binary_data_size=12)])
+        self.assertEqual(tensors, data)
+        head["outputs"] = [{"name": "y"}]  # those that are listed say so themselves
+        self.assertEqual(self.binary(head, data)[0]["outputs"][0]["data"], [1.0, 2.0, 3.0])
+        large = os.urandom(3 << 20)
+        head = {"inputs": [tensor("x", "FP32", [len(large) // 4], binary_data_size=len(large))],
+                "outputs": [{"name": "y", "parameters": {"binary_data": True}}]}
+        self.assertEqual(self.binary(head, large)[1], large)
+        half = struct.pack("<2e", 1.5, -2)
+        head = {"inputs": [tensor("x", "FP16", [2], binary_data_size=4)], "parameters": {"binary_data_output": True}}
+        self.assertEqual(self.binary(head, half, "/v2/models/half/infer")[1], half)
+        text = struct.pack("<I", 2) + b"\xff\0" + struct.pack("<I", 0)
+        head = {"inputs": [tensor("words", "BYTES", [2], binary_data_size=len(text))],
+                "parameters": {"binary_data_output": True}}
+        self.assertIn(struct.pack("<I", 4) + b"\xff\0\xff\0" + struct.pack("<I", 0),
+                      self.binary(head, text, "/v2/models/words/infer")[1])
+
+    def test_a_body_without_json_is_the_one_input(self):
+        data = struct.pack("<3f", 1, 2, 3)
+        code, headers, body = self.ask("POST", "/v2/models/identity/infer", data,
+                                       {"Inference-Header-Content-Length": "0"})
+        self.assertEqual(code, 200, body)
+        self.assertEqual(body[int(headers["Inference-Header-Content-Length"]):], data)
+        code, headers, body = self.ask("POST", "/v2/models/words/infer", b"text", {"Inference-Header-Content-Length": "0"})
+        self.assertEqual(code, 200, body)
+        self.assertIn(struct.pack("<I", 8) + b"texttext", body)
+
+    def test_compressed_bodies(self):
+        data = struct.pack("<4f", 1, 2, 3, 4) * 1000
+        head = {"inputs": [tensor("x", "FP32", [4000], binary_data_size=16000)],
+                "outputs": [{"name": "y", "parameters": {"binary_data": True}}]}
+        for name, coding in (("gzip", gzip.compress), ("deflate", zlib.compress), ("identity", lambda body: body)):
+            headers = {"Content-Encoding": name, "Accept-Encoding": name}
+            self.assertEqual(self.binary(head, data, headers=headers, coding=coding)[1], data)
+        _, headers, body = self.ask("POST", "/v2/models/identity/infer", b"x", {"Content-Encoding": "br"})
+        self.assertEqual(json.loads(body)["error"], "Unsupported compression type")
+        self.assertEqual(headers["Accept-Encoding"], "gzip, deflate")
+        self.assertIn("cannot be unpacked",
+                      self.error("POST", "/v2/models/identity/infer", b"xyz", 400, {"Content-Encoding": "gzip"}))
+
+    def test_chunked_bodies(self):
+        text = json.dumps({"inputs": [X]}).encode()
+        code, _, body = self.ask("POST", "/v2/models/identity/infer", iter([text[:9], text[9:40], text[40:]]))
+        self.assertEqual((code, json.loads(body)["outputs"][0]["data"]), (200, [1.0, 2.5]))
+
+    def test_errors_are_the_protocols(self):
+        path = "/v2/models/identity/infer"
+
+        def refused(status, *inputs, **more):
+            return self.infer("identity", *inputs, status=status, **more)["error"]
+
+        self.assertEqual(self.error("POST", path, b"nope", 400),
+                         "failed to parse the request JSON buffer: Invalid value. at 0")
+        self.assertIn("The document is empty.", self.error("POST", path, b"", 400))
+        self.assertIn("nested more than 100 deep", self.error("POST", path, b"[" * 100000, 400))
+        self.assertIn("But no field is set", refused(400, tensor("x", "FP32", [2])))
+        self.assertIn("Shape does not match", refused(500, tensor("x", "FP32", [3], [1, 2])))
+        self.assertIn("unexpected inference input 'z'", refused(400, tensor("z", "FP32", [1], [1])))
+        self.assertIn("data-type is 'INT32', but model 'identity' expects 'FP32'",
+                      refused(400, tensor("x", "INT32", [1], [1])))
+        self.assertIn("unexpected shape", refused(400, tensor("x", "FP32", [1, 1], [1])))
+        self.assertIn("parameter keys starting with 'triton_'", refused(400, X, parameters={"triton_x": 1}))
+        self.assertIn("has invalid type", refused(400, X, parameters={"p": [1]}))
+        self.assertIn("receiving FP16 data via JSON is not supported",
+                      self.infer("half", tensor("x", "FP16", [1], [1]), status=400)["error"])
+        head = json.dumps({"inputs": [tensor("x", "FP16", [1], binary_data_size=2)]}).encode()
+        self.assertIn("sending FP16 data via JSON is not supported",
+                      self.error("POST", "/v2/models/half/infer", head + b"ab", 400,
+                                 {"Inference-Header-Content-Length": str(len(head))}))
+        self.assertIn("inference header size should be in range (0, 4), got: 9",
+                      self.error("POST", path, b"abcd", 400, {"Inference-Header-Content-Length": "9"}))
+        self.assertIn("unknown model: 'none' is not found", self.infer("none", X, status=404)["error"])
+        self.assertIn("HTTP end point doesn't support models with decoupled transaction policy",
+                      self.infer("count", tensor("x", "FP32", [1], [2]), status=501)["error"])
+        self.assertIn("got 3 rows", self.infer("raises", tensor("x", "FP32", [3], [1, 2, 3]), status=400)["error"])
+        self.assertEqual(self.error("GET", path, None, 405), "Method Not Allowed")
+        self.assertEqual(self.error("POST", "/v2/nothing", b"", 404), "Not Found")
+        self.assertEqual(self.error("GET", "/v2/models/identity/versions/1/x", None, 404), "Not Found")
+
+    def test_classes_and_statistics_are_those_of_grpc(self):
+        before = self.get("/v2/models/identity/stats")["model_stats"][0]["inference_stats"]["success"]["count"]
+        answer = self.infer("batched", tensor("x", "FP32", [1, 2], [1, 3]),
+                            outputs=[{"name": "y", "parameters": {"classification": 1}}])
+        self.assertEqual(answer["outputs"][0], tensor("y", "BYTES", [1, 1], ["3.000000:1"]))
+        self.infer("identity", X)
+        self.daemon.stub.ModelInfer(request("identity", [("x", "FP32", [1], struct.pack("<f", 1))]))
+        after = self.get("/v2/models/identity/versions/1/stats")["model_stats"][0]
+        self.assertEqual(after["inference_stats"]["success"]["count"], before + 2)
+        self.assertEqual(after["version"], "1")
+
+    def test_generate(self):
+        answer = self.post("/v2/models/identity/generate", {"id": "3", "x": [1, 2], "parameters": {"p": "q"}})
+        self.assertEqual(answer, {"id": "3", "model_name": "identity", "model_version": "1", "y": [1.0, 2.0]})
+        self.assertEqual(self.post("/v2/models/identity/generate", {"x": 5})["y"], 5.0)
+        self.assertEqual(self.post("/v2/models/words/generate", {"words": "ab"})["OUTPUT__0"], "abab")
+        self.assertEqual(self.post("/v2/models/batched/generate", {"x": [1, 2]})["y"], [1.0, 2.0])
+        self.assertIn("can not convert input 'x'", self.post("/v2/models/batched/generate", {"x": 1}, 400)["error"])
+        self.assertIn("Expected JSON object for keyword: 'parameters'",
+                      self.post("/v2/models/identity/generate", {"x": 1, "parameters": 2}, 400)["error"])
+        self.assertEqual(self.post("/v2/models/count/generate", {"x": [1, 7]})["OUTPUT__0"], [1.0, 7.0])
+        self.assertIn("exactly 1 response", self.post("/v2/models/count/generate", {"x": 3}, 500)["error"])
+        self.assertIn("not found", self.post("/v2/models/none/generate", {"x": 3}, 404)["error"])
+
+    def test_generate_stream(self):
+        code, headers, body = self.ask("POST", "/v2/models/count/generate_stream", json.dumps({"x": [3]}))
+        self.assertEqual((code, headers["Content-Type"]), (200, "text/event-stream; charset=utf-8"))
+        events = [json.loads(line[6:]) for line in body.decode().split("\n\n") if line]
+        self.assertEqual([event["OUTPUT__0"] for event in events], [3.0, 4.0, 5.0])
+        code, headers, body = self.ask("POST", "/v2/models/identity/generate_stream", json.dumps({"x": [3]}))
+        self.assertEqual(json.loads(body[6:])["y"], 3.0)
+        self.assertIn("invalid type", self.post("/v2/models/count/generate_stream", {"x": 1, "q": []}, 400)["error"])
+
+    def test_a_client_that_goes_cancels_its_request(self):
+        body = json.dumps({"inputs": [tensor("x", "FP32", [1], [0]), tensor("rounds", "INT64", [1], [10**9])]})
+        head = f"POST /v2/models/sleepy/infer HTTP/1.1\r\nContent-Length: {len(body)}\r\n\r\n"
+        with socket.create_connection((self.host, int(self.port))) as client:
+            client.sendall((head + body).encode())
+            self.wait_for(lambda: self.daemon.metric("tensord_in_flight_requests", model="sleepy") == 1)
+        self.wait_for(lambda: self.daemon.metric("tensord_in_flight_requests", model="sleepy") == 0)
+
+    def wait_for(self, holds):
+        deadline = time.monotonic() + 60
+        while not holds():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.02)
+
+    def test_mutated_bodies_break_nothing(self):
+        whole = json.dumps({"id": "1", "inputs": [X], "outputs": [{"name": "y"}]}).encode()
+        rng = random.Random(1)
+        codes = set()
+        connection = http.client.HTTPConnection(self.host, int(self.port), timeout=60)
+        for _ in range(600):
+            body = bytearray(whole)
+            for _ in range(rng.randrange(1, 4)):
+                at = rng.randrange(len(body))
+                if rng.random() < 0.5:
+                    body[at] = rng.randrange(256)
+                else:
+                    del body[at:at + rng.randrange(1, 12)]
+            headers = {"Inference-Header-Content-Length": str(rng.randrange(len(body) + 3))} if rng.random() < 0.2 else {}
+            connection.request("POST", "/v2/models/identity/infer", bytes(body), headers)
+            answer = connection.getresponse()
+            text = answer.read()
+            codes.add(answer.status)
+            if answer.status != 200:
+                self.assertIn("error", json.loads(text))
+        connection.close()
+        self.assertLessEqual(codes, {200, 400, 404, 500, 501})
+        self.assertIn(200, codes)
+        self.assertEqual(self.infer("identity", X)["outputs"][0]["data"], [1.0, 2.5])
+
+
+class ControlTest(RestTest):
+    flags = ("--model-control-mode", "explicit", "--load-model", "*", "--allow-client-shm", "true")
+
+    def test_metadata_and_configuration(self):
+        self.assertEqual(self.get("/v2")["name"], "tensord")
+        self.assertIn("binary_tensor_data", self.get("/v2")["extensions"])
+        self.assertEqual(self.get("/v2/models/identity"), {
+            "name": "identity", "versions": ["1"], "platform": "pytorch_libtorch",
+            "inputs": [{"name": "x", "datatype": "FP32", "shape": [-1]}],
+            "outputs": [{"name": "y", "datatype": "FP32", "shape": [-1]}]})
+        config = self.get("/v2/models/batched/config")
+        self.assertEqual((config["max_batch_size"], config["input"][0]["dims"]), (4, [2]))
+        self.assertEqual(self.get("/v2/models/identity/ready"), {"name": "identity", "ready": True})
+        self.assertEqual(self.get("/v2/models/none/ready", 503), {"name": "none", "ready": False})
+        self.assertIn("not found", self.get("/v2/models/none", 404)["error"])
+        self.assertGreater(len(self.get("/v2/models/stats")["model_stats"]), 5)
+
+    def test_repository(self):
+        index = self.post("/v2/repository/index")
+        self.assertIn({"name": "identity", "version": "1", "state": "READY"}, index)
+        self.assertIsNone(self.post("/v2/repository/models/identity/unload"))
+        self.assertEqual(self.get("/v2/models/identity/ready", 503)["ready"], False)
+        names = [model["name"] for model in self.post("/v2/repository/index", {"ready": True})]
+        self.assertNotIn("identity", names)
+        self.assertIsNone(self.post("/v2/repository/models/identity/load"))
+        self.assertTrue(self.get("/v2/models/identity/ready")["ready"])
+        with open(os.path.join(self.folder.name, "identity", "1", "model.pt"), "rb") as archive:
+            file = base64.b64encode(archive.read()).decode()
+        config = json.dumps({"name": "brought", "input": [{"name": "x", "data_type": "TYPE_FP32", "dims": [-1]}]})
+        self.post("/v2/repository/models/brought/load", {"parameters": {"config": config, "file:1/model.pt": file}})
+        self.assertEqual(self.infer("brought", X)["outputs"][0]["data"], [1.0, 2.5])
+        self.post("/v2/repository/models/brought/unload", {"parameters": {"unload_dependents": False}})
+        self.assertIn("not supported", self.post("/v2/repository/r/models/m/load", status=501)["error"])
+        self.assertIn("base64", self.post("/v2/repository/models/brought/load",
+                                          {"parameters": {"file:1/model.pt": "!"}}, 400)["error"])
+        self.post("/v2/repository/models/nothing/load", status=404)
+
+    def test_settings(self):
+        self.assertEqual(self.get("/v2/trace/setting")["trace_level"], ["OFF"])
+        self.assertEqual(self.post("/v2/trace/setting", {"trace_rate": "5"})["trace_rate"], "5")
+        self.assertEqual(self.post("/v2/models/identity/trace/setting", {"trace_rate": 7})["trace_rate"], "7")
+        self.assertEqual(self.post("/v2/models/identity/trace/setting", {"trace_rate": None})["trace_rate"], "5")
+        self.post("/v2/trace/setting", {"trace_file": "x"}, 501)
+        self.assertIs(self.get("/v2/logging")["log_info"], True)
+        self.assertEqual(self.post("/v2/logging", {"log_verbose_level": 1, "log_error": None})["log_verbose_level"], 1)
+        self.post("/v2/logging", {"log_verbose_level": 0})
+        self.post("/v2/logging", {"log_file": "x"}, 501)
+        self.post("/v2/logging", b"{", 400)
+
+    def test_shared_memory(self):
+        name = f"/tensord_rest_{os.getpid()}"
+        data = struct.pack("<4f", 1, 2, 3, 4)
+        with open("/dev/shm" + name, "wb") as region:
+            region.write(data + bytes(16))
+        try:
+            base = "/v2/systemsharedmemory"
+            self.post(f"{base}/region/r/register", {"key": name, "byte_size": 32})
+            self.assertEqual(self.get(f"{base}/status"), [{"name": "r", "key": name, "offset": 0, "byte_size": 32}])
+            self.assertIn("already", self.post(f"{base}/region/r/register", {"key": name, "byte_size": 32}, 400)["error"])
+            source = tensor("x", "FP32", [4], shared_memory_region="r", shared_memory_byte_size=16)
+            target = {"name": "y", "parameters": {"shared_memory_region": "r", "shared_memory_byte_size": 16,
+                                                  "shared_memory_offset": 16}}
+            answer = self.infer("identity", source, outputs=[target])
+            self.assertEqual(answer["outputs"], [tensor("y", "FP32", [4])])
+            with open("/dev/shm" + name, "rb") as region:
+                self.assertEqual(region.read(), data + data)
+            self.post(f"{base}/region/r/unregister")
+            self.assertEqual(self.get(f"{base}/status"), [])
+            self.get(f"{base}/region/r/status", 404)
+        finally:
+            os.unlink("/dev/shm" + name)
+
+    def test_openapi(self):
+        document = self.get("/v2/openapi.json")
+        self.assertEqual(document["openapi"], "3.0.3")
+        # It names no path that is not there.
+        for path, methods in document["paths"].items():
+            path = path.replace("{model}", "none").replace("{version}", "1").replace("{region}", "none")
+            for method in methods:
+                code, _, body = self.ask(method.upper(), path, b"{}" if method == "post" else None)
+                self.assertNotEqual(code, 405, (method, path))
+                self.assertNotIn(b'"Not Found"', body, (method, path))
+
+    def test_curl(self):
+        def curl(*arguments):
+            done = subprocess.run(["curl", "-sS", "--max-time", "60", *arguments], capture_output=True, check=True)
+            return done.stdout
+
+        url = f"http://{self.host}:{self.port}/v2"
+        self.assertEqual(json.loads(curl(f"{url}/health/live")), {"live": True})
+        # -d calls it a form; nothing is refused by its type.
+        answer = curl("-d", json.dumps({"inputs": [X]}), f"{url}/models/identity/infer")
+        self.assertEqual(json.loads(answer)["outputs"][0]["data"], [1.0, 2.5])
+        answer = curl("--compressed", "-d", json.dumps({"inputs": [X]}), f"{url}/models/identity/infer")
+        self.assertEqual(json.loads(answer)["outputs"][0]["data"], [1.0, 2.5])
+        # Above 1 MB curl expects a 100.
+        large = os.path.join(self.folder.name, "large.json")
+        with open(large, "w") as out:
+            json.dump({"inputs": [tensor("x", "FP32", [300_000], [0.5] * 300_000)]}, out)
+        begin = time.monotonic()
+        answer = curl("--data-binary", f"@{large}", "-H", "Expect: 100-continue", f"{url}/models/identity/infer")
+        self.assertEqual(len(json.loads(answer)["outputs"][0]["data"]), 300_000)
+        self.assertLess(time.monotonic() - begin, 30)
+        os.unlink(large)
+
+    def test_a_page_in_a_browser(self):
+        if not shutil.which("chromedriver"):
+            self.skipTest("there is no chromium")
+        from tests.e2e.status_page_test import browser
+
+        page = browser()
+        try:
+            page.get(f"http://{self.host}:{self.port}/")
+            page.set_script_timeout(60)
+            answer = page.execute_async_script(
+                "const done = arguments[arguments.length - 1];"
+                "fetch('/v2/models/identity/infer', {method: 'POST', body: arguments[0]})"
+                ".then(answer => answer.json()).then(done, error => done(String(error)));",
+                json.dumps({"inputs": [X]}))
+            self.assertEqual(answer["outputs"][0]["data"], [1, 2.5])
+        finally:
+            page.quit()
+
+
+class AccessTest(RestTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.tokens = tempfile.NamedTemporaryFile("w", suffix=".tokens")
+        cls.tokens.write("inference caller\nall admin\n")
+        cls.tokens.flush()
+        cls.flags = ("--access-tokens", cls.tokens.name, "--http-restricted-api", "logging:x-key=secret",
+                     "--grpc-restricted-protocol", "trace:admin=hidden", "--http-header-forward-pattern", "x-.*",
+                     "--grpc-max-message-size", "1MB")
+        super().setUpClass()
+
+    def code(self, method, path, body=None, **headers):
+        return self.ask(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})[0]
+
+    def test_tokens_open_what_they_open_over_grpc(self):
+        infer, body = "/v2/models/identity/infer", json.dumps({"inputs": [X]})
+        self.assertEqual(self.code("POST", infer, body), 401)
+        self.assertEqual(self.code("POST", infer, body, Authorization="Bearer wrong"), 401)
+        self.assertEqual(self.code("POST", infer, body, Authorization="Bearer caller"), 200)
+        basic = base64.b64encode(b"any:caller").decode()
+        self.assertEqual(self.code("POST", infer, body, Authorization=f"Basic {basic}"), 200)
+        self.assertEqual(self.code("GET", "/v2", Authorization="Bearer caller"), 403)
+        self.assertEqual(self.code("GET", "/v2", Authorization="Bearer admin"), 200)
+        self.assertEqual(self.code("POST", "/v2/repository/index", Authorization="Bearer caller"), 403)
+        self.assertEqual(self.code("POST", "/v2/models/identity/generate", b"{}", Authorization="Bearer none"), 401)
+        self.assertEqual(self.code("GET", "/v2/health/live"), 200)
+        self.assertEqual(self.code("GET", "/v2/models/identity/ready"), 200)
+
+    def test_restricted_calls_need_their_header(self):
+        admin = {"Authorization": "Bearer admin"}
+        code, _, body = self.ask("GET", "/v2/logging", None, admin)
+        self.assertEqual((code, json.loads(body)["error"]),
+                         (403, "This API is restricted, expecting header 'x-key'"))
+        self.assertEqual(self.ask("GET", "/v2/logging", None, {**admin, "X-Key": "secret"})[0], 200)
+        self.assertEqual(self.ask("GET", "/v2/logging", None, {"X-Key": "secret"})[0], 401)
+        # What gRPC restricts, HTTP does too.
+        self.assertEqual(self.ask("GET", "/v2/trace/setting", None, admin)[0], 403)
+        self.assertEqual(self.ask("GET", "/v2/trace/setting", None, {**admin, "triton-grpc-protocol-admin": "hidden"})[0],
+                         200)
+
+    def test_sizes(self):
+        self.assertEqual(self.code("POST", "/v2/models/identity/infer", b"x" * (2 << 20), Authorization="Bearer admin"), 413)
+        packed = gzip.compress(b" " * (64 << 20))
+        self.assertEqual(self.code("POST", "/v2/models/identity/infer", packed, Authorization="Bearer admin",
+                                   Content_Encoding="gzip"), 503)
+
+
+if __name__ == "__main__":
+    unittest.main()
