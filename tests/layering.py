@@ -56,6 +56,10 @@ LIBRARIES = {
     r"<hwy": ["kernels", "server/commands"],
     r"<minizip/": ["core/jit/archive"],
 }
+# Threads are made by core/base/thread alone: an exception that leaves another one, or one that cannot be had, ends the process.
+# The client commands are processes of their own.
+THREADS = re.compile(r"\bstd::(j?thread|async)\b(?!::id)")
+THREADS_IN = ("core/base/thread.", "server/commands/client/")
 
 
 def layer_of(path: str) -> str | None:
@@ -81,6 +85,8 @@ def main() -> int:
                     allowed = [layer, *ALLOWED[layer]]
                     if not any(target.startswith(prefix + "/") for prefix in allowed):
                         problems.append(f"{name}:{number}: {layer} may not include {target}")
+                if THREADS.search(line) and not name.startswith(THREADS_IN):
+                    problems.append(f"{name}:{number}: threads are made by core/base/thread.h")
                 for pattern, folders in LIBRARIES.items():
                     if re.match(r"\s*#\s*include\s+" + pattern, line) and layer not in folders:
                         problems.append(f"{name}:{number}: {layer} may not include {line.strip()}")

@@ -5,10 +5,10 @@
 #include <exception>
 #include <functional>
 #include <mutex>
-#include <thread>
 
 #include "core/autograd/graph_task.h"
 #include "core/autograd/thread_context.h"
+#include "core/base/thread.h"
 
 namespace tensord::autograd {
 namespace {
@@ -26,13 +26,14 @@ class HelperPool {
       is_closing_ = true;
     }
     wake_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
+    for (Thread& thread : threads_) thread.join();
   }
   // Calls `work` once on some other thread, soon.
   void submit(std::function<void()> work) {
     const std::scoped_lock lock(mutex_);
+    // The thread first: what could not be helped with must not stay in the queue, since its pass ends without it.
+    if (idle_ < queue_.size() + 1) threads_.emplace_back("autograd", [this] { loop(); });
     queue_.push_back(std::move(work));
-    if (idle_ < queue_.size()) threads_.emplace_back([this] { loop(); });
     wake_.notify_one();
   }
 
@@ -47,7 +48,7 @@ class HelperPool {
       const std::function<void()> work = std::move(queue_.front());
       queue_.pop_front();
       lock.unlock();
-      work();
+      run_logged("autograd", work);
       lock.lock();
     }
   }
@@ -55,7 +56,7 @@ class HelperPool {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<std::function<void()>> queue_;
-  std::vector<std::thread> threads_;
+  std::vector<Thread> threads_;
   size_t idle_ = 0;
   bool is_closing_ = false;
 };

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <thread>
 
 #include "core/autograd/accumulate_grad.h"
 #include "core/autograd/anomaly.h"
@@ -10,6 +9,7 @@
 #include "core/autograd/hooks.h"
 #include "core/autograd/thread_context.h"
 #include "core/base/error.h"
+#include "core/base/thread.h"
 #include "core/tensor/grad_mode.h"
 
 namespace tensord::autograd {
@@ -314,14 +314,15 @@ void GraphTask::run() {
   if (depth >= kMaxDepth) {
     const ThreadContext context;
     std::exception_ptr error;
-    std::thread([&] {
+    Thread thread("autograd", [&] {
       const ThreadContext::Scope scope(context, thread_budget());
       try {
         run_here();
       } catch (...) {
         error = std::current_exception();
       }
-    }).join();
+    });
+    thread.join();
     if (error) std::rethrow_exception(error);
     return;
   }

@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <future>
 
 #include "core/base/log.h"
+#include "core/base/thread.h"
 
 namespace tensord {
 namespace {
@@ -58,11 +58,10 @@ void let_others_run() {
 }
 
 void run_with_nice(int nice, const std::function<void()>& fn) {
-  const auto run = [&] {
+  run_on_thread("low-priority", [&] {
     take_low_priority(nice);
     fn();
-  };
-  std::async(std::launch::async, run).get();
+  });
 }
 
 }  // namespace tensord

@@ -4,11 +4,10 @@
 #include <deque>
 #include <exception>
 #include <mutex>
-#include <system_error>
-#include <thread>
 
 #include "core/base/error.h"
 #include "core/base/parallel.h"
+#include "core/base/thread.h"
 #include "core/nn/state.h"
 #include "core/tensor/allocator.h"
 #include "core/tensor/grad_mode.h"
@@ -33,10 +32,10 @@ class Workers {
  public:
   Workers(int count, std::function<Batch(const Job&)> make) : make_(std::move(make)) {
     try {
-      for (int i = 0; i < count; ++i) threads_.emplace_back([this] { work(); });
-    } catch (const std::system_error& error) {
+      for (int i = 0; i < count; ++i) threads_.emplace_back("data-loader", [this] { work(); });
+    } catch (const Error& error) {
       stop();
-      fail(ErrorCode::kResourceExhausted, "data loader: cannot start ", count, " threads: ", error.what());
+      throw Error(error.code(), concat("data loader: cannot start ", count, " threads: ", error.what()));
     }
   }
   ~Workers() { stop(); }
@@ -65,7 +64,7 @@ class Workers {
       is_stopping_ = true;
     }
     changed_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
+    for (Thread& thread : threads_) thread.join();
   }
 
   void work() {
@@ -95,7 +94,7 @@ class Workers {
   std::condition_variable changed_;
   std::deque<std::shared_ptr<Job>> waiting_;  // guarded by mutex_
   bool is_stopping_ = false;                  // guarded by mutex_
-  std::vector<std::thread> threads_;
+  std::vector<Thread> threads_;
 };
 
 std::shared_ptr<Sampler> sampler_of(const Dataset& dataset, const DataLoaderOptions& options) {

@@ -11,11 +11,11 @@
 #include <cstring>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/base/thread.h"
 #include "protos/model_config_text.h"
 #include "server/commands/commands.h"
 #include "server/commands/serve_notify.h"
@@ -47,7 +47,7 @@ sigset_t block_stop_signals() {
 // interrupted, and its request was answered as cancelled.
 class ExitTimer {
  public:
-  explicit ExitTimer(int64_t timeout_ms) : thread_([this, timeout_ms] { wait(timeout_ms); }) {}
+  explicit ExitTimer(int64_t timeout_ms) : thread_("exit-timer", [this, timeout_ms] { wait(timeout_ms); }) {}
   ~ExitTimer() {
     {
       const std::lock_guard lock(mutex_);
@@ -68,7 +68,7 @@ class ExitTimer {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool is_done_ = false;
-  std::thread thread_;  // last: it uses the rest
+  Thread thread_;  // last: it uses the rest
 };
 
 // A file that grows above a limit of the process is an error of the write, not the end of the daemon.
@@ -115,7 +115,7 @@ void serve(const ServerOptions& options) {
   // client was told to expect an answer to.
   std::atomic<bool> is_loading{true};
   int signal = 0;
-  std::thread waiter([&] {
+  Thread waiter("signals", [&] {
     while (sigwait(&signals, &signal) == 0 && signal == SIGHUP) {
       if (!is_loading) reload(*daemon);
     }

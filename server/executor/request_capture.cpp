@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "core/base/log.h"
+#include "core/base/thread.h"
 #include "server/executor/wide_unsigned.h"
 
 namespace tensord::server {
@@ -55,7 +56,7 @@ RequestCapture::RequestCapture(CaptureOptions options) : options_(std::move(opti
   if (error) {
     fail(ErrorCode::kUnavailable, "--capture-dir ", options_.folder, " cannot be made: ", error.message());
   }
-  thread_ = std::thread([this] { work(); });
+  thread_ = Thread("capture", [this] { work(); });
 }
 
 RequestCapture::~RequestCapture() { stop(); }
@@ -112,8 +113,10 @@ void RequestCapture::work() {
     Model& model = models_[waiting.model];  // stays where it is
     const bool is_last = waiting_.empty();
     lock.unlock();
-    write(waiting, model);
-    if (is_last) model.file.flush();
+    run_logged("capture", [&] {
+      write(waiting, model);
+      if (is_last) model.file.flush();
+    });
     lock.lock();
   }
 }

@@ -8,8 +8,8 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 
+#include "core/base/thread.h"
 #include "server/config/capture_options.h"
 #include "server/executor/recorded_requests.h"
 #include "server/executor/request.h"
@@ -77,7 +77,7 @@ class RequestCapture {
   uint64_t waiting_bytes_ = 0;           // by mutex_
   uint64_t dropped_ = 0;                 // by mutex_
   bool is_stopped_ = false;              // by mutex_
-  std::thread thread_;                   // last: it uses the rest
+  Thread thread_;                        // last: it uses the rest
 };
 
 }  // namespace tensord::server

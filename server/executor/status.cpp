@@ -2,6 +2,8 @@
 
 #include <new>
 
+#include "core/base/utf8.h"
+
 namespace tensord::server {
 
 absl::StatusCode to_status_code(ErrorCode code) {
@@ -24,7 +26,7 @@ absl::StatusCode to_status_code(ErrorCode code) {
   return absl::StatusCode::kInternal;
 }
 
-absl::Status to_status(const Error& error) { return {to_status_code(error.code()), error.what()}; }
+absl::Status to_status(const Error& error) { return {to_status_code(error.code()), to_valid_utf8(error.what())}; }
 
 absl::Status current_exception_status() {
   try {
@@ -34,7 +36,7 @@ absl::Status current_exception_status() {
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError("out of memory");
   } catch (const std::exception& error) {
-    return absl::InternalError(error.what());
+    return absl::InternalError(to_valid_utf8(error.what()));
   }
 }
 

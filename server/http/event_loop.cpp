@@ -75,7 +75,7 @@ void EventLoop::listen(int listener, MakeSocket make_socket) {
 }
 
 void EventLoop::start() {
-  thread_ = std::thread([this] {
+  thread_ = Thread("http", [this] {
     thread_id_ = std::this_thread::get_id();
     serve();
   });
@@ -106,12 +106,15 @@ void EventLoop::serve() {
     const int count = epoll_wait(poll_, events.data(), static_cast<int>(events.size()), timeout_ms());
     now_ns_ = Clock::system().now_ns();
     for (int i = 0; i < count; ++i) {
-      handle_event(events[static_cast<size_t>(i)].data.u64, events[static_cast<size_t>(i)].events);
+      const epoll_event& event = events[static_cast<size_t>(i)];
+      run_logged("http", [&] { handle_event(event.data.u64, event.events); });
     }
-    run_tasks();
-    run_turns();
-    timers_.advance(now_ns_, [this](Timer& timer) {
-      if (Connection* connection = find(timer.owner)) connection->on_deadline();
+    run_logged("http", [&] { run_tasks(); });
+    run_logged("http", [&] { run_turns(); });
+    run_logged("http", [&] {
+      timers_.advance(now_ns_, [this](Timer& timer) {
+        if (Connection* connection = find(timer.owner)) connection->on_deadline();
+      });
     });
     remove_retired();
     std::exchange(owners_, {}).clear();

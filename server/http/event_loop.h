@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/thread.h"
 #include "server/http/connection.h"
 #include "server/http/connection_table.h"
 #include "server/http/handler.h"
@@ -90,7 +91,7 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
     MakeSocket make_socket;
   };
   std::vector<Listener> listeners_;
-  std::thread thread_;
+  Thread thread_;
   std::atomic<std::thread::id> thread_id_{};
 
   std::mutex mutex_;

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "core/base/log.h"
+#include "core/base/thread.h"
 
 namespace tensord::server {
 
@@ -22,12 +23,12 @@ void TraceExporter::add(TraceRecord record) {
     return;
   }
   waiting_.push_back(std::move(record));
-  if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+  if (!thread_.joinable()) thread_ = Thread("trace-export", [this] { work(); });
   if (waiting_.size() == 1 || waiting_.size() >= options_.batch_size) changed_.notify_all();
 }
 
 void TraceExporter::stop() {
-  std::thread thread;
+  Thread thread;
   {
     const std::lock_guard lock(mutex_);
     if (is_stopped_) return;
@@ -54,7 +55,7 @@ void TraceExporter::work() {
       waiting_.pop_front();
     }
     lock.unlock();
-    sink_->write(std::move(records));
+    run_logged("trace-export", [&] { sink_->write(std::move(records)); });
     lock.lock();
   }
 }

@@ -5,9 +5,9 @@
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
+#include "core/base/thread.h"
 #include "server/tracing/request_trace.h"
 
 namespace tensord::server {
@@ -47,7 +47,7 @@ class TraceExporter {
   std::deque<TraceRecord> waiting_;  // by mutex_
   uint64_t dropped_ = 0;             // by mutex_
   bool is_stopped_ = false;          // by mutex_
-  std::thread thread_;               // by mutex_ until it is stopped
+  Thread thread_;                    // by mutex_ until it is stopped
 };
 
 // A JSON file in the form that Triton writes; a whole JSON document after each write. Throws Error{kUnavailable} when

@@ -67,7 +67,7 @@ void Acceptor::configure(grpc::ServerBuilder& builder, std::shared_ptr<grpc::Ser
 }
 
 void Acceptor::start() {
-  thread_ = std::thread([this] { serve(); });
+  thread_ = Thread("accept", [this] { serve(); });
 }
 
 void Acceptor::serve() {
@@ -76,7 +76,7 @@ void Acceptor::serve() {
   while (files.front().revents == 0) {
     if (poll(files.data(), files.size(), -1) <= 0) continue;
     for (size_t i = 1; i < files.size(); ++i) {
-      if (files[i].revents != 0) accept_one(files[i].fd);
+      if (files[i].revents != 0) run_logged("accept", [&] { accept_one(files[i].fd); });
     }
   }
 }

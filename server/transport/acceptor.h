@@ -4,9 +4,9 @@
 
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "core/base/thread.h"
 #include "server/connections/connection_guard.h"
 
 namespace tensord::server {
@@ -40,7 +40,7 @@ class Acceptor {
   int wake_ = -1;
   int port_ = 0;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace tensord::server

@@ -3,6 +3,7 @@
 #include <re2/re2.h>
 
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 #include "server/transport/wire_reader.h"
 
 namespace tensord::server {

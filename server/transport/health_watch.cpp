@@ -14,7 +14,7 @@ constexpr auto kInterval = std::chrono::milliseconds(200);
 }  // namespace
 
 HealthWatch::HealthWatch(std::function<Status(const std::string& service)> status_of)
-    : status_of_(std::move(status_of)), thread_([this] { watch(); }) {}
+    : status_of_(std::move(status_of)), thread_("health-watch", [this] { watch(); }) {}
 
 HealthWatch::~HealthWatch() {
   {

@@ -5,10 +5,10 @@
 #include <map>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/base/thread.h"
 #include "protos/health.grpc.pb.h"
 
 namespace tensord::server {
@@ -52,7 +52,7 @@ class HealthWatch {
   std::map<std::string, Service> services_;
   std::unordered_map<HealthWatcher*, std::string> watchers_;
   bool is_stopped_ = false;
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace tensord::server

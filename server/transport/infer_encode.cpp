@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 #include "server/transport/infer_contents.h"
 #include "server/transport/wire_reader.h"
 
@@ -186,11 +187,7 @@ void wrap_for_stream(EncodedResponse& response) {
 EncodedResponse encode_stream_error(std::string_view message, const ResponseHead& head) {
   EncodedResponse response;
   std::string& out = response.pieces.emplace_back().head;
-  std::string text(message);
-  // What scripts raise may hold any bytes, and clients refuse a whole message for one that is not UTF-8.
-  if (!is_utf8(text))
-    std::replace_if(
-        text.begin(), text.end(), [](char byte) { return byte < 0; }, '?');
+  const std::string text = to_valid_utf8(message);
   put_text(out, 1, text.empty() ? "the request failed" : text);
   const std::string body = encode_head(head);
   put_header(out, 2, body.size());

@@ -10,6 +10,8 @@
 #include <string>
 
 #include "core/base/clock.h"
+#include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/base/parallel.h"
 #include "server/transport/call.h"
 
@@ -93,11 +95,15 @@ bool are_enough(const QueueThreadStates& before, const QueueThreadStates& now, s
 
 QueueThreads::QueueThreads(grpc::CompletionQueue& queue, int most)
     : queue_(queue), members_(static_cast<size_t>(most)) {
-  members_[0].thread = std::thread([this] { serve_always(members_[0]); });
-  for (size_t i = 1; i < members_.size(); ++i) {
-    members_[i].thread = std::thread([this, i] { serve_when_needed(i); });
+  members_[0].thread = Thread("grpc-queue", [this] { serve_always(members_[0]); });
+  try {
+    for (size_t i = 1; i < members_.size(); ++i) {
+      members_[i].thread = Thread("grpc-queue", [this, i] { serve_when_needed(i); });
+    }
+  } catch (const Error& error) {
+    log(LogLevel::kWarning, "fewer threads serve gRPC than wanted", {{"reason", error.what()}});
   }
-  lookout_ = std::thread([this] { look_out(); });
+  lookout_ = Thread("grpc-lookout", [this] { look_out(); });
 }
 
 void QueueThreads::shut_down() {
@@ -107,7 +113,9 @@ void QueueThreads::shut_down() {
 }
 
 QueueThreads::~QueueThreads() {
-  for (Member& member : members_) member.thread.join();
+  for (Member& member : members_) {
+    if (member.thread.joinable()) member.thread.join();
+  }
   lookout_.join();
 }
 
@@ -212,7 +220,7 @@ void QueueThreads::take(Member& me, void* tag, bool ok) {
     changed_.notify_all();
   }
   if (tag == &wake_) is_waking_ = false;
-  EventTag::of(tag).on_event(ok);
+  run_logged("grpc-queue", [&] { EventTag::of(tag).on_event(ok); });
   me.steps.fetch_add(1);
 }
 

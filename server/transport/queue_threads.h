@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 
+#include "core/base/thread.h"
 #include "server/transport/call.h"
 
 namespace tensord::server {
@@ -58,7 +58,7 @@ class QueueThreads {
 
  private:
   struct Member {
-    std::thread thread;
+    Thread thread;
     clockid_t cpu_clock = 0;  // set before it serves
     std::atomic<bool> serves{false};
     std::atomic<uint64_t> steps{0};
@@ -99,7 +99,7 @@ class QueueThreads {
   Wake wake_;
   grpc::Alarm wake_alarm_;              // brings wake_ to one that waits for events
   std::atomic<bool> is_waking_{false};  // and it has not come yet
-  std::thread lookout_;
+  Thread lookout_;
 };
 
 }  // namespace tensord::server

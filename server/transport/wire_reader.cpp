@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -180,29 +181,6 @@ std::vector<std::span<const uint8_t>> WireReader::pieces() const {
     rest.advance(size);
   }
   return out;
-}
-
-bool is_utf8(std::string_view text) {
-  size_t i = 0;
-  while (i < text.size()) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    if (lead < 0x80) {
-      ++i;
-      continue;
-    }
-    const size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-    if (lead < 0xc2 || lead > 0xf4 || text.size() - i < length) return false;
-    uint32_t code = lead & (0x7f >> length);
-    for (size_t k = 1; k < length; ++k) {
-      const auto next = static_cast<unsigned char>(text[i + k]);
-      if ((next & 0xc0) != 0x80) return false;
-      code = code << 6 | (next & 0x3f);
-    }
-    static constexpr uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
-    if (code < kSmallest[length] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return false;
-    i += length;
-  }
-  return true;
 }
 
 }  // namespace tensord::server

@@ -88,6 +88,4 @@ class WireReader {
   size_t remaining_ = 0;  // of the range
 };
 
-bool is_utf8(std::string_view text);
-
 }  // namespace tensord::server

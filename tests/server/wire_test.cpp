@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/parallel.h"
+#include "core/base/utf8.h"
 #include "protos/inference.pb.h"
 #include "server/transport/infer_decode.h"
 #include "server/transport/infer_encode.h"

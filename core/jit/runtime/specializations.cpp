@@ -1,12 +1,12 @@
 #include "core/jit/runtime/specializations.h"
 
 #include <algorithm>
-#include <system_error>
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/parallel.h"
+#include "core/base/thread.h"
 #include "core/jit/runtime/plan_verifier.h"
 
 namespace tensord::jit {
@@ -81,8 +81,8 @@ bool Specializations::enqueue(const Signature& signature, std::span<const Value>
   if (jobs_.size() >= kMaxJobs) return false;
   if (!builder_.joinable()) {
     try {
-      builder_ = std::thread([this] { build_jobs(); });
-    } catch (const std::system_error&) {
+      builder_ = Thread("plans", [this] { build_jobs(); });
+    } catch (const Error&) {
       return false;  // no thread to be had: this shape is interpreted, and the next run asks again
     }
   }

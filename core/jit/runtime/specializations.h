@@ -9,10 +9,10 @@
 #include <mutex>
 #include <optional>
 #include <span>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/thread.h"
 #include "core/jit/runtime/frame.h"
 #include "core/jit/runtime/program.h"
 #include "core/jit/runtime/signature.h"
@@ -85,7 +85,7 @@ class Specializations {
   std::unordered_map<Signature, std::shared_ptr<Entry>, Hash> entries_;
   std::list<const Signature*> order_;  // most recent first
   std::deque<Job> jobs_;
-  std::thread builder_;  // started with the first job
+  Thread builder_;  // started with the first job
   bool is_stopping_ = false;
   PlanStats stats_;
   std::atomic<uint64_t> hits_{0};

@@ -11,6 +11,7 @@
 #include <iostream>
 #include <utility>
 
+#include "core/base/thread.h"
 #include "server/commands/client/table.h"
 
 namespace tensord::server {
@@ -54,7 +55,7 @@ void ProgressLine::keep() {
 }
 
 Ticker::Ticker(bool is_wanted, std::function<std::string(double)> text) : line_(is_wanted), text_(std::move(text)) {
-  if (line_.is_shown()) thread_ = std::thread([this] { run(); });
+  if (line_.is_shown()) thread_ = Thread("progress", [this] { run(); });
 }
 
 Ticker::~Ticker() {

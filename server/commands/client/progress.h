@@ -4,7 +4,8 @@
 #include <functional>
 #include <mutex>
 #include <string>
-#include <thread>
+
+#include "core/base/thread.h"
 
 namespace tensord::server {
 
@@ -45,7 +46,7 @@ class Ticker {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool is_over_ = false;  // by mutex_
-  std::thread thread_;
+  Thread thread_;
 };
 
 // ▕████▌   ▏, of `width` characters between the ends, filled from 0 to 1.

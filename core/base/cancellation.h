@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace tensord {
+
+// What the calling thread does from here to the end of the scope may be given up: somebody stops wanting it, or its
+// time is over. Long work on that thread looks with check_work_cancelled(). Scopes nest; the outer ones count too. The
+// functions and threads that the work starts take the scope over with `Share`.
+class CancellationScope {
+ public:
+  // `is_cancelled` is called by any thread that works in the scope. `deadline_ns` is of Clock::system(); INT64_MAX:
+  // none.
+  explicit CancellationScope(std::function<bool()> is_cancelled, int64_t deadline_ns = INT64_MAX);
+  ~CancellationScope();
+  CancellationScope(const CancellationScope&) = delete;
+  CancellationScope& operator=(const CancellationScope&) = delete;
+
+  static const CancellationScope* current();  // null: none
+
+  // The scope of another thread, which waits for this one, as the calling thread's own.
+  class Share {
+   public:
+    explicit Share(const CancellationScope* scope);
+    ~Share();
+    Share(const Share&) = delete;
+    Share& operator=(const Share&) = delete;
+
+   private:
+    const CancellationScope* const before_;
+  };
+
+ private:
+  friend bool is_work_cancelled();
+  friend void check_work_cancelled();
+  const std::function<bool()> is_cancelled_;
+  const int64_t deadline_ns_;
+  const CancellationScope* const outer_;
+};
+
+bool is_work_cancelled();
+// Throws Error{kCancelled} or Error{kDeadlineExceeded}.
+void check_work_cancelled();
+
+}  // namespace tensord

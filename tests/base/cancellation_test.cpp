@@ -1,0 +1,55 @@
+#include "core/base/cancellation.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "core/base/thread.h"
+#include "core/base/thread_priority.h"
+
+namespace tensord {
+namespace {
+
+ErrorCode code_of_check() {
+  try {
+    check_work_cancelled();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return ErrorCode::kInternal;  // none
+}
+
+TEST(Cancellation, InnerWorkEndsWithTheOuterOne) {
+  EXPECT_FALSE(is_work_cancelled());
+  bool is_cancelled = false;
+  const CancellationScope outer([&] { return is_cancelled; });
+  {
+    const CancellationScope inner([] { return false; });
+    EXPECT_EQ(code_of_check(), ErrorCode::kInternal);
+    is_cancelled = true;
+    EXPECT_EQ(code_of_check(), ErrorCode::kCancelled);
+    EXPECT_TRUE(is_work_cancelled());
+  }
+  is_cancelled = false;
+  EXPECT_FALSE(is_work_cancelled());
+}
+
+TEST(Cancellation, HasADeadline) {
+  const CancellationScope over({}, Clock::system().now_ns());
+  EXPECT_EQ(code_of_check(), ErrorCode::kDeadlineExceeded);
+  EXPECT_TRUE(is_work_cancelled());
+}
+
+TEST(Cancellation, ThreadsThatAreWaitedForShareIt) {
+  std::atomic<bool> is_cancelled{true};
+  const CancellationScope scope([&] { return is_cancelled.load(); });
+  EXPECT_THROW(run_on_thread("works", [] { check_work_cancelled(); }), Error);
+  EXPECT_THROW(run_with_nice(0, [] { check_work_cancelled(); }), Error);
+  Thread other("other", [] { EXPECT_FALSE(is_work_cancelled()); });
+  other.join();
+}
+
+}  // namespace
+}  // namespace tensord
