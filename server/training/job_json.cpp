@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 
 namespace tensord::server {
 namespace {
@@ -129,7 +130,9 @@ Json write(const T& value) {
     return to_string(value);
   } else if constexpr (std::is_same_v<T, double>) {
     return write_number(value);
-  } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return to_valid_utf8(value);
+  } else if constexpr (std::is_arithmetic_v<T>) {
     return value;
   } else if constexpr (is_optional<T>) {
     return value ? write(*value) : Json();
@@ -139,7 +142,7 @@ Json write(const T& value) {
     return out;
   } else if constexpr (is_map<T>) {
     Json out = Json::object();
-    for (const auto& [key, item] : value) out[key] = write(item);
+    for (const auto& [key, item] : value) out[to_valid_utf8(key)] = write(item);
     return out;
   } else {
     return write_struct(value);

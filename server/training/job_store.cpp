@@ -57,7 +57,9 @@ JobStatus read_job(const fs::path& file) {
 }  // namespace
 
 JobStore::JobStore(const std::string& folder)
-    : jobs_(fs::path(folder) / "jobs"), uploads_(fs::path(folder) / "uploads") {
+    : jobs_(fs::path(folder) / "jobs"),
+      uploads_(fs::path(folder) / "uploads"),
+      unreadable_(fs::path(folder) / "unreadable") {
   make_folder(jobs_);
   make_folder(uploads_);
   // Held until this process ends, however it does.
@@ -83,7 +85,7 @@ std::vector<JobStatus> JobStore::load() const {
       check(status.id == entry.path().filename(), file.string(), ": is of job '", status.id, "'");
       out.push_back(std::move(status));
     } catch (const std::exception& error) {
-      log(LogLevel::kError, "training job cannot be read", {{"file", file.string()}, {"reason", error.what()}});
+      set_aside(entry.path().filename().string(), error.what());
     }
   }
   std::sort(out.begin(), out.end(), [](const JobStatus& a, const JobStatus& b) {
@@ -111,11 +113,25 @@ void JobStore::save(const JobStatus& status) const {
 }
 
 void JobStore::remove(const std::string& id) const {
-  // job.json first: what is left of it is then swept up at the next start.
+  forget(id);  // first: what is left of it is then swept up at the next start
   std::error_code error;
-  fs::remove(job_folder(id) / "job.json", error);
   fs::remove_all(job_folder(id), error);
   if (error) fail(ErrorCode::kUnavailable, job_folder(id).string(), ": cannot be removed: ", error.message());
+}
+
+void JobStore::forget(const std::string& id) const {
+  std::error_code ignored;
+  fs::remove(job_folder(id) / "job.json", ignored);
+}
+
+void JobStore::set_aside(const std::string& id, const std::string& reason) const {
+  std::error_code error;
+  fs::create_directories(unreadable_, error);
+  fs::path to = unreadable_ / id;
+  for (int i = 2; fs::exists(to, error); ++i) to = unreadable_ / concat(id, "-", i);
+  fs::rename(job_folder(id), to, error);
+  log(LogLevel::kError, "training job cannot be read and is set aside",
+      {{"folder", (error ? job_folder(id) : to).string()}, {"reason", reason}});
 }
 
 std::string JobStore::make_upload() const {

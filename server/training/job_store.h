@@ -14,6 +14,7 @@ namespace tensord::server {
 //   <folder>/jobs/<id>/inputs.json           see job_origin.h
 //   <folder>/jobs/<id>/checkpoint-<step>/    see checkpoint.h
 //   <folder>/uploads/<id>.pt
+//   <folder>/unreadable/<id>/                jobs that were set aside
 // Thread-safe, but one thread at a time may save the same job.
 class JobStore {
  public:
@@ -23,12 +24,17 @@ class JobStore {
   JobStore(const JobStore&) = delete;
   JobStore& operator=(const JobStore&) = delete;
 
-  // What was saved, oldest first; files that cannot be read are logged and left alone.
+  // What was saved, oldest first; what cannot be read is set aside.
   std::vector<JobStatus> load() const;
   // Makes the folder of a new job under an id that starts with `name`; gives back the id.
   std::string make_job(const std::string& name) const;
   void save(const JobStatus& status) const;
   void remove(const std::string& id) const;
+  // Takes job.json away, so that the job is not found at the next start. The folder is swept up then.
+  void forget(const std::string& id) const;
+  // Moves a job that is of no use to <folder>/unreadable, so that it is out of the way and not lost, and logs why. Does
+  // not throw.
+  void set_aside(const std::string& id, const std::string& reason) const;
 
   std::filesystem::path job_folder(const std::string& id) const { return jobs_ / id; }
   std::filesystem::path base_archive(const std::string& id) const { return jobs_ / id / "base.pt"; }
@@ -42,7 +48,7 @@ class JobStore {
   void remove_uploads(int64_t older_than_seconds) const;
 
  private:
-  std::filesystem::path jobs_, uploads_;
+  std::filesystem::path jobs_, uploads_, unreadable_;
   int lock_ = -1;
 };
 

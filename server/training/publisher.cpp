@@ -6,6 +6,7 @@
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
+#include "core/base/thread.h"
 
 namespace tensord::server {
 namespace {
@@ -40,7 +41,7 @@ int64_t find_published(const fs::path& model_folder, const std::string& job) {
 
 }  // namespace
 
-Publisher::Publisher(Repository& repository) : repository_(repository), thread_([this] { work(); }) {}
+Publisher::Publisher(Repository& repository) : repository_(repository), thread_("publisher", [this] { work(); }) {}
 
 Publisher::~Publisher() {
   {

@@ -6,8 +6,8 @@
 #include <future>
 #include <mutex>
 #include <string>
-#include <thread>
 
+#include "core/base/thread.h"
 #include "server/repository/repository.h"
 #include "server/training/training_job.h"
 
@@ -36,7 +36,7 @@ class Publisher {
   std::condition_variable changed_;
   std::deque<std::packaged_task<Repository::Added()>> tasks_;
   bool is_stopped_ = false;
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace tensord::server

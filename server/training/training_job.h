@@ -37,6 +37,10 @@ class TrainingJob {
   JobRequest request() const { return request_.load(std::memory_order_acquire); }
   void set_request(JobRequest request) { request_.store(request, std::memory_order_release); }
 
+  // It was deleted while it ran: nothing of it is written any more.
+  bool is_removed() const { return is_removed_.load(std::memory_order_acquire); }
+  void set_removed() { is_removed_.store(true, std::memory_order_release); }
+
   // Of a job whose data is streamed: where batches wait. Made anew at every start of the job; null otherwise.
   std::shared_ptr<BatchStream> stream() const;
   void set_stream(std::shared_ptr<BatchStream> stream);
@@ -46,6 +50,7 @@ class TrainingJob {
   const JobSpec spec_;
   std::atomic<uint64_t> revision_{1};
   std::atomic<JobRequest> request_{JobRequest::kNone};
+  std::atomic<bool> is_removed_{false};
   mutable std::mutex mutex_;  // guards all below
   JobStatus status_;
   std::vector<CurvePoint> points_;

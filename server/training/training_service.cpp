@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/cancellation.h"
+#include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/parallel.h"
+#include "core/base/thread.h"
 #include "core/base/thread_priority.h"
+#include "core/base/utf8.h"
 #include "server/training/evaluation_metrics.h"
 #include "server/training/job_origin.h"
 #include "server/training/trainer.h"
@@ -18,6 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kUploadLifeSeconds = 24 * 3600;
+// Of the code of a model that runs while a job is made.
+constexpr int64_t kMaxLoadNs = 120'000'000'000;
 
 int job_threads(const JobSpec& spec, int otherwise) {
   if (spec.resources.threads > 0) return static_cast<int>(spec.resources.threads);
@@ -69,21 +75,25 @@ TrainingService::~TrainingService() {
 
 void TrainingService::read_jobs() {
   for (JobStatus& status : store_.load()) {
+    const std::string id = status.id;
     const bool goes_on = !is_at_rest(status.state);
     status.state = goes_on ? JobState::kQueued : status.state;
     const auto job = std::make_shared<TrainingJob>(std::move(status));
-    read_points(*job);
-    add_job(job);
-    if (goes_on) {
-      log(LogLevel::kInfo, "training job goes on", {{"job", job->id()}});
-      enqueue(job);
+    try {
+      read_points(*job);
+      if (goes_on) enqueue(job);
+    } catch (const std::exception& error) {
+      store_.set_aside(id, error.what());
+      continue;
     }
+    add_job(job);
+    if (goes_on) log(LogLevel::kInfo, "training job goes on", {{"job", id}});
   }
 }
 
 void TrainingService::start() {
   const std::lock_guard lock(mutex_);
-  for (int i = 0; i < options_.concurrent_jobs; ++i) threads_.emplace_back([this] { work(); });
+  for (int i = 0; i < options_.concurrent_jobs; ++i) threads_.emplace_back("training", [this] { work(); });
 }
 
 // The curves of a job that was there before; they are only to look at.
@@ -93,16 +103,16 @@ void TrainingService::read_points(TrainingJob& job) const {
   if (!newest) return;
   try {
     job.set_points(read_curve(newest->curve_file()).points);
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     log(LogLevel::kWarning, "curves of a training job cannot be read", {{"job", job.id()}, {"reason", error.what()}});
   }
 }
 
 void TrainingService::stop() {
-  std::vector<std::thread> threads;
+  std::vector<Thread> threads;
   {
     const std::lock_guard lock(mutex_);
-    is_stopped_ = true;
+    is_stopped_ = is_stopping_ = true;
     threads.swap(threads_);
     for (const auto& [id, job] : jobs_) {
       if (!is_at_rest(job->state())) job->set_request(JobRequest::kStop);
@@ -110,7 +120,7 @@ void TrainingService::stop() {
     }
   }
   changed_.notify_all();
-  for (std::thread& thread : threads) thread.join();
+  for (Thread& thread : threads) thread.join();
 }
 
 void TrainingService::add_job(std::shared_ptr<TrainingJob> job) {
@@ -148,21 +158,22 @@ void TrainingService::check_against_model(const JobSpec& spec, const std::string
   if (!spec.evaluation.file.empty()) {
     resolve_data_file(options_.data_folder, spec.evaluation.file, "evaluation.file");
   }
+  const CancellationScope scope([this] { return is_stopping_.load(); }, Clock::system().now_ns() + kMaxLoadNs);
   TrainingModel model(archive, spec.loss, spec.data.inputs, EvaluationMetrics::needs_output(spec.evaluation.metrics));
   make_job_optimizer(spec.optimizer, model.module().named_parameters());
 }
 
+void TrainingService::check_room_for_job() const {
+  const std::lock_guard lock(mutex_);
+  if (is_stopped_) fail(ErrorCode::kUnavailable, "the server is shutting down");
+  if (jobs_.size() >= options_.max_jobs) {
+    fail(ErrorCode::kResourceExhausted, "there are ", jobs_.size(), " jobs already; delete some");
+  }
+}
+
 JobStatus TrainingService::create(JobSpec spec) {
   check_job_spec(spec);
-  const std::lock_guard create_lock(create_mutex_);
-  store_.remove_uploads(kUploadLifeSeconds);
-  {
-    const std::lock_guard lock(mutex_);
-    if (is_stopped_) fail(ErrorCode::kUnavailable, "the server is shutting down");
-    if (jobs_.size() >= options_.max_jobs) {
-      fail(ErrorCode::kResourceExhausted, "there are ", jobs_.size(), " jobs already; delete some");
-    }
-  }
+  check_room_for_job();
   spec.resources.threads = job_threads(spec, options_.threads);
   if (options_.memory_bytes > 0) {
     if (spec.resources.memory_bytes == 0) spec.resources.memory_bytes = options_.memory_bytes;
@@ -172,6 +183,10 @@ JobStatus TrainingService::create(JobSpec spec) {
   const Repository::Source source = source_of(spec.model);
   check_against_model(spec, source.file.string());
   if (spec.model.upload_id.empty()) spec.model.version = source.version;
+  // What takes long is done: jobs that are made side by side do not wait for each other's models.
+  const std::lock_guard create_lock(create_mutex_);
+  store_.remove_uploads(kUploadLifeSeconds);
+  check_room_for_job();
   JobStatus status;
   status.id = store_.make_job(!spec.name.empty() ? spec.name : spec.publish.model);
   status.spec = std::move(spec);
@@ -207,9 +222,10 @@ Repository::RolledBack TrainingService::roll_back(const std::string& model) { re
 
 void TrainingService::save(const TrainingJob& job) {
   const std::lock_guard lock(save_mutex_);
+  if (job.is_removed()) return;
   try {
     store_.save(job.status());
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     // The job itself is well; at a restart it goes on from its checkpoint.
     log(LogLevel::kError, "state of a training job not saved", {{"job", job.id()}, {"reason", error.what()}});
   }
@@ -240,10 +256,23 @@ void TrainingService::work() {
     if (is_stopped_) return;
     const std::shared_ptr<TrainingJob> job = std::move(queue_.front());
     queue_.pop_front();
+    running_.insert(job);
     lock.unlock();
-    run(job);
+    run_logged("training", [&] { run(job); });
+    end_run(job);
     lock.lock();
   }
+}
+
+void TrainingService::end_run(const std::shared_ptr<TrainingJob>& job) {
+  std::unique_lock lock(mutex_);
+  if (job->is_removed()) {
+    lock.unlock();
+    run_logged("training", [&] { store_.remove(job->id()); });
+    lock.lock();
+  }
+  running_.erase(job);
+  changed_.notify_all();
 }
 
 void TrainingService::run(const std::shared_ptr<TrainingJob>& job) {
@@ -263,20 +292,36 @@ void TrainingService::run(const std::shared_ptr<TrainingJob>& job) {
     ended = train(*job);
   } catch (const std::exception& error) {
     const int64_t checkpoint = job->status().progress.checkpoint_step;
-    ended = {JobState::kFailed, error.what() + describe_checkpoint(checkpoint)};
+    ended = {JobState::kFailed, to_valid_utf8(error.what()) + describe_checkpoint(checkpoint)};
   }
   if (ended) finish(*job, ended->state, ended->message);
+}
+
+// Null when the job was told to stop meanwhile: what a model does when it is loaded may never end.
+std::unique_ptr<Trainer> TrainingService::make_trainer(TrainingJob& job) {
+  const CancellationScope scope([&job] { return job.request() != JobRequest::kNone; });
+  try {
+    return std::make_unique<Trainer>(job, Trainer::Options{.folder = store_.job_folder(job.id()),
+                                                           .base_archive = store_.base_archive(job.id()).string(),
+                                                           .data_folder = options_.data_folder,
+                                                           .threads = job_threads(job.spec(), options_.threads),
+                                                           .memory_bytes = job.spec().resources.memory_bytes,
+                                                           .saved_status = [this, &job] { save(job); }});
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kCancelled || job.request() == JobRequest::kNone) throw;
+    return nullptr;
+  }
 }
 
 // Empty when the job stops for the daemon to end: it goes on at the next start.
 std::optional<TrainingService::Ended> TrainingService::train(TrainingJob& job) {
   const JobSpec& spec = job.spec();
-  Trainer trainer(job, {.folder = store_.job_folder(job.id()),
-                        .base_archive = store_.base_archive(job.id()).string(),
-                        .data_folder = options_.data_folder,
-                        .threads = job_threads(spec, options_.threads),
-                        .memory_bytes = spec.resources.memory_bytes,
-                        .saved_status = [&] { save(job); }});
+  const std::unique_ptr<Trainer> made = make_trainer(job);
+  if (!made) {
+    if (job.request() == JobRequest::kStop) return std::nullopt;
+    return Ended{job.request() == JobRequest::kPause ? JobState::kPaused : JobState::kCancelled, ""};
+  }
+  Trainer& trainer = *made;
   const JobInputs inputs(store_.job_folder(job.id()), options_.data_folder);
   inputs.note(spec, store_.base_archive(job.id()), job.status().progress.step,
               [&] { return job.request() != JobRequest::kNone; });

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <filesystem>
@@ -8,16 +9,19 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "core/base/thread.h"
 #include "server/repository/repository.h"
 #include "server/training/job_store.h"
 #include "server/training/publisher.h"
 #include "server/training/training_job.h"
 
 namespace tensord::server {
+
+class Trainer;
 
 // The training jobs of the daemon: takes them, keeps them on disk, and runs them one after the other on threads of low
 // priority, so that serving comes first. Thread-safe.
@@ -49,7 +53,8 @@ class TrainingService {
   JobStatus pause(const std::string& id);
   JobStatus resume(const std::string& id);
   JobStatus cancel(const std::string& id);
-  // Waits until the job has stopped.
+  // Nobody finds the job any more. One that runs is cancelled; its folder goes when it has stopped, which is waited for
+  // a little, since an operator that runs on cannot be interrupted.
   void remove(const std::string& id);
   std::vector<std::shared_ptr<TrainingJob>> jobs() const;  // oldest first
   // Throws Error{kNotFound}.
@@ -83,15 +88,18 @@ class TrainingService {
   bool take_from_queue(const std::shared_ptr<TrainingJob>& job);
   void work();
   void run(const std::shared_ptr<TrainingJob>& job);
+  void end_run(const std::shared_ptr<TrainingJob>& job);
   struct Ended {
     JobState state;
     std::string message;
   };
+  std::unique_ptr<Trainer> make_trainer(TrainingJob& job);
   std::optional<Ended> train(TrainingJob& job);
   void finish(TrainingJob& job, JobState state, const std::string& message);
   void save(const TrainingJob& job);
   // Where a job's archive is, and which version that is.
   Repository::Source source_of(const ModelSource& model) const;
+  void check_room_for_job() const;
   void check_against_model(const JobSpec& spec, const std::string& archive) const;
   std::vector<TrainingSample> samples() const;
 
@@ -107,8 +115,10 @@ class TrainingService {
   std::map<std::string, std::shared_ptr<TrainingJob>> jobs_;
   std::vector<std::string> order_;  // of creation
   std::deque<std::shared_ptr<TrainingJob>> queue_;
+  std::set<std::shared_ptr<TrainingJob>> running_;
   bool is_stopped_ = false;
-  std::vector<std::thread> threads_;
+  std::atomic<bool> is_stopping_{false};  // asked by loads of models
+  std::vector<Thread> threads_;
 };
 
 }  // namespace tensord::server

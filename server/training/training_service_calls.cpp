@@ -1,5 +1,6 @@
 // What clients ask of jobs that are there, and uploads.
 #include <algorithm>
+#include <chrono>
 
 #include "core/base/error.h"
 #include "core/base/log.h"
@@ -16,6 +17,9 @@ constexpr size_t kMostUploads = 32;
 constexpr uint64_t kFullUploads = 4;
 
 namespace fs = std::filesystem;
+
+// How long deleting a job waits until it has stopped.
+constexpr auto kRemoveWait = std::chrono::seconds(1);
 
 [[noreturn]] void fail_state(const TrainingJob& job, const char* what) {
   fail(ErrorCode::kFailedPrecondition, "training job '", job.id(), "' is ", to_string(job.state()), " and cannot be ",
@@ -72,18 +76,31 @@ JobStatus TrainingService::cancel(const std::string& id) {
 }
 
 void TrainingService::remove(const std::string& id) {
-  const std::lock_guard create_lock(create_mutex_);
+  std::unique_lock create_lock(create_mutex_);  // a job that is resumed meanwhile would run without a folder
   const std::shared_ptr<TrainingJob> job = find(id);
-  if (!is_at_rest(job->state())) cancel(id);
+  if (take_from_queue(job)) finish(*job, JobState::kCancelled, "");
+  bool is_running = false;
   {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return is_at_rest(job->state()) || is_stopped_; });
-    if (!is_at_rest(job->state())) fail(ErrorCode::kUnavailable, "the server is shutting down");
+    const std::lock_guard lock(mutex_);
+    job->set_removed();
     jobs_.erase(id);
     std::erase(order_, id);
+    is_running = running_.contains(job);
   }
-  store_.remove(id);
   log(LogLevel::kInfo, "training job deleted", {{"job", id}});
+  if (!is_running) {
+    store_.remove(id);
+    return;
+  }
+  job->set_request(JobRequest::kCancel);
+  if (const auto stream = job->stream()) stream->close(ErrorCode::kCancelled, "the job was deleted");
+  {
+    const std::lock_guard save_lock(save_mutex_);
+    store_.forget(id);  // a daemon that ends before the job does not find it again
+  }
+  create_lock.unlock();
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, kRemoveWait, [&] { return !running_.contains(job) || is_stopped_; });
 }
 
 std::vector<TrainingSample> TrainingService::samples() const {

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "core/base/error.h"
 #include "server/training/job_store.h"
 #include "tests/server/fake_models.h"
@@ -47,6 +50,42 @@ TEST_F(TrainingServiceTest, JobsAreThereBeforeAnyModel) {
   for (const auto& job : service->jobs()) ids.push_back(job->id());
   EXPECT_EQ(ids, (std::vector{paused, done, ran}));
   EXPECT_THROW(service->find("other"), Error);
+}
+
+// What a script raised, or a column's name, may hold any bytes.
+TEST_F(TrainingServiceTest, ATextThatIsNoUtf8DoesNotKeepAJobFromBeingSaved) {
+  const JobStore store(folder_.path().string());
+  JobStatus status;
+  status.id = store.make_job("m");
+  status.message = "raised \xff\xfe";
+  status.spec.evaluation.metrics = {"\x80"};
+  store.save(status);
+  ASSERT_EQ(store.load().size(), 1u);
+  EXPECT_EQ(store.load()[0].message, "raised \xef\xbf\xbd\xef\xbf\xbd");
+}
+
+TEST_F(TrainingServiceTest, AJobThatCannotBeReadIsSetAside) {
+  const std::string good = leave_job(JobState::kPaused, 1);
+  const auto jobs = folder_.path() / "jobs", aside = folder_.path() / "unreadable";
+  for (const char* text : {"no JSON", "{\"id\": 7}", "{\"id\": \"other\"}", "{\"id\": \"bad\", \"steps\": {}}"}) {
+    std::filesystem::create_directories(jobs / "bad");
+    std::ofstream(jobs / "bad" / "job.json") << text;
+    const auto service = make_service();
+    EXPECT_EQ(service->jobs().size(), 1u) << text;
+    EXPECT_FALSE(std::filesystem::exists(jobs / "bad")) << text;
+  }
+  EXPECT_TRUE(std::filesystem::exists(aside / "bad" / "job.json"));
+  EXPECT_TRUE(std::filesystem::exists(aside / "bad-4" / "job.json"));
+}
+
+// Its stream would go on from a checkpoint whose curve says nothing.
+TEST_F(TrainingServiceTest, AJobWhoseCheckpointIsOfNoUseDoesNotEndTheStart) {
+  const std::string id = leave_job(JobState::kRunning, 1);
+  const auto checkpoint = folder_.path() / "jobs" / id / "checkpoint-3";
+  std::filesystem::create_directories(checkpoint);
+  std::ofstream(checkpoint / "curve.json") << "{\"status\": [], \"points\": 1}";
+  std::ofstream(checkpoint / "manifest.json") << "{\"step\": \"three\"}";
+  EXPECT_EQ(make_service()->find(id)->state(), JobState::kQueued);
 }
 
 TEST_F(TrainingServiceTest, AJobCanBeCancelledBeforeAnyModel) {
