@@ -146,6 +146,7 @@ class TorchScriptModel final : public Model {
     if (method_.changes_state()) lock.lock();
     frame.set_result_memory(std::move(memory));
     ops::Value value = method_.run(frame, arguments, &is_cancelled);
+    module_->check_file();
     if (responds_with_items_) {
       for (const ops::Value& item : value.to_list()->items) {
         result.outputs = flatten_result(item);

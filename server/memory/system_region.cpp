@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/fault_guard.h"
 #include "core/base/file_descriptor.h"
-#include "server/memory/fault_guard.h"
 
 namespace tensord::server {
 namespace {

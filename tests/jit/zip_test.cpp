@@ -6,8 +6,10 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <random>
 
+#include "core/base/error.h"
 #include "core/jit/archive/crc32.h"
 #include "core/jit/archive/zip_writer.h"
 
@@ -55,6 +57,63 @@ TEST(ZipArchive, ReleasesWhatWasOnlyRead) {
   std::string expected = text;
   expected[500000] = static_cast<char>(text[500000] + 1);
   EXPECT_EQ(std::string(bytes, text.size()), expected);
+}
+
+// An archive of one entry, in a file of its own.
+class ChangedZip : public ::testing::Test {
+ protected:
+  ChangedZip() {
+    write(path_, text_);
+    archive_ = ZipArchive::open(path_);
+    storage_ = archive_->storage(archive_->at("data"));
+    archive_->release_pages();  // what is read from now on comes from the file
+  }
+  ~ChangedZip() override { std::filesystem::remove(path_); }
+  static void write(const std::string& path, const std::string& text) {
+    ZipWriter writer(path);
+    writer.add("m/data", text);
+    writer.finish();
+  }
+  ErrorCode code_of_check() const {
+    try {
+      archive_->check_unchanged();
+      return ErrorCode::kInternal;  // none
+    } catch (const Error& error) {
+      return error.code();
+    }
+  }
+  const std::string path_ = std::filesystem::temp_directory_path() / ("changed_zip_" + std::to_string(getpid()));
+  const std::string text_ = random_text(1 << 20);
+  std::shared_ptr<ZipArchive> archive_;
+  Storage storage_;
+};
+
+TEST_F(ChangedZip, AFileThatIsCutOffGivesZerosAndSaysSo) {
+  EXPECT_EQ(code_of_check(), ErrorCode::kInternal);
+  std::filesystem::resize_file(path_, 1 << 16);
+  EXPECT_EQ(code_of_check(), ErrorCode::kDataLoss);
+  EXPECT_EQ(static_cast<const char*>(storage_->data())[1 << 19], 0);  // and no SIGBUS
+  std::filesystem::resize_file(path_, 2 << 20);
+  EXPECT_EQ(code_of_check(), ErrorCode::kDataLoss);  // zeros stay
+}
+
+TEST_F(ChangedZip, AFileThatIsWrittenToSaysSo) {
+  std::fstream out(path_, std::ios::in | std::ios::out | std::ios::binary);
+  out.seekp(1 << 19);
+  out.put(static_cast<char>(~static_cast<const char*>(storage_->data())[(1 << 19) + 64]));
+  out.put('x').put('y').put('z');
+  out.close();
+  std::filesystem::last_write_time(path_, std::filesystem::file_time_type::clock::now() + std::chrono::seconds(1));
+  EXPECT_EQ(code_of_check(), ErrorCode::kDataLoss);
+  EXPECT_EQ(code_of_check(), ErrorCode::kDataLoss);
+}
+
+TEST_F(ChangedZip, AnotherTimeOrAnotherFileInItsPlaceIsNoChange) {
+  std::filesystem::last_write_time(path_, std::filesystem::file_time_type::clock::now() + std::chrono::seconds(1));
+  EXPECT_EQ(code_of_check(), ErrorCode::kInternal);
+  write(path_ + ".new", random_text(1000));
+  std::filesystem::rename(path_ + ".new", path_);
+  EXPECT_EQ(code_of_check(), ErrorCode::kInternal);
 }
 
 }  // namespace

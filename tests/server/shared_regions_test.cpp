@@ -1,4 +1,5 @@
 #include "server/memory/shared_regions.h"
+#include "core/base/fault_guard.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -9,7 +10,6 @@
 #include <cstring>
 #include <thread>
 
-#include "server/memory/fault_guard.h"
 #include "tests/server/error_of.h"
 
 namespace tensord::server {

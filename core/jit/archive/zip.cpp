@@ -26,6 +26,10 @@ constexpr uint64_t kRatioFreeBytes = 4 << 20;  // small entries may be as repeti
 constexpr uint64_t kMaxRatio = 200;
 constexpr uint16_t kEncrypted = 1;
 
+int64_t change_ns(const struct stat& status) {
+  return int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+}
+
 // The mapping as minizip's input stream.
 struct MemoryFile {
   const char* data;
@@ -94,6 +98,7 @@ uint32_t crc_of(const char* data, uint64_t size) {
 ZipArchive::ZipArchive(std::string path, const ZipOptions& options) : path_(std::move(path)), options_(options) {}
 
 ZipArchive::~ZipArchive() {
+  guard_.reset();
   if (data_) munmap(data_, size_);
 }
 
@@ -114,11 +119,14 @@ void ZipArchive::map_file() {
   void* data = MAP_FAILED;
   if (size_ > 0) data = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
   const int map_errno = errno;
-  close(file);
+  auto descriptor = std::make_unique<FileDescriptor>(file);
   if (!is_file) fail(ErrorCode::kInvalidArgument, path_, ": is not a regular file");
   if (size_ == 0) fail(ErrorCode::kDataLoss, path_, ": is empty");
   if (data == MAP_FAILED) fail(ErrorCode::kResourceExhausted, path_, ": cannot be mapped: ", std::strerror(map_errno));
   data_ = static_cast<char*>(data);
+  guard_ = std::make_unique<FaultGuard>(data_, size_);
+  checked_ns_ = change_ns(status);
+  if (status.st_nlink > 0) file_ = std::move(descriptor);
   madvise(data_, size_, MADV_WILLNEED);  // all of it is needed soon; read ahead while the directory is parsed
 }
 
@@ -274,6 +282,39 @@ Storage ZipArchive::storage(const Entry& entry) const {
     inflate_to(entry, static_cast<char*>(copy->data()));
   }
   return copy;
+}
+
+void ZipArchive::check_unchanged() const {
+  const auto fail_changed = [&](const char* how) {
+    fail(ErrorCode::kDataLoss, path_, ": the file was ", how,
+         " while it was in use, so its results cannot be trusted; load it again (replace files by renaming others over "
+         "them, or use"
+         " --copy-archives on)");
+  };
+  if (guard_->has_faulted()) fail_changed("cut off");
+  if (!file_) return;
+  struct stat status {};
+  if (fstat(file_->get(), &status) != 0 || static_cast<size_t>(status.st_size) < size_) fail_changed("cut off");
+  if (change_ns(status) != checked_ns_.load(std::memory_order_acquire)) check_contents(change_ns(status));
+  if (is_damaged_.load(std::memory_order_acquire)) fail_changed("written to");
+}
+
+// A time alone may change without the contents, as by `touch`.
+void ZipArchive::check_contents(int64_t changed_ns) const {
+  const std::lock_guard lock(check_mutex_);
+  if (is_damaged_ || checked_ns_ == changed_ns) return;
+  try {
+    for (const Entry& entry : entries_) {
+      if (entry.is_stored) {
+        check_crc(entry, data_ + entry.offset);
+      } else {
+        read(entry);
+      }
+    }
+  } catch (const Error&) {
+    is_damaged_ = true;
+  }
+  checked_ns_.store(changed_ns, std::memory_order_release);
 }
 
 size_t ZipArchive::release_pages() const {

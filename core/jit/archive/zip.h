@@ -1,12 +1,16 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/base/fault_guard.h"
+#include "core/base/file_descriptor.h"
 #include "core/tensor/storage.h"
 
 namespace tensord::jit {
@@ -21,8 +25,9 @@ struct ZipOptions {
 };
 
 // A zip file, memory-mapped for as long as the archive or a storage from it lives. Pages
-// are private: writes to them stay in this process. The file must not be shortened
-// meanwhile. Immutable after open; thread-safe. Everything in the file is taken to be hostile.
+// are private: writes to them stay in this process. A file that is written to or cut off meanwhile gives other
+// bytes or zeros, and never ends the process; check_unchanged() tells. Immutable after open; thread-safe. Everything in
+// the file is taken to be hostile.
 class ZipArchive : public std::enable_shared_from_this<ZipArchive> {
  public:
   struct Entry {
@@ -53,6 +58,9 @@ class ZipArchive : public std::enable_shared_from_this<ZipArchive> {
   // For when everything has copies of its own that it uses. Returns the bytes given back. REQUIRES: nobody writes
   // to a storage of this archive meanwhile.
   size_t release_pages() const;
+  // Throws Error{kDataLoss} where what was read since open may not be what the file had then. One system call while
+  // nothing happens to the file; after its time has changed its checksums are compared once.
+  void check_unchanged() const;
 
  private:
   ZipArchive(std::string path, const ZipOptions& options);
@@ -62,11 +70,17 @@ class ZipArchive : public std::enable_shared_from_this<ZipArchive> {
   void check_limits() const;
   void check_crc(const Entry& entry, const void* data) const;
   void inflate_to(const Entry& entry, char* out) const;
+  void check_contents(int64_t changed_ns) const;
 
   const std::string path_;
   const ZipOptions options_;
   char* data_ = nullptr;
   size_t size_ = 0;
+  std::unique_ptr<FileDescriptor> file_;  // null: nobody else can reach the file
+  std::unique_ptr<FaultGuard> guard_;
+  mutable std::atomic<int64_t> checked_ns_{0};  // the file's time of change when it was as it was opened
+  mutable std::atomic<bool> is_damaged_{false};
+  mutable std::mutex check_mutex_;
   std::vector<Entry> entries_;
   std::map<std::string, size_t, std::less<>> by_name_;
 };

@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "core/autograd/variable.h"
+#include "core/base/cancellation.h"
 #include "core/base/error.h"
 #include "core/base/parallel.h"
 #include "core/jit/archive/model_archive.h"
@@ -268,7 +269,8 @@ bool Module::Impl::set_state(const ops::ObjectPtr& target, const Value& state) {
   const CallTarget& found = library->find_method(*target->type, "__setstate__");
   Frame frame;
   std::vector<Value> arguments{Value(target), state};
-  Interpreter(frame, library.get()).run(*found.program, arguments);
+  static const std::function<bool()> kIsCancelled = is_work_cancelled;
+  Interpreter(frame, library.get(), &kIsCancelled).run(*found.program, arguments);
   return true;
 }
 
@@ -385,6 +387,8 @@ void Module::save(const std::string& path) const {
   };
   write_model_archive(path, *impl_->file, impl_->object, hooks);
 }
+
+void Module::check_file() const { impl_->file->check_unchanged(); }
 
 size_t Module::release_file_memory() const { return impl_->file->release_pages(); }
 

@@ -96,6 +96,9 @@ class Module {
   // plans have packed copies. A run that needs them still gets them from the file again. Returns
   // the bytes given back. REQUIRES: no method that changes state runs meanwhile.
   size_t release_file_memory() const;
+  // Throws Error{kDataLoss} where the file was written to, or cut off, under the weights that are mapped: what ran
+  // before this call may have read something else than was loaded. Costs a system call.
+  void check_file() const;
 
  private:
   struct Impl;

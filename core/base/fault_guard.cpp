@@ -1,4 +1,4 @@
-#include "server/memory/fault_guard.h"
+#include "core/base/fault_guard.h"
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -12,7 +12,7 @@
 
 #include "core/base/error.h"
 
-namespace tensord::server {
+namespace tensord {
 
 struct FaultGuard::Range {
   std::atomic<uintptr_t> begin{0};  // 0: free
@@ -22,7 +22,7 @@ struct FaultGuard::Range {
 
 // All guarded ranges, where the signal handler finds them without a lock.
 struct FaultGuard::Table {
-  static constexpr size_t kMaxRanges = 2048;
+  static constexpr size_t kMaxRanges = 8192;
   std::mutex mutex;  // of claiming a range
   std::array<Range, kMaxRanges> ranges;
   struct sigaction previous {};
@@ -89,4 +89,4 @@ FaultGuard::~FaultGuard() { range_->begin.store(0, std::memory_order_release); }
 
 bool FaultGuard::has_faulted() const { return range_->has_faulted.load(std::memory_order_seq_cst); }
 
-}  // namespace tensord::server
+}  // namespace tensord

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-namespace tensord::server {
+namespace tensord {
 
 // Keeps the process alive when a mapping loses the memory behind it: a file that its owner cut shorter, a full tmpfs.
 // Touching such a page raises SIGBUS. While a guard lives, its whole range is then replaced by zeros, the thread goes
@@ -24,4 +24,4 @@ class FaultGuard {
   Range* range_;
 };
 
-}  // namespace tensord::server
+}  // namespace tensord
