@@ -1,10 +1,13 @@
 // const_prop: runs pure nodes whose inputs are constants, through ops::run, and takes the
 // branch of an If, or skips a Loop, whose condition is known. Memory that may be written, or
 // that the graph gives back, is never folded: every run must get its own. Large results are
-// not kept. Rewrites of non-constant structure are left to simplify.
+// not made, and what takes long is left to the runs, so that no file makes a load take for ever. Rewrites of
+// non-constant structure are left to simplify.
 #include <algorithm>
 #include <new>
 
+#include "core/base/cancellation.h"
+#include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/jit/ir/alias.h"
 #include "core/jit/ir/type_match.h"
@@ -23,6 +26,10 @@ constexpr size_t kMaxFoldedBytes = 1 << 20;
 constexpr size_t kMaxFoldedItems = 4096;
 // Of one graph in one run of the pass; views of constants do not count.
 constexpr size_t kMaxFoldedTotal = 64 << 20;
+constexpr int64_t kMaxFoldNs = 2'000'000'000;
+// An operator reads each element of its inputs at most so often for what it makes, as if every element of the one met
+// every one of the other: products of 512 by 512 pass, a convolution over a padding of millions does not.
+constexpr double kMaxFoldWork = 3e11;
 
 size_t size_of(const Value& value, int depth = 0) {
   if (depth > 8) return kMaxFoldedBytes;
@@ -110,7 +117,8 @@ class Folder {
   }
 
   void fold(Node* node) {
-    if (folded_bytes_ > kMaxFoldedTotal || !is_foldable(*node) || !inputs_are_constant(*node)) return;
+    if (folded_bytes_ > kMaxFoldedTotal || spent_ns_ > kMaxFoldNs || !is_foldable(*node) || !inputs_are_constant(*node))
+      return;
     for (const GraphValue* input : node->inputs()) {
       if (AliasAnalysis::is_mutable_type(*input->type()) && !made_.contains(input) && alias_.has_writers(input)) return;
     }
@@ -119,8 +127,12 @@ class Folder {
       // It may be made a leaf later, and gradients gather there.
       if (context_.is_for_training && may_hold_tensor(*output->type())) return;
     }
+    check_work_cancelled();
     std::vector<Value> results;
-    if (!evaluate(*node, results) || results.size() != node->outputs().size()) return;
+    const int64_t start_ns = Clock::system().now_ns();
+    const bool is_evaluated = evaluate(*node, results);
+    spent_ns_ += Clock::system().now_ns() - start_ns;
+    if (!is_evaluated || results.size() != node->outputs().size()) return;
     size_t bytes = 0;
     for (const Value& result : results) {
       if (!is_representable(result)) return;
@@ -200,6 +212,16 @@ class Folder {
 
   static constexpr int64_t kMaxMadeItems = 16 << 20;
 
+  static size_t largest_input(const std::vector<Value>& inputs) {
+    size_t most = 1;
+    for (const Value& input : inputs) {
+      if (input.is_tensor() && input.to_tensor().defined()) {
+        most = std::max(most, static_cast<size_t>(std::max<int64_t>(input.to_tensor().numel(), 1)));
+      }
+    }
+    return most;
+  }
+
   static bool is_too_many(std::span<const int64_t> sizes) {
     int64_t items = 1;
     for (int64_t size : sizes) {
@@ -213,10 +235,14 @@ class Folder {
   static bool makes_too_much(const ops::Op& op, const std::vector<Value>& inputs) {
     if (op.is_view) return false;
     if (!op.direct && op.infer) {
+      double items = 0;
       for (const ops::TensorMeta& meta : op.infer(inputs)) {
         if (is_too_many(meta.sizes)) return true;
+        const auto made = static_cast<size_t>(checked_numel(meta.sizes));
+        if (made * tensord::size_of(meta.dtype) > kMaxFoldedBytes) return true;
+        items += static_cast<double>(made);
       }
-      return false;
+      return items * static_cast<double>(largest_input(inputs)) > kMaxFoldWork;
     }
     bool makes_memory = false;
     for (const ops::Argument& returned : op.schema.returns) {
@@ -267,6 +293,7 @@ class Folder {
   AliasAnalysis alias_;
   std::unordered_set<const GraphValue*> made_;  // constants made here: nobody writes them
   size_t folded_bytes_ = 0;
+  int64_t spent_ns_ = 0;
   bool changed_ = false;
 };
 

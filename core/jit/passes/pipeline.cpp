@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/base/cancellation.h"
 #include "core/base/error.h"
 #include "core/jit/ir/verify.h"
 #include "core/jit/passes/passes.h"
@@ -105,6 +106,7 @@ class Runner {
     if (options_.disabled.contains(pass.name)) return false;
     auto limit = limits_.find(pass.name);
     context_.remaining_changes = limit == limits_.end() ? INT64_MAX : limit->second;
+    check_work_cancelled();
     bool changed = pass.run(graph_, context_);
     if (limit != limits_.end()) limit->second = context_.remaining_changes;
     if (!changed) return false;
