@@ -8,6 +8,9 @@
 #include <exception>
 #include <fstream>
 #include <string>
+#include <vector>
+
+#include "core/base/thread.h"
 
 namespace tensord {
 namespace {
@@ -42,16 +45,49 @@ int available_cores() {
   return cores;
 }
 
-void set_thread_budget(int threads) { omp_set_num_threads(std::max(1, threads)); }
+namespace {
 
-int thread_budget() { return omp_in_parallel() ? 1 : std::min(omp_get_max_threads(), 1024); }
+constexpr int kMaxBudget = 1024;
+// A team of so many was seen to be possible for this thread.
+thread_local int proven_threads = 1;
+
+// How many of the wanted threads, the calling one among them, can be there at one time now.
+int count_possible_threads(int wanted) {
+  std::atomic<bool> is_over{false};
+  std::vector<Thread> others;
+  try {
+    others.reserve(static_cast<size_t>(wanted));
+    for (int i = 1; i < wanted; ++i) others.emplace_back("probe", [&] { is_over.wait(false); });
+  } catch (const std::exception&) {
+    // So many it is.
+  }
+  is_over = true;
+  is_over.notify_all();
+  for (Thread& other : others) other.join();
+  return 1 + static_cast<int>(others.size());
+}
+
+int prove_threads(int wanted) {
+  if (wanted > proven_threads) proven_threads = std::max(proven_threads, count_possible_threads(wanted));
+  return std::min(wanted, proven_threads);
+}
+
+}  // namespace
+
+// OpenMP ends the process where it cannot make a thread, so a budget that the system has no threads for becomes the
+// largest that it has.
+void set_thread_budget(int threads) { omp_set_num_threads(prove_threads(std::clamp(threads, 1, kMaxBudget))); }
+
+int thread_budget() { return omp_in_parallel() ? 1 : std::min(omp_get_max_threads(), kMaxBudget); }
 
 namespace detail {
 
 void parallel_for_erased(int64_t count, int64_t grain, RangeFn fn, void* context) {
   if (count <= 0) return;
   grain = std::max<int64_t>(grain, 1);
-  const int64_t parts = std::min<int64_t>(thread_budget(), count / grain);
+  int64_t parts = std::min<int64_t>(thread_budget(), count / grain);
+  if (parts > proven_threads) [[unlikely]]
+    parts = prove_threads(static_cast<int>(parts));  // where nobody has set a budget
   if (parts <= 1) {
     fn(context, 0, count);
     return;

@@ -115,7 +115,7 @@ BatchPath::BatchPath(const PathContext& context)
       rate_limiter_(make_rate_limiter_client(context.rate_limiter, context.model, context.config)),
       scheduler_(std::make_unique<BatchPolicy>(rules_),
                  {.workers = static_cast<int>(context.workers->size()),
-                  .on_worker_start = [workers = context.workers](size_t) { workers->start_thread(); },
+                  .pool = context.pool,
                   .run_batch = [this](size_t worker, std::vector<TaskPtr> tasks,
                                       int64_t now_ns) { run_batch(worker, std::move(tasks), now_ns); },
                   .rate_limiter = rate_limiter_.get()}) {}

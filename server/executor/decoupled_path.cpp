@@ -114,7 +114,7 @@ DecoupledPath::DecoupledPath(const PathContext& context)
       rate_limiter_(make_rate_limiter_client(context.rate_limiter, context.model, context.config)),
       scheduler_(std::make_unique<BatchPolicy>(one_at_a_time(context)),
                  {.workers = static_cast<int>(context.workers->size()),
-                  .on_worker_start = [workers = context.workers](size_t) { workers->start_thread(); },
+                  .pool = context.pool,
                   .run_batch = {},
                   .rate_limiter = rate_limiter_.get()}) {}
 

@@ -3,10 +3,10 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
-#include <thread>
 
 #include "core/base/delay_point.h"
 #include "core/base/log.h"
+#include "core/base/thread.h"
 #include "server/executor/batch_rules.h"
 #include "server/executor/generation_step.h"
 #include "server/executor/sequence_path.h"
@@ -58,6 +58,7 @@ class GenerationPath final : public RequestPath {
   void work(size_t worker);
   bool take(Running& running);
   void drop_dead(std::deque<GenerationPtr>& waiting, std::vector<Rejected>& rejected) const;
+  void start_threads();
   void step_all(size_t worker, Running& running);
   void step(size_t worker, std::span<Generation* const> group);
   void run_model(size_t worker, std::span<Generation* const> group);
@@ -77,7 +78,7 @@ class GenerationPath final : public RequestPath {
   std::deque<GenerationPtr> waiting_;  // by mutex_
   uint64_t next_id_ = 1;               // by mutex_
   bool is_stopped_ = false;            // by mutex_
-  std::vector<std::thread> threads_;   // last: they use the rest
+  std::vector<Thread> threads_;        // by mutex_ until stopped; last: they use the rest
 };
 
 GenerationPath::GenerationPath(const PathContext& context)
@@ -87,7 +88,13 @@ GenerationPath::GenerationPath(const PathContext& context)
   capacity_ = step_.model().max_rows();
   const int32_t candidates = context.config.sequence_batching->oldest_max_candidate_sequences;
   if (candidates > 0) capacity_ = std::min(capacity_, static_cast<size_t>(candidates));
-  for (size_t i = 0; i < context.workers->size(); ++i) threads_.emplace_back([this, i] { work(i); });
+}
+
+// By the first request: a model that nobody asks costs no thread. REQUIRES: mutex_ is held.
+void GenerationPath::start_threads() {
+  while (threads_.size() < context_.workers->size()) {
+    threads_.emplace_back("generation", [this, i = threads_.size()] { work(i); });
+  }
 }
 
 int64_t GenerationPath::max_steps(const InferRequest& request) const {
@@ -137,6 +144,7 @@ void GenerationPath::submit(InferRequest&& request, InferSink& sink) {
     } else if (waiting_.size() >= context_.default_queue_size) {
       status = absl::ResourceExhaustedError("Exceeds maximum queue size");
     } else {
+      start_threads();
       if (generation->row.id.is_none()) generation->row.id.number = next_id_++ & INT32_MAX;
       waiting_.push_back(std::move(generation));
     }
@@ -188,7 +196,7 @@ void GenerationPath::stop() {
   changed_.notify_all();
   if (rate_limiter_) rate_limiter_->stop();
   for (const GenerationPtr& one : waiting) finish(*one, absl::UnavailableError("the model is being unloaded"));
-  for (std::thread& thread : threads_) thread.join();
+  for (Thread& thread : threads_) thread.join();
   threads_.clear();
 }
 
@@ -217,7 +225,7 @@ void GenerationPath::work(size_t worker) {
   Running running;
   while (take(running)) {
     TENSORD_DELAY("generation.step");
-    if (!running.empty()) step_all(worker, running);
+    if (!running.empty()) run_logged("generation", [&] { step_all(worker, running); });
   }
 }
 

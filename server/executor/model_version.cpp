@@ -54,7 +54,6 @@ ModelVersion::ModelVersion(std::string name, int64_t version, std::unique_ptr<co
   workers_.end_warm_up();
   warnings_ = model_->warnings();
   warnings_.insert(warnings_.end(), workers_.warnings().begin(), workers_.warnings().end());
-  // The path's threads inherit the priority of this one.
   path_ = make_request_path({.model = name_,
                              .config = config_,
                              .signature = model_->signature(),
@@ -62,7 +61,8 @@ ModelVersion::ModelVersion(std::string name, int64_t version, std::unique_ptr<co
                              .metrics = metrics_,
                              .directory = options.directory,
                              .rate_limiter = options.rate_limiter,
-                             .default_queue_size = options.max_queue_size});
+                             .default_queue_size = options.max_queue_size,
+                             .pool = options.pool});
   metrics_.set_has_cache(options.cache && config_.has_response_cache);
   if (options.cache && config_.has_response_cache) path_ = make_cached_path(std::move(path_), *options.cache, metrics_);
   metrics_.set_tags(config_.metric_tags);

@@ -13,6 +13,7 @@
 namespace tensord::server {
 
 class ResponseCache;
+class WorkerPool;
 
 // A loaded model with the way its requests go. Thread-safe. Must not be destroyed by one of its own workers. Made, it
 // is warm: every worker has run the warm-up requests.
@@ -26,6 +27,7 @@ class ModelVersion {
     std::vector<WarmupRequest> warmup = {};
     const ModelDirectory* directory = nullptr;  // of the models that an ensemble's steps run
     RateLimiter* rate_limiter = nullptr;
+    WorkerPool* pool = nullptr;                      // of threads, shared with other models; null: some of its own
     ResponseCache* cache = nullptr;                  // null: answers are not kept
     int warmup_nice = 0;                             // of the threads that warm the workers up; see run_with_nice
     std::shared_ptr<const void> metrics_owner = {};  // kept as long as this lives

@@ -1,11 +1,16 @@
 #include "server/executor/model_workers.h"
 
 #include <algorithm>
-#include <future>
+#include <atomic>
+#include <exception>
+#include <mutex>
 
+#include "core/base/cancellation.h"
 #include "core/base/clock.h"
+#include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/parallel.h"
+#include "core/base/thread.h"
 #include "core/tensor/shape.h"
 
 namespace tensord::server {
@@ -22,12 +27,40 @@ ModelWorkers::ModelWorkers(const std::string& name, const Model& model, Options 
 }
 
 void ModelWorkers::warm_up() {
-  if (!sessions_.empty()) warm_up_worker(0);
-  std::vector<std::future<void>> others;
-  for (size_t i = 1; i < sessions_.size(); ++i) {
-    others.push_back(std::async(std::launch::async, [this, i] { warm_up_worker(i); }));
+  if (sessions_.empty()) return;
+  set_thread_budget(options_.threads_per_worker);
+  if (thread_budget() < options_.threads_per_worker) {
+    fail(ErrorCode::kResourceExhausted, "a worker is to have ", options_.threads_per_worker,
+         " threads, but the process gets ", thread_budget(),
+         "; the limit of threads of the process, its user or its cgroup is reached");
   }
-  for (std::future<void>& other : others) other.get();
+  warm_up_worker(0);
+  warm_up_others();
+}
+
+void ModelWorkers::warm_up_others() {
+  std::atomic<size_t> next{1};
+  std::mutex mutex;
+  std::exception_ptr error;
+  const auto warm_up_some = [&, scope = CancellationScope::current()] {
+    const CancellationScope::Share share(scope);
+    try {
+      for (size_t i = next++; i < sessions_.size(); i = next++) warm_up_worker(i);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      error = std::current_exception();
+    }
+  };
+  std::vector<Thread> helpers;
+  const size_t wanted = std::min(sessions_.size() - 1, static_cast<size_t>(available_cores()));
+  try {
+    while (helpers.size() + 1 < wanted) helpers.emplace_back("warm-up", warm_up_some);
+  } catch (const Error&) {
+    // No thread to be had: those that are there do it all.
+  }
+  warm_up_some();
+  for (Thread& helper : helpers) helper.join();
+  if (error) std::rethrow_exception(error);
 }
 
 void ModelWorkers::end_warm_up() {
@@ -35,10 +68,7 @@ void ModelWorkers::end_warm_up() {
   options_.warmup.clear();
 }
 
-void ModelWorkers::start_thread() const {
-  set_thread_budget(options_.threads_per_worker);
-  parallel_run(options_.threads_per_worker, [](int) {});
-}
+void ModelWorkers::start_thread() const { set_thread_budget(options_.threads_per_worker); }
 
 void ModelWorkers::warm_up_worker(size_t worker) {
   const MemoryOwnerScope owner_scope(owner_);
@@ -78,7 +108,7 @@ void ModelWorkers::warm_up_with(size_t worker, const WarmupRequest& request) {
   for (size_t i = 0; i < request.inputs.size(); ++i) inputs[request.input_indices[i]] = &request.inputs[i];
   const auto run = [&](int threads) {
     set_thread_budget(threads);
-    const RunResult result = sessions_[worker]->run(inputs, [] { return false; });
+    const RunResult result = sessions_[worker]->run(inputs, is_work_cancelled);
     if (worker == 0 && warnings_.empty()) compare_shapes(result.outputs);
   };
   for (uint32_t i = 0; i < request.count; ++i) run(options_.threads_per_worker);

@@ -32,14 +32,15 @@ class ModelWorkers {
   OwnerId owner() const { return owner_; }
 
   // Every worker runs the warm-up requests: the first one prepares what they share, the others follow side by side, on
-  // threads that the calling one starts. Throws Error when a configured request failed.
+  // as many threads as there are cores. Gives up with the calling thread's CancellationScope. Throws Error when a
+  // configured request failed, and kResourceExhausted where the process does not get the threads of a worker.
   void warm_up();
   // What warm_up() met that requests may meet too, as sentences.
   const std::vector<std::string>& warnings() const { return warnings_; }
   // After that: gives back memory that it needed. Other threads may wait for the allocator meanwhile, so not on a
   // thread that itself waits for a core.
   void end_warm_up();
-  // On a thread that runs workers, before its first run: makes the threads that help it.
+  // On a thread that runs workers, before its first run.
   void start_thread() const;
 
   // Runs the model as `worker` with its share of the cores. `inputs` as ModelSession::run wants them. Memory is charged
@@ -50,6 +51,7 @@ class ModelWorkers {
   void note_answered();
 
  private:
+  void warm_up_others();
   void warm_up_worker(size_t worker);
   void run_requests(size_t worker);
   void warm_up_with(size_t worker, const WarmupRequest& request);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/cancellation.h"
 #include "core/base/clock.h"
 #include "core/base/thread_budget_scope.h"
 
@@ -33,7 +34,7 @@ std::vector<Seen> run_requests(const Model& model, std::span<const WarmupRequest
     std::vector<const InferTensor*> inputs(model.signature().inputs.size(), nullptr);
     for (size_t i = 0; i < request.inputs.size(); ++i) inputs[request.input_indices[i]] = &request.inputs[i];
     const int64_t start_ns = Clock::system().now_ns();
-    seen.push_back({request.batch_size, session->run(inputs, [] { return false; }).outputs});
+    seen.push_back({request.batch_size, session->run(inputs, is_work_cancelled).outputs});
     if (Clock::system().now_ns() - start_ns > kMaxRunNs) break;
   }
   return seen;

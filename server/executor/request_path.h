@@ -13,6 +13,7 @@ namespace tensord::server {
 
 class ModelVersion;
 class RateLimiter;
+class WorkerPool;
 
 // Finds the version of a model that requests get. Thread-safe.
 class ModelDirectory {
@@ -32,6 +33,7 @@ struct PathContext {
   const ModelDirectory* directory = nullptr;  // of the models that an ensemble's steps run
   RateLimiter* rate_limiter = nullptr;        // null: no limits
   size_t default_queue_size = 1024;           // where the configuration says nothing
+  WorkerPool* pool = nullptr;                 // of the threads that run it; null: some of its own
 };
 
 // The way of a model's requests from their submission to their answers: a queue, and who works on it. Thread-safe.

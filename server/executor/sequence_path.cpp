@@ -4,10 +4,10 @@
 #include <chrono>
 #include <condition_variable>
 #include <map>
-#include <thread>
 
 #include "core/base/delay_point.h"
 #include "core/base/log.h"
+#include "core/base/thread.h"
 #include "server/executor/batch_rules.h"
 #include "server/executor/sequence_item.h"
 #include "server/executor/sequence_model.h"
@@ -47,6 +47,7 @@ class SequencePath final : public RequestPath {
   void work(size_t instance);
   bool wait_for_batch(size_t instance, SequenceBatch& batch, Rejections& rejected);
   void keep_time();
+  void start_threads();
   void watch_time();
 
   void run(size_t instance, SequenceBatch& batch);
@@ -75,8 +76,8 @@ class SequencePath final : public RequestPath {
   std::unique_ptr<SequencePolicy> policy_;  // by mutex_
   bool is_stopped_ = false;                 // by mutex_
   std::condition_variable timer_;
-  std::thread timekeeper_;            // by mutex_; started by the first request with a deadline
-  std::vector<std::thread> threads_;  // last: they use the rest
+  Thread timekeeper_;            // by mutex_; started by the first request with a deadline
+  std::vector<Thread> threads_;  // by mutex_ until stopped; last: they use the rest
 };
 
 // A module that keeps state in itself has one for all sequences, whichever worker runs it.
@@ -95,8 +96,14 @@ SequencePath::SequencePath(const PathContext& context)
       instances_(instance_count(context)),
       keeps_rows_(model_.has_ready_control() || context.signature.keeps_state),
       rate_limiter_(make_rate_limiter_client(context.rate_limiter, context.model, context.config)),
-      policy_(make_policy()) {
-  for (size_t i = 0; i < instances_; ++i) threads_.emplace_back([this, i] { work(i); });
+      policy_(make_policy()) {}
+
+// By the first request: a model that nobody asks costs no thread.
+void SequencePath::start_threads() {
+  const std::lock_guard lock(mutex_);
+  while (!is_stopped_ && threads_.size() < instances_) {
+    threads_.emplace_back("sequence", [this, i = threads_.size()] { work(i); });
+  }
 }
 
 int64_t nanoseconds(uint64_t microseconds) {
@@ -158,6 +165,7 @@ std::unique_ptr<SequenceItem> SequencePath::make_item(InferRequest&& request, In
 void SequencePath::submit(InferRequest&& request, InferSink& sink) {
   try {
     check_request(request);
+    start_threads();
   } catch (...) {
     InferResult result;
     result.status = current_exception_status();
@@ -196,7 +204,7 @@ void SequencePath::note_cancelled() {
 
 void SequencePath::stop() {
   Rejections rejected;
-  std::thread timekeeper;
+  Thread timekeeper;
   {
     const std::lock_guard lock(mutex_);
     is_stopped_ = true;
@@ -209,7 +217,7 @@ void SequencePath::stop() {
   timer_.notify_all();
   if (rate_limiter_) rate_limiter_->stop();
   reject(rejected);
-  for (std::thread& thread : threads_) thread.join();
+  for (Thread& thread : threads_) thread.join();
   threads_.clear();
   if (timekeeper.joinable()) timekeeper.join();
 }
@@ -228,7 +236,8 @@ void SequencePath::watch_time() {
   if (timekeeper_.joinable()) {
     timer_.notify_one();
   } else {
-    timekeeper_ = std::thread([this] { keep_time(); });
+    run_logged("timekeeper",
+               [&] { timekeeper_ = Thread("timekeeper", [this] { keep_time(); }); });  // the next one tries again
   }
 }
 
@@ -269,8 +278,10 @@ void SequencePath::work(size_t instance) {
     reject(rejected);
     if (batch.rows.empty()) continue;
     TENSORD_DELAY("sequence.run");
-    settle(last, batch);
-    run(instance, batch);
+    run_logged("sequence", [&] {
+      settle(last, batch);
+      run(instance, batch);
+    });
     const std::lock_guard lock(mutex_);
     policy_->done(batch, now_ns());
     batch = {};

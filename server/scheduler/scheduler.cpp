@@ -30,9 +30,12 @@ void wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& 
 }  // namespace
 
 Scheduler::Scheduler(std::unique_ptr<SchedulingPolicy> policy, Options options)
-    : options_(std::move(options)), policy_(std::move(policy)) {
+    : options_(std::move(options)),
+      policy_(std::move(policy)),
+      own_pool_(options_.pool ? nullptr : std::make_unique<WorkerPool>()),
+      pool_(options_.pool ? *options_.pool : *own_pool_),
+      alarm_(pool_, [this] { on_timeout(); }) {
   for (size_t i = workers(); i-- > 0;) free_slots_.push_back(i);
-  for (size_t i = 0; i < workers(); ++i) threads_.emplace_back([this, i] { work(i); });
 }
 
 Scheduler::~Scheduler() { stop(); }
@@ -42,17 +45,16 @@ void Scheduler::submit(TaskPtr task, bool may_run_here) {
   if (may_run_here && run_here(task)) return;
   TENSORD_DELAY("scheduler.submit");
   using Added = SchedulingPolicy::Added;
-  bool is_stopped = false, wakes = false;
+  bool is_stopped = false;
   {
     const std::lock_guard lock(mutex_);
     is_stopped = is_stopped_;
     if (!is_stopped) {
       const Added added = policy_->add(task);
-      wakes = added == Added::kIsReady && !free_slots_.empty();
+      if (added == Added::kIsReady && !free_slots_.empty()) wake();
       if (added != Added::kRefused) watch_timeouts();
     }
   }
-  if (wakes) wake_.notify_one();
   if (!task) return;
   if (is_stopped) {
     task->reject(ErrorCode::kUnavailable, "the model is being unloaded");
@@ -67,27 +69,35 @@ void Scheduler::drop_cancelled() {
     const std::lock_guard lock(mutex_);
     if (policy_->size() == 0) return;
     dead = policy_->sweep(clock().now_ns(), /*looks_for_cancelled=*/true);
-    if (!dead.is_empty() && policy_->size() > 0 && !free_slots_.empty()) wake_.notify_one();
+    if (!dead.is_empty() && policy_->size() > 0 && !free_slots_.empty()) wake();
   }
   reject_dead(dead);
 }
 
 void Scheduler::stop() {
   std::vector<TaskPtr> waiting;
-  std::thread timekeeper;
   {
     const std::lock_guard lock(mutex_);
     is_stopped_ = true;
     waiting = policy_->drain();
-    timekeeper = std::move(timekeeper_);
   }
   wake_.notify_all();
-  timer_.notify_all();
   if (options_.rate_limiter != nullptr) options_.rate_limiter->stop();
   reject_all(waiting, ErrorCode::kUnavailable, "the model is being unloaded");
-  for (std::thread& thread : threads_) thread.join();
-  threads_.clear();
-  if (timekeeper.joinable()) timekeeper.join();
+  {
+    std::unique_lock lock(mutex_);
+    gone_.wait(lock, [this] { return threads_ == 0; });
+  }
+  alarm_.stop();
+}
+
+void Scheduler::wake() {
+  if (sleeping_ > 0) {
+    wake_.notify_one();
+  } else if (threads_ < workers()) {
+    ++threads_;
+    pool_.post([this] { work(); });
+  }
 }
 
 size_t Scheduler::waiting() const {
@@ -121,20 +131,16 @@ bool Scheduler::run_here(TaskPtr& task) {
 
 void Scheduler::release(size_t slot) {
   TENSORD_DELAY("scheduler.release");
-  bool has_waiting = false;
-  {
-    const std::lock_guard lock(mutex_);
-    free_slots_.push_back(slot);
-    has_waiting = policy_->size() != 0;
-  }
-  if (has_waiting) wake_.notify_one();
+  const std::lock_guard lock(mutex_);
+  free_slots_.push_back(slot);
+  if (policy_->size() != 0 && !is_stopped_) wake();
 }
 
 std::optional<Scheduler::Work> Scheduler::wait_for_work(Permit before) {
   Work work;
   std::unique_lock lock(mutex_);
   for (;;) {
-    if (is_stopped_) return std::nullopt;
+    if (is_stopped_) break;
     int64_t wake_ns = kNoDeadline;
     if (!free_slots_.empty() && policy_->size() > 0) {
       if (options_.rate_limiter != nullptr && !work.permit) {
@@ -148,65 +154,83 @@ std::optional<Scheduler::Work> Scheduler::wait_for_work(Permit before) {
       if (!work.batch.is_empty()) {
         work.slot = take_slot();
         for (TaskPtr& task : work.batch.tasks) task->turn = next_turn_++;
-        if (policy_->size() > 0 && !free_slots_.empty()) wake_.notify_one();
+        if (policy_->size() > 0 && !free_slots_.empty()) wake();
         return work;
       }
       wake_ns = work.batch.wake_ns;
     }
     work.permit.reset();
     before.reset();
+    // One is enough to wait for the policy's time; who comes wakes another.
+    if (wake_ns == kNoDeadline || sleeping_ > 0) break;
+    ++sleeping_;
     wait_until(wake_, lock, wake_ns, clock());
+    --sleeping_;
   }
+  work.permit.reset();
+  before.reset();  // once no thread is here this may go, and with it who gives permits
+  if (--threads_ == 0) gone_.notify_all();
+  return std::nullopt;
 }
 
-void Scheduler::work(size_t thread) {
-  if (options_.on_worker_start) options_.on_worker_start(thread);
+void Scheduler::work() {
   Permit before;
   while (std::optional<Work> work = wait_for_work(std::exchange(before, std::nullopt))) {
     TENSORD_DELAY("scheduler.run");
-    reject_dead(work->batch);
-    std::vector<TaskPtr>& tasks = work->batch.tasks;
-    const int64_t now_ns = clock().now_ns();
-    if (tasks.size() > 1) {
-      options_.run_batch(work->slot, std::move(tasks), now_ns);
-    } else if (!tasks.empty()) {
-      tasks[0]->run(work->slot, now_ns);
-    }
+    run_logged("worker", [&] { run(*work); });
     const size_t slot = work->slot;
     before = std::move(work->permit);
     work.reset();
-    release(slot);
+    if (!release_and_go_on(slot, before)) return;
   }
+}
+
+void Scheduler::run(Work& work) {
+  reject_dead(work.batch);
+  std::vector<TaskPtr>& tasks = work.batch.tasks;
+  const int64_t now_ns = clock().now_ns();
+  if (tasks.size() > 1) {
+    options_.run_batch(work.slot, std::move(tasks), now_ns);
+  } else if (!tasks.empty()) {
+    tasks[0]->run(work.slot, now_ns);
+  }
+}
+
+// False: this thread is to go to other work.
+bool Scheduler::release_and_go_on(size_t slot, Permit& permit) {
+  TENSORD_DELAY("scheduler.release");
+  const std::lock_guard lock(mutex_);
+  free_slots_.push_back(slot);
+  if (is_stopped_ || !pool_.is_waited_for()) return true;
+  permit.reset();
+  // Other models wait for a thread: this one goes to the end of the line.
+  if (policy_->size() > 0) {
+    pool_.post([this] { this->work(); });
+  } else if (--threads_ == 0) {
+    gone_.notify_all();
+  }
+  return false;
 }
 
 void Scheduler::watch_timeouts() {
   const int64_t expiry_ns = policy_->next_expiry_ns();
-  if (expiry_ns == kNoDeadline) return;
-  if (!timekeeper_.joinable()) {
-    timer_ns_ = expiry_ns;
-    timekeeper_ = std::thread([this] { keep_time(); });
-  } else if (expiry_ns < timer_ns_) {
-    timer_ns_ = expiry_ns;
-    timer_.notify_one();
-  }
+  if (expiry_ns >= timer_ns_) return;
+  timer_ns_ = expiry_ns;
+  alarm_.set(expiry_ns - clock().now_ns());
 }
 
-void Scheduler::keep_time() {
-  std::unique_lock lock(mutex_);
-  while (!is_stopped_) {
-    Batch dead = policy_->sweep(clock().now_ns(), /*looks_for_cancelled=*/false);
-    if (!dead.is_empty()) {
-      lock.unlock();
-      reject_dead(dead);
-      dead = {};
-      lock.lock();
-      continue;
-    }
+void Scheduler::on_timeout() {
+  Batch dead;
+  {
+    const std::lock_guard lock(mutex_);
+    timer_ns_ = kNoDeadline;
+    if (is_stopped_) return;
+    dead = policy_->sweep(clock().now_ns(), /*looks_for_cancelled=*/false);
     // Without those that went, or behind them, others may be a batch that is ready.
-    if (policy_->size() > 0 && !free_slots_.empty()) wake_.notify_one();
-    timer_ns_ = policy_->next_expiry_ns();
-    wait_until(timer_, lock, timer_ns_, clock());
+    if (policy_->size() > 0 && !free_slots_.empty()) wake();
+    watch_timeouts();
   }
+  reject_dead(dead);
 }
 
 }  // namespace tensord::server

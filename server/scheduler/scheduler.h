@@ -5,25 +5,24 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "core/base/clock.h"
 #include "server/scheduler/policy.h"
 #include "server/scheduler/rate_limiter.h"
+#include "server/scheduler/worker_pool.h"
 
 namespace tensord::server {
 
 // A bounded queue in front of the workers of one model. There are N slots to run in (a slot is
-// what a task gets as its worker number) and N threads that ask the policy what to run. A task
-// known to be short may run on the thread that submits it, in a free slot, which saves it two
-// thread switches. Thread-safe.
+// what a task gets as its worker number), and at most N threads of a pool, taken while there is something to run, that
+// ask the policy what. A task known to be short may run on the thread that submits it, in a free slot, which saves it
+// two thread switches. Thread-safe.
 class Scheduler {
  public:
   struct Options {
     int workers = 1;
-    // Runs at the start of each worker's thread: thread budget, memory owner.
-    std::function<void(size_t worker)> on_worker_start;
+    WorkerPool* pool = nullptr;  // outlives this; null: one of its own
     // Runs the tasks of a batch of several as Task::run would each; needed where the policy makes such. Must not throw.
     std::function<void(size_t worker, std::vector<TaskPtr> tasks, int64_t now_ns)> run_batch;
     RateLimiter::Client* rate_limiter = nullptr;  // whose permit every run holds; null: none
@@ -55,14 +54,19 @@ class Scheduler {
     Permit permit;
   };
 
-  void work(size_t thread);
-  // A batch and the slot to run it in; none when stopped. Takes the permit of the run before.
+  void work();
+  void run(Work& work);
+  // A batch and the slot to run it in; none where there is nothing to wait for, and the thread counts no more. Takes
+  // the permit of the run before.
   std::optional<Work> wait_for_work(Permit before);
+  // With mutex_ held: somebody is to ask the policy.
+  void wake();
   bool run_here(TaskPtr& task);
   size_t take_slot();
   void release(size_t slot);
+  bool release_and_go_on(size_t slot, Permit& permit);
   // Rejects tasks that waited for too long while all workers are busy.
-  void keep_time();
+  void on_timeout();
   void watch_timeouts();
 
   const Options options_;
@@ -72,10 +76,13 @@ class Scheduler {
   std::vector<size_t> free_slots_;            // by mutex_
   uint64_t next_turn_ = 0;                    // by mutex_
   bool is_stopped_ = false;                   // by mutex_
-  std::vector<std::thread> threads_;
-  std::thread timekeeper_;         // by mutex_; started by the first task with a timeout
-  std::condition_variable timer_;  // wakes the timekeeper
-  int64_t timer_ns_ = 0;           // by mutex_: when the timekeeper looks next
+  size_t threads_ = 0;                        // by mutex_: that are here, or on their way
+  size_t sleeping_ = 0;                       // by mutex_: of these, waiting for a time
+  std::condition_variable gone_;              // threads_ became 0
+  int64_t timer_ns_ = kNoDeadline;            // by mutex_: when the alarm rings
+  std::unique_ptr<WorkerPool> own_pool_;
+  WorkerPool& pool_;
+  WorkerPool::Alarm alarm_;  // last: it uses the rest
 };
 
 }  // namespace tensord::server

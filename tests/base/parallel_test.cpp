@@ -1,6 +1,8 @@
 #include "core/base/parallel.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <thread>
@@ -28,6 +30,22 @@ class Parallel : public testing::Test {
  protected:
   void TearDown() override { set_thread_budget(available_cores()); }
 };
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they take all the room there is
+// OpenMP would end the process. Root may have any number of threads, so it is room for their stacks that runs out.
+TEST_F(Parallel, ABudgetIsWhatTheSystemHas) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto run = [] {
+    const rlimit memory{size_t{300} << 20, size_t{300} << 20};
+    setrlimit(RLIMIT_AS, &memory);
+    set_thread_budget(1000);
+    std::atomic<int64_t> sum{0};
+    parallel_for(1000, 1, [&](int64_t begin, int64_t end) { sum += end - begin; });
+    _exit(thread_budget() < 1000 && sum == 1000 ? 0 : 1);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
+}
+#endif
 
 TEST_F(Parallel, CutsByGrain) {
   for (const int threads : {1, 2, 3, 7}) {
