@@ -25,6 +25,11 @@ void add_repository_options(CLI::App& app, RepositoryOptions& options) {
   app.add_option("--model-load-thread-count", options.load_threads, "Models that are loaded at one time")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
+  app.add_option("--model-load-timeout-secs", options.load_timeout_secs,
+                 "A load that takes longer is given up where it runs code of the model: constants, __setstate__, the "
+                 "warm-up; 0: never")
+      ->check(CLI::Range(0, 86400))
+      ->capture_default_str();
   app.add_option("--model-reload-nice", options.reload_nice,
                  "Nice value of the threads that load a model again while it is served: requests go first, and where "
                  "all cores are busy the load takes longer; 0: as the threads that serve")

@@ -18,6 +18,7 @@ struct RepositoryOptions {
   // none: load only these, all where it is empty. explicit: load these at the start, "*" is all of them.
   std::vector<std::string> load_models;
   int load_threads = 4;              // models that are loaded at one time
+  int load_timeout_secs = 600;       // after which a load is given up; 0: never
   int reload_nice = 10;              // of the threads that load a model again while it is served
   bool load_on_demand = false;       // of mode explicit: a request for a model that is not loaded loads it
   uint64_t memory_limit_bytes = 0;   // of the models that are loaded: archives and tensors; 0: no limit

@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "core/base/log.h"
 #include "core/base/parallel.h"
+#include "core/base/thread.h"
 #include "server/executor/response_cache.h"
 #include "server/http/server.h"
 #include "server/rest/handler.h"
@@ -39,6 +39,7 @@ Repository::Options repository_options(const ServerOptions& options, RateLimiter
           .cores = options.share_cores ? available_cores() : 0,
           .max_queue_size = options.max_queue_size,
           .load_threads = std::min(available_cores(), given.load_threads),
+          .load_timeout_ns = int64_t{given.load_timeout_secs} * 1'000'000'000,
           .reload_nice = given.reload_nice,
           .rate_limiter = rate_limiter,
           .cache = cache,
@@ -249,12 +250,12 @@ void Daemon::reload() {
 void Daemon::stop(int64_t timeout_ms) {
   impl_->state.is_draining = true;
   // Jobs write their checkpoints while requests end.
-  std::thread training([this] {
+  Thread training("stop-training", [this] {
     if (impl_->training) impl_->training->stop();
   });
   // Requests that wait for models are answered.
-  std::thread repository([this] { impl_->repository.stop(); });
-  std::thread http([this, timeout_ms] {
+  Thread repository("stop-models", [this] { impl_->repository.stop(); });
+  Thread http("stop-http", [this, timeout_ms] {
     if (impl_->http) impl_->http->stop(timeout_ms);
   });
   impl_->grpc.shut_down(timeout_ms);

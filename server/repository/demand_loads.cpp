@@ -2,11 +2,13 @@
 
 #include <utility>
 
+#include "core/base/thread.h"
+
 namespace tensord::server {
 
 DemandLoads::DemandLoads(int threads, size_t max_waiting, std::function<void(const std::string& name)> load)
     : max_waiting_(max_waiting), load_(std::move(load)) {
-  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  for (int i = 0; i < threads; ++i) threads_.emplace_back("demand-load", [this] { work(); });
 }
 
 DemandLoads::~DemandLoads() { stop(); }
@@ -17,7 +19,7 @@ void DemandLoads::stop() {
     is_stopped_ = true;
   }
   changed_.notify_all();
-  for (std::thread& thread : threads_) {
+  for (Thread& thread : threads_) {
     if (thread.joinable()) thread.join();
   }
   const auto left = std::exchange(waiting_, {});
@@ -48,12 +50,12 @@ void DemandLoads::work() {
     const std::string name = std::move(names_.front());
     names_.pop_front();
     lock.unlock();
-    load_(name);
+    run_logged("demand-load", [&] { load_(name); });
     lock.lock();
     // Those that came meanwhile find what this load made as well.
     const std::vector<std::function<void()>> waiting = std::move(waiting_.extract(name).mapped());
     lock.unlock();
-    for (const auto& then : waiting) then();
+    for (const auto& then : waiting) run_logged("demand-load", then);
     lock.lock();
   }
 }

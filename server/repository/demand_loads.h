@@ -6,8 +6,9 @@
 #include <map>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
+
+#include "core/base/thread.h"
 
 namespace tensord::server {
 
@@ -37,7 +38,7 @@ class DemandLoads {
   std::map<std::string, std::vector<std::function<void()>>> waiting_;  // by mutex_
   std::deque<std::string> names_;                                      // by mutex_; not begun yet
   bool is_stopped_ = false;                                            // by mutex_
-  std::vector<std::thread> threads_;
+  std::vector<Thread> threads_;
 };
 
 }  // namespace tensord::server

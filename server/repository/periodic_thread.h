@@ -4,7 +4,8 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
-#include <thread>
+
+#include "core/base/thread.h"
 
 namespace tensord::server {
 
@@ -12,7 +13,7 @@ namespace tensord::server {
 class PeriodicThread {
  public:
   PeriodicThread(std::chrono::milliseconds pause, std::function<void()> fn)
-      : pause_(pause), fn_(std::move(fn)), thread_([this] { work(); }) {}
+      : pause_(pause), fn_(std::move(fn)), thread_("periodic", [this] { work(); }) {}
   ~PeriodicThread() {
     {
       const std::lock_guard lock(mutex_);
@@ -29,7 +30,7 @@ class PeriodicThread {
     std::unique_lock lock(mutex_);
     while (!changed_.wait_for(lock, pause_, [this] { return is_stopped_; })) {
       lock.unlock();
-      fn_();
+      run_logged("periodic", fn_);
       lock.lock();
     }
   }
@@ -39,7 +40,7 @@ class PeriodicThread {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool is_stopped_ = false;  // by mutex_
-  std::thread thread_;       // last: it uses the rest
+  Thread thread_;            // last: it uses the rest
 };
 
 }  // namespace tensord::server

@@ -38,7 +38,8 @@ Repository::Repository(Options options, ModelFactory factory, Metrics& metrics)
       factory_(std::move(factory)),
       metrics_(metrics),
       cores_(options_.cores),
-      overrides_(options_.override_limit_bytes) {
+      overrides_(options_.override_limit_bytes),
+      tickets_(options_.load_timeout_ns) {
   if (options_.loads_on_demand) {
     demand_ = std::make_unique<DemandLoads>(options_.load_threads, options_.max_queue_size,
                                             [this](const std::string& name) { load_demanded(name); });
@@ -48,6 +49,7 @@ Repository::Repository(Options options, ModelFactory factory, Metrics& metrics)
 Repository::~Repository() { stop(); }
 
 void Repository::stop() {
+  tickets_.cancel_all();
   poller_.reset();
   if (demand_) demand_->stop();
   // The process may end without destructors.

@@ -15,10 +15,12 @@
 #include "server/executor/model_version.h"
 #include "server/repository/demand_loads.h"
 #include "server/repository/layout.h"
+#include "server/repository/load_tickets.h"
 #include "server/repository/model_entry.h"
 #include "server/repository/name_locks.h"
 #include "server/repository/periodic_thread.h"
 #include "server/repository/retired_versions.h"
+#include "server/scheduler/worker_pool.h"
 
 namespace tensord::server {
 
@@ -54,6 +56,7 @@ class Repository final : public ModelDirectory {
     int cores = 0;                      // that runs of all models share; 0: each takes its threads
     size_t max_queue_size = 1024;
     int load_threads = 1;
+    int64_t load_timeout_ns = 0;          // a load that takes longer is given up; 0: none
     int reload_nice = 0;                  // of the threads that load versions of a model that is served
     RateLimiter* rate_limiter = nullptr;  // null: no limits
     ResponseCache* cache = nullptr;       // of models with response_cache; null: none
@@ -73,7 +76,7 @@ class Repository final : public ModelDirectory {
   // UNAVAILABLE with its reason. Returns when all are READY or UNAVAILABLE. Throws
   // Error{kNotFound} when a repository, or a model that the options name, is not there.
   void load_all();
-  // No more looks at the folders and loads on demand.
+  // No more looks at the folders, and no loads: those that are under way are given up.
   void stop();
 
   // `version` empty: the largest that is READY; else a number, or a label where labels are allowed. Throws Error:
@@ -125,7 +128,7 @@ class Repository final : public ModelDirectory {
   // runs that were loaded along with it, a model with the ensembles that run it. Returns at once, unless ensembles run
   // the model: then after their requests.
   Unloading unload(const std::string& name, bool with_dependents = false);
-  // The same for a client. Throws Error as load().
+  // The same for a client; loads of the model that are under way are given up. Throws Error as load().
   Unloading unload_for_client(const std::string& name, bool with_dependents);
   // Returns when no byte is charged to what was unloaded, and the memory was given back to the system. Throws
   // Error{kDeadlineExceeded} when that takes longer.
@@ -255,7 +258,9 @@ class Repository final : public ModelDirectory {
   const ModelFactory factory_;
   Metrics& metrics_;
   CoreBudget cores_;
+  WorkerPool pool_;
   OverrideStore overrides_;
+  LoadTickets tickets_;
   mutable std::shared_mutex mutex_;
   std::map<std::string, ModelEntry> models_;  // by mutex_
   bool is_loaded_ = false;                    // by mutex_

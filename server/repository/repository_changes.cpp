@@ -104,6 +104,7 @@ Repository::RolledBack Repository::roll_back(const std::string& name) {
 }
 
 Repository::Added Repository::add_version_alone(const std::string& name, const WriteVersion& write) {
+  const LoadTickets::Ticket ticket(tickets_, name);
   const auto room = hold_memory();
   const NameLocks::Held held = names_.hold(name);
   const std::string root = root_of(name);
@@ -137,6 +138,7 @@ Repository::Added Repository::add_version_alone(const std::string& name, const W
 }
 
 Repository::RolledBack Repository::roll_back_alone(const std::string& name) {
+  const LoadTickets::Ticket ticket(tickets_, name);
   const auto room = hold_memory();
   const NameLocks::Held held = names_.hold(name);
   find(name, "");  // throws where there is no such model

@@ -241,12 +241,14 @@ void Repository::load_steps(const LoadPlan& plan, std::vector<std::string> chain
 void Repository::load_model(const LoadRequest& request, bool is_along, const std::vector<std::string>& chain) {
   const std::string& name = request.name;
   if (keeps_files(request)) return;
+  const LoadTickets::Ticket ticket(tickets_, name);
   LoadPlan plan;
   if (!has_weights_alone(request)) plan = plan_of(request);
   const StepsHold hold(*this, plan.layout.config);
   if (plan.layout.config.is_ensemble()) load_steps(plan, chain);
   const auto room = hold_memory();
   const NameLocks::Held held = names_.hold(name);
+  check_work_cancelled();
   // What was read before the wait may be old; files that a client brought are not.
   if (plan.override_folders.empty()) plan = plan_of(request);
   bool was_override = false;
@@ -280,6 +282,7 @@ void Repository::load(const LoadRequest& request) {
 void Repository::plan_ensembles_again(const std::string& step) {
   for (const std::string& name : ensembles_with(step)) {
     try {
+      const LoadTickets::Ticket ticket(tickets_, name);
       const auto room = hold_memory();
       const NameLocks::Held held = names_.hold(name);
       LoadPlan plan;
@@ -393,6 +396,7 @@ Repository::Unloading Repository::unload_for_client(const std::string& name, boo
     const std::shared_lock lock(mutex_);
     if (!models_.contains(name)) return {.name = name, .gone = {}, .owners = {}};
   }
+  tickets_.cancel(name);
   return unload(name, with_dependents);
 }
 

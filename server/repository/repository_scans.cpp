@@ -5,10 +5,10 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
-#include <thread>
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/base/thread.h"
 #include "server/repository/layout_hints.h"
 #include "server/repository/repository.h"
 
@@ -116,12 +116,12 @@ void Repository::load_plans(const std::vector<LoadPlan>& plans) {
       if (!plans[i].layout.config.is_ensemble()) serve_found(plans[i]);
     }
   };
-  std::vector<std::thread> threads;
+  std::vector<Thread> threads;
   for (int i = 1; i < options_.load_threads && static_cast<size_t>(i) < plans.size(); ++i) {
-    threads.emplace_back(load_some);
+    threads.emplace_back("load", load_some);
   }
   load_some();
-  for (std::thread& thread : threads) thread.join();
+  for (Thread& thread : threads) thread.join();
   load_ensembles(plans);
 }
 
@@ -157,6 +157,7 @@ void Repository::serve_found(const LoadPlan& found) {
   const std::string root = found.layout.root.string();
   ModelStamp stamp = found.stamp;
   try {
+    const LoadTickets::Ticket ticket(tickets_, name);
     const auto room = hold_memory();
     const NameLocks::Held held = names_.hold(name);
     // While this waited a training job may have added a version.

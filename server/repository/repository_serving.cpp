@@ -1,12 +1,14 @@
 // How versions are made, take over from those before them, and end.
 #include <algorithm>
 
+#include "core/base/cancellation.h"
 #include "core/base/clock.h"
 #include "core/base/delay_point.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/parallel.h"
 #include "core/base/thread_priority.h"
+#include "core/base/utf8.h"
 #include "server/executor/ensemble_plan.h"
 #include "server/repository/archive_copy.h"
 #include "server/repository/repository.h"
@@ -36,6 +38,15 @@ std::string warning_text(const ModelVersion& version, const ModelLayout& model) 
   for (const std::string& warning : version.warnings()) add(warning);
   for (const std::string& warning : model.warnings) add(warning);
   return text;
+}
+
+std::string why_not_loaded(const std::exception& error) {
+  try {
+    check_work_cancelled();
+    return error.what();
+  } catch (const Error& given_up) {
+    return concat("the load was given up: ", given_up.what());
+  }
 }
 
 // Opens a model by a copy of its file that nobody can write to.
@@ -70,7 +81,10 @@ std::shared_ptr<ModelVersion> Repository::make_version(const Job& job) {
   const int nice = is_served(job.model.name) ? options_.reload_nice : 0;
   std::unique_ptr<const Model> model;
   const OwnerId owner = memory_owner(concat(job.model.name, "/", job.version.number));
-  const auto open = [&] { model = open_model(job, owner); };
+  const auto open = [&] {
+    set_thread_budget(available_cores());
+    model = open_model(job, owner);
+  };
   if (nice > 0) {
     run_with_nice(nice, open);
   } else {
@@ -90,6 +104,7 @@ std::shared_ptr<ModelVersion> Repository::make_version(const Job& job) {
   options.cache = options_.cache;
   options.warmup_nice = nice;
   options.rate_limiter = options_.rate_limiter;
+  options.pool = &pool_;
   if (config.has_response_cache && !options_.cache) {
     log(LogLevel::kWarning, "response_cache not used: the server has no cache", {{"model", job.model.name}});
   }
@@ -119,7 +134,7 @@ VersionEntry Repository::try_load(const Job& job) {
     entry.reason = warning_text(*entry.handle, job.model);
   } catch (const std::exception& error) {
     entry.state = ModelState::kUnavailable;
-    entry.reason = error.what();
+    entry.reason = to_valid_utf8(why_not_loaded(error));
   }
   metrics_.count_load(job.model.name, entry.handle != nullptr);
   const double seconds = static_cast<double>(clock.now_ns() - start_ns) * 1e-9;
@@ -149,7 +164,7 @@ Repository::Failures Repository::serve(const LoadPlan& plan) {
     check_room(plan, loaded);
   } catch (const std::exception& error) {
     // Only for want of memory: the model as a whole cannot be loaded.
-    for (const ModelLayout::Version* version : wanted) failures[version->number] = error.what();
+    for (const ModelLayout::Version* version : wanted) failures[version->number] = to_valid_utf8(error.what());
     for (auto& [number, entry] : loaded) entry.handle.reset();
     for (const auto& [number, reason] : failures) {
       loaded[number].state = ModelState::kUnavailable;
@@ -274,7 +289,7 @@ void Repository::set_error(const std::string& name, const std::string& root, con
   entry.seen = stamp;
   // What is served goes on.
   if (entry.is_served()) return;
-  entry.error = error;
+  entry.error = to_valid_utf8(error);
   entry.root = root;
   entry.versions.clear();
 }

@@ -4,6 +4,7 @@
 
 #include "core/base/delay_point.h"
 #include "core/base/log.h"
+#include "core/base/thread.h"
 
 namespace tensord::server {
 namespace {
@@ -28,7 +29,7 @@ std::shared_future<void> RetiredVersions::add(std::shared_ptr<ModelVersion> vers
   {
     const std::lock_guard lock(mutex_);
     versions_.push_back(std::move(retired));
-    if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+    if (!thread_.joinable()) thread_ = Thread("retired", [this] { work(); });
   }
   changed_.notify_all();
   return gone;
@@ -60,7 +61,7 @@ void RetiredVersions::work() {
     }
     if (!free.empty()) {
       lock.unlock();
-      for (Retired& retired : free) end(std::move(retired));
+      for (Retired& retired : free) run_logged("retired", [&] { end(std::move(retired)); });
       lock.lock();
     } else if (versions_.empty()) {
       changed_.wait(lock);

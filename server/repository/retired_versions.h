@@ -5,9 +5,9 @@
 #include <future>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
+#include "core/base/thread.h"
 #include "server/executor/model_version.h"
 
 namespace tensord::server {
@@ -37,7 +37,7 @@ class RetiredVersions {
   std::condition_variable changed_;
   std::vector<Retired> versions_;  // by mutex_
   bool is_stopped_ = false;        // by mutex_
-  std::thread thread_;             // by mutex_ until stopped
+  Thread thread_;                  // by mutex_ until stopped
 };
 
 }  // namespace tensord::server

@@ -58,9 +58,10 @@ void wait_control_calls(ServerState& state, InferenceService& service, CallQueue
       [&state](const auto&, auto& response) { response.set_ready(state.is_ready()); });
   wait_unary<ModelReadyRequest, ModelReadyResponse>(
       queue, CallGroup::kHealth, TENSORD_START(service, ModelReady),
-      on_demand(state.repository, [&state](const auto& request, auto& response) {
+      // Never loads: it asks, needs no token, and a load may throw another model out.
+      [&state](const auto& request, auto& response) {
         response.set_ready(!state.is_draining && state.repository.is_ready(request.name(), request.version()));
-      }));
+      });
   wait_unary<ServerMetadataRequest, ServerMetadataResponse>(
       queue, CallGroup::kMetadata, TENSORD_START(service, ServerMetadata),
       [&state](const auto&, auto& response) { describe_server(state, response); });

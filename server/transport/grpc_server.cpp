@@ -27,8 +27,8 @@ namespace {
 constexpr int kReadyInferCalls = 16;
 constexpr int kReadyStreamCalls = 4;
 
-// Loads and unloads that clients may have under way; each waits for its model.
-constexpr int kRepositoryThreads = 8;
+// Calls that make jobs, which load their models, or wait for one to stop.
+constexpr size_t kTrainingThreads = 8;
 
 ConnectionCounts counts_of(const ConnectionGuard& guard) {
   ConnectionCounts counts{.open = static_cast<double>(guard.connections()),
@@ -52,9 +52,9 @@ struct GrpcServer::Impl {
   OpenStreams streams;
   HealthWatch health_watch{[this](const std::string& service) { return health_of(state, service); }};
   TrainingRpcs training_rpcs;
-  WorkThread work_thread;
-  WorkThread repository_threads{kRepositoryThreads};
-  TrainingCalls training{state, training_rpcs, streams, work_thread};
+  WorkThread training_threads{kTrainingThreads};
+  RepositoryThreads repository_threads;
+  TrainingCalls training{state, training_rpcs, streams, training_threads};
   std::atomic<int> live_calls{0};
   StartInfer start_infer = [this](auto* context, auto* request, auto* writer, auto* cq, void* tag) {
     inference.RequestModelInfer(context, request, writer, cq, cq, tag);
@@ -68,7 +68,7 @@ struct GrpcServer::Impl {
   std::unique_ptr<QueueThreads> threads;
 
   Impl(const Options& options, ServerState& state)
-      : state(state), listening(options.network, options.address, options.port) {}
+      : state(state), listening(options.network, options.address, options.port, state.metrics) {}
 };
 
 GrpcServer::GrpcServer(const Options& options, ServerState& state) : impl_(std::make_unique<Impl>(options, state)) {

@@ -84,15 +84,15 @@ void unload_model(ServerState& state, const RepositoryModelUnloadRequest& reques
                                    kUnloadTimeout);
 }
 
-void wait_repository_calls(ServerState& state, InferenceService& service, WorkThread& threads, CallQueue queue) {
+void wait_repository_calls(ServerState& state, InferenceService& service, RepositoryThreads& threads, CallQueue queue) {
   wait_slow_unary<RepositoryIndexRequest, RepositoryIndexResponse>(
-      queue, CallGroup::kModelRepository, threads, TENSORD_START(service, RepositoryIndex),
+      queue, CallGroup::kModelRepository, threads.index, TENSORD_START(service, RepositoryIndex),
       [&state](const auto& request, auto& response) { list_models(state, request, response); });
   wait_slow_unary<RepositoryModelLoadRequest, RepositoryModelLoadResponse>(
-      queue, CallGroup::kModelRepository, threads, TENSORD_START(service, RepositoryModelLoad),
+      queue, CallGroup::kModelRepository, threads.loads, TENSORD_START(service, RepositoryModelLoad),
       [&state](auto& request, auto&) { load_model(state, request); });
   wait_slow_unary<RepositoryModelUnloadRequest, RepositoryModelUnloadResponse>(
-      queue, CallGroup::kModelRepository, threads, TENSORD_START(service, RepositoryModelUnload),
+      queue, CallGroup::kModelRepository, threads.unloads, TENSORD_START(service, RepositoryModelUnload),
       [&state](const auto& request, auto&) { unload_model(state, request); });
 }
 

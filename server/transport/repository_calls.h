@@ -7,9 +7,16 @@
 
 namespace tensord::server {
 
-// Answers RepositoryIndex, RepositoryModelLoad and RepositoryModelUnload on this queue from now on; `threads` do the
-// work, which may take as long as a load and its warm-up.
-void wait_repository_calls(ServerState& state, InferenceService& service, WorkThread& threads, CallQueue queue);
+// Who works on these calls: a load takes as long as the model and its warm-up, an unload as long as the requests that
+// the model has, and neither keeps the index or the other waiting.
+struct RepositoryThreads {
+  WorkThread index{1};
+  WorkThread loads{32};
+  WorkThread unloads{8};
+};
+
+// Answers RepositoryIndex, RepositoryModelLoad and RepositoryModelUnload on this queue from now on.
+void wait_repository_calls(ServerState& state, InferenceService& service, RepositoryThreads& threads, CallQueue queue);
 
 // What they do, for other protocols too; `request` of a load is given up. Throw Error.
 void list_models(const ServerState& state, const inference::RepositoryIndexRequest& request,

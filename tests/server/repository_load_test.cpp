@@ -1,7 +1,11 @@
 // Models that clients load and unload.
+#include <gmock/gmock.h>
+
+#include <atomic>
 #include <future>
 #include <thread>
 
+#include "core/base/cancellation.h"
 #include "tests/server/repository_fixture.h"
 
 namespace tensord::server {
@@ -35,6 +39,56 @@ TEST_F(RepositoryLoadTest, NothingIsLoadedUntilItIsAskedFor) {
   EXPECT_EQ(ask("a"), 1);
   start_explicit({"*"});
   EXPECT_EQ(states("a"), "1 READY");
+}
+
+// Loads of "endless" models work until they are given up.
+class EndlessLoadTest : public RepositoryLoadTest {
+ protected:
+  std::unique_ptr<const Model> open(const std::string& file, const ModelConfig& config) override {
+    std::string kind;
+    std::ifstream(file) >> kind;
+    if (kind == "endless") {
+      ++begun_;
+      begun_.notify_all();
+      for (;;) {
+        check_work_cancelled();
+        std::this_thread::sleep_for(milliseconds(1));
+      }
+    }
+    return RepositoryLoadTest::open(file, config);
+  }
+  // The error of a load on a thread of its own, once that has begun.
+  std::future<std::string> begin_load(const std::string& name) {
+    const int before = begun_;
+    auto error = std::async(std::launch::async, [this, name] { return error_of([&] { load(name); }).second; });
+    begun_.wait(before);
+    return error;
+  }
+  std::atomic<int> begun_{0};
+};
+
+TEST_F(EndlessLoadTest, AnUnloadGivesItUpAndOthersGoOn) {
+  add("endless", "1", "endless");
+  add("endless2", "1", "endless");
+  add("good", "1");
+  start_explicit();
+  auto first = begin_load("endless"), second = begin_load("endless2");
+  EXPECT_EQ(states("endless"), "1 LOADING");
+  load("good");
+  unload("endless");
+  EXPECT_THAT(first.get(), ::testing::HasSubstr("the load was given up: cancelled"));
+  EXPECT_EQ(states("endless"), "1 UNAVAILABLE: unloaded");
+  EXPECT_EQ(states("endless2"), "1 LOADING");
+  repository_->stop();
+  EXPECT_THAT(second.get(), ::testing::HasSubstr("given up"));
+  EXPECT_THAT(error_of([&] { load("good2"); }).second, ::testing::Not(::testing::HasSubstr("no error")));
+}
+
+TEST_F(EndlessLoadTest, ItsTimeEnds) {
+  add("endless", "1", "endless");
+  start({.roots = {}, .only = {}, .mode = ControlMode::kExplicit, .load_timeout_ns = 20'000'000});
+  EXPECT_THAT(error_of([&] { load("endless"); }).second,
+              ::testing::HasSubstr("the load was given up: it takes too long"));
 }
 
 TEST_F(RepositoryLoadTest, UnloadsAndLoadsAgain) {

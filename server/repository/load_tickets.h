@@ -1,0 +1,54 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <list>
+#include <mutex>
+#include <string>
+
+#include "core/base/cancellation.h"
+
+namespace tensord::server {
+
+// Loads that are under way or wait for their turn, so that they can be given up: what a model file does at load time
+// (constants,
+// `__setstate__`, the warm-up) may never end. Thread-safe.
+class LoadTickets {
+ public:
+  // Of loads from now on; 0: none.
+  explicit LoadTickets(int64_t timeout_ns) : timeout_ns_(timeout_ns) {}
+
+  // The calling thread loads a model: what it does from here to the end of the ticket looks with
+  // check_work_cancelled().
+  class Ticket {
+   public:
+    Ticket(LoadTickets& tickets, const std::string& name);
+    ~Ticket();
+    Ticket(const Ticket&) = delete;
+    Ticket& operator=(const Ticket&) = delete;
+
+   private:
+    friend class LoadTickets;
+    bool is_given_up() const;
+
+    LoadTickets& tickets_;
+    const std::string name_;
+    const int64_t began_ns_;
+    std::atomic<bool> is_cancelled_{false};
+    std::list<Ticket*>::iterator place_;
+    const CancellationScope scope_;
+  };
+
+  // Gives up the loads of a model that there are now, but for those that end within two seconds of their beginning.
+  void cancel(const std::string& name);
+  // Gives up all loads, those to come among them.
+  void cancel_all();
+
+ private:
+  const int64_t timeout_ns_;
+  std::mutex mutex_;
+  std::list<Ticket*> tickets_;  // by mutex_
+  std::atomic<bool> is_closed_{false};
+};
+
+}  // namespace tensord::server
