@@ -3,9 +3,9 @@ find_package(absl CONFIG REQUIRED)
 find_package(prometheus-cpp CONFIG REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)
-find_package(OpenSSL REQUIRED)
 pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
 find_package(spdlog REQUIRED)
+find_package(OpenSSL REQUIRED)
 find_package(nlohmann_json REQUIRED)
 tensord_prefer_archives()
 add_subdirectory(${CMAKE_SOURCE_DIR}/protos ${CMAKE_BINARY_DIR}/protos)
@@ -37,7 +37,7 @@ tensord_layer(tensord_server_web server/web tensord_server_training tensord_serv
 target_sources(tensord_server_web PRIVATE ${CMAKE_BINARY_DIR}/server/web/status_page.cpp)
 tensord_layer(tensord_server_transport server/transport tensord_server_training tensord_server_memory
               tensord_server_connections
-              tensord_server_web tensord_protos nlohmann_json::nlohmann_json PkgConfig::RE2)
+              tensord_server_web tensord_protos nlohmann_json::nlohmann_json PkgConfig::RE2 OpenSSL::SSL)
 # The description of the REST protocol is compiled in.
 set(OPENAPI_FILE ${CMAKE_SOURCE_DIR}/server/rest/openapi.json)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${OPENAPI_FILE})

@@ -45,6 +45,9 @@ struct Metrics::State {
       counters("tensord_model_load_failures_total", "Models and versions that could not be loaded");
   prometheus::Family<prometheus::Counter>& evictions =
       counters("tensord_model_evictions_total", "Models that were unloaded to make room for others");
+  prometheus::Family<prometheus::Counter>& certificates =
+      counters("tensord_certificate_changes_total",
+               "Certificates that changed on disk, by result: taken, or refused and not served");
 };
 
 Metrics::Metrics(const std::string& version) : state_(std::make_unique<State>()) {
@@ -85,6 +88,11 @@ void Metrics::count_load(const std::string& name, bool is_success) {
 }
 
 void Metrics::count_eviction(const std::string& name) { state_->evictions.Add({{"model", name}}).Increment(); }
+
+void Metrics::count_certificates(bool is_taken) {
+  state_->certificates.Add({{"result", "taken"}}).Increment(is_taken ? 1 : 0);
+  state_->certificates.Add({{"result", "refused"}}).Increment(is_taken ? 0 : 1);
+}
 
 std::vector<ModelCounts> Metrics::model_counts() const {
   const std::lock_guard lock(state_->mutex);

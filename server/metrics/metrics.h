@@ -49,6 +49,8 @@ class Metrics {
   // A version was loaded, or could not be; a model was unloaded to make room.
   void count_load(const std::string& name, bool is_success);
   void count_eviction(const std::string& name);
+  // Certificates that changed were taken, or were of no use.
+  void count_certificates(bool is_taken);
   // `counts` is asked whenever metrics are read, as long as this lives.
   void watch_plans(const std::string& name, const std::string& version, std::function<PlanCounts()> counts);
   // `samples` is asked for all jobs whenever metrics are read; an empty function ends that.

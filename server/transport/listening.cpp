@@ -3,8 +3,6 @@
 #include <grpc/impl/codegen/grpc_types.h>
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/security/server_credentials.h>
-#include <grpcpp/security/tls_certificate_provider.h>
-#include <grpcpp/security/tls_credentials_options.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -13,13 +11,12 @@
 
 #include <climits>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "server/http/listener.h"
+#include "server/transport/tls_credentials.h"
 
 namespace tensord::server {
 namespace {
@@ -34,37 +31,6 @@ constexpr int kHandshakeTimeoutMs = 10'000;
 
 // Of a call, together; more ends it with RESOURCE_EXHAUSTED.
 constexpr int kMaxMetadataBytes = 16 << 10;
-
-// gRPC would only say at the first handshake that a file is not what it should be.
-void check_pem(const char* flag, const std::string& path, const char* what) {
-  std::ifstream in(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  check(!in.fail() && !text.empty(), flag, ": cannot read ", path);
-  const size_t begin = text.find("-----BEGIN ");
-  check(begin != std::string::npos && text.find(what, begin) != std::string::npos, flag, ": ", path,
-        " is no PEM file with a ", what);
-}
-
-std::shared_ptr<grpc::ServerCredentials> make_credentials(const NetworkOptions& options) {
-  using namespace grpc::experimental;
-  if (!options.use_tls && !options.use_mutual_tls) return grpc::InsecureServerCredentials();
-  check_pem("--grpc-server-cert", options.server_cert, "CERTIFICATE");
-  check_pem("--grpc-server-key", options.server_key, "PRIVATE KEY");
-  const bool is_mutual = options.use_mutual_tls;
-  if (is_mutual) check_pem("--grpc-root-cert", options.root_cert, "CERTIFICATE");
-  TlsServerCredentialsOptions tls(std::make_shared<FileWatcherCertificateProvider>(
-      options.server_key, options.server_cert, is_mutual ? options.root_cert : std::string(),
-      static_cast<unsigned>(options.tls_reload_secs)));
-  tls.watch_identity_key_cert_pairs();
-  if (is_mutual) {
-    tls.watch_root_certs();
-    tls.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-    // Who a client is, is what its certificate says; it has no host name to compare with.
-    tls.set_check_call_host(false);
-    tls.set_certificate_verifier(std::make_shared<NoOpCertificateVerifier>());
-  }
-  return TlsServerCredentials(tls);
-}
 
 grpc_compression_level compression_level(const std::string& name) {
   if (name == "low") return GRPC_COMPRESS_LEVEL_LOW;
@@ -138,11 +104,21 @@ void set_keepalive(grpc::ServerBuilder& builder, const NetworkOptions& options) 
 
 }  // namespace
 
-Listening::Listening(const NetworkOptions& options, const std::string& address, int port)
+Listening::Listening(const NetworkOptions& options, const std::string& address, int port, Metrics& metrics)
     : options_(options),
       address_(address),
       inherited_(take_inherited_sockets()),
       guard_(ConnectionGuard::make(guard_options(options))) {
+  if (options_.use_tls || options_.use_mutual_tls) {
+    certificates_ =
+        std::make_shared<Certificates>(Certificates::Files{options_.server_cert, options_.server_key,
+                                                           options_.use_mutual_tls ? options_.root_cert : ""},
+                                       std::chrono::seconds(options_.tls_reload_secs),
+                                       [&metrics](bool is_taken) { metrics.count_certificates(is_taken); });
+    credentials_ = make_tls_credentials(certificates_, options_.use_mutual_tls);
+  } else {
+    credentials_ = grpc::InsecureServerCredentials();
+  }
   std::vector<int> tcp = inherited_.tcp, unix_domain = inherited_.unix_domain;
   if (inherited_.empty()) {
     if (!options_.unix_socket.empty()) check_unused(options_.unix_socket);
@@ -169,8 +145,7 @@ std::string Listening::address() const {
 }
 
 void Listening::configure(grpc::ServerBuilder& builder) {
-  const auto credentials = make_credentials(options_);
-  if (tcp_) tcp_->configure(builder, credentials);
+  if (tcp_) tcp_->configure(builder, credentials_);
   // The file's permissions say who may come in.
   if (unix_) unix_->configure(builder, grpc::InsecureServerCredentials());
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, static_cast<int>(options_.max_streams));

@@ -7,7 +7,9 @@
 
 #include "server/config/network_options.h"
 #include "server/connections/connection_guard.h"
+#include "server/metrics/metrics.h"
 #include "server/transport/acceptor.h"
+#include "server/transport/certificates.h"
 #include "server/transport/inherited_sockets.h"
 
 namespace tensord::server {
@@ -17,7 +19,8 @@ namespace tensord::server {
 class Listening {
  public:
   // Throws Error{kInvalidArgument} for files of TLS that cannot be used and {kUnavailable} for a socket that is in use.
-  Listening(const NetworkOptions& options, const std::string& address, int port);
+  // `metrics` must outlive this.
+  Listening(const NetworkOptions& options, const std::string& address, int port, Metrics& metrics);
   ~Listening();  // stops
 
   void configure(grpc::ServerBuilder& builder);
@@ -35,7 +38,9 @@ class Listening {
   const std::string address_;
   const InheritedSockets inherited_;
   const std::shared_ptr<ConnectionGuard> guard_;
-  std::unique_ptr<Acceptor> tcp_, unix_;  // null: not listened on
+  std::shared_ptr<Certificates> certificates_;            // null: no TLS
+  std::shared_ptr<grpc::ServerCredentials> credentials_;  // handshakes use it as long as there is a server
+  std::unique_ptr<Acceptor> tcp_, unix_;                  // null: not listened on
   bool owns_unix_socket_ = false;
 };
 

@@ -169,8 +169,14 @@ class NetworkTest(unittest.TestCase):
                 stub = inference_pb2_grpc.GRPCInferenceServiceStub(channel)
                 stub.ModelInfer(IDENTITY)
                 new_cert, new_key = second.sign("server2")
+                # What is half-written, or does not fit, does not serve; what served goes on.
+                for step, (path, text) in enumerate([(paths[0], cert[:len(cert) // 2]), (paths[0], new_cert)], 1):
+                    with open(path, "wb") as out:
+                        out.write(text)
+                    self.assertTrue(soon(
+                        lambda: daemon.metric("tensord_certificate_changes_total", result="refused") == step))
+                    self.assertIsNone(ask(target, trusts_first))
                 replace(paths[1], new_key)
-                replace(paths[0], new_cert)
                 self.assertTrue(soon(lambda: ask(target, trusts_second, timeout=5) is None))
                 stub.ModelInfer(IDENTITY)  # a connection that is open stays
             self.assertEqual(ask(target, trusts_first), CODE.UNAVAILABLE)
