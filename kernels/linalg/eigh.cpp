@@ -111,7 +111,7 @@ OP("aten::symeig(Tensor self, bool eigenvectors=False, bool upper=True) -> (Tens
       const auto [values, vectors] =
           call_for<2>("aten::_linalg_eigh", a, std::string(is_upper ? "U" : "L"), has_vectors);
       // Of nothing the vectors are there in any case.
-      return {values, a.numel() == 0 ? call("aten::zeros_like", a) : vectors};
+      return {values, a.numel() == 0 ? call("aten::clone", a) : vectors};
     })
     .composite();
 

@@ -5,6 +5,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 #include "server/executor/status.h"
 #include "server/rest/compression.h"
 #include "server/rest/json_data.h"

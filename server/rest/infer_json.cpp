@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 #include "core/tensor/shape.h"
 #include "server/rest/json_data.h"
 #include "server/transport/infer_contents.h"

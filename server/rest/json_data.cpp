@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 #include "server/executor/wide_unsigned.h"
 #include "server/rest/json_reader.h"
 #include "server/transport/wire_reader.h"

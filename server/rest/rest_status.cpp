@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/utf8.h"
 #include "server/rest/json_data.h"
 #include "server/transport/wire_reader.h"
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <source_location>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -17,7 +18,7 @@ namespace {
 
 std::atomic<int> failures{0};
 
-void count_failures(LogLevel level, std::string_view, std::initializer_list<LogField>) {
+void count_failures(LogLevel level, std::string_view, std::initializer_list<LogField>, const std::source_location&) {
   failures += level == LogLevel::kError;
 }
 
