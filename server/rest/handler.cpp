@@ -65,9 +65,17 @@ void RestHandler::handle(std::shared_ptr<HttpExchange> exchange) {
   answer_later(std::move(exchange), std::move(*target));
 }
 
+WorkThread& RestHandler::thread_of(RestCall call) {
+  switch (call) {
+    case RestCall::kIndex: return repository_threads_.index;
+    case RestCall::kLoad: return repository_threads_.loads;
+    case RestCall::kUnload: return repository_threads_.unloads;
+    default: return work_;
+  }
+}
+
 void RestHandler::answer_later(std::shared_ptr<HttpExchange> exchange, RestTarget target) {
-  WorkThread& thread = target.group == CallGroup::kModelRepository ? repository_work_ : work_;
-  thread.post([this, exchange = std::move(exchange), target = std::move(target)] {
+  thread_of(target.call).post([this, exchange = std::move(exchange), target = std::move(target)] {
     std::string joined;
     const bool is_post = exchange->head().method == "POST";
     exchange->answer(answer_control(state_, target, is_post, exchange->body().whole(joined)));

@@ -3,6 +3,8 @@
 #include "core/base/work_thread.h"
 #include "server/http/handler.h"
 #include "server/rest/infer.h"
+#include "server/rest/target.h"
+#include "server/transport/repository_calls.h"
 #include "server/web/routes.h"
 
 namespace tensord::server {
@@ -17,13 +19,14 @@ class RestHandler final : public HttpHandler {
   void handle(std::shared_ptr<HttpExchange> exchange) override;
 
  private:
+  WorkThread& thread_of(RestCall call);
   void answer_later(std::shared_ptr<HttpExchange> exchange, RestTarget target);
 
   ServerState& state_;
   WebHandler& web_;
-  // Last, as their work uses the rest. Loads and unloads wait for their models.
+  // Last, as their work uses the rest. Loads and unloads wait for their models, and keep nothing else waiting.
   WorkThread work_{2};
-  WorkThread repository_work_{4};
+  RepositoryThreads repository_threads_;
   RestContext context_;
 };
 

@@ -171,7 +171,8 @@ TEST_F(CheckpointTest, JobsAreKept) {
   EXPECT_EQ(jobs[0].id, second);
   EXPECT_EQ(jobs[1].id, first);
   EXPECT_FALSE(fs::exists(store.job_folder("half-made")));
-  EXPECT_TRUE(fs::exists(store.job_folder("broken")));
+  EXPECT_FALSE(fs::exists(store.job_folder("broken")));
+  EXPECT_TRUE(fs::exists(folder_ / "unreadable" / "broken" / "job.json"));
   store.remove(first);
   EXPECT_EQ(store.load().size(), 1u);
 }
