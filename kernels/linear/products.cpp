@@ -11,14 +11,18 @@ using compose::Expr;
 using ops::Scalar;
 
 bool is_zero(const Scalar& x) { return x.to_double() == 0; }
+// A factor of 1 leaves the type as it is, bool too.
+Tensor scaled(const Tensor& x, const Scalar& factor) {
+  return factor.to_double() == 1 ? x : call("aten::mul.Scalar", x, factor);
+}
 
 Tensor addr(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
   check(a.ndim() == 1, "addr: Expected 1-D argument vec1, but got ", a.ndim(), "-D");
   check(b.ndim() == 1, "addr: Expected 1-D argument vec2, but got ", b.ndim(), "-D");
-  const Tensor outer = call("aten::mul.Scalar", call("aten::outer", a, b), alpha);
+  const Tensor outer = scaled(call("aten::outer", a, b), alpha);
   check(broadcast_sizes(self.sizes(), outer.sizes()) == outer.sizes(), "addr: expected self to be expandable to ",
         to_string(outer.sizes()), " but got ", to_string(self.sizes()));
-  return is_zero(beta) ? outer : call("aten::add.Tensor", call("aten::mul.Scalar", self, beta), outer);
+  return is_zero(beta) ? outer : call("aten::add.Tensor", scaled(self, beta), outer);
 }
 OP("aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
     .direct(addr)
@@ -84,7 +88,7 @@ Tensor bilinear(const Tensor& x, const Tensor& y, const Tensor& w, const std::op
   const Tensor a = compose::reshape(x, Dims{rows, x.size(-1)}), b = compose::reshape(y, Dims{rows, 1, y.size(-1)});
   const Tensor panels = compose::reshape(compose::transpose(w, 0, 1), Dims{w.size(1), w.size(0) * w.size(2)});
   const Tensor left = compose::reshape(call("aten::mm", a, panels), Dims{rows, w.size(0), w.size(2)});
-  Tensor out = compose::sum((Expr(left) * Expr(b)).tensor(), Dims{-1});
+  Tensor out = compose::to(compose::sum((Expr(left) * Expr(b)).tensor(), Dims{-1}), left.dtype());
   out = compose::reshape(out, sizes);
   return bias ? (Expr(out) + Expr(*bias)).tensor() : out;
 }

@@ -73,6 +73,7 @@ void load_model(ServerState& state, RepositoryModelLoadRequest& request) {
 
 void unload_model(ServerState& state, const RepositoryModelUnloadRequest& request) {
   check_repository(request.repository_name());
+  check(!request.model_name().empty(), "an unload names no model");
   bool with_dependents = false;
   for (const auto& [key, value] : request.parameters()) {
     check(key == kDependents, "unrecognized unload parameter '", key, "'");
