@@ -395,7 +395,7 @@ class LifecycleTest(unittest.TestCase):
                 with self.assertRaises(grpc.RpcError) as caught:
                     daemon.stub.ModelInfer(request(name, x))
                 self.assertEqual(caught.exception.code(), CODE.UNAVAILABLE)
-                self.assertIn("has no available versions", caught.exception.details())
+                self.assertRegex(caught.exception.details(), "is not at ready state|has no available versions")
                 self.assertIn(reason, caught.exception.details())
                 self.assertIn(f"model={name}", daemon.log_text())
             with self.assertRaises(grpc.RpcError) as caught:
