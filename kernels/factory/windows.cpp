@@ -1,7 +1,7 @@
 // Window functions of signal processing, computed as PyTorch computes them: in the result's type, step by step.
 #include <cmath>
 
-#include "kernels/compose.h"
+#include "kernels/common/compose.h"
 
 namespace tensord::kernels {
 namespace {

@@ -1,5 +1,5 @@
 // fft_fftshift and fft_ifftshift: the zero frequency to the middle, and back.
-#include "kernels/compose.h"
+#include "kernels/common/compose.h"
 
 namespace tensord::kernels {
 namespace {

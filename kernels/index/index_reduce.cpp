@@ -1,7 +1,7 @@
 // index_reduce: scatter_reduce with one index for each slice. fill_diagonal_, pad_sequence.
 #include <algorithm>
 
-#include "kernels/compose.h"
+#include "kernels/common/compose.h"
 
 namespace tensord::kernels {
 namespace {

@@ -1,6 +1,6 @@
 // A copy of a tensor with one of its views replaced: select_scatter and relatives. And elements by flat position: put,
 // take_along_dim.
-#include "kernels/compose.h"
+#include "kernels/common/compose.h"
 
 namespace tensord::kernels {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "kernels/gemm.h"
+#include "kernels/gemm/gemm.h"
 
 namespace tensord::kernels::linalg {
 

@@ -1,5 +1,5 @@
 // Eigenvalues and vectors of symmetric matrices.
-#include "kernels/gradient_expr.h"
+#include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
 #include "kernels/linalg/lapack.h"
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "kernels/view.h"
+#include "kernels/view/view.h"
 
 namespace tensord::kernels::linalg {
 

@@ -6,7 +6,7 @@
 
 #include "core/ops/op.h"
 #include "core/ops/run.h"
-#include "kernels/gemm.h"
+#include "kernels/gemm/gemm.h"
 
 // What the operators of linear algebra share. A tensor of at least two dimensions is a batch of matrices, its last two;
 // results lie column by column, as LAPACK writes them and PyTorch returns them.

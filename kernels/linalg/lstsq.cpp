@@ -1,7 +1,7 @@
 // Least squares: X with the smallest |A X - B|, and the smallest |X| among those.
 #include <limits>
 
-#include "kernels/gradient_expr.h"
+#include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
 #include "kernels/linalg/lapack.h"
 

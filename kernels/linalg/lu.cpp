@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "kernels/gradient_expr.h"
+#include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
 
 namespace tensord::kernels::linalg {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/gemm.h"
+#include "kernels/gemm/gemm.h"
 
 namespace tensord::kernels::linalg {
 

@@ -1,7 +1,7 @@
 // Pseudo-inverses and ranks: singular values below a tolerance count as 0.
 #include <limits>
 
-#include "kernels/gradient_expr.h"
+#include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
 
 namespace tensord::kernels::linalg {

@@ -1,5 +1,5 @@
 // Exponentials and powers of matrices.
-#include "kernels/gradient_expr.h"
+#include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
 #include "kernels/linalg/matrix_exp.h"
 

@@ -1,7 +1,7 @@
 // A = Q R by Householder's reflections, and the reflections themselves.
 #include <limits>
 
-#include "kernels/gradient_expr.h"
+#include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
 #include "kernels/linalg/lapack.h"
 

@@ -2,7 +2,7 @@
 #ifdef TENSORD_REFERENCE_LAPACK
 #include <cstddef>
 
-#include "kernels/gemm.h"
+#include "kernels/gemm/gemm.h"
 
 namespace tensord::kernels {
 namespace {

@@ -1,5 +1,5 @@
 // Singular values and vectors.
-#include "kernels/gradient_expr.h"
+#include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
 #include "kernels/linalg/lapack.h"
 

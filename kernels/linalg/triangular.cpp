@@ -1,5 +1,5 @@
 // Systems with triangular matrices.
-#include "kernels/gradient_expr.h"
+#include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/linalg.h"
 
 namespace tensord::kernels::linalg {

@@ -1,5 +1,5 @@
 // _grouped_mm: one product of matrices for each group (the experts of a mixture), groups given by where they end.
-#include "kernels/compose.h"
+#include "kernels/common/compose.h"
 
 namespace tensord::kernels {
 namespace {

@@ -1,7 +1,7 @@
 // Products and distances made of others: addr, inner, kron, bilinear, cdist, pdist.
 #include <cmath>
 
-#include "kernels/compose.h"
+#include "kernels/common/compose.h"
 
 namespace tensord::kernels {
 namespace {

@@ -1,5 +1,5 @@
 // Norms that scale: weight normalisation, renorm, rms_norm. And sum_to_size.
-#include "kernels/compose.h"
+#include "kernels/common/compose.h"
 
 namespace tensord::kernels {
 namespace {

@@ -4,8 +4,8 @@
 #include <numbers>
 
 #include "core/base/parallel.h"
-#include "kernels/compose.h"
-#include "kernels/pointwise.h"
+#include "kernels/common/compose.h"
+#include "kernels/pointwise/pointwise.h"
 
 namespace tensord::kernels {
 namespace {

@@ -1,8 +1,8 @@
 // frexp and ldexp of tensors: numbers as mantissa and power of two.
 #include <cmath>
 
-#include "kernels/compose.h"
-#include "kernels/pointwise.h"
+#include "kernels/common/compose.h"
+#include "kernels/pointwise/pointwise.h"
 
 namespace tensord::kernels {
 namespace {

@@ -1,5 +1,5 @@
 // max_unpool: the values of a max pooling, put back where they came from.
-#include "kernels/compose.h"
+#include "kernels/common/compose.h"
 
 namespace tensord::kernels {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "core/ops/op.h"
 #include "core/ops/run.h"
-#include "kernels/random.h"
+#include "kernels/random/random.h"
 
 namespace tensord::kernels {
 namespace {

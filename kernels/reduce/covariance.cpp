@@ -1,5 +1,5 @@
 // cov and corrcoef: rows are variables, columns observations.
-#include "kernels/compose.h"
+#include "kernels/common/compose.h"
 
 namespace tensord::kernels {
 namespace {

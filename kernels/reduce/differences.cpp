@@ -1,7 +1,7 @@
 // Differences along a dimension and the sums that undo them: diff, trapezoid and relatives, gradient.
 #include <algorithm>
 
-#include "kernels/compose.h"
+#include "kernels/common/compose.h"
 
 namespace tensord::kernels {
 namespace {

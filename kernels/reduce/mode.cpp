@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <numeric>
 
-#include "kernels/gradient_expr.h"
-#include "kernels/lanes.h"
-#include "kernels/reduce_dims.h"
+#include "kernels/common/lanes.h"
+#include "kernels/fused/gradient_expr.h"
+#include "kernels/reduce/dims.h"
 
 namespace tensord::kernels {
 namespace {

@@ -1,6 +1,6 @@
 // Quantiles: sorted lanes, read at fractional positions.
-#include "kernels/compose.h"
-#include "kernels/gradient_expr.h"
+#include "kernels/common/compose.h"
+#include "kernels/fused/gradient_expr.h"
 
 namespace tensord::kernels {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "core/ops/op.h"
 #include "core/ops/run.h"
-#include "kernels/reduce_dims.h"
+#include "kernels/reduce/dims.h"
 
 namespace tensord::kernels {
 namespace {

@@ -1,6 +1,6 @@
 // Questions about dtypes that scripts ask: what two tensors or numbers promote to, what may be cast.
 #include "core/ops/op.h"
-#include "kernels/pointwise.h"
+#include "kernels/pointwise/pointwise.h"
 
 namespace tensord::kernels {
 namespace {

@@ -1,12 +1,12 @@
 // CPU loops of functions.def. One build for all instruction sets: the functions branch, and vector code gains nothing.
-#include "kernels/pointwise.h"
-#include "kernels/pointwise_math.h"
+#include "kernels/pointwise/math.h"
+#include "kernels/pointwise/pointwise.h"
 #include "kernels/special/functions.h"
 
 #define TENSORD_TABLE "kernels/special/functions.def"
 namespace tensord::kernels::formula::special_rows {
 namespace {
-#include "kernels/pointwise_rows-inl.h"
+#include "kernels/pointwise/rows-inl.h"
 }  // namespace
 }  // namespace tensord::kernels::formula::special_rows
 #undef TENSORD_TABLE

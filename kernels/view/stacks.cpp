@@ -1,6 +1,6 @@
 // Splits by name, stacks of columns, and the products of positions: column_stack, cartesian_prod, combinations.
-#include "kernels/compose.h"
-#include "kernels/view.h"
+#include "kernels/common/compose.h"
+#include "kernels/view/view.h"
 
 namespace tensord::kernels {
 namespace {

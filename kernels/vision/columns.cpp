@@ -1,7 +1,7 @@
 // im2col and col2im: the windows of a convolution as columns, and the sum of columns back into an image.
 #include "core/base/parallel.h"
-#include "kernels/gradient_expr.h"
-#include "kernels/index.h"
+#include "kernels/fused/gradient_expr.h"
+#include "kernels/index/index.h"
 
 namespace tensord::kernels {
 namespace {

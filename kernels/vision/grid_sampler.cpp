@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "kernels/compose.h"
+#include "kernels/common/compose.h"
 
 // grid_sampler and the grids of affine maps.
 namespace tensord::kernels {

@@ -10,7 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/parallel.h"
-#include "kernels/gemm.h"
+#include "kernels/gemm/gemm.h"
 
 namespace tensord::kernels {
 namespace {

@@ -294,7 +294,7 @@ def rest():
 
 
 def second_names():
-    """Operators that are found by two names (kernels/aliases.cpp) and had no row under the second one."""
+    """Operators that are found by two names (kernels/common/aliases.cpp) and had no row under the second one."""
     for name in ("arcsin", "arccos", "arctanh"):
         yield case(f"aten::{name}", t(3, 4, low=-0.9, high=0.9), dtypes=FULL)
     for name in ("arctan", "arcsinh"):

@@ -1,0 +1,114 @@
+// The nested tensors of nn.TransformerEncoder, which leaves out padded rows in evaluation; see nested.h.
+#include "kernels/attention/nested.h"
+
+#include <algorithm>
+
+#include "core/ops/op.h"
+#include "core/ops/run.h"
+
+namespace tensord::kernels {
+namespace {
+
+using ops::Value;
+
+Tensor fill_padding(const Tensor& rows, const Tensor& padding, double value) {
+  return ops::call("aten::masked_fill.Scalar", rows, ops::call("aten::unsqueeze", padding, int64_t{2}), value);
+}
+
+void check_mask(const Tensor& x, const Tensor& mask) {
+  check(mask.dtype() == DType::kBool, "Expected mask to be of ScalarType Bool, but got ", name_of(mask.dtype()),
+        " instead.");
+  check(mask.ndim() == 2, "Padding mask should be 2D");
+  check(x.ndim() == 3, "Input should be a 3D tensor, N * L * D");
+  check(mask.sizes()[0] == x.sizes()[0] && mask.sizes()[1] == x.sizes()[1], "Mask size should match input size");
+}
+
+// Ones of each row of a mask, and whether all of them stand before its zeros.
+struct Lengths {
+  Dims lengths;
+  bool is_left_aligned = true;
+
+  explicit Lengths(const Tensor& mask) : lengths(static_cast<size_t>(mask.sizes()[0]), 0) {
+    const Tensor dense = mask.contiguous();
+    const auto columns = mask.sizes()[1];
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      const bool* row = dense.data<bool>() + static_cast<int64_t>(i) * columns;
+      lengths[i] = std::count(row, row + columns, true);
+      is_left_aligned &= std::find(row, row + columns, false) - row == lengths[i];
+    }
+  }
+  int64_t longest() const { return *std::max_element(lengths.begin(), lengths.end()); }
+  Tensor padding() const {
+    const Tensor out = Tensor::empty(Dims{static_cast<int64_t>(lengths.size()), longest()}, DType::kBool);
+    bool* to = out.data<bool>();
+    for (const int64_t length : lengths) {
+      std::fill_n(to, length, false);
+      std::fill(to + length, to + longest(), true);
+      to += longest();
+    }
+    return out;
+  }
+};
+
+bool is_left_aligned(const Tensor& x, const Tensor& mask) {
+  check_mask(x, mask);
+  return Lengths(mask).is_left_aligned;
+}
+
+// The first rows of each sample, as many as its mask has ones, wherever these are.
+Value from_mask(const Tensor& x, const Tensor& mask, bool checks_mask) {
+  check_mask(x, mask);
+  check(x.sizes()[0] > 0, "stack expects a non-empty TensorList");
+  const Lengths kept(mask);
+  check(!checks_mask || kept.is_left_aligned, "Mask must be left-aligned without gaps");
+  const Tensor rows = ops::call("aten::slice.Tensor", x, int64_t{1}, int64_t{0}, kept.longest(), int64_t{1});
+  return IntrusivePtr<ops::OpaqueObject>(make_intrusive<NestedTensor>(rows, kept.padding()));
+}
+
+Tensor to_padded(const Value& value, double padding, const std::optional<Dims>& size) {
+  const NestedTensor* nested = as_nested(value);
+  check(nested, "takes a nested tensor, got ", value.tag_name());
+  const Tensor filled = fill_padding(nested->rows, nested->padding, padding);
+  if (!size) return filled;
+  check(size->size() == 3, "Length of output_size does not match NestedTensor dims. Broadcasting is not supported.");
+  Dims pad;
+  for (size_t i = 3; i-- > 0;) {
+    check((*size)[i] >= filled.sizes()[i],
+          "Value in output_size is less than NestedTensor padded size. Truncation is not supported.");
+    pad.push_back(0);
+    pad.push_back((*size)[i] - filled.sizes()[i]);
+  }
+  return ops::call("aten::constant_pad_nd", filled, pad, padding);
+}
+
+OP("aten::_nested_tensor_from_mask(Tensor t, Tensor mask, bool mask_check=True) -> Tensor")
+    .direct(from_mask)
+    .composite()
+    .dynamic_shape();
+OP("aten::_nested_tensor_from_mask_left_aligned(Tensor t, Tensor mask) -> bool")
+    .direct(is_left_aligned)
+    .dynamic_shape();
+OP("aten::to_padded_tensor(Tensor self, float padding, int[]? output_size=None) -> Tensor")
+    .direct(to_padded)
+    .composite()
+    .dynamic_shape();
+
+}  // namespace
+
+NestedTensor::NestedTensor(const Tensor& rows, Tensor padding)
+    : rows(fill_padding(rows, padding, 0)), padding(std::move(padding)) {}
+
+const NestedTensor* as_nested(const ops::Value& value) {
+  return value.is_opaque() ? dynamic_cast<const NestedTensor*>(value.to_opaque().get()) : nullptr;
+}
+
+const Tensor& rows_of(const ops::Value& value) {
+  const NestedTensor* nested = as_nested(value);
+  return nested ? nested->rows : value.to_tensor();
+}
+
+ops::Value with_rows(const NestedTensor& nested, const Tensor& rows) {
+  return IntrusivePtr<ops::OpaqueObject>(make_intrusive<NestedTensor>(rows, nested.padding));
+}
+
+}  // namespace tensord::kernels

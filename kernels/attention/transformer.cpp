@@ -1,0 +1,178 @@
+// PyTorch's fused transformer operators, which scripted nn.MultiheadAttention and nn.TransformerEncoderLayer
+// call in evaluation. Here they run call by call; the pass expand_layers takes them apart before that.
+#include "core/ops/transformer.h"
+
+#include "core/ops/op.h"
+#include "core/ops/run.h"
+#include "kernels/attention/attention_gradient.h"
+#include "kernels/attention/nested.h"
+
+namespace tensord::kernels {
+namespace {
+
+using ops::Returns;
+using ops::Value;
+using MaybeTensor = std::optional<Tensor>;
+
+// Runs the calls, or asks them for shapes.
+struct Runner {
+  using V = Value;
+  Value call(const char* name, std::vector<Value> arguments) {
+    const ops::Op& op = ops::get_op(name);
+    const std::vector<Value> bound = ops::bind(op, std::move(arguments));
+    return (bound[0].to_tensor().is_meta() ? ops::infer(op, bound) : ops::run(op, bound)).front();
+  }
+  Value constant(Value value) { return value; }
+  Value constant(const char* text) { return Value(std::string(text)); }
+};
+
+Value optional(const MaybeTensor& t) { return t ? Value(*t) : Value(); }
+
+void check_layer(const char* op, const Tensor& x, int64_t width, int64_t heads, const Tensor& qkv_weight) {
+  check(x.ndim() == 3, op, ": expected 3-D query, got ", x.ndim(), "-D tensor");
+  check(x.sizes()[2] == width, op, ": passed-in embed_dim ", width, " didn't match last dim of query ", x.sizes()[2]);
+  check(heads > 0 && width % heads == 0, op, ": embed_dim ", width, " is not divisible by ", heads, " heads");
+  check(qkv_weight.ndim() == 2 && qkv_weight.sizes()[0] == 3 * width, op,
+        ": expected qkv_weight's first dim to be 3 * ", width);
+}
+
+bool is_same(const Tensor& a, const Tensor& b) {
+  return a.sizes() == b.sizes() && a.strides() == b.strides() &&
+         (a.is_meta() ? b.is_meta() && a.impl() == b.impl() : !b.is_meta() && a.raw_data() == b.raw_data());
+}
+
+Returns multi_head_attention(const Tensor& query, const Tensor& key, const Tensor& value, int64_t width, int64_t heads,
+                             const Tensor& qkv_weight, const Tensor& qkv_bias, const Tensor& proj_weight,
+                             const Tensor& proj_bias, const MaybeTensor& mask, bool need_weights, bool average,
+                             const std::optional<int64_t>& mask_type) {
+  check_layer("_native_multi_head_attention", query, width, heads, qkv_weight);
+  const ops::MultiHead m{
+      width,        heads,  is_same(query, key) && is_same(key, value), mask.has_value(), false, mask_type.value_or(0),
+      need_weights, average};
+  Runner runner;
+  const auto [out, weights] = ops::Transformer<Runner>(runner).attention(
+      m, {query, key, value}, {qkv_weight, qkv_bias, proj_weight, proj_bias}, optional(mask), Value());
+  return {{out, weights ? *weights : Value(Tensor::empty(Dims{0}, query.dtype()))}};
+}
+
+// The keys that nobody sees, as bools that broadcast to the scores, or None.
+Value hidden_keys(const Value& mask, const std::optional<int64_t>& type) {
+  if (mask.is_none()) return mask;
+  Runner runner;
+  ops::MultiHead m;
+  m.mask_type = type.value_or(0);
+  return ops::Transformer<Runner>(runner).hidden_keys(m, mask, Value());
+}
+
+// What a layer computes with: rows, and the keys that are hidden. Of a nested tensor these are its padding.
+Returns layer_input(const Value& src, const Value& mask, const std::optional<int64_t>& mask_type) {
+  const NestedTensor* nested = as_nested(src);
+  if (!nested) return {{src, hidden_keys(mask, mask_type)}};
+  check(mask.is_none(), "a mask is not supported with a nested tensor");
+  return {{nested->rows, hidden_keys(nested->padding, int64_t{1})}};
+}
+
+Value layer_result(const Tensor& rows, const Value& src) {
+  const NestedTensor* nested = as_nested(src);
+  return nested ? with_rows(*nested, rows) : Value(rows);
+}
+
+Value encoder_layer(const Value& src, int64_t width, int64_t heads, const Tensor& qkv_weight, const Tensor& qkv_bias,
+                    const Tensor& proj_weight, const Tensor& proj_bias, bool use_gelu, bool norm_first, double eps,
+                    const Tensor& norm_weight_1, const Tensor& norm_bias_1, const Tensor& norm_weight_2,
+                    const Tensor& norm_bias_2, const Tensor& weight_1, const Tensor& bias_1, const Tensor& weight_2,
+                    const Tensor& bias_2, const Value& mask, const std::optional<int64_t>& mask_type) {
+  check_layer("_transformer_encoder_layer_fwd", rows_of(src), width, heads, qkv_weight);
+  const std::vector<Value> input = layer_input(src, mask, mask_type).values;
+  const ops::MultiHead m{width, heads, true, !input[1].is_none(), false, 0, false, false};
+  const ops::Transformer<Runner>::Layer layer{{qkv_weight, qkv_bias, proj_weight, proj_bias},
+                                              use_gelu,
+                                              norm_first,
+                                              eps,
+                                              {norm_weight_1, norm_weight_2},
+                                              {norm_bias_1, norm_bias_2},
+                                              {weight_1, weight_2},
+                                              {bias_1, bias_2}};
+  Runner runner;
+  const Value rows = ops::Transformer<Runner>(runner).encoder_layer(m, layer, input[0], input[1], Value());
+  return layer_result(rows.to_tensor(), src);
+}
+
+// A call of scaled_dot_product_attention; masks that are bool are true where a key is seen.
+struct DotProduct {
+  const Tensor &query, &key, &value;
+  const MaybeTensor& mask;
+  double dropout;
+  bool is_causal;
+  std::optional<double> scale;
+
+  double factor() const { return scale.value_or(1 / std::sqrt(static_cast<double>(query.sizes().back()))); }
+  bool has_bools() const { return mask && mask->dtype() == DType::kBool; }
+  std::optional<double> fill() const {
+    return has_bools() ? std::optional(-std::numeric_limits<double>::infinity()) : std::nullopt;
+  }
+
+  void check_arguments() const {
+    check(query.ndim() >= 2, "scaled_dot_product_attention: query must have at least 2 dimensions");
+    check(!(mask && is_causal),
+          "scaled_dot_product_attention: explicit attn_mask should not be set when is_causal=True");
+  }
+  Tensor run() const {
+    check_arguments();
+    if (dropout > 0) return with_weights().first;
+    Runner runner;
+    return runner
+        .call("tensord::attention",
+              {query, key, value, optional(mask), factor(), Value(fill()), !has_bools(), is_causal, false})
+        .to_tensor();
+  }
+  // Also what the values are weighted with. With dropout, for training.
+  std::pair<Tensor, Tensor> with_weights() const {
+    check_arguments();
+    Runner runner;
+    const PlainAttention plain{query, key, value, mask, factor(), fill(), !has_bools(), is_causal};
+    Value weights = plain.weights();
+    if (dropout > 0 && !query.is_meta()) weights = runner.call("aten::dropout", {weights, dropout, true});
+    return {runner.call("aten::matmul", {weights, value}).to_tensor(), weights.to_tensor()};
+  }
+};
+
+OP("aten::_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int embed_dim, int num_head, "
+   "Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, Tensor? mask=None, "
+   "bool need_weights=True, bool average_attn_weights=True, int? mask_type=None) -> (Tensor, Tensor)")
+    .direct(multi_head_attention)
+    .composite();
+OP("aten::_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor qkv_weight, Tensor qkv_bias, "
+   "Tensor proj_weight, Tensor proj_bias, bool use_gelu, bool norm_first, float eps, Tensor norm_weight_1, "
+   "Tensor norm_bias_1, Tensor norm_weight_2, Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, "
+   "Tensor ffn_weight_2, Tensor ffn_bias_2, Tensor? mask=None, int? mask_type=None) -> Tensor")
+    .direct(encoder_layer)
+    .composite();
+OP("aten::_scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
+   "float dropout_p=0.0, bool need_attn_weights=False, bool is_causal=False) -> (Tensor, Tensor)")
+    .direct([](const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& mask, double dropout,
+               bool need_weights, bool is_causal) -> Returns {
+      const DotProduct call{query, key, value, mask, dropout, is_causal, std::nullopt};
+      if (!need_weights) return {{call.run(), Tensor::empty(Dims{0}, query.dtype())}};
+      const auto [out, weights] = call.with_weights();
+      return {{out, weights}};
+    })
+    .composite();
+OP("aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
+   "float dropout_p=0.0, bool is_causal=False, *, float? scale=None) -> Tensor")
+    .direct([](const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& mask, double dropout,
+               bool is_causal, const std::optional<double>& scale) {
+      return DotProduct{query, key, value, mask, dropout, is_causal, scale}.run();
+    })
+    .composite();
+// A mask that may be missing, as tensord::attention takes it; see MultiHead.
+OP("tensord::attention_mask(Tensor? mask, int? mask_type) -> Tensor?").direct(hidden_keys);
+// Around an expanded layer whose input may be a nested tensor; see expand_layers.
+OP("tensord::layer_input(Tensor(a) src, Tensor? mask, int? mask_type) -> (Tensor(a), Tensor?)")
+    .direct(layer_input)
+    .composite()
+    .dynamic_shape();
+OP("tensord::layer_result(Tensor(a) rows, Tensor src) -> Tensor(a)").direct(layer_result).composite().dynamic_shape();
+
+}  // namespace
+}  // namespace tensord::kernels

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "kernels/conv/conv.h"
+#include "kernels/conv/simd.h"
+#include "kernels/linear/packed_plan.h"
+
+// Convolutions of known shape, on operands whose memory order is N, spatial…, C.
+namespace tensord::kernels {
+
+class PackedMatrix;
+
+// One way to compute one convolution. Immutable; any number of threads may run it at once.
+class ConvKernel {
+ public:
+  virtual ~ConvKernel() = default;
+  // `other` is null when nothing is added.
+  virtual void run(const float* src, const float* other, float* dst, void* scratch) const = 0;
+
+  size_t scratch_bytes = 0;    // memory for `scratch`, aligned to 64
+  bool sums_in_place = false;  // run wants the other tensor in dst instead of in `other`
+  bool reads_planes = false;   // src lies as N, C, spatial…
+  const char* variant = "";
+};
+
+// The weights of a packed convolution in the orders that its kernels asked for, each made once. Thread-safe.
+class ConvWeights {
+ public:
+  // What `make` made of the weights for kernels of this kind.
+  template <class Make>
+  Tensor get(const std::string& kind, Make&& make) {
+    std::lock_guard lock(mutex_);
+    Tensor& tensor = packed_[kind];
+    if (!tensor.defined()) tensor = make();
+    return tensor;
+  }
+  // The same for products in other precisions than f32.
+  template <class Make>
+  std::shared_ptr<const PackedMatrix> matrix(Make&& make) {
+    std::lock_guard lock(mutex_);
+    if (!matrix_) matrix_ = make();
+    return matrix_;
+  }
+  PackedWeights onednn;
+
+ private:
+  std::mutex mutex_;
+  std::shared_ptr<const PackedMatrix> matrix_;  // guarded by mutex_
+  std::map<std::string, Tensor> packed_;        // guarded by mutex_
+};
+
+// What a kernel is made of. The caller keeps the objects alive while it makes kernels.
+struct ConvProblem {
+  const ConvGeometry& geometry;
+  const Tensor& weight;  // as the archive has it
+  const Epilogues& epilogues;
+  ConvWeights& packed;
+  Dims input, output;       // sizes
+  bool has_planes = false;  // the input lies in planes
+  int threads = 1;
+  ops::Precision precision = ops::Precision::kF32;
+  // The weight is that of the convolution whose input's gradient this one computes; Winograd's kernel only.
+  bool turns_weight = false;
+  // Channels of input and output from which on Winograd's kernel is taken: for packed ones, which others are fast for.
+  int64_t least_winograd = 32;
+
+  // What batch norm multiplies each output channel by, or null.
+  const float* scale() const { return epilogues.scale.defined() ? epilogues.scale.data<float>() : nullptr; }
+  bool is_depthwise() const { return geometry.groups > 1 && weight.sizes()[1] == 1 && weight.sizes()[0] == input[1]; }
+};
+
+// Strides of memory order N, spatial…, C, for one spatial dimension too.
+Dims last_strides(const Dims& sizes);
+
+// The best kernel for the problem. The choice hangs on the weights first, so that one convolution does not come to
+// keep its weights in several orders. Throws dnnl::error.
+std::unique_ptr<ConvKernel> make_conv_kernel(const ConvProblem& problem);
+
+// Each null when it does not cover the problem; oneDNN covers all.
+std::unique_ptr<ConvKernel> make_onednn_conv(const ConvProblem& problem);
+std::unique_ptr<ConvKernel> make_direct_conv(const ConvProblem& problem);
+std::unique_ptr<ConvKernel> make_depthwise_conv(const ConvProblem& problem);
+std::unique_ptr<ConvKernel> make_winograd_conv(const ConvProblem& problem);
+// Only for other precisions than f32.
+std::unique_ptr<ConvKernel> make_gemm_conv(const ConvProblem& problem);
+
+// The functions after the sum, if the vector code has them.
+std::optional<ConvFinish> conv_finish_of(const Epilogues& epilogues);
+// A convolution over one dimension as one over two, the first of size 1.
+struct ConvPlane {
+  int64_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, pad_h, pad_w;
+  int64_t batch, in_channels, in_h, in_w, out_channels, out_h, out_w;
+};
+ConvPlane conv_plane_of(const ConvProblem& problem);
+
+}  // namespace tensord::kernels

@@ -1,0 +1,122 @@
+// Convolutions in bf16 and 8 bits: products of pixels with packed weights (packed_gemm.h), which rounds the rows of
+// pixels on their way in. A kernel of several taps is laid out as rows of all its taps first, which pays where there
+// are enough output channels.
+#include <algorithm>
+#include <cstring>
+
+#include "core/base/parallel.h"
+#include "kernels/conv/kernel.h"
+#include "kernels/gemm/packed_gemm.h"
+
+namespace tensord::kernels {
+namespace {
+
+class GemmKernel final : public ConvKernel {
+ public:
+  GemmKernel(const ConvProblem& p, const ConvPlane& plane) : plane_(plane) {
+    const int64_t taps = plane.kernel_h * plane.kernel_w, depth = taps * plane.in_channels;
+    const int64_t pixels = plane.batch * plane.out_h * plane.out_w;
+    lays_out_ = taps > 1 || plane.pad_h > 0 || plane.pad_w > 0;
+    RowLayout rows;
+    rows.rows = pixels;
+    rows.row_stride = depth;
+    if (!lays_out_ && (plane.stride_h != 1 || plane.stride_w != 1)) {
+      for (int64_t i = 0; i < pixels; ++i) rows.offsets.push_back(pixel_at(i));
+    }
+    gemm_ = std::make_unique<PackedGemm>(p.packed.matrix([&] { return pack(p); }), finish_of(p), std::move(rows),
+                                         pixels, p.threads);
+    name_ = gemm_->variant();
+    variant = name_.c_str();
+    constexpr size_t kAlign = 64;
+    if (lays_out_) rows_bytes_ = (static_cast<size_t>(pixels * depth) * sizeof(float) + kAlign - 1) / kAlign * kAlign;
+    scratch_bytes = rows_bytes_ + gemm_->scratch_bytes();
+  }
+
+  void run(const float* src, const float* other, float* dst, void* scratch) const override {
+    if (lays_out_) lay_out(src, static_cast<float*>(scratch));
+    gemm_->run(lays_out_ ? static_cast<const float*>(scratch) : src, other, dst,
+               static_cast<char*>(scratch) + rows_bytes_);
+  }
+
+ private:
+  // The input pixel under the first tap of an output pixel.
+  int64_t pixel_at(int64_t index) const {
+    const ConvPlane& p = plane_;
+    const int64_t x = index % p.out_w, y = index / p.out_w % p.out_h, image = index / (p.out_w * p.out_h);
+    return ((image * p.in_h + y * p.stride_h) * p.in_w + x * p.stride_w) * p.in_channels;
+  }
+
+  void lay_out(const float* src, float* rows) const {
+    const ConvPlane& p = plane_;
+    const int64_t depth = p.kernel_h * p.kernel_w * p.in_channels;
+    constexpr double kNsPerFloat = 0.15;
+    parallel_for_cost(
+        p.batch * p.out_h * p.out_w, kNsPerFloat * static_cast<double>(depth), [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            const int64_t x = i % p.out_w * p.stride_w - p.pad_w, y = i / p.out_w % p.out_h * p.stride_h - p.pad_h;
+            const float* image = src + i / (p.out_w * p.out_h) * p.in_h * p.in_w * p.in_channels;
+            copy_taps(image, y, x, rows + i * depth);
+          }
+        });
+  }
+
+  void copy_taps(const float* image, int64_t y, int64_t x, float* to) const {
+    const ConvPlane& p = plane_;
+    const size_t bytes = static_cast<size_t>(p.in_channels) * sizeof(float);
+    for (int64_t i = 0; i < p.kernel_h; ++i) {
+      for (int64_t j = 0; j < p.kernel_w; ++j, to += p.in_channels) {
+        const int64_t row = y + i * p.dilation_h, column = x + j * p.dilation_w;
+        if (row >= 0 && row < p.in_h && column >= 0 && column < p.in_w)
+          std::memcpy(to, image + (row * p.in_w + column) * p.in_channels, bytes);
+        else
+          std::memset(to, 0, bytes);
+      }
+    }
+  }
+
+  std::shared_ptr<const PackedMatrix> pack(const ConvProblem& p) const {
+    const Tensor weight = p.weight.contiguous();
+    const int64_t out = weight.sizes()[0], in = weight.sizes()[1], taps = weight.numel() / (out * in);
+    std::vector<float> rows(static_cast<size_t>(weight.numel()));
+    for (int64_t n = 0; n < out; ++n) {
+      const float* from = weight.data<float>() + n * in * taps;
+      float* to = rows.data() + n * in * taps;
+      for (int64_t c = 0; c < in; ++c) {
+        for (int64_t t = 0; t < taps; ++t) to[t * in + c] = from[c * taps + t];
+      }
+    }
+    return std::make_shared<const PackedMatrix>(Matrix{rows.data(), out, in * taps, in * taps, 1}, p.scale(),
+                                                p.precision);
+  }
+
+  static std::shared_ptr<const GemmFinish> finish_of(const ConvProblem& p) {
+    auto finish = std::make_shared<GemmFinish>();
+    finish->bias.assign(static_cast<size_t>(p.output[1]), 0.0f);
+    if (p.epilogues.bias.defined())
+      std::copy_n(p.epilogues.bias.data<float>(), finish->bias.size(), finish->bias.begin());
+    if (p.epilogues.has_add) finish->steps.push_back({ops::EpilogueKind::kAdd});
+    for (const ops::Epilogue& e : p.epilogues.steps)
+      finish->steps.push_back({e.kind, static_cast<float>(e.alpha), static_cast<float>(e.beta)});
+    return finish;
+  }
+
+  ConvPlane plane_;
+  bool lays_out_ = false;
+  size_t rows_bytes_ = 0;
+  std::unique_ptr<PackedGemm> gemm_;
+  std::string name_;
+};
+
+}  // namespace
+
+std::unique_ptr<ConvKernel> make_gemm_conv(const ConvProblem& p) {
+  if (p.precision == ops::Precision::kF32 || p.geometry.spatial() > 2 || p.geometry.groups != 1) return nullptr;
+  // With fewer channels the f32 kernels are as fast.
+  constexpr int64_t kLeastIn = 16, kLeastOut = 16;
+  const ConvPlane plane = conv_plane_of(p);
+  if (plane.in_channels < kLeastIn || plane.out_channels < kLeastOut) return nullptr;
+  if (plane.batch * plane.out_h * plane.out_w == 0) return nullptr;
+  return std::make_unique<GemmKernel>(p, plane);
+}
+
+}  // namespace tensord::kernels

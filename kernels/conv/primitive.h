@@ -1,0 +1,35 @@
+#pragma once
+
+#include <optional>
+
+#include "kernels/conv/conv.h"
+
+// f32 convolutions and their gradients on oneDNN, whose primitives are made once for each shape, memory order
+// and number of threads and kept.
+namespace tensord::kernels {
+
+// A convolution takes the image and the weight to the grid. The other passes go other ways between the three.
+enum class ConvPass : uint8_t {
+  kForward,     // grid = image * weight + bias
+  kData,        // image = the gradient for it, by the grid's
+  kWeights,     // weight = the gradient for it, by the grid's
+  kTransposed,  // image = the transposed convolution of grid + bias; weights lie as for kForward
+};
+
+// The tensors of a pass: batched, f32, of dense memory or channels_last. `bias` may be null; it is read, and for
+// kWeights written (the gradient for it).
+struct ConvTensors {
+  const Tensor &image, &weight, &grid;
+  const Tensor* bias = nullptr;
+};
+
+// `geometry` is that of the convolution from image to grid, whatever the pass. Thread-safe. Throws dnnl::error.
+void run_conv_primitive(ConvPass pass, const ConvGeometry& geometry, const ConvTensors& tensors);
+// Whether oneDNN covers the shapes.
+bool fits_conv_primitive(const ConvGeometry& geometry, const ConvTensors& tensors);
+
+// Primitives kept now; at most kMostConvPrimitives, the least recently used going first.
+inline constexpr size_t kMostConvPrimitives = 512;
+size_t conv_primitive_count();
+
+}  // namespace tensord::kernels

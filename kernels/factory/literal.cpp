@@ -1,0 +1,157 @@
+#include <cmath>
+#include <limits>
+
+#include "kernels/fused/gradient_expr.h"
+#include "kernels/pointwise/scalar_math.h"
+
+// torch.tensor(…) and as_tensor of numbers and nested lists, and the way back: tolist.
+namespace tensord::kernels {
+namespace {
+
+using ops::List;
+using ops::Scalar;
+using ops::Value;
+using OptDType = std::optional<DType>;
+using OptDevice = std::optional<Device>;
+
+constexpr int kMaxNesting = 64;
+
+Tensor placed(const Tensor& x, OptDType dtype, OptDevice device) {
+  const Tensor out = x.to(dtype.value_or(x.dtype()));
+  if (!device || *device == Device{}) return out;
+  return ops::call<Tensor>("aten::to.device", out, *device, out.dtype());
+}
+
+// A float becomes the default dtype, and then another if that was asked for.
+Tensor from_number(const Scalar& value, OptDType dtype, OptDevice device) {
+  if (value.is_bool()) return placed(Tensor::scalar(value.to_bool()), dtype, device);
+  if (value.is_int()) return placed(Tensor::scalar(value.to_int()), dtype, device);
+  const double number = value.to_double();
+  check(!std::isfinite(number) || std::abs(number) <= std::numeric_limits<float>::max(),
+        "value cannot be converted to type float without overflow");
+  return placed(Tensor::scalar(number).to(DType::kFloat32), dtype.value_or(DType::kFloat32), device);
+}
+
+// Shape of a nested list by its first items; the rest is checked while reading.
+Dims nested_shape(const Value& value) {
+  Dims shape;
+  const Value* at = &value;
+  while (at->is_list()) {
+    check(shape.size() < kMaxNesting, "tensor: the list is nested too deeply");
+    shape.push_back(static_cast<int64_t>(at->to_list()->items.size()));
+    if (at->to_list()->items.empty()) break;
+    at = &at->to_list()->items[0];
+  }
+  return shape;
+}
+
+// Type of the numbers at the bottom, from the declared element type so that an empty list has one.
+DType nested_dtype(const Value& value) {
+  const ops::Type* type = value.to_list()->element.get();
+  while (type && type->kind() == ops::TypeKind::kList) type = type->element().get();
+  if (type && type->kind() == ops::TypeKind::kInt) return DType::kInt64;
+  if (type && type->kind() == ops::TypeKind::kBool) return DType::kBool;
+  if (type && type->kind() == ops::TypeKind::kFloat) return DType::kFloat64;
+  const Value* at = &value;
+  while (at->is_list() && !at->to_list()->items.empty()) at = &at->to_list()->items[0];
+  if (at->is_tensor()) return at->to_tensor().dtype();
+  return at->is_int() ? DType::kInt64 : at->is_bool() ? DType::kBool : DType::kFloat64;
+}
+
+template <class T>
+void read_nested(const Value& value, const Dims& shape, size_t depth, T*& to) {
+  if (depth == shape.size()) {
+    check(!value.is_list(), "Expected sequence of length 0 at dim ", depth, " (got a list)");
+    *to++ = value.to_scalar().to<T>();
+    return;
+  }
+  const auto& items = value.to_list()->items;
+  check(static_cast<int64_t>(items.size()) == shape[depth], "Expected sequence of length ", shape[depth], " at dim ",
+        depth, " (got ", items.size(), ")");
+  for (const Value& item : items) read_nested(item, shape, depth + 1, to);
+}
+
+Tensor from_list(const List& list, OptDType dtype, OptDevice device) {
+  const Value value(list);
+  const Dims shape = nested_shape(value);
+  const DType natural = nested_dtype(value);
+  const bool is_float = is_floating(natural);
+  const Tensor wide = Tensor::empty(shape, is_float                  ? DType::kFloat64
+                                           : natural == DType::kBool ? DType::kBool
+                                                                     : DType::kInt64);
+  dispatch_all(wide.dtype(), "tensor", [&]<class T>() {
+    if (wide.numel() == 0) return;
+    T* to = wide.data<T>();
+    read_nested(value, shape, 0, to);
+  });
+  return placed(wide, dtype.value_or(is_float ? DType::kFloat32 : natural), device);
+}
+
+Value list_from(const Tensor& x, int64_t dim, int64_t offset) {
+  if (dim == x.ndim()) {
+    return dispatch_all(x.dtype(), "tolist", [&]<class T>() -> Value {
+      const T value = static_cast<const T*>(x.storage()->data())[offset];
+      if constexpr (std::is_same_v<T, bool>)
+        return Value(value);
+      else if constexpr (std::is_integral_v<T>)
+        return Value(static_cast<int64_t>(value));
+      else
+        return Value(static_cast<double>(value));
+    });
+  }
+  std::vector<Value> items;
+  for (int64_t i = 0; i < x.sizes()[dim]; ++i) items.push_back(list_from(x, dim + 1, offset + i * x.strides()[dim]));
+  ops::TypePtr element = x.dtype() == DType::kBool ? ops::bool_type()
+                         : is_floating(x.dtype())  ? ops::float_type()
+                                                   : ops::int_type();
+  for (int64_t d = x.ndim() - 1; d > dim; --d) element = ops::list_type(element);
+  return ops::make_list(element, std::move(items));
+}
+
+// prim::tolist(x, dimensions, element type): 0 int, 1 float, 3 bool, as libtorch numbers them.
+Value to_list(const Tensor& x, int64_t dimensions, int64_t type) {
+  if (x.is_meta()) fail(ErrorCode::kUnimplemented, "tolist: the tensor has no data to read");
+  check(x.ndim() == dimensions,
+        "Output annotation list dimension and runtime tensor dimension must match for tolist()");
+  const bool matches = type == 0   ? is_integral(x.dtype(), false)
+                       : type == 1 ? is_floating(x.dtype())
+                                   : type == 3 && x.dtype() == DType::kBool;
+  check(matches, "Output annotation element type and runtime tensor element type must match for tolist()");
+  const Tensor host =
+      x.device().kind == DeviceKind::kCPU ? x : ops::call<Tensor>("aten::to.device", x, Device{}, x.dtype());
+  return list_from(host, 0, host.offset());
+}
+
+#define TENSOR_OPTIONS "ScalarType? dtype=None, Device? device=None"
+OP("aten::tensor.float(float t, *, " TENSOR_OPTIONS ", bool requires_grad=False) -> Tensor")
+    .direct([](double value, OptDType dtype, OptDevice device, bool) { return from_number(value, dtype, device); });
+OP("aten::tensor.int(int t, *, " TENSOR_OPTIONS ", bool requires_grad=False) -> Tensor")
+    .direct([](int64_t value, OptDType dtype, OptDevice device, bool) { return from_number(value, dtype, device); });
+OP("aten::tensor.bool(bool t, *, " TENSOR_OPTIONS ", bool requires_grad=False) -> Tensor")
+    .direct([](bool value, OptDType dtype, OptDevice device, bool) { return from_number(value, dtype, device); });
+OP("aten::tensor(t[] data, *, " TENSOR_OPTIONS ", bool requires_grad=False) -> Tensor")
+    .direct([](const List& list, OptDType dtype, OptDevice device, bool) { return from_list(list, dtype, device); });
+OP("aten::as_tensor(Tensor(a) data, *, " TENSOR_OPTIONS ") -> Tensor(a)")
+    .direct([](const Tensor& x, OptDType dtype, OptDevice device) {
+      const bool moves = device && *device != x.device();
+      if (x.is_meta() && moves) return Tensor::meta_strided(x.sizes(), x.strides(), dtype.value_or(x.dtype()), *device);
+      return moves ? ops::call<Tensor>("aten::to.device", x, *device, dtype.value_or(x.dtype()))
+                   : x.to(dtype.value_or(x.dtype()));
+    })
+    .gradient(gradient::of_first([](const ops::GradArgs& args, const Tensor& g) {
+      const Tensor& x = args.inputs[0].to_tensor();
+      return ops::call("aten::to.device", g, x.device(), x.dtype());
+    }))
+    .saves("");
+OP("aten::as_tensor.float(float t, *, " TENSOR_OPTIONS ") -> Tensor")
+    .direct([](double value, OptDType dtype, OptDevice device) { return from_number(value, dtype, device); });
+OP("aten::as_tensor.int(int t, *, " TENSOR_OPTIONS ") -> Tensor")
+    .direct([](int64_t value, OptDType dtype, OptDevice device) { return from_number(value, dtype, device); });
+OP("aten::as_tensor.bool(bool t, *, " TENSOR_OPTIONS ") -> Tensor")
+    .direct([](bool value, OptDType dtype, OptDevice device) { return from_number(value, dtype, device); });
+OP("aten::as_tensor.list(t[] data, *, " TENSOR_OPTIONS ") -> Tensor")
+    .direct([](const List& list, OptDType dtype, OptDevice device) { return from_list(list, dtype, device); });
+OP("prim::tolist(Tensor self, int dim, int type) -> Any").direct(to_list);
+
+}  // namespace
+}  // namespace tensord::kernels

@@ -1,0 +1,135 @@
+#include "kernels/fused/gradient_expr.h"
+
+#include <cmath>
+
+#include "kernels/fused/gradient_trace.h"
+
+namespace tensord::kernels::gradient {
+namespace {
+
+using ops::Value;
+
+Expr run(const char* name, std::vector<Value> arguments) {
+  const ops::Op& op = ops::get_op(name);
+  arguments = ops::bind(op, std::move(arguments));
+  if (Trace* trace = Trace::current()) return trace->add(op, std::move(arguments));
+  return Expr(ops::run(op, arguments).at(0));
+}
+
+// The overload by which of the two are tensors; a number on the left becomes a 0-d tensor.
+Expr binary(const char* tensor_op, const char* scalar_op, const Expr& a, const Expr& b) {
+  if (b.is_tensor()) {
+    if (a.is_tensor()) return run(tensor_op, {a.value, b.value});
+    return run(tensor_op, {Value(Tensor::scalar(a.number(), b.tensor().dtype())), b.value});
+  }
+  return run(scalar_op, {a.value, b.value});
+}
+
+bool numbers(const Expr& a, const Expr& b) { return !a.is_tensor() && !b.is_tensor(); }
+
+}  // namespace
+
+Expr operator+(const Expr& a, const Expr& b) {
+  if (numbers(a, b)) return a.number() + b.number();
+  return a.is_tensor() ? binary("aten::add.Tensor", "aten::add.Scalar", a, b) : b + a;
+}
+Expr operator-(const Expr& a, const Expr& b) {
+  if (numbers(a, b)) return a.number() - b.number();
+  return a.is_tensor() ? binary("aten::sub.Tensor", "aten::sub.Scalar", a, b) : -b + a;
+}
+Expr operator*(const Expr& a, const Expr& b) {
+  if (numbers(a, b)) return a.number() * b.number();
+  if (a.is_tensor() && !b.is_tensor() && b.number() == 1 && is_floating(a.tensor().dtype())) return a;
+  return a.is_tensor() ? binary("aten::mul.Tensor", "aten::mul.Scalar", a, b) : b * a;
+}
+Expr operator/(const Expr& a, const Expr& b) {
+  if (numbers(a, b)) return a.number() / b.number();
+  return a.is_tensor() ? binary("aten::div.Tensor", "aten::div.Scalar", a, b) : run("aten::reciprocal", {b.value}) * a;
+}
+Expr operator-(const Expr& a) {
+  if (!a.is_tensor()) return -a.number();
+  return run("aten::neg", {a.value});
+}
+
+#define TENSORD_EXPR_COMPARE(SYMBOL, NAME, MIRRORED)                                 \
+  Expr operator SYMBOL(const Expr& a, const Expr& b) {                               \
+    if (numbers(a, b)) return static_cast<int>(a.number() SYMBOL b.number());        \
+    if (!a.is_tensor()) return run("aten::" MIRRORED ".Scalar", {b.value, a.value}); \
+    return binary("aten::" NAME ".Tensor", "aten::" NAME ".Scalar", a, b);           \
+  }
+TENSORD_EXPR_COMPARE(>, "gt", "lt")
+TENSORD_EXPR_COMPARE(>=, "ge", "le")
+TENSORD_EXPR_COMPARE(<, "lt", "gt")
+TENSORD_EXPR_COMPARE(<=, "le", "ge")
+TENSORD_EXPR_COMPARE(==, "eq", "eq")
+TENSORD_EXPR_COMPARE(!=, "ne", "ne")
+#undef TENSORD_EXPR_COMPARE
+
+Expr where(const Expr& condition, const Expr& a, const Expr& b) {
+  if (!condition.is_tensor()) return condition.number() != 0 ? a : b;
+  if (a.is_tensor() && b.is_tensor()) return run("aten::where.self", {condition.value, a.value, b.value});
+  if (a.is_tensor()) return run("aten::where.ScalarOther", {condition.value, a.value, b.value});
+  if (b.is_tensor()) return run("aten::where.ScalarSelf", {condition.value, a.value, b.value});
+  // Numbers must be floats, or the choice between two ints would be an int64 tensor.
+  return run("aten::where.Scalar", {condition.value, Value(a.number()), Value(b.number())});
+}
+
+Expr floor_of_div(const Expr& a, const Expr& b) {
+  const Value mode("floor");
+  return b.is_tensor() ? run("aten::div.Tensor_mode", {a.value, b.value, mode})
+                       : run("aten::div.Scalar_mode", {a.value, b.value, mode});
+}
+Expr trunc_of_div(const Expr& a, const Expr& b) {
+  const Value mode("trunc");
+  return b.is_tensor() ? run("aten::div.Tensor_mode", {a.value, b.value, mode})
+                       : run("aten::div.Scalar_mode", {a.value, b.value, mode});
+}
+Expr pow(const Expr& a, const Expr& b) {
+  if (numbers(a, b)) return std::pow(a.number(), b.number());
+  if (!a.is_tensor()) return run("aten::pow.Scalar", {a.value, b.value});
+  return binary("aten::pow.Tensor_Tensor", "aten::pow.Tensor_Scalar", a, b);
+}
+
+Expr xlogy(const Expr& a, const Expr& b) {
+  if (!a.is_tensor()) return run("aten::xlogy.Scalar_Self", {a.value, b.value});
+  return binary("aten::xlogy.Tensor", "aten::xlogy.Scalar_Other", a, b);
+}
+Expr xlog1py(const Expr& a, const Expr& b) {
+  if (!a.is_tensor()) return run("aten::special_xlog1py.self_scalar", {a.value, b.value});
+  return binary("aten::special_xlog1py", "aten::special_xlog1py.other_scalar", a, b);
+}
+Expr special_zeta(const Expr& a, const Expr& b) {
+  if (!a.is_tensor()) return run("aten::special_zeta.self_scalar", {a.value, b.value});
+  return binary("aten::special_zeta", "aten::special_zeta.other_scalar", a, b);
+}
+Expr polygamma(int order, const Expr& a) { return run("aten::polygamma", {order, a.value}); }
+Expr zeros(const Expr& like) { return run("aten::zeros_like", {like.value}); }
+Expr threshold_backward(const Expr& g, const Expr& x, const Expr& threshold) {
+  return run("aten::threshold_backward", {g.value, x.value, threshold.value});
+}
+Expr sigmoid_backward(const Expr& g, const Expr& y) { return run("aten::sigmoid_backward", {g.value, y.value}); }
+Expr tanh_backward(const Expr& g, const Expr& y) { return run("aten::tanh_backward", {g.value, y.value}); }
+Expr silu_backward(const Expr& g, const Expr& x) { return run("aten::silu_backward", {g.value, x.value}); }
+
+#define TENSORD_EXPR_UNARY(NAME)                                                            \
+  Expr NAME(const Expr& a) {                                                                \
+    if (a.is_tensor()) return run("aten::" #NAME, {a.value});                               \
+    return run("aten::" #NAME, {Value(Tensor::scalar(a.number()))}).tensor().item_double(); \
+  }
+TENSORD_EXPR_UNARIES(TENSORD_EXPR_UNARY)
+#undef TENSORD_EXPR_UNARY
+
+Tensor fit_gradient(const Expr& gradient, const Tensor& input) {
+  Tensor result = gradient.tensor();
+  const auto extra = result.ndim() - input.ndim();
+  Dims repeated;
+  for (int64_t d = 0; d < result.ndim(); ++d) {
+    if (d < extra || (input.sizes()[d - extra] == 1 && result.sizes()[d] != 1)) repeated.push_back(d);
+  }
+  if (!repeated.empty()) result = ops::call("aten::sum.dim_IntList", result, repeated, true);
+  if (extra > 0) result = ops::call("aten::reshape", result, input.sizes());
+  if (result.dtype() != input.dtype()) result = ops::call("aten::to.dtype", result, input.dtype());
+  return result;
+}
+
+}  // namespace tensord::kernels::gradient

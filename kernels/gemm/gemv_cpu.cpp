@@ -1,0 +1,112 @@
+// Matrix times vector in f32, compiled for every instruction set that Highway knows and chosen at run time.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/gemm/gemv_cpu.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+#include "kernels/common/simd_targets.h"
+
+#include <algorithm>
+
+#include "core/base/parallel.h"
+#include "kernels/gemm/gemm.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tensord::kernels::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+// Four rows at once: x is loaded once for them and four sums hide the latency of the FMA.
+void Rows(const float* w, int64_t ld, const float* x, float* y, int64_t begin, int64_t end, int64_t k) {
+  const D d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t n = begin;
+  for (; n + 4 <= end; n += 4) {
+    const float *w0 = w + n * ld, *w1 = w0 + ld, *w2 = w1 + ld, *w3 = w2 + ld;
+    V s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+    int64_t i = 0;
+    for (; i + lanes <= k; i += lanes) {
+      const V v = hn::LoadU(d, x + i);
+      s0 = hn::MulAdd(v, hn::LoadU(d, w0 + i), s0);
+      s1 = hn::MulAdd(v, hn::LoadU(d, w1 + i), s1);
+      s2 = hn::MulAdd(v, hn::LoadU(d, w2 + i), s2);
+      s3 = hn::MulAdd(v, hn::LoadU(d, w3 + i), s3);
+    }
+    float t[4] = {hn::GetLane(hn::SumOfLanes(d, s0)), hn::GetLane(hn::SumOfLanes(d, s1)),
+                  hn::GetLane(hn::SumOfLanes(d, s2)), hn::GetLane(hn::SumOfLanes(d, s3))};
+    for (; i < k; ++i) {
+      t[0] += x[i] * w0[i];
+      t[1] += x[i] * w1[i];
+      t[2] += x[i] * w2[i];
+      t[3] += x[i] * w3[i];
+    }
+    std::copy(t, t + 4, y + n);
+  }
+  for (; n < end; ++n) {
+    V s = hn::Zero(d);
+    int64_t i = 0;
+    for (; i + lanes <= k; i += lanes) s = hn::MulAdd(hn::LoadU(d, x + i), hn::LoadU(d, w + n * ld + i), s);
+    float t = hn::GetLane(hn::SumOfLanes(d, s));
+    for (; i < k; ++i) t += x[i] * w[n * ld + i];
+    y[n] = t;
+  }
+}
+
+// Columns in groups of four vectors, whose sums stay in registers over all of k.
+void Columns(const float* w, int64_t ld, const float* x, float* y, int64_t begin, int64_t end, int64_t k) {
+  const D d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t n = begin;
+  for (; n + 4 * lanes <= end; n += 4 * lanes) {
+    V s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+    const float* row = w + n;
+    for (int64_t i = 0; i < k; ++i, row += ld) {
+      const V v = hn::Set(d, x[i]);
+      s0 = hn::MulAdd(v, hn::LoadU(d, row), s0);
+      s1 = hn::MulAdd(v, hn::LoadU(d, row + lanes), s1);
+      s2 = hn::MulAdd(v, hn::LoadU(d, row + 2 * lanes), s2);
+      s3 = hn::MulAdd(v, hn::LoadU(d, row + 3 * lanes), s3);
+    }
+    hn::StoreU(s0, d, y + n);
+    hn::StoreU(s1, d, y + n + lanes);
+    hn::StoreU(s2, d, y + n + 2 * lanes);
+    hn::StoreU(s3, d, y + n + 3 * lanes);
+  }
+  for (; n < end; ++n) {
+    float t = 0;
+    for (int64_t i = 0; i < k; ++i) t += x[i] * w[i * ld + n];
+    y[n] = t;
+  }
+}
+
+}  // namespace
+}  // namespace tensord::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tensord::kernels {
+
+HWY_EXPORT(Rows);
+HWY_EXPORT(Columns);
+
+namespace {
+// Below this many multiply-adds a thread costs more than it saves.
+constexpr int64_t kWorkPerThread = 32 * 1024;
+}  // namespace
+
+void gemv_rows(const float* w, int64_t ld, const float* x, float* y, int64_t n, int64_t k) {
+  parallel_for(n, std::max<int64_t>(4, kWorkPerThread / std::max<int64_t>(k, 1)), [&](int64_t begin, int64_t end) {
+    HWY_DYNAMIC_DISPATCH(Rows)(w, ld, x, y, begin, end, k);
+  });
+}
+
+void gemv_columns(const float* w, int64_t ld, const float* x, float* y, int64_t n, int64_t k) {
+  parallel_for(n, std::max<int64_t>(64, kWorkPerThread / std::max<int64_t>(k, 1)), [&](int64_t begin, int64_t end) {
+    HWY_DYNAMIC_DISPATCH(Columns)(w, ld, x, y, begin, end, k);
+  });
+}
+
+}  // namespace tensord::kernels
+#endif

@@ -1,0 +1,232 @@
+// Products with packed weights: how the work is cut and in what order tiles are done.
+#include "kernels/gemm/packed_gemm.h"
+
+#include <algorithm>
+
+#include "core/base/parallel.h"
+
+namespace tensord::kernels {
+namespace {
+
+using ops::EpilogueKind;
+using ops::Precision;
+
+// One block of a panel stays in the second-level cache with the rows of a chunk while these are multiplied
+// by it.
+constexpr int64_t kPanelBlockBytes = 160 * 1024;
+constexpr int64_t kChunkBytes = 384 * 1024;
+// Sums of one row that are finished together, so that few long loops run instead of many short ones.
+constexpr int64_t kGroupColumns = 512;
+
+int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// Rows this far apart fall into one set of the first-level cache.
+bool is_bad_stride(int64_t words) { return words % 1024 == 0; }
+
+}  // namespace
+
+RowLayout RowLayout::of(const Tensor& tensor) {
+  RowLayout layout;
+  const auto dims = static_cast<size_t>(tensor.ndim());
+  const Dims &sizes = tensor.sizes(), &strides = tensor.strides();
+  const int64_t k = sizes.back();
+  layout.rows = tensor.numel() / std::max<int64_t>(k, 1);
+  layout.column_stride = k == 1 ? 1 : strides.back();
+  bool possible = false;
+  const Dims folded =
+      view_strides(sizes.span().first(dims - 1), strides.span().first(dims - 1), Dims{layout.rows}, &possible);
+  if (possible) {
+    layout.row_stride = layout.rows == 1 ? k : folded[0];
+    return layout;
+  }
+  for (int64_t r = 0; r < layout.rows; ++r) {
+    int64_t offset = 0, rest = r;
+    for (size_t d = dims - 1; d-- > 0; rest /= sizes[d]) offset += rest % sizes[d] * strides[d];
+    layout.offsets.push_back(offset);
+  }
+  return layout;
+}
+
+bool GemmFinish::adds_other() const {
+  return std::any_of(steps.begin(), steps.end(), [](const FinishStep& s) { return s.kind == EpilogueKind::kAdd; });
+}
+
+// What one thread does: blocks of rows by panels, in memory of its own.
+struct PackedGemm::Part {
+  const float* x;
+  const float* other;
+  float* y;
+  char* scratch;
+  int64_t first_block, last_block, first_panel, last_panel;
+  // The rows of the chunk being done.
+  const uint32_t* a;
+  int64_t a_stride;
+};
+
+PackedGemm::PackedGemm(std::shared_ptr<const PackedMatrix> matrix, std::shared_ptr<const GemmFinish> finish,
+                       RowLayout rows, int64_t other_rows, int threads)
+    : matrix_(std::move(matrix)),
+      finish_(std::move(finish)),
+      layout_(std::move(rows)),
+      other_rows_(std::max<int64_t>(other_rows, 1)),
+      adds_other_(finish_->adds_other()) {
+  const TileKernels& kernels = matrix_->kernels();
+  const int64_t words = matrix_->words(), width = kernels.panel_columns();
+  blocks_ = divide_up(layout_.rows, kernels.most_rows);
+  cut(threads);
+  const int64_t part_blocks = divide_up(blocks_, row_parts_);
+  chunk_blocks_ =
+      std::clamp<int64_t>(kChunkBytes / (words * 4) / kernels.most_rows, 2, std::max<int64_t>(part_blocks, 2));
+  if (blocks_ == 1) chunk_blocks_ = 1;
+  depth_steps_ = words;
+  if (part_blocks > 1) depth_steps_ = divide_up(words, divide_up(words * width * 4, kPanelBlockBytes));
+  group_panels_ = 1;
+  if (blocks_ == 1) group_panels_ = std::max<int64_t>(kGroupColumns / (width * layout_.rows), 1);
+  place();
+}
+
+// A grid of parts: the largest part is to be small; of equals the one that reads less of x twice, as
+// several threads reading the same weights share them in a cache.
+void PackedGemm::cut(int threads) {
+  const double ns = std::max(cost().flops / 80, cost().bytes / 40);
+  const int parts =
+      parallel_parts(blocks_ * matrix_->panels(), ns / static_cast<double>(blocks_ * matrix_->panels()), threads);
+  int64_t least = INT64_MAX;
+  for (int64_t p = 1; p <= parts; ++p) {
+    const int64_t rows = std::min(blocks_, parts / p), panels = std::min(matrix_->panels(), p);
+    const int64_t work = divide_up(blocks_, rows) * divide_up(matrix_->panels(), panels);
+    if (work >= least) continue;
+    least = work;
+    row_parts_ = rows;
+    panel_parts_ = panels;
+  }
+}
+
+bool PackedGemm::copies_rows() const {
+  return matrix_->precision() != Precision::kF32 || layout_.column_stride != 1 || !layout_.offsets.empty() ||
+         (is_bad_stride(layout_.row_stride) && blocks_ > 1 && matrix_->panels() > 2);
+}
+
+// Scratch of a part: sums, then rows as words, their scales, and space to gather rows in.
+void PackedGemm::place() {
+  const int64_t words = matrix_->words();
+  const TileKernels& kernels = matrix_->kernels();
+  const int64_t most_rows = divide_up(layout_.rows, blocks_);
+  chunk_rows_ = std::min(layout_.rows, chunk_blocks_ * most_rows);
+  const int64_t tile_rows = depth_steps_ < words ? chunk_rows_ : most_rows;
+  const auto bytes = [](int64_t numbers) { return aligned(static_cast<size_t>(numbers) * 4); };
+  rows_at_ = bytes(tile_rows * group_panels_ * kernels.panel_columns());
+  row_words_ = 0;
+  if (copies_rows()) {
+    row_words_ = divide_up(words, 16) * 16;
+    if (is_bad_stride(row_words_)) row_words_ += 16;
+  }
+  scales_at_ = rows_at_ + bytes(chunk_rows_ * row_words_);
+  space_at_ = scales_at_ + (matrix_->precision() == Precision::kInt8 ? bytes(chunk_rows_) : 0);
+  const bool gathers = layout_.column_stride != 1 && matrix_->precision() != Precision::kF32;
+  part_bytes_ = space_at_ + (gathers ? bytes(kGatherRows * matrix_->depth()) : 0);
+}
+
+ops::Cost PackedGemm::cost() const {
+  const auto m = static_cast<double>(layout_.rows), n = static_cast<double>(matrix_->columns()),
+             k = static_cast<double>(matrix_->depth());
+  return {2 * m * n * k, static_cast<double>(matrix_->size_bytes()) + 4 * (m * k + m * n * (adds_other_ ? 2 : 1))};
+}
+
+std::string PackedGemm::variant() const {
+  return std::string(layout_.rows == 1 ? "gemv " : "gemm ") + matrix_->kernels().name;
+}
+
+void PackedGemm::run(const float* x, const float* other, float* y, void* scratch) const {
+  const int64_t parts = row_parts_ * panel_parts_;
+  parallel_run(static_cast<int>(parts), [&](int i) {
+    const int64_t row = i / panel_parts_, column = i % panel_parts_, panels = matrix_->panels();
+    Part part{x,
+              other,
+              y,
+              static_cast<char*>(scratch) + static_cast<size_t>(i) * part_bytes_,
+              blocks_ * row / row_parts_,
+              blocks_ * (row + 1) / row_parts_,
+              panels * column / panel_parts_,
+              panels * (column + 1) / panel_parts_,
+              nullptr,
+              0};
+    run_part(part);
+  });
+}
+
+void PackedGemm::run_part(Part& part) const {
+  for (int64_t begin = part.first_block; begin < part.last_block; begin += chunk_blocks_) {
+    const int64_t end = std::min(begin + chunk_blocks_, part.last_block), row = first_row(begin);
+    if (row_words_ > 0) {
+      auto* rows = reinterpret_cast<uint32_t*>(part.scratch + rows_at_);
+      const RowSource source{part.x, layout_.row_stride, layout_.column_stride,
+                             layout_.offsets.empty() ? nullptr : layout_.offsets.data()};
+      load_rows(matrix_->precision(), source, row, first_row(end), matrix_->depth(), rows, row_words_,
+                reinterpret_cast<float*>(part.scratch + scales_at_),
+                reinterpret_cast<float*>(part.scratch + space_at_));
+      part.a = rows;
+      part.a_stride = row_words_;
+    } else {
+      part.a = reinterpret_cast<const uint32_t*>(part.x + row * layout_.row_stride);
+      part.a_stride = layout_.row_stride;
+    }
+    run_rows(part, begin, end);
+  }
+}
+
+// The blocks begin … end by all panels of the part. A block of a panel is used for all of them before the
+// next, and the next is asked for meanwhile.
+void PackedGemm::run_rows(Part& part, int64_t begin, int64_t end) const {
+  const TileKernels& kernels = matrix_->kernels();
+  const int64_t words = matrix_->words(), columns = kernels.panel_columns(), stride = group_panels_ * columns;
+  auto* sums = reinterpret_cast<uint32_t*>(part.scratch);
+  const int64_t first = first_row(begin);
+  for (int64_t panel = part.first_panel; panel < part.last_panel; ++panel) {
+    const int64_t vectors = matrix_->vectors(panel), width = vectors * kernels.lanes;
+    const int64_t in_group = (panel - part.first_panel) % group_panels_;
+    const bool ends_group = in_group + 1 == group_panels_ || panel + 1 == part.last_panel;
+    for (int64_t depth = 0; depth < words; depth += depth_steps_) {
+      const int64_t steps = std::min(depth_steps_, words - depth);
+      const uint32_t* b = matrix_->panel(panel) + depth * width;
+      const auto* next = reinterpret_cast<const char*>(b + steps * width);
+      for (int64_t block = begin; block < end; ++block, next += steps * 64) {
+        const int64_t row = first_row(block) - first, rows = first_row(block + 1) - first - row;
+        uint32_t* tile = sums + (depth_steps_ < words ? row * stride : 0) + in_group * columns;
+        if (depth + steps == words) expect_results(part, first + row, rows, panel * columns, width);
+        kernels.run[rows - 1][vectors - 1](
+            {part.a + row * part.a_stride + depth, part.a_stride, b, steps, tile, stride, depth > 0, next, 64});
+        if (depth + steps == words && ends_group)
+          finish(part, block, panel - in_group, in_group + 1, reinterpret_cast<float*>(tile - in_group * columns));
+      }
+    }
+  }
+}
+
+// Asks for the memory that results go to, which would otherwise be waited for.
+void PackedGemm::expect_results(const Part& part, int64_t row, int64_t rows, int64_t column, int64_t width) const {
+  constexpr int64_t kLine = 16;
+  for (int64_t r = row; r < row + rows; ++r) {
+    for (int64_t c = column; c < column + width; c += kLine) {
+      __builtin_prefetch(part.y + r * matrix_->columns() + c, 1);
+      if (adds_other_) __builtin_prefetch(part.other + r % other_rows_ * matrix_->columns() + c);
+    }
+  }
+}
+
+void PackedGemm::finish(const Part& part, int64_t block, int64_t panel, int64_t panels, float* tile) const {
+  const int64_t n = matrix_->columns(), width = matrix_->kernels().panel_columns(), column = panel * width;
+  const int64_t row = first_row(block), in_chunk = row - first_row(block - (block - part.first_block) % chunk_blocks_);
+  const bool is_int8 = matrix_->precision() == Precision::kInt8;
+  static constexpr FinishStep kBiasOnly;
+  const bool has_steps = !finish_->steps.empty();
+  finish_tile({tile, group_panels_ * width, first_row(block + 1) - row, std::min(panels * width, n - column),
+               finish_->bias.data() + column, has_steps ? finish_->steps.data() : &kBiasOnly,
+               has_steps ? static_cast<int64_t>(finish_->steps.size()) : 1, adds_other_ ? part.other + column : nullptr,
+               n, row, other_rows_, part.y + row * n + column, n, is_int8 ? matrix_->offsets() + column : nullptr,
+               is_int8 ? matrix_->scales() + column : nullptr,
+               is_int8 ? reinterpret_cast<const float*>(part.scratch + scales_at_) + in_chunk : nullptr});
+}
+
+}  // namespace tensord::kernels

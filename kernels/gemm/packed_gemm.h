@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/ops/packed.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/gemm/packed_gemm_tile.h"
+
+// Products y = f(x @ w^T) with w known at load: w is repacked once, for any number of rows of x, and
+// nothing but a few numbers is made for each.
+namespace tensord::kernels {
+
+// w in panels of a few vectors' columns of w^T, [panel][step of k][column], in the words of its precision.
+// Constant, shared by all workers.
+class PackedMatrix {
+ public:
+  // `weight` is n × k of f32, as it lies; its rows are multiplied by `scale` unless that is null.
+  PackedMatrix(const Matrix& weight, const float* scale, ops::Precision precision);
+
+  int64_t columns() const { return n_; }  // of the result
+  int64_t depth() const { return k_; }
+  int64_t words() const { return words_; }  // of a column; also of a packed row of x
+  ops::Precision precision() const { return precision_; }
+  const TileKernels& kernels() const { return kernels_; }
+  int64_t panels() const { return (n_ + kernels_.panel_columns() - 1) / kernels_.panel_columns(); }
+  // Vectors of a panel; only the last may be narrower.
+  int64_t vectors(int64_t panel) const;
+  const uint32_t* panel(int64_t i) const {
+    return static_cast<const uint32_t*>(data_.raw_data()) + i * words_ * kernels_.panel_columns();
+  }
+  // Of 8-bit weights, one per column: what a step of the number counts, and what the inputs' offset of 128
+  // adds to the sum.
+  const float* scales() const { return scales_.empty() ? nullptr : scales_.data(); }
+  const int32_t* offsets() const { return offsets_.empty() ? nullptr : offsets_.data(); }
+  size_t size_bytes() const;
+
+ private:
+  void pack_panel(const Matrix& weight, const float* scale, int64_t panel);
+  void find_scales(const Matrix& weight, const float* scale);
+
+  int64_t n_, k_, words_;
+  ops::Precision precision_;
+  TileKernels kernels_;
+  Tensor data_;
+  std::vector<float> scales_, inverse_;
+  std::vector<int32_t> offsets_;
+};
+
+// How the rows of x lie: a stride, or an offset of each; strides in elements.
+struct RowLayout {
+  int64_t rows = 0;
+  int64_t row_stride = 0, column_stride = 1;
+  std::vector<int64_t> offsets;
+
+  // The rows of all but the last dimension.
+  static RowLayout of(const Tensor& tensor);
+};
+
+// What happens to the sums: bias, then the steps in order. At most one step adds another tensor.
+struct GemmFinish {
+  std::vector<float> bias;  // one per column
+  std::vector<FinishStep> steps;
+
+  bool adds_other() const;
+};
+
+// One product for one layout of x, cut for a number of threads.
+class PackedGemm {
+ public:
+  // `other_rows` rows of the other tensor are added, over and over; ignored without such a step.
+  PackedGemm(std::shared_ptr<const PackedMatrix> matrix, std::shared_ptr<const GemmFinish> finish, RowLayout rows,
+             int64_t other_rows, int threads);
+
+  // y is row-major; `other` too, or null, and may be y. `scratch` is aligned to 64.
+  void run(const float* x, const float* other, float* y, void* scratch) const;
+
+  bool adds_other() const { return adds_other_; }
+  size_t scratch_bytes() const { return part_bytes_ * static_cast<size_t>(row_parts_ * panel_parts_); }
+  ops::Cost cost() const;
+  std::string variant() const;
+
+ private:
+  struct Part;
+  void cut(int threads);
+  void place();
+  bool copies_rows() const;
+  int64_t first_row(int64_t block) const { return layout_.rows * block / blocks_; }
+  void run_part(Part& part) const;
+  void run_rows(Part& part, int64_t begin, int64_t end) const;
+  void expect_results(const Part& part, int64_t row, int64_t rows, int64_t column, int64_t width) const;
+  void finish(const Part& part, int64_t block, int64_t panel, int64_t panels, float* tile) const;
+
+  std::shared_ptr<const PackedMatrix> matrix_;
+  std::shared_ptr<const GemmFinish> finish_;
+  RowLayout layout_;
+  int64_t other_rows_;
+  bool adds_other_;
+
+  int64_t blocks_ = 0;        // of rows, each at most a tile's
+  int64_t chunk_blocks_ = 0;  // blocks done together, panel by panel
+  int64_t chunk_rows_ = 0;    // most rows of such
+  int64_t depth_steps_ = 0;   // steps done before the next block
+  int64_t group_panels_ = 1;  // panels finished together
+  int64_t row_parts_ = 1, panel_parts_ = 1;
+  int64_t row_words_ = 0;  // of a copied row
+  size_t part_bytes_ = 0, rows_at_ = 0, scales_at_ = 0, space_at_ = 0;
+};
+
+}  // namespace tensord::kernels

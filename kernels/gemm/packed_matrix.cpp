@@ -1,0 +1,152 @@
+// Weights repacked for the tiles of kernels/gemm/packed_gemm_cpu.cpp.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "core/base/parallel.h"
+#include "core/base/thread_priority.h"
+#include "core/tensor/half.h"
+#include "kernels/gemm/packed_gemm.h"
+
+namespace tensord::kernels {
+namespace {
+
+using ops::Precision;
+
+int64_t numbers_per_word(Precision precision) {
+  return precision == Precision::kF32 ? 1 : precision == Precision::kBf16 ? 2 : 4;
+}
+
+// Rounds x / scale; what is not finite counts as 0, its column's scale being NaN.
+int32_t to_int8(float x, float inverse_scale) {
+  constexpr float kMagic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
+  const float scaled = x * inverse_scale;
+  const float bounded = std::abs(scaled) <= 127.0f ? scaled : scaled > 0 ? 127.0f : scaled < 0 ? -127.0f : 0.0f;
+  return std::bit_cast<int32_t>(bounded + kMagic) - std::bit_cast<int32_t>(kMagic);
+}
+
+// A word of `count` numbers that are multiplied by `by`; the rest of it is zero.
+template <Precision precision>
+uint32_t make_word(const float* at, int64_t stride, int64_t count, float by, float inverse_scale) {
+  if constexpr (precision == Precision::kF32) return std::bit_cast<uint32_t>(*at * by);
+  constexpr int kBits = precision == Precision::kBf16 ? 16 : 8;
+  uint32_t word = 0;
+  for (int64_t e = 0; e < count; ++e) {
+    const float x = at[e * stride] * by;
+    const uint32_t bits =
+        precision == Precision::kBf16 ? BFloat16(x).bits : static_cast<uint32_t>(to_int8(x, inverse_scale)) & 0xffu;
+    word |= bits << (kBits * e);
+  }
+  return word;
+}
+
+// Columns of w^T, as they lie, and where their words go.
+struct PanelSource {
+  const float* data;
+  int64_t column_stride, stride;  // from column to column, and along k
+  int64_t columns, width, k;
+  const float *by, *inverse_scale;  // per column, or null
+  uint32_t* out;
+};
+
+template <Precision precision>
+void pack_columns(const PanelSource& source) {
+  constexpr int64_t kPerWord = precision == Precision::kF32 ? 1 : precision == Precision::kBf16 ? 2 : 4;
+  const int64_t whole = source.k / kPerWord, words = (source.k + kPerWord - 1) / kPerWord;
+  const auto put = [&](int64_t i, int64_t j, int64_t count) {
+    source.out[i * source.width + j] = make_word<precision>(
+        source.data + j * source.column_stride + i * kPerWord * source.stride, source.stride, count,
+        source.by ? source.by[j] : 1.0f, precision == Precision::kInt8 ? source.inverse_scale[j] : 0.0f);
+  };
+  // A few cache lines of each column at a time, when columns are what lies together.
+  const int64_t run = source.stride == 1 ? 64 : 1, run_numbers = run * kPerWord;
+  for (int64_t begin = 0; begin < whole; begin += run) {
+    const int64_t end = std::min(begin + run, whole);
+    for (int64_t j = 0; j < source.columns; ++j) {
+      const float* later = source.data + (j + 4) * source.column_stride + begin * kPerWord;
+      for (int64_t e = 0; source.stride == 1 && e < run_numbers; e += 16) __builtin_prefetch(later + e);
+      for (int64_t i = begin; i < end; ++i) put(i, j, kPerWord);
+    }
+  }
+  if (whole < words) {
+    for (int64_t j = 0; j < source.columns; ++j) put(whole, j, source.k - whole * kPerWord);
+  }
+  for (int64_t i = 0; i < words; ++i)
+    std::fill(source.out + i * source.width + source.columns, source.out + (i + 1) * source.width, 0u);
+}
+
+}  // namespace
+
+PackedMatrix::PackedMatrix(const Matrix& weight, const float* scale, Precision precision)
+    : n_(weight.rows),
+      k_(weight.cols),
+      words_((k_ + numbers_per_word(precision) - 1) / numbers_per_word(precision)),
+      precision_(precision),
+      kernels_(tile_kernels(precision)) {
+  const int64_t lanes = kernels_.lanes, columns = (n_ + lanes - 1) / lanes * lanes;
+  data_ = Tensor::empty(Dims{columns * words_ * 4}, DType::kUInt8);
+  if (precision == Precision::kInt8) find_scales(weight, scale);
+  const double panel_ns = static_cast<double>(kernels_.panel_columns()) * static_cast<double>(k_);
+  parallel_for_cost(panels(), panel_ns, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      pack_panel(weight, scale, i);
+      let_others_run();
+    }
+  });
+  inverse_ = {};
+}
+
+int64_t PackedMatrix::vectors(int64_t panel) const {
+  const int64_t left = n_ - panel * kernels_.panel_columns();
+  return std::min<int64_t>(kTileVectors, (left + kernels_.lanes - 1) / kernels_.lanes);
+}
+
+size_t PackedMatrix::size_bytes() const {
+  return data_.size_bytes() + scales_.size() * sizeof(float) + offsets_.size() * sizeof(int32_t);
+}
+
+// One scale per column of the result, and the sums of its rounded weights.
+void PackedMatrix::find_scales(const Matrix& weight, const float* scale) {
+  const auto n = static_cast<size_t>(n_);
+  scales_.resize(n);
+  inverse_.resize(n);
+  offsets_.resize(n);
+  parallel_for_cost(n_, 2 * static_cast<double>(k_), [&](int64_t begin, int64_t end) {
+    for (int64_t j = begin; j < end; ++j) {
+      const float* row = static_cast<const float*>(weight.data) + j * weight.row_stride;
+      const float by = scale ? scale[j] : 1.0f;
+      float most = 0, zero = 0;  // NaN when a weight is not finite
+      for (int64_t i = 0; i < k_; ++i) {
+        const float x = row[i * weight.col_stride] * by;
+        zero += x * 0.0f;
+        most = std::max(most, std::abs(x));
+      }
+      const auto at = static_cast<size_t>(j);
+      scales_[at] = most / 127.0f + zero;
+      inverse_[at] = most > 1e-37f && zero == 0 ? 127.0f / most : 0.0f;
+      int32_t sum = 0;
+      for (int64_t i = 0; i < k_; ++i) sum += to_int8(row[i * weight.col_stride] * by, inverse_[at]);
+      offsets_[at] = 128 * sum;
+    }
+  });
+}
+
+void PackedMatrix::pack_panel(const Matrix& weight, const float* scale, int64_t panel) {
+  const int64_t width = vectors(panel) * kernels_.lanes, first = panel * kernels_.panel_columns();
+  const PanelSource source{static_cast<const float*>(weight.data) + first * weight.row_stride,
+                           weight.row_stride,
+                           weight.col_stride,
+                           std::min(width, n_ - first),
+                           width,
+                           k_,
+                           scale ? scale + first : nullptr,
+                           inverse_.empty() ? nullptr : inverse_.data() + first,
+                           const_cast<uint32_t*>(this->panel(panel))};
+  switch (precision_) {
+    case Precision::kF32: return pack_columns<Precision::kF32>(source);
+    case Precision::kBf16: return pack_columns<Precision::kBf16>(source);
+    case Precision::kInt8: return pack_columns<Precision::kInt8>(source);
+  }
+}
+
+}  // namespace tensord::kernels

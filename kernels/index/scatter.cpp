@@ -1,0 +1,331 @@
+#include <algorithm>
+#include <cmath>
+
+#include "core/tensor/strided_copy.h"
+#include "kernels/fused/gradient_expr.h"
+#include "kernels/index/index.h"
+
+// gather and scatter: one index per element along one dimension.
+namespace tensord::kernels {
+namespace {
+
+using ops::KernelContext;
+using ops::Scalar;
+using ops::TensorMeta;
+
+TensorMeta gather_meta(const Tensor& x, int64_t dim, const Tensor& index, bool) {
+  dim = wrap_dim(dim, x.ndim());
+  check(index.numel() == 0 || index.dtype() == DType::kInt64, "gather(): Expected dtype int64 for index");
+  const int64_t x_dims = std::max<int64_t>(x.ndim(), 1), index_dims = std::max<int64_t>(index.ndim(), 1);
+  check(index.numel() == 0 || x_dims == index_dims,
+        "Index tensor must have the same number of dimensions as input tensor");
+  for (int64_t d = 0; index.numel() != 0 && d < std::min(x.ndim(), index.ndim()); ++d) {
+    check(d == dim || index.sizes()[d] <= x.sizes()[d], "Size does not match at dimension ", d, " expected index ",
+          to_string(index.sizes()), " to be smaller than self ", to_string(x.sizes()), " apart from dimension ", dim);
+  }
+  return {index.sizes(), x.dtype(), {}, x.device()};
+}
+
+// Offsets in a tensor of these strides for every position of `index`, with the indexed
+// dimension left out: the index supplies it.
+std::vector<int64_t> offsets_without(const Tensor& index, const Tensor& x, int64_t dim) {
+  Dims strides(index.sizes().size(), 0);
+  for (int64_t d = 0; d < index.ndim() && d < x.ndim(); ++d) strides[d] = d == dim ? 0 : x.strides()[d];
+  return element_offsets(index.sizes(), strides);
+}
+
+// Calls fn(offset in x that the index names, offset of the same position in `other`).
+template <class Fn>
+void for_each_indexed(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& other, Fn&& fn) {
+  if (index.numel() == 0) return;
+  const std::vector<int64_t> base = offsets_without(index, x, dim);
+  const std::vector<int64_t> at = element_offsets(index.sizes(), index.strides());
+  const std::vector<int64_t> from =
+      element_offsets(index.sizes(), other.ndim() == index.ndim() ? other.strides() : Dims(index.sizes().size(), 0));
+  const auto* indices = index.data<int64_t>();
+  const int64_t size = x.ndim() == 0 ? 1 : x.sizes()[dim], stride = x.ndim() == 0 ? 0 : x.strides()[dim];
+  for (size_t i = 0; i < at.size(); ++i) {
+    const int64_t position = indices[at[i]];
+    if (position < 0 || position >= size) [[unlikely]] {
+      fail(ErrorCode::kOutOfRange, "index ", position, " is out of bounds for dimension ", dim, " with size ", size);
+    }
+    fn(base[i] + position * stride, from[i]);
+  }
+}
+
+void gather_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, bool, Tensor& out) {
+  dim = wrap_dim(dim, x.ndim());
+  dispatch_width(x.dtype(), [&]<class T>() {
+    const T* from = static_cast<const T*>(x.raw_data());
+    T* to = static_cast<T*>(out.raw_data());
+    for_each_indexed(x, dim, index, out, [&](int64_t source, int64_t target) { to[target] = from[source]; });
+  });
+}
+
+void check_scatter(const Tensor& x, int64_t dim, const Tensor& index) {
+  wrap_dim(dim, x.ndim());
+  check(index.numel() == 0 || index.dtype() == DType::kInt64, "scatter(): Expected dtype int64 for index");
+  check(index.numel() == 0 || std::max<int64_t>(x.ndim(), 1) == std::max<int64_t>(index.ndim(), 1),
+        "Index tensor must have the same number of dimensions as self tensor");
+}
+
+TensorMeta like_self(const Tensor& x) {
+  const bool dense = is_non_overlapping_and_dense(x.sizes(), x.strides());
+  return {x.sizes(), x.dtype(), dense ? x.strides() : Dims(), x.device()};
+}
+
+TensorMeta scatter_meta(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) {
+  check_scatter(x, dim, index);
+  dim = wrap_dim(dim, x.ndim());
+  if (index.numel() == 0) return like_self(x);
+  check(x.dtype() == source.dtype(), "scatter(): Expected self.dtype to be equal to src.dtype");
+  check(std::max<int64_t>(source.ndim(), 1) == std::max<int64_t>(index.ndim(), 1),
+        "Index tensor must have the same number of dimensions as src tensor");
+  for (int64_t d = 0; d < index.ndim(); ++d) {
+    const bool fits = (d == dim || d >= x.ndim() || index.sizes()[d] <= x.sizes()[d]) &&
+                      (d >= source.ndim() || index.sizes()[d] <= source.sizes()[d]);
+    check(fits, "Expected index ", to_string(index.sizes()), " to be smaller than self ", to_string(x.sizes()),
+          " apart from dimension ", dim, " and to be smaller size than src ", to_string(source.sizes()));
+  }
+  return like_self(x);
+}
+TensorMeta scatter_value_meta(const Tensor& x, int64_t dim, const Tensor& index, const Scalar&) {
+  check_scatter(x, dim, index);
+  dim = wrap_dim(dim, x.ndim());
+  for (int64_t d = 0; index.numel() != 0 && d < std::min(index.ndim(), x.ndim()); ++d) {
+    check(d == dim || index.sizes()[d] <= x.sizes()[d], "Expected index ", to_string(index.sizes()),
+          " to be smaller than self ", to_string(x.sizes()), " apart from dimension ", dim);
+  }
+  return like_self(x);
+}
+
+void start_from(const Tensor& self, const Tensor& out) {
+  if (overlap(self, out) != Overlap::kFull) strided_copy(out, self);
+}
+
+void scatter_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
+                    Tensor& out) {
+  start_from(x, out);
+  dispatch_width(x.dtype(), [&]<class T>() {
+    T* to = static_cast<T*>(out.raw_data());
+    const T* from = static_cast<const T*>(source.raw_data());
+    for_each_indexed(out, wrap_dim(dim, x.ndim()), index, source, [&](int64_t t, int64_t s) { to[t] = from[s]; });
+  });
+}
+
+void scatter_value_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, const Scalar& value,
+                          Tensor& out) {
+  start_from(x, out);
+  dispatch_all(x.dtype(), "scatter", [&]<class T>() {
+    T* to = out.data<T>();
+    const T fill = value.to<T>();
+    for_each_indexed(out, wrap_dim(dim, x.ndim()), index, index, [&](int64_t t, int64_t) { to[t] = fill; });
+  });
+}
+
+void scatter_add_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
+                        Tensor& out) {
+  start_from(x, out);
+  dispatch_all(x.dtype(), "scatter_add", [&]<class T>() {
+    T* to = out.data<T>();
+    const T* from = static_cast<const T*>(source.raw_data());
+    for_each_indexed(out, wrap_dim(dim, x.ndim()), index, source,
+                     [&](int64_t t, int64_t s) { to[t] = static_cast<T>(to[t] + from[s]); });
+  });
+}
+
+TensorMeta scatter_reduce_meta(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
+                               const std::string& reduce, bool) {
+  check(reduce == "sum" || reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
+        "reduce argument must be either sum, prod, mean, amax or amin, got ", reduce);
+  return scatter_meta(x, dim, index, source);
+}
+
+template <class T>
+void reduce_into(const std::string& reduce, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
+                 bool include_self, Tensor& out) {
+  T* to = out.data<T>();
+  const T* from = static_cast<const T*>(source.raw_data());
+  // How often each element was written; a first write replaces when self is left out.
+  std::vector<int64_t> writes(out.storage()->size_bytes() / sizeof(T), include_self ? 1 : 0);
+  const int64_t shift = out.offset();
+  for_each_indexed(out, wrap_dim(dim, x.ndim()), index, source, [&](int64_t t, int64_t s) {
+    if (writes[t + shift]++ == 0)
+      to[t] = from[s];
+    else if (reduce == "sum" || reduce == "mean")
+      to[t] = static_cast<T>(to[t] + from[s]);
+    else if (reduce == "prod")
+      to[t] = static_cast<T>(to[t] * from[s]);
+    else if (reduce == "amax")
+      to[t] = from[s] > to[t] || from[s] != from[s] ? from[s] : to[t];
+    else
+      to[t] = from[s] < to[t] || from[s] != from[s] ? from[s] : to[t];
+  });
+  if (reduce != "mean") return;
+  for (int64_t offset : element_offsets(out.sizes(), out.strides())) {
+    const int64_t count = writes[offset + shift];
+    if (count < 2) continue;
+    if constexpr (std::is_integral_v<T>)
+      to[offset] = static_cast<T>(std::floor(static_cast<double>(to[offset]) / static_cast<double>(count)));
+    else
+      to[offset] = static_cast<T>(static_cast<double>(to[offset]) / static_cast<double>(count));
+  }
+}
+
+void scatter_reduce_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index,
+                           const Tensor& source, const std::string& reduce, bool include_self, Tensor& out) {
+  start_from(x, out);
+  dispatch_all(x.dtype(), "scatter_reduce",
+               [&]<class T>() { reduce_into<T>(reduce, x, dim, index, source, include_self, out); });
+}
+
+TensorMeta scatter_old_reduce_meta(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
+                                   const std::string& reduce) {
+  check(reduce == "add" || reduce == "multiply", "reduce argument must be either add or multiply.");
+  return scatter_meta(x, dim, index, source);
+}
+void scatter_old_reduce_kernel(const KernelContext& context, const Tensor& x, int64_t dim, const Tensor& index,
+                               const Tensor& source, const std::string& reduce, Tensor& out) {
+  scatter_reduce_kernel(context, x, dim, index, source, reduce == "add" ? "sum" : "prod", true, out);
+}
+
+using gradient::Expr;
+using gradient::of_first;
+using ops::call;
+using ops::GradArgs;
+
+Tensor gather_gradient(const GradArgs& args, const Tensor& g) {
+  return call("aten::scatter_add", gradient::zeros_like(args.inputs[0]), args.inputs[1], args.inputs[2], g);
+}
+// What the index names of x; where the source is larger than the index, zeros for the rest.
+Tensor gather_for_source(const GradArgs& args, const Tensor& x) {
+  const Tensor part = call("aten::gather", x, args.inputs[1], args.inputs[2]);
+  const Dims& sizes = gradient::sizes_of(args, 3);
+  if (part.sizes() == sizes) return part;
+  if (part.ndim() != static_cast<int64_t>(sizes.size())) return call("aten::reshape", part, sizes);
+  Dims pad;
+  for (int64_t d = part.ndim() - 1; d >= 0; --d) {
+    pad.push_back(0);
+    pad.push_back(sizes[d] - part.sizes()[d]);
+  }
+  return call("aten::constant_pad_nd", part, pad, 0);
+}
+// self has no part where it was overwritten.
+std::vector<Tensor> scatter_gradient(const GradArgs& args) {
+  std::vector<Tensor> gradients(args.inputs.size());
+  const Tensor& g = args.grad_outputs[0];
+  if (!g) return gradients;
+  if (args.needs(0)) gradients[0] = call("aten::scatter.value", g, args.inputs[1], args.inputs[2], 0);
+  if (args.needs(3) && args.inputs[3].is_tensor()) gradients[3] = gather_for_source(args, g);
+  return gradients;
+}
+std::vector<Tensor> scatter_add_gradient(const GradArgs& args) {
+  std::vector<Tensor> gradients(args.inputs.size());
+  const Tensor& g = args.grad_outputs[0];
+  if (!g) return gradients;
+  if (args.needs(0)) gradients[0] = g;
+  if (args.needs(3)) gradients[3] = gather_for_source(args, g);
+  return gradients;
+}
+
+// How many values went into each element of self; at least 1.
+Expr counts_of(const GradArgs& args, const Tensor& like) {
+  const bool include_self = args.inputs[5].to_bool();
+  const Tensor start = call(include_self ? "aten::ones_like" : "aten::zeros_like", like);
+  const Tensor counts =
+      call("aten::scatter_add", start, args.inputs[1], args.inputs[2], call("aten::ones_like", args.inputs[3]));
+  return call("aten::masked_fill.Scalar", counts, call("aten::eq.Scalar", counts, 0), 1);
+}
+// prod: y over each factor; zeros among the factors are left out by adding 1 to them, once.
+void prod_gradient(const GradArgs& args, const Tensor& g, std::vector<Tensor>& gradients) {
+  const Tensor &self = args.inputs[0].to_tensor(), &source = args.inputs[3].to_tensor();
+  const Expr y = args.outputs[0];
+  const Tensor is_zero = call("aten::eq.Scalar", source, 0);
+  const Tensor zeros = call("aten::scatter_add", call("aten::zeros_like", self), args.inputs[1], args.inputs[2],
+                            call("aten::to.dtype", is_zero, self.dtype()));
+  const Tensor is_only_zero =
+      call("aten::mul.Tensor", call("aten::eq.Scalar", call("aten::gather", zeros, args.inputs[1], args.inputs[2]), 1),
+           is_zero);
+  const Tensor filled = call("aten::masked_fill.Scalar", source, is_only_zero, 1);
+  const Tensor others =
+      call("aten::scatter_reduce.two", self, args.inputs[1], args.inputs[2], filled, "prod", args.inputs[5]);
+  const auto at = [&](const Expr& x) { return Expr(call("aten::gather", x.tensor(), args.inputs[1], args.inputs[2])); };
+  if (args.needs(0)) {
+    const Tensor ones = call("aten::masked_fill.Scalar", self, call("aten::eq.Scalar", self, 0), 1);
+    const Tensor product = call("aten::scatter_reduce.two", call("aten::ones_like", self), args.inputs[1],
+                                args.inputs[2], source, "prod", true);
+    gradients[0] = (Expr(g) * Expr(product)).tensor();
+  }
+  if (!args.needs(3)) return;
+  const Expr plain = at(Expr(g) * y) / Expr(call("aten::masked_fill.Scalar", source, is_zero, 1));
+  gradients[3] = gradient::where(is_only_zero, at(Expr(g) * Expr(others)), plain).tensor();
+}
+// Equal extremes share the gradient.
+void extremum_gradient(const GradArgs& args, const Tensor& g, std::vector<Tensor>& gradients) {
+  const Expr self = args.inputs[0], source = args.inputs[3], y = args.outputs[0];
+  const auto at = [&](const Tensor& x) { return Expr(call("aten::gather", x, args.inputs[1], args.inputs[2])); };
+  const Tensor is_self = call("aten::to.dtype", (self == y).tensor(), g.dtype());
+  const Tensor is_source = call("aten::to.dtype", (source == at(y.tensor())).tensor(), g.dtype());
+  const Tensor share = call("aten::scatter_add", is_self, args.inputs[1], args.inputs[2], is_source);
+  const Expr each = Expr(g) / Expr(share);
+  if (args.needs(0)) gradients[0] = (each * Expr(is_self)).tensor();
+  if (args.needs(3)) gradients[3] = (at(each.tensor()) * Expr(is_source)).tensor();
+}
+std::vector<Tensor> scatter_reduce_gradient(const GradArgs& args) {
+  std::vector<Tensor> gradients(args.inputs.size());
+  const Tensor& g = args.grad_outputs[0];
+  if (!g) return gradients;
+  const std::string& reduce = args.inputs[4].to_string();
+  if (reduce == "prod")
+    prod_gradient(args, g, gradients);
+  else if (reduce == "amax" || reduce == "amin")
+    extremum_gradient(args, g, gradients);
+  else {
+    const Tensor each = reduce == "mean" ? (Expr(g) / counts_of(args, g)).tensor() : g;
+    if (args.needs(0)) gradients[0] = each;
+    if (args.needs(3)) gradients[3] = gather_for_source(args, each);
+  }
+  const bool include_self = args.inputs[5].to_bool();
+  if (!include_self && gradients[0])
+    gradients[0] = call("aten::scatter.value", gradients[0], args.inputs[1], args.inputs[2], 0);
+  return gradients;
+}
+
+OP("aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor")
+    .infer(gather_meta)
+    .gradient(of_first(gather_gradient))
+    .saves("index")
+    .with_out();
+KERNEL("aten::gather", kCPU, gather_kernel);
+OP("aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor")
+    .infer(scatter_meta)
+    .gradient(scatter_gradient)
+    .saves("index")
+    .with_inplace();
+KERNEL("aten::scatter.src", kCPU, scatter_kernel);
+OP("aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor")
+    .infer(scatter_value_meta)
+    .gradient(scatter_gradient)
+    .saves("index")
+    .with_inplace();
+KERNEL("aten::scatter.value", kCPU, scatter_value_kernel);
+OP("aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor")
+    .infer(scatter_old_reduce_meta)
+    .with_inplace();
+KERNEL("aten::scatter.reduce", kCPU, scatter_old_reduce_kernel);
+OP("aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor")
+    .infer(scatter_meta)
+    .gradient(scatter_add_gradient)
+    .saves("index")
+    .with_inplace();
+KERNEL("aten::scatter_add", kCPU, scatter_add_kernel);
+OP("aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> "
+   "Tensor")
+    .infer(scatter_reduce_meta)
+    .gradient(scatter_reduce_gradient)
+    .saves("self, index, src, result")
+    .with_inplace();
+KERNEL("aten::scatter_reduce.two", kCPU, scatter_reduce_kernel);
+
+}  // namespace
+}  // namespace tensord::kernels

@@ -1,0 +1,65 @@
+// linear: input @ weight^T + bias over the last dimension of an input of any rank.
+#include <optional>
+
+#include "core/ops/op.h"
+#include "core/tensor/strided_copy.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/linear/matmul_gradient.h"
+#include "kernels/linear/packed_linear.h"
+
+namespace tensord::kernels {
+namespace {
+
+using ops::TensorMeta;
+using MaybeTensor = std::optional<Tensor>;
+
+TensorMeta infer_linear(const Tensor& input, const Tensor& weight, const MaybeTensor& bias) {
+  check(input.ndim() >= 1, "linear(): input must be at least 1-D");
+  check(weight.ndim() == 2 || weight.ndim() == 1, "linear(): weight must be 1-D or 2-D, but got ", weight.ndim(), "-D");
+  const int64_t features = input.sizes().back();
+  const int64_t rows = features == 0 ? 0 : input.numel() / features;
+  if (weight.ndim() == 1) {
+    check(weight.sizes()[0] == features, "size mismatch, got input (", rows, "), mat (", rows, "x", features,
+          "), vec (", weight.sizes()[0], ")");
+  } else {
+    check(weight.sizes()[1] == features, "mat1 and mat2 shapes cannot be multiplied (", rows, "x", features, " and ",
+          weight.sizes()[1], "x", weight.sizes()[0], ")");
+  }
+  check(input.dtype() == weight.dtype() && (!bias || bias->dtype() == input.dtype()),
+        "linear: expected input, weight and bias to have the same dtype, but got ", name_of(input.dtype()), ", ",
+        name_of(weight.dtype()), " and ", bias ? name_of(bias->dtype()) : "none");
+  Dims sizes = input.sizes();
+  if (weight.ndim() == 1)
+    sizes.erase(sizes.size() - 1);
+  else
+    sizes.back() = weight.sizes()[0];
+  if (bias) {
+    check(broadcast_sizes(bias->sizes(), sizes) == sizes, "The expanded size of the tensor ", to_string(sizes),
+          " must match the existing size of the bias ", to_string(bias->sizes()));
+  }
+  return {sizes, input.dtype(), {}, input.device()};
+}
+
+void run_linear(const ops::KernelContext&, const Tensor& input, const Tensor& weight, const MaybeTensor& bias,
+                Tensor& out) {
+  if (out.numel() == 0) return;
+  const int64_t features = input.sizes().back(), outputs = weight.ndim() == 1 ? 1 : weight.sizes()[0];
+  const Tensor x = input.contiguous();
+  const int64_t rows = out.numel() / outputs;
+  const Matrix kernel = weight.ndim() == 1 ? Matrix{weight.raw_data(), features, 1, weight.strides()[0], 1}
+                                           : matrix_of(weight).transposed();
+  if (bias) start_product(*bias, out);
+  gemm(out.dtype(), 1, {x.raw_data(), rows, features, features, 1}, kernel, bias ? 1 : 0,
+       {out.raw_data(), rows, outputs, outputs, 1});
+}
+
+OP("aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor")
+    .infer(&infer_linear)
+    .gradient(&gradient::of_linear)
+    .saves("input, weight")
+    .packs(&pack_linear)
+    .with_out();
+KERNEL("aten::linear", DeviceKind::kCPU, &run_linear);
+
+}  // namespace
+}  // namespace tensord::kernels

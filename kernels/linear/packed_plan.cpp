@@ -1,0 +1,182 @@
+#include "kernels/linear/packed_plan.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "core/base/parallel.h"
+#include "kernels/common/onednn_description.h"
+
+namespace tensord::kernels {
+
+struct PackedPlan::Call {
+  dnnl::memory src, dst, weights, bias, scratchpad;
+  std::vector<dnnl_exec_arg_t> arguments;
+};
+
+PackedPlan::PackedPlan(dnnl::primitive primitive, MemoryDesc src, MemoryDesc dst, MemoryDesc scratchpad,
+                       std::pair<MemoryDesc, Tensor> weights, std::pair<MemoryDesc, Tensor> bias)
+    : primitive_(std::move(primitive)),
+      src_(std::move(src)),
+      dst_(std::move(dst)),
+      scratchpad_(std::move(scratchpad)),
+      weights_(std::move(weights)),
+      bias_(std::move(bias)) {}
+
+PackedPlan::~PackedPlan() {
+  for (auto& idle : idle_) delete idle.load();
+}
+
+std::unique_ptr<PackedPlan::Call> PackedPlan::make_call() const {
+  auto call = std::make_unique<Call>();
+  const auto add = [&](int argument, dnnl::memory& memory, const MemoryDesc& desc, void* data) {
+    memory = dnnl::memory(desc, onednn_engine(), data);
+    call->arguments.push_back({argument, memory.get()});
+  };
+  add(DNNL_ARG_SRC, call->src, src_, nullptr);
+  add(DNNL_ARG_DST, call->dst, dst_, nullptr);
+  if (weights_.second.defined()) add(DNNL_ARG_WEIGHTS, call->weights, weights_.first, weights_.second.raw_data());
+  if (bias_.second.defined()) add(DNNL_ARG_BIAS, call->bias, bias_.first, bias_.second.raw_data());
+  if (scratchpad_.get_size() > 0) add(DNNL_ARG_SCRATCHPAD, call->scratchpad, scratchpad_, nullptr);
+  return call;
+}
+
+std::unique_ptr<PackedPlan::Call> PackedPlan::take_call() const {
+  for (auto& idle : idle_) {
+    if (idle.load(std::memory_order_relaxed) == nullptr) continue;
+    if (Call* call = idle.exchange(nullptr, std::memory_order_acquire)) return std::unique_ptr<Call>(call);
+  }
+  return make_call();
+}
+
+void PackedPlan::give_call(std::unique_ptr<Call> call) const {
+  for (auto& idle : idle_) {
+    Call* none = nullptr;
+    if (!idle.compare_exchange_strong(none, call.get(), std::memory_order_release, std::memory_order_relaxed)) continue;
+    call.release();
+    return;
+  }
+}
+
+void PackedPlan::run(const void* src, void* dst) const {
+  Tensor scratch;
+  if (scratch_bytes() > 0) scratch = Tensor::empty(Dims{static_cast<int64_t>(scratch_bytes())}, DType::kUInt8);
+  run(src, dst, scratch.defined() ? scratch.raw_data() : nullptr);
+}
+
+void PackedPlan::run(const void* src, void* dst, void* scratch) const {
+  std::unique_ptr<Call> call = take_call();
+  call->src.set_data_handle(const_cast<void*>(src));
+  call->dst.set_data_handle(dst);
+  if (call->scratchpad) call->scratchpad.set_data_handle(scratch);
+  const dnnl_status_t status = dnnl_primitive_execute(primitive_.get(), onednn_stream().get(),
+                                                      static_cast<int>(call->arguments.size()), call->arguments.data());
+  give_call(std::move(call));
+  check_internal(status == dnnl_success, "a packed primitive failed with status ", static_cast<int>(status));
+}
+
+namespace {
+
+// The weight's rows (dimension 0) times scale.
+Tensor scaled_rows(const Tensor& weight, const Tensor& scale) {
+  const Tensor source = weight.contiguous();
+  Tensor out = Tensor::empty(source.sizes(), DType::kFloat32);
+  const int64_t rows = out.sizes()[0], row = out.numel() / std::max<int64_t>(rows, 1);
+  const float* from = source.data<float>();
+  const float* by = scale.data<float>();
+  float* to = out.data<float>();
+  parallel_for_cost(rows, 0.5 * static_cast<double>(row), [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      for (int64_t i = r * row; i < (r + 1) * row; ++i) to[i] = from[i] * by[r];
+    }
+  });
+  return out;
+}
+
+}  // namespace
+
+Tensor PackedWeights::get(const MemoryDesc& packed, const Tensor& weight, const Tensor& scale,
+                          const std::function<MemoryDesc(const Tensor&)>& describe) {
+  std::lock_guard lock(mutex_);
+  for (const auto& [desc, tensor] : packed_) {
+    if (desc == packed) return tensor;
+  }
+  const Tensor source = scale.defined() ? scaled_rows(weight, scale) : weight;
+  Tensor result;
+  dnnl::memory from = onednn_memory(describe(source), source.raw_data()), to = onednn_allocate(packed, result);
+  dnnl::reorder(from, to).execute(onednn_stream(), from, to);
+  packed_.emplace_back(packed, result);
+  return result;
+}
+
+bool Epilogues::join(const ops::Epilogue& next, int64_t channels) {
+  using Kind = ops::EpilogueKind;
+  if (next.kind == Kind::kChannelAffine) {
+    if (has_add || !steps.empty() || next.scale.numel() != channels || next.shift.numel() != channels) return false;
+    const Tensor new_scale = Tensor::empty(Dims{channels}, DType::kFloat32),
+                 new_bias = Tensor::empty(Dims{channels}, DType::kFloat32);
+    for (int64_t c = 0; c < channels; ++c) {
+      const float by = next.scale.data<float>()[c];
+      new_scale.data<float>()[c] = (scale.defined() ? scale.data<float>()[c] : 1.0f) * by;
+      new_bias.data<float>()[c] = (bias.defined() ? bias.data<float>()[c] : 0.0f) * by + next.shift.data<float>()[c];
+    }
+    scale = new_scale;
+    bias = new_bias;
+    return true;
+  }
+  if (next.kind == Kind::kAdd) {
+    if (has_add || !steps.empty()) return false;
+    return has_add = true;
+  }
+  // Two post-ops of one algorithm and other numbers: oneDNN 2.6's vector code gives both the first one's.
+  const auto algorithms = [](Kind kind) -> std::array<Kind, 2> {
+    return kind == Kind::kHardSigmoid ? std::array{Kind::kLinear, Kind::kClip} : std::array{kind, kind};
+  };
+  for (const ops::Epilogue& step : steps) {
+    for (const Kind before : algorithms(step.kind)) {
+      for (const Kind after : algorithms(next.kind)) {
+        if (before == after) return false;
+      }
+    }
+  }
+  constexpr size_t kMostSteps = 3;
+  if (steps.size() >= kMostSteps) return false;
+  steps.push_back(next);
+  return true;
+}
+
+dnnl::primitive_attr Epilogues::attributes() const {
+  using Kind = ops::EpilogueKind;
+  using A = dnnl::algorithm;
+  dnnl::post_ops post;
+  if (has_add) post.append_sum(1.0f);
+  const auto add = [&](A algorithm, double alpha = 0, double beta = 0) {
+    onednn_append(post, algorithm, static_cast<float>(alpha), static_cast<float>(beta));
+  };
+  for (const ops::Epilogue& e : steps) {
+    switch (e.kind) {
+      case Kind::kRelu: add(A::eltwise_relu, e.alpha); break;
+      case Kind::kClip: add(A::eltwise_clip, e.alpha, e.beta); break;
+      case Kind::kLinear: add(A::eltwise_linear, e.alpha, e.beta); break;
+      case Kind::kSigmoid: add(A::eltwise_logistic); break;
+      case Kind::kTanh: add(A::eltwise_tanh); break;
+      case Kind::kGelu: add(A::eltwise_gelu_erf); break;
+      case Kind::kGeluTanh: add(A::eltwise_gelu_tanh); break;
+      case Kind::kSilu: add(A::eltwise_swish, 1); break;
+      case Kind::kHardSwish: add(A::eltwise_hardswish, 1.0 / 6, 0.5); break;
+      case Kind::kHardSigmoid:
+        add(A::eltwise_linear, 1.0 / 6, 0.5);
+        add(A::eltwise_clip, 0, 1);
+        break;
+      case Kind::kElu: add(A::eltwise_elu, e.alpha); break;
+      case Kind::kChannelAffine:
+      case Kind::kAdd: break;
+    }
+  }
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  attr.set_post_ops(post);
+  return attr;
+}
+
+}  // namespace tensord::kernels

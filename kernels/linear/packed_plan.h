@@ -1,0 +1,110 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "core/ops/packed.h"
+#include "kernels/common/onednn.h"
+
+namespace tensord::kernels {
+
+// A oneDNN primitive with its weights and bias, ready to be called with source and destination
+// memory. Any number of threads may run it at once.
+class PackedPlan {
+ public:
+  // Weights and bias lie in the tensors as the descriptors say; an undefined bias is none.
+  PackedPlan(dnnl::primitive primitive, MemoryDesc src, MemoryDesc dst, MemoryDesc scratchpad,
+             std::pair<MemoryDesc, Tensor> weights, std::pair<MemoryDesc, Tensor> bias);
+  ~PackedPlan();
+  void run(const void* src, void* dst) const;
+  // The same in the caller's scratch memory, scratch_bytes() of it, aligned to 64.
+  void run(const void* src, void* dst, void* scratch) const;
+  size_t scratch_bytes() const { return scratchpad_.get_size(); }
+
+ private:
+  // oneDNN's handles to the memory of one call; kept for the next. As many are kept as threads run the plan at
+  // once; beyond that many they are made anew.
+  struct Call;
+  static constexpr size_t kIdleCalls = 8;
+  std::unique_ptr<Call> make_call() const;
+  std::unique_ptr<Call> take_call() const;
+  void give_call(std::unique_ptr<Call> call) const;
+
+  dnnl::primitive primitive_;
+  MemoryDesc src_, dst_, scratchpad_;
+  std::pair<MemoryDesc, Tensor> weights_, bias_;
+  mutable std::array<std::atomic<Call*>, kIdleCalls> idle_{};
+};
+
+// What a plan was made for. Primitives are cut for a number of threads when they are made.
+struct PlanKey {
+  Dims sizes;
+  int layout = 0;
+  int threads = 1;
+  bool operator==(const PlanKey&) const = default;
+};
+
+// The last few plans by key; the least recently used goes. Thread-safe; plans are made outside of the lock.
+template <class Plan>
+class PlanCache {
+ public:
+  template <class Make>
+  std::shared_ptr<const Plan> get(const PlanKey& key, Make&& make) {
+    if (auto plan = find(key)) return plan;
+    std::shared_ptr<const Plan> made = make();
+    std::lock_guard lock(mutex_);
+    constexpr size_t kMost = 16;
+    if (plans_.size() >= kMost) plans_.pop_back();
+    plans_.insert(plans_.begin(), {key, made});
+    return made;
+  }
+
+ private:
+  std::shared_ptr<const Plan> find(const PlanKey& key) {
+    std::lock_guard lock(mutex_);
+    for (size_t i = 0; i < plans_.size(); ++i) {
+      if (!(plans_[i].first == key)) continue;
+      if (i > 0)
+        std::rotate(plans_.begin(), plans_.begin() + static_cast<std::ptrdiff_t>(i),
+                    plans_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+      return plans_.front().second;
+    }
+    return nullptr;
+  }
+
+  std::mutex mutex_;
+  std::vector<std::pair<PlanKey, std::shared_ptr<const Plan>>> plans_;  // guarded by mutex_, most recent first
+};
+
+// Weights in the orders that primitives asked for, each made once. Thread-safe.
+class PackedWeights {
+ public:
+  // `describe` gives the descriptor of a tensor of the weight's sizes; dimension 0 is multiplied by `scale` when
+  // that is defined.
+  Tensor get(const MemoryDesc& packed, const Tensor& weight, const Tensor& scale,
+             const std::function<MemoryDesc(const Tensor&)>& describe);
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::pair<MemoryDesc, Tensor>> packed_;  // guarded by mutex_
+};
+
+// The scale, bias and post-ops that joined calls come down to.
+struct Epilogues {
+  Tensor scale, bias;  // f32 per output channel, or undefined
+  bool has_add = false;
+  std::vector<ops::Epilogue> steps;  // elementwise, in order, after the sum
+
+  // False, and nothing changed, when `next` cannot come after what is there.
+  bool join(const ops::Epilogue& next, int64_t channels);
+  // Attributes of a primitive; the sum adds to what the destination holds.
+  dnnl::primitive_attr attributes() const;
+};
+
+}  // namespace tensord::kernels

@@ -1,0 +1,239 @@
+// nll_loss in its forms, and what the losses of labelled samples share.
+#include "kernels/loss/class.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "core/base/parallel.h"
+#include "core/ops/op.h"
+#include "core/ops/run.h"
+#include "kernels/loss/loss.h"
+
+namespace tensord::kernels {
+
+using MaybeTensor = std::optional<Tensor>;
+
+ClassLoss make_class_loss(const Tensor& scores, const Tensor& target, const MaybeTensor& weight, int64_t ignore_index) {
+  if (!is_floating(scores.dtype())) fail_dtype("nll_loss", scores.dtype());
+  check(target.dtype() == DType::kInt64 || target.dtype() == DType::kUInt8, "expected scalar type Long but found ",
+        name_of(target.dtype()));
+  ClassLoss loss;
+  loss.ignore_index = ignore_index;
+  const int64_t ndim = scores.ndim();
+  check(ndim >= 1, "Expected 1 or more dimensions (got ", ndim, ")");
+  if (ndim == 1) {
+    check(target.ndim() == 0 || (target.ndim() == 1 && target.numel() == 1),
+          "For 1D input, the target must be a single label, got size ", to_string(target.sizes()));
+    loss.samples = 1;
+    loss.classes = scores.sizes()[0];
+  } else {
+    check(target.ndim() != 0 && target.sizes()[0] == scores.sizes()[0], "Expected input batch_size (",
+          scores.sizes()[0], ") to match target batch_size (", target.ndim() == 0 ? 0 : target.sizes()[0], ").");
+    check(ndim > 2 || target.ndim() == 1, "0D or 1D target tensor expected, multi-target not supported");
+    check(target.ndim() == ndim - 1, "Expected target of ", ndim - 1, " dimensions, got ", target.ndim());
+    loss.samples = scores.sizes()[0];
+    loss.classes = scores.sizes()[1];
+    for (int64_t d = 2; d < ndim; ++d) {
+      check(scores.sizes()[d] == target.sizes()[d - 1], "size mismatch (got input: ", to_string(scores.sizes()),
+            ", target: ", to_string(target.sizes()));
+      loss.inner *= scores.sizes()[d];
+    }
+  }
+  check(!weight || (weight->ndim() == 1 && weight->numel() == loss.classes),
+        "weight tensor should be defined either for all ", loss.classes,
+        " classes or no classes but got weight tensor of shape: ", weight ? to_string(weight->sizes()) : "");
+  return loss;
+}
+
+Tensor check_labels(const ClassLoss& loss, const Tensor& target) {
+  const Tensor labels = target.to(DType::kInt64).contiguous();
+  const int64_t* y = labels.data<int64_t>();
+  for (int64_t i = 0; i < labels.numel(); ++i) {
+    if (y[i] == loss.ignore_index || (y[i] >= 0 && y[i] < loss.classes)) continue;
+    fail(ErrorCode::kOutOfRange, "Target ", y[i], " is out of bounds.");
+  }
+  return labels;
+}
+
+namespace {
+
+using ops::KernelContext;
+using ops::TensorMeta;
+using ops::Value;
+
+void check_reduction(int64_t reduction) {
+  check(reduction >= kLossNone && reduction <= kLossSum, reduction, " is not a valid value for reduction");
+}
+
+template <class T>
+Tensor dense(const Tensor& x) {
+  return x.to(dtype_of<T>).contiguous();
+}
+template <class Fn>
+void with_wide_type(DType dtype, Fn&& fn) {
+  if (dtype == DType::kFloat64) return fn.template operator()<double>();
+  fn.template operator()<float>();
+}
+
+template <class T>
+void nll_forward(const ClassLoss& loss, const Tensor& x, const Tensor& target, const MaybeTensor& weight,
+                 int64_t reduction, const Tensor& out, const Tensor& total_weight) {
+  const Tensor labels = check_labels(loss, target), xs = dense<T>(x), ws = weight ? dense<T>(*weight) : Tensor();
+  const Tensor losses = reduction == kLossNone ? Tensor::empty(out.sizes(), dtype_of<T>) : Tensor();
+  const int64_t* y = labels.data<int64_t>();
+  const T *from = xs.data<T>(), *w = weight ? ws.data<T>() : nullptr;
+  double sum = 0, total = 0;
+  for (int64_t i = 0; i < loss.count(); ++i) {
+    const bool ignored = y[i] == loss.ignore_index;
+    const double by = ignored ? 0 : w ? static_cast<double>(w[y[i]]) : 1.0;
+    const int64_t at = (i / loss.inner * loss.classes + y[i]) * loss.inner + i % loss.inner;
+    const double value = ignored ? 0 : -by * static_cast<double>(from[at]);
+    if (losses.defined()) losses.data<T>()[i] = static_cast<T>(value);
+    sum += value;
+    total += by;
+  }
+  if (losses.defined()) {
+    out.copy_from(losses);
+    total = 0;
+  } else {
+    out.copy_from(Tensor::scalar(reduction == kLossMean ? sum / total : sum));
+  }
+  total_weight.copy_from(Tensor::scalar(total));
+}
+
+template <class T>
+void nll_backward(const ClassLoss& loss, const Tensor& g, const Tensor& target, const MaybeTensor& weight,
+                  int64_t reduction, const Tensor& total_weight, const Tensor& out) {
+  const Tensor labels = check_labels(loss, target), gs = dense<T>(g), ws = weight ? dense<T>(*weight) : Tensor();
+  const Tensor wide = out.dtype() == dtype_of<T> ? out : Tensor::empty(out.sizes(), dtype_of<T>);
+  const int64_t* y = labels.data<int64_t>();
+  const T* w = weight ? ws.data<T>() : nullptr;
+  T* to = wide.data<T>();
+  std::fill(to, to + wide.numel(), T(0));
+  double one = 0;
+  if (reduction != kLossNone) one = static_cast<double>(*gs.data<T>());
+  if (reduction == kLossMean) one /= total_weight.item_double();
+  for (int64_t i = 0; i < loss.count(); ++i) {
+    if (y[i] == loss.ignore_index) continue;
+    const double incoming = reduction == kLossNone ? static_cast<double>(gs.data<T>()[i]) : one;
+    to[(i / loss.inner * loss.classes + y[i]) * loss.inner + i % loss.inner] =
+        static_cast<T>(-incoming * (w ? static_cast<double>(w[y[i]]) : 1.0));
+  }
+  if (!wide.is_same(out)) out.copy_from(wide);
+}
+
+void add_nll(const char* name, bool has_planes) {
+  const std::string forward = concat(name, "_forward"), backward = concat(name, "_backward");
+  const auto check_ndim = [has_planes](const Tensor& x, const Tensor& target) {
+    if (has_planes)
+      check(x.ndim() == 4 && target.ndim() == 3,
+            "only batches of spatial targets supported (3D tensors) but got "
+            "targets of dimension: ",
+            target.ndim(), " and input of ", x.ndim());
+    else
+      check(x.ndim() == 1 || x.ndim() == 2, "input tensor should be 1D or 2D");
+  };
+  ops::OpBuilder(concat(forward,
+                        "(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> "
+                        "(Tensor output, Tensor total_weight)")
+                     .c_str(),
+                 __FILE__, __LINE__)
+      .infer([=](const Tensor& x, const Tensor& target, MaybeTensor weight, int64_t reduction, int64_t ignore) {
+        check_ndim(x, target);
+        check_reduction(reduction);
+        make_class_loss(x, target, weight, ignore);
+        return std::vector<TensorMeta>{
+            {reduction == kLossNone && x.ndim() > 1 ? target.sizes() : Dims{}, x.dtype(), {}, x.device()},
+            {Dims{}, x.dtype(), {}, x.device()}};
+      })
+      .gradient([backward](const ops::GradArgs& args) {
+        const auto& v = args.inputs;
+        std::vector<Value> out(v.size());
+        if (!args.grad_outputs[0].defined()) return out;
+        out[0] = ops::call(backward.c_str(), args.grad_outputs[0], v[0], v[1], v[2], v[3], v[4], args.outputs[1]);
+        return out;
+      })
+      .saves("target, weight, result1")
+      .reduction();
+  ops::KernelBuilder(forward.c_str(), DeviceKind::kCPU,
+                     [](const KernelContext&, const Tensor& x, const Tensor& target, MaybeTensor weight,
+                        int64_t reduction, int64_t ignore, Tensor& out, Tensor& total_weight) {
+                       const ClassLoss loss = make_class_loss(x, target, weight, ignore);
+                       with_wide_type(x.dtype(), [&]<class T>() {
+                         nll_forward<T>(loss, x, target, weight, reduction, out, total_weight);
+                       });
+                     });
+  ops::OpBuilder(concat(backward,
+                        "(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, int "
+                        "ignore_index, Tensor total_weight) -> Tensor")
+                     .c_str(),
+                 __FILE__, __LINE__)
+      .infer([=](const Tensor& g, const Tensor& x, const Tensor& target, MaybeTensor weight, int64_t reduction,
+                 int64_t ignore, const Tensor& total_weight) {
+        check_ndim(x, target);
+        check_reduction(reduction);
+        const ClassLoss loss = make_class_loss(x, target, weight, ignore);
+        check(g.numel() == (reduction == kLossNone ? loss.count() : 1) && total_weight.numel() == 1,
+              "the gradient is of size ", to_string(g.sizes()));
+        return TensorMeta{x.sizes(), x.dtype(), {}, x.device()};
+      })
+      // It is linear in the gradient that comes in, and its transpose is the loss itself.
+      .gradient([forward](const ops::GradArgs& args) {
+        const auto& v = args.inputs;
+        std::vector<Value> out(v.size());
+        if (!args.needs(0)) return out;
+        const ops::Op& op = ops::get_op(forward);
+        out[0] = ops::run(op, ops::bind(op, {args.grad_outputs[0], v[2], v[3], v[4], v[5]})).at(0);
+        return out;
+      })
+      .saves("target, weight");
+  ops::KernelBuilder(
+      backward.c_str(), DeviceKind::kCPU,
+      [](const KernelContext&, const Tensor& g, const Tensor& x, const Tensor& target, MaybeTensor weight,
+         int64_t reduction, int64_t ignore, const Tensor& total_weight, Tensor& out) {
+        const ClassLoss loss = make_class_loss(x, target, weight, ignore);
+        with_wide_type(x.dtype(),
+                       [&]<class T>() { nll_backward<T>(loss, g, target, weight, reduction, total_weight, out); });
+      });
+}
+
+Tensor nll(const char* forward, const Tensor& x, const Tensor& target, const MaybeTensor& weight, int64_t reduction,
+           int64_t ignore) {
+  const ops::Op& op = ops::get_op(forward);
+  const Value by = weight ? Value(*weight) : Value();
+  return ops::run(op, ops::bind(op, {x, target, by, reduction, ignore})).at(0).to_tensor();
+}
+// More dimensions than two are one plane.
+Tensor nll_nd(const Tensor& x, const Tensor& target, MaybeTensor weight, int64_t reduction, int64_t ignore) {
+  check(x.ndim() >= 1, "Expected 1 or more dimensions (got ", x.ndim(), ")");
+  if (x.ndim() <= 2) return nll("aten::nll_loss_forward", x, target, weight, reduction, ignore);
+  const ClassLoss loss = make_class_loss(x, target, weight, ignore);
+  const Tensor flat = ops::call("aten::reshape", x, Dims{loss.samples, loss.classes, 1, loss.inner}),
+               labels = ops::call("aten::reshape", target, Dims{loss.samples, 1, loss.inner});
+  const Tensor out = nll("aten::nll_loss2d_forward", flat, labels, weight, reduction, ignore);
+  return reduction == kLossNone ? ops::call("aten::reshape", out, target.sizes()) : out;
+}
+
+constexpr const char* kArguments =
+    "(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor";
+
+[[maybe_unused]] const bool registered = [] {
+  add_nll("aten::nll_loss", false);
+  add_nll("aten::nll_loss2d", true);
+  const auto composite = [](const char* name, auto function) {
+    ops::OpBuilder(concat(name, kArguments).c_str(), __FILE__, __LINE__).direct(function).composite();
+  };
+  composite("aten::nll_loss",
+            [](const Tensor& x, const Tensor& target, MaybeTensor weight, int64_t reduction, int64_t ignore) {
+              return nll("aten::nll_loss_forward", x, target, weight, reduction, ignore);
+            });
+  composite("aten::nll_loss2d",
+            [](const Tensor& x, const Tensor& target, MaybeTensor weight, int64_t reduction, int64_t ignore) {
+              return nll("aten::nll_loss2d_forward", x, target, weight, reduction, ignore);
+            });
+  composite("aten::nll_loss_nd", nll_nd);
+  return true;
+}();
+
+}  // namespace
+}  // namespace tensord::kernels

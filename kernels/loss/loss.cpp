@@ -1,0 +1,211 @@
+// Losses of elements: a function of input and target, then a sum or a mean. Their gradients are written out, as
+// they take fewer passes than those of the operators the losses are made of.
+#include "kernels/loss/loss.h"
+
+#include <cmath>
+
+#include "core/ops/op.h"
+#include "core/ops/run.h"
+#include "kernels/fused/gradient_expr.h"
+
+namespace tensord::kernels {
+
+Tensor reduce_loss(const Tensor& losses, int64_t reduction) {
+  check(reduction >= kLossNone && reduction <= kLossSum, reduction, " is not a valid value for reduction");
+  if (reduction == kLossNone) return losses;
+  return ops::call(reduction == kLossMean ? "aten::mean" : "aten::sum", losses);
+}
+
+namespace {
+
+using gradient::Expr;
+using MaybeTensor = std::optional<Tensor>;
+
+Expr clamp(const Expr& x, double low, double high) { return Expr(ops::call("aten::clamp", x.tensor(), low, high)); }
+Expr clamp_min(const Expr& x, double low) { return Expr(ops::call("aten::clamp_min", x.tensor(), low)); }
+Expr unary(const char* op, const Expr& x) { return Expr(ops::call(op, x.tensor())); }
+Expr from_one(const Expr& x) { return Expr(ops::call("aten::rsub.Scalar", x.tensor(), 1.0)); }
+// PyTorch writes these losses into a tensor of one argument's dtype.
+Tensor as_dtype_of(const Tensor& like, const Expr& losses) {
+  const DType dtype = losses.tensor().dtype();
+  check(can_cast(dtype, like.dtype()), "result type ", name_of(dtype), " can't be cast to the desired output type ",
+        name_of(like.dtype()));
+  return dtype == like.dtype() ? losses.tensor() : ops::call("aten::to.dtype", losses.tensor(), like.dtype());
+}
+// PyTorch multiplies the losses by a weight in place, so that it may not make them larger.
+void check_weighted(const Tensor& losses, const Dims& sizes) {
+  check(losses.sizes() == sizes, "output with shape ", to_string(sizes), " doesn't match the broadcast shape ",
+        to_string(losses.sizes()));
+}
+Expr log_sigmoid(const Expr& x) { return unary("aten::log_sigmoid", x); }
+
+// What flows into each element's loss. Arguments 0 and 1 are input and target.
+Expr incoming(const ops::GradArgs& args, int64_t reduction) {
+  const Expr g = args.grad_outputs[0];
+  if (reduction != kLossMean) return g;
+  const Dims sizes = broadcast_sizes(args.inputs[0].to_tensor().sizes(), args.inputs[1].to_tensor().sizes());
+  return g / static_cast<double>(checked_numel(sizes));
+}
+using Slope = Expr (*)(const Expr& difference, double parameter);
+
+// The gradient of a loss of input - target: slope(difference) for the input, the opposite for the target.
+gradient::GradientFn difference_gradient(Slope slope, size_t reduction, int parameter = -1) {
+  return [=](const ops::GradArgs& args) {
+    std::vector<Tensor> out(args.inputs.size());
+    if (!args.grad_outputs[0].defined()) return out;
+    const Tensor &x = args.inputs[0].to_tensor(), &target = args.inputs[1].to_tensor();
+    const double number = parameter < 0 ? 0 : args.inputs[static_cast<size_t>(parameter)].to_scalar().to_double();
+    const Expr g = slope(Expr(x) - Expr(target), number) * incoming(args, args.inputs[reduction].to_int());
+    if (args.needs(0)) out[0] = gradient::fit_gradient(g, x);
+    if (args.needs(1) && is_floating(target.dtype())) out[1] = gradient::fit_gradient(-g, target);
+    return out;
+  };
+}
+
+OP("aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor")
+    .direct([](const Tensor& x, const Tensor& target, int64_t reduction) {
+      return reduce_loss(gradient::square(Expr(x) - Expr(target)).tensor(), reduction);
+    })
+    .gradient(difference_gradient([](const Expr& d, double) { return d * 2.0; }, 2))
+    .saves("self, target");
+
+OP("aten::l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor")
+    .direct([](const Tensor& x, const Tensor& target, int64_t reduction) {
+      return reduce_loss(gradient::abs(Expr(x) - Expr(target)).tensor(), reduction);
+    })
+    .gradient(difference_gradient([](const Expr& d, double) { return gradient::sign(d); }, 2))
+    .saves("self, target");
+
+// Half a square up to `delta`, a line from there on.
+Expr huber(const Expr& difference, double delta) {
+  const Expr size = gradient::abs(difference), near = clamp(size, 0, delta);
+  return near * (size - near * 0.5);
+}
+OP("aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.) -> Tensor")
+    .direct([](const Tensor& x, const Tensor& target, int64_t reduction, double delta) {
+      check(delta > 0, "huber_loss does not support non-positive values for delta.");
+      return reduce_loss(as_dtype_of(x, huber(Expr(x) - Expr(target), delta)), reduction);
+    })
+    .gradient(difference_gradient([](const Expr& d, double delta) { return clamp(d, -delta, delta); }, 2, 3))
+    .saves("self, target");
+// The same over beta; with beta 0 the absolute value.
+OP("aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.) -> Tensor")
+    .direct([](const Tensor& x, const Tensor& target, int64_t reduction, double beta) {
+      check(beta >= 0, "smooth_l1_loss does not support negative values for beta.");
+      const Expr difference = Expr(x) - Expr(target);
+      const Expr losses = beta == 0 ? gradient::abs(difference) : huber(difference, beta) / beta;
+      return reduce_loss(losses.tensor(), reduction);
+    })
+    .gradient(difference_gradient(
+        [](const Expr& d, double beta) { return beta == 0 ? gradient::sign(d) : clamp(d, -beta, beta) / beta; }, 2, 3))
+    .saves("self, target");
+
+// Logarithms are not below -100, so that the loss of a certain mistake is finite.
+Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, const MaybeTensor& weight, int64_t reduction) {
+  check(x.sizes() == target.sizes(), "Using a target size (", to_string(target.sizes()),
+        ") that is different to the input size (", to_string(x.sizes()),
+        ") is deprecated. Please ensure they have the same size.");
+  const Expr in = x, y = target;
+  if (!x.is_meta() && x.numel() > 0) {
+    const Expr low = unary("aten::min", in), high = unary("aten::max", in);
+    check(low.tensor().item_double() >= 0 && high.tensor().item_double() <= 1,
+          "all elements of input should be between 0 and 1");
+  }
+  Expr losses = (y - 1.0) * clamp_min(unary("aten::log1p", -in), -100) - y * clamp_min(gradient::log(in), -100);
+  if (weight) losses = losses * Expr(*weight);
+  check_weighted(losses.tensor(), x.sizes());
+  return reduce_loss(as_dtype_of(x, losses), reduction);
+}
+std::vector<Tensor> binary_cross_entropy_gradient(const ops::GradArgs& args) {
+  std::vector<Tensor> out(args.inputs.size());
+  const Tensor &x = args.inputs[0].to_tensor(), &target = args.inputs[1].to_tensor();
+  const Expr in = x, y = target;
+  Expr g = incoming(args, args.inputs[3].to_int());
+  if (args.inputs[2].is_tensor()) g = g * Expr(args.inputs[2]);
+  if (args.needs(0)) {
+    out[0] = gradient::fit_gradient(g * (in - y) / clamp_min(from_one(in) * in, 1e-12), x);
+  }
+  if (args.needs(1) && is_floating(target.dtype())) {
+    const Expr slope = clamp_min(unary("aten::log1p", -in), -100) - clamp_min(gradient::log(in), -100);
+    out[1] = gradient::fit_gradient(g * slope, target);
+  }
+  return out;
+}
+OP("aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor")
+    .direct(binary_cross_entropy)
+    .gradient(binary_cross_entropy_gradient)
+    .saves("self, target, weight");
+
+// (1 - y) x - (1 + (pos_weight - 1) y) log sigmoid(x)
+Tensor cross_entropy_of_logits(const Tensor& x, const Tensor& target, const MaybeTensor& weight,
+                               const MaybeTensor& pos_weight, int64_t reduction) {
+  const Expr in = x, y = target;
+  Expr losses;
+  if (pos_weight) {
+    losses = from_one(y) * in - ((Expr(*pos_weight) - 1) * y + 1.0) * log_sigmoid(in);
+  } else {
+    losses = from_one(y) * in - log_sigmoid(in);
+  }
+  if (weight) losses = losses * Expr(*weight);
+  check_weighted(losses.tensor(), target.sizes());
+  return reduce_loss(as_dtype_of(target, losses), reduction);
+}
+std::vector<Tensor> cross_entropy_of_logits_gradient(const ops::GradArgs& args) {
+  std::vector<Tensor> out(args.inputs.size());
+  const Tensor &x = args.inputs[0].to_tensor(), &target = args.inputs[1].to_tensor();
+  const Expr in = x, y = target;
+  Expr g = args.grad_outputs[0];
+  const bool has_pos_weight = args.inputs[3].is_tensor();
+  if (args.inputs[4].to_int() == kLossMean) g = g / static_cast<double>(target.numel());
+  if (args.inputs[2].is_tensor()) g = g * Expr(args.inputs[2]);
+  if (args.needs(0)) {
+    Expr slope = gradient::sigmoid(in) - y;
+    if (has_pos_weight) {
+      const Expr positive = Expr(args.inputs[3]) * y;
+      slope = (positive + from_one(y)) * gradient::sigmoid(in) - positive;
+    }
+    out[0] = gradient::fit_gradient(slope * g, x);
+  }
+  if (args.needs(1) && is_floating(target.dtype())) {
+    const Expr slope = has_pos_weight ? log_sigmoid(-in) - Expr(args.inputs[3]) * log_sigmoid(in) : -in;
+    out[1] = gradient::fit_gradient(slope * g, target);
+  }
+  return out;
+}
+OP("aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, "
+   "int reduction=1) -> Tensor")
+    .direct(cross_entropy_of_logits)
+    .gradient(cross_entropy_of_logits_gradient)
+    .saves("self, target, weight, pos_weight");
+
+OP("aten::kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor")
+    .direct([](const Tensor& x, const Tensor& target, int64_t reduction, bool log_target) {
+      const Expr in = x, y = target;
+      const Expr losses =
+          log_target ? gradient::exp(y) * (y - in) : Expr(ops::call("aten::xlogy.Tensor", target, target)) - y * in;
+      return reduce_loss(losses.tensor(), reduction);
+    })
+    .composite();
+
+OP("aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor")
+    .direct([](const Tensor& x, const Tensor& target, bool log_input, bool full, double eps, int64_t reduction) {
+      const Expr in = x, y = target;
+      Expr losses = log_input ? gradient::exp(in) - y * in : in - y * gradient::log(in + eps);
+      if (full) {  // the logarithm of the target's factorial, by Stirling
+        const Expr safe = gradient::where(y > 1, y, 2.0);
+        const Expr stirling = y * gradient::log(safe) - y + gradient::log(safe * (2 * M_PI)) * 0.5;
+        losses = losses + gradient::where(y > 1, stirling, 0.0);
+      }
+      return reduce_loss(losses.tensor(), reduction);
+    })
+    .composite();
+
+// log(1 + exp(-y x))
+OP("aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor")
+    .direct([](const Tensor& x, const Tensor& target, int64_t reduction) {
+      return reduce_loss(as_dtype_of(x, -log_sigmoid(Expr(x) * Expr(target))), reduction);
+    })
+    .composite();
+
+}  // namespace
+}  // namespace tensord::kernels

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/norm/norm.h"
+
+namespace tensord::kernels {
+
+// The backward of normalize_lane for one dense lane: fills dx, adds to dweight and dbias; each of the three may be
+// null, and so may the weight.
+void normalize_lane_backward(const float* g, const float* x, const float* weight, Moments moments, float* dx,
+                             float* dweight, float* dbias, int64_t count);
+void normalize_lane_backward(const double* g, const double* x, const double* weight, Moments moments, double* dx,
+                             double* dweight, double* dbias, int64_t count);
+
+}  // namespace tensord::kernels

@@ -1,0 +1,140 @@
+// Runs one elementwise formula on the CPU: walks the broadcast loop nest and hands dense
+// tiles of the compute type to the formula's row function. Operands that are dense and of
+// the compute type are used where they lie.
+#include <algorithm>
+
+#include "core/tensor/loops.h"
+#include "kernels/pointwise/pointwise.h"
+
+namespace tensord::kernels {
+namespace {
+
+constexpr int64_t kGrain = 8192;
+
+}  // namespace
+
+const FormulaRows& formula_rows(Formula formula) {
+  static const auto* table = [] {
+    auto* rows = new std::array<FormulaRows, kFormulas>();
+    fill_arith_rows(rows->data());
+    fill_math_rows(rows->data());
+    fill_activation_rows(rows->data());
+    fill_special_rows(rows->data());
+    return rows;
+  }();
+  return (*table)[static_cast<size_t>(formula)];
+}
+
+DType row_dtype(DType dtype) {
+  if (dtype == DType::kFloat64) return DType::kFloat64;
+  return is_floating(dtype) ? DType::kFloat32 : DType::kInt64;
+}
+
+namespace {
+
+union Cell {
+  float f32;
+  double f64;
+  int64_t i64;
+};
+
+Cell cell_of(const ops::Scalar& number, DType loop) {
+  Cell cell;
+  if (loop == DType::kFloat32)
+    cell.f32 = static_cast<float>(number.to_double());
+  else if (loop == DType::kFloat64)
+    cell.f64 = number.to_double();
+  else
+    cell.i64 = number.to_int();
+  return cell;
+}
+
+// One input as the loop sees it.
+struct Input {
+  const char* data;
+  DType dtype;
+  int64_t element_size;
+};
+
+struct Job {
+  RowFn row;
+  const Numbers* numbers;
+  DType loop, result;  // result: what the row writes
+  char* out;
+  DType out_dtype;
+  std::array<Input, 3> inputs;
+  size_t input_count;
+};
+
+void run_row(const Job& job, const std::array<int64_t, 4>& offset, int64_t count, const std::array<int64_t, 4>& step) {
+  alignas(64) char tiles[4][kTile * 8];
+  const auto out_size = static_cast<int64_t>(size_of(job.out_dtype));
+  const bool out_direct = job.out_dtype == job.result && step[0] == 1;
+  bool direct[3], is_constant[3];
+  bool tiled = !out_direct;
+  for (size_t k = 0; k < job.input_count; ++k) {
+    is_constant[k] = step[k + 1] == 0;
+    direct[k] = !is_constant[k] && job.inputs[k].dtype == job.loop && step[k + 1] == 1;
+    tiled = tiled || !direct[k];
+    if (is_constant[k]) {
+      const char* source = job.inputs[k].data + offset[k + 1] * job.inputs[k].element_size;
+      load_tile(job.inputs[k].dtype, source, 0, job.loop, tiles[k], std::min(count, kTile));
+    }
+  }
+  for (int64_t begin = 0; begin < count;) {
+    const int64_t n = tiled ? std::min(kTile, count - begin) : count;
+    const void* sources[3] = {};
+    for (size_t k = 0; k < job.input_count; ++k) {
+      const Input& input = job.inputs[k];
+      const char* source = input.data + (offset[k + 1] + begin * step[k + 1]) * input.element_size;
+      sources[k] = direct[k] ? source : tiles[k];
+      if (!direct[k] && !is_constant[k]) load_tile(input.dtype, source, step[k + 1], job.loop, tiles[k], n);
+    }
+    for (size_t k = job.input_count; k < 3; ++k) sources[k] = sources[0];  // not used, but must be readable
+    char* target = job.out + (offset[0] + begin * step[0]) * out_size;
+    job.row(out_direct ? target : tiles[3], sources[0], sources[1], sources[2], *job.numbers, n);
+    if (!out_direct) store_tile(job.result, tiles[3], job.out_dtype, target, step[0], n);
+    begin += n;
+  }
+}
+
+}  // namespace
+
+void run_pointwise_cpu(const PointwiseCall& call, Tensor& out) {
+  if (out.numel() == 0) return;
+  const DType loop = row_dtype(call.compute);
+  const FormulaRows& rows = formula_rows(call.formula);
+  Job job;
+  job.row = loop == DType::kFloat32 ? rows.f32 : loop == DType::kFloat64 ? rows.f64 : rows.i64;
+  check(job.row != nullptr, "elementwise operator is not defined for ", name_of(call.compute));
+  job.numbers = &call.numbers;
+  job.loop = loop;
+  job.result = rows.writes_bool ? DType::kBool : loop;
+  job.out = static_cast<char*>(out.raw_data());
+  job.out_dtype = out.dtype();
+  std::array<Dims, 4> strides;
+  strides[0] = out.strides();
+  std::array<Cell, 3> cells;
+  std::array<Tensor, 3> converted;
+  job.input_count = call.count;
+  strides[1] = strides[2] = strides[3] = Dims(out.sizes().size(), 0);
+  for (size_t k = 0; k < call.count; ++k) {
+    if (const Tensor* given = call.tensor(k)) {
+      // A 0-d operand may be of a wider dtype than the result; it is rounded to that first.
+      const bool narrows = given->ndim() == 0 && given->dtype() != call.compute && loop != call.compute;
+      if (narrows) converted[k] = given->to(call.compute);
+      const Tensor& tensor = narrows ? converted[k] : *given;
+      job.inputs[k] = {static_cast<const char*>(tensor.raw_data()), tensor.dtype(),
+                       static_cast<int64_t>(size_of(tensor.dtype()))};
+      strides[k + 1] = broadcast_strides(tensor.sizes(), tensor.strides(), out.sizes());
+    } else {
+      cells[k] = cell_of(call.operands[k].number, loop);
+      job.inputs[k] = {reinterpret_cast<const char*>(&cells[k]), loop, 8};
+    }
+  }
+  const LoopNest<4> nest(out.sizes(), strides);
+  nest.parallel_rows(kGrain, [&](const std::array<int64_t, 4>& offset, int64_t count,
+                                 const std::array<int64_t, 4>& step) { run_row(job, offset, count, step); });
+}
+
+}  // namespace tensord::kernels

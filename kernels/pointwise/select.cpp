@@ -1,0 +1,401 @@
+// Elementwise selection and the activations with their own schemas: where, masked_fill,
+// nan_to_num, gelu, prelu, logit, xlogy, bitwise_not, digamma, polygamma, max.other, min.other.
+#include <cmath>
+#include <limits>
+
+#include "kernels/fused/gradient_expr.h"
+#include "kernels/pointwise/pointwise.h"
+
+namespace tensord::kernels {
+namespace {
+
+using gradient::Expr;
+using gradient::fit_gradient;
+using gradient::put;
+using ops::GradArgs;
+using ops::Scalar;
+using ops::TensorMeta;
+
+// What a gradient formula is given, in the order of the call of `put`.
+using Given = std::span<const Expr>;
+
+// where: the condition chooses, self and other are promoted.
+
+template <class A, class B>
+void add_where(const char* schema, const char* op) {
+  ops::OpBuilder(schema, __FILE__, __LINE__)
+      .infer([](const Tensor& condition, A a, B b) {
+        check(condition.dtype() == DType::kBool || condition.dtype() == DType::kUInt8,
+              "where: expected condition to be a boolean tensor, but got a tensor with dtype ",
+              name_of(condition.dtype()));
+        const std::array operands{Operand(condition), Operand(a), Operand(b)};
+        return infer_pointwise(operands, compute_dtype("where", TypeClass::kArith, std::span(operands).last(2)));
+      })
+      .gradient([](const GradArgs& args) {
+        std::vector<Tensor> gradients(args.inputs.size());
+        const Expr g = args.grad_outputs[0], condition = args.inputs[0];
+        put(gradients, args, 1, [](Given x) { return gradient::where(x[1], x[0], 0.0); }, {g, condition});
+        put(gradients, args, 2, [](Given x) { return gradient::where(x[1], 0.0, x[0]); }, {g, condition});
+        return gradients;
+      })
+      .saves("condition")
+      .pointwise()
+      .keeps_layout();
+  add_pointwise_kernel(op, [](const Tensor& condition, A a, B b) {
+    const std::array operands{Operand(condition), Operand(a), Operand(b)};
+    return PointwiseCall(Formula::where, promote_operands(std::span(operands).last(2)), operands);
+  });
+}
+
+// Finite limits of a floating point dtype.
+double largest(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat16: return 65504.0;
+    case DType::kBFloat16: return 3.38953138925153547590e38;
+    case DType::kFloat32: return std::numeric_limits<float>::max();
+    default: return std::numeric_limits<double>::max();
+  }
+}
+
+// Whether the dtype has the number, cut to an integer where it needs that. As in PyTorch, uint8 has negative numbers of
+// its size too (they wrap around), and bool has every number.
+bool holds(DType dtype, const Scalar& value) {
+  const double number = value.to_double();
+  if (dtype == DType::kBool) return true;
+  if (is_floating(dtype)) return !std::isfinite(number) || std::abs(number) <= largest(dtype);
+  if (dtype == DType::kInt64 && !value.is_float()) return true;
+  const bool is_unsigned = dtype == DType::kUInt8;
+  const double limit = std::ldexp(1.0, static_cast<int>(8 * size_of(dtype)) - (is_unsigned ? 0 : 1));
+  const double whole = std::trunc(number);
+  return whole < limit && whole >= (is_unsigned ? 1 - limit : -limit);
+}
+
+// masked_fill: the value takes self's dtype.
+
+template <class V>
+void add_masked_fill(const char* schema, const char* op) {
+  ops::OpBuilder(schema, __FILE__, __LINE__)
+      .infer([](const Tensor& a, const Tensor& mask, V value) {
+        check(mask.dtype() == DType::kBool || mask.dtype() == DType::kUInt8,
+              "masked_fill: expected mask dtype to be Bool but got ", name_of(mask.dtype()));
+        if constexpr (std::is_same_v<V, const Tensor&>) {
+          check(value.ndim() == 0, "masked_fill: only supports a 0-dimensional value tensor, but got tensor with ",
+                value.ndim(), " dimension(s).");
+        } else {
+          check(holds(a.dtype(), value), "masked_fill: value cannot be converted to type ", name_of(a.dtype()),
+                " without overflow");
+        }
+        return infer_pointwise(std::array{Operand(a), Operand(mask)}, a.dtype());
+      })
+      .gradient([](const GradArgs& args) {
+        std::vector<Tensor> gradients(args.inputs.size());
+        const Expr g = args.grad_outputs[0], mask = args.inputs[1];
+        put(gradients, args, 0, [](Given x) { return gradient::where(x[1], 0.0, x[0]); }, {g, mask});
+        put(gradients, args, 2, [](Given x) { return gradient::where(x[1], x[0], 0.0); }, {g, mask});
+        return gradients;
+      })
+      .saves("mask")
+      .pointwise()
+      .keeps_layout()
+      .with_inplace()
+      .with_out();
+  add_pointwise_kernel(op, [](const Tensor& a, const Tensor& mask, V value) {
+    // 0.5 is true, and must not become an integer first.
+    if constexpr (std::is_same_v<V, Scalar>) {
+      if (a.dtype() == DType::kBool) value = Scalar(value.to_double() != 0);
+    }
+    return PointwiseCall(Formula::masked_fill, a.dtype(), std::array{Operand(a), Operand(mask), Operand(value)});
+  });
+}
+
+TensorMeta infer_same(const Tensor& a) { return infer_pointwise(std::array{Operand(a)}, a.dtype()); }
+TensorMeta infer_floating(const char* op, const Tensor& a) {
+  return infer_pointwise(std::array{Operand(a)}, compute_dtype(op, TypeClass::kFloatOnly, std::array{Operand(a)}));
+}
+
+using MaybeDouble = std::optional<double>;
+OP("aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor")
+    .infer([](const Tensor& a, MaybeDouble, MaybeDouble, MaybeDouble) { return infer_same(a); })
+    .gradient([](const GradArgs& args) {
+      std::vector<Tensor> gradients(args.inputs.size());
+      put(gradients, args, 0,
+          [](Given x) { return x[0] * (gradient::abs(x[1]) < std::numeric_limits<double>::infinity()); },
+          {args.grad_outputs[0], args.inputs[0]});
+      return gradients;
+    })
+    .saves("self")
+    .pointwise()
+    .keeps_layout()
+    .with_inplace()
+    .with_out();
+PointwiseCall nan_to_num(const Tensor& a, MaybeDouble nan, MaybeDouble high, MaybeDouble low) {
+  if (!is_floating(a.dtype())) return {Formula::same, a.dtype(), std::array{Operand(a)}};
+  const double limit = largest(a.dtype());
+  return {Formula::nan_to_num,
+          a.dtype(),
+          std::array{Operand(a)},
+          {nan.value_or(0.0), high.value_or(limit), low.value_or(-limit)}};
+}
+
+// gelu: x Phi(x), exactly or by tanh. Its derivative is Phi(x) + x phi(x).
+
+Formula gelu_formula(const std::string& approximate) {
+  check(approximate == "none" || approximate == "tanh", "gelu: approximate argument must be either none or tanh.");
+  return approximate == "none" ? Formula::gelu : Formula::gelu_tanh;
+}
+std::vector<Tensor> gelu_gradient(const GradArgs& args) {
+  std::vector<Tensor> gradients(args.inputs.size());
+  if (args.needs(0))
+    gradients[0] = ops::call("aten::gelu_backward", args.grad_outputs[0], args.inputs[0], args.inputs[1]);
+  return gradients;
+}
+OP("aten::gelu(Tensor self, *, str approximate='none') -> Tensor")
+    .infer([](const Tensor& a, const std::string&) { return infer_floating("gelu", a); })
+    .gradient(gelu_gradient)
+    .saves("self")
+    .pointwise()
+    .keeps_layout()
+    .with_inplace()
+    .with_out();
+
+// prelu: weight has one value, or one for each channel (dimension 1).
+
+// Sizes in which the weight broadcasts.
+Dims prelu_sizes(const Tensor& a, const Tensor& weight) {
+  check(weight.dtype() == a.dtype(), "prelu: Type promoting not supported. Got ", name_of(a.dtype()), " and ",
+        name_of(weight.dtype()));
+  check(weight.ndim() <= 1, "prelu: Expected `weight` to be a scalar or 1D tensor, but got ndim = ", weight.ndim());
+  if (weight.numel() == 1) return {};
+  const int64_t channels = a.ndim() > 1 ? a.size(1) : 1;
+  check(weight.numel() == channels,
+        "prelu: Mismatch of parameter numbers and input channel size. Found parameter numbers = ", weight.numel(),
+        " and channel size = ", channels, ".");
+  Dims sizes(static_cast<size_t>(a.ndim()), 1);
+  sizes[1] = channels;
+  return sizes;
+}
+Tensor prelu_weight(const Tensor& a, const Tensor& weight) {
+  const Dims sizes = prelu_sizes(a, weight);
+  Dims strides(sizes.size(), 0);
+  if (!sizes.empty()) strides[1] = weight.strides()[0];
+  return weight.as_view(sizes, strides, weight.offset());
+}
+OP("aten::prelu(Tensor self, Tensor weight) -> Tensor")
+    .infer([](const Tensor& a, const Tensor& weight) {
+      prelu_sizes(a, weight);
+      return infer_floating("prelu", a);
+    })
+    .gradient([](const GradArgs& args) {
+      std::vector<Tensor> gradients(2);
+      const Expr g = args.grad_outputs[0], a = args.inputs[0];
+      const Tensor& weight = args.inputs[1].to_tensor();
+      const Tensor shaped = ops::call("aten::reshape", weight, prelu_sizes(a.tensor(), weight));
+      put(gradients, args, 0, [](Given x) { return gradient::where(x[1] > 0, x[0], x[0] * x[2]); }, {g, a, shaped});
+      if (!args.needs(1)) return gradients;
+      const Expr operands[] = {g, a};
+      const Tensor reduced =
+          evaluate([](Given x) { return gradient::where(x[1] > 0, 0.0, x[0] * x[1]); }, operands, shaped);
+      gradients[1] = ops::call("aten::reshape", reduced, weight.sizes());
+      return gradients;
+    })
+    .saves("self: self, weight; weight: self")
+    .keeps_layout();
+
+Expr logit_gradient(Given x) {
+  const Expr &g = x[0], &a = x[1];
+  const Expr is_outside = gradient::where(a < 0, 1.0, gradient::where(a > 1, 1.0, 0.0));
+  return gradient::where(is_outside == 1, std::numeric_limits<double>::quiet_NaN(), g / (a * (-a + 1)));
+}
+Expr logit_clamped_gradient(Given x) {
+  const Expr &g = x[0], &a = x[1], &low = x[2], &high = x[3];
+  return gradient::where(a < low, 0.0, gradient::where(a > high, 0.0, g / (a * (-a + 1))));
+}
+
+// A number as an element of that type.
+double as_element(DType dtype, double number) {
+  switch (dtype) {
+    case DType::kFloat16: return static_cast<float>(Half(static_cast<float>(number)));
+    case DType::kBFloat16: return static_cast<float>(BFloat16(static_cast<float>(number)));
+    case DType::kFloat64: return number;
+    default: return static_cast<float>(number);
+  }
+}
+// eps and 1 - eps, each rounded to the type: in bfloat16 1 - 1e-3 is 1.
+std::array<double, 2> logit_bounds(const Tensor& a, double eps) {
+  const DType dtype = is_floating(a.dtype()) ? a.dtype() : DType::kFloat32;
+  const double low = as_element(dtype, eps);
+  return {low, as_element(dtype, 1 - low)};
+}
+OP("aten::logit(Tensor self, float? eps=None) -> Tensor")
+    .infer([](const Tensor& a, MaybeDouble) {
+      return infer_pointwise(std::array{Operand(a)}, compute_dtype("logit", TypeClass::kFloat, std::array{Operand(a)}));
+    })
+    .gradient([](const GradArgs& args) {
+      std::vector<Tensor> gradients(args.inputs.size());
+      const bool is_clamped = !args.inputs[1].is_none();
+      const auto [low, high] =
+          logit_bounds(args.inputs[0].to_tensor(), is_clamped ? args.inputs[1].to_scalar().to_double() : 0);
+      put(gradients, args, 0, is_clamped ? logit_clamped_gradient : logit_gradient,
+          {args.grad_outputs[0], args.inputs[0], low, high});
+      return gradients;
+    })
+    .saves("self")
+    .pointwise()
+    .keeps_layout()
+    .with_inplace()
+    .with_out();
+
+TensorMeta infer_float(const char* op, const Tensor& a) {
+  return infer_pointwise(std::array{Operand(a)}, compute_dtype(op, TypeClass::kFloat, std::array{Operand(a)}));
+}
+OP("aten::digamma(Tensor self) -> Tensor")
+    .infer([](const Tensor& a) { return infer_float("digamma", a); })
+    .gradient([](const GradArgs& args) {
+      std::vector<Tensor> gradients(1);
+      put(gradients, args, 0, [](Given x) { return x[0] * gradient::polygamma(1, x[1]); },
+          {args.grad_outputs[0], args.inputs[0]});
+      return gradients;
+    })
+    .saves("self")
+    .pointwise()
+    .keeps_layout()
+    .with_inplace()
+    .with_out();
+OP("aten::polygamma(int n, Tensor self) -> Tensor")
+    .infer([](int64_t order, const Tensor& a) {
+      check(order >= 0, "polygamma(n, x) does not support negative n.");
+      return infer_float("polygamma", a);
+    })
+    .gradient([](const GradArgs& args) {
+      std::vector<Tensor> gradients(2);
+      const auto next = static_cast<double>(args.inputs[0].to_int() + 1);
+      put(gradients, args, 1, [](Given x) { return x[0] * gradient::polygamma(static_cast<int>(x[2].number()), x[1]); },
+          {args.grad_outputs[0], args.inputs[1], next});
+      return gradients;
+    })
+    .saves("self")
+    .pointwise()
+    .keeps_layout()
+    .with_out();
+
+OP("aten::bitwise_not(Tensor self) -> Tensor")
+    .infer([](const Tensor& a) {
+      return infer_pointwise(std::array{Operand(a)},
+                             compute_dtype("bitwise_not", TypeClass::kInteger, std::array{Operand(a)}));
+    })
+    .pointwise()
+    .keeps_layout()
+    .with_inplace()
+    .with_out();
+
+Expr xlogy_gradient(Given x) {
+  const Expr &g = x[0], &a = x[1], &b = x[2], slope = gradient::xlogy(g, b);
+  return gradient::where(a == 0, gradient::where(b <= 0, 0.0, slope), slope);
+}
+template <class A, class B>
+void add_xlogy(const char* schema, const char* op) {
+  ops::OpBuilder builder(schema, __FILE__, __LINE__);
+  builder
+      .infer([](A a, B b) {
+        const std::array operands{Operand(a), Operand(b)};
+        return infer_pointwise(operands, compute_dtype("xlogy", TypeClass::kFloat, operands));
+      })
+      .gradient([](const GradArgs& args) {
+        std::vector<Tensor> gradients(args.inputs.size());
+        const Expr g = args.grad_outputs[0], a = args.inputs[0], b = args.inputs[1];
+        put(gradients, args, 0, xlogy_gradient, {g, a, b});
+        put(gradients, args, 1, [](Given x) { return x[0] * x[1] / x[2]; }, {g, a, b});
+        return gradients;
+      })
+      .saves("self, other")
+      .pointwise()
+      .keeps_layout()
+      .with_out();
+  if constexpr (std::is_same_v<A, const Tensor&>) builder.with_inplace();
+  add_pointwise_kernel(op, [](A a, B b) {
+    const std::array operands{Operand(a), Operand(b)};
+    return PointwiseCall(Formula::xlogy, compute_dtype("xlogy", TypeClass::kFloat, operands), operands);
+  });
+}
+
+// The gradient of the first of two where it is the larger one; half of it where they are equal.
+Expr losing_gives_none(Given x) {
+  return gradient::where(x[1] < x[2], 0.0, x[0] * gradient::where(x[1] == x[2], 0.5, 1.0));
+}
+
+// max.other and min.other are maximum and minimum by another name.
+void add_extremum(const char* schema, const char* op, Formula formula, bool is_max) {
+  ops::OpBuilder(schema, __FILE__, __LINE__)
+      .infer([](const Tensor& a, const Tensor& b) {
+        const std::array operands{Operand(a), Operand(b)};
+        return infer_pointwise(operands, promote_operands(operands));
+      })
+      .gradient([is_max](const GradArgs& args) {
+        std::vector<Tensor> gradients(2);
+        const Expr g = args.grad_outputs[0], a = args.inputs[0], b = args.inputs[1];
+        put(gradients, args, 0, losing_gives_none, {g, is_max ? a : b, is_max ? b : a});
+        put(gradients, args, 1, losing_gives_none, {g, is_max ? b : a, is_max ? a : b});
+        return gradients;
+      })
+      .saves("self, other")
+      .pointwise()
+      .keeps_layout();
+  add_pointwise_kernel(op, [formula](const Tensor& a, const Tensor& b) {
+    const std::array operands{Operand(a), Operand(b)};
+    return PointwiseCall(formula, promote_operands(operands), operands);
+  });
+}
+
+bool register_all() {
+  add_where<const Tensor&, const Tensor&>("aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
+                                          "aten::where.self");
+  add_where<Scalar, const Tensor&>("aten::where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor",
+                                   "aten::where.ScalarSelf");
+  add_where<const Tensor&, Scalar>("aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor",
+                                   "aten::where.ScalarOther");
+  add_where<Scalar, Scalar>("aten::where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor",
+                            "aten::where.Scalar");
+  add_masked_fill<Scalar>("aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
+                          "aten::masked_fill.Scalar");
+  add_masked_fill<const Tensor&>("aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
+                                 "aten::masked_fill.Tensor");
+  add_xlogy<const Tensor&, const Tensor&>("aten::xlogy.Tensor(Tensor self, Tensor other) -> Tensor",
+                                          "aten::xlogy.Tensor");
+  add_xlogy<Scalar, const Tensor&>("aten::xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor",
+                                   "aten::xlogy.Scalar_Self");
+  add_xlogy<const Tensor&, Scalar>("aten::xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor",
+                                   "aten::xlogy.Scalar_Other");
+  add_extremum("aten::max.other(Tensor self, Tensor other) -> Tensor", "aten::max.other", Formula::maximum, true);
+  add_extremum("aten::min.other(Tensor self, Tensor other) -> Tensor", "aten::min.other", Formula::minimum, false);
+  add_pointwise_kernel("aten::nan_to_num", nan_to_num);
+  add_pointwise_kernel("aten::gelu", [](const Tensor& a, const std::string& approximate) {
+    return PointwiseCall(gelu_formula(approximate), a.dtype(), std::array{Operand(a)});
+  });
+  add_pointwise_kernel("aten::prelu", [](const Tensor& a, const Tensor& weight) {
+    const Tensor shaped = prelu_weight(a, weight);
+    PointwiseCall call(Formula::prelu, a.dtype(), std::array{Operand(a), Operand(shaped)});
+    call.own_operands();
+    return call;
+  });
+  const auto float_of = [](const Tensor& a) { return is_floating(a.dtype()) ? a.dtype() : DType::kFloat32; };
+  add_pointwise_kernel("aten::logit", [float_of](const Tensor& a, MaybeDouble eps) {
+    const auto [low, high] = logit_bounds(a, eps.value_or(0.0));
+    return PointwiseCall(eps ? Formula::logit_clamped : Formula::logit, float_of(a), std::array{Operand(a)},
+                         {low, high});
+  });
+  add_pointwise_kernel("aten::digamma", [float_of](const Tensor& a) {
+    return PointwiseCall(Formula::digamma, float_of(a), std::array{Operand(a)});
+  });
+  add_pointwise_kernel("aten::polygamma", [float_of](int64_t order, const Tensor& a) {
+    return PointwiseCall(Formula::polygamma, float_of(a), std::array{Operand(a)}, {order});
+  });
+  add_pointwise_kernel("aten::bitwise_not", [](const Tensor& a) {
+    return PointwiseCall(a.dtype() == DType::kBool ? Formula::logical_not : Formula::bitwise_not, a.dtype(),
+                         std::array{Operand(a)});
+  });
+  return true;
+}
+[[maybe_unused]] const bool registered = register_all();
+
+}  // namespace
+}  // namespace tensord::kernels

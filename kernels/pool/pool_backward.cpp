@@ -1,0 +1,356 @@
+// The backward of pooling. Max pooling without indices finds them again beside the sum, which costs less than
+// keeping 8 bytes an output.
+#include <algorithm>
+#include <vector>
+
+#include "core/base/parallel.h"
+#include "core/ops/op.h"
+#include "core/ops/run.h"
+#include "kernels/fused/gradient_expr.h"
+#include "kernels/pool/windows.h"
+
+namespace tensord::kernels {
+namespace {
+
+using ops::IntList;
+using ops::KernelContext;
+using ops::TensorMeta;
+using ops::Value;
+using MaybeInt = std::optional<int64_t>;
+
+constexpr int64_t kChannels = 64;  // in memory order N, spatial…, C a part has this many of an image
+
+TensorMeta infer_like(const Tensor& g, const Tensor& x, const Dims& out_sizes, size_t spatial) {
+  const auto ndim = x.sizes().size();
+  check((ndim == spatial + 1 || ndim == spatial + 2) && out_sizes.size() == ndim, "the input has ", ndim,
+        " dimensions, the result ", out_sizes.size());
+  for (size_t d = 0; d < ndim - spatial; ++d) {
+    check(x.sizes()[d] == out_sizes[d], "the input is of size ", to_string(x.sizes()), ", the result of ",
+          to_string(out_sizes));
+  }
+  check(g.sizes() == out_sizes, "the gradient is of size ", to_string(g.sizes()), ", expected ", to_string(out_sizes));
+  if (!is_floating(x.dtype())) fail_dtype("pool_backward", x.dtype());
+  return pool_meta(x, x.sizes(), x.dtype());
+}
+
+// What every backward works on: tensors of T in one of two memory orders.
+template <class T>
+struct Operands {
+  bool is_last;
+  PoolExtents extents;
+  Tensor g, dx;
+
+  Operands(const Tensor& grad, const Tensor& x, const Tensor& out, size_t spatial)
+      : is_last(out.ndim() >= 4 && out.is_channels_last() && !out.is_contiguous()),
+        extents(pool_extents(x, grad, spatial)),
+        g(ordered(grad, is_last)),
+        dx(out.dtype() == dtype_of<T> ? out : Tensor::empty_strided(out.sizes(), out.strides(), dtype_of<T>)) {
+    T* to = dx.data<T>();
+    std::fill(to, to + dx.numel(), T(0));
+  }
+  static Tensor ordered(const Tensor& x, bool last) {
+    const Tensor wide = x.to(dtype_of<T>);
+    if (!last) return wide.contiguous();
+    if (wide.is_channels_last()) return wide;
+    const Tensor out = Tensor::empty_strided(x.sizes(), channels_last_strides(x.sizes()), dtype_of<T>);
+    out.copy_from(wide);
+    return out;
+  }
+  void finish(const Tensor& out) const {
+    if (!dx.is_same(out)) out.copy_from(dx);
+  }
+  // Calls fn(image, first channel, channels) in parallel.
+  template <class Fn>
+  void for_each_block(Fn&& fn) const {
+    const int64_t blocks = (extents.channels + kChannels - 1) / kChannels;
+    parallel_for_cost(extents.batch * blocks, static_cast<double>(extents.in_plane() * kChannels) * 0.2,
+                      [&](int64_t begin, int64_t end) {
+                        for (int64_t i = begin; i < end; ++i) {
+                          const int64_t channel = i % blocks * kChannels;
+                          fn(i / blocks, channel, std::min(kChannels, extents.channels - channel));
+                        }
+                      });
+  }
+};
+template <class Fn>
+void with_wide_type(DType dtype, Fn&& fn) {
+  if (dtype == DType::kFloat64) return fn.template operator()<double>();
+  fn.template operator()<float>();
+}
+
+// --- max pooling
+
+// g goes to the pixel that `indices` names, within its channel's plane.
+void scatter(const Tensor& g, const Tensor& x, const Tensor& indices, size_t spatial, Tensor& out) {
+  if (out.numel() == 0) return;
+  with_wide_type(x.dtype(), [&]<class T>() {
+    const Operands<T> operands(g, x, out, spatial);
+    const PoolExtents& e = operands.extents;
+    const int64_t in_plane = e.in_plane(), out_plane = e.out_plane();
+    const Tensor index = Operands<int64_t>::ordered(indices, operands.is_last);
+    const int64_t* at = index.data<int64_t>();
+    for (int64_t i = 0; i < index.numel(); ++i) {
+      check(at[i] >= 0 && at[i] < in_plane, "found an invalid max index: ", at[i], " (output volumes are of size ",
+            in_plane, ")");
+    }
+    const T* from = operands.g.template data<T>();
+    T* to = operands.dx.template data<T>();
+    if (operands.is_last) {
+      operands.for_each_block([&](int64_t image, int64_t channel, int64_t count) {
+        for (int64_t p = 0; p < out_plane; ++p) {
+          const int64_t offset = (image * out_plane + p) * e.channels + channel;
+          for (int64_t c = 0; c < count; ++c)
+            to[(image * in_plane + at[offset + c]) * e.channels + channel + c] += from[offset + c];
+        }
+      });
+    } else {
+      parallel_for_cost(e.batch * e.channels, static_cast<double>(out_plane), [&](int64_t begin, int64_t end) {
+        for (int64_t plane = begin; plane < end; ++plane) {
+          for (int64_t p = plane * out_plane; p < (plane + 1) * out_plane; ++p) to[plane * in_plane + at[p]] += from[p];
+        }
+      });
+    }
+    operands.finish(out);
+  });
+}
+
+// Takes the elements of the planes of `a` that `indices` names.
+Tensor gather(const Tensor& a, const Tensor& indices, size_t spatial) {
+  const auto flat = [&](const Tensor& x) {
+    Dims sizes(x.sizes().span().first(x.sizes().size() - spatial));
+    sizes.push_back(-1);
+    return ops::call("aten::reshape", x, sizes);
+  };
+  return ops::call("aten::reshape", ops::call("aten::gather", flat(a), -1, flat(indices)), indices.sizes());
+}
+ops::GradientFn gather_gradient(size_t indices, size_t spatial) {
+  return [=](const ops::GradArgs& args) {
+    std::vector<Value> out(args.inputs.size());
+    const Tensor& at = args.inputs[indices].to_tensor();
+    const size_t dims = spatial != 0 ? spatial : static_cast<size_t>(args.inputs[3].to_int());
+    if (args.needs(0)) out[0] = gather(args.grad_outputs[0], at, dims);
+    if (args.needs(1)) out[1] = gradient::zeros_like(args.inputs[1]);
+    return out;
+  };
+}
+
+// Windows and sizes of `result` of a max pooling.
+PoolProblem max_problem(const Tensor& x, const Tensor& result, const PoolWindow& w) {
+  return {make_pool_windows(x, result, w), w.kernel.size(), true};
+}
+
+void max_pool_backward(const KernelContext&, const Tensor& g, const Tensor& x, IntList kernel, IntList stride,
+                       IntList padding, IntList dilation, bool ceil_mode, Tensor& out) {
+  if (out.numel() == 0) return;
+  const size_t spatial = kernel.size();
+  const PoolWindow w = make_pool_window("max_pool_backward", spatial, kernel, stride, padding, dilation);
+  const PoolProblem pool = max_problem(x, g, w);
+  if (!is_plain_max_pool(pool, pool_extents(x, g, spatial))) {
+    constexpr const char* kNames[] = {"aten::max_pool1d_with_indices", "aten::max_pool2d_with_indices",
+                                      "aten::max_pool3d_with_indices"};
+    const ops::Op& op = ops::get_op(kNames[spatial - 1]);
+    std::vector<Value> results;
+    ops::compute(op,
+                 ops::bind(op, {x, ops::make_int_list(kernel), ops::make_int_list(stride), ops::make_int_list(padding),
+                                ops::make_int_list(dilation), ceil_mode}),
+                 results);
+    return scatter(g, x, results[1].to_tensor(), spatial, out);
+  }
+  with_wide_type(x.dtype(), [&]<class T>() {
+    const Operands<T> operands(g, x, out, spatial);
+    const Tensor from = Operands<T>::ordered(x, operands.is_last);
+    run_max_pool<T>(pool, operands.extents, operands.is_last, from.data<T>(),
+                    {nullptr, nullptr, operands.g.template data<T>(), operands.dx.template data<T>()});
+    operands.finish(out);
+  });
+}
+
+// The indices are those of the forward.
+std::vector<Value> max_pool_backward_gradient(const ops::GradArgs& args) {
+  std::vector<Value> out(args.inputs.size());
+  if (!args.needs(0)) return out;
+  const auto& v = args.inputs;
+  const size_t spatial = v[2].to_list()->items.size();
+  constexpr const char* kNames[] = {"aten::max_pool1d_with_indices", "aten::max_pool2d_with_indices",
+                                    "aten::max_pool3d_with_indices"};
+  const ops::Op& op = ops::get_op(kNames[spatial - 1]);
+  const std::vector<Value> results =
+      ops::run(op, ops::bind(op, {ops::call("aten::detach", v[1].to_tensor()), v[2], v[3], v[4], v[5], v[6]}));
+  out[0] = gather(args.grad_outputs[0], results[1].to_tensor(), spatial);
+  return out;
+}
+
+TensorMeta infer_max_backward(const Tensor& g, const Tensor& x, const IntList& kernel, const IntList& stride,
+                              const IntList& padding, const IntList& dilation, bool ceil_mode) {
+  check(kernel.size() >= 1 && kernel.size() <= 3, "kernel_size must have 1 to 3 items");
+  const PoolWindow w = make_pool_window("max_pool_backward", kernel.size(), kernel, stride, padding, dilation);
+  return infer_like(g, x, pooled_sizes("max_pool_backward", x, w, ceil_mode), kernel.size());
+}
+
+// The lists of windows have an item for each spatial dimension.
+OP("tensord::max_pool_backward(Tensor grad_output, Tensor self, int[] kernel_size, int[] stride, int[] padding, int[] "
+   "dilation, bool ceil_mode) -> Tensor")
+    .infer(infer_max_backward)
+    .gradient(max_pool_backward_gradient)
+    .saves("self");
+KERNEL("tensord::max_pool_backward", kCPU, max_pool_backward);
+
+// Of any pooling with indices, over the last `spatial` dimensions.
+OP("tensord::max_pool_scatter(Tensor grad_output, Tensor self, Tensor indices, int spatial) -> Tensor")
+    .infer([](const Tensor& g, const Tensor& x, const Tensor& indices, int64_t spatial) {
+      check(spatial >= 1 && spatial <= 3, "spatial must be 1 to 3");
+      check(indices.dtype() == DType::kInt64, "indices must be int64");
+      return infer_like(g, x, indices.sizes(), static_cast<size_t>(spatial));
+    })
+    .gradient(gather_gradient(2, 0))
+    .saves("indices");
+KERNEL("tensord::max_pool_scatter", kCPU,
+       [](const KernelContext&, const Tensor& g, const Tensor& x, const Tensor& indices, int64_t spatial, Tensor& out) {
+         scatter(g, x, indices, static_cast<size_t>(spatial), out);
+       });
+
+// PyTorch's names, from windows of one number or one for each dimension.
+template <size_t kSpatial>
+void add_indices_backward() {
+  const std::string n = std::to_string(kSpatial), ints = concat("int[", n, "]");
+  const std::string windowed = concat("aten::max_pool", n, "d_with_indices_backward"),
+                    adaptive = concat("aten::adaptive_max_pool", n, "d_backward");
+  ops::OpBuilder(concat(windowed, "(Tensor grad_output, Tensor self, ", ints, " kernel_size, ", ints, " stride, ", ints,
+                        " padding, ", ints, " dilation, bool ceil_mode, Tensor indices) -> Tensor")
+                     .c_str(),
+                 __FILE__, __LINE__)
+      .infer([](const Tensor& g, const Tensor& x, const IntList& kernel, const IntList& stride, const IntList& padding,
+                const IntList& dilation, bool ceil_mode, const Tensor& indices) {
+        const char* name = "max_pool_with_indices_backward";
+        const PoolWindow w = make_pool_window(name, kSpatial, kernel, stride, padding, dilation);
+        const Dims sizes = pooled_sizes(name, x, w, ceil_mode);
+        check(indices.dtype() == DType::kInt64 && indices.sizes() == sizes, "indices must be int64 of size ",
+              to_string(sizes), ", got ", describe(indices));
+        return infer_like(g, x, sizes, kSpatial);
+      })
+      .gradient(gather_gradient(7, kSpatial))
+      .saves("indices");
+  ops::KernelBuilder(
+      windowed.c_str(), kCPU,
+      [](const KernelContext&, const Tensor& g, const Tensor& x, const IntList&, const IntList&, const IntList&,
+         const IntList&, bool, const Tensor& indices, Tensor& out) { scatter(g, x, indices, kSpatial, out); });
+  ops::OpBuilder(concat(adaptive, "(Tensor grad_output, Tensor self, Tensor indices) -> Tensor").c_str(), __FILE__,
+                 __LINE__)
+      .infer([](const Tensor& g, const Tensor& x, const Tensor& indices) {
+        check(indices.dtype() == DType::kInt64, "indices must be int64");
+        return infer_like(g, x, indices.sizes(), kSpatial);
+      })
+      .gradient(gather_gradient(2, kSpatial))
+      .saves("indices");
+  ops::KernelBuilder(adaptive.c_str(), kCPU,
+                     [](const KernelContext&, const Tensor& g, const Tensor& x, const Tensor& indices, Tensor& out) {
+                       scatter(g, x, indices, kSpatial, out);
+                     });
+}
+
+// --- averages
+
+void average(const PoolProblem& pool, const Tensor& g, const Tensor& x, Tensor& out) {
+  if (out.numel() == 0) return;
+  with_wide_type(x.dtype(), [&]<class T>() {
+    const Operands<T> operands(g, x, out, pool.spatial);
+    const PoolExtents& e = operands.extents;
+    const T* from = operands.g.template data<T>();
+    T* to = operands.dx.template data<T>();
+    if (g.numel() == 0) {
+    } else if (operands.is_last) {
+      operands.for_each_block([&](int64_t image, int64_t channel, int64_t count) {
+        avg_pool_backward_last(pool, e, from, to, channel, count, image);
+      });
+    } else {
+      parallel_for_cost(e.batch * e.channels, static_cast<double>(e.in_plane()),
+                        [&](int64_t begin, int64_t end) { avg_pool_backward_planes(pool, e, from, to, begin, end); });
+    }
+    operands.finish(out);
+  });
+}
+
+PoolProblem average_problem(const Tensor& g, const Tensor& x, size_t spatial, const IntList& kernel,
+                            const IntList& stride, const IntList& padding, bool count_include_pad,
+                            const MaybeInt& divisor) {
+  const PoolWindow w = make_pool_window("avg_pool_backward", spatial, kernel, stride, padding, Dims{1});
+  PoolProblem pool{make_pool_windows(x, g, w), spatial, false,
+                   count_include_pad ? PoolDivisor::kWithPadding : PoolDivisor::kInside};
+  if (divisor) {
+    pool.divisor = PoolDivisor::kFixed;
+    pool.fixed = *divisor;
+  }
+  return pool;
+}
+
+template <size_t kSpatial>
+void add_average_backward(const char* name_space) {
+  const std::string n = std::to_string(kSpatial), ints = concat("int[", n, "]");
+  const std::string name = concat(name_space, "::avg_pool", n, "d_backward"),
+                    forward = concat("aten::avg_pool", n, "d");
+  ops::OpBuilder(concat(name, "(Tensor grad_output, Tensor self, ", ints, " kernel_size, ", ints, " stride, ", ints,
+                        " padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor")
+                     .c_str(),
+                 __FILE__, __LINE__)
+      .infer([](const Tensor& g, const Tensor& x, const IntList& kernel, const IntList& stride, const IntList& padding,
+                bool ceil_mode, bool, MaybeInt divisor) {
+        check(!divisor || *divisor != 0, "divisor must be not zero");
+        const PoolWindow w = make_pool_window("avg_pool_backward", kSpatial, kernel, stride, padding, Dims{1});
+        return infer_like(g, x, pooled_sizes("avg_pool_backward", x, w, ceil_mode), kSpatial);
+      })
+      .gradient([forward](const ops::GradArgs& args) {
+        const auto& v = args.inputs;
+        std::vector<Value> out(v.size()), arguments{args.grad_outputs[0], v[2], v[3], v[4], v[5], v[6]};
+        if (kSpatial > 1) arguments.push_back(v[7]);
+        const ops::Op& op = ops::get_op(forward);
+        if (args.needs(0)) out[0] = ops::run(op, ops::bind(op, arguments)).at(0);
+        if (args.needs(1)) out[1] = gradient::zeros_like(v[1]);
+        return out;
+      })
+      .saves("");
+  ops::KernelBuilder(
+      name.c_str(), kCPU,
+      [](const KernelContext&, const Tensor& g, const Tensor& x, const IntList& kernel, const IntList& stride,
+         const IntList& padding, bool, bool count_include_pad, MaybeInt divisor, Tensor& out) {
+        average(average_problem(g, x, kSpatial, kernel, stride, padding, count_include_pad, divisor), g, x, out);
+      });
+}
+
+template <size_t kSpatial>
+void add_adaptive_backward(const char* name_space) {
+  const std::string name = concat(name_space, "::_adaptive_avg_pool", kSpatial, "d_backward"),
+                    forward = concat("aten::adaptive_avg_pool", kSpatial, "d");
+  ops::OpBuilder(concat(name, "(Tensor grad_output, Tensor self) -> Tensor").c_str(), __FILE__, __LINE__)
+      .infer([](const Tensor& g, const Tensor& x) {
+        check(g.ndim() == x.ndim() && g.sizes().size() >= kSpatial, "the gradient has ", g.ndim(), " dimensions");
+        const Dims spatial(g.sizes().span().last(kSpatial));
+        return infer_like(g, x, adaptive_pool_sizes("adaptive_avg_pool_backward", x, spatial, kSpatial, kSpatial < 3),
+                          kSpatial);
+      })
+      .gradient([forward](const ops::GradArgs& args) {
+        std::vector<Value> out(2);
+        const Dims& sizes = args.inputs[0].to_tensor().sizes();
+        if (args.needs(0)) out[0] = ops::call(forward.c_str(), args.grad_outputs[0], Dims(sizes.span().last(kSpatial)));
+        if (args.needs(1)) out[1] = gradient::zeros_like(args.inputs[1]);
+        return out;
+      })
+      .saves("");
+  ops::KernelBuilder(name.c_str(), kCPU, [](const KernelContext&, const Tensor& g, const Tensor& x, Tensor& out) {
+    average({adaptive_pool_windows(x, g, kSpatial), kSpatial}, g, x, out);
+  });
+}
+
+[[maybe_unused]] const bool registered = [] {
+  add_indices_backward<2>();
+  add_indices_backward<3>();
+  add_average_backward<1>("tensord");
+  add_average_backward<2>("aten");
+  add_average_backward<3>("aten");
+  add_adaptive_backward<1>("tensord");
+  add_adaptive_backward<2>("aten");
+  add_adaptive_backward<3>("aten");
+  return true;
+}();
+
+}  // namespace
+}  // namespace tensord::kernels

@@ -1,0 +1,177 @@
+// dropout and its relatives: the identity in evaluation, written with the generator's
+// operators in training.
+#include "kernels/random/dropout.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/parallel.h"
+#include "core/ops/generator.h"
+#include "core/ops/op.h"
+#include "core/ops/run.h"
+
+namespace tensord::kernels {
+namespace {
+
+using ops::call;
+using ops::KernelContext;
+using ops::TensorMeta;
+using ops::Value;
+
+void check_probability(double p) {
+  check(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
+}
+
+// 1 with probability 1 - p; of `shape` so that it broadcasts over a whole feature map.
+Tensor keep_mask(const Tensor& in, double p, bool by_feature) {
+  Dims sizes = in.sizes();
+  if (by_feature) {
+    check(in.ndim() >= 2, "Feature dropout requires at least 2 dimensions in the input");
+    for (int64_t d = 2; d < in.ndim(); ++d) sizes[d] = 1;
+  }
+  const Tensor mask = in.is_meta() ? Tensor::meta(sizes, in.dtype()) : Tensor::empty(sizes, in.dtype(), in.device());
+  return call("aten::bernoulli_.float", mask, 1 - p, ops::Value());
+}
+
+// Scaled by 1 / (1 - p), so the expected value stays.
+Tensor dropped(const Tensor& in, double p, bool by_feature) {
+  if (p == 1) return call("aten::mul.Scalar", in, 0.0);
+  if (!by_feature && is_floating(in.dtype())) return call("aten::native_dropout", in, p, true);
+  const Tensor mask = keep_mask(in, p, by_feature);
+  return call("aten::mul.Tensor", in, call("aten::div.Scalar", mask, 1 - p));
+}
+
+// Dropped values become the limit of SELU for minus infinity; then an affine map restores
+// mean and variance (Klambauer et al., "Self-Normalizing Neural Networks", 2017).
+Tensor alpha_dropped(const Tensor& in, double p, bool by_feature) {
+  constexpr double kLimit = -1.7580993408473768600;
+  const double a = 1 / std::sqrt((1 - p) * (1 + p * kLimit * kLimit));
+  if (p == 1) return call("aten::mul.Scalar", in, 0.0);
+  const Tensor mask = keep_mask(in, p, by_feature);
+  const Tensor fill = call("aten::mul.Scalar", call("aten::rsub.Scalar", mask, 1.0), kLimit * a);
+  const Tensor kept = call("aten::mul.Scalar", call("aten::mul.Tensor", in, mask), a);
+  return call("aten::add.Scalar", call("aten::add.Tensor", kept, fill), -a * p * kLimit);
+}
+
+// --- dropout with its mask
+
+TensorMeta like(const Tensor& x, DType dtype) { return {x.sizes(), dtype, {}, x.device()}; }
+
+// In row-major order from the generator, as PyTorch draws.
+void draw_mask(double keep, const Tensor& mask) {
+  constexpr int64_t kAtOnce = 2048;
+  uint32_t bits[2 * kAtOnce];
+  auto* kept = static_cast<uint8_t*>(mask.raw_data());
+  ops::Generator& generator = ops::current_generator();
+  const auto lock = generator.lock();
+  for (int64_t i = 0; i < mask.numel(); i += kAtOnce) {
+    const int64_t count = std::min(kAtOnce, mask.numel() - i);
+    generator.fill_bits32(std::span(bits, static_cast<size_t>(2 * count)));
+    draw_below(bits, keep, kept + i, count);
+  }
+}
+
+// REQUIRES: the tensors have the same sizes; mask and out are row-major.
+void scale_kept(const Tensor& x, const Tensor& mask, double scale, const Tensor& out) {
+  const auto* kept = static_cast<const uint8_t*>(mask.raw_data());
+  const auto run = [&]<class T>() {
+    const Tensor from = x.to(dtype_of<T>).contiguous();
+    const Tensor to = out.dtype() == dtype_of<T> ? out : Tensor::empty(out.sizes(), dtype_of<T>);
+    const T *in = from.data<T>(), by = static_cast<T>(scale);
+    T* result = to.data<T>();
+    parallel_for_cost(out.numel(), 0.3, [&](int64_t begin, int64_t end) {
+      apply_mask(in + begin, kept + begin, by, result + begin, end - begin);
+    });
+    if (!to.is_same(out)) out.copy_from(to);
+  };
+  if (out.dtype() == DType::kFloat64)
+    run.template operator()<double>();
+  else
+    run.template operator()<float>();
+}
+// 1 / (1 - p), rounded as a division in the compute type.
+double kept_scale(double p, DType dtype) {
+  if (p == 1) return 0;
+  return dtype == DType::kFloat64 ? 1.0 / (1.0 - p) : static_cast<double>(1.0f / static_cast<float>(1.0 - p));
+}
+
+OP("aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)")
+    .infer([](const Tensor& x, double p, std::optional<bool>) {
+      check_probability(p);
+      if (!is_floating(x.dtype())) fail_dtype("native_dropout", x.dtype());
+      return std::vector<TensorMeta>{like(x, x.dtype()), like(x, DType::kBool)};
+    })
+    .gradient([](const ops::GradArgs& args) {
+      std::vector<Tensor> out(args.inputs.size());
+      if (!args.grad_outputs[0].defined()) return out;
+      const bool trains = args.inputs[2].is_none() || args.inputs[2].to_bool();
+      const double p = args.inputs[1].to_float();
+      out[0] = call("aten::native_dropout_backward", args.grad_outputs[0], args.outputs[1],
+                    trains ? kept_scale(p, args.grad_outputs[0].dtype()) : 1.0);
+      return out;
+    })
+    .saves("result1")
+    .random();
+KERNEL("aten::native_dropout", kCPU,
+       [](const KernelContext&, const Tensor& x, double p, std::optional<bool> train, Tensor& out, Tensor& mask) {
+         if (train.value_or(true)) {
+           draw_mask(1 - p, mask);
+           return scale_kept(x, mask, kept_scale(p, x.dtype()), out);
+         }
+         std::fill_n(static_cast<uint8_t*>(mask.raw_data()), mask.numel(), uint8_t{1});
+         out.copy_from(x);
+       });
+
+OP("aten::native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor")
+    .infer([](const Tensor& g, const Tensor& mask, double) {
+      check(mask.dtype() == DType::kBool, "mask should be torch.bool dtype");
+      check(g.sizes() == mask.sizes(), "the gradient is of size ", to_string(g.sizes()), ", the mask of ",
+            to_string(mask.sizes()));
+      if (!is_floating(g.dtype())) fail_dtype("native_dropout_backward", g.dtype());
+      return like(g, g.dtype());
+    })
+    .gradient([](const ops::GradArgs& args) {
+      std::vector<Tensor> out(args.inputs.size());
+      out[0] = call("aten::native_dropout_backward", args.grad_outputs[0], args.inputs[1], args.inputs[2]);
+      return out;
+    })
+    .saves("mask");
+KERNEL("aten::native_dropout_backward", kCPU,
+       [](const KernelContext&, const Tensor& g, const Tensor& mask, double scale, Tensor& out) {
+         scale_kept(g, mask.contiguous(), scale, out);
+       });
+
+void add(const char* name, Tensor (*training)(const Tensor&, double, bool), bool by_feature) {
+  const auto run = [=](const Tensor& in, double p, bool train) {
+    check_probability(p);
+    return train && p > 0 && in.numel() > 0 ? training(in, p, by_feature) : in;
+  };
+  // Marked as PyTorch's schema is not: in evaluation the result is the argument, and who writes the one writes the
+  // other.
+  ops::OpBuilder(concat("aten::", name, "(Tensor(a) input, float p, bool train) -> Tensor(a)").c_str(), __FILE__,
+                 __LINE__)
+      .direct([run](const Tensor& in, double p, bool train) { return run(in, p, train); })
+      .composite()
+      .random();
+  ops::OpBuilder(concat("aten::", name, "_(Tensor(a!) self, float p, bool train) -> Tensor(a!)").c_str(), __FILE__,
+                 __LINE__)
+      .direct([run](const Tensor& self, double p, bool train) {
+        const Tensor result = run(self, p, train);
+        if (!result.is_same(self)) call("aten::copy_", self, result);
+        return self;
+      })
+      .composite()
+      .random();
+}
+
+bool register_all() {
+  add("dropout", dropped, false);
+  add("feature_dropout", dropped, true);
+  add("alpha_dropout", alpha_dropped, false);
+  add("feature_alpha_dropout", alpha_dropped, true);
+  return true;
+}
+[[maybe_unused]] const bool registered = register_all();
+
+}  // namespace
+}  // namespace tensord::kernels

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "core/ops/generator.h"
+#include "kernels/fused/gradient_expr.h"
+#include "kernels/index/index.h"
+
+// What operators that fill a tensor with random numbers share.
+namespace tensord::kernels {
+
+// Calls draw() once per element, in row-major order, and stores what it gives.
+template <class T, class Draw>
+void fill_elements(const Tensor& x, Draw&& draw) {
+  T* to = x.data<T>();
+  if (x.is_contiguous()) {
+    for (int64_t i = 0; i < x.numel(); ++i) to[i] = draw();
+    return;
+  }
+  for (int64_t offset : element_offsets(x.sizes(), x.strides())) to[offset] = draw();
+}
+
+inline void check_random_target(const Tensor& x, const char* op) {
+  check(x.is_meta() || x.storage()->is_writable(), op, ": the tensor is read-only");
+}
+
+inline const Tensor& wrote(const Tensor& x) {
+  if (!x.is_meta()) x.storage()->bump_version();
+  return x;
+}
+
+// What is random does not change with the tensor it is put into, or with probabilities.
+inline const gradient::GradientFn kZeroGradient =
+    gradient::of_first([](const ops::GradArgs& args, const Tensor&) { return gradient::zeros_like(args.inputs[0]); });
+
+}  // namespace tensord::kernels

@@ -1,0 +1,79 @@
+#include <cstdio>
+#include <mutex>
+#include <set>
+
+#include "core/base/log.h"
+#include "core/ops/named_error.h"
+#include "core/ops/op.h"
+#include "kernels/script/value_text.h"
+
+// Operators that speak to the world outside of the script: raise, warn, print, modes.
+namespace tensord::kernels {
+namespace {
+
+using ops::Value;
+
+[[noreturn]] void raise(const std::string& message, const std::optional<std::string>&) {
+  throw Error(ErrorCode::kScriptRaised, message);
+}
+
+// Stands where a script calls an operator that is not there, in a branch that may never be taken.
+[[noreturn]] void refuse(const std::string& message) { throw ops::NamedError(ErrorCode::kUnimplemented, message); }
+
+constexpr size_t kMaxWarnings = 1000;
+
+// Each text once: a warning in a model's forward would otherwise be logged on every request.
+void warn(const std::string& message, int64_t) {
+  static std::mutex mutex;
+  static std::set<std::string> seen;
+  {
+    const std::lock_guard lock(mutex);
+    if (seen.size() >= kMaxWarnings || !seen.insert(message).second) return;
+  }
+  log(LogLevel::kWarning, "script warning", {{"text", message}});
+}
+
+void print(std::span<const Value> values) {
+  std::string line;
+  for (const Value& value : values) {
+    if (!line.empty()) line += ' ';
+    line += value_text(value);
+  }
+  line += '\n';
+  std::fwrite(line.data(), 1, line.size(), stdout);
+}
+
+Value unwrap_optional(const Value& value) {
+  check(!value.is_none(), "Unwrapping null optional");
+  return value;
+}
+
+OP("prim::RaiseException(str msg, str? cls=None) -> ()").direct(raise).impure();
+OP("prim::MissingOperator(str msg) -> ()").direct(refuse).impure();
+OP("aten::warn(str message, int stacklevel=2) -> ()").direct(warn).impure();
+OP("prim::Print(...) -> ()").direct(print).impure();
+OP("aten::is_autocast_enabled() -> bool").direct([]() { return false; });
+OP("aten::is_scripting() -> bool").direct([]() { return true; });
+OP("aten::_unwrap_optional(t(a)? optional) -> t(a)").direct(unwrap_optional);
+OP("prim::unchecked_unwrap_optional(t(a)? optional) -> t(a)").direct([](const Value& value) { return value; });
+// Around the body of a "with": the interpreter calls the context's __exit__ when the body fails.
+OP("prim::Enter(Any context) -> ()").direct([](const Value&) {}).impure();
+OP("prim::Exit(Any context) -> ()").direct([](const Value&) {}).impure();
+OP("prim::TimePoint() -> int").direct([]() { return int64_t{0}; }).impure();
+
+OP("prim::EnumName(AnyEnumType enum) -> str").direct([](const Value& value) { return value.to_enum()->name; });
+OP("prim::EnumValue.int(AnyEnumType enum) -> int").direct([](const Value& value) { return value.to_enum()->value; });
+OP("prim::EnumValue.float(AnyEnumType enum) -> float").direct([](const Value& value) {
+  return value.to_enum()->value;
+});
+OP("prim::EnumValue.str(AnyEnumType enum) -> str").direct([](const Value& value) { return value.to_enum()->value; });
+OP("aten::eq.enum(AnyEnumType a, AnyEnumType b) -> bool").direct([](const Value& a, const Value& b) {
+  return a.equals(b);
+});
+OP("aten::ne.enum(AnyEnumType a, AnyEnumType b) -> bool").direct([](const Value& a, const Value& b) {
+  return !a.equals(b);
+});
+
+}  // namespace
+
+}  // namespace tensord::kernels

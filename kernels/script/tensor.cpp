@@ -1,0 +1,162 @@
+#include <cmath>
+
+#include "core/ops/op.h"
+#include "core/ops/run.h"
+#include "kernels/attention/nested.h"
+#include "kernels/view/view.h"
+
+// Questions about a tensor, and numbers made from one.
+namespace tensord::kernels {
+namespace {
+
+using ops::Scalar;
+using ops::Value;
+
+[[noreturn]] void fail_dynamic(const char* what) {
+  fail(ErrorCode::kUnimplemented, what, ": the tensor has no data to read");
+}
+
+const Tensor& single_element(const Tensor& x, const char* what) {
+  if (x.is_meta()) fail_dynamic(what);
+  check(x.numel() == 1, "a Tensor with ", x.numel(), " elements cannot be converted to Scalar");
+  return x;
+}
+
+Tensor host(const Tensor& x) {
+  return x.device().kind == DeviceKind::kCPU
+             ? x
+             : ops::call<Tensor>("aten::to.device", x, Device{}, x.dtype(), false, false, Value());
+}
+
+int64_t item_int(const Tensor& x) {
+  const Tensor value = host(single_element(x, "Int"));
+  if (!is_floating(value.dtype())) return value.item_int();
+  const double number = value.item_double();
+  if (!(number >= -9.2233720368547758e18 && number < 9.2233720368547758e18)) return INT64_MIN;
+  return static_cast<int64_t>(number);
+}
+double item_float(const Tensor& x) { return host(single_element(x, "Float")).item_double(); }
+
+bool item_bool(const Tensor& x) {
+  if (x.is_meta()) fail_dynamic("Bool");
+  check(x.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
+  check(x.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
+  return host(x).item_bool();
+}
+
+Value item(const Tensor& x) {
+  const Tensor value = host(single_element(x, "item"));
+  if (value.dtype() == DType::kBool) return value.item_bool();
+  if (is_floating(value.dtype())) return value.item_double();
+  return value.item_int();
+}
+
+Value item_implicit(const Tensor& x) {
+  check(x.ndim() == 0, "Cannot input a tensor of dimension other than 0 as a scalar argument");
+  return item(x);
+}
+
+int64_t int_implicit(const Tensor& x) {
+  check(x.ndim() == 0, "Cannot input a tensor of dimension other than 0 as a scalar argument");
+  check(!is_floating(x.dtype()), "Cannot input a tensor of type ", name_of(x.dtype()), " as an integral argument");
+  return item_int(x);
+}
+
+double float_implicit(const Tensor& x) {
+  check(x.ndim() == 0, "Cannot input a tensor of dimension other than 0 as a scalar argument");
+  check(is_floating(x.dtype()), "Cannot input a tensor of type ", name_of(x.dtype()), " as a float argument");
+  return item_float(x);
+}
+
+Tensor number_to_tensor(const Scalar& number) {
+  if (number.is_bool()) return Tensor::scalar(number.to_bool());
+  if (number.is_int()) return Tensor::scalar(number.to_int());
+  return Tensor::scalar(number.to_double());
+}
+
+bool is_contiguous_as(const Tensor& x, int64_t format) {
+  if (format == 0) return x.is_contiguous();
+  return format >= 2 && x.ndim() == (format == 2 ? 4 : 5) && x.is_channels_last();
+}
+
+int64_t tensor_length(const Tensor& x) {
+  check(x.ndim() > 0, "len() of a 0-d tensor");
+  return x.sizes()[0];
+}
+
+OP("aten::size(Tensor self) -> int[]").direct([](const Tensor& x) { return x.sizes(); }).shape_only();
+OP("aten::size.int(Tensor self, int dim) -> int")
+    .direct([](const Tensor& x, int64_t dim) { return x.size(dim); })
+    .shape_only();
+OP("prim::shape(Tensor a) -> int[]").direct([](const Tensor& x) { return x.sizes(); }).shape_only();
+OP("aten::_shape_as_tensor(Tensor self) -> Tensor").direct([](const Tensor& x) {
+  Tensor out = Tensor::empty(Dims{x.ndim()}, DType::kInt64);
+  std::copy(x.sizes().begin(), x.sizes().end(), out.data<int64_t>());
+  return out;
+});
+OP("aten::stride(Tensor self) -> int[]").direct([](const Tensor& x) { return x.strides(); });
+OP("aten::stride.int(Tensor self, int dim) -> int").direct([](const Tensor& x, int64_t dim) { return x.stride(dim); });
+OP("aten::storage_offset(Tensor self) -> int").direct([](const Tensor& x) { return x.offset(); });
+OP("aten::dim(Tensor self) -> int").direct([](const Value& x) { return rows_of(x).ndim(); }).shape_only();
+OP("aten::numel(Tensor self) -> int").direct([](const Tensor& x) { return x.numel(); }).shape_only();
+OP("aten::len.Tensor(Tensor t) -> int").direct(tensor_length).shape_only();
+OP("aten::element_size(Tensor self) -> int").direct([](const Tensor& x) {
+  return static_cast<int64_t>(size_of(x.dtype()));
+});
+OP("aten::get_device(Tensor self) -> int").direct([](const Tensor& x) -> int64_t {
+  return x.device().kind == DeviceKind::kCPU ? -1 : x.device().index;
+});
+OP("aten::is_floating_point(Tensor self) -> bool")
+    .direct([](const Tensor& x) { return is_floating(x.dtype()); })
+    .shape_only();
+OP("aten::is_complex(Tensor self) -> bool").direct([](const Tensor& x) { return is_complex(x.dtype()); }).shape_only();
+OP("aten::is_signed(Tensor self) -> bool").direct([](const Tensor& x) { return is_signed(x.dtype()); }).shape_only();
+OP("aten::is_conj(Tensor self) -> bool").direct([](const Tensor&) { return false; });
+OP("aten::is_neg(Tensor self) -> bool").direct([](const Tensor&) { return false; });
+OP("aten::is_same_size(Tensor self, Tensor other) -> bool").direct([](const Tensor& a, const Tensor& b) {
+  return a.sizes() == b.sizes();
+});
+OP("aten::is_contiguous(Tensor self) -> bool").direct([](const Tensor& x) { return x.is_contiguous(); });
+OP("aten::is_contiguous.memory_format(Tensor self, MemoryFormat memory_format) -> bool").direct(is_contiguous_as);
+
+OP("prim::dtype(Tensor a) -> int")
+    .direct([](const Value& x) { return static_cast<int64_t>(rows_of(x).dtype()); })
+    .shape_only();
+OP("prim::device(Tensor a) -> Device").direct([](const Value& x) { return rows_of(x).device(); }).shape_only();
+OP("prim::layout(Tensor a) -> int").direct([](const Tensor&) { return int64_t{0}; }).shape_only();
+OP("prim::is_cuda(Tensor a) -> bool")
+    .direct([](const Value& x) { return rows_of(x).device().kind == DeviceKind::kCUDA; })
+    .shape_only();
+OP("prim::is_cpu(Tensor a) -> bool")
+    .direct([](const Value& x) { return rows_of(x).device().kind == DeviceKind::kCPU; })
+    .shape_only();
+OP("prim::is_nested(Tensor a) -> bool").direct([](const Value& x) { return as_nested(x) != nullptr; }).shape_only();
+OP("prim::is_sparse(Tensor a) -> bool").direct([](const Tensor&) { return false; }).shape_only();
+OP("prim::is_sparse_csr(Tensor a) -> bool").direct([](const Tensor&) { return false; });
+OP("prim::is_mkldnn(Tensor a) -> bool").direct([](const Tensor&) { return false; }).shape_only();
+OP("prim::is_quantized(Tensor a) -> bool").direct([](const Tensor&) { return false; }).shape_only();
+OP("prim::is_meta(Tensor a) -> bool").direct([](const Tensor&) { return false; }).shape_only();
+OP("prim::is_xpu(Tensor a) -> bool").direct([](const Tensor&) { return false; });
+OP("prim::is_mps(Tensor a) -> bool").direct([](const Tensor&) { return false; });
+OP("prim::name(Tensor a) -> str?").direct([](const Tensor&) { return Value(); });
+OP("prim::type(Device self) -> str").direct([](Device device) {
+  return std::string(device.kind == DeviceKind::kCPU ? "cpu" : "cuda");
+});
+OP("prim::index(Device self) -> int?").direct([](Device device) {
+  return device.kind == DeviceKind::kCPU ? Value() : Value(int64_t{device.index});
+});
+OP("aten::device(str a) -> Device").direct([](const std::string& name) { return parse_device(name); });
+
+OP("aten::item(Tensor self) -> Scalar").direct(item);
+OP("aten::Int.Tensor(Tensor a) -> int").direct(item_int);
+OP("aten::Float.Tensor(Tensor a) -> float").direct(item_float);
+OP("aten::Bool.Tensor(Tensor a) -> bool").direct(item_bool);
+OP("aten::is_nonzero(Tensor self) -> bool").direct(item_bool);
+OP("aten::IntImplicit(Tensor a) -> int").direct(int_implicit);
+OP("aten::FloatImplicit(Tensor a) -> float").direct(float_implicit);
+OP("aten::ScalarImplicit(Tensor a) -> Scalar").direct(item_implicit);
+OP("prim::NumToTensor.Scalar(Scalar a) -> Tensor").direct(number_to_tensor);
+OP("prim::NumToTensor.bool(bool a) -> Tensor").direct([](bool value) { return Tensor::scalar(value); });
+
+}  // namespace
+}  // namespace tensord::kernels

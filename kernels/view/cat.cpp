@@ -1,0 +1,238 @@
+#include <algorithm>
+#include <cstring>
+
+#include "core/base/parallel.h"
+#include "core/tensor/strided_copy.h"
+#include "kernels/fused/gradient_expr.h"
+#include "kernels/view/view.h"
+
+// Joining tensors: cat, stack and their relatives.
+namespace tensord::kernels {
+namespace {
+
+using ops::KernelContext;
+using ops::TensorList;
+using ops::TensorMeta;
+
+// PyTorch skips 1-d tensors of zero elements, whatever the shape of the others.
+bool is_skipped(const Tensor& x) { return x.ndim() == 1 && x.numel() == 0; }
+
+DType joint_dtype(const TensorList& tensors) {
+  DType dtype = tensors[0].dtype();
+  for (const Tensor& x : tensors) dtype = promote_types(dtype, x.dtype());
+  return dtype;
+}
+
+TensorMeta cat_meta(const TensorList& tensors, int64_t dim) {
+  check(!tensors.empty(), "torch.cat(): expected a non-empty list of Tensors");
+  const Tensor* first = nullptr;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    check(tensors[i].ndim() > 0, "zero-dimensional tensor (at position ", i, ") cannot be concatenated");
+    if (!first && !is_skipped(tensors[i])) first = &tensors[i];
+  }
+  const DType dtype = joint_dtype(tensors);
+  if (!first) {
+    wrap_dim(dim, 1);
+    return {Dims{0}, dtype, {}, tensors[0].device()};
+  }
+  dim = wrap_dim(dim, first->ndim());
+  Dims sizes = first->sizes();
+  int64_t total = 0;
+  bool all_channels_last = true;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor& x = tensors[i];
+    if (is_skipped(x)) continue;
+    check(x.ndim() == first->ndim(), "Tensors must have same number of dimensions: got ", first->ndim(), " and ",
+          x.ndim());
+    for (int64_t d = 0; d < x.ndim(); ++d) {
+      check(d == dim || x.sizes()[d] == sizes[d], "Sizes of tensors must match except in dimension ", dim,
+            ". Expected size ", sizes[d], " but got size ", x.sizes()[d], " for tensor number ", i, " in the list.");
+    }
+    check(!__builtin_add_overflow(total, x.sizes()[dim], &total), "cat: the joint size overflows");
+    all_channels_last = all_channels_last && x.is_channels_last() && !x.is_contiguous();
+  }
+  sizes[dim] = total;
+  Dims strides;
+  if (all_channels_last && (sizes.size() == 4 || sizes.size() == 5)) strides = channels_last_strides(sizes);
+  return {std::move(sizes), dtype, std::move(strides), first->device()};
+}
+
+// Dense in the same order of dimensions as `out`: then a source is blocks of whole bytes.
+bool has_order_of(const Tensor& x, const Tensor& out, bool channels_last) {
+  return x.dtype() == out.dtype() && (channels_last ? x.is_channels_last() : x.is_contiguous());
+}
+
+// Elements of one block of a source: everything that varies faster than `dim`, times its size.
+int64_t block_elements(const Dims& sizes, int64_t dim, bool channels_last) {
+  int64_t block = sizes[dim];
+  const auto ndim = static_cast<int64_t>(sizes.size());
+  if (!channels_last) {
+    for (int64_t d = dim + 1; d < ndim; ++d) block *= sizes[d];
+    return block;
+  }
+  if (dim == 1) return block;
+  for (int64_t d = dim == 0 ? 2 : dim + 1; d < ndim; ++d) block *= sizes[d];
+  return block * sizes[1];
+}
+
+void copy_blocks(const Tensor& x, Tensor& out, int64_t block, int64_t out_block, int64_t start) {
+  if (x.numel() == 0) return;
+  const auto width = static_cast<int64_t>(size_of(out.dtype()));
+  const auto* from = static_cast<const char*>(x.raw_data());
+  auto* to = static_cast<char*>(out.raw_data()) + start * width;
+  const int64_t count = x.numel() / block, bytes = block * width, step = out_block * width;
+  parallel_for(count, std::max<int64_t>(1, 65536 / bytes), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) std::memcpy(to + i * step, from + i * bytes, static_cast<size_t>(bytes));
+  });
+}
+
+void cat_kernel(const KernelContext&, const TensorList& tensors, int64_t dim, Tensor& out) {
+  if (out.numel() == 0) return;
+  dim = wrap_dim(dim, out.ndim());
+  const bool row_major = out.is_contiguous();
+  const bool channels_last = !row_major && out.is_channels_last();
+  const int64_t out_block = row_major || channels_last ? block_elements(out.sizes(), dim, channels_last) : 0;
+  int64_t position = 0, start = 0;
+  for (const Tensor& x : tensors) {
+    if (is_skipped(x)) continue;
+    const int64_t length = x.sizes()[dim];
+    if (out_block > 0 && has_order_of(x, out, channels_last)) {
+      const int64_t block = block_elements(x.sizes(), dim, channels_last);
+      copy_blocks(x, out, block, out_block, start);
+      start += block;
+    } else {
+      strided_copy(narrow(out, dim, position, length), x);
+      if (out_block > 0) start += block_elements(x.sizes(), dim, channels_last);
+    }
+    position += length;
+  }
+}
+
+TensorList unsqueeze_all(const TensorList& tensors, int64_t dim) {
+  TensorList out;
+  for (const Tensor& x : tensors) out.push_back(unsqueeze(x, dim));
+  return out;
+}
+
+TensorMeta stack_meta(const TensorList& tensors, int64_t dim) {
+  check(!tensors.empty(), "stack expects a non-empty TensorList");
+  for (size_t i = 1; i < tensors.size(); ++i) {
+    check(tensors[i].sizes() == tensors[0].sizes(), "stack expects each tensor to be equal size, but got ",
+          to_string(tensors[0].sizes()), " at entry 0 and ", to_string(tensors[i].sizes()), " at entry ", i);
+  }
+  dim = wrap_dim(dim, tensors[0].ndim() + 1);
+  Dims sizes = tensors[0].sizes();
+  sizes.insert(dim, static_cast<int64_t>(tensors.size()));
+  return {std::move(sizes), joint_dtype(tensors), {}, tensors[0].device()};
+}
+
+void stack_kernel(const KernelContext& context, const TensorList& tensors, int64_t dim, Tensor& out) {
+  cat_kernel(context, unsqueeze_all(tensors, dim), wrap_dim(dim, out.ndim()), out);
+}
+
+int64_t hstack_dim(const TensorList& tensors) { return !tensors.empty() && tensors[0].ndim() <= 1 ? 0 : 1; }
+
+TensorList at_least(const TensorList& tensors, int64_t ndim) {
+  TensorList out;
+  for (Tensor x : tensors) {
+    if (x.ndim() == 0) x = unsqueeze(x, 0);
+    if (x.ndim() == 1 && ndim >= 2) x = unsqueeze(x, 0);
+    if (x.ndim() == 2 && ndim >= 3) x = unsqueeze(x, 2);
+    out.push_back(x);
+  }
+  return out;
+}
+
+TensorMeta hstack_meta(const TensorList& tensors) { return cat_meta(at_least(tensors, 1), hstack_dim(tensors)); }
+void hstack_kernel(const KernelContext& context, const TensorList& tensors, Tensor& out) {
+  cat_kernel(context, at_least(tensors, 1), hstack_dim(tensors), out);
+}
+TensorMeta vstack_meta(const TensorList& tensors) { return cat_meta(at_least(tensors, 2), 0); }
+void vstack_kernel(const KernelContext& context, const TensorList& tensors, Tensor& out) {
+  cat_kernel(context, at_least(tensors, 2), 0, out);
+}
+TensorMeta dstack_meta(const TensorList& tensors) { return cat_meta(at_least(tensors, 3), 2); }
+void dstack_kernel(const KernelContext& context, const TensorList& tensors, Tensor& out) {
+  cat_kernel(context, at_least(tensors, 3), 2, out);
+}
+
+// Each input's part of the gradient of a concatenation along `dim`, in the input's own shape;
+// `joined` are the inputs in the shapes they were joined in.
+std::vector<ops::Value> cut(const ops::GradArgs& args, const TensorList& joined, int64_t dim) {
+  const Tensor& g = args.grad_outputs[0];
+  if (!g) return {ops::Value()};
+  const auto& inputs = args.inputs[0].to_list()->items;
+  dim = wrap_dim(dim, g.ndim());
+  TensorList gradients;
+  int64_t start = 0;
+  for (size_t i = 0; i < joined.size(); ++i) {
+    const Tensor& input = inputs[i].to_tensor();
+    if (is_skipped(joined[i])) {
+      gradients.push_back(gradient::zeros_like(input));
+      continue;
+    }
+    const int64_t length = joined[i].sizes()[dim];
+    Tensor part = ops::call("aten::narrow", g, dim, start, length);
+    if (!(part.sizes() == input.sizes())) part = ops::call("aten::reshape", part, input.sizes());
+    if (part.dtype() != input.dtype()) part = ops::call("aten::to.dtype", part, input.dtype());
+    gradients.push_back(part);
+    start += length;
+  }
+  return {ops::make_tensor_list(gradients)};
+}
+TensorList inputs_of(const ops::GradArgs& args) { return ops::Unbox<TensorList>::get(args.inputs[0]); }
+std::vector<ops::Value> cat_gradient(const ops::GradArgs& args) {
+  std::vector<ops::Value> gradients = cut(args, inputs_of(args), args.inputs[1].to_int());
+  gradients.emplace_back();
+  return gradients;
+}
+std::vector<ops::Value> stack_gradient(const ops::GradArgs& args) {
+  const TensorList inputs = inputs_of(args);
+  const int64_t dim = wrap_dim(args.inputs[1].to_int(), inputs[0].ndim() + 1);
+  std::vector<ops::Value> gradients = cut(args, unsqueeze_all(inputs, dim), dim);
+  gradients.emplace_back();
+  return gradients;
+}
+std::vector<ops::Value> hstack_gradient(const ops::GradArgs& args) {
+  const TensorList inputs = inputs_of(args);
+  return cut(args, at_least(inputs, 1), hstack_dim(inputs));
+}
+std::vector<ops::Value> vstack_gradient(const ops::GradArgs& args) {
+  return cut(args, at_least(inputs_of(args), 2), 0);
+}
+std::vector<ops::Value> dstack_gradient(const ops::GradArgs& args) {
+  return cut(args, at_least(inputs_of(args), 3), 2);
+}
+
+OP("aten::cat(Tensor[] tensors, int dim=0) -> Tensor")
+    .infer(cat_meta)
+    .gradient(cat_gradient)
+    .saves("")
+    .with_out()
+    .keeps_layout();
+KERNEL("aten::cat", kCPU, cat_kernel);
+#define CAT(NAME)                                             \
+  OP("aten::" NAME "(Tensor[] tensors, int dim=0) -> Tensor") \
+      .infer(cat_meta)                                        \
+      .gradient(cat_gradient)                                 \
+      .saves("")                                              \
+      .keeps_layout();                                        \
+  KERNEL("aten::" NAME, kCPU, cat_kernel)
+CAT("concat");
+CAT("concatenate");
+OP("aten::stack(Tensor[] tensors, int dim=0) -> Tensor")
+    .infer(stack_meta)
+    .gradient(stack_gradient)
+    .saves("")
+    .with_out();
+KERNEL("aten::stack", kCPU, stack_kernel);
+#define STACK(NAME, KIND)                                                                                  \
+  OP("aten::" NAME "(Tensor[] tensors) -> Tensor").infer(KIND##_meta).gradient(KIND##_gradient).saves(""); \
+  KERNEL("aten::" NAME, kCPU, KIND##_kernel)
+STACK("hstack", hstack);
+STACK("vstack", vstack);
+STACK("row_stack", vstack);
+STACK("dstack", dstack);
+
+}  // namespace
+}  // namespace tensord::kernels

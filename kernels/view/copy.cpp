@@ -1,0 +1,222 @@
+#include <cstring>
+
+#include "core/base/parallel.h"
+#include "core/tensor/strided_copy.h"
+#include "kernels/fused/gradient_expr.h"
+#include "kernels/view/view.h"
+
+// Copies: of memory order, dtype and device, and writes into existing tensors.
+namespace tensord::kernels {
+namespace {
+
+using ops::Scalar;
+using ops::Value;
+
+enum MemoryFormat : int64_t { kContiguous = 0, kPreserve = 1, kChannelsLast = 2, kChannelsLast3d = 3 };
+
+void check_format(const Tensor& x, int64_t format) {
+  check(format >= kContiguous && format <= kChannelsLast3d, "Unsupported memory format option ", format);
+  if (format == kChannelsLast) check(x.ndim() == 4, "required rank 4 tensor to use channels_last format");
+  if (format == kChannelsLast3d) check(x.ndim() == 5, "required rank 5 tensor to use channels_last_3d format");
+}
+
+bool has_format(const Tensor& x, int64_t format) {
+  check_format(x, format);
+  if (format == kPreserve) return true;
+  return format == kContiguous ? x.is_contiguous() : x.is_channels_last();
+}
+
+Dims strides_for(const Tensor& x, int64_t format) {
+  check_format(x, format);
+  if (format >= kChannelsLast) return channels_last_strides(x.sizes());
+  const bool keep = format == kPreserve && is_non_overlapping_and_dense(x.sizes(), x.strides());
+  return keep ? x.strides() : contiguous_strides(x.sizes());
+}
+
+// New memory of this dtype, device and order; on a meta tensor its description.
+Tensor copy_as(const Tensor& x, DType dtype, Device device, int64_t format) {
+  const Dims strides = strides_for(x, format);
+  if (x.is_meta()) return Tensor::meta_strided(x.sizes(), strides, dtype, device);
+  Tensor out = Tensor::empty_strided(x.sizes(), strides, dtype, device);
+  if (device.kind == DeviceKind::kCPU && x.device().kind == DeviceKind::kCPU) {
+    strided_copy(out, x);
+  } else {
+    ops::call<Tensor>("aten::_copy_device_", out, x);
+  }
+  return out;
+}
+
+Tensor contiguous(const Tensor& x, int64_t format) {
+  check(format != kPreserve, "preserve memory format is unsupported by the contiguous operator");
+  return has_format(x, format) ? x : copy_as(x, x.dtype(), x.device(), format);
+}
+
+Tensor clone(const Tensor& x, std::optional<int64_t> format) {
+  return copy_as(x, x.dtype(), x.device(), format.value_or(kPreserve));
+}
+
+Tensor convert(const Tensor& x, DType dtype, Device device, bool copy, std::optional<int64_t> format) {
+  const bool is_same = x.dtype() == dtype && x.device() == device;
+  if (is_same && !copy && has_format(x, format.value_or(kPreserve))) return x;
+  return copy_as(x, dtype, device, format.value_or(kPreserve));
+}
+
+Tensor to_dtype(const Tensor& x, DType dtype, bool, bool copy, std::optional<int64_t> format) {
+  return convert(x, dtype, x.device(), copy, format);
+}
+Tensor to_device(const Tensor& x, Device device, DType dtype, bool, bool copy, std::optional<int64_t> format) {
+  return convert(x, dtype, device, copy, format);
+}
+Tensor to_other(const Tensor& x, const Tensor& other, bool, bool copy, std::optional<int64_t> format) {
+  return convert(x, other.dtype(), other.device(), copy, format);
+}
+Tensor to_layout(const Tensor& x, std::optional<DType> dtype, const Value& layout, std::optional<Device> device,
+                 std::optional<bool>, bool, bool copy, std::optional<int64_t> format) {
+  check(layout.is_none() || layout.to_int() == 0, "to: only the strided layout is supported");
+  return convert(x, dtype.value_or(x.dtype()), device.value_or(x.device()), copy, format);
+}
+Tensor to_prim_device(const Tensor& x, std::optional<Device> device, std::optional<int64_t> dtype, bool, bool copy) {
+  return convert(x, dtype ? dtype_from_number(*dtype) : x.dtype(), device.value_or(x.device()), copy, {});
+}
+Tensor to_prim_dtype(const Tensor& x, std::optional<int64_t> dtype, bool, bool copy) {
+  return convert(x, dtype ? dtype_from_number(*dtype) : x.dtype(), x.device(), copy, {});
+}
+
+// What every in-place writer asks of its target.
+void check_writable(const Tensor& x, const char* op) {
+  check(x.is_meta() || x.storage()->is_writable(), op, ": the tensor is read-only");
+  for (int64_t d = 0; d < x.ndim(); ++d) {
+    check(x.strides()[d] != 0 || x.sizes()[d] <= 1,
+          "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+          "Please clone() the tensor before performing the operation.");
+  }
+}
+
+void wrote(const Tensor& x) {
+  if (!x.is_meta()) x.storage()->bump_version();
+}
+
+Tensor copy_into(const Tensor& x, const Tensor& source, bool) {
+  check_writable(x, "copy_");
+  const Dims joint = broadcast_sizes(x.sizes(), source.sizes());
+  check(joint == x.sizes(), "copy_: a tensor of shape ", to_string(source.sizes()), " does not fit into shape ",
+        to_string(x.sizes()));
+  const Tensor from = expand(source, x.sizes());
+  if (x.is_meta() || source.is_meta()) return x;
+  if (x.device().kind != DeviceKind::kCPU || source.device().kind != DeviceKind::kCPU) {
+    ops::call<Tensor>("aten::_copy_device_", x, from);
+  } else if (overlap(x, from) == Overlap::kNo || overlap(x, from) == Overlap::kFull) {
+    strided_copy(x, from);
+  } else {
+    strided_copy(x, from.clone());
+  }
+  wrote(x);
+  return x;
+}
+
+Tensor fill_with(const Tensor& x, const Scalar& value) {
+  check_writable(x, "fill_");
+  if (x.is_meta() || x.numel() == 0) return x;
+  const Tensor one = value.is_float()  ? Tensor::scalar(value.to_double())
+                     : value.is_bool() ? Tensor::scalar(value.to_bool())
+                                       : Tensor::scalar(value.to_int());
+  return copy_into(x, one, false);
+}
+
+Tensor zero(const Tensor& x) {
+  check_writable(x, "zero_");
+  if (!x.is_meta() && x.device().kind == DeviceKind::kCPU && is_non_overlapping_and_dense(x.sizes(), x.strides())) {
+    std::memset(x.raw_data(), 0, x.size_bytes());
+    wrote(x);
+    return x;
+  }
+  return fill_with(x, Scalar(0));
+}
+
+using gradient::of_first;
+using ops::GradArgs;
+
+// Gradient of a copy: converted back.
+Tensor convert_back(const GradArgs& args, const Tensor& g) {
+  const Tensor& x = args.inputs[0].to_tensor();
+  if (g.device() != x.device()) return ops::call("aten::to.device", g, x.device(), x.dtype());
+  return g.dtype() == x.dtype() ? g : ops::call("aten::to.dtype", g, x.dtype());
+}
+Tensor overwritten(const GradArgs&, const Tensor& g) { return gradient::zeros_like(g); }
+// What self was does not matter any more; the second argument is spread over it.
+std::vector<Tensor> write_gradient(const GradArgs& args) {
+  std::vector<Tensor> gradients(args.inputs.size());
+  const Tensor& g = args.grad_outputs[0];
+  if (!g) return gradients;
+  if (args.needs(0)) gradients[0] = gradient::zeros_like(g);
+  if (args.needs(1)) gradients[1] = gradient::fit_gradient(g, args.inputs[1].to_tensor());
+  return gradients;
+}
+
+#define COPY(SCHEMA, ...) OP(SCHEMA).direct(__VA_ARGS__).gradient(of_first(convert_back)).saves("")
+COPY("aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)", contiguous);
+COPY("aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", clone);
+COPY(
+    "aten::to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, "
+    "MemoryFormat? memory_format=None) -> Tensor(a)",
+    to_device);
+COPY(
+    "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? "
+    "memory_format=None) -> Tensor(a)",
+    to_dtype);
+COPY(
+    "aten::to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? "
+    "memory_format=None) -> Tensor(a)",
+    to_other);
+COPY(
+    "aten::to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
+    "pin_memory=None, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+    to_layout);
+COPY(
+    "aten::to.prim_Device(Tensor(a) self, Device? device, int? dtype=None, bool non_blocking=False, bool copy=False) "
+    "-> Tensor(a)",
+    to_prim_device);
+COPY("aten::to.prim_dtype(Tensor(a) self, int? dtype=None, bool non_blocking=False, bool copy=False) -> Tensor(a)",
+     to_prim_dtype);
+COPY("aten::type_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+     [](const Tensor& x, const Tensor& other) { return convert(x, other.dtype(), other.device(), false, {}); });
+COPY("aten::cpu(Tensor(a) self) -> Tensor(a)",
+     [](const Tensor& x) { return convert(x, x.dtype(), Device{}, false, {}); });
+#define CAST(NAME, DTYPE)                                                      \
+  COPY("aten::" NAME "(Tensor(a) self, bool non_blocking=False) -> Tensor(a)", \
+       [](const Tensor& x, bool) { return convert(x, DTYPE, x.device(), false, {}); })
+CAST("_cast_Float", DType::kFloat32);
+CAST("_cast_Double", DType::kFloat64);
+CAST("_cast_Half", DType::kFloat16);
+CAST("_cast_Int", DType::kInt32);
+CAST("_cast_Long", DType::kInt64);
+CAST("_cast_Short", DType::kInt16);
+CAST("_cast_Char", DType::kInt8);
+CAST("_cast_Byte", DType::kUInt8);
+
+OP("aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)")
+    .direct(copy_into)
+    .gradient(write_gradient)
+    .saves("");
+OP("aten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)")
+    .direct(fill_with)
+    .gradient(of_first(overwritten))
+    .saves("");
+OP("aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)")
+    .direct([](const Tensor& x, const Tensor& value) {
+      check(value.ndim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", value.ndim(),
+            " dimensions.");
+      return copy_into(x, value, false);
+    })
+    .gradient(write_gradient)
+    .saves("");
+OP("aten::fill.Scalar(Tensor self, Scalar value) -> Tensor")
+    .direct([](const Tensor& x, const Scalar& value) {
+      return fill_with(copy_as(x, x.dtype(), x.device(), kPreserve), value);
+    })
+    .gradient(of_first(overwritten))
+    .saves("");
+OP("aten::zero_(Tensor(a!) self) -> Tensor(a!)").direct(zero).gradient(of_first(overwritten)).saves("");
+
+}  // namespace
+}  // namespace tensord::kernels

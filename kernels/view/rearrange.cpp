@@ -1,0 +1,393 @@
+#include <algorithm>
+
+#include "core/tensor/strided_copy.h"
+#include "kernels/fused/gradient_expr.h"
+#include "kernels/index/index.h"
+#include "kernels/view/view.h"
+
+// Copies in another arrangement: repeat, flip, roll, pixel_shuffle and relatives.
+namespace tensord::kernels {
+namespace {
+
+using ops::KernelContext;
+using ops::TensorMeta;
+
+TensorMeta plain(const Tensor& x, Dims sizes) { return {std::move(sizes), x.dtype(), {}, x.device()}; }
+
+// --- repeat
+
+// x with leading dimensions of size 1 until it has `ndim`.
+Tensor with_dims(const Tensor& x, int64_t ndim) {
+  Dims sizes = x.sizes(), strides = x.strides();
+  while (static_cast<int64_t>(sizes.size()) < ndim) {
+    sizes.insert(0, 1);
+    strides.insert(0, 0);
+  }
+  return x.as_view(std::move(sizes), std::move(strides), x.offset());
+}
+
+TensorMeta repeat_meta(const Tensor& x, const IntList& repeats) {
+  check(static_cast<int64_t>(repeats.size()) >= x.ndim(),
+        "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
+  Dims sizes = with_dims(x, static_cast<int64_t>(repeats.size())).sizes();
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    check(repeats[d] >= 0, "Trying to create tensor with negative dimension ", repeats[d]);
+    check(!__builtin_mul_overflow(sizes[d], repeats[d], &sizes[d]), "repeat: the size of dimension ", d, " overflows");
+  }
+  return plain(x, std::move(sizes));
+}
+
+void repeat_kernel(const KernelContext&, const Tensor& x, const IntList& repeats, Tensor& out) {
+  if (out.numel() == 0) return;
+  const Tensor from = with_dims(x, static_cast<int64_t>(repeats.size()));
+  // Both sides as [repeat, size, repeat, size, …].
+  Dims sizes, to_strides, from_strides;
+  for (size_t d = 0; d < repeats.size(); ++d) {
+    for (const bool is_repeat : {true, false}) {
+      const int64_t size = is_repeat ? repeats[d] : from.sizes()[d];
+      if (size == 1) continue;
+      sizes.push_back(size);
+      to_strides.push_back(out.strides()[d] * (is_repeat ? from.sizes()[d] : 1));
+      from_strides.push_back(is_repeat ? 0 : from.strides()[d]);
+    }
+  }
+  check(sizes.size() <= kMaxDims, "repeat: too many dimensions");
+  strided_copy(out.as_view(sizes, std::move(to_strides), out.offset()),
+               from.as_view(sizes, std::move(from_strides), from.offset()));
+}
+
+Dims tile_repeats(const Tensor& x, const IntList& dims) {
+  Dims repeats = dims;
+  while (static_cast<int64_t>(repeats.size()) < x.ndim()) repeats.insert(0, 1);
+  return repeats;
+}
+TensorMeta tile_meta(const Tensor& x, const IntList& dims) { return repeat_meta(x, tile_repeats(x, dims)); }
+void tile_kernel(const KernelContext& context, const Tensor& x, const IntList& dims, Tensor& out) {
+  repeat_kernel(context, x, tile_repeats(x, dims), out);
+}
+
+// --- repeat_interleave
+
+Tensor interleave_by(const Tensor& x, int64_t repeats, std::optional<int64_t> dim) {
+  check(repeats >= 0, "repeats can not be negative");
+  const Tensor in = dim ? x : reshape(x, Dims{-1});
+  const int64_t at = wrap_dim(dim.value_or(0), std::max<int64_t>(in.ndim(), 1));
+  const Tensor from = in.ndim() == 0 ? unsqueeze(in, 0) : in;
+  Dims sizes = from.sizes();
+  sizes.insert(at + 1, repeats);
+  const Tensor wide = expand(unsqueeze(from, at + 1), sizes);
+  sizes.erase(at + 1);
+  check(!__builtin_mul_overflow(sizes[at], repeats, &sizes[at]), "repeat_interleave: the size overflows");
+  return reshape(wide.clone(), sizes);
+}
+
+Tensor interleave_tensor(const Tensor& x, const Tensor& repeats, std::optional<int64_t> dim,
+                         std::optional<int64_t> output_size) {
+  if (repeats.is_meta())
+    fail(ErrorCode::kUnimplemented, "repeat_interleave: the result's shape depends on the tensor's data");
+  const Tensor in = dim ? (x.ndim() == 0 ? unsqueeze(x, 0) : x) : reshape(x, Dims{-1});
+  const int64_t at = wrap_dim(dim.value_or(0), in.ndim());
+  check(repeats.ndim() <= 1, "repeats must be 0-dim or 1-dim tensor");
+  check(is_integral(repeats.dtype(), false), "repeats has to be Long or Int tensor");
+  const Tensor wide = repeats.to(DType::kInt64).contiguous();
+  const int64_t* counts = wide.data<int64_t>();
+  if (wide.numel() == 1) return interleave_by(in, counts[0], at);
+  check(wide.numel() == in.sizes()[at],
+        "repeats must have the same size as input along dim, but got repeats.size(0) = ", wide.numel(),
+        " and input.size(", at, ") = ", in.sizes()[at]);
+  int64_t total = 0;
+  for (int64_t i = 0; i < wide.numel(); ++i) {
+    check(counts[i] >= 0 && !__builtin_add_overflow(total, counts[i], &total), "repeats can not be negative");
+  }
+  check(!output_size || *output_size == total, "allocated size does not match required size");
+  const Tensor positions = Tensor::empty(Dims{total}, DType::kInt64);
+  int64_t* to = positions.data<int64_t>();
+  for (int64_t i = 0; i < wide.numel(); ++i) to = std::fill_n(to, counts[i], i);
+  ops::OptionalTensorList indices(static_cast<size_t>(at));
+  indices.emplace_back(positions);
+  return index(in, indices);
+}
+
+Tensor interleave_indices(const Tensor& repeats, std::optional<int64_t> output_size) {
+  check(repeats.ndim() == 1, "repeat_interleave only accept 1D vector as repeat");
+  const Tensor positions = Tensor::empty(Dims{repeats.numel()}, DType::kInt64);
+  for (int64_t i = 0; i < repeats.numel(); ++i) positions.data<int64_t>()[i] = i;
+  return interleave_tensor(positions, repeats, 0, output_size);
+}
+
+// --- flip and roll
+
+TensorMeta flip_meta(const Tensor& x, const IntList& dims) {
+  std::vector<bool> seen(static_cast<size_t>(std::max<int64_t>(x.ndim(), 1)));
+  for (int64_t dim : dims) {
+    const auto at = static_cast<size_t>(wrap_dim(dim, x.ndim()));
+    check(!seen[at], "dim ", at, " appears multiple times in the list of dims");
+    seen[at] = true;
+  }
+  const bool dense = is_non_overlapping_and_dense(x.sizes(), x.strides());
+  return {x.sizes(), x.dtype(), dense ? x.strides() : Dims(), x.device()};
+}
+
+void flip_kernel(const KernelContext&, const Tensor& x, const IntList& dims, Tensor& out) {
+  if (x.numel() == 0) return;
+  // Reads x backwards: from the last element with negative strides.
+  Dims strides = x.strides();
+  int64_t start = 0;
+  for (int64_t dim : dims) {
+    if (x.ndim() == 0) break;
+    const int64_t at = wrap_dim(dim, x.ndim());
+    start += (x.sizes()[at] - 1) * strides[at];
+    strides[at] = -strides[at];
+  }
+  dispatch_width(x.dtype(), [&]<class T>() {
+    const T* from = static_cast<const T*>(x.raw_data()) + start;
+    T* to = static_cast<T*>(out.raw_data());
+    const std::vector<int64_t> source = element_offsets(x.sizes(), strides),
+                               target = element_offsets(out.sizes(), out.strides());
+    for (size_t i = 0; i < source.size(); ++i) to[target[i]] = from[source[i]];
+  });
+}
+
+TensorMeta roll_meta(const Tensor& x, const IntList& shifts, const IntList& dims) {
+  check(!shifts.empty(), "`shifts` required");
+  check(dims.empty() ? shifts.size() == 1 : shifts.size() == dims.size(),
+        "shifts and dimensions must align. shifts: ", shifts.size(), ", dims:", dims.size());
+  for (int64_t dim : dims) wrap_dim(dim, x.ndim());
+  return plain(x, x.sizes());
+}
+
+// Copies the two halves of each dimension to their new place.
+void roll_dims(const Tensor& from, const Tensor& to, const Dims& shifts, int64_t dim) {
+  if (dim == from.ndim()) {
+    strided_copy(to, from);
+    return;
+  }
+  const int64_t size = from.sizes()[dim], shift = shifts[dim];
+  if (shift == 0) return roll_dims(from, to, shifts, dim + 1);
+  roll_dims(narrow(from, dim, 0, size - shift), narrow(to, dim, shift, size - shift), shifts, dim + 1);
+  roll_dims(narrow(from, dim, size - shift, shift), narrow(to, dim, 0, shift), shifts, dim + 1);
+}
+
+int64_t wrap_shift(int64_t shift, int64_t size) { return ((shift % size) + size) % size; }
+
+void roll_kernel(const KernelContext&, const Tensor& x, const IntList& shifts, const IntList& dims, Tensor& out) {
+  if (x.numel() == 0) return;
+  if (dims.empty()) {
+    const Tensor flat = reshape(x, Dims{-1});
+    return roll_dims(flat, view(out, Dims{-1}), Dims{wrap_shift(shifts[0], x.numel())}, 0);
+  }
+  Dims total(static_cast<size_t>(std::max<int64_t>(x.ndim(), 1)), 0);
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (x.ndim() == 0) break;
+    const int64_t dim = wrap_dim(dims[i], x.ndim());
+    total[dim] = wrap_shift(total[dim] + wrap_shift(shifts[i], x.sizes()[dim]), x.sizes()[dim]);
+  }
+  roll_dims(x, out, total, 0);
+}
+
+Tensor rot90(const Tensor& x, int64_t k, const IntList& dims) {
+  check(dims.size() == 2, "expected total rotation dims == 2, but got dims = ", dims.size());
+  check(x.ndim() >= 2, "expected total dims >= 2, but got total dims = ", x.ndim());
+  const int64_t d0 = wrap_dim(dims[0], x.ndim()), d1 = wrap_dim(dims[1], x.ndim());
+  check(d0 != d1, "expected rotation dims to be different, but got dim0 = ", dims[0], " and dim1 = ", dims[1]);
+  const auto flipped = [&](const Tensor& from, const IntList& which) {
+    if (from.is_meta()) return Tensor::meta(from.sizes(), from.dtype(), from.device());
+    Tensor out = Tensor::empty(from.sizes(), from.dtype());
+    flip_kernel({}, from, which, out);
+    return out;
+  };
+  switch (((k % 4) + 4) % 4) {
+    case 1: return transpose(flipped(x, Dims{d1}), d0, d1);
+    case 2: return flipped(x, Dims{d0, d1});
+    case 3: return transpose(flipped(x, Dims{d0}), d0, d1);
+    default: return x.clone();
+  }
+}
+
+// --- channels and pixels
+
+Tensor pixel_shuffle(const Tensor& x, int64_t factor) {
+  check(x.ndim() >= 3, "pixel_shuffle expects input to have at least 3 dimensions, but got input with ", x.ndim(),
+        " dimension(s)");
+  check(factor > 0 && factor < (1 << 15), "pixel_shuffle expects a positive upscale_factor, but got ", factor);
+  const int64_t channels = x.size(-3), height = x.size(-2), width = x.size(-1);
+  check(channels % (factor * factor) == 0,
+        "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
+        "upscale_factor, but input.size(-3)=",
+        channels, " is not divisible by ", factor * factor);
+  Dims batch(x.sizes().span().first(static_cast<size_t>(x.ndim() - 3)));
+  const auto leading = static_cast<int64_t>(batch.size());
+  Dims split = batch, order, result = batch;
+  for (int64_t size : {channels / (factor * factor), factor, factor, height, width}) split.push_back(size);
+  for (int64_t d = 0; d < leading; ++d) order.push_back(d);
+  for (int64_t d : {0, 3, 1, 4, 2}) order.push_back(leading + d);
+  for (int64_t size : {channels / (factor * factor), height * factor, width * factor}) result.push_back(size);
+  return reshape(permute(reshape(x, split), order).clone(), result);
+}
+
+Tensor pixel_unshuffle(const Tensor& x, int64_t factor) {
+  check(x.ndim() >= 3, "pixel_unshuffle expects input to have at least 3 dimensions, but got input with ", x.ndim(),
+        " dimension(s)");
+  check(factor > 0 && factor < (1 << 15), "pixel_unshuffle expects a positive downscale_factor, but got ", factor);
+  const int64_t channels = x.size(-3), height = x.size(-2), width = x.size(-1);
+  check(height % factor == 0,
+        "pixel_unshuffle expects height to be divisible by downscale_factor, but input.size(-2)=", height,
+        " is not divisible by ", factor);
+  check(width % factor == 0,
+        "pixel_unshuffle expects width to be divisible by downscale_factor, but input.size(-1)=", width,
+        " is not divisible by ", factor);
+  Dims batch(x.sizes().span().first(static_cast<size_t>(x.ndim() - 3)));
+  const auto leading = static_cast<int64_t>(batch.size());
+  Dims split = batch, order, result = batch;
+  for (int64_t size : {channels, height / factor, factor, width / factor, factor}) split.push_back(size);
+  for (int64_t d = 0; d < leading; ++d) order.push_back(d);
+  for (int64_t d : {0, 2, 4, 1, 3}) order.push_back(leading + d);
+  for (int64_t size : {channels * factor * factor, height / factor, width / factor}) result.push_back(size);
+  return reshape(permute(reshape(x, split), order).clone(), result);
+}
+
+Tensor channel_shuffle(const Tensor& x, int64_t groups) {
+  check(x.ndim() > 2, "channel_shuffle expects input with > 2 dims, but got input with sizes ", to_string(x.sizes()));
+  check(groups > 0, "Number of groups to divide channels in must be positive. Value of groups:", groups);
+  const int64_t channels = x.sizes()[1];
+  check(channels % groups == 0, "Number of channels must be divisible by groups. Got ", channels, " channels and ",
+        groups, " groups.");
+  Dims split = x.sizes();
+  split[1] = channels / groups;
+  split.insert(1, groups);
+  return reshape(transpose(reshape(x, split), 1, 2).clone(), x.sizes());
+}
+
+using gradient::of_first;
+using ops::call;
+using ops::GradArgs;
+
+// Sums g, which has `repeats` copies of x along each dimension, over the copies.
+Tensor sum_copies(const Tensor& g, const Dims& repeats, const Tensor& x) {
+  const auto added = static_cast<int64_t>(repeats.size()) - x.ndim();
+  Dims split, copies;
+  for (size_t d = 0; d < repeats.size(); ++d) {
+    copies.push_back(static_cast<int64_t>(split.size()));
+    split.push_back(repeats[d]);
+    if (static_cast<int64_t>(d) >= added) split.push_back(x.sizes()[d - static_cast<size_t>(added)]);
+  }
+  if (copies.empty()) return g;
+  if (g.numel() == 0) return gradient::zeros_like(x);
+  return call("aten::sum.dim_IntList", call("aten::reshape", g, split), copies);
+}
+Tensor repeat_gradient(const GradArgs& args, const Tensor& g) {
+  return sum_copies(g, gradient::ints_of(args, 1), args.inputs[0].to_tensor());
+}
+Tensor tile_gradient(const GradArgs& args, const Tensor& g) {
+  const Tensor& x = args.inputs[0].to_tensor();
+  return sum_copies(g, tile_repeats(x, gradient::ints_of(args, 1)), x);
+}
+Tensor interleave_by_gradient(const GradArgs& args, const Tensor& g) {
+  const Tensor& x = args.inputs[0].to_tensor();
+  if (g.numel() == 0) return gradient::zeros_like(x);
+  Dims sizes = args.inputs[2].is_none() ? Dims{x.numel()} : x.ndim() == 0 ? Dims{1} : x.sizes();
+  const int64_t dim =
+      args.inputs[2].is_none() ? 0 : wrap_dim(args.inputs[2].to_int(), static_cast<int64_t>(sizes.size()));
+  sizes.insert(static_cast<size_t>(dim) + 1, args.inputs[1].to_int());
+  const Tensor sum = call("aten::sum.dim_IntList", call("aten::reshape", g, sizes), Dims{dim + 1});
+  return call("aten::reshape", sum, x.sizes());
+}
+Tensor interleave_tensor_gradient(const GradArgs& args, const Tensor& g) {
+  const Tensor& x = args.inputs[0].to_tensor();
+  const Dims sizes = args.inputs[2].is_none() ? Dims{x.numel()} : x.ndim() == 0 ? Dims{1} : x.sizes();
+  const int64_t dim =
+      args.inputs[2].is_none() ? 0 : wrap_dim(args.inputs[2].to_int(), static_cast<int64_t>(sizes.size()));
+  const Tensor repeats = call("aten::reshape", args.inputs[1], Dims{-1});
+  const Tensor each = repeats.numel() == 1 ? call("aten::expand", repeats, Dims{sizes[dim]}) : repeats;
+  const Tensor positions = call("aten::repeat_interleave.Tensor", each);
+  const Tensor zeros = call("aten::reshape", gradient::zeros_like(x), sizes);
+  return call("aten::reshape", call("aten::index_add", zeros, dim, positions, g), x.sizes());
+}
+Tensor roll_gradient(const GradArgs& args, const Tensor& g) {
+  Dims shifts = gradient::ints_of(args, 1);
+  for (size_t i = 0; i < shifts.size(); ++i) {
+    const bool is_flat = args.inputs[2].to_list()->items.empty();
+    const Dims dims = is_flat ? Dims() : gradient::ints_of(args, 2);
+    const int64_t size = is_flat || g.ndim() == 0 ? g.numel() : g.size(dims[i]);
+    shifts[i] = size == 0 ? 0 : -(shifts[i] % size);
+  }
+  return call("aten::roll", g, shifts, args.inputs[2]);
+}
+gradient::GradientFn same_way(const char* op) {
+  return of_first([op](const GradArgs&, const Tensor& g) { return call(op, g); });
+}
+gradient::GradientFn other_way(const char* op) {
+  return of_first([op](const GradArgs& args, const Tensor& g) { return call(op, g, args.inputs[1]); });
+}
+
+OP("aten::repeat(Tensor self, int[] repeats) -> Tensor")
+    .infer(repeat_meta)
+    .gradient(of_first(repeat_gradient))
+    .saves("");
+KERNEL("aten::repeat", kCPU, repeat_kernel);
+OP("aten::tile(Tensor self, int[] dims) -> Tensor").infer(tile_meta).gradient(of_first(tile_gradient)).saves("");
+KERNEL("aten::tile", kCPU, tile_kernel);
+OP("aten::repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> Tensor")
+    .direct([](const Tensor& x, int64_t repeats, std::optional<int64_t> dim, std::optional<int64_t>) {
+      return interleave_by(x, repeats, dim);
+    })
+    .gradient(of_first(interleave_by_gradient))
+    .saves("");
+OP("aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> "
+   "Tensor")
+    .direct(interleave_tensor)
+    .gradient(of_first(interleave_tensor_gradient))
+    .saves("repeats")
+    .dynamic_shape();
+OP("aten::repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor")
+    .direct(interleave_indices)
+    .dynamic_shape();
+OP("aten::flip(Tensor self, int[] dims) -> Tensor").infer(flip_meta).gradient(other_way("aten::flip")).saves("");
+KERNEL("aten::flip", kCPU, flip_kernel);
+OP("aten::fliplr(Tensor self) -> Tensor")
+    .infer([](const Tensor& x) {
+      check(x.ndim() >= 2, "Input must be >= 2-d.");
+      return flip_meta(x, Dims{1});
+    })
+    .gradient(same_way("aten::fliplr"))
+    .saves("");
+KERNEL("aten::fliplr", kCPU,
+       [](const KernelContext& context, const Tensor& x, Tensor& out) { flip_kernel(context, x, Dims{1}, out); });
+OP("aten::flipud(Tensor self) -> Tensor")
+    .infer([](const Tensor& x) {
+      check(x.ndim() >= 1, "Input must be >= 1-d.");
+      return flip_meta(x, Dims{0});
+    })
+    .gradient(same_way("aten::flipud"))
+    .saves("");
+KERNEL("aten::flipud", kCPU,
+       [](const KernelContext& context, const Tensor& x, Tensor& out) { flip_kernel(context, x, Dims{0}, out); });
+OP("aten::roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor")
+    .infer(roll_meta)
+    .gradient(of_first(roll_gradient))
+    .saves("");
+KERNEL("aten::roll", kCPU, roll_kernel);
+OP("aten::rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor")
+    .direct(rot90)
+    .gradient(of_first([](const GradArgs& args, const Tensor& g) {
+      return call("aten::rot90", g, -(args.inputs[1].to_int() % 4), args.inputs[2]);
+    }))
+    .saves("");
+OP("aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor")
+    .direct(pixel_shuffle)
+    .gradient(other_way("aten::pixel_unshuffle"))
+    .saves("");
+OP("aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor")
+    .direct(pixel_unshuffle)
+    .gradient(other_way("aten::pixel_shuffle"))
+    .saves("");
+OP("aten::channel_shuffle(Tensor self, int groups) -> Tensor")
+    .direct(channel_shuffle)
+    .gradient(of_first([](const GradArgs& args, const Tensor& g) {
+      return call("aten::channel_shuffle", g,
+                  std::max<int64_t>(1, gradient::sizes_of(args, 0)[1] / args.inputs[1].to_int()));
+    }))
+    .saves("");
+
+}  // namespace
+}  // namespace tensord::kernels

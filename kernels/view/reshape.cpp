@@ -1,0 +1,141 @@
+#include <algorithm>
+
+#include "kernels/fused/gradient_expr.h"
+#include "kernels/view/view.h"
+
+namespace tensord::kernels {
+
+Tensor view(const Tensor& x, const IntList& sizes) {
+  Dims new_sizes = infer_view_sizes(sizes, x.numel());
+  bool possible = false;
+  Dims strides = view_strides(x.sizes(), x.strides(), new_sizes, &possible);
+  check(possible,
+        "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+        "contiguous subspaces). Use .reshape(...) instead.");
+  return x.as_view(std::move(new_sizes), std::move(strides), x.offset());
+}
+
+Tensor reshape(const Tensor& x, const IntList& sizes) {
+  Dims new_sizes = infer_view_sizes(sizes, x.numel());
+  bool possible = false;
+  Dims strides = view_strides(x.sizes(), x.strides(), new_sizes, &possible);
+  if (possible) return x.as_view(std::move(new_sizes), std::move(strides), x.offset());
+  Dims row_major = contiguous_strides(new_sizes);
+  const Tensor copy = x.clone();
+  return copy.as_view(std::move(new_sizes), std::move(row_major), copy.offset());
+}
+
+namespace {
+
+Tensor flatten(const Tensor& x, int64_t start_dim, int64_t end_dim) {
+  start_dim = wrap_dim(start_dim, x.ndim());
+  end_dim = wrap_dim(end_dim, x.ndim());
+  check(start_dim <= end_dim, "flatten() has invalid args: start_dim cannot come after end_dim");
+  if (x.ndim() == 0) return reshape(x, Dims{1});
+  if (start_dim == end_dim) return x;
+  Dims sizes;
+  int64_t merged = 1;
+  for (int64_t d = 0; d < x.ndim(); ++d) {
+    if (d < start_dim || d > end_dim) {
+      sizes.push_back(x.sizes()[d]);
+      continue;
+    }
+    merged *= x.sizes()[d];
+    if (d == end_dim) sizes.push_back(merged);
+  }
+  return reshape(x, sizes);
+}
+
+Tensor unflatten(const Tensor& x, int64_t dim, const IntList& sizes) {
+  dim = wrap_dim(dim, x.ndim());
+  check(!sizes.empty(), "unflatten: sizes must be non-empty");
+  check(x.ndim() > 0, "unflatten: a 0-dim tensor has no dimension to split");
+  int64_t known = 1;
+  std::ptrdiff_t unknown = -1;
+  Dims parts = sizes;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i] == -1) {
+      check(unknown < 0, "only one dimension can be inferred");
+      unknown = static_cast<std::ptrdiff_t>(i);
+    } else {
+      check(parts[i] >= 0 && !__builtin_mul_overflow(known, parts[i], &known), "invalid shape dimension ", parts[i]);
+    }
+  }
+  const int64_t size = x.sizes()[dim];
+  const bool fits = unknown < 0 ? known == size : known > 0 && size % known == 0;
+  check(fits, "unflatten: Provided sizes ", to_string(sizes), " don't multiply up to the size of dim ", dim, " (", size,
+        ") in the input tensor");
+  if (unknown >= 0) parts[unknown] = size / known;
+  Dims new_sizes = x.sizes();
+  new_sizes.erase(dim);
+  for (size_t i = 0; i < parts.size(); ++i) new_sizes.insert(dim + i, parts[i]);
+  return view(x, new_sizes);
+}
+
+// An int of the same or another width over the same bytes.
+Tensor view_as_dtype(const Tensor& x, DType dtype) {
+  check(size_of(dtype) == size_of(x.dtype()), "view: only dtypes of the same size are supported, not ",
+        name_of(x.dtype()), " as ", name_of(dtype));
+  if (x.is_meta()) return Tensor::meta_strided(x.sizes(), x.strides(), dtype, x.device());
+  return Tensor::from_storage(x.storage(), x.sizes(), x.strides(), x.offset(), dtype);
+}
+
+Tensor reshape_alias(const Tensor& x, const IntList& sizes, const IntList&) { return view(x, sizes); }
+
+Tensor at_least(const Tensor& x, int64_t ndim) {
+  if (x.ndim() >= ndim) return x;
+  switch (ndim) {
+    case 1: return reshape(x, Dims{1});
+    case 2: return x.ndim() == 0 ? reshape(x, Dims{1, 1}) : unsqueeze(x, 0);
+    default:
+      if (x.ndim() == 0) return reshape(x, Dims{1, 1, 1});
+      return x.ndim() == 1 ? unsqueeze(unsqueeze(x, 0), -1) : unsqueeze(x, -1);
+  }
+}
+
+template <int kDims>
+std::vector<Tensor> all_at_least(const std::vector<Tensor>& tensors) {
+  std::vector<Tensor> out;
+  for (const Tensor& x : tensors) out.push_back(at_least(x, kDims));
+  return out;
+}
+
+using gradient::of_first;
+
+Tensor reshape_back(const ops::GradArgs& args, const Tensor& g) {
+  return ops::call("aten::reshape", g, gradient::sizes_of(args, 0));
+}
+std::vector<ops::Value> reshape_all_back(const ops::GradArgs& args) {
+  std::vector<Tensor> gradients;
+  const auto& inputs = args.inputs[0].to_list()->items;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor& g = args.grad_outputs[i];
+    gradients.push_back(g ? ops::call("aten::reshape", g, inputs[i].to_tensor().sizes()) : Tensor());
+  }
+  return {ops::make_tensor_list(gradients)};
+}
+
+#define RESHAPE(SCHEMA, FUNCTION) OP(SCHEMA).direct(FUNCTION).gradient(of_first(reshape_back)).saves("")
+RESHAPE("aten::view(Tensor(a) self, int[] size) -> Tensor(a)", view);
+RESHAPE("aten::view_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+        [](const Tensor& x, const Tensor& other) { return view(x, other.sizes()); });
+RESHAPE("aten::reshape(Tensor(a) self, int[] shape) -> Tensor(a)", reshape);
+RESHAPE("aten::reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+        [](const Tensor& x, const Tensor& other) { return reshape(x, other.sizes()); });
+RESHAPE("aten::_reshape_alias(Tensor(a) self, int[] size, int[] stride) -> Tensor(a)", reshape_alias);
+RESHAPE("aten::_unsafe_view(Tensor self, int[] size) -> Tensor",
+        [](const Tensor& x, const IntList& sizes) { return view(x, sizes).clone(true); });
+RESHAPE("aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)", flatten);
+RESHAPE("aten::ravel(Tensor(a) self) -> Tensor(a)", [](const Tensor& x) { return reshape(x, Dims{-1}); });
+RESHAPE("aten::unflatten.int(Tensor(a) self, int dim, int[] sizes) -> Tensor(a)", unflatten);
+RESHAPE("aten::atleast_1d(Tensor(a) self) -> Tensor(a)", [](const Tensor& x) { return at_least(x, 1); });
+RESHAPE("aten::atleast_2d(Tensor(a) self) -> Tensor(a)", [](const Tensor& x) { return at_least(x, 2); });
+RESHAPE("aten::atleast_3d(Tensor(a) self) -> Tensor(a)", [](const Tensor& x) { return at_least(x, 3); });
+#define RESHAPE_ALL(SCHEMA, FUNCTION) OP(SCHEMA).direct(FUNCTION).gradient(reshape_all_back).saves("")
+RESHAPE_ALL("aten::atleast_1d.Sequence(Tensor(a)[] tensors) -> Tensor(a)[]", all_at_least<1>);
+RESHAPE_ALL("aten::atleast_2d.Sequence(Tensor(a)[] tensors) -> Tensor(a)[]", all_at_least<2>);
+RESHAPE_ALL("aten::atleast_3d.Sequence(Tensor(a)[] tensors) -> Tensor(a)[]", all_at_least<3>);
+OP("aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)").direct(view_as_dtype).constant_result();
+
+}  // namespace
+}  // namespace tensord::kernels

@@ -1,0 +1,174 @@
+#include <algorithm>
+
+#include "core/tensor/strided_copy.h"
+#include "kernels/fused/gradient_expr.h"
+#include "kernels/view/view.h"
+
+// Triangles and diagonals of matrices.
+namespace tensord::kernels {
+namespace {
+
+using ops::KernelContext;
+using ops::TensorMeta;
+
+TensorMeta triangle_meta(const Tensor& x, int64_t) {
+  const bool has_nothing = x.ndim() == 1 && x.numel() == 0;
+  check(x.ndim() >= 2 || has_nothing, "tril/triu: input tensor must have at least 2 dimensions");
+  return {x.sizes(), x.dtype(), {}, x.device()};
+}
+
+// Keeps columns c with c - r <= k (lower) or c - r >= k (upper); the rest is 0.
+template <bool kLower>
+void triangle_kernel(const KernelContext&, const Tensor& x, int64_t k, Tensor& out) {
+  if (x.numel() == 0) return;
+  strided_copy(out, x);
+  const int64_t rows = x.size(-2), columns = x.size(-1), matrices = x.numel() / (rows * columns);
+  k = std::clamp<int64_t>(k, -rows - 1, columns + 1);
+  dispatch_all(x.dtype(), "triu", [&]<class T>() {
+    T* to = out.data<T>();
+    for (int64_t m = 0; m < matrices; ++m) {
+      for (int64_t r = 0; r < rows; ++r, to += columns) {
+        const int64_t edge = std::clamp<int64_t>(r + k + (kLower ? 1 : 0), 0, columns);
+        if (kLower)
+          std::fill(to + edge, to + columns, T(0));
+        else
+          std::fill(to, to + edge, T(0));
+      }
+    }
+  });
+}
+
+// The positions of a diagonal in a square of this size.
+Tensor diagonal_of(const Tensor& square, int64_t offset, int64_t length) {
+  const int64_t row = square.ndim() - 2, column = square.ndim() - 1;
+  Dims sizes = square.sizes(), strides = square.strides();
+  const int64_t start = offset >= 0 ? offset * strides[column] : -offset * strides[row];
+  const int64_t step = strides[row] + strides[column];
+  sizes.resize(static_cast<size_t>(row));
+  strides.resize(static_cast<size_t>(row));
+  sizes.push_back(length);
+  strides.push_back(step);
+  return square.as_view(std::move(sizes), std::move(strides), square.offset() + start);
+}
+
+Tensor diag_embed(const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2) {
+  check(x.ndim() > 0, "diag_embed: a 0-dim tensor has no diagonal");
+  check(offset > -(int64_t{1} << 31) && offset < (int64_t{1} << 31), "diag_embed: offset ", offset, " is too large");
+  dim1 = wrap_dim(dim1, x.ndim() + 1);
+  dim2 = wrap_dim(dim2, x.ndim() + 1);
+  check(dim1 != dim2, "diagonal dimensions cannot be identical ", dim1, ", ", dim2);
+  const int64_t length = x.sizes().back(), size = length + std::abs(offset);
+  Dims sizes = x.sizes();
+  sizes[x.ndim() - 1] = size;
+  sizes.push_back(size);
+  Tensor square = x.is_meta() ? Tensor::meta(sizes, x.dtype(), x.device()) : Tensor::empty(sizes, x.dtype());
+  if (!x.is_meta() && square.numel() != 0) {
+    std::fill_n(static_cast<char*>(square.raw_data()), square.size_bytes(), 0);
+    if (length > 0) strided_copy(diagonal_of(square, offset, length), x);
+  }
+  // The last two dimensions go to dim1 (rows) and dim2 (columns).
+  Dims order;
+  int64_t next = 0;
+  for (int64_t d = 0; d < square.ndim(); ++d) {
+    order.push_back(d == dim1 ? square.ndim() - 2 : d == dim2 ? square.ndim() - 1 : next++);
+  }
+  return permute(square, order);
+}
+
+Tensor diag(const Tensor& x, int64_t offset) {
+  check(x.ndim() == 1 || x.ndim() == 2, "diag(): Supports 1D or 2D tensors. Got ", x.ndim(), "D");
+  if (x.ndim() == 1) return diag_embed(x, offset, 0, 1);
+  check(offset > -(int64_t{1} << 31) && offset < (int64_t{1} << 31), "diag: offset ", offset, " is too large");
+  const int64_t rows = x.sizes()[0], columns = x.sizes()[1];
+  const int64_t length =
+      std::max<int64_t>(0, offset >= 0 ? std::min(rows, columns - offset) : std::min(rows + offset, columns));
+  if (length == 0) return x.is_meta() ? Tensor::meta(Dims{0}, x.dtype()) : Tensor::empty(Dims{0}, x.dtype());
+  return diagonal_of(x, offset, length).clone();
+}
+
+Tensor block_diag(const std::vector<Tensor>& tensors) {
+  int64_t rows = 0, columns = 0;
+  check(!tensors.empty(), "block_diag: expected at least one tensor");
+  DType dtype = tensors[0].dtype();
+  std::vector<Tensor> blocks;
+  for (const Tensor& x : tensors) {
+    check(x.ndim() <= 2, "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input has ", x.ndim(),
+          " dimensions");
+    blocks.push_back(x.ndim() == 2 ? x : reshape(x, Dims{1, x.numel()}));
+    rows += blocks.back().sizes()[0];
+    columns += blocks.back().sizes()[1];
+    dtype = promote_types(dtype, x.dtype());
+  }
+  for (const Tensor& x : tensors) {
+    if (x.is_meta()) return Tensor::meta(Dims{rows, columns}, dtype, x.device());
+  }
+  const Tensor out = Tensor::empty(Dims{rows, columns}, dtype);
+  if (out.numel() != 0) std::fill_n(static_cast<char*>(out.raw_data()), out.size_bytes(), 0);
+  int64_t row = 0, column = 0;
+  for (const Tensor& block : blocks) {
+    if (block.numel() != 0) {
+      strided_copy(narrow(narrow(out, 0, row, block.sizes()[0]), 1, column, block.sizes()[1]), block);
+    }
+    row += block.sizes()[0];
+    column += block.sizes()[1];
+  }
+  return out;
+}
+
+using gradient::of_first;
+using ops::call;
+using ops::GradArgs;
+
+gradient::GradientFn same_triangle(const char* op) {
+  return of_first([op](const GradArgs& args, const Tensor& g) { return call(op, g, args.inputs[1]); });
+}
+Tensor diag_gradient(const GradArgs& args, const Tensor& g) {
+  const Tensor& x = args.inputs[0].to_tensor();
+  if (x.ndim() == 1) return call("aten::diagonal", g, args.inputs[1], 0, 1);
+  return call("aten::diagonal_backward", g, x.sizes(), args.inputs[1], 0, 1);
+}
+std::vector<ops::Value> block_diag_gradient(const GradArgs& args) {
+  std::vector<Tensor> gradients;
+  int64_t row = 0, column = 0;
+  const Tensor& g = args.grad_outputs[0];
+  for (const ops::Value& item : args.inputs[0].to_list()->items) {
+    const Tensor& x = item.to_tensor();
+    const int64_t rows = x.ndim() == 2 ? x.sizes()[0] : 1, columns = x.ndim() == 2 ? x.sizes()[1] : x.numel();
+    if (g) {
+      Tensor part = call("aten::narrow", call("aten::narrow", g, 0, row, rows), 1, column, columns);
+      if (x.ndim() != 2) part = call("aten::reshape", part, x.sizes());
+      gradients.push_back(part.dtype() == x.dtype() ? part : call("aten::to.dtype", part, x.dtype()));
+    } else {
+      gradients.emplace_back();
+    }
+    row += rows;
+    column += columns;
+  }
+  return {ops::make_tensor_list(gradients)};
+}
+
+OP("aten::tril(Tensor self, int diagonal=0) -> Tensor")
+    .infer(triangle_meta)
+    .gradient(same_triangle("aten::tril"))
+    .saves("")
+    .with_inplace()
+    .with_out();
+KERNEL("aten::tril", kCPU, triangle_kernel<true>);
+OP("aten::triu(Tensor self, int diagonal=0) -> Tensor")
+    .infer(triangle_meta)
+    .gradient(same_triangle("aten::triu"))
+    .saves("")
+    .with_inplace()
+    .with_out();
+KERNEL("aten::triu", kCPU, triangle_kernel<false>);
+OP("aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor")
+    .direct(diag_embed)
+    .gradient(of_first([](const GradArgs& args, const Tensor& g) {
+      return call("aten::diagonal", g, args.inputs[1], args.inputs[2], args.inputs[3]);
+    }))
+    .saves("");
+OP("aten::diag(Tensor self, int diagonal=0) -> Tensor").direct(diag).gradient(of_first(diag_gradient)).saves("");
+OP("aten::block_diag(Tensor[] tensors) -> Tensor").direct(block_diag).gradient(block_diag_gradient).saves("");
+
+}  // namespace
+}  // namespace tensord::kernels
