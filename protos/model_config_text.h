@@ -19,7 +19,8 @@ ModelConfig parse_model_config(const std::string& text, const std::string& origi
 // The same from JSON, as RepositoryModelLoad carries it.
 ModelConfig parse_model_config_json(const std::string& json, const std::string& origin);
 
-// The `parameters` that mean something to every model. Those of generation are in server/executor/generation_options.h.
+// The `parameters` that mean something to every model. Those of generation are in
+// server/executor/model/generation_options.h.
 std::vector<ModelParameter> model_parameters();
 
 }  // namespace tensord::server

@@ -8,7 +8,7 @@
 namespace tensord {
 
 // What went wrong, in terms a caller can act on. The server maps these one to
-// one to gRPC status codes (server/executor/status.h).
+// one to gRPC status codes (server/executor/requests/status.h).
 enum class ErrorCode {
   kInvalidArgument,  // the caller gave something that can never work
   kOutOfRange,       // an index or size outside of what exists

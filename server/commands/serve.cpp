@@ -22,8 +22,8 @@
 #include "server/config/log_sink.h"
 #include "server/config/options.h"
 #include "server/daemon/daemon.h"
-#include "server/executor/generation_options.h"
-#include "server/executor/torchscript_model.h"
+#include "server/executor/model/generation_options.h"
+#include "server/executor/model/torchscript_model.h"
 
 namespace tensord::server {
 namespace {

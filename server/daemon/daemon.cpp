@@ -9,15 +9,15 @@
 #include "core/base/log.h"
 #include "core/base/parallel.h"
 #include "core/base/thread.h"
-#include "server/executor/response_cache.h"
+#include "server/executor/paths/response_cache.h"
 #include "server/http/server.h"
 #include "server/rest/handler.h"
 #include "server/scheduler/rate_limiter.h"
 #include "server/training/training_service.h"
 #include "server/training/weights_update.h"
+#include "server/transport/access/http_access.h"
+#include "server/transport/grpc/memory_keeper.h"
 #include "server/transport/grpc_server.h"
-#include "server/transport/http_access.h"
-#include "server/transport/memory_keeper.h"
 #include "server/web/routes.h"
 
 namespace tensord::server {

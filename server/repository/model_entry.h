@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "server/executor/model_version.h"
+#include "server/executor/model/model_version.h"
 #include "server/repository/layout.h"
 #include "server/repository/model_overrides.h"
 #include "server/repository/model_stamp.h"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "server/executor/model_version.h"
+#include "server/executor/model/model_version.h"
 #include "server/repository/demand_loads.h"
 #include "server/repository/layout.h"
 #include "server/repository/load_tickets.h"

@@ -9,7 +9,7 @@
 #include "core/base/parallel.h"
 #include "core/base/thread_priority.h"
 #include "core/base/utf8.h"
-#include "server/executor/ensemble_plan.h"
+#include "server/executor/paths/ensemble_plan.h"
 #include "server/repository/archive_copy.h"
 #include "server/repository/repository.h"
 #include "server/repository/version_labels.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/thread.h"
-#include "server/executor/model_version.h"
+#include "server/executor/model/model_version.h"
 
 namespace tensord::server {
 

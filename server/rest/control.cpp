@@ -4,16 +4,16 @@
 
 #include "core/base/error.h"
 #include "protos/inference.pb.h"
-#include "server/executor/status.h"
+#include "server/executor/requests/status.h"
 #include "server/http/base64.h"
 #include "server/rest/message_json.h"
 #include "server/rest/openapi.h"
 #include "server/rest/rest_status.h"
-#include "server/transport/control_calls.h"
-#include "server/transport/model_config_message.h"
-#include "server/transport/repository_calls.h"
-#include "server/transport/settings_calls.h"
-#include "server/transport/statistics_calls.h"
+#include "server/transport/calls/control_calls.h"
+#include "server/transport/calls/model_config_message.h"
+#include "server/transport/calls/repository_calls.h"
+#include "server/transport/calls/settings_calls.h"
+#include "server/transport/calls/statistics_calls.h"
 
 namespace tensord::server {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "server/http/message.h"
 #include "server/rest/target.h"
-#include "server/transport/server_state.h"
+#include "server/transport/grpc/server_state.h"
 
 namespace tensord::server {
 

@@ -2,10 +2,10 @@
 
 #include <charconv>
 
-#include "server/executor/status.h"
+#include "server/executor/requests/status.h"
 #include "server/rest/control.h"
 #include "server/rest/rest_status.h"
-#include "server/transport/http_access.h"
+#include "server/transport/access/http_access.h"
 
 namespace tensord::server {
 namespace {

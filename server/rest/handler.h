@@ -4,7 +4,7 @@
 #include "server/http/handler.h"
 #include "server/rest/infer.h"
 #include "server/rest/target.h"
-#include "server/transport/repository_calls.h"
+#include "server/transport/calls/repository_calls.h"
 #include "server/web/routes.h"
 
 namespace tensord::server {

@@ -6,7 +6,7 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/utf8.h"
-#include "server/executor/status.h"
+#include "server/executor/requests/status.h"
 #include "server/rest/compression.h"
 #include "server/rest/json_data.h"
 #include "server/rest/rest_status.h"

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "core/base/work_thread.h"
-#include "server/executor/request.h"
+#include "server/executor/requests/request.h"
 #include "server/http/exchange.h"
 #include "server/rest/infer_json.h"
 #include "server/rest/target.h"
-#include "server/transport/infer_ticket.h"
-#include "server/transport/server_state.h"
+#include "server/transport/grpc/server_state.h"
+#include "server/transport/infer/ticket.h"
 
 namespace tensord::server {
 

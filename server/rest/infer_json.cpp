@@ -8,7 +8,7 @@
 #include "core/base/utf8.h"
 #include "core/tensor/shape.h"
 #include "server/rest/json_data.h"
-#include "server/transport/infer_contents.h"
+#include "server/transport/infer/contents.h"
 
 namespace tensord::server {
 namespace {

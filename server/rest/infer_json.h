@@ -6,8 +6,8 @@
 
 #include "server/http/message.h"
 #include "server/rest/json_reader.h"
-#include "server/transport/infer_encode.h"
-#include "server/transport/infer_message.h"
+#include "server/transport/infer/encode.h"
+#include "server/transport/infer/message.h"
 
 namespace tensord::server {
 

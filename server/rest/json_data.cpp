@@ -7,9 +7,9 @@
 
 #include "core/base/error.h"
 #include "core/base/utf8.h"
-#include "server/executor/wide_unsigned.h"
+#include "server/executor/model/wide_unsigned.h"
 #include "server/rest/json_reader.h"
-#include "server/transport/wire_reader.h"
+#include "server/transport/grpc/wire_reader.h"
 
 namespace tensord::server {
 namespace {

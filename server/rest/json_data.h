@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "server/executor/model.h"
+#include "server/executor/model/model.h"
 
 namespace tensord::server {
 

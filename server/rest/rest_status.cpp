@@ -4,7 +4,7 @@
 
 #include "core/base/utf8.h"
 #include "server/rest/json_data.h"
-#include "server/transport/wire_reader.h"
+#include "server/transport/grpc/wire_reader.h"
 
 namespace tensord::server {
 namespace {

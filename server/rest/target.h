@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "server/transport/call_group.h"
+#include "server/transport/access/call_group.h"
 
 namespace tensord::server {
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "core/tensor/tensor.h"
-#include "server/training/job_spec.h"
+#include "server/training/jobs/job_spec.h"
 
 namespace tensord::server {
 

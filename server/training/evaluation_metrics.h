@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/tensor/tensor.h"
-#include "server/training/job_spec.h"
+#include "server/training/jobs/job_spec.h"
 
 namespace tensord::server {
 

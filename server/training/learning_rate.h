@@ -8,7 +8,7 @@
 
 #include "core/nn/lr_scheduler.h"
 #include "core/nn/optimizer.h"
-#include "server/training/job_spec.h"
+#include "server/training/jobs/job_spec.h"
 
 namespace tensord::server {
 

@@ -6,7 +6,7 @@
 
 #include "core/base/clock.h"
 #include "core/tensor/allocator.h"
-#include "server/training/training_job.h"
+#include "server/training/jobs/training_job.h"
 
 namespace tensord::server {
 

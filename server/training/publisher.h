@@ -9,7 +9,7 @@
 
 #include "core/base/thread.h"
 #include "server/repository/repository.h"
-#include "server/training/training_job.h"
+#include "server/training/jobs/training_job.h"
 
 namespace tensord::server {
 

@@ -17,7 +17,7 @@
 #include "core/tensor/owner_limit.h"
 #include "server/training/evaluation_metrics.h"
 #include "server/training/finite.h"
-#include "server/training/job_json.h"
+#include "server/training/jobs/job_json.h"
 #include "server/training/trainer_state.h"
 
 namespace tensord::server {

@@ -9,11 +9,11 @@
 #include "core/nn/optimizer.h"
 #include "core/ops/generator.h"
 #include "core/tensor/allocator.h"
-#include "server/training/batch_source.h"
 #include "server/training/checkpoint.h"
+#include "server/training/data/batch_source.h"
+#include "server/training/jobs/training_job.h"
 #include "server/training/learning_rate.h"
 #include "server/training/progress_meter.h"
-#include "server/training/training_job.h"
 #include "server/training/training_model.h"
 
 namespace tensord::server {

@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/jit/archive/torch_file.h"
-#include "server/training/job_json.h"
+#include "server/training/jobs/job_json.h"
 #include "server/training/trainer.h"
 #include "server/training/value_dict.h"
 

@@ -5,7 +5,7 @@
 
 #include "core/ops/generator.h"
 #include "core/ops/value.h"
-#include "server/training/job_status.h"
+#include "server/training/jobs/job_status.h"
 
 namespace tensord::server {
 

@@ -6,7 +6,7 @@
 #include "core/base/error.h"
 #include "core/jit/ir/alias.h"
 #include "core/tensor/grad_mode.h"
-#include "server/executor/result.h"
+#include "server/executor/model/result.h"
 #include "server/training/builtin_loss.h"
 
 namespace tensord::server {

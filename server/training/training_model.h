@@ -9,7 +9,7 @@
 
 #include "core/jit/runtime/module.h"
 #include "core/tensor/tensor.h"
-#include "server/training/job_spec.h"
+#include "server/training/jobs/job_spec.h"
 
 namespace tensord::server {
 

@@ -12,7 +12,7 @@
 #include "core/base/thread_priority.h"
 #include "core/base/utf8.h"
 #include "server/training/evaluation_metrics.h"
-#include "server/training/job_origin.h"
+#include "server/training/jobs/job_origin.h"
 #include "server/training/trainer.h"
 #include "server/training/trainer_state.h"
 

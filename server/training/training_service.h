@@ -15,9 +15,9 @@
 
 #include "core/base/thread.h"
 #include "server/repository/repository.h"
-#include "server/training/job_store.h"
+#include "server/training/jobs/job_store.h"
+#include "server/training/jobs/training_job.h"
 #include "server/training/publisher.h"
-#include "server/training/training_job.h"
 
 namespace tensord::server {
 

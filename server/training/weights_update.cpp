@@ -4,7 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/jit/runtime/module.h"
-#include "server/training/data_formats.h"
+#include "server/training/data/data_formats.h"
 
 namespace tensord::server {
 namespace {

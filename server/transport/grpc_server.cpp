@@ -6,19 +6,19 @@
 #include <chrono>
 
 #include "core/base/log.h"
-#include "server/transport/control_calls.h"
-#include "server/transport/health.h"
-#include "server/transport/infer_call.h"
-#include "server/transport/listening.h"
-#include "server/transport/model_config_calls.h"
-#include "server/transport/queue_threads.h"
-#include "server/transport/reflection.h"
-#include "server/transport/repository_calls.h"
-#include "server/transport/settings_calls.h"
-#include "server/transport/shared_memory_calls.h"
-#include "server/transport/statistics_calls.h"
-#include "server/transport/stream_call.h"
-#include "server/transport/training_calls.h"
+#include "server/transport/calls/control_calls.h"
+#include "server/transport/calls/health.h"
+#include "server/transport/calls/model_config_calls.h"
+#include "server/transport/calls/reflection.h"
+#include "server/transport/calls/repository_calls.h"
+#include "server/transport/calls/settings_calls.h"
+#include "server/transport/calls/shared_memory_calls.h"
+#include "server/transport/calls/statistics_calls.h"
+#include "server/transport/calls/training_calls.h"
+#include "server/transport/grpc/listening.h"
+#include "server/transport/grpc/queue_threads.h"
+#include "server/transport/infer/infer_call.h"
+#include "server/transport/infer/stream_call.h"
 
 namespace tensord::server {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "server/config/network_options.h"
-#include "server/transport/server_state.h"
+#include "server/transport/grpc/server_state.h"
 
 namespace tensord::server {
 

@@ -271,7 +271,7 @@ class TraceTest(Models):
 
 class CaptureTest(Models):
     def read(self, path):
-        """The file by its description in server/executor/recorded_requests.h."""
+        """The file by its description in server/executor/requests/recorded_requests.h."""
         with open(path, "rb") as file:
             data = file.read()
         self.assertEqual(data[:8], b"TNSDREQ1")

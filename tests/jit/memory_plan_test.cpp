@@ -1,4 +1,4 @@
-#include "core/jit/runtime/memory_plan.h"
+#include "core/jit/runtime/plan/memory_plan.h"
 
 #include <gtest/gtest.h>
 

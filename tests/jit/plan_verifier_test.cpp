@@ -1,5 +1,5 @@
 // Plans that are broken by hand, one rule each: every one is refused, and says why.
-#include "core/jit/runtime/plan_verifier.h"
+#include "core/jit/runtime/plan/plan_verifier.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include "core/jit/ir/text.h"
 #include "core/jit/ir/verify.h"
 #include "core/jit/passes/passes.h"
+#include "core/jit/runtime/plan/sample_loop.h"
 #include "core/jit/runtime/program.h"
-#include "core/jit/runtime/sample_loop.h"
 
 namespace tensord::jit {
 namespace {

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "core/base/error.h"
-#include "server/executor/model_version.h"
+#include "server/executor/model/model_version.h"
 #include "tests/server/fake_models.h"
 
 namespace tensord::server {

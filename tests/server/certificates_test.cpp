@@ -1,4 +1,4 @@
-#include "server/transport/certificates.h"
+#include "server/transport/grpc/certificates.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "server/transport/classification.h"
+#include "server/transport/infer/classification.h"
 
 #include <gmock/gmock.h>
 
@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "core/base/error.h"
-#include "server/executor/class_labels.h"
+#include "server/executor/model/class_labels.h"
 
 namespace tensord::server {
 namespace {

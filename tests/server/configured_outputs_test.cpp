@@ -1,4 +1,4 @@
-#include "server/executor/configured_outputs.h"
+#include "server/executor/model/configured_outputs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

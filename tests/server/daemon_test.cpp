@@ -11,7 +11,7 @@
 #include "core/base/error.h"
 #include "protos/health.grpc.pb.h"
 #include "protos/inference.grpc.pb.h"
-#include "server/transport/health.h"
+#include "server/transport/calls/health.h"
 #include "tests/server/daemon_fixture.h"
 
 namespace tensord::server {

@@ -1,5 +1,5 @@
 // Files of training data: what numpy and torch write, CSV, and files that are damaged or hostile.
-#include "server/training/data_file.h"
+#include "server/training/data/data_file.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>

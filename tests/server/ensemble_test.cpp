@@ -8,8 +8,8 @@
 #include <map>
 
 #include "core/base/error.h"
-#include "server/executor/ensemble_plan.h"
-#include "server/executor/model_version.h"
+#include "server/executor/model/model_version.h"
+#include "server/executor/paths/ensemble_plan.h"
 #include "tests/server/fake_models.h"
 
 namespace tensord::server {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "server/config/model_config.h"
-#include "server/executor/model.h"
+#include "server/executor/model/model.h"
 
 namespace tensord::server::testing {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "server/executor/request.h"
+#include "server/executor/requests/request.h"
 
 namespace tensord::server::testing {
 

@@ -5,8 +5,8 @@
 #include <chrono>
 #include <cmath>
 
-#include "server/executor/generation_options.h"
-#include "server/executor/model_version.h"
+#include "server/executor/model/generation_options.h"
+#include "server/executor/model/model_version.h"
 #include "tests/server/fake_models.h"
 #include "tests/server/fake_sink.h"
 

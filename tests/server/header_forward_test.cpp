@@ -1,4 +1,4 @@
-#include "server/transport/header_forward.h"
+#include "server/transport/grpc/header_forward.h"
 
 #include <grpcpp/test/server_context_test_spouse.h>
 #include <gtest/gtest.h>

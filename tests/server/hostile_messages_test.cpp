@@ -16,9 +16,9 @@
 #include "protos/inference.pb.h"
 #include "protos/model_config.pb.h"
 #include "protos/model_config_text.h"
-#include "server/transport/infer_decode.h"
-#include "server/transport/infer_message.h"
-#include "server/transport/infer_parameters.h"
+#include "server/transport/infer/decode.h"
+#include "server/transport/infer/message.h"
+#include "server/transport/infer/parameters.h"
 #include "tests/server/fake_models.h"
 
 namespace tensord::server {

@@ -8,10 +8,10 @@
 
 #include "core/base/error.h"
 #include "protos/inference.pb.h"
-#include "server/transport/infer_decode.h"
-#include "server/transport/infer_encode.h"
-#include "server/transport/infer_outputs.h"
-#include "server/transport/infer_parameters.h"
+#include "server/transport/infer/decode.h"
+#include "server/transport/infer/encode.h"
+#include "server/transport/infer/outputs.h"
+#include "server/transport/infer/parameters.h"
 #include "tests/server/fake_models.h"
 
 namespace tensord::server {

@@ -8,10 +8,10 @@
 #include <thread>
 
 #include "protos/inference.pb.h"
-#include "server/training/job_store.h"
-#include "server/transport/health_watch.h"
-#include "server/transport/infer_decode.h"
-#include "server/transport/memory_keeper.h"
+#include "server/training/jobs/job_store.h"
+#include "server/transport/calls/health_watch.h"
+#include "server/transport/grpc/memory_keeper.h"
+#include "server/transport/infer/decode.h"
 #include "tests/server/error_of.h"
 #include "tests/server/fake_models.h"
 #include "tests/server/temporary_folder.h"

@@ -8,10 +8,10 @@
 
 #include "core/base/error.h"
 #include "server/config/network_options.h"
-#include "server/transport/access.h"
-#include "server/transport/access_tokens.h"
-#include "server/transport/http_access.h"
-#include "server/transport/request_limits.h"
+#include "server/transport/access/access.h"
+#include "server/transport/access/access_tokens.h"
+#include "server/transport/access/http_access.h"
+#include "server/transport/grpc/request_limits.h"
 
 namespace tensord::server {
 namespace {

@@ -1,9 +1,9 @@
-#include "server/executor/output_probe.h"
+#include "server/executor/warmup/output_probe.h"
 
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
-#include "server/executor/model_version.h"
+#include "server/executor/model/model_version.h"
 #include "tests/server/fake_models.h"
 
 namespace tensord::server {

@@ -1,5 +1,5 @@
 // Threads of a completion queue come when those that serve it are held up, and go.
-#include "server/transport/queue_threads.h"
+#include "server/transport/grpc/queue_threads.h"
 
 #include <gmock/gmock.h>
 #include <grpcpp/alarm.h>
@@ -12,7 +12,7 @@
 #include <memory>
 #include <thread>
 
-#include "server/transport/call.h"
+#include "server/transport/grpc/call.h"
 
 namespace tensord::server {
 namespace {

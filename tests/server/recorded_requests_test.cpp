@@ -1,4 +1,4 @@
-#include "server/executor/recorded_requests.h"
+#include "server/executor/requests/recorded_requests.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <fstream>
 
 #include "core/base/error.h"
-#include "server/executor/request_capture.h"
-#include "server/training/data_file.h"
+#include "server/executor/requests/request_capture.h"
+#include "server/training/data/data_file.h"
 #include "tests/server/fake_models.h"
 
 namespace tensord::server {

@@ -6,8 +6,8 @@
 #include <fstream>
 
 #include "core/base/error.h"
-#include "server/executor/recorded_requests.h"
-#include "server/executor/warmup.h"
+#include "server/executor/requests/recorded_requests.h"
+#include "server/executor/warmup/warmup.h"
 #include "tests/server/fake_models.h"
 
 namespace tensord::server {

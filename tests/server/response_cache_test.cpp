@@ -1,4 +1,4 @@
-#include "server/executor/response_cache.h"
+#include "server/executor/paths/response_cache.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "core/base/clock.h"
 #include "server/config/cache_options.h"
-#include "server/executor/model_version.h"
+#include "server/executor/model/model_version.h"
 #include "tests/server/fake_models.h"
 #include "tests/server/fake_sink.h"
 

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <thread>
 
-#include "server/executor/model_version.h"
+#include "server/executor/model/model_version.h"
 #include "tests/server/fake_models.h"
 #include "tests/server/fake_sink.h"
 

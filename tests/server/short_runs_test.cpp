@@ -1,4 +1,4 @@
-#include "server/executor/short_runs.h"
+#include "server/executor/paths/short_runs.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "server/executor/status.h"
+#include "server/executor/requests/status.h"
 
 #include <gtest/gtest.h>
 

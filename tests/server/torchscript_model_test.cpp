@@ -1,4 +1,4 @@
-#include "server/executor/torchscript_model.h"
+#include "server/executor/model/torchscript_model.h"
 
 #include <gtest/gtest.h>
 

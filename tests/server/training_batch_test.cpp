@@ -1,4 +1,4 @@
-#include "server/transport/training_batch.h"
+#include "server/transport/calls/training_batch.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "core/jit/archive/torch_file.h"
 #include "server/training/checkpoint.h"
-#include "server/training/job_store.h"
+#include "server/training/jobs/job_store.h"
 #include "server/training/value_dict.h"
 #include "tests/server/temporary_folder.h"
 #include "tests/support/synced_files.h"

@@ -1,4 +1,4 @@
-#include "server/training/job_origin.h"
+#include "server/training/jobs/job_origin.h"
 
 #include <gtest/gtest.h>
 

@@ -6,8 +6,8 @@
 
 #include "core/autograd/variable.h"
 #include "core/base/error.h"
-#include "server/training/batch_source.h"
 #include "server/training/builtin_loss.h"
+#include "server/training/data/batch_source.h"
 #include "server/training/evaluation_metrics.h"
 #include "server/training/finite.h"
 #include "server/training/learning_rate.h"

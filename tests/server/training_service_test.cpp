@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "core/base/error.h"
-#include "server/training/job_store.h"
+#include "server/training/jobs/job_store.h"
 #include "tests/server/fake_models.h"
 #include "tests/server/temporary_folder.h"
 

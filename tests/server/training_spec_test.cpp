@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "server/training/job_json.h"
-#include "server/training/job_spec.h"
+#include "server/training/jobs/job_json.h"
+#include "server/training/jobs/job_spec.h"
 
 namespace tensord::server {
 namespace {

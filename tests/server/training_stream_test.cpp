@@ -4,8 +4,8 @@
 #include <thread>
 
 #include "core/base/error.h"
-#include "server/training/batch_stream.h"
-#include "server/training/training_job.h"
+#include "server/training/data/batch_stream.h"
+#include "server/training/jobs/training_job.h"
 
 namespace tensord::server {
 namespace {

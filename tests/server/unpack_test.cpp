@@ -1,5 +1,5 @@
 // Compressed messages are unpacked within limits; tests/e2e/network_test.py sends them to the daemon.
-#include "server/transport/unpack.h"
+#include "server/transport/grpc/unpack.h"
 
 #include <gmock/gmock.h>
 #include <grpc/byte_buffer.h>

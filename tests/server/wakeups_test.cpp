@@ -17,7 +17,7 @@
 #include "server/repository/demand_loads.h"
 #include "server/repository/periodic_thread.h"
 #include "server/scheduler/scheduler.h"
-#include "server/training/batch_stream.h"
+#include "server/training/data/batch_stream.h"
 
 namespace tensord::server {
 namespace {

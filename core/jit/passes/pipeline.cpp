@@ -33,7 +33,7 @@ constexpr Pass kFuseAttention{"fuse_attention", fuse_attention};
 constexpr Pass kFusePatterns{"fuse_patterns", fuse_patterns};
 constexpr Pass kFusePointwise{"fuse_pointwise", fuse_pointwise};
 constexpr Pass kPlan{"plan", plan_segments};
-// Steps of the planner (core/jit/runtime/planner.h), not of a graph; here so that flags find them.
+// Steps of the planner (core/jit/runtime/plan/planner.h), not of a graph; here so that flags find them.
 constexpr Pass kSplitSamples{"split_samples", nullptr};
 constexpr Pass kInPlace{"in_place", nullptr};
 constexpr Pass kMemoryPlan{"memory_plan", nullptr};

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "core/jit/runtime/plan_state.h"
+#include "core/jit/runtime/plan/plan_state.h"
 #include "core/jit/runtime/profile.h"
 #include "core/ops/value.h"
 #include "core/tensor/memory_checks.h"

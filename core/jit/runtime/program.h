@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/jit/ir/graph.h"
-#include "core/jit/runtime/plan.h"
+#include "core/jit/runtime/plan/plan.h"
 #include "core/ops/op.h"
 #include "core/ops/value.h"
 

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/jit/runtime/liveness.h"
+#include "core/jit/runtime/plan/liveness.h"
 #include "core/jit/runtime/program.h"
 
 namespace tensord::jit {

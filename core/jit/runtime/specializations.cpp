@@ -7,7 +7,7 @@
 #include "core/base/log.h"
 #include "core/base/parallel.h"
 #include "core/base/thread.h"
-#include "core/jit/runtime/plan_verifier.h"
+#include "core/jit/runtime/plan/plan_verifier.h"
 
 namespace tensord::jit {
 

@@ -9,9 +9,9 @@
 #include "core/base/error.h"
 #include "server/commands/client/json_line.h"
 #include "server/commands/client/table.h"
-#include "server/training/job_json.h"
-#include "server/training/job_origin.h"
-#include "server/transport/training_messages.h"
+#include "server/training/jobs/job_json.h"
+#include "server/training/jobs/job_origin.h"
+#include "server/transport/calls/training_messages.h"
 
 namespace tensord::server {
 namespace {

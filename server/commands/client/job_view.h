@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "server/commands/client/progress.h"
-#include "server/training/job_status.h"
+#include "server/training/jobs/job_status.h"
 
 namespace tensord::server {
 

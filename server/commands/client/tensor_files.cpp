@@ -10,7 +10,7 @@
 #include "core/base/error.h"
 #include "core/jit/archive/zip_writer.h"
 #include "server/commands/client/connection.h"
-#include "server/training/npy.h"
+#include "server/training/data/npy.h"
 
 namespace tensord::server {
 namespace {

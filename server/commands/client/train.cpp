@@ -11,8 +11,8 @@
 #include "server/commands/client/job_view.h"
 #include "server/commands/client/json_line.h"
 #include "server/commands/commands.h"
-#include "server/training/job_json.h"
-#include "server/transport/training_messages.h"
+#include "server/training/jobs/job_json.h"
+#include "server/transport/calls/training_messages.h"
 
 namespace tensord::server {
 namespace {

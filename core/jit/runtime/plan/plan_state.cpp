@@ -1,0 +1,330 @@
+#include "core/jit/runtime/plan/plan_state.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "core/jit/runtime/plan/memory_plan.h"
+#include "core/jit/runtime/plan/plan_slots.h"
+#include "core/jit/runtime/plan/sample_loop.h"
+#include "core/tensor/memory_checks.h"
+#include "core/tensor/strided_copy.h"
+
+namespace tensord::jit {
+
+using ops::Value;
+
+namespace {
+
+// Plans whose addresses a worker keeps.
+constexpr size_t kMaxBindings = 256;
+
+void* advance(void* base, int64_t bytes) { return static_cast<char*>(base) + bytes; }
+
+}  // namespace
+
+// The addresses of one plan's tensors in one worker.
+struct PlanState::Binding {
+  PlanSlots slots;              // that the addresses are of
+  std::vector<void*> pointers;  // of each call: its inputs, then its outputs
+  std::vector<size_t> first;    // of each call, in `pointers`
+
+  // Addresses that change with every run.
+  struct Patch {
+    size_t pointer;
+    uint32_t index;  // of the input or output
+    int64_t offset_bytes;
+  };
+  std::vector<Patch> from_inputs, from_outputs;
+
+  // A call without a prepared form has tensors over the memory instead.
+  struct Kernel {
+    std::vector<Value> arguments;
+    std::vector<Tensor> operands, outputs;
+  };
+  std::vector<std::unique_ptr<Kernel>> kernels;  // by call; null for prepared ones
+  struct TensorPatch {
+    Tensor tensor;
+    uint32_t index;
+    int64_t offset_bytes;
+  };
+  std::vector<TensorPatch> tensors_from_inputs, tensors_from_outputs;
+
+  std::vector<Tensor> inputs;   // of this run
+  std::vector<Tensor> outputs;  // bytes of each kOutput root; kept, and used again once the results are gone
+  std::vector<Tensor> results;  // handles given out, used again likewise
+  std::vector<bool> is_moved;   // of each kOutput root: in this run it is the caller's memory
+
+  void build(const Plan& plan, const Storage& arena);
+  void add_kernel(const Plan& plan, const PlanCall& call);
+  Tensor tensor_for(const Plan& plan, uint32_t id);
+  void take_inputs(const Plan& plan, std::span<const Value> arguments);
+  void take_outputs(const Plan& plan, const Options& options);
+  void move_outputs(const Plan& plan, const Options& options);
+  void patch();
+  void patch(std::vector<TensorPatch>& patches, const std::vector<Tensor>& sources);
+  void run_call(const PlanCall& call, size_t index, void* scratch);
+  void run_loop(const SampleLoop& loop, size_t index, void* scratch, const Options& options, const PlanCall** failed);
+  void give_results(const Plan& plan, std::vector<Value>& values);
+  void release();
+  Tensor result(const Plan& plan, uint32_t id, size_t place);
+};
+
+void PlanState::Binding::build(const Plan& plan, const Storage& arena) {
+  *this = Binding();
+  slots = PlanSlots(plan, arena);
+  outputs.resize(plan.output_bytes.size());
+  is_moved.resize(outputs.size());
+  inputs.resize(plan.inputs.size());
+  for (const PlanCall& call : plan.calls) {
+    first.push_back(pointers.size());
+    kernels.push_back(nullptr);
+    if (!call.prepared && !call.loop) add_kernel(plan, call);
+    for (const auto* tensors : {&call.inputs, &call.outputs}) {
+      for (const uint32_t id : *tensors) {
+        const PlanTensor& tensor = plan.tensors[id];
+        const PlanRoot& root = plan.roots[tensor.root];
+        const size_t at = pointers.size();
+        pointers.push_back(nullptr);
+        if (root.kind == PlanRoot::Kind::kInput) from_inputs.push_back({at, root.index, tensor.offset_bytes});
+        if (root.kind == PlanRoot::Kind::kOutput) from_outputs.push_back({at, root.index, tensor.offset_bytes});
+        if (root.kind != PlanRoot::Kind::kArena) continue;
+        if (char* const memory = slots.root(plan, tensor.root)) pointers[at] = advance(memory, tensor.offset_bytes);
+      }
+    }
+  }
+}
+
+Tensor PlanState::Binding::tensor_for(const Plan& plan, uint32_t id) {
+  const PlanTensor& at = plan.tensors[id];
+  const PlanRoot& root = plan.roots[at.root];
+  const auto item = static_cast<int64_t>(size_of(at.meta.dtype()));
+  const Tensor tensor = at.meta.as_view(at.meta.sizes(), at.meta.strides(), 0);
+  if (root.kind == PlanRoot::Kind::kArena) {
+    tensor.impl()->storage = slots.storage(at.root);
+    tensor.impl()->offset = (static_cast<int64_t>(slots.storage_offset(plan, at.root)) + at.offset_bytes) / item;
+    return tensor;
+  }
+  auto& patches = root.kind == PlanRoot::Kind::kInput ? tensors_from_inputs : tensors_from_outputs;
+  patches.push_back({tensor, root.index, at.offset_bytes});
+  return tensor;
+}
+
+void PlanState::Binding::add_kernel(const Plan& plan, const PlanCall& call) {
+  auto kernel = std::make_unique<Kernel>();
+  for (const uint32_t id : call.inputs) kernel->operands.push_back(tensor_for(plan, id));
+  size_t next = 0;
+  for (const Value& argument : call.arguments)
+    kernel->arguments.push_back(with_tensors(argument, kernel->operands, next));
+  for (const uint32_t id : call.outputs) kernel->outputs.push_back(tensor_for(plan, id));
+  if (call.is_copy && kernel->outputs[0].sizes() != kernel->operands[0].sizes()) {
+    // The copy is row-major, so it may be written in the shape of what is read.
+    TensorImpl& target = *kernel->outputs[0].impl();
+    target.sizes = kernel->operands[0].sizes();
+    target.strides = contiguous_strides(target.sizes);
+  }
+  kernels.back() = std::move(kernel);
+}
+
+void PlanState::Binding::take_inputs(const Plan& plan, std::span<const Value> arguments) {
+  for (size_t i = 0; i < plan.inputs.size(); ++i) {
+    const PlanInput& input = plan.inputs[i];
+    const Value& argument = arguments[input.argument];
+    const Tensor& tensor = input.item < 0 ? argument.to_tensor()
+                                          : argument.to_list()->items.at(static_cast<size_t>(input.item)).to_tensor();
+    const Tensor& expected = plan.tensors[input.tensor].meta;
+    if (tensor.sizes() != expected.sizes() || tensor.dtype() != expected.dtype())
+      fail(ErrorCode::kInternal, "a plan for ", describe(expected), " got ", describe(tensor));
+    if (tensor.strides() == expected.strides()) {
+      inputs[i] = tensor;
+    } else {
+      inputs[i] = Tensor::empty_strided(expected.sizes(), expected.strides(), expected.dtype());
+      inputs[i].copy_from(tensor);
+    }
+  }
+}
+
+// Results that the caller has memory for are written there at once.
+void PlanState::Binding::move_outputs(const Plan& plan, const Options& options) {
+  for (const ResultMemory& memory : options.result_memory) {
+    for (size_t i = 0; i < options.result_numbers.size(); ++i) {
+      const int32_t root = plan.outputs[i].movable_root;
+      if (root < 0 || options.result_numbers[i] != static_cast<int32_t>(memory.result)) continue;
+      const auto bytes = plan.output_bytes[static_cast<size_t>(root)];
+      const bool is_aligned = reinterpret_cast<uintptr_t>(memory.storage->data()) % kArenaAlignment == 0;
+      if (!is_aligned || memory.storage->size_bytes() < bytes) continue;
+      const Dims sizes{static_cast<int64_t>(bytes)};
+      outputs[static_cast<size_t>(root)] = Tensor::from_storage(memory.storage, sizes, Dims{1}, 0, DType::kUInt8);
+      is_moved[static_cast<size_t>(root)] = true;
+    }
+  }
+}
+
+void PlanState::Binding::take_outputs(const Plan& plan, const Options& options) {
+  for (Tensor& handle : results) {
+    if (!handle.defined()) continue;
+    if (handle.impl()->use_count() == 1)
+      handle.impl()->storage = nullptr;
+    else
+      handle = Tensor();
+  }
+  move_outputs(plan, options);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (is_moved[i]) continue;
+    // Free again when nobody but this state holds the memory.
+    const bool is_free = outputs[i].defined() && outputs[i].storage()->use_count() == 1;
+    if (!is_free) outputs[i] = Tensor::empty(Dims{static_cast<int64_t>(plan.output_bytes[i])}, DType::kUInt8);
+    if (options.poison && plan.output_bytes[i] > 0) std::memset(outputs[i].raw_data(), kPoison, plan.output_bytes[i]);
+  }
+}
+
+void PlanState::Binding::patch() {
+  for (const Patch& patch : from_inputs)
+    pointers[patch.pointer] = advance(inputs[patch.index].raw_data(), patch.offset_bytes);
+  for (const Patch& patch : from_outputs)
+    pointers[patch.pointer] = advance(outputs[patch.index].raw_data(), patch.offset_bytes);
+  patch(tensors_from_inputs, inputs);
+  patch(tensors_from_outputs, outputs);
+}
+
+void PlanState::Binding::patch(std::vector<TensorPatch>& patches, const std::vector<Tensor>& sources) {
+  for (TensorPatch& patch : patches) {
+    const Tensor& source = sources[patch.index];
+    TensorImpl& impl = *patch.tensor.impl();
+    const int64_t start = source.offset() * static_cast<int64_t>(size_of(source.dtype()));
+    impl.storage = source.storage();
+    impl.offset = (start + patch.offset_bytes) / static_cast<int64_t>(size_of(impl.dtype));
+  }
+}
+
+void PlanState::Binding::run_call(const PlanCall& call, size_t index, void* scratch) {
+  const ops::KernelContext context{Device{}};
+  if (call.prepared) {
+    void* const* const at = pointers.data() + first[index];
+    return call.prepared->run(context, {at, at + call.inputs.size(), scratch});
+  }
+  Kernel& kernel = *kernels[index];
+  if (call.is_copy) return strided_copy(kernel.outputs[0], kernel.operands[0]);
+  const ops::KernelFn& function = call.op->kernels[static_cast<size_t>(DeviceKind::kCPU)];
+  if (function && call.op->infer) return function(context, kernel.arguments, kernel.outputs);
+  std::vector<Value> results;
+  call.op->direct(kernel.arguments, results);
+  size_t next = 0;
+  for (const Value& result : results) {
+    if (result.is_tensor()) kernel.outputs.at(next++).copy_from(result.to_tensor());
+    if (!result.is_list()) continue;
+    for (const Value& item : result.to_list()->items) kernel.outputs.at(next++).copy_from(item.to_tensor());
+  }
+}
+
+void PlanState::Binding::run_loop(const SampleLoop& loop, size_t index, void* scratch, const Options& options,
+                                  const PlanCall** failed) {
+  void* const* const at = pointers.data() + first[index];
+  loop.run({at, at + loop.input_strides.size(), scratch}, {options.is_cancelled, options.profile, options.poison},
+           failed);
+}
+
+Tensor PlanState::Binding::result(const Plan& plan, uint32_t id, size_t place) {
+  const PlanTensor& at = plan.tensors[id];
+  const PlanRoot& root = plan.roots[at.root];
+  const Tensor& source = root.kind == PlanRoot::Kind::kInput ? inputs[root.index] : outputs[root.index];
+  if (place >= results.size()) results.resize(place + 1);
+  // Of memory that is not this state's no handle is kept: it would keep the memory.
+  const bool is_own = root.kind == PlanRoot::Kind::kOutput && !is_moved[root.index];
+  Tensor other;
+  Tensor& tensor = is_own ? results[place] : other;
+  // A script may have given the handle another shape (out=).
+  const bool is_kept = tensor.defined() && tensor.sizes() == at.meta.sizes() && tensor.strides() == at.meta.strides();
+  if (!is_kept) tensor = at.meta.as_view(at.meta.sizes(), at.meta.strides(), 0);
+  const int64_t start = source.offset() * static_cast<int64_t>(size_of(source.dtype()));
+  tensor.impl()->storage = source.storage();
+  tensor.impl()->offset = (start + at.offset_bytes) / static_cast<int64_t>(size_of(at.meta.dtype()));
+  return tensor;
+}
+
+void PlanState::Binding::give_results(const Plan& plan, std::vector<Value>& values) {
+  size_t place = 0;
+  for (const PlanOutput& output : plan.outputs) {
+    if (!output.is_list) {
+      values.emplace_back(result(plan, output.tensors[0], place++));
+      continue;
+    }
+    std::vector<Tensor> items;
+    for (const uint32_t id : output.tensors) items.push_back(result(plan, id, place++));
+    values.push_back(ops::make_tensor_list(items));
+  }
+}
+
+// What came from the caller belongs to the caller; nothing of it is kept.
+void PlanState::Binding::release() {
+  std::fill(inputs.begin(), inputs.end(), Tensor());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (is_moved[i]) outputs[i] = Tensor();
+    is_moved[i] = false;
+  }
+  for (TensorPatch& patch : tensors_from_inputs) patch.tensor.impl()->storage = nullptr;
+  for (TensorPatch& patch : tensors_from_outputs) patch.tensor.impl()->storage = nullptr;
+}
+
+PlanState::PlanState() = default;
+PlanState::~PlanState() = default;
+
+size_t PlanState::arena_bytes() const { return arena_.defined() ? arena_.size_bytes() : 0; }
+
+PlanState::Binding& PlanState::bind(const Plan& plan) {
+  const size_t bytes = PlanSlots::arena_bytes(plan);
+  // Where all tensors are empty too: kernels get tensors with memory.
+  if (!arena_.defined() || arena_bytes() < bytes) {
+    // Every binding that points into the old arena is made again when it is used next.
+    bindings_.clear();
+    order_.clear();
+    arena_ = Tensor();
+    arena_ = Tensor::empty(Dims{static_cast<int64_t>(bytes)}, DType::kUInt8);
+  }
+  std::unique_ptr<Binding>& binding = bindings_[plan.id];
+  if (binding) return *binding;
+  binding = std::make_unique<Binding>();
+  binding->build(plan, arena_.storage());
+  Binding& bound = *binding;
+  order_.push_back(plan.id);
+  if (order_.size() > kMaxBindings) {
+    bindings_.erase(order_.front());
+    order_.erase(order_.begin());
+  }
+  return bound;
+}
+
+void PlanState::run(const Plan& plan, std::span<const Value> arguments, std::vector<Value>& results,
+                    const Options& options, const PlanCall** failed_call) {
+  Binding& binding = bind(plan);
+  const struct Release {
+    Binding& binding;
+    ~Release() { binding.release(); }
+  } release{binding};
+  binding.take_inputs(plan, arguments);
+  binding.take_outputs(plan, options);
+  if (options.poison) binding.slots.poison(plan);
+  binding.patch();
+  for (size_t i = 0; i < plan.calls.size(); ++i) {
+    const PlanCall& call = plan.calls[i];
+    *failed_call = &call;
+    if (options.is_cancelled && (*options.is_cancelled)()) fail(ErrorCode::kCancelled, "cancelled");
+    void* const scratch = binding.slots.scratch(plan, i);
+    if (call.loop) {
+      binding.run_loop(*call.loop, i, scratch, options, failed_call);
+      continue;
+    }
+    if (!options.profile) {
+      binding.run_call(call, i, scratch);
+      continue;
+    }
+    const int64_t start_ns = Clock::system().now_ns();
+    binding.run_call(call, i, scratch);
+    options.profile->add(call.name, call.detail, start_ns, Clock::system().now_ns() - start_ns, call.cost.flops,
+                         call.cost.bytes);
+  }
+  binding.give_results(plan, results);
+}
+
+}  // namespace tensord::jit

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/tensor/allocator.h"
+#include "server/executor/model/class_labels.h"
+#include "server/executor/model/model.h"
+#include "server/executor/model/model_workers.h"
+#include "server/executor/paths/request_path.h"
+#include "server/metrics/metrics.h"
+
+namespace tensord::server {
+
+class ResponseCache;
+class WorkerPool;
+
+// A loaded model with the way its requests go. Thread-safe. Must not be destroyed by one of its own workers. Made, it
+// is warm: every worker has run the warm-up requests.
+class ModelVersion {
+ public:
+  struct Options {
+    int workers = 1;
+    int threads_per_worker = 1;    // a run may get fewer of `cores`
+    CoreBudget* cores = nullptr;   // shared with other models; null: every run gets its threads
+    size_t max_queue_size = 1024;  // where the configuration says nothing
+    std::vector<WarmupRequest> warmup = {};
+    const ModelDirectory* directory = nullptr;  // of the models that an ensemble's steps run
+    RateLimiter* rate_limiter = nullptr;
+    WorkerPool* pool = nullptr;                      // of threads, shared with other models; null: some of its own
+    ResponseCache* cache = nullptr;                  // null: answers are not kept
+    int warmup_nice = 0;                             // of the threads that warm the workers up; see run_with_nice
+    std::shared_ptr<const void> metrics_owner = {};  // kept as long as this lives
+  };
+
+  // Throws Error when a configured warm-up request fails, or the configuration asks for what cannot be.
+  ModelVersion(std::string name, int64_t version, std::unique_ptr<const Model> model, ModelConfig config,
+               Options options, ModelMetrics& metrics);
+  ~ModelVersion();
+
+  const std::string& name() const { return name_; }
+  const std::string& version() const { return version_text_; }
+  const Signature& signature() const { return request_signature_; }  // as requests see it
+  const ModelConfig& config() const { return config_; }
+  // Of the model, and of its warm-up.
+  const std::vector<std::string>& warnings() const { return warnings_; }
+  ModelMetrics& metrics() const { return metrics_; }
+  OwnerId owner() const { return owner_; }
+  size_t workers() const { return workers_.size(); }
+  PlanCounts plan_counts() const { return model_->plan_counts(); }
+
+  // See RequestPath. The sink's owner counts the answer in metrics() when it is final.
+  void submit(InferRequest&& request, InferSink& sink) { path_->submit(std::move(request), sink); }
+  void note_cancelled() { path_->note_cancelled(); }
+  // Of an output, as the configuration names it; empty where it has none.
+  const std::vector<std::string>& class_labels(const std::string& output) const;
+  bool gathers_inputs() const { return path_->gathers_inputs(); }
+
+ private:
+  const std::string name_;
+  const std::string version_text_;
+  const std::unique_ptr<const Model> model_;
+  const ModelConfig config_;
+  Signature request_signature_;  // complete when the constructor is through
+  const ClassLabels class_labels_;
+  const std::shared_ptr<const void> metrics_owner_;
+  ModelMetrics& metrics_;
+  const OwnerId owner_;
+  ModelWorkers workers_;
+  std::vector<std::string> warnings_;
+  std::unique_ptr<RequestPath> path_;  // last: its threads use the rest
+};
+
+}  // namespace tensord::server

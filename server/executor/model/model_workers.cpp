@@ -1,0 +1,157 @@
+#include "server/executor/model/model_workers.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+
+#include "core/base/cancellation.h"
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "core/base/parallel.h"
+#include "core/base/thread.h"
+#include "core/tensor/shape.h"
+
+namespace tensord::server {
+namespace {
+
+// Automatic warm-up leaves out batches that would take longer.
+constexpr int64_t kMaxWarmupNs = 2'000'000'000;
+
+}  // namespace
+
+ModelWorkers::ModelWorkers(const std::string& name, const Model& model, Options options, OwnerId owner)
+    : name_(name), model_(model), options_(std::move(options)), owner_(owner) {
+  for (int i = 0; i < options_.workers; ++i) sessions_.push_back(model.make_session());
+}
+
+void ModelWorkers::warm_up() {
+  if (sessions_.empty()) return;
+  set_thread_budget(options_.threads_per_worker);
+  if (thread_budget() < options_.threads_per_worker) {
+    fail(ErrorCode::kResourceExhausted, "a worker is to have ", options_.threads_per_worker,
+         " threads, but the process gets ", thread_budget(),
+         "; the limit of threads of the process, its user or its cgroup is reached");
+  }
+  warm_up_worker(0);
+  warm_up_others();
+}
+
+void ModelWorkers::warm_up_others() {
+  std::atomic<size_t> next{1};
+  std::mutex mutex;
+  std::exception_ptr error;
+  const auto warm_up_some = [&, scope = CancellationScope::current()] {
+    const CancellationScope::Share share(scope);
+    try {
+      for (size_t i = next++; i < sessions_.size(); i = next++) warm_up_worker(i);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      error = std::current_exception();
+    }
+  };
+  std::vector<Thread> helpers;
+  const size_t wanted = std::min(sessions_.size() - 1, static_cast<size_t>(available_cores()));
+  try {
+    while (helpers.size() + 1 < wanted) helpers.emplace_back("warm-up", warm_up_some);
+  } catch (const Error&) {
+    // No thread to be had: those that are there do it all.
+  }
+  warm_up_some();
+  for (Thread& helper : helpers) helper.join();
+  if (error) std::rethrow_exception(error);
+}
+
+void ModelWorkers::end_warm_up() {
+  if (!options_.warmup.empty()) model_.settle();
+  options_.warmup.clear();
+}
+
+void ModelWorkers::start_thread() const { set_thread_budget(options_.threads_per_worker); }
+
+void ModelWorkers::warm_up_worker(size_t worker) {
+  const MemoryOwnerScope owner_scope(owner_);
+  run_requests(worker);
+  sessions_[worker]->end_warmup();
+}
+
+void ModelWorkers::run_requests(size_t worker) {
+  int64_t row_ns = 0;  // what one of a batch takes
+  for (const WarmupRequest& request : options_.warmup) {
+    // Where a run takes seconds, what it would save the first client is nothing beside that.
+    if (!request.is_configured && row_ns > kMaxWarmupNs / request.batch_size) continue;
+    const int64_t start_ns = Clock::system().now_ns();
+    try {
+      warm_up_with(worker, request);
+    } catch (const Error& error) {
+      if (request.is_configured) throw Error(error.code(), concat("model_warmup '", request.name, "': ", error.what()));
+      // What zeros cannot do is their fault, but not what nothing here can do for anybody, nor what the configuration
+      // says of the model.
+      if (error.code() == ErrorCode::kUnimplemented || error.code() == ErrorCode::kFailedPrecondition) {
+        throw Error(error.code(), concat(error.what(), ": met by the warm-up with zeros (", request.name,
+                                         "). Where other data takes another way, give model_warmup requests that do"));
+      }
+      log(LogLevel::kWarning, "model not warmed up with zeros",
+          {{"model", name_}, {"request", request.name}, {"reason", error.what()}});
+      if (worker == 0) {
+        warnings_.push_back(concat("zeros of the configured shapes (", request.name, ") fail: ", error.what()));
+      }
+      return;
+    }
+    row_ns = (Clock::system().now_ns() - start_ns) / request.batch_size;
+  }
+}
+
+void ModelWorkers::warm_up_with(size_t worker, const WarmupRequest& request) {
+  std::vector<const InferTensor*> inputs(signature().inputs.size(), nullptr);
+  for (size_t i = 0; i < request.inputs.size(); ++i) inputs[request.input_indices[i]] = &request.inputs[i];
+  const auto run = [&](int threads) {
+    set_thread_budget(threads);
+    const RunResult result = sessions_[worker]->run(inputs, is_work_cancelled);
+    if (worker == 0 && warnings_.empty()) compare_shapes(result.outputs);
+  };
+  for (uint32_t i = 0; i < request.count; ++i) run(options_.threads_per_worker);
+  // The numbers of threads that a run may get of the shared cores.
+  if (!options_.cores || signature().keeps_state) return;
+  for (int threads = options_.threads_per_worker / 2; threads > 0; threads /= 2) run(threads);
+}
+
+// Clients size their memory by what the configuration says.
+void ModelWorkers::compare_shapes(std::span<const InferTensor> outputs) {
+  for (const InferTensor& output : outputs) {
+    const auto& specs = signature().outputs;
+    const auto spec = std::find_if(specs.begin(), specs.end(),
+                                   [&](const TensorSpec& candidate) { return candidate.answers_to(output.name); });
+    if (spec == specs.end() || !spec->shape) continue;
+    bool is_same = spec->shape->size() == output.shape.size();
+    for (size_t i = 0; is_same && i < output.shape.size(); ++i) {
+      is_same = (*spec->shape)[i] < 0 || (*spec->shape)[i] == output.shape[i];
+    }
+    if (is_same) continue;
+    warnings_.push_back(concat("output '", output.name, "' has shape ", to_string(output.shape),
+                               ", but config.pbtxt says ", to_string(*spec->shape),
+                               signature().max_batch_size > 0 ? ", the batch among them" : ""));
+  }
+}
+
+RunResult ModelWorkers::run(size_t worker, std::span<const InferTensor* const> inputs,
+                            const std::function<bool()>& is_cancelled, std::span<const OutputPlace> places) {
+  const MemoryOwnerScope owner_scope(owner_);
+  if (!places.empty()) sessions_[worker]->place_outputs(places);
+  if (!options_.cores) {
+    set_thread_budget(options_.threads_per_worker);
+    return sessions_[worker]->run(inputs, is_cancelled);
+  }
+  const CoreBudget::Share share = options_.cores->take(options_.threads_per_worker);
+  set_thread_budget(share.threads());
+  return sessions_[worker]->run(inputs, is_cancelled);
+}
+
+void ModelWorkers::note_answered() {
+  // New shapes come early if at all: look after the first run, the second, the fourth …
+  const uint64_t runs = answered_runs_.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (!signature().keeps_state && (runs & (runs - 1)) == 0) model_.settle();
+}
+
+}  // namespace tensord::server

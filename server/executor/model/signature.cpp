@@ -1,0 +1,149 @@
+#include <absl/container/inlined_vector.h>
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "server/executor/model/model.h"
+#include "server/executor/model/wide_unsigned.h"
+
+namespace tensord::server {
+namespace {
+
+std::string quoted_list(const std::vector<std::string>& names) {
+  std::string out = "[";
+  for (const std::string& name : names) out += concat(out.size() > 1 ? "," : "", "'", name, "'");
+  return out + "]";
+}
+
+std::string plain_shape(std::span<const int64_t> shape) {
+  std::string out = "[";
+  for (size_t i = 0; i < shape.size(); ++i) out += concat(i ? "," : "", shape[i]);
+  return out + "]";
+}
+
+[[noreturn]] void fail_count(const Signature& signature, const std::string& model, std::span<const InputHeader> headers,
+                             std::span<const bool> present) {
+  std::vector<std::string> got, missing;
+  for (const InputHeader& header : headers) got.push_back(header.name);
+  for (size_t i = 0; i < present.size(); ++i) {
+    if (!present[i] && !signature.inputs[i].is_optional) missing.push_back(signature.inputs[i].name);
+  }
+  const auto needed = static_cast<size_t>(
+      std::ranges::count_if(signature.inputs, [](const TensorSpec& spec) { return !spec.is_optional; }));
+  const size_t most = signature.inputs.size();
+  fail(ErrorCode::kInvalidArgument, "expected ",
+       needed == most ? std::to_string(most) : concat("number of inputs between ", needed, " and ", most),
+       needed == most ? " inputs" : "", " but got ", headers.size(), " inputs for model '", model, "'. Got input(s) ",
+       quoted_list(got), ", but missing required input(s) ", quoted_list(missing),
+       ". Please provide all required input(s).");
+}
+
+void check_shape(const TensorSpec& spec, const Signature& signature, const std::string& model,
+                 const InputHeader& header) {
+  for (const int64_t size : header.shape) {
+    // The text of a shape takes longer to make than the checks.
+    if (size >= 0) continue;
+    fail(ErrorCode::kInvalidArgument, "input '", header.name, "' for model '", model, "' has a negative size in shape ",
+         plain_shape(header.shape));
+  }
+  if (!spec.shape) return;
+  const Dims& expected = *spec.shape;
+  bool matches = expected.size() == header.shape.size();
+  for (size_t i = 0; matches && i < expected.size(); ++i) {
+    matches = expected[i] == -1 || expected[i] == header.shape[i];
+  }
+  if (matches) return;
+  fail(ErrorCode::kInvalidArgument, "unexpected shape for input '", header.name, "' for model '", model, "'. Expected ",
+       plain_shape(expected), ", got ", plain_shape(header.shape),
+       signature.max_batch_size > 0
+           ? ". NOTE: Setting a non-zero max_batch_size in the model config requires a batch dimension to be "
+             "prepended to each input shape."
+           : "");
+}
+
+void check_batch(const Signature& signature, const std::string& model, std::span<const InputHeader> headers) {
+  if (signature.max_batch_size <= 0 || headers.empty()) return;
+  const InputHeader& first = headers.front();
+  for (const InputHeader& header : headers) {
+    check(!header.shape.empty() && header.shape[0] == first.shape[0], "input '", header.name,
+          "' batch size does not match other inputs for '", model, "'");
+  }
+  check(first.shape[0] >= 1 && first.shape[0] <= signature.max_batch_size,
+        "inference request batch-size must be <= ", signature.max_batch_size, " for '", model, "'");
+}
+
+}  // namespace
+
+bool TensorSpec::answers_to(const std::string& wanted) const {
+  return wanted == name || std::find(aliases.begin(), aliases.end(), wanted) != aliases.end();
+}
+
+std::vector<size_t> match_inputs(const Signature& signature, const std::string& model,
+                                 std::span<const InputHeader> headers) {
+  const auto& specs = signature.inputs;
+  std::vector<size_t> indices;
+  absl::InlinedVector<bool, 16> present(specs.size(), false);
+  for (const InputHeader& header : headers) {
+    const auto found =
+        std::find_if(specs.begin(), specs.end(), [&](const TensorSpec& spec) { return spec.answers_to(header.name); });
+    if (found == specs.end()) {
+      if (headers.size() < specs.size()) fail_count(signature, model, headers, present);
+      fail(ErrorCode::kInvalidArgument, "unexpected inference input '", header.name, "' for model '", model, "'");
+    }
+    const auto index = static_cast<size_t>(found - specs.begin());
+    check(!present[index], "input '", header.name, "' already exists in request");
+    present[index] = true;
+    indices.push_back(index);
+  }
+  for (size_t i = 0; i < specs.size(); ++i) {
+    if (!present[i] && !specs[i].is_optional) fail_count(signature, model, headers, present);
+  }
+  for (size_t i = 0; i < headers.size(); ++i) {
+    const TensorSpec& spec = specs[indices[i]];
+    const InputHeader& header = headers[i];
+    const std::optional<DataType> datatype = parse_datatype(header.datatype);
+    if (spec.datatype && datatype != spec.datatype) {
+      fail(ErrorCode::kInvalidArgument, "inference input '", header.name, "' data-type is '", header.datatype,
+           "', but model '", model, "' expects '", name_of(*spec.datatype), "'");
+    }
+    check(datatype.has_value(), "inference input '", header.name, "' has unknown data-type '", header.datatype, "'");
+    check(spec.takes_bytes == (datatype == DataType::kBytes), "inference input '", header.name, "' data-type is '",
+          header.datatype, "', but model '", model, "' expects ", spec.takes_bytes ? "'BYTES'" : "a tensor of numbers");
+    check(datatype == DataType::kBytes || to_dtype(tensor_datatype(*datatype)), "inference input '", header.name,
+          "' data-type '", header.datatype, "' is not supported: no tensor has it");
+    check_shape(spec, signature, model, header);
+  }
+  check_batch(signature, model, headers);
+  return indices;
+}
+
+void check_requested_outputs(const Signature& signature, const std::string& model, std::span<const std::string> names) {
+  for (size_t i = 0; i < names.size(); ++i) {
+    check(std::find(names.begin(), names.begin() + static_cast<ptrdiff_t>(i), names[i]) ==
+              names.begin() + static_cast<ptrdiff_t>(i),
+          "output '", names[i], "' already exists in request");
+    if (!signature.outputs_are_complete) continue;
+    const bool is_known = std::any_of(signature.outputs.begin(), signature.outputs.end(),
+                                      [&](const TensorSpec& spec) { return spec.answers_to(names[i]); });
+    check(is_known, "unexpected inference output '", names[i], "' for model '", model, "'");
+  }
+}
+
+std::vector<InferTensor> select_outputs(std::vector<InferTensor> outputs, const Signature& signature,
+                                        const std::string& model, std::span<const std::string> names) {
+  if (names.empty()) return outputs;
+  std::vector<InferTensor> selected;
+  for (const std::string& name : names) {
+    const auto spec = std::find_if(signature.outputs.begin(), signature.outputs.end(),
+                                   [&](const TensorSpec& candidate) { return candidate.answers_to(name); });
+    const std::string& actual = spec == signature.outputs.end() ? name : spec->name;
+    const auto found =
+        std::find_if(outputs.begin(), outputs.end(), [&](const InferTensor& output) { return output.name == actual; });
+    check(found != outputs.end(), "unexpected inference output '", name, "' for model '", model, "'");
+    selected.push_back(*found);
+    selected.back().name = name;
+  }
+  return selected;
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,336 @@
+#include "server/executor/model/torchscript_model.h"
+
+#include <absl/container/inlined_vector.h>
+#include <malloc.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/jit/ir/alias.h"
+#include "core/jit/runtime/load_flags.h"
+#include "core/jit/runtime/module.h"
+#include "core/tensor/caching_allocator.h"
+#include "server/executor/model/argument.h"
+#include "server/executor/model/configured_outputs.h"
+#include "server/executor/model/reshape.h"
+#include "server/executor/model/result.h"
+#include "server/executor/model/sequence_model.h"
+#include "server/executor/model/training_mode.h"
+
+namespace tensord::server {
+namespace {
+
+constexpr const char* kMethod = "forward";
+constexpr const char* kPlatform = "pytorch_libtorch";  // what Triton calls these archives
+
+std::string input_name(size_t index) { return concat("INPUT__", index); }
+
+// One argument of the method and the input that feeds it.
+struct BoundArgument {
+  const ops::Argument* argument;
+  bool is_written = false;  // the method may write to it, so it gets memory of its own
+  int spec = -1;            // -1: always the default
+};
+
+// Runs fn; its error then starts with the setting's name.
+template <class Fn>
+void apply_setting(const char* setting, Fn&& fn) {
+  try {
+    fn();
+  } catch (const Error& error) {
+    throw Error(error.code(), concat(setting, ": ", error.what()));
+  }
+}
+
+// Batches of all sizes keep their plans, each for two numbers of threads, unless the configuration says otherwise:
+// plans that push each other out are made again and again.
+EngineOptions with_room_for_batches(const EngineOptions& defaults, const ModelConfig& config) {
+  constexpr int64_t kMostPlans = 1024;
+  EngineOptions out = defaults.with(config.engine);
+  if (config.engine.plan_cache_size || out.plan_cache_size == 0) return out;
+  const int64_t wanted = std::min<int64_t>(2 * config.max_batch_size, kMostPlans);
+  out.plan_cache_size = std::max(out.plan_cache_size, static_cast<int>(wanted));
+  return out;
+}
+
+jit::LoadOptions to_load_options(const EngineOptions& options) {
+  jit::LoadOptions out;
+  out.optimize = options.optimize;
+  apply_setting("precision", [&] { out.precision = jit::parse_precision(options.precision); });
+  out.plan.is_enabled = options.plan_cache_size > 0;
+  out.plan.cache_size = static_cast<size_t>(std::max(options.plan_cache_size, 1));
+  apply_setting("jit_disable", [&] {
+    for (const std::string& pass : options.disabled_passes) jit::disable_pass(out, pass);
+  });
+  apply_setting("jit_limit", [&] {
+    for (const std::string& limit : options.pass_limits) jit::limit_pass(out, limit);
+  });
+  return out;
+}
+
+class TorchScriptModel final : public Model {
+ public:
+  TorchScriptModel(const std::string& file, const ModelConfig& config, const jit::LoadOptions& options)
+      : module_(jit::Module::load(file, options)), method_(module_->method(kMethod)) {
+    signature_.platform = kPlatform;
+    signature_.max_batch_size = config.max_batch_size;
+    for (size_t i = 0; i < method_.schema().arguments.size(); ++i) add_argument(file, i);
+    const bool has_batch = config.max_batch_size > 0;
+    for (size_t i = 0; i < config.inputs.size(); ++i) configure_input(file, config.inputs[i], i, has_batch);
+    const ModelConfig server = server_tensors(config);
+    for (const ModelConfig::TensorConfig& input : server.inputs) configure_input(file, input, SIZE_MAX, has_batch);
+    for (const TensorSpec& spec : signature_.inputs) {
+      check(spec.is_optional || config.inputs.empty() || configured_.contains(spec.name), file,
+            ": config.pbtxt has no input for argument '", spec.name, "' of ", kMethod);
+    }
+    find_written_arguments();
+    signature_.keeps_state = method_.changes_state();
+    signature_.has_bounded_work = has_tensor_arguments_only() && is_straight(*method_.graph().block());
+    responds_with_items_ = config.is_decoupled && !config.sequence_batching;
+    add_outputs(file, config);
+    const std::string training = training_mode_warning(file, *module_, method_);
+    if (!training.empty()) warnings_.push_back(training);
+  }
+
+  const Signature& signature() const override { return signature_; }
+  std::vector<std::string> warnings() const override { return warnings_; }
+  std::unique_ptr<ModelSession> make_session() const override;
+
+  PlanCounts plan_counts() const override {
+    const jit::PlanStats stats = method_.plan_stats();
+    return {.hits = stats.hits,
+            .misses = stats.misses,
+            .evictions = stats.evictions,
+            .failures = stats.failures,
+            .refused = stats.refused,
+            .build_seconds = static_cast<double>(stats.build_ns) * 1e-9,
+            .plans = stats.programs,
+            .arena_bytes = stats.arena_bytes};
+  }
+
+  // The outputs by their numbers among the results. None where their order is not known before the run, and where a
+  // later run could change them.
+  std::vector<jit::ResultMemory> result_memory(std::span<const OutputPlace> places) const {
+    std::vector<jit::ResultMemory> memory;
+    if (!own_outputs_are_complete_ || responds_with_items_ || method_.changes_state()) return memory;
+    for (const OutputPlace& place : places) {
+      for (size_t i = 0; i < signature_.outputs.size(); ++i) {
+        if (!signature_.outputs[i].answers_to(place.name)) continue;
+        memory.push_back({static_cast<size_t>(outputs_.own_index(i)), place.memory});
+      }
+    }
+    return memory;
+  }
+
+  void settle() const override {
+    // A page that another worker writes to just now must not be taken for the file's.
+    if (method_.changes_state()) return;
+    const uint64_t programs = method_.plan_stats().misses;
+    if (settled_programs_.exchange(programs, std::memory_order_relaxed) == programs) return;
+    module_->release_file_memory();
+    cpu_allocator().trim();
+    malloc_trim(0);  // what building the program took
+  }
+
+  RunResult run(jit::Frame& frame, std::span<const InferTensor* const> inputs,
+                const std::function<bool()>& is_cancelled, std::vector<jit::ResultMemory> memory) const {
+    RunResult result;
+    absl::InlinedVector<ops::Value, 4> arguments;
+    for (const BoundArgument& bound : arguments_) arguments.push_back(argument_value(bound, inputs, result));
+    // Runs that change the module go one at a time; others never meet this lock.
+    std::unique_lock<std::mutex> lock(state_mutex_, std::defer_lock);
+    if (method_.changes_state()) lock.lock();
+    frame.set_result_memory(std::move(memory));
+    ops::Value value = method_.run(frame, arguments, &is_cancelled);
+    module_->check_file();
+    if (responds_with_items_) {
+      for (const ops::Value& item : value.to_list()->items) {
+        result.outputs = flatten_result(item);
+        finish_outputs(result);
+        result.responses.push_back(std::exchange(result.outputs, {}));
+      }
+    } else {
+      result.outputs = flatten_result(value);
+      finish_outputs(result);
+    }
+    frame.recycle(std::move(value));
+    return result;
+  }
+
+ private:
+  void add_argument(const std::string& file, size_t index) {
+    const ops::Argument& argument = method_.schema().arguments[index];
+    BoundArgument bound{.argument = &argument};
+    const bool is_optional = argument.default_value || argument.type->kind() == ops::TypeKind::kOptional;
+    if (is_feedable(*argument.type)) {
+      TensorSpec spec;
+      spec.name = argument.name;
+      spec.aliases = {input_name(index)};
+      spec.is_optional = is_optional;
+      spec.takes_bytes = takes_bytes(*argument.type);
+      if (spec.takes_bytes) spec.datatype = DataType::kBytes;
+      bound.spec = static_cast<int>(signature_.inputs.size());
+      signature_.inputs.push_back(std::move(spec));
+    } else if (!is_optional) {
+      fail(ErrorCode::kUnimplemented, file, ": argument '", argument.name, "' of ", kMethod, " has type ",
+           argument.type->str(), ", which a request cannot carry");
+    }
+    arguments_.push_back(bound);
+  }
+
+  // A configured input is the argument of its name, or the one at its number, or at `place`.
+  void configure_input(const std::string& file, const ModelConfig::TensorConfig& input, size_t place, bool has_batch) {
+    auto& specs = signature_.inputs;
+    auto spec = std::find_if(specs.begin(), specs.end(),
+                             [&](const TensorSpec& candidate) { return candidate.answers_to(input.name); });
+    if (spec == specs.end()) {
+      place = trailing_index(input.name, place);
+      check(place < specs.size(), file, ": config.pbtxt names input '", input.name, "', but ", kMethod, " takes ",
+            specs.size());
+      spec = specs.begin() + static_cast<ptrdiff_t>(place);
+    }
+    check(configured_.insert(spec->name).second, file, ": config.pbtxt has two inputs for argument '", spec->name, "'");
+    apply_config(input, file, has_batch, *spec);
+    configured_.insert(spec->name);
+    check(spec->takes_bytes == (spec->datatype == DataType::kBytes), file, ": input '", input.name,
+          "' cannot be of type ", input.datatype);
+    spec->is_optional = spec->is_optional || input.is_optional;
+    const auto bound = std::find_if(arguments_.begin(), arguments_.end(), [&](const BoundArgument& argument) {
+      return argument.spec == static_cast<int>(spec - specs.begin());
+    });
+    std::string warning = check_configured(*bound->argument->type, *spec, has_batch, file);
+    if (!warning.empty()) warnings_.push_back(std::move(warning));
+  }
+
+  // A number in a request could ask for any amount of work.
+  bool has_tensor_arguments_only() const {
+    return std::all_of(arguments_.begin(), arguments_.end(), [](const BoundArgument& bound) {
+      return bound.argument->type->kind() == ops::TypeKind::kTensor;
+    });
+  }
+
+  static bool is_straight(const jit::Block& block) {
+    for (const jit::Node* node = block.first(); node != nullptr; node = node->next()) {
+      switch (node->kind()) {
+        case jit::NodeKind::kLoop:
+        case jit::NodeKind::kCallMethod:
+        case jit::NodeKind::kCallFunction:
+        case jit::NodeKind::kCallValue:
+        case jit::NodeKind::kFork: return false;
+        default: break;
+      }
+      for (const jit::Block* inner : node->blocks()) {
+        if (!is_straight(*inner)) return false;
+      }
+    }
+    return true;
+  }
+
+  void find_written_arguments() {
+    const auto inputs = method_.graph().inputs();
+    const jit::AliasAnalysis aliases(method_.graph(), module_->object());
+    const size_t first = inputs.size() - arguments_.size();  // self comes before
+    for (size_t i = 0; i < arguments_.size(); ++i) {
+      // A run that keeps an argument in the module lets a later run write to it.
+      arguments_[i].is_written = method_.changes_state() || aliases.has_writers(inputs[first + i]);
+      signature_.writes_inputs = signature_.writes_inputs || arguments_[i].is_written;
+    }
+  }
+
+  void add_outputs(const std::string& file, const ModelConfig& config) {
+    std::vector<TensorSpec> own;
+    const auto& returns = method_.schema().returns;
+    if (!returns.empty()) {
+      const ops::Type* type = returns[0].type.get();
+      if (responds_with_items_) {
+        check(type->kind() == ops::TypeKind::kList, file, ": model_transaction_policy.decoupled: ", kMethod,
+              " returns ", type->str(), ", but must return a list with an item for each response");
+        type = type->element().get();
+      }
+      own = describe_result(*type, &own_outputs_are_complete_);
+    }
+    outputs_ = ConfiguredOutputs(file, std::move(own), own_outputs_are_complete_, config);
+    signature_.outputs = outputs_.specs();
+    signature_.outputs_are_complete = outputs_.is_complete();
+  }
+
+  ops::Value argument_value(const BoundArgument& bound, std::span<const InferTensor* const> inputs,
+                            RunResult& result) const {
+    const ops::Argument& argument = *bound.argument;
+    const InferTensor* input = bound.spec < 0 ? nullptr : inputs[static_cast<size_t>(bound.spec)];
+    if (input == nullptr) return argument.default_value ? *argument.default_value : ops::Value();
+    const TensorSpec& spec = signature_.inputs[static_cast<size_t>(bound.spec)];
+    InferTensor reshaped;
+    if (spec.reshape && spec.shape) {
+      reshaped = *input;
+      reshape(reshaped, *spec.shape, *spec.reshape);
+      input = &reshaped;
+    }
+    ops::Value value = to_argument(*argument.type, *input);
+    if (!value.is_tensor()) return value;
+    Tensor tensor = value.to_tensor();
+    if (bound.is_written && !tensor.storage()->is_writable()) {
+      tensor = tensor.clone();
+      result.copied_bytes += tensor.size_bytes();
+    }
+    return tensor;
+  }
+
+  // Makes of the results what the configuration says, with memory of their own where a later run could change what
+  // this one returned.
+  void finish_outputs(RunResult& result) const {
+    for (InferTensor& output : result.outputs) {
+      if (method_.changes_state() && output.tensor.defined()) {
+        output.tensor = output.tensor.clone();
+        result.copied_bytes += output.tensor.size_bytes();
+      }
+    }
+    outputs_.apply(result.outputs);
+  }
+
+  const std::shared_ptr<jit::Module> module_;
+  const jit::Method& method_;
+  Signature signature_;
+  std::vector<BoundArgument> arguments_;
+  bool responds_with_items_ = false;      // the method's list has an item for each response
+  bool own_outputs_are_complete_ = true;  // the type tells all that a run returns
+  ConfiguredOutputs outputs_;
+  std::vector<std::string> warnings_;
+  std::set<std::string> configured_;  // inputs that the configuration names
+  mutable std::mutex state_mutex_;
+  mutable std::atomic<uint64_t> settled_programs_{UINT64_MAX};  // signatures seen when memory was given back last
+};
+
+class TorchScriptSession final : public ModelSession {
+ public:
+  explicit TorchScriptSession(const TorchScriptModel& model) : model_(model), frame_(jit::make_frame()) {}
+  RunResult run(std::span<const InferTensor* const> inputs, const std::function<bool()>& is_cancelled) override {
+    return model_.run(*frame_, inputs, is_cancelled, std::exchange(memory_, {}));
+  }
+  void place_outputs(std::span<const OutputPlace> places) override { memory_ = model_.result_memory(places); }
+  void end_warmup() override { frame_->set_plans_in_background(true); }
+
+ private:
+  const TorchScriptModel& model_;  // outlives its sessions: the version owns both
+  std::unique_ptr<jit::Frame> frame_;
+  std::vector<jit::ResultMemory> memory_;  // for the next run
+};
+
+std::unique_ptr<ModelSession> TorchScriptModel::make_session() const {
+  return std::make_unique<TorchScriptSession>(*this);
+}
+
+}  // namespace
+
+std::unique_ptr<const Model> load_torchscript_model(const std::string& file, const ModelConfig& config,
+                                                    const EngineOptions& defaults) {
+  return std::make_unique<TorchScriptModel>(file, config, to_load_options(with_room_for_batches(defaults, config)));
+}
+
+void check_engine_options(const EngineOptions& options) { to_load_options(options); }
+
+}  // namespace tensord::server

@@ -1,0 +1,78 @@
+#include <condition_variable>
+#include <map>
+
+#include "core/base/error.h"
+#include "server/executor/paths/ensemble_run.h"
+
+namespace tensord::server {
+namespace {
+
+// Has no queue of its own: the models of the steps have theirs.
+class EnsemblePath final : public RequestPath {
+ public:
+  explicit EnsemblePath(const PathContext& context)
+      : plan_(plan_ensemble(context.model, context.config, *context.directory)),
+        run_context_{.name = context.model,
+                     .plan = plan_,
+                     .directory = *context.directory,
+                     .metrics = context.metrics,
+                     .on_end = [this](EnsembleRun* run) { end(run); }} {}
+
+  void submit(InferRequest&& request, InferSink& sink) override {
+    InferResult refused;
+    refused.times.arrived_ns = request.arrived_ns;
+    std::shared_ptr<EnsembleRun> run;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!is_stopped_) {
+        run = std::make_shared<EnsembleRun>(run_context_, std::move(request), sink);
+        runs_[run.get()] = run;
+      }
+    }
+    if (run) {
+      run->start();
+    } else {
+      refused.status = absl::UnavailableError("the model is being unloaded");
+      sink.respond(std::move(refused), /*is_final=*/true);
+    }
+  }
+
+  // Which one is cancelled is not said.
+  void note_cancelled() override {
+    std::vector<std::shared_ptr<EnsembleRun>> runs;
+    {
+      const std::lock_guard lock(mutex_);
+      for (const auto& [key, run] : runs_) runs.push_back(run);
+    }
+    for (const auto& run : runs) run->note_cancelled();
+  }
+
+  void stop() override {
+    std::unique_lock lock(mutex_);
+    is_stopped_ = true;
+    changed_.wait(lock, [this] { return runs_.empty(); });
+  }
+
+ private:
+  void end(EnsembleRun* run) {
+    const std::lock_guard lock(mutex_);
+    runs_.erase(run);
+    changed_.notify_all();
+  }
+
+  const EnsemblePlan plan_;
+  const EnsembleRun::Context run_context_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<EnsembleRun*, std::shared_ptr<EnsembleRun>> runs_;  // by mutex_
+  bool is_stopped_ = false;                                    // by mutex_
+};
+
+}  // namespace
+
+std::unique_ptr<RequestPath> make_ensemble_path(const PathContext& context) {
+  check_internal(context.directory != nullptr, "an ensemble without a directory of models");
+  return std::make_unique<EnsemblePath>(context);
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,486 @@
+#include "server/executor/paths/ensemble_run.h"
+
+#include <algorithm>
+
+#include "core/base/clock.h"
+#include "server/executor/model/reshape.h"
+#include "server/executor/paths/ensemble_tensors.h"
+#include "server/executor/requests/status.h"
+#include "server/tracing/request_trace.h"
+
+namespace tensord::server {
+namespace {
+
+constexpr int kMaxDepth = 16;  // an ensemble may be loaded again as one that leads to itself
+constexpr size_t kNone = SIZE_MAX;
+
+// Parameters of an answer to a request of a sequence.
+void add_sequence(const InferRequest& request, ParameterMap& parameters) {
+  if (request.sequence.is_none()) return;
+  if (request.sequence.text.empty()) {
+    parameters.try_emplace("sequence_id", static_cast<int64_t>(request.sequence.number));
+  } else {
+    parameters.try_emplace("sequence_id", request.sequence.text);
+  }
+  parameters.try_emplace("sequence_start", request.is_sequence_start);
+  parameters.try_emplace("sequence_end", request.is_sequence_end);
+}
+
+}  // namespace
+
+// Tensors at one point of the way. All of a run of models with one answer each; of a decoupled step, one for each
+// answer.
+struct EnsembleRun::Branch {
+  Branch* parent = nullptr;
+  std::vector<InferTensor> tensors;  // by number
+  std::vector<bool> is_there;
+  std::vector<size_t> uses;  // of each tensor: by steps that have not started, and by the answer
+  std::vector<bool> is_started;
+  size_t running = 0;
+  bool is_queued = false;  // in changed_
+  bool is_done = false;    // all steps have ended, and those below it
+  ParameterMap parameters;
+  // Below a decoupled step:
+  bool is_forked = false, is_fork_over = false;
+  std::deque<std::unique_ptr<Branch>> children;  // until their answers went out
+  std::deque<Branch*> parked;                    // of them, not started
+  size_t active = 0;                             // of them, started and not done
+};
+
+// Waits for the answers of one step, and then goes.
+class EnsembleRun::StepSink final : public InferSink {
+ public:
+  StepSink(std::shared_ptr<EnsembleRun> run, Branch& branch, size_t step, std::shared_ptr<ModelVersion> model)
+      : branch(branch), step(step), model(std::move(model)), run_(std::move(run)) {}
+
+  void respond(InferResult result, bool is_final) override {
+    note(result, is_final);
+    const std::shared_ptr<EnsembleRun> run = run_;
+    run->on_answer(*this, std::move(result), is_final);
+    if (is_final) delete this;
+    run->advance();
+  }
+  bool is_cancelled() const override { return run_->is_stopped(); }
+
+  Branch& branch;
+  const size_t step;
+  const std::shared_ptr<ModelVersion> model;
+  std::shared_ptr<RequestTrace> trace;
+  int64_t start_ns = 0;
+
+ private:
+  void note(const InferResult& result, bool is_final) {
+    const int code = static_cast<int>(result.status.code());
+    ModelMetrics& metrics = model->metrics();
+    metrics.add_copied(result.copied_bytes);
+    if (model->config().is_decoupled) {
+      const int64_t now = Clock::system().now_ns();
+      metrics.count_response(responses_++, result.times, previous_ns_ ? previous_ns_ : start_ns, code, result.is_empty);
+      previous_ns_ = now;
+      if (trace) trace->note_response(now);
+    }
+    if (!is_final) return;
+    metrics.count_answer(result.times, code);
+    metrics.add_in_flight(-1);
+    if (trace) trace->note_answer(result.times, code, std::string(result.status.message()));
+  }
+
+  const std::shared_ptr<EnsembleRun> run_;
+  uint64_t responses_ = 0;
+  int64_t previous_ns_ = 0;
+};
+
+EnsembleRun::EnsembleRun(const Context& context, InferRequest&& request, InferSink& sink)
+    : context_(context),
+      request_(std::move(request)),
+      sink_(sink),
+      is_needed_(context.plan.steps.size()),
+      root_(std::make_unique<Branch>()) {
+  const EnsemblePlan& plan = context_.plan;
+  start_ns_ = Clock::system().now_ns();
+  for (const std::string& name : request_.requested_outputs) wanted_.push_back(plan.tensor_named(name));
+  if (wanted_.empty()) wanted_ = plan.outputs;
+  Branch& root = *root_;
+  root.tensors.resize(plan.tensors.size());
+  root.is_there.resize(plan.tensors.size());
+  root.uses.resize(plan.tensors.size());
+  root.is_started.resize(plan.steps.size());
+  for (const size_t tensor : wanted_) ++root.uses[tensor];
+  // A step is needed when somebody uses what it makes; its inputs have one use more then.
+  for (bool grows = true; grows;) {
+    grows = false;
+    for (size_t i = 0; i < plan.steps.size(); ++i) {
+      const auto& outputs = plan.steps[i].outputs;
+      if (is_needed_[i] ||
+          std::none_of(outputs.begin(), outputs.end(), [&](const auto& link) { return root.uses[link.tensor] > 0; }))
+        continue;
+      for (const auto& link : plan.steps[i].inputs) ++root.uses[link.tensor];
+      is_needed_[i] = grows = true;
+    }
+  }
+  for (size_t i = 0; i < request_.inputs.size(); ++i) {
+    const size_t tensor = plan.inputs[request_.input_indices[i]];
+    root.tensors[tensor] = std::move(request_.inputs[i]);
+    root.is_there[tensor] = true;
+  }
+  request_.inputs.clear();
+  request_.output_places.clear();
+}
+
+// As the ensemble's own configuration says.
+void EnsembleRun::reshape_inputs() {
+  const EnsemblePlan& plan = context_.plan;
+  for (const size_t input : request_.input_indices) {
+    const TensorSpec& spec = plan.signature.inputs[input];
+    if (spec.reshape && spec.shape) reshape(root_->tensors[plan.inputs[input]], *spec.shape, *spec.reshape);
+  }
+}
+
+EnsembleRun::~EnsembleRun() = default;
+
+void EnsembleRun::start() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (request_.ensemble_depth >= kMaxDepth) {
+      fail_with(absl::FailedPreconditionError("more ensembles lie in each other than may"));
+    }
+    try {
+      reshape_inputs();
+    } catch (...) {
+      fail_with(current_exception_status());
+    }
+    queue(*root_);
+  }
+  advance();
+}
+
+void EnsembleRun::queue(Branch& branch) {
+  if (branch.is_queued) return;
+  branch.is_queued = true;
+  changed_.push_back(&branch);
+}
+
+// Starts steps and gives answers until there is nothing more to do now. One thread is at it: another one that comes
+// with an answer, or this one within a submit(), leaves what it brought to it.
+void EnsembleRun::advance() {
+  const std::shared_ptr<EnsembleRun> self = shared_from_this();
+  std::unique_lock lock(mutex_);
+  if (is_advancing_ || is_over_) return;
+  is_advancing_ = true;
+  while (start_next(lock) || answer_next(lock)) {
+  }
+  is_advancing_ = false;
+  if (!is_over_) return;
+  lock.unlock();
+  context_.on_end(this);
+}
+
+bool EnsembleRun::start_next(std::unique_lock<std::mutex>& lock) {
+  if (has_failed_) changed_.clear();
+  while (!changed_.empty()) {
+    Branch& branch = *changed_.front();
+    Job job;
+    if (take_job(branch, job)) {
+      lock.unlock();
+      submit(std::move(job));
+      lock.lock();
+      return true;
+    }
+    changed_.pop_front();
+    branch.is_queued = false;
+  }
+  return false;
+}
+
+// The step of the branch that can start now: a decoupled one only when all others that can run have ended.
+size_t EnsembleRun::next_step(const Branch& branch) const {
+  const EnsemblePlan& plan = context_.plan;
+  size_t decoupled = kNone;
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    if (branch.is_started[i] || !is_needed_[i]) continue;
+    const auto& inputs = plan.steps[i].inputs;
+    // What no step makes and the request did not bring is optional.
+    const bool can_start = std::all_of(inputs.begin(), inputs.end(), [&](const auto& link) {
+      return branch.is_there[link.tensor] ||
+             std::find(plan.inputs.begin(), plan.inputs.end(), link.tensor) != plan.inputs.end();
+    });
+    if (!can_start) continue;
+    if (!plan.steps[i].is_decoupled) return i;
+    if (decoupled == kNone) decoupled = i;
+  }
+  return branch.running == 0 ? decoupled : kNone;
+}
+
+bool EnsembleRun::take_job(Branch& branch, Job& job) {
+  if (branch.is_forked || branch.is_done) return false;
+  job.step = next_step(branch);
+  if (job.step == kNone) {
+    if (branch.running == 0) finish_branch(branch);
+    return false;
+  }
+  job.branch = &branch;
+  const EnsemblePlan::Step& step = context_.plan.steps[job.step];
+  for (const auto& link : step.inputs) {
+    if (!branch.is_there[link.tensor]) continue;
+    job.inputs.push_back(take_tensor(branch, link.tensor));
+    job.inputs.back().name = link.name;
+    job.declared.push_back(wire_type(job.inputs.back(), context_.plan.declared[link.tensor]));
+    fit_batch(job.inputs.back(), link.fit);
+  }
+  branch.is_started[job.step] = true;
+  branch.is_forked = step.is_decoupled;
+  ++branch.running;
+  ++running_;
+  return true;
+}
+
+// The last one to use a tensor gets it whole, so that its memory goes as soon as the step is through with it.
+InferTensor EnsembleRun::take_tensor(Branch& branch, size_t tensor) {
+  if (--branch.uses[tensor] > 0) return branch.tensors[tensor];
+  return std::move(branch.tensors[tensor]);
+}
+
+InferRequest EnsembleRun::make_request(Job& job, const ModelVersion& model) const {
+  const EnsemblePlan::Step& step = context_.plan.steps[job.step];
+  InferRequest request;
+  for (InferTensor& input : job.inputs) {
+    if (!input.tensor.defined() || input.tensor.is_contiguous()) continue;
+    input.tensor = input.tensor.contiguous();  // requests are row-major; what models return need not be
+    model.metrics().add_copied(input.tensor.size_bytes());
+  }
+  request.id = request_.id;
+  std::vector<std::string> datatypes;
+  std::vector<InputHeader> headers;
+  for (const DataType datatype : job.declared) datatypes.emplace_back(name_of(datatype));
+  for (size_t i = 0; i < job.inputs.size(); ++i) {
+    headers.push_back({job.inputs[i].name, datatypes[i], job.inputs[i].shape});
+  }
+  request.input_indices = match_inputs(model.signature(), model.name(), headers);
+  request.inputs = std::move(job.inputs);
+  if (model.signature().max_batch_size > 0 && !request.inputs.empty()) {
+    request.batch_size = request.inputs.front().shape[0];
+  }
+  for (const auto& link : step.outputs) request.requested_outputs.push_back(link.name);
+  check_requested_outputs(model.signature(), model.name(), request.requested_outputs);
+  request.priority = request_.priority;
+  request.arrived_ns = Clock::system().now_ns();
+  request.deadline_ns = request_.deadline_ns;
+  request.queue_timeout_us = request_.queue_timeout_us;
+  request.sequence = request_.sequence;
+  request.is_sequence_start = request_.is_sequence_start;
+  request.is_sequence_end = request_.is_sequence_end;
+  request.ensemble_depth = request_.ensemble_depth + 1;
+  request.parameters = request_.parameters;
+  return request;
+}
+
+void EnsembleRun::submit(Job job) {
+  const EnsemblePlan::Step& step = context_.plan.steps[job.step];
+  StepSink* sink = nullptr;
+  InferRequest request;
+  try {
+    std::shared_ptr<ModelVersion> model = context_.directory.find(step.model, step.version);
+    if (model->config().is_decoupled != step.is_decoupled) {
+      fail(ErrorCode::kFailedPrecondition, "model '", step.model,
+           "' was loaded again with another transaction policy; the ensemble must be loaded again");
+    }
+    request = make_request(job, *model);
+    if (request_.trace) request.trace = request_.trace->make_step(model->name(), model->version());
+    sink = new StepSink(shared_from_this(), *job.branch, job.step, std::move(model));
+    sink->trace = request.trace;
+    sink->start_ns = request.arrived_ns;
+  } catch (...) {
+    {
+      const std::lock_guard lock(mutex_);
+      --job.branch->running;
+      --running_;
+      fail_with(current_exception_status());
+    }
+    note_cancelled();
+    return;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    working_.insert(sink);
+  }
+  const std::shared_ptr<ModelVersion> model = sink->model;
+  model->metrics().add_in_flight(1);
+  model->submit(std::move(request), *sink);
+  // A failure that came between the last look and the submission has told the model nothing.
+  if (is_stopped()) model->note_cancelled();
+}
+
+void EnsembleRun::on_answer(StepSink& sink, InferResult result, bool is_final) {
+  bool has_failed = false;
+  {
+    const std::lock_guard lock(mutex_);
+    Branch& branch = sink.branch;
+    const EnsemblePlan::Step& step = context_.plan.steps[sink.step];
+    if (!result.status.ok()) {
+      fail_with(result.status);
+    } else if (!has_failed_ && !result.is_empty) {
+      if (step.is_decoupled) {
+        add_child(branch, sink.step, result);
+      } else {
+        put_outputs(step, result, branch);
+      }
+    }
+    if (is_final) {
+      add_times(result.times);
+      working_.erase(&sink);
+      --running_;
+      --branch.running;
+      if (step.is_decoupled) {
+        branch.is_fork_over = true;
+        if (branch.active == 0 && branch.parked.empty()) finish_branch(branch);
+      }
+      queue(branch);
+    }
+    has_failed = has_failed_;
+  }
+  if (has_failed) note_cancelled();
+}
+
+void EnsembleRun::put_outputs(const EnsemblePlan::Step& step, InferResult& result, Branch& branch) {
+  for (const auto& link : step.outputs) {
+    const auto found = std::find_if(result.outputs.begin(), result.outputs.end(),
+                                    [&](const InferTensor& output) { return output.name == link.name; });
+    if (found == result.outputs.end()) {
+      fail_with(absl::FailedPreconditionError(concat("model '", step.model, "' gave no output '", link.name, "'")));
+      return;
+    }
+    if (branch.uses[link.tensor] > 0) branch.tensors[link.tensor] = std::move(*found);
+    branch.is_there[link.tensor] = true;
+  }
+  for (auto& [key, value] : result.parameters) branch.parameters[key] = std::move(value);
+}
+
+void EnsembleRun::add_child(Branch& branch, size_t step, InferResult& result) {
+  auto child = std::make_unique<Branch>();
+  child->parent = &branch;
+  child->tensors = branch.tensors;
+  child->is_there = branch.is_there;
+  child->uses = branch.uses;
+  child->is_started = branch.is_started;
+  child->parameters = branch.parameters;
+  put_outputs(context_.plan.steps[step], result, *child);
+  branch.parked.push_back(child.get());
+  branch.children.push_back(std::move(child));
+  start_children(branch);
+}
+
+void EnsembleRun::start_children(Branch& branch) {
+  const size_t most = context_.plan.max_inflight ? context_.plan.max_inflight : kNone;
+  while (!branch.parked.empty() && branch.active < most) {
+    ++branch.active;
+    queue(*branch.parked.front());
+    branch.parked.pop_front();
+  }
+}
+
+void EnsembleRun::finish_branch(Branch& branch) {
+  branch.is_done = true;
+  Branch* parent = branch.parent;
+  if (!parent) return;
+  --parent->active;
+  start_children(*parent);
+  if (parent->is_fork_over && parent->active == 0 && parent->parked.empty()) finish_branch(*parent);
+}
+
+// Moves the answers that are next into ready_. True when the branch has no more of them.
+bool EnsembleRun::collect(Branch& branch) {
+  if (!branch.is_forked) {
+    if (branch.is_done) ready_.push_back(take_result(branch));
+    return branch.is_done;
+  }
+  while (!branch.children.empty() && collect(*branch.children.front())) branch.children.pop_front();
+  return branch.is_done && branch.children.empty();
+}
+
+bool EnsembleRun::answer_next(std::unique_lock<std::mutex>& lock) {
+  if (is_over_) return false;
+  if (!has_failed_ && root_) {
+    try {
+      if (collect(*root_)) root_.reset();
+    } catch (...) {
+      fail_with(current_exception_status());
+    }
+  }
+  if (has_failed_) {
+    if (running_ > 0) return false;
+    ready_.clear();
+    ready_.emplace_back();
+    ready_.back().status =
+        absl::Status(status_.code(), concat("in ensemble '", context_.name, "', ", status_.message()));
+  } else if (!root_ && ready_.empty()) {
+    ready_.emplace_back();
+    ready_.back().is_empty = true;
+  }
+  if (ready_.empty()) return false;
+  InferResult result = std::move(ready_.front());
+  ready_.pop_front();
+  const bool is_final = has_failed_ || (!root_ && ready_.empty());
+  is_over_ = is_final;
+  const RequestTimes spent = times();
+  // What went wrong went wrong in a step, which counts it by its reason; here it has none.
+  result.times = result.status.ok() ? spent : RequestTimes{.arrived_ns = request_.arrived_ns};
+  lock.unlock();
+  if (is_final) context_.metrics.count_execution(request_.batch_size, spent, result.status.ok());
+  sink_.respond(std::move(result), is_final);
+  lock.lock();
+  return !is_final;
+}
+
+InferResult EnsembleRun::take_result(Branch& branch) {
+  InferResult result;
+  const EnsemblePlan& plan = context_.plan;
+  for (const size_t tensor : wanted_) {
+    InferTensor& output = result.outputs.emplace_back(take_tensor(branch, tensor));
+    output.name = plan.tensors[tensor];
+    const auto place =
+        static_cast<size_t>(std::find(plan.outputs.begin(), plan.outputs.end(), tensor) - plan.outputs.begin());
+    fit_batch(output, plan.output_fits[place]);
+    const TensorSpec& spec = plan.signature.outputs[place];
+    if (spec.reshape && spec.shape) reshape(output, *spec.reshape, *spec.shape);
+  }
+  result.parameters = std::move(branch.parameters);
+  add_sequence(request_, result.parameters);
+  return result;
+}
+
+void EnsembleRun::fail_with(const absl::Status& status) {
+  if (!has_failed_) status_ = status;
+  has_failed_.store(true, std::memory_order_release);
+}
+
+void EnsembleRun::note_cancelled() {
+  std::vector<std::shared_ptr<ModelVersion>> models;
+  {
+    const std::lock_guard lock(mutex_);
+    // Once it is over, who waits for answers may be gone.
+    if (is_over_ || !is_stopped()) return;
+    for (const StepSink* sink : working_) models.push_back(sink->model);
+  }
+  for (const auto& model : models) model->note_cancelled();
+}
+
+void EnsembleRun::add_times(const RequestTimes& step) {
+  if (step.compute_end_ns == 0) return;
+  input_ns_ += step.compute_input_end_ns - step.compute_start_ns;
+  output_ns_ += step.compute_end_ns - step.compute_output_start_ns;
+}
+
+// Waiting of the steps counts as the ensemble's computing: between its first and its last step it does nothing else.
+RequestTimes EnsembleRun::times() const {
+  const int64_t now = Clock::system().now_ns();
+  const int64_t input_ns = std::min(input_ns_, now - start_ns_);
+  const int64_t output_ns = std::min(output_ns_, now - start_ns_ - input_ns);
+  return {.arrived_ns = request_.arrived_ns,
+          .queue_start_ns = start_ns_,
+          .compute_start_ns = start_ns_,
+          .compute_input_end_ns = start_ns_ + input_ns,
+          .compute_output_start_ns = now - output_ns,
+          .compute_end_ns = now};
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <absl/status/status.h>
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "server/executor/model/model_version.h"
+#include "server/executor/paths/ensemble_plan.h"
+#include "server/executor/requests/request.h"
+
+namespace tensord::server {
+
+// One request on its way through the steps of an ensemble. A step starts when its inputs are there; tensors go from
+// model to model as they are. A step that fails, or a request that is cancelled, stops the others, and the answer goes
+// out when they have ended.
+//
+// A decoupled step starts when nothing else is left to do that does not wait for it. Each of its answers goes its own
+// way through the rest (a branch), side by side with the others; the ensemble's answers are in their order.
+// Thread-safe.
+class EnsembleRun : public std::enable_shared_from_this<EnsembleRun> {
+ public:
+  // All outlives the run.
+  struct Context {
+    const std::string& name;
+    const EnsemblePlan& plan;
+    const ModelDirectory& directory;
+    ModelMetrics& metrics;
+    std::function<void(EnsembleRun*)> on_end;  // the last thing that happens, after the final answer
+  };
+  EnsembleRun(const Context& context, InferRequest&& request, InferSink& sink);
+  ~EnsembleRun();
+
+  void start();
+  // Tells the models that work for this when the request is cancelled, or has failed.
+  void note_cancelled();
+
+ private:
+  class StepSink;
+  struct Branch;
+  // A step that can start.
+  struct Job {
+    Branch* branch = nullptr;
+    size_t step = 0;
+    std::vector<InferTensor> inputs = {};
+    std::vector<DataType> declared = {};  // of each of them
+  };
+
+  bool is_stopped() const { return has_failed_.load(std::memory_order_acquire) || sink_.is_cancelled(); }
+  void advance();
+  bool start_next(std::unique_lock<std::mutex>& lock);
+  bool answer_next(std::unique_lock<std::mutex>& lock);
+  bool take_job(Branch& branch, Job& job);
+  size_t next_step(const Branch& branch) const;
+  InferTensor take_tensor(Branch& branch, size_t tensor);
+  void submit(Job job);
+  InferRequest make_request(Job& job, const ModelVersion& model) const;
+  void reshape_inputs();
+  void on_answer(StepSink& sink, InferResult result, bool is_final);
+  void put_outputs(const EnsemblePlan::Step& step, InferResult& result, Branch& branch);
+  void add_child(Branch& branch, size_t step, InferResult& result);
+  void fail_with(const absl::Status& status);
+  void queue(Branch& branch);
+  void finish_branch(Branch& branch);
+  void start_children(Branch& branch);
+  bool collect(Branch& branch);
+  InferResult take_result(Branch& branch);
+  void add_times(const RequestTimes& step);
+  RequestTimes times() const;
+
+  const Context& context_;
+  InferRequest request_;  // its inputs go to the root
+  InferSink& sink_;
+  std::vector<size_t> wanted_;   // outputs of the plan, in the order of the answer
+  std::vector<bool> is_needed_;  // each step, for them
+  std::atomic<bool> has_failed_{false};
+
+  std::mutex mutex_;               // of what follows
+  std::unique_ptr<Branch> root_;   // null when all of its answers are ready
+  std::deque<Branch*> changed_;    // branches that may go on
+  std::set<StepSink*> working_;    // steps that were submitted and have not ended
+  size_t running_ = 0;             // as many, and those that are just being submitted
+  bool is_advancing_ = false;      // by some thread, which looks again before it ends
+  std::deque<InferResult> ready_;  // answers, in order
+  bool is_over_ = false;           // the final answer went out
+  absl::Status status_;            // the first failure
+  int64_t start_ns_ = 0;
+  int64_t input_ns_ = 0, output_ns_ = 0;  // of the steps
+};
+
+}  // namespace tensord::server

@@ -1,0 +1,371 @@
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <mutex>
+
+#include "core/base/delay_point.h"
+#include "core/base/log.h"
+#include "core/base/thread.h"
+#include "server/executor/paths/batch_rules.h"
+#include "server/executor/paths/generation_step.h"
+#include "server/executor/paths/sequence_path.h"
+#include "server/executor/paths/sequence_rows.h"
+#include "server/executor/requests/status.h"
+
+namespace tensord::server {
+namespace {
+
+constexpr const char* kMaxTokens = "max_tokens";  // a request's parameter
+
+// A request with its row.
+struct Generation {
+  Generation(InferRequest&& taken, InferSink& waiting, ModelMetrics& metrics)
+      : request(std::move(taken)), sink(waiting), pending(metrics) {}
+  bool is_late(int64_t now_ns) const { return now_ns >= request.deadline_ns; }
+  bool is_dead(int64_t now_ns) const { return sink.is_cancelled() || is_late(now_ns); }
+
+  InferRequest request;  // without its inputs, which are the row's
+  InferSink& sink;
+  PendingRequest pending;  // until it runs
+  GenerationRow row;
+  int64_t waits_until_ns = kNoDeadline;
+  RequestTimes times;
+  uint64_t copied_bytes = 0;
+  std::vector<Tensor> collected;  // what was fed back in each step, where one response has all of it
+};
+using GenerationPtr = std::unique_ptr<Generation>;
+
+// Each worker has a running batch. Between two steps, those that are done or given up leave it and those that wait
+// join it: their first step they make by themselves, as their inputs differ from those of later steps.
+class GenerationPath final : public RequestPath {
+ public:
+  explicit GenerationPath(const PathContext& context);
+  ~GenerationPath() override { stop(); }
+  void submit(InferRequest&& request, InferSink& sink) override;
+  void note_cancelled() override;
+  void stop() override;
+
+ private:
+  using Running = std::vector<GenerationPtr>;
+  struct Rejected {
+    GenerationPtr generation;
+    absl::Status status;
+  };
+
+  GenerationPtr make_generation(InferRequest& request, InferSink& sink) const;
+  int64_t max_steps(const InferRequest& request) const;
+  void work(size_t worker);
+  bool take(Running& running);
+  void drop_dead(std::deque<GenerationPtr>& waiting, std::vector<Rejected>& rejected) const;
+  void start_threads();
+  void step_all(size_t worker, Running& running);
+  void step(size_t worker, std::span<Generation* const> group);
+  void run_model(size_t worker, std::span<Generation* const> group);
+  void respond(Generation& generation);
+  void finish(Generation& generation, absl::Status status);
+  void collect(Generation& generation) const;
+  void add_collected(Generation& generation, std::vector<InferTensor>& outputs) const;
+  absl::Status dead_status(const Generation& generation) const;
+  static int64_t now_ns() { return Clock::system().now_ns(); }
+
+  const PathContext context_;
+  const GenerationStep step_;
+  size_t capacity_ = 1;  // rows of a running batch
+  std::unique_ptr<RateLimiter::Client> rate_limiter_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<GenerationPtr> waiting_;  // by mutex_
+  uint64_t next_id_ = 1;               // by mutex_
+  bool is_stopped_ = false;            // by mutex_
+  std::vector<Thread> threads_;        // by mutex_ until stopped; last: they use the rest
+};
+
+GenerationPath::GenerationPath(const PathContext& context)
+    : context_(context),
+      step_(context.model, context.config, context.signature),
+      rate_limiter_(make_rate_limiter_client(context.rate_limiter, context.model, context.config)) {
+  capacity_ = step_.model().max_rows();
+  const int32_t candidates = context.config.sequence_batching->oldest_max_candidate_sequences;
+  if (candidates > 0) capacity_ = std::min(capacity_, static_cast<size_t>(candidates));
+}
+
+// By the first request: a model that nobody asks costs no thread. REQUIRES: mutex_ is held.
+void GenerationPath::start_threads() {
+  while (threads_.size() < context_.workers->size()) {
+    threads_.emplace_back("generation", [this, i = threads_.size()] { work(i); });
+  }
+}
+
+int64_t GenerationPath::max_steps(const InferRequest& request) const {
+  const int64_t most = step_.options().max_steps;
+  const auto found = request.parameters.find(kMaxTokens);
+  if (found == request.parameters.end()) return most;
+  int64_t asked = 0;
+  if (const auto* number = std::get_if<int64_t>(&found->second)) asked = *number;
+  if (const auto* number = std::get_if<uint64_t>(&found->second)) {
+    asked = static_cast<int64_t>(std::min<uint64_t>(*number, INT64_MAX));
+  }
+  check(asked >= 1 && asked <= most, "parameter '", kMaxTokens, "' must be a whole number from 1 to ", most,
+        " for model '", context_.model, "'");
+  return asked;
+}
+
+GenerationPtr GenerationPath::make_generation(InferRequest& request, InferSink& sink) const {
+  check(request.batch_size == 1, "inference request to model '", context_.model,
+        "' must specify batch-size 1 due to requirements of sequence batcher");
+  step_.model().check_correlation_id(request.sequence);
+  const int64_t steps = max_steps(request);
+  auto out = std::make_unique<Generation>(std::move(request), sink, context_.metrics);
+  InferRequest& taken = out->request;
+  out->row.id = taken.sequence;
+  out->row.inputs = std::move(taken.inputs);
+  out->row.input_indices = std::move(taken.input_indices);
+  out->row.max_steps = steps;
+  out->times.arrived_ns = taken.arrived_ns;
+  out->times.queue_start_ns = now_ns();
+  out->waits_until_ns = taken.deadline_ns;
+  int64_t timeout_ns = 0, until_ns = 0;
+  if (taken.queue_timeout_us > 0 && !__builtin_mul_overflow(taken.queue_timeout_us, uint64_t{1000}, &timeout_ns) &&
+      !__builtin_add_overflow(out->times.queue_start_ns, timeout_ns, &until_ns)) {
+    out->waits_until_ns = std::min(out->waits_until_ns, until_ns);
+  }
+  return out;
+}
+
+void GenerationPath::submit(InferRequest&& request, InferSink& sink) {
+  const int64_t arrived_ns = request.arrived_ns;
+  absl::Status status;
+  try {
+    GenerationPtr generation = make_generation(request, sink);
+    const std::lock_guard lock(mutex_);
+    if (is_stopped_) {
+      status = absl::UnavailableError("the model is being unloaded");
+    } else if (waiting_.size() >= context_.default_queue_size) {
+      status = absl::ResourceExhaustedError("Exceeds maximum queue size");
+    } else {
+      start_threads();
+      if (generation->row.id.is_none()) generation->row.id.number = next_id_++ & INT32_MAX;
+      waiting_.push_back(std::move(generation));
+    }
+  } catch (...) {
+    status = current_exception_status();
+  }
+  if (status.ok()) {
+    changed_.notify_one();
+    return;
+  }
+  InferResult result;
+  result.status = std::move(status);
+  result.times.arrived_ns = arrived_ns;
+  sink.respond(std::move(result), /*is_final=*/true);
+}
+
+absl::Status GenerationPath::dead_status(const Generation& generation) const {
+  if (generation.sink.is_cancelled()) return absl::CancelledError("the request was cancelled");
+  return absl::DeadlineExceededError("Request timeout expired");
+}
+
+// Takes out of the queue what will not run.
+void GenerationPath::drop_dead(std::deque<GenerationPtr>& waiting, std::vector<Rejected>& rejected) const {
+  const int64_t now = now_ns();
+  std::erase_if(waiting, [&](GenerationPtr& one) {
+    if (!one->sink.is_cancelled() && now < one->waits_until_ns) return false;
+    absl::Status status = dead_status(*one);
+    rejected.push_back({std::move(one), std::move(status)});
+    return true;
+  });
+}
+
+void GenerationPath::note_cancelled() {
+  std::vector<Rejected> rejected;
+  {
+    const std::lock_guard lock(mutex_);
+    drop_dead(waiting_, rejected);
+  }
+  for (Rejected& one : rejected) finish(*one.generation, std::move(one.status));
+}
+
+void GenerationPath::stop() {
+  std::deque<GenerationPtr> waiting;
+  {
+    const std::lock_guard lock(mutex_);
+    is_stopped_ = true;
+    waiting.swap(waiting_);
+  }
+  changed_.notify_all();
+  if (rate_limiter_) rate_limiter_->stop();
+  for (const GenerationPtr& one : waiting) finish(*one, absl::UnavailableError("the model is being unloaded"));
+  for (Thread& thread : threads_) thread.join();
+  threads_.clear();
+}
+
+// Fills the running batch with what waits; waits while there is nothing at all. False: there is nothing left to do.
+bool GenerationPath::take(Running& running) {
+  std::vector<Rejected> rejected;
+  {
+    std::unique_lock lock(mutex_);
+    while (running.empty() && waiting_.empty() && !is_stopped_) changed_.wait(lock);
+    drop_dead(waiting_, rejected);
+    while (!waiting_.empty() && running.size() < capacity_) {
+      waiting_.front()->pending.end();
+      running.push_back(std::move(waiting_.front()));
+      waiting_.pop_front();
+    }
+    if (!waiting_.empty()) changed_.notify_one();
+    if (running.empty() && rejected.empty() && is_stopped_) return false;
+  }
+  for (Rejected& one : rejected) finish(*one.generation, std::move(one.status));
+  return true;
+}
+
+void GenerationPath::work(size_t worker) {
+  context_.workers->start_thread();
+  const MemoryOwnerScope owner_scope(context_.workers->owner());
+  Running running;
+  while (take(running)) {
+    TENSORD_DELAY("generation.step");
+    if (!running.empty()) run_logged("generation", [&] { step_all(worker, running); });
+  }
+}
+
+// One step for every row, but first steps only for those of one kind: nobody waits long for those who join.
+void GenerationPath::step_all(size_t worker, Running& running) {
+  std::optional<RateLimiter::Permit> permit;
+  if (rate_limiter_) permit = rate_limiter_->acquire();
+  std::vector<std::pair<std::string, std::vector<Generation*>>> groups;
+  bool has_first = false;
+  for (const GenerationPtr& one : running) {
+    if (one->is_dead(now_ns())) {
+      finish(*one, dead_status(*one));
+      one->row.is_done = true;
+      continue;
+    }
+    if (one->row.steps == 0 && one->row.state.empty()) one->row.state = step_.model().initial_state();
+    std::string key = step_.key(one->row);
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& entry) { return entry.first == key; });
+    if (group == groups.end()) {
+      if (one->row.steps == 0 && std::exchange(has_first, true)) continue;
+      group = groups.insert(groups.end(), {std::move(key), {}});
+    }
+    group->second.push_back(one.get());
+  }
+  for (const auto& [key, group] : groups) step(worker, group);
+  std::erase_if(running, [](const GenerationPtr& one) { return one->row.is_done; });
+  context_.workers->note_answered();
+}
+
+void GenerationPath::run_model(size_t worker, std::span<Generation* const> group) {
+  std::vector<GenerationRow*> rows;
+  for (Generation* one : group) rows.push_back(&one->row);
+  RequestTimes times;
+  times.compute_start_ns = times.compute_input_end_ns = now_ns();
+  const auto is_cancelled = [&] {
+    const int64_t now = now_ns();
+    return std::all_of(group.begin(), group.end(), [&](const Generation* one) { return one->is_dead(now); });
+  };
+  group[0]->copied_bytes += step_.run(rows, [&](std::span<const InferTensor* const> inputs) {
+    times.compute_input_end_ns = now_ns();
+    RunResult result = context_.workers->run(worker, inputs, is_cancelled);
+    times.compute_output_start_ns = now_ns();
+    return result;
+  });
+  times.compute_end_ns = now_ns();
+  context_.metrics.count_execution(static_cast<int64_t>(group.size()), times);
+  for (Generation* one : group) {
+    if (one->times.compute_start_ns == 0) {
+      one->times.compute_start_ns = times.compute_start_ns;
+      one->times.compute_input_end_ns = times.compute_input_end_ns;
+    }
+    one->times.compute_output_start_ns = times.compute_output_start_ns;
+    one->times.compute_end_ns = times.compute_end_ns;
+  }
+}
+
+void GenerationPath::step(size_t worker, std::span<Generation* const> group) {
+  RequestTimes times;
+  times.compute_start_ns = now_ns();
+  try {
+    run_model(worker, group);
+  } catch (...) {
+    const absl::Status status = current_exception_status();
+    times.compute_end_ns = now_ns();
+    context_.metrics.count_execution(static_cast<int64_t>(group.size()), times, /*is_success=*/false);
+    // What one request did wrong is not the others' fault. Only where nothing has changed can a step be repeated.
+    if (group.size() > 1 && !context_.signature.writes_inputs) {
+      for (Generation* const& one : group) step(worker, {&one, 1});
+      return;
+    }
+    for (Generation* one : group) {
+      one->row.is_done = true;
+      finish(*one, one->is_dead(now_ns()) ? dead_status(*one) : status);
+    }
+    return;
+  }
+  for (Generation* one : group) respond(*one);
+}
+
+void GenerationPath::collect(Generation& generation) const {
+  for (const InferTensor& output : generation.row.outputs) {
+    if (output.name == step_.options().feedback_output) generation.collected.push_back(output.tensor.clone());
+  }
+}
+
+// One response has what was fed back in all steps, one after the other, and the rest of the last step.
+void GenerationPath::add_collected(Generation& generation, std::vector<InferTensor>& outputs) const {
+  for (InferTensor& output : outputs) {
+    if (output.name != step_.options().feedback_output || generation.collected.empty()) continue;
+    int64_t count = 0;
+    for (const Tensor& part : generation.collected) count += part.numel();
+    output.tensor = Tensor::empty(step_.model().has_batch_dimension() ? Dims{1, count} : Dims{count},
+                                  generation.collected[0].dtype());
+    output.shape = output.tensor.sizes();
+    char* to = static_cast<char*>(output.tensor.raw_data());
+    for (const Tensor& part : generation.collected) {
+      if (part.size_bytes() > 0) std::memcpy(to, part.raw_data(), part.size_bytes());
+      to += part.size_bytes();
+    }
+  }
+}
+
+// After a step: answers where that is due.
+void GenerationPath::respond(Generation& generation) {
+  GenerationRow& row = generation.row;
+  const bool is_streamed = context_.config.is_decoupled;
+  if (!is_streamed) collect(generation);
+  if (!is_streamed && !row.is_done) return;
+  InferResult result;
+  try {
+    if (!is_streamed) add_collected(generation, row.outputs);
+    result.outputs = select_outputs(std::move(row.outputs), step_.model().request_signature(), context_.model,
+                                    generation.request.requested_outputs);
+  } catch (...) {
+    row.is_done = true;
+    finish(generation, current_exception_status());
+    return;
+  }
+  result.times = generation.times;
+  result.copied_bytes = std::exchange(generation.copied_bytes, 0);
+  TENSORD_DELAY("generation.respond");
+  generation.sink.respond(std::move(result), row.is_done);
+}
+
+void GenerationPath::finish(Generation& generation, absl::Status status) {
+  InferResult result;
+  result.status = std::move(status);
+  result.times = generation.times;
+  generation.sink.respond(std::move(result), /*is_final=*/true);
+}
+
+}  // namespace
+
+std::unique_ptr<RequestPath> make_generation_path(const PathContext& context) {
+  const std::string unused = unused_settings(*context.config.sequence_batching);
+  if (!unused.empty()) {
+    log(LogLevel::kWarning, "settings of sequence_batching are not used: the model generates step by step",
+        {{"model", context.model}, {"settings", unused}});
+  }
+  return std::make_unique<GenerationPath>(context);
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,256 @@
+#include "server/executor/warmup/warmup.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <random>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/tensor/shape.h"
+#include "server/executor/model/sequence_model.h"
+#include "server/executor/model/wide_unsigned.h"
+#include "server/executor/requests/recorded_requests.h"
+
+namespace tensord::server {
+namespace {
+
+using Source = ModelConfig::Warmup::Source;
+
+// Of one file of recorded requests; they stay in memory until every worker has run them.
+constexpr RecordLimits kRecordLimits{.requests = 1000, .bytes = uint64_t{1} << 30};
+// Zeros for more than this are not made where nobody asked for them.
+constexpr double kMaxZeroBytes = 256 << 20;
+// Of the inputs of a request that somebody did ask for.
+constexpr double kMaxMadeBytes = 1 << 30;
+// So many random elements are drawn; a larger tensor has them again and again.
+constexpr int64_t kRandomElements = 1 << 20;
+
+// Memory as a request's: what a model may write to is copied first.
+Tensor read_only(const Tensor& tensor) {
+  Storage storage = wrap_storage(
+      tensor.raw_data(), tensor.size_bytes(), [tensor] {}, {}, /*is_writable=*/false);
+  return Tensor::from_storage(std::move(storage), tensor.sizes(), tensor.strides(), 0, tensor.dtype());
+}
+
+// Floats in [0, 1), other types 0 or 1: an index that is too large would only test the error path.
+void fill_random(Tensor& tensor) {
+  std::minstd_rand engine(1);
+  std::uniform_real_distribution<double> uniform;
+  const bool is_float = is_floating(tensor.dtype());
+  dispatch_all(tensor.dtype(), "warm-up", [&]<class T>() {
+    T* data = tensor.data<T>();
+    const int64_t drawn = std::min(tensor.numel(), kRandomElements);
+    for (int64_t i = 0; i < drawn; ++i) {
+      data[i] = static_cast<T>(static_cast<float>(is_float ? uniform(engine) : static_cast<double>(engine() & 1)));
+    }
+    for (int64_t i = drawn; i < tensor.numel(); i += drawn) {
+      std::copy_n(data, std::min(drawn, tensor.numel() - i), data + i);
+    }
+  });
+}
+
+void read_file(const std::string& file, char* data, size_t size_bytes, const std::string& what) {
+  std::ifstream in(file, std::ios::binary | std::ios::ate);
+  const std::streamoff found = in.good() ? static_cast<std::streamoff>(in.tellg()) : -1;
+  check(found >= 0, what, ": ", file, " cannot be read");
+  check(static_cast<uint64_t>(found) == size_bytes, what, ": ", file, " has ", found, " bytes, expected ", size_bytes);
+  in.seekg(0);
+  in.read(data, static_cast<std::streamsize>(size_bytes));
+  check(in.good() || size_bytes == 0, what, ": ", file, " cannot be read");
+}
+
+// Elements of BYTES lie one after another, each with its length in 4 bytes before it.
+std::vector<std::string> read_strings(const std::string& file, size_t count, const std::string& what) {
+  std::ifstream in(file, std::ios::binary);
+  std::vector<std::string> out;
+  std::string rest((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  check(in.good(), what, ": ", file, " cannot be read");
+  for (size_t at = 0; at < rest.size();) {
+    uint32_t length = 0;
+    check(rest.size() - at >= sizeof(length), what, ": ", file, " ends within an element");
+    std::memcpy(&length, rest.data() + at, sizeof(length));
+    at += sizeof(length);
+    check(rest.size() - at >= length, what, ": ", file, " ends within an element");
+    out.push_back(rest.substr(at, length));
+    at += length;
+  }
+  check(out.size() == count, what, ": ", file, " has ", out.size(), " elements, expected ", count);
+  return out;
+}
+
+InferTensor make_input(const std::string& name, DataType datatype, Dims shape, Source source, const std::string& file,
+                       const std::string& request) {
+  InferTensor out;
+  out.name = name;
+  out.datatype = datatype;
+  out.shape = std::move(shape);
+  const std::string what = concat("model_warmup '", request, "', input '", name, "'");
+  const int64_t count = checked_numel(out.shape);
+  constexpr double kTextBytes = sizeof(std::string);
+  const double bytes =
+      static_cast<double>(count) * (datatype == DataType::kBytes ? kTextBytes : static_cast<double>(size_of(datatype)));
+  check(bytes <= kMaxMadeBytes, what, ": ", bytes, " bytes; a warm-up has at most ", kMaxMadeBytes);
+  if (datatype == DataType::kBytes) {
+    out.strings = source == Source::kFile ? read_strings(file, static_cast<size_t>(count), what)
+                                          : std::vector<std::string>(static_cast<size_t>(count));
+    return out;
+  }
+  const std::optional<DType> dtype = to_dtype(tensor_datatype(datatype));
+  check(dtype.has_value(), what, ": data_type ", name_of(datatype), " is not supported: no tensor has it");
+  Tensor tensor = Tensor::empty(out.shape, *dtype);
+  if (source == Source::kFile && is_wide_unsigned(datatype)) {
+    const WideTensor wide = make_wide_tensor(datatype, out.shape);
+    read_file(file, wide.wire_bytes, static_cast<size_t>(count) * size_of(datatype), what);
+    widen(wide, datatype, what);
+    tensor = wide.tensor;
+  } else if (source == Source::kFile) {
+    read_file(file, static_cast<char*>(tensor.raw_data()), tensor.size_bytes(), what);
+  } else if (source == Source::kRandom) {
+    fill_random(tensor);
+  } else if (tensor.numel() > 0) {
+    std::memset(tensor.raw_data(), 0, tensor.size_bytes());
+  }
+  out.tensor = read_only(tensor);
+  return out;
+}
+
+// A run needs the inputs that the server fills for requests, too.
+void add_server_inputs(const Signature& signature, const ModelConfig& config, WarmupRequest& request) {
+  const ModelConfig server = server_tensors(config);
+  for (const TensorSpec& spec : signature.inputs) {
+    const auto is_spec = [&](const auto& tensor) { return spec.answers_to(tensor.name); };
+    if (std::none_of(server.inputs.begin(), server.inputs.end(), is_spec) || !spec.shape || !spec.datatype ||
+        std::any_of(request.inputs.begin(), request.inputs.end(), is_spec)) {
+      continue;
+    }
+    Dims shape = *spec.shape;
+    for (size_t i = 0; i < shape.size(); ++i) {
+      if (shape[i] < 0) shape[i] = i == 0 && signature.max_batch_size > 0 ? request.batch_size : 1;
+    }
+    request.inputs.push_back(make_input(spec.name, *spec.datatype, std::move(shape), Source::kZeros, "", request.name));
+  }
+}
+
+WarmupRequest finish(WarmupRequest request, const Signature& signature, const std::string& model) {
+  std::vector<std::string> datatypes;
+  for (const InferTensor& input : request.inputs) datatypes.emplace_back(name_of(input.datatype));
+  std::vector<InputHeader> headers;
+  for (size_t i = 0; i < request.inputs.size(); ++i) {
+    headers.push_back({request.inputs[i].name, datatypes[i], request.inputs[i].shape});
+  }
+  try {
+    request.input_indices = match_inputs(signature, model, headers);
+  } catch (const Error& error) {
+    throw Error(error.code(), concat("model_warmup '", request.name, "': ", error.what()));
+  }
+  // As requests have it once they were checked.
+  for (InferTensor& input : request.inputs) input.datatype = tensor_datatype(input.datatype);
+  return request;
+}
+
+WarmupRequest configured(const ModelConfig::Warmup& warmup, const Signature& signature) {
+  WarmupRequest request{.name = warmup.name, .count = warmup.count, .batch_size = warmup.batch_size};
+  for (const auto& [name, input] : warmup.inputs) {
+    Dims shape;
+    if (signature.max_batch_size > 0) shape.push_back(warmup.batch_size);
+    for (const int64_t dim : input.dims) shape.push_back(dim);
+    const std::optional<DataType> datatype = parse_datatype(input.datatype);
+    check(datatype.has_value(), "model_warmup '", warmup.name, "', input '", name, "': data_type ", input.datatype,
+          " is not supported");
+    request.inputs.push_back(make_input(name, *datatype, std::move(shape), input.source, input.file, warmup.name));
+  }
+  return request;
+}
+
+std::vector<WarmupRequest> recorded(const ModelConfig::Warmup& warmup, const Signature& signature) {
+  std::vector<WarmupRequest> requests;
+  for (RecordedRequest& record : read_recorded_requests(warmup.recorded_file, kRecordLimits)) {
+    WarmupRequest request{.name = concat(warmup.name, ", request ", requests.size()),
+                          .inputs = std::move(record.inputs)};
+    for (InferTensor& input : request.inputs) {
+      if (input.tensor.defined()) input.tensor = read_only(input.tensor);
+    }
+    if (signature.max_batch_size > 0 && !request.inputs.empty() && !request.inputs[0].shape.empty()) {
+      request.batch_size = request.inputs[0].shape[0];
+    }
+    requests.push_back(std::move(request));
+  }
+  return requests;
+}
+
+// Whether zeros can be made for all inputs that must be there.
+bool has_complete_shapes(const Signature& signature) {
+  bool has_any = false;
+  for (const TensorSpec& spec : signature.inputs) {
+    if (spec.is_optional) continue;
+    if (!spec.datatype || *spec.datatype == DataType::kBytes || !spec.shape) return false;
+    const size_t first = signature.max_batch_size > 0 ? 1 : 0;
+    double bytes = static_cast<double>(size_of(*spec.datatype)) *
+                   static_cast<double>(std::max<int64_t>(1, signature.max_batch_size));
+    for (size_t i = first; i < spec.shape->size(); ++i) {
+      if ((*spec.shape)[i] < 0) return false;
+      bytes *= static_cast<double>((*spec.shape)[i]);
+    }
+    if (bytes > kMaxZeroBytes) return false;
+    has_any = true;
+  }
+  return has_any;
+}
+
+WarmupRequest zeros(int64_t batch_size, const Signature& signature) {
+  WarmupRequest request{.name = concat("batch ", batch_size), .batch_size = batch_size, .is_configured = false};
+  for (const TensorSpec& spec : signature.inputs) {
+    if (spec.is_optional) continue;
+    Dims shape = *spec.shape;
+    if (signature.max_batch_size > 0) shape[0] = batch_size;
+    request.inputs.push_back(make_input(spec.name, *spec.datatype, std::move(shape), Source::kZeros, "", request.name));
+  }
+  return request;
+}
+
+}  // namespace
+
+WarmupRequest with_random_data(WarmupRequest request) {
+  for (InferTensor& input : request.inputs) {
+    if (!input.tensor.defined()) continue;
+    Tensor tensor = Tensor::empty(input.tensor.sizes(), input.tensor.dtype());
+    fill_random(tensor);
+    input.tensor = read_only(tensor);
+  }
+  return request;
+}
+
+std::vector<WarmupRequest> make_warmup(const Signature& signature, const ModelConfig& config,
+                                       const std::string& model) {
+  std::vector<WarmupRequest> requests;
+  if (config.is_ensemble()) {
+    check(config.warmups.empty(), "ensemble '", model, "' has model_warmup; the models of its steps may have");
+    return requests;
+  }
+  const auto add = [&](WarmupRequest request) {
+    add_server_inputs(signature, config, request);
+    requests.push_back(finish(std::move(request), signature, model));
+  };
+  for (const ModelConfig::Warmup& warmup : config.warmups) {
+    if (warmup.recorded_file.empty()) {
+      add(configured(warmup, signature));
+    } else {
+      for (WarmupRequest& request : recorded(warmup, signature)) add(std::move(request));
+    }
+  }
+  if (!requests.empty() || signature.keeps_state || !has_complete_shapes(signature)) return requests;
+  std::set<int64_t> batch_sizes{1};
+  if (signature.max_batch_size > 0) {
+    if (config.dynamic_batching) {
+      const std::vector<int64_t>& preferred = config.dynamic_batching->preferred_batch_sizes;
+      batch_sizes.insert(preferred.begin(), preferred.end());
+    }
+    batch_sizes.insert(signature.max_batch_size);
+  }
+  for (const int64_t size : batch_sizes) requests.push_back(finish(zeros(size, signature), signature, model));
+  return requests;
+}
+
+}  // namespace tensord::server

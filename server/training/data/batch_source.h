@@ -1,0 +1,60 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/nn/data_loader.h"
+#include "core/nn/dataset.h"
+#include "core/ops/generator.h"
+#include "server/training/data/batch_stream.h"
+#include "server/training/data/data_file.h"
+#include "server/training/jobs/job_spec.h"
+#include "server/training/training_model.h"
+
+namespace tensord::server {
+
+// Where a job's batches come from, one tensor for each of the model's arrays(). Not thread-safe.
+class BatchSource {
+ public:
+  enum class Next {
+    kBatch,
+    kEpochEnd,     // of a file; start_epoch() goes on
+    kComplete,     // the stream has ended
+    kInterrupted,  // somebody wants something of the job
+    kStarved,      // nobody streams data any more
+  };
+  virtual ~BatchSource() = default;
+  virtual Next next(std::vector<Tensor>& batch, const std::function<bool()>& is_interrupted) = 0;
+  virtual void start_epoch() {}
+  // 0: not known.
+  virtual int64_t batches_per_epoch() const { return 0; }
+  // Batches given since the start of the job: the next one's number.
+  virtual int64_t batches() const = 0;
+
+  virtual ops::Value state_dict() const = 0;
+  virtual void load_state_dict(const ops::Value& state) = 0;
+};
+
+// The rows of a file: those to train on, and those to evaluate with.
+struct JobData {
+  std::unique_ptr<nn::Dataset> all;         // of the file
+  std::unique_ptr<nn::Dataset> evaluation;  // null: none
+  std::unique_ptr<nn::Dataset> training;    // null: all of them
+  const nn::Dataset* to_train_on() const { return training ? training.get() : all.get(); }
+};
+
+// Reads the files that the job names (under `data_folder`; what leads out of it is refused) and keeps the arrays that
+// the model takes, in its types. Throws Error naming the field and the file.
+JobData read_job_data(const JobSpec& spec, const std::string& data_folder, const TrainingModel& model);
+// The path of a file that a job names. Throws Error{kNotFound} starting with the field.
+std::string resolve_data_file(const std::string& data_folder, const std::string& file, const char* field);
+
+std::unique_ptr<BatchSource> make_file_source(const nn::Dataset& dataset, const JobSpec& spec,
+                                              ops::Generator& generator);
+// `waits` is told whether the job is waiting for data.
+std::unique_ptr<BatchSource> make_stream_source(std::shared_ptr<BatchStream> stream, const JobSpec& spec,
+                                                const TrainingModel& model, std::function<void(bool)> waits);
+
+}  // namespace tensord::server

@@ -1,0 +1,123 @@
+#include "server/training/jobs/job_origin.h"
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "core/base/atomic_file.h"
+#include "core/base/error.h"
+#include "core/base/sha256.h"
+#include "server/training/data/batch_source.h"
+#include "server/training/jobs/job_json.h"
+
+namespace tensord::server {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr size_t kPieceBytes = 1 << 20;
+
+// Null when it was interrupted.
+Json facts_of(const fs::path& file, const std::function<bool()>& is_interrupted) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) fail(ErrorCode::kNotFound, file.string(), ": cannot be read");
+  Sha256 hash;
+  uint64_t size = 0;
+  std::vector<char> piece(kPieceBytes);
+  while (in) {
+    if (is_interrupted()) return nullptr;
+    in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    const auto count = static_cast<size_t>(in.gcount());
+    hash.add({piece.data(), count});
+    size += count;
+  }
+  if (in.bad()) fail(ErrorCode::kDataLoss, file.string(), ": cannot be read");
+  return {{"size_bytes", size}, {"sha256", hash.finish()}};
+}
+
+Json read_inputs(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  Json inputs = in ? Json::parse(in, nullptr, /*allow_exceptions=*/false) : Json();
+  const bool is_usable = inputs.is_object() && inputs.value("data", Json()).is_array();
+  return is_usable ? inputs : Json{{"data", Json::array()}};
+}
+
+// The newest note of a file, or null.
+const Json* newest_of(const Json& data, const std::string& use, const std::string& file) {
+  const Json* found = nullptr;
+  for (const Json& note : data) {
+    if (note.value("use", "") == use && note.value("file", "") == file) found = &note;
+  }
+  return found;
+}
+
+bool is_best(const JobStatus& job) { return job.spec.publish.when == "best" && job.progress.best_step > 0; }
+
+}  // namespace
+
+void JobInputs::note(const JobSpec& spec, const fs::path& base_archive, int64_t step,
+                     const std::function<bool()>& is_interrupted) const {
+  Json inputs = read_inputs(file());
+  if (!inputs.contains("base")) {
+    inputs["base"] = facts_of(base_archive, is_interrupted);
+    if (inputs["base"].is_null()) return;
+  }
+  const auto add = [&](const char* use, const std::string& name, const char* field) {
+    if (name.empty()) return true;
+    Json facts = facts_of(resolve_data_file(data_folder_, name, field), is_interrupted);
+    if (facts.is_null()) return false;
+    const Json* before = newest_of(inputs["data"], use, name);
+    const bool is_same = before != nullptr && before->value("sha256", "") == facts["sha256"].get<std::string>();
+    if (is_same) return true;
+    facts.update({{"use", use}, {"file", name}, {"from_step", step}});
+    inputs["data"].push_back(std::move(facts));
+    return true;
+  };
+  if (!add("training", spec.data.file, "data.file")) return;
+  if (!add("evaluation", spec.evaluation.file, "evaluation.file")) return;
+  AtomicFile out(file().string());
+  out.write(inputs.dump(2) + "\n");
+  out.commit();
+}
+
+std::string JobInputs::origin_of(const JobStatus& job) const {
+  const int64_t step = published_step(job);
+  Json inputs = read_inputs(file());
+  Json data = Json::array();
+  for (const Json& note : inputs["data"]) {
+    // What the job read after this step has no part in it.
+    if (note.value("from_step", int64_t{0}) < std::max<int64_t>(step, 1)) data.push_back(note);
+  }
+  if (job.spec.data.streamed) data.push_back({{"use", "training"}, {"streamed", true}});
+  CurvePoint measured;
+  measured.metrics = published_metrics(job);
+  Json origin{{"job", job.id},
+              {"name", job.spec.name},
+              {"base_model", job.spec.model.name},
+              {"base_version", job.base_version},
+              {"step", step},
+              {"last_step", job.progress.step},
+              {"metrics", to_json(measured).value("metrics", Json::object())},
+              {"seed", job.spec.seed},
+              {"data", std::move(data)},
+              {"spec", to_json(job.spec)}};
+  if (inputs.contains("base")) {
+    origin["base_sha256"] = inputs["base"].value("sha256", "");
+    origin["base_size_bytes"] = inputs["base"].value("size_bytes", uint64_t{0});
+  }
+  return origin.dump(2) + "\n";
+}
+
+int64_t published_step(const JobStatus& job) { return is_best(job) ? job.progress.best_step : job.progress.step; }
+
+std::map<std::string, double> published_metrics(const JobStatus& job) {
+  if (!is_best(job)) return job.progress.metrics;
+  // Of a job that an older daemon began only the metric that decides is known.
+  if (job.progress.best_metrics.empty()) return {{job.spec.publish.metric, job.progress.best_metric}};
+  return job.progress.best_metrics;
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,313 @@
+#include "server/training/jobs/job_spec.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <span>
+
+#include "core/base/error.h"
+
+namespace tensord::server {
+namespace {
+
+constexpr int64_t kMaxBatchSize = int64_t{1} << 24;
+constexpr int64_t kMaxSteps = int64_t{1} << 48;
+constexpr size_t kMaxItems = 1024;  // of lists in a job
+constexpr size_t kMaxNameBytes = 256;
+
+constexpr const char* kLosses[] = {"cross_entropy",   "nll",   "mse", "l1", "smooth_l1", "huber", "bce",
+                                   "bce_with_logits", "kl_div"};
+constexpr const char* kSchedules[] = {"step", "multi_step", "exponential", "cosine", "one_cycle", "linear", "plateau"};
+
+bool is_one_of(const std::string& name, std::span<const char* const> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::string join(std::span<const char* const> names) {
+  std::string out;
+  for (const char* name : names) out += (out.empty() ? "" : ", ") + std::string(name);
+  return out;
+}
+
+void check_one_of(const char* field, const std::string& name, std::span<const char* const> names) {
+  check(is_one_of(name, names), field, ": '", name, "' is not one of ", join(names));
+}
+
+void check_at_least(const char* field, int64_t value, int64_t least, int64_t most = kMaxSteps) {
+  check(value >= least && value <= most, field, ": must be between ", least, " and ", most, ", got ", value);
+}
+
+void check_number(const char* field, double value, double least, double most = INFINITY) {
+  check(std::isfinite(value) && value >= least && value <= most, field, ": must be a number of at least ", least,
+        most == INFINITY ? std::string() : concat(" and at most ", most), ", got ", value);
+}
+
+void check_number(const char* field, const std::optional<double>& value, double least, double most = INFINITY) {
+  if (value) check_number(field, *value, least, most);
+}
+
+void check_above_zero(const char* field, const std::optional<double>& value) {
+  check(!value || (std::isfinite(*value) && *value > 0), field, ": must be a number above 0, got ", value.value_or(0));
+}
+
+// A file of the data folder: no way out of it.
+void check_file(const char* field, const std::string& file) {
+  const std::filesystem::path path(file);
+  const bool has_up = std::any_of(path.begin(), path.end(), [](const auto& part) { return part == ".."; });
+  check(!path.is_absolute() && !has_up && file.find('\0') == std::string::npos, field, ": '", file,
+        "' must be a path inside of the data folder");
+}
+
+void check_plain_name(const char* field, const std::string& name) {
+  const bool is_plain = name.size() <= kMaxNameBytes && (name.empty() || name[0] != '.') &&
+                        std::none_of(name.begin(), name.end(), [](char c) {
+                          return c == '/' || c == '\\' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+                        });
+  check(is_plain, field, ": '", name, "' is not a plain name");
+}
+
+void check_model(const ModelSource& model) {
+  check(!model.name.empty() || !model.upload_id.empty(), "model: needs a name or an upload_id");
+  check_plain_name("model.name", model.name);
+  check_plain_name("model.upload_id", model.upload_id);
+  check(model.version >= 0, "model.version: must not be below 0, got ", model.version);
+  check(model.upload_id.empty() || model.version == 0, "model.version: an upload has none");
+}
+
+void check_data(DataSpec& data) {
+  check(data.streamed == data.file.empty(), "data: needs either a file or streamed");
+  check_file("data.file", data.file);
+  check(data.inputs.size() <= kMaxItems, "data.inputs: more than ", kMaxItems);
+  check_at_least("data.stream_timeout_seconds", data.stream_timeout_seconds, 0, 86400 * 365);
+  if (!data.shuffle) data.shuffle = !data.streamed;
+  check(!data.streamed || !*data.shuffle, "data.shuffle: streamed batches are used in the order they come");
+  check(!data.streamed || !data.drop_last, "data.drop_last: streamed batches are used as they come");
+  if (data.streamed && data.max_buffered_bytes == 0) data.max_buffered_bytes = uint64_t{64} << 20;
+  if (data.streamed && data.stream_timeout_seconds == 0) data.stream_timeout_seconds = 60;
+}
+
+void check_loss(LossSpec& loss) {
+  check(loss.method.empty() != loss.builtin.empty(), "loss: needs either a method or a builtin loss");
+  const auto only_for = [&](const char* field, bool is_set, std::initializer_list<const char*> names) {
+    check(!is_set || is_one_of(loss.builtin, {names.begin(), names.size()}), "loss.", field, ": is not for ",
+          loss.builtin.empty() ? "a method" : loss.builtin);
+  };
+  if (!loss.builtin.empty()) {
+    check_one_of("loss.builtin", loss.builtin, kLosses);
+    check(!loss.label.empty(), "loss.label: needed for ", loss.builtin);
+  }
+  only_for("label_smoothing", loss.label_smoothing != 0, {"cross_entropy"});
+  only_for("ignore_index", loss.ignore_index.has_value(), {"cross_entropy", "nll"});
+  only_for("delta", loss.delta.has_value(), {"huber", "smooth_l1"});
+  check_number("loss.label_smoothing", loss.label_smoothing, 0, 1);
+  check_above_zero("loss.delta", loss.delta);
+}
+
+// Which optimisers have a field.
+struct OptimizerField {
+  const char* name;
+  bool is_set;
+  std::vector<const char*> optimizers;
+};
+
+void check_optimizer_fields(const OptimizerSpec& spec) {
+  const OptimizerField fields[] = {
+      {"weight_decay", spec.weight_decay.has_value(), {"sgd", "adam", "adamw", "rmsprop", "adagrad"}},
+      {"momentum", spec.momentum.has_value(), {"sgd", "rmsprop"}},
+      {"dampening", spec.dampening.has_value(), {"sgd"}},
+      {"nesterov", spec.nesterov, {"sgd"}},
+      {"beta1", spec.beta1.has_value(), {"adam", "adamw"}},
+      {"beta2", spec.beta2.has_value(), {"adam", "adamw"}},
+      {"eps", spec.eps.has_value(), {"adam", "adamw", "rmsprop", "adagrad"}},
+      {"amsgrad", spec.amsgrad, {"adam", "adamw"}},
+      {"alpha", spec.alpha.has_value(), {"rmsprop"}},
+      {"centered", spec.centered, {"rmsprop"}},
+      {"lr_decay", spec.lr_decay.has_value(), {"adagrad"}},
+      {"max_iter", spec.max_iter.has_value(), {"lbfgs"}},
+      {"history_size", spec.history_size.has_value(), {"lbfgs"}},
+  };
+  for (const OptimizerField& field : fields) {
+    check(!field.is_set || is_one_of(spec.name, field.optimizers), "optimizer.", field.name, ": ", spec.name,
+          " has none");
+  }
+}
+
+void check_optimizer(OptimizerSpec& spec) {
+  static constexpr const char* kOptimizers[] = {"sgd", "adam", "adamw", "rmsprop", "adagrad", "lbfgs"};
+  if (spec.name.empty()) spec.name = "adamw";
+  check_one_of("optimizer.name", spec.name, kOptimizers);
+  check_optimizer_fields(spec);
+  check_above_zero("optimizer.lr", spec.lr);
+  check_number("optimizer.weight_decay", spec.weight_decay, 0);
+  check_number("optimizer.momentum", spec.momentum, 0);
+  check_number("optimizer.dampening", spec.dampening, 0);
+  check_number("optimizer.beta1", spec.beta1, 0, 1);
+  check_number("optimizer.beta2", spec.beta2, 0, 1);
+  check_number("optimizer.eps", spec.eps, 0);
+  check_number("optimizer.alpha", spec.alpha, 0);
+  check_number("optimizer.lr_decay", spec.lr_decay, 0);
+  check(!spec.nesterov || (spec.momentum.value_or(0) > 0 && spec.dampening.value_or(0) == 0),
+        "optimizer.nesterov: needs a momentum and no dampening");
+  if (spec.max_iter) check_at_least("optimizer.max_iter", *spec.max_iter, 1, 10000);
+  if (spec.history_size) check_at_least("optimizer.history_size", *spec.history_size, 1, 10000);
+  check(spec.groups.size() <= kMaxItems, "optimizer.groups: more than ", kMaxItems);
+  check(spec.name != "lbfgs" ||
+            std::all_of(spec.groups.begin(), spec.groups.end(), [](const auto& group) { return group.freeze; }),
+        "optimizer.groups: lbfgs has the same values for all parameters; groups can only freeze");
+  for (const ParameterGroupSpec& group : spec.groups) {
+    check(!group.pattern.empty(), "optimizer.groups.pattern: is empty");
+    check_number("optimizer.groups.lr", group.lr, 0);
+    check_number("optimizer.groups.weight_decay", group.weight_decay, 0);
+    check_number("optimizer.groups.momentum", group.momentum, 0);
+    const bool has_momentum = spec.name == "sgd" || spec.name == "rmsprop";
+    check(!group.momentum || has_momentum, "optimizer.groups.momentum: ", spec.name, " has none");
+  }
+}
+
+void check_schedule(const JobSpec& job, ScheduleSpec& spec) {
+  if (spec.name == "constant") spec.name.clear();
+  if (!spec.name.empty()) check_one_of("schedule.name", spec.name, kSchedules);
+  check_at_least("schedule.warmup_steps", spec.warmup_steps, 0);
+  check(spec.warmup_steps == 0 || spec.name != "one_cycle",
+        "schedule.warmup_steps: one_cycle has a warm-up of its own");
+  check_number("schedule.warmup_factor", spec.warmup_factor, 0, 1);
+  check(!spec.by_epoch || !job.data.streamed, "schedule.by_epoch: streamed data has no epochs");
+  if (spec.name == "step") check_at_least("schedule.step_size", spec.step_size, 1);
+  if (spec.name == "multi_step") {
+    check(!spec.milestones.empty() && spec.milestones.size() <= kMaxItems, "schedule.milestones: needs 1 to ",
+          kMaxItems);
+    check(std::is_sorted(spec.milestones.begin(), spec.milestones.end()) && spec.milestones.front() > 0,
+          "schedule.milestones: must be above 0 and ascend");
+  }
+  check_above_zero("schedule.gamma", spec.gamma);
+  check_at_least("schedule.t_max", spec.t_max, 0);
+  check_number("schedule.min_lr", spec.min_lr, 0);
+  check_above_zero("schedule.max_lr", spec.max_lr);
+  check_number("schedule.pct_start", spec.pct_start, 0, 1);
+  check_number("schedule.end_factor", spec.end_factor, 0, 1);
+  check_number("schedule.factor", spec.factor, 0, 1);
+  if (spec.patience) check_at_least("schedule.patience", *spec.patience, 0);
+  const bool needs_length =
+      spec.name == "one_cycle" || (spec.t_max == 0 && (spec.name == "cosine" || spec.name == "linear"));
+  check(!needs_length || job.epochs > 0 || job.steps > 0, "schedule: ", spec.name,
+        " needs to know how long the job lasts: give steps");
+  if (spec.name != "plateau") return;
+  if (spec.metric.empty()) spec.metric = "loss";
+  check(job.evaluation.is_wanted(), "schedule.name: plateau looks at an evaluation, but there is none");
+}
+
+void check_metric(const char* field, const std::string& metric, const LossSpec& loss) {
+  static constexpr const char* kMetrics[] = {"loss", "accuracy", "mae", "mse", "rmse"};
+  check(is_one_of(metric, kMetrics) || top_n_of(metric) > 0, field, ": '", metric, "' is not one of ", join(kMetrics),
+        ", top_N_accuracy");
+  check(metric == "loss" || !loss.label.empty(), field, ": ", metric, " needs loss.label");
+}
+
+void check_evaluation(const JobSpec& job, EvaluationSpec& spec) {
+  check(std::isfinite(spec.fraction) && spec.fraction >= 0 && spec.fraction < 1,
+        "evaluation.fraction: must be at least 0 and below 1, got ", spec.fraction);
+  check_file("evaluation.file", spec.file);
+  check(spec.fraction == 0 || spec.file.empty(), "evaluation: needs either a fraction or a file");
+  check(spec.fraction == 0 || !job.data.streamed, "evaluation.fraction: streamed data needs a file to evaluate with");
+  check_at_least("evaluation.every_steps", spec.every_steps, 0);
+  check_at_least("evaluation.batch_size", spec.batch_size, 0, kMaxBatchSize);
+  check(spec.metrics.size() <= 64, "evaluation.metrics: more than 64");
+  check(spec.metrics.empty() || spec.is_wanted(), "evaluation.metrics: needs a fraction or a file");
+  if (!spec.is_wanted()) return;
+  if (spec.metrics.empty()) spec.metrics = {"loss"};
+  if (spec.batch_size == 0) spec.batch_size = job.batch_size;
+  for (const std::string& metric : spec.metrics) check_metric("evaluation.metrics", metric, job.loss);
+}
+
+void check_is_evaluated(const char* field, const std::string& metric, const EvaluationSpec& evaluation) {
+  const auto& metrics = evaluation.metrics;
+  check(std::find(metrics.begin(), metrics.end(), metric) != metrics.end(), field, ": '", metric,
+        "' is not one of evaluation.metrics");
+}
+
+void check_publish(const JobSpec& job, PublishSpec& spec) {
+  static constexpr const char* kWhen[] = {"never", "at_end", "best"};
+  if (spec.when.empty()) spec.when = "never";
+  check_one_of("publish.when", spec.when, kWhen);
+  check_plain_name("publish.model", spec.model);
+  if (spec.model.empty()) spec.model = job.model.name;
+  check(!spec.is_wanted() || !spec.model.empty(), "publish.model: needed for an upload without a name");
+  const bool needs_metric = spec.bar.has_value() || spec.when == "best";
+  if (spec.metric.empty() && needs_metric) {
+    check(!job.evaluation.metrics.empty(), "publish.metric: there is no evaluation");
+    spec.metric = job.evaluation.metrics.front();
+  }
+  if (!spec.metric.empty()) check_is_evaluated("publish.metric", spec.metric, job.evaluation);
+  check(!spec.bar || std::isfinite(*spec.bar), "publish.bar: must be a number");
+}
+
+void check_length(JobSpec& spec) {
+  check_at_least("epochs", spec.epochs, 0, int64_t{1} << 32);
+  check_at_least("steps", spec.steps, 0);
+  check(spec.epochs == 0 || !spec.data.streamed, "epochs: streamed data has none; give steps, or end the stream");
+  check(spec.epochs > 0 || spec.steps > 0 || spec.data.streamed, "epochs: needs epochs or steps");
+  if (spec.batch_size == 0) spec.batch_size = 32;
+  check_at_least("batch_size", spec.batch_size, 1, kMaxBatchSize);
+}
+
+void check_checkpoints(CheckpointSpec& spec) {
+  check_at_least("checkpoints.every_steps", spec.every_steps, 0);
+  check_at_least("checkpoints.every_seconds", spec.every_seconds, 0);
+  check_at_least("checkpoints.keep", spec.keep, 0, 1000);
+  if (spec.every_steps == 0 && spec.every_seconds == 0) spec.every_seconds = 60;
+  if (spec.keep == 0) spec.keep = 2;
+}
+
+}  // namespace
+
+void check_job_spec(JobSpec& spec) {
+  check(spec.name.size() <= kMaxNameBytes, "name: longer than ", kMaxNameBytes, " bytes");
+  check_model(spec.model);
+  check_data(spec.data);
+  check_loss(spec.loss);
+  check_length(spec);
+  check_optimizer(spec.optimizer);
+  check_number("clipping.norm", spec.clipping.norm, 0);
+  check_number("clipping.value", spec.clipping.value, 0);
+  check_evaluation(spec, spec.evaluation);
+  check_schedule(spec, spec.schedule);
+  if (spec.schedule.name == "plateau") check_is_evaluated("schedule.metric", spec.schedule.metric, spec.evaluation);
+  check_checkpoints(spec.checkpoints);
+  check_publish(spec, spec.publish);
+  check_at_least("resources.threads", spec.resources.threads, 0, 1024);
+}
+
+bool is_more_better(const std::string& metric) { return metric.ends_with("accuracy"); }
+
+int64_t top_n_of(const std::string& metric) {
+  const std::string before = "top_", after = "_accuracy";
+  if (!metric.starts_with(before) || !metric.ends_with(after) || metric.size() <= before.size() + after.size())
+    return 0;
+  int64_t n = 0;
+  const char* end = metric.data() + metric.size() - after.size();
+  const auto [at, error] = std::from_chars(metric.data() + before.size(), end, n);
+  return error == std::errc() && at == end && n > 0 && n <= 1000 ? n : 0;
+}
+
+bool matches_pattern(const std::string& name, const std::string& pattern) {
+  // The last * is tried again one character further whenever what follows it does not match.
+  size_t n = 0, p = 0, star = std::string::npos, star_at = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n]) && pattern[p] != '*') {
+      ++n, ++p;
+    } else if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      star_at = n;
+    } else if (star != std::string::npos) {
+      p = star + 1;
+      n = ++star_at;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,189 @@
+#include "server/training/jobs/job_store.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "core/base/atomic_file.h"
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "server/training/jobs/job_json.h"
+
+namespace tensord::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uintmax_t kMaxJobBytes = 16 << 20;
+constexpr size_t kMaxIdName = 40;
+
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) fail(ErrorCode::kUnavailable, folder.string(), ": cannot be made: ", error.message());
+}
+
+std::string random_digits() {
+  static thread_local std::mt19937_64 engine{std::random_device{}()};
+  std::string out;
+  for (int i = 0; i < 6; ++i) out += "0123456789abcdef"[engine() % 16];
+  return out;
+}
+
+// What a folder's name may have of a job's.
+std::string plain(const std::string& name) {
+  std::string out;
+  for (const char c : name.substr(0, kMaxIdName)) {
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    out += is_plain ? c : '-';
+  }
+  return out.empty() ? "job" : out;
+}
+
+JobStatus read_job(const fs::path& file) {
+  check(fs::file_size(file) <= kMaxJobBytes, file.string(), ": larger than ", kMaxJobBytes, " bytes");
+  std::ifstream in(file, std::ios::binary);
+  const nlohmann::json json = nlohmann::json::parse(in, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) fail(ErrorCode::kDataLoss, file.string(), ": no JSON");
+  return job_status_from_json(json);
+}
+
+}  // namespace
+
+JobStore::JobStore(const std::string& folder)
+    : jobs_(fs::path(folder) / "jobs"),
+      uploads_(fs::path(folder) / "uploads"),
+      unreadable_(fs::path(folder) / "unreadable") {
+  make_folder(jobs_);
+  make_folder(uploads_);
+  // Held until this process ends, however it does.
+  lock_ = open((fs::path(folder) / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (lock_ < 0 || flock(lock_, LOCK_EX | LOCK_NB) != 0) {
+    if (lock_ >= 0) close(lock_);
+    fail(ErrorCode::kUnavailable, folder, ": another daemon uses this training folder, or it cannot be written");
+  }
+}
+
+JobStore::~JobStore() { close(lock_); }
+
+std::vector<JobStatus> JobStore::load() const {
+  std::vector<JobStatus> out;
+  for (const fs::directory_entry& entry : fs::directory_iterator(jobs_)) {
+    const fs::path file = entry.path() / "job.json";
+    try {
+      if (!fs::exists(file)) {
+        fs::remove_all(entry.path());  // its creation was not finished
+        continue;
+      }
+      JobStatus status = read_job(file);
+      check(status.id == entry.path().filename(), file.string(), ": is of job '", status.id, "'");
+      out.push_back(std::move(status));
+    } catch (const std::exception& error) {
+      set_aside(entry.path().filename().string(), error.what());
+    }
+  }
+  std::sort(out.begin(), out.end(), [](const JobStatus& a, const JobStatus& b) {
+    return std::tie(a.created_at_ms, a.id) < std::tie(b.created_at_ms, b.id);
+  });
+  return out;
+}
+
+std::string JobStore::make_job(const std::string& name) const {
+  for (;;) {
+    const std::string id = concat(plain(name), "-", random_digits());
+    std::error_code error;
+    if (fs::create_directory(jobs_ / id, error)) {
+      sync_folder(jobs_.string());
+      return id;
+    }
+    if (error) fail(ErrorCode::kUnavailable, (jobs_ / id).string(), ": cannot be made: ", error.message());
+  }
+}
+
+void JobStore::save(const JobStatus& status) const {
+  AtomicFile file((job_folder(status.id) / "job.json").string());
+  file.write(to_json(status).dump(2) + "\n");
+  file.commit();
+}
+
+void JobStore::remove(const std::string& id) const {
+  forget(id);  // first: what is left of it is then swept up at the next start
+  std::error_code error;
+  fs::remove_all(job_folder(id), error);
+  if (error) fail(ErrorCode::kUnavailable, job_folder(id).string(), ": cannot be removed: ", error.message());
+}
+
+void JobStore::forget(const std::string& id) const {
+  std::error_code ignored;
+  fs::remove(job_folder(id) / "job.json", ignored);
+}
+
+void JobStore::set_aside(const std::string& id, const std::string& reason) const {
+  std::error_code error;
+  fs::create_directories(unreadable_, error);
+  fs::path to = unreadable_ / id;
+  for (int i = 2; fs::exists(to, error); ++i) to = unreadable_ / concat(id, "-", i);
+  fs::rename(job_folder(id), to, error);
+  log(LogLevel::kError, "training job cannot be read and is set aside",
+      {{"folder", (error ? job_folder(id) : to).string()}, {"reason", reason}});
+}
+
+std::string JobStore::make_upload() const {
+  for (;;) {
+    const std::string id = concat("upload-", random_digits(), random_digits());
+    const int file = open(upload_file(id).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (file >= 0) {
+      close(file);
+      return id;
+    }
+    if (errno != EEXIST) fail(ErrorCode::kUnavailable, upload_file(id).string(), ": cannot be made");
+  }
+}
+
+void JobStore::make_room_for_upload(size_t most_files, uint64_t most_bytes, uint64_t bytes) const {
+  struct File {
+    fs::file_time_type written;
+    uint64_t size_bytes;
+    fs::path path;
+  };
+  std::vector<File> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(uploads_)) {
+    std::error_code gone;
+    const File file{entry.last_write_time(gone), gone ? 0 : entry.file_size(gone), entry.path()};
+    if (gone) continue;
+    files.push_back(file);
+    bytes += file.size_bytes;
+  }
+  std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.written < b.written; });
+  size_t left = files.size();
+  for (const File& file : files) {
+    if (left < most_files && (most_bytes == 0 || bytes <= most_bytes)) return;
+    std::error_code error;
+    fs::remove(file.path, error);
+    bytes -= file.size_bytes;
+    --left;
+    log(LogLevel::kWarning, "an upload was removed to make room", {{"file", file.path.filename().string()}});
+  }
+}
+
+void JobStore::remove_uploads(int64_t older_than_seconds) const {
+  const auto limit = fs::file_time_type::clock::now() - std::chrono::seconds(older_than_seconds);
+  for (const fs::directory_entry& entry : fs::directory_iterator(uploads_)) {
+    std::error_code error;
+    if (entry.last_write_time(error) < limit && !error) fs::remove(entry.path(), error);
+  }
+}
+
+void link_or_copy(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::create_hard_link(from, to, error);
+  if (error) copy_to_disk(from.string(), to.string());
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "server/training/data/batch_stream.h"
+#include "server/training/jobs/job_status.h"
+
+namespace tensord::server {
+
+// What somebody wants of a job that is queued or runs; it is looked at between steps.
+enum class JobRequest { kNone, kPause, kCancel, kStop };
+
+// A job as everybody sees it: its state, its curves, and what is wanted of it. The trainer updates it, clients read
+// it. Thread-safe.
+class TrainingJob {
+ public:
+  explicit TrainingJob(JobStatus status);
+
+  const std::string& id() const { return id_; }
+  const JobSpec& spec() const { return spec_; }
+  JobStatus status() const;
+  JobState state() const;
+  // Changes whenever the status or the curves do.
+  uint64_t revision() const { return revision_.load(std::memory_order_acquire); }
+  void update(const std::function<void(JobStatus&)>& change);
+
+  // Points of steps above `step`, oldest first.
+  std::vector<CurvePoint> points_after(int64_t step) const;
+  void add_point(CurvePoint point);
+  void set_points(std::vector<CurvePoint> points);
+
+  JobRequest request() const { return request_.load(std::memory_order_acquire); }
+  void set_request(JobRequest request) { request_.store(request, std::memory_order_release); }
+
+  // It was deleted while it ran: nothing of it is written any more.
+  bool is_removed() const { return is_removed_.load(std::memory_order_acquire); }
+  void set_removed() { is_removed_.store(true, std::memory_order_release); }
+
+  // Of a job whose data is streamed: where batches wait. Made anew at every start of the job; null otherwise.
+  std::shared_ptr<BatchStream> stream() const;
+  void set_stream(std::shared_ptr<BatchStream> stream);
+
+ private:
+  const std::string id_;
+  const JobSpec spec_;
+  std::atomic<uint64_t> revision_{1};
+  std::atomic<JobRequest> request_{JobRequest::kNone};
+  std::atomic<bool> is_removed_{false};
+  mutable std::mutex mutex_;  // guards all below
+  JobStatus status_;
+  std::vector<CurvePoint> points_;
+  std::shared_ptr<BatchStream> stream_;
+};
+
+// Unix time in milliseconds.
+int64_t now_ms();
+
+}  // namespace tensord::server

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/config/network_options.h"
+#include "server/transport/access/access_tokens.h"
+#include "server/transport/access/call_group.h"
+
+namespace tensord::server {
+
+// Which header a client has to send for calls of a group. Thread-safe.
+class AccessPolicy {
+ public:
+  struct Rule {
+    std::string header;  // lower case
+    std::string value;
+  };
+  using Rules = std::map<CallGroup, Rule>;  // groups without one are open
+  AccessPolicy() = default;
+  // `tokens` null: no token is needed. With tokens, every group but health needs one.
+  explicit AccessPolicy(Rules rules, std::shared_ptr<const TokenFile> tokens = nullptr, Rules http_rules = {})
+      : rules_(std::move(rules)), http_rules_(std::move(http_rules)), tokens_(std::move(tokens)) {}
+  // Of --grpc-restricted-protocol, --http-restricted-api and --access-tokens. Throws Error{kInvalidArgument}.
+  static AccessPolicy make(const NetworkOptions& options);
+
+  // OK, PERMISSION_DENIED, or UNAUTHENTICATED without a token that is known. Takes the same time for every wrong value.
+  grpc::Status check(const grpc::ServerContextBase& context, CallGroup group) const;
+  // What an HTTP request needs for a group: --http-restricted-api, else what gRPC needs. Null: nothing.
+  const Rule* http_rule(CallGroup group) const;
+  bool needs_token(CallGroup group) const { return tokens_ && group != CallGroup::kHealth; }
+  // What a token opens, where tokens are needed: of the HTTP ports, whose requests have no metadata.
+  TokenTable::Answer find_token(std::string_view token, CallGroup group) const;
+
+ private:
+  using Metadata = std::multimap<grpc::string_ref, grpc::string_ref>;
+  grpc::Status check_rule(const Metadata& metadata, CallGroup group) const;
+  grpc::Status check_token(const Metadata& metadata, CallGroup group) const;
+
+  Rules rules_, http_rules_;
+  std::shared_ptr<const TokenFile> tokens_;
+};
+
+}  // namespace tensord::server

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "server/transport/calls/inference_service.h"
+#include "server/transport/grpc/call.h"
+#include "server/transport/grpc/server_state.h"
+
+namespace tensord::server {
+
+// Answers the calls about the server and its models on this queue from now on.
+void wait_control_calls(ServerState& state, InferenceService& service, CallQueue queue);
+
+// What they answer, for other protocols too. Throw Error.
+void describe_model(const ServerState& state, const inference::ModelMetadataRequest& request,
+                    inference::ModelMetadataResponse& response);
+void describe_server(const ServerState& state, inference::ServerMetadataResponse& response);
+
+}  // namespace tensord::server

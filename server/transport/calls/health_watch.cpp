@@ -1,0 +1,67 @@
+#include "server/transport/calls/health_watch.h"
+
+#include <chrono>
+#include <utility>
+
+#include "core/base/error.h"
+
+namespace tensord::server {
+namespace {
+
+// How late a watcher may learn of a change.
+constexpr auto kInterval = std::chrono::milliseconds(200);
+
+}  // namespace
+
+HealthWatch::HealthWatch(std::function<Status(const std::string& service)> status_of)
+    : status_of_(std::move(status_of)), thread_("health-watch", [this] { watch(); }) {}
+
+HealthWatch::~HealthWatch() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_stopped_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void HealthWatch::add(const std::string& service, HealthWatcher& watcher) {
+  const std::lock_guard lock(mutex_);
+  if (watchers_.size() >= kMostWatchers) {
+    fail(ErrorCode::kResourceExhausted, "the server has ", kMostWatchers, " watches of health and takes no more");
+  }
+  auto found = services_.find(service);
+  if (found == services_.end()) found = services_.emplace(service, Service{status_of_(service), {}}).first;
+  found->second.watchers.insert(&watcher);
+  watchers_.emplace(&watcher, service);
+  watcher.set_status(found->second.status);
+  if (watchers_.size() == 1) changed_.notify_all();
+}
+
+void HealthWatch::remove(HealthWatcher& watcher) {
+  const std::lock_guard lock(mutex_);
+  const auto found = watchers_.find(&watcher);
+  if (found == watchers_.end()) return;
+  const auto service = services_.find(found->second);
+  service->second.watchers.erase(&watcher);
+  if (service->second.watchers.empty()) services_.erase(service);
+  watchers_.erase(found);
+}
+
+void HealthWatch::watch() {
+  std::unique_lock lock(mutex_);
+  while (!is_stopped_) {
+    if (watchers_.empty()) {
+      changed_.wait(lock, [this] { return is_stopped_ || !watchers_.empty(); });
+      continue;
+    }
+    if (changed_.wait_for(lock, kInterval, [this] { return is_stopped_; })) return;
+    for (auto& [name, service] : services_) {
+      const Status status = status_of_(name);
+      if (std::exchange(service.status, status) == status) continue;
+      for (HealthWatcher* watcher : service.watchers) watcher->set_status(status);
+    }
+  }
+}
+
+}  // namespace tensord::server

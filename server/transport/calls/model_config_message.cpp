@@ -1,0 +1,67 @@
+#include "server/transport/calls/model_config_message.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "protos/model_config_reader.h"
+#include "server/repository/layout.h"
+
+namespace tensord::server {
+namespace {
+
+constexpr const char* kTorchScript = "pytorch_libtorch";
+
+template <class Tensor>
+void complete_tensor(const TensorSpec& spec, bool has_batch, Tensor* out) {
+  if (out->data_type() == inference::TYPE_INVALID && spec.datatype) {
+    out->set_data_type(config_datatype(name_of(*spec.datatype)));
+  }
+  if (out->dims_size() > 0 || !spec.shape) return;
+  for (size_t i = has_batch ? 1 : 0; i < spec.shape->size(); ++i) out->add_dims((*spec.shape)[i]);
+}
+
+// What the configuration lists comes first, in its order.
+template <class Tensors>
+void complete_tensors(const std::vector<TensorSpec>& specs, bool has_batch, Tensors* out) {
+  for (const TensorSpec& spec : specs) {
+    const auto found =
+        std::find_if(out->begin(), out->end(), [&](const auto& it) { return spec.answers_to(it.name()); });
+    auto* tensor = found != out->end() ? &*found : out->Add();
+    if (tensor->name().empty()) tensor->set_name(spec.name);
+    complete_tensor(spec, has_batch, tensor);
+  }
+}
+
+}  // namespace
+
+inference::ModelConfig to_model_config(const ModelVersion& model) {
+  const ModelConfig& config = model.config();
+  const Signature& signature = model.signature();
+  inference::ModelConfig out;
+  check_internal(out.ParseFromString(config.source), "the configuration of '", model.name(), "' cannot be read back");
+  out.set_name(model.name());
+  out.set_platform(signature.platform);
+  if (out.backend().empty() && signature.platform == kTorchScript) out.set_backend("pytorch");
+  if (!config.is_ensemble()) out.set_default_model_filename(model_file_name(config));
+  if (out.version_policy().policy_choice_case() == inference::ModelVersionPolicy::POLICY_CHOICE_NOT_SET) {
+    out.mutable_version_policy()->mutable_latest()->set_num_versions(config.latest_versions);
+  }
+  if (config.is_decoupled) out.mutable_model_transaction_policy()->set_decoupled(true);
+  const bool has_batch = signature.max_batch_size > 0;
+  complete_tensors(signature.inputs, has_batch, out.mutable_input());
+  for (const TensorSpec& spec : signature.inputs) {
+    for (auto& input : *out.mutable_input()) {
+      if (spec.is_optional && spec.answers_to(input.name())) input.set_optional(true);
+    }
+  }
+  complete_tensors(signature.outputs, has_batch, out.mutable_output());
+  if (out.instance_group_size() == 0 && !config.is_ensemble()) {
+    auto* group = out.add_instance_group();
+    group->set_name(model.name());
+    group->set_count(static_cast<int32_t>(model.workers()));
+    group->set_kind(inference::ModelInstanceGroup::KIND_CPU);
+  }
+  return out;
+}
+
+}  // namespace tensord::server

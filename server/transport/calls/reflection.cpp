@@ -1,0 +1,160 @@
+#include "server/transport/calls/reflection.h"
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/descriptor.pb.h>
+
+#include <set>
+
+#include "server/transport/grpc/open_stream.h"
+
+namespace tensord::server {
+namespace {
+
+using google::protobuf::DescriptorPool;
+using google::protobuf::FileDescriptor;
+
+constexpr const char* kServiceNames[] = {"inference.GRPCInferenceService", "grpc.health.v1.Health",
+                                         "tensord.training.v1.TrainingService", "grpc.reflection.v1.ServerReflection",
+                                         "grpc.reflection.v1alpha.ServerReflection"};
+
+template <class Response>
+void set_error(Response& response, grpc::StatusCode code, const std::string& message) {
+  response.mutable_error_response()->set_error_code(code);
+  response.mutable_error_response()->set_error_message(message);
+}
+
+template <class FileResponse>
+void add_with_imports(const FileDescriptor* file, std::set<std::string>& seen, FileResponse& out) {
+  if (!seen.insert(file->name()).second) return;
+  google::protobuf::FileDescriptorProto proto;
+  file->CopyTo(&proto);
+  out.add_file_descriptor_proto(proto.SerializeAsString());
+  for (int i = 0; i < file->dependency_count(); ++i) add_with_imports(file->dependency(i), seen, out);
+}
+
+template <class Response>
+void set_file(Response& response, const FileDescriptor* file, const std::string& name) {
+  if (file == nullptr) {
+    set_error(response, grpc::StatusCode::NOT_FOUND, "'" + name + "' is not known here");
+    return;
+  }
+  std::set<std::string> seen;
+  add_with_imports(file, seen, *response.mutable_file_descriptor_response());
+}
+
+template <class Request, class Response>
+Response reflect(const Request& request) {
+  const DescriptorPool* pool = DescriptorPool::generated_pool();
+  Response response;
+  response.set_valid_host(request.host());
+  *response.mutable_original_request() = request;
+  switch (request.message_request_case()) {
+    case Request::kListServices:
+      for (const char* name : kServiceNames) response.mutable_list_services_response()->add_service()->set_name(name);
+      break;
+    case Request::kFileByFilename:
+      set_file(response, pool->FindFileByName(request.file_by_filename()), request.file_by_filename());
+      break;
+    case Request::kFileContainingSymbol:
+      set_file(response, pool->FindFileContainingSymbol(request.file_containing_symbol()),
+               request.file_containing_symbol());
+      break;
+    case Request::kAllExtensionNumbersOfType:
+      if (pool->FindMessageTypeByName(request.all_extension_numbers_of_type()) == nullptr) {
+        set_error(response, grpc::StatusCode::NOT_FOUND, "no such type");
+      } else {
+        response.mutable_all_extension_numbers_response()->set_base_type_name(request.all_extension_numbers_of_type());
+      }
+      break;
+    case Request::kFileContainingExtension:
+      set_error(response, grpc::StatusCode::NOT_FOUND, "there are no extensions");
+      break;
+    default: set_error(response, grpc::StatusCode::INVALID_ARGUMENT, "the request asks for nothing");
+  }
+  return response;
+}
+
+// Reads a question, writes its answer, until the client has no more. Owns itself.
+template <class Service, class Request, class Response>
+class ReflectionCall {
+ public:
+  ReflectionCall(Service& service, OpenStreams& streams, CallQueue queue)
+      : service_(service), streams_(streams), live_(queue), queue_(queue) {
+    service_.RequestServerReflectionInfo(&context_, &stream_, queue_.queue, queue_.queue, arrived_.tag());
+  }
+
+ private:
+  void on_arrived(bool ok) {
+    if (!ok) {
+      delete this;
+      return;
+    }
+    new ReflectionCall(service_, streams_, queue_);
+    const grpc::Status opened = open_stream(streams_, queue_, CallGroup::kMetadata, &context_);
+    if (!opened.ok()) {
+      finish(opened);
+    } else {
+      on_written(true);
+    }
+  }
+
+  void on_read(bool ok) {
+    if (!ok) {
+      finish(grpc::Status::OK);
+    } else {
+      answer();
+    }
+  }
+
+  void answer() {
+    try {
+      RequestLimits::Admission admission = queue_.limits->hold(bytes_.Length());
+      Request request;
+      read_message(bytes_, *queue_.limits, admission, request);
+      stream_.Write(to_byte_buffer(reflect<Request, Response>(request)), written_.tag());
+    } catch (...) {
+      finish(to_grpc_status(current_exception_status()));
+    }
+  }
+
+  void on_written(bool ok) {
+    if (!ok) {
+      finish(grpc::Status::OK);
+    } else {
+      stream_.Read(&bytes_, read_.tag());
+    }
+  }
+
+  void finish(const grpc::Status& status) { stream_.Finish(status, finished_.tag()); }
+
+  void on_finished(bool) {
+    streams_.remove(&context_);
+    delete this;
+  }
+
+  Service& service_;
+  OpenStreams& streams_;
+  LiveCall live_;
+  CallQueue queue_;
+  grpc::ServerContext context_;
+  grpc::ByteBuffer bytes_;
+  grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context_};
+  MemberTag<ReflectionCall> arrived_{this, &ReflectionCall::on_arrived};
+  MemberTag<ReflectionCall> read_{this, &ReflectionCall::on_read};
+  MemberTag<ReflectionCall> written_{this, &ReflectionCall::on_written};
+  MemberTag<ReflectionCall> finished_{this, &ReflectionCall::on_finished};
+};
+
+}  // namespace
+
+void wait_reflection_calls(ReflectionServices& services, OpenStreams& streams, CallQueue queue) {
+  namespace v1 = grpc::reflection::v1;
+  namespace v1alpha = grpc::reflection::v1alpha;
+  using Old = ReflectionServices::Rpcs<v1alpha::ServerReflection>;
+  using New = ReflectionServices::Rpcs<v1::ServerReflection>;
+  new ReflectionCall<New, v1::ServerReflectionRequest, v1::ServerReflectionResponse>(services.v1, streams, queue);
+  new ReflectionCall<Old, v1alpha::ServerReflectionRequest, v1alpha::ServerReflectionResponse>(services.v1alpha,
+                                                                                               streams, queue);
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,80 @@
+#include "server/transport/calls/training_calls.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "server/training/training_service.h"
+#include "server/transport/calls/training_messages.h"
+
+namespace tensord::server {
+namespace {
+
+using namespace training::v1;  // the messages
+using Job = training::v1::Job;
+
+// The service when the server trains; the handler runs on the work thread.
+template <class Request, class Response, class Start, class Handler>
+void wait_slow(TrainingCalls& calls, CallQueue queue, Start start, Handler handler) {
+  wait_slow_unary<Request, Response>(
+      queue, CallGroup::kTraining, calls.thread, start,
+      [&calls, handler](const auto& request, auto& response) { handler(calls.service(), request, response); });
+}
+
+void list_jobs(TrainingService& service, const ListJobsRequest& request, ListJobsResponse& response) {
+  std::vector<JobState> states;
+  for (const int state : request.states()) states.push_back(to_job_state(static_cast<training_rpc::JobState>(state)));
+  for (const std::shared_ptr<TrainingJob>& job : service.jobs()) {
+    const JobStatus status = job->status();
+    const bool is_of_model = request.model().empty() || request.model() == status.spec.model.name ||
+                             request.model() == status.spec.publish.model;
+    const bool is_in_state = states.empty() || std::find(states.begin(), states.end(), status.state) != states.end();
+    if (is_of_model && is_in_state) to_message(status, *response.add_jobs());
+  }
+}
+
+}  // namespace
+
+TrainingService& TrainingCalls::service() const {
+  if (state.training == nullptr) {
+    fail(ErrorCode::kUnimplemented, "this server does not train: it was started without --training-dir");
+  }
+  return *state.training;
+}
+
+void wait_training_calls(TrainingCalls& calls, CallQueue queue) {
+  wait_unary<GetJobRequest, Job>(queue, CallGroup::kTraining, TENSORD_START(calls.rpcs, GetJob),
+                                 [&calls](const auto& request, auto& response) {
+                                   to_message(calls.service().find(request.id())->status(), response);
+                                 });
+  wait_unary<ListJobsRequest, ListJobsResponse>(
+      queue, CallGroup::kTraining, TENSORD_START(calls.rpcs, ListJobs),
+      [&calls](const auto& request, auto& response) { list_jobs(calls.service(), request, response); });
+  wait_slow<CreateJobRequest, Job>(calls, queue, TENSORD_START(calls.rpcs, CreateJob),
+                                   [](TrainingService& service, const auto& request, auto& response) {
+                                     to_message(service.create(to_job_spec(request.spec())), response);
+                                   });
+  wait_slow<PauseJobRequest, Job>(calls, queue, TENSORD_START(calls.rpcs, PauseJob),
+                                  [](TrainingService& service, const auto& request, auto& response) {
+                                    to_message(service.pause(request.id()), response);
+                                  });
+  wait_slow<ResumeJobRequest, Job>(calls, queue, TENSORD_START(calls.rpcs, ResumeJob),
+                                   [](TrainingService& service, const auto& request, auto& response) {
+                                     to_message(service.resume(request.id()), response);
+                                   });
+  wait_slow<CancelJobRequest, Job>(calls, queue, TENSORD_START(calls.rpcs, CancelJob),
+                                   [](TrainingService& service, const auto& request, auto& response) {
+                                     to_message(service.cancel(request.id()), response);
+                                   });
+  wait_slow<DeleteJobRequest, DeleteJobResponse>(
+      calls, queue, TENSORD_START(calls.rpcs, DeleteJob),
+      [](TrainingService& service, const auto& request, auto&) { service.remove(request.id()); });
+  wait_slow<RollbackRequest, RollbackResponse>(calls, queue, TENSORD_START(calls.rpcs, Rollback),
+                                               [](TrainingService& service, const auto& request, auto& response) {
+                                                 const auto result = service.roll_back(request.model());
+                                                 response.set_withdrawn_version(result.withdrawn);
+                                                 response.set_served_version(result.served);
+                                               });
+  wait_training_streams(calls, queue);
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,371 @@
+// The calls about training that are streams. Each object owns itself and makes its successor when a call arrives.
+#include <grpcpp/alarm.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+
+#include "core/base/error.h"
+#include "server/executor/requests/status.h"
+#include "server/training/training_service.h"
+#include "server/transport/calls/training_batch.h"
+#include "server/transport/calls/training_calls.h"
+#include "server/transport/calls/training_messages.h"
+#include "server/transport/grpc/byte_buffer.h"
+#include "server/transport/grpc/grpc_status.h"
+#include "server/transport/grpc/open_stream.h"
+
+namespace tensord::server {
+namespace {
+
+// The least time between two messages of a watch.
+constexpr auto kWatchInterval = std::chrono::milliseconds(100);
+
+// What a batch takes beside its numbers.
+constexpr uint64_t kBatchBytes = 1024;
+
+grpc::Status has_gone() { return {grpc::StatusCode::CANCELLED, "the client has gone"}; }
+
+// Sends the job whenever it has changed, until it is at rest.
+class WatchJobCall {
+ public:
+  WatchJobCall(TrainingCalls& calls, CallQueue queue) : calls_(calls), live_(queue), queue_(queue) {
+    context_.AsyncNotifyWhenDone(done_.tag());
+    calls_.rpcs.RequestWatchJob(&context_, &bytes_, &writer_, queue_.queue, queue_.queue, arrived_.tag());
+  }
+
+ private:
+  void on_arrived(bool ok) {
+    if (!ok) {
+      delete this;
+      return;
+    }
+    new WatchJobCall(calls_, queue_);
+    const grpc::Status opened = open_stream(calls_.streams, queue_, CallGroup::kTraining, &context_);
+    if (!opened.ok()) {
+      end(opened);
+      return;
+    }
+    try {
+      RequestLimits::Admission admission = queue_.limits->hold(bytes_.Length());
+      training_rpc::WatchJobRequest request;
+      read_message(bytes_, *queue_.limits, admission, request);
+      job_ = calls_.service().find(request.id());
+      sent_step_ = request.after_step();
+      look();
+    } catch (...) {
+      end(to_grpc_status(current_exception_status()));
+    }
+  }
+
+  void look() {
+    const uint64_t revision = job_->revision();
+    if (revision == sent_revision_) {
+      sleep();
+      return;
+    }
+    sent_revision_ = revision;
+    training_rpc::WatchJobResponse response;
+    const JobStatus status = job_->status();
+    is_last_ = is_at_rest(status.state);
+    to_message(status, *response.mutable_job());
+    // The last one again where it was evaluated since.
+    for (const CurvePoint& point : job_->points_after(sent_step_ - 1)) {
+      if (point.step == sent_step_ && (!has_sent_ || point.metrics.size() == sent_metrics_)) continue;
+      to_message(point, *response.add_points());
+      sent_step_ = point.step;
+      sent_metrics_ = point.metrics.size();
+      has_sent_ = true;
+    }
+    writer_.Write(to_byte_buffer(response), written_.tag());
+  }
+
+  void on_written(bool ok) {
+    if (!ok || is_over_) {
+      end(grpc::Status(grpc::StatusCode::CANCELLED, "the watch has ended"));
+    } else if (is_last_) {
+      end(grpc::Status::OK);
+    } else {
+      sleep();
+    }
+  }
+
+  void on_time(bool) {
+    if (is_over_) {
+      end(grpc::Status(grpc::StatusCode::CANCELLED, "the watch has ended"));
+      return;
+    }
+    try {
+      look();
+    } catch (...) {
+      end(to_grpc_status(current_exception_status()));
+    }
+  }
+
+  void sleep() { alarm_.Set(queue_.queue, std::chrono::system_clock::now() + kWatchInterval, woken_.tag()); }
+
+  void end(const grpc::Status& status) { writer_.Finish(status, finished_.tag()); }
+
+  void on_done(bool) {
+    is_over_ = true;
+    release();
+  }
+  void on_finished(bool) { release(); }
+
+  void release() {
+    if (events_left_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+    calls_.streams.remove(&context_);
+    delete this;
+  }
+
+  TrainingCalls& calls_;
+  LiveCall live_;
+  CallQueue queue_;
+  grpc::ServerContext context_;
+  grpc::ByteBuffer bytes_;
+  grpc::ServerAsyncWriter<grpc::ByteBuffer> writer_{&context_};
+  grpc::Alarm alarm_;
+  std::shared_ptr<TrainingJob> job_;
+  uint64_t sent_revision_ = 0;
+  int64_t sent_step_ = 0;
+  size_t sent_metrics_ = 0;  // of that step's point
+  bool has_sent_ = false;
+  bool is_last_ = false;
+  std::atomic<bool> is_over_{false};
+  std::atomic<int> events_left_{2};  // done and finished
+  MemberTag<WatchJobCall> arrived_{this, &WatchJobCall::on_arrived};
+  MemberTag<WatchJobCall> written_{this, &WatchJobCall::on_written};
+  MemberTag<WatchJobCall> woken_{this, &WatchJobCall::on_time};
+  MemberTag<WatchJobCall> done_{this, &WatchJobCall::on_done};
+  MemberTag<WatchJobCall> finished_{this, &WatchJobCall::on_finished};
+};
+
+// Reads batch after batch into a job; while the job has enough of them, nothing is read, and gRPC holds the client
+// back. The job's thread may start the next read, so what both sides touch is under a lock.
+class StreamDataCall : public std::enable_shared_from_this<StreamDataCall> {
+ public:
+  static void wait(TrainingCalls& calls, CallQueue queue) {
+    const auto call = std::shared_ptr<StreamDataCall>(new StreamDataCall(calls, queue));
+    call->self_ = call;
+    call->context_.AsyncNotifyWhenDone(call->done_.tag());
+    calls.rpcs.RequestStreamData(&call->context_, &call->reader_, queue.queue, queue.queue, call->arrived_.tag());
+  }
+
+ private:
+  StreamDataCall(TrainingCalls& calls, CallQueue queue) : calls_(calls), live_(queue), queue_(queue) {}
+
+  void on_arrived(bool ok) {
+    if (!ok) {
+      self_.reset();
+      return;
+    }
+    wait(calls_, queue_);
+    const grpc::Status opened = open_stream(calls_.streams, queue_, CallGroup::kTraining, &context_);
+    if (!opened.ok()) {
+      end(opened);
+    } else {
+      reader_.Read(&message_, read_.tag());
+    }
+  }
+
+  void on_read(bool ok) {
+    const auto alive = shared_from_this();  // the call may end while it waits for room
+    if (!ok) {
+      end(is_over() ? has_gone() : grpc::Status::OK);
+      return;
+    }
+    try {
+      RequestLimits::Admission admission = queue_.limits->hold(message_.Length());
+      unpack(message_, *queue_.limits, admission);
+      take(to_wire_message(message_), std::move(admission));
+    } catch (...) {
+      end(to_grpc_status(current_exception_status()));
+      return;
+    }
+    message_.Clear();
+    if (!start_waiting()) {
+      end(has_gone());
+      return;
+    }
+    stream_->when_room([call = weak_from_this()] {
+      if (const auto alive = call.lock()) alive->read_on();
+    });
+  }
+
+  bool is_over() {
+    const std::lock_guard lock(mutex_);
+    return is_over_;
+  }
+
+  // False: the client has gone.
+  bool start_waiting() {
+    const std::lock_guard lock(mutex_);
+    is_waiting_ = !is_over_;
+    return is_waiting_;
+  }
+
+  void take(const WireMessage& wire, RequestLimits::Admission admission) {
+    TrainingBatch batch = parse_training_batch(wire);
+    if (!stream_) {
+      const std::shared_ptr<TrainingJob> job = calls_.service().find(batch.job_id);
+      job_id_ = batch.job_id;
+      const auto stream = job->stream();
+      if (!stream) fail(ErrorCode::kFailedPrecondition, "the data of job '", job_id_, "' is not streamed");
+      stream->attach();
+      stream_ = stream;
+    }
+    check(batch.job_id.empty() || batch.job_id == job_id_, "job_id: a stream is for one job, '", job_id_, "'");
+    const MemoryOwnerScope owner_scope(memory_owner("job/" + job_id_));
+    if (batch.has_tensors) {
+      // It counts until the job takes it, however small it is.
+      admission.grow(kBatchBytes);
+      auto account = std::make_shared<RequestLimits::Admission>(std::move(admission));
+      if (stream_->push(batch.number, decode_training_batch(batch, wire), std::move(account))) ++batches_;
+    }
+    is_complete_ = is_complete_ || batch.is_complete;
+  }
+
+  void read_on() {
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(is_waiting_, false)) return;
+    reader_.Read(&message_, read_.tag());
+  }
+
+  void on_done(bool) {
+    bool was_waiting = false;
+    {
+      const std::lock_guard lock(mutex_);
+      is_over_ = context_.IsCancelled();
+      was_waiting = is_over_ && std::exchange(is_waiting_, false);
+    }
+    if (was_waiting) end(has_gone());
+    release();
+  }
+
+  void end(const grpc::Status& status) {
+    if (!status.ok()) {
+      if (stream_) stream_->detach(false);
+      reader_.FinishWithError(status, finished_.tag());
+      return;
+    }
+    training_rpc::StreamDataResponse response;
+    response.set_batches(batches_);
+    if (stream_) {
+      response.set_next_batch(stream_->next());
+      stream_->detach(is_complete_);
+    }
+    reader_.Finish(to_byte_buffer(response), status, finished_.tag());
+  }
+
+  void on_finished(bool) { release(); }
+
+  void release() {
+    if (events_left_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+    calls_.streams.remove(&context_);
+    self_.reset();
+  }
+
+  TrainingCalls& calls_;
+  LiveCall live_;
+  CallQueue queue_;
+  grpc::ServerContext context_;
+  grpc::ByteBuffer message_;
+  grpc::ServerAsyncReader<grpc::ByteBuffer, grpc::ByteBuffer> reader_{&context_};
+  std::shared_ptr<StreamDataCall> self_;
+  std::shared_ptr<BatchStream> stream_;
+  std::string job_id_;
+  int64_t batches_ = 0;
+  bool is_complete_ = false;
+  std::atomic<int> events_left_{2};  // done and finished
+  std::mutex mutex_;
+  bool is_waiting_ = false;  // for room, without a read under way; by mutex_
+  bool is_over_ = false;     // the client has gone; by mutex_
+  MemberTag<StreamDataCall> arrived_{this, &StreamDataCall::on_arrived};
+  MemberTag<StreamDataCall> read_{this, &StreamDataCall::on_read};
+  MemberTag<StreamDataCall> done_{this, &StreamDataCall::on_done};
+  MemberTag<StreamDataCall> finished_{this, &StreamDataCall::on_finished};
+};
+
+// Writes an upload on the work thread, piece by piece.
+class UploadModelCall {
+ public:
+  UploadModelCall(TrainingCalls& calls, CallQueue queue) : calls_(calls), live_(queue), queue_(queue) {
+    calls_.rpcs.RequestUploadModel(&context_, &reader_, queue_.queue, queue_.queue, arrived_.tag());
+  }
+
+ private:
+  void on_arrived(bool ok) {
+    if (!ok) {
+      delete this;
+      return;
+    }
+    new UploadModelCall(calls_, queue_);
+    const grpc::Status opened = open_stream(calls_.streams, queue_, CallGroup::kTraining, &context_);
+    if (!opened.ok()) {
+      end(opened);
+    } else {
+      reader_.Read(&bytes_, read_.tag());
+    }
+  }
+
+  void on_read(bool ok) {
+    calls_.thread.post([this, ok] { ok ? write() : finish(); });
+  }
+
+  void write() {
+    try {
+      RequestLimits::Admission admission = queue_.limits->hold(bytes_.Length());
+      training_rpc::UploadModelRequest request;
+      read_message(bytes_, *queue_.limits, admission, request);
+      if (!upload_) upload_ = std::make_unique<TrainingService::Upload>(calls_.service(), request.size_bytes());
+      upload_->write(request.data());
+      reader_.Read(&bytes_, read_.tag());
+    } catch (...) {
+      end(to_grpc_status(current_exception_status()));
+    }
+  }
+
+  void finish() {
+    try {
+      check(upload_ != nullptr, "data: the upload is empty");
+      training_rpc::UploadModelResponse response;
+      response.set_size_bytes(upload_->size_bytes());
+      response.set_upload_id(upload_->finish());
+      reader_.Finish(to_byte_buffer(response), grpc::Status::OK, finished_.tag());
+    } catch (...) {
+      end(to_grpc_status(current_exception_status()));
+    }
+  }
+
+  void end(const grpc::Status& status) {
+    upload_.reset();
+    reader_.FinishWithError(status, finished_.tag());
+  }
+
+  void on_finished(bool) {
+    calls_.streams.remove(&context_);
+    delete this;
+  }
+
+  TrainingCalls& calls_;
+  LiveCall live_;
+  CallQueue queue_;
+  grpc::ServerContext context_;
+  grpc::ByteBuffer bytes_;
+  grpc::ServerAsyncReader<grpc::ByteBuffer, grpc::ByteBuffer> reader_{&context_};
+  std::unique_ptr<TrainingService::Upload> upload_;
+  MemberTag<UploadModelCall> arrived_{this, &UploadModelCall::on_arrived};
+  MemberTag<UploadModelCall> read_{this, &UploadModelCall::on_read};
+  MemberTag<UploadModelCall> finished_{this, &UploadModelCall::on_finished};
+};
+
+}  // namespace
+
+void wait_training_streams(TrainingCalls& calls, CallQueue queue) {
+  new WatchJobCall(calls, queue);
+  StreamDataCall::wait(calls, queue);
+  new UploadModelCall(calls, queue);
+}
+
+}  // namespace tensord::server

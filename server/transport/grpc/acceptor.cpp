@@ -1,0 +1,108 @@
+#include "server/transport/grpc/acceptor.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "server/http/listener.h"
+
+namespace tensord::server {
+namespace {
+
+// After an accept that failed for want of files or memory.
+constexpr auto kPause = std::chrono::milliseconds(20);
+
+}  // namespace
+
+int listen_unix(const std::string& path, mode_t mode) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  check(path.size() < sizeof(address.sun_path), "--grpc-unix-socket: ", path, " has more than ",
+        sizeof(address.sun_path) - 1, " characters");
+  std::memcpy(address.sun_path, path.data(), path.size());
+  unlink(path.c_str());
+  const int made = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  // The socket is made with its permissions, so that nobody comes in before they are set.
+  const mode_t previous = umask(~mode & 0777);
+  const bool is_bound = bind(made, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+  umask(previous);
+  if (is_bound && listen(made, SOMAXCONN) == 0) return made;
+  close(made);
+  fail(ErrorCode::kUnavailable, "cannot listen for gRPC on unix:", path);
+}
+
+Acceptor::Acceptor(std::vector<int> listeners, std::shared_ptr<ConnectionGuard> guard)
+    : guard_(std::move(guard)), listeners_(std::move(listeners)) {
+  port_ = port_of(listeners_.front());
+  wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
+Acceptor::~Acceptor() {
+  stop();
+  close(wake_);
+}
+
+void Acceptor::stop() {
+  const uint64_t one = 1;
+  if (thread_.joinable() && write(wake_, &one, sizeof(one)) == sizeof(one)) thread_.join();
+  for (const int listener : listeners_) close(listener);
+  listeners_.clear();
+}
+
+void Acceptor::configure(grpc::ServerBuilder& builder, std::shared_ptr<grpc::ServerCredentials> credentials) {
+  using Type = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+  acceptor_ = builder.experimental().AddExternalConnectionAcceptor(Type::FROM_FD, std::move(credentials));
+}
+
+void Acceptor::start() {
+  thread_ = Thread("accept", [this] { serve(); });
+}
+
+void Acceptor::serve() {
+  std::vector<pollfd> files{{wake_, POLLIN, 0}};
+  for (const int listener : listeners_) files.push_back({listener, POLLIN, 0});
+  while (files.front().revents == 0) {
+    if (poll(files.data(), files.size(), -1) <= 0) continue;
+    for (size_t i = 1; i < files.size(); ++i) {
+      if (files[i].revents != 0) run_logged("accept", [&] { accept_one(files[i].fd); });
+    }
+  }
+}
+
+void Acceptor::accept_one(int listener) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  const int connection = accept4(listener, reinterpret_cast<sockaddr*>(&address), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (connection < 0) {
+    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) std::this_thread::sleep_for(kPause);
+    return;
+  }
+  const PeerAddress peer(address);
+  if (!guard_->add(connection, peer)) {
+    close(connection);
+    log(LogLevel::kDebug, "connection refused", {{"peer", peer.text()}});
+    return;
+  }
+  const int yes = 1;
+  setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+  // gRPC makes the session of TLS at once, on this thread.
+  const ConnectionGuard::HandOver hand_over(connection);
+  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
+  parameters.listener_fd = listener;
+  parameters.fd = connection;
+  acceptor_->HandleNewConnection(&parameters);
+}
+
+}  // namespace tensord::server

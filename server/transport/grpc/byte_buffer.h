@@ -1,0 +1,12 @@
+#pragma once
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include "server/transport/grpc/wire_reader.h"
+
+namespace tensord::server {
+
+// The message's bytes where gRPC put them. REQUIRES: it is not compressed (unpack.h).
+WireMessage to_wire_message(const grpc::ByteBuffer& buffer);
+
+}  // namespace tensord::server

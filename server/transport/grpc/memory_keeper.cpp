@@ -1,0 +1,47 @@
+#include "server/transport/grpc/memory_keeper.h"
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/tensor/caching_allocator.h"
+
+namespace tensord::server {
+namespace {
+
+constexpr int kLooksOfWindow = 10;
+
+// Below these the system has nothing of it.
+constexpr uint64_t kKeptBytes = uint64_t{64} << 20;
+constexpr uint64_t kTrimmedPeakBytes = uint64_t{32} << 20;
+
+}  // namespace
+
+uint64_t FreeMemory::keep(uint64_t free_bytes) {
+  least_free_ = std::min(least_free_, free_bytes);
+  if (++looks_ < kLooksOfWindow) return free_bytes;
+  const uint64_t unused = least_free_ > kKeptBytes ? least_free_ - kKeptBytes : 0;
+  looks_ = 0;
+  least_free_ = UINT64_MAX;
+  return free_bytes - unused;
+}
+
+bool FreeMemory::is_heap_to_trim(uint64_t peak_bytes, uint64_t bytes) {
+  most_bytes_ = std::max(most_bytes_, peak_bytes);
+  if (most_bytes_ < kTrimmedPeakBytes || bytes > most_bytes_ / 4) return false;
+  most_bytes_ = bytes;
+  return true;
+}
+
+MemoryKeeper::MemoryKeeper(RequestLimits& limits)
+    : limits_(limits), thread_(std::chrono::seconds(1), [this] { look(); }) {}
+
+void MemoryKeeper::look() {
+  const uint64_t free_bytes = cpu_allocator().stats().cached_bytes;
+  const uint64_t kept = free_.keep(free_bytes);
+  if (kept < free_bytes) cpu_allocator().trim(kept);
+  if (free_.is_heap_to_trim(limits_.take_peak(), limits_.bytes())) malloc_trim(0);
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,122 @@
+#include "server/transport/grpc/unpack.h"
+
+#include <grpc/impl/codegen/compression_types.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/support/proto_buffer_reader.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <climits>
+#include <vector>
+
+#include "core/base/error.h"
+
+namespace tensord::server {
+namespace {
+
+// A piece of the result: the next one is twice as large, so that a small message takes little and a large one few.
+constexpr uint64_t kLeastPieceBytes = 1 << 10;
+constexpr uint64_t kFirstPieceBytes = 1 << 20;  // at most
+constexpr uint64_t kMostPieceBytes = 8 << 20;
+
+// A message may unpack to so much, and more where it is large itself: what is a thousand times as large has taken its
+// client nothing, and the server seconds.
+constexpr uint64_t kMostOfAnyBytes = uint64_t{64} << 20;
+constexpr uint64_t kMostTimes = 100;
+
+// What gRPC knows of a message; its own reader is the only one that may ask.
+class MessageProbe final : public grpc::ProtoBufferReader {
+ public:
+  using ProtoBufferReader::ProtoBufferReader;
+  grpc_compression_algorithm algorithm() { return reader()->buffer_in->data.raw.compression; }
+};
+
+class Inflater {
+ public:
+  Inflater(bool is_gzip, uint64_t packed_bytes, const RequestLimits& limits, RequestLimits::Admission& admission)
+      : most_bytes_(std::max(kMostOfAnyBytes, kMostTimes * packed_bytes)),
+        limits_(limits),
+        admission_(admission),
+        next_bytes_(std::clamp(4 * packed_bytes, kLeastPieceBytes, kFirstPieceBytes)) {
+    constexpr int kWindowBits = 15;
+    constexpr int kGzip = 16;
+    check(inflateInit2(&stream_, kWindowBits | (is_gzip ? kGzip : 0)) == Z_OK, "the request cannot be unpacked");
+  }
+  ~Inflater() { inflateEnd(&stream_); }
+  Inflater(const Inflater&) = delete;
+  Inflater& operator=(const Inflater&) = delete;
+
+  void add(const grpc::Slice& packed) {
+    stream_.next_in = const_cast<Bytef*>(packed.begin());
+    stream_.avail_in = static_cast<uInt>(packed.size());
+    while (stream_.avail_in > 0 || (stream_.avail_out == 0 && !is_over_ && !pieces_.empty())) {
+      check(!is_over_, "the request has bytes after the end of what is compressed");
+      if (stream_.avail_out == 0) add_piece();
+      const int code = inflate(&stream_, Z_NO_FLUSH);
+      if (code == Z_STREAM_END) {
+        is_over_ = true;
+      } else if (code == Z_BUF_ERROR && stream_.avail_in == 0) {
+        break;  // all that is there has been unpacked
+      } else {
+        check(code == Z_OK, "the request cannot be unpacked: ", stream_.msg ? stream_.msg : "it is damaged");
+      }
+    }
+  }
+
+  grpc::ByteBuffer finish() {
+    check(is_over_, "the request cannot be unpacked: its end is missing");
+    check_size(allocated_bytes_ - stream_.avail_out);
+    if (!pieces_.empty()) pieces_.back() = pieces_.back().sub(0, pieces_.back().size() - stream_.avail_out);
+    return {pieces_.data(), pieces_.size()};
+  }
+
+ private:
+  void add_piece() {
+    check_size(allocated_bytes_);
+    uint64_t bytes = next_bytes_;
+    // One byte more than may be shows that there is more.
+    if (limits_.max_message_bytes() != 0) bytes = std::min(bytes, limits_.max_message_bytes() + 1 - allocated_bytes_);
+    bytes = std::min(bytes, most_bytes_ + 1 - allocated_bytes_);
+    admission_.grow(bytes);
+    pieces_.emplace_back(bytes);
+    stream_.next_out = const_cast<Bytef*>(pieces_.back().begin());
+    stream_.avail_out = static_cast<uInt>(bytes);
+    allocated_bytes_ += bytes;
+    next_bytes_ = std::min(2 * next_bytes_, kMostPieceBytes);
+  }
+
+  void check_size(uint64_t bytes) const {
+    if (bytes > most_bytes_) {
+      fail(ErrorCode::kResourceExhausted, "the request unpacks to more than ", kMostTimes, " times its size");
+    }
+    const uint64_t most = limits_.max_message_bytes();
+    if (most == 0 || bytes <= most) return;
+    fail(ErrorCode::kResourceExhausted, "the request unpacks to more than the ", most,
+         " bytes that --grpc-max-message-size and --grpc-memory-quota allow");
+  }
+
+  const uint64_t most_bytes_;
+  const RequestLimits& limits_;
+  RequestLimits::Admission& admission_;
+  uint64_t next_bytes_;
+  uint64_t allocated_bytes_ = 0;
+  bool is_over_ = false;
+  z_stream stream_{};
+  std::vector<grpc::Slice> pieces_;
+};
+
+}  // namespace
+
+void unpack(grpc::ByteBuffer& message, const RequestLimits& limits, RequestLimits::Admission& admission) {
+  if (!message.Valid()) return;
+  const grpc_compression_algorithm algorithm = MessageProbe(&message).algorithm();
+  if (algorithm == GRPC_COMPRESS_NONE) return;
+  std::vector<grpc::Slice> packed;
+  check(message.Dump(&packed).ok(), "the request cannot be read");
+  Inflater inflater(algorithm == GRPC_COMPRESS_GZIP, message.Length(), limits, admission);
+  for (const grpc::Slice& slice : packed) inflater.add(slice);
+  grpc::ByteBuffer plain = inflater.finish();
+  message.Swap(&plain);
+}
+
+}  // namespace tensord::server

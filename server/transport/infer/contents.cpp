@@ -1,0 +1,195 @@
+#include "server/transport/infer/contents.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/base/error.h"
+#include "server/executor/model/wide_unsigned.h"
+
+namespace tensord::server {
+namespace {
+
+using WireType = WireReader::WireType;
+using Tag = WireReader::Tag;
+
+// An empty text: a tag and a length.
+constexpr size_t kLeastTypedText = 2;
+
+// Field of InferTensorContents that holds the datatype, and how its elements look on the wire.
+struct Slot {
+  uint32_t field = 0;  // 0: none
+  WireType type = WireType::kVarint;
+};
+
+Slot slot_of(DataType datatype) {
+  switch (datatype) {
+    case DataType::kBool: return {1, WireType::kVarint};
+    case DataType::kInt8:
+    case DataType::kInt16:
+    case DataType::kInt32: return {2, WireType::kVarint};
+    case DataType::kInt64: return {3, WireType::kVarint};
+    case DataType::kUint8:
+    case DataType::kUint16:
+    case DataType::kUint32: return {4, WireType::kVarint};
+    case DataType::kUint64: return {5, WireType::kVarint};
+    case DataType::kFp32: return {6, WireType::kFixed32};
+    case DataType::kFp64: return {7, WireType::kFixed64};
+    case DataType::kBytes: return {8, WireType::kBytes};
+    default: return {};
+  }
+}
+
+size_t smallest_wire_bytes(WireType type) {
+  return type == WireType::kFixed32 ? 4 : type == WireType::kFixed64 ? 8 : 1;
+}
+
+[[noreturn]] void fail_count(const std::string& what, int64_t expected) {
+  fail(ErrorCode::kInvalidArgument, "unexpected number of elements for ", what, ", expecting ", expected);
+}
+
+// The text that Triton has for texts: how many came, as far as they were looked at.
+[[noreturn]] void fail_string_count(const std::string& what, size_t got, int64_t expected) {
+  if (static_cast<int64_t>(got) < expected) {
+    fail(ErrorCode::kInvalidArgument, "expected ", expected, " string elements for ", what, ", got ", got);
+  }
+  fail(ErrorCode::kInvalidArgument, "unexpected number of string elements ", got, " for ", what, ", expecting ",
+       expected);
+}
+
+// Writes elements one after another; refuses more than there is room for.
+class ElementWriter {
+ public:
+  ElementWriter(const Tensor& target, DataType datatype, const std::string& what)
+      : at_(static_cast<char*>(target.raw_data())),
+        left_(target.numel()),
+        count_(target.numel()),
+        size_bytes_(size_of(tensor_datatype(datatype))),
+        is_wide_unsigned_(is_wide_unsigned(datatype)),
+        wire_bits_(8 * size_of(datatype)),
+        is_bool_(datatype == DataType::kBool),
+        what_(what) {}
+
+  void add(WireReader& reader, WireType type) {
+    uint64_t bits = type == WireType::kVarint    ? reader.read_varint()
+                    : type == WireType::kFixed32 ? reader.read_fixed32()
+                                                 : reader.read_fixed64();
+    if (left_-- == 0) fail_count(what_, count_);
+    if (is_bool_) bits = bits != 0;
+    if (is_wide_unsigned_) {
+      if (wire_bits_ < 64) bits &= (uint64_t{1} << wire_bits_) - 1;
+      check(bits <= INT64_MAX, what_, " has an element above ", INT64_MAX, ", which no tensor can hold");
+    }
+    std::memcpy(at_, &bits, size_bytes_);  // little-endian: the low bytes, as the protocol narrows
+    at_ += size_bytes_;
+  }
+
+  void add_packed(WireReader reader, WireType type) {
+    if (type == WireType::kVarint) {
+      while (!reader.at_end()) add(reader, type);
+      return;
+    }
+    const size_t count = reader.remaining() / size_bytes_;
+    if (reader.remaining() % size_bytes_ != 0 || count > static_cast<size_t>(left_)) fail_count(what_, count_);
+    reader.copy_to(at_, count * size_bytes_);
+    at_ += count * size_bytes_;
+    left_ -= static_cast<int64_t>(count);
+  }
+
+  void finish() const {
+    if (left_ != 0) fail_count(what_, count_);
+  }
+
+ private:
+  char* at_;
+  int64_t left_;
+  int64_t count_;
+  size_t size_bytes_;  // of an element of the tensor
+  bool is_wide_unsigned_;
+  size_t wire_bits_;
+  bool is_bool_;
+  const std::string& what_;
+};
+
+}  // namespace
+
+Tensor decode_typed_contents(std::span<const WireReader> contents, DataType datatype, std::span<const int64_t> shape,
+                             int64_t count, const std::string& what) {
+  const Slot slot = slot_of(datatype);
+  check(slot.field != 0, what, " has data-type ", name_of(datatype), ", which is sent in raw_input_contents only");
+  uint64_t wire_bytes = 0;
+  for (const WireReader& part : contents) wire_bytes += part.remaining();
+  // Before memory is taken for elements that cannot be there.
+  if (static_cast<uint64_t>(count) > wire_bytes / smallest_wire_bytes(slot.type)) fail_count(what, count);
+  Tensor tensor = Tensor::empty(shape, *to_dtype(tensor_datatype(datatype)));
+  ElementWriter writer(tensor, datatype, what);
+  for (WireReader part : contents) {
+    while (!part.at_end()) {
+      const Tag tag = part.read_tag();
+      if (tag.field == slot.field && tag.type == WireType::kBytes) {
+        writer.add_packed(part.read_range(), slot.type);
+      } else if (tag.field == slot.field && tag.type == slot.type) {
+        writer.add(part, slot.type);
+      } else {
+        part.skip(tag);
+      }
+    }
+  }
+  writer.finish();
+  return tensor;
+}
+
+std::vector<std::string> decode_typed_strings(std::span<const WireReader> contents, int64_t count,
+                                              const std::string& what) {
+  std::vector<std::string> out;
+  size_t wire_bytes = 0;
+  for (const WireReader& part : contents) wire_bytes += part.remaining();
+  out.reserve(std::min(static_cast<size_t>(count), wire_bytes / kLeastTypedText));
+  for (WireReader part : contents) {
+    while (!part.at_end()) {
+      const Tag tag = part.read_tag();
+      if (tag.field == 8 && tag.type == WireType::kBytes) {
+        if (static_cast<int64_t>(out.size()) == count) fail_string_count(what, out.size() + 1, count);
+        out.push_back(part.read_bytes());
+      } else {
+        part.skip(tag);
+      }
+    }
+  }
+  if (static_cast<int64_t>(out.size()) != count) fail_string_count(what, out.size(), count);
+  return out;
+}
+
+std::vector<std::string> decode_raw_strings(WireReader raw, int64_t count, const std::string& what) {
+  std::vector<std::string> out;
+  out.reserve(std::min(static_cast<size_t>(count), raw.remaining() / sizeof(uint32_t)));
+  while (!raw.at_end()) {
+    if (static_cast<int64_t>(out.size()) == count) fail_string_count(what, out.size() + 1, count);
+    check(raw.remaining() >= sizeof(uint32_t), "incomplete string length indicator for ", what);
+    const uint32_t size = raw.read_fixed32();
+    check(size <= raw.remaining(), "incomplete string data for ", what, ", expecting string of length ", size,
+          " but only ", raw.remaining(), " bytes available");
+    std::string& text = out.emplace_back(size, '\0');
+    raw.copy_to(text.data(), size);
+  }
+  if (static_cast<int64_t>(out.size()) != count) fail_string_count(what, out.size(), count);
+  return out;
+}
+
+uint64_t raw_strings_bytes(const std::vector<std::string>& strings) {
+  uint64_t size_bytes = 0;
+  for (const std::string& text : strings) size_bytes += sizeof(uint32_t) + text.size();
+  return size_bytes;
+}
+
+void append_raw_strings(std::string& out, const std::vector<std::string>& strings) {
+  out.reserve(out.size() + raw_strings_bytes(strings));
+  for (const std::string& text : strings) {
+    const auto length = static_cast<uint32_t>(text.size());
+    char bytes[sizeof(length)];
+    std::memcpy(bytes, &length, sizeof(length));
+    out.append(bytes, sizeof(length));
+    out += text;
+  }
+}
+
+}  // namespace tensord::server

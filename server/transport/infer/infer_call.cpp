@@ -1,0 +1,123 @@
+#include "server/transport/infer/infer_call.h"
+
+#include "core/base/delay_point.h"
+#include "server/executor/requests/status.h"
+#include "server/transport/grpc/grpc_status.h"
+
+namespace tensord::server {
+
+void InferCall::wait(ServerState& state, const StartInfer& start, CallQueue queue) {
+  new InferCall(state, start, queue);
+}
+
+InferCall::InferCall(ServerState& state, const StartInfer& start, CallQueue queue)
+    : state_(state), start_(start), live_(queue), queue_(queue) {
+  ticket_.wait_start_ns = Clock::system().now_ns();
+  context_.AsyncNotifyWhenDone(done_.tag());
+  start_(&context_, &request_, &writer_, queue_.queue, arrived_.tag());
+}
+
+void InferCall::on_arrived(bool ok) {
+  if (!ok) {
+    delete this;
+    return;
+  }
+  wait(state_, start_, queue_);
+  const grpc::Status access = queue_.access->check(context_, CallGroup::kInference);
+  if (access.ok()) {
+    accept();
+  } else {
+    writer_.FinishWithError(access, answered_.tag());
+    release();
+  }
+}
+
+void InferCall::accept() {
+  const uint64_t size_bytes = request_.Length();
+  InferRequest request;
+  InferResult refused;
+  try {
+    read_request(state_, request_, context_, ticket_, request);
+  } catch (...) {
+    refused.status = current_exception_status();
+    refused.times.arrived_ns = ticket_.arrived_ns;
+  }
+  if (!refused.status.ok() && waits_for_model(refused.status)) return;
+  request_.Clear();
+  ticket_.metrics->add_received(size_bytes);
+  ticket_.metrics->add_in_flight(1);
+  if (!refused.status.ok()) {
+    answer(refused, {});
+  } else {
+    submitted_to_ = ticket_.model.get();
+    ticket_.model->submit(std::move(request), *this);
+    // Cancelled meanwhile: on_done() may have told the model before the request was there.
+    if (is_cancelled_) ticket_.model->note_cancelled();
+  }
+  release();
+}
+
+// Where the model is not loaded, but may be on demand: the request is read again when it is.
+bool InferCall::waits_for_model(absl::Status& refused) {
+  if (ticket_.model || waits_left_ == 0) return false;
+  try {
+    --waits_left_;
+    return state_.repository.load_on_demand(ticket_.model_name, [this] {
+      if (!alarm_) alarm_ = std::make_unique<grpc::Alarm>();
+      alarm_->Set(queue_.queue, gpr_now(GPR_CLOCK_MONOTONIC), loaded_.tag());
+    });
+  } catch (...) {
+    refused = current_exception_status();
+    return false;
+  }
+}
+
+void InferCall::on_loaded(bool) { accept(); }
+
+void InferCall::respond(InferResult result, bool) {
+  grpc::ByteBuffer response;
+  if (result.status.ok()) {
+    try {
+      write_response(ticket_, result).Swap(&response);  // an assignment would copy
+    } catch (...) {
+      result.status = current_exception_status();
+    }
+  }
+  result.outputs.clear();
+  ticket_.plan = {};  // a region that was unregistered meanwhile is gone when the client has its answer
+  answer(result, response);
+}
+
+void InferCall::answer(const InferResult& result, const grpc::ByteBuffer& response) {
+  TENSORD_DELAY("infer.answer");
+  ticket_.metrics->count_answer(result.times, static_cast<int>(result.status.code()));
+  ticket_.metrics->add_in_flight(-1);
+  ticket_.watch.note_answer(result.times, result.status);
+  answered_ns_ = Clock::system().now_ns();
+  // After this line the call may be gone: its events run on another thread.
+  if (result.status.ok()) {
+    writer_.Finish(response, grpc::Status::OK, answered_.tag());
+  } else {
+    writer_.FinishWithError(to_grpc_status(result.status), answered_.tag());
+  }
+}
+
+void InferCall::on_done(bool) {
+  TENSORD_DELAY("infer.done");
+  if (context_.IsCancelled()) {
+    is_cancelled_ = true;
+    if (ModelVersion* const model = submitted_to_) model->note_cancelled();
+  }
+  release();
+}
+
+void InferCall::on_answered(bool) {
+  ticket_.watch.note_sent(answered_ns_);
+  release();
+}
+
+void InferCall::release() {
+  if (steps_left_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+}
+
+}  // namespace tensord::server

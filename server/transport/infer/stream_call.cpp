@@ -1,0 +1,444 @@
+#include "server/transport/infer/stream_call.h"
+
+#include <grpcpp/alarm.h>
+
+#include <atomic>
+#include <list>
+#include <memory>
+#include <set>
+
+#include "core/base/delay_point.h"
+#include "core/base/log.h"
+#include "server/executor/requests/status.h"
+#include "server/transport/grpc/grpc_status.h"
+#include "server/transport/infer/ticket.h"
+
+namespace tensord::server {
+namespace {
+
+constexpr const char* kShuttingDown = "GRPC server is shutting down and has stopped accepting new requests.";
+
+// A response on its way, and its place among the bytes that all clients have under way.
+struct StreamAnswer {
+  grpc::ByteBuffer bytes;
+  RequestLimits::Admission admission = {};
+  size_t size() const { return bytes.Valid() ? bytes.Length() : 0; }
+};
+
+// While so many bytes of responses wait to be sent, no more requests are read from a stream.
+constexpr size_t kWaitingBytes = size_t{64} << 20;
+// With so many bytes of a decoupled model's responses waiting the client does not read, and the stream is ended.
+constexpr size_t kMostWaitingBytes = size_t{256} << 20;
+
+// A request waits for its model so often; others may take the memory again.
+constexpr int kMaxWaitsForModel = 3;
+
+// Clients that send it get a failed request's status instead of an error message, and the stream ends with it.
+constexpr const char* kErrorHeader = "triton_grpc_error";
+
+bool has_error_header(const grpc::ServerContext& context) {
+  const auto header = context.client_metadata().find(kErrorHeader);
+  return header != context.client_metadata().end() && header->second == "true";
+}
+
+}  // namespace
+
+// A request of a stream. Owned by its call, until its final response is there and, where its model gives one response
+// to each request, those before it have been passed on.
+class StreamRequest final : public InferSink {
+ public:
+  StreamRequest(StreamCall& call, InferTicket ticket, bool is_ordered)
+      : is_ordered(is_ordered), ticket(std::move(ticket)), call_(call) {}
+
+  void respond(InferResult result, bool is_final) override;
+  bool is_cancelled() const override;
+
+  const bool is_ordered;
+  const InferTicket ticket;
+  std::list<StreamRequest>::iterator self;
+  // Of ordered ones; by the call's mutex.
+  bool is_answered = false;
+  absl::Status answer_status;
+  StreamAnswer answer;
+
+ private:
+  StreamCall& call_;
+  absl::Status status_;  // the first that was not OK
+  uint64_t responses_ = 0;
+  int64_t previous_ns_ = ticket.arrived_ns;  // when the response before went out
+};
+
+// One ModelStreamInfer call. Reads requests and submits them as they come; responses are written one after the other,
+// those of models that give one to each request in the order of the requests, those of decoupled models as they come.
+// Owns itself; goes when no operation is under way and no request is left.
+class StreamCall {
+ public:
+  StreamCall(StreamCalls& calls, CallQueue queue) : calls_(calls), live_(queue), queue_(queue) {
+    context_.AsyncNotifyWhenDone(done_.tag());
+    calls_.start_(&context_, &stream_, queue_.queue, arrived_.tag());
+  }
+
+  // A response of `request`, which may be gone afterwards if it is final. `bytes` may be empty: none is to be sent.
+  void deliver(StreamRequest& request, const absl::Status& status, grpc::ByteBuffer bytes, bool is_final);
+  void drain();
+  bool is_cancelled() const { return is_cancelled_.load(std::memory_order_relaxed); }
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+  void on_arrived(bool ok);
+  void on_read(bool ok);
+  void on_written(bool ok);
+  void on_done(bool ok);
+  void on_finished(bool ok);
+  void on_woken(bool ok);
+  void on_loaded(bool ok);
+
+  bool accept();
+  bool waits_for_model(const InferTicket& ticket, absl::Status& refused);
+  StreamRequest& add_request(InferTicket ticket, bool is_ordered);
+  void close(const grpc::Status& status);
+  void cancel_requests();
+  // With the lock held: starts whatever can be started now.
+  void advance();
+  bool has_room() const;
+  // A response has its turn.
+  void pass_on(const absl::Status& status, StreamAnswer answer);
+  // Its client does not read: what waits for it is given up.
+  void give_up(const std::string& reason);
+  void start_finish();
+  // Ends what one of the holders did; the call may be gone afterwards.
+  void release(Lock lock);
+  // The same at the end of an event of the queue.
+  void end_event(Lock lock);
+
+  StreamCalls& calls_;
+  LiveCall live_;
+  CallQueue queue_;
+  grpc::ServerContext context_;
+  InferStream stream_{&context_};
+  grpc::ByteBuffer message_;
+  std::atomic<bool> is_cancelled_{false};
+  bool ends_on_error_ = false;
+
+  std::mutex mutex_;  // guards the rest
+  int holders_ = 2;   // operations under way, and requests; from the start: its arrival, and that it is done
+  bool is_reading_ = false, is_writing_ = false, is_finishing_ = false;
+  bool is_input_over_ = false;          // the client sends no more
+  bool is_draining_ = false;            // the server takes no more
+  bool is_closing_ = false;             // ends with status_ when what waits is written
+  grpc::Status status_;                 // of is_closing_
+  std::list<StreamRequest> ordered_;    // in the order of their arrival
+  std::list<StreamRequest> decoupled_;  // of decoupled models
+  std::list<StreamAnswer> waiting_;     // responses to be written
+  RequestLimits::Admission writing_;    // of the one that is being written
+  size_t waiting_bytes_ = 0;            // of them, and of answers that wait for others
+  // Requests that are over. They hold their models, which may not go on a thread that runs them: at the end of an
+  // event.
+  std::list<StreamRequest> retired_;
+  bool is_waking_ = false;  // an event is on its way for their sake
+  std::unique_ptr<grpc::Alarm> alarm_;
+
+  MemberTag<StreamCall> arrived_{this, &StreamCall::on_arrived};
+  MemberTag<StreamCall> read_{this, &StreamCall::on_read};
+  MemberTag<StreamCall> written_{this, &StreamCall::on_written};
+  MemberTag<StreamCall> done_{this, &StreamCall::on_done};
+  MemberTag<StreamCall> finished_{this, &StreamCall::on_finished};
+  MemberTag<StreamCall> woken_{this, &StreamCall::on_woken};
+  MemberTag<StreamCall> loaded_{this, &StreamCall::on_loaded};
+  std::unique_ptr<grpc::Alarm> load_alarm_;  // brings the stream back to its queue when a model is loaded
+  int waits_left_ = kMaxWaitsForModel;       // of a request for its model
+};
+
+void StreamRequest::respond(InferResult result, bool is_final) {
+  const bool is_silent = !is_ordered && result.is_empty && result.status.ok() && !ticket.wants_empty_final_response;
+  grpc::ByteBuffer bytes;
+  if (!is_silent && !call_.is_cancelled()) bytes = write_stream_response(ticket, result, is_final);
+  result.outputs.clear();
+  if (status_.ok()) status_ = result.status;
+  if (!is_ordered) {
+    ticket.metrics->count_response(responses_++, result.times, previous_ns_, static_cast<int>(result.status.code()),
+                                   result.is_empty);
+    previous_ns_ = Clock::system().now_ns();
+  }
+  if (is_final) {
+    ticket.metrics->count_answer(result.times, static_cast<int>(status_.code()));
+    ticket.metrics->add_in_flight(-1);
+    ticket.watch.note_answer(result.times, status_);
+  }
+  call_.deliver(*this, result.status, std::move(bytes), is_final);
+}
+
+bool StreamRequest::is_cancelled() const { return call_.is_cancelled(); }
+
+void StreamCall::on_arrived(bool ok) {
+  if (!ok) {
+    delete this;
+    return;
+  }
+  new StreamCall(calls_, queue_);
+  ends_on_error_ = has_error_header(context_);
+  const grpc::Status access = queue_.access->check(context_, CallGroup::kInference);
+  const bool is_taken = calls_.add(this);
+  Lock lock(mutex_);
+  if (!access.ok()) {
+    close(access);
+  } else if (!is_taken) {
+    close(grpc::Status(grpc::StatusCode::UNAVAILABLE, kShuttingDown));
+  }
+  advance();
+  release(std::move(lock));
+}
+
+void StreamCall::on_read(bool ok) {
+  if (ok && !accept()) return;  // its model is being loaded
+  Lock lock(mutex_);
+  is_reading_ = false;
+  is_input_over_ = is_input_over_ || !ok;
+  advance();
+  end_event(std::move(lock));
+}
+
+void StreamCall::on_loaded(bool) { on_read(true); }
+
+// Nothing else reads or writes message_ and adds requests. False: the model is not loaded, but will be on demand; then
+// the message is read again.
+bool StreamCall::accept() {
+  const uint64_t size_bytes = message_.Length();
+  InferTicket ticket;
+  ticket.takes_many_responses = true;
+  InferRequest request;
+  InferResult refused;
+  try {
+    read_request(calls_.state_, message_, context_, ticket, request);
+    if (calls_.state_.is_draining) fail(ErrorCode::kUnavailable, kShuttingDown);
+    if (is_cancelled()) fail(ErrorCode::kCancelled, "the client has gone");
+  } catch (...) {
+    refused.status = current_exception_status();
+    refused.times.arrived_ns = ticket.arrived_ns;
+    if (waits_for_model(ticket, refused.status)) return false;
+  }
+  waits_left_ = kMaxWaitsForModel;
+  message_.Clear();
+  ticket.metrics->add_received(size_bytes);
+  ticket.metrics->add_in_flight(1);
+  const std::shared_ptr<ModelVersion> model = ticket.model;
+  StreamRequest& sink = add_request(std::move(ticket), !model || !model->config().is_decoupled);
+  if (refused.status.ok()) {
+    model->submit(std::move(request), sink);
+    if (is_cancelled()) model->note_cancelled();  // on_done() may have come before the request was there
+  } else {
+    sink.respond(std::move(refused), /*is_final=*/true);
+  }
+  return true;
+}
+
+bool StreamCall::waits_for_model(const InferTicket& ticket, absl::Status& refused) {
+  if (ticket.model || waits_left_ == 0) return false;
+  try {
+    --waits_left_;
+    return calls_.state_.repository.load_on_demand(ticket.model_name, [this] {
+      if (!load_alarm_) load_alarm_ = std::make_unique<grpc::Alarm>();
+      load_alarm_->Set(queue_.queue, gpr_now(GPR_CLOCK_MONOTONIC), loaded_.tag());
+    });
+  } catch (...) {
+    refused = current_exception_status();
+    return false;
+  }
+}
+
+StreamRequest& StreamCall::add_request(InferTicket ticket, bool is_ordered) {
+  const std::lock_guard lock(mutex_);
+  auto& requests = is_ordered ? ordered_ : decoupled_;
+  StreamRequest& request = requests.emplace_back(*this, std::move(ticket), is_ordered);
+  request.self = std::prev(requests.end());
+  ++holders_;
+  return request;
+}
+
+void StreamCall::deliver(StreamRequest& request, const absl::Status& status, grpc::ByteBuffer bytes, bool is_final) {
+  TENSORD_DELAY("stream.deliver");
+  StreamAnswer answer{std::move(bytes)};
+  std::string full;  // why the answer cannot wait
+  try {
+    answer.admission = calls_.state_.limits.hold(answer.size());
+  } catch (const Error& error) {
+    full = error.what();
+    answer.bytes.Clear();
+  }
+  Lock lock(mutex_);
+  ++holders_;  // this
+  if (!full.empty()) give_up(full);
+  if (!request.is_ordered) {
+    pass_on(status, std::move(answer));
+    if (is_final) retired_.splice(retired_.end(), decoupled_, request.self);
+  } else {
+    waiting_bytes_ += answer.size();
+    request.answer = std::move(answer);
+    request.answer_status = status;
+    request.is_answered = true;
+    while (!ordered_.empty() && ordered_.front().is_answered) {
+      StreamRequest& front = ordered_.front();
+      waiting_bytes_ -= front.answer.size();
+      pass_on(front.answer_status, std::move(front.answer));
+      retired_.splice(retired_.end(), ordered_, ordered_.begin());
+    }
+  }
+  advance();
+  if (!retired_.empty() && !is_writing_ && !is_waking_) {
+    is_waking_ = true;
+    ++holders_;
+    if (!alarm_) alarm_ = std::make_unique<grpc::Alarm>();
+    alarm_->Set(queue_.queue, gpr_now(GPR_CLOCK_MONOTONIC), woken_.tag());
+  }
+  release(std::move(lock));
+}
+
+void StreamCall::pass_on(const absl::Status& status, StreamAnswer answer) {
+  if (is_closing_ || is_cancelled()) return;
+  if (!status.ok() && ends_on_error_) {
+    close(to_grpc_status(status));
+    return;
+  }
+  if (answer.size() == 0) return;
+  waiting_bytes_ += answer.size();
+  waiting_.push_back(std::move(answer));
+  if (waiting_bytes_ <= kMostWaitingBytes || waiting_.size() == 1 || decoupled_.empty()) return;
+  give_up("too many responses wait for the client to read them");
+}
+
+void StreamCall::give_up(const std::string& reason) {
+  if (is_closing_ || is_cancelled()) return;
+  log(LogLevel::kWarning, "a stream is ended: its responses cannot wait for the client",
+      {{"peer", context_.peer()}, {"waiting_bytes", waiting_bytes_}, {"reason", reason}});
+  close(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, reason));
+  waiting_.clear();
+  // A write that is under way ends only so.
+  if (is_writing_) context_.TryCancel();
+}
+
+bool StreamCall::has_room() const {
+  return ordered_.size() + decoupled_.size() + waiting_.size() < calls_.state_.stream_max_requests &&
+         waiting_bytes_ < kWaitingBytes;
+}
+
+void StreamCall::advance() {
+  if (is_finishing_) return;
+  if (!is_writing_ && !waiting_.empty()) {
+    is_writing_ = true;
+    ++holders_;
+    waiting_bytes_ -= waiting_.front().size();
+    writing_ = std::move(waiting_.front().admission);
+    stream_.Write(waiting_.front().bytes, written_.tag());
+    waiting_.pop_front();
+  }
+  const bool takes_input = !is_input_over_ && !is_draining_ && !is_closing_;
+  if (takes_input && !is_reading_ && has_room()) {
+    is_reading_ = true;
+    ++holders_;
+    stream_.Read(&message_, read_.tag());
+  }
+  if (is_writing_ || !waiting_.empty()) return;
+  const bool has_requests = !ordered_.empty() || !decoupled_.empty();
+  if (is_closing_ || (!takes_input && !has_requests)) start_finish();
+}
+
+void StreamCall::start_finish() {
+  is_finishing_ = true;
+  ++holders_;
+  if (!is_closing_ && is_cancelled()) {
+    status_ = grpc::Status(grpc::StatusCode::CANCELLED, "the client has gone");
+  } else if (!is_closing_ && !is_input_over_) {
+    status_ = grpc::Status(grpc::StatusCode::UNAVAILABLE, kShuttingDown);
+  }
+  stream_.Finish(status_, finished_.tag());
+}
+
+// Requests that wait in a queue are told when the call is done: this may run under one of a model's locks.
+void StreamCall::close(const grpc::Status& status) {
+  is_closing_ = true;
+  status_ = status;
+  is_cancelled_.store(true, std::memory_order_relaxed);
+}
+
+void StreamCall::on_written(bool ok) {
+  Lock lock(mutex_);
+  is_writing_ = false;
+  writing_ = {};
+  if (!ok) waiting_.clear();
+  advance();
+  end_event(std::move(lock));
+}
+
+void StreamCall::on_done(bool) {
+  TENSORD_DELAY("stream.done");
+  if (context_.IsCancelled()) is_cancelled_.store(true, std::memory_order_relaxed);
+  if (is_cancelled()) cancel_requests();
+  Lock lock(mutex_);
+  is_input_over_ = true;
+  if (is_cancelled()) waiting_.clear();
+  advance();
+  end_event(std::move(lock));
+}
+
+void StreamCall::cancel_requests() {
+  std::set<std::shared_ptr<ModelVersion>> models;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto* requests : {&ordered_, &decoupled_}) {
+      for (const StreamRequest& request : *requests) {
+        if (request.ticket.model) models.insert(request.ticket.model);
+      }
+    }
+  }
+  for (const auto& model : models) model->note_cancelled();
+}
+
+void StreamCall::on_finished(bool) { end_event(Lock(mutex_)); }
+
+void StreamCall::on_woken(bool) {
+  Lock lock(mutex_);
+  is_waking_ = false;
+  end_event(std::move(lock));
+}
+
+void StreamCall::end_event(Lock lock) {
+  std::list<StreamRequest> retired = std::move(retired_);
+  holders_ -= static_cast<int>(retired.size());
+  release(std::move(lock));
+}
+
+void StreamCall::drain() {
+  const std::lock_guard lock(mutex_);
+  is_draining_ = true;
+  advance();
+}
+
+void StreamCall::release(Lock lock) {
+  if (--holders_ > 0) return;
+  lock.unlock();
+  calls_.remove(this);
+  delete this;
+}
+
+StreamCalls::StreamCalls(ServerState& state, StartStream start) : state_(state), start_(std::move(start)) {}
+
+void StreamCalls::wait(CallQueue queue) { new StreamCall(*this, queue); }
+
+bool StreamCalls::add(StreamCall* call) {
+  const std::lock_guard lock(mutex_);
+  open_.insert(call);
+  return !is_draining_;
+}
+
+void StreamCalls::remove(StreamCall* call) {
+  const std::lock_guard lock(mutex_);
+  open_.erase(call);
+}
+
+void StreamCalls::drain() {
+  const std::lock_guard lock(mutex_);
+  is_draining_ = true;
+  for (StreamCall* call : open_) call->drain();
+}
+
+}  // namespace tensord::server

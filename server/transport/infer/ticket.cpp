@@ -1,0 +1,208 @@
+#include "server/transport/infer/ticket.h"
+
+#include <absl/container/inlined_vector.h>
+
+#include <chrono>
+
+#include "core/base/error.h"
+#include "core/base/sanitizer_order.h"
+#include "server/executor/requests/status.h"
+#include "server/transport/grpc/byte_buffer.h"
+#include "server/transport/grpc/grpc_status.h"
+#include "server/transport/grpc/unpack.h"
+#include "server/transport/infer/decode.h"
+#include "server/transport/infer/encode.h"
+#include "server/transport/infer/parameters.h"
+
+namespace tensord::server {
+namespace {
+
+// Up to this a head is copied into its slice, which costs less than an owner that keeps it alive.
+constexpr size_t kCopiedHeadBytes = 512;
+
+grpc::Slice to_slice(std::string&& head) {
+  if (head.size() <= kCopiedHeadBytes) return {head.data(), head.size()};
+  auto* const owner = new std::string(std::move(head));
+  sanitizer_release(owner);
+  return {owner->data(), owner->size(),
+          [](void* text) {
+            sanitizer_acquire(text);
+            delete static_cast<std::string*>(text);
+          },
+          owner};
+}
+
+// Keeps the tensor's memory, not the tensor.
+grpc::Slice to_slice(const Tensor& payload) {
+  StorageImpl* const owner = Storage(payload.storage()).detach();
+  sanitizer_release(owner);
+  return {payload.raw_data(), payload.size_bytes(),
+          [](void* storage) {
+            sanitizer_acquire(storage);
+            static_cast<StorageImpl*>(storage)->release();
+          },
+          owner};
+}
+
+grpc::ByteBuffer to_byte_buffer(EncodedResponse&& response) {
+  absl::InlinedVector<grpc::Slice, 4> slices;
+  for (auto& [head, payload] : response.pieces) {
+    if (!head.empty()) slices.push_back(to_slice(std::move(head)));
+    if (payload.defined()) slices.push_back(to_slice(payload));
+  }
+  return {slices.data(), slices.size()};
+}
+
+// The call's deadline on Clock::system().
+int64_t deadline_ns(const grpc::ServerContext& context, int64_t now_ns) {
+  using std::chrono::system_clock;
+  int64_t deadline = kNoDeadline;
+  if (context.deadline() != system_clock::time_point::max()) {
+    const auto left = context.deadline() - system_clock::now();
+    const int64_t left_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(left).count();
+    if (__builtin_add_overflow(now_ns, left_ns, &deadline)) deadline = kNoDeadline;
+  }
+  return deadline;
+}
+
+// What a call over gRPC came with.
+class GrpcOrigin final : public RequestOrigin {
+ public:
+  explicit GrpcOrigin(const grpc::ServerContext& context) : context_(context) {}
+  int64_t deadline_ns(int64_t now_ns) const override { return server::deadline_ns(context_, now_ns); }
+  std::string_view traceparent() const override {
+    const auto header = context_.client_metadata().find("traceparent");
+    if (header == context_.client_metadata().end()) return {};
+    return {header->second.data(), header->second.size()};
+  }
+  void add_forwarded_headers(const ServerState& state, ParameterMap& parameters) const override {
+    state.forwarded_headers.add(context_, parameters);
+  }
+  const char* decoupled_refusal() const override {
+    return "ModelInfer RPC doesn't support models with decoupled transaction policy";
+  }
+
+ private:
+  const grpc::ServerContext& context_;
+};
+
+EncodedResponse encode(const InferTicket& ticket, InferResult& result, const ParameterMap& parameters) {
+  const ModelVersion& model = *ticket.model;
+  const MemoryOwnerScope owner_scope(model.owner());
+  const std::vector<bool> is_elsewhere = finish_outputs(ticket, result);
+  EncodedResponse encoded = encode_response(
+      {.model_name = model.name(), .model_version = model.version(), .id = ticket.id, .parameters = parameters},
+      result.outputs, is_elsewhere);
+  ticket.metrics->add_copied(encoded.copied_bytes + result.copied_bytes);
+  return encoded;
+}
+
+// Finds the shared memory that the request names; the places of its inputs.
+std::vector<SharedRange> find_memory(const SharedRegions& regions, const TransportParameters& parameters,
+                                     OutputPlan& plan) {
+  const auto find = [&regions](const SharedPlace& place) {
+    return regions.find(place.region, place.offset, place.size_bytes);
+  };
+  std::vector<SharedRange> inputs;
+  for (const SharedPlace& place : parameters.input_places) {
+    inputs.push_back(place.is_none() ? SharedRange() : find(place));
+    if (!place.is_none()) plan.input_ranges.push_back(inputs.back());
+  }
+  for (const TransportParameters::Output& output : parameters.outputs) {
+    OutputPlan::Output& planned = plan.outputs.emplace_back();
+    planned.name = output.name;
+    planned.classes = output.classes;
+    if (!output.place.is_none()) planned.range = find(output.place);
+  }
+  return inputs;
+}
+
+void decode_into(InferRequest& request, const InferMessage& message, const WireMessage& wire,
+                 std::vector<SharedRange> ranges, const ModelVersion& model, CoreBudget* cores,
+                 RequestLimits::Admission& admission) {
+  const MemoryOwnerScope owner_scope(model.owner());
+  DecodedInputs decoded = decode_inputs(
+      message, wire, model.signature(),
+      {.ranges = std::move(ranges), .may_scatter = model.gathers_inputs(), .cores = cores, .admission = &admission});
+  model.metrics().add_copied(decoded.copied_bytes);
+  request.inputs = std::move(decoded.inputs);
+  request.input_indices = std::move(decoded.input_indices);
+  if (model.signature().max_batch_size > 0 && !request.inputs.empty()) {
+    request.batch_size = request.inputs.front().shape[0];
+  }
+}
+
+}  // namespace
+
+void read_request(ServerState& state, grpc::ByteBuffer& bytes, const grpc::ServerContext& context, InferTicket& ticket,
+                  InferRequest& request) {
+  ticket.metrics = &state.metrics.unknown_model();
+  ticket.arrived_ns = Clock::system().now_ns();
+  ticket.admission = state.limits.admit(bytes.Length());
+  unpack(bytes, state.limits, ticket.admission);
+  const WireMessage wire = to_wire_message(bytes);
+  accept_message(state, parse_infer_message(wire), wire, GrpcOrigin(context), ticket, request);
+}
+
+void accept_message(ServerState& state, InferMessage&& message, const WireMessage& wire, const RequestOrigin& origin,
+                    InferTicket& ticket, InferRequest& request) {
+  ticket.id = std::move(message.id);
+  ticket.model_name = message.model_name;
+  ticket.model_version = message.model_version;
+  ticket.model = state.repository.find(message.model_name, message.model_version);
+
+  const ModelVersion& model = *ticket.model;
+  if (model.config().is_decoupled && !ticket.takes_many_responses) {
+    // Not counted as the model's: UNIMPLEMENTED there is a fault of the server, this one is the client's.
+    fail(ErrorCode::kUnimplemented, origin.decoupled_refusal());
+  }
+  ticket.metrics = &ticket.model->metrics();
+  request.id = ticket.id;
+  request.arrived_ns = ticket.arrived_ns;
+  request.deadline_ns = origin.deadline_ns(ticket.arrived_ns);
+  const TransportParameters parameters = read_parameters(message, request);
+  ticket.wants_empty_final_response = parameters.wants_empty_final_response;
+  for (auto& output : message.outputs) request.requested_outputs.push_back(std::move(output.name));
+  check_requested_outputs(model.signature(), model.name(), request.requested_outputs);
+  origin.add_forwarded_headers(state, request.parameters);
+  decode_into(request, message, wire, find_memory(state.shared_memory, parameters, ticket.plan), model,
+              state.repository.cores(), ticket.admission);
+  if (!ticket.plan.outputs.empty()) request.output_places = output_places(ticket.plan);
+  ticket.watch = InferWatch(state, origin.traceparent(), model, ticket.wait_start_ns, ticket.arrived_ns, request);
+}
+
+std::vector<bool> finish_outputs(const InferTicket& ticket, InferResult& result) {
+  return carry_out(ticket.plan, *ticket.model, result.outputs, result.copied_bytes);
+}
+
+grpc::ByteBuffer write_response(InferTicket& ticket, InferResult& result) {
+  ticket.watch.note_response(result);
+  EncodedResponse encoded = encode(ticket, result, result.parameters);
+  ticket.admission.grow(encoded.size_bytes);
+  ticket.metrics->add_sent(encoded.size_bytes);
+  return to_byte_buffer(std::move(encoded));
+}
+
+grpc::ByteBuffer write_stream_response(const InferTicket& ticket, InferResult& result, bool is_final) {
+  ticket.watch.note_response(result);
+  const ParameterMap final_response{{"triton_final_response", is_final}};
+  if (result.status.ok()) {
+    try {
+      ParameterMap parameters = final_response;
+      parameters.merge(result.parameters);
+      EncodedResponse encoded = encode(ticket, result, parameters);
+      wrap_for_stream(encoded);
+      ticket.metrics->add_sent(encoded.size_bytes);
+      return to_byte_buffer(std::move(encoded));
+    } catch (...) {
+      result.status = current_exception_status();
+    }
+  }
+  const grpc::Status status = to_grpc_status(result.status);
+  return to_byte_buffer(encode_stream_error(status.error_message(), {.model_name = ticket.model_name,
+                                                                     .model_version = ticket.model_version,
+                                                                     .id = ticket.id,
+                                                                     .parameters = final_response}));
+}
+
+}  // namespace tensord::server
