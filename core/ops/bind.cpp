@@ -33,7 +33,8 @@ bool accepts(const Argument& argument, const Value& value) {
     case TypeKind::kInt:
       return value.is_int() || (is_scalar_tensor(value) && is_integral(value.to_tensor().dtype(), false));
     case TypeKind::kFloat: return value.is_float() || value.is_int() || is_scalar_tensor(value);
-    case TypeKind::kNumber: return value.is_number() || is_scalar_tensor(value);
+    case TypeKind::kComplex: return value.is_complex() || value.is_number() || is_scalar_tensor(value);
+    case TypeKind::kNumber: return value.is_complex() || value.is_number() || is_scalar_tensor(value);
     case TypeKind::kDevice: return value.is_device() || value.is_string();
     case TypeKind::kOptional: {
       if (value.is_none()) return true;
@@ -58,6 +59,7 @@ Value convert(const Argument& argument, const Value& value) {
     case TypeKind::kFloat:
       if (value.is_int()) return static_cast<double>(value.to_int());
       return value.is_tensor() ? Value(value.to_tensor().item_double()) : value;
+    case TypeKind::kComplex: return value.is_complex() ? value : Value(value.to_complex());
     case TypeKind::kNumber: return value.is_tensor() ? Value(value.to_scalar()) : value;
     case TypeKind::kDevice: return value.is_string() ? Value(value.to_device()) : value;
     case TypeKind::kOptional: {

@@ -325,6 +325,7 @@ std::string literal_text(const Value& value) {
       std::string out = buffer;
       return out.find_first_of(".en") == std::string::npos ? out + "." : out;
     }
+    case Value::Tag::kComplex: return to_string(value.to_complex());
     case Value::Tag::kList: {
       std::string out = "[";
       for (const Value& item : value.to_list()->items) out += (out.size() > 1 ? ", " : "") + literal_text(item);

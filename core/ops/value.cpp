@@ -2,13 +2,24 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <new>
 
+#include "core/tensor/complex.h"
+
 namespace tensord::ops {
 
+void Scalar::fail_complex() {
+  fail(ErrorCode::kUnimplemented, "a complex number was given where a real number is expected");
+}
+
+Value::Value(std::complex<double> value) : Value(Tag::kComplex, make_intrusive<ComplexObject>(value).detach()) {}
 Value::Value(const Scalar& scalar) {
-  if (scalar.is_float())
+  if (scalar.is_complex())
+    *this = Value(scalar.to_complex());
+  else if (scalar.is_float())
     *this = Value(scalar.to_double());
   else if (scalar.is_int())
     *this = Value(scalar.to_int());
@@ -29,7 +40,7 @@ Value::Value(IntrusivePtr<FutureObject> future) : Value(Tag::kFuture, future.det
 
 const char* Value::tag_name() const {
   static constexpr const char* kNames[] = {"None", "bool",  "int",    "float", "Device",   "Tensor", "str",   "list",
-                                           "dict", "tuple", "object", "enum",  "function", "Future", "opaque"};
+                                           "dict", "tuple", "object", "enum",  "function", "Future", "opaque", "complex"};
   return kNames[static_cast<size_t>(tag_)];
 }
 
@@ -46,8 +57,10 @@ Scalar Value::to_scalar() const {
     case Tag::kBool: return Scalar(payload_.i != 0);
     case Tag::kInt: return Scalar(payload_.i);
     case Tag::kFloat: return Scalar(payload_.d);
+    case Tag::kComplex: return Scalar(static_cast<ComplexObject*>(payload_.p)->value);
     case Tag::kTensor: {
       const Tensor& tensor = to_tensor();
+      if (tensord::is_complex(tensor.dtype())) return Scalar(item_complex(tensor));
       if (is_floating(tensor.dtype())) return Scalar(tensor.item_double());
       return tensor.dtype() == DType::kBool ? Scalar(tensor.item_bool()) : Scalar(tensor.item_int());
     }
@@ -70,6 +83,7 @@ bool Value::is_same(const Value& other) const {
     case Tag::kInt:
     case Tag::kDevice: return payload_.i == other.payload_.i;
     case Tag::kString: return to_string() == other.to_string();
+    case Tag::kComplex: return to_complex() == other.to_complex();
     default: return payload_.p == other.payload_.p;
   }
 }
@@ -80,6 +94,9 @@ namespace {
 class Comparison {
  public:
   bool equal(const Value& a, const Value& b) {
+    if ((a.is_complex() && (b.is_complex() || b.is_number())) || (b.is_complex() && a.is_number())) {
+      return a.to_complex() == b.to_complex();
+    }
     if (a.is_number() && b.is_number()) {
       if (a.is_float() || b.is_float()) return a.to_scalar().to_double() == b.to_scalar().to_double();
       return a.to_scalar().to_int() == b.to_scalar().to_int();
@@ -156,6 +173,7 @@ size_t DictObject::hash(const Value& key) const {
     case Value::Tag::kTensor: return std::hash<const void*>()(key.to_tensor().impl());
     case Value::Tag::kEnum: return std::hash<std::string>()(key.to_enum()->name);
     case Value::Tag::kDevice: return 7;
+    case Value::Tag::kComplex: return std::hash<double>()(key.to_complex().real());  // that of an equal float
     default: return std::hash<double>()(key.to_scalar().to_double());
   }
 }
@@ -194,7 +212,7 @@ void DictObject::set(Value key, Value value) {
     items_[static_cast<size_t>(index)].second = std::move(value);
     return;
   }
-  check(key.is_string() || key.is_number() || key.is_tensor() || key.is_enum() || key.is_device(), "a value of type ",
+  check(key.is_string() || key.is_number() || key.is_tensor() || key.is_enum() || key.is_device() || key.is_complex(), "a value of type ",
         key.tag_name(), " cannot be a dict key");
   items_.emplace_back(std::move(key), std::move(value));
   if (slots_.empty() ? items_.size() > kLinearLimit : items_.size() * 2 > slots_.size()) {
@@ -276,6 +294,20 @@ Value make_tensor_list(const std::vector<Tensor>& tensors) {
 }
 Value make_tuple(std::vector<Value> items) { return make_intrusive<TupleObject>(std::move(items)); }
 
+std::string to_string(std::complex<double> value) {
+  const auto part = [](double x) {
+    char buffer[40];
+    for (const int digits : {15, 16, 17}) {  // the fewest that give the same number
+      std::snprintf(buffer, sizeof(buffer), "%.*g", digits, x);
+      if (std::strtod(buffer, nullptr) == x) break;
+    }
+    return std::string(buffer);
+  };
+  const std::string imaginary = part(value.imag()) + "j";
+  if (value.real() == 0 && !std::signbit(value.real())) return imaginary;
+  return "(" + part(value.real()) + (imaginary.front() == '-' ? "" : "+") + imaginary + ")";
+}
+
 TypePtr type_of(const Value& value) {
   switch (value.tag()) {
     case Value::Tag::kNone: return none_type();
@@ -283,6 +315,7 @@ TypePtr type_of(const Value& value) {
     case Value::Tag::kInt: return int_type();
     case Value::Tag::kFloat: return float_type();
     case Value::Tag::kDevice: return device_type();
+    case Value::Tag::kComplex: return simple_type(TypeKind::kComplex);
     case Value::Tag::kTensor: return tensor_type();
     case Value::Tag::kString: return string_type();
     case Value::Tag::kList: return list_type(value.to_list()->element);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <complex>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,34 +16,54 @@ namespace tensord::ops {
 
 class Value;
 
-// An int, float or bool that an operator takes as a number.
+// An int, float, bool or complex number that an operator takes. What asks a complex one for a real number
+// gets an error: an operator that does not know complex numbers must not drop the imaginary part.
 class Scalar {
  public:
   Scalar(bool value) : kind_(Kind::kBool), int_(value) {}
   Scalar(int64_t value) : kind_(Kind::kInt), int_(value) {}
   Scalar(int value) : Scalar(static_cast<int64_t>(value)) {}
   Scalar(double value) : kind_(Kind::kFloat), float_(value) {}
+  Scalar(std::complex<double> value) : kind_(Kind::kComplex), float_(value.real()), imaginary_(value.imag()) {}
   bool is_bool() const { return kind_ == Kind::kBool; }
   bool is_int() const { return kind_ == Kind::kInt; }
   bool is_float() const { return kind_ == Kind::kFloat; }
-  double to_double() const { return is_float() ? float_ : static_cast<double>(int_); }
-  int64_t to_int() const { return is_float() ? static_cast<int64_t>(float_) : int_; }
-  bool to_bool() const { return is_float() ? float_ != 0 : int_ != 0; }
+  bool is_complex() const { return kind_ == Kind::kComplex; }
+  double to_double() const { return to<double>(); }
+  int64_t to_int() const { return to<int64_t>(); }
+  bool to_bool() const {
+    if (is_complex()) return float_ != 0 || imaginary_ != 0;
+    return is_float() ? float_ != 0 : int_ != 0;
+  }
   template <class T>
   T to() const {
+    if (is_complex()) [[unlikely]]
+      fail_complex();
     return is_float() ? static_cast<T>(float_) : static_cast<T>(int_);
   }
-  // bool, int64 or float32 (the default dtype): how a number takes part in promotion.
-  DType dtype() const { return is_float() ? DType::kFloat32 : is_int() ? DType::kInt64 : DType::kBool; }
+  std::complex<double> to_complex() const {
+    return is_complex() ? std::complex<double>(float_, imaginary_) : std::complex<double>(to_double());
+  }
+  // bool, int64, float32 or complex64 (of the default dtype): how a number takes part in promotion.
+  DType dtype() const {
+    if (is_complex()) return DType::kComplex64;
+    return is_float() ? DType::kFloat32 : is_int() ? DType::kInt64 : DType::kBool;
+  }
 
  private:
-  enum class Kind : int8_t { kBool, kInt, kFloat } kind_;
+  [[noreturn]] static void fail_complex();
+  enum class Kind : int8_t { kBool, kInt, kFloat, kComplex } kind_;
   union {
     int64_t int_;
-    double float_;
+    double float_;  // of a complex number: the real part
   };
+  double imaginary_ = 0;
 };
 
+struct ComplexObject final : RefCounted {
+  explicit ComplexObject(std::complex<double> value) : value(value) {}
+  const std::complex<double> value;
+};
 struct StringObject final : RefCounted {
   explicit StringObject(std::string text) : text(std::move(text)) {}
   const std::string text;
@@ -64,7 +85,7 @@ using Dict = IntrusivePtr<DictObject>;  // copies of the handle are the same lis
 using Tuple = IntrusivePtr<TupleObject>;
 using ObjectPtr = IntrusivePtr<Object>;
 
-// Any TorchScript value: a tag and 8 bytes. Strings and tuples are immutable.
+// Any TorchScript value: a tag and 8 bytes. Strings, tuples and complex numbers are immutable.
 class Value {
  public:
   enum class Tag : uint8_t {
@@ -83,6 +104,7 @@ class Value {
     kFunction,
     kFuture,
     kOpaque,
+    kComplex,
   };
 
   Value() = default;
@@ -92,6 +114,7 @@ class Value {
   Value(double value) : tag_(Tag::kFloat) { payload_.d = value; }
   Value(DType dtype) : Value(static_cast<int64_t>(dtype)) {}
   Value(Device device) : tag_(Tag::kDevice) { payload_.i = static_cast<int64_t>(device.kind) << 8 | device.index; }
+  Value(std::complex<double> value);
   Value(const Scalar& scalar);
   Value(const Tensor& tensor);  // an undefined tensor becomes None
   Value(std::string text);
@@ -138,6 +161,7 @@ class Value {
   bool is_function() const { return tag_ == Tag::kFunction; }
   bool is_future() const { return tag_ == Tag::kFuture; }
   bool is_opaque() const { return tag_ == Tag::kOpaque; }
+  bool is_complex() const { return tag_ == Tag::kComplex; }
   bool is_number() const { return is_bool() || is_int() || is_float(); }
 
   // Each throws Error{kInvalidArgument} "expected int but got Tensor" on another tag.
@@ -153,7 +177,9 @@ class Value {
     expect(Tag::kFloat);
     return payload_.d;
   }
-  Scalar to_scalar() const;  // int, float, bool, or a 0-d tensor's element
+  // A complex number, or any other as one.
+  std::complex<double> to_complex() const { return to_scalar().to_complex(); }
+  Scalar to_scalar() const;  // int, float, bool, complex, or a 0-d tensor's element
   Device to_device() const;  // a device, or a string that names one
   DType to_dtype() const { return dtype_from_number(to_int()); }
   // A Tensor is one word, so the handle is stored itself.
@@ -198,6 +224,8 @@ class Value {
     return reinterpret_cast<const IntrusivePtr<OpaqueObject>&>(payload_);
   }
 
+  // Of a value that is counted: what it points to.
+  const void* identity() const { return is_counted() ? payload_.p : nullptr; }
   // Python's `is`: identity of tensors, lists, dicts, objects; equality of the rest.
   bool is_same(const Value& other) const;
   // Python's == on everything but tensors (which throw): numbers compare across types.
@@ -302,6 +330,9 @@ List make_list(TypePtr element, std::vector<Value> items = {});
 Value make_int_list(std::span<const int64_t> values);
 Value make_tensor_list(const std::vector<Tensor>& tensors);
 Value make_tuple(std::vector<Value> items);
+
+// As Python prints it: "(1+2j)", "2j".
+std::string to_string(std::complex<double> value);
 
 // The type a value has on its own (for Any, pickling and messages).
 TypePtr type_of(const Value& value);

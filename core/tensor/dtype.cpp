@@ -59,7 +59,7 @@ DType dtype_from_number(int64_t number) {
     fail(ErrorCode::kUnimplemented, "quantized dtype ", number, " is not supported");
   }
   const auto dtype = static_cast<DType>(number);
-  if (is_complex(dtype)) {
+  if (dtype == DType::kComplex32) {
     fail(ErrorCode::kUnimplemented, "dtype ", name_of(dtype), " is not supported");
   }
   return dtype;
@@ -68,7 +68,10 @@ DType dtype_from_number(int64_t number) {
 DType promote_types(DType a, DType b) {
   if (a == b) return a;
   if (is_complex(a) || is_complex(b)) {
-    fail(ErrorCode::kUnimplemented, "dtype ", name_of(is_complex(a) ? a : b), " is not supported");
+    // Of two parts: the wider of the complex type's and the other's, where that has a fraction.
+    const auto is_wide = [](DType dtype) { return dtype == DType::kComplex128 || dtype == DType::kFloat64; };
+    if (a == DType::kComplex32 || b == DType::kComplex32) fail(ErrorCode::kUnimplemented, "dtype complex32 is not supported");
+    return is_wide(a) || is_wide(b) ? DType::kComplex128 : DType::kComplex64;
   }
   const bool a_floating = is_floating(a), b_floating = is_floating(b);
   if (a_floating != b_floating) return a_floating ? a : b;

@@ -21,8 +21,8 @@ enum class DType : int8_t {
   kFloat16 = 5,
   kFloat32 = 6,
   kFloat64 = 7,
-  kComplex32 = 8,  // complex types are declared so that they can be refused by name
-  kComplex64 = 9,
+  kComplex32 = 8,  // declared so that it can be refused by name
+  kComplex64 = 9,  // complex.h has the types of elements
   kComplex128 = 10,
   kBool = 11,
   kBFloat16 = 15,

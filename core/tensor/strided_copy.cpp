@@ -6,14 +6,26 @@
 #include <type_traits>
 
 #include "core/base/parallel.h"
+#include "core/tensor/complex.h"
 #include "core/tensor/loops.h"
 
 namespace tensord {
 namespace {
 
+template <class T>
+inline constexpr bool is_complex_type = std::is_same_v<T, Complex64> || std::is_same_v<T, Complex128>;
+
+// The imaginary part goes where a complex number becomes a real one, as in PyTorch; bool is value != 0.
 template <class To, class From>
 To convert(From value) {
-  if constexpr (std::is_same_v<To, bool>) {
+  if constexpr (is_complex_type<From> && is_complex_type<To>) {
+    return To(value);
+  } else if constexpr (is_complex_type<From>) {
+    if constexpr (std::is_same_v<To, bool>) return value != From(0);
+    return convert<To>(value.real());
+  } else if constexpr (is_complex_type<To>) {
+    return To(convert<typename To::value_type>(value));
+  } else if constexpr (std::is_same_v<To, bool>) {
     return value != From(0);
   } else if constexpr (std::is_same_v<To, Half> || std::is_same_v<To, BFloat16>) {
     return To(static_cast<float>(value));
@@ -125,18 +137,19 @@ void StridedCopy::run(void* target, const void* source) const {
     case 1: return run_as(static_cast<uint8_t*>(target), static_cast<const uint8_t*>(source));
     case 2: return run_as(static_cast<uint16_t*>(target), static_cast<const uint16_t*>(source));
     case 4: return run_as(static_cast<uint32_t*>(target), static_cast<const uint32_t*>(source));
-    default: return run_as(static_cast<uint64_t*>(target), static_cast<const uint64_t*>(source));
+    case 8: return run_as(static_cast<uint64_t*>(target), static_cast<const uint64_t*>(source));
+    default: return run_as(static_cast<Complex128*>(target), static_cast<const Complex128*>(source));
   }
 }
 
 void strided_copy(const Tensor& target, const Tensor& source) {
   if (target.numel() == 0) return;
   if (target.dtype() == source.dtype()) {
-    dispatch_all(target.dtype(), "copy", []<class T>() {});  // refuses types that no tensor has
+    dispatch_any(target.dtype(), "copy", []<class T>() {});  // refuses types that no tensor has
     return StridedCopy(target, source).run(target.raw_data(), source.raw_data());
   }
-  dispatch_all(target.dtype(), "copy", [&]<class To>() {
-    dispatch_all(source.dtype(), "copy", [&]<class From>() { copy_loop<To, From>(target, source); });
+  dispatch_any(target.dtype(), "copy", [&]<class To>() {
+    dispatch_any(source.dtype(), "copy", [&]<class From>() { copy_loop<To, From>(target, source); });
   });
 }
 

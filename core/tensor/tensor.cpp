@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/parallel.h"
+#include "core/tensor/complex.h"
 #include "core/tensor/strided_copy.h"
 
 namespace tensord {
@@ -44,6 +45,14 @@ IntrusivePtr<TensorImpl> make_impl(std::span<const int64_t> sizes, std::span<con
 
 }  // namespace
 
+namespace {
+
+void check_storable(DType dtype) {
+  if (dtype == DType::kComplex32) fail(ErrorCode::kUnimplemented, "dtype complex32 is not supported");
+}
+
+}  // namespace
+
 void Tensor::fail_without_data() { fail(ErrorCode::kUnimplemented, "a tensor of shapes only has no elements to read"); }
 
 Tensor Tensor::empty(std::span<const int64_t> sizes, DType dtype, Device device) {
@@ -52,7 +61,7 @@ Tensor Tensor::empty(std::span<const int64_t> sizes, DType dtype, Device device)
 
 Tensor Tensor::empty_strided(std::span<const int64_t> sizes, std::span<const int64_t> strides, DType dtype,
                              Device device) {
-  if (is_complex(dtype)) fail(ErrorCode::kUnimplemented, "dtype ", name_of(dtype), " is not supported");
+  check_storable(dtype);
   auto impl = make_impl(sizes, strides, dtype, device);
   int64_t elements = impl->numel == 0 ? 0 : 1;
   if (impl->numel != 0) {
@@ -87,7 +96,7 @@ Tensor Tensor::meta_strided(std::span<const int64_t> sizes, std::span<const int6
 
 Tensor Tensor::from_storage(Storage storage, std::span<const int64_t> sizes, std::span<const int64_t> strides,
                             int64_t offset, DType dtype) {
-  if (is_complex(dtype)) fail(ErrorCode::kUnimplemented, "dtype ", name_of(dtype), " is not supported");
+  check_storable(dtype);
   check(sizes.size() == strides.size(), "tensor has ", sizes.size(), " sizes but ", strides.size(), " strides");
   auto impl = make_impl(sizes, strides, dtype, storage->device());
   const auto capacity = static_cast<int64_t>(storage->size_bytes() / size_of(dtype));
@@ -178,7 +187,7 @@ bool Tensor::item_bool() const {
   check(numel() != 0, "Boolean value of Tensor with no values is ambiguous");
   check(numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
   check_item(*this);
-  return dispatch_all(dtype(), "item", [&]<class T>() { return static_cast<bool>(*data<T>() != T(0)); });
+  return dispatch_any(dtype(), "item", [&]<class T>() { return static_cast<bool>(*data<T>() != T(0)); });
 }
 
 std::string describe(const Tensor& tensor) {

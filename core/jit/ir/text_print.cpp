@@ -52,6 +52,7 @@ class ConstantPrinter {
       case Value::Tag::kBool: return value.to_bool() ? "True" : "False";
       case Value::Tag::kInt: return std::to_string(value.to_int());
       case Value::Tag::kFloat: return float_text(value.to_float());
+      case Value::Tag::kComplex: return reference("complex " + ops::to_string(value.to_complex()), value);
       case Value::Tag::kDevice: return "device(" + quote(to_string(value.to_device())) + ")";
       case Value::Tag::kString: return quote(value.to_string());
       case Value::Tag::kTensor: return reference("Tensor " + describe(value.to_tensor()), value);
@@ -100,6 +101,7 @@ class ConstantPrinter {
       case Value::Tag::kFunction: return value.to_function().get();
       case Value::Tag::kOpaque: return value.to_opaque().get();
       case Value::Tag::kFuture: return value.to_future().get();
+      case Value::Tag::kComplex: return value.identity();
       default: return nullptr;
     }
   }

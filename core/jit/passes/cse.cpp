@@ -2,6 +2,7 @@
 // results are ever written, and merges equal constants. A result can replace another only
 // where it is in scope: later in its block or in blocks within.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <unordered_map>
 
@@ -49,8 +50,10 @@ size_t hash_of(const Value& value) {
 
 // Exactly the same: 1, 1.0 and True differ, as do 0.0 and -0.0.
 bool same_constant(const Value& a, const Value& b) {
+  using Bits = std::array<int64_t, 2>;
   if (a.tag() != b.tag()) return false;
   if (a.is_float()) return std::bit_cast<int64_t>(a.to_float()) == std::bit_cast<int64_t>(b.to_float());
+  if (a.is_complex()) return std::bit_cast<Bits>(a.to_complex()) == std::bit_cast<Bits>(b.to_complex());
   if (is_number_list(a) && is_number_list(b)) {
     const auto& items_a = a.to_list()->items;
     const auto& items_b = b.to_list()->items;

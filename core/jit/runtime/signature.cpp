@@ -26,6 +26,9 @@ class Walker {
       case Value::Tag::kBool: return take_(value.to_bool());
       case Value::Tag::kInt: return take_(value.to_int());
       case Value::Tag::kFloat: return take_(__builtin_bit_cast(int64_t, value.to_float()));
+      case Value::Tag::kComplex:
+        return take_(__builtin_bit_cast(int64_t, value.to_complex().real())) &&
+               take_(__builtin_bit_cast(int64_t, value.to_complex().imag()));
       case Value::Tag::kDevice: return device(value.to_device());
       case Value::Tag::kString: return text(value.to_string());
       case Value::Tag::kTensor: return tensor(value.to_tensor());
