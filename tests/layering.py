@@ -20,6 +20,7 @@ ALLOWED = {
     "core/jit/ir": ["core/autograd", "core/ops", "core/tensor", "core/base"],
     "core/jit/frontend": ["core/jit/ir", "core/autograd", "core/ops", "core/tensor", "core/base"],
     "core/jit/archive": ["core/jit/ir", "core/autograd", "core/ops", "core/tensor", "core/base"],
+    "core/jit/formats": ["core/jit/archive", "core/jit/ir", "core/autograd", "core/ops", "core/tensor", "core/base"],
     "core/jit/passes": ["core/jit/ir", "core/autograd", "core/ops", "core/tensor", "core/base"],
     "core/jit/runtime": ["core/jit", "core/autograd", "core/ops", "core/tensor", "core/base"],
     "kernels": ["core/autograd", "core/ops", "core/tensor", "core/base"],

@@ -14,6 +14,7 @@
 #include "core/base/parallel.h"
 #include "core/jit/archive/model_archive.h"
 #include "core/jit/archive/model_writer.h"
+#include "core/jit/formats/format.h"
 #include "core/jit/frontend/compilation_unit.h"
 #include "core/jit/passes/attribute_paths.h"
 #include "core/jit/passes/freeze_analysis.h"
@@ -116,7 +117,10 @@ struct Module::Impl {
 
   std::unique_ptr<Graph> prepare(const Graph& graph, ops::ObjectPtr self);
   std::unique_ptr<const Method> compile(const std::string& name);
+  void load_scripts(const std::string& path);
   void load_objects(const ModelArchive& archive);
+  void take(LoadedModel model);
+  void add_slots();
   std::set<std::string> trained_attributes() const;
   bool set_state(const ops::ObjectPtr& object, const Value& state);
   std::optional<Value> get_state(const ops::ObjectPtr& object) const;
@@ -127,10 +131,15 @@ struct Module::Impl {
   LoadOptions options;
   ops::PackStore packs;
   OwnerId owner = current_memory_owner();  // methods are compiled later, on any thread
-  std::unique_ptr<CompilationUnit> code;
+  std::unique_ptr<const FunctionLibrary> functions;
+  CompilationUnit* scripts = nullptr;  // `functions`, where they are compiled from source on demand
   std::unique_ptr<ProgramLibrary> library;
   ops::ObjectPtr object;
-  std::shared_ptr<const ZipArchive> file;
+  std::shared_ptr<const ZipArchive> archive;  // of TorchScript; of other formats:
+  std::shared_ptr<const ModelFile> file;
+  std::function<void(const std::string& path)> write;
+  std::string platform = "pytorch_libtorch";
+  std::map<std::string, MethodSignature> signatures;
   std::vector<Tensor> with_gradient;  // those that the archive says require one
   std::map<std::string, Slot> slots;
   std::mutex compile_mutex;
@@ -147,7 +156,7 @@ std::unique_ptr<Graph> Module::Impl::prepare(const Graph& source, ops::ObjectPtr
   if (!options.optimize) return graph;
   PassContext context;
   context.is_for_training = options.for_training;
-  context.functions = code.get();
+  context.functions = functions.get();
   context.precision = options.precision;
   context.self = std::move(self);
   context.changing_attributes = context.self ? &changing_attributes : nullptr;
@@ -161,14 +170,14 @@ void Module::Impl::find_changing_attributes() {
   std::vector<const Graph*> graphs;
   for (const auto& [name, slot] : slots) {
     try {
-      if (const Function* function = code->find_method(object->type->name(), name))
+      if (const Function* function = functions->find_method(object->type->name(), name))
         graphs.push_back(function->graph.get());
     } catch (const Error&) {
       // A method that does not compile cannot run either; asking for it tells why.
     }
   }
   const std::set<std::string> trained = options.for_training ? trained_attributes() : std::set<std::string>();
-  changing_attributes = jit::find_changing_attributes(object, graphs, code.get(), trained);
+  changing_attributes = jit::find_changing_attributes(object, graphs, functions.get(), trained);
   for (const std::string& path : changing_attributes) {
     changing_names.insert(path.substr(path.rfind('.') + 1));
   }
@@ -204,8 +213,9 @@ bool has_call(const Block* block) {
 // Where nothing is called by name any more, what the method was compiled from is only memory. Other methods, if they
 // are ever asked for, are parsed again.
 void Module::Impl::forget_sources(const Method::Impl& method) {
+  if (!scripts) return;
   keeps_functions = keeps_functions || has_call(method.graph->block()) || !library->is_empty();
-  if (!keeps_functions) code->forget_functions();
+  if (!keeps_functions) scripts->forget_functions();
 }
 
 // Calls that were not inlined may do anything.
@@ -232,7 +242,7 @@ std::unique_ptr<const Method> Module::Impl::compile(const std::string& name) {
   const MemoryOwnerScope charge(owner);
   const GradModeGuard guard(own_mode(options));
   find_changing_attributes();
-  const Function* function = code->find_method(object->type->name(), name);
+  const Function* function = functions->find_method(object->type->name(), name);
   if (!function) fail(ErrorCode::kNotFound, object->type->name(), " has no method ", name);
   check(!function->schema.arguments.empty() && !function->graph->inputs().empty(), function->name, ": has no self");
   auto method = std::make_unique<Method::Impl>();
@@ -246,7 +256,7 @@ std::unique_ptr<const Method> Module::Impl::compile(const std::string& name) {
   method->program = Program::compile(*method->graph, function->name);
   method->self = object;
   method->library = library.get();
-  method->functions = code.get();
+  method->functions = functions.get();
   method->options = options;
   method->packs = &packs;
   if (options.optimize && options.plan.is_enabled && !options.for_training) {
@@ -265,7 +275,7 @@ std::unique_ptr<const Method> Module::Impl::compile(const std::string& name) {
 }
 
 bool Module::Impl::set_state(const ops::ObjectPtr& target, const Value& state) {
-  if (!code->find_method(target->type->name(), "__setstate__")) return false;
+  if (!scripts->find_method(target->type->name(), "__setstate__")) return false;
   const CallTarget& found = library->find_method(*target->type, "__setstate__");
   Frame frame;
   std::vector<Value> arguments{Value(target), state};
@@ -275,7 +285,7 @@ bool Module::Impl::set_state(const ops::ObjectPtr& target, const Value& state) {
 }
 
 std::optional<Value> Module::Impl::get_state(const ops::ObjectPtr& target) const {
-  if (!code->find_method(target->type->name(), "__getstate__")) return std::nullopt;
+  if (!scripts->find_method(target->type->name(), "__getstate__")) return std::nullopt;
   const CallTarget& found = library->find_method(*target->type, "__getstate__");
   Frame frame;
   std::vector<Value> arguments{Value(target)};
@@ -284,16 +294,16 @@ std::optional<Value> Module::Impl::get_state(const ops::ObjectPtr& target) const
 
 void Module::Impl::load_objects(const ModelArchive& archive) {
   ObjectHooks hooks;
-  hooks.find_type = [this](const std::string& name) { return code->find_type(name); };
+  hooks.find_type = [this](const std::string& name) { return scripts->find_type(name); };
   hooks.set_state = [this](const ops::ObjectPtr& target, const Value& state) { return set_state(target, state); };
   hooks.enum_member = [this](const ops::TypePtr& type, const Value& value) {
-    for (const Value& member : code->enum_members(type->name())) {
+    for (const Value& member : scripts->enum_members(type->name())) {
       if (member.to_enum()->value.equals(value)) return member;
     }
     fail(ErrorCode::kDataLoss, type->name(), ": no member has the value in the archive");
   };
   hooks.copies_tensors = options.for_training;
-  code->set_constants(archive.constants(hooks));
+  scripts->set_constants(archive.constants(hooks));
   hooks.requires_grad = [this](const Tensor& tensor) { with_gradient.push_back(tensor); };
   const Value root = archive.object(hooks);
   check(root.is_object(), "data.pkl: expected a module but got ", root.tag_name());
@@ -301,9 +311,37 @@ void Module::Impl::load_objects(const ModelArchive& archive) {
     if (options.for_training) autograd::set_requires_grad(tensor);
   }
   object = root.to_object();
-  for (const std::string& name : code->method_names(object->type->name())) {
+}
+
+void Module::Impl::add_slots() {
+  for (const std::string& name : functions->method_names(object->type->name())) {
     // Those that restore and save the object run at load only.
     if (name != "__setstate__" && name != "__getstate__") slots.try_emplace(name);
+  }
+}
+
+void Module::Impl::load_scripts(const std::string& path) {
+  const ModelArchive opened = ModelArchive::open(path);
+  auto unit = std::make_unique<CompilationUnit>(opened.sources());
+  scripts = unit.get();
+  functions = std::move(unit);
+  library = std::make_unique<ProgramLibrary>(
+      *functions, [this](const Function& function) { return prepare(*function.graph, nullptr); });
+  load_objects(opened);
+  archive = opened.file();
+}
+
+void Module::Impl::take(LoadedModel model) {
+  functions = std::move(model.functions);
+  library = std::make_unique<ProgramLibrary>(
+      *functions, [this](const Function& function) { return prepare(*function.graph, nullptr); });
+  object = std::move(model.object);
+  file = std::move(model.file);
+  write = std::move(model.save);
+  signatures = std::move(model.signatures);
+  with_gradient = std::move(model.with_gradient);
+  for (const Tensor& tensor : with_gradient) {
+    if (options.for_training) autograd::set_requires_grad(tensor);
   }
 }
 
@@ -311,16 +349,16 @@ Module::Module(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Module::~Module() = default;
 
 std::shared_ptr<Module> Module::load(const std::string& path, LoadOptions options) {
-  const ModelArchive archive = ModelArchive::open(path);
   auto impl = std::make_unique<Impl>();
   impl->options = std::move(options);
   const GradModeGuard guard(own_mode(impl->options));
-  impl->code = std::make_unique<CompilationUnit>(archive.sources());
-  Impl* owner = impl.get();
-  impl->library = std::make_unique<ProgramLibrary>(
-      *impl->code, [owner](const Function& function) { return owner->prepare(*function.graph, nullptr); });
-  impl->load_objects(archive);
-  impl->file = archive.file();
+  if (const ModelFormat* format = find_format(path)) {
+    impl->platform = format->platform;
+    impl->take(format->read(path, {.copies_tensors = impl->options.for_training}));
+  } else {
+    impl->load_scripts(path);
+  }
+  impl->add_slots();
   return std::shared_ptr<Module>(new Module(std::move(impl)));
 }
 
@@ -346,7 +384,14 @@ std::vector<std::string> Module::method_names() const {
 }
 
 const ops::ObjectPtr& Module::object() const { return impl_->object; }
-const FunctionLibrary& Module::functions() const { return *impl_->code; }
+const FunctionLibrary& Module::functions() const { return *impl_->functions; }
+const std::string& Module::platform() const { return impl_->platform; }
+
+const MethodSignature* Module::signature(const std::string& method) const {
+  const auto found = impl_->signatures.find(method);
+  return found == impl_->signatures.end() ? nullptr : &found->second;
+}
+
 std::vector<std::pair<std::string, Tensor>> Module::named_tensors() const { return collect_tensors(impl_->object); }
 size_t Module::size_bytes() const { return storage_bytes(named_tensors()); }
 
@@ -378,6 +423,11 @@ void Module::set_training(bool value) {
 
 void Module::save(const std::string& path) const {
   const GradModeGuard guard(own_mode(impl_->options));
+  if (!impl_->archive) {
+    if (!impl_->write) fail(ErrorCode::kUnimplemented, path, ": models of this format are not written");
+    impl_->write(path);
+    return;
+  }
   ModelWriterHooks hooks;
   hooks.get_state = [this](const ops::ObjectPtr& object) { return impl_->get_state(object); };
   std::unordered_set<const TensorImpl*> with_gradient;
@@ -385,11 +435,16 @@ void Module::save(const std::string& path) const {
   hooks.requires_grad = [&](const Tensor& tensor) {
     return impl_->options.for_training ? autograd::requires_grad(tensor) : with_gradient.contains(tensor.impl());
   };
-  write_model_archive(path, *impl_->file, impl_->object, hooks);
+  write_model_archive(path, *impl_->archive, impl_->object, hooks);
 }
 
-void Module::check_file() const { impl_->file->check_unchanged(); }
+void Module::check_file() const {
+  if (impl_->archive) return impl_->archive->check_unchanged();
+  impl_->file->check_unchanged();
+}
 
-size_t Module::release_file_memory() const { return impl_->file->release_pages(); }
+size_t Module::release_file_memory() const {
+  return impl_->archive ? impl_->archive->release_pages() : impl_->file->release_pages();
+}
 
 }  // namespace tensord::jit

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/jit/formats/format.h"
 #include "core/jit/ir/function.h"
 #include "core/jit/passes/pass.h"
 #include "core/jit/runtime/frame.h"
@@ -58,7 +59,7 @@ class Method {
   ~Method();
 };
 
-// A loaded model: the object graph of an archive and its compiled methods. Methods are
+// A loaded model of any format (see formats/format.h): its objects and its methods. Methods are
 // compiled on first use under a lock, then looked up without one. Thread-safe.
 class Module {
  public:
@@ -72,6 +73,10 @@ class Module {
   std::vector<std::string> method_names() const;
   const ops::ObjectPtr& object() const;
   const FunctionLibrary& functions() const;
+  // What Triton calls the model's format.
+  const std::string& platform() const;
+  // What the file says of a method's tensors; null where it says nothing, as TorchScript does.
+  const MethodSignature* signature(const std::string& method) const;
 
   // (dotted name, tensor) of every tensor attribute, in archive order.
   std::vector<std::pair<std::string, Tensor>> named_tensors() const;
@@ -86,8 +91,8 @@ class Module {
   // As nn.Module.train(value): sets `training` of the module and of all submodules. Throws
   // Error{kFailedPrecondition} unless loaded for training. REQUIRES: no method runs meanwhile.
   void set_training(bool value);
-  // Writes a TorchScript archive that torch.jit.load and `load` read: this module's code, and its attributes and
-  // tensors as they are now. The file appears whole or not at all (see AtomicFile, also for errors); memory use
+  // Writes a file of the format that the module came from, which PyTorch and `load` read: its code, and its
+  // attributes and tensors as they are now. The file appears whole or not at all (see AtomicFile, also for errors); memory use
   // does not grow with the weights. REQUIRES: no method runs meanwhile.
   void save(const std::string& path) const;
   // Bytes of parameters and buffers, storages counted once.
