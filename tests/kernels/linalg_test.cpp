@@ -93,7 +93,8 @@ TEST(Linalg, StartsNoThreadsOfItsOwn) {
   for (const char* name : {"aten::linalg_qr", "aten::_linalg_svd", "aten::_linalg_eigh", "aten::linalg_ldl_factor_ex",
                            "aten::linalg_inv"}) {
     results_of(name, {sample({400, 400}, 3)});
-    EXPECT_EQ(threads_of_process(), before) << name;
+    // Threads that another test has ended may still be listed when this one begins.
+    EXPECT_LE(threads_of_process(), before) << name;
   }
   EXPECT_EQ(thread_budget(), 1);
 }
