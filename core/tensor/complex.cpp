@@ -47,9 +47,8 @@ Tensor as_complex(const Tensor& pairs) {
   check(pairs.ndim() != 0, "Input tensor must have one or more dimensions");
   check(pairs.sizes().back() == 2, "Tensor must have a last dimension of size 2");
   check(pairs.strides().back() == 1, "Tensor must have a last dimension with stride 1");
-  Dims sizes = pairs.sizes(), strides = pairs.strides();
-  sizes.resize(sizes.size() - 1);
-  strides.resize(strides.size() - 1);
+  const size_t last = pairs.sizes().size() - 1;
+  Dims sizes(pairs.sizes().span().first(last)), strides(pairs.strides().span().first(last));
   for (int64_t& stride : strides) {
     check(stride % 2 == 0, "Tensor must have a stride divisible by 2 for all but last dimension");
     stride /= 2;
