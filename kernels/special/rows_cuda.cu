@@ -3,4 +3,4 @@
 
 #define TENSORD_TABLE "kernels/special/functions.def"
 #define TENSORD_FILL fill_special_cuda
-#include "kernels/pointwise_loops_cuda.cuh"
+#include "kernels/pointwise/loops_cuda.cuh"
