@@ -20,6 +20,11 @@ using ops::Value;
 // Stands where a script calls an operator that is not there, in a branch that may never be taken.
 [[noreturn]] void refuse(const std::string& message) { throw ops::NamedError(ErrorCode::kUnimplemented, message); }
 
+// Where what a request brings is not what the model was exported for. `actual` ends the message.
+[[noreturn]] void refuse_input(const std::string& message, std::optional<int64_t> actual) {
+  fail(ErrorCode::kInvalidArgument, message, actual ? std::to_string(*actual) : std::string());
+}
+
 constexpr size_t kMaxWarnings = 1000;
 
 // Each text once: a warning in a model's forward would otherwise be logged on every request.
@@ -49,6 +54,7 @@ Value unwrap_optional(const Value& value) {
 }
 
 OP("prim::RaiseException(str msg, str? cls=None) -> ()").direct(raise).impure();
+OP("prim::InvalidInput(str message, int? actual=None) -> ()").direct(refuse_input).impure();
 OP("prim::MissingOperator(str msg) -> ()").direct(refuse).impure();
 OP("aten::warn(str message, int stacklevel=2) -> ()").direct(warn).impure();
 OP("prim::Print(...) -> ()").direct(print).impure();

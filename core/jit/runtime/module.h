@@ -92,8 +92,8 @@ class Module {
   // Error{kFailedPrecondition} unless loaded for training. REQUIRES: no method runs meanwhile.
   void set_training(bool value);
   // Writes a file of the format that the module came from, which PyTorch and `load` read: its code, and its
-  // attributes and tensors as they are now. The file appears whole or not at all (see AtomicFile, also for errors); memory use
-  // does not grow with the weights. REQUIRES: no method runs meanwhile.
+  // attributes and tensors as they are now. The file appears whole or not at all (see AtomicFile, also for errors);
+  // memory use does not grow with the weights. REQUIRES: no method runs meanwhile.
   void save(const std::string& path) const;
   // Bytes of parameters and buffers, storages counted once.
   size_t size_bytes() const;

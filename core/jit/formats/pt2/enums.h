@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/tensor/dtype.h"
+
+namespace tensord::jit::pt2 {
+
+// The numbers of the schema (torch/_export/serde/schema.py), which are not those that operators take. All throw
+// Error{kUnimplemented} that starts with `where` and names what tensord has not, kDataLoss for no number of the schema.
+DType to_dtype(int64_t number, const std::string& where);
+int64_t to_memory_format(int64_t number, const std::string& where);  // as operators take it
+int64_t to_layout(int64_t number, const std::string& where);         // as operators take it
+
+inline constexpr int64_t kStridedLayout = 7;
+
+}  // namespace tensord::jit::pt2

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/jit/archive/zip.h"
+#include "core/tensor/tensor.h"
+
+namespace tensord::jit::pt2 {
+
+struct Payload {
+  Tensor tensor;
+  bool requires_grad = false;
+};
+
+// The tensors of an archive, by the names that its lists of weights and constants give them. They view the mapped file,
+// or with `copies` memory of their own; those of one entry share it.
+class Payloads {
+ public:
+  Payloads(std::shared_ptr<const ZipArchive> zip, bool copies) : zip_(std::move(zip)), copies_(copies) {}
+
+  // `folder` is "data/weights/" or "data/constants/", `list` its entry with the names. Throws Error naming the tensor;
+  // what is pickled is refused, not run.
+  std::map<std::string, Payload> read(const std::string& folder, const std::string& list);
+  // By entry of the archive.
+  const std::map<std::string, Storage>& storages() const { return storages_; }
+
+ private:
+  Storage storage_of(const std::string& entry);
+
+  std::shared_ptr<const ZipArchive> zip_;
+  bool copies_;
+  std::map<std::string, Storage> storages_;
+  std::map<std::string, Tensor> tensors_;  // by entry, dtype and place in it
+};
+
+}  // namespace tensord::jit::pt2

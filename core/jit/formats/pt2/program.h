@@ -1,0 +1,60 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "core/jit/formats/format.h"
+#include "core/jit/formats/graph_builder.h"
+#include "core/jit/formats/module_tree.h"
+#include "core/jit/formats/pt2/input_checks.h"
+#include "core/jit/formats/pt2/json.h"
+#include "core/jit/formats/pt2/payloads.h"
+#include "core/jit/formats/pt2/pytree.h"
+
+namespace tensord::jit::pt2 {
+
+// One exported program of an archive, which becomes a method.
+class Program {
+ public:
+  // Checks the version of the schema. `source` is what messages start with; `prefix` stands before the names of the
+  // program's tensors ("" or "NAME.").
+  Program(Json root, std::string source, std::string prefix);
+
+  // Gives the tensors their places; `weights` and `constants` are by the program's names.
+  void add_tensors(const std::map<std::string, Payload>& weights, const std::map<std::string, Payload>& constants,
+                   ModuleTree& tree) const;
+  // Makes the method "CLASS.NAME" of the tree's class, once all tensors are in the tree.
+  std::unique_ptr<Function> make_method(const std::string& name, const ModuleTree& tree, bool records);
+  // Of the method that was made.
+  const MethodSignature& signature() const { return signature_; }
+
+ private:
+  using Scope = std::unordered_map<std::string, GraphValue*>;
+
+  const Json& graph() const { return member(member(root_, "graph_module", source_), "graph", source_); }
+  const Json& specs(const char* name) const;
+  NamedTuples named_tuples() const;
+  const Json* meta_of(const char* table, const std::string& name) const;
+  TensorSignature describe(const std::string& name, const Json& argument) const;
+  std::string tensor_name(const Json& spec, const char* field) const;
+
+  void read_names();
+  void add_inputs(Function& function, GraphBuilder& builder, const ModuleTree& tree, Scope& scope);
+  void add_user_input(const Json& argument, Function& function, GraphBuilder& builder, Scope& scope);
+  void add_checks(GraphBuilder& builder);
+  void write_back(GraphBuilder& builder, const ModuleTree& tree, const Scope& scope);
+  GraphValue* build_result(GraphBuilder& builder, const Pytree& tree, const std::vector<GraphValue*>& leaves,
+                           size_t& next);
+  void find_batch(const std::vector<const Json*>& outputs);
+
+  Json root_;
+  std::string source_, prefix_;
+  Pytree outputs_;
+  std::vector<std::string> input_names_, input_paths_;  // by leaf of what the program takes
+  std::vector<std::string> output_names_;
+  std::vector<ProgramInput> inputs_;  // by leaf
+  MethodSignature signature_;
+};
+
+}  // namespace tensord::jit::pt2
