@@ -56,6 +56,18 @@ Tensor squeeze_dim(const Tensor& x, int64_t dim) {
   return x.as_view(std::move(sizes), std::move(strides), x.offset());
 }
 
+Tensor squeeze_dims(const Tensor& x, const Dims& dims) {
+  std::vector<bool> is_named(static_cast<size_t>(std::max<int64_t>(x.ndim(), 1)), false);
+  for (const int64_t dim : dims) is_named[static_cast<size_t>(wrap_dim(dim, x.ndim()))] = true;
+  Dims sizes, strides;
+  for (int64_t d = 0; d < x.ndim(); ++d) {
+    if (is_named[static_cast<size_t>(d)] && x.sizes()[d] == 1) continue;
+    sizes.push_back(x.sizes()[d]);
+    strides.push_back(x.strides()[d]);
+  }
+  return x.as_view(std::move(sizes), std::move(strides), x.offset());
+}
+
 Tensor squeeze_all(const Tensor& x) {
   Dims sizes, strides;
   for (int64_t d = 0; d < x.ndim(); ++d) {
@@ -320,6 +332,8 @@ VIEW("aten::squeeze.dim(Tensor(a) self, int dim)", squeeze_dim, of_first([](cons
        const bool is_removed = g.ndim() < args.inputs[0].to_tensor().ndim();
        return is_removed ? call("aten::unsqueeze", g, args.inputs[1]) : g;
      }));
+VIEW("aten::squeeze.dims(Tensor(a) self, int[] dim)", squeeze_dims,
+     of_first([](const GradArgs& args, const Tensor& g) { return call("aten::reshape", g, sizes_of(args, 0)); }));
 VIEW("aten::select.int(Tensor(a) self, int dim, int index)", select, of_first(select_gradient));
 VIEW("aten::slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1)", slice,
      of_first(slice_gradient));

@@ -226,6 +226,8 @@ WORLD = [
     case("prim::RaiseException", "boom", None, reference=lambda m, c: (_ for _ in ()).throw(RuntimeError(m)), error="boom"),
     case("prim::MissingOperator", "operator a::b is not supported", error="operator a::b is not supported",
          reference=lambda m: (_ for _ in ()).throw(RuntimeError(m))),
+    case("prim::InvalidInput", "input 'x' has to be 3, but is ", 4, error="input 'x' has to be 3, but is 4",
+         reference=lambda m, n: (_ for _ in ()).throw(RuntimeError(m + str(n)))),
     case("aten::warn", "careful", reference=lambda m: None),
     case("prim::Print", 1, "a", reference=lambda *a: None),
     case("aten::is_grad_enabled", reference=lambda: True),
