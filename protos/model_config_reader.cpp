@@ -175,12 +175,15 @@ void read_instance_groups(const inference::ModelConfig& message, const std::stri
 void check_platform(const ModelConfig& config, const std::string& origin) {
   const auto refuse = [&](const char* field, const std::string& value) {
     fail(ErrorCode::kUnimplemented, origin, ": ", field, " '", value,
-         "' is not supported; models are TorchScript archives (pytorch_libtorch) or ensembles");
+         "' is not supported; models are of PyTorch (pytorch_libtorch), of ONNX (onnxruntime_onnx) or ensembles");
   };
   const std::string& platform = config.platform;
-  if (!platform.empty() && platform != "pytorch_libtorch" && platform != "ensemble") refuse("platform", platform);
+  const bool is_known =
+      platform.empty() || platform == "pytorch_libtorch" || platform == "onnxruntime_onnx" || platform == "ensemble";
+  if (!is_known) refuse("platform", platform);
   const std::string& backend = config.backend;
-  if (!backend.empty() && backend != "pytorch" && backend != "ensemble") refuse("backend", backend);
+  const bool is_backend = backend.empty() || backend == "pytorch" || backend == "onnxruntime" || backend == "ensemble";
+  if (!is_backend) refuse("backend", backend);
 }
 
 }  // namespace

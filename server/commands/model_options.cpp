@@ -10,7 +10,7 @@
 namespace tensord::server {
 
 void add_model_options(CLI::App& command, ModelOptions& options) {
-  command.add_option("MODEL", options.model, "TorchScript archive written by torch.jit.save")->required();
+  command.add_option("MODEL", options.model, "Model written by torch.jit.save or torch.export.save")->required();
   command.add_option("--device", options.device, "Where the model runs")->capture_default_str();
   command.add_option("--threads", options.threads, "Threads of one call; 0 = every core this process may use")
       ->check(CLI::NonNegativeNumber);

@@ -14,6 +14,7 @@
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
+#include "core/jit/formats/format.h"
 #include "protos/model_config_text.h"
 #include "server/repository/layout_hints.h"
 
@@ -23,7 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uintmax_t kMaxConfigBytes = 1 << 20;
-constexpr const char* kDefaultFile = "model.pt";
 constexpr const char* kWithdrawn = ".withdrawn";
 
 bool is_inside(const fs::path& path, const fs::path& root) {
@@ -133,19 +133,49 @@ std::vector<int64_t> choose_versions(std::vector<int64_t> found, const ModelConf
 
 }  // namespace
 
-std::string model_file_name(const ModelConfig& config) {
-  return config.default_model_filename.empty() ? kDefaultFile : config.default_model_filename;
+const std::vector<std::string>& default_file_names() {
+  static const std::vector<std::string> kNames = [] {
+    std::vector<std::string> names{"model.pt"};
+    for (const jit::ModelFormat* format : jit::model_formats()) names.emplace_back(format->file_name);
+    return names;
+  }();
+  return kNames;
 }
+
+std::string model_file_name(const ModelLayout& model) {
+  if (!model.config.default_model_filename.empty()) return model.config.default_model_filename;
+  for (auto version = model.versions.rbegin(); version != model.versions.rend(); ++version) {
+    if (!version->file.empty()) return version->file.filename().string();
+  }
+  return default_file_names().front();
+}
+
+namespace {
+
+// The name of the file in a version's folder.
+std::string find_file_name(const fs::path& version, const ModelConfig& config) {
+  if (!config.default_model_filename.empty()) return config.default_model_filename;
+  std::vector<std::string> found;
+  for (const std::string& name : default_file_names()) {
+    std::error_code error;
+    if (fs::symlink_status(version / name, error).type() != fs::file_type::not_found) found.push_back(name);
+  }
+  check(found.size() < 2, version.string(), ": has '", found.empty() ? "" : found[0], "' and '",
+        found.empty() ? "" : found.back(), "': say default_model_filename in config.pbtxt");
+  return found.empty() ? default_file_names().front() : found[0];
+}
+
+}  // namespace
 
 fs::path version_file(const ModelLayout& model, int64_t number) {
   const fs::path version = model.folder / std::to_string(number);
   // An ensemble is its configuration.
   if (model.config.is_ensemble()) return resolve(version, model.root);
-  const fs::path named = version / model_file_name(model.config);
+  const std::string name = find_file_name(version, model.config);
+  const fs::path named = version / name;
   std::error_code error;
   if (fs::is_directory(version, error) && fs::symlink_status(named, error).type() == fs::file_type::not_found) {
-    fail(ErrorCode::kNotFound, named.string(), " is not there; ",
-         hint_for_file(version, model_file_name(model.config)));
+    fail(ErrorCode::kNotFound, named.string(), " is not there; ", hint_for_file(version, name));
   }
   fs::path file = resolve(named, model.root);
   check(fs::is_regular_file(file), file.string(), ": not a file");
@@ -161,7 +191,7 @@ void read_model(const fs::path& folder, const fs::path& root, const ModelConfig*
   model.config = config ? *config : read_config(real_folder, root, model.warnings);
   check(model.config.name.empty() || model.config.name == model.name, folder.string(),
         "/config.pbtxt: the model is named '", model.config.name, "', but its folder '", model.name, "'");
-  const std::string file_name = model_file_name(model.config);
+  const std::string file_name = model_file_name(model);
   resolve_side_files(real_folder, root, model.config);
   check(is_plain_name(file_name), folder.string(), "/config.pbtxt: default_model_filename '", file_name,
         "' is not a plain file name");

@@ -10,7 +10,8 @@
 
 namespace tensord::server {
 
-// A model as it lies on disk: <repository>/<name>/<version>/model.pt, optional config.pbtxt.
+// A model as it lies on disk: <repository>/<name>/<version>/model.pt (or the file of another format, see
+// default_file_names), optional config.pbtxt.
 struct ModelLayout {
   struct Version {
     int64_t number = 0;
@@ -48,8 +49,11 @@ ModelLayout scan_model(const std::string& root, const std::string& name, const M
 // Every repository; a model that lies in two of them is an error of that model.
 std::vector<ModelLayout> scan_repositories(const std::vector<std::string>& roots);
 
-// The file that every version of the model has: config.pbtxt says, or model.pt.
-std::string model_file_name(const ModelConfig& config);
+// The names that the file of a version may have where config.pbtxt says none: model.pt first, then one for each other
+// format of models.
+const std::vector<std::string>& default_file_names();
+// The name for the file of a new version: config.pbtxt says, or that of the newest version, or model.pt.
+std::string model_file_name(const ModelLayout& model);
 
 // The file of a version of the model, whether the policy wants it or not. Throws Error{kNotFound}.
 std::filesystem::path version_file(const ModelLayout& model, int64_t number);

@@ -33,7 +33,12 @@ Names names_in(const fs::path& folder) {
   return names;
 }
 
-bool is_archive(const std::string& name) { return name.ends_with(".pt") || name.ends_with(".pth"); }
+bool is_archive(const std::string& name) {
+  if (name.ends_with(".pth")) return true;
+  return std::ranges::any_of(default_file_names(), [&](const std::string& known) {
+    return name.ends_with(fs::path(known).extension().string());
+  });
+}
 
 std::vector<std::string> archives_in(const Names& names) {
   std::vector<std::string> out;
@@ -89,17 +94,28 @@ std::string config_like(const Names& names) {
 
 }  // namespace
 
+namespace {
+
+// What a file should be called: by its own kind, where that is one of those with a name.
+std::string name_like(const std::string& file, const std::string& otherwise) {
+  for (const std::string& known : default_file_names()) {
+    if (fs::path(known).extension() == fs::path(file).extension()) return known;
+  }
+  return otherwise;
+}
+
+}  // namespace
+
 std::string hint_for_file(const fs::path& version, const std::string& file_name) {
   const Names names = names_in(version);
   const std::vector<std::string> archives = archives_in(names);
   if (archives.size() == 1) {
-    return concat("the folder has '", archives[0], "': rename it to ", file_name, ", or say default_model_filename: \"",
-                  archives[0], "\" in config.pbtxt");
+    return concat("the folder has '", archives[0], "': rename it to ", name_like(archives[0], file_name),
+                  ", or say default_model_filename: \"", archives[0], "\" in config.pbtxt");
   }
   if (!archives.empty()) return concat("the folder has ", list(archives), ": name one of them ", file_name);
   if (names.files.empty() && names.folders.empty()) return "the folder is empty";
-  return concat("the folder has ", list(names.files.empty() ? names.folders : names.files),
-                " and no TorchScript archive");
+  return concat("the folder has ", list(names.files.empty() ? names.folders : names.files), " and no model");
 }
 
 std::string hint_for_versions(const fs::path& model) {
@@ -116,8 +132,8 @@ std::string hint_for_versions(const fs::path& model) {
                   "' is a model's folder, and --model-repository takes the folder above that");
   }
   if (!archives.empty()) {
-    return concat(list(archives), " lies in the model's folder: move it into a version's folder, as '", name,
-                  "/1/model.pt'");
+    return concat(list(archives), " lies in the model's folder: move it into a version's folder, as '", name, "/1/",
+                  name_like(archives[0], default_file_names().front()), "'");
   }
   for (const std::string& folder : names.folders) {
     if (!has_version(model / folder)) continue;
@@ -149,7 +165,8 @@ std::vector<std::string> hints_for_repository(const fs::path& root) {
   const Names names = names_in(root);
   for (const std::string& file : archives_in(names)) {
     if (hints.size() >= kMaxNames) break;
-    hints.push_back(concat("'", file, "' is not served: expected '", fs::path(file).stem().string(), "/1/model.pt'"));
+    hints.push_back(concat("'", file, "' is not served: expected '", fs::path(file).stem().string(), "/1/",
+                           name_like(file, default_file_names().front()), "'"));
   }
   if (config_like(names).empty() &&
       std::find(names.files.begin(), names.files.end(), "config.pbtxt") == names.files.end())

@@ -120,7 +120,7 @@ Repository::Added Repository::add_version_alone(const std::string& name, const W
     int64_t number = 0;
     {
       const NewFolder temporary(before.folder);
-      write(temporary.path(), model_file_name(before.config));
+      write(temporary.path(), model_file_name(before));
       number = take_next_version(before, temporary.path());
     }
     added = before.folder / std::to_string(number);

@@ -197,7 +197,7 @@ LoadPlan Repository::plan_with_weights(const LoadRequest& request) {
   }
   const auto folder = overrides_.add(request.name, request.files, fs::file_size(base.file));
   const fs::path brought = folder->root() / request.name / path;
-  const fs::path archive = brought.parent_path() / model_file_name(plan.layout.config);
+  const fs::path archive = brought.parent_path() / model_file_name(plan.layout);
   options_.write_weights(base.file.string(), brought.string(), archive.string());
   fs::remove(brought);
   add_version_file(plan.layout, number, archive);

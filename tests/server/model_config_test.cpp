@@ -308,7 +308,7 @@ INSTANTIATE_TEST_SUITE_P(
     All, RefusedConfig,
     ::testing::Values(
         Refusal{"metric_tags { key: \"team\" value: \"\\377\" }", "not UTF-8"},
-        Refusal{"platform: \"onnxruntime_onnx\"", "platform 'onnxruntime_onnx' is not supported"},
+        Refusal{"platform: \"tensorrt_plan\"", "platform 'tensorrt_plan' is not supported"},
         Refusal{"backend: \"python\"", "backend 'python' is not supported"},
         Refusal{"input { name: \"x\" } input { name: \"x\" }", "input 'x' is there twice"},
         Refusal{"input { name: \"x\" dims: [ 6 ] reshape { shape: [ 5 ] } }", "same number of elements"},

@@ -101,7 +101,7 @@ TEST_F(RepositoryHintsTest, AFileOfAnotherName) {
                         "default_model_filename: \"resnet.pt\" in config.pbtxt"));
   EXPECT_THAT(states("two"), HasSubstr("the folder has 'a.pt', 'b.pth': name one of them model.pt"));
   EXPECT_THAT(states("none"), HasSubstr("the folder is empty"));
-  EXPECT_THAT(states("other"), HasSubstr("the folder has 'model.onnx' and no TorchScript archive"));
+  EXPECT_THAT(states("other"), HasSubstr("the folder has 'model.onnx' and no model"));
 }
 
 TEST_F(RepositoryHintsTest, WhatLiesBesideAServedVersionIsAWarning) {

@@ -47,7 +47,8 @@ struct TensorSpec {
 };
 
 struct Signature {
-  std::string platform;  // "pytorch_libtorch", as Triton names it
+  std::string platform;   // "pytorch_libtorch", as Triton names it
+  std::string file_name;  // of the file it was loaded from, without its folder; empty: none
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;
   bool outputs_are_complete = true;  // false: a run may return more than is listed

@@ -157,11 +157,16 @@ std::optional<DataType> datatype_of(const ops::Type& type) {
   }
 }
 
-bool describe(const ops::Type& type, const std::string& name, std::vector<TensorSpec>& out) {
+// `unnamed` is the number of the next output without a name, as Flattener counts.
+bool describe(const ops::Type& type, const std::string& name, size_t& unnamed, std::vector<TensorSpec>& out) {
+  if (type.kind() == TypeKind::kNone) {
+    ++unnamed;
+    return true;
+  }
   const std::optional<DataType> datatype = datatype_of(type);
   if (type.kind() == TypeKind::kTensor || datatype) {
     TensorSpec spec;
-    spec.name = name.empty() ? positional_name(out.size()) : name;
+    spec.name = name.empty() ? positional_name(unnamed++) : name;
     spec.datatype = datatype;
     if (datatype) spec.shape = Dims{type.kind() == TypeKind::kList ? -1 : 1};
     if (type.kind() == TypeKind::kList && is_list_of_texts(*type.element())) spec.shape = Dims{-1, -1};
@@ -176,7 +181,7 @@ bool describe(const ops::Type& type, const std::string& name, std::vector<Tensor
     const std::string item = is_named       ? prefix + type.field_names()[i]
                              : name.empty() ? std::string()
                                             : prefix + std::to_string(i);
-    is_complete = describe(*type.contained()[i], item, out);
+    is_complete = describe(*type.contained()[i], item, unnamed, out);
   }
   return is_complete;
 }
@@ -191,7 +196,8 @@ std::vector<InferTensor> flatten_result(const Value& value) {
 
 std::vector<TensorSpec> describe_result(const ops::Type& type, bool* is_complete) {
   std::vector<TensorSpec> out;
-  *is_complete = describe(type, "", out);
+  size_t unnamed = 0;
+  *is_complete = describe(type, "", unnamed, out);
   return out;
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -25,7 +26,6 @@ namespace tensord::server {
 namespace {
 
 constexpr const char* kMethod = "forward";
-constexpr const char* kPlatform = "pytorch_libtorch";  // what Triton calls these archives
 
 std::string input_name(size_t index) { return concat("INPUT__", index); }
 
@@ -76,7 +76,8 @@ class TorchScriptModel final : public Model {
  public:
   TorchScriptModel(const std::string& file, const ModelConfig& config, const jit::LoadOptions& options)
       : module_(jit::Module::load(file, options)), method_(module_->method(kMethod)) {
-    signature_.platform = kPlatform;
+    signature_.platform = module_->platform();
+    signature_.file_name = std::filesystem::path(file).filename().string();
     signature_.max_batch_size = config.max_batch_size;
     for (size_t i = 0; i < method_.schema().arguments.size(); ++i) add_argument(file, i);
     const bool has_batch = config.max_batch_size > 0;
@@ -173,6 +174,8 @@ class TorchScriptModel final : public Model {
       spec.is_optional = is_optional;
       spec.takes_bytes = takes_bytes(*argument.type);
       if (spec.takes_bytes) spec.datatype = DataType::kBytes;
+      if (const jit::MethodSignature* known = module_->signature(kMethod))
+        describe_from_file(known->inputs.at(index), spec);
       bound.spec = static_cast<int>(signature_.inputs.size());
       signature_.inputs.push_back(std::move(spec));
     } else if (!is_optional) {
@@ -180,6 +183,12 @@ class TorchScriptModel final : public Model {
            argument.type->str(), ", which a request cannot carry");
     }
     arguments_.push_back(bound);
+  }
+
+  // What the model's file says of a tensor.
+  static void describe_from_file(const jit::TensorSignature& known, TensorSpec& spec) {
+    if (known.dtype && !is_complex(*known.dtype)) spec.datatype = from_dtype(*known.dtype);
+    if (known.shape) spec.shape = known.shape;
   }
 
   // A configured input is the argument of its name, or the one at its number, or at `place`.
@@ -194,7 +203,10 @@ class TorchScriptModel final : public Model {
       spec = specs.begin() + static_cast<ptrdiff_t>(place);
     }
     check(configured_.insert(spec->name).second, file, ": config.pbtxt has two inputs for argument '", spec->name, "'");
+    const std::optional<DataType> in_file = spec->datatype;
     apply_config(input, file, has_batch, *spec);
+    check(!in_file || spec->takes_bytes || in_file == spec->datatype, file, ": config.pbtxt: input '", input.name,
+          "' is of type ", input.datatype, ", but the model takes ", in_file ? name_of(*in_file) : "");
     configured_.insert(spec->name);
     check(spec->takes_bytes == (spec->datatype == DataType::kBytes), file, ": input '", input.name,
           "' cannot be of type ", input.datatype);
@@ -252,6 +264,10 @@ class TorchScriptModel final : public Model {
         type = type->element().get();
       }
       own = describe_result(*type, &own_outputs_are_complete_);
+      const jit::MethodSignature* known = module_->signature(kMethod);
+      if (known && !responds_with_items_ && own_outputs_are_complete_ && known->outputs.size() == own.size()) {
+        for (size_t i = 0; i < own.size(); ++i) describe_from_file(known->outputs[i], own[i]);
+      }
     }
     outputs_ = ConfiguredOutputs(file, std::move(own), own_outputs_are_complete_, config);
     signature_.outputs = outputs_.specs();

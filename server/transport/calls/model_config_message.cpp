@@ -4,12 +4,12 @@
 
 #include "core/base/error.h"
 #include "protos/model_config_reader.h"
-#include "server/repository/layout.h"
 
 namespace tensord::server {
 namespace {
 
-constexpr const char* kTorchScript = "pytorch_libtorch";
+constexpr const char* kPyTorch = "pytorch_libtorch";
+constexpr const char* kOnnx = "onnxruntime_onnx";
 
 template <class Tensor>
 void complete_tensor(const TensorSpec& spec, bool has_batch, Tensor* out) {
@@ -41,8 +41,9 @@ inference::ModelConfig to_model_config(const ModelVersion& model) {
   check_internal(out.ParseFromString(config.source), "the configuration of '", model.name(), "' cannot be read back");
   out.set_name(model.name());
   out.set_platform(signature.platform);
-  if (out.backend().empty() && signature.platform == kTorchScript) out.set_backend("pytorch");
-  if (!config.is_ensemble()) out.set_default_model_filename(model_file_name(config));
+  if (out.backend().empty() && signature.platform == kPyTorch) out.set_backend("pytorch");
+  if (out.backend().empty() && signature.platform == kOnnx) out.set_backend("onnxruntime");
+  if (out.default_model_filename().empty()) out.set_default_model_filename(signature.file_name);
   if (out.version_policy().policy_choice_case() == inference::ModelVersionPolicy::POLICY_CHOICE_NOT_SET) {
     out.mutable_version_policy()->mutable_latest()->set_num_versions(config.latest_versions);
   }
