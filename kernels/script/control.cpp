@@ -2,6 +2,7 @@
 #include <mutex>
 #include <set>
 
+#include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/ops/named_error.h"
 #include "core/ops/op.h"
@@ -65,7 +66,8 @@ OP("prim::unchecked_unwrap_optional(t(a)? optional) -> t(a)").direct([](const Va
 // Around the body of a "with": the interpreter calls the context's __exit__ when the body fails.
 OP("prim::Enter(Any context) -> ()").direct([](const Value&) {}).impure();
 OP("prim::Exit(Any context) -> ()").direct([](const Value&) {}).impure();
-OP("prim::TimePoint() -> int").direct([]() { return int64_t{0}; }).impure();
+// Nanoseconds from an arbitrary origin, as PyTorch's.
+OP("prim::TimePoint() -> int").direct([]() { return Clock::system().now_ns(); }).impure();
 
 OP("prim::EnumName(AnyEnumType enum) -> str").direct([](const Value& value) { return value.to_enum()->name; });
 OP("prim::EnumValue.int(AnyEnumType enum) -> int").direct([](const Value& value) { return value.to_enum()->value; });

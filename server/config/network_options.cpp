@@ -135,7 +135,7 @@ void add_http_options(CLI::App& app, NetworkOptions& options) {
                  "--grpc-restricted-protocol, which holds for HTTP too where this says nothing; may be repeated")
       ->allow_extra_args(false);
   app.add_option("--http-max-input-size", options.http_max_input_bytes,
-                 "Largest tensor that an HTTP request may bring as JSON, as 64MB; 0 is no limit")
+                 "Largest JSON of an HTTP request, tensor in it, and body that is the one input or was packed, as 64MB")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
       ->capture_default_str();
   app.add_option("--http-thread-count", options.http_threads, "Threads that serve the HTTP port's connections")
@@ -181,6 +181,7 @@ void validate(const NetworkOptions& options) {
   check(!options.use_mutual_tls || !options.root_cert.empty(), "--grpc-use-ssl-mutual needs --grpc-root-cert");
   check(has_tls || (options.server_cert.empty() && options.server_key.empty() && options.root_cert.empty()),
         "--grpc-server-cert, --grpc-server-key and --grpc-root-cert need --grpc-use-ssl true");
+  check(options.http_max_input_bytes > 0, "--http-max-input-size must be greater than 0.");
   check(!options.http_access_tokens || !options.access_tokens.empty(), "--http-access-tokens needs --access-tokens");
   check(!options.is_unix_socket_only || !options.unix_socket.empty(),
         "--grpc-unix-socket-only needs --grpc-unix-socket");

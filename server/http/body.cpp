@@ -87,6 +87,14 @@ size_t BodyReceiver::take(std::string_view bytes, const HttpMemoryQuota& quota, 
   return count;
 }
 
+std::string BodyReceiver::reason(int status) const {
+  if (status == kTooLarge) return "the request's body is too large";
+  if (status == kNoRoom) return "there is no memory for the request";
+  if (!has_too_many_chunks_) return "the chunks of the request's body are broken";
+  return concat("Chunked request body exceeds maximum of ", kMostChunks,
+                " non-empty chunks. Send fewer or larger HTTP chunks.");
+}
+
 size_t BodyReceiver::take_chunks(std::string_view bytes, const HttpMemoryQuota& quota, int& status) {
   size_t used = 0;
   for (;;) {
@@ -96,6 +104,7 @@ size_t BodyReceiver::take_chunks(std::string_view bytes, const HttpMemoryQuota& 
     if (step.written != 0) add(step.written);
     switch (step.state) {
       case ChunkReader::State::kDone: is_done_ = true; return used;
+      case ChunkReader::State::kTooMany: has_too_many_chunks_ = true; [[fallthrough]];
       case ChunkReader::State::kBroken: status = kBad; return used;
       case ChunkReader::State::kNeedsInput:
         if (bytes.size() - used > kMostChunkHeadBytes) status = kBad;

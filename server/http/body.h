@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -51,6 +52,8 @@ class BodyReceiver {
   void add(size_t count);
   // Takes what it can of `bytes`; how many it used, or, in `status`, why it cannot go on.
   size_t take(std::string_view bytes, const HttpMemoryQuota& quota, int& status);
+  // That status in words.
+  std::string reason(int status) const;
   HttpBody finish() { return std::move(body_); }
 
  private:
@@ -62,6 +65,7 @@ class BodyReceiver {
   uint64_t max_bytes_ = 0;
   uint64_t room_bytes_ = 0;  // of the last block, not used yet
   bool is_done_ = false;
+  bool has_too_many_chunks_ = false;
 };
 
 }  // namespace tensord::server

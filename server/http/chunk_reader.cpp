@@ -19,13 +19,19 @@ constexpr std::string_view kHead = "POST / HTTP/1.1\r\nTransfer-Encoding: chunke
 }  // namespace
 
 struct ChunkReader::Impl {
+  // Called by the parser for each chunk.
+  void operator()(uint64_t size, boost::beast::string_view, boost::beast::error_code& error) {
+    if (size != 0 && ++chunks > kMostChunks) error = http::error::body_limit;
+  }
   http::request_parser<http::buffer_body> parser;
+  uint32_t chunks = 0;
 };
 
 ChunkReader::ChunkReader() : impl_(std::make_unique<Impl>()) {
   boost::beast::error_code error;
   impl_->parser.header_limit(kMaxHeadBytes);  // of the trailer too
   impl_->parser.body_limit(std::numeric_limits<uint64_t>::max());
+  impl_->parser.on_chunk_header(*impl_);
   impl_->parser.put(boost::asio::buffer(kHead.data(), kHead.size()), error);
   impl_->parser.eager(true);
 }
@@ -46,6 +52,8 @@ ChunkReader::Step ChunkReader::read(std::string_view input, std::span<uint8_t> r
     step.state = State::kDone;
   } else if (error == http::error::need_buffer) {
     step.state = State::kNeedsRoom;
+  } else if (error && impl_->chunks > kMostChunks) {
+    step.state = State::kTooMany;
   } else if (error && error != http::error::need_more) {
     step.state = State::kBroken;
   }

@@ -7,13 +7,16 @@
 
 namespace tensord::server {
 
+// Chunks of one body, the empty last one not counted: each costs more than its bytes.
+inline constexpr uint32_t kMostChunks = 65536;
+
 // Takes a body that comes in chunks apart. For one body.
 class ChunkReader {
  public:
   ChunkReader();
   ~ChunkReader();
 
-  enum class State { kNeedsInput, kNeedsRoom, kDone, kBroken };
+  enum class State { kNeedsInput, kNeedsRoom, kDone, kBroken, kTooMany };
   struct Step {
     State state;
     size_t used = 0;     // of the input

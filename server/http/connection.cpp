@@ -191,7 +191,7 @@ void Connection::begin_request(HttpHead head) {
   if (!has_body) return handle();
   body_ = std::make_unique<BodyReceiver>();
   if (const int status = body_->start(head_, plan, loop_.context().quota); status != 0) {
-    return refuse(status, status == 413 ? "the request's body is too large" : "there is no memory for the request");
+    return refuse(status, body_->reason(status));
   }
   if (head_.expects_continue) output_.push_back({{std::string(kContinue)}});
   become(State::kBody);
@@ -202,9 +202,7 @@ size_t Connection::take_body(std::string_view bytes) {
   const size_t used = body_->take(bytes, loop_.context().quota, status);
   window_bytes_ += used;
   if (status != 0) {
-    refuse(status, status == 413   ? "the request's body is too large"
-                   : status == 503 ? "there is no memory for the request"
-                                   : "the chunks of the request's body are broken");
+    refuse(status, body_->reason(status));
     return 0;
   }
   if (body_->is_done()) handle();

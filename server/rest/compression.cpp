@@ -33,6 +33,11 @@ double quality_of(std::string_view parameters) {
                                                                                                               : -1;
 }
 
+[[noreturn]] void fail_unpacked(uint64_t max_bytes) {
+  fail(ErrorCode::kInvalidArgument, "Decompressed data size exceeds the maximum allowed value of ", max_bytes,
+       " bytes. Use --http-max-input-size to increase the limit.");
+}
+
 struct Inflater {
   explicit Inflater(Coding coding) {
     check(inflateInit2(&stream, kWindowBits + (coding == Coding::kGzip ? kGzip : 0)) == Z_OK,
@@ -118,9 +123,7 @@ std::string inflate_body(Coding coding, const std::vector<std::span<const uint8_
       if (stream.avail_out == 0) {
         const size_t used = out.size();
         // One byte more than may be shows that there is more.
-        if (used > max_bytes) {
-          fail(ErrorCode::kResourceExhausted, "the request unpacks to more than ", max_bytes, " bytes");
-        }
+        if (used > max_bytes) fail_unpacked(max_bytes);
         const uint64_t more = std::min(std::max<uint64_t>(kPieceBytes / 16, used), max_bytes + 1 - used);
         holds.push_back(quota ? quota(more) : nullptr);
         if (quota && !holds.back()) fail(ErrorCode::kResourceExhausted, "there is no memory to unpack the request");
@@ -140,9 +143,7 @@ std::string inflate_body(Coding coding, const std::vector<std::span<const uint8_
   }
   check(is_over, "the request cannot be unpacked: its end is missing");
   out.resize(out.size() - stream.avail_out);
-  if (out.size() > max_bytes) {
-    fail(ErrorCode::kResourceExhausted, "the request unpacks to more than ", max_bytes, " bytes");
-  }
+  if (out.size() > max_bytes) fail_unpacked(max_bytes);
   return out;
 }
 

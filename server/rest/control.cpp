@@ -6,6 +6,8 @@
 #include "protos/inference.pb.h"
 #include "server/executor/requests/status.h"
 #include "server/http/base64.h"
+#include "server/rest/input_limits.h"
+#include "server/rest/json_reader.h"
 #include "server/rest/message_json.h"
 #include "server/rest/openapi.h"
 #include "server/rest/rest_status.h"
@@ -31,7 +33,7 @@ HttpAnswer to_answer(const Json& json) {
 Json parse_object(std::string_view body) {
   if (body.empty()) return Json::object();
   const auto callback = [](int depth, Json::parse_event_t, Json&) {
-    check(depth <= kMaxDepth, "failed to parse the request JSON buffer: JSON is nested more than 100 deep");
+    check(depth <= kMaxDepth, "failed to parse the request JSON buffer: JSON nesting depth exceeds maximum allowed limit (100)");
     return true;
   };
   Json json;
@@ -68,11 +70,15 @@ void check_repository(const RestTarget& target) {
 
 HttpAnswer answer_index(const ServerState& state, const RestTarget& target, std::string_view body) {
   check_repository(target);
-  const Json json = parse_object(body);
   RepositoryIndexRequest request;
-  if (const Json* ready = find(json, "ready")) {
-    check(ready->is_boolean(), "Unable to parse 'ready'");
-    request.set_ready(ready->get<bool>());
+  if (!body.empty()) {
+    JsonReader reader(body);
+    reader.object([&](const std::string& key) {
+      if (key != "ready") return void(reader.skip());
+      check(reader.peek() == JsonReader::Kind::kBool, "Invalid value for 'ready': expected a boolean");
+      request.set_ready(reader.boolean());
+    });
+    reader.finish();
   }
   RepositoryIndexResponse response;
   list_models(state, request, response);
@@ -284,6 +290,7 @@ HttpAnswer route(ServerState& state, const RestTarget& target, bool is_post, std
 
 HttpAnswer answer_control(ServerState& state, const RestTarget& target, bool is_post, std::string_view body) {
   try {
+    check_json_bytes(body.size(), state.http_max_input_bytes);
     return route(state, target, is_post, body);
   } catch (...) {
     return error_answer(current_exception_status());

@@ -4,15 +4,11 @@
 
 #include "server/executor/requests/status.h"
 #include "server/rest/control.h"
+#include "server/rest/input_limits.h"
 #include "server/rest/rest_status.h"
 #include "server/transport/access/http_access.h"
 
 namespace tensord::server {
-namespace {
-
-constexpr const char* kJsonLength = "Inference-Header-Content-Length";
-
-}  // namespace
 
 RestHandler::RestHandler(ServerState& state, WebHandler& web, HttpMemoryQuota quota)
     : state_(state), web_(web), context_{state, work_, std::move(quota)} {}
@@ -35,8 +31,9 @@ std::optional<HttpAnswer> RestHandler::admit(const HttpHead& head, BodyPlan& pla
   if (state_.is_draining && target->group == CallGroup::kInference) {
     return error_answer(503, "HTTP server is shutting down and has stopped accepting new requests.");
   }
+  if (auto refused = refuse_length(*target, head, state_.http_max_input_bytes)) return refused;
   plan.max_bytes = state_.limits.max_message_bytes();
-  const std::string_view json = head.header(kJsonLength);
+  const std::string_view json = head.header(kJsonLengthHeader);
   std::from_chars(json.data(), json.data() + json.size(), plan.aligned_at);
   return std::nullopt;
 }

@@ -8,6 +8,7 @@
 #include "core/base/utf8.h"
 #include "server/executor/requests/status.h"
 #include "server/rest/compression.h"
+#include "server/rest/input_limits.h"
 #include "server/rest/json_data.h"
 #include "server/rest/rest_status.h"
 
@@ -16,7 +17,6 @@ namespace {
 
 // JSON of more bytes, and all that has to be unpacked, is not read on a loop's thread.
 constexpr size_t kMostLoopBytes = 64 << 10;
-constexpr const char* kJsonLength = "Inference-Header-Content-Length";
 
 // What a request over HTTP came with.
 class HttpOrigin final : public RequestOrigin {
@@ -83,7 +83,7 @@ void RestInfer::start(RestContext& context, std::shared_ptr<HttpExchange> exchan
   const HttpHead& head = call->exchange_->head();
   const uint64_t body_bytes = call->exchange_->body().size_bytes();
   uint64_t json_bytes = body_bytes;
-  if (const std::string_view text = head.header(kJsonLength); !text.empty()) {
+  if (const std::string_view text = head.header(kJsonLengthHeader); !text.empty()) {
     std::from_chars(text.data(), text.data() + text.size(), json_bytes);
   }
   const bool is_long = json_bytes > kMostLoopBytes || head.is_chunked || !head.header("Content-Encoding").empty();
@@ -139,11 +139,12 @@ void RestInfer::read(InferRequest& request) {
 void RestInfer::unpack() {
   if (wire_.owner) return;  // it has waited for its model
   const Coding coding = request_coding(exchange_->head().header("Content-Encoding"));
+  const uint64_t most = context_.state.http_max_input_bytes, most_at_all = context_.state.limits.max_message_bytes();
   const auto pieces = exchange_->body().pieces();
   if (coding != Coding::kIdentity) {
     check(!is_generate(), "Unsupported content-encoding, only 'identity' is supported.");
     plain_ = std::make_shared<std::string>(
-        inflate_body(coding, pieces, context_.state.limits.max_message_bytes(), context_.quota, holds_));
+        inflate_body(coding, pieces, most == 0 ? most_at_all : std::min(most, most_at_all), context_.quota, holds_));
   } else if (pieces.size() > 1) {
     holds_.push_back(context_.quota(exchange_->body().size_bytes()));
     if (!holds_.back()) fail(ErrorCode::kResourceExhausted, "there is no memory for the request");
@@ -160,11 +161,11 @@ void RestInfer::unpack() {
 }
 
 size_t RestInfer::json_bytes(size_t body_bytes) const {
-  const std::string_view text = exchange_->head().header(kJsonLength);
+  const std::string_view text = exchange_->head().header(kJsonLengthHeader);
   if (text.empty()) return body_bytes;
   int64_t bytes = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
-  check(error == std::errc() && end == text.data() + text.size(), "Unable to parse ", kJsonLength, ", got: ", text);
+  check(error == std::errc() && end == text.data() + text.size(), "Unable to parse ", kJsonLengthHeader, ", got: ", text);
   check(bytes >= 0 && static_cast<uint64_t>(bytes) <= body_bytes, "inference header size should be in range (0, ",
         body_bytes, "), got: ", text);
   return static_cast<size_t>(bytes);
@@ -173,12 +174,14 @@ size_t RestInfer::json_bytes(size_t body_bytes) const {
 RestRequest RestInfer::parse() {
   std::string_view body;
   if (!wire_.pieces.empty()) body = {reinterpret_cast<const char*>(wire_.pieces[0].data()), wire_.size_bytes};
+  const uint64_t most = context_.state.http_max_input_bytes;
+  const size_t json = is_generate() ? body.size() : json_bytes(body.size());
+  check_json_bytes(json, most);
   if (is_generate()) return parse_generate(body);
-  const size_t json = json_bytes(body.size());
-  if (json != 0 || exchange_->head().header(kJsonLength).empty()) {
-    return parse_infer_json(target_.name, target_.version, body.substr(0, json), wire_, json,
-                            context_.state.http_max_input_bytes);
+  if (json != 0 || exchange_->head().header(kJsonLengthHeader).empty()) {
+    return parse_infer_json(target_.name, target_.version, body.substr(0, json), wire_, json, most);
   }
+  check_raw_bytes(body.size(), most);
   const auto model = context_.state.repository.find(target_.name, target_.version);
   RestRequest request = raw_request(target_.name, target_.version, wire_, model->signature(), raw_prefix_);
   // The bytes are the one input; of a text its length goes before.
@@ -231,7 +234,13 @@ RestRequest RestInfer::parse_generate(std::string_view json) {
       check(is_utf8(message.id), "Unable to parse 'id'");
     } else if (key == "parameters") {
       check(reader.peek() == JsonReader::Kind::kObject, "Expected JSON object for keyword: 'parameters'");
-      reader.object(take);
+      reader.object([&](const std::string& name) {
+        try {
+          take(name);
+        } catch (const Error& error) {
+          fail(error.code(), "Converting keyword: 'parameters': ", error.what());
+        }
+      });
     } else {
       take(key);
     }

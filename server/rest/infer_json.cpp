@@ -8,6 +8,7 @@
 #include "core/base/utf8.h"
 #include "core/tensor/shape.h"
 #include "server/rest/json_data.h"
+#include "server/rest/target.h"
 #include "server/transport/infer/contents.h"
 
 namespace tensord::server {
@@ -15,7 +16,12 @@ namespace {
 
 constexpr size_t kMaxTensors = 4096;
 constexpr size_t kMaxParameters = 1024;
-constexpr const char* kInferenceHeader = "Inference-Header-Content-Length";
+
+std::string shape_text(const Dims& shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i) text += (i == 0 ? "" : ",") + std::to_string(shape[i]);
+  return text + "]";
+}
 
 std::string utf8_string(JsonReader& reader) {
   std::string text = reader.string();
@@ -95,9 +101,31 @@ class RequestReader {
       const std::string_view text = reader_.number();
       int64_t size = 0;
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
-      check(error == std::errc() && end == text.data() + text.size(), "Unable to parse 'shape'");
+      const bool is_number = error == std::errc() && end == text.data() + text.size();
+      // Triton's code for it is 500.
+      if (!is_number || size < 0) {
+        fail(ErrorCode::kInternal,
+             "Unable to parse 'shape': attempt to access JSON non-unsigned-integer as unsigned-integer");
+      }
       shape.push_back(size);
     });
+  }
+
+  // How many bytes its elements take must be a number.
+  static void check_bytes(const InferMessage::Input& input) {
+    int64_t count = 1;
+    bool is_whole = true;
+    for (const int64_t size : input.shape) is_whole = is_whole && !__builtin_mul_overflow(count, size, &count);
+    if (!is_whole && std::ranges::find(input.shape, 0) == input.shape.end()) {
+      fail(ErrorCode::kInvalidArgument, "invalid shape for input '", input.name, "': shape ",
+           shape_text(input.shape), " causes total element count to exceed maximum size of ", INT64_MAX);
+    }
+    const std::optional<DataType> datatype = parse_datatype(input.datatype);
+    const auto bytes = static_cast<int64_t>(datatype ? size_of(*datatype) : 1);
+    if (is_whole && bytes > 1 && count > INT64_MAX / bytes) {
+      fail(ErrorCode::kInvalidArgument, "byte size overflow for input '", input.name, "': element count (", count,
+           ") * data type size (", bytes, ") exceeds maximum allowed size (", INT64_MAX, ")");
+    }
   }
 
   void read_input() {
@@ -126,6 +154,7 @@ class RequestReader {
       }
     });
     check(!input.name.empty(), "Unable to parse 'name': attempt to access non-existing object member 'name'");
+    check_bytes(input);
     check_source(source);
   }
 
@@ -182,12 +211,7 @@ class RequestReader {
 };
 
 void write_shape(const Dims& shape, std::string& out) {
-  out += "\"shape\":[";
-  for (size_t i = 0; i < shape.size(); ++i) {
-    if (i != 0) out += ',';
-    out += std::to_string(shape[i]);
-  }
-  out += ']';
+  (out += "\"shape\":") += shape_text(shape);
 }
 
 void write_member(const char* name, std::string_view text, std::string& out) {
@@ -259,8 +283,8 @@ RestRequest parse_infer_json(std::string model, std::string version, std::string
       input.fill = [data = sources[i].data, name = message.model_name, max_input_bytes](int64_t count,
                                                                                         InferTensor& out) {
         const uint64_t bytes = static_cast<uint64_t>(count) * std::max<size_t>(1, size_of(out.datatype));
-        check(max_input_bytes == 0 || bytes <= max_input_bytes, "Byte size for input tensor '", out.name, "' (", bytes,
-              " bytes) exceeds the maximum allowed value of ", max_input_bytes,
+        check(max_input_bytes == 0 || bytes <= max_input_bytes, "JSON input '", out.name, "' has a byte_size (", bytes,
+              " bytes) that exceeds the maximum allowed value of ", max_input_bytes,
               " bytes. Use --http-max-input-size to increase the limit.");
         read_json_data(data, count, name, out);
       };
@@ -373,7 +397,7 @@ InferAnswer encode_infer_json(const ResponseHead& head, const std::vector<InferT
   }
   json += "]}";
   encoded.answer.type = tensor_bytes == 0 ? "application/json" : "application/octet-stream";
-  if (tensor_bytes != 0) encoded.answer.headers.push_back({kInferenceHeader, std::to_string(json.size())});
+  if (tensor_bytes != 0) encoded.answer.headers.push_back({kJsonLengthHeader, std::to_string(json.size())});
   encoded.answer.body.push_back({std::move(json)});
   for (HttpPiece& piece : tensors) encoded.answer.body.push_back(std::move(piece));
   return encoded;

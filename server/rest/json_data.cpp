@@ -14,8 +14,12 @@
 namespace tensord::server {
 namespace {
 
-[[noreturn]] void fail_count() {
+// Two texts, as Triton has them.
+[[noreturn]] void fail_too_many() {
   fail(ErrorCode::kInternal, "Unable to parse 'data': Shape does not match true shape of 'data' field");
+}
+[[noreturn]] void fail_too_few() {
+  fail(ErrorCode::kInternal, "Failed to parse 'data' field: shape does not match true shape");
 }
 
 template <class T>
@@ -43,9 +47,12 @@ T to_integer(const JsonReader& reader, std::string_view text) {
   return value;
 }
 
+// 0 and 1 are what some clients write.
 bool to_bool(JsonReader& reader) {
-  if (reader.peek() == JsonReader::Kind::kBool) return reader.boolean();
-  return to_integer<uint8_t>(reader, reader.number()) != 0;
+  if (reader.peek() != JsonReader::Kind::kNumber) return reader.boolean();
+  const std::string_view text = reader.number();
+  if (text != "0" && text != "1") reader.fail_here("attempt to access JSON non-boolean as boolean");
+  return text == "1";
 }
 
 // Calls `leaf()` for each element, however they are nested.
@@ -60,7 +67,7 @@ void read_elements(JsonReader& reader, int64_t count, void* to) {
   auto* out = static_cast<T*>(to);
   int64_t left = count;
   for_each_element(reader, [&] {
-    if (left-- == 0) fail_count();
+    if (left-- == 0) fail_too_many();
     if constexpr (std::is_same_v<T, bool>) {
       *out++ = to_bool(reader);
     } else if constexpr (std::is_floating_point_v<T>) {
@@ -69,7 +76,7 @@ void read_elements(JsonReader& reader, int64_t count, void* to) {
       *out++ = to_integer<T>(reader, reader.number());
     }
   });
-  if (left != 0) fail_count();
+  if (left != 0) fail_too_few();
 }
 
 void read_into(JsonReader& reader, DataType datatype, int64_t count, void* to) {
@@ -91,10 +98,10 @@ void read_into(JsonReader& reader, DataType datatype, int64_t count, void* to) {
 
 void read_strings(JsonReader& reader, int64_t count, InferTensor& out) {
   for_each_element(reader, [&] {
-    if (static_cast<int64_t>(out.strings.size()) == count) fail_count();
+    if (static_cast<int64_t>(out.strings.size()) == count) fail_too_many();
     out.strings.push_back(reader.string());
   });
-  if (static_cast<int64_t>(out.strings.size()) != count) fail_count();
+  if (static_cast<int64_t>(out.strings.size()) != count) fail_too_few();
 }
 
 template <class T>
@@ -158,7 +165,7 @@ void read_json_data(std::string_view json, int64_t count, const std::string& mod
          " data via JSON is not supported. Please use the binary data format for input ", out.name);
   }
   // An element and what is between two take two characters at least.
-  if (static_cast<uint64_t>(count) > json.size() / 2 + 1) fail_count();
+  if (static_cast<uint64_t>(count) > json.size() / 2 + 1) fail_too_few();
   JsonReader reader(json, "failed to parse the data of input '" + out.name + "' for model '" + model + "'");
   if (datatype == DataType::kBytes) {
     read_strings(reader, count, out);

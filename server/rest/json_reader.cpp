@@ -48,7 +48,7 @@ bool JsonReader::take(char wanted) {
 }
 
 void JsonReader::enter() {
-  if (++depth_ > kMaxDepth) fail_here("JSON is nested more than 100 deep");
+  if (++depth_ > kMaxDepth) fail_here("JSON nesting depth exceeds maximum allowed limit (100)");
 }
 
 JsonReader::Kind JsonReader::peek() {
@@ -73,7 +73,7 @@ void JsonReader::expect_kind(char wanted) {
   peek();
   if (take(wanted)) return;
   skip();  // what is no JSON at all is said first
-  fail_here(wanted == '{' ? "an object is expected" : "an array is expected");
+  fail_here(wanted == '{' ? "attempt to access JSON non-object as object" : "attempt to access JSON non-array as array");
 }
 
 void JsonReader::object(const std::function<void(const std::string& key)>& member) {
@@ -115,7 +115,7 @@ void JsonReader::skip_string() {
 }
 
 std::string JsonReader::string() {
-  if (peek() != Kind::kString) fail_here("a string is expected");
+  if (peek() != Kind::kString) fail_here("attempt to access JSON non-string as string");
   ++at_;
   std::string out;
   for (;;) {
@@ -175,7 +175,7 @@ void JsonReader::append_escape(std::string& out) {
 }
 
 std::string_view JsonReader::number() {
-  if (peek() != Kind::kNumber) fail_here("a number is expected");
+  if (peek() != Kind::kNumber) fail_here("attempt to access JSON non-number as number");
   const size_t begin = at_;
   const auto here = [this] { return at_ < text_.size() ? text_[at_] : '\0'; };
   const auto digits = [&](const char* reason) {
@@ -211,7 +211,7 @@ void JsonReader::take_word(std::string_view word) {
 }
 
 bool JsonReader::boolean() {
-  if (peek() != Kind::kBool) fail_here("a boolean is expected");
+  if (peek() != Kind::kBool) fail_here("attempt to access JSON non-boolean as boolean");
   const bool value = text_[at_] == 't';
   take_word(value ? "true" : "false");
   return value;

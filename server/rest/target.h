@@ -8,6 +8,9 @@
 
 namespace tensord::server {
 
+// How many bytes of a body are JSON; tensors are behind it.
+inline constexpr const char* kJsonLengthHeader = "Inference-Header-Content-Length";
+
 // A call of the REST protocol.
 enum class RestCall {
   kServerMetadata,

@@ -192,9 +192,10 @@ class InferTest(RestTest):
         self.assertEqual(self.error("POST", path, b"nope", 400),
                          "failed to parse the request JSON buffer: Invalid value. at 0")
         self.assertIn("The document is empty.", self.error("POST", path, b"", 400))
-        self.assertIn("nested more than 100 deep", self.error("POST", path, b"[" * 100000, 400))
+        self.assertIn("nesting depth exceeds", self.error("POST", path, b"[" * 100000, 400))
         self.assertIn("But no field is set", refused(400, tensor("x", "FP32", [2])))
-        self.assertIn("Shape does not match", refused(500, tensor("x", "FP32", [3], [1, 2])))
+        self.assertIn("shape does not match", refused(500, tensor("x", "FP32", [3], [1, 2])))
+        self.assertIn("Shape does not match", refused(500, tensor("x", "FP32", [1], [1, 2])))
         self.assertIn("unexpected inference input 'z'", refused(400, tensor("z", "FP32", [1], [1])))
         self.assertIn("data-type is 'INT32', but model 'identity' expects 'FP32'",
                       refused(400, tensor("x", "INT32", [1], [1])))
@@ -235,6 +236,12 @@ class InferTest(RestTest):
         self.assertEqual(self.post("/v2/models/words/generate", {"words": "ab"})["OUTPUT__0"], "abab")
         self.assertEqual(self.post("/v2/models/batched/generate", {"x": [1, 2]})["y"], [1.0, 2.0])
         self.assertIn("can not convert input 'x'", self.post("/v2/models/batched/generate", {"x": 1}, 400)["error"])
+        self.assertIn("Converting keyword: 'parameters': parameter 'nested' has invalid type.",
+                      self.post("/v2/models/identity/generate", {"x": 1, "parameters": {"nested": {"a": 1}}}, 400)["error"])
+        self.assertIn("attempt to access JSON non-string as string",
+                      self.post("/v2/models/words/generate", {"words": {"a": "b"}}, 400)["error"])
+        self.assertIn("input 'x' already exists in request",
+                      self.error("POST", "/v2/models/identity/generate", b'{"x": 1, "x": 2}', 400))
         self.assertIn("Expected JSON object for keyword: 'parameters'",
                       self.post("/v2/models/identity/generate", {"x": 1, "parameters": 2}, 400)["error"])
         self.assertEqual(self.post("/v2/models/count/generate", {"x": [1, 7]})["OUTPUT__0"], [1.0, 7.0])
@@ -288,6 +295,42 @@ class InferTest(RestTest):
         self.assertLessEqual(codes, {200, 400, 404, 500, 501})
         self.assertIn(200, codes)
         self.assertEqual(self.infer("identity", X)["outputs"][0]["data"], [1.0, 2.5])
+
+
+class SizeTest(RestTest):
+    flags = ("--http-max-input-size", "1MB", "--model-control-mode", "explicit", "--load-model", "*")
+
+    def test_what_a_request_may_bring(self):
+        path, limit = "/v2/models/identity/infer", 1 << 20
+        whole = json.dumps({"inputs": [X]}).encode()
+        for body, headers in ((whole.ljust(limit), {}), (gzip.compress(whole.ljust(limit)), {"Content-Encoding": "gzip"}),
+                              (bytes(limit), {"Inference-Header-Content-Length": "0"})):
+            self.assertEqual(self.ask("POST", path, body, headers)[0], 200, headers)
+        too_large = whole.ljust(limit + 1)
+        json_text = f"request JSON size of {limit + 1} bytes exceeds the maximum allowed input size of {limit} bytes"
+        # Also where nobody knows before it is there, and before it is there.
+        self.assertIn(json_text, self.error("POST", path, too_large, 400))
+        self.assertIn(json_text, self.error("POST", path, iter([too_large[:9], too_large[9:]]), 400))
+        self.assertIn(json_text, self.error("POST", "/v2/models/identity/generate", too_large, 400))
+        self.assertIn(json_text, self.error("POST", "/v2/repository/models/identity/load", too_large, 400))
+        self.assertIn(f"Decompressed data size exceeds the maximum allowed value of {limit} bytes",
+                      self.error("POST", path, gzip.compress(too_large), 400, {"Content-Encoding": "gzip"}))
+        raw = {"Inference-Header-Content-Length": "0"}
+        raw_text = f"Raw input has a byte_size ({limit + 4} bytes) that exceeds the maximum allowed value of {limit} bytes"
+        self.assertIn(raw_text, self.error("POST", path, bytes(limit + 4), 400, raw))
+        self.assertIn(raw_text, self.error("POST", path, iter([bytes(limit), bytes(4)]), 400, raw))
+        # A tensor behind the JSON is no text that grows when it is read.
+        head = json.dumps({"inputs": [tensor("x", "FP32", [limit], binary_data_size=4 * limit)],
+                           "parameters": {"binary_data_output": True}}).encode()
+        code, _, body = self.ask("POST", path, head + bytes(4 * limit), {"Inference-Header-Content-Length": str(len(head))})
+        self.assertEqual((code, body[-4 * limit:]), (200, bytes(4 * limit)))
+        short = json.dumps({"inputs": [tensor("x", "FP32", [300_000], [0] * 300_000)]}).encode()
+        self.assertLess(len(short), limit)
+        self.assertIn("JSON input 'x' has a byte_size (1200000 bytes) that exceeds", self.error("POST", path, short, 400))
+
+    def test_index(self):
+        deep = b'{"ready":' + b"[" * 250_000 + b"]" * 250_000 + b"}"
+        self.assertEqual(self.error("POST", "/v2/repository/index", deep, 400), "Invalid value for 'ready': expected a boolean")
 
 
 class ControlTest(RestTest):

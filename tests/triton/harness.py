@@ -32,7 +32,8 @@ class Server:
 
     def __enter__(self):
         self.log_path.parent.mkdir(parents=True, exist_ok=True)
-        command = [BIN, "serve", "--id", "triton", "--grpc-port", "8001", "--metrics-port", "8002"]
+        command = [BIN, "serve", "--id", "triton", "--grpc-port", "8001", "--metrics-port", "8002", "--allow-http", "true",
+                   "--http-port", "8000"]
         if "--exit-timeout-secs" not in self.flags:
             command += ["--exit-timeout-secs", "5"]
         for repository in self.repositories:
@@ -93,10 +94,10 @@ def check(suite, name, condition, text="", kind="own"):
     return record(suite, name, "pass" if condition else "fail", "" if condition else text, kind=kind)
 
 
-def methods(path, env=None, http_as_grpc=True):
+def methods(path, env=None):
     """Class.method of all tests in a unittest file."""
     path = pathlib.Path(path)
-    full = environment(env, http_as_grpc)
+    full = environment(env)
     full["PYTHONPATH"] += f":{path.parent}:{path.parent.parent / 'common'}"
     run = subprocess.run([PYTHON, HERE / "drive.py", path], cwd=path.parent, env=full, capture_output=True, text=True)
     for line in run.stdout.splitlines():
@@ -126,16 +127,12 @@ def prepared(test, cwd, patches=()):
     return target / pathlib.Path(test).name
 
 
-def environment(extra=None, http_as_grpc=True):
-    env = {**os.environ, "PYTHONPATH": f"{HERE / 'shims'}", "PYTHONDONTWRITEBYTECODE": "1", "TRITON_SERVER_CPU_ONLY": "1",
-           "NO_PROXY": "*", "no_proxy": "*"}
-    if http_as_grpc:
-        env["COMPAT_HTTP_AS_GRPC"] = "1"
-    env.update(extra or {})
-    return env
+def environment(extra=None):
+    return {**os.environ, "PYTHONPATH": "", "PYTHONDONTWRITEBYTECODE": "1", "TRITON_SERVER_CPU_ONLY": "1", "NO_PROXY": "*",
+            "no_proxy": "*", **(extra or {})}
 
 
-def run_methods(suite, path, names=None, env=None, timeout=120, http_as_grpc=True, label="", kind="qa", between=None, leave_out=(),
+def run_methods(suite, path, names=None, env=None, timeout=120, label="", kind="qa", between=None, leave_out=(),
                 retries=0):
     """Runs methods of a test file against whatever is up; returns {name: outcome}.
 
@@ -145,9 +142,9 @@ def run_methods(suite, path, names=None, env=None, timeout=120, http_as_grpc=Tru
     path = pathlib.Path(path)
     for name, reason in dict(leave_out).items():
         record(suite, name + label, "skip", reason, kind=kind)
-    left = list(names if names is not None else methods(path, env, http_as_grpc))
+    left = list(names if names is not None else methods(path, env))
     left = [name for name in left if name not in dict(leave_out)]
-    how = dict(env=env, timeout=timeout, http_as_grpc=http_as_grpc, label=label, kind=kind)
+    how = dict(env=env, timeout=timeout, label=label, kind=kind)
     outcomes = {}
     if between is not None:
         for name in left:
@@ -165,10 +162,10 @@ def run_methods(suite, path, names=None, env=None, timeout=120, http_as_grpc=Tru
     return outcomes
 
 
-def run_left(suite, path, left, env, timeout, http_as_grpc, label, kind):
+def run_left(suite, path, left, env, timeout, label, kind):
     """Runs them in one process; where one ends it or hangs, the others in another."""
     outcomes = {}
-    full = environment(env, http_as_grpc)
+    full = environment(env)
     full["PYTHONPATH"] += f":{path.parent}:{path.parent.parent / 'common'}"
     log = WORK / "logs" / f"{suite}{label}.{path.stem}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -229,11 +226,11 @@ def tail(path, size=2500):
     return pathlib.Path(path).read_text(errors="replace")[-size:]
 
 
-def run_script(suite, name, command, timeout=120, env=None, cwd=None, want=None, http_as_grpc=False, kind="example"):
+def run_script(suite, name, command, timeout=120, env=None, cwd=None, want=None, kind="example"):
     """A program that says by its exit code (and by a word) whether all was well."""
     try:
         run = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=timeout, cwd=cwd,
-                             env=environment(env, http_as_grpc), errors="replace")
+                             env=environment(env), errors="replace")
         text, good = run.stdout + run.stderr, run.returncode == 0
         if want is not None and good:
             good = re.search(want, text) is not None

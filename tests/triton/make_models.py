@@ -197,8 +197,7 @@ def decoupled(root):
     plain = fresh(root / "not_decoupled")
     save(plain, "repeat_int32", kit.waiting(
         "def forward(self, IN, DELAY, WAIT) -> Tuple[Tensor, Tensor]:\n    zero = torch.zeros([1], dtype=torch.int64)\n"
-        "    if int(DELAY.sum()) > 0:\n        zero = zero + WAIT(IN)\n    return IN, zero.to(torch.int32)\n".replace("WAIT(IN)", "self.wait(IN, 400000)")
-        .replace("self.wait(IN, 400000)", "WAIT(IN)"), 2500))
+        "    if int(DELAY.sum()) > 0:\n        zero = zero + WAIT(IN)\n    return IN, zero.to(torch.int32)\n", 2500))
     configure(plain, "repeat_int32", "max_batch_size: 0\n" + inputs + outputs)
 
 

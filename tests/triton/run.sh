@@ -19,7 +19,7 @@ if [ -z "${COMPAT_INSIDE:-}" ]; then
     "$torch" -m venv "$W/venv"
     "$torch" -c 'import os, torch; print(os.path.dirname(os.path.dirname(torch.__file__)))' \
       > "$("$W/venv/bin/python" -c 'import site; print(site.getsitepackages()[0])')/torch.pth"
-    "$W/venv/bin/pip" install -q 'tritonclient[all]' grpcio protobuf ml_dtypes pillow psutil requests prettytable
+    "$W/venv/bin/pip" install -q 'tritonclient[all]' grpcio protobuf ml_dtypes pillow psutil requests prettytable sseclient-py boofuzz
     touch "$W/venv/ok"
   fi
   # A /dev/shm of its own (the tests clean it up) and a loopback of its own (they want Triton's ports).
@@ -44,11 +44,6 @@ if [ ! -e "$W/models/ok" ]; then
     "$py" gen_twins.py "$W/src/server/qa/common/gen_qa_$generator.py" "${flags[@]}" --models_dir="$W/models/$target" \
       >"$W/logs/gen_${generator}_$target.log" 2>&1 || { echo "the generator failed: $one, see $W/logs"; exit 1; }
   done
-  "$py" calibrate.py "$W/calibrate"
-  "$bin" serve --grpc-port 8001 --metrics-port 8002 --model-repository "$W/calibrate" >"$W/logs/calibrate.log" 2>&1 & pid=$!
-  ms=$("$py" calibrate.py --measure) || { kill $pid; exit 1; }
-  kill $pid; wait $pid || true
-  COMPAT_ROUNDS_PER_MS=$(awk "BEGIN {print 20000 / $ms}"); export COMPAT_ROUNDS_PER_MS  # measured while nothing else runs
   "$py" make_models.py "$W/models" && touch "$W/models/ok"
 fi
 : >"$W/results.jsonl"

@@ -41,13 +41,14 @@ def models(name, source, dynamic):
 def batcher():
     strict = prepared("L0_batcher/batcher_test.py", folder("batcher_test"), TWINS)
     loose = prepared("L0_batcher/batcher_test.py", folder("batcher_delay_test"), TWINS + UNDELAYED)
-    env = {"BACKENDS": "onnx libtorch", "USE_HTTP": "0"}
+    env = {"BACKENDS": "onnx libtorch", "USE_HTTP": "0"}  # the test takes one of the two protocols
     usual = "preferred_batch_size: [ 2, 6 ], max_queue_delay_microseconds: 10000000"
     fixed, variable = models("batcher", "qa_model", usual), models("batcher_var", "qa_variable", usual)
     for kind, repository, names in (("FIXED", fixed, NO_DELAY), ("VARIABLE", variable, NO_DELAY + SHAPES)):
         for name in names:
             with Server(repository, name="batcher"):
-                run_methods("L0_batcher", strict, ["BatcherTest." + name], env={**env, "BATCHER_TYPE": kind}, label=f" [{kind}]")
+                run_methods("L0_batcher", strict, ["BatcherTest." + name], label=f" [{kind}]",
+                            env={**env, "BATCHER_TYPE": kind, "USE_HTTP": "1" if kind == "VARIABLE" else "0"})
     skip("L0_batcher", "BatcherTest.test_multi_batch_different_shape_allow_ragged", "needs batch_output and rows joined end to end")
     skip("L0_batcher", "BatcherTest.test_multi_batch_delayed_use_max_batch", "needs TRITONSERVER_DELAY_SCHEDULER, a switch of Triton's tests")
     for name, requests in DELAY.items():

@@ -246,7 +246,7 @@ def traces():
           "GRPC_WAITREAD_START" in path.with_name(path.name + ".0").read_text(), "it is not")
     check(suite, "test.sh: rate 6, log_frequency 2 for one model: 20 requests give files of 2 and 1", counts == [2, 1], str(counts), kind="qa")
     for name in re.findall(r"    def (test_\w+)", (test.parent / "opentelemetry_unittest.py").read_text()):
-        skip(suite, f"OpenTelemetryTest.{name}", "needs the collector's container, HTTP and Python models; see own checks")
+        skip(suite, f"OpenTelemetryTest.{name}", "needs the collector's container and Python models; see own checks")
     opentelemetry(models, environment)
 
 
@@ -425,8 +425,9 @@ OTHERS = {
     "L0_async_work_queue, L0_register, L0_triton_repo_agent, L0_backend_*, L0_java_*, L0_sdk, L0_simple_lib": "C API of the core, other backends",
     "L0_batch_custom": "custom batching strategies are libraries of a backend", "L0_batch_input": "batch_input; see L0_model_config",
     "L0_buffer_attributes, L0_parallel_copy, L0_pinned_memory, L0_cuda_*, L0_device_memory_tracker": "GPU",
-    "L0_http, L0_http_fuzz, L0_https, L0_openai, L0_orca, L0_sagemaker, L0_vertex_ai, L0_data_compression": "HTTP",
-    "L0_iterative_sequence": "generate endpoint (HTTP) and a custom backend; tensord's own tests have iterative sequences",
+    "L0_openai, L0_sagemaker, L0_vertex_ai": "front ends of other services", "L0_orca": "metrics of the vLLM and TensorRT-LLM backends",
+    "L0_json, data_compressor_test of L0_data_compression": "unit tests of Triton's C++ code",
+    "L0_iterative_sequence": "loads a custom backend by configuration; tensord's own tests have iterative sequences",
     "L0_libtorch_shared_weights, L0_libtorch_inference_mode, L0_libtorch_optimized_execution, L0_libtorch_disable_cudnn": "lines of libtorch's log",
     "L0_model_namespacing": "needs --model-namespacing", "L0_model_update": "counts instances of a custom backend that writes files",
     "L0_passive_instance": "passive instances", "L0_query": "the C API's output query", "L0_repoagent_checksum": "repository agents",

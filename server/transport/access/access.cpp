@@ -15,16 +15,17 @@ constexpr std::array<const char*, kCallGroups> kGroupNames = {
 
 std::string_view to_view(grpc::string_ref text) { return {text.data(), text.size()}; }
 
-CallGroup restricted_group(const std::string& name) {
+CallGroup restricted_group(const char* what, const std::string& name) {
   try {
     return parse_call_group(name);
   } catch (const Error& error) {
-    fail(error.code(), "unknown restricted protocol '", name, "': ", error.what());
+    fail(error.code(), "unknown restricted ", what, " '", name, "': ", error.what());
   }
 }
 
-// "GROUP[,GROUP…]:KEY=VALUE"; `prefix` goes before the key.
-void add_rules(const char* flag, const char* prefix, const std::string& text, AccessPolicy::Rules& rules) {
+// "GROUP[,GROUP…]:KEY=VALUE"; `prefix` goes before the key, `what` is what errors call a group.
+void add_rules(const char* flag, const char* what, const char* prefix, const std::string& text,
+               AccessPolicy::Rules& rules) {
   const size_t colon = text.find(':');
   const size_t equals = colon == std::string::npos ? colon : text.find('=', colon);
   check(equals != std::string::npos && colon > 0 && equals > colon + 1, flag, " must be GROUP,…:KEY=VALUE, got '", text,
@@ -35,9 +36,9 @@ void add_rules(const char* flag, const char* prefix, const std::string& text, Ac
   }
   std::istringstream names(text.substr(0, colon));
   for (std::string name; std::getline(names, name, ',');) {
-    const CallGroup group = restricted_group(name);
+    const CallGroup group = restricted_group(what, name);
     const bool is_new = rules.emplace(group, AccessPolicy::Rule{header, text.substr(equals + 1)}).second;
-    check(is_new, flag, ": protocol '", name, "' can not be specified in multiple config groups");
+    check(is_new, flag, ": ", what, " '", name, "' can not be specified in multiple config groups");
   }
 }
 
@@ -55,11 +56,11 @@ CallGroup parse_call_group(std::string_view name) {
 AccessPolicy AccessPolicy::make(const NetworkOptions& options) {
   Rules rules;
   for (const std::string& text : options.restricted_protocols) {
-    add_rules("--grpc-restricted-protocol", "triton-grpc-protocol-", text, rules);
+    add_rules("--grpc-restricted-protocol", "protocol", "triton-grpc-protocol-", text, rules);
   }
   Rules http_rules;
   for (const std::string& text : options.http_restricted_apis) {
-    add_rules("--http-restricted-api", "", text, http_rules);
+    add_rules("--http-restricted-api", "api", "", text, http_rules);
   }
   std::shared_ptr<const TokenFile> tokens;
   if (!options.access_tokens.empty()) tokens = std::make_shared<const TokenFile>(options.access_tokens);

@@ -52,7 +52,7 @@ struct ServerState {
   RequestLimits limits = {};
   SharedRegions shared_memory{false};
   HeaderForward forwarded_headers{""}, forwarded_http_headers{""};
-  uint64_t http_max_input_bytes = 0;  // of a tensor in JSON; 0: no limit
+  uint64_t http_max_input_bytes = 0;  // of JSON, and of a tensor in it; 0: no limit
   size_t stream_max_requests = 1024;
   std::atomic<bool> is_draining{false};
 

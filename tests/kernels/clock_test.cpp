@@ -1,0 +1,20 @@
+#include <gtest/gtest.h>
+
+#include "core/base/clock.h"
+#include "core/ops/run.h"
+
+namespace tensord {
+namespace {
+
+// A script that asks twice sees time go by, in nanoseconds.
+TEST(TimePoint, IsTheMonotonicClock) {
+  const int64_t before = Clock::system().now_ns();
+  const auto first = ops::call<int64_t>("prim::TimePoint");
+  const auto second = ops::call<int64_t>("prim::TimePoint");
+  EXPECT_LE(before, first);
+  EXPECT_LE(first, second);
+  EXPECT_LE(second, Clock::system().now_ns());
+}
+
+}  // namespace
+}  // namespace tensord
