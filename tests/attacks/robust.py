@@ -240,6 +240,26 @@ def load_timeout(context):
         raise RuntimeError("it is loaded")
 
 
+@attack("warmup_of_gigabytes", short=True)
+def warmup_of_gigabytes(context):
+    """A warm-up of 4 GB of random numbers is refused at once, one of 1 GB is made while health is answered."""
+    repository = context.path("models")
+    for name, count in (("four", 1 << 30), ("one", 1 << 28)):
+        add_model(repository, name, torch.nn.Identity(), more='model_warmup [{ name: "w" inputs { key: "x" value: '
+                  f'{{ data_type: TYPE_FP32 dims: [{count}] random_data: true }} }} }}]')
+    with context.daemon("--model-control-mode", "explicit", "--model-load-timeout-secs", "10", repository=repository) as daemon:
+        with context.watched(daemon, 3000) as figures:
+            begin = time.monotonic()
+            try:
+                load(daemon, "four")
+            except grpc.RpcError as error:
+                figures.append(Figure("4 GB refused", time.monotonic() - begin, 2, "s"))
+                if "a warm-up has at most" not in error.details():
+                    raise
+            figures.append(Figure("1 GB", seconds(load, daemon, "one"), 10, "s"))
+    return figures
+
+
 @attack("endless_constants")
 def endless_constants(context):
     """Constants that take minutes to work out do not keep a model from being loaded."""

@@ -233,6 +233,8 @@ def small(root):
           tensors("output", ("OUTPUT0", "STRING", -1)))
     model(repository, "string_identity", identity_source(["STRING"], 1), "max_batch_size: 0\n" + tensors("input", ("INPUT0", "STRING", 8)) +
           tensors("output", ("OUTPUT0", "STRING", 8)))
+    model(repository, "simple_identity_int64", identity_source(["INT64"], 2), "max_batch_size: 8\n" +
+          tensors("input", ("INPUT0", "INT64", -1)) + tensors("output", ("OUTPUT0", "INT64", -1)))
     model(repository, "nan_inf_output", "def forward(self, INPUT0):\n    return torch.tensor([float('nan'), float('inf'), -float('inf'), "
           "1.0, 2.0, 3.0]), INPUT0\n", "max_batch_size: 0\n" + tensors("input", ("INPUT0", "FP32", 1)) +
           tensors("output", ("OUTPUT0", "FP32", 6), ("OUTPUT1", "FP32", 1)))
@@ -243,6 +245,27 @@ def small(root):
           tensors("input", ("INPUT__0", "FP32", "1, 1")) + tensors("output", ("OUTPUT__0", "INT32", "1, 1")))
     model(repository, "libtorch_index_1_float32", "def forward(self, INPUT__0):\n    return INPUT__0\n", "max_batch_size: 0\n" +
           tensors("input", ("INPUT__0", "FP32", "1, 1")) + tensors("output", ("OUTPUT__1", "FP32", "1, 1")))
+
+
+def generate(root):
+    """mock_llm of L0_http; what it reads of a request's parameters are inputs here."""
+    repository = fresh(root / "generate")
+    optional = lambda name, datatype, dims: (name, datatype, dims, "optional: true")
+    model(repository, "mock_llm",
+          "def forward(self, PROMPT: List[List[str]], STREAM, input_ids: Optional[Tensor] = None, REPETITION: Optional[Tensor] = None, "
+          "OUTPUT_0_DIM: Optional[Tensor] = None) -> List[List[List[str]]]:\n"
+          "    text = PROMPT\n"
+          "    if OUTPUT_0_DIM is not None and bool(OUTPUT_0_DIM):\n"
+          "        none: List[str] = []\n        text = [none]\n"
+          "    count = 1\n"
+          "    if bool(STREAM) and REPETITION is not None:\n        count = int(REPETITION)\n"
+          "    answers: List[List[List[str]]] = []\n"
+          "    for _ in range(count):\n        answers.append(text)\n"
+          "    return answers\n",
+          "max_batch_size: 0\nmodel_transaction_policy { decoupled: True }\n" +
+          tensors("input", ("PROMPT", "STRING", "1, 1"), ("STREAM", "BOOL", "1, 1"), optional("input_ids", "INT32", "1, -1"),
+                  optional("REPETITION", "INT32", 1), optional("OUTPUT_0_DIM", "BOOL", 1)) +
+          tensors("output", ("TEXT", "STRING", "1, -1")))
 
 
 def limits(root):
@@ -314,7 +337,7 @@ def sequence(root):
 def main():
     import pathlib
     root = pathlib.Path(sys.argv[1])
-    for make in (own, examples, more_examples, slow, grpc, lifecycle, sequence, queue, decoupled, small, limits):
+    for make in (own, examples, more_examples, slow, grpc, lifecycle, sequence, queue, decoupled, small, generate, limits):
         make(root)
 
 
