@@ -155,6 +155,16 @@ class InferTest(RestTest):
         self.assertIn(struct.pack("<I", 4) + b"\xff\0\xff\0" + struct.pack("<I", 0),
                       self.binary(head, text, "/v2/models/words/infer")[1])
 
+    def test_tensors_are_received_and_sent_where_they_lie(self):
+        copied = lambda: self.daemon.metric("tensord_copied_bytes_total", model="identity")
+        before, size = copied(), 4 << 20
+        head = {"inputs": [tensor("x", "FP32", [size // 4], binary_data_size=size)], "parameters": {"binary_data_output": True}}
+        for padding in range(0, 7, 3):  # wherever the JSON ends
+            head["id"] = "1" * padding
+            self.binary(head, bytes(size))
+        self.assertEqual(self.ask("POST", "/v2/models/identity/infer", bytes(size), {"Inference-Header-Content-Length": "0"})[0], 200)
+        self.assertEqual(copied(), before)
+
     def test_a_body_without_json_is_the_one_input(self):
         data = struct.pack("<3f", 1, 2, 3)
         code, headers, body = self.ask("POST", "/v2/models/identity/infer", data,
@@ -295,6 +305,42 @@ class InferTest(RestTest):
         self.assertLessEqual(codes, {200, 400, 404, 500, 501})
         self.assertIn(200, codes)
         self.assertEqual(self.infer("identity", X)["outputs"][0]["data"], [1.0, 2.5])
+
+
+    def test_mutated_binary_bodies_break_nothing(self):
+        head = json.dumps({"inputs": [tensor("x", "FP32", [4], binary_data_size=16)], "outputs": [
+            {"name": "y", "parameters": {"binary_data": True}}]}).encode()
+        data = struct.pack("<4f", 1, 2, 3, 4)
+        rng = random.Random(2)
+        codes = set()
+        connection = http.client.HTTPConnection(self.host, int(self.port), timeout=60)
+        for _ in range(600):
+            text, tail, length = bytearray(head), data, None
+            for _ in range(rng.randrange(0, 3)):
+                at = rng.randrange(len(text))
+                text[at:at + rng.randrange(0, 4)] = rng.choice((b"9", b"-", b"{", b'"', b"e", b"\xff", b"", b"1844674407370955161"))
+            if rng.random() < 0.3:
+                tail = rng.choice((b"", data[:7], data + data, bytes(100)))
+            if rng.random() < 0.3:
+                length = rng.choice(("-1", "abc", "0", "1e3", "+5", " 7", "99999999999999999999", str(len(text) - 1), str(len(text) + 16)))
+            headers = {"Inference-Header-Content-Length": length or str(len(text))}
+            body = bytes(text) + tail
+            if rng.random() < 0.3:
+                coding = rng.choice(("gzip", "deflate"))
+                body = bytearray(gzip.compress(body) if coding == "gzip" else zlib.compress(body))
+                if rng.random() < 0.5:
+                    body[rng.randrange(len(body))] ^= 1 << rng.randrange(8)
+                headers["Content-Encoding"] = coding
+            connection.request("POST", "/v2/models/identity/infer", bytes(body), headers)
+            answer = connection.getresponse()
+            out = answer.read()
+            codes.add(answer.status)
+            if answer.status != 200:
+                self.assertIn("error", json.loads(out))
+        connection.close()
+        self.assertLessEqual(codes, {200, 400, 404, 500, 501})
+        self.assertIn(200, codes)
+        self.assertEqual(self.binary(json.loads(head), data)[1], data)
 
 
 class SizeTest(RestTest):
