@@ -16,6 +16,8 @@ namespace {
 constexpr int kStepsPerTurn = 16;
 constexpr size_t kBytesPerStep = 1 << 20;
 constexpr size_t kMostIovecs = 64;
+// Of a refused body; who sends more does not get to read why.
+constexpr uint64_t kMostLingerBytes = uint64_t{4} << 30;
 
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
@@ -57,7 +59,8 @@ void Connection::on_events(uint32_t events) {
 }
 
 void Connection::on_deadline() {
-  if (is_deadline_of_window_ && window_bytes_ >= loop_.context().deadlines.window_bytes) {
+  const bool is_in_time = is_deadline_of_window_ && window_bytes_ >= loop_.context().deadlines.window_bytes;
+  if (is_in_time && (state_ != State::kLingering || linger_bytes_ > 0)) {
     begin_window();
   } else {
     close();
@@ -120,7 +123,11 @@ bool Connection::receive() {
     return false;
   }
   const auto bytes = static_cast<size_t>(count);
-  if (state_ == State::kLingering) return true;
+  if (state_ == State::kLingering) {
+    window_bytes_ += bytes;
+    linger_bytes_ -= std::min<uint64_t>(linger_bytes_, bytes);
+    return true;
+  }
   if (is_direct) {
     window_bytes_ += bytes;
     body_->add(bytes);
@@ -181,6 +188,7 @@ void Connection::begin_request(HttpHead head) {
   keeps_alive_ = head.keeps_alive;
   is_head_request_ = head.method == "HEAD";
   const bool has_body = head.has_body();
+  linger_bytes_ = std::min(head.content_length.value_or(0), kMostLingerBytes);
   BodyPlan plan;
   if (std::optional<HttpAnswer> refused = loop_.context().handler.admit(head, plan)) {
     become(State::kHandling);
@@ -337,7 +345,10 @@ void Connection::become(State state) {
   switch (state) {
     case State::kIdle: set_deadline(deadlines.idle_ns); break;
     case State::kHead: set_deadline(deadlines.head_ns); break;
-    case State::kLingering: set_deadline(deadlines.linger_ns); break;
+    case State::kLingering:
+      begin_window();
+      loop_.timers().set(timer_, loop_.now_ns() + deadlines.linger_ns);
+      break;
     case State::kBody:
     case State::kSending: begin_window(); break;
     case State::kHandling:

@@ -23,7 +23,8 @@ struct HttpDeadlines {
   int64_t idle_ns = 30'000'000'000;    // between requests, and before the first
   int64_t window_ns = 10'000'000'000;  // of each such window of a body or an answer …
   uint64_t window_bytes = 160 << 10;   // … so many bytes pass
-  int64_t linger_ns = 2'000'000'000;   // a refused request's client to take the answer
+  // A refused request's client to take the answer; longer while its body comes as fast as one that is taken.
+  int64_t linger_ns = 2'000'000'000;
 };
 
 // One connection: requests one after the other, each received, handled and answered. On its loop's thread alone.
@@ -86,6 +87,7 @@ class Connection {
   bool has_ended_ = false;  // the client sends no more
   bool is_deadline_of_window_ = false;
   uint64_t window_bytes_ = 0;  // that have passed in it
+  uint64_t linger_bytes_ = 0;  // of a refused body, still to come
   std::string input_;          // received and not used yet
   HttpHead head_;              // of the request whose body comes
   std::unique_ptr<BodyReceiver> body_;

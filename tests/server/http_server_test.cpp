@@ -344,6 +344,28 @@ TEST_F(HttpServerTest, DeadlinesRunFromTheFirstByte) {
   wait_for([this] { return server_->connections() == 0; });
 }
 
+TEST_F(HttpServerTest, WhoIsRefusedMaySendHisBodyAndReadsWhy) {
+  HttpServer::Options options;
+  options.deadlines = {.window_ns = 200 * kMs, .window_bytes = 1000, .linger_ns = 200 * kMs};
+  // How many of fifty parts, one each 20 ms, are sent before the connection is cut.
+  const auto parts_sent = [](Client& client, const std::string& head, size_t part_bytes) {
+    client.send(head);
+    int sent = 0;
+    while (sent < 50 && client.send(std::string(part_bytes, 'x'))) {
+      ++sent;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    return sent;
+  };
+  const std::string head = "POST /refused HTTP/1.1\r\nContent-Length: 50000\r\n\r\n";
+  Client honest = connect(options), slow = connect(), endless = connect();
+  EXPECT_EQ(parts_sent(honest, head, 1000), 50);
+  EXPECT_THAT(honest.read_all(), StartsWith("HTTP/1.1 403"));
+  // Not with a byte now and then, and not for ever.
+  EXPECT_LT(parts_sent(slow, head, 1), 50);
+  EXPECT_LT(parts_sent(endless, "POST /refused HTTP/1.1\r\nContent-Length: 5\r\n\r\n", 1000), 50);
+}
+
 TEST_F(HttpServerTest, AFullTableClosesTheOldestIdleConnection) {
   HttpServer::Options options;
   options.threads = 2;
