@@ -6,7 +6,8 @@ import subprocess
 import sys
 
 SKIPPED = 77
-SUITES = ("ensemble", "infer_zero", "decoupled", "config_json", "names", "strings", "implicit")
+SUITES = ("ensemble", "infer_zero", "decoupled", "config_json", "names", "strings", "implicit", "compression",
+          "https")
 
 
 def main():
