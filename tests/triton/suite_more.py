@@ -422,6 +422,15 @@ def tls():
 
 
 OTHERS = {
+    "L0_additional_dependency_dirs": "Windows", "L0_compute_capability, L0_dlpack_multi_gpu": "GPU",
+    "L0_client_build_variants, L0_client_java, L0_simple_go_client, L0_simple_nodejs_client": "clients in other languages",
+    "L0_client_memory_growth, L0_client_valgrind, L0_memory_growth, L0_memory, L0_long_running_stress": "hours of the same requests",
+    "L0_cmdline_trace": "models of TensorFlow; L0_trace asks for the same", "L0_doc_links": "the links of Triton's documentation",
+    "L0_custom_model_config": "needs --model-config-name (configs/NAME.pbtxt)",
+    "L0_custom_ops, L0_initializer_as_input, L0_onnx_optimization, L0_trt_*": "other backends",
+    "L0_dyna_implicit_state": "its models are ONNX and TensorRT only; L0_implicit_state and L0_dyna_sequence_batcher have the parts",
+    "L0_mlflow, L0_multi_server, L0_python_api": "programs of Triton's own, not the server", "L0_perf_*": "measurements without a result",
+    "L0_python_client_unit_tests, L0_simple_example": "what client library tests and client examples run",
     "L0_async_work_queue, L0_register, L0_triton_repo_agent, L0_backend_*, L0_java_*, L0_sdk, L0_simple_lib": "C API of the core, other backends",
     "L0_batch_custom": "custom batching strategies are libraries of a backend", "L0_batch_input": "batch_input; see L0_model_config",
     "L0_buffer_attributes, L0_parallel_copy, L0_pinned_memory, L0_cuda_*, L0_device_memory_tracker": "GPU",
