@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace tensord::server {
 
@@ -12,8 +13,8 @@ namespace tensord::server {
 class JsonReader {
  public:
   // `what`: how messages begin. `text` must outlive this.
-  explicit JsonReader(std::string_view text, std::string_view what = "failed to parse the request JSON buffer")
-      : text_(text), what_(what) {}
+  explicit JsonReader(std::string_view text, std::string what = "failed to parse the request JSON buffer")
+      : text_(text), what_(std::move(what)) {}
 
   enum class Kind { kObject, kArray, kString, kNumber, kBool, kNull };
   Kind peek();  // of the next value
@@ -55,7 +56,7 @@ class JsonReader {
   void append_escape(std::string& out);
 
   std::string_view text_;
-  std::string_view what_;
+  std::string what_;
   size_t at_ = 0;
   int depth_ = 0;
 };

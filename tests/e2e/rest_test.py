@@ -547,7 +547,7 @@ class AccessTest(RestTest):
         self.assertEqual(self.code("POST", "/v2/models/identity/infer", b"x" * (2 << 20), Authorization="Bearer admin"), 413)
         packed = gzip.compress(b" " * (64 << 20))
         self.assertEqual(self.code("POST", "/v2/models/identity/infer", packed, Authorization="Bearer admin",
-                                   Content_Encoding="gzip"), 503)
+                                   Content_Encoding="gzip"), 400)
 
 
 if __name__ == "__main__":
