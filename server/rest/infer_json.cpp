@@ -296,8 +296,8 @@ RestRequest parse_infer_json(std::string model, std::string version, std::string
 
 RestRequest raw_request(std::string model, std::string version, const WireMessage& wire, const Signature& signature,
                         std::string& prefix) {
-  check(signature.inputs.size() == 1, "Raw request must only have 1 input (found ", signature.inputs.size(),
-        ") to be deduced but got ", signature.inputs.size(), " inputs in '", model, "' model configuration");
+  check(signature.inputs.size() == 1, "Raw request must only have 1 input (found 1) to be deduced but got ",
+        signature.inputs.size(), " inputs in '", model, "' model configuration");
   const TensorSpec& spec = signature.inputs.front();
   check(spec.datatype.has_value() && spec.shape.has_value(), "the datatype and shape of input '", spec.name,
         "' are not known: a raw request is not possible");
@@ -325,8 +325,8 @@ RestRequest raw_request(std::string model, std::string version, const WireMessag
     open_size = &size;
   }
   if (*spec.datatype == DataType::kBytes) {
-    check(fixed == 1, "For BYTE datatype raw input '", spec.name, "', the model must have input shape [1]");
-    if (open_size != nullptr) *open_size = 1;
+    check(fixed == 1 && open_size == nullptr, "For BYTE datatype raw input '", spec.name,
+          "', the model must have input shape [1]");
     const auto size = static_cast<uint32_t>(wire.size_bytes);
     prefix.assign(reinterpret_cast<const char*>(&size), sizeof(size));
   } else if (open_size != nullptr) {

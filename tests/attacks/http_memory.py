@@ -47,7 +47,7 @@ def held(daemon, connections, figures):
     time.sleep(2)
     for connection in connections:
         connection.close()
-    figures.append(settled_mb(daemon, 200))
+    figures.append(settled_mb(daemon, 120))
     status, _ = ask(daemon, "/v2/models/identity/infer",
                     json.dumps({"inputs": [{"name": "x", "shape": [1], "datatype": "FP32", "data": [1]}]}))
     figures.append(Figure("an honest request afterwards", status, 200))

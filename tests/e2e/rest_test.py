@@ -25,6 +25,7 @@ FP32 = 'input [ { name: "x" data_type: TYPE_FP32 dims: [ -1 ] } ]\n'
 CONFIGS = {
     "identity": FP32 + 'output [ { name: "y" data_type: TYPE_FP32 dims: [ -1 ] } ]\n',
     "words": 'input [ { name: "words" data_type: TYPE_STRING dims: [ -1 ] } ]\n',
+    "word": 'input [ { name: "words" data_type: TYPE_STRING dims: [ 1 ] } ]\n',
     "half": 'input [ { name: "x" data_type: TYPE_FP16 dims: [ -1 ] } ]\n',
     "count": FP32 + "model_transaction_policy { decoupled: true }\n",
     "batched": 'max_batch_size: 4\ninput [ { name: "x" data_type: TYPE_FP32 dims: [ 2 ] } ]\n'
@@ -43,7 +44,7 @@ class Count(nn.Module):
 
 
 def make_models(root):
-    models = {"identity": serve_models.Identity, "words": serve_models.Words, "half": serve_models.Identity,
+    models = {"identity": serve_models.Identity, "words": serve_models.Words, "word": serve_models.Words, "half": serve_models.Identity,
               "count": Count, "batched": serve_models.Identity, "sleepy": serve_models.Sleepy,
               "raises": serve_models.Raises}
     for name, module in models.items():
@@ -171,7 +172,10 @@ class InferTest(RestTest):
                                        {"Inference-Header-Content-Length": "0"})
         self.assertEqual(code, 200, body)
         self.assertEqual(body[int(headers["Inference-Header-Content-Length"]):], data)
-        code, headers, body = self.ask("POST", "/v2/models/words/infer", b"text", {"Inference-Header-Content-Length": "0"})
+        # Of texts it is one, and the model has to take one.
+        self.assertIn("the model must have input shape [1]", self.error("POST", "/v2/models/words/infer", b"text", 400,
+                                                                        {"Inference-Header-Content-Length": "0"}))
+        code, headers, body = self.ask("POST", "/v2/models/word/infer", b"text", {"Inference-Header-Content-Length": "0"})
         self.assertEqual(code, 200, body)
         self.assertIn(struct.pack("<I", 8) + b"texttext", body)
 

@@ -23,6 +23,8 @@ NOT_PASSING = (
      "what serves goes on serving, so that a model can move from one repository to another without a gap"),
     ("L0_http", r"HttpTest\.test_load_oversized_file_parameter", "500 for a file name of 256 characters",
      "400, as the test's own TODO has it"),
+    ("L0_http", r"HttpTest\.test_content_encoding_chunked_manually", "a body with both a length and chunks taken",
+     "two readers could understand it differently, which smuggles requests"),
     ("L0_http", r"curl: too (few|many) elements, and the other input missing", "the elements counted though an input is missing",
      "what is missing is said first"),
     ("L0_grpc", r"test_register_system_shared_memory", "INTERNAL for a shared memory object that is not there", "NOT_FOUND is what it is"),

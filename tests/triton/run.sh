@@ -19,7 +19,7 @@ if [ -z "${COMPAT_INSIDE:-}" ]; then
     "$torch" -m venv "$W/venv"
     "$torch" -c 'import os, torch; print(os.path.dirname(os.path.dirname(torch.__file__)))' \
       > "$("$W/venv/bin/python" -c 'import site; print(site.getsitepackages()[0])')/torch.pth"
-    "$W/venv/bin/pip" install -q 'tritonclient[all]' grpcio protobuf ml_dtypes pillow psutil requests prettytable sseclient-py boofuzz
+    "$W/venv/bin/pip" install -q 'tritonclient[all]' grpcio protobuf ml_dtypes pillow psutil requests prettytable sseclient-py boofuzz attrdict
     touch "$W/venv/ok"
   fi
   # A /dev/shm of its own (the tests clean it up) and a loopback of its own (they want Triton's ports).
