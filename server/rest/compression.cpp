@@ -114,22 +114,29 @@ std::string inflate_body(Coding coding, const std::vector<std::span<const uint8_
   Inflater inflater(coding);
   z_stream& stream = inflater.stream;
   std::string out;
-  bool is_over = false;
+  bool is_over = false, is_full = false;
+  Bytef one_more = 0;
   for (const auto& piece : packed) {
     stream.next_in = const_cast<Bytef*>(piece.data());
     stream.avail_in = static_cast<uInt>(piece.size());
     while (stream.avail_in > 0 || (stream.avail_out == 0 && !is_over && !out.empty())) {
       check(!is_over, "the request has bytes after the end of what is compressed");
       if (stream.avail_out == 0) {
+        if (is_full) fail_unpacked(max_bytes);
         const size_t used = out.size();
-        // One byte more than may be shows that there is more.
-        if (used > max_bytes) fail_unpacked(max_bytes);
-        const uint64_t more = std::min(std::max<uint64_t>(kPieceBytes / 16, used), max_bytes + 1 - used);
-        holds.push_back(quota ? quota(more) : nullptr);
-        if (quota && !holds.back()) fail(ErrorCode::kResourceExhausted, "there is no memory to unpack the request");
-        out.resize(used + more);
-        stream.next_out = reinterpret_cast<Bytef*>(out.data() + used);
-        stream.avail_out = static_cast<uInt>(more);
+        if (used == max_bytes) {
+          // A byte beside it shows whether there is more.
+          is_full = true;
+          stream.next_out = &one_more;
+          stream.avail_out = 1;
+        } else {
+          const uint64_t more = std::min(std::max<uint64_t>(kPieceBytes / 16, used), max_bytes - used);
+          holds.push_back(quota ? quota(more) : nullptr);
+          if (quota && !holds.back()) fail(ErrorCode::kResourceExhausted, "there is no memory to unpack the request");
+          out.resize(used + more);
+          stream.next_out = reinterpret_cast<Bytef*>(out.data() + used);
+          stream.avail_out = static_cast<uInt>(more);
+        }
       }
       const int code = ::inflate(&stream, Z_NO_FLUSH);
       if (code == Z_STREAM_END) {
@@ -142,8 +149,8 @@ std::string inflate_body(Coding coding, const std::vector<std::span<const uint8_
     }
   }
   check(is_over, "the request cannot be unpacked: its end is missing");
-  out.resize(out.size() - stream.avail_out);
-  if (out.size() > max_bytes) fail_unpacked(max_bytes);
+  if (is_full && stream.avail_out == 0) fail_unpacked(max_bytes);
+  if (!is_full) out.resize(out.size() - stream.avail_out);
   return out;
 }
 

@@ -112,7 +112,7 @@ def http_large_json(context):
     """60 MB of JSON that is read to its end: of lists, and of one text."""
     with context.daemon("--allow-http", "true", "--http-port", "0") as daemon:
         with context.watched(daemon, 300) as figures:
-            for data in (b"[" + b"[]," * (20 << 20) + b"0]", b'"' + b"\\u0041" * (10 << 20) + b'"'):
+            for data in (b"[" + b"[]," * (20 << 20) + b"[]]", b'"' + b"\\u0041" * (10 << 20) + b'"'):
                 body = b'{"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":' + data + b"}]}"
                 status, answer = ask(daemon, "/v2/models/identity/infer", body)
                 figures.append(Figure("refused", status, 400, at_least=True))
