@@ -51,9 +51,9 @@ class WatchCall final : public HealthWatcher {
     const grpc::Status opened = open_stream(streams_, queue_, CallGroup::kHealth, &context_);
     if (!opened.ok()) {
       end(opened);
+      release();
       return;
     }
-    ++events_left_;  // this one: once it is added others may end it
     try {
       RequestLimits::Admission admission = queue_.limits->hold(bytes_.Length());
       HealthCheckRequest request;
@@ -125,7 +125,8 @@ class WatchCall final : public HealthWatcher {
   std::mutex mutex_;  // guards the next
   std::optional<Status> wanted_, written_status_;
   bool is_writing_ = false, is_ending_ = false, is_over_ = false;
-  std::atomic<int> events_left_{2};  // done and finished
+  // Arrived, done and finished: other threads may have the last two while the first is under way.
+  std::atomic<int> events_left_{3};
   MemberTag<WatchCall> arrived_{this, &WatchCall::on_arrived, true};
   MemberTag<WatchCall> written_{this, &WatchCall::on_written, true};
   MemberTag<WatchCall> done_{this, &WatchCall::on_done, true};
