@@ -51,6 +51,9 @@ TEST(NetworkOptions, FlagsThatNeedEachOther) {
               HasSubstr("needs --grpc-compressed-requests"));
   EXPECT_THAT(error_of_flags("--grpc-memory-quota 1MB"), HasSubstr("--grpc-memory-quota must be"));
   EXPECT_THAT(error_of_flags("--http-access-tokens true"), HasSubstr("needs --access-tokens"));
+  for (const char* size : {"0", "-1", "-1024"}) {
+    EXPECT_THAT(error_of_flags(concat("--http-max-input-size ", size)), HasSubstr("must be greater than 0"));
+  }
   EXPECT_GE(NetworkOptions().memory_quota_bytes, uint64_t{64} << 20);
   EXPECT_EQ(error_of_flags("--grpc-memory-quota 1GB --grpc-max-message-size 64MB"), "no error");
 }
