@@ -268,26 +268,30 @@ void RestInfer::cancel() {
 }
 
 void RestInfer::respond(InferResult result, bool is_final) {
+  std::optional<HttpAnswer> answer;
   if (!is_generate()) {
-    answer_infer(result);
+    answer = infer_answer(result);
   } else if (target_.call == RestCall::kGenerate) {
     keep_generated(result);
-    if (is_final && status_.ok() && result.status.ok() && generated_ == 1) {
-      exchange_->answer(json_answer(std::move(generated_text_)));
-    } else if (is_final && status_.ok() && result.status.ok()) {
-      result.status = absl::InternalError(
-          "generate expects model to produce exactly 1 response, use generate stream for model that generates various "
-          "number of responses");
-      fail_with(result.status);
-    } else if (is_final) {
-      fail_with(status_.ok() ? result.status : status_);
-    }
+    if (is_final) answer = generated_answer(result);
   } else {
-    stream_generated(result, is_final);
+    answer = stream_generated(result, is_final);
   }
   result.outputs.clear();
+  // Before its end: whoever has the answer and asks for statistics sees it there.
   count_response(result, is_final);
+  if (answer) exchange_->answer(std::move(*answer));
+  if (is_final && is_streaming_) exchange_->finish();
   if (is_final) finish();
+}
+
+HttpAnswer RestInfer::generated_answer(InferResult& result) {
+  if (!status_.ok() || !result.status.ok()) return failed_answer(status_.ok() ? result.status : status_);
+  if (generated_ == 1) return json_answer(std::move(generated_text_));
+  result.status = absl::InternalError(
+      "generate expects model to produce exactly 1 response, use generate stream for model that generates various "
+      "number of responses");
+  return failed_answer(result.status);
 }
 
 void RestInfer::count_response(const InferResult& result, bool is_final) {
@@ -303,7 +307,7 @@ void RestInfer::count_response(const InferResult& result, bool is_final) {
   ticket_.watch.note_answer(result.times, status_);
 }
 
-void RestInfer::answer_infer(InferResult& result) {
+HttpAnswer RestInfer::infer_answer(InferResult& result) {
   if (result.status.ok()) {
     try {
       ticket_.watch.note_response(result);
@@ -317,12 +321,12 @@ void RestInfer::answer_infer(InferResult& result) {
       ticket_.metrics->add_copied(encoded.copied_bytes + result.copied_bytes);
       deflate_answer(preferred_coding(exchange_->head().header("Accept-Encoding")), encoded.answer);
       ticket_.metrics->add_sent(encoded.answer.size_bytes());
-      return exchange_->answer(std::move(encoded.answer));
+      return std::move(encoded.answer);
     } catch (...) {
       result.status = current_exception_status();
     }
   }
-  fail_with(result.status);
+  return failed_answer(result.status);
 }
 
 // The outputs as one flat object.
@@ -368,7 +372,8 @@ void RestInfer::keep_generated(InferResult& result) {
   }
 }
 
-void RestInfer::stream_generated(InferResult& result, bool is_final) {
+// The answer of a stream that failed before it began; else it sends what there is.
+std::optional<HttpAnswer> RestInfer::stream_generated(InferResult& result, bool is_final) {
   std::string json;
   if (result.status.ok() && !result.is_empty && !is_cancelled()) {
     try {
@@ -378,25 +383,25 @@ void RestInfer::stream_generated(InferResult& result, bool is_final) {
     }
   }
   if (!result.status.ok()) {
-    if (!is_streaming_) return is_final ? fail_with(result.status) : void();
+    if (!is_streaming_) return is_final ? std::optional(failed_answer(result.status)) : std::nullopt;
     const HttpAnswer error = error_answer(result.status);
     json = error.body.front().text;
   }
   if (!is_streaming_ && (is_final || !json.empty())) {
-    if (!status_.ok()) return is_final ? fail_with(status_) : void();
+    if (!status_.ok()) return is_final ? std::optional(failed_answer(status_)) : std::nullopt;
     is_streaming_ = true;
     exchange_->start({.type = "text/event-stream; charset=utf-8", .headers = {{"Cache-Control", "no-cache"}}});
   }
   if (!json.empty() && !exchange_->send("data: " + json + "\n\n")) cancel();
-  if (is_final && is_streaming_) exchange_->finish();
+  return std::nullopt;
 }
 
-void RestInfer::fail_with(const absl::Status& status) {
+HttpAnswer RestInfer::failed_answer(const absl::Status& status) {
   HttpAnswer answer = error_answer(status);
   if (status.code() == absl::StatusCode::kUnimplemented && status.message() == "Unsupported compression type") {
     answer.headers.push_back({"Accept-Encoding", "gzip, deflate"});
   }
-  exchange_->answer(std::move(answer));
+  return answer;
 }
 
 // The model may not go on a thread that runs it: not before the loop's next turn.

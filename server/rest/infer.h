@@ -44,11 +44,12 @@ class RestInfer final : public InferSink, public std::enable_shared_from_this<Re
   bool waits_for_model(absl::Status& refused);
   void cancel();
   void count_response(const InferResult& result, bool is_final);
-  void answer_infer(InferResult& result);
+  HttpAnswer infer_answer(InferResult& result);
+  HttpAnswer generated_answer(InferResult& result);
   void keep_generated(InferResult& result);
-  void stream_generated(InferResult& result, bool is_final);
+  std::optional<HttpAnswer> stream_generated(InferResult& result, bool is_final);
   std::string generated_json(InferResult& result);
-  void fail_with(const absl::Status& status);
+  static HttpAnswer failed_answer(const absl::Status& status);
   void finish();
   bool is_generate() const { return target_.call != RestCall::kInfer; }
 
