@@ -1,0 +1,144 @@
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <mutex>
+
+#include "clients/engine/binding/convert.h"
+#include "clients/engine/binding/interrupt.h"
+#include "core/jit/archive/torch_file.h"
+#include "core/jit/ir/text.h"
+#include "core/jit/runtime/module.h"
+
+// Models from files, and values in files. models.py makes them callable.
+namespace tensord::python {
+namespace {
+
+// A loaded module with frames for threads that run it side by side.
+class LoadedModule {
+ public:
+  explicit LoadedModule(std::shared_ptr<jit::Module> module) : module_(std::move(module)) {}
+  const jit::Module& module() const { return *module_; }
+  jit::Module& module() { return *module_; }
+
+  // Without the GIL.
+  Value run(const jit::Method& method, std::span<const Value> arguments) {
+    std::unique_lock<std::mutex> alone(state_, std::defer_lock);
+    if (method.changes_state()) alone.lock();
+    std::unique_ptr<jit::Frame> frame = take();
+    const std::function<bool()> asks = is_interrupted;
+    const InterruptScope scope;
+    Value result = method.run(*frame, arguments, &asks);
+    give_back(std::move(frame));
+    return result;
+  }
+
+ private:
+  std::unique_ptr<jit::Frame> take() {
+    const std::lock_guard lock(mutex_);
+    if (frames_.empty()) return jit::make_frame();
+    std::unique_ptr<jit::Frame> frame = std::move(frames_.back());
+    frames_.pop_back();
+    return frame;
+  }
+  void give_back(std::unique_ptr<jit::Frame> frame) {
+    const std::lock_guard lock(mutex_);
+    frames_.push_back(std::move(frame));
+  }
+
+  const std::shared_ptr<jit::Module> module_;
+  std::mutex mutex_, state_;
+  std::vector<std::unique_ptr<jit::Frame>> frames_;
+};
+
+std::shared_ptr<LoadedModule> load(const std::string& path, bool trainable, bool optimize) {
+  return without_gil([&] {
+    const InterruptScope scope;
+    jit::LoadOptions options;
+    options.for_training = trainable;
+    options.optimize = optimize;
+    return std::make_shared<LoadedModule>(jit::Module::load(path, options));
+  });
+}
+
+// Arguments by the method's own names; what is left out at the end takes its default there.
+std::vector<Value> read_arguments(const jit::Method& method, const nb::args& args, const nb::kwargs& kwargs) {
+  const auto& parameters = method.schema().arguments;
+  if (args.size() > parameters.size()) {
+    PyErr_Format(PyExc_TypeError, "%s() takes %zu arguments but %zu were given", method.name().c_str(), parameters.size(),
+                 args.size());
+    throw nb::python_error();
+  }
+  std::vector<Value> out;
+  for (nb::handle item : args) out.push_back(to_value(item.ptr()));
+  size_t used = 0;
+  for (size_t i = args.size(); i < parameters.size() && used < kwargs.size(); ++i) {
+    const nb::str name(parameters[i].name.c_str());
+    if (kwargs.contains(name)) {
+      out.push_back(to_value(nb::object(kwargs[name]).ptr()));
+      ++used;
+    } else if (parameters[i].default_value) {
+      out.push_back(*parameters[i].default_value);
+    } else {
+      break;
+    }
+  }
+  if (used == kwargs.size()) return out;
+  for (auto [key, value] : kwargs) {
+    if (method.schema().find_argument(nb::cast<std::string>(key)) < 0) {
+      PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", method.name().c_str(), key.ptr());
+      throw nb::python_error();
+    }
+  }
+  PyErr_Format(PyExc_TypeError, "%s(): an argument is missing or comes twice", method.name().c_str());
+  throw nb::python_error();
+}
+
+nb::object call(LoadedModule& self, const std::string& name, const nb::args& args, const nb::kwargs& kwargs) {
+  const jit::Method& method = without_gil([&]() -> const jit::Method& {
+    const InterruptScope scope;
+    return self.module().method(name);
+  });
+  const std::vector<Value> arguments = read_arguments(method, args, kwargs);
+  const Value result = without_gil([&] { return self.run(method, arguments); });
+  return to_python(result);
+}
+
+nb::list named(const std::vector<std::pair<std::string, Tensor>>& tensors) {
+  nb::list out;
+  for (const auto& [name, tensor] : tensors) out.append(nb::make_tuple(name, wrap(tensor)));
+  return out;
+}
+
+}  // namespace
+
+void bind_models(nb::module_& module) {
+  auto type = nb::class_<LoadedModule>(module, "_LoadedModule");
+  type.def("call", call);
+  type.def("method_names", [](const LoadedModule& self) { return self.module().method_names(); });
+  type.def("class_name", [](const LoadedModule& self) { return self.module().object()->type->name(); });
+  type.def("platform", [](const LoadedModule& self) { return self.module().platform(); });
+  type.def("schema", [](const LoadedModule& self, const std::string& name) { return self.module().method(name).schema().str(); });
+  type.def("graph", [](const LoadedModule& self, const std::string& name) {
+    return jit::print_graph(self.module().method(name).graph());
+  });
+  type.def("graph_dot", [](const LoadedModule& self, const std::string& name) {
+    return jit::print_dot(self.module().method(name).graph());
+  });
+  type.def("named_parameters", [](const LoadedModule& self) { return named(self.module().named_parameters()); });
+  type.def("named_buffers", [](const LoadedModule& self) { return named(self.module().named_buffers()); });
+  type.def("is_trainable", [](const LoadedModule& self) { return self.module().is_for_training(); });
+  type.def("is_training", [](const LoadedModule& self) { return self.module().is_training(); });
+  type.def("set_training", [](LoadedModule& self, bool value) { self.module().set_training(value); });
+  type.def("save", [](const LoadedModule& self, const std::string& path) { without_gil([&] { self.module().save(path); }); });
+  module.def("_load_module", load, nb::arg("path"), nb::arg("trainable"), nb::arg("optimize"));
+  module.def("_load_torch_file", [](const std::string& path) {
+    return to_python(without_gil([&] { return jit::load_torch_file(path); }));
+  });
+  module.def("_save_torch_file", [](const std::string& path, nb::handle value) {
+    const Value read = to_value(value.ptr());
+    without_gil([&] { jit::save_torch_file(path, read); });
+  }, nb::arg("path"), nb::arg("value").none());
+}
+
+}  // namespace tensord::python

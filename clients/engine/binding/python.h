@@ -1,0 +1,78 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+
+#include "core/ops/value.h"
+#include "core/tensor/tensor.h"
+
+// What all units of the binding share. Python objects are held by nb::object; raw PyObject* are borrowed unless said.
+// Functions want the GIL unless said.
+namespace tensord::python {
+
+namespace nb = nanobind;
+using ops::Value;
+
+// Set once when the module is made.
+extern PyTypeObject* tensor_type;
+extern PyTypeObject* device_type;
+
+inline bool is_tensor(PyObject* object) {
+  return Py_TYPE(object) == tensor_type || PyType_IsSubtype(Py_TYPE(object), tensor_type);
+}
+// REQUIRES: is_tensor.
+inline const Tensor& tensor_in(PyObject* object) { return *nb::inst_ptr<Tensor>(nb::handle(object)); }
+// A new Python object for the tensor; None for an undefined one.
+nb::object wrap(Tensor tensor);
+nb::object wrap(const std::vector<Tensor>& tensors);  // a tuple
+
+// A Python object that C++ holds, on whatever thread it ends up.
+class Held {
+ public:
+  explicit Held(nb::object object) : object_(new Reference{object.release().ptr()}) {}
+  nb::handle get() const { return object_->object; }
+
+ private:
+  struct Reference {
+    PyObject* object;
+    ~Reference() {
+      if (!Py_IsInitialized()) return;
+      const nb::gil_scoped_acquire gil;
+      Py_DECREF(object);
+    }
+  };
+  std::shared_ptr<Reference> object_;
+};
+
+// The same as a value of the engine's, for what carries values.
+struct HeldObject final : ops::OpaqueObject {
+  explicit HeldObject(Held held) : held(std::move(held)) {}
+  std::string class_name() const override { return "Python object"; }
+  const Held held;
+};
+
+// Sets Python's error from the C++ exception that is being handled; for functions that Python calls directly.
+void set_python_error() noexcept;
+// Runs `function` without the GIL. What Python raised meanwhile (in hooks, or by Ctrl-C) comes back as it was.
+template <class Fn>
+decltype(auto) without_gil(Fn&& function) {
+  const nb::gil_scoped_release release;
+  return function();
+}
+
+// Each adds its part to the module.
+void bind_errors(nb::module_& module);
+void bind_constants(nb::module_& module);
+void bind_tensor(nb::module_& module);
+void bind_functions(nb::module_& module);
+void bind_memory(nb::module_& module);
+void bind_literals(nb::module_& module);
+void bind_dlpack(nb::module_& module);
+void bind_autograd(nb::module_& module);
+void bind_function_class(nb::module_& module);
+void bind_optim(nb::module_& module);
+void bind_models(nb::module_& module);
+void bind_runtime(nb::module_& module);
+
+}  // namespace tensord::python

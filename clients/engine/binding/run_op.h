@@ -1,0 +1,19 @@
+#pragma once
+
+#include <initializer_list>
+#include <span>
+#include <vector>
+
+#include "core/ops/registry.h"
+#include "core/ops/run.h"
+
+namespace tensord::python {
+
+// Runs an operator that was looked up once, with all arguments by position (defaults not filled in).
+inline Tensor run_op(const ops::Op& op, std::initializer_list<ops::Value> arguments) {
+  std::vector<ops::Value> returns;
+  ops::run(op, std::span(arguments.begin(), arguments.size()), returns);
+  return returns.empty() || !returns.front().is_tensor() ? Tensor() : returns.front().to_tensor();
+}
+
+}  // namespace tensord::python

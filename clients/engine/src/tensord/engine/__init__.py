@@ -1,0 +1,52 @@
+"""The engine in Python: tensors, operators, autograd, modules and models, under PyTorch's names.
+
+    from tensord import engine
+
+    x = engine.randn(3, 4, requires_grad=True)
+    (x @ x.T).sum().backward()
+    print(x.grad)
+
+Every operator of the engine is here as a function and, where its first argument is a tensor, a method. `engine.ops.aten` has
+them by overload. docs/engine.md says what differs from PyTorch.
+"""
+
+from tensord.engine import _engine
+from tensord.engine._engine import *  # noqa: F403
+from tensord.engine._engine import (
+    AlreadyExistsError, CancelledError, DataLossError, DeadlineExceededError, Error, FailedPreconditionError, Generator,
+    InternalError, InvalidArgumentError, NotFoundError, OutOfRangeError, ResourceExhaustedError, ScriptError, Size, Tensor,
+    UnavailableError, UnimplementedError, default_generator, device, dtype, layout, memory_format,
+)
+from tensord.engine import _tensor_methods
+from tensord.engine._functions import *  # noqa: F403
+from tensord.engine._functions import __all__ as _functions
+from tensord.engine._grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from tensord.engine._printing import set_printoptions
+from tensord.engine._operators import ops
+from tensord.engine.files import load, save
+
+__version__ = "0.1.0"
+
+_tensor_methods.install(Tensor)
+# Loaded when first asked for, so that `import tensord.engine` stays short.
+_SUBMODULES = ("autograd", "jit", "nn", "optim")
+
+
+def __getattr__(name: str):
+    if name in _SUBMODULES:
+        import importlib
+
+        return importlib.import_module(f"tensord.engine.{name}")
+    if name.startswith("__"):
+        raise AttributeError(name)
+    try:
+        found = _engine._operator("aten::" + name)
+    except AttributeError:
+        raise AttributeError(f"module 'tensord.engine' has no attribute '{name}'") from None
+    globals()[name] = found
+    return found
+
+
+def __dir__():
+    names = {name.removeprefix("aten::") for name in _engine._operator_names() if name.startswith("aten::")}
+    return sorted({*globals(), *_SUBMODULES, *(name for name in names if not name.startswith("_"))})

@@ -1,0 +1,188 @@
+"""Functions of PyTorch's that are not operators of the registry themselves, but call them."""
+
+from __future__ import annotations
+
+from tensord.engine import _engine
+from tensord.engine._engine import Tensor
+
+__all__ = [
+    "as_tensor", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes",
+    "broadcast_tensors", "can_cast", "cartesian_prod", "einsum", "is_tensor", "meshgrid", "nonzero", "norm", "numel", "promote_types", "seed",
+    "split", "tensor", "tensordot", "unique", "unique_consecutive",
+]
+
+
+def _op(name: str):
+    return _engine._operator("aten::" + name)
+
+
+def tensor(data, *, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+    """A new tensor with the numbers in `data`: nested lists, a number, an array or a tensor. Always a copy."""
+    made = _engine._make_tensor(data, dtype)
+    if device is not None and str(_device(device)) != "cpu":
+        made = made.to(device)
+    if requires_grad:
+        made.requires_grad = True
+    return made
+
+
+def _device(given):
+    return given if isinstance(given, _engine.device) else _engine.device(given)
+
+
+def as_tensor(data, *, dtype=None, device=None) -> Tensor:
+    """As tensor(), but over the memory of `data` where it is an array or a tensor that fits."""
+    if isinstance(data, Tensor):
+        made = data
+    elif hasattr(data, "__array_interface__"):
+        made = _engine.from_numpy(data)
+    else:
+        return tensor(data, dtype=dtype, device=device)
+    if dtype is not None and made.dtype is not dtype:
+        made = made.to(dtype)
+    return made if device is None or _device(device) == made.device else made.to(device)
+
+
+def asarray(data, *, dtype=None, device=None, copy=None) -> Tensor:
+    """As as_tensor(); `copy` True always copies, False never does (ValueError where it would have to)."""
+    if copy:
+        return tensor(data, dtype=dtype, device=device)
+    if not isinstance(data, Tensor) and hasattr(data, "__dlpack__") and not hasattr(data, "__array_interface__"):
+        data = _engine.from_dlpack(data)
+    made = as_tensor(data, dtype=dtype, device=device)
+    if copy is False and not (made is data or (hasattr(data, "__array_interface__") and (dtype is None or made.dtype is dtype))):
+        raise ValueError("asarray: copy=False, but a copy is needed")
+    return made
+
+
+def is_tensor(value) -> bool:
+    return isinstance(value, Tensor)
+
+
+def numel(input: Tensor) -> int:
+    return input.numel()
+
+
+def seed() -> int:
+    """Seeds the default generator with a number of the system's; gives the number."""
+    import secrets
+
+    value = secrets.randbits(63)
+    _engine.manual_seed(value)
+    return value
+
+
+def promote_types(type1, type2):
+    """The dtype of a result of both."""
+    return _op("result_type")(_op("empty")((1,), dtype=type1), _op("empty")((1,), dtype=type2))
+
+
+def can_cast(from_, to) -> bool:
+    """Whether an in-place operator may write results of the one dtype into the other."""
+    ranks = [1 if d.is_floating_point else 2 if d.is_complex else 0 if d is not _engine.bool else -1 for d in (from_, to)]
+    return ranks[0] <= ranks[1]
+
+
+def _listed(tensors):
+    return list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else list(tensors)
+
+
+def einsum(equation: str, *operands) -> Tensor:
+    return _op("einsum")(equation, _listed(operands))
+
+
+def meshgrid(*tensors, indexing: str = "ij"):
+    return tuple(_op("meshgrid")(_listed(tensors), indexing=indexing))
+
+
+def broadcast_tensors(*tensors):
+    return tuple(_op("broadcast_tensors")(_listed(tensors)))
+
+
+def block_diag(*tensors) -> Tensor:
+    return _op("block_diag")(_listed(tensors))
+
+
+def cartesian_prod(*tensors) -> Tensor:
+    return _op("cartesian_prod")(_listed(tensors))
+
+
+def _at_least(name: str, tensors):
+    if len(tensors) == 1 and isinstance(tensors[0], Tensor):
+        return _op(name)(tensors[0])
+    return tuple(_op(name)(item) for item in _listed(tensors))
+
+
+def atleast_1d(*tensors):
+    return _at_least("atleast_1d", tensors)
+
+
+def atleast_2d(*tensors):
+    return _at_least("atleast_2d", tensors)
+
+
+def atleast_3d(*tensors):
+    return _at_least("atleast_3d", tensors)
+
+
+def broadcast_shapes(*shapes):
+    """The shape that tensors of these shapes have together."""
+    sizes = [(shape,) if isinstance(shape, int) else tuple(shape) for shape in shapes]
+    out = [1] * max((len(s) for s in sizes), default=0)
+    for shape in sizes:
+        for i, size in enumerate(reversed(shape), 1):
+            if size != 1 and out[-i] not in (1, size):
+                raise ValueError(f"broadcast_shapes: shapes {sizes} cannot be broadcast to one")
+            out[-i] = size if size != 1 else out[-i]
+    return _engine.Size(out)
+
+
+def split(tensor: Tensor, split_size_or_sections, dim: int = 0):
+    sizes = split_size_or_sections
+    return tuple(_op("split")(tensor, list(sizes) if isinstance(sizes, (list, tuple)) else sizes, dim))
+
+
+def tensordot(a: Tensor, b: Tensor, dims=2) -> Tensor:
+    """Sums of products over `dims` dimensions: how many at the end of `a` and the start of `b`, or two lists of them."""
+    if isinstance(dims, Tensor):
+        dims = dims.tolist()
+    if isinstance(dims, int):
+        if dims < 0:
+            raise ValueError(f"tensordot: expected dims >= 0, got {dims}")
+        dims = (list(range(-dims, 0)), list(range(dims)))
+    first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
+    return _op("tensordot")(a, b, first, second)
+
+
+def nonzero(input: Tensor, *, as_tuple: bool = False):
+    """Where elements are not zero: a row for each, or, `as_tuple`, an index tensor for each dimension."""
+    return tuple(_op("nonzero_numpy")(input)) if as_tuple else _op("nonzero")(input)
+
+
+def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim=None):
+    if dim is None:
+        found = _op("_unique2")(input, sorted, return_inverse, return_counts)
+    else:
+        found = _op("unique_dim")(input, dim, sorted, return_inverse, return_counts)
+    return _wanted(found, return_inverse, return_counts)
+
+
+def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim=None):
+    return _wanted(_op("unique_consecutive")(input, return_inverse, return_counts, dim), return_inverse, return_counts)
+
+
+def _wanted(found, has_inverse: bool, has_counts: bool):
+    out = (found[0], *((found[1],) if has_inverse else ()), *((found[2],) if has_counts else ()))
+    return out if len(out) > 1 else out[0]
+
+
+def norm(input: Tensor, p="fro", dim=None, keepdim: bool = False, out=None, dtype=None) -> Tensor:
+    """Norms of vectors ("fro" counts all elements as one), or of matrices for p="nuc"."""
+    if out is not None:
+        return out.copy_(norm(input, p, dim, keepdim, dtype=dtype))
+    if p == "nuc":
+        dims = [-2, -1] if dim is None else list(dim)
+        return _op("linalg_matrix_norm")(input, "nuc", dims, keepdim, dtype=dtype)
+    order = 2 if p in ("fro", None) else p
+    dims = [dim] if isinstance(dim, int) else None if dim is None else list(dim)
+    return _op("linalg_vector_norm")(input, order, dims, keepdim, dtype=dtype)

@@ -1,0 +1,116 @@
+"""Context managers and decorators of autograd's modes. Each thread has a mode of its own."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+
+from tensord.engine import _engine
+
+
+class _Mode:
+    """Sets the thread's mode while its block, or the function that it decorates, runs."""
+
+    def _enter(self) -> int:
+        raise NotImplementedError
+
+    def _again(self) -> "_Mode":
+        return type(self)()
+
+    def __enter__(self):
+        self._before = self._enter()
+        return self
+
+    def __exit__(self, *_):
+        _engine._restore_grad_mode(self._before)
+
+    def __call__(self, function):
+        if inspect.isgeneratorfunction(function):
+            return self._generator(function)
+
+        @functools.wraps(function)
+        def wrapped(*args, **kwargs):
+            with self._again():
+                return function(*args, **kwargs)
+
+        return wrapped
+
+    def _generator(self, function):
+        """The mode holds between two values too, but not for who takes them."""
+
+        @functools.wraps(function)
+        def wrapped(*args, **kwargs):
+            generator = function(*args, **kwargs)
+            value = None
+            while True:
+                with self._again():
+                    try:
+                        item = generator.send(value)
+                    except StopIteration as stop:
+                        return stop.value
+                value = yield item
+
+        return wrapped
+
+
+class no_grad(_Mode):
+    """Nothing that is computed meanwhile is recorded."""
+
+    def __new__(cls, function=None):
+        self = super().__new__(cls)
+        return self(function) if function is not None else self
+
+    def _enter(self):
+        return _engine._set_grad_enabled(False)
+
+
+class enable_grad(_Mode):
+    """What is computed meanwhile is recorded, also inside of no_grad."""
+
+    def __new__(cls, function=None):
+        self = super().__new__(cls)
+        return self(function) if function is not None else self
+
+    def _enter(self):
+        return _engine._set_grad_enabled(True)
+
+
+class set_grad_enabled(_Mode):
+    """As a function it sets the mode at once; as a context it gives the mode before back."""
+
+    def __init__(self, mode: bool):
+        self._mode = bool(mode)
+        self._before = _engine._set_grad_enabled(self._mode)
+
+    def __enter__(self):
+        return self
+
+    def _enter(self):
+        return _engine._set_grad_enabled(self._mode)
+
+    def _again(self):
+        return set_grad_enabled(self._mode)
+
+    def __call__(self, function):
+        _engine._restore_grad_mode(self._before)
+        return super().__call__(function)
+
+
+class inference_mode(_Mode):
+    """As no_grad, and cheaper: tensors that are made meanwhile never take part in autograd."""
+
+    def __new__(cls, mode=True):
+        self = super().__new__(cls)
+        if callable(mode):
+            self._mode = True
+            return self(mode)
+        return self
+
+    def __init__(self, mode: bool = True):
+        self._mode = bool(mode)
+
+    def _enter(self):
+        return _engine._set_inference_mode(self._mode)
+
+    def _again(self):
+        return inference_mode(self._mode)

@@ -1,0 +1,172 @@
+"""Tensors as text, laid out as PyTorch's."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+
+from tensord.engine import _engine
+
+
+class _Options:
+    precision = 4
+    threshold = 1000
+    edgeitems = 3
+    linewidth = 80
+    sci_mode = None
+
+
+_PROFILES = {
+    "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
+    "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
+    "full": {"precision": 4, "threshold": math.inf, "edgeitems": 3, "linewidth": 80},
+}
+
+
+def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None) -> None:
+    """Digits, the number of elements from which parts are left out, and the width of lines."""
+    given = dict(_PROFILES[profile]) if profile is not None else {}
+    for name, value in [("precision", precision), ("threshold", threshold), ("edgeitems", edgeitems), ("linewidth", linewidth)]:
+        if value is not None:
+            given[name] = value
+    for name, value in given.items():
+        setattr(_Options, name, value)
+    _Options.sci_mode = sci_mode
+
+
+class _Numbers:
+    """How the numbers of one tensor are written: all to one width."""
+
+    def __init__(self, values, is_float: bool):
+        self.is_float = is_float
+        self.is_integral_float = True
+        self.is_scientific = False
+        self.width = 1
+        if not self.is_float:
+            self.width = max((len(str(value)) for value in values), default=1)
+            return
+        finite = [abs(value) for value in values if math.isfinite(value) and value != 0]
+        if finite:
+            self._choose(finite, values)
+        if _Options.sci_mode is not None:
+            self._set_scientific(_Options.sci_mode, finite)
+
+    def _choose(self, finite, values):
+        largest, smallest = max(finite), min(finite)
+        self.is_integral_float = all(value == math.ceil(value) for value in finite)
+        if self.is_integral_float:
+            self.is_scientific = largest / smallest > 1000 or largest > 1e8
+        else:
+            self.is_scientific = largest / smallest > 1000 or largest > 1e8 or smallest < 1e-4
+        # The widest of all that are written, infinities and their signs apart.
+        self.width = max((len(self._plain(value)) for value in values if math.isfinite(value) and value != 0), default=1)
+
+    def _set_scientific(self, value, finite):
+        self.is_scientific = value
+        self.width = max((len(self._plain(number)) for number in finite), default=1)
+
+    def _plain(self, value) -> str:
+        if self.is_scientific:
+            return f"{{:.{_Options.precision}e}}".format(value)
+        if self.is_integral_float:
+            text = f"{value:.0f}"
+            return text + "." if math.isfinite(value) else text
+        return f"{{:.{_Options.precision}f}}".format(value)
+
+    def text(self, value) -> str:
+        if not self.is_float:
+            return str(value).rjust(self.width)
+        return self._plain(value).rjust(self.width)
+
+
+def _line(items, indent, width) -> str:
+    per_line = max(1, int((_Options.linewidth - indent) // (width + 2)))
+    lines = [items[i: i + per_line] for i in range(0, len(items), per_line)]
+    return "[" + (",\n" + " " * (indent + 1)).join(", ".join(line) for line in lines) + "]"
+
+
+def _with_gap(parts, size: int, gap: str) -> list:
+    """Where only the edges of `size` items are there: the gap between them."""
+    edge = _Options.edgeitems
+    return parts if len(parts) == size else [*parts[:edge], gap, *parts[edge:]]
+
+
+def _body(values, sizes, indent: int, write, width: int) -> str:
+    if not sizes:
+        return write(values)
+    if len(sizes) == 1:
+        return _line(_with_gap([write(value) for value in values], sizes[0], " ..."), indent, width)
+    parts = _with_gap([_body(value, sizes[1:], indent + 1, write, width) for value in values], sizes[0], "...")
+    return "[" + ("," + "\n" * (len(sizes) - 1) + " " * (indent + 1)).join(parts) + "]"
+
+
+def _edges(tensor):
+    """Only what is written of a large tensor."""
+    edge = _Options.edgeitems
+    for dim in range(tensor.ndim):
+        size = tensor.shape[dim]
+        if size > 2 * edge:
+            tensor = _engine._operator("aten::cat")([tensor.narrow(dim, 0, edge), tensor.narrow(dim, size - edge, edge)], dim)
+    return tensor
+
+
+def _numbers_text(tensor, indent: int) -> str:
+    sizes = tuple(tensor.shape)
+    seen = _edges(tensor) if tensor.numel() > _Options.threshold else tensor
+    if seen.dtype in (_engine.float16, _engine.bfloat16):
+        seen = seen.float()
+    values = seen.reshape(-1).tolist()
+    if not seen.dtype.is_complex:
+        numbers = _Numbers(values, seen.dtype.is_floating_point)
+        return _body(seen.tolist(), sizes, indent, numbers.text, numbers.width)
+    real, imag = _Numbers([value.real for value in values], True), _Numbers([value.imag for value in values], True)
+
+    def write(value):
+        part = imag.text(value.imag).lstrip()
+        return real.text(value.real) + ("" if part.startswith("-") else "+") + part + "j"
+
+    return _body(seen.tolist(), sizes, indent, write, real.width + imag.width + 1)
+
+
+def tensor_repr(self) -> str:
+    with contextlib.ExitStack() as stack:
+        before = _engine._set_grad_enabled(False)
+        stack.callback(_engine._restore_grad_mode, before)
+        return _text(self)
+
+
+def _text(tensor) -> str:
+    prefix = "tensor("
+    suffixes = []
+    if tensor.device.type != "cpu":
+        suffixes.append(f"device='{tensor.device}'")
+    if tensor.is_meta:
+        body = "..."
+        suffixes.append(f"size={tuple(tensor.shape)}")
+    elif tensor.numel() == 0:
+        if tensor.ndim != 1:
+            suffixes.append(f"size={tuple(tensor.shape)}")
+        body = "[]"
+    else:
+        body = _numbers_text(tensor.detach(), len(prefix))
+    is_default = tensor.dtype in (_engine.float32, _engine.int64, _engine.bool, _engine.complex64) and tensor.numel() > 0
+    if not is_default and not (tensor.numel() == 0 and tensor.dtype is _engine.float32):
+        suffixes.append(f"dtype={tensor.dtype}")
+    if tensor.grad_fn is not None:
+        suffixes.append(f"grad_fn=<{tensor.grad_fn.name()}>")
+    elif tensor.requires_grad:
+        suffixes.append("requires_grad=True")
+    return _with_suffixes(prefix + body, suffixes)
+
+
+def _with_suffixes(text: str, suffixes) -> str:
+    last = len(text) - text.rfind("\n") + 1 if "\n" in text else len(text) + 1
+    out = [text]
+    for suffix in suffixes:
+        if last + len(suffix) + 2 > _Options.linewidth:
+            out.append(",\n" + " " * len("tensor(") + suffix)
+            last = len("tensor(") + len(suffix)
+        else:
+            out.append(", " + suffix)
+            last += len(suffix) + 2
+    return "".join(out) + ")"

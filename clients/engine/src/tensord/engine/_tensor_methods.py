@@ -1,0 +1,135 @@
+"""Methods of Tensor that are written in Python. Those of the registry's operators are added by the binding."""
+
+from __future__ import annotations
+
+from tensord.engine import _engine, _functions, _printing
+from tensord.engine._engine import Tensor
+
+
+def install(tensor_class) -> None:
+    for name, function in _METHODS.items():
+        setattr(tensor_class, name, function)
+    _engine._add_methods(tensor_class)
+
+
+def _numpy(self, *, force: bool = False):
+    """A NumPy array over the tensor's memory."""
+    import numpy
+
+    if force:
+        self = self.detach().cpu()
+    return numpy.asarray(memoryview(self))
+
+
+def _array(self, dtype=None, copy=None):
+    array = _numpy(self)
+    if dtype is not None and array.dtype != dtype:
+        if copy is False:
+            raise ValueError(f"__array__: a copy is needed to make {dtype} of {array.dtype}")
+        return array.astype(dtype)
+    return array.copy() if copy else array
+
+
+def _converter(dtype):
+    def convert(self, memory_format=None):
+        return self.to(dtype) if memory_format is None else self.to(dtype=dtype, memory_format=memory_format)
+
+    convert.__doc__ = f"As .to({dtype})."
+    return convert
+
+
+def _type(self, dtype=None):
+    if dtype is None:
+        return f"engine.{self.dtype.name}"
+    return self.to(dtype)
+
+
+def _cuda(self, device=None):
+    return self.to("cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
+
+
+def _format(self, spec: str) -> str:
+    if self.ndim == 0:
+        return self.item().__format__(spec)
+    return str(self) if not spec else object.__format__(self, spec)
+
+
+def _rebuild(buffer, dtype, shape, requires_grad):
+    buffer = memoryview(buffer)
+    out = _engine.frombuffer(bytearray(buffer), dtype=dtype) if buffer.nbytes else _engine._operator("aten::empty")((0,), dtype=dtype)
+    out = out.reshape(shape)
+    if requires_grad:
+        out.requires_grad = True
+    return out
+
+
+def _reduce_ex(self, protocol: int):
+    if not self.is_leaf:
+        raise RuntimeError("pickle: only leaves can be pickled, the tensor has a grad_fn; use tensor.detach()")
+    dense = self.detach().cpu().contiguous()
+    raw = memoryview(_engine._as_bytes(dense)) if dense.numel() else b""
+    if protocol >= 5 and dense.numel():
+        import pickle
+
+        buffer = pickle.PickleBuffer(raw)
+    else:
+        buffer = bytes(raw)
+    return _rebuild, (buffer, self.dtype, tuple(self.shape), self.requires_grad)
+
+
+def _deepcopy(self, memo):
+    if not self.is_leaf:
+        raise RuntimeError("deepcopy: only leaves can be copied, the tensor has a grad_fn; use tensor.detach()")
+    if id(self) in memo:
+        return memo[id(self)]
+    made = self.detach().clone()
+    if self.requires_grad:
+        made.requires_grad = True
+    if self.grad is not None:
+        made.grad = self.grad.detach().clone()
+    memo[id(self)] = made
+    return made
+
+
+def _dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+    return _engine._to_dlpack(self, stream, max_version, dl_device, copy)
+
+
+def _new_tensor(self, data, *, dtype=None, device=None, requires_grad: bool = False):
+    return _functions.tensor(data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
+
+
+def _reversed(self):
+    return self if self.ndim == 0 else self.flip(0)
+
+
+def _dir(self):
+    return sorted(set(dir(type(self))))
+
+
+_METHODS = {
+    "numpy": _numpy,
+    "__array__": _array,
+    "__array_priority__": 1000,
+    "__repr__": _printing.tensor_repr,
+    "__str__": _printing.tensor_repr,
+    "__format__": _format,
+    "__reduce_ex__": _reduce_ex,
+    "__deepcopy__": _deepcopy,
+    "__dlpack__": _dlpack,
+    "__dlpack_device__": lambda self: _engine._dlpack_device(self),
+    "__reversed__": _reversed,
+    "__dir__": _dir,
+    "float": _converter(_engine.float32), "double": _converter(_engine.float64), "half": _converter(_engine.float16),
+    "bfloat16": _converter(_engine.bfloat16), "int": _converter(_engine.int32), "long": _converter(_engine.int64),
+    "short": _converter(_engine.int16), "char": _converter(_engine.int8), "byte": _converter(_engine.uint8),
+    "bool": _converter(_engine.bool), "cfloat": _converter(_engine.complex64), "cdouble": _converter(_engine.complex128),
+    "type": _type,
+    "cuda": _cuda,
+    "new_tensor": _new_tensor,
+    "nonzero": _functions.nonzero,
+    "norm": _functions.norm,
+    "split": _functions.split,
+    "unique": _functions.unique,
+    "unique_consecutive": _functions.unique_consecutive,
+}

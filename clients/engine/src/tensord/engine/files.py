@@ -1,0 +1,53 @@
+"""Models and values in files."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+
+from tensord.engine import _engine
+
+
+def load(path, *, trainable: bool = False, optimize: bool = True):
+    """A model (TorchScript archive, exported program, ONNX …) as something to call, or what torch.save or `save` wrote.
+
+    `trainable`: the model's parameters can be trained; without it they may lie in the file, and calls are not recorded.
+    """
+    path = os.fspath(path)
+    with open(path, "rb"):  # Python's own errors for files that are not there or may not be read
+        pass
+    if _is_torch_file(path):
+        return _engine._load_torch_file(path)
+    from tensord.engine.jit import ScriptModule
+
+    return ScriptModule(_engine._load_module(path, trainable, optimize), path)
+
+
+def save(value, path) -> None:
+    """Writes numbers, texts, tensors, and lists, tuples and dicts of them as torch.save does; models as archives."""
+    path = os.fspath(path)
+    if hasattr(value, "_loaded_module"):
+        value.save(path)
+        return
+    _engine._save_torch_file(path, _plain(value))
+
+
+def _is_torch_file(path: str) -> bool:
+    """torch.save's files have values, but neither constants nor code."""
+    if not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+    has = {name.split("/", 1)[-1] for name in names}
+    return "data.pkl" in has and "constants.pkl" not in has
+
+
+def _plain(value):
+    """OrderedDicts and subclasses of lists as what they are."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, tuple):
+        return tuple(_plain(item) for item in value)
+    return value

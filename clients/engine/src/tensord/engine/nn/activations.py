@@ -1,0 +1,73 @@
+"""Layers without parameters (but PReLU) that work element by element."""
+
+from __future__ import annotations
+
+from tensord.engine import _engine
+from tensord.engine.nn import functional as F
+from tensord.engine.nn.module import Module, Parameter
+
+__all__ = [
+    "CELU", "ELU", "GELU", "GLU", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid", "LogSoftmax", "Mish",
+    "PReLU", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "Softmax", "Softplus", "Softsign", "Tanh", "Threshold",
+]
+
+
+def _layer(name: str, function, *parameters, **defaults):
+    """A module that calls function(input, *parameters); the arguments are named and kept as attributes."""
+    names = list(parameters)
+
+    def __init__(self, *args, **kwargs):
+        Module.__init__(self)
+        for i, parameter in enumerate(names):
+            value = args[i] if i < len(args) else kwargs.pop(parameter, defaults.get(parameter))
+            setattr(self, parameter, value)
+        if kwargs or len(args) > len(names):
+            raise TypeError(f"{name}() takes {', '.join(names) or 'no arguments'}")
+
+    def forward(self, input):
+        return function(input, *(getattr(self, parameter) for parameter in names))
+
+    def extra_repr(self):
+        return ", ".join(f"{parameter}={getattr(self, parameter)}" for parameter in names if getattr(self, parameter) is not False)
+
+    return type(name, (Module,), {"__init__": __init__, "forward": forward, "extra_repr": extra_repr, "__module__": __name__})
+
+
+def _with_inplace(function):
+    return lambda input, *args: function(input, *args[:-1], inplace=args[-1])
+
+
+ReLU = _layer("ReLU", _with_inplace(F.relu), "inplace", inplace=False)
+ReLU6 = _layer("ReLU6", _with_inplace(F.relu6), "inplace", inplace=False)
+SiLU = _layer("SiLU", _with_inplace(F.silu), "inplace", inplace=False)
+Mish = _layer("Mish", _with_inplace(F.mish), "inplace", inplace=False)
+SELU = _layer("SELU", _with_inplace(F.selu), "inplace", inplace=False)
+Hardswish = _layer("Hardswish", _with_inplace(F.hardswish), "inplace", inplace=False)
+Hardsigmoid = _layer("Hardsigmoid", _with_inplace(F.hardsigmoid), "inplace", inplace=False)
+ELU = _layer("ELU", _with_inplace(F.elu), "alpha", "inplace", alpha=1.0, inplace=False)
+CELU = _layer("CELU", _with_inplace(F.celu), "alpha", "inplace", alpha=1.0, inplace=False)
+LeakyReLU = _layer("LeakyReLU", _with_inplace(F.leaky_relu), "negative_slope", "inplace", negative_slope=0.01, inplace=False)
+Hardtanh = _layer("Hardtanh", _with_inplace(F.hardtanh), "min_val", "max_val", "inplace", min_val=-1.0, max_val=1.0, inplace=False)
+Threshold = _layer("Threshold", _with_inplace(F.threshold), "threshold", "value", "inplace", inplace=False)
+GELU = _layer("GELU", F.gelu, "approximate", approximate="none")
+GLU = _layer("GLU", lambda x, dim: F._op("glu")(x, dim), "dim", dim=-1)
+Sigmoid = _layer("Sigmoid", lambda x: x.sigmoid())
+Tanh = _layer("Tanh", lambda x: x.tanh())
+LogSigmoid = _layer("LogSigmoid", F.logsigmoid)
+Softsign = _layer("Softsign", F.softsign)
+Softmax = _layer("Softmax", F.softmax, "dim")
+LogSoftmax = _layer("LogSoftmax", F.log_softmax, "dim")
+Softplus = _layer("Softplus", lambda x, beta, threshold: F._op("softplus")(x, beta, threshold), "beta", "threshold", beta=1, threshold=20)
+
+
+class PReLU(Module):
+    def __init__(self, num_parameters: int = 1, init: float = 0.25):
+        super().__init__()
+        self.num_parameters = num_parameters
+        self.weight = Parameter(_engine._operator("aten::full")((num_parameters,), init))
+
+    def forward(self, input):
+        return F._op("prelu")(input, self.weight)
+
+    def extra_repr(self):
+        return f"num_parameters={self.num_parameters}"

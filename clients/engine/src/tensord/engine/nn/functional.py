@@ -1,0 +1,282 @@
+"""torch.nn.functional over the registry's operators. A name that is not written out here is the operator itself."""
+
+from __future__ import annotations
+
+from tensord.engine import _engine
+
+_REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
+
+
+def _op(name: str):
+    return _engine._operator("aten::" + name)
+
+
+def __getattr__(name: str):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    try:
+        found = _op(name)
+    except AttributeError:
+        raise AttributeError(f"module 'tensord.engine.nn.functional' has no attribute '{name}'") from None
+    globals()[name] = found
+    return found
+
+
+def _reduction(name: str) -> int:
+    if name not in _REDUCTIONS:
+        raise ValueError(f"{name!r} is no reduction; there are none, mean and sum")
+    return _REDUCTIONS[name]
+
+
+# Activations: those with inplace.
+
+
+def _activation(name: str, *parameters: str, **defaults):
+    def call(input, *args, inplace: bool = False, **kwargs):
+        args = list(args)
+        for parameter in parameters[len(args):]:
+            args.append(kwargs.pop(parameter, defaults[parameter]))
+        if len(args) > len(parameters) and len(args) == len(parameters) + 1:
+            inplace = args.pop()
+        if kwargs:
+            raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
+        found = _op(name)(input, *args)
+        return input.copy_(found) if inplace else found
+
+    call.__name__ = call.__qualname__ = name
+    return call
+
+
+relu = _activation("relu")
+relu6 = _activation("relu6")
+silu = _activation("silu")
+mish = _activation("mish")
+selu = _activation("selu")
+hardswish = _activation("hardswish")
+hardsigmoid = _activation("hardsigmoid")
+elu = _activation("elu", "alpha", alpha=1.0)
+celu = _activation("celu", "alpha", alpha=1.0)
+leaky_relu = _activation("leaky_relu", "negative_slope", negative_slope=0.01)
+hardtanh = _activation("hardtanh", "min_val", "max_val", min_val=-1.0, max_val=1.0)
+threshold = _activation("threshold", "threshold", "value")
+
+
+def logsigmoid(input):
+    return _op("log_sigmoid")(input)
+
+
+def gelu(input, approximate: str = "none"):
+    return _op("gelu")(input, approximate=approximate)
+
+
+def softmax(input, dim: int, dtype=None):
+    return _op("softmax")(input, dim, dtype)
+
+
+def log_softmax(input, dim: int, dtype=None):
+    return _op("log_softmax")(input, dim, dtype)
+
+
+def softmin(input, dim: int, dtype=None):
+    return _op("softmax")(-input, dim, dtype)
+
+
+def softsign(input):
+    return input / (input.abs() + 1)
+
+
+def tanhshrink(input):
+    return input - input.tanh()
+
+
+def normalize(input, p: float = 2.0, dim: int = 1, eps: float = 1e-12):
+    return input / input.norm(p, dim, True).clamp_min(eps)
+
+
+def dropout(input, p: float = 0.5, training: bool = True, inplace: bool = False):
+    found = _op("dropout")(input, p, training)
+    return input.copy_(found) if inplace else found
+
+
+def linear(input, weight, bias=None):
+    return _op("linear")(input, weight, bias)
+
+
+# Lookups and norms.
+
+
+def embedding(input, weight, padding_idx=None, max_norm=None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
+              sparse: bool = False):
+    if sparse:
+        raise _engine.UnimplementedError("embedding: sparse gradients are not supported; leave sparse out")
+    if padding_idx is None:
+        padding_idx = -1
+    elif padding_idx < 0:
+        padding_idx += weight.shape[0]
+    if max_norm is not None:
+        before = _engine._set_grad_enabled(False)
+        try:
+            _op("embedding_renorm_")(weight.detach(), input, max_norm, norm_type)
+        finally:
+            _engine._restore_grad_mode(before)
+    return _op("embedding")(weight, input, padding_idx, scale_grad_by_freq, False)
+
+
+def batch_norm(input, running_mean, running_var, weight=None, bias=None, training: bool = False, momentum: float = 0.1,
+               eps: float = 1e-5):
+    return _op("batch_norm")(input, weight, bias, running_mean, running_var, training, momentum, eps, False)
+
+
+def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats: bool = True,
+                  momentum: float = 0.1, eps: float = 1e-5):
+    return _op("instance_norm")(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, False)
+
+
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps: float = 1e-5):
+    return _op("layer_norm")(input, list(normalized_shape), weight, bias, eps)
+
+
+def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5):
+    return _op("group_norm")(input, num_groups, weight, bias, eps)
+
+
+# Pooling.
+
+
+def _max_pool(dims: int):
+    def call(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
+        op = _op(f"max_pool{dims}d_with_indices" if return_indices else f"max_pool{dims}d")
+        return op(input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
+
+    call.__name__ = f"max_pool{dims}d"
+    return call
+
+
+max_pool1d, max_pool2d, max_pool3d = _max_pool(1), _max_pool(2), _max_pool(3)
+
+
+def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True):
+    return _op("avg_pool1d")(input, kernel_size, [] if stride is None else stride, padding, ceil_mode, count_include_pad)
+
+
+def _avg_pool(dims: int):
+    def call(input, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True,
+             divisor_override=None):
+        return _op(f"avg_pool{dims}d")(input, kernel_size, [] if stride is None else stride, padding, ceil_mode, count_include_pad,
+                                       divisor_override)
+
+    call.__name__ = f"avg_pool{dims}d"
+    return call
+
+
+avg_pool2d, avg_pool3d = _avg_pool(2), _avg_pool(3)
+
+
+def _adaptive(name: str, dims: int):
+    def sizes(input, output_size):
+        given = [output_size] * dims if output_size is None or isinstance(output_size, int) else list(output_size)
+        return [have if want is None else want for want, have in zip(given, input.shape[-dims:])]
+
+    def average(input, output_size):
+        return _op(f"adaptive_avg_pool{dims}d")(input, sizes(input, output_size))
+
+    def largest(input, output_size, return_indices: bool = False):
+        found = _op(f"adaptive_max_pool{dims}d")(input, sizes(input, output_size))
+        return found if return_indices else found[0]
+
+    return average if name == "avg" else largest
+
+
+adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = (_adaptive("avg", n) for n in (1, 2, 3))
+adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = (_adaptive("max", n) for n in (1, 2, 3))
+
+
+def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
+    return _op("im2col")(input, *(_pair(value) for value in (kernel_size, dilation, padding, stride)))
+
+
+def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
+    return _op("col2im")(input, *(_pair(value) for value in (output_size, kernel_size, dilation, padding, stride)))
+
+
+def _pair(value):
+    return [value, value] if isinstance(value, int) else list(value)
+
+
+def pad(input, pad, mode: str = "constant", value=None):
+    return _op("pad")(input, list(pad), mode, value)
+
+
+# Losses.
+
+
+def cross_entropy(input, target, weight=None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0):
+    return _op("cross_entropy_loss")(input, target, weight, _reduction(reduction), ignore_index, label_smoothing)
+
+
+def nll_loss(input, target, weight=None, ignore_index: int = -100, reduction: str = "mean"):
+    return _op("nll_loss_nd")(input, target, weight, _reduction(reduction), ignore_index)
+
+
+def _loss(op_name: str):
+    def call(input, target, reduction: str = "mean"):
+        return _op(op_name)(input, target, _reduction(reduction))
+
+    call.__name__ = call.__qualname__ = op_name
+    return call
+
+
+mse_loss, l1_loss, soft_margin_loss = _loss("mse_loss"), _loss("l1_loss"), _loss("soft_margin_loss")
+multilabel_margin_loss = _loss("multilabel_margin_loss")
+
+
+def smooth_l1_loss(input, target, reduction: str = "mean", beta: float = 1.0):
+    return _op("smooth_l1_loss")(input, target, _reduction(reduction), beta)
+
+
+def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0):
+    return _op("huber_loss")(input, target, _reduction(reduction), delta)
+
+
+def binary_cross_entropy(input, target, weight=None, reduction: str = "mean"):
+    return _op("binary_cross_entropy")(input, target, weight, _reduction(reduction))
+
+
+def binary_cross_entropy_with_logits(input, target, weight=None, reduction: str = "mean", pos_weight=None):
+    return _op("binary_cross_entropy_with_logits")(input, target, weight, pos_weight, _reduction(reduction))
+
+
+def kl_div(input, target, reduction: str = "mean", log_target: bool = False):
+    if reduction == "batchmean":
+        return _op("kl_div")(input, target, 2, log_target=log_target) / input.shape[0]
+    return _op("kl_div")(input, target, _reduction(reduction), log_target=log_target)
+
+
+def cosine_embedding_loss(input1, input2, target, margin: float = 0.0, reduction: str = "mean"):
+    return _op("cosine_embedding_loss")(input1, input2, target, margin, _reduction(reduction))
+
+
+def margin_ranking_loss(input1, input2, target, margin: float = 0.0, reduction: str = "mean"):
+    return _op("margin_ranking_loss")(input1, input2, target, margin, _reduction(reduction))
+
+
+def hinge_embedding_loss(input, target, margin: float = 1.0, reduction: str = "mean"):
+    return _op("hinge_embedding_loss")(input, target, margin, _reduction(reduction))
+
+
+def triplet_margin_loss(anchor, positive, negative, margin: float = 1.0, p: float = 2, eps: float = 1e-6, swap: bool = False,
+                        reduction: str = "mean"):
+    return _op("triplet_margin_loss")(anchor, positive, negative, margin, p, eps, swap, _reduction(reduction))
+
+
+def multi_margin_loss(input, target, p: int = 1, margin: float = 1.0, weight=None, reduction: str = "mean"):
+    return _op("multi_margin_loss")(input, target, p, margin, weight, _reduction(reduction))
+
+
+def poisson_nll_loss(input, target, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"):
+    return _op("poisson_nll_loss")(input, target, log_input, full, eps, _reduction(reduction))
+
+
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank: int = 0, reduction: str = "mean",
+             zero_infinity: bool = False):
+    return _op("ctc_loss")(log_probs, targets, input_lengths, target_lengths, blank, _reduction(reduction), zero_infinity)

@@ -1,0 +1,363 @@
+"""Module: what has parameters, buffers, modules inside, hooks and a state dict."""
+
+from __future__ import annotations
+
+import collections
+import itertools
+
+from tensord.engine import _engine
+from tensord.engine._engine import Tensor
+
+
+class Parameter(Tensor):
+    """A tensor that a module it is assigned to lists among its parameters."""
+
+    def __init__(self, data, requires_grad: bool = True):
+        super().__init__(data.detach() if isinstance(data, Tensor) else data)
+        if requires_grad:
+            self.requires_grad = True
+
+    def __repr__(self):
+        return "Parameter containing:\n" + super().__repr__()
+
+    def __deepcopy__(self, memo):
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.detach().clone(), self.requires_grad)
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol):
+        return _rebuild_parameter, (_PlainTensor(self), self.requires_grad)
+
+
+class _PlainTensor:
+    """Pickles a parameter as a plain tensor."""
+
+    def __init__(self, tensor):
+        self._tensor = tensor
+
+    def __reduce_ex__(self, protocol):
+        return Tensor(self._tensor.detach()).__reduce_ex__(protocol)
+
+
+def _rebuild_parameter(data, requires_grad):
+    return Parameter(data, requires_grad)
+
+
+class Buffer(Tensor):
+    """A tensor that a module it is assigned to lists among its buffers."""
+
+    def __init__(self, data, persistent: bool = True):
+        super().__init__(data)
+        self.persistent = persistent
+
+
+class _Hooks:
+    """Hooks by number, in the order they came."""
+
+    _numbers = itertools.count()
+
+    def __init__(self):
+        self._hooks = collections.OrderedDict()
+
+    def add(self, hook, prepend: bool = False):
+        number = next(self._numbers)
+        self._hooks[number] = hook
+        if prepend:
+            self._hooks.move_to_end(number, last=False)
+        return _Handle(self._hooks, number)
+
+    def __iter__(self):
+        return iter(list(self._hooks.values()))
+
+    def __bool__(self):
+        return bool(self._hooks)
+
+
+class _Handle:
+    def __init__(self, hooks, number):
+        self._hooks, self._number = hooks, number
+
+    def remove(self) -> None:
+        self._hooks.pop(self._number, None)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.remove()
+
+
+class Difference(collections.namedtuple("Difference", ["missing_keys", "unexpected_keys"])):
+    """What load_state_dict(strict=False) found."""
+
+
+class Module:
+    """A layer or model: subclass it, assign parameters and modules in __init__, write forward()."""
+
+    def __init__(self):
+        set_ = super().__setattr__
+        set_("training", True)
+        set_("_parameters", {})
+        set_("_buffers", {})
+        set_("_non_persistent", set())
+        set_("_modules", {})
+        set_("_forward_pre_hooks", _Hooks())
+        set_("_forward_hooks", _Hooks())
+        set_("_backward_hooks", _Hooks())
+
+    def forward(self, *args, **kwargs):
+        raise NotImplementedError(f"{type(self).__name__} has no forward()")
+
+    def __call__(self, *args, **kwargs):
+        if not (self._forward_pre_hooks or self._forward_hooks or self._backward_hooks):
+            return self.forward(*args, **kwargs)
+        for hook, takes_kwargs in self._forward_pre_hooks:
+            found = hook(self, args, kwargs) if takes_kwargs else hook(self, args)
+            if found is not None and takes_kwargs:
+                args, kwargs = found
+            elif found is not None:
+                args = found if isinstance(found, tuple) else (found,)
+        result = self._with_backward_hooks(args, kwargs)
+        for hook, takes_kwargs in self._forward_hooks:
+            found = hook(self, args, kwargs, result) if takes_kwargs else hook(self, args, result)
+            result = result if found is None else found
+        return result
+
+    def _with_backward_hooks(self, args, kwargs):
+        if not self._backward_hooks or not _engine.is_grad_enabled():
+            return self.forward(*args, **kwargs)
+        from tensord.engine.nn.backward_hooks import run
+
+        return run(self, args, kwargs)
+
+    # What is assigned.
+
+    def __setattr__(self, name: str, value):
+        fields = self.__dict__.get("_parameters")
+        if fields is None:
+            if isinstance(value, (Parameter, Module)):
+                raise AttributeError(f"{type(self).__name__}: call super().__init__() before assigning '{name}'")
+            return super().__setattr__(name, value)
+        table = self._table_of(value, name)
+        if table is None:
+            return super().__setattr__(name, value)
+        for other in (self._parameters, self._buffers, self._modules):
+            if other is not table:
+                other.pop(name, None)
+        self.__dict__.pop(name, None)
+        table[name] = value
+        if isinstance(value, Buffer) and not value.persistent:
+            self._non_persistent.add(name)
+
+    def _table_of(self, value, name):
+        if isinstance(value, Parameter):
+            return self._parameters
+        if isinstance(value, Module):
+            return self._modules
+        if isinstance(value, Buffer):
+            return self._buffers
+        if name in self._buffers and (value is None or isinstance(value, Tensor)):
+            return self._buffers
+        for table in (self._parameters, self._modules):
+            if name in table:
+                if value is None:
+                    return table
+                raise TypeError(f"cannot assign '{type(value).__name__}' as '{name}' of {type(self).__name__}: it was a "
+                                f"{'Parameter' if table is self._parameters else 'Module'}")
+        return None
+
+    def __getattr__(self, name: str):
+        for table in ("_parameters", "_buffers", "_modules"):
+            found = self.__dict__.get(table)
+            if found is not None and name in found:
+                return found[name]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __delattr__(self, name: str):
+        for table in (self._parameters, self._buffers, self._modules):
+            if name in table:
+                del table[name]
+                return
+        super().__delattr__(name)
+
+    def __dir__(self):
+        return sorted({*super().__dir__(), *self._parameters, *self._buffers, *self._modules})
+
+    def register_parameter(self, name: str, parameter) -> None:
+        self._check_name(name)
+        self._parameters[name] = parameter
+
+    def register_buffer(self, name: str, tensor, persistent: bool = True) -> None:
+        self._check_name(name)
+        self._buffers[name] = tensor
+        (self._non_persistent.discard if persistent else self._non_persistent.add)(name)
+
+    def register_module(self, name: str, module) -> None:
+        self._check_name(name)
+        self._modules[name] = module
+
+    add_module = register_module
+
+    def _check_name(self, name: str) -> None:
+        if not isinstance(name, str) or not name or "." in name:
+            raise KeyError(f"{name!r} is no name for a part of a module")
+        if hasattr(self, name) and name not in {**self._parameters, **self._buffers, **self._modules}:
+            raise KeyError(f"attribute '{name}' already exists")
+
+    # What is inside.
+
+    def named_modules(self, memo=None, prefix: str = ""):
+        seen = set() if memo is None else memo
+        if id(self) in seen:
+            return
+        seen.add(id(self))
+        yield prefix, self
+        for name, module in self._modules.items():
+            if module is not None:
+                yield from module.named_modules(seen, prefix + ("." if prefix else "") + name)
+
+    def modules(self):
+        return (module for _, module in self.named_modules())
+
+    def named_children(self):
+        return ((name, module) for name, module in self._modules.items() if module is not None)
+
+    def children(self):
+        return (module for _, module in self.named_children())
+
+    def _named(self, table: str, prefix: str, recurse: bool):
+        seen = set()
+        for path, module in self.named_modules(prefix=prefix) if recurse else [(prefix, self)]:
+            for name, tensor in getattr(module, table).items():
+                # A tensor's hash is its identity; == would compare elements.
+                if tensor is None or hash(tensor) in seen:
+                    continue
+                seen.add(hash(tensor))
+                yield path + ("." if path else "") + name, tensor
+
+    def named_parameters(self, prefix: str = "", recurse: bool = True):
+        return self._named("_parameters", prefix, recurse)
+
+    def parameters(self, recurse: bool = True):
+        return (tensor for _, tensor in self.named_parameters(recurse=recurse))
+
+    def named_buffers(self, prefix: str = "", recurse: bool = True):
+        return self._named("_buffers", prefix, recurse)
+
+    def buffers(self, recurse: bool = True):
+        return (tensor for _, tensor in self.named_buffers(recurse=recurse))
+
+    def get_submodule(self, target: str) -> "Module":
+        module = self
+        for name in target.split(".") if target else []:
+            module = module._modules[name]
+        return module
+
+    # State.
+
+    def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> dict:
+        """Parameters and persistent buffers by name; the tensors are the module's own."""
+        out = {}
+        for name, tensor in [*self._parameters.items(), *self._buffers.items()]:
+            if tensor is not None and name not in self._non_persistent:
+                out[prefix + name] = tensor if keep_vars else tensor.detach()
+        for name, module in self.named_children():
+            out.update(module.state_dict(prefix=f"{prefix}{name}.", keep_vars=keep_vars))
+        return out
+
+    def load_state_dict(self, state: dict, strict: bool = True) -> Difference:
+        """Copies into the module's tensors. Nothing is copied when names (if `strict`) or shapes differ."""
+        own = self.state_dict()
+        found = Difference([name for name in own if name not in state], [name for name in state if name not in own])
+        problems = [f"missing {found.missing_keys}"] * bool(found.missing_keys) + [
+            f"unexpected {found.unexpected_keys}"] * bool(found.unexpected_keys) if strict else []
+        problems += [f"{name}: expected shape {list(tensor.shape)}, got {list(state[name].shape)}" for name, tensor in own.items()
+                     if name in state and tuple(state[name].shape) != tuple(tensor.shape)]
+        if problems:
+            raise RuntimeError(f"load_state_dict of {type(self).__name__}: " + "; ".join(problems))
+        for name, tensor in own.items():
+            if name in state:
+                tensor.copy_(state[name])
+        return found
+
+    # Modes and conversions.
+
+    def train(self, mode: bool = True) -> "Module":
+        for module in self.modules():
+            module.training = bool(mode)
+        return self
+
+    def eval(self) -> "Module":
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> "Module":
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        for parameter in self.parameters():
+            if parameter.grad is not None:
+                parameter.grad = None if set_to_none else parameter.grad.detach().zero_()
+
+    def apply(self, function) -> "Module":
+        for module in self.children():
+            module.apply(function)
+        function(self)
+        return self
+
+    def _convert(self, convert) -> "Module":
+        for module in self.modules():
+            for name, parameter in module._parameters.items():
+                if parameter is not None:
+                    module._parameters[name] = Parameter(convert(parameter.detach()), parameter.requires_grad)
+            for name, buffer in module._buffers.items():
+                if buffer is not None:
+                    module._buffers[name] = convert(buffer)
+        return self
+
+    def to(self, *args, **kwargs) -> "Module":
+        """Converts floating parameters and buffers to a dtype, or moves all to a device."""
+        dtypes = [item for item in [*args, *kwargs.values()] if isinstance(item, _engine.dtype)]
+
+        def convert(tensor):
+            if dtypes and not tensor.dtype.is_floating_point:
+                others = [item for item in args if not isinstance(item, _engine.dtype)]
+                return tensor.to(*others) if others else tensor
+            return tensor.to(*args, **kwargs)
+
+        return self._convert(convert)
+
+    def float(self):
+        return self.to(_engine.float32)
+
+    def double(self):
+        return self.to(_engine.float64)
+
+    def half(self):
+        return self.to(_engine.float16)
+
+    def bfloat16(self):
+        return self.to(_engine.bfloat16)
+
+    # Hooks.
+
+    def register_forward_pre_hook(self, hook, *, prepend: bool = False, with_kwargs: bool = False):
+        return self._forward_pre_hooks.add((hook, with_kwargs), prepend)
+
+    def register_forward_hook(self, hook, *, prepend: bool = False, with_kwargs: bool = False):
+        return self._forward_hooks.add((hook, with_kwargs), prepend)
+
+    def register_full_backward_hook(self, hook, prepend: bool = False):
+        """Called with (module, grad_input, grad_output) when the module's gradients are known; may replace grad_input."""
+        return self._backward_hooks.add(hook, prepend)
+
+    def extra_repr(self) -> str:
+        return ""
+
+    def __repr__(self):
+        lines = [f"({name}): " + repr(module).replace("\n", "\n  ") for name, module in self._modules.items()]
+        extra = self.extra_repr()
+        if not lines:
+            return f"{type(self).__name__}({extra})"
+        return f"{type(self).__name__}(\n  " + "\n  ".join([extra, *lines] if extra else lines) + "\n)"

@@ -1,0 +1,31 @@
+"""Clipping of gradients, and parameters as one vector."""
+
+from __future__ import annotations
+
+from tensord.engine import _engine
+
+
+def _list(parameters):
+    return [parameters] if isinstance(parameters, _engine.Tensor) else list(parameters)
+
+
+def clip_grad_norm_(parameters, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False):
+    """Scales all gradients so that their norm together is at most `max_norm`; gives the norm before."""
+    found = _engine._clip_grad_norm_(_list(parameters), float(max_norm), float(norm_type), error_if_nonfinite)
+    return _engine._make_tensor(found, None)
+
+
+def clip_grad_value_(parameters, clip_value: float) -> None:
+    _engine._clip_grad_value_(_list(parameters), float(clip_value))
+
+
+def parameters_to_vector(parameters):
+    return _engine._operator("aten::cat")([parameter.reshape(-1) for parameter in parameters])
+
+
+def vector_to_parameters(vector, parameters) -> None:
+    begin = 0
+    for parameter in parameters:
+        end = begin + parameter.numel()
+        parameter.data.copy_(vector[begin:end].view(parameter.shape))
+        begin = end
