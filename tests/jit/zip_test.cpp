@@ -59,6 +59,24 @@ TEST(ZipArchive, ReleasesWhatWasOnlyRead) {
   EXPECT_EQ(std::string(bytes, text.size()), expected);
 }
 
+// PyTorch's archives have the end record twice, and the reader would be content with the form of zip64.
+TEST(ZipArchive, RefusesAnArchiveWithoutItsLastBytes) {
+  const std::string path = std::filesystem::temp_directory_path() / ("cut_zip_" + std::to_string(getpid()));
+  const std::string whole = std::string(TENSORD_TEST_DATA) + "/jit/data/values.pt";
+  const auto size = std::filesystem::file_size(whole);
+  for (size_t cut = 1; cut <= 120; ++cut) {
+    std::filesystem::copy_file(whole, path, std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::resize_file(path, size - cut);
+    try {
+      ZipArchive::open(path);
+      ADD_FAILURE() << "without the last " << cut << " bytes";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kDataLoss) << cut;
+    }
+  }
+  std::filesystem::remove(path);
+}
+
 // An archive of one entry, in a file of its own.
 class ChangedZip : public ::testing::Test {
  protected:
