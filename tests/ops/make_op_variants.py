@@ -36,7 +36,10 @@ SKIPPED = {"aten::empty_strided", "aten::new_empty_strided"}
 # PyTorch checks too little here: with other shapes it reads what lies beside its arguments.
 UNCHECKED = {"aten::embedding_bag", "aten::_embedding_bag", "aten::embedding_bag.padding_idx", "aten::native_batch_norm",
              "aten::lstm.data", "aten::gru.data", "aten::rnn_tanh.data", "aten::rnn_relu.data", "aten::_pad_packed_sequence",
-             "aten::_reshape_alias", "aten::_weight_norm"}
+             "aten::_reshape_alias", "aten::_weight_norm", "torchvision::roi_align", "torchvision::roi_pool", "torchvision::ps_roi_align",
+             "torchvision::ps_roi_pool", "torchvision::_roi_align_backward", "torchvision::_roi_pool_backward",
+             "torchvision::_ps_roi_align_backward", "torchvision::_ps_roi_pool_backward", "torchvision::deform_conv2d",
+             "torchvision::nms"}
 # Here it reads the memory of bools and ints as if it were that of another type.
 UNTYPED = {"aten::_embedding_bag_backward", "aten::_embedding_bag_per_sample_weights_backward"}
 
