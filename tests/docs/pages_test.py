@@ -13,7 +13,7 @@ from tests.docs.pages import ROOT, anchors, blocks, documents, links, pages, pro
 
 RUN = {"bash", "python"}
 SHOWN = {"text", "json", "yaml", "cpp", "cmake", "protobuf", "promql"}
-SLOW_PAGES = {"benchmarks.md"}  # minutes for each command
+SLOW_PAGES = {"benchmarks_full.md"}  # minutes for each command
 DOCS = ROOT / "docs"
 
 
