@@ -37,7 +37,7 @@ tensord_layer(tensord_server_web server/web tensord_server_training tensord_serv
 target_sources(tensord_server_web PRIVATE ${CMAKE_BINARY_DIR}/server/web/status_page.cpp)
 tensord_layer(tensord_server_transport server/transport tensord_server_training tensord_server_memory
               tensord_server_connections
-              tensord_server_web tensord_protos nlohmann_json::nlohmann_json PkgConfig::RE2 OpenSSL::SSL)
+              tensord_server_web tensord_protos absl::strings nlohmann_json::nlohmann_json PkgConfig::RE2 OpenSSL::SSL)
 # The description of the REST protocol is compiled in.
 set(OPENAPI_FILE ${CMAKE_SOURCE_DIR}/server/rest/openapi.json)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${OPENAPI_FILE})

@@ -1,11 +1,12 @@
 #include "server/rest/control.h"
 
+#include <absl/strings/escaping.h>
+
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "protos/inference.pb.h"
 #include "server/executor/requests/status.h"
-#include "server/http/base64.h"
 #include "server/rest/input_limits.h"
 #include "server/rest/json_reader.h"
 #include "server/rest/message_json.h"
@@ -107,9 +108,9 @@ HttpAnswer load(ServerState& state, const RestTarget& target, std::string_view b
         parameter.set_string_param(text);
         continue;
       }
-      std::optional<std::string> bytes = decode_base64(text);
-      check(bytes.has_value(), "failed to decode base64 of parameter '", key, "'");
-      parameter.set_bytes_param(std::move(*bytes));
+      std::string bytes;
+      check(absl::Base64Unescape(text, &bytes), "failed to decode base64 of parameter '", key, "'");
+      parameter.set_bytes_param(std::move(bytes));
     }
   }
   load_model(state, request);
@@ -171,10 +172,10 @@ void register_cuda(SharedRegions& regions, const std::string& name, const Json& 
   const Json* handle = find(json, "raw_handle");
   const Json* base64 = handle && handle->is_object() ? find(*handle, "b64") : nullptr;
   check(base64 && base64->is_string(), "Unable to parse 'raw_handle'");
-  std::optional<std::string> bytes = decode_base64(base64->get_ref<const std::string&>());
-  check(bytes.has_value(), "failed to decode 'raw_handle'");
+  std::string bytes;
+  check(absl::Base64Unescape(base64->get_ref<const std::string&>(), &bytes), "failed to decode 'raw_handle'");
   regions.add<CudaRegion>({.name = name,
-                           .handle = std::move(*bytes),
+                           .handle = std::move(bytes),
                            .device_id = static_cast<int64_t>(number_of(json, "device_id", /*is_needed=*/true)),
                            .size_bytes = number_of(json, "byte_size", /*is_needed=*/true)});
 }

@@ -1,6 +1,7 @@
 #include "server/rest/json_reader.h"
 
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 
 namespace tensord::server {
 namespace {
@@ -8,25 +9,6 @@ namespace {
 constexpr int kMaxDepth = 100;
 
 bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
-
-void append_utf8(std::string& out, uint32_t point) {
-  const auto add = [&out](uint32_t byte) { out += static_cast<char>(byte); };
-  if (point < 0x80) {
-    add(point);
-  } else if (point < 0x800) {
-    add(0xc0 | point >> 6);
-    add(0x80 | (point & 0x3f));
-  } else if (point < 0x10000) {
-    add(0xe0 | point >> 12);
-    add(0x80 | (point >> 6 & 0x3f));
-    add(0x80 | (point & 0x3f));
-  } else {
-    add(0xf0 | point >> 18);
-    add(0x80 | (point >> 12 & 0x3f));
-    add(0x80 | (point >> 6 & 0x3f));
-    add(0x80 | (point & 0x3f));
-  }
-}
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 #include "core/jit/archive/zip_writer.h"
 #include "server/commands/client/connection.h"
 #include "server/training/data/npy.h"
@@ -84,25 +85,6 @@ std::string in_row_major(std::string_view data, const std::vector<int64_t>& shap
     }
   }
   return out;
-}
-
-void append_utf8(std::string& out, uint32_t code) {
-  const auto add = [&](uint32_t byte) { out += static_cast<char>(byte); };
-  if (code < 0x80) {
-    add(code);
-  } else if (code < 0x800) {
-    add(0xc0 | code >> 6);
-    add(0x80 | (code & 0x3f));
-  } else if (code < 0x10000) {
-    add(0xe0 | code >> 12);
-    add(0x80 | (code >> 6 & 0x3f));
-    add(0x80 | (code & 0x3f));
-  } else {
-    add(0xf0 | (code >> 18 & 0x07));
-    add(0x80 | (code >> 12 & 0x3f));
-    add(0x80 | (code >> 6 & 0x3f));
-    add(0x80 | (code & 0x3f));
-  }
 }
 
 // An element of dtype S or U: filled up with zeros at its end.

@@ -1,9 +1,10 @@
 #include "server/transport/access/http_access.h"
 
+#include <absl/strings/escaping.h>
+
 #include <string_view>
 
 #include "core/base/error.h"
-#include "server/http/base64.h"
 #include "server/web/routes.h"
 
 namespace tensord::server {
@@ -14,9 +15,10 @@ constexpr std::string_view kBearer = "Bearer ", kBasic = "Basic ";
 std::string token_of(std::string_view authorization) {
   if (authorization.starts_with(kBearer)) return std::string(authorization.substr(kBearer.size()));
   if (!authorization.starts_with(kBasic)) return {};
-  const std::optional<std::string> decoded = decode_base64(authorization.substr(kBasic.size()));
-  const size_t colon = decoded ? decoded->find(':') : std::string::npos;
-  return colon == std::string::npos ? std::string() : decoded->substr(colon + 1);
+  std::string decoded;
+  if (!absl::Base64Unescape(authorization.substr(kBasic.size()), &decoded)) return {};
+  const size_t colon = decoded.find(':');
+  return colon == std::string::npos ? std::string() : decoded.substr(colon + 1);
 }
 
 HttpAnswer needs_token() {
