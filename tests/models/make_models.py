@@ -19,6 +19,7 @@ from torch import nn
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import alias_models  # noqa: E402
 import batch_models  # noqa: E402
+import detection_models  # noqa: E402
 import language_models  # noqa: E402
 import layer_models  # noqa: E402
 import recurrent_models  # noqa: E402
@@ -157,7 +158,8 @@ def save(directory, name, way, module, calls):
 
 
 MAKERS = {"mlp": mlp, "encoder": encoder, "padded_encoder": padded_encoder, "constants": constants, "language": language,
-          "features": features}
+          "features": features, "deformable": detection_models.deformable}
+MAKERS.update({name: (lambda name=name: detection_models.detector(name)) for name in detection_models.DETECTORS})
 MAKERS.update({name: (lambda name=name: vision(name)) for name in VISION})
 MAKERS.update({snake_case(model.__name__): (lambda model=model, calls=calls: small(model, calls))
                for model, calls in alias_models.CASES + batch_models.CASES + layer_models.CASES +
