@@ -15,8 +15,9 @@ constexpr std::string_view kBearer = "Bearer ", kBasic = "Basic ";
 std::string token_of(std::string_view authorization) {
   if (authorization.starts_with(kBearer)) return std::string(authorization.substr(kBearer.size()));
   if (!authorization.starts_with(kBasic)) return {};
+  const std::string_view encoded = authorization.substr(kBasic.size());
   std::string decoded;
-  if (!absl::Base64Unescape(authorization.substr(kBasic.size()), &decoded)) return {};
+  if (!absl::Base64Unescape({encoded.data(), encoded.size()}, &decoded)) return {};
   const size_t colon = decoded.find(':');
   return colon == std::string::npos ? std::string() : decoded.substr(colon + 1);
 }
