@@ -69,6 +69,8 @@ OP("tensord::deform_columns(Tensor input, Tensor offset, Tensor mask, " GEOMETRY
       for (size_t i = 0; i < 3; ++i) {
         if (results[i].is_tensor()) gradients[i] = results[i].to_tensor();
       }
+      // A mask that is not used has zeros, as torchvision's.
+      if (args.needs(2) && !in[3].to_bool()) gradients[2] = ops::call("aten::zeros_like", in[2]);
       return gradients;
     })
     .saves("input, offset, mask");

@@ -199,7 +199,7 @@ struct Range {
   int64_t begin, end;
 };
 
-// Pixels of bin `index` of a side that begins at `start` and is `length` pixels long.
+// Pixels of bin `index` of a side that begins at `start` and is `length` pixels long; none from `size` on.
 template <class T>
 Range pixels_of(int64_t index, int64_t start, int64_t length, int64_t bins, int64_t size) {
   const T bin = static_cast<T>(length) / static_cast<T>(bins);
@@ -221,8 +221,8 @@ void visit_bins(const RegionGrid& grid, const Layout& layout, const Tensor& boxe
     by_channels(layout, [&](int64_t first, int64_t last) {
       for (int64_t c = first; c < last; ++c) {
         for (int64_t bin = 0; bin < layout.bins; ++bin) {
-          const Range rows = pixels_of<T>(bin / grid.width, y, height, grid.height, layout.height);
-          const Range columns = pixels_of<T>(bin % grid.width, x, width, grid.width, layout.width);
+          const Range rows = pixels_of<T>(bin / grid.width, y, height, grid.height, layout.height - 1 + last_pixel);
+          const Range columns = pixels_of<T>(bin % grid.width, x, width, grid.width, layout.width - 1 + last_pixel);
           const int64_t at = (static_cast<int64_t>(k) * layout.out_channels + c) * layout.bins + bin;
           visit(at, rows, columns, layout.plane(grid, all[k].image, c, bin));
         }

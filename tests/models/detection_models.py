@@ -63,7 +63,9 @@ def fcos():
 
 
 def ssd():
-    return SSD(Backbone(), DefaultBoxGenerator([[2, 3]], scales=[0.2, 0.6], steps=[8]), (64, 64), 3)
+    backbone = Backbone()
+    backbone.out_channels = [16]
+    return SSD(backbone, DefaultBoxGenerator([[2, 3]], scales=[0.2, 0.6], steps=[8]), (64, 64), 3)
 
 
 class Deformable(nn.Module):

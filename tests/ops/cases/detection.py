@@ -32,9 +32,9 @@ def regions():
         yield case(f"torchvision::_{name}_backward", t(*out), INSIDE, 1.0, 2, 2, 2, 3, 6, 7, *more, dtypes=FULL, gradient=False, **LOOSE)
     bins = t(values=[[[[0, 1], [2, 3]]]] * 3, dtype=torch.int32)
     yield case("torchvision::_ps_roi_align_backward", t(3, 1, 2, 2), INSIDE, bins, 1.0, 2, 2, 2, 2, 4, 6, 7, dtypes=FULL,
-               gradient=False, **LOOSE)
+               strided=False, gradient=False, **LOOSE)
     yield case("torchvision::_ps_roi_pool_backward", t(3, 1, 2, 2), INSIDE, bins, 1.0, 2, 2, 2, 4, 6, 7, dtypes=FULL,
-               gradient=False, **LOOSE)
+               strided=False, gradient=False, **LOOSE)
     places = t(values=[[[[0, 5], [41, -1]]]] * 3, dtype=torch.int32)
     yield case("torchvision::_roi_pool_backward", t(3, 1, 2, 2), INSIDE, places, 1.0, 2, 2, 2, 1, 6, 7, dtypes=FULL,
                gradient=False, **LOOSE)
