@@ -16,7 +16,7 @@ ALLOWED = {
     "core/ops": ["core/tensor", "core/base"],
     "core/autograd": ["core/ops", "core/tensor", "core/base"],
     "core/nn": ["core/autograd", "core/ops", "core/tensor", "core/base"],
-    "core/distributed": ["core/autograd", "core/tensor", "core/base"],
+    "core/distributed": ["core/autograd", "core/ops", "core/tensor", "core/base"],
     "core/jit/ir": ["core/autograd", "core/ops", "core/tensor", "core/base"],
     "core/jit/frontend": ["core/jit/ir", "core/autograd", "core/ops", "core/tensor", "core/base"],
     "core/jit/archive": ["core/jit/ir", "core/autograd", "core/ops", "core/tensor", "core/base"],

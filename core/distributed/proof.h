@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tensord::distributed {
+
+// HMAC-SHA256 (RFC 2104), 32 bytes: proves that its maker knows `key`, which it does not show.
+std::string message_proof(std::string_view key, std::string_view message);
+// Takes the same time wherever two strings of one length differ.
+bool is_same_proof(std::string_view a, std::string_view b);
+// From the system's generator. Throws Error{kUnavailable}.
+std::string random_bytes(size_t count);
+
+}  // namespace tensord::distributed
