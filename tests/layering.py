@@ -62,6 +62,7 @@ LIBRARIES = {
     r"<(dnnl|oneapi/dnnl|cblas)": ["kernels"],
     r"<hwy": ["kernels", "server/commands"],
     r"<minizip/": ["core/jit/archive"],
+    r"<gloo/": ["core/distributed"],
 }
 # Threads are made by core/base/thread alone: an exception that leaves another one, or one that cannot be had, ends the process.
 # The client commands are processes of their own.

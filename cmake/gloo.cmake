@@ -1,0 +1,16 @@
+# Process groups over Gloo: an object of its own that is opened when a group asks for it (core/distributed/gloo), so that
+# a daemon which only serves is not linked to Gloo and what that brings along. Debian's libgloo-dev has no archive.
+find_path(GLOO_INCLUDE gloo/allgatherv.h)
+find_library(GLOO_LIBRARY gloo)
+if(TENSORD_GLOO STREQUAL "ON" AND NOT (GLOO_INCLUDE AND GLOO_LIBRARY))
+  message(FATAL_ERROR "TENSORD_GLOO=ON, but Gloo is not found (Debian: libgloo-dev)")
+endif()
+if(NOT TENSORD_GLOO STREQUAL "OFF" AND GLOO_INCLUDE AND GLOO_LIBRARY)
+  add_library(tensord_gloo MODULE ${CMAKE_SOURCE_DIR}/core/distributed/gloo/module/gloo_module.cpp)
+  target_include_directories(tensord_gloo SYSTEM PRIVATE ${GLOO_INCLUDE})
+  target_link_libraries(tensord_gloo PRIVATE ${GLOO_LIBRARY} Threads::Threads)
+  # Where programs of this build look for it, and installed ones.
+  set_target_properties(tensord_gloo PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/tensord)
+  include(GNUInstallDirs)
+  install(TARGETS tensord_gloo LIBRARY DESTINATION lib/tensord COMPONENT gloo OPTIONAL)
+endif()

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/tensor/tensor.h"
+
+namespace tensord::distributed {
+
+// Throws Error that names operation and argument where the tensor is undefined, or its memory is none that an engine
+// can use: of a device, or a meta tensor.
+void check_source(const std::string& operation, const char* argument, const Tensor& tensor);
+// Also where it cannot be written: read-only memory, or elements that share memory.
+void check_target(const std::string& operation, const char* argument, const Tensor& tensor);
+// Throws Error that names operation and argument where dtypes, or numbers of elements differ.
+void check_same_dtype(const std::string& operation, const char* argument, const Tensor& tensor, DType dtype);
+
+// Several tensors as one piece of dense memory, in the order of their indices whatever their strides: engines see bytes
+// only, and ranks may have other strides. One dense tensor is used where it lies.
+class Packed {
+ public:
+  explicit Packed(std::vector<Tensor> tensors);
+  explicit Packed(const Tensor& tensor) : Packed(std::vector<Tensor>{tensor}) {}
+
+  // Memory of its own, when the tensors must not be changed.
+  void own();
+  void pack() const;    // from the tensors
+  void unpack() const;  // to the tensors
+  std::byte* data() const { return data_; }
+  size_t count() const { return count_; }
+  size_t size_bytes() const { return count_ * element_bytes_; }
+  size_t element_bytes() const { return element_bytes_; }
+  DType dtype() const { return tensors_.front().dtype(); }
+
+ private:
+  template <class Fn>
+  void for_parts(const Fn& fn) const;
+
+  const std::vector<Tensor> tensors_;
+  size_t count_ = 0;
+  size_t element_bytes_ = 1;
+  Tensor memory_;  // undefined: the only tensor's own
+  std::byte* data_ = nullptr;
+};
+
+}  // namespace tensord::distributed

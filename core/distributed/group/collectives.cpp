@@ -1,0 +1,265 @@
+// Operations of all ranks: arguments become bytes for the engine, and what has to be the same on all ranks a text.
+#include <algorithm>
+#include <numeric>
+
+#include "core/base/error.h"
+#include "core/distributed/group/buffers.h"
+#include "core/distributed/group/process_group.h"
+
+namespace tensord::distributed {
+namespace {
+
+using Kind = ReduceOp::Kind;
+
+// ", float32[2, 3]".
+std::string shape_text(const Tensor& tensor) { return ", " + describe(tensor); }
+
+std::string shapes_text(std::span<const Tensor> tensors) {
+  std::string text;
+  for (const Tensor& tensor : tensors) text += shape_text(tensor);
+  return text;
+}
+
+std::string op_text(ReduceOp op) { return ", " + to_string(op); }
+std::string root_text(int root) { return concat(", root ", root); }
+
+// What the engine reduces of one rank: prepared, where the op asks for it, in memory of its own.
+void pack_for(ReduceOp op, Packed& packed) {
+  if (has_preparation(op)) packed.own();
+  packed.pack();
+  prepare_elements(op, packed.dtype(), packed.data(), packed.count());
+}
+
+void check_list(const std::string& operation, const char* argument, std::span<const Tensor> tensors, int size,
+                DType dtype, bool is_target) {
+  check(tensors.size() == static_cast<size_t>(size), operation, ": ", argument, " has ", tensors.size(),
+        " tensors, expected one for each of ", size, " ranks");
+  for (const Tensor& tensor : tensors) {
+    is_target ? check_target(operation, argument, tensor) : check_source(operation, argument, tensor);
+    check_same_dtype(operation, argument, tensor, dtype);
+  }
+}
+
+void check_same_sizes(const std::string& operation, const char* argument, const Tensor& tensor, const Tensor& expected,
+                      size_t index) {
+  check(tensor.sizes() == expected.sizes(), operation, ": invalid tensor size of ", argument, " at index ", index,
+        " (expected ", to_string(expected.sizes()), ", got ", to_string(tensor.sizes()), ")");
+}
+
+std::vector<size_t> sizes_bytes_of(std::span<const Tensor> tensors) {
+  std::vector<size_t> sizes;
+  for (const Tensor& tensor : tensors) sizes.push_back(tensor.size_bytes());
+  return sizes;
+}
+
+}  // namespace
+
+Elements ProcessGroup::elements_of(const std::string& operation, ReduceOp op, const Tensor& tensor) const {
+  return {static_cast<size_t>(tensor.numel()), size_of(tensor.dtype()), reduce_function(operation, op, tensor.dtype())};
+}
+
+WorkPtr ProcessGroup::broadcast(const Tensor& tensor, int root, Milliseconds timeout) {
+  check_rank("broadcast", "the root", root);
+  rank_ == root ? check_source("broadcast", "tensor", tensor) : check_target("broadcast", "tensor", tensor);
+  return enqueue({"broadcast", shape_text(tensor) + root_text(root)}, timeout, [=, this](const EngineCall& call) {
+    Packed packed(tensor);
+    if (rank_ == root) packed.pack();
+    engine_->broadcast(packed.data(), packed.size_bytes(), root, call);
+    if (rank_ != root) packed.unpack();
+  });
+}
+
+WorkPtr ProcessGroup::all_reduce(const Tensor& tensor, ReduceOp op, Milliseconds timeout) {
+  check_target("all_reduce", "tensor", tensor);
+  const Elements elements = elements_of("all_reduce", op, tensor);
+  return enqueue({"all_reduce", shape_text(tensor) + op_text(op)}, timeout, [=, this](const EngineCall& call) {
+    Packed packed(tensor);
+    pack_for(op, packed);
+    engine_->all_reduce(packed.data(), elements, call);
+    finish_elements(op, packed.dtype(), packed.data(), packed.count(), size_);
+    packed.unpack();
+  });
+}
+
+WorkPtr ProcessGroup::all_reduce_coalesced(std::vector<Tensor> tensors, ReduceOp op, Milliseconds timeout) {
+  const char* const name = "all_reduce_coalesced";
+  check(!tensors.empty(), name, ": no tensors");
+  for (const Tensor& tensor : tensors) {
+    check_target(name, "a tensor", tensor);
+    check_same_dtype(name, "a tensor", tensor, tensors.front().dtype());
+  }
+  const Elements one = elements_of(name, op, tensors.front());
+  Fingerprint fingerprint{name, shapes_text(tensors) + op_text(op)};
+  return enqueue(std::move(fingerprint), timeout, [=, this](const EngineCall& call) {
+    Packed packed(tensors);
+    pack_for(op, packed);
+    engine_->all_reduce(packed.data(), {packed.count(), one.size_bytes, one.reduce}, call);
+    finish_elements(op, packed.dtype(), packed.data(), packed.count(), size_);
+    packed.unpack();
+  });
+}
+
+WorkPtr ProcessGroup::reduce(const Tensor& tensor, int root, ReduceOp op, Milliseconds timeout) {
+  check_rank("reduce", "the root", root);
+  rank_ == root ? check_target("reduce", "tensor", tensor) : check_source("reduce", "tensor", tensor);
+  const Elements elements = elements_of("reduce", op, tensor);
+  Fingerprint fingerprint{"reduce", shape_text(tensor) + op_text(op) + root_text(root)};
+  return enqueue(std::move(fingerprint), timeout, [=, this](const EngineCall& call) {
+    Packed packed(tensor);
+    pack_for(op, packed);
+    engine_->reduce(packed.data(), elements, root, call);
+    if (rank_ != root) return;
+    finish_elements(op, packed.dtype(), packed.data(), packed.count(), size_);
+    packed.unpack();
+  });
+}
+
+WorkPtr ProcessGroup::all_gather(std::vector<Tensor> outputs, const Tensor& input, Milliseconds timeout) {
+  check_source("all_gather", "input", input);
+  check_list("all_gather", "outputs", outputs, size_, input.dtype(), true);
+  check_same_sizes("all_gather", "outputs", outputs[static_cast<size_t>(rank_)], input, static_cast<size_t>(rank_));
+  Fingerprint fingerprint{"all_gather", shapes_text(outputs)};
+  return enqueue(std::move(fingerprint), timeout, [=, this](const EngineCall& call) {
+    const Packed source(input);
+    Packed target(outputs);
+    source.pack();
+    engine_->all_gather(source.data(), target.data(), sizes_bytes_of(outputs), call);
+    target.unpack();
+  });
+}
+
+WorkPtr ProcessGroup::all_gather_into_tensor(const Tensor& output, const Tensor& input, Milliseconds timeout) {
+  const char* const name = "all_gather_into_tensor";
+  check_source(name, "input", input);
+  check_target(name, "output", output);
+  check_same_dtype(name, "output", output, input.dtype());
+  check(output.numel() == input.numel() * size_, name, ": output has ", output.numel(), " elements, expected ", size_,
+        " times the ", input.numel(), " of input");
+  return enqueue({name, shape_text(input)}, timeout, [=, this](const EngineCall& call) {
+    const Packed source(input);
+    Packed target(output);
+    // The input may be a part of the output.
+    if (overlap(input, output) != Overlap::kNo) target.own();
+    source.pack();
+    const std::vector<size_t> sizes(static_cast<size_t>(size_), source.size_bytes());
+    engine_->all_gather(source.data(), target.data(), sizes, call);
+    target.unpack();
+  });
+}
+
+WorkPtr ProcessGroup::gather(std::vector<Tensor> outputs, const Tensor& input, int root, Milliseconds timeout) {
+  check_rank("gather", "the root", root);
+  check_source("gather", "input", input);
+  if (rank_ == root) {
+    check_list("gather", "outputs", outputs, size_, input.dtype(), true);
+    for (size_t i = 0; i < outputs.size(); ++i) check_same_sizes("gather", "outputs", outputs[i], input, i);
+  } else {
+    check(outputs.empty(), "gather: outputs are the root's to give, which is rank ", root);
+  }
+  return enqueue({"gather", shape_text(input) + root_text(root)}, timeout, [=, this](const EngineCall& call) {
+    const Packed source(input);
+    source.pack();
+    if (rank_ != root) return engine_->gather(source.data(), nullptr, source.size_bytes(), root, call);
+    Packed target(outputs);
+    engine_->gather(source.data(), target.data(), source.size_bytes(), root, call);
+    target.unpack();
+  });
+}
+
+WorkPtr ProcessGroup::scatter(const Tensor& output, std::vector<Tensor> inputs, int root, Milliseconds timeout) {
+  check_rank("scatter", "the root", root);
+  check_target("scatter", "output", output);
+  if (rank_ == root) {
+    check_list("scatter", "inputs", inputs, size_, output.dtype(), false);
+    for (size_t i = 0; i < inputs.size(); ++i) check_same_sizes("scatter", "inputs", inputs[i], output, i);
+  } else {
+    check(inputs.empty(), "scatter: inputs are the root's to give, which is rank ", root);
+  }
+  return enqueue({"scatter", shape_text(output) + root_text(root)}, timeout, [=, this](const EngineCall& call) {
+    Packed target(output);
+    if (rank_ != root) {
+      engine_->scatter(nullptr, target.data(), target.size_bytes(), root, call);
+    } else {
+      const Packed source(inputs);
+      source.pack();
+      engine_->scatter(source.data(), target.data(), target.size_bytes(), root, call);
+    }
+    target.unpack();
+  });
+}
+
+WorkPtr ProcessGroup::reduce_scatter(const Tensor& output, std::vector<Tensor> inputs, ReduceOp op,
+                                     Milliseconds timeout) {
+  const char* const name = "reduce_scatter";
+  check_target(name, "output", output);
+  check_list(name, "inputs", inputs, size_, output.dtype(), false);
+  check_same_sizes(name, "inputs", inputs[static_cast<size_t>(rank_)], output, static_cast<size_t>(rank_));
+  const Elements one = elements_of(name, op, output);
+  Fingerprint fingerprint{name, shapes_text(inputs) + op_text(op)};
+  return enqueue(std::move(fingerprint), timeout, [=, this](const EngineCall& call) {
+    Packed source(inputs), target(output);
+    source.own();
+    pack_for(op, source);
+    std::vector<size_t> counts;
+    for (const Tensor& input : inputs) counts.push_back(static_cast<size_t>(input.numel()));
+    engine_->reduce_scatter(source.data(), target.data(), counts, {source.count(), one.size_bytes, one.reduce}, call);
+    finish_elements(op, target.dtype(), target.data(), target.count(), size_);
+    target.unpack();
+  });
+}
+
+WorkPtr ProcessGroup::reduce_scatter_tensor(const Tensor& output, const Tensor& input, ReduceOp op,
+                                            Milliseconds timeout) {
+  const char* const name = "reduce_scatter_tensor";
+  check_target(name, "output", output);
+  check_source(name, "input", input);
+  check_same_dtype(name, "input", input, output.dtype());
+  check(input.numel() == output.numel() * size_, name, ": input has ", input.numel(), " elements, expected ", size_,
+        " times the ", output.numel(), " of output");
+  const Elements elements = elements_of(name, op, input);
+  return enqueue({name, shape_text(output) + op_text(op)}, timeout, [=, this](const EngineCall& call) {
+    Packed source(input), target(output);
+    source.own();
+    pack_for(op, source);
+    const std::vector<size_t> counts(static_cast<size_t>(size_), target.count());
+    engine_->reduce_scatter(source.data(), target.data(), counts, elements, call);
+    finish_elements(op, target.dtype(), target.data(), target.count(), size_);
+    target.unpack();
+  });
+}
+
+WorkPtr ProcessGroup::barrier(Milliseconds timeout) {
+  return enqueue({"barrier", ""}, timeout, [this](const EngineCall& call) { engine_->barrier(call); });
+}
+
+void ProcessGroup::monitored_barrier(Milliseconds timeout, bool waits_for_all) {
+  timeout = chosen(timeout);
+  const std::string prefix = concat("barrier/", ++barriers_, "/"), verdict = prefix + "verdict";
+  if (rank_ != 0) {
+    store_->set(concat(prefix, rank_), "1");
+    // Rank 0 comes later than the others by up to its time, and decides.
+    const std::string text = store_->get(verdict, 2 * timeout);
+    if (text.empty()) return;
+    fail(ErrorCode::kDeadlineExceeded, "monitored_barrier: rank ", rank_,
+         " successfully reached it, but rank 0 says: ", text);
+  }
+  const SteadyTime deadline = std::chrono::steady_clock::now() + timeout;
+  std::string absent;
+  for (int rank = 1; rank < size_ && (absent.empty() || waits_for_all); ++rank) {
+    const auto left = std::chrono::ceil<Milliseconds>(deadline - std::chrono::steady_clock::now());
+    try {
+      store_->wait(concat(prefix, rank), std::max(left, Milliseconds(0)));
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kDeadlineExceeded) throw;
+      absent += concat(absent.empty() ? "" : ", ", rank);
+    }
+  }
+  const bool are_several = absent.find(',') != std::string::npos;
+  const std::string text = absent.empty() ? ""
+                                          : concat(are_several ? "Ranks " : "Rank ", absent,
+                                                   " failed to pass monitoredBarrier in ", timeout.count(), " ms");
+  store_->set(verdict, text);
+  if (!text.empty()) fail(ErrorCode::kDeadlineExceeded, "monitored_barrier: ", text);
+}
+
+}  // namespace tensord::distributed

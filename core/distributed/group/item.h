@@ -1,0 +1,23 @@
+#pragma once
+
+#include "core/autograd/thread_context.h"
+#include "core/distributed/group/process_group.h"
+
+namespace tensord::distributed {
+
+// An operation in a group's queue.
+struct ProcessGroup::Item {
+  uint64_t number;
+  Fingerprint fingerprint;
+  Milliseconds timeout;
+  Body body;
+  WorkPtr work;
+  autograd::ThreadContext context;  // of the thread that started it
+  SteadyTime started;               // by the group's mutex, once it is current_
+  bool is_told = false;             // by the watcher alone: others can read in the store what it is
+
+  std::string text() const { return concat(number, " ", fingerprint.operation, fingerprint.agreed); }
+  const std::string& name() const { return work->name(); }
+};
+
+}  // namespace tensord::distributed

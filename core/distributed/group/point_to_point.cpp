@@ -1,0 +1,116 @@
+// send and recv. A message is a header, which says what follows, and its bytes in a slot of its own: so a recv that
+// does not fit is an error, and messages of several threads do not mix.
+#include <cstring>
+#include <numeric>
+
+#include "core/base/error.h"
+#include "core/distributed/group/buffers.h"
+#include "core/distributed/group/item.h"
+
+namespace tensord::distributed {
+namespace {
+
+struct Header {
+  uint64_t count;   // of elements
+  uint64_t number;  // of the message, among those of the sender to this receiver
+  int64_t dtype;
+};
+
+// Slots of headers and of bytes, and nothing that engines use themselves: they have the first byte below 0x80.
+uint64_t header_slot(uint32_t tag) { return uint64_t{0x80} << 56 | uint64_t{tag} << 16; }
+uint64_t bytes_slot(uint64_t number) { return uint64_t{0x81} << 56 | (number & 0xffffffffu) << 16; }
+
+std::span<const std::byte> bytes_of(const Header& header) { return std::as_bytes(std::span(&header, 1)); }
+
+}  // namespace
+
+WorkPtr ProcessGroup::start_transfer(std::string name, Milliseconds timeout, std::function<int(SteadyTime)> move) {
+  auto work = std::make_shared<Work>(0, std::move(name));
+  if (const auto failed = failure()) {
+    work->finish(*failed);
+    return work;
+  }
+  const SteadyTime deadline = std::chrono::steady_clock::now() + chosen(timeout);
+  transfers_->post([this, work, deadline, move = std::move(move), context = autograd::ThreadContext()] {
+    const autograd::ThreadContext::Scope scope(context, thread_budget());
+    work->start();
+    std::optional<Error> error;
+    try {
+      return work->finish(std::nullopt, move(deadline));
+    } catch (const Error& thrown) {
+      error = thrown;
+    } catch (const std::exception& thrown) {
+      error = Error(ErrorCode::kInternal, thrown.what());
+    }
+    bool is_closing;
+    {
+      const std::lock_guard lock(mutex_);
+      is_closing = is_closing_;
+    }
+    if (is_closing) return work->finish(Error(ErrorCode::kCancelled, concat(work->name(), ": the group was closed")));
+    work->finish(end_with(Error(error->code(), concat("rank ", rank_, ", ", work->name(), ": ", error->what()))));
+  });
+  return work;
+}
+
+WorkPtr ProcessGroup::send(const Tensor& tensor, int destination, uint32_t tag, Milliseconds timeout) {
+  check_rank("send", "the destination", destination);
+  check(destination != rank_, "send: the destination is this rank itself");
+  check_source("send", "tensor", tensor);
+  struct Message {
+    Header header;
+    Packed packed;
+    std::unique_ptr<Transfer> head, body;
+  };
+  const auto message = std::make_shared<Message>(Message{{}, Packed(tensor), {}, {}});
+  message->packed.pack();
+  {
+    const std::lock_guard lock(mutex_);
+    message->header = {message->packed.count(), ++sent_[static_cast<size_t>(destination)],
+                       static_cast<int64_t>(tensor.dtype())};
+  }
+  // Both parts are on their way before the call returns: whoever waits for what, nobody waits in a circle.
+  const auto head = bytes_of(message->header);
+  if (!failure()) {
+    message->head = engine_->start_send(head.data(), head.size(), destination, header_slot(tag));
+    message->body = engine_->start_send(message->packed.data(), message->packed.size_bytes(), destination,
+                                        bytes_slot(message->header.number));
+  }
+  return start_transfer(concat("send to rank ", destination, ", ", describe(tensor), ", tag ", tag), timeout,
+                        [message](SteadyTime deadline) {
+                          message->head->wait(deadline);
+                          message->body->wait(deadline);
+                          return -1;
+                        });
+}
+
+WorkPtr ProcessGroup::recv(const Tensor& tensor, int source, uint32_t tag, Milliseconds timeout) {
+  if (source != kAnyRank) check_rank("recv", "the source", source);
+  check(source != rank_, "recv: the source is this rank itself");
+  check_target("recv", "tensor", tensor);
+  std::vector<int> peers;
+  for (int rank = 0; rank < size_; ++rank) {
+    if (rank != rank_ && (source == kAnyRank || source == rank)) peers.push_back(rank);
+  }
+  check(!peers.empty(), "recv: a group of one rank");
+  const auto header = std::make_shared<Header>();
+  std::shared_ptr<Transfer> head;
+  if (!failure())
+    head = engine_->start_recv(reinterpret_cast<std::byte*>(header.get()), sizeof(Header), peers, header_slot(tag));
+  const std::string from = source == kAnyRank ? "any rank" : concat("rank ", source);
+  return start_transfer(
+      concat("recv from ", from, ", ", describe(tensor), ", tag ", tag), timeout, [=, this](SteadyTime deadline) {
+        const int sender = head->wait(deadline);
+        const auto dtype = static_cast<DType>(header->dtype);
+        check(dtype == tensor.dtype() && header->count == static_cast<uint64_t>(tensor.numel()), "rank ", sender,
+              " sends ", header->count, " elements of ", name_of(dtype), ", expected ", tensor.numel(), " of ",
+              name_of(tensor.dtype()));
+        Packed packed(tensor);
+        engine_->start_recv(packed.data(), packed.size_bytes(), std::span(&sender, 1), bytes_slot(header->number))
+            ->wait(deadline);
+        packed.unpack();
+        return sender;
+      });
+}
+
+}  // namespace tensord::distributed

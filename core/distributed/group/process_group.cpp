@@ -1,0 +1,223 @@
+#include "core/distributed/group/process_group.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/base/log.h"
+#include "core/distributed/group/item.h"
+#include "core/distributed/proof.h"
+#include "core/distributed/store/prefix_store.h"
+
+namespace tensord::distributed {
+namespace {
+
+// Transfers that wait at the same time.
+constexpr size_t kMostTransfers = 64;
+
+// FNV-1a.
+uint64_t hash_of(const std::string& text) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return hash;
+}
+
+// A tag is no 0, which engines have for themselves.
+uint32_t tag_of(const std::string& text) { return static_cast<uint32_t>(hash_of(text) >> 32) | 1; }
+
+}  // namespace
+
+ProcessGroup::ProcessGroup(std::shared_ptr<Store> store, std::string name, int rank, int size, EngineFactory engines,
+                           GroupOptions options)
+    : store_(std::move(store)),
+      name_(std::move(name)),
+      rank_(rank),
+      size_(size),
+      engines_(std::move(engines)),
+      options_(std::move(options)),
+      sent_(static_cast<size_t>(std::max(size, 0))),
+      watched_(store_->clone()) {
+  check(size > 0 && rank >= 0 && rank < size, "group ", name_, ": rank ", rank, " of ", size);
+  engine_ = engines_(store_, name_, rank, size, options_.timeout);
+  if (!options_.secret.empty()) prove_connections();
+  transfers_ = std::make_unique<WorkThread>(kMostTransfers);
+  runner_ = Thread("group", [this] { run_queue(); });
+  watcher_ = Thread("group-watch", [this] { watch(); });
+}
+
+ProcessGroup::~ProcessGroup() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_closing_ = true;
+  }
+  changed_.notify_all();
+  watched_->interrupt();
+  engine_->abort();
+  transfers_.reset();
+  runner_.join();
+  watcher_.join();
+}
+
+// Each rank says in the store what the others have to show it on the engine's connections: nobody can have seen it
+// before.
+void ProcessGroup::prove_connections() {
+  const auto deadline = std::chrono::steady_clock::now() + options_.timeout;
+  const auto nonce_key = [](int rank) { return concat("nonce/", rank); };
+  store_->set(nonce_key(rank_), random_bytes(32));
+  const auto proof = [&](int from, int to) {
+    return message_proof(options_.secret, concat(name_, " ", from, " ", to, " ") + store_->get(nonce_key(to)));
+  };
+  std::string shown, seen(static_cast<size_t>(size_) * 32, '\0');
+  for (int to = 0; to < size_; ++to) shown += proof(rank_, to);
+  const std::vector<size_t> sizes(static_cast<size_t>(size_), 32);
+  engine_->all_to_all(reinterpret_cast<const std::byte*>(shown.data()), sizes,
+                      reinterpret_cast<std::byte*>(seen.data()), sizes, {tag_of("proof"), deadline});
+  for (int from = 0; from < size_; ++from) {
+    if (is_same_proof(std::string_view(seen).substr(static_cast<size_t>(from) * 32, 32), proof(from, rank_))) continue;
+    fail(ErrorCode::kFailedPrecondition, "group ", name_, ": what answers as rank ", from,
+         " does not know the job's secret");
+  }
+}
+
+void ProcessGroup::check_rank(const std::string& operation, const char* what, int rank) const {
+  check(rank >= 0 && rank < size_, operation, ": ", what, " is rank ", rank, ", expected 0 to ", size_ - 1,
+        " of group ", name_);
+}
+
+WorkPtr ProcessGroup::enqueue(Fingerprint fingerprint, Milliseconds timeout, Body body) {
+  std::unique_lock lock(mutex_);
+  const uint64_t number = ++last_number_;
+  auto work = std::make_shared<Work>(number, concat(fingerprint.operation, " number ", number, fingerprint.agreed));
+  auto item =
+      std::make_shared<Item>(Item{number, std::move(fingerprint), chosen(timeout), std::move(body), work, {}, {}});
+  if (failure_) {
+    const Error error = *failure_;
+    lock.unlock();
+    work->finish(error);
+    return work;
+  }
+  queue_.push_back(std::move(item));
+  lock.unlock();
+  changed_.notify_all();
+  return work;
+}
+
+void ProcessGroup::run_queue() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return is_closing_ || !queue_.empty(); });
+    if (queue_.empty()) return;
+    const std::shared_ptr<Item> item = std::move(queue_.front());
+    queue_.pop_front();
+    std::optional<Error> failure = failure_;
+    if (!failure && is_closing_) failure = Error(ErrorCode::kCancelled, concat(item->name(), ": the group was closed"));
+    item->started = std::chrono::steady_clock::now();
+    if (!failure) current_ = item;
+    lock.unlock();
+    if (failure) {
+      item->work->finish(failure);
+    } else {
+      run_item(*item);
+    }
+    lock.lock();
+    current_.reset();
+  }
+}
+
+void ProcessGroup::run_item(Item& item) {
+  const autograd::ThreadContext::Scope scope(item.context, thread_budget());
+  item.work->start();
+  const EngineCall call{tag_of(item.text()), item.started + item.timeout};
+  std::optional<Error> error;
+  try {
+    check_agreement(item, call);
+    item.body(call);
+  } catch (const Error& thrown) {
+    error = thrown;
+  } catch (const std::exception& thrown) {
+    error = Error(ErrorCode::kInternal, thrown.what());
+  }
+  item.body = nullptr;  // its tensors
+  if (!error) return item.work->finish();
+  {
+    const std::lock_guard lock(mutex_);
+    // The peers' connections end with the group.
+    if (is_closing_)
+      return item.work->finish(Error(ErrorCode::kCancelled, concat(item.name(), ": the group was closed")));
+  }
+  std::string text = concat("rank ", rank_, ", ", item.name(), ": ", error->what());
+  if (error->code() == ErrorCode::kDeadlineExceeded) text += ranks_that_have_not_come(item);
+  // What all ranks see alike needs no rank.
+  const bool is_common = std::string_view(error->what()).starts_with("Detected mismatch");
+  item.work->finish(end_with(is_common ? *error : Error(error->code(), text)));
+}
+
+void ProcessGroup::check_agreement(const Item& item, const EngineCall& call) {
+  const bool is_checked = options_.checks_all || item.number <= options_.checked_first ||
+                          (options_.checked_every > 0 && item.number % options_.checked_every == 0);
+  if (!is_checked || size_ == 1) return;
+  const uint64_t own = hash_of(item.text());
+  std::vector<uint64_t> all(static_cast<size_t>(size_));
+  const std::vector<size_t> sizes(all.size(), sizeof(own));
+  engine_->all_gather(reinterpret_cast<const std::byte*>(&own), reinterpret_cast<std::byte*>(all.data()), sizes,
+                      {tag_of(concat("agreement ", item.number)), call.deadline});
+  const bool is_agreed = std::all_of(all.begin(), all.end(), [own](uint64_t hash) { return hash == own; });
+  if (!is_agreed) fail_disagreement(item, call.deadline);
+}
+
+// All ranks know that they disagree, so all of them tell the store what they do.
+void ProcessGroup::fail_disagreement(const Item& item, SteadyTime deadline) {
+  const auto left = std::chrono::ceil<Milliseconds>(deadline - std::chrono::steady_clock::now());
+  const auto key = [&](int rank) { return concat("mismatch/", item.number, "/", rank); };
+  store_->set(key(rank_), item.name());
+  std::string text = concat("Detected mismatch between operations of group ", name_, ":");
+  for (int rank = 0; rank < size_; ++rank) {
+    text += concat(rank ? "; rank " : " rank ", rank, " runs ",
+                   store_->get(key(rank), std::clamp(left, Milliseconds(0), Milliseconds(5000))));
+  }
+  fail(ErrorCode::kInvalidArgument, text);
+}
+
+std::unique_ptr<ProcessGroup> ProcessGroup::new_group(std::span<const int> ranks) {
+  const int number = ++groups_made_;
+  check(!ranks.empty(), "new_group: no ranks");
+  int own = -1;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    check_rank("new_group", "a member", ranks[i]);
+    check(std::count(ranks.begin(), ranks.end(), ranks[i]) == 1, "new_group: rank ", ranks[i], " is there twice");
+    if (ranks[i] == rank_) own = static_cast<int>(i);
+  }
+  // Members that mean another group must not meet.
+  std::string list;
+  for (const int rank : ranks) list += (list.empty() ? "" : ",") + std::to_string(rank);
+  if (size_ > 1) {
+    enqueue({"new_group", concat(", ranks ", list)}, kGroupsOwn, [this](const EngineCall& call) {
+      engine_->barrier(call);
+    })->wait();
+  }
+  if (own < 0) return nullptr;
+  const std::string name = concat(name_, "/", number);
+  return std::make_unique<ProcessGroup>(std::make_shared<PrefixStore>(concat("group_", number), store_), name, own,
+                                        static_cast<int>(ranks.size()), engines_, options_);
+}
+
+std::optional<Error> ProcessGroup::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+void ProcessGroup::close(Milliseconds timeout, bool serves_store) noexcept {
+  try {
+    if (failure()) return;
+    store_->barrier("closed", size_, timeout);
+    const auto deadline = std::chrono::steady_clock::now() + timeout;
+    const int64_t own = store_->add("left", 1);
+    while (serves_store && own < size_ && store_->add("left", 0) < size_ &&
+           std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::sleep_for(Milliseconds(2));
+    }
+  } catch (const std::exception& error) {
+    log(LogLevel::kWarning, "a process group closes without the others", {{"group", name_}, {"reason", error.what()}});
+  }
+}
+
+}  // namespace tensord::distributed

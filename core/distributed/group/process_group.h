@@ -1,0 +1,165 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/thread.h"
+#include "core/base/work_thread.h"
+#include "core/distributed/group/engine.h"
+#include "core/distributed/group/reduce_op.h"
+#include "core/distributed/group/work.h"
+#include "core/distributed/store/store.h"
+#include "core/tensor/tensor.h"
+
+namespace tensord::distributed {
+
+struct GroupOptions {
+  Milliseconds timeout = std::chrono::minutes(30);  // of an operation that has none of its own
+  // All ranks' operations are compared before data moves: in the first ones, in each n-th, or always. What is not
+  // compared cannot mix either: ranks that run different operations wait, and are told so after `stall`.
+  uint64_t checked_first = 16, checked_every = 256;
+  bool checks_all = false;
+  // An operation that runs for so long (or a third of its time, if less) tells the others which it is.
+  Milliseconds stall{2000};
+  // By which ranks prove to each other, on the engine's own connections, that they are of this job. Empty: no proof.
+  std::string secret = {};
+};
+
+// The ranks of a job, or some of them, that run the same operations on tensors together; torch.distributed's process
+// groups. Every call starts an operation and gives its Work; operations run one after the other, in the order of the
+// calls, which must be the same on all ranks. Tensors may have any dtype and strides.
+//
+// The first error of any rank ends the group on all ranks: what runs and what comes later throws it, the same text
+// everywhere, which names rank, operation and number. Arguments that can be seen to be wrong by this rank alone throw
+// at the call and end nothing.
+//
+// Ranks and roots are the group's own. Thread-safety: one thread starts operations; works are anybody's.
+class ProcessGroup {
+ public:
+  static constexpr Milliseconds kGroupsOwn{-1};  // the timeout of the options
+  static constexpr int kAnyRank = -1;
+
+  // All ranks call it, with a store that has keys of this group alone, and the same name and options.
+  ProcessGroup(std::shared_ptr<Store> store, std::string name, int rank, int size, EngineFactory engines,
+               GroupOptions options = {});
+  // Waits for nobody; ranks that still work with this one get an error. See close().
+  ~ProcessGroup();
+  ProcessGroup(const ProcessGroup&) = delete;
+  ProcessGroup& operator=(const ProcessGroup&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  const std::string& name() const { return name_; }
+  std::string engine_name() const { return engine_->name(); }
+  Milliseconds timeout() const { return options_.timeout; }
+  Store& store() const { return *store_; }
+
+  WorkPtr broadcast(const Tensor& tensor, int root, Milliseconds timeout = kGroupsOwn);
+  WorkPtr all_reduce(const Tensor& tensor, ReduceOp op = kSum, Milliseconds timeout = kGroupsOwn);
+  // Tensors of one dtype, in one message.
+  WorkPtr all_reduce_coalesced(std::vector<Tensor> tensors, ReduceOp op = kSum, Milliseconds timeout = kGroupsOwn);
+  // The root's tensor becomes the result; the others' keep what they have.
+  WorkPtr reduce(const Tensor& tensor, int root, ReduceOp op = kSum, Milliseconds timeout = kGroupsOwn);
+  // outputs[r] is rank r's input; sizes may differ, and each rank knows all of them.
+  WorkPtr all_gather(std::vector<Tensor> outputs, const Tensor& input, Milliseconds timeout = kGroupsOwn);
+  // `output` has size() times the elements of `input`, rank after rank.
+  WorkPtr all_gather_into_tensor(const Tensor& output, const Tensor& input, Milliseconds timeout = kGroupsOwn);
+  // `outputs` are the root's; the others give none.
+  WorkPtr gather(std::vector<Tensor> outputs, const Tensor& input, int root, Milliseconds timeout = kGroupsOwn);
+  // `inputs` are the root's; the others give none.
+  WorkPtr scatter(const Tensor& output, std::vector<Tensor> inputs, int root, Milliseconds timeout = kGroupsOwn);
+  // `output` is the sum of all ranks' inputs[rank()].
+  WorkPtr reduce_scatter(const Tensor& output, std::vector<Tensor> inputs, ReduceOp op = kSum,
+                         Milliseconds timeout = kGroupsOwn);
+  WorkPtr reduce_scatter_tensor(const Tensor& output, const Tensor& input, ReduceOp op = kSum,
+                                Milliseconds timeout = kGroupsOwn);
+  // outputs[s] is what rank s has in inputs[rank()].
+  WorkPtr all_to_all(std::vector<Tensor> outputs, std::vector<Tensor> inputs, Milliseconds timeout = kGroupsOwn);
+  // Rows of the first dimension: so many to, and from, each rank; no numbers: equal parts.
+  WorkPtr all_to_all_single(const Tensor& output, const Tensor& input, std::span<const int64_t> output_rows = {},
+                            std::span<const int64_t> input_rows = {}, Milliseconds timeout = kGroupsOwn);
+  WorkPtr barrier(Milliseconds timeout = kGroupsOwn);
+  // Over the store alone. Throws Error{kDeadlineExceeded} that names the ranks that did not come: on rank 0 the first,
+  // or all of them, on the others that there was one.
+  void monitored_barrier(Milliseconds timeout = kGroupsOwn, bool waits_for_all = false);
+
+  // Messages of one pair of ranks and one tag come in order. A recv of another dtype or number of elements than what
+  // was sent is an error on both sides. `source` may be kAnyRank.
+  WorkPtr send(const Tensor& tensor, int destination, uint32_t tag = 0, Milliseconds timeout = kGroupsOwn);
+  WorkPtr recv(const Tensor& tensor, int source, uint32_t tag = 0, Milliseconds timeout = kGroupsOwn);
+
+  // Bytes of any size, for objects; these block.
+  std::vector<std::string> all_gather_bytes(const std::string& bytes, Milliseconds timeout = kGroupsOwn);
+  std::string broadcast_bytes(const std::string& bytes, int root, Milliseconds timeout = kGroupsOwn);
+  // Empty on other ranks than the root.
+  std::vector<std::string> gather_bytes(const std::string& bytes, int root, Milliseconds timeout = kGroupsOwn);
+  std::string scatter_bytes(std::span<const std::string> bytes, int root, Milliseconds timeout = kGroupsOwn);
+
+  // A group of these ranks of this one, in this order. All ranks of this group call it, in the same order; null for
+  // those that are not in it.
+  std::unique_ptr<ProcessGroup> new_group(std::span<const int> ranks);
+
+  // Ends the group on all ranks: what runs and comes throws `reason`.
+  void abort(const std::string& reason);
+  std::optional<Error> failure() const;
+  // Waits until all ranks have come here or the time is over, so that nobody's last operation is cut off. Whose process
+  // serves the store leaves last. Throws nothing; an aborted group closes at once.
+  void close(Milliseconds timeout = std::chrono::seconds(10), bool serves_store = false) noexcept;
+
+ private:
+  struct Item;
+  // What an operation looks like from outside. `agreed` is the same text on all ranks when they do the same.
+  struct Fingerprint {
+    std::string operation, agreed;
+  };
+  using Body = std::function<void(const EngineCall&)>;
+
+  WorkPtr enqueue(Fingerprint fingerprint, Milliseconds timeout, Body body);
+  void run_queue();
+  void run_item(Item& item);
+  void check_agreement(const Item& item, const EngineCall& call);
+  [[noreturn]] void fail_disagreement(const Item& item, SteadyTime deadline);
+  void prove_connections();
+  Milliseconds chosen(Milliseconds timeout) const { return timeout.count() < 0 ? options_.timeout : timeout; }
+  void check_rank(const std::string& operation, const char* what, int rank) const;
+  Elements elements_of(const std::string& operation, ReduceOp op, const Tensor& tensor) const;
+  std::string ranks_that_have_not_come(const Item& item);
+  WorkPtr start_transfer(std::string name, Milliseconds timeout, std::function<int(SteadyTime)> move);
+
+  // The first error of all ranks; this one's if it is the first.
+  Error end_with(const Error& error);
+  void end_here(const Error& error);
+  void watch();
+  void look_at_others(Item& item);
+
+  const std::shared_ptr<Store> store_;
+  const std::string name_;
+  const int rank_, size_;
+  const EngineFactory engines_;
+  const GroupOptions options_;
+  std::unique_ptr<Engine> engine_;
+  int groups_made_ = 0, barriers_ = 0;
+  std::vector<uint64_t> sent_;  // by peer, by mutex_: number of the last message to it
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  uint64_t last_number_ = 0;  // by mutex_, as what follows
+  std::deque<std::shared_ptr<Item>> queue_;
+  std::shared_ptr<Item> current_;
+  std::optional<Error> failure_;
+  bool is_closing_ = false;
+
+  const std::shared_ptr<Store> watched_;  // a handle of the store whose waits the destructor ends
+  std::unique_ptr<WorkThread> transfers_;
+  Thread runner_, watcher_;
+};
+
+}  // namespace tensord::distributed

@@ -1,0 +1,76 @@
+#include "core/distributed/group/work.h"
+
+namespace tensord::distributed {
+
+void Work::wait() {
+  std::unique_lock lock(mutex_);
+  done_.wait(lock, [this] { return is_done_; });
+  if (error_) throw *error_;
+}
+
+void Work::wait(Milliseconds timeout) {
+  std::unique_lock lock(mutex_);
+  if (!done_.wait_for(lock, timeout, [this] { return is_done_; })) {
+    fail(ErrorCode::kDeadlineExceeded, name_, ": Operation timed out! It has not ended after ", timeout.count(),
+         " ms, and goes on");
+  }
+  if (error_) throw *error_;
+}
+
+bool Work::is_done() const {
+  const std::lock_guard lock(mutex_);
+  return is_done_;
+}
+
+std::optional<Error> Work::error() const {
+  const std::lock_guard lock(mutex_);
+  return error_;
+}
+
+void Work::on_done(std::function<void(const Work&)> callback) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!is_done_) {
+      callbacks_.push_back(std::move(callback));
+      return;
+    }
+  }
+  callback(*this);
+}
+
+int Work::source_rank() const {
+  const std::lock_guard lock(mutex_);
+  return source_rank_;
+}
+
+std::chrono::nanoseconds Work::queued() const {
+  const std::lock_guard lock(mutex_);
+  return started_ - made_;
+}
+
+std::chrono::nanoseconds Work::ran() const {
+  const std::lock_guard lock(mutex_);
+  return ended_ - started_;
+}
+
+void Work::start() {
+  const std::lock_guard lock(mutex_);
+  started_ = std::chrono::steady_clock::now();
+}
+
+void Work::finish(std::optional<Error> error, int source_rank) {
+  std::vector<std::function<void(const Work&)>> callbacks;
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_done_) return;
+    ended_ = std::chrono::steady_clock::now();
+    is_done_ = true;
+    error_ = std::move(error);
+    source_rank_ = source_rank;
+    callbacks.swap(callbacks_);
+  }
+  done_.notify_all();
+  for (const auto& callback : callbacks) callback(*this);
+}
+
+}  // namespace tensord::distributed

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/distributed/store/store.h"
+
+namespace tensord::distributed {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+// An operation of a group that was started: it runs, or waits for those before it, and ends with a result or an error.
+// Its tensors must not be written, and results not be read, before it has ended. Thread-safety: all of it; it may be
+// dropped at any time and the operation goes on.
+class Work {
+ public:
+  // `name`: "all_reduce number 7, float32[2, 3], sum", for messages.
+  Work(uint64_t number, std::string name) : number_(number), name_(std::move(name)) {}
+  Work(const Work&) = delete;
+  Work& operator=(const Work&) = delete;
+
+  // Returns when the operation has ended; throws its Error. With a time: throws Error{kDeadlineExceeded} when that is
+  // over; the operation goes on, and a later wait tells its end.
+  void wait();
+  void wait(Milliseconds timeout);
+  bool is_done() const;
+  // Of an operation that has ended badly.
+  std::optional<Error> error() const;
+  // Called once with this work when it has ended, at once if it has, on the thread that ends it.
+  void on_done(std::function<void(const Work&)> callback);
+
+  uint64_t number() const { return number_; }  // within its group; 0 for send and recv
+  const std::string& name() const { return name_; }
+  // Of a recv that is done: the rank that sent.
+  int source_rank() const;
+  // How long it waited for those before it, and how long it ran.
+  std::chrono::nanoseconds queued() const, ran() const;
+
+  // For those who run it.
+  void start();
+  void finish(std::optional<Error> error = std::nullopt, int source_rank = -1);
+
+ private:
+  const uint64_t number_;
+  const std::string name_;
+  mutable std::mutex mutex_;
+  std::condition_variable done_;
+  const SteadyTime made_ = std::chrono::steady_clock::now();
+  SteadyTime started_ = made_, ended_ = made_;  // by mutex_, as what follows
+  bool is_done_ = false;
+  int source_rank_ = -1;
+  std::optional<Error> error_;
+  std::vector<std::function<void(const Work&)>> callbacks_;
+};
+
+using WorkPtr = std::shared_ptr<Work>;
+
+}  // namespace tensord::distributed
