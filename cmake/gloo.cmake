@@ -12,5 +12,5 @@ if(NOT TENSORD_GLOO STREQUAL "OFF" AND GLOO_INCLUDE AND GLOO_LIBRARY)
   # Where programs of this build look for it, and installed ones.
   set_target_properties(tensord_gloo PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/tensord)
   include(GNUInstallDirs)
-  install(TARGETS tensord_gloo LIBRARY DESTINATION lib/tensord COMPONENT gloo OPTIONAL)
+  install(TARGETS tensord_gloo LIBRARY DESTINATION lib/tensord COMPONENT gloo)
 endif()
