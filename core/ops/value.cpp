@@ -39,8 +39,9 @@ Value::Value(IntrusivePtr<FunctionObject> function) : Value(Tag::kFunction, func
 Value::Value(IntrusivePtr<FutureObject> future) : Value(Tag::kFuture, future.detach()) {}
 
 const char* Value::tag_name() const {
-  static constexpr const char* kNames[] = {"None", "bool",  "int",    "float", "Device",   "Tensor", "str",   "list",
-                                           "dict", "tuple", "object", "enum",  "function", "Future", "opaque", "complex"};
+  static constexpr const char* kNames[] = {"None",     "bool",   "int",    "float",  "Device", "Tensor",
+                                           "str",      "list",   "dict",   "tuple",  "object", "enum",
+                                           "function", "Future", "opaque", "complex"};
   return kNames[static_cast<size_t>(tag_)];
 }
 
@@ -212,8 +213,8 @@ void DictObject::set(Value key, Value value) {
     items_[static_cast<size_t>(index)].second = std::move(value);
     return;
   }
-  check(key.is_string() || key.is_number() || key.is_tensor() || key.is_enum() || key.is_device() || key.is_complex(), "a value of type ",
-        key.tag_name(), " cannot be a dict key");
+  check(key.is_string() || key.is_number() || key.is_tensor() || key.is_enum() || key.is_device() || key.is_complex(),
+        "a value of type ", key.tag_name(), " cannot be a dict key");
   items_.emplace_back(std::move(key), std::move(value));
   if (slots_.empty() ? items_.size() > kLinearLimit : items_.size() * 2 > slots_.size()) {
     rebuild();

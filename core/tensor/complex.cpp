@@ -41,8 +41,8 @@ Tensor as_real_pairs(const Tensor& complex) {
 Tensor as_complex(const Tensor& pairs) {
   const DType dtype = pairs.dtype();
   if (dtype != DType::kFloat32 && dtype != DType::kFloat64) {
-    fail(ErrorCode::kUnimplemented, "view_as_complex is only supported for float and double tensors, but got a tensor of ",
-         name_of(dtype));
+    fail(ErrorCode::kUnimplemented,
+         "view_as_complex is only supported for float and double tensors, but got a tensor of ", name_of(dtype));
   }
   check(pairs.ndim() != 0, "Input tensor must have one or more dimensions");
   check(pairs.sizes().back() == 2, "Tensor must have a last dimension of size 2");

@@ -70,7 +70,8 @@ DType promote_types(DType a, DType b) {
   if (is_complex(a) || is_complex(b)) {
     // Of two parts: the wider of the complex type's and the other's, where that has a fraction.
     const auto is_wide = [](DType dtype) { return dtype == DType::kComplex128 || dtype == DType::kFloat64; };
-    if (a == DType::kComplex32 || b == DType::kComplex32) fail(ErrorCode::kUnimplemented, "dtype complex32 is not supported");
+    if (a == DType::kComplex32 || b == DType::kComplex32)
+      fail(ErrorCode::kUnimplemented, "dtype complex32 is not supported");
     return is_wide(a) || is_wide(b) ? DType::kComplex128 : DType::kComplex64;
   }
   const bool a_floating = is_floating(a), b_floating = is_floating(b);

@@ -34,7 +34,8 @@ HttpAnswer to_answer(const Json& json) {
 Json parse_object(std::string_view body) {
   if (body.empty()) return Json::object();
   const auto callback = [](int depth, Json::parse_event_t, Json&) {
-    check(depth <= kMaxDepth, "failed to parse the request JSON buffer: JSON nesting depth exceeds maximum allowed limit (100)");
+    check(depth <= kMaxDepth,
+          "failed to parse the request JSON buffer: JSON nesting depth exceeds maximum allowed limit (100)");
     return true;
   };
   Json json;

@@ -165,7 +165,8 @@ size_t RestInfer::json_bytes(size_t body_bytes) const {
   if (text.empty()) return body_bytes;
   int64_t bytes = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
-  check(error == std::errc() && end == text.data() + text.size(), "Unable to parse ", kJsonLengthHeader, ", got: ", text);
+  check(error == std::errc() && end == text.data() + text.size(), "Unable to parse ", kJsonLengthHeader,
+        ", got: ", text);
   check(bytes >= 0 && static_cast<uint64_t>(bytes) <= body_bytes, "inference header size should be in range (0, ",
         body_bytes, "), got: ", text);
   return static_cast<size_t>(bytes);

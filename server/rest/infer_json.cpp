@@ -117,8 +117,8 @@ class RequestReader {
     bool is_whole = true;
     for (const int64_t size : input.shape) is_whole = is_whole && !__builtin_mul_overflow(count, size, &count);
     if (!is_whole && std::ranges::find(input.shape, 0) == input.shape.end()) {
-      fail(ErrorCode::kInvalidArgument, "invalid shape for input '", input.name, "': shape ",
-           shape_text(input.shape), " causes total element count to exceed maximum size of ", INT64_MAX);
+      fail(ErrorCode::kInvalidArgument, "invalid shape for input '", input.name, "': shape ", shape_text(input.shape),
+           " causes total element count to exceed maximum size of ", INT64_MAX);
     }
     const std::optional<DataType> datatype = parse_datatype(input.datatype);
     const auto bytes = static_cast<int64_t>(datatype ? size_of(*datatype) : 1);
@@ -210,9 +210,7 @@ class RequestReader {
   std::vector<InputSource> sources_;
 };
 
-void write_shape(const Dims& shape, std::string& out) {
-  (out += "\"shape\":") += shape_text(shape);
-}
+void write_shape(const Dims& shape, std::string& out) { (out += "\"shape\":") += shape_text(shape); }
 
 void write_member(const char* name, std::string_view text, std::string& out) {
   out.append(1, '"').append(name).append("\":");

@@ -55,7 +55,8 @@ void JsonReader::expect_kind(char wanted) {
   peek();
   if (take(wanted)) return;
   skip();  // what is no JSON at all is said first
-  fail_here(wanted == '{' ? "attempt to access JSON non-object as object" : "attempt to access JSON non-array as array");
+  fail_here(wanted == '{' ? "attempt to access JSON non-object as object"
+                          : "attempt to access JSON non-array as array");
 }
 
 void JsonReader::object(const std::function<void(const std::string& key)>& member) {

@@ -127,25 +127,17 @@ TEST(JsonData, WhatDoesNotFitIsRefused) {
   EXPECT_THAT(refusal(DataType::kFp32, {1 << 20, 1 << 20}, "[1]"), HasSubstr("shape does not match"));
   EXPECT_THAT(refusal(DataType::kFp16, {1}, "[1]"), HasSubstr("receiving FP16 data via JSON is not supported"));
   EXPECT_THAT(refusal(DataType::kBf16, {1}, "[1]"), HasSubstr("receiving BF16 data via JSON is not supported"));
-  const std::tuple<DataType, const char*> wrong[] = {{DataType::kInt8, "[128]"},
-                                                     {DataType::kUint8, "[-1]"},
-                                                     {DataType::kInt32, "[1.5]"},
-                                                     {DataType::kInt64, "[1e3]"},
-                                                     {DataType::kInt64, "[NaN]"},
-                                                     {DataType::kFp32, "[1e39]"},
-                                                     {DataType::kFp64, "[1e309]"},
-                                                     {DataType::kFp32, "[\"1\"]"},
-                                                     {DataType::kFp32, "[true]"},
-                                                     {DataType::kBool, "[2]"},
-                                                     {DataType::kBool, "[2e0]"},
-                                                     {DataType::kBool, "[\"true\"]"},
-                                                     {DataType::kBytes, "[1]"},
-                                                     {DataType::kFp32, "[null]"},
-                                                     {DataType::kUint64, "[18446744073709551615]"}};
+  const std::tuple<DataType, const char*> wrong[] = {
+      {DataType::kInt8, "[128]"},   {DataType::kUint8, "[-1]"},   {DataType::kInt32, "[1.5]"},
+      {DataType::kInt64, "[1e3]"},  {DataType::kInt64, "[NaN]"},  {DataType::kFp32, "[1e39]"},
+      {DataType::kFp64, "[1e309]"}, {DataType::kFp32, "[\"1\"]"}, {DataType::kFp32, "[true]"},
+      {DataType::kBool, "[2]"},     {DataType::kBool, "[2e0]"},   {DataType::kBool, "[\"true\"]"},
+      {DataType::kBytes, "[1]"},    {DataType::kFp32, "[null]"},  {DataType::kUint64, "[18446744073709551615]"}};
   for (const auto& [datatype, json] : wrong) {
     EXPECT_THAT(refusal(datatype, {1}, json), HasSubstr("INVALID_ARGUMENT")) << json;
     if (datatype == DataType::kUint64) continue;  // is JSON, but no tensor
-    EXPECT_THAT(refusal(datatype, {1}, json), HasSubstr("failed to parse the data of input 'x' for model 'm': ")) << json;
+    EXPECT_THAT(refusal(datatype, {1}, json), HasSubstr("failed to parse the data of input 'x' for model 'm': "))
+        << json;
   }
 }
 
@@ -361,7 +353,8 @@ TEST(Compression, ThereAndBackWithinLimits) {
     std::vector<std::shared_ptr<const void>> holds;
     EXPECT_EQ(inflate_body(coding, pieces, 1 << 20, quota, holds), text + "!" + text);
     EXPECT_GE(counted, 2 * text.size());
-    EXPECT_THAT(refusal_of([&] { inflate_body(coding, pieces, 300'000, quota, holds); }), HasSubstr("Decompressed data size exceeds the maximum allowed value of 300000 bytes"));
+    EXPECT_THAT(refusal_of([&] { inflate_body(coding, pieces, 300'000, quota, holds); }),
+                HasSubstr("Decompressed data size exceeds the maximum allowed value of 300000 bytes"));
     EXPECT_THAT(refusal_of([&] {
                   inflate_body(
                       coding, pieces, 1 << 20, [](uint64_t) { return nullptr; }, holds);
