@@ -149,6 +149,8 @@ SharedRange SharedRegions::find(const std::string& name, uint64_t offset, uint64
   }
   const uint64_t there = range.region->size_bytes();
   check(offset < there, "Invalid offset for shared memory region: '", name, "'");
+  check(size_bytes <= UINT64_MAX - offset, "Integer overflow detected: byte_size (", size_bytes, ") + offset (", offset,
+        ") exceeds maximum value (", UINT64_MAX, ") for region '", name, "'");
   check(size_bytes <= there - offset, "Invalid offset + byte size for shared memory region: '", name, "'");
   range.check_alive();
   range.offset = offset;

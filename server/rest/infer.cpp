@@ -279,6 +279,8 @@ void RestInfer::respond(InferResult result, bool is_final) {
     answer = stream_generated(result, is_final);
   }
   result.outputs.clear();
+  // A region that was unregistered meanwhile is gone when the client has its answer.
+  if (is_final) ticket_.plan = {};
   // Before its end: whoever has the answer and asks for statistics sees it there.
   count_response(result, is_final);
   if (answer) exchange_->answer(std::move(*answer));

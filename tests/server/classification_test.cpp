@@ -70,6 +70,14 @@ TEST(Classification, ReadsStridedAndHalfPrecisionOutputs) {
   EXPECT_THAT(classify(half, 1, false, {}).strings, ElementsAre("1.500000:1"));
 }
 
+TEST(Classification, RefusesMoreThanAMillionElements) {
+  const auto scores = [](int64_t count) {
+    return tensor_of<float>(DataType::kFp32, {1, count}, std::vector<float>(static_cast<size_t>(count), 1));
+  };
+  EXPECT_THAT(classify(scores(1'000'000), 1, true, {}).strings, ElementsAre("1.000000:0"));
+  EXPECT_THROW(classify(scores(1'000'001), 1, true, {}), Error);
+}
+
 TEST(Classification, RefusesWhatHasNoOrder) {
   InferTensor texts;
   texts.name = "words";

@@ -21,6 +21,8 @@ NOT_PASSING = (
      "what can be served is; readiness, index and log say what is not"),
     ("L0_lifecycle", r"test_multiple_model_repository_polling", "a model unloaded when it appears in a second repository",
      "what serves goes on serving, so that a model can move from one repository to another without a gap"),
+    ("L0_lifecycle", r"test_concurrent_model_load_unload$", "an unload that waits for a load under way",
+     "it gives the load up, which may be one that never ends"),
     ("L0_http", r"HttpTest\.test_load_oversized_file_parameter", "500 for a file name of 256 characters",
      "400, as the test's own TODO has it"),
     ("L0_http", r"HttpTest\.test_content_encoding_chunked_manually", "a body with both a length and chunks taken",

@@ -114,7 +114,7 @@ def sizes():
     for label, flags, chosen in (("", [], [name for name in names if name not in raised]),
                                  (" [128 MB]", [f"--http-max-input-size={2**27}"], raised)):
         with Server(models, flags=flags, name="http_sizes") as server:
-            run_methods(SUITE, test, chosen, env={"SERVER_PID": str(server.pid)}, label=label, timeout=200)
+            run_methods(SUITE, test, chosen, env={"SERVER_PID": str(server.pid)}, label=label, timeout=500)
     for size, want in (("0", "--http-max-input-size must be greater than 0"), ("-1024", "--http-max-input-size")):
         with Server(models, flags=[f"--http-max-input-size={size}"], name="http_size", wait=10) as server:
             check(SUITE, f"test.sh: --http-max-input-size={size} is refused", not server.up and want in server.log, server.log[-400:], kind="qa")

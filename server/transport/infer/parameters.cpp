@@ -74,6 +74,10 @@ const T* find_parameter(const ParameterMap& parameters, const char* name, const 
 }
 
 uint64_t get_size(const ParameterMap& parameters, const char* name, const std::string& tensor) {
+  const auto found = parameters.find(name);
+  if (found != parameters.end() && std::holds_alternative<uint64_t>(found->second)) {
+    return std::get<uint64_t>(found->second);
+  }
   const auto* size = find_parameter<int64_t>(parameters, name, "int64_param");
   if (!size) return 0;
   check(*size >= 0, "invalid value for '", name, "' parameter of '", tensor, "', expected value >= 0.");
