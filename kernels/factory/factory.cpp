@@ -4,6 +4,7 @@
 #include "core/base/parallel.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
+#include "core/ops/complex.h"
 #include "core/tensor/strided_copy.h"
 
 // Tensors made from sizes and numbers.
@@ -31,9 +32,7 @@ void check_sizes(const IntList& sizes) {
 }
 
 void fill(const Tensor& out, const Scalar& value) {
-  const Tensor one = value.is_float()  ? Tensor::scalar(value.to_double())
-                     : value.is_bool() ? Tensor::scalar(value.to_bool())
-                                       : Tensor::scalar(value.to_int());
+  const Tensor one = ops::tensor_of(value);
   if (out.numel() != 0) out.copy_from(one);
 }
 
