@@ -20,8 +20,8 @@ namespace {
 Tensor part_of(const Tensor& x, int64_t part) {
   const Tensor pairs = as_real_pairs(x);
   Dims sizes = pairs.sizes(), strides = pairs.strides();
-  sizes.resize(sizes.size() - 1);
-  strides.resize(strides.size() - 1);
+  sizes.erase(sizes.size() - 1);
+  strides.erase(strides.size() - 1);
   return pairs.as_view(std::move(sizes), std::move(strides), pairs.offset() + part);
 }
 

@@ -42,7 +42,7 @@ COMPLEX(
     "aten::_cast_Long aten::_cast_Short aten::_cast_Char aten::_cast_Byte aten::_unsafe_view")
     .linear();
 COMPLEX(
-    "aten::zeros_like aten::empty_like aten::ones_like aten::full_like aten::new_zeros aten::new_empty aten::new_ones "
+    "aten::zeros_like aten::empty_like aten::ones_like aten::full_like aten::new_zeros aten::new_empty aten::new_empty_strided aten::new_ones "
     "aten::new_full aten::full aten::scalar_tensor aten::as_tensor prim::tolist");
 COMPLEX(
     "aten::trace aten::fft_fftshift aten::fft_ifftshift aten::diff aten::trapezoid.x aten::trapezoid.dx aten::trapz.x "
