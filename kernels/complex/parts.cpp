@@ -19,10 +19,8 @@ namespace {
 
 Tensor part_of(const Tensor& x, int64_t part) {
   const Tensor pairs = as_real_pairs(x);
-  Dims sizes = pairs.sizes(), strides = pairs.strides();
-  sizes.erase(sizes.size() - 1);
-  strides.erase(strides.size() - 1);
-  return pairs.as_view(std::move(sizes), std::move(strides), pairs.offset() + part);
+  const size_t ndim = x.sizes().size();
+  return pairs.as_view(Dims(pairs.sizes().span().first(ndim)), Dims(pairs.strides().span().first(ndim)), pairs.offset() + part);
 }
 
 }  // namespace

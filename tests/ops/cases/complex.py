@@ -144,3 +144,16 @@ rows("aten::linalg_vecdot", t(2, 3), t(2, 3))
 rows("aten::conv1d", t(2, 3, 8), t(4, 3, 3), t(4), atol=1e-4)
 rows("aten::conv2d", t(1, 2, 5, 6), t(3, 2, 3, 3), atol=1e-4)
 rows("aten::conv_transpose1d", t(2, 3, 5), t(3, 2, 3), atol=1e-4)
+
+# Complex numbers of scripts.
+for name, result in {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "eq": lambda a, b: a == b,
+                     "ne": lambda a, b: a != b}.items():
+    for overload, a, b in [("complex", 1 + 2j, 3 - 1j), ("complex_int", 1 + 2j, 3), ("int_complex", 3, 3 + 0j),
+                           ("complex_float", 1 + 2j, 0.5), ("float_complex", 0.5, 1j)]:
+        rows(f"aten::{name}.{overload}", a, b, dtypes=C64, reference=result, strided=False)
+rows("aten::div.complex", 1 + 2j, 3 - 1j, dtypes=C64, reference=lambda a, b: a / b, strided=False)
+rows("aten::neg.complex", 1 + 2j, dtypes=C64, reference=lambda a: -a, strided=False)
+rows("prim::abs.complex", 3 + 4j, dtypes=C64, reference=abs, strided=False)
+for overload, a, b in [("int_int", 1, 2), ("int_float", 1, 0.5), ("float_int", 0.5, 2), ("float_float", 0.5, 1.5)]:
+    rows(f"aten::Complex.{overload}", a, b, dtypes=C64, reference=complex, strided=False)
+rows("aten::Complex.Scalar", 2, dtypes=C64, reference=complex, strided=False)
