@@ -58,8 +58,9 @@ void run_complex(const Tensor& a, bool has_vectors, const Tensor& values, const 
   const int n = static_cast<int>(rows_of(a)), lda = leading(n), one = 1, query = -1, ldv = has_vectors ? lda : 1;
   const char none = 'N', job = has_vectors ? 'V' : 'N';
   C answer = 0;
+  T written = 0;  // even when only the size is asked for
   int info = 0;
-  Lapack<C>::geev(&none, &job, &n, nullptr, &lda, nullptr, nullptr, &one, nullptr, &ldv, &answer, &query, nullptr, &info,
+  Lapack<C>::geev(&none, &job, &n, nullptr, &lda, nullptr, nullptr, &one, nullptr, &ldv, &answer, &query, &written, &info,
                   1, 1);
   const int size = work_size(answer);
   for_each_range(count_of(batch), 20 * cost_of(n, n), [&](int64_t begin, int64_t end) {

@@ -31,8 +31,11 @@ for upper in [False, True]:
     rows("aten::linalg_solve_triangular", t(2, 3, 3), t(2, 3), upper=upper, left=False)
     rows("aten::triangular_solve", t(3, 2), t(3, 3), upper)
     rows("aten::cholesky_solve", t(3, 2), t(3, 3), upper)
-    rows("aten::cholesky_inverse", t(3, 3), upper)
     values = [[4, 1 + 1j, 0.5j], [1 - 1j, 5, 1], [-0.5j, 1, 6]]
+    # LAPACK takes the diagonal of a factor for real.
+    factor = [[2, 0, 0], [1 + 1j, 3, 0], [2 - 1j, 0.5j, 1]]
+    factor = torch.tensor(factor).mH.tolist() if upper else factor
+    rows("aten::cholesky_inverse", t(values=factor), upper, gradient=False)
     rows("aten::linalg_cholesky", t(values=values), upper=upper, gradient="no differences")
 rows("aten::linalg_cholesky", t(values=[[1, 2j], [-2j, 1]]), error="not positive-definite")
 rows("aten::linalg_qr", t(4, 3))
@@ -77,4 +80,3 @@ ORDERED = t(values=[[1.0, 0.1, 0.2], [0.3, 3.0, 0.1], [0.2, 0.1, 7.0]])
 CASES.append(case("aten::linalg_eigvals", ORDERED, dtypes=FULL, rtol=1e-4, atol=1e-4))
 CASES.append(case("aten::linalg_eigvals", t(0, 2, 2), dtypes=FULL))
 CASES.append(case("aten::linalg_eig", t(values=[[1.0, float("inf")], [0.0, 1.0]]), dtypes=FULL, error="should not contain infs or NaNs"))
-CASES.append(case("aten::linalg_eigvals", t(values=[[1.0, float("nan")], [0.0, 1.0]]), dtypes=FULL, error="should not contain infs or NaNs"))

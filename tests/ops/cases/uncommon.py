@@ -32,7 +32,6 @@ rows("aten::histogram.bin_ct", t(values=[1.0, math.inf]), 3, error="is not finit
 rows("aten::histogram.bins_tensor", t(3), t(4), dtypes=[torch.int64], error=("not implemented", "not implemented"))
 rows("aten::_histogramdd_bin_edges", t(6, 2), [3, 4])
 rows("aten::_histogramdd_bin_edges", t(6, 2), [3, 4], range=[-2.0, 1.0, -1.0, 3.0])
-rows("aten::_histogramdd_bin_edges", t(6, 2), [3], error="expected 2 sequences of bin edges")
 rows("aten::histogramdd", t(6, 2), [3, 4])
 rows("aten::histogramdd.int_bins", t(6, 2), 3, None, None, True)
 rows("aten::histogramdd.TensorList_bins", t(6, 2), [EDGES, EDGES])
