@@ -447,6 +447,15 @@ Binding FunctionEmitter::binary(const Expr& expr) {
     if (left->type()->kind() == TypeKind::kTensor && text == "//") op_name = "aten::floor_divide";
     if (text == "%" && left->type()->kind() == TypeKind::kString) op_name = "aten::percentFormat";
     if (text == "in" || text == "not in") std::swap(left, right);
+    if (ops::is_subtype(left->type(), ops::number_type()) && right->type()->kind() == TypeKind::kTensor) {
+      // A number before a tensor, as torch does it: the tensor comes first.
+      if (text == "+" || text == "*") std::swap(left, right);
+      if (text == "-") return call_operator("aten::rsub", {{right, left}, {}}, expr);
+      if (text == "/") {
+        right = as_value(call_operator("aten::reciprocal", {{right}, {}}, expr), expr);
+        return call_operator("aten::mul", {{right, left}, {}}, expr);
+      }
+    }
     Binding result = call_operator(op_name, {{left, right}, {}}, expr);
     return text == "not in" ? call_operator("aten::__not__", {{as_value(result, expr)}, {}}, expr) : result;
   }

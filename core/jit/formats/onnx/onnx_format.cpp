@@ -18,7 +18,7 @@ namespace {
 using ops::TypeKind;
 using ops::TypePtr;
 
-constexpr int64_t kNewestIr = 14, kOldestOpset = 7;
+constexpr int64_t kNewestIr = 14;
 constexpr const char* kClass = "__onnx__.Model";
 
 // The model's file and those of its external data.
@@ -78,11 +78,6 @@ void ModelReader::check_versions() const {
   if (model_.ir_version > kNewestIr) {
     fail(ErrorCode::kUnimplemented, "IR version ", model_.ir_version, " is newer than ", kNewestIr,
          ", the newest that is known");
-  }
-  const auto opset = model_.opset_imports.find("");
-  if (opset != model_.opset_imports.end() && opset->second < kOldestOpset) {
-    fail(ErrorCode::kUnimplemented, "opset ", opset->second, " is older than ", kOldestOpset,
-         "; convert the model to a newer one first");
   }
 }
 

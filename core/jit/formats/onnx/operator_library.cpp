@@ -60,7 +60,7 @@ bool OperatorLibrary::knows(const std::string& domain, const std::string& op_typ
 }
 
 const Function& OperatorLibrary::helper(const std::string& name) const {
-  const Function* function = unit_->find_function("onnx." + name);
+  const Function* function = unit_->find_function("__torch__.onnx." + name);
   check_internal(function != nullptr, "onnx: there is no function ", name);
   return *function;
 }

@@ -40,8 +40,8 @@ def _linear_index(indices: Tensor, shape: List[int]) -> Tensor:
 def GatherND_11(data: Tensor, indices: Tensor, *, batch_dims: int = 0) -> Tensor:
     shape = data.shape
     count = indices.size(-1)
-    batch = onnx.shapes._product(shape[:batch_dims])
-    row = onnx.shapes._product(shape[batch_dims : batch_dims + count])
+    batch = __torch__.onnx.shapes._product(shape[:batch_dims])
+    row = __torch__.onnx.shapes._product(shape[batch_dims : batch_dims + count])
     rest = shape[batch_dims + count :]
     # The sizes say what -1 cannot where one is 0.
     flat = data.reshape([batch * row] + rest)
@@ -86,7 +86,7 @@ def ScatterND_11(data: Tensor, indices: Tensor, updates: Tensor, *, reduction: s
     shape = data.shape
     count = indices.size(-1)
     rest = shape[count:]
-    flat = data.reshape([onnx.shapes._product(shape[:count])] + rest)
+    flat = data.reshape([__torch__.onnx.shapes._product(shape[:count])] + rest)
     at = _linear_index(indices, shape).reshape([-1])
     values = updates.reshape([at.size(0)] + rest)
     if reduction == "none":
@@ -104,7 +104,7 @@ def TensorScatter_24(
     mode: str = "linear",
 ) -> Tensor:
     rank = past_cache.dim()
-    at_axis = onnx.shapes._axis(axis, rank)
+    at_axis = __torch__.onnx.shapes._axis(axis, rank)
     size = past_cache.size(at_axis)
     places = torch.arange(update.size(at_axis), dtype=torch.int64).unsqueeze(0)
     if write_indices is not None:
@@ -164,7 +164,7 @@ def Unique_11(
     if axis is None:
         X = X.reshape([-1])
     else:
-        at = onnx.shapes._axis(axis, X.dim())
+        at = __torch__.onnx.shapes._axis(axis, X.dim())
     values, inverse, counts = torch.unique_dim(X, at, True, True, True)
     number = counts.size(0)
     size = X.size(at)
@@ -270,7 +270,7 @@ def TfIdfVectorizer_9(
     table = X.reshape([1, -1]) if X.dim() == 1 else X
     for i in range(table.size(0)):
         rows.append(
-            onnx.ml._ngram_counts(
+            __torch__.onnx.ml._ngram_counts(
                 table[i], pool_int64s, ngram_counts, ngram_indexes, max_skip_count, min_gram_length, max_gram_length
             )
         )

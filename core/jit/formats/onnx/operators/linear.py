@@ -163,10 +163,13 @@ def ConvTranspose_1(
     extra = [0] * n if output_padding is None else output_padding
     if auto_pad != "NOTSET" and auto_pad != "VALID" or output_shape is not None:
         pads = _transposed_pads(auto_pad, X.shape[2:], W.shape[2:], stride, dilation, extra, output_shape)
-    if pads is None or pads[:n] == pads[n:]:
-        padding = [0] * n if pads is None else pads[:n]
-        if pads is None or _are_allowed(padding, extra, stride, dilation):
-            return _conv_transpose(X, W, B, stride, padding, extra, group, dilation)
+    padding = [0] * n
+    is_even = True
+    if pads is not None:
+        is_even = pads[:n] == pads[n:]
+        padding = pads[:n]
+    if is_even and _are_allowed(padding, extra, stride, dilation):
+        return _conv_transpose(X, W, B, stride, padding, extra, group, dilation)
     # Without padding everything is computed; then the ends are cut off, or zeros with the bias are put on.
     whole = _conv_transpose(X, W, None, stride, [0] * n, [0] * n, group, dilation)
     cut: List[int] = []
@@ -269,7 +272,7 @@ def Col2Im_18(
     dilation = [1] * n if dilations is None else dilations
     pad = [0] * (2 * n) if pads is None else pads
     batch = input.size(0)
-    block = onnx.shapes._product(block_shape)
+    block = __torch__.onnx.shapes._product(block_shape)
     channels = input.size(1) // block
     padded: List[int] = []
     counts: List[int] = []
@@ -286,7 +289,7 @@ def Col2Im_18(
         along = torch.arange(block_shape[i]).reshape(inner) * dilation[i] + torch.arange(counts[i]).reshape(outer) * stride[i]
         place = place * padded[i] + along
     columns = input.reshape([batch, channels, -1])
-    image = torch.zeros([batch, channels, onnx.shapes._product(padded)], dtype=input.dtype)
+    image = torch.zeros([batch, channels, __torch__.onnx.shapes._product(padded)], dtype=input.dtype)
     image = torch.index_add(image, 2, place.reshape([-1]), columns)
     image = image.reshape([batch, channels] + padded)
     for i in range(n):

@@ -26,7 +26,7 @@ def microsoft_BiasSplitGelu_1(X: Tensor, bias: Tensor) -> Tensor:
 def SimplifiedLayerNormalization_1(
     X: Tensor, scale: Tensor, *, axis: int = -1, epsilon: float = 1e-05, stash_type: int = 6
 ) -> Tensor:
-    return onnx.norm.RMSNormalization_23(X, scale, axis=axis, epsilon=epsilon, stash_type=stash_type)
+    return __torch__.onnx.norm.RMSNormalization_23(X, scale, axis=axis, epsilon=epsilon, stash_type=stash_type)
 
 
 def microsoft_SkipLayerNormalization_1(
@@ -61,7 +61,7 @@ def microsoft_SkipSimplifiedLayerNormalization_1(
     total = input + skip
     if bias is not None:
         total = total + bias
-    result = onnx.norm.RMSNormalization_23(total, gamma, epsilon=epsilon)
+    result = __torch__.onnx.norm.RMSNormalization_23(total, gamma, epsilon=epsilon)
     inverse = torch.rsqrt(torch.mean(total * total, [-1], True) + epsilon)
     return result, torch.zeros_like(inverse), inverse, total
 
@@ -126,8 +126,8 @@ def microsoft_FusedGemm_1(
     transA: int = 0,
     transB: int = 0,
 ) -> Tensor:
-    result = onnx.linear.Gemm_7(A, B, C, alpha=alpha, beta=beta, transA=transA, transB=transB)
-    return onnx.recurrent._activation(activation, result, activation_alpha, activation_beta)
+    result = __torch__.onnx.linear.Gemm_7(A, B, C, alpha=alpha, beta=beta, transA=transA, transB=transB)
+    return __torch__.onnx.recurrent._activation(activation, result, activation_alpha, activation_beta)
 
 
 def microsoft_FusedConv_1(
@@ -145,7 +145,7 @@ def microsoft_FusedConv_1(
     pads: Optional[List[int]] = None,
     strides: Optional[List[int]] = None,
 ) -> Tensor:
-    result = onnx.linear.Conv_1(
+    result = __torch__.onnx.linear.Conv_1(
         X,
         W,
         B,
@@ -164,7 +164,7 @@ def microsoft_FusedConv_1(
         return torch.clamp(result, activation_params[0], activation_params[1])
     alpha = 1.0 if activation_params is None else activation_params[0]
     beta = activation_params[1] if activation_params is not None and len(activation_params) > 1 else 0.0
-    return onnx.recurrent._activation(activation, result, alpha, beta)
+    return __torch__.onnx.recurrent._activation(activation, result, alpha, beta)
 
 
 # ---- attention
@@ -324,7 +324,7 @@ def microsoft_RotaryEmbedding_1(
         at = (torch.arange(x.size(1)) + position_ids).unsqueeze(0)
     cos = cos_cache[at].unsqueeze(2)
     sin = sin_cache[at].unsqueeze(2)
-    y = onnx.attention._rotated(x, cos, sin, interleaved != 0, rotary_embedding_dim)
+    y = __torch__.onnx.attention._rotated(x, cos, sin, interleaved != 0, rotary_embedding_dim)
     if input.dim() == 4:
         return torch.transpose(y, 1, 2)
     return y.reshape(input.shape)
@@ -389,8 +389,8 @@ def microsoft_GroupQueryAttention_1(
         cos = cos_cache[turned].unsqueeze(2)
         sin = sin_cache[turned].unsqueeze(2)
         dims = cos_cache.size(1) * 2
-        q = onnx.attention._rotated(q, cos, sin, rotary_interleaved != 0, dims)
-        k = onnx.attention._rotated(k, cos, sin, rotary_interleaved != 0, dims)
+        q = __torch__.onnx.attention._rotated(q, cos, sin, rotary_interleaved != 0, dims)
+        k = __torch__.onnx.attention._rotated(k, cos, sin, rotary_interleaved != 0, dims)
     present_k = _appended(past_key, torch.transpose(k, 1, 2), at, total_sequence_length)
     present_v = _appended(past_value, torch.transpose(v, 1, 2), at, total_sequence_length)
     keys = torch.repeat_interleave(torch.narrow(present_k, 2, 0, total_sequence_length), num_heads // kv_num_heads, 1)

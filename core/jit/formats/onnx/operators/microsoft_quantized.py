@@ -2,25 +2,25 @@
 
 
 def _real(x: Tensor, scale: Tensor, zero_point: Optional[Tensor]) -> Tensor:
-    return onnx.quantize.DequantizeLinear_21(x, scale, zero_point, axis=-1)
+    return __torch__.onnx.quantize.DequantizeLinear_21(x, scale, zero_point, axis=-1)
 
 
 # A result of the type of `like`, or of its zero point.
 def _quantized(x: Tensor, scale: Tensor, zero_point: Optional[Tensor], like: Tensor) -> Tensor:
     dtype = like.dtype if zero_point is None else zero_point.dtype
-    return onnx.quantize._saturated(x / scale, zero_point, dtype)
+    return __torch__.onnx.quantize._saturated(x / scale, zero_point, dtype)
 
 
 def microsoft_QuantizeLinear_1(
     x: Tensor, y_scale: Tensor, y_zero_point: Optional[Tensor] = None, *, axis: int = 1
 ) -> Tensor:
-    return onnx.quantize.QuantizeLinear_21(x, y_scale, y_zero_point, axis=axis)
+    return __torch__.onnx.quantize.QuantizeLinear_21(x, y_scale, y_zero_point, axis=axis)
 
 
 def microsoft_DequantizeLinear_1(
     x: Tensor, x_scale: Tensor, x_zero_point: Optional[Tensor] = None, *, axis: int = 1
 ) -> Tensor:
-    return onnx.quantize.DequantizeLinear_21(x, x_scale, x_zero_point, axis=axis)
+    return __torch__.onnx.quantize.DequantizeLinear_21(x, x_scale, x_zero_point, axis=axis)
 
 
 def microsoft_QLinearAdd_1(
@@ -85,7 +85,7 @@ def microsoft_QLinearSoftmax_1(
 ) -> Tensor:
     x = _real(X, X_scale, x_zero_point)
     if opset < 13:
-        return _quantized(onnx.reduce.Softmax_1(x, axis=axis), y_scale, y_zero_point, X)
+        return _quantized(__torch__.onnx.reduce.Softmax_1(x, axis=axis), y_scale, y_zero_point, X)
     return _quantized(torch.softmax(x, axis), y_scale, y_zero_point, X)
 
 
@@ -94,7 +94,7 @@ def microsoft_QLinearGlobalAveragePool_1(
 ) -> Tensor:
     if channels_last != 0:
         raise RuntimeError("QLinearGlobalAveragePool: channels_last is not supported")
-    pooled = onnx.pool.GlobalAveragePool_1(_real(X, x_scale, x_zero_point))
+    pooled = __torch__.onnx.pool.GlobalAveragePool_1(_real(X, x_scale, x_zero_point))
     return _quantized(pooled, y_scale, y_zero_point, X)
 
 
@@ -115,7 +115,7 @@ def microsoft_QLinearAveragePool_1(
 ) -> Tensor:
     if channels_last != 0:
         raise RuntimeError("QLinearAveragePool: channels_last is not supported")
-    pooled = onnx.pool.AveragePool_1(
+    pooled = __torch__.onnx.pool.AveragePool_1(
         _real(X, x_scale, x_zero_point),
         auto_pad=auto_pad,
         kernel_shape=kernel_shape,
@@ -144,7 +144,7 @@ def microsoft_MatMulIntegerToFloat_1(
     b_zero_point: Optional[Tensor] = None,
     bias: Optional[Tensor] = None,
 ) -> Tensor:
-    product = onnx.linear.MatMulInteger_10(A, B, a_zero_point, b_zero_point)
+    product = __torch__.onnx.linear.MatMulInteger_10(A, B, a_zero_point, b_zero_point)
     result = product.to(torch.float32) * (a_scale * b_scale)
     return result if bias is None else result + bias
 
@@ -152,7 +152,7 @@ def microsoft_MatMulIntegerToFloat_1(
 def microsoft_DynamicQuantizeMatMul_1(
     A: Tensor, B: Tensor, b_scale: Tensor, b_zero_point: Optional[Tensor] = None, bias: Optional[Tensor] = None
 ) -> Tensor:
-    a, a_scale, a_zero = onnx.quantize.DynamicQuantizeLinear_11(A)
+    a, a_scale, a_zero = __torch__.onnx.quantize.DynamicQuantizeLinear_11(A)
     return microsoft_MatMulIntegerToFloat_1(a, B, a_scale, b_scale, a_zero, b_zero_point, bias)
 
 
@@ -208,13 +208,13 @@ def microsoft_QAttention_1(
         input, weight, input_scale, weight_scale, input_zero_point, weight_zero_point, bias
     )
     parts = torch.chunk(qkv, 3, -1)
-    q = onnx.microsoft._split_heads(parts[0], num_heads)
-    k = onnx.microsoft._split_heads(parts[1], num_heads)
-    v = onnx.microsoft._split_heads(parts[2], num_heads)
+    q = __torch__.onnx.microsoft._split_heads(parts[0], num_heads)
+    k = __torch__.onnx.microsoft._split_heads(parts[1], num_heads)
+    v = __torch__.onnx.microsoft._split_heads(parts[2], num_heads)
     if past is not None:
         k = torch.cat([past[0], k], 2)
         v = torch.cat([past[1], v], 2)
-    y = onnx.microsoft._attend(q, k, v, mask_index, None, scale, mask_filter_value, unidirectional != 0)
+    y = __torch__.onnx.microsoft._attend(q, k, v, mask_index, None, scale, mask_filter_value, unidirectional != 0)
     return y, torch.stack([k, v])
 
 

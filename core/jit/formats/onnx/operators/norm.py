@@ -1,6 +1,23 @@
 # Normalisations, dropout.
 
 
+def BatchNormalization_6(
+    X: Tensor,
+    scale: Tensor,
+    B: Tensor,
+    mean: Tensor,
+    var: Tensor,
+    *,
+    epsilon: float = 1e-05,
+    is_test: int = 0,
+    momentum: float = 0.9,
+    spatial: int = 1,
+) -> Tensor:
+    if is_test == 0 or spatial == 0:
+        raise RuntimeError("BatchNormalization: before opset 7 only is_test=1 and spatial=1 are supported")
+    return torch.batch_norm(X, scale, B, mean, var, False, 0.0, epsilon, False)
+
+
 def BatchNormalization_7(
     X: Tensor, scale: Tensor, B: Tensor, mean: Tensor, var: Tensor, *, epsilon: float = 1e-05, momentum: float = 0.9
 ) -> Tensor:
@@ -121,6 +138,12 @@ def MeanVarianceNormalization_9(X: Tensor, *, axes: Optional[List[int]] = None) 
     mean = torch.mean(X, axes, True)
     deviation = torch.sqrt(torch.mean(X * X, axes, True) - mean * mean)
     return (X - mean) / (deviation + 1e-09)
+
+
+def Dropout_6(data: Tensor, *, is_test: int = 0, ratio: float = 0.5) -> Tuple[Tensor, Tensor]:
+    if is_test == 0:
+        raise RuntimeError("Dropout: before opset 7 only is_test=1 is supported")
+    return data, torch.ones_like(data, dtype=torch.bool)
 
 
 def Dropout_7(data: Tensor, *, ratio: float = 0.5) -> Tuple[Tensor, Tensor]:

@@ -132,7 +132,7 @@ def Celu_12(X: Tensor, *, alpha: float = 1.0) -> Tensor:
     return torch.celu(X, alpha)
 
 
-def Selu_1(X: Tensor, *, alpha: float = 1.6732632423543772, gamma: float = 1.0507009873554805) -> Tensor:
+def Selu_6(X: Tensor, *, alpha: float = 1.6732632423543772, gamma: float = 1.0507009873554805) -> Tensor:
     if alpha == 1.6732632423543772 and gamma == 1.0507009873554805:
         return torch.selu(X)
     return torch.elu(X, alpha, gamma)
@@ -142,7 +142,7 @@ def LeakyRelu_1(X: Tensor, *, alpha: float = 0.01) -> Tensor:
     return torch.leaky_relu(X, alpha)
 
 
-def PRelu_1(X: Tensor, slope: Tensor) -> Tensor:
+def PRelu_6(X: Tensor, slope: Tensor) -> Tensor:
     # Before opset 7 a slope of one dimension belongs to the channels.
     if slope.dim() == 1 and X.dim() > 2:
         slope = slope.reshape([-1] + [1] * (X.dim() - 2))
@@ -200,6 +200,33 @@ def Shrink_9(X: Tensor, *, bias: float = 0.0, lambd: float = 0.5) -> Tensor:
 
 
 # ---- with two or more inputs
+
+
+# Before opset 7 the dimensions of B begin at `axis` of A, or are the last ones.
+def _aligned(A: Tensor, B: Tensor, axis: Optional[int]) -> Tensor:
+    if axis is None or axis < 0:
+        return B
+    return torch.reshape(B, B.shape + [1] * (A.dim() - axis - B.dim()))
+
+
+def Add_6(A: Tensor, B: Tensor, *, axis: Optional[int] = None, broadcast: int = 0) -> Tensor:
+    return torch.add(A, _aligned(A, B, axis))
+
+
+def Sub_6(A: Tensor, B: Tensor, *, axis: Optional[int] = None, broadcast: int = 0) -> Tensor:
+    return torch.sub(A, _aligned(A, B, axis))
+
+
+def Mul_6(A: Tensor, B: Tensor, *, axis: Optional[int] = None, broadcast: int = 0) -> Tensor:
+    return torch.mul(A, _aligned(A, B, axis))
+
+
+def Div_6(A: Tensor, B: Tensor, *, axis: Optional[int] = None, broadcast: int = 0) -> Tensor:
+    return Div_7(A, _aligned(A, B, axis))
+
+
+def Pow_1(X: Tensor, Y: Tensor, *, axis: Optional[int] = None, broadcast: int = 0) -> Tensor:
+    return Pow_7(X, _aligned(X, Y, axis))
 
 
 def Add_7(A: Tensor, B: Tensor) -> Tensor:

@@ -28,7 +28,7 @@ def _resolved_pads(
 ) -> List[int]:
     if auto_pad == "NOTSET":
         return [0] * (2 * len(kernel)) if pads is None else pads
-    return onnx.linear._auto_pads(auto_pad, X.shape[2:], kernel, stride, dilation)
+    return __torch__.onnx.linear._auto_pads(auto_pad, X.shape[2:], kernel, stride, dilation)
 
 
 # What torch pads by itself: the same at both ends, at most half a window.
@@ -60,18 +60,18 @@ def MaxPool_1(
     if ceil_mode == 0 and _outputs == 1 and _is_plain(padding, kernel_shape):
         return _max_pool(X, kernel_shape, stride, padding[:n], dilation), X
     padding = _pool_pads(X.shape[2:], kernel_shape, stride, dilation, padding, ceil_mode)
-    lowest = onnx.reduce._lowest(X)
+    lowest = __torch__.onnx.reduce._lowest(X)
     if X.is_floating_point():
-        padded = torch.constant_pad_nd(X, onnx.linear._torch_pads(padding), float(lowest))
+        padded = torch.constant_pad_nd(X, __torch__.onnx.linear._torch_pads(padding), float(lowest))
     else:
-        padded = torch.constant_pad_nd(X, onnx.linear._torch_pads(padding), int(lowest))
+        padded = torch.constant_pad_nd(X, __torch__.onnx.linear._torch_pads(padding), int(lowest))
     if _outputs == 1 and X.is_floating_point():
         return _max_pool(padded, kernel_shape, stride, [0] * n, dilation), X
     windows, places = _windows(padded, X.shape[2:], kernel_shape, stride, dilation, padding, storage_order)
     values, at = torch.max(windows, -1)
     indices = torch.gather(places.expand(windows.shape), -1, at.unsqueeze(-1)).squeeze(-1)
     images = torch.arange(X.size(0) * X.size(1)).reshape([X.size(0), X.size(1)] + [1] * n)
-    return values, indices + images * onnx.shapes._product(X.shape[2:])
+    return values, indices + images * __torch__.onnx.shapes._product(X.shape[2:])
 
 
 def _max_pool(X: Tensor, kernel: List[int], stride: List[int], padding: List[int], dilation: List[int]) -> Tensor:
@@ -120,7 +120,7 @@ def _windows(
         if storage_order == 0:
             number = number * sizes[i] + (along - pads[i])
         else:
-            number = number + (along - pads[i]) * onnx.shapes._product(sizes[:i])
+            number = number + (along - pads[i]) * __torch__.onnx.shapes._product(sizes[:i])
     flat = padded.reshape([padded.size(0), padded.size(1), -1])
     taken = torch.index_select(flat, 2, place.reshape([-1]))
     windows = taken.reshape([padded.size(0), padded.size(1)] + counts + [-1])
@@ -148,14 +148,14 @@ def AveragePool_1(
     ones = torch.ones([1, 1] + X.shape[2:], dtype=X.dtype)
     if count_include_pad != 0:
         # What ceil_mode adds at the end never counts.
-        ones = torch.constant_pad_nd(ones, onnx.linear._torch_pads(padding), 1.0)
+        ones = torch.constant_pad_nd(ones, __torch__.onnx.linear._torch_pads(padding), 1.0)
         more = [0] * (2 * n)
         for i in range(2 * n):
             more[i] = whole[i] - padding[i]
-        ones = torch.constant_pad_nd(ones, onnx.linear._torch_pads(more))
+        ones = torch.constant_pad_nd(ones, __torch__.onnx.linear._torch_pads(more))
     else:
-        ones = torch.constant_pad_nd(ones, onnx.linear._torch_pads(whole))
-    padded = torch.constant_pad_nd(X, onnx.linear._torch_pads(whole))
+        ones = torch.constant_pad_nd(ones, __torch__.onnx.linear._torch_pads(whole))
+    padded = torch.constant_pad_nd(X, __torch__.onnx.linear._torch_pads(whole))
     none = [0] * (2 * n)
     windows, unused = _windows(padded, X.shape[2:], kernel_shape, stride, dilation, none, 0)
     counted, unused2 = _windows(ones, X.shape[2:], kernel_shape, stride, dilation, none, 0)
@@ -189,7 +189,7 @@ def LpPool_2(
     dilation = [1] * n if dilations is None else dilations
     padding = _resolved_pads(auto_pad, X, kernel_shape, stride, dilation, pads)
     padding = _pool_pads(X.shape[2:], kernel_shape, stride, dilation, padding, ceil_mode)
-    padded = torch.constant_pad_nd(X, onnx.linear._torch_pads(padding))
+    padded = torch.constant_pad_nd(X, __torch__.onnx.linear._torch_pads(padding))
     windows, unused = _windows(padded, X.shape[2:], kernel_shape, stride, dilation, padding, 0)
     return torch.pow(torch.sum(torch.pow(torch.abs(windows), p), [-1]), 1.0 / p)
 
@@ -233,7 +233,7 @@ def MaxUnpool_9(
         if pads is not None:
             size -= pads[i] + pads[i + n]
         shape.append(size)
-    flat = torch.zeros([onnx.shapes._product(shape)], dtype=X.dtype)
+    flat = torch.zeros([__torch__.onnx.shapes._product(shape)], dtype=X.dtype)
     image = torch.scatter(flat, 0, I.reshape([-1]), X.reshape([-1])).reshape(shape)
     if output_shape is None:
         return image

@@ -5,7 +5,7 @@
 def _along(x: Tensor, scale: Tensor, axis: int, block_size: int) -> Tensor:
     if scale.numel() == 1 and block_size == 0:
         return scale.reshape([])
-    at = onnx.shapes._axis(axis, x.dim())
+    at = __torch__.onnx.shapes._axis(axis, x.dim())
     if block_size > 0:
         return torch.narrow(torch.repeat_interleave(scale, block_size, at), at, 0, x.size(at))
     return scale.reshape([-1] + [1] * (x.dim() - 1 - at))
@@ -114,10 +114,10 @@ def QLinearMatMul_10(
     y_scale: Tensor,
     y_zero_point: Tensor,
 ) -> Tensor:
-    wide_a = a.to(torch.int32) - onnx.linear._zero_point_of_rows(a_zero_point).to(torch.int32)
+    wide_a = a.to(torch.int32) - __torch__.onnx.linear._zero_point_of_rows(a_zero_point).to(torch.int32)
     wide_b = b.to(torch.int32) - b_zero_point.to(torch.int32)
     product = torch.matmul(wide_a, wide_b)
-    scale = onnx.linear._zero_point_of_rows(a_scale).to(torch.float32) * b_scale.to(torch.float32)
+    scale = __torch__.onnx.linear._zero_point_of_rows(a_scale).to(torch.float32) * b_scale.to(torch.float32)
     result = product.to(torch.float64) * (scale / y_scale.to(torch.float32)).to(torch.float64)
     return _saturated(result, y_zero_point, y_zero_point.dtype)
 
@@ -140,7 +140,7 @@ def QLinearConv_10(
     pads: Optional[List[int]] = None,
     strides: Optional[List[int]] = None,
 ) -> Tensor:
-    sums = onnx.linear.ConvInteger_10(
+    sums = __torch__.onnx.linear.ConvInteger_10(
         x,
         w,
         x_zero_point,

@@ -114,7 +114,7 @@ def _by_direction(output: Tensor, directions: int) -> Tensor:
 def _flip(X: Tensor, lengths: Optional[Tensor]) -> Tensor:
     if lengths is None:
         return torch.flip(X, [0])
-    return onnx.index.ReverseSequence_10(X, lengths)
+    return __torch__.onnx.index.ReverseSequence_10(X, lengths)
 
 
 # Where sequences are over, the state stays and the output is zero.

@@ -220,7 +220,7 @@ def TopK_11(X: Tensor, k: int, *, axis: int = -1, largest: int = 1, sorted: int 
 
 
 def Hardmax_1(input: Tensor, *, axis: int = 1) -> Tensor:
-    flat = onnx.shapes.Flatten_1(input, axis=axis)
+    flat = __torch__.onnx.shapes.Flatten_1(input, axis=axis)
     return torch.reshape(Hardmax_13(flat, axis=1), input.shape)
 
 
@@ -232,7 +232,7 @@ def Hardmax_13(input: Tensor, *, axis: int = -1) -> Tensor:
 def Softmax_1(input: Tensor, *, axis: int = 1) -> Tensor:
     if axis == -1 or axis == input.dim() - 1:
         return torch.softmax(input, -1)
-    return torch.reshape(torch.softmax(onnx.shapes.Flatten_1(input, axis=axis), 1), input.shape)
+    return torch.reshape(torch.softmax(__torch__.onnx.shapes.Flatten_1(input, axis=axis), 1), input.shape)
 
 
 def Softmax_13(input: Tensor, *, axis: int = -1) -> Tensor:
@@ -242,7 +242,7 @@ def Softmax_13(input: Tensor, *, axis: int = -1) -> Tensor:
 def LogSoftmax_1(input: Tensor, *, axis: int = 1) -> Tensor:
     if axis == -1 or axis == input.dim() - 1:
         return torch.log_softmax(input, -1)
-    return torch.reshape(torch.log_softmax(onnx.shapes.Flatten_1(input, axis=axis), 1), input.shape)
+    return torch.reshape(torch.log_softmax(__torch__.onnx.shapes.Flatten_1(input, axis=axis), 1), input.shape)
 
 
 def LogSoftmax_13(input: Tensor, *, axis: int = -1) -> Tensor:

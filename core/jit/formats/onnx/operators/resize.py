@@ -36,7 +36,7 @@ def Resize_11(
             over.append(i)
     else:
         for axis in axes:
-            over.append(onnx.shapes._axis(axis, rank))
+            over.append(__torch__.onnx.shapes._axis(axis, rank))
     factors: List[float] = []
     wanted: List[int] = []
     lengths: List[float] = []
@@ -63,14 +63,15 @@ def Resize_11(
     else:
         raise RuntimeError("Resize: neither scales nor sizes are given")
     is_plain = antialias == 0 and exclude_outside == 0 and rank == 4 and len(over) == 4 and X.is_floating_point()
-    if is_plain and factors[0] == 1.0 and factors[1] == 1.0 and cubic_coeff_a == -0.75:
+    if is_plain:
         is_half = coordinate_transformation_mode == "half_pixel" or (
             coordinate_transformation_mode == "pytorch_half_pixel" and wanted[2] > 1 and wanted[3] > 1
         )
-        if mode == "linear" and is_half:
-            return torch.upsample_bilinear2d(X, wanted[2:], False, factors[2], factors[3])
-        if mode == "cubic" and is_half:
-            return torch.upsample_bicubic2d(X, wanted[2:], False, factors[2], factors[3])
+        is_plain = is_half and factors[0] == 1.0 and factors[1] == 1.0
+    if is_plain and mode == "linear":
+        return torch.upsample_bilinear2d(X, wanted[2:], False, factors[2], factors[3])
+    if is_plain and mode == "cubic" and cubic_coeff_a == -0.75:
+        return torch.upsample_bicubic2d(X, wanted[2:], False, factors[2], factors[3])
     result = X
     for i in range(len(over)):
         size = X.size(over[i])
@@ -106,7 +107,7 @@ def _source(count: int, length: float, size: int, scale: float, mode: str, first
         return (x + 0.5) / scale - 0.5 if length > 1.0 else torch.zeros_like(x)
     if mode == "half_pixel_symmetric":
         centre = float(size) / 2.0
-        return centre * (1.0 - count / length) + (x + 0.5) / scale - 0.5
+        return (x + 0.5) / scale + (centre * (1.0 - count / length) - 0.5)
     if mode == "tf_half_pixel_for_nn":
         return (x + 0.5) / scale
     if mode == "tf_crop_and_resize":
