@@ -75,7 +75,9 @@ def Det_11(X: Tensor) -> Tensor:
 
 
 # [begin of each dimension, end of each dimension] for auto_pad; `sizes` are those of the input.
-def _auto_pads(auto_pad: str, sizes: List[int], kernel: List[int], strides: List[int], dilations: List[int]) -> List[int]:
+def _auto_pads(
+    auto_pad: str, sizes: List[int], kernel: List[int], strides: List[int], dilations: List[int]
+) -> List[int]:
     n = len(kernel)
     pads = [0] * (2 * n)
     if auto_pad == "VALID":
@@ -286,7 +288,8 @@ def Col2Im_18(
         inner[i] = block_shape[i]
         outer = [1] * (2 * n)
         outer[n + i] = counts[i]
-        along = torch.arange(block_shape[i]).reshape(inner) * dilation[i] + torch.arange(counts[i]).reshape(outer) * stride[i]
+        along = torch.arange(block_shape[i]).reshape(inner) * dilation[i]
+        along = along + torch.arange(counts[i]).reshape(outer) * stride[i]
         place = place * padded[i] + along
     columns = input.reshape([batch, channels, -1])
     image = torch.zeros([batch, channels, __torch__.onnx.shapes._product(padded)], dtype=input.dtype)

@@ -154,7 +154,8 @@ def ml_TreeEnsemble_5(
     if aggregate_function == 1 or aggregate_function == 0:
         result = torch.scatter_add(result, 1, target, weight)
         return result / len(tree_roots) if aggregate_function == 0 else result
-    return torch.scatter_reduce(result, 1, target, weight, "amin" if aggregate_function == 2 else "amax", include_self=False)
+    reduction = "amin" if aggregate_function == 2 else "amax"
+    return torch.scatter_reduce(result, 1, target, weight, reduction, include_self=False)
 
 
 # Row i: the members of node i's set, NaN where there are no more.

@@ -42,7 +42,9 @@ def BatchNormalization_14(
     training_mode: int = 0,
 ) -> Tuple[Tensor, Tensor, Tensor]:
     if training_mode == 0:
-        result = torch.batch_norm(X, scale.to(X.dtype), B.to(X.dtype), input_mean.to(X.dtype), input_var.to(X.dtype), False, 0.0, epsilon, False)
+        mean = input_mean.to(X.dtype)
+        var = input_var.to(X.dtype)
+        result = torch.batch_norm(X, scale.to(X.dtype), B.to(X.dtype), mean, var, False, 0.0, epsilon, False)
         return result, input_mean, input_var
     axes = [0]
     for i in range(2, X.dim()):
@@ -50,7 +52,8 @@ def BatchNormalization_14(
     shape = [-1] + [1] * (X.dim() - 2)
     mean = torch.mean(X, axes)
     var = torch.mean(torch.pow(X - mean.reshape(shape), 2), axes)
-    result = (X - mean.reshape(shape)) / torch.sqrt(var.reshape(shape) + epsilon) * scale.reshape(shape) + B.reshape(shape)
+    result = (X - mean.reshape(shape)) / torch.sqrt(var.reshape(shape) + epsilon)
+    result = result * scale.reshape(shape) + B.reshape(shape)
     return result, input_mean * momentum + mean * (1 - momentum), input_var * momentum + var * (1 - momentum)
 
 

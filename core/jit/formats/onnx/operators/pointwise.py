@@ -328,7 +328,9 @@ def BitShift_11(X: Tensor, Y: Tensor, *, direction: str) -> Tensor:
     if direction != "RIGHT":
         raise RuntimeError("BitShift: direction must be LEFT or RIGHT")
     shifted = torch.bitwise_right_shift(X, by)
-    rest = torch.where(X < 0, torch.full_like(X, -1), torch.zeros_like(X)) if X.dtype != torch.uint8 else torch.zeros_like(X)
+    rest = torch.zeros_like(X)
+    if X.dtype != torch.uint8:
+        rest = torch.where(X < 0, torch.full_like(X, -1), rest)
     return torch.where(is_out, rest, shifted)
 
 

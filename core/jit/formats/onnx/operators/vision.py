@@ -68,8 +68,10 @@ def RoiAlign_16(
             height = max(height, 1.0)
         down = sampling_ratio if sampling_ratio > 0 else int(torch.ceil(height / output_height))
         across = sampling_ratio if sampling_ratio > 0 else int(torch.ceil(width / output_width))
-        y = (torch.arange(output_height * down, dtype=torch.float32) + 0.5) * (height / output_height / max(down, 1)) + y1
-        x = (torch.arange(output_width * across, dtype=torch.float32) + 0.5) * (width / output_width / max(across, 1)) + x1
+        y_step = height / output_height / max(down, 1)
+        x_step = width / output_width / max(across, 1)
+        y = (torch.arange(output_height * down, dtype=torch.float32) + 0.5) * y_step + y1
+        x = (torch.arange(output_width * across, dtype=torch.float32) + 0.5) * x_step + x1
         image = X[int(batch_indices[r])]
         if down == 0 or across == 0:
             results.append(torch.zeros([X.size(1), output_height, output_width], dtype=X.dtype))
