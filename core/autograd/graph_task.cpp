@@ -5,6 +5,7 @@
 
 #include "core/autograd/accumulate_grad.h"
 #include "core/autograd/anomaly.h"
+#include "core/autograd/callbacks.h"
 #include "core/autograd/gradients.h"
 #include "core/autograd/hooks.h"
 #include "core/autograd/thread_context.h"
@@ -17,14 +18,14 @@ namespace {
 
 // What the calling thread runs, for needs_edge and messages.
 struct Running {
-  const GraphTask* graph = nullptr;
+  GraphTask* graph = nullptr;
   const NodeTask* task = nullptr;
 };
 thread_local Running running;
 
 class RunningScope {
  public:
-  RunningScope(const GraphTask& graph, const NodeTask& task) : before_(running) { running = {&graph, &task}; }
+  RunningScope(GraphTask& graph, const NodeTask& task) : before_(running) { running = {&graph, &task}; }
   ~RunningScope() { running = before_; }
   RunningScope(const RunningScope&) = delete;
   RunningScope& operator=(const RunningScope&) = delete;
@@ -119,6 +120,10 @@ std::string with_origin(const Node& node, const char* message) {
 }  // namespace
 
 bool needs_edge(size_t index) { return !running.graph || running.graph->needs_edge(*running.task, index); }
+void queue_callback(std::function<void()> callback) {
+  if (!running.graph) fail(ErrorCode::kFailedPrecondition, "queue_callback: no backward pass runs on this thread");
+  running.graph->add_callback(std::move(callback));
+}
 const Node* running_node() { return running.task ? running.task->node : nullptr; }
 
 bool is_earlier(const NodeTask* a, const NodeTask* b) { return a->node->sequence_nr() < b->node->sequence_nr(); }
@@ -306,7 +311,18 @@ void GraphTask::run_here() {
   }
 }
 
+void GraphTask::add_callback(std::function<void()> callback) {
+  const std::scoped_lock lock(callbacks_mutex_);
+  callbacks_.push_back(std::move(callback));
+}
+
 void GraphTask::run() {
+  run_anywhere();
+  // A callback may start passes of its own; their callbacks are theirs.
+  for (const auto& callback : callbacks_) callback();
+}
+
+void GraphTask::run_anywhere() {
   // Passes inside of passes lie on the stack; so many fit on any.
   constexpr int kMaxDepth = 50;
   thread_local int depth = 0;
