@@ -91,8 +91,9 @@ TEST(SharedRegions, BoundsAreChecked) {
   };
   EXPECT_EQ(find(64, 0), "Invalid offset for shared memory region: 'r'");
   EXPECT_EQ(find(0, 65), "Invalid offset + byte size for shared memory region: 'r'");
-  EXPECT_EQ(find(63, UINT64_MAX), "Integer overflow detected: byte_size (18446744073709551615) + offset (63) exceeds "
-                                  "maximum value (18446744073709551615) for region 'r'");
+  EXPECT_EQ(find(63, UINT64_MAX),
+            "Integer overflow detected: byte_size (18446744073709551615) + offset (63) exceeds "
+            "maximum value (18446744073709551615) for region 'r'");
   EXPECT_EQ(regions.find("r", 63, 1).size_bytes, 1u);
   EXPECT_EQ(error_of([&] { regions.find("x", 0, 1); }).code(), ErrorCode::kNotFound);
 }
