@@ -132,12 +132,10 @@ def environment(extra=None):
             "no_proxy": "*", **(extra or {})}
 
 
-def run_methods(suite, path, names=None, env=None, timeout=120, label="", kind="qa", between=None, leave_out=(),
-                retries=0):
+def run_methods(suite, path, names=None, env=None, timeout=120, label="", kind="qa", between=None, leave_out=()):
     """Runs methods of a test file against whatever is up; returns {name: outcome}.
 
     between: called before each method, each in a process of its own then. leave_out: {name: reason} are recorded as skipped.
-    retries: of a single method that wants seconds-exact timing, on a machine that others use too.
     """
     path = pathlib.Path(path)
     for name, reason in dict(leave_out).items():
@@ -150,16 +148,25 @@ def run_methods(suite, path, names=None, env=None, timeout=120, label="", kind="
         for name in left:
             between()
             outcomes.update(run_left(suite, path, [name], **how))
-    elif retries and len(left) == 1:
-        for again in range(retries, -1, -1):
-            outcomes = run_left("(retried) " + suite if again else suite, path, list(left), **how)
-            if outcomes.get(left[0]) == "pass":
-                if again:
-                    record(suite, left[0] + label, "pass", kind=kind)
-                break
     else:
         outcomes = run_left(suite, path, left, **how)
     return outcomes
+
+
+def run_exact(server, suite, path, name, tries=3, label="", **how):
+    """A method that wants exact times or sizes, on a machine that others use too: tried again, on a server of its own each time.
+
+    server: makes one. how: of run_methods; env may be a function of the server.
+    """
+    env = how.pop("env", None)
+    for left in range(tries - 1, -1, -1):
+        with server() as running:
+            of = env(running) if callable(env) else env
+            outcomes = run_methods("(retried) " + suite if left else suite, path, [name], env=of, label=label, **how)
+        if outcomes.get(name) == "pass":
+            if left:
+                record(suite, name + label, "pass")
+            return
 
 
 def run_left(suite, path, left, env, timeout, label, kind):

@@ -11,7 +11,7 @@ import subprocess
 import time
 
 import kit_paths as paths
-from harness import (BIN, CLIENT, MODELS, PYTHON, QA, WORK, Server, check, copy_models, folder, methods, metrics, prepared, run_methods,
+from harness import (BIN, CLIENT, MODELS, PYTHON, QA, WORK, Server, check, copy_models, folder, methods, metrics, prepared, run_exact, run_methods,
                      run_script, skip)
 
 F = "_float32_float32_float32"
@@ -144,7 +144,7 @@ def metric():
         skip(suite, name, "no pinned memory")
     repository = copy_models(MODELS / "qa_model", folder("metrics_cpu") / "models", "libtorch" + F)
     with Server(repository, flags=COMPAT, name="metrics_cpu"):
-        run_methods(suite, test.parent / "cpu_metrics_test.py", timeout=180)
+        run_methods(suite, test.parent / "cpu_metrics_test.py", timeout=180)  # not on a machine that is busy all the time
     repository = folder("metrics_queue") / "models"
     shape = [(r"dims: \[ -1 \]", "dims: [ 1 ]")]
     slow = MODELS / "limits" / "delay_2000"
@@ -161,8 +161,8 @@ def metric():
     append(repository / "ensemble" / "config.pbtxt", 'name: "ensemble"')
     (repository / "ensemble" / "1").mkdir()
     for name in methods(test.parent / "metrics_queue_size_test.py"):
-        with Server(repository, flags=COMPAT, name="metrics_queue", wait=120):
-            run_methods(suite, test.parent / "metrics_queue_size_test.py", [name], timeout=180, retries=1)
+        run_exact(lambda: Server(repository, flags=COMPAT, name="metrics_queue", wait=120), suite,
+                  test.parent / "metrics_queue_size_test.py", name, timeout=180)
 
 
 def logs():
