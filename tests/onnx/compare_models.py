@@ -1,4 +1,4 @@
-"""Exports networks with both exporters of torch.onnx, runs them by tensord and by ONNX Runtime, and prints the differences.
+"""Exports networks with both exporters of torch.onnx, runs them by tensord and ONNX Runtime, and prints the differences.
 
     PYTHON -m tests.onnx.compare_models --tensord build/dev/server/tensord FOLDER [NAME...]
 
@@ -37,7 +37,8 @@ def run_peer(path, x):
 def run_tensord(binary, path, x):
     arguments, result = path.with_suffix(".in.pt"), path.with_suffix(".out.pt")
     torch.save((x,), arguments)
-    done = subprocess.run([binary, "run", path, "--call", f"forward,{arguments},{result}"], capture_output=True, text=True)
+    command = [binary, "run", path, "--call", f"forward,{arguments},{result}"]
+    done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip())
     value = torch.load(result)

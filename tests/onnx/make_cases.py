@@ -2,8 +2,8 @@
 
     build/onnx/bin/python -m tests.onnx.make_cases FOLDER [--every N]
 
-Each case is FOLDER/NAME with model.onnx, K/input_I.pb and K/output_I.pb for each set K of data, and `tolerance` (relative,
-absolute). Cases of single operators are made by the package, small models lie in it.
+Each case is FOLDER/NAME with model.onnx, K/input_I.pb and K/output_I.pb for each set K of data, and `tolerance`
+(relative, absolute). Cases of single operators are made by the package, small models lie in it.
 """
 
 import argparse

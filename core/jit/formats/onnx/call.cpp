@@ -20,7 +20,6 @@ constexpr std::string_view kOutputs = "_outputs";
 // Attributes that hold one of ONNX's element types; functions get our number of it, and 0 counts as left out.
 constexpr std::string_view kTypeAttributes[] = {"to",         "dtype",     "output_dtype",     "output_datatype",
                                                 "stash_type", "precision", "softmax_precision"};
-constexpr int kMaxCallDepth = 30;
 
 const Type& without_optional(const Type& type) { return type.kind() == TypeKind::kOptional ? *type.element() : type; }
 
@@ -184,38 +183,13 @@ GraphValue* Importer::helper(const std::string& name, std::initializer_list<Grap
 }
 
 GraphValue* Importer::inline_function(const Function& function, const Values& arguments) {
-  Block* block = builder_.block();
-  Node* before = block->last();
-  const Values results = builder_.graph().inline_block(*function.graph->block(), arguments, block, nullptr);
-  // The last value made may be an argument, and then the block may still be empty.
-  Node* mark = builder_.add(builder_.graph().create_constant({}));
-  GraphValue* result = results.front();
-  Node* hold = builder_.add(NodeKind::kTupleConstruct, std::span<GraphValue* const>(&result, 1));
-  inline_calls(before ? before->next() : block->first(), mark, 0);
-  result = hold->input();
-  hold->destroy();
-  mark->destroy();
-  return result;
+  return copier_.call(function, arguments);
 }
 
-void Importer::inline_calls(Node* first, Node* end, int depth) {
-  check_internal(depth < kMaxCallDepth, "functions of the library call each other without end");
-  Graph& graph = builder_.graph();
-  for (Node* node = first; node != end;) {
-    Node* next = node->next();
-    node->set_location(place_);
-    for (Block* block : node->blocks()) inline_calls(block->first(), nullptr, depth);
-    const Function* callee = node->kind() == NodeKind::kCallFunction ? library_.find_function(node->name()) : nullptr;
-    if (callee) {
-      Node* before = node->previous();
-      Block* block = node->block();
-      const Values results = graph.inline_block(*callee->graph->block(), node->inputs(), block, node);
-      node->output()->replace_all_uses_with(results.front());
-      inline_calls(before ? before->next() : block->first(), node, depth + 1);
-      node->destroy();
-    }
-    node = next;
-  }
+Tensor Importer::tensor_of(const GraphValue* value) const {
+  if (const ops::Value* constant = value->constant()) return constant->is_tensor() ? constant->to_tensor() : Tensor();
+  const auto found = weights_.find(value);
+  return found == weights_.end() ? Tensor() : found->second;
 }
 
 }  // namespace tensord::jit::onnx

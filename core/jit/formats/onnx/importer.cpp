@@ -83,6 +83,7 @@ Importer::Importer(const ModelProto& model, std::string file, TensorReader& tens
       tensors_(tensors),
       library_(OperatorLibrary::instance()),
       builder_(graph),
+      copier_(builder_, library_, [this](const GraphValue* value) { return tensor_of(value); }),
       opsets_(&model.opset_imports) {
   for (const FunctionProto& function : model.functions) {
     functions_[function_key(function.domain, function.name)].push_back(&function);

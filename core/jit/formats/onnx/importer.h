@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/jit/formats/graph_builder.h"
+#include "core/jit/formats/onnx/body_copier.h"
 #include "core/jit/formats/onnx/operator_library.h"
 #include "core/jit/formats/onnx/proto.h"
 #include "core/jit/formats/onnx/tensors.h"
@@ -27,6 +28,8 @@ class Importer {
   GraphBuilder& builder() { return builder_; }
   // Gives a name of the main graph its value.
   void define(const std::string& name, GraphValue* value);
+  // Tells the shape of a weight, which the value is at every run.
+  void set_weight(const GraphValue* value, const Tensor& weight) { weights_.emplace(value, weight); }
   // The nodes of the main graph. Its initializers and inputs are defined already.
   void run();
   // What a name of the main graph stands for. Throws Error{kDataLoss} when nothing made it.
@@ -67,7 +70,7 @@ class Importer {
   GraphValue* numbers(GraphValue* tensor, ops::TypeKind kind);
   GraphValue* helper(const std::string& name, std::initializer_list<GraphValue*> arguments);
   GraphValue* inline_function(const Function& function, const Values& arguments);
-  void inline_calls(Node* first, Node* end, int depth);
+  Tensor tensor_of(const GraphValue* value) const;
 
   // What is no function of the library (control.cpp).
   bool special(const NodeProto& node);
@@ -94,6 +97,8 @@ class Importer {
   TensorReader& tensors_;
   const OperatorLibrary& library_;
   GraphBuilder builder_;
+  BodyCopier copier_;
+  std::unordered_map<const GraphValue*, Tensor> weights_;
   SourceLocation place_;                                                // of the node that is gone through
   std::map<std::string, std::vector<const FunctionProto*>> functions_;  // by domain and name
   Scope main_;

@@ -130,7 +130,11 @@ std::string ModelReader::attribute_name(const std::string& name) {
 void ModelReader::define_initializers(LoadedModel& loaded) {
   Block* block = graph_->block();
   GraphValue* self = graph_->inputs().front();
-  std::vector<std::pair<std::string, std::string>> attributes;  // names in the file and in the object
+  struct Weight {
+    std::string name, attribute;  // in the file and in the object
+    Tensor tensor;
+  };
+  std::vector<Weight> weights;
   for (const TensorProto& proto : model_.graph.initializers) {
     const Tensor tensor = tensors_.read(proto);
     if (!is_parameter(proto, tensor)) {
@@ -138,12 +142,16 @@ void ModelReader::define_initializers(LoadedModel& loaded) {
       continue;
     }
     const bool is_statistic = statistics_.contains(proto.name);
-    attributes.emplace_back(proto.name, attribute_name(proto.name));
-    tree_.add(attributes.back().second, tensor,
+    weights.push_back({proto.name, attribute_name(proto.name), tensor});
+    tree_.add(weights.back().attribute, tensor,
               is_statistic ? ModuleTree::Kind::kBuffer : ModuleTree::Kind::kParameter);
     if (!is_statistic) loaded.with_gradient.push_back(tensor);
   }
-  for (const auto& [name, attribute] : attributes) importer_.define(name, tree_.get(block, self, attribute));
+  for (const Weight& weight : weights) {
+    GraphValue* value = tree_.get(block, self, weight.attribute);
+    importer_.define(weight.name, value);
+    importer_.set_weight(value, weight.tensor);
+  }
   for (const SparseTensorProto& proto : model_.graph.sparse_initializers) {
     importer_.define(proto.values.name, importer_.builder().constant(tensors_.read_sparse(proto)));
   }
