@@ -144,7 +144,12 @@ LoadedModel read(const std::string& path, const ReadOptions& options) {
   for (size_t i = 0; i < entries.size(); ++i) {
     const std::string method = is_alone ? kMethod : entries[i].name;
     std::unique_ptr<Function> function = programs[i].make_method(method, tree, options.copies_tensors);
-    verify(*function->graph);
+    try {
+      verify(*function->graph);
+    } catch (const Error& error) {
+      // Values of other types than the operators take: no program that PyTorch wrote.
+      fail(ErrorCode::kDataLoss, path, ": ", entries[i].program, ": ", error.what());
+    }
     library->add_method(kClass, method, std::move(function));
     model.signatures[method] = programs[i].signature();
   }
