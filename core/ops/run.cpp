@@ -259,8 +259,10 @@ bool run_complex_composite(const Op& op, std::span<const Value> arguments, std::
     return true;
   }
   if (functional.schema.name == op.schema.name) return false;  // out=: never recorded
-  std::vector<Value> results;
-  run(functional, arguments, results);
+  // Of a copy, which gradients may read after the target is written.
+  std::vector<Value> given(arguments.begin(), arguments.end()), results;
+  if (is_grad_enabled()) given.front() = call("aten::clone", given.front());
+  run(functional, given, results);
   const Tensor &target = arguments.front().to_tensor(), &result = results.front().to_tensor();
   check(can_cast(result.dtype(), target.dtype()), "result type ", name_of(result.dtype()),
         " can't be cast to the desired output type ", name_of(target.dtype()));

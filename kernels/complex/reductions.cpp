@@ -85,7 +85,7 @@ VARIANCE(".correction");
 // --- products: by halves and by doubling steps, so that their gradients need no division, by zeros either
 
 Tensor product_along(Tensor x, int64_t dim) {
-  if (x.size(dim) == 0) return call("aten::ones_like", call("aten::sum.dim_IntList", x, Dims{dim}, true));
+  if (x.size(dim) == 0) return call("aten::add.Scalar", call("aten::sum.dim_IntList", x, Dims{dim}, true), 1);
   while (x.size(dim) > 1) {
     const int64_t size = x.size(dim), half = size / 2;
     const Tensor product = call("aten::mul.Tensor", narrow(x, dim, 0, half), narrow(x, dim, half, half));

@@ -60,10 +60,13 @@ Tensor complex_to_complex(const Tensor& x, const Dims& given, int64_t normalizat
   return out;
 }
 #define C2C "aten::_fft_c2c"
-OP(C2C "(Tensor self, int[] dim, int normalization, bool forward) -> Tensor").direct(complex_to_complex);
-COMPLEX(C2C).direct(complex_to_complex).gradient([](const GradArgs& args) {
-  return std::vector<Tensor>{call(C2C, args.grad_outputs[0], args.inputs[1], args.inputs[2], !args.inputs[3].to_bool())};
-});
+OP(C2C "(Tensor self, int[] dim, int normalization, bool forward) -> Tensor")
+    .direct(complex_to_complex)
+    .gradient(gradient::of_first([](const GradArgs& args, const Tensor& g) {
+      return call(C2C, g, args.inputs[1], args.inputs[2], !args.inputs[3].to_bool());
+    }))
+    .saves("");
+COMPLEX(C2C).linear();
 
 // The other half of a transform of real numbers, along the last of `dims`: conjugates at the opposite place.
 void fill_mirror(const Tensor& half, const Tensor& full, const Dims& dims) {
@@ -132,18 +135,21 @@ Tensor complex_to_real(const Tensor& x, const Dims& given, int64_t normalization
   return out;
 }
 #define C2R "aten::_fft_c2r"
-OP(C2R "(Tensor self, int[] dim, int normalization, int last_dim_size) -> Tensor").direct(complex_to_real);
-COMPLEX(C2R).direct(complex_to_real).gradient([](const GradArgs& args) {
-  const Tensor& x = args.inputs[0].to_tensor();
-  const int64_t last = wrap_dim(gradient::ints_of(args, 1).back(), x.ndim());
-  const Tensor g = call(R2C, args.grad_outputs[0], args.inputs[1], args.inputs[2], true);
-  // What stands for two places counts twice.
-  const int64_t doubled = args.grad_outputs[0].size(last) - g.size(last);
-  if (doubled <= 0) return std::vector<Tensor>{g};
+// What stands for two places counts twice.
+Tensor gradient_of_c2r(const GradArgs& args, const Tensor& given) {
+  const int64_t last = wrap_dim(gradient::ints_of(args, 1).back(), given.ndim());
+  const Tensor g = call(R2C, given, args.inputs[1], args.inputs[2], true);
+  const int64_t doubled = given.size(last) - g.size(last);
+  if (doubled <= 0) return g;
   const auto part = [&](int64_t start, int64_t length) { return compose::narrow(g, last, start, length); };
   const Tensor middle = call("aten::mul.Scalar", part(1, doubled), ops::Scalar(2));
-  return std::vector<Tensor>{compose::cat({part(0, 1), middle, part(1 + doubled, g.size(last) - 1 - doubled)}, last)};
-});
+  return compose::cat({part(0, 1), middle, part(1 + doubled, g.size(last) - 1 - doubled)}, last);
+}
+OP(C2R "(Tensor self, int[] dim, int normalization, int last_dim_size) -> Tensor")
+    .direct(complex_to_real)
+    .gradient(gradient::of_first(gradient_of_c2r))
+    .saves("");
+COMPLEX(C2R).linear();
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -239,8 +239,11 @@ std::vector<Tensor> gradient_of_qr(const GradArgs& args) {
   Tensor inner;
   if (of_r) inner = matmul(narrowed(of_r, -1, 0, steps), adjoint(square));
   if (of_q) inner = inner ? difference(inner, matmul(adjoint(q), of_q)) : negated(matmul(adjoint(q), of_q));
-  inner = upper_part(inner);
-  const Tensor both = matmul(q, sum_of(inner, adjoint(upper_part(inner, 1))));
+  const Tensor strict = upper_part(inner, 1);
+  // The diagonal once; of complex matrices its real part.
+  Tensor diagonal = diagonal_of(inner);
+  if (is_complex(diagonal.dtype())) diagonal = call("aten::to.dtype", call("aten::real", diagonal), inner.dtype());
+  const Tensor both = matmul(q, sum_of(sum_of(strict, adjoint(strict)), as_diagonal(diagonal)));
   Tensor of_a = solved_triangular(adjoint(square), joined(both, of_q), false, false);
   if (columns > steps) {
     if (!of_right) of_right = call("aten::zeros", with(batch_of(r), {rows, columns - steps}), r.dtype());

@@ -47,7 +47,7 @@ Edges edges_of(const char* name, const Tensor& x, const Dims& counts, const Mayb
   for (int64_t d = 0; d < dims; ++d) {
     const int64_t count = counts[static_cast<size_t>(d)];
     check(count > 0 && count < (int64_t{1} << 31), name, ": bins must be > 0 and below 2^31, but got ", count, " for dimension ", d);
-    double low = 0, high = 0;
+    double low = 0, high = 1;
     if (range) {
       low = (*range)[static_cast<size_t>(2 * d)], high = (*range)[static_cast<size_t>(2 * d + 1)];
     } else if (x.numel() > 0) {
