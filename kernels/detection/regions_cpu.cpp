@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "core/base/cancellation.h"
@@ -14,7 +15,7 @@ namespace {
 
 // Samples along one side of a box beyond which it is no box of an image: its corners alone would say how long this
 // runs.
-constexpr double kMostSamples = 1 << 22;
+constexpr double kMostSamples = 1 << 18;
 
 template <class T>
 struct Box {
@@ -57,11 +58,11 @@ Tap<T> tap_at(T at, int64_t size) {
   return {low, high, 1 - of_high, of_high};
 }
 
-// The samples of a box along one side, those of a bin side by side.
+// The samples of a box along one side, of each bin those that lie in the image.
 template <class T>
 struct Side {
-  int64_t wanted = 0;  // below 0 where the box ends before it begins
-  int64_t in_bin = 0;
+  int64_t wanted = 0;         // of a bin; below 0 where the box ends before it begins
+  std::vector<size_t> first;  // bin b has taps first[b] … first[b + 1] - 1
   std::vector<Tap<T>> taps;
 
   Side(T start, T length, int64_t bins, const RegionGrid& grid, int64_t size) {
@@ -70,13 +71,14 @@ struct Side {
     check(std::abs(each) * static_cast<double>(bins) <= kMostSamples, "rois: a side of ", length, " pixels in ", bins,
           " bins needs more than ", static_cast<int64_t>(kMostSamples), " samples");
     wanted = static_cast<int64_t>(each);
-    in_bin = std::max<int64_t>(wanted, 0);
-    taps.reserve(static_cast<size_t>(in_bin * bins));
+    first.push_back(0);
     for (int64_t b = 0; b < bins; ++b) {
-      for (int64_t i = 0; i < in_bin; ++i) {
-        const T offset = (static_cast<T>(i) + T(0.5)) * bin / static_cast<T>(in_bin);
-        taps.push_back(tap_at(start + static_cast<T>(b) * bin + offset, size));
+      for (int64_t i = 0; i < wanted; ++i) {
+        const T offset = (static_cast<T>(i) + T(0.5)) * bin / static_cast<T>(wanted);
+        const Tap<T> tap = tap_at(start + static_cast<T>(b) * bin + offset, size);
+        if (tap.low >= 0) taps.push_back(tap);
       }
+      first.push_back(taps.size());
     }
   }
 };
@@ -106,11 +108,12 @@ struct Samples {
 // Calls sum(four places, their weights) for each sample of bin (row, column) that lies in the image.
 template <class T, class Sum>
 void visit_samples(const Samples<T>& samples, int64_t row, int64_t column, int64_t width, Sum&& sum) {
-  for (int64_t i = 0; i < samples.y.in_bin; ++i) {
-    const Tap<T>& y = samples.y.taps[static_cast<size_t>(row * samples.y.in_bin + i)];
-    for (int64_t j = 0; j < samples.x.in_bin; ++j) {
-      const Tap<T>& x = samples.x.taps[static_cast<size_t>(column * samples.x.in_bin + j)];
-      if (y.low < 0 || x.low < 0) continue;
+  const auto range = [](const Side<T>& side, int64_t bin) {
+    const auto b = static_cast<size_t>(bin);
+    return std::span(side.taps).subspan(side.first[b], side.first[b + 1] - side.first[b]);
+  };
+  for (const Tap<T>& y : range(samples.y, row)) {
+    for (const Tap<T>& x : range(samples.x, column)) {
       sum(y.low * width + x.low, y.low * width + x.high, y.high * width + x.low, y.high * width + x.high,
           y.of_low * x.of_low, y.of_low * x.of_high, y.of_high * x.of_low, y.of_high * x.of_high);
     }

@@ -24,9 +24,6 @@ struct TensorSignature {
 // lists item after item. A result that is always None has no place among them.
 struct MethodSignature {
   std::vector<TensorSignature> inputs, outputs;
-  // Dimension 0 of every input and output is one and the same number, which may be any from 1 to the largest.
-  bool has_batch = false;
-  int64_t largest_batch = INT64_MAX;
 };
 
 // The files that a model was read from, open as long as tensors may view them.

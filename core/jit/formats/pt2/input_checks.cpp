@@ -22,7 +22,10 @@ std::optional<int64_t> evaluate(const Expression& expression, int64_t value) {
   if (expression.kind == Kind::kSymbol) return value;
   if (expression.kind != Kind::kCall || expression.operands.empty()) return std::nullopt;
   std::optional<int64_t> out = evaluate(expression.operands[0], value);
-  if (out && expression.text == "neg") return -*out;
+  if (out && expression.text == "neg") {
+    int64_t negative = 0;
+    return __builtin_sub_overflow(int64_t{0}, *out, &negative) ? std::nullopt : std::optional(negative);
+  }
   for (size_t i = 1; out && i < expression.operands.size(); ++i) {
     const std::optional<int64_t> next = evaluate(expression.operands[i], value);
     int64_t result = 0;

@@ -246,38 +246,6 @@ GraphValue* Program::build_result(GraphBuilder& builder, const Pytree& tree, con
   return builder.tuple(items, tree.names);
 }
 
-// Rows of a batch: one symbol is dimension 0 of everything.
-void Program::find_batch(const std::vector<const Json*>& outputs) {
-  const Json* symbol = nullptr;
-  const auto is_batch = [&](const Json* meta) {
-    if (!meta || array_member(*meta, "sizes", source_).empty()) return false;
-    const Json* size = find_member((*meta)["sizes"][0], "as_expr");
-    const Json* text = size ? find_member(*size, "expr_str") : nullptr;
-    if (!text || !text->is_string()) return false;
-    if (!symbol) symbol = text;
-    return *symbol == *text && parse_expression(text->get<std::string>()).kind == Expression::Kind::kSymbol;
-  };
-  for (const ProgramInput& input : inputs_) {
-    if (input.value->constant()) continue;
-    if (!is_batch(input.meta)) return;
-  }
-  if (!symbol || outputs.empty()) return;
-  for (const Json* output : outputs) {
-    if (!is_batch(output)) return;
-  }
-  const Json* ranges = find_member(root_, "range_constraints");
-  const std::string name = parse_expression(symbol->get<std::string>()).text;
-  const Json* range = ranges ? find_member(*ranges, name.c_str()) : nullptr;
-  const Json* min = range ? find_member(*range, "min_val") : nullptr;
-  const Json* max = range ? find_member(*range, "max_val") : nullptr;
-  // From 0, 1 or 2 on a size may be anything.
-  if (min && min->is_number_integer() && to_int(*min, source_) > 2) return;
-  signature_.has_batch = true;
-  if (max && max->is_number_integer() && !(max->is_number_unsigned() && max->get<uint64_t>() > INT64_MAX)) {
-    signature_.largest_batch = to_int(*max, source_);
-  }
-}
-
 std::unique_ptr<Function> Program::make_method(const std::string& name, const ModuleTree& tree, bool records) {
   auto function = std::make_unique<Function>();
   function->name = concat(tree.root_class()->name(), ".", name);
@@ -295,7 +263,6 @@ std::unique_ptr<Function> Program::make_method(const std::string& name, const Mo
   write_back(builder, tree, scope);
 
   std::vector<GraphValue*> leaves;
-  std::vector<const Json*> metas;
   for (const Json& spec : specs("output_specs")) {
     const auto [kind, value] = union_case(spec, source_);
     if (kind != "user_output" && kind != "loss_output") continue;
@@ -307,8 +274,6 @@ std::unique_ptr<Function> Program::make_method(const std::string& name, const Mo
     leaves.push_back(leaf);
     if (leaf->type()->kind() == ops::TypeKind::kNone) continue;
     signature_.outputs.push_back(describe(index < output_names_.size() ? output_names_[index] : "", whole));
-    const Json* tensor = find_member(whole, "as_tensor");
-    metas.push_back(tensor ? meta_of("tensor_values", string_member(*tensor, "name", source_)) : nullptr);
   }
   if (leaves.size() != outputs_.leaf_count()) {
     fail(ErrorCode::kDataLoss, source_, ": gives ", leaves.size(), " values, but out_spec has ", outputs_.leaf_count());
@@ -317,7 +282,6 @@ std::unique_ptr<Function> Program::make_method(const std::string& name, const Mo
   GraphValue* result = build_result(builder, outputs_, leaves, next);
   function->graph->block()->add_output(result);
   function->schema.returns.push_back(argument_of("", result->type()));
-  find_batch(metas);
   return function;
 }
 

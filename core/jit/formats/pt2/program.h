@@ -46,7 +46,6 @@ class Program {
   void write_back(GraphBuilder& builder, const ModuleTree& tree, const Scope& scope);
   GraphValue* build_result(GraphBuilder& builder, const Pytree& tree, const std::vector<GraphValue*>& leaves,
                            size_t& next);
-  void find_batch(const std::vector<const Json*>& outputs);
 
   Json root_;
   std::string source_, prefix_;
