@@ -156,10 +156,6 @@ TEST(Pt2Test, SignatureComesFromTheFile) {
   EXPECT_EQ(signature->outputs[1].name, "list.0");
   EXPECT_EQ(signature->outputs[3].name, "k");
   EXPECT_EQ(signature->outputs[0].shape, (Dims{-1, 3}));
-  // A size among the results is no row.
-  EXPECT_FALSE(signature->has_batch);
-  EXPECT_TRUE(load("conv")->signature("forward")->has_batch);
-  EXPECT_EQ(load("conv")->signature("forward")->largest_batch, 32);
 }
 
 TEST(Pt2Test, ParametersHaveTheirNames) {
