@@ -351,6 +351,32 @@ TEST(TcpStore, RubbishEndsItsOwnConnectionOnly) {
   EXPECT_EQ(static_cast<Store&>(*server).get("a"), "1");
 }
 
+// Nobody waits for those that connect and say nothing, and they are not kept for ever.
+TEST(TcpStore, StrangersAreFewAndSendLittle) {
+  const auto server = std::make_shared<TcpStore>(TcpStoreOptions{.port = 0, .is_server = true, .token = "secret"});
+  std::vector<std::unique_ptr<FileDescriptor>> silent;
+  for (size_t i = 0; i < tcp::kMaxStrangers + 20; ++i) {
+    silent.push_back(std::make_unique<FileDescriptor>(connect_to(server->port())));
+    char greeting[32];
+    ASSERT_EQ(recv(silent.back()->get(), greeting, sizeof(greeting), MSG_WAITALL), 32) << i;
+  }
+  EXPECT_NO_THROW(TcpStore({.port = server->port(), .token = "secret"}));
+  char byte;
+  for (size_t i = 0; i < 20; ++i) EXPECT_EQ(recv(silent[i]->get(), &byte, 1, 0), 0) << i;
+  EXPECT_EQ(recv(silent.back()->get(), &byte, 1, MSG_DONTWAIT), -1);
+  // A hello of another token, and then no end of bytes: the answer comes, and the connection ends.
+  const FileDescriptor loud(connect_to(server->port()));
+  char greeting[32];
+  ASSERT_EQ(recv(loud.get(), greeting, sizeof(greeting), MSG_WAITALL), 32);
+  std::string bytes = tcp::Writer(tcp::Command::kHello).text("no proof").finish();
+  size_t sent = 0;
+  for (ssize_t put = 1; put > 0 && sent < (size_t{64} << 20); sent += static_cast<size_t>(std::max<ssize_t>(put, 0))) {
+    put = send(loud.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    bytes.resize(1 << 16);
+  }
+  EXPECT_LT(sent, size_t{64} << 20);
+}
+
 TEST(TcpStore, TakesALargeValueAndASocketThatListens) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};

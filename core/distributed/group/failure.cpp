@@ -9,6 +9,7 @@ namespace {
 
 constexpr const char* kFailure = "failure";  // code and text of the first error
 constexpr Milliseconds kStoreAnswer{2000};   // more is not waited for when a group ends
+constexpr Milliseconds kPeersReason{300};
 
 std::string at_key(int rank) { return "at/" + std::to_string(rank); }
 
@@ -32,6 +33,8 @@ void ProcessGroup::abort(const std::string& reason) {
 Error ProcessGroup::end_with(const Error& error) {
   Error first = error;
   try {
+    // A peer that is lost has mostly met an error of its own, and is about to say which.
+    if (error.code() == ErrorCode::kUnavailable) wait_for_reason();
     first = decode(store_->compare_set(kFailure, "", encode(error)));
   } catch (const Error&) {
     // Without the store each rank has its own error.
@@ -39,6 +42,14 @@ Error ProcessGroup::end_with(const Error& error) {
   end_here(first);
   const std::lock_guard lock(mutex_);
   return *failure_;
+}
+
+void ProcessGroup::wait_for_reason() {
+  try {
+    store_->wait(kFailure, kPeersReason);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kDeadlineExceeded) throw;
+  }
 }
 
 void ProcessGroup::end_here(const Error& error) {

@@ -136,6 +136,7 @@ class ProcessGroup {
 
   // The first error of all ranks; this one's if it is the first.
   Error end_with(const Error& error);
+  void wait_for_reason();
   void end_here(const Error& error);
   void watch();
   void look_at_others(Item& item);

@@ -59,18 +59,22 @@ void Work::start() {
 }
 
 void Work::finish(std::optional<Error> error, int source_rank) {
-  std::vector<std::function<void(const Work&)>> callbacks;
-  {
-    const std::lock_guard lock(mutex_);
-    if (is_done_) return;
-    ended_ = std::chrono::steady_clock::now();
-    is_done_ = true;
-    error_ = std::move(error);
-    source_rank_ = source_rank;
+  std::unique_lock lock(mutex_);
+  if (is_ending_) return;
+  is_ending_ = true;
+  ended_ = std::chrono::steady_clock::now();
+  error_ = std::move(error);
+  source_rank_ = source_rank;
+  while (!callbacks_.empty()) {
+    std::vector<std::function<void(const Work&)>> callbacks;
     callbacks.swap(callbacks_);
+    lock.unlock();
+    for (const auto& callback : callbacks) callback(*this);
+    lock.lock();
   }
+  is_done_ = true;
+  lock.unlock();
   done_.notify_all();
-  for (const auto& callback : callbacks) callback(*this);
 }
 
 }  // namespace tensord::distributed

@@ -33,7 +33,8 @@ class Work {
   bool is_done() const;
   // Of an operation that has ended badly.
   std::optional<Error> error() const;
-  // Called once with this work when it has ended, at once if it has, on the thread that ends it.
+  // Called once with this work when it has ended, at once if it has, on the thread that ends it. Those that were given
+  // before the end have returned when a wait does; they must not wait for this work.
   void on_done(std::function<void(const Work&)> callback);
 
   uint64_t number() const { return number_; }  // within its group; 0 for send and recv
@@ -54,6 +55,7 @@ class Work {
   std::condition_variable done_;
   const SteadyTime made_ = std::chrono::steady_clock::now();
   SteadyTime started_ = made_, ended_ = made_;  // by mutex_, as what follows
+  bool is_ending_ = false;  // the result is there, callbacks run
   bool is_done_ = false;
   int source_rank_ = -1;
   std::optional<Error> error_;

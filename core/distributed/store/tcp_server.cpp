@@ -28,6 +28,7 @@ struct TcpStoreServer::Client {
 
   FileDescriptor socket;
   const std::string nonce;
+  const SteadyTime came = std::chrono::steady_clock::now();
   bool is_admitted = false, is_leaving = false;  // leaving: what is in `out` is the last it gets
   std::string in, out;
   // What it waits for, if anything.
@@ -36,6 +37,10 @@ struct TcpStoreServer::Client {
   std::vector<std::string> keys;
   Milliseconds timeout{0};
   SteadyTime deadline;
+
+  bool is_stranger(SteadyTime now) const { return !is_admitted && now - came >= tcp::kHelloTime; }
+  // What it may have sent that is not answered yet.
+  size_t most_waiting_bytes() const { return 4 + size_t{is_admitted ? tcp::kMaxMessage : tcp::kMaxHello}; }
 
   // Gives the system as much of `out` as it takes; false: the client is gone.
   bool flush() {
@@ -149,8 +154,9 @@ void TcpStoreServer::serve() {
       if (!is_there) gone.push_back(&client);
     }
     answer_waiting();
+    const SteadyTime now = std::chrono::steady_clock::now();
     for (const auto& client : clients_) {
-      if (!client->flush()) gone.push_back(client.get());
+      if (!client->flush() || client->is_stranger(now)) gone.push_back(client.get());
     }
     std::erase_if(clients_,
                   [&](const auto& client) { return std::find(gone.begin(), gone.end(), client.get()) != gone.end(); });
@@ -162,6 +168,8 @@ int TcpStoreServer::poll_timeout_ms() const {
   auto left = std::chrono::milliseconds(60'000);
   const SteadyTime now = std::chrono::steady_clock::now();
   for (const auto& client : clients_) {
+    if (!client->is_admitted)
+      left = std::min(left, std::chrono::ceil<std::chrono::milliseconds>(client->came + tcp::kHelloTime - now));
     if (!client->is_waiting) continue;
     left = std::min(left, std::chrono::ceil<std::chrono::milliseconds>(client->deadline - now));
   }
@@ -169,12 +177,19 @@ int TcpStoreServer::poll_timeout_ms() const {
 }
 
 void TcpStoreServer::accept_all() {
+  auto strangers =
+      static_cast<size_t>(std::ranges::count_if(clients_, [](const auto& client) { return !client->is_admitted; }));
   for (;;) {
     const int fd = accept4(listener_->get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
       // Without descriptors the connection stays in the queue: a pause, not a loop that is busy.
       if (errno == EMFILE || errno == ENFILE) usleep(10'000);
       return;
+    }
+    if (strangers < tcp::kMaxStrangers) {
+      ++strangers;
+    } else {
+      drop_oldest_stranger();
     }
     const int on = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
@@ -185,15 +200,21 @@ void TcpStoreServer::accept_all() {
   }
 }
 
+void TcpStoreServer::drop_oldest_stranger() {
+  const auto oldest = std::ranges::find_if(clients_, [](const auto& client) { return !client->is_admitted; });
+  if (oldest != clients_.end()) clients_.erase(oldest);
+}
+
 bool TcpStoreServer::read_from(Client& client) {
   char buffer[65536];
-  for (;;) {
+  // Some pieces only: others have their turn.
+  for (int piece = 0; piece < 16 && !client.is_leaving; ++piece) {
     const ssize_t got = recv(client.socket.get(), buffer, sizeof(buffer), MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
     if (got <= 0) return false;
     client.in.append(buffer, static_cast<size_t>(got));
-    if (!answer_requests(client)) return false;
+    if (!answer_requests(client) || client.in.size() > client.most_waiting_bytes()) return false;
   }
   return true;
 }

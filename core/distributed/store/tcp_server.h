@@ -35,6 +35,7 @@ class TcpStoreServer {
   struct Client;
   void serve();
   void accept_all();
+  void drop_oldest_stranger();
   bool read_from(Client& client);  // false: it is gone, or has broken the rules
   bool answer_requests(Client& client);
   void handle(Client& client, std::string_view message);

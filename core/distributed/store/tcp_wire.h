@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -17,7 +18,10 @@ namespace tensord::distributed::tcp {
 inline constexpr std::string_view kGreeting = "tensord store 1\n";
 inline constexpr size_t kNonceSize = 16;
 inline constexpr uint32_t kMaxMessage = 256u << 20;
-inline constexpr uint32_t kMaxHello = 256;  // before a client has proved anything
+// Before a client has proved anything: what it may send, how long it may take, and how many of them there are.
+inline constexpr uint32_t kMaxHello = 256;
+inline constexpr std::chrono::seconds kHelloTime{10};
+inline constexpr size_t kMaxStrangers = 256;
 
 enum class Command : uint8_t {
   kHello,
