@@ -55,7 +55,7 @@ class Work {
   std::condition_variable done_;
   const SteadyTime made_ = std::chrono::steady_clock::now();
   SteadyTime started_ = made_, ended_ = made_;  // by mutex_, as what follows
-  bool is_ending_ = false;  // the result is there, callbacks run
+  bool is_ending_ = false;                      // the result is there, callbacks run
   bool is_done_ = false;
   int source_rank_ = -1;
   std::optional<Error> error_;
