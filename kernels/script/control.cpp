@@ -23,7 +23,7 @@ using ops::Value;
 
 // Where what a request brings is not what the model was exported for. `actual` ends the message.
 [[noreturn]] void refuse_input(const std::string& message, std::optional<int64_t> actual) {
-  fail(ErrorCode::kInvalidArgument, message, actual ? std::to_string(*actual) : std::string());
+  throw ops::NamedError(ErrorCode::kInvalidArgument, concat(message, actual ? std::to_string(*actual) : std::string()));
 }
 
 constexpr size_t kMaxWarnings = 1000;

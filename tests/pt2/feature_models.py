@@ -66,7 +66,8 @@ class Point(typing.NamedTuple):
     y: list
 
 
-pytree._register_namedtuple(Point, serialized_type_name="feature_models.Point")
+if hasattr(pytree, "_register_namedtuple"):
+    pytree._register_namedtuple(Point, serialized_type_name="feature_models.Point")
 
 
 @feature("results", randn(2, 3))
@@ -158,7 +159,7 @@ class Sizes(torch.nn.Module):
         return x[:, :half] * (rows - half), index % (columns + 1), x.new_zeros(top, half), x.reshape(-1, 4).sum(0)
 
 
-@feature("number", randn(4, 3), 5, dynamic=(None, Dim.DYNAMIC), more=[(randn(4, 3), 9)])
+@feature("number", randn(4, 3), 5, dynamic=(None, getattr(Dim, "DYNAMIC", None)), more=[(randn(4, 3), 9)])
 class Number(torch.nn.Module):
     """An argument that is an int, not fixed."""
 

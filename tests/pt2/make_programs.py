@@ -3,6 +3,8 @@
     python -m tests.pt2.make_programs DIR [NAME …]             the small models of feature_models.py
     python -m tests.pt2.make_programs DIR --libraries [NAME …] architectures of transformers, timm and torchvision
 
+With --suffix TEXT the names end in it: programs of older versions of PyTorch lie beside those of the newest.
+
 calls.pt has for each NAME.pt2 its calls: (the leaves of what forward takes, those of what it gives back that are no None). They
 are in order: one may change what the next sees.
 """
@@ -55,6 +57,11 @@ def main():
     arguments = sys.argv[1:]
     directory = pathlib.Path(arguments.pop(0))
     directory.mkdir(parents=True, exist_ok=True)
+    suffix = ""
+    if "--suffix" in arguments:
+        at = arguments.index("--suffix")
+        suffix = arguments[at + 1]
+        del arguments[at:at + 2]
     libraries = "--libraries" in arguments
     names = [argument for argument in arguments if argument != "--libraries"]
     failed = 0
@@ -84,7 +91,7 @@ def main():
             continue
         try:
             calls = [(one.args, one.kwargs), *one.more]
-            export(directory, name, one.module, one.args, one.kwargs, one.dynamic_shapes, calls, one.decomposed, written)
+            export(directory, name + suffix, one.module, one.args, one.kwargs, one.dynamic_shapes, calls, one.decomposed, written)
         except Exception:
             traceback.print_exc()
             print("not exported", name, flush=True)

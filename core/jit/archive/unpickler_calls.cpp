@@ -38,6 +38,8 @@ Value Unpickler::make_global(const std::string& name) {
       {"torch._utils._rebuild_tensor_v2", &Unpickler::call_tensor, nullptr},
       {"torch._utils._rebuild_tensor", &Unpickler::call_tensor, nullptr},
       {"torch._utils._rebuild_parameter", &Unpickler::call_parameter, nullptr},
+      // The state is what Python code has set on the parameter beside its value.
+      {"torch._utils._rebuild_parameter_with_state", &Unpickler::call_parameter, nullptr},
       {"torch.jit._pickle.build_intlist", &Unpickler::call_typed_list, ops::int_type()},
       {"torch.jit._pickle.build_doublelist", &Unpickler::call_typed_list, ops::float_type()},
       {"torch.jit._pickle.build_boollist", &Unpickler::call_typed_list, ops::bool_type()},

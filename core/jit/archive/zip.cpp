@@ -99,12 +99,25 @@ ZipArchive::ZipArchive(std::string path, const ZipOptions& options) : path_(std:
 
 ZipArchive::~ZipArchive() {
   guard_.reset();
-  if (data_) munmap(data_, size_);
+  if (data_ && !outer_) munmap(data_, size_);
 }
 
 std::shared_ptr<ZipArchive> ZipArchive::open(const std::string& path, const ZipOptions& options) {
   std::shared_ptr<ZipArchive> archive(new ZipArchive(path, options));
   archive->map_file();
+  archive->read_directory();
+  archive->check_limits();
+  return archive;
+}
+
+std::shared_ptr<ZipArchive> ZipArchive::open_inner(const Entry& entry) const {
+  const std::string name = concat(path_, ": ", entry.name);
+  if (!entry.is_stored) fail(ErrorCode::kUnimplemented, name, ": is an archive that is compressed itself");
+  if (entry.size == 0) fail(ErrorCode::kDataLoss, name, ": is empty");
+  std::shared_ptr<ZipArchive> archive(new ZipArchive(name, options_));
+  archive->outer_ = shared_from_this();
+  archive->data_ = data_ + entry.offset;
+  archive->size_ = entry.size;
   archive->read_directory();
   archive->check_limits();
   return archive;
@@ -270,7 +283,7 @@ std::string ZipArchive::read(const Entry& entry) const {
 Storage ZipArchive::storage(const Entry& entry) const {
   char* data = data_ + entry.offset;
   // Kernels may count on elements being aligned; writers that do not align are rare enough to copy.
-  if (entry.is_stored && entry.offset % kAlignment == 0) {
+  if (entry.is_stored && reinterpret_cast<uintptr_t>(data) % kAlignment == 0) {
     if (options_.verify_stored) check_crc(entry, data);
     return wrap_storage(data, entry.size, [self = shared_from_this()] {});
   }
@@ -285,6 +298,7 @@ Storage ZipArchive::storage(const Entry& entry) const {
 }
 
 void ZipArchive::check_unchanged() const {
+  if (outer_) return outer_->check_unchanged();
   const auto fail_changed = [&](const char* how) {
     fail(ErrorCode::kDataLoss, path_, ": the file was ", how,
          " while it was in use, so its results cannot be trusted; load it again (replace files by renaming others over "
@@ -318,6 +332,7 @@ void ZipArchive::check_contents(int64_t changed_ns) const {
 }
 
 size_t ZipArchive::release_pages() const {
+  if (outer_) return outer_->release_pages();
   // An entry per page of the address space: whether it is in memory, and whether it still is the file's. A page that
   // was written is this process's own and has to stay.
   constexpr uint64_t kIsPresent = uint64_t{1} << 63, kIsFile = uint64_t{1} << 61;

@@ -42,6 +42,8 @@ class ZipArchive : public std::enable_shared_from_this<ZipArchive> {
   // Throws Error: kNotFound (cannot be opened), kDataLoss (no zip file, truncated, entries that overlap or
   // appear twice), kUnimplemented (encrypted or another compression), kResourceExhausted (limits).
   static std::shared_ptr<ZipArchive> open(const std::string& path, const ZipOptions& options = {});
+  // An archive that is a stored entry of this one, which stays mapped as long as it lives.
+  std::shared_ptr<ZipArchive> open_inner(const Entry& entry) const;
   ~ZipArchive();
 
   const std::string& path() const { return path_; }
@@ -74,6 +76,7 @@ class ZipArchive : public std::enable_shared_from_this<ZipArchive> {
 
   const std::string path_;
   const ZipOptions options_;
+  std::shared_ptr<const ZipArchive> outer_;  // it lies in this one's memory
   char* data_ = nullptr;
   size_t size_ = 0;
   std::unique_ptr<FileDescriptor> file_;  // null: nobody else can reach the file

@@ -108,12 +108,36 @@ class Builder {
   fail(ErrorCode::kDataLoss, where, ": expected ", expected, " but got ", value.type_name());
 }
 
+// PyTorch 2.5 wrote infinities and NaN as Python does, which is no JSON; later versions as texts. Here they are texts.
+std::string quote_numbers(std::string_view text) {
+  constexpr std::string_view kNames[] = {"-Infinity", "Infinity", "NaN"};
+  std::string out;
+  bool is_text = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const std::string_view* found = nullptr;
+    for (const std::string_view& name : kNames) {
+      if (!is_text && !found && text[i] == name[0] && text.substr(i).starts_with(name)) found = &name;
+    }
+    if (found) {
+      out += concat("\"", *found, "\"");
+      i += found->size() - 1;
+      continue;
+    }
+    if (text[i] == '"') is_text = !is_text;
+    out += text[i];
+    if (is_text && text[i] == '\\' && i + 1 < text.size()) out += text[++i];
+  }
+  return out;
+}
+
 }  // namespace
 
 Json parse_json(std::string_view text, const std::string& source) {
   if (text.size() > kMaxBytes) {
     fail(ErrorCode::kResourceExhausted, source, ": ", text.size(), " bytes of JSON, more than ", kMaxBytes);
   }
+  std::string quoted;
+  if (text.find("Infinity") != text.npos || text.find("NaN") != text.npos) text = quoted = quote_numbers(text);
   Builder builder(source);
   if (!Json::sax_parse(text, &builder)) fail(ErrorCode::kDataLoss, source, ": no JSON");
   return builder.take();

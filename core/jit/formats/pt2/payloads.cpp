@@ -2,7 +2,10 @@
 
 #include <cstring>
 
+#include <set>
+
 #include "core/base/error.h"
+#include "core/jit/archive/pickle.h"
 #include "core/jit/formats/pt2/enums.h"
 #include "core/jit/formats/pt2/json.h"
 
@@ -29,9 +32,39 @@ Storage Payloads::storage_of(const std::string& entry) {
   Storage& storage = storages_[entry];
   if (!storage) {
     storage = zip_->storage(zip_->at(entry));
-    if (copies_) storage = copy_of(*storage);
+    if (copies_ && storage) storage = copy_of(*storage);
   }
   return storage;
+}
+
+std::map<std::string, Payload> Payloads::read_pickled(const std::string& entry) {
+  const std::shared_ptr<const ZipArchive> inner = zip_->open_inner(zip_->at(entry));
+  check_byte_order(*inner);
+  std::map<std::string, Storage> storages;
+  std::set<const TensorImpl*> with_gradient;
+  UnpickleContext context;
+  context.source = inner->path();
+  context.infer_container_types = true;
+  context.requires_grad = [&](const Tensor& tensor) { with_gradient.insert(tensor.impl()); };
+  context.storage = [&](const std::string& key) {
+    Storage& storage = storages[key];
+    if (!storage) {
+      storage = inner->storage(inner->at("data/" + key));
+      if (copies_) storage = copy_of(*storage);
+    }
+    return storage;
+  };
+  const ops::Value value = unpickle(inner->read(inner->at("data.pkl")), context).value;
+  if (!value.is_dict()) fail(ErrorCode::kDataLoss, inner->path(), ": holds a ", value.tag_name(), ", no dict");
+  std::map<std::string, Payload> payloads;
+  for (const auto& [name, item] : value.to_dict()->items()) {
+    if (!name.is_string() || !item.is_tensor()) {
+      fail(ErrorCode::kUnimplemented, inner->path(), ": holds a ", item.tag_name(), ", which is no tensor with a name");
+    }
+    const Tensor& tensor = item.to_tensor();
+    payloads[name.to_string()] = {tensor, with_gradient.contains(tensor.impl())};
+  }
+  return payloads;
 }
 
 std::map<std::string, Payload> Payloads::read(const std::string& folder, const std::string& list) {

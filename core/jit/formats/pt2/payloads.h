@@ -24,6 +24,8 @@ class Payloads {
   // `folder` is "data/weights/" or "data/constants/", `list` its entry with the names. Throws Error naming the tensor;
   // what is pickled is refused, not run.
   std::map<std::string, Payload> read(const std::string& folder, const std::string& list);
+  // The same of an entry that torch.save wrote, as PyTorch up to 2.8 had it: a dict of tensors.
+  std::map<std::string, Payload> read_pickled(const std::string& entry);
   // By entry of the archive.
   const std::map<std::string, Storage>& storages() const { return storages_; }
 

@@ -10,8 +10,8 @@
 namespace tensord::jit::pt2 {
 namespace {
 
-// The schema of PyTorch 2.5 to 2.15; minor versions add fields.
-constexpr int64_t kSchemaVersion = 8;
+// Of PyTorch 2.5, and of 2.6 to 2.15; minor versions add fields.
+constexpr int64_t kOldestSchema = 7, kNewestSchema = 8;
 
 ops::Argument argument_of(std::string name, ops::TypePtr type) {
   ops::Argument argument;
@@ -31,10 +31,10 @@ Program::Program(Json root, std::string source, std::string prefix)
     : root_(std::move(root)), source_(std::move(source)), prefix_(std::move(prefix)) {
   const Json& version = object_member(root_, "schema_version", source_);
   const int64_t major = int_member(version, "major", source_);
-  if (major != kSchemaVersion) {
+  if (major < kOldestSchema || major > kNewestSchema) {
     fail(ErrorCode::kUnimplemented, source_, ": is of schema version ", major, ".",
          int_member(version, "minor", source_), ", written by PyTorch ", version_of(root_),
-         "; programs of PyTorch 2.5 and newer (schema version ", kSchemaVersion, ") are read");
+         "; programs of PyTorch 2.5 and newer (schema versions ", kOldestSchema, " and ", kNewestSchema, ") are read");
   }
 }
 

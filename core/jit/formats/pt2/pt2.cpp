@@ -20,6 +20,11 @@ constexpr const char* kClass = "__torch__.ExportedProgram";
 // The method of a file with one program.
 constexpr const char* kMethod = "forward";
 
+// The layout of PyTorch up to 2.7: entries with fixed names, tensors as torch.save writes them.
+constexpr const char* kOldProgram = "serialized_exported_program.json";
+constexpr const char* kOldWeights = "serialized_state_dict.pt";
+constexpr const char* kOldConstants = "serialized_constants.pt";
+
 class ArchiveFile final : public ModelFile {
  public:
   explicit ArchiveFile(std::shared_ptr<const ZipArchive> zip) : zip_(std::move(zip)) {}
@@ -36,47 +41,64 @@ bool probe(const std::string& path) {
   if (!file.read(magic, sizeof magic) || std::string_view(magic, 4) != "PK\3\4") return false;
   try {
     const auto zip = ZipArchive::open(path);
-    return zip->find("archive_format") || zip->find("serialized_exported_program.json");
+    return zip->find("archive_format") || zip->find(kOldProgram);
   } catch (const Error&) {
     return false;  // a damaged archive: its reader says why
   }
 }
 
-// The names of the programs in it.
-std::vector<std::string> program_names(const ZipArchive& zip) {
-  std::vector<std::string> names;
+// A program in an archive, and where its tensors are listed.
+struct Entry {
+  std::string name;
+  std::string program;
+};
+
+std::vector<Entry> programs_of(const ZipArchive& zip) {
+  if (zip.find(kOldProgram)) return {{kMethod, kOldProgram}};
+  std::vector<Entry> programs;
   bool has_compiled = false;
   for (const ZipArchive::Entry& entry : zip.entries()) {
     has_compiled = has_compiled || entry.name.starts_with("data/aotinductor/");
     constexpr std::string_view kEnd = ".json";
     if (!entry.name.starts_with(kModels) || !entry.name.ends_with(kEnd)) continue;
-    names.push_back(entry.name.substr(kModels.size(), entry.name.size() - kModels.size() - kEnd.size()));
+    programs.push_back(
+        {entry.name.substr(kModels.size(), entry.name.size() - kModels.size() - kEnd.size()), entry.name});
   }
-  if (names.empty() && has_compiled) {
-    fail(ErrorCode::kUnimplemented, zip.path(),
-         ": is a package of AOTInductor, which holds machine code for PyTorch; write ",
-         "the program with torch.export.save");
+  if (programs.empty() && has_compiled) {
+    fail(ErrorCode::kUnimplemented, zip.path(), ": is a package of AOTInductor, which holds machine code for PyTorch; ",
+         "write the program with torch.export.save");
   }
-  if (names.empty()) fail(ErrorCode::kDataLoss, zip.path(), ": has no program in models/");
-  return names;
+  if (programs.empty()) fail(ErrorCode::kDataLoss, zip.path(), ": has no program in models/");
+  return programs;
 }
 
 void check_archive(const ZipArchive& zip) {
-  if (!zip.find("archive_format")) {
-    fail(ErrorCode::kUnimplemented, zip.path(),
-         ": is of the layout that PyTorch wrote up to 2.7; load it with a newer ",
-         "PyTorch and write it with torch.export.save again");
-  }
+  check_byte_order(zip);
+  if (zip.find(kOldProgram)) return;
   const std::string format = zip.read(zip.at("archive_format"));
-  if (format != "pt2")
+  if (format != "pt2") {
     fail(ErrorCode::kUnimplemented, zip.path(), ": archive format '", format.substr(0, 20), "' is not known");
+  }
   const ZipArchive::Entry* version = zip.find("archive_version");
   const std::string number = version ? zip.read(*version) : "0";
   if (number != "0") {
     fail(ErrorCode::kUnimplemented, zip.path(), ": archive version ", number.substr(0, 20),
          " is newer than the newest known, 0");
   }
-  check_byte_order(zip);
+}
+
+// Whether its tensors are pickled, as PyTorch up to 2.8 had them.
+bool has_pickled_tensors(const ZipArchive& zip, const Entry& entry) {
+  return entry.program == kOldProgram || zip.find(concat(kWeights, entry.name, ".pt"));
+}
+
+std::map<std::string, pt2::Payload> read_tensors(const ZipArchive& zip, const Entry& entry, pt2::Payloads& payloads,
+                                                 bool is_weights) {
+  const std::string folder(is_weights ? kWeights : kConstants);
+  if (entry.program == kOldProgram) return payloads.read_pickled(is_weights ? kOldWeights : kOldConstants);
+  const std::string pickled = concat(folder, entry.name, ".pt");
+  if (zip.find(pickled)) return payloads.read_pickled(pickled);
+  return payloads.read(folder, concat(entry.name, is_weights ? "_weights_config.json" : "_constants_config.json"));
 }
 
 // The same file with the tensors as they are now: whoever trains or runs a program writes to them, and to no others.
@@ -95,38 +117,51 @@ void write(const std::string& path, const ZipArchive& source, const std::map<std
 LoadedModel read(const std::string& path, const ReadOptions& options) {
   const std::shared_ptr<const ZipArchive> zip = ZipArchive::open(path);
   check_archive(*zip);
-  const std::vector<std::string> names = program_names(*zip);
+  const std::vector<Entry> entries = programs_of(*zip);
+  const bool is_alone = entries.size() == 1;
   pt2::Payloads payloads(zip, options.copies_tensors);
   ModuleTree tree(kClass);
   LoadedModel model;
   std::vector<pt2::Program> programs;
   std::set<const TensorImpl*> seen;
-  for (const std::string& name : names) {
-    const std::string entry = concat(kModels, name, ".json");
-    const std::string source = concat(path, ": ", entry);
+  bool has_pickled = false;
+  for (const Entry& entry : entries) {
+    const std::string source = concat(path, ": ", entry.program);
     // Names of one program are the model's own; several could have the same.
-    programs.emplace_back(pt2::parse_json(zip->read(zip->at(entry)), source), source,
-                          names.size() == 1 ? "" : name + ".");
-    const auto weights = payloads.read(std::string(kWeights), name + "_weights_config.json");
-    const auto constants = payloads.read(std::string(kConstants), name + "_constants_config.json");
+    programs.emplace_back(pt2::parse_json(zip->read(zip->at(entry.program)), source), source,
+                          is_alone ? "" : entry.name + ".");
+    has_pickled = has_pickled || has_pickled_tensors(*zip, entry);
+    const auto weights = read_tensors(*zip, entry, payloads, true);
+    const auto constants = read_tensors(*zip, entry, payloads, false);
     programs.back().add_tensors(weights, constants, tree);
     for (const auto& [unused, payload] : weights) {
-      if (payload.requires_grad && seen.insert(payload.tensor.impl()).second)
-        model.with_gradient.push_back(payload.tensor);
+      if (!payload.requires_grad || !seen.insert(payload.tensor.impl()).second) continue;
+      model.with_gradient.push_back(payload.tensor);
     }
   }
   auto library = std::make_unique<GraphLibrary>();
   model.object = tree.finish(*library);
-  for (size_t i = 0; i < names.size(); ++i) {
-    const std::string method = names.size() == 1 ? kMethod : names[i];
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const std::string method = is_alone ? kMethod : entries[i].name;
     std::unique_ptr<Function> function = programs[i].make_method(method, tree, options.copies_tensors);
-    verify(*function->graph);
+    try {
+      verify(*function->graph);
+    } catch (const Error& error) {
+      // Values of other types than the operators take: no program that PyTorch wrote.
+      fail(ErrorCode::kDataLoss, path, ": ", entries[i].program, ": ", error.what());
+    }
     library->add_method(kClass, method, std::move(function));
     model.signatures[method] = programs[i].signature();
   }
   model.functions = std::move(library);
   model.file = std::make_shared<ArchiveFile>(zip);
-  model.save = [zip, storages = payloads.storages()](const std::string& target) { write(target, *zip, storages); };
+  model.save = [zip, has_pickled, storages = payloads.storages()](const std::string& target) {
+    if (has_pickled) {
+      fail(ErrorCode::kUnimplemented, target, ": programs in the layout of PyTorch up to 2.8 are not written; load ",
+           zip->path(), " with a newer PyTorch and write it with torch.export.save");
+    }
+    write(target, *zip, storages);
+  };
   return model;
 }
 

@@ -1,0 +1,258 @@
+// Programs that were damaged, or made to do harm: refused by one Error, or run to an end.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "core/jit/archive/torch_file.h"
+#include "core/jit/archive/zip.h"
+#include "core/jit/archive/zip_writer.h"
+#include "core/jit/runtime/module.h"
+
+namespace tensord::jit {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ops::Value;
+using testing::HasSubstr;
+
+fs::path data() { return fs::path(TENSORD_TEST_DATA) / "pt2" / "data"; }
+
+class Pt2HostileTest : public testing::Test {
+ protected:
+  Pt2HostileTest() : file_(fs::path(testing::TempDir()) / concat("pt2_hostile.", getpid(), ".pt2")) {}
+  ~Pt2HostileTest() override { fs::remove(file_); }
+
+  // The archive of a program with some entries replaced; those with no text are left out.
+  void write(const std::string& name, const std::map<std::string, std::string>& entries) {
+    fs::remove(file_);
+    const auto zip = ZipArchive::open((data() / (name + ".pt2")).string());
+    ZipWriter writer(file_.string());
+    std::map<std::string, std::string> rest = entries;
+    for (const ZipArchive::Entry& entry : zip->entries()) {
+      const auto replaced = rest.find(entry.name);
+      if (replaced == rest.end()) {
+        writer.add("m/" + entry.name, zip->read(entry));
+      } else if (!replaced->second.empty()) {
+        writer.add("m/" + entry.name, replaced->second);
+      }
+      if (replaced != rest.end()) rest.erase(replaced);
+    }
+    for (const auto& [entry, text] : rest) writer.add("m/" + entry, text);
+    writer.finish();
+  }
+  static std::string entry_of(const std::string& name, const std::string& entry) {
+    const auto zip = ZipArchive::open((data() / (name + ".pt2")).string());
+    return zip->read(zip->at(entry));
+  }
+  static json program_of(const std::string& name) { return json::parse(entry_of(name, "models/model.json")); }
+  void write_program(const std::string& name, const json& program) {
+    write(name, {{"models/model.json", program.dump()}});
+  }
+
+  std::pair<ErrorCode, std::string> failure() {
+    try {
+      Module::load(file_.string())->method("forward");
+    } catch (const Error& error) {
+      return {error.code(), error.what()};
+    }
+    return {ErrorCode::kInternal, "no error"};
+  }
+  void expect_refused(ErrorCode code, const std::string& text) {
+    const auto [got, message] = failure();
+    EXPECT_EQ(got, code) << message;
+    EXPECT_THAT(message, HasSubstr(text));
+  }
+
+  const fs::path file_;
+};
+
+TEST_F(Pt2HostileTest, NoJson) {
+  write("conv", {{"models/model.json", "{\"graph_module\": "}});
+  expect_refused(ErrorCode::kDataLoss, "models/model.json: no JSON at byte");
+  write("conv", {{"models/model.json", "[]"}});
+  expect_refused(ErrorCode::kDataLoss, "models/model.json: expected an object");
+  write("conv", {{"models/model.json", ""}});
+  expect_refused(ErrorCode::kDataLoss, "has no program in models/");
+}
+
+TEST_F(Pt2HostileTest, Depth) {
+  const std::string deep(100000, '[');
+  write("conv", {{"models/model.json", deep + std::string(100000, ']')}});
+  expect_refused(ErrorCode::kResourceExhausted, "nested more than 200 deep");
+  // In what is not kept, too.
+  write("conv",
+        {{"models/model.json", "{\"target\": 1, \"metadata\": {\"a\": " + deep + std::string(100000, ']') + "}}"}});
+  expect_refused(ErrorCode::kResourceExhausted, "nested more than 200 deep");
+  json program = program_of("conv");
+  std::string tree = R"({"type": null, "context": null, "children_spec": []})";
+  for (int i = 0; i < 60; ++i)
+    tree = R"({"type": "builtins.tuple", "context": "null", "children_spec": [)" + tree + "]}";
+  program["graph_module"]["module_call_graph"][0]["signature"]["out_spec"] = "[1, " + tree + "]";
+  write_program("conv", program);
+  expect_refused(ErrorCode::kResourceExhausted, "out_spec: nested more than 30 deep");
+}
+
+TEST_F(Pt2HostileTest, ValuesBeforeTheyAreMade) {
+  json program = program_of("conv");
+  json& nodes = program["graph_module"]["graph"]["nodes"];
+  const json last = nodes.back();
+  nodes[0]["inputs"][0]["arg"] = last["outputs"][0];
+  write_program("conv", program);
+  expect_refused(ErrorCode::kDataLoss, "is used before it is defined");
+  program = program_of("conv");
+  json& again = program["graph_module"]["graph"]["nodes"];
+  again.push_back(again.back());
+  write_program("conv", program);
+  expect_refused(ErrorCode::kDataLoss, "is defined twice");
+}
+
+TEST_F(Pt2HostileTest, Enumerations) {
+  json program = program_of("conv");
+  program["graph_module"]["graph"]["tensor_values"]["x"]["dtype"] = 77;
+  write_program("conv", program);
+  expect_refused(ErrorCode::kDataLoss, "77 is no dtype");
+  program["graph_module"]["graph"]["tensor_values"]["x"]["dtype"] = 30;
+  write_program("conv", program);
+  expect_refused(ErrorCode::kUnimplemented, "dtype float8_e5m2 is not supported");
+}
+
+TEST_F(Pt2HostileTest, TensorsOutsideOfTheirEntry) {
+  const std::string name = "data/weights/model_weights_config.json";
+  const auto with = [&](const char* field, const json& value) {
+    json config = json::parse(entry_of("conv", name));
+    config["config"]["conv.weight"]["tensor_meta"][field] = value;
+    write("conv", {{name, config.dump()}});
+  };
+  const json huge = {{{"as_int", int64_t{1} << 62}}, {{"as_int", 4}}, {{"as_int", 4}}, {{"as_int", 4}}};
+  with("sizes", huge);
+  expect_refused(ErrorCode::kDataLoss, "'conv.weight'");
+  with("strides", huge);
+  expect_refused(ErrorCode::kDataLoss, "'conv.weight'");
+  with("storage_offset", {{"as_int", 1}});
+  expect_refused(ErrorCode::kDataLoss, "'conv.weight'");
+  with("storage_offset", {{"as_int", -1}});
+  expect_refused(ErrorCode::kDataLoss, "'conv.weight'");
+  json config = json::parse(entry_of("conv", name));
+  config["config"]["conv.weight"]["path_name"] = "../../../etc/passwd";
+  write("conv", {{name, config.dump()}});
+  expect_refused(ErrorCode::kDataLoss, "has no entry");
+  config["config"]["conv.weight"]["path_name"] = "weight_0";
+  config["config"]["conv.weight"]["use_pickle"] = true;
+  write("conv", {{name, config.dump()}});
+  expect_refused(ErrorCode::kUnimplemented, "'conv.weight' is a pickled tensor");
+}
+
+TEST_F(Pt2HostileTest, WhatIsNotRead) {
+  json program = program_of("conv");
+  program["graph_module"]["graph"]["nodes"][0]["target"] = "torch.ops.mylib.custom_op.default";
+  program["graph_module"]["graph"]["nodes"][1]["target"] = "os.system";
+  write_program("conv", program);
+  expect_refused(ErrorCode::kUnimplemented, "operators that are not supported: mylib::custom_op, os.system");
+  program = program_of("conv");
+  program["schema_version"]["major"] = 5;
+  program["torch_version"] = "2.4.1";
+  write_program("conv", program);
+  expect_refused(ErrorCode::kUnimplemented, "is of schema version 5");
+  expect_refused(ErrorCode::kUnimplemented, "written by PyTorch 2.4.1");
+  write("conv", {{"archive_version", "1"}});
+  expect_refused(ErrorCode::kUnimplemented, "archive version 1 is newer");
+  write("conv", {{"models/model.json", ""}, {"data/aotinductor/model/a.so", "x"}});
+  expect_refused(ErrorCode::kUnimplemented, "is a package of AOTInductor");
+  // Nobody opens the pickle of the inputs it was exported with.
+  write("conv", {{"data/sample_inputs/model.pt", "cos\nsystem\n(S'false'\ntR."}});
+  EXPECT_EQ(failure().second, "no error");
+}
+
+TEST_F(Pt2HostileTest, GuardsThatAreNotUnderstood) {
+  json program = program_of("conv");
+  program["guards_code"] = {"__import__('os').system('false')"};
+  write_program("conv", program);
+  expect_refused(ErrorCode::kUnimplemented, "guard '__import__");
+  program["guards_code"] = {std::string(5000, '(') + "1" + std::string(5000, ')')};
+  write_program("conv", program);
+  expect_refused(ErrorCode::kUnimplemented, "it is nested too deep");
+}
+
+// Every value of a document, by the way to it.
+void collect(const json& value, const json::json_pointer& at, std::vector<json::json_pointer>& places) {
+  places.push_back(at);
+  if (value.is_object()) {
+    for (auto it = value.begin(); it != value.end(); ++it) collect(it.value(), at / it.key(), places);
+  } else if (value.is_array()) {
+    for (size_t i = 0; i < value.size(); ++i) collect(value[i], at / i, places);
+  }
+}
+
+class Damage {
+ public:
+  explicit Damage(unsigned seed) : random_(seed) {}
+
+  void apply(json& document) {
+    std::vector<json::json_pointer> places;
+    collect(document, json::json_pointer(), places);
+    json& target = document[places[pick(places.size())]];
+    const json other = document[places[pick(places.size())]];
+    switch (pick(5)) {
+      case 0: target = kNumbers[pick(std::size(kNumbers))]; break;
+      case 1: target = other; break;
+      case 2: target = nullptr; break;
+      case 3:
+        if (target.is_array() && !target.empty()) target.erase(pick(target.size()));
+        if (target.is_object() && !target.empty())
+          target.erase(std::next(target.begin(), static_cast<long>(pick(target.size()))));
+        if (target.is_number_integer()) target = target.get<int64_t>() + 1;
+        break;
+      default:
+        if (target.is_array() && !target.empty()) target.push_back(target[pick(target.size())]);
+        if (target.is_string()) target = "as_tensor";
+        if (target.is_number_integer()) target = -1;
+        if (target.is_boolean()) target = !target.get<bool>();
+    }
+  }
+
+ private:
+  static constexpr int64_t kNumbers[] = {0, -1, 3, 13, int64_t{1} << 62, INT64_MIN, INT64_MAX};
+  size_t pick(size_t count) { return static_cast<size_t>(random_() % count); }
+  std::mt19937 random_;
+};
+
+TEST_F(Pt2HostileTest, AnyDamageIsAnErrorOrNone) {
+  const Value calls = load_torch_file((data() / "calls.pt").string());
+  size_t refused = 0, run = 0;
+  for (const char* name : {"nested", "cond", "while_loop", "map", "scan", "sizes", "buffers", "lists", "views"}) {
+    const json whole = program_of(name);
+    const std::ptrdiff_t index = calls.to_dict()->find(Value(name));
+    const Value& call = calls.to_dict()->items()[static_cast<size_t>(index)].second.to_list()->items[0];
+    for (unsigned seed = 0; seed < 40; ++seed) {
+      json damaged = whole;
+      Damage damage(seed * 31 + static_cast<unsigned>(index));
+      for (unsigned i = 0; i <= seed % 3; ++i) damage.apply(damaged);
+      write_program(name, damaged);
+      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+      const std::function<bool()> is_late = [&] { return std::chrono::steady_clock::now() > end; };
+      try {
+        Frame frame;
+        std::vector<Value> arguments;
+        for (const Value& value : call.to_tuple()->items[0].to_tuple()->items) {
+          arguments.push_back(value.is_tensor() ? Value(value.to_tensor().clone()) : value);
+        }
+        Module::load(file_.string())->method("forward").run(frame, arguments, &is_late);
+        ++run;
+      } catch (const Error& error) {
+        EXPECT_NE(error.code(), ErrorCode::kInternal) << name << ", seed " << seed << ": " << error.what();
+        ++refused;
+      }
+    }
+  }
+  EXPECT_GT(refused, 100);
+  EXPECT_GT(run, 30);
+}
+
+}  // namespace
+}  // namespace tensord::jit
