@@ -76,8 +76,11 @@ Tensor unflatten(const Tensor& x, int64_t dim, const IntList& sizes) {
 Tensor view_as_dtype(const Tensor& x, DType dtype) {
   check(size_of(dtype) == size_of(x.dtype()), "view: only dtypes of the same size are supported, not ",
         name_of(x.dtype()), " as ", name_of(dtype));
-  if (x.is_meta()) return Tensor::meta_strided(x.sizes(), x.strides(), dtype, x.device());
-  return Tensor::from_storage(x.storage(), x.sizes(), x.strides(), x.offset(), dtype);
+  if (!x.is_meta()) return Tensor::from_storage(x.storage(), x.sizes(), x.strides(), x.offset(), dtype);
+  // The memory it stands for stays the same: a plan takes what is no view for a copy, which would convert.
+  const Tensor view = x.as_view(x.sizes(), x.strides(), x.offset());
+  view.impl()->dtype = dtype;
+  return view;
 }
 
 Tensor reshape_alias(const Tensor& x, const IntList& sizes, const IntList&) { return view(x, sizes); }

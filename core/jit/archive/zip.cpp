@@ -16,6 +16,7 @@
 #include "core/base/parallel.h"
 #include "core/base/thread_priority.h"
 #include "core/jit/archive/crc32.h"
+#include "core/jit/archive/mapped_file.h"
 #include "core/tensor/allocator.h"
 
 namespace tensord::jit {
@@ -332,29 +333,7 @@ void ZipArchive::check_contents(int64_t changed_ns) const {
 }
 
 size_t ZipArchive::release_pages() const {
-  if (outer_) return outer_->release_pages();
-  // An entry per page of the address space: whether it is in memory, and whether it still is the file's. A page that
-  // was written is this process's own and has to stay.
-  constexpr uint64_t kIsPresent = uint64_t{1} << 63, kIsFile = uint64_t{1} << 61;
-  const int pagemap = ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-  if (pagemap < 0) return 0;
-  const size_t page_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE)), pages = (size_ + page_bytes - 1) / page_bytes;
-  const size_t first = reinterpret_cast<uintptr_t>(data_) / page_bytes;
-  std::vector<uint64_t> entries(std::min<size_t>(pages, 4096));
-  size_t released = 0;
-  for (size_t page = 0; page < pages; page += entries.size()) {
-    const size_t count = std::min(entries.size(), pages - page), bytes = count * sizeof(uint64_t);
-    const auto offset = static_cast<off_t>((first + page) * sizeof(uint64_t));
-    if (pread(pagemap, entries.data(), bytes, offset) != static_cast<ssize_t>(bytes)) break;
-    for (size_t i = 0, end = 0; i < count; i = end + 1) {
-      for (end = i; end < count && (entries[end] & kIsPresent) != 0 && (entries[end] & kIsFile) != 0;) ++end;
-      if (end > i && madvise(data_ + (page + i) * page_bytes, (end - i) * page_bytes, MADV_DONTNEED) == 0) {
-        released += (end - i) * page_bytes;
-      }
-    }
-  }
-  close(pagemap);
-  return released;
+  return outer_ ? outer_->release_pages() : release_mapped_pages(data_, size_);
 }
 
 void check_byte_order(const ZipArchive& archive) {

@@ -10,6 +10,15 @@ using ops::TypePtr;
 
 namespace {
 
+// "float32" of torch.float32. Archives have the number.
+std::optional<DType> dtype_called(std::string_view name) {
+#define TENSORD_IS_CALLED(TYPE, ENUM) \
+  if (name == name_of(DType::ENUM)) return DType::ENUM;
+  TENSORD_FOR_EACH_DTYPE(TENSORD_IS_CALLED)
+#undef TENSORD_IS_CALLED
+  return std::nullopt;
+}
+
 const TypePtr& without_optional(const TypePtr& type) {
   return type && type->kind() == TypeKind::kOptional ? type->element() : type;
 }
@@ -39,6 +48,7 @@ Binding FunctionEmitter::expression(const Expr& expr, const TypePtr& hint) {
       if (raised_) return Binding::of(unreachable());
       const ops::ClassType* type = declarations_.class_of(base->type());
       if (type && type->is_module()) return Binding::of(module_item(base, value(*expr.items[1]), expr, hint));
+      if (has_slice(*expr.items[1])) return Binding::of(sliced(base, *expr.items[1], expr));
       return Binding::of(index_value(base, value(*expr.items[1]), expr));
     }
     case ExprKind::kSlice: fail(expr, "a slice can only be used inside of a subscript");
@@ -153,6 +163,7 @@ Binding FunctionEmitter::static_binding(const Expr& expr, const std::string& pat
        {"torch.nn.functional.", "torch.autograd.", "torch.Tensor.", "torch.", "math.", "F."}) {
     if (!path.starts_with(prefix)) continue;
     if (prefix == "math." && last == "inf") return Binding::of(constant(std::numeric_limits<double>::infinity()));
+    if (const auto dtype = prefix == "torch." ? dtype_called(last) : std::nullopt) return Binding::of(constant(*dtype));
     if (prefix == "math." && last == "pi") return Binding::of(constant(3.141592653589793));
     return Binding::of(Binding::Kind::kOperator, "aten::" + path.substr(prefix.size()));
   }
@@ -268,6 +279,10 @@ GraphValue* FunctionEmitter::index_value(GraphValue* base, GraphValue* index, co
     case TypeKind::kClass:
     case TypeKind::kInterface: return call_method(base, "__getitem__", {{index}, {}}, at);
     case TypeKind::kTensor:
+      if (index->type()->kind() == TypeKind::kTensor) {
+        GraphValue* indices = add(NodeKind::kListConstruct, Values{index}, ops::list_type(ops::tensor_type()));
+        return as_value(call_operator("aten::index", {{base, indices}, {}}, at), at);
+      }
       return as_value(call_operator("aten::select", {{base, constant(int64_t{0}), index}, {}}, at), at);
     default: break;
   }
@@ -432,6 +447,15 @@ Binding FunctionEmitter::binary(const Expr& expr) {
     if (left->type()->kind() == TypeKind::kTensor && text == "//") op_name = "aten::floor_divide";
     if (text == "%" && left->type()->kind() == TypeKind::kString) op_name = "aten::percentFormat";
     if (text == "in" || text == "not in") std::swap(left, right);
+    if (ops::is_subtype(left->type(), ops::number_type()) && right->type()->kind() == TypeKind::kTensor) {
+      // A number before a tensor, as torch does it: the tensor comes first.
+      if (text == "+" || text == "*") std::swap(left, right);
+      if (text == "-") return call_operator("aten::rsub", {{right, left}, {}}, expr);
+      if (text == "/") {
+        right = as_value(call_operator("aten::reciprocal", {{right}, {}}, expr), expr);
+        return call_operator("aten::mul", {{right, left}, {}}, expr);
+      }
+    }
     Binding result = call_operator(op_name, {{left, right}, {}}, expr);
     return text == "not in" ? call_operator("aten::__not__", {{as_value(result, expr)}, {}}, expr) : result;
   }

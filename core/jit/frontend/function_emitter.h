@@ -93,6 +93,9 @@ class FunctionEmitter {
   GraphValue* tuple_item(GraphValue* tuple, int64_t index, const Expr& at);
   GraphValue* subscript(const Expr& expr);
   GraphValue* index_value(GraphValue* base, GraphValue* index, const Expr& at);
+  static bool has_slice(const Expr& index);
+  Values slice_bounds(const Expr& slice);
+  GraphValue* sliced(GraphValue* base, const Expr& index, const Expr& at);
   GraphValue* module_item(GraphValue* modules, GraphValue* index, const Expr& at, const ops::TypePtr& hint);
   GraphValue* list(const Expr& expr, const ops::TypePtr& hint);
   GraphValue* tuple(const Expr& expr, const ops::TypePtr& hint);

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/base/fault_guard.h"
+#include "core/base/file_descriptor.h"
+#include "core/tensor/storage.h"
+
+namespace tensord::jit {
+
+// A file in memory for as long as the object or a storage of it lives. Pages are private: writes to them stay in this
+// process. A file that is written to or cut off meanwhile gives other bytes or zeros, and never ends the process.
+// Immutable; thread-safe.
+class MappedFile : public std::enable_shared_from_this<MappedFile> {
+ public:
+  // Throws Error: kNotFound (cannot be opened), kInvalidArgument (no regular file), kDataLoss (empty).
+  static std::shared_ptr<const MappedFile> open(const std::string& path);
+  ~MappedFile();
+
+  const std::string& path() const { return path_; }
+  char* data() const { return data_; }
+  size_t size() const { return size_; }
+  // These bytes where they lie, copied on write. REQUIRES: the range is in the file.
+  Storage storage(size_t offset, size_t size_bytes) const;
+  // See ZipArchive, which has both; a file that was touched counts as changed.
+  void check_unchanged() const;
+  size_t release_pages() const;
+
+ private:
+  explicit MappedFile(std::string path) : path_(std::move(path)) {}
+  void map();
+
+  const std::string path_;
+  char* data_ = nullptr;
+  size_t size_ = 0;
+  int64_t changed_ns_ = 0;
+  std::unique_ptr<FileDescriptor> file_;  // null: nobody else can reach the file
+  std::unique_ptr<FaultGuard> guard_;
+};
+
+// Gives back the memory of pages of a private mapping that were read and never written; who reads them again gets them
+// from the file. Returns the bytes given back.
+size_t release_mapped_pages(char* data, size_t size_bytes);
+
+}  // namespace tensord::jit

@@ -1,0 +1,215 @@
+#include "core/jit/formats/onnx/body_copier.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/ops/run.h"
+
+namespace tensord::jit::onnx {
+
+using ops::TypeKind;
+using ops::Value;
+
+namespace {
+
+constexpr int kMaxDepth = 30;
+// Of a constant tensor whose elements are looked at, and of a list.
+constexpr int64_t kMaxElements = 64;
+
+bool is_simple(const Value& value) {
+  if (value.is_list()) {
+    const auto& items = value.to_list()->items;
+    return std::ssize(items) <= kMaxElements &&
+           std::ranges::all_of(items, [](const Value& item) { return item.is_number() || item.is_string(); });
+  }
+  return value.is_none() || value.is_number() || value.is_string();
+}
+
+bool writes_lists(const Block& block) {
+  for (const Node* node = block.first(); node; node = node->next()) {
+    if (node->op() && node->op()->schema.is_mutating()) return true;
+    if (std::ranges::any_of(node->blocks(), [](const Block* inner) { return writes_lists(*inner); })) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+BodyCopier::Place BodyCopier::place_of(GraphValue* value) const {
+  const Value* constant = value->constant();
+  if (constant && is_simple(*constant) && !constant->is_list()) return {value, *constant};
+  // A list of constants that was made for this call alone.
+  const Node* node = value->node();
+  if (node && node->kind() == NodeKind::kListConstruct && !value->has_uses()) {
+    std::vector<Value> items;
+    for (const GraphValue* item : node->inputs()) {
+      const Value* known = item->constant();
+      if (!known || !(known->is_number() || known->is_string())) return {value, std::nullopt};
+      items.push_back(*known);
+    }
+    if (std::ssize(items) <= kMaxElements) {
+      return {value, Value(ops::make_list(value->type()->element(), std::move(items)))};
+    }
+  }
+  return {value, std::nullopt};
+}
+
+GraphValue* BodyCopier::use(const Place& place, const ops::TypePtr& type) {
+  if (place.value) return place.value;
+  if (!place.known->is_list()) return builder_.constant(*place.known, place.known->is_none() ? nullptr : type);
+  std::vector<GraphValue*> items;
+  const ops::List& list = place.known->to_list();
+  for (const Value& item : list->items) items.push_back(builder_.constant(item));
+  return builder_.list(list->element, items);
+}
+
+GraphValue* BodyCopier::use(Frame& frame, const GraphValue* source) {
+  return use(frame.places.at(source), source->type()->kind() == TypeKind::kOptional ? nullptr : source->type());
+}
+
+GraphValue* BodyCopier::call(const Function& function, std::span<GraphValue* const> arguments) {
+  std::vector<Place> places;
+  for (GraphValue* argument : arguments) places.push_back(place_of(argument));
+  return use(body(function, std::move(places)), nullptr);
+}
+
+BodyCopier::Place BodyCopier::body(const Function& function, std::vector<Place> arguments) {
+  check_internal(++depth_ < kMaxDepth, "functions of the library call each other without end");
+  const Block& source = *function.graph->block();
+  Frame frame;
+  frame.writes_lists = writes_lists(source);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    Place& place = arguments[i];
+    if (place.known && place.known->is_list() && frame.writes_lists) {
+      place.value = use(place, nullptr);
+      place.known.reset();
+    }
+    frame.places[source.inputs()[i]] = std::move(place);
+  }
+  block(frame, source);
+  --depth_;
+  return frame.places.at(source.outputs().front());
+}
+
+void BodyCopier::block(Frame& frame, const Block& source) {
+  for (const Node* each = source.first(); each; each = each->next()) node(frame, *each);
+}
+
+void BodyCopier::node(Frame& frame, const Node& node) {
+  if (fold(frame, node)) return;
+  switch (node.kind()) {
+    case NodeKind::kIf: {
+      const Place& condition = frame.places.at(node.input());
+      if (!condition.known) break;
+      const Block& taken = *node.blocks()[condition.known->to_bool() ? 0 : 1];
+      block(frame, taken);
+      for (size_t i = 0; i < node.outputs().size(); ++i) {
+        const Place result = frame.places.at(taken.outputs()[i]);
+        frame.places[node.output(i)] = result;
+      }
+      return;
+    }
+    case NodeKind::kCallFunction: {
+      const Function* callee = library_.find_function(node.name());
+      if (!callee) break;
+      std::vector<Place> arguments;
+      for (const GraphValue* input : node.inputs()) arguments.push_back(frame.places.at(input));
+      const Place result = body(*callee, std::move(arguments));
+      frame.places[node.output()] = result;
+      return;
+    }
+    default: break;
+  }
+  copy(frame, node);
+}
+
+void BodyCopier::copy(Frame& frame, const Node& node) {
+  std::vector<GraphValue*> inputs;
+  for (const GraphValue* input : node.inputs()) inputs.push_back(use(frame, input));
+  Node* made = builder_.add(builder_.graph().create_like(node, inputs));
+  for (size_t i = 0; i < node.outputs().size(); ++i) frame.places[node.output(i)] = {made->output(i), std::nullopt};
+  for (const Block* source : node.blocks()) {
+    Block* target = made->add_block();
+    for (const GraphValue* input : source->inputs()) {
+      frame.places[input] = {target->add_input(input->type(), input->name()), std::nullopt};
+    }
+    const GraphBuilder::Inside inside(builder_, target);
+    block(frame, *source);
+    for (const GraphValue* output : source->outputs()) target->add_output(use(frame, output));
+  }
+}
+
+// Whether the node's result is known, and so nothing has to be put into the graph.
+bool BodyCopier::fold(Frame& frame, const Node& node) {
+  switch (node.kind()) {
+    case NodeKind::kConstant:
+      if (!is_simple(node.constant()) || node.constant().is_list()) return false;
+      frame.places[node.output()] = {nullptr, node.constant()};
+      return true;
+    case NodeKind::kUncheckedCast: {
+      const Place& place = frame.places.at(node.input());
+      if (!place.known && !ops::is_subtype(place.value->type(), node.output()->type())) return false;
+      const Place same = place;
+      frame.places[node.output()] = same;
+      return true;
+    }
+    case NodeKind::kListConstruct: {
+      if (frame.writes_lists) return false;
+      std::vector<Value> items;
+      for (const GraphValue* input : node.inputs()) {
+        const Place& place = frame.places.at(input);
+        if (!place.known || !(place.known->is_number() || place.known->is_string())) return false;
+        items.push_back(*place.known);
+      }
+      const ops::TypePtr& element = node.output()->type()->element();
+      const TypeKind kind = element->kind();
+      if (kind != TypeKind::kInt && kind != TypeKind::kFloat && kind != TypeKind::kBool && kind != TypeKind::kString)
+        return false;
+      frame.places[node.output()] = {nullptr, Value(ops::make_list(element, std::move(items)))};
+      return true;
+    }
+    case NodeKind::kOp: return fold_none_check(frame, node) || fold_op(frame, node);
+    default: return false;
+  }
+}
+
+// `x is None` where x can be none.
+bool BodyCopier::fold_none_check(Frame& frame, const Node& node) {
+  const bool is_check = node.is_op("aten::__is__"), is_not_check = node.is_op("aten::__isnot__");
+  if (!is_check && !is_not_check) return false;
+  const Place& place = frame.places.at(node.input(0));
+  const Place& other = frame.places.at(node.input(1));
+  if (place.known || !other.known || !other.known->is_none()) return false;
+  const TypeKind kind = place.value->type()->kind();
+  if (kind != TypeKind::kTensor && kind != TypeKind::kList) return false;
+  frame.places[node.output()] = {nullptr, Value(is_not_check)};
+  return true;
+}
+
+bool BodyCopier::fold_op(Frame& frame, const Node& node) {
+  if (!node.is_pure_op() || node.op()->is_random || node.outputs().size() != 1) return false;
+  std::vector<Value> arguments;
+  for (const GraphValue* input : node.inputs()) {
+    const Place& place = frame.places.at(input);
+    if (place.known) {
+      arguments.push_back(*place.known);
+      continue;
+    }
+    const Tensor tensor = tensor_of_(place.value);
+    if (!tensor.defined()) return false;
+    const bool is_read = place.value->constant() && tensor.numel() <= kMaxElements;
+    if (!node.op()->reads_only_shape && !is_read) return false;
+    arguments.push_back(tensor);
+  }
+  try {
+    const std::vector<Value> results = ops::run(*node.op(), arguments);
+    const bool keeps = results.size() == 1 && is_simple(results[0]) && !(results[0].is_list() && frame.writes_lists);
+    if (!keeps) return false;
+    frame.places[node.output()] = {nullptr, results[0]};
+    return true;
+  } catch (const Error&) {
+    return false;  // the run says what is wrong, should it come here
+  }
+}
+
+}  // namespace tensord::jit::onnx

@@ -1,0 +1,313 @@
+// Operators that have graphs in them, and those that are about types: no function of the library can say them.
+#include <algorithm>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/jit/formats/onnx/importer.h"
+
+namespace tensord::jit::onnx {
+
+using ops::TypeKind;
+using ops::TypePtr;
+
+namespace {
+
+bool is_optional(const GraphValue* value) { return value->type()->kind() == TypeKind::kOptional; }
+
+// Numbers of an attribute, or so many zeros.
+std::vector<int64_t> integers(const NodeProto& node, const char* name, size_t count) {
+  const AttributeProto* attribute = node.find_attribute(name);
+  if (!attribute) return std::vector<int64_t>(count, 0);
+  if (attribute->type != AttributeProto::kInts || attribute->ints.size() != count) {
+    fail(ErrorCode::kDataLoss, "attribute '", name, "' must be ", count, " integers");
+  }
+  return attribute->ints;
+}
+
+}  // namespace
+
+bool Importer::special(const NodeProto& node) {
+  struct Special {
+    const char* domain;
+    const char* op_type;
+    int64_t since_version;
+    void (Importer::*import)(const NodeProto&);
+  };
+  static constexpr Special kSpecial[] = {
+      {"", "Constant", 1, &Importer::constant},
+      {"", "Identity", 1, &Importer::identity},
+      {"", "Optional", 15, &Importer::optional},
+      {"", "OptionalHasElement", 15, &Importer::optional_has_element},
+      {"", "OptionalGetElement", 15, &Importer::optional_get_element},
+      {"", "If", 1, &Importer::if_node},
+      {"", "Loop", 1, &Importer::loop},
+      {"", "Scan", 9, &Importer::scan},
+      {"", "SequenceMap", 17, &Importer::sequence_map},
+      {"ai.onnx.preview", "FlexAttention", 1, &Importer::flex_attention},
+  };
+  for (const Special& each : kSpecial) {
+    if (node.domain != each.domain || node.op_type != each.op_type || opset(node.domain) < each.since_version) continue;
+    (this->*each.import)(node);
+    return true;
+  }
+  return false;
+}
+
+void Importer::constant(const NodeProto& node) {
+  const Attributes given = attributes(node);
+  if (given.size() != 1) fail(ErrorCode::kDataLoss, "must have one attribute");
+  const AttributeProto& value = *given.begin()->second;
+  const std::string& name = given.begin()->first;
+  const auto vector = [&]<class T, class From>(const std::vector<From>& values, T) {
+    const Tensor tensor = Tensor::empty(Dims{static_cast<int64_t>(values.size())}, dtype_of<T>);
+    std::ranges::copy(values, tensor.data<T>());
+    return tensor;
+  };
+  Tensor tensor;
+  if (name == "value" && value.t) {
+    tensor = tensors_.read(*value.t);
+  } else if (name == "sparse_value" && value.sparse_tensor) {
+    tensor = tensors_.read_sparse(*value.sparse_tensor);
+  } else if (name == "value_int") {
+    tensor = Tensor::scalar(value.i);
+  } else if (name == "value_float") {
+    tensor = Tensor::scalar(value.f);
+  } else if (name == "value_ints") {
+    tensor = vector(value.ints, int64_t{});
+  } else if (name == "value_floats") {
+    tensor = vector(value.floats, float{});
+  } else {
+    fail(ErrorCode::kUnimplemented, "attribute '", name, "' is not supported");
+  }
+  define_outputs(node, {builder_.constant(tensor)});
+}
+
+void Importer::identity(const NodeProto& node) { define_outputs(node, {input(node, 0)}); }
+
+void Importer::optional(const NodeProto& node) {
+  GraphValue* value = input(node, 0);
+  const AttributeProto* attribute = node.find_attribute("type");
+  if (!value && (!attribute || !attribute->tp)) fail(ErrorCode::kDataLoss, "has neither an input nor a type");
+  const TypePtr element = value ? value->type() : to_type(*attribute->tp, "attribute 'type'", /*checks=*/true);
+  if (!value) value = builder_.none();
+  Node* cast = builder_.add(NodeKind::kUncheckedCast, std::span<GraphValue* const>(&value, 1));
+  define_outputs(node, {cast->add_output(ops::optional_type(element))});
+}
+
+void Importer::optional_has_element(const NodeProto& node) {
+  GraphValue* value = input(node, 0);
+  if (value && is_optional(value)) {
+    GraphValue* has = builder_.op("aten::__isnot__", {value, builder_.none()});
+    define_outputs(node, {helper("control._tensor_of_bool", {has})});
+  } else {
+    define_outputs(node, {builder_.constant(Tensor::scalar(value != nullptr))});
+  }
+}
+
+void Importer::optional_get_element(const NodeProto& node) {
+  GraphValue* value = input(node, 0);
+  if (!value) fail(ErrorCode::kDataLoss, "has no input");
+  if (is_optional(value)) value = builder_.op("aten::_unwrap_optional", {value});
+  define_outputs(node, {value});
+}
+
+const GraphProto& Importer::graph_attribute(const NodeProto& node, const char* name) const {
+  const Attributes given = attributes(node);
+  const auto found = given.find(name);
+  if (found == given.end() || !found->second->g) fail(ErrorCode::kDataLoss, "graph '", name, "' is missing");
+  return *found->second->g;
+}
+
+void Importer::if_node(const NodeProto& node) {
+  GraphValue* condition = input(node, 0);
+  if (!condition) fail(ErrorCode::kDataLoss, "has no condition");
+  condition = number(condition, TypeKind::kBool);
+  Node* branch = builder_.add(NodeKind::kIf, std::span<GraphValue* const>(&condition, 1));
+  std::vector<Values> results;
+  for (const char* name : {"then_branch", "else_branch"}) {
+    const GraphBuilder::Inside inside(builder_, branch->add_block());
+    results.push_back(subgraph(graph_attribute(node, name), {}));
+  }
+  set_place(node);
+  if (results[0].size() != results[1].size())
+    fail(ErrorCode::kDataLoss, "the branches give different numbers of outputs");
+  Values outputs;
+  for (size_t i = 0; i < results[0].size(); ++i) {
+    const TypePtr type = ops::unify(results[0][i]->type(), results[1][i]->type());
+    if (!type) {
+      fail(ErrorCode::kUnimplemented, "output ", i, " is ", results[0][i]->type()->str(), " in one branch and ",
+           results[1][i]->type()->str(), " in the other");
+    }
+    for (size_t b = 0; b < 2; ++b) branch->blocks()[b]->add_output(results[b][i]);
+    outputs.push_back(branch->add_output(type));
+  }
+  define_outputs(node, outputs);
+}
+
+template <class Body>
+Importer::Values Importer::counted_loop(GraphValue* trips, GraphValue* condition, const Values& carried,
+                                        const std::vector<TypePtr>& types, Body body) {
+  Values inputs{trips, condition};
+  inputs.insert(inputs.end(), carried.begin(), carried.end());
+  Node* node = builder_.add(NodeKind::kLoop, inputs);
+  Block* block = node->add_block();
+  GraphValue* round = block->add_input(ops::int_type());
+  Values state;
+  for (const TypePtr& type : types) state.push_back(block->add_input(type));
+  const SourceLocation place = place_;
+  {
+    const GraphBuilder::Inside inside(builder_, block);
+    GraphValue* goes_on = body(round, state);
+    block->add_output(goes_on);
+  }
+  place_ = place;
+  builder_.set_location(place_);
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (!ops::is_subtype(state[i]->type(), types[i])) {
+      fail(ErrorCode::kUnimplemented, "state ", i, " begins as ", types[i]->str(), " and becomes ",
+           state[i]->type()->str());
+    }
+    block->add_output(state[i]);
+  }
+  Values results;
+  for (const TypePtr& type : types) results.push_back(node->add_output(type));
+  return results;
+}
+
+GraphValue* Importer::stacked(GraphValue* list, const ValueInfoProto& item, int64_t axis, bool is_reversed) {
+  // Without any round the sizes that the file does not say are 0.
+  std::vector<int64_t> sizes;
+  for (const auto& dimension : item.type.shape.value_or(std::vector<TypeProto::Dimension>())) {
+    sizes.push_back(dimension.value.value_or(0));
+  }
+  const int64_t rank = static_cast<int64_t>(sizes.size()) + 1;
+  sizes.insert(sizes.begin() + std::clamp<int64_t>(axis < 0 ? axis + rank : axis, 0, rank - 1), 0);
+  Values items;
+  for (const int64_t size : sizes) items.push_back(builder_.constant(size));
+  GraphValue* dtype = builder_.constant(find_dtype(item.type.elem_type).value_or(DType::kFloat32));
+  GraphValue* like = helper("control._empty_scan", {builder_.list(ops::int_type(), items), dtype});
+  return helper("control._stacked", {list, builder_.constant(axis), builder_.constant(is_reversed), like});
+}
+
+void Importer::loop(const NodeProto& node) {
+  const GraphProto& body = graph_attribute(node, "body");
+  GraphValue* trips = input(node, 0);
+  GraphValue* condition = input(node, 1);
+  trips = trips ? number(trips, TypeKind::kInt) : builder_.constant(std::numeric_limits<int64_t>::max());
+  condition = condition ? number(condition, TypeKind::kBool) : builder_.constant(true);
+  Values states;
+  for (size_t i = 2; i < node.inputs.size(); ++i) {
+    states.push_back(input(node, i));
+    if (!states.back()) fail(ErrorCode::kDataLoss, "state ", i - 2, " is left out");
+  }
+  const size_t count = states.size();
+  if (body.inputs.size() != count + 2 || body.outputs.size() < count + 1) {
+    fail(ErrorCode::kDataLoss, "the body has ", body.inputs.size(), " inputs and ", body.outputs.size(),
+         " outputs for ", count, " states");
+  }
+  std::vector<TypePtr> types;
+  for (size_t i = 0; i < count; ++i) {
+    // A state that is empty at first is said to be optional by the body.
+    TypePtr declared = to_type(body.inputs[i + 2].type, body.inputs[i + 2].name, /*checks=*/false);
+    types.push_back(declared->kind() == TypeKind::kOptional ? declared : states[i]->type());
+  }
+  Values lists;
+  for (size_t i = count + 1; i < body.outputs.size(); ++i) lists.push_back(helper("control._no_tensors", {}));
+  const auto fill = [&](GraphValue* round, Values& state) {
+    Values arguments{helper("control._tensor_of_int", {round}), builder_.constant(Tensor::scalar(true))};
+    arguments.insert(arguments.end(), state.begin(), state.end());
+    const Values results = subgraph(body, arguments);
+    for (size_t i = 0; i < count; ++i) state[i] = results[i + 1];
+    for (size_t i = 0; i < lists.size(); ++i) builder_.op("aten::append.t", {lists[i], results[count + 1 + i]});
+    return number(results[0], TypeKind::kBool);
+  };
+  Values outputs = counted_loop(trips, condition, states, types, fill);
+  for (size_t i = 0; i < lists.size(); ++i) {
+    outputs.push_back(stacked(lists[i], body.outputs[count + 1 + i], 0, false));
+  }
+  define_outputs(node, outputs);
+}
+
+void Importer::scan(const NodeProto& node) {
+  const GraphProto& body = graph_attribute(node, "body");
+  const AttributeProto* scans = node.find_attribute("num_scan_inputs");
+  const Values given = inputs(node);
+  const size_t scan_count = scans && scans->i > 0 ? static_cast<size_t>(scans->i) : 0;
+  if (scan_count == 0 || scan_count > given.size() || std::ranges::count(given, nullptr) != 0) {
+    fail(ErrorCode::kDataLoss, "num_scan_inputs does not fit ", given.size(), " inputs");
+  }
+  const size_t count = given.size() - scan_count;
+  if (body.outputs.size() < count) fail(ErrorCode::kDataLoss, "the body has fewer outputs than states");
+  const size_t output_count = body.outputs.size() - count;
+  const Values states(given.begin(), given.begin() + static_cast<std::ptrdiff_t>(count));
+  const auto axes = integers(node, "scan_input_axes", scan_count);
+  const auto directions = integers(node, "scan_input_directions", scan_count);
+  const auto output_axes = integers(node, "scan_output_axes", output_count);
+  const auto output_directions = integers(node, "scan_output_directions", output_count);
+  std::vector<TypePtr> types;
+  for (const GraphValue* state : states) types.push_back(state->type());
+  Values lists;
+  for (size_t i = 0; i < output_count; ++i) lists.push_back(helper("control._no_tensors", {}));
+  GraphValue* trips = helper("control._scan_length", {given[count], builder_.constant(axes[0])});
+  const auto fill = [&](GraphValue* round, Values& state) {
+    Values arguments = state;
+    for (size_t i = 0; i < scan_count; ++i) {
+      arguments.push_back(helper("control._scan_item", {given[count + i], builder_.constant(axes[i]), round,
+                                                        builder_.constant(directions[i] != 0)}));
+    }
+    const Values results = subgraph(body, arguments);
+    for (size_t i = 0; i < count; ++i) state[i] = results[i];
+    for (size_t i = 0; i < output_count; ++i) builder_.op("aten::append.t", {lists[i], results[count + i]});
+    return builder_.constant(true);
+  };
+  Values outputs = counted_loop(trips, builder_.constant(true), states, types, fill);
+  for (size_t i = 0; i < output_count; ++i) {
+    outputs.push_back(stacked(lists[i], body.outputs[count + i], output_axes[i], output_directions[i] != 0));
+  }
+  define_outputs(node, outputs);
+}
+
+// Inputs that are sequences are gone through together; tensors are the same in every round.
+void Importer::sequence_map(const NodeProto& node) {
+  const GraphProto& body = graph_attribute(node, "body");
+  const Values given = inputs(node);
+  const auto is_sequence = [](const GraphValue* value) { return value && value->type()->kind() == TypeKind::kList; };
+  if (given.empty() || !is_sequence(given[0])) fail(ErrorCode::kDataLoss, "the first input is no sequence");
+  Values lists;
+  for (size_t i = 0; i < body.outputs.size(); ++i) lists.push_back(helper("control._no_tensors", {}));
+  GraphValue* trips = helper("control._sequence_length", {given[0]});
+  const auto fill = [&](GraphValue* round, Values&) {
+    Values arguments;
+    for (GraphValue* value : given) {
+      arguments.push_back(is_sequence(value) ? helper("control._sequence_item", {value, round}) : value);
+    }
+    const Values results = subgraph(body, arguments);
+    for (size_t i = 0; i < lists.size(); ++i) builder_.op("aten::append.t", {lists[i], results[i]});
+    return builder_.constant(true);
+  };
+  counted_loop(trips, builder_.constant(true), {}, {}, fill);
+  define_outputs(node, lists);
+}
+
+void Importer::flex_attention(const NodeProto& node) {
+  const Attributes given = attributes(node);
+  const Values qkv = inputs(node);
+  if (qkv.size() != 3 || std::ranges::count(qkv, nullptr) != 0) fail(ErrorCode::kDataLoss, "must have three inputs");
+  const auto optional_number = [&](const char* name, const TypePtr& type) {
+    const auto found = given.find(name);
+    GraphValue* value = found == given.end() ? nullptr : attribute_value(*found->second, *type);
+    return value ? value : builder_.none();
+  };
+  const auto modified = [&](GraphValue* value, const char* name) {
+    if (!given.contains(name)) return value;
+    GraphValue* result = subgraph(graph_attribute(node, name), {value}).front();
+    set_place(node);
+    return result;
+  };
+  GraphValue* scores = helper("control._flex_scores", {qkv[0], qkv[1], optional_number("scale", ops::float_type()),
+                                                       optional_number("softmax_precision", ops::int_type())});
+  GraphValue* weights = helper("control._flex_weights", {modified(scores, "score_mod")});
+  define_outputs(node, {helper("control._flex_output", {modified(weights, "prob_mod"), qkv[2]})});
+}
+
+}  // namespace tensord::jit::onnx

@@ -1,0 +1,266 @@
+#include "core/jit/formats/onnx/importer.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/base/cancellation.h"
+#include "core/base/error.h"
+
+namespace tensord::jit::onnx {
+namespace {
+
+// Functions that call others many times over make a small file large.
+constexpr size_t kMaxSteps = 1'000'000, kMaxNodes = 5'000'000;
+constexpr int kMaxDepth = 60;
+
+// An error whose message names the node already.
+class NodeError : public Error {
+ public:
+  using Error::Error;
+};
+
+std::string function_key(const std::string& domain, const std::string& name) { return domain + "\n" + name; }
+
+std::string operator_name(const NodeProto& node) {
+  return node.domain.empty() ? node.op_type : node.domain + "." + node.op_type;
+}
+
+}  // namespace
+
+std::string plain_name(std::string_view name) {
+  std::string out;
+  for (const char c : name) {
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    out += is_plain ? c : '_';
+  }
+  if (out.empty() || (out[0] >= '0' && out[0] <= '9')) out.insert(0, "_");
+  return out;
+}
+
+ops::TypePtr to_type(const TypeProto& proto, const std::string& what, bool checks) {
+  switch (proto.kind) {
+    case TypeProto::Kind::kTensor:
+      if (checks) to_dtype(proto.elem_type, what);
+      return ops::tensor_type();
+    case TypeProto::Kind::kSequence:
+    case TypeProto::Kind::kOptional: {
+      if (!proto.element) fail(ErrorCode::kDataLoss, what, ": its type has no element type");
+      ops::TypePtr element = to_type(*proto.element, what, checks);
+      return proto.kind == TypeProto::Kind::kSequence ? ops::list_type(element) : ops::optional_type(element);
+    }
+    case TypeProto::Kind::kMap: fail(ErrorCode::kUnimplemented, what, ": maps are not supported");
+    case TypeProto::Kind::kSparseTensor: fail(ErrorCode::kUnimplemented, what, ": sparse tensors are not supported");
+    case TypeProto::Kind::kNone: break;
+  }
+  if (checks) fail(ErrorCode::kDataLoss, what, ": has no type");
+  return ops::tensor_type();
+}
+
+// Names defined while it lives are forgotten afterwards.
+class Importer::InScope {
+ public:
+  InScope(Importer& importer, bool sees_outer) : importer_(importer), outer_(importer.scope_) {
+    if (++importer.depth_ > kMaxDepth) fail(ErrorCode::kResourceExhausted, "graphs and functions are nested too deep");
+    if (sees_outer) scope_.outer = outer_;
+    importer.scope_ = &scope_;
+  }
+  ~InScope() {
+    importer_.scope_ = outer_;
+    --importer_.depth_;
+  }
+  InScope(const InScope&) = delete;
+  InScope& operator=(const InScope&) = delete;
+
+ private:
+  Importer& importer_;
+  Scope* outer_;
+  Scope scope_;
+};
+
+Importer::Importer(const ModelProto& model, std::string file, TensorReader& tensors, Graph& graph)
+    : model_(model),
+      file_(std::move(file)),
+      tensors_(tensors),
+      library_(OperatorLibrary::instance()),
+      builder_(graph),
+      copier_(builder_, library_, [this](const GraphValue* value) { return tensor_of(value); }),
+      opsets_(&model.opset_imports) {
+  for (const FunctionProto& function : model.functions) {
+    functions_[function_key(function.domain, function.name)].push_back(&function);
+  }
+}
+
+void Importer::define(const std::string& name, GraphValue* value) {
+  if (!scope_->values.emplace(name, value).second) fail(ErrorCode::kDataLoss, "value '", name, "' is made twice");
+  if (value && value->name().empty()) value->set_name(plain_name(name));
+}
+
+GraphValue* const* Importer::find(const std::string& name) const {
+  for (const Scope* scope = scope_; scope; scope = scope->outer) {
+    if (const auto found = scope->values.find(name); found != scope->values.end()) return &found->second;
+  }
+  return nullptr;
+}
+
+GraphValue* Importer::value(const std::string& name) {
+  GraphValue* const* found = find(name);
+  if (!found) fail(ErrorCode::kDataLoss, "value '", name, "' is used, but nothing before makes it");
+  return *found;
+}
+
+GraphValue* Importer::input(const NodeProto& node, size_t i) {
+  return i >= node.inputs.size() || node.inputs[i].empty() ? nullptr : value(node.inputs[i]);
+}
+
+Importer::Values Importer::inputs(const NodeProto& node) {
+  Values values;
+  for (size_t i = 0; i < node.inputs.size(); ++i) values.push_back(input(node, i));
+  return values;
+}
+
+int64_t Importer::opset(const std::string& domain) const {
+  const auto found = opsets_->find(domain);
+  if (found == opsets_->end()) fail(ErrorCode::kDataLoss, "opset_import has no version of domain '", domain, "'");
+  return found->second;
+}
+
+void Importer::run() { nodes(model_.graph.nodes); }
+
+void Importer::nodes(const std::vector<NodeProto>& nodes) {
+  for (const NodeProto& each : nodes) node(each);
+}
+
+void Importer::set_place(const NodeProto& node) {
+  // Where a script has its file and line, a node has its name and number.
+  place_.file_name =
+      std::make_shared<std::string>(concat(file_, ", node '", node.name, "' (", operator_name(node), ")"));
+  place_.line = static_cast<int>(node_number_);
+  builder_.set_location(place_);
+}
+
+void Importer::node(const NodeProto& node) {
+  check_work_cancelled();
+  if (++steps_ > kMaxSteps || builder_.graph().node_count() > kMaxNodes) {
+    fail(ErrorCode::kResourceExhausted, file_, ": the model becomes too large when its functions are expanded");
+  }
+  if (scope_ == &main_) ++node_number_;
+  set_place(node);
+  try {
+    dispatch(node);
+  } catch (const NodeError&) {
+    throw;
+  } catch (const Error& error) {
+    throw NodeError(error.code(),
+                    concat(file_, ": node '", node.name, "' (", operator_name(node), "): ", error.what()));
+  }
+}
+
+void Importer::dispatch(const NodeProto& node) {
+  if (const FunctionProto* function = local_function(node)) {
+    define_outputs(node, call_local(*function, node));
+    return;
+  }
+  const int64_t version = opset(node.domain);
+  const int64_t newest = OperatorLibrary::newest_opset(node.domain);
+  const auto refuse = [&](const std::string& why) {
+    const std::string domain = node.domain.empty() ? "ai.onnx" : node.domain;
+    fail(ErrorCode::kUnimplemented, "operator ", node.op_type, " of domain ", domain, ", opset ", version, ", ", why);
+  };
+  if (newest != 0 && version > newest) refuse(concat("is newer than opset ", newest, ", the newest that is known"));
+  if (special(node)) return;
+  const Function* function = library_.find(node.domain, node.op_type, version);
+  if (!function) {
+    refuse(library_.knows(node.domain, node.op_type) ? "is not supported in that version" : "is not supported");
+  }
+  define_outputs(node, call_operator(*function, node));
+}
+
+void Importer::define_outputs(const NodeProto& node, const Values& results) {
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i].empty()) continue;
+    if (i >= results.size())
+      fail(ErrorCode::kDataLoss, "has ", node.outputs.size(), " outputs, but gives ", results.size());
+    define(node.outputs[i], results[i]);
+  }
+}
+
+Attributes Importer::attributes(const NodeProto& node) const {
+  Attributes resolved;
+  for (const AttributeProto& attribute : node.attributes) {
+    const AttributeProto* value = &attribute;
+    if (!attribute.ref_attr_name.empty()) {
+      if (!function_attributes_) fail(ErrorCode::kDataLoss, "attribute '", attribute.name, "' is of a function");
+      const auto found = function_attributes_->find(attribute.ref_attr_name);
+      if (found == function_attributes_->end()) continue;
+      value = found->second;
+    }
+    if (!resolved.emplace(attribute.name, value).second) {
+      fail(ErrorCode::kDataLoss, "attribute '", attribute.name, "' is there twice");
+    }
+  }
+  return resolved;
+}
+
+const FunctionProto* Importer::local_function(const NodeProto& node) const {
+  const auto found = functions_.find(function_key(node.domain, node.op_type));
+  if (found == functions_.end()) return nullptr;
+  for (const FunctionProto* function : found->second) {
+    if (function->overload == node.overload) return function;
+  }
+  return nullptr;
+}
+
+Importer::Values Importer::call_local(const FunctionProto& function, const NodeProto& node) {
+  if (std::ranges::find(calls_, &function) != calls_.end()) {
+    fail(ErrorCode::kDataLoss, "function '", function.name, "' calls itself");
+  }
+  const Values arguments = inputs(node);
+  if (arguments.size() > function.inputs.size()) {
+    fail(ErrorCode::kDataLoss, "has ", arguments.size(), " inputs, but the function takes ", function.inputs.size());
+  }
+  Attributes given = attributes(node);
+  for (const AttributeProto& attribute : function.attribute_protos) given.emplace(attribute.name, &attribute);
+  const InScope scope(*this, /*sees_outer=*/false);
+  for (size_t i = 0; i < function.inputs.size(); ++i) {
+    define(function.inputs[i], i < arguments.size() ? arguments[i] : nullptr);
+  }
+  struct Context {
+    Importer& importer;
+    const OpsetImports* opsets;
+    const Attributes* attributes;
+    ~Context() {
+      importer.calls_.pop_back();
+      importer.opsets_ = opsets;
+      importer.function_attributes_ = attributes;
+    }
+  } context{*this, opsets_, function_attributes_};
+  calls_.push_back(&function);
+  opsets_ = &function.opset_imports;
+  function_attributes_ = &given;
+  nodes(function.nodes);
+  Values results;
+  for (const std::string& name : function.outputs) results.push_back(value(name));
+  return results;
+}
+
+Importer::Values Importer::subgraph(const GraphProto& graph, const Values& arguments) {
+  if (graph.inputs.size() != arguments.size()) {
+    fail(ErrorCode::kDataLoss, "graph '", graph.name, "' has ", graph.inputs.size(), " inputs, but gets ",
+         arguments.size());
+  }
+  const InScope scope(*this, /*sees_outer=*/true);
+  for (size_t i = 0; i < arguments.size(); ++i) define(graph.inputs[i].name, arguments[i]);
+  for (const TensorProto& tensor : graph.initializers) define(tensor.name, builder_.constant(tensors_.read(tensor)));
+  for (const SparseTensorProto& tensor : graph.sparse_initializers) {
+    define(tensor.values.name, builder_.constant(tensors_.read_sparse(tensor)));
+  }
+  nodes(graph.nodes);
+  Values results;
+  for (const ValueInfoProto& output : graph.outputs) {
+    results.push_back(value(output.name));
+    if (!results.back()) fail(ErrorCode::kDataLoss, "output '", output.name, "' is an input that is left out");
+  }
+  return results;
+}
+
+}  // namespace tensord::jit::onnx

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/jit/formats/graph_builder.h"
+#include "core/jit/formats/onnx/body_copier.h"
+#include "core/jit/formats/onnx/operator_library.h"
+#include "core/jit/formats/onnx/proto.h"
+#include "core/jit/formats/onnx/tensors.h"
+
+namespace tensord::jit::onnx {
+
+// A node's attributes by name, those that refer to a function's attributes resolved.
+using Attributes = std::map<std::string, const AttributeProto*>;
+
+// Appends what GraphProtos say to a graph of the IR. Operators become the bodies of the library's functions, at the
+// place of the node they came from; model-local functions and bodies of loops are gone through in place. Lives for one
+// model.
+class Importer {
+ public:
+  // `file` is how messages name the model. What is given must outlive the importer.
+  Importer(const ModelProto& model, std::string file, TensorReader& tensors, Graph& graph);
+
+  GraphBuilder& builder() { return builder_; }
+  // Gives a name of the main graph its value.
+  void define(const std::string& name, GraphValue* value);
+  // Tells the shape of a weight, which the value is at every run.
+  void set_weight(const GraphValue* value, const Tensor& weight) { weights_.emplace(value, weight); }
+  // The nodes of the main graph. Its initializers and inputs are defined already.
+  void run();
+  // What a name of the main graph stands for. Throws Error{kDataLoss} when nothing made it.
+  GraphValue* value(const std::string& name);
+
+ private:
+  using Values = std::vector<GraphValue*>;
+  struct Scope {
+    std::unordered_map<std::string, GraphValue*> values;  // null: an input of a function that is left out
+    const Scope* outer = nullptr;                         // null for the main graph and for functions
+  };
+  class InScope;
+
+  // Graphs and nodes (importer.cpp).
+  void nodes(const std::vector<NodeProto>& nodes);
+  void node(const NodeProto& node);
+  void dispatch(const NodeProto& node);
+  void define_outputs(const NodeProto& node, const Values& results);
+  GraphValue* const* find(const std::string& name) const;
+  // Null for "".
+  GraphValue* input(const NodeProto& node, size_t i);
+  Values inputs(const NodeProto& node);
+  Attributes attributes(const NodeProto& node) const;
+  const FunctionProto* local_function(const NodeProto& node) const;
+  Values call_local(const FunctionProto& function, const NodeProto& node);
+  int64_t opset(const std::string& domain) const;
+  void set_place(const NodeProto& node);
+  // The graph of an attribute with these values for its inputs, in the block that is built now; its outputs' values.
+  Values subgraph(const GraphProto& graph, const Values& arguments);
+
+  // Calls of the library (call.cpp).
+  Values call_operator(const Function& function, const NodeProto& node);
+  Values bind(const Function& function, const NodeProto& node);
+  GraphValue* attribute_value(const AttributeProto& attribute, const ops::Type& type);
+  // An input as the type that a function wants: numbers and lists are read from their tensor.
+  GraphValue* converted(GraphValue* value, const ops::TypePtr& type, const std::string& parameter);
+  GraphValue* number(GraphValue* tensor, ops::TypeKind kind);
+  GraphValue* numbers(GraphValue* tensor, ops::TypeKind kind);
+  GraphValue* helper(const std::string& name, std::initializer_list<GraphValue*> arguments);
+  GraphValue* inline_function(const Function& function, const Values& arguments);
+  Tensor tensor_of(const GraphValue* value) const;
+
+  // What is no function of the library (control.cpp).
+  bool special(const NodeProto& node);
+  void constant(const NodeProto& node);
+  void identity(const NodeProto& node);
+  void optional(const NodeProto& node);
+  void optional_has_element(const NodeProto& node);
+  void optional_get_element(const NodeProto& node);
+  void if_node(const NodeProto& node);
+  void loop(const NodeProto& node);
+  void scan(const NodeProto& node);
+  void sequence_map(const NodeProto& node);
+  void flex_attention(const NodeProto& node);
+  const GraphProto& graph_attribute(const NodeProto& node, const char* name) const;
+  // A loop that `body` fills: it gets the number of the round and the carried values, and gives back, by reference,
+  // what they become; its result is whether to go on. Gives back the carried values at the end.
+  template <class Body>
+  Values counted_loop(GraphValue* trips, GraphValue* condition, const Values& carried,
+                      const std::vector<ops::TypePtr>& types, Body body);
+  GraphValue* stacked(GraphValue* list, const ValueInfoProto& item, int64_t axis, bool is_reversed);
+
+  const ModelProto& model_;
+  const std::string file_;
+  TensorReader& tensors_;
+  const OperatorLibrary& library_;
+  GraphBuilder builder_;
+  BodyCopier copier_;
+  std::unordered_map<const GraphValue*, Tensor> weights_;
+  SourceLocation place_;                                                // of the node that is gone through
+  std::map<std::string, std::vector<const FunctionProto*>> functions_;  // by domain and name
+  Scope main_;
+  Scope* scope_ = &main_;
+  const OpsetImports* opsets_;
+  const Attributes* function_attributes_ = nullptr;
+  std::vector<const FunctionProto*> calls_;  // those that are being gone through
+  int depth_ = 0;
+  size_t steps_ = 0;
+  size_t node_number_ = 0;
+};
+
+// The type of values that a TypeProto describes; with `checks`, throws for element types that no tensor here has.
+ops::TypePtr to_type(const TypeProto& proto, const std::string& what, bool checks);
+// A name as values of graphs have them.
+std::string plain_name(std::string_view name);
+
+}  // namespace tensord::jit::onnx

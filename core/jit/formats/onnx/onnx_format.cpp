@@ -1,0 +1,282 @@
+#include "core/jit/formats/onnx/onnx_format.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/jit/formats/module_tree.h"
+#include "core/jit/formats/onnx/importer.h"
+#include "core/jit/formats/onnx/proto.h"
+#include "core/jit/formats/onnx/tensors.h"
+#include "core/tensor/grad_mode.h"
+
+namespace tensord::jit::onnx {
+namespace {
+
+using ops::TypeKind;
+using ops::TypePtr;
+
+constexpr int64_t kNewestIr = 14;
+constexpr const char* kClass = "__onnx__.Model";
+
+// The model's file and those of its external data.
+class OnnxFile final : public ModelFile {
+ public:
+  explicit OnnxFile(std::vector<std::shared_ptr<const MappedFile>> files) : files_(std::move(files)) {}
+  void check_unchanged() const override {
+    for (const auto& file : files_) file->check_unchanged();
+  }
+  size_t release_pages() const override {
+    size_t released = 0;
+    for (const auto& file : files_) released += file->release_pages();
+    return released;
+  }
+
+ private:
+  std::vector<std::shared_ptr<const MappedFile>> files_;
+};
+
+class ModelReader {
+ public:
+  ModelReader(const std::string& path, const ReadOptions& options)
+      : path_(path),
+        name_(std::filesystem::path(path).filename().string()),
+        file_(MappedFile::open(path)),
+        model_(read_model({reinterpret_cast<const uint8_t*>(file_->data()), file_->size()})),
+        tensors_(file_, std::filesystem::path(path).parent_path().string(), options.copies_tensors),
+        importer_(model_, name_, tensors_, *graph_) {}
+
+  LoadedModel read();
+
+ private:
+  void check_versions() const;
+  void find_roles();
+  void find_roles(const std::vector<NodeProto>& nodes);
+  bool is_parameter(const TensorProto& tensor, const Tensor& value) const;
+  std::string attribute_name(const std::string& name);
+  void define_initializers(LoadedModel& loaded);
+  void define_inputs();
+  void define_outputs();
+  void describe(MethodSignature& signature, bool& is_complete) const;
+  static std::optional<TensorSignature> describe(const ValueInfoProto& value);
+  std::vector<const ValueInfoProto*> true_inputs() const;
+
+  const std::string path_, name_;
+  std::shared_ptr<const MappedFile> file_;
+  ModelProto model_;
+  TensorReader tensors_;
+  std::unique_ptr<Graph> graph_ = std::make_unique<Graph>();
+  Importer importer_;
+  ModuleTree tree_{kClass};
+  ops::Schema schema_;
+  std::set<std::string> initializer_names_, statistics_, attribute_names_;
+};
+
+void ModelReader::check_versions() const {
+  if (model_.ir_version > kNewestIr) {
+    fail(ErrorCode::kUnimplemented, "IR version ", model_.ir_version, " is newer than ", kNewestIr,
+         ", the newest that is known");
+  }
+}
+
+// Running statistics are no parameters.
+void ModelReader::find_roles(const std::vector<NodeProto>& nodes) {
+  for (const NodeProto& node : nodes) {
+    if (node.op_type != "BatchNormalization") continue;
+    for (size_t i = 3; i < node.inputs.size(); ++i) statistics_.insert(node.inputs[i]);
+  }
+}
+
+void ModelReader::find_roles() {
+  for (const TensorProto& tensor : model_.graph.initializers) initializer_names_.insert(tensor.name);
+  for (const SparseTensorProto& tensor : model_.graph.sparse_initializers)
+    initializer_names_.insert(tensor.values.name);
+  find_roles(model_.graph.nodes);
+}
+
+// Single numbers, and whatever is no floating type, are constants of the graph.
+bool ModelReader::is_parameter(const TensorProto& tensor, const Tensor& value) const {
+  return is_floating(value.dtype()) && value.numel() > 1 && !tensor.name.empty();
+}
+
+// Qualified names stay, where they can: "encoder.0.weight". Others lose what makes them none.
+std::string ModelReader::attribute_name(const std::string& name) {
+  std::string result;
+  for (size_t begin = 0; begin <= name.size();) {
+    const size_t end = std::min(name.find('.', begin), name.size());
+    const std::string part = name.substr(begin, end - begin);
+    result += (begin == 0 ? "" : ".") + (part.empty() ? std::string("_") : part);
+    begin = end + 1;
+  }
+  const auto is_taken = [&](const std::string& candidate) {
+    if (attribute_names_.contains(candidate)) return true;
+    // Another one is below it, or it is below another.
+    const auto below = attribute_names_.lower_bound(candidate + ".");
+    if (below != attribute_names_.end() && below->starts_with(candidate + ".")) return true;
+    for (size_t dot = candidate.find('.'); dot != std::string::npos; dot = candidate.find('.', dot + 1)) {
+      if (attribute_names_.contains(candidate.substr(0, dot))) return true;
+    }
+    return false;
+  };
+  constexpr auto kMaxDots = 50;
+  if (is_taken(result) || std::ranges::count(result, '.') > kMaxDots) std::ranges::replace(result, '.', '_');
+  while (is_taken(result)) result += "_";
+  attribute_names_.insert(result);
+  return result;
+}
+
+void ModelReader::define_initializers(LoadedModel& loaded) {
+  Block* block = graph_->block();
+  GraphValue* self = graph_->inputs().front();
+  struct Weight {
+    std::string name, attribute;  // in the file and in the object
+    Tensor tensor;
+  };
+  std::vector<Weight> weights;
+  for (const TensorProto& proto : model_.graph.initializers) {
+    const Tensor tensor = tensors_.read(proto);
+    if (!is_parameter(proto, tensor)) {
+      importer_.define(proto.name, importer_.builder().constant(tensor));
+      continue;
+    }
+    const bool is_statistic = statistics_.contains(proto.name);
+    weights.push_back({proto.name, attribute_name(proto.name), tensor});
+    tree_.add(weights.back().attribute, tensor,
+              is_statistic ? ModuleTree::Kind::kBuffer : ModuleTree::Kind::kParameter);
+    if (!is_statistic) loaded.with_gradient.push_back(tensor);
+  }
+  for (const Weight& weight : weights) {
+    GraphValue* value = tree_.get(block, self, weight.attribute);
+    importer_.define(weight.name, value);
+    importer_.set_weight(value, weight.tensor);
+  }
+  for (const SparseTensorProto& proto : model_.graph.sparse_initializers) {
+    importer_.define(proto.values.name, importer_.builder().constant(tensors_.read_sparse(proto)));
+  }
+}
+
+// Before IR 4 initializers had to be among the inputs; later that means that they may be overruled, which nobody can
+// here.
+std::vector<const ValueInfoProto*> ModelReader::true_inputs() const {
+  std::vector<const ValueInfoProto*> found;
+  for (const ValueInfoProto& input : model_.graph.inputs) {
+    if (!initializer_names_.contains(input.name)) found.push_back(&input);
+  }
+  return found;
+}
+
+void ModelReader::define_inputs() {
+  for (const ValueInfoProto* input : true_inputs()) {
+    const std::string what = "input '" + input->name + "'";
+    if (input->name.empty()) fail(ErrorCode::kDataLoss, "an input has no name");
+    TypePtr type = to_type(input->type, what, /*checks=*/true);
+    ops::Argument argument;
+    argument.name = input->name;
+    argument.type = type;
+    schema_.arguments.push_back(std::move(argument));
+    importer_.define(input->name, graph_->block()->add_input(std::move(type), plain_name(input->name)));
+  }
+}
+
+void ModelReader::define_outputs() {
+  std::vector<GraphValue*> values;
+  std::vector<std::string> names;
+  for (const ValueInfoProto& output : model_.graph.outputs) {
+    values.push_back(importer_.value(output.name));
+    names.push_back(output.name);
+  }
+  if (values.empty()) fail(ErrorCode::kDataLoss, "the graph has no outputs");
+  if (std::set<std::string>(names.begin(), names.end()).size() != names.size()) {
+    fail(ErrorCode::kDataLoss, "two outputs have the same name");
+  }
+  GraphValue* result = values.size() == 1 ? values.front() : importer_.builder().tuple(values, names);
+  graph_->block()->add_output(result);
+  schema_.returns.emplace_back();
+  schema_.returns.back().type = result->type();
+}
+
+std::optional<TensorSignature> ModelReader::describe(const ValueInfoProto& value) {
+  if (value.type.kind != TypeProto::Kind::kTensor) return std::nullopt;
+  TensorSignature signature;
+  signature.name = value.name;
+  signature.dtype = find_dtype(value.type.elem_type);
+  if (value.type.shape) {
+    signature.shape.emplace();
+    for (const auto& dimension : *value.type.shape) {
+      const int64_t size = dimension.value.value_or(-1);
+      signature.shape->push_back(size < 0 ? -1 : size);
+    }
+  }
+  return signature;
+}
+
+void ModelReader::describe(MethodSignature& signature, bool& is_complete) const {
+  const auto add = [&](const ValueInfoProto& value, std::vector<TensorSignature>& to) {
+    const std::optional<TensorSignature> described = describe(value);
+    is_complete = is_complete && described.has_value();
+    if (described) to.push_back(*described);
+  };
+  for (const ValueInfoProto* input : true_inputs()) add(*input, signature.inputs);
+  for (const ValueInfoProto& output : model_.graph.outputs) add(output, signature.outputs);
+}
+
+LoadedModel ModelReader::read() {
+  check_versions();
+  LoadedModel loaded;
+  auto library = std::make_unique<GraphLibrary>();
+  graph_->block()->add_input(tree_.root_class(), "self");
+  schema_.name = std::string(kClass) + ".forward";
+  ops::Argument self;
+  self.name = "self";
+  self.type = tree_.root_class();
+  schema_.arguments.push_back(std::move(self));
+  find_roles();
+  define_inputs();
+  define_initializers(loaded);
+  importer_.run();
+  define_outputs();
+  auto function = std::make_unique<Function>();
+  function->name = schema_.name;
+  function->schema = schema_;
+  function->graph = std::move(graph_);
+  library->add_method(kClass, "forward", std::move(function));
+  loaded.object = tree_.finish(*library);
+  loaded.functions = std::move(library);
+  MethodSignature signature;
+  bool is_complete = true;
+  describe(signature, is_complete);
+  if (is_complete) loaded.signatures.emplace("forward", std::move(signature));
+  std::vector<std::shared_ptr<const MappedFile>> files{file_};
+  for (const auto& [location, file] : tensors_.external_files()) files.push_back(file);
+  loaded.file = std::make_shared<OnnxFile>(std::move(files));
+  return loaded;
+}
+
+LoadedModel read(const std::string& path, const ReadOptions& options) {
+  try {
+    return ModelReader(path, options).read();
+  } catch (const Error& error) {
+    const std::string name = std::filesystem::path(path).filename().string();
+    const std::string message = error.what();
+    if (message.starts_with(name) || message.starts_with(path)) throw;
+    throw Error(error.code(), path + ": " + message);
+  }
+}
+
+// A protobuf message says nowhere what it is: the name decides, or else a first field that only a ModelProto begins
+// with: the IR's version, of one byte.
+bool probe(const std::string& path) {
+  if (std::filesystem::path(path).extension() == ".onnx") return true;
+  std::ifstream file(path, std::ios::binary);
+  char head[3] = {};
+  return file.read(head, sizeof head) && head[0] == 8 && head[1] >= 3 && head[1] <= 64 &&
+         (head[2] == 0x12 || head[2] == 0x3a);
+}
+
+}  // namespace
+
+const ModelFormat kOnnxFormat{"ONNX model", "onnxruntime_onnx", "model.onnx", probe, read};
+
+}  // namespace tensord::jit::onnx

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "core/jit/formats/format.h"
+
+namespace tensord::jit::onnx {
+
+// ONNX: opsets 6 to 28, IR up to 14.
+extern const ModelFormat kOnnxFormat;
+
+}  // namespace tensord::jit::onnx

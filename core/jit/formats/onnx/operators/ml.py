@@ -1,0 +1,176 @@
+# ai.onnx.ml, as far as numbers go.
+
+
+def ml_ArrayFeatureExtractor_1(X: Tensor, Y: Tensor) -> Tensor:
+    taken = torch.index_select(X, -1, Y.reshape([-1]).to(torch.int64))
+    return taken.reshape([1, -1]) if X.dim() == 1 else taken
+
+
+def ml_Binarizer_1(X: Tensor, *, threshold: float = 0.0) -> Tensor:
+    return (X > threshold).to(X.dtype)
+
+
+def ml_Scaler_1(X: Tensor, *, offset: List[float], scale: List[float]) -> Tensor:
+    by = torch.tensor(scale, dtype=torch.float32)
+    return (X.to(torch.float32) - torch.tensor(offset, dtype=torch.float32)) * by
+
+
+def ml_Normalizer_1(X: Tensor, *, norm: str = "MAX") -> Tensor:
+    x = X.to(torch.float32)
+    if norm == "MAX":
+        length = torch.amax(torch.abs(x), [-1], True)
+    elif norm == "L1":
+        length = torch.sum(torch.abs(x), [-1], True)
+    else:
+        length = torch.sqrt(torch.sum(x * x, [-1], True))
+    return torch.where(length == 0, x, x / length)
+
+
+def ml_LinearRegressor_1(
+    X: Tensor,
+    *,
+    coefficients: List[float],
+    intercepts: Optional[List[float]] = None,
+    post_transform: str = "NONE",
+    targets: int = 1,
+) -> Tensor:
+    if post_transform != "NONE":
+        raise RuntimeError("LinearRegressor: post_transform " + post_transform + " is not supported")
+    weights = torch.tensor(coefficients, dtype=torch.float32).reshape([targets, -1])
+    result = torch.matmul(X.to(torch.float32), torch.t(weights))
+    if intercepts is not None:
+        result = result + torch.tensor(intercepts, dtype=torch.float32)
+    return result
+
+
+def ml_Imputer_1(
+    X: Tensor,
+    *,
+    imputed_value_floats: Optional[List[float]] = None,
+    imputed_value_int64s: Optional[List[int]] = None,
+    replaced_value_float: float = 0.0,
+    replaced_value_int64: int = 0,
+) -> Tensor:
+    if imputed_value_floats is not None:
+        new = torch.tensor(imputed_value_floats, dtype=X.dtype)
+        is_old = torch.isnan(X) if replaced_value_float != replaced_value_float else X == replaced_value_float
+        return torch.where(is_old, new, X)
+    if imputed_value_int64s is None:
+        raise RuntimeError("Imputer: there is no imputed value")
+    return torch.where(X == replaced_value_int64, torch.tensor(imputed_value_int64s, dtype=X.dtype), X)
+
+
+# Counts of n-grams of integers; those of n numbers begin at ngram_counts[n - 1] in the pool.
+def _ngram_counts(
+    x: Tensor,
+    pool: List[int],
+    ngram_counts: List[int],
+    ngram_indexes: List[int],
+    max_skip_count: int,
+    min_gram_length: int,
+    max_gram_length: int,
+) -> Tensor:
+    counts: List[Tensor] = []
+    for i in range(max(ngram_indexes) + 1):
+        counts.append(torch.zeros([]))
+    number = 0
+    for n in range(1, len(ngram_counts) + 1):
+        last = ngram_counts[n] if n < len(ngram_counts) else len(pool)
+        for first in range(ngram_counts[n - 1], last, n):
+            if n >= min_gram_length and n <= max_gram_length:
+                total = torch.zeros([], dtype=torch.int64)
+                for skip in range(1 if n == 1 else max_skip_count + 1):
+                    places = x.size(0) - (n - 1) * (skip + 1)
+                    if places > 0:
+                        hit = torch.ones([places], dtype=torch.bool)
+                        for i in range(n):
+                            at = i * (skip + 1)
+                            hit = torch.logical_and(hit, x[at : at + places] == pool[first + i])
+                        total = total + torch.sum(hit)
+                counts[ngram_indexes[number]] = total.to(torch.float32)
+            number += 1
+    return torch.stack(counts)
+
+
+# Every sample walks down every tree, one level a step, until all have come to leaves.
+def ml_TreeEnsemble_5(
+    X: Tensor,
+    *,
+    aggregate_function: int = 1,
+    leaf_targetids: List[int],
+    leaf_weights: Tensor,
+    membership_values: Optional[Tensor] = None,
+    n_targets: int = 1,
+    nodes_falseleafs: List[int],
+    nodes_falsenodeids: List[int],
+    nodes_featureids: List[int],
+    nodes_hitrates: Optional[Tensor] = None,
+    nodes_missing_value_tracks_true: Optional[List[int]] = None,
+    nodes_modes: Tensor,
+    nodes_splits: Tensor,
+    nodes_trueleafs: List[int],
+    nodes_truenodeids: List[int],
+    post_transform: int = 0,
+    tree_roots: List[int],
+) -> Tensor:
+    if post_transform != 0:
+        raise RuntimeError("TreeEnsemble: post_transform is not supported")
+    count = len(nodes_featureids)
+    modes = nodes_modes.to(torch.int64)
+    feature = torch.tensor(nodes_featureids, dtype=torch.int64)
+    on_true = torch.tensor(nodes_truenodeids, dtype=torch.int64)
+    on_false = torch.tensor(nodes_falsenodeids, dtype=torch.int64)
+    # Leaves are numbered after the nodes.
+    on_true = torch.where(torch.tensor(nodes_trueleafs, dtype=torch.int64) != 0, on_true + count, on_true)
+    on_false = torch.where(torch.tensor(nodes_falseleafs, dtype=torch.int64) != 0, on_false + count, on_false)
+    tracks = torch.zeros([count], dtype=torch.bool)
+    if nodes_missing_value_tracks_true is not None:
+        tracks = torch.tensor(nodes_missing_value_tracks_true, dtype=torch.int64) != 0
+    member = torch.zeros([count, 1], dtype=X.dtype) / 0
+    if membership_values is not None:
+        member = _members(membership_values, modes)
+    at = torch.tensor(tree_roots, dtype=torch.int64).unsqueeze(0).expand([X.size(0), len(tree_roots)])
+    steps = 0
+    while bool(torch.any(at < count)):
+        if steps > count:
+            raise RuntimeError("TreeEnsemble: a tree has a cycle")
+        steps += 1
+        node = torch.clamp(at, max=count - 1)
+        value = torch.gather(X, 1, feature[node])
+        split = nodes_splits[node]
+        mode = modes[node]
+        goes = torch.where(mode == 0, value <= split, value < split)
+        goes = torch.where(mode == 2, value >= split, goes)
+        goes = torch.where(mode == 3, value > split, goes)
+        goes = torch.where(mode == 4, value == split, goes)
+        goes = torch.where(mode == 5, value != split, goes)
+        goes = torch.where(mode == 6, torch.any(member[node] == value.unsqueeze(-1), -1), goes)
+        goes = torch.where(torch.isnan(value), tracks[node], goes)
+        at = torch.where(at < count, torch.where(goes, on_true[node], on_false[node]), at)
+    leaf = at - count
+    weight = leaf_weights[leaf]
+    target = torch.tensor(leaf_targetids, dtype=torch.int64)[leaf]
+    result = torch.zeros([X.size(0), n_targets], dtype=X.dtype)
+    if aggregate_function == 1 or aggregate_function == 0:
+        result = torch.scatter_add(result, 1, target, weight)
+        return result / len(tree_roots) if aggregate_function == 0 else result
+    reduction = "amin" if aggregate_function == 2 else "amax"
+    return torch.scatter_reduce(result, 1, target, weight, reduction, include_self=False)
+
+
+# Row i: the members of node i's set, NaN where there are no more.
+def _members(values: Tensor, modes: Tensor) -> Tensor:
+    rows: List[Tensor] = []
+    ends = torch.nonzero(torch.isnan(values)).reshape([-1])
+    first = 0
+    next = 0
+    width = values.size(0)
+    for i in range(modes.size(0)):
+        row = torch.full([width], float("nan"), dtype=values.dtype)
+        if int(modes[i]) == 6:
+            last = int(ends[next]) if next < ends.size(0) else width
+            row = torch.constant_pad_nd(values[first:last], [0, width - (last - first)], float("nan"))
+            first = last + 1
+            next += 1
+        rows.append(row)
+    return torch.stack(rows)

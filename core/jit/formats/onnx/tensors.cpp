@@ -1,0 +1,260 @@
+#include "core/jit/formats/onnx/tensors.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+
+#include "core/base/error.h"
+#include "core/tensor/allocator.h"
+
+namespace tensord::jit::onnx {
+namespace {
+
+struct NamedType {
+  const char* name;
+  std::optional<DType> dtype;
+};
+// By number, from 0.
+const NamedType kTypes[] = {
+    {"UNDEFINED", {}},
+    {"FLOAT", DType::kFloat32},
+    {"UINT8", DType::kUInt8},
+    {"INT8", DType::kInt8},
+    {"UINT16", {}},
+    {"INT16", DType::kInt16},
+    {"INT32", DType::kInt32},
+    {"INT64", DType::kInt64},
+    {"STRING", {}},
+    {"BOOL", DType::kBool},
+    {"FLOAT16", DType::kFloat16},
+    {"DOUBLE", DType::kFloat64},
+    {"UINT32", {}},
+    {"UINT64", {}},
+    {"COMPLEX64", {}},
+    {"COMPLEX128", {}},
+    {"BFLOAT16", DType::kBFloat16},
+    {"FLOAT8E4M3FN", {}},
+    {"FLOAT8E4M3FNUZ", {}},
+    {"FLOAT8E5M2", {}},
+    {"FLOAT8E5M2FNUZ", {}},
+    {"UINT4", {}},
+    {"INT4", {}},
+    {"FLOAT4E2M1", {}},
+    {"FLOAT8E8M0", {}},
+    {"UINT2", {}},
+    {"INT2", {}},
+    {"FLOAT6E2M3", {}},
+    {"FLOAT6E3M2", {}},
+};
+
+std::string title(const TensorProto& proto) { return "tensor '" + proto.name + "'"; }
+
+// Sizes, and the bytes they take. Throws where that is no number.
+Dims checked_sizes(const std::vector<int64_t>& dims, DType dtype, const std::string& what, size_t& size_bytes) {
+  constexpr size_t kMaxDimensions = 64;
+  if (dims.size() > kMaxDimensions) fail(ErrorCode::kDataLoss, what, ": has ", dims.size(), " dimensions");
+  Dims sizes;
+  size_t count = 1;
+  bool is_empty = false;
+  for (const int64_t size : dims) {
+    if (size < 0) fail(ErrorCode::kDataLoss, what, ": has a dimension of size ", size);
+    is_empty = is_empty || size == 0;
+    sizes.push_back(size);
+  }
+  for (const int64_t size : dims) {
+    if (__builtin_mul_overflow(count, static_cast<size_t>(std::max<int64_t>(size, 1)), &count)) {
+      fail(ErrorCode::kDataLoss, what, ": is larger than any memory");
+    }
+  }
+  if (is_empty) count = 0;
+  if (__builtin_mul_overflow(count, size_of(dtype), &size_bytes) || size_bytes > size_t{1} << 62) {
+    fail(ErrorCode::kDataLoss, what, ": is larger than any memory");
+  }
+  return sizes;
+}
+
+int64_t parse_number(const TensorProto& proto, const char* key, int64_t otherwise) {
+  const auto found = proto.external_data.find(key);
+  if (found == proto.external_data.end()) return otherwise;
+  const std::string& text = found->second;
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0) {
+    fail(ErrorCode::kDataLoss, title(proto), ": external_data has ", key, " '", text, "'");
+  }
+  return value;
+}
+
+}  // namespace
+
+std::optional<DType> find_dtype(int64_t data_type) {
+  if (data_type < 0 || data_type >= std::ssize(kTypes)) return std::nullopt;
+  return kTypes[data_type].dtype;
+}
+
+std::string data_type_name(int64_t data_type) {
+  if (data_type < 0 || data_type >= std::ssize(kTypes)) return std::to_string(data_type);
+  return kTypes[data_type].name;
+}
+
+DType to_dtype(int64_t data_type, const std::string& what) {
+  const std::optional<DType> dtype = find_dtype(data_type);
+  if (!dtype) fail(ErrorCode::kUnimplemented, what, ": element type ", data_type_name(data_type), " is not supported");
+  return *dtype;
+}
+
+const std::shared_ptr<const MappedFile>& TensorReader::external_file(const TensorProto& proto,
+                                                                     const std::string& location) {
+  std::shared_ptr<const MappedFile>& file = files_[location];
+  if (file) return file;
+  namespace fs = std::filesystem;
+  const auto refuse = [&](const char* why) {
+    fail(ErrorCode::kInvalidArgument, title(proto), ": external data '", location, "' ", why);
+  };
+  const fs::path relative(location);
+  if (location.empty() || relative.is_absolute() || location.find('\0') != std::string::npos) {
+    refuse("is no path in the model's folder");
+  }
+  if (std::ranges::find(relative, fs::path("..")) != relative.end()) refuse("leaves the model's folder");
+  // Links are followed, as long as they stay inside.
+  std::error_code error;
+  const fs::path folder = fs::canonical(folder_.empty() ? "." : folder_, error);
+  const fs::path whole = error ? fs::path() : fs::canonical(folder / relative, error);
+  if (error)
+    fail(ErrorCode::kNotFound, title(proto), ": external data '", location, "' cannot be opened: ", error.message());
+  if (std::mismatch(folder.begin(), folder.end(), whole.begin(), whole.end()).first != folder.end()) {
+    refuse("leads out of the model's folder");
+  }
+  file = MappedFile::open(whole.string());
+  return file;
+}
+
+TensorReader::Place TensorReader::external(const TensorProto& proto, size_t size_bytes) {
+  const auto location = proto.external_data.find("location");
+  if (location == proto.external_data.end())
+    fail(ErrorCode::kDataLoss, title(proto), ": external data has no location");
+  if (size_bytes == 0) return {};
+  const std::shared_ptr<const MappedFile>& file = external_file(proto, location->second);
+  const auto offset = static_cast<size_t>(parse_number(proto, "offset", 0));
+  if (offset > file->size() || size_bytes > file->size() - offset) {
+    fail(ErrorCode::kDataLoss, title(proto), ": ", size_bytes, " bytes at ", offset, " are not in '", location->second,
+         "', which has ", file->size());
+  }
+  const int64_t length = parse_number(proto, "length", static_cast<int64_t>(size_bytes));
+  if (length != static_cast<int64_t>(size_bytes)) {
+    fail(ErrorCode::kDataLoss, title(proto), ": external data has ", length, " bytes, but the tensor takes ",
+         size_bytes);
+  }
+  return {file, {reinterpret_cast<const uint8_t*>(file->data()) + offset, size_bytes}};
+}
+
+Tensor TensorReader::from_bytes(const TensorProto& proto, const Place& place, DType dtype, const Dims& sizes) const {
+  if (dtype == DType::kBool && std::ranges::any_of(place.bytes, [](uint8_t byte) { return byte > 1; })) {
+    fail(ErrorCode::kDataLoss, title(proto), ": a bool is neither 0 nor 1");
+  }
+  const bool is_aligned = reinterpret_cast<uintptr_t>(place.bytes.data()) % kAlignment == 0;
+  if (place.file && is_aligned && !copies_ && !place.bytes.empty()) {
+    const auto offset = static_cast<size_t>(reinterpret_cast<const char*>(place.bytes.data()) - place.file->data());
+    return Tensor::from_storage(place.file->storage(offset, place.bytes.size()), sizes, contiguous_strides(sizes), 0,
+                                dtype);
+  }
+  const Tensor tensor = Tensor::empty(sizes, dtype);
+  if (!place.bytes.empty()) std::memcpy(tensor.raw_data(), place.bytes.data(), place.bytes.size());
+  return tensor;
+}
+
+Tensor TensorReader::from_fields(const TensorProto& proto, DType dtype, const Dims& sizes) {
+  const Tensor tensor = Tensor::empty(sizes, dtype);
+  const auto count = static_cast<size_t>(tensor.numel());
+  const auto expect = [&](size_t found) {
+    if (found != count)
+      fail(ErrorCode::kDataLoss, title(proto), ": has ", found, " elements, but its sizes make ", count);
+  };
+  const auto copy_bytes = [&](const std::vector<std::span<const uint8_t>>& pieces) {
+    size_t found = 0;
+    for (const auto& piece : pieces) found += piece.size() / size_of(dtype);
+    expect(found);
+    auto* out = static_cast<char*>(tensor.raw_data());
+    for (const auto& piece : pieces) {
+      if (!piece.empty()) std::memcpy(out, piece.data(), piece.size());
+      out += piece.size();
+    }
+  };
+  const auto convert = [&]<class T>(const std::vector<int64_t>& values, int64_t low, int64_t high) {
+    expect(values.size());
+    T* out = static_cast<T*>(tensor.raw_data());
+    for (const int64_t value : values) {
+      if (value < low || value > high)
+        fail(ErrorCode::kDataLoss, title(proto), ": ", value, " is out of its type's range");
+      *out++ = static_cast<T>(value);
+    }
+  };
+  switch (dtype) {
+    case DType::kFloat32: copy_bytes(proto.float_data); break;
+    case DType::kFloat64: copy_bytes(proto.double_data); break;
+    case DType::kInt64: convert.operator()<int64_t>(proto.int64_data, INT64_MIN, INT64_MAX); break;
+    case DType::kInt32: convert.operator()<int32_t>(proto.int32_data, INT32_MIN, INT32_MAX); break;
+    case DType::kInt16: convert.operator()<int16_t>(proto.int32_data, INT16_MIN, INT16_MAX); break;
+    case DType::kInt8: convert.operator()<int8_t>(proto.int32_data, INT8_MIN, INT8_MAX); break;
+    case DType::kUInt8: convert.operator()<uint8_t>(proto.int32_data, 0, UINT8_MAX); break;
+    case DType::kBool: convert.operator()<uint8_t>(proto.int32_data, 0, 1); break;
+    // Their bits.
+    case DType::kFloat16:
+    case DType::kBFloat16: convert.operator()<uint16_t>(proto.int32_data, 0, UINT16_MAX); break;
+    default: fail(ErrorCode::kUnimplemented, title(proto), ": element type ", name_of(dtype), " is not supported");
+  }
+  return tensor;
+}
+
+Tensor TensorReader::read(const TensorProto& proto) {
+  const DType dtype = to_dtype(proto.data_type, title(proto));
+  size_t size_bytes = 0;
+  const Dims sizes = checked_sizes(proto.dims, dtype, title(proto), size_bytes);
+  if (proto.is_external) return from_bytes(proto, external(proto, size_bytes), dtype, sizes);
+  if (!proto.has_raw_data) {
+    // Before memory for it is asked for.
+    size_t bytes = 0;
+    for (const auto& piece : proto.float_data) bytes += piece.size();
+    for (const auto& piece : proto.double_data) bytes += piece.size();
+    bytes += (proto.int32_data.size() + proto.int64_data.size()) * sizeof(int64_t);
+    if (bytes < size_bytes) fail(ErrorCode::kDataLoss, title(proto), ": has fewer elements than its sizes make");
+    return from_fields(proto, dtype, sizes);
+  }
+  if (proto.raw_data.size() != size_bytes) {
+    fail(ErrorCode::kDataLoss, title(proto), ": raw_data has ", proto.raw_data.size(), " bytes, but the tensor takes ",
+         size_bytes);
+  }
+  return from_bytes(proto, {model_, proto.raw_data}, dtype, sizes);
+}
+
+Tensor TensorReader::read_sparse(const SparseTensorProto& proto) {
+  const std::string what = title(proto.values);
+  const Tensor values = read(proto.values), indices = read(proto.indices);
+  const bool is_linear = indices.ndim() == 1;
+  const auto rank = static_cast<int64_t>(proto.dims.size());
+  const bool fits = values.ndim() == 1 && indices.dtype() == DType::kInt64 && indices.ndim() <= 2 &&
+                    indices.ndim() >= 1 && indices.size(0) == values.size(0) && (is_linear || indices.size(1) == rank);
+  if (!fits) fail(ErrorCode::kDataLoss, what, ": indices do not fit the values");
+  size_t size_bytes = 0;
+  const Dims sizes = checked_sizes(proto.dims, values.dtype(), what, size_bytes);
+  // A few bytes of a file must not become all memory there is.
+  if (size_bytes > size_t{1} << 31) fail(ErrorCode::kResourceExhausted, what, ": is too large when it is dense");
+  const Tensor dense = Tensor::empty(sizes, values.dtype());
+  std::memset(dense.raw_data(), 0, size_bytes);
+  const size_t element = size_of(values.dtype());
+  const int64_t* index = indices.data<int64_t>();
+  for (int64_t i = 0; i < values.numel(); ++i) {
+    int64_t at = 0;
+    for (int64_t d = 0; d < (is_linear ? 1 : rank); ++d, ++index) {
+      const int64_t size = is_linear ? dense.numel() : sizes[static_cast<size_t>(d)];
+      if (*index < 0 || *index >= size) fail(ErrorCode::kDataLoss, what, ": an index is out of range");
+      at = at * size + *index;
+    }
+    std::memcpy(static_cast<char*>(dense.raw_data()) + static_cast<size_t>(at) * element,
+                static_cast<const char*>(values.raw_data()) + static_cast<size_t>(i) * element, element);
+  }
+  return dense;
+}
+
+}  // namespace tensord::jit::onnx

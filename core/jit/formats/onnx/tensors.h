@@ -1,0 +1,53 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/jit/archive/mapped_file.h"
+#include "core/jit/formats/onnx/proto.h"
+#include "core/tensor/tensor.h"
+
+namespace tensord::jit::onnx {
+
+// TensorProto.DataType → our dtype; nothing for those that no tensor here has.
+std::optional<DType> find_dtype(int64_t data_type);
+// "FLOAT8E4M3FN", or the number where it is none.
+std::string data_type_name(int64_t data_type);
+// Throws Error{kUnimplemented} that names the type.
+DType to_dtype(int64_t data_type, const std::string& what);
+
+// Makes tensors of a model's TensorProtos. What lies in a file, external or the model itself, is viewed there where it
+// is aligned. Throws Error: kDataLoss where sizes and bytes do not agree, kInvalidArgument for a location outside of
+// the model's folder, kUnimplemented for types that are not there.
+class TensorReader {
+ public:
+  // `model` holds the bytes of raw_data; null for messages that are not in a mapped file. `folder` is where external
+  // data may lie.
+  TensorReader(std::shared_ptr<const MappedFile> model, std::string folder, bool copies)
+      : model_(std::move(model)), folder_(std::move(folder)), copies_(copies) {}
+
+  Tensor read(const TensorProto& proto);
+  Tensor read_sparse(const SparseTensorProto& proto);
+  // Every file that tensors were read from so far but the model.
+  const std::map<std::string, std::shared_ptr<const MappedFile>>& external_files() const { return files_; }
+
+ private:
+  struct Place {
+    std::shared_ptr<const MappedFile> file;  // null: in memory of the caller
+    std::span<const uint8_t> bytes;
+  };
+  Place external(const TensorProto& proto, size_t size_bytes);
+  const std::shared_ptr<const MappedFile>& external_file(const TensorProto& proto, const std::string& location);
+  Tensor from_bytes(const TensorProto& proto, const Place& place, DType dtype, const Dims& sizes) const;
+  static Tensor from_fields(const TensorProto& proto, DType dtype, const Dims& sizes);
+
+  std::shared_ptr<const MappedFile> model_;
+  std::string folder_;
+  bool copies_;
+  std::map<std::string, std::shared_ptr<const MappedFile>> files_;  // by location
+};
+
+}  // namespace tensord::jit::onnx

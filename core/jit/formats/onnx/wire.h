@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tensord::jit::onnx {
+
+// Reads protobuf's wire format out of bytes that lie in one piece and outlive it. Every read checks its bounds and
+// throws Error{kDataLoss}. Made for one loop over fields:
+//
+//   for (Wire wire(bytes, "NodeProto"); wire.next();) {
+//     switch (wire.field()) { case 1: node.inputs.push_back(wire.text()); break; }
+//   }
+//
+// What the loop does not read is skipped; a field of another type than is asked for is an error.
+class Wire {
+ public:
+  Wire(std::span<const uint8_t> bytes, const char* message) : bytes_(bytes), message_(message) {}
+
+  // Moves to the next field; false at the end.
+  bool next();
+  uint32_t field() const { return field_; }
+
+  int64_t integer() const;
+  // An enumeration, or another number that is below 2^31.
+  int32_t small_integer() const;
+  float float32() const;
+  std::span<const uint8_t> bytes() const;
+  std::string text() const;  // throws when it is not UTF-8
+  // Appends what a repeated field has here: one number, or many that are packed.
+  void append_to(std::vector<int64_t>& values) const;
+  void append_to(std::vector<uint64_t>& values) const;
+  void append_to(std::vector<float>& values) const;
+  // The bytes of a repeated field of floats or doubles: of one, or of many that are packed.
+  std::span<const uint8_t> fixed32s() const { return fixed(Type::kFixed32, 4); }
+  std::span<const uint8_t> fixed64s() const { return fixed(Type::kFixed64, 8); }
+
+ private:
+  enum class Type : uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
+  uint64_t read_varint(std::span<const uint8_t>& from) const;
+  std::span<const uint8_t> take(size_t count);
+  void expect(Type type) const;
+  std::span<const uint8_t> fixed(Type single, size_t size_bytes) const;
+  [[noreturn]] void fail_cut() const;
+
+  std::span<const uint8_t> bytes_;
+  const char* message_;
+  uint32_t field_ = 0;
+  Type type_ = Type::kVarint;
+  uint64_t number_ = 0;                // of a varint
+  std::span<const uint8_t> contents_;  // of the others
+};
+
+}  // namespace tensord::jit::onnx
