@@ -12,6 +12,8 @@ namespace {
 // The gradient that a pass starts with at a tensor.
 Tensor root_gradient(const Tensor& tensor, std::span<const Tensor> gradients, size_t i) {
   if (i >= gradients.size() || !gradients[i].defined()) {
+    check(!is_complex(tensor.dtype()), "grad can be implicitly created only for real scalar outputs but got ",
+          name_of(tensor.dtype()));
     check(tensor.numel() == 1, "grad can be implicitly created only for scalar outputs");
     return ops::call("aten::ones_like", tensor);
   }

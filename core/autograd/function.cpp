@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "core/autograd/differentiable.h"
 #include "core/autograd/meta.h"
 #include "core/autograd/variable.h"
 #include "core/autograd/view.h"
@@ -149,7 +150,7 @@ void FunctionCall::give_history(Tensor& result, uint32_t number, size_t count) {
   const FunctionContext& context = node_->context;
   const bool is_dirty = contains(context.dirty_, result), was_given = is_input(result);
   const bool is_differentiable =
-      result.defined() && is_floating(result.dtype()) && !contains(context.non_differentiable_, result);
+      result.defined() && autograd::is_differentiable(result.dtype()) && !contains(context.non_differentiable_, result);
   node_->add_result(is_differentiable ? result : Tensor());
   if (!is_differentiable) {
     if (result.defined() && was_given) result = detach(result);

@@ -1,5 +1,6 @@
 #include "core/autograd/gradients.h"
 
+#include "core/autograd/differentiable.h"
 #include "core/ops/run.h"
 
 namespace tensord::autograd {
@@ -73,7 +74,7 @@ std::string fit_gradient(Tensor& gradient, const Tensor& like) {
   if (!(gradient.device() == like.device())) {
     return concat("expected device ", to_string(like.device()), " but got ", to_string(gradient.device()));
   }
-  if (!is_floating(gradient.dtype())) return concat("got ", name_of(gradient.dtype()));
+  if (!is_differentiable(gradient.dtype())) return concat("got ", name_of(gradient.dtype()));
   if (gradient.sizes() != like.sizes()) {
     if (!is_expandable(like.sizes(), gradient.sizes())) {
       return concat("got ", to_string(gradient.sizes()), " but expected shape compatible with ",

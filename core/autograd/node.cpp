@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/autograd/anomaly.h"
+#include "core/autograd/differentiable.h"
 #include "core/autograd/hooks.h"
 
 namespace tensord::autograd {
@@ -57,7 +58,7 @@ const std::string& Node::origin() const {
 }
 
 void Node::add_result(const Tensor& like) {
-  if (!like.defined() || !is_floating(like.dtype())) {
+  if (!like.defined() || !is_differentiable(like.dtype())) {
     results_.emplace_back();
     return;
   }

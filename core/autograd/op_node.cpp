@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "core/autograd/differentiable.h"
 #include "core/autograd/meta.h"
 #include "core/autograd/recorder.h"
 #include "core/autograd/saved.h"
 #include "core/autograd/variable.h"
+#include "core/ops/complex.h"
 #include "core/ops/run.h"
 
 namespace tensord::autograd {
@@ -31,6 +33,11 @@ Tensor copy_before_write(const Tensor& tensor) {
   Tensor copy = returns.front().to_tensor();
   if (NodePtr node = grad_fn(tensor)) set_history(copy, std::move(node), output_nr(tensor));
   return copy;
+}
+
+bool has_complex_part(std::span<const Value> inputs, std::span<const Value> outputs, std::span<const Tensor> gradients) {
+  return ops::has_complex(inputs) || ops::has_complex(outputs) ||
+         std::any_of(gradients.begin(), gradients.end(), [](const Tensor& g) { return g.defined() && is_complex(g.dtype()); });
 }
 
 Edge edge_of(const Value& value) { return value.is_tensor() ? gradient_edge(value.to_tensor()) : Edge(); }
@@ -161,7 +168,7 @@ std::vector<Value> OpNode::outputs_with_history() const {
     const uint32_t number = result++;
     if (!value.is_tensor() || value.to_tensor().is_meta()) return value;
     Tensor out = detach(value.to_tensor());
-    if (is_floating(out.dtype())) set_history(out, history(), is_part() ? 0 : number);
+    if (is_differentiable(out.dtype())) set_history(out, history(), is_part() ? 0 : number);
     return out;
   };
   std::vector<Value> out;
@@ -207,12 +214,16 @@ std::vector<Tensor> OpNode::apply(std::vector<Tensor> gradients) {
   if (!op.gradient) fail(ErrorCode::kUnimplemented, "derivative for ", op.schema.full_name(), " is not implemented");
   check_versions();
   const uint64_t needed = needed_arguments();
+  const bool is_complex = has_complex_part(inputs_, outputs_, gradients);
+  const auto gradient_of = [&](const ops::GradArgs& args) {
+    return is_complex ? ops::complex_gradient(op, args) : op.gradient(args);
+  };
   if (is_grad_enabled()) {
     const std::vector<Value> outputs = outputs_with_history();
-    return by_edge(op.gradient({inputs_, outputs, gradients, needed}));
+    return by_edge(gradient_of({inputs_, outputs, gradients, needed}));
   }
   const BelowAutogradScope below;
-  return by_edge(op.gradient({inputs_, outputs_, gradients, needed}));
+  return by_edge(gradient_of({inputs_, outputs_, gradients, needed}));
 }
 
 void OpNode::release_saved() {

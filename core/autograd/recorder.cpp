@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/autograd/anomaly.h"
+#include "core/autograd/differentiable.h"
 #include "core/autograd/op_info.h"
 #include "core/autograd/op_node.h"
 #include "core/autograd/variable.h"
@@ -101,7 +102,7 @@ uint64_t written_bits(const OpInfo& info, const Op& op, Arguments arguments) {
 bool has_floating_result(const OpInfo& info, Arguments arguments, std::span<const Value> results) {
   bool found = false;
   for_each_result(results, [&](const Tensor& result) {
-    found |= result.defined() && is_floating(result.dtype()) && !is_argument(info, arguments, result);
+    found |= result.defined() && is_differentiable(result.dtype()) && !is_argument(info, arguments, result);
   });
   return found;
 }
@@ -131,7 +132,7 @@ void record_call(const OpInfo& info, const Op& op, Arguments arguments, std::vec
     if (is_new && has_source) track_result(info, arguments[info.target].to_tensor(), result);
     if (!node) return;
     node->add_result(is_new ? result : Tensor());
-    if (is_new && is_floating(result.dtype())) set_history(result, node, result_nr);
+    if (is_new && is_differentiable(result.dtype())) set_history(result, node, result_nr);
   });
   if (node) node->save_outputs(results);
 }
@@ -147,7 +148,7 @@ void check_not_inference(const OpInfo& info, Arguments arguments) {
 
 void record_write(const OpInfo& info, const Op& op, Arguments arguments, std::vector<Value>& returns) {
   const Tensor target = arguments[info.target].to_tensor();
-  const uint64_t requiring = is_floating(target.dtype()) ? requiring_bits(info, arguments) : 0;
+  const uint64_t requiring = is_differentiable(target.dtype()) ? requiring_bits(info, arguments) : 0;
   if (requiring == 0) return compute_below(op, arguments, returns);
   check_write(target);
   auto node = make_node(info, op);

@@ -1,6 +1,7 @@
 #include "core/autograd/saved.h"
 
 #include "core/autograd/anomaly.h"
+#include "core/autograd/differentiable.h"
 #include "core/autograd/meta.h"
 #include "core/autograd/variable.h"
 #include "core/base/error.h"
@@ -54,7 +55,7 @@ Tensor SavedTensor::unpack() const {
   }
   check_version(tensor_, version_, owner_, output_nr_);
   Tensor out = detach(tensor_);
-  if (is_floating(out.dtype())) set_history(out, owner_->history(), owner_->is_part() ? 0 : output_nr_);
+  if (is_differentiable(out.dtype())) set_history(out, owner_->history(), owner_->is_part() ? 0 : output_nr_);
   return out;
 }
 

@@ -3,11 +3,40 @@
 #include "core/autograd/saved.h"
 #include "core/autograd/variable.h"
 #include "core/ops/run.h"
+#include "core/tensor/complex.h"
 
 namespace tensord::autograd {
 namespace {
 
 using ops::Value;
+
+// Where a view lies in its base, in elements of the view. The view of a real base may be complex, and the other way around.
+struct Place {
+  Place(const Tensor& base, const Tensor& view)
+      : sizes(view.sizes()),
+        strides(view.strides()),
+        offset(view.offset()),
+        base_offset(base.offset()),
+        is_pairs(is_complex(base.dtype()) && !is_complex(view.dtype())),
+        is_complex_of_pairs(!is_complex(base.dtype()) && is_complex(view.dtype())) {
+    if (is_pairs) base_offset *= 2;
+    if (!is_complex_of_pairs) return;
+    for (int64_t& stride : strides) stride *= 2;
+    sizes.push_back(2);
+    strides.push_back(1);
+    offset *= 2;
+  }
+  // The part of `whole`, which is laid out as the base but starts at 0.
+  Tensor of(const Tensor& whole) const {
+    const Tensor from = is_pairs ? ops::call("aten::view_as_real", whole) : whole;
+    const Tensor part = ops::call("aten::as_strided", from, sizes, strides, offset - base_offset);
+    return is_complex_of_pairs ? ops::call("aten::view_as_complex", part) : part;
+  }
+
+  Dims sizes, strides;  // of the view's memory as the base counts it, or as pairs where the base is complex
+  int64_t offset, base_offset;
+  bool is_pairs, is_complex_of_pairs;
+};
 
 // The history of a view whose memory was written since it was made: a part of its base.
 class AsStrided final : public Node {
@@ -21,11 +50,14 @@ class AsStrided final : public Node {
     static const ops::Op& op = ops::get_op("aten::as_strided");
     std::vector<Tensor> out(1);
     if (!gradients[0].defined() || !needs_edge(0)) return out;
-    const Value arguments[] = {base_, ops::make_int_list(view_.sizes()), ops::make_int_list(view_.strides()),
-                               view_.offset()};
-    const Value result(view_);
-    const std::vector<Value> found = op.gradient({arguments, std::span(&result, 1), std::span(gradients.data(), 1), 1});
-    if (!found.empty() && found[0].is_tensor()) out[0] = found[0].to_tensor();
+    const Place place(base_, view_);
+    const Tensor g = place.is_complex_of_pairs ? ops::call("aten::view_as_real", gradients[0]) : gradients[0];
+    const Tensor base = place.is_pairs ? as_real_pairs(base_) : base_;
+    const Value arguments[] = {base, ops::make_int_list(place.sizes), ops::make_int_list(place.strides), place.offset};
+    const Value result(Tensor::meta(g.sizes(), g.dtype(), g.device()));
+    const std::vector<Value> found = op.gradient({arguments, std::span(&result, 1), std::span(&g, 1), 1});
+    if (found.empty() || !found[0].is_tensor()) return out;
+    out[0] = place.is_pairs ? ops::call("aten::view_as_complex", ops::call("aten::contiguous", found[0])) : found[0].to_tensor();
     return out;
   }
 
@@ -66,8 +98,7 @@ std::vector<Tensor> CopySlices::apply(std::vector<Tensor> gradients) {
   const Tensor whole =
       ops::call("aten::copy_",
                 Tensor::empty_strided(base_.sizes(), base_.strides(), gradient.dtype(), gradient.device()), gradient);
-  const Tensor part =
-      ops::call("aten::as_strided", whole, view_.sizes(), view_.strides(), view_.offset() - base_.offset());
+  const Tensor part = Place(base_, view_).of(whole);
   std::vector<Tensor> found = write_->apply({ops::call("aten::clone", part)});
   for (size_t i = 0; i < out.size() && i < found.size(); ++i) {
     if (!needs_edge(i)) continue;

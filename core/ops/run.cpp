@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "core/base/error.h"
+#include "core/ops/complex.h"
 #include "core/ops/named_error.h"
 
 namespace tensord::ops {
@@ -219,9 +220,72 @@ bool knows_autograd(const Value& value) {
 
 }  // namespace
 
+// --- complex tensors
+
+namespace {
+
+// In-place and out= forms: the functional form, copied into the target. Its result is new memory, so operands may overlap.
+void write_complex(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
+  const bool is_inplace = op.base->schema.name != op.schema.name;
+  const auto inputs = is_inplace ? arguments : arguments.first(arguments.size() - 1);
+  const Value& written = is_inplace ? arguments.front() : arguments.back();
+  const Tensor& target = written.to_tensor();
+  std::vector<Value> results;
+  run(*op.base, inputs, results);
+  const Tensor& result = results.front().to_tensor();
+  check(can_cast(result.dtype(), target.dtype()), "result type ", name_of(result.dtype()),
+        " can't be cast to the desired output type ", name_of(target.dtype()));
+  if (is_inplace) {
+    check(result.sizes() == target.sizes(), "output with shape ", to_string(target.sizes()),
+          " doesn't match the broadcast shape ", to_string(result.sizes()));
+  }
+  if (!target.is_meta()) {
+    check_writable(target);
+    if (!is_inplace) resize_output(target, {result.sizes(), result.dtype(), {}, {}});
+    check_no_internal_overlap(target);
+    target.copy_from(result);
+    target.storage()->bump_version();
+  }
+  returns.push_back(written);
+}
+
+// A form that is written with other operators is recorded as these.
+bool run_complex_composite(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
+  const Op& functional = op.base ? *op.base : op;
+  const ComplexForm* form = complex_form(functional);
+  if (!form || !form->is_composite) return false;
+  if (!op.base) {
+    form->function(arguments, returns);
+    return true;
+  }
+  if (functional.schema.name == op.schema.name) return false;  // out=: never recorded
+  // Of a copy, which gradients may read after the target is written.
+  std::vector<Value> given(arguments.begin(), arguments.end()), results;
+  if (is_grad_enabled()) given.front() = call("aten::clone", given.front());
+  run(functional, given, results);
+  const Tensor &target = arguments.front().to_tensor(), &result = results.front().to_tensor();
+  check(can_cast(result.dtype(), target.dtype()), "result type ", name_of(result.dtype()),
+        " can't be cast to the desired output type ", name_of(target.dtype()));
+  check(result.sizes() == target.sizes(), "output with shape ", to_string(target.sizes()),
+        " doesn't match the broadcast shape ", to_string(result.sizes()));
+  static const Op& copy = get_op("aten::copy_");
+  const Value copied[] = {target, result, false};
+  run(copy, copied, returns);
+  return true;
+}
+
+}  // namespace
+
 void set_recorder(RecordFn function) { recorder.store(function, std::memory_order_release); }
 
 void run(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
+  if (has_complex(arguments)) [[unlikely]] {
+    try {
+      if (run_complex_composite(op, arguments, returns)) return;
+    } catch (const Error& error) {
+      rethrow_with_name(op, error);
+    }
+  }
   if (!is_inference_mode()) {
     const RecordFn record = recorder.load(std::memory_order_acquire);
     if (record && (op.is_view || !op.is_pure || std::any_of(arguments.begin(), arguments.end(), knows_autograd))) {
@@ -233,9 +297,16 @@ void run(const Op& op, std::span<const Value> arguments, std::vector<Value>& ret
 
 void compute(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
   try {
+    const ComplexForm* complex = nullptr;
+    if (has_complex(arguments)) [[unlikely]] {
+      if (op.base) return write_complex(op, arguments, returns);
+      complex = &checked_complex_form(op);
+    }
     if (op.base) return (op.base->schema.name != op.schema.name ? run_inplace : run_out)(op, arguments, returns);
     for_each_written(op, arguments, check_writable);
-    if (op.direct) {
+    if (complex && complex->function) {
+      complex->function(arguments, returns);
+    } else if (op.direct) {
       op.direct(arguments, returns);
     } else {
       run_compute(op, arguments, returns);
@@ -259,7 +330,10 @@ std::vector<Value> infer(const Op& op, std::span<const Value> arguments) {
   std::vector<Value> returns;
   try {
     const InferringScope inferring;
-    if (op.direct) {
+    const ComplexForm* complex = has_complex(arguments) && !op.base ? &checked_complex_form(op) : nullptr;
+    if (complex && complex->function) {
+      complex->function(arguments, returns);
+    } else if (op.direct) {
       op.direct(arguments, returns);
     } else if (op.base) {
       returns.push_back(op.base->schema.name != op.schema.name ? arguments.front() : arguments.back());

@@ -4,6 +4,7 @@
 #include "core/base/parallel.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
+#include "core/ops/complex.h"
 #include "core/tensor/strided_copy.h"
 
 // Tensors made from sizes and numbers.
@@ -31,9 +32,7 @@ void check_sizes(const IntList& sizes) {
 }
 
 void fill(const Tensor& out, const Scalar& value) {
-  const Tensor one = value.is_float()  ? Tensor::scalar(value.to_double())
-                     : value.is_bool() ? Tensor::scalar(value.to_bool())
-                                       : Tensor::scalar(value.to_int());
+  const Tensor one = ops::tensor_of(value);
   if (out.numel() != 0) out.copy_from(one);
 }
 
@@ -122,6 +121,14 @@ TensorMeta new_meta(const Tensor& x, const IntList& sizes, OptDType dtype, const
                     OptBool pin) {
   return sized_meta(sizes, dtype.value_or(x.dtype()), layout, device.value_or(x.device()), pin);
 }
+TensorMeta new_strided_meta(const Tensor& x, const IntList& sizes, const IntList& strides, OptDType dtype,
+                            const Value& layout, OptDevice device, OptBool pin) {
+  return empty_strided_meta(sizes, strides, dtype.value_or(x.dtype()), layout, device.value_or(x.device()), pin);
+}
+void new_strided_kernel(const KernelContext& context, const Tensor&, const IntList& sizes, const IntList& strides,
+                        OptDType dtype, const Value& layout, OptDevice device, OptBool pin, Tensor& out) {
+  empty_strided_kernel(context, sizes, strides, dtype, layout, device, pin, out);
+}
 void new_zeros_kernel(const KernelContext&, const Tensor&, const IntList&, OptDType, const Value&, OptDevice, OptBool,
                       Tensor& out) {
   fill_zero(out);
@@ -165,6 +172,10 @@ OP("aten::new_zeros(Tensor self, int[] size, *, " OPTIONS ") -> Tensor").infer(n
 KERNEL("aten::new_zeros", kCPU, new_zeros_kernel);
 OP("aten::new_empty(Tensor self, int[] size, *, " OPTIONS ") -> Tensor").infer(new_meta).constant_result();
 KERNEL("aten::new_empty", kCPU, new_zeros_kernel);
+OP("aten::new_empty_strided(Tensor self, int[] size, int[] stride, *, " OPTIONS ") -> Tensor")
+    .infer(new_strided_meta)
+    .constant_result();
+KERNEL("aten::new_empty_strided", kCPU, new_strided_kernel);
 OP("aten::new_ones(Tensor self, int[] size, *, " OPTIONS ") -> Tensor").infer(new_meta).constant_result();
 KERNEL("aten::new_ones", kCPU, new_ones_kernel);
 OP("aten::new_full(Tensor self, int[] size, Scalar fill_value, *, " OPTIONS ") -> Tensor")

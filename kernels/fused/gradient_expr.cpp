@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/tensor/complex.h"
 #include "kernels/fused/gradient_trace.h"
 
 namespace tensord::kernels::gradient {
@@ -20,10 +21,12 @@ Expr run(const char* name, std::vector<Value> arguments) {
 Expr binary(const char* tensor_op, const char* scalar_op, const Expr& a, const Expr& b) {
   if (b.is_tensor()) {
     if (a.is_tensor()) return run(tensor_op, {a.value, b.value});
-    return run(tensor_op, {Value(Tensor::scalar(a.number(), b.tensor().dtype())), b.value});
+    return run(tensor_op, {Value(Tensor::scalar(a.number(), real_dtype(b.tensor().dtype()))), b.value});
   }
   return run(scalar_op, {a.value, b.value});
 }
+
+bool is_continuous(const Tensor& x) { return is_floating(x.dtype()) || is_complex(x.dtype()); }
 
 bool numbers(const Expr& a, const Expr& b) { return !a.is_tensor() && !b.is_tensor(); }
 
@@ -39,7 +42,8 @@ Expr operator-(const Expr& a, const Expr& b) {
 }
 Expr operator*(const Expr& a, const Expr& b) {
   if (numbers(a, b)) return a.number() * b.number();
-  if (a.is_tensor() && !b.is_tensor() && b.number() == 1 && is_floating(a.tensor().dtype())) return a;
+  if (a.is_tensor() && !b.is_tensor() && !b.value.is_complex() && b.number() == 1 && is_continuous(a.tensor()))
+    return a;
   return a.is_tensor() ? binary("aten::mul.Tensor", "aten::mul.Scalar", a, b) : b * a;
 }
 Expr operator/(const Expr& a, const Expr& b) {

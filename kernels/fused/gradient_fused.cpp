@@ -163,7 +163,9 @@ void make_key(GradientFormula formula, std::span<const Expr> operands, Cache::Ke
 bool can_fuse(std::span<const Expr> operands) {
   if (is_grad_enabled() || current_trace) return false;
   for (const Expr& operand : operands) {
-    if (operand.is_tensor() && operand.tensor().device().kind != DeviceKind::kCPU) return false;
+    if (operand.value.is_complex()) return false;
+    if (!operand.is_tensor()) continue;
+    if (operand.tensor().device().kind != DeviceKind::kCPU || is_complex(operand.tensor().dtype())) return false;
   }
   return true;
 }
@@ -205,10 +207,14 @@ Tensor evaluate(GradientFormula formula, std::span<const Expr> operands, const T
   return fit_gradient(run(compiled, operands), input);
 }
 
+namespace {
+bool is_continuous(DType dtype) { return is_floating(dtype) || is_complex(dtype); }
+}  // namespace
+
 void put(std::vector<Tensor>& gradients, const ops::GradArgs& args, size_t argument, GradientFormula formula,
          std::initializer_list<Expr> operands) {
   const Value& input = args.inputs[argument];
-  if (!args.needs(argument) || !input.is_tensor() || !is_floating(input.to_tensor().dtype())) return;
+  if (!args.needs(argument) || !input.is_tensor() || !is_continuous(input.to_tensor().dtype())) return;
   gradients[argument] = evaluate(formula, std::span(operands.begin(), operands.size()), input.to_tensor());
 }
 

@@ -37,8 +37,10 @@ inline Tensor solved_triangular(const Tensor& a, const Tensor& b, bool is_upper,
                                 bool is_unit = false) {
   return ops::call("aten::linalg_solve_triangular", a, b, is_upper, is_left, is_unit);
 }
-// (x + xᵀ) / 2.
-inline Tensor symmetric_part(const Tensor& x) { return scaled(sum_of(x, transposed(x)), 0.5); }
+// The conjugate transpose; of real matrices the transpose.
+inline Tensor adjoint(const Tensor& x) { return is_complex(x.dtype()) ? ops::call("aten::mH", x) : transposed(x); }
+// (x + xᴴ) / 2.
+inline Tensor symmetric_part(const Tensor& x) { return scaled(sum_of(x, adjoint(x)), 0.5); }
 
 // The gradient of A, from that of its pseudo-inverse.
 Tensor gradient_of_pinv(const Tensor& g, const Tensor& inverse, const Tensor& a);

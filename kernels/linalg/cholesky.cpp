@@ -5,6 +5,7 @@
 
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
+#include "kernels/linalg/complex.h"
 
 namespace tensord::kernels::linalg {
 namespace {
@@ -29,6 +30,11 @@ void cholesky_kernel(const ops::KernelContext&, const Tensor& a, bool is_upper, 
   const Dims batch = batch_of(a);
   const int64_t n = rows_of(a);
   l.copy_from(a);
+  if (is_complex(a.dtype())) {
+    factor_cholesky_complex(l, is_upper, info);
+    if (check_errors) check_info("linalg.cholesky_ex", info);
+    return;
+  }
   run_batches(count_of(batch), n * n * n / 6, [&](int64_t i) {
     const Matrix matrix = matrix_at(l, batch, i);
     info.data<int32_t>()[i] = n == 0 ? 0 : factor_cholesky(a.dtype(), is_upper ? matrix.transposed() : matrix);
@@ -40,10 +46,10 @@ void cholesky_kernel(const ops::KernelContext&, const Tensor& a, bool is_upper, 
 Tensor gradient_of_cholesky(const GradArgs& args, const Tensor& gradient) {
   const bool is_upper = args.inputs[1].to_bool();
   const Tensor& result = args.outputs[0].to_tensor();
-  const Tensor l = is_upper ? transposed(result) : result, g = is_upper ? transposed(gradient) : gradient;
-  const Tensor inner = lower_part(matmul(transposed(l), g));
-  const Tensor whole = scaled(sum_of(inner, transposed(lower_part(inner, -1))), 0.5);
-  return solved_triangular(l, solved_triangular(transposed(l), whole, true), false, false);
+  const Tensor l = is_upper ? adjoint(result) : result, g = is_upper ? adjoint(gradient) : gradient;
+  const Tensor inner = lower_part(matmul(adjoint(l), g));
+  const Tensor whole = scaled(sum_of(inner, adjoint(lower_part(inner, -1))), 0.5);
+  return solved_triangular(l, solved_triangular(adjoint(l), whole, true), false, false);
 }
 
 OP("aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)")
@@ -62,7 +68,7 @@ OP("aten::linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor")
 OP("aten::cholesky(Tensor self, bool upper=False) -> Tensor")
     .direct([](const Tensor& a, bool is_upper) {
       check_cholesky("cholesky", a);
-      if (!is_floating(a.dtype())) fail_dtype("cholesky_cpu", a.dtype());
+      if (!is_floating(a.dtype()) && !is_complex(a.dtype())) fail_dtype("cholesky_cpu", a.dtype());
       const auto [l, info] = call_for<2>("aten::linalg_cholesky_ex", a, is_upper, false);
       check_info("cholesky", info);
       return l;
@@ -79,13 +85,13 @@ Tensor cholesky_solve(const Tensor& b, const Tensor& factor, bool is_upper) {
         " by ", columns_of(factor), " matrices");
   check(rows_of(factor) == rows_of(b), "Incompatible matrix sizes for cholesky_solve: each A matrix is ",
         rows_of(factor), " by ", rows_of(factor), " but each b matrix is ", rows_of(b), " by ", columns_of(b));
-  const Tensor turned = transposed(factor), &first = is_upper ? turned : factor, &second = is_upper ? factor : turned;
+  const Tensor turned = adjoint(factor), &first = is_upper ? turned : factor, &second = is_upper ? factor : turned;
   return solved_triangular(second, solved_triangular(first, b, false), true);
 }
 // Of the factor whose product with itself was inverted, from that of the product. Both triangles get one, as in
 // PyTorch, whose factors have zeros in the other.
 Tensor gradient_of_factor(const Tensor& factor, const Tensor& of_product, bool is_upper) {
-  const Tensor both = sum_of(of_product, transposed(of_product));
+  const Tensor both = sum_of(of_product, adjoint(of_product));
   return negated(is_upper ? matmul(factor, both) : matmul(both, factor));
 }
 std::vector<Tensor> gradient_of_cholesky_solve(const GradArgs& args) {
@@ -96,7 +102,7 @@ std::vector<Tensor> gradient_of_cholesky_solve(const GradArgs& args) {
   const Tensor of_b = call("aten::cholesky_solve", g, factor, is_upper);
   if (args.needs(0)) gradients[0] = gradient::fit_gradient(of_b, b);
   if (args.needs(1)) {
-    const Tensor of_product = matmul(of_b, transposed(args.outputs[0].to_tensor()));
+    const Tensor of_product = matmul(of_b, adjoint(args.outputs[0].to_tensor()));
     gradients[1] = gradient::fit_gradient(gradient_of_factor(factor, of_product, is_upper), factor);
   }
   return gradients;
@@ -108,10 +114,10 @@ OP("aten::cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor
 
 Tensor cholesky_inverse(const Tensor& factor, bool is_upper) {
   check_square("cholesky_inverse", factor);
-  if (factor.dtype() != DType::kFloat32 && factor.dtype() != DType::kFloat64) {
+  if (!has_lapack_dtype(factor)) {
     fail_dtype("cholesky_inverse_out_cpu", factor.dtype());
   }
-  check_info("cholesky_inverse", first_zeros(diagonal_of(factor)));
+  check_info("cholesky_inverse", first_zeros(absolute_of(diagonal_of(factor))));
   return cholesky_solve(identity(rows_of(factor), factor), factor, is_upper);
 }
 OP("aten::cholesky_inverse(Tensor self, bool upper=False) -> Tensor")

@@ -1,7 +1,7 @@
 // Eigenvalues and vectors of symmetric matrices.
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
-#include "kernels/linalg/lapack.h"
+#include "kernels/linalg/lapack_complex.h"
 
 namespace tensord::kernels::linalg {
 namespace {
@@ -19,9 +19,9 @@ bool is_upper_triangle(const std::string& uplo) {
 std::vector<TensorMeta> infer_eigh(const Tensor& a, const std::string& uplo, bool has_vectors) {
   check_square("linalg.eigh", a);
   is_upper_triangle(uplo);
-  if (a.dtype() != DType::kFloat32 && a.dtype() != DType::kFloat64) fail_dtype("linalg_eigh_cpu", a.dtype());
+  if (!has_lapack_dtype(a)) fail_dtype("linalg_eigh_cpu", a.dtype());
   check_lapack_sizes("linalg.eigh", rows_of(a), columns_of(a));
-  const TensorMeta values = row_major(with(batch_of(a), {rows_of(a)}), a);
+  const TensorMeta values = row_major(with(batch_of(a), {rows_of(a)}), real_dtype(a.dtype()), a);
   return {values, has_vectors ? column_major(a.sizes(), a) : row_major(Dims{0}, a)};
 }
 
@@ -47,6 +47,32 @@ void run_syevd(const Tensor& a, bool is_upper, bool has_vectors, const Tensor& v
   });
 }
 
+template <class T>
+void run_heevd(const Tensor& a, bool is_upper, bool has_vectors, const Tensor& values, const Tensor& codes) {
+  using R = typename T::value_type;
+  const Dims batch = batch_of(a);
+  const int n = static_cast<int>(rows_of(a)), lda = leading(n), query = -1;
+  const char job = has_vectors ? 'V' : 'N', triangle = is_upper ? 'U' : 'L';
+  T answer = 0;
+  R real_answer = 0;
+  int integer_answer = 0, info = 0;
+  Lapack<T>::heevd(&job, &triangle, &n, nullptr, &lda, nullptr, &answer, &query, &real_answer, &query, &integer_answer,
+                   &query, &info, 1, 1);
+  const int size = work_size(answer), real_size = work_size(real_answer), integer_size = std::max(integer_answer, 1);
+  for_each_range(count_of(batch), 4 * cost_of(n, n), [&](int64_t begin, int64_t end) {
+    const Scratch<T> work(size);
+    const Scratch<R> reals(real_size);
+    const Scratch<int32_t> integers(integer_size);
+    for (int64_t i = begin; i < end; ++i) {
+      int32_t& code = codes.data<int32_t>()[i];
+      code = is_finite(a, batch, i) ? 0 : n;
+      if (code != 0) continue;
+      Lapack<T>::heevd(&job, &triangle, &n, matrix_data<T>(a, batch, i), &lda, values.data<R>() + i * n, work.get(), &size,
+                       reals.get(), &real_size, integers.get(), &integer_size, &code, 1, 1);
+    }
+  });
+}
+
 void eigh_kernel(const ops::KernelContext&, const Tensor& a, const std::string& uplo, bool has_vectors, Tensor& values,
                  Tensor& vectors) {
   if (a.numel() == 0) return;
@@ -57,8 +83,12 @@ void eigh_kernel(const ops::KernelContext&, const Tensor& a, const std::string& 
   }
   work.copy_from(a);
   const Tensor codes = Tensor::empty(batch_of(a), DType::kInt32);
-  dispatch_real(a.dtype(), "linalg_eigh_cpu",
-                [&]<class T>() { run_syevd<T>(work, is_upper_triangle(uplo), has_vectors, values, codes); });
+  dispatch_lapack(a.dtype(), "linalg_eigh_cpu", [&]<class T>() {
+    if constexpr (is_complex_type<T>)
+      run_heevd<T>(work, is_upper_triangle(uplo), has_vectors, values, codes);
+    else
+      run_syevd<T>(work, is_upper_triangle(uplo), has_vectors, values, codes);
+  });
   check_info("linalg.eigh", codes);
 }
 
@@ -74,14 +104,14 @@ std::vector<Tensor> gradient_of_eigh(const GradArgs& args) {
     const auto parts = call_for<2>("aten::_linalg_eigh", a, args.inputs[1], true);
     l = parts[0], v = parts[1];
   }
-  const Tensor turned = transposed(v);
+  const Tensor turned = adjoint(v);
   if (!of_vectors) {
     gradients[0] = matmul(product(v, unsqueezed(of_values, -2)), turned);
     return gradients;
   }
   const Tensor gaps = sum_of(difference(unsqueezed(l, -2), unsqueezed(l, -1)), identity(rows_of(a), a));
   const Tensor turning = matmul(turned, of_vectors);
-  Tensor inner = quotient(scaled(difference(turning, transposed(turning)), 0.5), gaps);
+  Tensor inner = quotient(scaled(difference(turning, adjoint(turning)), 0.5), gaps);
   if (of_values) inner = sum_of(inner, as_diagonal(of_values));
   gradients[0] = matmul(v, matmul(inner, turned));
   return gradients;

@@ -1,5 +1,7 @@
 #include "kernels/linalg/lapack.h"
 
+#include "kernels/linalg/lapack_complex.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -27,11 +29,16 @@ void check_lapack_sizes(std::string_view op, int64_t rows, int64_t columns) {
 
 bool is_finite(const Tensor& x, const Dims& batch, int64_t index) {
   const Matrix m = matrix_at(x, batch, index);
-  return dispatch_real(x.dtype(), "linalg", [&]<class T>() {
+  return dispatch_lapack(x.dtype(), "linalg", [&]<class T>() {
     const T* values = static_cast<const T*>(m.data);
     for (int64_t c = 0; c < m.cols; ++c) {
       for (int64_t r = 0; r < m.rows; ++r) {
-        if (!std::isfinite(values[r * m.row_stride + c * m.col_stride])) return false;
+        const T value = values[r * m.row_stride + c * m.col_stride];
+        if constexpr (is_complex_type<T>) {
+          if (!std::isfinite(value.real()) || !std::isfinite(value.imag())) return false;
+        } else if (!std::isfinite(value)) {
+          return false;
+        }
       }
     }
     return true;

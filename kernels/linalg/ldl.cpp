@@ -1,6 +1,6 @@
 // A = L D Lᵀ of symmetric matrices that need not be positive, by Bunch and Kaufman's pivots.
 #include "kernels/linalg/algebra.h"
-#include "kernels/linalg/lapack.h"
+#include "kernels/linalg/lapack_complex.h"
 
 namespace tensord::kernels::linalg {
 namespace {
@@ -22,29 +22,33 @@ std::vector<TensorMeta> infer_ldl_factor(const Tensor& a, bool, bool) {
 }
 
 template <class T>
-void run_sytrf(const Tensor& a, const Tensor& pivots, const Tensor& info) {
+void run_sytrf(const Tensor& a, [[maybe_unused]] bool is_hermitian, const Tensor& pivots, const Tensor& info) {
+  auto sytrf = Lapack<T>::sytrf;
+  if constexpr (is_complex_type<T>) {
+    if (is_hermitian) sytrf = Lapack<T>::hetrf;
+  }
   const Dims batch = batch_of(a);
   const int n = static_cast<int>(rows_of(a)), lda = leading(n), query = -1;
   const char triangle = 'L';
   T answer = 0;
   int unused = 0;
-  Lapack<T>::sytrf(&triangle, &n, nullptr, &lda, nullptr, &answer, &query, &unused, 1);
+  sytrf(&triangle, &n, nullptr, &lda, nullptr, &answer, &query, &unused, 1);
   const int size = work_size(answer);
   for_each_range(count_of(batch), cost_of(n, n), [&](int64_t begin, int64_t end) {
     const Scratch<T> work(size);
     for (int64_t i = begin; i < end; ++i) {
-      Lapack<T>::sytrf(&triangle, &n, matrix_data<T>(a, batch, i), &lda, pivots.data<int32_t>() + i * n, work.get(),
-                       &size, info.data<int32_t>() + i, 1);
+      sytrf(&triangle, &n, matrix_data<T>(a, batch, i), &lda, pivots.data<int32_t>() + i * n, work.get(), &size,
+            info.data<int32_t>() + i, 1);
     }
   });
 }
 
-void ldl_factor_kernel(const KernelContext&, const Tensor& a, bool, bool check_errors, Tensor& ld, Tensor& pivots,
+void ldl_factor_kernel(const KernelContext&, const Tensor& a, bool is_hermitian, bool check_errors, Tensor& ld, Tensor& pivots,
                        Tensor& info) {
   ld.copy_from(call("aten::tril", a));
   info.copy_from(Tensor::scalar(int32_t{0}));
   if (a.numel() == 0) return;
-  dispatch_real(a.dtype(), kFactor, [&]<class T>() { run_sytrf<T>(ld, pivots, info); });
+  dispatch_lapack(a.dtype(), kFactor, [&]<class T>() { run_sytrf<T>(ld, is_hermitian, pivots, info); });
   if (check_errors) check_info(kFactor, info);
 }
 
@@ -90,7 +94,11 @@ bool are_pivots(const int32_t* pivots, int64_t n) {
 }
 
 template <class T>
-void run_sytrs(const Tensor& ld, const Tensor& pivots, const Tensor& x) {
+void run_sytrs(const Tensor& ld, [[maybe_unused]] bool is_hermitian, const Tensor& pivots, const Tensor& x) {
+  auto sytrs = Lapack<T>::sytrs;
+  if constexpr (is_complex_type<T>) {
+    if (is_hermitian) sytrs = Lapack<T>::hetrs;
+  }
   const Dims batch = batch_of(x);
   const int n = static_cast<int>(rows_of(ld)), columns = static_cast<int>(columns_of(x)), lda = leading(n);
   const char triangle = 'L';
@@ -100,14 +108,13 @@ void run_sytrs(const Tensor& ld, const Tensor& pivots, const Tensor& x) {
       const auto* own = static_cast<const int32_t*>(matrix_at(rows_of_pivots, batch, i).data);
       check(are_pivots(own, n), kSolve, ": pivots are not those of a factorization of ", n, " rows");
       int code = 0;
-      Lapack<T>::sytrs(&triangle, &n, &columns, matrix_data<T>(ld, batch, i), &lda, own, matrix_data<T>(x, batch, i),
-                       &lda, &code, 1);
+      sytrs(&triangle, &n, &columns, matrix_data<T>(ld, batch, i), &lda, own, matrix_data<T>(x, batch, i), &lda, &code, 1);
       check_internal(code == 0, kSolve, ": LAPACK refuses argument ", -code);
     }
   });
 }
 
-void ldl_solve_kernel(const KernelContext&, const Tensor& ld, const Tensor& pivots, const Tensor& b, bool,
+void ldl_solve_kernel(const KernelContext&, const Tensor& ld, const Tensor& pivots, const Tensor& b, bool is_hermitian,
                       Tensor& out) {
   out.copy_from(b);
   if (out.numel() == 0) return;
@@ -115,7 +122,7 @@ void ldl_solve_kernel(const KernelContext&, const Tensor& ld, const Tensor& pivo
   Tensor columns = Tensor::empty_strided(meta.sizes, meta.strides, meta.dtype);
   columns.copy_from(ld);
   const Tensor order = pivots.to(DType::kInt32).contiguous();
-  dispatch_real(b.dtype(), kSolve, [&]<class T>() { run_sytrs<T>(columns, order, out); });
+  dispatch_lapack(b.dtype(), kSolve, [&]<class T>() { run_sytrs<T>(columns, is_hermitian, order, out); });
 }
 OP("aten::linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor")
     .infer(infer_ldl_solve)

@@ -8,7 +8,7 @@ namespace tensord::kernels::linalg {
 
 void check_real(std::string_view op, const Tensor& x) {
   const DType dtype = x.dtype();
-  if (dtype == DType::kFloat32 || dtype == DType::kFloat64) return;
+  if (dtype == DType::kFloat32 || dtype == DType::kFloat64 || is_complex(dtype)) return;
   check(!is_floating(dtype), op, ": Low precision dtypes not supported. Got ", name_of(dtype));
   fail(ErrorCode::kInvalidArgument, op, ": Expected a floating point or complex tensor as input. Got ", name_of(dtype));
 }

@@ -12,8 +12,12 @@
 // results lie column by column, as LAPACK writes them and PyTorch returns them.
 namespace tensord::kernels::linalg {
 
-// Throws unless `x` is float32 or float64, as PyTorch words it: linalg.inv: Low precision dtypes not supported …
+// Throws unless `x` is float32 or float64, or complex, as PyTorch words it: linalg.inv: Low precision dtypes not supported …
 void check_real(std::string_view op, const Tensor& x);
+// float32, float64, complex64 or complex128: what LAPACK has routines for.
+inline bool has_lapack_dtype(const Tensor& x) {
+  return x.dtype() == DType::kFloat32 || x.dtype() == DType::kFloat64 || is_complex(x.dtype());
+}
 void check_matrix(std::string_view op, const Tensor& x, std::string_view name = "A");
 // Also whether the matrices are square.
 void check_square(std::string_view op, const Tensor& x, std::string_view name = "A");

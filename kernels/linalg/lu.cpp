@@ -4,7 +4,9 @@
 #include <limits>
 
 #include "kernels/fused/gradient_expr.h"
+#include "core/tensor/complex.h"
 #include "kernels/linalg/algebra.h"
+#include "kernels/linalg/complex.h"
 
 namespace tensord::kernels::linalg {
 namespace {
@@ -17,7 +19,7 @@ std::vector<TensorMeta> infer_lu_factor(const Tensor& a, bool exchanges, bool) {
   check(a.ndim() >= 2, "torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: ", to_string(a.sizes()),
         " instead");
   check(exchanges, "linalg.lu_factor: LU without pivoting is not implemented on the CPU");
-  if (a.dtype() != DType::kFloat32 && a.dtype() != DType::kFloat64) fail_dtype("lu_cpu", a.dtype());
+  if (!has_lapack_dtype(a)) fail_dtype("lu_cpu", a.dtype());
   check(rows_of(a) <= std::numeric_limits<int32_t>::max(), "linalg.lu_factor: ", rows_of(a), " rows are too many");
   const Dims batch = batch_of(a);
   return {column_major(a.sizes(), a), row_major(with(batch, {std::min(rows_of(a), columns_of(a))}), DType::kInt32, a),
@@ -29,6 +31,11 @@ void lu_factor_kernel(const ops::KernelContext&, const Tensor& a, bool, bool che
   lu.copy_from(a);
   const Dims batch = batch_of(a);
   const int64_t rows = rows_of(a), columns = columns_of(a), steps = std::min(rows, columns);
+  if (is_complex(a.dtype())) {
+    factor_lu_complex(lu, pivots, info);
+    if (check_errors) check_info("torch.linalg.lu_factor_ex", info);
+    return;
+  }
   run_batches(count_of(batch), rows * columns * steps / 3, [&](int64_t i) {
     int32_t* own = pivots.data<int32_t>() + i * steps;
     info.data<int32_t>()[i] = steps == 0 ? 0 : factor_lu(a.dtype(), matrix_at(lu, batch, i), own);
@@ -88,7 +95,7 @@ void exchange_rows_kernel(const ops::KernelContext&, const Tensor& x, const Tens
   }
   const Tensor rows_of_pivots = unsqueezed(order, -1);  // so that the last two dimensions are a matrix of one column
   const Dims batch = batch_of(out);
-  dispatch_floating(out.dtype(), "lu_solve", [&]<class T>() {
+  dispatch_any(out.dtype(), "lu_solve", [&]<class T>() {
     run_batches(count_of(batch), steps * columns, [&](int64_t i) {
       const Matrix matrix = matrix_at(out, batch, i);
       const auto* own = static_cast<const int32_t*>(matrix_at(rows_of_pivots, batch, i).data);
@@ -185,13 +192,13 @@ void check_lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, boo
         to_string(pivots.sizes()), " instead");
 }
 
-// X with A X = B, X A = B (not `is_left`) or with Aᵀ (`is_adjoint`) in the place of A.
+// X with A X = B, X A = B (not `is_left`) or with Aᴴ (`is_adjoint`) in the place of A.
 Tensor lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool is_left, bool is_adjoint) {
   check_lu_solve(lu, pivots, b, is_left);
-  if (!is_left) return transposed(lu_solve(lu, pivots, transposed(b), true, !is_adjoint));
+  if (!is_left) return adjoint(lu_solve(lu, pivots, adjoint(b), true, !is_adjoint));
   if (is_adjoint) {
-    const Tensor inner = solved_triangular(transposed(lu), b, false);
-    return call("tensord::exchange_rows", solved_triangular(transposed(lu), inner, true, true, true), pivots, true);
+    const Tensor turned = adjoint(lu), inner = solved_triangular(turned, b, false);
+    return call("tensord::exchange_rows", solved_triangular(turned, inner, true, true, true), pivots, true);
   }
   const Tensor inner = call("tensord::exchange_rows", b, pivots, false);
   return solved_triangular(lu, solved_triangular(lu, inner, false, true, true), true);

@@ -1,6 +1,7 @@
 // Norms of matrices, and condition numbers.
 #include <cmath>
 
+#include "core/tensor/complex.h"
 #include "kernels/linalg/algebra.h"
 
 namespace tensord::kernels::linalg {
@@ -30,11 +31,11 @@ IntList matrix_dims(const Tensor& a, const IntList& dim) {
 
 Tensor in_dtype(const Tensor& a, std::optional<DType> dtype) {
   if (!dtype) {
-    check(is_floating(a.dtype()), kName, ": Expected a floating point or complex tensor as input. Got ",
+    check(is_floating(a.dtype()) || is_complex(a.dtype()), kName, ": Expected a floating point or complex tensor as input. Got ",
           name_of(a.dtype()));
     return a;
   }
-  check(is_floating(*dtype) && size_of(*dtype) >= size_of(a.dtype()), kName, ": the dtype of the input (",
+  check((is_floating(*dtype) || is_complex(*dtype)) && (is_complex(*dtype) || !is_complex(a.dtype())) && size_of(*dtype) >= size_of(a.dtype()), kName, ": the dtype of the input (",
         name_of(a.dtype()), ") should be convertible without narrowing to the specified dtype (", name_of(*dtype), ")");
   return a.dtype() == *dtype ? a : call("aten::to.dtype", a, *dtype);
 }
@@ -182,7 +183,7 @@ Tensor cond(const Tensor& a, const std::optional<Scalar>& p) {
   const double order = p ? p->to_double() : 2;
   check(std::abs(order) == 1 || std::abs(order) == 2 || std::isinf(order),
         "linalg.cond got an invalid norm type: ", order);
-  if (a.numel() == 0) return call("aten::zeros", batch_of(a), a.dtype(), Value(), a.device());
+  if (a.numel() == 0) return call("aten::zeros", batch_of(a), real_dtype(a.dtype()), Value(), a.device());
   if (std::abs(order) == 2) return condition_by_values(a, order < 0);
   check_square(concat("linalg.cond(ord=", order, ")"), a);
   return condition_by_inverse(a, *p);
@@ -192,7 +193,7 @@ OP("aten::linalg_cond.p_str(Tensor self, str p) -> Tensor")
     .direct([](const Tensor& a, const std::string& p) {
       check(p == "fro" || p == "nuc", "linalg.cond got an invalid norm type: ", p);
       check_square(concat("linalg.cond(ord=", p, ")"), a);
-      if (a.numel() == 0) return call("aten::zeros", batch_of(a), a.dtype(), Value(), a.device());
+      if (a.numel() == 0) return call("aten::zeros", batch_of(a), real_dtype(a.dtype()), Value(), a.device());
       if (p == "fro") return condition_by_inverse(a, p);
       // The sum of the values times that of their inverses.
       const Tensor values = call("aten::linalg_svdvals", a);

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "kernels/fused/gradient_expr.h"
+#include "core/tensor/complex.h"
 #include "kernels/linalg/algebra.h"
 
 namespace tensord::kernels::linalg {
@@ -13,7 +14,7 @@ using OptionalTensor = std::optional<Tensor>;
 using OptionalNumber = std::optional<double>;
 
 double precision_of(const Tensor& a) {
-  return a.dtype() == DType::kFloat32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
+  return real_dtype(a.dtype()) == DType::kFloat32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
 }
 
 // Singular values at most this, by matrix, are 0: the larger of `absolute` and `relative` times the largest value.
@@ -21,7 +22,7 @@ Tensor tolerance_of(const Tensor& largest, const Tensor& absolute, const Tensor&
   return call("aten::maximum", absolute, product(relative, largest));
 }
 
-Tensor number(double value, const Tensor& like) { return Tensor::scalar(value, like.dtype()); }
+Tensor number(double value, const Tensor& like) { return Tensor::scalar(value, real_dtype(like.dtype())); }
 
 struct Tolerances {
   Tensor absolute, relative;
@@ -48,7 +49,7 @@ OptionalTensor as_tensor(const OptionalNumber& value, const Tensor& like) {
 }
 
 Tensor pinv(const Tensor& a, const OptionalTensor& absolute, const OptionalTensor& relative, bool is_hermitian) {
-  check((a.dtype() == DType::kFloat32 || a.dtype() == DType::kFloat64) && a.ndim() >= 2, "linalg.pinv(",
+  check(has_lapack_dtype(a) && a.ndim() >= 2, "linalg.pinv(",
         name_of(a.dtype()), "{", to_string(a.sizes()),
         "}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types");
   const Tolerances tolerances = tolerances_of(a, absolute, relative);
@@ -59,10 +60,10 @@ Tensor pinv(const Tensor& a, const OptionalTensor& absolute, const OptionalTenso
   Tensor left, values, right;
   if (is_hermitian) {
     const auto [eigenvalues, vectors] = call_for<2>("aten::_linalg_eigh", a);
-    left = vectors, values = eigenvalues, right = transposed(vectors);
+    left = vectors, values = eigenvalues, right = adjoint(vectors);
   } else {
     const auto [u, s, vh] = call_for<3>("aten::_linalg_svd", a, false, true);
-    left = transposed(vh), values = s, right = transposed(u);
+    left = adjoint(vh), values = s, right = adjoint(u);
   }
   const Tensor sizes = absolute_of(values);
   const Tensor largest = call("aten::amax", sizes, Dims{-1}, true);
@@ -148,15 +149,15 @@ OP("aten::linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian
 
 // Golub and Pereyra's derivative, with the products in the order that is smaller.
 Tensor gradient_of_pinv(const Tensor& g, const Tensor& inverse, const Tensor& a) {
-  const Tensor turned = transposed(inverse), of_turned = transposed(g);
+  const Tensor turned = adjoint(inverse), of_turned = adjoint(g);
   if (rows_of(a) <= columns_of(a)) {
     const Tensor k = matmul(of_turned, inverse), outer = matmul(k, turned);
-    Tensor out = difference(outer, transposed(matmul(inverse, k)));
+    Tensor out = difference(outer, adjoint(matmul(inverse, k)));
     out = difference(out, matmul(matmul(a, inverse), outer));
     return sum_of(out, matmul(matmul(turned, inverse), difference(of_turned, matmul(k, a))));
   }
   const Tensor k = matmul(inverse, of_turned), outer = matmul(turned, k);
-  Tensor out = difference(outer, transposed(matmul(k, inverse)));
+  Tensor out = difference(outer, adjoint(matmul(k, inverse)));
   out = difference(out, matmul(outer, matmul(inverse, a)));
   return sum_of(out, matmul(matmul(difference(of_turned, matmul(a, k)), inverse), turned));
 }

@@ -3,7 +3,7 @@
 
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
-#include "kernels/linalg/lapack.h"
+#include "kernels/linalg/lapack_complex.h"
 
 namespace tensord::kernels::linalg {
 namespace {
@@ -17,7 +17,7 @@ void check_result(const char* op, int info) { check_internal(info == 0, op, ": L
 
 std::vector<TensorMeta> infer_geqrf(const Tensor& a) {
   check(a.ndim() >= 2, "torch.geqrf: input must have at least 2 dimensions.");
-  if (a.dtype() != DType::kFloat32 && a.dtype() != DType::kFloat64) fail_dtype("geqrf_cpu", a.dtype());
+  if (!has_lapack_dtype(a)) fail_dtype("geqrf_cpu", a.dtype());
   check_lapack_sizes("torch.geqrf", rows_of(a), columns_of(a));
   return {column_major(a.sizes(), a), row_major(with(batch_of(a), {std::min(rows_of(a), columns_of(a))}), a)};
 }
@@ -45,7 +45,7 @@ void run_geqrf(const Tensor& a, const Tensor& tau) {
 OP("aten::geqrf(Tensor self) -> (Tensor a, Tensor tau)").infer(infer_geqrf);
 KERNEL("aten::geqrf", kCPU, [](const KernelContext&, const Tensor& a, Tensor& out, Tensor& tau) {
   out.copy_from(a);
-  dispatch_real(a.dtype(), "geqrf_cpu", [&]<class T>() { run_geqrf<T>(out, tau); });
+  dispatch_lapack(a.dtype(), "geqrf_cpu", [&]<class T>() { run_geqrf<T>(out, tau); });
 });
 
 constexpr const char* kProduct = "torch.linalg.householder_product";
@@ -62,7 +62,7 @@ TensorMeta infer_householder_product(const Tensor& a, const Tensor& tau) {
         ": Expected batch dimensions of tau to be equal to input.shape[:-2], but got ", to_string(tau.sizes()));
   check(a.dtype() == tau.dtype(), kProduct, ": tau dtype ", name_of(tau.dtype()), " does not match input dtype ",
         name_of(a.dtype()));
-  if (a.dtype() != DType::kFloat32 && a.dtype() != DType::kFloat64) fail_dtype("orgqr_cpu", a.dtype());
+  if (!has_lapack_dtype(a)) fail_dtype("orgqr_cpu", a.dtype());
   check_lapack_sizes(kProduct, rows_of(a), columns_of(a));
   return column_major(a.sizes(), a);
 }
@@ -90,7 +90,7 @@ void run_orgqr(const Tensor& a, const Tensor& tau) {
 void householder_product_kernel(const KernelContext&, const Tensor& a, const Tensor& tau, Tensor& out) {
   out.copy_from(a);
   const Tensor dense = tau.contiguous();
-  dispatch_real(a.dtype(), "orgqr_cpu", [&]<class T>() { run_orgqr<T>(out, dense); });
+  dispatch_lapack(a.dtype(), "orgqr_cpu", [&]<class T>() { run_orgqr<T>(out, dense); });
 }
 
 // The result is P_1 with P_i = P_{i+1} - tau_i v_i (v_iᵀ P_{i+1}) and P_{k+1} the identity's first columns. Going
@@ -110,15 +110,15 @@ std::vector<Tensor> gradient_of_householder_product(const GradArgs& args) {
   }
   later.back() = call("aten::expand", ones, a.sizes());
   for (size_t i = v.size(); i-- > 1;) {
-    later[i] = difference(later[i + 1], product(t[i], matmul(v[i], matmul(transposed(v[i]), later[i + 1]))));
+    later[i] = difference(later[i + 1], product(t[i], matmul(v[i], matmul(adjoint(v[i]), later[i + 1]))));
   }
   std::vector<Tensor> of_v, of_tau;
   for (size_t i = 0; i < v.size(); ++i) {
     const Tensor& p = later[i + 1];
-    const Tensor g_v = matmul(transposed(g), v[i]), p_v = matmul(transposed(p), v[i]);
-    of_tau.push_back(call("aten::squeeze.dim", negated(matmul(transposed(g_v), p_v)), -1));
+    const Tensor g_v = matmul(adjoint(g), v[i]), p_v = matmul(adjoint(p), v[i]);
+    of_tau.push_back(call("aten::squeeze.dim", negated(matmul(adjoint(g_v), p_v)), -1));
     of_v.push_back(negated(product(t[i], sum_of(matmul(g, p_v), matmul(p, g_v)))));
-    g = difference(g, product(t[i], matmul(v[i], transposed(g_v))));
+    g = difference(g, product(t[i], matmul(v[i], adjoint(g_v))));
   }
   if (steps < columns) of_v.push_back(zeros_of(narrowed(a, -1, steps, columns - steps)));
   return {lower_part(call("aten::cat", of_v, -1), -1), call("aten::cat", of_tau, -1)};
@@ -149,7 +149,7 @@ TensorMeta infer_ormqr(const Tensor& a, const Tensor& tau, const Tensor& other, 
         kName, ": Expected batch dimensions of input, tau and other to be equal");
   check(a.dtype() == tau.dtype() && a.dtype() == other.dtype(), kName,
         ": Expected input, tau and other to have the same dtype");
-  if (a.dtype() != DType::kFloat32 && a.dtype() != DType::kFloat64) fail_dtype("ormqr_cpu", a.dtype());
+  if (!has_lapack_dtype(a)) fail_dtype("ormqr_cpu", a.dtype());
   check_lapack_sizes(kName, rows_of(a), columns_of(a));
   check_lapack_sizes(kName, rows_of(other), columns_of(other));
   return column_major(other.sizes(), other);
@@ -160,7 +160,7 @@ void run_ormqr(const Tensor& a, const Tensor& tau, const Tensor& c, bool is_left
   const Dims batch = batch_of(c);
   const int m = static_cast<int>(rows_of(c)), n = static_cast<int>(columns_of(c)), ldc = leading(m), query = -1;
   const int k = static_cast<int>(tau.sizes().back()), lda = leading(rows_of(a));
-  const char side = is_left ? 'L' : 'R', turn = is_transposed ? 'T' : 'N';
+  const char side = is_left ? 'L' : 'R', turn = !is_transposed ? 'N' : is_complex_type<T> ? 'C' : 'T';
   if (c.numel() == 0 || k == 0) return;
   T answer = 0;
   int info = 0;
@@ -189,7 +189,7 @@ void ormqr_kernel(const KernelContext&, const Tensor& a, const Tensor& tau, cons
                   bool is_transposed, Tensor& out) {
   out.copy_from(other);
   const Tensor columns = in_columns(a), dense = tau.contiguous();
-  dispatch_real(a.dtype(), "ormqr_cpu", [&]<class T>() { run_ormqr<T>(columns, dense, out, is_left, is_transposed); });
+  dispatch_lapack(a.dtype(), "ormqr_cpu", [&]<class T>() { run_ormqr<T>(columns, dense, out, is_left, is_transposed); });
 }
 OP("aten::ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor")
     .infer(infer_ormqr)
@@ -198,7 +198,7 @@ KERNEL("aten::ormqr", kCPU, ormqr_kernel);
 
 std::tuple<Tensor, Tensor> qr(const Tensor& a, const std::string& mode) {
   check_matrix("linalg.qr", a);
-  check(is_floating(a.dtype()), "linalg.qr: Expected a floating point or complex tensor as input. Got ",
+  check(is_floating(a.dtype()) || is_complex(a.dtype()), "linalg.qr: Expected a floating point or complex tensor as input. Got ",
         name_of(a.dtype()));
   const bool has_q = mode != "r", is_complete = mode == "complete";
   check(!has_q || is_complete || mode == "reduced", "qr received unrecognized mode '", mode,
@@ -234,14 +234,17 @@ std::vector<Tensor> gradient_of_qr(const GradArgs& args) {
   if (columns > steps && of_r) {
     const Tensor right = narrowed(r, -1, steps, columns - steps), of_r2 = narrowed(of_r, -1, steps, columns - steps);
     of_right = matmul(q, of_r2);
-    of_q = joined(of_q, matmul(q, matmul(right, transposed(of_r2))));
+    of_q = joined(of_q, matmul(q, matmul(right, adjoint(of_r2))));
   }
   Tensor inner;
-  if (of_r) inner = matmul(narrowed(of_r, -1, 0, steps), transposed(square));
-  if (of_q) inner = inner ? difference(inner, matmul(transposed(q), of_q)) : negated(matmul(transposed(q), of_q));
-  inner = upper_part(inner);
-  const Tensor both = matmul(q, sum_of(inner, transposed(upper_part(inner, 1))));
-  Tensor of_a = solved_triangular(transposed(square), joined(both, of_q), false, false);
+  if (of_r) inner = matmul(narrowed(of_r, -1, 0, steps), adjoint(square));
+  if (of_q) inner = inner ? difference(inner, matmul(adjoint(q), of_q)) : negated(matmul(adjoint(q), of_q));
+  const Tensor strict = upper_part(inner, 1);
+  // The diagonal once; of complex matrices its real part.
+  Tensor diagonal = diagonal_of(inner);
+  if (is_complex(diagonal.dtype())) diagonal = call("aten::to.dtype", call("aten::real", diagonal), inner.dtype());
+  const Tensor both = matmul(q, sum_of(sum_of(strict, adjoint(strict)), as_diagonal(diagonal)));
+  Tensor of_a = solved_triangular(adjoint(square), joined(both, of_q), false, false);
   if (columns > steps) {
     if (!of_right) of_right = call("aten::zeros", with(batch_of(r), {rows, columns - steps}), r.dtype());
     of_a = concatenated(of_a, of_right, -1);

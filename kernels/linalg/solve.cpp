@@ -123,6 +123,8 @@ Tensor sign_of_exchanges(const Tensor& pivots, DType dtype) {
   return signs.to(dtype);
 }
 
+OP("tensord::sign_of_exchanges(Tensor pivots, ScalarType dtype) -> Tensor").direct(sign_of_exchanges).constant_result();
+
 ops::Returns det_parts(const Tensor& a) {
   check_square("linalg.det", a);
   if (!is_floating(a.dtype())) check_real("linalg.det", a);

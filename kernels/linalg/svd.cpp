@@ -1,7 +1,7 @@
 // Singular values and vectors.
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
-#include "kernels/linalg/lapack.h"
+#include "kernels/linalg/lapack_complex.h"
 
 namespace tensord::kernels::linalg {
 namespace {
@@ -18,7 +18,7 @@ std::vector<TensorMeta> infer_svd(const Tensor& a, bool is_full, bool has_vector
         "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.");
   const int64_t rows = rows_of(a), columns = columns_of(a), steps = std::min(rows, columns);
   const Dims batch = batch_of(a);
-  const TensorMeta values = row_major(with(batch, {steps}), a), none = row_major(Dims{0}, a);
+  const TensorMeta values = row_major(with(batch, {steps}), real_dtype(a.dtype()), a), none = row_major(Dims{0}, a);
   check_lapack_sizes("linalg.svd", rows, columns);
   if (!has_vectors) return {none, values, none};
   check_lapack_sizes("linalg.svd", rows, is_full ? rows : steps);
@@ -44,11 +44,26 @@ void run_gesdd(const Tensor& a, char job, const Tensor& u, const Tensor& s, cons
   const int steps = std::min(m, n), ldu = leading(m), ldvh = job == 'N' ? 1 : leading(rows_of(vh));
   T answer = 0;
   int info = 0;
-  Lapack<T>::gesdd(&job, &m, &n, nullptr, &lda, nullptr, nullptr, &ldu, nullptr, &ldvh, &answer, &query, nullptr, &info,
-                   1);
+  using R = decltype(std::abs(T()));
+  // Complex routines want real numbers beside.
+  const auto gesdd = [&](T* matrix, R* values, T* left, T* right, T* work, const int* size, [[maybe_unused]] R* reals,
+                         int* integers, int* code) {
+    if constexpr (is_complex_type<T>) {
+      Lapack<T>::gesdd(&job, &m, &n, matrix, &lda, values, left, &ldu, right, &ldvh, work, size, reals, integers, code, 1);
+    } else {
+      Lapack<T>::gesdd(&job, &m, &n, matrix, &lda, values, left, &ldu, right, &ldvh, work, size, integers, code, 1);
+    }
+  };
+  gesdd(nullptr, nullptr, nullptr, nullptr, &answer, &query, nullptr, nullptr, &info);
+  // As LAPACK's page says of rwork: for values alone 7 of the smaller size, else its square five times or with the larger.
+  const int64_t small = steps, large = std::max(m, n);
+  const int64_t real_size = !is_complex_type<T> ? 1
+                            : job == 'N'        ? 7 * small
+                                                : std::max(5 * small * small + 5 * small, 2 * large * small + 2 * small * small + small);
   const int size = work_size(answer);
   for_each_range(count_of(batch), 4 * cost_of(m, n), [&](int64_t begin, int64_t end) {
     const Scratch<T> work(size), copy(int64_t{m} * n);
+    const Scratch<R> reals(real_size);
     const Scratch<int32_t> integers(int64_t{8} * steps);
     for (int64_t i = begin; i < end; ++i) {
       int32_t& code = codes.data<int32_t>()[i];
@@ -57,8 +72,7 @@ void run_gesdd(const Tensor& a, char job, const Tensor& u, const Tensor& s, cons
       copy_matrix(a, batch, i, copy.get());
       T* left = job == 'N' ? nullptr : matrix_data<T>(u, batch, i);
       T* right = job == 'N' ? nullptr : matrix_data<T>(vh, batch, i);
-      Lapack<T>::gesdd(&job, &m, &n, copy.get(), &lda, s.data<T>() + i * steps, left, &ldu, right, &ldvh, work.get(),
-                       &size, integers.get(), &code, 1);
+      gesdd(copy.get(), s.data<R>() + i * steps, left, right, work.get(), &size, reals.get(), integers.get(), &code);
     }
   });
 }
@@ -79,11 +93,11 @@ void svd_kernel(const ops::KernelContext&, const Tensor& a, bool is_full, bool h
   }
   const char job = !has_vectors ? 'N' : is_full ? 'A' : 'S';
   const Tensor codes = Tensor::empty(batch_of(a), DType::kInt32);
-  dispatch_real(a.dtype(), "linalg.svd", [&]<class T>() { run_gesdd<T>(a, job, u, s, vh, codes); });
+  dispatch_lapack(a.dtype(), "linalg.svd", [&]<class T>() { run_gesdd<T>(a, job, u, s, vh, codes); });
   check_info("linalg.svd", codes);
 }
 
-Tensor skew_part(const Tensor& x) { return difference(x, transposed(x)); }
+Tensor skew_part(const Tensor& x) { return difference(x, adjoint(x)); }
 
 // With E[i, j] = s_j² - s_i² (1 on the diagonal):
 //   gA = U ((skew(Uᵀ gU) / E) S + S (skew(Vᵀ gV) / E) + diag(gS)) Vᵀ, and what lies outside of U's and V's spaces.
@@ -111,15 +125,20 @@ std::vector<Tensor> gradient_of_svd(const GradArgs& args) {
   }
   const Tensor gaps = sum_of(product(difference(by_column, by_row), sum_of(by_column, by_row)), identity(steps, a));
   Tensor inner = of_s ? as_diagonal(of_s) : Tensor();
-  if (of_u) inner = joined(inner, product(quotient(skew_part(matmul(transposed(u), of_u)), gaps), by_column));
-  if (of_vh) inner = joined(inner, product(by_row, quotient(skew_part(matmul(vh, transposed(of_vh))), gaps)));
+  if (of_u) inner = joined(inner, product(quotient(skew_part(matmul(adjoint(u), of_u)), gaps), by_column));
+  if (of_vh) inner = joined(inner, product(by_row, quotient(skew_part(matmul(vh, adjoint(of_vh))), gaps)));
+  // Of complex matrices the phases of pairs of vectors turn together.
+  if (of_u && of_vh && is_complex(a.dtype())) {
+    const Tensor turning = diagonal_of(skew_part(matmul(adjoint(u), of_u)));
+    inner = sum_of(inner, as_diagonal(quotient(turning, scaled(s, 2))));
+  }
   Tensor of_a = matmul(u, matmul(inner, vh));
   if (of_u && rows > steps) {
-    const Tensor outside = difference(of_u, matmul(u, matmul(transposed(u), of_u)));
+    const Tensor outside = difference(of_u, matmul(u, matmul(adjoint(u), of_u)));
     of_a = sum_of(of_a, matmul(quotient(outside, by_column), vh));
   }
   if (of_vh && columns > steps) {
-    const Tensor outside = difference(of_vh, matmul(matmul(of_vh, transposed(vh)), vh));
+    const Tensor outside = difference(of_vh, matmul(matmul(of_vh, adjoint(vh)), vh));
     of_a = sum_of(of_a, matmul(u, quotient(outside, by_row)));
   }
   gradients[0] = of_a;
@@ -149,7 +168,7 @@ OP("aten::linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor")
 OP("aten::svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)")
     .direct([](const Tensor& a, bool is_reduced, bool has_vectors) -> std::tuple<Tensor, Tensor, Tensor> {
       const auto [u, s, vh] = call_for<3>("aten::_linalg_svd", a, !is_reduced, has_vectors);
-      if (has_vectors) return {u, s, transposed(vh)};
+      if (has_vectors) return {u, s, adjoint(vh)};
       const auto square = [&](int64_t size) { return call("aten::zeros", with(batch_of(a), {size, size}), a.dtype()); };
       return {square(rows_of(a)), s, square(columns_of(a))};
     })

@@ -1,5 +1,6 @@
 // Systems with triangular matrices.
 #include "kernels/fused/gradient_expr.h"
+#include "kernels/linalg/complex.h"
 #include "kernels/linalg/linalg.h"
 
 namespace tensord::kernels::linalg {
@@ -15,7 +16,7 @@ ops::TensorMeta infer_solve_triangular(const Tensor& a, const Tensor& b, bool, b
   check_matrix(kName, b, "B");
   check_equation(kName, a, b, is_left);
   check_same_dtype(kName, a, b);
-  if (a.dtype() != DType::kFloat32 && a.dtype() != DType::kFloat64) fail_dtype("triangular_solve_cpu", a.dtype());
+  if (!has_lapack_dtype(a)) fail_dtype("triangular_solve_cpu", a.dtype());
   return column_major(with(broadcast_sizes(batch_of(a), batch_of(b)), {rows_of(b), columns_of(b)}), b);
 }
 
@@ -43,6 +44,7 @@ void solve_triangular_kernel(const ops::KernelContext&, const Tensor& a, const T
                              bool is_unit, Tensor& out) {
   out.copy_from(b);
   if (out.numel() == 0) return;
+  if (is_complex(out.dtype())) return solve_triangular_complex(a, out, is_upper, is_left, is_unit);
   const Dims batch = batch_of(out);
   const int64_t n = rows_of(a);
   run_batches(count_of(batch), n * rows_of(out) * columns_of(out) / 2, [&](int64_t i) {

@@ -24,8 +24,11 @@ std::optional<DType> combine(std::optional<DType> a, std::optional<DType> b) {
   return promote_types(*a, *b);
 }
 
-// bool < integers < floating point.
-int category(DType dtype) { return dtype == DType::kBool ? 0 : is_floating(dtype) ? 2 : 1; }
+// bool < integers < floating point < complex.
+int category(DType dtype) {
+  if (is_complex(dtype)) return 3;
+  return dtype == DType::kBool ? 0 : is_floating(dtype) ? 2 : 1;
+}
 
 // `high` decides unless `low` is of a higher category.
 std::optional<DType> combine_ranks(std::optional<DType> high, std::optional<DType> low) {

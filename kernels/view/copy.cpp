@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "core/base/parallel.h"
+#include "core/ops/complex.h"
 #include "core/tensor/strided_copy.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/view/view.h"
@@ -117,9 +118,7 @@ Tensor copy_into(const Tensor& x, const Tensor& source, bool) {
 Tensor fill_with(const Tensor& x, const Scalar& value) {
   check_writable(x, "fill_");
   if (x.is_meta() || x.numel() == 0) return x;
-  const Tensor one = value.is_float()  ? Tensor::scalar(value.to_double())
-                     : value.is_bool() ? Tensor::scalar(value.to_bool())
-                                       : Tensor::scalar(value.to_int());
+  const Tensor one = ops::tensor_of(value);
   return copy_into(x, one, false);
 }
 

@@ -2,6 +2,7 @@
 
 #include "core/tensor/strided_copy.h"
 #include "kernels/fused/gradient_expr.h"
+#include "kernels/pointwise/pointwise.h"
 #include "kernels/view/view.h"
 
 // Triangles and diagonals of matrices.
@@ -89,7 +90,7 @@ Tensor diag(const Tensor& x, int64_t offset) {
 Tensor block_diag(const std::vector<Tensor>& tensors) {
   int64_t rows = 0, columns = 0;
   check(!tensors.empty(), "block_diag: expected at least one tensor");
-  DType dtype = tensors[0].dtype();
+  const DType dtype = promote_operands(std::vector<Operand>(tensors.begin(), tensors.end()));
   std::vector<Tensor> blocks;
   for (const Tensor& x : tensors) {
     check(x.ndim() <= 2, "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input has ", x.ndim(),
@@ -97,7 +98,6 @@ Tensor block_diag(const std::vector<Tensor>& tensors) {
     blocks.push_back(x.ndim() == 2 ? x : reshape(x, Dims{1, x.numel()}));
     rows += blocks.back().sizes()[0];
     columns += blocks.back().sizes()[1];
-    dtype = promote_types(dtype, x.dtype());
   }
   for (const Tensor& x : tensors) {
     if (x.is_meta()) return Tensor::meta(Dims{rows, columns}, dtype, x.device());

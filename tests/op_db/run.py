@@ -12,9 +12,10 @@ import tempfile
 
 import torch
 
-from tests.op_db.samples import all_operators, archive_of, name_of, samples_of, tensors_in
+from tests.op_db.samples import all_operators, archive_of, is_continuous, name_of, samples_of, tensors_in
 
-TOLERANCES = {torch.float32: (1e-4, 1e-5), torch.float64: (1e-7, 1e-7), torch.float16: (4e-3, 4e-3), torch.bfloat16: (3e-2, 3e-2)}
+TOLERANCES = {torch.float32: (1e-4, 1e-5), torch.float64: (1e-7, 1e-7), torch.float16: (4e-3, 4e-3), torch.bfloat16: (3e-2, 3e-2),
+              torch.complex64: (1e-4, 1e-5), torch.complex128: (1e-7, 1e-7)}
 TIME_LIMIT_S = 60
 UNSUPPORTED = pathlib.Path(__file__).with_name("unsupported.txt")
 
@@ -25,7 +26,7 @@ def describe(tensor) -> str:
 
 def is_random(tensors) -> bool:
     """Whether PyTorch gave something else with another seed."""
-    first, *others = [t.nan_to_num() if t.is_floating_point() else t for t in tensors]
+    first, *others = [t.nan_to_num() if is_continuous(t) else t for t in tensors]
     return any(first.shape == other.shape and not torch.equal(first, other) for other in others)
 
 
@@ -40,13 +41,14 @@ def difference(got, want, *again) -> str:
             continue
         rtol, atol = TOLERANCES.get(y.dtype, (0, 0))
         if not torch.allclose(x, y, rtol=rtol, atol=atol * max(1.0, size_of(y)), equal_nan=True):
-            return f"another value: off by {(x.double() - y.double()).abs().max().item():.2g} in {describe(y)}"
+            x, y = (t if t.is_complex() else t.double() for t in (x, y))
+            return f"another value: off by {(x - y).abs().max().item():.2g} in {describe(y)}"
     return ""
 
 
 def size_of(tensor) -> float:
     finite = tensor[torch.isfinite(tensor)]
-    return finite.abs().max().item() if tensor.is_floating_point() and finite.numel() else 1.0
+    return finite.abs().max().item() if is_continuous(tensor) and finite.numel() else 1.0
 
 
 def check_sample(sample, binary: str, gradients: bool, folder: pathlib.Path) -> str:
@@ -58,7 +60,7 @@ def check_sample(sample, binary: str, gradients: bool, folder: pathlib.Path) -> 
         results = []
         for seed in range(4):
             torch.manual_seed(seed)
-            results.append([t.detach().clone() for t in tensors_in(program(*torch.load(folder / "arguments.pt")))])
+            results.append([t.detach().resolve_conj().resolve_neg().clone() for t in tensors_in(program(*torch.load(folder / "arguments.pt")))])
     except Exception:  # noqa: BLE001: there is nothing to compare with
         return "-"
     if gradients and not results[0]:
@@ -135,8 +137,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="only operators whose names begin so")
     parser.add_argument("--tensord", required=True)
-    parser.add_argument("--dtype", default="float32")
-    parser.add_argument("--gradients", action="store_true", help="first and second ones, in float64")
+    parser.add_argument("--dtype", help="float32, or several; with --gradients float64")
+    parser.add_argument("--gradients", action="store_true", help="first and second ones")
     parser.add_argument("--every", type=int, default=1, help="only every n-th operator")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--check-list", action="store_true", help="fail where unsupported.txt is not right")
@@ -144,11 +146,12 @@ def main() -> int:
     indices = [i for i, info in enumerate(all_operators()) if i % arguments.every == 0 and
                (not arguments.names or name_of(info).startswith(tuple(arguments.names)))]
     problems = 0
-    for dtype in ["float64"] if arguments.gradients else arguments.dtype.split(","):
+    dtypes = arguments.dtype or ("float64" if arguments.gradients else "float32")
+    for dtype in dtypes.split(","):
         found = run(getattr(torch, dtype), arguments, indices)
         whole = sum(right == count for right, count, _ in found.values())
         reasons = collections.Counter(reason.split(":")[0] for right, count, reason in found.values() if right != count)
-        kind = "gradients" if arguments.gradients else dtype
+        kind = f"gradients of {dtype}" if arguments.gradients else dtype
         print(f"{kind}: {whole} of {len(found)} operators whole" + "".join(f"; {n} × {reason}" for reason, n in reasons.most_common(4)))
         if arguments.check_list:
             problems += check_against_list(found)

@@ -32,6 +32,10 @@ def tensors_in(value) -> list:
     return [tensor for item in value for tensor in tensors_in(item)] if isinstance(value, (list, tuple)) else []
 
 
+def is_continuous(tensor) -> bool:
+    return tensor.is_floating_point() or tensor.is_complex()
+
+
 class Sample:
     """One call: `tensors` come with the run, everything else is part of the program."""
 
@@ -58,9 +62,11 @@ class Sample:
         return tuple(tensors_in(self.function(tensors)))
 
     def loss(self, tensors):
-        """One number that every floating point result has a part in."""
+        """One number that every floating point or complex result has a part in."""
         total = torch.zeros((), dtype=torch.float64)
         for i, result in enumerate(self.results(tensors)):
+            if result.is_complex():
+                result = torch.view_as_real(result.resolve_conj())
             if result.is_floating_point():
                 weights = torch.linspace(0.5, 1.5, max(result.numel(), 1), dtype=result.dtype)[: result.numel()].reshape(result.shape)
                 total = total + (result * (weights + i)).sum()
@@ -109,12 +115,13 @@ class Gradients(torch.nn.Module):
         found: list[torch.Tensor] = []
         for g in first:
             if g is not None:
-                found.append(g.detach())
-                total = total + (g * g).sum()
+                found.append(g.detach().resolve_conj())
+                real = torch.view_as_real(g.resolve_conj()) if g.is_complex() else g
+                total = total + (real * real).sum()
         if total.requires_grad:
             for g in torch.autograd.grad([total], inputs, None, None, False, True):
                 if g is not None:
-                    found.append(g.detach())
+                    found.append(g.detach().resolve_conj())
         return found
 
 
@@ -124,7 +131,7 @@ def archive_of(sample: Sample, gradients: bool):
     traced = torch.jit.trace(_Call(function), (sample.tensors,), check_trace=False, strict=False)
     if not gradients:
         return traced, (sample.tensors,)
-    wanted = [i for i, tensor in enumerate(sample.tensors) if tensor.is_floating_point()]
+    wanted = [i for i, tensor in enumerate(sample.tensors) if is_continuous(tensor)]
     return torch.jit.script(Gradients(traced)), (sample.tensors, wanted)
 
 

@@ -13,6 +13,7 @@ INTEGRAL = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
 BOOL = [torch.bool]
 NUMERIC = FLOATING + INTEGRAL
 ALL = NUMERIC + BOOL
+COMPLEX = [torch.complex64, torch.complex128]
 
 
 @dataclasses.dataclass
@@ -36,6 +37,9 @@ class TensorSpec:
     def _random(self, dtype, generator):
         if dtype == torch.bool:
             return torch.rand(self.sizes, generator=generator) > 0.5
+        if dtype.is_complex:
+            parts = [torch.rand(self.sizes, generator=generator, dtype=torch.float64) for _ in range(2)]
+            return torch.complex(*[part * (self.high - self.low) + self.low for part in parts]).to(dtype)
         real = torch.rand(self.sizes, generator=generator, dtype=torch.float64) * (self.high - self.low) + self.low
         if not dtype.is_floating_point:
             real = real.round()
@@ -63,16 +67,24 @@ def _of_svd(u, s, vh):
     count = s.shape[-1]
     left, right = u[..., :count], vh[..., :count, :]
     weights = torch.arange(1, count + 1, dtype=s.dtype)
-    return [_times(left, s) @ right, s, _times(left, weights) @ left.mT, _times(right.mT, weights) @ right, u.mT @ u, vh @ vh.mT]
+    return [_times(left, s) @ right, s, _times(left, weights) @ left.mH, _times(right.mH, weights) @ right, u.mH @ u, vh @ vh.mH]
 
 
 def _of_eigh(values, vectors):
     weights = torch.arange(1, values.shape[-1] + 1, dtype=values.dtype)
-    return [_times(vectors, values) @ vectors.mT, values, _times(vectors, weights) @ vectors.mT, vectors.mT @ vectors]
+    return [_times(vectors, values) @ vectors.mH, values, _times(vectors, weights) @ vectors.mH, vectors.mH @ vectors]
+
+
+def _of_eig(values, vectors):
+    """By size of the values: their order is free, and so are length and phase of vectors, which have length 1."""
+    order = values.abs().argsort(dim=-1)
+    values = values.gather(-1, order)
+    vectors = vectors.gather(-1, order.unsqueeze(-2).expand(vectors.shape))
+    return [values, (vectors.abs() ** 2).sum(-2), _times(vectors, values) @ torch.linalg.inv(vectors)]
 
 
 # What does not change with the signs of vectors, which libraries choose as they like; op_cases.h has the same.
-INVARIANTS = {"svd": _of_svd, "svd of V": lambda u, s, v: _of_svd(u, s, v.mT), "eigh": _of_eigh}
+INVARIANTS = {"svd": _of_svd, "svd of V": lambda u, s, v: _of_svd(u, s, v.mH), "eigh": _of_eigh, "eig": _of_eig}
 
 
 def t(*sizes: int, dtype: torch.dtype | None = None, low: float = -3.0, high: float = 3.0, values: Any = None) -> TensorSpec:

@@ -16,13 +16,13 @@ from tests.ops.case import INVARIANTS, Case, TensorSpec
 
 DTYPE_NUMBERS = {
     torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3, torch.int64: 4, torch.float16: 5,
-    torch.float32: 6, torch.float64: 7, torch.bool: 11, torch.bfloat16: 15,
+    torch.float32: 6, torch.float64: 7, torch.bool: 11, torch.bfloat16: 15, torch.complex64: 9, torch.complex128: 10,
 }
 MEMORY_FORMATS = {torch.contiguous_format: 0, torch.preserve_format: 1, torch.channels_last: 2}
-DIFFERENTIABLE = (torch.float32, torch.float64)
+DIFFERENTIABLE = (torch.float32, torch.float64, torch.complex64, torch.complex128)
 GRADIENT_TOLERANCES = {torch.float64: (1e-7, 1e-8), torch.float32: (5e-4, 5e-5), torch.float16: (4e-3, 4e-3),
-                       torch.bfloat16: (3e-2, 3e-2)}
-TOLERANCES = {torch.float64: (1e-9, 1e-9), torch.float16: (2e-3, 2e-3), torch.bfloat16: (1.6e-2, 1.6e-2)}
+                       torch.bfloat16: (3e-2, 3e-2), torch.complex64: (5e-4, 5e-5), torch.complex128: (1e-7, 1e-8)}
+TOLERANCES = {torch.float64: (1e-9, 1e-9), torch.complex128: (1e-9, 1e-9), torch.float16: (2e-3, 2e-3), torch.bfloat16: (1.6e-2, 1.6e-2)}
 DEFAULT_TOLERANCE = (1.3e-5, 1e-5)
 
 
@@ -55,7 +55,7 @@ def portable(value):
         return [portable(item) for item in value]
     if isinstance(value, dict):
         return {key: portable(item) for key, item in value.items()}
-    return value.detach() if isinstance(value, torch.Tensor) else value
+    return value.detach().resolve_conj().resolve_neg() if isinstance(value, torch.Tensor) else value
 
 
 def schema_of(op: str):
@@ -122,7 +122,7 @@ def run_case(row: Case, dtype, strided, seed):
     rtol, atol = TOLERANCES.get(dtype, DEFAULT_TOLERANCE)
     record["rtol"] = float(row.rtol if row.rtol is not None else rtol)
     record["atol"] = float(row.atol if row.atol is not None else atol)
-    record["differences"] = row.gradient is True
+    record["differences"] = row.gradient is True and not dtype.is_complex
     gradient = gradient_record(row, schema, dtype, strided, seed)
     if gradient is not None:
         used = [x.dtype for x in tensors_in([args, list(kwargs.values()), record["results"]])]
@@ -133,10 +133,19 @@ def run_case(row: Case, dtype, strided, seed):
 
 
 def tensors_in(value) -> list:
-    """The floating point tensors of arguments or results, lists and tuples taken apart."""
+    """The floating point and complex tensors of arguments or results, lists and tuples taken apart."""
     if isinstance(value, (list, tuple)):
         return [tensor for item in value for tensor in tensors_in(item)]
-    return [value] if isinstance(value, torch.Tensor) and value.is_floating_point() else []
+    return [value] if isinstance(value, torch.Tensor) and is_continuous(value) else []
+
+
+def is_continuous(tensor) -> bool:
+    return tensor.is_floating_point() or tensor.is_complex()
+
+
+def real_numbers(tensor):
+    """A complex tensor as pairs of real numbers."""
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
 
 
 def replace(value, by_id: dict):
@@ -147,6 +156,8 @@ def replace(value, by_id: dict):
 
 def weights(tensor, seed: int):
     """Numbers in -1 … 1 that op_gradients_test makes in the same way."""
+    if tensor.is_complex():
+        return torch.view_as_complex(weights(torch.empty(*tensor.shape, 2, dtype=torch.float32 if tensor.dtype == torch.complex64 else torch.float64), seed))
     at = torch.arange(tensor.numel(), dtype=torch.int64) + 7919 * seed
     return ((at * 2654435761 % 2**32).double() / 2.0**31 - 1).to(tensor.dtype).reshape(tensor.shape)
 
@@ -155,6 +166,7 @@ def sample(gradient):
     """Up to 256 of the elements, so that the files stay small; op_gradients_test takes the same."""
     if gradient is None:
         return None
+    gradient = gradient.resolve_conj().resolve_neg()
     dense = torch.empty_like(gradient, memory_format=torch.contiguous_format).copy_(gradient.detach()).reshape(-1)
     return dense[::dense.numel() // 256 + 1].clone()
 
@@ -177,7 +189,7 @@ def gradients(row: Case, schema, dtype, strided: bool, seed: int, with_written: 
     copies = {id(w): w.clone() for w in written}
     results = comparable(row, (row.reference or operator(row.op))(*replace(args, copies), **replace(kwargs, copies)))
     outputs = tensors_in([results])
-    outputs += [c for c in copies.values() if c.is_floating_point() and all(c is not output for output in outputs)]
+    outputs += [c for c in copies.values() if is_continuous(c) and all(c is not output for output in outputs)]
     record = {"leaves": [i for i, _ in leaves], "requires": [output.requires_grad for output in outputs]}
     roots = [output for output in outputs if output.requires_grad]
     if not roots:
@@ -188,7 +200,7 @@ def gradients(row: Case, schema, dtype, strided: bool, seed: int, with_written: 
     record["first"] = [sample(g) for g in first]
     if not with_second:
         return record
-    total = [(g * weights(g, 100 + i)).sum() for i, g in enumerate(first) if g is not None and g.requires_grad]
+    total = [(real_numbers(g) * weights(real_numbers(g), 100 + i)).sum() for i, g in enumerate(first) if g is not None and g.requires_grad]
     if total:
         try:
             second = torch.autograd.grad(sum(total), inputs + grad_outputs, allow_unused=True)

@@ -10,6 +10,7 @@
 
 #include "core/jit/archive/torch_file.h"
 #include "core/ops/run.h"
+#include "core/tensor/complex.h"
 
 // The cases that tests/ops/make_op_cases.py wrote: reading, copying and comparing them.
 namespace tensord::op_cases {
@@ -43,6 +44,7 @@ inline std::string compare_tensors(const Tensor& got, const Tensor& expected, To
   if (got.dtype() != expected.dtype() || got.sizes() != expected.sizes()) {
     return concat("got ", describe(got), ", expected ", describe(expected));
   }
+  if (is_complex(got.dtype())) return compare_tensors(as_real_pairs(got), as_real_pairs(expected), tolerance);
   // Integers compare exactly: a double would lose the low bits of int64.
   if (!is_floating(got.dtype())) {
     const Tensor a = got.to(DType::kInt64).contiguous(), b = expected.to(DType::kInt64).contiguous();
@@ -125,7 +127,7 @@ inline std::vector<Value> copy_all(const std::vector<Value>& values, bool as_met
 // case.py.
 inline std::vector<Value> comparable(const std::string& check_name, const std::vector<Value>& results) {
   if (check_name == "values" || check_name == "shape") return results;
-  const auto turned = [](const Tensor& x) { return ops::call("aten::transpose.int", x, -2, -1); };
+  const auto turned = [](const Tensor& x) { return ops::call("aten::mH", x); };
   const auto matmul = [](const Tensor& a, const Tensor& b) { return ops::call("aten::matmul", a, b); };
   const auto times = [](const Tensor& matrix, const Tensor& row) {
     return ops::call("aten::mul.Tensor", matrix, ops::call("aten::unsqueeze", row, -2));
@@ -136,6 +138,14 @@ inline std::vector<Value> comparable(const std::string& check_name, const std::v
   if (check_name == "eigh") {
     const Tensor &values = results[0].to_tensor(), &v = results[1].to_tensor(), vt = turned(v);
     return {matmul(times(v, values), vt), values, matmul(times(v, weights_like(values)), vt), matmul(vt, v)};
+  }
+  if (check_name == "eig") {
+    const Tensor order = ops::call("aten::argsort", ops::call("aten::abs", results[0]), -1, false);
+    const Tensor values = ops::call("aten::gather", results[0], -1, order);
+    const Tensor places = ops::call("aten::expand", ops::call("aten::unsqueeze", order, -2), results[1].to_tensor().sizes());
+    const Tensor vectors = ops::call("aten::gather", results[1], -1, places), size = ops::call("aten::abs", vectors);
+    return {values, ops::call("aten::sum.dim_IntList", ops::call("aten::mul.Tensor", size, size), Dims{-2}),
+            matmul(times(vectors, values), ops::call("aten::linalg_inv", vectors))};
   }
   check(check_name == "svd" || check_name == "svd of V", "unknown check ", check_name);
   const Tensor &u = results[0].to_tensor(), &s = results[1].to_tensor();

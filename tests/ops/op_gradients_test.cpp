@@ -29,9 +29,11 @@ using TensorFn = std::function<Tensor(const Tensor&)>;
 
 bool is_list_of_values(const Value& value) { return value.is_list() || value.is_tuple(); }
 
-// The floating point tensors of arguments or results, lists and tuples taken apart.
+bool is_continuous(const Tensor& x) { return is_floating(x.dtype()) || is_complex(x.dtype()); }
+
+// The floating point and complex tensors of arguments or results, lists and tuples taken apart.
 void collect(const Value& value, std::vector<Tensor>& to) {
-  if (value.is_tensor() && is_floating(value.to_tensor().dtype())) to.push_back(value.to_tensor());
+  if (value.is_tensor() && is_continuous(value.to_tensor())) to.push_back(value.to_tensor());
   if (!is_list_of_values(value)) return;
   for (const Value& item : items(value)) collect(item, to);
 }
@@ -43,7 +45,7 @@ std::vector<Tensor> tensors_in(const std::vector<Value>& values) {
 
 // The same value with its floating point tensors replaced, in the order of `collect`.
 Value replace(const Value& value, const TensorFn& fn) {
-  if (value.is_tensor() && is_floating(value.to_tensor().dtype())) return fn(value.to_tensor());
+  if (value.is_tensor() && is_continuous(value.to_tensor())) return fn(value.to_tensor());
   if (value.is_list()) {
     ops::List out = ops::make_list(value.to_list()->element);
     for (const Value& item : value.to_list()->items) out->items.push_back(replace(item, fn));
@@ -59,6 +61,7 @@ Value replace(const Value& value, const TensorFn& fn) {
 
 // As make_op_cases.weights makes them.
 Tensor weights(const Tensor& like, int64_t seed) {
+  if (is_complex(like.dtype())) return as_complex(weights(Tensor::meta(as_real_pairs(like).sizes(), real_dtype(like.dtype())), seed));
   const Tensor out = Tensor::empty(like.sizes(), DType::kFloat64);
   for (int64_t i = 0; i < out.numel(); ++i) {
     const uint32_t mixed = static_cast<uint32_t>(i + 7919 * seed) * 2654435761u;
@@ -76,6 +79,7 @@ Tensor sample(const Tensor& gradient) {
 
 template <class Fn>
 bool is_all(const Tensor& x, Fn&& fn) {
+  if (is_complex(x.dtype())) return is_all(as_real_pairs(x), fn);
   const Tensor wide = x.to(DType::kFloat64).contiguous();
   return std::all_of(wide.data<double>(), wide.data<double>() + wide.numel(), fn);
 }
@@ -162,7 +166,7 @@ class GradientCase {
     for (const Tensor& x : written) {
       const bool is_returned =
           std::any_of(outputs.begin(), outputs.end(), [&](const Tensor& output) { return output.is_same(x); });
-      if (!is_returned && is_floating(x.dtype())) outputs.push_back(x);
+      if (!is_returned && is_continuous(x)) outputs.push_back(x);
     }
     return outputs;
   }
@@ -198,8 +202,9 @@ class GradientCase {
     Tensor total;
     for (size_t i = 0; i < first.size(); ++i) {
       if (!first[i] || !autograd::requires_grad(first[i])) continue;
-      const Tensor part = ops::call(
-          "aten::sum", ops::call("aten::mul.Tensor", first[i], weights(first[i], 100 + static_cast<int64_t>(i))));
+      const Tensor real = is_complex(first[i].dtype()) ? ops::call("aten::view_as_real", first[i]) : first[i];
+      const Tensor part =
+          ops::call("aten::sum", ops::call("aten::mul.Tensor", real, weights(real, 100 + static_cast<int64_t>(i))));
       total = total ? ops::call("aten::add.Tensor", total, part) : part;
     }
     inputs.insert(inputs.end(), grad_outputs.begin(), grad_outputs.end());

@@ -76,7 +76,12 @@ TEST(TensorTest, FromStorageChecksItsBounds) {
   EXPECT_EQ(make({2}, {-1}, 1), ErrorCode::kInvalidArgument);
   EXPECT_EQ(make({2}, {INT64_MAX}, 1), ErrorCode::kInvalidArgument);
   EXPECT_EQ(make({2, 2}, {1}, 0), ErrorCode::kInvalidArgument);
-  EXPECT_EQ(code_of([&] { Tensor::from_storage(storage, Dims{1}, Dims{1}, 0, DType::kComplex64); }),
+  const auto complex = [&](int64_t count) {
+    return code_of([&] { Tensor::from_storage(storage, Dims{count}, Dims{1}, 0, DType::kComplex64); });
+  };
+  EXPECT_EQ(complex(6), ErrorCode::kInternal);
+  EXPECT_EQ(complex(7), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code_of([&] { Tensor::from_storage(storage, Dims{1}, Dims{1}, 0, DType::kComplex32); }),
             ErrorCode::kUnimplemented);
 }
 

@@ -41,6 +41,13 @@ class ModulePickler : PickleWriter {
       case Value::Tag::kBool: out_ += value.to_bool() ? '\x88' : '\x89'; return;
       case Value::Tag::kInt: write_int(value.to_int()); return;
       case Value::Tag::kFloat: write_float(value.to_float()); return;
+      case Value::Tag::kComplex:
+        write_global("builtins", "complex");
+        out_ += '(';
+        write_float(value.to_complex().real());
+        write_float(value.to_complex().imag());
+        out_ += "tR";
+        return;
       case Value::Tag::kString: write_string(value.to_string()); return;
       case Value::Tag::kDevice: write_device(value.to_device()); return;
       case Value::Tag::kTensor: write_tensor(value.to_tensor()); return;

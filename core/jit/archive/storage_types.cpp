@@ -13,7 +13,8 @@ constexpr StorageClass kStorageClasses[] = {
     {"FloatStorage", DType::kFloat32},     {"DoubleStorage", DType::kFloat64}, {"HalfStorage", DType::kFloat16},
     {"LongStorage", DType::kInt64},        {"IntStorage", DType::kInt32},      {"ShortStorage", DType::kInt16},
     {"CharStorage", DType::kInt8},         {"ByteStorage", DType::kUInt8},     {"BoolStorage", DType::kBool},
-    {"BFloat16Storage", DType::kBFloat16},
+    {"BFloat16Storage", DType::kBFloat16}, {"ComplexFloatStorage", DType::kComplex64},
+    {"ComplexDoubleStorage", DType::kComplex128},
 };
 
 struct RefusedClass {
@@ -26,8 +27,6 @@ constexpr RefusedClass kRefusedClasses[] = {
     {"QInt32Storage", "qint32"},
     {"QUInt4x2Storage", "quint4x2"},
     {"QUInt2x4Storage", "quint2x4"},
-    {"ComplexFloatStorage", "complex64"},
-    {"ComplexDoubleStorage", "complex128"},
 };
 
 struct Alias {
@@ -37,6 +36,7 @@ struct Alias {
 constexpr Alias kAliases[] = {
     {"half", DType::kFloat16}, {"float", DType::kFloat32}, {"double", DType::kFloat64},
     {"short", DType::kInt16},  {"int", DType::kInt32},     {"long", DType::kInt64},
+    {"cfloat", DType::kComplex64}, {"cdouble", DType::kComplex128},
 };
 
 }  // namespace

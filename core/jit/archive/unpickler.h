@@ -78,6 +78,7 @@ class Unpickler {
   Value call_ordered_dict(const Global&, std::span<const Value> arguments);
   Value call_device(const Global&, std::span<const Value> arguments);
   Value call_size(const Global&, std::span<const Value> arguments);
+  Value call_complex(const Global&, std::span<const Value> arguments);
   Value call_enum(const Global& callee, std::span<const Value> arguments);
   Dims to_dims(const Value& value, const char* what) const;
   void note_requires_grad(const Tensor& tensor, std::span<const Value> arguments, size_t index) const;

@@ -48,6 +48,8 @@ Value Unpickler::make_global(const std::string& name) {
       {"collections.OrderedDict", &Unpickler::call_ordered_dict, nullptr},
       {"torch.device", &Unpickler::call_device, nullptr},
       {"torch.Size", &Unpickler::call_size, nullptr},
+      {"builtins.complex", &Unpickler::call_complex, nullptr},
+      {"__builtin__.complex", &Unpickler::call_complex, nullptr},
   };
   for (const Function& function : functions) {
     if (function.name == name) return make(function.call, function.type);
@@ -119,7 +121,7 @@ Value Unpickler::call_parameter(const Global& callee, std::span<const Value> arg
 // Old archives leave the flag out.
 void Unpickler::note_requires_grad(const Tensor& tensor, std::span<const Value> arguments, size_t index) const {
   if (!context_.requires_grad || index >= arguments.size()) return;
-  if (arguments[index].is_bool() && arguments[index].to_bool() && is_floating(tensor.dtype())) {
+  if (arguments[index].is_bool() && arguments[index].to_bool() && (is_floating(tensor.dtype()) || is_complex(tensor.dtype()))) {
     context_.requires_grad(tensor);
   }
 }
@@ -157,6 +159,12 @@ Value Unpickler::call_size(const Global& callee, std::span<const Value> argument
   Value list = new_list(std::vector<Value>(dims.begin(), dims.end()));
   list.to_list()->element = ops::int_type();
   return list;
+}
+
+Value Unpickler::call_complex(const Global& callee, std::span<const Value> arguments) {
+  const Value &real = argument(callee, arguments, 0), &imaginary = argument(callee, arguments, 1);
+  if (!real.is_number() || !imaginary.is_number()) malformed("a complex number has no two parts");
+  return std::complex<double>(real.to_scalar().to_double(), imaginary.to_scalar().to_double());
 }
 
 Value Unpickler::call_enum(const Global& callee, std::span<const Value> arguments) {

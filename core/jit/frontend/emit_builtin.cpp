@@ -50,7 +50,7 @@ Binding FunctionEmitter::builtin(const std::string& name, const Expr& expr, cons
   }
   if (name == "fork") return Binding::of(fork(expr));
   if (name == "isinstance") return Binding::of(is_instance(expr));
-  if (name == "complex") tree_.source.fail(ErrorCode::kUnimplemented, expr.begin, "complex numbers are not supported");
+  if (name == "complex") return call_operator("aten::Complex", arguments(expr), expr);
   if (name == "uninitialized") {
     return Binding::of(add(NodeKind::kUninitialized, {}, declarations_.parse_type(tree_, argument(tree_, expr, 0, 1))));
   }

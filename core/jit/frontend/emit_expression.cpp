@@ -1,4 +1,5 @@
 #include <charconv>
+#include <complex>
 #include <limits>
 
 #include "core/jit/frontend/function_emitter.h"
@@ -32,8 +33,7 @@ Binding FunctionEmitter::expression(const Expr& expr, const TypePtr& hint) {
     case ExprKind::kName: return name(expr);
     case ExprKind::kInt: return Binding::of(constant(expr.int_value));
     case ExprKind::kFloat: return Binding::of(constant(expr.float_value));
-    case ExprKind::kComplex:
-      tree_.source.fail(ErrorCode::kUnimplemented, expr.begin, "complex numbers are not supported");
+    case ExprKind::kComplex: return Binding::of(constant(std::complex<double>(0, expr.float_value)));
     case ExprKind::kString: return Binding::of(constant(std::string(expr.text)));
     case ExprKind::kTrue: return Binding::of(constant(true));
     case ExprKind::kFalse: return Binding::of(constant(false));

@@ -12,6 +12,7 @@
 #include "core/jit/ir/alias.h"
 #include "core/jit/ir/type_match.h"
 #include "core/jit/passes/passes.h"
+#include "core/ops/complex.h"
 #include "core/ops/run.h"
 
 namespace tensord::jit {
@@ -234,7 +235,7 @@ class Folder {
   // among their arguments ("[0] * n", zeros(sizes)) are held small instead.
   static bool makes_too_much(const ops::Op& op, const std::vector<Value>& inputs) {
     if (op.is_view) return false;
-    if (!op.direct && op.infer) {
+    if (!op.direct && op.infer && !ops::has_complex(inputs)) {
       double items = 0;
       for (const ops::TensorMeta& meta : op.infer(inputs)) {
         if (is_too_many(meta.sizes)) return true;

@@ -25,7 +25,9 @@ constexpr size_t kMaxNodes = 48, kMaxInputs = 24;
 using Group = std::vector<Node*>;
 
 bool is_cpu_tensor(const GraphValue* value) {
-  return value->known().is_tensor() && value->known().to_tensor().device().kind == DeviceKind::kCPU;
+  if (!value->known().is_tensor()) return false;
+  const Tensor& tensor = value->known().to_tensor();
+  return tensor.device().kind == DeviceKind::kCPU && !is_complex(tensor.dtype());
 }
 
 // A group as calls, with the values that go in and come out.

@@ -7,6 +7,7 @@
 
 #include "core/jit/passes/packing.h"
 #include "core/jit/passes/passes.h"
+#include "core/ops/complex.h"
 
 namespace tensord::jit {
 
@@ -15,7 +16,10 @@ using ops::Value;
 
 namespace {
 
-bool is_cpu_tensor(const Value& value) { return value.is_tensor() && value.to_tensor().device() == Device{}; }
+// Complex tensors are the interpreter's: prepared calls know real numbers.
+bool is_cpu_tensor(const Value& value) {
+  return value.is_tensor() && value.to_tensor().device() == Device{} && !is_complex(value.to_tensor().dtype());
+}
 
 bool is_tensor_list(const Value& value) {
   return value.is_list() && value.to_list()->element->kind() == TypeKind::kTensor &&
@@ -40,7 +44,10 @@ bool is_call(const Node& node) {
   if (op.is_view && is_constant(node.input(0))) return false;  // its memory is not the plan's
   bool has_tensor = false;
   for (const GraphValue* input : node.inputs()) {
-    if (is_constant(input)) continue;
+    if (is_constant(input)) {
+      if (ops::has_complex(std::span(input->constant(), 1))) return false;
+      continue;
+    }
     const bool is_list_of_plain = input->known().is_list() && !is_tensor_list(input->known());
     if (!is_known_tensor(input) && !is_list_of_plain && !input->known().is_number()) return false;
     has_tensor = has_tensor || is_known_tensor(input);

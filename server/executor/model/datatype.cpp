@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "core/base/error.h"
+
 namespace tensord::server {
 namespace {
 
@@ -55,7 +57,8 @@ DataType from_dtype(DType dtype) {
   for (size_t i = 0; i < std::size(kRows); ++i) {
     if (kRows[i].dtype == dtype) return static_cast<DataType>(i);
   }
-  fail_dtype("response", dtype);
+  fail(ErrorCode::kUnimplemented, "the protocol has no datatype for outputs of ", name_of(dtype),
+       "; a model can answer with torch.view_as_real of them");
 }
 
 }  // namespace tensord::server

@@ -33,7 +33,7 @@ std::optional<DataType> parse_datatype(std::string_view name);
 size_t size_of(DataType datatype);
 // None for kBytes and the wide unsigned types, which no tensor has.
 std::optional<DType> to_dtype(DataType datatype);
-// REQUIRES: not a complex dtype (tensors of those cannot be made).
+// Throws Error{kUnimplemented} for a complex dtype, which the protocol does not have.
 DataType from_dtype(DType dtype);
 
 }  // namespace tensord::server

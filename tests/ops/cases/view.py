@@ -157,6 +157,8 @@ CASES = [
     case("aten::diag", t(3), -1),
     case("aten::diag_embed", t(2, 3)),
     case("aten::diag_embed", t(2, 3), 1, 0, 2),
+    case("aten::block_diag", [t(2, 3), t(dtype=torch.float64)]),
+    case("aten::block_diag", [t(2, 3), t(1, dtype=torch.float64)]),
     case("aten::block_diag", [t(2, 3), t(2), t()]),
     case("aten::cat", [t(2, 3), t(4, 3)], dtypes=ALL),
     case("aten::cat", [t(2, 3), t(2, 1)], -1),

@@ -1,0 +1,242 @@
+// Arithmetic, comparisons and selection of complex numbers.
+#include "core/ops/complex.h"
+#include "kernels/common/compose.h"
+#include "kernels/complex/elementwise.h"
+
+namespace tensord::kernels {
+namespace {
+
+using complex_loops::map_one;
+using complex_loops::map_three;
+using complex_loops::map_two;
+using complex_loops::over;
+using complex_loops::Real;
+using complex_loops::times;
+using compose::call;
+using compose::Expr;
+using ops::GradArgs;
+using ops::Scalar;
+
+// --- sums and differences, with a factor
+
+template <class F>
+Tensor with_factor(const Operand& a, const Operand& b, const Scalar& alpha, F f) {
+  const std::complex<double> factor = alpha.to_complex();
+  if (factor == 1.0) {
+    return map_two(a, b, [f]<class T>(T x, T y) { return f(x, y); });
+  }
+  return map_two(a, b, [f, factor]<class T>(T x, T y) { return f(x, times(T(factor), y)); });
+}
+const auto plus = []<class T>(T x, T y) -> T { return x + y; };
+const auto minus = []<class T>(T x, T y) -> T { return x - y; };
+const auto minus_from = []<class T>(T x, T y) -> T { return y - x; };
+
+template <class B>
+Tensor add(const Tensor& a, B b, Scalar alpha) {
+  return with_factor(a, b, alpha, plus);
+}
+template <class B>
+Tensor sub(const Tensor& a, B b, Scalar alpha) {
+  return with_factor(a, b, alpha, minus);
+}
+// other − alpha · self
+template <class B>
+Tensor rsub(const Tensor& a, B b, Scalar alpha) {
+  return with_factor(b, a, alpha, minus);
+}
+COMPLEX("aten::add.Tensor").direct(add<const Tensor&>).holomorphic();
+COMPLEX("aten::add.Scalar").direct(add<Scalar>).holomorphic();
+COMPLEX("aten::sub.Tensor").direct(sub<const Tensor&>).holomorphic();
+COMPLEX("aten::sub.Scalar").direct(sub<Scalar>).holomorphic();
+COMPLEX("aten::rsub.Tensor").direct(rsub<const Tensor&>).holomorphic();
+COMPLEX("aten::rsub.Scalar").direct(rsub<Scalar>).holomorphic();
+
+// --- products and quotients
+
+template <class B>
+Tensor mul(const Tensor& a, B b) {
+  return map_two(a, b, []<class T>(T x, T y) { return times(x, y); });
+}
+template <class B>
+Tensor div(const Tensor& a, B b) {
+  return map_two(a, b, []<class T>(T x, T y) { return over(x, y); });
+}
+template <class B>
+Tensor div_mode(const Tensor& a, B b, std::optional<std::string> mode) {
+  if (mode) fail(ErrorCode::kInvalidArgument, "div: rounding is not defined for complex numbers");
+  return div<B>(a, b);
+}
+COMPLEX("aten::mul.Tensor").direct(mul<const Tensor&>).holomorphic();
+COMPLEX("aten::mul.Scalar").direct(mul<Scalar>).holomorphic();
+COMPLEX("aten::div.Tensor").direct(div<const Tensor&>).holomorphic();
+COMPLEX("aten::div.Scalar").direct(div<Scalar>).holomorphic();
+COMPLEX("aten::div.Tensor_mode").direct(div_mode<const Tensor&>).holomorphic();
+COMPLEX("aten::div.Scalar_mode").direct(div_mode<Scalar>).holomorphic();
+
+COMPLEX("aten::addcmul")
+    .composite([](const Tensor& self, const Tensor& a, const Tensor& b, Scalar value) {
+      return call("aten::add.Tensor", self, call("aten::mul.Scalar", call("aten::mul.Tensor", a, b), value));
+    });
+COMPLEX("aten::addcdiv")
+    .composite([](const Tensor& self, const Tensor& a, const Tensor& b, Scalar value) {
+      return call("aten::add.Tensor", self, call("aten::mul.Scalar", call("aten::div.Tensor", a, b), value));
+    });
+
+Tensor lerp(const Tensor& a, const Tensor& b, const ops::Value& weight) {
+  const Tensor step = call("aten::sub.Tensor", b, a);
+  return call("aten::add.Tensor", a,
+              weight.is_tensor() ? call("aten::mul.Tensor", step, weight) : call("aten::mul.Scalar", step, weight));
+}
+COMPLEX("aten::lerp.Scalar").composite([](const Tensor& a, const Tensor& b, Scalar weight) { return lerp(a, b, weight); });
+COMPLEX("aten::lerp.Tensor")
+    .composite([](const Tensor& a, const Tensor& b, const Tensor& weight) { return lerp(a, b, weight); });
+
+// --- powers
+
+template <class T>
+T power(T a, T b) {
+  if (b == T(0)) return T(1);
+  if (b == T(1)) return a;
+  if (b == T(2)) return times(a, a);
+  if (b == T(Real<T>(0.5))) return std::sqrt(a);
+  if (a == T(0)) return b.real() > 0 ? T(0) : std::pow(a, b);
+  return std::pow(a, b);
+}
+const auto powers = []<class T>(T x, T y) { return power(x, y); };
+// conj(b a^(b−1)) g, 0 where b is 0; conj(y log a) g, 0 where a is 0 and b is not negative.
+std::vector<Tensor> power_gradient(const GradArgs& args) {
+  std::vector<Tensor> out(args.inputs.size());
+  const Expr g = args.grad_outputs[0];
+  const auto &a = args.inputs[0], &b = args.inputs[1];
+  const auto conj = [](const Tensor& x) { return Expr(call("aten::conj", x)); };
+  if (a.is_tensor() && args.needs(0)) {
+    Tensor slope;
+    if (!b.is_tensor()) {
+      const std::complex<double> e = b.to_complex();
+      slope = e == 0.0 ? gradient::zeros_like(a)
+                       : call("aten::mul.Scalar", call("aten::pow.Tensor_Scalar", a, Scalar(e - 1.0)), Scalar(e));
+    } else {
+      const Tensor lower = call("aten::pow.Tensor_Tensor", a, call("aten::sub.Scalar", b, 1, 1));
+      const Tensor product = call("aten::mul.Tensor", b, lower);
+      slope = call("aten::where.self", call("aten::eq.Scalar", b, 0), gradient::zeros_like(product), product);
+    }
+    out[0] = gradient::fit_gradient(g * conj(slope), a.to_tensor());
+  }
+  if (b.is_tensor() && args.needs(1)) {
+    const Tensor y = args.outputs[0].to_tensor();
+    const auto log_of = [](const Tensor& x) { return call("aten::log", compose::to(x, complex_dtype(x.dtype()))); };
+    const Tensor product = a.is_tensor() ? call("aten::mul.Tensor", y, log_of(a.to_tensor()))
+                                         : call("aten::mul.Scalar", y, Scalar(std::log(a.to_complex())));
+    Tensor slope = product;
+    if (a.is_tensor() || a.to_complex() == 0.0) {
+      const Tensor real = call("aten::real", b);
+      Tensor is_flat = call("aten::ge.Scalar", real, 0);
+      if (a.is_tensor()) is_flat = call("aten::logical_and", call("aten::eq.Scalar", a, 0), is_flat);
+      slope = call("aten::where.self", is_flat, gradient::zeros_like(product), product);
+    }
+    out[1] = gradient::fit_gradient(g * conj(slope), b.to_tensor());
+  }
+  return out;
+}
+COMPLEX("aten::pow.Tensor_Tensor")
+    .direct([](const Tensor& a, const Tensor& b) { return map_two(a, b, powers); })
+    .gradient(power_gradient);
+COMPLEX("aten::pow.Tensor_Scalar")
+    .direct([](const Tensor& a, Scalar b) { return map_two(a, b, powers); })
+    .gradient(power_gradient);
+COMPLEX("aten::pow.Scalar")
+    .direct([](Scalar a, const Tensor& b) { return map_two(a, b, powers); })
+    .gradient(power_gradient);
+
+Tensor widest(const Tensor& x) {
+  return call("aten::to.dtype", x, is_complex(x.dtype()) ? DType::kComplex128 : DType::kFloat64);
+}
+COMPLEX("aten::float_power.Tensor_Tensor")
+    .composite([](const Tensor& a, const Tensor& b) { return call("aten::pow.Tensor_Tensor", widest(a), widest(b)); });
+COMPLEX("aten::float_power.Tensor_Scalar")
+    .composite([](const Tensor& a, Scalar b) {
+      return call("aten::pow.Tensor_Scalar", b.is_complex() ? call("aten::to.dtype", a, DType::kComplex128) : widest(a), b);
+    });
+COMPLEX("aten::float_power.Scalar")
+    .composite([](Scalar a, const Tensor& b) {
+      return call("aten::pow.Scalar", a, a.is_complex() ? call("aten::to.dtype", b, DType::kComplex128) : widest(b));
+    });
+
+// --- comparisons
+
+template <class B>
+Tensor equal(const Tensor& a, B b) {
+  return map_two(a, b, []<class T>(T x, T y) { return x == y; });
+}
+template <class B>
+Tensor not_equal(const Tensor& a, B b) {
+  return map_two(a, b, []<class T>(T x, T y) { return x != y; });
+}
+COMPLEX("aten::eq.Tensor").direct(equal<const Tensor&>);
+COMPLEX("aten::eq.Scalar").direct(equal<Scalar>);
+COMPLEX("aten::ne.Tensor").direct(not_equal<const Tensor&>);
+COMPLEX("aten::ne.Scalar").direct(not_equal<Scalar>);
+
+#define TRUTH(NAME, EXPRESSION)                                                                     \
+  COMPLEX("aten::" NAME).direct([](const Tensor& a, const Tensor& b) {                              \
+    return map_two(a, b, []<class T>(T x, T y) -> bool {                                            \
+      const bool p = x != T(0), q = y != T(0);                                                      \
+      return EXPRESSION;                                                                            \
+    });                                                                                             \
+  })
+TRUTH("logical_and", p && q);
+TRUTH("logical_or", p || q);
+TRUTH("logical_xor", p != q);
+#undef TRUTH
+COMPLEX("aten::logical_not").direct([](const Tensor& x) {
+  return map_one(x, []<class T>(T z) { return z == T(0); });
+});
+
+Tensor is_close(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
+  check(a.dtype() == b.dtype(), name_of(a.dtype()), " did not match ", name_of(b.dtype()));
+  check(rtol >= 0, "rtol must be greater than or equal to zero, but got ", rtol);
+  check(atol >= 0, "atol must be greater than or equal to zero, but got ", atol);
+  return map_two(a, b, [=]<class T>(T x, T y) -> bool {
+    if (x == y) return true;
+    if (equal_nan && x != x && y != y) return true;
+    const Real<T> allowed = Real<T>(atol) + std::abs(Real<T>(rtol) * std::abs(y)), actual = std::abs(x - y);
+    return std::isfinite(actual) && actual <= allowed;
+  });
+}
+COMPLEX("aten::isclose").direct(is_close);
+COMPLEX("aten::allclose").direct([](const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
+  return call("aten::all", is_close(a, b, rtol, atol, equal_nan)).item_bool();
+});
+COMPLEX("aten::equal").direct([](const Tensor& a, const Tensor& b) {
+  if (a.sizes() != b.sizes()) return false;
+  check(a.dtype() == b.dtype(), "Expected object of data type ", name_of(a.dtype()), " but got data type ",
+        name_of(b.dtype()), " for argument 'other' in call to equal");
+  return call("aten::all", equal<const Tensor&>(a, b)).item_bool();
+});
+
+// --- selection
+
+template <class A, class B>
+Tensor select(const Tensor& condition, A a, B b) {
+  const std::array values{Operand(a), Operand(b)};
+  const DType dtype = complex_dtype(promote_operands(values));
+  return complex_loops::map(dtype, std::array{Operand(condition), Operand(a), Operand(b)},
+                            []<class T>(T c, T x, T y) { return c != T(0) ? x : y; });
+}
+COMPLEX("aten::where.self").direct(select<const Tensor&, const Tensor&>).linear();
+COMPLEX("aten::where.ScalarOther").direct(select<const Tensor&, Scalar>).linear();
+COMPLEX("aten::where.ScalarSelf").direct([](const Tensor& condition, Scalar a, const Tensor& b) {
+  return select<Scalar, const Tensor&>(condition, a, b);
+}).linear();
+
+template <class B>
+Tensor masked_fill(const Tensor& x, const Tensor& mask, B value) {
+  check(is_complex(x.dtype()), "masked_fill: a complex value cannot be written into a tensor of ", name_of(x.dtype()));
+  return complex_loops::map(x.dtype(), std::array{Operand(x), Operand(mask), Operand(value)},
+                            []<class T>(T a, T m, T b) { return m != T(0) ? b : a; });
+}
+COMPLEX("aten::masked_fill.Scalar").direct(masked_fill<Scalar>).linear();
+COMPLEX("aten::masked_fill.Tensor").direct(masked_fill<const Tensor&>).linear();
+
+}  // namespace
+}  // namespace tensord::kernels

@@ -1,0 +1,114 @@
+// Functions of one complex number.
+#include <cmath>
+
+#include "core/ops/complex.h"
+#include "kernels/common/compose.h"
+#include "kernels/complex/elementwise.h"
+
+namespace tensord::kernels {
+namespace {
+
+using complex_loops::map_one;
+using complex_loops::over;
+using complex_loops::Real;
+using complex_loops::times;
+using compose::call;
+using compose::Expr;
+using ops::GradArgs;
+
+// Complex differentiable: the gradient formula of real numbers serves.
+#define HOLOMORPHIC(NAME, EXPRESSION)                                               \
+  COMPLEX("aten::" NAME)                                                            \
+      .direct([](const Tensor& x) {                                                 \
+        return map_one(x, []<class T>([[maybe_unused]] T z) -> T { return EXPRESSION; }); \
+      })                                                                            \
+      .holomorphic()
+HOLOMORPHIC("neg", -z);
+HOLOMORPHIC("square", times(z, z));
+HOLOMORPHIC("reciprocal", over(T(1), z));
+HOLOMORPHIC("exp", std::exp(z));
+HOLOMORPHIC("exp2", std::exp(times(z, T(Real<T>(0.69314718055994530942)))));
+HOLOMORPHIC("log", std::log(z));
+HOLOMORPHIC("log2", std::log(z) / Real<T>(0.69314718055994530942));
+HOLOMORPHIC("log10", std::log10(z));
+HOLOMORPHIC("sqrt", std::sqrt(z));
+HOLOMORPHIC("rsqrt", over(T(1), std::sqrt(z)));
+HOLOMORPHIC("sin", std::sin(z));
+HOLOMORPHIC("cos", std::cos(z));
+HOLOMORPHIC("tan", std::tan(z));
+HOLOMORPHIC("sinh", std::sinh(z));
+HOLOMORPHIC("cosh", std::cosh(z));
+HOLOMORPHIC("asin", std::asin(z));
+HOLOMORPHIC("acos", std::acos(z));
+HOLOMORPHIC("atan", std::atan(z));
+HOLOMORPHIC("asinh", std::asinh(z));
+HOLOMORPHIC("atanh", std::atanh(z));
+#undef HOLOMORPHIC
+
+Tensor conj(const Tensor& x) { return call("aten::conj", x); }
+
+// Those whose formula for real numbers is an operator of its own, or is right on half of the plane only.
+template <class F>
+auto of_result(F slope) {
+  return [slope](const GradArgs& args) {
+    std::vector<Tensor> out(args.inputs.size());
+    if (args.needs(0)) out[0] = (Expr(args.grad_outputs[0]) * Expr(conj(slope(args.outputs[0].to_tensor()).tensor()))).tensor();
+    return out;
+  };
+}
+template <class F>
+auto of_argument(F slope) {
+  return [slope](const GradArgs& args) {
+    std::vector<Tensor> out(args.inputs.size());
+    if (args.needs(0)) out[0] = (Expr(args.grad_outputs[0]) * Expr(conj(slope(args.inputs[0].to_tensor()).tensor()))).tensor();
+    return out;
+  };
+}
+COMPLEX("aten::tanh")
+    .direct([](const Tensor& x) { return map_one(x, []<class T>(T z) -> T { return std::tanh(z); }); })
+    .gradient(of_result([](const Expr& y) { return -(y * y) + 1; }));
+COMPLEX("aten::sigmoid")
+    .direct([](const Tensor& x) { return map_one(x, []<class T>(T z) -> T { return over(T(1), T(1) + std::exp(-z)); }); })
+    .gradient(of_result([](const Expr& y) { return y * (-y + 1); }));
+COMPLEX("aten::acosh")
+    .direct([](const Tensor& x) { return map_one(x, []<class T>(T z) -> T { return std::acosh(z); }); })
+    .gradient(of_argument([](const Expr& z) { return gradient::rsqrt(z + 1) * gradient::rsqrt(z - 1); }));
+COMPLEX("aten::silu").composite([](const Tensor& x) { return (Expr(x) * gradient::sigmoid(x)).tensor(); });
+COMPLEX("aten::positive").composite([](const Tensor& x) { return x; });
+
+// sin(πz) / (πz)
+COMPLEX("aten::sinc").composite([](const Tensor& x) {
+  const Tensor is_zero = call("aten::eq.Scalar", x, 0), ones = call("aten::ones_like", x);
+  const Expr angle = Expr(call("aten::where.self", is_zero, ones, x)) * 3.14159265358979323846;
+  return call("aten::where.self", is_zero, ones, (gradient::sin(angle) / angle).tensor());
+});
+
+// --- size and direction
+
+// No gradient at 0, as PyTorch.
+COMPLEX("aten::abs")
+    .direct([](const Tensor& x) { return map_one(x, []<class T>(T z) { return std::abs(z); }); })
+    .gradient([](const GradArgs& args) {
+      std::vector<Tensor> out(args.inputs.size());
+      if (args.needs(0)) out[0] = (Expr(args.grad_outputs[0]) * Expr(call("aten::sgn", args.inputs[0]))).tensor();
+      return out;
+    });
+COMPLEX("aten::sgn").composite([](const Tensor& x) {
+  const Tensor size = call("aten::abs", x), is_zero = call("aten::eq.Scalar", size, 0);
+  const Tensor turned = call("aten::div.Tensor", x, call("aten::masked_fill.Scalar", size, is_zero, 1));
+  return call("aten::masked_fill.Scalar", turned, is_zero, 0);
+});
+COMPLEX("aten::angle").composite([](const Tensor& x) {
+  return call("aten::atan2", call("aten::imag", x), call("aten::real", x));
+});
+
+#define QUESTION(NAME, EXPRESSION) \
+  COMPLEX("aten::" NAME).direct([](const Tensor& x) { return map_one(x, []<class T>(T z) -> bool { return EXPRESSION; }); })
+QUESTION("isnan", std::isnan(z.real()) || std::isnan(z.imag()));
+QUESTION("isinf", std::isinf(z.real()) || std::isinf(z.imag()));
+QUESTION("isfinite", std::isfinite(z.real()) && std::isfinite(z.imag()));
+QUESTION("isreal", z.imag() == 0);
+#undef QUESTION
+
+}  // namespace
+}  // namespace tensord::kernels

@@ -1,0 +1,103 @@
+// Products of complex matrices: four products of their parts, on the kernels of real matrices. Convolutions too.
+#include "core/ops/complex.h"
+#include "kernels/common/compose.h"
+#include "kernels/complex/parts.h"
+
+namespace tensord::kernels {
+namespace {
+
+using compose::call;
+using ops::Returns;
+using ops::Scalar;
+using ops::Value;
+
+[[maybe_unused]] const bool registered = [] {
+  complex_parts::add_bilinear("aten::mm aten::bmm", "self", "mat2");
+  complex_parts::add_bilinear("aten::mv", "self", "vec");
+  complex_parts::add_bilinear("aten::dot", "self", "tensor");
+  complex_parts::add_bilinear("aten::matmul", "self", "other");
+  return true;
+}();
+
+COMPLEX("aten::outer aten::ger").composite([](const Tensor& a, const Tensor& b) {
+  check(a.ndim() == 1 && b.ndim() == 1, "outer: expected two 1-D tensors, but got ", a.ndim(), "-D and ", b.ndim(), "-D");
+  return call("aten::mul.Tensor", call("aten::unsqueeze", a, 1), b);
+});
+COMPLEX("aten::vdot").composite([](const Tensor& a, const Tensor& b) {
+  return call("aten::dot", call("aten::conj", a), b);
+});
+
+// beta · self + alpha · product; what beta 0 leaves out may be NaN.
+Tensor with_addend(const Tensor& self, const Tensor& product, const Scalar& beta, const Scalar& alpha) {
+  check(self.dtype() == product.dtype(), "expected tensors of the same dtype, but got ", name_of(self.dtype()), " and ",
+        name_of(product.dtype()));
+  check(broadcast_sizes(self.sizes(), product.sizes()) == product.sizes(), "the expanded size of the tensor ",
+        to_string(product.sizes()), " must match the existing size ", to_string(self.sizes()));
+  const auto scaled = [](const Tensor& x, const Scalar& factor) {
+    return factor.to_complex() == 1.0 ? x : call("aten::mul.Scalar", x, factor);
+  };
+  const Tensor right = scaled(product, alpha);
+  return beta.to_complex() == 0.0 ? right : call("aten::add.Tensor", scaled(self, beta), right);
+}
+#define WITH_ADDEND(NAME, PRODUCT)                                                                               \
+  COMPLEX("aten::" NAME)                                                                                         \
+      .composite([](const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) { \
+        return with_addend(self, PRODUCT, beta, alpha);                                                          \
+      })
+WITH_ADDEND("addmm", call("aten::mm", a, b));
+WITH_ADDEND("baddbmm", call("aten::bmm", a, b));
+WITH_ADDEND("addbmm", compose::sum(call("aten::bmm", a, b), Dims{0}));
+WITH_ADDEND("addmv", call("aten::mv", a, b));
+WITH_ADDEND("addr", call("aten::outer", a, b));
+#undef WITH_ADDEND
+
+COMPLEX("aten::linear").composite([](const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
+  const Tensor product = call("aten::matmul", x, weight.ndim() == 2 ? call("aten::t", weight) : weight);
+  return bias ? call("aten::add.Tensor", product, *bias) : product;
+});
+
+COMPLEX("aten::inner aten::kron aten::tensordot aten::einsum aten::chain_matmul aten::linalg_multi_dot aten::cross "
+        "aten::linalg_cross aten::bilinear");
+COMPLEX("aten::linalg_vecdot").composite([](const Tensor& a, const Tensor& b, int64_t dim) {
+  return compose::sum(call("aten::mul.Tensor", call("aten::conj", a), b), Dims{dim});
+});
+
+// --- convolutions: arguments (input, weight, bias, …)
+
+Returns convolve(const char* name, std::span<const Value> v) {
+  const ops::Op& op = ops::get_op(name);
+  const Tensor &x = v[0].to_tensor(), &weight = v[1].to_tensor();
+  check(x.dtype() == weight.dtype() && (!v[2].is_tensor() || v[2].to_tensor().dtype() == x.dtype()),
+        "expected tensors of the same dtype, but got ", name_of(x.dtype()), " and ", name_of(weight.dtype()));
+  std::vector<Value> given(v.begin(), v.end());
+  const auto part = [&](const char* of_input, const char* of_weight, const Value& bias) {
+    given[0] = call("aten::contiguous", call(of_input, x));
+    given[1] = call("aten::contiguous", call(of_weight, weight));
+    given[2] = bias;
+    return ops::run(op, given).front().to_tensor();
+  };
+  const bool has_bias = v[2].is_tensor();
+  const Value real_bias = has_bias ? Value(call("aten::real", v[2])) : Value();
+  const Value imag_bias = has_bias ? Value(call("aten::imag", v[2])) : Value();
+  const Tensor real = call("aten::sub.Tensor", part("aten::real", "aten::real", real_bias),
+                           part("aten::imag", "aten::imag", Value()));
+  const Tensor imag = call("aten::add.Tensor", part("aten::real", "aten::imag", imag_bias),
+                           part("aten::imag", "aten::real", Value()));
+  return {{call("aten::complex", real, imag)}};
+}
+#define CONVOLUTION(NAME) \
+  COMPLEX(NAME).composite([](std::span<const Value> v) { return convolve(NAME, v); })
+CONVOLUTION("aten::convolution");
+CONVOLUTION("aten::conv1d");
+CONVOLUTION("aten::conv2d");
+CONVOLUTION("aten::conv3d");
+CONVOLUTION("aten::conv1d.padding");
+CONVOLUTION("aten::conv2d.padding");
+CONVOLUTION("aten::conv3d.padding");
+CONVOLUTION("aten::conv_transpose1d");
+CONVOLUTION("aten::conv_transpose2d.input");
+CONVOLUTION("aten::conv_transpose3d.input");
+#undef CONVOLUTION
+
+}  // namespace
+}  // namespace tensord::kernels

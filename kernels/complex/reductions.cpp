@@ -1,0 +1,125 @@
+// Reductions of complex tensors that are no sums of elements.
+#include "core/ops/complex.h"
+#include "kernels/common/compose.h"
+#include "kernels/complex/parts.h"
+
+namespace tensord::kernels {
+namespace {
+
+using compose::call;
+using compose::narrow;
+using ops::Returns;
+using ops::Value;
+
+Tensor real(const Tensor& x) { return call("aten::real", x); }
+Tensor imag(const Tensor& x) { return call("aten::imag", x); }
+
+// The operator with another tensor as its first argument.
+std::vector<Value> run_with(const char* name, std::span<const Value> arguments, const Tensor& self) {
+  std::vector<Value> given(arguments.begin(), arguments.end());
+  given[0] = self;
+  return ops::run(ops::get_op(name), given);
+}
+
+// --- of sizes and truth: no matter in which direction a number points
+
+#define OF_SIZES(NAME)                                                                       \
+  COMPLEX(NAME).composite([](std::span<const Value> v) -> Returns {                          \
+    std::vector<Value> given(v.begin(), v.end());                                            \
+    given[0] = call("aten::abs", v[0]);                                                      \
+    const ops::Op& op = ops::get_op(NAME);                                                   \
+    for (size_t i = 1; i < given.size(); ++i) {                                              \
+      if (op.schema.arguments[i].enum_name != "ScalarType" || given[i].is_none()) continue;  \
+      given[i] = real_dtype(given[i].to_dtype());                                            \
+    }                                                                                        \
+    return {ops::run(op, given)};                                                            \
+  })
+OF_SIZES("aten::norm.Scalar");
+OF_SIZES("aten::norm.ScalarOpt_dtype");
+OF_SIZES("aten::norm.ScalarOpt_dim");
+OF_SIZES("aten::norm.ScalarOpt_dim_dtype");
+OF_SIZES("aten::linalg_vector_norm");
+#undef OF_SIZES
+
+#define OF_TRUTH(NAME)                                                 \
+  COMPLEX(NAME).composite([](std::span<const Value> v) -> Returns {    \
+    return {run_with(NAME, v, call("aten::ne.Scalar", v[0], 0))};      \
+  })
+OF_TRUTH("aten::any");
+OF_TRUTH("aten::any.dim");
+OF_TRUTH("aten::all");
+OF_TRUTH("aten::all.dim");
+OF_TRUTH("aten::count_nonzero");
+OF_TRUTH("aten::count_nonzero.dim_IntList");
+OF_TRUTH("aten::nonzero");
+OF_TRUTH("aten::nonzero_numpy");
+OF_TRUTH("aten::argwhere");
+OF_TRUTH("aten::where");
+#undef OF_TRUTH
+
+// --- variances: of the real parts and of the imaginary ones, together
+
+#define VARIANCE(OVERLOAD)                                                                                  \
+  COMPLEX("aten::var" OVERLOAD).composite([](std::span<const Value> v) -> Returns {                         \
+    const Tensor &x = v[0].to_tensor();                                                                     \
+    const Value a = run_with("aten::var" OVERLOAD, v, real(x)).front();                                     \
+    return {{call("aten::add.Tensor", a, run_with("aten::var" OVERLOAD, v, imag(x)).front())}};             \
+  });                                                                                                       \
+  COMPLEX("aten::std" OVERLOAD).composite([](std::span<const Value> v) -> Returns {                         \
+    return {{call("aten::sqrt", ops::run(ops::get_op("aten::var" OVERLOAD), v).front())}};                  \
+  });                                                                                                       \
+  COMPLEX("aten::var_mean" OVERLOAD).composite([](std::span<const Value> v) -> Returns {                    \
+    const auto a = run_with("aten::var_mean" OVERLOAD, v, real(v[0].to_tensor()));                          \
+    const auto b = run_with("aten::var_mean" OVERLOAD, v, imag(v[0].to_tensor()));                          \
+    return {{call("aten::add.Tensor", a[0], b[0]), call("aten::complex", a[1], b[1])}};                     \
+  });                                                                                                       \
+  COMPLEX("aten::std_mean" OVERLOAD).composite([](std::span<const Value> v) -> Returns {                    \
+    const auto found = ops::run(ops::get_op("aten::var_mean" OVERLOAD), v);                                 \
+    return {{call("aten::sqrt", found[0]), found[1]}};                                                      \
+  })
+VARIANCE("");
+VARIANCE(".dim");
+VARIANCE(".correction");
+#undef VARIANCE
+
+// --- products: by halves and by doubling steps, so that their gradients need no division, by zeros either
+
+Tensor product_along(Tensor x, int64_t dim) {
+  if (x.size(dim) == 0) return call("aten::add.Scalar", call("aten::sum.dim_IntList", x, Dims{dim}, true), 1);
+  while (x.size(dim) > 1) {
+    const int64_t size = x.size(dim), half = size / 2;
+    const Tensor product = call("aten::mul.Tensor", narrow(x, dim, 0, half), narrow(x, dim, half, half));
+    x = size % 2 == 0 ? product : compose::cat({product, narrow(x, dim, size - 1, 1)}, dim);
+  }
+  return x;
+}
+Tensor converted(const Tensor& x, std::optional<DType> dtype) { return dtype ? compose::to(x, *dtype) : x; }
+COMPLEX("aten::prod").composite([](const Tensor& x, std::optional<DType> dtype) {
+  return call("aten::squeeze.dim", product_along(compose::reshape(converted(x, dtype), Dims{-1}), 0), 0);
+});
+COMPLEX("aten::prod.dim_int").composite([](const Tensor& given, int64_t dim, bool keepdim, std::optional<DType> dtype) {
+  const Tensor x = converted(given, dtype);
+  if (x.ndim() == 0) {
+    wrap_dim(dim, 0);
+    return call("aten::clone", x);
+  }
+  const Tensor product = product_along(x, wrap_dim(dim, x.ndim()));
+  return keepdim ? product : call("aten::squeeze.dim", product, dim);
+});
+COMPLEX("aten::cumprod").composite([](const Tensor& given, int64_t dim, std::optional<DType> dtype) {
+  Tensor x = converted(given, dtype);
+  if (x.ndim() == 0 || x.numel() == 0) {
+    wrap_dim(dim, x.ndim());
+    return call("aten::clone", x);
+  }
+  const int64_t size = x.size(dim);
+  if (size == 1) return call("aten::clone", x);
+  for (int64_t step = 1; step < size; step *= 2) {
+    const Tensor later = call("aten::mul.Tensor", narrow(x, dim, step, size - step), narrow(x, dim, 0, size - step));
+    x = compose::cat({narrow(x, dim, 0, step), later}, dim);
+  }
+  return x;
+});
+
+}  // namespace
+}  // namespace tensord::kernels

@@ -1,0 +1,97 @@
+// Complex tensors as pairs of real numbers, conjugates, and tensors made of parts.
+#include "core/ops/complex.h"
+#include "kernels/common/compose.h"
+#include "kernels/complex/elementwise.h"
+#include "kernels/complex/parts.h"
+
+namespace tensord::kernels {
+namespace {
+
+using complex_loops::map_one;
+using compose::call;
+using compose::Expr;
+using gradient::of_first;
+using ops::GradArgs;
+
+// --- views
+
+OP("aten::view_as_real(Tensor(a) self) -> Tensor(a)")
+    .direct(as_real_pairs)
+    .gradient(of_first([](const GradArgs&, const Tensor& g) {
+      return call("aten::view_as_complex", call("aten::contiguous", g));
+    }))
+    .saves("");
+OP("aten::view_as_complex(Tensor(a) self) -> Tensor(a)")
+    .direct(as_complex)
+    .gradient(of_first([](const GradArgs&, const Tensor& g) { return call("aten::view_as_real", g); }))
+    .saves("");
+
+Tensor real(const Tensor& x) { return call("aten::select.int", call("aten::view_as_real", x), -1, 0); }
+COMPLEX("aten::real").composite(real);
+OP("aten::imag(Tensor(a) self) -> Tensor(a)")
+    .direct([](const Tensor& x) -> Tensor {
+      check(is_complex(x.dtype()), "imag is not implemented for tensors with non-complex dtypes.");
+      return call("aten::select.int", call("aten::view_as_real", x), -1, 1);
+    })
+    .composite();
+
+// --- conjugates: made at once, as new memory. PyTorch makes a view that is conjugated when it is read.
+
+const auto conj_form = [](const Tensor& x) { return map_one(x, []<class T>(T z) -> T { return std::conj(z); }); };
+OP("tensord::conj(Tensor self) -> Tensor")
+    .direct([](const Tensor& x) { return x; })
+    .gradient(of_first([](const GradArgs&, const Tensor& g) { return g; }))
+    .saves("");
+COMPLEX("tensord::conj").direct(conj_form).gradient([](const GradArgs& args) {
+  return std::vector<Tensor>{call("tensord::conj", args.grad_outputs[0])};
+});
+Tensor conj(const Tensor& x) { return call("tensord::conj", x); }
+COMPLEX("aten::conj aten::conj_physical").composite(conj);
+COMPLEX("aten::resolve_conj aten::resolve_neg aten::lift_fresh").composite([](const Tensor& x) { return x; });
+COMPLEX("aten::mH").composite([](const Tensor& x) { return conj(call("aten::mT", x)); });
+COMPLEX("aten::matrix_H").composite([](const Tensor& x) {
+  check(x.ndim() == 2, "tensor.H is only supported on matrices (2-D tensors). Got ", x.ndim(), "-D tensor.");
+  return conj(call("aten::t", x));
+});
+
+// --- made of parts
+
+void check_parts(const char* op, const Tensor& a, const Tensor& b) {
+  const auto is_wide = [](const Tensor& x) { return x.dtype() == DType::kFloat32 || x.dtype() == DType::kFloat64; };
+  check(is_wide(a) && is_wide(b), "Expected both inputs to be Half, Float or Double tensors but got ",
+        name_of(a.dtype()), " and ", name_of(b.dtype()));
+  check(a.dtype() == b.dtype(), op, ": Expected object of scalar type ", name_of(a.dtype()), " but got scalar type ",
+        name_of(b.dtype()), " for second argument");
+}
+// Both, broadcast.
+std::pair<Tensor, Tensor> together(const Tensor& a, const Tensor& b) {
+  const Dims sizes = broadcast_sizes(a.sizes(), b.sizes());
+  return {call("aten::expand", a, sizes), call("aten::expand", b, sizes)};
+}
+OP("aten::complex(Tensor real, Tensor imag) -> Tensor")
+    .direct([](const Tensor& a, const Tensor& b) {
+      check_parts("complex", a, b);
+      const auto [re, im] = together(a, b);
+      return complex_parts::combine(re, im);
+    })
+    .gradient([](const GradArgs& args) {
+      const Tensor& g = args.grad_outputs[0];
+      std::vector<Tensor> out(2);
+      if (args.needs(0)) out[0] = gradient::fit_gradient(call("aten::real", g), args.inputs[0].to_tensor());
+      if (args.needs(1)) out[1] = gradient::fit_gradient(call("aten::imag", g), args.inputs[1].to_tensor());
+      return out;
+    })
+    .saves("")
+    .with_out();
+COMPLEX("aten::complex").linear();
+OP("aten::polar(Tensor abs, Tensor angle) -> Tensor")
+    .direct([](const Tensor& size, const Tensor& angle) {
+      check_parts("polar", size, angle);
+      return call("aten::complex", (Expr(size) * gradient::cos(angle)).tensor(),
+                  (Expr(size) * gradient::sin(angle)).tensor());
+    })
+    .composite()
+    .with_out();
+
+}  // namespace
+}  // namespace tensord::kernels

@@ -1,0 +1,135 @@
+// stft and istft: transforms of overlapping pieces of a signal, and the signal of such transforms.
+#include <string>
+
+#include "core/ops/complex.h"
+#include "core/tensor/complex.h"
+#include "kernels/common/compose.h"
+
+namespace tensord::kernels {
+namespace {
+
+using compose::call;
+using MaybeBool = std::optional<bool>;
+using MaybeInt = std::optional<int64_t>;
+using MaybeTensor = std::optional<Tensor>;
+
+void check_window(const char* op, const MaybeTensor& window, int64_t length) {
+  if (!window) return;
+  check(window->ndim() == 1 && window->size(0) == length, op,
+        ": expected a 1D window tensor of size equal to win_length=", length, ", but got window with size ",
+        to_string(window->sizes()));
+}
+// In the middle of n_fft numbers.
+Tensor centred(const Tensor& window, int64_t n_fft) {
+  const int64_t length = window.size(0), left = (n_fft - length) / 2;
+  if (length == n_fft) return window;
+  return call("aten::constant_pad_nd", window, Dims{left, n_fft - length - left}, ops::Scalar(0));
+}
+
+Tensor stft(const Tensor& self, int64_t n_fft, MaybeInt hop_length, MaybeInt win_length, const MaybeTensor& window,
+            MaybeBool is_centred, const std::string& pad_mode, bool normalized, MaybeBool onesided,
+            MaybeBool return_complex) {
+  const int64_t hop = hop_length.value_or(n_fft / 4), length = win_length.value_or(n_fft);
+  const bool has_complex = is_complex(self.dtype()) || (window && is_complex(window->dtype()));
+  check(is_floating(self.dtype()) || is_complex(self.dtype()), "stft: expected a tensor of floating point or complex values");
+  check(self.ndim() == 1 || self.ndim() == 2, "stft: expected a 1D or 2D tensor, but got ", self.ndim(), "-D");
+  Tensor x = self.ndim() == 1 ? call("aten::unsqueeze", self, 0) : self;
+  if (is_centred.value_or(false)) {
+    const int64_t pad = n_fft / 2;
+    x = call("aten::squeeze.dim", call("aten::pad", call("aten::unsqueeze", x, 0), Dims{pad, pad}, pad_mode), 0);
+  }
+  const int64_t samples = x.size(1);
+  check(n_fft > 0 && n_fft <= samples, "stft: expected 0 < n_fft < ", samples, ", but got n_fft=", n_fft);
+  check(hop > 0, "stft: expected hop_length > 0, but got hop_length=", hop);
+  check(length > 0 && length <= n_fft, "stft: expected 0 < win_length <= n_fft, but got win_length=", length);
+  check_window("stft", window, length);
+  Tensor frames = call("aten::unfold", x, 1, n_fft, hop);
+  if (window || length < n_fft) {
+    const DType real = real_dtype(x.dtype());
+    frames = call("aten::mul.Tensor", frames, centred(window ? *window : call("aten::ones", Dims{length}, real), n_fft));
+  }
+  const int64_t norm = normalized ? 1 : 0;
+  Tensor out;
+  if (has_complex) {
+    check(!onesided.value_or(false), "stft: Cannot have onesided output if window or input is complex");
+    out = call("aten::_fft_c2c", frames, Dims{2}, norm, true);
+  } else {
+    out = call("aten::_fft_r2c", frames, Dims{2}, norm, onesided.value_or(true));
+  }
+  out = call("aten::transpose.int", out, 1, 2);
+  if (self.ndim() == 1) out = call("aten::squeeze.dim", out, 0);
+  return return_complex.value_or(has_complex) ? out : call("aten::view_as_real", out);
+}
+#define FRAMES "Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, "
+OP("aten::stft(" FRAMES "bool normalized=False, bool? onesided=None, bool? return_complex=None) -> Tensor")
+    .direct([](const Tensor& x, int64_t n_fft, MaybeInt hop, MaybeInt length, const MaybeTensor& window, bool normalized,
+               MaybeBool onesided, MaybeBool return_complex) {
+      return stft(x, n_fft, hop, length, window, false, "", normalized, onesided, return_complex);
+    })
+    .composite();
+OP("aten::stft.center(" FRAMES "bool center=True, str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, "
+   "bool? return_complex=None) -> Tensor")
+    .direct([](const Tensor& x, int64_t n_fft, MaybeInt hop, MaybeInt length, const MaybeTensor& window, bool center,
+               const std::string& pad_mode, bool normalized, MaybeBool onesided, MaybeBool return_complex) {
+      return stft(x, n_fft, hop, length, window, center, pad_mode, normalized, onesided, return_complex);
+    })
+    .composite();
+COMPLEX("aten::stft aten::stft.center");
+
+// Every row of frames put where it came from, and added.
+Tensor overlapped(const Tensor& frames, int64_t samples, int64_t hop) {
+  return call("aten::unfold_backward", frames, Dims{frames.size(0), samples}, 1, frames.size(2), hop);
+}
+
+Tensor istft(const Tensor& self, int64_t n_fft, MaybeInt hop_length, MaybeInt win_length, const MaybeTensor& given,
+             bool center, bool normalized, MaybeBool is_onesided, MaybeInt wanted, bool return_complex) {
+  check(is_complex(self.dtype()),
+        "istft requires a complex-valued input tensor matching the output from stft with return_complex=True.");
+  check(self.numel() != 0, "istft: input tensor cannot be empty.");
+  check(self.ndim() == 2 || self.ndim() == 3, "istft: expected a tensor with 2 or 3 dimensions, but got ", self.ndim());
+  check(n_fft > 0, "istft: expected n_fft > 0, but got ", n_fft);
+  const int64_t hop = hop_length.value_or(n_fft / 4), length = win_length.value_or(n_fft);
+  const int64_t frames = self.size(-1), points = self.size(-2);
+  const bool onesided = is_onesided.value_or(points != n_fft);
+  check(points == (onesided ? n_fft / 2 + 1 : n_fft), "istft: expected the frequency dimension (3rd to the last) of the input "
+        "tensor to match ", onesided ? "n_fft / 2 + 1 when onesided=True" : "n_fft when onesided=False", ", but got ", points);
+  check(hop > 0 && hop <= length, "istft: expected 0 < hop_length <= win_length, but got hop_length=", hop);
+  check(length > 0 && length <= n_fft, "istft: expected 0 < win_length <= n_fft, but got win_length=", length);
+  check_window("istft", given, length);
+  check(!return_complex || !onesided, "istft: Cannot have onesided output if window or input is complex");
+  check(return_complex || !given || !is_complex(given->dtype()), "Complex windows are incompatible with return_complex=False");
+  const Tensor window = centred(given ? *given : call("aten::ones", Dims{length}, real_dtype(self.dtype())), n_fft);
+  Tensor x = call("aten::transpose.int", self.ndim() == 2 ? call("aten::unsqueeze", self, 0) : self, 1, 2);
+  const int64_t norm = normalized ? 1 : 2;
+  if (return_complex) {
+    x = call("aten::_fft_c2c", x, Dims{2}, norm, false);
+  } else {
+    if (!onesided) x = compose::narrow(x, 2, 0, n_fft / 2 + 1);
+    x = call("aten::_fft_c2r", x, Dims{2}, norm, n_fft);
+  }
+  int64_t samples = 0;
+  check(!__builtin_mul_overflow(hop, frames - 1, &samples) && !__builtin_add_overflow(samples, n_fft, &samples),
+        "istft: the signal is too long");
+  const Tensor weights = call("aten::expand", call("aten::mul.Tensor", window, window), Dims{1, frames, n_fft});
+  Tensor y = overlapped(call("aten::mul.Tensor", x, window), samples, hop), envelope = overlapped(weights, samples, hop);
+  const int64_t start = center ? n_fft / 2 : 0;
+  const int64_t end = wanted ? start + *wanted : center ? samples - n_fft / 2 : samples, stop = std::min(end, samples);
+  check(stop >= start, "istft: nothing is left of a signal of ", samples, " samples");
+  y = compose::narrow(y, 1, start, stop - start);
+  envelope = compose::narrow(envelope, 1, start, stop - start);
+  if (envelope.numel() != 0 && !envelope.is_meta()) {
+    const double lowest = call("aten::min", call("aten::abs", envelope)).item_double();
+    check(lowest > 1e-11, "istft(): window overlap add min: ", lowest);
+  }
+  y = call("aten::div.Tensor", y, envelope);
+  if (end > samples) y = call("aten::constant_pad_nd", y, Dims{0, end - samples}, ops::Scalar(0));
+  return self.ndim() == 2 ? call("aten::squeeze.dim", y, 0) : y;
+}
+OP("aten::istft(" FRAMES "bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool "
+   "return_complex=False) -> Tensor")
+    .direct(istft)
+    .composite();
+COMPLEX("aten::istft");
+
+}  // namespace
+}  // namespace tensord::kernels

@@ -1,0 +1,138 @@
+// Complex matrices: what LAPACK does of them, and which operators are right for them as they are.
+#include "kernels/linalg/complex.h"
+
+#include <algorithm>
+
+#include "core/ops/complex.h"
+#include "kernels/linalg/algebra.h"
+#include "kernels/linalg/lapack_complex.h"
+
+namespace tensord::kernels::linalg {
+
+using ops::call;
+using ops::GradArgs;
+
+void factor_lu_complex(const Tensor& a, const Tensor& pivots, const Tensor& info) {
+  check_lapack_sizes("linalg.lu_factor", rows_of(a), columns_of(a));
+  const Dims batch = batch_of(a);
+  const int m = static_cast<int>(rows_of(a)), n = static_cast<int>(columns_of(a)), lda = leading(m), steps = std::min(m, n);
+  dispatch_complex(a.dtype(), "linalg.lu_factor", [&]<class T>() {
+    for_each_range(count_of(batch), cost_of(m, n), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        int* code = info.data<int32_t>() + i;
+        *code = 0;
+        if (steps == 0) continue;
+        Lapack<T>::getrf(&m, &n, matrix_data<T>(a, batch, i), &lda, pivots.data<int32_t>() + i * steps, code);
+      }
+    });
+  });
+}
+
+void factor_cholesky_complex(const Tensor& a, bool is_upper, const Tensor& info) {
+  check_lapack_sizes("linalg.cholesky", rows_of(a), columns_of(a));
+  const Dims batch = batch_of(a);
+  const int n = static_cast<int>(rows_of(a)), lda = leading(n);
+  const char triangle = is_upper ? 'U' : 'L';
+  dispatch_complex(a.dtype(), "linalg.cholesky", [&]<class T>() {
+    for_each_range(count_of(batch), cost_of(n, n), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        T* matrix = matrix_data<T>(a, batch, i);
+        Lapack<T>::potrf(&triangle, &n, matrix, &lda, info.data<int32_t>() + i, 1);
+        // The other triangle is zero, as PyTorch's is.
+        for (int64_t c = 0; c < n; ++c) {
+          for (int64_t r = is_upper ? c + 1 : 0; r < (is_upper ? n : c); ++r) matrix[c * lda + r] = T(0);
+        }
+      }
+    });
+  });
+}
+
+void solve_triangular_complex(const Tensor& a, const Tensor& x, bool is_upper, bool is_left, bool is_unit) {
+  check_lapack_sizes("linalg.solve_triangular", rows_of(x), columns_of(x));
+  const ops::TensorMeta meta = column_major(a.sizes(), a);
+  const Tensor columns = Tensor::empty_strided(meta.sizes, meta.strides, meta.dtype);
+  columns.copy_from(a);
+  const Dims batch = batch_of(x);
+  const int m = static_cast<int>(rows_of(x)), n = static_cast<int>(columns_of(x));
+  const int lda = leading(rows_of(a)), ldx = leading(m);
+  const char side = is_left ? 'L' : 'R', triangle = is_upper ? 'U' : 'L', turn = 'N', diagonal = is_unit ? 'U' : 'N';
+  dispatch_complex(x.dtype(), "linalg.solve_triangular", [&]<class T>() {
+    for_each_range(count_of(batch), cost_of(m, n), [&](int64_t begin, int64_t end) {
+      const T one(1);
+      for (int64_t i = begin; i < end; ++i) {
+        Lapack<T>::trsm(&side, &triangle, &turn, &diagonal, &m, &n, &one, matrix_data<T>(columns, batch, i), &lda,
+                        matrix_data<T>(x, batch, i), &ldx, 1, 1, 1, 1);
+      }
+    });
+  });
+}
+
+namespace {
+
+// Complex differentiable: conj(formula(conj(g))).
+COMPLEX("aten::linalg_lu_factor_ex aten::linalg_solve_triangular aten::linalg_inv_ex").holomorphic();
+// Formulas that are written for both, with conjugate transposes.
+COMPLEX(
+    "tensord::exchange_rows aten::linalg_cholesky_ex aten::cholesky_solve aten::cholesky_inverse aten::linalg_qr "
+    "aten::linalg_householder_product aten::_linalg_eigh aten::_linalg_svd aten::linalg_eig aten::linalg_eigvals "
+    "aten::linalg_pinv.atol_rtol_tensor aten::linalg_lstsq")
+    .linear();
+// Compositions, and what has no gradient.
+COMPLEX(
+    "aten::linalg_lu_factor aten::_lu_with_info aten::lu_unpack aten::linalg_lu aten::linalg_lu_solve aten::lu_solve "
+    "aten::linalg_solve aten::linalg_solve_ex aten::linalg_inv aten::inverse aten::linalg_det aten::det "
+    "aten::linalg_slogdet aten::slogdet aten::triangular_solve aten::linalg_cholesky aten::cholesky aten::geqrf "
+    "aten::orgqr aten::ormqr aten::qr aten::linalg_eigh aten::linalg_eigvalsh aten::symeig aten::linalg_svd "
+    "aten::linalg_svdvals aten::svd aten::linalg_ldl_factor_ex aten::linalg_ldl_factor aten::linalg_ldl_solve "
+    "aten::linalg_pinv.atol_rtol_float aten::linalg_pinv aten::linalg_pinv.rcond_tensor aten::pinverse "
+    "aten::linalg_matrix_rank.atol_rtol_tensor aten::linalg_matrix_rank.atol_rtol_float aten::linalg_matrix_rank "
+    "aten::linalg_matrix_rank.tol_tensor aten::linalg_matrix_norm aten::linalg_matrix_norm.str_ord aten::linalg_norm "
+    "aten::linalg_norm.ord_str aten::nuclear_norm aten::nuclear_norm.dim aten::frobenius_norm aten::frobenius_norm.dim "
+    "aten::linalg_cond aten::linalg_cond.p_str aten::matrix_exp aten::linalg_matrix_power aten::matrix_power "
+    "aten::linalg_tensorinv aten::linalg_tensorsolve aten::linalg_vander aten::vander");
+
+// Its own gradient works on real factors: recorded as what it is made of.
+COMPLEX("aten::_linalg_solve_ex").composite([](std::span<const ops::Value> v) {
+  ops::Returns returns;
+  ops::get_op("aten::_linalg_solve_ex").direct(v, returns.values);
+  return returns;
+});
+
+// g conj(det) A⁻ᴴ. Of a singular matrix the solver refuses.
+COMPLEX("aten::_linalg_det").gradient([](const GradArgs& args) {
+  const Tensor &a = args.inputs[0].to_tensor(), &g = args.grad_outputs[0];
+  std::vector<Tensor> out(1);
+  if (!g) return out;
+  const Tensor factor = product(g, call("aten::conj", args.outputs[0]));
+  const Tensor right = product(unsqueezed(unsqueezed(factor, -1), -1), identity(rows_of(a), a));
+  out[0] = call("aten::linalg_solve", adjoint(a), right, true);
+  return out;
+});
+
+COMPLEX("aten::_linalg_slogdet").composite([](const Tensor& a) -> ops::Returns {
+  check_square("linalg.slogdet", a);
+  const auto [lu, pivots, info] = call_for<3>("aten::linalg_lu_factor_ex", a, true, false);
+  const Tensor diagonal = diagonal_of(lu), parity = call("tensord::sign_of_exchanges", pivots, a.dtype());
+  const Tensor sign = product(call("aten::prod.dim_int", call("aten::sgn", diagonal), -1), parity);
+  const Tensor magnitude = call("aten::sum.dim_IntList", call("aten::log", absolute_of(diagonal)), Dims{-1});
+  return {{sign, magnitude, lu, pivots}};
+});
+COMPLEX("aten::logdet").composite([](const Tensor& a) {
+  check_square("logdet", a);
+  const auto parts = call_for<4>("aten::_linalg_slogdet", a);
+  return sum_of(call("aten::log", parts[0]), parts[1]);
+});
+
+// exp(A + iB) stands in the exponential of the real [[A, −B], [B, A]].
+COMPLEX("aten::linalg_matrix_exp").composite([](const Tensor& a) {
+  check_square("linalg.matrix_exp", a);
+  const Tensor real = call("aten::real", a), imag = call("aten::imag", a);
+  const int64_t n = rows_of(a);
+  const Tensor upper = concatenated(real, negated(imag), -1), lower = concatenated(imag, real, -1);
+  const Tensor whole = call("aten::linalg_matrix_exp", concatenated(upper, lower, -2));
+  const Tensor left = narrowed(whole, -1, 0, n);
+  return call("aten::complex", narrowed(left, -2, 0, n), narrowed(left, -2, n, n));
+});
+
+}  // namespace
+}  // namespace tensord::kernels::linalg

@@ -1,0 +1,134 @@
+// torch.gradient: slopes by differences of second order inside, of first or second order at the ends.
+#include <algorithm>
+
+#include "kernels/common/compose.h"
+
+namespace tensord::kernels {
+namespace {
+
+using compose::call;
+using compose::Expr;
+using ops::Scalar;
+using Dim = std::optional<int64_t>;
+
+// The dimensions, all where none are given.
+Dims checked_dims(const Tensor& x, const std::optional<Dims>& given, size_t spacings, int64_t edge_order) {
+  check(x.dtype() != DType::kUInt8, "torch.gradient does not support uint8 input.");
+  const auto count = static_cast<int64_t>(spacings);
+  if (spacings != 0 && !given) {
+    check(count == 1 || count == x.ndim(), "torch.gradient expected spacing to be unspecified, a scalar or a list of length ",
+          "equal to 'self.dim() = ", x.ndim(), "', since dim argument was not given, but got a list of length ", count);
+  }
+  if (spacings != 0 && given) {
+    check(count == 1 || spacings == given->size(), "torch.gradient expected spacing to be unspecified, a scalar or it's spacing "
+          "and dim arguments to have the same length, but got a spacing argument of length ", count, " and a dim argument of "
+          "length ", given->size(), ".");
+  }
+  check(edge_order == 1 || edge_order == 2, "torch.gradient only supports edge_order=1 and edge_order=2.");
+  Dims dims;
+  for (int64_t d = 0; !given && d < x.ndim(); ++d) dims.push_back(d);
+  for (size_t i = 0; given && i < given->size(); ++i) {
+    dims.push_back(wrap_dim((*given)[i], x.ndim()));
+    check(std::count(dims.begin(), dims.end(), dims.back()) == 1, "dim ", dims.back(), " appears multiple times in the list of dims");
+  }
+  for (const int64_t dim : dims) {
+    check(x.size(dim) >= edge_order + 1, "torch.gradient expected each dimension size to be at least edge_order+1");
+  }
+  return dims;
+}
+
+// Elements of one dimension, counted from the end where negative.
+struct Line {
+  const Tensor& x;
+  int64_t dim;
+  Expr at(int64_t index) const { return compose::narrow(x, dim, index < 0 ? x.size(dim) + index : index, 1); }
+  Expr inner(int64_t shift) const { return compose::narrow(x, dim, shift, x.size(dim) - 2); }
+  Tensor joined(const Expr& first, const Expr& middle, const Expr& last) const {
+    return compose::cat({first.tensor(), middle.tensor(), last.tensor()}, dim);
+  }
+};
+
+Tensor even_slope(const Tensor& x, int64_t dim, const Scalar& spacing, int64_t edge_order) {
+  const Line line{x, dim};
+  const auto by_step = [&](const Expr& e) { return Expr(call("aten::div.Scalar", e.tensor(), spacing)); };
+  const Expr middle = by_step(line.inner(2) - line.inner(0)) / 2.0;
+  if (edge_order == 1) return line.joined(by_step(line.at(1) - line.at(0)), middle, by_step(line.at(-1) - line.at(-2)));
+  return line.joined(by_step(line.at(0) * -1.5 + line.at(1) * 2.0 - line.at(2) * 0.5), middle,
+                     by_step(line.at(-1) * 1.5 - line.at(-2) * 2.0 + line.at(-3) * 0.5));
+}
+
+Tensor uneven_slope(const Tensor& x, int64_t dim, const Tensor& coordinates, int64_t edge_order) {
+  check(coordinates.ndim() == 1, "torch.gradient expected each element of spacing to have one dimension, but got an element with ",
+        coordinates.ndim(), " dimensions!");
+  check(coordinates.numel() == x.size(dim), "torch.gradient expected each element of spacing to be as long as the dimension, but got ",
+        coordinates.numel(), " for ", x.size(dim));
+  Dims shape(static_cast<size_t>(x.ndim()), 1);
+  shape[static_cast<size_t>(dim)] = -1;
+  const Tensor steps = compose::reshape(call("aten::diff", coordinates), shape);
+  const Line line{x, dim}, step{steps, dim};
+  const int64_t count = steps.size(dim);
+  const Expr before = compose::narrow(steps, dim, 0, count - 1), after = compose::narrow(steps, dim, 1, count - 1);
+  const Expr middle = line.inner(0) * (-after / (before * (before + after))) +
+                      line.inner(1) * ((after - before) / (before * after)) +
+                      line.inner(2) * (before / (after * (before + after)));
+  if (edge_order == 1) {
+    return line.joined((line.at(1) - line.at(0)) / step.at(0), middle, (line.at(-1) - line.at(-2)) / step.at(-1));
+  }
+  const Expr a = step.at(0), b = step.at(1), c = step.at(-2), d = step.at(-1);
+  const Expr first = line.at(0) * (-(a * 2.0 + b) / (a * (a + b))) + line.at(1) * ((a + b) / (a * b)) +
+                     line.at(2) * (-a / (b * (a + b)));
+  const Expr last = line.at(-3) * (d / (c * (c + d))) + line.at(-2) * (-(c + d) / (c * d)) +
+                    line.at(-1) * ((d * 2.0 + c) / (d * (c + d)));
+  return line.joined(first, middle, last);
+}
+
+std::vector<Tensor> even(const Tensor& x, const std::vector<Scalar>& spacing, const std::optional<Dims>& given, int64_t edge_order) {
+  const Dims dims = checked_dims(x, given, spacing.size(), edge_order);
+  std::vector<Tensor> out;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const Scalar step = spacing.empty() ? Scalar(1) : spacing[spacing.size() == 1 ? 0 : i];
+    out.push_back(even_slope(x, dims[i], step, edge_order));
+  }
+  return out;
+}
+std::vector<Tensor> uneven(const Tensor& x, const std::vector<Tensor>& spacing, const std::optional<Dims>& given, int64_t edge_order) {
+  const Dims dims = checked_dims(x, given, spacing.size(), edge_order);
+  check(!spacing.empty() || dims.empty(), "torch.gradient expected coordinates for each dimension");
+  std::vector<Tensor> out;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    out.push_back(uneven_slope(x, dims[i], spacing[spacing.size() == 1 ? 0 : i], edge_order));
+  }
+  return out;
+}
+std::optional<Dims> one(Dim dim) { return dim ? std::optional(Dims{*dim}) : std::nullopt; }
+
+#define GRADIENT(OVERLOAD, ARGUMENTS, ...) \
+  OP("aten::gradient." OVERLOAD "(Tensor self, *, " ARGUMENTS "int edge_order=1) -> Tensor[]").direct(__VA_ARGS__).composite()
+GRADIENT("scalarint", "Scalar? spacing=None, int? dim=None, ",
+         [](const Tensor& x, const std::optional<Scalar>& spacing, Dim dim, int64_t edge_order) {
+           return even(x, spacing ? std::vector{*spacing} : std::vector<Scalar>(), one(dim), edge_order);
+         });
+GRADIENT("scalararray", "Scalar spacing, int[] dim, ", [](const Tensor& x, Scalar spacing, const Dims& dims, int64_t edge_order) {
+  return even(x, {spacing}, dims, edge_order);
+});
+GRADIENT("array", "int[] dim, ",
+         [](const Tensor& x, const Dims& dims, int64_t edge_order) { return even(x, {}, dims, edge_order); });
+GRADIENT("scalarrayint", "Scalar[] spacing, int? dim=None, ",
+         [](const Tensor& x, const std::vector<Scalar>& spacing, Dim dim, int64_t edge_order) {
+           return even(x, spacing, one(dim), edge_order);
+         });
+GRADIENT("scalarrayarray", "Scalar[] spacing, int[] dim, ",
+         [](const Tensor& x, const std::vector<Scalar>& spacing, const Dims& dims, int64_t edge_order) {
+           return even(x, spacing, dims, edge_order);
+         });
+GRADIENT("tensorarrayint", "Tensor[] spacing, int? dim=None, ",
+         [](const Tensor& x, const std::vector<Tensor>& spacing, Dim dim, int64_t edge_order) {
+           return uneven(x, spacing, one(dim), edge_order);
+         });
+GRADIENT("tensorarray", "Tensor[] spacing, int[] dim, ",
+         [](const Tensor& x, const std::vector<Tensor>& spacing, const Dims& dims, int64_t edge_order) {
+           return uneven(x, spacing, dims, edge_order);
+         });
+
+}  // namespace
+}  // namespace tensord::kernels

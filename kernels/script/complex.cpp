@@ -1,0 +1,54 @@
+// Complex numbers of scripts: made of two real ones, arithmetic, comparisons.
+#include <complex>
+
+#include "core/ops/op.h"
+
+namespace tensord::kernels {
+namespace {
+
+using ops::Value;
+using Number = std::complex<double>;
+
+Number number_of(const Value& value) { return value.to_complex(); }
+
+// Of two complex numbers, and of one with an int or a float on either side.
+template <class F>
+void add_binary(const char* name, const char* result, F f) {
+  const auto add = [&](const char* overload, const char* a, const char* b) {
+    ops::OpBuilder(concat("aten::", name, ".", overload, "(", a, " a, ", b, " b) -> ", result).c_str(), __FILE__, __LINE__)
+        .direct([f](const Value& x, const Value& y) -> Value { return f(number_of(x), number_of(y)); });
+  };
+  add("complex", "complex", "complex");
+  for (const char* other : {"int", "float"}) {
+    add(concat("complex_", other).c_str(), "complex", other);
+    add(concat(other, "_complex").c_str(), other, "complex");
+  }
+}
+[[maybe_unused]] const bool registered = [] {
+  add_binary("add", "complex", [](Number a, Number b) { return a + b; });
+  add_binary("sub", "complex", [](Number a, Number b) { return a - b; });
+  add_binary("mul", "complex", [](Number a, Number b) { return a * b; });
+  add_binary("eq", "bool", [](Number a, Number b) { return a == b; });
+  add_binary("ne", "bool", [](Number a, Number b) { return a != b; });
+  return true;
+}();
+OP("aten::div.complex(complex a, complex b) -> complex").direct([](const Value& a, const Value& b) -> Value {
+  check(number_of(b) != 0.0, "complex division by zero");
+  return number_of(a) / number_of(b);
+});
+OP("aten::neg.complex(complex a) -> complex").direct([](const Value& a) -> Value { return -number_of(a); });
+OP("prim::abs.complex(complex a) -> float").direct([](const Value& a) { return std::abs(number_of(a)); });
+
+#define MADE_OF(OVERLOAD, A, B)                                                                      \
+  OP("aten::Complex." OVERLOAD "(" A " x, " B " y) -> complex").direct([](const Value& x, const Value& y) -> Value { \
+    return Number(x.to_scalar().to_double(), y.to_scalar().to_double());                             \
+  })
+MADE_OF("int_int", "int", "int");
+MADE_OF("int_float", "int", "float");
+MADE_OF("float_int", "float", "int");
+MADE_OF("float_float", "float", "float");
+#undef MADE_OF
+OP("aten::Complex.Scalar(Scalar a) -> complex").direct([](const Value& a) -> Value { return number_of(a); });
+
+}  // namespace
+}  // namespace tensord::kernels
