@@ -35,9 +35,11 @@ Tensor copy_before_write(const Tensor& tensor) {
   return copy;
 }
 
-bool has_complex_part(std::span<const Value> inputs, std::span<const Value> outputs, std::span<const Tensor> gradients) {
+bool has_complex_part(std::span<const Value> inputs, std::span<const Value> outputs,
+                      std::span<const Tensor> gradients) {
   return ops::has_complex(inputs) || ops::has_complex(outputs) ||
-         std::any_of(gradients.begin(), gradients.end(), [](const Tensor& g) { return g.defined() && is_complex(g.dtype()); });
+         std::any_of(gradients.begin(), gradients.end(),
+                     [](const Tensor& g) { return g.defined() && is_complex(g.dtype()); });
 }
 
 Edge edge_of(const Value& value) { return value.is_tensor() ? gradient_edge(value.to_tensor()) : Edge(); }

@@ -65,7 +65,8 @@ void set_requires_grad(const Tensor& tensor, bool value) {
   check(is_leaf(tensor) || value,
         "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
         "subgraph that doesn't require differentiation use var_no_grad = var.detach().");
-  check(!value || is_differentiable(tensor.dtype()), "only Tensors of floating point and complex dtype can require gradients");
+  check(!value || is_differentiable(tensor.dtype()),
+        "only Tensors of floating point and complex dtype can require gradients");
   check(!value || !tensor.impl()->is_inference || is_inference_mode(),
         "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
   if (!is_leaf(tensor)) return;

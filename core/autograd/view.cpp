@@ -10,7 +10,8 @@ namespace {
 
 using ops::Value;
 
-// Where a view lies in its base, in elements of the view. The view of a real base may be complex, and the other way around.
+// Where a view lies in its base, in elements of the view. The view of a real base may be complex, and the other way
+// around.
 struct Place {
   Place(const Tensor& base, const Tensor& view)
       : sizes(view.sizes()),
@@ -57,7 +58,8 @@ class AsStrided final : public Node {
     const Value result(Tensor::meta(g.sizes(), g.dtype(), g.device()));
     const std::vector<Value> found = op.gradient({arguments, std::span(&result, 1), std::span(&g, 1), 1});
     if (found.empty() || !found[0].is_tensor()) return out;
-    out[0] = place.is_pairs ? ops::call("aten::view_as_complex", ops::call("aten::contiguous", found[0])) : found[0].to_tensor();
+    out[0] = place.is_pairs ? ops::call("aten::view_as_complex", ops::call("aten::contiguous", found[0]))
+                            : found[0].to_tensor();
     return out;
   }
 

@@ -224,7 +224,8 @@ bool knows_autograd(const Value& value) {
 
 namespace {
 
-// In-place and out= forms: the functional form, copied into the target. Its result is new memory, so operands may overlap.
+// In-place and out= forms: the functional form, copied into the target. Its result is new memory, so operands may
+// overlap.
 void write_complex(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
   const bool is_inplace = op.base->schema.name != op.schema.name;
   const auto inputs = is_inplace ? arguments : arguments.first(arguments.size() - 1);

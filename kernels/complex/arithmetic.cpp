@@ -73,23 +73,24 @@ COMPLEX("aten::div.Scalar").direct(div<Scalar>).holomorphic();
 COMPLEX("aten::div.Tensor_mode").direct(div_mode<const Tensor&>).holomorphic();
 COMPLEX("aten::div.Scalar_mode").direct(div_mode<Scalar>).holomorphic();
 
-COMPLEX("aten::addcmul")
-    .composite([](const Tensor& self, const Tensor& a, const Tensor& b, Scalar value) {
-      return call("aten::add.Tensor", self, call("aten::mul.Scalar", call("aten::mul.Tensor", a, b), value));
-    });
-COMPLEX("aten::addcdiv")
-    .composite([](const Tensor& self, const Tensor& a, const Tensor& b, Scalar value) {
-      return call("aten::add.Tensor", self, call("aten::mul.Scalar", call("aten::div.Tensor", a, b), value));
-    });
+COMPLEX("aten::addcmul").composite([](const Tensor& self, const Tensor& a, const Tensor& b, Scalar value) {
+  return call("aten::add.Tensor", self, call("aten::mul.Scalar", call("aten::mul.Tensor", a, b), value));
+});
+COMPLEX("aten::addcdiv").composite([](const Tensor& self, const Tensor& a, const Tensor& b, Scalar value) {
+  return call("aten::add.Tensor", self, call("aten::mul.Scalar", call("aten::div.Tensor", a, b), value));
+});
 
 Tensor lerp(const Tensor& a, const Tensor& b, const ops::Value& weight) {
   const Tensor step = call("aten::sub.Tensor", b, a);
   return call("aten::add.Tensor", a,
               weight.is_tensor() ? call("aten::mul.Tensor", step, weight) : call("aten::mul.Scalar", step, weight));
 }
-COMPLEX("aten::lerp.Scalar").composite([](const Tensor& a, const Tensor& b, Scalar weight) { return lerp(a, b, weight); });
-COMPLEX("aten::lerp.Tensor")
-    .composite([](const Tensor& a, const Tensor& b, const Tensor& weight) { return lerp(a, b, weight); });
+COMPLEX("aten::lerp.Scalar").composite([](const Tensor& a, const Tensor& b, Scalar weight) {
+  return lerp(a, b, weight);
+});
+COMPLEX("aten::lerp.Tensor").composite([](const Tensor& a, const Tensor& b, const Tensor& weight) {
+  return lerp(a, b, weight);
+});
 
 // --- powers
 
@@ -151,16 +152,15 @@ COMPLEX("aten::pow.Scalar")
 Tensor widest(const Tensor& x) {
   return call("aten::to.dtype", x, is_complex(x.dtype()) ? DType::kComplex128 : DType::kFloat64);
 }
-COMPLEX("aten::float_power.Tensor_Tensor")
-    .composite([](const Tensor& a, const Tensor& b) { return call("aten::pow.Tensor_Tensor", widest(a), widest(b)); });
-COMPLEX("aten::float_power.Tensor_Scalar")
-    .composite([](const Tensor& a, Scalar b) {
-      return call("aten::pow.Tensor_Scalar", b.is_complex() ? call("aten::to.dtype", a, DType::kComplex128) : widest(a), b);
-    });
-COMPLEX("aten::float_power.Scalar")
-    .composite([](Scalar a, const Tensor& b) {
-      return call("aten::pow.Scalar", a, a.is_complex() ? call("aten::to.dtype", b, DType::kComplex128) : widest(b));
-    });
+COMPLEX("aten::float_power.Tensor_Tensor").composite([](const Tensor& a, const Tensor& b) {
+  return call("aten::pow.Tensor_Tensor", widest(a), widest(b));
+});
+COMPLEX("aten::float_power.Tensor_Scalar").composite([](const Tensor& a, Scalar b) {
+  return call("aten::pow.Tensor_Scalar", b.is_complex() ? call("aten::to.dtype", a, DType::kComplex128) : widest(a), b);
+});
+COMPLEX("aten::float_power.Scalar").composite([](Scalar a, const Tensor& b) {
+  return call("aten::pow.Scalar", a, a.is_complex() ? call("aten::to.dtype", b, DType::kComplex128) : widest(b));
+});
 
 // --- comparisons
 
@@ -177,20 +177,18 @@ COMPLEX("aten::eq.Scalar").direct(equal<Scalar>);
 COMPLEX("aten::ne.Tensor").direct(not_equal<const Tensor&>);
 COMPLEX("aten::ne.Scalar").direct(not_equal<Scalar>);
 
-#define TRUTH(NAME, EXPRESSION)                                                                     \
-  COMPLEX("aten::" NAME).direct([](const Tensor& a, const Tensor& b) {                              \
-    return map_two(a, b, []<class T>(T x, T y) -> bool {                                            \
-      const bool p = x != T(0), q = y != T(0);                                                      \
-      return EXPRESSION;                                                                            \
-    });                                                                                             \
+#define TRUTH(NAME, EXPRESSION)                                        \
+  COMPLEX("aten::" NAME).direct([](const Tensor& a, const Tensor& b) { \
+    return map_two(a, b, []<class T>(T x, T y) -> bool {               \
+      const bool p = x != T(0), q = y != T(0);                         \
+      return EXPRESSION;                                               \
+    });                                                                \
   })
-TRUTH("logical_and", p && q);
+TRUTH("logical_and", p&& q);
 TRUTH("logical_or", p || q);
 TRUTH("logical_xor", p != q);
 #undef TRUTH
-COMPLEX("aten::logical_not").direct([](const Tensor& x) {
-  return map_one(x, []<class T>(T z) { return z == T(0); });
-});
+COMPLEX("aten::logical_not").direct([](const Tensor& x) { return map_one(x, []<class T>(T z) { return z == T(0); }); });
 
 Tensor is_close(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
   check(a.dtype() == b.dtype(), name_of(a.dtype()), " did not match ", name_of(b.dtype()));
@@ -225,9 +223,11 @@ Tensor select(const Tensor& condition, A a, B b) {
 }
 COMPLEX("aten::where.self").direct(select<const Tensor&, const Tensor&>).linear();
 COMPLEX("aten::where.ScalarOther").direct(select<const Tensor&, Scalar>).linear();
-COMPLEX("aten::where.ScalarSelf").direct([](const Tensor& condition, Scalar a, const Tensor& b) {
-  return select<Scalar, const Tensor&>(condition, a, b);
-}).linear();
+COMPLEX("aten::where.ScalarSelf")
+    .direct([](const Tensor& condition, Scalar a, const Tensor& b) {
+      return select<Scalar, const Tensor&>(condition, a, b);
+    })
+    .linear();
 
 template <class B>
 Tensor masked_fill(const Tensor& x, const Tensor& mask, B value) {

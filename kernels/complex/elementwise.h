@@ -45,7 +45,8 @@ inline Tensor make_result(Operands operands, DType dtype) {
   const ops::TensorMeta meta = infer_pointwise(operands, dtype);
   const Dims strides = meta.strides.empty() ? contiguous_strides(meta.sizes) : meta.strides;
   for (const Operand& operand : operands) {
-    if (operand.tensor && operand.tensor->is_meta()) return Tensor::meta_strided(meta.sizes, strides, dtype, meta.device);
+    if (operand.tensor && operand.tensor->is_meta())
+      return Tensor::meta_strided(meta.sizes, strides, dtype, meta.device);
   }
   check(meta.device.kind == DeviceKind::kCPU, "complex tensors are on the CPU only");
   return Tensor::empty_strided(meta.sizes, strides, dtype);
@@ -72,17 +73,17 @@ Tensor map(DType dtype, const std::array<Operand, N>& operands, F f) {
     }
     R* target = out.data<R>();
     const LoopNest<N + 1> nest(out.sizes(), strides);
-    nest.parallel_rows(4096, [&](const std::array<int64_t, N + 1>& offset, int64_t count,
-                                 const std::array<int64_t, N + 1>& step) {
-      std::array<const T*, N> at;
-      for (size_t k = 0; k < N; ++k) at[k] = data[k] + offset[k + 1];
-      R* to = target + offset[0];
-      for (int64_t i = 0; i < count; ++i) {
-        *to = call(at, std::make_index_sequence<N>());
-        to += step[0];
-        for (size_t k = 0; k < N; ++k) at[k] += step[k + 1];
-      }
-    });
+    nest.parallel_rows(
+        4096, [&](const std::array<int64_t, N + 1>& offset, int64_t count, const std::array<int64_t, N + 1>& step) {
+          std::array<const T*, N> at;
+          for (size_t k = 0; k < N; ++k) at[k] = data[k] + offset[k + 1];
+          R* to = target + offset[0];
+          for (int64_t i = 0; i < count; ++i) {
+            *to = call(at, std::make_index_sequence<N>());
+            to += step[0];
+            for (size_t k = 0; k < N; ++k) at[k] += step[k + 1];
+          }
+        });
     return out;
   });
 }

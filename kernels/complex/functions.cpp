@@ -17,11 +17,10 @@ using compose::Expr;
 using ops::GradArgs;
 
 // Complex differentiable: the gradient formula of real numbers serves.
-#define HOLOMORPHIC(NAME, EXPRESSION)                                               \
-  COMPLEX("aten::" NAME)                                                            \
-      .direct([](const Tensor& x) {                                                 \
-        return map_one(x, []<class T>([[maybe_unused]] T z) -> T { return EXPRESSION; }); \
-      })                                                                            \
+#define HOLOMORPHIC(NAME, EXPRESSION)                                                                                \
+  COMPLEX("aten::" NAME)                                                                                             \
+      .direct(                                                                                                       \
+          [](const Tensor& x) { return map_one(x, []<class T>([[maybe_unused]] T z) -> T { return EXPRESSION; }); }) \
       .holomorphic()
 HOLOMORPHIC("neg", -z);
 HOLOMORPHIC("square", times(z, z));
@@ -52,7 +51,8 @@ template <class F>
 auto of_result(F slope) {
   return [slope](const GradArgs& args) {
     std::vector<Tensor> out(args.inputs.size());
-    if (args.needs(0)) out[0] = (Expr(args.grad_outputs[0]) * Expr(conj(slope(args.outputs[0].to_tensor()).tensor()))).tensor();
+    if (args.needs(0))
+      out[0] = (Expr(args.grad_outputs[0]) * Expr(conj(slope(args.outputs[0].to_tensor()).tensor()))).tensor();
     return out;
   };
 }
@@ -60,7 +60,8 @@ template <class F>
 auto of_argument(F slope) {
   return [slope](const GradArgs& args) {
     std::vector<Tensor> out(args.inputs.size());
-    if (args.needs(0)) out[0] = (Expr(args.grad_outputs[0]) * Expr(conj(slope(args.inputs[0].to_tensor()).tensor()))).tensor();
+    if (args.needs(0))
+      out[0] = (Expr(args.grad_outputs[0]) * Expr(conj(slope(args.inputs[0].to_tensor()).tensor()))).tensor();
     return out;
   };
 }
@@ -68,7 +69,9 @@ COMPLEX("aten::tanh")
     .direct([](const Tensor& x) { return map_one(x, []<class T>(T z) -> T { return std::tanh(z); }); })
     .gradient(of_result([](const Expr& y) { return -(y * y) + 1; }));
 COMPLEX("aten::sigmoid")
-    .direct([](const Tensor& x) { return map_one(x, []<class T>(T z) -> T { return over(T(1), T(1) + std::exp(-z)); }); })
+    .direct([](const Tensor& x) {
+      return map_one(x, []<class T>(T z) -> T { return over(T(1), T(1) + std::exp(-z)); });
+    })
     .gradient(of_result([](const Expr& y) { return y * (-y + 1); }));
 COMPLEX("aten::acosh")
     .direct([](const Tensor& x) { return map_one(x, []<class T>(T z) -> T { return std::acosh(z); }); })
@@ -102,8 +105,10 @@ COMPLEX("aten::angle").composite([](const Tensor& x) {
   return call("aten::atan2", call("aten::imag", x), call("aten::real", x));
 });
 
-#define QUESTION(NAME, EXPRESSION) \
-  COMPLEX("aten::" NAME).direct([](const Tensor& x) { return map_one(x, []<class T>(T z) -> bool { return EXPRESSION; }); })
+#define QUESTION(NAME, EXPRESSION)                                      \
+  COMPLEX("aten::" NAME).direct([](const Tensor& x) {                   \
+    return map_one(x, []<class T>(T z) -> bool { return EXPRESSION; }); \
+  })
 QUESTION("isnan", std::isnan(z.real()) || std::isnan(z.imag()));
 QUESTION("isinf", std::isinf(z.real()) || std::isinf(z.imag()));
 QUESTION("isfinite", std::isfinite(z.real()) && std::isfinite(z.imag()));

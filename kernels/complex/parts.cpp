@@ -20,7 +20,8 @@ namespace {
 Tensor part_of(const Tensor& x, int64_t part) {
   const Tensor pairs = as_real_pairs(x);
   const size_t ndim = x.sizes().size();
-  return pairs.as_view(Dims(pairs.sizes().span().first(ndim)), Dims(pairs.strides().span().first(ndim)), pairs.offset() + part);
+  return pairs.as_view(Dims(pairs.sizes().span().first(ndim)), Dims(pairs.strides().span().first(ndim)),
+                       pairs.offset() + part);
 }
 
 }  // namespace
@@ -61,7 +62,7 @@ Use use_of(const ops::Argument& argument) {
   if (type->kind() != TypeKind::kTensor) return Use::kBoth;
   static constexpr std::string_view kPositions[] = {"index", "indices", "mask", "condition", "repeats", "lengths"};
   return std::find(std::begin(kPositions), std::end(kPositions), argument.name) == std::end(kPositions) ? Use::kPart
-                                                                                                       : Use::kBoth;
+                                                                                                        : Use::kBoth;
 }
 
 Value part_of_value(const Value& value, bool imaginary) {

@@ -20,7 +20,8 @@ using ops::Value;
 }();
 
 COMPLEX("aten::outer aten::ger").composite([](const Tensor& a, const Tensor& b) {
-  check(a.ndim() == 1 && b.ndim() == 1, "outer: expected two 1-D tensors, but got ", a.ndim(), "-D and ", b.ndim(), "-D");
+  check(a.ndim() == 1 && b.ndim() == 1, "outer: expected two 1-D tensors, but got ", a.ndim(), "-D and ", b.ndim(),
+        "-D");
   return call("aten::mul.Tensor", call("aten::unsqueeze", a, 1), b);
 });
 COMPLEX("aten::vdot").composite([](const Tensor& a, const Tensor& b) {
@@ -39,10 +40,10 @@ Tensor with_addend(const Tensor& self, const Tensor& product, const Scalar& beta
   const Tensor right = scaled(product, alpha);
   return beta.to_complex() == 0.0 ? right : call("aten::add.Tensor", scaled(self, beta), right);
 }
-#define WITH_ADDEND(NAME, PRODUCT)                                                                               \
-  COMPLEX("aten::" NAME)                                                                                         \
+#define WITH_ADDEND(NAME, PRODUCT)                                                                                   \
+  COMPLEX("aten::" NAME)                                                                                             \
       .composite([](const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) { \
-        return with_addend(self, PRODUCT, beta, alpha);                                                          \
+        return with_addend(self, PRODUCT, beta, alpha);                                                              \
       })
 WITH_ADDEND("addmm", call("aten::mm", a, b));
 WITH_ADDEND("baddbmm", call("aten::bmm", a, b));
@@ -56,8 +57,9 @@ COMPLEX("aten::linear").composite([](const Tensor& x, const Tensor& weight, cons
   return bias ? call("aten::add.Tensor", product, *bias) : product;
 });
 
-COMPLEX("aten::inner aten::kron aten::tensordot aten::einsum aten::chain_matmul aten::linalg_multi_dot aten::cross "
-        "aten::linalg_cross aten::bilinear");
+COMPLEX(
+    "aten::inner aten::kron aten::tensordot aten::einsum aten::chain_matmul aten::linalg_multi_dot aten::cross "
+    "aten::linalg_cross aten::bilinear");
 COMPLEX("aten::linalg_vecdot").composite([](const Tensor& a, const Tensor& b, int64_t dim) {
   return compose::sum(call("aten::mul.Tensor", call("aten::conj", a), b), Dims{dim});
 });
@@ -79,14 +81,13 @@ Returns convolve(const char* name, std::span<const Value> v) {
   const bool has_bias = v[2].is_tensor();
   const Value real_bias = has_bias ? Value(call("aten::real", v[2])) : Value();
   const Value imag_bias = has_bias ? Value(call("aten::imag", v[2])) : Value();
-  const Tensor real = call("aten::sub.Tensor", part("aten::real", "aten::real", real_bias),
-                           part("aten::imag", "aten::imag", Value()));
-  const Tensor imag = call("aten::add.Tensor", part("aten::real", "aten::imag", imag_bias),
-                           part("aten::imag", "aten::real", Value()));
+  const Tensor real =
+      call("aten::sub.Tensor", part("aten::real", "aten::real", real_bias), part("aten::imag", "aten::imag", Value()));
+  const Tensor imag =
+      call("aten::add.Tensor", part("aten::real", "aten::imag", imag_bias), part("aten::imag", "aten::real", Value()));
   return {{call("aten::complex", real, imag)}};
 }
-#define CONVOLUTION(NAME) \
-  COMPLEX(NAME).composite([](std::span<const Value> v) { return convolve(NAME, v); })
+#define CONVOLUTION(NAME) COMPLEX(NAME).composite([](std::span<const Value> v) { return convolve(NAME, v); })
 CONVOLUTION("aten::convolution");
 CONVOLUTION("aten::conv1d");
 CONVOLUTION("aten::conv2d");

@@ -23,16 +23,16 @@ std::vector<Value> run_with(const char* name, std::span<const Value> arguments, 
 
 // --- of sizes and truth: no matter in which direction a number points
 
-#define OF_SIZES(NAME)                                                                       \
-  COMPLEX(NAME).composite([](std::span<const Value> v) -> Returns {                          \
-    std::vector<Value> given(v.begin(), v.end());                                            \
-    given[0] = call("aten::abs", v[0]);                                                      \
-    const ops::Op& op = ops::get_op(NAME);                                                   \
-    for (size_t i = 1; i < given.size(); ++i) {                                              \
-      if (op.schema.arguments[i].enum_name != "ScalarType" || given[i].is_none()) continue;  \
-      given[i] = real_dtype(given[i].to_dtype());                                            \
-    }                                                                                        \
-    return {ops::run(op, given)};                                                            \
+#define OF_SIZES(NAME)                                                                      \
+  COMPLEX(NAME).composite([](std::span<const Value> v) -> Returns {                         \
+    std::vector<Value> given(v.begin(), v.end());                                           \
+    given[0] = call("aten::abs", v[0]);                                                     \
+    const ops::Op& op = ops::get_op(NAME);                                                  \
+    for (size_t i = 1; i < given.size(); ++i) {                                             \
+      if (op.schema.arguments[i].enum_name != "ScalarType" || given[i].is_none()) continue; \
+      given[i] = real_dtype(given[i].to_dtype());                                           \
+    }                                                                                       \
+    return {ops::run(op, given)};                                                           \
   })
 OF_SIZES("aten::norm.Scalar");
 OF_SIZES("aten::norm.ScalarOpt_dtype");
@@ -41,10 +41,9 @@ OF_SIZES("aten::norm.ScalarOpt_dim_dtype");
 OF_SIZES("aten::linalg_vector_norm");
 #undef OF_SIZES
 
-#define OF_TRUTH(NAME)                                                 \
-  COMPLEX(NAME).composite([](std::span<const Value> v) -> Returns {    \
-    return {run_with(NAME, v, call("aten::ne.Scalar", v[0], 0))};      \
-  })
+#define OF_TRUTH(NAME)     \
+  COMPLEX(NAME).composite( \
+      [](std::span<const Value> v) -> Returns { return {run_with(NAME, v, call("aten::ne.Scalar", v[0], 0))}; })
 OF_TRUTH("aten::any");
 OF_TRUTH("aten::any.dim");
 OF_TRUTH("aten::all");
@@ -59,23 +58,23 @@ OF_TRUTH("aten::where");
 
 // --- variances: of the real parts and of the imaginary ones, together
 
-#define VARIANCE(OVERLOAD)                                                                                  \
-  COMPLEX("aten::var" OVERLOAD).composite([](std::span<const Value> v) -> Returns {                         \
-    const Tensor &x = v[0].to_tensor();                                                                     \
-    const Value a = run_with("aten::var" OVERLOAD, v, real(x)).front();                                     \
-    return {{call("aten::add.Tensor", a, run_with("aten::var" OVERLOAD, v, imag(x)).front())}};             \
-  });                                                                                                       \
-  COMPLEX("aten::std" OVERLOAD).composite([](std::span<const Value> v) -> Returns {                         \
-    return {{call("aten::sqrt", ops::run(ops::get_op("aten::var" OVERLOAD), v).front())}};                  \
-  });                                                                                                       \
-  COMPLEX("aten::var_mean" OVERLOAD).composite([](std::span<const Value> v) -> Returns {                    \
-    const auto a = run_with("aten::var_mean" OVERLOAD, v, real(v[0].to_tensor()));                          \
-    const auto b = run_with("aten::var_mean" OVERLOAD, v, imag(v[0].to_tensor()));                          \
-    return {{call("aten::add.Tensor", a[0], b[0]), call("aten::complex", a[1], b[1])}};                     \
-  });                                                                                                       \
-  COMPLEX("aten::std_mean" OVERLOAD).composite([](std::span<const Value> v) -> Returns {                    \
-    const auto found = ops::run(ops::get_op("aten::var_mean" OVERLOAD), v);                                 \
-    return {{call("aten::sqrt", found[0]), found[1]}};                                                      \
+#define VARIANCE(OVERLOAD)                                                                      \
+  COMPLEX("aten::var" OVERLOAD).composite([](std::span<const Value> v) -> Returns {             \
+    const Tensor& x = v[0].to_tensor();                                                         \
+    const Value a = run_with("aten::var" OVERLOAD, v, real(x)).front();                         \
+    return {{call("aten::add.Tensor", a, run_with("aten::var" OVERLOAD, v, imag(x)).front())}}; \
+  });                                                                                           \
+  COMPLEX("aten::std" OVERLOAD).composite([](std::span<const Value> v) -> Returns {             \
+    return {{call("aten::sqrt", ops::run(ops::get_op("aten::var" OVERLOAD), v).front())}};      \
+  });                                                                                           \
+  COMPLEX("aten::var_mean" OVERLOAD).composite([](std::span<const Value> v) -> Returns {        \
+    const auto a = run_with("aten::var_mean" OVERLOAD, v, real(v[0].to_tensor()));              \
+    const auto b = run_with("aten::var_mean" OVERLOAD, v, imag(v[0].to_tensor()));              \
+    return {{call("aten::add.Tensor", a[0], b[0]), call("aten::complex", a[1], b[1])}};         \
+  });                                                                                           \
+  COMPLEX("aten::std_mean" OVERLOAD).composite([](std::span<const Value> v) -> Returns {        \
+    const auto found = ops::run(ops::get_op("aten::var_mean" OVERLOAD), v);                     \
+    return {{call("aten::sqrt", found[0]), found[1]}};                                          \
   })
 VARIANCE("");
 VARIANCE(".dim");

@@ -17,7 +17,8 @@ using ops::Scalar;
       "aten::cat aten::concat aten::concatenate aten::stack aten::hstack aten::vstack aten::row_stack aten::dstack "
       "aten::block_diag aten::repeat aten::tile aten::repeat_interleave.self_int aten::repeat_interleave.self_Tensor "
       "aten::flip aten::fliplr aten::flipud aten::roll aten::rot90 aten::pixel_shuffle aten::pixel_unshuffle "
-      "aten::channel_shuffle aten::constant_pad_nd aten::reflection_pad1d aten::reflection_pad2d aten::reflection_pad3d "
+      "aten::channel_shuffle aten::constant_pad_nd aten::reflection_pad1d aten::reflection_pad2d "
+      "aten::reflection_pad3d "
       "aten::replication_pad1d aten::replication_pad2d aten::replication_pad3d aten::_pad_circular "
       "aten::reflection_pad1d_backward aten::reflection_pad2d_backward aten::reflection_pad3d_backward "
       "aten::replication_pad1d_backward aten::replication_pad2d_backward aten::replication_pad3d_backward "
@@ -37,18 +38,21 @@ using ops::Scalar;
 // Right for complex tensors as they are: copies, new tensors of the same kind, and compositions of linear operators.
 COMPLEX(
     "aten::contiguous aten::clone aten::to.device aten::to.dtype aten::to.other aten::to.dtype_layout "
-    "aten::to.prim_Device aten::to.prim_dtype aten::type_as aten::cpu aten::copy_ aten::fill_.Scalar aten::fill_.Tensor "
+    "aten::to.prim_Device aten::to.prim_dtype aten::type_as aten::cpu aten::copy_ aten::fill_.Scalar "
+    "aten::fill_.Tensor "
     "aten::fill.Scalar aten::zero_ aten::_cast_Float aten::_cast_Double aten::_cast_Half aten::_cast_Int "
     "aten::_cast_Long aten::_cast_Short aten::_cast_Char aten::_cast_Byte aten::_unsafe_view")
     .linear();
 COMPLEX(
-    "aten::zeros_like aten::empty_like aten::ones_like aten::full_like aten::new_zeros aten::new_empty aten::new_empty_strided aten::new_ones "
+    "aten::zeros_like aten::empty_like aten::ones_like aten::full_like aten::new_zeros aten::new_empty "
+    "aten::new_empty_strided aten::new_ones "
     "aten::new_full aten::full aten::scalar_tensor aten::as_tensor prim::tolist");
 COMPLEX(
     "aten::trace aten::fft_fftshift aten::fft_ifftshift aten::diff aten::trapezoid.x aten::trapezoid.dx aten::trapz.x "
     "aten::trapz.dx aten::cumulative_trapezoid.x aten::cumulative_trapezoid.dx aten::column_stack aten::narrow_copy "
     "aten::diagflat aten::cartesian_prod aten::combinations aten::select_scatter aten::slice_scatter "
-    "aten::diagonal_scatter aten::as_strided_scatter aten::take_along_dim aten::put aten::sum_to_size aten::ldexp.Tensor "
+    "aten::diagonal_scatter aten::as_strided_scatter aten::take_along_dim aten::put aten::sum_to_size "
+    "aten::ldexp.Tensor "
     "aten::fill_diagonal_");
 
 Tensor pad(const Tensor& x, const Dims& pad, const std::string& mode, std::optional<double> value) {

@@ -2,9 +2,9 @@
 #include <cstring>
 
 #include "core/base/parallel.h"
+#include "core/ops/complex.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
-#include "core/ops/complex.h"
 #include "core/tensor/strided_copy.h"
 
 // Tensors made from sizes and numbers.

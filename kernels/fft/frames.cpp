@@ -31,7 +31,8 @@ Tensor stft(const Tensor& self, int64_t n_fft, MaybeInt hop_length, MaybeInt win
             MaybeBool return_complex) {
   const int64_t hop = hop_length.value_or(n_fft / 4), length = win_length.value_or(n_fft);
   const bool has_complex = is_complex(self.dtype()) || (window && is_complex(window->dtype()));
-  check(is_floating(self.dtype()) || is_complex(self.dtype()), "stft: expected a tensor of floating point or complex values");
+  check(is_floating(self.dtype()) || is_complex(self.dtype()),
+        "stft: expected a tensor of floating point or complex values");
   check(self.ndim() == 1 || self.ndim() == 2, "stft: expected a 1D or 2D tensor, but got ", self.ndim(), "-D");
   Tensor x = self.ndim() == 1 ? call("aten::unsqueeze", self, 0) : self;
   if (is_centred.value_or(false)) {
@@ -46,7 +47,8 @@ Tensor stft(const Tensor& self, int64_t n_fft, MaybeInt hop_length, MaybeInt win
   Tensor frames = call("aten::unfold", x, 1, n_fft, hop);
   if (window || length < n_fft) {
     const DType real = real_dtype(x.dtype());
-    frames = call("aten::mul.Tensor", frames, centred(window ? *window : call("aten::ones", Dims{length}, real), n_fft));
+    frames =
+        call("aten::mul.Tensor", frames, centred(window ? *window : call("aten::ones", Dims{length}, real), n_fft));
   }
   const int64_t norm = normalized ? 1 : 0;
   Tensor out;
@@ -62,12 +64,13 @@ Tensor stft(const Tensor& self, int64_t n_fft, MaybeInt hop_length, MaybeInt win
 }
 #define FRAMES "Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, "
 OP("aten::stft(" FRAMES "bool normalized=False, bool? onesided=None, bool? return_complex=None) -> Tensor")
-    .direct([](const Tensor& x, int64_t n_fft, MaybeInt hop, MaybeInt length, const MaybeTensor& window, bool normalized,
-               MaybeBool onesided, MaybeBool return_complex) {
+    .direct([](const Tensor& x, int64_t n_fft, MaybeInt hop, MaybeInt length, const MaybeTensor& window,
+               bool normalized, MaybeBool onesided, MaybeBool return_complex) {
       return stft(x, n_fft, hop, length, window, false, "", normalized, onesided, return_complex);
     })
     .composite();
-OP("aten::stft.center(" FRAMES "bool center=True, str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, "
+OP("aten::stft.center(" FRAMES
+   "bool center=True, str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, "
    "bool? return_complex=None) -> Tensor")
     .direct([](const Tensor& x, int64_t n_fft, MaybeInt hop, MaybeInt length, const MaybeTensor& window, bool center,
                const std::string& pad_mode, bool normalized, MaybeBool onesided, MaybeBool return_complex) {
@@ -91,13 +94,16 @@ Tensor istft(const Tensor& self, int64_t n_fft, MaybeInt hop_length, MaybeInt wi
   const int64_t hop = hop_length.value_or(n_fft / 4), length = win_length.value_or(n_fft);
   const int64_t frames = self.size(-1), points = self.size(-2);
   const bool onesided = is_onesided.value_or(points != n_fft);
-  check(points == (onesided ? n_fft / 2 + 1 : n_fft), "istft: expected the frequency dimension (3rd to the last) of the input "
-        "tensor to match ", onesided ? "n_fft / 2 + 1 when onesided=True" : "n_fft when onesided=False", ", but got ", points);
+  check(points == (onesided ? n_fft / 2 + 1 : n_fft),
+        "istft: expected the frequency dimension (3rd to the last) of the input "
+        "tensor to match ",
+        onesided ? "n_fft / 2 + 1 when onesided=True" : "n_fft when onesided=False", ", but got ", points);
   check(hop > 0 && hop <= length, "istft: expected 0 < hop_length <= win_length, but got hop_length=", hop);
   check(length > 0 && length <= n_fft, "istft: expected 0 < win_length <= n_fft, but got win_length=", length);
   check_window("istft", given, length);
   check(!return_complex || !onesided, "istft: Cannot have onesided output if window or input is complex");
-  check(return_complex || !given || !is_complex(given->dtype()), "Complex windows are incompatible with return_complex=False");
+  check(return_complex || !given || !is_complex(given->dtype()),
+        "Complex windows are incompatible with return_complex=False");
   const Tensor window = centred(given ? *given : call("aten::ones", Dims{length}, real_dtype(self.dtype())), n_fft);
   Tensor x = call("aten::transpose.int", self.ndim() == 2 ? call("aten::unsqueeze", self, 0) : self, 1, 2);
   const int64_t norm = normalized ? 1 : 2;
@@ -111,7 +117,8 @@ Tensor istft(const Tensor& self, int64_t n_fft, MaybeInt hop_length, MaybeInt wi
   check(!__builtin_mul_overflow(hop, frames - 1, &samples) && !__builtin_add_overflow(samples, n_fft, &samples),
         "istft: the signal is too long");
   const Tensor weights = call("aten::expand", call("aten::mul.Tensor", window, window), Dims{1, frames, n_fft});
-  Tensor y = overlapped(call("aten::mul.Tensor", x, window), samples, hop), envelope = overlapped(weights, samples, hop);
+  Tensor y = overlapped(call("aten::mul.Tensor", x, window), samples, hop),
+         envelope = overlapped(weights, samples, hop);
   const int64_t start = center ? n_fft / 2 : 0;
   const int64_t end = wanted ? start + *wanted : center ? samples - n_fft / 2 : samples, stop = std::min(end, samples);
   check(stop >= start, "istft: nothing is left of a signal of ", samples, " samples");
@@ -125,7 +132,8 @@ Tensor istft(const Tensor& self, int64_t n_fft, MaybeInt hop_length, MaybeInt wi
   if (end > samples) y = call("aten::constant_pad_nd", y, Dims{0, end - samples}, ops::Scalar(0));
   return self.ndim() == 2 ? call("aten::squeeze.dim", y, 0) : y;
 }
-OP("aten::istft(" FRAMES "bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool "
+OP("aten::istft(" FRAMES
+   "bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool "
    "return_complex=False) -> Tensor")
     .direct(istft)
     .composite();

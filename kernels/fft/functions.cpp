@@ -67,7 +67,8 @@ Tensor from_real_1d(const char* op, const Tensor& given, MaybeInt n, int64_t dim
   const Tensor x = as_floating(op, given);
   const int64_t at = wrap_dim(dim, x.ndim());
   check_points(n.value_or(x.ndim() == 0 ? 1 : x.size(at)));
-  const Tensor y = call("aten::_fft_r2c", n ? resized(x, Dims{at}, Dims{*n}) : x, Dims{at}, norm_of(norm, forward), onesided);
+  const Tensor y =
+      call("aten::_fft_r2c", n ? resized(x, Dims{at}, Dims{*n}) : x, Dims{at}, norm_of(norm, forward), onesided);
   return forward ? y : call("aten::conj", y);
 }
 Tensor to_real_1d(const char* op, const Tensor& given, MaybeInt n, int64_t dim, const Norm& norm, bool forward) {
@@ -83,11 +84,11 @@ Tensor any_1d(const char* op, const Tensor& x, MaybeInt n, int64_t dim, const No
 }
 
 // Of real and of complex tensors: composed of operators for each.
-#define FOURIER(NAME, ARGUMENTS, ...)                                                            \
+#define FOURIER(NAME, ARGUMENTS, ...)                                                                    \
   OP("aten::" NAME "(Tensor self, " ARGUMENTS ") -> Tensor").direct(__VA_ARGS__).composite().with_out(); \
   COMPLEX("aten::" NAME)
-#define FOURIER_1D(NAME, EXPRESSION)                                                                            \
-  FOURIER("fft_" NAME, "int? n=None, int dim=-1, str? norm=None",                                               \
+#define FOURIER_1D(NAME, EXPRESSION)                              \
+  FOURIER("fft_" NAME, "int? n=None, int dim=-1, str? norm=None", \
           [](const Tensor& x, MaybeInt n, int64_t dim, Norm norm) { return EXPRESSION; })
 FOURIER_1D("fft", any_1d("fft", x, n, dim, norm, true));
 FOURIER_1D("ifft", any_1d("ifft", x, n, dim, norm, false));
@@ -171,20 +172,21 @@ Tensor ihfft_nd(const char* op, const Tensor& given, const MaybeDims& sizes, con
   const Shape shape = shape_of(given, sizes, dims);
   check(!shape.dims.empty(), op, " must transform at least one axis");
   const int64_t scale = norm_of(norm, false);
-  const Tensor half = call("aten::_fft_r2c", resized(input, shape.dims, shape.sizes), Dims{shape.dims.back()}, scale, true);
+  const Tensor half =
+      call("aten::_fft_r2c", resized(input, shape.dims, shape.sizes), Dims{shape.dims.back()}, scale, true);
   const Tensor turned = call("aten::conj", half);
   if (shape.dims.size() == 1) return turned;
   return call("aten::_fft_c2c", turned, without_last(shape.dims), scale, false);
 }
 
-#define FOURIER_ND(NAME, FUNCTION, ...)                                                                           \
-  FOURIER("fft_" NAME "n", "int[1]? s=None, int[1]? dim=None, str? norm=None",                                    \
-          [](const Tensor& x, const MaybeDims& s, const MaybeDims& dims, const Norm& norm) {                      \
-            return FUNCTION(NAME "n", x, s, dims, norm __VA_OPT__(, ) __VA_ARGS__);                               \
-          });                                                                                                     \
-  FOURIER("fft_" NAME "2", "int[1]? s=None, int[1] dim=[-2, -1], str? norm=None",                                 \
-          [](const Tensor& x, const MaybeDims& s, const Dims& dims, const Norm& norm) {                           \
-            return FUNCTION(NAME "2", x, s, dims, norm __VA_OPT__(, ) __VA_ARGS__);                               \
+#define FOURIER_ND(NAME, FUNCTION, ...)                                                      \
+  FOURIER("fft_" NAME "n", "int[1]? s=None, int[1]? dim=None, str? norm=None",               \
+          [](const Tensor& x, const MaybeDims& s, const MaybeDims& dims, const Norm& norm) { \
+            return FUNCTION(NAME "n", x, s, dims, norm __VA_OPT__(, ) __VA_ARGS__);          \
+          });                                                                                \
+  FOURIER("fft_" NAME "2", "int[1]? s=None, int[1] dim=[-2, -1], str? norm=None",            \
+          [](const Tensor& x, const MaybeDims& s, const Dims& dims, const Norm& norm) {      \
+            return FUNCTION(NAME "2", x, s, dims, norm __VA_OPT__(, ) __VA_ARGS__);          \
           })
 FOURIER_ND("fft", complex_nd, true);
 FOURIER_ND("ifft", complex_nd, false);

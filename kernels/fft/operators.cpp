@@ -71,7 +71,9 @@ COMPLEX(C2C).linear();
 // The other half of a transform of real numbers, along the last of `dims`: conjugates at the opposite place.
 void fill_mirror(const Tensor& half, const Tensor& full, const Dims& dims) {
   const int64_t last = dims.back(), n = full.size(last), rest = n - half.size(last);
-  const auto part = [&](const Tensor& x, int64_t start, int64_t length) { return call("aten::narrow", x, last, start, length); };
+  const auto part = [&](const Tensor& x, int64_t start, int64_t length) {
+    return call("aten::narrow", x, last, start, length);
+  };
   part(full, 0, half.size(last)).copy_from(half);
   if (rest <= 0) return;
   // Index k > n/2 is the conjugate of −k in every transformed dimension.

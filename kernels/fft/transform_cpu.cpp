@@ -2,9 +2,9 @@
 // the batch. Without contraction (see kernels/CMakeLists.txt) its vector and scalar code give the same bits.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/fft/transform_cpu.cpp"
-#include "kernels/common/simd_targets.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/common/simd_targets.h"
 
 // What the header includes, before it is put into a namespace.
 #include <algorithm>
@@ -66,7 +66,8 @@ void transform(FourierKind kind, bool is_double, const std::vector<size_t>& shap
                const std::vector<std::ptrdiff_t>& in_strides, const std::vector<std::ptrdiff_t>& out_strides,
                size_t axis, bool forward, const void* in, void* out, double scale) {
   const Piece piece{shape, in_strides, out_strides, axis, forward};
-  return is_double ? transform_as<double>(kind, piece, in, out, scale) : transform_as<float>(kind, piece, in, out, scale);
+  return is_double ? transform_as<double>(kind, piece, in, out, scale)
+                   : transform_as<float>(kind, piece, in, out, scale);
 }
 
 }  // namespace tensord::kernels::HWY_NAMESPACE
@@ -116,7 +117,8 @@ void fourier_pass(FourierKind kind, const Tensor& in, const Tensor& out, int64_t
   const int64_t blocks = (count + kLanes - 1) / kLanes;
   const double n = static_cast<double>(shape[axis]), lines = static_cast<double>(full.numel()) / n;
   const double ns = lines / static_cast<double>(blocks) * n * std::log2(n + 2);  // of a block, roughly
-  parallel_for_cost(blocks, ns, [&](int64_t begin, int64_t end) { run(begin * kLanes, std::min(end * kLanes, count)); });
+  parallel_for_cost(blocks, ns,
+                    [&](int64_t begin, int64_t end) { run(begin * kLanes, std::min(end * kLanes, count)); });
 }
 
 }  // namespace tensord::kernels

@@ -292,7 +292,8 @@ std::vector<Tensor> index_put_gradient(const GradArgs& args) {
   if (!g) return gradients;
   if (args.needs(0)) {
     const bool accumulates = args.inputs[3].to_bool();
-    gradients[0] = accumulates ? g : call("aten::index_put", g, args.inputs[1], call("aten::zeros", Dims{}, g.dtype()), false);
+    gradients[0] =
+        accumulates ? g : call("aten::index_put", g, args.inputs[1], call("aten::zeros", Dims{}, g.dtype()), false);
   }
   if (args.needs(2))
     gradients[2] = fit_gradient(call("aten::index.Tensor", g, args.inputs[1]), args.inputs[2].to_tensor());

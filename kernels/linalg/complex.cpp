@@ -15,7 +15,8 @@ using ops::GradArgs;
 void factor_lu_complex(const Tensor& a, const Tensor& pivots, const Tensor& info) {
   check_lapack_sizes("linalg.lu_factor", rows_of(a), columns_of(a));
   const Dims batch = batch_of(a);
-  const int m = static_cast<int>(rows_of(a)), n = static_cast<int>(columns_of(a)), lda = leading(m), steps = std::min(m, n);
+  const int m = static_cast<int>(rows_of(a)), n = static_cast<int>(columns_of(a)), lda = leading(m),
+            steps = std::min(m, n);
   dispatch_complex(a.dtype(), "linalg.lu_factor", [&]<class T>() {
     for_each_range(count_of(batch), cost_of(m, n), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {

@@ -36,8 +36,8 @@ void run_real(const Tensor& a, bool has_vectors, const Tensor& values, const Ten
   const char none = 'N', job = has_vectors ? 'V' : 'N';
   T answer = 0;
   int info = 0;
-  geev_of(&none, &job, &n, static_cast<T*>(nullptr), &lda, nullptr, nullptr, nullptr, &one, nullptr, &ldv, &answer, &query,
-          &info);
+  geev_of(&none, &job, &n, static_cast<T*>(nullptr), &lda, nullptr, nullptr, nullptr, &one, nullptr, &ldv, &answer,
+          &query, &info);
   const int size = work_size(answer);
   for_each_range(count_of(batch), 10 * cost_of(n, n), [&](int64_t begin, int64_t end) {
     const Scratch<T> work(size), real(n), imag(n), packed(has_vectors ? int64_t{n} * n : 1);
@@ -60,8 +60,8 @@ void run_complex(const Tensor& a, bool has_vectors, const Tensor& values, const 
   C answer = 0;
   T written = 0;  // even when only the size is asked for
   int info = 0;
-  Lapack<C>::geev(&none, &job, &n, nullptr, &lda, nullptr, nullptr, &one, nullptr, &ldv, &answer, &query, &written, &info,
-                  1, 1);
+  Lapack<C>::geev(&none, &job, &n, nullptr, &lda, nullptr, nullptr, &one, nullptr, &ldv, &answer, &query, &written,
+                  &info, 1, 1);
   const int size = work_size(answer);
   for_each_range(count_of(batch), 20 * cost_of(n, n), [&](int64_t begin, int64_t end) {
     const Scratch<C> work(size);
@@ -90,7 +90,8 @@ std::pair<Tensor, Tensor> eigen(const Tensor& given, bool has_vectors) {
   const Tensor values = Tensor::empty(value_sizes, dtype);
   const Tensor vectors = has_vectors ? Tensor::empty_strided(meta.sizes, meta.strides, dtype) : Tensor();
   if (given.numel() == 0) return {values, vectors};
-  const Tensor a = Tensor::empty_strided(meta.sizes, meta.strides, meta.dtype), codes = Tensor::empty(batch, DType::kInt32);
+  const Tensor a = Tensor::empty_strided(meta.sizes, meta.strides, meta.dtype),
+               codes = Tensor::empty(batch, DType::kInt32);
   a.copy_from(given);
   // LAPACK's heap does not survive infinities.
   for (int64_t i = 0; i < count_of(batch); ++i) {

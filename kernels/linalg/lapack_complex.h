@@ -34,7 +34,7 @@
                  const int*, R*, int*, int*);                                                                          \
   void P##gelss_(const int*, const int*, const int*, T*, const int*, T*, const int*, R*, const R*, int*, T*,           \
                  const int*, R*, int*);
-#define TENSORD_LAPACK_EIGENVALUES(T, P)                                                                             \
+#define TENSORD_LAPACK_EIGENVALUES(T, P)                                                                          \
   void P##geev_(const char*, const char*, const int*, T*, const int*, T*, T*, T*, const int*, T*, const int*, T*, \
                 const int*, int*, size_t, size_t);
 extern "C" {
@@ -73,13 +73,14 @@ TENSORD_LAPACK_COMPLEX_TYPE(Complex64, c)
 TENSORD_LAPACK_COMPLEX_TYPE(Complex128, z)
 #undef TENSORD_LAPACK_COMPLEX_TYPE
 
-inline void geev_of(const char* left, const char* right, const int* n, float* a, const int* lda, float* real, float* imag,
-                    float* vl, const int* ldvl, float* vr, const int* ldvr, float* work, const int* size, int* info) {
+inline void geev_of(const char* left, const char* right, const int* n, float* a, const int* lda, float* real,
+                    float* imag, float* vl, const int* ldvl, float* vr, const int* ldvr, float* work, const int* size,
+                    int* info) {
   sgeev_(left, right, n, a, lda, real, imag, vl, ldvl, vr, ldvr, work, size, info, 1, 1);
 }
 inline void geev_of(const char* left, const char* right, const int* n, double* a, const int* lda, double* real,
-                    double* imag, double* vl, const int* ldvl, double* vr, const int* ldvr, double* work, const int* size,
-                    int* info) {
+                    double* imag, double* vl, const int* ldvl, double* vr, const int* ldvr, double* work,
+                    const int* size, int* info) {
   dgeev_(left, right, n, a, lda, real, imag, vl, ldvl, vr, ldvr, work, size, info, 1, 1);
 }
 

@@ -43,8 +43,8 @@ void run_sytrf(const Tensor& a, [[maybe_unused]] bool is_hermitian, const Tensor
   });
 }
 
-void ldl_factor_kernel(const KernelContext&, const Tensor& a, bool is_hermitian, bool check_errors, Tensor& ld, Tensor& pivots,
-                       Tensor& info) {
+void ldl_factor_kernel(const KernelContext&, const Tensor& a, bool is_hermitian, bool check_errors, Tensor& ld,
+                       Tensor& pivots, Tensor& info) {
   ld.copy_from(call("aten::tril", a));
   info.copy_from(Tensor::scalar(int32_t{0}));
   if (a.numel() == 0) return;
@@ -108,7 +108,8 @@ void run_sytrs(const Tensor& ld, [[maybe_unused]] bool is_hermitian, const Tenso
       const auto* own = static_cast<const int32_t*>(matrix_at(rows_of_pivots, batch, i).data);
       check(are_pivots(own, n), kSolve, ": pivots are not those of a factorization of ", n, " rows");
       int code = 0;
-      sytrs(&triangle, &n, &columns, matrix_data<T>(ld, batch, i), &lda, own, matrix_data<T>(x, batch, i), &lda, &code, 1);
+      sytrs(&triangle, &n, &columns, matrix_data<T>(ld, batch, i), &lda, own, matrix_data<T>(x, batch, i), &lda, &code,
+            1);
       check_internal(code == 0, kSolve, ": LAPACK refuses argument ", -code);
     }
   });

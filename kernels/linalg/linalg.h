@@ -12,7 +12,8 @@
 // results lie column by column, as LAPACK writes them and PyTorch returns them.
 namespace tensord::kernels::linalg {
 
-// Throws unless `x` is float32 or float64, or complex, as PyTorch words it: linalg.inv: Low precision dtypes not supported …
+// Throws unless `x` is float32 or float64, or complex, as PyTorch words it: linalg.inv: Low precision dtypes not
+// supported …
 void check_real(std::string_view op, const Tensor& x);
 // float32, float64, complex64 or complex128: what LAPACK has routines for.
 inline bool has_lapack_dtype(const Tensor& x) {

@@ -46,7 +46,8 @@ struct Problem {
         break;
       case Driver::kGelsd:
         if constexpr (is_complex_type<T>)
-          Lapack<T>::gelsd(&m, &n, &columns, a, &lda, b, &ldb, values, &condition, rank, work, &size, reals, integers, &code);
+          Lapack<T>::gelsd(&m, &n, &columns, a, &lda, b, &ldb, values, &condition, rank, work, &size, reals, integers,
+                           &code);
         else
           Lapack<T>::gelsd(&m, &n, &columns, a, &lda, b, &ldb, values, &condition, rank, work, &size, integers, &code);
         break;
@@ -69,8 +70,7 @@ template <class T>
 void run_batches_of(Driver driver, double condition, const Parts& parts) {
   const Dims batch = batch_of(parts.a);
   const Problem<T> problem{static_cast<int>(rows_of(parts.a)), static_cast<int>(columns_of(parts.a)),
-                           static_cast<int>(columns_of(parts.b)),
-                           static_cast<typename Problem<T>::R>(condition)};
+                           static_cast<int>(columns_of(parts.b)), static_cast<typename Problem<T>::R>(condition)};
   using R = typename Problem<T>::R;
   const int64_t steps = std::min(problem.m, problem.n);
   T answer = 0;
@@ -79,7 +79,8 @@ void run_batches_of(Driver driver, double condition, const Parts& parts) {
   R unused_value = 0, real_answer = 0;
   problem.run(driver, &unused, &unused, &unused_value, &unused_rank, &answer, -1, &real_answer, &integer_answer);
   // gelsy wants twice the columns, gelss five times the smaller size; gelsd says what it wants.
-  const int64_t real_size = std::max<int64_t>({static_cast<int64_t>(real_answer) + 1, 2 * int64_t{problem.n}, 5 * steps});
+  const int64_t real_size =
+      std::max<int64_t>({static_cast<int64_t>(real_answer) + 1, 2 * int64_t{problem.n}, 5 * steps});
   const int size = work_size(answer), integer_size = std::max({integer_answer, problem.n, 1});
   for_each_range(count_of(batch), 4 * cost_of(problem.m, problem.n), [&](int64_t begin, int64_t end) {
     const Scratch<T> work(size);
@@ -89,9 +90,10 @@ void run_batches_of(Driver driver, double condition, const Parts& parts) {
       check(is_finite(parts.a, batch, i) && is_finite(parts.b, batch, i), kName,
             ": input and other must not contain infs or NaNs");
       std::fill_n(integers.get(), integer_size, 0);
-      parts.info.data<int32_t>()[i] = problem.run(driver, matrix_data<T>(parts.a, batch, i),
-                                                  matrix_data<T>(parts.b, batch, i), parts.values.data<R>() + i * steps,
-                                                  parts.ranks.data<int32_t>() + i, work.get(), size, reals.get(), integers.get());
+      parts.info.data<int32_t>()[i] =
+          problem.run(driver, matrix_data<T>(parts.a, batch, i), matrix_data<T>(parts.b, batch, i),
+                      parts.values.data<R>() + i * steps, parts.ranks.data<int32_t>() + i, work.get(), size,
+                      reals.get(), integers.get());
     }
   });
 }
@@ -142,8 +144,8 @@ ops::Returns lstsq(const Tensor& a, const Tensor& given_b, std::optional<double>
   const Tensor b = is_vector(a, given_b) ? unsqueezed(given_b, -1) : given_b;
   const int64_t rows = rows_of(a), columns = columns_of(a);
   const Dims batch = broadcast_sizes(batch_of(a), batch_of(b));
-  const double precision =
-      real_dtype(a.dtype()) == DType::kFloat32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
+  const double precision = real_dtype(a.dtype()) == DType::kFloat32 ? std::numeric_limits<float>::epsilon()
+                                                                    : std::numeric_limits<double>::epsilon();
   Parts parts;
   parts.a = columns_of_rows(call("aten::expand", a, with(batch, {rows, columns})), rows);
   parts.b = columns_of_rows(call("aten::expand", b, with(batch, {rows, columns_of(b)})), std::max(rows, columns));
@@ -159,7 +161,8 @@ ops::Returns lstsq(const Tensor& a, const Tensor& given_b, std::optional<double>
   }
   Tensor solution = narrowed(parts.b, -2, 0, columns);
   if (is_vector(a, given_b)) solution = call("aten::squeeze.dim", solution, -1);
-  const Tensor no_ranks = Tensor::empty(Dims{0}, DType::kInt64), no_values = Tensor::empty(Dims{0}, real_dtype(a.dtype()));
+  const Tensor no_ranks = Tensor::empty(Dims{0}, DType::kInt64),
+               no_values = Tensor::empty(Dims{0}, real_dtype(a.dtype()));
   const bool has_values = driver == Driver::kGelsd || driver == Driver::kGelss;
   return {{solution, residuals_of(driver, parts, rows, columns),
            driver == Driver::kGels ? no_ranks : parts.ranks.to(DType::kInt64), has_values ? parts.values : no_values}};

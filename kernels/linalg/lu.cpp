@@ -3,8 +3,8 @@
 
 #include <limits>
 
-#include "kernels/fused/gradient_expr.h"
 #include "core/tensor/complex.h"
+#include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
 #include "kernels/linalg/complex.h"
 

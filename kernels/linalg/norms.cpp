@@ -31,12 +31,14 @@ IntList matrix_dims(const Tensor& a, const IntList& dim) {
 
 Tensor in_dtype(const Tensor& a, std::optional<DType> dtype) {
   if (!dtype) {
-    check(is_floating(a.dtype()) || is_complex(a.dtype()), kName, ": Expected a floating point or complex tensor as input. Got ",
-          name_of(a.dtype()));
+    check(is_floating(a.dtype()) || is_complex(a.dtype()), kName,
+          ": Expected a floating point or complex tensor as input. Got ", name_of(a.dtype()));
     return a;
   }
-  check((is_floating(*dtype) || is_complex(*dtype)) && (is_complex(*dtype) || !is_complex(a.dtype())) && size_of(*dtype) >= size_of(a.dtype()), kName, ": the dtype of the input (",
-        name_of(a.dtype()), ") should be convertible without narrowing to the specified dtype (", name_of(*dtype), ")");
+  check((is_floating(*dtype) || is_complex(*dtype)) && (is_complex(*dtype) || !is_complex(a.dtype())) &&
+            size_of(*dtype) >= size_of(a.dtype()),
+        kName, ": the dtype of the input (", name_of(a.dtype()),
+        ") should be convertible without narrowing to the specified dtype (", name_of(*dtype), ")");
   return a.dtype() == *dtype ? a : call("aten::to.dtype", a, *dtype);
 }
 

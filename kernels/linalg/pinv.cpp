@@ -1,8 +1,8 @@
 // Pseudo-inverses and ranks: singular values below a tolerance count as 0.
 #include <limits>
 
-#include "kernels/fused/gradient_expr.h"
 #include "core/tensor/complex.h"
+#include "kernels/fused/gradient_expr.h"
 #include "kernels/linalg/algebra.h"
 
 namespace tensord::kernels::linalg {
@@ -14,7 +14,8 @@ using OptionalTensor = std::optional<Tensor>;
 using OptionalNumber = std::optional<double>;
 
 double precision_of(const Tensor& a) {
-  return real_dtype(a.dtype()) == DType::kFloat32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
+  return real_dtype(a.dtype()) == DType::kFloat32 ? std::numeric_limits<float>::epsilon()
+                                                  : std::numeric_limits<double>::epsilon();
 }
 
 // Singular values at most this, by matrix, are 0: the larger of `absolute` and `relative` times the largest value.
@@ -49,8 +50,7 @@ OptionalTensor as_tensor(const OptionalNumber& value, const Tensor& like) {
 }
 
 Tensor pinv(const Tensor& a, const OptionalTensor& absolute, const OptionalTensor& relative, bool is_hermitian) {
-  check(has_lapack_dtype(a) && a.ndim() >= 2, "linalg.pinv(",
-        name_of(a.dtype()), "{", to_string(a.sizes()),
+  check(has_lapack_dtype(a) && a.ndim() >= 2, "linalg.pinv(", name_of(a.dtype()), "{", to_string(a.sizes()),
         "}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types");
   const Tolerances tolerances = tolerances_of(a, absolute, relative);
   if (a.numel() == 0) {

@@ -189,7 +189,8 @@ void ormqr_kernel(const KernelContext&, const Tensor& a, const Tensor& tau, cons
                   bool is_transposed, Tensor& out) {
   out.copy_from(other);
   const Tensor columns = in_columns(a), dense = tau.contiguous();
-  dispatch_lapack(a.dtype(), "ormqr_cpu", [&]<class T>() { run_ormqr<T>(columns, dense, out, is_left, is_transposed); });
+  dispatch_lapack(a.dtype(), "ormqr_cpu",
+                  [&]<class T>() { run_ormqr<T>(columns, dense, out, is_left, is_transposed); });
 }
 OP("aten::ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor")
     .infer(infer_ormqr)
@@ -198,8 +199,8 @@ KERNEL("aten::ormqr", kCPU, ormqr_kernel);
 
 std::tuple<Tensor, Tensor> qr(const Tensor& a, const std::string& mode) {
   check_matrix("linalg.qr", a);
-  check(is_floating(a.dtype()) || is_complex(a.dtype()), "linalg.qr: Expected a floating point or complex tensor as input. Got ",
-        name_of(a.dtype()));
+  check(is_floating(a.dtype()) || is_complex(a.dtype()),
+        "linalg.qr: Expected a floating point or complex tensor as input. Got ", name_of(a.dtype()));
   const bool has_q = mode != "r", is_complete = mode == "complete";
   check(!has_q || is_complete || mode == "reduced", "qr received unrecognized mode '", mode,
         "' but expected one of 'reduced' (default), 'r', or 'complete'");

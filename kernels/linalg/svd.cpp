@@ -49,17 +49,20 @@ void run_gesdd(const Tensor& a, char job, const Tensor& u, const Tensor& s, cons
   const auto gesdd = [&](T* matrix, R* values, T* left, T* right, T* work, const int* size, [[maybe_unused]] R* reals,
                          int* integers, int* code) {
     if constexpr (is_complex_type<T>) {
-      Lapack<T>::gesdd(&job, &m, &n, matrix, &lda, values, left, &ldu, right, &ldvh, work, size, reals, integers, code, 1);
+      Lapack<T>::gesdd(&job, &m, &n, matrix, &lda, values, left, &ldu, right, &ldvh, work, size, reals, integers, code,
+                       1);
     } else {
       Lapack<T>::gesdd(&job, &m, &n, matrix, &lda, values, left, &ldu, right, &ldvh, work, size, integers, code, 1);
     }
   };
   gesdd(nullptr, nullptr, nullptr, nullptr, &answer, &query, nullptr, nullptr, &info);
-  // As LAPACK's page says of rwork: for values alone 7 of the smaller size, else its square five times or with the larger.
+  // As LAPACK's page says of rwork: for values alone 7 of the smaller size, else its square five times or with the
+  // larger.
   const int64_t small = steps, large = std::max(m, n);
-  const int64_t real_size = !is_complex_type<T> ? 1
-                            : job == 'N'        ? 7 * small
-                                                : std::max(5 * small * small + 5 * small, 2 * large * small + 2 * small * small + small);
+  const int64_t real_size =
+      !is_complex_type<T> ? 1
+      : job == 'N'        ? 7 * small
+                          : std::max(5 * small * small + 5 * small, 2 * large * small + 2 * small * small + small);
   const int size = work_size(answer);
   for_each_range(count_of(batch), 4 * cost_of(m, n), [&](int64_t begin, int64_t end) {
     const Scratch<T> work(size), copy(int64_t{m} * n);

@@ -87,7 +87,8 @@ gradient::GradientFn make_gradient(const Line& line) {
     for (size_t i = 0; i < 2 && i < args.inputs.size(); ++i) {
       if (formulas[i] == nullptr || !args.inputs[i].is_tensor() || !args.needs(i)) continue;
       const Tensor& input = args.inputs[i].to_tensor();
-      if (is_floating(input.dtype()) || is_complex(input.dtype())) gradients[i] = gradient::evaluate(formulas[i], operands, input);
+      if (is_floating(input.dtype()) || is_complex(input.dtype()))
+        gradients[i] = gradient::evaluate(formulas[i], operands, input);
     }
     return gradients;
   };

@@ -56,11 +56,14 @@ void pool_plane(const Sizes& s, const int64_t* const starts[3], const T* x, T* v
 }
 
 template <int kDims>
-std::tuple<Tensor, Tensor> pool(const Tensor& given, const IntList& window, const IntList& output, const Tensor& given_samples) {
+std::tuple<Tensor, Tensor> pool(const Tensor& given, const IntList& window, const IntList& output,
+                                const Tensor& given_samples) {
   const std::string name = concat("fractional_max_pool", kDims, "d(): ");
-  check(given.dtype() == DType::kFloat32 || given.dtype() == DType::kFloat64, name, "not implemented for ", name_of(given.dtype()));
+  check(given.dtype() == DType::kFloat32 || given.dtype() == DType::kFloat64, name, "not implemented for ",
+        name_of(given.dtype()));
   check(given_samples.dtype() == given.dtype(), "Expect _random_samples to have the same dtype as input");
-  check(window.size() == kDims && output.size() == kDims, name, "kernel_size and output_size must have ", kDims, " numbers");
+  check(window.size() == kDims && output.size() == kDims, name, "kernel_size and output_size must have ", kDims,
+        " numbers");
   check(given.ndim() == kDims + 1 || given.ndim() == kDims + 2, name, "Expected ", kDims + 1, "D or ", kDims + 2,
         "D tensor, but got: ", to_string(given.sizes()));
   Sizes s{{1, 1, 1}, {1, 1, 1}, {1, 1, 1}};
@@ -69,13 +72,17 @@ std::tuple<Tensor, Tensor> pool(const Tensor& given, const IntList& window, cons
   for (int64_t d = 0; d < given.ndim() - kDims; ++d) planes *= given.size(d), sizes.push_back(given.size(d));
   for (int i = 0; i < kDims; ++i) {
     const int to = 3 - kDims + i;
-    s.in[to] = given.size(i - kDims), s.window[to] = window[static_cast<size_t>(i)], s.out[to] = output[static_cast<size_t>(i)];
+    s.in[to] = given.size(i - kDims), s.window[to] = window[static_cast<size_t>(i)],
+    s.out[to] = output[static_cast<size_t>(i)];
     check(s.window[to] > 0 && s.out[to] > 0, name, "kernel_size and output_size must be above 0");
-    check(s.out[to] + s.window[to] - 1 <= s.in[to], name, "pool size ", s.window[to], " too large relative to input size ", s.in[to]);
+    check(s.out[to] + s.window[to] - 1 <= s.in[to], name, "pool size ", s.window[to],
+          " too large relative to input size ", s.in[to]);
     sizes.push_back(s.out[to]);
   }
-  check(given_samples.ndim() == 3 && given_samples.size(0) * given_samples.size(1) == planes && given_samples.size(2) == kDims, name,
-        "Expect _random_samples to hold ", kDims, " numbers for each of ", planes, " planes, but got ", to_string(given_samples.sizes()));
+  check(given_samples.ndim() == 3 && given_samples.size(0) * given_samples.size(1) == planes &&
+            given_samples.size(2) == kDims,
+        name, "Expect _random_samples to hold ", kDims, " numbers for each of ", planes, " planes, but got ",
+        to_string(given_samples.sizes()));
   if (given.is_meta()) return {Tensor::meta(sizes, given.dtype()), Tensor::meta(sizes, DType::kInt64)};
   const Tensor x = given.contiguous(), samples = given_samples.contiguous();
   const Tensor values = Tensor::empty(sizes, x.dtype()), places = Tensor::empty(sizes, DType::kInt64);
@@ -91,7 +98,8 @@ std::tuple<Tensor, Tensor> pool(const Tensor& given, const IntList& window, cons
           // In two dimensions the first sample is of the width.
           starts_of(own[kDims == 2 ? 1 - i : i], s.in[to], s.out[to], s.window[to], by_dim[to]);
         }
-        pool_plane<T>(s, by_dim, x.data<T>() + p * pixels, values.data<T>() + p * results, places.data<int64_t>() + p * results);
+        pool_plane<T>(s, by_dim, x.data<T>() + p * pixels, values.data<T>() + p * results,
+                      places.data<int64_t>() + p * results);
       }
     });
   };
@@ -102,28 +110,31 @@ std::tuple<Tensor, Tensor> pool(const Tensor& given, const IntList& window, cons
 // The gradient goes to where the values came from; windows may share a place.
 template <int kDims>
 Tensor pool_back(const Tensor& g, const Tensor& x, const IntList&, const IntList&, const Tensor& places) {
-  check(g.sizes() == places.sizes(), "fractional_max_pool", kDims, "d_backward(): the gradient is of shape ", to_string(g.sizes()),
-        ", the indices of ", to_string(places.sizes()));
+  check(g.sizes() == places.sizes(), "fractional_max_pool", kDims, "d_backward(): the gradient is of shape ",
+        to_string(g.sizes()), ", the indices of ", to_string(places.sizes()));
   const auto flat = [](const Tensor& t) { return call("aten::flatten.using_ints", t, -kDims, int64_t{-1}); };
   const Tensor zeros = call("aten::zeros_like", flat(x));
   return compose::reshape(call("aten::scatter_add", zeros, int64_t{-1}, flat(places), flat(g)), x.sizes());
 }
 
-#define FRACTIONAL(N)                                                                                                     \
-  OP("aten::fractional_max_pool" #N "d(Tensor self, int[" #N "] kernel_size, int[" #N "] output_size, Tensor "            \
-     "random_samples) -> (Tensor, Tensor)")                                                                               \
-      .direct(pool<N>)                                                                                                    \
-      .gradient([](const GradArgs& args) {                                                                                \
-        std::vector<Tensor> out(4);                                                                                       \
-        if (args.grad_outputs[0] && args.needs(0)) {                                                                      \
-          out[0] = pool_back<N>(args.grad_outputs[0], args.inputs[0].to_tensor(), {}, {}, args.outputs[1].to_tensor());   \
-        }                                                                                                                 \
-        return out;                                                                                                       \
-      })                                                                                                                  \
-      .saves("result1");                                                                                                  \
-  OP("aten::fractional_max_pool" #N "d_backward(Tensor grad_output, Tensor self, int[" #N "] kernel_size, int[" #N "] "   \
-     "output_size, Tensor indices) -> Tensor")                                                                            \
-      .direct(pool_back<N>)                                                                                               \
+#define FRACTIONAL(N)                                                                                              \
+  OP("aten::fractional_max_pool" #N "d(Tensor self, int[" #N "] kernel_size, int[" #N                              \
+     "] output_size, Tensor "                                                                                      \
+     "random_samples) -> (Tensor, Tensor)")                                                                        \
+      .direct(pool<N>)                                                                                             \
+      .gradient([](const GradArgs& args) {                                                                         \
+        std::vector<Tensor> out(4);                                                                                \
+        if (args.grad_outputs[0] && args.needs(0)) {                                                               \
+          out[0] =                                                                                                 \
+              pool_back<N>(args.grad_outputs[0], args.inputs[0].to_tensor(), {}, {}, args.outputs[1].to_tensor()); \
+        }                                                                                                          \
+        return out;                                                                                                \
+      })                                                                                                           \
+      .saves("result1");                                                                                           \
+  OP("aten::fractional_max_pool" #N "d_backward(Tensor grad_output, Tensor self, int[" #N "] kernel_size, int[" #N \
+     "] "                                                                                                          \
+     "output_size, Tensor indices) -> Tensor")                                                                     \
+      .direct(pool_back<N>)                                                                                        \
       .composite()
 FRACTIONAL(2);
 FRACTIONAL(3);

@@ -12,7 +12,8 @@ Tensor rrelu(const Tensor& x, const Scalar& lower, const Scalar& upper, bool tra
   check(low <= high, "Lower bound should be less than or equal to the upper bound");
   // A product with slopes keeps no copy of x, so that the in-place form has a gradient too.
   const Tensor is_scaled = call("aten::le.Scalar", x, 0), ones = call("aten::ones_like", call("aten::detach", x));
-  if (!training) return call("aten::mul.Tensor", x, call("aten::masked_fill.Scalar", ones, is_scaled, (low + high) / 2));
+  if (!training)
+    return call("aten::mul.Tensor", x, call("aten::masked_fill.Scalar", ones, is_scaled, (low + high) / 2));
   const Dims count{call("aten::sum", is_scaled).item_int()};
   // PyTorch draws a double for each of them, in order.
   const Tensor slopes = call("aten::uniform_", call("aten::zeros", count, DType::kFloat64), low, high, generator);

@@ -16,20 +16,26 @@ Dims checked_dims(const Tensor& x, const std::optional<Dims>& given, size_t spac
   check(x.dtype() != DType::kUInt8, "torch.gradient does not support uint8 input.");
   const auto count = static_cast<int64_t>(spacings);
   if (spacings != 0 && !given) {
-    check(count == 1 || count == x.ndim(), "torch.gradient expected spacing to be unspecified, a scalar or a list of length ",
+    check(count == 1 || count == x.ndim(),
+          "torch.gradient expected spacing to be unspecified, a scalar or a list of length ",
           "equal to 'self.dim() = ", x.ndim(), "', since dim argument was not given, but got a list of length ", count);
   }
   if (spacings != 0 && given) {
-    check(count == 1 || spacings == given->size(), "torch.gradient expected spacing to be unspecified, a scalar or it's spacing "
-          "and dim arguments to have the same length, but got a spacing argument of length ", count, " and a dim argument of "
-          "length ", given->size(), ".");
+    check(count == 1 || spacings == given->size(),
+          "torch.gradient expected spacing to be unspecified, a scalar or it's spacing "
+          "and dim arguments to have the same length, but got a spacing argument of length ",
+          count,
+          " and a dim argument of "
+          "length ",
+          given->size(), ".");
   }
   check(edge_order == 1 || edge_order == 2, "torch.gradient only supports edge_order=1 and edge_order=2.");
   Dims dims;
   for (int64_t d = 0; !given && d < x.ndim(); ++d) dims.push_back(d);
   for (size_t i = 0; given && i < given->size(); ++i) {
     dims.push_back(wrap_dim((*given)[i], x.ndim()));
-    check(std::count(dims.begin(), dims.end(), dims.back()) == 1, "dim ", dims.back(), " appears multiple times in the list of dims");
+    check(std::count(dims.begin(), dims.end(), dims.back()) == 1, "dim ", dims.back(),
+          " appears multiple times in the list of dims");
   }
   for (const int64_t dim : dims) {
     check(x.size(dim) >= edge_order + 1, "torch.gradient expected each dimension size to be at least edge_order+1");
@@ -58,10 +64,12 @@ Tensor even_slope(const Tensor& x, int64_t dim, const Scalar& spacing, int64_t e
 }
 
 Tensor uneven_slope(const Tensor& x, int64_t dim, const Tensor& coordinates, int64_t edge_order) {
-  check(coordinates.ndim() == 1, "torch.gradient expected each element of spacing to have one dimension, but got an element with ",
+  check(coordinates.ndim() == 1,
+        "torch.gradient expected each element of spacing to have one dimension, but got an element with ",
         coordinates.ndim(), " dimensions!");
-  check(coordinates.numel() == x.size(dim), "torch.gradient expected each element of spacing to be as long as the dimension, but got ",
-        coordinates.numel(), " for ", x.size(dim));
+  check(coordinates.numel() == x.size(dim),
+        "torch.gradient expected each element of spacing to be as long as the dimension, but got ", coordinates.numel(),
+        " for ", x.size(dim));
   Dims shape(static_cast<size_t>(x.ndim()), 1);
   shape[static_cast<size_t>(dim)] = -1;
   const Tensor steps = compose::reshape(call("aten::diff", coordinates), shape);
@@ -82,7 +90,8 @@ Tensor uneven_slope(const Tensor& x, int64_t dim, const Tensor& coordinates, int
   return line.joined(first, middle, last);
 }
 
-std::vector<Tensor> even(const Tensor& x, const std::vector<Scalar>& spacing, const std::optional<Dims>& given, int64_t edge_order) {
+std::vector<Tensor> even(const Tensor& x, const std::vector<Scalar>& spacing, const std::optional<Dims>& given,
+                         int64_t edge_order) {
   const Dims dims = checked_dims(x, given, spacing.size(), edge_order);
   std::vector<Tensor> out;
   for (size_t i = 0; i < dims.size(); ++i) {
@@ -91,7 +100,8 @@ std::vector<Tensor> even(const Tensor& x, const std::vector<Scalar>& spacing, co
   }
   return out;
 }
-std::vector<Tensor> uneven(const Tensor& x, const std::vector<Tensor>& spacing, const std::optional<Dims>& given, int64_t edge_order) {
+std::vector<Tensor> uneven(const Tensor& x, const std::vector<Tensor>& spacing, const std::optional<Dims>& given,
+                           int64_t edge_order) {
   const Dims dims = checked_dims(x, given, spacing.size(), edge_order);
   check(!spacing.empty() || dims.empty(), "torch.gradient expected coordinates for each dimension");
   std::vector<Tensor> out;
@@ -102,15 +112,18 @@ std::vector<Tensor> uneven(const Tensor& x, const std::vector<Tensor>& spacing, 
 }
 std::optional<Dims> one(Dim dim) { return dim ? std::optional(Dims{*dim}) : std::nullopt; }
 
-#define GRADIENT(OVERLOAD, ARGUMENTS, ...) \
-  OP("aten::gradient." OVERLOAD "(Tensor self, *, " ARGUMENTS "int edge_order=1) -> Tensor[]").direct(__VA_ARGS__).composite()
+#define GRADIENT(OVERLOAD, ARGUMENTS, ...)                                                     \
+  OP("aten::gradient." OVERLOAD "(Tensor self, *, " ARGUMENTS "int edge_order=1) -> Tensor[]") \
+      .direct(__VA_ARGS__)                                                                     \
+      .composite()
 GRADIENT("scalarint", "Scalar? spacing=None, int? dim=None, ",
          [](const Tensor& x, const std::optional<Scalar>& spacing, Dim dim, int64_t edge_order) {
            return even(x, spacing ? std::vector{*spacing} : std::vector<Scalar>(), one(dim), edge_order);
          });
-GRADIENT("scalararray", "Scalar spacing, int[] dim, ", [](const Tensor& x, Scalar spacing, const Dims& dims, int64_t edge_order) {
-  return even(x, {spacing}, dims, edge_order);
-});
+GRADIENT("scalararray", "Scalar spacing, int[] dim, ",
+         [](const Tensor& x, Scalar spacing, const Dims& dims, int64_t edge_order) {
+           return even(x, {spacing}, dims, edge_order);
+         });
 GRADIENT("array", "int[] dim, ",
          [](const Tensor& x, const Dims& dims, int64_t edge_order) { return even(x, {}, dims, edge_order); });
 GRADIENT("scalarrayint", "Scalar[] spacing, int? dim=None, ",

@@ -18,7 +18,9 @@ void check_points(const char* name, const Tensor& x) {
 }
 
 // Rows of numbers: what is not the last dimension is one.
-Tensor as_rows(const Tensor& x) { return compose::reshape(x, Dims{x.numel() / std::max<int64_t>(x.sizes().back(), 1), x.sizes().back()}); }
+Tensor as_rows(const Tensor& x) {
+  return compose::reshape(x, Dims{x.numel() / std::max<int64_t>(x.sizes().back(), 1), x.sizes().back()});
+}
 
 void check_dims(const char* name, const Tensor& x, size_t given) {
   check(x.ndim() >= 2, name, ": input tensor should have at least 2 dimensions, but got ", x.ndim());
@@ -29,11 +31,14 @@ void check_dims(const char* name, const Tensor& x, size_t given) {
 void check_weight(const char* name, const Tensor& x, const MaybeTensor& weight) {
   if (!weight) return;
   const Dims wanted(x.sizes().span().first(x.sizes().size() - 1));
-  check(weight->sizes() == wanted, name, ": if weight tensor is provided it should have the same shape as the input tensor "
-        "excluding its innermost dimension, but got input with shape ", to_string(x.sizes()), " and weight with shape ",
-        to_string(weight->sizes()));
-  check(weight->dtype() == x.dtype(), name, ": if weight tensor is provided, input tensor and weight tensor should have the "
-        "same dtype, but got input(", name_of(x.dtype()), "), and weight(", name_of(weight->dtype()), ")");
+  check(weight->sizes() == wanted, name,
+        ": if weight tensor is provided it should have the same shape as the input tensor "
+        "excluding its innermost dimension, but got input with shape ",
+        to_string(x.sizes()), " and weight with shape ", to_string(weight->sizes()));
+  check(weight->dtype() == x.dtype(), name,
+        ": if weight tensor is provided, input tensor and weight tensor should have the "
+        "same dtype, but got input(",
+        name_of(x.dtype()), "), and weight(", name_of(weight->dtype()), ")");
 }
 
 // Equally far apart, in each dimension: over the range that is given, or that of the points.
@@ -41,12 +46,15 @@ Edges edges_of(const char* name, const Tensor& x, const Dims& counts, const Mayb
   check_points(name, x);
   check_dims(name, x, counts.size());
   const int64_t dims = x.sizes().back();
-  check(!range || range->size() == static_cast<size_t>(2 * dims), name, ": for a ", dims, "-dimensional histogram range should "
-        "have ", 2 * dims, " elements, but got ", range ? range->size() : 0);
+  check(!range || range->size() == static_cast<size_t>(2 * dims), name, ": for a ", dims,
+        "-dimensional histogram range should "
+        "have ",
+        2 * dims, " elements, but got ", range ? range->size() : 0);
   Edges edges;
   for (int64_t d = 0; d < dims; ++d) {
     const int64_t count = counts[static_cast<size_t>(d)];
-    check(count > 0 && count < (int64_t{1} << 31), name, ": bins must be > 0 and below 2^31, but got ", count, " for dimension ", d);
+    check(count > 0 && count < (int64_t{1} << 31), name, ": bins must be > 0 and below 2^31, but got ", count,
+          " for dimension ", d);
     double low = 0, high = 1;
     if (range) {
       low = (*range)[static_cast<size_t>(2 * d)], high = (*range)[static_cast<size_t>(2 * d + 1)];
@@ -54,7 +62,8 @@ Edges edges_of(const char* name, const Tensor& x, const Dims& counts, const Mayb
       const Tensor column = compose::select(x, -1, d);
       low = call("aten::min", column).item_double(), high = call("aten::max", column).item_double();
     }
-    check(std::isfinite(low) && std::isfinite(high), name, ": dimension ", d, "'s range [", low, ", ", high, "] is not finite");
+    check(std::isfinite(low) && std::isfinite(high), name, ": dimension ", d, "'s range [", low, ", ", high,
+          "] is not finite");
     check(low <= high, name, ": min should not exceed max, but got min ", low, " max ", high, " for dimension ", d);
     if (low == high) low -= 0.5, high += 0.5;
     edges.push_back(call("aten::linspace", low, high, count + 1, static_cast<int64_t>(x.dtype())));
@@ -93,8 +102,8 @@ Tensor counted(const char* name, const Tensor& x, const Edges& given, const Mayb
   Edges edges;
   Dims sizes;
   for (const Tensor& own : given) {
-    check(own.ndim() == 1 && own.numel() > 1, name, ": bins tensors should have one dimension and at least 2 edges, but got ",
-          to_string(own.sizes()));
+    check(own.ndim() == 1 && own.numel() > 1, name,
+          ": bins tensors should have one dimension and at least 2 edges, but got ", to_string(own.sizes()));
     check(own.dtype() == x.dtype(), name, ": input tensor and bins tensors should have the same dtype, but got ",
           name_of(x.dtype()), " and ", name_of(own.dtype()));
     edges.push_back(own.contiguous());
@@ -122,18 +131,22 @@ Tensor counted(const char* name, const Tensor& x, const Edges& given, const Mayb
 MaybeTensor flat(const MaybeTensor& x) { return x ? MaybeTensor(compose::reshape(*x, Dims{-1})) : std::nullopt; }
 Tensor as_column(const Tensor& x) { return compose::reshape(x, Dims{-1, 1}); }
 void check_flat_weight(const Tensor& x, const MaybeTensor& weight) {
-  check(!weight || weight->sizes() == x.sizes(), "torch.histogram(): if weight tensor is provided it should have the same shape "
-        "as the input tensor, but got input ", to_string(x.sizes()), " and weight ", weight ? to_string(weight->sizes()) : "");
+  check(!weight || weight->sizes() == x.sizes(),
+        "torch.histogram(): if weight tensor is provided it should have the same shape "
+        "as the input tensor, but got input ",
+        to_string(x.sizes()), " and weight ", weight ? to_string(weight->sizes()) : "");
 }
 
 OP("aten::histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, "
    "Tensor bin_edges)")
-    .direct([](const Tensor& x, const Tensor& bins, const MaybeTensor& weight, bool density) -> std::tuple<Tensor, Tensor> {
+    .direct([](const Tensor& x, const Tensor& bins, const MaybeTensor& weight,
+               bool density) -> std::tuple<Tensor, Tensor> {
       check_flat_weight(x, weight);
       return {counted("torch.histogram()", as_column(x), {bins}, flat(weight), density), call("aten::clone", bins)};
     })
     .constant_result();
-OP("aten::histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> "
+OP("aten::histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) "
+   "-> "
    "(Tensor hist, Tensor bin_edges)")
     .direct([](const Tensor& x, int64_t bins, const MaybeRange& range, const MaybeTensor& weight,
                bool density) -> std::tuple<Tensor, Tensor> {
@@ -165,13 +178,15 @@ OP("aten::_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, " HISTOGR
 Returns histogramdd(const Tensor& x, const Edges& edges, const MaybeTensor& weight, bool density) {
   return {{counted(kName, x, edges, weight, density), ops::make_tensor_list(edges)}};
 }
-OP("aten::histogramdd(Tensor self, int[] bins, float[]? range=None, " HISTOGRAM_OPTIONS ") -> (Tensor hist, Tensor[] "
+OP("aten::histogramdd(Tensor self, int[] bins, float[]? range=None, " HISTOGRAM_OPTIONS
+   ") -> (Tensor hist, Tensor[] "
    "bin_edges)")
     .direct([](const Tensor& x, const Dims& bins, const MaybeRange& range, const MaybeTensor& weight, bool density) {
       return histogramdd(x, edges_of(kName, x, bins, range), weight, density);
     })
     .constant_result();
-OP("aten::histogramdd.int_bins(Tensor self, int bins, float[]? range=None, " HISTOGRAM_OPTIONS ") -> (Tensor hist, Tensor[] "
+OP("aten::histogramdd.int_bins(Tensor self, int bins, float[]? range=None, " HISTOGRAM_OPTIONS
+   ") -> (Tensor hist, Tensor[] "
    "bin_edges)")
     .direct([](const Tensor& x, int64_t bins, const MaybeRange& range, const MaybeTensor& weight, bool density) {
       check(x.ndim() >= 2, kName, ": input tensor should have at least 2 dimensions, but got ", x.ndim());
@@ -179,7 +194,8 @@ OP("aten::histogramdd.int_bins(Tensor self, int bins, float[]? range=None, " HIS
       return histogramdd(x, edges_of(kName, x, counts, range), weight, density);
     })
     .constant_result();
-OP("aten::histogramdd.TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, " HISTOGRAM_OPTIONS ") -> (Tensor "
+OP("aten::histogramdd.TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, " HISTOGRAM_OPTIONS
+   ") -> (Tensor "
    "hist, Tensor[] bin_edges)")
     .direct([](const Tensor& x, const Edges& bins, const MaybeRange&, const MaybeTensor& weight, bool density) {
       return histogramdd(x, bins, weight, density);

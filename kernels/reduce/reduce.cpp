@@ -47,7 +47,8 @@ MaybeDims dims_of(const ops::Value& value) {
 gradient::GradientFn spread_gradient(bool has_dims, bool is_mean) {
   return [=](const ops::GradArgs& args) {
     std::vector<Tensor> gradients(args.inputs.size());
-    if (!is_floating(args.inputs[0].to_tensor().dtype()) && !is_complex(args.inputs[0].to_tensor().dtype())) return gradients;
+    if (!is_floating(args.inputs[0].to_tensor().dtype()) && !is_complex(args.inputs[0].to_tensor().dtype()))
+      return gradients;
     gradients[0] = spread(args, has_dims ? dims_of(args.inputs[1]) : std::nullopt, is_mean);
     return gradients;
   };

@@ -30,18 +30,20 @@ struct Segments {
   Dims sizes;  // of the result
 };
 
-Segments segments_of(const Tensor& x, const MaybeTensor& lengths, const MaybeTensor& offsets, int64_t given_axis, bool is_trusted) {
+Segments segments_of(const Tensor& x, const MaybeTensor& lengths, const MaybeTensor& offsets, int64_t given_axis,
+                     bool is_trusted) {
   check(x.ndim() > 0 && x.numel() > 0, "segment_reduce(): expected a tensor with elements");
   check(lengths || offsets, "segment_reduce(): Either lengths or offsets must be defined.");
   const Tensor& given = lengths ? *lengths : *offsets;
   const int64_t axis = wrap_dim(given_axis, x.ndim());
-  check(given.dtype() == DType::kInt64 || given.dtype() == DType::kInt32, "segment_reduce(): expected lengths or offsets of ints, but got ",
-        name_of(given.dtype()));
-  check(given.ndim() == axis + 1, "segment_reduce(): Expected axis to be the last dimension of ", lengths ? "lengths" : "offsets",
-        " but got ", axis, ".");
+  check(given.dtype() == DType::kInt64 || given.dtype() == DType::kInt32,
+        "segment_reduce(): expected lengths or offsets of ints, but got ", name_of(given.dtype()));
+  check(given.ndim() == axis + 1, "segment_reduce(): Expected axis to be the last dimension of ",
+        lengths ? "lengths" : "offsets", " but got ", axis, ".");
   Segments out;
   for (int64_t d = 0; d < axis; ++d) {
-    check(given.size(d) == x.size(d), "segment_reduce(): the sizes of data and lengths or offsets before the axis differ");
+    check(given.size(d) == x.size(d),
+          "segment_reduce(): the sizes of data and lengths or offsets before the axis differ");
     out.outer *= x.size(d);
     out.sizes.push_back(x.size(d));
   }
@@ -61,10 +63,12 @@ Segments segments_of(const Tensor& x, const MaybeTensor& lengths, const MaybeTen
       check(!lengths || *from >= 0, "segment_reduce(): lengths contains negative value!");
       to[s + 1] = lengths ? to[s] + *from : *from;
       check(to[s] >= 0 && to[s + 1] >= to[s] && to[s + 1] <= out.length,
-            "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when !unsafe.");
+            "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when "
+            "!unsafe.");
     }
-    check(is_trusted || !lengths || to[out.segments] == out.length,
-          "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when !unsafe.");
+    check(
+        is_trusted || !lengths || to[out.segments] == out.length,
+        "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when !unsafe.");
   }
   return out;
 }
@@ -150,10 +154,11 @@ void dispatch(DType dtype, Fn&& fn) {
   fail_dtype("segment_reduce", dtype);
 }
 
-OP("aten::_segment_reduce_backward(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? lengths=None, Tensor? "
+OP("aten::_segment_reduce_backward(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? lengths=None, "
+   "Tensor? "
    "offsets=None, int axis=0, Scalar? initial=None) -> Tensor")
-    .direct([](const Tensor& g, const Tensor& result, const Tensor& x, const std::string& name, const MaybeTensor& lengths,
-               const MaybeTensor& offsets, int64_t axis, const MaybeScalar& initial) {
+    .direct([](const Tensor& g, const Tensor& result, const Tensor& x, const std::string& name,
+               const MaybeTensor& lengths, const MaybeTensor& offsets, int64_t axis, const MaybeScalar& initial) {
       const Segments s = segments_of(x, lengths, offsets, axis, true);
       check(g.sizes() == s.sizes && result.sizes() == s.sizes, "_segment_reduce_backward: expected gradients of shape ",
             to_string(s.sizes), ", but got ", to_string(g.sizes()));
@@ -164,7 +169,8 @@ OP("aten::_segment_reduce_backward(Tensor grad, Tensor output, Tensor data, str 
       return out;
     })
     .dynamic_shape();
-OP("aten::segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int "
+OP("aten::segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, "
+   "int "
    "axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor")
     .direct([](const Tensor& x, const std::string& name, const MaybeTensor& lengths, const MaybeTensor& indices,
                const MaybeTensor& offsets, int64_t axis, bool is_trusted, const MaybeScalar& initial) {
@@ -175,8 +181,8 @@ OP("aten::segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tenso
       return out;
     })
     .gradient(gradient::of_first([](const ops::GradArgs& args, const Tensor& g) {
-      return ops::call("aten::_segment_reduce_backward", g, args.outputs[0], args.inputs[0], args.inputs[1], args.inputs[2],
-                       args.inputs[4], args.inputs[5], args.inputs[7]);
+      return ops::call("aten::_segment_reduce_backward", g, args.outputs[0], args.inputs[0], args.inputs[1],
+                       args.inputs[2], args.inputs[4], args.inputs[5], args.inputs[7]);
     }))
     .saves("data, lengths, offsets, result")
     .dynamic_shape();

@@ -15,7 +15,8 @@ Number number_of(const Value& value) { return value.to_complex(); }
 template <class F>
 void add_binary(const char* name, const char* result, F f) {
   const auto add = [&](const char* overload, const char* a, const char* b) {
-    ops::OpBuilder(concat("aten::", name, ".", overload, "(", a, " a, ", b, " b) -> ", result).c_str(), __FILE__, __LINE__)
+    ops::OpBuilder(concat("aten::", name, ".", overload, "(", a, " a, ", b, " b) -> ", result).c_str(), __FILE__,
+                   __LINE__)
         .direct([f](const Value& x, const Value& y) -> Value { return f(number_of(x), number_of(y)); });
   };
   add("complex", "complex", "complex");
@@ -39,9 +40,9 @@ OP("aten::div.complex(complex a, complex b) -> complex").direct([](const Value& 
 OP("aten::neg.complex(complex a) -> complex").direct([](const Value& a) -> Value { return -number_of(a); });
 OP("prim::abs.complex(complex a) -> float").direct([](const Value& a) { return std::abs(number_of(a)); });
 
-#define MADE_OF(OVERLOAD, A, B)                                                                      \
+#define MADE_OF(OVERLOAD, A, B)                                                                                      \
   OP("aten::Complex." OVERLOAD "(" A " x, " B " y) -> complex").direct([](const Value& x, const Value& y) -> Value { \
-    return Number(x.to_scalar().to_double(), y.to_scalar().to_double());                             \
+    return Number(x.to_scalar().to_double(), y.to_scalar().to_double());                                             \
   })
 MADE_OF("int_int", "int", "int");
 MADE_OF("int_float", "int", "float");

@@ -222,11 +222,14 @@ OP("aten::tensor_split.indices(Tensor(a) self, int[] indices, int dim=0) -> Tens
 OP("aten::tensor_split.tensor_indices_or_sections(Tensor(a) self, Tensor tensor_indices_or_sections, int dim=0) -> "
    "Tensor(a)[]")
     .direct([](const Tensor& x, const Tensor& given, int64_t dim) {
-      check(x.ndim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with ", x.ndim(), " dims");
-      check(given.dtype() == DType::kInt64, "tensor_split expected tensor_indices_or_sections to have dtype of long, but got ",
-            name_of(given.dtype()));
-      check(given.ndim() <= 1, "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional "
-            "tensor, but got a tensor with ", given.ndim(), " dims");
+      check(x.ndim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with ", x.ndim(),
+            " dims");
+      check(given.dtype() == DType::kInt64,
+            "tensor_split expected tensor_indices_or_sections to have dtype of long, but got ", name_of(given.dtype()));
+      check(given.ndim() <= 1,
+            "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional "
+            "tensor, but got a tensor with ",
+            given.ndim(), " dims");
       if (given.ndim() == 0) return ops::call<TensorList>("aten::tensor_split.sections", x, given.item_int(), dim);
       const Tensor dense = given.contiguous();
       const IntList indices(std::span<const int64_t>(dense.data<int64_t>(), static_cast<size_t>(dense.numel())));

@@ -142,7 +142,8 @@ inline std::vector<Value> comparable(const std::string& check_name, const std::v
   if (check_name == "eig") {
     const Tensor order = ops::call("aten::argsort", ops::call("aten::abs", results[0]), -1, false);
     const Tensor values = ops::call("aten::gather", results[0], -1, order);
-    const Tensor places = ops::call("aten::expand", ops::call("aten::unsqueeze", order, -2), results[1].to_tensor().sizes());
+    const Tensor places =
+        ops::call("aten::expand", ops::call("aten::unsqueeze", order, -2), results[1].to_tensor().sizes());
     const Tensor vectors = ops::call("aten::gather", results[1], -1, places), size = ops::call("aten::abs", vectors);
     return {values, ops::call("aten::sum.dim_IntList", ops::call("aten::mul.Tensor", size, size), Dims{-2}),
             matmul(times(vectors, values), ops::call("aten::linalg_inv", vectors))};

@@ -61,7 +61,8 @@ Value replace(const Value& value, const TensorFn& fn) {
 
 // As make_op_cases.weights makes them.
 Tensor weights(const Tensor& like, int64_t seed) {
-  if (is_complex(like.dtype())) return as_complex(weights(Tensor::meta(as_real_pairs(like).sizes(), real_dtype(like.dtype())), seed));
+  if (is_complex(like.dtype()))
+    return as_complex(weights(Tensor::meta(as_real_pairs(like).sizes(), real_dtype(like.dtype())), seed));
   const Tensor out = Tensor::empty(like.sizes(), DType::kFloat64);
   for (int64_t i = 0; i < out.numel(); ++i) {
     const uint32_t mixed = static_cast<uint32_t>(i + 7919 * seed) * 2654435761u;

@@ -10,10 +10,17 @@ struct StorageClass {
   DType dtype;
 };
 constexpr StorageClass kStorageClasses[] = {
-    {"FloatStorage", DType::kFloat32},     {"DoubleStorage", DType::kFloat64}, {"HalfStorage", DType::kFloat16},
-    {"LongStorage", DType::kInt64},        {"IntStorage", DType::kInt32},      {"ShortStorage", DType::kInt16},
-    {"CharStorage", DType::kInt8},         {"ByteStorage", DType::kUInt8},     {"BoolStorage", DType::kBool},
-    {"BFloat16Storage", DType::kBFloat16}, {"ComplexFloatStorage", DType::kComplex64},
+    {"FloatStorage", DType::kFloat32},
+    {"DoubleStorage", DType::kFloat64},
+    {"HalfStorage", DType::kFloat16},
+    {"LongStorage", DType::kInt64},
+    {"IntStorage", DType::kInt32},
+    {"ShortStorage", DType::kInt16},
+    {"CharStorage", DType::kInt8},
+    {"ByteStorage", DType::kUInt8},
+    {"BoolStorage", DType::kBool},
+    {"BFloat16Storage", DType::kBFloat16},
+    {"ComplexFloatStorage", DType::kComplex64},
     {"ComplexDoubleStorage", DType::kComplex128},
 };
 
@@ -22,11 +29,8 @@ struct RefusedClass {
   const char* dtype;
 };
 constexpr RefusedClass kRefusedClasses[] = {
-    {"QInt8Storage", "qint8"},
-    {"QUInt8Storage", "quint8"},
-    {"QInt32Storage", "qint32"},
-    {"QUInt4x2Storage", "quint4x2"},
-    {"QUInt2x4Storage", "quint2x4"},
+    {"QInt8Storage", "qint8"},       {"QUInt8Storage", "quint8"},     {"QInt32Storage", "qint32"},
+    {"QUInt4x2Storage", "quint4x2"}, {"QUInt2x4Storage", "quint2x4"},
 };
 
 struct Alias {
@@ -34,8 +38,8 @@ struct Alias {
   DType dtype;
 };
 constexpr Alias kAliases[] = {
-    {"half", DType::kFloat16}, {"float", DType::kFloat32}, {"double", DType::kFloat64},
-    {"short", DType::kInt16},  {"int", DType::kInt32},     {"long", DType::kInt64},
+    {"half", DType::kFloat16},     {"float", DType::kFloat32},      {"double", DType::kFloat64},
+    {"short", DType::kInt16},      {"int", DType::kInt32},          {"long", DType::kInt64},
     {"cfloat", DType::kComplex64}, {"cdouble", DType::kComplex128},
 };
 

@@ -121,7 +121,8 @@ Value Unpickler::call_parameter(const Global& callee, std::span<const Value> arg
 // Old archives leave the flag out.
 void Unpickler::note_requires_grad(const Tensor& tensor, std::span<const Value> arguments, size_t index) const {
   if (!context_.requires_grad || index >= arguments.size()) return;
-  if (arguments[index].is_bool() && arguments[index].to_bool() && (is_floating(tensor.dtype()) || is_complex(tensor.dtype()))) {
+  if (arguments[index].is_bool() && arguments[index].to_bool() &&
+      (is_floating(tensor.dtype()) || is_complex(tensor.dtype()))) {
     context_.requires_grad(tensor);
   }
 }
