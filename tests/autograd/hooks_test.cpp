@@ -192,7 +192,7 @@ TEST(Grad, OfATensorCanBeSet) {
   EXPECT_THAT(error_of([&] { set_requires_grad(scale(x, 1), false); }),
               HasSubstr("you can only change requires_grad flags of leaf variables."));
   EXPECT_THAT(error_of([] { set_requires_grad(constant({1}, {1}, DType::kInt64)); }),
-              HasSubstr("only Tensors of floating point dtype can require gradients"));
+              HasSubstr("only Tensors of floating point and complex dtype can require gradients"));
 }
 
 }  // namespace

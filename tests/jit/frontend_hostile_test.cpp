@@ -75,7 +75,7 @@ TEST(FrontendHostile, HugeLiterals) {
   EXPECT_EQ(error_of("def f() -> int:\n  return -9223372036854775808\n"), "");
   EXPECT_EQ(error_of("def f() -> float:\n  return 1e999999\n"), "");
   EXPECT_THAT(error_of("def f() -> float:\n  return 1" + repeat("0", 100) + "j\n"),
-              HasSubstr("complex numbers are not supported"));
+              HasSubstr("expected a value of type float but got complex"));
 }
 
 TEST(FrontendHostile, BrokenText) {

@@ -53,6 +53,13 @@ WorkPtr ProcessGroup::start_transfer(std::string name, Milliseconds timeout, std
   return work;
 }
 
+// A transfer that an engine could not even start: the group's error, by the Work like all others.
+WorkPtr ProcessGroup::failed_transfer(std::string name, const Error& error) {
+  auto work = std::make_shared<Work>(0, std::move(name));
+  work->finish(end_with(Error(error.code(), concat("rank ", rank_, ", ", work->name(), ": ", error.what()))));
+  return work;
+}
+
 WorkPtr ProcessGroup::send(const Tensor& tensor, int destination, uint32_t tag, Milliseconds timeout) {
   check_rank("send", "the destination", destination);
   check(destination != rank_, "send: the destination is this rank itself");
@@ -71,17 +78,21 @@ WorkPtr ProcessGroup::send(const Tensor& tensor, int destination, uint32_t tag, 
   }
   // Both parts are on their way before the call returns: whoever waits for what, nobody waits in a circle.
   const auto head = bytes_of(message->header);
-  if (!failure()) {
-    message->head = engine_->start_send(head.data(), head.size(), destination, header_slot(tag));
-    message->body = engine_->start_send(message->packed.data(), message->packed.size_bytes(), destination,
-                                        bytes_slot(message->header.number));
+  const std::string name = concat("send to rank ", destination, ", ", describe(tensor), ", tag ", tag);
+  try {
+    if (!failure()) {
+      message->head = engine_->start_send(head.data(), head.size(), destination, header_slot(tag));
+      message->body = engine_->start_send(message->packed.data(), message->packed.size_bytes(), destination,
+                                          bytes_slot(message->header.number));
+    }
+  } catch (const Error& error) {
+    return failed_transfer(name, error);
   }
-  return start_transfer(concat("send to rank ", destination, ", ", describe(tensor), ", tag ", tag), timeout,
-                        [message](SteadyTime deadline) {
-                          message->head->wait(deadline);
-                          message->body->wait(deadline);
-                          return -1;
-                        });
+  return start_transfer(name, timeout, [message](SteadyTime deadline) {
+    message->head->wait(deadline);
+    message->body->wait(deadline);
+    return -1;
+  });
 }
 
 WorkPtr ProcessGroup::recv(const Tensor& tensor, int source, uint32_t tag, Milliseconds timeout) {
@@ -95,22 +106,26 @@ WorkPtr ProcessGroup::recv(const Tensor& tensor, int source, uint32_t tag, Milli
   check(!peers.empty(), "recv: a group of one rank");
   const auto header = std::make_shared<Header>();
   std::shared_ptr<Transfer> head;
-  if (!failure())
-    head = engine_->start_recv(reinterpret_cast<std::byte*>(header.get()), sizeof(Header), peers, header_slot(tag));
   const std::string from = source == kAnyRank ? "any rank" : concat("rank ", source);
-  return start_transfer(
-      concat("recv from ", from, ", ", describe(tensor), ", tag ", tag), timeout, [=, this](SteadyTime deadline) {
-        const int sender = head->wait(deadline);
-        const auto dtype = static_cast<DType>(header->dtype);
-        check(dtype == tensor.dtype() && header->count == static_cast<uint64_t>(tensor.numel()), "rank ", sender,
-              " sends ", header->count, " elements of ", name_of(dtype), ", expected ", tensor.numel(), " of ",
-              name_of(tensor.dtype()));
-        Packed packed(tensor);
-        engine_->start_recv(packed.data(), packed.size_bytes(), std::span(&sender, 1), bytes_slot(header->number))
-            ->wait(deadline);
-        packed.unpack();
-        return sender;
-      });
+  const std::string name = concat("recv from ", from, ", ", describe(tensor), ", tag ", tag);
+  try {
+    if (!failure())
+      head = engine_->start_recv(reinterpret_cast<std::byte*>(header.get()), sizeof(Header), peers, header_slot(tag));
+  } catch (const Error& error) {
+    return failed_transfer(name, error);
+  }
+  return start_transfer(name, timeout, [=, this](SteadyTime deadline) {
+    const int sender = head->wait(deadline);
+    const auto dtype = static_cast<DType>(header->dtype);
+    check(dtype == tensor.dtype() && header->count == static_cast<uint64_t>(tensor.numel()), "rank ", sender, " sends ",
+          header->count, " elements of ", name_of(dtype), ", expected ", tensor.numel(), " of ",
+          name_of(tensor.dtype()));
+    Packed packed(tensor);
+    engine_->start_recv(packed.data(), packed.size_bytes(), std::span(&sender, 1), bytes_slot(header->number))
+        ->wait(deadline);
+    packed.unpack();
+    return sender;
+  });
 }
 
 }  // namespace tensord::distributed

@@ -132,6 +132,7 @@ class ProcessGroup {
   void check_rank(const std::string& operation, const char* what, int rank) const;
   Elements elements_of(const std::string& operation, ReduceOp op, const Tensor& tensor) const;
   std::string ranks_that_have_not_come(const Item& item);
+  WorkPtr failed_transfer(std::string name, const Error& error);
   WorkPtr start_transfer(std::string name, Milliseconds timeout, std::function<int(SteadyTime)> move);
 
   // The first error of all ranks; this one's if it is the first.
