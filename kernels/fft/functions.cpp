@@ -52,28 +52,33 @@ Tensor resized(Tensor x, const Dims& dims, const Dims& sizes) {
   return must_pad ? call("aten::constant_pad_nd", x, pad, ops::Scalar(0)) : x;
 }
 
+int64_t dim_of(const Tensor& x, int64_t dim) {
+  check(x.ndim() > 0, "Dimension specified as ", dim, " but tensor has no dimensions");
+  return wrap_dim(dim, x.ndim());
+}
+
 void check_points(int64_t n) { check(n >= 1, "Invalid number of data points (", n, ") specified"); }
 
 // --- one dimension
 
 Tensor complex_1d(const char* op, const Tensor& given, MaybeInt n, int64_t dim, const Norm& norm, bool forward) {
   const Tensor x = as_complex_input(op, given);
-  const int64_t at = wrap_dim(dim, x.ndim());
-  check_points(n.value_or(x.ndim() == 0 ? 1 : x.size(at)));
+  const int64_t at = dim_of(x, dim);
+  check_points(n.value_or(x.size(at)));
   return call("aten::_fft_c2c", n ? resized(x, Dims{at}, Dims{*n}) : x, Dims{at}, norm_of(norm, forward), forward);
 }
 Tensor from_real_1d(const char* op, const Tensor& given, MaybeInt n, int64_t dim, const Norm& norm, bool forward,
                     bool onesided) {
   const Tensor x = as_floating(op, given);
-  const int64_t at = wrap_dim(dim, x.ndim());
-  check_points(n.value_or(x.ndim() == 0 ? 1 : x.size(at)));
+  const int64_t at = dim_of(x, dim);
+  check_points(n.value_or(x.size(at)));
   const Tensor y =
       call("aten::_fft_r2c", n ? resized(x, Dims{at}, Dims{*n}) : x, Dims{at}, norm_of(norm, forward), onesided);
   return forward ? y : call("aten::conj", y);
 }
 Tensor to_real_1d(const char* op, const Tensor& given, MaybeInt n, int64_t dim, const Norm& norm, bool forward) {
   const Tensor x = as_complex_input(op, given);
-  const int64_t at = wrap_dim(dim, x.ndim()), points = n.value_or(2 * (x.size(at) - 1));
+  const int64_t at = dim_of(x, dim), points = n.value_or(2 * (x.size(at) - 1));
   check_points(points);
   const Tensor half = n ? resized(x, Dims{at}, Dims{points / 2 + 1}) : x;
   return call("aten::_fft_c2r", forward ? call("aten::conj", half) : half, Dims{at}, norm_of(norm, forward), points);
@@ -106,7 +111,7 @@ struct Shape {
 Shape shape_of(const Tensor& x, const MaybeDims& sizes, const MaybeDims& dims) {
   Shape out;
   if (dims) {
-    for (const int64_t dim : *dims) out.dims.push_back(wrap_dim(dim, x.ndim()));
+    for (const int64_t dim : *dims) out.dims.push_back(dim_of(x, dim));
     for (size_t i = 0; i < out.dims.size(); ++i) {
       check(std::count(out.dims.begin(), out.dims.end(), out.dims[i]) == 1, "FFT dims must be unique");
     }

@@ -22,7 +22,10 @@ double scale_of(int64_t normalization, const Dims& sizes, const Dims& dims) {
 
 Dims wrapped(const Tensor& x, const Dims& dims) {
   Dims out;
-  for (const int64_t dim : dims) out.push_back(wrap_dim(dim, x.ndim()));
+  for (const int64_t dim : dims) {
+    check(x.ndim() > 0, "Dimension specified as ", dim, " but tensor has no dimensions");
+    out.push_back(wrap_dim(dim, x.ndim()));
+  }
   return out;
 }
 

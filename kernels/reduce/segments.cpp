@@ -162,6 +162,9 @@ OP("aten::_segment_reduce_backward(Tensor grad, Tensor output, Tensor data, str 
       const Segments s = segments_of(x, lengths, offsets, axis, true);
       check(g.sizes() == s.sizes && result.sizes() == s.sizes, "_segment_reduce_backward: expected gradients of shape ",
             to_string(s.sizes), ", but got ", to_string(g.sizes()));
+      check(g.dtype() == x.dtype() && result.dtype() == x.dtype(),
+            "_segment_reduce_backward: expected gradient, output and data of one dtype, but got ", name_of(g.dtype()),
+            ", ", name_of(result.dtype()), " and ", name_of(x.dtype()));
       const Tensor out = ops::call("aten::zeros", x.sizes(), x.dtype());
       dispatch(x.dtype(), [&]<class T>() {
         reduce_back<T>(kind_of(name), s, initial, g.contiguous(), result.contiguous(), x.contiguous(), out);

@@ -26,6 +26,7 @@ def describe(tensor) -> str:
 
 def is_random(tensors) -> bool:
     """Whether PyTorch gave something else with another seed."""
+    tensors = [torch.view_as_real(t) if t.is_complex() else t for t in tensors]
     first, *others = [t.nan_to_num() if is_continuous(t) else t for t in tensors]
     return any(first.shape == other.shape and not torch.equal(first, other) for other in others)
 

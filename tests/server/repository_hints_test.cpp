@@ -58,8 +58,12 @@ TEST_F(RepositoryHintsTest, NamesThatAreNoVersions) {
 }
 
 TEST_F(RepositoryHintsTest, OtherThings) {
-  write(root() / "m" / "saved_model.onnx", "");
-  EXPECT_EQ(reason_of("m"), "its folder has 'saved_model.onnx', expected 'm/1/model.pt'");
+  write(root() / "m" / "saved_model.h5", "");
+  EXPECT_EQ(reason_of("m"), "its folder has 'saved_model.h5', expected 'm/1/model.pt'");
+  fs::remove_all(root() / "m");
+  write(root() / "n" / "saved_model.onnx", "");
+  EXPECT_EQ(reason_of("n"),
+            "'saved_model.onnx' lies in the model's folder: move it into a version's folder, as 'n/1/model.onnx'");
 }
 
 TEST_F(RepositoryHintsTest, FoldersThatNobodyHasFilledYetAreNoFault) {
@@ -94,14 +98,14 @@ TEST_F(RepositoryHintsTest, AFileOfAnotherName) {
   archive("two/1/a.pt");
   archive("two/1/b.pth");
   fs::create_directories(root() / "none" / "1");
-  write(root() / "other" / "1" / "model.onnx", "");
+  write(root() / "other" / "1" / "model.h5", "");
   start({});
   EXPECT_THAT(states("m"),
               HasSubstr("1/model.pt is not there; the folder has 'resnet.pt': rename it to model.pt, or say "
                         "default_model_filename: \"resnet.pt\" in config.pbtxt"));
   EXPECT_THAT(states("two"), HasSubstr("the folder has 'a.pt', 'b.pth': name one of them model.pt"));
   EXPECT_THAT(states("none"), HasSubstr("the folder is empty"));
-  EXPECT_THAT(states("other"), HasSubstr("the folder has 'model.onnx' and no model"));
+  EXPECT_THAT(states("other"), HasSubstr("the folder has 'model.h5' and no model"));
 }
 
 TEST_F(RepositoryHintsTest, WhatLiesBesideAServedVersionIsAWarning) {

@@ -86,3 +86,9 @@ rows("aten::stft", t(2, 30), 8, 0, dtypes=FULL, error="hop_length")
 rows("aten::stft", t(2, 30), 31, dtypes=FULL, error="n_fft")
 rows("aten::istft", t(2, 5, 9), 8, 8, 8, t(8, dtype=torch.float32, low=0.0, high=0.0), False, dtypes=[torch.complex64], error="window overlap add min")
 rows("aten::istft", t(4, 9), 8, dtypes=COMPLEX, error="to match")
+# A tensor without dimensions has none to transform.
+for name in ["fft", "rfft", "irfft"]:
+    rows(f"aten::fft_{name}", t(), None, -1, None, dtypes=COMPLEX if name == "irfft" else FULL,
+         error=("Invalid number of data points", "tensor has no dimensions"))
+rows("aten::_fft_c2c", t(), [0], 0, True, dtypes=COMPLEX, error=("ndim must be", "tensor has no dimensions"))
+rows("aten::_fft_r2c", t(), [0], 0, True, dtypes=FULL, error=("ndim must be", "tensor has no dimensions"))
