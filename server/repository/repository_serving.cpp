@@ -52,8 +52,10 @@ std::string why_not_loaded(const std::exception& error) {
 // Opens a model by a copy of its file that nobody can write to.
 std::unique_ptr<const Model> open_copy(const ModelFactory& factory, const fs::path& file, const ModelConfig& config) {
   const ArchiveCopy copy(file);
+  ModelConfig named = config;  // the copy's path has no name
+  named.default_model_filename = file.filename().string();
   try {
-    return factory(copy.path(), config);
+    return factory(copy.path(), named);
   } catch (const Error& error) {
     throw Error(error.code(), renamed(error.what(), copy.path(), file.string()));
   }

@@ -395,6 +395,7 @@ class ControlTest(RestTest):
             "outputs": [{"name": "y", "datatype": "FP32", "shape": [-1]}]})
         config = self.get("/v2/models/batched/config")
         self.assertEqual((config["max_batch_size"], config["input"][0]["dims"]), (4, [2]))
+        self.assertEqual(config["default_model_filename"], "model.pt")  # also where a copy of it serves
         self.assertEqual(self.get("/v2/models/identity/ready"), {"name": "identity", "ready": True})
         self.assertEqual(self.get("/v2/models/none/ready", 503), {"name": "none", "ready": False})
         self.assertIn("not found", self.get("/v2/models/none", 404)["error"])

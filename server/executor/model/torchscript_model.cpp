@@ -77,7 +77,8 @@ class TorchScriptModel final : public Model {
   TorchScriptModel(const std::string& file, const ModelConfig& config, const jit::LoadOptions& options)
       : module_(jit::Module::load(file, options)), method_(module_->method(kMethod)) {
     signature_.platform = module_->platform();
-    signature_.file_name = std::filesystem::path(file).filename().string();
+    const std::string& configured = config.default_model_filename;
+    signature_.file_name = configured.empty() ? std::filesystem::path(file).filename().string() : configured;
     signature_.max_batch_size = config.max_batch_size;
     for (size_t i = 0; i < method_.schema().arguments.size(); ++i) add_argument(file, i);
     const bool has_batch = config.max_batch_size > 0;
