@@ -256,7 +256,8 @@ TEST_F(BatchPathTest, ARunStopsAtItsDeadline) {
   InferRequest request = request_of({1, 1}, {-1});
   request.deadline_ns = Clock::system().now_ns() + 30'000'000;
   submit(request, late);
-  EXPECT_EQ(late.result().status, absl::DeadlineExceededError("the deadline passed while the model ran"));
+  EXPECT_EQ(late.result().status,
+            absl::DeadlineExceededError("Deadline Exceeded: the deadline passed while the model ran"));
   open();
 }
 

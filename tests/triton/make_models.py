@@ -273,7 +273,7 @@ def limits(root):
     repository = fresh(root / "limits")
     source = "def forward(self, INPUT0):\n    zero = WAIT(INPUT0)\n    return INPUT0 + zero.to(torch.float32)\n"
     io = tensors("input", ("INPUT0", "FP32", -1)) + tensors("output", ("OUTPUT0", "FP32", -1))
-    for name, milliseconds in (("delay_100", 100), ("delay_2000", 2000), ("delay_5000", 5000)):
+    for name, milliseconds in (("delay_100", 100), ("delay_1000", 1000), ("delay_2000", 2000), ("delay_5000", 5000)):
         save(repository, name, kit.waiting(source, milliseconds))
         configure(repository, name, "max_batch_size: 4\n" + io)
 

@@ -337,7 +337,7 @@ def cleanup():
     test = prepared("L0_grpc_state_cleanup/cleanup_test.py", folder("cleanup_test"), [
         ("L0_grpc_state_cleanup/cleanup_test.py", r"SERVER_PID = None", 'SERVER_PID = os.environ.get("SERVER_PID")')])
     models = folder("cleanup") / "models"
-    paths.renamed(models, MODELS / "limits" / "delay_100", "custom_zero_1_float32")
+    paths.renamed(models, MODELS / "limits" / "delay_1000", "custom_zero_1_float32")
     paths.renamed(models, MODELS / "decoupled" / "repeat_int32", "repeat_int32")
     left_out = {name: "needs an answer that comes later; a script cannot wait between answers"
                 for name in methods(test) if "decoupled" in name and ("timeout" in name or "cancellation" in name)}

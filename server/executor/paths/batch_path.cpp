@@ -153,8 +153,8 @@ std::vector<InferTensor> BatchPath::run_model(size_t worker, std::span<const Inf
 // Why a run of the task failed. A run that was stopped for the sake of a deadline says so.
 absl::Status BatchPath::failure(const InferTask& task, absl::Status status) const {
   const bool is_late = task.deadline_ns != kNoDeadline && now_ns() >= task.deadline_ns;
-  return absl::IsCancelled(status) && is_late ? absl::DeadlineExceededError("the deadline passed while the model ran")
-                                              : status;
+  if (!absl::IsCancelled(status) || !is_late) return status;
+  return absl::DeadlineExceededError("Deadline Exceeded: the deadline passed while the model ran");
 }
 
 void BatchPath::answer(InferTask& task, InferResult result) {
