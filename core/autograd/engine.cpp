@@ -19,7 +19,7 @@ Tensor root_gradient(const Tensor& tensor, std::span<const Tensor> gradients, si
   }
   Tensor gradient = gradients[i];
   check(gradient.sizes() == tensor.sizes(), "Mismatch in shape: grad_output[", i, "] has a shape of ",
-        to_string(gradient.sizes()), " and output[", i, "] has a shape of ", to_string(tensor.sizes()), ".");
+        gradient.sizes(), " and output[", i, "] has a shape of ", tensor.sizes(), ".");
   if (!fits(gradient, tensor)) {
     const std::string problem = fit_gradient(gradient, tensor);
     check(problem.empty(), "invalid gradient at index ", i, " - ", problem);

@@ -92,7 +92,7 @@ std::vector<std::vector<double>> values_at(const TensorFunction& function, const
   for (size_t o = 0; o < outputs.size(); ++o) {
     if (!outputs[o].defined()) continue;
     check(found[o].sizes() == outputs[o].sizes(), "gradcheck: the shape of output ", o, " changed from ",
-          to_string(outputs[o].sizes()), " to ", to_string(found[o].sizes()));
+          outputs[o].sizes(), " to ", found[o].sizes());
     out[o] = elements(found[o]);
   }
   return out;

@@ -168,8 +168,8 @@ void record_composite_write(const OpInfo& info, const Op& op, Arguments argument
   std::vector<Value> results;
   ops::run(*op.base, arguments, results);
   const Tensor& result = results.front().to_tensor();
-  check(result.sizes() == target.sizes(), op.name(), ": output with shape ", to_string(target.sizes()),
-        " doesn't match the broadcast shape ", to_string(result.sizes()));
+  check(result.sizes() == target.sizes(), op.name(), ": output with shape ", target.sizes(),
+        " doesn't match the broadcast shape ", result.sizes());
   const Value copied[] = {target, result, false};
   ops::run(copy, copied, returns);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <ostream>
 #include <vector>
 
 #include "core/base/error.h"
@@ -13,6 +14,8 @@ std::string to_string(std::span<const int64_t> dims) {
   for (size_t i = 0; i < dims.size(); ++i) text += (i ? ", " : "") + std::to_string(dims[i]);
   return text + "]";
 }
+
+std::ostream& operator<<(std::ostream& out, const Dims& dims) { return out << to_string(dims); }
 
 int64_t checked_numel(std::span<const int64_t> sizes) {
   check(sizes.size() <= kMaxDims, "a tensor of ", sizes.size(), " dimensions is not possible, at most ", kMaxDims);
@@ -140,6 +143,11 @@ int64_t wrap_dim(int64_t dim, int64_t ndim) {
          "], but got ", dim, ")");
   }
   return dim < 0 ? dim + range : dim;
+}
+
+int64_t axis_of(int64_t dim, int64_t ndim) {
+  if (ndim == 0) fail(ErrorCode::kOutOfRange, "Dimension specified as ", dim, " but tensor has no dimensions");
+  return wrap_dim(dim, ndim);
 }
 
 Dims infer_view_sizes(std::span<const int64_t> requested, int64_t numel) {

@@ -36,6 +36,8 @@ Dims broadcast_strides(std::span<const int64_t> sizes, std::span<const int64_t> 
 // Turns a negative dimension into 0 … ndim-1. A 0-d tensor accepts -1 and 0.
 // Throws Error{kOutOfRange} with PyTorch's text.
 int64_t wrap_dim(int64_t dim, int64_t ndim);
+// The same for reading a size or stride, which a 0-d tensor does not have.
+int64_t axis_of(int64_t dim, int64_t ndim);
 
 // Sizes with one -1 replaced so that the product is numel. Throws as PyTorch does.
 Dims infer_view_sizes(std::span<const int64_t> requested, int64_t numel);

@@ -157,7 +157,7 @@ void Tensor::copy_from(const Tensor& source) const {
         "copy: only CPU tensors can be copied here");
   const Dims to = broadcast_sizes(sizes(), source.sizes());
   if (to != sizes()) {
-    fail(ErrorCode::kInvalidArgument, "copy: a tensor of shape ", to_string(source.sizes()),
+    fail(ErrorCode::kInvalidArgument, "copy: a tensor of shape ", source.sizes(),
          " does not fit into shape ", to_string(sizes()));
   }
   strided_copy(*this,

@@ -60,8 +60,8 @@ class Tensor {
 
   const Dims& sizes() const { return impl_->sizes; }
   const Dims& strides() const { return impl_->strides; }
-  int64_t size(int64_t dim) const { return impl_->sizes[wrap_dim(dim, ndim())]; }
-  int64_t stride(int64_t dim) const { return impl_->strides[wrap_dim(dim, ndim())]; }
+  int64_t size(int64_t dim) const { return impl_->sizes[axis_of(dim, ndim())]; }
+  int64_t stride(int64_t dim) const { return impl_->strides[axis_of(dim, ndim())]; }
   int64_t ndim() const { return static_cast<int64_t>(impl_->sizes.size()); }
   int64_t numel() const { return impl_->numel; }
   int64_t offset() const { return impl_->offset; }

@@ -33,7 +33,7 @@ Tensor with_addend(const Tensor& self, const Tensor& product, const Scalar& beta
   check(self.dtype() == product.dtype(), "expected tensors of the same dtype, but got ", name_of(self.dtype()), " and ",
         name_of(product.dtype()));
   check(broadcast_sizes(self.sizes(), product.sizes()) == product.sizes(), "the expanded size of the tensor ",
-        to_string(product.sizes()), " must match the existing size ", to_string(self.sizes()));
+        product.sizes(), " must match the existing size ", self.sizes());
   const auto scaled = [](const Tensor& x, const Scalar& factor) {
     return factor.to_complex() == 1.0 ? x : call("aten::mul.Scalar", x, factor);
   };

@@ -65,7 +65,7 @@ ops::Returns convolution_backward(const Tensor& grad, const Tensor& input, const
                                             is_transposed, output_padding);
   const Dims sizes = conv_output_sizes("convolution_backward", input.sizes(), weight.sizes(), g);
   check(grad.sizes() == sizes, "expected a gradient of shape ", to_string(sizes), ", but got ",
-        to_string(grad.sizes()));
+        grad.sizes());
   check(grad.dtype() == input.dtype() && weight.dtype() == input.dtype(),
         "gradient, input and weight should have the same type, but got ", name_of(grad.dtype()), ", ",
         name_of(input.dtype()), " and ", name_of(weight.dtype()));

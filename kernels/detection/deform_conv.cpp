@@ -37,7 +37,7 @@ DeformGeometry geometry_of(const Tensor& input, const Tensor& offset, const Tens
   const auto check_places = [&](const Tensor& x, const char* name, int64_t channels) {
     const Dims expected{input.size(0), channels, g.out[0], g.out[1]};
     check(x.sizes() == expected, "deform_conv2d(): expected ", name, " of shape ", to_string(expected), ", but got ",
-          to_string(x.sizes()));
+          x.sizes());
   };
   int64_t channels = 0;
   check(!__builtin_mul_overflow(g.taps(), 2 * offset_groups, &channels), "deform_conv2d(): the sizes overflow");
@@ -90,7 +90,7 @@ OP("tensord::deform_columns_backward(Tensor grad, Tensor input, Tensor offset, T
       const TensorMeta meta = columns_meta(input, offset, mask, use_mask, kernel, stride, padding, dilation, groups);
       check(grad.sizes() == meta.sizes && grad.dtype() == meta.dtype,
             "deform_columns_backward(): expected a gradient of shape ", to_string(meta.sizes), ", but got ",
-            to_string(grad.sizes()));
+            grad.sizes());
       check(wanted.size() == 3 && (use_mask || !wanted[2]),
             "deform_columns_backward(): a gradient of no mask is wanted");
       const auto zeros = [&](const Tensor& like, bool is_wanted) {
@@ -116,11 +116,11 @@ Tensor deform_conv2d(const Tensor& input, const Tensor& weight, const Tensor& of
         input.ndim(), " and ", weight.ndim());
   const int64_t out_channels = weight.size(0), batch = input.size(0);
   check(groups > 0 && input.size(1) == weight.size(1) * groups, "deform_conv2d(): input of ", input.size(1),
-        " channels does not fit a weight of shape ", to_string(weight.sizes()), " in ", groups, " groups");
+        " channels does not fit a weight of shape ", weight.sizes(), " in ", groups, " groups");
   check(out_channels % groups == 0, "deform_conv2d(): ", out_channels, " channels of the result are not a multiple of ",
         groups, " groups");
   check(bias.ndim() == 1 && bias.size(0) == out_channels, "deform_conv2d(): expected a bias of shape [", out_channels,
-        "], but got ", to_string(bias.sizes()));
+        "], but got ", bias.sizes());
   const ops::IntList kernel{weight.size(2), weight.size(3)}, stride{stride_h, stride_w}, padding{pad_h, pad_w},
       dilation{dilation_h, dilation_w};
   const DeformGeometry g = geometry_of(input, offset, mask, use_mask, kernel, stride, padding, dilation, offset_groups);

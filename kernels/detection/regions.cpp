@@ -18,7 +18,7 @@ void check_regions(const char* name, const Tensor& image, const Tensor& boxes, c
         name_of(image.dtype()), " and ", name_of(boxes.dtype()));
   check(image.ndim() == 4, name, "(): expected an input of 4 dimensions, but got ", image.ndim());
   check(boxes.ndim() == 2 && boxes.size(1) == 5, name, "(): rois must have shape as Tensor[K, 5], but got ",
-        to_string(boxes.sizes()));
+        boxes.sizes());
   check(grid.height > 0 && grid.width > 0, name, "(): pooled sizes must be positive, but got ", grid.height, " x ",
         grid.width);
   int64_t bins = 0;
@@ -49,7 +49,7 @@ Tensor image_gradient(const char* name, const Tensor& grad, const Tensor& boxes,
   const Tensor image = Tensor::meta(sizes, grad.dtype(), grad.device());
   const TensorMeta expected = result_meta(name, image, boxes, grid);
   check(grad.sizes() == expected.sizes, name, "(): expected a gradient of shape ", to_string(expected.sizes),
-        ", but got ", to_string(grad.sizes()));
+        ", but got ", grad.sizes());
   if (grad.is_meta()) return image;
   const Tensor out = ops::call("aten::zeros", sizes, grad.dtype());
   if (out.numel() > 0 && grad.numel() > 0) add(grad.contiguous(), boxes.contiguous(), out);
@@ -173,7 +173,7 @@ OP("torchvision::_roi_pool_backward(Tensor grad, Tensor rois, Tensor argmax, " P
                int64_t columns, int64_t batch, int64_t channels, int64_t height, int64_t width) {
       const RegionGrid grid{scale, rows, columns};
       check(places.dtype() == DType::kInt32 && places.sizes() == grad.sizes(),
-            "roi_pool_backward(): expected an argmax of int32 of shape ", to_string(grad.sizes()));
+            "roi_pool_backward(): expected an argmax of int32 of shape ", grad.sizes());
       return image_gradient("roi_pool_backward", grad, boxes, grid, Dims{batch, channels, height, width},
                             [&](const Tensor& g, const Tensor& b, const Tensor& out) {
                               region_maxima_backward(grid, g, b, places.contiguous(), out);

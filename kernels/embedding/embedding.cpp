@@ -44,7 +44,7 @@ TensorMeta embedding_backward_meta(const Tensor& grad, const Tensor& indices, in
   check(grad.ndim() >= 1 && rows >= 0, "embedding_dense_backward: expected rows of gradients");
   sizes.push_back(grad.sizes().back());
   check(grad.sizes() == sizes, "embedding_dense_backward: expected a gradient of shape ", to_string(sizes),
-        ", but got ", to_string(grad.sizes()));
+        ", but got ", grad.sizes());
   return {Dims{rows, sizes.back()}, grad.dtype(), {}, grad.device()};
 }
 

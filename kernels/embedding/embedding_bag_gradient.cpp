@@ -128,7 +128,7 @@ TensorMeta table_meta(const Tensor& grad, const Tensor& indices, const Tensor&, 
   check_mode(mode);
   check(grad.ndim() == 2 && rows >= 0, "embedding_bag: expected a gradient of 2 dimensions, but got ", grad.ndim());
   check(mode != static_cast<int64_t>(BagMode::kMax) || maxima.sizes() == grad.sizes(),
-        "embedding_bag: expected the rows of maxima to have shape ", to_string(grad.sizes()));
+        "embedding_bag: expected the rows of maxima to have shape ", grad.sizes());
   check(!weights || weights->numel() == indices.numel(), "embedding_bag: expected ", indices.numel(), " weights");
   return {Dims{rows, grad.sizes()[1]}, grad.dtype(), {}, grad.device()};
 }
@@ -153,8 +153,8 @@ TensorMeta weights_meta(const Tensor& grad, const Tensor& table, const Tensor& i
                         int64_t mode, int64_t) {
   check(mode == 0, "embedding_bag: per_sample_weights only supported with mode='sum'");
   check(grad.ndim() == 2 && table.ndim() == 2 && grad.sizes()[1] == table.sizes()[1] && grad.dtype() == table.dtype(),
-        "embedding_bag: a gradient of shape ", to_string(grad.sizes()), " does not fit a table of shape ",
-        to_string(table.sizes()));
+        "embedding_bag: a gradient of shape ", grad.sizes(), " does not fit a table of shape ",
+        table.sizes());
   return {Dims{indices.numel()}, grad.dtype(), {}, grad.device()};
 }
 

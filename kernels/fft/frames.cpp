@@ -17,7 +17,7 @@ void check_window(const char* op, const MaybeTensor& window, int64_t length) {
   if (!window) return;
   check(window->ndim() == 1 && window->size(0) == length, op,
         ": expected a 1D window tensor of size equal to win_length=", length, ", but got window with size ",
-        to_string(window->sizes()));
+        window->sizes());
 }
 // In the middle of n_fft numbers.
 Tensor centred(const Tensor& window, int64_t n_fft) {

@@ -68,8 +68,8 @@ std::vector<Tensor> expand_masks(const Tensor& x, const OptionalTensorList& indi
       const auto at = static_cast<int64_t>(out.size()) + d;
       const bool fits = at < x.ndim() && index->sizes()[d] == x.sizes()[at];
       if (!fits) {
-        fail(ErrorCode::kOutOfRange, "The shape of the mask ", to_string(index->sizes()), " at index ", d,
-             " does not match the shape of the indexed tensor ", to_string(x.sizes()), " at index ", at);
+        fail(ErrorCode::kOutOfRange, "The shape of the mask ", index->sizes(), " at index ", d,
+             " does not match the shape of the indexed tensor ", x.sizes(), " at index ", at);
       }
     }
     const Tensor positions = nonzero(*index);
@@ -207,7 +207,7 @@ void index_put(const Tensor& x, const OptionalTensorList& indices, const Tensor&
     try {
       return expand(values, sizes);
     } catch (const Error&) {
-      fail(ErrorCode::kInvalidArgument, "shape mismatch: value tensor of shape ", to_string(values.sizes()),
+      fail(ErrorCode::kInvalidArgument, "shape mismatch: value tensor of shape ", values.sizes(),
            " cannot be broadcast to indexing result of shape ", to_string(sizes));
     }
   }();

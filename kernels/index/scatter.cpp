@@ -21,7 +21,7 @@ TensorMeta gather_meta(const Tensor& x, int64_t dim, const Tensor& index, bool) 
         "Index tensor must have the same number of dimensions as input tensor");
   for (int64_t d = 0; index.numel() != 0 && d < std::min(x.ndim(), index.ndim()); ++d) {
     check(d == dim || index.sizes()[d] <= x.sizes()[d], "Size does not match at dimension ", d, " expected index ",
-          to_string(index.sizes()), " to be smaller than self ", to_string(x.sizes()), " apart from dimension ", dim);
+          index.sizes(), " to be smaller than self ", x.sizes(), " apart from dimension ", dim);
   }
   return {index.sizes(), x.dtype(), {}, x.device()};
 }
@@ -84,8 +84,8 @@ TensorMeta scatter_meta(const Tensor& x, int64_t dim, const Tensor& index, const
   for (int64_t d = 0; d < index.ndim(); ++d) {
     const bool fits = (d == dim || d >= x.ndim() || index.sizes()[d] <= x.sizes()[d]) &&
                       (d >= source.ndim() || index.sizes()[d] <= source.sizes()[d]);
-    check(fits, "Expected index ", to_string(index.sizes()), " to be smaller than self ", to_string(x.sizes()),
-          " apart from dimension ", dim, " and to be smaller size than src ", to_string(source.sizes()));
+    check(fits, "Expected index ", index.sizes(), " to be smaller than self ", x.sizes(),
+          " apart from dimension ", dim, " and to be smaller size than src ", source.sizes());
   }
   return like_self(x);
 }
@@ -93,8 +93,8 @@ TensorMeta scatter_value_meta(const Tensor& x, int64_t dim, const Tensor& index,
   check_scatter(x, dim, index);
   dim = wrap_dim(dim, x.ndim());
   for (int64_t d = 0; index.numel() != 0 && d < std::min(index.ndim(), x.ndim()); ++d) {
-    check(d == dim || index.sizes()[d] <= x.sizes()[d], "Expected index ", to_string(index.sizes()),
-          " to be smaller than self ", to_string(x.sizes()), " apart from dimension ", dim);
+    check(d == dim || index.sizes()[d] <= x.sizes()[d], "Expected index ", index.sizes(),
+          " to be smaller than self ", x.sizes(), " apart from dimension ", dim);
   }
   return like_self(x);
 }

@@ -13,8 +13,8 @@ Tensor replaced(const Tensor& self, const Tensor& src, View view, const char* na
   const Tensor out = call("aten::clone", self);
   const Tensor part = view(out);
   check(part.sizes() == src.sizes(), name,
-        ": expected src to have a size equal to the slice of self. src size = ", to_string(src.sizes()),
-        ", slice size = ", to_string(part.sizes()));
+        ": expected src to have a size equal to the slice of self. src size = ", src.sizes(),
+        ", slice size = ", part.sizes());
   call("aten::copy_", part, src);
   return out;
 }

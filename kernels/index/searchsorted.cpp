@@ -49,7 +49,7 @@ Search make_search(const Tensor& sequences, const Tensor& values, bool narrow, b
   if (sorter) {
     check(sorter->sizes() == have,
           "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor ",
-          to_string(have), "and got sorter tensor ", to_string(sorter->sizes()));
+          to_string(have), "and got sorter tensor ", sorter->sizes());
     check(sorter->dtype() == DType::kInt64,
           "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype ", name_of(sorter->dtype()));
   }

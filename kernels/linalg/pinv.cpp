@@ -50,7 +50,7 @@ OptionalTensor as_tensor(const OptionalNumber& value, const Tensor& like) {
 }
 
 Tensor pinv(const Tensor& a, const OptionalTensor& absolute, const OptionalTensor& relative, bool is_hermitian) {
-  check(has_lapack_dtype(a) && a.ndim() >= 2, "linalg.pinv(", name_of(a.dtype()), "{", to_string(a.sizes()),
+  check(has_lapack_dtype(a) && a.ndim() >= 2, "linalg.pinv(", name_of(a.dtype()), "{", a.sizes(),
         "}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types");
   const Tolerances tolerances = tolerances_of(a, absolute, relative);
   if (a.numel() == 0) {

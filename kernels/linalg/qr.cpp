@@ -59,7 +59,7 @@ TensorMeta infer_householder_product(const Tensor& a, const Tensor& tau) {
   check(columns_of(a) >= tau.sizes().back(), kProduct,
         ": input.shape[-1] must be greater than or equal to tau.shape[-1]");
   check(batch_of(a) == Dims(tau.sizes().span().first(tau.sizes().size() - 1)), kProduct,
-        ": Expected batch dimensions of tau to be equal to input.shape[:-2], but got ", to_string(tau.sizes()));
+        ": Expected batch dimensions of tau to be equal to input.shape[:-2], but got ", tau.sizes());
   check(a.dtype() == tau.dtype(), kProduct, ": tau dtype ", name_of(tau.dtype()), " does not match input dtype ",
         name_of(a.dtype()));
   if (!has_lapack_dtype(a)) fail_dtype("orgqr_cpu", a.dtype());

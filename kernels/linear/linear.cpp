@@ -35,7 +35,7 @@ TensorMeta infer_linear(const Tensor& input, const Tensor& weight, const MaybeTe
     sizes.back() = weight.sizes()[0];
   if (bias) {
     check(broadcast_sizes(bias->sizes(), sizes) == sizes, "The expanded size of the tensor ", to_string(sizes),
-          " must match the existing size of the bias ", to_string(bias->sizes()));
+          " must match the existing size of the bias ", bias->sizes());
   }
   return {sizes, input.dtype(), {}, input.device()};
 }

@@ -72,7 +72,7 @@ void check_addend(const char* op, const Tensor& self, const Tensor& mat, const D
   check_dtypes(op, self, mat);
   const bool expands = broadcast_sizes(self.sizes(), sizes) == sizes;
   check(expands, op, ": the expanded size of the tensor ", to_string(sizes), " must match the existing size ",
-        to_string(self.sizes()));
+        self.sizes());
 }
 TensorMeta infer_addmm(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar&, const Scalar&) {
   const Dims sizes = mm_sizes("addmm", a, b);

@@ -21,7 +21,7 @@ Tensor addr(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& 
   check(b.ndim() == 1, "addr: Expected 1-D argument vec2, but got ", b.ndim(), "-D");
   const Tensor outer = scaled(call("aten::outer", a, b), alpha);
   check(broadcast_sizes(self.sizes(), outer.sizes()) == outer.sizes(), "addr: expected self to be expandable to ",
-        to_string(outer.sizes()), " but got ", to_string(self.sizes()));
+        outer.sizes(), " but got ", self.sizes());
   return is_zero(beta) ? outer : call("aten::add.Tensor", scaled(self, beta), outer);
 }
 OP("aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
@@ -35,7 +35,7 @@ OP("aten::inner(Tensor self, Tensor other) -> Tensor")
       check(a.dtype() == b.dtype(), "expected scalar type ", name_of(a.dtype()), " but found ", name_of(b.dtype()));
       if (a.ndim() == 0 || b.ndim() == 0) return (Expr(a) * Expr(b)).tensor();
       check(a.size(-1) == b.size(-1), "inner() the last dimension must match on both input tensors but got shapes ",
-            to_string(a.sizes()), " and ", to_string(b.sizes()));
+            a.sizes(), " and ", b.sizes());
       return call("aten::tensordot", a, b, Dims{-1}, Dims{-1});
     })
     .composite()

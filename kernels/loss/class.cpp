@@ -23,7 +23,7 @@ ClassLoss make_class_loss(const Tensor& scores, const Tensor& target, const Mayb
   check(ndim >= 1, "Expected 1 or more dimensions (got ", ndim, ")");
   if (ndim == 1) {
     check(target.ndim() == 0 || (target.ndim() == 1 && target.numel() == 1),
-          "For 1D input, the target must be a single label, got size ", to_string(target.sizes()));
+          "For 1D input, the target must be a single label, got size ", target.sizes());
     loss.samples = 1;
     loss.classes = scores.sizes()[0];
   } else {
@@ -34,14 +34,14 @@ ClassLoss make_class_loss(const Tensor& scores, const Tensor& target, const Mayb
     loss.samples = scores.sizes()[0];
     loss.classes = scores.sizes()[1];
     for (int64_t d = 2; d < ndim; ++d) {
-      check(scores.sizes()[d] == target.sizes()[d - 1], "size mismatch (got input: ", to_string(scores.sizes()),
-            ", target: ", to_string(target.sizes()));
+      check(scores.sizes()[d] == target.sizes()[d - 1], "size mismatch (got input: ", scores.sizes(),
+            ", target: ", target.sizes());
       loss.inner *= scores.sizes()[d];
     }
   }
   check(!weight || (weight->ndim() == 1 && weight->numel() == loss.classes),
         "weight tensor should be defined either for all ", loss.classes,
-        " classes or no classes but got weight tensor of shape: ", weight ? to_string(weight->sizes()) : "");
+        " classes or no classes but got weight tensor of shape: ", weight ? weight->sizes() : "");
   return loss;
 }
 
@@ -174,7 +174,7 @@ void add_nll(const char* name, bool has_planes) {
         check_reduction(reduction);
         const ClassLoss loss = make_class_loss(x, target, weight, ignore);
         check(g.numel() == (reduction == kLossNone ? loss.count() : 1) && total_weight.numel() == 1,
-              "the gradient is of size ", to_string(g.sizes()));
+              "the gradient is of size ", g.sizes());
         return TensorMeta{x.sizes(), x.dtype(), {}, x.device()};
       })
       // It is linear in the gradient that comes in, and its transpose is the loss itself.

@@ -248,10 +248,10 @@ OP("tensord::cross_entropy_backward(Tensor grad_output, Tensor self, Tensor targ
     .infer([](const Tensor& g, const Tensor& x, const Tensor& target, MaybeTensor weight, int64_t reduction,
               int64_t ignore, double smoothing, const Tensor& moments, const Tensor& total_weight) {
       const ClassLoss loss = checked(x, target, weight, reduction, ignore, smoothing);
-      check(g.numel() == (reduction == kLossNone ? loss.count() : 1), "the gradient is of size ", to_string(g.sizes()));
+      check(g.numel() == (reduction == kLossNone ? loss.count() : 1), "the gradient is of size ", g.sizes());
       check(moments.numel() == 2 * loss.count() && moments.dtype() == wide_dtype(x) && moments.is_contiguous() &&
                 total_weight.numel() == 1,
-            "the moments are of size ", to_string(moments.sizes()));
+            "the moments are of size ", moments.sizes());
       return TensorMeta{x.sizes(), x.dtype(), {}, x.device()};
     })
     .gradient(gradient_of_backward)
@@ -280,7 +280,7 @@ Tensor with_probabilities(const Tensor& x, const Tensor& target, const MaybeTens
   const int64_t dim = x.ndim() == 1 ? 0 : 1, classes = x.sizes()[static_cast<size_t>(dim)];
   check(!weight || (weight->ndim() == 1 && weight->numel() == classes),
         "cross_entropy: weight tensor should be defined either for all ", classes,
-        " classes or no classes but got weight tensor of shape: ", weight ? to_string(weight->sizes()) : "");
+        " classes or no classes but got weight tensor of shape: ", weight ? weight->sizes() : "");
   Expr probabilities = target;
   if (smoothing > 0) probabilities = probabilities * (1 - smoothing) + smoothing / static_cast<double>(classes);
   Expr products = Expr(ops::call("aten::log_softmax.int", x, dim)) * probabilities;

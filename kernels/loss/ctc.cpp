@@ -48,15 +48,15 @@ struct Batch {
     check(static_cast<int64_t>(input_lengths.size()) == count, "input_lengths must be of size batch_size");
     check(static_cast<int64_t>(target_lengths.size()) == count, "target_lengths must be of size batch_size");
     check(targets.ndim() == 1 || (targets.ndim() == 2 && targets.sizes()[0] == count),
-          "targets must have 1 dimension, or one row for each of the batch, got ", to_string(targets.sizes()));
+          "targets must have 1 dimension, or one row for each of the batch, got ", targets.sizes());
     int64_t longest = 0, at = 0;
     for (int64_t n = 0; n < count; ++n) {
       const int64_t in = input_lengths[static_cast<size_t>(n)], out = target_lengths[static_cast<size_t>(n)];
       check(in >= 0 && in <= steps, "Expected input_lengths to have value at most ", steps, ", but got value ", in);
       check(out >= 0 && out <= targets.numel(), "Expected tensor to have size at least ", out,
-            " at dimension 1, but got size ", to_string(targets.sizes()), " for argument #2 'targets'");
+            " at dimension 1, but got size ", targets.sizes(), " for argument #2 'targets'");
       check(targets.ndim() == 1 || out <= targets.sizes()[1], "Expected tensor to have size at least ", out,
-            " at dimension 1, but got size ", to_string(targets.sizes()), " for argument #2 'targets'");
+            " at dimension 1, but got size ", targets.sizes(), " for argument #2 'targets'");
       first.push_back(targets.ndim() == 1 ? at : n * targets.sizes()[1]);
       at += out;
       longest = std::max(longest, out);

@@ -90,10 +90,10 @@ Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& tar
   check(target.ndim() == 0 || target.ndim() == 1, "0D or 1D target tensor expected, multi-target not supported");
   if (target.ndim() == 1) {
     check(a.ndim() == 2 && b.ndim() == 2, "1D target tensor expects 2D input tensors, but found inputs with sizes ",
-          to_string(a.sizes()), " and ", to_string(b.sizes()), ".");
+          a.sizes(), " and ", b.sizes(), ".");
   } else {
     check(a.ndim() == 1 && b.ndim() == 1, "0D target tensor expects 1D input tensors, but found inputs with sizes ",
-          to_string(a.sizes()), " and ", to_string(b.sizes()), ".");
+          a.sizes(), " and ", b.sizes(), ".");
   }
   constexpr double kEps = 1e-12;
   const Dims last{target.ndim()};

@@ -35,7 +35,7 @@ Tensor as_dtype_of(const Tensor& like, const Expr& losses) {
 // PyTorch multiplies the losses by a weight in place, so that it may not make them larger.
 void check_weighted(const Tensor& losses, const Dims& sizes) {
   check(losses.sizes() == sizes, "output with shape ", to_string(sizes), " doesn't match the broadcast shape ",
-        to_string(losses.sizes()));
+        losses.sizes());
 }
 Expr log_sigmoid(const Expr& x) { return unary("aten::log_sigmoid", x); }
 
@@ -102,8 +102,8 @@ OP("aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta
 
 // Logarithms are not below -100, so that the loss of a certain mistake is finite.
 Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, const MaybeTensor& weight, int64_t reduction) {
-  check(x.sizes() == target.sizes(), "Using a target size (", to_string(target.sizes()),
-        ") that is different to the input size (", to_string(x.sizes()),
+  check(x.sizes() == target.sizes(), "Using a target size (", target.sizes(),
+        ") that is different to the input size (", x.sizes(),
         ") is deprecated. Please ensure they have the same size.");
   const Expr in = x, y = target;
   if (!x.is_meta() && x.numel() > 0) {

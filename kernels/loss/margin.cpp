@@ -35,12 +35,12 @@ struct Rows {
     if (!is_floating(x.dtype())) fail_dtype(op, x.dtype());
     check(target.dtype() == DType::kInt64, "expected scalar type Long but found ", name_of(target.dtype()));
     check(x.ndim() <= 2 && (x.ndim() < 2 || x.sizes()[1] > 0),
-          "Expected non-empty vector or matrix with optional 0-dim batch size, but got: ", to_string(x.sizes()));
+          "Expected non-empty vector or matrix with optional 0-dim batch size, but got: ", x.sizes());
     count = x.ndim() < 2 ? 1 : x.sizes()[0];
     classes = x.ndim() == 0 ? 1 : x.sizes().back();
     const bool fits = has_label_lists ? target.ndim() == x.ndim() && target.sizes() == x.sizes()
                                       : target.ndim() <= 1 && target.numel() == count;
-    check(fits, "inconsistent target size, got: ", to_string(target.sizes()));
+    check(fits, "inconsistent target size, got: ", target.sizes());
   }
 };
 
@@ -157,7 +157,7 @@ OP("aten::multi_margin_loss_backward(Tensor grad_output, Tensor self, Tensor tar
     .infer([](const Tensor& g, const Tensor& x, const Tensor& target, Scalar p, Scalar, MaybeTensor weight,
               int64_t reduction) {
       const TensorMeta loss = infer_multi_margin(x, target, p, weight, reduction);
-      check(g.numel() == checked_numel(loss.sizes), "the gradient is of size ", to_string(g.sizes()));
+      check(g.numel() == checked_numel(loss.sizes), "the gradient is of size ", g.sizes());
       return TensorMeta{x.sizes(), x.dtype(), {}, x.device()};
     });
 KERNEL("aten::multi_margin_loss_backward", kCPU, multi_margin_backward);
@@ -219,8 +219,8 @@ OP("aten::multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tenso
     .infer([](const Tensor& g, const Tensor& x, const Tensor& target, int64_t reduction, const Tensor& is_target) {
       const Rows rows("multilabel_margin_loss", x, target, true);
       check(g.numel() == checked_numel(loss_sizes(rows, x, reduction)), "the gradient is of size ",
-            to_string(g.sizes()));
-      check(is_target.numel() == x.numel(), "is_target is of size ", to_string(is_target.sizes()));
+            g.sizes());
+      check(is_target.numel() == x.numel(), "is_target is of size ", is_target.sizes());
       return TensorMeta{x.sizes(), x.dtype(), {}, x.device()};
     });
 void multilabel_margin_backward(const KernelContext&, const Tensor& g, const Tensor& x, const Tensor& target,

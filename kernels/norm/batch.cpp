@@ -147,7 +147,7 @@ Statistics normalize_batch(const KernelContext& context, const Tensor& in, const
   const int64_t channels = in.sizes()[1], count = in.numel() / std::max<int64_t>(channels, 1);
   // One value has no unbiased variance, which only the running one is.
   check(count > 1 || (count == 1 && !mean && !variance),
-        "Expected more than 1 value per channel when training, got input size ", to_string(in.sizes()));
+        "Expected more than 1 value per channel when training, got input size ", in.sizes());
   Statistics statistics;
   if (in.dtype() == DType::kFloat32 && in.is_contiguous() && out.is_contiguous() && !ChannelLayout(in).by_rows) {
     statistics = normalize_planes(in, weight, bias, eps, out);

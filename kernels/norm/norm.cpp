@@ -39,12 +39,12 @@ int64_t check_layer_norm(const Tensor& in, const IntList& shape, const MaybeTens
     length *= shape[i];
   }
   check(fits, "layer_norm: Given normalized_shape=", to_string(shape),
-        ", expected input with shape ending in it, but got input of size", to_string(in.sizes()));
+        ", expected input with shape ending in it, but got input of size", in.sizes());
   check(!weight || weight->sizes() == shape,
         "layer_norm: Expected weight to be of same shape as normalized_shape, but got ",
-        weight ? to_string(weight->sizes()) : "", " and ", to_string(shape));
+        weight ? weight->sizes() : "", " and ", to_string(shape));
   check(!bias || bias->sizes() == shape, "layer_norm: Expected bias to be of same shape as normalized_shape, but got ",
-        bias ? to_string(bias->sizes()) : "", " and ", to_string(shape));
+        bias ? bias->sizes() : "", " and ", to_string(shape));
   if (!is_floating(in.dtype())) fail_dtype("layer_norm", in.dtype());
   return length;
 }
@@ -216,7 +216,7 @@ void check_channels(const char* op, const Tensor& in, const MaybeTensor& weight,
 void check_groups(const Tensor& in, int64_t groups) {
   check(groups > 0 && in.sizes()[1] % groups == 0,
         "group_norm: Expected number of channels in input to be divisible by num_groups, but got input of shape ",
-        to_string(in.sizes()), " and num_groups=", groups);
+        in.sizes(), " and num_groups=", groups);
 }
 
 OP("aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool "
@@ -266,7 +266,7 @@ OP("aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, i
               int64_t groups, double) {
       check_channels("native_group_norm", in, weight, bias);
       check(n >= 0 && c >= 0 && inner >= 0 && in.sizes()[0] == n && in.sizes()[1] == c && in.numel() == n * c * inner,
-            "the input is of size ", to_string(in.sizes()), ", expected ", n, ", ", c, " and ", inner);
+            "the input is of size ", in.sizes(), ", expected ", n, ", ", c, " and ", inner);
       check_groups(in, groups);
       const DType stats = in.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
       const TensorMeta moments{Dims{n, groups}, stats, {}, in.device()};

@@ -44,8 +44,8 @@ void store_sums(const std::vector<double>& sums, const Tensor& out) {
 // What is not asked for comes back empty.
 std::vector<TensorMeta> infer_backward(const Tensor& g, const Tensor& x, const Dims& parameter, DType dtype,
                                        const Mask& mask) {
-  check(g.sizes() == x.sizes(), "the gradient is of size ", to_string(g.sizes()), ", the input of ",
-        to_string(x.sizes()));
+  check(g.sizes() == x.sizes(), "the gradient is of size ", g.sizes(), ", the input of ",
+        x.sizes());
   check(mask.size() == 3, "output_mask must have 3 items");
   if (!is_floating(x.dtype())) fail_dtype("norm_backward", x.dtype());
   const Dims none{0};
@@ -324,7 +324,7 @@ OP("aten::native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean,
               int64_t c, int64_t inner, int64_t groups, Mask mask) {
       check(groups > 0 && n >= 0 && c >= 0 && inner >= 0 && c % groups == 0 && x.ndim() >= 2 && x.sizes()[0] == n &&
                 x.sizes()[1] == c && x.numel() == n * c * inner,
-            "the input is of size ", to_string(x.sizes()), ", expected ", n, ", ", c, " and ", inner);
+            "the input is of size ", x.sizes(), ", expected ", n, ", ", c, " and ", inner);
       check(mean.numel() == n * groups && rstd.numel() == n * groups, "mean and rstd must have ", n * groups,
             " elements");
       return infer_backward(g, x, Dims{c}, weight ? weight->dtype() : x.dtype(), mask);

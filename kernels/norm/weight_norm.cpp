@@ -57,7 +57,7 @@ Tensor rms_norm(const Tensor& x, const ops::IntList& shape, const std::optional<
   for (size_t i = 0; i < shape.size(); ++i) {
     const int64_t dim = x.ndim() - static_cast<int64_t>(shape.size()) + static_cast<int64_t>(i);
     check(x.size(dim) == shape[i], "rms_norm: given normalized_shape=", to_string(shape),
-          ", expected input with that shape at its end, but got input of size ", to_string(x.sizes()));
+          ", expected input with that shape at its end, but got input of size ", x.sizes());
     dims.push_back(dim);
   }
   check(!weight || weight->sizes() == shape, "rms_norm: expected weight of shape ", to_string(shape));
@@ -83,7 +83,7 @@ OP("aten::sum_to_size(Tensor self, int[] size) -> Tensor")
         if (is_extra || (size[dim - extra] == 1 && x.size(dim) != 1)) summed.push_back(dim);
         fits = is_extra || size[dim - extra] == 1 || size[dim - extra] == x.size(dim);
       }
-      check(fits, "size {", to_string(size), "} is not expandable to size {", to_string(x.sizes()), "}.");
+      check(fits, "size {", to_string(size), "} is not expandable to size {", x.sizes(), "}.");
       if (summed.empty()) return call("aten::clone", x);
       return compose::reshape(compose::sum(x, summed, true), size);
     })

@@ -65,7 +65,7 @@ std::tuple<Tensor, Tensor> pool(const Tensor& given, const IntList& window, cons
   check(window.size() == kDims && output.size() == kDims, name, "kernel_size and output_size must have ", kDims,
         " numbers");
   check(given.ndim() == kDims + 1 || given.ndim() == kDims + 2, name, "Expected ", kDims + 1, "D or ", kDims + 2,
-        "D tensor, but got: ", to_string(given.sizes()));
+        "D tensor, but got: ", given.sizes());
   Sizes s{{1, 1, 1}, {1, 1, 1}, {1, 1, 1}};
   Dims sizes;
   int64_t planes = 1;
@@ -82,7 +82,7 @@ std::tuple<Tensor, Tensor> pool(const Tensor& given, const IntList& window, cons
   check(given_samples.ndim() == 3 && given_samples.size(0) * given_samples.size(1) == planes &&
             given_samples.size(2) == kDims,
         name, "Expect _random_samples to hold ", kDims, " numbers for each of ", planes, " planes, but got ",
-        to_string(given_samples.sizes()));
+        given_samples.sizes());
   if (given.is_meta()) return {Tensor::meta(sizes, given.dtype()), Tensor::meta(sizes, DType::kInt64)};
   const Tensor x = given.contiguous(), samples = given_samples.contiguous();
   const Tensor values = Tensor::empty(sizes, x.dtype()), places = Tensor::empty(sizes, DType::kInt64);
@@ -111,7 +111,7 @@ std::tuple<Tensor, Tensor> pool(const Tensor& given, const IntList& window, cons
 template <int kDims>
 Tensor pool_back(const Tensor& g, const Tensor& x, const IntList&, const IntList&, const Tensor& places) {
   check(g.sizes() == places.sizes(), "fractional_max_pool", kDims, "d_backward(): the gradient is of shape ",
-        to_string(g.sizes()), ", the indices of ", to_string(places.sizes()));
+        g.sizes(), ", the indices of ", places.sizes());
   const auto flat = [](const Tensor& t) { return call("aten::flatten.using_ints", t, -kDims, int64_t{-1}); };
   const Tensor zeros = call("aten::zeros_like", flat(x));
   return compose::reshape(call("aten::scatter_add", zeros, int64_t{-1}, flat(places), flat(g)), x.sizes());

@@ -15,11 +15,11 @@ Dims repeated(const char* op, const Dims& list, size_t count, const char* name) 
 void check_input(const char* op, const Tensor& input, size_t spatial, size_t first) {
   const auto ndim = static_cast<size_t>(input.ndim());
   check(ndim == spatial + 1 || ndim == spatial + 2, op, ": Expected ", spatial + 1, "D or ", spatial + 2,
-        "D (batch mode) tensor for input, but got ", to_string(input.sizes()));
+        "D (batch mode) tensor for input, but got ", input.sizes());
   for (size_t d = first + (ndim == spatial + 2 ? 1 : 0); d < ndim; ++d) {
     check(input.sizes()[d] > 0, op,
           "(): Expected input to have non-zero size for non-batch dimensions, but input has sizes ",
-          to_string(input.sizes()), " with dimension ", d, " being empty");
+          input.sizes(), " with dimension ", d, " being empty");
   }
 }
 

@@ -34,7 +34,7 @@ void check_weight(const char* name, const Tensor& x, const MaybeTensor& weight) 
   check(weight->sizes() == wanted, name,
         ": if weight tensor is provided it should have the same shape as the input tensor "
         "excluding its innermost dimension, but got input with shape ",
-        to_string(x.sizes()), " and weight with shape ", to_string(weight->sizes()));
+        x.sizes(), " and weight with shape ", weight->sizes());
   check(weight->dtype() == x.dtype(), name,
         ": if weight tensor is provided, input tensor and weight tensor should have the "
         "same dtype, but got input(",
@@ -103,7 +103,7 @@ Tensor counted(const char* name, const Tensor& x, const Edges& given, const Mayb
   Dims sizes;
   for (const Tensor& own : given) {
     check(own.ndim() == 1 && own.numel() > 1, name,
-          ": bins tensors should have one dimension and at least 2 edges, but got ", to_string(own.sizes()));
+          ": bins tensors should have one dimension and at least 2 edges, but got ", own.sizes());
     check(own.dtype() == x.dtype(), name, ": input tensor and bins tensors should have the same dtype, but got ",
           name_of(x.dtype()), " and ", name_of(own.dtype()));
     edges.push_back(own.contiguous());
@@ -134,7 +134,7 @@ void check_flat_weight(const Tensor& x, const MaybeTensor& weight) {
   check(!weight || weight->sizes() == x.sizes(),
         "torch.histogram(): if weight tensor is provided it should have the same shape "
         "as the input tensor, but got input ",
-        to_string(x.sizes()), " and weight ", weight ? to_string(weight->sizes()) : "");
+        x.sizes(), " and weight ", weight ? weight->sizes() : "");
 }
 
 OP("aten::histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, "

@@ -161,7 +161,7 @@ OP("aten::_segment_reduce_backward(Tensor grad, Tensor output, Tensor data, str 
                const MaybeTensor& lengths, const MaybeTensor& offsets, int64_t axis, const MaybeScalar& initial) {
       const Segments s = segments_of(x, lengths, offsets, axis, true);
       check(g.sizes() == s.sizes && result.sizes() == s.sizes, "_segment_reduce_backward: expected gradients of shape ",
-            to_string(s.sizes), ", but got ", to_string(g.sizes()));
+            to_string(s.sizes), ", but got ", g.sizes());
       check(g.dtype() == x.dtype() && result.dtype() == x.dtype(),
             "_segment_reduce_backward: expected gradient, output and data of one dtype, but got ", name_of(g.dtype()),
             ", ", name_of(result.dtype()), " and ", name_of(x.dtype()));

@@ -7,7 +7,7 @@ namespace {
 
 void check_sizes(const Tensor& tensor, const Dims& sizes, const char* what) {
   check(tensor.sizes() == sizes, "expected the ", what, " of a recurrent layer to have sizes ", to_string(sizes),
-        ", but got ", to_string(tensor.sizes()));
+        ", but got ", tensor.sizes());
 }
 
 // The flat list of parameters: for each layer and direction w_ih, w_hh, the biases, the projection.

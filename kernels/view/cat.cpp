@@ -118,7 +118,7 @@ TensorMeta stack_meta(const TensorList& tensors, int64_t dim) {
   check(!tensors.empty(), "stack expects a non-empty TensorList");
   for (size_t i = 1; i < tensors.size(); ++i) {
     check(tensors[i].sizes() == tensors[0].sizes(), "stack expects each tensor to be equal size, but got ",
-          to_string(tensors[0].sizes()), " at entry 0 and ", to_string(tensors[i].sizes()), " at entry ", i);
+          tensors[0].sizes(), " at entry 0 and ", tensors[i].sizes(), " at entry ", i);
   }
   dim = wrap_dim(dim, tensors[0].ndim() + 1);
   Dims sizes = tensors[0].sizes();

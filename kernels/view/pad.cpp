@@ -82,15 +82,15 @@ void check_mode(const Tensor& x, const IntList& pad, Mode mode) {
   check(pad.size() % 2 == 0, "Padding length must be divisible by 2");
   const auto dims = static_cast<int64_t>(pad.size() / 2);
   check(dims >= 1 && dims <= 3 && (x.ndim() == dims + 1 || x.ndim() == dims + 2), "padding of ", pad.size(),
-        " values expects a ", dims + 1, "D or ", dims + 2, "D tensor, but got ", to_string(x.sizes()));
+        " values expects a ", dims + 1, "D or ", dims + 2, "D tensor, but got ", x.sizes());
   for (int64_t d = x.ndim() - dims; d < x.ndim(); ++d) {
     const Edges edges = edges_of(pad, d, x.ndim());
     const int64_t size = x.sizes()[d];
-    check(size > 0, "padding: expected a non-empty dimension ", d, ", but got ", to_string(x.sizes()));
+    check(size > 0, "padding: expected a non-empty dimension ", d, ", but got ", x.sizes());
     if (mode == Mode::kReflect) {
       check(edges.before < size && edges.after < size,
             "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding (",
-            edges.before, ", ", edges.after, ") at dimension ", d, " of input ", to_string(x.sizes()));
+            edges.before, ", ", edges.after, ") at dimension ", d, " of input ", x.sizes());
     } else if (mode == Mode::kCircular) {
       check(edges.before <= size && edges.after <= size, "Padding value causes wrapping around more than once.");
     }
@@ -155,7 +155,7 @@ void mode_kernel(const KernelContext&, const Tensor& x, const IntList& pad, Tens
 template <Mode kMode>
 TensorMeta mode_backward_meta(const Tensor& g, const Tensor& x, const IntList& pad) {
   const TensorMeta padded = mode_meta<kMode>(x, pad);
-  check(padded.sizes == g.sizes(), "grad_output of shape ", to_string(g.sizes()), " where ", to_string(padded.sizes),
+  check(padded.sizes == g.sizes(), "grad_output of shape ", g.sizes(), " where ", to_string(padded.sizes),
         " is expected");
   return {x.sizes(), g.dtype(), {}, g.device()};
 }

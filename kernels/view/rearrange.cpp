@@ -247,7 +247,7 @@ Tensor pixel_unshuffle(const Tensor& x, int64_t factor) {
 }
 
 Tensor channel_shuffle(const Tensor& x, int64_t groups) {
-  check(x.ndim() > 2, "channel_shuffle expects input with > 2 dims, but got input with sizes ", to_string(x.sizes()));
+  check(x.ndim() > 2, "channel_shuffle expects input with > 2 dims, but got input with sizes ", x.sizes());
   check(groups > 0, "Number of groups to divide channels in must be positive. Value of groups:", groups);
   const int64_t channels = x.sizes()[1];
   check(channels % groups == 0, "Number of channels must be divisible by groups. Got ", channels, " channels and ",

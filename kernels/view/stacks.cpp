@@ -56,7 +56,7 @@ OP("aten::diagflat(Tensor self, int offset=0) -> Tensor")
     .composite();
 
 Tensor cartesian_prod(const TensorList& tensors) {
-  for (const Tensor& x : tensors) check(x.ndim() == 1, "Expect a 1D vector, but got shape ", to_string(x.sizes()));
+  for (const Tensor& x : tensors) check(x.ndim() == 1, "Expect a 1D vector, but got shape ", x.sizes());
   check(!tensors.empty(), "meshgrid expects a non-empty TensorList");
   if (tensors.size() == 1) return call("aten::clone", tensors[0]);
   const ops::Op& meshgrid = ops::get_op("aten::meshgrid");
@@ -83,7 +83,7 @@ void add_tuples(int64_t count, int64_t r, bool with_replacement, Dims& tuple,
 }
 
 Tensor combinations(const Tensor& x, int64_t r, bool with_replacement) {
-  check(x.ndim() == 1, "Expect a 1D vector, but got shape ", to_string(x.sizes()));
+  check(x.ndim() == 1, "Expect a 1D vector, but got shape ", x.sizes());
   check(r >= 0, "Expect a non-negative number, but got ", r);
   if (r == 0) return call("aten::new_empty", x, Dims{0});
   check(r <= static_cast<int64_t>(kMaxDims), "combinations: r must be at most ", kMaxDims, ", but got ", r);

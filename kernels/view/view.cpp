@@ -86,7 +86,7 @@ Tensor select(const Tensor& x, int64_t dim, int64_t index) {
   Dims sizes = x.sizes(), strides = x.strides();
   const int64_t size = sizes[dim];
   if (index < -size || index >= size) {
-    fail(ErrorCode::kOutOfRange, "select(): index ", index, " out of range for tensor of size ", to_string(x.sizes()),
+    fail(ErrorCode::kOutOfRange, "select(): index ", index, " out of range for tensor of size ", x.sizes(),
          " at dimension ", dim);
   }
   if (index < 0) index += size;
@@ -131,7 +131,7 @@ Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length) {
 
 Tensor expand(const Tensor& x, const IntList& sizes) {
   const auto ndim = static_cast<int64_t>(sizes.size());
-  check(ndim >= x.ndim(), "expand(", name_of(x.dtype()), to_string(x.sizes()), ", size=", to_string(sizes),
+  check(ndim >= x.ndim(), "expand(", name_of(x.dtype()), x.sizes(), ", size=", to_string(sizes),
         "): the number of sizes provided (", ndim,
         ") must be greater or equal to the number of dimensions in the tensor (", x.ndim(), ")");
   Dims new_sizes(sizes.size(), 0), strides(sizes.size(), 0);
@@ -148,7 +148,7 @@ Tensor expand(const Tensor& x, const IntList& sizes) {
           ") isn't allowed in a leading, non-existing dimension ", i);
     check(size == target || size == 1, "The expanded size of the tensor (", target, ") must match the existing size (",
           size, ") at non-singleton dimension ", i, ".  Target sizes: ", to_string(sizes),
-          ".  Tensor sizes: ", to_string(x.sizes()));
+          ".  Tensor sizes: ", x.sizes());
     new_sizes[i] = target;
     strides[i] = dim >= 0 && size == target ? x.strides()[dim] : 0;
   }

@@ -69,7 +69,7 @@ TensorMeta im2col_meta(const Tensor& x, const IntList& kernel, const IntList& di
   check((x.ndim() == 3 || (x.ndim() == 4 && x.size(0) >= 0)) && x.size(-1) > 0 && x.size(-2) > 0 && x.size(-3) > 0,
         "im2col: Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
         "input, but got: ",
-        to_string(x.sizes()));
+        x.sizes());
   const Windows windows("im2col", {x.size(-2), x.size(-1)}, kernel, dilation, padding, stride);
   Dims sizes;
   if (x.ndim() == 4) sizes.push_back(x.size(0));
@@ -113,7 +113,7 @@ TensorMeta col2im_meta(const Tensor& x, const IntList& size, const IntList& kern
       (x.ndim() == 2 || x.ndim() == 3) && x.size(-1) > 0 && x.size(-2) > 0,
       "col2im: Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for "
       "input, but got: ",
-      to_string(x.sizes()));
+      x.sizes());
   check(x.size(-2) % windows.taps() == 0,
         "col2im: Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
         "input.size(1)=",

@@ -27,17 +27,17 @@ void check_grid(const Tensor& input, const Tensor& grid, int64_t spatial_dims) {
   check(input.dtype() == DType::kFloat32 || input.dtype() == DType::kFloat64, "grid_sampler(): not implemented for ",
         name_of(input.dtype()));
   check(input.ndim() == spatial_dims + 2 && input.ndim() == grid.ndim(), "grid_sampler(): expected ", spatial_dims + 2,
-        "D input and grid with same number of dimensions, but got input with sizes ", to_string(input.sizes()),
-        " and grid with sizes ", to_string(grid.sizes()));
+        "D input and grid with same number of dimensions, but got input with sizes ", input.sizes(),
+        " and grid with sizes ", grid.sizes());
   check(input.size(0) == grid.size(0),
         "grid_sampler(): expected grid and input to have same batch size, but got input with sizes ",
-        to_string(input.sizes()), " and grid with sizes ", to_string(grid.sizes()));
+        input.sizes(), " and grid with sizes ", grid.sizes());
   check(grid.size(-1) == spatial_dims, "grid_sampler(): expected grid to have size ", spatial_dims,
-        " in last dimension, but got grid with sizes ", to_string(grid.sizes()));
+        " in last dimension, but got grid with sizes ", grid.sizes());
   for (int64_t dim = 2; dim < input.ndim(); ++dim) {
     check(input.size(dim) > 0,
           "grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes ",
-          to_string(input.sizes()), " with dimension ", dim, " being empty");
+          input.sizes(), " with dimension ", dim, " being empty");
   }
 }
 
@@ -68,7 +68,7 @@ ops::Returns sample_backward(const Tensor& grad, const Tensor& input, const Tens
   const TensorMeta meta = sample_meta<kSpatial>(input, grid, interpolation, padding, align);
   check(grad.sizes() == meta.sizes && grad.dtype() == meta.dtype,
         "grid_sampler_backward(): expected a gradient of shape ", to_string(meta.sizes), ", but got ",
-        to_string(grad.sizes()));
+        grad.sizes());
   check(mask.size() == 2, "grid_sampler_backward(): expected an output_mask of 2, but got ", mask.size());
   const auto result = [&](const Tensor& like, bool is_wanted) {
     if (!is_wanted) return Tensor();
@@ -135,7 +135,7 @@ Tensor affine_grid(const Tensor& theta, const ops::IntList& size, bool align_cor
     check(n >= 0, "affine_grid_generator: expected positive sizes, but got ", to_string(size));
   check(theta.ndim() == 3 && theta.size(0) == size[0] && theta.size(1) == spatial && theta.size(2) == spatial + 1,
         "Expected a batch of ", spatial, "D affine matrices of shape Nx", spatial, "x", spatial + 1, " for size ",
-        to_string(size), ", but got ", to_string(theta.sizes()));
+        to_string(size), ", but got ", theta.sizes());
   Dims places, flat{size[0], 1}, out{size[0]};
   for (int64_t d = 0; d < spatial; ++d) {
     places.push_back(size[d + 2]);

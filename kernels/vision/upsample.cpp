@@ -32,7 +32,7 @@ struct Request {
 
 TensorMeta output_meta(const char* op, const Tensor& input, const Request& r) {
   check(static_cast<size_t>(input.ndim()) == r.spatial + 2, op, ": expected a ", r.spatial + 2,
-        "-D input, but got sizes ", to_string(input.sizes()));
+        "-D input, but got sizes ", input.sizes());
   check(r.sizes.size() == r.spatial, op, ": expected output_size to have ", r.spatial, " entries, but got ",
         r.sizes.size());
   if (r.mode != Mode::kNearest && r.mode != Mode::kNearestExact) {
@@ -42,7 +42,7 @@ TensorMeta output_meta(const char* op, const Tensor& input, const Request& r) {
   for (size_t i = 0; i < r.spatial; ++i) {
     constexpr int64_t kMost = int64_t{1} << 24;
     check(input.sizes()[i + 2] > 0 && r.sizes[i] > 0 && r.sizes[i] <= kMost, op,
-          ": Input and output sizes should be greater than 0, but got input ", to_string(input.sizes()), " output ",
+          ": Input and output sizes should be greater than 0, but got input ", input.sizes(), " output ",
           to_string(r.sizes));
     sizes.push_back(r.sizes[i]);
   }
@@ -202,7 +202,7 @@ TensorMeta backward_meta(const Tensor& g, const IntList& input_sizes, const Requ
   checked_numel(input_sizes);
   const TensorMeta forward = output_meta("upsample", Tensor::meta(input_sizes, g.dtype()), r);
   check(forward.sizes == g.sizes(), "upsample: Expected grad_output to have the shape ", to_string(forward.sizes),
-        " but got ", to_string(g.sizes()));
+        " but got ", g.sizes());
   return {input_sizes, g.dtype(), lies_last(g) ? channels_last_strides(input_sizes) : Dims(), g.device()};
 }
 void run_backward(const Request& r, const Tensor& g, Tensor& out) {

@@ -37,8 +37,8 @@ Tensor class_labels(const LossSpec& spec, const Tensor& output, const Tensor& la
 Tensor value_labels(const LossSpec& spec, const Tensor& output, const Tensor& label) {
   Tensor labels = label.dtype() == output.dtype() ? label : label.to(output.dtype());
   if (labels.sizes() == output.sizes()) return labels;
-  check(labels.numel() == output.numel(), "loss.label: '", spec.label, "' has shape ", to_string(label.sizes()),
-        ", but the output ", to_string(output.sizes()));
+  check(labels.numel() == output.numel(), "loss.label: '", spec.label, "' has shape ", label.sizes(),
+        ", but the output ", output.sizes());
   labels = labels.contiguous();
   return labels.as_view(output.sizes(), contiguous_strides(output.sizes()), labels.offset());
 }

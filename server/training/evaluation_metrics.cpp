@@ -39,8 +39,8 @@ void EvaluationMetrics::add_accuracy(const Tensor& output, const Tensor& label, 
   const Tensor labels = label.to(DType::kInt64).contiguous();
   const int64_t rows = scores.size(0), classes = scores.size(1),
                 inner = scores.numel() / std::max<int64_t>(rows * classes, 1);
-  check(labels.numel() == rows * inner, "accuracy: the output has shape ", to_string(output.sizes()), ", the label ",
-        to_string(label.sizes()));
+  check(labels.numel() == rows * inner, "accuracy: the output has shape ", output.sizes(), ", the label ",
+        label.sizes());
   const float* score = scores.data<float>();
   const int64_t* wanted = labels.data<int64_t>();
   for (int64_t row = 0; row < rows; ++row) {
@@ -62,8 +62,8 @@ void EvaluationMetrics::add_accuracy(const Tensor& output, const Tensor& label, 
 }
 
 void EvaluationMetrics::add_binary_accuracy(const Tensor& output, const Tensor& label, Sum& sum) const {
-  check(output.numel() == label.numel(), "accuracy: the output has shape ", to_string(output.sizes()), ", the label ",
-        to_string(label.sizes()));
+  check(output.numel() == label.numel(), "accuracy: the output has shape ", output.sizes(), ", the label ",
+        label.sizes());
   const Tensor scores = output.to(DType::kFloat32).contiguous();
   const Tensor labels = label.to(DType::kFloat32).contiguous();
   const float limit = loss_.builtin == "bce" ? 0.5f : 0.0f;
@@ -74,8 +74,8 @@ void EvaluationMetrics::add_binary_accuracy(const Tensor& output, const Tensor& 
 }
 
 void EvaluationMetrics::add_error(const Tensor& output, const Tensor& label, bool is_squared, Sum& sum) const {
-  check(output.numel() == label.numel(), "the output has shape ", to_string(output.sizes()), ", the label ",
-        to_string(label.sizes()), ": they cannot be compared");
+  check(output.numel() == label.numel(), "the output has shape ", output.sizes(), ", the label ",
+        label.sizes(), ": they cannot be compared");
   const Tensor found = output.to(DType::kFloat64).contiguous();
   const Tensor wanted = label.to(DType::kFloat64).contiguous();
   for (int64_t i = 0; i < found.numel(); ++i) {

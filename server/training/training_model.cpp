@@ -133,7 +133,7 @@ Tensor TrainingModel::loss(std::span<const Tensor> batch, const std::function<bo
     check(value.is_tensor(), "loss.method: '", spec_.method, "' gives a ", value.tag_name(), ", not a tensor");
     loss = value.to_tensor();
   }
-  check(loss.numel() == 1, "the loss must be a single number, but has shape ", to_string(loss.sizes()));
+  check(loss.numel() == 1, "the loss must be a single number, but has shape ", loss.sizes());
   check(is_floating(loss.dtype()), "the loss must be a floating number, but is ", name_of(loss.dtype()));
   return loss;
 }

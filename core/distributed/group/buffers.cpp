@@ -38,7 +38,7 @@ void check_target(const std::string& operation, const char* argument, const Tens
   check_source(operation, argument, tensor);
   check(tensor.storage()->is_writable(), operation, ": ", argument, " is in memory that cannot be written");
   check(!may_share_elements(tensor), operation, ": ", argument, " has elements that share memory (strides ",
-        to_string(tensor.strides()), " of ", to_string(tensor.sizes()), "); make a copy first");
+        tensor.strides(), " of ", tensor.sizes(), "); make a copy first");
 }
 
 void check_same_dtype(const std::string& operation, const char* argument, const Tensor& tensor, DType dtype) {

@@ -43,7 +43,7 @@ void check_list(const std::string& operation, const char* argument, std::span<co
 void check_same_sizes(const std::string& operation, const char* argument, const Tensor& tensor, const Tensor& expected,
                       size_t index) {
   check(tensor.sizes() == expected.sizes(), operation, ": invalid tensor size of ", argument, " at index ", index,
-        " (expected ", to_string(expected.sizes()), ", got ", to_string(tensor.sizes()), ")");
+        " (expected ", expected.sizes(), ", got ", tensor.sizes(), ")");
 }
 
 std::vector<size_t> sizes_bytes_of(std::span<const Tensor> tensors) {
