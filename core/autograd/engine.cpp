@@ -18,8 +18,8 @@ Tensor root_gradient(const Tensor& tensor, std::span<const Tensor> gradients, si
     return ops::call("aten::ones_like", tensor);
   }
   Tensor gradient = gradients[i];
-  check(gradient.sizes() == tensor.sizes(), "Mismatch in shape: grad_output[", i, "] has a shape of ",
-        gradient.sizes(), " and output[", i, "] has a shape of ", tensor.sizes(), ".");
+  check(gradient.sizes() == tensor.sizes(), "Mismatch in shape: grad_output[", i, "] has a shape of ", gradient.sizes(),
+        " and output[", i, "] has a shape of ", tensor.sizes(), ".");
   if (!fits(gradient, tensor)) {
     const std::string problem = fit_gradient(gradient, tensor);
     check(problem.empty(), "invalid gradient at index ", i, " - ", problem);

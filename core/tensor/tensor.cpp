@@ -157,8 +157,8 @@ void Tensor::copy_from(const Tensor& source) const {
         "copy: only CPU tensors can be copied here");
   const Dims to = broadcast_sizes(sizes(), source.sizes());
   if (to != sizes()) {
-    fail(ErrorCode::kInvalidArgument, "copy: a tensor of shape ", source.sizes(),
-         " does not fit into shape ", to_string(sizes()));
+    fail(ErrorCode::kInvalidArgument, "copy: a tensor of shape ", source.sizes(), " does not fit into shape ",
+         to_string(sizes()));
   }
   strided_copy(*this,
                source.as_view(sizes(), broadcast_strides(source.sizes(), source.strides(), sizes()), source.offset()));

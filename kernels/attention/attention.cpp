@@ -47,8 +47,8 @@ Sizes sizes_of(const Tensor& query, const Tensor& key, const Tensor& value, cons
     scores.push_back(s.keys);
     const Dims masked = broadcast_sizes(scores, mask->sizes());
     const size_t n = masked.size();
-    check(masked[n - 2] == s.queries && masked[n - 1] == s.keys, "attention: a mask of shape ",
-          mask->sizes(), " does not fit scores of shape ", to_string(scores));
+    check(masked[n - 2] == s.queries && masked[n - 1] == s.keys, "attention: a mask of shape ", mask->sizes(),
+          " does not fit scores of shape ", to_string(scores));
     s.batch = masked.span().first(n - 2);
   }
   s.batch = broadcast_sizes(s.batch, batch(value));

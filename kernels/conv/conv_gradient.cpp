@@ -64,8 +64,7 @@ ops::Returns convolution_backward(const Tensor& grad, const Tensor& input, const
   const ConvGeometry g = make_conv_geometry(static_cast<size_t>(weight.ndim() - 2), stride, padding, dilation, groups,
                                             is_transposed, output_padding);
   const Dims sizes = conv_output_sizes("convolution_backward", input.sizes(), weight.sizes(), g);
-  check(grad.sizes() == sizes, "expected a gradient of shape ", to_string(sizes), ", but got ",
-        grad.sizes());
+  check(grad.sizes() == sizes, "expected a gradient of shape ", to_string(sizes), ", but got ", grad.sizes());
   check(grad.dtype() == input.dtype() && weight.dtype() == input.dtype(),
         "gradient, input and weight should have the same type, but got ", name_of(grad.dtype()), ", ",
         name_of(input.dtype()), " and ", name_of(weight.dtype()));

@@ -153,8 +153,7 @@ TensorMeta weights_meta(const Tensor& grad, const Tensor& table, const Tensor& i
                         int64_t mode, int64_t) {
   check(mode == 0, "embedding_bag: per_sample_weights only supported with mode='sum'");
   check(grad.ndim() == 2 && table.ndim() == 2 && grad.sizes()[1] == table.sizes()[1] && grad.dtype() == table.dtype(),
-        "embedding_bag: a gradient of shape ", grad.sizes(), " does not fit a table of shape ",
-        table.sizes());
+        "embedding_bag: a gradient of shape ", grad.sizes(), " does not fit a table of shape ", table.sizes());
   return {Dims{indices.numel()}, grad.dtype(), {}, grad.device()};
 }
 

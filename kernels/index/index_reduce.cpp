@@ -26,8 +26,7 @@ Tensor index_reduce(const Tensor& self, int64_t given_dim, const Tensor& index, 
   for (int64_t d = 0; d < target.ndim(); ++d) {
     check(d == dim || from.size(d) == target.size(d),
           "index_reduce(): Source/destination tensor must have same slice shapes. Destination slice shape: ",
-          target.sizes(), " at dimension ", dim, " and source slice shape: ", from.sizes(),
-          " at dimension ", d, ".");
+          target.sizes(), " at dimension ", dim, " and source slice shape: ", from.sizes(), " at dimension ", d, ".");
   }
   Dims shape(static_cast<size_t>(target.ndim()), 1);
   shape[dim] = index.numel();

@@ -84,8 +84,8 @@ TensorMeta scatter_meta(const Tensor& x, int64_t dim, const Tensor& index, const
   for (int64_t d = 0; d < index.ndim(); ++d) {
     const bool fits = (d == dim || d >= x.ndim() || index.sizes()[d] <= x.sizes()[d]) &&
                       (d >= source.ndim() || index.sizes()[d] <= source.sizes()[d]);
-    check(fits, "Expected index ", index.sizes(), " to be smaller than self ", x.sizes(),
-          " apart from dimension ", dim, " and to be smaller size than src ", source.sizes());
+    check(fits, "Expected index ", index.sizes(), " to be smaller than self ", x.sizes(), " apart from dimension ", dim,
+          " and to be smaller size than src ", source.sizes());
   }
   return like_self(x);
 }
@@ -93,8 +93,8 @@ TensorMeta scatter_value_meta(const Tensor& x, int64_t dim, const Tensor& index,
   check_scatter(x, dim, index);
   dim = wrap_dim(dim, x.ndim());
   for (int64_t d = 0; index.numel() != 0 && d < std::min(index.ndim(), x.ndim()); ++d) {
-    check(d == dim || index.sizes()[d] <= x.sizes()[d], "Expected index ", index.sizes(),
-          " to be smaller than self ", x.sizes(), " apart from dimension ", dim);
+    check(d == dim || index.sizes()[d] <= x.sizes()[d], "Expected index ", index.sizes(), " to be smaller than self ",
+          x.sizes(), " apart from dimension ", dim);
   }
   return like_self(x);
 }

@@ -89,7 +89,10 @@ int work_size(T answer) {
 template <class T>
 class Scratch {
  public:
-  explicit Scratch(int64_t count) : tensor_(Tensor::empty(Dims{count > 0 ? count : 1}, dtype_of<T>)) {}
+  // OpenBLAS's gemv loads some elements after the last column, and leaves them out of the sum.
+  static constexpr int64_t kReadBeyond = 8;
+  explicit Scratch(int64_t count)
+      : tensor_(Tensor::empty(Dims{std::max<int64_t>(count, 1) + kReadBeyond}, dtype_of<T>)) {}
   T* get() const { return tensor_.template data<T>(); }
 
  private:

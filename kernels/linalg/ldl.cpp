@@ -70,8 +70,8 @@ TensorMeta infer_ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor&
   check_real(kSolve, ld);
   check_matrix(kSolve, b, "B");
   check(Dims(ld.sizes().span().first(ld.sizes().size() - 1)) == pivots.sizes(), kSolve,
-        ": Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape ",
-        pivots.sizes(), " instead");
+        ": Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape ", pivots.sizes(),
+        " instead");
   check(pivots.dtype() == DType::kInt32 || pivots.dtype() == DType::kInt64, kSolve,
         ": Expected pivots to be integers. Got ", name_of(pivots.dtype()));
   check(ld.dtype() == b.dtype(), "Expected b and A to have the same dtype, but found b of type ", name_of(b.dtype()),

@@ -16,8 +16,7 @@ using ops::GradArgs;
 using ops::TensorMeta;
 
 std::vector<TensorMeta> infer_lu_factor(const Tensor& a, bool exchanges, bool) {
-  check(a.ndim() >= 2, "torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: ", a.sizes(),
-        " instead");
+  check(a.ndim() >= 2, "torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: ", a.sizes(), " instead");
   check(exchanges, "linalg.lu_factor: LU without pivoting is not implemented on the CPU");
   if (!has_lapack_dtype(a)) fail_dtype("lu_cpu", a.dtype());
   check(rows_of(a) <= std::numeric_limits<int32_t>::max(), "linalg.lu_factor: ", rows_of(a), " rows are too many");
@@ -170,8 +169,7 @@ OP("aten::lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, boo
     .composite();
 OP("aten::linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)")
     .direct([](const Tensor& a, bool exchanges) {
-      check(a.ndim() >= 2, "linalg.lu: Expected tensor with 2 or more dimensions. Got size: ", a.sizes(),
-            " instead");
+      check(a.ndim() >= 2, "linalg.lu: Expected tensor with 2 or more dimensions. Got size: ", a.sizes(), " instead");
       const auto [lu, pivots, info] = call_for<3>("aten::linalg_lu_factor_ex", a, exchanges, false);
       return lu_unpack(lu, pivots, true, true);
     })
@@ -188,8 +186,8 @@ void check_lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, boo
   check(pivots.ndim() >= 1 && pivots.sizes().back() == columns_of(lu), kName,
         ": Number of pivots per batch should be same as the dimension of the matrix");
   check(Dims(lu.sizes().span().first(lu.sizes().size() - 1)) == pivots.sizes(), kName,
-        ": Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape ",
-        pivots.sizes(), " instead");
+        ": Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape ", pivots.sizes(),
+        " instead");
 }
 
 // X with A X = B, X A = B (not `is_left`) or with Aᴴ (`is_adjoint`) in the place of A.

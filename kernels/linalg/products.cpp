@@ -64,8 +64,8 @@ void check_multi_dot(const std::vector<Tensor>& tensors) {
   }
   for (size_t i = 0; i + 1 < count; ++i) {
     const Tensor &a = tensors[i], &b = tensors[i + 1];
-    check(a.sizes().back() == b.sizes()[0], "multi_dot(): tensors ", i, " and ", i + 1, " with shapes ",
-          a.sizes(), " and ", b.sizes(), " cannot be multiplied");
+    check(a.sizes().back() == b.sizes()[0], "multi_dot(): tensors ", i, " and ", i + 1, " with shapes ", a.sizes(),
+          " and ", b.sizes(), " cannot be multiplied");
   }
 }
 

@@ -102,9 +102,8 @@ OP("aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta
 
 // Logarithms are not below -100, so that the loss of a certain mistake is finite.
 Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, const MaybeTensor& weight, int64_t reduction) {
-  check(x.sizes() == target.sizes(), "Using a target size (", target.sizes(),
-        ") that is different to the input size (", x.sizes(),
-        ") is deprecated. Please ensure they have the same size.");
+  check(x.sizes() == target.sizes(), "Using a target size (", target.sizes(), ") that is different to the input size (",
+        x.sizes(), ") is deprecated. Please ensure they have the same size.");
   const Expr in = x, y = target;
   if (!x.is_meta() && x.numel() > 0) {
     const Expr low = unary("aten::min", in), high = unary("aten::max", in);

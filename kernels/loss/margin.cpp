@@ -218,8 +218,7 @@ OP("aten::multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tenso
    "is_target) -> Tensor")
     .infer([](const Tensor& g, const Tensor& x, const Tensor& target, int64_t reduction, const Tensor& is_target) {
       const Rows rows("multilabel_margin_loss", x, target, true);
-      check(g.numel() == checked_numel(loss_sizes(rows, x, reduction)), "the gradient is of size ",
-            g.sizes());
+      check(g.numel() == checked_numel(loss_sizes(rows, x, reduction)), "the gradient is of size ", g.sizes());
       check(is_target.numel() == x.numel(), "is_target is of size ", is_target.sizes());
       return TensorMeta{x.sizes(), x.dtype(), {}, x.device()};
     });

@@ -155,8 +155,7 @@ void batch_norm_backward(const KernelContext&, const Tensor& g, const Tensor& x,
 std::vector<TensorMeta> infer_backward(const Tensor& g, const Tensor& x, MaybeTensor weight, MaybeTensor running_mean,
                                        MaybeTensor running_var, MaybeTensor save_mean, MaybeTensor save_invstd,
                                        bool training, double, Mask mask) {
-  check(x.ndim() >= 2 && g.sizes() == x.sizes(), "the gradient is of size ", g.sizes(), ", the input of ",
-        x.sizes());
+  check(x.ndim() >= 2 && g.sizes() == x.sizes(), "the gradient is of size ", g.sizes(), ", the input of ", x.sizes());
   check(mask.size() == 3, "output_mask must have 3 items");
   if (!is_floating(x.dtype())) fail_dtype("native_batch_norm_backward", x.dtype());
   check(training || (running_mean && running_var), "running_mean and running_var must be defined in evaluation mode");

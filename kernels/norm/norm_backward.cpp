@@ -44,8 +44,7 @@ void store_sums(const std::vector<double>& sums, const Tensor& out) {
 // What is not asked for comes back empty.
 std::vector<TensorMeta> infer_backward(const Tensor& g, const Tensor& x, const Dims& parameter, DType dtype,
                                        const Mask& mask) {
-  check(g.sizes() == x.sizes(), "the gradient is of size ", g.sizes(), ", the input of ",
-        x.sizes());
+  check(g.sizes() == x.sizes(), "the gradient is of size ", g.sizes(), ", the input of ", x.sizes());
   check(mask.size() == 3, "output_mask must have 3 items");
   if (!is_floating(x.dtype())) fail_dtype("norm_backward", x.dtype());
   const Dims none{0};

@@ -87,8 +87,7 @@ void add(const char* name, bool is_log) {
   ops::OpBuilder(concat(name, "(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor").c_str(),
                  __FILE__, __LINE__)
       .infer([](const Tensor& g, const Tensor& y, int64_t dim, DType dtype) {
-        check(g.sizes() == y.sizes(), "the gradient is of size ", g.sizes(), ", the result of ",
-              y.sizes());
+        check(g.sizes() == y.sizes(), "the gradient is of size ", g.sizes(), ", the result of ", y.sizes());
         if (!is_floating(y.dtype())) fail_dtype("softmax_backward", y.dtype());
         wrap_dim(dim, y.ndim());
         // What was computed in float of a half becomes one again.

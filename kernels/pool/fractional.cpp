@@ -110,8 +110,8 @@ std::tuple<Tensor, Tensor> pool(const Tensor& given, const IntList& window, cons
 // The gradient goes to where the values came from; windows may share a place.
 template <int kDims>
 Tensor pool_back(const Tensor& g, const Tensor& x, const IntList&, const IntList&, const Tensor& places) {
-  check(g.sizes() == places.sizes(), "fractional_max_pool", kDims, "d_backward(): the gradient is of shape ",
-        g.sizes(), ", the indices of ", places.sizes());
+  check(g.sizes() == places.sizes(), "fractional_max_pool", kDims, "d_backward(): the gradient is of shape ", g.sizes(),
+        ", the indices of ", places.sizes());
   const auto flat = [](const Tensor& t) { return call("aten::flatten.using_ints", t, -kDims, int64_t{-1}); };
   const Tensor zeros = call("aten::zeros_like", flat(x));
   return compose::reshape(call("aten::scatter_add", zeros, int64_t{-1}, flat(places), flat(g)), x.sizes());

@@ -14,8 +14,8 @@ Tensor unpool(const Tensor& x, const Tensor& indices, const ops::IntList& size, 
         " elements in output_size, but got ", size.size(), " elements.");
   check(x.ndim() == spatial + 1 || x.ndim() == spatial + 2, "Input to max_unpooling", spatial, "d should be a ",
         spatial + 1, "d or ", spatial + 2, "d Tensor, but got a tensor with ", x.ndim(), " dimensions");
-  check(x.sizes() == indices.sizes(), "Expected shape of indices to be same as that of the input tensor (",
-        x.sizes(), ") but got indices tensor with shape: ", indices.sizes());
+  check(x.sizes() == indices.sizes(), "Expected shape of indices to be same as that of the input tensor (", x.sizes(),
+        ") but got indices tensor with shape: ", indices.sizes());
   Dims planes, out;
   int64_t pixels = 1;
   for (int64_t dim = 0; dim < x.ndim() - spatial; ++dim) {

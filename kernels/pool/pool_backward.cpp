@@ -25,8 +25,7 @@ TensorMeta infer_like(const Tensor& g, const Tensor& x, const Dims& out_sizes, s
   check((ndim == spatial + 1 || ndim == spatial + 2) && out_sizes.size() == ndim, "the input has ", ndim,
         " dimensions, the result ", out_sizes.size());
   for (size_t d = 0; d < ndim - spatial; ++d) {
-    check(x.sizes()[d] == out_sizes[d], "the input is of size ", x.sizes(), ", the result of ",
-          to_string(out_sizes));
+    check(x.sizes()[d] == out_sizes[d], "the input is of size ", x.sizes(), ", the result of ", to_string(out_sizes));
   }
   check(g.sizes() == out_sizes, "the gradient is of size ", g.sizes(), ", expected ", to_string(out_sizes));
   if (!is_floating(x.dtype())) fail_dtype("pool_backward", x.dtype());

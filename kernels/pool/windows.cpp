@@ -18,8 +18,8 @@ void check_input(const char* op, const Tensor& input, size_t spatial, size_t fir
         "D (batch mode) tensor for input, but got ", input.sizes());
   for (size_t d = first + (ndim == spatial + 2 ? 1 : 0); d < ndim; ++d) {
     check(input.sizes()[d] > 0, op,
-          "(): Expected input to have non-zero size for non-batch dimensions, but input has sizes ",
-          input.sizes(), " with dimension ", d, " being empty");
+          "(): Expected input to have non-zero size for non-batch dimensions, but input has sizes ", input.sizes(),
+          " with dimension ", d, " being empty");
   }
 }
 

@@ -125,8 +125,7 @@ KERNEL("aten::native_dropout", kCPU,
 OP("aten::native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor")
     .infer([](const Tensor& g, const Tensor& mask, double) {
       check(mask.dtype() == DType::kBool, "mask should be torch.bool dtype");
-      check(g.sizes() == mask.sizes(), "the gradient is of size ", g.sizes(), ", the mask of ",
-            mask.sizes());
+      check(g.sizes() == mask.sizes(), "the gradient is of size ", g.sizes(), ", the mask of ", mask.sizes());
       if (!is_floating(g.dtype())) fail_dtype("native_dropout_backward", g.dtype());
       return like(g, g.dtype());
     })

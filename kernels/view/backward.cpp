@@ -28,8 +28,7 @@ void fill_zero(const Tensor& x) {
 
 // Fills `out` (row-major) with zeros but for `part`, a view of it that gets `g`.
 void place(const Tensor& out, const Tensor& part, const Tensor& g) {
-  check(part.sizes() == g.sizes(), "the gradient has the shape ", g.sizes(), " where ",
-        part.sizes(), " is expected");
+  check(part.sizes() == g.sizes(), "the gradient has the shape ", g.sizes(), " where ", part.sizes(), " is expected");
   if (part.numel() < out.numel()) fill_zero(out);
   if (g.numel() != 0) strided_copy(part, g);
 }
@@ -89,8 +88,8 @@ OP("aten::unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, 
 KERNEL("aten::unfold_backward", kCPU,
        [](const KernelContext&, const Tensor& g, const IntList&, int64_t dim, int64_t size, int64_t step, Tensor& out) {
          const Tensor windows = unfold(out, dim, size, step);
-         check(windows.sizes() == g.sizes(), "the gradient has the shape ", g.sizes(), " where ",
-               windows.sizes(), " is expected");
+         check(windows.sizes() == g.sizes(), "the gradient has the shape ", g.sizes(), " where ", windows.sizes(),
+               " is expected");
          fill_zero(out);
          if (g.numel() == 0) return;
          dispatch_floating(g.dtype(), "unfold_backward", [&]<class T>() {
@@ -155,8 +154,8 @@ void move_geometry(const Tensor& x, const Geometry& from, const Geometry& to, co
 TensorMeta geometry_meta(const Tensor& x, const Geometry& from, const Geometry& to) {
   from.check_valid();
   to.check_valid();
-  check(x.sizes() == from.sizes, "as_strided: a tensor of shape ", x.sizes(), " where ",
-        to_string(from.sizes), " is expected");
+  check(x.sizes() == from.sizes, "as_strided: a tensor of shape ", x.sizes(), " where ", to_string(from.sizes),
+        " is expected");
   checked_numel(to.sizes);
   return {to.sizes, x.dtype(), {}, x.device()};
 }

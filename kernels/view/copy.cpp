@@ -100,8 +100,7 @@ void wrote(const Tensor& x) {
 Tensor copy_into(const Tensor& x, const Tensor& source, bool) {
   check_writable(x, "copy_");
   const Dims joint = broadcast_sizes(x.sizes(), source.sizes());
-  check(joint == x.sizes(), "copy_: a tensor of shape ", source.sizes(), " does not fit into shape ",
-        x.sizes());
+  check(joint == x.sizes(), "copy_: a tensor of shape ", source.sizes(), " does not fit into shape ", x.sizes());
   const Tensor from = expand(source, x.sizes());
   if (x.is_meta() || source.is_meta()) return x;
   if (x.device().kind != DeviceKind::kCPU || source.device().kind != DeviceKind::kCPU) {

@@ -30,14 +30,14 @@ void check_grid(const Tensor& input, const Tensor& grid, int64_t spatial_dims) {
         "D input and grid with same number of dimensions, but got input with sizes ", input.sizes(),
         " and grid with sizes ", grid.sizes());
   check(input.size(0) == grid.size(0),
-        "grid_sampler(): expected grid and input to have same batch size, but got input with sizes ",
-        input.sizes(), " and grid with sizes ", grid.sizes());
+        "grid_sampler(): expected grid and input to have same batch size, but got input with sizes ", input.sizes(),
+        " and grid with sizes ", grid.sizes());
   check(grid.size(-1) == spatial_dims, "grid_sampler(): expected grid to have size ", spatial_dims,
         " in last dimension, but got grid with sizes ", grid.sizes());
   for (int64_t dim = 2; dim < input.ndim(); ++dim) {
     check(input.size(dim) > 0,
-          "grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes ",
-          input.sizes(), " with dimension ", dim, " being empty");
+          "grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes ", input.sizes(),
+          " with dimension ", dim, " being empty");
   }
 }
 
@@ -67,8 +67,7 @@ ops::Returns sample_backward(const Tensor& grad, const Tensor& input, const Tens
                              int64_t padding, bool align, const std::vector<bool>& mask) {
   const TensorMeta meta = sample_meta<kSpatial>(input, grid, interpolation, padding, align);
   check(grad.sizes() == meta.sizes && grad.dtype() == meta.dtype,
-        "grid_sampler_backward(): expected a gradient of shape ", to_string(meta.sizes), ", but got ",
-        grad.sizes());
+        "grid_sampler_backward(): expected a gradient of shape ", to_string(meta.sizes), ", but got ", grad.sizes());
   check(mask.size() == 2, "grid_sampler_backward(): expected an output_mask of 2, but got ", mask.size());
   const auto result = [&](const Tensor& like, bool is_wanted) {
     if (!is_wanted) return Tensor();

@@ -74,8 +74,8 @@ void EvaluationMetrics::add_binary_accuracy(const Tensor& output, const Tensor& 
 }
 
 void EvaluationMetrics::add_error(const Tensor& output, const Tensor& label, bool is_squared, Sum& sum) const {
-  check(output.numel() == label.numel(), "the output has shape ", output.sizes(), ", the label ",
-        label.sizes(), ": they cannot be compared");
+  check(output.numel() == label.numel(), "the output has shape ", output.sizes(), ", the label ", label.sizes(),
+        ": they cannot be compared");
   const Tensor found = output.to(DType::kFloat64).contiguous();
   const Tensor wanted = label.to(DType::kFloat64).contiguous();
   for (int64_t i = 0; i < found.numel(); ++i) {

@@ -31,8 +31,8 @@ void write_with_weights(const std::string& base, const std::string& weights, con
     const auto found = tensors.find(name);
     check(found != tensors.end(), shown(name), ": the model has no parameter or buffer of this name");
     const Tensor& target = found->second;
-    check(target.sizes() == tensor.sizes(), shown(name), ": has shape ", tensor.sizes(),
-          ", the model's has ", target.sizes());
+    check(target.sizes() == tensor.sizes(), shown(name), ": has shape ", tensor.sizes(), ", the model's has ",
+          target.sizes());
     const bool can_convert = is_floating(target.dtype()) && is_floating(tensor.dtype());
     check(target.dtype() == tensor.dtype() || can_convert, shown(name), ": is of type ", name_of(tensor.dtype()),
           ", the model's of ", name_of(target.dtype()));

@@ -43,8 +43,8 @@ void BatchStream::check_alike(const std::vector<std::pair<std::string, Tensor>>&
           ", in the batches before it ", name_of(like.dtype()));
     const bool is_alike = tensor.ndim() == like.ndim() &&
                           std::equal(tensor.sizes().begin() + 1, tensor.sizes().end(), like.sizes().begin() + 1);
-    check(is_alike, "batch ", next_, ": '", name, "' has shape ", tensor.sizes(),
-          ", in the batches before it ", like.sizes(), " with any number of rows");
+    check(is_alike, "batch ", next_, ": '", name, "' has shape ", tensor.sizes(), ", in the batches before it ",
+          like.sizes(), " with any number of rows");
   }
   check(arrays.size() == first_.size(), "batch ", next_, " has ", arrays.size(), " arrays, the batches before it ",
         first_.size());

@@ -31,8 +31,8 @@ Tensor join(const std::string& path, const Column& column) {
   for (const InferTensor* part : column.parts) {
     const bool fits = part->tensor.defined() && part->tensor.dtype() == first.dtype() &&
                       part->tensor.ndim() == first.ndim() && row_shape(part->tensor) == row_shape(first);
-    check(fits, path, ": '", column.name, "' has rows of different shapes or dtypes; ", first.sizes(),
-          " of ", name_of(first.dtype()), " in the first request");
+    check(fits, path, ": '", column.name, "' has rows of different shapes or dtypes; ", first.sizes(), " of ",
+          name_of(first.dtype()), " in the first request");
     rows += part->tensor.ndim() > 0 ? part->tensor.size(0) : 1;
   }
   Dims shape = row_shape(first);
