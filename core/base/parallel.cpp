@@ -51,7 +51,9 @@ constexpr int kMaxBudget = 1024;
 // A team of so many was seen to be possible for this thread.
 thread_local int proven_threads = 1;
 
-// How many of the wanted threads, the calling one among them, can be there at one time now.
+// How many of the wanted threads, the calling one among them, can be there at one time now. Where that is fewer, half
+// of them is left: stacks that have just ended, and what malloc sets aside for a thread, may not be room when the team
+// is made.
 int count_possible_threads(int wanted) {
   std::atomic<bool> is_over{false};
   std::vector<Thread> others;
@@ -64,7 +66,8 @@ int count_possible_threads(int wanted) {
   is_over = true;
   is_over.notify_all();
   for (Thread& other : others) other.join();
-  return 1 + static_cast<int>(others.size());
+  const int possible = 1 + static_cast<int>(others.size());
+  return possible == wanted ? wanted : std::max(1, possible / 2);
 }
 
 int prove_threads(int wanted) {
