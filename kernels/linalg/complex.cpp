@@ -23,7 +23,7 @@ void factor_lu_complex(const Tensor& a, const Tensor& pivots, const Tensor& info
         int* code = info.data<int32_t>() + i;
         *code = 0;
         if (steps == 0) continue;
-        Lapack<T>::getrf(&m, &n, matrix_data<T>(a, batch, i), &lda, pivots.data<int32_t>() + i * steps, code);
+        Lapack<T>::getrf(&m, &n, LapackMatrix<T>(a, batch, i).get(), &lda, pivots.data<int32_t>() + i * steps, code);
       }
     });
   });
@@ -37,7 +37,8 @@ void factor_cholesky_complex(const Tensor& a, bool is_upper, const Tensor& info)
   dispatch_complex(a.dtype(), "linalg.cholesky", [&]<class T>() {
     for_each_range(count_of(batch), cost_of(n, n), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        T* matrix = matrix_data<T>(a, batch, i);
+        const LapackMatrix<T> own(a, batch, i);
+        T* matrix = own.get();
         Lapack<T>::potrf(&triangle, &n, matrix, &lda, info.data<int32_t>() + i, 1);
         // The other triangle is zero, as PyTorch's is.
         for (int64_t c = 0; c < n; ++c) {
@@ -61,8 +62,9 @@ void solve_triangular_complex(const Tensor& a, const Tensor& x, bool is_upper, b
     for_each_range(count_of(batch), cost_of(m, n), [&](int64_t begin, int64_t end) {
       const T one(1);
       for (int64_t i = begin; i < end; ++i) {
-        Lapack<T>::trsm(&side, &triangle, &turn, &diagonal, &m, &n, &one, matrix_data<T>(columns, batch, i), &lda,
-                        matrix_data<T>(x, batch, i), &ldx, 1, 1, 1, 1);
+        Lapack<T>::trsm(&side, &triangle, &turn, &diagonal, &m, &n, &one,
+                        LapackMatrix<T>(columns, batch, i, LapackMatrix<T>::Use::kRead).get(), &lda,
+                        LapackMatrix<T>(x, batch, i).get(), &ldx, 1, 1, 1, 1);
       }
     });
   });

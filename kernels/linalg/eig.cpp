@@ -42,8 +42,8 @@ void run_real(const Tensor& a, bool has_vectors, const Tensor& values, const Ten
   for_each_range(count_of(batch), 10 * cost_of(n, n), [&](int64_t begin, int64_t end) {
     const Scratch<T> work(size), real(n), imag(n), packed(has_vectors ? int64_t{n} * n : 1);
     for (int64_t i = begin; i < end; ++i) {
-      geev_of(&none, &job, &n, matrix_data<T>(a, batch, i), &lda, real.get(), imag.get(), nullptr, &one, packed.get(),
-              &ldv, work.get(), &size, codes.data<int32_t>() + i);
+      geev_of(&none, &job, &n, LapackMatrix<T>(a, batch, i).get(), &lda, real.get(), imag.get(), nullptr, &one,
+              packed.get(), &ldv, work.get(), &size, codes.data<int32_t>() + i);
       C* own = values.data<C>() + i * n;
       for (int k = 0; k < n; ++k) own[k] = {real.get()[k], imag.get()[k]};
       if (has_vectors) unpack_vectors(packed.get(), imag.get(), n, matrix_data<C>(vectors, batch, i));
@@ -67,9 +67,11 @@ void run_complex(const Tensor& a, bool has_vectors, const Tensor& values, const 
     const Scratch<C> work(size);
     const Scratch<T> reals(int64_t{2} * n);
     for (int64_t i = begin; i < end; ++i) {
-      C* own = has_vectors ? matrix_data<C>(vectors, batch, i) : nullptr;
-      Lapack<C>::geev(&none, &job, &n, matrix_data<C>(a, batch, i), &lda, values.data<C>() + i * n, nullptr, &one, own,
-                      &ldv, work.get(), &size, reals.get(), codes.data<int32_t>() + i, 1, 1);
+      std::optional<LapackMatrix<C>> own;
+      if (has_vectors) own.emplace(vectors, batch, i);
+      Lapack<C>::geev(&none, &job, &n, LapackMatrix<C>(a, batch, i).get(), &lda, values.data<C>() + i * n, nullptr,
+                      &one, own ? own->get() : nullptr, &ldv, work.get(), &size, reals.get(), codes.data<int32_t>() + i,
+                      1, 1);
     }
   });
 }

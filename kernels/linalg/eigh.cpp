@@ -41,8 +41,8 @@ void run_syevd(const Tensor& a, bool is_upper, bool has_vectors, const Tensor& v
       int32_t& code = codes.data<int32_t>()[i];
       code = is_finite(a, batch, i) ? 0 : n;
       if (code != 0) continue;
-      Lapack<T>::syevd(&job, &triangle, &n, matrix_data<T>(a, batch, i), &lda, values.data<T>() + i * n, work.get(),
-                       &size, integers.get(), &integer_size, &code, 1, 1);
+      Lapack<T>::syevd(&job, &triangle, &n, LapackMatrix<T>(a, batch, i).get(), &lda, values.data<T>() + i * n,
+                       work.get(), &size, integers.get(), &integer_size, &code, 1, 1);
     }
   });
 }
@@ -67,8 +67,8 @@ void run_heevd(const Tensor& a, bool is_upper, bool has_vectors, const Tensor& v
       int32_t& code = codes.data<int32_t>()[i];
       code = is_finite(a, batch, i) ? 0 : n;
       if (code != 0) continue;
-      Lapack<T>::heevd(&job, &triangle, &n, matrix_data<T>(a, batch, i), &lda, values.data<R>() + i * n, work.get(),
-                       &size, reals.get(), &real_size, integers.get(), &integer_size, &code, 1, 1);
+      Lapack<T>::heevd(&job, &triangle, &n, LapackMatrix<T>(a, batch, i).get(), &lda, values.data<R>() + i * n,
+                       work.get(), &size, reals.get(), &real_size, integers.get(), &integer_size, &code, 1, 1);
     }
   });
 }

@@ -1,13 +1,16 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string_view>
 
 #include "core/base/parallel.h"
 #include "core/base/thread_budget_scope.h"
+#include "core/tensor/complex.h"
 #include "kernels/linalg/linalg.h"
 
 // LAPACK by its Fortran symbols: matrices column by column, numbers by pointer, 32-bit sizes, the lengths of texts
@@ -89,14 +92,54 @@ int work_size(T answer) {
 template <class T>
 class Scratch {
  public:
-  // OpenBLAS's gemv loads some elements after the last column, and leaves them out of the sum.
-  static constexpr int64_t kReadBeyond = 8;
-  explicit Scratch(int64_t count)
-      : tensor_(Tensor::empty(Dims{std::max<int64_t>(count, 1) + kReadBeyond}, dtype_of<T>)) {}
+  // `beyond` is room behind it that OpenBLAS's loops may read: for complex numbers they load four columns at a time.
+  explicit Scratch(int64_t count, int64_t beyond = 0)
+      : tensor_(Tensor::empty(Dims{std::max<int64_t>(count, 1) + beyond}, dtype_of<T>)) {}
   T* get() const { return tensor_.template data<T>(); }
 
  private:
   Tensor tensor_;
+};
+
+template <class T>
+inline constexpr bool is_complex_type = std::is_same_v<T, Complex64> || std::is_same_v<T, Complex128>;
+
+template <class T>
+T* matrix_data(const Tensor& x, const Dims& batch, int64_t index) {
+  return static_cast<T*>(matrix_at(x, batch, index).data);
+}
+
+// What may be read behind a matrix of so many rows.
+template <class T>
+int64_t read_beyond(int64_t rows) {
+  return is_complex_type<T> ? 4 * rows : 0;
+}
+
+// Matrix `index` of `x`, column by column, where LAPACK may work on it. Complex ones are copied for as long as this
+// lives, and back again, since OpenBLAS's loops for them load beyond the last column, where a tensor's memory may end.
+template <class T>
+class LapackMatrix {
+ public:
+  enum class Use { kWritten, kRead };
+  LapackMatrix(const Tensor& x, const Dims& batch, int64_t index, Use use = Use::kWritten)
+      : place_(matrix_data<T>(x, batch, index)), count_(rows_of(x) * columns_of(x)), use_(use) {
+    if constexpr (is_complex_type<T>) {
+      copy_.emplace(count_, read_beyond<T>(rows_of(x)));
+      std::copy_n(place_, count_, copy_->get());
+    }
+  }
+  ~LapackMatrix() {
+    if (copy_ && use_ == Use::kWritten) std::copy_n(copy_->get(), count_, place_);
+  }
+  LapackMatrix(const LapackMatrix&) = delete;
+  LapackMatrix& operator=(const LapackMatrix&) = delete;
+  T* get() const { return copy_ ? copy_->get() : place_; }
+
+ private:
+  T* place_;
+  int64_t count_;
+  Use use_;
+  std::optional<Scratch<T>> copy_;
 };
 
 // Whether LAPACK may see these elements: infinities corrupt the heap in some routines, and NaN may never converge.
@@ -115,11 +158,6 @@ void for_each_range(int64_t count, double cost_ns, Fn&& fn) {
 inline double cost_of(int64_t rows, int64_t columns) {
   const double small = static_cast<double>(rows < columns ? rows : columns);
   return 500 + 4 * static_cast<double>(rows) * static_cast<double>(columns) * small;
-}
-
-template <class T>
-T* matrix_data(const Tensor& x, const Dims& batch, int64_t index) {
-  return static_cast<T*>(matrix_at(x, batch, index).data);
 }
 
 }  // namespace tensord::kernels::linalg

@@ -89,9 +89,6 @@ int work_size(std::complex<R> answer) {
   return work_size(answer.real());
 }
 
-template <class T>
-inline constexpr bool is_complex_type = std::is_same_v<T, Complex64> || std::is_same_v<T, Complex128>;
-
 // float, double, and complex numbers of either.
 template <class Fn>
 decltype(auto) dispatch_lapack(DType dtype, std::string_view op, Fn&& fn) {

@@ -37,7 +37,7 @@ void run_sytrf(const Tensor& a, [[maybe_unused]] bool is_hermitian, const Tensor
   for_each_range(count_of(batch), cost_of(n, n), [&](int64_t begin, int64_t end) {
     const Scratch<T> work(size);
     for (int64_t i = begin; i < end; ++i) {
-      sytrf(&triangle, &n, matrix_data<T>(a, batch, i), &lda, pivots.data<int32_t>() + i * n, work.get(), &size,
+      sytrf(&triangle, &n, LapackMatrix<T>(a, batch, i).get(), &lda, pivots.data<int32_t>() + i * n, work.get(), &size,
             info.data<int32_t>() + i, 1);
     }
   });
@@ -108,8 +108,8 @@ void run_sytrs(const Tensor& ld, [[maybe_unused]] bool is_hermitian, const Tenso
       const auto* own = static_cast<const int32_t*>(matrix_at(rows_of_pivots, batch, i).data);
       check(are_pivots(own, n), kSolve, ": pivots are not those of a factorization of ", n, " rows");
       int code = 0;
-      sytrs(&triangle, &n, &columns, matrix_data<T>(ld, batch, i), &lda, own, matrix_data<T>(x, batch, i), &lda, &code,
-            1);
+      sytrs(&triangle, &n, &columns, LapackMatrix<T>(ld, batch, i, LapackMatrix<T>::Use::kRead).get(), &lda, own,
+            LapackMatrix<T>(x, batch, i).get(), &lda, &code, 1);
       check_internal(code == 0, kSolve, ": LAPACK refuses argument ", -code);
     }
   });

@@ -91,7 +91,7 @@ void run_batches_of(Driver driver, double condition, const Parts& parts) {
             ": input and other must not contain infs or NaNs");
       std::fill_n(integers.get(), integer_size, 0);
       parts.info.data<int32_t>()[i] =
-          problem.run(driver, matrix_data<T>(parts.a, batch, i), matrix_data<T>(parts.b, batch, i),
+          problem.run(driver, LapackMatrix<T>(parts.a, batch, i).get(), LapackMatrix<T>(parts.b, batch, i).get(),
                       parts.values.data<R>() + i * steps, parts.ranks.data<int32_t>() + i, work.get(), size,
                       reals.get(), integers.get());
     }

@@ -36,7 +36,8 @@ void run_geqrf(const Tensor& a, const Tensor& tau) {
     const Scratch<T> work(size);
     for (int64_t i = begin; i < end; ++i) {
       int code = 0;
-      Lapack<T>::geqrf(&m, &n, matrix_data<T>(a, batch, i), &lda, tau.data<T>() + i * steps, work.get(), &size, &code);
+      Lapack<T>::geqrf(&m, &n, LapackMatrix<T>(a, batch, i).get(), &lda, tau.data<T>() + i * steps, work.get(), &size,
+                       &code);
       check_result("geqrf", code);
     }
   });
@@ -81,7 +82,8 @@ void run_orgqr(const Tensor& a, const Tensor& tau) {
     const Scratch<T> work(size);
     for (int64_t i = begin; i < end; ++i) {
       int code = 0;
-      Lapack<T>::orgqr(&m, &n, &k, matrix_data<T>(a, batch, i), &lda, tau.data<T>() + i * k, work.get(), &size, &code);
+      Lapack<T>::orgqr(&m, &n, &k, LapackMatrix<T>(a, batch, i).get(), &lda, tau.data<T>() + i * k, work.get(), &size,
+                       &code);
       check_result("orgqr", code);
     }
   });
@@ -170,8 +172,8 @@ void run_ormqr(const Tensor& a, const Tensor& tau, const Tensor& c, bool is_left
     const Scratch<T> work(size);
     for (int64_t i = begin; i < end; ++i) {
       int code = 0;
-      Lapack<T>::ormqr(&side, &turn, &m, &n, &k, matrix_data<T>(a, batch, i), &lda, tau.data<T>() + i * k,
-                       matrix_data<T>(c, batch, i), &ldc, work.get(), &size, &code, 1, 1);
+      Lapack<T>::ormqr(&side, &turn, &m, &n, &k, LapackMatrix<T>(a, batch, i, LapackMatrix<T>::Use::kRead).get(), &lda,
+                       tau.data<T>() + i * k, LapackMatrix<T>(c, batch, i).get(), &ldc, work.get(), &size, &code, 1, 1);
       check_result("ormqr", code);
     }
   });

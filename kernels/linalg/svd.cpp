@@ -65,7 +65,7 @@ void run_gesdd(const Tensor& a, char job, const Tensor& u, const Tensor& s, cons
                           : std::max(5 * small * small + 5 * small, 2 * large * small + 2 * small * small + small);
   const int size = work_size(answer);
   for_each_range(count_of(batch), 4 * cost_of(m, n), [&](int64_t begin, int64_t end) {
-    const Scratch<T> work(size), copy(int64_t{m} * n);
+    const Scratch<T> work(size, read_beyond<T>(large)), copy(int64_t{m} * n, read_beyond<T>(m));
     const Scratch<R> reals(real_size);
     const Scratch<int32_t> integers(int64_t{8} * steps);
     for (int64_t i = begin; i < end; ++i) {
@@ -73,9 +73,10 @@ void run_gesdd(const Tensor& a, char job, const Tensor& u, const Tensor& s, cons
       code = is_finite(a, batch, i) ? 0 : kNotFinite;
       if (code != 0) continue;
       copy_matrix(a, batch, i, copy.get());
-      T* left = job == 'N' ? nullptr : matrix_data<T>(u, batch, i);
-      T* right = job == 'N' ? nullptr : matrix_data<T>(vh, batch, i);
-      gesdd(copy.get(), s.data<R>() + i * steps, left, right, work.get(), &size, reals.get(), integers.get(), &code);
+      std::optional<LapackMatrix<T>> left, right;
+      if (job != 'N') left.emplace(u, batch, i), right.emplace(vh, batch, i);
+      gesdd(copy.get(), s.data<R>() + i * steps, left ? left->get() : nullptr, right ? right->get() : nullptr,
+            work.get(), &size, reals.get(), integers.get(), &code);
     }
   });
 }
