@@ -12,6 +12,7 @@ add_subdirectory(${CMAKE_SOURCE_DIR}/protos ${CMAKE_BINARY_DIR}/protos)
 
 tensord_layer(tensord_server_config server/config tensord_base CLI11::CLI11 spdlog::spdlog
               nlohmann_json::nlohmann_json)
+tensord_layer(tensord_server_pbtxt server/config/pbtxt tensord_server_config tensord_protos)
 tensord_layer(tensord_server_metrics server/metrics tensord_tensor prometheus-cpp::core)
 # Its calls stand in for those that gRPC would make of the C library and of OpenSSL.
 tensord_layer(tensord_server_connections server/connections tensord_base OpenSSL::SSL)
@@ -21,7 +22,7 @@ tensord_layer(tensord_server_tracing server/tracing tensord_server_metrics tenso
 tensord_layer(tensord_server_scheduler server/scheduler tensord_server_metrics)
 tensord_layer(tensord_server_executor server/executor tensord_server_scheduler tensord_server_tracing
               tensord_jit_runtime absl::inlined_vector absl::status)
-tensord_layer(tensord_server_repository server/repository tensord_server_executor tensord_protos)
+tensord_layer(tensord_server_repository server/repository tensord_server_executor tensord_server_pbtxt)
 tensord_layer(tensord_server_training server/training tensord_server_repository tensord_nn
               nlohmann_json::nlohmann_json)
 # The status page is compiled in.

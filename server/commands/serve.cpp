@@ -16,7 +16,7 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/thread.h"
-#include "protos/model_config_text.h"
+#include "server/config/pbtxt/model_config_text.h"
 #include "server/commands/commands.h"
 #include "server/commands/serve_notify.h"
 #include "server/config/log_sink.h"

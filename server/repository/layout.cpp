@@ -15,7 +15,7 @@
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "core/jit/formats/format.h"
-#include "protos/model_config_text.h"
+#include "server/config/pbtxt/model_config_text.h"
 #include "server/repository/layout_hints.h"
 
 namespace tensord::server {

@@ -4,7 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
-#include "protos/model_config_text.h"
+#include "server/config/pbtxt/model_config_text.h"
 #include "server/repository/layout_hints.h"
 #include "server/repository/repository.h"
 #include "server/repository/version_labels.h"

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
-#include "protos/model_config_text.h"
+#include "server/config/pbtxt/model_config_text.h"
 #include "tests/server/error_of.h"
 
 namespace tensord::server {

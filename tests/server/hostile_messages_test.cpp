@@ -15,7 +15,7 @@
 #include "core/base/log.h"
 #include "protos/inference.pb.h"
 #include "protos/model_config.pb.h"
-#include "protos/model_config_text.h"
+#include "server/config/pbtxt/model_config_text.h"
 #include "server/transport/infer/decode.h"
 #include "server/transport/infer/message.h"
 #include "server/transport/infer/parameters.h"

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
-#include "protos/model_config_text.h"
+#include "server/config/pbtxt/model_config_text.h"
 
 namespace tensord::server {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
-#include "protos/model_config_reader.h"
+#include "server/config/pbtxt/model_config_reader.h"
 
 namespace tensord::server {
 namespace {

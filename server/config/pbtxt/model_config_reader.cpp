@@ -1,4 +1,4 @@
-#include "protos/model_config_reader.h"
+#include "server/config/pbtxt/model_config_reader.h"
 
 #include <algorithm>
 #include <set>

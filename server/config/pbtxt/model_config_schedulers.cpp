@@ -3,7 +3,7 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "protos/model_config_reader.h"
+#include "server/config/pbtxt/model_config_reader.h"
 
 namespace tensord::server {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
-#include "protos/model_config_reader.h"
-#include "protos/model_config_text.h"
+#include "server/config/pbtxt/model_config_reader.h"
+#include "server/config/pbtxt/model_config_text.h"
 
 namespace tensord::server {
 namespace {

@@ -1,4 +1,4 @@
-#include "protos/model_config_text.h"
+#include "server/config/pbtxt/model_config_text.h"
 
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
-#include "protos/model_config_reader.h"
+#include "server/config/pbtxt/model_config_reader.h"
 
 namespace tensord::server {
 namespace {
