@@ -8,6 +8,11 @@
 `AsyncClient` is the same for asyncio.
 """
 
+import pkgutil
+
+# `tensord.engine`, a distribution of its own, may lie in another folder.
+__path__ = pkgutil.extend_path(__path__, __name__)
+
 from tensord._connection import NO_RETRY, TLS, Retry, Settings
 from tensord._inference import InferOptions, Result
 from tensord._job_operations import JobUpdate
