@@ -191,18 +191,22 @@ void Reducer::on_gradient(size_t index) {
   send_ready();
 }
 
-void Reducer::shadow_pass(int divisor) {
+void Reducer::shadow_pass(int divisor, bool takes_result) {
   const std::lock_guard lock(mutex_);
   start_pass(divisor);
   for (size_t i = parameters_.size(); i-- > 0;) order_.push_back(i);
   for (size_t i = 0; i < buckets_.size(); ++i) {
-    // Memory of its own: this rank's gradients may lie in the buckets.
-    Bucket zeros(buckets_[i].indices, parameters_);
+    // This rank's gradients may lie in the buckets.
+    const Bucket own(buckets_[i].indices, parameters_);
+    const Bucket& zeros = takes_result ? buckets_[i] : own;
     std::memset(zeros.flat.raw_data(), 0, zeros.flat.size_bytes());
     waits_.push_back(send(zeros, i));
   }
   wait_for_buckets();
   reduces_ = false;
+  if (takes_result) {
+    for (size_t i = 0; i < parameters_.size(); ++i) put_back(i, is_used_by_anyone_[i]);
+  }
   if (!is_ordered_) order_buckets_anew();
 }
 

@@ -68,8 +68,8 @@ class Reducer {
   void prepare(std::span<const Tensor> outputs = {}, int divisor = 0);
   // Until the next prepare(), passes add to this rank's gradients only.
   void skip();
-  // Takes part in a pass of the others with gradients of zeros; this rank's own stay as they are.
-  void shadow_pass(int divisor = 0);
+  // Takes part in a pass of the others with gradients of zeros. This rank's own stay as they are, or are what all have.
+  void shadow_pass(int divisor = 0, bool takes_result = false);
   // Gives every rank the root's buffers, or parameters.
   void broadcast_buffers(int root = 0);
   void broadcast_parameters(int root);
