@@ -41,6 +41,7 @@ int main(int argc, char** argv) {
   tensord::server::add_jobs_command(app, &exit_code);
   tensord::server::add_models_commands(app, &exit_code);
   tensord::server::add_health_command(app);
+  tensord::server::add_training_rank_command(app, &exit_code);
 #endif
   // Commands would take over what is there before them.
   app.footer(

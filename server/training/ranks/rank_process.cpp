@@ -204,12 +204,12 @@ int run_rank_process() {
   const Task task = read_task();
   take_low_priority(task.nice);
   TrainingJob job(task.status);
-  std::thread([&job] { read_requests(job); }).detach();
+  const Thread requests("rank-requests", [&job] { read_requests(job); });
   std::optional<Reporter> reporter(std::in_place, job, task.rank == 0);
   const Json last = run(task, job, *reporter);
   reporter.reset();
   say(last);
-  _exit(last.contains("failed") ? 1 : 0);  // the reader of requests waits on
+  _exit(last.contains("failed") ? 1 : 0);  // the thread of requests waits on
 }
 
 }  // namespace tensord::server
