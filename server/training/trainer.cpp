@@ -70,6 +70,7 @@ Trainer::Trainer(TrainingJob& job, Options options)
   }
   if (options_.group != nullptr) ranks_ = std::make_unique<RankGroup>(*options_.group, parameters_, step_);
   meter_ = std::make_unique<ProgressMeter>(job_, owner_, total_steps());
+  if (ranks_) note_rank({});
   checkpoint_ns_ = Clock::system().now_ns();
 }
 

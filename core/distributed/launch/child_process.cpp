@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,11 +18,13 @@ namespace tensord::distributed {
 namespace {
 
 struct Pipe {
-  explicit Pipe(bool is_wanted) {
+  // A socket where this process writes: a pipe whose reader is gone would raise SIGPIPE.
+  explicit Pipe(bool is_wanted, bool is_socket = false) {
     int ends[2] = {-1, -1};
-    if (is_wanted && pipe2(ends, O_CLOEXEC) != 0) {
-      fail(ErrorCode::kResourceExhausted, "a pipe: ", std::strerror(errno));
-    }
+    const auto make = [&] {
+      return is_socket ? socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) : pipe2(ends, O_CLOEXEC);
+    };
+    if (is_wanted && make() != 0) fail(ErrorCode::kResourceExhausted, "a pipe: ", std::strerror(errno));
     read = std::make_unique<FileDescriptor>(ends[0]);
     write = std::make_unique<FileDescriptor>(ends[1]);
   }
@@ -95,7 +98,7 @@ ChildProcess::ChildProcess(const Options& options) {
   check_internal(!options.arguments.empty(), "a program without a name");
   std::vector<std::string> arguments = options.arguments, environment = environment_with(options.environment);
   const std::vector<char*> argument_pointers = pointers_to(arguments), variables = pointers_to(environment);
-  Pipe input(options.has_input), output(true), errors(true), events(options.has_events), problem(true);
+  Pipe input(options.has_input, /*is_socket=*/true), output(true), errors(true), events(options.has_events), problem(true);
   const FileDescriptor nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
   const int fds[4] = {options.has_input ? input.read->get() : nothing.get(), output.write->get(), errors.write->get(),
                       events.write->get()};
@@ -154,7 +157,7 @@ bool ChildProcess::read_some(int fd, std::string& bytes) {
 
 bool ChildProcess::write_input(std::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t written = write(input_->get(), bytes.data(), bytes.size());
+    const ssize_t written = send(input_->get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) return false;
     bytes.remove_prefix(static_cast<size_t>(written));

@@ -32,7 +32,7 @@ class ChildProcess {
   struct Options {
     std::vector<std::string> arguments;    // the program first: a path, or a name that PATH has
     std::vector<std::string> environment;  // "NAME=value", over those of this process
-    bool has_input = false;                // a pipe to its standard input; else there is nothing to read
+    bool has_input = false;                // a socket to its standard input; else there is nothing to read
     bool has_events = false;               // a pipe that it writes to as file descriptor 3
   };
   // Throws Error{kNotFound} where the program cannot be run.
