@@ -89,8 +89,8 @@ DistributedDataParallel::Join::Round DistributedDataParallel::Join::round_of(con
   for (int rank = 0; rank < all.size(0); ++rank) {
     const int64_t* const says = all.data<int64_t>() + int64_t{rank} * kSays;
     if (!says[kGoesOn]) continue;
-    check(round.active == 0 || (round.reduces == (says[kReduces] != 0) &&
-                                round.gives_buffers == (says[kGivesBuffers] != 0)),
+    check(round.active == 0 ||
+              (round.reduces == (says[kReduces] != 0) && round.gives_buffers == (says[kGivesBuffers] != 0)),
           "DistributedDataParallel: ranks differ in whether this pass is synchronised: rank ", round.root, " and rank ",
           rank);
     ++round.active;

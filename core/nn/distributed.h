@@ -42,9 +42,9 @@ class DistributedDataParallel final : public Module {
     const bool before_;
   };
 
-  // For ranks that have fewer batches than others; all ranks make one, around their loops. Each forward tells the others
-  // that this rank goes on. finish(), called behind the loop, takes part in what the others still do, and then gives all
-  // ranks the model of those that ended last.
+  // For ranks that have fewer batches than others; all ranks make one, around their loops. Each forward tells the
+  // others that this rank goes on. finish(), called behind the loop, takes part in what the others still do, and then
+  // gives all ranks the model of those that ended last.
   class Join {
    public:
     struct Options {

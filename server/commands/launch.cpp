@@ -144,8 +144,9 @@ void add_launch_command(CLI::App& app, int* exit_code) {
   add("--join-timeout", "PET_JOIN_TIMEOUT", flags->join_timeout, "Seconds that nodes wait for each other; default 600");
   add("--role", "PET_ROLE", options.role, "Name of the workers; default default");
   add("--log-dir,--log_dir", "PET_LOG_DIR", options.log_dir, "Folder that gets the workers' output too");
-  command->add_option("--local-ranks-filter,--local_ranks_filter", options.shown_ranks,
-                      "Local ranks whose output is printed, as 0,1; default all")
+  command
+      ->add_option("--local-ranks-filter,--local_ranks_filter", options.shown_ranks,
+                   "Local ranks whose output is printed, as 0,1; default all")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->envname("PET_LOCAL_RANKS_FILTER");
@@ -157,7 +158,8 @@ void add_launch_command(CLI::App& app, int* exit_code) {
   command->prefix_command();
   command->footer(
       "Behind the flags come the program and its arguments; a file that ends in .py is run by python3.\n"
-      "Workers find RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT and the rest of torchrun's variables. When one\n"
+      "Workers find RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT and the rest of torchrun's variables. When "
+      "one\n"
       "fails, all are stopped, and start again while there are restarts left. Exit code 0: all workers ended with 0.\n"
       "Example:\n"
       "  tensord launch --nproc 2 --max-restarts 3 ./train_line");

@@ -89,8 +89,7 @@ class Nodes {
   Master meet(int start) {
     if (!store_) return {options_.address, options_.port > 0 ? options_.port : free_port()};
     if (options_.node_rank == 0) {
-      store_->set(key(start, "master"),
-                  concat(distributed::own_address(options_.address), " ", free_port()));
+      store_->set(key(start, "master"), concat(distributed::own_address(options_.address), " ", free_port()));
     }
     try {
       store_->barrier(key(start, "all"), options_.nodes, options_.join_timeout);
@@ -133,8 +132,8 @@ class Nodes {
 };
 
 std::string text_of(const WorkerFailure& failure) {
-  std::string text = concat("rank ", failure.rank, " (host ", host_name(), ", pid ", failure.pid,
-                            ") failed first: ", failure.reason);
+  std::string text =
+      concat("rank ", failure.rank, " (host ", host_name(), ", pid ", failure.pid, ") failed first: ", failure.reason);
   if (!failure.last_lines.empty()) text += "; its last lines:";
   for (const std::string& line : failure.last_lines) text += "\n  " + line;
   return text;

@@ -64,12 +64,12 @@ Workers::Workers(const LaunchOptions& options, int restart, const std::string& m
   for (int local = 0; local < options.workers; ++local) {
     const int rank = options.workers * options.node_rank + local;
     auto worker = std::make_unique<Worker>(
-        rank, ChildProcess::Options{
-                  .arguments = options.program,
-                  .environment = environment_of(options, local, restart, master_address, master_port)});
-    worker->prefix = with_values(options.prefix, {{"${role_name}", options.role},
-                                                  {"${local_rank}", std::to_string(local)},
-                                                  {"${rank}", std::to_string(rank)}});
+        rank,
+        ChildProcess::Options{.arguments = options.program,
+                              .environment = environment_of(options, local, restart, master_address, master_port)});
+    worker->prefix = with_values(
+        options.prefix,
+        {{"${role_name}", options.role}, {"${local_rank}", std::to_string(local)}, {"${rank}", std::to_string(rank)}});
     worker->is_shown = options.shown_ranks.empty() || std::find(options.shown_ranks.begin(), options.shown_ranks.end(),
                                                                 local) != options.shown_ranks.end();
     if (!options.log_dir.empty()) {

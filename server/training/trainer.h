@@ -25,12 +25,12 @@ namespace tensord::server {
 class Trainer {
  public:
   struct Options {
-    std::filesystem::path folder;        // of the job
-    std::string base_archive;            // what it starts from
-    std::string data_folder;             // of the server; empty: none
-    int threads = 1;                     // that a step may use
-    uint64_t memory_bytes = 0;           // limit of the job's tensors; 0: none
-    std::function<void()> saved_status;  // the job's status is worth keeping on disk now
+    std::filesystem::path folder;                // of the job
+    std::string base_archive;                    // what it starts from
+    std::string data_folder;                     // of the server; empty: none
+    int threads = 1;                             // that a step may use
+    uint64_t memory_bytes = 0;                   // limit of the job's tensors; 0: none
+    std::function<void()> saved_status;          // the job's status is worth keeping on disk now
     distributed::ProcessGroup* group = nullptr;  // of a job with a distribution; must outlive the trainer
   };
   // Loads the model, the data and the checkpoint. Throws Error.
@@ -89,9 +89,9 @@ class Trainer {
   std::unique_ptr<nn::Optimizer> optimizer_;
   std::unique_ptr<LearningRate> learning_rate_;
   std::unique_ptr<ProgressMeter> meter_;
-  std::unique_ptr<RankGroup> ranks_;           // null: the job has one process
-  JobRequest agreed_ = JobRequest::kNone;      // of all ranks, after the last step
-  int64_t own_samples_ = 0;                    // of this run and rank
+  std::unique_ptr<RankGroup> ranks_;       // null: the job has one process
+  JobRequest agreed_ = JobRequest::kNone;  // of all ranks, after the last step
+  int64_t own_samples_ = 0;                // of this run and rank
 
   // All of these are in the checkpoints.
   int64_t step_ = 0;

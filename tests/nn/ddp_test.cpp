@@ -134,9 +134,8 @@ Trained train(ProcessGroup& group, const Case& c) {
 
 std::vector<Trained> train_on_threads(const Case& c, const std::string& engine) {
   std::vector<Trained> ranks(static_cast<size_t>(c.world));
-  on_ranks(c.world, engines_of(engine), [&](ProcessGroup& group) {
-    ranks[static_cast<size_t>(group.rank())] = train(group, c);
-  });
+  on_ranks(c.world, engines_of(engine),
+           [&](ProcessGroup& group) { ranks[static_cast<size_t>(group.rank())] = train(group, c); });
   return ranks;
 }
 
@@ -322,7 +321,8 @@ TEST(Buckets, AreMadeAnewInTheOrderOfRank0sGradients) {
 }
 
 TEST(Reducer, MultipliesByOneThrough) {
-  // As PyTorch: the factor 1/W before the sum, so that 3e38 on two ranks stays finite, and 0.3 of one in three is no 0.1.
+  // As PyTorch: the factor 1/W before the sum, so that 3e38 on two ranks stays finite, and 0.3 of one in three is no
+  // 0.1.
   on_ranks(2, engines_of("local"), [](ProcessGroup& group) {
     Leaves leaves(group, {});
     leaves.reducer->prepare();
@@ -374,9 +374,8 @@ std::vector<std::string> errors_of(int size, const std::function<void(ProcessGro
 }
 
 TEST(Errors, ModulesThatDifferAreOneErrorOfAllRanks) {
-  const auto errors = errors_of(3, [](ProcessGroup& group) {
-    Ddp ddp(std::make_shared<Linear>(group.rank() == 2 ? 5 : 4, 3), group);
-  });
+  const auto errors =
+      errors_of(3, [](ProcessGroup& group) { Ddp ddp(std::make_shared<Linear>(group.rank() == 2 ? 5 : 4, 3), group); });
   for (const std::string& error : errors) {
     EXPECT_THAT(error, HasSubstr("weight float32[3, 4]"));
     EXPECT_THAT(error, HasSubstr("weight float32[3, 5]"));

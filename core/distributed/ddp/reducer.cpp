@@ -236,8 +236,7 @@ void Reducer::send_ready() {
 
 std::function<void()> Reducer::send(const Bucket& bucket, size_t index) {
   if (options_.hook) return options_.hook(group_, {bucket.flat, index, index + 1 == buckets_.size()});
-  scale_elements(bucket.flat.dtype(), bucket.flat.raw_data(), static_cast<size_t>(bucket.flat.numel()),
-                 1.0 / divisor_);
+  scale_elements(bucket.flat.dtype(), bucket.flat.raw_data(), static_cast<size_t>(bucket.flat.numel()), 1.0 / divisor_);
   return [work = group_.all_reduce(bucket.flat)] { work->wait(); };
 }
 

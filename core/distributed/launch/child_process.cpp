@@ -98,14 +98,16 @@ ChildProcess::ChildProcess(const Options& options) {
   check_internal(!options.arguments.empty(), "a program without a name");
   std::vector<std::string> arguments = options.arguments, environment = environment_with(options.environment);
   const std::vector<char*> argument_pointers = pointers_to(arguments), variables = pointers_to(environment);
-  Pipe input(options.has_input, /*is_socket=*/true), output(true), errors(true), events(options.has_events), problem(true);
+  Pipe input(options.has_input, /*is_socket=*/true), output(true), errors(true), events(options.has_events),
+      problem(true);
   const FileDescriptor nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
   const int fds[4] = {options.has_input ? input.read->get() : nothing.get(), output.write->get(), errors.write->get(),
                       events.write->get()};
   const pid_t parent = getpid();
   pid_ = fork();
   if (pid_ == 0) become(argument_pointers.data(), variables.data(), fds, problem.write->get(), parent);
-  if (pid_ < 0) fail(ErrorCode::kResourceExhausted, options.arguments[0], ": cannot be started: ", std::strerror(errno));
+  if (pid_ < 0)
+    fail(ErrorCode::kResourceExhausted, options.arguments[0], ": cannot be started: ", std::strerror(errno));
   setpgid(pid_, pid_);
   problem.write.reset();  // the child's end closes when the program runs
   int error = 0;

@@ -56,8 +56,8 @@ std::string resolve_data_file(const std::string& data_folder, const std::string&
 
 std::unique_ptr<BatchSource> make_file_source(const nn::Dataset& dataset, const JobSpec& spec,
                                               ops::Generator& generator);
-// A rank's part of each batch: rows r, r + W, r + 2W … of the samples kB to kB+B-1 of randperm(seed + epoch). A batch may
-// have none for it: no tensors then.
+// A rank's part of each batch: rows r, r + W, r + 2W … of the samples kB to kB+B-1 of randperm(seed + epoch). A batch
+// may have none for it: no tensors then.
 std::unique_ptr<BatchSource> make_rank_source(const nn::Dataset& dataset, const JobSpec& spec, int rank);
 // `waits` is told whether the job is waiting for data.
 std::unique_ptr<BatchSource> make_stream_source(std::shared_ptr<BatchStream> stream, const JobSpec& spec,

@@ -40,7 +40,8 @@ std::string hex_of(const std::string& bytes) {
 // Where the ranks of one start meet, by a secret of their own.
 class RankStore {
  public:
-  RankStore() : secret(hex_of(distributed::random_bytes(32))), server({.host = "127.0.0.1", .port = 0, .token = secret}) {}
+  RankStore()
+      : secret(hex_of(distributed::random_bytes(32))), server({.host = "127.0.0.1", .port = 0, .token = secret}) {}
   const std::string secret;
   distributed::TcpStoreServer server;
 };
@@ -75,11 +76,11 @@ void RankTeam::start() {
   passed_on_ = JobRequest::kNone;
   for (int rank = 0; rank < world_size_; ++rank) {
     const int threads = std::max(1, options_.threads / world_size_);
-    auto& made = ranks_.emplace_back(std::make_unique<Rank>(
-        rank, ChildProcess::Options{.arguments = {options_.program, kRankCommand},
-                                    .environment = {concat("OMP_NUM_THREADS=", threads)},
-                                    .has_input = true,
-                                    .has_events = true}));
+    auto& made = ranks_.emplace_back(
+        std::make_unique<Rank>(rank, ChildProcess::Options{.arguments = {options_.program, kRankCommand},
+                                                           .environment = {concat("OMP_NUM_THREADS=", threads)},
+                                                           .has_input = true,
+                                                           .has_events = true}));
     made->progress.rank = rank;
     made->progress.pid = made->process.pid();
     const Json task = {{"job", to_json(job_.status())},
@@ -138,9 +139,9 @@ std::optional<Trainer::Outcome> RankTeam::supervise(Lost& lost) {
     wait_for_news();
     for (const auto& rank : ranks_) {
       if (rank->failure && !rank->failure->is_other) {
-        throw Error(rank->failure->error.code(), world_size_ == 1 ? rank->failure->error.what()
-                                                                  : concat("rank ", rank->number, ": ",
-                                                                           rank->failure->error.what()));
+        throw Error(rank->failure->error.code(),
+                    world_size_ == 1 ? rank->failure->error.what()
+                                     : concat("rank ", rank->number, ": ", rank->failure->error.what()));
       }
     }
     if (const std::optional<Lost> found = lost_rank()) {
@@ -196,8 +197,9 @@ void RankTeam::take(Rank& rank, std::string_view line) {
     rank.ended = json["ended"].get<std::string>();
     if (rank.number == 0) warning_ = json["warning"].get<std::string>();
   } else if (json.contains("failed") && !rank.failure) {
-    rank.failure = Rank::Failure{Error(static_cast<ErrorCode>(json["code"].get<int>()), json["failed"].get<std::string>()),
-                                 json["is_other"].get<bool>()};
+    rank.failure =
+        Rank::Failure{Error(static_cast<ErrorCode>(json["code"].get<int>()), json["failed"].get<std::string>()),
+                      json["is_other"].get<bool>()};
     rank.failed_at = Clock::now();
   }
 }
@@ -232,8 +234,8 @@ std::optional<RankTeam::Lost> RankTeam::lost_rank() {
   for (const auto& rank : ranks_) {
     if (!rank->ended.empty()) continue;
     if (rank->process.status() && !rank->failure) {
-      return Lost{concat("rank ", rank->number, " (pid ", rank->process.pid(), ") was lost: ",
-                         distributed::describe_status(*rank->process.status()))};
+      return Lost{concat("rank ", rank->number, " (pid ", rank->process.pid(),
+                         ") was lost: ", distributed::describe_status(*rank->process.status()))};
     }
     if (!rank->failure && Clock::now() - rank->heard > timeout_) {
       return Lost{concat("rank ", rank->number, " (pid ", rank->process.pid(), ") has said nothing for ",
