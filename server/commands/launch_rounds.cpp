@@ -148,8 +148,7 @@ End run_once(const LaunchOptions& options, const Signals& signals, Nodes& nodes,
   for (;;) {
     workers.watch(options.monitor_interval, signals.fd());
     if (const int signal = signals.next()) {
-      workers.send_signal(signal);
-      workers.stop(options.shutdown_timeout, signals.fd());
+      workers.stop(signal);
       failure = concat("ended by signal ", signal, " (", strsignal(signal), ")");
       nodes.tell_failure(start, concat("node ", options.node_rank, " was ", failure));
       return End::kSignalled;
@@ -157,12 +156,12 @@ End run_once(const LaunchOptions& options, const Signals& signals, Nodes& nodes,
     if (workers.failure()) {
       failure = text_of(*workers.failure());
       nodes.tell_failure(start, failure);
-      workers.stop(options.shutdown_timeout, signals.fd());
+      workers.stop(SIGTERM);
       return End::kFailed;
     }
     if (const auto elsewhere = nodes.failure(start)) {
       failure = *elsewhere;
-      workers.stop(options.shutdown_timeout, signals.fd());
+      workers.stop(SIGTERM);
       return End::kFailed;
     }
     if (!workers.all_ended()) continue;

@@ -146,12 +146,12 @@ void Workers::send_signal(int signal) const {
   for (const auto& worker : workers_) worker->process.send_signal(signal);
 }
 
-void Workers::stop(std::chrono::seconds timeout, int wake) {
-  send_signal(SIGTERM);
-  const auto deadline = Clock::now() + timeout;
-  while (!all_ended() && Clock::now() < deadline) watch(options_.monitor_interval, wake);
+void Workers::stop(int signal) {
+  send_signal(signal);
+  const auto deadline = Clock::now() + options_.shutdown_timeout;
+  while (!all_ended() && Clock::now() < deadline) watch(options_.monitor_interval, -1);
   if (!all_ended()) send_signal(SIGKILL);
-  while (!all_ended()) watch(options_.monitor_interval, wake);
+  while (!all_ended()) watch(options_.monitor_interval, -1);
 }
 
 }  // namespace tensord::server

@@ -49,14 +49,14 @@ class Workers {
   void watch(std::chrono::milliseconds timeout, int wake);
   bool all_ended() const;
   const std::optional<WorkerFailure>& failure() const { return failure_; }
-  void send_signal(int signal) const;
-  // Ends all: SIGTERM, and SIGKILL once the time is over.
-  void stop(std::chrono::seconds timeout, int wake);
+  // Ends all: this signal, and SIGKILL once the time is over.
+  void stop(int signal);
 
  private:
   struct Worker;
   void print(Worker& worker, bool is_error, std::string_view line);
   void drain(Worker& worker);
+  void send_signal(int signal) const;
   void look_at_ends();
 
   const LaunchOptions& options_;

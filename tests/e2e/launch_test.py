@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -27,6 +28,12 @@ def wait_until(condition, timeout=60):
         if time.monotonic() > deadline:
             raise AssertionError("waited in vain")
         time.sleep(0.02)
+
+
+def free_endpoint():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{free.getsockname()[1]}"
 
 
 class LaunchTest(unittest.TestCase):
@@ -184,10 +191,7 @@ class LaunchTest(unittest.TestCase):
                 sys.exit(9)
             print("end", restart, rank, os.environ["MASTER_PORT"])
             """)
-        import socket
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            endpoint = f"127.0.0.1:{free.getsockname()[1]}"
+        endpoint = free_endpoint()
         nodes = [self.start("--nnodes", "2", "--node-rank", str(node), "--nproc", "2", "--rdzv", endpoint,
                             "--max-restarts", "1", worker) for node in range(2)]
         ports = set()
@@ -201,7 +205,7 @@ class LaunchTest(unittest.TestCase):
         self.assertEqual(len(ports), 1)
 
     def test_a_node_that_does_not_come(self):
-        code, _, errors = self.run_launch("--nnodes", "2", "--node-rank", "0", "--rdzv", "127.0.0.1:0", "--join-timeout",
+        code, _, errors = self.run_launch("--nnodes", "2", "--node-rank", "0", "--rdzv", free_endpoint(), "--join-timeout",
                                           "1", self.script(""))
         self.assertEqual(code, 1)
         self.assertIn("not all of the 2 nodes have come", errors)
