@@ -71,6 +71,7 @@ Trainer::Trainer(TrainingJob& job, Options options)
   if (options_.group != nullptr) ranks_ = std::make_unique<RankGroup>(*options_.group, parameters_, step_);
   meter_ = std::make_unique<ProgressMeter>(job_, owner_, total_steps());
   if (ranks_) note_rank({});
+  if (ranks_ && ranks_->size() > 1) note_local_operators();
   checkpoint_ns_ = Clock::system().now_ns();
 }
 
@@ -182,6 +183,16 @@ void Trainer::train(std::span<const Tensor> batch) {
   }
   meter_->add_step(done);
   if (ranks_) note_rank(batch);
+}
+
+// Whether the job has the same result with any number of ranks is said when it starts.
+void Trainer::note_local_operators() {
+  const std::string found = model_->local_operators();
+  log(LogLevel::kInfo, "training ranks", {{"job", job_.id()}, {"ranks", ranks_->size()}, {"local_operators", found}});
+  if (found.empty()) return;
+  job_.update([&](JobStatus& status) {
+    status.message = concat("another number of ranks has another result: ", found, " is each rank's own");
+  });
 }
 
 void Trainer::note_rank(std::span<const Tensor> batch) {

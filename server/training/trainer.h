@@ -62,6 +62,7 @@ class Trainer {
   Tensor pass(std::span<const Tensor> batch);
   std::map<std::string, double> measure();
   bool is_first() const { return !ranks_ || ranks_->is_first(); }
+  void note_local_operators();
   void note_rank(std::span<const Tensor> batch);
   void check_loss(double loss, std::span<const Tensor> batch) const;
   void check_parameters(const char* when) const;
