@@ -177,7 +177,9 @@ Json train(const Task& task, TrainingJob& job, Reporter& reporter, distributed::
 Json run(const Task& task, TrainingJob& job, Reporter& reporter) {
   std::unique_ptr<distributed::ProcessGroup> group;
   const auto failed = [&](ErrorCode code, const std::string& message) {
-    const bool is_other = group && group->failure() && message.find(group->failure()->what()) != std::string::npos;
+    // Before there is a group, what is missing are other ranks.
+    const bool is_other = group ? group->failure() && message.find(group->failure()->what()) != std::string::npos
+                                : code == ErrorCode::kUnavailable || code == ErrorCode::kDeadlineExceeded;
     if (group && !is_other) group->abort(concat("rank ", task.rank, ": ", message));
     return Json{{"failed", to_valid_utf8(message)}, {"code", static_cast<int>(code)}, {"is_other", is_other}};
   };
