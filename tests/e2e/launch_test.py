@@ -8,26 +8,11 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-import time
 import unittest
 
+from tests.e2e.processes import is_running, wait_until
+
 BINARY = os.environ["TENSORD_BINARY"]
-
-
-def is_running(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as stat:
-            return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def wait_until(condition, timeout=60):
-    deadline = time.monotonic() + timeout
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError("waited in vain")
-        time.sleep(0.02)
 
 
 def free_endpoint():

@@ -13,6 +13,7 @@ import torch.distributed as dist
 
 from tests.e2e import training_models as models
 from tests.e2e.daemon import BINARY, request, training
+from tests.e2e.processes import is_running, wait_until
 from tests.e2e.training_daemon import AT_REST, CANCELLED, COMPLETED, FAILED, PAUSED, RUNNING, TrainingDaemon, spec
 
 SGD = training.Optimizer(name="sgd", lr=0.05, momentum=0.9)
@@ -161,7 +162,7 @@ class TrainRanksTest(unittest.TestCase):
         self.assertEqual(failed.state, FAILED)
         self.assertIn("has said nothing for 3 seconds", failed.message)
         for rank in running.progress.ranks:
-            self.assertFalse(os.path.exists(f"/proc/{rank.pid}"))
+            self.assertFalse(is_running(rank.pid))
 
     def test_pauses_and_goes_on_with_another_number_of_ranks(self):
         fields = dict(batch_size=20, epochs=30)
@@ -184,9 +185,10 @@ class TrainRanksTest(unittest.TestCase):
         now = self.server.wait_until(job.id, lambda now: len(now.progress.ranks) == 2 and now.progress.checkpoint_step > 0)
         pids = [rank.pid for rank in now.progress.ranks]
         self.server.daemon.process.kill()
-        self.server.restart()
+        self.server.daemon.process.wait()
         for pid in pids:
-            self.assertFalse(os.path.exists(f"/proc/{pid}"))
+            wait_until(lambda pid=pid: not is_running(pid))
+        self.server.restart()
         done, _ = self.server.watch(job.id)
         self.assertEqual((done.state, done.progress.step), (COMPLETED, 3000), done.message)
 
