@@ -33,6 +33,7 @@ int main(int argc, char** argv) {
   tensord::server::add_inspect_command(app, &exit_code);
   tensord::server::add_bench_command(app, &exit_code);
   tensord::server::add_ops_command(app, &exit_code);
+  tensord::server::add_launch_command(app, &exit_code);
 #ifdef TENSORD_SERVER
   tensord::server::add_serve_command(app, &exit_code);
   tensord::server::add_infer_command(app, &exit_code);
@@ -40,6 +41,7 @@ int main(int argc, char** argv) {
   tensord::server::add_jobs_command(app, &exit_code);
   tensord::server::add_models_commands(app, &exit_code);
   tensord::server::add_health_command(app);
+  tensord::server::add_training_rank_command(app, &exit_code);
 #endif
   // Commands would take over what is there before them.
   app.footer(

@@ -15,7 +15,7 @@ ALLOWED = {
     "core/tensor": ["core/base"],
     "core/ops": ["core/tensor", "core/base"],
     "core/autograd": ["core/ops", "core/tensor", "core/base"],
-    "core/nn": ["core/autograd", "core/ops", "core/tensor", "core/base"],
+    "core/nn": ["core/distributed", "core/autograd", "core/ops", "core/tensor", "core/base"],
     "core/distributed": ["core/autograd", "core/ops", "core/tensor", "core/base"],
     "core/jit/ir": ["core/autograd", "core/ops", "core/tensor", "core/base"],
     "core/jit/frontend": ["core/jit/ir", "core/autograd", "core/ops", "core/tensor", "core/base"],

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/autograd/gradients.h"
+#include "core/autograd/hooks.h"
 #include "core/autograd/variable.h"
 #include "core/ops/run.h"
 
@@ -24,8 +25,8 @@ void add_into(const Tensor& total, const Tensor& gradient) {
   ops::run(add, arguments, returns);
 }
 
-bool is_alone(const Tensor& tensor) {
-  return tensor.impl()->use_count() == 1 && tensor.storage() && tensor.storage()->use_count() == 1;
+bool is_alone(const Tensor& tensor, uint32_t handles) {
+  return tensor.impl()->use_count() <= handles && tensor.storage() && tensor.storage()->use_count() == 1;
 }
 
 bool has_layout_of(const Tensor& gradient, const Tensor& leaf) {
@@ -57,7 +58,9 @@ std::vector<Tensor> AccumulateGrad::apply(std::vector<Tensor> gradients) {
   const std::scoped_lock lock(slot_->mutex);
   Tensor& total = slot_->value;
   if (!total.defined()) {
-    const bool may_take = !is_grad_enabled() && is_alone(gradient) && has_layout_of(gradient, leaf);
+    // The pass keeps it for hooks that run afterwards, which see it and write nothing.
+    const uint32_t handles = has_post_hooks(*this) ? 2 : 1;
+    const bool may_take = !is_grad_enabled() && is_alone(gradient, handles) && has_layout_of(gradient, leaf);
     total =
         may_take ? (state_of(gradient) ? detach(gradient) : std::move(gradient)) : copy_in_layout_of(gradient, leaf);
   } else if (is_grad_enabled()) {

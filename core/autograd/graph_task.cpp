@@ -5,6 +5,7 @@
 
 #include "core/autograd/accumulate_grad.h"
 #include "core/autograd/anomaly.h"
+#include "core/autograd/callbacks.h"
 #include "core/autograd/gradients.h"
 #include "core/autograd/hooks.h"
 #include "core/autograd/thread_context.h"
@@ -17,14 +18,14 @@ namespace {
 
 // What the calling thread runs, for needs_edge and messages.
 struct Running {
-  const GraphTask* graph = nullptr;
+  GraphTask* graph = nullptr;
   const NodeTask* task = nullptr;
 };
 thread_local Running running;
 
 class RunningScope {
  public:
-  RunningScope(const GraphTask& graph, const NodeTask& task) : before_(running) { running = {&graph, &task}; }
+  RunningScope(GraphTask& graph, const NodeTask& task) : before_(running) { running = {&graph, &task}; }
   ~RunningScope() { running = before_; }
   RunningScope(const RunningScope&) = delete;
   RunningScope& operator=(const RunningScope&) = delete;
@@ -60,11 +61,6 @@ void run_pre_hooks(NodeHooks& hooks, std::vector<Tensor>& gradients) {
     const std::scoped_lock slot_lock(slot->mutex);
     slot->value = slot->value.defined() ? sum_of(slot->value, gradients[result]) : copy_of(gradients[result]);
   }
-}
-
-bool has_post_hooks(NodeHooks& hooks) {
-  const std::scoped_lock lock(hooks.mutex);
-  return !hooks.after.empty();
 }
 
 void run_post_hooks(NodeHooks& hooks, std::vector<Tensor>& outputs, const std::vector<Tensor>& gradients) {
@@ -118,7 +114,17 @@ std::string with_origin(const Node& node, const char* message) {
 
 }  // namespace
 
+bool has_post_hooks(const Node& node) {
+  NodeHooks* const hooks = node.hooks();
+  if (!hooks) return false;
+  const std::scoped_lock lock(hooks->mutex);
+  return !hooks->after.empty();
+}
 bool needs_edge(size_t index) { return !running.graph || running.graph->needs_edge(*running.task, index); }
+void queue_callback(std::function<void()> callback) {
+  if (!running.graph) fail(ErrorCode::kFailedPrecondition, "queue_callback: no backward pass runs on this thread");
+  running.graph->add_callback(std::move(callback));
+}
 const Node* running_node() { return running.task ? running.task->node : nullptr; }
 
 bool is_earlier(const NodeTask* a, const NodeTask* b) { return a->node->sequence_nr() < b->node->sequence_nr(); }
@@ -234,7 +240,7 @@ std::vector<Tensor> GraphTask::run_node(NodeTask& task, std::vector<Tensor> grad
   Node& node = *task.node;
   NodeHooks* hooks = node.hooks();
   if (hooks) run_pre_hooks(*hooks, gradients);
-  const bool has_after = hooks && has_post_hooks(*hooks);
+  const bool has_after = has_post_hooks(node);
   const std::vector<Tensor> kept = has_after ? gradients : std::vector<Tensor>();
   std::vector<Tensor> outputs = node.apply(std::move(gradients));
   check_outputs(node, outputs);
@@ -306,7 +312,18 @@ void GraphTask::run_here() {
   }
 }
 
+void GraphTask::add_callback(std::function<void()> callback) {
+  const std::scoped_lock lock(callbacks_mutex_);
+  callbacks_.push_back(std::move(callback));
+}
+
 void GraphTask::run() {
+  run_anywhere();
+  // A callback may start passes of its own; their callbacks are theirs.
+  for (const auto& callback : callbacks_) callback();
+}
+
+void GraphTask::run_anywhere() {
   // Passes inside of passes lie on the stack; so many fit on any.
   constexpr int kMaxDepth = 50;
   thread_local int depth = 0;

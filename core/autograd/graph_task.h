@@ -1,6 +1,8 @@
 #pragma once
 
 #include <deque>
+#include <functional>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -47,6 +49,7 @@ class GraphTask {
 
   // Undefined where none came.
   Tensor captured(size_t number) const { return captures_[number].gradient; }
+  void add_callback(std::function<void()> callback);  // see queue_callback
   bool needs_edge(const NodeTask& task, size_t index) const { return edges_[task.first_edge + index] != nullptr; }
 
  private:
@@ -61,6 +64,7 @@ class GraphTask {
   void finish(NodeTask& task);
   std::vector<NodeTask*> ready_at_start();
   void run_here();
+  void run_anywhere();  // here, or deep inside of others in a thread of its own
   void run_serial();
   void run_parallel(int threads);  // graph_parallel.cpp
   // Runs a node with what came to it and gives its outputs, none when it was only a target.
@@ -76,6 +80,8 @@ class GraphTask {
   std::vector<NodeTask*> slots_;  // a hash table of tasks_ by node
   std::vector<NodeTask*> edges_;  // where each edge leads, by first_edge + index; null: nowhere
   std::vector<Capture> captures_;
+  std::mutex callbacks_mutex_;
+  std::vector<std::function<void()>> callbacks_;  // by callbacks_mutex_
 };
 
 }  // namespace tensord::autograd

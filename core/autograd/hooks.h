@@ -26,4 +26,7 @@ struct NodeHooks {
   std::vector<Entry<Node::PostHook>> after;
 };
 
+// Whether hooks run after the node.
+bool has_post_hooks(const Node& node);
+
 }  // namespace tensord::autograd

@@ -26,6 +26,12 @@ struct TrainingSample {
   double step = 0, total_steps = 0, epoch = 0, loss = 0, learning_rate = 0, gradient_norm = 0;
   double samples = 0, samples_per_second = 0, seconds_left = 0, memory_bytes = 0, checkpoint_step = 0;
   std::map<std::string, double> metrics;  // of the last evaluation
+  struct Rank {
+    int64_t rank = 0;
+    double step = 0, communication_seconds = 0;
+  };
+  std::vector<Rank> ranks;  // of a job of several processes
+  double restarts = 0;      // of them
 };
 
 // Connections of gRPC clients.

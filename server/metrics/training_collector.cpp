@@ -27,6 +27,8 @@ constexpr Series kSeries[] = {
      &TrainingSample::seconds_left},
     {"tensord_training_memory_bytes", "Bytes of the job's tensors", &TrainingSample::memory_bytes},
     {"tensord_training_checkpoint_step", "Step of the newest checkpoint", &TrainingSample::checkpoint_step},
+    {"tensord_training_restarts_total", "Starts of all ranks after one of them was lost", &TrainingSample::restarts,
+     MetricType::Counter},
 };
 constexpr const char* kStates[] = {"QUEUED", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"};
 
@@ -74,6 +76,17 @@ std::vector<MetricFamily> TrainingCollector::Collect() const {
   }
   families.push_back(std::move(states));
   families.push_back(std::move(metrics));
+  MetricFamily steps = family("tensord_training_rank_step", "Steps of a rank of a job with several", MetricType::Gauge);
+  MetricFamily waits = family("tensord_training_rank_communication_seconds_total",
+                              "Time in which a rank only waited for others, since it was started", MetricType::Counter);
+  for (const TrainingSample& sample : samples) {
+    for (const TrainingSample::Rank& rank : sample.ranks) {
+      add(steps, sample, rank.step).label.push_back({"rank", std::to_string(rank.rank)});
+      add(waits, sample, rank.communication_seconds).label.push_back({"rank", std::to_string(rank.rank)});
+    }
+  }
+  families.push_back(std::move(steps));
+  families.push_back(std::move(waits));
   return families;
 }
 

@@ -90,6 +90,8 @@ void ProgressMeter::flush() {
     status.progress.best_metric = before.best_metric;
     status.progress.best_step = before.best_step;
     status.progress.best_metrics = before.best_metrics;
+    status.progress.ranks = before.ranks;
+    status.progress.restarts = before.restarts;
   });
   rate_ = {.since_ns = now_ns};
   flushed_ns_ = now_ns;

@@ -1,5 +1,7 @@
 #include "server/training/trainer.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -49,7 +51,9 @@ Trainer::Trainer(TrainingJob& job, Options options)
   parameters_ = model_->trained_parameters();
   for (const auto& [name, tensor] : parameters_) trained_.push_back(tensor);
   data_ = read_job_data(spec_, options_.data_folder, *model_);
-  if (spec_.data.streamed) {
+  if (options_.group != nullptr) {
+    source_ = make_rank_source(*data_.to_train_on(), spec_, options_.group->rank());
+  } else if (spec_.data.streamed) {
     source_ = make_stream_source(job_.stream(), spec_, *model_, [this](bool is_waiting) {
       job_.update([&](JobStatus& status) { status.message = is_waiting ? "waiting for data" : ""; });
     });
@@ -64,7 +68,10 @@ Trainer::Trainer(TrainingJob& job, Options options)
     job_.set_points({});
     job_.update([](JobStatus& status) { status.progress = {}; });
   }
+  if (options_.group != nullptr) ranks_ = std::make_unique<RankGroup>(*options_.group, parameters_, step_);
   meter_ = std::make_unique<ProgressMeter>(job_, owner_, total_steps());
+  if (ranks_) note_rank({});
+  if (ranks_ && ranks_->size() > 1) note_local_operators();
   checkpoint_ns_ = Clock::system().now_ns();
 }
 
@@ -88,7 +95,7 @@ bool Trainer::is_complete() const {
 }
 
 std::optional<Trainer::Outcome> Trainer::wanted() const {
-  switch (job_.request()) {
+  switch (ranks_ ? agreed_ : job_.request()) {
     case JobRequest::kPause: return Outcome::kPaused;
     case JobRequest::kCancel: return Outcome::kCancelled;
     case JobRequest::kStop: return Outcome::kStopped;
@@ -154,7 +161,9 @@ void Trainer::end_epoch() {
 
 void Trainer::train(std::span<const Tensor> batch) {
   const int64_t number = step_ + 1;
-  ProgressMeter::Step done{.step = number, .rows = batch.empty() ? 0 : batch.front().size(0)};
+  // What ranks draw hangs on the step alone, so that nothing of it has to be kept.
+  if (ranks_) generator_.set_seed(spec_.seed + static_cast<uint64_t>(step_ * ranks_->size() + ranks_->rank()));
+  ProgressMeter::Step done{.step = number, .rows = source_->rows(batch)};
   try {
     done.learning_rate = learning_rate_->current();
     done.loss = step(batch, meter_->wants_point(number), &done.gradient_norm);
@@ -173,6 +182,28 @@ void Trainer::train(std::span<const Tensor> batch) {
     job_.update([this](JobStatus& status) { status.message = warning(); });
   }
   meter_->add_step(done);
+  if (ranks_) note_rank(batch);
+}
+
+// Whether the job has the same result with any number of ranks is said when it starts.
+void Trainer::note_local_operators() {
+  const std::string found = model_->local_operators();
+  log(LogLevel::kInfo, "training ranks", {{"job", job_.id()}, {"ranks", ranks_->size()}, {"local_operators", found}});
+  if (found.empty()) return;
+  job_.update([&](JobStatus& status) {
+    status.message = concat("another number of ranks has another result: ", found, " is each rank's own");
+  });
+}
+
+void Trainer::note_rank(std::span<const Tensor> batch) {
+  own_samples_ += batch.empty() ? 0 : batch.front().size(0);
+  const RankProgress own{.rank = ranks_->rank(),
+                         .pid = getpid(),
+                         .step = step_,
+                         .samples = static_cast<uint64_t>(own_samples_),
+                         .communication_seconds = std::chrono::duration<double>(ranks_->waited()).count(),
+                         .memory_bytes = cpu_allocator().live_bytes_of(owner_)};
+  job_.update([&](JobStatus& status) { status.progress.ranks = {own}; });
 }
 
 double Trainer::step(std::span<const Tensor> batch, bool wants_norm, double* norm) {
@@ -187,15 +218,15 @@ double Trainer::step(std::span<const Tensor> batch, bool wants_norm, double* nor
   }
   const double loss = compute_gradients(batch, wants_norm, norm).item_double();
   optimizer_->step();
-  return loss;
+  if (!ranks_) return loss;
+  const RankGroup::Agreed agreed = ranks_->agreed();
+  agreed_ = agreed.request;
+  return agreed.loss;
 }
 
 Tensor Trainer::compute_gradients(std::span<const Tensor> batch, bool wants_norm, double* norm) {
   optimizer_->zero_grad();
-  const Tensor loss = model_->loss(batch, cancel_check());
-  check(autograd::requires_grad(loss), "the loss does not depend on any parameter that is trained");
-  check_loss(loss.item_double(), batch);
-  autograd::backward(loss);
+  const Tensor loss = pass(batch);
   const ClippingSpec& clipping = spec_.clipping;
   if (clipping.norm > 0) {
     *norm = nn::clip_grad_norm_(trained_, clipping.norm);
@@ -208,6 +239,27 @@ Tensor Trainer::compute_gradients(std::span<const Tensor> batch, bool wants_norm
   }
   if (clipping.value > 0) nn::clip_grad_value_(trained_, clipping.value);
   return autograd::detach(loss);
+}
+
+// The loss of a batch, and its gradients in the parameters.
+Tensor Trainer::pass(std::span<const Tensor> batch) {
+  if (ranks_) ranks_->share_buffers(model_->module());
+  const int64_t rows = batch.empty() ? 0 : batch.front().size(0);
+  if (ranks_ && rows == 0) {
+    ranks_->tell(0, 0, source_->rows(batch), job_.request());
+    ranks_->backward(Tensor(), 0, source_->rows(batch));
+    return Tensor::scalar(0.0, DType::kFloat64);
+  }
+  const Tensor loss = model_->loss(batch, cancel_check());
+  check(autograd::requires_grad(loss), "the loss does not depend on any parameter that is trained");
+  check_loss(loss.item_double(), batch);
+  if (!ranks_) {
+    autograd::backward(loss);
+    return loss;
+  }
+  ranks_->tell(loss.item_double(), rows, source_->rows(batch), job_.request());
+  ranks_->backward(loss, rows, source_->rows(batch));
+  return loss;
 }
 
 // Where numbers that are not finite come from: weights that are not, data that is not, or weights that have grown.
@@ -231,7 +283,23 @@ void Trainer::check_parameters(const char* when) const {
   fail(ErrorCode::kFailedPrecondition, "step ", step_, ": parameter '", parameter, "' is not finite ", when);
 }
 
+// Rank 0 measures for all.
 void Trainer::evaluate() {
+  std::map<std::string, double> metrics;
+  if (is_first()) metrics = measure();
+  if (ranks_) {
+    CurvePoint point;
+    point.metrics = metrics;
+    point = curve_point_from_json(nlohmann::json::parse(ranks_->shared(to_json(point).dump())));
+    metrics = point.metrics;
+  }
+  evaluated_step_ = step_;
+  learning_rate_->after_evaluation(metrics);
+  note_best(metrics);
+  meter_->add_evaluation(step_, epoch(), metrics);
+}
+
+std::map<std::string, double> Trainer::measure() {
   // What it draws is of the step alone, so that training does not depend on how often it happens.
   ops::Generator generator(spec_.seed + static_cast<uint64_t>(step_));
   const ops::GeneratorGuard generator_guard(generator);
@@ -253,11 +321,7 @@ void Trainer::evaluate() {
     }
   }
   model_->module().set_training(true);
-  evaluated_step_ = step_;
-  const std::map<std::string, double> metrics = sums.means();
-  learning_rate_->after_evaluation(metrics);
-  note_best(metrics);
-  meter_->add_evaluation(step_, epoch(), metrics);
+  return sums.means();
 }
 
 void Trainer::note_best(const std::map<std::string, double>& metrics) {
@@ -267,7 +331,7 @@ void Trainer::note_best(const std::map<std::string, double>& metrics) {
   const bool is_better =
       best_step_ == 0 || (is_more_better(spec_.publish.metric) ? value > best_metric_ : value < best_metric_);
   if (!is_better) return;
-  if (spec_.publish.when == "best") {
+  if (spec_.publish.when == "best" && is_first()) {
     model_->module().set_training(false);
     model_->module().save(best_file(step_).string());
     model_->module().set_training(true);
@@ -304,7 +368,9 @@ void Trainer::try_checkpoint() {
   }
 }
 
+// Rank 0 writes what all have.
 void Trainer::checkpoint() {
+  if (!is_first()) return;
   checkpoint_ns_ = Clock::system().now_ns();
   if (checkpoint_step_ == step_) return;
   check_parameters("and is not saved");

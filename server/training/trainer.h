@@ -14,6 +14,7 @@
 #include "server/training/jobs/training_job.h"
 #include "server/training/learning_rate.h"
 #include "server/training/progress_meter.h"
+#include "server/training/ranks/rank_group.h"
 #include "server/training/training_model.h"
 
 namespace tensord::server {
@@ -24,12 +25,13 @@ namespace tensord::server {
 class Trainer {
  public:
   struct Options {
-    std::filesystem::path folder;        // of the job
-    std::string base_archive;            // what it starts from
-    std::string data_folder;             // of the server; empty: none
-    int threads = 1;                     // that a step may use
-    uint64_t memory_bytes = 0;           // limit of the job's tensors; 0: none
-    std::function<void()> saved_status;  // the job's status is worth keeping on disk now
+    std::filesystem::path folder;                // of the job
+    std::string base_archive;                    // what it starts from
+    std::string data_folder;                     // of the server; empty: none
+    int threads = 1;                             // that a step may use
+    uint64_t memory_bytes = 0;                   // limit of the job's tensors; 0: none
+    std::function<void()> saved_status;          // the job's status is worth keeping on disk now
+    distributed::ProcessGroup* group = nullptr;  // of a job with a distribution; must outlive the trainer
   };
   // Loads the model, the data and the checkpoint. Throws Error.
   Trainer(TrainingJob& job, Options options);
@@ -57,6 +59,11 @@ class Trainer {
   void train(std::span<const Tensor> batch);
   double step(std::span<const Tensor> batch, bool wants_norm, double* norm);
   Tensor compute_gradients(std::span<const Tensor> batch, bool wants_norm, double* norm);
+  Tensor pass(std::span<const Tensor> batch);
+  std::map<std::string, double> measure();
+  bool is_first() const { return !ranks_ || ranks_->is_first(); }
+  void note_local_operators();
+  void note_rank(std::span<const Tensor> batch);
   void check_loss(double loss, std::span<const Tensor> batch) const;
   void check_parameters(const char* when) const;
   void evaluate();
@@ -83,6 +90,9 @@ class Trainer {
   std::unique_ptr<nn::Optimizer> optimizer_;
   std::unique_ptr<LearningRate> learning_rate_;
   std::unique_ptr<ProgressMeter> meter_;
+  std::unique_ptr<RankGroup> ranks_;       // null: the job has one process
+  JobRequest agreed_ = JobRequest::kNone;  // of all ranks, after the last step
+  int64_t own_samples_ = 0;                // of this run and rank
 
   // All of these are in the checkpoints.
   int64_t step_ = 0;

@@ -1,6 +1,7 @@
 #include "server/training/training_model.h"
 
 #include <algorithm>
+#include <set>
 
 #include "core/autograd/variable.h"
 #include "core/base/error.h"
@@ -30,6 +31,30 @@ Value loss_of(const std::string& method, const Value& result) {
     return dict.items()[static_cast<size_t>(index)].second;
   }
   return result;
+}
+
+// A dropout of nothing is none.
+bool has_probability_zero(const jit::Node& node) {
+  const auto& arguments = node.op()->schema.arguments;
+  for (size_t i = 0; i < arguments.size() && i < node.inputs().size(); ++i) {
+    const jit::Node* const source = node.input(i)->node();
+    if (arguments[i].name != "p" || source == nullptr || source->kind() != jit::NodeKind::kConstant) continue;
+    return source->constant().is_number() && source->constant().to_scalar().to_double() == 0;
+  }
+  return false;
+}
+
+void find_local_operators(const jit::Block* block, std::set<std::string>& found) {
+  for (const jit::Node* node = block->first(); node != nullptr; node = node->next()) {
+    for (const jit::Block* inner : node->blocks()) find_local_operators(inner, found);
+    if (node->kind() != jit::NodeKind::kOp) continue;
+    const std::string full(node->op()->schema.name);
+    const std::string name = full.substr(full.rfind(':') + 1);
+    for (const char* const part :
+         {"batch_norm", "dropout", "rand", "bernoulli", "normal_", "uniform_", "multinomial"}) {
+      if (name.find(part) != std::string::npos && !has_probability_zero(*node)) found.insert(name);
+    }
+  }
 }
 
 }  // namespace
@@ -149,6 +174,15 @@ TrainingModel::Evaluated TrainingModel::evaluate(std::span<const Tensor> batch,
   } else {
     out.loss = loss(batch, is_cancelled);
   }
+  return out;
+}
+
+std::string TrainingModel::local_operators() const {
+  std::set<std::string> found;
+  const Call& call = loss_call_.method != nullptr ? loss_call_ : forward_call_;
+  find_local_operators(call.method->graph().block(), found);
+  std::string out;
+  for (const std::string& name : found) out += (out.empty() ? "" : ", ") + name;
   return out;
 }
 

@@ -41,6 +41,9 @@ class TrainingModel {
   jit::Module& module() { return *module_; }
   // What the first batch showed of the loss that may not be meant; empty before that, and where there is nothing.
   const std::string& warning() const { return warning_; }
+  // The operators of the loss whose result hangs on which rows are computed together, or by which rank: "batch_norm,
+  // dropout"; empty: none is known.
+  std::string local_operators() const;
   // Those that require a gradient, by name.
   std::vector<std::pair<std::string, Tensor>> trained_parameters() const;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/atomic_file.h"
 #include "core/base/cancellation.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
@@ -11,8 +12,10 @@
 #include "core/base/thread.h"
 #include "core/base/thread_priority.h"
 #include "core/base/utf8.h"
+#include "core/distributed/gloo/gloo_engine.h"
 #include "server/training/evaluation_metrics.h"
 #include "server/training/jobs/job_origin.h"
+#include "server/training/ranks/rank_team.h"
 #include "server/training/trainer.h"
 #include "server/training/trainer_state.h"
 
@@ -180,6 +183,9 @@ JobStatus TrainingService::create(JobSpec spec) {
     check(spec.resources.memory_bytes <= options_.memory_bytes, "resources.memory_bytes: the server allows ",
           options_.memory_bytes);
   }
+  if (spec.distribution.world_size > 1 && !distributed::has_gloo()) {
+    fail(ErrorCode::kUnimplemented, "distribution.world_size: several ranks need Gloo, which this build does not have");
+  }
   const Repository::Source source = source_of(spec.model);
   check_against_model(spec, source.file.string());
   if (spec.model.upload_id.empty()) spec.model.version = source.version;
@@ -313,19 +319,33 @@ std::unique_ptr<Trainer> TrainingService::make_trainer(TrainingJob& job) {
   }
 }
 
+std::unique_ptr<RankTeam> TrainingService::make_team(TrainingJob& job) {
+  return std::make_unique<RankTeam>(job, RankTeam::Options{.program = options_.rank_program,
+                                                           .folder = store_.job_folder(job.id()),
+                                                           .base_archive = store_.base_archive(job.id()).string(),
+                                                           .data_folder = options_.data_folder,
+                                                           .threads = job_threads(job.spec(), options_.threads),
+                                                           .memory_bytes = job.spec().resources.memory_bytes,
+                                                           .nice = options_.nice,
+                                                           .saved_status = [this, &job] { save(job); }});
+}
+
 // Empty when the job stops for the daemon to end: it goes on at the next start.
 std::optional<TrainingService::Ended> TrainingService::train(TrainingJob& job) {
+  const JobInputs inputs(store_.job_folder(job.id()), options_.data_folder);
+  return job.spec().distribution.is_wanted() ? train_by_ranks(job, inputs) : train_here(job, inputs);
+}
+
+std::optional<TrainingService::Ended> TrainingService::train_here(TrainingJob& job, const JobInputs& inputs) {
   const JobSpec& spec = job.spec();
-  const std::unique_ptr<Trainer> made = make_trainer(job);
-  if (!made) {
+  const std::unique_ptr<Trainer> trainer = make_trainer(job);
+  if (!trainer) {
     if (job.request() == JobRequest::kStop) return std::nullopt;
     return Ended{job.request() == JobRequest::kPause ? JobState::kPaused : JobState::kCancelled, ""};
   }
-  Trainer& trainer = *made;
-  const JobInputs inputs(store_.job_folder(job.id()), options_.data_folder);
   inputs.note(spec, store_.base_archive(job.id()), job.status().progress.step,
               [&] { return job.request() != JobRequest::kNone; });
-  switch (trainer.run()) {
+  switch (trainer->run()) {
     case Trainer::Outcome::kDone: break;
     case Trainer::Outcome::kPaused: return Ended{JobState::kPaused, ""};
     case Trainer::Outcome::kCancelled: return Ended{JobState::kCancelled, ""};
@@ -334,20 +354,39 @@ std::optional<TrainingService::Ended> TrainingService::train(TrainingJob& job) {
       return Ended{JobState::kPaused, concat("no client has streamed data for ", spec.data.stream_timeout_seconds,
                                              " seconds; the next batch is ", job.status().progress.next_batch)};
   }
-  Ended ended{JobState::kCompleted, trainer.warning()};
-  if (!spec.publish.is_wanted()) return ended;
+  return publish(job, inputs, trainer->warning(), [&](const std::string& path) { trainer->write_result(path); });
+}
+
+std::optional<TrainingService::Ended> TrainingService::train_by_ranks(TrainingJob& job, const JobInputs& inputs) {
+  const std::unique_ptr<RankTeam> team = make_team(job);
+  inputs.note(job.spec(), store_.base_archive(job.id()), job.status().progress.step,
+              [&] { return job.request() != JobRequest::kNone; });
+  switch (team->run()) {
+    case Trainer::Outcome::kPaused: return Ended{JobState::kPaused, ""};
+    case Trainer::Outcome::kCancelled: return Ended{JobState::kCancelled, ""};
+    case Trainer::Outcome::kStopped: return std::nullopt;
+    default: break;
+  }
+  return publish(job, inputs, team->warning(),
+                 [&](const std::string& path) { copy_to_disk(team->result().string(), path); });
+}
+
+// Of a job that is done: its state, once its result is served where it is to be.
+TrainingService::Ended TrainingService::publish(TrainingJob& job, const JobInputs& inputs, const std::string& warning,
+                                                const std::function<void(const std::string& path)>& write) {
+  Ended ended{JobState::kCompleted, warning};
+  if (!job.spec().publish.is_wanted()) return ended;
   const JobStatus status = job.status();
-  const std::string refused = why_not_published(spec.publish, status.progress);
+  const std::string refused = why_not_published(job.spec().publish, status.progress);
   if (!refused.empty()) {
-    ended.message = joined(refused, trainer.warning());
+    ended.message = joined(refused, warning);
     return ended;
   }
-  const Repository::Added added = publisher_.publish(status, inputs.origin_of(status),
-                                                     [&](const std::string& path) { trainer.write_result(path); });
+  const Repository::Added added = publisher_.publish(status, inputs.origin_of(status), write);
   job.update([&](JobStatus& changed) { changed.published_version = added.version; });
   if (!added.is_served) {
-    ended.message = joined(concat("version ", added.version, " is not served: the model's version policy wants others"),
-                           trainer.warning());
+    ended.message =
+        joined(concat("version ", added.version, " is not served: the model's version policy wants others"), warning);
   }
   return ended;
 }

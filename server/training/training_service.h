@@ -21,6 +21,8 @@
 
 namespace tensord::server {
 
+class JobInputs;
+class RankTeam;
 class Trainer;
 
 // The training jobs of the daemon: takes them, keeps them on disk, and runs them one after the other on threads of low
@@ -28,14 +30,15 @@ class Trainer;
 class TrainingService {
  public:
   struct Options {
-    std::string folder;             // jobs and uploads
-    std::string data_folder;        // files that jobs may name; empty: none
-    int concurrent_jobs = 1;        // that run at one time
-    int threads = 0;                // of a job; 0: half of the cores
-    int nice = 19;                  // of the jobs' threads; 0: as the threads that serve
-    uint64_t memory_bytes = 0;      // of a job's tensors; 0: no limit
-    size_t max_jobs = 1000;         // that are kept
-    uint64_t max_upload_bytes = 0;  // of one upload; 0: no limit
+    std::string folder;                           // jobs and uploads
+    std::string data_folder;                      // files that jobs may name; empty: none
+    int concurrent_jobs = 1;                      // that run at one time
+    int threads = 0;                              // of a job; 0: half of the cores
+    int nice = 19;                                // of the jobs' threads; 0: as the threads that serve
+    uint64_t memory_bytes = 0;                    // of a job's tensors; 0: no limit
+    size_t max_jobs = 1000;                       // that are kept
+    uint64_t max_upload_bytes = 0;                // of one upload; 0: no limit
+    std::string rank_program = "/proc/self/exe";  // the binary that has the command kRankCommand
   };
 
   // Reads the jobs of the folder, so that clients find them at once; queued ones wait for start(). Throws Error when
@@ -51,7 +54,8 @@ class TrainingService {
   // Checks the job against its model and queues it. Takes as long as loading the model. Throws Error naming the field.
   JobStatus create(JobSpec spec);
   JobStatus pause(const std::string& id);
-  JobStatus resume(const std::string& id);
+  // world_size: ranks from now on, of a job with a distribution; 0: as many as before.
+  JobStatus resume(const std::string& id, int64_t world_size = 0);
   JobStatus cancel(const std::string& id);
   // Nobody finds the job any more. One that runs is cancelled; its folder goes when it has stopped, which is waited for
   // a little, since an operator that runs on cannot be interrupted.
@@ -93,7 +97,13 @@ class TrainingService {
     JobState state;
     std::string message;
   };
+  std::shared_ptr<TrainingJob> with_world_size(const TrainingJob& job, int64_t world_size);
   std::unique_ptr<Trainer> make_trainer(TrainingJob& job);
+  std::unique_ptr<RankTeam> make_team(TrainingJob& job);
+  std::optional<Ended> train_here(TrainingJob& job, const JobInputs& inputs);
+  std::optional<Ended> train_by_ranks(TrainingJob& job, const JobInputs& inputs);
+  Ended publish(TrainingJob& job, const JobInputs& inputs, const std::string& warning,
+                const std::function<void(const std::string& path)>& write);
   std::optional<Ended> train(TrainingJob& job);
   void finish(TrainingJob& job, JobState state, const std::string& message);
   void save(const TrainingJob& job);

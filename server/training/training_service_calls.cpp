@@ -49,10 +49,24 @@ JobStatus TrainingService::pause(const std::string& id) {
   return job->status();
 }
 
-JobStatus TrainingService::resume(const std::string& id) {
+// The same job, which goes on with another number of ranks; it takes the place of the old one.
+std::shared_ptr<TrainingJob> TrainingService::with_world_size(const TrainingJob& job, int64_t world_size) {
+  check(job.spec().distribution.is_wanted(), "world_size: job '", job.id(), "' has no distribution");
+  JobStatus status = job.status();
+  status.spec.distribution.world_size = status.spec.distribution.processes_per_host = world_size;
+  check_job_spec(status.spec);
+  const auto changed = std::make_shared<TrainingJob>(std::move(status));
+  changed->set_points(job.points_after(0));
+  const std::lock_guard lock(mutex_);
+  jobs_[job.id()] = changed;
+  return changed;
+}
+
+JobStatus TrainingService::resume(const std::string& id, int64_t world_size) {
   const std::lock_guard create_lock(create_mutex_);
-  const std::shared_ptr<TrainingJob> job = find(id);
+  std::shared_ptr<TrainingJob> job = find(id);
   if (!is_at_rest(job->state()) || job->state() == JobState::kCompleted) fail_state(*job, "resumed");
+  if (world_size != 0 && world_size != job->spec().distribution.world_size) job = with_world_size(*job, world_size);
   job->update([](JobStatus& status) {
     status.state = JobState::kQueued;
     status.message.clear();
@@ -126,6 +140,12 @@ std::vector<TrainingSample> TrainingService::samples() const {
         is_running ? static_cast<double>(cpu_allocator().live_bytes_of(memory_owner("job/" + status.id))) : 0;
     sample.checkpoint_step = static_cast<double>(progress.checkpoint_step);
     sample.metrics = progress.metrics;
+    sample.restarts = static_cast<double>(progress.restarts);
+    if (!progress.ranks.empty() && is_running) sample.memory_bytes = 0;
+    for (const RankProgress& rank : progress.ranks) {
+      if (is_running) sample.memory_bytes += static_cast<double>(rank.memory_bytes);
+      sample.ranks.push_back({rank.rank, static_cast<double>(rank.step), rank.communication_seconds});
+    }
   }
   return out;
 }

@@ -1,4 +1,8 @@
 // Hooks, kept gradients, and how gradients accumulate in leaves.
+#include <mutex>
+#include <thread>
+
+#include "core/autograd/callbacks.h"
 #include "tests/autograd/support.h"
 
 namespace tensord::autograd {
@@ -193,6 +197,67 @@ TEST(Grad, OfATensorCanBeSet) {
               HasSubstr("you can only change requires_grad flags of leaf variables."));
   EXPECT_THAT(error_of([] { set_requires_grad(constant({1}, {1}, DType::kInt64)); }),
               HasSubstr("only Tensors of floating point and complex dtype can require gradients"));
+}
+
+TEST(Callbacks, RunOnceAtTheEndOfTheirPass) {
+  for (const int threads : {1, 3}) {
+    const Tensor x = leaf({1, 2}), y = leaf({3, 4});
+    std::vector<std::string> events;
+    std::mutex mutex;
+    const auto note = [&](const std::string& event) {
+      const std::scoped_lock lock(mutex);
+      events.push_back(event);
+    };
+    const std::thread::id own = std::this_thread::get_id();
+    register_hook(x, [&](const Tensor&) {
+      queue_callback([&] {
+        EXPECT_EQ(std::this_thread::get_id(), own);
+        EXPECT_EQ(numbers(grad(x)), events.size() == 1 ? (Numbers{3, 4}) : (Numbers{4, 5}));
+        EXPECT_EQ(numbers(grad(y)), (Numbers{1, 2}));
+        note("end");
+        // A pass of its own, whose hook asks for the next one.
+        if (events.size() == 2) backward(sum(scale(x, 1)));
+      });
+      note("hook");
+      return Tensor();
+    });
+    BackwardOptions options;
+    options.threads = threads;
+    EXPECT_ANY_THROW(queue_callback([] {}));
+    backward(sum(mul(x, y)), {}, options);
+    EXPECT_EQ(events[0], "hook");
+    EXPECT_EQ(events[1], "end");
+    EXPECT_EQ(events[2], "hook");
+    EXPECT_EQ(events.size(), 4u);
+  }
+}
+
+TEST(Callbacks, OfAPassThatFailsDoNotRun) {
+  const Tensor x = leaf({1, 2});
+  bool is_called = false;
+  gradient_edge(x).node->register_hook(
+      [&](const std::vector<Tensor>&, const std::vector<Tensor>&) -> std::optional<std::vector<Tensor>> {
+        queue_callback([&] { is_called = true; });
+        fail(ErrorCode::kInternal, "no");
+      });
+  EXPECT_THAT(error_of([&] { backward(sum(x)); }), HasSubstr("no"));
+  EXPECT_FALSE(is_called);
+}
+
+TEST(Hooks, BehindALeafCostNoCopyOfItsGradient) {
+  const Tensor x = leaf({1, 2});
+  const void* came = nullptr;
+  register_hook(x, [&](const Tensor& g) {
+    came = g.raw_data();
+    return Tensor();
+  });
+  gradient_edge(x).node->register_hook(
+      [](const std::vector<Tensor>&, const std::vector<Tensor>&) -> std::optional<std::vector<Tensor>> {
+        return std::nullopt;
+      });
+  backward(sum(mul(x, constant({3, 4}))));
+  EXPECT_EQ(numbers(grad(x)), (Numbers{3, 4}));
+  EXPECT_EQ(grad(x).raw_data(), came);
 }
 
 }  // namespace

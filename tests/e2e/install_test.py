@@ -34,11 +34,14 @@ class InstallTest(unittest.TestCase):
 
     def test_programs_of_others_find_the_libraries(self):
         run(CMAKE, "--install", BUILD, "--prefix", self.path("prefix"), "--component", "development")
+        run(CMAKE, "--install", BUILD, "--prefix", self.path("prefix"), "--component", "gloo")
         launcher = [f"-DCMAKE_CXX_COMPILER_LAUNCHER={ccache}"] if (ccache := shutil.which("ccache")) else []
         run(CMAKE, "-S", os.path.join(ROOT, "examples", "cpp"), "-B", self.path("build"), "-G", "Ninja",
             f"-DCMAKE_PREFIX_PATH={self.path('prefix')}", "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror", *launcher)
         run(CMAKE, "--build", self.path("build"))
         self.assertEqual(run(self.path("build", "fit_line")), "y = 3.000x -1.000\n")
+        self.assertEqual(sorted(run(BINARY, "launch", "--nproc", "2", self.path("build", "train_together")).splitlines()),
+                         [f"[default{rank}]:rank {rank} of 2: y = 3.000x -1.000" for rank in range(2)])
         self.assertIn("a square", run(self.path("build", "run_shapes"), os.path.join(MODELS, "shapes", "1", "model.pt")))
         with DaemonProcess(MODELS) as daemon:
             answer = run(self.path("build", "ask_shapes"), daemon.ready["grpc"])

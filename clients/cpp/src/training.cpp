@@ -42,6 +42,11 @@ rpc::Job TrainingClient::pause(const std::string& id, const CallOptions& options
 rpc::Job TrainingClient::resume(const std::string& id, const CallOptions& options) {
   return impl_->call(&Stub::ResumeJob, with_id<rpc::ResumeJobRequest>(id), options);
 }
+rpc::Job TrainingClient::resume_with(const std::string& id, int world_size, const CallOptions& options) {
+  auto request = with_id<rpc::ResumeJobRequest>(id);
+  request.set_world_size(world_size);
+  return impl_->call(&Stub::ResumeJob, request, options);
+}
 rpc::Job TrainingClient::cancel(const std::string& id, const CallOptions& options) {
   return impl_->call(&Stub::CancelJob, with_id<rpc::CancelJobRequest>(id), options);
 }

@@ -22,6 +22,7 @@ struct JobsOptions {
   ConnectionOptions connection;
   std::string id;
   std::string model;
+  int world_size = 0;
 };
 
 TrainingClient training(const JobsOptions& options) { return connect(options.connection).training(); }
@@ -76,6 +77,13 @@ std::function<int(const JobsOptions&)> acting(Act act) {
   };
 }
 
+int resume(const JobsOptions& options) {
+  TrainingClient client = training(options);
+  print(options.world_size > 0 ? client.resume_with(options.id, options.world_size) : client.resume(options.id),
+        options);
+  return 0;
+}
+
 }  // namespace
 
 void add_jobs_command(CLI::App& app, int* exit_code) {
@@ -95,11 +103,13 @@ void add_jobs_command(CLI::App& app, int* exit_code) {
     CLI::App* sub = command->add_subcommand(name, help);
     sub->add_option("id", options->id, "The job")->required();
     on_run(*sub, exit_code, [=, run = std::move(run)] { return run(*options); });
+    return sub;
   };
   add("show", "All there is to say of a job", [](const JobsOptions& given) { return show(given), 0; });
   add("watch", "Progress until the job ends or pauses; exit code 1 when it failed", watch);
   add("pause", "Stop after the current step, with a checkpoint", acting(&TrainingClient::pause));
-  add("resume", "Go on, from the last checkpoint", acting(&TrainingClient::resume));
+  add("resume", "Go on, from the last checkpoint", resume)
+      ->add_option("--world-size", options->world_size, "Of a job with several processes: how many from now on");
   add("cancel", "Stop for good", acting(&TrainingClient::cancel));
   add("delete", "Forget the job and its checkpoints",
       [](const JobsOptions& given) { return training(given).remove(given.id), 0; });

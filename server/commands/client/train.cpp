@@ -175,6 +175,10 @@ void add_training_options(CLI::App& command, TrainOptions& options) {
   command.add_option("--metric", spec.publish.metric, "What is best, and what the bar is for");
   command.add_option("--bar", spec.publish.bar, "What the metric must reach, or the old version stays");
   command.add_option("--threads", spec.resources.threads, "Threads of the job");
+  command.add_option("--world-size", spec.distribution.world_size,
+                     "Processes of the server's host that train together; 0: the server itself trains");
+  command.add_option("--max-restarts", spec.distribution.max_restarts,
+                     "How often they all start again after one was lost; default 3");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@ class BatchSource {
   virtual void start_epoch() {}
   // 0: not known.
   virtual int64_t batches_per_epoch() const { return 0; }
+  // Rows of the batch that was given last, over all ranks.
+  virtual int64_t rows(std::span<const Tensor> batch) const { return batch.empty() ? 0 : batch.front().size(0); }
   // Batches given since the start of the job: the next one's number.
   virtual int64_t batches() const = 0;
 
@@ -53,6 +56,9 @@ std::string resolve_data_file(const std::string& data_folder, const std::string&
 
 std::unique_ptr<BatchSource> make_file_source(const nn::Dataset& dataset, const JobSpec& spec,
                                               ops::Generator& generator);
+// A rank's part of each batch: rows r, r + W, r + 2W … of the samples kB to kB+B-1 of randperm(seed + epoch). A batch
+// may have none for it: no tensors then.
+std::unique_ptr<BatchSource> make_rank_source(const nn::Dataset& dataset, const JobSpec& spec, int rank);
 // `waits` is told whether the job is waiting for data.
 std::unique_ptr<BatchSource> make_stream_source(std::shared_ptr<BatchStream> stream, const JobSpec& spec,
                                                 const TrainingModel& model, std::function<void(bool)> waits);

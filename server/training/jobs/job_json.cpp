@@ -72,11 +72,21 @@ void fields_of(V& v, T& x, ResourceSpec*) {
   v("threads", x.threads), v("memory_bytes", x.memory_bytes);
 }
 template <class V, class T>
+void fields_of(V& v, T& x, DistributionSpec*) {
+  v("world_size", x.world_size), v("processes_per_host", x.processes_per_host), v("max_restarts", x.max_restarts);
+  v("timeout_seconds", x.timeout_seconds);
+}
+template <class V, class T>
+void fields_of(V& v, T& x, RankProgress*) {
+  v("rank", x.rank), v("pid", x.pid), v("step", x.step), v("samples", x.samples);
+  v("communication_seconds", x.communication_seconds), v("memory_bytes", x.memory_bytes);
+}
+template <class V, class T>
 void fields_of(V& v, T& x, JobSpec*) {
   v("name", x.name), v("model", x.model), v("data", x.data), v("loss", x.loss), v("optimizer", x.optimizer);
   v("schedule", x.schedule), v("clipping", x.clipping), v("evaluation", x.evaluation), v("epochs", x.epochs);
   v("steps", x.steps), v("batch_size", x.batch_size), v("seed", x.seed), v("checkpoints", x.checkpoints);
-  v("publish", x.publish), v("resources", x.resources);
+  v("publish", x.publish), v("resources", x.resources), v("distribution", x.distribution);
 }
 template <class V, class T>
 void fields_of(V& v, T& x, JobProgress*) {
@@ -86,7 +96,7 @@ void fields_of(V& v, T& x, JobProgress*) {
   v("memory_bytes", x.memory_bytes), v("peak_memory_bytes", x.peak_memory_bytes), v("metrics", x.metrics);
   v("best_metric", x.best_metric), v("best_step", x.best_step), v("best_metrics", x.best_metrics);
   v("checkpoint_step", x.checkpoint_step);
-  v("samples", x.samples), v("next_batch", x.next_batch);
+  v("samples", x.samples), v("next_batch", x.next_batch), v("ranks", x.ranks), v("restarts", x.restarts);
 }
 template <class V, class T>
 void fields_of(V& v, T& x, CurvePoint*) {

@@ -259,6 +259,34 @@ void check_checkpoints(CheckpointSpec& spec) {
   if (spec.keep == 0) spec.keep = 2;
 }
 
+void check_distribution(const JobSpec& job, DistributionSpec& spec) {
+  check_at_least("distribution.world_size", spec.world_size, 0, 1024);
+  check_at_least("distribution.processes_per_host", spec.processes_per_host, 0, 1024);
+  check_at_least("distribution.max_restarts", spec.max_restarts.value_or(0), 0, 1000);
+  check_at_least("distribution.timeout_seconds", spec.timeout_seconds, 0, 24 * 3600);
+  if (!spec.is_wanted()) {
+    check(spec.processes_per_host == 0 && !spec.max_restarts && spec.timeout_seconds == 0,
+          "distribution.world_size: needed where there is a distribution");
+    return;
+  }
+  if (spec.timeout_seconds == 0) spec.timeout_seconds = 60;
+  if (!spec.max_restarts) spec.max_restarts = 3;
+  if (spec.processes_per_host == 0) spec.processes_per_host = spec.world_size;
+  if (spec.processes_per_host != spec.world_size) {
+    fail(ErrorCode::kUnimplemented, "distribution.processes_per_host: all ranks run on this host, so it must be ",
+         spec.world_size, ", got ", spec.processes_per_host);
+  }
+  if (job.data.streamed) fail(ErrorCode::kUnimplemented, "distribution: streamed data goes to a job of one process");
+  if (job.optimizer.name == "lbfgs") {
+    fail(ErrorCode::kUnimplemented, "distribution: lbfgs trains in one process");
+  }
+  check(job.batch_size >= spec.world_size, "distribution.world_size: ", spec.world_size, " ranks have no row each of ",
+        job.batch_size, " in a batch");
+  // The mean over a rank's own rows that count would not be that of the batch.
+  check(!job.loss.ignore_index || spec.world_size == 1,
+        "loss.ignore_index: each rank would count its own rows; not with a distribution");
+}
+
 }  // namespace
 
 void check_job_spec(JobSpec& spec) {
@@ -276,6 +304,7 @@ void check_job_spec(JobSpec& spec) {
   check_checkpoints(spec.checkpoints);
   check_publish(spec, spec.publish);
   check_at_least("resources.threads", spec.resources.threads, 0, 1024);
+  check_distribution(spec, spec.distribution);
 }
 
 bool is_more_better(const std::string& metric) { return metric.ends_with("accuracy"); }

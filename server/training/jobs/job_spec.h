@@ -117,6 +117,15 @@ struct ResourceSpec {
   uint64_t memory_bytes = 0;
 };
 
+struct DistributionSpec {
+  int64_t world_size = 0;
+  int64_t processes_per_host = 0;
+  std::optional<int64_t> max_restarts;
+  int64_t timeout_seconds = 0;
+
+  bool is_wanted() const { return world_size > 0; }
+};
+
 struct JobSpec {
   std::string name;
   ModelSource model;
@@ -133,6 +142,7 @@ struct JobSpec {
   CheckpointSpec checkpoints;
   PublishSpec publish;
   ResourceSpec resources;
+  DistributionSpec distribution;
 };
 
 // Checks every field by itself and against the others, and fills in the defaults that do not depend on the model

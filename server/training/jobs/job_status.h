@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "server/training/jobs/job_spec.h"
 
@@ -17,6 +18,16 @@ const char* to_string(JobState state);  // "QUEUED"
 JobState parse_job_state(const std::string& text);
 // Nothing will happen to it by itself any more.
 inline bool is_at_rest(JobState state) { return state != JobState::kQueued && state != JobState::kRunning; }
+
+// A process of a job that has several.
+struct RankProgress {
+  int64_t rank = 0;
+  int64_t pid = 0;
+  int64_t step = 0;
+  uint64_t samples = 0;              // that it trained on since it was started
+  double communication_seconds = 0;  // in which it only waited for other ranks, since then
+  uint64_t memory_bytes = 0;
+};
 
 // How far a job is; see Progress in protos/training.proto.
 struct JobProgress {
@@ -37,6 +48,8 @@ struct JobProgress {
   int64_t checkpoint_step = 0;
   uint64_t samples = 0;
   int64_t next_batch = 0;
+  std::vector<RankProgress> ranks;  // of a job with a distribution, while it runs
+  int64_t restarts = 0;             // of all ranks, after one of them was lost
 };
 
 // A point of a job's curves.

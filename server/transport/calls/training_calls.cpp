@@ -59,7 +59,7 @@ void wait_training_calls(TrainingCalls& calls, CallQueue queue) {
                                   });
   wait_slow<ResumeJobRequest, Job>(calls, queue, TENSORD_START(calls.rpcs, ResumeJob),
                                    [](TrainingService& service, const auto& request, auto& response) {
-                                     to_message(service.resume(request.id()), response);
+                                     to_message(service.resume(request.id(), request.world_size()), response);
                                    });
   wait_slow<CancelJobRequest, Job>(calls, queue, TENSORD_START(calls.rpcs, CancelJob),
                                    [](TrainingService& service, const auto& request, auto& response) {

@@ -54,8 +54,8 @@ def pause(job_id: str) -> Operation[JobInfo]:
     return _call("PauseJob", pb.PauseJobRequest(id=job_id), pb.Job, parse_job, False)
 
 
-def resume(job_id: str) -> Operation[JobInfo]:
-    return _call("ResumeJob", pb.ResumeJobRequest(id=job_id), pb.Job, parse_job, False)
+def resume(job_id: str, world_size: int) -> Operation[JobInfo]:
+    return _call("ResumeJob", pb.ResumeJobRequest(id=job_id, world_size=world_size), pb.Job, parse_job, False)
 
 
 def cancel(job_id: str) -> Operation[JobInfo]:

@@ -92,9 +92,9 @@ class AsyncJob:
         """Stops after the current step, with a checkpoint."""
         return await self._act(_job_operations.pause(self.id), timeout)
 
-    async def resume(self, timeout: Optional[float] = None) -> JobInfo:
-        """Goes on, from the last checkpoint."""
-        return await self._act(_job_operations.resume(self.id), timeout)
+    async def resume(self, timeout: Optional[float] = None, *, world_size: int = 0) -> JobInfo:
+        """Goes on, from the last checkpoint; a job with a distribution by `world_size` processes from now on."""
+        return await self._act(_job_operations.resume(self.id, world_size), timeout)
 
     async def cancel(self, timeout: Optional[float] = None) -> JobInfo:
         """Stops for good; checkpoints stay until the job is deleted."""

@@ -123,6 +123,13 @@ class Resources(TypedDict, total=False):
     memory_bytes: int
 
 
+class Distribution(TypedDict, total=False):
+    world_size: int
+    processes_per_host: int
+    max_restarts: int
+    timeout_seconds: int
+
+
 class JobSpec(TypedDict, total=False):
     """The keyword arguments of `train`.
 
@@ -147,6 +154,7 @@ class JobSpec(TypedDict, total=False):
     checkpoints: Checkpoints
     publish: Union[str, Publish]
     resources: Resources
+    distribution: Distribution
 
 
 _SHORT = {

@@ -32,6 +32,18 @@ class JobState(enum.IntEnum):
 
 
 @dataclass(frozen=True)
+class RankProgress:
+    """A process of a job that has several."""
+
+    rank: int
+    pid: int
+    step: int
+    samples: int  # that it trained on since it was started
+    communication_seconds: float  # in which it only waited for others, since then
+    memory_bytes: int
+
+
+@dataclass(frozen=True)
 class Progress:
     step: int
     total_steps: int  # 0: not known, the data is streamed
@@ -50,6 +62,8 @@ class Progress:
     samples: int
     next_batch: int  # of streamed data
     best_metrics: Mapping[str, float] = field(default_factory=dict)  # of the evaluation after best_step
+    ranks: Tuple[RankProgress, ...] = ()  # of a job with a distribution
+    restarts: int = 0  # of all ranks, after one was lost
 
 
 @dataclass(frozen=True)
@@ -122,6 +136,8 @@ def parse_job(message: pb.Job) -> JobInfo:
 
     values = {each.name: getattr(message.progress, each.name) for each in pb.Progress.DESCRIPTOR.fields}
     known = {name: values[name] for name in Progress.__dataclass_fields__ if not name.endswith("metrics")}
+    known["ranks"] = tuple(RankProgress(**{name: getattr(rank, name) for name in RankProgress.__dataclass_fields__})
+                           for rank in message.progress.ranks)
     return JobInfo(message.id, JobState(message.state), message.message,
                    Progress(**known, metrics=dict(message.progress.metrics),
                             best_metrics=dict(message.progress.best_metrics)),

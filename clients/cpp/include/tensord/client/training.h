@@ -45,6 +45,8 @@ class TrainingClient {
   std::vector<Job> list(const std::string& model = {}, const CallOptions& options = {});  // empty: of all models
   Job pause(const std::string& id, const CallOptions& options = {});
   Job resume(const std::string& id, const CallOptions& options = {});
+  // A job with a distribution goes on with this number of ranks.
+  Job resume_with(const std::string& id, int world_size, const CallOptions& options = {});
   Job cancel(const std::string& id, const CallOptions& options = {});
   void remove(const std::string& id, const CallOptions& options = {});
   // (withdrawn version, served version)

@@ -1,0 +1,339 @@
+#include "core/distributed/ddp/reducer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <unordered_set>
+
+#include "core/autograd/callbacks.h"
+#include "core/autograd/variable.h"
+#include "core/base/error.h"
+
+namespace tensord::distributed {
+namespace {
+
+constexpr size_t kFirstLimit = size_t{1} << 20, kLimit = size_t{25} << 20;
+
+std::vector<size_t> limits_of(const ReducerOptions& options) {
+  if (options.bucket_cap_bytes > 0) return {options.bucket_cap_bytes};
+  return {kFirstLimit, kLimit};
+}
+
+std::string layout_of(const NamedParameter& parameter) {
+  return concat(parameter.name, " ", describe(parameter.tensor), " with strides ",
+                to_string(parameter.tensor.strides()));
+}
+
+std::string text_of(std::span<const NamedParameter> tensors) {
+  std::string text;
+  for (const NamedParameter& tensor : tensors) text += layout_of(tensor) + "\n";
+  return text;
+}
+
+// Whether a gradient is the bucket's memory itself.
+bool lies_in(const Tensor& gradient, const Tensor& view) {
+  return gradient.storage() == view.storage() && gradient.offset() == view.offset() &&
+         gradient.strides() == view.strides();
+}
+
+// The first line that differs.
+std::string difference_of(const std::string& own, const std::string& other) {
+  const size_t common = std::mismatch(own.begin(), own.end(), other.begin(), other.end()).first - own.begin();
+  const auto line = [common](const std::string& text) {
+    const size_t before = common == 0 ? std::string::npos : text.rfind('\n', common - 1);
+    const size_t start = before == std::string::npos ? 0 : before + 1;
+    const std::string found = start < text.size() ? text.substr(start, text.find('\n', start) - start) : "";
+    return found.empty() ? std::string("nothing") : found;
+  };
+  return concat(line(own), " on rank 0, ", line(other));
+}
+
+}  // namespace
+
+Reducer::Reducer(ProcessGroup& group, std::vector<NamedParameter> parameters, std::vector<NamedParameter> buffers,
+                 ReducerOptions options)
+    : group_(group), named_(std::move(parameters)), buffers_(std::move(buffers)), options_(std::move(options)) {
+  check(!named_.empty(),
+        "DistributedDataParallel is not needed when a module doesn't have any parameter that requires a "
+        "gradient");
+  for (const NamedParameter& parameter : named_) {
+    check(autograd::is_leaf(parameter.tensor) && autograd::requires_grad(parameter.tensor),
+          "DistributedDataParallel: ", parameter.name, " is no leaf that requires a gradient");
+    parameters_.push_back(parameter.tensor);
+  }
+  check_alike();
+  broadcast(named_, 0);
+  broadcast(buffers_, 0);
+  // All in one bucket, or for passes that do not reach all, which have no order, in that of their definition.
+  std::vector<size_t> order(parameters_.size());
+  std::iota(order.begin(), order.end(), 0);
+  is_ordered_ = options_.find_unused_parameters;
+  BucketPlan plan = plan_buckets(
+      parameters_, order, is_ordered_ ? limits_of(options_) : std::vector<size_t>{std::numeric_limits<size_t>::max()});
+  std::sort(plan.begin(), plan.end(), [](const auto& a, const auto& b) {
+    return *std::min_element(a.begin(), a.end()) < *std::min_element(b.begin(), b.end());
+  });
+  // What is defined last has its gradient first.
+  std::reverse(plan.begin(), plan.end());
+  make_buckets(plan);
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    accumulators_.push_back(autograd::gradient_edge(parameters_[i]).node);
+    hooks_.push_back(accumulators_.back()->register_hook(
+        [this, i](const std::vector<Tensor>&, const std::vector<Tensor>&) -> std::optional<std::vector<Tensor>> {
+          on_gradient(i);
+          return std::nullopt;
+        }));
+  }
+}
+
+Reducer::~Reducer() {
+  for (autograd::HookHandle& hook : hooks_) hook.remove();
+}
+
+void Reducer::check_alike() {
+  const auto all = group_.all_gather_bytes(text_of(named_) + text_of(buffers_));
+  for (size_t rank = 1; rank < all.size(); ++rank) {
+    check(all[rank] == all[0],
+          "DistributedDataParallel: parameters of the ranks differ: ", difference_of(all[0], all[rank]), " on rank ",
+          rank);
+  }
+}
+
+void Reducer::broadcast(std::span<const NamedParameter> tensors, int root) {
+  std::vector<WorkPtr> works;
+  for (const NamedParameter& tensor : tensors) works.push_back(group_.broadcast(tensor.tensor, root));
+  for (const WorkPtr& work : works) work->wait();
+  if (group_.rank() == root) return;
+  for (const NamedParameter& tensor : tensors) tensor.tensor.storage()->bump_version();
+}
+
+void Reducer::broadcast_buffers(int root) { broadcast(buffers_, root); }
+void Reducer::broadcast_parameters(int root) { broadcast(named_, root); }
+
+void Reducer::make_buckets(const BucketPlan& plan) {
+  buckets_.clear();
+  places_.assign(parameters_.size(), {});
+  for (const auto& indices : plan) {
+    for (size_t i = 0; i < indices.size(); ++i) places_[indices[i]] = {buckets_.size(), i};
+    buckets_.emplace_back(indices, parameters_);
+  }
+}
+
+bool Reducer::has(const Tensor& parameter) const {
+  return std::any_of(parameters_.begin(), parameters_.end(),
+                     [&](const Tensor& known) { return known.is_same(parameter); });
+}
+
+BucketPlan Reducer::buckets() const {
+  BucketPlan plan;
+  for (const Bucket& bucket : buckets_) plan.push_back(bucket.indices);
+  return plan;
+}
+
+void Reducer::skip() {
+  const std::lock_guard lock(mutex_);
+  reduces_ = false;
+}
+
+void Reducer::start_pass(int divisor) {
+  if (is_unfinished_) fail_unfinished();
+  divisor_ = divisor > 0 ? divisor : group_.size();
+  check(!options_.hook || divisor_ == group_.size(),
+        "DistributedDataParallel: communication hooks divide by the number of all ranks");
+  reduces_ = true;
+  waits_.clear();
+  order_.clear();
+  is_ready_.assign(parameters_.size(), false);
+  is_used_.assign(parameters_.size(), false);
+  for (Bucket& bucket : buckets_) bucket.pending = bucket.indices.size();
+}
+
+void Reducer::prepare(std::span<const Tensor> outputs, int divisor) {
+  const std::lock_guard lock(mutex_);
+  start_pass(divisor);
+  if (!options_.find_unused_parameters) return;
+  const std::vector<bool> is_reached = reached_from(outputs);
+  // Sent with the first gradient that comes: a pass that is never run must not have started anything.
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (!is_reached[i]) take(i);
+  }
+}
+
+std::vector<bool> Reducer::reached_from(std::span<const Tensor> outputs) const {
+  std::unordered_set<const autograd::Node*> seen;
+  std::vector<const autograd::Node*> open;
+  const auto enter = [&](const autograd::Edge& edge) {
+    if (edge && seen.insert(edge.node.get()).second) open.push_back(edge.node.get());
+  };
+  for (const Tensor& output : outputs) {
+    if (output.defined() && autograd::requires_grad(output)) enter(autograd::gradient_edge(output));
+  }
+  while (!open.empty()) {
+    const autograd::Node* const node = open.back();
+    open.pop_back();
+    for (const autograd::Edge& edge : node->next_edges()) enter(edge);
+  }
+  std::vector<bool> is_reached;
+  for (const auto& accumulator : accumulators_) is_reached.push_back(seen.contains(accumulator.get()));
+  return is_reached;
+}
+
+void Reducer::on_gradient(size_t index) {
+  const std::lock_guard lock(mutex_);
+  if (!reduces_) return;
+  check(!is_ready_[index], "Expected to mark a variable ready only once. The gradient of ", named_[index].name,
+        " came twice for one forward: two backward passes of it, or of parts of it that were found not to be used");
+  is_used_[index] = true;
+  is_unfinished_ = true;
+  if (!is_ordered_) order_.push_back(index);
+  take(index);
+  send_ready();
+}
+
+void Reducer::shadow_pass(int divisor, bool takes_result) {
+  const std::lock_guard lock(mutex_);
+  start_pass(divisor);
+  for (size_t i = parameters_.size(); i-- > 0;) order_.push_back(i);
+  for (size_t i = 0; i < buckets_.size(); ++i) {
+    // This rank's gradients may lie in the buckets.
+    const Bucket own(buckets_[i].indices, parameters_);
+    const Bucket& zeros = takes_result ? buckets_[i] : own;
+    std::memset(zeros.flat.raw_data(), 0, zeros.flat.size_bytes());
+    waits_.push_back(send(zeros, i));
+  }
+  wait_for_buckets();
+  reduces_ = false;
+  if (takes_result) {
+    for (size_t i = 0; i < parameters_.size(); ++i) put_back(i, is_used_by_anyone_[i]);
+  }
+  if (!is_ordered_) order_buckets_anew();
+}
+
+// The gradient as it is now, of passes without reduction too, goes into its bucket.
+void Reducer::take(size_t index) {
+  const Place place = places_[index];
+  Bucket& bucket = buckets_[place.bucket];
+  const Tensor& view = bucket.views[place.position];
+  const Tensor gradient = autograd::grad(parameters_[index]);
+  if (!gradient.defined()) {
+    std::memset(view.raw_data(), 0, view.size_bytes());
+  } else if (!lies_in(gradient, view)) {
+    view.copy_from(gradient);
+    if (options_.gradient_as_bucket_view) autograd::set_grad(parameters_[index], view);
+  }
+  is_ready_[index] = true;
+  --bucket.pending;
+}
+
+// Strictly one after the other, whichever is whole first: all ranks send in the same order.
+void Reducer::send_ready() {
+  while (waits_.size() < buckets_.size() && buckets_[waits_.size()].pending == 0) {
+    waits_.push_back(send(buckets_[waits_.size()], waits_.size()));
+    if (waits_.size() == buckets_.size()) autograd::queue_callback([this] { finish_pass(); });
+  }
+}
+
+std::function<void()> Reducer::send(const Bucket& bucket, size_t index) {
+  if (options_.hook) return options_.hook(group_, {bucket.flat, index, index + 1 == buckets_.size()});
+  scale_elements(bucket.flat.dtype(), bucket.flat.raw_data(), static_cast<size_t>(bucket.flat.numel()), 1.0 / divisor_);
+  return [work = group_.all_reduce(bucket.flat)] { work->wait(); };
+}
+
+std::vector<bool> Reducer::used_by_anyone() {
+  if (!options_.find_unused_parameters) return std::vector<bool>(parameters_.size(), true);
+  const Tensor used = Tensor::empty(Dims{static_cast<int64_t>(parameters_.size())}, DType::kBool);
+  std::copy(is_used_.begin(), is_used_.end(), used.data<bool>());
+  group_.all_reduce(used)->wait();
+  return std::vector<bool>(used.data<bool>(), used.data<bool>() + used.numel());
+}
+
+void Reducer::wait_for_buckets() {
+  const auto start = std::chrono::steady_clock::now();
+  for (const auto& wait : waits_) wait();
+  is_used_by_anyone_ = used_by_anyone();
+  waited_ += std::chrono::steady_clock::now() - start;
+  waits_.clear();
+}
+
+void Reducer::finish_pass() {
+  const std::lock_guard lock(mutex_);
+  wait_for_buckets();
+  for (size_t i = 0; i < parameters_.size(); ++i) put_back(i, is_used_by_anyone_[i]);
+  // Hooks of a pass without a forward find all ready, which is their error.
+  is_unfinished_ = false;
+  if (!is_ordered_) order_buckets_anew();
+}
+
+void Reducer::put_back(size_t index, bool is_used) {
+  // What nobody used has no gradient, or that of passes before.
+  if (!is_used) return;
+  const Tensor& view = buckets_[places_[index].bucket].views[places_[index].position];
+  const Tensor gradient = autograd::grad(parameters_[index]);
+  if (gradient.defined() && lies_in(gradient, view)) {
+    view.storage()->bump_version();
+  } else if (gradient.defined()) {
+    gradient.copy_from(view);
+    gradient.storage()->bump_version();
+  } else {
+    autograd::set_grad(parameters_[index], options_.gradient_as_bucket_view ? view : view.clone(true));
+  }
+}
+
+// Rank 0's order counts, so that all ranks have the same buckets.
+void Reducer::order_buckets_anew() {
+  is_ordered_ = true;
+  const Tensor order = Tensor::empty(Dims{static_cast<int64_t>(parameters_.size())}, DType::kInt64);
+  std::copy(order_.begin(), order_.end(), order.data<int64_t>());
+  group_.broadcast(order, 0)->wait();
+  std::vector<size_t> indices;
+  std::vector<bool> is_there(parameters_.size(), false);
+  for (int64_t i = 0; i < order.numel(); ++i) {
+    const auto index = static_cast<size_t>(order.data<int64_t>()[i]);
+    check_internal(index < is_there.size() && !is_there[index], "rank 0 sent an order of gradients that is none");
+    is_there[index] = true;
+    indices.push_back(index);
+  }
+  make_buckets(plan_buckets(parameters_, indices, limits_of(options_)));
+  if (!options_.gradient_as_bucket_view) return;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const Tensor gradient = autograd::grad(parameters_[i]);
+    if (!gradient.defined()) continue;  // of a rank that shadows
+    const Tensor& view = buckets_[places_[i].bucket].views[places_[i].position];
+    view.copy_from(gradient);
+    autograd::set_grad(parameters_[i], view);
+  }
+}
+
+void Reducer::fail_unfinished() const {
+  std::string missing;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (!is_ready_[i]) missing += concat(missing.empty() ? "" : ", ", i, " (", named_[i].name, ")");
+  }
+  fail(
+      ErrorCode::kFailedPrecondition,
+      "Expected to have finished reduction in the prior iteration before starting a new one. This error indicates that "
+      "your module has parameters that were not used in producing loss; find_unused_parameters allows that. Parameters "
+      "which did not receive grad for rank ",
+      group_.rank(), ": ", missing);
+}
+
+namespace {
+
+CommHook compress_hook(DType dtype) {
+  return [dtype](ProcessGroup& group, const GradBucket& bucket) -> std::function<void()> {
+    const Tensor sent = bucket.flat.dtype() == dtype ? bucket.flat.clone() : bucket.flat.to(dtype);
+    finish_elements(kAvg, dtype, sent.raw_data(), static_cast<size_t>(sent.numel()), group.size());
+    return [work = group.all_reduce(sent), sent, flat = bucket.flat] {
+      work->wait();
+      flat.copy_from(sent);
+    };
+  };
+}
+
+}  // namespace
+
+CommHook fp16_compress_hook() { return compress_hook(DType::kFloat16); }
+CommHook bf16_compress_hook() { return compress_hook(DType::kBFloat16); }
+
+}  // namespace tensord::distributed

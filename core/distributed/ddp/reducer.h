@@ -1,0 +1,125 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/autograd/node.h"
+#include "core/distributed/ddp/buckets.h"
+#include "core/distributed/group/process_group.h"
+#include "core/tensor/tensor.h"
+
+namespace tensord::distributed {
+
+// What a communication hook gets: a bucket's gradients of this rank, not divided yet.
+struct GradBucket {
+  Tensor flat;
+  size_t index;  // in the order of sending
+  bool is_last;
+};
+// Starts to reduce a bucket, and gives what waits for the end: it leaves the mean over all ranks in `flat`. Called in
+// the same order on all ranks.
+using CommHook = std::function<std::function<void()>(ProcessGroup& group, const GradBucket& bucket)>;
+
+// Gradients travel as float16 or bfloat16: cast, divided, added, cast back.
+CommHook fp16_compress_hook();
+CommHook bf16_compress_hook();
+
+struct ReducerOptions {
+  // 0: 1 MiB for the bucket that is sent first, 25 MiB for the others. Else for all.
+  size_t bucket_cap_bytes = 0;
+  // Parameters that an output does not hang on count as ready; without it, a pass that does not reach all is an error.
+  bool find_unused_parameters = false;
+  bool gradient_as_bucket_view = false;  // gradients lie in the buckets
+  CommHook hook = {};                    // empty: multiply by 1/W, sum
+};
+
+struct NamedParameter {
+  std::string name;
+  Tensor tensor;
+};
+
+// The heart of data-parallel training, PyTorch's DDP: after a backward pass every parameter's gradient is the mean of
+// all ranks' gradients. Hooks on the parameters' accumulators put gradients into buckets; a bucket is sent when its
+// last one has come, while the pass goes on, always in the same order; the pass ends when all are back.
+//
+// The first pass has one bucket, so that no order can be wrong; then buckets are made anew in the order in which rank
+// 0's gradients came. Gradients are multiplied by 1/W before the sum.
+//
+// Thread-safety: one thread trains; passes may have threads of their own.
+class Reducer {
+ public:
+  // All ranks call it. Compares names, sizes, strides and dtypes of all ranks (one Error on all of them), then gives
+  // every rank rank 0's parameters and buffers. The group must outlive it.
+  Reducer(ProcessGroup& group, std::vector<NamedParameter> parameters, std::vector<NamedParameter> buffers,
+          ReducerOptions options = {});
+  ~Reducer();
+  Reducer(const Reducer&) = delete;
+  Reducer& operator=(const Reducer&) = delete;
+
+  // After a forward whose backward shall reduce; `outputs` are looked at for parameters that are not used. Gradients
+  // are divided by `divisor`, 0: the number of ranks. Throws Error{kFailedPrecondition} with PyTorch's text where the
+  // pass before has not reduced all.
+  void prepare(std::span<const Tensor> outputs = {}, int divisor = 0);
+  // Until the next prepare(), passes add to this rank's gradients only.
+  void skip();
+  // Takes part in a pass of the others with gradients of zeros. This rank's own stay as they are, or are what all have.
+  void shadow_pass(int divisor = 0, bool takes_result = false);
+  // Gives every rank the root's buffers, or parameters.
+  void broadcast_buffers(int root = 0);
+  void broadcast_parameters(int root);
+
+  bool has(const Tensor& parameter) const;
+  BucketPlan buckets() const;
+  ProcessGroup& group() const { return group_; }
+  // All passes' time in which they only waited for other ranks.
+  std::chrono::nanoseconds waited() const { return waited_; }
+
+ private:
+  struct Place {
+    size_t bucket, position;
+  };
+  void check_alike();
+  void broadcast(std::span<const NamedParameter> tensors, int root);
+  void start_pass(int divisor);
+  void make_buckets(const BucketPlan& plan);
+  void on_gradient(size_t index);
+  void take(size_t index);
+  void send_ready();
+  std::function<void()> send(const Bucket& bucket, size_t index);
+  void finish_pass();
+  void wait_for_buckets();
+  void put_back(size_t index, bool is_used);
+  std::vector<bool> used_by_anyone();
+  void order_buckets_anew();
+  std::vector<bool> reached_from(std::span<const Tensor> outputs) const;
+  [[noreturn]] void fail_unfinished() const;
+
+  ProcessGroup& group_;
+  const std::vector<NamedParameter> named_;
+  const std::vector<NamedParameter> buffers_;
+  const ReducerOptions options_;
+  std::vector<Tensor> parameters_;
+  std::vector<autograd::NodePtr> accumulators_;
+  std::vector<autograd::HookHandle> hooks_;
+
+  std::mutex mutex_;  // for what follows: hooks run on several threads
+  std::vector<Bucket> buckets_;
+  std::vector<Place> places_;                 // by parameter
+  std::vector<std::function<void()>> waits_;  // of the buckets that were sent
+  std::vector<bool> is_ready_, is_used_;      // by parameter, in this pass; is_used_: on this rank
+  std::vector<bool> is_used_by_anyone_;       // by parameter, in the pass that ended last
+  std::vector<size_t> order_;                 // in which gradients came
+  int divisor_ = 1;                           // of this pass
+  bool reduces_ = false;                      // passes reduce
+  bool is_unfinished_ = false;                // a pass has begun, and not reduced all
+  bool is_ordered_ = false;                   // buckets are in the order of gradients, or stay as they are
+  std::chrono::nanoseconds waited_{0};
+};
+
+}  // namespace tensord::distributed

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/distributed/group/process_group.h"
+#include "core/distributed/store/store.h"
+
+namespace tensord::distributed {
+
+// What a launcher tells a worker, by torchrun's variables.
+struct WorkerEnvironment {
+  int rank = 0, world_size = 1;
+  int local_rank = 0, local_world_size = 1;
+  std::string master_addr;
+  uint16_t master_port = 0;
+  int restart = 0;  // how many times the workers were started before
+
+  // RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, and, where they are, LOCAL_RANK, LOCAL_WORLD_SIZE and
+  // TORCHELASTIC_RESTART_COUNT. Throws Error{kInvalidArgument} "environment variable RANK expected, but not set".
+  static WorkerEnvironment read();
+  static bool is_there();  // RANK is set
+};
+
+// The store of all workers: rank 0 serves it at the master's address; keys of each start of the workers are apart.
+std::shared_ptr<Store> make_store(const WorkerEnvironment& environment, Milliseconds timeout = Store::kDefaultTimeout);
+// The group of all workers, over Gloo.
+std::unique_ptr<ProcessGroup> make_world(const WorkerEnvironment& environment, GroupOptions options = {});
+
+}  // namespace tensord::distributed

@@ -1,0 +1,197 @@
+// The starts of a launcher's workers, together with the launchers of other nodes.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <iostream>
+#include <thread>
+
+#include "core/base/error.h"
+#include "core/base/file_descriptor.h"
+#include "core/distributed/gloo/gloo_engine.h"
+#include "core/distributed/store/tcp_store.h"
+#include "server/commands/launch_workers.h"
+
+namespace tensord::server {
+namespace {
+
+using namespace std::chrono_literals;
+using distributed::TcpStore;
+using distributed::TcpStoreOptions;
+
+// Between two looks at what other launchers say.
+constexpr auto kStoreInterval = 200ms;
+
+// A port that nobody listens on now.
+uint16_t free_port() {
+  const FileDescriptor fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  socklen_t size = sizeof(address);
+  if (fd.get() < 0 || bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
+      getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    fail(ErrorCode::kUnavailable, "no port is free");
+  }
+  return ntohs(address.sin_port);
+}
+
+std::string host_name() {
+  char name[256] = {};
+  gethostname(name, sizeof(name) - 1);
+  return name;
+}
+
+// Signals that end a program, as they come.
+class Signals {
+ public:
+  Signals() : fd_(make()) {}
+  int fd() const { return fd_.get(); }
+  // 0: none has come.
+  int next() const {
+    signalfd_siginfo info;
+    while (read(fd_.get(), &info, sizeof(info)) == sizeof(info)) {
+      if (info.ssi_signo != SIGCHLD) return static_cast<int>(info.ssi_signo);
+    }
+    return 0;
+  }
+
+ private:
+  static int make() {
+    sigset_t set;
+    sigemptyset(&set);
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGCHLD}) sigaddset(&set, signal);
+    pthread_sigmask(SIG_BLOCK, &set, nullptr);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  }
+  const FileDescriptor fd_;
+};
+
+// What the launchers of all nodes say to each other; nothing where there is one.
+class Nodes {
+ public:
+  explicit Nodes(const LaunchOptions& options) : options_(options) {
+    if (options.nodes == 1) return;
+    store_ = std::make_unique<TcpStore>(TcpStoreOptions{.host = options.address,
+                                                        .port = options.port,
+                                                        .is_server = options.node_rank == 0,
+                                                        .timeout = options.join_timeout});
+  }
+
+  struct Master {
+    std::string address;
+    uint16_t port;
+  };
+  // Returns when all nodes have come to this start.
+  Master meet(int start) {
+    if (!store_) return {options_.address, options_.port > 0 ? options_.port : free_port()};
+    if (options_.node_rank == 0) {
+      store_->set(key(start, "master"), concat(distributed::own_address(options_.address), " ", free_port()));
+    }
+    try {
+      store_->barrier(key(start, "all"), options_.nodes, options_.join_timeout);
+    } catch (const Error& error) {
+      throw Error(error.code(), concat("not all of the ", options_.nodes, " nodes have come: ", error.what()));
+    }
+    const std::string text = store_->get(key(start, "master"));
+    const size_t space = text.find(' ');
+    return {text.substr(0, space), static_cast<uint16_t>(std::stoi(text.substr(space + 1)))};
+  }
+  // The first failure of any node counts.
+  void tell_failure(int start, const std::string& text) {
+    if (store_) store_->compare_set(key(start, "failed"), "", text);
+  }
+  void tell_done(int start) {
+    if (store_) store_->add(key(start, "done"), 1);
+  }
+  // What failed on any node.
+  std::optional<std::string> failure(int start) {
+    if (!store_ || std::chrono::steady_clock::now() < next_look_) return std::nullopt;
+    next_look_ = std::chrono::steady_clock::now() + kStoreInterval;
+    if (!store_->check(key(start, "failed"))) return std::nullopt;
+    return store_->get(key(start, "failed"));
+  }
+  bool are_all_done(int start) { return !store_ || store_->add(key(start, "done"), 0) == options_.nodes; }
+  // The store ends with node 0's launcher, which waits a little for those that still have to look.
+  void leave() {
+    if (!store_) return;
+    try {
+      store_->barrier("leave", options_.nodes, 5s);
+    } catch (const Error&) {
+    }
+  }
+
+ private:
+  static std::string key(int start, const char* what) { return concat("start_", start, "/", what); }
+  const LaunchOptions& options_;
+  std::unique_ptr<distributed::Store> store_;
+  std::chrono::steady_clock::time_point next_look_{};
+};
+
+std::string text_of(const WorkerFailure& failure) {
+  std::string text =
+      concat("rank ", failure.rank, " (host ", host_name(), ", pid ", failure.pid, ") failed first: ", failure.reason);
+  if (!failure.last_lines.empty()) text += "; its last lines:";
+  for (const std::string& line : failure.last_lines) text += "\n  " + line;
+  return text;
+}
+
+enum class End { kDone, kFailed, kSignalled };
+
+End run_once(const LaunchOptions& options, const Signals& signals, Nodes& nodes, int start, std::string& failure) {
+  const Nodes::Master master = nodes.meet(start);
+  Workers workers(options, start, master.address, master.port);
+  bool has_told = false;
+  for (;;) {
+    workers.watch(options.monitor_interval, signals.fd());
+    if (const int signal = signals.next()) {
+      workers.stop(signal);
+      failure = concat("ended by signal ", signal, " (", strsignal(signal), ")");
+      nodes.tell_failure(start, concat("node ", options.node_rank, " was ", failure));
+      return End::kSignalled;
+    }
+    if (workers.failure()) {
+      failure = text_of(*workers.failure());
+      nodes.tell_failure(start, failure);
+      workers.stop(SIGTERM);
+      return End::kFailed;
+    }
+    if (const auto elsewhere = nodes.failure(start)) {
+      failure = *elsewhere;
+      workers.stop(SIGTERM);
+      return End::kFailed;
+    }
+    if (!workers.all_ended()) continue;
+    if (!has_told) nodes.tell_done(start);
+    has_told = true;
+    if (nodes.are_all_done(start)) return End::kDone;
+    std::this_thread::sleep_for(kStoreInterval);
+  }
+}
+
+}  // namespace
+
+int launch(const LaunchOptions& options) {
+  const Signals signals;
+  Nodes nodes(options);
+  for (int start = 0;; ++start) {
+    std::string failure;
+    const End end = run_once(options, signals, nodes, start, failure);
+    if (end == End::kDone) {
+      nodes.leave();
+      return 0;
+    }
+    std::cerr << "tensord launch: " << failure << std::endl;
+    if (end == End::kSignalled || start >= options.max_restarts) {
+      nodes.leave();
+      return 1;
+    }
+    std::cerr << "tensord launch: all workers start again, restart " << start + 1 << " of " << options.max_restarts
+              << std::endl;
+  }
+}
+
+}  // namespace tensord::server

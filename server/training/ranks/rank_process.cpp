@@ -1,0 +1,217 @@
+#include "server/training/ranks/rank_process.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <csignal>
+#include <iostream>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "core/base/error.h"
+#include "core/base/thread.h"
+#include "core/base/thread_priority.h"
+#include "core/base/utf8.h"
+#include "core/distributed/gloo/gloo_engine.h"
+#include "core/distributed/local/local_engine.h"
+#include "core/distributed/store/tcp_store.h"
+#include "server/training/jobs/job_json.h"
+#include "server/training/trainer.h"
+
+namespace tensord::server {
+namespace {
+
+using namespace std::chrono_literals;
+using Json = nlohmann::json;
+
+constexpr int kEvents = 3;
+constexpr auto kLookInterval = 50ms;
+constexpr auto kHeartbeat = 500ms;
+// Ranks wait for rank 0 while it evaluates or saves; one that is lost or frozen is the team's to notice.
+constexpr auto kGroupTimeout = std::chrono::hours(24);
+constexpr auto kStartTimeout = std::chrono::minutes(10);
+
+void say(const Json& json) {
+  const std::string line = json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  std::string_view rest = line;
+  while (!rest.empty()) {
+    const ssize_t written = write(kEvents, rest.data(), rest.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) _exit(1);  // nobody is there any more
+    rest.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+// Tells the team of the job's changes, and that this process lives.
+class Reporter {
+ public:
+  Reporter(const TrainingJob& job, bool sends_points)
+      : job_(job), sends_points_(sends_points), thread_("rank-report", [this] { work(); }) {}
+  ~Reporter() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_stopped_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+  // The job's points are what the trainer begins with.
+  void start() { is_started_ = true; }
+  void flush() {
+    const std::lock_guard lock(mutex_);
+    tell();
+  }
+
+ private:
+  void work() {
+    std::unique_lock lock(mutex_);
+    auto said = std::chrono::steady_clock::now();
+    while (!changed_.wait_for(lock, kLookInterval, [this] { return is_stopped_; })) {
+      const auto now = std::chrono::steady_clock::now();
+      if (is_started_ && job_.revision() != told_revision_) {
+        tell();
+      } else if (now - said >= kHeartbeat) {
+        say(Json::object());
+      } else {
+        continue;
+      }
+      said = now;
+    }
+  }
+  void tell() {
+    told_revision_ = job_.revision();
+    JobStatus status;
+    const JobStatus now = job_.status();
+    status.progress = now.progress;
+    Json json = {{"status", to_json(status)}, {"message", to_valid_utf8(now.message)}};
+    if (sends_points_) {
+      // The last one again, since its step may have been evaluated meanwhile.
+      const auto points = job_.points_after(is_reset_ ? 0 : told_step_ - 1);
+      Json list = Json::array();
+      for (const CurvePoint& point : points) list.push_back(to_json(point));
+      json["points"] = std::move(list);
+      if (is_reset_) json["is_reset"] = true;
+      if (!points.empty()) told_step_ = points.back().step;
+      is_reset_ = false;
+    }
+    say(json);
+  }
+
+  const TrainingJob& job_;
+  const bool sends_points_;
+  std::atomic<bool> is_started_{false};
+  std::mutex mutex_;  // guards all below
+  std::condition_variable changed_;
+  bool is_stopped_ = false, is_reset_ = true;
+  uint64_t told_revision_ = 0;
+  int64_t told_step_ = 0;
+  Thread thread_;  // last: it uses the rest
+};
+
+// What the team wants, until it is gone.
+void read_requests(TrainingJob& job) {
+  for (std::string line; std::getline(std::cin, line);) {
+    if (line == "pause") job.set_request(JobRequest::kPause);
+    if (line == "stop") job.set_request(JobRequest::kStop);
+  }
+  _exit(1);
+}
+
+struct Task {
+  JobStatus status;
+  Trainer::Options options;
+  int rank, nice;
+  uint16_t port;
+  std::string secret, result;
+};
+
+Task read_task() {
+  std::string line;
+  check(static_cast<bool>(std::getline(std::cin, line)), kRankCommand, ": no task on the standard input");
+  const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  check(json.is_object(), kRankCommand, ": the task is no JSON; tensord itself starts this command");
+  Task task;
+  try {
+    task.status = job_status_from_json(json.at("job"));
+    task.options.folder = json.at("folder").get<std::string>();
+    task.options.base_archive = json.at("base_archive").get<std::string>();
+    task.options.data_folder = json.at("data_folder").get<std::string>();
+    task.options.threads = json.at("threads").get<int>();
+    task.options.memory_bytes = json.at("memory_bytes").get<uint64_t>();
+    task.rank = json.at("rank").get<int>();
+    task.nice = json.at("nice").get<int>();
+    task.port = json.at("port").get<uint16_t>();
+    task.secret = json.at("secret").get<std::string>();
+    task.result = json.at("result").get<std::string>();
+  } catch (const Json::exception& error) {
+    fail(ErrorCode::kInvalidArgument, kRankCommand, ": ", error.what());
+  }
+  return task;
+}
+
+const char* text_of(Trainer::Outcome outcome) {
+  switch (outcome) {
+    case Trainer::Outcome::kDone: return "done";
+    case Trainer::Outcome::kPaused: return "paused";
+    default: return "stopped";
+  }
+}
+
+Json train(const Task& task, TrainingJob& job, Reporter& reporter, distributed::ProcessGroup& group) {
+  Trainer::Options options = task.options;
+  options.group = &group;
+  Trainer trainer(job, options);
+  reporter.start();
+  const Trainer::Outcome outcome = trainer.run();
+  if (outcome == Trainer::Outcome::kDone && task.rank == 0 && job.spec().publish.is_wanted()) {
+    trainer.write_result(task.result);
+  }
+  reporter.flush();
+  group.close();
+  return {{"ended", text_of(outcome)}, {"warning", trainer.warning()}};
+}
+
+// What the rank says last. The first error of any rank ends the others.
+Json run(const Task& task, TrainingJob& job, Reporter& reporter) {
+  std::unique_ptr<distributed::ProcessGroup> group;
+  const auto failed = [&](ErrorCode code, const std::string& message) {
+    // Before there is a group, what is missing are other ranks.
+    const bool is_other = group ? group->failure() && message.find(group->failure()->what()) != std::string::npos
+                                : code == ErrorCode::kUnavailable || code == ErrorCode::kDeadlineExceeded;
+    if (group && !is_other) group->abort(concat("rank ", task.rank, ": ", message));
+    return Json{{"failed", to_valid_utf8(message)}, {"code", static_cast<int>(code)}, {"is_other", is_other}};
+  };
+  try {
+    const auto world = static_cast<int>(job.spec().distribution.world_size);
+    const auto store = std::make_shared<distributed::TcpStore>(
+        distributed::TcpStoreOptions{.port = task.port, .timeout = kStartTimeout, .token = task.secret});
+    group = std::make_unique<distributed::ProcessGroup>(
+        store, "job", task.rank, world, world == 1 ? distributed::local_engines() : distributed::gloo_engines(),
+        distributed::GroupOptions{.timeout = kGroupTimeout, .secret = task.secret});
+    return train(task, job, reporter, *group);
+  } catch (const Error& error) {
+    return failed(error.code(), error.what());
+  } catch (const std::exception& error) {
+    return failed(ErrorCode::kInternal, error.what());
+  }
+}
+
+}  // namespace
+
+int run_rank_process() {
+  // The daemon says when it ends.
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_IGN);
+  const Task task = read_task();
+  take_low_priority(task.nice);
+  TrainingJob job(task.status);
+  const Thread requests("rank-requests", [&job] { read_requests(job); });
+  std::optional<Reporter> reporter(std::in_place, job, task.rank == 0);
+  const Json last = run(task, job, *reporter);
+  reporter.reset();
+  say(last);
+  _exit(last.contains("failed") ? 1 : 0);  // the thread of requests waits on
+}
+
+}  // namespace tensord::server

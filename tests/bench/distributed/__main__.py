@@ -1,0 +1,82 @@
+"""All-reduce and training steps of two processes over Gloo on loopback, beside PyTorch's gloo and DDP, in turns.
+
+Usage: /usr/bin/python3 -m tests.bench.distributed TENSORD DDP_BENCH [--python PYTHON] [--rounds 5] [--seconds 1.0]
+
+TENSORD is the binary that launches both sides, DDP_BENCH the target ddp_bench of the build; one thread a process. PYTHON has the PyTorch
+to compare with (default: the one that runs this). Prints markdown tables.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import torch
+
+from tests.bench.training import models
+
+SIZES = ["1024", "65536", "1048576", "16777216", "67108864"]
+ROWS = ("MLP, batch 64", "resnet18, batch 8")
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="tests.bench.distributed", description=__doc__.splitlines()[0])
+    parser.add_argument("tensord", type=os.path.abspath)
+    parser.add_argument("bench", type=os.path.abspath)
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1.0)
+    return parser.parse_args()
+
+
+def run(options, program, *arguments) -> dict:
+    command = [options.tensord, "launch", "--nproc", "2", "--log-line-prefix-template", "", "--no-python", *program,
+               arguments[0], str(options.seconds), *arguments[1:]]
+    out = subprocess.run(command, capture_output=True, text=True, check=False)
+    if out.returncode:
+        raise SystemExit(out.stderr)
+    return json.loads(out.stdout.splitlines()[-1])
+
+
+def in_turns(options, *arguments):
+    sides = {"tensord": [options.bench], "PyTorch": [options.python, "-m", "tests.bench.distributed.worker"]}
+    results = {name: [] for name in sides}
+    for turn in range(options.rounds):
+        for name in list(sides)[:: 1 if turn % 2 else -1]:
+            results[name].append(run(options, sides[name], *arguments))
+    return results
+
+
+def main() -> None:
+    options = parse()
+    results = in_turns(options, "all_reduce", *SIZES)
+    print("| all-reduce, bytes | tensord ms | PyTorch ms | ratio |\n|---:|---:|---:|---:|")
+    for size in SIZES:
+        ours, theirs = (statistics.median(turn[size] for turn in results[name]) for name in ("tensord", "PyTorch"))
+        print(f"| {int(size):,} | {ours:.2f} | {theirs:.2f} | {ours / theirs:.2f} |", flush=True)
+    print("\n| step of 2 processes | tensord ms | PyTorch's DDP ms | ratio | tensord waits ms | losses differ by |")
+    print("|---|---:|---:|---:|---:|---:|")
+    for row in (row for row in models.ROWS if row.name in ROWS):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            torch.manual_seed(0)
+            model = row.model()
+            torch.save(model.state_dict(), folder / "weights.pt")
+            for rank in range(2):
+                torch.save(row.batch(), folder / f"batch-{rank}.pt")
+            (folder / "row").write_text(row.name)
+            models.scripted(model).save(str(folder / "model.pt"))
+            results = in_turns(options, "step", name)
+        ours, theirs = (statistics.median(turn["median_ms"] for turn in results[side]) for side in ("tensord", "PyTorch"))
+        waits = statistics.median(turn["waited_ms"] for turn in results["tensord"])
+        pairs = zip(results["tensord"][0]["losses"], results["PyTorch"][0]["losses"])
+        error = max(abs(a - b) / max(1.0, abs(b)) for a, b in pairs)
+        print(f"| {row.name} a process | {ours:.1f} | {theirs:.1f} | {ours / theirs:.2f} | {waits:.1f} | {error:.1e} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,20 @@
+"""Processes of others, as tests see them."""
+
+import time
+
+
+def is_running(pid):
+    """One that has ended may wait for its parent to ask for it."""
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def wait_until(condition, timeout=60):
+    deadline = time.monotonic() + timeout
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError("waited in vain")
+        time.sleep(0.02)

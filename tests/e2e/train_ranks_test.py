@@ -1,0 +1,242 @@
+"""Training jobs of several processes: the same result as with one, and as PyTorch's DDP; killed and frozen ranks."""
+
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+import unittest
+
+import grpc
+import torch
+import torch.distributed as dist
+
+from tests.e2e import training_models as models
+from tests.e2e.daemon import BINARY, request, training
+from tests.e2e.processes import is_running, wait_until
+from tests.e2e.training_daemon import AT_REST, CANCELLED, COMPLETED, FAILED, PAUSED, RUNNING, TrainingDaemon, spec
+
+SGD = training.Optimizer(name="sgd", lr=0.05, momentum=0.9)
+AT_END = training.PublishPolicy(when="at_end")
+FIRST = training.ModelSource(name="mlp", version=1)
+ENDLESS = dict(steps=10**7, model=FIRST, optimizer=SGD)
+
+
+def ranks(world_size, **fields):
+    return training.Distribution(world_size=world_size, **fields)
+
+
+def by_ddp(rank, store, archive, x, y, seed, batch_size, epochs):
+    """PyTorch's losses and weights of the same job; two processes."""
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
+    model = models.Mlp()
+    model.load_state_dict(torch.jit.load(archive).state_dict())
+    ddp = torch.nn.parallel.DistributedDataParallel(model)
+    optimizer = torch.optim.SGD(ddp.parameters(), lr=0.05, momentum=0.9)
+    losses = []
+    for epoch in range(epochs):
+        order = torch.randperm(len(x), generator=torch.Generator().manual_seed(seed + epoch))
+        for batch in order.split(batch_size):
+            own = batch[rank::2]
+            loss = torch.nn.functional.cross_entropy(ddp(x[own]), y[own])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            mean = loss.detach().clone()
+            dist.all_reduce(mean)
+            losses.append(mean.item() / 2)
+    if rank == 0:
+        torch.save((losses, model.state_dict()), f"{store}.out")
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+class TrainRanksTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        torch.manual_seed(0)
+        cls.server = TrainingDaemon("--training-jobs", "2")
+        models.save(models.Mlp(), cls.server.models, "mlp")
+        models.save(models.BatchNormNet(), cls.server.models, "norms")
+        cls.x, cls.y = models.clusters(1000, 64, 10, seed=1, spread=2.0)
+        cls.server.save_data("clusters.pt", x=cls.x, y=cls.y)
+        broken = cls.x.clone()
+        broken[500] = float("nan")
+        cls.server.save_data("broken.pt", x=broken, y=cls.y)
+        x, y = models.clusters(1000, 16, 4, seed=2)
+        cls.server.save_data("norms.pt", x=x, y=y)
+        cls.server.start()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.close()
+
+    def train(self, world_size, **fields):
+        """The job, its losses by step, and its weights."""
+        job, points = self.server.watch(self.server.create(
+            distribution=ranks(world_size), publish=AT_END, **{"model": FIRST, "optimizer": SGD, **fields}).id)
+        self.assertEqual(job.state, COMPLETED, job.message)
+        weights = self.server.weights(job.spec.publish.model, job.published_version)
+        return job, {point.step: point.loss for point in points}, weights
+
+    def assert_near(self, one, other, tolerance=2e-4):
+        self.assertEqual(one[1].keys(), other[1].keys())
+        for step, loss in one[1].items():
+            self.assertAlmostEqual(loss, other[1][step], delta=tolerance, msg=f"step {step}")
+        for name, weight in one[2].items():
+            self.assertTrue(torch.allclose(weight, other[2][name], atol=tolerance), name)
+
+    def test_any_number_of_ranks_gives_the_same(self):
+        # The last batch of an epoch has one row, which one rank has; its momentum goes on in all.
+        fields = dict(batch_size=37, epochs=2, evaluation=training.Evaluation(fraction=0.001, metrics=["loss"]))
+        one = self.train(1, **fields)
+        for world_size in (2, 3):
+            job, *rest = several = self.train(world_size, **fields)
+            self.assert_near(one, several)
+            self.assertAlmostEqual(job.progress.metrics["loss"], one[0].progress.metrics["loss"], places=3)
+            self.assertEqual([rank.rank for rank in job.progress.ranks], list(range(world_size)))
+            self.assertEqual(len({rank.pid for rank in job.progress.ranks}), world_size)
+            self.assertEqual(job.progress.samples, one[0].progress.samples)
+        again = self.train(3, **fields)
+        self.assertEqual(again[1], several[1])
+        for name, weight in several[2].items():
+            self.assertTrue(torch.equal(weight, again[2][name]), name)
+
+    def test_equals_pytorchs_ddp(self):
+        job, losses, weights = self.train(2, batch_size=50, epochs=2)
+        with tempfile.TemporaryDirectory() as folder:
+            store = os.path.join(folder, "store")
+            torch.multiprocessing.spawn(
+                by_ddp, (store, self.server.model_file("mlp", 1), self.x, self.y, job.spec.seed, 50, 2), 2)
+            theirs, their_weights = torch.load(store + ".out")
+        self.assertEqual(len(losses), len(theirs))
+        for step, loss in losses.items():
+            self.assertAlmostEqual(loss, theirs[step - 1], delta=1e-4, msg=f"step {step}")
+        for name, weight in weights.items():
+            self.assertTrue(torch.allclose(weight, their_weights[name], atol=1e-4), name)
+
+    def test_a_killed_rank_changes_nothing(self):
+        fields = dict(model=training.ModelSource(name="norms", version=1), data="norms.pt", epochs=40, batch_size=32,
+                      checkpoints=training.CheckpointPolicy(every_steps=150))
+        _, losses, weights = self.train(2, **fields)
+        failures, is_over = [], threading.Event()
+
+        def ask():
+            call = request("mlp", [("x", "FP32", [8, 64], self.x[:8].numpy().tobytes())])
+            while not is_over.is_set():
+                try:
+                    self.server.daemon.stub.ModelInfer(call, timeout=60)
+                except grpc.RpcError as error:
+                    failures.append(error.details())
+
+        client = threading.Thread(target=ask)
+        client.start()
+        try:
+            job = self.server.create(distribution=ranks(2), publish=AT_END, optimizer=SGD, **fields)
+            for killed in (1, 0):
+                before = self.server.get(job.id).progress.restarts
+                now = self.server.wait_until(
+                    job.id, lambda now: now.state in AT_REST or (
+                        now.progress.restarts == before and len(now.progress.ranks) == 2 and
+                        now.progress.step > now.progress.checkpoint_step))
+                self.assertEqual(now.state, RUNNING, now.message)
+                os.kill(now.progress.ranks[killed].pid, signal.SIGKILL)
+                self.server.wait_until(job.id, lambda now: now.progress.restarts > before or now.state in AT_REST)
+            job, points = self.server.watch(job.id)
+        finally:
+            is_over.set()
+            client.join()
+        self.assertEqual((job.state, job.progress.restarts), (COMPLETED, 2), job.message)
+        self.assertEqual({point.step: point.loss for point in points}, losses)
+        killed = self.server.weights("norms", job.published_version)
+        for name, weight in weights.items():
+            self.assertTrue(torch.equal(weight, killed[name]), name)
+        self.assertEqual(failures, [])
+
+    def test_a_frozen_rank_is_noticed(self):
+        job = self.server.create(distribution=ranks(2, timeout_seconds=3, max_restarts=0), **ENDLESS)
+        running = self.server.wait_until(job.id, lambda now: len(now.progress.ranks) == 2 and now.progress.step > 0)
+        os.kill(running.progress.ranks[1].pid, signal.SIGSTOP)
+        failed, _ = self.server.watch(job.id)
+        self.assertEqual(failed.state, FAILED)
+        self.assertIn("has said nothing for 3 seconds", failed.message)
+        for rank in running.progress.ranks:
+            self.assertFalse(is_running(rank.pid))
+
+    def test_pauses_and_goes_on_with_another_number_of_ranks(self):
+        fields = dict(batch_size=20, epochs=30)
+        whole = self.train(1, **fields)
+        job = self.server.create(distribution=ranks(2), publish=AT_END, model=FIRST, optimizer=SGD, **fields)
+        self.server.wait_until(job.id, lambda now: now.progress.step > 60 or now.state in AT_REST)
+        self.server.stub.PauseJob(training.PauseJobRequest(id=job.id), timeout=60)
+        paused, _ = self.server.watch(job.id)
+        self.assertEqual((paused.state, paused.progress.checkpoint_step), (PAUSED, paused.progress.step))
+        resumed = self.server.stub.ResumeJob(training.ResumeJobRequest(id=job.id, world_size=3), timeout=60)
+        self.assertEqual(resumed.spec.distribution.world_size, 3)
+        done, points = self.server.watch(job.id)
+        self.assertEqual((done.state, len(done.progress.ranks)), (COMPLETED, 3), done.message)
+        self.assert_near(whole, (done, {point.step: point.loss for point in points},
+                                 self.server.weights("mlp", done.published_version)), tolerance=2e-3)
+
+    def test_ranks_die_with_the_daemon_and_the_job_goes_on(self):
+        fields = dict(batch_size=20, epochs=60, checkpoints=training.CheckpointPolicy(every_steps=100))
+        job = self.server.create(distribution=ranks(2), publish=AT_END, model=FIRST, optimizer=SGD, **fields)
+        now = self.server.wait_until(job.id, lambda now: len(now.progress.ranks) == 2 and now.progress.checkpoint_step > 0)
+        pids = [rank.pid for rank in now.progress.ranks]
+        self.server.daemon.process.kill()
+        self.server.daemon.process.wait()
+        for pid in pids:
+            wait_until(lambda pid=pid: not is_running(pid))
+        self.server.restart()
+        done, _ = self.server.watch(job.id)
+        self.assertEqual((done.state, done.progress.step), (COMPLETED, 3000), done.message)
+
+    def test_an_error_of_one_rank_is_the_jobs(self):
+        job = self.server.run(distribution=ranks(2), data="broken.pt", epochs=1, model=FIRST, optimizer=SGD)
+        self.assertEqual((job.state, job.progress.restarts), (FAILED, 0))
+        self.assertRegex(job.message, r"rank \d: step \d+, batch \d+ \(epoch 1\): the loss is not a number: 'x' of the data")
+
+    def test_is_seen_from_outside(self):
+        job = self.server.create(distribution=ranks(2), **ENDLESS)
+        self.server.wait_until(job.id, lambda now: len(now.progress.ranks) == 2 and now.progress.step > 0)
+        metrics = self.server.daemon.metrics()
+        for rank in range(2):
+            self.assertRegex(metrics, rf'tensord_training_rank_step\{{job_id="{job.id}",model="mlp",rank="{rank}"\}} \d')
+            self.assertRegex(metrics, rf'tensord_training_rank_communication_seconds_total\{{job_id="{job.id}",model="mlp",'
+                                      rf'rank="{rank}"\}} \d')
+        shown = self.client("jobs", "show", job.id)
+        self.assertRegex(shown, r"rank 0 +pid \d+, step \d+")
+        self.server.stub.CancelJob(training.CancelJobRequest(id=job.id), timeout=60)
+        self.assertEqual(self.server.watch(job.id)[0].state, CANCELLED)
+
+    def client(self, *arguments):
+        return subprocess.run([BINARY, arguments[0], "--address", self.server.daemon.ready["grpc"], *arguments[1:]],
+                              capture_output=True, text=True, check=True, timeout=120).stdout
+
+    def test_by_the_command_line(self):
+        out = self.client("train", "mlp", "--data", "clusters.pt", "--label", "y", "--loss", "cross_entropy", "--epochs", "2",
+                          "--world-size", "2", "--max-restarts", "1")
+        self.assertIn("COMPLETED", out)
+        job = max(self.server.stub.ListJobs(training.ListJobsRequest(), timeout=60).jobs, key=lambda job: job.created_at_ms)
+        self.assertEqual((job.spec.distribution.world_size, job.spec.distribution.max_restarts), (2, 1))
+
+    def test_what_is_refused(self):
+        streamed = spec(data="", distribution=ranks(2))
+        streamed.data.streamed = True
+        for text, job in (
+                ("streamed data goes to a job of one process", streamed),
+                ("lbfgs trains in one process",
+                 spec(epochs=1, optimizer=training.Optimizer(name="lbfgs"), distribution=ranks(2))),
+                ("2 ranks have no row each of 1 in a batch", spec(epochs=1, batch_size=1, distribution=ranks(2))),
+                ("loss.ignore_index", spec(epochs=1, loss=training.Loss(ignore_index=3), distribution=ranks(2))),
+                ("distribution.processes_per_host", spec(epochs=1, distribution=ranks(2, processes_per_host=1))),
+                ("distribution.world_size: needed", spec(epochs=1, distribution=ranks(0, max_restarts=3))),
+                ("distribution.world_size: must be between", spec(epochs=1, distribution=ranks(-1)))):
+            with self.assertRaises(grpc.RpcError) as caught:
+                self.server.stub.CreateJob(training.CreateJobRequest(spec=job), timeout=60)
+            self.assertIn(text, caught.exception.details())
+
+
+if __name__ == "__main__":
+    unittest.main()
