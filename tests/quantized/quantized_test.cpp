@@ -9,6 +9,7 @@
 #include "core/jit/archive/torch_file.h"
 #include "core/jit/runtime/batch_safety.h"
 #include "core/jit/runtime/module.h"
+#include "core/ops/custom_class.h"
 #include "core/ops/quantized.h"
 #include "core/ops/run.h"
 
@@ -194,6 +195,112 @@ TEST(QuantizedTensors, LayersThatDoNotFitAreRefused) {
     x.data<float>()[4] = odd;
     EXPECT_THAT(run(x), HasSubstr("finite"));
   }
+}
+
+// --- states of packed weights, as a hostile file could have them
+
+std::string restored(const std::string& name, const Value& state) {
+  const ops::CustomClassFn* make = ops::find_custom_class("__torch__.torch.classes." + name);
+  if (!make) return "no such class";
+  return failure([&] { (*make)(state); });
+}
+Value list_of(std::vector<Value> items) { return ops::make_list(ops::any_type(), std::move(items)); }
+Value tuple_of(std::vector<Value> items) { return ops::make_tuple(std::move(items)); }
+
+Value kernel(int64_t outputs, int64_t inputs) {
+  const Tensor values = Tensor::empty(Dims{outputs, inputs, 3, 3}, DType::kInt8);
+  std::memset(values.raw_data(), 1, values.size_bytes());
+  return quantized(0.5, 0, values);
+}
+Value numbers(std::vector<int64_t> values) { return list_of({values.begin(), values.end()}); }
+
+TEST(PackedStates, LinearLayers) {
+  const std::string name = "quantized.LinearPackedParamsBase";
+  const Value weight = quantized(0.5, 0, bytes());
+  EXPECT_EQ(restored(name, tuple_of({weight, Value()})), "no error");
+  EXPECT_EQ(restored(name, tuple_of({Tensor::scalar(1.0f).as_view(Dims{1, 1}, Dims{1, 1}, 0), Value()})), "no error");
+  const Value bad[] = {
+      Value(), Value(1), tuple_of({}), tuple_of({weight}), tuple_of({weight, Value(), Value()}), tuple_of({Value(), Value()}),
+      tuple_of({weight, Value(1)}), tuple_of({weight, weight}), tuple_of({bytes(), Value()}), tuple_of({kernel(2, 2), Value()}),
+      tuple_of({weight, Tensor::empty(Dims{5}, DType::kFloat32)}),
+      tuple_of({quantized(1, 0, Tensor::empty(Dims{0, 3}, DType::kInt8)), Value()}),
+      tuple_of({quantized(1, 0, Tensor::empty(Dims{1, 40000}, DType::kInt8)), Value()})};
+  for (const Value& state : bad) EXPECT_NE(restored(name, state), "no error") << &state - bad;
+}
+
+TEST(PackedStates, Convolutions) {
+  const std::string name = "quantized.Conv2dPackedParamsBase";
+  const Value weight = kernel(4, 2);
+  const auto third = [&](std::vector<int64_t> values, const Value& of, const Value& bias) {
+    return restored(name, tuple_of({3, numbers(std::move(values)), list_of({Value(), of, bias})}));
+  };
+  EXPECT_EQ(third({2, 1, 1, 0, 0, 1, 1, 0, 0, 2, 0}, weight, Value()), "no error");
+  EXPECT_THAT(third({2, 1, 1, 0, 0, 1, 1, 0, 0, 2, 1}, weight, Value()), HasSubstr("transposed"));
+  EXPECT_NE(third({2, 1, 1, 0, 0, 1, 1, 0, 0, 3, 0}, weight, Value()), "no error");   // groups
+  EXPECT_NE(third({2, 1, 1, 0, 0, 1, 1, 0, 0, 0, 0}, weight, Value()), "no error");
+  EXPECT_NE(third({2, 0, 1, 0, 0, 1, 1, 0, 0, 2, 0}, weight, Value()), "no error");   // stride
+  EXPECT_NE(third({2, 1, 1, -1, 0, 1, 1, 0, 0, 2, 0}, weight, Value()), "no error");  // padding
+  EXPECT_NE(third({2, 1, 1, 0, 0, 1 << 30, 1, 0, 0, 2, 0}, weight, Value()), "no error");
+  EXPECT_NE(third({3, 1, 1, 0, 0, 1, 1, 0, 0, 2, 0}, weight, Value()), "no error");   // dimensions
+  EXPECT_NE(third({2, 1, 1, 0, 0, 1, 1, 0, 0, 2}, weight, Value()), "no error");      // too few
+  EXPECT_NE(third({2, 1, 1, 0, 0, 1, 1, 0, 0, 2, 0}, quantized(1, 0, bytes()), Value()), "no error");
+  EXPECT_NE(third({2, 1, 1, 0, 0, 1, 1, 0, 0, 2, 0}, Value(), Value()), "no error");
+  const auto second = [&](const Value& given) {
+    return restored(name, tuple_of({"2", list_of({given, weight}), list_of({Value()})}));
+  };
+  const Tensor given = Tensor::empty(Dims{11}, DType::kInt16);
+  const int16_t values[] = {2, 1, 1, 0, 0, 1, 1, 0, 0, 2, 0};
+  std::copy_n(values, 11, given.data<int16_t>());
+  EXPECT_EQ(second(given), "no error");
+  EXPECT_NE(second(given.as_view(Dims{4}, Dims{1}, 0)), "no error");
+  EXPECT_NE(second(Value(1)), "no error");
+  const auto one = [](int64_t x) { return Value(Tensor::scalar(x)); };
+  const Value twice = list_of({one(1), one(1)}), none = list_of({one(0), one(0)});
+  EXPECT_EQ(restored(name, tuple_of({weight, Value(), twice, none, twice, one(2)})), "no error");
+  EXPECT_NE(restored(name, tuple_of({weight, Value(), twice, none, list_of({}), one(2)})), "no error");
+  EXPECT_NE(restored(name, tuple_of({4, list_of({}), list_of({})})), "no error");
+}
+
+TEST(PackedStates, Cells) {
+  const std::string name = "rnn.CellParamsBase";
+  const Value packed = ops::call<Value>("quantized::linear_prepack", quantized(0.5, 0, bytes()), Value());
+  const Value empty = list_of({});
+  EXPECT_EQ(restored(name, tuple_of({"quantized_dynamic", empty, empty, numbers({1}), list_of({packed, packed})})), "no error");
+  for (const char* kind : {"quantized_dynamic", "quantized_fp16", "quantized", "odd"}) {
+    EXPECT_NE(restored(name, tuple_of({kind, empty, empty, empty, list_of({packed})})), "no error");
+    EXPECT_NE(restored(name, tuple_of({kind, empty, empty, empty, Value(1)})), "no error");
+    EXPECT_NE(restored(name, tuple_of({kind, empty, empty, empty, list_of({packed, quantized(1, 0, bytes())})})), "no error");
+  }
+  EXPECT_NE(restored(name, tuple_of({1, empty, empty, empty, empty})), "no error");
+  // Of PyTorch 1.2: weights, biases, offsets; scales; zero points.
+  const Value bias = Tensor::empty(Dims{2}, DType::kFloat32);
+  const Value old = list_of({bytes(), bytes(), bias, bias, bias, bias});
+  EXPECT_EQ(restored(name, tuple_of({"quantized", old, list_of({0.5, 0.25}), numbers({0, 1}), empty})), "no error");
+  EXPECT_NE(restored(name, tuple_of({"quantized", old, list_of({0.5, 0.0}), numbers({0, 1}), empty})), "no error");
+  EXPECT_NE(restored(name, tuple_of({"quantized", old, list_of({0.5}), numbers({0, 1}), empty})), "no error");
+}
+
+TEST(PackedStates, Embeddings) {
+  const std::string name = "quantized.EmbeddingPackedParamsBase";
+  ops::Quantizer quantizer;
+  quantizer.scheme = ops::QuantizationScheme::kPerChannelFloatQParams;
+  quantizer.axis = 0;
+  quantizer.scales = Tensor::empty(Dims{2}, DType::kFloat32);
+  std::fill_n(quantizer.scales.data<float>(), 2, 0.5f);
+  quantizer.zero_points = quantizer.scales;
+  const Tensor rows = Tensor::empty(Dims{2, 3}, DType::kUInt8);
+  std::memset(rows.raw_data(), 1, 6);
+  const Value table(IntrusivePtr<ops::OpaqueObject>(
+      make_intrusive<ops::QuantizedTensor>(ops::QuantizedType::kQUInt8, rows, quantizer)));
+  const auto state = [&](int64_t version, const Value& of, int64_t bits) {
+    return restored(name, tuple_of({version, list_of({of}), list_of({}), numbers({bits})}));
+  };
+  EXPECT_EQ(state(1, table, 8), "no error");
+  EXPECT_NE(state(1, table, 4), "no error");
+  EXPECT_NE(state(2, table, 8), "no error");
+  EXPECT_NE(state(1, quantized(1, 0, bytes()), 8), "no error");
+  EXPECT_NE(state(1, bytes(), 8), "no error");
+  EXPECT_NE(restored(name, tuple_of({1, list_of({}), list_of({}), numbers({8})})), "no error");
 }
 
 }  // namespace
