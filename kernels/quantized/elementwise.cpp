@@ -111,8 +111,8 @@ struct Pair {
   bool relu;
 };
 
-// result = clamp(rint(function(qa - zero, qb - zero)) + zero), what they stand for being up to the function. From
-// dense tensors of one order; others are made so.
+// result = clamp(rint(function(qa, qb)) + zero), what the integers stand for being up to the function. From dense
+// tensors of one order; others are made so.
 template <class Fn>
 Value combine(const Pair& pair, Fn&& function) {
   const QuantizedTensor &a = pair.a, &b = pair.b;
@@ -128,11 +128,10 @@ Value combine(const Pair& pair, Fn&& function) {
   const auto zero_point = static_cast<float>(pair.result.zero_point);
   const float low = pair.relu ? std::max(static_cast<float>(least), zero_point) : static_cast<float>(least);
   const auto high = static_cast<float>(most);
-  const auto zero_a = static_cast<int32_t>(a.quantizer().zero_point), zero_b = static_cast<int32_t>(b.quantizer().zero_point);
   const auto run = [&]<class T>(const T* p, const T* q, T* to) {
     parallel_for_cost(out.numel(), 1.0, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        float r = std::nearbyint(function(static_cast<float>(p[i] - zero_a), static_cast<float>(q[i] - zero_b))) + zero_point;
+        float r = std::nearbyint(function(static_cast<float>(p[i]), static_cast<float>(q[i]))) + zero_point;
         r = r > low ? r : low;
         r = r < high ? r : high;
         to[i] = static_cast<T>(static_cast<int32_t>(r));
@@ -149,12 +148,9 @@ Value combine(const Pair& pair, Fn&& function) {
 template <bool kRelu>
 void add(Arguments v, Returns& returns) {
   const Pair pair{bytes_of(v[0]), bytes_of(v[1]), per_tensor(v[2], v[3]), kRelu};
-  const auto a = static_cast<float>(pair.a.quantizer().scale), b = static_cast<float>(pair.b.quantizer().scale);
+  const Dequantizer a(pair.a.quantizer()), b(pair.b.quantizer());
   const float inverse = 1.0f / static_cast<float>(pair.result.scale);
-  returns.push_back(combine(pair, [=](float x, float y) {
-    const float first = x * a, second = y * b;
-    return (first + second) * inverse;
-  }));
+  returns.push_back(combine(pair, [=](float x, float y) { return (a(x) + b(y)) * inverse; }));
 }
 
 template <bool kRelu>
@@ -162,7 +158,9 @@ void mul(Arguments v, Returns& returns) {
   const Pair pair{bytes_of(v[0]), bytes_of(v[1]), per_tensor(v[2], v[3]), kRelu};
   const auto a = static_cast<float>(pair.a.quantizer().scale), b = static_cast<float>(pair.b.quantizer().scale);
   const float by = a * b * (1.0f / static_cast<float>(pair.result.scale));
-  returns.push_back(combine(pair, [=](float x, float y) { return x * y * by; }));
+  const auto zero_a = static_cast<float>(pair.a.quantizer().zero_point),
+             zero_b = static_cast<float>(pair.b.quantizer().zero_point);
+  returns.push_back(combine(pair, [=](float x, float y) { return (x - zero_a) * (y - zero_b) * by; }));
 }
 
 QUANTIZED_OP("quantized::add(Tensor qa, Tensor qb, float scale, int zero_point) -> Tensor", &add<false>);
@@ -170,14 +168,25 @@ QUANTIZED_OP("quantized::add_relu(Tensor qa, Tensor qb, float scale, int zero_po
 QUANTIZED_OP("quantized::mul(Tensor qa, Tensor qb, float scale, int zero_point) -> Tensor", &mul<false>);
 QUANTIZED_OP("quantized::mul_relu(Tensor qa, Tensor qb, float scale, int zero_point) -> Tensor", &mul<true>);
 
-// A product with a number changes what the integers stand for, and not them.
+// A product with a number changes what the integers stand for, and not them, but turns them around where it is
+// negative.
 template <bool kRelu>
 void mul_scalar(Arguments v, Returns& returns) {
   const QuantizedTensor& x = bytes_of(v[0]);
   const double by = number(v[1]);
   const Quantizer& old = x.quantizer();
-  if (!(by > 0)) fail(ErrorCode::kUnimplemented, "is implemented for positive numbers, but got ", by);
-  Value out = box(x.type(), x.values(), per_tensor(old.scale * by, old.zero_point));
+  const auto [least, most] = ops::range_of(x.type());
+  if (by == 0) fail(ErrorCode::kUnimplemented, "is not implemented for 0");
+  check(std::isfinite(by), "expected a finite number, but got ", by);
+  Value out;
+  if (by > 0) {
+    out = box(x.type(), x.values(), per_tensor(old.scale * by, old.zero_point));
+  } else {
+    const int64_t ends = least + most;
+    const auto turned = map_bytes(bytes_of(box(x.type(), x.values(), per_tensor(1, 0))), per_tensor(1, 0),
+                                  [ends](float q) { return static_cast<float>(ends) - q; });
+    out = box(x.type(), bytes_of(turned).values(), per_tensor(old.scale * -by, ends - old.zero_point));
+  }
   if (kRelu) out = map_bytes(bytes_of(out), bytes_of(out).quantizer(), relu);
   returns.push_back(out);
 }

@@ -32,14 +32,28 @@ ops::DirectFn on_steps(const char* name) {
   };
 }
 
+// The same on the integers, the zero point being taken off at the end: where it takes part in roundings.
+ops::DirectFn on_integers(const char* name) {
+  return [name](Arguments v, Returns& returns) {
+    const QuantizedTensor& x = bytes_of(v[0]);
+    std::vector<Value> arguments(v.begin(), v.end()), results;
+    arguments[0] = x.values().to(DType::kFloat32);
+    ops::run(ops::get_op(name), arguments, results);
+    const int64_t zero_point = x.quantizer().zero_point;
+    const Tensor steps = ops::call("aten::sub.Scalar", results.at(0).to_tensor(), static_cast<double>(zero_point), 1);
+    returns.push_back(box(x.type(), quantize_values(steps, x.type(), per_tensor(1, zero_point)), x.quantizer()));
+  };
+}
+
 [[maybe_unused]] const bool windows = [] {
   for (const char* name :
        {"aten::max_pool1d", "aten::max_pool2d", "aten::max_pool3d", "aten::avg_pool2d", "aten::avg_pool3d",
         "aten::adaptive_avg_pool2d", "aten::adaptive_avg_pool3d", "aten::mean.dim", "aten::upsample_nearest1d",
-        "aten::upsample_nearest2d", "aten::upsample_nearest2d.vec", "aten::upsample_nearest3d",
-        "aten::upsample_bilinear2d", "aten::upsample_bilinear2d.vec"}) {
+        "aten::upsample_nearest2d", "aten::upsample_nearest2d.vec", "aten::upsample_nearest3d"}) {
     ops::QuantizedBuilder(name).direct(on_steps(name));
   }
+  for (const char* name : {"aten::upsample_bilinear2d", "aten::upsample_bilinear2d.vec"})
+    ops::QuantizedBuilder(name).direct(on_integers(name));
   return true;
 }();
 

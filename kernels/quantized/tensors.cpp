@@ -129,11 +129,11 @@ Tensor dequantize_values(const QuantizedTensor& x) {
 
 Value map_bytes(const QuantizedTensor& x, const Quantizer& result, const std::function<float(float)>& function) {
   const auto [least, most] = ops::range_of(x.type());
-  const int64_t zero_point = x.quantizer().zero_point;
-  const auto scale = static_cast<float>(x.quantizer().scale), inverse = 1.0f / static_cast<float>(result.scale);
+  const float inverse = 1.0f / static_cast<float>(result.scale);
+  const Dequantizer dequantize(x.quantizer());
   uint8_t table[256];
   for (int64_t q = least; q <= most; ++q) {
-    const float y = function(static_cast<float>(q - zero_point) * scale);
+    const float y = function(dequantize(static_cast<float>(q)));
     const double rounded = static_cast<double>(std::nearbyint(y * inverse)) + static_cast<double>(result.zero_point);
     const double bounded = std::clamp(rounded, static_cast<double>(least), static_cast<double>(most));
     table[static_cast<uint8_t>(q)] = static_cast<uint8_t>(static_cast<int64_t>(bounded));

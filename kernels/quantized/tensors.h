@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <functional>
 
 #include "core/ops/quantized.h"
@@ -26,6 +27,18 @@ Quantizer per_tensor(const ops::Value& scale, const ops::Value& zero_point);
 // float32 to numbers of `type` and back; strides are kept where they are dense.
 Tensor quantize_values(const Tensor& x, QuantizedType type, const Quantizer& quantizer);
 Tensor dequantize_values(const QuantizedTensor& x);
+
+// What a number stands for, as PyTorch's vector code has it on the way to something else: rounded once, with the zero
+// point's share rounded before. dequantize itself rounds otherwise.
+class Dequantizer {
+ public:
+  explicit Dequantizer(const Quantizer& quantizer)
+      : scale_(static_cast<float>(quantizer.scale)), offset_(scale_ * -static_cast<float>(quantizer.zero_point)) {}
+  float operator()(float q) const { return std::fma(scale_, q, offset_); }
+
+ private:
+  float scale_, offset_;
+};
 
 // A tensor of 8 bits where each number is a function of the one in x, in terms of what they stand for.
 ops::Value map_bytes(const QuantizedTensor& x, const Quantizer& result, const std::function<float(float)>& function);

@@ -1,4 +1,7 @@
-"""Small models of quint8 from input to output, made by PyTorch's eager and FX quantisation, and single operators."""
+"""Small models of quint8 from input to output, made by PyTorch's eager and FX quantisation, and single operators.
+
+Sizes are multiples of 64: PyTorch's vector code and what it does one by one at the end round differently.
+"""
 
 import torch
 from torch import Tensor, nn
@@ -54,7 +57,7 @@ class Convolutions(nn.Module):
 class Layers1d3d(nn.Module):
     def __init__(self):
         super().__init__()
-        self.one, self.three = nn.Conv1d(4, 6, 3, padding=1), nn.Conv3d(1, 4, 2)
+        self.one, self.three = nn.Conv1d(4, 8, 3, padding=1), nn.Conv3d(1, 4, 2)
         self.act, self.swish, self.leaky = nn.ReLU6(), nn.Hardswish(), nn.LeakyReLU(0.1)
         self.sigmoid, self.tanh = nn.Sigmoid(), nn.Tanh()
 
@@ -99,6 +102,7 @@ class Operators(nn.Module):
         out.append(torch.ops.quantized.add_scalar(q, 1.5).dequantize())
         out.append(torch.ops.quantized.add_scalar(q, -20.0).dequantize())
         out.append(torch.ops.quantized.mul_scalar(q, 0.7).dequantize())
+        out.append(torch.ops.quantized.mul_scalar(q, -0.7).dequantize())
         out.append(torch.ops.quantized.mul_relu(q, q, 0.3, 20).dequantize())
         out.append(torch.ops.quantized.elu(q, 0.05, 30).dequantize())
         scale: float = q.q_scale()
@@ -127,16 +131,16 @@ class Norms(nn.Module):
 
 
 def static_models(engine):
-    image = torch.randn(2, 3, 16, 12)
-    run = lambda m: m(torch.randn(2, 3, 16, 12))  # noqa: E731
+    image = torch.randn(2, 3, 16, 16)
+    run = lambda m: m(torch.randn(2, 3, 16, 16))  # noqa: E731
     convolutions = eager(Convolutions(), run, engine)
     yield "convolutions", torch.jit.script(convolutions), [(image,), (image[:1] * 3,)]
     frozen = torch.jit.freeze(torch.jit.script(eager(Convolutions(), run, engine).eval()))
     yield "convolutions_frozen", frozen, [(image,)]
     yield "convolutions_fx", torch.jit.script(fx(Convolutions(), image, engine)), [(image,)]
-    line = torch.randn(3, 4, 9)
+    line = torch.randn(4, 4, 16)
     yield "layers_1d_3d", torch.jit.trace(fx(Layers1d3d(), line, engine), line), [(line,)]
-    yield "operators", torch.jit.script(Operators()), [(torch.randn(4, 5) * 3,)]
+    yield "operators", torch.jit.script(Operators()), [(torch.randn(8, 16) * 3,)]
     scales, zero_points = torch.rand(5).double() * 0.1 + 0.01, torch.tensor([0, 3, -4, 100, 1])
     yield "channels", torch.jit.script(Channels()), [(torch.randn(4, 5), scales, zero_points)]
     yield "norms", torch.jit.script(Norms()), [(torch.randn(2, 3, 8, 8),)]
