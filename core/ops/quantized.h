@@ -36,7 +36,8 @@ struct Quantizer {
 };
 
 // A tensor of qint8 and the like. TorchScript calls it Tensor, but it is no Tensor here: an operator that does not
-// know quantised tensors cannot read its bytes as ordinary numbers. See QUANTIZED(). Immutable.
+// know quantised tensors cannot read its bytes as ordinary numbers. See QUANTIZED(). Only its integers change, by
+// activations in place.
 class QuantizedTensor final : public OpaqueObject {
  public:
   // `values`: the integers, as they lie; of quint4x2 the bytes, two columns in each, the first in the lower half,
@@ -49,6 +50,9 @@ class QuantizedTensor final : public OpaqueObject {
   const Tensor& values() const { return values_; }
   const Quantizer& quantizer() const { return quantizer_; }
   const Dims& sizes() const { return sizes_; }
+  // Part of a module, which all runs share: refused by what writes in place.
+  bool is_of_module() const { return is_of_module_; }
+  void set_of_module() { is_of_module_ = true; }
   // "qint8[2, 3]", for messages.
   std::string describe() const;
 
@@ -57,6 +61,7 @@ class QuantizedTensor final : public OpaqueObject {
   const Tensor values_;
   const Quantizer quantizer_;
   Dims sizes_;
+  bool is_of_module_ = false;
 };
 using QuantizedPtr = IntrusivePtr<QuantizedTensor>;
 

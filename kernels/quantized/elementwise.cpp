@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/base/parallel.h"
+#include "core/ops/registry.h"
 #include "kernels/quantized/tensors.h"
 
 namespace tensord::kernels {
@@ -43,7 +44,22 @@ ops::DirectFn fixed_scale(float least, double width, std::function<float(float)>
   };
 }
 
+// In place: the result, which has the operand's scale, into the operand's integers.
+ops::DirectFn in_place(const char* name) {
+  return [name](Arguments v, Returns& returns) {
+    const QuantizedTensor& x = bytes_of(v[0]);
+    if (x.is_of_module() || !x.values().storage()->is_writable())
+      fail(ErrorCode::kUnimplemented, "is not implemented for quantised tensors that belong to the module");
+    const std::vector<Value> results = ops::run(ops::get_op(name), v);
+    x.values().copy_from(bytes_of(results.at(0)).values());
+    returns.push_back(v[0]);
+  };
+}
+
 QUANTIZED("aten::relu").direct(same_scale(relu));
+QUANTIZED("aten::relu_").direct(in_place("aten::relu"));
+QUANTIZED("aten::hardtanh_").direct(in_place("aten::hardtanh"));
+QUANTIZED("aten::leaky_relu_").direct(in_place("aten::leaky_relu"));
 QUANTIZED("aten::sigmoid").direct(fixed_scale(0, 1, sigmoid));
 QUANTIZED("aten::tanh").direct(fixed_scale(-1, 2, [](float x) { return std::tanh(x); }));
 QUANTIZED("aten::hardsigmoid").direct(fixed_scale(0, 1, hardsigmoid));

@@ -139,7 +139,7 @@ std::string failure(Fn&& fn) {
 TEST(QuantizedTensors, OperatorsThatDoNotKnowThemRefuseThemByName) {
   const Value x = quantized(0.5, 0, bytes());
   EXPECT_EQ(ops::type_of(x)->str(), "Tensor");
-  for (const char* name : {"aten::exp", "aten::exp_", "aten::inverse", "aten::cos"}) {
+  for (const char* name : {"aten::exp", "aten::exp_", "aten::inverse", "aten::cos", "aten::sum", "aten::zero_"}) {
     const std::string text = failure([&] { ops::call<Value>(name, x); });
     EXPECT_THAT(text, HasSubstr(name));
     EXPECT_THAT(text, HasSubstr("qint8[2, 3]"));

@@ -103,6 +103,10 @@ class Operators(nn.Module):
         out.append(torch.ops.quantized.add_scalar(q, -20.0).dequantize())
         out.append(torch.ops.quantized.mul_scalar(q, 0.7).dequantize())
         out.append(torch.ops.quantized.mul_scalar(q, -0.7).dequantize())
+        again = torch.quantize_per_tensor(x, 0.05, 100, torch.quint8)
+        view = again[2:]
+        torch.nn.functional.relu(view, inplace=True)
+        out.append(again.dequantize())
         out.append(torch.ops.quantized.mul_relu(q, q, 0.3, 20).dequantize())
         out.append(torch.ops.quantized.elu(q, 0.05, 30).dequantize())
         scale: float = q.q_scale()
