@@ -20,7 +20,8 @@ class CustomClassBuilder {
   CustomClassBuilder(const char* qualified_name, CustomClassFn function);
 };
 
-#define CUSTOM_CLASS(NAME, FUNCTION)                                                                        \
-  static const ::tensord::ops::CustomClassBuilder TENSORD_CONCAT(custom_class_registration_, __COUNTER__)(NAME, FUNCTION)
+#define CUSTOM_CLASS(NAME, FUNCTION)                                                                            \
+  static const ::tensord::ops::CustomClassBuilder TENSORD_CONCAT(custom_class_registration_, __COUNTER__)(NAME, \
+                                                                                                          FUNCTION)
 
 }  // namespace tensord::ops

@@ -148,8 +148,8 @@ TensorMeta meta_of(const Op& base, std::span<const Value> inputs) {
 void run_inplace(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
   const Tensor& self = arguments[0].to_tensor();
   const TensorMeta meta = meta_of(*op.base, arguments);
-  check(meta.sizes == self.sizes(), "output with shape ", self.sizes(),
-        " doesn't match the broadcast shape ", to_string(meta.sizes));
+  check(meta.sizes == self.sizes(), "output with shape ", self.sizes(), " doesn't match the broadcast shape ",
+        to_string(meta.sizes));
   check(can_cast(meta.dtype, self.dtype()), "result type ", name_of(meta.dtype),
         " can't be cast to the desired output type ", name_of(self.dtype()));
   check_no_internal_overlap(self);
@@ -238,8 +238,8 @@ void write_complex(const Op& op, std::span<const Value> arguments, std::vector<V
   check(can_cast(result.dtype(), target.dtype()), "result type ", name_of(result.dtype()),
         " can't be cast to the desired output type ", name_of(target.dtype()));
   if (is_inplace) {
-    check(result.sizes() == target.sizes(), "output with shape ", target.sizes(),
-          " doesn't match the broadcast shape ", result.sizes());
+    check(result.sizes() == target.sizes(), "output with shape ", target.sizes(), " doesn't match the broadcast shape ",
+          result.sizes());
   }
   if (!target.is_meta()) {
     check_writable(target);
@@ -268,8 +268,8 @@ bool run_complex_composite(const Op& op, std::span<const Value> arguments, std::
   const Tensor &target = arguments.front().to_tensor(), &result = results.front().to_tensor();
   check(can_cast(result.dtype(), target.dtype()), "result type ", name_of(result.dtype()),
         " can't be cast to the desired output type ", name_of(target.dtype()));
-  check(result.sizes() == target.sizes(), "output with shape ", target.sizes(),
-        " doesn't match the broadcast shape ", result.sizes());
+  check(result.sizes() == target.sizes(), "output with shape ", target.sizes(), " doesn't match the broadcast shape ",
+        result.sizes());
   static const Op& copy = get_op("aten::copy_");
   const Value copied[] = {target, result, false};
   run(copy, copied, returns);

@@ -20,7 +20,7 @@ class MixesSamplesBuilder {
   explicit MixesSamplesBuilder(const char* names);
 };
 
-#define MIXES_SAMPLES(NAMES)                                                                              \
+#define MIXES_SAMPLES(NAMES) \
   static const ::tensord::ops::MixesSamplesBuilder TENSORD_CONCAT(mixes_registration_, __COUNTER__)(NAMES)
 
 // Gives an operator its keeps_samples from another file than its own; see Op.

@@ -46,7 +46,8 @@ Shape shape_of(const Tensor& x, const ConvParams& params) {
     shape.dilation[d] = is_real ? geometry.dilation[at] : 1;
     const int64_t reach = shape.dilation[d] * (shape.kernel[d] - 1) + 1;
     const int64_t room = shape.in[d] + 2 * shape.padding[d] - reach;
-    check(room >= 0, "the kernel (", reach, ") is larger than the padded input (", shape.in[d] + 2 * shape.padding[d], ")");
+    check(room >= 0, "the kernel (", reach, ") is larger than the padded input (", shape.in[d] + 2 * shape.padding[d],
+          ")");
     shape.out[d] = room / shape.stride[d] + 1;
   }
   check(shape.out[0] * shape.out[1] <= kMostElements / std::max<int64_t>(shape.out[2], 1), "the result is too large");
@@ -133,7 +134,7 @@ Tensor run_conv(const Tensor& x, const ConvParams& params, const Requantization&
   QuantizedFinish finish = requantization.finish;
   finish.out8 = out.data<uint8_t>();
   finish.out_stride = outputs;
-  params.column_sums();  // packs, before threads share the work
+  params.column_sums();           // packs, before threads share the work
   constexpr int64_t kBlock = 72;  // pixels: whole tiles, whose rows stay in the cache
   const int64_t pixels = s.pixels(), blocks = (pixels + kBlock - 1) / kBlock;
   const double ns = static_cast<double>(params.group_inputs() * params.taps() * outputs * kBlock) / 100;
@@ -215,8 +216,8 @@ void prepack(Arguments v, Returns& returns) {
     geometry.padding.insert(geometry.padding.begin(), 0);
     geometry.dilation.insert(geometry.dilation.begin(), 1);
   }
-  returns.push_back(Value(IntrusivePtr<ops::OpaqueObject>(
-      make_intrusive<ConvParams>(std::move(packed), v[1], std::move(geometry)))));
+  returns.push_back(
+      Value(IntrusivePtr<ops::OpaqueObject>(make_intrusive<ConvParams>(std::move(packed), v[1], std::move(geometry)))));
 }
 
 #define PREPACK "(Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups) -> "
@@ -233,9 +234,15 @@ ops::Returns unpack(const ConvParams& params, bool is_1d) {
   return {{weight, Value(params.bias())}};
 }
 #define UNPACK "packed_weights) -> (Tensor unpacked_weights, Tensor? B_origin)"
-OP("quantized::conv1d_unpack(" PARAMS2 UNPACK).direct([](const ConvParamsPtr& params) { return unpack(*params, true); });
-OP("quantized::conv2d_unpack(" PARAMS2 UNPACK).direct([](const ConvParamsPtr& params) { return unpack(*params, false); });
-OP("quantized::conv3d_unpack(" PARAMS3 UNPACK).direct([](const ConvParamsPtr& params) { return unpack(*params, false); });
+OP("quantized::conv1d_unpack(" PARAMS2 UNPACK).direct([](const ConvParamsPtr& params) {
+  return unpack(*params, true);
+});
+OP("quantized::conv2d_unpack(" PARAMS2 UNPACK).direct([](const ConvParamsPtr& params) {
+  return unpack(*params, false);
+});
+OP("quantized::conv3d_unpack(" PARAMS3 UNPACK).direct([](const ConvParamsPtr& params) {
+  return unpack(*params, false);
+});
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -12,7 +12,8 @@ using ops::Value;
 constexpr int64_t kMostGeometry = 1 << 20;
 
 void check_list(const std::vector<int64_t>& list, size_t dims, int64_t least, const char* what) {
-  check(list.size() == dims, "a quantised convolution of ", dims, " dimensions has ", list.size(), " numbers of ", what);
+  check(list.size() == dims, "a quantised convolution of ", dims, " dimensions has ", list.size(), " numbers of ",
+        what);
   for (const int64_t number : list)
     check(number >= least && number <= kMostGeometry, "a quantised convolution has the ", what, " ", number);
 }
@@ -65,9 +66,11 @@ ConvParams::Geometry read_geometry(Numbers numbers, size_t dims) {
   return out;
 }
 
-IntrusivePtr<ops::OpaqueObject> make(const Value& weight, const Value& bias, ConvParams::Geometry geometry, size_t dims) {
+IntrusivePtr<ops::OpaqueObject> make(const Value& weight, const Value& bias, ConvParams::Geometry geometry,
+                                     size_t dims) {
   auto made = make_intrusive<ConvParams>(weight_of(weight), bias, std::move(geometry));
-  check(made->dims() == dims, "a packed convolution of ", dims, " dimensions has a weight ", made->weight()->describe());
+  check(made->dims() == dims, "a packed convolution of ", dims, " dimensions has a weight ",
+        made->weight()->describe());
   return made;
 }
 
@@ -79,7 +82,8 @@ IntrusivePtr<ops::OpaqueObject> restore_first(const std::vector<Value>& items, s
     return out;
   };
   check(items[5].is_tensor(), "a packed convolution's state has no groups");
-  return make(items[0], items[1], {list(items[2]), list(items[3]), list(items[4]), items[5].to_tensor().item_int()}, dims);
+  return make(items[0], items[1], {list(items[2]), list(items[3]), list(items[4]), items[5].to_tensor().item_int()},
+              dims);
 }
 
 IntrusivePtr<ops::OpaqueObject> restore(const Value& state, size_t dims) {
@@ -124,8 +128,8 @@ ConvParams::ConvParams(QuantizedPtr weight, const Value& bias, Geometry geometry
   check(geometry_.groups >= 1 && outputs() % geometry_.groups == 0, "a quantised convolution of ", outputs(),
         " outputs has ", geometry_.groups, " groups");
   if (group_inputs() * taps() > kMostQuantizedDepth)
-    fail(ErrorCode::kUnimplemented, "a quantised convolution with sums of ", group_inputs() * taps(), " numbers: at most ",
-         kMostQuantizedDepth, " are supported");
+    fail(ErrorCode::kUnimplemented, "a quantised convolution with sums of ", group_inputs() * taps(),
+         " numbers: at most ", kMostQuantizedDepth, " are supported");
   bias_values_.assign(static_cast<size_t>(outputs()), 0.0f);
   check(bias.is_none() || bias.is_tensor(), "a quantised convolution's bias is a ", bias.tag_name());
   if (bias.is_tensor()) {

@@ -86,32 +86,36 @@ QUANTIZED_OP("quantized::relu6(Tensor qx, bool inplace=False) -> Tensor", [](Arg
   const QuantizedTensor& x = bytes_of(v[0]);
   returns.push_back(map_bytes(x, x.quantizer(), [](float y) { return std::min(std::max(y, 0.0f), 6.0f); }));
 });
-QUANTIZED_OP("quantized::sigmoid(Tensor qx, float output_scale, int output_zero_point) -> Tensor", given_scale(1, sigmoid));
+QUANTIZED_OP("quantized::sigmoid(Tensor qx, float output_scale, int output_zero_point) -> Tensor",
+             given_scale(1, sigmoid));
 QUANTIZED_OP("quantized::hardswish(Tensor input, float output_scale, int output_zero_point) -> Tensor",
              given_scale(1, hardswish));
-QUANTIZED_OP("quantized::leaky_relu(Tensor qx, Scalar negative_slope, bool inplace, float output_scale, int "
-             "output_zero_point) -> Tensor",
-             [](Arguments v, Returns& returns) {
-               check(!v[2].to_bool(), "is not implemented in place");
-               const auto slope = static_cast<float>(number(v[1]));
-               returns.push_back(map_bytes(bytes_of(v[0]), per_tensor(v[3], v[4]),
-                                           [=](float y) { return y > 0 ? y : y * slope; }));
-             });
-QUANTIZED_OP("quantized::elu(Tensor self, float output_scale, int output_zero_point, Scalar alpha=1, Scalar scale=1, "
-             "Scalar input_scale=1) -> Tensor",
-             [](Arguments v, Returns& returns) {
-               const auto alpha = static_cast<float>(number(v[3])), scale = static_cast<float>(number(v[4])),
-                          by = static_cast<float>(number(v[5]));
-               returns.push_back(map_bytes(bytes_of(v[0]), per_tensor(v[1], v[2]), [=](float y) {
-                 return y > 0 ? y * scale : (std::exp(y * by) - 1.0f) * alpha * scale;
-               }));
-             });
-QUANTIZED_OP("quantized::dropout(Tensor self, float output_scale, int output_zero_point, Scalar p=0.5, bool "
-             "training=False) -> Tensor",
-             [](Arguments v, Returns& returns) {
-               check(!v[4].to_bool(), "in training is not implemented");
-               returns.push_back(v[0]);
-             });
+QUANTIZED_OP(
+    "quantized::leaky_relu(Tensor qx, Scalar negative_slope, bool inplace, float output_scale, int "
+    "output_zero_point) -> Tensor",
+    [](Arguments v, Returns& returns) {
+      check(!v[2].to_bool(), "is not implemented in place");
+      const auto slope = static_cast<float>(number(v[1]));
+      returns.push_back(
+          map_bytes(bytes_of(v[0]), per_tensor(v[3], v[4]), [=](float y) { return y > 0 ? y : y * slope; }));
+    });
+QUANTIZED_OP(
+    "quantized::elu(Tensor self, float output_scale, int output_zero_point, Scalar alpha=1, Scalar scale=1, "
+    "Scalar input_scale=1) -> Tensor",
+    [](Arguments v, Returns& returns) {
+      const auto alpha = static_cast<float>(number(v[3])), scale = static_cast<float>(number(v[4])),
+                 by = static_cast<float>(number(v[5]));
+      returns.push_back(map_bytes(bytes_of(v[0]), per_tensor(v[1], v[2]), [=](float y) {
+        return y > 0 ? y * scale : (std::exp(y * by) - 1.0f) * alpha * scale;
+      }));
+    });
+QUANTIZED_OP(
+    "quantized::dropout(Tensor self, float output_scale, int output_zero_point, Scalar p=0.5, bool "
+    "training=False) -> Tensor",
+    [](Arguments v, Returns& returns) {
+      check(!v[4].to_bool(), "in training is not implemented");
+      returns.push_back(v[0]);
+    });
 
 // --- sums and products of two
 
@@ -251,9 +255,10 @@ Value join(const Value& list, const Value& dim, const std::optional<Quantizer>& 
     check(x.type() == first.type(), "expected tensors of one dtype, but got ", first.describe(), " and ", x.describe());
     const bool is_same = x.quantizer().scale == result.scale && x.quantizer().zero_point == result.zero_point;
     const auto same = [](float y) { return y; };
-    values.push_back(is_same && !has_relu
-                         ? x.values()
-                         : bytes_of(map_bytes(x, result, has_relu ? std::function<float(float)>(relu) : same)).values());
+    values.push_back(
+        is_same && !has_relu
+            ? x.values()
+            : bytes_of(map_bytes(x, result, has_relu ? std::function<float(float)>(relu) : same)).values());
   }
   return box(first.type(), ops::call("aten::cat", values, dim), result);
 }

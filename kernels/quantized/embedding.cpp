@@ -68,7 +68,8 @@ Value make_params(const Value& weight) {
 
 // (version, [weight], [], [bits])
 IntrusivePtr<ops::OpaqueObject> restore(const Value& state) {
-  check(state.is_tuple() && state.to_tuple()->items.size() == 4, EmbeddingParams::kClass, ": its state has the wrong form");
+  check(state.is_tuple() && state.to_tuple()->items.size() == 4, EmbeddingParams::kClass,
+        ": its state has the wrong form");
   const auto& items = state.to_tuple()->items;
   check(items[0].is_int() && items[1].is_list() && items[1].to_list()->items.size() == 1 && items[3].is_list() &&
             items[3].to_list()->items.size() == 1,
@@ -125,7 +126,6 @@ void run_embedding(const ops::KernelContext&, const EmbeddingParamsPtr& params, 
 
 // --- bags
 
-
 // Where the bags of the indices begin; 2-d indices are one bag a row.
 Dims bag_sizes(const EmbeddingParams& params, const Tensor& indices, const MaybeTensor& offsets, bool has_last) {
   check(indices.ndim() == 1 || indices.ndim() == 2, "expected indices of one or two dimensions, but got ",
@@ -151,8 +151,8 @@ std::vector<int64_t> bag_starts(const Tensor& indices, const MaybeTensor& offset
           ", but there is ", start, " after ", before);
     before = start;
   }
-  check(starts.front() == 0 && (!has_last || starts.back() == indices.numel()), "offsets go from ", starts.front(), " to ",
-        starts.back(), ", expected 0 to ", indices.numel());
+  check(starts.front() == 0 && (!has_last || starts.back() == indices.numel()), "offsets go from ", starts.front(),
+        " to ", starts.back(), ", expected 0 to ", indices.numel());
   return starts;
 }
 
@@ -188,9 +188,10 @@ void run_bags(const ops::KernelContext&, const EmbeddingParamsPtr& params, const
 }
 
 #define TABLE "__torch__.torch.classes.quantized.EmbeddingPackedParamsBase weight"
-#define BAG_ARGUMENTS                                                                                         \
+#define BAG_ARGUMENTS                                                                                              \
   ", Tensor indices, Tensor? offsets=None, bool scale_grad_by_freq=False, int mode=0, bool pruned_weights=False, " \
-  "Tensor? per_sample_weights=None, Tensor? compressed_indices_mapping=None, bool include_last_offset=False) -> Tensor"
+  "Tensor? per_sample_weights=None, Tensor? compressed_indices_mapping=None, bool include_last_offset=False) -> "  \
+  "Tensor"
 
 OP("quantized::embedding_byte(" TABLE ", Tensor indices, bool pruned_weights=False) -> Tensor")
     .infer(&infer_embedding<false>)

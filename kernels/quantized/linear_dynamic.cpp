@@ -100,7 +100,9 @@ MIXES_SAMPLES("quantized::linear_dynamic quantized::linear_relu_dynamic");
 
 std::unique_ptr<ops::PreparedCall> prepare_half(const ops::PrepareArgs& args) {
   if (!is_plain_input(args)) return nullptr;
-  return ops::Unbox<LinearParamsPtr>::get(args.arguments[1])->half().prepare(args.arguments[0].to_tensor(), Tensor(), args);
+  return ops::Unbox<LinearParamsPtr>::get(args.arguments[1])
+      ->half()
+      .prepare(args.arguments[0].to_tensor(), Tensor(), args);
 }
 void run_half(const ops::KernelContext&, const Tensor& x, const LinearParamsPtr& params, Tensor& out) {
   out.copy_from(params->half().run(x, Tensor(), false));

@@ -23,7 +23,8 @@ Tensor round_to_half(const Tensor& weight) {
 
 // (weight, bias), which all engines write.
 IntrusivePtr<ops::OpaqueObject> restore(const Value& state) {
-  check(state.is_tuple() && state.to_tuple()->items.size() == 2, LinearParams::kClass, ": its state is no weight and bias");
+  check(state.is_tuple() && state.to_tuple()->items.size() == 2, LinearParams::kClass,
+        ": its state is no weight and bias");
   return make_intrusive<LinearParams>(state.to_tuple()->items[0], state.to_tuple()->items[1]);
 }
 CUSTOM_CLASS(LinearParams::kClass, &restore);
@@ -55,7 +56,8 @@ const QuantizedMatrix& QuantizedWeight::matrix() const {
     matrix_ = std::make_unique<const QuantizedMatrix>(values.data<int8_t>(), outputs(), inputs(), values.strides()[0],
                                                       values.strides()[1]);
     column_sums_ = matrix_->sums();
-    for (size_t i = 0; i < column_sums_.size(); ++i) column_sums_[i] -= static_cast<int32_t>(inputs()) * zero_points_[i];
+    for (size_t i = 0; i < column_sums_.size(); ++i)
+      column_sums_[i] -= static_cast<int32_t>(inputs()) * zero_points_[i];
   });
   return *matrix_;
 }
@@ -67,8 +69,7 @@ const int32_t* QuantizedWeight::column_sums() const {
 
 LinearParams::LinearParams(const Value& weight, const Value& bias) {
   if (const auto* quantized = ops::as_quantized(weight)) {
-    weight_ = std::make_unique<const QuantizedWeight>(
-        ops::QuantizedPtr(const_cast<ops::QuantizedTensor*>(quantized)));
+    weight_ = std::make_unique<const QuantizedWeight>(ops::QuantizedPtr(const_cast<ops::QuantizedTensor*>(quantized)));
   } else {
     check(weight.is_tensor(), "a linear layer's weight is a ", weight.tag_name());
     const Tensor& tensor = weight.to_tensor();

@@ -23,7 +23,7 @@ class QuantizedWeight {
   const QuantizedMatrix& matrix() const;
   // By output; see QuantizedFinish.
   const std::vector<float>& scales() const { return scales_; }
-  const int32_t* column_sums() const;         // packs
+  const int32_t* column_sums() const;  // packs
   const int32_t* zero_points() const { return has_zero_points_ ? zero_points_.data() : nullptr; }
 
  private:

@@ -71,7 +71,8 @@ Value batch_norm(Arguments v, bool relu) {
     const Tensor dense = tensor.contiguous();
     return std::vector<float>(dense.data<float>(), dense.data<float>() + channels);
   };
-  const std::vector<float> weight = numbers(v[1], 1), bias = numbers(v[2], 0), mean = numbers(v[3], 0), var = numbers(v[4], 1);
+  const std::vector<float> weight = numbers(v[1], 1), bias = numbers(v[2], 0), mean = numbers(v[3], 0),
+                           var = numbers(v[4], 1);
   const auto eps = static_cast<float>(ops::Unbox<double>::get(v[5]));
   const auto input_scale = static_cast<float>(x.quantizer().scale), scale = static_cast<float>(result.scale);
   const Tensor source = x.values().contiguous(), out = Tensor::empty(source.sizes(), source.dtype());
@@ -106,7 +107,7 @@ Value batch_norm(Arguments v, bool relu) {
 void plain_norm(Arguments v, Returns& returns) { returns.push_back(batch_norm(v, false)); }
 void relu_norm(Arguments v, Returns& returns) { returns.push_back(batch_norm(v, true)); }
 
-#define NORM                                                                                          \
+#define NORM                                                                                           \
   "(Tensor qx, Tensor? weight, Tensor? bias, Tensor mean, Tensor var, float eps, float output_scale, " \
   "int output_zero_point) -> Tensor"
 QUANTIZED_OP("quantized::batch_norm" NORM, &plain_norm);

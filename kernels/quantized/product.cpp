@@ -18,8 +18,12 @@ int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 }  // namespace
 
 QuantizedMatrix::QuantizedMatrix(const int8_t* data, int64_t n, int64_t k, int64_t row_stride, int64_t column_stride)
-    : n_(n), k_(k), words_(divide_up(k, 4)), row_words_(divide_up(words_, 16) * 16),
-      kernels_(tile_kernels(ops::Precision::kInt8)), sums_(static_cast<size_t>(n)) {
+    : n_(n),
+      k_(k),
+      words_(divide_up(k, 4)),
+      row_words_(divide_up(words_, 16) * 16),
+      kernels_(tile_kernels(ops::Precision::kInt8)),
+      sums_(static_cast<size_t>(n)) {
   if (row_words_ % 1024 == 0) row_words_ += 16;  // else all rows fall into one set of the first-level cache
   const int64_t lanes = kernels_.lanes;
   data_ = Tensor::empty(Dims{divide_up(n, lanes) * lanes * words_ * 4}, DType::kUInt8);
@@ -58,8 +62,7 @@ void run_part(const QuantizedMatrix& matrix, const uint32_t* rows, int64_t first
   constexpr int kMostLanes = 16;
   alignas(64) uint32_t tile[kMostTileRows * kMostLanes * kTileVectors];
   check_internal(kernels.lanes <= kMostLanes, "vectors of ", kernels.lanes);
-  const int64_t chunk =
-      std::max<int64_t>(kChunkBytes / (stride * 4) / kernels.most_rows, 1) * kernels.most_rows;
+  const int64_t chunk = std::max<int64_t>(kChunkBytes / (stride * 4) / kernels.most_rows, 1) * kernels.most_rows;
   for (int64_t begin = first_row; begin < last_row; begin += chunk) {
     const int64_t end = std::min(begin + chunk, last_row);
     for (int64_t panel = first_panel; panel < last_panel; ++panel) {
@@ -71,8 +74,8 @@ void run_part(const QuantizedMatrix& matrix, const uint32_t* rows, int64_t first
       for (int64_t block = 0; block < blocks; ++block, next += words * 64) {
         const int64_t row = begin + (end - begin) * block / blocks, stop = begin + (end - begin) * (block + 1) / blocks;
         kernels.run[stop - row - 1][vectors - 1]({rows + row * stride, stride, b, words, tile, width, false, next, 64});
-        finish_sums(finish, {tile, width, row, stop - row, panel * width,
-                             std::min(width, matrix.columns() - panel * width)});
+        finish_sums(finish,
+                    {tile, width, row, stop - row, panel * width, std::min(width, matrix.columns() - panel * width)});
       }
     }
   }

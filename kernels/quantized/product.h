@@ -43,16 +43,16 @@ class QuantizedMatrix {
 //   to f32     fma(sum, multiplier, bias)
 //   to 8 bits  clamp(rint((sum + bias) · multiplier) + out_zero_point, least, most)
 struct QuantizedFinish {
-  int32_t zero_point = 0;                        // of x
-  const int32_t* column_sums = nullptr;          // of the weights, less k times their zero point
-  const int32_t* weight_zero_points = nullptr;   // null: all 0
-  const int32_t* row_sums = nullptr;             // of x; only with weight_zero_points
-  const float* column_scales = nullptr;          // of the weights
-  float scale = 1;                               // of x
-  const float* bias = nullptr;                   // of f32 results
+  int32_t zero_point = 0;                       // of x
+  const int32_t* column_sums = nullptr;         // of the weights, less k times their zero point
+  const int32_t* weight_zero_points = nullptr;  // null: all 0
+  const int32_t* row_sums = nullptr;            // of x; only with weight_zero_points
+  const float* column_scales = nullptr;         // of the weights
+  float scale = 1;                              // of x
+  const float* bias = nullptr;                  // of f32 results
   bool relu = false;
-  float* out = nullptr;                          // f32, or
-  const float* multipliers = nullptr;            // 8 bits
+  float* out = nullptr;                // f32, or
+  const float* multipliers = nullptr;  // 8 bits
   const float* scaled_bias = nullptr;
   int32_t out_zero_point = 0, least = 0, most = 255;
   uint8_t* out8 = nullptr;

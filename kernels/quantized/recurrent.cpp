@@ -57,7 +57,8 @@ IntrusivePtr<ops::OpaqueObject> restore(const Value& state) {
         CellParams::kClass, ": its state has the wrong form");
   const std::string& kind = state.to_tuple()->items[0].to_string();
   if (kind == "quantized") return make_intrusive<CellParams>(restore_old(state, 0), restore_old(state, 1), false);
-  check(kind == "quantized_dynamic" || kind == "quantized_fp16", CellParams::kClass, ": kind '", kind, "' is not known");
+  check(kind == "quantized_dynamic" || kind == "quantized_fp16", CellParams::kClass, ": kind '", kind,
+        "' is not known");
   const auto packed = [&](size_t i) { return ops::Unbox<LinearParamsPtr>::get(item(state, 4, i)); };
   // Before its second version the state did not say it.
   const Value& ints = state.to_tuple()->items[3];
@@ -82,7 +83,8 @@ void multiply(const LinearParams& params, bool reduces_range, const Tensor& x, f
 }
 
 Tensor first_rows(const Tensor& matrix, int64_t first, int64_t count) {
-  return matrix.as_view(Dims{count, matrix.sizes()[1]}, matrix.strides(), matrix.offset() + first * matrix.strides()[0]);
+  return matrix.as_view(Dims{count, matrix.sizes()[1]}, matrix.strides(),
+                        matrix.offset() + first * matrix.strides()[0]);
 }
 
 // --- one direction of a layer
@@ -157,7 +159,8 @@ void check_layers(const Layers& call) {
           "cell ", i, " has weights of ", input.outputs(), "x", input.inputs(), " and ", recurrent.outputs(), "x",
           recurrent.inputs(), ", expected ", gates, "x", inputs, " and ", gates, "x", call.units());
   }
-  check(call.states.size() == (call.kind == RnnKind::kLstm ? 2u : 1u), "expected other states than ", call.states.size());
+  check(call.states.size() == (call.kind == RnnKind::kLstm ? 2u : 1u), "expected other states than ",
+        call.states.size());
   for (const Tensor& state : call.states) {
     check(state.dtype() == DType::kFloat32 && state.ndim() == 3 &&
               state.sizes()[0] == static_cast<int64_t>(call.cells.size()) && state.sizes()[2] == call.units() &&
@@ -218,7 +221,8 @@ std::vector<Tensor> run_layers(const Layers& call) {
     for (int64_t direction = 0; direction < call.directions; ++direction) {
       const int64_t index = layer * call.directions + direction;
       const auto slice = [&](const Tensor& states) {
-        return states.as_view(Dims{call.batch(), call.units()}, Dims{call.units(), 1}, index * call.batch() * call.units());
+        return states.as_view(Dims{call.batch(), call.units()}, Dims{call.units(), 1},
+                              index * call.batch() * call.units());
       };
       State state{slice(results[1]), call.kind == RnnKind::kLstm ? slice(results[2]) : Tensor()};
       run_direction(call.kind, *call.cells[static_cast<size_t>(index)], x, steps, direction == 1, state,
@@ -240,8 +244,8 @@ ops::Returns run_call(RnnKind kind, bool is_packed, std::span<const Value> v) {
   const std::span<const Value> rest = v.subspan(is_packed ? 2 : 1);
   Layers call{.kind = kind, .input = v[0].to_tensor(), .batch_sizes = {}, .states = {}, .cells = {}};
   if (is_packed) call.batch_sizes = v[1].to_tensor();
-  call.states = rest[0].is_tensor() ? std::vector<Tensor>{rest[0].to_tensor()}
-                                    : ops::Unbox<std::vector<Tensor>>::get(rest[0]);
+  call.states =
+      rest[0].is_tensor() ? std::vector<Tensor>{rest[0].to_tensor()} : ops::Unbox<std::vector<Tensor>>::get(rest[0]);
   call.cells = ops::Unbox<std::vector<CellParamsPtr>>::get(rest[1]);
   check(!call.cells.empty() && !call.states.empty(), "expected cells and states");
   call.layers = rest[3].to_int();
@@ -254,7 +258,7 @@ ops::Returns run_call(RnnKind kind, bool is_packed, std::span<const Value> v) {
   return {{results.begin(), results.end()}};
 }
 
-#define RNN_ARGUMENTS                                                                                 \
+#define RNN_ARGUMENTS                                                                                                 \
   "__torch__.torch.classes.rnn.CellParamsBase[] params, bool has_biases, int num_layers, float dropout, bool train, " \
   "bool bidirectional"
 
@@ -283,19 +287,23 @@ std::vector<Tensor> run_cell(RnnKind kind, const Tensor& input, std::vector<Tens
                           state.offset());
   }
   check(input.ndim() == 2, "expected rows of inputs, but got ", describe(input));
-  Layers call{.kind = kind, .input = input.as_view({1, input.sizes()[0], input.sizes()[1]},
-                                                   {0, input.strides()[0], input.strides()[1]}, input.offset()),
-              .batch_sizes = {}, .states = std::move(states), .cells = {make_intrusive<CellParams>(w_ih, w_hh, true)}};
+  Layers call{.kind = kind,
+              .input = input.as_view({1, input.sizes()[0], input.sizes()[1]},
+                                     {0, input.strides()[0], input.strides()[1]}, input.offset()),
+              .batch_sizes = {},
+              .states = std::move(states),
+              .cells = {make_intrusive<CellParams>(w_ih, w_hh, true)}};
   std::vector<Tensor> results = run_layers(call);
   results.erase(results.begin());
   for (Tensor& state : results) {
-    state = state.as_view({state.sizes()[1], state.sizes()[2]}, {state.strides()[1], state.strides()[2]}, state.offset());
+    state =
+        state.as_view({state.sizes()[1], state.sizes()[2]}, {state.strides()[1], state.strides()[2]}, state.offset());
   }
   return results;
 }
 
-#define CELL_ARGUMENTS                                                                              \
-  "__torch__.torch.classes.quantized.LinearPackedParamsBase w_ih, "                                 \
+#define CELL_ARGUMENTS                                              \
+  "__torch__.torch.classes.quantized.LinearPackedParamsBase w_ih, " \
   "__torch__.torch.classes.quantized.LinearPackedParamsBase w_hh, "
 
 OP("quantized::quantized_lstm_cell_dynamic(Tensor input, Tensor[] hx, " CELL_ARGUMENTS
@@ -313,17 +321,18 @@ Tensor run_plain_cell(const Tensor& input, const Tensor& hx, const LinearParamsP
                       const Value&, const Value&) {
   return run_cell(kKind, input, {hx}, w_ih, w_hh)[0];
 }
-#define PLAIN_CELL(NAME, KIND)                                                                                \
-  OP("quantized::" NAME "(Tensor input, Tensor hx, " CELL_ARGUMENTS "Tensor b_ih, Tensor b_hh) -> Tensor")    \
-      .direct(&run_plain_cell<KIND>)                                                                          \
+#define PLAIN_CELL(NAME, KIND)                                                                             \
+  OP("quantized::" NAME "(Tensor input, Tensor hx, " CELL_ARGUMENTS "Tensor b_ih, Tensor b_hh) -> Tensor") \
+      .direct(&run_plain_cell<KIND>)                                                                       \
       .constant_result()
 PLAIN_CELL("quantized_gru_cell_dynamic", RnnKind::kGru);
 PLAIN_CELL("quantized_rnn_relu_cell_dynamic", RnnKind::kRelu);
 PLAIN_CELL("quantized_rnn_tanh_cell_dynamic", RnnKind::kTanh);
 
-MIXES_SAMPLES("aten::quantized_lstm.input aten::quantized_lstm.data aten::quantized_gru.input aten::quantized_gru.data "
-              "quantized::quantized_lstm_cell_dynamic quantized::quantized_gru_cell_dynamic "
-              "quantized::quantized_rnn_relu_cell_dynamic quantized::quantized_rnn_tanh_cell_dynamic");
+MIXES_SAMPLES(
+    "aten::quantized_lstm.input aten::quantized_lstm.data aten::quantized_gru.input aten::quantized_gru.data "
+    "quantized::quantized_lstm_cell_dynamic quantized::quantized_gru_cell_dynamic "
+    "quantized::quantized_rnn_relu_cell_dynamic quantized::quantized_rnn_tanh_cell_dynamic");
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -28,8 +28,8 @@ float from_ordered(int32_t x) { return std::bit_cast<float>(x ^ ((x >> 31) & 0x7
 
 int32_t sum_at(const QuantizedFinish& f, int32_t sum, int64_t row, int64_t column) {
   // Wraps as the sums do; the result fits again.
-  uint32_t out = static_cast<uint32_t>(sum) -
-                 static_cast<uint32_t>(f.zero_point) * static_cast<uint32_t>(f.column_sums[column]);
+  uint32_t out =
+      static_cast<uint32_t>(sum) - static_cast<uint32_t>(f.zero_point) * static_cast<uint32_t>(f.column_sums[column]);
   if (f.weight_zero_points)
     out -= static_cast<uint32_t>(f.weight_zero_points[column]) * static_cast<uint32_t>(f.row_sums[row]);
   return static_cast<int32_t>(out);
@@ -53,8 +53,8 @@ void finish_float(const QuantizedFinish& f, const SumTile& tile) {
     const float *scales = f.column_scales + column, *bias = f.bias + column;
     const float scale = f.scale;
     _Pragma("GCC ivdep") for (int64_t c = 0; c < tile.columns; ++c) {
-      const uint32_t sum = static_cast<uint32_t>(sums[c]) -
-                           static_cast<uint32_t>(zero_point) * static_cast<uint32_t>(column_sums[c]);
+      const uint32_t sum =
+          static_cast<uint32_t>(sums[c]) - static_cast<uint32_t>(zero_point) * static_cast<uint32_t>(column_sums[c]);
       out[c] = std::fma(static_cast<float>(static_cast<int32_t>(sum)), scale * scales[c], bias[c]);
     }
     if (f.relu) {

@@ -29,8 +29,8 @@ const QuantizedTensor& bytes_of(const Value& value) {
 }
 
 Value box(QuantizedType type, Tensor values, Quantizer quantizer) {
-  return Value(IntrusivePtr<ops::OpaqueObject>(
-      make_intrusive<QuantizedTensor>(type, std::move(values), std::move(quantizer))));
+  return Value(
+      IntrusivePtr<ops::OpaqueObject>(make_intrusive<QuantizedTensor>(type, std::move(values), std::move(quantizer))));
 }
 
 Quantizer per_tensor(double scale, int64_t zero_point) {
@@ -76,8 +76,8 @@ void quantize_as(const float* x, T* out, const Dims& sizes, const Quantizer& qua
   }
   for_each_channel(sizes, quantizer, [&](int64_t i, int64_t channel) {
     const float inverse = 1.0f / static_cast<float>(quantizer.scale_at(channel));
-    const double y = static_cast<double>(std::nearbyint(x[i] * inverse)) +
-                     static_cast<double>(quantizer.zero_point_at(channel));
+    const double y =
+        static_cast<double>(std::nearbyint(x[i] * inverse)) + static_cast<double>(quantizer.zero_point_at(channel));
     out[i] = static_cast<T>(y > low ? (y < high ? y : high) : low);
   });
 }
@@ -196,7 +196,8 @@ OP("aten::quantize_per_channel(Tensor self, Tensor scales, Tensor zero_points, i
     })
     .dynamic_shape()
     .constant_result();
-OP("aten::dequantize.self(Tensor self) -> Tensor").direct([](const Tensor& x) { return x.to(DType::kFloat32); })
+OP("aten::dequantize.self(Tensor self) -> Tensor")
+    .direct([](const Tensor& x) { return x.to(DType::kFloat32); })
     .dynamic_shape()
     .constant_result();
 QUANTIZED("aten::dequantize.self").direct([](std::span<const Value> v, std::vector<Value>& returns) {
@@ -232,8 +233,9 @@ QUANTIZED_OP("aten::q_per_channel_zero_points(Tensor self) -> Tensor",
              [](std::span<const Value> v, std::vector<Value>& returns) {
                returns.emplace_back(channels_of(v[0]).zero_points.clone());
              });
-QUANTIZED_OP("aten::q_per_channel_axis(Tensor self) -> int",
-             [](std::span<const Value> v, std::vector<Value>& returns) { returns.emplace_back(channels_of(v[0]).axis); });
+QUANTIZED_OP("aten::q_per_channel_axis(Tensor self) -> int", [](std::span<const Value> v, std::vector<Value>& returns) {
+  returns.emplace_back(channels_of(v[0]).axis);
+});
 
 QUANTIZED("prim::is_quantized").direct([](std::span<const Value>, std::vector<Value>& returns) {
   returns.emplace_back(true);
@@ -266,13 +268,39 @@ ops::DirectFn on_values(const char* name) {
 }
 
 [[maybe_unused]] const bool structural_ops = [] {
-  for (const char* name :
-       {"aten::size", "aten::size.int", "aten::dim", "aten::numel", "aten::len.Tensor", "aten::stride",
-        "aten::is_contiguous", "prim::device", "prim::is_cuda", "prim::requires_grad", "aten::is_floating_point",
-        "aten::flatten.using_ints", "aten::reshape", "aten::view", "aten::permute", "aten::transpose.int", "aten::t",
-        "aten::slice.Tensor", "aten::select.int", "aten::narrow", "aten::unsqueeze", "aten::squeeze", "aten::squeeze.dim",
-        "aten::chunk", "aten::split.Tensor", "aten::split_with_sizes", "aten::contiguous", "aten::clone", "aten::detach",
-        "aten::expand", "aten::unflatten.int", "aten::channel_shuffle", "aten::pixel_shuffle"}) {
+  for (const char* name : {"aten::size",
+                           "aten::size.int",
+                           "aten::dim",
+                           "aten::numel",
+                           "aten::len.Tensor",
+                           "aten::stride",
+                           "aten::is_contiguous",
+                           "prim::device",
+                           "prim::is_cuda",
+                           "prim::requires_grad",
+                           "aten::is_floating_point",
+                           "aten::flatten.using_ints",
+                           "aten::reshape",
+                           "aten::view",
+                           "aten::permute",
+                           "aten::transpose.int",
+                           "aten::t",
+                           "aten::slice.Tensor",
+                           "aten::select.int",
+                           "aten::narrow",
+                           "aten::unsqueeze",
+                           "aten::squeeze",
+                           "aten::squeeze.dim",
+                           "aten::chunk",
+                           "aten::split.Tensor",
+                           "aten::split_with_sizes",
+                           "aten::contiguous",
+                           "aten::clone",
+                           "aten::detach",
+                           "aten::expand",
+                           "aten::unflatten.int",
+                           "aten::channel_shuffle",
+                           "aten::pixel_shuffle"}) {
     ops::QuantizedBuilder(name).direct(on_values(name));
   }
   return true;

@@ -219,12 +219,19 @@ TEST(PackedStates, LinearLayers) {
   const Value weight = quantized(0.5, 0, bytes());
   EXPECT_EQ(restored(name, tuple_of({weight, Value()})), "no error");
   EXPECT_EQ(restored(name, tuple_of({Tensor::scalar(1.0f).as_view(Dims{1, 1}, Dims{1, 1}, 0), Value()})), "no error");
-  const Value bad[] = {
-      Value(), Value(1), tuple_of({}), tuple_of({weight}), tuple_of({weight, Value(), Value()}), tuple_of({Value(), Value()}),
-      tuple_of({weight, Value(1)}), tuple_of({weight, weight}), tuple_of({bytes(), Value()}), tuple_of({kernel(2, 2), Value()}),
-      tuple_of({weight, Tensor::empty(Dims{5}, DType::kFloat32)}),
-      tuple_of({quantized(1, 0, Tensor::empty(Dims{0, 3}, DType::kInt8)), Value()}),
-      tuple_of({quantized(1, 0, Tensor::empty(Dims{1, 40000}, DType::kInt8)), Value()})};
+  const Value bad[] = {Value(),
+                       Value(1),
+                       tuple_of({}),
+                       tuple_of({weight}),
+                       tuple_of({weight, Value(), Value()}),
+                       tuple_of({Value(), Value()}),
+                       tuple_of({weight, Value(1)}),
+                       tuple_of({weight, weight}),
+                       tuple_of({bytes(), Value()}),
+                       tuple_of({kernel(2, 2), Value()}),
+                       tuple_of({weight, Tensor::empty(Dims{5}, DType::kFloat32)}),
+                       tuple_of({quantized(1, 0, Tensor::empty(Dims{0, 3}, DType::kInt8)), Value()}),
+                       tuple_of({quantized(1, 0, Tensor::empty(Dims{1, 40000}, DType::kInt8)), Value()})};
   for (const Value& state : bad) EXPECT_NE(restored(name, state), "no error") << &state - bad;
 }
 
@@ -236,13 +243,13 @@ TEST(PackedStates, Convolutions) {
   };
   EXPECT_EQ(third({2, 1, 1, 0, 0, 1, 1, 0, 0, 2, 0}, weight, Value()), "no error");
   EXPECT_THAT(third({2, 1, 1, 0, 0, 1, 1, 0, 0, 2, 1}, weight, Value()), HasSubstr("transposed"));
-  EXPECT_NE(third({2, 1, 1, 0, 0, 1, 1, 0, 0, 3, 0}, weight, Value()), "no error");   // groups
+  EXPECT_NE(third({2, 1, 1, 0, 0, 1, 1, 0, 0, 3, 0}, weight, Value()), "no error");  // groups
   EXPECT_NE(third({2, 1, 1, 0, 0, 1, 1, 0, 0, 0, 0}, weight, Value()), "no error");
   EXPECT_NE(third({2, 0, 1, 0, 0, 1, 1, 0, 0, 2, 0}, weight, Value()), "no error");   // stride
   EXPECT_NE(third({2, 1, 1, -1, 0, 1, 1, 0, 0, 2, 0}, weight, Value()), "no error");  // padding
   EXPECT_NE(third({2, 1, 1, 0, 0, 1 << 30, 1, 0, 0, 2, 0}, weight, Value()), "no error");
-  EXPECT_NE(third({3, 1, 1, 0, 0, 1, 1, 0, 0, 2, 0}, weight, Value()), "no error");   // dimensions
-  EXPECT_NE(third({2, 1, 1, 0, 0, 1, 1, 0, 0, 2}, weight, Value()), "no error");      // too few
+  EXPECT_NE(third({3, 1, 1, 0, 0, 1, 1, 0, 0, 2, 0}, weight, Value()), "no error");  // dimensions
+  EXPECT_NE(third({2, 1, 1, 0, 0, 1, 1, 0, 0, 2}, weight, Value()), "no error");     // too few
   EXPECT_NE(third({2, 1, 1, 0, 0, 1, 1, 0, 0, 2, 0}, quantized(1, 0, bytes()), Value()), "no error");
   EXPECT_NE(third({2, 1, 1, 0, 0, 1, 1, 0, 0, 2, 0}, Value(), Value()), "no error");
   const auto second = [&](const Value& given) {
@@ -265,11 +272,13 @@ TEST(PackedStates, Cells) {
   const std::string name = "rnn.CellParamsBase";
   const Value packed = ops::call<Value>("quantized::linear_prepack", quantized(0.5, 0, bytes()), Value());
   const Value empty = list_of({});
-  EXPECT_EQ(restored(name, tuple_of({"quantized_dynamic", empty, empty, numbers({1}), list_of({packed, packed})})), "no error");
+  EXPECT_EQ(restored(name, tuple_of({"quantized_dynamic", empty, empty, numbers({1}), list_of({packed, packed})})),
+            "no error");
   for (const char* kind : {"quantized_dynamic", "quantized_fp16", "quantized", "odd"}) {
     EXPECT_NE(restored(name, tuple_of({kind, empty, empty, empty, list_of({packed})})), "no error");
     EXPECT_NE(restored(name, tuple_of({kind, empty, empty, empty, Value(1)})), "no error");
-    EXPECT_NE(restored(name, tuple_of({kind, empty, empty, empty, list_of({packed, quantized(1, 0, bytes())})})), "no error");
+    EXPECT_NE(restored(name, tuple_of({kind, empty, empty, empty, list_of({packed, quantized(1, 0, bytes())})})),
+              "no error");
   }
   EXPECT_NE(restored(name, tuple_of({1, empty, empty, empty, empty})), "no error");
   // Of PyTorch 1.2: weights, biases, offsets; scales; zero points.

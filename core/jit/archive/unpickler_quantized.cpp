@@ -51,7 +51,9 @@ Value read(const std::string& source, Fn&& fn) {
 // torch.save have no classes, and no use for quantised tensors here.
 std::optional<Value> Unpickler::quantized_global(const std::string& name) {
   const auto make = [&](Call call) { return make_intrusive<Global>(name, call); };
-  const auto give = [](IntrusivePtr<Global> global) { return Value(IntrusivePtr<ops::OpaqueObject>(std::move(global))); };
+  const auto give = [](IntrusivePtr<Global> global) {
+    return Value(IntrusivePtr<ops::OpaqueObject>(std::move(global)));
+  };
   std::optional<Value> found;
   if (name == "torch._utils._rebuild_qtensor") found = give(make(&Unpickler::call_quantized));
   for (const Scheme& scheme : kSchemes) {
@@ -109,7 +111,8 @@ Value Unpickler::call_quantized(const Global& callee, std::span<const Value> arg
     int64_t columns = -1;
     // Two columns lie in a byte, and a row takes whole bytes.
     if (*ref->quantized == QuantizedType::kQUInt4x2) {
-      check(!sizes.empty() && offset.to_int() == 0 && is_contiguous(sizes, strides), "a quint4x2 tensor is no dense one");
+      check(!sizes.empty() && offset.to_int() == 0 && is_contiguous(sizes, strides),
+            "a quint4x2 tensor is no dense one");
       columns = sizes.back();
       sizes.back() = columns / 2 + columns % 2;
       strides = contiguous_strides(sizes);

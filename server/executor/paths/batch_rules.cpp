@@ -25,8 +25,8 @@ BatchRules make_batch_rules(const ModelConfig& config, const Signature& signatur
   const DynamicBatchingConfig& batching = *config.dynamic_batching;
   rules.max_rows = signature.mixing_operator.empty() ? std::max<int64_t>(signature.max_batch_size, 1) : 1;
   for (const int64_t size : batching.preferred_batch_sizes) {
-    check(size > 0 && size <= std::max<int64_t>(signature.max_batch_size, 1), "dynamic_batching: preferred_batch_size ", size,
-          " must be from 1 to max_batch_size, ", signature.max_batch_size);
+    check(size > 0 && size <= std::max<int64_t>(signature.max_batch_size, 1), "dynamic_batching: preferred_batch_size ",
+          size, " must be from 1 to max_batch_size, ", signature.max_batch_size);
   }
   if (rules.max_rows > 1) rules.preferred_rows = batching.preferred_batch_sizes;
   // Nothing fills a batch of requests that have no batch dimension, so none waits for others.
