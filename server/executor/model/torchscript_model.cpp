@@ -236,6 +236,9 @@ class TorchScriptModel final : public Model {
     check(!config.sequence_batching || config.max_batch_size <= 1, file, ": sequence_batching with max_batch_size ",
           config.max_batch_size, ": sequences cannot share a run, as ", signature_.mixing_operator,
           " takes one scale for the whole batch; leave max_batch_size out, or give 1");
+    const bool pads = std::ranges::any_of(config.inputs, [](const auto& input) { return input.allows_ragged_batch; });
+    check(!pads || config.ragged.buckets.empty(), file, ": ragged_buckets: padding would change the scale that ",
+          signature_.mixing_operator, " takes for the whole batch");
     if (config.dynamic_batching && config.max_batch_size > 1) {
       warnings_.push_back(concat(file, ": dynamic_batching joins no requests: ", signature_.mixing_operator,
                                  " takes one scale for the whole batch, so the rows of others would change an answer"));
