@@ -92,8 +92,6 @@ void dequantize_as(const T* x, float* out, const Dims& sizes, const Quantizer& q
 
 bool is_dense(const Tensor& x) { return is_non_overlapping_and_dense(x.sizes(), x.strides()); }
 
-// A dense tensor as the row of its numbers as they lie, for work that does not ask for places.
-Tensor as_row(const Tensor& x) { return x.as_view(Dims{x.numel()}, Dims{1}, x.offset()); }
 
 }  // namespace
 
