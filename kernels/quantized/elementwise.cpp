@@ -165,12 +165,26 @@ Value combine(const Pair& pair, Fn&& function) {
   return box(a.type(), out, pair.result);
 }
 
+// What each of the 256 numbers stands for, by their lowest eight bits.
+class Meanings {
+ public:
+  explicit Meanings(const QuantizedTensor& x) {
+    const Dequantizer dequantize(x.quantizer());
+    const auto [least, most] = ops::range_of(x.type());
+    for (int64_t q = least; q <= most; ++q) table_[static_cast<uint8_t>(q)] = dequantize(static_cast<float>(q));
+  }
+  float operator()(float q) const { return table_[static_cast<uint8_t>(static_cast<int32_t>(q))]; }
+
+ private:
+  float table_[256];
+};
+
 template <bool kRelu>
 void add(Arguments v, Returns& returns) {
   const Pair pair{bytes_of(v[0]), bytes_of(v[1]), per_tensor(v[2], v[3]), kRelu};
-  const Dequantizer a(pair.a.quantizer()), b(pair.b.quantizer());
+  const Meanings a(pair.a), b(pair.b);
   const float inverse = 1.0f / static_cast<float>(pair.result.scale);
-  returns.push_back(combine(pair, [=](float x, float y) { return (a(x) + b(y)) * inverse; }));
+  returns.push_back(combine(pair, [&](float x, float y) { return (a(x) + b(y)) * inverse; }));
 }
 
 template <bool kRelu>

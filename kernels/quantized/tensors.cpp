@@ -92,7 +92,6 @@ void dequantize_as(const T* x, float* out, const Dims& sizes, const Quantizer& q
 
 bool is_dense(const Tensor& x) { return is_non_overlapping_and_dense(x.sizes(), x.strides()); }
 
-
 }  // namespace
 
 Tensor quantize_values(const Tensor& x, QuantizedType type, const Quantizer& quantizer) {
