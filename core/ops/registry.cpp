@@ -4,6 +4,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <sstream>
 #include <unordered_map>
 
 #include "core/base/error.h"
@@ -406,6 +408,20 @@ SamplesBuilder::SamplesBuilder(const char* op, SamplesFn function) {
 bool keeps_samples(const Op& op, std::span<const Value> arguments) {
   return op.is_pointwise || (op.keeps_samples && op.keeps_samples(arguments));
 }
+
+namespace {
+std::set<std::string, std::less<>>& mixing_ops() {
+  static std::set<std::string, std::less<>> names;
+  return names;
+}
+}  // namespace
+
+MixesSamplesBuilder::MixesSamplesBuilder(const char* names) {
+  std::istringstream words(names);
+  for (std::string name; words >> name;) mixing_ops().insert(name);
+}
+
+bool mixes_samples(const Op& op) { return mixing_ops().contains(op.schema.full_name()); }
 
 void KernelBuilder::add(const char* op, DeviceKind device, KernelFn kernel, std::vector<std::string> cpp_types) {
   Registry::instance().add_kernel({op, device, std::move(kernel), std::move(cpp_types)});

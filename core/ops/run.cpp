@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/ops/complex.h"
 #include "core/ops/named_error.h"
+#include "core/ops/quantized.h"
 
 namespace tensord::ops {
 namespace {
@@ -280,6 +281,8 @@ bool run_complex_composite(const Op& op, std::span<const Value> arguments, std::
 void set_recorder(RecordFn function) { recorder.store(function, std::memory_order_release); }
 
 void run(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
+  if (has_quantized(arguments)) [[unlikely]]
+    return compute(op, arguments, returns);  // nothing of them has a gradient
   if (has_complex(arguments)) [[unlikely]] {
     try {
       if (run_complex_composite(op, arguments, returns)) return;
@@ -298,6 +301,8 @@ void run(const Op& op, std::span<const Value> arguments, std::vector<Value>& ret
 
 void compute(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
   try {
+    if (has_quantized(arguments)) [[unlikely]]
+      return checked_quantized_form(op, arguments)(arguments, returns);
     const ComplexForm* complex = nullptr;
     if (has_complex(arguments)) [[unlikely]] {
       if (op.base) return write_complex(op, arguments, returns);
@@ -331,6 +336,8 @@ std::vector<Value> infer(const Op& op, std::span<const Value> arguments) {
   std::vector<Value> returns;
   try {
     const InferringScope inferring;
+    // Their results are not known by shape alone.
+    if (has_quantized(arguments)) fail(ErrorCode::kUnimplemented, "quantised tensors are run, not inferred");
     const ComplexForm* complex = has_complex(arguments) && !op.base ? &checked_complex_form(op) : nullptr;
     if (complex && complex->function) {
       complex->function(arguments, returns);

@@ -10,6 +10,19 @@ namespace tensord::ops {
 // or of one sample, belong to all samples.
 bool keeps_samples(const Op& op, std::span<const Value> arguments);
 
+// Whether the operator makes sample i of its result depend on the other samples, whatever way the batch lies: a scale
+// for the whole tensor. Models that use one must be run for one request at a time.
+bool mixes_samples(const Op& op);
+
+class MixesSamplesBuilder {
+ public:
+  // Several names, apart by blanks.
+  explicit MixesSamplesBuilder(const char* names);
+};
+
+#define MIXES_SAMPLES(NAMES) \
+  static const ::tensord::ops::MixesSamplesBuilder TENSORD_CONCAT(mixes_registration_, __COUNTER__)(NAMES)
+
 // Gives an operator its keeps_samples from another file than its own; see Op.
 class SamplesBuilder {
  public:

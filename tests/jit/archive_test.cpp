@@ -10,6 +10,7 @@
 
 #include "core/jit/archive/model_archive.h"
 #include "core/jit/archive/torch_file.h"
+#include "core/ops/quantized.h"
 
 namespace tensord::jit {
 namespace {
@@ -201,15 +202,25 @@ TEST(ModelArchiveTest, ReadsComplexNumbers) {
   EXPECT_EQ(c.sizes(), Dims{1});
 }
 
+TEST(ModelArchiveTest, QuantizedTensors) {
+  Classes classes;
+  classes.add("__torch__.Quantized",
+              Classes::Fields{{"q", "Tensor"}, {"training", "bool"}, {"_is_full_backward_hook", "Optional[bool]"}});
+  const ModelArchive archive = ModelArchive::open(data_file("quantized.pt"));
+  const ops::Value object = archive.object(classes.hooks());
+  const ops::QuantizedTensor* q = ops::as_quantized(object.to_object()->attribute("q"));
+  ASSERT_NE(q, nullptr);
+  EXPECT_EQ(q->describe(), "qint8[2]");
+  EXPECT_EQ(q->quantizer().scale, 0.5);
+  EXPECT_EQ(q->values().data<int8_t>()[1], 2);
+}
+
 TEST(ModelArchiveTest, RefusesByName) {
   const Classes none;
   const auto load = [&](const char* name, const Classes& classes) {
     return error_of([&] { ModelArchive::open(data_file(name)).object(classes.hooks()); }, ErrorCode::kUnimplemented);
   };
   EXPECT_THAT(load("mlp.pt", none), HasSubstr("__torch__.Mlp"));
-  Classes quantized;
-  quantized.add("__torch__.Quantized", Classes::Fields{});
-  EXPECT_THAT(load("quantized.pt", quantized), HasSubstr("quantized"));
   EXPECT_THAT(load("objects.pt", object_classes()), HasSubstr("__setstate__"));
   const auto open = [](const char* name) {
     return error_of([&] { ModelArchive::open(data_file(name)); }, ErrorCode::kDataLoss);

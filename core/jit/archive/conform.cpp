@@ -1,6 +1,7 @@
 #include "core/jit/archive/conform.h"
 
 #include "core/base/error.h"
+#include "core/ops/quantized.h"
 
 namespace tensord::jit {
 
@@ -25,7 +26,9 @@ bool has_parts(const TypePtr& type) {
 
 bool is_plain_mismatch(const Value& value, TypeKind kind) {
   switch (kind) {
-    case TypeKind::kTensor: return !value.is_tensor() && !value.is_none();  // an undefined tensor is None
+    case TypeKind::kTensor:  // an undefined tensor is None
+      return !value.is_tensor() && !value.is_none() && !ops::as_quantized(value);
+    case TypeKind::kOpaque: return !value.is_opaque() && !value.is_none();
     case TypeKind::kInt: return !value.is_int();
     case TypeKind::kFloat: return !value.is_float();
     case TypeKind::kBool: return !value.is_bool();

@@ -200,7 +200,7 @@ Value Unpickler::pop() {
 }
 
 const Value& Unpickler::require_plain(const Value& value) const {
-  if (value.is_opaque()) {
+  if (as<Machinery>(value)) {
     fail(ErrorCode::kUnimplemented, context_.source, ": '", value.to_opaque()->class_name(),
          "' as a value is not supported");
   }
@@ -260,7 +260,7 @@ Value Unpickler::new_dict() {
 Value Unpickler::new_tuple(std::vector<Value> items) {
   int raw_depth = 0;
   for (const Value& item : items) {
-    if (!item.is_opaque()) continue;
+    if (!as<Machinery>(item)) continue;
     const auto* raw = as<RawTuple>(item);
     raw_depth = std::max(raw_depth, raw ? raw->depth + 1 : 1);
   }
@@ -298,7 +298,9 @@ void Unpickler::set_item(ops::DictObject& dict, const Value& key, const Value& v
 void Unpickler::build() {
   const Value state = pop_plain();
   const Value& target = top();
-  if (target.is_object()) {
+  if (as<NewCustom>(target)) {
+    build_custom(state);
+  } else if (target.is_object()) {
     spend(2);
     states_.emplace_back(target.to_object(), state);
   } else if (!target.is_dict()) {  // attributes of an OrderedDict ("_metadata" of a state dict) carry no data
@@ -310,9 +312,11 @@ void Unpickler::new_object() {
   const Value arguments = pop();
   const Value callee = pop();
   const auto* global = as<Global>(callee);
-  if (!global || !global->type || global->type->kind() != ops::TypeKind::kClass)
+  const bool is_custom = global && global->type && global->type->kind() == ops::TypeKind::kOpaque;
+  if (!global || !global->type || (!is_custom && global->type->kind() != ops::TypeKind::kClass))
     malformed("a new object of something that is no class");
   if (!arguments.is_tuple() || !arguments.to_tuple()->items.empty()) malformed("arguments for a new object");
+  if (is_custom) return push(Value(IntrusivePtr<ops::OpaqueObject>(make_intrusive<NewCustom>(global->name))));
   auto type = std::static_pointer_cast<const ops::ClassType>(global->type);
   const size_t cells = 4 + type->attributes().size();
   spend(cells);
@@ -339,7 +343,7 @@ void Unpickler::persistent_id() {
     fail(ErrorCode::kDataLoss, context_.source, ": storage ", items[2].to_string(), " should hold ", count,
          " elements of ", name_of(dtype), " but its entry has ", storage->size_bytes(), " bytes");
   }
-  push(Value(IntrusivePtr<ops::OpaqueObject>(make_intrusive<StorageRef>(std::move(storage), dtype))));
+  push(Value(IntrusivePtr<ops::OpaqueObject>(make_intrusive<StorageRef>(std::move(storage), dtype, type->quantized))));
 }
 
 void Unpickler::reduce() {

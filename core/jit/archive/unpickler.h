@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include "core/jit/archive/conform.h"
 #include "core/jit/archive/pickle.h"
 #include "core/jit/archive/value_graph.h"
+#include "core/ops/quantized.h"
 
 namespace tensord::jit {
 
@@ -21,9 +23,11 @@ class Unpickler {
 
  private:
   using Value = ops::Value;
-  struct Global;  // an allowed function or class
+  struct Machinery;  // what may only go where the format has it: all of these
+  struct Global;     // an allowed function or class
   struct StorageRef;
-  struct RawTuple;  // a tuple with one of these inside
+  struct RawTuple;   // a tuple with one of these inside
+  struct NewCustom;  // an object of a class of the engine, whose state comes next
   using Call = Value (Unpickler::*)(const Global& callee, std::span<const Value> arguments);
 
   // Reading.
@@ -64,6 +68,7 @@ class Unpickler {
   void build();
   void persistent_id();
   void new_object();
+  void build_custom(const Value& state);
   void reduce();
   Value call(const Global& callee, const Value& arguments);
   void spend(size_t cells);
@@ -80,6 +85,10 @@ class Unpickler {
   Value call_size(const Global&, std::span<const Value> arguments);
   Value call_complex(const Global&, std::span<const Value> arguments);
   Value call_enum(const Global& callee, std::span<const Value> arguments);
+  // unpickler_quantized.cpp
+  Value call_quantized(const Global& callee, std::span<const Value> arguments);
+  ops::Quantizer to_quantizer(const Value& value) const;
+  std::optional<Value> quantized_global(const std::string& name);
   Dims to_dims(const Value& value, const char* what) const;
   void note_requires_grad(const Tensor& tensor, std::span<const Value> arguments, size_t index) const;
   const Value& argument(const Global& callee, std::span<const Value> arguments, size_t index) const;
@@ -102,7 +111,9 @@ class Unpickler {
   friend Unpickled unpickle(std::string_view text, const UnpickleContext& context);
 };
 
-struct Unpickler::Global final : ops::OpaqueObject {
+struct Unpickler::Machinery : ops::OpaqueObject {};
+
+struct Unpickler::Global final : Machinery {
   Global(std::string name, Call call, ops::TypePtr type = nullptr)
       : name(std::move(name)), call(call), type(std::move(type)) {}
   std::string class_name() const override { return name; }
@@ -110,16 +121,25 @@ struct Unpickler::Global final : ops::OpaqueObject {
   Call call;          // null: not callable
   ops::TypePtr type;  // of classes, enums and typed lists; null for storage classes
   int storage_dtype = -1;
+  std::optional<ops::QuantizedType> quantized = {};  // of storage classes
 };
 
-struct Unpickler::StorageRef final : ops::OpaqueObject {
-  StorageRef(Storage storage, DType dtype) : storage(std::move(storage)), dtype(dtype) {}
+struct Unpickler::StorageRef final : Machinery {
+  StorageRef(Storage storage, DType dtype, std::optional<ops::QuantizedType> quantized)
+      : storage(std::move(storage)), dtype(dtype), quantized(quantized) {}
   std::string class_name() const override { return "storage"; }
   Storage storage;
   DType dtype;
+  std::optional<ops::QuantizedType> quantized;
 };
 
-struct Unpickler::RawTuple final : ops::OpaqueObject {
+struct Unpickler::NewCustom final : Machinery {
+  explicit NewCustom(std::string name) : name(std::move(name)) {}
+  std::string class_name() const override { return name; }
+  std::string name;
+};
+
+struct Unpickler::RawTuple final : Machinery {
   RawTuple(std::vector<Value> items, int depth) : items(std::move(items)), depth(depth) {}
   std::string class_name() const override { return "tuple"; }
   std::vector<Value> items;

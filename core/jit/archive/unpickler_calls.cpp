@@ -3,6 +3,7 @@
 #include "core/base/error.h"
 #include "core/jit/archive/storage_types.h"
 #include "core/jit/archive/unpickler.h"
+#include "core/ops/custom_class.h"
 
 namespace tensord::jit {
 
@@ -54,10 +55,7 @@ Value Unpickler::make_global(const std::string& name) {
   for (const Function& function : functions) {
     if (function.name == name) return make(function.call, function.type);
   }
-  if (name == "torch._utils._rebuild_qtensor" || name == "torch.per_tensor_affine" ||
-      name == "torch.per_channel_affine") {
-    fail(ErrorCode::kUnimplemented, context_.source, ": quantized tensors are not supported (", name, ")");
-  }
+  if (auto quantized = quantized_global(name)) return *std::move(quantized);
   if (name.starts_with(kTorch)) {
     std::string_view rest = std::string_view(name).substr(kTorch.size());
     if (const auto dtype = dtype_of_torch_name(rest)) return Value(*dtype);
@@ -71,6 +69,8 @@ Value Unpickler::make_global(const std::string& name) {
   if (name.starts_with(kScriptTypes) && context_.find_type) {
     TypePtr type = context_.find_type(name);
     if (type && type->kind() == ops::TypeKind::kClass) return make(nullptr, std::move(type));
+    if (type && type->kind() == ops::TypeKind::kOpaque && ops::find_custom_class(name))
+      return make(nullptr, std::move(type));
     if (type && type->kind() == ops::TypeKind::kEnum) return make(&Unpickler::call_enum, std::move(type));
     fail(ErrorCode::kUnimplemented, context_.source, ": class '", name, "' is not supported");
   }
@@ -97,7 +97,7 @@ Value Unpickler::call_tensor(const Global& callee, std::span<const Value> argume
   const Value& first = argument(callee, arguments, 0);
   const auto* ref = as<StorageRef>(first);
   const Value& offset = argument(callee, arguments, 1);
-  if (!ref || !offset.is_int()) malformed("a tensor has no storage");
+  if (!ref || ref->quantized || !offset.is_int()) malformed("a tensor has no storage");
   const Dims sizes = to_dims(argument(callee, arguments, 2), "sizes");
   const Dims strides = to_dims(argument(callee, arguments, 3), "strides");
   spend(16);

@@ -57,6 +57,8 @@ struct Signature {
   bool has_bounded_work = false;
   bool keeps_state = false;    // a run may change what later runs see
   bool writes_inputs = false;  // a run may write to its inputs, where their memory is writable
+  // The operator by which the rows of a run change each other's results; empty: none. Requests share no run then.
+  std::string mixing_operator;
 };
 
 // What a run gives back, and what it cost beyond the computation.

@@ -12,6 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/jit/ir/alias.h"
+#include "core/jit/runtime/batch_safety.h"
 #include "core/jit/runtime/load_flags.h"
 #include "core/jit/runtime/module.h"
 #include "core/tensor/caching_allocator.h"
@@ -91,6 +92,8 @@ class TorchScriptModel final : public Model {
     }
     find_written_arguments();
     signature_.keeps_state = method_.changes_state();
+    signature_.mixing_operator = jit::find_mixing_operator(*module_, method_);
+    check_mixing(file, config);
     signature_.has_bounded_work = has_tensor_arguments_only() && is_straight(*method_.graph().block());
     responds_with_items_ = config.is_decoupled && !config.sequence_batching;
     add_outputs(file, config);
@@ -224,6 +227,22 @@ class TorchScriptModel final : public Model {
     return std::all_of(arguments_.begin(), arguments_.end(), [](const BoundArgument& bound) {
       return bound.argument->type->kind() == ops::TypeKind::kTensor;
     });
+  }
+
+  // Requests whose rows would change each other's results do not share a run (make_batch_rules); who configured
+  // that they do is told, or refused where there is no other way.
+  void check_mixing(const std::string& file, const ModelConfig& config) {
+    if (signature_.mixing_operator.empty()) return;
+    check(!config.sequence_batching || config.max_batch_size <= 1, file, ": sequence_batching with max_batch_size ",
+          config.max_batch_size, ": sequences cannot share a run, as ", signature_.mixing_operator,
+          " takes one scale for the whole batch; leave max_batch_size out, or give 1");
+    const bool pads = std::ranges::any_of(config.inputs, [](const auto& input) { return input.allows_ragged_batch; });
+    check(!pads || config.ragged.buckets.empty(), file, ": ragged_buckets: padding would change the scale that ",
+          signature_.mixing_operator, " takes for the whole batch");
+    if (config.dynamic_batching && config.max_batch_size > 1) {
+      warnings_.push_back(concat(file, ": dynamic_batching joins no requests: ", signature_.mixing_operator,
+                                 " takes one scale for the whole batch, so the rows of others would change an answer"));
+    }
   }
 
   static bool is_straight(const jit::Block& block) {

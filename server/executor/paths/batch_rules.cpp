@@ -23,12 +23,12 @@ BatchRules make_batch_rules(const ModelConfig& config, const Signature& signatur
     return rules;
   }
   const DynamicBatchingConfig& batching = *config.dynamic_batching;
-  rules.max_rows = std::max<int64_t>(signature.max_batch_size, 1);
+  rules.max_rows = signature.mixing_operator.empty() ? std::max<int64_t>(signature.max_batch_size, 1) : 1;
   for (const int64_t size : batching.preferred_batch_sizes) {
-    check(size > 0 && size <= rules.max_rows, "dynamic_batching: preferred_batch_size ", size,
-          " must be from 1 to max_batch_size, ", signature.max_batch_size);
+    check(size > 0 && size <= std::max<int64_t>(signature.max_batch_size, 1), "dynamic_batching: preferred_batch_size ",
+          size, " must be from 1 to max_batch_size, ", signature.max_batch_size);
   }
-  rules.preferred_rows = batching.preferred_batch_sizes;
+  if (rules.max_rows > 1) rules.preferred_rows = batching.preferred_batch_sizes;
   // Nothing fills a batch of requests that have no batch dimension, so none waits for others.
   if (rules.max_rows > 1) {
     constexpr uint64_t kMaxDelayUs = uint64_t{3600} * 1'000'000;

@@ -1,0 +1,174 @@
+#include "core/ops/quantized.h"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/ops/registry.h"
+
+namespace tensord::ops {
+namespace {
+
+// Filled before main.
+std::vector<std::pair<std::string, DirectFn>>& entries() {
+  static std::vector<std::pair<std::string, DirectFn>> entries;
+  return entries;
+}
+
+// Moves values about and never looks into them: lists, tuples, comparisons with None.
+bool takes_any(const Op& op) {
+  return std::none_of(op.schema.arguments.begin(), op.schema.arguments.end(), [](const Argument& argument) {
+    const Type* type = argument.type.get();
+    while (type->kind() == TypeKind::kOptional || type->kind() == TypeKind::kList) type = type->element().get();
+    return type->kind() == TypeKind::kTensor || type->kind() == TypeKind::kNumber;
+  });
+}
+
+std::unordered_map<const Op*, DirectFn> make_table() {
+  std::unordered_map<const Op*, DirectFn> table;
+  for (const Op* op : all_ops()) {
+    if (takes_any(*op) && op->direct) table.emplace(op, op->direct);
+  }
+  for (const auto& [name, function] : entries()) table[&get_op(name)] = function;
+  return table;
+}
+
+void check_scale(double scale) {
+  const auto narrow = static_cast<float>(scale);
+  check(std::isfinite(narrow) && narrow > 0 && std::isfinite(1.0f / narrow), "a quantised tensor has a scale of ",
+        scale, ", which is no positive number");
+}
+
+void check_zero_point(int64_t zero_point, QuantizedType type) {
+  const auto [least, most] = range_of(type);
+  check(zero_point >= least && zero_point <= most, "a quantised tensor has a zero point of ", zero_point, ", where ",
+        name_of(type), " goes from ", least, " to ", most);
+}
+
+void check_channels(const Quantizer& quantizer, const Dims& sizes, QuantizedType type) {
+  const auto dims = static_cast<int64_t>(sizes.size());
+  check(quantizer.axis >= 0 && quantizer.axis < dims, "a quantised tensor of ", dims,
+        " dimensions has its channels along axis ", quantizer.axis);
+  const int64_t channels = sizes[static_cast<size_t>(quantizer.axis)];
+  const bool is_float = quantizer.scheme == QuantizationScheme::kPerChannelFloatQParams;
+  for (const Tensor* tensor : {&quantizer.scales, &quantizer.zero_points}) {
+    check(tensor->defined() && !tensor->is_meta() && tensor->ndim() == 1 && tensor->numel() == channels,
+          "a quantised tensor with ", channels, " channels has ",
+          tensor->defined() ? concat("scales or zero points ", tensord::describe(*tensor)) : "no scales");
+  }
+  const DType scale_dtype = is_float ? DType::kFloat32 : DType::kFloat64;
+  const DType zero_dtype = is_float ? DType::kFloat32 : DType::kInt64;
+  check(quantizer.scales.dtype() == scale_dtype && quantizer.zero_points.dtype() == zero_dtype &&
+            quantizer.scales.is_contiguous() && quantizer.zero_points.is_contiguous(),
+        "a quantised tensor has scales of ", tensord::name_of(quantizer.scales.dtype()), " and zero points of ",
+        tensord::name_of(quantizer.zero_points.dtype()));
+  for (int64_t i = 0; i < channels; ++i) {
+    if (is_float) {
+      const float scale = quantizer.scales.data<float>()[i], zero_point = quantizer.zero_points.data<float>()[i];
+      // A row of equal numbers has a scale of 0.
+      check(std::isfinite(scale) && scale >= 0 && std::isfinite(zero_point), "a quantised tensor has a scale of ",
+            scale, " and a zero point of ", zero_point);
+    } else {
+      check_scale(quantizer.scales.data<double>()[i]);
+      check_zero_point(quantizer.zero_points.data<int64_t>()[i], type);
+    }
+  }
+}
+
+}  // namespace
+
+const char* name_of(QuantizedType type) {
+  switch (type) {
+    case QuantizedType::kQInt8: return "qint8";
+    case QuantizedType::kQUInt8: return "quint8";
+    case QuantizedType::kQInt32: return "qint32";
+    case QuantizedType::kQUInt4x2: return "quint4x2";
+  }
+  return "";
+}
+
+DType storage_dtype(QuantizedType type) {
+  if (type == QuantizedType::kQInt8) return DType::kInt8;
+  return type == QuantizedType::kQInt32 ? DType::kInt32 : DType::kUInt8;
+}
+
+std::pair<int64_t, int64_t> range_of(QuantizedType type) {
+  switch (type) {
+    case QuantizedType::kQInt8: return {-128, 127};
+    case QuantizedType::kQUInt8: return {0, 255};
+    case QuantizedType::kQInt32: return {INT32_MIN, INT32_MAX};
+    case QuantizedType::kQUInt4x2: return {0, 15};
+  }
+  return {0, 0};
+}
+
+double Quantizer::scale_at(int64_t channel) const {
+  if (!is_per_channel()) return scale;
+  return scheme == QuantizationScheme::kPerChannelAffine ? scales.data<double>()[channel]
+                                                         : static_cast<double>(scales.data<float>()[channel]);
+}
+
+int64_t Quantizer::zero_point_at(int64_t channel) const {
+  if (!is_per_channel()) return zero_point;
+  check(scheme == QuantizationScheme::kPerChannelAffine, "the zero points are no integers");
+  return zero_points.data<int64_t>()[channel];
+}
+
+QuantizedTensor::QuantizedTensor(QuantizedType type, Tensor values, Quantizer quantizer, int64_t columns)
+    : type_(type), values_(std::move(values)), quantizer_(std::move(quantizer)), sizes_(values_.sizes()) {
+  check_internal(values_.dtype() == storage_dtype(type), "a quantised tensor over ", tensord::describe(values_));
+  if (type == QuantizedType::kQUInt4x2) {
+    check(!sizes_.empty() && columns >= 0 && (columns + 1) / 2 == sizes_.back(), "a quint4x2 tensor with ", columns,
+          " columns lies in ", tensord::describe(values_));
+    sizes_.back() = columns;
+  }
+  if (quantizer_.is_per_channel()) {
+    check_channels(quantizer_, sizes_, type);
+  } else {
+    check_scale(quantizer_.scale);
+    check_zero_point(quantizer_.zero_point, type);
+  }
+}
+
+std::string QuantizedTensor::describe() const { return concat(name_of(type_), sizes_); }
+
+const QuantizedTensor* as_quantized(const Value& value) {
+  return value.is_opaque() ? dynamic_cast<const QuantizedTensor*>(value.to_opaque().get()) : nullptr;
+}
+
+bool has_quantized(std::span<const Value> values) {
+  for (const Value& value : values) {
+    if (value.is_opaque()) {
+      if (as_quantized(value)) return true;
+    } else if (value.is_list() && value.to_list()->element->kind() == TypeKind::kTensor) {
+      const auto& items = value.to_list()->items;
+      if (std::any_of(items.begin(), items.end(), [](const Value& item) { return item.is_opaque(); })) return true;
+    }
+  }
+  return false;
+}
+
+const DirectFn* quantized_form(const Op& op) {
+  static const std::unordered_map<const Op*, DirectFn> table = make_table();
+  const auto it = table.find(&op);
+  return it == table.end() ? nullptr : &it->second;
+}
+
+const DirectFn& checked_quantized_form(const Op& op, std::span<const Value> arguments) {
+  if (const DirectFn* form = quantized_form(op)) return *form;
+  const auto it = std::find_if(arguments.begin(), arguments.end(), [](const Value& v) { return as_quantized(v); });
+  fail(ErrorCode::kUnimplemented, op.schema.full_name(), " is not implemented for quantised tensors (",
+       it == arguments.end() ? "in a list" : as_quantized(*it)->describe(), ")");
+}
+
+QuantizedBuilder& QuantizedBuilder::direct(DirectFn function) {
+  std::istringstream words(names_);
+  for (std::string name; words >> name;) entries().emplace_back(name, function);
+  return *this;
+}
+
+}  // namespace tensord::ops

@@ -1,0 +1,294 @@
+// Functions of each number of quantised tensors, sums and products of two, and joins.
+#include <cmath>
+#include <limits>
+
+#include "core/base/parallel.h"
+#include "core/ops/registry.h"
+#include "kernels/quantized/tensors.h"
+
+namespace tensord::kernels {
+namespace {
+
+using ops::Value;
+using Arguments = std::span<const Value>;
+using Returns = std::vector<Value>;
+
+double number(const Value& value) { return value.to_scalar().to_double(); }
+
+// --- functions of one: tables of 256 results
+
+float relu(float x) { return x > 0 ? x : 0.0f; }
+float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
+float hardsigmoid(float x) { return std::min(std::max(x + 3.0f, 0.0f), 6.0f) / 6.0f; }
+float hardswish(float x) { return x * std::min(std::max(x + 3.0f, 0.0f), 6.0f) / 6.0f; }
+
+// The result has the operand's scale and zero point.
+ops::DirectFn same_scale(std::function<float(float)> function) {
+  return [function](Arguments v, Returns& returns) {
+    const QuantizedTensor& x = bytes_of(v[0]);
+    returns.push_back(map_bytes(x, x.quantizer(), function));
+  };
+}
+// They are given by the arguments from `at` on.
+ops::DirectFn given_scale(size_t at, std::function<float(float)> function) {
+  return [at, function](Arguments v, Returns& returns) {
+    returns.push_back(map_bytes(bytes_of(v[0]), per_tensor(v[at], v[at + 1]), function));
+  };
+}
+// They are fixed, for what has a range of its own: from `least` on, over `width`.
+ops::DirectFn fixed_scale(float least, double width, std::function<float(float)> function) {
+  return [least, width, function](Arguments v, Returns& returns) {
+    const QuantizedTensor& x = bytes_of(v[0]);
+    const int64_t low = ops::range_of(x.type()).first, zero_point = least < 0 ? low + 128 : low;
+    returns.push_back(map_bytes(x, per_tensor(width / 256, zero_point), function));
+  };
+}
+
+// In place: the result, which has the operand's scale, into the operand's integers.
+ops::DirectFn in_place(const char* name) {
+  return [name](Arguments v, Returns& returns) {
+    const QuantizedTensor& x = bytes_of(v[0]);
+    if (x.is_of_module() || !x.values().storage()->is_writable())
+      fail(ErrorCode::kUnimplemented, "is not implemented for quantised tensors that belong to the module");
+    const std::vector<Value> results = ops::run(ops::get_op(name), v);
+    x.values().copy_from(bytes_of(results.at(0)).values());
+    returns.push_back(v[0]);
+  };
+}
+
+QUANTIZED("aten::relu").direct(same_scale(relu));
+QUANTIZED("aten::relu_").direct(in_place("aten::relu"));
+QUANTIZED("aten::hardtanh_").direct(in_place("aten::hardtanh"));
+QUANTIZED("aten::leaky_relu_").direct(in_place("aten::leaky_relu"));
+QUANTIZED("aten::sigmoid").direct(fixed_scale(0, 1, sigmoid));
+QUANTIZED("aten::tanh").direct(fixed_scale(-1, 2, [](float x) { return std::tanh(x); }));
+QUANTIZED("aten::hardsigmoid").direct(fixed_scale(0, 1, hardsigmoid));
+QUANTIZED("aten::hardtanh aten::clamp").direct([](Arguments v, Returns& returns) {
+  const QuantizedTensor& x = bytes_of(v[0]);
+  constexpr double kAll = std::numeric_limits<double>::infinity();
+  const auto low = static_cast<float>(v[1].is_none() ? -kAll : number(v[1]));
+  const auto high = static_cast<float>(v[2].is_none() ? kAll : number(v[2]));
+  returns.push_back(map_bytes(x, x.quantizer(), [=](float y) { return std::min(std::max(y, low), high); }));
+});
+QUANTIZED("aten::leaky_relu").direct([](Arguments v, Returns& returns) {
+  const QuantizedTensor& x = bytes_of(v[0]);
+  const auto slope = static_cast<float>(number(v[1]));
+  returns.push_back(map_bytes(x, x.quantizer(), [=](float y) { return y > 0 ? y : y * slope; }));
+});
+// Dropout of a served model; in training there is no quantised form.
+QUANTIZED("aten::dropout").direct([](Arguments v, Returns& returns) {
+  check(!v[2].to_bool(), "dropout in training is not implemented for quantised tensors");
+  returns.push_back(v[0]);
+});
+
+QUANTIZED_OP("quantized::relu6(Tensor qx, bool inplace=False) -> Tensor", [](Arguments v, Returns& returns) {
+  check(!v[1].to_bool(), "is not implemented in place");
+  const QuantizedTensor& x = bytes_of(v[0]);
+  returns.push_back(map_bytes(x, x.quantizer(), [](float y) { return std::min(std::max(y, 0.0f), 6.0f); }));
+});
+QUANTIZED_OP("quantized::sigmoid(Tensor qx, float output_scale, int output_zero_point) -> Tensor",
+             given_scale(1, sigmoid));
+QUANTIZED_OP("quantized::hardswish(Tensor input, float output_scale, int output_zero_point) -> Tensor",
+             given_scale(1, hardswish));
+QUANTIZED_OP(
+    "quantized::leaky_relu(Tensor qx, Scalar negative_slope, bool inplace, float output_scale, int "
+    "output_zero_point) -> Tensor",
+    [](Arguments v, Returns& returns) {
+      check(!v[2].to_bool(), "is not implemented in place");
+      const auto slope = static_cast<float>(number(v[1]));
+      returns.push_back(
+          map_bytes(bytes_of(v[0]), per_tensor(v[3], v[4]), [=](float y) { return y > 0 ? y : y * slope; }));
+    });
+QUANTIZED_OP(
+    "quantized::elu(Tensor self, float output_scale, int output_zero_point, Scalar alpha=1, Scalar scale=1, "
+    "Scalar input_scale=1) -> Tensor",
+    [](Arguments v, Returns& returns) {
+      const auto alpha = static_cast<float>(number(v[3])), scale = static_cast<float>(number(v[4])),
+                 by = static_cast<float>(number(v[5]));
+      returns.push_back(map_bytes(bytes_of(v[0]), per_tensor(v[1], v[2]), [=](float y) {
+        return y > 0 ? y * scale : (std::exp(y * by) - 1.0f) * alpha * scale;
+      }));
+    });
+QUANTIZED_OP(
+    "quantized::dropout(Tensor self, float output_scale, int output_zero_point, Scalar p=0.5, bool "
+    "training=False) -> Tensor",
+    [](Arguments v, Returns& returns) {
+      check(!v[4].to_bool(), "in training is not implemented");
+      returns.push_back(v[0]);
+    });
+
+// --- sums and products of two
+
+// Whether two tensors lie alike, so that a loop over their bytes serves.
+bool are_alike(const QuantizedTensor& a, const QuantizedTensor& b) {
+  return a.sizes() == b.sizes() && a.values().strides() == b.values().strides() &&
+         is_non_overlapping_and_dense(a.sizes(), a.values().strides());
+}
+
+struct Pair {
+  const QuantizedTensor &a, &b;
+  Quantizer result;
+  bool relu;
+};
+
+// result = clamp(rint(function(qa, qb)) + zero), what the integers stand for being up to the function. From dense
+// tensors of one order; others are made so.
+template <class Fn>
+Value combine(const Pair& pair, Fn&& function) {
+  const QuantizedTensor &a = pair.a, &b = pair.b;
+  check(a.type() == b.type(), "expected tensors of one dtype, but got ", a.describe(), " and ", b.describe());
+  Tensor x = a.values(), y = b.values();
+  if (!are_alike(a, b)) {
+    const Dims sizes = broadcast_sizes(a.sizes(), b.sizes());
+    x = ops::call("aten::expand", x, sizes).contiguous();
+    y = ops::call("aten::expand", y, sizes).contiguous();
+  }
+  const Tensor out = Tensor::empty_strided(x.sizes(), x.strides(), x.dtype());
+  const auto [least, most] = ops::range_of(a.type());
+  const auto zero_point = static_cast<float>(pair.result.zero_point);
+  const float low = pair.relu ? std::max(static_cast<float>(least), zero_point) : static_cast<float>(least);
+  const auto high = static_cast<float>(most);
+  const auto run = [&]<class T>(const T* p, const T* q, T* to) {
+    parallel_for_cost(out.numel(), 1.0, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        float r = std::nearbyint(function(static_cast<float>(p[i]), static_cast<float>(q[i]))) + zero_point;
+        r = r > low ? r : low;
+        r = r < high ? r : high;
+        to[i] = static_cast<T>(static_cast<int32_t>(r));
+      }
+    });
+  };
+  if (x.dtype() == DType::kUInt8)
+    run(x.data<uint8_t>(), y.data<uint8_t>(), out.data<uint8_t>());
+  else
+    run(x.data<int8_t>(), y.data<int8_t>(), out.data<int8_t>());
+  return box(a.type(), out, pair.result);
+}
+
+// What each of the 256 numbers stands for, by their lowest eight bits.
+class Meanings {
+ public:
+  explicit Meanings(const QuantizedTensor& x) {
+    const Dequantizer dequantize(x.quantizer());
+    const auto [least, most] = ops::range_of(x.type());
+    for (int64_t q = least; q <= most; ++q) table_[static_cast<uint8_t>(q)] = dequantize(static_cast<float>(q));
+  }
+  float operator()(float q) const { return table_[static_cast<uint8_t>(static_cast<int32_t>(q))]; }
+
+ private:
+  float table_[256];
+};
+
+template <bool kRelu>
+void add(Arguments v, Returns& returns) {
+  const Pair pair{bytes_of(v[0]), bytes_of(v[1]), per_tensor(v[2], v[3]), kRelu};
+  const Meanings a(pair.a), b(pair.b);
+  const float inverse = 1.0f / static_cast<float>(pair.result.scale);
+  returns.push_back(combine(pair, [&](float x, float y) { return (a(x) + b(y)) * inverse; }));
+}
+
+template <bool kRelu>
+void mul(Arguments v, Returns& returns) {
+  const Pair pair{bytes_of(v[0]), bytes_of(v[1]), per_tensor(v[2], v[3]), kRelu};
+  const auto a = static_cast<float>(pair.a.quantizer().scale), b = static_cast<float>(pair.b.quantizer().scale);
+  const float by = a * b * (1.0f / static_cast<float>(pair.result.scale));
+  const auto zero_a = static_cast<float>(pair.a.quantizer().zero_point),
+             zero_b = static_cast<float>(pair.b.quantizer().zero_point);
+  returns.push_back(combine(pair, [=](float x, float y) { return (x - zero_a) * (y - zero_b) * by; }));
+}
+
+QUANTIZED_OP("quantized::add(Tensor qa, Tensor qb, float scale, int zero_point) -> Tensor", &add<false>);
+QUANTIZED_OP("quantized::add_relu(Tensor qa, Tensor qb, float scale, int zero_point) -> Tensor", &add<true>);
+QUANTIZED_OP("quantized::mul(Tensor qa, Tensor qb, float scale, int zero_point) -> Tensor", &mul<false>);
+QUANTIZED_OP("quantized::mul_relu(Tensor qa, Tensor qb, float scale, int zero_point) -> Tensor", &mul<true>);
+
+// A product with a number changes what the integers stand for, and not them, but turns them around where it is
+// negative.
+template <bool kRelu>
+void mul_scalar(Arguments v, Returns& returns) {
+  const QuantizedTensor& x = bytes_of(v[0]);
+  const double by = number(v[1]);
+  const Quantizer& old = x.quantizer();
+  const auto [least, most] = ops::range_of(x.type());
+  if (by == 0) fail(ErrorCode::kUnimplemented, "is not implemented for 0");
+  check(std::isfinite(by), "expected a finite number, but got ", by);
+  Value out;
+  if (by > 0) {
+    out = box(x.type(), x.values(), per_tensor(old.scale * by, old.zero_point));
+  } else {
+    const int64_t ends = least + most;
+    const auto turned = map_bytes(bytes_of(box(x.type(), x.values(), per_tensor(1, 0))), per_tensor(1, 0),
+                                  [ends](float q) { return static_cast<float>(ends) - q; });
+    out = box(x.type(), bytes_of(turned).values(), per_tensor(old.scale * -by, ends - old.zero_point));
+  }
+  if (kRelu) out = map_bytes(bytes_of(out), bytes_of(out).quantizer(), relu);
+  returns.push_back(out);
+}
+QUANTIZED_OP("quantized::mul_scalar(Tensor qa, Scalar b) -> Tensor", &mul_scalar<false>);
+QUANTIZED_OP("quantized::mul_scalar_relu(Tensor qa, Scalar b) -> Tensor", &mul_scalar<true>);
+QUANTIZED_OP("quantized::mul.Scalar(Tensor qa, Scalar b) -> Tensor", &mul_scalar<false>);
+
+// A sum with a number moves the zero point where it can, and else the range.
+template <bool kRelu>
+void add_scalar(Arguments v, Returns& returns) {
+  const QuantizedTensor& x = bytes_of(v[0]);
+  const Quantizer& old = x.quantizer();
+  const auto [least, most] = ops::range_of(x.type());
+  const double steps = std::nearbyint(number(v[1]) / old.scale);
+  check(std::abs(steps) < 1e9, "the number ", number(v[1]), " is out of range of a scale of ", old.scale);
+  const auto shift = static_cast<int64_t>(steps), zero_point = old.zero_point - shift;
+  Value out;
+  if (zero_point >= least && zero_point <= most) {
+    out = box(x.type(), x.values(), per_tensor(old.scale, zero_point));
+  } else {
+    const bool is_low = zero_point < least;
+    const int64_t bound = is_low ? least : most;
+    const double scale = (is_low ? static_cast<double>(most - zero_point) : static_cast<double>(zero_point - least)) /
+                         static_cast<double>(most - least) * old.scale;
+    const auto moved = static_cast<float>(static_cast<double>(shift) * old.scale);
+    out = map_bytes(x, per_tensor(scale, bound), [=](float y) { return y + moved; });
+  }
+  if (kRelu) out = map_bytes(bytes_of(out), bytes_of(out).quantizer(), relu);
+  returns.push_back(out);
+}
+QUANTIZED_OP("quantized::add_scalar(Tensor qa, Scalar b) -> Tensor", &add_scalar<false>);
+QUANTIZED_OP("quantized::add_scalar_relu(Tensor qa, Scalar b) -> Tensor", &add_scalar<true>);
+QUANTIZED_OP("quantized::add.Scalar(Tensor qa, Scalar b) -> Tensor", &add_scalar<false>);
+
+// --- joins
+
+// Each tensor in the scale of the result, then joined as integers.
+Value join(const Value& list, const Value& dim, const std::optional<Quantizer>& given, bool has_relu) {
+  check(list.is_list() && !list.to_list()->items.empty(), "expected tensors to join");
+  const auto& items = list.to_list()->items;
+  const QuantizedTensor& first = bytes_of(items[0]);
+  const Quantizer result = given.value_or(first.quantizer());
+  std::vector<Tensor> values;
+  for (const Value& item : items) {
+    const QuantizedTensor& x = bytes_of(item);
+    check(x.type() == first.type(), "expected tensors of one dtype, but got ", first.describe(), " and ", x.describe());
+    const bool is_same = x.quantizer().scale == result.scale && x.quantizer().zero_point == result.zero_point;
+    const auto same = [](float y) { return y; };
+    values.push_back(
+        is_same && !has_relu
+            ? x.values()
+            : bytes_of(map_bytes(x, result, has_relu ? std::function<float(float)>(relu) : same)).values());
+  }
+  return box(first.type(), ops::call("aten::cat", values, dim), result);
+}
+
+QUANTIZED("aten::cat").direct([](Arguments v, Returns& returns) {
+  returns.push_back(join(v[0], v[1], std::nullopt, false));
+});
+template <bool kRelu>
+void cat(Arguments v, Returns& returns) {
+  std::optional<Quantizer> given;
+  check(v[2].is_none() == v[3].is_none(), "expected a scale and a zero point, or neither");
+  if (!v[2].is_none()) given = per_tensor(v[2], v[3]);
+  returns.push_back(join(v[0], v[1], given, kRelu));
+}
+QUANTIZED_OP("quantized::cat(Tensor[] qx, int dim, float? scale, int? zero_point) -> Tensor", &cat<false>);
+QUANTIZED_OP("quantized::cat_relu(Tensor[] qx, int dim, float? scale, int? zero_point) -> Tensor", &cat<true>);
+
+}  // namespace
+}  // namespace tensord::kernels

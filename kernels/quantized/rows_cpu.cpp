@@ -1,0 +1,178 @@
+// Before and after the tiles of a quantised product: numbers rounded to 8 bits, sums turned into results. Plain loops
+// that the compiler vectorises, one build per instruction set. Every operation rounds on its own or is std::fma, so
+// all builds give the same bits.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "kernels/quantized/product.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/quantized/rows_cpu.cpp"
+#include "kernels/common/simd_targets.h"
+
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace tensord::kernels::HWY_NAMESPACE {
+namespace {
+
+// Integers that are ordered as the numbers are.
+int32_t to_ordered(float x) {
+  const auto bits = std::bit_cast<int32_t>(x);
+  return bits ^ ((bits >> 31) & 0x7fffffff);
+}
+float from_ordered(int32_t x) { return std::bit_cast<float>(x ^ ((x >> 31) & 0x7fffffff)); }
+
+int32_t sum_at(const QuantizedFinish& f, int32_t sum, int64_t row, int64_t column) {
+  // Wraps as the sums do; the result fits again.
+  uint32_t out =
+      static_cast<uint32_t>(sum) - static_cast<uint32_t>(f.zero_point) * static_cast<uint32_t>(f.column_sums[column]);
+  if (f.weight_zero_points)
+    out -= static_cast<uint32_t>(f.weight_zero_points[column]) * static_cast<uint32_t>(f.row_sums[row]);
+  return static_cast<int32_t>(out);
+}
+
+void finish_float(const QuantizedFinish& f, const SumTile& tile) {
+  for (int64_t r = 0; r < tile.rows; ++r) {
+    const auto* sums = reinterpret_cast<const int32_t*>(tile.sums) + r * tile.stride;
+    const int64_t row = tile.first_row + r, column = tile.first_column;
+    float* out = f.out + row * f.out_stride + column;
+    if (f.weight_zero_points) {
+      for (int64_t c = 0; c < tile.columns; ++c) {
+        const auto sum = static_cast<float>(sum_at(f, sums[c], row, column + c));
+        const float x = std::fma(sum, f.scale * f.column_scales[column + c], f.bias[column + c]);
+        out[c] = f.relu && !(x > 0) ? 0.0f : x;
+      }
+      continue;
+    }
+    const int32_t zero_point = f.zero_point;
+    const int32_t* column_sums = f.column_sums + column;
+    const float *scales = f.column_scales + column, *bias = f.bias + column;
+    const float scale = f.scale;
+    _Pragma("GCC ivdep") for (int64_t c = 0; c < tile.columns; ++c) {
+      const uint32_t sum =
+          static_cast<uint32_t>(sums[c]) - static_cast<uint32_t>(zero_point) * static_cast<uint32_t>(column_sums[c]);
+      out[c] = std::fma(static_cast<float>(static_cast<int32_t>(sum)), scale * scales[c], bias[c]);
+    }
+    if (f.relu) {
+      _Pragma("GCC ivdep") for (int64_t c = 0; c < tile.columns; ++c) out[c] = out[c] > 0 ? out[c] : 0.0f;
+    }
+  }
+}
+
+void finish_bytes(const QuantizedFinish& f, const SumTile& tile) {
+  const auto zero_point = static_cast<float>(f.out_zero_point), least = static_cast<float>(f.least),
+             most = static_cast<float>(f.most);
+  for (int64_t r = 0; r < tile.rows; ++r) {
+    const auto* sums = reinterpret_cast<const int32_t*>(tile.sums) + r * tile.stride;
+    const int64_t row = tile.first_row + r, column = tile.first_column;
+    uint8_t* out = f.out8 + row * f.out_stride + column;
+    _Pragma("GCC ivdep") for (int64_t c = 0; c < tile.columns; ++c) {
+      const auto sum = static_cast<float>(sum_at(f, sums[c], row, column + c));
+      const float scaled = (sum + f.scaled_bias[column + c]) * f.multipliers[column + c];
+      float x = std::nearbyint(scaled) + zero_point;
+      x = x > least ? x : least;
+      x = x < most ? x : most;
+      out[c] = static_cast<uint8_t>(static_cast<int32_t>(x));
+    }
+  }
+}
+
+}  // namespace
+
+void extremes(const float* x, int64_t count, int32_t* least, int32_t* greatest) {
+  int32_t low = 0, high = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const int32_t ordered = to_ordered(x[i]);
+    low = std::min(low, ordered);
+    high = std::max(high, ordered);
+  }
+  *least = low;
+  *greatest = high;
+}
+
+void quantize_row(const RowQuantizer& quantizer, const float* x, int64_t k, uint8_t* out, int32_t* sum) {
+  const float inverse = 1.0f / quantizer.scale;
+  const auto zero_point = static_cast<float>(quantizer.zero_point);
+  _Pragma("GCC ivdep") for (int64_t i = 0; i < k; ++i) {
+    float y = std::nearbyint(x[i] * inverse) + zero_point;
+    y = y > 0 ? y : 0.0f;
+    y = y < 255 ? y : 255.0f;
+    out[i] = static_cast<uint8_t>(static_cast<int32_t>(y));
+  }
+  if (!sum) return;
+  int32_t total = 0;
+  for (int64_t i = 0; i < k; ++i) total += out[i];
+  *sum = total;
+}
+
+void finish(const QuantizedFinish& f, const SumTile& tile) { f.out ? finish_float(f, tile) : finish_bytes(f, tile); }
+
+void depthwise(const uint8_t* x, int32_t zero_point, const int8_t* weight, const int32_t* weight_zero_points,
+               int64_t channels, int32_t* sums) {
+  if (weight_zero_points) {
+    for (int64_t c = 0; c < channels; ++c) sums[c] += (x[c] - zero_point) * (weight[c] - weight_zero_points[c]);
+    return;
+  }
+  _Pragma("GCC ivdep") for (int64_t c = 0; c < channels; ++c) sums[c] += (x[c] - zero_point) * weight[c];
+}
+
+bool is_ordered_finite(int32_t least, int32_t greatest) {
+  return std::isfinite(from_ordered(least)) && std::isfinite(from_ordered(greatest));
+}
+
+Extremes to_extremes(int32_t least, int32_t greatest) {
+  return {from_ordered(least), from_ordered(greatest), is_ordered_finite(least, greatest)};
+}
+
+}  // namespace tensord::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "core/base/parallel.h"
+
+namespace tensord::kernels {
+
+HWY_EXPORT(extremes);
+HWY_EXPORT(quantize_row);
+HWY_EXPORT(finish);
+HWY_EXPORT(to_extremes);
+HWY_EXPORT(depthwise);
+
+void finish_sums(const QuantizedFinish& f, const SumTile& tile) { HWY_DYNAMIC_DISPATCH(finish)(f, tile); }
+
+void depthwise_tap(const uint8_t* x, int32_t zero_point, const int8_t* weight, const int32_t* weight_zero_points,
+                   int64_t channels, int32_t* sums) {
+  HWY_DYNAMIC_DISPATCH(depthwise)(x, zero_point, weight, weight_zero_points, channels, sums);
+}
+
+Extremes extremes_of(const float* x, int64_t count) {
+  constexpr int kMostParts = 64;
+  int32_t least[kMostParts] = {}, greatest[kMostParts] = {};
+  const int parts = parallel_parts(count, 0.1, std::min(thread_budget(), kMostParts));
+  const auto find = &HWY_DYNAMIC_DISPATCH(extremes);
+  parallel_run(parts, [&](int i) {
+    const int64_t begin = count * i / parts, end = count * (i + 1) / parts;
+    find(x + begin, end - begin, least + i, greatest + i);
+  });
+  return HWY_DYNAMIC_DISPATCH(to_extremes)(*std::min_element(least, least + parts),
+                                           *std::max_element(greatest, greatest + parts));
+}
+
+void quantize_rows(const RowQuantizer& quantizer, const float* x, int64_t rows, int64_t k, uint32_t* out,
+                   int64_t row_words, int32_t* row_sums) {
+  const auto quantize = &HWY_DYNAMIC_DISPATCH(quantize_row);
+  parallel_for_cost(rows, 0.15 * static_cast<double>(k), [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      auto* row = reinterpret_cast<uint8_t*>(out + r * row_words);
+      quantize(quantizer, x + r * k, k, row, row_sums ? row_sums + r : nullptr);
+      std::memset(row + k, 0, static_cast<size_t>(row_words * 4 - k));
+    }
+  });
+}
+
+}  // namespace tensord::kernels
+#endif

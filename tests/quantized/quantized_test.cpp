@@ -1,0 +1,316 @@
+// Archives of quantised models (tests/quantized/data, see make_models.py), and what PyTorch's fbgemm gives for them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+
+#include "core/jit/archive/torch_file.h"
+#include "core/jit/runtime/batch_safety.h"
+#include "core/jit/runtime/module.h"
+#include "core/ops/custom_class.h"
+#include "core/ops/quantized.h"
+#include "core/ops/run.h"
+
+namespace tensord::jit {
+namespace {
+
+namespace fs = std::filesystem;
+using ops::Value;
+using testing::HasSubstr;
+
+fs::path data() { return fs::path(TENSORD_TEST_DATA) / "quantized" / "data"; }
+
+std::string path_of(const std::string& name) { return (data() / (name + ".pt")).string(); }
+
+// Where sums of float32 or functions of them come in, which PyTorch computes in another order.
+double tolerance_of(const std::string& name) {
+  const bool is_recurrent = name.starts_with("lstm") || name.starts_with("gru") || name == "cells";
+  return is_recurrent || name.ends_with("float16") ? 2e-3 : 0;
+}
+
+void expect_same(const Tensor& got, const Tensor& expected, double tolerance, const std::string& what) {
+  ASSERT_EQ(got.dtype(), expected.dtype()) << what;
+  ASSERT_EQ(got.sizes(), expected.sizes()) << what;
+  ASSERT_EQ(got.dtype(), DType::kFloat32) << what;
+  const Tensor a = got.contiguous(), b = expected.contiguous();
+  for (int64_t i = 0; i < a.numel(); ++i) {
+    const float x = a.data<float>()[i], y = b.data<float>()[i];
+    ASSERT_TRUE(x == y || std::abs(x - y) <= tolerance)
+        << what << ": element " << i << " is " << x << ", expected " << y;
+  }
+}
+
+const Value& all_calls() {
+  static const Value calls = load_torch_file((data() / "calls.pt").string());
+  return calls;
+}
+
+class QuantizedTest : public testing::TestWithParam<std::string> {};
+
+void run_calls(const std::string& name, const LoadOptions& options, const std::string& how) {
+  const auto module = Module::load(path_of(name), options);
+  const std::ptrdiff_t found = all_calls().to_dict()->find(Value(name));
+  ASSERT_GE(found, 0) << name << " has no calls";
+  Frame frame;
+  int number = 0;
+  for (const Value& call : all_calls().to_dict()->items()[static_cast<size_t>(found)].second.to_list()->items) {
+    const Value got = module->method("forward").run(frame, call.to_tuple()->items[0].to_tuple()->items);
+    const Value& expected = call.to_tuple()->items[1].to_tuple()->items[0];
+    expect_same(got.to_tensor(), expected.to_tensor(), tolerance_of(name),
+                concat(name, ", call ", number++, ", ", how));
+  }
+  EXPECT_GT(number, 0);
+}
+
+TEST_P(QuantizedTest, GivesWhatPyTorchGives) {
+  LoadOptions options;
+  options.optimize = false;
+  options.plan.is_enabled = false;
+  run_calls(GetParam(), options, "as it was read");
+  options.optimize = true;
+  run_calls(GetParam(), options, "optimised");
+  options.plan.is_enabled = true;
+  options.plan.poison = true;
+  run_calls(GetParam(), options, "planned");
+}
+
+std::vector<std::string> names() {
+  std::vector<std::string> out;
+  for (const auto& [name, calls] : all_calls().to_dict()->items()) out.push_back(name.to_string());
+  return out;
+}
+INSTANTIATE_TEST_SUITE_P(Models, QuantizedTest, testing::ValuesIn(names()),
+                         [](const auto& info) { return info.param; });
+
+std::string mixing(const std::string& name) {
+  const auto module = Module::load(path_of(name));
+  return find_mixing_operator(*module, module->method("forward"));
+}
+
+TEST(Batches, ModelsWithOneScaleForAllRowsAreFound) {
+  EXPECT_EQ(mixing("linear"), "quantized::linear_dynamic");
+  EXPECT_EQ(mixing("linear_frozen"), "quantized::linear_dynamic");
+  EXPECT_EQ(mixing("lstm"), "aten::quantized_lstm.input");
+  EXPECT_EQ(mixing("linear_float16"), "");
+  EXPECT_EQ(mixing("embedding_8bit"), "");
+}
+
+TEST(Batches, ARowsAnswerHangsOnTheOthers) {
+  const auto module = Module::load(path_of("linear"));
+  Frame frame;
+  const auto run = [&](const Tensor& x) {
+    const Value arguments[] = {x};
+    return module->method("forward").run(frame, arguments).to_tensor().clone();
+  };
+  const Tensor x = Tensor::empty(Dims{2, 13}, DType::kFloat32);
+  for (int64_t i = 0; i < x.numel(); ++i) x.data<float>()[i] = 0.37f * static_cast<float>(i % 5) * (i < 13 ? 1 : 100);
+  const Tensor alone = run(x.as_view(Dims{1, 13}, Dims{13, 1}, 0)), together = run(x);
+  EXPECT_NE(std::memcmp(alone.raw_data(), together.raw_data(), alone.size_bytes()), 0);
+}
+
+// --- what does not know quantised tensors
+
+ops::Value quantized(double scale, int64_t zero_point, const Tensor& values) {
+  ops::Quantizer quantizer;
+  quantizer.scale = scale;
+  quantizer.zero_point = zero_point;
+  return Value(IntrusivePtr<ops::OpaqueObject>(
+      make_intrusive<ops::QuantizedTensor>(ops::QuantizedType::kQInt8, values, quantizer)));
+}
+
+Tensor bytes() {
+  const Tensor values = Tensor::empty(Dims{2, 3}, DType::kInt8);
+  std::memset(values.raw_data(), 1, values.size_bytes());
+  return values;
+}
+
+template <class Fn>
+std::string failure(Fn&& fn) {
+  try {
+    fn();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(QuantizedTensors, OperatorsThatDoNotKnowThemRefuseThemByName) {
+  const Value x = quantized(0.5, 0, bytes());
+  EXPECT_EQ(ops::type_of(x)->str(), "Tensor");
+  for (const char* name : {"aten::exp", "aten::exp_", "aten::inverse", "aten::cos", "aten::sum", "aten::zero_"}) {
+    const std::string text = failure([&] { ops::call<Value>(name, x); });
+    EXPECT_THAT(text, HasSubstr(name));
+    EXPECT_THAT(text, HasSubstr("qint8[2, 3]"));
+  }
+  const Value list = ops::make_list(ops::tensor_type(), {x, x});
+  EXPECT_THAT(failure([&] { ops::call<Value>("aten::stack", list, 0); }), HasSubstr("aten::stack"));
+  EXPECT_THAT(failure([&] { ops::call<Value>("aten::add_.Tensor", Tensor::scalar(1.0f), x, 1); }),
+              HasSubstr("aten::add_"));
+}
+
+TEST(QuantizedTensors, QuantizersThatDoNotFitAreRefused) {
+  for (const double scale : {0.0, -1.0, std::nan(""), HUGE_VAL, 1e-60, 1e60})
+    EXPECT_THAT(failure([&] { quantized(scale, 0, bytes()); }), HasSubstr("scale")) << scale;
+  for (const int64_t zero_point : {-129, 128, 1 << 20})
+    EXPECT_THAT(failure([&] { quantized(1, zero_point, bytes()); }), HasSubstr("zero point")) << zero_point;
+  ops::Quantizer quantizer;
+  quantizer.scheme = ops::QuantizationScheme::kPerChannelAffine;
+  const auto make = [&] { make_intrusive<ops::QuantizedTensor>(ops::QuantizedType::kQInt8, bytes(), quantizer); };
+  quantizer.scales = Tensor::empty(Dims{2}, DType::kFloat64);
+  quantizer.zero_points = Tensor::empty(Dims{2}, DType::kInt64);
+  std::fill_n(quantizer.scales.data<double>(), 2, 1.0);
+  std::fill_n(quantizer.zero_points.data<int64_t>(), 2, 0);
+  for (const int64_t axis : {-1, 2, 1}) {  // the last has three channels
+    quantizer.axis = axis;
+    EXPECT_NE(failure(make), "no error") << axis;
+  }
+  quantizer.axis = 0;
+  EXPECT_EQ(failure(make), "no error");
+  quantizer.scales.data<double>()[1] = 0;
+  EXPECT_THAT(failure(make), HasSubstr("scale"));
+  quantizer.scales = quantizer.scales.to(DType::kFloat32);
+  EXPECT_THAT(failure(make), HasSubstr("float32"));
+}
+
+TEST(QuantizedTensors, LayersThatDoNotFitAreRefused) {
+  const Value weight = quantized(0.5, 0, bytes());
+  const auto pack = [&](const Value& bias) {
+    return failure([&] { ops::call<Value>("quantized::linear_prepack", weight, bias); });
+  };
+  EXPECT_EQ(pack(Value()), "no error");
+  EXPECT_EQ(pack(Tensor::empty(Dims{2}, DType::kFloat32)), "no error");
+  EXPECT_THAT(pack(Tensor::empty(Dims{3}, DType::kFloat32)), HasSubstr("bias"));
+  EXPECT_THAT(pack(Tensor::empty(Dims{2}, DType::kInt32)), HasSubstr("bias"));
+  const Value packed = ops::call<Value>("quantized::linear_prepack", weight, Value());
+  const auto run = [&](const Tensor& x) {
+    return failure([&] { ops::call<Value>("quantized::linear_dynamic", x, packed, true); });
+  };
+  EXPECT_THAT(run(Tensor::empty(Dims{2, 4}, DType::kFloat32)), HasSubstr("quantized::linear_dynamic"));
+  EXPECT_THAT(run(Tensor::empty(Dims{2, 3}, DType::kFloat64)), HasSubstr("float32"));
+  const Tensor x = Tensor::empty(Dims{2, 3}, DType::kFloat32);
+  for (const float odd : {NAN, INFINITY, -INFINITY}) {
+    std::fill_n(x.data<float>(), 6, 1.0f);
+    x.data<float>()[4] = odd;
+    EXPECT_THAT(run(x), HasSubstr("finite"));
+  }
+}
+
+// --- states of packed weights, as a hostile file could have them
+
+std::string restored(const std::string& name, const Value& state) {
+  const ops::CustomClassFn* make = ops::find_custom_class("__torch__.torch.classes." + name);
+  if (!make) return "no such class";
+  return failure([&] { (*make)(state); });
+}
+Value list_of(std::vector<Value> items) { return ops::make_list(ops::any_type(), std::move(items)); }
+Value tuple_of(std::vector<Value> items) { return ops::make_tuple(std::move(items)); }
+
+Value kernel(int64_t outputs, int64_t inputs) {
+  const Tensor values = Tensor::empty(Dims{outputs, inputs, 3, 3}, DType::kInt8);
+  std::memset(values.raw_data(), 1, values.size_bytes());
+  return quantized(0.5, 0, values);
+}
+Value numbers(std::vector<int64_t> values) { return list_of({values.begin(), values.end()}); }
+
+TEST(PackedStates, LinearLayers) {
+  const std::string name = "quantized.LinearPackedParamsBase";
+  const Value weight = quantized(0.5, 0, bytes());
+  EXPECT_EQ(restored(name, tuple_of({weight, Value()})), "no error");
+  EXPECT_EQ(restored(name, tuple_of({Tensor::scalar(1.0f).as_view(Dims{1, 1}, Dims{1, 1}, 0), Value()})), "no error");
+  const Value bad[] = {Value(),
+                       Value(1),
+                       tuple_of({}),
+                       tuple_of({weight}),
+                       tuple_of({weight, Value(), Value()}),
+                       tuple_of({Value(), Value()}),
+                       tuple_of({weight, Value(1)}),
+                       tuple_of({weight, weight}),
+                       tuple_of({bytes(), Value()}),
+                       tuple_of({kernel(2, 2), Value()}),
+                       tuple_of({weight, Tensor::empty(Dims{5}, DType::kFloat32)}),
+                       tuple_of({quantized(1, 0, Tensor::empty(Dims{0, 3}, DType::kInt8)), Value()}),
+                       tuple_of({quantized(1, 0, Tensor::empty(Dims{1, 40000}, DType::kInt8)), Value()})};
+  for (const Value& state : bad) EXPECT_NE(restored(name, state), "no error") << &state - bad;
+}
+
+TEST(PackedStates, Convolutions) {
+  const std::string name = "quantized.Conv2dPackedParamsBase";
+  const Value weight = kernel(4, 2);
+  const auto third = [&](std::vector<int64_t> values, const Value& of, const Value& bias) {
+    return restored(name, tuple_of({3, numbers(std::move(values)), list_of({Value(), of, bias})}));
+  };
+  EXPECT_EQ(third({2, 1, 1, 0, 0, 1, 1, 0, 0, 2, 0}, weight, Value()), "no error");
+  EXPECT_THAT(third({2, 1, 1, 0, 0, 1, 1, 0, 0, 2, 1}, weight, Value()), HasSubstr("transposed"));
+  EXPECT_NE(third({2, 1, 1, 0, 0, 1, 1, 0, 0, 3, 0}, weight, Value()), "no error");  // groups
+  EXPECT_NE(third({2, 1, 1, 0, 0, 1, 1, 0, 0, 0, 0}, weight, Value()), "no error");
+  EXPECT_NE(third({2, 0, 1, 0, 0, 1, 1, 0, 0, 2, 0}, weight, Value()), "no error");   // stride
+  EXPECT_NE(third({2, 1, 1, -1, 0, 1, 1, 0, 0, 2, 0}, weight, Value()), "no error");  // padding
+  EXPECT_NE(third({2, 1, 1, 0, 0, 1 << 30, 1, 0, 0, 2, 0}, weight, Value()), "no error");
+  EXPECT_NE(third({3, 1, 1, 0, 0, 1, 1, 0, 0, 2, 0}, weight, Value()), "no error");  // dimensions
+  EXPECT_NE(third({2, 1, 1, 0, 0, 1, 1, 0, 0, 2}, weight, Value()), "no error");     // too few
+  EXPECT_NE(third({2, 1, 1, 0, 0, 1, 1, 0, 0, 2, 0}, quantized(1, 0, bytes()), Value()), "no error");
+  EXPECT_NE(third({2, 1, 1, 0, 0, 1, 1, 0, 0, 2, 0}, Value(), Value()), "no error");
+  const auto second = [&](const Value& given) {
+    return restored(name, tuple_of({"2", list_of({given, weight}), list_of({Value()})}));
+  };
+  const Tensor given = Tensor::empty(Dims{11}, DType::kInt16);
+  const int16_t values[] = {2, 1, 1, 0, 0, 1, 1, 0, 0, 2, 0};
+  std::copy_n(values, 11, given.data<int16_t>());
+  EXPECT_EQ(second(given), "no error");
+  EXPECT_NE(second(given.as_view(Dims{4}, Dims{1}, 0)), "no error");
+  EXPECT_NE(second(Value(1)), "no error");
+  const auto one = [](int64_t x) { return Value(Tensor::scalar(x)); };
+  const Value twice = list_of({one(1), one(1)}), none = list_of({one(0), one(0)});
+  EXPECT_EQ(restored(name, tuple_of({weight, Value(), twice, none, twice, one(2)})), "no error");
+  EXPECT_NE(restored(name, tuple_of({weight, Value(), twice, none, list_of({}), one(2)})), "no error");
+  EXPECT_NE(restored(name, tuple_of({4, list_of({}), list_of({})})), "no error");
+}
+
+TEST(PackedStates, Cells) {
+  const std::string name = "rnn.CellParamsBase";
+  const Value packed = ops::call<Value>("quantized::linear_prepack", quantized(0.5, 0, bytes()), Value());
+  const Value empty = list_of({});
+  EXPECT_EQ(restored(name, tuple_of({"quantized_dynamic", empty, empty, numbers({1}), list_of({packed, packed})})),
+            "no error");
+  for (const char* kind : {"quantized_dynamic", "quantized_fp16", "quantized", "odd"}) {
+    EXPECT_NE(restored(name, tuple_of({kind, empty, empty, empty, list_of({packed})})), "no error");
+    EXPECT_NE(restored(name, tuple_of({kind, empty, empty, empty, Value(1)})), "no error");
+    EXPECT_NE(restored(name, tuple_of({kind, empty, empty, empty, list_of({packed, quantized(1, 0, bytes())})})),
+              "no error");
+  }
+  EXPECT_NE(restored(name, tuple_of({1, empty, empty, empty, empty})), "no error");
+  // Of PyTorch 1.2: weights, biases, offsets; scales; zero points.
+  const Value bias = Tensor::empty(Dims{2}, DType::kFloat32);
+  const Value old = list_of({bytes(), bytes(), bias, bias, bias, bias});
+  EXPECT_EQ(restored(name, tuple_of({"quantized", old, list_of({0.5, 0.25}), numbers({0, 1}), empty})), "no error");
+  EXPECT_NE(restored(name, tuple_of({"quantized", old, list_of({0.5, 0.0}), numbers({0, 1}), empty})), "no error");
+  EXPECT_NE(restored(name, tuple_of({"quantized", old, list_of({0.5}), numbers({0, 1}), empty})), "no error");
+}
+
+TEST(PackedStates, Embeddings) {
+  const std::string name = "quantized.EmbeddingPackedParamsBase";
+  ops::Quantizer quantizer;
+  quantizer.scheme = ops::QuantizationScheme::kPerChannelFloatQParams;
+  quantizer.axis = 0;
+  quantizer.scales = Tensor::empty(Dims{2}, DType::kFloat32);
+  std::fill_n(quantizer.scales.data<float>(), 2, 0.5f);
+  quantizer.zero_points = quantizer.scales;
+  const Tensor rows = Tensor::empty(Dims{2, 3}, DType::kUInt8);
+  std::memset(rows.raw_data(), 1, 6);
+  const Value table(IntrusivePtr<ops::OpaqueObject>(
+      make_intrusive<ops::QuantizedTensor>(ops::QuantizedType::kQUInt8, rows, quantizer)));
+  const auto state = [&](int64_t version, const Value& of, int64_t bits) {
+    return restored(name, tuple_of({version, list_of({of}), list_of({}), numbers({bits})}));
+  };
+  EXPECT_EQ(state(1, table, 8), "no error");
+  EXPECT_NE(state(1, table, 4), "no error");
+  EXPECT_NE(state(2, table, 8), "no error");
+  EXPECT_NE(state(1, quantized(1, 0, bytes()), 8), "no error");
+  EXPECT_NE(state(1, bytes(), 8), "no error");
+  EXPECT_NE(restored(name, tuple_of({1, list_of({}), list_of({}), numbers({8})})), "no error");
+}
+
+}  // namespace
+}  // namespace tensord::jit
