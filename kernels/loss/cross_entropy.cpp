@@ -280,7 +280,7 @@ Tensor with_probabilities(const Tensor& x, const Tensor& target, const MaybeTens
   const int64_t dim = x.ndim() == 1 ? 0 : 1, classes = x.sizes()[static_cast<size_t>(dim)];
   check(!weight || (weight->ndim() == 1 && weight->numel() == classes),
         "cross_entropy: weight tensor should be defined either for all ", classes,
-        " classes or no classes but got weight tensor of shape: ", weight ? weight->sizes() : "");
+        " classes or no classes but got weight tensor of shape: ", weight ? weight->sizes() : Dims{});
   Expr probabilities = target;
   if (smoothing > 0) probabilities = probabilities * (1 - smoothing) + smoothing / static_cast<double>(classes);
   Expr products = Expr(ops::call("aten::log_softmax.int", x, dim)) * probabilities;

@@ -1,0 +1,302 @@
+#include "core/jit/formats/onnx_export/tracer.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/jit/formats/onnx_export/call.h"
+#include "core/ops/run.h"
+
+namespace tensord::jit::onnx {
+
+using ops::Value;
+
+namespace {
+
+constexpr int64_t kMaxTrips = 100'000;
+
+// A branch that does nothing but raise.
+bool only_raises(const Block& block) {
+  for (const Node* node = block.first(); node; node = node->next()) {
+    if (node->op() && node->op()->schema.name == "prim::RaiseException") return true;
+  }
+  return false;
+}
+
+bool is_reader_of_shapes(std::string_view name) {
+  return name == "aten::size" || name == "aten::numel" || name == "aten::len" || name == "aten::stride" ||
+         name == "aten::sym_size" || name == "aten::sym_numel" || name == "aten::storage_offset";
+}
+
+bool holds_tensor(const Traced& value) {
+  if (value.a.is_tensor()) return true;
+  return value.items && std::ranges::any_of(*value.items, holds_tensor);
+}
+
+}  // namespace
+
+void Tracer::refuse(const Node& node, const std::string& why) {
+  const std::string place = node.location().str();
+  fail(ErrorCode::kUnimplemented, node.kind_name(), ": ", why, place.empty() ? "" : " (" + place + ")");
+}
+
+Traced Tracer::wrap(const Value& a, const Value& b) {
+  Traced out;
+  out.a = a;
+  out.b = b;
+  const auto take_items = [&](const std::vector<Value>& first, const std::vector<Value>& second) {
+    if (first.size() != second.size()) {
+      fail(ErrorCode::kUnimplemented, "a list's length hangs on an open size, which ONNX cannot say here");
+    }
+    out.items = std::make_shared<std::vector<Traced>>();
+    for (size_t i = 0; i < first.size(); ++i) out.items->push_back(wrap(first[i], second[i]));
+  };
+  if (a.is_list()) take_items(a.to_list()->items, b.to_list()->items);
+  if (a.is_tuple()) take_items(a.to_tuple()->items, b.to_tuple()->items);
+  if (a.is_dict()) {
+    std::vector<Value> first, second;
+    for (const auto& [key, value] : a.to_dict()->items()) first.insert(first.end(), {key, value});
+    for (const auto& [key, value] : b.to_dict()->items()) second.insert(second.end(), {key, value});
+    take_items(first, second);
+  }
+  return out;
+}
+
+Value Tracer::to_value(const Traced& value, bool second) const {
+  const Value& sample = second ? value.b : value.a;
+  if (!value.items) return sample;
+  std::vector<Value> items;
+  for (const Traced& item : *value.items) items.push_back(to_value(item, second));
+  if (sample.is_list()) return ops::make_list(sample.to_list()->element, std::move(items));
+  if (sample.is_tuple()) return make_intrusive<ops::TupleObject>(std::move(items), sample.to_tuple()->type);
+  auto dict = make_intrusive<ops::DictObject>(sample.to_dict()->key, sample.to_dict()->value);
+  for (size_t i = 0; i + 1 < items.size(); i += 2) dict->set(items[i], items[i + 1]);
+  return dict;
+}
+
+bool Tracer::is_constant(const Tensor& a) const { return !tensors_.contains(a.impl()); }
+
+bool Tracer::is_dynamic(const Traced& value) const {
+  if (value.items) return std::ranges::any_of(*value.items, [&](const Traced& item) { return is_dynamic(item); });
+  return value.a.is_tensor() ? !is_constant(value.a.to_tensor()) : value.is_dynamic;
+}
+
+std::string Tracer::name_of(const Traced& traced) {
+  const Tensor& tensor = traced.a.to_tensor();
+  const auto found = tensors_.find(tensor.impl());
+  if (found == tensors_.end()) {
+    std::string& name = constants_[tensor.impl()];
+    if (name.empty()) {
+      kept_.push_back(tensor);
+      // A copy: what the program writes later is not what it has now.
+      name = writer_.add_initializer(traced.path.empty() ? "constant" : traced.path, tensor.clone());
+    }
+    return name;
+  }
+  if (found->second.is_stale) {
+    fail(ErrorCode::kUnimplemented, "a tensor is read after another one over the same memory was written in place, "
+         "which ONNX cannot say");
+  }
+  if (found->second.name.empty()) fail(ErrorCode::kUnimplemented, "this result of an operator has no form in ONNX here");
+  return found->second.name;
+}
+
+void Tracer::bind(const Tensor& a, std::string name) {
+  kept_.push_back(a);
+  tensors_[a.impl()] = {std::move(name), false};
+}
+
+void Tracer::mark_written(const Tensor& a) {
+  for (const Tensor& other : kept_) {
+    const bool is_other_view = other.impl() != a.impl() && !other.is_meta() && other.storage() == a.storage();
+    if (!is_other_view) continue;
+    const auto found = tensors_.find(other.impl());
+    if (found != tensors_.end()) found->second.is_stale = true;
+  }
+}
+
+Traced Tracer::add_input(const std::string& name, const Tensor& a, const Tensor& b, const Strings& size_names) {
+  Dims sizes = a.sizes();
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (a.sizes()[i] != b.sizes()[i]) sizes[i] = -1;
+  }
+  const std::string taken = writer_.new_name(name);
+  writer_.add_input({taken, a.dtype(), sizes, size_names});
+  bind(a, taken);
+  return wrap(a, b);
+}
+
+Traced Tracer::run(const Block& block, std::vector<Traced> arguments) {
+  check_internal(arguments.size() == block.inputs().size(), "a graph is run with other arguments than it has");
+  for (size_t i = 0; i < arguments.size(); ++i) set(block.inputs()[i], std::move(arguments[i]));
+  return run_block(block).at(0);
+}
+
+std::vector<Traced> Tracer::run_block(const Block& block) {
+  for (const Node* node = block.first(); node; node = node->next()) {
+    try {
+      visit(*node);
+    } catch (const Error& error) {
+      const std::string place = node->location().str();
+      if (place.empty() || std::string_view(error.what()).find(place) != std::string_view::npos) throw;
+      const bool names_it = std::string_view(error.what()).starts_with(node->kind_name());
+      throw Error(error.code(), concat(names_it ? "" : node->kind_name() + ": ", error.what(), " (", place, ")"));
+    }
+  }
+  std::vector<Traced> results;
+  for (const GraphValue* output : block.outputs()) results.push_back(at(output));
+  return results;
+}
+
+void Tracer::visit(const Node& node) {
+  switch (node.kind()) {
+    case NodeKind::kOp: return call(node);
+    case NodeKind::kConstant: return set(node.output(), wrap(node.constant(), node.constant()));
+    case NodeKind::kIf: return run_if(node);
+    case NodeKind::kLoop: return run_loop(node);
+    case NodeKind::kGetAttr: return get_attribute(node);
+    case NodeKind::kListConstruct:
+    case NodeKind::kTupleConstruct:
+    case NodeKind::kDictConstruct: return construct(node);
+    case NodeKind::kListUnpack:
+    case NodeKind::kTupleUnpack:
+    case NodeKind::kTupleIndex: return unpack(node);
+    case NodeKind::kUncheckedCast: return set(node.output(), at(node.input()));
+    case NodeKind::kUninitialized: return set(node.output(), Traced());
+    case NodeKind::kIsInstance: {
+      const Value value = to_value(at(node.input()), false);
+      const bool is = std::ranges::any_of(node.types(), [&](const auto& type) { return ops::is_instance(value, *type); });
+      return set(node.output(), wrap(is, is));
+    }
+    default: refuse(node, "has no form in ONNX");
+  }
+}
+
+void Tracer::run_if(const Node& node) {
+  const Traced& condition = at(node.input());
+  const bool way = condition.a.to_bool();
+  const Block& other = *node.blocks()[way ? 1 : 0];
+  if (condition.is_dynamic && (way != condition.b.to_bool() || !only_raises(other))) {
+    refuse(node, "which way a branch goes hangs on an open size or on data, and this is not the same for every input");
+  }
+  const std::vector<Traced> results = run_block(*node.blocks()[way ? 0 : 1]);
+  for (size_t i = 0; i < results.size(); ++i) set(node.output(i), results[i]);
+}
+
+void Tracer::run_loop(const Node& node) {
+  const Block& body = *node.blocks()[0];
+  std::vector<Traced> carried;
+  for (size_t i = 2; i < node.inputs().size(); ++i) carried.push_back(at(node.input(i)));
+  const Traced trips = at(node.input(0));
+  Traced condition = at(node.input(1));
+  if (trips.is_dynamic) refuse(node, "how often a loop runs hangs on an open size or on data");
+  for (int64_t i = 0;; ++i) {
+    if (condition.is_dynamic) refuse(node, "how often a loop runs hangs on an open size or on data");
+    if (i >= trips.a.to_int() || !condition.a.to_bool()) break;
+    if (i == kMaxTrips) refuse(node, concat("runs more than ", kMaxTrips, " times"));
+    set(body.inputs()[0], wrap(i, i));
+    for (size_t k = 0; k < carried.size(); ++k) set(body.inputs()[k + 1], carried[k]);
+    std::vector<Traced> results = run_block(body);
+    condition = results.front();
+    carried.assign(results.begin() + 1, results.end());
+  }
+  for (size_t k = 0; k < carried.size(); ++k) set(node.output(k), carried[k]);
+}
+
+void Tracer::get_attribute(const Node& node) {
+  const Traced& owner = at(node.input());
+  Traced value = wrap(owner.a.to_object()->attribute(node.name()), owner.a.to_object()->attribute(node.name()));
+  value.path = owner.path.empty() ? node.name() : owner.path + "." + node.name();
+  set(node.output(), std::move(value));
+}
+
+void Tracer::construct(const Node& node) {
+  Traced made;
+  made.items = std::make_shared<std::vector<Traced>>();
+  for (const GraphValue* input : node.inputs()) made.items->push_back(at(input));
+  const ops::TypePtr& type = node.output()->type();
+  if (node.kind() == NodeKind::kListConstruct) made.a = ops::make_list(type->element());
+  if (node.kind() == NodeKind::kDictConstruct)
+    made.a = make_intrusive<ops::DictObject>(type->contained()[0], type->contained()[1]);
+  if (node.kind() == NodeKind::kTupleConstruct)
+    made.a = make_intrusive<ops::TupleObject>(std::vector<Value>(), type->field_names().empty() ? nullptr : type);
+  made.b = made.a;
+  set(node.output(), std::move(made));
+}
+
+void Tracer::unpack(const Node& node) {
+  const std::vector<Traced>& items = *at(node.input()).items;
+  if (node.kind() == NodeKind::kTupleIndex) {
+    const int64_t index = node.index() < 0 ? node.index() + std::ssize(items) : node.index();
+    const Traced item = items.at(static_cast<size_t>(index));
+    return set(node.output(), item);
+  }
+  if (items.size() != node.outputs().size()) refuse(node, "has another length");
+  const std::vector<Traced> copies = items;
+  for (size_t i = 0; i < copies.size(); ++i) set(node.output(i), copies[i]);
+}
+
+void Tracer::call(const Node& node) {
+  const ops::Op& op = *node.op();
+  const std::string_view name = op.base ? std::string_view(op.base->schema.name) : std::string_view(op.schema.name);
+  std::vector<Traced> arguments;
+  std::vector<Value> first, second;
+  for (const GraphValue* input : node.inputs()) {
+    arguments.push_back(at(input));
+    first.push_back(to_value(at(input), false));
+    if (is_double_) second.push_back(to_value(at(input), true));
+  }
+  const auto is_open = [&](const Traced& argument) { return is_dynamic(argument); };
+  const bool is_dynamic_call = std::ranges::any_of(arguments, is_open) || op.is_random;
+  const bool writes = op.schema.is_mutating();
+  const bool has_tensors = std::ranges::any_of(arguments, holds_tensor);
+  // Lists keep what they are in the place where they are changed: their operators have rows of their own.
+  const Handler handler = find_handler(name);
+  const bool is_list_call = handler && !arguments.empty() && arguments[0].items && !has_tensors;
+  if (writes && !is_dynamic_call && has_tensors) {
+    const Tensor& written = first.front().is_tensor() ? first.front().to_tensor() : Tensor();
+    if (!arguments[0].path.empty()) refuse(node, "writes to the model's own tensor '" + arguments[0].path + "'");
+    if (written.defined()) constants_.erase(written.impl());
+  }
+  std::vector<Traced> results;
+  if (!(writes && arguments[0].is_list())) {
+    std::vector<Value> a = ops::run(op, first);
+    std::vector<Value> b = is_double_ ? ops::run(op, second) : a;
+    for (size_t i = 0; i < a.size(); ++i) results.push_back(wrap(a[i], b[i]));
+  }
+  // What only asks for types and ranks has the same answer for every input.
+  const bool asks = op.reads_only_shape && !is_reader_of_shapes(name) && !std::ranges::any_of(results, holds_tensor);
+  const bool is_fixed = !is_dynamic_call || asks;
+  if (is_fixed && !is_list_call && !(writes && !has_tensors)) {
+    for (size_t i = 0; i < results.size(); ++i) set(node.output(i), results[i]);
+    return;
+  }
+  if (op.is_random) refuse(node, "draws random numbers");
+  if (writes && arguments[0].a.is_tensor()) {
+    if (!arguments[0].path.empty()) refuse(node, "writes to the model's own tensor '" + arguments[0].path + "'");
+    mark_written(arguments[0].a.to_tensor());
+  }
+  for (Traced& result : results) {
+    // Unless a row says what they are.
+    if (result.a.is_tensor() && !std::ranges::any_of(first, [&](const Value& v) { return v.is_same(result.a); }))
+      bind(result.a.to_tensor(), "");
+    if (result.is_number()) result.is_dynamic = true;
+    if (result.items) {
+      for (Traced& item : *result.items) {
+        if (item.a.is_tensor() && is_constant(item.a.to_tensor())) bind(item.a.to_tensor(), "");
+        if (item.is_number()) item.is_dynamic = true;
+      }
+    }
+  }
+  if (!handler) {
+    if (holds_tensor(results.empty() ? Traced() : results[0]) || results.empty()) refuse(node, "has no form in ONNX here");
+    for (size_t i = 0; i < results.size(); ++i) set(node.output(i), results[i]);
+    return;
+  }
+  Call written(*this, node, op, std::move(arguments), std::move(results));
+  handler(written);
+  for (size_t i = 0; i < node.outputs().size() && i < written.results().size(); ++i) {
+    set(node.output(i), written.results()[i]);
+  }
+}
+
+}  // namespace tensord::jit::onnx
