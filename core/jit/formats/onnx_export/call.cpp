@@ -94,7 +94,7 @@ std::string Call::scalar(double value, DType dtype) { return constant(Tensor::sc
 std::string Call::scalar(const Traced& number, DType dtype) {
   if (!number.is_dynamic) {
     if (number.a.is_int()) return constant(Tensor::scalar(number.a.to_int(), DType::kInt64).to(dtype));
-    return scalar(number.a.is_bool() ? double{number.a.to_bool()} : number.a.to_float(), dtype);
+    return scalar(number.a.is_bool() ? (number.a.to_bool() ? 1.0 : 0.0) : number.a.to_float(), dtype);
   }
   if (number.number.empty()) refuse("a number hangs on an open size or on data in a way that has no form in ONNX here");
   const DType own = number.a.is_int() ? DType::kInt64 : number.a.is_bool() ? DType::kBool : DType::kFloat64;

@@ -16,7 +16,7 @@ DType type_of_number(const Traced& number) {
 // A number as a tensor of shape [1]; "" when the file has nothing for it.
 std::string vector_of(Call& c, const Traced& number, DType type) {
   if (number.is_dynamic) return number.number.empty() ? "" : c.cast(number.number, type_of_number(number), type);
-  const double value = number.a.is_int() ? 0 : number.a.is_bool() ? double{number.a.to_bool()} : number.a.to_float();
+  const double value = number.a.is_int() ? 0 : number.a.is_bool() ? (number.a.to_bool() ? 1.0 : 0.0) : number.a.to_float();
   const Tensor tensor = Tensor::empty(Dims{1}, DType::kFloat64);
   tensor.data<double>()[0] = value;
   if (!number.a.is_int()) return c.constant(tensor.to(type));
