@@ -14,6 +14,7 @@
 #include "core/base/parallel.h"
 #include "core/jit/archive/torch_file.h"
 #include "core/jit/formats/onnx_export/export.h"
+#include "core/jit/formats/torchscript_export/export.h"
 #include "core/jit/runtime/module.h"
 #include "core/ops/run.h"
 #include "server/commands/bench_inputs.h"
@@ -180,13 +181,14 @@ void try_file(const std::string& file, const ConvertOptions& options, const std:
   }
 }
 
-void write_onnx(const ConvertOptions& options, const std::string& file) {
-  jit::LoadOptions load;
-  load.for_training = true;  // weights keep their names
-  const std::shared_ptr<jit::Module> module = jit::Module::load(options.model, load);
-  const jit::Method& method = module->method(options.method);
-  std::vector<Input> inputs = find_inputs(options, *module, method);
-  for (const std::string& text : options.dynamic) open_sizes(text, inputs);
+void write_torchscript(const jit::Module& module, const std::string& method, const std::string& file) {
+  const jit::Method& one = module.method(method);
+  jit::export_torchscript(file, module.object(), {{"forward", &one.schema(), &one.graph()}});
+}
+
+void write_onnx(const ConvertOptions& options, const jit::Module& module, const std::vector<Input>& inputs,
+                const std::string& file) {
+  const jit::Method& method = module.method(options.method);
   std::vector<jit::onnx::ExportArgument> arguments;
   for (const Input& input : inputs) arguments.push_back({input.name, example_of(input, 1), example_of(input, 2), {}});
   for (size_t i = inputs.size(); i < method.schema().arguments.size(); ++i) {
@@ -195,12 +197,23 @@ void write_onnx(const ConvertOptions& options, const std::string& file) {
     arguments.push_back({argument.name, Tensor(), Tensor(), *argument.default_value});
   }
   std::vector<std::string> outputs;
-  if (const jit::MethodSignature* signature = module->signature(options.method)) {
+  if (const jit::MethodSignature* signature = module.signature(options.method)) {
     for (const jit::TensorSignature& output : signature->outputs) outputs.push_back(output.name);
   }
+  jit::onnx::export_model(file, method.graph(), module.object(), arguments, outputs);
+}
+
+void write_checked(const ConvertOptions& options, const std::string& file) {
+  jit::LoadOptions load;
+  load.for_training = true;  // weights keep their names, and the graph the model's own operators
+  std::vector<Input> inputs;
   {
     const GradModeGuard guard({.is_enabled = false, .is_inference = false});
-    jit::onnx::export_model(file, method.graph(), module->object(), arguments, outputs);
+    const std::shared_ptr<jit::Module> module = jit::Module::load(options.model, load);
+    inputs = find_inputs(options, *module, module->method(options.method));
+    for (const std::string& text : options.dynamic) open_sizes(text, inputs);
+    if (options.to == "onnx") write_onnx(options, *module, inputs, file);
+    if (options.to == "torchscript") write_torchscript(*module, options.method, file);
   }
   const GradModeGuard guard({.is_enabled = false, .is_inference = true});
   try_file(file, options, inputs);
@@ -208,12 +221,9 @@ void write_onnx(const ConvertOptions& options, const std::string& file) {
 
 void convert(const ConvertOptions& options) {
   set_thread_budget(available_cores());
-  if (options.to != "onnx") {
-    fail(ErrorCode::kUnimplemented, "--to ", options.to, ": models are written as onnx in this version");
-  }
   const std::string unchecked = options.out + ".unchecked";
   try {
-    write_onnx(options, unchecked);
+    write_checked(options, unchecked);
     std::filesystem::rename(unchecked, options.out);
   } catch (...) {
     std::error_code ignored;
@@ -229,7 +239,9 @@ void add_convert_command(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand("convert", "Write a model in another format");
   auto options = std::make_shared<ConvertOptions>();
   command->add_option("MODEL", options->model, "Model of any format that is served")->required();
-  command->add_option("--to", options->to, "The format: onnx")->capture_default_str();
+  command->add_option("--to", options->to, "The format")
+      ->check(CLI::IsMember({"onnx", "torchscript"}))
+      ->capture_default_str();
   command->add_option("-o,--output", options->out, "The file to write")->required();
   command->add_option("--method", options->method, "The method to write")->capture_default_str();
   command
