@@ -41,7 +41,7 @@ ClassLoss make_class_loss(const Tensor& scores, const Tensor& target, const Mayb
   }
   check(!weight || (weight->ndim() == 1 && weight->numel() == loss.classes),
         "weight tensor should be defined either for all ", loss.classes,
-        " classes or no classes but got weight tensor of shape: ", weight ? weight->sizes() : "");
+        " classes or no classes but got weight tensor of shape: ", weight ? weight->sizes() : Dims{});
   return loss;
 }
 

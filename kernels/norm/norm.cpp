@@ -42,9 +42,9 @@ int64_t check_layer_norm(const Tensor& in, const IntList& shape, const MaybeTens
         ", expected input with shape ending in it, but got input of size", in.sizes());
   check(!weight || weight->sizes() == shape,
         "layer_norm: Expected weight to be of same shape as normalized_shape, but got ",
-        weight ? weight->sizes() : "", " and ", to_string(shape));
+        weight ? weight->sizes() : Dims{}, " and ", to_string(shape));
   check(!bias || bias->sizes() == shape, "layer_norm: Expected bias to be of same shape as normalized_shape, but got ",
-        bias ? bias->sizes() : "", " and ", to_string(shape));
+        bias ? bias->sizes() : Dims{}, " and ", to_string(shape));
   if (!is_floating(in.dtype())) fail_dtype("layer_norm", in.dtype());
   return length;
 }

@@ -134,7 +134,7 @@ void check_flat_weight(const Tensor& x, const MaybeTensor& weight) {
   check(!weight || weight->sizes() == x.sizes(),
         "torch.histogram(): if weight tensor is provided it should have the same shape "
         "as the input tensor, but got input ",
-        x.sizes(), " and weight ", weight ? weight->sizes() : "");
+        x.sizes(), " and weight ", weight ? weight->sizes() : Dims{});
 }
 
 OP("aten::histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, "
