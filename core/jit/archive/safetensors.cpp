@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <tuple>
 
 #include <nlohmann/json.hpp>
 
@@ -22,7 +23,7 @@ DType dtype_of_code(const std::string& source, const std::string& code) {
   static const std::map<std::string, DType> kDTypes = {
       {"F64", DType::kFloat64},     {"F32", DType::kFloat32}, {"F16", DType::kFloat16}, {"BF16", DType::kBFloat16},
       {"I64", DType::kInt64},       {"I32", DType::kInt32},   {"I16", DType::kInt16},   {"I8", DType::kInt8},
-      {"C64", DType::kComplex64},   {"U8", DType::kUInt8},    {"BOOL", DType::kBool},
+      {"U8", DType::kUInt8},        {"BOOL", DType::kBool},
   };
   const auto found = kDTypes.find(code);
   if (found == kDTypes.end())
@@ -58,6 +59,7 @@ struct Entry {
   std::string name, source;
   DType dtype{};
   Dims sizes;
+  uint64_t numel = 0;
   uint64_t begin = 0, end = 0;  // of its data, from the end of the header
 };
 
@@ -73,6 +75,7 @@ Entry read_entry(const std::string& path, const std::string& name, const Json& i
   const Json& shape = info["shape"];
   if (shape.size() > kMaxDims) fail(ErrorCode::kDataLoss, entry.source, ": has ", shape.size(), " dimensions");
   for (const Json& size : shape) entry.sizes.push_back(static_cast<int64_t>(number_of(entry.source, size)));
+  entry.numel = static_cast<uint64_t>(checked_numel(entry.sizes));
   entry.begin = number_of(entry.source, info["data_offsets"][0]);
   entry.end = number_of(entry.source, info["data_offsets"][1]);
   return entry;
@@ -89,8 +92,7 @@ void check_places(const std::string& path, std::vector<Entry>& entries, uint64_t
     if (entry.begin < at) fail(ErrorCode::kDataLoss, entry.source, ": tensors overlap");
     if (entry.begin > at) fail(ErrorCode::kDataLoss, entry.source, ": bytes before it belong to no tensor");
     const uint64_t bytes = entry.end - entry.begin, item = size_of(entry.dtype);
-    const auto numel = static_cast<uint64_t>(checked_numel(entry.sizes));
-    if (numel > bytes / item || numel * item != bytes) {
+    if (entry.numel > bytes / item || entry.numel * item != bytes) {
       fail(ErrorCode::kDataLoss, entry.source, ": has ", bytes, " bytes of data for ", to_string(entry.sizes), " of ",
            name_of(entry.dtype));
     }
