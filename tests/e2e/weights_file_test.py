@@ -108,6 +108,22 @@ class WeightsFileTest(unittest.TestCase):
         after = self.run_model(self.folder / "model.pt2", arguments[0])
         self.assertFalse(torch.allclose(before, after))
 
+    def test_onnx_and_saving(self):
+        """A file of other weights beside an ONNX model, and the model with them inside."""
+        old, new = Tied().eval(), Tied().eval()
+        torch.jit.script(old).save(self.folder / "model.pt")
+        subprocess.run([BINARY, "convert", self.folder / "model.pt", "--to", "onnx", "-o", self.folder / "model.onnx", "--input",
+                        "2,3", "--dynamic", "x:0"], check=True, capture_output=True)
+        torch.testing.assert_close(self.run_model(self.folder / "model.onnx", self.x), old(self.x))
+        (self.folder / "model.pt").unlink()
+        state = {name: tensor for name, tensor in self.state(new).items() if name != "norm.num_batches_tracked"}
+        (self.folder / "weights.safetensors").write_bytes(header_and_data(state))
+        torch.testing.assert_close(self.run_model(self.folder / "model.onnx", self.x), new(self.x))
+        (self.folder / "saved").mkdir()
+        subprocess.run([BINARY, "run", self.folder / "model.onnx", "--call", f"forward,{self.folder}/args.pt,{self.folder}/out.pt",
+                        "--save", self.folder / "saved" / "model.onnx"], check=True)
+        torch.testing.assert_close(self.run_model(self.folder / "saved" / "model.onnx", self.x), new(self.x))
+
     def test_refused(self):
         torch.jit.script(Tied().eval()).save(self.folder / "model.pt")
         good = {"norm.bias": torch.zeros(3)}
