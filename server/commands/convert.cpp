@@ -125,6 +125,14 @@ Tensor example_of(const Input& input, int64_t set) {
   return make_input(colon == std::string::npos ? text : text + input.example.substr(colon), 0);
 }
 
+// The same with elements in another order, so that a number that came from the examples' elements shows.
+Tensor shuffled(const Tensor& example, int64_t set) {
+  Dims dims;
+  for (int64_t dim = 0; dim < example.ndim(); ++dim) dims.push_back(dim);
+  const Tensor turned = set % 2 == 0 ? ops::call("aten::flip", example, dims) : example;
+  return example.ndim() > 0 ? ops::call("aten::roll", turned, Dims{set - 1}, Dims{example.ndim() - 1}) : example;
+}
+
 std::vector<Tensor> leaves_of(const ops::Value& value) {
   std::vector<Tensor> leaves;
   const auto add = [&](const ops::Value& item) {
@@ -171,8 +179,9 @@ void try_file(const std::string& file, const ConvertOptions& options, const std:
   for (int64_t set = 1; set <= kSets; ++set) {
     std::vector<ops::Value> first, second;
     for (const Input& input : inputs) {
-      first.emplace_back(example_of(input, set));
-      second.emplace_back(example_of(input, set));
+      const Tensor example = shuffled(example_of(input, set), set);
+      first.emplace_back(example.clone());
+      second.emplace_back(example.clone());
     }
     const std::vector<Tensor> expected = leaves_of(model->method(options.method).run(*frame, first));
     const std::vector<Tensor> got = leaves_of(written->method("forward").run(*other, second));

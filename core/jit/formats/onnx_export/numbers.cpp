@@ -94,7 +94,7 @@ void length(Call& c) {
   const ops::Argument& argument = c.op().schema.arguments[0];
   const Traced& list = c.in(argument.name.c_str());
   if (list.items) {
-    const int64_t count = std::ssize(*list.items);
+    const int64_t count = std::ssize(*list.items) / (list.a.is_dict() ? 2 : 1);
     c.results() = {Tracer::wrap(count, count)};
     return;
   }
@@ -138,8 +138,16 @@ void append(Call& c) {
 
 void get_item(Call& c) {
   const Traced& list = c.in(c.op().schema.arguments[0].name.c_str());
-  if (!list.is_list()) c.refuse("has no form in ONNX here");
   const char* name = c.op().schema.arguments[1].name.c_str();
+  if (list.a.is_dict() && list.items) {
+    for (size_t i = 0; i + 1 < list.items->size(); i += 2) {
+      if (!(*list.items)[i].a.equals(c.in(name).a)) continue;
+      const Traced item = (*list.items)[i + 1];
+      c.results() = {item};
+      return;
+    }
+  }
+  if (!list.is_list()) c.refuse("has no form in ONNX here");
   const int64_t index = wrap_dim(c.integer(name), std::ssize(*list.items));
   const Traced item = (*list.items)[static_cast<size_t>(index)];
   c.results() = {item};

@@ -73,7 +73,9 @@ Value Tracer::to_value(const Traced& value, bool second) const {
   return dict;
 }
 
-bool Tracer::is_constant(const Tensor& a) const { return !tensors_.contains(a.impl()); }
+bool Tracer::is_constant(const Tensor& a) const {
+  return !tensors_.contains(a.impl()) && !(a.storage() && written_storages_.contains(a.storage().get()));
+}
 
 bool Tracer::is_dynamic(const Traced& value) const {
   if (value.items) return std::ranges::any_of(*value.items, [&](const Traced& item) { return is_dynamic(item); });
@@ -83,6 +85,11 @@ bool Tracer::is_dynamic(const Traced& value) const {
 std::string Tracer::name_of(const Traced& traced) {
   const Tensor& tensor = traced.a.to_tensor();
   const auto found = tensors_.find(tensor.impl());
+  const bool is_stale = found == tensors_.end() ? !is_constant(tensor) : found->second.is_stale;
+  if (is_stale) {
+    fail(ErrorCode::kUnimplemented, "a tensor is read after another one over the same memory was written in place, "
+         "which ONNX cannot say");
+  }
   if (found == tensors_.end()) {
     std::string& name = constants_[tensor.impl()];
     if (name.empty()) {
@@ -91,10 +98,6 @@ std::string Tracer::name_of(const Traced& traced) {
       name = writer_.add_initializer(traced.path.empty() ? "constant" : traced.path, tensor.clone());
     }
     return name;
-  }
-  if (found->second.is_stale) {
-    fail(ErrorCode::kUnimplemented, "a tensor is read after another one over the same memory was written in place, "
-         "which ONNX cannot say");
   }
   if (found->second.name.empty()) fail(ErrorCode::kUnimplemented, "this result of an operator has no form in ONNX here");
   return found->second.name;
@@ -105,12 +108,13 @@ void Tracer::bind(const Tensor& a, std::string name) {
   tensors_[a.impl()] = {std::move(name), false};
 }
 
-void Tracer::mark_written(const Tensor& a) {
+void Tracer::mark_written(const Tensor& a, bool is_open) {
+  if (is_open) written_storages_.insert(a.storage().get());
   for (const Tensor& other : kept_) {
-    const bool is_other_view = other.impl() != a.impl() && !other.is_meta() && other.storage() == a.storage();
-    if (!is_other_view) continue;
+    if (other.is_meta() || other.storage() != a.storage()) continue;
+    if (!is_open) constants_.erase(other.impl());
     const auto found = tensors_.find(other.impl());
-    if (found != tensors_.end()) found->second.is_stale = true;
+    if (found != tensors_.end() && other.impl() != a.impl()) found->second.is_stale = true;
   }
 }
 
@@ -235,6 +239,21 @@ void Tracer::unpack(const Node& node) {
   for (size_t i = 0; i < copies.size(); ++i) set(node.output(i), copies[i]);
 }
 
+// Tensors of the first set that a call writes.
+std::vector<Tensor> Tracer::written_tensors(const Node& node, const ops::Op& op, const std::vector<Traced>& arguments) const {
+  std::vector<Tensor> written;
+  if (op.writes_when >= 0 && arguments[static_cast<size_t>(op.writes_when)].a.is_bool() &&
+      !arguments[static_cast<size_t>(op.writes_when)].a.to_bool()) {
+    return written;
+  }
+  for (size_t i = 0; i < op.schema.arguments.size() && i < arguments.size(); ++i) {
+    if (!op.schema.arguments[i].alias.is_write || !arguments[i].a.is_tensor()) continue;
+    if (!arguments[i].path.empty()) refuse(node, "writes to the model's own tensor '" + arguments[i].path + "'");
+    written.push_back(arguments[i].a.to_tensor());
+  }
+  return written;
+}
+
 void Tracer::call(const Node& node) {
   const ops::Op& op = *node.op();
   const std::string_view name = op.base ? std::string_view(op.base->schema.name) : std::string_view(op.schema.name);
@@ -245,58 +264,54 @@ void Tracer::call(const Node& node) {
     first.push_back(to_value(at(input), false));
     if (is_double_) second.push_back(to_value(at(input), true));
   }
-  const auto is_open = [&](const Traced& argument) { return is_dynamic(argument); };
-  const bool is_dynamic_call = std::ranges::any_of(arguments, is_open) || op.is_random;
-  const bool writes = op.schema.is_mutating();
-  const bool has_tensors = std::ranges::any_of(arguments, holds_tensor);
-  // Lists keep what they are in the place where they are changed: their operators have rows of their own.
   const Handler handler = find_handler(name);
-  const bool is_list_call = handler && !arguments.empty() && arguments[0].items && !has_tensors;
-  if (writes && !is_dynamic_call && has_tensors) {
-    const Tensor& written = first.front().is_tensor() ? first.front().to_tensor() : Tensor();
-    if (!arguments[0].path.empty()) refuse(node, "writes to the model's own tensor '" + arguments[0].path + "'");
-    if (written.defined()) constants_.erase(written.impl());
-  }
-  std::vector<Traced> results;
-  if (!(writes && arguments[0].is_list())) {
-    std::vector<Value> a = ops::run(op, first);
-    std::vector<Value> b = is_double_ ? ops::run(op, second) : a;
-    for (size_t i = 0; i < a.size(); ++i) results.push_back(wrap(a[i], b[i]));
-  }
-  // What only asks for types and ranks has the same answer for every input.
-  const bool asks = op.reads_only_shape && !is_reader_of_shapes(name) && !std::ranges::any_of(results, holds_tensor);
-  const bool is_fixed = !is_dynamic_call || asks;
-  if (is_fixed && !is_list_call && !(writes && !has_tensors)) {
-    for (size_t i = 0; i < results.size(); ++i) set(node.output(i), results[i]);
-    return;
-  }
-  if (op.is_random) refuse(node, "draws random numbers");
-  if (writes && arguments[0].a.is_tensor()) {
-    if (!arguments[0].path.empty()) refuse(node, "writes to the model's own tensor '" + arguments[0].path + "'");
-    mark_written(arguments[0].a.to_tensor());
-  }
-  for (Traced& result : results) {
-    // Unless a row says what they are.
-    if (result.a.is_tensor() && !std::ranges::any_of(first, [&](const Value& v) { return v.is_same(result.a); }))
-      bind(result.a.to_tensor(), "");
-    if (result.is_number()) result.is_dynamic = true;
-    if (result.items) {
-      for (Traced& item : *result.items) {
-        if (item.a.is_tensor() && is_constant(item.a.to_tensor())) bind(item.a.to_tensor(), "");
-        if (item.is_number()) item.is_dynamic = true;
-      }
+  if (op.is_random && !handler) refuse(node, "draws random numbers");
+  const bool is_open = std::ranges::any_of(arguments, [&](const Traced& argument) { return is_dynamic(argument); });
+  const std::vector<Tensor> written = written_tensors(node, op, arguments);
+  if (is_open) {
+    // What a constant is before it is written.
+    for (const Traced& argument : arguments) {
+      const auto is_same = [&](const Tensor& one) { return argument.a.is_tensor() && one.is_same(argument.a.to_tensor()); };
+      if (std::ranges::any_of(written, is_same)) name_of(argument);
     }
   }
-  if (!handler) {
-    if (holds_tensor(results.empty() ? Traced() : results[0]) || results.empty()) refuse(node, "has no form in ONNX here");
+  std::vector<Traced> results;
+  // Lists stay what they are where they are changed: the rows of such operators do that.
+  const bool changes_list = op.schema.is_mutating() && !arguments.empty() && arguments[0].items;
+  if (!changes_list) {
+    const std::vector<Value> a = ops::run(op, first), b = is_double_ ? ops::run(op, second) : a;
+    for (size_t i = 0; i < a.size(); ++i) results.push_back(wrap(a[i], b[i]));
+  } else if (!handler) {
+    refuse(node, "changes a list in a way that is not known here");
+  }
+  for (const Tensor& tensor : written) mark_written(tensor, is_open);
+  // What only asks for types and ranks has the same answer for every input.
+  const bool asks = op.reads_only_shape && !is_reader_of_shapes(name) && !std::ranges::any_of(results, holds_tensor);
+  const bool is_list_call = changes_list || name == "aten::__getitem__" || name == "aten::len";
+  if ((!is_open || asks) && !(is_list_call && arguments[0].items)) {
     for (size_t i = 0; i < results.size(); ++i) set(node.output(i), results[i]);
     return;
   }
-  Call written(*this, node, op, std::move(arguments), std::move(results));
-  handler(written);
-  for (size_t i = 0; i < node.outputs().size() && i < written.results().size(); ++i) {
-    set(node.output(i), written.results()[i]);
+  const auto is_argument = [&](const Traced& one) {
+    return std::ranges::any_of(first, [&](const Value& value) { return value.is_same(one.a); });
+  };
+  // Nothing in the file is a result unless the row says so.
+  const auto mark_open = [&](Traced& one) {
+    if (one.a.is_tensor() && !is_argument(one)) bind(one.a.to_tensor(), "");
+    if (one.is_number()) one.is_dynamic = true;
+  };
+  for (Traced& result : results) {
+    mark_open(result);
+    if (result.items && !is_argument(result)) std::ranges::for_each(*result.items, mark_open);
   }
+  if (!handler) {
+    if (results.empty() || std::ranges::any_of(results, holds_tensor)) refuse(node, "has no form in ONNX here");
+    for (size_t i = 0; i < results.size(); ++i) set(node.output(i), results[i]);
+    return;
+  }
+  Call call(*this, node, op, std::move(arguments), std::move(results));
+  handler(call);
+  for (size_t i = 0; i < node.outputs().size() && i < call.results().size(); ++i) set(node.output(i), call.results()[i]);
 }
 
 }  // namespace tensord::jit::onnx

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -32,8 +33,6 @@ class Tracer {
   std::string name_of(const Traced& tensor);
   bool is_constant(const Tensor& a) const;
   void bind(const Tensor& a, std::string name);
-  // The memory of this tensor was written: others that view it have other values now than the file says.
-  void mark_written(const Tensor& a);
   // Wraps what is the same for both sets, or a pair of results. Containers are taken apart.
   static Traced wrap(const ops::Value& a, const ops::Value& b);
   ops::Value to_value(const Traced& value, bool second) const;
@@ -44,6 +43,10 @@ class Tracer {
   std::vector<Traced> run_block(const Block& block);
   void visit(const Node& node);
   void call(const Node& node);
+  std::vector<Tensor> written_tensors(const Node& node, const ops::Op& op, const std::vector<Traced>& arguments) const;
+  // The memory of this tensor was written, with what comes from inputs or not: others that view it have other values now
+  // than the file says.
+  void mark_written(const Tensor& a, bool is_open);
   void run_if(const Node& node);
   void run_loop(const Node& node);
   void get_attribute(const Node& node);
@@ -61,7 +64,8 @@ class Tracer {
   };
   std::unordered_map<const TensorImpl*, Named> tensors_;  // those that are not constant
   std::unordered_map<const TensorImpl*, std::string> constants_;
-  std::vector<Tensor> kept_;  // addresses stay theirs
+  std::set<const StorageImpl*> written_storages_;  // with what comes from inputs
+  std::vector<Tensor> kept_;                       // addresses stay theirs
 };
 
 }  // namespace tensord::jit::onnx
