@@ -42,7 +42,7 @@ void export_model(const std::string& path, const Graph& graph, const ops::Object
     if (one.first.defined()) has_open_sizes = has_open_sizes || one.first.sizes() != one.second.sizes();
   }
   ModelWriter writer;
-  Tracer tracer(writer, has_open_sizes);
+  Tracer tracer(writer, self, has_open_sizes);
   std::vector<Traced> arguments{Tracer::wrap(self, self)};
   for (const ExportArgument& input : given) {
     if (!input.first.defined()) {

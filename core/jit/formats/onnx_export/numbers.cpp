@@ -46,8 +46,23 @@ const std::map<std::string_view, NumberForm> kForms = {
 
 }  // namespace
 
+// [a, b] + [c]
+bool join_lists(Call& c) {
+  Traced& result = c.results()[0];
+  if (c.op().schema.name != "aten::add" || !result.items) return false;
+  auto joined = std::make_shared<std::vector<Traced>>();
+  for (const ops::Argument& argument : c.op().schema.arguments) {
+    const Traced& list = c.in(argument.name.c_str());
+    if (!list.items) return false;
+    joined->insert(joined->end(), list.items->begin(), list.items->end());
+  }
+  result.items = std::move(joined);
+  return true;
+}
+
 void write_number(Call& c) {
   Traced& result = c.results()[0];
+  if (join_lists(c)) return;
   const auto found = kForms.find(c.op().schema.name);
   if (found == kForms.end() || !result.is_number() || result.a.is_bool()) return;
   const NumberForm& form = found->second;
@@ -125,6 +140,12 @@ void number_to_tensor(Call& c) {
   c.set(c.scalar(c.in(name), c.dtype()));
 }
 
+void copy_list(Call& c) {
+  const Traced& list = c.in(c.op().schema.arguments[0].name.c_str());
+  if (!list.items) c.refuse("has no form in ONNX here");
+  c.results()[0].items = std::make_shared<std::vector<Traced>>(*list.items);
+}
+
 std::vector<Traced>& items_of(Call& c) {
   const Traced& list = c.in(c.op().schema.arguments[0].name.c_str());
   if (!list.items) c.refuse("has no form in ONNX here");
@@ -176,6 +197,7 @@ std::span<const HandlerRow> number_rows() {
       {"aten::tensor", number_to_tensor},
       {"aten::scalar_tensor", number_to_tensor},
       {"aten::append", append},
+      {"aten::list", copy_list},
       {"aten::__getitem__", get_item},
   };
   return kRows;

@@ -175,9 +175,24 @@ void unbind(Call& c) {
   c.set_items(names);
 }
 
+// Part of a list: its items as they are.
+void slice_list(Call& c, const std::vector<Traced>& items) {
+  const int64_t count = std::ssize(items), step = c.integer("step");
+  if (step < 1) c.refuse("a step backwards has no form in ONNX here");
+  const auto bound = [&](const char* name, int64_t otherwise) {
+    const int64_t at = c.has(name) ? c.integer(name) : otherwise;
+    return std::clamp<int64_t>(at < 0 ? at + count : at, 0, count);
+  };
+  auto taken = std::make_shared<std::vector<Traced>>();
+  const int64_t end = bound("end", count);
+  for (int64_t i = bound("start", 0); i < end; i += step) taken->push_back(items[static_cast<size_t>(i)]);
+  c.results()[0].items = std::move(taken);
+}
+
 void slice(Call& c) {
   const char* self = c.op().schema.arguments[0].name.c_str();
-  if (!c.in(self).a.is_tensor()) c.refuse("a part of a list that is not known has no form in ONNX here");
+  if (c.in(self).items) return slice_list(c, *c.in(self).items);
+  if (!c.in(self).a.is_tensor()) c.refuse("has no form in ONNX here");
   const Traced start = c.has("start") ? c.in("start") : known(0);
   const Traced end = c.has("end") ? c.in("end") : known(std::numeric_limits<int64_t>::max());
   c.set(c.emit("Slice", {c.x(self), c.size_vector({&start, 1}), c.size_vector({&end, 1}),

@@ -17,9 +17,24 @@ constexpr int64_t kMaxTrips = 100'000;
 // A branch that does nothing but raise.
 bool only_raises(const Block& block) {
   for (const Node* node = block.first(); node; node = node->next()) {
-    if (node->op() && node->op()->schema.name == "prim::RaiseException") return true;
+    const std::string_view name = node->op() ? std::string_view(node->op()->schema.name) : "";
+    if (name == "prim::RaiseException" || name == "prim::InvalidInput") return true;
   }
   return false;
+}
+
+// Whether a branch only computes numbers, as `a and b` over sizes does.
+bool is_arithmetic(const Block& block) {
+  for (const Node* node = block.first(); node; node = node->next()) {
+    const bool is_plain = node->kind() == NodeKind::kConstant || node->kind() == NodeKind::kIf || node->is_pure_op();
+    if (!is_plain || !std::ranges::all_of(node->blocks(), [](const Block* inner) { return is_arithmetic(*inner); })) return false;
+    for (const GraphValue* output : node->outputs()) {
+      const ops::TypeKind kind = output->type()->kind();
+      const bool is_number = kind == ops::TypeKind::kInt || kind == ops::TypeKind::kFloat || kind == ops::TypeKind::kBool;
+      if (!is_number && node->kind() != NodeKind::kConstant) return false;
+    }
+  }
+  return true;
 }
 
 bool is_reader_of_shapes(std::string_view name) {
@@ -33,6 +48,22 @@ bool holds_tensor(const Traced& value) {
 }
 
 }  // namespace
+
+Tracer::Tracer(ModelWriter& writer, const ops::ObjectPtr& self, bool has_open_sizes)
+    : writer_(writer), is_double_(has_open_sizes) {
+  // Passes put modules where they are used, so the way to them through attributes is not in the graph.
+  std::vector<std::pair<const ops::Object*, std::string>> waiting{{self.get(), ""}};
+  while (!waiting.empty()) {
+    const auto [object, path] = waiting.back();
+    waiting.pop_back();
+    if (!paths_.emplace(object, path).second) continue;
+    const auto& attributes = object->type->attributes();
+    for (size_t i = std::min(attributes.size(), object->slots.size()); i > 0; --i) {
+      const Value& value = object->slots[i - 1];
+      if (value.is_object()) waiting.emplace_back(value.to_object().get(), path + attributes[i - 1].name + ".");
+    }
+  }
+}
 
 void Tracer::refuse(const Node& node, const std::string& why) {
   const std::string place = node.location().str();
@@ -179,11 +210,25 @@ void Tracer::run_if(const Node& node) {
   const Traced& condition = at(node.input());
   const bool way = condition.a.to_bool();
   const Block& other = *node.blocks()[way ? 1 : 0];
+  const bool is_choice = condition.is_dynamic && !node.outputs().empty() && is_arithmetic(*node.blocks()[0]) &&
+                         is_arithmetic(*node.blocks()[1]);
+  if (is_choice) return choose(node, way, condition.b.to_bool());
   if (condition.is_dynamic && (way != condition.b.to_bool() || !only_raises(other))) {
     refuse(node, "which way a branch goes hangs on an open size or on data, and this is not the same for every input");
   }
   const std::vector<Traced> results = run_block(*node.blocks()[way ? 0 : 1]);
   for (size_t i = 0; i < results.size(); ++i) set(node.output(i), results[i]);
+}
+
+// Numbers that hang on an open size, and of which nothing is in the file: good for conditions alone.
+void Tracer::choose(const Node& node, bool first_way, bool second_way) {
+  const std::vector<Traced> first = run_block(*node.blocks()[first_way ? 0 : 1]);
+  const std::vector<Traced> second = first_way == second_way ? first : run_block(*node.blocks()[second_way ? 0 : 1]);
+  for (size_t i = 0; i < first.size(); ++i) {
+    Traced result = wrap(first[i].a, second[i].b);
+    result.is_dynamic = true;
+    set(node.output(i), std::move(result));
+  }
 }
 
 void Tracer::run_loop(const Node& node) {
@@ -207,9 +252,10 @@ void Tracer::run_loop(const Node& node) {
 }
 
 void Tracer::get_attribute(const Node& node) {
-  const Traced& owner = at(node.input());
-  Traced value = wrap(owner.a.to_object()->attribute(node.name()), owner.a.to_object()->attribute(node.name()));
-  value.path = owner.path.empty() ? node.name() : owner.path + "." + node.name();
+  const ops::ObjectPtr owner = at(node.input()).a.to_object();
+  Traced value = wrap(owner->attribute(node.name()), owner->attribute(node.name()));
+  const auto found = paths_.find(owner.get());
+  value.path = (found == paths_.end() ? std::string() : found->second) + node.name();
   set(node.output(), std::move(value));
 }
 

@@ -19,7 +19,7 @@ namespace tensord::jit::onnx {
 class Tracer {
  public:
   // `has_open_sizes`: the sets differ; otherwise one run does.
-  Tracer(ModelWriter& writer, bool has_open_sizes) : writer_(writer), is_double_(has_open_sizes) {}
+  Tracer(ModelWriter& writer, const ops::ObjectPtr& self, bool has_open_sizes);
 
   Traced add_input(const std::string& name, const Tensor& a, const Tensor& b, const Strings& size_names);
   Traced run(const Block& block, std::vector<Traced> arguments);
@@ -48,6 +48,7 @@ class Tracer {
   // than the file says.
   void mark_written(const Tensor& a, bool is_open);
   void run_if(const Node& node);
+  void choose(const Node& node, bool first_way, bool second_way);
   void run_loop(const Node& node);
   void get_attribute(const Node& node);
   void construct(const Node& node);
@@ -58,6 +59,7 @@ class Tracer {
   ModelWriter& writer_;
   bool is_double_;
   Scope scope_;
+  std::unordered_map<const ops::Object*, std::string> paths_;  // of modules: "layer1.0."
   struct Named {
     std::string name;
     bool is_stale = false;

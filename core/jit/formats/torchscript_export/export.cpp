@@ -67,7 +67,7 @@ class Classes {
 
 void export_torchscript(const std::string& path, const ops::ObjectPtr& object,
                         const std::vector<TorchScriptMethod>& methods) {
-  SourcePrinter printer;
+  SourcePrinter printer(object);
   std::string text;
   // The root is the first class that is made.
   const std::string self = concat(kModule, ".M0");

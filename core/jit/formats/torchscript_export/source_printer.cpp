@@ -68,6 +68,20 @@ std::string attribute_text(const std::string& owner, const std::string& name) {
   return is_identifier(name) ? owner + "." + name : "getattr(" + owner + ", " + quoted(name) + ")";
 }
 
+SourcePrinter::SourcePrinter(const ops::ObjectPtr& self) {
+  std::vector<std::pair<const ops::Object*, std::string>> waiting{{self.get(), "self"}};
+  while (!waiting.empty()) {
+    const auto [object, path] = waiting.back();
+    waiting.pop_back();
+    if (!modules_.emplace(object, path).second) continue;
+    const auto& attributes = object->type->attributes();
+    for (size_t i = 0; i < std::min(attributes.size(), object->slots.size()); ++i) {
+      const Value& value = object->slots[i];
+      if (value.is_object()) waiting.emplace_back(value.to_object().get(), attribute_text(path, attributes[i].name));
+    }
+  }
+}
+
 void SourcePrinter::line(int depth, const std::string& text) { out_ += std::string(2 * static_cast<size_t>(depth), ' ') + text + "\n"; }
 
 std::string SourcePrinter::assigned(const GraphValue* value) {
@@ -85,6 +99,12 @@ std::string SourcePrinter::constant(const Value& value, const ops::TypePtr& type
     case Value::Tag::kFloat: return number(value.to_float());
     case Value::Tag::kString: return quoted(value.to_string());
     case Value::Tag::kDevice: return "torch.device(" + quoted(to_string(value.to_device())) + ")";
+    case Value::Tag::kObject: {
+      // Passes put modules where they are used.
+      const auto found = modules_.find(value.to_object().get());
+      if (found == modules_.end()) fail(ErrorCode::kUnimplemented, "an object that is no module of the model is not written");
+      return found->second;
+    }
     case Value::Tag::kTensor: {
       const std::string name = concat("_constant_", constants_.size());
       constants_[name] = value.to_tensor();
@@ -199,6 +219,8 @@ std::string SourcePrinter::call(const Node& node) {
     const bool is_named = i < schema.arguments.size() && schema.arguments[i].is_keyword_only;
     arguments.push_back((is_named ? schema.arguments[i].name + "=" : "") + text(node.input(i)));
   }
+  // A check of a program's inputs, which is an error of its own here.
+  if (schema.name == "prim::InvalidInput") return "ops.prim.RaiseException(" + joined(arguments) + ")";
   if (schema.name == "aten::__getitem__") return concat("(", arguments[0], ")[", arguments[1], "]");
   const auto found = kFunctions.find(schema.name);
   if (found != kFunctions.end()) return found->second + "(" + joined(arguments) + ")";

@@ -12,6 +12,7 @@ namespace tensord::jit {
 // the model, which print() collects.
 class SourcePrinter {
  public:
+  explicit SourcePrinter(const ops::ObjectPtr& self);
   // The method, indented as one of a class; `self_type` is the class's qualified name. Throws Error{kUnimplemented}
   // naming operator and place where TorchScript has no words for it.
   std::string print(const std::string& name, const ops::Schema& schema, const Graph& graph, const std::string& self_type);
@@ -35,6 +36,7 @@ class SourcePrinter {
   std::string out_;
   std::map<const GraphValue*, std::string> texts_;
   std::map<std::string, Tensor> constants_;
+  std::map<const ops::Object*, std::string> modules_;  // how the code reaches each
 };
 
 // How code names an attribute of an object.
