@@ -217,7 +217,8 @@ void read_model(const fs::path& folder, const fs::path& root, const ModelConfig*
     ModelLayout::Version version{.number = number, .file = {}, .weights = {}, .error = {}};
     try {
       version.file = version_file(model, number);
-      if (!model.config.is_ensemble()) version.weights = weights_of(version.file, model.folder / std::to_string(number), root);
+      if (!model.config.is_ensemble())
+        version.weights = weights_of(version.file, model.folder / std::to_string(number), root);
     } catch (const Error& error) {
       version.file.clear();
       version.error = error.what();

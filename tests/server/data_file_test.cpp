@@ -207,7 +207,8 @@ TEST_F(DataFile, HostileSafetensors) {
   EXPECT_EQ(error(R"({"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
                   R"("y":{"dtype":"F32","shape":[1],"data_offsets":[12,16]}})"),
             "'y': bytes before it belong to no tensor");
-  EXPECT_EQ(error(R"({"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})"), "8 bytes at the end belong to no tensor");
+  EXPECT_EQ(error(R"({"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})"),
+            "8 bytes at the end belong to no tensor");
   EXPECT_EQ(error(good.substr(0, good.size() - 1) + "," + good.substr(1)), "'x' is twice in the header");
   EXPECT_EQ(error(R"({"x":{"dtype":"BOOL","shape":[16],"data_offsets":[0,16]}})"), "'x': a bool is neither 0 nor 1");
   EXPECT_EQ(error(R"({"x":{"dtype":"F32"}})"), "'x': the header lacks dtype, shape or data_offsets");

@@ -205,7 +205,8 @@ std::string_view bytes_of(const StorageImpl& storage) {
 
 // Writes the object, then what `add_others` adds, below the folder it is given.
 template <class Fn>
-void write_archive(const std::string& path, const ops::ObjectPtr& object, const ModelWriterHooks& hooks, Fn add_others) {
+void write_archive(const std::string& path, const ops::ObjectPtr& object, const ModelWriterHooks& hooks,
+                   Fn add_others) {
   ModulePickler pickler(hooks);
   const std::string text = pickler.run(object);
   const std::string stem = std::filesystem::path(path).stem().string();

@@ -21,9 +21,9 @@ constexpr int kMaxDepth = 3;  // the object of tensors, a tensor, its lists
 
 DType dtype_of_code(const std::string& source, const std::string& code) {
   static const std::map<std::string, DType> kDTypes = {
-      {"F64", DType::kFloat64},     {"F32", DType::kFloat32}, {"F16", DType::kFloat16}, {"BF16", DType::kBFloat16},
-      {"I64", DType::kInt64},       {"I32", DType::kInt32},   {"I16", DType::kInt16},   {"I8", DType::kInt8},
-      {"U8", DType::kUInt8},        {"BOOL", DType::kBool},
+      {"F64", DType::kFloat64}, {"F32", DType::kFloat32}, {"F16", DType::kFloat16}, {"BF16", DType::kBFloat16},
+      {"I64", DType::kInt64},   {"I32", DType::kInt32},   {"I16", DType::kInt16},   {"I8", DType::kInt8},
+      {"U8", DType::kUInt8},    {"BOOL", DType::kBool},
   };
   const auto found = kDTypes.find(code);
   if (found == kDTypes.end())
@@ -83,7 +83,9 @@ Entry read_entry(const std::string& path, const std::string& name, const Json& i
 
 // That tensors have the bytes they take, one after the other from the first byte to the last.
 void check_places(const std::string& path, std::vector<Entry>& entries, uint64_t data_bytes) {
-  const auto before = [](const Entry& a, const Entry& b) { return std::tie(a.begin, a.end) < std::tie(b.begin, b.end); };
+  const auto before = [](const Entry& a, const Entry& b) {
+    return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
+  };
   std::sort(entries.begin(), entries.end(), before);
   uint64_t at = 0;
   for (const Entry& entry : entries) {
@@ -98,7 +100,8 @@ void check_places(const std::string& path, std::vector<Entry>& entries, uint64_t
     }
     at = entry.end;
   }
-  if (at != data_bytes) fail(ErrorCode::kDataLoss, path, ": ", data_bytes - at, " bytes at the end belong to no tensor");
+  if (at != data_bytes)
+    fail(ErrorCode::kDataLoss, path, ": ", data_bytes - at, " bytes at the end belong to no tensor");
 }
 
 Tensor make_tensor(const MappedFile& file, const Entry& entry, size_t data_begin, bool copies) {

@@ -17,8 +17,8 @@ struct SafetensorsFile {
 };
 
 // Tensors lie in the mapped file where they are aligned for their type, or are copies. Checked as the package does, and
-// more: the lengths, the JSON's depth, names that come twice, that the data of the tensors covers the file without gap or
-// overlap, that each has as many bytes as its shape and type take. Throws Error naming file and tensor: kNotFound,
+// more: the lengths, the JSON's depth, names that come twice, that the data of the tensors covers the file without gap
+// or overlap, that each has as many bytes as its shape and type take. Throws Error naming file and tensor: kNotFound,
 // kDataLoss, kResourceExhausted (a header beyond all use), kUnimplemented (a type that no tensor here has).
 SafetensorsFile read_safetensors(const std::string& path, bool copies = false);
 

@@ -12,8 +12,8 @@ namespace tensord::jit {
 // The file of weights that lies beside a model's file; "" when there is none.
 std::string weights_beside(const std::string& model);
 
-// Tensors of a file of weights, which take the place of a model's parameters and buffers of these names while it is read;
-// the others stay as they are in the model's own file.
+// Tensors of a file of weights, which take the place of a model's parameters and buffers of these names while it is
+// read; the others stay as they are in the model's own file.
 class NewWeights {
  public:
   // Reads a .safetensors file. `copies`: tensors get memory of their own. Throws Error as read_safetensors does.

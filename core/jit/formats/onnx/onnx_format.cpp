@@ -161,8 +161,7 @@ void ModelReader::define_initializers(LoadedModel& loaded) {
   for (const Weight& weight : weights) {
     const bool is_statistic = statistics_.contains(weight.name);
     attributes_[weight.name] = weight.attribute;
-    tree_.add(weight.attribute, weight.tensor,
-              is_statistic ? ModuleTree::Kind::kBuffer : ModuleTree::Kind::kParameter);
+    tree_.add(weight.attribute, weight.tensor, is_statistic ? ModuleTree::Kind::kBuffer : ModuleTree::Kind::kParameter);
     if (!is_statistic) loaded.with_gradient.push_back(weight.tensor);
   }
   for (const Weight& weight : weights) {

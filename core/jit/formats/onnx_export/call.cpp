@@ -13,8 +13,8 @@ using ops::Value;
 Handler find_handler(std::string_view name) {
   static const std::map<std::string_view, Handler> kHandlers = [] {
     std::map<std::string_view, Handler> all;
-    for (const auto& rows : {pointwise_rows(), reduce_rows(), shape_rows(), index_rows(), layer_rows(), recurrent_rows(),
-                             number_rows()}) {
+    for (const auto& rows :
+         {pointwise_rows(), reduce_rows(), shape_rows(), index_rows(), layer_rows(), recurrent_rows(), number_rows()}) {
       for (const HandlerRow& row : rows) all[row.name] = row.handler;
     }
     return all;
@@ -89,7 +89,9 @@ std::string Call::int_vector(const Dims& values) {
   return constant(tensor);
 }
 
-std::string Call::scalar(double value, DType dtype) { return constant(Tensor::scalar(value, DType::kFloat64).to(dtype)); }
+std::string Call::scalar(double value, DType dtype) {
+  return constant(Tensor::scalar(value, DType::kFloat64).to(dtype));
+}
 
 std::string Call::scalar(const Traced& number, DType dtype) {
   if (!number.is_dynamic) {
@@ -142,7 +144,8 @@ std::vector<Traced> Call::sizes_of(const std::string& name, const Tensor& a, con
 }
 
 std::string Call::reshape(const std::string& name, std::span<const Traced> sizes) {
-  const bool has_zero = std::ranges::any_of(sizes, [](const Traced& size) { return !size.is_dynamic && size.a.to_int() == 0; });
+  const bool has_zero =
+      std::ranges::any_of(sizes, [](const Traced& size) { return !size.is_dynamic && size.a.to_int() == 0; });
   const Attributes attributes = has_zero ? Attributes{{"allowzero", int64_t{1}}} : Attributes{};
   return emit("Reshape", {name, size_vector(sizes)}, attributes);
 }

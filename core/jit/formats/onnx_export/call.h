@@ -21,7 +21,7 @@ class Call {
   // Arguments, by their names in the schema.
   bool has(const char* name) const;  // there is such an argument, and it is not None
   const Traced& in(const char* name) const;
-  std::string x(const char* name = "self");     // a tensor's name in the file
+  std::string x(const char* name = "self");          // a tensor's name in the file
   const Tensor& t(const char* name = "self") const;  // a tensor of the first set
   const Tensor& t2(const char* name = "self") const;
   std::vector<Traced> list(const char* name) const;

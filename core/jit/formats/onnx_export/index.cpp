@@ -74,7 +74,8 @@ Indices read_indices(Call& c) {
       if (out.tensors.empty()) out.first = dim;
       const DType type = index.a.to_tensor().dtype();
       const bool is_mask = type == DType::kBool || type == DType::kUInt8;
-      if (is_mask && (c.list("indices").size() > 1 || dim > 0)) c.refuse("a mask beside other indices has no form in ONNX here");
+      if (is_mask && (c.list("indices").size() > 1 || dim > 0))
+        c.refuse("a mask beside other indices has no form in ONNX here");
       out.tensors.push_back(index);
     }
     ++dim;
@@ -136,7 +137,8 @@ void index_put(Call& c) {
   const Indices found = read_indices(c);
   const std::string x = c.x();
   if (is_mask(found)) {
-    if (c.t("values").numel() != 1 || c.flag("accumulate")) c.refuse("several values by a mask have no form in ONNX here");
+    if (c.t("values").numel() != 1 || c.flag("accumulate"))
+      c.refuse("several values by a mask have no form in ONNX here");
     std::string mask = c.tracer().name_of(found.tensors[0]);
     Dims wide;
     for (int64_t i = found.tensors[0].a.to_tensor().ndim(); i < c.t().ndim(); ++i) wide.push_back(i);
@@ -148,7 +150,8 @@ void index_put(Call& c) {
   size_t rank = 0;
   const std::string places = joined(c, found.tensors, rank);
   // Updates have the shape of what is taken at these places.
-  const std::string values = c.emit("Expand", {c.operand("values", c.dtype()), c.shape_of(c.emit("GatherND", {x, places}))});
+  const std::string values =
+      c.emit("Expand", {c.operand("values", c.dtype()), c.shape_of(c.emit("GatherND", {x, places}))});
   Attributes attributes;
   if (c.flag("accumulate")) attributes.emplace_back("reduction", std::string("add"));
   c.set(c.emit("ScatterND", {x, places, values}, attributes));

@@ -92,8 +92,10 @@ void convolution(Call& c) {
     const Dims padding = spread(c.ints("padding"), count);
     for (size_t i = 0; i < count; ++i) pads[i] = pads[count + i] = padding[i];
   }
-  Attributes attributes{{"kernel_shape", vector_of(window.kernel)}, {"strides", vector_of(window.stride)},
-                        {"pads", pads},                             {"dilations", vector_of(window.dilation)},
+  Attributes attributes{{"kernel_shape", vector_of(window.kernel)},
+                        {"strides", vector_of(window.stride)},
+                        {"pads", pads},
+                        {"dilations", vector_of(window.dilation)},
                         {"group", c.integer("groups")}};
   if (is_transposed) attributes.emplace_back("output_padding", vector_of(spread(c.ints("output_padding"), count)));
   Strings inputs{with_batch(c, c.x("input"), is_alone), c.x("weight")};
@@ -218,16 +220,21 @@ void rms_norm(Call& c) {
   Dims dims;
   for (int64_t i = c.t("input").ndim() - std::ssize(shape); i < c.t("input").ndim(); ++i) dims.push_back(i);
   const std::string x = c.x("input");
-  const double epsilon = c.has("eps") ? c.number("eps") : c.dtype() == DType::kFloat64 ? 2.220446049250313e-16 : 1.1920929e-07;
-  const std::string mean = c.emit("ReduceMean", {c.emit("Mul", {x, x}), c.int_vector(dims)}, {{"keepdims", int64_t{1}}});
+  const double epsilon = c.has("eps")                   ? c.number("eps")
+                         : c.dtype() == DType::kFloat64 ? 2.220446049250313e-16
+                                                        : 1.1920929e-07;
+  const std::string mean =
+      c.emit("ReduceMean", {c.emit("Mul", {x, x}), c.int_vector(dims)}, {{"keepdims", int64_t{1}}});
   const std::string y = c.emit("Div", {x, c.emit("Sqrt", {c.emit("Add", {mean, c.scalar(epsilon, c.dtype())})})});
   c.set(c.has("weight") ? c.emit("Mul", {y, c.x("weight")}) : y);
 }
 
 void attention(Call& c) {
-  if (c.has("dropout_p") && c.number("dropout_p") != 0) c.refuse("drops elements: call eval() before the model is saved");
+  if (c.has("dropout_p") && c.number("dropout_p") != 0)
+    c.refuse("drops elements: call eval() before the model is saved");
   const Tensor &query = c.t("query"), &key = c.t("key");
-  if (c.op().schema.find_argument("enable_gqa") >= 0 && c.flag("enable_gqa")) c.refuse("enable_gqa has no form in ONNX here");
+  if (c.op().schema.find_argument("enable_gqa") >= 0 && c.flag("enable_gqa"))
+    c.refuse("enable_gqa has no form in ONNX here");
   const int64_t rank = query.ndim(), width = query.size(rank - 1);
   const double scale = c.has("scale") ? c.number("scale") : 1 / std::sqrt(static_cast<double>(width));
   const std::string q = c.x("query"), k = c.x("key");
@@ -240,9 +247,11 @@ void attention(Call& c) {
     scores = is_bool ? c.emit("Where", {mask, scores, hidden}) : c.emit("Add", {scores, mask});
   }
   if (c.flag("is_causal")) {
-    const std::string shape = c.emit("Concat", {c.size_at(q, rank - 2), c.size_at(k, key.ndim() - 2)}, {{"axis", int64_t{0}}});
+    const std::string shape =
+        c.emit("Concat", {c.size_at(q, rank - 2), c.size_at(k, key.ndim() - 2)}, {{"axis", int64_t{0}}});
     const std::string one = c.constant(Tensor::scalar(int64_t{1}, DType::kInt64));
-    scores = c.emit("Add", {scores, c.emit("Trilu", {c.emit("Expand", {hidden, shape}), one}, {{"upper", int64_t{1}}})});
+    scores =
+        c.emit("Add", {scores, c.emit("Trilu", {c.emit("Expand", {hidden, shape}), one}, {{"upper", int64_t{1}}})});
   }
   std::string weights = c.emit("Softmax", {scores}, {{"axis", int64_t{-1}}});
   // A row that sees nothing is zero, and no NaN.
@@ -257,7 +266,8 @@ void resize(Call& c, const char* mode, const std::string& coordinates, bool is_n
   const size_t count = static_cast<size_t>(given.ndim() - 2);
   Dims axes;
   for (size_t i = 0; i < count; ++i) axes.push_back(static_cast<int64_t>(i) + 2);
-  Attributes attributes{{"mode", std::string(mode)}, {"coordinate_transformation_mode", coordinates}, {"axes", vector_of(axes)}};
+  Attributes attributes{
+      {"mode", std::string(mode)}, {"coordinate_transformation_mode", coordinates}, {"axes", vector_of(axes)}};
   if (is_nearest) attributes.emplace_back("nearest_mode", std::string("floor"));
   if (std::string_view(mode) == "cubic") attributes.emplace_back("cubic_coeff_a", -0.75);
   std::vector<double> factors;
@@ -271,15 +281,16 @@ void resize(Call& c, const char* mode, const std::string& coordinates, bool is_n
     if (factors.size() != count) c.refuse("some factors alone have no form in ONNX here");
     const Tensor scales = Tensor::empty(Dims{std::ssize(factors)}, DType::kFloat64);
     std::ranges::copy(factors, scales.data<double>());
-    return c.set(c.emit("Resize", {c.x(c.op().schema.arguments[0].name.c_str()), "", c.constant(scales.to(DType::kFloat32))}, attributes));
+    return c.set(c.emit("Resize",
+                        {c.x(c.op().schema.arguments[0].name.c_str()), "", c.constant(scales.to(DType::kFloat32))},
+                        attributes));
   }
-  c.set(c.emit("Resize", {c.x(c.op().schema.arguments[0].name.c_str()), "", "", c.size_vector(c.list("output_size"))}, attributes));
+  c.set(c.emit("Resize", {c.x(c.op().schema.arguments[0].name.c_str()), "", "", c.size_vector(c.list("output_size"))},
+               attributes));
 }
 
 void nearest(Call& c) { resize(c, "nearest", "asymmetric", true); }
-void linear_resize(Call& c) {
-  resize(c, "linear", c.flag("align_corners") ? "align_corners" : "half_pixel", false);
-}
+void linear_resize(Call& c) { resize(c, "linear", c.flag("align_corners") ? "align_corners" : "half_pixel", false); }
 void cubic(Call& c) { resize(c, "cubic", c.flag("align_corners") ? "align_corners" : "half_pixel", false); }
 
 void grid_sample(Call& c) {

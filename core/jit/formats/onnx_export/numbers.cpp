@@ -16,7 +16,9 @@ DType type_of_number(const Traced& number) {
 // A number as a tensor of shape [1]; "" when the file has nothing for it.
 std::string vector_of(Call& c, const Traced& number, DType type) {
   if (number.is_dynamic) return number.number.empty() ? "" : c.cast(number.number, type_of_number(number), type);
-  const double value = number.a.is_int() ? 0 : number.a.is_bool() ? (number.a.to_bool() ? 1.0 : 0.0) : number.a.to_float();
+  const double value = number.a.is_int()    ? 0
+                       : number.a.is_bool() ? (number.a.to_bool() ? 1.0 : 0.0)
+                                            : number.a.to_float();
   const Tensor tensor = Tensor::empty(Dims{1}, DType::kFloat64);
   tensor.data<double>()[0] = value;
   if (!number.a.is_int()) return c.constant(tensor.to(type));
@@ -37,11 +39,11 @@ struct NumberForm {
 };
 
 const std::map<std::string_view, NumberForm> kForms = {
-    {"aten::add", {"Add", false}},     {"aten::sub", {"Sub", false}},         {"aten::mul", {"Mul", false}},
-    {"aten::div", {"Div", true}},      {"aten::floordiv", {"FloorDiv", false}}, {"aten::remainder", {"Mod", false}},
-    {"aten::neg", {"Neg", false}},     {"prim::min", {"Min", false}},         {"prim::max", {"Max", false}},
-    {"aten::floor", {"Floor", true}},  {"aten::ceil", {"Ceil", true}},        {"aten::sqrt", {"Sqrt", true}},
-    {"aten::Int", {"Int", false}},     {"aten::Float", {"Float", true}},
+    {"aten::add", {"Add", false}},    {"aten::sub", {"Sub", false}},           {"aten::mul", {"Mul", false}},
+    {"aten::div", {"Div", true}},     {"aten::floordiv", {"FloorDiv", false}}, {"aten::remainder", {"Mod", false}},
+    {"aten::neg", {"Neg", false}},    {"prim::min", {"Min", false}},           {"prim::max", {"Max", false}},
+    {"aten::floor", {"Floor", true}}, {"aten::ceil", {"Ceil", true}},          {"aten::sqrt", {"Sqrt", true}},
+    {"aten::Int", {"Int", false}},    {"aten::Float", {"Float", true}},
 };
 
 }  // namespace

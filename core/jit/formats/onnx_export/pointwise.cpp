@@ -21,7 +21,8 @@ Value meta_of(const Value& value) {
 // The type in which two operands meet.
 DType common_type(Call& c) {
   const Value self = meta_of(c.in("self").a), other = meta_of(c.in("other").a);
-  if (c.t().dtype() == DType::kBool && other.is_tensor() && other.to_tensor().dtype() == DType::kBool) return DType::kBool;
+  if (c.t().dtype() == DType::kBool && other.is_tensor() && other.to_tensor().dtype() == DType::kBool)
+    return DType::kBool;
   if (c.t().dtype() == DType::kBool && other.is_bool()) return DType::kBool;
   const ops::Op& add = ops::get_op(other.is_tensor() ? "aten::add.Tensor" : "aten::add.Scalar");
   return ops::infer(add, ops::bind(add, {self, other})).at(0).to_tensor().dtype();
@@ -103,7 +104,8 @@ void where(Call& c) {
 }
 
 void masked_fill(Call& c) {
-  c.set(c.emit("Where", {c.operand("mask", DType::kBool), c.operand("value", c.dtype()), c.operand("self", c.dtype())}));
+  c.set(
+      c.emit("Where", {c.operand("mask", DType::kBool), c.operand("value", c.dtype()), c.operand("self", c.dtype())}));
 }
 
 void clamp(Call& c) {
@@ -118,9 +120,7 @@ void clamp_between(Call& c) {
   c.set(c.emit("Min", {c.emit("Max", {c.x(), c.operand("min_val", c.dtype())}), c.operand("max_val", c.dtype())}));
 }
 
-void relu6(Call& c) {
-  c.set(c.emit("Min", {c.emit("Relu", {c.x()}), c.scalar(6, c.dtype())}));
-}
+void relu6(Call& c) { c.set(c.emit("Min", {c.emit("Relu", {c.x()}), c.scalar(6, c.dtype())})); }
 
 void silu(Call& c) {
   const std::string x = c.x();
@@ -232,25 +232,26 @@ void copy(Call& c) {
   c.set(c.t("src").sizes() == c.t().sizes() ? source : c.emit("Expand", {source, c.shape_of(c.x())}));
 }
 
-void fill(Call& c) {
-  c.set(c.emit("Expand", {c.operand("value", c.dtype()), c.shape_of(c.x())}));
-}
+void fill(Call& c) { c.set(c.emit("Expand", {c.operand("value", c.dtype()), c.shape_of(c.x())})); }
 
 #define NAME(ID, TEXT) constexpr char ID[] = TEXT;
-NAME(kRelu, "Relu") NAME(kExp, "Exp") NAME(kLog, "Log") NAME(kSqrt, "Sqrt") NAME(kAbs, "Abs") NAME(kNeg, "Neg")
-NAME(kFloor, "Floor") NAME(kCeil, "Ceil") NAME(kSign, "Sign") NAME(kTanh, "Tanh") NAME(kSigmoid, "Sigmoid")
-NAME(kErf, "Erf") NAME(kSin, "Sin") NAME(kCos, "Cos") NAME(kTan, "Tan") NAME(kAsin, "Asin") NAME(kAcos, "Acos")
-NAME(kAtan, "Atan") NAME(kSinh, "Sinh") NAME(kCosh, "Cosh") NAME(kReciprocal, "Reciprocal") NAME(kIsNan, "IsNaN")
-NAME(kIsInf, "IsInf") NAME(kMish, "Mish") NAME(kHardSwish, "HardSwish") NAME(kSoftsign, "Softsign") NAME(kSelu, "Selu")
-NAME(kAdd, "Add") NAME(kSub, "Sub") NAME(kMul, "Mul") NAME(kMax, "Max") NAME(kMin, "Min") NAME(kEqual, "Equal")
-NAME(kLess, "Less") NAME(kLessOrEqual, "LessOrEqual") NAME(kGreater, "Greater") NAME(kGreaterOrEqual, "GreaterOrEqual")
-NAME(kAnd, "And") NAME(kOr, "Or") NAME(kXor, "Xor") NAME(kBitwiseAnd, "BitwiseAnd") NAME(kBitwiseOr, "BitwiseOr")
-NAME(kBitwiseXor, "BitwiseXor")
+NAME(kRelu, "Relu")
+NAME(kExp, "Exp") NAME(kLog, "Log") NAME(kSqrt, "Sqrt") NAME(kAbs, "Abs") NAME(kNeg, "Neg") NAME(kFloor, "Floor")
+    NAME(kCeil, "Ceil") NAME(kSign, "Sign") NAME(kTanh, "Tanh") NAME(kSigmoid, "Sigmoid") NAME(kErf, "Erf")
+        NAME(kSin, "Sin") NAME(kCos, "Cos") NAME(kTan, "Tan") NAME(kAsin, "Asin") NAME(kAcos, "Acos")
+            NAME(kAtan, "Atan") NAME(kSinh, "Sinh") NAME(kCosh, "Cosh") NAME(kReciprocal, "Reciprocal")
+                NAME(kIsNan, "IsNaN") NAME(kIsInf, "IsInf") NAME(kMish, "Mish") NAME(kHardSwish, "HardSwish")
+                    NAME(kSoftsign, "Softsign") NAME(kSelu, "Selu") NAME(kAdd, "Add") NAME(kSub, "Sub")
+                        NAME(kMul, "Mul") NAME(kMax, "Max") NAME(kMin, "Min") NAME(kEqual, "Equal") NAME(kLess, "Less")
+                            NAME(kLessOrEqual, "LessOrEqual") NAME(kGreater, "Greater")
+                                NAME(kGreaterOrEqual, "GreaterOrEqual") NAME(kAnd, "And") NAME(kOr, "Or")
+                                    NAME(kXor, "Xor") NAME(kBitwiseAnd, "BitwiseAnd") NAME(kBitwiseOr, "BitwiseOr")
+                                        NAME(kBitwiseXor, "BitwiseXor")
 #undef NAME
 
-// Names of operators on numbers alone are in numbers.cpp; where one name stands for both, the arguments decide.
-template <Handler kOfTensors>
-void of_tensors(Call& c) {
+    // Names of operators on numbers alone are in numbers.cpp; where one name stands for both, the arguments decide.
+    template <Handler kOfTensors>
+    void of_tensors(Call& c) {
   if (!c.results().empty() && !c.results()[0].a.is_tensor()) return write_number(c);
   kOfTensors(c);
 }

@@ -40,7 +40,8 @@ struct Layer {
   std::string weights, recurrent, biases;  // biases may be ""
 };
 
-Layer layer_of(Call& c, const std::vector<Traced>& params, size_t first, size_t directions, bool has_biases, const Kind& kind) {
+Layer layer_of(Call& c, const std::vector<Traced>& params, size_t first, size_t directions, bool has_biases,
+               const Kind& kind) {
   std::vector<Tensor> weights, recurrent, biases;
   const size_t count = has_biases ? 4 : 2;
   for (size_t d = 0; d < directions; ++d) {
@@ -84,8 +85,8 @@ void recurrent(Call& c, const Kind& kind, const Attributes& own_attributes) {
     const Layer own = layer_of(c, params, static_cast<size_t>(layer) * per_layer, directions, has_biases, kind);
     const auto number = static_cast<int64_t>(directions);
     const auto state_of = [&](const Traced& all) {
-      return c.emit("Slice", {c.tracer().name_of(all), c.int_vector({layer * number}), c.int_vector({(layer + 1) * number}),
-                              c.int_vector({0})});
+      return c.emit("Slice", {c.tracer().name_of(all), c.int_vector({layer * number}),
+                              c.int_vector({(layer + 1) * number}), c.int_vector({0})});
     };
     Strings inputs{x, own.weights, own.recurrent, own.biases, "", state_of(states[0])};
     if (is_lstm) inputs.push_back(state_of(states.at(1)));
@@ -100,7 +101,9 @@ void recurrent(Call& c, const Kind& kind, const Attributes& own_attributes) {
     x = c.reshape(x, Dims{0, 0, number * hidden});
   }
   c.set(batch_first ? c.transpose(x, Dims{1, 0, 2}) : x, 0);
-  const auto join = [&](const Strings& parts) { return parts.size() == 1 ? parts[0] : c.emit("Concat", parts, {{"axis", int64_t{0}}}); };
+  const auto join = [&](const Strings& parts) {
+    return parts.size() == 1 ? parts[0] : c.emit("Concat", parts, {{"axis", int64_t{0}}});
+  };
   c.set(join(last_hidden), 1);
   if (is_lstm) c.set(join(last_cell), 2);
 }

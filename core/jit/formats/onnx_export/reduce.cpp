@@ -76,7 +76,8 @@ std::string count_less(Call& c, const Dims& dims, double correction) {
   if (!is_open) return c.scalar(std::max(0.0, count - correction), c.t().dtype());
   const std::string sizes = c.emit("Gather", {c.shape_of(c.x()), c.int_vector(dims)});
   const std::string product = c.emit("ReduceProd", {sizes}, {{"keepdims", int64_t{0}}});
-  const std::string less = c.emit("Sub", {c.cast(product, DType::kInt64, c.t().dtype()), c.scalar(correction, c.t().dtype())});
+  const std::string less =
+      c.emit("Sub", {c.cast(product, DType::kInt64, c.t().dtype()), c.scalar(correction, c.t().dtype())});
   return c.emit("Max", {less, c.scalar(0, c.t().dtype())});
 }
 
@@ -150,9 +151,10 @@ void sort(Call& c) {
 void argsort(Call& c) { c.set(sorted(c)[1]); }
 
 #define NAME(ID, TEXT) constexpr char ID[] = TEXT;
-NAME(kSum, "ReduceSum") NAME(kMean, "ReduceMean") NAME(kMax, "ReduceMax") NAME(kMin, "ReduceMin")
-NAME(kProd, "ReduceProd") NAME(kLogSumExp, "ReduceLogSumExp") NAME(kArgMax, "ArgMax") NAME(kArgMin, "ArgMin")
-NAME(kSoftmax, "Softmax") NAME(kLogSoftmax, "LogSoftmax")
+NAME(kSum, "ReduceSum")
+NAME(kMean, "ReduceMean") NAME(kMax, "ReduceMax") NAME(kMin, "ReduceMin") NAME(kProd, "ReduceProd")
+    NAME(kLogSumExp, "ReduceLogSumExp") NAME(kArgMax, "ArgMax") NAME(kArgMin, "ArgMin") NAME(kSoftmax, "Softmax")
+        NAME(kLogSoftmax, "LogSoftmax")
 #undef NAME
 
 }  // namespace

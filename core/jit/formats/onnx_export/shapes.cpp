@@ -200,14 +200,16 @@ void slice(Call& c) {
 }
 
 void narrow(Call& c) {
-  if (c.in("start").is_dynamic || c.in("length").is_dynamic) c.refuse("an open start or length has no form in ONNX here");
+  if (c.in("start").is_dynamic || c.in("length").is_dynamic)
+    c.refuse("an open start or length has no form in ONNX here");
   const int64_t dim = c.dim("dim", c.t().ndim());
   int64_t start = c.integer("start");
   if (start < 0) {
     if (c.t().size(dim) != c.t2().size(dim)) c.refuse("a start from the end of an open size has no form in ONNX here");
     start += c.t().size(dim);
   }
-  c.set(c.emit("Slice", {c.x(), c.int_vector({start}), c.int_vector({start + c.integer("length")}), c.int_vector({dim})}));
+  c.set(c.emit("Slice",
+               {c.x(), c.int_vector({start}), c.int_vector({start + c.integer("length")}), c.int_vector({dim})}));
 }
 
 void flip(Call& c) {
@@ -231,7 +233,8 @@ void roll(Call& c) {
     if (size != c.t2().size(dim)) c.refuse("an open size has no form in ONNX here");
     if (size == 0) continue;
     const std::string at = c.int_vector({((-shifts[i]) % size + size) % size}), axis = c.int_vector({dim});
-    x = c.emit("Concat", {c.emit("Slice", {x, at, last, axis}), c.emit("Slice", {x, first, at, axis})}, {{"axis", dim}});
+    x = c.emit("Concat", {c.emit("Slice", {x, at, last, axis}), c.emit("Slice", {x, first, at, axis})},
+               {{"axis", dim}});
   }
   c.set(x);
 }
@@ -253,7 +256,8 @@ std::string padded(Call& c, const std::string& x, const Tensor& t, const std::st
   }
   begins.insert(begins.end(), ends.begin(), ends.end());
   Strings inputs{x, c.size_vector(begins)};
-  if (mode == "constant") inputs.push_back(c.has("value") ? c.scalar(c.in("value"), c.dtype()) : c.scalar(0, c.dtype()));
+  if (mode == "constant")
+    inputs.push_back(c.has("value") ? c.scalar(c.in("value"), c.dtype()) : c.scalar(0, c.dtype()));
   return c.emit("Pad", inputs, {{"mode", mode}});
 }
 

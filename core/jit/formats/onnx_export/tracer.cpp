@@ -27,10 +27,12 @@ bool only_raises(const Block& block) {
 bool is_arithmetic(const Block& block) {
   for (const Node* node = block.first(); node; node = node->next()) {
     const bool is_plain = node->kind() == NodeKind::kConstant || node->kind() == NodeKind::kIf || node->is_pure_op();
-    if (!is_plain || !std::ranges::all_of(node->blocks(), [](const Block* inner) { return is_arithmetic(*inner); })) return false;
+    if (!is_plain || !std::ranges::all_of(node->blocks(), [](const Block* inner) { return is_arithmetic(*inner); }))
+      return false;
     for (const GraphValue* output : node->outputs()) {
       const ops::TypeKind kind = output->type()->kind();
-      const bool is_number = kind == ops::TypeKind::kInt || kind == ops::TypeKind::kFloat || kind == ops::TypeKind::kBool;
+      const bool is_number =
+          kind == ops::TypeKind::kInt || kind == ops::TypeKind::kFloat || kind == ops::TypeKind::kBool;
       if (!is_number && node->kind() != NodeKind::kConstant) return false;
     }
   }
@@ -118,7 +120,8 @@ std::string Tracer::name_of(const Traced& traced) {
   const auto found = tensors_.find(tensor.impl());
   const bool is_stale = found == tensors_.end() ? !is_constant(tensor) : found->second.is_stale;
   if (is_stale) {
-    fail(ErrorCode::kUnimplemented, "a tensor is read after another one over the same memory was written in place, "
+    fail(ErrorCode::kUnimplemented,
+         "a tensor is read after another one over the same memory was written in place, "
          "which ONNX cannot say");
   }
   if (found == tensors_.end()) {
@@ -130,7 +133,8 @@ std::string Tracer::name_of(const Traced& traced) {
     }
     return name;
   }
-  if (found->second.name.empty()) fail(ErrorCode::kUnimplemented, "this result of an operator has no form in ONNX here");
+  if (found->second.name.empty())
+    fail(ErrorCode::kUnimplemented, "this result of an operator has no form in ONNX here");
   return found->second.name;
 }
 
@@ -199,7 +203,8 @@ void Tracer::visit(const Node& node) {
     case NodeKind::kUninitialized: return set(node.output(), Traced());
     case NodeKind::kIsInstance: {
       const Value value = to_value(at(node.input()), false);
-      const bool is = std::ranges::any_of(node.types(), [&](const auto& type) { return ops::is_instance(value, *type); });
+      const bool is =
+          std::ranges::any_of(node.types(), [&](const auto& type) { return ops::is_instance(value, *type); });
       return set(node.output(), wrap(is, is));
     }
     default: refuse(node, "has no form in ONNX");
@@ -286,7 +291,8 @@ void Tracer::unpack(const Node& node) {
 }
 
 // Tensors of the first set that a call writes.
-std::vector<Tensor> Tracer::written_tensors(const Node& node, const ops::Op& op, const std::vector<Traced>& arguments) const {
+std::vector<Tensor> Tracer::written_tensors(const Node& node, const ops::Op& op,
+                                            const std::vector<Traced>& arguments) const {
   std::vector<Tensor> written;
   if (op.writes_when >= 0 && arguments[static_cast<size_t>(op.writes_when)].a.is_bool() &&
       !arguments[static_cast<size_t>(op.writes_when)].a.to_bool()) {
@@ -317,7 +323,9 @@ void Tracer::call(const Node& node) {
   if (is_open) {
     // What a constant is before it is written.
     for (const Traced& argument : arguments) {
-      const auto is_same = [&](const Tensor& one) { return argument.a.is_tensor() && one.is_same(argument.a.to_tensor()); };
+      const auto is_same = [&](const Tensor& one) {
+        return argument.a.is_tensor() && one.is_same(argument.a.to_tensor());
+      };
       if (std::ranges::any_of(written, is_same)) name_of(argument);
     }
   }
@@ -357,7 +365,8 @@ void Tracer::call(const Node& node) {
   }
   Call call(*this, node, op, std::move(arguments), std::move(results));
   handler(call);
-  for (size_t i = 0; i < node.outputs().size() && i < call.results().size(); ++i) set(node.output(i), call.results()[i]);
+  for (size_t i = 0; i < node.outputs().size() && i < call.results().size(); ++i)
+    set(node.output(i), call.results()[i]);
 }
 
 }  // namespace tensord::jit::onnx

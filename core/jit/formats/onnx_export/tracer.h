@@ -13,8 +13,8 @@
 
 namespace tensord::jit::onnx {
 
-// Runs a graph for two sets of examples and writes what its operators do to tensors as ONNX. Branches and loops have to go
-// the same way for every input, so they leave nothing in the file; those that hang on data or on an open size are
+// Runs a graph for two sets of examples and writes what its operators do to tensors as ONNX. Branches and loops have to
+// go the same way for every input, so they leave nothing in the file; those that hang on data or on an open size are
 // refused, unless the other way only raises an error. Throws Error{kUnimplemented} that names operator and place.
 class Tracer {
  public:
@@ -44,8 +44,8 @@ class Tracer {
   void visit(const Node& node);
   void call(const Node& node);
   std::vector<Tensor> written_tensors(const Node& node, const ops::Op& op, const std::vector<Traced>& arguments) const;
-  // The memory of this tensor was written, with what comes from inputs or not: others that view it have other values now
-  // than the file says.
+  // The memory of this tensor was written, with what comes from inputs or not: others that view it have other values
+  // now than the file says.
   void mark_written(const Tensor& a, bool is_open);
   void run_if(const Node& node);
   void choose(const Node& node, bool first_way, bool second_way);

@@ -18,7 +18,8 @@ constexpr const char* kVersion = "10\n";
 // Objects of another format, made anew as modules of TorchScript, and the classes that they have there.
 class Classes {
  public:
-  ops::ObjectPtr add(const ops::Object& source, const std::string& methods, const std::map<std::string, Tensor>& constants) {
+  ops::ObjectPtr add(const ops::Object& source, const std::string& methods,
+                     const std::map<std::string, Tensor>& constants) {
     const std::string name = concat("M", count_++);
     auto type = std::make_shared<ops::ClassType>(concat(kModule, ".", name), /*is_module=*/true);
     type->parameter_names = source.type->parameter_names;
@@ -26,7 +27,8 @@ class Classes {
     std::vector<Value> slots;
     std::string text = concat("class ", name, "(Module):\n  __parameters__ = [", names(type->parameter_names),
                               "]\n  __buffers__ = [", names(type->buffer_names), "]\n");
-    const auto add_attribute = [&](const std::string& attribute, const std::string& annotation, ops::TypePtr kind, Value value) {
+    const auto add_attribute = [&](const std::string& attribute, const std::string& annotation, ops::TypePtr kind,
+                                   Value value) {
       text += is_identifier(attribute) ? concat("  ", attribute, " : ", annotation, "\n")
                                        : concat("  __annotations__[\"", attribute, "\"] = ", annotation, "\n");
       type->add_attribute(attribute, std::move(kind));
@@ -42,7 +44,8 @@ class Classes {
         const ops::ObjectPtr below = add(*value.to_object(), "", {});
         add_attribute(attribute, below->type->name(), std::const_pointer_cast<ops::ClassType>(below->type), below);
       } else if (attribute != "training") {
-        fail(ErrorCode::kUnimplemented, "attribute '", attribute, "' is a ", value.tag_name(), ", which is not written");
+        fail(ErrorCode::kUnimplemented, "attribute '", attribute, "' is a ", value.tag_name(),
+             ", which is not written");
       }
     }
     for (const auto& [attribute, tensor] : constants) add_attribute(attribute, "Tensor", ops::tensor_type(), tensor);
@@ -71,7 +74,8 @@ void export_torchscript(const std::string& path, const ops::ObjectPtr& object,
   std::string text;
   // The root is the first class that is made.
   const std::string self = concat(kModule, ".M0");
-  for (const TorchScriptMethod& method : methods) text += printer.print(method.name, *method.schema, *method.graph, self);
+  for (const TorchScriptMethod& method : methods)
+    text += printer.print(method.name, *method.schema, *method.graph, self);
   Classes classes;
   const ops::ObjectPtr root = classes.add(*object, text, printer.constants());
   write_model_archive(path,

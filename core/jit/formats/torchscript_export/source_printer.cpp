@@ -57,9 +57,11 @@ std::string joined(const std::vector<std::string>& parts) {
 }  // namespace
 
 bool is_identifier(const std::string& name) {
-  static const std::set<std::string> kWords = {"and", "as", "assert", "break", "class", "continue", "def", "del", "elif",
-      "else", "except", "False", "for", "from", "global", "if", "import", "in", "is", "lambda", "None", "nonlocal", "not",
-      "or", "pass", "raise", "return", "self", "torch", "ops", "True", "try", "while", "with", "yield"};
+  static const std::set<std::string> kWords = {"and",      "as",   "assert", "break",  "class", "continue", "def",
+                                               "del",      "elif", "else",   "except", "False", "for",      "from",
+                                               "global",   "if",   "import", "in",     "is",    "lambda",   "None",
+                                               "nonlocal", "not",  "or",     "pass",   "raise", "return",   "self",
+                                               "torch",    "ops",  "True",   "try",    "while", "with",     "yield"};
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) || kWords.contains(name)) return false;
   return std::ranges::all_of(name, [](unsigned char c) { return c < 0x80 && (std::isalnum(c) || c == '_'); });
 }
@@ -82,7 +84,9 @@ SourcePrinter::SourcePrinter(const ops::ObjectPtr& self) {
   }
 }
 
-void SourcePrinter::line(int depth, const std::string& text) { out_ += std::string(2 * static_cast<size_t>(depth), ' ') + text + "\n"; }
+void SourcePrinter::line(int depth, const std::string& text) {
+  out_ += std::string(2 * static_cast<size_t>(depth), ' ') + text + "\n";
+}
 
 std::string SourcePrinter::assigned(const GraphValue* value) {
   define(value, concat("_", value->id()));
@@ -102,7 +106,8 @@ std::string SourcePrinter::constant(const Value& value, const ops::TypePtr& type
     case Value::Tag::kObject: {
       // Passes put modules where they are used.
       const auto found = modules_.find(value.to_object().get());
-      if (found == modules_.end()) fail(ErrorCode::kUnimplemented, "an object that is no module of the model is not written");
+      if (found == modules_.end())
+        fail(ErrorCode::kUnimplemented, "an object that is no module of the model is not written");
       return found->second;
     }
     case Value::Tag::kTensor: {
@@ -120,8 +125,9 @@ std::string SourcePrinter::constant(const Value& value, const ops::TypePtr& type
       for (const Value& item : value.to_tuple()->items) items.push_back(constant(item, nullptr));
       return "(" + joined(items) + (items.size() == 1 ? ",)" : ")");
     }
-    default: fail(ErrorCode::kUnimplemented, "a constant of type ", type ? type->str() : value.tag_name(),
-                  " has no form in TorchScript here");
+    default:
+      fail(ErrorCode::kUnimplemented, "a constant of type ", type ? type->str() : value.tag_name(),
+           " has no form in TorchScript here");
   }
 }
 
@@ -140,7 +146,8 @@ std::string SourcePrinter::print(const std::string& name, const ops::Schema& sch
     }
     const ops::Argument& argument = schema.arguments.at(i - 1);
     std::string own = argument.name;
-    std::ranges::replace_if(own, [](unsigned char c) { return c >= 0x80 || !(std::isalnum(c) || c == '_'); }, '_');
+    std::ranges::replace_if(
+        own, [](unsigned char c) { return c >= 0x80 || !(std::isalnum(c) || c == '_'); }, '_');
     if (!is_identifier(own) || own.starts_with("_")) own = concat("input_", i, own);
     while (!taken.insert(own).second) own += "_";
     define(input, own);
@@ -148,7 +155,8 @@ std::string SourcePrinter::print(const std::string& name, const ops::Schema& sch
                         (argument.default_value ? "=" + constant(*argument.default_value, input->type()) : ""));
   }
   const GraphValue* result = graph.outputs()[0];
-  line(1, concat("def ", name, "(", joined(arguments), ") -> ", result->type()->kind() == TypeKind::kNone ? "None" : result->type()->str(), ":"));
+  line(1, concat("def ", name, "(", joined(arguments), ") -> ",
+                 result->type()->kind() == TypeKind::kNone ? "None" : result->type()->str(), ":"));
   block(*graph.block(), 2);
   line(2, "return " + text(result));
   return out_;
@@ -177,7 +185,8 @@ void SourcePrinter::node(const Node& node, int depth) {
     case NodeKind::kLoop: return loop(node, depth);
     case NodeKind::kGetAttr:
       // Modules are only named; what may be set in between is read where it stands.
-      if (node.output()->type()->kind() == TypeKind::kClass) return define(node.output(), attribute_text(inputs[0], node.name()));
+      if (node.output()->type()->kind() == TypeKind::kClass)
+        return define(node.output(), attribute_text(inputs[0], node.name()));
       return assign(attribute_text(inputs[0], node.name()));
     case NodeKind::kSetAttr:
       if (!is_identifier(node.name())) refuse(node, "an attribute of this name cannot be set in TorchScript");
@@ -197,7 +206,8 @@ void SourcePrinter::node(const Node& node, int depth) {
       return line(depth, names + inputs[0]);
     }
     case NodeKind::kTupleIndex: return assign(concat("(", inputs[0], ")[", node.index(), "]"));
-    case NodeKind::kUncheckedCast: return assign("unchecked_cast(" + node.output()->type()->str() + ", " + inputs[0] + ")");
+    case NodeKind::kUncheckedCast:
+      return assign("unchecked_cast(" + node.output()->type()->str() + ", " + inputs[0] + ")");
     case NodeKind::kUninitialized: return assign("uninitialized(" + node.output()->type()->str() + ")");
     case NodeKind::kIsInstance: {
       if (node.types().size() != 1) refuse(node, "several types have no form in TorchScript here");
@@ -220,7 +230,7 @@ std::string SourcePrinter::call(const Node& node) {
     arguments.push_back((is_named ? schema.arguments[i].name + "=" : "") + text(node.input(i)));
   }
   // A check of a program's inputs, which is an error of its own here.
-  if (schema.name == "prim::InvalidInput") return "ops.prim.RaiseException(" + joined(arguments) + ")";
+  if (schema.name == "prim::InvalidInput") return "ops.prim.RaiseException(" + arguments[0] + ", None)";
   if (schema.name == "aten::__getitem__") return concat("(", arguments[0], ")[", arguments[1], "]");
   const auto found = kFunctions.find(schema.name);
   if (found != kFunctions.end()) return found->second + "(" + joined(arguments) + ")";
@@ -249,7 +259,8 @@ void SourcePrinter::branch(const Node& node, int depth) {
 
 void SourcePrinter::loop(const Node& node, int depth) {
   const Block& body = *node.blocks()[0];
-  const Value *trips = node.input(0)->constant(), *first = node.input(1)->constant(), *next = body.outputs()[0]->constant();
+  const Value *trips = node.input(0)->constant(), *first = node.input(1)->constant(),
+              *next = body.outputs()[0]->constant();
   const bool is_for = first && first->is_bool() && first->to_bool() && next && next->is_bool() && next->to_bool();
   const bool is_while = trips && trips->is_int() && trips->to_int() == INT64_MAX;
   if (!is_for && !is_while) refuse(node, "a loop with both a count and a condition has no form in TorchScript here");
@@ -265,7 +276,8 @@ void SourcePrinter::loop(const Node& node, int depth) {
     line(depth, condition + " = " + text(node.input(1)));
     if (body.inputs()[0]->has_uses()) line(depth, text(body.inputs()[0]) + " = 0");
   }
-  line(depth, is_for ? "for " + text(body.inputs()[0]) + " in range(" + text(node.input(0)) + "):" : "while " + condition + ":");
+  line(depth, is_for ? "for " + text(body.inputs()[0]) + " in range(" + text(node.input(0)) + "):"
+                     : "while " + condition + ":");
   block(body, depth + 1);
   // All are computed before the first is replaced.
   std::vector<std::string> values;

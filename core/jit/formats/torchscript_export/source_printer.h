@@ -8,14 +8,15 @@
 
 namespace tensord::jit {
 
-// Writes a method's graph as TorchScript, as PyTorch writes the code of an archive. Constant tensors become attributes of
-// the model, which print() collects.
+// Writes a method's graph as TorchScript, as PyTorch writes the code of an archive. Constant tensors become attributes
+// of the model, which print() collects.
 class SourcePrinter {
  public:
   explicit SourcePrinter(const ops::ObjectPtr& self);
   // The method, indented as one of a class; `self_type` is the class's qualified name. Throws Error{kUnimplemented}
   // naming operator and place where TorchScript has no words for it.
-  std::string print(const std::string& name, const ops::Schema& schema, const Graph& graph, const std::string& self_type);
+  std::string print(const std::string& name, const ops::Schema& schema, const Graph& graph,
+                    const std::string& self_type);
   // Attributes that the code reads, by their names.
   const std::map<std::string, Tensor>& constants() const { return constants_; }
 
