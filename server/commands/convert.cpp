@@ -29,27 +29,25 @@ struct ConvertOptions {
   std::vector<std::string> inputs, dynamic;
 };
 
-// Sizes of an open dimension where nobody says one: of the batch, and of others.
-constexpr int64_t kBatchExample = 2, kOtherExample = 8;
 // Sets of examples: two that are written by, and one that only the finished file is tried with.
 constexpr int64_t kSets = 3;
+
+// How open sizes are chosen: what they are in the first set where nobody says it (of the batch, and of others), and
+// whether they are multiplied for the other sets or count up. Programs have ranges of sizes, and some want multiples.
+struct SizePlan {
+  int64_t batch, other;
+  bool multiplies;
+};
+constexpr SizePlan kSizePlans[] = {{2, 8, true}, {2, 4, true}, {2, 5, false}, {1, 2, true}, {2, 3, false}};
 
 // An argument, and which of its dimensions stay open.
 struct Input {
   std::string name;
-  std::string example;  // as --input has it; empty where `given` is the example
-  Tensor given;
+  std::string dtype;
+  Dims sizes;    // of the example; -1 where the plan says it
+  Tensor given;  // or the example itself
   std::set<int64_t> open;
 };
-
-std::string example_text(const jit::TensorSignature& tensor) {
-  std::string text;
-  for (size_t i = 0; i < tensor.shape->size(); ++i) {
-    const int64_t size = (*tensor.shape)[i];
-    text += concat(i > 0 ? "," : "", size >= 0 ? size : i == 0 ? kBatchExample : kOtherExample);
-  }
-  return concat(text, ":", name_of(*tensor.dtype));
-}
 
 std::vector<Input> find_inputs(const ConvertOptions& options, const jit::Module& module, const jit::Method& method) {
   std::vector<Input> inputs;
@@ -67,19 +65,23 @@ std::vector<Input> find_inputs(const ConvertOptions& options, const jit::Module&
     const jit::TensorSignature* known = signature && i < signature->inputs.size() ? &signature->inputs[i] : nullptr;
     if (known) input.name = known->name;
     if (known && known->shape && known->dtype) {
-      input.example = example_text(*known);
+      input.sizes = *known->shape;
+      input.dtype = name_of(*known->dtype);
       for (size_t k = 0; k < known->shape->size(); ++k) {
         if ((*known->shape)[k] < 0) input.open.insert(static_cast<int64_t>(k));
       }
     }
-    if (i < options.inputs.size()) input.example = options.inputs[i];
+    if (i < options.inputs.size()) {
+      const Tensor example = make_input(options.inputs[i], 0);
+      input.sizes = example.sizes();
+      input.dtype = name_of(example.dtype());
+    }
     if (i < given.size()) {
       check(given[i].is_tensor(), options.arguments_path, ": argument '", input.name, "' is a ", given[i].tag_name(),
             ", and only tensors can be inputs");
       input.given = given[i].to_tensor();
-      input.example.clear();
     }
-    if (input.example.empty() && !input.given.defined()) {
+    if (input.dtype.empty() && !input.given.defined()) {
       if (arguments[i].default_value) break;  // the rest are constants of the file
       fail(ErrorCode::kInvalidArgument, "argument '", input.name,
            "': give an example of it by --input SIZES:DTYPE or --args FILE");
@@ -106,23 +108,23 @@ void open_sizes(const std::string& text, std::vector<Input>& inputs) {
   }
 }
 
-// The example of a set: open sizes are `set` times as large.
-Tensor example_of(const Input& input, int64_t set) {
+// The example of a set.
+Tensor example_of(const Input& input, const SizePlan& plan, int64_t set) {
+  const int64_t rank = input.given.defined() ? input.given.ndim() : std::ssize(input.sizes);
+  for (const int64_t dim : input.open) check(dim < rank, "input '", input.name, "' has no dimension ", dim);
   if (input.given.defined()) {
-    Dims repeats(static_cast<size_t>(input.given.ndim()), 1);
-    for (const int64_t dim : input.open) repeats[static_cast<size_t>(wrap_dim(dim, input.given.ndim()))] = set;
+    Dims repeats(static_cast<size_t>(rank), 1);
+    for (const int64_t dim : input.open) repeats[static_cast<size_t>(dim)] = set;
     return ops::call("aten::repeat", input.given, repeats);
   }
-  const Dims sizes = make_input(input.example, 0).sizes();
   std::string text;
-  for (int64_t i = 0; i < std::ssize(sizes); ++i) {
-    text += concat(i > 0 ? "," : "", sizes[static_cast<size_t>(i)] * (input.open.contains(i) ? set : 1));
+  for (int64_t i = 0; i < rank; ++i) {
+    int64_t size = input.sizes[static_cast<size_t>(i)];
+    if (size < 0) size = i == 0 ? plan.batch : plan.other;
+    if (input.open.contains(i)) size = plan.multiplies ? size * set : size + set - 1;
+    text += concat(i > 0 ? "," : "", size);
   }
-  for (const int64_t dim : input.open) {
-    check(dim < std::ssize(sizes), "input '", input.name, "' has no dimension ", dim);
-  }
-  const size_t colon = input.example.find(':');
-  return make_input(colon == std::string::npos ? text : text + input.example.substr(colon), 0);
+  return make_input(text + ":" + input.dtype, 0);
 }
 
 // The same with elements in another order, so that a number that came from the examples' elements shows.
@@ -173,13 +175,14 @@ void compare(const Tensor& got, const Tensor& expected, const std::string& what)
 }
 
 // The file that was written, against the model that it was made from, for every set of examples.
-void try_file(const std::string& file, const ConvertOptions& options, const std::vector<Input>& inputs) {
+void try_file(const std::string& file, const ConvertOptions& options, const std::vector<Input>& inputs,
+              const SizePlan& plan) {
   const std::shared_ptr<jit::Module> model = jit::Module::load(options.model), written = jit::Module::load(file);
   const auto frame = jit::make_frame(), other = jit::make_frame();
   for (int64_t set = 1; set <= kSets; ++set) {
     std::vector<ops::Value> first, second;
     for (const Input& input : inputs) {
-      const Tensor example = shuffled(example_of(input, set), set);
+      const Tensor example = shuffled(example_of(input, plan, set), set);
       first.emplace_back(example.clone());
       second.emplace_back(example.clone());
     }
@@ -195,11 +198,31 @@ void write_torchscript(const jit::Module& module, const std::string& method, con
   jit::export_torchscript(file, module.object(), {{"forward", &one.schema(), &one.graph()}});
 }
 
+// The first plan with which the model runs. Throws what stands against the last one.
+SizePlan find_plan(const ConvertOptions& options, const jit::Module& module, const std::vector<Input>& inputs) {
+  const auto frame = jit::make_frame();
+  for (const SizePlan& plan : kSizePlans) {
+    try {
+      for (int64_t set = 1; set <= kSets; ++set) {
+        std::vector<ops::Value> arguments;
+        for (const Input& input : inputs) arguments.emplace_back(example_of(input, plan, set));
+        module.method(options.method).run(*frame, arguments);
+      }
+      return plan;
+    } catch (const Error&) {
+      if (&plan == std::end(kSizePlans) - 1) throw;
+    }
+  }
+  return kSizePlans[0];
+}
+
 void write_onnx(const ConvertOptions& options, const jit::Module& module, const std::vector<Input>& inputs,
-                const std::string& file) {
+                const SizePlan& plan, const std::string& file) {
   const jit::Method& method = module.method(options.method);
   std::vector<jit::onnx::ExportArgument> arguments;
-  for (const Input& input : inputs) arguments.push_back({input.name, example_of(input, 1), example_of(input, 2), {}});
+  for (const Input& input : inputs) {
+    arguments.push_back({input.name, example_of(input, plan, 1), example_of(input, plan, 2), {}});
+  }
   for (size_t i = inputs.size(); i < method.schema().arguments.size(); ++i) {
     const auto& argument = method.schema().arguments[i];
     check(argument.default_value.has_value(), "argument '", argument.name, "': give an example of it");
@@ -216,16 +239,18 @@ void write_checked(const ConvertOptions& options, const std::string& file) {
   jit::LoadOptions load;
   load.for_training = true;  // weights keep their names, and the graph the model's own operators
   std::vector<Input> inputs;
+  SizePlan plan{};
   {
     const GradModeGuard guard({.is_enabled = false, .is_inference = false});
     const std::shared_ptr<jit::Module> module = jit::Module::load(options.model, load);
     inputs = find_inputs(options, *module, module->method(options.method));
     for (const std::string& text : options.dynamic) open_sizes(text, inputs);
-    if (options.to == "onnx") write_onnx(options, *module, inputs, file);
+    plan = find_plan(options, *module, inputs);
+    if (options.to == "onnx") write_onnx(options, *module, inputs, plan, file);
     if (options.to == "torchscript") write_torchscript(*module, options.method, file);
   }
   const GradModeGuard guard({.is_enabled = false, .is_inference = true});
-  try_file(file, options, inputs);
+  try_file(file, options, inputs, plan);
 }
 
 void convert(const ConvertOptions& options) {

@@ -48,6 +48,20 @@ std::string number(double value) {
   return out.find_first_of(".e") == std::string::npos ? out + "." : out;
 }
 
+// NamedTuples are tuples here: their classes belong to the format that the model came from.
+std::string type_text(const ops::TypePtr& type) {
+  if (type->contained().empty() && type->kind() != TypeKind::kTuple) return type->str();
+  std::string inner;
+  for (const ops::TypePtr& one : type->contained()) inner += (inner.empty() ? "" : ", ") + type_text(one);
+  switch (type->kind()) {
+    case TypeKind::kTuple: return "Tuple[" + (inner.empty() ? "()" : inner) + "]";
+    case TypeKind::kList: return "List[" + inner + "]";
+    case TypeKind::kOptional: return "Optional[" + inner + "]";
+    case TypeKind::kDict: return "Dict[" + inner + "]";
+    default: return type->str();
+  }
+}
+
 std::string joined(const std::vector<std::string>& parts) {
   std::string out;
   for (const std::string& part : parts) out += (out.empty() ? "" : ", ") + part;
@@ -118,7 +132,7 @@ std::string SourcePrinter::constant(const Value& value, const ops::TypePtr& type
     case Value::Tag::kList: {
       std::vector<std::string> items;
       for (const Value& item : value.to_list()->items) items.push_back(constant(item, value.to_list()->element));
-      return "annotate(" + ops::list_type(value.to_list()->element)->str() + ", [" + joined(items) + "])";
+      return "annotate(" + type_text(ops::list_type(value.to_list()->element)) + ", [" + joined(items) + "])";
     }
     case Value::Tag::kTuple: {
       std::vector<std::string> items;
@@ -151,12 +165,12 @@ std::string SourcePrinter::print(const std::string& name, const ops::Schema& sch
     if (!is_identifier(own) || own.starts_with("_")) own = concat("input_", i, own);
     while (!taken.insert(own).second) own += "_";
     define(input, own);
-    arguments.push_back(own + ": " + input->type()->str() +
+    arguments.push_back(own + ": " + type_text(input->type()) +
                         (argument.default_value ? "=" + constant(*argument.default_value, input->type()) : ""));
   }
   const GraphValue* result = graph.outputs()[0];
   line(1, concat("def ", name, "(", joined(arguments), ") -> ",
-                 result->type()->kind() == TypeKind::kNone ? "None" : result->type()->str(), ":"));
+                 result->type()->kind() == TypeKind::kNone ? "None" : type_text(result->type()), ":"));
   block(*graph.block(), 2);
   line(2, "return " + text(result));
   return out_;
@@ -192,12 +206,12 @@ void SourcePrinter::node(const Node& node, int depth) {
       if (!is_identifier(node.name())) refuse(node, "an attribute of this name cannot be set in TorchScript");
       return line(depth, attribute_text(inputs[0], node.name()) + " = " + inputs[1]);
     case NodeKind::kListConstruct:
-      return assign("annotate(" + node.output()->type()->str() + ", [" + joined(inputs) + "])");
+      return assign("annotate(" + type_text(node.output()->type()) + ", [" + joined(inputs) + "])");
     case NodeKind::kTupleConstruct: return assign("(" + joined(inputs) + (inputs.size() == 1 ? ",)" : ")"));
     case NodeKind::kDictConstruct: {
       std::string items;
       for (size_t i = 0; i + 1 < inputs.size(); i += 2) items += (i > 0 ? ", " : "") + inputs[i] + ": " + inputs[i + 1];
-      return assign("annotate(" + node.output()->type()->str() + ", {" + items + "})");
+      return assign("annotate(" + type_text(node.output()->type()) + ", {" + items + "})");
     }
     case NodeKind::kListUnpack:
     case NodeKind::kTupleUnpack: {
@@ -207,11 +221,11 @@ void SourcePrinter::node(const Node& node, int depth) {
     }
     case NodeKind::kTupleIndex: return assign(concat("(", inputs[0], ")[", node.index(), "]"));
     case NodeKind::kUncheckedCast:
-      return assign("unchecked_cast(" + node.output()->type()->str() + ", " + inputs[0] + ")");
-    case NodeKind::kUninitialized: return assign("uninitialized(" + node.output()->type()->str() + ")");
+      return assign("unchecked_cast(" + type_text(node.output()->type()) + ", " + inputs[0] + ")");
+    case NodeKind::kUninitialized: return assign("uninitialized(" + type_text(node.output()->type()) + ")");
     case NodeKind::kIsInstance: {
       if (node.types().size() != 1) refuse(node, "several types have no form in TorchScript here");
-      return assign("isinstance(" + inputs[0] + ", " + node.types()[0]->str() + ")");
+      return assign("isinstance(" + inputs[0] + ", " + type_text(node.types()[0]) + ")");
     }
     default: refuse(node, "has no form in TorchScript here");
   }
@@ -226,6 +240,9 @@ std::string SourcePrinter::call(const Node& node) {
   if (space != "aten" && space != "prim") refuse(node, "is no operator of PyTorch");
   std::vector<std::string> arguments;
   for (size_t i = 0; i < node.inputs().size(); ++i) {
+    const bool is_number = i < schema.arguments.size() && schema.arguments[i].type->kind() == TypeKind::kNumber;
+    if (is_number && node.input(i)->type()->kind() == TypeKind::kBool)
+      refuse(node, "a bool where PyTorch wants a number");
     const bool is_named = i < schema.arguments.size() && schema.arguments[i].is_keyword_only;
     arguments.push_back((is_named ? schema.arguments[i].name + "=" : "") + text(node.input(i)));
   }
