@@ -30,6 +30,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   int exit_code = 0;
   tensord::server::add_run_command(app, &exit_code);
+  tensord::server::add_convert_command(app, &exit_code);
   tensord::server::add_inspect_command(app, &exit_code);
   tensord::server::add_bench_command(app, &exit_code);
   tensord::server::add_ops_command(app, &exit_code);

@@ -28,6 +28,7 @@ class CommandError : public std::runtime_error {
 };
 
 void add_run_command(CLI::App& app, int* exit_code);
+void add_convert_command(CLI::App& app, int* exit_code);
 void add_inspect_command(CLI::App& app, int* exit_code);
 void add_bench_command(CLI::App& app, int* exit_code);
 void add_ops_command(CLI::App& app, int* exit_code);

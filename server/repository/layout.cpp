@@ -184,6 +184,16 @@ fs::path version_file(const ModelLayout& model, int64_t number) {
 
 namespace {
 
+// The weights beside a version's file, where links lead to it. Others in the version's folder would serve in some ways
+// and not in others.
+fs::path weights_of(const fs::path& file, const fs::path& version, const fs::path& root) {
+  const std::string beside = jit::weights_beside(file.string()), named = jit::weights_beside((version / "_").string());
+  const fs::path weights = beside.empty() ? fs::path() : resolve(beside, root);
+  check(named.empty() || resolve(named, root) == weights, named, ": lies in another folder than ", file.string(),
+        ", to which the model's link leads");
+  return weights;
+}
+
 void read_model(const fs::path& folder, const fs::path& root, const ModelConfig* config, ModelLayout& model) {
   const fs::path real_folder = resolve(folder, root);
   model.root = root;
@@ -204,9 +214,11 @@ void read_model(const fs::path& folder, const fs::path& root, const ModelConfig*
   }
   if (!found.empty()) model.largest_number = std::max(model.largest_number, std::ranges::max(found));
   for (const int64_t number : choose_versions(std::move(found), model.config, model.warnings)) {
-    ModelLayout::Version version{.number = number, .file = {}, .error = {}};
+    ModelLayout::Version version{.number = number, .file = {}, .weights = {}, .error = {}};
     try {
       version.file = version_file(model, number);
+      if (!model.config.is_ensemble())
+        version.weights = weights_of(version.file, model.folder / std::to_string(number), root);
     } catch (const Error& error) {
       version.file.clear();
       version.error = error.what();

@@ -15,8 +15,9 @@ namespace tensord::server {
 struct ModelLayout {
   struct Version {
     int64_t number = 0;
-    std::filesystem::path file;  // resolved; inside the repository. Of an ensemble its folder
-    std::string error;           // why it cannot be loaded; file is empty then
+    std::filesystem::path file;     // resolved; inside the repository. Of an ensemble its folder
+    std::filesystem::path weights;  // its weights.safetensors, resolved; empty when there is none
+    std::string error;              // why it cannot be loaded; file is empty then
   };
   std::string name;
   std::filesystem::path root;    // the repository it lies in

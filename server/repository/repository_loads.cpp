@@ -65,7 +65,7 @@ void add_version_file(ModelLayout& layout, int64_t number, const fs::path& file)
   std::erase_if(layout.versions, [&](const auto& version) { return version.number == number; });
   const auto place = std::find_if(layout.versions.begin(), layout.versions.end(),
                                   [&](const auto& version) { return version.number > number; });
-  layout.versions.insert(place, {.number = number, .file = file, .error = {}});
+  layout.versions.insert(place, {.number = number, .file = file, .weights = {}, .error = {}});
   const ModelConfig& config = layout.config;
   if (config.version_policy == ModelConfig::VersionPolicy::kSpecific) {
     const auto& wanted = config.specific_versions;

@@ -1,5 +1,6 @@
 // How versions are made, take over from those before them, and end.
 #include <algorithm>
+#include <optional>
 
 #include "core/base/cancellation.h"
 #include "core/base/clock.h"
@@ -49,15 +50,18 @@ std::string why_not_loaded(const std::exception& error) {
   }
 }
 
-// Opens a model by a copy of its file that nobody can write to.
+// Opens a model by copies of its files that nobody can write to.
 std::unique_ptr<const Model> open_copy(const ModelFactory& factory, const fs::path& file, const ModelConfig& config) {
   const ArchiveCopy copy(file);
+  std::optional<ArchiveCopy> weights;
   ModelConfig named = config;  // the copy's path has no name
   named.default_model_filename = file.filename().string();
+  if (!config.weights_file.empty()) named.weights_file = weights.emplace(config.weights_file).path();
   try {
     return factory(copy.path(), named);
   } catch (const Error& error) {
-    throw Error(error.code(), renamed(error.what(), copy.path(), file.string()));
+    const std::string text = renamed(error.what(), copy.path(), file.string());
+    throw Error(error.code(), weights ? renamed(text, weights->path(), config.weights_file) : text);
   }
 }
 
@@ -70,7 +74,8 @@ bool Repository::is_served(const std::string& name) const {
 }
 
 std::unique_ptr<const Model> Repository::open_model(const Job& job, OwnerId owner) {
-  const ModelConfig& config = job.model.config;
+  ModelConfig config = job.model.config;
+  config.weights_file = job.version.weights.string();
   const MemoryOwnerScope owner_scope(owner);
   if (config.is_ensemble()) return make_ensemble_model(job.model.name, config, *this);
   if (options_.copies_archives) return open_copy(factory_, job.version.file, config);

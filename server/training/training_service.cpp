@@ -13,6 +13,7 @@
 #include "core/base/thread_priority.h"
 #include "core/base/utf8.h"
 #include "core/distributed/gloo/gloo_engine.h"
+#include "core/jit/formats/new_weights.h"
 #include "server/training/evaluation_metrics.h"
 #include "server/training/jobs/job_origin.h"
 #include "server/training/ranks/rank_team.h"
@@ -163,6 +164,7 @@ void TrainingService::check_against_model(const JobSpec& spec, const std::string
   }
   const CancellationScope scope([this] { return is_stopping_.load(); }, Clock::system().now_ns() + kMaxLoadNs);
   TrainingModel model(archive, spec.loss, spec.data.inputs, EvaluationMetrics::needs_output(spec.evaluation.metrics));
+  model.module().check_can_save();
   make_job_optimizer(spec.optimizer, model.module().named_parameters());
 }
 
@@ -200,7 +202,10 @@ JobStatus TrainingService::create(JobSpec spec) {
   status.base_version = source.version;
   status.progress.total_steps = status.spec.steps;
   // From here on the job has its own archive, whatever becomes of the model.
-  link_or_copy(source.file, store_.base_archive(status.id));
+  const std::filesystem::path archive = store_.base_archive(status.id);
+  link_or_copy(source.file, archive);
+  const std::string weights = jit::weights_beside(source.file.string());
+  if (!weights.empty()) link_or_copy(weights, archive.parent_path() / std::filesystem::path(weights).filename());
   store_.save(status);
   log(LogLevel::kInfo, "training job created",
       {{"job", status.id}, {"model", status.spec.model.name}, {"version", status.base_version}});

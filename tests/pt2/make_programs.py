@@ -1,7 +1,8 @@
 """Exports models with the PyTorch that runs this, and writes what they give:
 
-    python -m tests.pt2.make_programs DIR [NAME …]             the small models of feature_models.py
-    python -m tests.pt2.make_programs DIR --libraries [NAME …] architectures of transformers, timm and torchvision
+    python -m tests.pt2.make_programs DIR [NAME …]
+
+The models are those of feature_models.py. Architectures of transformers, timm and torchvision: tests/formats/real_models.py.
 
 With --suffix TEXT the names end in it: programs of older versions of PyTorch lie beside those of the newest.
 
@@ -10,7 +11,6 @@ are in order: one may change what the next sees.
 """
 
 import copy
-import os
 import pathlib
 import sys
 import traceback
@@ -62,28 +62,9 @@ def main():
         at = arguments.index("--suffix")
         suffix = arguments[at + 1]
         del arguments[at:at + 2]
-    libraries = "--libraries" in arguments
-    names = [argument for argument in arguments if argument != "--libraries"]
+    names = arguments
     failed = 0
     written = torch.load(directory / "calls.pt") if (directory / "calls.pt").exists() else {}
-    if libraries:
-        from tests.pt2.library_models import LIBRARY
-
-        for name, make in LIBRARY.items():
-            if names and name not in names:
-                continue
-            try:
-                torch.manual_seed(0)
-                module, args, kwargs, dynamic = make()
-                module.eval()
-                export(directory, name, module, args, kwargs, dynamic, [(args, kwargs)], True, written)
-                print("ok", name, flush=True)
-            except Exception as error:  # what PyTorch cannot export is no failure of ours
-                print("not exported", name, str(error).split("\n")[0][:200], flush=True)
-                if os.environ.get("TRACE"):
-                    traceback.print_exc()
-            torch.save(written, directory / "calls.pt")
-        return 0
     from tests.pt2.feature_models import FEATURES
 
     for name, one in FEATURES.items():

@@ -203,12 +203,19 @@ TEST_F(DataFile, HostileSafetensors) {
             "'x': tensors of dtype C64 are not read");
   EXPECT_EQ(error(R"({"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
                   R"("y":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})"),
-            "tensors overlap");
+            "'y': tensors overlap");
+  EXPECT_EQ(error(R"({"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
+                  R"("y":{"dtype":"F32","shape":[1],"data_offsets":[12,16]}})"),
+            "'y': bytes before it belong to no tensor");
+  EXPECT_EQ(error(R"({"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})"),
+            "8 bytes at the end belong to no tensor");
+  EXPECT_EQ(error(good.substr(0, good.size() - 1) + "," + good.substr(1)), "'x' is twice in the header");
+  EXPECT_EQ(error(R"({"x":{"dtype":"BOOL","shape":[16],"data_offsets":[0,16]}})"), "'x': a bool is neither 0 nor 1");
   EXPECT_EQ(error(R"({"x":{"dtype":"F32"}})"), "'x': the header lacks dtype, shape or data_offsets");
   EXPECT_EQ(error("[1]"), "the header is no JSON object of tensors");
   EXPECT_EQ(error("{"), "the header is no JSON object of tensors");
-  EXPECT_EQ(error(std::string(1 << 20, '[')), "the header is no JSON object of tensors");
-  EXPECT_EQ(error("{}"), "holds no arrays");
+  EXPECT_EQ(error(std::string(1 << 20, '[')), "the header is nested more than 3 deep");
+  EXPECT_EQ(error("{}", ""), "holds no arrays");
   EXPECT_EQ(error_of(write("short.safetensors", "abc")), "is no safetensors file, or is truncated");
   EXPECT_EQ(error_of(write("long.safetensors", std::string(8, '\xff'))), "is no safetensors file, or is truncated");
 }

@@ -203,10 +203,10 @@ std::string_view bytes_of(const StorageImpl& storage) {
   return {static_cast<const char*>(storage.data()), storage.size_bytes()};
 }
 
-}  // namespace
-
-void write_model_archive(const std::string& path, const ZipArchive& source, const ops::ObjectPtr& object,
-                         const ModelWriterHooks& hooks) {
+// Writes the object, then what `add_others` adds, below the folder it is given.
+template <class Fn>
+void write_archive(const std::string& path, const ops::ObjectPtr& object, const ModelWriterHooks& hooks,
+                   Fn add_others) {
   ModulePickler pickler(hooks);
   const std::string text = pickler.run(object);
   const std::string stem = std::filesystem::path(path).stem().string();
@@ -216,12 +216,28 @@ void write_model_archive(const std::string& path, const ZipArchive& source, cons
     writer.add(root + "data/" + entry.key, bytes_of(*entry.storage));
   }
   writer.add(root + "data.pkl", text);
-  for (const ZipArchive::Entry& entry : source.entries()) {
-    if (entry.name == "data.pkl" || entry.name.starts_with("data/")) continue;
-    // Large ones are constants, which are stored and so written from where they lie.
-    writer.add(root + entry.name, bytes_of(*source.storage(entry)));
-  }
+  add_others(writer, root);
   writer.finish();
+}
+
+}  // namespace
+
+void write_model_archive(const std::string& path, const ZipArchive& source, const ops::ObjectPtr& object,
+                         const ModelWriterHooks& hooks) {
+  write_archive(path, object, hooks, [&](ZipWriter& writer, const std::string& root) {
+    for (const ZipArchive::Entry& entry : source.entries()) {
+      if (entry.name == "data.pkl" || entry.name.starts_with("data/")) continue;
+      // Large ones are constants, which are stored and so written from where they lie.
+      writer.add(root + entry.name, bytes_of(*source.storage(entry)));
+    }
+  });
+}
+
+void write_model_archive(const std::string& path, const std::vector<std::pair<std::string, std::string>>& entries,
+                         const ops::ObjectPtr& object, const ModelWriterHooks& hooks) {
+  write_archive(path, object, hooks, [&](ZipWriter& writer, const std::string& root) {
+    for (const auto& [name, bytes] : entries) writer.add(root + name, bytes);
+  });
 }
 
 }  // namespace tensord::jit

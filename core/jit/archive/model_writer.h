@@ -3,6 +3,8 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/jit/archive/zip.h"
 #include "core/ops/value.h"
@@ -24,5 +26,9 @@ struct ModelWriterHooks {
 // kFailedPrecondition for a tensor that is not on the CPU.
 void write_model_archive(const std::string& path, const ZipArchive& source, const ops::ObjectPtr& object,
                          const ModelWriterHooks& hooks);
+
+// The same of an archive whose other entries are given: code, constants and version.
+void write_model_archive(const std::string& path, const std::vector<std::pair<std::string, std::string>>& entries,
+                         const ops::ObjectPtr& object, const ModelWriterHooks& hooks);
 
 }  // namespace tensord::jit

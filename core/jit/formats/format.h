@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/jit/formats/new_weights.h"
 #include "core/jit/ir/function.h"
 #include "core/ops/value.h"
 
@@ -42,12 +43,15 @@ struct LoadedModel {
   std::vector<Tensor> with_gradient;                  // those that the file says require one
   std::map<std::string, MethodSignature> signatures;  // by method
   std::shared_ptr<const ModelFile> file;
-  // Writes the model with its tensors as they are now, in the format it came in. Empty: refused, not written.
+  // Writes the model with its tensors as they are now, in the format it came in. Empty: it cannot, for this reason.
   std::function<void(const std::string& path)> save;
+  std::string why_not_saved;
 };
 
 struct ReadOptions {
   bool copies_tensors = false;  // tensors get memory of their own instead of viewing the file
+  // Tensors that take the place of parameters and buffers of the file; null: none. See new_weights.h.
+  const NewWeights* weights = nullptr;
 };
 
 // A kind of file that models are read from. TorchScript archives have none: what no format here claims is one.

@@ -74,4 +74,13 @@ GraphValue* ModuleTree::get(Block* block, GraphValue* self, const std::string& n
   return value;
 }
 
+Tensor tensor_at(const ops::ObjectPtr& object, const std::string& name) {
+  ops::ObjectPtr owner = object;
+  size_t begin = 0;
+  for (size_t end = name.find('.'); end != std::string::npos; begin = end + 1, end = name.find('.', begin)) {
+    owner = owner->attribute(name.substr(begin, end - begin)).to_object();
+  }
+  return owner->attribute(name.substr(begin)).to_tensor();
+}
+
 }  // namespace tensord::jit

@@ -42,4 +42,7 @@ class ModuleTree {
   std::map<std::string, Module*> places_;  // of each tensor: the module it is an attribute of
 };
 
+// The tensor of such a name in an object that was made so. REQUIRES: it is there.
+Tensor tensor_at(const ops::ObjectPtr& object, const std::string& name);
+
 }  // namespace tensord::jit

@@ -119,6 +119,7 @@ struct Module::Impl {
   std::unique_ptr<const Method> compile(const std::string& name);
   void load_scripts(const std::string& path);
   void load_objects(const ModelArchive& archive);
+  void replace_weights();
   void take(LoadedModel model);
   void add_slots();
   std::set<std::string> trained_attributes() const;
@@ -137,7 +138,9 @@ struct Module::Impl {
   ops::ObjectPtr object;
   std::shared_ptr<const ZipArchive> archive;  // of TorchScript; of other formats:
   std::shared_ptr<const ModelFile> file;
+  std::optional<NewWeights> new_weights;
   std::function<void(const std::string& path)> write;
+  std::string why_not_saved;
   std::string platform = "pytorch_libtorch";
   std::map<std::string, MethodSignature> signatures;
   std::vector<Tensor> with_gradient;  // those that the archive says require one
@@ -307,10 +310,41 @@ void Module::Impl::load_objects(const ModelArchive& archive) {
   hooks.requires_grad = [this](const Tensor& tensor) { with_gradient.push_back(tensor); };
   const Value root = archive.object(hooks);
   check(root.is_object(), "data.pkl: expected a module but got ", root.tag_name());
+  object = root.to_object();
   for (const Tensor& tensor : with_gradient) {
     if (options.for_training) autograd::set_requires_grad(tensor);
   }
-  object = root.to_object();
+}
+
+// Where only parameters and buffers have a tensor and its memory, they get the new one as it lies in its file. Lists,
+// views and constants of the code may have it too: then the values are copied into it.
+void Module::Impl::replace_weights() {
+  struct Holders {
+    std::vector<Value*> slots;
+    std::vector<Tensor*> with_gradient;
+  };
+  std::map<const TensorImpl*, Holders> holders;
+  std::vector<std::pair<std::string, Tensor>> members;
+  for (const auto& [name, slot] : collect_member_slots(object)) {
+    members.emplace_back(name, slot->to_tensor());
+    holders[slot->to_tensor().impl()].slots.push_back(slot);
+  }
+  const auto replaced = new_weights->match(members);
+  members.clear();  // the owners of each are counted
+  for (Tensor& tensor : with_gradient) {
+    const auto found = holders.find(tensor.impl());
+    if (found != holders.end()) found->second.with_gradient.push_back(&tensor);
+  }
+  for (const auto& [own, given] : replaced) {
+    const Holders& known = holders.at(own);
+    const size_t count = known.slots.size() + known.with_gradient.size();
+    if (options.for_training || own->storage->use_count() > 1 || own->use_count() > count) {
+      known.slots.front()->to_tensor().copy_from(given);
+      continue;
+    }
+    for (Tensor* tensor : known.with_gradient) *tensor = given;
+    for (Value* slot : known.slots) *slot = Value(given);
+  }
 }
 
 void Module::Impl::add_slots() {
@@ -338,6 +372,7 @@ void Module::Impl::take(LoadedModel model) {
   object = std::move(model.object);
   file = std::move(model.file);
   write = std::move(model.save);
+  why_not_saved = std::move(model.why_not_saved);
   signatures = std::move(model.signatures);
   with_gradient = std::move(model.with_gradient);
   for (const Tensor& tensor : with_gradient) {
@@ -352,11 +387,15 @@ std::shared_ptr<Module> Module::load(const std::string& path, LoadOptions option
   auto impl = std::make_unique<Impl>();
   impl->options = std::move(options);
   const GradModeGuard guard(own_mode(impl->options));
+  const std::string weights = impl->options.weights.empty() ? weights_beside(path) : impl->options.weights;
+  if (!weights.empty()) impl->new_weights.emplace(weights, impl->options.for_training);
   if (const ModelFormat* format = find_format(path)) {
     impl->platform = format->platform;
-    impl->take(format->read(path, {.copies_tensors = impl->options.for_training}));
+    const NewWeights* weights = impl->new_weights ? &*impl->new_weights : nullptr;
+    impl->take(format->read(path, {.copies_tensors = impl->options.for_training, .weights = weights}));
   } else {
     impl->load_scripts(path);
+    if (impl->new_weights) impl->replace_weights();
   }
   impl->add_slots();
   return std::shared_ptr<Module>(new Module(std::move(impl)));
@@ -424,7 +463,7 @@ void Module::set_training(bool value) {
 void Module::save(const std::string& path) const {
   const GradModeGuard guard(own_mode(impl_->options));
   if (!impl_->archive) {
-    if (!impl_->write) fail(ErrorCode::kUnimplemented, path, ": models of this format are not written");
+    check_can_save();
     impl_->write(path);
     return;
   }
@@ -438,13 +477,21 @@ void Module::save(const std::string& path) const {
   write_model_archive(path, *impl_->archive, impl_->object, hooks);
 }
 
+void Module::check_can_save() const {
+  if (impl_->archive || impl_->write) return;
+  const std::string& reason = impl_->why_not_saved;
+  fail(ErrorCode::kUnimplemented, reason.empty() ? "models of this format are not written" : reason);
+}
+
 void Module::check_file() const {
+  if (impl_->new_weights) impl_->new_weights->file()->check_unchanged();
   if (impl_->archive) return impl_->archive->check_unchanged();
   impl_->file->check_unchanged();
 }
 
 size_t Module::release_file_memory() const {
-  return impl_->archive ? impl_->archive->release_pages() : impl_->file->release_pages();
+  const size_t of_weights = impl_->new_weights ? impl_->new_weights->file()->release_pages() : 0;
+  return of_weights + (impl_->archive ? impl_->archive->release_pages() : impl_->file->release_pages());
 }
 
 }  // namespace tensord::jit

@@ -24,6 +24,9 @@ struct LoadOptions {
   // requires_grad, neither they nor `training` are taken as constant (no freezing, packing or plans),
   // and methods run in the caller's grad mode. Without it they run in inference mode.
   bool for_training = false;
+  // A .safetensors file whose tensors take the place of parameters and buffers of these names. Empty: the file
+  // weights.safetensors beside the model, where there is one.
+  std::string weights;
 };
 
 // One method of a loaded module, optimised and ready to run. Immutable, shared by workers.
@@ -95,6 +98,8 @@ class Module {
   // attributes and tensors as they are now. The file appears whole or not at all (see AtomicFile, also for errors);
   // memory use does not grow with the weights. REQUIRES: no method runs meanwhile.
   void save(const std::string& path) const;
+  // Throws Error{kUnimplemented} with the reason where models of this kind cannot be saved.
+  void check_can_save() const;
   // Bytes of parameters and buffers, storages counted once.
   size_t size_bytes() const;
   // Gives back the memory of weights that were read from the file and never written: for when the

@@ -101,6 +101,21 @@ std::vector<std::pair<std::string, Tensor>> collect_members(const ops::ObjectPtr
   return members;
 }
 
+std::vector<std::pair<std::string, Value*>> collect_member_slots(const ops::ObjectPtr& object) {
+  std::vector<std::pair<std::string, Value*>> members;
+  for (const auto& [prefix, module] : named_modules(object)) {
+    for (const auto* names : {&module->type->parameter_names, &module->type->buffer_names}) {
+      for (const std::string& name : *names) {
+        const int slot = module->type->find_attribute(name);
+        if (slot < 0 || static_cast<size_t>(slot) >= module->slots.size()) continue;
+        Value& value = module->slots[static_cast<size_t>(slot)];
+        if (value.is_tensor()) members.emplace_back(prefix + name, &value);
+      }
+    }
+  }
+  return members;
+}
+
 std::vector<std::pair<std::string, Tensor>> collect_tensors(const ops::ObjectPtr& object) {
   Collector collector;
   collector.visit(Value(object), {}, 0);

@@ -20,6 +20,8 @@ std::vector<ops::ObjectPtr> collect_modules(const ops::ObjectPtr& object);
 // tensor once, None left out.
 std::vector<std::pair<std::string, Tensor>> collect_members(const ops::ObjectPtr& object,
                                                             std::vector<std::string> ops::ClassType::*names);
+// (dotted name, slot) of all parameters and buffers that are tensors; one that has several names comes with each.
+std::vector<std::pair<std::string, ops::Value*>> collect_member_slots(const ops::ObjectPtr& object);
 
 // Bytes of the storages that the tensors view, each counted once.
 size_t storage_bytes(const std::vector<std::pair<std::string, Tensor>>& tensors);

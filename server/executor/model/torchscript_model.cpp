@@ -364,7 +364,9 @@ std::unique_ptr<ModelSession> TorchScriptModel::make_session() const {
 
 std::unique_ptr<const Model> load_torchscript_model(const std::string& file, const ModelConfig& config,
                                                     const EngineOptions& defaults) {
-  return std::make_unique<TorchScriptModel>(file, config, to_load_options(with_room_for_batches(defaults, config)));
+  jit::LoadOptions options = to_load_options(with_room_for_batches(defaults, config));
+  options.weights = config.weights_file;
+  return std::make_unique<TorchScriptModel>(file, config, options);
 }
 
 void check_engine_options(const EngineOptions& options) { to_load_options(options); }

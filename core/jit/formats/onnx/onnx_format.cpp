@@ -9,6 +9,7 @@
 #include "core/jit/formats/module_tree.h"
 #include "core/jit/formats/onnx/importer.h"
 #include "core/jit/formats/onnx/proto.h"
+#include "core/jit/formats/onnx/save_model.h"
 #include "core/jit/formats/onnx/tensors.h"
 #include "core/tensor/grad_mode.h"
 
@@ -46,6 +47,7 @@ class ModelReader {
         file_(MappedFile::open(path)),
         model_(read_model({reinterpret_cast<const uint8_t*>(file_->data()), file_->size()})),
         tensors_(file_, std::filesystem::path(path).parent_path().string(), options.copies_tensors),
+        new_weights_(options.weights),
         importer_(model_, name_, tensors_, *graph_) {}
 
   LoadedModel read();
@@ -67,11 +69,14 @@ class ModelReader {
   std::shared_ptr<const MappedFile> file_;
   ModelProto model_;
   TensorReader tensors_;
+  const NewWeights* new_weights_;
   std::unique_ptr<Graph> graph_ = std::make_unique<Graph>();
   Importer importer_;
   ModuleTree tree_{kClass};
   ops::Schema schema_;
   std::set<std::string> initializer_names_, statistics_, attribute_names_;
+  std::map<std::string, std::string> attributes_;     // of the object, by initializer
+  std::map<std::string, Tensor> external_constants_;  // initializers
 };
 
 void ModelReader::check_versions() const {
@@ -138,14 +143,26 @@ void ModelReader::define_initializers(LoadedModel& loaded) {
   for (const TensorProto& proto : model_.graph.initializers) {
     const Tensor tensor = tensors_.read(proto);
     if (!is_parameter(proto, tensor)) {
+      if (proto.is_external) external_constants_[proto.name] = tensor;
       importer_.define(proto.name, importer_.builder().constant(tensor));
       continue;
     }
-    const bool is_statistic = statistics_.contains(proto.name);
     weights.push_back({proto.name, attribute_name(proto.name), tensor});
-    tree_.add(weights.back().attribute, tensor,
-              is_statistic ? ModuleTree::Kind::kBuffer : ModuleTree::Kind::kParameter);
-    if (!is_statistic) loaded.with_gradient.push_back(tensor);
+  }
+  if (new_weights_) {
+    std::vector<std::pair<std::string, Tensor>> members;
+    for (const Weight& weight : weights) members.emplace_back(weight.attribute, weight.tensor);
+    const auto replaced = new_weights_->match(members);
+    for (Weight& weight : weights) {
+      const auto found = replaced.find(weight.tensor.impl());
+      if (found != replaced.end()) weight.tensor = found->second;
+    }
+  }
+  for (const Weight& weight : weights) {
+    const bool is_statistic = statistics_.contains(weight.name);
+    attributes_[weight.name] = weight.attribute;
+    tree_.add(weight.attribute, weight.tensor, is_statistic ? ModuleTree::Kind::kBuffer : ModuleTree::Kind::kParameter);
+    if (!is_statistic) loaded.with_gradient.push_back(weight.tensor);
   }
   for (const Weight& weight : weights) {
     GraphValue* value = tree_.get(block, self, weight.attribute);
@@ -235,6 +252,7 @@ LoadedModel ModelReader::read() {
   find_roles();
   define_inputs();
   define_initializers(loaded);
+  const size_t external_count = tensors_.external_count();
   importer_.run();
   define_outputs();
   auto function = std::make_unique<Function>();
@@ -251,6 +269,19 @@ LoadedModel ModelReader::read() {
   std::vector<std::shared_ptr<const MappedFile>> files{file_};
   for (const auto& [location, file] : tensors_.external_files()) files.push_back(file);
   loaded.file = std::make_shared<OnnxFile>(std::move(files));
+  const bool has_sparse = std::ranges::any_of(model_.graph.sparse_initializers, [](const SparseTensorProto& tensor) {
+    return tensor.values.is_external || tensor.indices.is_external;
+  });
+  if (has_sparse || tensors_.external_count() > external_count) {
+    loaded.why_not_saved = "ONNX models with external data of nodes or sparse tensors are not written";
+    return loaded;
+  }
+  loaded.save = [file = file_, object = loaded.object, attributes = std::move(attributes_),
+                 constants = std::move(external_constants_)](const std::string& target) {
+    std::map<std::string, Tensor> initializers = constants;
+    for (const auto& [name, attribute] : attributes) initializers[name] = tensor_at(object, attribute);
+    save_model(target, {reinterpret_cast<const uint8_t*>(file->data()), file->size()}, initializers);
+  };
   return loaded;
 }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "core/base/error.h"
+#include "core/jit/formats/onnx/message_writer.h"
 #include "core/tensor/allocator.h"
 
 namespace tensord::jit::onnx {
@@ -104,6 +105,23 @@ DType to_dtype(int64_t data_type, const std::string& what) {
   return *dtype;
 }
 
+int32_t data_type_of(DType dtype) {
+  for (int32_t type = 1; type < std::ssize(kTypes); ++type) {
+    if (find_dtype(type) == dtype) return type;
+  }
+  fail(ErrorCode::kUnimplemented, "ONNX: tensors of type ", name_of(dtype), " are not written");
+}
+
+std::string tensor_head(const std::string& name, const Tensor& tensor) {
+  // TensorProto: dims, data_type, name, raw_data.
+  MessageWriter head;
+  for (const int64_t size : tensor.sizes()) head.number(1, size);
+  head.number(2, data_type_of(tensor.dtype()));
+  head.text(8, name);
+  head.begin_bytes(9, tensor.size_bytes());
+  return head.bytes();
+}
+
 const std::shared_ptr<const MappedFile>& TensorReader::external_file(const TensorProto& proto,
                                                                      const std::string& location) {
   std::shared_ptr<const MappedFile>& file = files_[location];
@@ -131,6 +149,7 @@ const std::shared_ptr<const MappedFile>& TensorReader::external_file(const Tenso
 }
 
 TensorReader::Place TensorReader::external(const TensorProto& proto, size_t size_bytes) {
+  ++external_count_;
   const auto location = proto.external_data.find("location");
   if (location == proto.external_data.end())
     fail(ErrorCode::kDataLoss, title(proto), ": external data has no location");

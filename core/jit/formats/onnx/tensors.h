@@ -18,6 +18,10 @@ std::optional<DType> find_dtype(int64_t data_type);
 std::string data_type_name(int64_t data_type);
 // Throws Error{kUnimplemented} that names the type.
 DType to_dtype(int64_t data_type, const std::string& what);
+// TensorProto.DataType of a dtype. Throws Error{kUnimplemented} for those that ONNX does not have.
+int32_t data_type_of(DType dtype);
+// A TensorProto up to its bytes, which have to follow: the tensor's elements in row-major order.
+std::string tensor_head(const std::string& name, const Tensor& tensor);
 
 // Makes tensors of a model's TensorProtos. What lies in a file, external or the model itself, is viewed there where it
 // is aligned. Throws Error: kDataLoss where sizes and bytes do not agree, kInvalidArgument for a location outside of
@@ -33,6 +37,8 @@ class TensorReader {
   Tensor read_sparse(const SparseTensorProto& proto);
   // Every file that tensors were read from so far but the model.
   const std::map<std::string, std::shared_ptr<const MappedFile>>& external_files() const { return files_; }
+  // How many tensors were read from other files so far.
+  size_t external_count() const { return external_count_; }
 
  private:
   struct Place {
@@ -47,6 +53,7 @@ class TensorReader {
   std::shared_ptr<const MappedFile> model_;
   std::string folder_;
   bool copies_;
+  size_t external_count_ = 0;
   std::map<std::string, std::shared_ptr<const MappedFile>> files_;  // by location
 };
 

@@ -33,6 +33,7 @@ std::span<const uint8_t> Wire::take(size_t count) {
 
 bool Wire::next() {
   if (bytes_.empty()) return false;
+  const std::span<const uint8_t> rest = bytes_;
   const uint64_t tag = read_varint(bytes_);
   if (tag >> 3 == 0 || tag >> 3 > (uint64_t{1} << 29) - 1)
     fail(ErrorCode::kDataLoss, message_, ": a field has no number");
@@ -46,6 +47,7 @@ bool Wire::next() {
     default: fail(ErrorCode::kDataLoss, message_, ": field ", field_, " has an unknown wire type");
   }
   type_ = static_cast<Type>(tag & 7);
+  whole_ = rest.first(rest.size() - bytes_.size());
   return true;
 }
 

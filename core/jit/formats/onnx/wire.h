@@ -23,6 +23,8 @@ class Wire {
   // Moves to the next field; false at the end.
   bool next();
   uint32_t field() const { return field_; }
+  // The field as it lies there, tag and all.
+  std::span<const uint8_t> whole() const { return whole_; }
 
   int64_t integer() const;
   // An enumeration, or another number that is below 2^31.
@@ -52,6 +54,7 @@ class Wire {
   Type type_ = Type::kVarint;
   uint64_t number_ = 0;                // of a varint
   std::span<const uint8_t> contents_;  // of the others
+  std::span<const uint8_t> whole_;
 };
 
 }  // namespace tensord::jit::onnx

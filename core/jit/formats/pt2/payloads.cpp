@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/jit/archive/pickle.h"
+#include "core/jit/formats/new_weights.h"
 #include "core/jit/formats/pt2/enums.h"
 #include "core/jit/formats/pt2/json.h"
 
@@ -105,6 +106,22 @@ std::map<std::string, Payload> Payloads::read(const std::string& folder, const s
     payloads.emplace(it.key(), std::move(payload));
   }
   return payloads;
+}
+
+void Payloads::replace(std::map<std::string, Payload>& payloads, const std::map<const TensorImpl*, Tensor>& replaced) {
+  for (auto& [name, payload] : payloads) {
+    const auto found = replaced.find(payload.tensor.impl());
+    if (found == replaced.end()) continue;
+    // Where other tensors lie in the same entry, it stays theirs too.
+    if (!is_whole_storage(payload.tensor) || !is_whole_storage(found->second)) {
+      payload.tensor.copy_from(found->second);
+      continue;
+    }
+    for (auto& [entry, storage] : storages_) {
+      if (storage == payload.tensor.storage()) storage = found->second.storage();
+    }
+    payload.tensor = found->second;
+  }
 }
 
 }  // namespace tensord::jit::pt2

@@ -26,6 +26,8 @@ class Payloads {
   std::map<std::string, Payload> read(const std::string& folder, const std::string& list);
   // The same of an entry that torch.save wrote, as PyTorch up to 2.8 had it: a dict of tensors.
   std::map<std::string, Payload> read_pickled(const std::string& entry);
+  // Puts other tensors in the place of some that were read, and into what is written.
+  void replace(std::map<std::string, Payload>& payloads, const std::map<const TensorImpl*, Tensor>& replaced);
   // By entry of the archive.
   const std::map<std::string, Storage>& storages() const { return storages_; }
 

@@ -21,6 +21,7 @@ class Program {
   // program's tensors ("" or "NAME.").
   Program(Json root, std::string source, std::string prefix);
 
+  const std::string& prefix() const { return prefix_; }
   // Gives the tensors their places; `weights` and `constants` are by the program's names.
   void add_tensors(const std::map<std::string, Payload>& weights, const std::map<std::string, Payload>& constants,
                    ModuleTree& tree) const;

@@ -114,6 +114,17 @@ void write(const std::string& path, const ZipArchive& source, const std::map<std
   writer.finish();
 }
 
+// Several programs may have one tensor, so all of them are looked at together.
+void replace_weights(const NewWeights& given, const std::vector<pt2::Program>& programs,
+                     std::vector<std::map<std::string, pt2::Payload>>& weights, pt2::Payloads& payloads) {
+  std::vector<std::pair<std::string, Tensor>> members;
+  for (size_t i = 0; i < programs.size(); ++i) {
+    for (const auto& [name, payload] : weights[i]) members.emplace_back(programs[i].prefix() + name, payload.tensor);
+  }
+  const auto replaced = given.match(members);
+  for (auto& of_program : weights) payloads.replace(of_program, replaced);
+}
+
 LoadedModel read(const std::string& path, const ReadOptions& options) {
   const std::shared_ptr<const ZipArchive> zip = ZipArchive::open(path);
   check_archive(*zip);
@@ -123,6 +134,7 @@ LoadedModel read(const std::string& path, const ReadOptions& options) {
   ModuleTree tree(kClass);
   LoadedModel model;
   std::vector<pt2::Program> programs;
+  std::vector<std::map<std::string, pt2::Payload>> weights;  // by program
   std::set<const TensorImpl*> seen;
   bool has_pickled = false;
   for (const Entry& entry : entries) {
@@ -131,10 +143,13 @@ LoadedModel read(const std::string& path, const ReadOptions& options) {
     programs.emplace_back(pt2::parse_json(zip->read(zip->at(entry.program)), source), source,
                           is_alone ? "" : entry.name + ".");
     has_pickled = has_pickled || has_pickled_tensors(*zip, entry);
-    const auto weights = read_tensors(*zip, entry, payloads, true);
-    const auto constants = read_tensors(*zip, entry, payloads, false);
-    programs.back().add_tensors(weights, constants, tree);
-    for (const auto& [unused, payload] : weights) {
+    weights.push_back(read_tensors(*zip, entry, payloads, true));
+  }
+  if (options.weights) replace_weights(*options.weights, programs, weights, payloads);
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const auto constants = read_tensors(*zip, entries[i], payloads, false);
+    programs[i].add_tensors(weights[i], constants, tree);
+    for (const auto& [unused, payload] : weights[i]) {
       if (!payload.requires_grad || !seen.insert(payload.tensor.impl()).second) continue;
       model.with_gradient.push_back(payload.tensor);
     }
@@ -155,13 +170,12 @@ LoadedModel read(const std::string& path, const ReadOptions& options) {
   }
   model.functions = std::move(library);
   model.file = std::make_shared<ArchiveFile>(zip);
-  model.save = [zip, has_pickled, storages = payloads.storages()](const std::string& target) {
-    if (has_pickled) {
-      fail(ErrorCode::kUnimplemented, target, ": programs in the layout of PyTorch up to 2.8 are not written; load ",
-           zip->path(), " with a newer PyTorch and write it with torch.export.save");
-    }
-    write(target, *zip, storages);
-  };
+  if (has_pickled) {
+    model.why_not_saved = concat("programs in the layout of PyTorch up to 2.8 are not written; load ", zip->path(),
+                                 " with a newer PyTorch and write it with torch.export.save");
+    return model;
+  }
+  model.save = [zip, storages = payloads.storages()](const std::string& target) { write(target, *zip, storages); };
   return model;
 }
 

@@ -1,5 +1,5 @@
 """Architectures of transformers, timm and torchvision with random weights: name -> function that makes (module, args,
-kwargs, dynamic shapes). Small configurations: what is looked at are the operators."""
+kwargs, dynamic shapes). Small configurations: what is looked at are the operators. more_architectures.py adds to it."""
 
 import torch
 from torch.export import Dim
@@ -134,7 +134,8 @@ def add_vision():
         LIBRARY["tv_" + name] = lambda: (make_module(), (image(size),), {}, ({0: Dim("batch", max=16)},))
 
     for name in ("resnet18", "mobilenet_v2", "mobilenet_v3_small", "shufflenet_v2_x0_5", "squeezenet1_1", "mnasnet0_5",
-                 "efficientnet_b0", "regnet_y_400mf", "densenet121", "alexnet", "convnext_tiny", "swin_t", "googlenet"):
+                 "efficientnet_b0", "regnet_y_400mf", "densenet121", "alexnet", "convnext_tiny", "swin_t", "swin_v2_t",
+                 "vgg11_bn", "googlenet"):
         options = {"init_weights": False, "aux_logits": False} if name == "googlenet" else {}
         plain(name, lambda name=name, options=options: getattr(torchvision.models, name)(weights=None, **options))
     plain("vit_b_16", lambda: torchvision.models.VisionTransformer(image_size=64, patch_size=16, num_layers=2, num_heads=4, hidden_dim=32, mlp_dim=48))
@@ -142,6 +143,14 @@ def add_vision():
     for name in ("fcn_resnet50", "deeplabv3_mobilenet_v3_large", "lraspp_mobilenet_v3_large"):
         plain(name, lambda name=name: getattr(torchvision.models.segmentation, name)(weights=None, weights_backbone=None))
     LIBRARY["tv_r3d_18"] = lambda: (torchvision.models.video.r3d_18(weights=None), (torch.randn(2, 3, 4, 32, 32),), {}, ({0: Dim("batch", max=8)},))
+    plain("inception_v3", lambda: torchvision.models.inception_v3(weights=None, init_weights=False, aux_logits=False), size=96)
+    for name in ("fasterrcnn_mobilenet_v3_large_320_fpn", "retinanet_resnet50_fpn", "fcos_resnet50_fpn", "ssdlite320_mobilenet_v3_large"):
+        LIBRARY["tv_" + name] = lambda name=name: (
+            getattr(torchvision.models.detection, name)(weights=None, weights_backbone=None),
+            ([image(64, batch=1)[0]],), {}, None)
+    for name in ("mvit_v1_b", "s3d"):
+        LIBRARY["tv_" + name] = lambda name=name: (
+            getattr(torchvision.models.video, name)(weights=None), (torch.randn(1, 3, 16, 224, 224),), {}, None)
     LIBRARY["tv_raft"] = lambda: (torchvision.models.optical_flow.raft_small(weights=None), (image(128), image(128)), {"num_flow_updates": 2}, None)
 
 
@@ -168,8 +177,34 @@ def add_timm():
     plain("edgenext_xx_small")
     plain("mvitv2_tiny", size=64, img_size=64)
     plain("coatnet_nano_rw_224", size=64, img_size=64)
+    plain("mobileone_s0")
+    plain("repghostnet_050")
+    plain("pit_ti_224", size=224)
+    plain("twins_svt_small", size=64, img_size=64)
+    plain("crossvit_tiny_240", size=240)
+    plain("tnt_s_patch16_224", size=32, img_size=32, depth=2)
+    plain("nest_tiny", size=64, img_size=64)
+    plain("davit_tiny", size=64)
+    plain("hiera_tiny_224", size=224)
+    plain("efficientformerv2_s0", size=224)
+    plain("repvit_m0_9")
+    plain("resmlp_12_224", size=32, img_size=32, num_blocks=2)
+    plain("halonet26t", size=64)
+    plain("lambda_resnet26t", size=256)
+    plain("botnet26t_256", size=256)
+    plain("skresnet18")
+    plain("resnest14d")
+    plain("res2net50_14w_8s")
+    plain("vovnet39a")
+    plain("xception41")
+    plain("nextvit_small", size=64)
+    plain("starnet_s1")
 
 
 add_transformers()
 add_vision()
 add_timm()
+
+from tests.formats import more_architectures  # noqa: E402
+
+more_architectures.add(LIBRARY)

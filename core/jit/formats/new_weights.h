@@ -1,0 +1,38 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/jit/archive/safetensors.h"
+
+namespace tensord::jit {
+
+// The file of weights that lies beside a model's file; "" when there is none.
+std::string weights_beside(const std::string& model);
+
+// Tensors of a file of weights, which take the place of a model's parameters and buffers of these names while it is
+// read; the others stay as they are in the model's own file.
+class NewWeights {
+ public:
+  // Reads a .safetensors file. `copies`: tensors get memory of their own. Throws Error as read_safetensors does.
+  NewWeights(const std::string& path, bool copies) : path_(path), file_(read_safetensors(path, copies)) {}
+
+  // By tensor of the model: what takes its place. `members` are the names of all parameters and buffers; tensors with
+  // several names, or over the very same elements, are replaced together. Throws Error{kInvalidArgument} that names the
+  // tensor: a name that the model does not have, another shape or type, two values for one tensor, or memory that
+  // another parameter has in part.
+  std::map<const TensorImpl*, Tensor> match(const std::vector<std::pair<std::string, Tensor>>& members) const;
+  const std::shared_ptr<const MappedFile>& file() const { return file_.file; }
+
+ private:
+  std::string path_;
+  SafetensorsFile file_;
+};
+
+// Whether a tensor is all there is in its storage, in row-major order: a model that holds another storage in its place
+// lacks nothing.
+bool is_whole_storage(const Tensor& tensor);
+
+}  // namespace tensord::jit

@@ -1,0 +1,193 @@
+// Operators that reduce dimensions, order elements or run along them.
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/jit/formats/onnx_export/call.h"
+
+namespace tensord::jit::onnx {
+namespace {
+
+// The dimensions that are reduced, from 0; all of them where none are named.
+Dims reduced_dims(Call& c, const char* name) {
+  const int64_t rank = c.t().ndim();
+  Dims dims;
+  if (c.op().schema.find_argument(name) >= 0 && c.has(name)) {
+    for (const int64_t dim : c.ints(name)) {
+      if (rank > 0) dims.push_back(wrap_dim(dim, rank));
+    }
+  }
+  if (dims.empty()) {
+    for (int64_t dim = 0; dim < rank; ++dim) dims.push_back(dim);
+  }
+  return dims;
+}
+
+bool keeps_dims(Call& c) { return c.op().schema.find_argument("keepdim") >= 0 && c.flag("keepdim"); }
+
+std::string reduce(Call& c, const char* op_type, const std::string& x, const Dims& dims, bool keeps) {
+  if (c.t().ndim() == 0) return x;
+  return c.emit(op_type, {x, c.int_vector(dims)}, {{"keepdims", int64_t{keeps}}});
+}
+
+template <const char* kName>
+void reduction(Call& c) {
+  const std::string x = c.cast(c.x(), c.t().dtype(), c.dtype());
+  c.set(reduce(c, kName, x, reduced_dims(c, "dim"), keeps_dims(c)));
+}
+
+// Bools by way of numbers.
+template <const char* kName>
+void logical_reduction(Call& c) {
+  const std::string truth = c.cast(c.operand("self", DType::kBool), DType::kBool, DType::kInt32);
+  c.set(c.cast(reduce(c, kName, truth, reduced_dims(c, "dim"), keeps_dims(c)), DType::kInt32, c.dtype()));
+}
+
+template <const char* kReduce, const char* kIndex>
+void extreme(Call& c) {
+  if (c.op().schema.find_argument("other") >= 0) {
+    const char* name = std::string_view(kReduce) == "ReduceMax" ? "Max" : "Min";
+    return c.set(c.emit(name, {c.operand("self", c.dtype()), c.operand("other", c.dtype())}));
+  }
+  if (c.op().schema.find_argument("dim") < 0) return c.set(reduce(c, kReduce, c.x(), reduced_dims(c, "dim"), false));
+  const int64_t dim = c.dim("dim", std::max<int64_t>(c.t().ndim(), 1));
+  const std::string x = c.x();
+  c.set(reduce(c, kReduce, x, Dims{dim}, keeps_dims(c)), 0);
+  c.set(c.emit(kIndex, {x}, {{"axis", dim}, {"keepdims", int64_t{keeps_dims(c)}}}), 1);
+}
+
+template <const char* kIndex>
+void index_of(Call& c) {
+  if (c.has("dim")) {
+    const int64_t dim = c.dim("dim", std::max<int64_t>(c.t().ndim(), 1));
+    return c.set(c.emit(kIndex, {c.x()}, {{"axis", dim}, {"keepdims", int64_t{keeps_dims(c)}}}));
+  }
+  const std::string flat = c.reshape(c.x(), Dims{-1});
+  c.set(c.emit(kIndex, {flat}, {{"axis", int64_t{0}}, {"keepdims", int64_t{0}}}));
+}
+
+// The number of elements that are reduced, less a correction, as a tensor of shape [].
+std::string count_less(Call& c, const Dims& dims, double correction) {
+  double count = 1;
+  bool is_open = false;
+  for (const int64_t dim : dims) {
+    count *= static_cast<double>(c.t().size(dim));
+    is_open = is_open || c.t().size(dim) != c.t2().size(dim);
+  }
+  if (!is_open) return c.scalar(std::max(0.0, count - correction), c.t().dtype());
+  const std::string sizes = c.emit("Gather", {c.shape_of(c.x()), c.int_vector(dims)});
+  const std::string product = c.emit("ReduceProd", {sizes}, {{"keepdims", int64_t{0}}});
+  const std::string less =
+      c.emit("Sub", {c.cast(product, DType::kInt64, c.t().dtype()), c.scalar(correction, c.t().dtype())});
+  return c.emit("Max", {less, c.scalar(0, c.t().dtype())});
+}
+
+std::string variance(Call& c) {
+  const Dims dims = reduced_dims(c, "dim");
+  double correction = 1;
+  if (c.op().schema.find_argument("unbiased") >= 0) correction = c.flag("unbiased") ? 1 : 0;
+  if (c.op().schema.find_argument("correction") >= 0 && c.has("correction")) correction = c.number("correction");
+  const std::string x = c.x(), mean = reduce(c, "ReduceMean", x, dims, true);
+  const std::string distance = c.emit("Sub", {x, mean});
+  const std::string sum = reduce(c, "ReduceSum", c.emit("Mul", {distance, distance}), dims, keeps_dims(c));
+  return c.emit("Div", {sum, count_less(c, dims, correction)});
+}
+
+void var(Call& c) { c.set(variance(c)); }
+void std_deviation(Call& c) { c.set(c.emit("Sqrt", {variance(c)})); }
+
+void var_mean(Call& c) {
+  c.set(variance(c), 0);
+  c.set(reduce(c, "ReduceMean", c.x(), reduced_dims(c, "dim"), keeps_dims(c)), 1);
+}
+
+void norm(Call& c) {
+  const double p = c.has("p") ? c.number("p") : c.has("ord") ? c.number("ord") : 2;
+  const Dims dims = reduced_dims(c, "dim");
+  const std::string x = c.cast(c.x(), c.t().dtype(), c.dtype());
+  const bool keeps = keeps_dims(c);
+  if (p == 2) return c.set(reduce(c, "ReduceL2", x, dims, keeps));
+  if (p == 1) return c.set(reduce(c, "ReduceL1", x, dims, keeps));
+  if (p == std::numeric_limits<double>::infinity())
+    return c.set(reduce(c, "ReduceMax", c.emit("Abs", {x}), dims, keeps));
+  c.refuse(concat("norms of order ", p, " have no form in ONNX here"));
+}
+
+template <const char* kName>
+void softmax(Call& c) {
+  const char* self = c.op().schema.arguments[0].name.c_str();
+  const int64_t dim = c.dim("dim", std::max<int64_t>(c.t(self).ndim(), 1));
+  c.set(c.emit(kName, {c.cast(c.x(self), c.t(self).dtype(), c.dtype())}, {{"axis", dim}}));
+}
+
+void cumulative_sum(Call& c) {
+  const std::string x = c.cast(c.x(), c.t().dtype(), c.dtype());
+  c.set(c.emit("CumSum", {x, c.constant(Tensor::scalar(c.dim("dim", c.t().ndim()), DType::kInt64))}));
+}
+
+void topk(Call& c) {
+  const Attributes attributes{{"axis", c.dim("dim", c.t().ndim())},
+                              {"largest", int64_t{c.flag("largest")}},
+                              {"sorted", int64_t{c.flag("sorted")}}};
+  const Traced& k = c.in("k");
+  const Strings names = c.emit_many("TopK", {c.x(), c.size_vector({&k, 1})}, attributes, 2);
+  c.set(names[0], 0);
+  c.set(names[1], 1);
+}
+
+// Equal elements may come in another order, as PyTorch promises none but for `stable`.
+Strings sorted(Call& c) {
+  const int64_t dim = c.dim("dim", c.t().ndim());
+  const std::string x = c.x();
+  const Attributes attributes{{"axis", dim}, {"largest", int64_t{c.flag("descending")}}, {"sorted", int64_t{1}}};
+  return c.emit_many("TopK", {x, c.size_at(x, dim)}, attributes, 2);
+}
+
+void sort(Call& c) {
+  const Strings names = sorted(c);
+  c.set(names[0], 0);
+  c.set(names[1], 1);
+}
+
+void argsort(Call& c) { c.set(sorted(c)[1]); }
+
+#define NAME(ID, TEXT) constexpr char ID[] = TEXT;
+NAME(kSum, "ReduceSum")
+NAME(kMean, "ReduceMean") NAME(kMax, "ReduceMax") NAME(kMin, "ReduceMin") NAME(kProd, "ReduceProd")
+    NAME(kLogSumExp, "ReduceLogSumExp") NAME(kArgMax, "ArgMax") NAME(kArgMin, "ArgMin") NAME(kSoftmax, "Softmax")
+        NAME(kLogSoftmax, "LogSoftmax")
+#undef NAME
+
+}  // namespace
+
+std::span<const HandlerRow> reduce_rows() {
+  static const HandlerRow kRows[] = {
+      {"aten::sum", reduction<kSum>},
+      {"aten::mean", reduction<kMean>},
+      {"aten::amax", reduction<kMax>},
+      {"aten::amin", reduction<kMin>},
+      {"aten::prod", reduction<kProd>},
+      {"aten::logsumexp", reduction<kLogSumExp>},
+      {"aten::any", logical_reduction<kMax>},
+      {"aten::all", logical_reduction<kMin>},
+      {"aten::max", extreme<kMax, kArgMax>},
+      {"aten::min", extreme<kMin, kArgMin>},
+      {"aten::argmax", index_of<kArgMax>},
+      {"aten::argmin", index_of<kArgMin>},
+      {"aten::var", var},
+      {"aten::std", std_deviation},
+      {"aten::var_mean", var_mean},
+      {"aten::norm", norm},
+      {"aten::linalg_vector_norm", norm},
+      {"aten::softmax", softmax<kSoftmax>},
+      {"aten::_softmax", softmax<kSoftmax>},
+      {"aten::log_softmax", softmax<kLogSoftmax>},
+      {"aten::_log_softmax", softmax<kLogSoftmax>},
+      {"aten::cumsum", cumulative_sum},
+      {"aten::topk", topk},
+      {"aten::sort", sort},
+      {"aten::argsort", argsort},
+  };
+  return kRows;
+}
+
+}  // namespace tensord::jit::onnx

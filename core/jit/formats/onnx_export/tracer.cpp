@@ -1,0 +1,372 @@
+#include "core/jit/formats/onnx_export/tracer.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/jit/formats/onnx_export/call.h"
+#include "core/ops/run.h"
+
+namespace tensord::jit::onnx {
+
+using ops::Value;
+
+namespace {
+
+constexpr int64_t kMaxTrips = 100'000;
+
+// A branch that does nothing but raise.
+bool only_raises(const Block& block) {
+  for (const Node* node = block.first(); node; node = node->next()) {
+    const std::string_view name = node->op() ? std::string_view(node->op()->schema.name) : "";
+    if (name == "prim::RaiseException" || name == "prim::InvalidInput") return true;
+  }
+  return false;
+}
+
+// Whether a branch only computes numbers, as `a and b` over sizes does.
+bool is_arithmetic(const Block& block) {
+  for (const Node* node = block.first(); node; node = node->next()) {
+    const bool is_plain = node->kind() == NodeKind::kConstant || node->kind() == NodeKind::kIf || node->is_pure_op();
+    if (!is_plain || !std::ranges::all_of(node->blocks(), [](const Block* inner) { return is_arithmetic(*inner); }))
+      return false;
+    for (const GraphValue* output : node->outputs()) {
+      const ops::TypeKind kind = output->type()->kind();
+      const bool is_number =
+          kind == ops::TypeKind::kInt || kind == ops::TypeKind::kFloat || kind == ops::TypeKind::kBool;
+      if (!is_number && node->kind() != NodeKind::kConstant) return false;
+    }
+  }
+  return true;
+}
+
+bool is_reader_of_shapes(std::string_view name) {
+  return name == "aten::size" || name == "aten::numel" || name == "aten::len" || name == "aten::stride" ||
+         name == "aten::sym_size" || name == "aten::sym_numel" || name == "aten::storage_offset";
+}
+
+bool holds_tensor(const Traced& value) {
+  if (value.a.is_tensor()) return true;
+  return value.items && std::ranges::any_of(*value.items, holds_tensor);
+}
+
+}  // namespace
+
+Tracer::Tracer(ModelWriter& writer, const ops::ObjectPtr& self, bool has_open_sizes)
+    : writer_(writer), is_double_(has_open_sizes) {
+  // Passes put modules where they are used, so the way to them through attributes is not in the graph.
+  std::vector<std::pair<const ops::Object*, std::string>> waiting{{self.get(), ""}};
+  while (!waiting.empty()) {
+    const auto [object, path] = waiting.back();
+    waiting.pop_back();
+    if (!paths_.emplace(object, path).second) continue;
+    const auto& attributes = object->type->attributes();
+    for (size_t i = std::min(attributes.size(), object->slots.size()); i > 0; --i) {
+      const Value& value = object->slots[i - 1];
+      if (value.is_object()) waiting.emplace_back(value.to_object().get(), path + attributes[i - 1].name + ".");
+    }
+  }
+}
+
+void Tracer::refuse(const Node& node, const std::string& why) {
+  const std::string place = node.location().str();
+  fail(ErrorCode::kUnimplemented, node.kind_name(), ": ", why, place.empty() ? "" : " (" + place + ")");
+}
+
+Traced Tracer::wrap(const Value& a, const Value& b) {
+  Traced out;
+  out.a = a;
+  out.b = b;
+  const auto take_items = [&](const std::vector<Value>& first, const std::vector<Value>& second) {
+    if (first.size() != second.size()) {
+      fail(ErrorCode::kUnimplemented, "a list's length hangs on an open size, which ONNX cannot say here");
+    }
+    out.items = std::make_shared<std::vector<Traced>>();
+    for (size_t i = 0; i < first.size(); ++i) out.items->push_back(wrap(first[i], second[i]));
+  };
+  if (a.is_list()) take_items(a.to_list()->items, b.to_list()->items);
+  if (a.is_tuple()) take_items(a.to_tuple()->items, b.to_tuple()->items);
+  if (a.is_dict()) {
+    std::vector<Value> first, second;
+    for (const auto& [key, value] : a.to_dict()->items()) first.insert(first.end(), {key, value});
+    for (const auto& [key, value] : b.to_dict()->items()) second.insert(second.end(), {key, value});
+    take_items(first, second);
+  }
+  return out;
+}
+
+Value Tracer::to_value(const Traced& value, bool second) const {
+  const Value& sample = second ? value.b : value.a;
+  if (!value.items) return sample;
+  std::vector<Value> items;
+  for (const Traced& item : *value.items) items.push_back(to_value(item, second));
+  if (sample.is_list()) return ops::make_list(sample.to_list()->element, std::move(items));
+  if (sample.is_tuple()) return make_intrusive<ops::TupleObject>(std::move(items), sample.to_tuple()->type);
+  auto dict = make_intrusive<ops::DictObject>(sample.to_dict()->key, sample.to_dict()->value);
+  for (size_t i = 0; i + 1 < items.size(); i += 2) dict->set(items[i], items[i + 1]);
+  return dict;
+}
+
+bool Tracer::is_constant(const Tensor& a) const {
+  return !tensors_.contains(a.impl()) && !(a.storage() && written_storages_.contains(a.storage().get()));
+}
+
+bool Tracer::is_dynamic(const Traced& value) const {
+  if (value.items) return std::ranges::any_of(*value.items, [&](const Traced& item) { return is_dynamic(item); });
+  return value.a.is_tensor() ? !is_constant(value.a.to_tensor()) : value.is_dynamic;
+}
+
+std::string Tracer::name_of(const Traced& traced) {
+  const Tensor& tensor = traced.a.to_tensor();
+  const auto found = tensors_.find(tensor.impl());
+  const bool is_stale = found == tensors_.end() ? !is_constant(tensor) : found->second.is_stale;
+  if (is_stale) {
+    fail(ErrorCode::kUnimplemented,
+         "a tensor is read after another one over the same memory was written in place, "
+         "which ONNX cannot say");
+  }
+  if (found == tensors_.end()) {
+    std::string& name = constants_[tensor.impl()];
+    if (name.empty()) {
+      kept_.push_back(tensor);
+      // A copy: what the program writes later is not what it has now.
+      name = writer_.add_initializer(traced.path.empty() ? "constant" : traced.path, tensor.clone());
+    }
+    return name;
+  }
+  if (found->second.name.empty())
+    fail(ErrorCode::kUnimplemented, "this result of an operator has no form in ONNX here");
+  return found->second.name;
+}
+
+void Tracer::bind(const Tensor& a, std::string name) {
+  kept_.push_back(a);
+  tensors_[a.impl()] = {std::move(name), false};
+}
+
+void Tracer::mark_written(const Tensor& a, bool is_open) {
+  if (is_open) written_storages_.insert(a.storage().get());
+  for (const Tensor& other : kept_) {
+    if (other.is_meta() || other.storage() != a.storage()) continue;
+    if (!is_open) constants_.erase(other.impl());
+    const auto found = tensors_.find(other.impl());
+    if (found != tensors_.end() && other.impl() != a.impl()) found->second.is_stale = true;
+  }
+}
+
+Traced Tracer::add_input(const std::string& name, const Tensor& a, const Tensor& b, const Strings& size_names) {
+  Dims sizes = a.sizes();
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (a.sizes()[i] != b.sizes()[i]) sizes[i] = -1;
+  }
+  const std::string taken = writer_.new_name(name);
+  writer_.add_input({taken, a.dtype(), sizes, size_names});
+  bind(a, taken);
+  return wrap(a, b);
+}
+
+Traced Tracer::run(const Block& block, std::vector<Traced> arguments) {
+  check_internal(arguments.size() == block.inputs().size(), "a graph is run with other arguments than it has");
+  for (size_t i = 0; i < arguments.size(); ++i) set(block.inputs()[i], std::move(arguments[i]));
+  return run_block(block).at(0);
+}
+
+std::vector<Traced> Tracer::run_block(const Block& block) {
+  for (const Node* node = block.first(); node; node = node->next()) {
+    try {
+      visit(*node);
+    } catch (const Error& error) {
+      const std::string place = node->location().str();
+      if (place.empty() || std::string_view(error.what()).find(place) != std::string_view::npos) throw;
+      const bool names_it = std::string_view(error.what()).starts_with(node->kind_name());
+      throw Error(error.code(), concat(names_it ? "" : node->kind_name() + ": ", error.what(), " (", place, ")"));
+    }
+  }
+  std::vector<Traced> results;
+  for (const GraphValue* output : block.outputs()) results.push_back(at(output));
+  return results;
+}
+
+void Tracer::visit(const Node& node) {
+  switch (node.kind()) {
+    case NodeKind::kOp: return call(node);
+    case NodeKind::kConstant: return set(node.output(), wrap(node.constant(), node.constant()));
+    case NodeKind::kIf: return run_if(node);
+    case NodeKind::kLoop: return run_loop(node);
+    case NodeKind::kGetAttr: return get_attribute(node);
+    case NodeKind::kListConstruct:
+    case NodeKind::kTupleConstruct:
+    case NodeKind::kDictConstruct: return construct(node);
+    case NodeKind::kListUnpack:
+    case NodeKind::kTupleUnpack:
+    case NodeKind::kTupleIndex: return unpack(node);
+    case NodeKind::kUncheckedCast: return set(node.output(), at(node.input()));
+    case NodeKind::kUninitialized: return set(node.output(), Traced());
+    case NodeKind::kIsInstance: {
+      const Value value = to_value(at(node.input()), false);
+      const bool is =
+          std::ranges::any_of(node.types(), [&](const auto& type) { return ops::is_instance(value, *type); });
+      return set(node.output(), wrap(is, is));
+    }
+    default: refuse(node, "has no form in ONNX");
+  }
+}
+
+void Tracer::run_if(const Node& node) {
+  const Traced& condition = at(node.input());
+  const bool way = condition.a.to_bool();
+  const Block& other = *node.blocks()[way ? 1 : 0];
+  const bool is_choice = condition.is_dynamic && !node.outputs().empty() && is_arithmetic(*node.blocks()[0]) &&
+                         is_arithmetic(*node.blocks()[1]);
+  if (is_choice) return choose(node, way, condition.b.to_bool());
+  if (condition.is_dynamic && (way != condition.b.to_bool() || !only_raises(other))) {
+    refuse(node, "which way a branch goes hangs on an open size or on data, and this is not the same for every input");
+  }
+  const std::vector<Traced> results = run_block(*node.blocks()[way ? 0 : 1]);
+  for (size_t i = 0; i < results.size(); ++i) set(node.output(i), results[i]);
+}
+
+// Numbers that hang on an open size, and of which nothing is in the file: good for conditions alone.
+void Tracer::choose(const Node& node, bool first_way, bool second_way) {
+  const std::vector<Traced> first = run_block(*node.blocks()[first_way ? 0 : 1]);
+  const std::vector<Traced> second = first_way == second_way ? first : run_block(*node.blocks()[second_way ? 0 : 1]);
+  for (size_t i = 0; i < first.size(); ++i) {
+    Traced result = wrap(first[i].a, second[i].b);
+    result.is_dynamic = true;
+    set(node.output(i), std::move(result));
+  }
+}
+
+void Tracer::run_loop(const Node& node) {
+  const Block& body = *node.blocks()[0];
+  std::vector<Traced> carried;
+  for (size_t i = 2; i < node.inputs().size(); ++i) carried.push_back(at(node.input(i)));
+  const Traced trips = at(node.input(0));
+  Traced condition = at(node.input(1));
+  if (trips.is_dynamic) refuse(node, "how often a loop runs hangs on an open size or on data");
+  for (int64_t i = 0;; ++i) {
+    if (condition.is_dynamic) refuse(node, "how often a loop runs hangs on an open size or on data");
+    if (i >= trips.a.to_int() || !condition.a.to_bool()) break;
+    if (i == kMaxTrips) refuse(node, concat("runs more than ", kMaxTrips, " times"));
+    set(body.inputs()[0], wrap(i, i));
+    for (size_t k = 0; k < carried.size(); ++k) set(body.inputs()[k + 1], carried[k]);
+    std::vector<Traced> results = run_block(body);
+    condition = results.front();
+    carried.assign(results.begin() + 1, results.end());
+  }
+  for (size_t k = 0; k < carried.size(); ++k) set(node.output(k), carried[k]);
+}
+
+void Tracer::get_attribute(const Node& node) {
+  const ops::ObjectPtr owner = at(node.input()).a.to_object();
+  Traced value = wrap(owner->attribute(node.name()), owner->attribute(node.name()));
+  const auto found = paths_.find(owner.get());
+  value.path = (found == paths_.end() ? std::string() : found->second) + node.name();
+  set(node.output(), std::move(value));
+}
+
+void Tracer::construct(const Node& node) {
+  Traced made;
+  made.items = std::make_shared<std::vector<Traced>>();
+  for (const GraphValue* input : node.inputs()) made.items->push_back(at(input));
+  const ops::TypePtr& type = node.output()->type();
+  if (node.kind() == NodeKind::kListConstruct) made.a = ops::make_list(type->element());
+  if (node.kind() == NodeKind::kDictConstruct)
+    made.a = make_intrusive<ops::DictObject>(type->contained()[0], type->contained()[1]);
+  if (node.kind() == NodeKind::kTupleConstruct)
+    made.a = make_intrusive<ops::TupleObject>(std::vector<Value>(), type->field_names().empty() ? nullptr : type);
+  made.b = made.a;
+  set(node.output(), std::move(made));
+}
+
+void Tracer::unpack(const Node& node) {
+  const std::vector<Traced>& items = *at(node.input()).items;
+  if (node.kind() == NodeKind::kTupleIndex) {
+    const int64_t index = node.index() < 0 ? node.index() + std::ssize(items) : node.index();
+    const Traced item = items.at(static_cast<size_t>(index));
+    return set(node.output(), item);
+  }
+  if (items.size() != node.outputs().size()) refuse(node, "has another length");
+  const std::vector<Traced> copies = items;
+  for (size_t i = 0; i < copies.size(); ++i) set(node.output(i), copies[i]);
+}
+
+// Tensors of the first set that a call writes.
+std::vector<Tensor> Tracer::written_tensors(const Node& node, const ops::Op& op,
+                                            const std::vector<Traced>& arguments) const {
+  std::vector<Tensor> written;
+  if (op.writes_when >= 0 && arguments[static_cast<size_t>(op.writes_when)].a.is_bool() &&
+      !arguments[static_cast<size_t>(op.writes_when)].a.to_bool()) {
+    return written;
+  }
+  for (size_t i = 0; i < op.schema.arguments.size() && i < arguments.size(); ++i) {
+    if (!op.schema.arguments[i].alias.is_write || !arguments[i].a.is_tensor()) continue;
+    if (!arguments[i].path.empty()) refuse(node, "writes to the model's own tensor '" + arguments[i].path + "'");
+    written.push_back(arguments[i].a.to_tensor());
+  }
+  return written;
+}
+
+void Tracer::call(const Node& node) {
+  const ops::Op& op = *node.op();
+  const std::string_view name = op.base ? std::string_view(op.base->schema.name) : std::string_view(op.schema.name);
+  std::vector<Traced> arguments;
+  std::vector<Value> first, second;
+  for (const GraphValue* input : node.inputs()) {
+    arguments.push_back(at(input));
+    first.push_back(to_value(at(input), false));
+    if (is_double_) second.push_back(to_value(at(input), true));
+  }
+  const Handler handler = find_handler(name);
+  if (op.is_random && !handler) refuse(node, "draws random numbers");
+  const bool is_open = std::ranges::any_of(arguments, [&](const Traced& argument) { return is_dynamic(argument); });
+  const std::vector<Tensor> written = written_tensors(node, op, arguments);
+  if (is_open) {
+    // What a constant is before it is written.
+    for (const Traced& argument : arguments) {
+      const auto is_same = [&](const Tensor& one) {
+        return argument.a.is_tensor() && one.is_same(argument.a.to_tensor());
+      };
+      if (std::ranges::any_of(written, is_same)) name_of(argument);
+    }
+  }
+  std::vector<Traced> results;
+  // Lists stay what they are where they are changed: the rows of such operators do that.
+  const bool changes_list = op.schema.is_mutating() && !arguments.empty() && arguments[0].items;
+  if (!changes_list) {
+    const std::vector<Value> a = ops::run(op, first), b = is_double_ ? ops::run(op, second) : a;
+    for (size_t i = 0; i < a.size(); ++i) results.push_back(wrap(a[i], b[i]));
+  } else if (!handler) {
+    refuse(node, "changes a list in a way that is not known here");
+  }
+  for (const Tensor& tensor : written) mark_written(tensor, is_open);
+  // What only asks for types and ranks has the same answer for every input.
+  const bool asks = op.reads_only_shape && !is_reader_of_shapes(name) && !std::ranges::any_of(results, holds_tensor);
+  const bool is_list_call = changes_list || name == "aten::__getitem__" || name == "aten::len";
+  if ((!is_open || asks) && !(is_list_call && arguments[0].items)) {
+    for (size_t i = 0; i < results.size(); ++i) set(node.output(i), results[i]);
+    return;
+  }
+  const auto is_argument = [&](const Traced& one) {
+    return std::ranges::any_of(first, [&](const Value& value) { return value.is_same(one.a); });
+  };
+  // Nothing in the file is a result unless the row says so.
+  const auto mark_open = [&](Traced& one) {
+    if (one.a.is_tensor() && !is_argument(one)) bind(one.a.to_tensor(), "");
+    if (one.is_number()) one.is_dynamic = true;
+  };
+  for (Traced& result : results) {
+    mark_open(result);
+    if (result.items && !is_argument(result)) std::ranges::for_each(*result.items, mark_open);
+  }
+  if (!handler) {
+    if (results.empty() || std::ranges::any_of(results, holds_tensor)) refuse(node, "has no form in ONNX here");
+    for (size_t i = 0; i < results.size(); ++i) set(node.output(i), results[i]);
+    return;
+  }
+  Call call(*this, node, op, std::move(arguments), std::move(results));
+  handler(call);
+  for (size_t i = 0; i < node.outputs().size() && i < call.results().size(); ++i)
+    set(node.output(i), call.results()[i]);
+}
+
+}  // namespace tensord::jit::onnx

@@ -1,0 +1,146 @@
+#include "core/jit/formats/onnx_export/writer.h"
+
+#include <algorithm>
+#include <climits>
+#include <set>
+
+#include "core/base/atomic_file.h"
+#include "core/base/error.h"
+#include "core/jit/formats/onnx/tensors.h"
+
+namespace tensord::jit::onnx {
+namespace {
+
+// Numbers of fields and types in onnx.proto, by message.
+enum : uint32_t { kModelIr = 1, kModelProducer = 2, kModelGraph = 7, kModelOpset = 8 };
+enum : uint32_t { kGraphNode = 1, kGraphName = 2, kGraphInitializer = 5, kGraphInput = 11, kGraphOutput = 12 };
+enum : uint32_t { kNodeInput = 1, kNodeOutput = 2, kNodeName = 3, kNodeOpType = 4, kNodeAttribute = 5 };
+enum : uint32_t { kTypeFloat = 1, kTypeInt = 2, kTypeString = 3, kTypeInts = 7 };
+
+MessageWriter attribute_message(const char* name, const AttributeValue& value) {
+  MessageWriter out;
+  out.text(1, name);
+  if (const auto* number = std::get_if<double>(&value)) {
+    out.float32(2, static_cast<float>(*number));
+    out.number(20, kTypeFloat);
+  } else if (const auto* integer = std::get_if<int64_t>(&value)) {
+    out.number(3, *integer);
+    out.number(20, kTypeInt);
+  } else if (const auto* text = std::get_if<std::string>(&value)) {
+    out.text(4, *text);
+    out.number(20, kTypeString);
+  } else {
+    for (const int64_t item : std::get<std::vector<int64_t>>(value)) out.number(8, item);
+    out.number(20, kTypeInts);
+  }
+  return out;
+}
+
+MessageWriter value_info(const WrittenTensor& tensor) {
+  MessageWriter shape;
+  for (size_t i = 0; i < tensor.sizes.size(); ++i) {
+    MessageWriter dimension;
+    if (tensor.sizes[i] >= 0) dimension.number(1, tensor.sizes[i]);
+    const bool is_named = tensor.sizes[i] < 0 && i < tensor.size_names.size() && !tensor.size_names[i].empty();
+    if (is_named) dimension.text(2, tensor.size_names[i]);
+    shape.message(1, dimension);
+  }
+  MessageWriter of_tensor, type, out;
+  of_tensor.number(1, data_type_of(tensor.dtype));
+  of_tensor.message(2, shape);
+  type.message(1, of_tensor);
+  out.text(1, tensor.name);
+  out.message(2, type);
+  return out;
+}
+
+}  // namespace
+
+std::string ModelWriter::new_name(std::string_view wish) {
+  std::string name(wish.empty() ? "v" : wish);
+  for (int number = 1;; ++number) {
+    const auto place = std::lower_bound(taken_.begin(), taken_.end(), name);
+    if (place == taken_.end() || *place != name) {
+      taken_.insert(place, name);
+      return name;
+    }
+    name = concat(wish.empty() ? "v" : wish, "_", number);
+  }
+}
+
+std::string ModelWriter::add_initializer(std::string_view wish, const Tensor& tensor) {
+  std::string name = new_name(wish);
+  data_type_of(tensor.dtype());  // throws for those that ONNX lacks
+  initializers_.push_back({name, tensor.contiguous()});
+  return name;
+}
+
+Strings ModelWriter::add_node(const char* op_type, const Strings& inputs, const Attributes& attributes, size_t count,
+                              std::string_view wish) {
+  NodeText node;
+  MessageWriter out;
+  for (const std::string& input : inputs) out.text(kNodeInput, input);
+  for (size_t i = 0; i < count; ++i) {
+    node.outputs.push_back(new_name(wish));
+    out.text(kNodeOutput, node.outputs.back());
+  }
+  out.text(kNodeName, concat("node_", node.outputs.front()));
+  out.text(kNodeOpType, op_type);
+  for (const auto& [name, value] : attributes) out.message(kNodeAttribute, attribute_message(name, value));
+  node.inputs = inputs;
+  node.bytes = out.bytes();
+  nodes_.push_back(node);
+  return node.outputs;
+}
+
+void ModelWriter::write(const std::string& path, const std::string& graph_name) {
+  std::set<std::string> wanted;
+  for (const WrittenTensor& output : outputs_) wanted.insert(output.name);
+  std::vector<const NodeText*> nodes;
+  for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
+    const bool is_wanted =
+        std::ranges::any_of(node->outputs, [&](const std::string& name) { return wanted.contains(name); });
+    if (!is_wanted) continue;
+    nodes.push_back(&*node);
+    wanted.insert(node->inputs.begin(), node->inputs.end());
+  }
+  MessageWriter graph;
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) graph.text(kGraphNode, (*node)->bytes);
+  graph.text(kGraphName, graph_name);
+  for (const WrittenTensor& input : inputs_) graph.message(kGraphInput, value_info(input));
+  for (const WrittenTensor& output : outputs_) graph.message(kGraphOutput, value_info(output));
+  // Weights go to the file from where they lie.
+  struct Part {
+    std::string head;
+    Tensor tensor;
+  };
+  std::vector<Part> parts;
+  size_t size = graph.bytes().size();
+  for (const Initializer& one : initializers_) {
+    if (!wanted.contains(one.name)) continue;
+    const std::string head = tensor_head(one.name, one.tensor);
+    MessageWriter field;
+    field.begin_bytes(kGraphInitializer, head.size() + one.tensor.size_bytes());
+    parts.push_back({field.bytes() + head, one.tensor});
+    size += parts.back().head.size() + one.tensor.size_bytes();
+  }
+  if (size > INT_MAX) fail(ErrorCode::kResourceExhausted, path, ": ", size, " bytes are too many for an ONNX file");
+  MessageWriter opset, model;
+  opset.text(1, "");
+  opset.number(2, kWrittenOpset);
+  model.number(kModelIr, kWrittenIr);
+  model.text(kModelProducer, "tensord");
+  model.message(kModelOpset, opset);
+  model.begin_bytes(kModelGraph, size);
+  AtomicFile file(path);
+  file.write(model.bytes());
+  file.write(graph.bytes());
+  for (const Part& part : parts) {
+    file.write(part.head);
+    if (part.tensor.size_bytes() > 0)
+      file.write({static_cast<const char*>(part.tensor.raw_data()), part.tensor.size_bytes()});
+  }
+  file.commit();
+}
+
+}  // namespace tensord::jit::onnx

@@ -1,0 +1,297 @@
+#include <CLI/CLI.hpp>
+
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/parallel.h"
+#include "core/jit/archive/torch_file.h"
+#include "core/jit/formats/onnx_export/export.h"
+#include "core/jit/formats/torchscript_export/export.h"
+#include "core/jit/runtime/module.h"
+#include "core/ops/run.h"
+#include "server/commands/bench_inputs.h"
+#include "server/commands/commands.h"
+
+namespace tensord::server {
+
+namespace {
+
+struct ConvertOptions {
+  std::string model, to = "onnx", out, method = "forward", arguments_path;
+  std::vector<std::string> inputs, dynamic;
+};
+
+// Sets of examples: two that are written by, and one that only the finished file is tried with.
+constexpr int64_t kSets = 3;
+
+// How open sizes are chosen: what they are in the first set where nobody says it (of the batch, and of others), and
+// whether they are multiplied for the other sets or count up. Programs have ranges of sizes, and some want multiples.
+struct SizePlan {
+  int64_t batch, other;
+  bool multiplies;
+};
+constexpr SizePlan kSizePlans[] = {{2, 8, true}, {2, 4, true}, {2, 5, false}, {1, 2, true}, {2, 3, false}};
+
+// An argument, and which of its dimensions stay open.
+struct Input {
+  std::string name;
+  std::string dtype;
+  Dims sizes;    // of the example; -1 where the plan says it
+  Tensor given;  // or the example itself
+  std::set<int64_t> open;
+};
+
+std::vector<Input> find_inputs(const ConvertOptions& options, const jit::Module& module, const jit::Method& method) {
+  std::vector<Input> inputs;
+  const jit::MethodSignature* signature = module.signature(options.method);
+  std::vector<ops::Value> given;
+  if (!options.arguments_path.empty()) {
+    const ops::Value value = jit::load_torch_file(options.arguments_path);
+    check(value.is_tuple() || value.is_list(), options.arguments_path, ": expected a tuple of arguments");
+    given = value.is_tuple() ? value.to_tuple()->items : value.to_list()->items;
+  }
+  const auto& arguments = method.schema().arguments;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    Input input;
+    input.name = arguments[i].name;
+    const jit::TensorSignature* known = signature && i < signature->inputs.size() ? &signature->inputs[i] : nullptr;
+    if (known) input.name = known->name;
+    if (known && known->shape && known->dtype) {
+      input.sizes = *known->shape;
+      input.dtype = name_of(*known->dtype);
+      for (size_t k = 0; k < known->shape->size(); ++k) {
+        if ((*known->shape)[k] < 0) input.open.insert(static_cast<int64_t>(k));
+      }
+    }
+    if (i < options.inputs.size()) {
+      const Tensor example = make_input(options.inputs[i], 0);
+      input.sizes = example.sizes();
+      input.dtype = name_of(example.dtype());
+    }
+    if (i < given.size()) {
+      check(given[i].is_tensor(), options.arguments_path, ": argument '", input.name, "' is a ", given[i].tag_name(),
+            ", and only tensors can be inputs");
+      input.given = given[i].to_tensor();
+    }
+    if (input.dtype.empty() && !input.given.defined()) {
+      if (arguments[i].default_value) break;  // the rest are constants of the file
+      fail(ErrorCode::kInvalidArgument, "argument '", input.name,
+           "': give an example of it by --input SIZES:DTYPE or --args FILE");
+    }
+    inputs.push_back(std::move(input));
+  }
+  return inputs;
+}
+
+// --dynamic NAME:DIM,DIM
+void open_sizes(const std::string& text, std::vector<Input>& inputs) {
+  const size_t colon = text.rfind(':');
+  check(colon != std::string::npos, "--dynamic ", text, ": expected INPUT:DIMENSION,…");
+  const auto found = std::find_if(inputs.begin(), inputs.end(),
+                                  [&](const Input& input) { return input.name == text.substr(0, colon); });
+  check(found != inputs.end(), "--dynamic ", text, ": there is no such input");
+  for (size_t begin = colon + 1; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    int64_t dim = -1;
+    const auto [stop, code] = std::from_chars(text.data() + begin, text.data() + end, dim);
+    check(code == std::errc() && stop == text.data() + end && dim >= 0, "--dynamic ", text, ": bad dimension");
+    found->open.insert(dim);
+    begin = end + 1;
+  }
+}
+
+// The example of a set.
+Tensor example_of(const Input& input, const SizePlan& plan, int64_t set) {
+  const int64_t rank = input.given.defined() ? input.given.ndim() : std::ssize(input.sizes);
+  for (const int64_t dim : input.open) check(dim < rank, "input '", input.name, "' has no dimension ", dim);
+  if (input.given.defined()) {
+    Dims repeats(static_cast<size_t>(rank), 1);
+    for (const int64_t dim : input.open) repeats[static_cast<size_t>(dim)] = set;
+    return ops::call("aten::repeat", input.given, repeats);
+  }
+  std::string text;
+  for (int64_t i = 0; i < rank; ++i) {
+    int64_t size = input.sizes[static_cast<size_t>(i)];
+    if (size < 0) size = i == 0 ? plan.batch : plan.other;
+    if (input.open.contains(i)) size = plan.multiplies ? size * set : size + set - 1;
+    text += concat(i > 0 ? "," : "", size);
+  }
+  return make_input(text + ":" + input.dtype, 0);
+}
+
+// The same with elements in another order, so that a number that came from the examples' elements shows.
+Tensor shuffled(const Tensor& example, int64_t set) {
+  Dims dims;
+  for (int64_t dim = 0; dim < example.ndim(); ++dim) dims.push_back(dim);
+  const Tensor turned = set % 2 == 0 ? ops::call("aten::flip", example, dims) : example;
+  return example.ndim() > 0 ? ops::call("aten::roll", turned, Dims{set - 1}, Dims{example.ndim() - 1}) : example;
+}
+
+std::vector<Tensor> leaves_of(const ops::Value& value) {
+  std::vector<Tensor> leaves;
+  const auto add = [&](const ops::Value& item) {
+    for (const Tensor& leaf : leaves_of(item)) leaves.push_back(leaf);
+  };
+  if (value.is_tensor()) leaves.push_back(value.to_tensor());
+  if (value.is_tuple()) std::ranges::for_each(value.to_tuple()->items, add);
+  if (value.is_list()) std::ranges::for_each(value.to_list()->items, add);
+  if (value.is_dict()) {
+    for (const auto& [key, item] : value.to_dict()->items()) add(item);
+  }
+  return leaves;
+}
+
+double tolerance_of(DType dtype) {
+  return dtype == DType::kFloat64 ? 1e-9 : dtype == DType::kFloat32 ? 1e-4 : is_floating(dtype) ? 3e-2 : 0;
+}
+
+// Throws where a result is another one than it should be.
+void compare(const Tensor& got, const Tensor& expected, const std::string& what) {
+  const auto refuse = [&](const std::string& why) {
+    fail(ErrorCode::kUnimplemented, what, " of the written file ", why, ", so it was not kept");
+  };
+  if (got.sizes() != expected.sizes() || got.dtype() != expected.dtype())
+    refuse(concat("is ", describe(got), ", the model's ", describe(expected)));
+  const Tensor a = got.to(DType::kFloat64).contiguous(), b = expected.to(DType::kFloat64).contiguous();
+  double worst = 0, largest = 0;
+  for (int64_t i = 0; i < a.numel(); ++i) {
+    const double x = a.data<double>()[i], y = b.data<double>()[i];
+    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+    if (!std::isfinite(x) || !std::isfinite(y)) refuse("has other infinities or NaN");
+    worst = std::max(worst, std::abs(x - y));
+  }
+  for (int64_t i = 0; i < b.numel(); ++i) {
+    if (std::isfinite(b.data<double>()[i])) largest = std::max(largest, std::abs(b.data<double>()[i]));
+  }
+  if (worst > tolerance_of(expected.dtype()) * (largest + 1e-6)) refuse(concat("differs by ", worst));
+}
+
+// The file that was written, against the model that it was made from, for every set of examples.
+void try_file(const std::string& file, const ConvertOptions& options, const std::vector<Input>& inputs,
+              const SizePlan& plan) {
+  const std::shared_ptr<jit::Module> model = jit::Module::load(options.model), written = jit::Module::load(file);
+  const auto frame = jit::make_frame(), other = jit::make_frame();
+  for (int64_t set = 1; set <= kSets; ++set) {
+    std::vector<ops::Value> first, second;
+    for (const Input& input : inputs) {
+      const Tensor example = shuffled(example_of(input, plan, set), set);
+      first.emplace_back(example.clone());
+      second.emplace_back(example.clone());
+    }
+    const std::vector<Tensor> expected = leaves_of(model->method(options.method).run(*frame, first));
+    const std::vector<Tensor> got = leaves_of(written->method("forward").run(*other, second));
+    check_internal(expected.size() == got.size(), "the written file has another number of outputs");
+    for (size_t i = 0; i < got.size(); ++i) compare(got[i], expected[i], concat("output ", i));
+  }
+}
+
+void write_torchscript(const jit::Module& module, const std::string& method, const std::string& file) {
+  const jit::Method& one = module.method(method);
+  jit::export_torchscript(file, module.object(), {{"forward", &one.schema(), &one.graph()}});
+}
+
+// The first plan with which the model runs. Throws what stands against the last one.
+SizePlan find_plan(const ConvertOptions& options, const jit::Module& module, const std::vector<Input>& inputs) {
+  const auto frame = jit::make_frame();
+  for (const SizePlan& plan : kSizePlans) {
+    try {
+      for (int64_t set = 1; set <= kSets; ++set) {
+        std::vector<ops::Value> arguments;
+        for (const Input& input : inputs) arguments.emplace_back(example_of(input, plan, set));
+        module.method(options.method).run(*frame, arguments);
+      }
+      return plan;
+    } catch (const Error&) {
+      if (&plan == std::end(kSizePlans) - 1) throw;
+    }
+  }
+  return kSizePlans[0];
+}
+
+void write_onnx(const ConvertOptions& options, const jit::Module& module, const std::vector<Input>& inputs,
+                const SizePlan& plan, const std::string& file) {
+  const jit::Method& method = module.method(options.method);
+  std::vector<jit::onnx::ExportArgument> arguments;
+  for (const Input& input : inputs) {
+    arguments.push_back({input.name, example_of(input, plan, 1), example_of(input, plan, 2), {}});
+  }
+  for (size_t i = inputs.size(); i < method.schema().arguments.size(); ++i) {
+    const auto& argument = method.schema().arguments[i];
+    check(argument.default_value.has_value(), "argument '", argument.name, "': give an example of it");
+    arguments.push_back({argument.name, Tensor(), Tensor(), *argument.default_value});
+  }
+  std::vector<std::string> outputs;
+  if (const jit::MethodSignature* signature = module.signature(options.method)) {
+    for (const jit::TensorSignature& output : signature->outputs) outputs.push_back(output.name);
+  }
+  jit::onnx::export_model(file, method.graph(), module.object(), arguments, outputs);
+}
+
+void write_checked(const ConvertOptions& options, const std::string& file) {
+  jit::LoadOptions load;
+  load.for_training = true;  // weights keep their names, and the graph the model's own operators
+  std::vector<Input> inputs;
+  SizePlan plan{};
+  {
+    const GradModeGuard guard({.is_enabled = false, .is_inference = false});
+    const std::shared_ptr<jit::Module> module = jit::Module::load(options.model, load);
+    inputs = find_inputs(options, *module, module->method(options.method));
+    for (const std::string& text : options.dynamic) open_sizes(text, inputs);
+    plan = find_plan(options, *module, inputs);
+    if (options.to == "onnx") write_onnx(options, *module, inputs, plan, file);
+    if (options.to == "torchscript") write_torchscript(*module, options.method, file);
+  }
+  const GradModeGuard guard({.is_enabled = false, .is_inference = true});
+  try_file(file, options, inputs, plan);
+}
+
+void convert(const ConvertOptions& options) {
+  set_thread_budget(available_cores());
+  const std::string unchecked = options.out + ".unchecked";
+  try {
+    write_checked(options, unchecked);
+    std::filesystem::rename(unchecked, options.out);
+  } catch (...) {
+    std::error_code ignored;
+    std::filesystem::remove(unchecked, ignored);
+    throw;
+  }
+  std::cout << options.out << ": written, and equal to " << options.model << " for " << kSets << " sets of examples\n";
+}
+
+}  // namespace
+
+void add_convert_command(CLI::App& app, int* exit_code) {
+  CLI::App* command = app.add_subcommand("convert", "Write a model in another format");
+  auto options = std::make_shared<ConvertOptions>();
+  command->add_option("MODEL", options->model, "Model of any format that is served")->required();
+  command->add_option("--to", options->to, "The format")
+      ->check(CLI::IsMember({"onnx", "torchscript"}))
+      ->capture_default_str();
+  command->add_option("-o,--output", options->out, "The file to write")->required();
+  command->add_option("--method", options->method, "The method to write")->capture_default_str();
+  command
+      ->add_option("--input", options->inputs,
+                   "SIZES:DTYPE, as 1,3,224,224 or 2,16:int64: an example of an argument, in order; may be repeated. "
+                   "Exported programs and ONNX models say it themselves")
+      ->allow_extra_args(false);
+  command->add_option("--args", options->arguments_path, "A tuple of example arguments, as torch.save wrote it");
+  command
+      ->add_option("--dynamic", options->dynamic,
+                   "INPUT:DIMENSION,…: sizes that stay open in the file; may be repeated")
+      ->allow_extra_args(false);
+  command->callback([options, exit_code] {
+    convert(*options);
+    *exit_code = 0;
+  });
+}
+
+}  // namespace tensord::server
