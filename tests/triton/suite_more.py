@@ -162,7 +162,7 @@ def metric():
     (repository / "ensemble" / "1").mkdir()
     for name in methods(test.parent / "metrics_queue_size_test.py"):
         with Server(repository, flags=COMPAT, name="metrics_queue", wait=120):
-            run_methods(suite, test.parent / "metrics_queue_size_test.py", [name], timeout=180, retries=1)
+            run_methods(suite, test.parent / "metrics_queue_size_test.py", [name], timeout=180)
 
 
 def logs():
