@@ -426,7 +426,6 @@ OTHERS = {
     "L0_client_build_variants, L0_client_java, L0_simple_go_client, L0_simple_nodejs_client": "clients in other languages",
     "L0_client_memory_growth, L0_client_valgrind, L0_memory_growth, L0_memory, L0_long_running_stress": "hours of the same requests",
     "L0_cmdline_trace": "the same settings as flags; L0_trace has them", "L0_doc_links": "the links of Triton's documentation",
-    "L0_custom_model_config": "needs --model-config-name (configs/NAME.pbtxt)",
     "L0_custom_ops, L0_initializer_as_input, L0_onnx_optimization, L0_trt_*": "other backends",
     "L0_dyna_implicit_state": "its models are ONNX and TensorRT only; L0_implicit_state and L0_dyna_sequence_batcher have the parts",
     "L0_mlflow, L0_multi_server, L0_python_api": "programs of Triton's own, not the server", "L0_perf_*": "measurements without a result",
