@@ -7,6 +7,16 @@
 #include "core/base/error.h"
 
 namespace tensord::server {
+namespace {
+
+std::string refuse_config_name(const std::string& name) {
+  const bool is_good = !name.empty() && name.front() != '.' && std::ranges::all_of(name, [](unsigned char c) {
+    return c > ' ' && c != '/' && c != '\\' && c != 127;
+  });
+  return is_good ? "" : "is the name of a file without its folder and ending, as h100";
+}
+
+}  // namespace
 
 void add_repository_options(CLI::App& app, RepositoryOptions& options) {
   app.add_option("--model-repository,--model-store", options.model_repositories,
@@ -22,6 +32,9 @@ void add_repository_options(CLI::App& app, RepositoryOptions& options) {
       ->capture_default_str();
   app.add_option("--load-model", options.load_models,
                  "Load this model at the start, and no others unless they are given too; * is all; may be repeated");
+  app.add_option("--model-config-name", options.config_name,
+                 "configs/NAME.pbtxt in a model's folder, where it is there, is read instead of its config.pbtxt")
+      ->check(refuse_config_name, "NAME");
   app.add_option("--model-load-thread-count", options.load_threads, "Models that are loaded at one time")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();

@@ -32,6 +32,7 @@ Repository::Options repository_options(const ServerOptions& options, RateLimiter
           .loads_on_demand = given.load_on_demand,
           .memory_limit_bytes = given.memory_limit_bytes,
           .override_limit_bytes = given.override_limit_bytes,
+          .config_name = given.config_name,
           .allows_labels = given.allow_version_labels,
           .copies_archives = given.copies_archives(),
           .workers = options.workers,

@@ -27,7 +27,7 @@ std::vector<std::span<const uint8_t>> HttpBody::pieces() const {
   return out;
 }
 
-std::string_view HttpBody::whole(std::string& joined) const {
+std::string_view HttpBody::whole(BodyText& joined) const {
   const auto all = pieces();
   if (all.empty()) return {};
   if (all.size() == 1) return {reinterpret_cast<const char*>(all[0].data()), all[0].size()};

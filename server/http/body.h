@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/tensor/storage.h"
+#include "server/http/body_text.h"
 #include "server/http/chunk_reader.h"
 #include "server/http/message.h"
 
@@ -18,7 +19,7 @@ class HttpBody {
   std::vector<std::span<const uint8_t>> pieces() const;
   uint64_t size_bytes() const { return size_bytes_; }
   // In one piece: where it lies, or, of one that came in pieces, joined in `joined`.
-  std::string_view whole(std::string& joined) const;
+  std::string_view whole(BodyText& joined) const;
 
  private:
   friend class BodyReceiver;

@@ -95,10 +95,17 @@ void resolve_side_files(const fs::path& folder, const fs::path& root, ModelConfi
   }
 }
 
-ModelConfig read_config(const fs::path& folder, const fs::path& root, std::vector<std::string>& warnings) {
-  const fs::path file = folder / "config.pbtxt";
+bool is_there(const fs::path& file) {
   std::error_code error;
-  if (!fs::exists(fs::symlink_status(file, error))) return {};
+  return fs::exists(fs::symlink_status(file, error));
+}
+
+// configs/<config_name>.pbtxt, where the model has one, or config.pbtxt.
+ModelConfig read_config(const fs::path& folder, const fs::path& root, const std::string& config_name,
+                        std::vector<std::string>& warnings) {
+  fs::path file = folder / "configs" / concat(config_name, ".pbtxt");
+  if (config_name.empty() || !is_there(file)) file = folder / "config.pbtxt";
+  if (!is_there(file)) return {};
   const fs::path real = resolve(file, root);
   check(fs::is_regular_file(real), file.string(), ": not a file");
   check(fs::file_size(real) <= kMaxConfigBytes, file.string(), ": larger than ", kMaxConfigBytes, " bytes");
@@ -194,11 +201,12 @@ fs::path weights_of(const fs::path& file, const fs::path& version, const fs::pat
   return weights;
 }
 
-void read_model(const fs::path& folder, const fs::path& root, const ModelConfig* config, ModelLayout& model) {
+void read_model(const fs::path& folder, const fs::path& root, const ModelConfig* config, const std::string& config_name,
+                ModelLayout& model) {
   const fs::path real_folder = resolve(folder, root);
   model.root = root;
   model.folder = real_folder;
-  model.config = config ? *config : read_config(real_folder, root, model.warnings);
+  model.config = config ? *config : read_config(real_folder, root, config_name, model.warnings);
   check(model.config.name.empty() || model.config.name == model.name, folder.string(),
         "/config.pbtxt: the model is named '", model.config.name, "', but its folder '", model.name, "'");
   const std::string file_name = model_file_name(model);
@@ -231,14 +239,15 @@ void read_model(const fs::path& folder, const fs::path& root, const ModelConfig*
 
 }  // namespace
 
-ModelLayout scan_model(const std::string& root_text, const std::string& name, const ModelConfig* config) {
+ModelLayout scan_model(const std::string& root_text, const std::string& name, const ModelConfig* config,
+                       const std::string& config_name) {
   check(is_plain_name(name), "model '", name, "': not a plain name");
   std::error_code error;
   const fs::path root = fs::canonical(root_text, error);
   if (error) fail(ErrorCode::kNotFound, "model repository ", root_text, ": ", error.message());
   ModelLayout model;
   model.name = name;
-  read_model(root / name, root, config, model);
+  read_model(root / name, root, config, config_name, model);
   return model;
 }
 
@@ -310,7 +319,7 @@ std::vector<ModelLayout> scan_repository(const std::string& root_text) {
     ModelLayout model;
     model.name = name;
     try {
-      read_model(root / name, root, nullptr, model);
+      read_model(root / name, root, nullptr, "", model);
     } catch (const std::exception& failure) {
       model.error = failure.what();
     }

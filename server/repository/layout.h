@@ -44,8 +44,10 @@ std::map<std::string, std::vector<std::string>> list_models(const std::vector<st
 // repository are refused.
 std::vector<ModelLayout> scan_repository(const std::string& root);
 
-// One model of a repository, as it lies there now; with `config` instead of its config.pbtxt, where that is given.
-ModelLayout scan_model(const std::string& root, const std::string& name, const ModelConfig* config = nullptr);
+// One model of a repository, as it lies there now; with `config` instead of its config.pbtxt, where that is given, or
+// by its configs/<config_name>.pbtxt, where that is there.
+ModelLayout scan_model(const std::string& root, const std::string& name, const ModelConfig* config = nullptr,
+                       const std::string& config_name = {});
 
 // Every repository; a model that lies in two of them is an error of that model.
 std::vector<ModelLayout> scan_repositories(const std::vector<std::string>& roots);

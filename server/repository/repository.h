@@ -49,6 +49,7 @@ class Repository final : public ModelDirectory {
     bool loads_on_demand = false;       // of kExplicit
     uint64_t memory_limit_bytes = 0;    // of loaded models: archives and tensors; 0: none
     uint64_t override_limit_bytes = 0;  // of files that clients brought and that are in use; 0: none
+    std::string config_name = {};       // configs/<name>.pbtxt instead of config.pbtxt, where it is there
     bool allows_labels = true;          // find() takes labels of versions
     bool copies_archives = false;       // so that writing to the file does not reach a model that serves
     int workers = 1;                    // where the config says nothing
@@ -207,6 +208,7 @@ class Repository final : public ModelDirectory {
   void note_unloaded(const std::string& name, int64_t version, const std::string& reason);
   void forget_metrics(const std::string& name, int64_t version);
   std::string root_of(const std::string& name) const;
+  ModelLayout scan(const std::string& root, const std::string& name, const ModelConfig* config = nullptr) const;
 
   // Versions that tensord itself adds and withdraws; of the first two the caller holds the name.
   LoadPlan plan_of_folder(const std::string& root, const std::string& name) const;

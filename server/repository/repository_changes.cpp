@@ -50,7 +50,7 @@ Repository::Source Repository::source_of(const std::string& name, int64_t versio
     if (found != model->second.versions.end() && found->second.handle) return {found->second.file, version};
   }
   try {
-    return {version_file(scan_model(root_of(name), name), version), version};
+    return {version_file(scan(root_of(name), name), version), version};
   } catch (const Error& error) {
     fail(error.code(), "Request for unknown model: '", name, "' version ", version, " is not found: ", error.what());
   }
@@ -65,10 +65,14 @@ std::string Repository::root_of(const std::string& name) const {
 
 fs::path Repository::folder_of(const std::string& name) const { return fs::path(root_of(name)) / name; }
 
+ModelLayout Repository::scan(const std::string& root, const std::string& name, const ModelConfig* config) const {
+  return scan_model(root, name, config, options_.config_name);
+}
+
 LoadPlan Repository::plan_of_folder(const std::string& root, const std::string& name) const {
   LoadPlan plan;
   plan.stamp = stamp_model(fs::path(root) / name);
-  plan.layout = scan_model(root, name);
+  plan.layout = scan(root, name);
   const std::shared_lock lock(mutex_);
   const auto model = models_.find(name);
   plan.is_forced = model != models_.end() && model->second.is_served() && model->second.plan.is_override();
@@ -114,7 +118,7 @@ Repository::Added Repository::add_version_alone(const std::string& name, const W
   if (error) fail(ErrorCode::kUnavailable, folder.string(), ": cannot be made: ", error.message());
   fs::path added;
   try {
-    ModelLayout before = scan_model(root, name);
+    ModelLayout before = scan(root, name);
     // The folder of a version that is served may be gone.
     before.largest_number = std::max(before.largest_number, largest_ready(ready_versions(name)));
     int64_t number = 0;
@@ -143,7 +147,7 @@ Repository::RolledBack Repository::roll_back_alone(const std::string& name) {
   const NameLocks::Held held = names_.hold(name);
   find(name, "");  // throws where there is no such model
   const std::string root = root_of(name);
-  const ModelLayout before = scan_model(root, name);
+  const ModelLayout before = scan(root, name);
   if (before.config.version_policy == ModelConfig::VersionPolicy::kSpecific) {
     fail(ErrorCode::kFailedPrecondition, "model '", name,
          "' has a version policy that names its versions; change that");

@@ -172,7 +172,7 @@ LoadPlan Repository::plan_of_whole(const LoadRequest& request) {
   }
   if (root.empty()) fail_unknown(name);
   try {
-    plan.layout = scan_model(root, name, plan.override_config.get());
+    plan.layout = scan(root, name, plan.override_config.get());
   } catch (const Error& error) {
     fail(ErrorCode::kInvalidArgument, error.what());
   }

@@ -86,7 +86,7 @@ std::optional<LoadPlan> Repository::plan_found(const std::string& name, const st
   try {
     check(roots.size() == 1, kTwoRepositories);
     plan.stamp = stamp_model(fs::path(roots[0]) / name);
-    plan.layout = scan_model(roots[0], name);
+    plan.layout = scan(roots[0], name);
   } catch (const std::exception& error) {
     set_error(name, roots[0], plan.stamp, error.what());
     return std::nullopt;
@@ -168,7 +168,7 @@ void Repository::serve_found(const LoadPlan& found) {
     }
     LoadPlan plan;
     plan.stamp = stamp;
-    plan.layout = scan_model(root, name);
+    plan.layout = scan(root, name);
     serve(plan);
   } catch (const std::exception& error) {
     set_error(name, root, stamp, error.what());

@@ -109,11 +109,11 @@ Coding preferred_coding(std::string_view accept_encoding) {
   return best;
 }
 
-std::string inflate_body(Coding coding, const std::vector<std::span<const uint8_t>>& packed, uint64_t max_bytes,
-                         const HttpMemoryQuota& quota, std::vector<std::shared_ptr<const void>>& holds) {
+BodyText inflate_body(Coding coding, const std::vector<std::span<const uint8_t>>& packed, uint64_t max_bytes,
+                      const HttpMemoryQuota& quota, std::vector<std::shared_ptr<const void>>& holds) {
   Inflater inflater(coding);
   z_stream& stream = inflater.stream;
-  std::string out;
+  BodyText out;
   bool is_over = false, is_full = false;
   Bytef one_more = 0;
   for (const auto& piece : packed) {

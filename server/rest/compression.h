@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "server/http/body_text.h"
 #include "server/http/message.h"
 
 namespace tensord::server {
@@ -18,8 +19,8 @@ Coding preferred_coding(std::string_view accept_encoding);
 
 // The plain bytes of a body, of at most `max_bytes`. Each piece is counted by `quota` before it is allocated; `holds`
 // has what it counts by. Throws Error{kInvalidArgument} for what cannot be unpacked, {kResourceExhausted} for too much.
-std::string inflate_body(Coding coding, const std::vector<std::span<const uint8_t>>& packed, uint64_t max_bytes,
-                         const HttpMemoryQuota& quota, std::vector<std::shared_ptr<const void>>& holds);
+BodyText inflate_body(Coding coding, const std::vector<std::span<const uint8_t>>& packed, uint64_t max_bytes,
+                      const HttpMemoryQuota& quota, std::vector<std::shared_ptr<const void>>& holds);
 
 // Packs the body of an answer and says so in its headers.
 void deflate_answer(Coding coding, HttpAnswer& answer);

@@ -73,7 +73,7 @@ WorkThread& RestHandler::thread_of(RestCall call) {
 
 void RestHandler::answer_later(std::shared_ptr<HttpExchange> exchange, RestTarget target) {
   thread_of(target.call).post([this, exchange = std::move(exchange), target = std::move(target)] {
-    std::string joined;
+    BodyText joined;
     const bool is_post = exchange->head().method == "POST";
     exchange->answer(answer_control(state_, target, is_post, exchange->body().whole(joined)));
   });

@@ -143,12 +143,12 @@ void RestInfer::unpack() {
   const auto pieces = exchange_->body().pieces();
   if (coding != Coding::kIdentity) {
     check(!is_generate(), "Unsupported content-encoding, only 'identity' is supported.");
-    plain_ = std::make_shared<std::string>(
+    plain_ = std::make_shared<BodyText>(
         inflate_body(coding, pieces, most == 0 ? most_at_all : std::min(most, most_at_all), context_.quota, holds_));
   } else if (pieces.size() > 1) {
     holds_.push_back(context_.quota(exchange_->body().size_bytes()));
     if (!holds_.back()) fail(ErrorCode::kResourceExhausted, "there is no memory for the request");
-    plain_ = std::make_shared<std::string>();
+    plain_ = std::make_shared<BodyText>();
     exchange_->body().whole(*plain_);
   }
   if (plain_) {

@@ -59,7 +59,7 @@ class RestInfer final : public InferSink, public std::enable_shared_from_this<Re
   std::shared_ptr<RestInfer> self_;  // until the final response
   int waits_left_ = 3;               // for its model; others may take the memory again
 
-  std::shared_ptr<std::string> plain_;              // the body, where it came packed or in pieces
+  std::shared_ptr<BodyText> plain_;                 // the body, where it came packed or in pieces
   std::vector<std::shared_ptr<const void>> holds_;  // of its memory
   std::string raw_prefix_;                          // of the text that is a body without JSON
   WireMessage wire_;

@@ -94,6 +94,13 @@ TEST(FreeMemory, WhatWasUsedWithinTenSecondsIsKept) {
   EXPECT_EQ(ten_looks(50, 60), 60u);
 }
 
+TEST(FreeMemory, LessIsKeptWhereRequestsMayHaveLess) {
+  FreeMemory free(128 * kMb);
+  uint64_t kept = 0;
+  for (int i = 0; i < 10; ++i) kept = free.keep(100 * kMb);
+  EXPECT_EQ(kept, 32 * kMb);
+}
+
 TEST(FreeMemory, TheHeapIsTrimmedAfterABurst) {
   FreeMemory free;
   EXPECT_FALSE(free.is_heap_to_trim(10 * kMb, 0));

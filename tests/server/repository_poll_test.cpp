@@ -57,6 +57,22 @@ TEST_F(RepositoryPollTest, WhatHasNotChangedIsLeftAlone) {
   EXPECT_TRUE(repository_->is_all_ready());
 }
 
+TEST_F(RepositoryPollTest, ConfigurationsOfAnotherNameComeAndGo) {
+  for (const char* version : {"1", "2", "3"}) add("a", version, concat("number:", version));
+  configure("a", "version_policy: { specific: { versions: [1, 3] } }");
+  const fs::path custom = root() / "a" / "configs" / "h100.pbtxt";
+  write(root() / "a" / "configs" / "v100.pbtxt", "no configuration");
+  start({.roots = {}, .only = {}, .mode = ControlMode::kPoll, .poll_interval_ms = 0, .config_name = "h100"});
+  EXPECT_EQ(repository_->ready_versions("a"), (std::vector<std::string>{"1", "3"}));
+  write(custom, "version_policy: { specific: { versions: [2] } }");
+  poll();
+  EXPECT_EQ(repository_->ready_versions("a"), std::vector<std::string>{"2"});
+  EXPECT_EQ(ask("a"), 2);
+  fs::remove(custom);
+  poll();
+  EXPECT_EQ(repository_->ready_versions("a"), (std::vector<std::string>{"1", "3"}));
+}
+
 TEST_F(RepositoryPollTest, BrokenFilesDoNotDisturb) {
   add("m", "1", "number:1");
   start_polling();

@@ -351,7 +351,7 @@ TEST(Compression, ThereAndBackWithinLimits) {
                           std::min<size_t>(1000, packed.size() - at));
     }
     std::vector<std::shared_ptr<const void>> holds;
-    EXPECT_EQ(inflate_body(coding, pieces, 1 << 20, quota, holds), text + "!" + text);
+    EXPECT_EQ(std::string_view(inflate_body(coding, pieces, 1 << 20, quota, holds)), text + "!" + text);
     EXPECT_GE(counted, 2 * text.size());
     EXPECT_THAT(refusal_of([&] { inflate_body(coding, pieces, 300'000, quota, holds); }),
                 HasSubstr("Decompressed data size exceeds the maximum allowed value of 300000 bytes"));

@@ -80,8 +80,6 @@ def metrics():
 
 
 def record(suite, name, outcome, text="", seconds=0.0, kind="qa"):
-    if suite.startswith("(retried)"):
-        return outcome == "pass"
     with open(RESULTS, "a") as out:
         out.write(json.dumps({"suite": suite, "name": name, "outcome": outcome, "text": text, "seconds": seconds, "kind": kind}) +
                   "\n")
@@ -132,12 +130,10 @@ def environment(extra=None):
             "no_proxy": "*", **(extra or {})}
 
 
-def run_methods(suite, path, names=None, env=None, timeout=120, label="", kind="qa", between=None, leave_out=(),
-                retries=0):
+def run_methods(suite, path, names=None, env=None, timeout=120, label="", kind="qa", between=None, leave_out=()):
     """Runs methods of a test file against whatever is up; returns {name: outcome}.
 
     between: called before each method, each in a process of its own then. leave_out: {name: reason} are recorded as skipped.
-    retries: of a single method that wants seconds-exact timing, on a machine that others use too.
     """
     path = pathlib.Path(path)
     for name, reason in dict(leave_out).items():
@@ -150,13 +146,6 @@ def run_methods(suite, path, names=None, env=None, timeout=120, label="", kind="
         for name in left:
             between()
             outcomes.update(run_left(suite, path, [name], **how))
-    elif retries and len(left) == 1:
-        for again in range(retries, -1, -1):
-            outcomes = run_left("(retried) " + suite if again else suite, path, list(left), **how)
-            if outcomes.get(left[0]) == "pass":
-                if again:
-                    record(suite, left[0] + label, "pass", kind=kind)
-                break
     else:
         outcomes = run_left(suite, path, left, **how)
     return outcomes

@@ -1,12 +1,15 @@
 """Which of Triton's tests tensord does not pass, and why. `python3 -m tests.triton.not_passing --write` puts the list into docs/triton.md;
-`--check` says whether it is there as it is here."""
+`--check` says whether it is there as it is here. `--write-skipped RESULTS.jsonl …`, of a run of all suites, writes the list of what
+is not run, which the tests themselves say."""
 
+import json
 import pathlib
 import re
 import sys
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "triton.md"
-BEGIN, END = "<!-- not passing: begin -->\n", "<!-- not passing: end -->\n"
+
+LEFT_OUT_WHOLE = "left out whole"
 
 # (suite, pattern of the test's name, what it wants, why it does not get it)
 NOT_PASSING = (
@@ -35,7 +38,8 @@ NOT_PASSING = (
      "INVALID_ARGUMENT, as the script's own TODO has it"),
     ("L0_metrics", r"test_inf_counters_exist \[without --metrics-compat\]", "Triton's names of metrics by default",
      "with `--metrics-compat triton`"),
-    ("L0_batcher", r"^TestMaxQueueDelayTimeout\.", "UNAVAILABLE for a request that waited too long", "DEADLINE_EXCEEDED is what happened"),
+    ("L0_batcher", r"TestMaxQueueDelayTimeout\.test_default_queue_policy_timeout_prompt_response$",
+     "UNAVAILABLE for a request that waited too long", "DEADLINE_EXCEEDED is what happened"),
 )
 
 
@@ -47,20 +51,60 @@ def reason_of(suite, name):
     return None
 
 
+def marks(part):
+    return f"<!-- {part}: begin -->\n", f"<!-- {part}: end -->\n"
+
+
+def in_page(part):
+    """The list as docs/triton.md has it."""
+    begin, end = marks(part)
+    return PAGE.read_text().split(begin)[1].split(end)[0]
+
+
+def write_to_page(part, rows):
+    text, (begin, end) = PAGE.read_text(), marks(part)
+    PAGE.write_text(text[:text.index(begin) + len(begin)] + rows + text[text.index(end):])
+
+
+def row(*cells):
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+
+
 def table():
-    rows = ["| suite | test | it wants | why not |", "|---|---|---|---|"]
+    rows = row("suite", "test", "it wants", "why not") + "|---|---|---|---|\n"
     for suite, pattern, wanted, why in NOT_PASSING:
-        name = re.sub(r"\\(.)", r"\1", pattern).replace("|", "\\|").strip("^$")
-        rows.append(f"| {suite} | `{name}` | {wanted} | {why} |")
-    return "\n".join(rows) + "\n"
+        rows += row(suite, "`" + re.sub(r"\\(.)", r"\1", pattern).strip("^$") + "`", wanted, why)
+    return rows
+
+
+def skip_row(suite, why, names):
+    if suite == LEFT_OUT_WHOLE:
+        return row(names[0], "all", why)
+    tests = ", ".join(f"`{name}`" for name in names) if len(names) < 3 else f"`{names[0]}` and {len(names) - 1} more"
+    return row(suite, tests, why)
+
+
+def skipped(results):
+    """The tests that were skipped, by suite and reason."""
+    found = {}
+    for one in results:
+        if one["outcome"] == "skip":
+            found.setdefault((one["suite"], one["text"]), []).append(one["name"])
+    return found
+
+
+def skipped_table(results):
+    rows = row("suite", "test", "why not") + "|---|---|---|\n"
+    return rows + "".join(skip_row(suite, why, names) for (suite, why), names in skipped(results).items())
 
 
 def main():
-    text = PAGE.read_text()
-    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    if sys.argv[1:] == ["--write"]:
-        PAGE.write_text(text[:begin] + table() + text[end:])
-    elif text[begin:end] != table():
+    if sys.argv[1:2] == ["--write-skipped"]:
+        results = [json.loads(line) for path in sys.argv[2:] for line in open(path)]
+        write_to_page("not run", skipped_table(results))
+    elif sys.argv[1:] == ["--write"]:
+        write_to_page("not passing", table())
+    elif in_page("not passing") != table():
         sys.exit(f"{PAGE}: not up to date: python3 -m tests.triton.not_passing --write")
 
 

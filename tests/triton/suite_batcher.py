@@ -70,7 +70,7 @@ def batcher():
         config = target / "custom_zero_1_float32" / "config.pbtxt"
         config.write_text(config.read_text() + f"dynamic_batching {{ max_queue_delay_microseconds: {delay} }}\n")
         with Server(target, name="batcher_queue"):
-            run_methods("L0_batcher", strict, ["BatcherTest." + name], env=env, retries=1)
+            run_methods("L0_batcher", strict, ["BatcherTest." + name], env=env)
     skip("L0_batcher", "BatcherTest.test_multi_batch_preserve_ordering", "needs instances of different speed, a feature of the custom backend")
     target = folder("batcher_timeout") / "models"
     paths.renamed(target, MODELS / "queue" / "custom_zero_very_slow", "dynamic_batch", [(r"max_batch_size: \d+", "max_batch_size: 1")])
@@ -112,7 +112,7 @@ def queue():
         config.write_text(config.read_text() + f"dynamic_batching {{ {policy} }}\n")
         paths.renamed(target, MODELS / "queue" / "ensemble_zero_1_float32", "ensemble_zero_1_float32")
         with Server(target, name="queue", flags=["--metrics-compat", "triton"]):
-            run_methods("L0_model_queue", test, ["ModelQueueTest." + name], retries=1)
+            run_methods("L0_model_queue", test, ["ModelQueueTest." + name])
 
 
 SUITES = {"batcher": batcher, "queue": queue}

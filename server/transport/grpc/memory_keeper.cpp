@@ -12,16 +12,19 @@ namespace {
 
 constexpr int kLooksOfWindow = 10;
 
-// Below these the system has nothing of it.
+// Below these, or a quarter of what requests may have, the system has nothing of it.
 constexpr uint64_t kKeptBytes = uint64_t{64} << 20;
 constexpr uint64_t kTrimmedPeakBytes = uint64_t{32} << 20;
 
 }  // namespace
 
+FreeMemory::FreeMemory(uint64_t max_bytes)
+    : kept_bytes_(max_bytes == 0 ? kKeptBytes : std::min(kKeptBytes, max_bytes / 4)) {}
+
 uint64_t FreeMemory::keep(uint64_t free_bytes) {
   least_free_ = std::min(least_free_, free_bytes);
   if (++looks_ < kLooksOfWindow) return free_bytes;
-  const uint64_t unused = least_free_ > kKeptBytes ? least_free_ - kKeptBytes : 0;
+  const uint64_t unused = least_free_ > kept_bytes_ ? least_free_ - kept_bytes_ : 0;
   looks_ = 0;
   least_free_ = UINT64_MAX;
   return free_bytes - unused;
@@ -35,7 +38,7 @@ bool FreeMemory::is_heap_to_trim(uint64_t peak_bytes, uint64_t bytes) {
 }
 
 MemoryKeeper::MemoryKeeper(RequestLimits& limits)
-    : limits_(limits), thread_(std::chrono::seconds(1), [this] { look(); }) {}
+    : limits_(limits), free_(limits.max_bytes()), thread_(std::chrono::seconds(1), [this] { look(); }) {}
 
 void MemoryKeeper::look() {
   const uint64_t free_bytes = cpu_allocator().stats().cached_bytes;

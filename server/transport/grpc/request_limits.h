@@ -71,6 +71,7 @@ class RequestLimits {
   uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
   // The most bytes there were since the last time, which begins anew.
   uint64_t take_peak() { return peak_.exchange(bytes(), std::memory_order_relaxed); }
+  uint64_t max_bytes() const { return max_bytes_; }
   uint64_t max_message_bytes() const { return max_message_bytes_; }
 
  private:
