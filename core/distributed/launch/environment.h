@@ -9,8 +9,8 @@
 
 namespace tensord::distributed {
 
-// What a launcher tells a worker, by torchrun's variables; ranks and sizes also by those of mpirun (Open MPI, MPICH) and
-// Slurm, where there is no RANK.
+// What a launcher tells a worker, by torchrun's variables; ranks and sizes also by those of mpirun (Open MPI, MPICH)
+// and Slurm, where there is no RANK.
 struct WorkerEnvironment {
   int rank = 0, world_size = 1;
   int local_rank = 0, local_world_size = 1;
