@@ -176,6 +176,16 @@ void TrainingService::check_room_for_job() const {
   }
 }
 
+// Each rank is a process with the whole model.
+void TrainingService::check_ranks(const JobSpec& spec) const {
+  const int64_t most = std::max(4, 2 * available_cores());
+  check(spec.distribution.world_size <= most, "distribution.world_size: this server starts at most ", most,
+        " processes for a job, got ", spec.distribution.world_size);
+  if (spec.distribution.world_size > 1 && !distributed::has_gloo()) {
+    fail(ErrorCode::kUnimplemented, "distribution.world_size: several ranks need Gloo, which this build does not have");
+  }
+}
+
 JobStatus TrainingService::create(JobSpec spec) {
   check_job_spec(spec);
   check_room_for_job();
@@ -185,9 +195,7 @@ JobStatus TrainingService::create(JobSpec spec) {
     check(spec.resources.memory_bytes <= options_.memory_bytes, "resources.memory_bytes: the server allows ",
           options_.memory_bytes);
   }
-  if (spec.distribution.world_size > 1 && !distributed::has_gloo()) {
-    fail(ErrorCode::kUnimplemented, "distribution.world_size: several ranks need Gloo, which this build does not have");
-  }
+  check_ranks(spec);
   const Repository::Source source = source_of(spec.model);
   check_against_model(spec, source.file.string());
   if (spec.model.upload_id.empty()) spec.model.version = source.version;

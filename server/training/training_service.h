@@ -110,6 +110,7 @@ class TrainingService {
   // Where a job's archive is, and which version that is.
   Repository::Source source_of(const ModelSource& model) const;
   void check_room_for_job() const;
+  void check_ranks(const JobSpec& spec) const;
   void check_against_model(const JobSpec& spec, const std::string& archive) const;
   std::vector<TrainingSample> samples() const;
 

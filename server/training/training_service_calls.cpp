@@ -55,6 +55,7 @@ std::shared_ptr<TrainingJob> TrainingService::with_world_size(const TrainingJob&
   JobStatus status = job.status();
   status.spec.distribution.world_size = status.spec.distribution.processes_per_host = world_size;
   check_job_spec(status.spec);
+  check_ranks(status.spec);
   const auto changed = std::make_shared<TrainingJob>(std::move(status));
   changed->set_points(job.points_after(0));
   const std::lock_guard lock(mutex_);

@@ -232,6 +232,7 @@ class TrainRanksTest(unittest.TestCase):
                 ("loss.ignore_index", spec(epochs=1, loss=training.Loss(ignore_index=3), distribution=ranks(2))),
                 ("distribution.processes_per_host", spec(epochs=1, distribution=ranks(2, processes_per_host=1))),
                 ("distribution.world_size: needed", spec(epochs=1, distribution=ranks(0, max_restarts=3))),
+                ("distribution.world_size: this server starts at most", spec(epochs=1, batch_size=1000, distribution=ranks(999))),
                 ("distribution.world_size: must be between", spec(epochs=1, distribution=ranks(-1)))):
             with self.assertRaises(grpc.RpcError) as caught:
                 self.server.stub.CreateJob(training.CreateJobRequest(spec=job), timeout=60)

@@ -9,7 +9,8 @@
 
 namespace tensord::distributed {
 
-// What a launcher tells a worker, by torchrun's variables.
+// What a launcher tells a worker, by torchrun's variables; ranks and sizes also by those of mpirun (Open MPI, MPICH)
+// and Slurm, where there is no RANK.
 struct WorkerEnvironment {
   int rank = 0, world_size = 1;
   int local_rank = 0, local_world_size = 1;
@@ -20,7 +21,7 @@ struct WorkerEnvironment {
   // RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, and, where they are, LOCAL_RANK, LOCAL_WORLD_SIZE and
   // TORCHELASTIC_RESTART_COUNT. Throws Error{kInvalidArgument} "environment variable RANK expected, but not set".
   static WorkerEnvironment read();
-  static bool is_there();  // RANK is set
+  static bool is_there();  // some launcher says a rank
 };
 
 // The store of all workers: rank 0 serves it at the master's address; keys of each start of the workers are apart.

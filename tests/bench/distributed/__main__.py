@@ -1,6 +1,7 @@
 """All-reduce and training steps of two processes over Gloo on loopback, beside PyTorch's gloo and DDP, in turns.
 
 Usage: /usr/bin/python3 -m tests.bench.distributed TENSORD DDP_BENCH [--python PYTHON] [--rounds 5] [--seconds 1.0]
+         [--models MLP,resnet18] [--no-all-reduce]
 
 TENSORD is the binary that launches both sides, DDP_BENCH the target ddp_bench of the build; one thread a process. PYTHON has the PyTorch
 to compare with (default: the one that runs this). Prints markdown tables.
@@ -20,7 +21,7 @@ import torch
 from tests.bench.training import models
 
 SIZES = ["1024", "65536", "1048576", "16777216", "67108864"]
-ROWS = ("MLP, batch 64", "resnet18, batch 8")
+ROWS_BY_DEFAULT = ("MLP", "resnet18")
 
 
 def parse() -> argparse.Namespace:
@@ -30,6 +31,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--models", default=",".join(ROWS_BY_DEFAULT), help="beginnings of the names of rows of tests.bench.training")
+    parser.add_argument("--no-all-reduce", action="store_true", help="steps alone")
     return parser.parse_args()
 
 
@@ -53,14 +56,24 @@ def in_turns(options, *arguments):
 
 def main() -> None:
     options = parse()
+    if not options.no_all_reduce:
+        measure_all_reduce(options)
+    measure_steps(options)
+
+
+def measure_all_reduce(options) -> None:
     results = in_turns(options, "all_reduce", *SIZES)
     print("| all-reduce, bytes | tensord ms | PyTorch ms | ratio |\n|---:|---:|---:|---:|")
     for size in SIZES:
         ours, theirs = (statistics.median(turn[size] for turn in results[name]) for name in ("tensord", "PyTorch"))
         print(f"| {int(size):,} | {ours:.2f} | {theirs:.2f} | {ours / theirs:.2f} |", flush=True)
-    print("\n| step of 2 processes | tensord ms | PyTorch's DDP ms | ratio | tensord waits ms | losses differ by |")
+    print(flush=True)
+
+
+def measure_steps(options) -> None:
+    print("| step of 2 processes | tensord ms | PyTorch's DDP ms | ratio | tensord waits ms | losses differ by |")
     print("|---|---:|---:|---:|---:|---:|")
-    for row in (row for row in models.ROWS if row.name in ROWS):
+    for row in (row for row in models.ROWS if row.name.startswith(tuple(options.models.split(",")))):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             torch.manual_seed(0)
