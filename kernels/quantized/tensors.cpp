@@ -82,11 +82,14 @@ void quantize_as(const float* x, T* out, const Dims& sizes, const Quantizer& qua
   });
 }
 
+// With a scale for each channel PyTorch rounds once, from double.
 template <class T>
 void dequantize_as(const T* x, float* out, const Dims& sizes, const Quantizer& quantizer) {
+  const auto scale = static_cast<float>(quantizer.scale);
   for_each_channel(sizes, quantizer, [&](int64_t i, int64_t channel) {
-    const auto scale = static_cast<float>(quantizer.scale_at(channel));
-    out[i] = static_cast<float>(static_cast<int64_t>(x[i]) - quantizer.zero_point_at(channel)) * scale;
+    const int64_t steps = static_cast<int64_t>(x[i]) - quantizer.zero_point_at(channel);
+    out[i] = quantizer.is_per_channel() ? static_cast<float>(static_cast<double>(steps) * quantizer.scale_at(channel))
+                                        : static_cast<float>(steps) * scale;
   });
 }
 
