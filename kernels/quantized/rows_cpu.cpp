@@ -111,13 +111,26 @@ void quantize_row(const RowQuantizer& quantizer, const float* x, int64_t k, uint
 
 void finish(const QuantizedFinish& f, const SumTile& tile) { f.out ? finish_float(f, tile) : finish_bytes(f, tile); }
 
-void depthwise(const uint8_t* x, int32_t zero_point, const int8_t* weight, const int32_t* weight_zero_points,
-               int64_t channels, int32_t* sums) {
-  if (weight_zero_points) {
-    for (int64_t c = 0; c < channels; ++c) sums[c] += (x[c] - zero_point) * (weight[c] - weight_zero_points[c]);
-    return;
+void depthwise(const uint8_t* const* taps, size_t count, int32_t zero_point, const int8_t* weight,
+               const int32_t* weight_zero_points, int64_t channels, int32_t* sums) {
+  constexpr int64_t kBlock = 64;  // sums that stay in registers
+  for (int64_t first = 0; first < channels; first += kBlock) {
+    const int64_t width = std::min(kBlock, channels - first);
+    int32_t block[kBlock] = {};
+    for (size_t tap = 0; tap < count; ++tap) {
+      if (!taps[tap]) continue;
+      const uint8_t* x = taps[tap] + first;
+      const int8_t* w = weight + static_cast<int64_t>(tap) * channels + first;
+      if (weight_zero_points) {
+        for (int64_t c = 0; c < width; ++c) block[c] += (x[c] - zero_point) * (w[c] - weight_zero_points[first + c]);
+      } else if (width == kBlock) {
+        _Pragma("GCC ivdep") for (int64_t c = 0; c < kBlock; ++c) block[c] += (x[c] - zero_point) * w[c];
+      } else {
+        _Pragma("GCC ivdep") for (int64_t c = 0; c < width; ++c) block[c] += (x[c] - zero_point) * w[c];
+      }
+    }
+    std::copy_n(block, width, sums + first);
   }
-  _Pragma("GCC ivdep") for (int64_t c = 0; c < channels; ++c) sums[c] += (x[c] - zero_point) * weight[c];
 }
 
 bool is_ordered_finite(int32_t least, int32_t greatest) {
@@ -144,9 +157,9 @@ HWY_EXPORT(depthwise);
 
 void finish_sums(const QuantizedFinish& f, const SumTile& tile) { HWY_DYNAMIC_DISPATCH(finish)(f, tile); }
 
-void depthwise_tap(const uint8_t* x, int32_t zero_point, const int8_t* weight, const int32_t* weight_zero_points,
-                   int64_t channels, int32_t* sums) {
-  HWY_DYNAMIC_DISPATCH(depthwise)(x, zero_point, weight, weight_zero_points, channels, sums);
+void depthwise_sums(const std::vector<const uint8_t*>& taps, int32_t zero_point, const int8_t* weight,
+                    const int32_t* weight_zero_points, int64_t channels, int32_t* sums) {
+  HWY_DYNAMIC_DISPATCH(depthwise)(taps.data(), taps.size(), zero_point, weight, weight_zero_points, channels, sums);
 }
 
 Extremes extremes_of(const float* x, int64_t count) {
