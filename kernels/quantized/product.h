@@ -78,6 +78,9 @@ Extremes extremes_of(const float* x, int64_t count);
 void quantize_rows(const RowQuantizer& quantizer, const float* x, int64_t rows, int64_t k, uint32_t* out,
                    int64_t row_words, int32_t* row_sums);
 
+// The same for numbers one after the other.
+void quantize_bytes(const RowQuantizer& quantizer, const float* x, int64_t count, uint8_t* out);
+
 // PyTorch's choice of a scale for numbers in this range, for 7 or 8 bits.
 RowQuantizer choose_quantizer(float least, float greatest, bool reduces_range);
 

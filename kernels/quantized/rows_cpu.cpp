@@ -203,5 +203,12 @@ void quantize_rows(const RowQuantizer& quantizer, const float* x, int64_t rows, 
   });
 }
 
+void quantize_bytes(const RowQuantizer& quantizer, const float* x, int64_t count, uint8_t* out) {
+  const auto quantize = &HWY_DYNAMIC_DISPATCH(quantize_row);
+  parallel_for_cost(count, 0.15, [&](int64_t begin, int64_t end) {
+    quantize(quantizer, x + begin, end - begin, out + begin, nullptr);
+  });
+}
+
 }  // namespace tensord::kernels
 #endif
