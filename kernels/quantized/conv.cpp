@@ -115,12 +115,12 @@ void run_depthwise(const Shape& s, const ConvParams& params, const uint8_t* x, i
   const int32_t zero_point = finish.zero_point, *weight_zero = params.zero_points();
   finish.column_sums = none.data();
   finish.weight_zero_points = nullptr;
+  std::vector<const uint8_t*> taps(static_cast<size_t>(params.taps()));
   for (int64_t pixel = first; pixel < end; ++pixel) {
-    std::fill(sums.begin(), sums.end(), 0);
     for_each_tap(s, pixel, [&](int64_t tap, int64_t at) {
-      if (at < 0) return;
-      depthwise_tap(x + at * channels, zero_point, weight + tap * channels, weight_zero, channels, sums.data());
+      taps[static_cast<size_t>(tap)] = at < 0 ? nullptr : x + at * channels;
     });
+    depthwise_sums(taps, zero_point, weight, weight_zero, channels, sums.data());
     finish_sums(finish, {reinterpret_cast<const uint32_t*>(sums.data()), channels, pixel, 1, 0, channels});
   }
 }

@@ -78,6 +78,9 @@ Extremes extremes_of(const float* x, int64_t count);
 void quantize_rows(const RowQuantizer& quantizer, const float* x, int64_t rows, int64_t k, uint32_t* out,
                    int64_t row_words, int32_t* row_sums);
 
+// The same for numbers one after the other.
+void quantize_bytes(const RowQuantizer& quantizer, const float* x, int64_t count, uint8_t* out);
+
 // PyTorch's choice of a scale for numbers in this range, for 7 or 8 bits.
 RowQuantizer choose_quantizer(float least, float greatest, bool reduces_range);
 
@@ -88,8 +91,9 @@ struct SumTile {
   int64_t first_row, rows, first_column, columns;
 };
 void finish_sums(const QuantizedFinish& finish, const SumTile& tile);
-// sums[c] += (x[c] - zero_point) · (weight[c] - weight_zero_points[c]); the last may be null.
-void depthwise_tap(const uint8_t* x, int32_t zero_point, const int8_t* weight, const int32_t* weight_zero_points,
-                   int64_t channels, int32_t* sums);
+// sums[c] = the sum over taps of (x[c] - zero_point) · (weight[c] - weight_zero_points[c]); x of a tap may be null,
+// which adds nothing, and so may weight_zero_points. Weights lie [tap][channel].
+void depthwise_sums(const std::vector<const uint8_t*>& taps, int32_t zero_point, const int8_t* weight,
+                    const int32_t* weight_zero_points, int64_t channels, int32_t* sums);
 
 }  // namespace tensord::kernels

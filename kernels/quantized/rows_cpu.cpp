@@ -63,20 +63,36 @@ void finish_float(const QuantizedFinish& f, const SumTile& tile) {
   }
 }
 
+// Bytes may alias everything, so that what the loop reads is told to lie still: in locals, and the results in a block.
 void finish_bytes(const QuantizedFinish& f, const SumTile& tile) {
+  constexpr int64_t kBlock = 64;
   const auto zero_point = static_cast<float>(f.out_zero_point), least = static_cast<float>(f.least),
              most = static_cast<float>(f.most);
+  const auto input_zero = static_cast<uint32_t>(f.zero_point);
   for (int64_t r = 0; r < tile.rows; ++r) {
-    const auto* sums = reinterpret_cast<const int32_t*>(tile.sums) + r * tile.stride;
-    const int64_t row = tile.first_row + r, column = tile.first_column;
-    uint8_t* out = f.out8 + row * f.out_stride + column;
-    _Pragma("GCC ivdep") for (int64_t c = 0; c < tile.columns; ++c) {
-      const auto sum = static_cast<float>(sum_at(f, sums[c], row, column + c));
-      const float scaled = (sum + f.scaled_bias[column + c]) * f.multipliers[column + c];
-      float x = std::nearbyint(scaled) + zero_point;
-      x = x > least ? x : least;
-      x = x < most ? x : most;
-      out[c] = static_cast<uint8_t>(static_cast<int32_t>(x));
+    const int64_t row = tile.first_row + r;
+    const auto row_sum = f.weight_zero_points ? static_cast<uint32_t>(f.row_sums[row]) : 0u;
+    for (int64_t first = 0; first < tile.columns; first += kBlock) {
+      const int64_t width = std::min(kBlock, tile.columns - first), column = tile.first_column + first;
+      const uint32_t* sums = tile.sums + r * tile.stride + first;
+      const int32_t* column_sums = f.column_sums + column;
+      const int32_t* weight_zero = f.weight_zero_points ? f.weight_zero_points + column : nullptr;
+      const float *bias = f.scaled_bias + column, *multipliers = f.multipliers + column;
+      int32_t centred[kBlock], rounded[kBlock];
+      _Pragma("GCC ivdep") for (int64_t c = 0; c < width; ++c) centred[c] =
+          static_cast<int32_t>(sums[c] - input_zero * static_cast<uint32_t>(column_sums[c]));
+      for (int64_t c = 0; weight_zero && c < width; ++c)
+        centred[c] =
+            static_cast<int32_t>(static_cast<uint32_t>(centred[c]) - row_sum * static_cast<uint32_t>(weight_zero[c]));
+      _Pragma("GCC ivdep") for (int64_t c = 0; c < width; ++c) {
+        const float scaled = (static_cast<float>(centred[c]) + bias[c]) * multipliers[c];
+        float x = std::nearbyint(scaled) + zero_point;
+        x = x > least ? x : least;
+        x = x < most ? x : most;
+        rounded[c] = static_cast<int32_t>(x);
+      }
+      uint8_t* out = f.out8 + row * f.out_stride + column;
+      _Pragma("GCC ivdep") for (int64_t c = 0; c < width; ++c) out[c] = static_cast<uint8_t>(rounded[c]);
     }
   }
 }
@@ -111,13 +127,26 @@ void quantize_row(const RowQuantizer& quantizer, const float* x, int64_t k, uint
 
 void finish(const QuantizedFinish& f, const SumTile& tile) { f.out ? finish_float(f, tile) : finish_bytes(f, tile); }
 
-void depthwise(const uint8_t* x, int32_t zero_point, const int8_t* weight, const int32_t* weight_zero_points,
-               int64_t channels, int32_t* sums) {
-  if (weight_zero_points) {
-    for (int64_t c = 0; c < channels; ++c) sums[c] += (x[c] - zero_point) * (weight[c] - weight_zero_points[c]);
-    return;
+void depthwise(const uint8_t* const* taps, size_t count, int32_t zero_point, const int8_t* weight,
+               const int32_t* weight_zero_points, int64_t channels, int32_t* sums) {
+  constexpr int64_t kBlock = 64;  // sums that stay in registers
+  for (int64_t first = 0; first < channels; first += kBlock) {
+    const int64_t width = std::min(kBlock, channels - first);
+    int32_t block[kBlock] = {};
+    for (size_t tap = 0; tap < count; ++tap) {
+      if (!taps[tap]) continue;
+      const uint8_t* x = taps[tap] + first;
+      const int8_t* w = weight + static_cast<int64_t>(tap) * channels + first;
+      if (weight_zero_points) {
+        for (int64_t c = 0; c < width; ++c) block[c] += (x[c] - zero_point) * (w[c] - weight_zero_points[first + c]);
+      } else if (width == kBlock) {
+        _Pragma("GCC ivdep") for (int64_t c = 0; c < kBlock; ++c) block[c] += (x[c] - zero_point) * w[c];
+      } else {
+        _Pragma("GCC ivdep") for (int64_t c = 0; c < width; ++c) block[c] += (x[c] - zero_point) * w[c];
+      }
+    }
+    std::copy_n(block, width, sums + first);
   }
-  _Pragma("GCC ivdep") for (int64_t c = 0; c < channels; ++c) sums[c] += (x[c] - zero_point) * weight[c];
 }
 
 bool is_ordered_finite(int32_t least, int32_t greatest) {
@@ -144,9 +173,9 @@ HWY_EXPORT(depthwise);
 
 void finish_sums(const QuantizedFinish& f, const SumTile& tile) { HWY_DYNAMIC_DISPATCH(finish)(f, tile); }
 
-void depthwise_tap(const uint8_t* x, int32_t zero_point, const int8_t* weight, const int32_t* weight_zero_points,
-                   int64_t channels, int32_t* sums) {
-  HWY_DYNAMIC_DISPATCH(depthwise)(x, zero_point, weight, weight_zero_points, channels, sums);
+void depthwise_sums(const std::vector<const uint8_t*>& taps, int32_t zero_point, const int8_t* weight,
+                    const int32_t* weight_zero_points, int64_t channels, int32_t* sums) {
+  HWY_DYNAMIC_DISPATCH(depthwise)(taps.data(), taps.size(), zero_point, weight, weight_zero_points, channels, sums);
 }
 
 Extremes extremes_of(const float* x, int64_t count) {
@@ -171,6 +200,13 @@ void quantize_rows(const RowQuantizer& quantizer, const float* x, int64_t rows, 
       quantize(quantizer, x + r * k, k, row, row_sums ? row_sums + r : nullptr);
       std::memset(row + k, 0, static_cast<size_t>(row_words * 4 - k));
     }
+  });
+}
+
+void quantize_bytes(const RowQuantizer& quantizer, const float* x, int64_t count, uint8_t* out) {
+  const auto quantize = &HWY_DYNAMIC_DISPATCH(quantize_row);
+  parallel_for_cost(count, 0.15, [&](int64_t begin, int64_t end) {
+    quantize(quantizer, x + begin, end - begin, out + begin, nullptr);
   });
 }
 

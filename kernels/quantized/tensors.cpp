@@ -7,6 +7,7 @@
 #include "core/base/parallel.h"
 #include "core/ops/registry.h"
 #include "core/tensor/strided_copy.h"
+#include "kernels/quantized/product.h"
 
 namespace tensord::kernels {
 
@@ -82,11 +83,14 @@ void quantize_as(const float* x, T* out, const Dims& sizes, const Quantizer& qua
   });
 }
 
+// With a scale for each channel PyTorch rounds once, from double.
 template <class T>
 void dequantize_as(const T* x, float* out, const Dims& sizes, const Quantizer& quantizer) {
+  const auto scale = static_cast<float>(quantizer.scale);
   for_each_channel(sizes, quantizer, [&](int64_t i, int64_t channel) {
-    const auto scale = static_cast<float>(quantizer.scale_at(channel));
-    out[i] = static_cast<float>(static_cast<int64_t>(x[i]) - quantizer.zero_point_at(channel)) * scale;
+    const int64_t steps = static_cast<int64_t>(x[i]) - quantizer.zero_point_at(channel);
+    out[i] = quantizer.is_per_channel() ? static_cast<float>(static_cast<double>(steps) * quantizer.scale_at(channel))
+                                        : static_cast<float>(steps) * scale;
   });
 }
 
@@ -103,7 +107,14 @@ Tensor quantize_values(const Tensor& x, QuantizedType type, const Quantizer& qua
   const float* from = source.data<float>();
   switch (out.dtype()) {
     case DType::kInt8: quantize_as(from, out.data<int8_t>(), x.sizes(), quantizer, type); break;
-    case DType::kUInt8: quantize_as(from, out.data<uint8_t>(), x.sizes(), quantizer, type); break;
+    case DType::kUInt8:
+      if (quantizer.is_per_channel()) {
+        quantize_as(from, out.data<uint8_t>(), x.sizes(), quantizer, type);
+      } else {
+        quantize_bytes({static_cast<float>(quantizer.scale), static_cast<int32_t>(quantizer.zero_point)}, from,
+                       x.numel(), out.data<uint8_t>());
+      }
+      break;
     default: quantize_as(from, out.data<int32_t>(), x.sizes(), quantizer, type); break;
   }
   return out;
@@ -132,7 +143,8 @@ Value map_bytes(const QuantizedTensor& x, const Quantizer& result, const std::fu
   for (int64_t q = least; q <= most; ++q) {
     const float y = function(dequantize(static_cast<float>(q)));
     const double rounded = static_cast<double>(std::nearbyint(y * inverse)) + static_cast<double>(result.zero_point);
-    const double bounded = std::clamp(rounded, static_cast<double>(least), static_cast<double>(most));
+    const auto low = static_cast<double>(least), high = static_cast<double>(most);
+    const double bounded = rounded > low ? (rounded < high ? rounded : high) : low;  // NaN: the least
     table[static_cast<uint8_t>(q)] = static_cast<uint8_t>(static_cast<int64_t>(bounded));
   }
   const Tensor source = is_dense(x.values()) ? x.values() : x.values().contiguous();

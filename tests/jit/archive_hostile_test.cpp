@@ -300,7 +300,8 @@ TEST_F(HostilePickleTest, ForeignNamesAreRefused) {
     EXPECT_THAT(got.text, HasSubstr("class '" + dotted + "' is not allowed"));
   }
   EXPECT_THAT(failure("ctorch._utils\n_rebuild_qtensor\n)R").text, HasSubstr("quantized"));
-  EXPECT_THAT(failure("ctorch\nQInt8Storage\n").text, HasSubstr("qint8"));
+  EXPECT_THAT(failure("ctorch\nQInt8Storage\n").text, HasSubstr("quantized"));
+  EXPECT_THAT(failure("ctorch\nQUInt2x4Storage\n").text, HasSubstr("quint2x4"));
 }
 
 TEST_F(HostilePickleTest, OpcodesOutsideOfTheListAreRefused) {

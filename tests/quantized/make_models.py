@@ -34,6 +34,11 @@ def main():
         loaded = model if name.endswith("4bit") else torch.jit.load(path)
         with torch.no_grad():
             calls[name] = [(arguments, (loaded(*arguments),)) for arguments in inputs]
+    for path in sorted(folder.glob("old_*.pt")):  # of make_old.py
+        loaded = torch.jit.load(path)
+        x = torch.randn(2, 3, 11, 11) if "static" in path.stem else torch.randn(3, 13)
+        with torch.no_grad():
+            calls[path.stem] = [((x,), (loaded(x),))]
     torch.save(calls, folder / "calls.pt")
     print(f"{len(calls)} models of PyTorch {torch.__version__} with {engine}")
 
