@@ -224,7 +224,7 @@ void same(Call& c) {
 
 void dropout(Call& c) {
   if (c.flag("train")) c.refuse("drops elements: call eval() before the model is saved");
-  c.set(c.x("input"));
+  c.set(c.x(c.op().schema.arguments[0].name.c_str()));
 }
 
 void copy(Call& c) {
@@ -236,17 +236,17 @@ void fill(Call& c) { c.set(c.emit("Expand", {c.operand("value", c.dtype()), c.sh
 
 #define NAME(ID, TEXT) constexpr char ID[] = TEXT;
 NAME(kRelu, "Relu")
-NAME(kExp, "Exp") NAME(kLog, "Log") NAME(kSqrt, "Sqrt") NAME(kAbs, "Abs") NAME(kNeg, "Neg") NAME(kFloor, "Floor")
-    NAME(kCeil, "Ceil") NAME(kSign, "Sign") NAME(kTanh, "Tanh") NAME(kSigmoid, "Sigmoid") NAME(kErf, "Erf")
-        NAME(kSin, "Sin") NAME(kCos, "Cos") NAME(kTan, "Tan") NAME(kAsin, "Asin") NAME(kAcos, "Acos")
-            NAME(kAtan, "Atan") NAME(kSinh, "Sinh") NAME(kCosh, "Cosh") NAME(kReciprocal, "Reciprocal")
-                NAME(kIsNan, "IsNaN") NAME(kIsInf, "IsInf") NAME(kMish, "Mish") NAME(kHardSwish, "HardSwish")
-                    NAME(kSoftsign, "Softsign") NAME(kSelu, "Selu") NAME(kAdd, "Add") NAME(kSub, "Sub")
-                        NAME(kMul, "Mul") NAME(kMax, "Max") NAME(kMin, "Min") NAME(kEqual, "Equal") NAME(kLess, "Less")
-                            NAME(kLessOrEqual, "LessOrEqual") NAME(kGreater, "Greater")
-                                NAME(kGreaterOrEqual, "GreaterOrEqual") NAME(kAnd, "And") NAME(kOr, "Or")
-                                    NAME(kXor, "Xor") NAME(kBitwiseAnd, "BitwiseAnd") NAME(kBitwiseOr, "BitwiseOr")
-                                        NAME(kBitwiseXor, "BitwiseXor")
+NAME(kExp, "Exp")
+NAME(kLog, "Log") NAME(kSqrt, "Sqrt") NAME(kAbs, "Abs") NAME(kNeg, "Neg") NAME(kFloor, "Floor") NAME(kCeil, "Ceil")
+    NAME(kSign, "Sign") NAME(kTanh, "Tanh") NAME(kSigmoid, "Sigmoid") NAME(kErf, "Erf") NAME(kSin, "Sin")
+        NAME(kCos, "Cos") NAME(kTan, "Tan") NAME(kAsin, "Asin") NAME(kAcos, "Acos") NAME(kAtan, "Atan")
+            NAME(kSinh, "Sinh") NAME(kCosh, "Cosh") NAME(kReciprocal, "Reciprocal") NAME(kIsNan, "IsNaN")
+                NAME(kIsInf, "IsInf") NAME(kMish, "Mish") NAME(kHardSwish, "HardSwish") NAME(kSoftsign, "Softsign")
+                    NAME(kSelu, "Selu") NAME(kAdd, "Add") NAME(kSub, "Sub") NAME(kMul, "Mul") NAME(kMax, "Max")
+                        NAME(kMin, "Min") NAME(kEqual, "Equal") NAME(kLess, "Less") NAME(kLessOrEqual, "LessOrEqual")
+                            NAME(kGreater, "Greater") NAME(kGreaterOrEqual, "GreaterOrEqual") NAME(kAnd, "And")
+                                NAME(kOr, "Or") NAME(kXor, "Xor") NAME(kBitwiseAnd, "BitwiseAnd")
+                                    NAME(kBitwiseOr, "BitwiseOr") NAME(kBitwiseXor, "BitwiseXor")
 #undef NAME
 
     // Names of operators on numbers alone are in numbers.cpp; where one name stands for both, the arguments decide.
