@@ -363,8 +363,8 @@ void Tracer::call(const Node& node) {
       std::ranges::none_of(arguments,
                            [&](const Traced& argument) { return !argument.a.is_tensor() && is_dynamic(argument); }) &&
       (name != "aten::full_like" || !arguments[1].a.is_tensor());
-  const bool is_list_call =
-      changes_list || name == "aten::__contains__" || name == "aten::__getitem__" || name == "aten::len";
+  const bool is_list_call = changes_list || (name == "aten::__contains__" && arguments[0].a.is_dict()) ||
+                            name == "aten::__getitem__" || name == "aten::len";
   if ((!is_open || asks || is_made) && !(is_list_call && arguments[0].items)) {
     for (size_t i = 0; i < results.size(); ++i) set(node.output(i), results[i]);
     return;
