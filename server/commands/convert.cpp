@@ -241,7 +241,8 @@ void write_checked(const ConvertOptions& options, const std::string& file) {
   std::vector<Input> inputs;
   SizePlan plan{};
   {
-    const GradModeGuard guard({.is_enabled = false, .is_inference = false});
+    // With it on, scripts keep off the operators that only PyTorch's inference has.
+    const GradModeGuard guard({.is_enabled = true, .is_inference = false});
     const std::shared_ptr<jit::Module> module = jit::Module::load(options.model, load);
     inputs = find_inputs(options, *module, module->method(options.method));
     for (const std::string& text : options.dynamic) open_sizes(text, inputs);

@@ -19,7 +19,11 @@ Handler find_handler(std::string_view name) {
     }
     return all;
   }();
-  const auto found = kHandlers.find(name);
+  auto found = kHandlers.find(name);
+  // Some in-place forms are operators of their own.
+  if (found == kHandlers.end() && name.ends_with('_') && !name.ends_with("__")) {
+    found = kHandlers.find(name.substr(0, name.size() - 1));
+  }
   return found == kHandlers.end() ? nullptr : found->second;
 }
 

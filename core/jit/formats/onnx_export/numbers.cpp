@@ -159,6 +159,52 @@ void append(Call& c) {
   c.results() = {c.in("self")};
 }
 
+void set_item(Call& c) {
+  std::vector<Traced>& items = items_of(c);
+  const Traced& key = c.in(c.op().schema.arguments[1].name.c_str());
+  const Traced& value = c.in(c.op().schema.arguments[2].name.c_str());
+  if (!c.in(c.op().schema.arguments[0].name.c_str()).a.is_dict()) {
+    const int64_t index = wrap_dim(c.integer(c.op().schema.arguments[1].name.c_str()), std::ssize(items));
+    items[static_cast<size_t>(index)] = value;
+    return;
+  }
+  for (size_t i = 0; i + 1 < items.size(); i += 2) {
+    if (!items[i].a.equals(key.a)) continue;
+    items[i + 1] = value;
+    return;
+  }
+  items.push_back(key);
+  items.push_back(value);
+}
+
+void contains(Call& c) {
+  const Traced& all = c.in(c.op().schema.arguments[0].name.c_str());
+  const Traced& key = c.in(c.op().schema.arguments[1].name.c_str());
+  // Of a dict only its keys count, and those are known.
+  if (all.a.is_dict() && all.items) {
+    bool is_there = false;
+    for (size_t i = 0; i + 1 < all.items->size(); i += 2) is_there = is_there || (*all.items)[i].a.equals(key.a);
+    c.results() = {Tracer::wrap(is_there, is_there)};
+  }
+}
+
+void dict_items(Call& c) {
+  const Traced& dict = c.in(c.op().schema.arguments[0].name.c_str());
+  if (!dict.items) c.refuse("has no form in ONNX here");
+  const std::string_view name = c.op().schema.name;
+  std::vector<Traced>& out = *c.results()[0].items;
+  for (size_t i = 0; i < out.size(); ++i) {
+    const Traced &key = (*dict.items)[2 * i], &value = (*dict.items)[2 * i + 1];
+    if (name == "aten::keys") {
+      out[i] = key;
+    } else if (name == "aten::values") {
+      out[i] = value;
+    } else {
+      *out[i].items = {key, value};
+    }
+  }
+}
+
 void get_item(Call& c) {
   const Traced& list = c.in(c.op().schema.arguments[0].name.c_str());
   const char* name = c.op().schema.arguments[1].name.c_str();
@@ -200,6 +246,11 @@ std::span<const HandlerRow> number_rows() {
       {"aten::scalar_tensor", number_to_tensor},
       {"aten::append", append},
       {"aten::list", copy_list},
+      {"aten::_set_item", set_item},
+      {"aten::__contains__", contains},
+      {"aten::items", dict_items},
+      {"aten::keys", dict_items},
+      {"aten::values", dict_items},
       {"aten::__getitem__", get_item},
   };
   return kRows;

@@ -224,7 +224,7 @@ void same(Call& c) {
 
 void dropout(Call& c) {
   if (c.flag("train")) c.refuse("drops elements: call eval() before the model is saved");
-  c.set(c.x("input"));
+  c.set(c.x(c.op().schema.arguments[0].name.c_str()));
 }
 
 void copy(Call& c) {

@@ -44,6 +44,22 @@ bool is_reader_of_shapes(std::string_view name) {
          name == "aten::sym_size" || name == "aten::sym_numel" || name == "aten::storage_offset";
 }
 
+// Questions about what a tensor is, not how large or what is in it.
+bool asks_for_kind(const ops::Op& op) {
+  const std::string_view name = op.schema.name;
+  if (name == "prim::shape" || name == "aten::is_nonzero" || name == "aten::is_same_size") return false;
+  return name.starts_with("prim::is_") || name.starts_with("aten::is_") || name == "prim::device" ||
+         name == "prim::dtype" || name == "prim::layout" || name == "prim::requires_grad" || name == "prim::ndim" ||
+         name == "aten::dim" || name == "aten::get_device" || name == "prim::itemsize" || name == "aten::requires_grad";
+}
+
+// Operators that take nothing from their tensor but type and size, and whose elements are the same whatever those are.
+bool is_maker(std::string_view name) {
+  static constexpr std::string_view kNames[] = {"aten::new_zeros",  "aten::new_ones",  "aten::new_full",
+                                                "aten::zeros_like", "aten::ones_like", "aten::full_like"};
+  return std::ranges::find(kNames, name) != std::end(kNames);
+}
+
 bool holds_tensor(const Traced& value) {
   if (value.a.is_tensor()) return true;
   return value.items && std::ranges::any_of(*value.items, holds_tensor);
@@ -340,9 +356,16 @@ void Tracer::call(const Node& node) {
   }
   for (const Tensor& tensor : written) mark_written(tensor, is_open);
   // What only asks for types and ranks has the same answer for every input.
-  const bool asks = op.reads_only_shape && !is_reader_of_shapes(name) && !std::ranges::any_of(results, holds_tensor);
-  const bool is_list_call = changes_list || name == "aten::__getitem__" || name == "aten::len";
-  if ((!is_open || asks) && !(is_list_call && arguments[0].items)) {
+  const bool asks = ((op.reads_only_shape && !is_reader_of_shapes(name)) || asks_for_kind(op)) &&
+                    !std::ranges::any_of(results, holds_tensor);
+  const bool is_made =
+      is_maker(name) && results[0].a.to_tensor().sizes() == results[0].b.to_tensor().sizes() &&
+      std::ranges::none_of(arguments,
+                           [&](const Traced& argument) { return !argument.a.is_tensor() && is_dynamic(argument); }) &&
+      (name != "aten::full_like" || !arguments[1].a.is_tensor());
+  const bool is_list_call = changes_list || (name == "aten::__contains__" && arguments[0].a.is_dict()) ||
+                            name == "aten::__getitem__" || name == "aten::len";
+  if ((!is_open || asks || is_made) && !(is_list_call && arguments[0].items)) {
     for (size_t i = 0; i < results.size(); ++i) set(node.output(i), results[i]);
     return;
   }
@@ -351,7 +374,8 @@ void Tracer::call(const Node& node) {
   };
   // Nothing in the file is a result unless the row says so.
   const auto mark_open = [&](Traced& one) {
-    if (one.a.is_tensor() && !is_argument(one)) bind(one.a.to_tensor(), "");
+    // What came out of a list is known already.
+    if (one.a.is_tensor() && !tensors_.contains(one.a.to_tensor().impl())) bind(one.a.to_tensor(), "");
     if (one.is_number()) one.is_dynamic = true;
   };
   for (Traced& result : results) {
