@@ -155,9 +155,11 @@ def http():
 
 
 def fuzz():
-    # Twenty paths, of which the parser makes no difference: every seventh.
+    # Twenty paths, of which the parser makes no difference: every seventh. Since 0.4 boofuzz goes on to changes of two fields and more,
+    # without end; Triton has 0.3.
     test = prepared("L0_http_fuzz/fuzztest.py", folder("http_fuzz"), [
-        ("L0_http_fuzz/fuzztest.py", r"for url in url_list:", "for url in url_list[::7]:")])
+        ("L0_http_fuzz/fuzztest.py", r"for url in url_list:", "for url in url_list[::7]:"),
+        ("L0_http_fuzz/fuzztest.py", r"session\.fuzz\(\)", "session.fuzz(max_depth=1)")])
     models = copy_models(MODELS / "qa_identity", folder("http_fuzz_models"), "onnx_zero_1_object")
     with Server(models, name="http_fuzz") as server:
         run_methods("L0_http_fuzz", test, timeout=1200)
