@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <charconv>
 
+#include "core/base/clock.h"
 #include "server/http/event_loop.h"
 
 namespace tensord::server {
@@ -196,6 +197,7 @@ void Connection::begin_request(HttpHead head) {
     return answer(std::move(*refused), nullptr);
   }
   head_ = std::move(head);
+  head_ns_ = Clock::system().now_ns();
   if (!has_body) return handle();
   body_ = std::make_unique<BodyReceiver>();
   if (const int status = body_->start(head_, plan, loop_.context().quota); status != 0) {
@@ -219,7 +221,7 @@ size_t Connection::take_body(std::string_view bytes) {
 
 void Connection::handle() {
   exchange_ = std::make_shared<HttpExchange>(loop_.shared_from_this(), id_, std::move(head_),
-                                             body_ ? body_->finish() : HttpBody(), loop_.context().quota);
+                                             body_ ? body_->finish() : HttpBody(), loop_.context().quota, head_ns_);
   body_.reset();
   become(State::kHandling);
   loop_.context().handler.handle(exchange_);
@@ -316,6 +318,7 @@ void Connection::note_sent(size_t bytes) {
 }
 
 void Connection::finish_answer() {
+  if (exchange_) exchange_->note_answered();
   exchange_.reset();
   hold_.reset();
   if (keeps_alive_) {

@@ -90,6 +90,7 @@ class Connection {
   uint64_t linger_bytes_ = 0;  // of a refused body, still to come
   std::string input_;          // received and not used yet
   HttpHead head_;              // of the request whose body comes
+  int64_t head_ns_ = 0;        // when it was there
   std::unique_ptr<BodyReceiver> body_;
   std::shared_ptr<HttpExchange> exchange_;  // that is handled or answered
   bool keeps_alive_ = true;                 // after the answer

@@ -14,12 +14,13 @@ constexpr size_t kMostUnsentBytes = size_t{64} << 20;
 }  // namespace
 
 HttpExchange::HttpExchange(std::shared_ptr<EventLoop> loop, uint64_t connection, HttpHead head, HttpBody body,
-                           HttpMemoryQuota quota)
+                           HttpMemoryQuota quota, int64_t began_ns)
     : loop_(std::move(loop)),
       connection_(connection),
       head_(std::move(head)),
       body_(std::move(body)),
       quota_(std::move(quota)),
+      began_ns_(began_ns),
       arrived_ns_(Clock::system().now_ns()) {}
 
 void HttpExchange::answer(HttpAnswer answer) {

@@ -18,11 +18,13 @@ class EventLoop;
 class HttpExchange : public std::enable_shared_from_this<HttpExchange> {
  public:
   HttpExchange(std::shared_ptr<EventLoop> loop, uint64_t connection, HttpHead head, HttpBody body,
-               HttpMemoryQuota quota);
+               HttpMemoryQuota quota, int64_t began_ns);
 
   const HttpHead& head() const { return head_; }
   const HttpBody& body() const { return body_; }
-  int64_t arrived_ns() const { return arrived_ns_; }  // when it was complete, on Clock::system()
+  // When its head was there, and when all of it was, on Clock::system().
+  int64_t began_ns() const { return began_ns_; }
+  int64_t arrived_ns() const { return arrived_ns_; }
 
   void answer(HttpAnswer answer);
 
@@ -37,11 +39,17 @@ class HttpExchange : public std::enable_shared_from_this<HttpExchange> {
   // Called once, on the loop's thread, or here, when it is gone.
   void when_gone(std::function<void()> callback);
 
+  // Called on the loop's thread when the whole answer is sent; set before that is given, by who gives it.
+  void when_sent(std::function<void()> callback) { on_sent_ = std::move(callback); }
+
   // Lets go of it on the loop's thread, when nothing else is under way there.
   void release_later(std::shared_ptr<const void> owner);
 
   // Of the connection.
   void note_gone();
+  void note_answered() {
+    if (on_sent_) on_sent_();
+  }
   void note_sent(size_t bytes) { unsent_bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
 
  private:
@@ -50,9 +58,10 @@ class HttpExchange : public std::enable_shared_from_this<HttpExchange> {
   const HttpHead head_;
   const HttpBody body_;
   const HttpMemoryQuota quota_;
-  const int64_t arrived_ns_;
+  const int64_t began_ns_, arrived_ns_;
   std::atomic<bool> is_gone_{false};
   std::atomic<size_t> unsent_bytes_{0};
+  std::function<void()> on_sent_;
   std::mutex mutex_;
   std::function<void()> on_gone_;  // by mutex_
 };

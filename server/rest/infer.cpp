@@ -24,6 +24,7 @@ class HttpOrigin final : public RequestOrigin {
   HttpOrigin(const HttpHead& head, bool is_generate) : head_(head), is_generate_(is_generate) {}
   int64_t deadline_ns(int64_t) const override { return kNoDeadline; }
   std::string_view traceparent() const override { return head_.header("traceparent"); }
+  const TransportStamps& stamps() const override { return kHttpStamps; }
   void add_forwarded_headers(const ServerState& state, ParameterMap& parameters) const override {
     if (state.forwarded_http_headers.is_off() || is_generate_) return;
     for (const HttpHeader& header : head_.headers) {
@@ -98,6 +99,7 @@ RestInfer::RestInfer(RestContext& context, std::shared_ptr<HttpExchange> exchang
     : context_(context), exchange_(std::move(exchange)), target_(std::move(target)) {
   ticket_.takes_many_responses = is_generate();
   ticket_.metrics = &context_.state.metrics.unknown_model();
+  ticket_.wait_start_ns = exchange_->began_ns();
   ticket_.arrived_ns = previous_ns_ = exchange_->arrived_ns();
   ticket_.model_name = target_.name;
   ticket_.model_version = target_.version;
@@ -283,6 +285,7 @@ void RestInfer::respond(InferResult result, bool is_final) {
   if (is_final) ticket_.plan = {};
   // Before its end: whoever has the answer and asks for statistics sees it there.
   count_response(result, is_final);
+  if (is_final) exchange_->when_sent(ticket_.watch.sent_later());
   if (answer) exchange_->answer(std::move(*answer));
   if (is_final && is_streaming_) exchange_->finish();
   if (is_final) finish();

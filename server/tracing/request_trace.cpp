@@ -101,8 +101,8 @@ void RequestTrace::note_response(int64_t ns) {
 void RequestTrace::note_sent(int64_t start_ns, int64_t end_ns) {
   const std::lock_guard lock(mutex_);
   if (!record_.settings.has_timestamps) return;
-  record_.stamps.push_back({"GRPC_SEND_START", start_ns});
-  record_.stamps.push_back({"GRPC_SEND_END", end_ns});
+  record_.stamps.push_back({record_.transport.send_start, start_ns});
+  record_.stamps.push_back({record_.transport.send_end, end_ns});
 }
 
 void RequestTrace::add_tensor(TensorActivity activity, std::string_view name, std::string_view datatype,

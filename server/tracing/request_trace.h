@@ -26,6 +26,14 @@ struct TraceContext {
 // None when the header is malformed.
 TraceContext parse_traceparent(std::string_view header);
 
+// Triton's names for when a request was received and its answer sent, which differ by protocol.
+struct TransportStamps {
+  const char *read_start, *read_end, *send_start, *send_end;
+};
+inline constexpr TransportStamps kGrpcStamps{"GRPC_WAITREAD_START", "GRPC_WAITREAD_END", "GRPC_SEND_START",
+                                             "GRPC_SEND_END"};
+inline constexpr TransportStamps kHttpStamps{"HTTP_RECV_START", "HTTP_RECV_END", "HTTP_SEND_START", "HTTP_SEND_END"};
+
 // What was noted of one request, or of one step of an ensemble.
 struct TraceRecord {
   struct Stamp {
@@ -39,6 +47,7 @@ struct TraceRecord {
   uint64_t id = 0, parent_id = 0;  // of this process; parent 0: none
   std::string scope;               // whose settings it was made by: a model's name, or empty for the server's
   TraceSettings settings;
+  TransportStamps transport = kGrpcStamps;
   std::string model, version, request_id;
   TraceContext context;                   // the span that this one is below
   std::array<uint8_t, 8> span_id{};       // of the model's span

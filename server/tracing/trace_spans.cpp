@@ -39,9 +39,10 @@ class SpanWriter {
     if (record_.stamps.empty()) return;
     const bool is_step = record_.root_span_id == std::array<uint8_t, 8>{};
     if (!is_step) {
+      const TransportStamps& transport = record_.transport;
       add("InferRequest", record_.root_span_id, record_.context.span_id, kServerKind,
-          {"GRPC_WAITREAD_END", "GRPC_WAITREAD_START", "REQUEST_START"}, {"GRPC_SEND_END", "REQUEST_END"},
-          {"GRPC_WAITREAD_START", "GRPC_WAITREAD_END", "GRPC_SEND_START", "GRPC_SEND_END"});
+          {transport.read_end, transport.read_start, "REQUEST_START"}, {transport.send_end, "REQUEST_END"},
+          {transport.read_start, transport.read_end, transport.send_start, transport.send_end});
     }
     add(record_.model, record_.span_id, is_step ? record_.context.span_id : record_.root_span_id, kInternalKind,
         {"REQUEST_START"}, {"REQUEST_END"}, {"REQUEST_START", "QUEUE_START", "INFER_RESPONSE_COMPLETE", "REQUEST_END"});

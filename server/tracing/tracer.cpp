@@ -109,14 +109,15 @@ std::shared_ptr<RequestTrace> Tracer::sample(const TracedRequest& request) {
     if (overrides) record.scope = record.model;
   }
   record.id = next_trace_id();
+  record.transport = request.transport;
   record.version = request.version;
   record.request_id = request.request_id.substr(0, 1024);
   if (record.context.is_none()) record.context.trace_id = random_id<16>();
   record.span_id = random_id<8>();
   record.root_span_id = random_id<8>();
   if (record.settings.has_timestamps) {
-    if (request.read_start_ns > 0) record.stamps.push_back({"GRPC_WAITREAD_START", request.read_start_ns});
-    record.stamps.push_back({"GRPC_WAITREAD_END", request.arrived_ns});
+    if (request.read_start_ns > 0) record.stamps.push_back({request.transport.read_start, request.read_start_ns});
+    record.stamps.push_back({request.transport.read_end, request.arrived_ns});
   }
   return std::make_shared<RequestTrace>(std::move(record), exporter_);
 }

@@ -18,7 +18,8 @@ namespace tensord::server {
 struct TracedRequest {
   std::string_view model = {}, version = {}, request_id = {};
   std::string_view traceparent = {};  // the header of this name; empty: none
-  int64_t read_start_ns = 0;          // when its bytes were waited for; 0: not known
+  TransportStamps transport = kGrpcStamps;
+  int64_t read_start_ns = 0;  // when its bytes were waited for; 0: not known
   int64_t arrived_ns = 0;
 };
 

@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 import unittest
+import urllib.request
 from typing import List
 
 import numpy as np
@@ -220,6 +221,24 @@ class TraceTest(Models):
                          ["TENSOR_BACKEND_OUTPUT", "TENSOR_QUEUE_INPUT"])
         inputs = [part["tensor"] for part in tensors if part["activity"] == "TENSOR_QUEUE_INPUT"]
         self.assertEqual(inputs[0], {"name": "x", "data": "0,1,2,3", "shape": "1,4", "dtype": "FP32"})
+
+    def test_requests_over_http(self):
+        trace_file = self.path("http_trace.json")
+        with Daemon(self.models.name, "--trace-config", f"triton,file={trace_file}", "--trace-config", "level=TIMESTAMPS",
+                    "--trace-config", "rate=1", "--allow-http", "true", "--http-port", "0") as daemon:
+            for call, body in (("linear/infer", {"id": "whole", "inputs": [{"name": "x", "shape": [1, 4], "datatype": "FP32", "data": [0] * 4}]}),
+                               ("batched/generate_stream", {"id": "stream", "x": [0] * 4})):
+                asked = urllib.request.Request(f"http://{daemon.ready['http']}/v2/models/{call}", json.dumps(body).encode())
+                urllib.request.urlopen(asked, timeout=20).read()
+            self.assertEqual(daemon.stop(), 0)
+        with open(trace_file) as file:
+            parts = json.load(file)
+        self.assertEqual(sorted(part["request_id"] for part in parts if "model_name" in part), ["stream", "whole"])
+        for stamps in [part["timestamps"] for part in parts if "timestamps" in part]:
+            names = [stamp["name"] for stamp in stamps]
+            self.assertEqual([stamp["ns"] for stamp in stamps], sorted(stamp["ns"] for stamp in stamps))
+            self.assertEqual((names[:3], names[-2:]), (["HTTP_RECV_START", "HTTP_RECV_END", "REQUEST_START"],
+                                                       ["HTTP_SEND_START", "HTTP_SEND_END"]))
 
     def test_spans_for_a_collector(self):
         received = []

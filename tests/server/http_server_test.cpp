@@ -77,7 +77,7 @@ class Echo final : public HttpHandler {
     return std::nullopt;
   }
   void handle(std::shared_ptr<HttpExchange> exchange) override {
-    std::string joined;
+    BodyText joined;
     const std::string_view body = exchange->body().whole(joined);
     if (!exchange->head().is_chunked && body.size() > 5) {
       is_aligned = reinterpret_cast<uintptr_t>(body.data() + 5) % 64 == 0;

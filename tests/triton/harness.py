@@ -1,5 +1,6 @@
 """The daemon under test, third-party tests run against it, and what came out."""
 
+import ctypes
 import json
 import os
 import pathlib
@@ -22,12 +23,19 @@ QA = SOURCES / "server" / "qa"
 CLIENT = SOURCES / "client"
 
 
+def without_huge_pages():
+    """In a new process: the kernel joins no pages to huge ones, which would count as memory that was never written."""
+    PR_SET_THP_DISABLE = 41
+    ctypes.CDLL(None).prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)
+
+
 class Server:
     """tensord at Triton's ports."""
 
-    def __init__(self, *repositories, flags=(), env=None, name="server", wait=60, expect_exit=False):
+    def __init__(self, *repositories, flags=(), env=None, name="server", wait=60, expect_exit=False, before=None):
         self.repositories, self.flags, self.wait = repositories, [str(flag) for flag in flags], wait
         self.env, self.expect_exit = {**os.environ, **(env or {})}, expect_exit
+        self.before = before  # called in the new process
         self.log_path = WORK / "logs" / f"{name}.server.log"
 
     def __enter__(self):
@@ -39,7 +47,7 @@ class Server:
         for repository in self.repositories:
             command += ["--model-repository", str(repository)]
         self.process = subprocess.Popen(command + self.flags, stdout=open(self.log_path, "w"), stderr=subprocess.STDOUT,
-                                        env=self.env)
+                                        env=self.env, preexec_fn=self.before)
         self.up = self.until_up()
         return self
 

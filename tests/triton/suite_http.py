@@ -6,7 +6,8 @@ import subprocess
 import threading
 
 import kit_paths as paths
-from harness import CLIENT, MODELS, PYTHON, Server, check, copy_models, folder, methods, prepared, run_methods, run_script, skip
+from harness import (CLIENT, MODELS, PYTHON, Server, check, copy_models, folder, methods, prepared, run_methods, run_script,
+                     skip, without_huge_pages)
 
 EXAMPLES = CLIENT / "src" / "python" / "examples"
 SUITE = "L0_http"
@@ -124,7 +125,8 @@ def chunks(seven):
     # A million chunks a hundred times: twenty times say the same.
     test = prepared("L0_http/http_request_many_chunks.py", folder("http_chunks"), [
         ("L0_http/http_request_many_chunks.py", "repeat_request_count = 100", "repeat_request_count = 20")])
-    with Server(seven, flags=["--model-control-mode=explicit", "--load-model=simple"], name="http_chunks") as server:
+    with Server(seven, flags=["--model-control-mode=explicit", "--load-model=simple"], name="http_chunks",
+                before=without_huge_pages) as server:
         run_methods(SUITE, test, env={"SERVER_PID": str(server.pid)}, timeout=300)
 
 
@@ -153,9 +155,11 @@ def http():
 
 
 def fuzz():
-    # Twenty paths, of which the parser makes no difference: every seventh.
+    # Twenty paths, of which the parser makes no difference: every seventh. Since 0.4 boofuzz goes on to changes of two fields and more,
+    # without end; Triton has 0.3.
     test = prepared("L0_http_fuzz/fuzztest.py", folder("http_fuzz"), [
-        ("L0_http_fuzz/fuzztest.py", r"for url in url_list:", "for url in url_list[::7]:")])
+        ("L0_http_fuzz/fuzztest.py", r"for url in url_list:", "for url in url_list[::7]:"),
+        ("L0_http_fuzz/fuzztest.py", r"session\.fuzz\(\)", "session.fuzz(max_depth=1)")])
     models = copy_models(MODELS / "qa_identity", folder("http_fuzz_models"), "onnx_zero_1_object")
     with Server(models, name="http_fuzz") as server:
         run_methods("L0_http_fuzz", test, timeout=1200)

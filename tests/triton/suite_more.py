@@ -247,6 +247,12 @@ def traces():
     check(suite, "own: GRPC_WAITREAD_START is in the traces of ModelInfer (by it trace_summary.py knows gRPC)",
           "GRPC_WAITREAD_START" in path.with_name(path.name + ".0").read_text(), "it is not")
     check(suite, "test.sh: rate 6, log_frequency 2 for one model: 20 requests give files of 2 and 1", counts == [2, 1], str(counts), kind="qa")
+    path = pathlib.Path("http.log").resolve()
+    with Server(models, name="trace_http", flags=traced(f"triton,file={path}", "level=TIMESTAMPS", "rate=1")):
+        subprocess.run([PYTHON, infer.with_name("simple_http_infer_client.py")], env=environment(), capture_output=True)
+    run = subprocess.run([PYTHON, summary, path], capture_output=True, text=True, env=environment())
+    check(suite, "own: trace_summary.py knows requests over HTTP", "HTTP infer request (avg)" in run.stdout and "Send (avg)" in run.stdout,
+          run.stdout[-600:] + run.stderr[-600:])
     for name in re.findall(r"    def (test_\w+)", (test.parent / "opentelemetry_unittest.py").read_text()):
         skip(suite, f"OpenTelemetryTest.{name}", "needs the collector's container and Python models; see own checks")
     opentelemetry(models, environment)

@@ -75,6 +75,7 @@ class GrpcOrigin final : public RequestOrigin {
     if (header == context_.client_metadata().end()) return {};
     return {header->second.data(), header->second.size()};
   }
+  const TransportStamps& stamps() const override { return kGrpcStamps; }
   void add_forwarded_headers(const ServerState& state, ParameterMap& parameters) const override {
     state.forwarded_headers.add(context_, parameters);
   }
@@ -168,7 +169,8 @@ void accept_message(ServerState& state, InferMessage&& message, const WireMessag
   decode_into(request, message, wire, find_memory(state.shared_memory, parameters, ticket.plan), model,
               state.repository.cores(), ticket.admission);
   if (!ticket.plan.outputs.empty()) request.output_places = output_places(ticket.plan);
-  ticket.watch = InferWatch(state, origin.traceparent(), model, ticket.wait_start_ns, ticket.arrived_ns, request);
+  ticket.watch =
+      InferWatch(state, origin.traceparent(), origin.stamps(), model, ticket.wait_start_ns, ticket.arrived_ns, request);
 }
 
 std::vector<bool> finish_outputs(const InferTicket& ticket, InferResult& result) {

@@ -37,6 +37,7 @@ class RequestOrigin {
   virtual int64_t deadline_ns(int64_t now_ns) const = 0;
   // The header of that name; empty: none.
   virtual std::string_view traceparent() const = 0;
+  virtual const TransportStamps& stamps() const = 0;
   virtual void add_forwarded_headers(const ServerState& state, ParameterMap& parameters) const = 0;
   // Why a model that may give many responses cannot be asked so.
   virtual const char* decoupled_refusal() const = 0;

@@ -5,12 +5,13 @@
 
 namespace tensord::server {
 
-InferWatch::InferWatch(ServerState& state, std::string_view traceparent, const ModelVersion& model,
-                       int64_t wait_start_ns, int64_t arrived_ns, InferRequest& request)
+InferWatch::InferWatch(ServerState& state, std::string_view traceparent, const TransportStamps& transport,
+                       const ModelVersion& model, int64_t wait_start_ns, int64_t arrived_ns, InferRequest& request)
     : trace_(state.tracer.is_on() ? state.tracer.start({.model = model.name(),
                                                         .version = model.version(),
                                                         .request_id = request.id,
                                                         .traceparent = traceparent,
+                                                        .transport = transport,
                                                         .read_start_ns = wait_start_ns,
                                                         .arrived_ns = arrived_ns})
                                   : nullptr),
@@ -39,6 +40,12 @@ void InferWatch::note_answer(const RequestTimes& times, const absl::Status& stat
 
 void InferWatch::note_sent(int64_t start_ns) const {
   if (trace_) trace_->note_sent(start_ns, Clock::system().now_ns());
+}
+
+std::function<void()> InferWatch::sent_later() const {
+  if (!trace_) return nullptr;
+  return
+      [trace = trace_, start_ns = Clock::system().now_ns()] { trace->note_sent(start_ns, Clock::system().now_ns()); };
 }
 
 }  // namespace tensord::server

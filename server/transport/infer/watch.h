@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string_view>
 
@@ -16,8 +17,8 @@ class InferWatch {
  public:
   InferWatch() = default;
   // The request is read and its inputs are decoded. Sets request.trace.
-  InferWatch(ServerState& state, std::string_view traceparent, const ModelVersion& model, int64_t wait_start_ns,
-             int64_t arrived_ns, InferRequest& request);
+  InferWatch(ServerState& state, std::string_view traceparent, const TransportStamps& transport,
+             const ModelVersion& model, int64_t wait_start_ns, int64_t arrived_ns, InferRequest& request);
 
   // One answer is there, before its outputs are encoded.
   void note_response(const InferResult& result) const;
@@ -25,6 +26,8 @@ class InferWatch {
   void note_answer(const RequestTimes& times, const absl::Status& status) const;
   // The answer was given to gRPC at `start_ns` and is sent now. Unary calls only.
   void note_sent(int64_t start_ns) const;
+  // The answer is given to HTTP now; to be called when it is sent. Empty: nobody wants to know.
+  std::function<void()> sent_later() const;
 
  private:
   std::shared_ptr<RequestTrace> trace_;
