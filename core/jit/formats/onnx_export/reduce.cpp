@@ -154,8 +154,9 @@ void argsort(Call& c) { c.set(sorted(c)[1]); }
 #define NAME(ID, TEXT) constexpr char ID[] = TEXT;
 NAME(kSum, "ReduceSum")
 NAME(kMean, "ReduceMean")
-NAME(kMax, "ReduceMax") NAME(kMin, "ReduceMin") NAME(kProd, "ReduceProd") NAME(kLogSumExp, "ReduceLogSumExp")
-    NAME(kArgMax, "ArgMax") NAME(kArgMin, "ArgMin") NAME(kSoftmax, "Softmax") NAME(kLogSoftmax, "LogSoftmax")
+NAME(kMax, "ReduceMax")
+NAME(kMin, "ReduceMin") NAME(kProd, "ReduceProd") NAME(kLogSumExp, "ReduceLogSumExp") NAME(kArgMax, "ArgMax")
+    NAME(kArgMin, "ArgMin") NAME(kSoftmax, "Softmax") NAME(kLogSoftmax, "LogSoftmax")
 #undef NAME
 
 }  // namespace
