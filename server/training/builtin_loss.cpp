@@ -11,8 +11,7 @@ namespace {
 
 using ops::Value;
 
-constexpr int64_t kMean = 1;  // PyTorch's number for reduction="mean"
-constexpr int64_t kIgnoreIndex = -100;
+constexpr int64_t kMean = 1;     // PyTorch's number for reduction="mean"
 constexpr int64_t kMinRows = 4;  // fewer may sum to 1 by accident
 
 // Classes as int64 of the output's shape without the classes; each one that exists, or the one to ignore.

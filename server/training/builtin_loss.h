@@ -7,6 +7,9 @@
 
 namespace tensord::server {
 
+// The class of a place that does not count where the job names no other, as in PyTorch.
+inline constexpr int64_t kIgnoreIndex = -100;
+
 // The mean loss of a batch, spec.builtin of `output` against `label`. Labels of classes may be any integers and are
 // checked against the number of classes; other labels get the output's dtype, and its shape when they have as many
 // elements. Throws Error{kInvalidArgument} naming loss.label.

@@ -250,6 +250,7 @@ Tensor Trainer::pass(std::span<const Tensor> batch) {
     ranks_->backward(Tensor(), 0, source_->rows(batch));
     return Tensor::scalar(0.0, DType::kFloat64);
   }
+  if (ranks_ && ranks_->size() > 1) model_->check_all_rows_count(batch);
   const Tensor loss = model_->loss(batch, cancel_check());
   check(autograd::requires_grad(loss), "the loss does not depend on any parameter that is trained");
   check_loss(loss.item_double(), batch);

@@ -147,6 +147,17 @@ Tensor TrainingModel::compare(const Tensor& output, const Tensor& label) const {
   return builtin_loss(spec_, output, label);
 }
 
+void TrainingModel::check_all_rows_count(std::span<const Tensor> batch) const {
+  if (!spec_.method.empty() || (spec_.builtin != "cross_entropy" && spec_.builtin != "nll")) return;
+  const Tensor& given = batch[static_cast<size_t>(label_)];
+  if (is_floating(given.dtype())) return;
+  const Tensor labels = given.to(DType::kInt64).contiguous();
+  const int64_t* values = labels.data<int64_t>();
+  if (std::find(values, values + labels.numel(), kIgnoreIndex) == values + labels.numel()) return;
+  fail(ErrorCode::kUnimplemented, "loss.label: '", spec_.label, "' has ", kIgnoreIndex,
+       ", a place that does not count; each rank would count its own places, so not with a distribution");
+}
+
 Tensor TrainingModel::loss(std::span<const Tensor> batch, const std::function<bool()>& is_cancelled) {
   Tensor loss;
   if (spec_.method.empty()) {

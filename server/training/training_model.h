@@ -29,6 +29,9 @@ class TrainingModel {
   // The loss of a batch, one tensor for each of arrays(); recorded when grad mode is on. Throws Error when it is not
   // one number; `is_cancelled` ends a run.
   Tensor loss(std::span<const Tensor> batch, const std::function<bool()>& is_cancelled);
+  // Of a rank among others, which takes the mean over its own rows: throws Error{kUnimplemented} where a label is the
+  // one that does not count, since the ranks' means would weigh such rows otherwise than one process does.
+  void check_all_rows_count(std::span<const Tensor> batch) const;
 
   struct Evaluated {
     Tensor loss;

@@ -64,6 +64,9 @@ class TrainRanksTest(unittest.TestCase):
         broken = cls.x.clone()
         broken[500] = float("nan")
         cls.server.save_data("broken.pt", x=broken, y=cls.y)
+        ignored = cls.y.clone()
+        ignored[500] = -100
+        cls.server.save_data("ignored.pt", x=cls.x, y=ignored)
         x, y = models.clusters(1000, 16, 4, seed=2)
         cls.server.save_data("norms.pt", x=x, y=y)
         cls.server.start()
@@ -196,6 +199,13 @@ class TrainRanksTest(unittest.TestCase):
         job = self.server.run(distribution=ranks(2), data="broken.pt", epochs=1, model=FIRST, optimizer=SGD)
         self.assertEqual((job.state, job.progress.restarts), (FAILED, 0))
         self.assertRegex(job.message, r"rank \d: step \d+, batch \d+ \(epoch 1\): the loss is not a number: 'x' of the data")
+
+    def test_places_that_do_not_count_are_refused(self):
+        fields = dict(data="ignored.pt", epochs=1, model=FIRST, optimizer=SGD)
+        several, one = (self.server.run(distribution=ranks(size), **fields) for size in (2, 1))
+        self.assertEqual(several.state, FAILED)
+        self.assertRegex(several.message, r"loss.label: 'y' has -100, a place that does not count")
+        self.assertEqual(one.state, COMPLETED, one.message)
 
     def test_is_seen_from_outside(self):
         job = self.server.create(distribution=ranks(2), **ENDLESS)

@@ -234,25 +234,53 @@ void copy(Call& c) {
 
 void fill(Call& c) { c.set(c.emit("Expand", {c.operand("value", c.dtype()), c.shape_of(c.x())})); }
 
-#define NAME(ID, TEXT) constexpr char ID[] = TEXT;
-NAME(kRelu, "Relu")
-NAME(kExp, "Exp")
-NAME(kLog, "Log")
-NAME(kSqrt, "Sqrt") NAME(kAbs, "Abs") NAME(kNeg, "Neg") NAME(kFloor, "Floor") NAME(kCeil, "Ceil") NAME(kSign, "Sign")
-    NAME(kTanh, "Tanh") NAME(kSigmoid, "Sigmoid") NAME(kErf, "Erf") NAME(kSin, "Sin") NAME(kCos, "Cos")
-        NAME(kTan, "Tan") NAME(kAsin, "Asin") NAME(kAcos, "Acos") NAME(kAtan, "Atan") NAME(kSinh, "Sinh")
-            NAME(kCosh, "Cosh") NAME(kReciprocal, "Reciprocal") NAME(kIsNan, "IsNaN") NAME(kIsInf, "IsInf")
-                NAME(kMish, "Mish") NAME(kHardSwish, "HardSwish") NAME(kSoftsign, "Softsign") NAME(kSelu, "Selu")
-                    NAME(kAdd, "Add") NAME(kSub, "Sub") NAME(kMul, "Mul") NAME(kMax, "Max") NAME(kMin, "Min")
-                        NAME(kEqual, "Equal") NAME(kLess, "Less") NAME(kLessOrEqual, "LessOrEqual")
-                            NAME(kGreater, "Greater") NAME(kGreaterOrEqual, "GreaterOrEqual") NAME(kAnd, "And")
-                                NAME(kOr, "Or") NAME(kXor, "Xor") NAME(kBitwiseAnd, "BitwiseAnd")
-                                    NAME(kBitwiseOr, "BitwiseOr") NAME(kBitwiseXor, "BitwiseXor")
-#undef NAME
+constexpr char kRelu[] = "Relu";
+constexpr char kExp[] = "Exp";
+constexpr char kLog[] = "Log";
+constexpr char kSqrt[] = "Sqrt";
+constexpr char kAbs[] = "Abs";
+constexpr char kNeg[] = "Neg";
+constexpr char kFloor[] = "Floor";
+constexpr char kCeil[] = "Ceil";
+constexpr char kSign[] = "Sign";
+constexpr char kTanh[] = "Tanh";
+constexpr char kSigmoid[] = "Sigmoid";
+constexpr char kErf[] = "Erf";
+constexpr char kSin[] = "Sin";
+constexpr char kCos[] = "Cos";
+constexpr char kTan[] = "Tan";
+constexpr char kAsin[] = "Asin";
+constexpr char kAcos[] = "Acos";
+constexpr char kAtan[] = "Atan";
+constexpr char kSinh[] = "Sinh";
+constexpr char kCosh[] = "Cosh";
+constexpr char kReciprocal[] = "Reciprocal";
+constexpr char kIsNan[] = "IsNaN";
+constexpr char kIsInf[] = "IsInf";
+constexpr char kMish[] = "Mish";
+constexpr char kHardSwish[] = "HardSwish";
+constexpr char kSoftsign[] = "Softsign";
+constexpr char kSelu[] = "Selu";
+constexpr char kAdd[] = "Add";
+constexpr char kSub[] = "Sub";
+constexpr char kMul[] = "Mul";
+constexpr char kMax[] = "Max";
+constexpr char kMin[] = "Min";
+constexpr char kEqual[] = "Equal";
+constexpr char kLess[] = "Less";
+constexpr char kLessOrEqual[] = "LessOrEqual";
+constexpr char kGreater[] = "Greater";
+constexpr char kGreaterOrEqual[] = "GreaterOrEqual";
+constexpr char kAnd[] = "And";
+constexpr char kOr[] = "Or";
+constexpr char kXor[] = "Xor";
+constexpr char kBitwiseAnd[] = "BitwiseAnd";
+constexpr char kBitwiseOr[] = "BitwiseOr";
+constexpr char kBitwiseXor[] = "BitwiseXor";
 
-    // Names of operators on numbers alone are in numbers.cpp; where one name stands for both, the arguments decide.
-    template <Handler kOfTensors>
-    void of_tensors(Call& c) {
+// Names of operators on numbers alone are in numbers.cpp; where one name stands for both, the arguments decide.
+template <Handler kOfTensors>
+void of_tensors(Call& c) {
   if (!c.results().empty() && !c.results()[0].a.is_tensor()) return write_number(c);
   kOfTensors(c);
 }

@@ -151,13 +151,16 @@ void sort(Call& c) {
 
 void argsort(Call& c) { c.set(sorted(c)[1]); }
 
-#define NAME(ID, TEXT) constexpr char ID[] = TEXT;
-NAME(kSum, "ReduceSum")
-NAME(kMean, "ReduceMean")
-NAME(kMax, "ReduceMax")
-NAME(kMin, "ReduceMin") NAME(kProd, "ReduceProd") NAME(kLogSumExp, "ReduceLogSumExp") NAME(kArgMax, "ArgMax")
-    NAME(kArgMin, "ArgMin") NAME(kSoftmax, "Softmax") NAME(kLogSoftmax, "LogSoftmax")
-#undef NAME
+constexpr char kSum[] = "ReduceSum";
+constexpr char kMean[] = "ReduceMean";
+constexpr char kMax[] = "ReduceMax";
+constexpr char kMin[] = "ReduceMin";
+constexpr char kProd[] = "ReduceProd";
+constexpr char kLogSumExp[] = "ReduceLogSumExp";
+constexpr char kArgMax[] = "ArgMax";
+constexpr char kArgMin[] = "ArgMin";
+constexpr char kSoftmax[] = "Softmax";
+constexpr char kLogSoftmax[] = "LogSoftmax";
 
 }  // namespace
 
