@@ -6,6 +6,7 @@
 
 #include "core/ops/op.h"
 #include "core/ops/run.h"
+#include "core/ops/samples.h"
 #include "kernels/common/lanes.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/reduce/dims.h"
@@ -149,6 +150,17 @@ OP("aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor 
                                         ops::call("aten::amax", x, dims, keepdim));
     })
     .composite();
+
+// Of the whole tensor, as observers of quantisation take them.
+OP("aten::_aminmax(Tensor self) -> (Tensor, Tensor)").infer([](const Tensor& in) {
+  check(in.numel() > 0, "_aminmax(): the tensor has no elements");
+  return std::vector<ops::TensorMeta>(2, {.sizes = {}, .dtype = in.dtype(), .strides = {}});
+});
+KERNEL("aten::_aminmax", DeviceKind::kCPU, [](const ops::KernelContext&, const Tensor& in, Tensor& low, Tensor& high) {
+  low.copy_from(ops::call("aten::amin", in, Dims{}, false));
+  high.copy_from(ops::call("aten::amax", in, Dims{}, false));
+});
+MIXES_SAMPLES("aten::_aminmax");
 
 [[maybe_unused]] const bool registered = [] {
   add_median("median", false);

@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/jit/formats/format.h"
 #include "core/jit/formats/onnx/operator_library.h"
+#include "core/jit/runtime/batch_safety.h"
 #include "core/jit/runtime/module.h"
 #include "tests/onnx/message.h"
 
@@ -85,6 +86,17 @@ TEST_F(OnnxFormat, RunsAndDescribesAModel) {
   const auto parameters = module->named_parameters();
   ASSERT_EQ(parameters.size(), 1U);
   EXPECT_EQ(parameters[0].first, "layer.weight");
+}
+
+// One scale for a whole batch: such models run one request at a time.
+TEST_F(OnnxFormat, ScalesOfABatchAreKnownToMixIt) {
+  const auto found = [&](const Message& message) {
+    const auto module = load(message);
+    return find_mixing_operator(*module, module->method("forward"));
+  };
+  EXPECT_EQ(found(add_model()), "");
+  EXPECT_EQ(found(model(graph({node("DynamicQuantizeLinear", {"x"}, {"y", "scale", "zero"})}, {"x"}, {"scale"}))),
+            "aten::_aminmax");
 }
 
 TEST_F(OnnxFormat, ParametersOfTrainingAreMemoryOfTheirOwnWithGradients) {

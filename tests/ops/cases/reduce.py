@@ -112,3 +112,4 @@ for dim in [0, -1, None]:
     for keepdim in [False, True]:
         CASES.append(case("aten::aminmax", t(), dim=dim, keepdim=keepdim, dtypes=FULL))
 CASES.append(case("aten::aminmax", t(3, 5), dim=1, keepdim=True, dtypes=FULL))
+CASES.append(case("aten::_aminmax", t(3, 5), gradient=False))
