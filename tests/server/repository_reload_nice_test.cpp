@@ -46,8 +46,10 @@ class RepositoryReloadNiceTest : public testing::RepositoryFixture {
 };
 
 TEST_F(RepositoryReloadNiceTest, OnlyWhatIsServedMeanwhileIsLoadedBehindRequests) {
+  // Behind the lowest priority there is none; who runs the tests with it may be allowed a better one.
+  if (nice_of_this_thread() == 19 && setpriority(PRIO_PROCESS, 0, 0) != 0)
+    GTEST_SKIP() << "runs at the lowest priority";
   const int normal = nice_of_this_thread();
-  ASSERT_LT(normal, 19);
   add("m", "1");
   start({.roots = {}, .only = {}, .mode = ControlMode::kExplicit, .workers = 2, .reload_nice = 19});
   load();
