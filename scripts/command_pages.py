@@ -15,7 +15,7 @@ TEXT_COLUMN = 30
 SIZE = re.compile(r"UINT:SIZE \[.*?\]")
 PARAMETERS = "Parameters of config.pbtxt"
 SECTIONS = ("Positionals", "Options", "Subcommands", PARAMETERS)
-TEXTS = ("Examples", "Exit codes")  # lines that are no entries
+TEXTS = ("Examples", "Exit codes", "Notes")  # lines that are no entries
 LIMITS = {"NONNEGATIVE": "0 or more", "POSITIVE": "above 0"}
 
 
@@ -102,6 +102,8 @@ def kind_text(kind, text):
     """"TEXT:{f32,bf16}=f32" → what stands behind the option, and what else is to be said."""
     kind, is_required = re.subn(r"\s*REQUIRED\b", "", kind)
     kind, is_repeated = re.subn(r"\s*\.\.\.", "", kind)
+    variable = re.search(r"\s*\(Env:(\w+)\)", kind)
+    kind = kind.replace(variable.group(0), "") if variable else kind
     # The rest of the line names other options.
     kind, _, excluded = kind.partition("Excludes: ")
     kind, _, needed = kind.partition("Needs: ")
@@ -114,6 +116,7 @@ def kind_text(kind, text):
         notes.append("one of " + ", ".join(inside[1:-1].split(",")) if inside.startswith("{") else LIMITS.get(inside, inside))
     notes += [f"with {' '.join(needed.split())}"] * bool(needed) + [f"not with {', '.join(excluded.split())}"] * bool(excluded)
     notes += [f"default {default}"] * bool(default) + ["required"] * bool(is_required)
+    notes += [f"or the variable {variable.group(1)}"] if variable else []
     notes += ["may be repeated"] * (bool(is_repeated) and "repeated" not in text and "several times" not in text)
     return kind, "; ".join(notes)
 
@@ -134,6 +137,8 @@ def man_page(command, version):
         lines += [".SH SIGNALS", ".TP", r"\fBSIGTERM\fR, \fBSIGINT\fR",
                   roff("Not ready any more; requests under way are answered within --exit-timeout-secs; exit code 0."),
                   ".TP", r"\fBSIGHUP\fR", roff("In mode poll: looks at the model repository at once.")]
+    if notes := command.texts.get("Notes"):
+        lines += [".SH NOTES", *(roff(line.strip()) for line in notes if line.strip())]
     if examples := command.texts.get("Examples"):
         lines += [".SH EXAMPLES", ".nf", *(roff(line.strip()).replace("'", r"\(aq") for line in examples if line.strip()), ".fi"]
     lines += [".SH EXIT STATUS", roff("0: it went well. 1: it did not, and one line on stderr says why. 2: the command line, "

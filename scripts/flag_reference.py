@@ -82,6 +82,8 @@ def described(command, shared):
     others = ", ".join(f"`{entry.names[-1]}`" for entry in entries if row(entry) in shared)
     if others:
         lines += [f"And [as others](#options-that-many-commands-have): {others}.", ""]
+    if said := [line.strip() for line in command.texts.get("Notes", []) if line.strip()]:
+        lines += [*said, ""]
     if examples := [line.strip() for line in command.texts.get("Examples", []) if line.strip()]:
         lines += ["```text", *examples, "```", ""]
     return lines

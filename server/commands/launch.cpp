@@ -157,11 +157,12 @@ void add_launch_command(CLI::App& app, int* exit_code) {
       ->envname("PET_NO_PYTHON");
   command->prefix_command();
   command->footer(
-      "Behind the flags come the program and its arguments; a file that ends in .py is run by python3.\n"
-      "Workers find RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT and the rest of torchrun's variables. When "
-      "one\n"
-      "fails, all are stopped, and start again while there are restarts left. Exit code 0: all workers ended with 0.\n"
-      "Example:\n"
+      "Notes:\n"
+      "  Behind the flags come the program and its arguments; a file that ends in .py is run by python3.\n"
+      "  Workers find RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT and the rest of torchrun's variables.\n"
+      "  When one fails, all are stopped, and start again while there are restarts left.\n"
+      "  Exit code 0: all workers ended with 0.\n"
+      "Examples:\n"
       "  tensord launch --nproc 2 --max-restarts 3 ./train_line");
   command->callback([=] {
     flags->options.program = command->remaining();
