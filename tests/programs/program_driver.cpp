@@ -167,7 +167,9 @@ class Runner {
       Outcome& outcome = outcomes.emplace_back();
       try {
         std::vector<Value> arguments = Copier()(call.arguments);
-        Value result = module.method(call.method).run(frame, arguments);
+        // As PyTorch's caller, who keeps lists and dictionaries of its own: a call gets others, of the same tensors.
+        const std::vector<Value> handed = Copier(Copier::Tensors::kShared)(arguments);
+        Value result = module.method(call.method).run(frame, handed);
         outcome.found = Copier()(tuple_of({result, tuple_of(std::move(arguments)), buffers_of(module)}));
         frame.recycle(std::move(result));
       } catch (const Error& error) {

@@ -119,8 +119,11 @@ inline bool is_identical(const Value& a, const Value& b) {
 // Copies values with all that they hold. Tensors that share memory share it in the copy, with the same strides.
 class Copier {
  public:
+  enum class Tensors { kCopied, kShared };
+  explicit Copier(Tensors tensors = Tensors::kCopied) : tensors_(tensors) {}
+
   Value operator()(const Value& value) {
-    if (value.is_tensor()) return copy_of(value.to_tensor());
+    if (value.is_tensor()) return tensors_ == Tensors::kShared ? value : Value(copy_of(value.to_tensor()));
     if (value.is_list()) return ops::make_list(value.to_list()->element, (*this)(value.to_list()->items));
     if (value.is_tuple()) {
       return make_intrusive<ops::TupleObject>((*this)(value.to_tuple()->items), value.to_tuple()->type);
@@ -155,6 +158,7 @@ class Copier {
                                 tensor.dtype());
   }
 
+  const Tensors tensors_;
   std::map<const void*, Tensor> storages_;
 };
 
