@@ -134,6 +134,11 @@ QuantizedTensor::QuantizedTensor(QuantizedType type, Tensor values, Quantizer qu
   }
 }
 
+void QuantizedTensor::check_is_stored() const {
+  const auto stored = static_cast<int64_t>(values_.storage()->size_bytes() / size_of(values_.dtype()));
+  check(values_.numel() <= stored, "a layer's weight is ", describe(), ", but its memory has ", stored, " elements");
+}
+
 std::string QuantizedTensor::describe() const { return concat(name_of(type_), sizes_); }
 
 const QuantizedTensor* as_quantized(const Value& value) {

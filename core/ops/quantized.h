@@ -53,6 +53,9 @@ class QuantizedTensor final : public OpaqueObject {
   // Part of a module, which all runs share: refused by what writes in place.
   bool is_of_module() const { return is_of_module_; }
   void set_of_module() { is_of_module_ = true; }
+  // Throws Error{kInvalidArgument} where the memory stands for more elements than it has (expand): packing would take
+  // room for all of them, so that a small file could ask for any amount.
+  void check_is_stored() const;
   // "qint8[2, 3]", for messages.
   std::string describe() const;
 

@@ -122,6 +122,7 @@ ConvParams::ConvParams(QuantizedPtr weight, const Value& bias, Geometry geometry
             (quantizer.scheme == ops::QuantizationScheme::kPerChannelAffine && quantizer.axis == 0),
         "a quantised convolution's weight has its channels along axis ", quantizer.axis, ", expected 0");
   check(weight_->values().numel() > 0, "a quantised convolution's weight is ", weight_->describe(), ", which is empty");
+  weight_->check_is_stored();
   check_list(geometry_.stride, dims(), 1, "stride");
   check_list(geometry_.padding, dims(), 0, "padding");
   check_list(geometry_.dilation, dims(), 1, "dilation");

@@ -39,6 +39,7 @@ QuantizedWeight::QuantizedWeight(ops::QuantizedPtr weight) : weight_(std::move(w
             (quantizer.scheme == ops::QuantizationScheme::kPerChannelAffine && quantizer.axis == 0),
         "a linear layer's weight has its channels along axis ", quantizer.axis, ", expected 0");
   check(outputs() > 0 && inputs() > 0, "a linear layer's weight is ", weight_->describe(), ", which is empty");
+  weight_->check_is_stored();
   if (inputs() > kMostQuantizedDepth) {
     fail(ErrorCode::kUnimplemented, "a quantised linear layer of ", inputs(), " inputs: at most ", kMostQuantizedDepth,
          " are supported, whose sums fit into 32 bits");

@@ -231,7 +231,8 @@ TEST(PackedStates, LinearLayers) {
                        tuple_of({kernel(2, 2), Value()}),
                        tuple_of({weight, Tensor::empty(Dims{5}, DType::kFloat32)}),
                        tuple_of({quantized(1, 0, Tensor::empty(Dims{0, 3}, DType::kInt8)), Value()}),
-                       tuple_of({quantized(1, 0, Tensor::empty(Dims{1, 40000}, DType::kInt8)), Value()})};
+                       tuple_of({quantized(1, 0, Tensor::empty(Dims{1, 40000}, DType::kInt8)), Value()}),
+                       tuple_of({quantized(1, 0, bytes().as_view(Dims{int64_t{1} << 40, 3}, Dims{0, 1}, 0)), Value()})};
   for (const Value& state : bad) EXPECT_NE(restored(name, state), "no error") << &state - bad;
 }
 
@@ -252,6 +253,8 @@ TEST(PackedStates, Convolutions) {
   EXPECT_NE(third({2, 1, 1, 0, 0, 1, 1, 0, 0, 2}, weight, Value()), "no error");     // too few
   EXPECT_NE(third({2, 1, 1, 0, 0, 1, 1, 0, 0, 2, 0}, quantized(1, 0, bytes()), Value()), "no error");
   EXPECT_NE(third({2, 1, 1, 0, 0, 1, 1, 0, 0, 2, 0}, Value(), Value()), "no error");
+  const Value endless = quantized(1, 0, bytes().as_view(Dims{int64_t{1} << 40, 2, 1, 1}, Dims{0, 1, 1, 1}, 0));
+  EXPECT_THAT(third({2, 1, 1, 0, 0, 1, 1, 0, 0, 2, 0}, endless, Value()), HasSubstr("but its memory has 6 elements"));
   const auto second = [&](const Value& given) {
     return restored(name, tuple_of({"2", list_of({given, weight}), list_of({Value()})}));
   };
