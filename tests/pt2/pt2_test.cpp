@@ -11,6 +11,7 @@
 #include "core/jit/archive/torch_file.h"
 #include "core/jit/runtime/module.h"
 #include "core/ops/run.h"
+#include "tests/support/ways_to_run.h"
 
 namespace tensord::jit {
 namespace {
@@ -97,15 +98,7 @@ void run_calls(const std::string& name, const LoadOptions& options, const std::s
 class ProgramTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(ProgramTest, GivesWhatPyTorchGives) {
-  LoadOptions options;
-  options.optimize = false;
-  options.plan.is_enabled = false;
-  run_calls(GetParam(), options, "as it was read");
-  options.optimize = true;
-  run_calls(GetParam(), options, "optimised");
-  options.plan.is_enabled = true;
-  options.plan.poison = true;
-  run_calls(GetParam(), options, "planned");
+  in_every_way([](const LoadOptions& options, const char* how) { run_calls(GetParam(), options, how); });
 }
 
 std::vector<std::string> program_names() {
