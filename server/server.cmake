@@ -24,7 +24,7 @@ tensord_layer(tensord_server_executor server/executor tensord_server_scheduler t
               tensord_jit_runtime absl::inlined_vector absl::status)
 tensord_layer(tensord_server_repository server/repository tensord_server_executor tensord_server_pbtxt)
 tensord_layer(tensord_server_training server/training tensord_server_repository tensord_nn
-              nlohmann_json::nlohmann_json)
+              nlohmann_json::nlohmann_json OpenSSL::Crypto)
 # The status page is compiled in.
 set(STATUS_PAGE_FILE ${CMAKE_SOURCE_DIR}/server/web/status_page.html)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${STATUS_PAGE_FILE})

@@ -1,46 +1,34 @@
 #include "core/distributed/proof.h"
 
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <sys/random.h>
 
 #include <cerrno>
 #include <cstring>
 
 #include "core/base/error.h"
-#include "core/base/sha256.h"
 
 namespace tensord::distributed {
 namespace {
 
-constexpr size_t kBlockSize = 64;
-
-std::string digest(std::string_view first, std::string_view second) {
-  Sha256 hash;
-  hash.add(first);
-  hash.add(second);
-  const std::string digits = hash.finish();
-  std::string bytes;
-  for (size_t i = 0; i < digits.size(); i += 2) {
-    bytes.push_back(static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16)));
-  }
-  return bytes;
-}
+constexpr unsigned int kProofBytes = 32;
 
 }  // namespace
 
 std::string message_proof(std::string_view key, std::string_view message) {
-  std::string block(key.size() > kBlockSize ? digest(key, "") : std::string(key));
-  block.resize(kBlockSize, '\0');
-  std::string inner = block, outer = block;
-  for (char& byte : inner) byte = static_cast<char>(byte ^ 0x36);
-  for (char& byte : outer) byte = static_cast<char>(byte ^ 0x5c);
-  return digest(outer, digest(inner, message));
+  std::string proof(kProofBytes, '\0');
+  unsigned int size = 0;
+  const unsigned char* made = HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
+                                   reinterpret_cast<const unsigned char*>(message.data()), message.size(),
+                                   reinterpret_cast<unsigned char*>(proof.data()), &size);
+  check_internal(made != nullptr && size == kProofBytes, "OpenSSL makes no HMAC-SHA256");
+  return proof;
 }
 
 bool is_same_proof(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  int difference = 0;
-  for (size_t i = 0; i < a.size(); ++i) difference |= a[i] ^ b[i];
-  return difference == 0;
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
 std::string random_bytes(size_t count) {

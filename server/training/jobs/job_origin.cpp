@@ -1,14 +1,19 @@
 #include "server/training/jobs/job_origin.h"
 
+#include <openssl/evp.h>
+
 #include <algorithm>
+#include <array>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
-#include "core/base/sha256.h"
 #include "server/training/data/batch_source.h"
 #include "server/training/jobs/job_json.h"
 
@@ -19,6 +24,32 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 constexpr size_t kPieceBytes = 1 << 20;
+
+// Of bytes that come in pieces, as sha256sum prints it.
+class Sha256 {
+ public:
+  Sha256() { check_internal(EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1, "OpenSSL has no SHA-256"); }
+
+  void add(std::string_view bytes) { EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()); }
+
+  // 64 hexadecimal digits. Nothing can be added afterwards.
+  std::string finish() {
+    std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+    unsigned int size = 0;
+    check_internal(EVP_DigestFinal_ex(context_.get(), digest.data(), &size) == 1, "OpenSSL ends no SHA-256");
+    std::string digits;
+    for (unsigned int i = 0; i < size; ++i) {
+      for (const int shift : {4, 0}) digits += "0123456789abcdef"[digest[i] >> shift & 15];
+    }
+    return digits;
+  }
+
+ private:
+  struct Free {
+    void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
+  };
+  std::unique_ptr<EVP_MD_CTX, Free> context_{EVP_MD_CTX_new()};
+};
 
 // Null when it was interrupted.
 Json facts_of(const fs::path& file, const std::function<bool()>& is_interrupted) {
