@@ -14,6 +14,7 @@
 #include "core/base/parallel.h"
 #include "core/jit/archive/torch_file.h"
 #include "core/jit/formats/onnx_export/export.h"
+#include "core/jit/formats/pt2_export/export.h"
 #include "core/jit/formats/torchscript_export/export.h"
 #include "core/jit/runtime/module.h"
 #include "core/ops/run.h"
@@ -216,10 +217,11 @@ SizePlan find_plan(const ConvertOptions& options, const jit::Module& module, con
   return kSizePlans[0];
 }
 
-void write_onnx(const ConvertOptions& options, const jit::Module& module, const std::vector<Input>& inputs,
-                const SizePlan& plan, const std::string& file) {
+// As ONNX or as an exported program: both are traced.
+void write_traced(const ConvertOptions& options, const jit::Module& module, const std::vector<Input>& inputs,
+                  const SizePlan& plan, const std::string& file) {
   const jit::Method& method = module.method(options.method);
-  std::vector<jit::onnx::ExportArgument> arguments;
+  std::vector<jit::tracing::ExportArgument> arguments;
   for (const Input& input : inputs) {
     arguments.push_back({input.name, example_of(input, plan, 1), example_of(input, plan, 2), {}});
   }
@@ -228,6 +230,7 @@ void write_onnx(const ConvertOptions& options, const jit::Module& module, const 
     check(argument.default_value.has_value(), "argument '", argument.name, "': give an example of it");
     arguments.push_back({argument.name, Tensor(), Tensor(), *argument.default_value});
   }
+  if (options.to == "pt2") return jit::pt2::export_program(file, method.graph(), module.object(), arguments);
   std::vector<std::string> outputs;
   if (const jit::MethodSignature* signature = module.signature(options.method)) {
     for (const jit::TensorSignature& output : signature->outputs) outputs.push_back(output.name);
@@ -247,8 +250,11 @@ void write_checked(const ConvertOptions& options, const std::string& file) {
     inputs = find_inputs(options, *module, module->method(options.method));
     for (const std::string& text : options.dynamic) open_sizes(text, inputs);
     plan = find_plan(options, *module, inputs);
-    if (options.to == "onnx") write_onnx(options, *module, inputs, plan, file);
-    if (options.to == "torchscript") write_torchscript(*module, options.method, file);
+    if (options.to == "torchscript") {
+      write_torchscript(*module, options.method, file);
+    } else {
+      write_traced(options, *module, inputs, plan, file);
+    }
   }
   const GradModeGuard guard({.is_enabled = false, .is_inference = true});
   try_file(file, options, inputs, plan);
@@ -275,7 +281,7 @@ void add_convert_command(CLI::App& app, int* exit_code) {
   auto options = std::make_shared<ConvertOptions>();
   command->add_option("MODEL", options->model, "Model of any format that is served")->required();
   command->add_option("--to", options->to, "The format")
-      ->check(CLI::IsMember({"onnx", "torchscript"}))
+      ->check(CLI::IsMember({"onnx", "torchscript", "pt2"}))
       ->capture_default_str();
   command->add_option("-o,--output", options->out, "The file to write")->required();
   command->add_option("--method", options->method, "The method to write")->capture_default_str();

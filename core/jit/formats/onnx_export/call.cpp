@@ -27,64 +27,13 @@ Handler find_handler(std::string_view name) {
   return found == kHandlers.end() ? nullptr : found->second;
 }
 
-bool Call::has(const char* name) const {
-  const int index = op_.schema.find_argument(name);
-  return index >= 0 && !arguments_[static_cast<size_t>(index)].a.is_none();
-}
-
-const Traced& Call::in(const char* name) const {
-  const int index = op_.schema.find_argument(name);
-  if (index < 0) refuse(concat("this overload has no '", name, "', and no form in ONNX here"));
-  return arguments_[static_cast<size_t>(index)];
-}
-
-std::string Call::x(const char* name) { return tracer_.name_of(in(name)); }
-const Tensor& Call::t(const char* name) const { return in(name).a.to_tensor(); }
-const Tensor& Call::t2(const char* name) const { return tracer_.is_double() ? in(name).b.to_tensor() : t(name); }
-
-std::vector<Traced> Call::list(const char* name) const {
-  const Traced& value = in(name);
-  return value.items ? *value.items : std::vector<Traced>{value};
-}
-
-Dims Call::ints(const char* name) const {
-  Dims out;
-  for (const Traced& item : list(name)) {
-    if (item.is_dynamic) refuse(concat("'", name, "' hangs on an open size or on data"));
-    out.push_back(item.a.to_int());
-  }
-  return out;
-}
-
-int64_t Call::integer(const char* name) const {
-  const Traced& value = in(name);
-  if (value.is_dynamic) refuse(concat("'", name, "' hangs on an open size or on data"));
-  return value.a.is_bool() ? int64_t{value.a.to_bool()} : value.a.to_int();
-}
-
-double Call::number(const char* name) const {
-  const Traced& value = in(name);
-  if (value.is_dynamic) refuse(concat("'", name, "' hangs on an open size or on data"));
-  return value.a.is_float() ? value.a.to_float() : static_cast<double>(integer(name));
-}
-
-bool Call::flag(const char* name) const { return has(name) && integer(name) != 0; }
-std::string Call::text(const char* name) const { return in(name).a.to_string(); }
-int64_t Call::dim(const char* name, int64_t rank) const { return wrap_dim(integer(name), rank); }
-
-void Call::set_items(const Strings& names, size_t i) {
-  std::vector<Traced>& items = *results_[i].items;
-  if (items.size() != names.size()) refuse("gives another number of tensors than is known");
-  for (size_t k = 0; k < names.size(); ++k) tracer_.bind(items[k].a.to_tensor(), names[k]);
-}
-
 std::string Call::emit(const char* op_type, const Strings& inputs, const Attributes& attributes) {
   return emit_many(op_type, inputs, attributes, 1).front();
 }
 
 Strings Call::emit_many(const char* op_type, const Strings& inputs, const Attributes& attributes, size_t count) {
   const std::string& wish = node_.outputs().empty() ? std::string() : node_.output()->name();
-  return tracer_.writer().add_node(op_type, inputs, attributes, count, wish.empty() ? op_type : wish);
+  return writer_.add_node(op_type, inputs, attributes, count, wish.empty() ? op_type : wish);
 }
 
 std::string Call::int_vector(const Dims& values) {
@@ -139,7 +88,7 @@ std::string Call::size_at(const std::string& name, int64_t dim) {
 std::vector<Traced> Call::sizes_of(const std::string& name, const Tensor& a, const Tensor& b) {
   std::vector<Traced> out;
   for (int64_t i = 0; i < a.ndim(); ++i) {
-    Traced size = Tracer::wrap(a.size(i), b.size(i));
+    Traced size = tracing::wrap(a.size(i), b.size(i));
     size.is_dynamic = a.size(i) != b.size(i);
     if (size.is_dynamic) size.number = size_at(name, i);
     out.push_back(std::move(size));

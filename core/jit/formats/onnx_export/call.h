@@ -5,46 +5,26 @@
 #include <string_view>
 #include <vector>
 
-#include "core/jit/formats/onnx_export/tracer.h"
+#include "core/jit/formats/onnx_export/writer.h"
+#include "core/jit/formats/tracing/call.h"
 
 namespace tensord::jit::onnx {
 
-// One call of an operator: its arguments and results for both sets of examples, and what writes it.
-class Call {
+using tracing::Traced;
+using tracing::Tracer;
+
+// A call that is written as ONNX. Of a number that is dynamic the file has an int64, float or bool tensor of one
+// element, shape [1].
+class Call : public tracing::Call {
  public:
-  Call(Tracer& tracer, const Node& node, const ops::Op& op, std::vector<Traced> arguments, std::vector<Traced> results)
-      : tracer_(tracer), node_(node), op_(op), arguments_(std::move(arguments)), results_(std::move(results)) {}
+  Call(tracing::Call&& call, ModelWriter& writer) : tracing::Call(std::move(call)), writer_(writer) {}
 
-  const ops::Op& op() const { return op_; }
-  [[noreturn]] void refuse(const std::string& why) const { Tracer::refuse(node_, why); }
-
-  // Arguments, by their names in the schema.
-  bool has(const char* name) const;  // there is such an argument, and it is not None
-  const Traced& in(const char* name) const;
-  std::string x(const char* name = "self");          // a tensor's name in the file
-  const Tensor& t(const char* name = "self") const;  // a tensor of the first set
-  const Tensor& t2(const char* name = "self") const;
-  std::vector<Traced> list(const char* name) const;
-  Dims ints(const char* name) const;  // a list or one int; all of them have to be the same for every input
-  int64_t integer(const char* name) const;
-  double number(const char* name) const;
-  bool flag(const char* name) const;
-  std::string text(const char* name) const;
-  // A dimension of a tensor of this rank, from 0.
-  int64_t dim(const char* name, int64_t rank) const;
-
-  // Results.
-  const Tensor& result(size_t i = 0) const { return results_[i].a.to_tensor(); }
-  DType dtype(size_t i = 0) const { return result(i).dtype(); }
-  std::vector<Traced>& results() { return results_; }
-  void set(const std::string& name, size_t i = 0) { tracer_.bind(result(i), name); }
-  void set_items(const Strings& names, size_t i = 0);
-  void set_number(const std::string& name, size_t i = 0) { results_[i].number = name; }
+  std::string x(const char* name = "self") { return tracer_.name_of(in(name)); }  // a tensor's name in the file
 
   // What goes into the file.
   std::string emit(const char* op_type, const Strings& inputs, const Attributes& attributes = {});
   Strings emit_many(const char* op_type, const Strings& inputs, const Attributes& attributes, size_t count);
-  std::string constant(const Tensor& tensor) { return tracer_.writer().add_initializer("constant", tensor); }
+  std::string constant(const Tensor& tensor) { return writer_.add_initializer("constant", tensor); }
   std::string int_vector(const Dims& values);
   std::string scalar(double value, DType dtype);  // shape []
   // A number as a tensor of shape []: a constant, or what the file has for it.
@@ -62,13 +42,9 @@ class Call {
   std::string reshape(const std::string& name, std::span<const Traced> sizes);
   std::string reshape(const std::string& name, const Dims& sizes);
   std::string transpose(const std::string& name, const Dims& order);
-  Tracer& tracer() { return tracer_; }
 
  private:
-  Tracer& tracer_;
-  const Node& node_;
-  const ops::Op& op_;
-  std::vector<Traced> arguments_, results_;
+  ModelWriter& writer_;
 };
 
 // How an operator is written; null where ONNX has no form of it here. `name` is "aten::add", of in-place forms too.

@@ -3,10 +3,36 @@
 #include <filesystem>
 
 #include "core/base/error.h"
-#include "core/jit/formats/onnx_export/tracer.h"
+#include "core/jit/formats/onnx_export/call.h"
 
 namespace tensord::jit::onnx {
 namespace {
+
+class OnnxFile : public tracing::Target {
+ public:
+  explicit OnnxFile(ModelWriter& writer) : writer_(writer) {}
+
+  std::string_view format() const override { return "ONNX"; }
+  bool shares_memory() const override { return false; }
+  std::string add_constant(std::string_view wish, const Tensor& tensor) override {
+    return writer_.add_initializer(wish, tensor);
+  }
+  std::string add_weight(const std::string& path, const Tensor& tensor, bool) override {
+    return writer_.add_initializer(path, tensor);
+  }
+  bool can_write(const ops::Op& op) const override {
+    return find_handler(op.base ? op.base->schema.name : op.schema.name) != nullptr;
+  }
+  void write(tracing::Call& call) override {
+    const ops::Op& op = call.op();
+    Call own(std::move(call), writer_);
+    find_handler(op.base ? op.base->schema.name : op.schema.name)(own);
+    call.results() = std::move(own.results());
+  }
+
+ private:
+  ModelWriter& writer_;
+};
 
 // Tensors of a result, with the names that dicts and NamedTuples give them.
 void take_apart(const Traced& value, const std::string& name, std::vector<std::pair<std::string, Traced>>& leaves) {
@@ -36,23 +62,24 @@ void take_apart(const Traced& value, const std::string& name, std::vector<std::p
 }  // namespace
 
 void export_model(const std::string& path, const Graph& graph, const ops::ObjectPtr& self,
-                  const std::vector<ExportArgument>& given, const std::vector<std::string>& output_names) {
-  bool has_open_sizes = false;
-  for (const ExportArgument& one : given) {
-    if (one.first.defined()) has_open_sizes = has_open_sizes || one.first.sizes() != one.second.sizes();
-  }
+                  const std::vector<tracing::ExportArgument>& given, const std::vector<std::string>& output_names) {
+  const bool has_open_sizes = tracing::has_open_sizes(given);
   ModelWriter writer;
-  Tracer tracer(writer, self, has_open_sizes);
-  std::vector<Traced> arguments{Tracer::wrap(self, self)};
-  for (const ExportArgument& input : given) {
+  OnnxFile file(writer);
+  Tracer tracer(file, self, has_open_sizes);
+  std::vector<Traced> arguments{tracing::wrap(self)};
+  for (const tracing::ExportArgument& input : given) {
     if (!input.first.defined()) {
-      arguments.push_back(Tracer::wrap(input.fixed, input.fixed));
+      arguments.push_back(tracing::wrap(input.fixed));
       continue;
     }
     Strings size_names;
     for (int64_t i = 0; i < input.first.ndim(); ++i) size_names.push_back(concat(input.name, "_", i));
     // What the program writes in place is not the caller's.
-    arguments.push_back(tracer.add_input(input.name, input.first.clone(), input.second.clone(), size_names));
+    const Dims sizes = tracing::common_sizes(input.first, input.second);
+    const std::string name = writer.new_name(input.name);
+    writer.add_input({name, input.first.dtype(), sizes, size_names});
+    arguments.push_back(tracer.add_input(name, input.first.clone(), input.second.clone()));
   }
   const Traced result = tracer.run(*graph.block(), std::move(arguments));
   std::vector<std::pair<std::string, Traced>> leaves;
@@ -63,10 +90,7 @@ void export_model(const std::string& path, const Graph& graph, const ops::Object
     const bool has_names = output_names.size() == leaves.size() && !output_names[i].empty();
     const std::string wish = has_names ? output_names[i] : !own.empty() ? own : concat("output_", i);
     const Tensor &a = value.a.to_tensor(), &b = has_open_sizes ? value.b.to_tensor() : a;
-    Dims sizes = a.sizes();
-    for (size_t k = 0; k < sizes.size(); ++k) {
-      if (sizes[k] != b.sizes()[k]) sizes[k] = -1;
-    }
+    const Dims sizes = tracing::common_sizes(a, b);
     // A value may be an input, a weight or two results at once; a node of its own gives it its name.
     const std::string name = writer.add_node("Identity", {tracer.name_of(value)}, {}, 1, wish).front();
     writer.add_output({name, a.dtype(), sizes, {}});

@@ -161,7 +161,7 @@ void slice_scatter(Call& c) {
   const int64_t dim = c.dim("dim", c.t().ndim());
   if (c.integer("step") != 1) c.refuse("a step has no form in ONNX here");
   const std::string x = c.x(), axis = c.int_vector({dim}), source = c.operand("src", c.dtype());
-  const auto bound = [](int64_t value) { return Tracer::wrap(value, value); };
+  const auto bound = [](int64_t value) { return tracing::wrap(value, value); };
   const Traced start = c.has("start") ? c.in("start") : bound(0);
   const Traced end = c.has("end") ? c.in("end") : bound(INT64_MAX);
   const std::string first = c.size_vector({&start, 1}), last = c.size_vector({&end, 1});

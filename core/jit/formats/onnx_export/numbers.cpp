@@ -48,23 +48,8 @@ const std::map<std::string_view, NumberForm> kForms = {
 
 }  // namespace
 
-// [a, b] + [c]
-bool join_lists(Call& c) {
-  Traced& result = c.results()[0];
-  if (c.op().schema.name != "aten::add" || !result.items) return false;
-  auto joined = std::make_shared<std::vector<Traced>>();
-  for (const ops::Argument& argument : c.op().schema.arguments) {
-    const Traced& list = c.in(argument.name.c_str());
-    if (!list.items) return false;
-    joined->insert(joined->end(), list.items->begin(), list.items->end());
-  }
-  result.items = std::move(joined);
-  return true;
-}
-
 void write_number(Call& c) {
   Traced& result = c.results()[0];
-  if (join_lists(c)) return;
   const auto found = kForms.find(c.op().schema.name);
   if (found == kForms.end() || !result.is_number() || result.a.is_bool()) return;
   const NumberForm& form = found->second;
@@ -109,12 +94,6 @@ void size(Call& c) {
 
 void length(Call& c) {
   const ops::Argument& argument = c.op().schema.arguments[0];
-  const Traced& list = c.in(argument.name.c_str());
-  if (list.items) {
-    const int64_t count = std::ssize(*list.items) / (list.a.is_dict() ? 2 : 1);
-    c.results() = {Tracer::wrap(count, count)};
-    return;
-  }
   const Tensor &a = c.t(argument.name.c_str()), &b = c.t2(argument.name.c_str());
   c.results()[0] = c.sizes_of(c.x(argument.name.c_str()), a, b).at(0);
 }
@@ -122,7 +101,7 @@ void length(Call& c) {
 void numel(Call& c) {
   const Tensor &a = c.t(), &b = c.t2();
   if (a.numel() == b.numel()) {
-    c.results()[0] = Tracer::wrap(a.numel(), b.numel());
+    c.results()[0] = tracing::wrap(a.numel(), b.numel());
     return;
   }
   c.set_number(c.reshape(c.emit("Size", {c.x()}), Dims{1}));
@@ -140,86 +119,6 @@ void element(Call& c) {
 void number_to_tensor(Call& c) {
   const char* name = c.op().schema.arguments[0].name.c_str();
   c.set(c.scalar(c.in(name), c.dtype()));
-}
-
-void copy_list(Call& c) {
-  const Traced& list = c.in(c.op().schema.arguments[0].name.c_str());
-  if (!list.items) c.refuse("has no form in ONNX here");
-  c.results()[0].items = std::make_shared<std::vector<Traced>>(*list.items);
-}
-
-std::vector<Traced>& items_of(Call& c) {
-  const Traced& list = c.in(c.op().schema.arguments[0].name.c_str());
-  if (!list.items) c.refuse("has no form in ONNX here");
-  return *list.items;
-}
-
-void append(Call& c) {
-  items_of(c).push_back(c.in("el"));
-  c.results() = {c.in("self")};
-}
-
-void set_item(Call& c) {
-  std::vector<Traced>& items = items_of(c);
-  const Traced& key = c.in(c.op().schema.arguments[1].name.c_str());
-  const Traced& value = c.in(c.op().schema.arguments[2].name.c_str());
-  if (!c.in(c.op().schema.arguments[0].name.c_str()).a.is_dict()) {
-    const int64_t index = wrap_dim(c.integer(c.op().schema.arguments[1].name.c_str()), std::ssize(items));
-    items[static_cast<size_t>(index)] = value;
-    return;
-  }
-  for (size_t i = 0; i + 1 < items.size(); i += 2) {
-    if (!items[i].a.equals(key.a)) continue;
-    items[i + 1] = value;
-    return;
-  }
-  items.push_back(key);
-  items.push_back(value);
-}
-
-void contains(Call& c) {
-  const Traced& all = c.in(c.op().schema.arguments[0].name.c_str());
-  const Traced& key = c.in(c.op().schema.arguments[1].name.c_str());
-  // Of a dict only its keys count, and those are known.
-  if (all.a.is_dict() && all.items) {
-    bool is_there = false;
-    for (size_t i = 0; i + 1 < all.items->size(); i += 2) is_there = is_there || (*all.items)[i].a.equals(key.a);
-    c.results() = {Tracer::wrap(is_there, is_there)};
-  }
-}
-
-void dict_items(Call& c) {
-  const Traced& dict = c.in(c.op().schema.arguments[0].name.c_str());
-  if (!dict.items) c.refuse("has no form in ONNX here");
-  const std::string_view name = c.op().schema.name;
-  std::vector<Traced>& out = *c.results()[0].items;
-  for (size_t i = 0; i < out.size(); ++i) {
-    const Traced &key = (*dict.items)[2 * i], &value = (*dict.items)[2 * i + 1];
-    if (name == "aten::keys") {
-      out[i] = key;
-    } else if (name == "aten::values") {
-      out[i] = value;
-    } else {
-      *out[i].items = {key, value};
-    }
-  }
-}
-
-void get_item(Call& c) {
-  const Traced& list = c.in(c.op().schema.arguments[0].name.c_str());
-  const char* name = c.op().schema.arguments[1].name.c_str();
-  if (list.a.is_dict() && list.items) {
-    for (size_t i = 0; i + 1 < list.items->size(); i += 2) {
-      if (!(*list.items)[i].a.equals(c.in(name).a)) continue;
-      const Traced item = (*list.items)[i + 1];
-      c.results() = {item};
-      return;
-    }
-  }
-  if (!list.is_list()) c.refuse("has no form in ONNX here");
-  const int64_t index = wrap_dim(c.integer(name), std::ssize(*list.items));
-  const Traced item = (*list.items)[static_cast<size_t>(index)];
-  c.results() = {item};
 }
 
 }  // namespace
@@ -244,14 +143,6 @@ std::span<const HandlerRow> number_rows() {
       {"prim::NumToTensor", number_to_tensor},
       {"aten::tensor", number_to_tensor},
       {"aten::scalar_tensor", number_to_tensor},
-      {"aten::append", append},
-      {"aten::list", copy_list},
-      {"aten::_set_item", set_item},
-      {"aten::__contains__", contains},
-      {"aten::items", dict_items},
-      {"aten::keys", dict_items},
-      {"aten::values", dict_items},
-      {"aten::__getitem__", get_item},
   };
   return kRows;
 }

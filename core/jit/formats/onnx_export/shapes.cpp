@@ -9,7 +9,7 @@
 namespace tensord::jit::onnx {
 namespace {
 
-Traced known(int64_t value) { return Tracer::wrap(value, value); }
+Traced known(int64_t value) { return tracing::wrap(value); }
 
 void view(Call& c) {
   if (c.op().schema.find_argument("dtype") >= 0) c.refuse("another type over the same memory has no form in ONNX");

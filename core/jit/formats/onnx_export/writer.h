@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/jit/formats/onnx/message_writer.h"
+#include "core/jit/formats/tracing/traced.h"
 #include "core/tensor/tensor.h"
 
 namespace tensord::jit::onnx {
@@ -16,7 +17,7 @@ namespace tensord::jit::onnx {
 inline constexpr int64_t kWrittenOpset = 21;
 inline constexpr int64_t kWrittenIr = 10;
 
-using Strings = std::vector<std::string>;
+using tracing::Strings;
 using AttributeValue = std::variant<int64_t, double, std::string, std::vector<int64_t>>;
 using Attributes = std::vector<std::pair<const char*, AttributeValue>>;
 

@@ -13,6 +13,10 @@ DType to_dtype(int64_t number, const std::string& where);
 int64_t to_memory_format(int64_t number, const std::string& where);  // as operators take it
 int64_t to_layout(int64_t number, const std::string& where);         // as operators take it
 
+// The other way: the schema's number of a dtype, and of a memory format as operators take it.
+int64_t schema_number(DType dtype);
+int64_t memory_format_number(int64_t memory_format);
+
 inline constexpr int64_t kStridedLayout = 7;
 
 }  // namespace tensord::jit::pt2

@@ -1,12 +1,12 @@
-#include "core/jit/formats/onnx_export/tracer.h"
+#include "core/jit/formats/tracing/tracer.h"
 
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "core/jit/formats/onnx_export/call.h"
+#include "core/jit/formats/tracing/call.h"
 #include "core/ops/run.h"
 
-namespace tensord::jit::onnx {
+namespace tensord::jit::tracing {
 
 using ops::Value;
 
@@ -67,34 +67,13 @@ bool holds_tensor(const Traced& value) {
 
 }  // namespace
 
-Tracer::Tracer(ModelWriter& writer, const ops::ObjectPtr& self, bool has_open_sizes)
-    : writer_(writer), is_double_(has_open_sizes) {
-  // Passes put modules where they are used, so the way to them through attributes is not in the graph.
-  std::vector<std::pair<const ops::Object*, std::string>> waiting{{self.get(), ""}};
-  while (!waiting.empty()) {
-    const auto [object, path] = waiting.back();
-    waiting.pop_back();
-    if (!paths_.emplace(object, path).second) continue;
-    const auto& attributes = object->type->attributes();
-    for (size_t i = std::min(attributes.size(), object->slots.size()); i > 0; --i) {
-      const Value& value = object->slots[i - 1];
-      if (value.is_object()) waiting.emplace_back(value.to_object().get(), path + attributes[i - 1].name + ".");
-    }
-  }
-}
-
-void Tracer::refuse(const Node& node, const std::string& why) {
-  const std::string place = node.location().str();
-  fail(ErrorCode::kUnimplemented, node.kind_name(), ": ", why, place.empty() ? "" : " (" + place + ")");
-}
-
-Traced Tracer::wrap(const Value& a, const Value& b) {
+Traced wrap(const Value& a, const Value& b) {
   Traced out;
   out.a = a;
   out.b = b;
   const auto take_items = [&](const std::vector<Value>& first, const std::vector<Value>& second) {
     if (first.size() != second.size()) {
-      fail(ErrorCode::kUnimplemented, "a list's length hangs on an open size, which ONNX cannot say here");
+      fail(ErrorCode::kUnimplemented, "a list's length hangs on an open size, which no exported file can say");
     }
     out.items = std::make_shared<std::vector<Traced>>();
     for (size_t i = 0; i < first.size(); ++i) out.items->push_back(wrap(first[i], second[i]));
@@ -110,6 +89,32 @@ Traced Tracer::wrap(const Value& a, const Value& b) {
   return out;
 }
 
+Tracer::Tracer(Target& target, const ops::ObjectPtr& self, bool has_open_sizes)
+    : target_(target), is_double_(has_open_sizes) {
+  // Passes put modules where they are used, so the way to them through attributes is not in the graph.
+  std::vector<std::pair<const ops::Object*, std::string>> waiting{{self.get(), ""}};
+  while (!waiting.empty()) {
+    const auto [object, path] = waiting.back();
+    waiting.pop_back();
+    if (!paths_.emplace(object, path).second) continue;
+    const auto& attributes = object->type->attributes();
+    for (size_t i = std::min(attributes.size(), object->slots.size()); i > 0; --i) {
+      const Value& value = object->slots[i - 1];
+      const std::string& name = attributes[i - 1].name;
+      if (value.is_object()) waiting.emplace_back(value.to_object().get(), path + name + ".");
+      if (value.is_tensor()) {
+        const bool is_parameter = std::ranges::count(object->type->parameter_names, name) > 0;
+        attributes_.insert_or_assign(value.to_tensor().impl(), Attribute{path + name, is_parameter});
+      }
+    }
+  }
+}
+
+void Tracer::refuse(const Node& node, const std::string& why) const {
+  const std::string place = node.location().str();
+  fail(ErrorCode::kUnimplemented, node.kind_name(), ": ", why, place.empty() ? "" : " (" + place + ")");
+}
+
 Value Tracer::to_value(const Traced& value, bool second) const {
   const Value& sample = second ? value.b : value.a;
   if (!value.items) return sample;
@@ -123,7 +128,9 @@ Value Tracer::to_value(const Traced& value, bool second) const {
 }
 
 bool Tracer::is_constant(const Tensor& a) const {
-  return !tensors_.contains(a.impl()) && !(a.storage() && written_storages_.contains(a.storage().get()));
+  const auto found = tensors_.find(a.impl());
+  if (found != tensors_.end() && !found->second.is_fixed) return false;
+  return !(a.storage() && written_storages_.contains(a.storage().get()));
 }
 
 bool Tracer::is_dynamic(const Traced& value) const {
@@ -132,35 +139,45 @@ bool Tracer::is_dynamic(const Traced& value) const {
 }
 
 std::string Tracer::name_of(const Traced& traced) {
+  if (!traced.name.empty()) return traced.name;
   const Tensor& tensor = traced.a.to_tensor();
   const auto found = tensors_.find(tensor.impl());
   const bool is_stale = found == tensors_.end() ? !is_constant(tensor) : found->second.is_stale;
   if (is_stale) {
     fail(ErrorCode::kUnimplemented,
-         "a tensor is read after another one over the same memory was written in place, "
-         "which ONNX cannot say");
+         "a tensor is read after another one over the same memory was written in place, which ", format(),
+         " cannot say");
   }
   if (found == tensors_.end()) {
+    // A tensor of the model that came in a list, say.
+    if (const std::string weight = weight_name(tensor); !weight.empty()) return weight;
     std::string& name = constants_[tensor.impl()];
     if (name.empty()) {
       kept_.push_back(tensor);
       // A copy: what the program writes later is not what it has now.
-      name = writer_.add_initializer(traced.path.empty() ? "constant" : traced.path, tensor.clone());
+      name = target_.add_constant(traced.path.empty() ? "constant" : traced.path, tensor.clone());
     }
     return name;
   }
-  if (found->second.name.empty())
-    fail(ErrorCode::kUnimplemented, "this result of an operator has no form in ONNX here");
+  if (found->second.name.empty()) {
+    fail(ErrorCode::kUnimplemented, "this result of an operator has no form in ", target_.format(), " here");
+  }
   return found->second.name;
 }
 
-void Tracer::bind(const Tensor& a, std::string name) {
+void Tracer::bind(Traced& tensor, const std::string& name) {
+  const Tensor& a = tensor.a.to_tensor();
   kept_.push_back(a);
-  tensors_[a.impl()] = {std::move(name), false};
+  Named& named = tensors_[a.impl()];
+  named.name = name;
+  named.is_stale = false;
+  // The same tensor may be the result of several operators, one of which makes a copy for other inputs.
+  if (target_.shares_memory()) tensor.name = name;
 }
 
 void Tracer::mark_written(const Tensor& a, bool is_open) {
   if (is_open) written_storages_.insert(a.storage().get());
+  if (target_.shares_memory()) return;
   for (const Tensor& other : kept_) {
     if (other.is_meta() || other.storage() != a.storage()) continue;
     if (!is_open) constants_.erase(other.impl());
@@ -169,15 +186,15 @@ void Tracer::mark_written(const Tensor& a, bool is_open) {
   }
 }
 
-Traced Tracer::add_input(const std::string& name, const Tensor& a, const Tensor& b, const Strings& size_names) {
-  Dims sizes = a.sizes();
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    if (a.sizes()[i] != b.sizes()[i]) sizes[i] = -1;
-  }
-  const std::string taken = writer_.new_name(name);
-  writer_.add_input({taken, a.dtype(), sizes, size_names});
-  bind(a, taken);
-  return wrap(a, b);
+void Tracer::check_written(const Node& node, const Tensor& tensor) const {
+  if (weight_storages_.contains(tensor.storage().get())) refuse(node, "writes to the model's own tensors");
+  if (!tensors_.contains(tensor.impl())) refuse(node, "writes to a constant, which would stay for the next call");
+}
+
+Traced Tracer::add_input(const std::string& name, const Tensor& a, const Tensor& b) {
+  Traced input = wrap(a, b);
+  bind(input, name);
+  return input;
 }
 
 Traced Tracer::run(const Block& block, std::vector<Traced> arguments) {
@@ -223,7 +240,7 @@ void Tracer::visit(const Node& node) {
           std::ranges::any_of(node.types(), [&](const auto& type) { return ops::is_instance(value, *type); });
       return set(node.output(), wrap(is, is));
     }
-    default: refuse(node, "has no form in ONNX");
+    default: refuse(node, concat("has no form in ", target_.format()));
   }
 }
 
@@ -277,7 +294,19 @@ void Tracer::get_attribute(const Node& node) {
   Traced value = wrap(owner->attribute(node.name()), owner->attribute(node.name()));
   const auto found = paths_.find(owner.get());
   value.path = (found == paths_.end() ? std::string() : found->second) + node.name();
+  if (target_.shares_memory() && value.a.is_tensor()) bind(value, weight_name(value.a.to_tensor()));
   set(node.output(), std::move(value));
+}
+
+std::string Tracer::weight_name(const Tensor& tensor) {
+  const auto found = attributes_.find(tensor.impl());
+  if (!target_.shares_memory() || found == attributes_.end()) return "";
+  std::string& name = weights_[tensor.impl()];
+  if (name.empty()) {
+    name = target_.add_weight(found->second.path, tensor, found->second.is_parameter);
+    weight_storages_.insert(tensor.storage().get());
+  }
+  return name;
 }
 
 void Tracer::construct(const Node& node) {
@@ -322,6 +351,24 @@ std::vector<Tensor> Tracer::written_tensors(const Node& node, const ops::Op& op,
   return written;
 }
 
+void Tracer::mark_results(std::vector<Traced>& results, const std::vector<Traced>& arguments, bool is_fixed) {
+  const auto is_argument = [&](const Traced& one) {
+    return std::ranges::any_of(arguments, [&](const Traced& argument) { return argument.a.is_same(one.a); });
+  };
+  // Nothing in the file is a result unless the target says so.
+  const auto mark = [&](Traced& one) {
+    if (one.is_number()) one.is_dynamic = !is_fixed;
+    // What came out of a list is known already.
+    if (!one.a.is_tensor() || tensors_.contains(one.a.to_tensor().impl())) return;
+    tensors_[one.a.to_tensor().impl()].is_fixed = is_fixed;
+    bind(one, "");
+  };
+  for (Traced& result : results) {
+    mark(result);
+    if (result.items && !is_argument(result)) std::ranges::for_each(*result.items, mark);
+  }
+}
+
 void Tracer::call(const Node& node) {
   const ops::Op& op = *node.op();
   const std::string_view name = op.base ? std::string_view(op.base->schema.name) : std::string_view(op.schema.name);
@@ -332,65 +379,60 @@ void Tracer::call(const Node& node) {
     first.push_back(to_value(at(input), false));
     if (is_double_) second.push_back(to_value(at(input), true));
   }
-  const Handler handler = find_handler(name);
-  if (op.is_random && !handler) refuse(node, "draws random numbers");
+  const bool can_write = target_.can_write(op);
+  if (op.is_random && !can_write) refuse(node, "draws random numbers");
   const bool is_open = std::ranges::any_of(arguments, [&](const Traced& argument) { return is_dynamic(argument); });
   const std::vector<Tensor> written = written_tensors(node, op, arguments);
-  if (is_open) {
-    // What a constant is before it is written.
-    for (const Traced& argument : arguments) {
-      const auto is_same = [&](const Tensor& one) {
-        return argument.a.is_tensor() && one.is_same(argument.a.to_tensor());
-      };
-      if (std::ranges::any_of(written, is_same)) name_of(argument);
+  for (const Tensor& tensor : written) {
+    if (target_.shares_memory()) {
+      check_written(node, tensor);
+    } else if (is_open) {
+      // What a constant is before it is written.
+      for (const Traced& argument : arguments) {
+        if (argument.a.is_tensor() && tensor.is_same(argument.a.to_tensor())) name_of(argument);
+      }
     }
   }
-  std::vector<Traced> results;
   // Lists stay what they are where they are changed: the rows of such operators do that.
-  const bool changes_list = op.schema.is_mutating() && !arguments.empty() && arguments[0].items;
+  const bool has_container = !arguments.empty() && arguments[0].items;
+  const bool changes_list = op.schema.is_mutating() && has_container;
+  std::vector<Traced> results;
   if (!changes_list) {
     const std::vector<Value> a = ops::run(op, first), b = is_double_ ? ops::run(op, second) : a;
     for (size_t i = 0; i < a.size(); ++i) results.push_back(wrap(a[i], b[i]));
-  } else if (!handler) {
-    refuse(node, "changes a list in a way that is not known here");
   }
   for (const Tensor& tensor : written) mark_written(tensor, is_open);
-  // What only asks for types and ranks has the same answer for every input.
-  const bool asks = ((op.reads_only_shape && !is_reader_of_shapes(name)) || asks_for_kind(op)) &&
-                    !std::ranges::any_of(results, holds_tensor);
-  const bool is_made =
-      is_maker(name) && results[0].a.to_tensor().sizes() == results[0].b.to_tensor().sizes() &&
-      std::ranges::none_of(arguments,
-                           [&](const Traced& argument) { return !argument.a.is_tensor() && is_dynamic(argument); }) &&
-      (name != "aten::full_like" || !arguments[1].a.is_tensor());
-  const bool is_list_call = changes_list || (name == "aten::__contains__" && arguments[0].a.is_dict()) ||
-                            name == "aten::__getitem__" || name == "aten::len";
-  if ((!is_open || asks || is_made) && !(is_list_call && arguments[0].items)) {
-    for (size_t i = 0; i < results.size(); ++i) set(node.output(i), results[i]);
-    return;
-  }
-  const auto is_argument = [&](const Traced& one) {
-    return std::ranges::any_of(first, [&](const Value& value) { return value.is_same(one.a); });
-  };
-  // Nothing in the file is a result unless the row says so.
-  const auto mark_open = [&](Traced& one) {
-    // What came out of a list is known already.
-    if (one.a.is_tensor() && !tensors_.contains(one.a.to_tensor().impl())) bind(one.a.to_tensor(), "");
-    if (one.is_number()) one.is_dynamic = true;
-  };
-  for (Traced& result : results) {
-    mark_open(result);
-    if (result.items && !is_argument(result)) std::ranges::for_each(*result.items, mark_open);
-  }
-  if (!handler) {
-    if (results.empty() || std::ranges::any_of(results, holds_tensor)) refuse(node, "has no form in ONNX here");
-    for (size_t i = 0; i < results.size(); ++i) set(node.output(i), results[i]);
-    return;
-  }
+
   Call call(*this, node, op, std::move(arguments), std::move(results));
-  handler(call);
-  for (size_t i = 0; i < node.outputs().size() && i < call.results().size(); ++i)
-    set(node.output(i), call.results()[i]);
+  const auto finish = [&] {
+    for (size_t i = 0; i < node.outputs().size() && i < call.results().size(); ++i)
+      set(node.output(i), call.results()[i]);
+  };
+  if (has_container && run_container_call(call)) return finish();
+  if (changes_list) refuse(node, "changes a list in a way that is not known here");
+  const bool gives_tensor = std::ranges::any_of(call.results(), holds_tensor);
+  // What only asks for types and ranks has the same answer for every input.
+  const bool asks = ((op.reads_only_shape && !is_reader_of_shapes(name)) || asks_for_kind(op)) && !gives_tensor;
+  const auto is_dynamic_number = [&](const Traced& one) { return !one.a.is_tensor() && is_dynamic(one); };
+  const bool is_made = is_maker(name) &&
+                       call.results()[0].a.to_tensor().sizes() == call.results()[0].b.to_tensor().sizes() &&
+                       std::ranges::none_of(call.arguments(), is_dynamic_number) &&
+                       (name != "aten::full_like" || !call.arguments()[1].a.is_tensor());
+  const bool is_fixed = !is_open || asks || is_made;
+  const bool is_shared = target_.shares_memory() && gives_tensor;
+  if (is_fixed && !is_shared) return finish();
+  if (!can_write) {
+    const auto is_in_file = [&](const Value& value) {
+      return value.is_tensor() && tensors_.contains(value.to_tensor().impl());
+    };
+    if (is_fixed && std::ranges::none_of(first, is_in_file)) return finish();
+    if (call.results().empty() || gives_tensor) call.refuse_form();
+    mark_results(call.results(), call.arguments(), is_fixed);
+    return finish();
+  }
+  mark_results(call.results(), call.arguments(), is_fixed);
+  target_.write(call);
+  finish();
 }
 
-}  // namespace tensord::jit::onnx
+}  // namespace tensord::jit::tracing

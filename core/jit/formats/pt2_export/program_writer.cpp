@@ -1,0 +1,324 @@
+#include "core/jit/formats/pt2_export/program_writer.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "core/base/error.h"
+#include "core/jit/archive/torch_file.h"
+#include "core/jit/archive/zip_writer.h"
+#include "core/jit/formats/pt2/enums.h"
+
+namespace tensord::jit::pt2 {
+namespace {
+
+// The schema that PyTorch 2.15 writes.
+constexpr int64_t kMajor = 8, kMinor = 20;
+
+Json meta_json(DType dtype, Json sizes, Json strides, bool requires_grad) {
+  return {{"dtype", schema_number(dtype)},  {"sizes", std::move(sizes)},
+          {"requires_grad", requires_grad}, {"device", {{"type", "cpu"}, {"index", nullptr}}},
+          {"strides", std::move(strides)},  {"storage_offset", {{"as_int", 0}}},
+          {"layout", kStridedLayout}};
+}
+
+Json ints_json(const Dims& values) {
+  Json out = Json::array();
+  for (const int64_t value : values) out.push_back({{"as_int", value}});
+  return out;
+}
+
+std::string_view bytes_of(const Tensor& contiguous) {
+  return {static_cast<const char*>(contiguous.raw_data()),
+          static_cast<size_t>(contiguous.numel()) * size_of(contiguous.dtype())};
+}
+
+// What torch.save would write, as bytes of an entry.
+std::string torch_file_bytes(const std::string& beside, const ops::Value& value) {
+  const std::string path = beside + ".examples";
+  save_torch_file(path, value);
+  std::ifstream in(path, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
+  check(!in.bad() && !bytes.empty(), path, ": cannot be read");
+  return bytes;
+}
+
+}  // namespace
+
+// A name that Python takes and nothing has yet, like the wish.
+std::string ProgramWriter::new_name(std::string_view wish) {
+  std::string name;
+  for (const char c : wish) {
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    name += is_plain ? c : '_';
+  }
+  if (name.empty() || (name[0] >= '0' && name[0] <= '9')) name = "v" + name;
+  std::string taken = name;
+  for (int64_t i = 1; !taken_.insert(taken).second; ++i) taken = concat(name, "_", i);
+  return taken;
+}
+
+std::string ProgramWriter::new_symbol(int64_t min) {
+  const std::string symbol = concat("s", symbol_count_++);
+  ranges_[symbol] = {{"min_val", min}, {"max_val", nullptr}};
+  return symbol;
+}
+
+Json ProgramWriter::size_json(const OpenSize& size) const {
+  if (size.a == size.b) return {{"as_int", size.a}};
+  return {{"as_expr", {{"expr_str", size.expression}, {"hint", {{"as_int", size.b}}}}}};
+}
+
+// Of dense tensors each stride is the product of the sizes of the dimensions below.
+Json ProgramWriter::strides_json(const Tensor& first, const Tensor& second, const std::vector<OpenSize>& sizes) {
+  std::vector<size_t> order(sizes.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = order.size() - 1 - i;
+  std::ranges::stable_sort(order, {}, [&](size_t i) { return first.strides()[i]; });
+  std::vector<OpenSize> strides(sizes.size());
+  OpenSize product{1, 1, "Integer(1)"};
+  for (const size_t i : order) {
+    OpenSize& stride = strides[i];
+    stride = {first.strides()[i], second.strides()[i], ""};
+    if (stride.a != stride.b) {
+      const bool is_dense = stride.a == product.a && stride.b == product.b;
+      stride.expression = is_dense ? product.expression : find_expression(stride.a, stride.b, sizes);
+      if (stride.expression.empty()) stride.expression = symbol_expression(new_symbol());
+    }
+    const std::string size = sizes[i].a == sizes[i].b ? concat("Integer(", sizes[i].a, ")") : sizes[i].expression;
+    product = {product.a * sizes[i].a, product.b * sizes[i].b, concat("Mul(", product.expression, ", ", size, ")")};
+  }
+  Json out = Json::array();
+  for (const OpenSize& stride : strides) out.push_back(size_json(stride));
+  return out;
+}
+
+void ProgramWriter::describe(const std::string& name, const Traced& tensor, const std::vector<OpenSize>& known) {
+  const Tensor &first = tensor.a.to_tensor(), &second = tensor.b.to_tensor();
+  std::vector<OpenSize>& sizes = shapes_[name];
+  Json size_list = Json::array();
+  for (int64_t i = 0; i < first.ndim(); ++i) {
+    OpenSize size{first.size(i), second.size(i), ""};
+    if (size.a != size.b) size.expression = find_expression(size.a, size.b, known);
+    if (size.a != size.b && size.expression.empty()) size.expression = symbol_expression(new_symbol());
+    size_list.push_back(size_json(size));
+    sizes.push_back(std::move(size));
+  }
+  tensor_values_[name] = meta_json(first.dtype(), size_list, strides_json(first, second, sizes), false);
+}
+
+void ProgramWriter::describe_fixed(const std::string& name, const Tensor& tensor) {
+  describe(name, tracing::wrap(tensor), {});
+}
+
+std::vector<OpenSize> ProgramWriter::known_sizes(Call& call) {
+  std::vector<OpenSize> known;
+  const auto add = [&](const auto& self, const Traced& value) -> void {
+    if (value.items) {
+      for (const Traced& item : *value.items) self(self, item);
+    } else if (value.a.is_tensor()) {
+      const auto shape = shapes_.find(call.tracer().name_of(value));
+      if (shape == shapes_.end()) return;
+      std::ranges::copy_if(shape->second, std::back_inserter(known),
+                           [](const OpenSize& one) { return one.a != one.b; });
+    } else if (value.is_dynamic && value.a.is_int() && !value.number.empty()) {
+      known.push_back({value.a.to_int(), value.b.to_int(), expressions_[value.number]});
+    }
+  };
+  for (const Traced& argument : call.arguments()) add(add, argument);
+  return known;
+}
+
+std::string ProgramWriter::add_constant(std::string_view, const Tensor& tensor) {
+  const std::string path = concat("lifted_tensor_", constants_.size());
+  const std::string name = new_name("c_" + path);
+  constants_.push_back({name, path, tensor.contiguous()});
+  describe_fixed(name, constants_.back().tensor);
+  return name;
+}
+
+std::string ProgramWriter::add_weight(const std::string& path, const Tensor& tensor, bool is_parameter) {
+  std::string wish = concat(is_parameter ? "p_" : "b_", path);
+  const std::string name = new_name(wish);
+  weights_.push_back({name, path, tensor.contiguous(), is_parameter});
+  describe_fixed(name, weights_.back().tensor);
+  tensor_values_[name]["requires_grad"] = is_parameter;
+  return name;
+}
+
+std::string ProgramWriter::add_input(const std::string& wish, const Tensor& first, const Tensor& second) {
+  const std::string name = new_name(wish);
+  inputs_.push_back(name);
+  const Tensor a = first.contiguous(), b = second.contiguous();
+  std::vector<OpenSize> open;
+  for (int64_t i = 0; i < a.ndim(); ++i) {
+    if (a.size(i) == b.size(i)) continue;
+    open.push_back({a.size(i), b.size(i), symbol_expression(new_symbol(1))});
+  }
+  std::vector<OpenSize>& sizes = shapes_[name];
+  Json size_list = Json::array();
+  for (int64_t i = 0, next = 0; i < a.ndim(); ++i) {
+    const bool is_open = a.size(i) != b.size(i);
+    sizes.push_back(is_open ? open[static_cast<size_t>(next++)] : OpenSize{a.size(i), b.size(i), ""});
+    size_list.push_back(size_json(sizes.back()));
+  }
+  tensor_values_[name] = meta_json(a.dtype(), size_list, strides_json(a, b, sizes), false);
+  return name;
+}
+
+std::string ProgramWriter::declare_number(const std::string& name, const Traced& number, std::string expression) {
+  if (expression.empty())
+    expression = concat("Symbol('", new_symbol(), "', ", number.a.is_int() ? "integer=True)" : "real=True)");
+  if (number.a.is_int()) {
+    int_values_[name] = {{"as_expr", {{"expr_str", expression}, {"hint", {{"as_int", number.b.to_int()}}}}}};
+  } else {
+    float_values_[name] = {{"as_expr", {{"expr_str", expression}, {"hint", {{"as_float", number.b.to_float()}}}}}};
+  }
+  expressions_[name] = std::move(expression);
+  return name;
+}
+
+void ProgramWriter::add_node(std::string_view name, const std::string& target, Json inputs, Json outputs, Strings names,
+                             bool writes) {
+  nodes_.push_back({{{"target", target},
+                     {"inputs", std::move(inputs)},
+                     {"outputs", std::move(outputs)},
+                     {"metadata", Json::object()},
+                     {"is_hop_single_tensor_return", nullptr},
+                     {"name", name}},
+                    std::move(names),
+                    writes});
+}
+
+// Without those that lead to nothing; `used`: the names of what they read.
+std::vector<ProgramWriter::Node> ProgramWriter::live_nodes(std::set<std::string>& used) const {
+  const auto use = [&](const auto& self, const Json& value) -> void {
+    if (value.is_object()) {
+      for (auto it = value.begin(); it != value.end(); ++it) {
+        const bool is_name = (it.key() == "name" || it.key() == "as_name") && it.value().is_string();
+        if (is_name) used.insert(it.value().get<std::string>());
+        self(self, it.value());
+      }
+    } else if (value.is_array()) {
+      for (const Json& item : value) self(self, item);
+    }
+  };
+  for (const Json& output : outputs_) use(use, output);
+  std::vector<Node> live;
+  for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
+    const bool is_used =
+        std::ranges::any_of(node->outputs, [&](const std::string& name) { return used.contains(name); });
+    if (!is_used && !node->writes) continue;
+    for (const Json& input : node->json["inputs"]) use(use, input["arg"]);
+    live.push_back(*node);
+  }
+  std::ranges::reverse(live);
+  return live;
+}
+
+// The signature's inputs; and those of the graph, in the same order.
+Json ProgramWriter::specs_json(Json& inputs, const std::vector<Stored>& constants) const {
+  Json specs = Json::array();
+  const auto add = [&](const std::string& name, const char* kind, Json spec) {
+    inputs.push_back({{"as_tensor", {{"name", name}}}});
+    specs.push_back({{kind, std::move(spec)}});
+  };
+  for (const bool parameters : {true, false}) {
+    for (const Stored& weight : weights_) {
+      if (weight.is_parameter != parameters) continue;
+      Json spec = {{"arg", {{"name", weight.name}}}};
+      spec[parameters ? "parameter_name" : "buffer_name"] = weight.path;
+      if (!parameters) spec["persistent"] = true;
+      add(weight.name, parameters ? "parameter" : "buffer", spec);
+    }
+  }
+  for (const Stored& constant : constants) {
+    add(constant.name, "tensor_constant",
+        {{"arg", {{"name", constant.name}}}, {"tensor_constant_name", constant.path}});
+  }
+  for (const std::string& name : inputs_) {
+    add(name, "user_input", {{"arg", {{"as_tensor", {{"name", name}}}}}});
+  }
+  return specs;
+}
+
+void ProgramWriter::write_file(const std::string& path, const std::string& in_spec, const std::string& out_spec,
+                               const ops::Value& examples) const {
+  Json nodes = Json::array(), inputs = Json::array(), output_specs = Json::array(), names = inputs_;
+  std::set<std::string> used;
+  const std::vector<Node> live = live_nodes(used);
+  std::vector<Stored> constants = constants_;
+  std::erase_if(constants, [&](const Stored& one) { return !used.contains(one.name); });
+  std::set<std::string> made;
+  for (const Node& node : live) {
+    nodes.push_back(node.json);
+    made.insert(node.outputs.begin(), node.outputs.end());
+  }
+  for (const Json& output : outputs_) output_specs.push_back({{"user_output", {{"arg", output}}}});
+  const Json specs = specs_json(inputs, constants);
+  for (const Json& input : inputs) made.insert(input["as_tensor"]["name"].get<std::string>());
+  // Only of values that are there.
+  const auto kept = [&](const Json& values) {
+    Json out = Json::object();
+    for (auto it = values.begin(); it != values.end(); ++it) {
+      if (made.contains(it.key())) out[it.key()] = it.value();
+    }
+    return out;
+  };
+  const Json graph = {{"inputs", inputs},
+                      {"outputs", outputs_},
+                      {"nodes", nodes},
+                      {"tensor_values", kept(tensor_values_)},
+                      {"sym_int_values", kept(int_values_)},
+                      {"sym_bool_values", Json::object()},
+                      {"sym_float_values", kept(float_values_)},
+                      {"is_single_tensor_return", false},
+                      {"custom_obj_values", Json::object()}};
+  const Json call = {{"inputs", Json::array()},
+                     {"outputs", Json::array()},
+                     {"in_spec", in_spec},
+                     {"out_spec", out_spec},
+                     {"forward_arg_names", names}};
+  const Json root = {{"graph_module",
+                      {{"graph", graph},
+                       {"signature", {{"input_specs", specs}, {"output_specs", output_specs}}},
+                       {"module_call_graph", {{{"fqn", ""}, {"signature", call}}}},
+                       {"metadata", Json::object()},
+                       {"treespec_namedtuple_fields", Json::object()}}},
+                     {"opset_version", {{"aten", 10}}},
+                     {"range_constraints", ranges_},
+                     {"schema_version", {{"major", kMajor}, {"minor", kMinor}}},
+                     {"verifiers", {"TRAINING"}},
+                     {"torch_version", "2.15.0"},
+                     {"guards_code", Json::array()}};
+  const std::string stem = std::filesystem::path(path).filename().string();
+  const std::string folder = stem.substr(0, std::min(stem.find('.'), stem.size())) + "/";
+  ZipWriter zip(path);
+  const auto add_tensors = [&](const std::vector<Stored>& all, const char* place, const char* file,
+                               const std::string& list) {
+    Json config = Json::object();
+    for (size_t i = 0; i < all.size(); ++i) {
+      const std::string name = concat(file, i);
+      zip.add(concat(folder, place, name), bytes_of(all[i].tensor));
+      config[all[i].path] = {{"path_name", name},
+                             {"is_param", all[i].is_parameter},
+                             {"use_pickle", false},
+                             {"tensor_meta", meta_json(all[i].tensor.dtype(), ints_json(all[i].tensor.sizes()),
+                                                       ints_json(all[i].tensor.strides()), all[i].is_parameter)}};
+    }
+    zip.add(concat(folder, place, list), Json({{"config", config}}).dump());
+  };
+  zip.add(folder + "archive_format", "pt2");
+  zip.add(folder + "archive_version", "0");
+  zip.add(folder + "byteorder", "little");
+  zip.add(folder + ".data/version", "6\n");
+  add_tensors(weights_, "data/weights/", "weight_", "model_weights_config.json");
+  add_tensors(constants, "data/constants/", "tensor_", "model_constants_config.json");
+  zip.add(folder + "data/sample_inputs/model.pt", torch_file_bytes(path, examples));
+  zip.add(folder + "models/model.json", root.dump());
+  zip.finish();
+}
+
+}  // namespace tensord::jit::pt2

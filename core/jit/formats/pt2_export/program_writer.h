@@ -1,0 +1,105 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/jit/formats/pt2/json.h"
+#include "core/jit/formats/tracing/call.h"
+
+namespace tensord::jit::pt2 {
+
+using tracing::Call;
+using tracing::Strings;
+using tracing::Traced;
+
+// A size, or another number of a shape, in both sets of examples, and what it is as SymPy writes it.
+struct OpenSize {
+  int64_t a = 0, b = 0;
+  std::string expression;
+};
+
+// An expression over `known` that gives both values, as simple as there is one; "" if none is found.
+std::string find_expression(int64_t a, int64_t b, const std::vector<OpenSize>& known);
+std::string symbol_expression(const std::string& symbol);
+
+// Collects an exported program and writes it as a file. Of a number that is not the same for every input the file has a
+// symbolic value, whose name is Traced::number. Sizes are symbols of their own unless it is plain what they are:
+// PyTorch works them out again from those of the inputs.
+class ProgramWriter : public tracing::Target {
+ public:
+  std::string_view format() const override { return "exported programs"; }
+  bool shares_memory() const override { return true; }
+  std::string add_constant(std::string_view wish, const Tensor& tensor) override;
+  std::string add_weight(const std::string& path, const Tensor& tensor, bool is_parameter) override;
+  bool can_write(const ops::Op& op) const override;
+  void write(Call& call) override;
+
+  // Gives the name that the graph has for it. Sizes that differ are open.
+  std::string add_input(const std::string& name, const Tensor& first, const Tensor& second);
+  // `argument`: as as_argument has it.
+  void add_output(const Json& argument) { outputs_.push_back(argument); }
+  // `in_spec` and `out_spec`: pytrees as text. `examples`: a tuple of the inputs and an empty dict.
+  void write_file(const std::string& path, const std::string& in_spec, const std::string& out_spec,
+                  const ops::Value& examples) const;
+
+ private:
+  struct Node {
+    Json json;
+    Strings outputs;
+    bool writes = false;
+  };
+  struct Stored {
+    std::string name, path;
+    Tensor tensor;
+    bool is_parameter = false;
+  };
+
+  std::string new_name(std::string_view wish);
+  std::string new_symbol(int64_t min = 0);
+  // Says of a tensor what it is; `known`: sizes that its own may come from.
+  void describe(const std::string& name, const Traced& tensor, const std::vector<OpenSize>& known);
+  void describe_fixed(const std::string& name, const Tensor& tensor);
+  Json size_json(const OpenSize& size) const;
+  Json strides_json(const Tensor& first, const Tensor& second, const std::vector<OpenSize>& sizes);
+  std::vector<OpenSize> known_sizes(Call& call);
+  void add_node(std::string_view wish, const std::string& target, Json inputs, Json outputs, Strings names,
+                bool writes);
+
+  // An argument of a call; `formal` is what the schema says of it.
+  Json as_argument(Call& call, const ops::Argument& formal, const Traced& value);
+  Json list_argument(Call& call, const ops::Argument& formal, const Traced& value);
+  Json number_argument(Call& call, const Traced& number) const;
+  void write_operator(Call& call, const std::string& target);
+  void write_conversion(Call& call);
+  bool write_sizes(Call& call);
+  void write_number(Call& call);
+  void write_scalar_tensor(Call& call);
+  void follow_numbers(Call& call);
+  // The value of a Python function of numbers; "" where there is none.
+  std::string python_number(Call& call, std::string_view op, const std::vector<Traced>& operands, const Traced& result);
+  std::string size_of(const std::string& tensor, int64_t dim);
+  std::string declare_number(const std::string& name, const Traced& number, std::string expression);
+
+  std::vector<Node> live_nodes(std::set<std::string>& used) const;
+  Json specs_json(Json& inputs, const std::vector<Stored>& constants) const;
+
+  std::set<std::string> taken_;
+  std::vector<Node> nodes_;
+  std::vector<Stored> weights_, constants_;
+  std::vector<std::string> inputs_;
+  std::vector<Json> outputs_;
+  Json tensor_values_ = Json::object(), int_values_ = Json::object(), float_values_ = Json::object();
+  Json ranges_ = Json::object();
+  std::map<std::string, std::string> expressions_;                // of numbers, by name
+  std::map<std::string, std::vector<OpenSize>> shapes_;           // of tensors, by name
+  std::map<std::pair<std::string, int64_t>, std::string> sizes_;  // numbers by tensor and dimension
+  int64_t symbol_count_ = 0;
+};
+
+// Whether PyTorch has this overload among the operators of exported programs.
+bool is_program_operator(const ops::Op& op);
+
+}  // namespace tensord::jit::pt2

@@ -1,0 +1,64 @@
+#include "core/jit/formats/tracing/call.h"
+
+#include "core/base/error.h"
+
+namespace tensord::jit::tracing {
+
+void Call::refuse_form() const { refuse(concat("has no form in ", tracer_.format(), " here")); }
+
+const Traced& Call::first() const {
+  if (arguments_.empty()) refuse_form();
+  return arguments_[0];
+}
+
+bool Call::has(const char* name) const {
+  const int index = op_.schema.find_argument(name);
+  return index >= 0 && !arguments_[static_cast<size_t>(index)].a.is_none();
+}
+
+const Traced& Call::in(const char* name) const {
+  const int index = op_.schema.find_argument(name);
+  if (index < 0) refuse(concat("this overload has no '", name, "', and no form in ", tracer_.format(), " here"));
+  return arguments_[static_cast<size_t>(index)];
+}
+
+const Tensor& Call::t(const char* name) const { return in(name).a.to_tensor(); }
+const Tensor& Call::t2(const char* name) const { return tracer_.is_double() ? in(name).b.to_tensor() : t(name); }
+
+std::vector<Traced> Call::list(const char* name) const {
+  const Traced& value = in(name);
+  return value.items ? *value.items : std::vector<Traced>{value};
+}
+
+Dims Call::ints(const char* name) const {
+  Dims out;
+  for (const Traced& item : list(name)) {
+    if (item.is_dynamic) refuse(concat("'", name, "' hangs on an open size or on data"));
+    out.push_back(item.a.to_int());
+  }
+  return out;
+}
+
+int64_t Call::integer(const char* name) const {
+  const Traced& value = in(name);
+  if (value.is_dynamic) refuse(concat("'", name, "' hangs on an open size or on data"));
+  return value.a.is_bool() ? int64_t{value.a.to_bool()} : value.a.to_int();
+}
+
+double Call::number(const char* name) const {
+  const Traced& value = in(name);
+  if (value.is_dynamic) refuse(concat("'", name, "' hangs on an open size or on data"));
+  return value.a.is_float() ? value.a.to_float() : static_cast<double>(integer(name));
+}
+
+bool Call::flag(const char* name) const { return has(name) && integer(name) != 0; }
+std::string Call::text(const char* name) const { return in(name).a.to_string(); }
+int64_t Call::dim(const char* name, int64_t rank) const { return wrap_dim(integer(name), rank); }
+
+void Call::set_items(const Strings& names, size_t i) {
+  std::vector<Traced>& items = *results_[i].items;
+  if (items.size() != names.size()) refuse("gives another number of tensors than is known");
+  for (size_t k = 0; k < names.size(); ++k) tracer_.bind(items[k], names[k]);
+}
+
+}  // namespace tensord::jit::tracing

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/jit/formats/tracing/tracer.h"
+
+namespace tensord::jit::tracing {
+
+// One call of an operator: its arguments and results for both sets of examples.
+class Call {
+ public:
+  Call(Tracer& tracer, const Node& node, const ops::Op& op, std::vector<Traced> arguments, std::vector<Traced> results)
+      : tracer_(tracer), node_(node), op_(op), arguments_(std::move(arguments)), results_(std::move(results)) {}
+
+  const ops::Op& op() const { return op_; }
+  const Node& node() const { return node_; }
+  Tracer& tracer() const { return tracer_; }
+  [[noreturn]] void refuse(const std::string& why) const { tracer_.refuse(node_, why); }
+  [[noreturn]] void refuse_form() const;
+
+  // Arguments, by their names in the schema or by their places.
+  const std::vector<Traced>& arguments() const { return arguments_; }
+  const Traced& first() const;
+  bool has(const char* name) const;  // there is such an argument, and it is not None
+  const Traced& in(const char* name) const;
+  const Tensor& t(const char* name = "self") const;  // a tensor of the first set
+  const Tensor& t2(const char* name = "self") const;
+  std::vector<Traced> list(const char* name) const;
+  Dims ints(const char* name) const;  // a list or one int; all of them have to be the same for every input
+  int64_t integer(const char* name) const;
+  double number(const char* name) const;
+  bool flag(const char* name) const;
+  std::string text(const char* name) const;
+  // A dimension of a tensor of this rank, from 0.
+  int64_t dim(const char* name, int64_t rank) const;
+
+  // Results.
+  const Tensor& result(size_t i = 0) const { return results_[i].a.to_tensor(); }
+  DType dtype(size_t i = 0) const { return result(i).dtype(); }
+  std::vector<Traced>& results() { return results_; }
+  void set(const std::string& name, size_t i = 0) { tracer_.bind(results_[i], name); }
+  void set_items(const Strings& names, size_t i = 0);
+  void set_number(const std::string& name, size_t i = 0) { results_[i].number = name; }
+
+ protected:
+  Tracer& tracer_;
+  const Node& node_;
+  const ops::Op& op_;
+  std::vector<Traced> arguments_, results_;
+};
+
+// What operators on lists and dicts do, whose first argument is one: nothing in any file. False where it is no such
+// call.
+bool run_container_call(Call& call);
+
+}  // namespace tensord::jit::tracing

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/ops/registry.h"
+#include "core/tensor/tensor.h"
+
+namespace tensord::jit::tracing {
+
+class Call;
+
+// The file that a traced program goes into.
+class Target {
+ public:
+  virtual ~Target() = default;
+
+  virtual std::string_view format() const = 0;  // for messages: "ONNX"
+  // Whether operators of the file write to memory and share it as those of the program do. Then every operator on
+  // tensors goes into the file; else what is the same for every input is worked out, and tensors are values.
+  virtual bool shares_memory() const = 0;
+  // Puts a tensor into the file, by a name like the wish, and gives the name. `tensor` is the target's to keep.
+  virtual std::string add_constant(std::string_view wish, const Tensor& tensor) = 0;
+  // A tensor of the model, where memory is shared: it stays one that can be trained.
+  virtual std::string add_weight(const std::string& path, const Tensor& tensor, bool is_parameter) = 0;
+  virtual bool can_write(const ops::Op& op) const = 0;
+  // Writes a call whose arguments are not the same for every input, or that gives tensors where memory is shared, and
+  // names its results.
+  virtual void write(Call& call) = 0;
+};
+
+}  // namespace tensord::jit::tracing

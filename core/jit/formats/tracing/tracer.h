@@ -1,0 +1,85 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/jit/formats/tracing/target.h"
+#include "core/jit/formats/tracing/traced.h"
+#include "core/jit/ir/graph.h"
+
+namespace tensord::jit::tracing {
+
+// Runs a graph for two sets of examples and hands what its operators do to tensors to a target. Branches and loops have
+// to go the same way for every input, so they leave nothing in the file; those that hang on data or on an open size are
+// refused, unless the other way only raises an error. Throws Error{kUnimplemented} that names operator and place.
+class Tracer {
+ public:
+  // `has_open_sizes`: the sets differ; otherwise one run does.
+  Tracer(Target& target, const ops::ObjectPtr& self, bool has_open_sizes);
+
+  // An input that the file calls `name`.
+  Traced add_input(const std::string& name, const Tensor& a, const Tensor& b);
+  Traced run(const Block& block, std::vector<Traced> arguments);
+
+  bool is_double() const { return is_double_; }
+
+  // Whether it is not the same for every input; of containers, whether something in them is not.
+  bool is_dynamic(const Traced& value) const;
+  // The tensor's name in the file, where it is put as a constant when it is one.
+  std::string name_of(const Traced& tensor);
+  bool is_constant(const Tensor& a) const;
+  void bind(Traced& tensor, const std::string& name);
+  ops::Value to_value(const Traced& value, bool second) const;
+  [[noreturn]] void refuse(const Node& node, const std::string& why) const;
+  std::string_view format() const { return target_.format(); }
+
+ private:
+  using Scope = std::unordered_map<const GraphValue*, Traced>;
+  struct Named {
+    std::string name;
+    bool is_stale = false;
+    bool is_fixed = false;  // it is the same for every input, though an operator of the file gives it
+  };
+  std::vector<Traced> run_block(const Block& block);
+  void visit(const Node& node);
+  void call(const Node& node);
+  std::vector<Tensor> written_tensors(const Node& node, const ops::Op& op, const std::vector<Traced>& arguments) const;
+  // The memory of this tensor was written, with what comes from inputs or not: others that view it have other values
+  // now than the file says.
+  void mark_written(const Tensor& a, bool is_open);
+  // Where memory is shared: throws for a tensor of the model or a constant of the file.
+  void check_written(const Node& node, const Tensor& tensor) const;
+  // Names what a call gives, before the target names it in the file; `is_fixed`: the same for every input.
+  void mark_results(std::vector<Traced>& results, const std::vector<Traced>& arguments, bool is_fixed);
+  void run_if(const Node& node);
+  void choose(const Node& node, bool first_way, bool second_way);
+  void run_loop(const Node& node);
+  void get_attribute(const Node& node);
+  // Where memory is shared: the name of a tensor of the model, "" of another one.
+  std::string weight_name(const Tensor& tensor);
+  void construct(const Node& node);
+  void unpack(const Node& node);
+  const Traced& at(const GraphValue* value) const { return scope_.at(value); }
+  void set(const GraphValue* value, Traced traced) { scope_[value] = std::move(traced); }
+
+  Target& target_;
+  bool is_double_;
+  Scope scope_;
+  std::unordered_map<const ops::Object*, std::string> paths_;  // of modules: "layer1.0."
+  std::unordered_map<const TensorImpl*, Named> tensors_;       // those that are not constant
+  std::unordered_map<const TensorImpl*, std::string> constants_, weights_;
+  std::set<const StorageImpl*> weight_storages_;
+  struct Attribute {
+    std::string path;
+    bool is_parameter = false;
+  };
+  std::unordered_map<const TensorImpl*, Attribute> attributes_;  // the model's tensors
+  std::set<const StorageImpl*> written_storages_;                // with what comes from inputs
+  std::vector<Tensor> kept_;                                     // addresses stay theirs
+};
+
+}  // namespace tensord::jit::tracing

@@ -1,0 +1,195 @@
+"""`tensord convert --to pt2`: torch.export.load opens the programs, for sizes that no example had, and they can be trained."""
+
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+from typing import Dict, List, NamedTuple, Tuple
+
+import torch
+from torch import Tensor, nn
+
+from tests.e2e.convert_test import Attention, Branch, Layers, Recurrent, Script, leaves
+from tests.e2e.daemon import BINARY
+
+ROOT = pathlib.Path(__file__).parents[2]
+NEWEST = ROOT / "build" / "pypi_torch" / "bin" / "python"
+
+# Runs a program as it is, decomposed and saved again, and says which weights get a gradient.
+PYTORCH = """
+import sys, torch
+from torch.utils._pytree import tree_leaves
+file, given, out, decomposes = sys.argv[1:]
+inputs = torch.load(given)
+program = torch.export.load(file)
+results = [tree_leaves(program.module()(*inputs))]
+torch.export.save(program, out + ".pt2")
+results.append(tree_leaves(torch.export.load(out + ".pt2").module()(*inputs)))
+if decomposes == "True":
+    results.append(tree_leaves(program.run_decompositions().module()(*inputs)))
+module = torch.export.load(file).module()
+loss = sum(one.float().sum() for one in tree_leaves(module(*inputs)) if torch.is_tensor(one) and one.is_floating_point())
+names = []
+if loss.requires_grad:
+    loss.backward()
+    names = [name for name, parameter in module.named_parameters() if parameter.grad is not None]
+torch.save((results, names), out)
+"""
+
+
+class Pair(NamedTuple):
+    scores: Tensor
+    best: Tensor
+
+
+class InPlace(nn.Module):
+    """Writes into what it made, through views; lists, a dict, a NamedTuple; a constant and a weight that is computed."""
+
+    def __init__(self):
+        super().__init__()
+        self.g, self.v = nn.Parameter(torch.rand(4)), nn.Parameter(torch.randn(4, 3))
+        self.register_buffer("scale", torch.tensor([0.5, 2.0, 1.0, 3.0]))
+
+    def forward(self, x: Tensor, flag: bool = True) -> Tuple[Pair, Dict[str, Tensor], List[Tensor]]:
+        weight = self.v * (self.g / self.v.pow(2).sum(1).sqrt())[:, None]
+        y = nn.functional.linear(x, weight) * self.scale
+        out = torch.zeros(x.size(0), 6, dtype=x.dtype)
+        out[:, :4] = y
+        out[:, 4:] += torch.tensor([1.0, -1.0])
+        out[0].mul_(2)
+        parts: List[Tensor] = []
+        for part in torch.split(out, 2, 1):
+            parts.append(part.clamp(min=0.0).to(torch.float64))
+        if flag:
+            parts.append(torch.full((x.size(0) // 2 + 1,), float("inf")))
+        return Pair(out, out.argmax(1)), {"first": parts[0], "sum": out.sum(0)}, parts
+
+
+class Writes(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", torch.zeros(1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.count.add_(1)
+        return x + self.count
+
+
+class ConvertPt2Test(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        torch.manual_seed(1)
+
+    def convert(self, model, *flags, ok=True):
+        command = [BINARY, "convert", model, "--to", "pt2", "-o", self.folder / "out.pt2", *flags]
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+        self.assertEqual(done.returncode == 0, ok, done.stdout + done.stderr)
+        return done.stderr
+
+    def check(self, module, inputs, flags, trained, is_traced=False, example=None, decomposes=True):
+        """`inputs` have other sizes than any example; `trained`: the weights that must get a gradient in PyTorch."""
+        module = module.eval()
+        program = torch.jit.trace(module, example) if is_traced else torch.jit.script(module)
+        program.save(self.folder / "model.pt")
+        self.convert(self.folder / "model.pt", *flags)
+        expected = leaves(program(*inputs))
+        torch.save(tuple(inputs), self.folder / "args.pt")
+        subprocess.run([BINARY, "run", self.folder / "out.pt2", "--call",
+                        f"forward,{self.folder}/args.pt,{self.folder}/result.pt"], check=True)
+        runs = [leaves(torch.load(self.folder / "result.pt"))]
+        if NEWEST.exists():
+            done = subprocess.run([NEWEST, "-W", "ignore", "-c", PYTORCH, self.folder / "out.pt2", self.folder / "args.pt",
+                                   self.folder / "newest.pt", str(decomposes)], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr[-3000:])
+            results, names = torch.load(self.folder / "newest.pt")
+            runs += results
+            self.assertEqual(sorted(names), sorted(trained))
+        for got in runs:
+            self.assertEqual(len(got), len(expected))
+            for one, other in zip(got, expected):
+                torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+    def names_of(self, module):
+        return [name for name, _ in module.named_parameters()]
+
+    def test_scripted(self):
+        self.check(Layers(), [torch.randn(5, 3, 16, 16)], ["--input", "2,3,16,16", "--dynamic", "x:0"], self.names_of(Layers()))
+        # PyTorch's decomposition of a GRU is a loop over its steps, which are open here.
+        self.check(Recurrent(), [torch.randn(3, 7, 4)], ["--input", "2,7,4", "--dynamic", "x:0"], self.names_of(Recurrent()),
+                   decomposes=False)
+        self.check(Script(), [torch.randn(7, 4)], ["--input", "2,4", "--dynamic", "x:0"], self.names_of(Script()))
+
+    def test_two_open_sizes(self):
+        mask = torch.ones(3, 11, dtype=torch.int64)
+        mask[0, 4:] = 0
+        self.check(Attention(), [torch.randint(0, 20, (3, 11)), mask],
+                   ["--input", "2,7:int64", "--input", "2,7:int64", "--dynamic", "ids:0,1", "--dynamic", "mask:0,1"],
+                   self.names_of(Attention()))
+
+    def test_traced(self):
+        """A trace computes sizes by tensors of one element."""
+        class Sizes(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = nn.Linear(12, 3)
+
+            def forward(self, x):
+                y = x.view(x.shape[0] * 2, x.shape[1] // 2)
+                z = self.linear(y).reshape(x.shape[0], -1) + torch.zeros(x.shape[0], 1)
+                return z.expand(2, *z.shape), torch.arange(x.shape[0] - 1)
+
+        self.check(Sizes(), [torch.randn(7, 24)], ["--input", "2,24", "--dynamic", "x:0"], ["linear.weight", "linear.bias"],
+                   is_traced=True, example=torch.randn(4, 24))
+
+    def test_memory_is_shared_as_in_the_program(self):
+        self.check(InPlace(), [torch.randn(5, 3)], ["--input", "2,3", "--dynamic", "x:0"], ["g", "v"])
+        said = subprocess.run([BINARY, "inspect", self.folder / "out.pt2"], capture_output=True, text=True, check=True)
+        for name in ("scale", "g", "v"):
+            self.assertIn(name, said.stdout)
+
+    def test_programs_and_onnx_models(self):
+        data = ROOT / "tests" / "pt2" / "data"
+        calls = torch.load(data / "calls.pt")
+        for name in ("conv", "conv_core", "nested", "tied_core", "recurrent"):
+            arguments, expected = calls[name][0]
+            with self.subTest(name=name):
+                torch.save(tuple(arguments), self.folder / "example.pt")
+                self.convert(data / f"{name}.pt2", "--args", self.folder / "example.pt")
+                subprocess.run([BINARY, "run", self.folder / "out.pt2", "--call",
+                                f"forward,{self.folder}/example.pt,{self.folder}/result.pt"], check=True)
+                for one, other in zip(leaves(torch.load(self.folder / "result.pt")), leaves(expected)):
+                    torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+    def test_refused(self):
+        for module, message in ((Branch(), "prim::If"), (Writes(), "writes to the model's own tensor 'count'")):
+            torch.jit.script(module).save(self.folder / "model.pt")
+            self.assertIn(message, self.convert(self.folder / "model.pt", "--input", "2,4", ok=False))
+            self.assertEqual(list(self.folder.glob("out.pt2*")), [])
+
+    @unittest.skipUnless(NEWEST.exists(), "needs the newest PyTorch: scripts/setup pypi_torch")
+    def test_operators_that_pytorch_has_not(self):
+        """The list in operators.cpp, against PyTorch's operators."""
+        source = (ROOT / "core/jit/formats/pt2_export/operators.cpp").read_text()
+        listed = set(re.findall(r'"(aten::[\w.]+)"', re.search(r"kOnlyHere\[\] = \{(.*?)\};", source, re.DOTALL)[1]))
+        said = subprocess.run([BINARY, "ops"], capture_output=True, text=True, check=True).stdout
+        script = """
+import re, sys, torch
+for line in sys.stdin:
+    name = line.split("(")[0]
+    arguments, _, result = line.rpartition(" -> ")
+    if not name.startswith("aten::") or not result.lstrip("(").startswith("Tensor") or re.search(r"\\(.!\\) out\\b", arguments):
+        continue
+    base, _, overload = name.removeprefix("aten::").partition(".")
+    packet = getattr(torch.ops.aten, base, None)
+    if not hasattr(packet, overload or "default"):
+        print(name)
+"""
+        missing = subprocess.run([NEWEST, "-c", script], input=said, capture_output=True, text=True, check=True).stdout.split()
+        self.assertEqual(sorted(missing), sorted(listed))
+
+
+if __name__ == "__main__":
+    unittest.main()
