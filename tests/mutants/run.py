@@ -113,7 +113,7 @@ def batches(slips: Iterator[tuple[str, Slip]], size: int) -> Iterator[list[tuple
 def try_all(options: argparse.Namespace, trials: Trials, journal: Journal, entries: list[dict]) -> None:
     """Draws until enough slips were tried; `entries` has what is known when it is interrupted."""
     known, tried = known_slips(), 0
-    diff_of = lambda slip: slip.diff((options.root / slip.path).read_text())  # noqa: E731
+    diff_of = lambda slip: slip.diff(trials.tree.source(slip.path))  # noqa: E731
 
     def unknown() -> Iterator[tuple[str, Slip]]:
         for folder, slip in draw(find_all(options), options.seed):

@@ -30,6 +30,7 @@ class Tree:
     def __init__(self, root: pathlib.Path, folder: pathlib.Path):
         self.root = root  # the user's
         self.copy = folder / "tree"
+        self.sources: dict[str, str] = {}  # what was changed in the copy, as it was
 
     def sync(self) -> None:
         """Makes the copy what the user's tree is now."""
@@ -59,8 +60,13 @@ class Tree:
             if tool.is_dir() and (tool / "bin").is_dir() and not target.exists():
                 target.symlink_to(tool.resolve())
 
+    def source(self, path: str) -> str:
+        """A file as it was when the copy was made: the user may go on with it meanwhile."""
+        return self.sources.get(path) or (self.copy / path).read_text()
+
     def write(self, path: str, source: str) -> None:
+        self.sources.setdefault(path, (self.copy / path).read_text())
         (self.copy / path).write_text(source)
 
     def restore(self, path: str) -> None:
-        self.write(path, (self.root / path).read_text())
+        (self.copy / path).write_text(self.source(path))

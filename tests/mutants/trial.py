@@ -124,7 +124,7 @@ class Batch:
     def verdicts(self) -> Iterator[tuple[Slip, Verdict]]:
         compiled = []
         for number, slip in enumerate(self.slips, 1):
-            source = (self.trials.tree.root / slip.path).read_text()
+            source = self.trials.tree.source(slip.path)
             self.trials.tree.write(slip.path, slip.with_gate(source, number))
             outcome = self.trials.ninja(self.build, [f"{self.build.tree / slip.path}^"])
             if outcome.what == "passed":
