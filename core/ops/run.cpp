@@ -181,6 +181,12 @@ void run_out(const Op& op, std::span<const Value> arguments, std::vector<Value>&
         " can't be cast to the desired output type ", name_of(out.dtype()));
   if (!out.is_meta()) {
     check_writable(out);
+    // What is read and written keeps its shape.
+    const bool is_read = op.base->is_pointwise && std::any_of(inputs.begin(), inputs.end(), [&](const Value& input) {
+                           return input.is_tensor() && input.to_tensor().is_same(out);
+                         });
+    check(!is_read || out.sizes() == meta.sizes, "output with shape ", out.sizes(),
+          " doesn't match the broadcast shape ", to_string(meta.sizes));
     resize_output(out, meta);
     check_no_internal_overlap(out);
     compute_into(*op.base, inputs, out, meta.dtype);

@@ -83,7 +83,7 @@ struct Adaptive {
   static TensorMeta infer_avg(const Tensor& x, const IntList& output_size) {
     check(x.dtype() != DType::kBool, kAdaptiveAvgNames[kSpatial - 1], ": not supported for bool");
     // As in PyTorch, averages in three dimensions want channels, and those in one and two do not.
-    return pool_meta(x, adaptive_pool_sizes(kAdaptiveAvgNames[kSpatial - 1], x, output_size, kSpatial, kSpatial < 3),
+    return pool_meta(x, adaptive_pool_sizes(kAdaptiveAvgNames[kSpatial - 1], x, output_size, kSpatial, true),
                      x.dtype());
   }
   static void run_avg(Context, const Tensor& x, const IntList&, Tensor& out) {

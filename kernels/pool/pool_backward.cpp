@@ -323,7 +323,7 @@ void add_adaptive_backward(const char* name_space) {
       .infer([](const Tensor& g, const Tensor& x) {
         check(g.ndim() == x.ndim() && g.sizes().size() >= kSpatial, "the gradient has ", g.ndim(), " dimensions");
         const Dims spatial(g.sizes().span().last(kSpatial));
-        return infer_like(g, x, adaptive_pool_sizes("adaptive_avg_pool_backward", x, spatial, kSpatial, kSpatial < 3),
+        return infer_like(g, x, adaptive_pool_sizes("adaptive_avg_pool_backward", x, spatial, kSpatial, true),
                           kSpatial);
       })
       .gradient([forward](const ops::GradArgs& args) {

@@ -18,9 +18,8 @@ PoolWindow make_pool_window(const char* op, size_t spatial, const Dims& kernel, 
 
 // Sizes of the result. Throws Error where it would be empty.
 Dims pooled_sizes(const char* op, const Tensor& input, const PoolWindow& w, bool ceil_mode);
-// Without `takes_no_channels` there must be channels.
-Dims adaptive_pool_sizes(const char* op, const Tensor& input, const Dims& output_size, size_t spatial,
-                         bool takes_no_channels);
+// Averages take tensors without channels; those of 3 dimensions where each output size is 1.
+Dims adaptive_pool_sizes(const char* op, const Tensor& input, const Dims& output_size, size_t spatial, bool is_average);
 
 // The result, in the memory order of `input`; and with its indices.
 ops::TensorMeta pool_meta(const Tensor& input, const Dims& sizes, DType dtype);

@@ -76,7 +76,17 @@ Tensor number_to_tensor(const Scalar& number) {
 
 bool is_contiguous_as(const Tensor& x, int64_t format) {
   if (format == 0) return x.is_contiguous();
-  return format >= 2 && x.ndim() == (format == 2 ? 4 : 5) && x.is_channels_last();
+  if (format < 2 || x.ndim() != (format == 2 ? 4 : 5)) return false;
+  if (x.numel() > 0) return x.is_channels_last();
+  // Of tensors without elements PyTorch asks for the strides that such a layout would have.
+  int64_t expected = 1;
+  for (int64_t i = 0; i < x.ndim(); ++i) {
+    const int64_t dim = i == 0 ? 1 : i + 1 < x.ndim() ? x.ndim() - i : 0;
+    if (x.size(dim) == 1) continue;
+    if (x.strides()[static_cast<size_t>(dim)] != expected) return false;
+    expected *= x.size(dim);
+  }
+  return true;
 }
 
 int64_t tensor_length(const Tensor& x) {

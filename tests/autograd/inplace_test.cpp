@@ -367,5 +367,14 @@ TEST(Modes, NoGradAndEnableGrad) {
   EXPECT_TRUE(requires_grad(mul(x, x)));
 }
 
+// What is read and written at once keeps its shape, as PyTorch has it.
+TEST(InPlace, AnOutputThatIsReadIsNotResized) {
+  const Tensor kept = constant({2}, {1, 1}), x = constant({3, 4}, {2, 1});
+  EXPECT_THAT(error_of([&] { ops::call("aten::add.out", kept, x, ops::Scalar(1), kept); }),
+              HasSubstr("output with shape [1, 1] doesn't match the broadcast shape [2, 1]"));
+  ops::call("aten::add.out", x, kept, ops::Scalar(1), x);
+  EXPECT_EQ(numbers(x), (Numbers{5, 6}));
+}
+
 }  // namespace
 }  // namespace tensord::autograd

@@ -107,6 +107,7 @@ CASES = (
         case("aten::_adaptive_avg_pool2d_backward", t(1, 2, 2, 3), t(1, 2, 5, 7), dtypes=FULL),
         case("aten::_adaptive_avg_pool3d_backward", t(1, 2, 2, 3, 1), t(1, 2, 5, 7, 2), dtypes=FULL),
         case("aten::max_pool2d", t(2, 3, 2, 2), [3, 3], error="Output size is too small"),
+        case("aten::adaptive_avg_pool2d", t(5, 0, 0, 5), [1, 1]), case("aten::adaptive_avg_pool3d", t(2, 0, 3, 4, 2), [1, 1, 1]),
         case("aten::adaptive_avg_pool2d", t(2, 3, 0, 2), [3, 3], error="non-zero size for non-batch dimensions"),
     ]
 )
