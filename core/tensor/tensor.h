@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include "core/base/device.h"
 #include "core/base/error.h"
-#include "core/tensor/device.h"
 #include "core/tensor/dims.h"
 #include "core/tensor/dtype.h"
 #include "core/tensor/grad_mode.h"
