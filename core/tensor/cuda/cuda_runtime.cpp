@@ -23,6 +23,16 @@ class CudaStream final : public DeviceStream {
   Stream stream_;
 };
 
+// CUDA's own default stream, null on the current device: PyTorch's too, so that tensors shared by DLPack are in order.
+class CudaDefaultStream final : public DeviceStream {
+ public:
+  explicit CudaDefaultStream(int index) : DeviceStream({kCUDA, static_cast<int8_t>(index)}) {}
+  void synchronize() override {
+    const DeviceScope scope(device().index);
+    check_cuda(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
+  }
+};
+
 cudaStream_t handle_of(const DeviceStream& stream) { return static_cast<cudaStream_t>(stream.handle()); }
 
 class CudaEvent final : public DeviceEvent {
@@ -30,10 +40,13 @@ class CudaEvent final : public DeviceEvent {
   void record(DeviceStream& stream) override {
     if (!event_ || index_ != stream.device().index) event_.emplace(stream.device().index);
     index_ = stream.device().index;
+    const DeviceScope scope(index_);
     event_->record(handle_of(stream));
   }
   void hold(DeviceStream& stream) const override {
-    if (event_) event_->make_wait(handle_of(stream));
+    if (!event_) return;
+    const DeviceScope scope(stream.device().index);
+    event_->make_wait(handle_of(stream));
   }
   bool is_done() const override { return !event_ || event_->is_done(); }
   void synchronize() const override {
@@ -55,7 +68,7 @@ class CudaRuntime final : public DeviceRuntime {
     const std::lock_guard lock(mutex_);
     streams_.resize(static_cast<size_t>(count()));
     auto& stream = streams_.at(static_cast<size_t>(index));
-    if (!stream) stream = std::make_unique<CudaStream>(index);
+    if (!stream) stream = std::make_unique<CudaDefaultStream>(index);
     return *stream;
   }
   std::unique_ptr<DeviceStream> make_stream(int index) override { return std::make_unique<CudaStream>(index); }
@@ -93,7 +106,7 @@ class CudaRuntime final : public DeviceRuntime {
 
  private:
   std::mutex mutex_;
-  std::vector<std::unique_ptr<CudaStream>> streams_;  // by mutex_
+  std::vector<std::unique_ptr<DeviceStream>> streams_;  // by mutex_
 };
 
 }  // namespace
