@@ -117,6 +117,19 @@ std::string run_case(const Value& record, const ops::Op& op) {
   return "";
 }
 
+const std::vector<const ops::Op*>& forms_of(const ops::Op& op) {
+  static const auto* const forms = [] {
+    auto* const out = new std::map<const ops::Op*, std::vector<const ops::Op*>>;
+    for (const ops::Op* form : ops::all_ops()) {
+      if (form->base) (*out)[form->base].push_back(form);
+    }
+    return out;
+  }();
+  static const std::vector<const ops::Op*> none;
+  const auto found = forms->find(&op);
+  return found == forms->end() ? none : found->second;
+}
+
 // The in-place and out= forms, against the functional form on the host.
 std::string run_derived(const Value& record, const ops::Op& op) {
   const std::vector<Value>& arguments = items(field(record, "args"));
@@ -124,8 +137,7 @@ std::string run_derived(const Value& record, const ops::Op& op) {
   const std::vector<Value> expected = ops::run(op, ops::bind(op, copy_all(arguments)));
   if (expected.size() != 1 || !expected[0].is_tensor()) return "";
   const Tensor& wanted = expected[0].to_tensor();
-  for (const ops::Op* form : ops::all_ops()) {
-    if (form->base != &op) continue;
+  for (const ops::Op* form : forms_of(op)) {
     std::vector<Value> own = ops::bind(op, all_moved(arguments, kFirst));
     Tensor target;
     if (form->schema.name != op.schema.name) {
