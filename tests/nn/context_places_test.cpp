@@ -14,7 +14,20 @@ namespace tensord {
 namespace {
 
 using autograd::leaf;
-using autograd::scale;
+
+// The one operator here: the engine's own are not linked.
+OP("test::twice(Tensor x) -> Tensor")
+    .infer([](const Tensor& x) {
+      return ops::TensorMeta{x.sizes(), x.dtype()};
+    })
+    .gradient([](const ops::GradArgs& args) {
+      return std::vector<Tensor>{ops::call("test::twice", args.grad_outputs[0])};
+    })
+    .saves("");
+KERNEL("test::twice", kCPU, [](const ops::KernelContext&, const Tensor& x, Tensor& out) {
+  for (int64_t i = 0; i < x.numel(); ++i) out.data<double>()[i] = 2 * x.data<double>()[i];
+});
+Tensor twice(const Tensor& x) { return ops::call("test::twice", x); }
 
 // Two branches whose hooks wait for each other, so that each is run by another thread.
 TEST(ContextPlaces, HelpersOfABackwardPass) {
@@ -29,17 +42,17 @@ TEST(ContextPlaces, HelpersOfABackwardPass) {
     seen.emplace(std::this_thread::get_id(), execution_context());
     return Tensor();
   };
-  const Tensor left = scale(x, 2), right = scale(y, 2);
+  const Tensor left = twice(x), right = twice(y);
   autograd::register_hook(left, look);
   autograd::register_hook(right, look);
-  const Tensor total = autograd::add(scale(left, 3), scale(right, 3));
-  const Tensor one = autograd::constant({1});
+  const std::vector<Tensor> roots{twice(left), twice(right)}, leaves{x, y};
+  const std::vector<Tensor> ones{autograd::constant({1}), autograd::constant({1})};
   autograd::BackwardOptions options;
   options.threads = 2;
   const ExecutionContext changed = changed_context(nullptr);
   {
     const ExecutionScope whole(changed);
-    autograd::backward(total, one, options);
+    autograd::grad(roots, leaves, ones, options);
   }
   ExecutionContext expected = changed;
   expected.grad_mode = {false, false};  // the pass has its own
@@ -55,17 +68,18 @@ TEST(ContextPlaces, PassesThatLieDeep) {
   std::function<void(int)> descend = [&](int depth) {
     seen.emplace(std::this_thread::get_id(), execution_context());
     if (depth == 0) return;
-    Tensor total;
+    std::vector<Tensor> leaves, roots, ones;
     {
       const ExecutionScope recording{ExecutionContext()};
-      const Tensor x = leaf({1});
-      total = scale(x, 2);
-      autograd::register_hook(total, [&, depth](const Tensor&) {
+      leaves = {leaf({1})};
+      ones = {autograd::constant({1})};
+      roots = {twice(leaves[0])};
+      autograd::register_hook(roots[0], [&, depth](const Tensor&) {
         descend(depth - 1);
         return Tensor();
       });
     }
-    autograd::backward(total);
+    autograd::grad(roots, leaves, ones);
   };
   {
     const ExecutionScope whole(changed);
@@ -93,7 +107,8 @@ class Looks final : public nn::Dataset {
 
 TEST(ContextPlaces, WorkersOfADataLoader) {
   const Looks dataset;
-  nn::DataLoader loader(dataset, {.workers = 1});
+  const auto first = [](std::span<const std::vector<Tensor>> samples) { return samples[0]; };
+  nn::DataLoader loader(dataset, {.workers = 1, .collate = first});
   const ExecutionContext changed = changed_context(nullptr);
   {
     ExecutionContext without_generator = changed;  // the loader draws from it
