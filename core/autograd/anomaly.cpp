@@ -4,12 +4,12 @@
 
 #include "core/autograd/engine.h"
 #include "core/autograd/node.h"
+#include "core/base/execution_context.h"
 
 namespace tensord::autograd {
 namespace {
 
 std::atomic<bool> is_enabled_{false}, checks_nan_{false};
-thread_local OriginScope* innermost = nullptr;
 
 }  // namespace
 
@@ -24,14 +24,14 @@ AnomalyModeGuard::~AnomalyModeGuard() {
 }
 
 OriginScope::OriginScope(DescribeFn describe, const void* context)
-    : describe_(describe), context_(context), outer_(innermost) {
-  innermost = this;
+    : describe_(describe), context_(context), outer_(execution_context().origin) {
+  execution_context().origin = this;
 }
-OriginScope::~OriginScope() { innermost = outer_; }
+OriginScope::~OriginScope() { execution_context().origin = outer_; }
 
 std::string describe_origin() {
   std::string out;
-  for (const OriginScope* scope = innermost; scope; scope = scope->outer_) {
+  for (const OriginScope* scope = execution_context().origin; scope; scope = scope->outer_) {
     out += (out.empty() ? "" : "\n") + scope->describe_(scope->context_);
   }
   if (const Node* node = running_node()) {

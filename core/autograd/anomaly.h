@@ -23,7 +23,7 @@ class OriginScope {
   friend std::string describe_origin();
   DescribeFn describe_;
   const void* context_;
-  OriginScope* outer_;
+  const OriginScope* outer_;
 };
 
 // The scopes of the calling thread, innermost first, a line each.

@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "core/autograd/graph_task.h"
-#include "core/autograd/thread_context.h"
+#include "core/base/execution_context.h"
 #include "core/base/thread.h"
 
 namespace tensord::autograd {
@@ -71,11 +71,11 @@ class ParallelPass {
   explicit ParallelPass(GraphTask& graph) : graph_(graph), ready_(graph.ready_at_start()) { rank_edges(); }
 
   void run(int threads) {
-    const ThreadContext context;
-    const int budget = std::max(1, thread_budget() / threads);
-    for (int i = 1; i < threads; ++i) call_helper(context, budget);
+    ExecutionContext context = ExecutionContext::captured();
+    context.threads = std::max(1, context.threads / threads);
+    for (int i = 1; i < threads; ++i) call_helper(context);
     {
-      const ThreadContext::Scope scope(context, budget);
+      const ExecutionScope scope(context);
       work();
     }
     std::unique_lock lock(mutex_);
@@ -90,10 +90,10 @@ class ParallelPass {
     std::vector<std::pair<uint32_t, Tensor>> early;
   };
 
-  void call_helper(const ThreadContext& context, int budget) {
-    const auto help = [this, &context, budget] {
+  void call_helper(const ExecutionContext& context) {
+    const auto help = [this, &context] {
       {
-        const ThreadContext::Scope scope(context, budget);
+        const ExecutionScope scope(context);
         work();
       }
       const std::scoped_lock lock(mutex_);

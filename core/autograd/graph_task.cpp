@@ -8,7 +8,6 @@
 #include "core/autograd/callbacks.h"
 #include "core/autograd/gradients.h"
 #include "core/autograd/hooks.h"
-#include "core/autograd/thread_context.h"
 #include "core/base/error.h"
 #include "core/base/thread.h"
 #include "core/tensor/grad_mode.h"
@@ -329,18 +328,7 @@ void GraphTask::run_anywhere() {
   thread_local int depth = 0;
   discover();
   if (depth >= kMaxDepth) {
-    const ThreadContext context;
-    std::exception_ptr error;
-    Thread thread("autograd", [&] {
-      const ThreadContext::Scope scope(context, thread_budget());
-      try {
-        run_here();
-      } catch (...) {
-        error = std::current_exception();
-      }
-    });
-    thread.join();
-    if (error) std::rethrow_exception(error);
+    run_on_thread("autograd", [this] { run_here(); });
     return;
   }
   struct Deeper {

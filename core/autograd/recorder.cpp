@@ -180,7 +180,7 @@ std::string short_name(const Op& op) {
 }
 
 void record(const Op& op, Arguments arguments, std::vector<Value>& returns) {
-  if (is_below_autograd) return ops::compute(op, arguments, returns);
+  if (execution_context().is_below_autograd) return ops::compute(op, arguments, returns);
   const OpInfo& info = info_of(op);
   if (info.role != Role::kPass && !info.written.empty() && writes(op, arguments)) check_not_inference(info, arguments);
   switch (info.role) {

@@ -6,8 +6,8 @@
 namespace tensord {
 
 // What the calling thread does from here to the end of the scope may be given up: somebody stops wanting it, or its
-// time is over. Long work on that thread looks with check_work_cancelled(). Scopes nest; the outer ones count too. The
-// functions and threads that the work starts take the scope over with `Share`.
+// time is over. Long work on that thread looks with check_work_cancelled(). Scopes nest; the outer ones count too.
+// Threads that work for this one take the scope over with its ExecutionContext.
 class CancellationScope {
  public:
   // `is_cancelled` is called by any thread that works in the scope. `deadline_ns` is of Clock::system(); INT64_MAX:
@@ -16,20 +16,6 @@ class CancellationScope {
   ~CancellationScope();
   CancellationScope(const CancellationScope&) = delete;
   CancellationScope& operator=(const CancellationScope&) = delete;
-
-  static const CancellationScope* current();  // null: none
-
-  // The scope of another thread, which waits for this one, as the calling thread's own.
-  class Share {
-   public:
-    explicit Share(const CancellationScope* scope);
-    ~Share();
-    Share(const Share&) = delete;
-    Share& operator=(const Share&) = delete;
-
-   private:
-    const CancellationScope* const before_;
-  };
 
  private:
   friend bool is_work_cancelled();

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/execution_context.h"
 #include "core/base/thread.h"
 
 namespace tensord {
@@ -79,30 +80,37 @@ int prove_threads(int wanted) {
 
 // OpenMP ends the process where it cannot make a thread, so a budget that the system has no threads for becomes the
 // largest that it has.
-void set_thread_budget(int threads) { omp_set_num_threads(prove_threads(std::clamp(threads, 1, kMaxBudget))); }
+void set_thread_budget(int threads) {
+  const int possible = prove_threads(std::clamp(threads, 1, kMaxBudget));
+  omp_set_num_threads(possible);
+  execution_context().threads = possible;
+}
 
 int thread_budget() { return omp_in_parallel() ? 1 : std::min(omp_get_max_threads(), kMaxBudget); }
 
 namespace detail {
 
-void parallel_for_erased(int64_t count, int64_t grain, RangeFn fn, void* context) {
+void parallel_for_erased(int64_t count, int64_t grain, RangeFn fn, void* argument) {
   if (count <= 0) return;
   grain = std::max<int64_t>(grain, 1);
   int64_t parts = std::min<int64_t>(thread_budget(), count / grain);
   if (parts > proven_threads) [[unlikely]]
     parts = prove_threads(static_cast<int>(parts));  // where nobody has set a budget
   if (parts <= 1) {
-    fn(context, 0, count);
+    fn(argument, 0, count);
     return;
   }
   std::exception_ptr error;
   std::atomic<bool> failed{false};
+  ExecutionContext context = execution_context();
+  context.threads = 1;  // as OpenMP has it inside of a team
 #pragma omp parallel num_threads(static_cast <int>(parts))
   {
     const int64_t team = omp_get_num_threads(), index = omp_get_thread_num();
     const int64_t begin = count * index / team, end = count * (index + 1) / team;
     try {
-      if (begin < end) fn(context, begin, end);
+      const ExecutionScope scope(context);
+      if (begin < end) fn(argument, begin, end);
     } catch (...) {
       if (!failed.exchange(true)) error = std::current_exception();
     }

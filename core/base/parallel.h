@@ -17,12 +17,12 @@ int thread_budget();
 int available_cores();
 
 namespace detail {
-using RangeFn = void (*)(void* context, int64_t begin, int64_t end);
-void parallel_for_erased(int64_t count, int64_t grain, RangeFn fn, void* context);
+using RangeFn = void (*)(void* argument, int64_t begin, int64_t end);
+void parallel_for_erased(int64_t count, int64_t grain, RangeFn fn, void* argument);
 }  // namespace detail
 
 // Calls fn(begin, end) on disjoint ranges that cover [0, count), from several
-// threads of the caller's budget. Ranges hold at least `grain` items, so work
+// threads of the caller's budget, with its ExecutionContext. Ranges hold at least `grain` items, so work
 // smaller than two grains runs on the calling thread. Inside a parallel_for it
 // runs on the calling thread. The first exception is thrown to the caller after
 // all ranges ended.
@@ -30,7 +30,7 @@ template <class Fn>
 void parallel_for(int64_t count, int64_t grain, Fn&& fn) {
   using Plain = std::remove_reference_t<Fn>;
   detail::parallel_for_erased(
-      count, grain, [](void* context, int64_t begin, int64_t end) { (*static_cast<Plain*>(context))(begin, end); },
+      count, grain, [](void* argument, int64_t begin, int64_t end) { (*static_cast<Plain*>(argument))(begin, end); },
       const_cast<void*>(static_cast<const void*>(&fn)));
 }
 

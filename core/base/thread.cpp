@@ -4,8 +4,8 @@
 
 #include <system_error>
 
-#include "core/base/cancellation.h"
 #include "core/base/error.h"
+#include "core/base/execution_context.h"
 #include "core/base/log.h"
 
 namespace tensord {
@@ -32,8 +32,8 @@ Thread::Thread(const char* name, std::function<void()> fn) {
 
 void run_on_thread(const char* name, const std::function<void()>& fn) {
   std::exception_ptr error;
-  Thread thread(name, [&, scope = CancellationScope::current()] {
-    const CancellationScope::Share share(scope);
+  Thread thread(name, [&, context = ExecutionContext::captured()] {
+    const ExecutionScope scope(context);
     try {
       fn();
     } catch (...) {

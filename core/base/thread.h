@@ -8,7 +8,8 @@ namespace tensord {
 
 // As std::thread, which nothing else in core/ and server/ makes (tests/layering.py), but for two things that would end
 // the process: an exception that leaves `fn` is logged and ends the thread alone, and a thread that the system does not
-// give is an error. To be joined before it goes.
+// give is an error. To be joined before it goes. It starts with an ExecutionContext of its own; who starts it for work
+// of the calling thread gives it that one's.
 class Thread {
  public:
   Thread() = default;
@@ -23,7 +24,7 @@ class Thread {
   std::thread thread_;
 };
 
-// Runs `fn` on a thread of its own, in the CancellationScope of this one, and returns or throws as it does. Throws
+// Runs `fn` on a thread of its own, with the ExecutionContext of this one, and returns or throws as it does. Throws
 // Error{kResourceExhausted} as well.
 void run_on_thread(const char* name, const std::function<void()>& fn);
 

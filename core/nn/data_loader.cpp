@@ -21,7 +21,7 @@ using Batch = std::vector<Tensor>;
 struct Job {
   std::vector<int64_t> indices;
   uint64_t seed = 0;
-  OwnerId owner = kServerOwner;
+  ExecutionContext context;  // of the thread that asked for it
   Batch batch;
   std::exception_ptr error;
   bool is_done = false;  // guarded by the mutex of Workers
@@ -68,8 +68,6 @@ class Workers {
   }
 
   void work() {
-    set_thread_budget(1);
-    const NoGradGuard without_grad;
     std::unique_lock lock(mutex_);
     while (true) {
       changed_.wait(lock, [&] { return is_stopping_ || !waiting_.empty(); });
@@ -78,7 +76,7 @@ class Workers {
       waiting_.pop_front();
       lock.unlock();
       try {
-        const MemoryOwnerScope owner(job->owner);
+        const ExecutionScope scope(job->context);
         job->batch = make_(*job);
       } catch (...) {
         job->error = std::current_exception();
@@ -130,7 +128,9 @@ struct DataLoader::Impl {
     job->indices = batches.next();
     if (job->indices.empty()) return nullptr;
     job->seed = base_seed + issued++;
-    job->owner = current_memory_owner();
+    job->context = ExecutionContext::detached();
+    job->context.threads = 1;
+    job->context.grad_mode.is_enabled = false;
     return job;
   }
 

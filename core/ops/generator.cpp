@@ -11,8 +11,6 @@ namespace {
 
 constexpr int kShift = 397;  // of the recurrence (Matsumoto and Nishimura, "Mersenne Twister", 1998)
 
-thread_local Generator* thread_generator = nullptr;
-
 uint32_t twist(uint32_t upper, uint32_t lower) {
   const uint32_t mixed = (upper & 0x80000000u) | (lower & 0x7fffffffu);
   const uint32_t odd = 0u - (lower & 1u);
@@ -121,9 +119,9 @@ Generator& default_generator() {
   return generator;
 }
 
-Generator& current_generator() { return thread_generator ? *thread_generator : default_generator(); }
-
-GeneratorGuard::GeneratorGuard(Generator& generator) : before_(thread_generator) { thread_generator = &generator; }
-GeneratorGuard::~GeneratorGuard() { thread_generator = before_; }
+Generator& current_generator() {
+  Generator* const own = execution_context().generator;
+  return own ? *own : default_generator();
+}
 
 }  // namespace tensord::ops

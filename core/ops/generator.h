@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "core/base/execution_context.h"
+
 namespace tensord::ops {
 
 // Source of random numbers: the Mersenne Twister with PyTorch's ways of drawing from it, so that
@@ -69,15 +71,8 @@ Generator& current_generator();
 
 // Gives the calling thread a generator of its own until the end of its scope, so that what a
 // training job draws does not depend on what else runs. The generator must outlive the guard.
-class GeneratorGuard {
- public:
-  explicit GeneratorGuard(Generator& generator);
-  ~GeneratorGuard();
-  GeneratorGuard(const GeneratorGuard&) = delete;
-  GeneratorGuard& operator=(const GeneratorGuard&) = delete;
-
- private:
-  Generator* before_;
+struct GeneratorGuard : ContextPart<&ExecutionContext::generator> {
+  explicit GeneratorGuard(Generator& generator) : ContextPart(&generator) {}
 };
 
 }  // namespace tensord::ops

@@ -12,6 +12,7 @@
 #include "core/ops/prepared.h"
 #include "core/ops/schema.h"
 #include "core/ops/unbox.h"
+#include "core/tensor/device_runtime.h"
 
 namespace tensord::ops {
 
@@ -24,10 +25,13 @@ struct TensorMeta {
   Device device = {};
 };
 
-// Where a kernel runs. Passed by reference to every kernel; cheap to make.
+// Where a kernel runs: the view of the calling thread's ExecutionContext that a kernel on this device has. Passed by
+// reference to every kernel; cheap to make.
 struct KernelContext {
+  explicit KernelContext(Device where = {})
+      : device(where), stream(where.is_host() ? nullptr : &current_stream(where)) {}
   Device device;
-  void* stream = nullptr;  // cudaStream_t on CUDA, null on the CPU
+  DeviceStream* stream;  // null on the CPU
 };
 
 struct Op;

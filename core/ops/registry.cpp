@@ -30,6 +30,11 @@ struct PendingKernel {
   std::vector<std::string> cpp_types;
 };
 
+struct PendingDerived {
+  DeviceKind device, like;
+  MakeKernel make;
+};
+
 class Registry {
  public:
   static Registry& instance() {
@@ -55,6 +60,7 @@ class Registry {
   void add_samples(std::string op, SamplesFn function) {
     pending_samples_.emplace_back(std::move(op), std::move(function));
   }
+  void add_derived(PendingDerived derived) { pending_derived_.push_back(std::move(derived)); }
   void add_alias(std::string alias, std::string name) { aliases_.emplace_back(std::move(alias), std::move(name)); }
   // Registrations run before main, where nothing can be thrown to.
   void report(std::string problem) { problems_ += (problems_.empty() ? "" : "\n") + problem; }
@@ -68,6 +74,7 @@ class Registry {
       }
       join_aliases();
       join_kernels();
+      derive_kernels();
       join_epilogues();
       join_prepares();
       join_samples();
@@ -137,6 +144,17 @@ class Registry {
     pending_.clear();
   }
 
+  void derive_kernels() {
+    for (const PendingDerived& derived : pending_derived_) {
+      for (const auto& op : ops_) {
+        const KernelFn& kernel = op->kernels[static_cast<size_t>(derived.like)];
+        KernelFn& own = op->kernels[static_cast<size_t>(derived.device)];
+        if (kernel && !own) own = derived.make(*op, kernel);
+      }
+    }
+    pending_derived_.clear();
+  }
+
   void join_epilogues() {
     for (auto& [op, function] : pending_epilogues_) {
       const auto it = by_full_name_.find(op);
@@ -178,6 +196,7 @@ class Registry {
   std::vector<std::unique_ptr<Op>> ops_;
   std::vector<std::pair<std::string, std::string>> aliases_;
   std::vector<PendingKernel> pending_;
+  std::vector<PendingDerived> pending_derived_;
   std::vector<std::pair<std::string, EpilogueFn>> pending_epilogues_;
   std::vector<PendingPrepare> pending_prepares_;
   std::vector<std::pair<std::string, SamplesFn>> pending_samples_;
@@ -202,6 +221,10 @@ bool unbox_matches(const std::string& cpp_schema, const TypePtr& type, const std
   }
   if (cpp_schema == "ScalarType") return type->kind() == TypeKind::kInt && enum_name == "ScalarType";
   return cpp_schema == type->str();
+}
+
+void derive_kernels(DeviceKind device, DeviceKind like, MakeKernel make) {
+  Registry::instance().add_derived({device, like, std::move(make)});
 }
 
 const Op* find_op(std::string_view full_name) { return Registry::instance().find(full_name); }

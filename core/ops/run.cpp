@@ -17,7 +17,7 @@ Device device_of(const Op& op, std::span<const Value> arguments) {
   Device device;
   bool is_known = false, from_scalar = false;
   const auto visit = [&](const Tensor& tensor) {
-    const bool is_scalar = tensor.ndim() == 0 && tensor.device().kind == DeviceKind::kCPU;
+    const bool is_scalar = tensor.ndim() == 0 && tensor.device().is_host();
     if (!is_known || (from_scalar && !is_scalar)) {
       device = tensor.device();
       from_scalar = is_scalar;
@@ -46,7 +46,7 @@ Device device_of(const Op& op, std::span<const Value> arguments) {
 const KernelFn& kernel_of(const Op& op, Device device) {
   const KernelFn& kernel = op.kernels[static_cast<size_t>(device.kind)];
   if (!kernel) {
-    fail(ErrorCode::kUnimplemented, "has no ", device.kind == DeviceKind::kCPU ? "CPU" : "CUDA", " kernel");
+    fail(ErrorCode::kUnimplemented, "has no kernel for ", name_of(device.kind));
   }
   return kernel;
 }
@@ -62,18 +62,7 @@ Tensor meta_tensor(const TensorMeta& meta, Device device) {
 }
 
 // While a direct operator is asked for shapes, what it calls is asked for no more, where a tensor has no data.
-thread_local bool is_inferring = false;
-
-class InferringScope {
- public:
-  InferringScope() : before_(is_inferring) { is_inferring = true; }
-  ~InferringScope() { is_inferring = before_; }
-  InferringScope(const InferringScope&) = delete;
-  InferringScope& operator=(const InferringScope&) = delete;
-
- private:
-  bool before_;
-};
+using InferringScope = ContextPart<&ExecutionContext::is_inferring>;
 
 bool has_no_data(const Value& value) {
   if (value.is_tensor()) return value.to_tensor().is_meta();
@@ -85,7 +74,7 @@ bool has_no_data(const Value& value) {
 void run_compute(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
   const std::vector<TensorMeta> metas = op.infer(arguments);
   const Device device = device_of(op, arguments);
-  if (is_inferring && std::any_of(arguments.begin(), arguments.end(), has_no_data)) {
+  if (execution_context().is_inferring && std::any_of(arguments.begin(), arguments.end(), has_no_data)) {
     for (const TensorMeta& meta : metas) returns.emplace_back(meta_tensor(meta, device));
     return;
   }
@@ -341,7 +330,7 @@ std::vector<Value> infer(const Op& op, std::span<const Value> arguments) {
   }
   std::vector<Value> returns;
   try {
-    const InferringScope inferring;
+    const InferringScope inferring(true);
     // Their results are not known by shape alone.
     if (has_quantized(arguments)) fail(ErrorCode::kUnimplemented, "quantised tensors are run, not inferred");
     const ComplexForm* complex = has_complex(arguments) && !op.base ? &checked_complex_form(op) : nullptr;

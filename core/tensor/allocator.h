@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/tensor/device.h"
+#include "core/base/device.h"
+#include "core/base/execution_context.h"
 
 namespace tensord {
 
@@ -38,17 +39,8 @@ OwnerId memory_owner(const std::string& name);
 std::string memory_owner_name(OwnerId owner);  // empty when there is none
 
 // Sets the calling thread's owner for its scope; scopes nest.
-class MemoryOwnerScope {
- public:
-  explicit MemoryOwnerScope(OwnerId owner);
-  ~MemoryOwnerScope();
-  MemoryOwnerScope(const MemoryOwnerScope&) = delete;
-  MemoryOwnerScope& operator=(const MemoryOwnerScope&) = delete;
-
- private:
-  OwnerId previous_;
-};
-OwnerId current_memory_owner();
+using MemoryOwnerScope = ContextPart<&ExecutionContext::memory_owner>;
+inline OwnerId current_memory_owner() { return execution_context().memory_owner; }
 
 struct AllocatorStats {
   uint64_t allocations = 0;     // calls to allocate, ever

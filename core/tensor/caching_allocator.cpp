@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "core/base/error.h"
+#include "core/tensor/device_runtime.h"
 #include "core/tensor/memory_checks.h"
 #include "core/tensor/owner_limit.h"
 #include "core/tensor/poison.h"
@@ -147,6 +148,7 @@ struct CachingAllocator::State {
   Block* add_segment(size_t size, bool is_small);
   void split(Block* block, size_t size);
   void check_owner(size_t size_bytes, OwnerId owner);
+  void fill_with_poison(void* data, size_t size_bytes);
   [[noreturn]] void fail_exhausted(size_t size_bytes);
 };
 
@@ -165,8 +167,17 @@ void CachingAllocator::State::drop_block(Block* block) {
 
 Block* CachingAllocator::State::take(size_t size_bytes, OwnerId owner) {
   Block* block = take_charged(size_bytes, owner);
-  if (poisons_memory() && source->device().kind == kCPU) std::memset(block->data, kPoison, size_bytes);
+  if (poisons_memory()) fill_with_poison(block->data, size_bytes);
   return block;
+}
+
+void CachingAllocator::State::fill_with_poison(void* data, size_t size_bytes) {
+  const Device device = source->device();
+  if (device.is_host()) {
+    std::memset(data, kPoison, size_bytes);
+  } else if (size_bytes > 0) {
+    device_runtime(device).fill(data, static_cast<uint8_t>(kPoison), size_bytes, current_stream(device));
+  }
 }
 
 Block* CachingAllocator::State::take_charged(size_t size_bytes, OwnerId owner) {
@@ -186,7 +197,7 @@ Block* CachingAllocator::State::take_charged(size_t size_bytes, OwnerId owner) {
   stats.live_bytes += block->size;
   stats.peak_live_bytes = std::max(stats.peak_live_bytes, stats.live_bytes);
   stats.cached_bytes -= block->size;
-  if (source->device().kind == kCPU) unpoison(block->data, size_bytes);
+  if (source->device().is_host()) unpoison(block->data, size_bytes);
   return block;
 }
 
@@ -278,7 +289,7 @@ Block* CachingAllocator::State::add_segment(size_t size, bool is_small) {
   lists(*block->segment).insert(block);
   stats.reserved_bytes += size;
   stats.cached_bytes += size;
-  if (source->device().kind == kCPU) poison(data, size);
+  if (source->device().is_host()) poison(data, size);
   return block;
 }
 
@@ -289,7 +300,7 @@ void CachingAllocator::State::give(Block* block) {
     is_last = give_alone(block);
   } else {
     std::lock_guard lock(mutex);
-    if (source->device().kind == kCPU) poison(block->data, block->size);
+    if (source->device().is_host()) poison(block->data, block->size);
     owners[block->owner].live_bytes -= block->size;
     stats.live_bytes -= block->size;
     stats.cached_bytes += block->size;
@@ -351,7 +362,7 @@ void CachingAllocator::State::purge_locked() {
 
 void CachingAllocator::State::return_to_device(const Doomed& doomed) {
   for (const auto& [data, size] : doomed) {
-    if (source->device().kind == kCPU) unpoison(data, size);
+    if (source->device().is_host()) unpoison(data, size);
     source->free(data, size);
   }
 }

@@ -50,10 +50,10 @@ class CachingAllocator {
 
 // The process-wide allocator of the CPU; never destroyed.
 CachingAllocator& cpu_allocator();
-// The allocator of any device. Throws Error{kUnimplemented} for CUDA in a build or on a
-// machine without it.
+// The memory of the CPU, mapped from the system.
+std::unique_ptr<Allocator> make_cpu_source();
+// The allocator of any device, over the raw memory of its DeviceRuntime; never destroyed. Throws Error{kUnimplemented}
+// for a device that is not there.
 CachingAllocator& allocator_for(Device device);
-// Called once by the CUDA layer at start-up, before threads.
-void register_allocator_factory(DeviceKind kind, CachingAllocator& (*factory)(int index));
 
 }  // namespace tensord

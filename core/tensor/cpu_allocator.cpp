@@ -2,12 +2,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <limits>
 
-#include "core/base/error.h"
 #include "core/base/memory_limit.h"
 #include "core/tensor/caching_allocator.h"
 #include "core/tensor/memory_checks.h"
@@ -84,36 +82,16 @@ class GuardedSource final : public CpuSource {
   void unmap_block(void* data, size_t size_bytes) override { unmap_guarded(data, size_bytes); }
 };
 
-std::unique_ptr<Allocator> make_source() {
+}  // namespace
+
+std::unique_ptr<Allocator> make_cpu_source() {
   if (guards_memory()) return std::make_unique<GuardedSource>();
   return std::make_unique<CpuSource>();
 }
 
-using Factory = CachingAllocator& (*)(int index);
-
-std::array<Factory, kDeviceKinds>& factories() {
-  static std::array<Factory, kDeviceKinds> table{[](int) -> CachingAllocator& { return cpu_allocator(); }};
-  return table;
-}
-
-}  // namespace
-
 CachingAllocator& cpu_allocator() {
-  static CachingAllocator* allocator = new CachingAllocator(make_source());
+  static CachingAllocator* allocator = new CachingAllocator(make_cpu_source());
   return *allocator;
-}
-
-CachingAllocator& allocator_for(Device device) {
-  if (device.kind == kCPU) return cpu_allocator();
-  const size_t kind = static_cast<size_t>(device.kind);
-  const Factory factory = kind < factories().size() ? factories()[kind] : nullptr;
-  if (!factory)
-    fail(ErrorCode::kUnimplemented, "device ", to_string(device), " is not available in this build or on this machine");
-  return factory(device.index);
-}
-
-void register_allocator_factory(DeviceKind kind, Factory factory) {
-  factories().at(static_cast<size_t>(kind)) = factory;
 }
 
 Storage allocate_storage(size_t size_bytes, Device device) {

@@ -34,8 +34,6 @@ LimitTable& limit_table() {
   return *table;
 }
 
-thread_local OwnerId t_owner = kServerOwner;
-
 }  // namespace
 
 OwnerId memory_owner(const std::string& name) {
@@ -70,10 +68,5 @@ uint64_t owner_limit(OwnerId owner) {
   const auto found = table.bytes.find(owner);
   return found == table.bytes.end() ? 0 : found->second;
 }
-
-MemoryOwnerScope::MemoryOwnerScope(OwnerId owner) : previous_(t_owner) { t_owner = owner; }
-MemoryOwnerScope::~MemoryOwnerScope() { t_owner = previous_; }
-
-OwnerId current_memory_owner() { return t_owner; }
 
 }  // namespace tensord

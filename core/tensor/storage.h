@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <functional>
 
+#include "core/base/device.h"
 #include "core/base/intrusive_ptr.h"
-#include "core/tensor/device.h"
 
 namespace tensord {
 

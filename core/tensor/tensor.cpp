@@ -8,7 +8,7 @@
 
 #include "core/base/parallel.h"
 #include "core/tensor/complex.h"
-#include "core/tensor/strided_copy.h"
+#include "core/tensor/device_copy.h"
 
 namespace tensord {
 namespace {
@@ -152,16 +152,25 @@ Tensor Tensor::to(DType dtype) const {
   return out;
 }
 
+Tensor Tensor::to(Device device) const {
+  if (device == this->device()) return *this;
+  const bool keep = is_non_overlapping_and_dense(sizes(), strides());
+  const Dims new_strides = keep ? strides() : contiguous_strides(sizes());
+  if (is_meta()) return meta_strided(sizes(), new_strides, dtype(), device);
+  Tensor out = empty_strided(sizes(), new_strides, dtype(), device);
+  out.copy_from(*this);
+  return out;
+}
+
 void Tensor::copy_from(const Tensor& source) const {
-  check(device().kind == DeviceKind::kCPU && source.device().kind == DeviceKind::kCPU,
-        "copy: only CPU tensors can be copied here");
   const Dims to = broadcast_sizes(sizes(), source.sizes());
   if (to != sizes()) {
     fail(ErrorCode::kInvalidArgument, "copy: a tensor of shape ", source.sizes(), " does not fit into shape ",
          to_string(sizes()));
   }
-  strided_copy(*this,
-               source.as_view(sizes(), broadcast_strides(source.sizes(), source.strides(), sizes()), source.offset()));
+  if (source.device() != device() && source.sizes() != sizes()) return copy_from(source.to(device()));
+  copy_elements(*this,
+                source.as_view(sizes(), broadcast_strides(source.sizes(), source.strides(), sizes()), source.offset()));
 }
 
 namespace {
@@ -175,11 +184,13 @@ void check_item(const Tensor& tensor) {
 
 double Tensor::item_double() const {
   check_item(*this);
+  if (!device().is_host()) return to(Device{}).item_double();
   return dispatch_all(dtype(), "item", [&]<class T>() { return static_cast<double>(*data<T>()); });
 }
 
 int64_t Tensor::item_int() const {
   check_item(*this);
+  if (!device().is_host()) return to(Device{}).item_int();
   return dispatch_all(dtype(), "item", [&]<class T>() { return static_cast<int64_t>(*data<T>()); });
 }
 
@@ -187,6 +198,7 @@ bool Tensor::item_bool() const {
   check(numel() != 0, "Boolean value of Tensor with no values is ambiguous");
   check(numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
   check_item(*this);
+  if (!device().is_host()) return to(Device{}).item_bool();
   return dispatch_any(dtype(), "item", [&]<class T>() { return static_cast<bool>(*data<T>() != T(0)); });
 }
 

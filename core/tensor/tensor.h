@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include "core/base/device.h"
 #include "core/base/error.h"
-#include "core/tensor/device.h"
 #include "core/tensor/dims.h"
 #include "core/tensor/dtype.h"
 #include "core/tensor/grad_mode.h"
@@ -77,7 +77,7 @@ class Tensor {
   bool is_contiguous() const { return tensord::is_contiguous(sizes(), strides()); }
   bool is_channels_last() const { return tensord::is_channels_last(sizes(), strides()); }
 
-  // First element. Throws Error of a meta tensor: who infers shapes must not come by elements.
+  // First element, in its device's memory. Throws Error of a meta tensor: who infers shapes must not come by elements.
   void* raw_data() const {
     if (!impl_->storage) [[unlikely]]
       fail_without_data();
@@ -93,18 +93,20 @@ class Tensor {
   // A view with these sizes, strides and offset (absolute, in elements) on the
   // same storage, not checked against its length.
   Tensor as_view(Dims sizes, Dims strides, int64_t offset) const;
-  // Row-major copy, or this tensor when it is row-major already. CPU and meta only;
-  // on any device through the operator aten::contiguous.
+  // Row-major copy, or this tensor when it is row-major already. This and what follows works on any device; what it
+  // queues there runs in the device's current stream.
   Tensor contiguous() const;
   // Copies the elements to new memory: row-major, or same order of dimensions when
   // `preserve_strides` and the tensor is dense.
   Tensor clone(bool preserve_strides = false) const;
   // Same data in another dtype (converted as by static_cast; bool is value != 0).
   Tensor to(DType dtype) const;
-  // Copies `source` (broadcast, converted) into this tensor. CPU only.
+  // Same data on another device, strides kept where the tensor is dense; itself when it lies there already.
+  Tensor to(Device device) const;
+  // Copies `source` (broadcast, converted, from any device) into this tensor.
   void copy_from(const Tensor& source) const;
 
-  // The single element as double, int64 or bool. Throws Error when numel() != 1.
+  // The single element as double, int64 or bool; waits for the tensor's device. Throws Error when numel() != 1.
   double item_double() const;
   int64_t item_int() const;
   bool item_bool() const;

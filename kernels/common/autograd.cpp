@@ -55,7 +55,9 @@ Tensor detach_in_place(const Tensor& tensor) {
 }
 
 OP("aten::is_grad_enabled() -> bool").direct([]() { return is_grad_enabled(); }).impure();
-OP("aten::set_grad_enabled(bool val) -> ()").direct([](bool value) { current_grad_mode.is_enabled = value; }).impure();
+OP("aten::set_grad_enabled(bool val) -> ()")
+    .direct([](bool value) { execution_context().grad_mode.is_enabled = value; })
+    .impure();
 
 // Not marked as written: its elements stay what they are.
 OP("aten::requires_grad_(Tensor(a) self, bool requires_grad=True) -> Tensor(a)")

@@ -35,9 +35,9 @@ void check_divisor(const PointwiseCall& call) {
 
 void run_pointwise(const KernelContext& context, const PointwiseCall& call, Tensor& out) {
   check_divisor(call);
-  if (context.device.kind == DeviceKind::kCPU) return run_pointwise_cpu(call, out);
+  if (context.device.is_host()) return run_pointwise_cpu(call, out);
 #ifdef TENSORD_WITH_CUDA
-  run_pointwise_cuda(call, out, context.stream);
+  run_pointwise_cuda(call, out, context.stream->handle());
 #else
   fail(ErrorCode::kUnimplemented, "this build has no CUDA kernels");
 #endif

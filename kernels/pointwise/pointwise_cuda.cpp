@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "core/tensor/cuda/cuda_allocator.h"
+#include "core/tensor/cuda/cuda_runtime.h"
 #include "core/tensor/cuda/runtime.h"
 #include "core/tensor/loops.h"
 #include "kernels/common/lanes.h"
@@ -12,7 +12,7 @@
 namespace tensord::kernels {
 namespace {
 
-[[maybe_unused]] const bool registered = (cuda::register_cuda_allocators(), true);
+[[maybe_unused]] const bool registered = (cuda::register_cuda_runtime(), true);
 
 const CudaRows& cuda_rows(Formula formula) {
   static const auto* table = [] {

@@ -22,30 +22,24 @@ const Tensor& single_element(const Tensor& x, const char* what) {
   return x;
 }
 
-Tensor host(const Tensor& x) {
-  return x.device().kind == DeviceKind::kCPU
-             ? x
-             : ops::call<Tensor>("aten::to.device", x, Device{}, x.dtype(), false, false, Value());
-}
-
 int64_t item_int(const Tensor& x) {
-  const Tensor value = host(single_element(x, "Int"));
+  const Tensor value = single_element(x, "Int").to(Device{});
   if (!is_floating(value.dtype())) return value.item_int();
   const double number = value.item_double();
   if (!(number >= -9.2233720368547758e18 && number < 9.2233720368547758e18)) return INT64_MIN;
   return static_cast<int64_t>(number);
 }
-double item_float(const Tensor& x) { return host(single_element(x, "Float")).item_double(); }
+double item_float(const Tensor& x) { return single_element(x, "Float").item_double(); }
 
 bool item_bool(const Tensor& x) {
   if (x.is_meta()) fail_dynamic("Bool");
   check(x.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
   check(x.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
-  return host(x).item_bool();
+  return x.item_bool();
 }
 
 Value item(const Tensor& x) {
-  const Tensor value = host(single_element(x, "item"));
+  const Tensor value = single_element(x, "item").to(Device{});
   if (value.dtype() == DType::kBool) return value.item_bool();
   if (is_floating(value.dtype())) return value.item_double();
   return value.item_int();
@@ -149,9 +143,7 @@ OP("prim::is_meta(Tensor a) -> bool").direct([](const Tensor&) { return false; }
 OP("prim::is_xpu(Tensor a) -> bool").direct([](const Tensor&) { return false; });
 OP("prim::is_mps(Tensor a) -> bool").direct([](const Tensor&) { return false; });
 OP("prim::name(Tensor a) -> str?").direct([](const Tensor&) { return Value(); });
-OP("prim::type(Device self) -> str").direct([](Device device) {
-  return std::string(device.kind == DeviceKind::kCPU ? "cpu" : "cuda");
-});
+OP("prim::type(Device self) -> str").direct([](Device device) { return std::string(name_of(device.kind)); });
 OP("prim::index(Device self) -> int?").direct([](Device device) {
   return device.kind == DeviceKind::kCPU ? Value() : Value(int64_t{device.index});
 });

@@ -45,6 +45,8 @@ const char* type_word(DType dtype) {
   }
 }
 
+std::string type_prefix(DeviceKind kind) { return kind == kCPU ? "CPU" : kind == kCUDA ? "CUDA" : "PrivateUse1"; }
+
 // Vectors one element a line, other shapes as nested brackets, then "[ CPUFloatType{2,3} ]".
 std::string tensor_text(const Tensor& x) {
   std::string out;
@@ -60,7 +62,7 @@ std::string tensor_text(const Tensor& x) {
   }
   std::string shape = to_string(x.sizes());
   std::erase(shape, ' ');
-  return out + "[ " + (x.device().kind == DeviceKind::kCUDA ? "CUDA" : "CPU") + type_word(x.dtype()) + "Type{" +
+  return out + "[ " + type_prefix(x.device().kind) + type_word(x.dtype()) + "Type{" +
          shape.substr(1, shape.size() - 2) + "} ]";
 }
 

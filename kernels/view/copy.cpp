@@ -1,8 +1,7 @@
-#include <cstring>
-
 #include "core/base/parallel.h"
 #include "core/ops/complex.h"
-#include "core/tensor/strided_copy.h"
+#include "core/tensor/device_copy.h"
+#include "core/tensor/device_runtime.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/view/view.h"
 
@@ -39,11 +38,7 @@ Tensor copy_as(const Tensor& x, DType dtype, Device device, int64_t format) {
   const Dims strides = strides_for(x, format);
   if (x.is_meta()) return Tensor::meta_strided(x.sizes(), strides, dtype, device);
   Tensor out = Tensor::empty_strided(x.sizes(), strides, dtype, device);
-  if (device.kind == DeviceKind::kCPU && x.device().kind == DeviceKind::kCPU) {
-    strided_copy(out, x);
-  } else {
-    ops::call<Tensor>("aten::_copy_device_", out, x);
-  }
+  copy_elements(out, x);
   return out;
 }
 
@@ -103,12 +98,11 @@ Tensor copy_into(const Tensor& x, const Tensor& source, bool) {
   check(joint == x.sizes(), "copy_: a tensor of shape ", source.sizes(), " does not fit into shape ", x.sizes());
   const Tensor from = expand(source, x.sizes());
   if (x.is_meta() || source.is_meta()) return x;
-  if (x.device().kind != DeviceKind::kCPU || source.device().kind != DeviceKind::kCPU) {
-    ops::call<Tensor>("aten::_copy_device_", x, from);
-  } else if (overlap(x, from) == Overlap::kNo || overlap(x, from) == Overlap::kFull) {
-    strided_copy(x, from);
+  const Overlap shared = overlap(x, from);
+  if (x.device() != source.device()) {
+    x.copy_from(source);  // which broadcasts where the bytes have arrived
   } else {
-    strided_copy(x, from.clone());
+    copy_elements(x, shared == Overlap::kNo || shared == Overlap::kFull ? from : from.clone());
   }
   wrote(x);
   return x;
@@ -123,8 +117,8 @@ Tensor fill_with(const Tensor& x, const Scalar& value) {
 
 Tensor zero(const Tensor& x) {
   check_writable(x, "zero_");
-  if (!x.is_meta() && x.device().kind == DeviceKind::kCPU && is_non_overlapping_and_dense(x.sizes(), x.strides())) {
-    std::memset(x.raw_data(), 0, x.size_bytes());
+  if (!x.is_meta() && x.numel() > 0 && is_non_overlapping_and_dense(x.sizes(), x.strides())) {
+    device_runtime(x.device()).fill(x.raw_data(), 0, x.size_bytes(), current_stream(x.device()));
     wrote(x);
     return x;
   }

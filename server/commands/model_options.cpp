@@ -2,10 +2,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include "core/base/device.h"
 #include "core/base/error.h"
 #include "core/base/parallel.h"
 #include "core/jit/runtime/load_flags.h"
-#include "core/tensor/device.h"
 
 namespace tensord::server {
 

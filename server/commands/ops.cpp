@@ -34,7 +34,7 @@ nlohmann::ordered_json record_of(const ops::Op& op) {
   const ops::Op& base = op.base ? *op.base : op;
   std::vector<std::string> devices;
   for (size_t kind = 0; kind < kDeviceKinds; ++kind) {
-    if (base.kernels[kind]) devices.emplace_back(static_cast<DeviceKind>(kind) == kCPU ? "cpu" : "cuda");
+    if (base.kernels[kind]) devices.emplace_back(name_of(static_cast<DeviceKind>(kind)));
   }
   const bool is_prepared = std::any_of(base.prepare.begin(), base.prepare.end(), [](const auto& f) { return !!f; });
   return {{"name", op.schema.full_name()},

@@ -79,7 +79,7 @@ TEST(AutogradOps, Grad) {
 }
 
 TEST(AutogradOps, Modes) {
-  const GradModeGuard restores(current_grad_mode);
+  const GradModeGuard restores(execution_context().grad_mode);
   EXPECT_TRUE(run("aten::is_grad_enabled", {}).to_bool());
   run("aten::set_grad_enabled", {false});
   EXPECT_FALSE(run("aten::is_grad_enabled", {}).to_bool());

@@ -267,7 +267,7 @@ size_t check_records(const Check& check) {
     for (const Value& record : items(records)) {
       ++count;
       std::string problem;
-      const GradModeGuard restores_mode(current_grad_mode);  // rows may change it
+      const GradModeGuard restores_mode(execution_context().grad_mode);  // rows may change it
       try {
         problem = check(record);
       } catch (const Error& error) {

@@ -270,7 +270,7 @@ void for_each_case(Fn&& fn) {
       if (record.to_dict()->find(Value("gradient")) < 0) continue;
       const ops::Op* op = ops::find_op(field(record, "op").to_string());
       if (!op) continue;
-      const GradModeGuard restores_mode(current_grad_mode);  // rows may change it
+      const GradModeGuard restores_mode(execution_context().grad_mode);  // rows may change it
       fn(record, *op);
     }
   }

@@ -175,15 +175,15 @@ void bind_modes(nb::module_& module) {
   // Both give the mode before, which _restore_grad_mode takes back: the two halves of Python's context managers.
   module.def("_set_grad_enabled", [](bool value) {
     const int before = mode_number();
-    current_grad_mode.is_enabled = value;
+    execution_context().grad_mode.is_enabled = value;
     return before;
   });
   module.def("_set_inference_mode", [](bool value) {
     const int before = mode_number();
-    current_grad_mode = {value ? false : is_grad_enabled() || is_inference_mode(), value};
+    execution_context().grad_mode = {value ? false : is_grad_enabled() || is_inference_mode(), value};
     return before;
   });
-  module.def("_restore_grad_mode", [](int mode) { current_grad_mode = {(mode & 1) != 0, (mode & 2) != 0}; });
+  module.def("_restore_grad_mode", [](int mode) { execution_context().grad_mode = {(mode & 1) != 0, (mode & 2) != 0}; });
   nb::class_<AnomalyScope>(module, "_AnomalyScope")
       .def("__init__",
            [](AnomalyScope* self, bool enabled, bool checks_nan) {

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "core/tensor/device.h"
+#include "core/base/device.h"
 
 namespace tensord::python {
 namespace {
@@ -115,14 +115,13 @@ void bind_constants(nb::module_& module) {
     new (self) Device(parse_device(text + ":" + std::to_string(index)));
   });
   device.def("__init__", [](Device* self, const Device& other) { new (self) Device(other); });
-  device.def_prop_ro("type", [](const Device& self) { return self.kind == DeviceKind::kCPU ? "cpu" : "cuda"; });
+  device.def_prop_ro("type", [](const Device& self) { return name_of(self.kind); });
   device.def_prop_ro("index", [](const Device& self) {
     return self.kind == DeviceKind::kCPU ? nb::object(nb::none()) : nb::object(nb::int_(self.index));
   });
   device.def("__repr__", [](const Device& self) {
-    return self.kind == DeviceKind::kCPU
-               ? std::string("device(type='cpu')")
-               : "device(type='cuda', index=" + std::to_string(static_cast<int>(self.index)) + ")";
+    const std::string text = concat("device(type='", name_of(self.kind), "'");
+    return self.is_host() ? text + ")" : concat(text, ", index=", int{self.index}, ")");
   });
   device.def("__str__", [](const Device& self) { return to_string(self); });
   device.def("__eq__", [](const Device& self, const Device& other) { return self == other; });

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/autograd/thread_context.h"
+#include "core/base/execution_context.h"
 #include "core/distributed/group/process_group.h"
 
 namespace tensord::distributed {
@@ -12,9 +12,9 @@ struct ProcessGroup::Item {
   Milliseconds timeout;
   Body body;
   WorkPtr work;
-  autograd::ThreadContext context;  // of the thread that started it
-  SteadyTime started;               // by the group's mutex, once it is current_
-  bool is_told = false;             // by the watcher alone: others can read in the store what it is
+  ExecutionContext context;  // of the thread that started it
+  SteadyTime started;        // by the group's mutex, once it is current_
+  bool is_told = false;      // by the watcher alone: others can read in the store what it is
 
   std::string text() const { return concat(number, " ", fingerprint.operation, fingerprint.agreed); }
   const std::string& name() const { return work->name(); }

@@ -31,8 +31,8 @@ WorkPtr ProcessGroup::start_transfer(std::string name, Milliseconds timeout, std
     return work;
   }
   const SteadyTime deadline = std::chrono::steady_clock::now() + chosen(timeout);
-  transfers_->post([this, work, deadline, move = std::move(move), context = autograd::ThreadContext()] {
-    const autograd::ThreadContext::Scope scope(context, thread_budget());
+  transfers_->post([this, work, deadline, move = std::move(move), context = ExecutionContext::detached()] {
+    const ExecutionScope scope(context);
     work->start();
     std::optional<Error> error;
     try {

@@ -87,8 +87,8 @@ WorkPtr ProcessGroup::enqueue(Fingerprint fingerprint, Milliseconds timeout, Bod
   std::unique_lock lock(mutex_);
   const uint64_t number = ++last_number_;
   auto work = std::make_shared<Work>(number, concat(fingerprint.operation, " number ", number, fingerprint.agreed));
-  auto item =
-      std::make_shared<Item>(Item{number, std::move(fingerprint), chosen(timeout), std::move(body), work, {}, {}});
+  auto item = std::make_shared<Item>(
+      Item{number, std::move(fingerprint), chosen(timeout), std::move(body), work, ExecutionContext::detached(), {}});
   if (failure_) {
     const Error error = *failure_;
     lock.unlock();
@@ -124,7 +124,7 @@ void ProcessGroup::run_queue() {
 }
 
 void ProcessGroup::run_item(Item& item) {
-  const autograd::ThreadContext::Scope scope(item.context, thread_budget());
+  const ExecutionScope scope(item.context);
   item.work->start();
   const EngineCall call{tag_of(item.text()), item.started + item.timeout};
   std::optional<Error> error;

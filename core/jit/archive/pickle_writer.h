@@ -6,7 +6,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "core/tensor/device.h"
+#include "core/base/device.h"
 
 namespace tensord::jit {
 

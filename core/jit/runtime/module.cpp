@@ -88,7 +88,7 @@ bool Method::changes_state() const { return impl_->changes_state; }
 const Graph& Method::graph() const { return *impl_->graph; }
 
 Value Method::run(Frame& frame, std::span<const Value> arguments, const std::function<bool()>* is_cancelled) const {
-  const GradModeGuard guard(impl_->options.for_training ? current_grad_mode : own_mode(impl_->options));
+  const GradModeGuard guard(impl_->options.for_training ? execution_context().grad_mode : own_mode(impl_->options));
   const struct Release {
     std::vector<ResultMemory>& memory;
     ~Release() { memory.clear(); }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/tensor/caching_allocator.h"
+#include "core/tensor/allocator.h"
 
 namespace tensord::cuda {
 
@@ -16,9 +16,5 @@ class CudaAllocator final : public Allocator {
  private:
   int index_;
 };
-
-// Lets allocator_for find the devices' allocators; call before threads start. Does nothing
-// more than that, so it is safe without a driver.
-void register_cuda_allocators();
 
 }  // namespace tensord::cuda

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/tensor/device.h"
+#include "core/base/device.h"
 
 // The CUDA runtime as tensord uses it: devices, streams, events, copies. Only built with
 // TENSORD_WITH_CUDA. The runtime is linked statically, so a machine without a driver starts

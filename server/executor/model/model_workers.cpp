@@ -8,6 +8,7 @@
 #include "core/base/cancellation.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/execution_context.h"
 #include "core/base/log.h"
 #include "core/base/parallel.h"
 #include "core/base/thread.h"
@@ -42,8 +43,8 @@ void ModelWorkers::warm_up_others() {
   std::atomic<size_t> next{1};
   std::mutex mutex;
   std::exception_ptr error;
-  const auto warm_up_some = [&, scope = CancellationScope::current()] {
-    const CancellationScope::Share share(scope);
+  const auto warm_up_some = [&, context = ExecutionContext::captured()] {
+    const ExecutionScope scope(context);
     try {
       for (size_t i = next++; i < sessions_.size(); i = next++) warm_up_worker(i);
     } catch (...) {

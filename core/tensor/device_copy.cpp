@@ -1,0 +1,62 @@
+#include "core/tensor/device_copy.h"
+
+#include "core/tensor/device_runtime.h"
+#include "core/tensor/strided_copy.h"
+
+namespace tensord {
+namespace {
+
+bool is_dense(const Tensor& tensor) { return is_non_overlapping_and_dense(tensor.sizes(), tensor.strides()); }
+
+// What `later` is given from now on waits for what `earlier` has been given.
+void order(DeviceRuntime& runtime, DeviceStream& earlier, DeviceStream& later) {
+  const std::unique_ptr<DeviceEvent> event = runtime.make_event();
+  event->record(earlier);
+  event->hold(later);
+}
+
+void copy_between_host_and_device(const Tensor& target, const Tensor& source) {
+  const Device device = target.device().is_host() ? source.device() : target.device();
+  DeviceStream& stream = current_stream(device);
+  device_runtime(device).copy(target.raw_data(), target.device(), source.raw_data(), source.device(),
+                              source.size_bytes(), stream);
+  if (target.device().is_host()) stream.synchronize();
+}
+
+// Both are dense with the same strides and dtype, on two devices.
+void copy_block(const Tensor& target, const Tensor& source) {
+  const Device to = target.device(), from = source.device();
+  if (to.is_host() || from.is_host()) return copy_between_host_and_device(target, source);
+  if (to.kind != from.kind) {
+    const Tensor between = Tensor::empty_strided(source.sizes(), source.strides(), source.dtype());
+    copy_between_host_and_device(between, source);
+    return copy_between_host_and_device(target, between);
+  }
+  DeviceRuntime& runtime = device_runtime(to);
+  DeviceStream &reads = current_stream(from), &writes = current_stream(to);
+  order(runtime, reads, writes);
+  runtime.copy(target.raw_data(), to, source.raw_data(), from, source.size_bytes(), writes);
+  order(runtime, writes, reads);
+}
+
+}  // namespace
+
+void copy_elements(const Tensor& target, const Tensor& source) {
+  if (target.numel() == 0) return;
+  const Device device = target.device();
+  if (device == source.device()) {
+    if (device.is_host()) return strided_copy(target, source);
+    return device_runtime(device).copy_strided(target, source, current_stream(device));
+  }
+  Tensor packed = source;
+  if (source.dtype() != target.dtype() || !is_dense(source)) {
+    packed = Tensor::empty(source.sizes(), target.dtype(), source.device());
+    copy_elements(packed, source);
+  }
+  if (target.strides() == packed.strides()) return copy_block(target, packed);
+  const Tensor landed = Tensor::empty_strided(packed.sizes(), packed.strides(), packed.dtype(), device);
+  copy_block(landed, packed);
+  copy_elements(target, landed);
+}
+
+}  // namespace tensord

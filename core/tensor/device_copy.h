@@ -1,0 +1,13 @@
+#pragma once
+
+#include "core/tensor/tensor.h"
+
+namespace tensord {
+
+// Copies every element of `source` to `target`, converted to its dtype: same sizes, any strides, any devices. They
+// overlap wholly or not at all. On the host it is done when the call returns; else it is queued on the current stream
+// of each device that takes part, and `source` may be dropped or written, in that stream, at once. What crosses between
+// devices crosses as one block.
+void copy_elements(const Tensor& target, const Tensor& source);
+
+}  // namespace tensord

@@ -1,0 +1,70 @@
+#include "core/tensor/device_runtime.h"
+
+#include <array>
+#include <atomic>
+#include <mutex>
+
+#include "core/base/error.h"
+#include "core/tensor/caching_allocator.h"
+#include "core/tensor/cpu_runtime.h"
+
+namespace tensord {
+namespace {
+
+// What is registered before main may be registered before this file's own objects are made.
+std::array<std::atomic<DeviceRuntime*>, kDeviceKinds>& runtimes() {
+  static std::array<std::atomic<DeviceRuntime*>, kDeviceKinds> table{&cpu_runtime()};
+  return table;
+}
+
+DeviceRuntime* find_runtime(DeviceKind kind) {
+  const auto index = static_cast<size_t>(kind);
+  return index < runtimes().size() ? runtimes()[index].load(std::memory_order_acquire) : nullptr;
+}
+
+// One a device, made at its first use and never destroyed, as storages may outlive main.
+class DeviceAllocators {
+ public:
+  CachingAllocator& of(Device device, DeviceRuntime& runtime) {
+    auto& slot = allocators_[static_cast<size_t>(device.kind)][static_cast<size_t>(device.index)];
+    if (CachingAllocator* const made = slot.load(std::memory_order_acquire)) return *made;
+    const std::lock_guard lock(mutex_);
+    if (!slot.load(std::memory_order_relaxed)) {
+      slot.store(new CachingAllocator(runtime.make_allocator(device.index)), std::memory_order_release);
+    }
+    return *slot.load(std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr size_t kMostDevices = 128;  // Device::index
+  std::mutex mutex_;
+  std::array<std::array<std::atomic<CachingAllocator*>, kMostDevices>, kDeviceKinds> allocators_{};
+};
+
+}  // namespace
+
+void register_device_runtime(DeviceKind kind, DeviceRuntime& runtime) {
+  runtimes().at(static_cast<size_t>(kind)).store(&runtime, std::memory_order_release);
+}
+
+DeviceRuntime& device_runtime(Device device) {
+  if (device.is_host()) return cpu_runtime();
+  DeviceRuntime* const runtime = find_runtime(device.kind);
+  if (!runtime || device.index < 0 || device.index >= runtime->count()) {
+    fail(ErrorCode::kUnimplemented, "device ", to_string(device), " is not available in this build or on this machine");
+  }
+  return *runtime;
+}
+
+DeviceStream& current_stream(Device device) {
+  DeviceStream* const own = execution_context().stream;
+  return own && own->device() == device ? *own : device_runtime(device).default_stream(device.index);
+}
+
+CachingAllocator& allocator_for(Device device) {
+  if (device.is_host()) return cpu_allocator();
+  static auto* const allocators = new DeviceAllocators;
+  return allocators->of(device, device_runtime(device));
+}
+
+}  // namespace tensord

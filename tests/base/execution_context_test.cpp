@@ -1,0 +1,115 @@
+#include "core/base/execution_context.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "core/base/cancellation.h"
+#include "core/base/parallel.h"
+#include "core/base/thread.h"
+#include "core/base/thread_priority.h"
+#include "tests/support/changed_context.h"
+
+namespace tensord {
+namespace {
+
+// The contexts of the threads of a team, each with a part; the parts wait for each other, so that all threads are
+// there.
+std::vector<ExecutionContext> contexts_of_team(int threads) {
+  std::mutex mutex;
+  std::vector<ExecutionContext> out;
+  std::set<std::thread::id> ids;
+  std::atomic<int> arrived{0};
+  parallel_run(threads, [&](int) {
+    ++arrived;
+    while (arrived < threads) std::this_thread::yield();
+    const std::lock_guard lock(mutex);
+    out.push_back(execution_context());
+    ids.insert(std::this_thread::get_id());
+    // What a thread changes is its own.
+    execution_context().grad_mode.is_enabled = !execution_context().grad_mode.is_enabled;
+  });
+  EXPECT_EQ(ids.size(), static_cast<size_t>(threads));
+  return out;
+}
+
+TEST(ExecutionContext, PartsChangeUntilTheEndOfTheirScope) {
+  const ExecutionContext before = execution_context();
+  {
+    const ContextPart<&ExecutionContext::memory_owner> owner(3);
+    const ContextPart<&ExecutionContext::is_inferring> inferring(true);
+    EXPECT_EQ(execution_context().memory_owner, 3u);
+    {
+      const ContextPart<&ExecutionContext::memory_owner> inner(4);
+      EXPECT_EQ(execution_context().memory_owner, 4u);
+      execution_context().grad_mode.is_enabled = false;  // outlasts scopes of other parts
+    }
+    EXPECT_EQ(execution_context().memory_owner, 3u);
+    EXPECT_TRUE(execution_context().is_inferring);
+  }
+  EXPECT_FALSE(execution_context().grad_mode.is_enabled);
+  execution_context().grad_mode.is_enabled = true;
+  EXPECT_EQ(execution_context(), before);
+}
+
+TEST(ExecutionContext, ArrivesWholeInEveryThreadOfATeam) {
+  const CancellationScope scope([] { return false; });
+  const ExecutionContext before = execution_context();
+  const ExecutionContext changed = changed_context(&scope);
+  {
+    const ExecutionScope whole(changed);
+    EXPECT_EQ(thread_budget(), changed.threads);
+    ExecutionContext expected = changed;
+    expected.threads = 1;  // a team has no teams
+    for (const ExecutionContext& got : contexts_of_team(changed.threads)) EXPECT_EQ(got, expected);
+    EXPECT_EQ(execution_context(), changed);
+  }
+  EXPECT_EQ(execution_context(), before);
+  // And none of it stays in the threads, which wait for the next team.
+  set_thread_budget(4);
+  for (const ExecutionContext& got : contexts_of_team(4)) {
+    ExecutionContext expected = before;
+    expected.threads = 1;
+    EXPECT_EQ(got, expected);
+  }
+  set_thread_budget(available_cores());
+}
+
+TEST(ExecutionContext, ArrivesWholeInAThreadThatIsWaitedFor) {
+  const CancellationScope scope([] { return false; });
+  const ExecutionContext changed = changed_context(&scope);
+  const ExecutionScope whole(changed);
+  ExecutionContext got;
+  int budget = 0;
+  run_on_thread("waits", [&] {
+    got = execution_context();
+    budget = thread_budget();
+  });
+  EXPECT_EQ(got, changed);
+  EXPECT_EQ(budget, changed.threads);
+  run_with_nice(1, [&] { got = execution_context(); });
+  EXPECT_EQ(got, changed);
+}
+
+TEST(ExecutionContext, ForWorkThatNobodyWaitsForIsWithoutTheStack) {
+  const CancellationScope scope([] { return false; });
+  const ExecutionContext changed = changed_context(&scope);
+  const ExecutionScope whole(changed);
+  EXPECT_EQ(ExecutionContext::captured(), changed);
+  EXPECT_EQ(ExecutionContext::detached(), without_stack(changed));
+}
+
+TEST(ExecutionContext, AThreadOfItsOwnBeginsFresh) {
+  const ExecutionScope whole(changed_context(nullptr));
+  ExecutionContext got = execution_context();
+  Thread thread("fresh", [&] { got = execution_context(); });
+  thread.join();
+  EXPECT_EQ(got, ExecutionContext());
+}
+
+}  // namespace
+}  // namespace tensord

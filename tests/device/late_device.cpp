@@ -1,0 +1,312 @@
+#include "tests/device/late_device.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/execution_context.h"
+#include "core/tensor/strided_copy.h"
+#include "tests/device/seen_tensor.h"
+
+namespace tensord::late {
+namespace {
+
+// Address space; pages come when the device writes them.
+constexpr size_t kMemoryBytes = size_t{8} << 30;
+
+// One lock for all that the device has: work of one stream may run that of another, on any thread.
+std::recursive_mutex& device_mutex() {
+  static std::recursive_mutex mutex;
+  return mutex;
+}
+
+// The memory of all devices of the kind, in two mappings of one file. By device_mutex(), but for `seen`.
+class Memory {
+ public:
+  Memory() {
+    const int file = memfd_create("late-device", MFD_CLOEXEC);
+    check_internal(file >= 0 && ftruncate(file, kMemoryBytes) == 0, "no memory for the device of the tests");
+    outside_ = map(file, PROT_NONE);
+    inside_ = map(file, PROT_READ | PROT_WRITE);
+    close(file);
+    free_.emplace(0, kMemoryBytes);
+  }
+
+  void* allocate(size_t size_bytes) {
+    const size_t size = rounded(size_bytes);
+    for (auto it = free_.begin(); it != free_.end(); ++it) {
+      const auto [begin, room] = *it;
+      if (room < size) continue;
+      free_.erase(it);
+      if (room > size) free_.emplace(begin + size, room - size);
+      return outside_ + begin;
+    }
+    return nullptr;
+  }
+
+  void free(void* data, size_t size_bytes) {
+    size_t begin = static_cast<size_t>(static_cast<char*>(data) - outside_), size = rounded(size_bytes);
+    madvise(inside_ + begin, size, MADV_REMOVE);
+    auto after = free_.lower_bound(begin);
+    if (after != free_.end() && after->first == begin + size) {
+      size += after->second;
+      after = free_.erase(after);
+    }
+    if (after != free_.begin()) {
+      const auto before = std::prev(after);
+      if (before->first + before->second == begin) {
+        before->second += size;
+        return;
+      }
+    }
+    free_.emplace(begin, size);
+  }
+
+  bool has(const void* address) const {
+    const char* const at = static_cast<const char*>(address);
+    return at >= outside_ && at < outside_ + kMemoryBytes;
+  }
+  void close_to_host() { mprotect(outside_, kMemoryBytes, PROT_NONE); }
+
+  void* seen(void* data) const {
+    char* const at = static_cast<char*>(data);
+    check_internal(at >= outside_ && at <= outside_ + kMemoryBytes, "the device of the tests was given host memory");
+    return inside_ + (at - outside_);
+  }
+
+ private:
+  static size_t rounded(size_t size) { return (size + 4095) / 4096 * 4096; }
+  static char* map(int file, int access) {
+    void* data = mmap(nullptr, kMemoryBytes, access, MAP_SHARED | MAP_NORESERVE, file, 0);
+    check_internal(data != MAP_FAILED, "no address space for the device of the tests");
+    return static_cast<char*>(data);
+  }
+
+  char* outside_ = nullptr;        // where tensors say it lies
+  char* inside_ = nullptr;         // where work finds it
+  std::map<size_t, size_t> free_;  // offset → size
+};
+
+Memory& memory() {
+  static Memory* const all = new Memory;  // storages may outlive main
+  return *all;
+}
+
+// Everything of it is guarded by device_mutex().
+class LateStream final : public DeviceStream {
+ public:
+  explicit LateStream(Device device) : DeviceStream(device) { all().push_back(this); }
+  ~LateStream() override {
+    const std::lock_guard lock(device_mutex());
+    run_to(given_);
+    std::erase(all(), this);
+  }
+
+  static std::vector<LateStream*>& all() {
+    static auto* const streams = new std::vector<LateStream*>;
+    return *streams;
+  }
+
+  void give(std::function<void()> work) {
+    const std::lock_guard lock(device_mutex());
+    queue_.push_back({std::move(work), ExecutionContext::detached()});
+    ++given_;
+  }
+
+  void synchronize() override {
+    const std::lock_guard lock(device_mutex());
+    run_to(given_);
+    if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+  }
+
+  // Runs until so many pieces of all that were ever given are done.
+  void run_to(uint64_t count) {
+    while (done() < count && !queue_.empty()) {
+      const Piece piece = std::move(queue_.front());
+      queue_.pop_front();
+      try {
+        const ExecutionScope scope(piece.context);
+        piece.work();
+      } catch (...) {
+        if (!error_) error_ = std::current_exception();
+      }
+    }
+  }
+
+  uint64_t given() const { return given_; }
+  uint64_t done() const { return given_ - queue_.size(); }
+  size_t waiting() const { return queue_.size(); }
+
+ private:
+  struct Piece {
+    std::function<void()> work;
+    ExecutionContext context;
+  };
+  std::deque<Piece> queue_;
+  uint64_t given_ = 0;
+  std::exception_ptr error_;  // of the first piece that failed since the last wait
+};
+
+LateStream& late_stream(DeviceStream& stream) { return static_cast<LateStream&>(stream); }
+
+// Its stream must outlive it.
+class LateEvent final : public DeviceEvent {
+ public:
+  void record(DeviceStream& stream) override {
+    const std::lock_guard lock(device_mutex());
+    stream_ = &late_stream(stream);
+    point_ = stream_->given();
+  }
+  void hold(DeviceStream& stream) const override {
+    if (!stream_ || stream_ == &stream) return;
+    late_stream(stream).give([from = stream_, point = point_] { from->run_to(point); });
+  }
+  // Who asks again and again gets on: a question that is answered by no runs one piece of the work.
+  bool is_done() const override {
+    const std::lock_guard lock(device_mutex());
+    if (!stream_ || stream_->done() >= point_) return true;
+    stream_->run_to(stream_->done() + 1);
+    return false;
+  }
+  void synchronize() const override {
+    const std::lock_guard lock(device_mutex());
+    if (stream_) stream_->run_to(point_);
+  }
+
+ private:
+  LateStream* stream_ = nullptr;
+  uint64_t point_ = 0;
+};
+
+class LateAllocator final : public Allocator {
+ public:
+  explicit LateAllocator(Device device) : device_(device) {}
+  void* allocate(size_t size_bytes) override {
+    const std::lock_guard lock(device_mutex());
+    return memory().allocate(size_bytes);
+  }
+  // As cudaFree, after all work that may use it.
+  void free(void* data, size_t size_bytes) override {
+    const std::lock_guard lock(device_mutex());
+    for (LateStream* stream : LateStream::all()) stream->run_to(stream->given());
+    memory().free(data, size_bytes);
+  }
+  Device device() const override { return device_; }
+
+ private:
+  const Device device_;
+};
+
+class LateRuntime final : public DeviceRuntime {
+ public:
+  int count() const override { return kDevices; }
+  std::unique_ptr<Allocator> make_allocator(int index) override {
+    return std::make_unique<LateAllocator>(Device{kPrivateUse, static_cast<int8_t>(index)});
+  }
+  DeviceStream& default_stream(int index) override { return index == 0 ? first_ : second_; }
+  std::unique_ptr<DeviceStream> make_stream(int index) override {
+    const std::lock_guard lock(device_mutex());
+    return std::make_unique<LateStream>(Device{kPrivateUse, static_cast<int8_t>(index)});
+  }
+  std::unique_ptr<DeviceEvent> make_event() override { return std::make_unique<LateEvent>(); }
+  void synchronize(int index) override {
+    const std::lock_guard lock(device_mutex());
+    for (LateStream* stream : LateStream::all()) {
+      if (stream->device().index == index) stream->synchronize();
+    }
+  }
+
+  void copy(void* to, Device to_device, const void* from, Device from_device, size_t size_bytes,
+            DeviceStream& stream) override {
+    if (from_device.is_host()) {
+      const auto* const bytes = static_cast<const char*>(from);
+      late_stream(stream).give([to = memory().seen(to), staged = std::vector<char>(bytes, bytes + size_bytes)] {
+        std::memcpy(to, staged.data(), staged.size());
+      });
+      return;
+    }
+    void* const target = to_device.is_host() ? to : memory().seen(to);
+    late_stream(stream).give([target, source = memory().seen(const_cast<void*>(from)), size_bytes] {
+      std::memmove(target, source, size_bytes);
+    });
+  }
+
+  void fill(void* data, uint8_t byte, size_t size_bytes, DeviceStream& stream) override {
+    late_stream(stream).give([data = memory().seen(data), byte, size_bytes] { std::memset(data, byte, size_bytes); });
+  }
+
+  void copy_strided(const Tensor& target, const Tensor& source, DeviceStream& stream) override {
+    SeenTensors seen;
+    late_stream(stream).give([to = seen.of(target), from = seen.of(source)] { strided_copy(to, from); });
+  }
+
+ private:
+  LateStream first_{kFirst}, second_{kSecond};
+};
+
+std::atomic<size_t> touches{0};
+struct sigaction action_before;
+
+// Calls nothing but the system: it stands in the middle of anything.
+void let_host_in(int number, siginfo_t* info, void*) {
+  if (!memory().has(info->si_addr)) {
+    sigaction(number, &action_before, nullptr);  // and the fault comes again
+    return;
+  }
+  constexpr uintptr_t kPage = 4096;
+  void* const page = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(info->si_addr) / kPage * kPage);
+  mprotect(page, kPage, PROT_READ | PROT_WRITE);
+  touches.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+HostTouches::HostTouches() {
+  memory();
+  struct sigaction action {};
+  action.sa_sigaction = let_host_in;
+  action.sa_flags = SA_SIGINFO;
+  sigaction(SIGSEGV, &action, &action_before);
+}
+HostTouches::~HostTouches() {
+  take();
+  sigaction(SIGSEGV, &action_before, nullptr);
+}
+size_t HostTouches::take() {
+  const size_t count = touches.exchange(0, std::memory_order_relaxed);
+  if (count > 0) memory().close_to_host();
+  return count;
+}
+
+void install() {
+  static auto* const runtime = [] {
+    auto* const made = new LateRuntime;
+    register_device_runtime(kPrivateUse, *made);
+    return made;
+  }();
+  static_cast<void>(runtime);
+}
+
+size_t waiting() {
+  const std::lock_guard lock(device_mutex());
+  size_t count = 0;
+  for (const LateStream* stream : LateStream::all()) count += stream->waiting();
+  return count;
+}
+
+void queue(DeviceStream& stream, std::function<void()> work) { late_stream(stream).give(std::move(work)); }
+
+void* as_seen_by_device(void* data) { return memory().seen(data); }
+
+}  // namespace tensord::late

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "core/base/execution_context.h"
+
+namespace tensord {
+
+// A context in which every field is another than in a thread that has just begun. Nobody may follow its pointers, but
+// for `cancellation`, which is the caller's or null.
+inline ExecutionContext changed_context(const CancellationScope* cancellation) {
+  static char places[3];
+  ExecutionContext out;
+  out.memory_owner = 7;
+  out.threads = 4;
+  out.grad_mode = {false, true};
+  out.is_below_autograd = true;
+  out.is_inferring = true;
+  out.generator = reinterpret_cast<ops::Generator*>(&places[0]);
+  out.cancellation = cancellation;
+  out.origin = reinterpret_cast<const autograd::OriginScope*>(&places[1]);
+  out.stream = reinterpret_cast<DeviceStream*>(&places[2]);
+  // A new field does not compile here until it has a value above.
+  const auto& [owner, threads, mode, is_below, is_inferring, generator, scope, origin, stream] = out;
+  const ExecutionContext fresh;
+  EXPECT_NE(owner, fresh.memory_owner);
+  EXPECT_NE(threads, fresh.threads);
+  EXPECT_FALSE(mode == fresh.grad_mode);
+  EXPECT_NE(is_below, fresh.is_below_autograd);
+  EXPECT_NE(is_inferring, fresh.is_inferring);
+  EXPECT_NE(generator, fresh.generator);
+  EXPECT_EQ(scope, cancellation);
+  EXPECT_NE(origin, fresh.origin);
+  EXPECT_NE(stream, fresh.stream);
+  return out;
+}
+
+// As it is for work that nobody waits for.
+inline ExecutionContext without_stack(ExecutionContext context) {
+  context.generator = nullptr;
+  context.cancellation = nullptr;
+  context.origin = nullptr;
+  context.stream = nullptr;
+  return context;
+}
+
+}  // namespace tensord
