@@ -35,6 +35,13 @@ void add_repository_options(CLI::App& app, RepositoryOptions& options) {
   app.add_option("--model-config-name", options.config_name,
                  "configs/NAME.pbtxt in a model's folder, where it is there, is read instead of its config.pbtxt")
       ->check(refuse_config_name, "NAME");
+  app.add_flag_callback(
+      "--disable-auto-complete-config", [&options] { options.completes_configs = false; },
+      "Refuse models whose config.pbtxt is not there, or does not say names, types and shapes of all inputs and "
+      "outputs, instead of reading them from the model's file");
+  app.add_option_function<bool>(
+      "--strict-model-config", [&options](bool is_strict) { options.completes_configs &= !is_strict; },
+      "The older name: true is --disable-auto-complete-config");
   app.add_option("--model-load-thread-count", options.load_threads, "Models that are loaded at one time")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();

@@ -18,6 +18,7 @@ struct RepositoryOptions {
   // none: load only these, all where it is empty. explicit: load these at the start, "*" is all of them.
   std::vector<std::string> load_models;
   std::string config_name;           // configs/<name>.pbtxt of a model instead of its config.pbtxt, where it is there
+  bool completes_configs = true;     // what a configuration leaves out, or all of it, is read from the model's file
   int load_threads = 4;              // models that are loaded at one time
   int load_timeout_secs = 600;       // after which a load is given up; 0: never
   int reload_nice = 10;              // of the threads that load a model again while it is served

@@ -50,6 +50,7 @@ class Repository final : public ModelDirectory {
     uint64_t memory_limit_bytes = 0;    // of loaded models: archives and tensors; 0: none
     uint64_t override_limit_bytes = 0;  // of files that clients brought and that are in use; 0: none
     std::string config_name = {};       // configs/<name>.pbtxt instead of config.pbtxt, where it is there
+    bool needs_whole_configs = false;   // nothing of a configuration is completed from the model's file
     bool allows_labels = true;          // find() takes labels of versions
     bool copies_archives = false;       // so that writing to the file does not reach a model that serves
     int workers = 1;                    // where the config says nothing

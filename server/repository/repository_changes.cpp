@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "server/repository/repository.h"
+#include "server/repository/whole_config.h"
 
 namespace tensord::server {
 namespace {
@@ -66,7 +67,9 @@ std::string Repository::root_of(const std::string& name) const {
 fs::path Repository::folder_of(const std::string& name) const { return fs::path(root_of(name)) / name; }
 
 ModelLayout Repository::scan(const std::string& root, const std::string& name, const ModelConfig* config) const {
-  return scan_model(root, name, config, options_.config_name);
+  ModelLayout model = scan_model(root, name, config, options_.config_name);
+  if (options_.needs_whole_configs) check_whole_config(model);
+  return model;
 }
 
 LoadPlan Repository::plan_of_folder(const std::string& root, const std::string& name) const {

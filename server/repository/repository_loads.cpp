@@ -167,7 +167,7 @@ LoadPlan Repository::plan_of_whole(const LoadRequest& request) {
   plan.is_forced = request.config.has_value();
   if (!request.files.empty()) {
     plan.override_folders.push_back(overrides_.add(name, request.files));
-    plan.layout = scan_model(plan.override_folders[0]->root().string(), name, plan.override_config.get());
+    plan.layout = scan(plan.override_folders[0]->root().string(), name, plan.override_config.get());
     return plan;
   }
   if (root.empty()) fail_unknown(name);

@@ -32,6 +32,7 @@ std::string utf8_string(JsonReader& reader) {
 // What an input says of where its data is.
 struct InputSource {
   std::string_view data;  // in JSON
+  int64_t elements = 0;   // in `data`
   std::optional<uint64_t> binary_bytes;
   bool has_region = false;
 };
@@ -131,15 +132,18 @@ class RequestReader {
   void read_input() {
     InferMessage::Input& input = request_.message.inputs.emplace_back();
     InputSource& source = sources_.emplace_back();
+    bool has_shape = false;
     reader_.object([&](const std::string& key) {
       if (key == "name") {
         input.name = utf8_string(reader_);
       } else if (key == "datatype") {
         input.datatype = utf8_string(reader_);
       } else if (key == "shape") {
+        has_shape = true;
         read_shape(input.shape);
       } else if (key == "data") {
-        source.data = reader_.skip();
+        source.elements = 0;
+        source.data = reader_.skip(&source.elements);
       } else if (key == "parameters") {
         reader_.object([&](const std::string& name) {
           if (name == "binary_data_size") {
@@ -154,6 +158,9 @@ class RequestReader {
       }
     });
     check(!input.name.empty(), "Unable to parse 'name': attempt to access non-existing object member 'name'");
+    check(!input.datatype.empty(),
+          "Unable to parse 'datatype': attempt to access non-existing object member 'datatype'");
+    check(has_shape, "Unable to parse 'shape': attempt to access non-existing object member 'shape'");
     check_bytes(input);
     check_source(source);
   }
@@ -209,6 +216,20 @@ class RequestReader {
   RestRequest& request_;
   std::vector<InputSource> sources_;
 };
+
+// Whether the data fits the input's own shape and the limit, which is said before anything is about the model.
+void check_json_input(const InferMessage::Input& input, int64_t elements, uint64_t max_bytes) {
+  const std::optional<DataType> datatype = parse_datatype(input.datatype);
+  // What is not taken as JSON is refused when it is read; without elements nothing is.
+  if (!datatype || datatype == DataType::kFp16 || datatype == DataType::kBf16) return;
+  if (std::ranges::find(input.shape, 0) != input.shape.end()) return;
+  const int64_t count = checked_numel(input.shape);
+  const uint64_t bytes = static_cast<uint64_t>(count) * std::max<size_t>(1, size_of(*datatype));
+  check(max_bytes == 0 || bytes <= max_bytes, "JSON input '", input.name, "' has a byte_size (", bytes,
+        " bytes) that exceeds the maximum allowed value of ", max_bytes,
+        " bytes. Use --http-max-input-size to increase the limit.");
+  check_json_count(elements, count);
+}
 
 void write_shape(const Dims& shape, std::string& out) { (out += "\"shape\":") += shape_text(shape); }
 
@@ -278,12 +299,8 @@ RestRequest parse_infer_json(std::string model, std::string version, std::string
             " additional bytes for model '", message.model_name, "'");
       message.raw_contents.push_back(tensors.read_part(*bytes));
     } else if (!sources[i].data.empty()) {
-      input.fill = [data = sources[i].data, name = message.model_name, max_input_bytes](int64_t count,
-                                                                                        InferTensor& out) {
-        const uint64_t bytes = static_cast<uint64_t>(count) * std::max<size_t>(1, size_of(out.datatype));
-        check(max_input_bytes == 0 || bytes <= max_input_bytes, "JSON input '", out.name, "' has a byte_size (", bytes,
-              " bytes) that exceeds the maximum allowed value of ", max_input_bytes,
-              " bytes. Use --http-max-input-size to increase the limit.");
+      check_json_input(input, sources[i].elements, max_input_bytes);
+      input.fill = [data = sources[i].data, name = message.model_name](int64_t count, InferTensor& out) {
         read_json_data(data, count, name, out);
       };
     }

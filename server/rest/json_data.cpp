@@ -158,6 +158,11 @@ void write_tensor(const InferTensor& output, std::string& out) {
 
 }  // namespace
 
+void check_json_count(int64_t elements, int64_t count) {
+  if (elements > count) fail_too_many();
+  if (elements < count) fail_too_few();
+}
+
 void read_json_data(std::string_view json, int64_t count, const std::string& model, InferTensor& out) {
   const DataType datatype = out.datatype;
   if (datatype == DataType::kFp16 || datatype == DataType::kBf16) {

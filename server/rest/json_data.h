@@ -13,6 +13,9 @@ namespace tensord::server {
 // what is no element of the datatype.
 void read_json_data(std::string_view json, int64_t count, const std::string& model, InferTensor& out);
 
+// Throws read_json_data's Error where `elements` of JSON are not the `count` that a shape has.
+void check_json_count(int64_t elements, int64_t count);
+
 // Appends the elements as a flat JSON array. Throws Error{kInvalidArgument} for datatypes and texts that JSON cannot
 // hold. REQUIRES: a row-major tensor.
 void write_json_data(const InferTensor& tensor, std::string& out);

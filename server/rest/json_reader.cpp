@@ -205,17 +205,18 @@ void JsonReader::null() {
   take_word("null");
 }
 
-std::string_view JsonReader::skip() {
+std::string_view JsonReader::skip(int64_t* elements) {
   const Kind kind = peek();
   const size_t begin = at_;
   switch (kind) {
     case Kind::kObject: object([this](const std::string&) { skip(); }); break;
-    case Kind::kArray: array([this] { skip(); }); break;
+    case Kind::kArray: array([&] { skip(elements); }); break;
     case Kind::kString: skip_string(); break;
     case Kind::kNumber: number(); break;
     case Kind::kBool: boolean(); break;
     case Kind::kNull: null(); break;
   }
+  if (elements != nullptr && kind != Kind::kArray) ++*elements;
   return text_.substr(begin, at_ - begin);
 }
 

@@ -37,8 +37,9 @@ class JsonReader {
   std::string_view number();  // its text, as it stands there; also NaN, Infinity and -Infinity
   bool boolean();
   void null();
-  // Takes a value, whatever it is; gives back its text.
-  std::string_view skip();
+  // Takes a value, whatever it is; gives back its text. `elements` grows by what is no array, however arrays are
+  // nested.
+  std::string_view skip(int64_t* elements = nullptr);
   // After the last value only white space may be left.
   void finish();
 

@@ -136,5 +136,40 @@ TEST_F(RepositoryHintsTest, NothingToSay) {
   EXPECT_EQ(hint_for_versions(root() / "nowhere"), "its folder is empty");
 }
 
+// --disable-auto-complete-config.
+TEST_F(RepositoryHintsTest, NothingIsCompletedWhereConfigurationsMustBeWhole) {
+  const std::string input = "input { name: 'x' data_type: TYPE_FP32 dims: 1 }";
+  const std::string output = "output { name: 'OUTPUT__0' data_type: TYPE_FP32 dims: 1 }";
+  const std::pair<std::string, std::string> trials[] = {
+      {"backend: 'pytorch' " + input + output, "1 READY"},
+      {"platform: 'pytorch_libtorch' " + input + output, "1 READY"},
+      {"none", "No such file or directory"},
+      {input + output, "must specify 'platform' or 'backend' for 'm'"},
+      {"backend: 'pytorch' " + output, "at least one input, none were specified"},
+      {"backend: 'pytorch' " + input, "at least one output, none were specified"},
+      {"backend: 'pytorch' input { name: 'x' dims: 1 } " + output, "model input 'x' must specify 'data_type'"},
+      {"backend: 'pytorch' " + input + "output { name: 'y' data_type: TYPE_FP32 }", "output 'y' must specify 'dims'"}};
+  for (const auto& [config, expected] : trials) {
+    fs::remove_all(root() / "m");
+    add("m", "1");
+    if (config != "none") configure("m", config);
+    start({.roots = {}, .only = {}, .needs_whole_configs = true});
+    EXPECT_THAT(states("m"), HasSubstr(expected)) << config;
+    EXPECT_EQ(repository_->is_all_ready(), expected == "1 READY") << config;
+    start({});
+    EXPECT_EQ(states("m"), "1 READY") << config;
+  }
+  // What a client brings with a load is held to the same.
+  configure("m", trials[0].first);
+  start({.roots = {}, .only = {}, .mode = ControlMode::kExplicit, .needs_whole_configs = true});
+  const auto load = [&](const char* config) {
+    return error_of([&] { repository_->load({.name = "m", .config = config, .files = {}}); }).second;
+  };
+  EXPECT_THAT(load(R"({"backend": "pytorch"})"), HasSubstr("at least one input"));
+  EXPECT_EQ(load(R"({"backend": "pytorch", "input": [{"name": "x", "data_type": "TYPE_FP32", "dims": [1]}],
+                     "output": [{"name": "OUTPUT__0", "data_type": "TYPE_FP32", "dims": [1]}]})"),
+            "no error");
+}
+
 }  // namespace
 }  // namespace tensord::server
