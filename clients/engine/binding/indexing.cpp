@@ -3,6 +3,7 @@
 #include "clients/engine/binding/operator.h"
 #include "clients/engine/binding/run_op.h"
 #include "clients/engine/binding/tensor_slots.h"
+#include "clients/engine/binding/trace.h"
 
 // x[…] and x[…] = value. Integers, slices, None and … make a view; tensors, lists and masks then index it
 // (aten::index, aten::index_put_). As PyTorch, but a mask of several dimensions may have anything beside it, as in NumPy.
@@ -53,7 +54,7 @@ class Indexer {
 
   Indexed run(PyObject* index) {
     if (PyTuple_Check(index)) {
-      items_.assign(PySequence_Fast_ITEMS(index), PySequence_Fast_ITEMS(index) + PyTuple_GET_SIZE(index));
+      for (size_t i = 0; i < tuple_size(index); ++i) items_.push_back(tuple_item(index, i));
     } else {
       items_.push_back(index);
     }
@@ -98,7 +99,7 @@ class Indexer {
       if (made.numel() == 0 && is_floating(made.dtype())) made = run_op(to, {made, DType::kInt64, false, false, Value()});
     } else {
       PyErr_Format(PyExc_TypeError, "index: only integers, slices, None, ..., lists, arrays and tensors are indices, not %s",
-                   Py_TYPE(item)->tp_name);
+                   class_of(item).c_str());
       throw nb::python_error();
     }
     kept_.push_back(wrap(made));
@@ -247,6 +248,7 @@ Py_ssize_t length(PyObject* self) {
     PyErr_SetString(PyExc_TypeError, "len() of a 0-d tensor");
     return -1;
   }
+  note_sizes_read();
   return static_cast<Py_ssize_t>(x.sizes()[0]);
 }
 
