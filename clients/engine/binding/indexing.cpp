@@ -89,13 +89,17 @@ class Indexer {
 
   // A tensor made of a list, an array or an object that is an integer; kept until the end.
   PyObject* as_tensor(PyObject* item) {
-    if (is_tensor(item)) return item;
     Tensor made;
+    static const ops::Op& to = get_op("aten::to.dtype");
+    if (is_tensor(item)) {
+      if (tensor_in(item).dtype() != DType::kInt32) return item;
+      kept_.push_back(wrap(run_op(to, {tensor_in(item), DType::kInt64, false, false, Value()})));
+      return kept_.back().ptr();
+    }
     if (is_index(item)) {
       made = Tensor::scalar(read_int(item));
     } else if (PyList_Check(item) || PyTuple_Check(item) || has_buffer(item)) {
       made = make_tensor(nb::handle(item), std::nullopt);
-      static const ops::Op& to = get_op("aten::to.dtype");
       if (made.numel() == 0 && is_floating(made.dtype())) made = run_op(to, {made, DType::kInt64, false, false, Value()});
     } else {
       PyErr_Format(PyExc_TypeError, "index: only integers, slices, None, ..., lists, arrays and tensors are indices, not %s",
