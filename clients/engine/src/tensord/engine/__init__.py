@@ -39,6 +39,10 @@ def __getattr__(name: str):
         return importlib.import_module(f"tensord.engine.{name}")
     if name.startswith("__"):
         raise AttributeError(name)
+    if name in ("serve", "Server"):
+        from tensord.engine import _serving
+
+        return getattr(_serving, name)
     try:
         found = _engine._operator("aten::" + name)
     except AttributeError:
