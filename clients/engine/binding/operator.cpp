@@ -301,7 +301,7 @@ nb::object results_of(const std::vector<Value>& returns, const Overload& overloa
   return out;
 }
 
-// Keywords that Python's functions have beside the schema's: requires_grad of what makes tensors, a generator, and out=None.
+// Keywords that Python's functions have beside the schema's: requires_grad of what makes tensors, a generator, and None for it or out.
 struct Extras {
   bool requires_grad = false;
   ops::Generator* generator = nullptr;
@@ -319,7 +319,7 @@ bool take_extras(const Operator& op, Arguments& given, Extras& extras) {
     PyObject* value = given.args[given.count + i];
     any |= (!op.has_requires_grad && same_name(name, kRequiresGrad)) ||
            (same_name(name, kGenerator) && value != Py_None && generator_in(value)) ||
-           (value == Py_None && same_name(name, kOut));
+           (value == Py_None && (same_name(name, kOut) || same_name(name, kGenerator)));
   }
   if (!any) return false;
   nb::list names;
@@ -331,7 +331,7 @@ bool take_extras(const Operator& op, Arguments& given, Extras& extras) {
       extras.requires_grad = PyObject_IsTrue(value) == 1;
     } else if (same_name(name, kGenerator) && value != Py_None && generator_in(value)) {
       extras.generator = generator_in(value);
-    } else if (value != Py_None || !same_name(name, kOut)) {
+    } else if (value != Py_None || !(same_name(name, kOut) || same_name(name, kGenerator))) {
       names.append(nb::borrow(name));
       extras.args.push_back(value);
     }

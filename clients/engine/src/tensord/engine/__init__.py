@@ -29,7 +29,7 @@ __version__ = "0.1.0"
 
 _tensor_methods.install(Tensor)
 # Loaded when first asked for, so that `import tensord.engine` stays short.
-_SUBMODULES = ("array_api", "autograd", "jit", "nn", "optim")
+_SUBMODULES = ("array_api", "autograd", "data", "jit", "nn", "optim")
 
 
 def __getattr__(name: str):

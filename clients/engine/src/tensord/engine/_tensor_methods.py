@@ -56,7 +56,8 @@ def _format(self, spec: str) -> str:
 
 def _rebuild(buffer, dtype, shape, requires_grad):
     buffer = memoryview(buffer)
-    out = _engine.frombuffer(bytearray(buffer), dtype=dtype) if buffer.nbytes else _engine._operator("aten::empty")((0,), dtype=dtype)
+    # Over memory that came out of band, else a copy.
+    out = _engine.frombuffer(bytearray(buffer) if buffer.readonly else buffer, dtype=dtype) if buffer.nbytes else _engine._operator("aten::empty")((0,), dtype=dtype)
     out = out.reshape(shape)
     if requires_grad:
         out.requires_grad = True

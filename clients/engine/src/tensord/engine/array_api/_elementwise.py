@@ -60,7 +60,9 @@ globals().update({name: _rounding(name) for name in _OF_INTEGERS})
 
 
 def sign(x, /) -> Tensor:
-    return engine.sgn(x) if x.dtype.is_complex else engine.sign(x)
+    if x.dtype.is_complex:
+        return engine.sgn(x)
+    return engine.where(x.isnan(), x, engine.sign(x)) if x.dtype.is_floating_point else engine.sign(x)
 
 
 def expm1(x, /) -> Tensor:

@@ -10,8 +10,8 @@ __all__ = ["broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat", "ex
            "roll", "squeeze", "stack", "take", "take_along_axis", "tile", "unstack"]
 
 
-def broadcast_arrays(*arrays) -> list:
-    return list(engine.broadcast_tensors(*arrays)) if arrays else []
+def broadcast_arrays(*arrays) -> tuple:
+    return engine.broadcast_tensors(*arrays) if arrays else ()
 
 
 def broadcast_shapes(*shapes) -> tuple:

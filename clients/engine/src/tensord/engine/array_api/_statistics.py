@@ -58,7 +58,7 @@ def std(x, /, *, axis=None, correction=0.0, keepdims=False) -> Tensor:
 def var(x, /, *, axis=None, correction=0.0, keepdims=False) -> Tensor:
     places = axes(axis, x.ndim)
     if not places:
-        return engine.zeros_like(x) if correction == 0 else engine.full_like(x, float("nan"))
+        return x - x if correction == 0 else engine.full_like(x, float("nan"))
     if correction == int(correction):
         return engine.var(x, places, correction=int(correction), keepdim=keepdims)
     count = math.prod(x.shape[place] for place in places)
