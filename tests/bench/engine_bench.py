@@ -2,7 +2,7 @@
 and backward, a data loader; import time and memory in processes of their own.
 
 Usage: PYTHONPATH=build/dev/python build/pypi_torch/bin/python -m tests.bench.engine_bench [--rounds N]   (scripts/setup pypi_torch)
-Prints a table: microseconds, the best of the rounds, the libraries in turns.
+Prints a table: microseconds, the best of many short rounds, the libraries in turns.
 """
 
 import argparse
@@ -21,7 +21,7 @@ def best(calls, rounds):
         call()
         begin = time.perf_counter()
         call()
-        counts[name] = max(1, int(0.02 / max(1e-7, time.perf_counter() - begin)))
+        counts[name] = max(1, int(0.001 / max(1e-7, time.perf_counter() - begin)))
     for _ in range(rounds):
         for name, call in calls.items():
             begin = time.perf_counter()
@@ -116,7 +116,7 @@ def processor():
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--rounds", type=int, default=300)
     rounds = parser.parse_args().rounds
     import numpy
     import torch

@@ -70,7 +70,7 @@ def expm1(x, /) -> Tensor:
         return engine.expm1(x)
     # exp(a + bi) - 1 without cancellation: expm1(a) cos(b) + (cos(b) - 1) + exp(a) sin(b) i.
     a, b = engine.real(x), engine.imag(x)
-    real = engine.expm1(a) * engine.cos(b) - 2 * engine.sin(b / 2) ** 2
+    real = engine.expm1(a) * engine.cos(b) - 2 * engine.sin(b / 2) ** 2 + 0.0  # never -0
     imag = engine.where(b == 0, b, engine.exp(a) * engine.sin(b))
     return engine.complex(engine.where(a.isfinite() & b.isfinite(), real, engine.real(engine.exp(x)) - 1),
                           engine.where(a.isfinite() & b.isfinite(), imag, engine.imag(engine.exp(x))))
