@@ -1,7 +1,8 @@
 # The engine as a library to embed: tensors, autograd, modules, TorchScript and all kernels in one shared object, so that
 # operators, which register themselves, are there without a word to the linker. The daemon has it all inside instead.
 set(engine_layers tensord_base tensord_tensor tensord_ops tensord_autograd tensord_distributed tensord_nn
-                  tensord_jit_ir tensord_jit_frontend tensord_jit_passes tensord_jit_archive tensord_jit_runtime)
+                  tensord_jit_ir tensord_jit_frontend tensord_jit_passes tensord_jit_archive tensord_jit_formats
+                  tensord_jit_runtime)
 add_library(tensord_engine SHARED $<TARGET_OBJECTS:tensord_kernels>)
 add_library(tensord::engine ALIAS tensord_engine)
 list(JOIN engine_layers "," layer_list)

@@ -105,9 +105,11 @@ class Printer:
                 parameters = _parameters(record, is_method, spread)
                 if parameters is None:
                     parameters = "self, *args: Any, **kwargs: Any" if is_method else "*args: Any, **kwargs: Any"
-                line = f"def {name}({parameters}) -> {self._result(name, record)}: ..."
-                if line not in lines:
-                    lines.append(line)
+                # NumPy's names for the same, which calls take too.
+                for text in dict.fromkeys((parameters, re.sub(r"\bdim: ", "axis: ", re.sub(r"\bkeepdim: ", "keepdims: ", parameters)))):
+                    line = f"def {name}({text}) -> {self._result(name, record)}: ..."
+                    if line not in lines:
+                        lines.append(line)
         if len(lines) > 1:
             return [text for line in lines for text in ("@overload", line)]
         return lines
@@ -157,17 +159,18 @@ def native_stub(folder: pathlib.Path, printer: Printer, engine) -> str:
 def package_stub(printer: Printer, engine) -> str:
     native = sorted(name for name in dir(engine._engine) if not name.startswith("_") and name not in ("Operator",))
     python = sorted(engine._functions)
-    lines = ["from tensord.engine import autograd as autograd, jit as jit, nn as nn, optim as optim"]
+    lines = ["from tensord.engine import array_api as array_api, autograd as autograd, data as data, jit as jit, nn as nn, optim as optim"]
     lines += [f"from tensord.engine._engine import {name} as {name}" for name in native]
     lines += [f"from tensord.engine._functions import {name} as {name}" for name in python]
     lines += ["from tensord.engine._grad_mode import enable_grad as enable_grad, inference_mode as inference_mode",
               "from tensord.engine._grad_mode import no_grad as no_grad, set_grad_enabled as set_grad_enabled",
               "from tensord.engine._operators import ops as ops",
+              "from tensord.engine._serving import Server as Server, serve as serve",
               "from tensord.engine._printing import set_printoptions as set_printoptions",
               "from tensord.engine.files import load as load, save as save", "", "_Number = Union[builtins.int, builtins.float, builtins.complex]",
               "__version__: str", ""]
     for name, records in operators(engine):
-        if name not in native and name not in python:
+        if name not in native and name not in python and name != "data":  # the module of that name
             lines += printer.definitions(name, records, False)
     return "\n".join(lines)
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "core/base/error.h"
+#include "core/ops/call_observer.h"
 #include "core/ops/complex.h"
 #include "core/ops/named_error.h"
 #include "core/ops/quantized.h"
@@ -275,7 +277,28 @@ bool run_complex_composite(const Op& op, std::span<const Value> arguments, std::
 
 void set_recorder(RecordFn function) { recorder.store(function, std::memory_order_release); }
 
+namespace {
+
+thread_local CallObserver* observer = nullptr;
+
+void run_observed(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
+  struct Pause {  // what the operator calls is its own affair
+    CallObserver* paused = set_call_observer(nullptr);
+    ~Pause() { set_call_observer(paused); }
+  } pause;
+  const size_t before = returns.size();
+  run(op, arguments, returns);
+  pause.paused->called(op, arguments, std::span(returns).subspan(before));
+}
+
+}  // namespace
+
+CallObserver* set_call_observer(CallObserver* next) { return std::exchange(observer, next); }
+CallObserver* call_observer() { return observer; }
+
 void run(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
+  if (observer) [[unlikely]]
+    return run_observed(op, arguments, returns);
   if (has_quantized(arguments)) [[unlikely]]
     return compute(op, arguments, returns);  // nothing of them has a gradient
   if (has_complex(arguments)) [[unlikely]] {

@@ -1,5 +1,6 @@
 // Matrix products: schemas and shapes, and matmul over any ranks as views of mm and bmm.
 #include <optional>
+#include <ostream>
 
 #include "core/ops/op.h"
 #include "core/ops/run.h"
@@ -15,8 +16,12 @@ using ops::Scalar;
 using ops::TensorMeta;
 using Context = const ops::KernelContext&;
 
-std::string shape_x(const Dims& a, const Dims& b) {
-  return concat("(", a[0], "x", a[1], " and ", b[0], "x", b[1], ")");
+// A text only where something is wrong: making it takes longer than a small product.
+struct Shapes {
+  const Dims &a, &b;
+};
+std::ostream& operator<<(std::ostream& out, const Shapes& s) {
+  return out << "(" << s.a[0] << "x" << s.a[1] << " and " << s.b[0] << "x" << s.b[1] << ")";
 }
 
 void check_dtypes(const char* op, const Tensor& a, const Tensor& b) {
@@ -28,7 +33,7 @@ void check_dtypes(const char* op, const Tensor& a, const Tensor& b) {
 Dims mm_sizes(const char* op, const Tensor& a, const Tensor& b) {
   check(a.ndim() == 2, op, ": the first matrix must be 2-D, but got ", a.ndim(), "-D");
   check(b.ndim() == 2, op, ": mat2 must be a matrix, but got ", b.ndim(), "-D tensor");
-  check(a.sizes()[1] == b.sizes()[0], "mat1 and mat2 shapes cannot be multiplied ", shape_x(a.sizes(), b.sizes()));
+  check(a.sizes()[1] == b.sizes()[0], "mat1 and mat2 shapes cannot be multiplied ", Shapes{a.sizes(), b.sizes()});
   check_dtypes(op, a, b);
   return Dims{a.sizes()[0], b.sizes()[1]};
 }
@@ -222,7 +227,7 @@ MatmulShape matmul_shape(const Tensor& a, const Tensor& b) {
     check(rows_a[1] == rows_b[0], "inconsistent tensor size, expected tensor [", rows_a[1], "] and src [", rows_b[0],
           "] to have the same number of elements, but got ", rows_a[1], " and ", rows_b[0], " elements respectively");
   }
-  check(rows_a[1] == rows_b[0], "mat1 and mat2 shapes cannot be multiplied ", shape_x(rows_a, rows_b));
+  check(rows_a[1] == rows_b[0], "mat1 and mat2 shapes cannot be multiplied ", Shapes{rows_a, rows_b});
   s.batch = broadcast_sizes(s.a.span().first(na - 2), s.b.span().first(nb - 2));
   s.out = s.batch;
   if (a.ndim() > 1) s.out.push_back(rows_a[0]);

@@ -158,7 +158,7 @@ void bind_node(nb::module_& module) {
   node.def("register_prehook", register_node_prehook, nb::arg("hook"));
   node.def("__repr__", [](const PyNode& self) { return "<" + self.node->name() + ">"; });
   node.def("__eq__", [](const PyNode& self, const PyNode& other) { return self == other; });
-  node.def("__eq__", [](const PyNode&, nb::handle) { return false; });
+  node.def("__eq__", [](const PyNode&, nb::handle) { return false; }, nb::arg("other").none());
   node.def("__hash__", [](const PyNode& self) { return reinterpret_cast<Py_hash_t>(self.node.get()) >> 4; });
 }
 

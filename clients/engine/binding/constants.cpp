@@ -26,7 +26,7 @@ void bind_kind(nb::module_& module, const char* type_name, ConstantKind kind) {
   type.def("__repr__", [](const T& self) { return "engine." + std::string(self.name); });
   type.def("__reduce__", [](const T& self) { return std::string(self.name); });
   type.def("__hash__", [](const T& self) { return static_cast<Py_hash_t>(self.number + 1); });
-  type.def("__eq__", [](nb::handle self, nb::handle other) { return self.is(other); });
+  type.def("__eq__", [](nb::handle self, nb::handle other) { return self.is(other); }, nb::arg("other").none());
   type.def_prop_ro("name", [](const T& self) { return std::string(self.name); });
   types[static_cast<int>(kind)] = reinterpret_cast<PyTypeObject*>(type.ptr());
   if constexpr (std::is_same_v<T, DTypeConstant>) {
@@ -125,7 +125,7 @@ void bind_constants(nb::module_& module) {
   });
   device.def("__str__", [](const Device& self) { return to_string(self); });
   device.def("__eq__", [](const Device& self, const Device& other) { return self == other; });
-  device.def("__eq__", [](const Device&, nb::handle) { return false; });
+  device.def("__eq__", [](const Device&, nb::handle) { return false; }, nb::arg("other").none());
   device.def("__hash__", [](const Device& self) { return static_cast<int>(self.kind) * 256 + self.index; });
   device.def("__reduce__", [device](const Device& self) { return nb::make_tuple(device, nb::make_tuple(to_string(self))); });
   device_type = reinterpret_cast<PyTypeObject*>(device.ptr());

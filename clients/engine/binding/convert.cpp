@@ -34,13 +34,12 @@ bool is_sequence(PyObject* object) { return PyList_Check(object) || PyTuple_Chec
 
 // NumPy's numbers and others that say they are numbers.
 bool has_float(PyObject* object) {
-  const PyNumberMethods* number = Py_TYPE(object)->tp_as_number;
-  return number && number->nb_float && !PyLong_Check(object) && !is_tensor(object) && !is_sequence(object) &&
+  return PyType_GetSlot(Py_TYPE(object), Py_nb_float) && !PyLong_Check(object) && !is_tensor(object) && !is_sequence(object) &&
          !PyObject_HasAttrString(object, "__array_interface__");
 }
 bool is_numpy_scalar(PyObject* object) {
   // Only NumPy's scalars have both; its arrays have __len__ as well.
-  return Py_TYPE(object)->tp_as_number && PyObject_HasAttrString(object, "dtype") && PyObject_HasAttrString(object, "item") &&
+  return PyType_GetSlot(Py_TYPE(object), Py_nb_float) && PyObject_HasAttrString(object, "dtype") && PyObject_HasAttrString(object, "item") &&
          !is_tensor(object) && PyObject_HasAttrString(object, "ndim") &&
          read_int(nb::handle(object).attr("ndim").ptr()) == 0;
 }
@@ -85,11 +84,11 @@ Fit fit_list(const ParamType& type, PyObject* object) {
     return fit_element(type.element, object) == Fit::kNo ? Fit::kNo : Fit::kConverted;
   }
   Fit worst = Fit::kExact;
-  const Py_ssize_t count = PySequence_Fast_GET_SIZE(object);
-  PyObject** items = PySequence_Fast_ITEMS(object);
+  const Py_ssize_t count = sequence_size(object);
   for (Py_ssize_t i = 0; i < count; ++i) {
-    if (type.is_element_optional && items[i] == Py_None) continue;
-    const Fit one = fit_element(type.element, items[i]);
+    PyObject* item = sequence_item(object, i);
+    if (type.is_element_optional && item == Py_None) continue;
+    const Fit one = fit_element(type.element, item);
     if (one == Fit::kNo) return Fit::kNo;
     worst = std::min(worst, one);
   }
@@ -105,7 +104,7 @@ double read_float(PyObject* object) {
 Value read_number(PyObject* object) {
   if (PyBool_Check(object)) return Value(object == Py_True);
   if (PyLong_Check(object)) return Value(read_int(object));
-  if (PyFloat_Check(object)) return Value(PyFloat_AS_DOUBLE(object));
+  if (PyFloat_Check(object)) return Value(PyFloat_AsDouble(object));
   if (PyComplex_Check(object)) {
     return Value(std::complex<double>(PyComplex_RealAsDouble(object), PyComplex_ImagAsDouble(object)));
   }
@@ -152,8 +151,8 @@ Value read_element(ParamKind kind, PyObject* object) {
 
 Value list_value(PyObject* object) {
   std::vector<Value> items;
-  const Py_ssize_t count = PySequence_Fast_GET_SIZE(object);
-  for (Py_ssize_t i = 0; i < count; ++i) items.push_back(to_value(PySequence_Fast_ITEMS(object)[i]));
+  const Py_ssize_t count = sequence_size(object);
+  for (Py_ssize_t i = 0; i < count; ++i) items.push_back(to_value(sequence_item(object, i)));
   if (PyTuple_Check(object)) return ops::make_tuple(std::move(items));
   ops::TypePtr element = items.empty() ? ops::tensor_type() : ops::type_of(items.front());
   for (const Value& item : items) {
@@ -212,10 +211,10 @@ Value to_value(const ParamType& type, PyObject* object) {
   if (type.kind != ParamKind::kList) return read_element(type.kind, object);
   std::vector<Value> items;
   if (is_sequence(object)) {
-    const Py_ssize_t count = PySequence_Fast_GET_SIZE(object);
+    const Py_ssize_t count = sequence_size(object);
     items.reserve(static_cast<size_t>(count));
     for (Py_ssize_t i = 0; i < count; ++i) {
-      PyObject* item = PySequence_Fast_ITEMS(object)[i];
+      PyObject* item = sequence_item(object, i);
       items.push_back(item == Py_None ? Value() : read_element(type.element, item));
     }
   } else {
@@ -234,7 +233,7 @@ Value to_value(PyObject* object) {
   if (is_sequence(object)) return list_value(object);
   if (PyDict_Check(object)) return dict_value(object);
   if (is_numpy_scalar(object)) return read_number(object);
-  PyErr_Format(PyExc_TypeError, "the engine has no value for an object of class %s", Py_TYPE(object)->tp_name);
+  PyErr_Format(PyExc_TypeError, "the engine has no value for an object of class %s", class_of(object).c_str());
   throw nb::python_error();
 }
 
@@ -265,7 +264,7 @@ nb::object to_python(const Value& value, const std::string& enum_name) {
       const auto& items = value.to_tuple()->items;
       nb::object out = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(items.size())));
       for (size_t i = 0; i < items.size(); ++i) {
-        PyTuple_SET_ITEM(out.ptr(), static_cast<Py_ssize_t>(i), to_python(items[i], enum_name).release().ptr());
+        set_tuple_item(out.ptr(), i, to_python(items[i], enum_name).release().ptr());
       }
       return out;
     }
@@ -316,7 +315,7 @@ bool is_index(PyObject* object) {
 nb::object int_tuple(std::span<const int64_t> values) {
   PyObject* out = PyTuple_New(static_cast<Py_ssize_t>(values.size()));
   if (!out) throw nb::python_error();
-  for (size_t i = 0; i < values.size(); ++i) PyTuple_SET_ITEM(out, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(values[i]));
+  for (size_t i = 0; i < values.size(); ++i) set_tuple_item(out, i, PyLong_FromLongLong(values[i]));
   return nb::steal(out);
 }
 
@@ -328,8 +327,8 @@ Dims read_dims(PyObject* object) {
   }
   const nb::object items = nb::steal(PySequence_Fast(object, "expected a list or tuple of integers"));
   if (!items.is_valid()) throw nb::python_error();
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.ptr()); ++i) {
-    out.push_back(read_int(PySequence_Fast_GET_ITEM(items.ptr(), i)));
+  for (Py_ssize_t i = 0; i < sequence_size(items.ptr()); ++i) {
+    out.push_back(read_int(sequence_item(items.ptr(), i)));
   }
   return out;
 }

@@ -3,6 +3,7 @@
 #include "clients/engine/binding/operator.h"
 #include "clients/engine/binding/run_op.h"
 #include "clients/engine/binding/tensor_slots.h"
+#include "clients/engine/binding/trace.h"
 
 // x[…] and x[…] = value. Integers, slices, None and … make a view; tensors, lists and masks then index it
 // (aten::index, aten::index_put_). As PyTorch, but a mask of several dimensions may have anything beside it, as in NumPy.
@@ -53,7 +54,7 @@ class Indexer {
 
   Indexed run(PyObject* index) {
     if (PyTuple_Check(index)) {
-      items_.assign(PySequence_Fast_ITEMS(index), PySequence_Fast_ITEMS(index) + PyTuple_GET_SIZE(index));
+      for (size_t i = 0; i < tuple_size(index); ++i) items_.push_back(tuple_item(index, i));
     } else {
       items_.push_back(index);
     }
@@ -88,17 +89,21 @@ class Indexer {
 
   // A tensor made of a list, an array or an object that is an integer; kept until the end.
   PyObject* as_tensor(PyObject* item) {
-    if (is_tensor(item)) return item;
     Tensor made;
+    static const ops::Op& to = get_op("aten::to.dtype");
+    if (is_tensor(item)) {
+      if (tensor_in(item).dtype() != DType::kInt32) return item;
+      kept_.push_back(wrap(run_op(to, {tensor_in(item), DType::kInt64, false, false, Value()})));
+      return kept_.back().ptr();
+    }
     if (is_index(item)) {
       made = Tensor::scalar(read_int(item));
     } else if (PyList_Check(item) || PyTuple_Check(item) || has_buffer(item)) {
       made = make_tensor(nb::handle(item), std::nullopt);
-      static const ops::Op& to = get_op("aten::to.dtype");
       if (made.numel() == 0 && is_floating(made.dtype())) made = run_op(to, {made, DType::kInt64, false, false, Value()});
     } else {
       PyErr_Format(PyExc_TypeError, "index: only integers, slices, None, ..., lists, arrays and tensors are indices, not %s",
-                   Py_TYPE(item)->tp_name);
+                   class_of(item).c_str());
       throw nb::python_error();
     }
     kept_.push_back(wrap(made));
@@ -247,6 +252,7 @@ Py_ssize_t length(PyObject* self) {
     PyErr_SetString(PyExc_TypeError, "len() of a 0-d tensor");
     return -1;
   }
+  note_sizes_read();
   return static_cast<Py_ssize_t>(x.sizes()[0]);
 }
 

@@ -43,14 +43,14 @@ bool is_array(PyObject* object) {
 void look(PyObject* object, size_t depth, Content& content) {
   check(depth <= 64, "tensor: lists in lists are too deep");
   if (is_list(object)) {
-    const Py_ssize_t count = PySequence_Fast_GET_SIZE(object);
+    const Py_ssize_t count = sequence_size(object);
     if (depth == content.sizes.size()) {
       check(content.rank < 0 && !content.has_arrays, "tensor: expected numbers at depth ", depth, ", got a list");
       content.sizes.push_back(count);
     }
     check(content.sizes[depth] == count, "tensor: expected sequence of length ", content.sizes[depth], " at dim ", depth,
           " (got ", count, ")");
-    for (Py_ssize_t i = 0; i < count && !content.has_arrays; ++i) look(PySequence_Fast_ITEMS(object)[i], depth + 1, content);
+    for (Py_ssize_t i = 0; i < count && !content.has_arrays; ++i) look(sequence_item(object, i), depth + 1, content);
     return;
   }
   if (is_array(object)) {
@@ -59,7 +59,7 @@ void look(PyObject* object, size_t depth, Content& content) {
   }
   const int rank = rank_of(object);
   if (rank < 0) {
-    PyErr_Format(PyExc_TypeError, "tensor: cannot make a tensor of an object of class %s", Py_TYPE(object)->tp_name);
+    PyErr_Format(PyExc_TypeError, "tensor: cannot make a tensor of an object of class %s", class_of(object).c_str());
     throw nb::python_error();
   }
   check(depth == content.sizes.size(), "tensor: expected a sequence at dim ", depth, ", got a number");
@@ -72,13 +72,14 @@ inline constexpr bool dtype_is_complex_v = std::is_same_v<T, Complex64> || std::
 template <class T>
 T number_as(PyObject* object) {
   if constexpr (dtype_is_complex_v<T>) {
-    const Py_complex c = PyComplex_AsCComplex(object);
-    if (c.real == -1.0 && PyErr_Occurred()) throw nb::python_error();
-    return T(static_cast<typename T::value_type>(c.real), static_cast<typename T::value_type>(c.imag));
+    const nb::object c = nb::steal(PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(&PyComplex_Type), object, nullptr));
+    if (!c.is_valid()) throw nb::python_error();
+    return T(static_cast<typename T::value_type>(PyComplex_RealAsDouble(c.ptr())),
+             static_cast<typename T::value_type>(PyComplex_ImagAsDouble(c.ptr())));
   } else if constexpr (std::is_same_v<T, bool>) {
     return PyObject_IsTrue(object) == 1;
   } else if constexpr (std::is_integral_v<T>) {
-    if (PyFloat_Check(object)) return static_cast<T>(static_cast<int64_t>(PyFloat_AS_DOUBLE(object)));
+    if (PyFloat_Check(object)) return static_cast<T>(static_cast<int64_t>(PyFloat_AsDouble(object)));
     const int64_t value = read_int(object);
     if (value < static_cast<int64_t>(std::numeric_limits<T>::min()) || value > static_cast<int64_t>(std::numeric_limits<T>::max())) {
       fail(ErrorCode::kInvalidArgument, "tensor: ", value, " does not fit into ", name_of(dtype_of<T>));
@@ -98,16 +99,16 @@ T* fill(PyObject* object, T* to) {
     *to = number_as<T>(object);
     return to + 1;
   }
-  const Py_ssize_t count = PySequence_Fast_GET_SIZE(object);
-  for (Py_ssize_t i = 0; i < count; ++i) to = fill(PySequence_Fast_ITEMS(object)[i], to);
+  const Py_ssize_t count = sequence_size(object);
+  for (Py_ssize_t i = 0; i < count; ++i) to = fill(sequence_item(object, i), to);
   return to;
 }
 
 Tensor stacked(PyObject* list, std::optional<DType> dtype) {
   static const ops::Op& stack = ops::get_op("aten::stack");
   std::vector<Tensor> parts;
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list); ++i) {
-    parts.push_back(make_tensor(nb::handle(PySequence_Fast_ITEMS(list)[i]), dtype));
+  for (Py_ssize_t i = 0; i < sequence_size(list); ++i) {
+    parts.push_back(make_tensor(nb::handle(sequence_item(list, i)), dtype));
     check(parts.back().sizes() == parts.front().sizes(), "tensor: parts of shapes ", to_string(parts.front().sizes()), " and ",
           to_string(parts.back().sizes()), " make no tensor");
   }

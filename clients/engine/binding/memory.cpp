@@ -6,6 +6,7 @@
 
 #include "clients/engine/binding/constants.h"
 #include "clients/engine/binding/tensor_slots.h"
+#include "clients/engine/binding/trace.h"
 #include "core/autograd/variable.h"
 #include "core/tensor/complex.h"
 
@@ -112,6 +113,7 @@ void fill_buffer(PyObject* self, Py_buffer* view, int flags) {
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   view->obj = nullptr;
+  note_values_read();
   try {
     fill_buffer(self, view, flags);
     return 0;

@@ -15,5 +15,6 @@ NB_MODULE(_engine, module) {
   bind_function_class(module);
   bind_optim(module);
   bind_models(module);
+  bind_trace(module);
   bind_runtime(module);
 }

@@ -79,7 +79,7 @@ struct Arguments {
   PyObject* const* args;
   size_t count;
   PyObject* names;  // a tuple, or null; their values follow the positional ones
-  size_t name_count() const { return names ? static_cast<size_t>(PyTuple_GET_SIZE(names)) : 0; }
+  size_t name_count() const { return names ? tuple_size(names) : 0; }
 };
 
 struct Bound {
@@ -112,8 +112,6 @@ int find_parameter(const Overload& overload, PyObject* name) {
   return -1;
 }
 
-const char* class_of(PyObject* object) { return Py_TYPE(object)->tp_name; }
-
 // Puts the arguments into slots by parameter and says how well they fit; `why` is filled for kNo when asked for.
 Fit bind(const Overload& overload, const Arguments& given, Bound& bound, std::string* why) {
   const auto no = [&](auto&&... parts) {
@@ -139,11 +137,11 @@ Fit bind(const Overload& overload, const Arguments& given, Bound& bound, std::st
   }
   std::copy(given.args, given.args + positional, bound.slots);
   for (size_t i = 0; i < given.name_count(); ++i) {
-    PyObject* name = PyTuple_GET_ITEM(given.names, static_cast<Py_ssize_t>(i));
+    PyObject* name = tuple_item(given.names, i);
     const int at = find_parameter(overload, name);
-    if (at < 0) return no("got an unexpected keyword argument '", PyUnicode_AsUTF8(name), "'");
+    if (at < 0) return no("got an unexpected keyword argument '", utf8_of(name), "'");
     if (bound.slots[at] || (bound.packed && at == overload.pack_from)) {
-      return no("got two values for argument '", PyUnicode_AsUTF8(name), "'");
+      return no("got two values for argument '", utf8_of(name), "'");
     }
     bound.slots[at] = given.args[given.count + i];
   }
@@ -183,7 +181,7 @@ const Overload* only_candidate(const Operator& op, const Arguments& given) {
   static PyObject* const kOut = PyUnicode_InternFromString("out");
   bool has_out = false;
   for (size_t i = 0; i < given.name_count(); ++i) {
-    has_out |= same_name(PyTuple_GET_ITEM(given.names, static_cast<Py_ssize_t>(i)), kOut);
+    has_out |= same_name(tuple_item(given.names, i), kOut);
   }
   const Overload* found = nullptr;
   for (const Overload& overload : op.overloads) {
@@ -205,7 +203,7 @@ const Overload* only_candidate(const Operator& op, const Arguments& given) {
     message += "no form takes (";
     for (size_t i = 0; i < given.count; ++i) message += concat(i ? ", " : "", class_of(given.args[i]));
     for (size_t i = 0; i < given.name_count(); ++i) {
-      message += concat(given.count + i ? ", " : "", PyUnicode_AsUTF8(PyTuple_GET_ITEM(given.names, static_cast<Py_ssize_t>(i))),
+      message += concat(given.count + i ? ", " : "", utf8_of(tuple_item(given.names, i)),
                         "=", class_of(given.args[given.count + i]));
     }
     message += "); there are:";
@@ -294,7 +292,7 @@ nb::object results_of(const std::vector<Value>& returns, const Overload& overloa
   if (returns.size() == 1) return result_of(returns[0], type_at(0), overload, bound);
   nb::object tuple = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(returns.size())));
   for (size_t i = 0; i < returns.size(); ++i) {
-    PyTuple_SET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(i), result_of(returns[i], type_at(i), overload, bound).release().ptr());
+    set_tuple_item(tuple.ptr(), i, result_of(returns[i], type_at(i), overload, bound).release().ptr());
   }
   PyObject* named = result_class(overload);
   if (!named) return tuple;
@@ -303,7 +301,7 @@ nb::object results_of(const std::vector<Value>& returns, const Overload& overloa
   return out;
 }
 
-// Keywords that Python's functions have beside the schema's: requires_grad of what makes tensors, a generator, and out=None.
+// Keywords that Python's functions have beside the schema's: requires_grad of what makes tensors, a generator, and None for it or out.
 struct Extras {
   bool requires_grad = false;
   ops::Generator* generator = nullptr;
@@ -317,23 +315,23 @@ bool take_extras(const Operator& op, Arguments& given, Extras& extras) {
   static PyObject* const kOut = PyUnicode_InternFromString("out");
   bool any = false;
   for (size_t i = 0; i < given.name_count(); ++i) {
-    PyObject* name = PyTuple_GET_ITEM(given.names, static_cast<Py_ssize_t>(i));
+    PyObject* name = tuple_item(given.names, i);
     PyObject* value = given.args[given.count + i];
     any |= (!op.has_requires_grad && same_name(name, kRequiresGrad)) ||
            (same_name(name, kGenerator) && value != Py_None && generator_in(value)) ||
-           (value == Py_None && same_name(name, kOut));
+           (value == Py_None && (same_name(name, kOut) || same_name(name, kGenerator)));
   }
   if (!any) return false;
   nb::list names;
   extras.args.assign(given.args, given.args + given.count);
   for (size_t i = 0; i < given.name_count(); ++i) {
-    PyObject* name = PyTuple_GET_ITEM(given.names, static_cast<Py_ssize_t>(i));
+    PyObject* name = tuple_item(given.names, i);
     PyObject* value = given.args[given.count + i];
     if (!op.has_requires_grad && same_name(name, kRequiresGrad)) {
       extras.requires_grad = PyObject_IsTrue(value) == 1;
     } else if (same_name(name, kGenerator) && value != Py_None && generator_in(value)) {
       extras.generator = generator_in(value);
-    } else if (value != Py_None || !same_name(name, kOut)) {
+    } else if (value != Py_None || !(same_name(name, kOut) || same_name(name, kGenerator))) {
       names.append(nb::borrow(name));
       extras.args.push_back(value);
     }

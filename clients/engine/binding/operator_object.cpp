@@ -23,7 +23,8 @@ PyObject* call_object(PyObject* self, PyObject* const* args, size_t flags, PyObj
 
 PyObject* get(PyObject* self, PyObject* object, PyObject*) {
   if (!object || object == Py_None) return Py_NewRef(self);
-  return PyMethod_New(self, object);
+  static PyObject* const kMethodType = nb::object(nb::module_::import_("types").attr("MethodType")).release().ptr();
+  return PyObject_CallFunctionObjArgs(kMethodType, self, object, nullptr);
 }
 
 PyObject* name_of_object(PyObject* self, void*) {
@@ -59,7 +60,7 @@ PyObject* reduce(PyObject* self, PyObject*) {
 
 void free_object(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
-  type->tp_free(self);
+  PyObject_Free(self);
   Py_DECREF(type);
 }
 
@@ -113,7 +114,7 @@ nb::object operator_object(const Operator& op) {
   static auto* made = new std::map<const Operator*, PyObject*>();
   PyObject*& object = (*made)[&op];
   if (!object) {
-    object = operator_type()->tp_alloc(operator_type(), 0);
+    object = PyType_GenericAlloc(operator_type(), 0);
     if (!object) throw nb::python_error();
     auto* fields = reinterpret_cast<OperatorObject*>(object);
     fields->vectorcall = call_object;

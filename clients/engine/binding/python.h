@@ -14,6 +14,29 @@ namespace tensord::python {
 namespace nb = nanobind;
 using ops::Value;
 
+// Python's tuples and names by what the stable ABI has; the macros where it is not asked for.
+inline size_t tuple_size(PyObject* tuple) { return static_cast<size_t>(PyTuple_Size(tuple)); }
+inline PyObject* tuple_item(PyObject* tuple, size_t i) {
+#ifdef Py_LIMITED_API
+  return PyTuple_GetItem(tuple, static_cast<Py_ssize_t>(i));
+#else
+  return PyTuple_GET_ITEM(tuple, static_cast<Py_ssize_t>(i));
+#endif
+}
+// The same of what is a list or a tuple.
+inline Py_ssize_t sequence_size(PyObject* sequence) {
+  return PyList_Check(sequence) ? PyList_Size(sequence) : PyTuple_Size(sequence);
+}
+inline PyObject* sequence_item(PyObject* sequence, Py_ssize_t i) {
+  return PyList_Check(sequence) ? PyList_GetItem(sequence, i) : tuple_item(sequence, static_cast<size_t>(i));
+}
+// For a tuple that nobody else has yet; takes the reference over.
+inline void set_tuple_item(PyObject* tuple, size_t i, PyObject* item) { PyTuple_SetItem(tuple, static_cast<Py_ssize_t>(i), item); }
+inline const char* utf8_of(PyObject* text) { return PyUnicode_AsUTF8AndSize(text, nullptr); }
+inline std::string class_of(PyObject* object) {
+  return nb::str(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object))).attr("__name__")).c_str();
+}
+
 // Set once when the module is made.
 extern PyTypeObject* tensor_type;
 extern PyTypeObject* device_type;
@@ -73,6 +96,7 @@ void bind_autograd(nb::module_& module);
 void bind_function_class(nb::module_& module);
 void bind_optim(nb::module_& module);
 void bind_models(nb::module_& module);
+void bind_trace(nb::module_& module);
 void bind_runtime(nb::module_& module);
 
 }  // namespace tensord::python

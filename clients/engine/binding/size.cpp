@@ -7,8 +7,8 @@ PyTypeObject* size_type = nullptr;
 
 PyObject* numel(PyObject* self, PyObject*) {
   PyObject* product = PyLong_FromLong(1);
-  for (Py_ssize_t i = 0; product && i < PyTuple_GET_SIZE(self); ++i) {
-    PyObject* next = PyNumber_Multiply(product, PyTuple_GET_ITEM(self, i));
+  for (size_t i = 0; product && i < tuple_size(self); ++i) {
+    PyObject* next = PyNumber_Multiply(product, tuple_item(self, i));
     Py_DECREF(product);
     product = next;
   }
@@ -33,9 +33,9 @@ PyType_Spec spec = {"tensord.engine.Size", 0, 0, Py_TPFLAGS_DEFAULT, slots};
 }  // namespace
 
 nb::object size_object(std::span<const int64_t> values) {
-  PyObject* out = size_type->tp_alloc(size_type, static_cast<Py_ssize_t>(values.size()));
+  PyObject* out = PyType_GenericAlloc(size_type, static_cast<Py_ssize_t>(values.size()));
   if (!out) throw nb::python_error();
-  for (size_t i = 0; i < values.size(); ++i) PyTuple_SET_ITEM(out, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(values[i]));
+  for (size_t i = 0; i < values.size(); ++i) set_tuple_item(out, i, PyLong_FromLongLong(values[i]));
   return nb::steal(out);
 }
 

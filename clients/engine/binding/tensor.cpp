@@ -10,6 +10,7 @@
 #include "clients/engine/binding/run_op.h"
 #include "clients/engine/binding/size.h"
 #include "clients/engine/binding/tensor_slots.h"
+#include "clients/engine/binding/trace.h"
 #include "core/autograd/variable.h"
 #include "core/tensor/complex.h"
 
@@ -29,7 +30,7 @@ nb::object wrap(Tensor tensor) {
 nb::object wrap(const std::vector<Tensor>& tensors) {
   nb::object out = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(tensors.size())));
   for (size_t i = 0; i < tensors.size(); ++i) {
-    PyTuple_SET_ITEM(out.ptr(), static_cast<Py_ssize_t>(i), wrap(tensors[i]).release().ptr());
+    set_tuple_item(out.ptr(), i, wrap(tensors[i]).release().ptr());
   }
   return out;
 }
@@ -67,12 +68,13 @@ nb::object nested_list(const Tensor& x, int64_t dim, const T* at) {
   const auto d = static_cast<size_t>(dim);
   nb::object out = nb::steal(PyList_New(x.sizes()[d]));
   for (int64_t i = 0; i < x.sizes()[d]; ++i) {
-    PyList_SET_ITEM(out.ptr(), i, nested_list(x, dim + 1, at + i * x.strides()[d]).release().ptr());
+    PyList_SetItem(out.ptr(), i, nested_list(x, dim + 1, at + i * x.strides()[d]).release().ptr());
   }
   return out;
 }
 
 nb::object to_list(const Tensor& given) {
+  note_values_read();
   const Tensor x = on_host(given);
   return dispatch_any(x.dtype(), "tolist", [&]<class T>() {
     return x.numel() == 0 && x.ndim() == 1 ? nb::object(nb::list()) : nested_list<T>(x, 0, x.data<T>());
@@ -80,6 +82,7 @@ nb::object to_list(const Tensor& given) {
 }
 
 nb::object item(const Tensor& x) {
+  note_values_read();
   if (x.numel() != 1) {
     fail(ErrorCode::kInvalidArgument, "item: only tensors with one element can be converted to a number, not one of ", x.numel(),
          " elements");
@@ -121,14 +124,29 @@ nb::object reversed(const Tensor& x) {
 }
 
 void bind_shape(nb::class_<Tensor>& tensor) {
-  tensor.def_prop_ro("shape", [](const Tensor& x) { return size_object(x.sizes()); });
+  tensor.def_prop_ro("shape", [](const Tensor& x) {
+    note_sizes_read();
+    return size_object(x.sizes());
+  });
   tensor.def_prop_ro("ndim", [](const Tensor& x) { return x.ndim(); });
   tensor.def("dim", [](const Tensor& x) { return x.ndim(); });
   tensor.def("ndimension", [](const Tensor& x) { return x.ndim(); });
-  tensor.def("numel", [](const Tensor& x) { return x.numel(); });
-  tensor.def("nelement", [](const Tensor& x) { return x.numel(); });
-  tensor.def("size", [](const Tensor& x) { return size_object(x.sizes()); });
-  tensor.def("size", [](const Tensor& x, int64_t dim) { return x.size(dim); }, nb::arg("dim"));
+  tensor.def("numel", [](const Tensor& x) {
+    note_sizes_read();
+    return x.numel();
+  });
+  tensor.def("nelement", [](const Tensor& x) {
+    note_sizes_read();
+    return x.numel();
+  });
+  tensor.def("size", [](const Tensor& x) {
+    note_sizes_read();
+    return size_object(x.sizes());
+  });
+  tensor.def("size", [](const Tensor& x, int64_t dim) {
+    note_sizes_read();
+    return x.size(dim);
+  }, nb::arg("dim"));
   tensor.def("stride", [](const Tensor& x) { return int_tuple(x.strides()); });
   tensor.def("stride", [](const Tensor& x, int64_t dim) { return x.stride(dim); }, nb::arg("dim"));
   tensor.def("storage_offset", [](const Tensor& x) { return x.offset(); });

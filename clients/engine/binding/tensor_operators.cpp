@@ -1,5 +1,6 @@
 #include "clients/engine/binding/operator.h"
 #include "clients/engine/binding/tensor_slots.h"
+#include "clients/engine/binding/trace.h"
 
 // Python's operators: + - * / // % ** @ & | ^ << >> and their in-place forms, comparisons, and the conversions to numbers.
 namespace tensord::python {
@@ -145,6 +146,7 @@ PyObject* compare(PyObject* a, PyObject* b, int kind) {
 template <class Fn>
 auto read_item(PyObject* self, const char* what, decltype(std::declval<Fn>()(Tensor())) on_error, Fn&& fn)
     -> decltype(fn(Tensor())) {
+  note_values_read();
   try {
     const Tensor& tensor = tensor_in(self);
     if (tensor.numel() != 1) {

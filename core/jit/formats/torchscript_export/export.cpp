@@ -69,7 +69,8 @@ class Classes {
 }  // namespace
 
 void export_torchscript(const std::string& path, const ops::ObjectPtr& object,
-                        const std::vector<TorchScriptMethod>& methods) {
+                        const std::vector<TorchScriptMethod>& methods,
+                        const std::function<bool(const Tensor&)>& requires_grad) {
   SourcePrinter printer(object);
   std::string text;
   // The root is the first class that is made.
@@ -82,7 +83,7 @@ void export_torchscript(const std::string& path, const ops::ObjectPtr& object,
                       {{"code/__torch__/converted.py", classes.source()},
                        {"constants.pkl", std::string("\x80\x02).", 4)},
                        {"version", kVersion}},
-                      root, {});
+                      root, {.get_state = {}, .requires_grad = requires_grad});
 }
 
 }  // namespace tensord::jit

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "core/jit/ir/function.h"
@@ -14,8 +15,10 @@ struct TorchScriptMethod {
 };
 
 // Writes a model of another format as a TorchScript archive with its parameters and buffers under their names. Throws
-// Error{kUnimplemented} naming operator and place where TorchScript has no words for it.
+// Error{kUnimplemented} naming operator and place where TorchScript has no words for it. `requires_grad` says which
+// tensors are written as such; empty: none.
 void export_torchscript(const std::string& path, const ops::ObjectPtr& object,
-                        const std::vector<TorchScriptMethod>& methods);
+                        const std::vector<TorchScriptMethod>& methods,
+                        const std::function<bool(const Tensor&)>& requires_grad = {});
 
 }  // namespace tensord::jit

@@ -10,7 +10,17 @@ Every operator of the engine is here as a function and, where its first argument
 them by overload. docs/engine.md says what differs from PyTorch.
 """
 
-from tensord.engine import _engine
+import os as _os
+
+# OpenMP's idle threads spin for milliseconds by default, which is taken from the threads of other libraries (PyTorch's have a team of
+# their own). OpenMP reads this when it is loaded; children of this process do not get it.
+_spins = not ({"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & _os.environ.keys())
+if _spins:
+    _os.environ["GOMP_SPINCOUNT"] = "1000"
+from tensord.engine import _engine  # noqa: E402
+
+if _spins:
+    del _os.environ["GOMP_SPINCOUNT"]
 from tensord.engine._engine import *  # noqa: F403
 from tensord.engine._engine import (
     AlreadyExistsError, CancelledError, DataLossError, DeadlineExceededError, Error, FailedPreconditionError, Generator,
@@ -29,7 +39,7 @@ __version__ = "0.1.0"
 
 _tensor_methods.install(Tensor)
 # Loaded when first asked for, so that `import tensord.engine` stays short.
-_SUBMODULES = ("autograd", "jit", "nn", "optim")
+_SUBMODULES = ("array_api", "autograd", "data", "jit", "nn", "optim")
 
 
 def __getattr__(name: str):
@@ -39,6 +49,10 @@ def __getattr__(name: str):
         return importlib.import_module(f"tensord.engine.{name}")
     if name.startswith("__"):
         raise AttributeError(name)
+    if name in ("serve", "Server"):
+        from tensord.engine import _serving
+
+        return getattr(_serving, name)
     try:
         found = _engine._operator("aten::" + name)
     except AttributeError:

@@ -74,6 +74,9 @@ def seed() -> int:
 
 def promote_types(type1, type2):
     """The dtype of a result of both."""
+    if type1.is_complex or type2.is_complex:
+        wide = (_engine.complex128, _engine.float64)
+        return _engine.complex128 if type1 in wide or type2 in wide else _engine.complex64
     return _op("result_type")(_op("empty")((1,), dtype=type1), _op("empty")((1,), dtype=type2))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from typing import Any
 
 from tensord.engine import _engine
 
@@ -56,7 +57,7 @@ class _Mode:
 class no_grad(_Mode):
     """Nothing that is computed meanwhile is recorded."""
 
-    def __new__(cls, function=None):
+    def __new__(cls, function=None) -> Any:
         self = super().__new__(cls)
         return self(function) if function is not None else self
 
@@ -67,7 +68,7 @@ class no_grad(_Mode):
 class enable_grad(_Mode):
     """What is computed meanwhile is recorded, also inside of no_grad."""
 
-    def __new__(cls, function=None):
+    def __new__(cls, function=None) -> Any:
         self = super().__new__(cls)
         return self(function) if function is not None else self
 
@@ -99,7 +100,7 @@ class set_grad_enabled(_Mode):
 class inference_mode(_Mode):
     """As no_grad, and cheaper: tensors that are made meanwhile never take part in autograd."""
 
-    def __new__(cls, mode=True):
+    def __new__(cls, mode=True) -> Any:
         self = super().__new__(cls)
         if callable(mode):
             self._mode = True

@@ -56,7 +56,8 @@ def _format(self, spec: str) -> str:
 
 def _rebuild(buffer, dtype, shape, requires_grad):
     buffer = memoryview(buffer)
-    out = _engine.frombuffer(bytearray(buffer), dtype=dtype) if buffer.nbytes else _engine._operator("aten::empty")((0,), dtype=dtype)
+    # Over memory that came out of band, else a copy.
+    out = _engine.frombuffer(bytearray(buffer) if buffer.readonly else buffer, dtype=dtype) if buffer.nbytes else _engine._operator("aten::empty")((0,), dtype=dtype)
     out = out.reshape(shape)
     if requires_grad:
         out.requires_grad = True
@@ -99,6 +100,20 @@ def _new_tensor(self, data, *, dtype=None, device=None, requires_grad: bool = Fa
     return _functions.tensor(data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
 
 
+def _array_namespace(self, *, api_version=None):
+    from tensord.engine import array_api
+
+    if api_version is not None and not "2021.12" <= api_version <= array_api.__array_api_version__:
+        raise ValueError(f"__array_namespace__: version {api_version} of the array API is not there")
+    return array_api
+
+
+def _to_device(self, device, /, *, stream=None):
+    if stream is not None:
+        raise ValueError("to_device: streams are not there")
+    return self.to(device)
+
+
 def _reversed(self):
     return self if self.ndim == 0 else self.flip(0)
 
@@ -118,6 +133,9 @@ _METHODS = {
     "__deepcopy__": _deepcopy,
     "__dlpack__": _dlpack,
     "__dlpack_device__": lambda self: _engine._dlpack_device(self),
+    "__array_namespace__": _array_namespace,
+    "to_device": _to_device,
+    "__complex__": lambda self: complex(self.item()),
     "__reversed__": _reversed,
     "__dir__": _dir,
     "float": _converter(_engine.float32), "double": _converter(_engine.float64), "half": _converter(_engine.float16),

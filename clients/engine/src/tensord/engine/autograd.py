@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 from tensord.engine import _engine
 from tensord.engine._engine import Node, RemovableHandle
@@ -36,15 +37,15 @@ class Function:
     """A function with a backward of its own: static methods forward(ctx, …) and backward(ctx, *grads); call apply(…)."""
 
     @staticmethod
-    def forward(ctx, *args, **kwargs):
+    def forward(*args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError("a Function must have a static method forward(ctx, ...)")
 
     @staticmethod
-    def backward(ctx, *grad_outputs):
+    def backward(*args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError("a Function must have a static method backward(ctx, ...) to be differentiated")
 
     @classmethod
-    def apply(cls, *args):
+    def apply(cls, *args) -> Any:
         ctx = FunctionCtx()
         ctx._arguments = len(args)
         return _engine._apply_function(cls, ctx, *args)

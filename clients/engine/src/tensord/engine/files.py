@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import zipfile
+from typing import Any
 
 from tensord.engine import _engine
 
 
-def load(path, *, trainable: bool = False, optimize: bool = True):
+def load(path, *, trainable: bool = False, optimize: bool = True) -> Any:
     """A model (TorchScript archive, exported program, ONNX …) as something to call, or what torch.save or `save` wrote.
 
     `trainable`: the model's parameters can be trained; without it they may lie in the file, and calls are not recorded.

@@ -6,7 +6,7 @@ import os
 
 from tensord.engine import _engine
 
-__all__ = ["ScriptModule", "load", "save"]
+__all__ = ["ScriptModule", "TracerWarning", "load", "save", "script", "trace"]
 
 
 class ScriptModule:
@@ -148,3 +148,21 @@ def load(path, *, trainable: bool = False, optimize: bool = True) -> ScriptModul
 
 def save(module: ScriptModule, path) -> None:
     module.save(path)
+
+
+def trace(function, example_inputs, *, check_trace: bool = True, rtol: float = 1e-5, atol: float = 1e-5) -> ScriptModule:
+    """The operators that `function` (or a Module) calls for these inputs, as a model: see tensord.engine._tracing."""
+    from tensord.engine._tracing import trace_function
+
+    return trace_function(function, example_inputs, check_trace, rtol, atol)
+
+
+def script(function_or_module) -> ScriptModule:
+    """A function or Module from its Python source, control flow and all: see tensord.engine._scripting."""
+    from tensord.engine._scripting import script_object
+
+    return script_object(function_or_module)
+
+
+class TracerWarning(UserWarning):
+    """The traced function looks at numbers inside of tensors; the trace keeps what they were."""

@@ -1,0 +1,100 @@
+"""engine.serve: a model behind gRPC, by a daemon beside this process."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import time
+import weakref
+
+from tensord.engine import _engine
+
+_FILES = {"pytorch_libtorch": "model.pt", "onnxruntime_onnx": "model.onnx"}
+
+
+def daemon_program() -> str:
+    """The wheel's own, else what TENSORD_BINARY or PATH name."""
+    own = pathlib.Path(__file__).parent / "bin" / "tensord"
+    found = os.environ.get("TENSORD_BINARY") or (str(own) if own.exists() else shutil.which("tensord"))
+    if not found:
+        raise _engine.NotFoundError("serve: there is no program tensord: install the wheel tensord-engine, or set TENSORD_BINARY")
+    return found
+
+
+class Server:
+    """A running daemon: `address` for clients, `stop()` to end it. Also a context manager; it ends with this process."""
+
+    def __init__(self, folder: str, name: str, flags: list):
+        self.name = name
+        self._folder = folder
+        self._ready = os.path.join(folder, "ready.json")
+        self._log = os.path.join(folder, "log")
+        command = [daemon_program(), "serve", "--model-repository", os.path.join(folder, "models"), "--ready-file", self._ready, *flags]
+        with open(self._log, "wb") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log)
+        weakref.finalize(self, _end, self._process, folder)
+        self.address = self._wait()
+
+    def _wait(self) -> str:
+        deadline = time.monotonic() + 120
+        while not os.path.exists(self._ready):
+            if self._process.poll() is not None:
+                raise _engine.InternalError("serve: the daemon ended at its start:\n" + pathlib.Path(self._log).read_text(errors="replace")[-2000:])
+            if time.monotonic() > deadline:
+                self.stop()
+                raise _engine.DeadlineExceededError("serve: the daemon was not ready in two minutes")
+            time.sleep(0.01)
+        return json.loads(pathlib.Path(self._ready).read_text())["grpc"]
+
+    def stop(self) -> None:
+        """Ends the daemon; requests that it has are answered first."""
+        _end(self._process, self._folder)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def __repr__(self):
+        state = "running" if self._process.poll() is None else "stopped"
+        return f"Server({self.name!r} at {self.address}, {state})"
+
+
+def _end(process, folder: str) -> None:
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def serve(model, *, name: str = "model", address: str = "127.0.0.1", port: int = 0, flags=()) -> Server:
+    """Serves a model that was loaded, traced or scripted, or a Module (which is scripted), or a file, under `name`, with its
+    tensors as they are now. `port` 0 takes a free one; `flags` are more of `tensord serve`'s."""
+    from tensord.engine import jit, nn
+
+    if isinstance(model, nn.Module):
+        model = jit.script(model)
+    folder = tempfile.mkdtemp(prefix="tensord-serve-")
+    try:
+        version = os.path.join(folder, "models", name, "1")
+        os.makedirs(version)
+        if isinstance(model, jit.ScriptModule):
+            if model.format not in _FILES:
+                raise _engine.UnimplementedError(f"serve: a model of the format {model.format} cannot be written; give its file")
+            model.save(os.path.join(version, _FILES[model.format]))
+        else:
+            path = pathlib.Path(model)
+            shutil.copy(path, os.path.join(version, {".pt2": "model.pt2", ".onnx": "model.onnx"}.get(path.suffix, "model.pt")))
+        return Server(folder, name, ["--grpc-address", address, "--grpc-port", str(port), "--metrics-port", "0", *map(str, flags)])
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise

@@ -1,0 +1,40 @@
+"""Samples → a batch."""
+
+from __future__ import annotations
+
+import collections.abc
+
+from tensord.engine import _engine
+from tensord.engine._engine import Tensor
+from tensord.engine._functions import as_tensor, tensor
+
+
+def default_collate(batch: list):
+    """Tensors, arrays and numbers are stacked; dicts, tuples and lists become ones of batches; texts stay a list."""
+    first = batch[0]
+    if isinstance(first, Tensor):
+        return _engine._operator("aten::stack")(batch)
+    if hasattr(first, "__array_interface__"):
+        return _engine._operator("aten::stack")([as_tensor(item) for item in batch])
+    if isinstance(first, float):
+        return tensor(batch, dtype=_engine.float64)
+    if isinstance(first, int):
+        return tensor(batch)
+    if isinstance(first, (str, bytes)):
+        return batch
+    if isinstance(first, collections.abc.Mapping):
+        made = {key: default_collate([item[key] for item in batch]) for key in first}
+        return made if type(first) is dict else type(first)(made)
+    if isinstance(first, collections.abc.Sequence):
+        if any(len(item) != len(first) for item in batch):
+            raise RuntimeError("default_collate: each sample of the batch must have as many items")
+        columns = [default_collate(list(column)) for column in zip(*batch)]
+        if hasattr(first, "_fields"):
+            return type(first)(*columns)
+        return columns
+    raise TypeError(f"default_collate: a batch must contain tensors, arrays, numbers, dicts or lists; found {type(first)}")
+
+
+def default_convert(sample):
+    """What comes without batches: arrays as tensors."""
+    return as_tensor(sample) if hasattr(sample, "__array_interface__") and not isinstance(sample, Tensor) else sample

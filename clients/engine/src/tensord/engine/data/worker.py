@@ -1,0 +1,150 @@
+"""A worker process of DataLoader, and how batches come from it.
+
+A batch is pickled; its tensors' memory, and the pickle, are written into one anonymous file, whose descriptor goes over the pipe. So messages
+are small, nothing is left behind by a process that is killed, and the loader's tensors lie in that memory.
+"""
+
+from __future__ import annotations
+
+import itertools
+import mmap
+import os
+import pickle
+import random
+import signal
+import sys
+import traceback
+from multiprocessing import reduction
+from typing import Any, NamedTuple
+
+_ALIGNMENT = 64
+_info = None
+
+
+class WorkerInfo(NamedTuple):
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
+
+
+def get_worker_info():
+    """Which worker this process is; None in any other process."""
+    return _info
+
+
+class WorkerError:
+    """An exception of a worker: raised again as its own kind, with the worker's traceback."""
+
+    def __init__(self, worker: int):
+        kind = sys.exc_info()[0]
+        self.kind = kind if _can_be_sent(kind) else RuntimeError
+        self.text = f"Caught {kind.__name__} in DataLoader worker process {worker}.\nOriginal {traceback.format_exc()}"
+
+    def reraise(self):
+        try:
+            error = self.kind(self.text)
+        except Exception:  # a kind that wants other arguments
+            error = RuntimeError(self.text)
+        raise error from None
+
+
+def _can_be_sent(kind) -> bool:
+    try:
+        return pickle.loads(pickle.dumps(kind)) is kind
+    except Exception:
+        return False
+
+
+def send(connection, value) -> None:
+    buffers = []
+    head = pickle.dumps(value, protocol=5, buffer_callback=lambda buffer: buffers.append(buffer.raw()))
+    places, end = [], 0
+    for size in (len(head), *(buffer.nbytes for buffer in buffers)):
+        places.append((end, size))
+        end += -(-size // _ALIGNMENT) * _ALIGNMENT
+    descriptor = os.memfd_create("tensord-batch", os.MFD_CLOEXEC)
+    try:
+        os.ftruncate(descriptor, end)
+        for (offset, _), part in zip(places, (memoryview(head), *buffers)):
+            while part.nbytes:
+                written = os.pwrite(descriptor, part, offset)
+                part, offset = part[written:], offset + written
+        connection.send((places, end))
+        reduction.send_handle(connection, descriptor, None)
+    finally:
+        os.close(descriptor)
+
+
+def receive(connection):
+    places, end = connection.recv()
+    descriptor = reduction.recv_handle(connection)
+    try:
+        memory = memoryview(mmap.mmap(descriptor, end))
+    finally:
+        os.close(descriptor)
+    parts = [memory[offset:offset + size] for offset, size in places]
+    return pickle.loads(parts[0], buffers=parts[1:])
+
+
+def fetch_batches(dataset, collate, is_iterable: bool, is_batched: bool):
+    """A function: numbers (of an iterable dataset how many samples) → the batch. StopIteration says that there is none."""
+    if is_iterable:
+        samples = iter(dataset)
+
+        def fetch(count):
+            if not is_batched:
+                return collate(next(samples))
+            size, drop_last = count
+            batch = list(itertools.islice(samples, size))
+            if not batch or (drop_last and len(batch) < size):
+                raise StopIteration
+            return collate(batch)
+
+        return fetch
+    if is_batched and hasattr(dataset, "__getitems__"):
+        return lambda numbers: collate(dataset.__getitems__(numbers))
+    if is_batched:
+        return lambda numbers: collate([dataset[number] for number in numbers])
+    return lambda number: collate(dataset[number])
+
+
+def run_worker(settings: dict, worker: int, orders, results, others: list) -> None:
+    """The worker's process: from its orders, None being the last, to its results."""
+    global _info
+    for connection in others:  # ends that came along with fork: a pipe is over when its last end is
+        connection.close()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the loader's, which ends its workers
+    from tensord import engine
+
+    seed = settings["seed"] + worker
+    _info = WorkerInfo(worker, settings["num_workers"], seed, settings["dataset"])
+    try:
+        engine.set_num_threads(1)
+        engine.manual_seed(seed % 2**63)
+        random.seed(seed)
+        if "numpy" in sys.modules:
+            sys.modules["numpy"].random.seed(seed % 2**32)
+        start_error = None
+        try:
+            if settings["init"] is not None:
+                settings["init"](worker)
+            fetch = fetch_batches(settings["dataset"], settings["collate"], settings["is_iterable"], settings["is_batched"])
+        except Exception:
+            start_error = WorkerError(worker)
+        while (order := orders.recv()) is not None:
+            try:
+                answer = ("error", start_error) if start_error else ("batch", fetch(order))
+            except StopIteration:
+                answer = ("end", None)
+            except Exception:
+                answer = ("error", WorkerError(worker))
+            try:
+                send(results, answer)
+            except (pickle.PicklingError, TypeError, AttributeError):
+                send(results, ("error", WorkerError(worker)))
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        pass  # the loader is gone
+    finally:
+        sys.stdout.flush()
+        os._exit(0)  # nothing of the loader's process is ended here
