@@ -1,5 +1,5 @@
-// Runs the programs of tests/script as PyTorch saved them, with the passes and plans and without, each call
-// twice, and compares results, types and refusals with PyTorch's. TENSORD_SCRIPT_CASES has the archives.
+// Runs the programs of tests/script and tests/language as PyTorch saved them, with the passes and plans and without, and compares
+// results, types, refusals and what is printed with PyTorch's. TENSORD_SCRIPT_CASES has the archives.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -57,14 +57,18 @@ class Checker {
     for (const Value& argument : arguments) before += (before.empty() ? "" : ", ") + shown(argument);
     const std::string& refusal = field(call, "error").to_string();
     std::string problem;
+    ::testing::internal::CaptureStdout();
     try {
       const Value result = module_->method(name).run(frame_, arguments);
       problem = !refusal.empty() ? "no error, expected: " + refusal + "; got " + shown(result)
                                  : op_cases::compare(result, field(call, "result"), {});
     } catch (const Error& error) {
       const bool is_missing = error.code() == ErrorCode::kUnimplemented || error.code() == ErrorCode::kInternal;
-      if (refusal.empty() || is_missing) problem = concat("refused: ", error.what());
+      const bool is_other = !std::string_view(error.what()).ends_with(field(call, "says").to_string());
+      if (refusal.empty() || is_missing || is_other) problem = concat("refused: ", error.what(), "; expected: ", refusal);
     }
+    const std::string text = ::testing::internal::GetCapturedStdout(), &expected = field(call, "printed").to_string();
+    if (problem.empty() && text != expected) problem = concat("printed: ", text, "; expected: ", expected);
     if (!problem.empty()) ADD_FAILURE() << name << "(" << before << "), " << how_ << ": " << problem;
   }
 
@@ -82,9 +86,11 @@ TEST_P(ScriptCases, EqualPyTorch) {
   plain.plan.is_enabled = false;
   for (const auto& [how, options] : {std::pair("interpreted", plain), std::pair("planned", LoadOptions())}) {
     Checker checker(how, options, GetParam());
-    const int rounds = GetParam().ends_with("state") ? 1 : 2;  // what calls changed would be changed again
-    for (int round = 0; round < rounds && !HasFailure(); ++round) {
-      checker.check_all(load_torch_file(folder() / (GetParam() + ".calls")));
+    int64_t rounds = 1;
+    for (int64_t round = 0; round < rounds && !HasFailure(); ++round) {
+      const Value programs = load_torch_file(folder() / (GetParam() + ".calls"));
+      rounds = field(items(programs).front(), "rounds").to_int();
+      checker.check_all(programs);
     }
     EXPECT_GT(checker.count(), 0u);
   }
