@@ -67,9 +67,12 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _run(method, arguments: tuple) -> list:
-    """[the call and its result], or [] where Python cannot hold the result: a text of half a character."""
-    record = {"args": list(arguments), "error": "", "result": None}
+def record_of(method, arguments: tuple) -> list:
+    """[the call and its result], or [] where Python cannot hold the result: a text of half a character.
+
+    `says` is what the error must end with, `printed` what must be printed.
+    """
+    record = {"args": copy.deepcopy(list(arguments)), "error": "", "result": None, "says": "", "printed": ""}
     try:
         record["result"] = _plain(method(*copy.deepcopy(arguments)))
     except UnicodeDecodeError:
@@ -100,6 +103,8 @@ def write_group(name: str, programs: list[Program], folder) -> tuple[int, list]:
     path = folder / f"{name}.pt"
     _module(f"Group_{name}", taken).save(str(path))
     loaded = torch.jit.load(str(path))
-    records = [{"name": one.name, "calls": [record for call in one.calls for record in _run(getattr(loaded, one.name), call)]} for one in taken]
+    rounds = 1 if name.endswith("state") else 2  # what calls changed would be changed again
+    records = [{"name": one.name, "rounds": rounds, "grad": False, "rtol": 0.0, "calls": [record for call in one.calls for record in record_of(getattr(loaded, one.name), call)]}
+               for one in taken]
     torch.save(records, folder / f"{name}.calls")
     return sum(len(record["calls"]) for record in records), refused

@@ -1,10 +1,11 @@
-// Runs the programs of tests/script as PyTorch saved them, with the passes and plans and without, each call
-// twice, and compares results, types and refusals with PyTorch's. TENSORD_SCRIPT_CASES has the archives.
+// Runs the programs of tests/script and tests/language as PyTorch saved them, with the passes and plans and without,
+// and compares results, types, refusals and what is printed with PyTorch's. TENSORD_SCRIPT_CASES has the archives.
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
 #include "core/jit/runtime/module.h"
+#include "core/tensor/grad_mode.h"
 #include "tests/ops/op_cases.h"
 
 namespace tensord::jit {
@@ -37,12 +38,15 @@ std::string shown(const Value& value) {
 class Checker {
  public:
   Checker(std::string how, LoadOptions options, const std::string& group)
-      : how_(std::move(how)), module_(Module::load(folder() / (group + ".pt"), options)) {}
+      : how_(std::move(how)),
+        mode_({.is_enabled = options.for_training, .is_inference = !options.for_training}),
+        module_(Module::load(folder() / (group + ".pt"), options)) {}
 
   // Arguments are read anew for every round, since a call may change them.
   void check_all(const Value& programs) {
     for (const Value& record : items(programs)) {
       const std::string name = field(record, "name").to_string();
+      tolerance_ = {.rtol = field(record, "rtol").to_float()};
       for (const Value& call : items(field(record, "calls"))) check(name, call);
     }
   }
@@ -57,18 +61,25 @@ class Checker {
     for (const Value& argument : arguments) before += (before.empty() ? "" : ", ") + shown(argument);
     const std::string& refusal = field(call, "error").to_string();
     std::string problem;
+    ::testing::internal::CaptureStdout();
     try {
       const Value result = module_->method(name).run(frame_, arguments);
       problem = !refusal.empty() ? "no error, expected: " + refusal + "; got " + shown(result)
-                                 : op_cases::compare(result, field(call, "result"), {});
+                                 : op_cases::compare(result, field(call, "result"), tolerance_);
     } catch (const Error& error) {
       const bool is_missing = error.code() == ErrorCode::kUnimplemented || error.code() == ErrorCode::kInternal;
-      if (refusal.empty() || is_missing) problem = concat("refused: ", error.what());
+      const bool is_other = !std::string_view(error.what()).ends_with(field(call, "says").to_string());
+      if (refusal.empty() || is_missing || is_other)
+        problem = concat("refused: ", error.what(), "; expected: ", refusal);
     }
+    const std::string text = ::testing::internal::GetCapturedStdout(), &expected = field(call, "printed").to_string();
+    if (problem.empty() && text != expected) problem = concat("printed: ", text, "; expected: ", expected);
     if (!problem.empty()) ADD_FAILURE() << name << "(" << before << "), " << how_ << ": " << problem;
   }
 
   std::string how_;
+  GradModeGuard mode_;
+  op_cases::Tolerance tolerance_;
   std::shared_ptr<Module> module_;
   Frame frame_;
   size_t count_ = 0;
@@ -80,11 +91,15 @@ TEST_P(ScriptCases, EqualPyTorch) {
   LoadOptions plain;
   plain.optimize = false;
   plain.plan.is_enabled = false;
-  for (const auto& [how, options] : {std::pair("interpreted", plain), std::pair("planned", LoadOptions())}) {
+  const Value all = load_torch_file(folder() / (GetParam() + ".calls"));
+  for (auto [how, options] : {std::pair("interpreted", plain), std::pair("planned", LoadOptions())}) {
+    options.for_training = field(items(all).front(), "grad").to_bool();
     Checker checker(how, options, GetParam());
-    const int rounds = GetParam().ends_with("state") ? 1 : 2;  // what calls changed would be changed again
-    for (int round = 0; round < rounds && !HasFailure(); ++round) {
-      checker.check_all(load_torch_file(folder() / (GetParam() + ".calls")));
+    int64_t rounds = 1;
+    for (int64_t round = 0; round < rounds && !HasFailure(); ++round) {
+      const Value programs = load_torch_file(folder() / (GetParam() + ".calls"));
+      rounds = field(items(programs).front(), "rounds").to_int();
+      checker.check_all(programs);
     }
     EXPECT_GT(checker.count(), 0u);
   }
