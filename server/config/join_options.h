@@ -11,11 +11,11 @@ namespace tensord::server {
 
 // How this daemon takes part in training jobs of several hosts.
 struct JoinOptions {
-  std::string address;      // of the daemon that it joins; empty: none
-  std::string host_name;    // empty: the system's
-  std::string interface;    // by which other hosts reach this one; empty: the one of the route to them
-  std::string token_file;   // its text is sent as `authorization: Bearer`
-  bool use_tls = false;     // also with any of the next four
+  std::string address;     // of the daemon that it joins; empty: none
+  std::string host_name;   // empty: the system's
+  std::string interface;   // by which other hosts reach this one; empty: the one of the route to them
+  std::string token_file;  // its text is sent as `authorization: Bearer`
+  bool use_tls = false;    // also with any of the next four
   std::string root_cert, cert, key, server_name;
   uint64_t cache_bytes = uint64_t{16} << 30;  // of files from the other daemon; 0: no limit
 

@@ -199,7 +199,9 @@ class HostedRanks::Start {
   void pass_on(Running& rank, const std::string& job) {
     if (rank.has_ended) return;
     const std::optional<std::string> how = rank.link->read(
-        [&](std::string_view line) { hosted_.send_(LineReport{name(), rank.rank, true, std::string(line)}); },
+        [&](std::string_view line) {
+          hosted_.send_(LineReport{name(), rank.rank, true, std::string(line)});
+        },
         [&](std::string_view line) {
           log(LogLevel::kInfo, "training rank says", {{"job", job}, {"rank", rank.rank}, {"line", line}});
           hosted_.send_(LineReport{name(), rank.rank, false, std::string(line)});

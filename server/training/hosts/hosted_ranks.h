@@ -20,11 +20,11 @@ class HostedRanks {
     std::filesystem::path folder;  // for what ranks need, a folder each start
     std::string data_folder;       // of this server: files that are here already are not fetched; empty: none
     std::string program = "/proc/self/exe";
-    std::string host;                 // this host's name
-    std::string interface;            // that other ranks reach those here by; empty: the one of the route there
+    std::string host;       // this host's name
+    std::string interface;  // that other ranks reach those here by; empty: the one of the route there
     int nice = 0;
-    uint64_t memory_bytes = 0;        // of all ranks of a job here; 0: no limit
-    int64_t processes = 1;            // most that a start may have
+    uint64_t memory_bytes = 0;  // of all ranks of a job here; 0: no limit
+    int64_t processes = 1;      // most that a start may have
   };
   // `send` never blocks, and may be called by any thread. Empties the folder. `cache` must outlive this.
   HostedRanks(Options options, FileCache& cache, std::function<void(HostReport)> send, FileCache::Fetch fetch);

@@ -175,9 +175,8 @@ Json run(const RankTask& task, TrainingJob& job, Reporter& reporter) {
   };
   try {
     const auto world = static_cast<int>(job.spec().distribution.world_size);
-    const auto store = std::make_shared<distributed::TcpStore>(
-        distributed::TcpStoreOptions{
-            .host = task.store_host, .port = task.store_port, .timeout = kStartTimeout, .token = task.secret});
+    const auto store = std::make_shared<distributed::TcpStore>(distributed::TcpStoreOptions{
+        .host = task.store_host, .port = task.store_port, .timeout = kStartTimeout, .token = task.secret});
     group = std::make_unique<distributed::ProcessGroup>(
         store, "job", task.rank, world,
         world == 1 ? distributed::local_engines() : distributed::gloo_engines({.address = task.address}),

@@ -6,7 +6,8 @@ namespace tensord::server {
 inline constexpr const char* kRankCommand = "training-rank";
 
 // A rank of a training job, as a process of its own. Reads what it has to do (RankTask) as a line of JSON from the
-// standard input, and says how far it is on file descriptor 3, a line of JSON for each change and at least two a second:
+// standard input, and says how far it is on file descriptor 3, a line of JSON for each change and at least two a
+// second:
 //   {"progress": {…}, "message": "…", "points": […], "is_reset": true}
 //   {"waits": 17}                                        it waits for other ranks, as it did 17 times before
 //   {"ended": "done" | "paused" | "stopped", "warning": "…"}

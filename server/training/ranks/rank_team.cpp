@@ -71,8 +71,8 @@ RankTeam::RankTeam(TrainingJob& job, Options options)
     : job_(job),
       options_(std::move(options)),
       world_size_(static_cast<int>(job.spec().distribution.world_size)),
-      host_size_(static_cast<int>(std::min(job.spec().distribution.world_size,
-                                           job.spec().distribution.processes_per_host))),
+      host_size_(
+          static_cast<int>(std::min(job.spec().distribution.world_size, job.spec().distribution.processes_per_host))),
       timeout_(job.spec().distribution.timeout_seconds) {}
 RankTeam::~RankTeam() = default;
 
@@ -186,9 +186,9 @@ std::optional<Trainer::Outcome> RankTeam::supervise(Lost& lost) {
     read_news();
     for (const auto& rank : ranks_) {
       if (rank->failure && !rank->failure->is_other) {
-        throw Error(rank->failure->error.code(),
-                    world_size_ == 1 ? rank->failure->error.what()
-                                     : concat(name_of(*rank), ": ", rank->failure->error.what()));
+        throw Error(rank->failure->error.code(), world_size_ == 1
+                                                     ? rank->failure->error.what()
+                                                     : concat(name_of(*rank), ": ", rank->failure->error.what()));
       }
     }
     if (const std::optional<Lost> found = lost_rank()) {
@@ -304,10 +304,12 @@ std::optional<RankTeam::Lost> RankTeam::lost_together() const {
   const bool are_stuck = std::all_of(ranks_.begin(), ranks_.end(), [&](const auto& rank) {
     return !rank->ended.empty() || (rank->waits_since && Clock::now() - *rank->waits_since > timeout_);
   });
-  const bool all_ended = std::all_of(ranks_.begin(), ranks_.end(), [](const auto& rank) { return !rank->ended.empty(); });
+  const bool all_ended =
+      std::all_of(ranks_.begin(), ranks_.end(), [](const auto& rank) { return !rank->ended.empty(); });
   if (!are_stuck || all_ended) return std::nullopt;
-  return Lost{concat("all ranks have waited for each other for ", timeout_.count(),
-                     " seconds: their connections are dead, or so slow that distribution.timeout_seconds is too short")};
+  return Lost{
+      concat("all ranks have waited for each other for ", timeout_.count(),
+             " seconds: their connections are dead, or so slow that distribution.timeout_seconds is too short")};
 }
 
 }  // namespace tensord::server

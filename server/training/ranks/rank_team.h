@@ -17,8 +17,8 @@ namespace tensord::server {
 
 // The processes that train one job together, seen from the daemon that the job was given to: starts them here and on
 // other hosts, passes on what is wanted of the job, takes over their progress, and starts all of them again, from the
-// last checkpoint, when one was lost, or its host was. Runs on the calling thread, with which the processes of this host
-// die. Not thread-safe.
+// last checkpoint, when one was lost, or its host was. Runs on the calling thread, with which the processes of this
+// host die. Not thread-safe.
 class RankTeam {
  public:
   struct Options {

@@ -231,7 +231,7 @@ class JoinCall : public std::enable_shared_from_this<JoinCall> {
   grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context_};
   grpc::Alarm alarm_;
   const std::chrono::steady_clock::time_point made_ = std::chrono::steady_clock::now();
-  std::mutex mutex_;  // guards all below
+  std::mutex mutex_;                  // guards all below
   std::shared_ptr<JoinedHost> host_;  // written where reports are read
   std::shared_ptr<JoinCall> self_;
   int under_way_ = 0;  // operations

@@ -116,7 +116,8 @@ HostOrder to_order(const rpc::HostOrder& message) {
     case rpc::HostOrder::kWelcome: return WelcomeOrder{};
     case rpc::HostOrder::kPrepare: return to_prepare(message.prepare());
     case rpc::HostOrder::kStart:
-      return StartOrder{message.start().start(), {message.start().ranks().begin(), message.start().ranks().end()},
+      return StartOrder{message.start().start(),
+                        {message.start().ranks().begin(), message.start().ranks().end()},
                         message.start().task()};
     case rpc::HostOrder::kInput:
       return InputOrder{message.input().start(), message.input().rank(), message.input().line()};

@@ -2,6 +2,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -30,7 +31,7 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kPingInterval = 500ms;
 constexpr auto kLookInterval = 200ms;
 constexpr auto kFetchTimeout = 60s;  // of a piece
-constexpr auto kFirstRest = 500ms, kLongestRest = 5s;
+constexpr std::chrono::milliseconds kFirstRest = 500ms, kLongestRest = 5s;
 constexpr int kMaxOrderBytes = 64 << 20;
 // Of what this host says and the other one does not take.
 constexpr size_t kMaxWaitingBytes = 64 << 20;
@@ -139,7 +140,7 @@ struct HostJoiner::Impl {
   }
 
   void work() {
-    auto rest = std::chrono::milliseconds(kFirstRest);
+    std::chrono::milliseconds rest = kFirstRest;
     std::string told;
     for (;;) {
       bool was_joined = false;
@@ -155,7 +156,7 @@ struct HostJoiner::Impl {
       }
       changed.wait_for(lock, rest, [this] { return is_stopped; });
       if (is_stopped) return;
-      rest = std::min<std::chrono::milliseconds>(2 * rest, kLongestRest);
+      rest = std::min(2 * rest, kLongestRest);
     }
   }
 
