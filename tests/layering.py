@@ -43,6 +43,7 @@ ALLOWED = {
     "server/transport/infer": ["protos", "server/transport/grpc", "server/transport/access", *BELOW_TRANSPORT],
     "server/transport/calls": ["protos", "server/transport/infer", "server/transport/grpc", "server/transport/access",
                                *BELOW_TRANSPORT],
+    "server/transport/hosts": ["protos", "server/transport/grpc", "server/transport/access", *BELOW_TRANSPORT],
     "server/transport": ["protos", "server/transport", *BELOW_TRANSPORT],
     "server/rest": ["protos", "server/transport", "server/web", "server/http", "server/repository", "server/executor",
                     "server/tracing", "server/metrics", "server/memory", "core"],

@@ -24,7 +24,7 @@ void add_security_options(CLI::App& app, NetworkOptions& options) {
   app.add_option("--grpc-restricted-protocol", options.restricted_protocols,
                  "GROUP,…:KEY=VALUE: calls of these groups need the header triton-grpc-protocol-KEY with this value. "
                  "Groups: health, metadata, inference, model-repository, shared-memory, model-config, statistics, "
-                 "trace, logging, training; may be repeated")
+                 "trace, logging, training, training-hosts; may be repeated")
       ->allow_extra_args(false);
   app.add_option("--access-tokens", options.access_tokens,
                  "File with lines GROUP,… TOKEN (or: all TOKEN). Every call but those of health then needs the header "

@@ -88,6 +88,7 @@ void add_options(CLI::App& app, ServerOptions& options) {
                  "Largest archive that a client may bring, as 4GB; 0 is no limit")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
       ->capture_default_str();
+  add_join_options(app, options.join);
 
   add_infer_options(app, options.infer);
   add_log_options(app, options.log);
@@ -101,6 +102,8 @@ void validate(const ServerOptions& options) {
   validate(options.network);
   validate(options.repository);
   validate(options.trace);
+  validate(options.join);
+  check(!options.join.is_wanted() || !options.training_folder.empty(), "--join: needs --training-dir");
   validate(options.cache);
   parse_rate_limits(options.rate_limit);
 }

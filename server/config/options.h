@@ -8,6 +8,7 @@
 #include "server/config/capture_options.h"
 #include "server/config/engine_options.h"
 #include "server/config/infer_options.h"
+#include "server/config/join_options.h"
 #include "server/config/log_options.h"
 #include "server/config/network_options.h"
 #include "server/config/rate_limit_options.h"
@@ -50,6 +51,7 @@ struct ServerOptions {
   int training_threads = 0;                            // of a job; 0: half of the cores
   uint64_t training_memory_bytes = 0;                  // of a job's tensors; 0: no limit
   uint64_t training_upload_bytes = uint64_t{4} << 30;  // of one uploaded archive; 0: no limit
+  JoinOptions join;                                    // jobs of several hosts
   std::string ready_file;
 
   InferOptions infer;

@@ -18,6 +18,7 @@
 #include "server/transport/access/http_access.h"
 #include "server/transport/grpc/memory_keeper.h"
 #include "server/transport/grpc_server.h"
+#include "server/transport/hosts/joiner.h"
 #include "server/web/routes.h"
 
 namespace tensord::server {
@@ -71,7 +72,8 @@ GrpcServer::Options grpc_options(const ServerOptions& options) {
           .network = options.network};
 }
 
-std::unique_ptr<TrainingService> make_training(const ServerOptions& options, Repository& repository, Metrics& metrics) {
+std::unique_ptr<TrainingService> make_training(const ServerOptions& options, Repository& repository, Metrics& metrics,
+                                               const std::string& version) {
   if (options.training_folder.empty()) return nullptr;
   TrainingService::Options training;
   training.folder = options.training_folder;
@@ -81,7 +83,26 @@ std::unique_ptr<TrainingService> make_training(const ServerOptions& options, Rep
   training.nice = options.training_nice;
   training.memory_bytes = options.training_memory_bytes;
   training.max_upload_bytes = options.training_upload_bytes;
+  training.host = host_name_of(options.join);
+  training.interface = options.join.interface;
+  training.version = version;
   return std::make_unique<TrainingService>(std::move(training), repository, metrics);
+}
+
+// Null: this daemon joins none.
+std::unique_ptr<HostJoiner> make_joiner(const ServerOptions& options, const std::string& version) {
+  if (!options.join.is_wanted()) return nullptr;
+  const std::string folder = options.training_folder;
+  return std::make_unique<HostJoiner>(HostJoiner::Options{.join = options.join,
+                                                          .version = version,
+                                                          .training_folder = folder,
+                                                          .ranks = {.folder = folder + "/hosted",
+                                                                    .data_folder = options.training_data,
+                                                                    .host = host_name_of(options.join),
+                                                                    .interface = options.join.interface,
+                                                                    .nice = options.training_nice,
+                                                                    .memory_bytes = options.training_memory_bytes,
+                                                                    .processes = TrainingService::most_processes()}});
 }
 
 std::string join_address(const std::string& address, int port) {
@@ -147,7 +168,7 @@ struct Daemon::Impl {
         rate_limiter(make_rate_limiter(options.rate_limit)),
         cache(make_cache(options)),
         repository(repository_options(options, rate_limiter.get(), cache.get()), std::move(factory), metrics),
-        training(make_training(options, repository, metrics)),
+        training(make_training(options, repository, metrics, version)),
         state{.repository = repository,
               .metrics = metrics,
               .tracer = tracer,
@@ -213,6 +234,7 @@ struct Daemon::Impl {
   std::unique_ptr<RestHandler> rest_handler;
   // Null: off. Last: they use all of that.
   std::unique_ptr<HttpServer> metrics_http, http;
+  std::unique_ptr<HostJoiner> joiner;  // null: this daemon joins none, or is not loaded yet
 };
 
 Daemon::Daemon(const ServerOptions& options, ModelFactory factory, const std::string& version)
@@ -228,6 +250,7 @@ Daemon::~Daemon() = default;
 void Daemon::load() {
   impl_->repository.load_all();
   if (impl_->training) impl_->training->start();
+  impl_->joiner = make_joiner(impl_->options, impl_->state.version);
   const ServerOptions& options = impl_->options;
   log(LogLevel::kInfo, "models loaded", {{"all_ready", impl_->repository.is_all_ready()}});
   if (options.ready_file.empty()) return;
@@ -253,6 +276,7 @@ void Daemon::stop(int64_t timeout_ms) {
   impl_->state.is_draining = true;
   // Jobs write their checkpoints while requests end.
   Thread training("stop-training", [this] {
+    if (impl_->joiner) impl_->joiner->stop();
     if (impl_->training) impl_->training->stop();
   });
   // Requests that wait for models are answered.

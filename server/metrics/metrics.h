@@ -28,6 +28,7 @@ struct TrainingSample {
   std::map<std::string, double> metrics;  // of the last evaluation
   struct Rank {
     int64_t rank = 0;
+    std::string host;
     double step = 0, communication_seconds = 0;
   };
   std::vector<Rank> ranks;  // of a job of several processes

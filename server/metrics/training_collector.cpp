@@ -81,8 +81,12 @@ std::vector<MetricFamily> TrainingCollector::Collect() const {
                               "Time in which a rank only waited for others, since it was started", MetricType::Counter);
   for (const TrainingSample& sample : samples) {
     for (const TrainingSample::Rank& rank : sample.ranks) {
-      add(steps, sample, rank.step).label.push_back({"rank", std::to_string(rank.rank)});
-      add(waits, sample, rank.communication_seconds).label.push_back({"rank", std::to_string(rank.rank)});
+      const auto labelled = [&rank](ClientMetric& metric) {
+        metric.label.push_back({"rank", std::to_string(rank.rank)});
+        metric.label.push_back({"host", rank.host});
+      };
+      labelled(add(steps, sample, rank.step));
+      labelled(add(waits, sample, rank.communication_seconds));
     }
   }
   families.push_back(std::move(steps));

@@ -67,7 +67,8 @@ TrainingService::TrainingService(Options options, Repository& repository, Metric
       repository_(repository),
       metrics_(metrics),
       store_(options_.folder),
-      publisher_(repository) {
+      publisher_(repository),
+      hosts_(options_.version) {
   read_jobs();
   metrics_.watch_training([this] { return samples(); });
 }
@@ -125,6 +126,8 @@ void TrainingService::stop() {
   }
   changed_.notify_all();
   for (Thread& thread : threads) thread.join();
+  // Ranks of other hosts have stopped with the jobs.
+  hosts_.close();
 }
 
 void TrainingService::add_job(std::shared_ptr<TrainingJob> job) {
@@ -176,11 +179,13 @@ void TrainingService::check_room_for_job() const {
   }
 }
 
-// Each rank is a process with the whole model.
+int64_t TrainingService::most_processes() { return std::max(4, 2 * available_cores()); }
+
 void TrainingService::check_ranks(const JobSpec& spec) const {
-  const int64_t most = std::max(4, 2 * available_cores());
-  check(spec.distribution.world_size <= most, "distribution.world_size: this server starts at most ", most,
-        " processes for a job, got ", spec.distribution.world_size);
+  const int64_t most = most_processes();
+  check(spec.distribution.processes_per_host <= most,
+        spec.distribution.has_several_hosts() ? "distribution.processes_per_host" : "distribution.world_size",
+        ": this server starts at most ", most, " processes for a job, got ", spec.distribution.processes_per_host);
   if (spec.distribution.world_size > 1 && !distributed::has_gloo()) {
     fail(ErrorCode::kUnimplemented, "distribution.world_size: several ranks need Gloo, which this build does not have");
   }
@@ -340,6 +345,10 @@ std::unique_ptr<RankTeam> TrainingService::make_team(TrainingJob& job) {
                                                            .threads = job_threads(job.spec(), options_.threads),
                                                            .memory_bytes = job.spec().resources.memory_bytes,
                                                            .nice = options_.nice,
+                                                           .host = options_.host,
+                                                           .interface = options_.interface,
+                                                           .hosts = &hosts_,
+                                                           .facts = &facts_,
                                                            .saved_status = [this, &job] { save(job); }});
 }
 

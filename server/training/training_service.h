@@ -15,6 +15,8 @@
 
 #include "core/base/thread.h"
 #include "server/repository/repository.h"
+#include "server/training/hosts/host_registry.h"
+#include "server/training/jobs/file_facts.h"
 #include "server/training/jobs/job_store.h"
 #include "server/training/jobs/training_job.h"
 #include "server/training/publisher.h"
@@ -39,6 +41,9 @@ class TrainingService {
     size_t max_jobs = 1000;                       // that are kept
     uint64_t max_upload_bytes = 0;                // of one upload; 0: no limit
     std::string rank_program = "/proc/self/exe";  // the binary that has the command kRankCommand
+    std::string host = "localhost";               // this host's name in jobs of several
+    std::string interface;  // that other hosts reach this one by; empty: the one of the route to them
+    std::string version;    // of tensord
   };
 
   // Reads the jobs of the folder, so that clients find them at once; queued ones wait for start(). Throws Error when
@@ -64,6 +69,10 @@ class TrainingService {
   // Throws Error{kNotFound}.
   std::shared_ptr<TrainingJob> find(const std::string& id) const;
   Repository::RolledBack roll_back(const std::string& model);
+  // The hosts that have joined. Closed by stop(), once the jobs have ended.
+  HostRegistry& hosts() { return hosts_; }
+  // Ranks of one job that a host starts at most: each is a process with the whole model.
+  static int64_t most_processes();
 
   // An archive on its way in. It is there for jobs once finish() was called; without that, nothing is left.
   class Upload {
@@ -119,6 +128,8 @@ class TrainingService {
   Metrics& metrics_;
   const JobStore store_;
   Publisher publisher_;
+  HostRegistry hosts_;
+  KnownFacts facts_;
   std::mutex create_mutex_;   // one job at a time is made
   std::mutex save_mutex_;     // the newest status is saved last
   mutable std::mutex mutex_;  // guards all below

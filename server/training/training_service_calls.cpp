@@ -53,7 +53,14 @@ JobStatus TrainingService::pause(const std::string& id) {
 std::shared_ptr<TrainingJob> TrainingService::with_world_size(const TrainingJob& job, int64_t world_size) {
   check(job.spec().distribution.is_wanted(), "world_size: job '", job.id(), "' has no distribution");
   JobStatus status = job.status();
-  status.spec.distribution.world_size = status.spec.distribution.processes_per_host = world_size;
+  // A host that has several of them keeps as many.
+  DistributionSpec& distribution = status.spec.distribution;
+  const bool had_several = distribution.has_several_hosts();
+  distribution.world_size = world_size;
+  if (!had_several) distribution.processes_per_host = world_size;
+  distribution.processes_per_host = std::min(distribution.processes_per_host, world_size);
+  if (!distribution.has_several_hosts()) distribution.hosts.clear();
+  if (!distribution.has_several_hosts()) distribution.join_timeout_seconds = 0;
   check_job_spec(status.spec);
   check_ranks(status.spec);
   const auto changed = std::make_shared<TrainingJob>(std::move(status));
@@ -145,7 +152,7 @@ std::vector<TrainingSample> TrainingService::samples() const {
     if (!progress.ranks.empty() && is_running) sample.memory_bytes = 0;
     for (const RankProgress& rank : progress.ranks) {
       if (is_running) sample.memory_bytes += static_cast<double>(rank.memory_bytes);
-      sample.ranks.push_back({rank.rank, static_cast<double>(rank.step), rank.communication_seconds});
+      sample.ranks.push_back({rank.rank, rank.host, static_cast<double>(rank.step), rank.communication_seconds});
     }
   }
   return out;

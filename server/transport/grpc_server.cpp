@@ -17,6 +17,7 @@
 #include "server/transport/calls/training_calls.h"
 #include "server/transport/grpc/listening.h"
 #include "server/transport/grpc/queue_threads.h"
+#include "server/transport/hosts/host_calls.h"
 #include "server/transport/infer/infer_call.h"
 #include "server/transport/infer/stream_call.h"
 
@@ -55,6 +56,8 @@ struct GrpcServer::Impl {
   WorkThread training_threads{kTrainingThreads};
   RepositoryThreads repository_threads;
   TrainingCalls training{state, training_rpcs, streams, training_threads};
+  HostRpcs host_rpcs;
+  HostCalls hosts{state, host_rpcs, training_threads};
   std::atomic<int> live_calls{0};
   StartInfer start_infer = [this](auto* context, auto* request, auto* writer, auto* cq, void* tag) {
     inference.RequestModelInfer(context, request, writer, cq, cq, tag);
@@ -80,6 +83,7 @@ GrpcServer::GrpcServer(const Options& options, ServerState& state) : impl_(std::
   builder.RegisterService(&impl_->inference);
   builder.RegisterService(&impl_->health);
   builder.RegisterService(&impl_->training_rpcs);
+  builder.RegisterService(&impl_->host_rpcs);
   builder.RegisterService(&impl_->reflection.v1);
   builder.RegisterService(&impl_->reflection.v1alpha);
   impl_->queue = builder.AddCompletionQueue();
@@ -101,6 +105,7 @@ GrpcServer::GrpcServer(const Options& options, ServerState& state) : impl_(std::
   wait_settings_calls(state, impl_->inference, calls);
   wait_health_calls(state, impl_->health, impl_->health_watch, impl_->streams, calls);
   wait_training_calls(impl_->training, calls);
+  wait_host_calls(impl_->hosts, calls);
   wait_reflection_calls(impl_->reflection, impl_->streams, calls);
   state.metrics.watch_connections([guard = impl_->listening.guard()] { return counts_of(*guard); });
   impl_->threads = std::make_unique<QueueThreads>(*impl_->queue, options.threads);

@@ -7,7 +7,7 @@ import tempfile
 
 from tests.e2e.daemon_process import BINARY, ROOT, DaemonProcess  # noqa: F401
 
-PROTOS = ("inference", "model_config", "training", "health", "reflection_v1alpha", "reflection_v1")
+PROTOS = ("inference", "model_config", "training", "hosts", "health", "reflection_v1alpha", "reflection_v1")
 
 
 def make_stubs():

@@ -212,11 +212,11 @@ class TrainRanksTest(unittest.TestCase):
         self.server.wait_until(job.id, lambda now: len(now.progress.ranks) == 2 and now.progress.step > 0)
         metrics = self.server.daemon.metrics()
         for rank in range(2):
-            self.assertRegex(metrics, rf'tensord_training_rank_step\{{job_id="{job.id}",model="mlp",rank="{rank}"\}} \d')
+            self.assertRegex(metrics, rf'tensord_training_rank_step\{{job_id="{job.id}",model="mlp",rank="{rank}",host="[^"]+"\}} \d')
             self.assertRegex(metrics, rf'tensord_training_rank_communication_seconds_total\{{job_id="{job.id}",model="mlp",'
-                                      rf'rank="{rank}"\}} \d')
+                                      rf'rank="{rank}",host="[^"]+"\}} \d')
         shown = self.client("jobs", "show", job.id)
-        self.assertRegex(shown, r"rank 0 +pid \d+, step \d+")
+        self.assertRegex(shown, r"rank 0 +\S+, pid \d+, step \d+")
         self.server.stub.CancelJob(training.CancelJobRequest(id=job.id), timeout=60)
         self.assertEqual(self.server.watch(job.id)[0].state, CANCELLED)
 
@@ -240,7 +240,7 @@ class TrainRanksTest(unittest.TestCase):
                  spec(epochs=1, optimizer=training.Optimizer(name="lbfgs"), distribution=ranks(2))),
                 ("2 ranks have no row each of 1 in a batch", spec(epochs=1, batch_size=1, distribution=ranks(2))),
                 ("loss.ignore_index", spec(epochs=1, loss=training.Loss(ignore_index=3), distribution=ranks(2))),
-                ("distribution.processes_per_host", spec(epochs=1, distribution=ranks(2, processes_per_host=1))),
+                ("distribution.processes_per_host", spec(epochs=1, distribution=ranks(2, processes_per_host=3))),
                 ("distribution.world_size: needed", spec(epochs=1, distribution=ranks(0, max_restarts=3))),
                 ("distribution.world_size: this server starts at most", spec(epochs=1, batch_size=1000, distribution=ranks(999))),
                 ("distribution.world_size: must be between", spec(epochs=1, distribution=ranks(-1)))):

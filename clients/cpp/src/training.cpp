@@ -61,6 +61,11 @@ std::vector<rpc::Job> TrainingClient::list(const std::string& model, const CallO
   return {response.jobs().begin(), response.jobs().end()};
 }
 
+std::vector<rpc::Host> TrainingClient::hosts(const CallOptions& options) {
+  const rpc::ListHostsResponse response = impl_->call(&Stub::ListHosts, rpc::ListHostsRequest(), options);
+  return {response.hosts().begin(), response.hosts().end()};
+}
+
 std::pair<int64_t, int64_t> TrainingClient::roll_back(const std::string& model, const CallOptions& options) {
   rpc::RollbackRequest request;
   request.set_model(model);

@@ -1,14 +1,33 @@
 #include "core/distributed/group/work.h"
 
+#include <atomic>
+
 namespace tensord::distributed {
+namespace {
+
+std::atomic<uint64_t> begun_waits{0}, ended_waits{0};
+
+struct WaitScope {
+  WaitScope() { ++begun_waits; }
+  ~WaitScope() { ++ended_waits; }
+};
+
+}  // namespace
+
+Waits waits_of_process() {
+  const uint64_t ended = ended_waits;
+  return {ended, begun_waits != ended};
+}
 
 void Work::wait() {
+  const WaitScope scope;
   std::unique_lock lock(mutex_);
   done_.wait(lock, [this] { return is_done_; });
   if (error_) throw *error_;
 }
 
 void Work::wait(Milliseconds timeout) {
+  const WaitScope scope;
   std::unique_lock lock(mutex_);
   if (!done_.wait_for(lock, timeout, [this] { return is_done_; })) {
     fail(ErrorCode::kDeadlineExceeded, name_, ": Operation timed out! It has not ended after ", timeout.count(),

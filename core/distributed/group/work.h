@@ -64,4 +64,12 @@ class Work {
 
 using WorkPtr = std::shared_ptr<Work>;
 
+// The waits for works of this process: one that has gone on since it was last looked at means that nothing was done
+// meanwhile on the thread that waits. Thread-safe.
+struct Waits {
+  uint64_t ended = 0;
+  bool is_waiting = false;  // now
+};
+Waits waits_of_process();
+
 }  // namespace tensord::distributed

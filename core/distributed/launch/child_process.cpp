@@ -86,7 +86,7 @@ void LineCutter::add(std::string_view bytes, const std::function<void(std::strin
     on_line(std::string_view(rest_).substr(start, end - start));
   }
   rest_.erase(0, start);
-  if (rest_.size() > kMaxLine) finish(on_line);
+  if (rest_.size() > max_line_) finish(on_line);
 }
 
 void LineCutter::finish(const std::function<void(std::string_view)>& on_line) {

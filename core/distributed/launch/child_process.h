@@ -17,11 +17,13 @@ namespace tensord::distributed {
 class LineCutter {
  public:
   static constexpr size_t kMaxLine = 64 << 10;
+  explicit LineCutter(size_t max_line = kMaxLine) : max_line_(max_line) {}
   void add(std::string_view bytes, const std::function<void(std::string_view line)>& on_line);
   // What is left without an end of line.
   void finish(const std::function<void(std::string_view line)>& on_line);
 
  private:
+  const size_t max_line_;
   std::string rest_;
 };
 

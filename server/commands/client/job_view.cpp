@@ -75,8 +75,9 @@ std::string job_report(const JobStatus& status) {
   out += concat("memory      ", bytes_text(static_cast<double>(progress.memory_bytes)), ", at most ",
                 bytes_text(static_cast<double>(progress.peak_memory_bytes)), "\n");
   for (const RankProgress& rank : progress.ranks) {
-    out += concat("rank ", rank.rank, rank.rank < 10 ? "      " : "     ", "pid ", rank.pid, ", step ", rank.step, ", ",
-                  number_text(rank.communication_seconds, 3), " s waited for others\n");
+    out += concat("rank ", rank.rank, rank.rank < 10 ? "      " : "     ", rank.host, rank.host.empty() ? "" : ", ",
+                  "pid ", rank.pid, ", step ", rank.step, ", ", number_text(rank.communication_seconds, 3),
+                  " s waited for others\n");
   }
   if (progress.restarts > 0) out += concat("restarts    ", progress.restarts, " of all ranks\n");
   if (progress.checkpoint_step > 0) out += concat("checkpoint  step ", progress.checkpoint_step, "\n");

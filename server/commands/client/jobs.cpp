@@ -9,6 +9,7 @@
 #include "server/commands/client/connection.h"
 #include "server/commands/client/job_view.h"
 #include "server/commands/client/json_line.h"
+#include "server/commands/client/table.h"
 #include "server/commands/commands.h"
 #include "server/training/jobs/job_json.h"
 #include "server/transport/calls/training_messages.h"
@@ -57,6 +58,28 @@ void show(const JobsOptions& options) {
   std::cout << job_report(status);
 }
 
+void hosts(const JobsOptions& options) {
+  const std::vector<TrainingClient::Host> all = training(options).hosts();
+  if (options.connection.json) {
+    for (const TrainingClient::Host& host : all) {
+      print_json_line(nlohmann::json{{"name", host.name()},
+                                     {"address", host.address()},
+                                     {"processes", host.processes()},
+                                     {"is_busy", host.is_busy()}});
+    }
+    return;
+  }
+  if (all.empty()) {
+    std::cout << "no hosts have joined\n";
+    return;
+  }
+  Table table({"HOST", "ADDRESS", "PROCESSES", "STATE"});
+  for (const TrainingClient::Host& host : all) {
+    table.add({host.name(), host.address(), std::to_string(host.processes()), host.is_busy() ? "busy" : "free"});
+  }
+  table.print(std::cout);
+}
+
 void roll_back(const JobsOptions& options) {
   const auto [withdrawn, served] = training(options).roll_back(options.model);
   if (options.connection.json) {
@@ -95,6 +118,8 @@ void add_jobs_command(CLI::App& app, int* exit_code) {
   CLI::App* of_list = command->add_subcommand("list", "All jobs, oldest first");
   of_list->add_option("--model", options->model, "Only jobs of this model");
   on_run(*of_list, exit_code, [=] { return list(*options), 0; });
+  CLI::App* of_hosts = command->add_subcommand("hosts", "The daemons that joined this one, for jobs of several hosts");
+  on_run(*of_hosts, exit_code, [=] { return hosts(*options), 0; });
   CLI::App* of_rollback = command->add_subcommand("rollback", "Serve a model's version before the served one again");
   of_rollback->add_option("model", options->model, "The model")->required();
   on_run(*of_rollback, exit_code, [=] { return roll_back(*options), 0; });

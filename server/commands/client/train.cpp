@@ -176,7 +176,12 @@ void add_training_options(CLI::App& command, TrainOptions& options) {
   command.add_option("--bar", spec.publish.bar, "What the metric must reach, or the old version stays");
   command.add_option("--threads", spec.resources.threads, "Threads of the job");
   command.add_option("--world-size", spec.distribution.world_size,
-                     "Processes of the server's host that train together; 0: the server itself trains");
+                     "Processes that train together; 0: the server itself trains");
+  command.add_option("--procs-per-host", spec.distribution.processes_per_host,
+                     "Of them on each host: the rest runs on hosts that joined the server; default all");
+  command.add_option("--hosts", spec.distribution.hosts, "Names of the hosts that may take part; default all")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command.add_option("--max-restarts", spec.distribution.max_restarts,
                      "How often they all start again after one was lost; default 3");
 }

@@ -74,11 +74,11 @@ void fields_of(V& v, T& x, ResourceSpec*) {
 template <class V, class T>
 void fields_of(V& v, T& x, DistributionSpec*) {
   v("world_size", x.world_size), v("processes_per_host", x.processes_per_host), v("max_restarts", x.max_restarts);
-  v("timeout_seconds", x.timeout_seconds);
+  v("timeout_seconds", x.timeout_seconds), v("join_timeout_seconds", x.join_timeout_seconds), v("hosts", x.hosts);
 }
 template <class V, class T>
 void fields_of(V& v, T& x, RankProgress*) {
-  v("rank", x.rank), v("pid", x.pid), v("step", x.step), v("samples", x.samples);
+  v("rank", x.rank), v("host", x.host), v("pid", x.pid), v("step", x.step), v("samples", x.samples);
   v("communication_seconds", x.communication_seconds), v("memory_bytes", x.memory_bytes);
 }
 template <class V, class T>

@@ -1,20 +1,15 @@
 #include "server/training/jobs/job_origin.h"
 
-#include <openssl/evp.h>
-
 #include <algorithm>
-#include <array>
 #include <fstream>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "server/training/data/batch_source.h"
+#include "server/training/jobs/file_facts.h"
 #include "server/training/jobs/job_json.h"
 
 namespace tensord::server {
@@ -23,50 +18,10 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-constexpr size_t kPieceBytes = 1 << 20;
-
-// Of bytes that come in pieces, as sha256sum prints it.
-class Sha256 {
- public:
-  Sha256() { check_internal(EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1, "OpenSSL has no SHA-256"); }
-
-  void add(std::string_view bytes) { EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()); }
-
-  // 64 hexadecimal digits. Nothing can be added afterwards.
-  std::string finish() {
-    std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
-    unsigned int size = 0;
-    check_internal(EVP_DigestFinal_ex(context_.get(), digest.data(), &size) == 1, "OpenSSL ends no SHA-256");
-    std::string digits;
-    for (unsigned int i = 0; i < size; ++i) {
-      for (const int shift : {4, 0}) digits += "0123456789abcdef"[digest[i] >> shift & 15];
-    }
-    return digits;
-  }
-
- private:
-  struct Free {
-    void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
-  };
-  std::unique_ptr<EVP_MD_CTX, Free> context_{EVP_MD_CTX_new()};
-};
-
 // Null when it was interrupted.
-Json facts_of(const fs::path& file, const std::function<bool()>& is_interrupted) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) fail(ErrorCode::kNotFound, file.string(), ": cannot be read");
-  Sha256 hash;
-  uint64_t size = 0;
-  std::vector<char> piece(kPieceBytes);
-  while (in) {
-    if (is_interrupted()) return nullptr;
-    in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
-    const auto count = static_cast<size_t>(in.gcount());
-    hash.add({piece.data(), count});
-    size += count;
-  }
-  if (in.bad()) fail(ErrorCode::kDataLoss, file.string(), ": cannot be read");
-  return {{"size_bytes", size}, {"sha256", hash.finish()}};
+Json json_facts_of(const fs::path& file, const std::function<bool()>& is_interrupted) {
+  const std::optional<FileFacts> facts = facts_of(file, is_interrupted);
+  return facts ? Json{{"size_bytes", facts->size_bytes}, {"sha256", facts->sha256}} : Json();
 }
 
 Json read_inputs(const fs::path& file) {
@@ -93,12 +48,12 @@ void JobInputs::note(const JobSpec& spec, const fs::path& base_archive, int64_t 
                      const std::function<bool()>& is_interrupted) const {
   Json inputs = read_inputs(file());
   if (!inputs.contains("base")) {
-    inputs["base"] = facts_of(base_archive, is_interrupted);
+    inputs["base"] = json_facts_of(base_archive, is_interrupted);
     if (inputs["base"].is_null()) return;
   }
   const auto add = [&](const char* use, const std::string& name, const char* field) {
     if (name.empty()) return true;
-    Json facts = facts_of(resolve_data_file(data_folder_, name, field), is_interrupted);
+    Json facts = json_facts_of(resolve_data_file(data_folder_, name, field), is_interrupted);
     if (facts.is_null()) return false;
     const Json* before = newest_of(inputs["data"], use, name);
     const bool is_same = before != nullptr && before->value("sha256", "") == facts["sha256"].get<std::string>();

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <set>
 #include <span>
 
 #include "core/base/error.h"
@@ -259,23 +260,43 @@ void check_checkpoints(CheckpointSpec& spec) {
   if (spec.keep == 0) spec.keep = 2;
 }
 
+void check_hosts(DistributionSpec& spec) {
+  if (!spec.has_several_hosts()) {
+    check(spec.hosts.empty() && spec.join_timeout_seconds == 0,
+          spec.hosts.empty() ? "distribution.join_timeout_seconds" : "distribution.hosts",
+          ": all ranks run on this host; give fewer processes_per_host");
+    return;
+  }
+  if (spec.join_timeout_seconds == 0) spec.join_timeout_seconds = 300;
+  const int64_t others = (spec.world_size - 1) / spec.processes_per_host;
+  check(spec.hosts.size() <= 1024, "distribution.hosts: more than 1024");
+  check(spec.hosts.empty() || static_cast<int64_t>(spec.hosts.size()) >= others, "distribution.hosts: ", others,
+        " other hosts are needed, got ", spec.hosts.size());
+  std::set<std::string> names;
+  for (const std::string& host : spec.hosts) {
+    check_plain_name("distribution.hosts", host);
+    check(!host.empty() && names.insert(host).second, "distribution.hosts: '", host, "' is empty or there twice");
+  }
+}
+
 void check_distribution(const JobSpec& job, DistributionSpec& spec) {
   check_at_least("distribution.world_size", spec.world_size, 0, 1024);
   check_at_least("distribution.processes_per_host", spec.processes_per_host, 0, 1024);
   check_at_least("distribution.max_restarts", spec.max_restarts.value_or(0), 0, 1000);
   check_at_least("distribution.timeout_seconds", spec.timeout_seconds, 0, 24 * 3600);
+  check_at_least("distribution.join_timeout_seconds", spec.join_timeout_seconds, 0, 24 * 3600);
   if (!spec.is_wanted()) {
-    check(spec.processes_per_host == 0 && !spec.max_restarts && spec.timeout_seconds == 0,
+    check(spec.processes_per_host == 0 && !spec.max_restarts && spec.timeout_seconds == 0 &&
+              spec.join_timeout_seconds == 0 && spec.hosts.empty(),
           "distribution.world_size: needed where there is a distribution");
     return;
   }
   if (spec.timeout_seconds == 0) spec.timeout_seconds = 60;
   if (!spec.max_restarts) spec.max_restarts = 3;
   if (spec.processes_per_host == 0) spec.processes_per_host = spec.world_size;
-  if (spec.processes_per_host != spec.world_size) {
-    fail(ErrorCode::kUnimplemented, "distribution.processes_per_host: all ranks run on this host, so it must be ",
-         spec.world_size, ", got ", spec.processes_per_host);
-  }
+  check(spec.processes_per_host <= spec.world_size, "distribution.processes_per_host: more than the ", spec.world_size,
+        " ranks of distribution.world_size, got ", spec.processes_per_host);
+  check_hosts(spec);
   if (job.data.streamed) fail(ErrorCode::kUnimplemented, "distribution: streamed data goes to a job of one process");
   if (job.optimizer.name == "lbfgs") {
     fail(ErrorCode::kUnimplemented, "distribution: lbfgs trains in one process");

@@ -122,8 +122,11 @@ struct DistributionSpec {
   int64_t processes_per_host = 0;
   std::optional<int64_t> max_restarts;
   int64_t timeout_seconds = 0;
+  int64_t join_timeout_seconds = 0;
+  std::vector<std::string> hosts;
 
   bool is_wanted() const { return world_size > 0; }
+  bool has_several_hosts() const { return world_size > processes_per_host; }
 };
 
 struct JobSpec {

@@ -22,6 +22,7 @@ inline bool is_at_rest(JobState state) { return state != JobState::kQueued && st
 // A process of a job that has several.
 struct RankProgress {
   int64_t rank = 0;
+  std::string host;
   int64_t pid = 0;
   int64_t step = 0;
   uint64_t samples = 0;              // that it trained on since it was started

@@ -18,6 +18,7 @@
 #include "core/distributed/local/local_engine.h"
 #include "core/distributed/store/tcp_store.h"
 #include "server/training/jobs/job_json.h"
+#include "server/training/ranks/rank_task.h"
 #include "server/training/trainer.h"
 
 namespace tensord::server {
@@ -57,6 +58,8 @@ class Reporter {
     changed_.notify_all();
     thread_.join();
   }
+  // Until then it waits for others.
+  void has_group() { has_group_ = true; }
   // The job's points are what the trainer begins with.
   void start() { is_started_ = true; }
   void flush() {
@@ -73,12 +76,16 @@ class Reporter {
       if (is_started_ && job_.revision() != told_revision_) {
         tell();
       } else if (now - said >= kHeartbeat) {
-        say(Json::object());
+        say(heartbeat());
       } else {
         continue;
       }
       said = now;
     }
+  }
+  Json heartbeat() const {
+    const distributed::Waits waits = distributed::waits_of_process();
+    return waits.is_waiting || !has_group_ ? Json{{"waits", waits.ended}} : Json::object();
   }
   void tell() {
     told_revision_ = job_.revision();
@@ -101,7 +108,7 @@ class Reporter {
 
   const TrainingJob& job_;
   const bool sends_points_;
-  std::atomic<bool> is_started_{false};
+  std::atomic<bool> has_group_{false}, is_started_{false};
   std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   bool is_stopped_ = false, is_reset_ = true;
@@ -119,36 +126,20 @@ void read_requests(TrainingJob& job) {
   _exit(1);
 }
 
-struct Task {
-  JobStatus status;
-  Trainer::Options options;
-  int rank, nice;
-  uint16_t port;
-  std::string secret, result;
-};
-
-Task read_task() {
+RankTask read_task() {
   std::string line;
   check(static_cast<bool>(std::getline(std::cin, line)), kRankCommand, ": no task on the standard input");
-  const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-  check(json.is_object(), kRankCommand, ": the task is no JSON; tensord itself starts this command");
-  Task task;
-  try {
-    task.status = job_status_from_json(json.at("job"));
-    task.options.folder = json.at("folder").get<std::string>();
-    task.options.base_archive = json.at("base_archive").get<std::string>();
-    task.options.data_folder = json.at("data_folder").get<std::string>();
-    task.options.threads = json.at("threads").get<int>();
-    task.options.memory_bytes = json.at("memory_bytes").get<uint64_t>();
-    task.rank = json.at("rank").get<int>();
-    task.nice = json.at("nice").get<int>();
-    task.port = json.at("port").get<uint16_t>();
-    task.secret = json.at("secret").get<std::string>();
-    task.result = json.at("result").get<std::string>();
-  } catch (const Json::exception& error) {
-    fail(ErrorCode::kInvalidArgument, kRankCommand, ": ", error.what());
-  }
-  return task;
+  return rank_task_from_text(line);
+}
+
+Trainer::Options trainer_options(const RankTask& task, distributed::ProcessGroup& group) {
+  return {.folder = task.folder,
+          .base_archive = task.base_archive,
+          .data_folder = task.data_folder,
+          .threads = task.threads,
+          .memory_bytes = task.memory_bytes,
+          .saved_status = {},
+          .group = &group};
 }
 
 const char* text_of(Trainer::Outcome outcome) {
@@ -159,10 +150,8 @@ const char* text_of(Trainer::Outcome outcome) {
   }
 }
 
-Json train(const Task& task, TrainingJob& job, Reporter& reporter, distributed::ProcessGroup& group) {
-  Trainer::Options options = task.options;
-  options.group = &group;
-  Trainer trainer(job, options);
+Json train(const RankTask& task, TrainingJob& job, Reporter& reporter, distributed::ProcessGroup& group) {
+  Trainer trainer(job, trainer_options(task, group));
   reporter.start();
   const Trainer::Outcome outcome = trainer.run();
   if (outcome == Trainer::Outcome::kDone && task.rank == 0 && job.spec().publish.is_wanted()) {
@@ -174,22 +163,25 @@ Json train(const Task& task, TrainingJob& job, Reporter& reporter, distributed::
 }
 
 // What the rank says last. The first error of any rank ends the others.
-Json run(const Task& task, TrainingJob& job, Reporter& reporter) {
+Json run(const RankTask& task, TrainingJob& job, Reporter& reporter) {
   std::unique_ptr<distributed::ProcessGroup> group;
   const auto failed = [&](ErrorCode code, const std::string& message) {
-    // Before there is a group, what is missing are other ranks.
+    // While there is no group, what is missing are other ranks; or a stranger took the place of one.
     const bool is_other = group ? group->failure() && message.find(group->failure()->what()) != std::string::npos
-                                : code == ErrorCode::kUnavailable || code == ErrorCode::kDeadlineExceeded;
+                                : code == ErrorCode::kUnavailable || code == ErrorCode::kDeadlineExceeded ||
+                                      code == ErrorCode::kFailedPrecondition;
     if (group && !is_other) group->abort(concat("rank ", task.rank, ": ", message));
     return Json{{"failed", to_valid_utf8(message)}, {"code", static_cast<int>(code)}, {"is_other", is_other}};
   };
   try {
     const auto world = static_cast<int>(job.spec().distribution.world_size);
-    const auto store = std::make_shared<distributed::TcpStore>(
-        distributed::TcpStoreOptions{.port = task.port, .timeout = kStartTimeout, .token = task.secret});
+    const auto store = std::make_shared<distributed::TcpStore>(distributed::TcpStoreOptions{
+        .host = task.store_host, .port = task.store_port, .timeout = kStartTimeout, .token = task.secret});
     group = std::make_unique<distributed::ProcessGroup>(
-        store, "job", task.rank, world, world == 1 ? distributed::local_engines() : distributed::gloo_engines(),
+        store, "job", task.rank, world,
+        world == 1 ? distributed::local_engines() : distributed::gloo_engines({.address = task.address}),
         distributed::GroupOptions{.timeout = kGroupTimeout, .secret = task.secret});
+    reporter.has_group();
     return train(task, job, reporter, *group);
   } catch (const Error& error) {
     return failed(error.code(), error.what());
@@ -203,9 +195,9 @@ Json run(const Task& task, TrainingJob& job, Reporter& reporter) {
 int run_rank_process() {
   // The daemon says when it ends.
   for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_IGN);
-  const Task task = read_task();
+  const RankTask task = read_task();
   take_low_priority(task.nice);
-  TrainingJob job(task.status);
+  TrainingJob job(task.job);
   const Thread requests("rank-requests", [&job] { read_requests(job); });
   std::optional<Reporter> reporter(std::in_place, job, task.rank == 0);
   const Json last = run(task, job, *reporter);

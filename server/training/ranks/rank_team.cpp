@@ -1,17 +1,14 @@
 #include "server/training/ranks/rank_team.h"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/base/log.h"
-#include "core/distributed/launch/child_process.h"
 #include "core/distributed/proof.h"
 #include "core/distributed/store/tcp_server.h"
 #include "server/training/jobs/job_json.h"
-#include "server/training/ranks/rank_process.h"
+#include "server/training/ranks/local_rank.h"
 
 namespace tensord::server {
 namespace {
@@ -19,9 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
-using distributed::ChildProcess;
 
-constexpr auto kPollInterval = 20ms;
 // Who only heard of an error from another rank waits so long for that one to say more.
 constexpr auto kCauseWait = 2s;
 
@@ -35,30 +30,39 @@ std::string hex_of(const std::string& bytes) {
   return out;
 }
 
+Trainer::Outcome outcome_of(JobRequest request) {
+  return request == JobRequest::kPause    ? Trainer::Outcome::kPaused
+         : request == JobRequest::kCancel ? Trainer::Outcome::kCancelled
+                                          : Trainer::Outcome::kStopped;
+}
+
 }  // namespace
 
 // Where the ranks of one start meet, by a secret of their own.
 class RankStore {
  public:
-  RankStore()
-      : secret(hex_of(distributed::random_bytes(32))), server({.host = "127.0.0.1", .port = 0, .token = secret}) {}
+  explicit RankStore(const std::string& address)
+      : secret(hex_of(distributed::random_bytes(32))), server({.host = address, .port = 0, .token = secret}) {}
   const std::string secret;
   distributed::TcpStoreServer server;
 };
 
 struct RankTeam::Rank {
-  Rank(int number, const ChildProcess::Options& options) : number(number), process(options) {}
+  Rank(int number, std::unique_ptr<RankLink> link) : number(number), link(std::move(link)) {}
   struct Failure {
     Error error;
     bool is_other;
   };
 
   const int number;
-  ChildProcess process;
-  distributed::LineCutter events, output, errors;
+  const std::unique_ptr<RankLink> link;
   Clock::time_point heard = Clock::now();
+  // Of a rank that has been in one wait for others since then.
+  std::optional<Clock::time_point> waits_since;
+  uint64_t waits = 0;
   RankProgress progress;
-  std::string ended;  // "done"
+  std::string ended;               // "done"
+  std::optional<std::string> how;  // its process ended
   std::optional<Failure> failure;
   Clock::time_point failed_at;
 };
@@ -67,48 +71,91 @@ RankTeam::RankTeam(TrainingJob& job, Options options)
     : job_(job),
       options_(std::move(options)),
       world_size_(static_cast<int>(job.spec().distribution.world_size)),
+      host_size_(
+          static_cast<int>(std::min(job.spec().distribution.world_size, job.spec().distribution.processes_per_host))),
       timeout_(job.spec().distribution.timeout_seconds) {}
 RankTeam::~RankTeam() = default;
 
+// What all ranks of this host have in common; other hosts put in their own paths.
+RankTask RankTeam::task() const {
+  RankTask task;
+  task.job = job_.status();
+  task.folder = options_.folder.string();
+  task.base_archive = options_.base_archive;
+  task.data_folder = options_.data_folder;
+  task.result = result().string();
+  task.threads = std::max(1, options_.threads / host_size_);
+  task.memory_bytes = options_.memory_bytes / static_cast<uint64_t>(host_size_);
+  task.nice = options_.nice;
+  task.store_port = store_->server.port();
+  task.secret = store_->secret;
+  return task;
+}
+
+void RankTeam::add_rank(std::unique_ptr<RankLink> link) {
+  Rank& rank = *ranks_.emplace_back(std::make_unique<Rank>(static_cast<int>(ranks_.size()), std::move(link)));
+  rank.progress.rank = rank.number;
+  rank.progress.host = rank.link->host();
+  note_pid(rank);
+}
+
+void RankTeam::note_pid(Rank& rank) { rank.progress.pid = rank.link->pid(); }
+
+bool RankTeam::gather_hosts() {
+  if (host_size_ == world_size_) return true;
+  remote_ = std::make_unique<RemoteHosts>(job_, RemoteHosts::Options{.registry = options_.hosts,
+                                                                     .facts = options_.facts,
+                                                                     .folder = options_.folder,
+                                                                     .base_archive = options_.base_archive,
+                                                                     .data_folder = options_.data_folder,
+                                                                     .interface = options_.interface});
+  const auto tell = [this](const std::string& message) {
+    job_.update([&](JobStatus& status) { status.message = message; });
+  };
+  return remote_->gather(tell) && remote_->prepare(tell);
+}
+
 void RankTeam::start() {
-  ranks_.clear();
-  store_ = std::make_unique<RankStore>();
+  const std::string address = remote_ ? remote_->own_address() : "127.0.0.1";
+  store_ = std::make_unique<RankStore>(address);
   passed_on_ = JobRequest::kNone;
-  for (int rank = 0; rank < world_size_; ++rank) {
-    const int threads = std::max(1, options_.threads / world_size_);
-    auto& made = ranks_.emplace_back(
-        std::make_unique<Rank>(rank, ChildProcess::Options{.arguments = {options_.program, kRankCommand},
-                                                           .environment = {concat("OMP_NUM_THREADS=", threads)},
-                                                           .has_input = true,
-                                                           .has_events = true}));
-    made->progress.rank = rank;
-    made->progress.pid = made->process.pid();
-    const Json task = {{"job", to_json(job_.status())},
-                       {"folder", options_.folder.string()},
-                       {"base_archive", options_.base_archive},
-                       {"data_folder", options_.data_folder},
-                       {"threads", threads},
-                       {"memory_bytes", options_.memory_bytes / static_cast<uint64_t>(world_size_)},
-                       {"rank", rank},
-                       {"nice", options_.nice},
-                       {"port", store_->server.port()},
-                       {"secret", store_->secret},
-                       {"result", result().string()}};
-    if (!made->process.write_input(task.dump() + "\n")) {
-      fail(ErrorCode::kUnavailable, "rank ", rank, " ended before it began");
-    }
+  RankTask task = this->task();
+  task.address = task.store_host = address;
+  for (int rank = 0; rank < host_size_; ++rank) {
+    task.rank = rank;
+    add_rank(std::make_unique<LocalRank>(options_.program, options_.host, task));
+  }
+  if (remote_) {
+    for (auto& link : remote_->start(task, host_size_)) add_rank(std::move(link));
   }
   log(LogLevel::kInfo, "training ranks started",
-      {{"job", job_.id()}, {"ranks", world_size_}, {"start", restarts_}, {"port", store_->server.port()}});
+      {{"job", job_.id()},
+       {"ranks", world_size_},
+       {"start", restarts_},
+       {"address", address},
+       {"port", store_->server.port()}});
+}
+
+std::optional<Trainer::Outcome> RankTeam::attempt(Lost& lost) {
+  try {
+    if (!gather_hosts()) return outcome_of(job_.request());
+    start();
+    return supervise(lost);
+  } catch (const Error& error) {
+    // A host that was lost.
+    if (!remote_ || error.code() != ErrorCode::kUnavailable) throw;
+    lost.reason = error.what();
+    return std::nullopt;
+  }
 }
 
 Trainer::Outcome RankTeam::run() {
   for (;;) {
-    start();
     Lost lost;
-    const std::optional<Trainer::Outcome> outcome = supervise(lost);
+    const std::optional<Trainer::Outcome> outcome = attempt(lost);
     if (outcome) return *outcome;
     ranks_.clear();
+    remote_.reset();
     const int64_t most = *job_.spec().distribution.max_restarts;
     log(LogLevel::kWarning, "training rank lost",
         {{"job", job_.id()}, {"reason", lost.reason}, {"restarts", restarts_}, {"most_restarts", most}});
@@ -129,19 +176,19 @@ void RankTeam::pass_requests_on() {
   if (request == passed_on_ || request == JobRequest::kNone || request == JobRequest::kCancel) return;
   passed_on_ = request;
   // Rank 0 tells the others, so that all stop after the same step. One that has ended hears nothing.
-  ranks_.front()->process.write_input(request == JobRequest::kPause ? "pause\n" : "stop\n");
+  ranks_.front()->link->write_input(request == JobRequest::kPause ? "pause" : "stop");
 }
 
 std::optional<Trainer::Outcome> RankTeam::supervise(Lost& lost) {
   for (;;) {
     if (job_.request() == JobRequest::kCancel) return Trainer::Outcome::kCancelled;
     pass_requests_on();
-    wait_for_news();
+    read_news();
     for (const auto& rank : ranks_) {
       if (rank->failure && !rank->failure->is_other) {
-        throw Error(rank->failure->error.code(),
-                    world_size_ == 1 ? rank->failure->error.what()
-                                     : concat("rank ", rank->number, ": ", rank->failure->error.what()));
+        throw Error(rank->failure->error.code(), world_size_ == 1
+                                                     ? rank->failure->error.what()
+                                                     : concat(name_of(*rank), ": ", rank->failure->error.what()));
       }
     }
     if (const std::optional<Lost> found = lost_rank()) {
@@ -156,61 +203,65 @@ std::optional<Trainer::Outcome> RankTeam::supervise(Lost& lost) {
   }
 }
 
-void RankTeam::wait_for_news() {
+std::string RankTeam::name_of(const Rank& rank) const {
+  return remote_ ? concat("rank ", rank.number, " of host ", rank.link->host()) : concat("rank ", rank.number);
+}
+
+void RankTeam::read_news() {
   std::vector<pollfd> fds;
+  for (const auto& rank : ranks_) rank->link->add_fds(fds);
+  wait_for_news(fds);
+  if (remote_) remote_->read();
   for (const auto& rank : ranks_) {
-    if (rank->process.status()) continue;
-    for (const int fd : {rank->process.events(), rank->process.output(), rank->process.errors()}) {
-      fds.push_back({.fd = fd, .events = POLLIN, .revents = 0});
-    }
-  }
-  poll(fds.data(), fds.size(), static_cast<int>(kPollInterval.count()));
-  // A pipe that one side closed is always ready.
-  if (std::any_of(fds.begin(), fds.end(), [](const pollfd& fd) { return fd.revents == POLLHUP; })) {
-    poll(nullptr, 0, static_cast<int>(kPollInterval.count()));
-  }
-  for (const auto& rank : ranks_) {
-    // In this order: all that it said is read once it is seen to have ended.
-    const bool has_ended = rank->process.status().has_value();
-    const auto read = [&](int fd, distributed::LineCutter& lines, const auto& on_line) {
-      std::string bytes;
-      ChildProcess::read_some(fd, bytes);
-      lines.add(bytes, on_line);
-      if (has_ended) lines.finish(on_line);
-    };
-    read(rank->process.events(), rank->events, [&](std::string_view line) { take(*rank, line); });
     const auto log_line = [&](std::string_view line) {
-      log(LogLevel::kInfo, "training rank says", {{"job", job_.id()}, {"rank", rank->number}, {"line", line}});
+      // What a rank of another host says is in the log of that host as well.
+      log(LogLevel::kInfo, "training rank says",
+          {{"job", job_.id()}, {"rank", rank->number}, {"host", rank->link->host()}, {"line", line}});
     };
-    read(rank->process.output(), rank->output, log_line);
-    read(rank->process.errors(), rank->errors, log_line);
+    note_pid(*rank);
+    try {
+      rank->how = rank->link->read([&](std::string_view line) { take(*rank, line); }, log_line);
+    } catch (const Json::exception& error) {
+      fail(ErrorCode::kInternal, name_of(*rank), ": says what cannot be read: ", error.what());
+    }
   }
 }
 
 void RankTeam::take(Rank& rank, std::string_view line) {
   rank.heard = Clock::now();
   const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || json.empty()) return;
+  if (!json.is_object()) return;
+  const auto waits = json.find("waits");
+  if (waits == json.end()) {
+    rank.waits_since.reset();
+  } else if (!rank.waits_since || waits->get<uint64_t>() != rank.waits) {
+    rank.waits_since = rank.heard;
+    rank.waits = waits->get<uint64_t>();
+  }
   if (json.contains("status")) {
     take_progress(rank, std::string(line));
   } else if (json.contains("ended")) {
-    rank.ended = json["ended"].get<std::string>();
-    if (rank.number == 0) warning_ = json["warning"].get<std::string>();
+    rank.ended = json.at("ended").get<std::string>();
+    if (rank.number == 0) warning_ = json.at("warning").get<std::string>();
   } else if (json.contains("failed") && !rank.failure) {
     rank.failure =
-        Rank::Failure{Error(static_cast<ErrorCode>(json["code"].get<int>()), json["failed"].get<std::string>()),
-                      json["is_other"].get<bool>()};
+        Rank::Failure{Error(error_code_of(json.at("code").get<int64_t>()), json.at("failed").get<std::string>()),
+                      json.at("is_other").get<bool>()};
     rank.failed_at = Clock::now();
   }
 }
 
 void RankTeam::take_progress(Rank& rank, const std::string& line) {
   const Json json = Json::parse(line);
-  JobProgress progress = job_status_from_json(json["status"]).progress;
-  if (!progress.ranks.empty()) rank.progress = progress.ranks.front();
+  JobProgress progress = job_status_from_json(json.at("status")).progress;
+  if (!progress.ranks.empty()) {
+    rank.progress = progress.ranks.front();
+    rank.progress.rank = rank.number;
+    rank.progress.host = rank.link->host();
+  }
   if (rank.number != 0) return;
   std::vector<CurvePoint> points;
-  for (const Json& point : json["points"]) points.push_back(curve_point_from_json(point));
+  for (const Json& point : json.at("points")) points.push_back(curve_point_from_json(point));
   if (json.contains("is_reset")) {
     job_.set_points(std::move(points));
   } else {
@@ -219,7 +270,7 @@ void RankTeam::take_progress(Rank& rank, const std::string& line) {
   progress.ranks.clear();
   for (const auto& each : ranks_) progress.ranks.push_back(each->progress);
   progress.restarts = restarts_;
-  const std::string message = json["message"].get<std::string>();
+  const std::string message = json.at("message").get<std::string>();
   const bool is_said = message != message_;
   message_ = message;
   const int64_t checkpoint = job_.status().progress.checkpoint_step;
@@ -230,25 +281,35 @@ void RankTeam::take_progress(Rank& rank, const std::string& line) {
   if (progress.checkpoint_step != checkpoint) options_.saved_status();
 }
 
-std::optional<RankTeam::Lost> RankTeam::lost_rank() {
+std::optional<RankTeam::Lost> RankTeam::lost_rank() const {
   for (const auto& rank : ranks_) {
     if (!rank->ended.empty()) continue;
-    if (rank->process.status() && !rank->failure) {
-      return Lost{concat("rank ", rank->number, " (pid ", rank->process.pid(),
-                         ") was lost: ", distributed::describe_status(*rank->process.status()))};
-    }
+    const auto named = [&] { return concat(name_of(*rank), " (pid ", rank->link->pid(), ")"); };
+    if (rank->how && !rank->failure) return Lost{concat(named(), " was lost: ", *rank->how)};
     if (!rank->failure && Clock::now() - rank->heard > timeout_) {
-      return Lost{concat("rank ", rank->number, " (pid ", rank->process.pid(), ") has said nothing for ",
-                         timeout_.count(), " seconds")};
+      return Lost{concat(named(), " has said nothing for ", timeout_.count(), " seconds")};
     }
   }
   // Connections broke, and nobody says why.
   for (const auto& rank : ranks_) {
     if (rank->failure && Clock::now() - rank->failed_at > kCauseWait) {
-      return Lost{concat("rank ", rank->number, ": ", rank->failure->error.what())};
+      return Lost{concat(name_of(*rank), ": ", rank->failure->error.what())};
     }
   }
-  return std::nullopt;
+  return lost_together();
+}
+
+// All live, and each waits for another one: their connections are dead, and nothing tells them.
+std::optional<RankTeam::Lost> RankTeam::lost_together() const {
+  const bool are_stuck = std::all_of(ranks_.begin(), ranks_.end(), [&](const auto& rank) {
+    return !rank->ended.empty() || (rank->waits_since && Clock::now() - *rank->waits_since > timeout_);
+  });
+  const bool all_ended =
+      std::all_of(ranks_.begin(), ranks_.end(), [](const auto& rank) { return !rank->ended.empty(); });
+  if (!are_stuck || all_ended) return std::nullopt;
+  return Lost{
+      concat("all ranks have waited for each other for ", timeout_.count(),
+             " seconds: their connections are dead, or so slow that distribution.timeout_seconds is too short")};
 }
 
 }  // namespace tensord::server

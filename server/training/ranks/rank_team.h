@@ -9,22 +9,29 @@
 #include <vector>
 
 #include "server/training/jobs/training_job.h"
+#include "server/training/ranks/rank_link.h"
+#include "server/training/ranks/remote_hosts.h"
 #include "server/training/trainer.h"
 
 namespace tensord::server {
 
-// The processes that train one job together, seen from the daemon: starts them, passes on what is wanted of the job,
-// takes over their progress, and starts all of them again, from the last checkpoint, when one was killed or froze. Runs
-// on the calling thread, with which the processes die. Not thread-safe.
+// The processes that train one job together, seen from the daemon that the job was given to: starts them here and on
+// other hosts, passes on what is wanted of the job, takes over their progress, and starts all of them again, from the
+// last checkpoint, when one was lost, or its host was. Runs on the calling thread, with which the processes of this
+// host die. Not thread-safe.
 class RankTeam {
  public:
   struct Options {
     std::string program;  // the binary that has the command kRankCommand
     std::filesystem::path folder;
     std::string base_archive, data_folder;
-    int threads = 1;            // of all ranks together
-    uint64_t memory_bytes = 0;  // of all ranks together; 0: no limit
+    int threads = 1;            // of all ranks of a host together
+    uint64_t memory_bytes = 0;  // of all ranks of a host together; 0: no limit
     int nice = 0;
+    std::string host;       // this host's name
+    std::string interface;  // that other hosts reach this one by; empty: the one of the route to them
+    HostRegistry* hosts = nullptr;
+    KnownFacts* facts = nullptr;
     std::function<void()> saved_status;
   };
   RankTeam(TrainingJob& job, Options options);
@@ -41,20 +48,29 @@ class RankTeam {
   struct Lost {
     std::string reason;
   };
-  void start();
-  // An outcome, or why all have to start again. Throws Error.
+  // Each: an outcome, or why all have to start again. Throws Error.
+  std::optional<Trainer::Outcome> attempt(Lost& lost);
   std::optional<Trainer::Outcome> supervise(Lost& lost);
-  void wait_for_news();
+  // False: something else is wanted of the job.
+  bool gather_hosts();
+  void start();
+  RankTask task() const;
+  void add_rank(std::unique_ptr<RankLink> link);
+  void read_news();
   void pass_requests_on();
   void take(Rank& rank, std::string_view line);
   void take_progress(Rank& rank, const std::string& line);
-  std::optional<Lost> lost_rank();
+  std::optional<Lost> lost_rank() const;
+  std::optional<Lost> lost_together() const;
+  std::string name_of(const Rank& rank) const;
+  void note_pid(Rank& rank);
 
   TrainingJob& job_;
   const Options options_;
-  const int world_size_;
+  const int world_size_, host_size_;  // ranks; of them on each host
   const std::chrono::seconds timeout_;
   std::unique_ptr<class RankStore> store_;
+  std::unique_ptr<RemoteHosts> remote_;  // null: all ranks are here
   std::vector<std::unique_ptr<Rank>> ranks_;
   JobRequest passed_on_ = JobRequest::kNone;
   std::string warning_, message_;  // of rank 0

@@ -10,8 +10,8 @@ namespace tensord::server {
 namespace {
 
 constexpr std::array<const char*, kCallGroups> kGroupNames = {
-    "health",       "metadata",   "inference", "model-repository", "shared-memory",
-    "model-config", "statistics", "trace",     "logging",          "training"};
+    "health",     "metadata", "inference", "model-repository", "shared-memory", "model-config",
+    "statistics", "trace",    "logging",   "training",         "training-hosts"};
 
 std::string_view to_view(grpc::string_ref text) { return {text.data(), text.size()}; }
 

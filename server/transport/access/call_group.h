@@ -16,8 +16,9 @@ enum class CallGroup {
   kTrace,
   kLogging,
   kTraining,
+  kTrainingHosts,
 };
-inline constexpr int kCallGroups = 10;
+inline constexpr int kCallGroups = 11;
 const char* to_string(CallGroup group);  // "model-repository"
 // Throws Error{kInvalidArgument}.
 CallGroup parse_call_group(std::string_view name);

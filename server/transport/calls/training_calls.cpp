@@ -32,6 +32,16 @@ void list_jobs(TrainingService& service, const ListJobsRequest& request, ListJob
   }
 }
 
+void list_hosts(TrainingService& service, ListHostsResponse& response) {
+  for (const HostRegistry::Listed& listed : service.hosts().hosts()) {
+    Host& host = *response.add_hosts();
+    host.set_name(listed.info.name);
+    host.set_address(listed.info.address);
+    host.set_processes(listed.info.processes);
+    host.set_is_busy(listed.is_busy);
+  }
+}
+
 }  // namespace
 
 TrainingService& TrainingCalls::service() const {
@@ -49,6 +59,9 @@ void wait_training_calls(TrainingCalls& calls, CallQueue queue) {
   wait_unary<ListJobsRequest, ListJobsResponse>(
       queue, CallGroup::kTraining, TENSORD_START(calls.rpcs, ListJobs),
       [&calls](const auto& request, auto& response) { list_jobs(calls.service(), request, response); });
+  wait_unary<ListHostsRequest, ListHostsResponse>(
+      queue, CallGroup::kTraining, TENSORD_START(calls.rpcs, ListHosts),
+      [&calls](const auto&, auto& response) { list_hosts(calls.service(), response); });
   wait_slow<CreateJobRequest, Job>(calls, queue, TENSORD_START(calls.rpcs, CreateJob),
                                    [](TrainingService& service, const auto& request, auto& response) {
                                      to_message(service.create(to_job_spec(request.spec())), response);

@@ -10,7 +10,7 @@ namespace tensord::server {
 namespace training_rpc = training::v1;
 
 // Every call arrives as bytes, as those of InferenceService.
-using TrainingRpcs =
+using TrainingRpcs = training_rpc::TrainingService::WithRawMethod_ListHosts<
     training_rpc::TrainingService::WithRawMethod_StreamData<training_rpc::TrainingService::WithRawMethod_CreateJob<
         training_rpc::TrainingService::WithRawMethod_GetJob<training_rpc::TrainingService::WithRawMethod_ListJobs<
             training_rpc::TrainingService::WithRawMethod_WatchJob<training_rpc::TrainingService::WithRawMethod_PauseJob<
@@ -19,7 +19,7 @@ using TrainingRpcs =
                         training_rpc::TrainingService::WithRawMethod_DeleteJob<
                             training_rpc::TrainingService::WithRawMethod_UploadModel<
                                 training_rpc::TrainingService::WithRawMethod_Rollback<
-                                    training_rpc::TrainingService::Service>>>>>>>>>>>;
+                                    training_rpc::TrainingService::Service>>>>>>>>>>>>;
 
 // What the calls about training share. `thread` does what takes long.
 struct TrainingCalls {

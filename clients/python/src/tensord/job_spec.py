@@ -128,6 +128,8 @@ class Distribution(TypedDict, total=False):
     processes_per_host: int
     max_restarts: int
     timeout_seconds: int
+    join_timeout_seconds: int
+    hosts: List[str]
 
 
 class JobSpec(TypedDict, total=False):

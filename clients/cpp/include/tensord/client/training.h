@@ -39,6 +39,7 @@ class TrainingClient {
   using JobSpec = training::v1::JobSpec;
   using Job = training::v1::Job;
   using Point = training::v1::Point;
+  using Host = training::v1::Host;
 
   Job create(const JobSpec& spec, const CallOptions& options = {});
   Job get(const std::string& id, const CallOptions& options = {});
@@ -49,6 +50,8 @@ class TrainingClient {
   Job resume_with(const std::string& id, int world_size, const CallOptions& options = {});
   Job cancel(const std::string& id, const CallOptions& options = {});
   void remove(const std::string& id, const CallOptions& options = {});
+  // The daemons that joined this one, by name.
+  std::vector<Host> hosts(const CallOptions& options = {});
   // (withdrawn version, served version)
   std::pair<int64_t, int64_t> roll_back(const std::string& model, const CallOptions& options = {});
   // Called after each piece, of some MB.

@@ -1,0 +1,121 @@
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "server/training/hosts/host_messages.h"
+
+namespace tensord::server {
+
+// The way to a daemon that has joined; the transport's. Thread-safe, and never blocks.
+class HostLink {
+ public:
+  virtual ~HostLink() = default;
+  virtual void send(const HostOrder& order) = 0;
+  virtual void close(const Error& reason) = 0;
+};
+
+// A daemon that has joined. Thread-safe.
+class JoinedHost {
+ public:
+  JoinedHost(HostInfo info, std::shared_ptr<HostLink> link) : info_(std::move(info)), link_(std::move(link)) {}
+
+  const HostInfo& info() const { return info_; }
+  void send(const HostOrder& order) { link_->send(order); }
+  void close(const Error& reason) { link_->close(reason); }
+
+  // What it says. Of reports only those of the start that was begun last are kept.
+  void receive(HostReport report);
+  void leave(const std::string& reason);
+
+  void begin(const std::string& start);
+  std::vector<HostReport> take_reports();
+  std::string left() const;  // why; empty while it is there
+  std::chrono::steady_clock::duration silence() const;
+
+ private:
+  const HostInfo info_;
+  const std::shared_ptr<HostLink> link_;
+  mutable std::mutex mutex_;  // guards all below
+  std::chrono::steady_clock::time_point heard_ = std::chrono::steady_clock::now();
+  std::string start_, left_;
+  std::vector<HostReport> reports_;
+  size_t report_bytes_ = 0;
+};
+
+// The daemons that have joined this one, which runs of them works for a job, and the files that they may fetch.
+// Thread-safe.
+class HostRegistry {
+ public:
+  explicit HostRegistry(std::string version) : version_(std::move(version)) {}
+
+  // A host of the same name that is silent or of the same process gives way. Throws Error{kInvalidArgument},
+  // kAlreadyExists, kFailedPrecondition (another version), kUnavailable (shutting down).
+  std::shared_ptr<JoinedHost> join(HostInfo info, std::shared_ptr<HostLink> link);
+  void leave(const std::shared_ptr<JoinedHost>& host, const std::string& reason);
+  // Closes all links; nobody can join any more.
+  void close();
+
+  struct Listed {
+    HostInfo info;
+    bool is_busy;
+  };
+  std::vector<Listed> hosts() const;  // by name
+
+  // One job's use of a host; stops there what the job runs when it goes.
+  class Lease {
+   public:
+    Lease(HostRegistry& registry, std::shared_ptr<JoinedHost> host) : registry_(registry), host_(std::move(host)) {}
+    ~Lease();
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    JoinedHost& host() const { return *host_; }
+    // Reports and orders are of this start from now on.
+    void begin(const std::string& start);
+
+   private:
+    HostRegistry& registry_;
+    const std::shared_ptr<JoinedHost> host_;
+    std::string start_;
+  };
+  // `count` hosts that are free and can take `processes` each, in the order of their names; of `names` only where there
+  // are any, in that order. Empty when there are fewer.
+  std::vector<std::unique_ptr<Lease>> take(size_t count, const std::vector<std::string>& names, int64_t processes);
+  // How many take() would find.
+  size_t free_hosts(const std::vector<std::string>& names, int64_t processes) const;
+
+  // Hosts may fetch the file by its content as long as the lease lives.
+  class SharedFile {
+   public:
+    SharedFile(HostRegistry& registry, std::string sha256) : registry_(registry), sha256_(std::move(sha256)) {}
+    ~SharedFile();
+    SharedFile(const SharedFile&) = delete;
+    SharedFile& operator=(const SharedFile&) = delete;
+
+   private:
+    HostRegistry& registry_;
+    const std::string sha256_;
+  };
+  std::unique_ptr<SharedFile> share(const std::string& sha256, const std::filesystem::path& file);
+  // A piece of such a file, at most `most` bytes; empty at its end. Throws Error{kNotFound}.
+  std::string read_shared(const std::string& sha256, uint64_t offset, size_t most) const;
+
+ private:
+  std::vector<std::shared_ptr<JoinedHost>> candidates(const std::vector<std::string>& names, int64_t processes) const;
+
+  const std::string version_;
+  mutable std::mutex mutex_;  // guards all below
+  bool is_closed_ = false;
+  std::map<std::string, std::shared_ptr<JoinedHost>> hosts_;  // by name
+  std::set<const JoinedHost*> busy_;
+  std::multimap<std::string, std::filesystem::path> files_;  // by content
+};
+
+}  // namespace tensord::server

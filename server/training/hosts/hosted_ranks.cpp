@@ -1,0 +1,261 @@
+#include "server/training/hosts/hosted_ranks.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "core/base/log.h"
+#include "core/base/thread.h"
+#include "core/distributed/gloo/gloo_engine.h"
+#include "server/training/data/batch_source.h"
+#include "server/training/jobs/job_store.h"
+#include "server/training/ranks/local_rank.h"
+
+namespace tensord::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Without a job.
+constexpr int64_t kIdleSilenceSeconds = 30;
+constexpr int64_t kMaxSilenceSeconds = 24 * 3600;
+constexpr size_t kMaxFiles = 1024;
+constexpr size_t kMaxInputs = 1024;
+
+void check_start(const std::string& start) {
+  const bool is_plain =
+      start.size() >= 8 && start.size() <= 64 && start.find_first_not_of("0123456789abcdef") == std::string::npos;
+  check(is_plain, "start: '", start.substr(0, 64), "' is no name of a start");
+}
+
+// What an order names stays below the folder.
+fs::path below(const fs::path& folder, const std::string& name) {
+  const fs::path path = name;
+  const bool is_plain = !name.empty() && name.size() <= 4096 && path.is_relative() &&
+                        std::none_of(path.begin(), path.end(), [](const fs::path& part) { return part == ".."; });
+  check(is_plain, "files.path: '", name.substr(0, 256), "' is no path in a folder");
+  return folder / path;
+}
+
+}  // namespace
+
+// Its thread is what the ranks' processes die with.
+class HostedRanks::Start {
+ public:
+  Start(HostedRanks& hosted, PrepareOrder order)
+      : hosted_(hosted),
+        order_(std::move(order)),
+        folder_(hosted.options_.folder / order_.start),
+        thread_("hosted-ranks", [this] { work(); }) {}
+  ~Start() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_stopped_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+  const std::string& name() const { return order_.start; }
+  void begin(const StartOrder& order) {
+    {
+      const std::lock_guard lock(mutex_);
+      check(!begin_, "start: it has begun already");
+      begin_ = order;
+    }
+    changed_.notify_all();
+  }
+  void add_input(const InputOrder& order) {
+    const std::lock_guard lock(mutex_);
+    check(inputs_.size() < kMaxInputs, "input: more than is read");
+    inputs_.push_back(order);
+  }
+
+ private:
+  struct Running {
+    int64_t rank;
+    std::unique_ptr<LocalRank> link;
+    bool has_ended = false;
+  };
+
+  void work() {
+    try {
+      prepare();
+      hosted_.send_(PreparedReport{name()});
+      if (const std::optional<StartOrder> order = wait_for_begin()) run(*order);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kCancelled) {
+        hosted_.send_(FailedReport{name(), error.code(), error.what()});
+      }
+    } catch (const std::exception& error) {
+      hosted_.send_(FailedReport{name(), ErrorCode::kInternal, error.what()});
+    }
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+
+  bool is_stopped() const {
+    const std::lock_guard lock(mutex_);
+    return is_stopped_;
+  }
+
+  // All data files as they are in this server's own folder, or all of them in the start's.
+  void prepare() {
+    bool is_all_here = true;
+    for (const HostFile& file : order_.files) is_all_here = is_all_here && (!file.is_data || own_file(file));
+    for (const HostFile& file : order_.files) {
+      if (file.is_data && is_all_here) continue;
+      const fs::path to = below(file.is_data ? folder_ / "data" : folder_, file.path);
+      fs::create_directories(to.parent_path());
+      const std::optional<std::string> own = file.is_data ? own_file(file) : std::nullopt;
+      if (own) {
+        link_or_copy(*own, to);
+      } else {
+        hosted_.cache_.place(file, to, hosted_.fetch_, [this] { return is_stopped(); });
+      }
+    }
+    fs::create_directories(folder_);
+    data_folder_ = is_all_here ? hosted_.options_.data_folder : (folder_ / "data").string();
+  }
+
+  // The file of that name in this server's data folder, where it has the same bytes.
+  std::optional<std::string> own_file(const HostFile& file) {
+    if (hosted_.options_.data_folder.empty()) return std::nullopt;
+    std::string path;
+    try {
+      path = resolve_data_file(hosted_.options_.data_folder, file.path, "files");
+      std::error_code error;
+      if (fs::file_size(path, error) != file.size_bytes) return std::nullopt;
+      const auto facts = known_.of(path, [this] { return is_stopped(); });
+      if (!facts) fail(ErrorCode::kCancelled, "the start was given up");
+      return facts->sha256 == file.sha256 ? std::optional(path) : std::nullopt;
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::kCancelled) throw;
+      return std::nullopt;
+    }
+  }
+
+  std::optional<StartOrder> wait_for_begin() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return is_stopped_ || begin_; });
+    return is_stopped_ ? std::nullopt : begin_;
+  }
+
+  RankTask task_of(const StartOrder& order) const {
+    const Options& options = hosted_.options_;
+    const auto count = static_cast<int64_t>(order.ranks.size());
+    check(count > 0 && count <= options.processes, "ranks: this host starts at most ", options.processes, ", got ",
+          count);
+    RankTask task = rank_task_from_text(order.task);
+    task.folder = folder_.string();
+    task.base_archive = (folder_ / "base.pt").string();
+    task.data_folder = data_folder_;
+    task.result.clear();
+    task.nice = options.nice;
+    if (options.memory_bytes > 0) {
+      const uint64_t most = options.memory_bytes / static_cast<uint64_t>(count);
+      task.memory_bytes = task.memory_bytes == 0 ? most : std::min(task.memory_bytes, most);
+    }
+    task.address = distributed::own_address(task.store_host, options.interface);
+    return task;
+  }
+
+  void run(const StartOrder& order) {
+    RankTask task = task_of(order);
+    std::vector<Running> ranks;
+    for (const int64_t rank : order.ranks) {
+      task.rank = static_cast<int>(rank);
+      ranks.push_back({rank, std::make_unique<LocalRank>(hosted_.options_.program, hosted_.options_.host, task)});
+      hosted_.send_(StartedReport{name(), rank, ranks.back().link->pid()});
+    }
+    log(LogLevel::kInfo, "training ranks started for another host",
+        {{"job", task.job.id}, {"ranks", ranks.size()}, {"address", task.address}});
+    while (!is_stopped()) {
+      std::vector<pollfd> fds;
+      for (const Running& rank : ranks) rank.link->add_fds(fds);
+      wait_for_news(fds);
+      pass_inputs_on(ranks);
+      for (Running& rank : ranks) pass_on(rank, task.job.id);
+    }
+    log(LogLevel::kInfo, "training ranks for another host ended", {{"job", task.job.id}});
+  }
+
+  void pass_inputs_on(std::vector<Running>& ranks) {
+    std::deque<InputOrder> inputs;
+    {
+      const std::lock_guard lock(mutex_);
+      inputs.swap(inputs_);
+    }
+    for (const InputOrder& input : inputs) {
+      for (Running& rank : ranks) {
+        if (rank.rank == input.rank && !rank.has_ended) rank.link->write_input(input.line);
+      }
+    }
+  }
+
+  void pass_on(Running& rank, const std::string& job) {
+    if (rank.has_ended) return;
+    const std::optional<std::string> how = rank.link->read(
+        [&](std::string_view line) {
+          hosted_.send_(LineReport{name(), rank.rank, true, std::string(line)});
+        },
+        [&](std::string_view line) {
+          log(LogLevel::kInfo, "training rank says", {{"job", job}, {"rank", rank.rank}, {"line", line}});
+          hosted_.send_(LineReport{name(), rank.rank, false, std::string(line)});
+        });
+    if (!how) return;
+    rank.has_ended = true;
+    hosted_.send_(EndedReport{name(), rank.rank, *how});
+  }
+
+  HostedRanks& hosted_;
+  const PrepareOrder order_;
+  const fs::path folder_;
+  std::string data_folder_;
+  KnownFacts known_;
+  mutable std::mutex mutex_;  // guards all below
+  std::condition_variable changed_;
+  bool is_stopped_ = false;
+  std::optional<StartOrder> begin_;
+  std::deque<InputOrder> inputs_;
+  Thread thread_;  // last: it uses the rest
+};
+
+HostedRanks::HostedRanks(Options options, FileCache& cache, std::function<void(HostReport)> send,
+                         FileCache::Fetch fetch)
+    : options_(std::move(options)),
+      cache_(cache),
+      send_(std::move(send)),
+      fetch_(std::move(fetch)),
+      timeout_seconds_(kIdleSilenceSeconds) {
+  std::error_code ignored;
+  fs::remove_all(options_.folder, ignored);  // of a process that was killed
+}
+
+HostedRanks::~HostedRanks() = default;
+
+std::chrono::seconds HostedRanks::silence_limit() const { return std::chrono::seconds(timeout_seconds_); }
+
+void HostedRanks::take(const HostOrder& order) {
+  if (const auto* prepare = std::get_if<PrepareOrder>(&order)) {
+    check_start(prepare->start);
+    check(prepare->files.size() <= kMaxFiles, "files: more than ", kMaxFiles);
+    for (const HostFile& file : prepare->files) below("", file.path);
+    timeout_seconds_ = std::clamp<int64_t>(prepare->timeout_seconds, 1, kMaxSilenceSeconds);
+    start_.reset();
+    start_ = std::make_unique<Start>(*this, *prepare);
+  } else if (const auto* begin = std::get_if<StartOrder>(&order)) {
+    if (start_ && start_->name() == begin->start) start_->begin(*begin);
+  } else if (const auto* input = std::get_if<InputOrder>(&order)) {
+    if (start_ && start_->name() == input->start) start_->add_input(*input);
+  } else if (const auto* stop = std::get_if<StopOrder>(&order)) {
+    if (!start_ || start_->name() != stop->start) return;
+    start_.reset();
+    timeout_seconds_ = kIdleSilenceSeconds;
+  }
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,83 @@
+#include "server/training/jobs/file_facts.h"
+
+#include <openssl/evp.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <fstream>
+#include <vector>
+
+#include "core/base/error.h"
+
+namespace tensord::server {
+namespace {
+
+constexpr size_t kPieceBytes = 1 << 20;
+constexpr size_t kMostKnown = 4096;
+
+}  // namespace
+
+struct Sha256::Context {
+  struct Free {
+    void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
+  };
+  std::unique_ptr<EVP_MD_CTX, Free> md{EVP_MD_CTX_new()};
+};
+
+Sha256::Sha256() : context_(std::make_unique<Context>()) {
+  check_internal(EVP_DigestInit_ex(context_->md.get(), EVP_sha256(), nullptr) == 1, "OpenSSL has no SHA-256");
+}
+
+Sha256::~Sha256() = default;
+
+void Sha256::add(std::string_view bytes) { EVP_DigestUpdate(context_->md.get(), bytes.data(), bytes.size()); }
+
+std::string Sha256::finish() {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+  unsigned int size = 0;
+  check_internal(EVP_DigestFinal_ex(context_->md.get(), digest.data(), &size) == 1, "OpenSSL ends no SHA-256");
+  std::string digits;
+  for (unsigned int i = 0; i < size; ++i) {
+    for (const int shift : {4, 0}) digits += "0123456789abcdef"[digest[i] >> shift & 15];
+  }
+  return digits;
+}
+
+std::optional<FileFacts> facts_of(const std::filesystem::path& file, const std::function<bool()>& is_interrupted) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) fail(ErrorCode::kNotFound, file.string(), ": cannot be read");
+  Sha256 hash;
+  FileFacts facts;
+  std::vector<char> piece(kPieceBytes);
+  while (in) {
+    if (is_interrupted()) return std::nullopt;
+    in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    const auto count = static_cast<size_t>(in.gcount());
+    hash.add({piece.data(), count});
+    facts.size_bytes += count;
+  }
+  if (in.bad()) fail(ErrorCode::kDataLoss, file.string(), ": cannot be read");
+  facts.sha256 = hash.finish();
+  return facts;
+}
+
+std::optional<FileFacts> KnownFacts::of(const std::filesystem::path& file,
+                                        const std::function<bool()>& is_interrupted) {
+  struct stat status {};
+  if (stat(file.c_str(), &status) != 0) fail(ErrorCode::kNotFound, file.string(), ": cannot be read");
+  const auto ns = [](const timespec& time) { return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; };
+  const Stamp stamp{status.st_dev, status.st_ino, static_cast<uint64_t>(status.st_size), ns(status.st_mtim),
+                    ns(status.st_ctim)};
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = facts_.find(stamp); found != facts_.end()) return found->second;
+  }
+  const std::optional<FileFacts> facts = facts_of(file, is_interrupted);
+  if (!facts) return facts;
+  const std::lock_guard lock(mutex_);
+  if (facts_.size() >= kMostKnown) facts_.clear();
+  facts_[stamp] = *facts;
+  return facts;
+}
+
+}  // namespace tensord::server

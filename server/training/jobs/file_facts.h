@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+namespace tensord::server {
+
+// SHA-256 of bytes that come in pieces, as sha256sum prints it. Not thread-safe.
+class Sha256 {
+ public:
+  Sha256();
+  ~Sha256();
+  void add(std::string_view bytes);
+  // 64 hexadecimal digits. Nothing can be added afterwards.
+  std::string finish();
+
+ private:
+  struct Context;
+  std::unique_ptr<Context> context_;
+};
+
+// What tells a file's content.
+struct FileFacts {
+  uint64_t size_bytes = 0;
+  std::string sha256;
+  bool operator==(const FileFacts&) const = default;
+};
+
+// Reads the whole file; none when `is_interrupted`, which is asked between pieces, says so. Throws Error{kNotFound},
+// kDataLoss.
+std::optional<FileFacts> facts_of(const std::filesystem::path& file, const std::function<bool()>& is_interrupted);
+
+// The same, but a file that is as it was (device, inode, size, times) is not read again. Thread-safe.
+class KnownFacts {
+ public:
+  std::optional<FileFacts> of(const std::filesystem::path& file, const std::function<bool()>& is_interrupted);
+
+ private:
+  using Stamp = std::tuple<uint64_t, uint64_t, uint64_t, int64_t, int64_t>;
+  std::mutex mutex_;
+  std::map<Stamp, FileFacts> facts_;  // by mutex_
+};
+
+}  // namespace tensord::server

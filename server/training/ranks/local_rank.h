@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/distributed/launch/child_process.h"
+#include "server/training/ranks/rank_link.h"
+#include "server/training/ranks/rank_task.h"
+
+namespace tensord::server {
+
+// A rank that is a child of this process, and dies with the thread that started it.
+class LocalRank final : public RankLink {
+ public:
+  // `program`: the binary that has the command kRankCommand. Throws Error{kNotFound}, kUnavailable.
+  LocalRank(const std::string& program, std::string host, const RankTask& task);
+
+  const std::string& host() const override { return host_; }
+  int64_t pid() const override { return process_.pid(); }
+  bool write_input(const std::string& line) override { return process_.write_input(line + "\n"); }
+  std::optional<std::string> read(const OnLine& on_event, const OnLine& on_output) override;
+  void add_fds(std::vector<pollfd>& fds) const override;
+
+ private:
+  // The curve of a long job is one of them.
+  static constexpr size_t kMaxEventBytes = 64 << 20;
+
+  const std::string host_;
+  distributed::ChildProcess process_;
+  bool has_ended_ = false;
+  distributed::LineCutter events_{kMaxEventBytes}, output_, errors_;
+};
+
+// Until one of them has news, for 20 ms at most.
+void wait_for_news(const std::vector<pollfd>& fds);
+
+}  // namespace tensord::server

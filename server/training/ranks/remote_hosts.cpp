@@ -1,0 +1,204 @@
+#include "server/training/ranks/remote_hosts.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "core/distributed/gloo/gloo_engine.h"
+#include "core/distributed/proof.h"
+#include "core/jit/formats/new_weights.h"
+#include "server/training/checkpoint.h"
+#include "server/training/data/batch_source.h"
+
+namespace tensord::server {
+namespace {
+
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kLookInterval = 20ms;
+
+std::string random_name() {
+  std::string out;
+  for (const char c : distributed::random_bytes(16)) {
+    for (const int shift : {4, 0}) out += "0123456789abcdef"[static_cast<uint8_t>(c) >> shift & 15];
+  }
+  return out;
+}
+
+std::string hosts_text(size_t count) { return concat(count, count == 1 ? " host" : " hosts"); }
+
+}  // namespace
+
+// Seen from here: what its host says of it.
+class RemoteHosts::Rank final : public RankLink {
+ public:
+  Rank(JoinedHost& host, std::string start, int64_t number, std::map<int64_t, Rank*>& registered)
+      : host_(host), start_(std::move(start)), number_(number), registered_(registered) {
+    registered_[number_] = this;
+  }
+  ~Rank() override { registered_.erase(number_); }
+
+  const std::string& host() const override { return host_.info().name; }
+  int64_t pid() const override { return pid_; }
+  bool write_input(const std::string& line) override {
+    host_.send(InputOrder{start_, number_, line});
+    return host_.left().empty();
+  }
+  std::optional<std::string> read(const OnLine& on_event, const OnLine& on_output) override {
+    for (const LineReport& line : std::exchange(lines_, {})) (line.is_event ? on_event : on_output)(line.line);
+    return how_;
+  }
+  void add_fds(std::vector<pollfd>&) const override {}
+
+  void take(const StartedReport& report) { pid_ = report.pid; }
+  void take(const LineReport& report) { lines_.push_back(report); }
+  void take(const EndedReport& report) { how_ = report.how; }
+
+ private:
+  JoinedHost& host_;
+  const std::string start_;
+  const int64_t number_;
+  std::map<int64_t, Rank*>& registered_;
+  int64_t pid_ = 0;
+  std::vector<LineReport> lines_;
+  std::optional<std::string> how_;
+};
+
+RemoteHosts::RemoteHosts(const TrainingJob& job, Options options)
+    : job_(job), spec_(job.spec().distribution), options_(std::move(options)), start_(random_name()) {}
+RemoteHosts::~RemoteHosts() = default;
+
+size_t RemoteHosts::needed(const DistributionSpec& spec) {
+  if (!spec.is_wanted()) return 0;
+  return static_cast<size_t>((spec.world_size + spec.processes_per_host - 1) / spec.processes_per_host - 1);
+}
+
+bool RemoteHosts::gather(const Tell& tell) {
+  const size_t count = needed(spec_);
+  const auto deadline = Clock::now() + std::chrono::seconds(spec_.join_timeout_seconds);
+  for (size_t told = SIZE_MAX; !is_interrupted();) {
+    leases_ = options_.registry->take(count, spec_.hosts, spec_.processes_per_host);
+    if (!leases_.empty()) break;
+    const size_t found = options_.registry->free_hosts(spec_.hosts, spec_.processes_per_host);
+    if (Clock::now() > deadline) {
+      fail(ErrorCode::kDeadlineExceeded, "distribution: ", count, " other ", count == 1 ? "host is" : "hosts are",
+           " needed, with ", spec_.processes_per_host, " processes each; within ", spec_.join_timeout_seconds,
+           " seconds ", found, " had joined and ", found == 1 ? "was" : "were", " free");
+    }
+    if (found != told) tell(concat("waiting for hosts: ", found, " of ", count, " have joined"));
+    told = found;
+    std::this_thread::sleep_for(kLookInterval);
+  }
+  if (is_interrupted()) return false;
+  for (const auto& lease : leases_) lease->begin(start_);
+  is_prepared_.assign(leases_.size(), false);
+  ranks_.resize(leases_.size());
+  return true;
+}
+
+// False when it was interrupted.
+bool RemoteHosts::find_files(std::vector<File>& files) const {
+  const auto add = [&](const fs::path& path, const std::string& name, bool is_data) {
+    const auto facts = options_.facts->of(path, [this] { return is_interrupted(); });
+    if (facts) files.push_back({{name, is_data, facts->size_bytes, facts->sha256}, path});
+    return facts.has_value();
+  };
+  // Of a job that goes on: the model is in the checkpoint.
+  if (const auto found = Checkpoints(options_.folder, job_.spec().checkpoints.keep).newest()) {
+    for (const fs::directory_entry& entry : fs::directory_iterator(found->folder)) {
+      if (!entry.is_regular_file()) continue;
+      if (!add(entry.path(), (found->folder.filename() / entry.path().filename()).string(), false)) return false;
+    }
+  } else {
+    const fs::path base = options_.base_archive;
+    if (!add(base, base.filename().string(), false)) return false;
+    const fs::path weights = jit::weights_beside(base.string());
+    if (!weights.empty() && !add(weights, weights.filename().string(), false)) return false;
+  }
+  const auto add_data = [&](const std::string& name, const char* field) {
+    return name.empty() || add(resolve_data_file(options_.data_folder, name, field), name, true);
+  };
+  return add_data(job_.spec().data.file, "data.file") && add_data(job_.spec().evaluation.file, "evaluation.file");
+}
+
+bool RemoteHosts::prepare(const Tell& tell) {
+  std::vector<File> files;
+  if (!find_files(files)) return false;
+  PrepareOrder order{.start = start_, .files = {}, .timeout_seconds = spec_.timeout_seconds};
+  for (const File& file : files) {
+    shared_.push_back(options_.registry->share(file.wanted.sha256, file.path));
+    order.files.push_back(file.wanted);
+  }
+  for (const auto& lease : leases_) lease->host().send(order);
+  tell(concat("giving ", hosts_text(leases_.size()), " the job's files"));
+  for (;;) {
+    if (is_interrupted()) return false;
+    read();
+    if (std::all_of(is_prepared_.begin(), is_prepared_.end(), [](bool done) { return done; })) break;
+    std::this_thread::sleep_for(kLookInterval);
+  }
+  shared_.clear();
+  tell("");
+  return true;
+}
+
+std::string RemoteHosts::own_address() const {
+  std::string address;
+  for (const auto& lease : leases_) {
+    const std::string own = distributed::own_address(lease->host().info().address, options_.interface);
+    check(address.empty() || own == address, "distribution: host ", lease->host().info().name,
+          " is reached by another interface (", own, ") than the others (", address,
+          "); name one that reaches all with --distributed-interface");
+    address = own;
+  }
+  return address;
+}
+
+std::vector<std::unique_ptr<RankLink>> RemoteHosts::start(const RankTask& task, int64_t first) {
+  std::vector<std::unique_ptr<RankLink>> out;
+  for (size_t i = 0; i < leases_.size(); ++i) {
+    StartOrder order{.start = start_, .ranks = {}, .task = to_text(task)};
+    const int64_t end = std::min(first + spec_.processes_per_host, spec_.world_size);
+    for (; first < end; ++first) {
+      order.ranks.push_back(first);
+      out.push_back(std::make_unique<Rank>(leases_[i]->host(), start_, first, ranks_[i]));
+    }
+    leases_[i]->host().send(order);
+  }
+  return out;
+}
+
+void RemoteHosts::take(size_t host, const HostReport& report) {
+  const std::string& name = leases_[host]->host().info().name;
+  if (std::holds_alternative<PreparedReport>(report)) is_prepared_[host] = true;
+  if (const auto* failed = std::get_if<FailedReport>(&report)) {
+    throw Error(failed->code, concat("host ", name, ": ", failed->message));
+  }
+  const auto give = [&](const auto* said) {
+    if (!said) return;
+    const auto found = ranks_[host].find(said->rank);
+    if (found != ranks_[host].end()) found->second->take(*said);
+  };
+  give(std::get_if<StartedReport>(&report));
+  give(std::get_if<LineReport>(&report));
+  give(std::get_if<EndedReport>(&report));
+}
+
+void RemoteHosts::read() {
+  for (size_t i = 0; i < leases_.size(); ++i) {
+    JoinedHost& host = leases_[i]->host();
+    // First: all that it said is read once it is seen to have gone.
+    const std::string left = host.left();
+    for (const HostReport& report : host.take_reports()) take(i, report);
+    if (!left.empty()) fail(ErrorCode::kUnavailable, "host ", host.info().name, " was lost: ", left);
+    const auto silence = std::chrono::duration_cast<std::chrono::seconds>(host.silence()).count();
+    if (silence > spec_.timeout_seconds) {
+      fail(ErrorCode::kUnavailable, "host ", host.info().name, " has said nothing for ", silence, " seconds");
+    }
+  }
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/training/hosts/host_registry.h"
+#include "server/training/jobs/file_facts.h"
+#include "server/training/jobs/training_job.h"
+#include "server/training/ranks/rank_link.h"
+#include "server/training/ranks/rank_task.h"
+
+namespace tensord::server {
+
+// The other hosts of one start of a job's ranks: waits for them, gives them their files, starts the ranks there. What
+// runs there ends with this. For one thread.
+class RemoteHosts {
+ public:
+  struct Options {
+    HostRegistry* registry = nullptr;
+    KnownFacts* facts = nullptr;
+    std::filesystem::path folder;  // of the job
+    std::string base_archive, data_folder;
+    std::string interface;  // that hosts reach this one by; empty: the one that the route to them takes
+  };
+  RemoteHosts(const TrainingJob& job, Options options);
+  ~RemoteHosts();
+
+  // How many other hosts a job needs.
+  static size_t needed(const DistributionSpec& spec);
+
+  // Each gives false when something else is wanted of the job. `is_waiting_for` is told what goes on.
+  using Tell = std::function<void(const std::string& message)>;
+  // Until enough hosts are there. Throws Error{kDeadlineExceeded}.
+  bool gather(const Tell& tell);
+  // Until each has its files. Throws Error{kUnavailable} where a host was lost, and what a host says.
+  bool prepare(const Tell& tell);
+
+  // The address of this host, in digits, that the others reach it by. Throws Error.
+  std::string own_address() const;
+  // Ranks from `first` on, so many on each host. `task` has what is the same for all.
+  std::vector<std::unique_ptr<RankLink>> start(const RankTask& task, int64_t first);
+  // Takes over what the hosts said; the links have it then. Throws what a host could not do, Error{kUnavailable} where
+  // it was lost.
+  void read();
+
+ private:
+  class Rank;
+  struct File {
+    HostFile wanted;
+    std::filesystem::path path;
+  };
+  bool find_files(std::vector<File>& files) const;
+  void take(size_t host, const HostReport& report);
+  bool is_interrupted() const { return job_.request() != JobRequest::kNone; }
+
+  const TrainingJob& job_;
+  const DistributionSpec& spec_;
+  const Options options_;
+  const std::string start_;
+  std::vector<std::unique_ptr<HostRegistry::SharedFile>> shared_;
+  std::vector<std::unique_ptr<HostRegistry::Lease>> leases_;
+  std::vector<bool> is_prepared_;                // by lease
+  std::vector<std::map<int64_t, Rank*>> ranks_;  // by lease; those that are still held
+};
+
+}  // namespace tensord::server

@@ -1,0 +1,301 @@
+#include "server/transport/hosts/joiner.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <fstream>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "core/base/log.h"
+#include "core/base/thread.h"
+#include "core/distributed/proof.h"
+#include "protos/hosts.grpc.pb.h"
+#include "server/transport/hosts/host_wire.h"
+
+namespace tensord::server {
+namespace {
+
+namespace rpc = hosts::v1;
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kPingInterval = 500ms;
+constexpr auto kLookInterval = 200ms;
+constexpr auto kFetchTimeout = 60s;  // of a piece
+constexpr std::chrono::milliseconds kFirstRest = 500ms, kLongestRest = 5s;
+constexpr int kMaxOrderBytes = 64 << 20;
+// Of what this host says and the other one does not take.
+constexpr size_t kMaxWaitingBytes = 64 << 20;
+constexpr uint64_t kMaxPemBytes = 1 << 20;
+
+std::string read_text(const std::string& flag, const std::string& path) {
+  if (path.empty()) return {};
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  if (in) text << in.rdbuf();
+  if (!in) fail(ErrorCode::kNotFound, flag, ": ", path, " cannot be read");
+  check(text.str().size() <= kMaxPemBytes, flag, ": ", path, " is larger than ", kMaxPemBytes, " bytes");
+  return text.str();
+}
+
+std::string trimmed(std::string text) {
+  text.erase(text.find_last_not_of(" \t\r\n") + 1);
+  text.erase(0, text.find_first_not_of(" \t\r\n"));
+  return text;
+}
+
+std::shared_ptr<grpc::Channel> make_channel(const JoinOptions& join) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaxOrderBytes);
+  // Not one that another part of this process uses, nor its long waits after failures: a coordinator comes back soon.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 5000);
+  if (!join.wants_tls()) {
+    return grpc::CreateCustomChannel(join.address, grpc::InsecureChannelCredentials(), arguments);
+  }
+  grpc::SslCredentialsOptions tls;
+  tls.pem_root_certs = read_text("--join-root-cert", join.root_cert);
+  tls.pem_cert_chain = read_text("--join-cert", join.cert);
+  tls.pem_private_key = read_text("--join-key", join.key);
+  if (!join.server_name.empty()) arguments.SetSslTargetNameOverride(join.server_name);
+  return grpc::CreateCustomChannel(join.address, grpc::SslCredentials(tls), arguments);
+}
+
+std::string random_name() {
+  std::string out;
+  for (const char c : distributed::random_bytes(16)) {
+    for (const int shift : {4, 0}) out += "0123456789abcdef"[static_cast<uint8_t>(c) >> shift & 15];
+  }
+  return out;
+}
+
+// What waits to be said; one thread says it.
+class Outbox {
+ public:
+  // False: too much waits.
+  bool push(HostReport report) {
+    rpc::HostReport message;
+    to_message(report, message);
+    const std::lock_guard lock(mutex_);
+    bytes_ += message.ByteSizeLong();
+    if (bytes_ > kMaxWaitingBytes) return false;
+    messages_.push_back(std::move(message));
+    changed_.notify_all();
+    return true;
+  }
+  // The next one, or an empty one where there was nothing for a while; none once it is closed.
+  std::optional<rpc::HostReport> pop() {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, kPingInterval, [this] { return is_closed_ || !messages_.empty(); });
+    if (is_closed_) return std::nullopt;
+    if (messages_.empty()) return rpc::HostReport();
+    rpc::HostReport message = std::move(messages_.front());
+    messages_.pop_front();
+    bytes_ -= message.ByteSizeLong();
+    return message;
+  }
+  void close() {
+    const std::lock_guard lock(mutex_);
+    is_closed_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;  // guards all below
+  std::condition_variable changed_;
+  bool is_closed_ = false;
+  std::deque<rpc::HostReport> messages_;
+  size_t bytes_ = 0;
+};
+
+}  // namespace
+
+struct HostJoiner::Impl {
+  explicit Impl(Options given)
+      : options(std::move(given)),
+        token(trimmed(read_text("--join-token-file", options.join.token_file))),
+        instance(random_name()),
+        cache(fs::path(options.training_folder) / "host-cache", options.join.cache_bytes),
+        channel(make_channel(options.join)),
+        stub(rpc::HostService::NewStub(channel)),
+        thread("join", [this] { work(); }) {}
+
+  void stop() {
+    {
+      const std::lock_guard lock(mutex);
+      is_stopped = true;
+      for (grpc::ClientContext* call : open) call->TryCancel();
+    }
+    changed.notify_all();
+    if (thread.joinable()) thread.join();
+  }
+
+  void work() {
+    std::chrono::milliseconds rest = kFirstRest;
+    std::string told;
+    for (;;) {
+      bool was_joined = false;
+      std::string reason;
+      run_logged("join", [&] { reason = session(was_joined); });
+      if (was_joined) rest = kFirstRest;
+      std::unique_lock lock(mutex);
+      if (is_stopped) return;
+      if (was_joined || reason != told) {
+        log(LogLevel::kWarning, was_joined ? "the joined daemon was lost" : "cannot join",
+            {{"address", options.join.address}, {"reason", reason}});
+        told = reason;
+      }
+      changed.wait_for(lock, rest, [this] { return is_stopped; });
+      if (is_stopped) return;
+      rest = std::min(2 * rest, kLongestRest);
+    }
+  }
+
+  void authorize(grpc::ClientContext& call) const {
+    if (!token.empty()) call.AddMetadata("authorization", "Bearer " + token);
+  }
+
+  // A call that stop() ends.
+  struct OpenCall {
+    explicit OpenCall(Impl& impl) : impl(impl) {
+      impl.authorize(context);
+      const std::lock_guard lock(impl.mutex);
+      if (impl.is_stopped) context.TryCancel();
+      impl.open.insert(&context);
+    }
+    ~OpenCall() {
+      const std::lock_guard lock(impl.mutex);
+      impl.open.erase(&context);
+    }
+    Impl& impl;
+    grpc::ClientContext context;
+  };
+
+  // One stream, from its beginning to its end. Gives back why it ended.
+  std::string session(bool& was_joined) {
+    OpenCall opened(*this);
+    grpc::ClientContext& call = opened.context;
+    const auto stream = stub->Join(&call);
+    Outbox outbox;
+    outbox.push(HostInfo{.name = options.ranks.host,
+                         .instance = instance,
+                         .version = options.version,
+                         .processes = options.ranks.processes,
+                         .address = {}});
+    std::string reason;
+    {
+      HostedRanks ranks(
+          options.ranks, cache,
+          [&](HostReport report) {
+            if (!outbox.push(std::move(report))) call.TryCancel();
+          },
+          [&](const HostFile& file, const FileCache::Take& take) { fetch(file, take); });
+      std::atomic<int64_t> heard{now_ns()};
+      std::atomic<bool> is_over{false};
+      Thread writer("join-write", [&] {
+        while (const auto message = outbox.pop()) {
+          if (!stream->Write(*message)) return;
+        }
+      });
+      Thread watch("join-watch", [&] { watch_silence(call, ranks, heard, is_over, reason); });
+      const std::string broken = read_orders(*stream, ranks, heard, was_joined);
+      if (!broken.empty()) call.TryCancel();
+      cancel_fetches(call);
+      is_over = true;
+      outbox.close();
+      writer.join();
+      watch.join();
+      if (reason.empty()) reason = broken;
+    }
+    const grpc::Status status = stream->Finish();
+    if (!reason.empty()) return reason;
+    return status.error_message().empty() ? "the stream has ended" : status.error_message();
+  }
+
+  void cancel_fetches(const grpc::ClientContext& but) {
+    const std::lock_guard lock(mutex);
+    for (grpc::ClientContext* call : open) {
+      if (call != &but) call->TryCancel();
+    }
+  }
+
+  static int64_t now_ns() { return Clock::now().time_since_epoch().count(); }
+
+  // Gives back what was wrong with an order.
+  std::string read_orders(grpc::ClientReaderWriter<rpc::HostReport, rpc::HostOrder>& stream, HostedRanks& ranks,
+                          std::atomic<int64_t>& heard, bool& was_joined) {
+    rpc::HostOrder message;
+    while (stream.Read(&message)) {
+      heard = now_ns();
+      try {
+        const HostOrder order = to_order(message);
+        if (std::holds_alternative<WelcomeOrder>(order) && !was_joined) {
+          was_joined = true;
+          log(LogLevel::kInfo, "joined", {{"address", options.join.address}, {"host", options.ranks.host}});
+        }
+        ranks.take(order);
+      } catch (const std::exception& error) {
+        return error.what();
+      }
+    }
+    return {};
+  }
+
+  static void watch_silence(grpc::ClientContext& call, const HostedRanks& ranks, const std::atomic<int64_t>& heard,
+                            const std::atomic<bool>& is_over, std::string& reason) {
+    while (!is_over) {
+      const std::chrono::nanoseconds silence(now_ns() - heard);
+      if (silence > ranks.silence_limit()) {
+        reason = concat("it has said nothing for ", silence / 1s, " seconds");
+        call.TryCancel();
+        return;
+      }
+      std::this_thread::sleep_for(kLookInterval);
+    }
+  }
+
+  void fetch(const HostFile& file, const FileCache::Take& take) {
+    for (uint64_t offset = 0; offset < file.size_bytes;) {
+      OpenCall opened(*this);
+      grpc::ClientContext& call = opened.context;
+      call.set_deadline(std::chrono::system_clock::now() + kFetchTimeout);
+      rpc::FetchFileRequest request;
+      request.set_sha256(file.sha256);
+      request.set_offset(offset);
+      rpc::FetchFileResponse response;
+      const grpc::Status status = stub->FetchFile(&call, request, &response);
+      if (!status.ok()) {
+        fail(ErrorCode::kUnavailable, "'", file.path, "' cannot be fetched: ", status.error_message());
+      }
+      if (response.data().empty()) return;
+      take(response.data());
+      offset += response.data().size();
+    }
+  }
+
+  const Options options;
+  const std::string token, instance;
+  FileCache cache;
+  const std::shared_ptr<grpc::Channel> channel;
+  const std::unique_ptr<rpc::HostService::Stub> stub;
+  std::mutex mutex;  // guards the next three
+  std::condition_variable changed;
+  bool is_stopped = false;
+  std::set<grpc::ClientContext*> open;
+  Thread thread;  // last: it uses the rest
+};
+
+HostJoiner::HostJoiner(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+HostJoiner::~HostJoiner() { stop(); }
+void HostJoiner::stop() { impl_->stop(); }
+
+}  // namespace tensord::server

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "server/config/join_options.h"
+#include "server/training/hosts/hosted_ranks.h"
+
+namespace tensord::server {
+
+// Joins another daemon, again and again until stopped, and runs ranks for it while both are there. Thread-safe.
+class HostJoiner {
+ public:
+  struct Options {
+    JoinOptions join;
+    std::string version;  // of tensord
+    std::string training_folder;
+    HostedRanks::Options ranks;
+  };
+  // Throws Error for files that cannot be read.
+  explicit HostJoiner(Options options);
+  ~HostJoiner();
+  // Ranks that run here end.
+  void stop();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tensord::server
