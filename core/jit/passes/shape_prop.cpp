@@ -49,7 +49,8 @@ bool is_same_shape(const Value& a, const Value& b) {
 
 bool holds_list(const ops::Type& type) {
   if (type.kind() == TypeKind::kList || type.kind() == TypeKind::kDict) return true;
-  return std::any_of(type.contained().begin(), type.contained().end(), [](const auto& item) { return holds_list(*item); });
+  return std::any_of(type.contained().begin(), type.contained().end(),
+                     [](const auto& item) { return holds_list(*item); });
 }
 
 class ShapePropagation {

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/jit/formats/export_tracing/call.h"
 #include "core/jit/formats/onnx_export/writer.h"
-#include "core/jit/formats/tracing/call.h"
 
 namespace tensord::jit::onnx {
 

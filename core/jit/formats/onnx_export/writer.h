@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include "core/jit/formats/export_tracing/traced.h"
 #include "core/jit/formats/onnx/message_writer.h"
-#include "core/jit/formats/tracing/traced.h"
 #include "core/tensor/tensor.h"
 
 namespace tensord::jit::onnx {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "core/jit/formats/tracing/export_argument.h"
+#include "core/jit/formats/export_tracing/export_argument.h"
 #include "core/jit/ir/graph.h"
 
 namespace tensord::jit::pt2 {

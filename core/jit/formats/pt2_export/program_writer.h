@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/jit/formats/export_tracing/call.h"
 #include "core/jit/formats/pt2/json.h"
-#include "core/jit/formats/tracing/call.h"
 
 namespace tensord::jit::pt2 {
 

@@ -1,9 +1,9 @@
-#include "core/jit/formats/tracing/tracer.h"
+#include "core/jit/formats/export_tracing/tracer.h"
 
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "core/jit/formats/tracing/call.h"
+#include "core/jit/formats/export_tracing/call.h"
 #include "core/ops/run.h"
 
 namespace tensord::jit::tracing {

@@ -1,4 +1,4 @@
-#include "core/jit/formats/tracing/call.h"
+#include "core/jit/formats/export_tracing/call.h"
 
 #include "core/base/error.h"
 

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/jit/formats/tracing/tracer.h"
+#include "core/jit/formats/export_tracing/tracer.h"
 
 namespace tensord::jit::tracing {
 

@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/jit/formats/tracing/target.h"
-#include "core/jit/formats/tracing/traced.h"
+#include "core/jit/formats/export_tracing/target.h"
+#include "core/jit/formats/export_tracing/traced.h"
 #include "core/jit/ir/graph.h"
 
 namespace tensord::jit::tracing {

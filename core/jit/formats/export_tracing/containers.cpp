@@ -2,7 +2,7 @@
 #include <string_view>
 
 #include "core/base/error.h"
-#include "core/jit/formats/tracing/call.h"
+#include "core/jit/formats/export_tracing/call.h"
 
 namespace tensord::jit::tracing {
 namespace {
