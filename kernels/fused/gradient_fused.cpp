@@ -183,7 +183,7 @@ Tensor run(const Compiled& compiled, std::span<const Expr> operands) {
   if (compiled.call->scratch_bytes > 0)
     scratch = Tensor::empty(Dims{static_cast<int64_t>(compiled.call->scratch_bytes)}, DType::kUInt8);
   void* output = out.raw_data();
-  compiled.call->run({}, {inputs, &output, scratch ? scratch.raw_data() : nullptr});
+  compiled.call->run(ops::KernelContext(), {inputs, &output, scratch ? scratch.raw_data() : nullptr});
   return out;
 }
 

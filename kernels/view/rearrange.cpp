@@ -193,7 +193,7 @@ Tensor rot90(const Tensor& x, int64_t k, const IntList& dims) {
   const auto flipped = [&](const Tensor& from, const IntList& which) {
     if (from.is_meta()) return Tensor::meta(from.sizes(), from.dtype(), from.device());
     Tensor out = Tensor::empty(from.sizes(), from.dtype());
-    flip_kernel({}, from, which, out);
+    flip_kernel(KernelContext(), from, which, out);
     return out;
   };
   switch (((k % 4) + 4) % 4) {
