@@ -153,6 +153,8 @@ class TrainHostsTest(unittest.TestCase):
             self.server.relay.freeze(False)
         done = self.finish(job)
         self.assert_same(whole, done)
+        # While it is silent nothing is started on it.
+        self.assertLess(done[0].progress.restarts, 5)
 
     def test_a_coordinator_that_is_killed_leaves_nothing_and_goes_on(self):
         fields = dict(epochs=20, checkpoints=training.CheckpointPolicy(every_steps=50))
