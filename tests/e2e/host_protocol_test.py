@@ -41,7 +41,7 @@ class Host:
         for order in self.orders:
             self.say()
             if order.WhichOneof("order") == kind:
-                return getattr(order, kind)
+                return getattr(order, kind) if kind else order
         raise AssertionError("the stream has ended")
 
     def refused(self):

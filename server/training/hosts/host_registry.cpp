@@ -10,7 +10,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A host says something every half second.
+// A host says something every half second. One that is silent for longer gets no ranks: a job would lose it at once.
+constexpr auto kFresh = 2s;
+// Its name is free for another one then.
 constexpr auto kSilent = 10s;
 // Of what it said and no job has looked at; a job looks every 20 ms.
 constexpr size_t kMaxReportBytes = 64 << 20;
@@ -150,7 +152,7 @@ std::vector<std::shared_ptr<JoinedHost>> HostRegistry::candidates(const std::vec
                                                                   int64_t processes) const {
   std::vector<std::shared_ptr<JoinedHost>> out;
   const auto add = [&](const std::shared_ptr<JoinedHost>& host) {
-    const bool is_free = !busy_.contains(host.get()) && host->silence() < kSilent && host->left().empty();
+    const bool is_free = !busy_.contains(host.get()) && host->silence() < kFresh && host->left().empty();
     if (is_free && host->info().processes >= processes) out.push_back(host);
   };
   if (names.empty()) {
