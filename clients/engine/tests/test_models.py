@@ -1,9 +1,13 @@
+import json
+import os
+import pathlib
+import subprocess
 import threading
 
 import pytest
 import torch
 
-from support import from_torch, same
+from support import to_torch, from_torch, same
 from tensord import engine
 
 
@@ -149,3 +153,26 @@ def test_damaged_files(saved, tmp_path):
     for name in ("cut.pt", "text.pt"):
         with pytest.raises(engine.Error):
             engine.load(tmp_path / name)
+
+
+def test_onnx_files(tmp_path):
+    net = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Tanh()).eval()
+    torch.onnx.export(net, torch.ones(2, 4), str(tmp_path / "m.onnx"), input_names=["x"], dynamic_axes={"x": {0: "rows"}})
+    model = engine.load(tmp_path / "m.onnx")
+    assert model.format == "onnxruntime_onnx"
+    x = engine.randn(5, 4)
+    got = model(x)
+    same(got if isinstance(got, engine.Tensor) else got[0], net(to_torch(x)))
+
+
+NEWER_PYTORCH = pathlib.Path(__file__).resolve().parents[3] / "build" / "pypi_torch" / "bin" / "python"
+
+
+@pytest.mark.skipif(not NEWER_PYTORCH.exists(), reason="scripts/setup pypi_torch makes what writes exported programs")
+def test_exported_programs(tmp_path):
+    program = ("import sys, torch; torch.manual_seed(0); net = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Tanh()).eval(); x = torch.ones(2, 4)\n"
+               "torch.export.save(torch.export.export(net, (x,)), sys.argv[1]); print(net(x).tolist())")
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    ran = subprocess.run([NEWER_PYTORCH, "-c", program, tmp_path / "m.pt2"], check=True, capture_output=True, text=True, env=environment)
+    got = engine.load(tmp_path / "m.pt2")(engine.ones(2, 4))
+    same(got if isinstance(got, engine.Tensor) else got[0], torch.tensor(json.loads(ran.stdout.splitlines()[-1])))
