@@ -100,6 +100,10 @@ class AnnotationParser {
     for (const auto& entry : kNames) {
       if (id == entry.name) return simple_type(entry.kind);
     }
+    // Bare names, as saved code has them after isinstance(x, list): containers of anything.
+    if (id == "list") return list_type(simple_type(TypeKind::kAny));
+    if (id == "dict") return dict_type(simple_type(TypeKind::kAny), simple_type(TypeKind::kAny));
+    if (id == "tuple") return named_tuple_type("tuple", {}, {});
     if (TypePtr type = resolver_ ? resolver_(id) : nullptr) return type;
     error("type " + id + " is not known");
   }

@@ -4,6 +4,8 @@
 namespace tensord::kernels {
 namespace {
 
+ALIAS("aten::__ilshift__", "aten::bitwise_left_shift_");
+ALIAS("aten::__irshift__", "aten::bitwise_right_shift_");
 ALIAS("aten::absolute", "aten::abs");
 ALIAS("aten::arccos", "aten::acos");
 ALIAS("aten::arccosh", "aten::acosh");

@@ -129,6 +129,10 @@ OP("aten::tensor.int(int t, *, " TENSOR_OPTIONS ", bool requires_grad=False) -> 
     .direct([](int64_t value, OptDType dtype, OptDevice device, bool) { return from_number(value, dtype, device); });
 OP("aten::tensor.bool(bool t, *, " TENSOR_OPTIONS ", bool requires_grad=False) -> Tensor")
     .direct([](bool value, OptDType dtype, OptDevice device, bool) { return from_number(value, dtype, device); });
+OP("aten::tensor.complex(complex t, *, " TENSOR_OPTIONS ", bool requires_grad=False) -> Tensor")
+    .direct([](const Value& value, OptDType dtype, OptDevice device, bool) {
+      return placed(ops::call<Tensor>("aten::full", Dims{}, value, dtype.value_or(DType::kComplex64)), dtype, device);
+    });
 OP("aten::tensor(t[] data, *, " TENSOR_OPTIONS ", bool requires_grad=False) -> Tensor")
     .direct([](const List& list, OptDType dtype, OptDevice device, bool) { return from_list(list, dtype, device); });
 OP("aten::as_tensor(Tensor(a) data, *, " TENSOR_OPTIONS ") -> Tensor(a)")

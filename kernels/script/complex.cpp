@@ -1,4 +1,5 @@
 // Complex numbers of scripts: made of two real ones, arithmetic, comparisons.
+#include <cmath>
 #include <complex>
 
 #include "core/ops/op.h"
@@ -37,6 +38,55 @@ OP("aten::div.complex(complex a, complex b) -> complex").direct([](const Value& 
   check(number_of(b) != 0.0, "complex division by zero");
   return number_of(a) / number_of(b);
 });
+
+// Of one complex number, as std has them.
+#define FUNCTION(NAME)                                                                   \
+  OP("aten::" #NAME ".complex(complex a) -> complex").direct([](const Value& a) -> Value { \
+    return std::NAME(number_of(a));                                                      \
+  })
+FUNCTION(exp);
+FUNCTION(log);
+FUNCTION(log10);
+FUNCTION(sqrt);
+FUNCTION(sin);
+FUNCTION(cos);
+FUNCTION(tan);
+FUNCTION(asin);
+FUNCTION(acos);
+FUNCTION(atan);
+FUNCTION(sinh);
+FUNCTION(cosh);
+FUNCTION(tanh);
+FUNCTION(asinh);
+FUNCTION(acosh);
+FUNCTION(atanh);
+#undef FUNCTION
+OP("aten::angle.complex(complex a) -> float").direct([](const Value& a) { return std::arg(number_of(a)); });
+OP("aten::angle.int(int a) -> float").direct([](int64_t a) { return std::arg(static_cast<double>(a)); });
+OP("aten::angle.float(float a) -> float").direct([](double a) { return std::isnan(a) ? a : std::arg(a); });
+OP("aten::isnan.complex(complex a) -> bool").direct([](const Value& a) {
+  return std::isnan(number_of(a).real()) || std::isnan(number_of(a).imag());
+});
+OP("aten::isinf.complex(complex a) -> bool").direct([](const Value& a) {
+  return std::isinf(number_of(a).real()) || std::isinf(number_of(a).imag());
+});
+OP("aten::isfinite.complex(complex a) -> bool").direct([](const Value& a) {
+  return std::isfinite(number_of(a).real()) && std::isfinite(number_of(a).imag());
+});
+OP("aten::pow.complex(complex a, complex b) -> complex").direct([](const Value& a, const Value& b) -> Value {
+  return std::pow(number_of(a), number_of(b));
+});
+OP("aten::pow.complex_float(complex a, float b) -> complex").direct([](const Value& a, double b) -> Value {
+  return std::pow(number_of(a), b);
+});
+OP("aten::pow.float_complex(float a, complex b) -> complex").direct([](double a, const Value& b) -> Value {
+  return std::pow(a, number_of(b));
+});
+OP("aten::sum.complex(complex[] self) -> complex").direct([](const ops::List& list) -> Value {
+  Number sum = 0;
+  for (const Value& item : list->items) sum += number_of(item);
+  return sum;
+});
 OP("aten::neg.complex(complex a) -> complex").direct([](const Value& a) -> Value { return -number_of(a); });
 OP("prim::abs.complex(complex a) -> float").direct([](const Value& a) { return std::abs(number_of(a)); });
 
@@ -48,6 +98,11 @@ MADE_OF("int_int", "int", "int");
 MADE_OF("int_float", "int", "float");
 MADE_OF("float_int", "float", "int");
 MADE_OF("float_float", "float", "float");
+MADE_OF("bool_bool", "bool", "bool");
+MADE_OF("bool_int", "bool", "int");
+MADE_OF("bool_float", "bool", "float");
+MADE_OF("int_bool", "int", "bool");
+MADE_OF("float_bool", "float", "bool");
 #undef MADE_OF
 OP("aten::Complex.Scalar(Scalar a) -> complex").direct([](const Value& a) -> Value { return number_of(a); });
 

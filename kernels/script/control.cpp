@@ -41,9 +41,9 @@ void warn(const std::string& message, int64_t) {
 
 void print(std::span<const Value> values) {
   std::string line;
-  for (const Value& value : values) {
-    if (!line.empty()) line += ' ';
-    line += value_text(value);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (i > 0) line += ' ';
+    line += value_text(values[i]);
   }
   line += '\n';
   std::fwrite(line.data(), 1, line.size(), stdout);
@@ -66,6 +66,11 @@ OP("prim::unchecked_unwrap_optional(t(a)? optional) -> t(a)").direct([](const Va
 // Around the body of a "with": the interpreter calls the context's __exit__ when the body fails.
 OP("prim::Enter(Any context) -> ()").direct([](const Value&) {}).impure();
 OP("prim::Exit(Any context) -> ()").direct([](const Value&) {}).impure();
+// Marks of the profiler, which is none here. The handle is what the class of record_function keeps.
+OP("profiler::_record_function_enter(str name, str? args=None) -> Tensor").direct([](const std::string&, const Value&) {
+  return Tensor::zeros({1});
+}).impure();
+OP("profiler::_record_function_exit(Tensor handle) -> ()").direct([](const Tensor&) {}).impure();
 // Nanoseconds from an arbitrary origin, as PyTorch's.
 OP("prim::TimePoint() -> int").direct([]() { return Clock::system().now_ns(); }).impure();
 

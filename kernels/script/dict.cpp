@@ -126,6 +126,7 @@ DICT_OPS("str");
 DICT_OPS("int");
 DICT_OPS("bool");
 DICT_OPS("float");
+DICT_OPS("complex");
 DICT_OPS("Tensor");
 
 OP("aten::dict() -> Dict(str, Tensor)").direct([]() {

@@ -13,6 +13,8 @@ class Case:
     calls: list  # of argument tuples, or of (method, arguments)
     since: tuple  # the first PyTorch that takes it
     before: tuple  # the first PyTorch that no longer takes it
+    grad: bool  # with grad mode on, as in training; else off, as when served
+    rtol: float  # 0 where every bit counts
 
 
 class Section:
@@ -21,20 +23,20 @@ class Section:
     def __init__(self):
         self.cases: list[Case] = []
 
-    def case(self, *calls, since=(1, 13), before=(99,)):
+    def case(self, *calls, since=(1, 13), before=(99,), grad=False, rtol=0.0):
         """Decorates a function, or a class of modules that is made without arguments."""
 
         def add(subject):
             assert calls, f"{subject.__name__} is never called"
             is_class = isinstance(subject, type)
-            self.cases.append(Case(subject.__name__, subject if is_class else lambda: subject, list(calls), since, before))
+            self.cases.append(Case(subject.__name__, subject if is_class else lambda: subject, list(calls), since, before, grad, rtol))
             return subject
 
         return add
 
-    def made(self, name: str, make: Callable[[], Any], *calls, since=(1, 13), before=(99,)):
+    def made(self, name: str, make: Callable[[], Any], *calls, since=(1, 13), before=(99,), grad=False, rtol=0.0):
         """A module that `make` gives, scripted or not yet."""
-        self.cases.append(Case(name, make, list(calls), since, before))
+        self.cases.append(Case(name, make, list(calls), since, before, grad, rtol))
 
 
 def version() -> tuple:

@@ -54,12 +54,12 @@ def write(section: str, case: Case, folder: pathlib.Path) -> str:
         named = len(call) == 2 and isinstance(call[0], str) and isinstance(call[1], tuple) and hasattr(loaded, call[0])
         name, arguments = call if named else ("forward", call)
         texts = []
-        with printed(texts):
+        with printed(texts), torch.set_grad_enabled(case.grad):
             records = record_of(getattr(loaded, name), arguments)
         for record in records:
             record["says"] = record["error"][record["error"].find("user: "):] if "user: " in record["error"] else ""
             record["printed"] = texts[0]
-        runs.append({"name": name, "calls": records, "rounds": 1})
+        runs.append({"name": name, "calls": records, "rounds": 1, "grad": case.grad, "rtol": case.rtol})
     torch.save(runs, path.with_suffix(".calls"))
     return ""
 

@@ -104,7 +104,7 @@ def write_group(name: str, programs: list[Program], folder) -> tuple[int, list]:
     _module(f"Group_{name}", taken).save(str(path))
     loaded = torch.jit.load(str(path))
     rounds = 1 if name.endswith("state") else 2  # what calls changed would be changed again
-    records = [{"name": one.name, "rounds": rounds, "calls": [record for call in one.calls for record in record_of(getattr(loaded, one.name), call)]}
+    records = [{"name": one.name, "rounds": rounds, "grad": False, "rtol": 0.0, "calls": [record for call in one.calls for record in record_of(getattr(loaded, one.name), call)]}
                for one in taken]
     torch.save(records, folder / f"{name}.calls")
     return sum(len(record["calls"]) for record in records), refused

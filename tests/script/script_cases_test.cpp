@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "core/jit/runtime/module.h"
+#include "core/tensor/grad_mode.h"
 #include "tests/ops/op_cases.h"
 
 namespace tensord::jit {
@@ -37,12 +38,15 @@ std::string shown(const Value& value) {
 class Checker {
  public:
   Checker(std::string how, LoadOptions options, const std::string& group)
-      : how_(std::move(how)), module_(Module::load(folder() / (group + ".pt"), options)) {}
+      : how_(std::move(how)),
+        mode_({.is_enabled = options.for_training, .is_inference = !options.for_training}),
+        module_(Module::load(folder() / (group + ".pt"), options)) {}
 
   // Arguments are read anew for every round, since a call may change them.
   void check_all(const Value& programs) {
     for (const Value& record : items(programs)) {
       const std::string name = field(record, "name").to_string();
+      tolerance_ = {.rtol = field(record, "rtol").to_float()};
       for (const Value& call : items(field(record, "calls"))) check(name, call);
     }
   }
@@ -61,7 +65,7 @@ class Checker {
     try {
       const Value result = module_->method(name).run(frame_, arguments);
       problem = !refusal.empty() ? "no error, expected: " + refusal + "; got " + shown(result)
-                                 : op_cases::compare(result, field(call, "result"), {});
+                                 : op_cases::compare(result, field(call, "result"), tolerance_);
     } catch (const Error& error) {
       const bool is_missing = error.code() == ErrorCode::kUnimplemented || error.code() == ErrorCode::kInternal;
       const bool is_other = !std::string_view(error.what()).ends_with(field(call, "says").to_string());
@@ -73,6 +77,8 @@ class Checker {
   }
 
   std::string how_;
+  GradModeGuard mode_;
+  op_cases::Tolerance tolerance_;
   std::shared_ptr<Module> module_;
   Frame frame_;
   size_t count_ = 0;
@@ -84,7 +90,9 @@ TEST_P(ScriptCases, EqualPyTorch) {
   LoadOptions plain;
   plain.optimize = false;
   plain.plan.is_enabled = false;
-  for (const auto& [how, options] : {std::pair("interpreted", plain), std::pair("planned", LoadOptions())}) {
+  const Value all = load_torch_file(folder() / (GetParam() + ".calls"));
+  for (auto& [how, options] : {std::pair("interpreted", plain), std::pair("planned", LoadOptions())}) {
+    options.for_training = field(items(all).front(), "grad").to_bool();
     Checker checker(how, options, GetParam());
     int64_t rounds = 1;
     for (int64_t round = 0; round < rounds && !HasFailure(); ++round) {

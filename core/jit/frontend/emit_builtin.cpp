@@ -95,12 +95,12 @@ GraphValue* FunctionEmitter::is_instance(const Expr& expr) {
   std::vector<TypePtr> types;
   const auto add_type = [&](const Expr& type) {
     const std::string_view word = type.kind == ExprKind::kName ? type.text : std::string_view();
-    // The bare names stand for containers of anything; see ops::is_instance.
-    if (word == "list" || word == "List") {
+    // As people write them; saved code has "list", "dict" and "tuple". See ops::is_instance.
+    if (word == "List") {
       types.push_back(ops::list_type(ops::any_type()));
-    } else if (word == "dict" || word == "Dict") {
+    } else if (word == "Dict") {
       types.push_back(ops::dict_type(ops::any_type(), ops::any_type()));
-    } else if (word == "tuple" || word == "Tuple") {
+    } else if (word == "Tuple") {
       types.push_back(ops::named_tuple_type("tuple", {}, {}));
     } else {
       types.push_back(declarations_.parse_type(tree_, type));

@@ -110,6 +110,13 @@ Binding FunctionEmitter::call_operator(const std::string& name, const Arguments&
   const Arguments arguments = with_numbers(name, given);
   std::span<const ops::Op* const> candidates = ops::find_overloads(name);
   if (name == "aten::wait" && arguments.positional.size() == 1) return Binding::of(wait(arguments.positional[0], at));
+  // abs, min and max of Python: prim has those of numbers, aten those of tensors.
+  if (name == "prim::abs" || name == "prim::min" || name == "prim::max") {
+    const bool has_tensor = std::any_of(arguments.positional.begin(), arguments.positional.end(), [](GraphValue* value) {
+      return value->type()->kind() == TypeKind::kTensor;
+    });
+    if (has_tensor) candidates = ops::find_overloads("aten::" + name.substr(6));
+  }
   // "torch.x" spells some operators of prim as well.
   if (candidates.empty() && name.starts_with("aten::")) candidates = ops::find_overloads("prim::" + name.substr(6));
   if (candidates.empty()) return unsupported_operator("operator " + name + " is not supported", at);

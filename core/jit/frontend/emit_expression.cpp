@@ -124,8 +124,12 @@ Binding FunctionEmitter::symbol_binding(const Expr& expr, const Symbol& symbol, 
     case Symbol::Kind::kClass: return Binding::of(Binding::Kind::kClass, symbol.class_name);
     case Symbol::Kind::kField: {
       if (Declarations::is_enum(*symbol.class_def)) {
-        if (auto member = declarations_.enum_member(symbol.class_name, symbol.field->name))
-          return Binding::of(constant(*member, declarations_.find_type(symbol.class_name)));
+        // Each mention is an object of its own, as libtorch's: `c is Color.RED` is false, `c == Color.RED` compares.
+        if (auto member = declarations_.enum_member(symbol.class_name, symbol.field->name)) {
+          const ops::EnumObject& known = *member->to_enum();
+          return Binding::of(constant(ops::Value(make_intrusive<ops::EnumObject>(known.type, known.name, known.value)),
+                                      declarations_.find_type(symbol.class_name)));
+        }
       }
       if (symbol.field->value) {
         const TypePtr type =

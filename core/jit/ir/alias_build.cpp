@@ -58,6 +58,8 @@ void AliasAnalysis::analyse_node(const Node& node) {
   switch (node.kind()) {
     case NodeKind::kOp: return analyse_op(node);
     case NodeKind::kConstant: {
+      // A constant tuple of numbers has a cell by its value, but none by its type, as what it is part of.
+      if (!is_mutable_type(*node.output()->type())) return;
       if (int cell = heap_cell(node.constant()); cell >= 0) value_slot(node.output()) = cell;
       return;
     }

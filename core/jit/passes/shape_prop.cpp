@@ -55,6 +55,10 @@ class ShapePropagation {
     const auto inputs = graph_.inputs();
     if (std::all_of(inputs.begin(), inputs.end(), [](const GraphValue* v) { return v->known().is_none(); }))
       return false;
+    // A list that the script writes to is not what was passed by the time that it is read.
+    for (GraphValue* input : inputs) {
+      if (input->type()->kind() != TypeKind::kTensor) know(input, input->known());
+    }
     if (has_targets(graph_.block())) find_reshaped();
     block(graph_.block());
     return changed_;

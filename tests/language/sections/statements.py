@@ -340,7 +340,7 @@ def checked(a: int) -> int:
     return a
 
 
-@case((T([1.0, 2.0]),))
+@case((T([1.0, 2.0]),), grad=True)
 def with_grad_modes(x: Tensor):
     with torch.no_grad():
         y = x * 2
