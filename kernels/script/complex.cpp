@@ -40,9 +40,9 @@ OP("aten::div.complex(complex a, complex b) -> complex").direct([](const Value& 
 });
 
 // Of one complex number, as std has them.
-#define FUNCTION(NAME)                                                                   \
+#define FUNCTION(NAME)                                                                     \
   OP("aten::" #NAME ".complex(complex a) -> complex").direct([](const Value& a) -> Value { \
-    return std::NAME(number_of(a));                                                      \
+    return std::NAME(number_of(a));                                                        \
   })
 FUNCTION(exp);
 FUNCTION(log);

@@ -6,6 +6,7 @@
 #include "core/base/log.h"
 #include "core/ops/named_error.h"
 #include "core/ops/op.h"
+#include "core/ops/run.h"
 #include "kernels/script/value_text.h"
 
 // Operators that speak to the world outside of the script: raise, warn, print, modes.
@@ -67,9 +68,9 @@ OP("prim::unchecked_unwrap_optional(t(a)? optional) -> t(a)").direct([](const Va
 OP("prim::Enter(Any context) -> ()").direct([](const Value&) {}).impure();
 OP("prim::Exit(Any context) -> ()").direct([](const Value&) {}).impure();
 // Marks of the profiler, which is none here. The handle is what the class of record_function keeps.
-OP("profiler::_record_function_enter(str name, str? args=None) -> Tensor").direct([](const std::string&, const Value&) {
-  return Tensor::zeros({1});
-}).impure();
+OP("profiler::_record_function_enter(str name, str? args=None) -> Tensor")
+    .direct([](const std::string&, const Value&) { return ops::call("aten::zeros", Dims{1}); })
+    .impure();
 OP("profiler::_record_function_exit(Tensor handle) -> ()").direct([](const Tensor&) {}).impure();
 // Nanoseconds from an arbitrary origin, as PyTorch's.
 OP("prim::TimePoint() -> int").direct([]() { return Clock::system().now_ns(); }).impure();

@@ -15,6 +15,7 @@ class Case:
     before: tuple  # the first PyTorch that no longer takes it
     grad: bool  # with grad mode on, as in training; else off, as when served
     rtol: float  # 0 where every bit counts
+    version: int = 0  # of the archive's format, put into it after it was saved
 
 
 class Section:
@@ -34,9 +35,9 @@ class Section:
 
         return add
 
-    def made(self, name: str, make: Callable[[], Any], *calls, since=(1, 13), before=(99,), grad=False, rtol=0.0):
+    def made(self, name: str, make: Callable[[], Any], *calls, since=(1, 13), before=(99,), grad=False, rtol=0.0, version=0):
         """A module that `make` gives, scripted or not yet."""
-        self.cases.append(Case(name, make, list(calls), since, before, grad, rtol))
+        self.cases.append(Case(name, make, list(calls), since, before, grad, rtol, version))
 
 
 def version() -> tuple:

@@ -11,6 +11,7 @@ import pathlib
 import sys
 import tempfile
 import warnings
+import zipfile
 
 import torch
 
@@ -18,7 +19,7 @@ from tests.language.case import Case, version
 from tests.language.explain import refused_parts
 from tests.script.program import record_of
 
-SECTIONS = ["literals", "expressions", "statements", "refinement", "classes", "modules", "builtins", "calls"]
+SECTIONS = ["literals", "expressions", "statements", "refinement", "classes", "modules", "builtins", "calls", "versions"]
 
 
 @contextlib.contextmanager
@@ -38,6 +39,15 @@ def printed(into: list):
             into.append(file.read().decode())
 
 
+def set_version(path: pathlib.Path, version: int) -> None:
+    """As if an older PyTorch had written the archive."""
+    with zipfile.ZipFile(path) as old:
+        entries = [(entry.filename, old.read(entry)) for entry in old.infolist()]
+    with zipfile.ZipFile(path, "w") as new:
+        for name, data in entries:
+            new.writestr(name, f"{version}\n" if name.endswith("version") and ".format" not in name else data)
+
+
 def write(section: str, case: Case, folder: pathlib.Path) -> str:
     """"" when it is written, else why PyTorch does not script it."""
     path = folder / f"{section}_{case.name}.pt"
@@ -45,6 +55,8 @@ def write(section: str, case: Case, folder: pathlib.Path) -> str:
         subject = case.make()
         scripted = subject if isinstance(subject, (torch.jit.ScriptModule, torch.jit.ScriptFunction)) else torch.jit.script(subject)
         scripted.save(str(path))
+        if case.version:
+            set_version(path, case.version)
         loaded = torch.jit.load(str(path))
     except Exception as error:  # noqa: BLE001: whatever it says, it is no row
         path.unlink(missing_ok=True)

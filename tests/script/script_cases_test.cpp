@@ -1,5 +1,5 @@
-// Runs the programs of tests/script and tests/language as PyTorch saved them, with the passes and plans and without, and compares
-// results, types, refusals and what is printed with PyTorch's. TENSORD_SCRIPT_CASES has the archives.
+// Runs the programs of tests/script and tests/language as PyTorch saved them, with the passes and plans and without,
+// and compares results, types, refusals and what is printed with PyTorch's. TENSORD_SCRIPT_CASES has the archives.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -69,7 +69,8 @@ class Checker {
     } catch (const Error& error) {
       const bool is_missing = error.code() == ErrorCode::kUnimplemented || error.code() == ErrorCode::kInternal;
       const bool is_other = !std::string_view(error.what()).ends_with(field(call, "says").to_string());
-      if (refusal.empty() || is_missing || is_other) problem = concat("refused: ", error.what(), "; expected: ", refusal);
+      if (refusal.empty() || is_missing || is_other)
+        problem = concat("refused: ", error.what(), "; expected: ", refusal);
     }
     const std::string text = ::testing::internal::GetCapturedStdout(), &expected = field(call, "printed").to_string();
     if (problem.empty() && text != expected) problem = concat("printed: ", text, "; expected: ", expected);
@@ -91,7 +92,7 @@ TEST_P(ScriptCases, EqualPyTorch) {
   plain.optimize = false;
   plain.plan.is_enabled = false;
   const Value all = load_torch_file(folder() / (GetParam() + ".calls"));
-  for (auto& [how, options] : {std::pair("interpreted", plain), std::pair("planned", LoadOptions())}) {
+  for (auto [how, options] : {std::pair("interpreted", plain), std::pair("planned", LoadOptions())}) {
     options.for_training = field(items(all).front(), "grad").to_bool();
     Checker checker(how, options, GetParam());
     int64_t rounds = 1;

@@ -10,6 +10,11 @@ CompilationUnit::CompilationUnit(std::vector<SourceFile> sources)
 
 CompilationUnit::~CompilationUnit() = default;
 
+void CompilationUnit::set_version(int64_t version) {
+  const std::lock_guard lock(mutex_);
+  declarations_->set_version(version);
+}
+
 void CompilationUnit::set_constants(std::vector<ops::Value> constants) {
   const std::lock_guard lock(mutex_);
   declarations_->set_constants(std::move(constants));

@@ -21,6 +21,9 @@ class CompilationUnit final : public FunctionLibrary {
   explicit CompilationUnit(std::vector<SourceFile> sources);
   ~CompilationUnit() override;
 
+  // The archive's format version, 1 and up: operators that meant other things in older ones get their old meaning. The
+  // newest without it. REQUIRES: nothing was compiled yet.
+  void set_version(int64_t version);
   // The values of CONSTANTS.cN in the scripts. REQUIRES: nothing was compiled yet.
   void set_constants(std::vector<ops::Value> constants);
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -40,6 +41,9 @@ class Declarations {
   explicit Declarations(std::vector<SourceFile> sources);
 
   void set_constants(std::vector<ops::Value> constants) { constants_ = std::move(constants); }
+  // Of the archive; older ones mean other things by some operators.
+  void set_version(int64_t version) { version_ = version; }
+  int64_t version() const { return version_; }
   // CONSTANTS.cN; throws Error for a number that is not there.
   const ops::Value& constant(const SourceTree& tree, const Expr& expr, std::string_view name) const;
 
@@ -97,6 +101,7 @@ class Declarations {
   std::map<std::string, std::vector<ops::Value>, std::less<>> enum_members_;
   std::map<std::string, std::unique_ptr<Signature>, std::less<>> signatures_;
   std::vector<ops::Value> constants_;
+  int64_t version_ = std::numeric_limits<int64_t>::max();
 };
 
 }  // namespace tensord::jit

@@ -98,6 +98,17 @@ FunctionEmitter::Arguments FunctionEmitter::with_numbers(const std::string& name
   return arguments;
 }
 
+// The operator that an archive of an older version means by a name: division and full of tensors.
+std::string FunctionEmitter::upgraded(const std::string& name, const Arguments& arguments) const {
+  const int64_t version = declarations_.version();
+  const bool is_division = name == "aten::div" || name == "aten::div_";
+  if ((version < 5 && name == "aten::full") || (version < 4 && is_division && !arguments.positional.empty() &&
+                                                arguments.positional[0]->type()->kind() == TypeKind::kTensor)) {
+    return "upgraders::" + name.substr(6);
+  }
+  return name;
+}
+
 // How far a call is from what a schema says: min(a, b) is that of two numbers, before that of a list of them.
 static int detours(const BoundCall& call) {
   const bool gathers = std::any_of(call.arguments.begin(), call.arguments.end(),
@@ -105,16 +116,16 @@ static int detours(const BoundCall& call) {
   return call.has_cast ? 2 : gathers ? 1 : 0;
 }
 
-Binding FunctionEmitter::call_operator(const std::string& name, const Arguments& given, const Expr& at) {
+Binding FunctionEmitter::call_operator(const std::string& written, const Arguments& given, const Expr& at) {
   if (raised_) return Binding::of(unreachable());
+  const std::string name = upgraded(written, given);
   const Arguments arguments = with_numbers(name, given);
   std::span<const ops::Op* const> candidates = ops::find_overloads(name);
   if (name == "aten::wait" && arguments.positional.size() == 1) return Binding::of(wait(arguments.positional[0], at));
   // abs, min and max of Python: prim has those of numbers, aten those of tensors.
   if (name == "prim::abs" || name == "prim::min" || name == "prim::max") {
-    const bool has_tensor = std::any_of(arguments.positional.begin(), arguments.positional.end(), [](GraphValue* value) {
-      return value->type()->kind() == TypeKind::kTensor;
-    });
+    const bool has_tensor = std::any_of(arguments.positional.begin(), arguments.positional.end(),
+                                        [](GraphValue* value) { return value->type()->kind() == TypeKind::kTensor; });
     if (has_tensor) candidates = ops::find_overloads("aten::" + name.substr(6));
   }
   // "torch.x" spells some operators of prim as well.

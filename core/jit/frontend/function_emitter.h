@@ -110,6 +110,7 @@ class FunctionEmitter {
   Binding call(const Expr& expr, const ops::TypePtr& hint);
   Arguments arguments(const Expr& expr);
   Binding call_operator(const std::string& name, const Arguments& given, const Expr& at);
+  std::string upgraded(const std::string& name, const Arguments& arguments) const;
   GraphValue* number_of(GraphValue* other);
   Arguments with_numbers(const std::string& name, Arguments arguments);
   Binding unsupported_operator(const std::string& message, const Expr& at);

@@ -47,6 +47,11 @@ bool is_same_shape(const Value& a, const Value& b) {
   return a.is_number() && b.is_number() && a.tag() == b.tag() && a.equals(b);
 }
 
+bool holds_list(const ops::Type& type) {
+  if (type.kind() == TypeKind::kList || type.kind() == TypeKind::kDict) return true;
+  return std::any_of(type.contained().begin(), type.contained().end(), [](const auto& item) { return holds_list(*item); });
+}
+
 class ShapePropagation {
  public:
   ShapePropagation(Graph& graph, PassContext& context) : graph_(graph), context_(context), alias_(graph) {}
@@ -57,7 +62,7 @@ class ShapePropagation {
       return false;
     // A list that the script writes to is not what was passed by the time that it is read.
     for (GraphValue* input : inputs) {
-      if (input->type()->kind() != TypeKind::kTensor) know(input, input->known());
+      if (holds_list(*input->type())) know(input, input->known());
     }
     if (has_targets(graph_.block())) find_reshaped();
     block(graph_.block());

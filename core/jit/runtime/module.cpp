@@ -357,6 +357,7 @@ void Module::Impl::add_slots() {
 void Module::Impl::load_scripts(const std::string& path) {
   const ModelArchive opened = ModelArchive::open(path);
   auto unit = std::make_unique<CompilationUnit>(opened.sources());
+  unit->set_version(opened.version());
   scripts = unit.get();
   functions = std::move(unit);
   library = std::make_unique<ProgramLibrary>(
