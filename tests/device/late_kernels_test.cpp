@@ -18,7 +18,7 @@ using late::kFirst;
 // The engine's own operators are not linked.
 OP("test::times(Tensor self, Tensor other) -> Tensor")
     .infer([](const Tensor& x, const Tensor&) {
-      return ops::TensorMeta{x.sizes(), x.dtype()};
+      return ops::TensorMeta{x.sizes(), x.dtype(), {}, {}};
     })
     .gradient([](const ops::GradArgs& args) {
       return std::vector<Tensor>{ops::call("test::times", args.grad_outputs[0], args.inputs[1]), Tensor()};
@@ -32,7 +32,7 @@ KERNEL("test::times", kCPU, [](const ops::KernelContext&, const Tensor& x, const
   for (int64_t i = 0; i < x.numel(); ++i) out.data<double>()[i] = x.data<double>()[i] * y.item_double();
 });
 OP("test::sum(Tensor[] all) -> Tensor").infer([](const std::vector<Tensor>& all) {
-  return ops::TensorMeta{all[0].sizes(), all[0].dtype()};
+  return ops::TensorMeta{all[0].sizes(), all[0].dtype(), {}, {}};
 });
 KERNEL("test::sum", kCPU, [](const ops::KernelContext&, const std::vector<Tensor>& all, Tensor& out) {
   for (int64_t i = 0; i < out.numel(); ++i) {
@@ -42,7 +42,7 @@ KERNEL("test::sum", kCPU, [](const ops::KernelContext&, const std::vector<Tensor
 });
 OP("test::draw(Tensor self) -> Tensor")
     .infer([](const Tensor& x) {
-      return ops::TensorMeta{x.sizes(), x.dtype()};
+      return ops::TensorMeta{x.sizes(), x.dtype(), {}, {}};
     })
     .random();
 KERNEL("test::draw", kCPU, [](const ops::KernelContext&, const Tensor&, Tensor& out) {

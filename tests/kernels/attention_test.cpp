@@ -99,9 +99,9 @@ Tensor run_prepared(const Call& call, int threads) {
   const Tensor scratch = Tensor::empty(Dims{static_cast<int64_t>(prepared->scratch_bytes)}, DType::kUInt8);
   void* const targets[] = {out.raw_data()};
   std::fill_n(static_cast<uint8_t*>(scratch.raw_data()), scratch.numel(), uint8_t{0xff});  // NaN
-  prepared->run({}, {inputs.data(), targets, scratch.raw_data()});
+  prepared->run(ops::KernelContext(), {inputs.data(), targets, scratch.raw_data()});
   const Tensor first = out.clone();
-  prepared->run({}, {inputs.data(), targets, scratch.raw_data()});
+  prepared->run(ops::KernelContext(), {inputs.data(), targets, scratch.raw_data()});
   EXPECT_EQ(std::memcmp(first.raw_data(), out.raw_data(), static_cast<size_t>(out.numel()) * 4), 0);
   return out;
 }

@@ -92,7 +92,7 @@ Prepared run_prepared(const Packed& packed, const Tensor& input, const Tensor& o
   const void* inputs[] = {input.raw_data(), other.defined() ? other.raw_data() : nullptr};
   void* outputs[] = {result.out.raw_data()};
   set_thread_budget(threads);
-  result.call->run({}, {inputs, outputs, scratch.raw_data()});
+  result.call->run(ops::KernelContext(), {inputs, outputs, scratch.raw_data()});
   return result;
 }
 

@@ -77,7 +77,7 @@ class PreparedRunner {
     std::vector<char> scratch(prepared_->scratch_bytes + 64, static_cast<char>(0xff));
     const auto address = (reinterpret_cast<uintptr_t>(scratch.data()) + 63) / 64 * 64;
     set_thread_budget(threads_);
-    prepared_->run({}, {inputs.data(), output_data.data(), reinterpret_cast<void*>(address)});
+    prepared_->run(ops::KernelContext(), {inputs.data(), output_data.data(), reinterpret_cast<void*>(address)});
     return outputs;
   }
   size_t input_count() const { return inputs_.size(); }

@@ -53,7 +53,7 @@ Tensor run_prepared(const ops::Op& op, std::vector<Value> arguments, int threads
   std::memset(scratch.raw_data(), 0xff, prepared->scratch_bytes);
   std::memset(out.raw_data(), 0xff, out.size_bytes());
   void* const targets[] = {out.raw_data()};
-  prepared->run({}, {inputs.data(), targets, scratch.raw_data()});
+  prepared->run(ops::KernelContext(), {inputs.data(), targets, scratch.raw_data()});
   return out;
 }
 

@@ -232,9 +232,9 @@ TEST(Rnn, RunsWithoutHeap) {
   const void* const in[] = {x.raw_data(), h.raw_data(), c.raw_data()};
   void* const out[] = {outputs[0].raw_data(), outputs[1].raw_data(), outputs[2].raw_data()};
   set_thread_budget(2);
-  prepared->run({}, {in, out, scratch.raw_data()});
+  prepared->run(ops::KernelContext(), {in, out, scratch.raw_data()});
   const int64_t before = heap_calls;
-  for (int i = 0; i < 10; ++i) prepared->run({}, {in, out, scratch.raw_data()});
+  for (int i = 0; i < 10; ++i) prepared->run(ops::KernelContext(), {in, out, scratch.raw_data()});
   EXPECT_EQ(heap_calls, before);
   set_thread_budget(1);
 }

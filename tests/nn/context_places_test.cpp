@@ -18,7 +18,7 @@ using autograd::leaf;
 // The one operator here: the engine's own are not linked.
 OP("test::twice(Tensor x) -> Tensor")
     .infer([](const Tensor& x) {
-      return ops::TensorMeta{x.sizes(), x.dtype()};
+      return ops::TensorMeta{x.sizes(), x.dtype(), {}, {}};
     })
     .gradient([](const ops::GradArgs& args) {
       return std::vector<Tensor>{ops::call("test::twice", args.grad_outputs[0])};

@@ -31,7 +31,7 @@ DType dtype_of(dlpack::DataType type) {
 }
 
 // kDLCPU, kDLCUDA, kDLExtDev.
-int32_t device_type(Device device) { return device.is_host() ? 1 : device.kind == kCUDA ? 2 : 12; }
+int32_t dlpack_type(Device device) { return device.is_host() ? 1 : device.kind == kCUDA ? 2 : 12; }
 
 // What an exported tensor lives by; it holds the storage, not the Python object.
 template <class M>
@@ -53,7 +53,7 @@ M* export_tensor(const Tensor& x) {
   }
   dlpack::Tensor& out = exported->managed.tensor;
   out.data = x.numel() == 0 ? nullptr : x.raw_data();
-  out.device = {device_type(x.device()), x.device().index};
+  out.device = {dlpack_type(x.device()), x.device().index};
   out.ndim = static_cast<int32_t>(x.ndim());
   out.dtype = dlpack_type(x.dtype());
   out.shape = exported->sizes.data();
@@ -180,7 +180,7 @@ void bind_dlpack(nb::module_& module) {
   module.def("_to_dlpack", to_dlpack, nb::arg("tensor"), nb::arg("stream").none(), nb::arg("max_version").none(),
              nb::arg("dl_device").none(), nb::arg("copy").none());
   module.def("_dlpack_device", [](const Tensor& x) {
-    return nb::make_tuple(device_type(x.device()), static_cast<int>(x.device().index));
+    return nb::make_tuple(dlpack_type(x.device()), static_cast<int>(x.device().index));
   });
   module.def("from_dlpack", from_dlpack, nb::arg("source"), "A tensor over the memory of another library's.");
 }
