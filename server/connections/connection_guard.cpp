@@ -38,7 +38,7 @@ bool ConnectionGuard::add(int file, const PeerAddress& address) {
     return false;
   }
   auto* connection = new GuardedConnection(shared_from_this(), file, address);
-  connection->last_active_ = accepted_.fetch_add(1, std::memory_order_relaxed) + 1;
+  connection->last_active_ = 2 * (accepted_.fetch_add(1, std::memory_order_relaxed) + 1);
   all_.insert(connection);
   if (address.is_known()) ++by_address_[address];
   set_guarded_connection(file, connection);

@@ -37,7 +37,8 @@ GuardedConnection::~GuardedConnection() { note_streams(0); }
 
 bool GuardedConnection::read_file(const iovec* pieces, size_t size) {
   if (is_cut()) return false;
-  last_active_.store(guard_->accepted_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  // After the one that was accepted last.
+  last_active_.store(2 * guard_->accepted_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   return has_session_.load(std::memory_order_relaxed) || look_at_received(pieces, size);
 }
 

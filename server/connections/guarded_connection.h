@@ -52,7 +52,7 @@ class GuardedConnection {
   std::atomic<int> holders_{1};
   std::atomic<bool> is_cut_{false};
   std::atomic<bool> has_session_{false};
-  std::atomic<uint64_t> last_active_{0};  // of the guard's accepted_
+  std::atomic<uint64_t> last_active_{0};  // of the guard's accepted_, twice
   std::atomic<int64_t> open_streams_{0};  // as far as the guard has them in its sum
 
   int file_;  // by the guard's mutex; -1: closed

@@ -15,7 +15,6 @@ using late::kFirst;
 
 [[maybe_unused]] const bool is_installed = (late::install(), late::install_kernels(), true);
 
-// The engine's own operators are not linked.
 OP("test::times(Tensor self, Tensor other) -> Tensor")
     .infer([](const Tensor& x, const Tensor&) {
       return ops::TensorMeta{x.sizes(), x.dtype(), {}, {}};

@@ -15,7 +15,7 @@ namespace {
 
 using autograd::leaf;
 
-// The one operator here: the engine's own are not linked.
+// An operator that shows where it runs.
 OP("test::twice(Tensor x) -> Tensor")
     .infer([](const Tensor& x) {
       return ops::TensorMeta{x.sizes(), x.dtype(), {}, {}};
