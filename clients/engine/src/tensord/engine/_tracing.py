@@ -83,8 +83,6 @@ def trace_function(function, example_inputs, check_trace: bool, rtol: float, ato
         with _engine_no_grad():
             for tensor, before in zip(traced.buffers(), state):
                 tensor.copy_(before)
-    if hasattr(function, "training"):
-        traced._traced_in_training = function.training
     return traced
 
 
