@@ -106,6 +106,20 @@ class TrainRanksTest(unittest.TestCase):
         for name, weight in several[2].items():
             self.assertTrue(torch.equal(weight, again[2][name]), name)
 
+    def test_every_evaluation_is_in_the_curve(self):
+        """What is told of a step while it is evaluated lacks the metrics: it is told again. Evaluations take most of the time."""
+        x, y = models.clusters(40000, 64, 10, seed=3)
+        self.server.save_data("held_out.pt", x=x, y=y)
+        job = self.server.create(
+            distribution=ranks(2), model=FIRST, optimizer=SGD, steps=15, batch_size=20,
+            evaluation=training.Evaluation(file="held_out.pt", every_steps=1, batch_size=50, metrics=["loss", "accuracy"]))
+        job = self.server.wait_until(job.id, lambda now: now.state in AT_REST)
+        self.assertEqual(job.state, COMPLETED, job.message)
+        _, points = self.server.watch(job.id)
+        self.assertEqual({point.step: sorted(point.metrics) for point in points},
+                         {step: ["accuracy", "loss"] for step in range(1, 16)})
+        self.assertEqual(dict(max(points, key=lambda point: point.step).metrics), dict(job.progress.metrics))
+
     def test_equals_pytorchs_ddp(self):
         job, losses, weights = self.train(2, batch_size=50, epochs=2)
         with tempfile.TemporaryDirectory() as folder:

@@ -38,6 +38,21 @@ TEST(Frontend, ImplicitConversions) {
   EXPECT_THAT(graph, HasSubstr("aten::FloatImplicit(%c)"));
 }
 
+TEST(Frontend, IntegersOfBothBases) {
+  const auto returned = [](const std::string& number) {
+    return graph_of("def f() -> int:\n  return " + number + "\n", "f");
+  };
+  const auto constant = [](const std::string& value) { return "prim::Constant[value=" + value + "]()"; };
+  EXPECT_THAT(returned("0x1F"), HasSubstr(constant("31")));
+  EXPECT_THAT(returned("0XabCD"), HasSubstr(constant("43981")));
+  EXPECT_THAT(returned("0x7FFFFFFFFFFFFFFF"), HasSubstr(constant("9223372036854775807")));
+  EXPECT_THAT(returned("1_000"), HasSubstr(constant("1000")));
+  EXPECT_THAT(returned("9223372036854775807"), HasSubstr(constant("9223372036854775807")));
+  for (const char* number : {"0x8000000000000000", "9223372036854775808"}) {
+    EXPECT_THAT(error_of(concat("def f() -> int:\n  return ", number, "\n")), HasSubstr("does not fit 64 bits"));
+  }
+}
+
 TEST(Frontend, ListParametersTakeTuplesAndSingleNumbers) {
   const std::string graph = graph_of(
       "def f(x: Tensor, s: Tuple[int, int]) -> Tensor:\n"

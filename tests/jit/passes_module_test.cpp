@@ -106,6 +106,24 @@ TEST_F(ModulePasses, InlinesFunctionsAndMethods) {
 )");
 }
 
+// A chain of 250 functions: those beyond the depth stay calls, for a later round or for the interpreter.
+TEST_F(ModulePasses, InlinesToADepth) {
+  for (int i = 1; i <= 250; ++i) {
+    const std::string call =
+        concat("  %r : int = prim::CallFunction[name=\"__torch__.f", i + 1, "\"](%n)\n  return (%r)\n");
+    library_.add(concat("__torch__.f", i),
+                 concat("graph(%n : int):\n", i < 250 ? call : "  %r : int = aten::neg.int(%n)\n  return (%r)\n"));
+  }
+  const auto graph = library_.find_function("__torch__.f1")->graph->clone();
+  PassContext context;
+  context.functions = &library_;
+  EXPECT_TRUE(inline_calls(*graph, context));
+  EXPECT_EQ(print_graph(*graph),
+            "graph(%n : int):\n  %r : int = prim::CallFunction[name=\"__torch__.f202\"](%n)\n  return (%r)\n");
+  EXPECT_TRUE(inline_calls(*graph, context));
+  EXPECT_EQ(print_graph(*graph), "graph(%n : int):\n  %r : int = aten::neg.int(%n)\n  return (%r)\n");
+}
+
 TEST_F(ModulePasses, LeavesRecursionToTheInterpreter) {
   auto self = make("__torch__.M", {});
   library_.add("__torch__.f", R"(graph(%n : int):

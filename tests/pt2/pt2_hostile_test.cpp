@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
+#include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -11,6 +13,7 @@
 #include "core/jit/archive/torch_file.h"
 #include "core/jit/archive/zip.h"
 #include "core/jit/archive/zip_writer.h"
+#include "core/jit/formats/pt2/json.h"
 #include "core/jit/runtime/module.h"
 
 namespace tensord::jit {
@@ -71,6 +74,28 @@ class Pt2HostileTest : public testing::Test {
 
   const fs::path file_;
 };
+
+TEST(Pt2Json, NumbersAreTakenToTheirLimits) {
+  const auto error_of = [](const auto& read) -> std::string {
+    try {
+      read();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kDataLoss);
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(pt2::to_int(json::parse("9223372036854775807"), "end"), INT64_MAX);
+  EXPECT_EQ(pt2::to_int(json::parse("-9223372036854775808"), "end"), INT64_MIN);
+  EXPECT_EQ(error_of([] { pt2::to_int(json::parse("9223372036854775808"), "end"); }),
+            "end: 9223372036854775808 is too large");
+  EXPECT_THAT(error_of([] { pt2::to_int(json::parse("1.0"), "end"); }), HasSubstr("end: expected an integer"));
+  EXPECT_EQ(pt2::to_float(json::parse("2"), "x"), 2.0);
+  EXPECT_EQ(pt2::to_float(json("Infinity"), "x"), HUGE_VAL);
+  EXPECT_EQ(pt2::to_float(json("-Infinity"), "x"), -HUGE_VAL);
+  EXPECT_TRUE(std::isnan(pt2::to_float(json("NaN"), "x")));
+  EXPECT_THAT(error_of([] { pt2::to_float(json("nan"), "x"); }), HasSubstr("x: expected a number"));
+}
 
 TEST_F(Pt2HostileTest, NoJson) {
   write("conv", {{"models/model.json", "{\"graph_module\": "}});

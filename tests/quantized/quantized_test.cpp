@@ -190,6 +190,37 @@ TEST(QuantizedTensors, LayersThatDoNotFitAreRefused) {
   }
 }
 
+// Sums that are longer could leave 32 bits.
+TEST(QuantizedTensors, SumsHaveALargestLength) {
+  const auto weight = [](Dims sizes) {
+    const Tensor values = Tensor::empty(std::move(sizes), DType::kInt8);
+    std::memset(values.raw_data(), 1, values.size_bytes());
+    return quantized(0.5, 0, values);
+  };
+  const auto pack_conv = [&](Dims sizes, int64_t groups) {
+    const auto ints = [](std::vector<int64_t> items) {
+      return ops::make_list(ops::int_type(), {items.begin(), items.end()});
+    };
+    return failure([&] {
+      ops::call<Value>("quantized::conv2d_prepack", weight(std::move(sizes)), Value(), ints({1, 1}), ints({0, 0}),
+                       ints({1, 1}), groups);
+    });
+  };
+  EXPECT_EQ(pack_conv({1, 32768, 1, 1}, 1), "no error");
+  EXPECT_EQ(pack_conv({1, 16384, 2, 1}, 1), "no error");
+  EXPECT_EQ(pack_conv({2, 32768, 1, 1}, 2), "no error");  // the length is a group's
+  for (const Dims& sizes : {Dims{1, 32769, 1, 1}, Dims{3, 10923, 1, 3}, Dims{2, 4, 8193, 1}}) {
+    EXPECT_THAT(pack_conv(sizes, 1),
+                HasSubstr(concat("a quantised convolution with sums of ", sizes[1] * sizes[2] * sizes[3],
+                                 " numbers: at most 32768 are supported")));
+  }
+  const auto pack_linear = [&](int64_t inputs) {
+    return failure([&] { ops::call<Value>("quantized::linear_prepack", weight(Dims{2, inputs}), Value()); });
+  };
+  EXPECT_EQ(pack_linear(32768), "no error");
+  EXPECT_THAT(pack_linear(32769), HasSubstr("a quantised linear layer of 32769 inputs: at most 32768"));
+}
+
 // --- states of packed weights, as a hostile file could have them
 
 std::string restored(const std::string& name, const Value& state) {

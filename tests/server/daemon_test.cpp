@@ -214,5 +214,87 @@ TEST_F(DaemonTest, WatchEndsWithTheServer) {
   stopper.join();
 }
 
+TEST_F(DaemonTest, ParametersOfLoadsAndUnloadsAreChecked) {
+  repository_.add("m", 1, "identity");
+  start();
+  const auto refusal = [](const grpc::Status& status) {
+    EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
+    return status.error_message();
+  };
+  inference::ModelRepositoryParameter text, bytes, number;
+  text.set_string_param("identity");
+  bytes.set_bytes_param("identity");
+  number.set_int64_param(1);
+  const auto load = [&](const std::string& key, const inference::ModelRepositoryParameter& value) {
+    inference::RepositoryModelLoadRequest request;
+    request.set_model_name("m");
+    (*request.mutable_parameters())[key] = value;
+    grpc::ClientContext context;
+    inference::RepositoryModelLoadResponse response;
+    return refusal(stub_->RepositoryModelLoad(&context, request, &response));
+  };
+  for (const auto& value : {text, number, inference::ModelRepositoryParameter()}) {
+    EXPECT_EQ(load("file:1/model.pt", value), "File parameter 'file:1/model.pt' must have bytes type for its value");
+  }
+  for (const char* key : {"config", "version_labels"}) {
+    for (const auto& value : {bytes, number}) {
+      EXPECT_EQ(load(key, value), concat("invalid value type for load parameter '", key, "', expected string_param."));
+    }
+  }
+  EXPECT_EQ(load("colour", text), "unrecognized load parameter 'colour'");
+
+  const auto unload = [&](const std::string& model, const std::string& key) {
+    inference::RepositoryModelUnloadRequest request;
+    request.set_model_name(model);
+    if (!key.empty()) (*request.mutable_parameters())[key] = text;
+    grpc::ClientContext context;
+    inference::RepositoryModelUnloadResponse response;
+    return refusal(stub_->RepositoryModelUnload(&context, request, &response));
+  };
+  EXPECT_EQ(unload("m", "unload_dependents"),
+            "invalid value type for unload parameter 'unload_dependents', expected bool_param.");
+  EXPECT_EQ(unload("m", "colour"), "unrecognized unload parameter 'colour'");
+  EXPECT_EQ(unload("", ""), "an unload names no model");
+}
+
+TEST_F(DaemonTest, TraceSettingsAreOfModelsThatServe) {
+  repository_.add("m", 1, "identity");
+  start();
+  const auto ask = [&](const std::string& model) {
+    grpc::ClientContext context;
+    inference::TraceSettingRequest request;
+    request.set_model_name(model);
+    inference::TraceSettingResponse response;
+    return stub_->TraceSetting(&context, request, &response);
+  };
+  EXPECT_TRUE(ask("").ok());
+  EXPECT_TRUE(ask("m").ok());
+  const grpc::Status unknown = ask("nope");
+  EXPECT_EQ(unknown.error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(unknown.error_message(), "Request for unknown model : nope");
+}
+
+// What the kernel takes, less the zero at the end.
+TEST_F(DaemonTest, PathsOfUnixSocketsHaveAtMost107Characters) {
+  const fs::path folder = repository_.root.parent_path();
+  ServerOptions options;
+  const auto path_of = [&](size_t size) {
+    return (folder / std::string(size - folder.string().size() - 1, 's')).string();
+  };
+  options.network.unix_socket = path_of(107);
+  ASSERT_NO_THROW(start(options));
+  EXPECT_TRUE(fs::is_socket(options.network.unix_socket));
+  daemon_.reset();
+  options.network.unix_socket = path_of(108);
+  try {
+    start(options);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    EXPECT_EQ(std::string(error.what()),
+              concat("--grpc-unix-socket: ", options.network.unix_socket, " has more than 107 characters"));
+  }
+}
+
 }  // namespace
 }  // namespace tensord::server

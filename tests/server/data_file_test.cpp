@@ -159,11 +159,15 @@ TEST_F(DataFile, CsvErrorsNameLineAndColumn) {
 
 TEST_F(DataFile, Unsupported) {
   ErrorCode code{};
-  EXPECT_THAT(error_of(path("big_endian.npz"), &code), HasSubstr("'x': arrays of dtype '>f4' are not read"));
+  const auto not_read = [](const std::string& dtype) {
+    return concat("'x': arrays of dtype '", dtype, "' are not read; bool, uint8, int8 to int64 and float16 to float64 ",
+                  "(little-endian) are");
+  };
+  EXPECT_EQ(error_of(path("big_endian.npz"), &code), not_read(">f4"));
   EXPECT_EQ(code, ErrorCode::kUnimplemented);
-  EXPECT_THAT(error_of(path("objects.npz")), HasSubstr("dtype '|O'"));
-  EXPECT_THAT(error_of(path("structured.npz")), HasSubstr("is a structured array"));
-  EXPECT_THAT(error_of(path("unsigned.npz")), HasSubstr("dtype '<u4'"));
+  EXPECT_EQ(error_of(path("objects.npz")), not_read("|O"));
+  EXPECT_EQ(error_of(path("structured.npz")), "'x': is a structured array");
+  EXPECT_EQ(error_of(path("unsigned.npz")), not_read("<u4"));
   EXPECT_EQ(error_of(path("rows.npz")), "'y' has 4 rows, 'x' has 3");
   EXPECT_THAT(error_of(path("scalar.npz")), HasSubstr("'x' is a single number"));
   EXPECT_EQ(error_of(path("no_rows.npz")), "holds no rows");

@@ -90,6 +90,29 @@ TEST_F(OutputProbeTest, WhatIsConfiguredStays) {
   EXPECT_EQ(seen.outputs[1].shape, (Dims{-1, 5}));
 }
 
+TEST_F(OutputProbeTest, OneThatIsHalfKnownIsCompleted) {
+  const auto function = [](const InferTensor& x) {
+    return Outputs{tensor("y", {x.shape[0], 5}), tensor("z", {x.shape[0], 7}, DType::kInt64)};
+  };
+  for (TensorSpec& output : signature_.outputs) output.datatype = DataType::kFp32;
+  Signature seen = probe(function);
+  EXPECT_EQ(seen.outputs[0].shape, (Dims{-1, 5}));
+  EXPECT_EQ(seen.outputs[1].shape, (Dims{-1, 7}));
+  EXPECT_EQ(seen.outputs[1].datatype, DataType::kFp32) << "as it was configured";
+  for (TensorSpec& output : signature_.outputs) {
+    output.datatype.reset();
+    output.shape = Dims{-1, 9};
+  }
+  seen = probe(function);
+  EXPECT_EQ(seen.outputs[0].datatype, DataType::kFp32);
+  EXPECT_EQ(seen.outputs[1].datatype, DataType::kInt64);
+  EXPECT_EQ(seen.outputs[1].shape, (Dims{-1, 9}));
+  for (TensorSpec& output : signature_.outputs) output.datatype = DataType::kFp32;
+  runs_ = 0;
+  probe(function);
+  EXPECT_EQ(runs_, 0) << "nothing is open";
+}
+
 TEST_F(OutputProbeTest, DoesNotRunWhatWouldTellNothing) {
   const auto nothing = [](const InferTensor&) { return Outputs{}; };
   signature_.keeps_state = true;

@@ -161,6 +161,23 @@ TEST_F(RecordedRequests, AreDataToTrainOn) {
   EXPECT_THAT(message_of(""), HasSubstr("holds no arrays"));
 }
 
+// As a file of somebody else may have them.
+TEST_F(RecordedRequests, BoolsAreZeroOrOne) {
+  InferTensor flags;
+  flags.name = "b";
+  flags.datatype = DataType::kBool;
+  flags.shape = {5};
+  flags.tensor = Tensor::empty(Dims{5}, DType::kBool);
+  const uint8_t sent[] = {2, 0, 1, 128, 255};
+  std::memcpy(flags.tensor.raw_data(), sent, sizeof(sent));
+  const auto requests = read_recorded_requests(write(recorded_requests_magic() + record_of(flags, {flags})));
+  for (const auto& tensors : {requests.at(0).inputs, requests.at(0).outputs}) {
+    ASSERT_EQ(tensors.at(0).tensor.dtype(), DType::kBool);
+    const auto* read = static_cast<const uint8_t*>(tensors[0].tensor.raw_data());
+    EXPECT_THAT(std::vector<int>(read, read + 5), ElementsAre(1, 0, 1, 1, 1));
+  }
+}
+
 InferRequest request_of(float first) {
   InferRequest request;
   request.id = "r";

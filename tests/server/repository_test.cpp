@@ -153,6 +153,16 @@ TEST_F(RepositoryTest, ModelInTwoRepositoriesIsAnError) {
   EXPECT_EQ(error_of([&] { load({root("missing").string()}); }).first, ErrorCode::kNotFound);
 }
 
+TEST_F(RepositoryTest, TheConfigSaysHowManyWorkersAModelHas) {
+  add("plain", "1");
+  add("three", "1");
+  write(root() / "three" / "config.pbtxt", "instance_group [ { count: 3 kind: KIND_CPU } ]");
+  Repository repository({.roots = {root().string()}, .only = {}, .workers = 2}, open, metrics_);
+  repository.load_all();
+  EXPECT_EQ(repository.find("plain", "")->workers(), 2u) << "as the server's options say";
+  EXPECT_EQ(repository.find("three", "")->workers(), 3u);
+}
+
 TEST_F(RepositoryTest, OnlyTheWantedModels) {
   add("a", "1");
   add("b", "1");

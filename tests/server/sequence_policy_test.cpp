@@ -226,6 +226,24 @@ TEST_F(SequencePolicyTest, DifferentShapesRunApart) {
   EXPECT_EQ(run(), (Ids{0, 2, 0}));
 }
 
+// Which shape runs is not a matter of the row.
+TEST_F(SequencePolicyTest, TheShapeThatCameFirstRunsFirst) {
+  use_direct(3);
+  for (const int id : {1, 2, 3}) add(static_cast<uint64_t>(id), id, {.start = true});
+  run();
+  add(3, 4, {.shape = "6"});
+  add(2, 5, {.shape = "5"});
+  add(1, 6, {.shape = "6"});
+  EXPECT_EQ(run(), (Ids{6, 0, 4}));
+  EXPECT_EQ(run(), (Ids{0, 5, 0}));
+  add(2, 7, {.shape = "5"});
+  add(3, 8, {.shape = "6"});
+  add(1, 9, {.shape = "4"});
+  EXPECT_EQ(run(), (Ids{0, 7, 0}));
+  EXPECT_EQ(run(), (Ids{0, 0, 8}));
+  EXPECT_EQ(run(), (Ids{9, 0, 0}));
+}
+
 TEST_F(SequencePolicyTest, UtilizationIsWaitedFor) {
   auto some = options(4, 0);
   some.max_delay_ns = 50;

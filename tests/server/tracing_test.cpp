@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "server/executor/requests/trace_tensors.h"
 
 namespace tensord::server {
 namespace {
@@ -137,6 +139,63 @@ TEST_F(TraceFiles, TensorsWhenWanted) {
   ASSERT_EQ(json.size(), 2u) << "no timestamps";
   EXPECT_EQ(json[1]["activity"], "TENSOR_QUEUE_INPUT");
   EXPECT_EQ(json[1]["tensor"]["data"], "0.5,1");
+}
+
+InferTensor tensor_of(const std::string& name, Dims shape, DType dtype) {
+  InferTensor out;
+  out.name = name;
+  out.datatype = from_dtype(dtype);
+  out.shape = std::move(shape);
+  out.tensor = Tensor::empty(out.shape, dtype);
+  return out;
+}
+
+TEST_F(TraceFiles, TextsOfTensors) {
+  std::vector<InferTensor> tensors;
+  tensors.push_back(tensor_of("floats", {2, 2}, DType::kFloat32));
+  for (int64_t i = 0; i < 4; ++i) tensors.back().tensor.data<float>()[i] = 0.5f - static_cast<float>(i);
+  tensors.push_back(tensor_of("longs", {2}, DType::kInt64));
+  tensors.back().tensor.data<int64_t>()[0] = -7;
+  tensors.back().tensor.data<int64_t>()[1] = 9'007'199'254'740'993;
+  tensors.push_back(tensor_of("scalar", {}, DType::kInt32));
+  *tensors.back().tensor.data<int32_t>() = 3;
+  tensors.push_back(tensor_of("nothing", {0, 3}, DType::kFloat32));
+  InferTensor pieces = tensor_of("pieces", {4}, DType::kUInt8);
+  const uint8_t bytes[] = {1, 2, 3, 4};
+  ScatteredBytes scattered;
+  scattered.pieces = {{bytes, 1}, {bytes + 1, 3}};
+  pieces.scattered = std::make_shared<const ScatteredBytes>(scattered);
+  tensors.push_back(pieces);
+  InferTensor words;
+  words.name = "words";
+  words.datatype = DataType::kBytes;
+  words.shape = {3};
+  words.strings = {"a", "", "bc"};
+  tensors.push_back(words);
+  tensors.push_back(tensor_of("large", {5000}, DType::kUInt8));
+  std::memset(tensors.back().tensor.raw_data(), 1, 5000);
+
+  TraceOptions wanted = options(1);
+  wanted.settings.has_timestamps = false;
+  wanted.settings.has_tensors = true;
+  {
+    Tracer tracer(wanted);
+    trace_tensors(*tracer.start({.model = "m", .version = "1", .arrived_ns = 1}), TensorActivity::kOutput, tensors);
+  }
+  std::map<std::string, std::pair<std::string, std::string>> seen;
+  for (const Json& part : read("trace.json")) {
+    if (!part.contains("tensor")) continue;
+    EXPECT_EQ(part["activity"], "TENSOR_BACKEND_OUTPUT");
+    seen[part["tensor"]["name"]] = {part["tensor"]["shape"], part["tensor"]["data"]};
+  }
+  using Texts = std::pair<std::string, std::string>;
+  EXPECT_EQ(seen["floats"], Texts("2,2", "0.5,-0.5,-1.5,-2.5"));
+  EXPECT_EQ(seen["longs"], Texts("2", "-7,9007199254740993"));
+  EXPECT_EQ(seen["scalar"], Texts("", "3"));
+  EXPECT_EQ(seen["nothing"], Texts("0,3", ""));
+  EXPECT_EQ(seen["pieces"], Texts("4", "1,2,3,4"));
+  EXPECT_EQ(seen["words"], Texts("3", "a,,bc"));
+  EXPECT_EQ(seen["large"].second.size(), 2u * 4096 - 1) << "the first elements";
 }
 
 TEST_F(TraceFiles, LogFrequencyMakesFiles) {

@@ -2,11 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <future>
 #include <latch>
 #include <stdexcept>
 #include <thread>
+
+#include "core/base/parallel.h"
 
 namespace tensord::server {
 namespace {
@@ -52,6 +56,33 @@ TEST(WorkerPool, WorkAfterAnExceptionRuns) {
   std::promise<void> second;
   pool.post([&] { second.set_value(); });
   second.get_future().wait();
+}
+
+// Blocks so many threads of the pool at once, and lets them go.
+void keep_busy(WorkerPool& pool, size_t threads) {
+  std::latch all_run(static_cast<std::ptrdiff_t>(threads)), over(1), done(static_cast<std::ptrdiff_t>(threads));
+  for (size_t i = 0; i < threads; ++i) {
+    pool.post([&] {
+      all_run.count_down();
+      over.wait();
+      done.count_down();
+    });
+  }
+  all_run.wait();
+  over.count_down();
+  done.wait();
+}
+
+// Ten seconds, nearly all of them asleep.
+TEST(WorkerPool, ThreadsThatWereIdleForLongEndAndAreReplaced) {
+  const size_t kept = static_cast<size_t>(std::max(1, available_cores())), most = kept + 2;
+  WorkerPool pool(most);
+  keep_busy(pool, most);
+  EXPECT_EQ(pool.threads(), most);
+  while (pool.threads() > kept) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(pool.threads(), kept) << "as many as there are cores stay";
+  keep_busy(pool, most);  // only ends where those that are over count no more
+  EXPECT_EQ(pool.threads(), most);
 }
 
 TEST(WorkerPool, AlarmsRingInTheirOrderAndOnce) {
