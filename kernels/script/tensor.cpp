@@ -128,6 +128,12 @@ OP("prim::dtype(Tensor a) -> int")
     .shape_only();
 OP("prim::device(Tensor a) -> Device").direct([](const Value& x) { return rows_of(x).device(); }).shape_only();
 OP("prim::layout(Tensor a) -> int").direct([](const Tensor&) { return int64_t{0}; }).shape_only();
+OP("prim::itemsize(Tensor a) -> int")
+    .direct([](const Tensor& x) { return static_cast<int64_t>(size_of(x.dtype())); })
+    .shape_only();
+OP("prim::nbytes(Tensor a) -> int")
+    .direct([](const Tensor& x) { return x.numel() * static_cast<int64_t>(size_of(x.dtype())); })
+    .shape_only();
 OP("prim::is_cuda(Tensor a) -> bool")
     .direct([](const Value& x) { return rows_of(x).device().kind == DeviceKind::kCUDA; })
     .shape_only();

@@ -50,7 +50,23 @@ class Functionalizer {
     for (const GraphValue* other : by_location_[location]) {
       if (other != self && !is_same_memory(other, self)) return false;
     }
-    return !is_held(self);
+    return !is_held(self) && !is_read_by_another_name(node, by_location_[location]);
+  }
+
+  // Whether an earlier name of the memory is read once more or kept: only the uses of the node's own input are told of
+  // the new value.
+  static bool is_read_by_another_name(const Node& node, const std::vector<const GraphValue*>& names) {
+    if (names.size() <= 2) return false;  // its input and its result
+    std::unordered_set<const Node*> later{&node};
+    for (const Node* after = node.next(); after; after = after->next()) later.insert(after);
+    for (const GraphValue* name : names) {
+      if (name == node.input() || (name->node() && later.contains(name->node()))) continue;
+      if (is_held(name)) return true;
+      for (const GraphValue::Use& use : name->uses()) {
+        if (use.node != &node && later.contains(use.node)) return true;
+      }
+    }
+    return false;
   }
 
   static bool is_inplace(const Node& node) {

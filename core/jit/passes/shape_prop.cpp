@@ -189,11 +189,13 @@ class ShapePropagation {
     return true;
   }
 
+  // What gives nothing is called for what it does, such as to print.
   static bool gives_tensors(const Node& node) {
-    return std::all_of(node.outputs().begin(), node.outputs().end(), [](const GraphValue* output) {
-      const ops::Type& type = *output->type();
-      return (type.kind() == TypeKind::kList ? type.element()->kind() : type.kind()) == TypeKind::kTensor;
-    });
+    return !node.outputs().empty() &&
+           std::all_of(node.outputs().begin(), node.outputs().end(), [](const GraphValue* output) {
+             const ops::Type& type = *output->type();
+             return (type.kind() == TypeKind::kList ? type.element()->kind() : type.kind()) == TypeKind::kTensor;
+           });
   }
 
   void op(Node* node) {

@@ -363,7 +363,7 @@ def grad_mode_after_return(a: int):
     return torch.is_grad_enabled(), b
 
 
-@case((T([1.0]),))
+@case((T([1.0]),), before=(2, 0))
 def with_profiler(x: Tensor):
     with torch.autograd.profiler.record_function("name"):
         y = x + 1
