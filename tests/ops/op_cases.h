@@ -85,6 +85,12 @@ inline std::string compare(const Value& got, const Value& expected, Tolerance to
                ? ""
                : concat("got ", got.to_float(), ", expected ", expected.to_float());
   }
+  if (got.is_complex()) {
+    const std::complex<double> a = got.to_complex(), b = expected.to_complex();
+    const bool is_close = close(a.real(), b.real(), tolerance) && close(a.imag(), b.imag(), tolerance);
+    return is_close ? ""
+                    : concat("got ", a.real(), " and ", a.imag(), "j, expected ", b.real(), " and ", b.imag(), "j");
+  }
   if (got.is_dict()) {
     std::vector<Value> a, b;
     for (const auto& [key, value] : got.to_dict()->items()) a.insert(a.end(), {key, value});

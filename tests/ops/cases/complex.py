@@ -1,5 +1,6 @@
 """Complex tensors: the operators that take them."""
 
+import cmath
 import math
 
 import torch
@@ -155,6 +156,21 @@ for name, result in {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul"
 rows("aten::div.complex", 1 + 2j, 3 - 1j, dtypes=C64, reference=lambda a, b: a / b, strided=False)
 rows("aten::neg.complex", 1 + 2j, dtypes=C64, reference=lambda a: -a, strided=False)
 rows("prim::abs.complex", 3 + 4j, dtypes=C64, reference=abs, strided=False)
-for overload, a, b in [("int_int", 1, 2), ("int_float", 1, 0.5), ("float_int", 0.5, 2), ("float_float", 0.5, 1.5)]:
+for name in ("exp", "log", "log10", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"):
+    rows(f"aten::{name}.complex", 1 + 2j, dtypes=C64, reference=getattr(cmath, name), strided=False, rtol=1e-12)
+rows("aten::angle.complex", -1 + 2j, dtypes=C64, reference=cmath.phase, strided=False, rtol=1e-12)
+for number in (3, -3, 0):
+    rows("aten::angle.int", number, dtypes=C64, reference=lambda a: cmath.phase(a), strided=False, rtol=1e-12)
+for number in (2.5, -2.5, math.nan):
+    rows("aten::angle.float", number, dtypes=C64, reference=lambda a: cmath.phase(a), strided=False, rtol=1e-12)
+for name in ("isnan", "isinf", "isfinite"):
+    for number in (1 + 2j, complex(math.nan, 1), complex(0, math.inf)):
+        rows(f"aten::{name}.complex", number, dtypes=C64, reference=getattr(cmath, name), strided=False)
+for overload, a, b in [("complex", 1 + 2j, 0.5 - 1j), ("complex_float", 1 + 2j, 2.5), ("float_complex", 2.5, 1 - 1j)]:
+    rows(f"aten::pow.{overload}", a, b, dtypes=C64, reference=pow, strided=False, rtol=1e-12)
+rows("aten::sum.complex", [1 + 2j, 3 - 1j, 1j], dtypes=C64, reference=sum, strided=False)
+rows("aten::tensor.complex", 1 + 2j, dtypes=C64, reference=lambda a: torch.tensor(a), strided=False)
+for overload, a, b in [("int_int", 1, 2), ("int_float", 1, 0.5), ("float_int", 0.5, 2), ("float_float", 0.5, 1.5), ("bool_bool", True, False),
+                       ("bool_int", True, 2), ("bool_float", True, 0.5), ("int_bool", 3, True), ("float_bool", 0.5, True)]:
     rows(f"aten::Complex.{overload}", a, b, dtypes=C64, reference=complex, strided=False)
 rows("aten::Complex.Scalar", 2, dtypes=C64, reference=complex, strided=False)

@@ -8,7 +8,8 @@ from tests.ops.case import case, t
 
 MAX = 9223372036854775807
 LISTS = {"int": [3, 1, 2, 1], "float": [3.5, -1.0, 2.0, -1.0], "bool": [True, False, True], "str": ["b", "a", "c", "a"]}
-DICTS = {"str": {"a": 1, "b": 2}, "int": {1: 10, 2: 20}, "bool": {True: 1, False: 2}, "float": {0.5: 1, 2.0: 2}}
+DICTS = {"str": {"a": 1, "b": 2}, "int": {1: 10, 2: 20}, "bool": {True: 1, False: 2}, "float": {0.5: 1, 2.0: 2},
+         "complex": {1 + 2j: 1, -1j: 2}}
 
 
 def _then(action, result=None):
