@@ -11,6 +11,7 @@ from tests.e2e import serve_models
 from tests.e2e.daemon import Daemon, pb, training  # makes the stubs
 
 import health_pb2 as health  # noqa: E402
+import hosts_pb2 as hosts  # noqa: E402
 import reflection_v1_pb2 as reflection  # noqa: E402
 import reflection_v1alpha_pb2 as reflection_alpha  # noqa: E402
 
@@ -59,6 +60,11 @@ ROWS = {
         "StreamData": ("training", NOT_FOUND),
         "UploadModel": ("training", CODE.DATA_LOSS),
         "Rollback": ("training", NOT_FOUND),
+        "ListHosts": ("training", OK),
+    },
+    "tensord.hosts.v1.HostService": {
+        "Join": ("training-hosts", INVALID),
+        "FetchFile": ("training-hosts", NOT_FOUND),
     },
 }
 GROUPS = sorted({group for calls in ROWS.values() for group, _ in calls.values()})
@@ -66,7 +72,7 @@ GROUPS = sorted({group for calls in ROWS.values() for group, _ in calls.values()
 
 def calls_of_the_protocol():
     out = {}
-    for module in (pb, health, reflection, reflection_alpha, training):
+    for module in (pb, health, reflection, reflection_alpha, training, hosts):
         for service in module.DESCRIPTOR.services_by_name.values():
             out[service.full_name] = {method.name for method in service.methods}
     return out

@@ -13,9 +13,10 @@ namespace {
 using google::protobuf::DescriptorPool;
 using google::protobuf::FileDescriptor;
 
-constexpr const char* kServiceNames[] = {"inference.GRPCInferenceService", "grpc.health.v1.Health",
-                                         "tensord.training.v1.TrainingService", "grpc.reflection.v1.ServerReflection",
-                                         "grpc.reflection.v1alpha.ServerReflection"};
+constexpr const char* kServiceNames[] = {
+    "inference.GRPCInferenceService",      "grpc.health.v1.Health",
+    "tensord.training.v1.TrainingService", "tensord.hosts.v1.HostService",
+    "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"};
 
 template <class Response>
 void set_error(Response& response, grpc::StatusCode code, const std::string& message) {
