@@ -170,7 +170,10 @@ def report(examiner: Examiner, program, problem: dict, mode: dict) -> str:
     if examiner.fails_alike(smallest, problem, mode):
         found = [other for other in examiner.problems(examiner.write(smallest, "smaller", True), [{k: v for k, v in mode.items() if k != "same_as"}])[0]]
         problem = found[0] if found else problem
-    return shown(smallest, problem, examiner.culprits(smallest, problem, mode))
+    try:
+        return shown(smallest, problem, examiner.culprits(smallest, problem, mode))
+    except (Unusable, Died):  # PyTorch may take too long or die of what is left
+        return shown(smallest, problem, [])
 
 
 def judge(counts: collections.Counter) -> list:
