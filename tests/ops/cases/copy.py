@@ -111,6 +111,8 @@ CASES = [
     case("aten::is_contiguous.memory_format", t(2, 0, 1, 1), torch.channels_last),
     case("aten::is_contiguous.memory_format", t(0, 1, 1, 1), torch.channels_last),
     case("prim::dtype", t(2), dtypes=ALL, reference=lambda x: x.dtype),
+    case("prim::itemsize", t(2, 3), dtypes=ALL, reference=lambda x: x.element_size()),
+    case("prim::nbytes", t(2, 3), dtypes=ALL, reference=lambda x: x.element_size() * x.numel()),
     case("prim::device", t(2), reference=lambda x: x.device),
     case("prim::layout", t(2), reference=lambda x: 0),
     case("prim::requires_grad", t(2), reference=lambda x: False),

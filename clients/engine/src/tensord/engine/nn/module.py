@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import itertools
+from typing import Any
 
 from tensord.engine import _engine
 from tensord.engine._engine import Tensor
@@ -108,7 +109,7 @@ class Module:
     def forward(self, *args, **kwargs):
         raise NotImplementedError(f"{type(self).__name__} has no forward()")
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args, **kwargs) -> Any:
         if not (self._forward_pre_hooks or self._forward_hooks or self._backward_hooks):
             return self.forward(*args, **kwargs)
         for hook, takes_kwargs in self._forward_pre_hooks:
