@@ -56,7 +56,9 @@ class InPlace(nn.Module):
         y = nn.functional.linear(x, weight) * self.scale
         out = torch.zeros(x.size(0), 6, dtype=x.dtype)
         out[:, :4] = y
-        out[:, 4:] += torch.tensor([1.0, -1.0])
+        both = torch.tensor([1.0, -1.0])
+        both += 2.0
+        out[:, 4:] += both
         out[0].mul_(2)
         parts: List[Tensor] = []
         for part in torch.split(out, 2, 1):

@@ -385,7 +385,13 @@ void ProgramWriter::write_scalar_tensor(Call& call) {
   if (!number.is_number()) {
     // A list of numbers that are all the same for every input.
     if (call.tracer().is_dynamic(number)) call.refuse("a list of open sizes is not written as a tensor");
-    call.set(add_constant("", call.result().clone()));
+    // A new one each time, which the program may write to.
+    const std::string name = new_name("clone"), constant = add_constant("", call.result().clone());
+    describe(name, call.results()[0], {});
+    call.set(name);
+    add_node(name, "torch.ops.aten.clone.default",
+             {{{"name", "self"}, {"arg", {{"as_tensor", {{"name", constant}}}}}, {"kind", 1}}},
+             {{{"as_tensor", {{"name", name}}}}}, {name}, false);
     return;
   }
   const std::string name = new_name("scalar_tensor");
