@@ -3,14 +3,13 @@
 import os
 import shutil
 import signal
-import subprocess
 import unittest
 
 import grpc
 import torch
 
 from tests.e2e import training_models as models
-from tests.e2e.daemon import BINARY, training
+from tests.e2e.daemon import training
 from tests.e2e.hosts import Coordinator, Worker, children_of
 from tests.e2e.processes import is_running, wait_until
 from tests.e2e.training_daemon import AT_REST, CANCELLED, COMPLETED, FAILED, PAUSED, RUNNING, spec
@@ -237,18 +236,14 @@ class TrainHostsTest(unittest.TestCase):
                 self.assertRegex(metrics, rf'tensord_training_rank_{name}\{{job_id="{job.id}",model="norms",'
                                           rf'rank="{rank}",host="{host}"\}} \d')
         self.assertTrue(self.server.hosts()["b"].is_busy)
-        shown = self.client("jobs", "show", job.id)
+        shown = self.server.client("jobs", "show", job.id)
         self.assertRegex(shown, r"rank 2 +c, pid \d+, step \d+")
-        self.assertRegex(self.client("jobs", "hosts"), r"b +127\.0\.0\.1 +\d+ +busy")
+        self.assertRegex(self.server.client("jobs", "hosts"), r"b +127\.0\.0\.1 +\d+ +busy")
         self.server.stub.CancelJob(training.CancelJobRequest(id=job.id), timeout=60)
         self.assertEqual(self.server.watch(job.id)[0].state, CANCELLED)
 
-    def client(self, *arguments):
-        return subprocess.run([BINARY, arguments[0], "--address", self.server.daemon.ready["grpc"], *arguments[1:]],
-                              capture_output=True, text=True, check=True, timeout=120).stdout
-
     def test_by_the_command_line(self):
-        out = self.client("train", "norms", "--data", "norms.pt", "--label", "y", "--loss", "cross_entropy", "--epochs", "1",
+        out = self.server.client("train", "norms", "--data", "norms.pt", "--label", "y", "--loss", "cross_entropy", "--epochs", "1",
                           "--world-size", "2", "--procs-per-host", "1", "--hosts", "b,c")
         self.assertIn("COMPLETED", out)
 

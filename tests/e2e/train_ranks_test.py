@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import tempfile
 import threading
 import unittest
@@ -12,7 +11,7 @@ import torch
 import torch.distributed as dist
 
 from tests.e2e import training_models as models
-from tests.e2e.daemon import BINARY, request, training
+from tests.e2e.daemon import request, training
 from tests.e2e.processes import is_running, wait_until
 from tests.e2e.training_daemon import AT_REST, CANCELLED, COMPLETED, FAILED, PAUSED, RUNNING, TrainingDaemon, spec
 
@@ -229,17 +228,13 @@ class TrainRanksTest(unittest.TestCase):
             self.assertRegex(metrics, rf'tensord_training_rank_step\{{job_id="{job.id}",model="mlp",rank="{rank}",host="[^"]+"\}} \d')
             self.assertRegex(metrics, rf'tensord_training_rank_communication_seconds_total\{{job_id="{job.id}",model="mlp",'
                                       rf'rank="{rank}",host="[^"]+"\}} \d')
-        shown = self.client("jobs", "show", job.id)
+        shown = self.server.client("jobs", "show", job.id)
         self.assertRegex(shown, r"rank 0 +\S+, pid \d+, step \d+")
         self.server.stub.CancelJob(training.CancelJobRequest(id=job.id), timeout=60)
         self.assertEqual(self.server.watch(job.id)[0].state, CANCELLED)
 
-    def client(self, *arguments):
-        return subprocess.run([BINARY, arguments[0], "--address", self.server.daemon.ready["grpc"], *arguments[1:]],
-                              capture_output=True, text=True, check=True, timeout=120).stdout
-
     def test_by_the_command_line(self):
-        out = self.client("train", "mlp", "--data", "clusters.pt", "--label", "y", "--loss", "cross_entropy", "--epochs", "2",
+        out = self.server.client("train", "mlp", "--data", "clusters.pt", "--label", "y", "--loss", "cross_entropy", "--epochs", "2",
                           "--world-size", "2", "--max-restarts", "1")
         self.assertIn("COMPLETED", out)
         job = max(self.server.stub.ListJobs(training.ListJobsRequest(), timeout=60).jobs, key=lambda job: job.created_at_ms)

@@ -1,12 +1,13 @@
 """A daemon that trains, in folders of its own, and what its tests ask of it."""
 
 import os
+import subprocess
 import tempfile
 import time
 
 import torch
 
-from tests.e2e.daemon import Daemon, training
+from tests.e2e.daemon import BINARY, Daemon, training
 
 STATE = training.JobState
 RUNNING, PAUSED, COMPLETED = STATE.JOB_STATE_RUNNING, STATE.JOB_STATE_PAUSED, STATE.JOB_STATE_COMPLETED
@@ -47,6 +48,11 @@ class TrainingDaemon:
 
     def save_data(self, name, **arrays):
         torch.save(arrays, os.path.join(self.data, name))
+
+    def client(self, command, *arguments):
+        """What a command of the client prints."""
+        return subprocess.run([BINARY, command, "--address", self.daemon.ready["grpc"], *arguments], capture_output=True, text=True,
+                              check=True, timeout=120).stdout
 
     def create(self, **fields):
         return self.stub.CreateJob(training.CreateJobRequest(spec=spec(**fields)), timeout=60)
