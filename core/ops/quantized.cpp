@@ -1,41 +1,12 @@
 #include "core/ops/quantized.h"
 
-#include <algorithm>
 #include <cmath>
-#include <sstream>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "core/base/error.h"
-#include "core/ops/registry.h"
 
 namespace tensord::ops {
 namespace {
-
-// Filled before main.
-std::vector<std::pair<std::string, DirectFn>>& entries() {
-  static std::vector<std::pair<std::string, DirectFn>> entries;
-  return entries;
-}
-
-// Moves values about and never looks into them: lists, tuples, comparisons with None.
-bool takes_any(const Op& op) {
-  return std::none_of(op.schema.arguments.begin(), op.schema.arguments.end(), [](const Argument& argument) {
-    const Type* type = argument.type.get();
-    while (type->kind() == TypeKind::kOptional || type->kind() == TypeKind::kList) type = type->element().get();
-    return type->kind() == TypeKind::kTensor || type->kind() == TypeKind::kNumber;
-  });
-}
-
-std::unordered_map<const Op*, DirectFn> make_table() {
-  std::unordered_map<const Op*, DirectFn> table;
-  for (const Op* op : all_ops()) {
-    if (takes_any(*op) && op->direct) table.emplace(op, op->direct);
-  }
-  for (const auto& [name, function] : entries()) table[&get_op(name)] = function;
-  return table;
-}
 
 void check_scale(double scale) {
   const auto narrow = static_cast<float>(scale);
@@ -119,7 +90,11 @@ int64_t Quantizer::zero_point_at(int64_t channel) const {
 }
 
 QuantizedTensor::QuantizedTensor(QuantizedType type, Tensor values, Quantizer quantizer, int64_t columns)
-    : type_(type), values_(std::move(values)), quantizer_(std::move(quantizer)), sizes_(values_.sizes()) {
+    : BoxedTensor(BoxedKind::kQuantized),
+      type_(type),
+      values_(std::move(values)),
+      quantizer_(std::move(quantizer)),
+      sizes_(values_.sizes()) {
   check_internal(values_.dtype() == storage_dtype(type), "a quantised tensor over ", tensord::describe(values_));
   if (type == QuantizedType::kQUInt4x2) {
     check(!sizes_.empty() && columns >= 0 && (columns + 1) / 2 == sizes_.back(), "a quint4x2 tensor with ", columns,
@@ -143,37 +118,6 @@ std::string QuantizedTensor::describe() const { return concat(name_of(type_), si
 
 const QuantizedTensor* as_quantized(const Value& value) {
   return value.is_opaque() ? dynamic_cast<const QuantizedTensor*>(value.to_opaque().get()) : nullptr;
-}
-
-bool has_quantized(std::span<const Value> values) {
-  for (const Value& value : values) {
-    if (value.is_opaque()) {
-      if (as_quantized(value)) return true;
-    } else if (value.is_list() && value.to_list()->element->kind() == TypeKind::kTensor) {
-      const auto& items = value.to_list()->items;
-      if (std::any_of(items.begin(), items.end(), [](const Value& item) { return item.is_opaque(); })) return true;
-    }
-  }
-  return false;
-}
-
-const DirectFn* quantized_form(const Op& op) {
-  static const std::unordered_map<const Op*, DirectFn> table = make_table();
-  const auto it = table.find(&op);
-  return it == table.end() ? nullptr : &it->second;
-}
-
-const DirectFn& checked_quantized_form(const Op& op, std::span<const Value> arguments) {
-  if (const DirectFn* form = quantized_form(op)) return *form;
-  const auto it = std::find_if(arguments.begin(), arguments.end(), [](const Value& v) { return as_quantized(v); });
-  fail(ErrorCode::kUnimplemented, op.schema.full_name(), " is not implemented for quantised tensors (",
-       it == arguments.end() ? "in a list" : as_quantized(*it)->describe(), ")");
-}
-
-QuantizedBuilder& QuantizedBuilder::direct(DirectFn function) {
-  std::istringstream words(names_);
-  for (std::string name; words >> name;) entries().emplace_back(name, function);
-  return *this;
 }
 
 }  // namespace tensord::ops

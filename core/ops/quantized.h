@@ -3,7 +3,7 @@
 #include <span>
 #include <string>
 
-#include "core/ops/op.h"
+#include "core/ops/boxed.h"
 
 namespace tensord::ops {
 
@@ -35,63 +35,32 @@ struct Quantizer {
   int64_t zero_point_at(int64_t channel) const;
 };
 
-// A tensor of qint8 and the like. TorchScript calls it Tensor, but it is no Tensor here: an operator that does not
-// know quantised tensors cannot read its bytes as ordinary numbers. See QUANTIZED(). Only its integers change, by
-// activations in place.
-class QuantizedTensor final : public OpaqueObject {
+// A tensor of qint8 and the like. Operators know it by QUANTIZED(). Only its integers change, by activations in place.
+class QuantizedTensor final : public BoxedTensor {
  public:
   // `values`: the integers, as they lie; of quint4x2 the bytes, two columns in each, the first in the lower half,
   // with `columns` in a row. Throws Error{kInvalidArgument} where the quantizer does not fit: scales that are no
   // positive numbers, zero points out of range, an axis that is not there.
   QuantizedTensor(QuantizedType type, Tensor values, Quantizer quantizer, int64_t columns = -1);
 
-  std::string class_name() const override { return "Tensor"; }
   QuantizedType type() const { return type_; }
   const Tensor& values() const { return values_; }
   const Quantizer& quantizer() const { return quantizer_; }
-  const Dims& sizes() const { return sizes_; }
-  // Part of a module, which all runs share: refused by what writes in place.
-  bool is_of_module() const { return is_of_module_; }
-  void set_of_module() { is_of_module_ = true; }
+  const Dims& sizes() const override { return sizes_; }
   // Throws Error{kInvalidArgument} where the memory stands for more elements than it has (expand): packing would take
   // room for all of them, so that a small file could ask for any amount.
   void check_is_stored() const;
-  // "qint8[2, 3]", for messages.
-  std::string describe() const;
+  std::string describe() const override;
 
  private:
   const QuantizedType type_;
   const Tensor values_;
   const Quantizer quantizer_;
   Dims sizes_;
-  bool is_of_module_ = false;
 };
 using QuantizedPtr = IntrusivePtr<QuantizedTensor>;
 
 // Null when it is none.
 const QuantizedTensor* as_quantized(const Value& value);
-// Whether one is among the values, lists taken apart.
-bool has_quantized(std::span<const Value> values);
-
-// How operators take quantised tensors. One without an entry here refuses them by name, unless its schema asks for
-// them by not asking for tensors.
-const DirectFn* quantized_form(const Op& op);
-// Throws Error{kUnimplemented} naming the operator and the tensor where there is none.
-const DirectFn& checked_quantized_form(const Op& op, std::span<const Value> arguments);
-
-// Collects one entry; made by QUANTIZED(). Several names, apart by blanks, share it.
-class QuantizedBuilder {
- public:
-  explicit QuantizedBuilder(const char* names) : names_(names) {}
-  // A function of the raw values, whatever the schema says of their types.
-  QuantizedBuilder& direct(DirectFn function);
-
- private:
-  std::string names_;
-};
-
-#define QUANTIZED(NAMES)                                                                               \
-  static const ::tensord::ops::QuantizedBuilder TENSORD_CONCAT(quantized_registration_, __COUNTER__) = \
-      ::tensord::ops::QuantizedBuilder(NAMES)
 
 }  // namespace tensord::ops

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/ops/boxed.h"
 #include "core/ops/call_observer.h"
 #include "core/ops/complex.h"
 #include "core/ops/named_error.h"
-#include "core/ops/quantized.h"
 
 namespace tensord::ops {
 namespace {
@@ -299,8 +299,8 @@ CallObserver* call_observer() { return observer; }
 void run(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
   if (observer) [[unlikely]]
     return run_observed(op, arguments, returns);
-  if (has_quantized(arguments)) [[unlikely]]
-    return compute(op, arguments, returns);  // nothing of them has a gradient
+  if (find_boxed(arguments)) [[unlikely]]
+    return compute(op, arguments, returns);  // what their form calls is recorded
   if (has_complex(arguments)) [[unlikely]] {
     try {
       if (run_complex_composite(op, arguments, returns)) return;
@@ -319,8 +319,8 @@ void run(const Op& op, std::span<const Value> arguments, std::vector<Value>& ret
 
 void compute(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
   try {
-    if (has_quantized(arguments)) [[unlikely]]
-      return checked_quantized_form(op, arguments)(arguments, returns);
+    if (const BoxedTensor* boxed = find_boxed(arguments)) [[unlikely]]
+      return checked_boxed_form(op, *boxed)(arguments, returns);
     const ComplexForm* complex = nullptr;
     if (has_complex(arguments)) [[unlikely]] {
       if (op.base) return write_complex(op, arguments, returns);
@@ -355,7 +355,8 @@ std::vector<Value> infer(const Op& op, std::span<const Value> arguments) {
   try {
     const InferringScope inferring(true);
     // Their results are not known by shape alone.
-    if (has_quantized(arguments)) fail(ErrorCode::kUnimplemented, "quantised tensors are run, not inferred");
+    if (const BoxedTensor* boxed = find_boxed(arguments))
+      fail(ErrorCode::kUnimplemented, boxed->describe(), " is run, not inferred");
     const ComplexForm* complex = has_complex(arguments) && !op.base ? &checked_complex_form(op) : nullptr;
     if (complex && complex->function) {
       complex->function(arguments, returns);

@@ -7,7 +7,7 @@
 #include <functional>
 #include <new>
 
-#include "core/ops/quantized.h"
+#include "core/ops/boxed.h"
 #include "core/tensor/complex.h"
 
 namespace tensord::ops {
@@ -332,7 +332,7 @@ TypePtr type_of(const Value& value) {
     case Value::Tag::kEnum: return value.to_enum()->type;
     case Value::Tag::kFunction: return function_type(value.to_function()->name);
     case Value::Tag::kFuture: return future_type(type_of(value.to_future()->value()));
-    case Value::Tag::kOpaque: return as_quantized(value) ? tensor_type() : opaque_type(value.to_opaque()->class_name());
+    case Value::Tag::kOpaque: return as_boxed(value) ? tensor_type() : opaque_type(value.to_opaque()->class_name());
   }
   return any_type();
 }

@@ -50,10 +50,10 @@ ops::DirectFn on_integers(const char* name) {
        {"aten::max_pool1d", "aten::max_pool2d", "aten::max_pool3d", "aten::avg_pool2d", "aten::avg_pool3d",
         "aten::adaptive_avg_pool2d", "aten::adaptive_avg_pool3d", "aten::mean.dim", "aten::upsample_nearest1d",
         "aten::upsample_nearest2d", "aten::upsample_nearest2d.vec", "aten::upsample_nearest3d"}) {
-    ops::QuantizedBuilder(name).direct(on_steps(name));
+    ops::BoxedBuilder(ops::BoxedKind::kQuantized, name).direct(on_steps(name));
   }
   for (const char* name : {"aten::upsample_bilinear2d", "aten::upsample_bilinear2d.vec"})
-    ops::QuantizedBuilder(name).direct(on_integers(name));
+    ops::BoxedBuilder(ops::BoxedKind::kQuantized, name).direct(on_integers(name));
   return true;
 }();
 

@@ -157,19 +157,6 @@ Value map_bytes(const QuantizedTensor& x, const Quantizer& result, const std::fu
   return box(x.type(), out, result);
 }
 
-bool add_quantized_op(const char* schema, const ops::DirectFn& function) {
-  const std::string name = std::string(schema).substr(0, std::string_view(schema).find('('));
-  ops::OpBuilder(schema, __FILE__, __LINE__)
-      .direct([](std::span<const Value> v) -> Value {
-        quantized_of(v[0]);
-        fail(ErrorCode::kInvalidArgument, "expected a quantised tensor");
-      })
-      .dynamic_shape()
-      .constant_result();
-  ops::QuantizedBuilder(name.c_str()).direct(function);
-  return true;
-}
-
 namespace {
 
 // --- to and from
@@ -310,7 +297,7 @@ ops::DirectFn on_values(const char* name) {
                            "aten::unflatten.int",
                            "aten::channel_shuffle",
                            "aten::pixel_shuffle"}) {
-    ops::QuantizedBuilder(name).direct(on_values(name));
+    ops::BoxedBuilder(ops::BoxedKind::kQuantized, name).direct(on_values(name));
   }
   return true;
 }();

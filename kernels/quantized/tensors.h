@@ -44,8 +44,8 @@ class Dequantizer {
 ops::Value map_bytes(const QuantizedTensor& x, const Quantizer& result, const std::function<float(float)>& function);
 
 // Registers an operator whose first tensors are quantised, with a function of the raw values.
-bool add_quantized_op(const char* schema, const ops::DirectFn& function);
-#define QUANTIZED_OP(SCHEMA, ...) \
-  [[maybe_unused]] static const bool TENSORD_CONCAT(quantized_op_, __COUNTER__) = add_quantized_op(SCHEMA, __VA_ARGS__)
+#define QUANTIZED_OP(SCHEMA, ...)                                                 \
+  [[maybe_unused]] static const bool TENSORD_CONCAT(quantized_op_, __COUNTER__) = \
+      ::tensord::ops::add_boxed_op(::tensord::ops::BoxedKind::kQuantized, SCHEMA, __VA_ARGS__)
 
 }  // namespace tensord::kernels

@@ -1,0 +1,180 @@
+#include "core/ops/sparse.h"
+
+#include <utility>
+
+#include "core/base/error.h"
+
+namespace tensord::ops {
+namespace {
+
+// Indices of int64, and of int32 where compressed.
+template <class Fn>
+void with_indices(const Tensor& indices, Fn&& fn) {
+  if (indices.dtype() == DType::kInt32) return fn.template operator()<int32_t>();
+  fn.template operator()<int64_t>();
+}
+
+// The number of places must fit into an index, also where a size of 0 makes the product 0.
+void check_places(const Dims& sizes) {
+  int64_t places = 1;
+  for (const int64_t size : sizes) {
+    check(size >= 0, "a sparse tensor has sizes ", sizes);
+    check(size == 0 || !__builtin_mul_overflow(places, size, &places), "a sparse tensor of sizes ", sizes,
+          " has more places than can be numbered");
+  }
+}
+
+// One batch of compressed indices: where rows begin, and what is in them.
+template <class T>
+void check_rows(const T* starts, const T* plain, int64_t rows, int64_t columns, int64_t nnz, const char* name) {
+  check(starts[0] == 0, name, " tensor: the first compressed index is ", starts[0], ", not 0");
+  check(starts[rows] == nnz, name, " tensor: the last compressed index is ", starts[rows], ", but there are ", nnz,
+        " plain ones");
+  // All of them before any is used.
+  for (int64_t row = 0; row < rows; ++row) {
+    check(starts[row] <= starts[row + 1] && starts[row + 1] <= nnz, name, " tensor: compressed index ", starts[row + 1],
+          " follows ", starts[row]);
+  }
+  for (int64_t row = 0; row < rows; ++row) {
+    check(starts[row + 1] - starts[row] <= columns, name, " tensor: more indices in a row or column than it is long");
+    for (auto i = static_cast<int64_t>(starts[row]); i < static_cast<int64_t>(starts[row + 1]); ++i) {
+      check(plain[i] >= 0 && plain[i] < columns, name, " tensor: plain index ", plain[i], " is out of range 0 … ",
+            columns - 1);
+      check(i == static_cast<int64_t>(starts[row]) || plain[i - 1] < plain[i], name,
+            " tensor: plain indices are not in order or not distinct (", plain[i], ")");
+    }
+  }
+}
+
+}  // namespace
+
+const char* name_of(SparseLayout layout) {
+  switch (layout) {
+    case SparseLayout::kCoo: return "sparse_coo";
+    case SparseLayout::kCsr: return "sparse_csr";
+    case SparseLayout::kCsc: return "sparse_csc";
+    case SparseLayout::kBsr: return "sparse_bsr";
+    case SparseLayout::kBsc: return "sparse_bsc";
+  }
+  return "";
+}
+
+SparseLayout sparse_layout(int64_t number) {
+  check(number == 1 || number == 2 || (number >= 4 && number <= 6), "expected a sparse layout, but got layout ",
+        number);
+  return static_cast<SparseLayout>(number);
+}
+
+bool compresses_rows(SparseLayout layout) { return layout == SparseLayout::kCsr || layout == SparseLayout::kBsr; }
+bool is_blocked(SparseLayout layout) { return layout == SparseLayout::kBsr || layout == SparseLayout::kBsc; }
+
+IntrusivePtr<SparseTensor> SparseTensor::coo(const Dims& sizes, Tensor indices, Tensor values, bool is_coalesced) {
+  return SparsePtr(
+      new SparseTensor(SparseLayout::kCoo, sizes, Tensor(), indices.contiguous(), std::move(values), is_coalesced));
+}
+
+IntrusivePtr<SparseTensor> SparseTensor::compressed(SparseLayout layout, const Dims& sizes, Tensor compressed,
+                                                    Tensor plain, Tensor values) {
+  return SparsePtr(
+      new SparseTensor(layout, sizes, compressed.contiguous(), plain.contiguous(), std::move(values), true));
+}
+
+Dims SparseTensor::block() const {
+  if (!is_blocked(layout_)) return Dims{1, 1};
+  const auto first = static_cast<size_t>(batch_dim()) + 1;
+  return Dims{values_.sizes()[first], values_.sizes()[first + 1]};
+}
+
+std::string SparseTensor::describe() const { return concat(name_of(layout_), " ", tensord::name_of(dtype()), sizes_); }
+
+// What values have behind the index is what the tensor has behind its sparse dimensions.
+void SparseTensor::check_value_sizes() const {
+  Dims expected;
+  for (int64_t i = 0; i < batch_dim(); ++i) expected.push_back(sizes_[static_cast<size_t>(i)]);
+  expected.push_back(nnz());
+  if (is_blocked(layout_)) {
+    check(values_.ndim() >= batch_dim() + 3, name_of(layout_), " tensor: values of sizes ", values_.sizes(),
+          " have no blocks");
+    for (const int64_t size : block()) expected.push_back(size);
+  }
+  for (int64_t i = batch_dim() + sparse_dim(); i < ndim(); ++i) expected.push_back(sizes_[static_cast<size_t>(i)]);
+  check(values_.sizes() == expected, name_of(layout_), " tensor of sizes ", sizes_, ": expected values of sizes ",
+        expected, ", but got ", values_.sizes());
+}
+
+void SparseTensor::check_coo() const {
+  check(indices_.dtype() == DType::kInt64, "indices must be an int64 tensor, but got ",
+        tensord::name_of(indices_.dtype()));
+  check(indices_.ndim() == 2, "indices must be sparse_dim x nnz, but got: ", indices_.sizes());
+  check(sparse_dim() <= ndim(), "number of dimensions must be sparse_dim (", sparse_dim(), ") + dense_dim, but got ",
+        ndim());
+  check_value_sizes();
+  const int64_t* index = indices_.data<int64_t>();
+  const int64_t count = nnz();
+  for (int64_t d = 0; d < sparse_dim(); ++d) {
+    const int64_t size = sizes_[static_cast<size_t>(d)];
+    for (int64_t i = 0; i < count; ++i) {
+      check(index[d * count + i] >= 0, "found negative index ", index[d * count + i], " for dim ", d);
+      check(index[d * count + i] < size, "size is inconsistent with indices: for dim ", d, ", size is ", size,
+            " but found index ", index[d * count + i]);
+    }
+  }
+  if (!is_coalesced_) return;
+  for (int64_t i = 1; i < count; ++i) {
+    bool is_after = false;
+    for (int64_t d = 0; d < sparse_dim() && !is_after; ++d) {
+      check(index[d * count + i - 1] <= index[d * count + i], "indices of a coalesced tensor are not in order");
+      is_after = index[d * count + i - 1] < index[d * count + i];
+    }
+    check(is_after, "indices of a coalesced tensor are not distinct");
+  }
+}
+
+void SparseTensor::check_compressed() const {
+  const char* name = name_of(layout_);
+  check(compressed_.dtype() == indices_.dtype() &&
+            (indices_.dtype() == DType::kInt64 || indices_.dtype() == DType::kInt32),
+        name, " tensor: both indices must be int32 or int64, but got ", tensord::name_of(compressed_.dtype()), " and ",
+        tensord::name_of(indices_.dtype()));
+  check(compressed_.ndim() >= 1 && compressed_.ndim() == indices_.ndim(), name,
+        " tensor: both indices must have the same dimensions, but got ", compressed_.sizes(), " and ",
+        indices_.sizes());
+  check(ndim() >= batch_dim() + 2, name, " tensor of sizes ", sizes_, " has no rows and columns");
+  const auto batch = static_cast<size_t>(batch_dim());
+  int64_t batches = 1;
+  for (size_t i = 0; i < batch; ++i) {
+    check(compressed_.sizes()[i] == sizes_[i] && indices_.sizes()[i] == sizes_[i], name, " tensor of sizes ", sizes_,
+          ": indices of sizes ", compressed_.sizes(), " and ", indices_.sizes());
+    batches *= sizes_[i];
+  }
+  check_value_sizes();
+  const Dims blocks = block();
+  check(blocks[0] > 0 && blocks[1] > 0 && sizes_[batch] % blocks[0] == 0 && sizes_[batch + 1] % blocks[1] == 0, name,
+        " tensor of sizes ", sizes_, " has blocks of ", blocks);
+  int64_t rows = sizes_[batch] / blocks[0], columns = sizes_[batch + 1] / blocks[1];
+  if (!compresses_rows(layout_)) std::swap(rows, columns);
+  check(compressed_.sizes().back() == rows + 1, name, " tensor of sizes ", sizes_, ": expected ", rows + 1,
+        " compressed indices, but got ", compressed_.sizes().back());
+  with_indices(indices_, [&]<class T>() {
+    for (int64_t b = 0; b < batches; ++b) {
+      check_rows(compressed_.data<T>() + b * (rows + 1), indices_.data<T>() + b * nnz(), rows, columns, nnz(), name);
+    }
+  });
+}
+
+void SparseTensor::check_invariants() const {
+  check_places(sizes_);
+  for (const Tensor* part : {&compressed_, &indices_, &values_}) {
+    check(!part->defined() || (!part->is_meta() && part->device().is_host()), "parts of a sparse tensor on ",
+          part->defined() ? to_string(part->device()) : std::string(), " are not supported");
+  }
+  is_coo() ? check_coo() : check_compressed();
+}
+
+const SparseTensor* as_sparse(const Value& value) {
+  return value.is_opaque() ? dynamic_cast<const SparseTensor*>(value.to_opaque().get()) : nullptr;
+}
+
+Value box(const SparsePtr& sparse) { return Value(IntrusivePtr<OpaqueObject>(sparse)); }
+
+}  // namespace tensord::ops

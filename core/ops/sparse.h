@@ -1,0 +1,77 @@
+#pragma once
+
+#include <string>
+
+#include "core/ops/boxed.h"
+
+namespace tensord::ops {
+
+// PyTorch's numbers of layouts, which TorchScript code stores.
+enum class SparseLayout : int8_t { kCoo = 1, kCsr = 2, kCsc = 4, kBsr = 5, kBsc = 6 };
+const char* name_of(SparseLayout layout);  // "sparse_coo", as PyTorch prints it without "torch."
+// Throws Error{kInvalidArgument} for a number that is no sparse layout.
+SparseLayout sparse_layout(int64_t number);
+// Compressed layouts keep where each row (column) begins; blocked ones have a block for each index.
+bool compresses_rows(SparseLayout layout);
+bool is_blocked(SparseLayout layout);
+
+// A tensor with the elements that are not zero, and where they are. Operators know it by SPARSE(). The values are an
+// ordinary tensor: autograd knows them, and gradients of a sparse tensor are gradients of its values.
+//   COO         indices int64 [sparse dims, nnz], values [nnz, dense dims …]; in any order, and what has one place is
+//   added CSR, CSC    compressed [batch …, rows + 1], plain indices [batch …, nnz] of int32 or int64, values [batch …,
+//   nnz, dense …] BSR, BSC    the same for blocks: values [batch …, nnz, block rows, block columns, dense …]
+// Which elements there are never changes; values may be written by operators in place.
+class SparseTensor final : public BoxedTensor {
+ public:
+  // None of these looks at elements; see check_invariants. `is_coalesced`: in order, no place twice.
+  static IntrusivePtr<SparseTensor> coo(const Dims& sizes, Tensor indices, Tensor values, bool is_coalesced);
+  static IntrusivePtr<SparseTensor> compressed(SparseLayout layout, const Dims& sizes, Tensor compressed, Tensor plain,
+                                               Tensor values);
+
+  SparseLayout layout() const { return layout_; }
+  bool is_coo() const { return layout_ == SparseLayout::kCoo; }
+  const Dims& sizes() const override { return sizes_; }
+  int64_t ndim() const { return static_cast<int64_t>(sizes_.size()); }
+  const Tensor& compressed_indices() const { return compressed_; }  // undefined for COO
+  const Tensor& indices() const { return indices_; }                // of COO all, else the plain ones
+  const Tensor& values() const { return values_; }
+  DType dtype() const { return values_.dtype(); }
+  bool is_coalesced() const { return is_coalesced_; }
+  // Elements that are kept (blocks, where blocked), of each batch.
+  int64_t nnz() const { return indices_.sizes().back(); }
+  int64_t batch_dim() const { return is_coo() ? 0 : compressed_.ndim() - 1; }
+  int64_t sparse_dim() const { return is_coo() ? indices_.sizes()[0] : 2; }
+  int64_t dense_dim() const { return ndim() - sparse_dim() - batch_dim(); }
+  Dims block() const;  // {1, 1} where not blocked
+  std::string describe() const override;
+
+  // Throws Error{kInvalidArgument} where parts do not fit each other, or an index is out of range, twice or (but for
+  // COO that is not said to be coalesced) out of order.
+  void check_invariants() const;
+
+ private:
+  SparseTensor(SparseLayout layout, const Dims& sizes, Tensor compressed, Tensor indices, Tensor values,
+               bool is_coalesced)
+      : BoxedTensor(BoxedKind::kSparse),
+        layout_(layout),
+        sizes_(sizes),
+        compressed_(std::move(compressed)),
+        indices_(std::move(indices)),
+        values_(std::move(values)),
+        is_coalesced_(is_coalesced) {}
+  void check_coo() const;
+  void check_compressed() const;
+  void check_value_sizes() const;
+
+  const SparseLayout layout_;
+  const Dims sizes_;
+  const Tensor compressed_, indices_, values_;
+  const bool is_coalesced_;
+};
+using SparsePtr = IntrusivePtr<SparseTensor>;
+
+// Null when it is none.
+const SparseTensor* as_sparse(const Value& value);
+Value box(const SparsePtr& sparse);
+
+}  // namespace tensord::ops
