@@ -1,6 +1,7 @@
 #include "server/executor/model/result.h"
 
 #include "core/base/error.h"
+#include "core/ops/boxed.h"
 
 namespace tensord::server {
 namespace {
@@ -45,6 +46,9 @@ class Flattener {
       add_dict(*value.to_dict(), name, depth);
     } else if (value.is_list()) {
       add_list(*value.to_list(), name, depth);
+    } else if (const ops::BoxedTensor* boxed = ops::as_boxed(value)) {
+      fail(ErrorCode::kUnimplemented, "the model returned a tensor ", boxed->describe(),
+           ", which has no place in a response: its to_dense() or dequantize() has");
     } else {
       fail(ErrorCode::kUnimplemented, "the model returned a value of type ", value.tag_name(),
            ", which has no place in a response");

@@ -1,0 +1,253 @@
+// Elementwise operators: those that keep zero, of the values; sums and products of two tensors.
+#include "kernels/common/compose.h"
+#include "kernels/sparse/sparse.h"
+
+namespace tensord::kernels {
+namespace {
+
+using compose::call;
+using ops::Value;
+
+// --- functions with f(0) = 0, and questions of which the answer for 0 is no: of the values. Elements at one place add
+// up before all but those that are linear.
+
+bool is_linear(std::string_view name) { return name == "aten::neg" || name == "aten::positive"; }
+
+ops::DirectFn on_values(const char* name) {
+  return [name](Arguments v, Results& returns) {
+    const SparseTensor& given = sparse_of(v[0]);
+    const SparsePtr x = given.is_coo() && !is_linear(name) ? coalesced(given) : nullptr;
+    Results arguments(v.begin(), v.end());
+    arguments[0] = x ? x->values() : given.values();
+    returns.push_back(with_values(x ? *x : given, ops::run(ops::get_op(name), arguments).front().to_tensor()));
+  };
+}
+
+// In place: into the values, which other handles of this tensor share.
+ops::DirectFn in_place(std::string name) {
+  return [name = std::move(name)](Arguments v, Results& returns) {
+    const SparseTensor& x = sparse_of(v[0]);
+    if (x.is_of_module()) fail(ErrorCode::kUnimplemented, "writes into a sparse tensor that belongs to the module");
+    check(!x.is_coo() || x.is_coalesced() || is_linear(std::string_view(name).substr(0, name.size() - 1)),
+          "in place is implemented for coalesced tensors; please call .coalesce() first");
+    Results arguments(v.begin(), v.end());
+    arguments[0] = x.values();
+    ops::run(ops::get_op(name), arguments);
+    returns.push_back(v[0]);
+  };
+}
+
+constexpr const char* kKeepZero[] = {
+    "aten::abs",     "aten::asin",  "aten::asinh",    "aten::atan",       "aten::atanh",  "aten::ceil",
+    "aten::deg2rad", "aten::erf",   "aten::erfinv",   "aten::expm1",      "aten::floor",  "aten::frac",
+    "aten::log1p",   "aten::neg",   "aten::rad2deg",  "aten::relu",       "aten::round",  "aten::sgn",
+    "aten::sign",    "aten::sin",   "aten::sinh",     "aten::sqrt",       "aten::square", "aten::tan",
+    "aten::tanh",    "aten::trunc", "aten::positive", "aten::nan_to_num", "aten::relu6",  "aten::leaky_relu"};
+constexpr const char* kQuestions[] = {"aten::isinf",    "aten::isnan",   "aten::isneginf",
+                                      "aten::isposinf", "aten::signbit", "aten::conj_physical",
+                                      "aten::angle",    "aten::real",    "aten::imag"};
+
+[[maybe_unused]] const bool has_pointwise = [] {
+  for (const char* name : kKeepZero) {
+    ops::BoxedBuilder(ops::BoxedKind::kSparse, name).direct(on_values(name));
+    if (std::string_view(name) != "aten::positive")
+      ops::BoxedBuilder(ops::BoxedKind::kSparse, concat(name, "_").c_str()).direct(in_place(concat(name, "_")));
+  }
+  for (const char* name : kQuestions) ops::BoxedBuilder(ops::BoxedKind::kSparse, name).direct(on_values(name));
+  return true;
+}();
+
+SPARSE("aten::zero_").direct([](Arguments v, Results& returns) {
+  const SparseTensor& x = sparse_of(v[0]);
+  if (x.is_of_module()) fail(ErrorCode::kUnimplemented, "writes into a sparse tensor that belongs to the module");
+  call("aten::zero_", x.values());
+  returns.push_back(v[0]);
+});
+// 0 to the power of a positive number is 0.
+SPARSE("aten::pow.Tensor_Scalar").direct([](Arguments v, Results& returns) {
+  const ops::Scalar power = v[1].to_scalar();
+  check(!power.is_complex() && power.to_double() > 0, "is implemented for sparse tensors and positive powers");
+  on_values("aten::pow.Tensor_Scalar")(v, returns);
+});
+
+// --- with numbers
+
+// A number, or a dense tensor of one element and no dimensions.
+bool is_number(const Value& value) {
+  return value.is_number() || value.is_complex() || (value.is_tensor() && value.to_tensor().ndim() == 0);
+}
+
+// The values and a number, by the operator for dense tensors. Sums of what lies at one place times a number are the
+// sums.
+Value with_number(const char* name, const SparseTensor& x, Arguments v) {
+  Results arguments(v.begin(), v.end());
+  arguments[0] = x.values();
+  return with_values(x, ops::run(ops::get_op(name), arguments).front().to_tensor());
+}
+
+// --- sums
+
+Value scaled(const SparseTensor& x, const Value& alpha) {
+  const ops::Scalar factor = alpha.to_scalar();
+  const bool is_one = !factor.is_complex() && factor.to_double() == 1;
+  return is_one ? with_values(x, x.values()) : with_values(x, call("aten::mul.Scalar", x.values(), alpha));
+}
+
+SparsePtr in_dtype(const SparseTensor& x, DType dtype) {
+  const Tensor values = compose::to(x.values(), dtype);
+  return SparseTensor::coo(x.sizes(), x.indices(), values, x.is_coalesced());
+}
+
+// Of two COO tensors of one form: all elements of both. In order where both were.
+SparsePtr joined(const SparseTensor& a, const SparseTensor& b) {
+  check(a.sparse_dim() == b.sparse_dim(), "expected both tensors to have the same sparse dimensions, but got ",
+        a.sparse_dim(), " and ", b.sparse_dim());
+  const SparsePtr out = SparseTensor::coo(a.sizes(), compose::cat({a.indices(), b.indices()}, 1),
+                                          compose::cat({a.values(), b.values()}, 0), false);
+  return a.is_coalesced() && b.is_coalesced() ? coalesced(*out) : out;
+}
+
+Value add_sparse(const SparseTensor& a, const SparseTensor& b, const Value& alpha) {
+  check(a.sizes() == b.sizes(), "expected sizes of both tensors to match, but got ", a.sizes(), " and ", b.sizes());
+  check(a.layout() == b.layout(), "expected tensors of one layout, but got ", a.describe(), " and ", b.describe());
+  const DType dtype = promote_types(a.dtype(), b.dtype());
+  const SparsePtr left = in_dtype(*to_coo(a), dtype),
+                  right = in_dtype(*to_coo(*ops::as_sparse(scaled(b, alpha))), dtype);
+  return box(to_layout_of(*joined(*left, *right), a));
+}
+
+Tensor add_dense(const Tensor& a, const SparseTensor& b, const Value& alpha) {
+  check(a.sizes() == b.sizes(), "expected sizes of both tensors to match, but got ", a.sizes(), " and ", b.sizes());
+  return call("aten::add.Tensor", a, to_dense(*ops::as_sparse(scaled(b, alpha))));
+}
+
+Value add(const Value& a, const Value& b, const Value& alpha, const char* name) {
+  const SparseTensor *left = ops::as_sparse(a), *right = ops::as_sparse(b);
+  if (left && right) return add_sparse(*left, *right, alpha);
+  check(right != nullptr, name, "(sparse, dense) is not supported. Use ", name, "(dense, sparse) instead.");
+  return add_dense(a.to_tensor(), *right, alpha);
+}
+
+SPARSE("aten::add.Tensor").direct([](Arguments v, Results& returns) {
+  returns.push_back(add(v[0], v[1], v[2], "add"));
+});
+SPARSE("aten::sub.Tensor").direct([](Arguments v, Results& returns) {
+  const ops::Scalar alpha = v[2].to_scalar();
+  const Value negative = alpha.is_complex() ? Value(-alpha.to_complex())
+                         : alpha.is_float() ? Value(-alpha.to_double())
+                                            : Value(-alpha.to_int());
+  returns.push_back(add(v[0], v[1], negative, "sub"));
+});
+// A dense tensor takes up a sparse one.
+SPARSE("aten::add_.Tensor").direct([](Arguments v, Results& returns) {
+  check(v[0].is_tensor(), "adding to a sparse tensor in place is not supported; please use add");
+  const SparseTensor& b = sparse_of(v[1]);
+  check(v[0].to_tensor().sizes() == b.sizes(), "expected sizes of both tensors to match, but got ",
+        v[0].to_tensor().sizes(), " and ", b.sizes());
+  returns.emplace_back(call("aten::add_.Tensor", v[0].to_tensor(), to_dense(*ops::as_sparse(scaled(b, v[2])))));
+});
+
+// --- products
+
+// Elements that both have.
+Value mul_sparse(const SparseTensor& a, const SparseTensor& b) {
+  check(a.sizes() == b.sizes(), "mul operands have incompatible sizes: ", a.sizes(), " and ", b.sizes());
+  check(a.layout() == b.layout(), "expected tensors of one layout, but got ", a.describe(), " and ", b.describe());
+  const SparsePtr left = coalesced(*to_coo(a)), right = coalesced(*to_coo(b));
+  check(left->sparse_dim() == right->sparse_dim(), "expected both tensors to have the same sparse dimensions");
+  const std::span sizes(a.sizes().data(), static_cast<size_t>(left->sparse_dim()));
+  const Tensor p = places_of(left->indices(), sizes), q = places_of(right->indices(), sizes);
+  std::vector<int64_t> shared, from_left, from_right;
+  for (int64_t i = 0, k = 0; i < p.numel() && k < q.numel();) {
+    const int64_t x = p.data<int64_t>()[i], y = q.data<int64_t>()[k];
+    if (x == y) {
+      shared.push_back(x);
+      from_left.push_back(i);
+      from_right.push_back(k);
+    }
+    i += x <= y;
+    k += y <= x;
+  }
+  const auto picked = [](const SparseTensor& x, const std::vector<int64_t>& which) {
+    const Tensor places = Tensor::empty(Dims{static_cast<int64_t>(which.size())}, DType::kInt64);
+    std::copy(which.begin(), which.end(), places.data<int64_t>());
+    return gather_rows(places, x.values());
+  };
+  const Tensor values = call("aten::mul.Tensor", picked(*left, from_left), picked(*right, from_right));
+  return box(to_layout_of(*SparseTensor::coo(a.sizes(), indices_of(shared, sizes), values, true), a));
+}
+
+// The dense tensor's elements at the places of the sparse one's.
+Tensor at_places(const Tensor& dense, const SparseTensor& coo) {
+  const int64_t dims = coo.sparse_dim();
+  const std::span sizes(coo.sizes().data(), static_cast<size_t>(dims));
+  check(broadcast_sizes(dense.sizes(), coo.sizes()) == coo.sizes(), "a dense tensor of sizes ", dense.sizes(),
+        " does not broadcast to the sparse one's ", coo.sizes());
+  int64_t count = 1;
+  for (const int64_t size : sizes) count *= size;
+  Dims rows{count};
+  for (size_t d = static_cast<size_t>(dims); d < coo.sizes().size(); ++d) rows.push_back(coo.sizes()[d]);
+  return gather_rows(places_of(coo.indices(), sizes), compose::reshape(compose::expand(dense, coo.sizes()), rows));
+}
+
+Value combine_dense(const char* name, const SparseTensor& x, const Tensor& dense, bool is_first) {
+  const SparsePtr coo = to_coo(x);
+  const Tensor other = at_places(dense, *coo);
+  const Tensor values = is_first ? call(name, coo->values(), other) : call(name, other, coo->values());
+  return box(to_layout_of(*SparseTensor::coo(x.sizes(), coo->indices(), values, coo->is_coalesced()), x));
+}
+
+SPARSE("aten::mul.Tensor").direct([](Arguments v, Results& returns) {
+  const SparseTensor *a = ops::as_sparse(v[0]), *b = ops::as_sparse(v[1]);
+  if (a && b) return returns.push_back(mul_sparse(*a, *b));
+  const SparseTensor& x = a ? *a : *b;
+  const Tensor& other = (a ? v[1] : v[0]).to_tensor();
+  returns.push_back(other.ndim() == 0 ? with_values(x, call("aten::mul.Tensor", x.values(), other))
+                                      : combine_dense("aten::mul.Tensor", x, other, true));
+});
+SPARSE("aten::mul.Scalar").direct([](Arguments v, Results& returns) {
+  returns.push_back(with_number("aten::mul.Scalar", sparse_of(v[0]), v));
+});
+
+// By numbers only: what is not kept would be 0 / 0.
+SPARSE("aten::div.Tensor").direct([](Arguments v, Results& returns) {
+  check(is_number(v[1]), "Sparse division requires a scalar or zero-dim dense tensor divisor");
+  const SparseTensor& x = sparse_of(v[0]);
+  returns.push_back(with_values(x, call("aten::div.Tensor", x.values(), v[1].to_tensor())));
+});
+SPARSE("aten::div.Scalar").direct([](Arguments v, Results& returns) {
+  returns.push_back(with_number("aten::div.Scalar", sparse_of(v[0]), v));
+});
+// Rounded: of each sum.
+SPARSE("aten::div.Scalar_mode").direct(on_values("aten::div.Scalar_mode"));
+SPARSE("aten::floor_divide.Scalar").direct(on_values("aten::floor_divide.Scalar"));
+
+// In place, with numbers.
+ops::DirectFn times_in_place(const char* name) {
+  return [name](Arguments v, Results& returns) {
+    const SparseTensor& x = sparse_of(v[0]);
+    if (x.is_of_module()) fail(ErrorCode::kUnimplemented, "writes into a sparse tensor that belongs to the module");
+    check(is_number(v[1]), "in place is implemented for sparse tensors and numbers");
+    call(name, x.values(), v[1]);
+    returns.push_back(v[0]);
+  };
+}
+SPARSE("aten::mul_.Scalar").direct(times_in_place("aten::mul_.Scalar"));
+SPARSE("aten::mul_.Tensor").direct(times_in_place("aten::mul_.Tensor"));
+SPARSE("aten::div_.Scalar").direct(times_in_place("aten::div_.Scalar"));
+SPARSE("aten::div_.Tensor").direct(times_in_place("aten::div_.Tensor"));
+
+// --- masks: the elements of the first at the places of the second
+
+SPARSE_OP("aten::sparse_mask(Tensor self, Tensor mask) -> Tensor", [](Arguments v, Results& returns) {
+  const SparseTensor& mask = sparse_of(v[1]);
+  check((v[0].is_tensor() ? v[0].to_tensor().sizes() : sparse_of(v[0]).sizes()) == mask.sizes(),
+        "sparse_mask(): operands have incompatible sizes");
+  const Tensor dense = v[0].is_tensor() ? v[0].to_tensor() : to_dense(sparse_of(v[0]));
+  const SparsePtr coo = mask.is_coo() ? coalesced(mask) : to_coo(mask);
+  returns.push_back(box(to_layout_of(
+      *SparseTensor::coo(mask.sizes(), coo->indices(), at_places(dense, *coo), coo->is_coalesced()), mask)));
+});
+
+}  // namespace
+}  // namespace tensord::kernels

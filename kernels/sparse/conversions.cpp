@@ -1,0 +1,147 @@
+// Conversions as operators: between layouts, to dense tensors and back, to other dtypes.
+#include "kernels/common/compose.h"
+#include "kernels/sparse/sparse.h"
+
+namespace tensord::kernels {
+namespace {
+
+using compose::call;
+using ops::Value;
+
+// --- from dense tensors, and between layouts
+
+constexpr SparseLayout kCompressed[] = {SparseLayout::kCsr, SparseLayout::kCsc, SparseLayout::kBsr, SparseLayout::kBsc};
+
+Dims block_for(SparseLayout layout, const Value& given) {
+  if (!ops::is_blocked(layout)) return Dims{1, 1};
+  check(!given.is_none(), "to ", name_of(layout), " needs a blocksize");
+  Dims block = ops::Unbox<Dims>::get(given);
+  if (block.size() == 1) block.push_back(block[0]);
+  check(block.size() == 2 && block[0] > 0 && block[1] > 0, "blocksize must be two positive numbers, but got ", block);
+  return block;
+}
+
+// A dense tensor's last `dense_dim` dimensions stay dense.
+Value dense_to(const Tensor& x, SparseLayout layout, const Value& blocksize, const Value& dense_dim) {
+  const int64_t dense = dense_dim.is_none() ? 0 : dense_dim.to_int();
+  check(dense >= 0 && dense <= x.ndim(), "dense_dim ", dense, " of a tensor of ", x.ndim(), " dimensions");
+  const SparsePtr coo = to_sparse(x, x.ndim() - dense);
+  return box(layout == SparseLayout::kCoo ? coo : to_compressed(*coo, layout, block_for(layout, blocksize)));
+}
+
+Value sparse_to(const Value& given, SparseLayout layout, const Value& blocksize) {
+  const SparseTensor& x = sparse_of(given);
+  const bool is_same = x.layout() == layout &&
+                       (!ops::is_blocked(layout) || blocksize.is_none() || x.block() == block_for(layout, blocksize));
+  // Never the same memory: the compiler takes the result to be new.
+  if (is_same) return with_values(x, call("aten::clone", x.values()));
+  const SparsePtr coo = to_coo(x);
+  if (layout == SparseLayout::kCoo) return with_values(*coo, call("aten::clone", coo->values()));
+  const DType dtype = x.is_coo() ? DType::kInt64 : x.indices().dtype();
+  return box(to_compressed(*coo, layout, block_for(layout, blocksize), dtype));
+}
+
+Value to(const Value& x, SparseLayout layout, const Value& blocksize, const Value& dense_dim) {
+  if (x.is_tensor()) return dense_to(x.to_tensor(), layout, blocksize, dense_dim);
+  check(dense_dim.is_none() || dense_dim.to_int() == sparse_of(x).dense_dim(), "changing the dense dimensions of ",
+        sparse_of(x).describe(), " is not supported");
+  return sparse_to(x, layout, blocksize);
+}
+
+// The same function serves dense and sparse tensors.
+void add_conversion(const std::string& schema, const ops::DirectFn& function) {
+  ops::OpBuilder(schema.c_str(), __FILE__, __LINE__)
+      .direct([function](Arguments v) {
+        Results returns;
+        function(v, returns);
+        return returns.front();
+      })
+      .composite()
+      .dynamic_shape();
+  ops::BoxedBuilder(ops::BoxedKind::kSparse, schema.substr(0, schema.find('(')).c_str()).direct(function);
+}
+
+[[maybe_unused]] const bool has_conversions = [] {
+  for (const SparseLayout layout : kCompressed) {
+    const bool blocked = ops::is_blocked(layout);
+    const ops::DirectFn function = [=](Arguments v, Results& returns) {
+      returns.push_back(blocked ? to(v[0], layout, v[1], v[2]) : to(v[0], layout, Value(), v[1]));
+    };
+    const std::string arguments =
+        concat("(Tensor self", blocked ? ", int[2] blocksize" : "", ", int? dense_dim=None) -> Tensor");
+    for (const char* start : {"aten::to_", "aten::_to_"})
+      add_conversion(concat(start, name_of(layout), arguments), function);
+  }
+  for (const char* name : {"aten::to_sparse", "aten::_to_sparse"}) {
+    add_conversion(concat(name, ".sparse_dim(Tensor self, int sparse_dim) -> Tensor"),
+                   [](Arguments v, Results& returns) {
+                     if (v[0].is_tensor()) return returns.push_back(box(to_sparse(v[0].to_tensor(), v[1].to_int())));
+                     check(v[1].to_int() == sparse_of(v[0]).sparse_dim() + sparse_of(v[0]).batch_dim(),
+                           "changing the sparse dimensions of ", sparse_of(v[0]).describe(), " is not supported");
+                     returns.push_back(sparse_to(v[0], SparseLayout::kCoo, Value()));
+                   });
+    add_conversion(
+        concat(name, "(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None) -> Tensor"),
+        [](Arguments v, Results& returns) {
+          returns.push_back(
+              to(v[0], v[1].is_none() ? SparseLayout::kCoo : ops::sparse_layout(v[1].to_int()), v[2], v[3]));
+        });
+  }
+  const ops::DirectFn dense = [](Arguments v, Results& returns) {
+    const Tensor x = v[0].is_tensor() ? call("aten::clone", v[0].to_tensor()) : to_dense(sparse_of(v[0]));
+    returns.emplace_back(v[1].is_none() ? x : compose::to(x, v[1].to_dtype()));
+  };
+  add_conversion("aten::to_dense(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None) -> Tensor", dense);
+  add_conversion("aten::_to_dense(Tensor self, ScalarType? dtype=None, bool? masked_grad=None) -> Tensor", dense);
+  return true;
+}();
+
+// --- dtypes: the values'. Moves to other devices are refused.
+
+Value in_dtype(const Value& given, const Value& dtype, bool copy) {
+  const SparseTensor& x = sparse_of(given);
+  if (dtype.is_none() || dtype.to_dtype() == x.dtype())
+    return copy ? with_values(x, call("aten::clone", x.values())) : given;
+  return with_values(x, compose::to(x.values(), dtype.to_dtype()));
+}
+
+void check_host(const Value& device) {
+  if (device.is_none() || device.to_device().is_host()) return;
+  fail(ErrorCode::kUnimplemented, "sparse tensors on ", to_string(device.to_device()), " are not supported");
+}
+
+SPARSE("aten::to.dtype").direct([](Arguments v, Results& returns) {
+  returns.push_back(in_dtype(v[0], v[1], v[3].to_bool()));
+});
+SPARSE("aten::to.prim_dtype").direct([](Arguments v, Results& returns) {
+  returns.push_back(in_dtype(v[0], v[1], v[3].to_bool()));
+});
+SPARSE("aten::to.device").direct([](Arguments v, Results& returns) {
+  check_host(v[1]);
+  returns.push_back(in_dtype(v[0], v[2], v[4].to_bool()));
+});
+SPARSE("aten::to.prim_Device").direct([](Arguments v, Results& returns) {
+  check_host(v[1]);
+  returns.push_back(in_dtype(v[0], v[2], v[4].to_bool()));
+});
+SPARSE("aten::to.dtype_layout").direct([](Arguments v, Results& returns) {
+  check_host(v[3]);
+  check(v[2].is_none() || v[2].to_int() == static_cast<int64_t>(sparse_of(v[0]).layout()),
+        "to(options) doesn't support converting to a different layout");
+  returns.push_back(in_dtype(v[0], v[1], v[6].to_bool()));
+});
+SPARSE("aten::to.other aten::type_as").direct([](Arguments v, Results& returns) {
+  const DType dtype = v[1].is_tensor() ? v[1].to_tensor().dtype() : sparse_of(v[1]).dtype();
+  if (v[0].is_tensor()) {
+    returns.emplace_back(compose::to(v[0].to_tensor(), dtype));
+  } else {
+    returns.push_back(in_dtype(v[0], Value(dtype), v.size() > 3 && v[3].to_bool()));
+  }
+});
+SPARSE("aten::clone").direct([](Arguments v, Results& returns) {
+  returns.push_back(with_values(sparse_of(v[0]), call("aten::clone", sparse_of(v[0]).values())));
+});
+SPARSE("aten::cpu").direct([](Arguments v, Results& returns) { returns.push_back(v[0]); });
+
+}  // namespace
+}  // namespace tensord::kernels

@@ -1,0 +1,261 @@
+// Products of matrices where one or both are sparse, and triangular systems. All on rows (rows.h).
+#include "core/ops/packed.h"
+#include "kernels/common/compose.h"
+#include "kernels/sparse/sparse.h"
+
+namespace tensord::kernels {
+namespace {
+
+using compose::call;
+using ops::Value;
+
+const Dims& sizes_of(const Value& value) {
+  return value.is_tensor() ? value.to_tensor().sizes() : sparse_of(value).sizes();
+}
+
+void check_product(const Dims& a, const Dims& b, size_t dims) {
+  check(a.size() == dims && b.size() == dims, "expected two ", dims, "-D tensors, but got sizes ", a, " and ", b);
+  check(a[dims - 1] == b[dims - 2] && (dims == 2 || a[0] == b[0]), "shapes ", a, " and ", b, " cannot be multiplied");
+}
+
+Tensor rows_times(const Rows& rows, const Tensor& dense) {
+  check(rows.values.dtype() == dense.dtype(), "expected both matrices to have the same dtype, but got ",
+        name_of(rows.values.dtype()), " and ", name_of(dense.dtype()));
+  return call("tensord::csr_product", rows.starts, rows.columns, rows.values, dense);
+}
+
+// The matrix with rows and columns swapped, as COO.
+SparsePtr transposed(const SparseTensor& x) {
+  const SparsePtr coo = to_coo(x);
+  const int64_t dims = coo->sparse_dim();
+  check(dims >= 2 && coo->dense_dim() == 0, "expected a sparse matrix, but got ", x.describe());
+  std::vector<Tensor> indices;
+  Dims sizes = x.sizes();
+  std::swap(sizes[static_cast<size_t>(dims) - 1], sizes[static_cast<size_t>(dims) - 2]);
+  Dims order;
+  for (int64_t d = 0; d < dims - 2; ++d) order.push_back(d);
+  order.push_back(dims - 1);
+  order.push_back(dims - 2);
+  for (const int64_t d : order) indices.push_back(compose::narrow(coo->indices(), 0, d, 1));
+  return SparseTensor::coo(sizes, compose::cat(indices, 0), coo->values(), false);
+}
+
+// [batch, rows, inner] times [batch, inner, columns], or the same without batches. One is sparse.
+Tensor with_dense(const Value& a, const Value& b) {
+  if (const SparseTensor* left = ops::as_sparse(a)) {
+    const Tensor& right = b.to_tensor();
+    const Tensor product = rows_times(rows_of(*left), compose::reshape(right, Dims{-1, right.sizes().back()}));
+    Dims sizes = left->sizes();
+    sizes[sizes.size() - 1] = right.sizes().back();
+    return compose::reshape(product, sizes);
+  }
+  // A · S = (Sᵀ · Aᵀ)ᵀ
+  const Tensor left = compose::transpose(a.to_tensor(), -1, -2);
+  return compose::transpose(with_dense(box(transposed(sparse_of(b))), left), -1, -2);
+}
+
+bool has_empty(const Dims& sizes) { return std::find(sizes.begin(), sizes.end(), 0) != sizes.end(); }
+
+Tensor dense_product(const Value& a, const Value& b) {
+  // reshape cannot tell sizes where there are no elements.
+  if (has_empty(sizes_of(a)) || has_empty(sizes_of(b))) {
+    const Tensor left = a.is_tensor() ? a.to_tensor() : to_dense(sparse_of(a));
+    const Tensor right = b.is_tensor() ? b.to_tensor() : to_dense(sparse_of(b));
+    return call("aten::matmul", left, right);
+  }
+  return with_dense(a, b);
+}
+
+// Which elements a product of two sparse matrices has, and of which pairs of elements each is the sum.
+struct Pairs {
+  std::vector<int64_t> rows, columns;         // of the product
+  std::vector<int64_t> left, right, element;  // for each pair: its factors, and the element that it goes to
+};
+
+Pairs pairs_of(const Rows& a, const Rows& b) {
+  Pairs out;
+  std::vector<std::pair<int64_t, size_t>> terms;
+  std::vector<std::pair<int64_t, int64_t>> factors;
+  const int64_t *first = a.starts.data<int64_t>(), *second = b.starts.data<int64_t>();
+  for (int64_t row = 0; row < a.rows; ++row) {
+    terms.clear();
+    factors.clear();
+    for (int64_t i = first[row]; i < first[row + 1]; ++i) {
+      const int64_t inner = a.columns.data<int64_t>()[i];
+      for (int64_t k = second[inner]; k < second[inner + 1]; ++k) {
+        terms.emplace_back(b.columns.data<int64_t>()[k], factors.size());
+        factors.emplace_back(i, k);
+      }
+    }
+    std::sort(terms.begin(), terms.end());
+    for (size_t t = 0; t < terms.size(); ++t) {
+      if (t == 0 || terms[t].first != terms[t - 1].first) {
+        out.rows.push_back(row);
+        out.columns.push_back(terms[t].first);
+      }
+      out.left.push_back(factors[terms[t].second].first);
+      out.right.push_back(factors[terms[t].second].second);
+      out.element.push_back(static_cast<int64_t>(out.rows.size()) - 1);
+    }
+  }
+  return out;
+}
+
+Tensor vector_of(const std::vector<int64_t>& values) {
+  const Tensor out = Tensor::empty(Dims{static_cast<int64_t>(values.size())}, DType::kInt64);
+  std::copy(values.begin(), values.end(), out.data<int64_t>());
+  return out;
+}
+
+// In the layout of the first.
+Value sparse_product(const SparseTensor& a, const SparseTensor& b) {
+  check(a.ndim() == 2 && b.ndim() == 2, "products of two sparse tensors are implemented for matrices, but got ",
+        a.describe(), " and ", b.describe());
+  check(a.dtype() == b.dtype(), "expected both matrices to have the same dtype, but got ", a.describe(), " and ",
+        b.describe());
+  const Rows left = rows_of(a), right = rows_of(b);
+  const Pairs pairs = pairs_of(left, right);
+  const Tensor terms = call("aten::mul.Tensor", gather_rows(vector_of(pairs.left), left.values),
+                            gather_rows(vector_of(pairs.right), right.values));
+  const auto count = static_cast<int64_t>(pairs.rows.size());
+  const Tensor indices = Tensor::empty(Dims{2, count}, DType::kInt64);
+  std::copy(pairs.rows.begin(), pairs.rows.end(), indices.data<int64_t>());
+  std::copy(pairs.columns.begin(), pairs.columns.end(), indices.data<int64_t>() + count);
+  const SparsePtr out = SparseTensor::coo(Dims{a.sizes()[0], b.sizes()[1]}, indices,
+                                          scatter_rows(vector_of(pairs.element), terms, count), true);
+  if (a.is_coo()) return box(out);
+  // Blocks need not fit the product's sizes.
+  const Dims block = ops::is_blocked(a.layout()) ? Dims{a.block()[0], b.block()[1]} : Dims{1, 1};
+  return box(to_compressed(*out, a.layout(), block, a.indices().dtype()));
+}
+
+Value product(const Value& a, const Value& b, size_t dims) {
+  check_product(sizes_of(a), sizes_of(b), dims);
+  const SparseTensor *left = ops::as_sparse(a), *right = ops::as_sparse(b);
+  if (left && right) return sparse_product(*left, *right);
+  return dense_product(a, b);
+}
+
+SPARSE("aten::mm").direct([](Arguments v, Results& returns) { returns.push_back(product(v[0], v[1], 2)); });
+SPARSE_OP("aten::_sparse_mm(Tensor sparse, Tensor dense) -> Tensor",
+          [](Arguments v, Results& returns) { returns.push_back(product(v[0], v[1], 2)); });
+SPARSE_OP("aten::_sparse_sparse_matmul(Tensor self, Tensor other) -> Tensor",
+          [](Arguments v, Results& returns) { returns.push_back(sparse_product(sparse_of(v[0]), sparse_of(v[1]))); });
+SPARSE("aten::bmm").direct([](Arguments v, Results& returns) { returns.push_back(product(v[0], v[1], 3)); });
+SPARSE_OP("aten::smm(Tensor self, Tensor mat2) -> Tensor", [](Arguments v, Results& returns) {
+  const Value dense = product(v[0], v[1], 2);
+  returns.push_back(box(to_sparse(dense.to_tensor(), 2)));
+});
+
+Tensor times_vector(const Value& matrix, const Tensor& vector) {
+  const SparseTensor& x = sparse_of(matrix);
+  check(x.ndim() == 2 && vector.ndim() == 1 && x.sizes()[1] == vector.numel(),
+        "expected a matrix and a vector, but got ", x.describe(), " and ", describe(vector));
+  return call("aten::squeeze.dim", dense_product(matrix, compose::unsqueeze(vector, 1)), 1);
+}
+SPARSE("aten::mv").direct([](Arguments v, Results& returns) {
+  returns.emplace_back(times_vector(v[0], v[1].to_tensor()));
+});
+
+SPARSE("aten::matmul").direct([](Arguments v, Results& returns) {
+  const Dims &a = sizes_of(v[0]), &b = sizes_of(v[1]);
+  if (b.size() == 1 && a.size() == 2 && v[1].is_tensor())
+    return returns.emplace_back(times_vector(v[0], v[1].to_tensor())), void();
+  if (a.size() == 1 && b.size() == 2 && v[0].is_tensor())
+    return returns.emplace_back(times_vector(box(transposed(sparse_of(v[1]))), v[0].to_tensor())), void();
+  check(a.size() == b.size() && (a.size() == 2 || a.size() == 3),
+        "matmul of sparse tensors is implemented for matrices, batches of them and vectors, but got sizes ", a, " and ",
+        b);
+  returns.push_back(product(v[0], v[1], a.size()));
+});
+
+// beta · self + alpha · product; self is not read where beta is 0.
+Value with_addend(const Value& self, const Value& product, const Value& beta, const Value& alpha) {
+  const auto times = [](const Value& x, const Value& factor) -> Value {
+    if (const SparseTensor* sparse = ops::as_sparse(x))
+      return with_values(*sparse, call("aten::mul.Scalar", sparse->values(), factor));
+    return call("aten::mul.Scalar", x.to_tensor(), factor);
+  };
+  const Value right = times(product, alpha);
+  const ops::Scalar factor = beta.to_scalar();
+  if (!factor.is_complex() && factor.to_double() == 0) return right;
+  const Value sum[] = {times(self, beta), right, 1};
+  return ops::run(ops::get_op("aten::add.Tensor"), sum).front();
+}
+
+SPARSE("aten::addmm").direct([](Arguments v, Results& returns) {
+  returns.push_back(with_addend(v[0], product(v[1], v[2], 2), v[3], v[4]));
+});
+SPARSE_OP("aten::_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+          [](Arguments v, Results& returns) {
+            returns.push_back(with_addend(v[0], product(v[1], v[2], 2), v[3], v[4]));
+          });
+SPARSE("aten::addmv").direct([](Arguments v, Results& returns) {
+  returns.push_back(with_addend(v[0], times_vector(v[1], v[2].to_tensor()), v[3], v[4]));
+});
+SPARSE_OP("aten::sspaddmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+          [](Arguments v, Results& returns) {
+            const Value product_of = product(v[1], v[2], 2);
+            returns.push_back(with_addend(v[0], box(to_sparse(product_of.to_tensor(), 2)), v[3], v[4]));
+          });
+// Rows that are there, dense: a hybrid tensor.
+SPARSE_OP("aten::hspmm(Tensor mat1, Tensor mat2) -> Tensor", [](Arguments v, Results& returns) {
+  returns.push_back(box(to_sparse(product(v[0], v[1], 2).to_tensor(), 1)));
+});
+
+// alpha · (A · B) at the places of a CSR matrix, and beta times that.
+SPARSE_OP(
+    "aten::sparse_sampled_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    [](Arguments v, Results& returns) {
+      const SparseTensor& x = sparse_of(v[0]);
+      check(x.layout() == SparseLayout::kCsr, "expected a tensor of layout sparse_csr, but got ", x.describe());
+      const Tensor &a = v[1].to_tensor(), &b = v[2].to_tensor();
+      check_product(a.sizes(), b.sizes(), static_cast<size_t>(x.ndim()));
+      check(x.ndim() == 2 || x.ndim() == 3, "is implemented for matrices and batches of them");
+      const Rows rows = rows_of(x);
+      check(a.sizes()[0] == x.sizes()[0] && b.sizes().back() == x.sizes().back() &&
+                a.sizes()[a.sizes().size() - 2] == x.sizes()[x.sizes().size() - 2],
+            "expected a product of sizes ", x.sizes());
+      const int64_t inner = a.sizes().back();
+      const Tensor left = compose::reshape(a, Dims{rows.rows, inner});
+      const Tensor right = compose::reshape(compose::transpose(b, -1, -2), Dims{rows.column_count, inner});
+      const Tensor sampled = call("tensord::csr_sampled", rows.starts, rows.columns, left, right);
+      const Value sum = with_addend(rows.values, sampled, v[3], v[4]);
+      returns.push_back(with_values(x, compose::reshape(sum.to_tensor(), x.values().sizes())));
+    });
+
+// A layer that was packed for dense tensors: its calls one by one, on the weights as they were.
+void run_packed(Arguments v, Results& returns) {
+  const auto* packed = dynamic_cast<const ops::PackedOp*>(v[0].to_opaque().get());
+  check_internal(packed != nullptr, "expected a packed operator");
+  Value value = v[1];
+  for (const ops::BoundCall& call : packed->calls()) {
+    Results arguments = call.arguments;
+    arguments[static_cast<size_t>(call.input)] = value;
+    if (call.other >= 0) arguments[static_cast<size_t>(call.other)] = v[2];
+    value = ops::run(*call.op, arguments).front();
+  }
+  returns.push_back(value);
+}
+SPARSE("tensord::packed tensord::packed.other").direct(run_packed);
+
+SPARSE("aten::triangular_solve").direct([](Arguments v, Results& returns) {
+  const SparseTensor& matrix = sparse_of(v[1]);
+  check(
+      v[0].is_tensor() && matrix.layout() == SparseLayout::kCsr && matrix.ndim() == 2 &&
+          matrix.sizes()[0] == matrix.sizes()[1],
+      "triangular_solve of sparse tensors takes a dense right side and a square matrix of layout sparse_csr, but got ",
+      matrix.describe());
+  const Rows rows = rows_of(matrix);
+  const Tensor& right = v[0].to_tensor();
+  check(right.ndim() == 2 && right.dtype() == matrix.dtype(), "expected a right side of ", name_of(matrix.dtype()),
+        " and two dimensions, but got ", describe(right));
+  const Value solution = ops::run(ops::get_op("tensord::csr_solve"),
+                                  std::vector<Value>{rows.starts, rows.columns, rows.values, right, v[2], v[3], v[4]})
+                             .front();
+  returns.push_back(solution);
+  returns.push_back(v[1]);
+});
+
+}  // namespace
+}  // namespace tensord::kernels

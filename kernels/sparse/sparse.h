@@ -1,0 +1,74 @@
+#pragma once
+
+#include "core/ops/run.h"
+#include "core/ops/sparse.h"
+
+// Short names for operators on sparse tensors. What is done to values is written with operators, so that it has
+// gradients; what is done to indices is not.
+namespace tensord::kernels {
+
+using ops::SparseLayout;
+using ops::SparsePtr;
+using ops::SparseTensor;
+
+// Throws Error naming what was expected.
+const SparseTensor& sparse_of(const ops::Value& value);
+// The same, of one layout.
+const SparseTensor& coo_of(const ops::Value& value);
+
+// What comes from outside: copied, so that nobody writes it later, and checked.
+SparsePtr checked(SparseLayout layout, const Dims& sizes, const Tensor& compressed, const Tensor& indices,
+                  const Tensor& values, bool is_coalesced);
+// The same elements with other values, one for each.
+ops::Value with_values(const SparseTensor& x, Tensor values);
+
+// --- orders and places of elements (places.cpp)
+
+// int64 [nnz]: the number of an element's place, row by row, among the sparse dimensions, which are `sizes`.
+Tensor places_of(const Tensor& indices, std::span<const int64_t> sizes);
+// The way back.
+Tensor indices_of(std::span<const int64_t> places, std::span<const int64_t> sizes);
+// Groups of equal places: the distinct ones in order, and for each place the number of its group.
+struct Groups {
+  std::vector<int64_t> distinct;
+  Tensor group;  // int64
+};
+Groups group_places(const Tensor& places);
+// Where each of `count` rows begins among `rows`, which are in order; the end last.
+Tensor starts_of(std::span<const int64_t> rows, int64_t count);
+
+// --- layouts (layouts.cpp)
+
+// In order, no place twice.
+SparsePtr coalesced(const SparseTensor& coo);
+// COO of any layout; coalesced but where it was COO before.
+SparsePtr to_coo(const SparseTensor& x);
+// From COO of any kind. `block`: for blocked layouts. `dtype`: of the indices.
+SparsePtr to_compressed(const SparseTensor& coo, SparseLayout layout, const Dims& block, DType dtype = DType::kInt64);
+// In the layout of `like`.
+SparsePtr to_layout_of(const SparseTensor& coo, const SparseTensor& like);
+Tensor to_dense(const SparseTensor& x);
+SparsePtr to_sparse(const Tensor& x, int64_t sparse_dim);
+
+// --- rows, for products and solutions (rows.cpp)
+
+// A matrix by rows: CSR with indices of int64. Batches lie one after the other along the diagonal.
+struct Rows {
+  Tensor starts, columns, values;
+  int64_t rows = 0, column_count = 0;
+};
+Rows rows_of(const SparseTensor& x);
+
+// out[places[i]] += values[i], of `count` rows; and its adjoint, values[i] = x[places[i]].
+Tensor scatter_rows(const Tensor& places, const Tensor& values, int64_t count);
+Tensor gather_rows(const Tensor& places, const Tensor& x);
+
+// Registers an operator for sparse tensors alone, with a function of the raw values.
+#define SPARSE_OP(SCHEMA, ...)                                                 \
+  [[maybe_unused]] static const bool TENSORD_CONCAT(sparse_op_, __COUNTER__) = \
+      ::tensord::ops::add_boxed_op(::tensord::ops::BoxedKind::kSparse, SCHEMA, __VA_ARGS__)
+
+using Arguments = std::span<const ops::Value>;
+using Results = std::vector<ops::Value>;
+
+}  // namespace tensord::kernels

@@ -1,0 +1,337 @@
+// Making sparse tensors, what they say of themselves, and their parts.
+#include <algorithm>
+
+#include "core/autograd/variable.h"
+#include "kernels/common/compose.h"
+#include "kernels/sparse/sparse.h"
+
+namespace tensord::kernels {
+
+using compose::call;
+using ops::Value;
+
+const SparseTensor& sparse_of(const Value& value) {
+  const SparseTensor* found = ops::as_sparse(value);
+  check(found != nullptr, "expected a sparse tensor, but got ",
+        value.is_tensor() ? describe(value.to_tensor()) : std::string(value.tag_name()));
+  return *found;
+}
+
+const SparseTensor& coo_of(const Value& value) {
+  const SparseTensor& x = sparse_of(value);
+  check(x.is_coo(), "expected a sparse tensor of layout sparse_coo, but got ", x.describe());
+  return x;
+}
+
+SparsePtr checked(SparseLayout layout, const Dims& sizes, const Tensor& compressed, const Tensor& indices,
+                  const Tensor& values, bool is_coalesced) {
+  check(indices.ndim() > 0 && !indices.is_meta(), "expected indices, but got ", describe(indices));
+  // Copies, so that nobody who writes what the parts came from writes into the tensor.
+  const Tensor own = call("aten::clone", values);
+  const SparsePtr out = layout == SparseLayout::kCoo
+                            ? SparseTensor::coo(sizes, indices.clone(), own, is_coalesced)
+                            : SparseTensor::compressed(layout, sizes, compressed.clone(), indices.clone(), own);
+  out->check_invariants();
+  return out;
+}
+
+Value with_values(const SparseTensor& x, Tensor values) {
+  return box(x.is_coo() ? SparseTensor::coo(x.sizes(), x.indices(), std::move(values), x.is_coalesced())
+                        : SparseTensor::compressed(x.layout(), x.sizes(), x.compressed_indices(), x.indices(),
+                                                   std::move(values)));
+}
+
+namespace {
+
+// --- new ones. Devices other than the processor's and pinned memory are refused.
+
+Tensor converted(const Tensor& values, const Value& dtype) {
+  return dtype.is_none() ? values : compose::to(values, dtype.to_dtype());
+}
+
+void check_host(const Value& device) {
+  check(device.is_none() || device.to_device().is_host(), "sparse tensors on ",
+        device.is_none() ? std::string() : to_string(device.to_device()), " are not supported");
+}
+
+// The smallest sizes that hold all indices.
+Dims sizes_for(const Tensor& indices, const Tensor& values) {
+  check(indices.dtype() == DType::kInt64 && indices.ndim() == 2 && values.ndim() > 0,
+        "expected indices int64 of sparse_dim x nnz and values, but got ", describe(indices), " and ",
+        describe(values));
+  const Tensor dense = indices.contiguous();
+  const int64_t count = dense.sizes()[1];
+  Dims sizes;
+  for (int64_t d = 0; d < dense.sizes()[0]; ++d) {
+    const int64_t* row = dense.data<int64_t>() + d * count;
+    const int64_t most = count > 0 ? *std::max_element(row, row + count) : -1;
+    check(most < INT64_MAX, "an index is too large");
+    sizes.push_back(most + 1);
+  }
+  for (int64_t d = 1; d < values.ndim(); ++d) sizes.push_back(values.sizes()[static_cast<size_t>(d)]);
+  return sizes;
+}
+
+Value make_coo(const Tensor& indices, const Tensor& values, const Dims& sizes, const Value& is_coalesced) {
+  return box(
+      checked(SparseLayout::kCoo, sizes, Tensor(), indices, values, !is_coalesced.is_none() && is_coalesced.to_bool()));
+}
+
+// One value without dimensions stands for a vector of one.
+Tensor as_values(const Tensor& values) { return values.ndim() == 0 ? compose::unsqueeze(values, 0) : values; }
+
+#define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+
+OP("aten::sparse_coo_tensor.indices(Tensor indices, Tensor values, *, " OPTIONS ", bool? is_coalesced=None) -> Tensor")
+    .direct([](Arguments v) {
+      check_host(v[4]);
+      const Tensor values = converted(as_values(v[1].to_tensor()), v[2]);
+      return make_coo(v[0].to_tensor(), values, sizes_for(v[0].to_tensor(), values), v[6]);
+    })
+    .composite()
+    .dynamic_shape();
+OP("aten::sparse_coo_tensor.indices_size(Tensor indices, Tensor values, int[] size, *, " OPTIONS
+   ", bool? is_coalesced=None) -> Tensor")
+    .direct([](Arguments v) {
+      check_host(v[5]);
+      return make_coo(v[0].to_tensor(), converted(as_values(v[1].to_tensor()), v[3]), ops::Unbox<Dims>::get(v[2]),
+                      v[7]);
+    })
+    .composite()
+    .dynamic_shape();
+OP("aten::_sparse_coo_tensor_unsafe(Tensor indices, Tensor values, int[] size, *, " OPTIONS
+   ", bool? is_coalesced=None) -> Tensor")
+    .direct([](Arguments v) {
+      check_host(v[5]);
+      return make_coo(v[0].to_tensor(), converted(v[1].to_tensor(), v[3]), ops::Unbox<Dims>::get(v[2]), v[7]);
+    })
+    .composite()
+    .dynamic_shape();
+OP("aten::sparse_coo_tensor.size(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+   "bool? "
+   "pin_memory=False) -> Tensor")
+    .direct([](Arguments v) {
+      check_host(v[3]);
+      const Dims sizes = ops::Unbox<Dims>::get(v[0]);
+      const DType dtype = v[1].is_none() ? DType::kFloat32 : v[1].to_dtype();
+      return box(checked(SparseLayout::kCoo, sizes, Tensor(),
+                         Tensor::empty(Dims{static_cast<int64_t>(sizes.size()), 0}, DType::kInt64),
+                         Tensor::empty(Dims{0}, dtype), true));
+    })
+    .composite()
+    .dynamic_shape();
+
+Value make_compressed(SparseLayout layout, Arguments v, const Dims& sizes, size_t options) {
+  check_host(v[options + 2]);
+  return box(checked(layout, sizes, v[0].to_tensor(), v[1].to_tensor(), converted(v[2].to_tensor(), v[options]), true));
+}
+
+// As many columns as the plain indices need, and as many rows as the compressed ones have.
+Dims sizes_for_compressed(SparseLayout layout, Arguments v) {
+  const Tensor compressed = v[0].to_tensor(), plain = v[1].to_tensor().to(DType::kInt64).contiguous(),
+               values = v[2].to_tensor();
+  const int64_t batch = compressed.ndim() - 1, blocked = ops::is_blocked(layout) ? 2 : 0;
+  check(
+      batch >= 0 && compressed.sizes().back() > 0 && plain.ndim() == batch + 1 && values.ndim() >= batch + 1 + blocked,
+      "expected compressed indices, plain indices and values, but got ", describe(compressed), ", ", describe(plain),
+      " and ", describe(values));
+  Dims sizes;
+  for (int64_t d = 0; d < batch; ++d) sizes.push_back(compressed.sizes()[static_cast<size_t>(d)]);
+  const auto* index = plain.data<int64_t>();
+  int64_t lines = compressed.sizes().back() - 1;
+  int64_t across = plain.numel() > 0 ? *std::max_element(index, index + plain.numel()) : -1;
+  check(across < INT64_MAX, "an index is too large");
+  ++across;
+  if (!ops::compresses_rows(layout)) std::swap(lines, across);
+  const auto at = static_cast<size_t>(batch) + 1;
+  check(!blocked || (!__builtin_mul_overflow(lines, values.sizes()[at], &lines) &&
+                     !__builtin_mul_overflow(across, values.sizes()[at + 1], &across)),
+        "a block's index is too large");
+  sizes.push_back(lines);
+  sizes.push_back(across);
+  for (int64_t d = batch + 1 + blocked; d < values.ndim(); ++d) sizes.push_back(values.sizes()[static_cast<size_t>(d)]);
+  return sizes;
+}
+
+ops::DirectFn of_layout(SparseLayout layout, bool has_sizes) {
+  return [=](Arguments v, Results& returns) {
+    returns.push_back(make_compressed(
+        layout, v, has_sizes ? ops::Unbox<Dims>::get(v[3]) : sizes_for_compressed(layout, v), has_sizes ? 4 : 3));
+  };
+}
+
+struct Factory {
+  const char *name, *parts, *arguments;
+  SparseLayout layout;
+};
+constexpr Factory kFactories[] = {
+    {"csr", "crow_col_value", "Tensor crow_indices, Tensor col_indices", SparseLayout::kCsr},
+    {"csc", "ccol_row_value", "Tensor ccol_indices, Tensor row_indices", SparseLayout::kCsc},
+    {"bsr", "crow_col_value", "Tensor crow_indices, Tensor col_indices", SparseLayout::kBsr},
+    {"bsc", "ccol_row_value", "Tensor ccol_indices, Tensor row_indices", SparseLayout::kBsc},
+};
+
+void add_factory(const std::string& text, const ops::DirectFn& function) {
+  ops::OpBuilder(text.c_str(), __FILE__, __LINE__)
+      .direct([function](Arguments v) {
+        Results returns;
+        function(v, returns);
+        return returns.front();
+      })
+      .composite()
+      .dynamic_shape();
+}
+
+[[maybe_unused]] const bool has_factories = [] {
+  for (const Factory& f : kFactories) {
+    const std::string start = concat("aten::sparse_", f.name, "_tensor.", f.parts);
+    add_factory(concat(start, "(", f.arguments, ", Tensor values, *, " OPTIONS ") -> Tensor"),
+                of_layout(f.layout, false));
+    add_factory(concat(start, "_size(", f.arguments, ", Tensor values, int[] size, *, " OPTIONS ") -> Tensor"),
+                of_layout(f.layout, true));
+    add_factory(concat("aten::_sparse_", f.name, "_tensor_unsafe(", f.arguments,
+                       ", Tensor values, int[] size, *, " OPTIONS ") -> Tensor"),
+                of_layout(f.layout, true));
+  }
+  return true;
+}();
+
+// The layout is an argument.
+OP("aten::sparse_compressed_tensor.comp_plain_value_size(Tensor compressed_indices, Tensor plain_indices, Tensor "
+   "values, int[] size, *, " OPTIONS ") -> Tensor")
+    .direct([](Arguments v) {
+      const SparseLayout layout = ops::sparse_layout(v[5].is_none() ? 0 : v[5].to_int());
+      check(layout != SparseLayout::kCoo, "expected a compressed layout, but got sparse_coo");
+      return make_compressed(layout, v, ops::Unbox<Dims>::get(v[3]), 4);
+    })
+    .composite()
+    .dynamic_shape();
+OP("aten::sparse_compressed_tensor.comp_plain_value(Tensor compressed_indices, Tensor plain_indices, Tensor values, "
+   "*, " OPTIONS ") -> Tensor")
+    .direct([](Arguments v) {
+      const SparseLayout layout = ops::sparse_layout(v[4].is_none() ? 0 : v[4].to_int());
+      check(layout != SparseLayout::kCoo, "expected a compressed layout, but got sparse_coo");
+      return make_compressed(layout, v, sizes_for_compressed(layout, v), 3);
+    })
+    .composite()
+    .dynamic_shape();
+
+// --- what they say of themselves
+
+// A form that gives one value.
+#define GIVES(NAMES, EXPRESSION)                              \
+  SPARSE(NAMES).direct([](Arguments v, Results& returns) {    \
+    [[maybe_unused]] const SparseTensor& x = sparse_of(v[0]); \
+    returns.emplace_back(EXPRESSION);                         \
+  })
+
+int64_t numel_of(const SparseTensor& x) {
+  int64_t out = 1;
+  for (const int64_t size : x.sizes()) out *= size;
+  return out;
+}
+
+GIVES("prim::layout", static_cast<int64_t>(x.layout()));
+GIVES("prim::is_sparse", x.is_coo());
+GIVES("prim::is_sparse_csr", x.layout() == SparseLayout::kCsr);
+GIVES("prim::dtype", static_cast<int64_t>(x.dtype()));
+GIVES("prim::device", x.values().device());
+GIVES("prim::is_cpu", true);
+GIVES("prim::is_cuda prim::is_nested prim::is_mkldnn prim::is_quantized prim::is_meta prim::is_xpu prim::is_mps",
+      false);
+GIVES("prim::shape aten::size", ops::make_int_list(x.sizes()));
+GIVES("aten::size.int", x.sizes()[axis_of(v[1].to_int(), x.ndim())]);
+GIVES("aten::dim", x.ndim());
+GIVES("aten::numel", numel_of(x));
+GIVES("prim::itemsize", static_cast<int64_t>(size_of(x.dtype())));
+GIVES("aten::is_floating_point", is_floating(x.dtype()));
+GIVES("aten::is_complex", is_complex(x.dtype()));
+GIVES("prim::requires_grad", autograd::requires_grad(x.values()));
+SPARSE("aten::len.Tensor").direct([](Arguments v, Results& returns) {
+  const SparseTensor& x = sparse_of(v[0]);
+  check(x.ndim() > 0, "len() of a 0-d tensor");
+  returns.emplace_back(x.sizes()[0]);
+});
+const Dims& sizes_of(const Value& value) {
+  return value.is_tensor() ? value.to_tensor().sizes() : sparse_of(value).sizes();
+}
+SPARSE("aten::is_same_size").direct([](Arguments v, Results& returns) {
+  returns.emplace_back(sizes_of(v[0]) == sizes_of(v[1]));
+});
+
+SPARSE_OP("aten::sparse_dim(Tensor self) -> int",
+          [](Arguments v, Results& returns) { returns.emplace_back(sparse_of(v[0]).sparse_dim()); });
+SPARSE_OP("aten::dense_dim(Tensor self) -> int",
+          [](Arguments v, Results& returns) { returns.emplace_back(sparse_of(v[0]).dense_dim()); });
+SPARSE_OP("aten::_dimI(Tensor self) -> int",
+          [](Arguments v, Results& returns) { returns.emplace_back(coo_of(v[0]).sparse_dim()); });
+SPARSE_OP("aten::_dimV(Tensor self) -> int",
+          [](Arguments v, Results& returns) { returns.emplace_back(coo_of(v[0]).dense_dim()); });
+SPARSE_OP("aten::_nnz(Tensor self) -> int",
+          [](Arguments v, Results& returns) { returns.emplace_back(sparse_of(v[0]).nnz()); });
+SPARSE_OP("aten::is_coalesced(Tensor self) -> bool",
+          [](Arguments v, Results& returns) { returns.emplace_back(coo_of(v[0]).is_coalesced()); });
+SPARSE_OP("aten::coalesce(Tensor(a) self) -> Tensor(a)", [](Arguments v, Results& returns) {
+  const SparseTensor& x = coo_of(v[0]);
+  returns.push_back(x.is_coalesced() ? v[0] : box(coalesced(x)));
+});
+SPARSE_OP("aten::_coalesce(Tensor(a) self) -> Tensor(a)",
+          [](Arguments v, Results& returns) { returns.push_back(box(coalesced(coo_of(v[0])))); });
+
+// --- parts. Indices are copies: whoever writes into them does not move elements to places that are not there.
+
+const SparseTensor& coalesced_of(const Value& value) {
+  const SparseTensor& x = coo_of(value);
+  check(x.is_coalesced(), "Cannot get indices or values on an uncoalesced tensor, please call .coalesce() first");
+  return x;
+}
+
+SPARSE_OP("aten::_indices(Tensor self) -> Tensor",
+          [](Arguments v, Results& returns) { returns.emplace_back(coo_of(v[0]).indices().clone()); });
+SPARSE_OP("aten::_values(Tensor(a) self) -> Tensor(a)",
+          [](Arguments v, Results& returns) { returns.emplace_back(call("aten::detach", coo_of(v[0]).values())); });
+SPARSE_OP("aten::indices(Tensor self) -> Tensor",
+          [](Arguments v, Results& returns) { returns.emplace_back(coalesced_of(v[0]).indices().clone()); });
+
+const Tensor& values_of(const Value& value) {
+  return sparse_of(value).is_coo() ? coalesced_of(value).values() : sparse_of(value).values();
+}
+SPARSE_OP("aten::values(Tensor(a) self) -> Tensor(a)",
+          [](Arguments v, Results& returns) { returns.emplace_back(call("aten::alias", values_of(v[0]))); });
+
+// Which of the two a compressed tensor has.
+const SparseTensor& compressed_of(const Value& value, bool by_rows) {
+  const SparseTensor& x = sparse_of(value);
+  check(!x.is_coo() && ops::compresses_rows(x.layout()) == by_rows, "expected a tensor that compresses ",
+        by_rows ? "rows" : "columns", ", but got ", x.describe());
+  return x;
+}
+SPARSE_OP("aten::crow_indices(Tensor self) -> Tensor", [](Arguments v, Results& returns) {
+  returns.emplace_back(compressed_of(v[0], true).compressed_indices().clone());
+});
+SPARSE_OP("aten::col_indices(Tensor self) -> Tensor",
+          [](Arguments v, Results& returns) { returns.emplace_back(compressed_of(v[0], true).indices().clone()); });
+SPARSE_OP("aten::ccol_indices(Tensor self) -> Tensor", [](Arguments v, Results& returns) {
+  returns.emplace_back(compressed_of(v[0], false).compressed_indices().clone());
+});
+SPARSE_OP("aten::row_indices(Tensor self) -> Tensor",
+          [](Arguments v, Results& returns) { returns.emplace_back(compressed_of(v[0], false).indices().clone()); });
+
+// --- gradients: those of the values
+
+SPARSE("aten::requires_grad_").direct([](Arguments v, Results& returns) {
+  autograd::set_requires_grad(sparse_of(v[0]).values(), v[1].to_bool());
+  returns.push_back(v[0]);
+});
+SPARSE("prim::grad").direct([](Arguments v, Results& returns) {
+  const SparseTensor& x = sparse_of(v[0]);
+  const Tensor grad = autograd::grad(x.values());
+  returns.push_back(grad.defined() ? with_values(x, grad) : Value());
+});
+SPARSE("aten::detach prim::data").direct([](Arguments v, Results& returns) {
+  const SparseTensor& x = sparse_of(v[0]);
+  returns.push_back(with_values(x, call("aten::detach", x.values())));
+});
+
+}  // namespace
+}  // namespace tensord::kernels

@@ -1,0 +1,256 @@
+// Operators that move elements to other places: of indices, and of dense dimensions of values.
+#include <algorithm>
+
+#include "kernels/common/compose.h"
+#include "kernels/sparse/sparse.h"
+
+namespace tensord::kernels {
+namespace {
+
+using compose::call;
+using ops::Value;
+
+Tensor rows_in_order(const Tensor& indices, std::span<const int64_t> order) {
+  std::vector<Tensor> rows;
+  for (const int64_t d : order) rows.push_back(compose::narrow(indices, 0, d, 1));
+  return rows.empty() ? indices : compose::cat(rows, 0);
+}
+
+// --- order of dimensions
+
+Value permuted(const SparseTensor& x, const Dims& given) {
+  check(static_cast<int64_t>(given.size()) == x.ndim(),
+        "permute(sparse_coo): number of dimensions in the tensor input ",
+        "does not match the length of the desired ordering of dimensions");
+  Dims order, sizes, values_order{0};
+  std::vector<bool> seen(given.size());
+  for (const int64_t dim : given) {
+    const auto at = axis_of(dim, x.ndim());
+    check(!seen[at], "permute(sparse_coo): duplicate dims are not allowed.");
+    seen[at] = true;
+    order.push_back(static_cast<int64_t>(at));
+    sizes.push_back(x.sizes()[at]);
+  }
+  const int64_t sparse = x.sparse_dim();
+  const std::span whole(order.data(), order.size());
+  const auto head = whole.first(static_cast<size_t>(sparse)), tail = whole.subspan(static_cast<size_t>(sparse));
+  check(std::all_of(head.begin(), head.end(), [&](int64_t d) { return d < sparse; }),
+        "permute(sparse_coo): transpositions between sparse and dense dimensions are not allowed.");
+  for (const int64_t d : tail) values_order.push_back(d - sparse + 1);
+  const bool is_same = std::is_sorted(head.begin(), head.end());
+  const Tensor values = tail.empty() ? x.values() : call("aten::permute", x.values(), values_order);
+  return box(
+      SparseTensor::coo(sizes, rows_in_order(x.indices(), head), values, x.is_coalesced() && (is_same || x.nnz() < 2)));
+}
+
+SparseLayout turned(SparseLayout layout) {
+  switch (layout) {
+    case SparseLayout::kCsr: return SparseLayout::kCsc;
+    case SparseLayout::kCsc: return SparseLayout::kCsr;
+    case SparseLayout::kBsr: return SparseLayout::kBsc;
+    case SparseLayout::kBsc: return SparseLayout::kBsr;
+    default: return layout;
+  }
+}
+
+// Rows of a matrix become columns: the same indices mean it in the other layout.
+Value transposed(const SparseTensor& x, int64_t first, int64_t second) {
+  const auto a = static_cast<size_t>(axis_of(first, x.ndim())), b = static_cast<size_t>(axis_of(second, x.ndim()));
+  if (a == b) return with_values(x, x.values());
+  Dims sizes = x.sizes();
+  std::swap(sizes[a], sizes[b]);
+  if (x.is_coo()) {
+    Dims order;
+    for (int64_t d = 0; d < x.ndim(); ++d) order.push_back(d);
+    std::swap(order[a], order[b]);
+    return permuted(x, order);
+  }
+  const auto batch = static_cast<size_t>(x.batch_dim());
+  if (std::min(a, b) != batch || std::max(a, b) != batch + 1)
+    fail(ErrorCode::kUnimplemented, "transposes only rows and columns of ", x.describe());
+  const Tensor values =
+      ops::is_blocked(x.layout()) ? compose::transpose(x.values(), x.batch_dim() + 1, x.batch_dim() + 2) : x.values();
+  return box(SparseTensor::compressed(turned(x.layout()), sizes, x.compressed_indices(), x.indices(), values));
+}
+
+SPARSE("aten::permute").direct([](Arguments v, Results& returns) {
+  returns.push_back(permuted(coo_of(v[0]), ops::Unbox<Dims>::get(v[1])));
+});
+SPARSE("aten::transpose.int").direct([](Arguments v, Results& returns) {
+  returns.push_back(transposed(sparse_of(v[0]), v[1].to_int(), v[2].to_int()));
+});
+SPARSE("aten::t").direct([](Arguments v, Results& returns) {
+  const SparseTensor& x = sparse_of(v[0]);
+  check(x.ndim() <= 2, "t() expects a tensor with <= 2 dimensions, but self is ", x.ndim(), "D");
+  returns.push_back(x.ndim() < 2 ? v[0] : transposed(x, 0, 1));
+});
+SPARSE("aten::unsqueeze").direct([](Arguments v, Results& returns) {
+  const SparseTensor& x = coo_of(v[0]);
+  const auto at = static_cast<int64_t>(axis_of(v[1].to_int(), x.ndim() + 1));
+  Dims sizes;
+  for (int64_t d = 0; d <= x.ndim(); ++d) {
+    if (d == at) sizes.push_back(1);
+    if (d < x.ndim()) sizes.push_back(x.sizes()[static_cast<size_t>(d)]);
+  }
+  if (at > x.sparse_dim()) {
+    const Tensor values = compose::unsqueeze(x.values(), at - x.sparse_dim() + 1);
+    return returns.push_back(box(SparseTensor::coo(sizes, x.indices(), values, x.is_coalesced())));
+  }
+  const Tensor zeros = Tensor::empty(Dims{1, x.nnz()}, DType::kInt64);
+  std::fill_n(zeros.data<int64_t>(), x.nnz(), 0);
+  const Tensor before = compose::narrow(x.indices(), 0, 0, at),
+               after = compose::narrow(x.indices(), 0, at, x.sparse_dim() - at);
+  returns.push_back(
+      box(SparseTensor::coo(sizes, compose::cat({before, zeros, after}, 0), x.values(), x.is_coalesced())));
+});
+
+// --- parts
+
+Tensor vector_of(const std::vector<int64_t>& values) {
+  const Tensor out = Tensor::empty(Dims{static_cast<int64_t>(values.size())}, DType::kInt64);
+  std::copy(values.begin(), values.end(), out.data<int64_t>());
+  return out;
+}
+
+Tensor columns_of(const Tensor& indices, const std::vector<int64_t>& which) {
+  return call("aten::index_select", indices, 1, vector_of(which));
+}
+
+// One index of a dimension, which goes.
+Value selected(const SparseTensor& x, int64_t dim, int64_t index) {
+  const auto at = static_cast<int64_t>(axis_of(dim, x.ndim()));
+  const int64_t size = x.sizes()[static_cast<size_t>(at)];
+  check(index >= -size && index < size, "select(): index ", index, " out of range for tensor of size ", x.sizes(),
+        " at dimension ", at);
+  if (index < 0) index += size;
+  Dims sizes;
+  for (int64_t d = 0; d < x.ndim(); ++d) {
+    if (d != at) sizes.push_back(x.sizes()[static_cast<size_t>(d)]);
+  }
+  if (at >= x.sparse_dim())
+    return box(SparseTensor::coo(sizes, x.indices(), compose::select(x.values(), at - x.sparse_dim() + 1, index),
+                                 x.is_coalesced()));
+  std::vector<int64_t> which;
+  const int64_t* row = x.indices().data<int64_t>() + at * x.nnz();
+  for (int64_t i = 0; i < x.nnz(); ++i) {
+    if (row[i] == index) which.push_back(i);
+  }
+  const Tensor values = gather_rows(vector_of(which), x.values());
+  // No sparse dimension is left: a dense tensor.
+  if (x.sparse_dim() == 1) return call("aten::sum.dim_IntList", values, Dims{0}, false);
+  Dims others;
+  for (int64_t d = 0; d < x.sparse_dim(); ++d) {
+    if (d != at) others.push_back(d);
+  }
+  const Tensor indices = rows_in_order(columns_of(x.indices(), which), {others.data(), others.size()});
+  return box(SparseTensor::coo(sizes, indices, values, x.is_coalesced()));
+}
+
+SPARSE("aten::select.int").direct([](Arguments v, Results& returns) {
+  const SparseTensor& x = sparse_of(v[0]);
+  if (x.is_coo()) return returns.push_back(selected(x, v[1].to_int(), v[2].to_int()));
+  const Value coo = selected(*to_coo(x), v[1].to_int(), v[2].to_int());
+  const SparseTensor* part = ops::as_sparse(coo);
+  // A matrix out of a batch keeps its layout; a row or column is a vector, which has no such layout.
+  const bool is_matrix = part && static_cast<int64_t>(axis_of(v[1].to_int(), x.ndim())) < x.batch_dim();
+  returns.push_back(is_matrix ? box(to_layout_of(*part, x)) : part ? Value(to_dense(*part)) : coo);
+});
+
+// [start, start + length) of a dimension.
+SPARSE("aten::narrow").direct([](Arguments v, Results& returns) {
+  const SparseTensor& x = coo_of(v[0]);
+  const auto at = static_cast<int64_t>(axis_of(v[1].to_int(), x.ndim()));
+  const int64_t size = x.sizes()[static_cast<size_t>(at)], given = v[2].to_int(), length = v[3].to_int();
+  const int64_t start = given < 0 ? given + size : given;
+  check(start >= 0 && length >= 0 && start <= size && length <= size - start, "start (", given, ") + length (", length,
+        ") exceeds dimension size (", size, ").");
+  Dims sizes = x.sizes();
+  sizes[static_cast<size_t>(at)] = length;
+  if (at >= x.sparse_dim()) {
+    const Tensor values = compose::narrow(x.values(), at - x.sparse_dim() + 1, start, length);
+    return returns.push_back(box(SparseTensor::coo(sizes, x.indices(), values, x.is_coalesced())));
+  }
+  std::vector<int64_t> which;
+  const int64_t* row = x.indices().data<int64_t>() + at * x.nnz();
+  for (int64_t i = 0; i < x.nnz(); ++i) {
+    if (row[i] >= start && row[i] < start + length) which.push_back(i);
+  }
+  const Tensor indices = columns_of(x.indices(), which).clone();
+  for (int64_t i = 0; i < static_cast<int64_t>(which.size()); ++i)
+    indices.data<int64_t>()[at * static_cast<int64_t>(which.size()) + i] -= start;
+  returns.push_back(
+      box(SparseTensor::coo(sizes, indices, gather_rows(vector_of(which), x.values()), x.is_coalesced())));
+});
+
+// Elements whose index is among the given ones, once for each time that it is there.
+SPARSE("aten::index_select").direct([](Arguments v, Results& returns) {
+  const SparseTensor& x = coo_of(v[0]);
+  const auto at = static_cast<int64_t>(axis_of(v[1].to_int(), x.ndim()));
+  const Tensor index = v[2].to_tensor().to(DType::kInt64).contiguous();
+  check(index.ndim() == 1, "index_select(): Index is supposed to be a vector");
+  const int64_t size = x.sizes()[static_cast<size_t>(at)], count = index.numel();
+  Dims sizes = x.sizes();
+  sizes[static_cast<size_t>(at)] = count;
+  if (at >= x.sparse_dim()) {
+    const Tensor values = call("aten::index_select", x.values(), at - x.sparse_dim() + 1, index);
+    return returns.push_back(box(SparseTensor::coo(sizes, x.indices(), values, x.is_coalesced())));
+  }
+  // The positions at which each index is asked for.
+  std::vector<std::pair<int64_t, int64_t>> asked;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t at_index = index.data<int64_t>()[i];
+    if (at_index < -size || at_index >= size) fail(ErrorCode::kOutOfRange, "index_select(): index out of range");
+    asked.emplace_back(at_index < 0 ? at_index + size : at_index, i);
+  }
+  std::sort(asked.begin(), asked.end());
+  std::vector<int64_t> which, position;
+  const int64_t* row = x.indices().data<int64_t>() + at * x.nnz();
+  for (int64_t i = 0; i < x.nnz(); ++i) {
+    auto it = std::lower_bound(asked.begin(), asked.end(), std::pair(row[i], int64_t{-1}));
+    for (; it != asked.end() && it->first == row[i]; ++it) {
+      which.push_back(i);
+      position.push_back(it->second);
+    }
+  }
+  const Tensor indices = columns_of(x.indices(), which).clone();
+  std::copy(position.begin(), position.end(), indices.data<int64_t>() + at * static_cast<int64_t>(position.size()));
+  // New positions need not be in the old order.
+  returns.push_back(
+      box(coalesced(*SparseTensor::coo(sizes, indices, gather_rows(vector_of(which), x.values()), false))));
+});
+
+// --- joins
+
+SPARSE("aten::cat").direct([](Arguments v, Results& returns) {
+  const auto& items = v[0].to_list()->items;
+  check(!items.empty(), "expected tensors to join");
+  const SparseTensor& first = coo_of(items[0]);
+  const auto at = axis_of(v[1].to_int(), first.ndim());
+  const bool is_sparse = static_cast<int64_t>(at) < first.sparse_dim();
+  if (!is_sparse) fail(ErrorCode::kUnimplemented, "of sparse tensors along a dense dimension is not implemented");
+  std::vector<Tensor> indices, values;
+  DType dtype = first.dtype();
+  for (const Value& item : items) dtype = promote_types(dtype, coo_of(item).dtype());
+  Dims sizes = first.sizes();
+  sizes[at] = 0;
+  for (const Value& item : items) {
+    const SparseTensor& x = coo_of(item);
+    Dims expected = x.sizes();
+    check(x.ndim() == first.ndim() && x.sparse_dim() == first.sparse_dim(), "expected tensors of one form, but got ",
+          first.describe(), " and ", x.describe());
+    expected[at] = sizes[at];
+    check(expected == sizes, "Sizes of tensors must match except in dimension ", at);
+    const Tensor moved = x.indices().clone();
+    int64_t* row = moved.data<int64_t>() + static_cast<int64_t>(at) * x.nnz();
+    for (int64_t i = 0; i < x.nnz(); ++i) row[i] += sizes[at];
+    check(!__builtin_add_overflow(sizes[at], x.sizes()[at], &sizes[at]), "the joined size is too large");
+    indices.push_back(moved);
+    values.push_back(compose::to(x.values(), dtype));
+  }
+  const SparsePtr out = SparseTensor::coo(sizes, compose::cat(indices, 1), compose::cat(values, 0), false);
+  out->check_invariants();
+  returns.push_back(box(out));
+});
+
+}  // namespace
+}  // namespace tensord::kernels
