@@ -9,6 +9,7 @@
 #include "core/jit/archive/pickle_writer.h"
 #include "core/jit/archive/storage_types.h"
 #include "core/jit/archive/zip_writer.h"
+#include "core/ops/sparse.h"
 
 namespace tensord::jit {
 namespace {
@@ -60,6 +61,9 @@ class ModulePickler : PickleWriter {
         out_ += 'R';
         return;
       case Value::Tag::kObject: write_object(value.to_object(), depth); return;
+      case Value::Tag::kOpaque:
+        if (const ops::SparseTensor* sparse = ops::as_sparse(value)) return write_sparse(*sparse);
+        [[fallthrough]];
       default:
         fail(ErrorCode::kUnimplemented, "an attribute of type ", ops::type_of(value)->str(), " cannot be written");
     }
@@ -89,6 +93,25 @@ class ModulePickler : PickleWriter {
     write_global("collections", "OrderedDict");
     out_ += ")RtR";
     remember(given.impl());
+  }
+
+  // torch.jit.load knows COO and CSR.
+  void write_sparse(const ops::SparseTensor& sparse) {
+    if (write_known(&sparse)) return;
+    if (!sparse.is_coo() && sparse.layout() != ops::SparseLayout::kCsr)
+      fail(ErrorCode::kUnimplemented, "an attribute ", sparse.describe(),
+           " cannot be written: PyTorch's archives hold ", "sparse_coo and sparse_csr tensors only");
+    write_global("torch._utils", "_rebuild_sparse_tensor");
+    out_ += '(';
+    write_int(static_cast<int64_t>(sparse.layout()));
+    write_dims(sparse.sizes());
+    out_ += hooks_.requires_grad && hooks_.requires_grad(sparse.values()) ? '\x88' : '\x89';
+    if (!sparse.is_coo()) write_tensor(sparse.compressed_indices());
+    write_tensor(sparse.indices());
+    write_tensor(sparse.values());
+    write_global("collections", "OrderedDict");
+    out_ += ")RtR";
+    remember(&sparse);
   }
 
   // The elements of a storage have the dtype with which it is written, so one per dtype.

@@ -5,6 +5,7 @@
 #include "core/jit/archive/pickle.h"
 #include "core/jit/archive/pickle_writer.h"
 #include "core/jit/archive/storage_types.h"
+#include "core/ops/sparse.h"
 
 namespace tensord::jit {
 namespace {
@@ -45,6 +46,9 @@ class Pickler : PickleWriter {
       case Value::Tag::kList: write_list(*value.to_list(), depth); return;
       case Value::Tag::kTuple: write_tuple(*value.to_tuple(), depth); return;
       case Value::Tag::kDict: write_dict(*value.to_dict(), depth); return;
+      case Value::Tag::kOpaque:
+        if (const ops::SparseTensor* sparse = ops::as_sparse(value)) return write_sparse(*sparse);
+        [[fallthrough]];
       default:
         fail(ErrorCode::kUnimplemented, "pickle: a value of type ", ops::type_of(value)->str(), " cannot be written");
     }
@@ -73,6 +77,23 @@ class Pickler : PickleWriter {
     write_global("collections", "OrderedDict");
     out_ += ")RtR";
     remember(tensor.impl());
+  }
+
+  // In the form that all versions of PyTorch read; only newer ones know layouts beside COO.
+  void write_sparse(const ops::SparseTensor& sparse) {
+    if (write_known(&sparse)) return;
+    write_global("torch._utils", "_rebuild_sparse_tensor");
+    out_ += '(';
+    write_global("torch.serialization", "_get_layout");
+    write_string(concat("torch.", ops::name_of(sparse.layout())));
+    out_ += "\x85R(";
+    if (!sparse.is_coo()) write_tensor(sparse.compressed_indices());
+    write_tensor(sparse.indices());
+    write_tensor(sparse.values());
+    write_global("torch", "Size");
+    write_dims(sparse.sizes());
+    out_ += "\x85RttR";
+    remember(&sparse);
   }
 
   // Tensors over the very same bytes share one storage, as they did here.

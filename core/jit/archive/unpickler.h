@@ -89,6 +89,11 @@ class Unpickler {
   Value call_quantized(const Global& callee, std::span<const Value> arguments);
   ops::Quantizer to_quantizer(const Value& value) const;
   std::optional<Value> quantized_global(const std::string& name);
+  // unpickler_sparse.cpp
+  Value call_layout(const Global& callee, std::span<const Value> arguments);
+  Value call_sparse(const Global& callee, std::span<const Value> arguments);
+  Value make_sparse(int64_t layout, const Value& sizes, std::span<const Value> parts, bool is_coalesced);
+  Tensor sparse_part(const Value& value, bool is_copied) const;
   Dims to_dims(const Value& value, const char* what) const;
   void note_requires_grad(const Tensor& tensor, std::span<const Value> arguments, size_t index) const;
   const Value& argument(const Global& callee, std::span<const Value> arguments, size_t index) const;

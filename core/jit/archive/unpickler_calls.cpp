@@ -38,6 +38,9 @@ Value Unpickler::make_global(const std::string& name) {
   const Function functions[] = {
       {"torch._utils._rebuild_tensor_v2", &Unpickler::call_tensor, nullptr},
       {"torch._utils._rebuild_tensor", &Unpickler::call_tensor, nullptr},
+      {"torch._utils._rebuild_sparse_tensor", &Unpickler::call_sparse, nullptr},
+      {"torch._utils._rebuild_sparse_csr_tensor", &Unpickler::call_sparse, nullptr},
+      {"torch.serialization._get_layout", &Unpickler::call_layout, nullptr},
       {"torch._utils._rebuild_parameter", &Unpickler::call_parameter, nullptr},
       // The state is what Python code has set on the parameter beside its value.
       {"torch._utils._rebuild_parameter_with_state", &Unpickler::call_parameter, nullptr},
