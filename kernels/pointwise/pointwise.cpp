@@ -33,6 +33,14 @@ void check_divisor(const PointwiseCall& call) {
 
 }  // namespace
 
+bool has_cuda_kernels() {
+#ifdef TENSORD_WITH_CUDA
+  return true;
+#else
+  return false;
+#endif
+}
+
 void run_pointwise(const KernelContext& context, const PointwiseCall& call, Tensor& out) {
   check_divisor(call);
   if (context.device.is_host()) return run_pointwise_cpu(call, out);
