@@ -16,8 +16,8 @@
 namespace tensord::server {
 
 // The threads that the models of a daemon run on. One is made when something is to run and all that are there are busy,
-// up to `most`; what comes beyond that waits its turn. Those that were idle for `idle_time` end, but for as many as there
-// are cores. The thread that was idle last is taken first: what it ran is still in its caches. Thread-safe.
+// up to `most`; what comes beyond that waits its turn. Those that were idle for `idle_time` end, but for as many as
+// there are cores. The thread that was idle last is taken first: what it ran is still in its caches. Thread-safe.
 class WorkerPool {
  public:
   // Throws Error{kResourceExhausted} where not even one thread is to be had.

@@ -103,7 +103,8 @@ TEST(JobSpecLimitsTest, WholeNumbersEndWhereTheyShould) {
       {"distribution.processes_per_host", 0, 1024, R"({"distribution": {"world_size": 1024}, "batch_size": 1024})"},
       {"distribution.max_restarts", 0, 1000, R"({"distribution": {"world_size": 2}})"},
       {"distribution.timeout_seconds", 0, 86400, R"({"distribution": {"world_size": 2}})"},
-      {"distribution.join_timeout_seconds", 0, 86400, R"({"distribution": {"world_size": 2, "processes_per_host": 1}})"},
+      {"distribution.join_timeout_seconds", 0, 86400,
+       R"({"distribution": {"world_size": 2, "processes_per_host": 1}})"},
   };
   for (const Bounds& field : fields) expect_bounds(field, /*is_whole=*/true);
 }
@@ -158,7 +159,8 @@ TEST(JobSpecLimitsTest, FieldsThatDoNotGoTogetherAreNamed) {
       {R"({"loss": {"builtin": null, "method": "loss", "delta": 1}})", "loss.delta: is not for a method"},
       {R"({"loss": {"builtin": "bce", "ignore_index": 1}})", "loss.ignore_index: is not for bce"},
       {R"({"loss": {"method": "loss"}})", "loss: needs either"},
-      {R"({"optimizer": {"name": "adam", "groups": [{"pattern": "*", "momentum": 1}]}})", "optimizer.groups.momentum: "},
+      {R"({"optimizer": {"name": "adam", "groups": [{"pattern": "*", "momentum": 1}]}})",
+       "optimizer.groups.momentum: "},
       {R"({"optimizer": {"name": "sgd", "nesterov": true, "momentum": 1, "dampening": 1}})", "optimizer.nesterov: "},
       {R"({"optimizer": {"name": "sgd", "nesterov": true, "momentum": 0}})", "optimizer.nesterov: "},
       {R"({"schedule": {"name": "multi_step"}})", "schedule.milestones: needs 1 to 1024"},
@@ -175,19 +177,25 @@ TEST(JobSpecLimitsTest, FieldsThatDoNotGoTogetherAreNamed) {
       {R"({"distribution": {"join_timeout_seconds": 1}})", "distribution.world_size: needed"},
       {R"({"distribution": {"hosts": ["a"]}})", "distribution.world_size: needed"},
       {R"({"distribution": {"world_size": 2, "hosts": ["a"]}})", "distribution.hosts: all ranks run on this host"},
-      {R"({"distribution": {"world_size": 2, "join_timeout_seconds": 1}})", "distribution.join_timeout_seconds: all ranks"},
+      {R"({"distribution": {"world_size": 2, "join_timeout_seconds": 1}})",
+       "distribution.join_timeout_seconds: all ranks"},
       {R"({"distribution": {"world_size": 2, "processes_per_host": 3}})", "distribution.processes_per_host: more than"},
       {R"({"distribution": {"world_size": 4, "processes_per_host": 1, "hosts": ["a", "b"]}})",
        "distribution.hosts: 3 other hosts are needed, got 2"},
-      {R"({"distribution": {"world_size": 3, "processes_per_host": 1, "hosts": ["a", "a"]}})", "distribution.hosts: 'a' is"},
-      {R"({"distribution": {"world_size": 3, "processes_per_host": 1, "hosts": ["a", ""]}})", "distribution.hosts: '' is"},
-      {R"({"distribution": {"world_size": 3, "processes_per_host": 1, "hosts": ["a", "/"]}})", "distribution.hosts: '/' is"},
+      {R"({"distribution": {"world_size": 3, "processes_per_host": 1, "hosts": ["a", "a"]}})",
+       "distribution.hosts: 'a' is"},
+      {R"({"distribution": {"world_size": 3, "processes_per_host": 1, "hosts": ["a", ""]}})",
+       "distribution.hosts: '' is"},
+      {R"({"distribution": {"world_size": 3, "processes_per_host": 1, "hosts": ["a", "/"]}})",
+       "distribution.hosts: '/' is"},
       {R"({"distribution": {"world_size": 2}, "batch_size": 1})", "distribution.world_size: 2 ranks have no row"},
-      {R"({"distribution": {"world_size": 2}, "loss": {"builtin": "nll", "ignore_index": 1}})", "loss.ignore_index: each"},
+      {R"({"distribution": {"world_size": 2}, "loss": {"builtin": "nll", "ignore_index": 1}})",
+       "loss.ignore_index: each"},
   };
   for (const auto& [change, message] : wrong) {
     EXPECT_TRUE(error_of(with(change)).starts_with(std::string("INVALID_ARGUMENT ") + message))
-        << change << "\n" << error_of(with(change));
+        << change << "\n"
+        << error_of(with(change));
   }
   EXPECT_TRUE(error_of(with(R"({"distribution": {"world_size": 2}, "optimizer": {"name": "lbfgs"}})"))
                   .starts_with("UNIMPLEMENTED distribution: lbfgs"));
@@ -212,8 +220,9 @@ TEST(JobSpecLimitsTest, StreamedDataHasNoFileOrderOrEpochs) {
     json.merge_patch(Json::parse(change));
     EXPECT_TRUE(error_of(json).starts_with(message)) << change << "\n" << error_of(json);
   }
-  for (const char* change : {R"({"schedule": {"name": "cosine", "t_max": 5}})", R"({"schedule": {"name": "linear"}, "steps": 1})",
-                             R"({"evaluation": {"file": "e.npz"}})", R"({"schedule": {"name": "one_cycle"}, "steps": 9})"}) {
+  for (const char* change :
+       {R"({"schedule": {"name": "cosine", "t_max": 5}})", R"({"schedule": {"name": "linear"}, "steps": 1})",
+        R"({"evaluation": {"file": "e.npz"}})", R"({"schedule": {"name": "one_cycle"}, "steps": 9})"}) {
     Json json = good;
     json.merge_patch(Json::parse(change));
     EXPECT_EQ(error_of(json), "none") << change;
@@ -236,20 +245,29 @@ TEST(JobSpecLimitsTest, ListsAndTextsEndWhereTheyShould) {
   };
   const auto expect_most = [&](const char* field, auto list_of, size_t most, const char* others = "{}") {
     EXPECT_EQ(error_with(field, list_of(most), others), "none") << field;
-    EXPECT_TRUE(error_with(field, list_of(most + 1), others).starts_with(std::string("INVALID_ARGUMENT ") + field + ": "))
+    EXPECT_TRUE(
+        error_with(field, list_of(most + 1), others).starts_with(std::string("INVALID_ARGUMENT ") + field + ": "))
         << error_with(field, list_of(most + 1), others);
   };
-  expect_most("name", [](size_t n) { return Json(std::string(n, 'x')); }, 256);
-  expect_most("model.name", [](size_t n) { return Json(std::string(n, 'x')); }, 256);
-  expect_most("optimizer.groups", [](size_t n) { return Json(std::vector<Json>(n, {{"pattern", "*"}})); }, 1024);
+  expect_most(
+      "name", [](size_t n) { return Json(std::string(n, 'x')); }, 256);
+  expect_most(
+      "model.name", [](size_t n) { return Json(std::string(n, 'x')); }, 256);
+  expect_most(
+      "optimizer.groups",
+      [](size_t n) {
+        return Json(std::vector<Json>(n, {{"pattern", "*"}}));
+      },
+      1024);
   const auto ascending = [](size_t n) {
     Json list = Json::array();
     for (size_t i = 1; i <= n; ++i) list.push_back(i);
     return list;
   };
   expect_most("schedule.milestones", ascending, 1024, R"({"schedule": {"name": "multi_step"}})");
-  expect_most("evaluation.metrics", [](size_t n) { return Json(std::vector<std::string>(n, "mae")); }, 64,
-              R"({"evaluation": {"fraction": 0.5}})");
+  expect_most(
+      "evaluation.metrics", [](size_t n) { return Json(std::vector<std::string>(n, "mae")); }, 64,
+      R"({"evaluation": {"fraction": 0.5}})");
   const auto inputs = [](size_t n) {
     Json map = Json::object();
     for (size_t i = 0; i < n; ++i) map["x" + std::to_string(i)] = "y";
