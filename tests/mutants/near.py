@@ -42,13 +42,14 @@ ROWS = {
 PLAIN_WORDS = {"test", "cpu", "inl", "model", "path", "server"}
 
 
-def words_of(path: str) -> set[str]:
-    return set(pathlib.PurePath(path).stem.split("_")) - PLAIN_WORDS
+def words_of(name: str) -> set[str]:
+    return set(name.split("_")) - PLAIN_WORDS
 
 
 def likeness(path: str, place: str) -> float:
-    """How much of their names a source and a test share, 0 to 1."""
-    ours, theirs = words_of(path), words_of(place)
+    """How much of their names a source (with its folder's) and a test share, 0 to 1."""
+    source = pathlib.PurePath(path)
+    ours, theirs = words_of(source.stem) | words_of(source.parent.name), words_of(pathlib.PurePath(place).stem)
     return len(ours & theirs) / max(1, len(ours | theirs))
 
 
