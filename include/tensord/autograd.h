@@ -1,0 +1,9 @@
+#pragma once
+
+// Gradients: requires_grad, backward, grad, hooks, NoGradGuard, functions with a backward of their own, gradcheck; jvp, vjp,
+// jacobian and hessian by composition.
+#include "core/autograd/engine.h"
+#include "core/autograd/function.h"
+#include "core/autograd/gradcheck.h"
+#include "core/autograd/variable.h"
+#include "core/tensor/grad_mode.h"
