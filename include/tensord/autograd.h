@@ -1,7 +1,6 @@
 #pragma once
 
-// Gradients: requires_grad, backward, grad, hooks, NoGradGuard, functions with a backward of their own, gradcheck; jvp, vjp,
-// jacobian and hessian by composition.
+// Gradients: requires_grad, backward, grad, hooks, NoGradGuard, functions with a backward of their own, gradcheck.
 #include "core/autograd/engine.h"
 #include "core/autograd/function.h"
 #include "core/autograd/gradcheck.h"
