@@ -96,6 +96,12 @@ void Optimizer::add_param_group(ParamGroup group) {
   groups_.push_back(std::move(group));
 }
 
+void Optimizer::keep_only(std::span<const Tensor> params) {
+  kept_.emplace();
+  for (const Tensor& param : params) kept_->insert(param.impl());
+  std::erase_if(states_, [this](const auto& item) { return !kept_->contains(item.first); });
+}
+
 void Optimizer::set_options(const Options& options) {
   std::vector<Options> changed;
   for (const ParamGroup& group : groups_) {
@@ -120,6 +126,7 @@ Tensor Optimizer::step(const Closure& closure) {
   for (const ParamGroup& group : groups_) {
     updates.clear();
     for (const Tensor& param : group.params) {
+      if (!keeps(param)) continue;
       Tensor grad = autograd::grad(param);
       if (grad.defined()) updates.push_back({param, std::move(grad), &states_[param.impl()]});
     }
@@ -222,8 +229,8 @@ void Optimizer::load_state_dict(const Value& state) {
     options.push_back(load_options(group));
     for (size_t p = 0; p < ids.size(); ++p) {
       const std::ptrdiff_t at = states.find(ids[p]);
-      if (at < 0) continue;
       const Tensor& param = groups_[i].params[p];
+      if (at < 0 || !keeps(param)) continue;
       loaded[param.impl()] = load_state(as_dict(states.items()[static_cast<size_t>(at)].second, "state"), param);
     }
   }

@@ -23,12 +23,12 @@
 #include "core/jit/runtime/interpreter.h"
 #include "core/jit/runtime/module_tensors.h"
 #include "core/jit/runtime/program_library.h"
+#include "core/jit/runtime/stand_in.h"
 #include "core/tensor/allocator.h"
 
 namespace tensord::jit {
 
 using ops::Value;
-
 namespace {
 
 constexpr const char* kTraining = "training";
@@ -155,16 +155,18 @@ struct Module::Impl {
 
 std::unique_ptr<Graph> Module::Impl::prepare(const Graph& source, ops::ObjectPtr self) {
   const GradModeGuard guard(own_mode(options));
-  std::unique_ptr<Graph> graph = source.clone();
-  if (!options.optimize) return graph;
-  PassContext context;
-  context.is_for_training = options.for_training;
-  context.functions = functions.get();
-  context.precision = options.precision;
-  context.self = std::move(self);
-  context.changing_attributes = context.self ? &changing_attributes : nullptr;
-  const bool is_prepared = context.self && !options.for_training;
-  run_pipeline(*graph, context, options.passes, is_prepared ? inference_pipeline() : simplification_pipeline());
+  auto graph = source.clone();
+  if (options.optimize) {
+    PassContext context;
+    context.is_for_training = options.for_training;
+    context.functions = functions.get();
+    context.precision = options.precision;
+    context.self = std::move(self);
+    context.changing_attributes = context.self ? &changing_attributes : nullptr;
+    run_pipeline(*graph, context, options.passes,
+                 context.self && !options.for_training ? inference_pipeline() : simplification_pipeline());
+  }
+  for (const auto& stand_in : options.stand_ins) use_stand_in(graph->block(), *stand_in);
   return graph;
 }
 

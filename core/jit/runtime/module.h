@@ -27,6 +27,8 @@ struct LoadOptions {
   // A .safetensors file whose tensors take the place of parameters and buffers of these names. Empty: the file
   // weights.safetensors beside the model, where there is one.
   std::string weights;
+  // Composites that run wherever the code has the operator of the registry with their name; same arguments and results.
+  std::vector<std::shared_ptr<const ops::Op>> stand_ins;
 };
 
 // One method of a loaded module, optimised and ready to run. Immutable, shared by workers.
