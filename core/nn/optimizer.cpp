@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/nn/clip_grad.h"
 #include "core/nn/state.h"
+#include "core/tensor/device_runtime.h"
 #include "core/tensor/grad_mode.h"
 
 namespace tensord::nn {
@@ -147,7 +148,7 @@ Tensor Optimizer::zeros_for(const Tensor& param) {
   const bool is_dense = is_non_overlapping_and_dense(param.sizes(), param.strides());
   const Tensor zeros = Tensor::empty_strided(
       param.sizes(), is_dense ? param.strides() : contiguous_strides(param.sizes()), param.dtype(), param.device());
-  std::fill_n(static_cast<char*>(zeros.raw_data()), zeros.size_bytes(), 0);
+  device_runtime(zeros.device()).fill(zeros.raw_data(), 0, zeros.size_bytes(), current_stream(zeros.device()));
   return zeros;
 }
 

@@ -308,6 +308,7 @@ void Module::Impl::load_objects(const ModelArchive& archive) {
     fail(ErrorCode::kDataLoss, type->name(), ": no member has the value in the archive");
   };
   hooks.copies_tensors = options.for_training;
+  hooks.device = options.device;
   scripts->set_constants(archive.constants(hooks));
   hooks.requires_grad = [this](const Tensor& tensor) { with_gradient.push_back(tensor); };
   const Value root = archive.object(hooks);
@@ -340,7 +341,8 @@ void Module::Impl::replace_weights() {
   for (const auto& [own, given] : replaced) {
     const Holders& known = holders.at(own);
     const size_t count = known.slots.size() + known.with_gradient.size();
-    if (options.for_training || own->storage->use_count() > 1 || own->use_count() > count) {
+    if (options.for_training || !options.device.is_host() || own->storage->use_count() > 1 ||
+        own->use_count() > count) {
       known.slots.front()->to_tensor().copy_from(given);
       continue;
     }
@@ -394,6 +396,10 @@ std::shared_ptr<Module> Module::load(const std::string& path, LoadOptions option
   if (!weights.empty()) impl->new_weights.emplace(weights, impl->options.for_training);
   if (const ModelFormat* format = find_format(path)) {
     impl->platform = format->platform;
+    if (!impl->options.device.is_host()) {
+      fail(ErrorCode::kUnimplemented, path, ": models of the format ", format->platform,
+           " are run on the CPU only, and ", to_string(impl->options.device), " was asked for");
+    }
     const NewWeights* weights = impl->new_weights ? &*impl->new_weights : nullptr;
     impl->take(format->read(path, {.copies_tensors = impl->options.for_training, .weights = weights}));
   } else {

@@ -24,6 +24,9 @@ struct LoadOptions {
   // requires_grad, neither they nor `training` are taken as constant (no freezing, packing or plans),
   // and methods run in the caller's grad mode. Without it they run in inference mode.
   bool for_training = false;
+  // Where the model's tensors are put, and its methods' inputs are expected. Of an archive of TorchScript; other
+  // formats are the host's.
+  Device device = {};
   // A .safetensors file whose tensors take the place of parameters and buffers of these names. Empty: the file
   // weights.safetensors beside the model, where there is one.
   std::string weights;
