@@ -2,7 +2,7 @@
 # operators, which register themselves, are there without a word to the linker. The daemon has it all inside instead.
 set(engine_layers tensord_base tensord_tensor tensord_ops tensord_autograd tensord_distributed tensord_nn
                   tensord_jit_ir tensord_jit_frontend tensord_jit_passes tensord_jit_archive tensord_jit_formats
-                  tensord_jit_runtime)
+                  tensord_jit_runtime tensord_api)
 add_library(tensord_engine SHARED $<TARGET_OBJECTS:tensord_kernels>)
 add_library(tensord::engine ALIAS tensord_engine)
 list(JOIN engine_layers "," layer_list)
@@ -11,14 +11,13 @@ target_link_libraries(tensord_engine PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,${laye
 set_target_properties(tensord_engine PROPERTIES LINK_LIBRARY_OVERRIDE "WHOLE_ARCHIVE,${layer_list}"
                       LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION 0.1 EXPORT_NAME engine)
 target_link_libraries(tensord_engine PRIVATE tensord_onednn tensord_lapack ${HWY_LIBRARY})
-target_include_directories(tensord_engine INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>
+# <tensord/ops.h> and the like, and what they include: "core/ops/value.h".
+target_include_directories(tensord_engine INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>
+                           $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<INSTALL_INTERFACE:include>
                            $<INSTALL_INTERFACE:include/tensord>)
 target_compile_features(tensord_engine INTERFACE cxx_std_20)
 # See CMakeLists.txt at the top.
 target_compile_options(tensord_engine INTERFACE -fno-strict-aliasing)
-if(TENSORD_WITH_CUDA)
-  target_compile_definitions(tensord_engine INTERFACE TENSORD_WITH_CUDA)
-endif()
 if(TENSORD_SANITIZE)
   # Not to be installed, and large.
   set_target_properties(tensord_engine PROPERTIES EXCLUDE_FROM_ALL TRUE)

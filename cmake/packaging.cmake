@@ -13,6 +13,9 @@ install(EXPORT tensord-engine FILE tensord-engine-targets.cmake NAMESPACE tensor
 export(EXPORT tensord-engine FILE ${CMAKE_BINARY_DIR}/tensord-engine-targets.cmake NAMESPACE tensord::)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/core DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tensord COMPONENT development
         FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
+configure_file(${CMAKE_SOURCE_DIR}/cmake/tensord-engine.pc.in ${CMAKE_BINARY_DIR}/tensord-engine.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/tensord-engine.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 if(TENSORD_SERVER)
   install(TARGETS tensord_client EXPORT tensord-client ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
           COMPONENT development)

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/execution_context.h"
+#include "core/base/sanitizer_order.h"
 #include "core/base/thread.h"
 
 namespace tensord {
@@ -90,7 +91,7 @@ int thread_budget() { return omp_in_parallel() ? 1 : std::min(omp_get_max_thread
 
 namespace detail {
 
-void parallel_for_erased(int64_t count, int64_t grain, RangeFn fn, void* argument) {
+TENSORD_NOT_THREAD_SANITIZED void parallel_for_erased(int64_t count, int64_t grain, RangeFn fn, void* argument) {
   if (count <= 0) return;
   grain = std::max<int64_t>(grain, 1);
   int64_t parts = std::min<int64_t>(thread_budget(), count / grain);
@@ -104,8 +105,10 @@ void parallel_for_erased(int64_t count, int64_t grain, RangeFn fn, void* argumen
   std::atomic<bool> failed{false};
   ExecutionContext context = execution_context();
   context.threads = 1;  // as OpenMP has it inside of a team
+  sanitizer_release(&context);
 #pragma omp parallel num_threads(static_cast <int>(parts))
   {
+    sanitizer_acquire(&context);
     const int64_t team = omp_get_num_threads(), index = omp_get_thread_num();
     const int64_t begin = count * index / team, end = count * (index + 1) / team;
     try {
@@ -114,7 +117,9 @@ void parallel_for_erased(int64_t count, int64_t grain, RangeFn fn, void* argumen
     } catch (...) {
       if (!failed.exchange(true)) error = std::current_exception();
     }
+    sanitizer_release(&failed);
   }
+  sanitizer_acquire(&failed);
   if (error) std::rethrow_exception(error);
 }
 

@@ -77,6 +77,9 @@ class DistributedDataParallel final : public Module {
     const Options options_;
   };
 
+  // See distributed::Reducer.
+  void register_comm_hook(distributed::CommHook hook) { reducer_.register_hook(std::move(hook)); }
+
   Module& module() { return *module_; }
   const distributed::Reducer& reducer() const { return reducer_; }
 

@@ -65,17 +65,21 @@ Tensor Conv2d::forward(const Tensor& input) {
               options_.groups);
 }
 
-BatchNorm2d::BatchNorm2d(int64_t features, BatchNormOptions options)
-    : Layer("BatchNorm2d"),
+BatchNorm::BatchNorm(std::string kind, int64_t least, int64_t most, int64_t features, BatchNormOptions options)
+    : Layer(std::move(kind)),
       weight(register_parameter("weight", options.is_affine ? filled({features}, 1) : Tensor())),
       bias(register_parameter("bias", options.is_affine ? filled({features}, 0) : Tensor())),
       running_mean(register_buffer("running_mean", options.tracks_statistics ? filled({features}, 0) : Tensor())),
       running_var(register_buffer("running_var", options.tracks_statistics ? filled({features}, 1) : Tensor())),
       num_batches_tracked(
           register_buffer("num_batches_tracked", options.tracks_statistics ? Tensor::scalar<int64_t>(0) : Tensor())),
+      least_(least),
+      most_(most),
       options_(options) {}
-Tensor BatchNorm2d::forward(const Tensor& input) {
-  check(input.ndim() == 4, "expected 4D input (got ", input.ndim(), "D input)");
+Tensor BatchNorm::forward(const Tensor& input) {
+  const int64_t ndim = input.ndim();
+  check(ndim >= least_ && ndim <= most_, kind(), ": expected ", least_, least_ < most_ ? "D or " : "D",
+        least_ < most_ ? concat(most_, "D") : "", " input (got ", ndim, "D input)");
   if (is_training() && num_batches_tracked.defined()) {
     const NoGradGuard without_grad;
     call("aten::add_.Scalar", num_batches_tracked, 1);

@@ -44,16 +44,32 @@ struct BatchNormOptions {
   bool is_affine = true;
   bool tracks_statistics = true;
 };
-class BatchNorm2d final : public Layer {
+class BatchNorm : public Layer {
  public:
-  explicit BatchNorm2d(int64_t features, BatchNormOptions options = {});
   using Layer::forward;
   Tensor forward(const Tensor& input) override;
   const Tensor weight, bias;  // [features] or undefined
   const Tensor running_mean, running_var, num_batches_tracked;
 
+ protected:
+  // Takes inputs of `least` to `most` dimensions, [N, features, …].
+  BatchNorm(std::string kind, int64_t least, int64_t most, int64_t features, BatchNormOptions options);
+
  private:
+  const int64_t least_, most_;
   const BatchNormOptions options_;
+};
+struct BatchNorm1d final : BatchNorm {
+  explicit BatchNorm1d(int64_t features, BatchNormOptions options = {})
+      : BatchNorm("BatchNorm1d", 2, 3, features, options) {}
+};
+struct BatchNorm2d final : BatchNorm {
+  explicit BatchNorm2d(int64_t features, BatchNormOptions options = {})
+      : BatchNorm("BatchNorm2d", 4, 4, features, options) {}
+};
+struct BatchNorm3d final : BatchNorm {
+  explicit BatchNorm3d(int64_t features, BatchNormOptions options = {})
+      : BatchNorm("BatchNorm3d", 5, 5, features, options) {}
 };
 
 class LayerNorm final : public Layer {

@@ -31,6 +31,15 @@ void assign(const Tensor& tensor, const Tensor& value) {
   to.strides = from.strides;
   to.offset = from.offset;
   to.dtype = from.dtype;
+  to.device = from.device;
+}
+
+// The same for a parameter. What autograd keeps is of the old tensor: gradients and hooks go.
+void assign_parameter(const Tensor& parameter, const Tensor& value) {
+  const bool requires_grad = autograd::requires_grad(parameter);
+  parameter.impl()->autograd = {};
+  assign(parameter, value);
+  autograd::set_requires_grad(parameter, requires_grad);
 }
 
 }  // namespace
@@ -153,15 +162,19 @@ void Module::to(DType dtype) {
   const NoGradGuard without_grad;
   for (const Tensor& parameter : parameters()) {
     if (!is_floating(parameter.dtype()) || parameter.dtype() == dtype) continue;
-    const bool requires_grad = autograd::requires_grad(parameter);
-    // What autograd keeps is of the old dtype: gradients and hooks go.
-    parameter.impl()->autograd = {};
-    assign(parameter, parameter.to(dtype));
-    autograd::set_requires_grad(parameter, requires_grad);
+    assign_parameter(parameter, parameter.to(dtype));
   }
   for (const NamedTensor& buffer : named_buffers()) {
     if (is_floating(buffer.tensor.dtype())) assign(buffer.tensor, buffer.tensor.to(dtype));
   }
+}
+
+void Module::to(Device device) {
+  const NoGradGuard without_grad;
+  for (const Tensor& parameter : parameters()) {
+    if (parameter.device() != device) assign_parameter(parameter, parameter.to(device));
+  }
+  for (const NamedTensor& buffer : named_buffers()) assign(buffer.tensor, buffer.tensor.to(device));
 }
 
 void Module::apply(const std::function<void(Module&)>& function) {

@@ -96,6 +96,8 @@ class Module {
   void zero_grad(bool set_to_none = true);
   // Converts floating parameters and buffers. The handles stay the same tensors.
   void to(DType dtype);
+  // Moves all parameters and buffers. The handles stay the same tensors; gradients go.
+  void to(Device device);
   // Calls `function` for the modules inside, innermost first, then for this one.
   void apply(const std::function<void(Module&)>& function);
 

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/nn/clip_grad.h"
 #include "core/nn/state.h"
+#include "core/tensor/device_runtime.h"
 #include "core/tensor/grad_mode.h"
 
 namespace tensord::nn {
@@ -96,6 +97,12 @@ void Optimizer::add_param_group(ParamGroup group) {
   groups_.push_back(std::move(group));
 }
 
+void Optimizer::keep_only(std::span<const Tensor> params) {
+  kept_.emplace();
+  for (const Tensor& param : params) kept_->insert(param.impl());
+  std::erase_if(states_, [this](const auto& item) { return !kept_->contains(item.first); });
+}
+
 void Optimizer::set_options(const Options& options) {
   std::vector<Options> changed;
   for (const ParamGroup& group : groups_) {
@@ -120,6 +127,7 @@ Tensor Optimizer::step(const Closure& closure) {
   for (const ParamGroup& group : groups_) {
     updates.clear();
     for (const Tensor& param : group.params) {
+      if (!keeps(param)) continue;
       Tensor grad = autograd::grad(param);
       if (grad.defined()) updates.push_back({param, std::move(grad), &states_[param.impl()]});
     }
@@ -140,7 +148,7 @@ Tensor Optimizer::zeros_for(const Tensor& param) {
   const bool is_dense = is_non_overlapping_and_dense(param.sizes(), param.strides());
   const Tensor zeros = Tensor::empty_strided(
       param.sizes(), is_dense ? param.strides() : contiguous_strides(param.sizes()), param.dtype(), param.device());
-  std::fill_n(static_cast<char*>(zeros.raw_data()), zeros.size_bytes(), 0);
+  device_runtime(zeros.device()).fill(zeros.raw_data(), 0, zeros.size_bytes(), current_stream(zeros.device()));
   return zeros;
 }
 
@@ -222,8 +230,8 @@ void Optimizer::load_state_dict(const Value& state) {
     options.push_back(load_options(group));
     for (size_t p = 0; p < ids.size(); ++p) {
       const std::ptrdiff_t at = states.find(ids[p]);
-      if (at < 0) continue;
       const Tensor& param = groups_[i].params[p];
+      if (at < 0 || !keeps(param)) continue;
       loaded[param.impl()] = load_state(as_dict(states.items()[static_cast<size_t>(at)].second, "state"), param);
     }
   }

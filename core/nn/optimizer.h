@@ -3,10 +3,12 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -65,6 +67,9 @@ class Optimizer {
   // Throws Error{kInvalidArgument}: a parameter that is in a group already, or no leaf; an option that the
   // optimiser does not have, or out of its range.
   virtual void add_param_group(ParamGroup group);
+  // From now on steps update these parameters alone, and only what they need is kept and loaded: for a process among
+  // several that share the others (ZeroRedundancy). Drops what is kept of others.
+  void keep_only(std::span<const Tensor> params);
   // Sets these options in every group.
   void set_options(const Options& options);
   // The options of groups that do not say otherwise.
@@ -111,6 +116,7 @@ class Optimizer {
   std::unordered_map<const TensorImpl*, State> states_;
 
  private:
+  bool keeps(const Tensor& param) const { return !kept_ || kept_->contains(param.impl()); }
   Options merged(const Options& options) const;
   ops::Value save_state(const State& state) const;
   State load_state(const ops::DictObject& saved, const Tensor& param) const;
@@ -119,6 +125,7 @@ class Optimizer {
   const Options defaults_;
   const std::vector<const char*> tensor_names_;
   const StepKind step_kind_;
+  std::optional<std::unordered_set<const TensorImpl*>> kept_;  // not set: all
 };
 
 struct SGDOptions {

@@ -11,8 +11,9 @@ namespace tensord::ops {
 class CallObserver {
  public:
   virtual ~CallObserver() = default;
-  // What it throws comes out of the call. Arguments as the operator got them; what it wrote in place is written.
-  virtual void called(const Op& op, std::span<const Value> arguments, std::span<const Value> returns) = 0;
+  // What it throws comes out of the call. Arguments as the operator got them; what it wrote in place is written. It may
+  // put others in the place of the returns.
+  virtual void called(const Op& op, std::span<const Value> arguments, std::span<Value> returns) = 0;
 };
 
 // The calling thread's observer; null: none. Gives the one before.

@@ -62,16 +62,29 @@ class PackedOp;
 using PackFn = std::function<IntrusivePtr<PackedOp>(const Op&, std::span<const Value> arguments, Precision precision)>;
 using EpilogueFn = std::function<std::optional<Epilogue>(std::span<const Value> arguments)>;
 
-// The one record of an operator. Exactly one of these describes how it runs:
-//   infer + kernels   outputs allocated by the caller, kernel fills them (compute ops)
-//   direct            a function of values: views, list and string ops, ops whose output
-//                     shape depends on data, and composites written with other ops
+// How an operator runs; the registry sees to it that it is exactly one.
+//   kKernel     infer says what comes out, the caller allocates it, the device's kernel fills it
+//   kDynamic    the device's entry allocates its results (their shape may depend on data)
+//   kView       strides alone; no element is read or written. On any device
+//   kComposite  calls other operators and reads no element itself. On any device
+//   kHost       lists, dicts, strings and numbers of scripts, and questions about tensors. What it makes of tensors, or
+//               reads of them, goes through Tensor's own copies
+// In-place and out= forms run as what they are derived from.
+enum class Way : uint8_t { kKernel, kDynamic, kView, kComposite, kHost };
+
+// The one record of an operator. One of these describes how it runs:
+//   infer + kernels   Way::kKernel
+//   dynamic           Way::kDynamic
+//   direct            the other ways: a function of values, the same on every device. (Of kDynamic: the processor's.)
 //   base              in-place and out= forms derived from another record
 struct Op {
   Schema schema;
   InferFn infer;
   std::array<KernelFn, kDeviceKinds> kernels;
   DirectFn direct;
+  std::array<DirectFn, kDeviceKinds> dynamic;
+  Way way = Way::kKernel;  // from the first look-up on: as marked, else as the record says (registry.cpp)
+  bool is_way_marked = false;
   GradientFn gradient;
   // Bit i: the gradient reads the elements of argument (return) i, so they are kept for it.
   uint64_t saved_inputs = ~uint64_t{0}, saved_outputs = ~uint64_t{0};
@@ -92,7 +105,7 @@ struct Op {
   bool is_pointwise = false;  // out[i] depends on in[i] only, after broadcasting
   bool is_reduction = false;
   bool is_random = false;
-  // Direct, and written with other operators called through the registry: its gradient is theirs.
+  // Of Way::kComposite: its gradient is that of the operators that it calls.
   bool is_composite = false;
   // Floating results that are constants to autograd (empty_like, detach). An operator that is not
   // this, not composite and has no gradient refuses inputs that require one, in backward.
@@ -148,6 +161,10 @@ class OpBuilder {
   OpBuilder& keeps_layout();
   OpBuilder& shape_only();
   OpBuilder& packs(PackFn function);
+  // Where the record does not say it: a direct function is of Way::kView when its result is marked as a view,
+  // kComposite when composite() says so, kHost when no tensor comes out or none goes in, else kDynamic, of the
+  // processor alone.
+  OpBuilder& runs(Way way);
 
  private:
   void check_parameters(const std::vector<std::string>& cpp_types, const char* what);
@@ -166,6 +183,17 @@ class KernelBuilder {
 
  private:
   void add(const char* op, DeviceKind device, KernelFn kernel, std::vector<std::string> cpp_types);
+};
+
+// Gives an op of Way::kDynamic its entry for a device: function of the schema's arguments → as direct. Work of a device
+// goes to its current stream, as a kernel's.
+class DynamicBuilder {
+ public:
+  template <class F>
+  DynamicBuilder(const char* op, DeviceKind device, F function);
+
+ private:
+  void add(const char* op, DeviceKind device, DirectFn function, std::vector<std::string> cpp_types);
 };
 
 // Says how an op may be joined to a packed one before it.
@@ -188,6 +216,9 @@ class PrepareBuilder {
 #define KERNEL(OP_NAME, DEVICE, FUNCTION)                                                                       \
   static const ::tensord::ops::KernelBuilder TENSORD_CONCAT(kernel_registration_, __COUNTER__)(OP_NAME, DEVICE, \
                                                                                                FUNCTION)
+#define DYNAMIC(OP_NAME, DEVICE, FUNCTION)                                                                        \
+  static const ::tensord::ops::DynamicBuilder TENSORD_CONCAT(dynamic_registration_, __COUNTER__)(OP_NAME, DEVICE, \
+                                                                                                 FUNCTION)
 #define PREPARE(OP_NAME, DEVICE, ...)                                                                             \
   static const ::tensord::ops::PrepareBuilder TENSORD_CONCAT(prepare_registration_, __COUNTER__)(OP_NAME, DEVICE, \
                                                                                                  __VA_ARGS__)
@@ -262,30 +293,47 @@ OpBuilder& OpBuilder::gradient(F function) {
   return *this;
 }
 
+namespace detail {
+
+// With the types that its parameters stand for; none for a function of the raw values, which serves vararg schemas.
 template <class F>
-OpBuilder& OpBuilder::direct(F function) {
+DirectFn box_direct(F function, std::optional<std::vector<std::string>>& cpp_types) {
   using Arguments = typename Signature<F>::Arguments;
-  // A function of the raw values serves vararg schemas.
+  constexpr bool kIsVoid = std::is_void_v<typename Signature<F>::Return>;
   if constexpr (std::is_same_v<Arguments, std::tuple<std::span<const Value>>>) {
-    op_->direct = [function](std::span<const Value> v, std::vector<Value>& returns) {
-      if constexpr (std::is_void_v<typename Signature<F>::Return>)
+    return [function](std::span<const Value> v, std::vector<Value>& returns) {
+      if constexpr (kIsVoid)
         function(v);
       else
-        detail::push(returns, function(v));
+        push(returns, function(v));
     };
-    return *this;
   } else {
     using Indices = std::make_index_sequence<std::tuple_size_v<Arguments>>;
-    check_parameters(detail::schema_names<Arguments>(Indices()), "direct");
-    op_->direct = [function](std::span<const Value> v, std::vector<Value>& returns) {
-      if constexpr (std::is_void_v<typename Signature<F>::Return>) {
-        detail::call_unboxed<F, Arguments>(function, v, Indices());
-      } else {
-        detail::push(returns, detail::call_unboxed<F, Arguments>(function, v, Indices()));
-      }
+    cpp_types = schema_names<Arguments>(Indices());
+    return [function](std::span<const Value> v, std::vector<Value>& returns) {
+      if constexpr (kIsVoid)
+        call_unboxed<F, Arguments>(function, v, Indices());
+      else
+        push(returns, call_unboxed<F, Arguments>(function, v, Indices()));
     };
-    return *this;
   }
+}
+
+}  // namespace detail
+
+template <class F>
+OpBuilder& OpBuilder::direct(F function) {
+  std::optional<std::vector<std::string>> types;
+  op_->direct = detail::box_direct(function, types);
+  if (types) check_parameters(*types, "direct");
+  return *this;
+}
+
+template <class F>
+DynamicBuilder::DynamicBuilder(const char* op, DeviceKind device, F function) {
+  std::optional<std::vector<std::string>> types;
+  DirectFn boxed = detail::box_direct(function, types);
+  add(op, device, std::move(boxed), types ? *std::move(types) : std::vector<std::string>{"..."});
 }
 
 namespace detail {

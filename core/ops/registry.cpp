@@ -30,10 +30,36 @@ struct PendingKernel {
   std::vector<std::string> cpp_types;
 };
 
+struct PendingDynamic {
+  std::string op;
+  DeviceKind device;
+  DirectFn function;
+  std::vector<std::string> cpp_types;
+};
+
 struct PendingDerived {
   DeviceKind device, like;
   MakeKernel make;
+  MakeDynamic make_dynamic;
 };
+
+bool has_tensors(const Type& type) {
+  if (type.kind() == TypeKind::kTensor) return true;
+  const bool is_wrapper = type.kind() == TypeKind::kOptional || type.kind() == TypeKind::kList;
+  return is_wrapper && has_tensors(*type.element());
+}
+bool has_tensors(const std::vector<Argument>& arguments) {
+  return std::any_of(arguments.begin(), arguments.end(), [](const Argument& one) { return has_tensors(*one.type); });
+}
+
+// Of a record that is not a form of another.
+Way way_of(const Op& op) {
+  if (op.is_way_marked) return op.way;
+  if (!op.direct) return op.infer ? Way::kKernel : Way::kDynamic;
+  if (op.is_composite) return Way::kComposite;
+  if (op.is_view) return Way::kView;
+  return has_tensors(op.schema.arguments) && has_tensors(op.schema.returns) ? Way::kDynamic : Way::kHost;
+}
 
 class Registry {
  public:
@@ -51,6 +77,7 @@ class Registry {
     return ops_.back().get();
   }
   void add_kernel(PendingKernel kernel) { pending_.push_back(std::move(kernel)); }
+  void add_dynamic(PendingDynamic entry) { pending_dynamic_.push_back(std::move(entry)); }
   void add_epilogue(std::string op, EpilogueFn function) {
     pending_epilogues_.emplace_back(std::move(op), std::move(function));
   }
@@ -74,6 +101,8 @@ class Registry {
       }
       join_aliases();
       join_kernels();
+      join_dynamic();
+      for (const auto& op : ops_) settle_way(*op);
       derive_kernels();
       join_epilogues();
       join_prepares();
@@ -122,26 +151,65 @@ class Registry {
     }
   }
 
+  // The operator that something was registered for beside its record; null, and reported, where it does not fit.
+  Op* target_of(const std::string& name, const std::vector<std::string>& cpp_types, const std::string& what) {
+    const auto it = by_full_name_.find(name);
+    if (it == by_full_name_.end()) {
+      report("a " + what + " is registered for " + name + ", which is not an operator");
+      return nullptr;
+    }
+    const Schema& schema = it->second->schema;
+    bool matches = cpp_types.size() == schema.arguments.size();
+    for (size_t i = 0; matches && i < cpp_types.size(); ++i) {
+      matches = unbox_matches(cpp_types[i], schema.arguments[i].type, schema.arguments[i].enum_name);
+    }
+    if (matches || (schema.is_vararg && cpp_types == std::vector<std::string>{"..."})) return it->second;
+    std::string types;
+    for (const std::string& type : cpp_types) types += (types.empty() ? "" : ", ") + type;
+    report("the " + what + " of " + schema.str() + " takes (" + types + ")");
+    return nullptr;
+  }
+
   void join_kernels() {
     for (PendingKernel& pending : pending_) {
-      const auto it = by_full_name_.find(pending.op);
-      if (it == by_full_name_.end()) {
-        report("a kernel is registered for " + pending.op + ", which is not an operator");
-        continue;
-      }
-      const Schema& schema = it->second->schema;
-      bool matches = pending.cpp_types.size() == schema.arguments.size();
-      for (size_t i = 0; matches && i < pending.cpp_types.size(); ++i) {
-        matches = unbox_matches(pending.cpp_types[i], schema.arguments[i].type, schema.arguments[i].enum_name);
-      }
-      if (!matches) {
-        std::string types;
-        for (const std::string& type : pending.cpp_types) types += (types.empty() ? "" : ", ") + type;
-        report("the kernel of " + schema.str() + " takes (" + types + ")");
-      }
-      it->second->kernels[static_cast<size_t>(pending.device)] = std::move(pending.kernel);
+      if (Op* const op = target_of(pending.op, pending.cpp_types, "kernel"))
+        op->kernels[static_cast<size_t>(pending.device)] = std::move(pending.kernel);
     }
     pending_.clear();
+  }
+
+  void join_dynamic() {
+    for (PendingDynamic& pending : pending_dynamic_) {
+      if (Op* const op = target_of(pending.op, pending.cpp_types, "dynamic entry"))
+        op->dynamic[static_cast<size_t>(pending.device)] = std::move(pending.function);
+    }
+    pending_dynamic_.clear();
+  }
+
+  // One way to run, and nothing of another.
+  void settle_way(Op& op) {
+    const std::string name = op.schema.full_name();
+    const auto has_any = [](const auto& by_device) {
+      return std::any_of(by_device.begin(), by_device.end(), [](const auto& function) { return bool(function); });
+    };
+    if (op.base) {
+      op.way = op.base->way;
+      if (op.infer || op.direct || has_any(op.kernels) || has_any(op.dynamic))
+        report(name + " is a form of " + op.base->schema.full_name() + " and has a way to run of its own");
+      return;
+    }
+    op.way = way_of(op);
+    if (op.infer && op.direct) report(name + " has infer and direct");
+    if (op.infer && has_any(op.dynamic)) report(name + " has infer and a dynamic entry");
+    if (!op.infer && has_any(op.kernels)) report(name + " has a kernel, and no infer");
+    if (op.infer ? op.way != Way::kKernel : op.way == Way::kKernel) report(name + " does not run as it is marked");
+    if (op.way != Way::kDynamic && has_any(op.dynamic)) report(name + " has a dynamic entry, and is not dynamic");
+    if (op.is_composite && op.way != Way::kComposite) report(name + " is marked as a composite and as something else");
+    if (op.way != Way::kDynamic) return;
+    DirectFn& own = op.dynamic[static_cast<size_t>(kCPU)];
+    if (op.direct && own) report(name + " has direct and a dynamic entry for the processor");
+    if (!own) own = op.direct;
+    if (!op.direct) op.direct = own;
   }
 
   void derive_kernels() {
@@ -150,6 +218,9 @@ class Registry {
         const KernelFn& kernel = op->kernels[static_cast<size_t>(derived.like)];
         KernelFn& own = op->kernels[static_cast<size_t>(derived.device)];
         if (kernel && !own) own = derived.make(*op, kernel);
+        const DirectFn& entry = op->dynamic[static_cast<size_t>(derived.like)];
+        DirectFn& own_entry = op->dynamic[static_cast<size_t>(derived.device)];
+        if (entry && !own_entry) own_entry = derived.make_dynamic(*op, entry);
       }
     }
     pending_derived_.clear();
@@ -189,13 +260,14 @@ class Registry {
   }
 
   void check_complete(const Op& op) {
-    if (!op.infer && !op.direct && !op.base) report(op.schema.full_name() + " has neither infer nor direct");
+    if (!op.infer && !op.direct && !op.base) report(op.schema.full_name() + " has no way to run");
   }
 
   std::once_flag frozen_;
   std::vector<std::unique_ptr<Op>> ops_;
   std::vector<std::pair<std::string, std::string>> aliases_;
   std::vector<PendingKernel> pending_;
+  std::vector<PendingDynamic> pending_dynamic_;
   std::vector<PendingDerived> pending_derived_;
   std::vector<std::pair<std::string, EpilogueFn>> pending_epilogues_;
   std::vector<PendingPrepare> pending_prepares_;
@@ -223,8 +295,8 @@ bool unbox_matches(const std::string& cpp_schema, const TypePtr& type, const std
   return cpp_schema == type->str();
 }
 
-void derive_kernels(DeviceKind device, DeviceKind like, MakeKernel make) {
-  Registry::instance().add_derived({device, like, std::move(make)});
+void derive_kernels(DeviceKind device, DeviceKind like, MakeKernel make, MakeDynamic make_dynamic) {
+  Registry::instance().add_derived({device, like, std::move(make), std::move(make_dynamic)});
 }
 
 const Op* find_op(std::string_view full_name) { return Registry::instance().find(full_name); }
@@ -409,6 +481,11 @@ OpBuilder& OpBuilder::shape_only() {
   op_->reads_only_shape = true;
   return *this;
 }
+OpBuilder& OpBuilder::runs(Way way) {
+  op_->way = way;
+  op_->is_way_marked = true;
+  return *this;
+}
 OpBuilder& OpBuilder::packs(PackFn function) {
   op_->pack = std::move(function);
   return *this;
@@ -448,6 +525,10 @@ bool mixes_samples(const Op& op) { return mixing_ops().contains(op.schema.full_n
 
 void KernelBuilder::add(const char* op, DeviceKind device, KernelFn kernel, std::vector<std::string> cpp_types) {
   Registry::instance().add_kernel({op, device, std::move(kernel), std::move(cpp_types)});
+}
+
+void DynamicBuilder::add(const char* op, DeviceKind device, DirectFn function, std::vector<std::string> cpp_types) {
+  Registry::instance().add_dynamic({op, device, std::move(function), std::move(cpp_types)});
 }
 
 }  // namespace tensord::ops

@@ -19,6 +19,7 @@ Device device_of(const Op& op, std::span<const Value> arguments) {
   Device device;
   bool is_known = false, from_scalar = false;
   const auto visit = [&](const Tensor& tensor) {
+    if (!tensor.defined()) return;
     const bool is_scalar = tensor.ndim() == 0 && tensor.device().is_host();
     if (!is_known || (from_scalar && !is_scalar)) {
       device = tensor.device();
@@ -53,6 +54,34 @@ const KernelFn& kernel_of(const Op& op, Device device) {
   return kernel;
 }
 
+const DirectFn& dynamic_of(const Op& op, Device device) {
+  const DirectFn& entry = op.dynamic[static_cast<size_t>(device.kind)];
+  if (!entry) fail(ErrorCode::kUnimplemented, "has no kernel for ", name_of(device.kind));
+  return entry;
+}
+
+void run_direct(const Op& op, std::span<const Value> arguments, std::vector<Value>& returns) {
+  if (op.way != Way::kDynamic) return op.direct(arguments, returns);
+  dynamic_of(op, device_of(op, arguments))(arguments, returns);
+}
+
+// The stream's work on them outlasts the call.
+void note_uses(DeviceStream& stream, const Value& value) {
+  if (value.is_tensor() && value.to_tensor().defined() && value.to_tensor().storage()) {
+    value.to_tensor().storage()->note_use(stream);
+  } else if (value.is_list() && value.to_list()->element->kind() == TypeKind::kTensor) {
+    for (const Value& item : value.to_list()->items) note_uses(stream, item);
+  }
+}
+
+void run_kernel(const KernelFn& kernel, const KernelContext& context, std::span<const Value> arguments,
+                std::span<Tensor> outputs) {
+  kernel(context, arguments, outputs);
+  if (!context.stream) return;
+  for (const Value& argument : arguments) note_uses(*context.stream, argument);
+  for (const Tensor& output : outputs) note_uses(*context.stream, output);
+}
+
 Tensor allocate(const TensorMeta& meta, Device device) {
   if (meta.strides.empty() || meta.sizes.empty()) return Tensor::empty(meta.sizes, meta.dtype, device);
   return Tensor::empty_strided(meta.sizes, meta.strides, meta.dtype, device);
@@ -85,7 +114,7 @@ void run_compute(const Op& op, std::span<const Value> arguments, std::vector<Val
   check_internal(metas.size() <= kMost, "too many outputs");
   Tensor outputs[kMost];
   for (size_t i = 0; i < metas.size(); ++i) outputs[i] = allocate(metas[i], device);
-  kernel(KernelContext{device}, arguments, std::span(outputs, metas.size()));
+  run_kernel(kernel, KernelContext{device}, arguments, std::span(outputs, metas.size()));
   for (size_t i = 0; i < metas.size(); ++i) returns.emplace_back(outputs[i]);
 }
 
@@ -121,7 +150,7 @@ void compute_into(const Op& base, std::span<const Value> inputs, const Tensor& t
   const Device device = target.device();
   if (base.infer && result_dtype == target.dtype() && can_write_directly(base, target, inputs)) {
     Tensor output = target;
-    kernel_of(base, device)(KernelContext{device}, inputs, std::span(&output, 1));
+    run_kernel(kernel_of(base, device), KernelContext{device}, inputs, std::span(&output, 1));
     return;
   }
   std::vector<Value> results;
@@ -329,9 +358,12 @@ void compute(const Op& op, std::span<const Value> arguments, std::vector<Value>&
     if (op.base) return (op.base->schema.name != op.schema.name ? run_inplace : run_out)(op, arguments, returns);
     for_each_written(op, arguments, check_writable);
     if (complex && complex->function) {
+      const Device device = device_of(op, arguments);
+      if (!device.is_host() && !complex->is_composite)
+        fail(ErrorCode::kUnimplemented, "has no kernel of complex numbers for ", name_of(device.kind));
       complex->function(arguments, returns);
     } else if (op.direct) {
-      op.direct(arguments, returns);
+      run_direct(op, arguments, returns);
     } else {
       run_compute(op, arguments, returns);
     }
@@ -359,9 +391,12 @@ std::vector<Value> infer(const Op& op, std::span<const Value> arguments) {
       fail(ErrorCode::kUnimplemented, boxed->describe(), " is run, not inferred");
     const ComplexForm* complex = has_complex(arguments) && !op.base ? &checked_complex_form(op) : nullptr;
     if (complex && complex->function) {
+      const Device device = device_of(op, arguments);
+      if (!device.is_host() && !complex->is_composite)
+        fail(ErrorCode::kUnimplemented, "has no kernel of complex numbers for ", name_of(device.kind));
       complex->function(arguments, returns);
     } else if (op.direct) {
-      op.direct(arguments, returns);
+      run_direct(op, arguments, returns);
     } else if (op.base) {
       returns.push_back(op.base->schema.name != op.schema.name ? arguments.front() : arguments.back());
     } else {

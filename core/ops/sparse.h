@@ -17,9 +17,13 @@ bool is_blocked(SparseLayout layout);
 
 // A tensor with the elements that are not zero, and where they are. Operators know it by SPARSE(). The values are an
 // ordinary tensor: autograd knows them, and gradients of a sparse tensor are gradients of its values.
-//   COO         indices int64 [sparse dims, nnz], values [nnz, dense dims …]; in any order, and what has one place is
-//   added CSR, CSC    compressed [batch …, rows + 1], plain indices [batch …, nnz] of int32 or int64, values [batch …,
-//   nnz, dense …] BSR, BSC    the same for blocks: values [batch …, nnz, block rows, block columns, dense …]
+// COO: indices int64 [sparse dims, nnz], values [nnz, dense dims …]; in any order, and what has one place is added.
+//
+// CSR, CSC: compressed [batch …, rows + 1] and plain indices [batch …, nnz] of int32 or int64, values
+// [batch …, nnz, dense …].
+//
+// BSR, BSC: the same for blocks, values [batch …, nnz, block rows, block columns, dense …].
+//
 // Which elements there are never changes; values may be written by operators in place.
 class SparseTensor final : public BoxedTensor {
  public:

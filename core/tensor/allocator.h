@@ -16,6 +16,7 @@ class Allocator {
   virtual ~Allocator() = default;
   // Memory aligned to kAlignment, or null when there is none. size_bytes > 0.
   virtual void* allocate(size_t size_bytes) = 0;
+  // Of a device: after all work that may use it.
   virtual void free(void* data, size_t size_bytes) = 0;
   // The range stays allocated, but its contents are not needed; the device may take its memory until it is used again.
   virtual void purge(void* data, size_t size_bytes) { (void)data, (void)size_bytes; }

@@ -1,8 +1,7 @@
 #include "core/tensor/caching_allocator.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
+#include <atomic>
 #include <cstring>
 #include <deque>
 #include <limits>
@@ -11,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/tensor/device_runtime.h"
+#include "core/tensor/free_blocks.h"
 #include "core/tensor/memory_checks.h"
 #include "core/tensor/owner_limit.h"
 #include "core/tensor/poison.h"
@@ -27,82 +27,14 @@ constexpr size_t kMaxRequest = std::numeric_limits<size_t>::max() / 4;
 
 size_t round_up(size_t value, size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
-struct Segment;
+// A free block that work of other streams may still use.
+struct WaitingBlock {
+  Block* block;
+  std::vector<std::unique_ptr<DeviceEvent>> events;
 
-// A piece of a segment, in use or free. Neighbours by address are linked, free ones also
-// in the list of their size class.
-struct Block {
-  char* data = nullptr;
-  size_t size = 0;
-  Segment* segment = nullptr;
-  Block* left = nullptr;
-  Block* right = nullptr;
-  Block* next_free = nullptr;
-  Block* previous_free = nullptr;
-  OwnerId owner = 0;
-  bool is_free = false;
-};
-
-struct Segment {
-  char* data = nullptr;
-  size_t size = 0;
-  bool is_small = false;
-  Block* first = nullptr;
-  size_t index = 0;  // in State::segments
-};
-
-// Free blocks by size class: exact multiples of kAlignment up to 1 KiB, then 16 classes
-// for each power of two. A bitmap of the classes that have any makes a search O(1).
-class FreeLists {
- public:
-  void insert(Block* block) {
-    const size_t index = class_of(block->size);
-    Block*& head = heads_[index];
-    block->previous_free = nullptr;
-    block->next_free = head;
-    if (head) head->previous_free = block;
-    head = block;
-    bits_[index / 64] |= uint64_t{1} << (index % 64);
+  bool is_done() const {
+    return std::all_of(events.begin(), events.end(), [](const auto& event) { return event->is_done(); });
   }
-
-  void remove(Block* block) {
-    const size_t index = class_of(block->size);
-    if (block->next_free) block->next_free->previous_free = block->previous_free;
-    if (block->previous_free) {
-      block->previous_free->next_free = block->next_free;
-    } else {
-      heads_[index] = block->next_free;
-      if (!heads_[index]) bits_[index / 64] &= ~(uint64_t{1} << (index % 64));
-    }
-  }
-
-  // A block of at least `size`: one of the same class when a few probes find it (a block just
-  // freed at this size is the first), else any of the next class that has one.
-  Block* find(size_t size) const {
-    const size_t index = class_of(size);
-    int probes = 32;
-    for (Block* block = heads_[index]; block && probes-- > 0; block = block->next_free) {
-      if (block->size >= size) return block;
-    }
-    for (size_t word = (index + 1) / 64, bit = (index + 1) % 64; word < kWords; ++word, bit = 0) {
-      const uint64_t rest = bits_[word] & (~uint64_t{0} << bit);
-      if (rest) return heads_[word * 64 + static_cast<size_t>(std::countr_zero(rest))];
-    }
-    return nullptr;
-  }
-
- private:
-  static constexpr size_t kWords = 15;
-
-  static size_t class_of(size_t size) {
-    const size_t units = size / kAlignment;
-    if (units < 16) return units;
-    const size_t log = static_cast<size_t>(std::bit_width(units)) - 1;
-    return 16 + (log - 4) * 16 + ((units >> (log - 4)) & 15);
-  }
-
-  std::array<Block*, kWords * 64> heads_{};
-  std::array<uint64_t, kWords> bits_{};
 };
 
 struct OwnerCount {
@@ -122,7 +54,10 @@ struct CachingAllocator::State {
   mutable std::mutex mutex;  // guards all below
   Options options;
   AllocatorStats stats;
-  FreeLists small, large;
+  StreamBlocks host_blocks;
+  std::unordered_map<DeviceStream*, std::unique_ptr<StreamBlocks>> stream_blocks;
+  std::vector<WaitingBlock> waiting;
+  std::atomic<bool> has_waiting{false};  // whether `waiting` has any
   std::vector<std::unique_ptr<Segment>> segments;
   std::deque<Block> blocks;  // stable addresses; unused ones are chained in `spare`
   Block* spare = nullptr;
@@ -130,9 +65,16 @@ struct CachingAllocator::State {
   std::unordered_map<void*, Block*> given_out;  // blocks of allocate(), not of storages
   bool is_orphaned = false;                     // the allocator is gone; dies with its last block
 
-  FreeLists& lists(const Segment& segment) { return segment.is_small ? small : large; }
+  FreeLists& lists(DeviceStream* stream, bool is_small) {
+    StreamBlocks& blocks_of = stream ? blocks_of_stream(stream) : host_blocks;
+    return is_small ? blocks_of.small : blocks_of.large;
+  }
+  FreeLists& lists(const Block& block) { return lists(block.stream, block.segment->is_small); }
+  StreamBlocks& blocks_of_stream(DeviceStream* stream);
   Block* take(size_t size_bytes, OwnerId owner);
   void give(Block* block);
+  // Those whose events have passed are free; or all, after a wait.
+  void collect_waiting(bool waits);
   Doomed trim_locked(size_t keep_bytes);
   void purge_locked();
   void return_to_device(const Doomed& doomed);
@@ -140,12 +82,15 @@ struct CachingAllocator::State {
  private:
   Block* new_block();
   void drop_block(Block* block);
-  Block* take_charged(size_t size_bytes, OwnerId owner);
+  Block* take_charged(size_t size_bytes, OwnerId owner, DeviceStream* stream);
+  std::vector<std::unique_ptr<DeviceEvent>> events_of(Block* block);
+  Block* merge_locked(Block* block);
+  void adopt_closed_streams(DeviceStream* stream);
   Block* take_alone(size_t size);
   bool give_alone(Block* block);
-  Block* take_locked(size_t size, bool is_small);
-  Block* grow(size_t size, bool is_small);
-  Block* add_segment(size_t size, bool is_small);
+  Block* take_locked(size_t size, bool is_small, DeviceStream* stream);
+  Block* grow(size_t size, bool is_small, DeviceStream* stream);
+  Block* add_segment(size_t size, bool is_small, DeviceStream* stream);
   void split(Block* block, size_t size);
   void check_owner(size_t size_bytes, OwnerId owner);
   void fill_with_poison(void* data, size_t size_bytes);
@@ -165,8 +110,25 @@ void CachingAllocator::State::drop_block(Block* block) {
   spare = block;
 }
 
+StreamBlocks& CachingAllocator::State::blocks_of_stream(DeviceStream* stream) {
+  auto& slot = stream_blocks[stream];
+  if (!slot) slot = std::make_unique<StreamBlocks>();
+  return *slot;
+}
+
 Block* CachingAllocator::State::take(size_t size_bytes, OwnerId owner) {
-  Block* block = take_charged(size_bytes, owner);
+  const Device device = source->device();
+  DeviceStream* const stream = device.is_host() ? nullptr : &current_stream(device);
+  if (has_waiting.load(std::memory_order_relaxed)) collect_waiting(/*waits=*/false);
+  Block* block = take_charged(size_bytes, owner, stream);
+  if (!block) {  // others may have something that their events still hold
+    collect_waiting(/*waits=*/true);
+    block = take_charged(size_bytes, owner, stream);
+  }
+  if (!block) {
+    const std::lock_guard lock(mutex);
+    fail_exhausted(size_bytes);
+  }
   if (poisons_memory()) fill_with_poison(block->data, size_bytes);
   return block;
 }
@@ -180,15 +142,20 @@ void CachingAllocator::State::fill_with_poison(void* data, size_t size_bytes) {
   }
 }
 
-Block* CachingAllocator::State::take_charged(size_t size_bytes, OwnerId owner) {
+// Null when there is no room, and something to wait for.
+Block* CachingAllocator::State::take_charged(size_t size_bytes, OwnerId owner, DeviceStream* stream) {
   const size_t size = size_bytes > kMaxRequest ? 0 : round_up(std::max<size_t>(size_bytes, 1), kAlignment);
   std::lock_guard lock(mutex);
   ++stats.allocations;
   if (size == 0) fail_exhausted(size_bytes);
   if (owner >= owners.size()) owners.resize(owner + 1);
   check_owner(size, owner);
-  Block* block = source->is_cached() ? take_locked(size, size_bytes <= kSmallRequest)
+  Block* block = source->is_cached() ? take_locked(size, size_bytes <= kSmallRequest, stream)
                                      : take_alone(std::max<size_t>(size_bytes, 1));
+  if (!block && has_waiting.load(std::memory_order_relaxed)) {
+    --stats.allocations;
+    return nullptr;
+  }
   if (!block) fail_exhausted(size_bytes);
   block->owner = owner;
   OwnerCount& count = owners[owner];
@@ -201,19 +168,43 @@ Block* CachingAllocator::State::take_charged(size_t size_bytes, OwnerId owner) {
   return block;
 }
 
-Block* CachingAllocator::State::take_locked(size_t size, bool is_small) {
-  FreeLists& free_blocks = is_small ? small : large;
+Block* CachingAllocator::State::take_locked(size_t size, bool is_small, DeviceStream* stream) {
+  FreeLists& free_blocks = lists(stream, is_small);
   Block* block = free_blocks.find(size);
+  if (!block && stream) {
+    adopt_closed_streams(stream);
+    block = free_blocks.find(size);
+  }
   if (block) {
     ++stats.cache_hits;
   } else {
-    block = grow(size, is_small);
+    block = grow(size, is_small, stream);
     if (!block) return nullptr;
   }
   free_blocks.remove(block);
   block->is_free = false;
   split(block, size);
   return block;
+}
+
+// Nothing of theirs is still to run, so their free blocks are anybody's.
+void CachingAllocator::State::adopt_closed_streams(DeviceStream* stream) {
+  for (auto it = stream_blocks.begin(); it != stream_blocks.end();) {
+    DeviceStream* const from = it->first;
+    if (from == stream || is_open(from)) {
+      ++it;
+      continue;
+    }
+    for (const auto& segment : segments) {
+      for (Block* block = segment->first; block; block = block->right) {
+        if (block->stream != from) continue;
+        if (block->is_free) lists(*block).remove(block);
+        block->stream = stream;
+        if (block->is_free) lists(*block).insert(block);
+      }
+    }
+    it = stream_blocks.erase(it);
+  }
 }
 
 // A block without a segment.
@@ -249,29 +240,30 @@ void CachingAllocator::State::split(Block* block, size_t size) {
   rest->data = block->data + size;
   rest->size = rest_size;
   rest->segment = block->segment;
+  rest->stream = block->stream;
   rest->left = block;
   rest->right = block->right;
   if (rest->right) rest->right->left = rest;
   block->right = rest;
   block->size = size;
   rest->is_free = true;
-  lists(*rest->segment).insert(rest);
+  lists(*rest).insert(rest);
 }
 
 // First the usual segment size, then just what is asked for, then both again without the cache.
-Block* CachingAllocator::State::grow(size_t size, bool is_small) {
+Block* CachingAllocator::State::grow(size_t size, bool is_small, DeviceStream* stream) {
   const size_t step = size >= 4 * kHugePage ? kHugePage : kHugePage / 8;
   const size_t usual = is_small ? kSmallSegment : round_up(size, step);
-  if (Block* block = add_segment(usual, is_small)) return block;
+  if (Block* block = add_segment(usual, is_small, stream)) return block;
   if (stats.cached_bytes > 0) {
     return_to_device(trim_locked(0));
-    if (Block* block = add_segment(usual, is_small)) return block;
+    if (Block* block = add_segment(usual, is_small, stream)) return block;
   }
-  return usual > size ? add_segment(size, is_small) : nullptr;
+  return usual > size ? add_segment(size, is_small, stream) : nullptr;
 }
 
 // Null when the cap or the device has no room.
-Block* CachingAllocator::State::add_segment(size_t size, bool is_small) {
+Block* CachingAllocator::State::add_segment(size_t size, bool is_small, DeviceStream* stream) {
   if (options.cap_bytes && (size > options.cap_bytes || stats.reserved_bytes > options.cap_bytes - size))
     return nullptr;
   char* data = static_cast<char*>(source->allocate(size));
@@ -284,9 +276,10 @@ Block* CachingAllocator::State::add_segment(size_t size, bool is_small) {
   segment->first = block;
   segment->index = segments.size();
   block->segment = segment.get();
+  block->stream = stream;
   block->is_free = true;
   segments.push_back(std::move(segment));
-  lists(*block->segment).insert(block);
+  lists(*block).insert(block);
   stats.reserved_bytes += size;
   stats.cached_bytes += size;
   if (source->device().is_host()) poison(data, size);
@@ -296,7 +289,10 @@ Block* CachingAllocator::State::add_segment(size_t size, bool is_small) {
 void CachingAllocator::State::give(Block* block) {
   Doomed doomed;
   bool is_last = false;
+  std::vector<std::unique_ptr<DeviceEvent>> events;
+  if (block->uses) events = events_of(block);
   if (!block->segment) {
+    for (const auto& event : events) event->synchronize();
     is_last = give_alone(block);
   } else {
     std::lock_guard lock(mutex);
@@ -304,33 +300,86 @@ void CachingAllocator::State::give(Block* block) {
     owners[block->owner].live_bytes -= block->size;
     stats.live_bytes -= block->size;
     stats.cached_bytes += block->size;
-    FreeLists& free_blocks = lists(*block->segment);
-    if (Block* right = block->right; right && right->is_free) {
-      free_blocks.remove(right);
-      block->size += right->size;
-      block->right = right->right;
-      if (block->right) block->right->left = block;
-      drop_block(right);
+    bool is_whole_segment = false;
+    if (events.empty()) {
+      block = merge_locked(block);
+      is_whole_segment = !block->left && !block->right;
+    } else {
+      waiting.push_back({block, std::move(events)});
+      has_waiting.store(true, std::memory_order_relaxed);
     }
-    if (Block* left = block->left; left && left->is_free) {
-      free_blocks.remove(left);
-      left->size += block->size;
-      left->right = block->right;
-      if (left->right) left->right->left = left;
-      drop_block(block);
-      block = left;
-    }
-    block->is_free = true;
-    free_blocks.insert(block);
-    const bool is_whole_segment = !block->left && !block->right;
     if (options.high_water_bytes && is_whole_segment && stats.cached_bytes > options.high_water_bytes) {
       doomed = trim_locked(options.high_water_bytes);
     }
     is_last = is_orphaned && stats.live_bytes == 0;
-    if (is_last) doomed = trim_locked(0);
+  }
+  if (is_last) {
+    collect_waiting(/*waits=*/true);
+    doomed = trim_locked(0);  // nobody else has the state any more
   }
   return_to_device(doomed);
   if (is_last) delete this;
+}
+
+// Free from now on, in the order of its own stream. Gives the block that it is part of now.
+Block* CachingAllocator::State::merge_locked(Block* block) {
+  FreeLists& free_blocks = lists(*block);
+  if (Block* right = block->right; right && right->is_free && right->stream == block->stream) {
+    free_blocks.remove(right);
+    block->size += right->size;
+    block->right = right->right;
+    if (block->right) block->right->left = block;
+    drop_block(right);
+  }
+  if (Block* left = block->left; left && left->is_free && left->stream == block->stream) {
+    free_blocks.remove(left);
+    left->size += block->size;
+    left->right = block->right;
+    if (left->right) left->right->left = left;
+    drop_block(block);
+    block = left;
+  }
+  block->is_free = true;
+  free_blocks.insert(block);
+  return block;
+}
+
+// The points up to which other streams may use the block.
+std::vector<std::unique_ptr<DeviceEvent>> CachingAllocator::State::events_of(Block* block) {
+  std::vector<std::unique_ptr<DeviceEvent>> events;
+  DeviceRuntime& runtime = device_runtime(source->device());
+  for (DeviceStream* const stream : block->uses->take()) {
+    std::unique_ptr<DeviceEvent> event = runtime.make_event();
+    if (record_if_open(*event, stream)) events.push_back(std::move(event));
+  }
+  block->uses.reset();
+  return events;
+}
+
+// Asks without the lock: an answer may run work that frees memory.
+void CachingAllocator::State::collect_waiting(bool waits) {
+  std::vector<WaitingBlock> asked;
+  {
+    const std::lock_guard lock(mutex);
+    asked.swap(waiting);
+    has_waiting.store(false, std::memory_order_relaxed);
+  }
+  std::vector<bool> is_done;
+  for (const WaitingBlock& one : asked) {
+    for (const auto& event : one.events) {
+      if (waits) event->synchronize();
+    }
+    is_done.push_back(waits || one.is_done());
+  }
+  const std::lock_guard lock(mutex);
+  for (size_t i = 0; i < asked.size(); ++i) {
+    if (is_done[i]) {
+      merge_locked(asked[i].block);
+    } else {
+      waiting.push_back(std::move(asked[i]));
+    }
+  }
+  has_waiting.store(!waiting.empty(), std::memory_order_relaxed);
 }
 
 Doomed CachingAllocator::State::trim_locked(size_t keep_bytes) {
@@ -339,7 +388,7 @@ Doomed CachingAllocator::State::trim_locked(size_t keep_bytes) {
     Segment* segment = segments[i].get();
     Block* block = segment->first;
     if (!block->is_free || block->right) continue;
-    lists(*segment).remove(block);
+    lists(*block).remove(block);
     drop_block(block);
     doomed.emplace_back(segment->data, segment->size);
     stats.cached_bytes -= segment->size;
@@ -418,9 +467,15 @@ void CachingAllocator::free(void* data) {
 
 Storage CachingAllocator::allocate_storage(size_t size_bytes) {
   Block* block = state_->take(size_bytes, current_memory_owner());
+  const Device device = state_->source->device();
+  if (!device.is_host()) {
+    const DeviceStream& own = block->stream ? *block->stream : current_stream(device);
+    block->uses = std::make_unique<StreamUses>(own);
+  }
   // Two words: std::function keeps them without a heap block.
   return wrap_storage(
-      block->data, size_bytes, [state = state_.get(), block] { state->give(block); }, state_->source->device());
+      block->data, size_bytes, [state = state_.get(), block] { state->give(block); }, device, /*is_writable=*/true,
+      block->uses.get());
 }
 
 void CachingAllocator::set_options(Options options) {

@@ -11,6 +11,7 @@ namespace {
 class CpuStream final : public DeviceStream {
  public:
   CpuStream() : DeviceStream({}) {}
+  ~CpuStream() override { close(); }
   void synchronize() override {}
 };
 

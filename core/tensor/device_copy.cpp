@@ -15,9 +15,16 @@ void order(DeviceRuntime& runtime, DeviceStream& earlier, DeviceStream& later) {
   event->hold(later);
 }
 
+// The stream's work on them outlasts the call.
+void note_uses(const Tensor& target, const Tensor& source, DeviceStream& stream) {
+  target.storage()->note_use(stream);
+  source.storage()->note_use(stream);
+}
+
 void copy_between_host_and_device(const Tensor& target, const Tensor& source) {
   const Device device = target.device().is_host() ? source.device() : target.device();
   DeviceStream& stream = current_stream(device);
+  note_uses(target, source, stream);
   device_runtime(device).copy(target.raw_data(), target.device(), source.raw_data(), source.device(),
                               source.size_bytes(), stream);
   if (target.device().is_host()) stream.synchronize();
@@ -34,6 +41,7 @@ void copy_block(const Tensor& target, const Tensor& source) {
   }
   DeviceRuntime& runtime = device_runtime(to);
   DeviceStream &reads = current_stream(from), &writes = current_stream(to);
+  note_uses(target, source, writes);
   order(runtime, reads, writes);
   runtime.copy(target.raw_data(), to, source.raw_data(), from, source.size_bytes(), writes);
   order(runtime, writes, reads);
@@ -46,7 +54,9 @@ void copy_elements(const Tensor& target, const Tensor& source) {
   const Device device = target.device();
   if (device == source.device()) {
     if (device.is_host()) return strided_copy(target, source);
-    return device_runtime(device).copy_strided(target, source, current_stream(device));
+    DeviceStream& stream = current_stream(device);
+    note_uses(target, source, stream);
+    return device_runtime(device).copy_strided(target, source, stream);
   }
   Tensor packed = source;
   if (source.dtype() != target.dtype() || !is_dense(source)) {
@@ -57,6 +67,12 @@ void copy_elements(const Tensor& target, const Tensor& source) {
   const Tensor landed = Tensor::empty_strided(packed.sizes(), packed.strides(), packed.dtype(), device);
   copy_block(landed, packed);
   copy_elements(target, landed);
+}
+
+void zero_elements(const Tensor& dense) {
+  if (dense.numel() == 0) return;
+  const Device device = dense.device();
+  device_runtime(device).fill(dense.raw_data(), 0, dense.size_bytes(), current_stream(device));
 }
 
 }  // namespace tensord

@@ -10,4 +10,10 @@ namespace tensord {
 // devices crosses as one block.
 void copy_elements(const Tensor& target, const Tensor& source);
 
+// Writes zeros all over a tensor without gaps; on a device queued as above.
+void zero_elements(const Tensor& dense);
+
+// The tensor where the host may read its elements: itself when it lies there.
+inline Tensor host_copy(const Tensor& tensor) { return tensor.to(Device{}); }
+
 }  // namespace tensord

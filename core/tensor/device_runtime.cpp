@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <mutex>
+#include <unordered_set>
 
 #include "core/base/error.h"
 #include "core/tensor/caching_allocator.h"
@@ -41,7 +42,39 @@ class DeviceAllocators {
   std::array<std::array<std::atomic<CachingAllocator*>, kMostDevices>, kDeviceKinds> allocators_{};
 };
 
+// Those that were not closed.
+struct OpenStreams {
+  std::mutex mutex;
+  std::unordered_set<const DeviceStream*> all;  // by mutex
+};
+OpenStreams& open_streams() {
+  static auto* const streams = new OpenStreams;
+  return *streams;
+}
+
 }  // namespace
+
+DeviceStream::DeviceStream(Device device) : device_(device) {
+  const std::lock_guard lock(open_streams().mutex);
+  open_streams().all.insert(this);
+}
+
+void DeviceStream::close() {
+  const std::lock_guard lock(open_streams().mutex);
+  open_streams().all.erase(this);
+}
+
+bool is_open(const DeviceStream* stream) {
+  const std::lock_guard lock(open_streams().mutex);
+  return open_streams().all.contains(stream);
+}
+
+bool record_if_open(DeviceEvent& event, DeviceStream* stream) {
+  const std::lock_guard lock(open_streams().mutex);
+  if (!open_streams().all.contains(stream)) return false;
+  event.record(*stream);
+  return true;
+}
 
 void register_device_runtime(DeviceKind kind, DeviceRuntime& runtime) {
   runtimes().at(static_cast<size_t>(kind)).store(&runtime, std::memory_order_release);

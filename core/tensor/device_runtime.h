@@ -15,7 +15,7 @@ class Tensor;
 // the order of pieces from several threads is theirs to see to.
 class DeviceStream {
  public:
-  explicit DeviceStream(Device device) : device_(device) {}
+  explicit DeviceStream(Device device);
   virtual ~DeviceStream() = default;
   DeviceStream(const DeviceStream&) = delete;
   DeviceStream& operator=(const DeviceStream&) = delete;
@@ -26,9 +26,16 @@ class DeviceStream {
   // What the device's own libraries call it (cudaStream_t); null where there is nothing of the kind.
   virtual void* handle() const { return nullptr; }
 
+ protected:
+  // What a destructor does when it has waited for the stream's work: afterwards nobody records points in it.
+  void close();
+
  private:
   const Device device_;
 };
+
+// Whether this is a stream that was not closed. Those that were have no work left.
+bool is_open(const DeviceStream* stream);
 
 // A point in a stream's work; none until `record`. Used by one thread at a time.
 class DeviceEvent {
@@ -41,6 +48,9 @@ class DeviceEvent {
   virtual bool is_done() const = 0;
   virtual void synchronize() const = 0;
 };
+
+// Records the point when `stream` is open; else does nothing and says so. For whoever does not own the stream.
+bool record_if_open(DeviceEvent& event, DeviceStream* stream);
 
 // Everything that the engine above the kernels knows of a kind of device. One object a kind, for all its devices, for
 // the life of the process. Thread-safe. A stream that is an argument is of the device whose memory is written, or, on

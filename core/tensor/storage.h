@@ -10,6 +10,9 @@
 
 namespace tensord {
 
+class DeviceStream;
+class StreamUses;
+
 // Bytes plus the deleter they came with: an allocator's block, a mapped file, a
 // slice of a request, shared memory. Freed when the last tensor that views them
 // goes. The bytes may be read by many threads; writes are the caller's to order.
@@ -17,11 +20,13 @@ class StorageImpl final : public RefCounted {
  public:
   using Deleter = std::function<void()>;
 
-  StorageImpl(void* data, size_t size_bytes, Device device, Deleter deleter, bool is_writable)
+  StorageImpl(void* data, size_t size_bytes, Device device, Deleter deleter, bool is_writable,
+              StreamUses* uses = nullptr)
       : data_(data),
         size_bytes_(size_bytes),
         device_(device),
         is_writable_(is_writable),
+        uses_(uses),
         deleter_(std::move(deleter)) {}
   ~StorageImpl() override {
     if (deleter_) deleter_();
@@ -33,6 +38,12 @@ class StorageImpl final : public RefCounted {
   // False for memory that in-place operators must not touch (a request's bytes).
   bool is_writable() const { return is_writable_; }
 
+  // Called before the last handle goes by whoever gives a stream work on this memory. Nothing where the memory's owner
+  // does not ask (the host's; memory of others, who keep it for as long as they must).
+  void note_use(DeviceStream& stream) const;
+  // For storages that are parts of this one.
+  StreamUses* uses() const { return uses_; }
+
   // Counts in-place writes through any view; autograd compares it with what it saved.
   uint32_t version() const { return version_.load(std::memory_order_relaxed); }
   void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
@@ -43,15 +54,16 @@ class StorageImpl final : public RefCounted {
   Device device_;
   bool is_writable_;
   std::atomic<uint32_t> version_{0};
+  StreamUses* uses_;  // not owned; null: nobody asks
   Deleter deleter_;
 };
 
 using Storage = IntrusivePtr<StorageImpl>;
 
-// Wraps memory that someone else owns; `deleter` runs once, on any thread.
+// Wraps memory that someone else owns; `deleter` runs once, on any thread. `uses` lives until then.
 inline Storage wrap_storage(void* data, size_t size_bytes, StorageImpl::Deleter deleter, Device device = {},
-                            bool is_writable = true) {
-  return make_intrusive<StorageImpl>(data, size_bytes, device, std::move(deleter), is_writable);
+                            bool is_writable = true, StreamUses* uses = nullptr) {
+  return make_intrusive<StorageImpl>(data, size_bytes, device, std::move(deleter), is_writable, uses);
 }
 
 // Takes memory from the device's caching allocator, charged to the calling

@@ -55,6 +55,8 @@ void check_storable(DType dtype) {
 
 void Tensor::fail_without_data() { fail(ErrorCode::kUnimplemented, "a tensor of shapes only has no elements to read"); }
 
+void Tensor::fail_undefined(const char* asked) { fail(ErrorCode::kInvalidArgument, asked, " of an undefined tensor"); }
+
 Tensor Tensor::empty(std::span<const int64_t> sizes, DType dtype, Device device) {
   return empty_strided(sizes, contiguous_strides(sizes), dtype, device);
 }
@@ -119,15 +121,16 @@ Tensor Tensor::from_storage(Storage storage, std::span<const int64_t> sizes, std
 }
 
 Tensor Tensor::as_view(Dims sizes, Dims strides, int64_t offset) const {
+  const TensorImpl& base = known("a view");
   auto impl = make_intrusive<TensorImpl>();
   impl->numel = checked_numel(sizes);
   impl->sizes = std::move(sizes);
   impl->strides = std::move(strides);
   impl->offset = offset;
-  impl->dtype = impl_->dtype;
-  impl->device = impl_->device;
-  impl->storage = impl_->storage;
-  impl->alias_id = impl_->alias_id;
+  impl->dtype = base.dtype;
+  impl->device = base.device;
+  impl->storage = base.storage;
+  impl->alias_id = base.alias_id;
   return Tensor(std::move(impl));
 }
 

@@ -58,20 +58,21 @@ class Tensor {
   TensorImpl* impl() const { return impl_.get(); }
   bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
 
-  const Dims& sizes() const { return impl_->sizes; }
-  const Dims& strides() const { return impl_->strides; }
-  int64_t size(int64_t dim) const { return impl_->sizes[axis_of(dim, ndim())]; }
-  int64_t stride(int64_t dim) const { return impl_->strides[axis_of(dim, ndim())]; }
-  int64_t ndim() const { return static_cast<int64_t>(impl_->sizes.size()); }
-  int64_t numel() const { return impl_->numel; }
-  int64_t offset() const { return impl_->offset; }
-  DType dtype() const { return impl_->dtype; }
-  Device device() const { return impl_->device; }
+  // All that follows throws Error{kInvalidArgument} of an undefined tensor.
+  const Dims& sizes() const { return known("sizes").sizes; }
+  const Dims& strides() const { return known("strides").strides; }
+  int64_t size(int64_t dim) const { return known("size").sizes[axis_of(dim, ndim())]; }
+  int64_t stride(int64_t dim) const { return known("stride").strides[axis_of(dim, ndim())]; }
+  int64_t ndim() const { return static_cast<int64_t>(known("ndim").sizes.size()); }
+  int64_t numel() const { return known("numel").numel; }
+  int64_t offset() const { return known("offset").offset; }
+  DType dtype() const { return known("dtype").dtype; }
+  Device device() const { return known("device").device; }
   size_t size_bytes() const { return static_cast<size_t>(numel()) * size_of(dtype()); }
-  const Storage& storage() const { return impl_->storage; }
-  bool is_meta() const { return !impl_->storage; }
+  const Storage& storage() const { return known("storage").storage; }
+  bool is_meta() const { return !known("is_meta").storage; }
   // Of a meta tensor: the memory it stands for, by a number that its views share.
-  uint64_t alias_id() const { return impl_->alias_id; }
+  uint64_t alias_id() const { return known("alias_id").alias_id; }
   uint32_t version() const { return is_meta() ? 0 : impl_->storage->version(); }
 
   bool is_contiguous() const { return tensord::is_contiguous(sizes(), strides()); }
@@ -79,7 +80,7 @@ class Tensor {
 
   // First element, in its device's memory. Throws Error of a meta tensor: who infers shapes must not come by elements.
   void* raw_data() const {
-    if (!impl_->storage) [[unlikely]]
+    if (!known("data").storage) [[unlikely]]
       fail_without_data();
     return static_cast<char*>(impl_->storage->data()) + impl_->offset * static_cast<int64_t>(size_of(impl_->dtype));
   }
@@ -114,6 +115,12 @@ class Tensor {
  private:
   explicit Tensor(IntrusivePtr<TensorImpl> impl) : impl_(std::move(impl)) {}
   [[noreturn]] static void fail_without_data();
+  [[noreturn]] static void fail_undefined(const char* asked);
+  TensorImpl& known(const char* asked) const {
+    if (!impl_) [[unlikely]]
+      fail_undefined(asked);
+    return *impl_;
+  }
   IntrusivePtr<TensorImpl> impl_;
 };
 

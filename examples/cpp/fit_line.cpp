@@ -1,8 +1,8 @@
 // Autograd, modules and optimisers of the engine: finds the line y = 3x - 1 again from points of it.
-#include <core/autograd/engine.h>
-#include <core/nn/layers.h>
-#include <core/nn/optimizer.h>
-#include <core/ops/run.h>
+#include <tensord/autograd.h>
+#include <tensord/nn.h>
+#include <tensord/ops.h>
+#include <tensord/optim.h>
 
 #include <cstdio>
 
@@ -18,7 +18,7 @@ int main() {
   tensord::nn::Linear line(1, 1);
   tensord::nn::SGD optimizer(line.parameters(), {.lr = 0.2});
   for (int step = 0; step < 200; ++step) {
-    const Tensor loss = tensord::ops::call("aten::mse_loss", line(x), y);
+    const Tensor loss = mse_loss(line(x), y);
     optimizer.zero_grad();
     tensord::autograd::backward(loss);
     optimizer.step();

@@ -1,6 +1,6 @@
 // Runs a TorchScript archive in this process, without a daemon: run_shapes examples/models/shapes/1/model.pt
-#include <core/base/error.h>
-#include <core/jit/runtime/module.h>
+#include <tensord/jit.h>
+#include <tensord/tensor.h>
 
 #include <algorithm>
 #include <cstdio>

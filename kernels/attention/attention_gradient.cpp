@@ -27,8 +27,9 @@ Tensor filled(const Tensor& t, const Tensor& where, double value) {
 }
 
 // Row i sees keys 0 … i.
-Tensor later_keys(int64_t queries, int64_t keys) {
-  return call("aten::triu", {call("aten::ones", {ops::make_int_list(Dims{queries, keys}), DType::kBool}), 1});
+Tensor later_keys(int64_t queries, int64_t keys, Device device) {
+  const Value sizes = ops::make_int_list(Dims{queries, keys});
+  return call("aten::triu", {call("aten::ones", {sizes, DType::kBool, Value(), device}), 1});
 }
 
 }  // namespace
@@ -39,7 +40,8 @@ Tensor PlainAttention::weights() const {
   Tensor scores = matmul(scaled(query, scale), transposed(key));
   if (mask) scores = fill ? filled(scores, hidden(), *fill) : call("aten::add.Tensor", {scores, *mask});
   if (is_causal) {
-    scores = filled(scores, later_keys(query.size(-2), key.size(-2)), -std::numeric_limits<double>::infinity());
+    scores = filled(scores, later_keys(query.size(-2), key.size(-2), query.device()),
+                    -std::numeric_limits<double>::infinity());
   }
   return call("aten::softmax.int", {scores, -1});
 }

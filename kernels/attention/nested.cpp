@@ -87,7 +87,8 @@ OP("aten::_nested_tensor_from_mask(Tensor t, Tensor mask, bool mask_check=True) 
     .dynamic_shape();
 OP("aten::_nested_tensor_from_mask_left_aligned(Tensor t, Tensor mask) -> bool")
     .direct(is_left_aligned)
-    .dynamic_shape();
+    .dynamic_shape()
+    .runs(ops::Way::kDynamic);
 OP("aten::to_padded_tensor(Tensor self, float padding, int[]? output_size=None) -> Tensor")
     .direct(to_padded)
     .composite()

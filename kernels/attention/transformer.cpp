@@ -38,7 +38,8 @@ void check_layer(const char* op, const Tensor& x, int64_t width, int64_t heads, 
 
 bool is_same(const Tensor& a, const Tensor& b) {
   return a.sizes() == b.sizes() && a.strides() == b.strides() &&
-         (a.is_meta() ? b.is_meta() && a.impl() == b.impl() : !b.is_meta() && a.raw_data() == b.raw_data());
+         (a.is_meta() ? b.is_meta() && a.impl() == b.impl()
+                      : a.storage() == b.storage() && a.offset() == b.offset() && a.dtype() == b.dtype());
 }
 
 Returns multi_head_attention(const Tensor& query, const Tensor& key, const Tensor& value, int64_t width, int64_t heads,
@@ -52,7 +53,7 @@ Returns multi_head_attention(const Tensor& query, const Tensor& key, const Tenso
   Runner runner;
   const auto [out, weights] = ops::Transformer<Runner>(runner).attention(
       m, {query, key, value}, {qkv_weight, qkv_bias, proj_weight, proj_bias}, optional(mask), Value());
-  return {{out, weights ? *weights : Value(Tensor::empty(Dims{0}, query.dtype()))}};
+  return {{out, weights ? *weights : Value(Tensor::empty(Dims{0}, query.dtype(), query.device()))}};
 }
 
 // The keys that nobody sees, as bools that broadcast to the scores, or None.
@@ -153,7 +154,7 @@ OP("aten::_scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, 
     .direct([](const Tensor& query, const Tensor& key, const Tensor& value, const MaybeTensor& mask, double dropout,
                bool need_weights, bool is_causal) -> Returns {
       const DotProduct call{query, key, value, mask, dropout, is_causal, std::nullopt};
-      if (!need_weights) return {{call.run(), Tensor::empty(Dims{0}, query.dtype())}};
+      if (!need_weights) return {{call.run(), Tensor::empty(Dims{0}, query.dtype(), query.device())}};
       const auto [out, weights] = call.with_weights();
       return {{out, weights}};
     })
@@ -166,7 +167,7 @@ OP("aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, T
     })
     .composite();
 // A mask that may be missing, as tensord::attention takes it; see MultiHead.
-OP("tensord::attention_mask(Tensor? mask, int? mask_type) -> Tensor?").direct(hidden_keys);
+OP("tensord::attention_mask(Tensor? mask, int? mask_type) -> Tensor?").direct(hidden_keys).runs(ops::Way::kComposite);
 // Around an expanded layer whose input may be a nested tensor; see expand_layers.
 OP("tensord::layer_input(Tensor(a) src, Tensor? mask, int? mask_type) -> (Tensor(a), Tensor?)")
     .direct(layer_input)

@@ -1,9 +1,8 @@
 // Gradients of convolutions: aten::convolution_backward, and its own gradient.
 #include "kernels/conv/conv_gradient.h"
 
-#include <cstring>
-
 #include "core/ops/run.h"
+#include "core/tensor/device_copy.h"
 
 namespace tensord::kernels {
 namespace {
@@ -52,8 +51,6 @@ Tensor allocate(const Tensor& like, const Dims& sizes, bool last) {
                         : Tensor::empty_strided(sizes, strides, like.dtype());
 }
 
-void fill_zero(const Tensor& t) { std::memset(t.raw_data(), 0, t.size_bytes()); }
-
 ops::Returns convolution_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,
                                   const std::optional<IntList>& bias_sizes, const IntList& stride,
                                   const IntList& padding, const IntList& dilation, bool is_transposed,
@@ -81,7 +78,7 @@ ops::Returns convolution_backward(const Tensor& grad, const Tensor& input, const
     if (mask[2] && !mask[1]) conv_bias_gradient(grad, of_bias);
   } else if (!is_meta) {
     for (const Tensor& t : {of_input, of_weight, of_bias}) {
-      if (t) fill_zero(t);
+      if (t) zero_elements(t);
     }
     if (mask[2] && grad.numel() > 0) conv_bias_gradient(grad, of_bias);
   }

@@ -120,7 +120,7 @@ std::vector<Tensor> gradient_of_embedding_backward(const ops::GradArgs& args) {
     rows = rows * Expr(ops::call("aten::to.dtype", ops::call("aten::reshape", kept, column), g.dtype()));
   }
   if (in[4].to_bool()) {
-    const Tensor ones = ops::call("aten::ones", column, g.dtype());
+    const Tensor ones = ops::call("aten::ones", column, g.dtype(), ops::Value(), g.device());
     const Tensor counts = ops::call("aten::embedding_dense_backward", ones, indices, in[2], int64_t{-1}, false);
     rows = rows / Expr(ops::call("aten::embedding", counts, indices, int64_t{-1}, false, false));
   }

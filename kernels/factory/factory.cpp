@@ -5,6 +5,7 @@
 #include "core/ops/complex.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
+#include "core/tensor/device_copy.h"
 #include "core/tensor/strided_copy.h"
 
 // Tensors made from sizes and numbers.
@@ -36,10 +37,6 @@ void fill(const Tensor& out, const Scalar& value) {
   if (out.numel() != 0) out.copy_from(one);
 }
 
-void fill_zero(const Tensor& out) {
-  if (out.numel() != 0) std::memset(out.raw_data(), 0, out.size_bytes());
-}
-
 // --- from sizes
 
 TensorMeta sized_meta(const IntList& sizes, OptDType dtype, const Value& layout, OptDevice device, OptBool) {
@@ -48,7 +45,7 @@ TensorMeta sized_meta(const IntList& sizes, OptDType dtype, const Value& layout,
   return {sizes, dtype.value_or(DType::kFloat32), {}, device.value_or(Device{})};
 }
 void zeros_kernel(const KernelContext&, const IntList&, OptDType, const Value&, OptDevice, OptBool, Tensor& out) {
-  fill_zero(out);
+  zero_elements(out);
 }
 void ones_kernel(const KernelContext&, const IntList&, OptDType, const Value&, OptDevice, OptBool, Tensor& out) {
   fill(out, 1);
@@ -63,7 +60,7 @@ TensorMeta empty_meta(const IntList& sizes, OptDType dtype, const Value& layout,
 // Zeroed, so that a script can never read memory of another request.
 void empty_kernel(const KernelContext&, const IntList&, OptDType, const Value&, OptDevice, OptBool, OptInt,
                   Tensor& out) {
-  fill_zero(out);
+  zero_elements(out);
 }
 
 TensorMeta empty_strided_meta(const IntList& sizes, const IntList& strides, OptDType dtype, const Value& layout,
@@ -101,7 +98,7 @@ TensorMeta like_meta(const Tensor& x, OptDType dtype, const Value& layout, OptDe
 }
 void zeros_like_kernel(const KernelContext&, const Tensor&, OptDType, const Value&, OptDevice, OptBool, OptInt,
                        Tensor& out) {
-  fill_zero(out);
+  zero_elements(out);
 }
 void ones_like_kernel(const KernelContext&, const Tensor&, OptDType, const Value&, OptDevice, OptBool, OptInt,
                       Tensor& out) {
@@ -131,7 +128,7 @@ void new_strided_kernel(const KernelContext& context, const Tensor&, const IntLi
 }
 void new_zeros_kernel(const KernelContext&, const Tensor&, const IntList&, OptDType, const Value&, OptDevice, OptBool,
                       Tensor& out) {
-  fill_zero(out);
+  zero_elements(out);
 }
 void new_ones_kernel(const KernelContext&, const Tensor&, const IntList&, OptDType, const Value&, OptDevice, OptBool,
                      Tensor& out) {
@@ -198,7 +195,7 @@ TensorMeta eye_meta(int64_t n, int64_t m, OptDType dtype, const Value& layout, O
   return sized_meta(Dims{n, m}, dtype, layout, device, pin);
 }
 void eye_kernel(const KernelContext&, int64_t n, int64_t m, OptDType, const Value&, OptDevice, OptBool, Tensor& out) {
-  fill_zero(out);
+  zero_elements(out);
   const int64_t length = std::min(n, m);
   if (length > 0) fill(out.as_view(Dims{length}, Dims{out.strides()[0] + out.strides()[1]}, out.offset()), 1);
 }
@@ -211,7 +208,7 @@ void eye_square_kernel(const KernelContext& context, int64_t n, OptDType dtype, 
 }
 
 template <bool kLower>
-Tensor triangle_indices(int64_t rows, int64_t columns, int64_t offset, OptDType dtype, const Value&, OptDevice,
+Tensor triangle_indices(int64_t rows, int64_t columns, int64_t offset, OptDType dtype, const Value&, OptDevice device,
                         OptBool) {
   check(rows >= 0 && columns >= 0, "the sizes of a triangle must not be negative");
   checked_numel(Dims{rows, columns, 2});
@@ -233,7 +230,7 @@ Tensor triangle_indices(int64_t rows, int64_t columns, int64_t offset, OptDType 
       *column++ = c;
     }
   }
-  return out.to(dtype.value_or(DType::kInt64));
+  return out.to(dtype.value_or(DType::kInt64)).to(device.value_or(Device{}));
 }
 
 OP("aten::eye(int n, *, " OPTIONS ") -> Tensor").infer(eye_square_meta);

@@ -146,7 +146,8 @@ OP("aten::as_tensor(Tensor(a) data, *, " TENSOR_OPTIONS ") -> Tensor(a)")
       const Tensor& x = args.inputs[0].to_tensor();
       return ops::call("aten::to.device", g, x.device(), x.dtype());
     }))
-    .saves("");
+    .saves("")
+    .runs(ops::Way::kComposite);
 OP("aten::as_tensor.float(float t, *, " TENSOR_OPTIONS ") -> Tensor")
     .direct([](double value, OptDType dtype, OptDevice device) { return from_number(value, dtype, device); });
 OP("aten::as_tensor.int(int t, *, " TENSOR_OPTIONS ") -> Tensor")

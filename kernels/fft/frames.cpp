@@ -47,8 +47,8 @@ Tensor stft(const Tensor& self, int64_t n_fft, MaybeInt hop_length, MaybeInt win
   Tensor frames = call("aten::unfold", x, 1, n_fft, hop);
   if (window || length < n_fft) {
     const DType real = real_dtype(x.dtype());
-    frames =
-        call("aten::mul.Tensor", frames, centred(window ? *window : call("aten::ones", Dims{length}, real), n_fft));
+    frames = call("aten::mul.Tensor", frames,
+                  centred(window ? *window : call("aten::ones", Dims{length}, real, ops::Value(), x.device()), n_fft));
   }
   const int64_t norm = normalized ? 1 : 0;
   Tensor out;
@@ -104,7 +104,8 @@ Tensor istft(const Tensor& self, int64_t n_fft, MaybeInt hop_length, MaybeInt wi
   check(!return_complex || !onesided, "istft: Cannot have onesided output if window or input is complex");
   check(return_complex || !given || !is_complex(given->dtype()),
         "Complex windows are incompatible with return_complex=False");
-  const Tensor window = centred(given ? *given : call("aten::ones", Dims{length}, real_dtype(self.dtype())), n_fft);
+  const Tensor window = centred(
+      given ? *given : call("aten::ones", Dims{length}, real_dtype(self.dtype()), ops::Value(), self.device()), n_fft);
   Tensor x = call("aten::transpose.int", self.ndim() == 2 ? call("aten::unsqueeze", self, 0) : self, 1, 2);
   const int64_t norm = normalized ? 1 : 2;
   if (return_complex) {

@@ -10,7 +10,8 @@ namespace {
 OP("tensord::fused(tensord.Fused group, Tensor[] inputs) -> Tensor[]")
     .direct([](const IntrusivePtr<ops::FusedCalls>& group, const std::vector<Tensor>& inputs) {
       return group->run(inputs);
-    });
+    })
+    .runs(ops::Way::kComposite);
 
 std::unique_ptr<ops::PreparedCall> prepare_fused(const ops::PrepareArgs& args) {
   const auto group = ops::Unbox<IntrusivePtr<ops::FusedCalls>>::get(args.arguments[0]);

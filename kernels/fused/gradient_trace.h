@@ -10,7 +10,7 @@
 #include "kernels/fused/tile_program.h"
 
 // Gradient formulas as tile programs. A formula is run once on meta tensors while a trace notes the
-// operators it calls; see gradient_fused.cpp for when.
+// operators it calls; see gradient_fused_cpu.cpp for when.
 namespace tensord::kernels::gradient {
 
 // What a formula calls. While one lives, the operators of Expr on this thread are noted, not run.

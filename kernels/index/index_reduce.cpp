@@ -72,7 +72,8 @@ OP("aten::pad_sequence(Tensor[] sequences, bool batch_first=False, float padding
       }
       Dims sizes = batch_first ? Dims{count, longest} : Dims{longest, count};
       for (int64_t d = 1; d < sequences[0].ndim(); ++d) sizes.push_back(sequences[0].size(d));
-      const Tensor out = call("aten::full", sizes, Scalar(padding), sequences[0].dtype());
+      const Tensor out =
+          call("aten::full", sizes, Scalar(padding), sequences[0].dtype(), ops::Value(), sequences[0].device());
       for (int64_t i = 0; i < count; ++i) {
         const Tensor row = compose::narrow(compose::select(out, batch_first ? 0 : 1, i), 0, 0, sequences[i].size(0));
         call("aten::copy_", row, sequences[i]);

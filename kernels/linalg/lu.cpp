@@ -158,7 +158,8 @@ std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& lu, const Tensor& piv
     p = call("aten::contiguous", call("tensord::exchange_rows", identity(rows, lu), pivots, true));
   }
   if (unpacks_data) {
-    l = sum_of(lower_part(narrowed(lu, -1, 0, steps), -1), call("aten::eye.m", rows, steps, lu.dtype()));
+    l = sum_of(lower_part(narrowed(lu, -1, 0, steps), -1),
+               call("aten::eye.m", rows, steps, lu.dtype(), ops::Value(), lu.device()));
     u = upper_part(narrowed(lu, -2, 0, steps));
   }
   return {p, l, u};

@@ -179,7 +179,8 @@ OP("aten::vander(Tensor x, int? N=None, bool increasing=False) -> Tensor")
       // Integers become int64; PyTorch multiplies in it.
       const Tensor wide =
           is_floating(x.dtype()) || is_complex(x.dtype()) ? x : call("aten::to.dtype", x, DType::kInt64);
-      if (count == 0) return call("aten::empty.memory_format", Dims{x.sizes()[0], 0}, wide.dtype());
+      if (count == 0)
+        return call("aten::empty.memory_format", Dims{x.sizes()[0], 0}, wide.dtype(), ops::Value(), x.device());
       const Tensor powers = powers_of(wide, count);
       return is_increasing ? powers : call("aten::flip", powers, Dims{1});
     })

@@ -103,7 +103,7 @@ std::vector<Tensor> gradient_of_householder_product(const GradArgs& args) {
   if (!g) return std::vector<Tensor>(2);
   const int64_t rows = rows_of(a), columns = columns_of(a), steps = tau.sizes().back();
   if (steps == 0) return {zeros_of(a), zeros_of(tau)};
-  const Tensor ones = call("aten::eye.m", rows, columns, a.dtype());
+  const Tensor ones = call("aten::eye.m", rows, columns, a.dtype(), ops::Value(), a.device());
   const Tensor reflectors = sum_of(lower_part(a, -1), ones);
   std::vector<Tensor> v, t, later(static_cast<size_t>(steps) + 1);
   for (int64_t i = 0; i < steps; ++i) {
@@ -249,7 +249,9 @@ std::vector<Tensor> gradient_of_qr(const GradArgs& args) {
   const Tensor both = matmul(q, sum_of(sum_of(strict, adjoint(strict)), as_diagonal(diagonal)));
   Tensor of_a = solved_triangular(adjoint(square), joined(both, of_q), false, false);
   if (columns > steps) {
-    if (!of_right) of_right = call("aten::zeros", with(batch_of(r), {rows, columns - steps}), r.dtype());
+    if (!of_right) {
+      of_right = call("aten::zeros", with(batch_of(r), {rows, columns - steps}), r.dtype(), ops::Value(), r.device());
+    }
     of_a = concatenated(of_a, of_right, -1);
   }
   gradients[0] = of_a;

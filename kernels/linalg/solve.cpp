@@ -135,7 +135,7 @@ ops::Returns det_parts(const Tensor& a) {
 
 // Whether some matrix is so near to singular that det(A) A⁻¹ would be made of rounding errors.
 bool has_nearly_singular(const Tensor& lu) {
-  const Tensor diagonals = absolute_of(diagonal_of(lu)).to(DType::kFloat64).contiguous();
+  const Tensor diagonals = absolute_of(diagonal_of(lu)).to(Device{}).to(DType::kFloat64).contiguous();
   const int64_t size = diagonals.sizes().back();
   const double precision =
       lu.dtype() == DType::kFloat32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();

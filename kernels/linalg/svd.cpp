@@ -173,7 +173,9 @@ OP("aten::svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, T
     .direct([](const Tensor& a, bool is_reduced, bool has_vectors) -> std::tuple<Tensor, Tensor, Tensor> {
       const auto [u, s, vh] = call_for<3>("aten::_linalg_svd", a, !is_reduced, has_vectors);
       if (has_vectors) return {u, s, adjoint(vh)};
-      const auto square = [&](int64_t size) { return call("aten::zeros", with(batch_of(a), {size, size}), a.dtype()); };
+      const auto square = [&](int64_t size) {
+        return call("aten::zeros", with(batch_of(a), {size, size}), a.dtype(), ops::Value(), a.device());
+      };
       return {square(rows_of(a)), s, square(columns_of(a))};
     })
     .composite();

@@ -9,7 +9,7 @@ using MaybeTensor = std::optional<Tensor>;
 
 // Where groups end along a dimension of `size`: growing, none beyond it.
 std::vector<int64_t> group_ends(const Tensor& offsets, int64_t size) {
-  const Tensor wide = offsets.to(DType::kInt64).contiguous();
+  const Tensor wide = offsets.to(Device{}).to(DType::kInt64).contiguous();
   const int64_t* at = wide.data<int64_t>();
   std::vector<int64_t> ends(at, at + wide.numel());
   int64_t before = 0;
@@ -26,12 +26,14 @@ Tensor part(const Tensor& x, int64_t dim, int64_t begin, int64_t end) {
 }
 
 // The groups' products one behind the other along `dim`; what belongs to no group is zero.
-Tensor joined(std::vector<Tensor> products, int64_t dim, const Dims& sizes, DType dtype) {
+Tensor joined(std::vector<Tensor> products, int64_t dim, const Dims& sizes, const Tensor& like) {
   int64_t filled = 0;
   for (const Tensor& product : products) filled += product.size(dim);
   Dims rest = sizes;
   rest[dim] -= filled;
-  if (rest[dim] > 0 || products.empty()) products.push_back(call("aten::zeros", rest, dtype));
+  if (rest[dim] > 0 || products.empty()) {
+    products.push_back(call("aten::zeros", rest, like.dtype(), ops::Value(), like.device()));
+  }
   return compose::cat(products, dim);
 }
 
@@ -70,8 +72,9 @@ Tensor grouped_mm(const Tensor& a, const Tensor& b, const MaybeTensor& offsets, 
     ++group;
   }
   if (batch == nullptr)
-    return products.empty() ? call("aten::zeros", sizes, a.dtype()) : call("aten::stack", products, int64_t{0});
-  return joined(std::move(products), batch == &b ? 0 : 1, sizes, a.dtype());
+    return products.empty() ? call("aten::zeros", sizes, a.dtype(), ops::Value(), a.device())
+                            : call("aten::stack", products, int64_t{0});
+  return joined(std::move(products), batch == &b ? 0 : 1, sizes, a);
 }
 OP("aten::_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? out_dtype=None) -> "
    "Tensor")

@@ -21,12 +21,14 @@ OP("tensord::packed(tensord.Packed packed, Tensor input) -> Tensor")
     .direct([](const PackedPtr& packed, const Tensor& input) {
       check(!packed->has_other(), "this packed operator takes two tensors");
       return packed->run(input, Tensor(), false);
-    });
+    })
+    .runs(ops::Way::kComposite);
 OP("tensord::packed.other(tensord.Packed packed, Tensor input, Tensor other) -> Tensor")
     .direct([](const PackedPtr& packed, const Tensor& input, const Tensor& other) {
       check(packed->has_other(), "this packed operator takes one tensor");
       return packed->run(input, other, is_sole_holder(other));
-    });
+    })
+    .runs(ops::Way::kComposite);
 
 // A packed operator's call reads one or two tensors. Those that are constants do not come with the run:
 // this puts them where the call looks.

@@ -137,7 +137,8 @@ OP("aten::pdist(Tensor self, float p=2.) -> Tensor")
       check(x.ndim() == 2, "pdist only supports 2D tensors, got: ", x.ndim(), "D");
       check(is_floating(x.dtype()), "pdist only supports floating-point dtypes");
       check(p >= 0, "pdist only supports non-negative p values");
-      const Tensor pairs = call("aten::triu_indices", x.size(0), x.size(0), int64_t{1});
+      const Tensor pairs =
+          call("aten::triu_indices", x.size(0), x.size(0), int64_t{1}, DType::kInt64, ops::Value(), x.device());
       const auto rows = [&](int64_t which) {
         return call("aten::index_select", x, int64_t{0}, compose::select(pairs, 0, which));
       };

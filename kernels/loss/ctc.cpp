@@ -230,7 +230,7 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const IntList& i
     for (size_t i = 0; i < target_lengths.size(); ++i)
       wide.data<int64_t>()[i] = std::max<int64_t>(1, target_lengths[i]);
     lengths.copy_from(wide);
-    losses = losses / Expr(lengths);
+    losses = losses / Expr(lengths.to(losses.tensor().device()));
   } else if (is_single && reduction == kLossNone) {
     return ops::call("aten::squeeze.dim", losses.tensor(), 0);
   }
@@ -247,7 +247,7 @@ OP("aten::ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths
 IntList lengths_of(const Tensor& lengths) {
   check(is_integral(lengths.dtype(), false), "input_lengths and target_lengths must be integral");
   check(!lengths.is_meta(), "the lengths are not known yet");
-  const Tensor wide = lengths.to(DType::kInt64).contiguous();
+  const Tensor wide = lengths.to(Device{}).to(DType::kInt64).contiguous();
   return IntList(std::span<const int64_t>(wide.data<int64_t>(), static_cast<size_t>(wide.numel())));
 }
 OP("aten::ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, "

@@ -67,14 +67,16 @@ OP("aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor")
       return reduce_loss(gradient::square(Expr(x) - Expr(target)).tensor(), reduction);
     })
     .gradient(difference_gradient([](const Expr& d, double) { return d * 2.0; }, 2))
-    .saves("self, target");
+    .saves("self, target")
+    .runs(ops::Way::kComposite);
 
 OP("aten::l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor")
     .direct([](const Tensor& x, const Tensor& target, int64_t reduction) {
       return reduce_loss(gradient::abs(Expr(x) - Expr(target)).tensor(), reduction);
     })
     .gradient(difference_gradient([](const Expr& d, double) { return gradient::sign(d); }, 2))
-    .saves("self, target");
+    .saves("self, target")
+    .runs(ops::Way::kComposite);
 
 // Half a square up to `delta`, a line from there on.
 Expr huber(const Expr& difference, double delta) {
@@ -87,7 +89,8 @@ OP("aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.
       return reduce_loss(as_dtype_of(x, huber(Expr(x) - Expr(target), delta)), reduction);
     })
     .gradient(difference_gradient([](const Expr& d, double delta) { return clamp(d, -delta, delta); }, 2, 3))
-    .saves("self, target");
+    .saves("self, target")
+    .runs(ops::Way::kComposite);
 // The same over beta; with beta 0 the absolute value.
 OP("aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.) -> Tensor")
     .direct([](const Tensor& x, const Tensor& target, int64_t reduction, double beta) {
@@ -98,7 +101,8 @@ OP("aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta
     })
     .gradient(difference_gradient(
         [](const Expr& d, double beta) { return beta == 0 ? gradient::sign(d) : clamp(d, -beta, beta) / beta; }, 2, 3))
-    .saves("self, target");
+    .saves("self, target")
+    .runs(ops::Way::kComposite);
 
 // Logarithms are not below -100, so that the loss of a certain mistake is finite.
 Tensor binary_cross_entropy(const Tensor& x, const Tensor& target, const MaybeTensor& weight, int64_t reduction) {
@@ -133,7 +137,8 @@ std::vector<Tensor> binary_cross_entropy_gradient(const ops::GradArgs& args) {
 OP("aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor")
     .direct(binary_cross_entropy)
     .gradient(binary_cross_entropy_gradient)
-    .saves("self, target, weight");
+    .saves("self, target, weight")
+    .runs(ops::Way::kComposite);
 
 // (1 - y) x - (1 + (pos_weight - 1) y) log sigmoid(x)
 Tensor cross_entropy_of_logits(const Tensor& x, const Tensor& target, const MaybeTensor& weight,
@@ -175,7 +180,8 @@ OP("aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? w
    "int reduction=1) -> Tensor")
     .direct(cross_entropy_of_logits)
     .gradient(cross_entropy_of_logits_gradient)
-    .saves("self, target, weight, pos_weight");
+    .saves("self, target, weight, pos_weight")
+    .runs(ops::Way::kComposite);
 
 OP("aten::kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor")
     .direct([](const Tensor& x, const Tensor& target, int64_t reduction, bool log_target) {

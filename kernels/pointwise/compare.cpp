@@ -33,12 +33,14 @@ Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool 
 }
 OP("aten::isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor")
     .direct(isclose)
-    .constant_result();
+    .constant_result()
+    .runs(ops::Way::kComposite);
 OP("aten::allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool")
     .direct([](const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
       return call("aten::all", isclose(a, b, rtol, atol, equal_nan)).item_bool();
     })
-    .dynamic_shape();
+    .dynamic_shape()
+    .runs(ops::Way::kComposite);
 OP("aten::equal(Tensor self, Tensor other) -> bool")
     .direct([](const Tensor& a, const Tensor& b) {
       if (a.sizes() != b.sizes()) return false;
@@ -46,7 +48,8 @@ OP("aten::equal(Tensor self, Tensor other) -> bool")
             name_of(b.dtype()), " for argument 'other' in call to equal");
       return call("aten::all", (Expr(a) == Expr(b)).tensor()).item_bool();
     })
-    .dynamic_shape();
+    .dynamic_shape()
+    .runs(ops::Way::kComposite);
 
 // --- isin
 
@@ -85,13 +88,15 @@ OP("aten::isin.Tensor_Scalar(Tensor elements, Scalar test_element, " ISIN_OPTION
     .direct([](const Tensor& elements, const Scalar& test, bool, bool invert) {
       return call(invert ? "aten::ne.Scalar" : "aten::eq.Scalar", elements, test);
     })
-    .constant_result();
+    .constant_result()
+    .runs(ops::Way::kComposite);
 OP("aten::isin.Scalar_Tensor(Scalar element, Tensor test_elements, " ISIN_OPTIONS)
     .direct([](const Scalar& element, const Tensor& tests, bool, bool invert) {
       const Tensor found = call("aten::any", call("aten::eq.Scalar", tests, element));
       return invert ? call("aten::logical_not", found) : found;
     })
-    .constant_result();
+    .constant_result()
+    .runs(ops::Way::kComposite);
 #undef ISIN_OPTIONS
 
 // --- powers in double
@@ -124,7 +129,8 @@ OP("aten::conj_physical(Tensor self) -> Tensor")
     .composite();
 OP("aten::isreal(Tensor self) -> Tensor")
     .direct([](const Tensor& x) { return call("aten::ones_like", x, DType::kBool); })
-    .constant_result();
+    .constant_result()
+    .runs(ops::Way::kComposite);
 OP("aten::angle(Tensor self) -> Tensor")
     .direct([](const Tensor& self) {
       const Expr x = is_floating(self.dtype()) ? self : compose::to(self, DType::kFloat32);

@@ -33,6 +33,14 @@ void check_divisor(const PointwiseCall& call) {
 
 }  // namespace
 
+bool has_cuda_kernels() {
+#ifdef TENSORD_WITH_CUDA
+  return true;
+#else
+  return false;
+#endif
+}
+
 void run_pointwise(const KernelContext& context, const PointwiseCall& call, Tensor& out) {
   check_divisor(call);
   if (context.device.is_host()) return run_pointwise_cpu(call, out);
@@ -181,7 +189,8 @@ void add_unary_numbers(const Line& line, std::string_view arguments) {
 }
 
 void add_binary(const Line& line, std::string_view overload = "") {
-  const Signature s(line, overload, "Tensor other");
+  // PyTorch calls it so in this one.
+  const Signature s(line, overload, line.formula == Formula::heaviside ? "Tensor values" : "Tensor other");
   ops::OpBuilder builder(s.schema, __FILE__, __LINE__);
   builder.infer([line](const Tensor& a, const Tensor& b) { return line.infer(std::array{Operand(a), Operand(b)}); });
   finish(builder, line, true);

@@ -90,6 +90,9 @@ void add_pointwise_maker(const char* op, PointwiseMaker maker);
 // Keeps the text of a schema or a name for the life of the program.
 const char* keep_text(std::string text);
 
+// Whether this build has CUDA kernels; asked while operators register themselves.
+bool has_cuda_kernels();
+
 // Registers the kernels and the prepared form of an elementwise operator. `make` is a function
 // of the schema's arguments that gives a PointwiseCall.
 template <class F>
@@ -100,9 +103,7 @@ void add_pointwise_kernel(const char* op, F make) {
       run_pointwise(context, make(arguments...), out);
     };
     ops::KernelBuilder(op, DeviceKind::kCPU, kernel);
-#ifdef TENSORD_WITH_CUDA
-    ops::KernelBuilder(op, DeviceKind::kCUDA, kernel);
-#endif
+    if (has_cuda_kernels()) ops::KernelBuilder(op, DeviceKind::kCUDA, kernel);
   }(std::type_identity<Arguments>());
   add_pointwise_maker(op, [make](std::span<const ops::Value> v) {
     return ops::detail::call_unboxed<F, Arguments>(make, v, std::make_index_sequence<std::tuple_size_v<Arguments>>());

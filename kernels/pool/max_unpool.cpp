@@ -35,7 +35,7 @@ Tensor unpool(const Tensor& x, const Tensor& indices, const ops::IntList& size, 
           " (output volumes are of size ", to_string(size), ")");
   }
   planes.push_back(pixels);
-  const Tensor zeros = call("aten::zeros", planes, x.dtype());
+  const Tensor zeros = call("aten::zeros", planes, x.dtype(), ops::Value(), x.device());
   return compose::reshape(call("aten::scatter.src", zeros, int64_t{-1}, places, flat(x)), out);
 }
 OP("aten::max_unpool2d(Tensor self, Tensor indices, int[2] output_size) -> Tensor")

@@ -2,7 +2,12 @@
 
 #include <cstdint>
 
+#include "core/tensor/dtype.h"
+
 namespace tensord::kernels {
+
+// 1 / (1 - p), rounded as a division in the compute type.
+double kept_scale(double p, DType dtype);
 
 // Of each pair of 32 random bits, the upper half first: whether the number in [0, 1) that PyTorch makes of it is
 // below `probability`.

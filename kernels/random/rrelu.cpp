@@ -17,7 +17,8 @@ Tensor rrelu(const Tensor& x, const Scalar& lower, const Scalar& upper, bool tra
   const Dims count{call("aten::sum", is_scaled).item_int()};
   // PyTorch draws a double for each of them, in order.
   const Tensor slopes = call("aten::uniform_", call("aten::zeros", count, DType::kFloat64), low, high, generator);
-  return call("aten::mul.Tensor", x, call("aten::masked_scatter", ones, is_scaled, compose::to(slopes, x.dtype())));
+  return call("aten::mul.Tensor", x,
+              call("aten::masked_scatter", ones, is_scaled, compose::to(slopes, x.dtype()).to(x.device())));
 }
 OP("aten::rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? "
    "generator=None) -> Tensor")

@@ -84,7 +84,7 @@ Heights heights(const Tensor& y, int64_t dim) {
 Tensor no_area(const Tensor& y, int64_t dim) {
   Dims sizes = y.sizes();
   sizes.erase(static_cast<size_t>(dim));
-  return ops::call("aten::zeros", sizes, y.dtype());
+  return ops::call("aten::zeros", sizes, y.dtype(), ops::Value(), y.device());
 }
 
 Tensor half(const Expr& x) { return (x / 2.0).tensor(); }

@@ -93,7 +93,7 @@ void add_quantile(const std::string& name, bool ignores_nan) {
       .direct(
           [=](const Tensor& x, double q, std::optional<int64_t> dim, bool keepdim, const std::string& interpolation) {
             check(q >= 0 && q <= 1, name, "() q must be in the range [0, 1] but got ", q);
-            const Tensor at = call("aten::scalar_tensor", ops::Scalar(q), x.dtype());
+            const Tensor at = call("aten::scalar_tensor", ops::Scalar(q), x.dtype(), ops::Value(), x.device());
             return quantile_of(x, at, dim, keepdim, interpolation, ignores_nan);
           })
       .composite()

@@ -151,7 +151,9 @@ void run_kernel(const Cell& cell, std::span<const Tensor> outputs) {
 
 // Next h, and c of the LSTM.
 std::vector<Tensor> run(const Cell& cell, std::initializer_list<Value> tensors) {
-  if (is_recorded({tensors.begin(), tensors.size()})) return record(cell);
+  // The loops of its own are the processor's.
+  const bool is_elsewhere = !cell.input.is_meta() && !cell.input.device().is_host();
+  if (is_elsewhere || is_recorded({tensors.begin(), tensors.size()})) return record(cell);
   const TensorMeta meta = meta_of(cell);
   std::vector<Tensor> outputs;
   for (size_t i = 0; i < cell.states.size(); ++i) {

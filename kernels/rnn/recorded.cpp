@@ -54,7 +54,7 @@ Steps steps_of(const RnnCall& call) {
                         call.input.sizes()[call.batch_first ? 0 : 1]);
     return steps;
   }
-  const Tensor sizes = call.batch_sizes->contiguous();
+  const Tensor sizes = call.batch_sizes->to(Device{}).contiguous();
   steps.counts.assign(sizes.data<int64_t>(), sizes.data<int64_t>() + sizes.numel());
   int64_t rows = 0;
   for (size_t i = 0; i < steps.counts.size(); ++i) {

@@ -47,7 +47,8 @@ std::unique_ptr<ops::PreparedCall> prepare(RnnKind kind, bool is_packed, const o
 }
 
 std::vector<Tensor> run(const RnnCall& call, std::span<const Value> arguments) {
-  if (is_recorded(arguments)) return record_rnn(call);
+  // The loops of its own are the processor's.
+  if (is_recorded(arguments) || (!call.input.is_meta() && !call.input.device().is_host())) return record_rnn(call);
   std::vector<Tensor> outputs;
   const std::vector<TensorMeta> metas = rnn_metas(call);
   for (const TensorMeta& meta : metas) {

@@ -93,11 +93,13 @@ OP("aten::size.int(Tensor self, int dim) -> int")
     .direct([](const Tensor& x, int64_t dim) { return x.size(dim); })
     .shape_only();
 OP("prim::shape(Tensor a) -> int[]").direct([](const Tensor& x) { return x.sizes(); }).shape_only();
-OP("aten::_shape_as_tensor(Tensor self) -> Tensor").direct([](const Tensor& x) {
-  Tensor out = Tensor::empty(Dims{x.ndim()}, DType::kInt64);
-  std::copy(x.sizes().begin(), x.sizes().end(), out.data<int64_t>());
-  return out;
-});
+OP("aten::_shape_as_tensor(Tensor self) -> Tensor")
+    .direct([](const Tensor& x) {
+      Tensor out = Tensor::empty(Dims{x.ndim()}, DType::kInt64);
+      std::copy(x.sizes().begin(), x.sizes().end(), out.data<int64_t>());
+      return out;
+    })
+    .runs(ops::Way::kHost);
 OP("aten::stride(Tensor self) -> int[]").direct([](const Tensor& x) { return x.strides(); });
 OP("aten::stride.int(Tensor self, int dim) -> int").direct([](const Tensor& x, int64_t dim) { return x.stride(dim); });
 OP("aten::storage_offset(Tensor self) -> int").direct([](const Tensor& x) { return x.offset(); });

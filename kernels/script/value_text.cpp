@@ -51,7 +51,7 @@ std::string type_prefix(DeviceKind kind) { return kind == kCPU ? "CPU" : kind ==
 std::string tensor_text(const Tensor& x) {
   std::string out;
   if (x.is_meta()) return describe(x);
-  const Tensor dense = x.contiguous();
+  const Tensor dense = x.to(Device{}).contiguous();
   if (dense.ndim() == 0) {
     out = element_text(dense, 0) + "\n";
   } else {

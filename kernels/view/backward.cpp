@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/tensor/device_copy.h"
 #include "core/tensor/strided_copy.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/view/view.h"
@@ -22,14 +23,10 @@ TensorMeta like_input(const Tensor& g, const IntList& sizes) {
   return {sizes, g.dtype(), {}, g.device()};
 }
 
-void fill_zero(const Tensor& x) {
-  if (x.numel() != 0) std::fill_n(static_cast<char*>(x.raw_data()), x.size_bytes(), 0);
-}
-
 // Fills `out` (row-major) with zeros but for `part`, a view of it that gets `g`.
 void place(const Tensor& out, const Tensor& part, const Tensor& g) {
   check(part.sizes() == g.sizes(), "the gradient has the shape ", g.sizes(), " where ", part.sizes(), " is expected");
-  if (part.numel() < out.numel()) fill_zero(out);
+  if (part.numel() < out.numel()) zero_elements(out);
   if (g.numel() != 0) strided_copy(part, g);
 }
 
@@ -90,7 +87,7 @@ KERNEL("aten::unfold_backward", kCPU,
          const Tensor windows = unfold(out, dim, size, step);
          check(windows.sizes() == g.sizes(), "the gradient has the shape ", g.sizes(), " where ", windows.sizes(),
                " is expected");
-         fill_zero(out);
+         zero_elements(out);
          if (g.numel() == 0) return;
          dispatch_floating(g.dtype(), "unfold_backward", [&]<class T>() {
            add_strided<T>(g.sizes(), windows.data<T>(), windows.strides(), g.data<T>(), g.strides());
@@ -139,11 +136,11 @@ void divide_by_counts(const Geometry& by, T* base, int64_t begin, int64_t end) {
 // coincide are added; those that coincide in `input`, which is one of the two, share the value.
 void move_geometry(const Tensor& x, const Geometry& from, const Geometry& to, const Geometry& input, Tensor& out) {
   if (out.numel() == 0) return;
-  if (x.numel() == 0) return fill_zero(out);
+  if (x.numel() == 0) return zero_elements(out);
   const int64_t begin = std::min(from.offset, to.offset), end = std::max(from.end(), to.end());
   dispatch_floating(x.dtype(), "as_strided", [&]<class T>() {
     const Tensor memory = Tensor::empty(Dims{end - begin}, x.dtype());
-    fill_zero(memory);
+    zero_elements(memory);
     T* base = memory.data<T>();
     add_strided<T>(from.sizes, base + (from.offset - begin), from.strides, x.data<T>(), x.strides());
     divide_by_counts<T>(input, base, begin, end);

@@ -1,8 +1,4 @@
-#include <algorithm>
-#include <cstring>
-
-#include "core/base/parallel.h"
-#include "core/tensor/strided_copy.h"
+#include "kernels/view/cat.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/view/view.h"
 
@@ -13,9 +9,6 @@ namespace {
 using ops::KernelContext;
 using ops::TensorList;
 using ops::TensorMeta;
-
-// PyTorch skips 1-d tensors of zero elements, whatever the shape of the others.
-bool is_skipped(const Tensor& x) { return x.ndim() == 1 && x.numel() == 0; }
 
 DType joint_dtype(const TensorList& tensors) {
   DType dtype = tensors[0].dtype();
@@ -55,57 +48,6 @@ TensorMeta cat_meta(const TensorList& tensors, int64_t dim) {
   Dims strides;
   if (all_channels_last && (sizes.size() == 4 || sizes.size() == 5)) strides = channels_last_strides(sizes);
   return {std::move(sizes), dtype, std::move(strides), first->device()};
-}
-
-// Dense in the same order of dimensions as `out`: then a source is blocks of whole bytes.
-bool has_order_of(const Tensor& x, const Tensor& out, bool channels_last) {
-  return x.dtype() == out.dtype() && (channels_last ? x.is_channels_last() : x.is_contiguous());
-}
-
-// Elements of one block of a source: everything that varies faster than `dim`, times its size.
-int64_t block_elements(const Dims& sizes, int64_t dim, bool channels_last) {
-  int64_t block = sizes[dim];
-  const auto ndim = static_cast<int64_t>(sizes.size());
-  if (!channels_last) {
-    for (int64_t d = dim + 1; d < ndim; ++d) block *= sizes[d];
-    return block;
-  }
-  if (dim == 1) return block;
-  for (int64_t d = dim == 0 ? 2 : dim + 1; d < ndim; ++d) block *= sizes[d];
-  return block * sizes[1];
-}
-
-void copy_blocks(const Tensor& x, Tensor& out, int64_t block, int64_t out_block, int64_t start) {
-  if (x.numel() == 0) return;
-  const auto width = static_cast<int64_t>(size_of(out.dtype()));
-  const auto* from = static_cast<const char*>(x.raw_data());
-  auto* to = static_cast<char*>(out.raw_data()) + start * width;
-  const int64_t count = x.numel() / block, bytes = block * width, step = out_block * width;
-  parallel_for(count, std::max<int64_t>(1, 65536 / bytes), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) std::memcpy(to + i * step, from + i * bytes, static_cast<size_t>(bytes));
-  });
-}
-
-void cat_kernel(const KernelContext&, const TensorList& tensors, int64_t dim, Tensor& out) {
-  if (out.numel() == 0) return;
-  dim = wrap_dim(dim, out.ndim());
-  const bool row_major = out.is_contiguous();
-  const bool channels_last = !row_major && out.is_channels_last();
-  const int64_t out_block = row_major || channels_last ? block_elements(out.sizes(), dim, channels_last) : 0;
-  int64_t position = 0, start = 0;
-  for (const Tensor& x : tensors) {
-    if (is_skipped(x)) continue;
-    const int64_t length = x.sizes()[dim];
-    if (out_block > 0 && has_order_of(x, out, channels_last)) {
-      const int64_t block = block_elements(x.sizes(), dim, channels_last);
-      copy_blocks(x, out, block, out_block, start);
-      start += block;
-    } else {
-      strided_copy(narrow(out, dim, position, length), x);
-      if (out_block > 0) start += block_elements(x.sizes(), dim, channels_last);
-    }
-    position += length;
-  }
 }
 
 TensorList unsqueeze_all(const TensorList& tensors, int64_t dim) {

@@ -1,7 +1,6 @@
 #include "core/base/parallel.h"
 #include "core/ops/complex.h"
 #include "core/tensor/device_copy.h"
-#include "core/tensor/device_runtime.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/view/view.h"
 
@@ -118,7 +117,7 @@ Tensor fill_with(const Tensor& x, const Scalar& value) {
 Tensor zero(const Tensor& x) {
   check_writable(x, "zero_");
   if (!x.is_meta() && x.numel() > 0 && is_non_overlapping_and_dense(x.sizes(), x.strides())) {
-    device_runtime(x.device()).fill(x.raw_data(), 0, x.size_bytes(), current_stream(x.device()));
+    zero_elements(x);
     wrote(x);
     return x;
   }
@@ -145,7 +144,8 @@ std::vector<Tensor> write_gradient(const GradArgs& args) {
   return gradients;
 }
 
-#define COPY(SCHEMA, ...) OP(SCHEMA).direct(__VA_ARGS__).gradient(of_first(convert_back)).saves("")
+#define COPY(SCHEMA, ...) \
+  OP(SCHEMA).direct(__VA_ARGS__).gradient(of_first(convert_back)).saves("").runs(ops::Way::kComposite)
 COPY("aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)", contiguous);
 COPY("aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", clone);
 COPY(
@@ -189,11 +189,13 @@ CAST("_cast_Byte", DType::kUInt8);
 OP("aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)")
     .direct(copy_into)
     .gradient(write_gradient)
-    .saves("");
+    .saves("")
+    .runs(ops::Way::kComposite);
 OP("aten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)")
     .direct(fill_with)
     .gradient(of_first(overwritten))
-    .saves("");
+    .saves("")
+    .runs(ops::Way::kComposite);
 OP("aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)")
     .direct([](const Tensor& x, const Tensor& value) {
       check(value.ndim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", value.ndim(),
@@ -201,14 +203,20 @@ OP("aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)")
       return copy_into(x, value, false);
     })
     .gradient(write_gradient)
-    .saves("");
+    .saves("")
+    .runs(ops::Way::kComposite);
 OP("aten::fill.Scalar(Tensor self, Scalar value) -> Tensor")
     .direct([](const Tensor& x, const Scalar& value) {
       return fill_with(copy_as(x, x.dtype(), x.device(), kPreserve), value);
     })
     .gradient(of_first(overwritten))
-    .saves("");
-OP("aten::zero_(Tensor(a!) self) -> Tensor(a!)").direct(zero).gradient(of_first(overwritten)).saves("");
+    .saves("")
+    .runs(ops::Way::kComposite);
+OP("aten::zero_(Tensor(a!) self) -> Tensor(a!)")
+    .direct(zero)
+    .gradient(of_first(overwritten))
+    .saves("")
+    .runs(ops::Way::kComposite);
 
 }  // namespace
 }  // namespace tensord::kernels

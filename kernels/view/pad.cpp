@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/base/parallel.h"
+#include "core/tensor/device_copy.h"
 #include "core/tensor/strided_copy.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/index/index.h"
@@ -162,7 +163,7 @@ TensorMeta mode_backward_meta(const Tensor& g, const Tensor& x, const IntList& p
 template <Mode kMode>
 void mode_backward_kernel(const KernelContext&, const Tensor& g, const Tensor&, const IntList& pad, Tensor& out) {
   if (out.numel() == 0) return;
-  std::fill_n(static_cast<char*>(out.raw_data()), out.size_bytes(), 0);
+  zero_elements(out);
   if (g.numel() == 0) return;
   const PadMap map(kMode, out, pad, g);
   dispatch_floating(g.dtype(), "padding backward", [&]<class T>() {

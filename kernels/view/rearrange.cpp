@@ -128,26 +128,6 @@ TensorMeta flip_meta(const Tensor& x, const IntList& dims) {
   return {x.sizes(), x.dtype(), dense ? x.strides() : Dims(), x.device()};
 }
 
-void flip_kernel(const KernelContext&, const Tensor& x, const IntList& dims, Tensor& out) {
-  if (x.numel() == 0) return;
-  // Reads x backwards: from the last element with negative strides.
-  Dims strides = x.strides();
-  int64_t start = 0;
-  for (int64_t dim : dims) {
-    if (x.ndim() == 0) break;
-    const int64_t at = wrap_dim(dim, x.ndim());
-    start += (x.sizes()[at] - 1) * strides[at];
-    strides[at] = -strides[at];
-  }
-  dispatch_width(x.dtype(), [&]<class T>() {
-    const T* from = static_cast<const T*>(x.raw_data()) + start;
-    T* to = static_cast<T*>(out.raw_data());
-    const std::vector<int64_t> source = element_offsets(x.sizes(), strides),
-                               target = element_offsets(out.sizes(), out.strides());
-    for (size_t i = 0; i < source.size(); ++i) to[target[i]] = from[source[i]];
-  });
-}
-
 TensorMeta roll_meta(const Tensor& x, const IntList& shifts, const IntList& dims) {
   check(!shifts.empty(), "`shifts` required");
   check(dims.empty() ? shifts.size() == 1 : shifts.size() == dims.size(),
@@ -190,12 +170,7 @@ Tensor rot90(const Tensor& x, int64_t k, const IntList& dims) {
   check(x.ndim() >= 2, "expected total dims >= 2, but got total dims = ", x.ndim());
   const int64_t d0 = wrap_dim(dims[0], x.ndim()), d1 = wrap_dim(dims[1], x.ndim());
   check(d0 != d1, "expected rotation dims to be different, but got dim0 = ", dims[0], " and dim1 = ", dims[1]);
-  const auto flipped = [&](const Tensor& from, const IntList& which) {
-    if (from.is_meta()) return Tensor::meta(from.sizes(), from.dtype(), from.device());
-    Tensor out = Tensor::empty(from.sizes(), from.dtype());
-    flip_kernel(KernelContext(), from, which, out);
-    return out;
-  };
+  const auto flipped = [](const Tensor& from, const Dims& which) { return ops::call("aten::flip", from, which); };
   switch (((k % 4) + 4) % 4) {
     case 1: return transpose(flipped(x, Dims{d1}), d0, d1);
     case 2: return flipped(x, Dims{d0, d1});
@@ -332,7 +307,8 @@ OP("aten::repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *,
       return interleave_by(x, repeats, dim);
     })
     .gradient(of_first(interleave_by_gradient))
-    .saves("");
+    .saves("")
+    .runs(ops::Way::kComposite);
 OP("aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> "
    "Tensor")
     .direct(interleave_tensor)
@@ -343,7 +319,6 @@ OP("aten::repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> 
     .direct(interleave_indices)
     .dynamic_shape();
 OP("aten::flip(Tensor self, int[] dims) -> Tensor").infer(flip_meta).gradient(other_way("aten::flip")).saves("");
-KERNEL("aten::flip", kCPU, flip_kernel);
 OP("aten::fliplr(Tensor self) -> Tensor")
     .infer([](const Tensor& x) {
       check(x.ndim() >= 2, "Input must be >= 2-d.");
@@ -351,8 +326,6 @@ OP("aten::fliplr(Tensor self) -> Tensor")
     })
     .gradient(same_way("aten::fliplr"))
     .saves("");
-KERNEL("aten::fliplr", kCPU,
-       [](const KernelContext& context, const Tensor& x, Tensor& out) { flip_kernel(context, x, Dims{1}, out); });
 OP("aten::flipud(Tensor self) -> Tensor")
     .infer([](const Tensor& x) {
       check(x.ndim() >= 1, "Input must be >= 1-d.");
@@ -360,8 +333,6 @@ OP("aten::flipud(Tensor self) -> Tensor")
     })
     .gradient(same_way("aten::flipud"))
     .saves("");
-KERNEL("aten::flipud", kCPU,
-       [](const KernelContext& context, const Tensor& x, Tensor& out) { flip_kernel(context, x, Dims{0}, out); });
 OP("aten::roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor")
     .infer(roll_meta)
     .gradient(of_first(roll_gradient))
@@ -372,22 +343,26 @@ OP("aten::rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor")
     .gradient(of_first([](const GradArgs& args, const Tensor& g) {
       return call("aten::rot90", g, -(args.inputs[1].to_int() % 4), args.inputs[2]);
     }))
-    .saves("");
+    .saves("")
+    .runs(ops::Way::kComposite);
 OP("aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor")
     .direct(pixel_shuffle)
     .gradient(other_way("aten::pixel_unshuffle"))
-    .saves("");
+    .saves("")
+    .runs(ops::Way::kComposite);
 OP("aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor")
     .direct(pixel_unshuffle)
     .gradient(other_way("aten::pixel_shuffle"))
-    .saves("");
+    .saves("")
+    .runs(ops::Way::kComposite);
 OP("aten::channel_shuffle(Tensor self, int groups) -> Tensor")
     .direct(channel_shuffle)
     .gradient(of_first([](const GradArgs& args, const Tensor& g) {
       return call("aten::channel_shuffle", g,
                   std::max<int64_t>(1, gradient::sizes_of(args, 0)[1] / args.inputs[1].to_int()));
     }))
-    .saves("");
+    .saves("")
+    .runs(ops::Way::kComposite);
 
 }  // namespace
 }  // namespace tensord::kernels

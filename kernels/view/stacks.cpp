@@ -100,7 +100,7 @@ Tensor combinations(const Tensor& x, int64_t r, bool with_replacement) {
   for (const std::vector<int64_t>& column : columns) {
     const Tensor index = Tensor::empty(Dims{static_cast<int64_t>(column.size())}, DType::kInt64);
     std::copy(column.begin(), column.end(), index.data<int64_t>());
-    picked.push_back(call("aten::index_select", x, int64_t{0}, index));
+    picked.push_back(call("aten::index_select", x, int64_t{0}, index.to(x.device())));
   }
   return call("aten::stack", picked, int64_t{1});
 }

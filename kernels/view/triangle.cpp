@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/tensor/device_copy.h"
 #include "core/tensor/strided_copy.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/pointwise/pointwise.h"
@@ -62,10 +63,11 @@ Tensor diag_embed(const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2) {
   Dims sizes = x.sizes();
   sizes[x.ndim() - 1] = size;
   sizes.push_back(size);
-  Tensor square = x.is_meta() ? Tensor::meta(sizes, x.dtype(), x.device()) : Tensor::empty(sizes, x.dtype());
+  Tensor square =
+      x.is_meta() ? Tensor::meta(sizes, x.dtype(), x.device()) : Tensor::empty(sizes, x.dtype(), x.device());
   if (!x.is_meta() && square.numel() != 0) {
-    std::fill_n(static_cast<char*>(square.raw_data()), square.size_bytes(), 0);
-    if (length > 0) strided_copy(diagonal_of(square, offset, length), x);
+    zero_elements(square);
+    if (length > 0) copy_elements(diagonal_of(square, offset, length), x);
   }
   // The last two dimensions go to dim1 (rows) and dim2 (columns).
   Dims order;
@@ -83,7 +85,9 @@ Tensor diag(const Tensor& x, int64_t offset) {
   const int64_t rows = x.sizes()[0], columns = x.sizes()[1];
   const int64_t length =
       std::max<int64_t>(0, offset >= 0 ? std::min(rows, columns - offset) : std::min(rows + offset, columns));
-  if (length == 0) return x.is_meta() ? Tensor::meta(Dims{0}, x.dtype()) : Tensor::empty(Dims{0}, x.dtype());
+  if (length == 0) {
+    return x.is_meta() ? Tensor::meta(Dims{0}, x.dtype(), x.device()) : Tensor::empty(Dims{0}, x.dtype(), x.device());
+  }
   return diagonal_of(x, offset, length).clone();
 }
 
@@ -102,12 +106,12 @@ Tensor block_diag(const std::vector<Tensor>& tensors) {
   for (const Tensor& x : tensors) {
     if (x.is_meta()) return Tensor::meta(Dims{rows, columns}, dtype, x.device());
   }
-  const Tensor out = Tensor::empty(Dims{rows, columns}, dtype);
-  if (out.numel() != 0) std::fill_n(static_cast<char*>(out.raw_data()), out.size_bytes(), 0);
+  const Tensor out = Tensor::empty(Dims{rows, columns}, dtype, tensors[0].device());
+  zero_elements(out);
   int64_t row = 0, column = 0;
   for (const Tensor& block : blocks) {
     if (block.numel() != 0) {
-      strided_copy(narrow(narrow(out, 0, row, block.sizes()[0]), 1, column, block.sizes()[1]), block);
+      copy_elements(narrow(narrow(out, 0, row, block.sizes()[0]), 1, column, block.sizes()[1]), block);
     }
     row += block.sizes()[0];
     column += block.sizes()[1];
@@ -166,9 +170,18 @@ OP("aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Ten
     .gradient(of_first([](const GradArgs& args, const Tensor& g) {
       return call("aten::diagonal", g, args.inputs[1], args.inputs[2], args.inputs[3]);
     }))
-    .saves("");
-OP("aten::diag(Tensor self, int diagonal=0) -> Tensor").direct(diag).gradient(of_first(diag_gradient)).saves("");
-OP("aten::block_diag(Tensor[] tensors) -> Tensor").direct(block_diag).gradient(block_diag_gradient).saves("");
+    .saves("")
+    .runs(ops::Way::kComposite);
+OP("aten::diag(Tensor self, int diagonal=0) -> Tensor")
+    .direct(diag)
+    .gradient(of_first(diag_gradient))
+    .saves("")
+    .runs(ops::Way::kComposite);
+OP("aten::block_diag(Tensor[] tensors) -> Tensor")
+    .direct(block_diag)
+    .gradient(block_diag_gradient)
+    .saves("")
+    .runs(ops::Way::kComposite);
 
 }  // namespace
 }  // namespace tensord::kernels

@@ -1,4 +1,5 @@
 #include "kernels/vision/grid_sampler.h"
+#include "core/tensor/device_copy.h"
 
 #include <cstring>
 
@@ -58,7 +59,7 @@ void sample_kernel(const KernelContext&, const Tensor& input, const Tensor& grid
 
 Tensor zeros(const Tensor& like) {
   const Tensor out = Tensor::empty(like.sizes(), like.dtype());
-  std::memset(out.raw_data(), 0, out.size_bytes());
+  zero_elements(out);
   return out;
 }
 
@@ -119,9 +120,9 @@ OP("aten::grid_sampler(Tensor input, Tensor grid, " SAMPLING ") -> Tensor")
 // --- grids of affine maps
 
 // -1 … 1 in `count` steps: at the pixels' middles, or from corner to corner.
-Tensor steps(int64_t count, DType dtype, bool align_corners) {
-  if (count <= 1) return ops::call("aten::zeros", Dims{count}, dtype);
-  const Tensor line = ops::call("aten::linspace", ops::Scalar(-1), ops::Scalar(1), count, dtype);
+Tensor steps(int64_t count, DType dtype, Device device, bool align_corners) {
+  if (count <= 1) return ops::call("aten::zeros", Dims{count}, dtype, ops::Value(), device);
+  const Tensor line = ops::call("aten::linspace", ops::Scalar(-1), ops::Scalar(1), count, dtype, ops::Value(), device);
   if (align_corners) return line;
   return ops::call("aten::mul.Scalar", line, ops::Scalar(static_cast<double>(count - 1) / static_cast<double>(count)));
 }
@@ -147,10 +148,10 @@ Tensor affine_grid(const Tensor& theta, const ops::IntList& size, bool align_cor
   for (int64_t d = spatial; d-- > 0;) {
     Dims shape(static_cast<size_t>(spatial), 1);
     shape[d] = places[d];
-    coordinates.push_back(
-        compose::expand(compose::reshape(steps(places[d], theta.dtype(), align_corners), shape), places));
+    coordinates.push_back(compose::expand(
+        compose::reshape(steps(places[d], theta.dtype(), theta.device(), align_corners), shape), places));
   }
-  coordinates.push_back(ops::call("aten::ones", places, theta.dtype()));
+  coordinates.push_back(ops::call("aten::ones", places, theta.dtype(), ops::Value(), theta.device()));
   const Tensor base = ops::call("aten::stack", coordinates, int64_t{-1});
   const Tensor points =
       compose::expand(compose::reshape(base, Dims{1, flat[1], spatial + 1}), Dims{size[0], flat[1], spatial + 1});

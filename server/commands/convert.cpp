@@ -6,6 +6,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -41,14 +42,25 @@ struct SizePlan {
 };
 constexpr SizePlan kSizePlans[] = {{2, 8, true}, {2, 4, true}, {2, 5, false}, {1, 2, true}, {2, 3, false}};
 
-// An argument, and which of its dimensions stay open.
+// An argument, and which of its dimensions stay open; or one that is no tensor, and always this value.
 struct Input {
   std::string name;
+  std::optional<ops::Value> fixed = {};
   std::string dtype;
   Dims sizes;    // of the example; -1 where the plan says it
   Tensor given;  // or the example itself
   std::set<int64_t> open;
 };
+
+// A value that may be a constant of the file.
+bool is_plain(const ops::Value& value) { return value.is_none() || value.is_number() || value.is_string(); }
+
+std::string shown(const ops::Value& value) {
+  if (value.is_none()) return "None";
+  if (value.is_bool()) return value.to_bool() ? "True" : "False";
+  if (value.is_int()) return std::to_string(value.to_int());
+  return value.is_string() ? concat("'", value.to_string().substr(0, 60), "'") : concat(value.to_float());
+}
 
 std::vector<Input> find_inputs(const ConvertOptions& options, const jit::Module& module, const jit::Method& method) {
   std::vector<Input> inputs;
@@ -77,11 +89,14 @@ std::vector<Input> find_inputs(const ConvertOptions& options, const jit::Module&
       input.sizes = example.sizes();
       input.dtype = name_of(example.dtype());
     }
-    if (i < given.size()) {
-      check(given[i].is_tensor(), options.arguments_path, ": argument '", input.name, "' is a ", given[i].tag_name(),
-            ", and only tensors can be inputs");
-      input.given = given[i].to_tensor();
+    if (i < given.size() && !given[i].is_tensor()) {
+      check(is_plain(given[i]), options.arguments_path, ": argument '", input.name, "' is a ", given[i].tag_name(),
+            ", and only tensors can be inputs, and numbers, texts and None be fixed");
+      input.fixed = given[i];
+      inputs.push_back(std::move(input));
+      continue;
     }
+    if (i < given.size()) input.given = given[i].to_tensor();
     if (input.dtype.empty() && !input.given.defined()) {
       if (arguments[i].default_value) break;  // the rest are constants of the file
       fail(ErrorCode::kInvalidArgument, "argument '", input.name,
@@ -98,7 +113,7 @@ void open_sizes(const std::string& text, std::vector<Input>& inputs) {
   check(colon != std::string::npos, "--dynamic ", text, ": expected INPUT:DIMENSION,…");
   const auto found = std::find_if(inputs.begin(), inputs.end(),
                                   [&](const Input& input) { return input.name == text.substr(0, colon); });
-  check(found != inputs.end(), "--dynamic ", text, ": there is no such input");
+  check(found != inputs.end() && !found->fixed, "--dynamic ", text, ": there is no such input");
   for (size_t begin = colon + 1; begin <= text.size();) {
     const size_t end = std::min(text.find(',', begin), text.size());
     int64_t dim = -1;
@@ -134,6 +149,21 @@ Tensor shuffled(const Tensor& example, int64_t set) {
   for (int64_t dim = 0; dim < example.ndim(); ++dim) dims.push_back(dim);
   const Tensor turned = set % 2 == 0 ? ops::call("aten::flip", example, dims) : example;
   return example.ndim() > 0 ? ops::call("aten::roll", turned, Dims{set - 1}, Dims{example.ndim() - 1}) : example;
+}
+
+// What a method is called with for a set; `has_fixed`: with the arguments that are no tensors.
+std::vector<ops::Value> arguments_of(const std::vector<Input>& inputs, const SizePlan& plan, int64_t set,
+                                     bool has_fixed, bool is_shuffled) {
+  std::vector<ops::Value> arguments;
+  for (const Input& input : inputs) {
+    if (input.fixed) {
+      if (has_fixed) arguments.push_back(*input.fixed);
+      continue;
+    }
+    const Tensor example = example_of(input, plan, set);
+    arguments.emplace_back((is_shuffled ? shuffled(example, set) : example).clone());
+  }
+  return arguments;
 }
 
 std::vector<Tensor> leaves_of(const ops::Value& value) {
@@ -181,12 +211,8 @@ void try_file(const std::string& file, const ConvertOptions& options, const std:
   const std::shared_ptr<jit::Module> model = jit::Module::load(options.model), written = jit::Module::load(file);
   const auto frame = jit::make_frame(), other = jit::make_frame();
   for (int64_t set = 1; set <= kSets; ++set) {
-    std::vector<ops::Value> first, second;
-    for (const Input& input : inputs) {
-      const Tensor example = shuffled(example_of(input, plan, set), set);
-      first.emplace_back(example.clone());
-      second.emplace_back(example.clone());
-    }
+    const std::vector<ops::Value> first = arguments_of(inputs, plan, set, true, true);
+    const std::vector<ops::Value> second = arguments_of(inputs, plan, set, options.to == "torchscript", true);
     const std::vector<Tensor> expected = leaves_of(model->method(options.method).run(*frame, first));
     const std::vector<Tensor> got = leaves_of(written->method("forward").run(*other, second));
     check_internal(expected.size() == got.size(), "the written file has another number of outputs");
@@ -205,9 +231,7 @@ SizePlan find_plan(const ConvertOptions& options, const jit::Module& module, con
   for (const SizePlan& plan : kSizePlans) {
     try {
       for (int64_t set = 1; set <= kSets; ++set) {
-        std::vector<ops::Value> arguments;
-        for (const Input& input : inputs) arguments.emplace_back(example_of(input, plan, set));
-        module.method(options.method).run(*frame, arguments);
+        module.method(options.method).run(*frame, arguments_of(inputs, plan, set, true, false));
       }
       return plan;
     } catch (const Error&) {
@@ -223,7 +247,11 @@ void write_traced(const ConvertOptions& options, const jit::Module& module, cons
   const jit::Method& method = module.method(options.method);
   std::vector<jit::tracing::ExportArgument> arguments;
   for (const Input& input : inputs) {
-    arguments.push_back({input.name, example_of(input, plan, 1), example_of(input, plan, 2), {}});
+    if (input.fixed) {
+      arguments.push_back({input.name, Tensor(), Tensor(), *input.fixed});
+    } else {
+      arguments.push_back({input.name, example_of(input, plan, 1), example_of(input, plan, 2), {}});
+    }
   }
   for (size_t i = inputs.size(); i < method.schema().arguments.size(); ++i) {
     const auto& argument = method.schema().arguments[i];
@@ -238,7 +266,8 @@ void write_traced(const ConvertOptions& options, const jit::Module& module, cons
   jit::onnx::export_model(file, method.graph(), module.object(), arguments, outputs);
 }
 
-void write_checked(const ConvertOptions& options, const std::string& file) {
+// Gives what the file was written for: " for flag = True", or nothing.
+std::string write_checked(const ConvertOptions& options, const std::string& file) {
   jit::LoadOptions load;
   load.for_training = true;  // weights keep their names, and the graph the model's own operators
   std::vector<Input> inputs;
@@ -246,10 +275,11 @@ void write_checked(const ConvertOptions& options, const std::string& file) {
   {
     // With it on, scripts keep off the operators that only PyTorch's inference has.
     const GradModeGuard guard({.is_enabled = true, .is_inference = false});
-    const std::shared_ptr<jit::Module> module = jit::Module::load(options.model, load);
+    std::shared_ptr<jit::Module> module = jit::Module::load(options.model, load);
     inputs = find_inputs(options, *module, module->method(options.method));
     for (const std::string& text : options.dynamic) open_sizes(text, inputs);
     plan = find_plan(options, *module, inputs);
+    module = jit::Module::load(options.model, load);  // as it was before it ran
     if (options.to == "torchscript") {
       write_torchscript(*module, options.method, file);
     } else {
@@ -258,20 +288,28 @@ void write_checked(const ConvertOptions& options, const std::string& file) {
   }
   const GradModeGuard guard({.is_enabled = false, .is_inference = true});
   try_file(file, options, inputs, plan);
+  std::string fixed;
+  for (const Input& input : inputs) {
+    if (input.fixed && options.to != "torchscript")
+      fixed += concat(fixed.empty() ? " for " : ", ", input.name, " = ", shown(*input.fixed));
+  }
+  return fixed;
 }
 
 void convert(const ConvertOptions& options) {
   set_thread_budget(available_cores());
   const std::string unchecked = options.out + ".unchecked";
+  std::string fixed;
   try {
-    write_checked(options, unchecked);
+    fixed = write_checked(options, unchecked);
     std::filesystem::rename(unchecked, options.out);
   } catch (...) {
     std::error_code ignored;
     std::filesystem::remove(unchecked, ignored);
     throw;
   }
-  std::cout << options.out << ": written, and equal to " << options.model << " for " << kSets << " sets of examples\n";
+  std::cout << options.out << ": written" << fixed << ", and equal to " << options.model << " for " << kSets
+            << " sets of examples\n";
 }
 
 }  // namespace
@@ -290,7 +328,9 @@ void add_convert_command(CLI::App& app, int* exit_code) {
                    "SIZES:DTYPE, as 1,3,224,224 or 2,16:int64: an example of an argument, in order; may be repeated. "
                    "Exported programs and ONNX models say it themselves")
       ->allow_extra_args(false);
-  command->add_option("--args", options->arguments_path, "A tuple of example arguments, as torch.save wrote it");
+  command->add_option(
+      "--args", options->arguments_path,
+      "A tuple of example arguments, as torch.save wrote it; those that are no tensors are fixed in the file");
   command
       ->add_option("--dynamic", options->dynamic,
                    "INPUT:DIMENSION,…: sizes that stay open in the file; may be repeated")

@@ -9,14 +9,11 @@
 #include "core/base/parallel.h"
 
 namespace tensord::server {
-namespace {
 
-constexpr auto kIdleTime = std::chrono::seconds(10);
-
-}  // namespace
-
-WorkerPool::WorkerPool(size_t most)
-    : most_(std::max<size_t>(most, 1)), kept_(static_cast<size_t>(std::max(1, available_cores()))) {
+WorkerPool::WorkerPool(size_t most, std::chrono::milliseconds idle_time)
+    : most_(std::max<size_t>(most, 1)),
+      kept_(static_cast<size_t>(std::max(1, available_cores()))),
+      idle_time_(idle_time) {
   const std::lock_guard lock(mutex_);
   add_worker();
 }
@@ -87,7 +84,7 @@ bool WorkerPool::wait_for_task(Worker& me, std::unique_lock<std::mutex>& lock) {
   if (is_stopped_) return false;
   idle_.push_back(&me);
   while (!me.task && !is_stopped_) {
-    const bool is_late = me.changed.wait_for(lock, kIdleTime) == std::cv_status::timeout;
+    const bool is_late = me.changed.wait_for(lock, idle_time_) == std::cv_status::timeout;
     if (me.task || !is_late || idle_.size() <= kept_) continue;
     std::erase(idle_, &me);
     return false;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -15,12 +16,12 @@
 namespace tensord::server {
 
 // The threads that the models of a daemon run on. One is made when something is to run and all that are there are busy,
-// up to `most`; what comes beyond that waits its turn. Those that were idle for long end, but for as many as there are
-// cores. The thread that was idle last is taken first: what it ran is still in its caches. Thread-safe.
+// up to `most`; what comes beyond that waits its turn. Those that were idle for `idle_time` end, but for as many as
+// there are cores. The thread that was idle last is taken first: what it ran is still in its caches. Thread-safe.
 class WorkerPool {
  public:
   // Throws Error{kResourceExhausted} where not even one thread is to be had.
-  explicit WorkerPool(size_t most = kDefaultMost);
+  explicit WorkerPool(size_t most = kDefaultMost, std::chrono::milliseconds idle_time = std::chrono::seconds(10));
   // REQUIRES: nothing that was posted is left, and no alarm.
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
@@ -73,6 +74,7 @@ class WorkerPool {
 
   const size_t most_;
   const size_t kept_;  // threads that stay when they are idle
+  const std::chrono::milliseconds idle_time_;
   mutable std::mutex mutex_;
   std::list<Worker> workers_;                // by mutex_
   std::vector<Worker*> idle_;                // by mutex_; the one that was busy last at the end

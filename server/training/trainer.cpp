@@ -46,8 +46,16 @@ Trainer::Trainer(TrainingJob& job, Options options)
   const std::optional<Checkpoints::Found> found = checkpoints_.newest();
   const std::string archive = found ? found->model_file() : options_.base_archive;
   const bool needs_output = EvaluationMetrics::needs_output(spec_.evaluation.metrics);
-  model_ = std::make_unique<TrainingModel>(archive, spec_.loss, spec_.data.inputs, needs_output);
+  if (options_.group != nullptr && spec_.distribution.sync_batch_norm) {
+    statistics_ = std::make_unique<StatisticsGroups>(*options_.group);
+  }
+  model_ =
+      std::make_unique<TrainingModel>(archive, spec_.loss, spec_.data.inputs, needs_output,
+                                      statistics_ ? statistics_->stand_ins() : decltype(statistics_->stand_ins())());
   optimizer_ = make_job_optimizer(spec_.optimizer, model_->module().named_parameters());
+  if (options_.group != nullptr && spec_.distribution.zero > 0) {
+    zero_ = std::make_unique<nn::ZeroRedundancy>(*optimizer_, *options_.group);
+  }
   parameters_ = model_->trained_parameters();
   for (const auto& [name, tensor] : parameters_) trained_.push_back(tensor);
   data_ = read_job_data(spec_, options_.data_folder, *model_);
@@ -68,7 +76,10 @@ Trainer::Trainer(TrainingJob& job, Options options)
     job_.set_points({});
     job_.update([](JobStatus& status) { status.progress = {}; });
   }
-  if (options_.group != nullptr) ranks_ = std::make_unique<RankGroup>(*options_.group, parameters_, step_);
+  if (options_.group != nullptr) {
+    ranks_ = std::make_unique<RankGroup>(*options_.group, parameters_, step_, spec_.distribution, compression_state_);
+    compression_state_ = {};
+  }
   meter_ = std::make_unique<ProgressMeter>(job_, owner_, total_steps());
   if (ranks_) note_rank({});
   if (ranks_ && ranks_->size() > 1) note_local_operators();
@@ -188,11 +199,19 @@ void Trainer::train(std::span<const Tensor> batch) {
 // Whether the job has the same result with any number of ranks is said when it starts.
 void Trainer::note_local_operators() {
   const std::string found = model_->local_operators();
-  log(LogLevel::kInfo, "training ranks", {{"job", job_.id()}, {"ranks", ranks_->size()}, {"local_operators", found}});
-  if (found.empty()) return;
-  job_.update([&](JobStatus& status) {
-    status.message = concat("another number of ranks has another result: ", found, " is each rank's own");
-  });
+  const DistributionSpec& distribution = spec_.distribution;
+  std::string result = "any number of ranks has the same result within rounding";
+  if (!found.empty()) {
+    result = concat("another number of ranks has another result: ", found, " is each rank's own");
+  } else if (distribution.compression == "powersgd") {
+    result = "another number of ranks has another result: powersgd keeps each rank's own errors";
+  } else if (!distribution.compression.empty()) {
+    result = concat("any number of ranks has the same result within the rounding of ", distribution.compression);
+  }
+  log(LogLevel::kInfo, "training ranks",
+      {{"job", job_.id()}, {"ranks", ranks_->size()}, {"local_operators", found}, {"result", result}});
+  if (found.empty() && !distribution.sync_batch_norm && distribution.compression.empty()) return;
+  job_.update([&](JobStatus& status) { status.message = result; });
 }
 
 void Trainer::note_rank(std::span<const Tensor> batch) {
@@ -218,10 +237,15 @@ double Trainer::step(std::span<const Tensor> batch, bool wants_norm, double* nor
     return first_loss;
   }
   const double loss = compute_gradients(batch, wants_norm, norm).item_double();
-  optimizer_->step();
+  if (zero_) {
+    zero_->step();
+  } else {
+    optimizer_->step();
+  }
   if (!ranks_) return loss;
   const RankGroup::Agreed agreed = ranks_->agreed();
   agreed_ = agreed.request;
+  checkpoint_is_agreed_ = agreed.checkpoint_is_due;
   return agreed.loss;
 }
 
@@ -245,9 +269,11 @@ Tensor Trainer::compute_gradients(std::span<const Tensor> batch, bool wants_norm
 // The loss of a batch, and its gradients in the parameters.
 Tensor Trainer::pass(std::span<const Tensor> batch) {
   if (ranks_) ranks_->share_buffers(model_->module());
+  std::optional<StatisticsGroups::Pass> statistics;
+  if (statistics_) statistics.emplace(*statistics_, source_->rows(batch));
   const int64_t rows = batch.empty() ? 0 : batch.front().size(0);
   if (ranks_ && rows == 0) {
-    ranks_->tell(0, 0, source_->rows(batch), job_.request());
+    ranks_->tell(0, 0, source_->rows(batch), job_.request(), checkpoint_time_is_over());
     ranks_->backward(Tensor(), 0, source_->rows(batch));
     return Tensor::scalar(0.0, DType::kFloat64);
   }
@@ -259,7 +285,7 @@ Tensor Trainer::pass(std::span<const Tensor> batch) {
     autograd::backward(loss);
     return loss;
   }
-  ranks_->tell(loss.item_double(), rows, source_->rows(batch), job_.request());
+  ranks_->tell(loss.item_double(), rows, source_->rows(batch), job_.request(), checkpoint_time_is_over());
   ranks_->backward(loss, rows, source_->rows(batch));
   return loss;
 }
@@ -349,12 +375,15 @@ void Trainer::note_best(const std::map<std::string, double>& metrics) {
 
 fs::path Trainer::best_file(int64_t step) const { return options_.folder / concat("best-", step, ".pt"); }
 
+bool Trainer::checkpoint_time_is_over() const {
+  const int64_t since_ns = Clock::system().now_ns() - checkpoint_ns_, every = spec_.checkpoints.every_seconds;
+  return every > 0 && since_ns >= every * 1'000'000'000;
+}
+
 void Trainer::checkpoint_if_due() {
-  const CheckpointSpec& policy = spec_.checkpoints;
-  const bool by_steps = policy.every_steps > 0 && step_ % policy.every_steps == 0;
-  const int64_t since_ns = Clock::system().now_ns() - checkpoint_ns_;
-  const bool by_time = policy.every_seconds > 0 && since_ns >= policy.every_seconds * 1'000'000'000;
-  if (by_steps || by_time) try_checkpoint();
+  const int64_t every = spec_.checkpoints.every_steps;
+  const bool by_time = ranks_ ? checkpoint_is_agreed_ : checkpoint_time_is_over();
+  if ((every > 0 && step_ % every == 0) || by_time) try_checkpoint();
 }
 
 // A disk that is full now may have room the next time: the job goes on, and says so.
@@ -370,8 +399,18 @@ void Trainer::try_checkpoint() {
   }
 }
 
+// What each rank keeps for itself comes to rank 0. All ranks are here at the same step.
+void Trainer::gather() {
+  if (!zero_ && spec_.distribution.compression != "powersgd") return;
+  // One that failed is tried again, and rank 0 alone knows.
+  if (ranks_->shared(is_first() && checkpoint_step_ != step_ ? "missing" : "").empty()) return;
+  if (zero_) optimizer_state_ = zero_->gather_state();
+  compression_state_ = ranks_->gather_compression();
+}
+
 // Rank 0 writes what all have.
 void Trainer::checkpoint() {
+  if (ranks_) gather();
   if (!is_first()) return;
   checkpoint_ns_ = Clock::system().now_ns();
   if (checkpoint_step_ == step_) return;
@@ -382,6 +421,7 @@ void Trainer::checkpoint() {
   Checkpoints::Files files;
   files.save_model = [this](const std::string& path) { model_->module().save(path); };
   files.state = state();
+  optimizer_state_ = compression_state_ = {};
   files.curve = to_text(curve);
   checkpoints_.write(step_, files);
   checkpoint_step_ = step_;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/nn/optimizer.h"
+#include "core/nn/zero.h"
 #include "core/ops/generator.h"
 #include "core/tensor/allocator.h"
 #include "server/training/checkpoint.h"
@@ -15,6 +16,7 @@
 #include "server/training/learning_rate.h"
 #include "server/training/progress_meter.h"
 #include "server/training/ranks/rank_group.h"
+#include "server/training/ranks/statistics_groups.h"
 #include "server/training/training_model.h"
 
 namespace tensord::server {
@@ -68,9 +70,11 @@ class Trainer {
   void check_parameters(const char* when) const;
   void evaluate();
   void note_best(const std::map<std::string, double>& metrics);
+  bool checkpoint_time_is_over() const;
   void checkpoint_if_due();
   void checkpoint();
   void try_checkpoint();
+  void gather();
   void remove_old_best();
   std::filesystem::path best_file(int64_t step) const;
   std::function<bool()> cancel_check() const;
@@ -80,19 +84,24 @@ class Trainer {
   const Options options_;
   const OwnerId owner_;
   const Checkpoints checkpoints_;
-  ops::Generator generator_;  // of the steps
-  ops::Generator order_;      // of the batches
+  ops::Generator generator_;                      // of the steps
+  ops::Generator order_;                          // of the batches
+  std::unique_ptr<StatisticsGroups> statistics_;  // null: batch norms are each rank's own
   std::unique_ptr<TrainingModel> model_;
   std::vector<std::pair<std::string, Tensor>> parameters_;  // that are trained
   std::vector<Tensor> trained_;                             // the same without names
   JobData data_;
   std::unique_ptr<BatchSource> source_;
   std::unique_ptr<nn::Optimizer> optimizer_;
+  std::unique_ptr<nn::ZeroRedundancy> zero_;  // null: each rank keeps the optimiser's whole state
   std::unique_ptr<LearningRate> learning_rate_;
   std::unique_ptr<ProgressMeter> meter_;
   std::unique_ptr<RankGroup> ranks_;       // null: the job has one process
   JobRequest agreed_ = JobRequest::kNone;  // of all ranks, after the last step
-  int64_t own_samples_ = 0;                // of this run and rank
+  bool checkpoint_is_agreed_ = false;
+  // Of a checkpoint: what ranks keep apart, on rank 0; None: nothing, or they keep the same.
+  ops::Value optimizer_state_, compression_state_;
+  int64_t own_samples_ = 0;  // of this run and rank
 
   // All of these are in the checkpoints.
   int64_t step_ = 0;

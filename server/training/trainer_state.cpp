@@ -54,7 +54,8 @@ ops::Value Trainer::state() const {
   dict.set("best_step", best_step_);
   dict.set("best_metric", best_metric_);
   dict.set("stream_is_complete", stream_is_complete_);
-  dict.set("optimizer", optimizer_->state_dict());
+  dict.set("optimizer", optimizer_state_.is_none() ? optimizer_->state_dict() : optimizer_state_);
+  if (!compression_state_.is_none()) dict.set("compression", compression_state_);
   dict.set("learning_rate", learning_rate_->state_dict());
   dict.set("source", source_->state_dict());
   dict.set("generator", generator_state(generator_));
@@ -75,6 +76,7 @@ void Trainer::restore(const Checkpoints::Found& found) {
     // The schedule first: making and loading it may set rates, which are the optimiser's.
     learning_rate_->load_state_dict(dict.at("learning_rate"));
     optimizer_->load_state_dict(dict.at("optimizer"));
+    if (dict.has("compression")) compression_state_ = dict.at("compression");
     source_->load_state_dict(dict.at("source"));
     set_generator_state(generator_, dict.at("generator"));
     set_generator_state(order_, dict.at("order"));

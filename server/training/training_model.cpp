@@ -6,6 +6,7 @@
 #include "core/autograd/variable.h"
 #include "core/base/error.h"
 #include "core/jit/ir/alias.h"
+#include "core/ops/registry.h"
 #include "core/tensor/grad_mode.h"
 #include "server/executor/model/result.h"
 #include "server/training/builtin_loss.h"
@@ -48,6 +49,7 @@ void find_local_operators(const jit::Block* block, std::set<std::string>& found)
   for (const jit::Node* node = block->first(); node != nullptr; node = node->next()) {
     for (const jit::Block* inner : node->blocks()) find_local_operators(inner, found);
     if (node->kind() != jit::NodeKind::kOp) continue;
+    if (node->op() != &ops::get_op(node->op()->schema.full_name())) continue;  // a stand-in
     const std::string full(node->op()->schema.name);
     const std::string name = full.substr(full.rfind(':') + 1);
     for (const char* const part :
@@ -60,10 +62,12 @@ void find_local_operators(const jit::Block* block, std::set<std::string>& found)
 }  // namespace
 
 TrainingModel::TrainingModel(const std::string& archive, const LossSpec& loss,
-                             const std::map<std::string, std::string>& inputs, bool needs_output)
+                             const std::map<std::string, std::string>& inputs, bool needs_output,
+                             std::vector<std::shared_ptr<const ops::Op>> stand_ins)
     : spec_(loss), frame_(jit::make_frame()) {
   jit::LoadOptions options;
   options.for_training = true;
+  options.stand_ins = std::move(stand_ins);
   module_ = jit::Module::load(archive, options);
   for (const auto& [name, tensor] : module_->named_parameters()) {
     if (is_floating(tensor.dtype())) {

@@ -18,8 +18,9 @@ class TrainingModel {
  public:
   // Loads the archive for training. Throws Error: kInvalidArgument naming the field of the job that does not fit the
   // model, or whatever loading says.
+  // `stand_ins`: operators that run instead of those of the model's code (jit::LoadOptions).
   TrainingModel(const std::string& archive, const LossSpec& loss, const std::map<std::string, std::string>& inputs,
-                bool needs_output);
+                bool needs_output, std::vector<std::shared_ptr<const ops::Op>> stand_ins = {});
 
   // The arrays of the data that a batch has, in this order.
   const std::vector<std::string>& arrays() const { return arrays_; }
@@ -45,7 +46,7 @@ class TrainingModel {
   // What the first batch showed of the loss that may not be meant; empty before that, and where there is nothing.
   const std::string& warning() const { return warning_; }
   // The operators of the loss whose result hangs on which rows are computed together, or by which rank: "batch_norm,
-  // dropout"; empty: none is known.
+  // dropout"; stand-ins are none. Empty: none is known.
   std::string local_operators() const;
   // Those that require a gradient, by name.
   std::vector<std::pair<std::string, Tensor>> trained_parameters() const;

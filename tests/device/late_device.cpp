@@ -106,11 +106,17 @@ Memory& memory() {
 // Everything of it is guarded by device_mutex().
 class LateStream final : public DeviceStream {
  public:
-  explicit LateStream(Device device) : DeviceStream(device) { all().push_back(this); }
-  ~LateStream() override {
+  explicit LateStream(Device device) : DeviceStream(device) {
     const std::lock_guard lock(device_mutex());
-    run_to(given_);
-    std::erase(all(), this);
+    all().push_back(this);
+  }
+  ~LateStream() override {
+    {
+      const std::lock_guard lock(device_mutex());
+      run_to(given_);
+      std::erase(all(), this);
+    }
+    close();
   }
 
   static std::vector<LateStream*>& all() {
@@ -160,7 +166,6 @@ class LateStream final : public DeviceStream {
 
 LateStream& late_stream(DeviceStream& stream) { return static_cast<LateStream&>(stream); }
 
-// Its stream must outlive it.
 class LateEvent final : public DeviceEvent {
  public:
   void record(DeviceStream& stream) override {
@@ -169,22 +174,30 @@ class LateEvent final : public DeviceEvent {
     point_ = stream_->given();
   }
   void hold(DeviceStream& stream) const override {
-    if (!stream_ || stream_ == &stream) return;
-    late_stream(stream).give([from = stream_, point = point_] { from->run_to(point); });
+    if (stream_ == &stream) return;
+    late_stream(stream).give([event = *this] {
+      if (event.is_pending()) event.stream_->run_to(event.point_);
+    });
   }
   // Who asks again and again gets on: a question that is answered by no runs one piece of the work.
   bool is_done() const override {
     const std::lock_guard lock(device_mutex());
-    if (!stream_ || stream_->done() >= point_) return true;
+    if (!is_pending()) return true;
     stream_->run_to(stream_->done() + 1);
     return false;
   }
   void synchronize() const override {
     const std::lock_guard lock(device_mutex());
-    if (stream_) stream_->run_to(point_);
+    if (is_pending()) stream_->run_to(point_);
   }
 
  private:
+  // A stream that is gone has run everything.
+  bool is_pending() const {
+    const auto& all = LateStream::all();
+    return std::find(all.begin(), all.end(), stream_) != all.end() && stream_->done() < point_;
+  }
+
   LateStream* stream_ = nullptr;
   uint64_t point_ = 0;
 };
@@ -216,7 +229,6 @@ class LateRuntime final : public DeviceRuntime {
   }
   DeviceStream& default_stream(int index) override { return index == 0 ? first_ : second_; }
   std::unique_ptr<DeviceStream> make_stream(int index) override {
-    const std::lock_guard lock(device_mutex());
     return std::make_unique<LateStream>(Device{kPrivateUse, static_cast<int8_t>(index)});
   }
   std::unique_ptr<DeviceEvent> make_event() override { return std::make_unique<LateEvent>(); }

@@ -50,10 +50,52 @@ ops::KernelFn make_late(const ops::Op& op, const ops::KernelFn& kernel) {
   };
 }
 
+bool is_on_device(const Tensor& tensor) { return tensor.defined() && tensor.device().kind == kPrivateUse; }
+
+// The first one on the device, of a tensor or of a list of them; undefined where there is none.
+Tensor device_tensor(std::span<const Value> values) {
+  for (const Value& value : values) {
+    Tensor found;
+    if (value.is_tensor() && is_on_device(value.to_tensor())) found = value.to_tensor();
+    if (value.is_list()) found = device_tensor(value.to_list()->items);
+    if (found.defined()) return found;
+  }
+  return {};
+}
+
+// What lies in an argument's memory stays there; all else is moved to the device.
+Value moved_back(const Value& value, Device device, const SeenTensors& seen) {
+  if (value.is_tensor() && value.to_tensor().defined() && !value.to_tensor().is_meta()) {
+    const Tensor& tensor = value.to_tensor();
+    const Tensor original = seen.original(tensor);
+    return original.defined() ? original : tensor.to(device);
+  }
+  if (value.is_list()) {
+    ops::List out = ops::make_list(value.to_list()->element);
+    for (const Value& item : value.to_list()->items) out->items.push_back(moved_back(item, device, seen));
+    return out;
+  }
+  return value;
+}
+
+// What is made is known when it was computed, so the host waits, as it does on any device.
+ops::DirectFn make_late_dynamic(const ops::Op&, const ops::DirectFn& entry) {
+  return [entry](std::span<const Value> arguments, std::vector<Value>& returns) {
+    const Tensor first = device_tensor(arguments);
+    if (!first.defined() || first.is_meta()) return entry(arguments, returns);
+    current_stream(first.device()).synchronize();
+    SeenTensors seen;
+    std::vector<Value> values, results;
+    for (const Value& argument : arguments) values.push_back(seen_value(argument, seen));
+    entry(values, results);
+    for (const Value& result : results) returns.push_back(moved_back(result, first.device(), seen));
+  };
+}
+
 }  // namespace
 
 void install_kernels() {
-  static const bool once = (ops::derive_kernels(kPrivateUse, kCPU, make_late), true);
+  static const bool once = (ops::derive_kernels(kPrivateUse, kCPU, make_late, make_late_dynamic), true);
   static_cast<void>(once);
 }
 

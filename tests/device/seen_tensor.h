@@ -1,6 +1,8 @@
 #pragma once
 
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "core/tensor/tensor.h"
 #include "tests/device/late_device.h"
@@ -8,21 +10,39 @@
 namespace tensord::late {
 
 // Tensors of the device as tensors of the host over the memory that the device's work sees. Those that share a storage
-// share one here. Nothing is kept alive: the memory is the device's own business, in the order of its streams.
+// share one here. What queued work takes of them keeps nothing alive: the memory is the device's own business, in the
+// order of its streams.
 class SeenTensors {
  public:
   Tensor of(const Tensor& tensor) {
     if (!tensor.defined() || tensor.is_meta() || tensor.device().is_host()) return tensor;
-    Storage& seen = storages_[tensor.storage().get()];
+    auto& [kept, seen] = storages_[tensor.storage().get()];
     if (!seen) {
+      kept = tensor.storage().get();
       seen = wrap_storage(as_seen_by_device(tensor.storage()->data()), tensor.storage()->size_bytes(), {}, {},
                           tensor.storage()->is_writable());
     }
-    return Tensor::from_storage(seen, tensor.sizes(), tensor.strides(), tensor.offset(), tensor.dtype());
+    const Tensor out = Tensor::from_storage(seen, tensor.sizes(), tensor.strides(), tensor.offset(), tensor.dtype());
+    tensors_.emplace_back(out, tensor);
+    return out;
+  }
+
+  // The device's tensor of one that of() gave, or that shares a storage with one; else undefined.
+  Tensor original(const Tensor& seen_tensor) const {
+    for (const auto& [seen, tensor] : tensors_) {
+      if (seen.is_same(seen_tensor)) return tensor;
+    }
+    for (const auto& [address, pair] : storages_) {
+      if (pair.second != seen_tensor.storage()) continue;
+      return Tensor::from_storage(Storage(pair.first), seen_tensor.sizes(), seen_tensor.strides(), seen_tensor.offset(),
+                                  seen_tensor.dtype());
+    }
+    return {};
   }
 
  private:
-  std::map<const StorageImpl*, Storage> storages_;
+  std::map<const StorageImpl*, std::pair<StorageImpl*, Storage>> storages_;  // the device's, and as it is seen
+  std::vector<std::pair<Tensor, Tensor>> tensors_;                           // as it is seen, and the device's
 };
 
 }  // namespace tensord::late

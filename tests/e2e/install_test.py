@@ -40,12 +40,30 @@ class InstallTest(unittest.TestCase):
             f"-DCMAKE_PREFIX_PATH={self.path('prefix')}", "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror", *launcher)
         run(CMAKE, "--build", self.path("build"))
         self.assertEqual(run(self.path("build", "fit_line")), "y = 3.000x -1.000\n")
+        self.assertEqual(run(self.path("build", "tensors")).splitlines(),
+                         ["mean 3.75", "largest of row 2: 6.5 at 3", "sum 22.5, of the second column 0.0", "float32[4, 4]", "refused"])
+        self.assertEqual(run(self.path("build", "gradients")), "3x² is 3 12 27\nstepped to 0.7\n")
+        self.assertEqual(run(self.path("build", "train_circle"), self.path("circles")),
+                         "right: more than 95 %\nthe archive says the same: yes\n")
+        with DaemonProcess(self.path("circles")) as daemon:
+            self.assertEqual(run(self.path("build", "ask_circle"), daemon.ready["grpc"]), "inside\noutside\n")
         self.assertEqual(sorted(run(BINARY, "launch", "--nproc", "2", self.path("build", "train_together")).splitlines()),
                          [f"[default{rank}]:rank {rank} of 2: y = 3.000x -1.000" for rank in range(2)])
         self.assertIn("a square", run(self.path("build", "run_shapes"), os.path.join(MODELS, "shapes", "1", "model.pt")))
         with DaemonProcess(MODELS) as daemon:
             answer = run(self.path("build", "ask_shapes"), daemon.ready["grpc"])
             self.assertRegex(answer, r"version 1 of shapes: a circle \(\d+%\)")
+
+    def test_pkg_config_finds_the_engine(self):
+        run(CMAKE, "--install", BUILD, "--prefix", self.path("prefix"), "--component", "development")
+        found, = glob.glob(self.path("prefix", "**", "tensord-engine.pc"), recursive=True)
+        # What is installed may be moved.
+        os.rename(self.path("prefix"), self.path("moved"))
+        environment = {**os.environ, "PKG_CONFIG_PATH": os.path.dirname(found).replace(self.path("prefix"), self.path("moved"))}
+        flags = run("pkg-config", "--cflags", "--libs", "tensord-engine", env=environment).split()
+        library, = [flag[2:] for flag in flags if flag.startswith("-L")]
+        run("c++", "-O1", "-Wall", "-Wextra", "-Werror", os.path.join(ROOT, "examples", "cpp", "tensors.cpp"), "-o", self.path("tensors"), *flags)
+        self.assertIn("refused", run(self.path("tensors"), env={**os.environ, "LD_LIBRARY_PATH": library}))
 
     def test_pages_and_completions(self):
         run(sys.executable, os.path.join(ROOT, "scripts", "command_pages.py"), BINARY, self.folder)

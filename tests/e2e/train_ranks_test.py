@@ -51,6 +51,18 @@ def by_ddp(rank, store, archive, x, y, seed, batch_size, epochs):
     dist.destroy_process_group()
 
 
+class Norms(torch.nn.Module):
+    """A batch norm without dropout: with statistics of all ranks any number of them has the same result."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.Sequential(
+            torch.nn.Linear(16, 32), torch.nn.BatchNorm1d(32), torch.nn.ReLU(), torch.nn.Linear(32, 4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layers(x)
+
+
 class TrainRanksTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -58,6 +70,7 @@ class TrainRanksTest(unittest.TestCase):
         cls.server = TrainingDaemon("--training-jobs", "2")
         models.save(models.Mlp(), cls.server.models, "mlp")
         models.save(models.BatchNormNet(), cls.server.models, "norms")
+        models.save(Norms(), cls.server.models, "plain_norms")
         cls.x, cls.y = models.clusters(1000, 64, 10, seed=1, spread=2.0)
         cls.server.save_data("clusters.pt", x=cls.x, y=cls.y)
         broken = cls.x.clone()
@@ -74,10 +87,10 @@ class TrainRanksTest(unittest.TestCase):
     def tearDownClass(cls):
         cls.server.close()
 
-    def train(self, world_size, **fields):
+    def train(self, world_size, options=None, **fields):
         """The job, its losses by step, and its weights."""
         job, points = self.server.watch(self.server.create(
-            distribution=ranks(world_size), publish=AT_END, **{"model": FIRST, "optimizer": SGD, **fields}).id)
+            distribution=ranks(world_size, **(options or {})), publish=AT_END, **{"model": FIRST, "optimizer": SGD, **fields}).id)
         self.assertEqual(job.state, COMPLETED, job.message)
         weights = self.server.weights(job.spec.publish.model, job.published_version)
         return job, {point.step: point.loss for point in points}, weights
@@ -170,6 +183,102 @@ class TrainRanksTest(unittest.TestCase):
             self.assertTrue(torch.equal(weight, killed[name]), name)
         self.assertEqual(failures, [])
 
+    def test_batch_norm_over_all_ranks(self):
+        # The last batch of an epoch has two rows, of which two of three ranks have one each.
+        model = training.ModelSource(name="plain_norms", version=1)
+        self.server.save_data("few_norms.pt", **dict(zip("xy", models.clusters(334, 16, 4, seed=2))))
+        fields = dict(model=model, data="few_norms.pt", batch_size=83, epochs=3)
+        one = self.train(1, **fields)
+        for world_size in (2, 3):
+            several = self.train(world_size, dict(sync_batch_norm=True), **fields)
+            self.assert_near(one, several)
+        again = self.train(3, dict(sync_batch_norm=True), **fields)
+        self.assertEqual(again[1], several[1])
+        alone = self.train(2, **fields)
+        self.assertGreater(max(abs(loss - one[1][step]) for step, loss in alone[1].items()), 1e-2)
+
+    def test_which_result_is_the_same_is_said_at_the_start(self):
+        for model, data, options, text in (
+                ("plain_norms", "norms.pt", dict(sync_batch_norm=True), "any number of ranks has the same result within rounding"),
+                ("plain_norms", "norms.pt", {}, "another number of ranks has another result: batch_norm is each rank's own"),
+                ("norms", "norms.pt", dict(sync_batch_norm=True), "another number of ranks has another result: dropout"),
+                ("mlp", "clusters.pt", dict(compression="bf16"), "any number of ranks has the same result within the rounding of bf16"),
+                ("mlp", "clusters.pt", dict(compression="powersgd"), "powersgd keeps each rank's own errors")):
+            job = self.server.create(distribution=ranks(2, **options), model=training.ModelSource(name=model, version=1), data=data,
+                                     optimizer=SGD, steps=10**7)
+            now = self.server.wait_until(job.id, lambda now: now.state in AT_REST or "result" in now.message)
+            self.server.stub.CancelJob(training.CancelJobRequest(id=job.id), timeout=60)
+            self.assertEqual(now.state, RUNNING, now.message)
+            self.assertIn(text, now.message)
+            self.server.watch(job.id)
+
+    def test_zero_gives_the_same_bits(self):
+        fields = dict(batch_size=20, epochs=3, optimizer=training.Optimizer(name="adamw", lr=0.01))
+        for world_size in (1, 3):
+            whole, shared = self.train(world_size, **fields), self.train(world_size, dict(zero=1), **fields)
+            self.assertEqual(whole[1], shared[1])
+            for name, weight in whole[2].items():
+                self.assertTrue(torch.equal(weight, shared[2][name]), name)
+
+    def test_zero_goes_on_with_another_number_of_ranks(self):
+        fields = dict(batch_size=20, epochs=30, optimizer=training.Optimizer(name="adamw", lr=0.001))
+        whole = self.train(1, **fields)
+        job = self.server.create(distribution=ranks(2, zero=1), publish=AT_END, model=FIRST, **fields)
+        for world_size in (3, 1):
+            before = self.server.get(job.id).progress.step
+            self.server.wait_until(job.id, lambda now: now.progress.step > before + 60 or now.state in AT_REST)
+            self.server.stub.PauseJob(training.PauseJobRequest(id=job.id), timeout=60)
+            paused, _ = self.server.watch(job.id)
+            self.assertEqual((paused.state, paused.progress.checkpoint_step), (PAUSED, paused.progress.step), paused.message)
+            self.server.stub.ResumeJob(training.ResumeJobRequest(id=job.id, world_size=world_size), timeout=60)
+        done, points = self.server.watch(job.id)
+        self.assertEqual(done.state, COMPLETED, done.message)
+        self.assert_near(whole, (done, {point.step: point.loss for point in points},
+                                 self.server.weights("mlp", done.published_version)), tolerance=2e-3)
+
+    def test_zero_keeps_a_share_of_the_state(self):
+        def memory(zero):
+            job = self.server.create(distribution=ranks(2, zero=zero), model=training.ModelSource(name="wide", version=1),
+                                     optimizer=training.Optimizer(name="adam"), steps=10**7)
+            now = self.server.wait_until(job.id, lambda now: now.state in AT_REST or (
+                len(now.progress.ranks) == 2 and min(rank.step for rank in now.progress.ranks) > 3))
+            self.server.stub.CancelJob(training.CancelJobRequest(id=job.id), timeout=60)
+            self.server.watch(job.id)
+            return [rank.memory_bytes for rank in now.progress.ranks]
+
+        models.save(models.Mlp(hidden=32768), self.server.models, "wide")
+        parameters = 4 * 32768 * (64 + 1 + 10)
+        # Adam keeps two numbers for each: without it 2, with it about 1 for each rank.
+        whole, shared = memory(0), memory(1)
+        for before, after in zip(whole, shared):
+            self.assertLess(after, before)
+        self.assertAlmostEqual(sum(whole) - sum(shared), 2 * parameters, delta=0.1 * parameters)
+
+    def test_compressed_gradients(self):
+        fields = dict(batch_size=50, epochs=4)
+        plain = self.train(2, **fields)
+        for compression, tolerance in (("fp16", 5e-3), ("bf16", 5e-2)):
+            near = self.train(2, dict(compression=compression), **fields)
+            self.assert_near(plain, near, tolerance)
+            self.assertNotEqual(plain[1], near[1])
+        _, losses, _ = self.train(2, dict(compression="powersgd", compression_rank=2, compression_start_step=10), **fields)
+        for step in range(1, 11):
+            self.assertEqual(losses[step], plain[1][step])
+        self.assertNotEqual(losses[max(losses)], plain[1][max(losses)])
+        self.assertLess(losses[max(losses)], 0.5 * losses[1])
+        # A rank that is killed: the errors that all owed are in the checkpoint.
+        options = dict(compression="powersgd", compression_rank=2, compression_start_step=10)
+        fields.update(epochs=60, checkpoints=training.CheckpointPolicy(every_steps=150))
+        whole = self.train(2, options, **fields)
+        job = self.server.create(distribution=ranks(2, **options), publish=AT_END, model=FIRST, optimizer=SGD, **fields)
+        now = self.server.wait_until(
+            job.id, lambda now: now.state in AT_REST or (len(now.progress.ranks) == 2 and now.progress.checkpoint_step > 0))
+        self.assertEqual(now.state, RUNNING, now.message)
+        os.kill(now.progress.ranks[1].pid, signal.SIGKILL)
+        done, points = self.server.watch(job.id)
+        self.assertEqual((done.state, done.progress.restarts), (COMPLETED, 1), done.message)
+        self.assertEqual({point.step: point.loss for point in points}, whole[1])
+
     def test_a_frozen_rank_is_noticed(self):
         job = self.server.create(distribution=ranks(2, timeout_seconds=3, max_restarts=0), **ENDLESS)
         running = self.server.wait_until(job.id, lambda now: len(now.progress.ranks) == 2 and now.progress.step > 0)
@@ -235,10 +344,13 @@ class TrainRanksTest(unittest.TestCase):
 
     def test_by_the_command_line(self):
         out = self.server.client("train", "mlp", "--data", "clusters.pt", "--label", "y", "--loss", "cross_entropy", "--epochs", "2",
-                          "--world-size", "2", "--max-restarts", "1")
+                          "--world-size", "2", "--max-restarts", "1", "--sync-batch-norm", "--zero", "1",
+                          "--compression", "powersgd", "--compression-rank", "3", "--compression-start-step", "5")
         self.assertIn("COMPLETED", out)
         job = max(self.server.stub.ListJobs(training.ListJobsRequest(), timeout=60).jobs, key=lambda job: job.created_at_ms)
-        self.assertEqual((job.spec.distribution.world_size, job.spec.distribution.max_restarts), (2, 1))
+        self.assertEqual(job.spec.distribution, ranks(
+            2, processes_per_host=2, max_restarts=1, timeout_seconds=60, sync_batch_norm=True, zero=1, compression="powersgd",
+            compression_rank=3, compression_start_step=5))
 
     def test_what_is_refused(self):
         streamed = spec(data="", distribution=ranks(2))
@@ -251,6 +363,13 @@ class TrainRanksTest(unittest.TestCase):
                 ("loss.ignore_index", spec(epochs=1, loss=training.Loss(ignore_index=3), distribution=ranks(2))),
                 ("distribution.processes_per_host", spec(epochs=1, distribution=ranks(2, processes_per_host=3))),
                 ("distribution.world_size: needed", spec(epochs=1, distribution=ranks(0, max_restarts=3))),
+                ("distribution.world_size: needed", spec(epochs=1, distribution=ranks(0, sync_batch_norm=True))),
+                ("distribution.zero: must be between 0 and 1", spec(epochs=1, distribution=ranks(2, zero=2))),
+                ("distribution.compression: 'int8' is not one of", spec(epochs=1, distribution=ranks(2, compression="int8"))),
+                ("distribution.compression_rank: is for powersgd alone",
+                 spec(epochs=1, distribution=ranks(2, compression="fp16", compression_rank=2))),
+                ("distribution.compression_start_step: must be between 2",
+                 spec(epochs=1, distribution=ranks(2, compression="powersgd", compression_start_step=1))),
                 ("distribution.world_size: this server starts at most", spec(epochs=1, batch_size=1000, distribution=ranks(999))),
                 ("distribution.world_size: must be between", spec(epochs=1, distribution=ranks(-1)))):
             with self.assertRaises(grpc.RpcError) as caught:

@@ -153,29 +153,41 @@ class WeightsFileTest(unittest.TestCase):
             self.assertEqual(said.count("\n"), 1, said)
 
     def test_served(self):
+        for kind in ("pt", "onnx"):
+            with self.subTest(kind=kind):
+                self.serve(kind)
+
+    def serve(self, kind):
         class Scale(nn.Module):
             def __init__(self):
                 super().__init__()
-                self.factor = nn.Parameter(torch.full((1,), 2.0))
+                self.factor = nn.Parameter(torch.full((2,), 2.0))
 
             def forward(self, x):
                 return x * self.factor
 
-        version = self.folder / "models" / "m" / "1"
+        version = self.folder / kind / "m" / "1"
         version.mkdir(parents=True)
-        torch.jit.script(Scale()).save(version / "model.pt")
+        torch.jit.script(Scale()).save(self.folder / "model.pt")
+        if kind == "pt":
+            (self.folder / "model.pt").rename(version / "model.pt")
+        else:
+            subprocess.run([BINARY, "convert", self.folder / "model.pt", "--to", kind, "-o", version / f"model.{kind}", "--input",
+                            "3,2", "--dynamic", "x:0"], check=True, capture_output=True)
 
         def put(value):
-            (version / ".new").write_bytes(header_and_data({"factor": torch.full((1,), value)}))
+            (version / ".new").write_bytes(header_and_data({"factor": torch.full((2,), value)}))
             (version / ".new").rename(version / "weights.safetensors")
 
         put(3.0)
-        daemon = Daemon(str(self.folder / "models"), "--model-control-mode", "poll", "--repository-poll-secs", "1")
+        daemon = Daemon(str(self.folder / kind), "--model-control-mode", "poll", "--repository-poll-secs", "1")
         self.addCleanup(daemon.__exit__)
 
         def ask():
-            response = daemon.stub.ModelInfer(request("m", [("x", "FP32", [1], struct.pack("<f", 1))]), timeout=30)
-            return struct.unpack("<f", response.raw_output_contents[0])[0]
+            response = daemon.stub.ModelInfer(request("m", [("x", "FP32", [1, 2], struct.pack("<ff", 1, 1))]), timeout=30)
+            values = struct.unpack("<ff", response.raw_output_contents[0])
+            self.assertEqual(values[0], values[1])
+            return values[0]
 
         def wait_for(value):
             deadline = time.monotonic() + 60

@@ -1,7 +1,8 @@
 """Writes one architecture as every format, with what PyTorch and ONNX Runtime give for it:
 
 FOLDER/model.pt2, core.pt2 (after run_decompositions), dynamo.onnx and legacy.onnx (both exporters of torch.onnx),
-optimized.onnx (ONNX Runtime's optimiser for transformers) and int8.onnx (its dynamic quantiser), and for each of them
+optimized.onnx (ONNX Runtime's optimiser for transformers), int8.onnx (its dynamic quantiser), qdq.onnx and qlinear.onnx (its static
+one, in both forms), and for each of them
 NAME.pt with {"error": why there is no such file} or {"calls": [(arguments, PyTorch's results, ONNX Runtime's results)]}.
 """
 
@@ -10,14 +11,17 @@ import inspect
 import logging
 import multiprocessing
 import os
+import resource
 import warnings
 
 import torch
 from torch.export.graph_signature import ConstantArgument, InputKind
 from torch.utils import _pytree as pytree
 
-KINDS = ("model.pt2", "core.pt2", "legacy.onnx", "dynamo.onnx", "optimized.onnx", "int8.onnx")
-SECONDS = 900  # that all exports of one architecture may take
+KINDS = ("model.pt2", "core.pt2", "legacy.onnx", "dynamo.onnx", "optimized.onnx", "int8.onnx", "qdq.onnx", "qlinear.onnx")
+QUANTIZED = KINDS[-3:]
+SECONDS = 600  # of the processor, that all exports of one architecture may take
+PATIENCE = 20  # as many times more that may pass meanwhile, for exporters that hang
 
 
 def leaves(value):
@@ -158,22 +162,50 @@ class Exports:
         quantize_dynamic(str(self.folder / "legacy.onnx"), str(path), weight_type=QuantType.QUInt8)
         return self.onnx_calls(path, [(self.args, self.kwargs)])
 
-    def onnx_calls(self, path, calls):
+    def qdq_onnx(self, path):
+        return self.static(path, "QDQ")
+
+    def qlinear_onnx(self, path):
+        return self.static(path, "QOperator")
+
+    def static(self, path, form):
+        from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+
+        call = (self.args, self.kwargs)
+        names = [one.name for one in self.session(self.folder / "legacy.onnx").get_inputs()]
+
+        class OneCall(CalibrationDataReader):
+            rest = [{name: value.numpy() for name, value in zip(names, self.given(names, call))}]
+
+            def get_next(self):
+                return self.rest.pop() if self.rest else None
+
+        quantize_static(str(self.folder / "legacy.onnx"), str(path), OneCall(), quant_format=QuantFormat[form],
+                        activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8)
+        return self.onnx_calls(path, [call])
+
+    def session(self, path):
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = torch.get_num_threads()
         options.log_severity_level = 4
-        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+    def onnx_calls(self, path, calls):
+        session = self.session(path)
         names = [one.name for one in session.get_inputs()]
         made = []
         for call in calls:
-            given = [leaf for leaf in leaves(call) if isinstance(leaf, torch.Tensor)]
-            if len(names) != len(given):  # an input that nothing reads is left out
-                given = self.named(names, call)
+            given = self.given(names, call)
             peer = session.run(None, {name: value.numpy() for name, value in zip(names, given)})
             made.append((tuple(given), self.results(call), [torch.from_numpy(value.copy()) for value in peer]))
         return made
+
+    def given(self, names, call):
+        """The tensors of a call that a file with inputs of these names takes: one that nothing reads is left out."""
+        all_of_them = [leaf for leaf in leaves(call) if isinstance(leaf, torch.Tensor)]
+        return all_of_them if len(names) == len(all_of_them) else self.named(names, call)
 
     def named(self, names, call):
         bound = inspect.signature(self.module.forward).bind(*call[0], **call[1]).arguments
@@ -185,6 +217,7 @@ def export_all(folder, make, kinds):
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 5))
     folder.mkdir(parents=True, exist_ok=True)
     exports = None
     for kind in kinds:
@@ -205,7 +238,7 @@ def export_apart(folder, make, kinds=KINDS):
     """In a process of its own: exporters hang, crash and leak."""
     process = multiprocessing.get_context("fork").Process(target=export_all, args=(folder, make, kinds))
     process.start()
-    process.join(SECONDS)
+    process.join(PATIENCE * SECONDS)
     if process.is_alive():
         process.kill()
         process.join()

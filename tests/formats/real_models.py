@@ -4,7 +4,8 @@ ONNX Runtime, and prints which are right, which are refused and why, and which a
     build/pypi_torch/bin/python -m tests.formats.real_models FOLDER build/dev/server/tensord [NAME …]
 
 The Python is the one that `scripts/setup pypi_torch` makes. What FOLDER has already is not exported again: remove
-FOLDER/NAME for that. `--export-only` needs no tensord; `--kinds legacy.onnx,int8.onnx` takes only those files.
+FOLDER/NAME for that. `--export-only` needs no tensord; `--kinds legacy.onnx,int8.onnx` takes only those files;
+`--page docs/real_models.md` puts what was found into the page, `--remove` keeps no files of architectures that are right.
 Ends with 1 when something is wrong.
 """
 
@@ -12,13 +13,15 @@ import argparse
 import collections
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 
 import torch
 
-from tests.formats.export_models import KINDS, export_apart, leaves
+from tests.formats.export_models import KINDS, QUANTIZED, export_apart, leaves
+from tests.formats.page import Page
 
 # Of the largest element: floats of networks with some hundred layers.
 TOLERANCE = 1e-4
@@ -73,7 +76,7 @@ def only_scores(results):
 
 def judge(name, kind, got, calls):
     """('right' or 'WRONG', how far from what)."""
-    tolerance = INT8_TOLERANCE if kind == "int8.onnx" else TOLERANCE
+    tolerance = INT8_TOLERANCE if kind in QUANTIZED else TOLERANCE
     verdict, words = "right", []
     for result, (_, pytorch, peer) in zip(got, calls):
         if is_detector(name):
@@ -85,7 +88,7 @@ def judge(name, kind, got, calls):
             continue
         # Where the two peers are apart, being as near to one of them as they are to each other is all that can be said.
         other, peers = distance(result, pytorch), distance(peer, pytorch) if peer is not None else 0.0
-        if kind != "int8.onnx" and isinstance(other, float) and other <= tolerance:
+        if kind not in QUANTIZED and isinstance(other, float) and other <= tolerance:
             words.append(f"{other:.0e} from PyTorch, as ONNX Runtime is not")
             continue
         verdict = "WRONG"
@@ -120,6 +123,8 @@ def main():
     parser.add_argument("--export-only", action="store_true")
     parser.add_argument("--compare-only", action="store_true", help="what FOLDER has already")
     parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--page", type=pathlib.Path, help="the table that takes the results")
+    parser.add_argument("--remove", action="store_true", help="the files of architectures that are right")
     options = parser.parse_args()
     kinds = options.kinds.split(",")
     if options.compare_only:
@@ -136,12 +141,18 @@ def main():
         if options.export_only:
             print(name, flush=True)
             continue
-        present = [kind for kind in kinds if (folder / (kind + ".pt")).exists()]
-        for kind, verdict, words in compare(options.tensord, folder, present):
+        rows = compare(options.tensord, folder, [kind for kind in kinds if (folder / (kind + ".pt")).exists()])
+        for kind, verdict, words in rows:
             counts[kind, verdict] += 1
             if verdict == "refused":
                 refused[words] += 1
             print(f"{name:28} {kind:14} {verdict:12} {words}", flush=True)
+        if options.page:
+            page = Page(options.page)
+            page.set(name, rows)
+            page.write()
+        if options.remove and all(verdict in ("right", "not exported") for _, verdict, _ in rows):
+            shutil.rmtree(folder)
     for kind in kinds:
         print(f"{kind}: " + ", ".join(f"{count} {verdict}" for (one, verdict), count in sorted(counts.items()) if one == kind))
     for words, count in refused.most_common():

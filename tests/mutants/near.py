@@ -26,10 +26,15 @@ ROWS = {
                          "e2e/generation*"],
     "server/executor": ["server/*path*", "server/*", "e2e/batching*", "e2e/sequence_t*", "e2e/infer*", "e2e/ensemble*",
                         "e2e/warmup*", "e2e/observability*", "e2e/repository*"],
-    "server/repository": ["server/repository*", "server/*", "e2e/repository*", "e2e/serve_test*", "e2e/warmup*"],
-    "server/training": ["server/training*", "server/data*", "server/*", "e2e/train*", "e2e/curves*"],
+    "server/repository": ["server/repository*", "server/*", "e2e/repository*", "e2e/serve_test*", "e2e/warmup*", "e2e/mistakes*",
+                          "e2e/observability*", "e2e/status_page*"],
+    "server/training/hosts": ["server/training_hosts*", "server/*", "e2e/host_protocol*", "e2e/train_hosts*"],
+    "server/training/ranks": ["server/training*", "server/*", "e2e/train_ranks*", "e2e/host_protocol*", "e2e/train_hosts*"],
+    "server/training": ["server/training*", "server/data*", "server/*", "e2e/train*", "e2e/curves*", "e2e/digits*"],
+    "server/transport/hosts": ["server/training_hosts*", "server/*", "e2e/host_protocol*", "e2e/train_hosts*"],
     "server/transport": ["server/*", "e2e/serve_test*", "e2e/infer*", "e2e/network*", "e2e/service*", "e2e/cpp_client*",
-                         "e2e/access*", "e2e/repository*", "e2e/observability*", "e2e/shared*", "e2e/rest*"],
+                         "e2e/access*", "e2e/repository*", "e2e/observability*", "e2e/shared*", "e2e/rest*", "e2e/train_test*",
+                         "e2e/train_errors*", "e2e/curves*", "e2e/sequence_t*", "e2e/generation*"],
     "server/commands": ["e2e/*command*", "e2e/client_*", "e2e/serve_test*"],
     "server": ["server/*", "e2e/*"],
     "clients/cpp": ["e2e/cpp_client*", "e2e/client_*"],
@@ -37,13 +42,14 @@ ROWS = {
 PLAIN_WORDS = {"test", "cpu", "inl", "model", "path", "server"}
 
 
-def words_of(path: str) -> set[str]:
-    return set(pathlib.PurePath(path).stem.split("_")) - PLAIN_WORDS
+def words_of(name: str) -> set[str]:
+    return set(name.split("_")) - PLAIN_WORDS
 
 
 def likeness(path: str, place: str) -> float:
-    """How much of their names a source and a test share, 0 to 1."""
-    ours, theirs = words_of(path), words_of(place)
+    """How much of their names a source (with its folder's) and a test share, 0 to 1."""
+    source = pathlib.PurePath(path)
+    ours, theirs = words_of(source.stem) | words_of(source.parent.name), words_of(pathlib.PurePath(place).stem)
     return len(ours & theirs) / max(1, len(ours | theirs))
 
 

@@ -11,7 +11,7 @@ import tempfile
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 from torch.nn.parallel import DistributedDataParallel
 
 STEPS = 8
@@ -33,7 +33,8 @@ class Net(nn.Module):
 
 
 # Options of a case, and what is not theirs by default.
-DEFAULTS = {"world": 2, "norm": False, "unused": False, "no_sync": 1, "join": "", "view": False, "hook": "", "keeps": False}
+DEFAULTS = {"world": 2, "norm": False, "unused": False, "no_sync": 1, "join": "", "view": False, "hook": "", "keeps": False,
+            "static": False}
 CASES = {
     "plain": {},
     "plain_of_three": {"world": 3},
@@ -48,6 +49,11 @@ CASES = {
     "join_active": {"join": "active", "world": 3},
     "join_views": {"join": "all", "view": True},
     "fp16": {"hook": "fp16", "world": 3},
+    # Plain for two steps, then compressed; with one column, and with three.
+    "powersgd": {"hook": "powersgd1"},
+    "powersgd_3": {"hook": "powersgd3", "world": 3},
+    "static": {"static": True, "world": 3},
+    "static_views": {"static": True, "view": True},
 }
 
 
@@ -62,7 +68,11 @@ def steps_of(case, rank):
 
 def train(rank, case, model, x, y):
     torch.manual_seed(rank)
-    ddp = DistributedDataParallel(model, find_unused_parameters=case["unused"], gradient_as_bucket_view=case["view"])
+    ddp = DistributedDataParallel(model, find_unused_parameters=case["unused"], gradient_as_bucket_view=case["view"],
+                                  static_graph=case["static"])
+    if case["hook"].startswith("powersgd"):
+        state = powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=int(case["hook"][-1]), start_powerSGD_iter=2)
+        ddp.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
     if case["hook"] == "fp16":
         ddp.register_comm_hook(None, default_hooks.fp16_compress_hook)
     optimizer = torch.optim.SGD(ddp.parameters(), lr=0.05, momentum=0.9)

@@ -198,6 +198,88 @@ def layers():
     ]
 
 
+def more_layers():
+    """Name, how it is made, inputs (sizes or tensors)."""
+    scores, classes = [5, 4], torch.tensor([1, 0, 3, 2, 1])
+    signs = torch.tensor([1.0, -1.0, 1.0, -1.0, 1.0])
+    chances = torch.rand(5, 4, generator=torch.Generator().manual_seed(1))
+    weight = torch.tensor([1.0, 2.0, 0.5, 1.5])
+    return [
+        *((name, getattr(nn, name), [[3, 5]]) for name in ("Tanh", "Sigmoid", "ReLU6", "SiLU", "Mish", "SELU", "Hardswish", "Hardsigmoid",
+                                                         "LogSigmoid", "ELU", "CELU", "LeakyReLU", "Hardtanh", "Hardshrink", "Softshrink",
+                                                         "Softplus", "PReLU", "Identity")),
+        ("Threshold", lambda: nn.Threshold(0.1, -2.0), [[3, 5]]), ("GLU", lambda: nn.GLU(1), [[3, 6]]),
+        ("Softmax", lambda: nn.Softmax(1), [[3, 5]]), ("LogSoftmax", lambda: nn.LogSoftmax(1), [[3, 5]]),
+        ("Unflatten", lambda: nn.Unflatten(1, (2, 3)), [[4, 6]]), ("PixelShuffle", lambda: nn.PixelShuffle(2), [[1, 8, 2, 3]]),
+        ("PixelUnshuffle", lambda: nn.PixelUnshuffle(2), [[1, 2, 4, 6]]),
+        ("MaxPool1d", lambda: nn.MaxPool1d(3, 2, 1), [[2, 3, 9]]), ("MaxPool3d", lambda: nn.MaxPool3d(2), [[1, 2, 4, 4, 4]]),
+        ("AvgPool1d", lambda: nn.AvgPool1d(3, 2, 1), [[2, 3, 9]]),
+        ("AvgPool2d", lambda: nn.AvgPool2d((3, 2), 2, (1, 0), ceil_mode=True, count_include_pad=False), [[2, 3, 8, 7]]),
+        ("AvgPool3d", lambda: nn.AvgPool3d(2), [[1, 2, 4, 4, 4]]), ("AdaptiveAvgPool1d", lambda: nn.AdaptiveAvgPool1d(3), [[2, 3, 7]]),
+        ("AdaptiveAvgPool2d", lambda: nn.AdaptiveAvgPool2d((2, 3)), [[2, 3, 5, 7]]),
+        ("AdaptiveMaxPool2d", lambda: nn.AdaptiveMaxPool2d(2), [[2, 3, 5, 7]]),
+        ("ZeroPad2d", lambda: nn.ZeroPad2d((1, 2, 0, 3)), [[1, 2, 3, 4]]), ("ConstantPad", lambda: nn.ConstantPad1d((1, 2), 3.5), [[1, 2, 4]]),
+        ("ReflectionPad", lambda: nn.ReflectionPad2d((1, 2, 0, 1)), [[1, 2, 3, 4]]),
+        ("ReplicationPad", lambda: nn.ReplicationPad1d((1, 2)), [[1, 2, 4]]),
+        ("CircularPad", lambda: nn.CircularPad1d((1, 2)) if hasattr(nn, "CircularPad1d") else Padded("circular", (1, 2)), [[1, 2, 4]]),
+        ("Conv1d", lambda: nn.Conv1d(4, 6, 3, stride=2, padding=1, dilation=2, groups=2), [[2, 4, 11]]),
+        ("Conv3d", lambda: nn.Conv3d(2, 3, (2, 3, 1), bias=False), [[1, 2, 4, 5, 3]]),
+        ("ConvTranspose1d", lambda: nn.ConvTranspose1d(4, 6, 3, 2, 1, 1, groups=2), [[2, 4, 5]]),
+        ("ConvTranspose2d", lambda: nn.ConvTranspose2d(3, 2, (3, 2), 2, 1), [[1, 3, 4, 5]]),
+        ("ConvTranspose3d", lambda: nn.ConvTranspose3d(2, 2, 2), [[1, 2, 3, 3, 2]]),
+        ("BatchNorm1d", lambda: nn.BatchNorm1d(4), [[3, 4, 5]]), ("BatchNorm3d", lambda: nn.BatchNorm3d(2), [[2, 2, 3, 3, 2]]),
+        ("GroupNorm", lambda: nn.GroupNorm(2, 4), [[3, 4, 5]]), ("InstanceNorm", lambda: nn.InstanceNorm2d(3, affine=True), [[2, 3, 4, 5]]),
+        ("RNN", lambda: nn.RNN(3, 4, 2), [[5, 2, 3]]), ("RNNRelu", lambda: nn.RNN(3, 4, nonlinearity="relu"), [[5, 2, 3], [1, 2, 4]]),
+        ("LSTM", lambda: nn.LSTM(3, 4, 2, bidirectional=True, batch_first=True), [[2, 5, 3], [4, 2, 4], [4, 2, 4]]),
+        ("LSTMNoBatch", lambda: nn.LSTM(3, 4, bias=False), [[5, 3]]), ("GRU", lambda: nn.GRU(3, 4, bidirectional=True), [[5, 2, 3]]),
+        *((name, getattr(nn, name), [scores, [5, 4]]) for name in ("MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss")),
+        ("HuberSum", lambda: nn.HuberLoss("sum", 0.5), [scores, [5, 4]]), ("MSENone", lambda: nn.MSELoss(reduction="none"), [scores, [5, 4]]),
+        ("CrossEntropyLoss", nn.CrossEntropyLoss, [scores, classes]),
+        ("CrossEntropyWeighted", lambda: nn.CrossEntropyLoss(weight, ignore_index=0, label_smoothing=0.1), [scores, classes]),
+        ("NLLLoss", lambda: nn.NLLLoss(weight), [scores, classes]), ("BCELoss", nn.BCELoss, [chances, chances.round()]),
+        ("BCEWithLogitsLoss", lambda: nn.BCEWithLogitsLoss(pos_weight=weight), [scores, chances.round()]),
+        ("KLDivLoss", lambda: nn.KLDivLoss(reduction="sum"), [scores, chances]), ("SoftMarginLoss", nn.SoftMarginLoss, [[5], signs]),
+        ("PoissonNLLLoss", lambda: nn.PoissonNLLLoss(full=True), [scores, chances * 4]),
+        ("HingeEmbeddingLoss", nn.HingeEmbeddingLoss, [[5], signs]),
+        ("CosineEmbeddingLoss", lambda: nn.CosineEmbeddingLoss(0.2), [scores, [5, 4], signs]),
+        ("MarginRankingLoss", lambda: nn.MarginRankingLoss(0.3), [[5], [5], signs]),
+        ("TripletMarginLoss", lambda: nn.TripletMarginLoss(swap=True), [scores, [5, 4], [5, 4]]),
+        ("MultiMarginLoss", lambda: nn.MultiMarginLoss(p=2, weight=weight), [scores, classes]),
+        ("MultiLabelMarginLoss", nn.MultiLabelMarginLoss, [[2, 4], torch.tensor([[1, 0, -1, 2], [3, -1, 0, 1]])]),
+        ("CTCLoss", nn.CTCLoss, [torch.randn(6, 2, 4, generator=torch.Generator().manual_seed(2)).log_softmax(2),
+                                 torch.tensor([[1, 2], [3, 1]]), torch.tensor([6, 5]), torch.tensor([2, 1])]),
+    ]
+
+
+class Padded(nn.Module):
+    """Of an older PyTorch, which has no such layer."""
+
+    def __init__(self, mode, sides):
+        super().__init__()
+        self.mode, self.sides = mode, sides
+
+    def forward(self, x):
+        return nn.functional.pad(x, self.sides, self.mode)
+
+
+def flattened(value):
+    return [item for part in value for item in flattened(part)] if isinstance(value, (tuple, list)) else [value]
+
+
+def run_more(name, make, inputs):
+    torch.manual_seed(22)
+    module = make()
+    state = {key: value.clone() for key, value in module.state_dict().items()}
+    given = [torch.randn(item) if isinstance(item, list) else item.clone() for item in inputs]
+    given[0].requires_grad_(True)
+    own = (given[0], tuple(given[1:])) if "LSTM" in name and len(given) == 3 else given
+    outputs = flattened(module(*own))
+    directions = [torch.randn(output.shape) for output in outputs]
+    torch.autograd.backward(outputs, directions)
+    return {"name": name, "state": state, "inputs": [item.detach() for item in given], "outputs": [item.detach() for item in outputs],
+            "directions": directions, "grad": given[0].grad, "grads": {key: p.grad for key, p in module.named_parameters()}}
+
+
 def run_layer(name, make, sizes):
     torch.manual_seed(21)
     module = make()
@@ -245,6 +327,7 @@ def main(folder):
     torch.save({"schedules": made, "plateaus": plateaus}, folder / "schedules.pt")
     torch.save(sampler_cases(), folder / "samplers.pt")
     torch.save([run_layer(*case) for case in layers()], folder / "layers.pt")
+    torch.save([run_more(*case) for case in more_layers()], folder / "more_layers.pt")
     torch.save(clipping(), folder / "clipping.pt")
 
 

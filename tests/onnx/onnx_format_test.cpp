@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/jit/formats/format.h"
+#include "core/jit/formats/onnx/message_writer.h"
 #include "core/jit/formats/onnx/operator_library.h"
 #include "core/jit/runtime/batch_safety.h"
 #include "core/jit/runtime/module.h"
@@ -264,6 +265,65 @@ TEST_F(OnnxFormat, ExternalDataStaysInTheFolder) {
   EXPECT_THAT(load_error(with(tensor("data", {{"offset", "-1"}}))), HasSubstr("offset"));
   EXPECT_THAT(load_error(with(tensor("data", {{"length", "4"}}))), HasSubstr("has 4 bytes, but the tensor takes 8"));
   EXPECT_THAT(load_error(with(tensor("."))), HasSubstr("not a regular file"));
+}
+
+// Beyond the 2 GB that other readers stop at. The files have holes where nothing is read.
+constexpr size_t kHugeCount = 600'000'000, kHugeBytes = kHugeCount * sizeof(float);
+
+void make_huge(const fs::path& path, size_t size) {
+  fs::resize_file(path, size);
+  std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+  const float last = 7;
+  file.seekp(static_cast<std::streamoff>(size - sizeof last));
+  file.write(reinterpret_cast<const char*>(&last), sizeof last);
+}
+
+// y = w[last] + x, without w.
+Message last_of_weight() {
+  std::string index(sizeof(int64_t), '\xff');  // -1
+  const Message i = Message().number(1, 1).number(2, 7).bytes(8, "i").bytes(9, index);
+  return graph({node("Gather", {"w", "i"}, {"z"}), node("Add", {"z", "x"}, {"y"})}, {"x"}, {"y"}, {i});
+}
+
+TEST_F(OnnxFormat, ExternalDataMayBeHuge) {
+  Message weight = Message().number(1, kHugeCount).number(2, 1).bytes(8, "w");
+  for (const auto& [key, value] : std::vector<std::pair<std::string, std::string>>{
+           {"location", "data"}, {"offset", "4096"}, {"length", std::to_string(kHugeBytes)}})
+    weight.message(13, Message().bytes(1, key).bytes(2, value));
+  write("", "data");
+  make_huge(folder_ / "data", 4096 + kHugeBytes);
+  const Message model = Message().number(1, 8).message(7, last_of_weight().message(5, weight.number(14, 1)));
+  const auto module = load(Message(model).message(8, opset(17)));
+  EXPECT_THAT(run(*module, {floats({1})}), ElementsAre(8));
+  fs::resize_file(folder_ / "data", kHugeBytes);
+  EXPECT_THAT(load_error(Message(model).message(8, opset(17))),
+              HasSubstr("2400000000 bytes at 4096 are not in 'data'"));
+}
+
+TEST_F(OnnxFormat, TheFileItselfMayBeHuge) {
+  onnx::MessageWriter tensor, field;
+  tensor.number(1, kHugeCount);
+  tensor.number(2, 1);
+  tensor.text(8, "w");
+  tensor.begin_bytes(9, kHugeBytes);
+  field.begin_bytes(5, tensor.bytes().size() + kHugeBytes);
+  const std::string graph = last_of_weight().str() + field.bytes() + tensor.bytes();
+  std::string head;
+  // Where it is aligned it is not copied.
+  for (size_t padding = 0; head.empty() || (head.size() + graph.size()) % 64 != 0; ++padding) {
+    onnx::MessageWriter model;
+    model.number(1, 8);
+    model.text(6, std::string(padding, 'p'));
+    model.text(8, opset(17).str());
+    model.begin_bytes(7, graph.size() + kHugeBytes);
+    head = model.bytes();
+  }
+  const std::string path = write(head + graph);
+  make_huge(path, head.size() + graph.size() + kHugeBytes);
+  EXPECT_THAT(run(*Module::load(path), {floats({1})}), ElementsAre(8));
+  fs::resize_file(path, kHugeBytes);
+  EXPECT_THAT(error_of([&] { Module::load(path); }), HasSubstr("a field ends after the message"));
+  EXPECT_EQ(code_, ErrorCode::kDataLoss);
 }
 
 // Cut anywhere, or with any byte changed, a file gives an Error or a model, and nothing else happens.

@@ -204,7 +204,8 @@ def write(program: Program, folder: str, name: str = "program", is_careful: bool
     except Exception as error:
         raise Unusable(f"{type(error).__name__}: {error}") from error
     module = torch.jit.load(archive)
-    with torch.jit.optimized_execution(False):
+    # A traced number is saved as a 0-d float64 tensor, and only PyTorch's usual executor makes a number of it again.
+    with torch.jit.optimized_execution(program.is_traced):
         outcomes = run_calls(module, program, False)
         _check_usable(outcomes)
         exact = exact_calls(program, folder)

@@ -8,13 +8,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <random>
 
 #include "core/jit/archive/torch_file.h"
 #include "core/jit/archive/zip.h"
 #include "core/jit/archive/zip_writer.h"
 #include "core/jit/formats/pt2/json.h"
 #include "core/jit/runtime/module.h"
+#include "tests/formats/damage.h"
 
 namespace tensord::jit {
 namespace {
@@ -203,49 +203,6 @@ TEST_F(Pt2HostileTest, GuardsThatAreNotUnderstood) {
   write_program("conv", program);
   expect_refused(ErrorCode::kUnimplemented, "it is nested too deep");
 }
-
-// Every value of a document, by the way to it.
-void collect(const json& value, const json::json_pointer& at, std::vector<json::json_pointer>& places) {
-  places.push_back(at);
-  if (value.is_object()) {
-    for (auto it = value.begin(); it != value.end(); ++it) collect(it.value(), at / it.key(), places);
-  } else if (value.is_array()) {
-    for (size_t i = 0; i < value.size(); ++i) collect(value[i], at / i, places);
-  }
-}
-
-class Damage {
- public:
-  explicit Damage(unsigned seed) : random_(seed) {}
-
-  void apply(json& document) {
-    std::vector<json::json_pointer> places;
-    collect(document, json::json_pointer(), places);
-    json& target = document[places[pick(places.size())]];
-    const json other = document[places[pick(places.size())]];
-    switch (pick(5)) {
-      case 0: target = kNumbers[pick(std::size(kNumbers))]; break;
-      case 1: target = other; break;
-      case 2: target = nullptr; break;
-      case 3:
-        if (target.is_array() && !target.empty()) target.erase(pick(target.size()));
-        if (target.is_object() && !target.empty())
-          target.erase(std::next(target.begin(), static_cast<long>(pick(target.size()))));
-        if (target.is_number_integer()) target = target.get<int64_t>() + 1;
-        break;
-      default:
-        if (target.is_array() && !target.empty()) target.push_back(target[pick(target.size())]);
-        if (target.is_string()) target = "as_tensor";
-        if (target.is_number_integer()) target = -1;
-        if (target.is_boolean()) target = !target.get<bool>();
-    }
-  }
-
- private:
-  static constexpr int64_t kNumbers[] = {0, -1, 3, 13, int64_t{1} << 62, INT64_MIN, INT64_MAX};
-  size_t pick(size_t count) { return static_cast<size_t>(random_() % count); }
-  std::mt19937 random_;
-};
 
 TEST_F(Pt2HostileTest, AnyDamageIsAnErrorOrNone) {
   const Value calls = load_torch_file((data() / "calls.pt").string());

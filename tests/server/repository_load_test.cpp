@@ -23,7 +23,7 @@ class RepositoryLoadTest : public testing::RepositoryFixture {
   }
   void load(const std::string& name) { repository_->load({.name = name, .config = {}, .files = {}}); }
   void unload(const std::string& name, bool with_dependents = false) {
-    repository_->wait_until_gone(repository_->unload_for_client(name, with_dependents), milliseconds(5000));
+    repository_->wait_until_gone(repository_->unload_for_client(name, with_dependents), milliseconds(60'000));
   }
 };
 
@@ -399,7 +399,7 @@ TEST_F(RepositoryLoadTest, UnloadWaitsForRequestsAndTheirMemory) {
   EXPECT_EQ(code, ErrorCode::kDeadlineExceeded);
   EXPECT_NE(message.find("bytes of its tensors are still in use"), std::string::npos) << message;
   kept.reset();
-  repository_->wait_until_gone(unloading, milliseconds(5000));
+  repository_->wait_until_gone(unloading, milliseconds(60'000));
   EXPECT_EQ(states("m"), "1 UNAVAILABLE: unloaded");
 }
 

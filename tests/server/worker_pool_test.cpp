@@ -73,32 +73,58 @@ void keep_busy(WorkerPool& pool, size_t threads) {
   done.wait();
 }
 
-// Ten seconds, nearly all of them asleep.
 TEST(WorkerPool, ThreadsThatWereIdleForLongEndAndAreReplaced) {
   const size_t kept = static_cast<size_t>(std::max(1, available_cores())), most = kept + 2;
-  WorkerPool pool(most);
-  keep_busy(pool, most);
-  EXPECT_EQ(pool.threads(), most);
-  while (pool.threads() > kept) std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_EQ(pool.threads(), kept) << "as many as there are cores stay";
-  keep_busy(pool, most);  // only ends where those that are over count no more
-  EXPECT_EQ(pool.threads(), most);
+  WorkerPool pool(most, std::chrono::milliseconds(20));
+  for (int round = 0; round < 3; ++round) {
+    keep_busy(pool, most);  // from the second round on it only ends where those that are over count no more
+    while (pool.threads() > kept) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_EQ(pool.threads(), kept) << "as many as there are cores stay";
+  }
 }
 
-TEST(WorkerPool, AlarmsRingInTheirOrderAndOnce) {
+constexpr int64_t kHourNs = 3'600'000'000'000;
+
+TEST(WorkerPool, AnEarlierAlarmDoesNotWaitForALaterOne) {
   WorkerPool pool;
-  std::promise<void> late;
-  std::atomic<int> early_rang{0}, never_rang{0};
-  WorkerPool::Alarm never(pool, [&] { ++never_rang; });
-  WorkerPool::Alarm early(pool, [&] { ++early_rang; });
-  WorkerPool::Alarm last(pool, [&] { late.set_value(); });
-  never.set(50'000'000);
-  last.set(20'000'000);
+  std::promise<void> early_rings, late_rings;
+  std::atomic<bool> late_rang{false};
+  WorkerPool::Alarm late(pool, [&] {
+    late_rang = true;
+    late_rings.set_value();
+  });
+  WorkerPool::Alarm early(pool, [&] { early_rings.set_value(); });
+  late.set(kHourNs);
   early.set(1'000'000);
+  early_rings.get_future().wait();
+  EXPECT_FALSE(late_rang);
+  late.set(0);
+  late_rings.get_future().wait();
+}
+
+TEST(WorkerPool, ALaterCallTakesThePlaceOfAnEarlierOne) {
+  WorkerPool pool;
+  std::promise<void> holds, goes_on, last_rings;
+  std::atomic<int> never_rang{0}, twice_rang{0};
+  WorkerPool::Alarm holder(pool, [&] {
+    holds.set_value();
+    goes_on.get_future().wait();
+  });
+  WorkerPool::Alarm never(pool, [&] { ++never_rang; });
+  WorkerPool::Alarm twice(pool, [&] { ++twice_rang; });
+  WorkerPool::Alarm last(pool, [&] { last_rings.set_value(); });
+  holder.set(0);
+  holds.get_future().wait();  // nothing rings until all are set
+  never.set(0);
   never.set(INT64_MAX);
-  late.get_future().wait();
-  EXPECT_EQ(early_rang, 1);
+  twice.set(0);
+  twice.set(1);
+  twice.set(-kHourNs);  // at once
+  last.set(2);
+  goes_on.set_value();
+  last_rings.get_future().wait();
   EXPECT_EQ(never_rang, 0);
+  EXPECT_EQ(twice_rang, 1);
 }
 
 TEST(WorkerPool, AStoppedAlarmHasRungOut) {

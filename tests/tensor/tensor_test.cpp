@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <string>
+#include <vector>
+
 #include <numeric>
 
 namespace tensord {
@@ -137,6 +141,41 @@ TEST(TensorTest, Overlap) {
   EXPECT_EQ(overlap(base.as_view({4}, {1}, 0), base.as_view({4}, {1}, 2)), Overlap::kPartial);
   EXPECT_EQ(overlap(base, base.as_view({4, 4}, {1, 4}, 0)), Overlap::kPartial);
   EXPECT_EQ(overlap(base.as_view({4}, {4}, 0), base.as_view({4}, {4}, 1)), Overlap::kUnknown);
+}
+
+// Every question about a tensor that is not there is an error with its name, and no crash.
+TEST(Tensor, UndefinedAnswersWithAnError) {
+  const Tensor none, some = Tensor::empty(Dims{2}, DType::kFloat32);
+  const auto message = [](const auto& ask) -> std::string {
+    try {
+      ask();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(message([&] { none.sizes(); }), "sizes of an undefined tensor");
+  EXPECT_EQ(message([&] { none.dtype(); }), "dtype of an undefined tensor");
+  EXPECT_EQ(message([&] { none.device(); }), "device of an undefined tensor");
+  EXPECT_EQ(message([&] { none.numel(); }), "numel of an undefined tensor");
+  EXPECT_EQ(message([&] { none.storage(); }), "storage of an undefined tensor");
+  EXPECT_EQ(message([&] { none.raw_data(); }), "data of an undefined tensor");
+  EXPECT_EQ(message([&] { none.as_view({}, {}, 0); }), "a view of an undefined tensor");
+  const std::vector<std::function<void()>> others{
+      [&] { none.strides(); },          [&] { none.size(0); },
+      [&] { none.stride(0); },          [&] { none.ndim(); },
+      [&] { none.offset(); },           [&] { none.size_bytes(); },
+      [&] { none.is_meta(); },          [&] { none.alias_id(); },
+      [&] { none.version(); },          [&] { none.is_contiguous(); },
+      [&] { none.is_channels_last(); }, [&] { none.data<float>(); },
+      [&] { none.contiguous(); },       [&] { none.clone(); },
+      [&] { none.to(DType::kInt64); },  [&] { none.to(Device{}); },
+      [&] { none.copy_from(some); },    [&] { some.copy_from(none); },
+      [&] { none.item_double(); },      [&] { none.item_int(); },
+      [&] { none.item_bool(); },
+  };
+  for (const auto& ask : others) EXPECT_NE(message(ask).find("of an undefined tensor"), std::string::npos);
 }
 
 }  // namespace

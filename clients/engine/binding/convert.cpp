@@ -1,6 +1,7 @@
 #include "clients/engine/binding/convert.h"
 
 #include "clients/engine/binding/constants.h"
+#include "clients/engine/binding/trace.h"
 
 namespace tensord::python {
 namespace {
@@ -108,7 +109,10 @@ Value read_number(PyObject* object) {
   if (PyComplex_Check(object)) {
     return Value(std::complex<double>(PyComplex_RealAsDouble(object), PyComplex_ImagAsDouble(object)));
   }
-  if (is_tensor(object)) return Value(Value(tensor_in(object)).to_scalar());
+  if (is_tensor(object)) {
+    note_values_read();
+    return Value(Value(tensor_in(object)).to_scalar());
+  }
   const nb::object plain = nb::handle(object).attr("item")();
   return read_number(plain.ptr());
 }
@@ -129,7 +133,10 @@ Value read_element(ParamKind kind, PyObject* object) {
       if (const Constant* constant = constant_in(object)) return Value(constant->number);
       return Value(read_int(object));
     case ParamKind::kFloat:
-      if (is_tensor(object)) return Value(tensor_in(object).item_double());
+      if (is_tensor(object)) {
+        note_values_read();
+        return Value(tensor_in(object).item_double());
+      }
       return Value(read_float(object));
     case ParamKind::kBool:
       if (PyBool_Check(object)) return Value(object == Py_True);

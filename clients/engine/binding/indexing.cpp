@@ -134,8 +134,12 @@ class Indexer {
   }
 
   void add_tensor(const Tensor& tensor) {
-    if (tensor.ndim() == 0 && tensor.dtype() == DType::kBool) return add_bool(tensor.item_bool());
+    if (tensor.ndim() == 0 && tensor.dtype() == DType::kBool) {
+      note_values_read();
+      return add_bool(tensor.item_bool());
+    }
     if (tensor.ndim() == 0 && is_integral(tensor.dtype(), false) && tensor.dtype() != DType::kUInt8) {
+      note_values_read();
       view_ = select(view_, dim_, tensor.item_int());
       return;
     }
@@ -252,7 +256,7 @@ Py_ssize_t length(PyObject* self) {
     PyErr_SetString(PyExc_TypeError, "len() of a 0-d tensor");
     return -1;
   }
-  note_sizes_read();
+  note_sizes_read(x);
   return static_cast<Py_ssize_t>(x.sizes()[0]);
 }
 

@@ -14,6 +14,7 @@ NB_MODULE(_engine, module) {
   bind_autograd(module);
   bind_function_class(module);
   bind_optim(module);
+  bind_distributed(module);
   bind_models(module);
   bind_trace(module);
   bind_runtime(module);

@@ -95,6 +95,7 @@ void bind_dlpack(nb::module_& module);
 void bind_autograd(nb::module_& module);
 void bind_function_class(nb::module_& module);
 void bind_optim(nb::module_& module);
+void bind_distributed(nb::module_& module);
 void bind_models(nb::module_& module);
 void bind_trace(nb::module_& module);
 void bind_runtime(nb::module_& module);

@@ -11,7 +11,6 @@
 #include "clients/engine/binding/size.h"
 #include "clients/engine/binding/tensor_slots.h"
 #include "clients/engine/binding/trace.h"
-#include "core/autograd/variable.h"
 #include "core/tensor/complex.h"
 
 namespace tensord::python {
@@ -92,6 +91,7 @@ nb::object item(const Tensor& x) {
 
 // x.data = y: the same tensor over other memory, without a word to autograd.
 void set_data(const Tensor& x, const Tensor& value) {
+  refuse_in_trace("an assignment to data");
   check(x.dtype() == value.dtype(), "data: expected ", name_of(x.dtype()), ", got ", name_of(value.dtype()));
   TensorImpl &to = *x.impl(), &from = *value.impl();
   to.storage = from.storage;
@@ -123,36 +123,55 @@ nb::object reversed(const Tensor& x) {
   return wrap(run_op(permute, {x, ops::make_int_list(dims)}));
 }
 
+int64_t rank(const Tensor& x) {
+  note_read(x, jit::TensorRead::kRank);
+  return x.ndim();
+}
+
+DType dtype_read(const Tensor& x) {
+  note_read(x, jit::TensorRead::kDType);
+  return x.dtype();
+}
+
 void bind_shape(nb::class_<Tensor>& tensor) {
   tensor.def_prop_ro("shape", [](const Tensor& x) {
-    note_sizes_read();
+    note_sizes_read(x);
     return size_object(x.sizes());
   });
-  tensor.def_prop_ro("ndim", [](const Tensor& x) { return x.ndim(); });
-  tensor.def("dim", [](const Tensor& x) { return x.ndim(); });
-  tensor.def("ndimension", [](const Tensor& x) { return x.ndim(); });
+  tensor.def_prop_ro("ndim", rank);
+  tensor.def("dim", rank);
+  tensor.def("ndimension", rank);
   tensor.def("numel", [](const Tensor& x) {
-    note_sizes_read();
+    note_sizes_read(x);
     return x.numel();
   });
   tensor.def("nelement", [](const Tensor& x) {
-    note_sizes_read();
+    note_sizes_read(x);
     return x.numel();
   });
   tensor.def("size", [](const Tensor& x) {
-    note_sizes_read();
+    note_sizes_read(x);
     return size_object(x.sizes());
   });
   tensor.def("size", [](const Tensor& x, int64_t dim) {
-    note_sizes_read();
+    note_sizes_read(x);
     return x.size(dim);
   }, nb::arg("dim"));
-  tensor.def("stride", [](const Tensor& x) { return int_tuple(x.strides()); });
-  tensor.def("stride", [](const Tensor& x, int64_t dim) { return x.stride(dim); }, nb::arg("dim"));
+  tensor.def("stride", [](const Tensor& x) {
+    note_read(x, jit::TensorRead::kStrides);
+    return int_tuple(x.strides());
+  });
+  tensor.def("stride", [](const Tensor& x, int64_t dim) {
+    note_read(x, jit::TensorRead::kStrides);
+    return x.stride(dim);
+  }, nb::arg("dim"));
   tensor.def("storage_offset", [](const Tensor& x) { return x.offset(); });
-  tensor.def("element_size", [](const Tensor& x) { return size_of(x.dtype()); });
-  tensor.def_prop_ro("itemsize", [](const Tensor& x) { return size_of(x.dtype()); });
-  tensor.def_prop_ro("nbytes", [](const Tensor& x) { return x.size_bytes(); });
+  tensor.def("element_size", [](const Tensor& x) { return size_of(dtype_read(x)); });
+  tensor.def_prop_ro("itemsize", [](const Tensor& x) { return size_of(dtype_read(x)); });
+  tensor.def_prop_ro("nbytes", [](const Tensor& x) {
+    note_sizes_read(x);
+    return static_cast<size_t>(x.numel()) * size_of(dtype_read(x));
+  });
   tensor.def("data_ptr", [](const Tensor& x) {
     return x.numel() == 0 ? uintptr_t{0} : reinterpret_cast<uintptr_t>(x.raw_data());
   });
@@ -161,7 +180,7 @@ void bind_shape(nb::class_<Tensor>& tensor) {
 }
 
 void bind_kind(nb::class_<Tensor>& tensor) {
-  tensor.def_prop_ro("dtype", [](const Tensor& x) { return dtype_object(x.dtype()); });
+  tensor.def_prop_ro("dtype", [](const Tensor& x) { return dtype_object(dtype_read(x)); });
   tensor.def_prop_ro("device", [](const Tensor& x) { return nb::cast(x.device()); });
   tensor.def_prop_ro("layout", [](const Tensor&) { return constant_object(ConstantKind::kLayout, 0); });
   tensor.def_prop_ro("is_cuda", [](const Tensor& x) { return x.device().kind == DeviceKind::kCUDA; });
@@ -190,7 +209,11 @@ void bind_tensor(nb::module_& module) {
   tensor.def("is_same", [](const Tensor& x, const Tensor& other) { return x.is_same(other); }, nb::arg("other"),
              "Whether both are one and the same tensor, not only equal.");
   tensor.def_prop_rw(
-      "data", [](const Tensor& x) { return wrap(autograd::detach(x)); }, set_data);
+      "data", [](const Tensor& x) {
+        static const ops::Op& detach = ops::get_op("aten::detach");
+        return wrap(run_op(detach, {x}));
+      },
+      set_data);
 }
 
 }  // namespace tensord::python

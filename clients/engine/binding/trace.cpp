@@ -81,8 +81,11 @@ void save_script(const std::string& path, const std::vector<std::pair<std::strin
 
 }  // namespace
 
-void note_sizes_read() {
-  if (tracing) [[unlikely]] tracing->trace->note_sizes_read();
+void note_read(const Tensor& tensor, jit::TensorRead what) {
+  if (tracing) [[unlikely]] tracing->trace->note_read(tensor, what);
+}
+void refuse_in_trace(const char* what) {
+  if (tracing) fail(ErrorCode::kUnimplemented, what, " cannot be traced");
 }
 void note_values_read() {
   if (tracing) [[unlikely]] tracing->are_values_read = true;
@@ -101,7 +104,7 @@ void bind_trace(nb::module_& module) {
     ops::set_call_observer(self.before);
     tracing = nullptr;
   });
-  type.def_prop_ro("are_values_read", [](const Tracing& self) { return self.are_values_read; });
+  type.def_prop_ro("are_values_read", [](const Tracing& self) { return self.are_values_read || self.trace->are_values_read(); });
   type.def("save", [](Tracing& self, const std::string& path, nb::handle result) {
     const Value value = to_value(result.ptr());
     without_gil([&] { self.trace->save(path, value); });

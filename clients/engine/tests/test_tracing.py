@@ -99,10 +99,78 @@ def test_sizes_read_as_numbers_hold_for_the_traced_shapes_alone():
     assert free(engine.ones(5, 5)).shape == (25,)
 
 
+def refuses(traced, *inputs, match):
+    with pytest.raises(engine.Error, match=match):
+        traced(*inputs)
+
+
+def test_ranks_and_dtypes_that_were_read_are_checked(tmp_path):
+    by_rank = engine.jit.trace(lambda x: x * 2 if x.ndim == 2 else x * 3, engine.ones(2, 3))
+    assert by_rank(engine.ones(4, 1)).tolist() == [[2]] * 4
+    refuses(by_rank, engine.ones(3), match="input 'x' must have 2 dimensions")
+    by_dtype = engine.jit.trace(lambda x: x / 2 if x.dtype is engine.float32 else x, engine.ones(2))
+    assert by_dtype(engine.ones(5)).tolist() == [0.5] * 5
+    refuses(by_dtype, engine.ones(2, dtype=engine.float64), match="input 'x' must be of float32")
+    floating = engine.jit.trace(lambda x: x + 1 if x.is_floating_point() else x, engine.ones(2))
+    refuses(floating, engine.ones(2, dtype=engine.int64), match="is_floating_point must give what it gave")
+    dense = engine.jit.trace(lambda x: x + 1 if x.is_contiguous() else x, engine.ones(2, 3))
+    refuses(dense, engine.ones(3, 2).T, match="is_contiguous must give what it gave")
+    by_rank.save(tmp_path / "m.pt")
+    loaded = torch.jit.load(str(tmp_path / "m.pt"))
+    assert loaded(torch.ones(1, 2)).tolist() == [[2, 2]]
+    with pytest.raises(Exception, match="must have 2 dimensions"):
+        loaded(torch.ones(3))
+
+
+def test_sizes_that_depend_on_data_are_checked_where_they_were_read():
+    mean = engine.jit.trace(lambda x: x[x > 0].sum() / x[x > 0].shape[0], engine.tensor([1.0, -1.0, 2.0]))
+    assert mean(engine.tensor([3.0, 5.0, -1.0])).item() == 4
+    refuses(mean, engine.tensor([1.0, 2.0, 3.0]), match=r"must have the shape \[2\]")
+
+
+def written(x):
+    y = x.contiguous()
+    y.add_(1)
+    return y, x * 1
+
+
+def converted(x):
+    y = x.to(engine.float32)
+    y.mul_(3)
+    return y + x, x.data * 2
+
+
+def dropped(x):
+    y = F.dropout(x, 0.5, False)
+    z = y.reshape(2, 3)
+    z[0] = 7
+    return x + 0, y + 0
+
+
+@pytest.mark.parametrize("function", [written, converted, dropped])
+def test_operators_that_give_back_their_argument(tmp_path, function):
+    traced = engine.jit.trace(function, engine.randn(2, 3))
+    traced.save(tmp_path / "m.pt")
+    loaded = torch.jit.load(str(tmp_path / "m.pt"))
+    plain = engine.randn(2, 3)
+    # Not traced with: another layout, another dtype, other values.
+    for make in (plain.clone, lambda: plain.T.contiguous().T, plain.double):
+        ours, theirs, eager = make(), make(), make()
+        want = function(eager)
+        for one, other, again in zip(traced(ours), want, loaded(to_torch(theirs))):
+            same(one, to_torch(other))
+            torch.testing.assert_close(again, to_torch(other))
+        same(ours, to_torch(eager))
+
+
 def test_lost_control_flow_and_random_numbers_warn():
     with pytest.warns(engine.jit.TracerWarning, match="keeps what they were"):
         traced = engine.jit.trace(lambda x: x if x.sum() > 0 else -x, engine.ones(2))
     assert traced(-engine.ones(2)).tolist() == [-1, -1]
+    with pytest.warns(engine.jit.TracerWarning, match="keeps what they were"):
+        engine.jit.trace(lambda x: x if engine.equal(x, x) else -x, engine.ones(2))
+    with pytest.warns(engine.jit.TracerWarning, match="keeps what they were"):
+        engine.jit.trace(lambda x: engine.full((2,), x.sum()), engine.ones(2))
     with pytest.warns(engine.jit.TracerWarning, match="differs"):
         engine.jit.trace(lambda x: x + engine.rand(2), engine.ones(2))
 
@@ -111,6 +179,8 @@ def test_what_cannot_be_traced_is_refused():
     outside = engine.zeros(2)
     with pytest.raises(engine.UnimplementedError, match="outside of it"):
         engine.jit.trace(lambda x: outside.add_(x), engine.ones(2))
+    with pytest.raises(engine.UnimplementedError, match="outside of it"):
+        engine.jit.trace(lambda x: outside[0].add_(x[0]), engine.ones(2))
     with pytest.raises(TypeError, match="int"):
         engine.jit.trace(lambda x: 3, engine.ones(2))
     assert (engine.ones(2) + 1).tolist() == [2, 2]  # nothing is traced any more

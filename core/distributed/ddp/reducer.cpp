@@ -31,6 +31,11 @@ std::string text_of(std::span<const NamedParameter> tensors) {
   return text;
 }
 
+[[noreturn]] void fail_changed(const std::string& name, const char* how) {
+  fail(ErrorCode::kFailedPrecondition, "Your training graph has changed in this iteration: ", name, how,
+       " than in the first one. This is not compatible with static_graph");
+}
+
 // Whether a gradient is the bucket's memory itself.
 bool lies_in(const Tensor& gradient, const Tensor& view) {
   return gradient.storage() == view.storage() && gradient.offset() == view.offset() &&
@@ -68,7 +73,7 @@ Reducer::Reducer(ProcessGroup& group, std::vector<NamedParameter> parameters, st
   // All in one bucket, or for passes that do not reach all, which have no order, in that of their definition.
   std::vector<size_t> order(parameters_.size());
   std::iota(order.begin(), order.end(), 0);
-  is_ordered_ = options_.find_unused_parameters;
+  is_ordered_ = options_.find_unused_parameters && !options_.static_graph;
   BucketPlan plan = plan_buckets(
       parameters_, order, is_ordered_ ? limits_of(options_) : std::vector<size_t>{std::numeric_limits<size_t>::max()});
   std::sort(plan.begin(), plan.end(), [](const auto& a, const auto& b) {
@@ -120,6 +125,14 @@ void Reducer::make_buckets(const BucketPlan& plan) {
   }
 }
 
+void Reducer::register_hook(CommHook hook) {
+  const std::lock_guard lock(mutex_);
+  if (options_.hook) {
+    fail(ErrorCode::kFailedPrecondition, "register_comm_hook can only be called once: there is a communication hook");
+  }
+  options_.hook = std::move(hook);
+}
+
 bool Reducer::has(const Tensor& parameter) const {
   return std::any_of(parameters_.begin(), parameters_.end(),
                      [&](const Tensor& known) { return known.is_same(parameter); });
@@ -147,13 +160,21 @@ void Reducer::start_pass(int divisor) {
   is_ready_.assign(parameters_.size(), false);
   is_used_.assign(parameters_.size(), false);
   for (Bucket& bucket : buckets_) bucket.pending = bucket.indices.size();
+  if (!options_.static_graph) return;
+  if (is_recording()) uses_.assign(parameters_.size(), 0);
+  uses_left_ = uses_;
 }
 
 void Reducer::prepare(std::span<const Tensor> outputs, int divisor) {
   const std::lock_guard lock(mutex_);
   start_pass(divisor);
-  if (!options_.find_unused_parameters) return;
-  const std::vector<bool> is_reached = reached_from(outputs);
+  if (is_recording() || !(options_.find_unused_parameters || options_.static_graph)) return;
+  std::vector<bool> is_reached;
+  if (options_.static_graph) {
+    for (const int uses : uses_) is_reached.push_back(uses > 0);
+  } else {
+    is_reached = reached_from(outputs);
+  }
   // Sent with the first gradient that comes: a pass that is never run must not have started anything.
   for (size_t i = 0; i < parameters_.size(); ++i) {
     if (!is_reached[i]) take(i);
@@ -182,6 +203,7 @@ std::vector<bool> Reducer::reached_from(std::span<const Tensor> outputs) const {
 void Reducer::on_gradient(size_t index) {
   const std::lock_guard lock(mutex_);
   if (!reduces_) return;
+  if (options_.static_graph && !counts_down(index)) return;
   check(!is_ready_[index], "Expected to mark a variable ready only once. The gradient of ", named_[index].name,
         " came twice for one forward: two backward passes of it, or of parts of it that were found not to be used");
   is_used_[index] = true;
@@ -189,6 +211,32 @@ void Reducer::on_gradient(size_t index) {
   if (!is_ordered_) order_.push_back(index);
   take(index);
   send_ready();
+}
+
+// Of a static graph, whether all of a parameter's gradients have come. In the first pass that is known at its end.
+bool Reducer::counts_down(size_t index) {
+  const bool is_first = !std::exchange(is_unfinished_, true);
+  if (is_recording()) {
+    if (is_first) autograd::queue_callback([this] { send_recorded(); });
+    is_used_[index] = true;
+    if (uses_[index]++ == 0 && !is_ordered_) order_.push_back(index);
+    return false;
+  }
+  if (uses_left_[index] == 0) fail_changed(named_[index].name, " has more gradients");
+  return --uses_left_[index] == 0;
+}
+
+void Reducer::send_recorded() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_recorded_ = true;
+    for (size_t i = 0; i < parameters_.size(); ++i) {
+      if (uses_[i] == 0 && !is_ordered_) order_.push_back(i);
+      take(i);
+    }
+    while (waits_.size() < buckets_.size()) waits_.push_back(send(buckets_[waits_.size()], waits_.size()));
+  }
+  finish_pass();
 }
 
 void Reducer::shadow_pass(int divisor, bool takes_result) {
@@ -235,13 +283,15 @@ void Reducer::send_ready() {
 }
 
 std::function<void()> Reducer::send(const Bucket& bucket, size_t index) {
-  if (options_.hook) return options_.hook(group_, {bucket.flat, index, index + 1 == buckets_.size()});
+  if (options_.hook) return options_.hook(group_, {bucket.flat, index, index + 1 == buckets_.size(), bucket.views});
   scale_elements(bucket.flat.dtype(), bucket.flat.raw_data(), static_cast<size_t>(bucket.flat.numel()), 1.0 / divisor_);
   return [work = group_.all_reduce(bucket.flat)] { work->wait(); };
 }
 
 std::vector<bool> Reducer::used_by_anyone() {
-  if (!options_.find_unused_parameters) return std::vector<bool>(parameters_.size(), true);
+  // What a static graph's first pass has found stays so.
+  if (options_.static_graph && is_ordered_) return is_used_by_anyone_;
+  if (!options_.find_unused_parameters && !options_.static_graph) return std::vector<bool>(parameters_.size(), true);
   const Tensor used = Tensor::empty(Dims{static_cast<int64_t>(parameters_.size())}, DType::kBool);
   std::copy(is_used_.begin(), is_used_.end(), used.data<bool>());
   group_.all_reduce(used)->wait();
@@ -308,6 +358,7 @@ void Reducer::order_buckets_anew() {
 void Reducer::fail_unfinished() const {
   std::string missing;
   for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (!is_ready_[i] && options_.static_graph && is_recorded_) fail_changed(named_[i].name, " has fewer gradients");
     if (!is_ready_[i]) missing += concat(missing.empty() ? "" : ", ", i, " (", named_[i].name, ")");
   }
   fail(

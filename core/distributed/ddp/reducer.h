@@ -21,6 +21,7 @@ struct GradBucket {
   Tensor flat;
   size_t index;  // in the order of sending
   bool is_last;
+  std::vector<Tensor> views;  // each parameter's part of `flat`, with its shape
 };
 // Starts to reduce a bucket, and gives what waits for the end: it leaves the mean over all ranks in `flat`. Called in
 // the same order on all ranks.
@@ -35,6 +36,9 @@ struct ReducerOptions {
   size_t bucket_cap_bytes = 0;
   // Parameters that an output does not hang on count as ready; without it, a pass that does not reach all is an error.
   bool find_unused_parameters = false;
+  // The first pass shows which parameters are used, and how often their gradients come in a pass (twice where a part of
+  // the forward is run again in backward); all later passes are the same, or an error. Nothing is looked for, then.
+  bool static_graph = false;
   bool gradient_as_bucket_view = false;  // gradients lie in the buckets
   CommHook hook = {};                    // empty: multiply by 1/W, sum
 };
@@ -74,6 +78,9 @@ class Reducer {
   void broadcast_buffers(int root = 0);
   void broadcast_parameters(int root);
 
+  // In the place of none; between passes, on all ranks. Throws Error{kFailedPrecondition} where there is one.
+  void register_hook(CommHook hook);
+
   bool has(const Tensor& parameter) const;
   BucketPlan buckets() const;
   ProcessGroup& group() const { return group_; }
@@ -97,13 +104,16 @@ class Reducer {
   void put_back(size_t index, bool is_used);
   std::vector<bool> used_by_anyone();
   void order_buckets_anew();
+  bool is_recording() const { return options_.static_graph && !is_recorded_; }
+  bool counts_down(size_t index);
+  void send_recorded();
   std::vector<bool> reached_from(std::span<const Tensor> outputs) const;
   [[noreturn]] void fail_unfinished() const;
 
   ProcessGroup& group_;
   const std::vector<NamedParameter> named_;
   const std::vector<NamedParameter> buffers_;
-  const ReducerOptions options_;
+  ReducerOptions options_;
   std::vector<Tensor> parameters_;
   std::vector<autograd::NodePtr> accumulators_;
   std::vector<autograd::HookHandle> hooks_;
@@ -115,6 +125,8 @@ class Reducer {
   std::vector<bool> is_ready_, is_used_;      // by parameter, in this pass; is_used_: on this rank
   std::vector<bool> is_used_by_anyone_;       // by parameter, in the pass that ended last
   std::vector<size_t> order_;                 // in which gradients came
+  std::vector<int> uses_, uses_left_;         // by parameter, of a static graph: gradients in a pass
+  bool is_recorded_ = false;                  // uses_ are known
   int divisor_ = 1;                           // of this pass
   bool reduces_ = false;                      // passes reduce
   bool is_unfinished_ = false;                // a pass has begun, and not reduced all

@@ -1,57 +1,21 @@
 #include "core/distributed/gloo/gloo_engine.h"
 
-#include <dlfcn.h>
-
 #include <csignal>
-#include <cstdlib>
-#include <filesystem>
-#include <vector>
 
 #include "core/base/error.h"
 #include "core/distributed/gloo/module_interface.h"
+#include "core/distributed/group/engine_object.h"
 
 namespace tensord::distributed {
 namespace {
 
-constexpr const char* kObject = "libtensord_gloo.so";
-
-// The folder of the program or library that this code is in.
-std::filesystem::path own_folder() {
-  std::error_code error;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&own_folder), &info) && info.dli_fname && info.dli_fname[0] == '/') {
-    // A rank of a training job was started as /proc/self/exe.
-    const auto real = std::filesystem::canonical(info.dli_fname, error);
-    if (!error) return real.parent_path();
-  }
-  return program.parent_path();
-}
-
-std::vector<std::string> places() {
-  if (const char* const given = std::getenv("TENSORD_GLOO"); given && *given) return {given};
-  const auto folder = own_folder();
-  return {(folder / kObject).string(), (folder / "../lib/tensord" / kObject).lexically_normal().string(),
-          (folder / "tensord" / kObject).string()};
-}
-
 const GlooModule* open_module(std::string& problem) {
-  for (const std::string& place : places()) {
-    problem += concat(problem.empty() ? "" : "; ", place, ": ");
-    if (!std::filesystem::exists(place)) {
-      problem += "not there";
-      continue;
-    }
-    void* const object = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!object) {
-      problem += dlerror();
-      continue;
-    }
-    const auto function = reinterpret_cast<GlooModuleFunction>(dlsym(object, kGlooModuleFunction));
-    if (function && std::string(function()->interface()) == kGlooInterface) return function();
-    problem += "of another build";
-    dlclose(object);
-  }
+  void* const found =
+      find_in_object(places_of_object("libtensord_gloo.so", "TENSORD_GLOO"), kGlooModuleFunction, false, problem);
+  if (!found) return nullptr;
+  const GlooModule* const module = reinterpret_cast<GlooModuleFunction>(found)();
+  if (std::string(module->interface()) == kGlooInterface) return module;
+  problem += ", of another build";
   return nullptr;
 }
 

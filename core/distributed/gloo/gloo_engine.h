@@ -13,8 +13,8 @@ struct GlooOptions {
 
 // Engines over Gloo, for ranks in several processes and hosts: a connection between each two ranks of each group,
 // neither encrypted nor authenticated (GroupOptions::secret proves who is there, no more): for networks one trusts.
-// Gloo is in an object of its own, libtensord_gloo.so: beside the program, in ../lib/tensord, or where TENSORD_GLOO
-// says.
+// Gloo is in an object of its own, libtensord_gloo.so: beside the program or library that this code is in, in
+// ../lib/tensord or lib/tensord, or where TENSORD_GLOO says.
 //
 // A process that uses it ignores SIGPIPE, which a lost peer would raise. Throws Error{kUnimplemented} that names the
 // places where the object is not.

@@ -1,13 +1,13 @@
 #include "core/jit/archive/model_archive.h"
 
 #include <charconv>
-#include <cstring>
 #include <map>
 #include <mutex>
 
 #include "core/base/error.h"
 #include "core/jit/archive/conform.h"
 #include "core/jit/archive/pickle.h"
+#include "core/tensor/device_runtime.h"
 
 namespace tensord::jit {
 namespace {
@@ -41,9 +41,12 @@ void check_kind(const ZipArchive& zip) {
   fail(ErrorCode::kDataLoss, zip.path(), ": has no code: written by torch.save, not by torch.jit.save");
 }
 
-Storage copy_of(const StorageImpl& from) {
-  Storage storage = allocate_storage(from.size_bytes(), {});
-  if (from.size_bytes() > 0) std::memcpy(storage->data(), from.data(), from.size_bytes());
+Storage copy_of(const StorageImpl& from, Device device) {
+  Storage storage = allocate_storage(from.size_bytes(), device);
+  if (from.size_bytes() > 0) {
+    device_runtime(device).copy(storage->data(), device, from.data(), from.device(), from.size_bytes(),
+                                current_stream(device));
+  }
   return storage;
 }
 
@@ -107,7 +110,7 @@ ops::Value ModelArchive::read_pickle(const std::string& name, const ObjectHooks&
     Storage& storage = storages_->storages[entry];
     if (!storage) {
       storage = zip_->storage(zip_->at(entry));
-      if (hooks.copies_tensors) storage = copy_of(*storage);
+      if (hooks.copies_tensors || !hooks.device.is_host()) storage = copy_of(*storage, hooks.device);
     }
     return storage;
   };

@@ -24,6 +24,7 @@ struct ObjectHooks {
   std::function<void(const Tensor& tensor)> requires_grad = {};
   // Tensors get memory of their own instead of viewing the file. The same for all calls on one archive.
   bool copies_tensors = false;
+  Device device = {};  // where tensors are put
 };
 
 // A TorchScript archive (torch.jit.save, PyTorch 1.4 to 2.x), open for reading. Tensors

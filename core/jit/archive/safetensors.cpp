@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/jit/archive/check_bools.h"
 
 namespace tensord::jit {
 namespace {
@@ -108,16 +109,15 @@ Tensor make_tensor(const MappedFile& file, const Entry& entry, size_t data_begin
   const size_t offset = data_begin + entry.begin, bytes = entry.end - entry.begin;
   const char* data = file.data() + offset;
   const Dims strides = contiguous_strides(entry.sizes);
-  const auto is_bad = [](char byte) { return static_cast<unsigned char>(byte) > 1; };
-  if (entry.dtype == DType::kBool && std::any_of(data, data + bytes, is_bad)) {
-    fail(ErrorCode::kDataLoss, entry.source, ": a bool is neither 0 nor 1");
-  }
   const bool is_aligned = reinterpret_cast<uintptr_t>(data) % size_of(entry.dtype) == 0;
   if (is_aligned && !copies && bytes > 0) {
-    return Tensor::from_storage(file.storage(offset, bytes), entry.sizes, strides, 0, entry.dtype);
+    const Tensor view = Tensor::from_storage(file.storage(offset, bytes), entry.sizes, strides, 0, entry.dtype);
+    check_bools(view, entry.source);
+    return view;
   }
   const Tensor copy = Tensor::empty(entry.sizes, entry.dtype);
   if (bytes > 0) std::memcpy(copy.raw_data(), data, bytes);
+  check_bools(copy, entry.source);
   return copy;
 }
 

@@ -1,6 +1,7 @@
 #include <iterator>
 
 #include "core/base/error.h"
+#include "core/jit/archive/check_bools.h"
 #include "core/jit/archive/storage_types.h"
 #include "core/jit/archive/unpickler.h"
 #include "core/ops/custom_class.h"
@@ -106,6 +107,7 @@ Value Unpickler::call_tensor(const Global& callee, std::span<const Value> argume
   spend(16);
   try {
     const Tensor tensor = Tensor::from_storage(ref->storage, sizes, strides, offset.to_int(), ref->dtype);
+    check_bools(tensor, "a tensor of bools");
     note_requires_grad(tensor, arguments, 4);
     return Value(tensor);
   } catch (const Error& error) {

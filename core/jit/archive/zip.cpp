@@ -152,9 +152,10 @@ void ZipArchive::read_directory() {
   unz_global_info64 info{};
   if (!has_end_record(data_, size_) || !unzip || unzGetGlobalInfo64(unzip.get(), &info) != UNZ_OK) {
     // Bytes 4 to 7 of a FlatBuffer name its schema.
-    if (size_ >= 8 && std::string_view(data_ + 4, 4) == "PTMF")
-      fail(ErrorCode::kUnimplemented, path_, ": is a mobile module in a FlatBuffer, which is not supported; please save ",
-           "it by torch.jit.save");
+    if (size_ >= 8 && std::string_view(data_ + 4, 4) == "PTMF") {
+      fail(ErrorCode::kUnimplemented, path_,
+           ": is a mobile module in a FlatBuffer, which is not supported; please save it by torch.jit.save");
+    }
     fail(ErrorCode::kDataLoss, path_, ": is not a zip archive, or is truncated");
   }
   // A directory record takes at least 46 bytes, so the file's size bounds the count as well.

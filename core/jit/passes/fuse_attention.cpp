@@ -10,6 +10,7 @@
 #include "core/jit/passes/passes.h"
 #include "core/jit/passes/views.h"
 #include "core/ops/registry.h"
+#include "core/tensor/device_copy.h"
 
 namespace tensord::jit {
 
@@ -22,7 +23,7 @@ bool is_any_of(const Node* node, std::initializer_list<const char*> names) {
          std::any_of(names.begin(), names.end(), [&](const char* name) { return node->is_op(name); });
 }
 
-bool is_float(const Tensor* t) { return t && t->dtype() == DType::kFloat32 && t->device() == Device{}; }
+bool is_float(const Tensor* t) { return t && t->dtype() == DType::kFloat32; }
 
 Dims lead_of(const Dims& sizes) { return sizes.span().first(sizes.size() - 2); }
 Dims with_matrix(Dims lead, const Dims& sizes) {
@@ -124,7 +125,7 @@ class AttentionFuser {
     const auto take = [&](GraphValue* mask, GraphValue* scores) -> GraphValue* {
       const Tensor *m = known_tensor(mask), *s = known_tensor(scores), *out = known_tensor(node->output());
       if (!m || !is_float(s) || !is_float(out) || !(s->sizes() == out->sizes()) || s->ndim() < 2) return nullptr;
-      if (m->dtype() != (found.fill ? DType::kBool : DType::kFloat32) || !(m->device() == Device{})) return nullptr;
+      if (m->dtype() != (found.fill ? DType::kBool : DType::kFloat32)) return nullptr;
       found.mask = mask;
       found.mask_lead = lead_of(s->sizes());
       return scores;
@@ -172,10 +173,15 @@ class AttentionFuser {
         found.mask_lead = lead_of(scores->sizes());
       }
     }
+    const Tensor* const result = known_tensor(found.result->output());
+    if (!result) return false;
+    const Device device = result->device();
+    if (!attention_.kernels[static_cast<size_t>(device.kind)]) return false;
     for (GraphValue* operand : {query(found), key(found), found.result->input(1)}) {
       const Tensor* t = known_tensor(operand);
-      if (!is_float(t) || t->ndim() < 2 || t->numel() == 0) return false;
+      if (!is_float(t) || t->ndim() < 2 || t->numel() == 0 || t->device() != device) return false;
     }
+    if (found.mask && known_tensor(found.mask)->device() != device) return false;
     return std::isfinite(found.scale);
   }
 
@@ -293,11 +299,12 @@ class AttentionFuser {
   }
 
   // A constant that hides from each row what comes after it, and nothing else.
-  static bool is_causal_mask(const Tensor& mask, const Found& found) {
-    const Dims& sizes = mask.sizes();
+  static bool is_causal_mask(const Tensor& given, const Found& found) {
+    const Dims& sizes = given.sizes();
     const int64_t n = sizes.empty() ? 0 : sizes.back();
-    if (mask.ndim() < 2 || sizes[sizes.size() - 2] != n || mask.numel() != n * n) return false;
+    if (given.ndim() < 2 || sizes[sizes.size() - 2] != n || given.numel() != n * n) return false;
     if (found.fill && *found.fill != -INFINITY) return false;
+    const Tensor mask = host_copy(given);
     const Dims rows = mask.strides().span().last(2);
     for (int64_t i = 0; i < n; ++i) {
       for (int64_t j = 0; j < n; ++j) {

@@ -24,10 +24,8 @@ constexpr size_t kMaxNodes = 48, kMaxInputs = 24;
 // Nodes of one block, in order.
 using Group = std::vector<Node*>;
 
-bool is_cpu_tensor(const GraphValue* value) {
-  if (!value->known().is_tensor()) return false;
-  const Tensor& tensor = value->known().to_tensor();
-  return tensor.device().kind == DeviceKind::kCPU && !is_complex(tensor.dtype());
+bool is_real_tensor(const GraphValue* value) {
+  return value->known().is_tensor() && !is_complex(value->known().to_tensor().dtype());
 }
 
 // A group as calls, with the values that go in and come out.
@@ -114,13 +112,13 @@ class Fuser {
   bool is_candidate(const Node& node) const {
     const ops::Op* op = node.op();
     if (!op || op->base || !(op->is_pointwise || op->is_reduction) || !node.is_pure_op()) return false;
-    if (node.outputs().size() != 1 || !is_cpu_tensor(node.output()) || alias_.has_writers(node.output())) return false;
+    if (node.outputs().size() != 1 || !is_real_tensor(node.output()) || alias_.has_writers(node.output())) return false;
     if (node.output()->known().to_tensor().numel() == 0) return false;
     bool has_tensor = false;
     for (const GraphValue* input : node.inputs()) {
       const Value& known = input->known();
       if (known.is_tensor()) {
-        if (!is_cpu_tensor(input) || alias_.has_writers(input)) return false;
+        if (!is_real_tensor(input) || alias_.has_writers(input)) return false;
         has_tensor = true;
       } else if (!input->constant() && known.is_none()) {
         return false;
@@ -187,7 +185,8 @@ class Fuser {
   }
 
   bool is_covered(const Group& group) const {
-    const ops::PrepareFn& prepare = op_.prepare[static_cast<size_t>(DeviceKind::kCPU)];
+    const Device device = group.back()->output()->known().to_tensor().device();
+    const ops::PrepareFn& prepare = op_.prepare[static_cast<size_t>(device.kind)];
     const Calls made = calls_of(group);
     if (!prepare || made.inputs.size() > kMaxInputs || made.outputs.empty()) return false;
     std::vector<Tensor> inputs, outputs;
@@ -196,6 +195,11 @@ class Fuser {
       inputs.push_back(constant && constant->is_tensor() ? constant->to_tensor() : input->known().to_tensor());
     }
     for (const GraphValue* output : made.outputs) outputs.push_back(output->known().to_tensor());
+    for (const auto* tensors : {&inputs, &outputs}) {
+      for (const Tensor& tensor : *tensors) {
+        if (tensor.device() != device) return false;
+      }
+    }
     const Value arguments[] = {Value(IntrusivePtr<ops::OpaqueObject>(made.calls)), ops::make_tensor_list(inputs)};
     ops::PackStore packs;
     ops::PrepareArgs args{op_, arguments, outputs};

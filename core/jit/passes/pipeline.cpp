@@ -100,6 +100,7 @@ class Runner {
     for (const Pass& pass : step.passes) changed |= run(pass);
     return changed;
   }
+  bool changed() const { return changed_; }
 
  private:
   bool run(const Pass& pass) {
@@ -110,6 +111,7 @@ class Runner {
     bool changed = pass.run(graph_, context_);
     if (limit != limits_.end()) limit->second = context_.remaining_changes;
     if (!changed) return false;
+    changed_ = true;
     if (verify_each_) verify_after(pass);
     if (options_.observer) options_.observer(pass.name, graph_);
     return true;
@@ -127,6 +129,7 @@ class Runner {
   PassContext& context_;
   const PassOptions& options_;
   bool verify_each_;
+  bool changed_ = false;
   std::map<std::string, int64_t> limits_;
 };
 
@@ -146,6 +149,7 @@ void run_pipeline(Graph& graph, PassContext& context, const PassOptions& options
     }
   }
   context.remaining_changes = INT64_MAX;
+  if (runner.changed() && !verify_each) verify(graph);
 }
 
 std::vector<std::string> pass_names() {

@@ -8,13 +8,6 @@
 
 namespace tensord::jit {
 
-// Whether graphs are verified after each pass by default: in builds with assertions.
-#ifdef NDEBUG
-inline constexpr bool kVerifyPasses = false;
-#else
-inline constexpr bool kVerifyPasses = true;
-#endif
-
 // A step of a pipeline: one pass, or several that are repeated in order until none changes
 // the graph any more (with a bound).
 struct PipelineStep {
@@ -33,10 +26,10 @@ std::span<const PipelineStep> plan_pipeline();
 
 // Runs the steps. Passes that `options` disables are left out, those with a limit stop
 // rewriting when it is used up (over all their runs in this call), and the observer is told
-// of every change. With `verify_each`, the graph is verified after every pass that changed
-// it; an error names the pass. Throws Error{kInternal} on an ill-formed graph.
+// of every change. A graph that was changed is verified at the end; with `verify_each` after every
+// pass that changed it, so that an error names the pass. Throws Error{kInternal} on an ill-formed graph.
 void run_pipeline(Graph& graph, PassContext& context, const PassOptions& options, std::span<const PipelineStep> steps,
-                  bool verify_each = kVerifyPasses);
+                  bool verify_each = false);
 
 // Every pass name once, in order, the planner's steps last; for --jit-disable and its help.
 std::vector<std::string> pass_names();

@@ -2,6 +2,7 @@
 // runtime gives one arena and one flat list of prepared calls. What depends on data, writes, or
 // works on other things than tensors stays outside and is interpreted. The last of the passes.
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -17,17 +18,44 @@ using ops::Value;
 namespace {
 
 // Complex tensors are the interpreter's: prepared calls know real numbers.
-bool is_cpu_tensor(const Value& value) {
-  return value.is_tensor() && value.to_tensor().device() == Device{} && !is_complex(value.to_tensor().dtype());
+bool is_real_tensor(const Value& value) {
+  return value.is_tensor() && value.to_tensor().defined() && !is_complex(value.to_tensor().dtype());
 }
 
 bool is_tensor_list(const Value& value) {
   return value.is_list() && value.to_list()->element->kind() == TypeKind::kTensor &&
-         std::all_of(value.to_list()->items.begin(), value.to_list()->items.end(), is_cpu_tensor);
+         std::all_of(value.to_list()->items.begin(), value.to_list()->items.end(), is_real_tensor);
+}
+
+// Whether all tensors lie on one device, which is then `device`. Constant numbers may lie on the host.
+bool is_on_one_device(const Value& value, bool is_constant, std::optional<Device>& device) {
+  if (value.is_list()) {
+    const auto& items = value.to_list()->items;
+    return std::all_of(items.begin(), items.end(),
+                       [&](const Value& item) { return is_on_one_device(item, is_constant, device); });
+  }
+  if (!value.is_tensor() || !value.to_tensor().defined()) return true;
+  const Tensor& tensor = value.to_tensor();
+  if (is_constant && tensor.ndim() == 0 && tensor.device().is_host()) return true;
+  if (!device) device = tensor.device();
+  return tensor.device() == *device;
+}
+
+// Of all tensors that the node takes and gives; none where these are several.
+std::optional<Device> device_of(const Node& node) {
+  std::optional<Device> device;
+  for (const GraphValue* output : node.outputs()) {
+    if (!is_on_one_device(output->known(), false, device)) return std::nullopt;
+  }
+  for (const GraphValue* input : node.inputs()) {
+    const Value* const constant = input->constant();
+    if (!is_on_one_device(constant ? *constant : input->known(), constant != nullptr, device)) return std::nullopt;
+  }
+  return device;
 }
 
 bool is_known_tensor(const GraphValue* value) {
-  return is_cpu_tensor(value->known()) || is_tensor_list(value->known());
+  return is_real_tensor(value->known()) || is_tensor_list(value->known());
 }
 
 bool is_constant(const GraphValue* value) { return value->constant() != nullptr; }
@@ -37,8 +65,10 @@ bool is_call(const Node& node) {
   if (!node.op() || !node.is_pure_op() || node.op()->base || node.op()->has_dynamic_shape || node.op()->is_random)
     return false;
   const ops::Op& op = *node.op();
-  constexpr auto kCpu = static_cast<size_t>(DeviceKind::kCPU);
-  const bool has_form = op.prepare[kCpu] || (op.infer && op.kernels[kCpu]) || op.is_view;
+  const std::optional<Device> device = device_of(node);
+  if (!device) return false;
+  const auto kind = static_cast<size_t>(device->kind);
+  const bool has_form = op.prepare[kind] || (op.infer && op.kernels[kind]) || op.is_view;
   const auto outputs = node.outputs();
   if (!has_form || outputs.empty() || !std::all_of(outputs.begin(), outputs.end(), is_known_tensor)) return false;
   if (op.is_view && is_constant(node.input(0))) return false;  // its memory is not the plan's
@@ -89,6 +119,7 @@ class Segmenter {
   struct Run {
     std::vector<Node*> nodes;
     std::unordered_set<const Node*> candidates, deferred;
+    std::optional<Device> device;  // of the candidates' tensors
     bool reads(const Node& node, const std::unordered_set<const Node*>& from) const {
       const auto inputs = node.inputs();
       return std::any_of(inputs.begin(), inputs.end(), [&](const GraphValue* v) { return from.contains(v->node()); });
@@ -103,7 +134,9 @@ class Segmenter {
         // no instruction; constants are moved out of the way of plans
         if (!run.nodes.empty()) node->move_before(run.nodes.front());
       } else if (is_call(*node) || is_plumbing(*node)) {
-        if (run.reads(*node, run.deferred)) flush(run);
+        const std::optional<Device> device = device_of(*node);
+        if (run.reads(*node, run.deferred) || (run.device && device && *device != *run.device)) flush(run);
+        if (device) run.device = device;
         run.nodes.push_back(node);
         run.candidates.insert(node);
       } else {

@@ -26,6 +26,11 @@ IntrusivePtr<ops::PackedOp> try_pack(const Node& node, ops::Precision precision)
     if (!value) return nullptr;
     arguments[0] = std::move(*value);
   }
+  // What is prepared is the host's; other devices run the calls.
+  for (const ops::Value& argument : arguments) {
+    if (argument.is_tensor() && argument.to_tensor().defined() && !argument.to_tensor().device().is_host())
+      return nullptr;
+  }
   try {
     auto packed = node.op()->pack(*node.op(), arguments, precision);
     return packed && packed->calls().front().input == unknown ? packed : nullptr;

@@ -19,8 +19,8 @@ std::optional<double> known_number(const GraphValue* value) {
                             : static_cast<double>(known.is_bool() ? known.to_bool() : known.to_int());
   if (!value->constant() || !known.is_tensor()) return std::nullopt;
   const Tensor& t = known.to_tensor();
-  if (t.ndim() != 0 || t.is_meta() || !(t.device() == Device{})) return std::nullopt;
-  return *t.to(DType::kFloat64).data<double>();
+  if (t.ndim() != 0 || t.is_meta()) return std::nullopt;
+  return t.to(DType::kFloat64).item_double();
 }
 
 GraphValue* ViewBuilder::constant(Value value) {

@@ -23,12 +23,12 @@
 #include "core/jit/runtime/interpreter.h"
 #include "core/jit/runtime/module_tensors.h"
 #include "core/jit/runtime/program_library.h"
+#include "core/jit/runtime/stand_in.h"
 #include "core/tensor/allocator.h"
 
 namespace tensord::jit {
 
 using ops::Value;
-
 namespace {
 
 constexpr const char* kTraining = "training";
@@ -155,16 +155,18 @@ struct Module::Impl {
 
 std::unique_ptr<Graph> Module::Impl::prepare(const Graph& source, ops::ObjectPtr self) {
   const GradModeGuard guard(own_mode(options));
-  std::unique_ptr<Graph> graph = source.clone();
-  if (!options.optimize) return graph;
-  PassContext context;
-  context.is_for_training = options.for_training;
-  context.functions = functions.get();
-  context.precision = options.precision;
-  context.self = std::move(self);
-  context.changing_attributes = context.self ? &changing_attributes : nullptr;
-  const bool is_prepared = context.self && !options.for_training;
-  run_pipeline(*graph, context, options.passes, is_prepared ? inference_pipeline() : simplification_pipeline());
+  auto graph = source.clone();
+  if (options.optimize) {
+    PassContext context;
+    context.is_for_training = options.for_training;
+    context.functions = functions.get();
+    context.precision = options.precision;
+    context.self = std::move(self);
+    context.changing_attributes = context.self ? &changing_attributes : nullptr;
+    run_pipeline(*graph, context, options.passes,
+                 context.self && !options.for_training ? inference_pipeline() : simplification_pipeline());
+  }
+  for (const auto& stand_in : options.stand_ins) use_stand_in(graph->block(), *stand_in);
   return graph;
 }
 
@@ -306,6 +308,7 @@ void Module::Impl::load_objects(const ModelArchive& archive) {
     fail(ErrorCode::kDataLoss, type->name(), ": no member has the value in the archive");
   };
   hooks.copies_tensors = options.for_training;
+  hooks.device = options.device;
   scripts->set_constants(archive.constants(hooks));
   hooks.requires_grad = [this](const Tensor& tensor) { with_gradient.push_back(tensor); };
   const Value root = archive.object(hooks);
@@ -338,7 +341,8 @@ void Module::Impl::replace_weights() {
   for (const auto& [own, given] : replaced) {
     const Holders& known = holders.at(own);
     const size_t count = known.slots.size() + known.with_gradient.size();
-    if (options.for_training || own->storage->use_count() > 1 || own->use_count() > count) {
+    if (options.for_training || !options.device.is_host() || own->storage->use_count() > 1 ||
+        own->use_count() > count) {
       known.slots.front()->to_tensor().copy_from(given);
       continue;
     }
@@ -392,6 +396,10 @@ std::shared_ptr<Module> Module::load(const std::string& path, LoadOptions option
   if (!weights.empty()) impl->new_weights.emplace(weights, impl->options.for_training);
   if (const ModelFormat* format = find_format(path)) {
     impl->platform = format->platform;
+    if (!impl->options.device.is_host()) {
+      fail(ErrorCode::kUnimplemented, path, ": models of the format ", format->platform,
+           " are run on the CPU only, and ", to_string(impl->options.device), " was asked for");
+    }
     const NewWeights* weights = impl->new_weights ? &*impl->new_weights : nullptr;
     impl->take(format->read(path, {.copies_tensors = impl->options.for_training, .weights = weights}));
   } else {

@@ -24,9 +24,14 @@ struct LoadOptions {
   // requires_grad, neither they nor `training` are taken as constant (no freezing, packing or plans),
   // and methods run in the caller's grad mode. Without it they run in inference mode.
   bool for_training = false;
+  // Where the model's tensors are put, and its methods' inputs are expected. Of an archive of TorchScript; other
+  // formats are the host's.
+  Device device = {};
   // A .safetensors file whose tensors take the place of parameters and buffers of these names. Empty: the file
   // weights.safetensors beside the model, where there is one.
   std::string weights;
+  // Composites that run wherever the code has the operator of the registry with their name; same arguments and results.
+  std::vector<std::shared_ptr<const ops::Op>> stand_ins;
 };
 
 // One method of a loaded module, optimised and ready to run. Immutable, shared by workers.

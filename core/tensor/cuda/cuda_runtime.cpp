@@ -16,6 +16,10 @@ namespace {
 class CudaStream final : public DeviceStream {
  public:
   explicit CudaStream(int index) : DeviceStream({kCUDA, static_cast<int8_t>(index)}), stream_(index) {}
+  ~CudaStream() override {
+    static_cast<void>(cudaStreamSynchronize(stream_.get()));
+    close();
+  }
   void synchronize() override { stream_.synchronize(); }
   void* handle() const override { return stream_.get(); }
 

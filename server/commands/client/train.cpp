@@ -182,6 +182,16 @@ void add_training_options(CLI::App& command, TrainOptions& options) {
   command.add_option("--hosts", spec.distribution.hosts, "Names of the hosts that may take part; default all")
       ->delimiter(',')
       ->allow_extra_args(false);
+  command.add_flag("--sync-batch-norm", spec.distribution.sync_batch_norm,
+                   "Batch norms count the rows of all processes, not of each process alone");
+  command.add_option("--zero", spec.distribution.zero,
+                     "1: each process keeps the optimizer's state of its share of the parameters");
+  command.add_option("--compression", spec.distribution.compression,
+                     "How gradients travel: fp16, bf16, powersgd; default as they are");
+  command.add_option("--compression-rank", spec.distribution.compression_rank,
+                     "Of powersgd: columns that stand for a matrix; default 1");
+  command.add_option("--compression-start-step", spec.distribution.compression_start_step,
+                     "Of powersgd: steps before it are not compressed; default 1000");
   command.add_option("--max-restarts", spec.distribution.max_restarts,
                      "How often they all start again after one was lost; default 3");
 }

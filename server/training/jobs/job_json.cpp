@@ -75,6 +75,8 @@ template <class V, class T>
 void fields_of(V& v, T& x, DistributionSpec*) {
   v("world_size", x.world_size), v("processes_per_host", x.processes_per_host), v("max_restarts", x.max_restarts);
   v("timeout_seconds", x.timeout_seconds), v("join_timeout_seconds", x.join_timeout_seconds), v("hosts", x.hosts);
+  v("sync_batch_norm", x.sync_batch_norm), v("zero", x.zero), v("compression", x.compression);
+  v("compression_rank", x.compression_rank), v("compression_start_step", x.compression_start_step);
 }
 template <class V, class T>
 void fields_of(V& v, T& x, RankProgress*) {

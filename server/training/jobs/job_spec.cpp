@@ -279,15 +279,33 @@ void check_hosts(DistributionSpec& spec) {
   }
 }
 
+void check_compression(DistributionSpec& spec) {
+  static constexpr const char* kCompressions[] = {"fp16", "bf16", "powersgd"};
+  if (!spec.compression.empty()) check_one_of("distribution.compression", spec.compression, kCompressions);
+  if (spec.compression != "powersgd") {
+    check(spec.compression_rank == 0 && !spec.compression_start_step,
+          spec.compression_rank != 0 ? "distribution.compression_rank" : "distribution.compression_start_step",
+          ": is for powersgd alone");
+    return;
+  }
+  if (spec.compression_rank == 0) spec.compression_rank = 1;
+  if (!spec.compression_start_step) spec.compression_start_step = 1000;
+  check_at_least("distribution.compression_rank", spec.compression_rank, 1, 1024);
+  check_at_least("distribution.compression_start_step", *spec.compression_start_step, 2);
+}
+
 void check_distribution(const JobSpec& job, DistributionSpec& spec) {
   check_at_least("distribution.world_size", spec.world_size, 0, 1024);
   check_at_least("distribution.processes_per_host", spec.processes_per_host, 0, 1024);
   check_at_least("distribution.max_restarts", spec.max_restarts.value_or(0), 0, 1000);
   check_at_least("distribution.timeout_seconds", spec.timeout_seconds, 0, 24 * 3600);
   check_at_least("distribution.join_timeout_seconds", spec.join_timeout_seconds, 0, 24 * 3600);
+  check_at_least("distribution.zero", spec.zero, 0, 1);
+  check_compression(spec);
   if (!spec.is_wanted()) {
     check(spec.processes_per_host == 0 && !spec.max_restarts && spec.timeout_seconds == 0 &&
-              spec.join_timeout_seconds == 0 && spec.hosts.empty(),
+              spec.join_timeout_seconds == 0 && spec.hosts.empty() && !spec.sync_batch_norm && spec.zero == 0 &&
+              spec.compression.empty(),
           "distribution.world_size: needed where there is a distribution");
     return;
   }

@@ -124,6 +124,11 @@ struct DistributionSpec {
   int64_t timeout_seconds = 0;
   int64_t join_timeout_seconds = 0;
   std::vector<std::string> hosts;
+  bool sync_batch_norm = false;
+  int64_t zero = 0;
+  std::string compression;
+  int64_t compression_rank = 0;
+  std::optional<int64_t> compression_start_step;
 
   bool is_wanted() const { return world_size > 0; }
   bool has_several_hosts() const { return world_size > processes_per_host; }

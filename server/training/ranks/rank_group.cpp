@@ -2,6 +2,7 @@
 
 #include "core/autograd/engine.h"
 #include "core/base/error.h"
+#include "core/distributed/value_bytes.h"
 #include "core/ops/run.h"
 
 namespace tensord::server {
@@ -14,17 +15,35 @@ std::vector<distributed::NamedParameter> named(const std::vector<std::pair<std::
 }
 
 // A script may use other parameters in each step, and some in none.
-distributed::ReducerOptions reducer_options() {
+distributed::ReducerOptions reducer_options(const DistributionSpec& spec, distributed::PowerSgd* power_sgd) {
   distributed::ReducerOptions options;
   options.find_unused_parameters = true;
+  if (spec.compression == "fp16") options.hook = distributed::fp16_compress_hook();
+  if (spec.compression == "bf16") options.hook = distributed::bf16_compress_hook();
+  if (power_sgd != nullptr) options.hook = power_sgd->hook();
   return options;
+}
+
+std::unique_ptr<distributed::PowerSgd> make_power_sgd(const DistributionSpec& spec, int rank, int size,
+                                                      const ops::Value& state) {
+  if (spec.compression != "powersgd") return nullptr;
+  auto made = std::make_unique<distributed::PowerSgd>(distributed::PowerSgdOptions{
+      .rank = spec.compression_rank, .start_step = spec.compression_start_step.value_or(1000)});
+  if (state.is_none()) return made;
+  const auto& ranks = state.to_list()->items;
+  const bool is_own = ranks.size() == static_cast<size_t>(size);
+  check(!ranks.empty(), "the state of the compression has no rank");
+  made->load_state_dict(ranks[is_own ? static_cast<size_t>(rank) : 0], is_own);
+  return made;
 }
 
 }  // namespace
 
 RankGroup::RankGroup(distributed::ProcessGroup& group, const std::vector<std::pair<std::string, Tensor>>& parameters,
-                     int64_t step)
-    : group_(group), reducer_(group, named(parameters), {}, reducer_options()) {
+                     int64_t step, const DistributionSpec& spec, const ops::Value& compression)
+    : group_(group),
+      power_sgd_(make_power_sgd(spec, group.rank(), group.size(), compression)),
+      reducer_(group, named(parameters), {}, reducer_options(spec, power_sgd_.get())) {
   const std::string text = std::to_string(step);
   for (const std::string& other : group.all_gather_bytes(text)) {
     check_internal(other == text, "ranks begin with other steps: ", text, " and ", other);
@@ -52,10 +71,21 @@ void RankGroup::backward(const Tensor& loss, int64_t rows, int64_t all_rows) {
   autograd::backward(weighted);
 }
 
-void RankGroup::tell(double loss, int64_t rows, int64_t all_rows, JobRequest request) {
-  told_ = Tensor::empty(Dims{2}, DType::kFloat64);
+ops::Value RankGroup::gather_compression() {
+  if (!power_sgd_) return {};
+  std::vector<ops::Value> states;
+  for (const std::string& bytes : group_.gather_bytes(distributed::bytes_of_value(power_sgd_->state_dict()), 0)) {
+    states.push_back(distributed::value_of_bytes(bytes));
+  }
+  if (!is_first()) return {};
+  return ops::Value(ops::make_list(ops::any_type(), std::move(states)));
+}
+
+void RankGroup::tell(double loss, int64_t rows, int64_t all_rows, JobRequest request, bool checkpoint_is_due) {
+  told_ = Tensor::empty(Dims{3}, DType::kFloat64);
   told_.data<double>()[0] = rows == 0 ? 0 : loss * static_cast<double>(rows) / static_cast<double>(all_rows);
   told_.data<double>()[1] = is_first() ? static_cast<double>(request) : 0;
+  told_.data<double>()[2] = is_first() && checkpoint_is_due ? 1 : 0;
   telling_ = group_.all_reduce(told_);
 }
 
@@ -63,7 +93,8 @@ RankGroup::Agreed RankGroup::agreed() {
   const auto start = std::chrono::steady_clock::now();
   telling_->wait();
   waited_ += std::chrono::steady_clock::now() - start;
-  return {told_.data<double>()[0], static_cast<JobRequest>(told_.data<double>()[1])};
+  const double* const told = told_.data<double>();
+  return {told[0], static_cast<JobRequest>(told[1]), told[2] != 0};
 }
 
 std::string RankGroup::shared(const std::string& text) {

@@ -9,9 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "core/distributed/ddp/power_sgd.h"
 #include "core/distributed/ddp/reducer.h"
 #include "core/distributed/group/process_group.h"
 #include "core/jit/runtime/module.h"
+#include "server/training/jobs/job_spec.h"
 #include "server/training/jobs/training_job.h"
 
 namespace tensord::server {
@@ -20,9 +22,10 @@ namespace tensord::server {
 // order. Not thread-safe.
 class RankGroup {
  public:
-  // Compares the parameters and the step that ranks begin with. The group must outlive it.
+  // Compares the parameters and the step that ranks begin with. `compression` is what gather_compression() gave, None
+  // at the beginning. The group must outlive it.
   RankGroup(distributed::ProcessGroup& group, const std::vector<std::pair<std::string, Tensor>>& parameters,
-            int64_t step);
+            int64_t step, const DistributionSpec& spec, const ops::Value& compression);
 
   bool is_first() const { return group_.rank() == 0; }
   int rank() const { return group_.rank(); }
@@ -36,17 +39,22 @@ class RankGroup {
   struct Agreed {
     double loss;         // the batch's mean
     JobRequest request;  // what rank 0 knows to be wanted
+    bool checkpoint_is_due;
   };
-  // Started before the pass, so that it costs no time of its own; rank 0's request counts.
-  void tell(double loss, int64_t rows, int64_t all_rows, JobRequest request);
+  // Started before the pass, so that it costs no time of its own; rank 0's request and clock count.
+  void tell(double loss, int64_t rows, int64_t all_rows, JobRequest request, bool checkpoint_is_due);
   Agreed agreed();
   // Rank 0's text, on all ranks.
   std::string shared(const std::string& text);
+  // What the compression of gradients keeps, of all ranks, on rank 0; None on others and where it keeps nothing. Other
+  // numbers of ranks go on from it without the errors that each rank still owes.
+  ops::Value gather_compression();
 
   std::chrono::nanoseconds waited() const { return waited_ + reducer_.waited(); }
 
  private:
   distributed::ProcessGroup& group_;
+  std::unique_ptr<distributed::PowerSgd> power_sgd_;  // null: another compression
   distributed::Reducer reducer_;
   Tensor told_;
   distributed::WorkPtr telling_;

@@ -129,16 +129,6 @@ def end_of_data(job_id: str) -> bytes:
     return pb.StreamDataRequest(job_id=job_id, complete=True).SerializeToString()
 
 
-def data_messages(job_id: str, batches: Iterable[Batch], first: int, next_batch: int,
-                  complete: bool) -> Iterator[bytes]:
-    """A message for each batch, numbered from `first`; those below `next_batch`, which the job has, are left out."""
-    for number, batch in enumerate(batches, first):
-        if number >= next_batch:
-            yield batch_message(job_id, number, batch)
-    if complete:
-        yield end_of_data(job_id)
-
-
 def parse_data_answer(message: bytes) -> int:
     return pb.StreamDataResponse.FromString(message).batches
 

@@ -1,17 +1,16 @@
-"""The client for asyncio: `Client` with `await`."""
+"""The client."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import time
-from typing import (TYPE_CHECKING, Any, AsyncIterator, Awaitable, Callable, Dict, Iterable, List, Mapping, Optional,
-                    Sequence, Union)
+from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Union
+from typing import Awaitable
 
 import grpc
-import grpc.aio
 
 from tensord import _job_operations, _operations
+from tensord._aio_calls import close, open_channel, send_all, sleep
 from tensord._connection import ChannelOption, Headers, Operation, Retry, Settings, T, TLS, Token, parsed, resolve
 from tensord._inference import (InferOptions, InferRequest, Inputs, Outputs, Parameter, Result, build_request,
                                 needs_metadata)
@@ -22,7 +21,7 @@ from tensord._tensors import TensorLike
 from tensord.aio_job import AsyncJob
 from tensord.aio_stream import AsyncInferSequence, AsyncInferStream
 from tensord.errors import (DeadlineExceededError, FailedPreconditionError, InvalidArgumentError, NotFoundError,
-                            UnavailableError, from_rpc)
+                            UnavailableError)
 from tensord.job_spec import JobSpec, ModelSource, job_spec_message
 from tensord.jobs import JobInfo, JobState
 from tensord.types import ModelIndex, ModelMetadata, ModelStatistics, Region, ServerMetadata
@@ -34,11 +33,13 @@ _READY_INTERVAL_S = 0.1
 
 
 class AsyncClient:
-    """`Client` for asyncio: the same methods and arguments, to be awaited.
+    """Calls a server at `address`: "host:port", "grpcs://host:port" or "unix:/path".
 
-    To be made and used inside of one running event loop.
+    The keyword arguments are those of `Settings`. Every call takes `timeout` in seconds, which bounds all its attempts,
+    and `headers`. What goes wrong is a TensordError.
 
-    A cancelled task cancels its call on the server too.
+    The synchronous client is safe for threads. The one for asyncio is to be made and used inside of one running event
+    loop, its methods are to be awaited, and a cancelled task cancels its call on the server too.
     """
 
     def __init__(self, address: str = "localhost:8001", *, tls: Union[TLS, bool] = False, token: Optional[Token] = None,
@@ -47,12 +48,8 @@ class AsyncClient:
         self.address = address
         self.settings = Settings(tls, token, headers or {}, timeout, retry, compression, load_balancing, options)
         self._compression = self.settings.grpc_compression
-        target, credentials, channel_options = resolve(address, self.settings)
-        if credentials is None:
-            self._channel = grpc.aio.insecure_channel(target, channel_options)
-        else:
-            self._channel = grpc.aio.secure_channel(target, credentials.credentials(), channel_options)
-        self._any_channel: Any = self._channel  # its types want serializers
+        target, tls_settings, channel_options = resolve(address, self.settings)
+        self._channel: Any = open_channel(target, tls_settings, channel_options)
         self._unary: Dict[str, Any] = {}
         self._metadata: Dict[str, ModelMetadata] = {}
         self._regions = Regions()
@@ -61,7 +58,7 @@ class AsyncClient:
     async def close(self) -> None:
         """Ends calls and streams that are under way."""
         self._is_closed = True
-        await self._channel.close()
+        await close(self._channel)
 
     async def __aenter__(self) -> AsyncClient:
         return self
@@ -76,7 +73,16 @@ class AsyncClient:
                     queue_timeout: Optional[float] = None, classes: int = 0,
                     parameters: Optional[Mapping[str, Parameter]] = None, timeout: Optional[float] = None,
                     headers: Optional[Mapping[str, str]] = None) -> Result:
-        """See `Client.infer`."""
+        """Runs the model on its inputs: by position, in the model's order, or by name, in one mapping.
+
+        An input is an array (NumPy, or any library's with DLPack or `__array_interface__`, used without a copy), or
+        lists and numbers, which take the model's type. Arrays keep theirs.
+
+        outputs: names of those that are wanted, all when empty; or a mapping to arrays in shared memory, which they
+            are written to. classes: instead of each output the largest values of its rows, see `Result.classes`.
+        version: a number, or a label of tensord. queue_timeout: seconds that the request may wait for a worker.
+        parameters: what else the protocol, or the model, knows.
+        """
         options = InferOptions(outputs, str(version), request_id, priority, queue_timeout, classes, parameters or {})
         return await self._infer(model, inputs, options, {}, True, timeout, headers)
 
@@ -85,7 +91,7 @@ class AsyncClient:
                            priority: int = 0, queue_timeout: Optional[float] = None,
                            parameters: Optional[Mapping[str, Parameter]] = None, timeout: Optional[float] = None,
                            headers: Optional[Mapping[str, str]] = None) -> AsyncIterator[Result]:
-        """The responses of a decoupled model to one request, as they come."""
+        """The responses of a decoupled model to one request, such as the tokens of a text, as they come."""
         options = InferOptions(outputs, str(version), request_id, priority, queue_timeout, 0, parameters or {})
         async with AsyncInferStream(self, timeout, {**STATUS_HEADERS, **(headers or {})}) as stream:
             await stream.send_with(model, inputs, options, {})
@@ -148,7 +154,7 @@ class AsyncClient:
                 reason = error.message
             if deadline - time.monotonic() <= _READY_INTERVAL_S:
                 raise DeadlineExceededError(f"{model or self.address}: not ready after {timeout:g} seconds: {reason}")
-            await asyncio.sleep(_READY_INTERVAL_S)
+            await sleep(_READY_INTERVAL_S)
 
     async def health(self, service: str = "", timeout: Optional[float] = None) -> str:
         """Of the standard health service: "SERVING", "NOT_SERVING" …"""
@@ -190,17 +196,24 @@ class AsyncClient:
 
     async def load(self, model: str, *, config: Optional[Mapping[str, Any]] = None,
                    files: Optional[Mapping[str, FileSource]] = None, timeout: float = 600.0) -> None:
-        """See `Client.load`."""
+        """Loads a model, or what has changed of it.
+
+        config: instead of config.pbtxt. files: paths in the model's folder ("1/model.pt") to paths here, or contents,
+        instead of that folder.
+        """
         await self._run(_operations.load(model, config, files or {}), timeout)
 
     async def load_weights(self, model: str, weights: FileSource, *, version: int, weights_format: str = "",
                            timeout: float = 600.0) -> None:
-        """See `Client.load_weights`."""
+        """Puts new weights into the served archive, as a version (tensord only).
+
+        weights: a state dict of torch.save, or safetensors; `weights_format` says "pt" or "safetensors" of bytes.
+        """
         files = _operations.weights_file(weights, version, weights_format)
         await self._run(_operations.load(model, None, files), timeout)
 
     async def label(self, model: str, labels: Mapping[str, Union[int, str]], timeout: Optional[float] = None) -> None:
-        """See `Client.label`."""
+        """Moves version labels in one step, {"stable": 3}; a version of "" takes the label away (tensord only)."""
         await self._run(_operations.load(model, None, {}, labels), timeout)
 
     async def unload(self, model: str, *, dependents: bool = False, timeout: float = 600.0) -> None:
@@ -232,7 +245,8 @@ class AsyncClient:
 
     async def rollback(self, model: str, timeout: Optional[float] = None) -> int:
         """Serves the version before the served one again; which one that is."""
-        return (await self._run(_job_operations.rollback(model), timeout))[1]
+        _, served = await self._run(_job_operations.rollback(model), timeout)
+        return served
 
     # How calls are made; for the classes of this package.
 
@@ -276,7 +290,7 @@ class AsyncClient:
                    headers: Optional[Mapping[str, str]] = None) -> T:
         call = self._unary.get(operation.method)
         if call is None:
-            call = self._unary[operation.method] = self._any_channel.unary_unary(operation.method)
+            call = self._unary[operation.method] = self._channel.unary_unary(operation.method)
         attempts = self.settings.attempts(operation.is_repeatable, timeout)
         while True:
             try:
@@ -285,23 +299,8 @@ class AsyncClient:
                 return parsed(operation, response)
             except grpc.RpcError as error:
                 delay = attempts.delay_after(error)
-            await asyncio.sleep(delay)
+            await sleep(delay)
 
     async def _send_stream(self, method: str, messages: AsyncIterator[bytes], timeout: Optional[float]) -> bytes:
-        """A call of many messages and one answer. What `messages` raises goes through."""
-        call: Any = self._any_channel.stream_unary(method)(
-            timeout=self.settings.stream_timeout(timeout), metadata=self._call_headers())
-        try:
-            async for message in messages:
-                await call.write(message)
-            await call.done_writing()
-        except (grpc.RpcError, asyncio.InvalidStateError):
-            pass  # the server has ended the call; its answer says why
-        except BaseException:
-            call.cancel()
-            raise
-        try:
-            answer: bytes = await call
-            return answer
-        except grpc.RpcError as error:
-            raise from_rpc(error) from None
+        return await send_all(self._channel, method, messages, self.settings.stream_timeout(timeout),
+                              self._call_headers())

@@ -1,19 +1,17 @@
-"""A training job, of the client for asyncio."""
+"""A training job."""
 
 from __future__ import annotations
 
-import asyncio
 import time
-from typing import TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Iterable, List, Optional, Union
+from typing import TYPE_CHECKING, Any, AsyncIterator, List, Optional, Union
 
 import grpc
-import grpc.aio
 
 from tensord import _job_operations
+from tensord._aio_calls import Items, each, received, sleep
 from tensord._connection import Operation
 from tensord._job_operations import Batch, JobUpdate, Watch
 from tensord._progress import ProgressBar
-from tensord.aio_stream import each
 from tensord.errors import DeadlineExceededError, JobFailedError
 from tensord.jobs import History, JobInfo, JobState, Point, history_of
 
@@ -37,37 +35,42 @@ class AsyncJob:
         return self.info.state
 
     def __repr__(self) -> str:
-        return f"AsyncJob({self.id}, {self.state.name}, step {self.info.progress.step})"
+        progress = self.info.progress
+        return f"AsyncJob({self.id}, {self.state.name}, step {progress.step} of {progress.total_steps})"
 
     async def refresh(self, timeout: Optional[float] = None) -> JobInfo:
         self.info = await self._client._run(_job_operations.get(self.id), timeout)
         return self.info
 
     async def watch(self, timeout: Optional[float] = None, reconnect_seconds: float = 30.0) -> AsyncIterator[JobUpdate]:
-        """See `Job.watch`."""
+        """The job now, with all points of its curves, then whenever something changed, until it has ended or is paused.
+
+        A daemon that goes away is waited for: its jobs go on when it is started again.
+        """
         watch = Watch(self.id, reconnect_seconds)
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            call: Any = self._client._any_channel.unary_stream(_job_operations.WATCH)(
+            call: Any = self._client._channel.unary_stream(_job_operations.WATCH)(
                 watch.request(), timeout=left, metadata=self._client._call_headers())
             try:
-                while True:
-                    message = await call.read()
-                    if message is grpc.aio.EOF:
-                        return
+                async for message in received(call):
                     update = watch.update(message)
                     self.info = update.info
                     yield update
+                return
             except grpc.RpcError as error:
                 delay = watch.delay_after(error)
             finally:
                 call.cancel()
-            await asyncio.sleep(delay)
+            await sleep(delay)
 
     async def wait(self, progress: Union[bool, Any] = False, timeout: Optional[float] = None,
                    check: bool = True) -> JobInfo:
-        """See `Job.wait`."""
+        """The job when it has ended or is paused. With `check` a failed or cancelled one is a JobFailedError.
+
+        progress: True shows a bar of tqdm; a class as tqdm.tqdm is used instead of that.
+        """
         bar = ProgressBar(progress)
         try:
             async for update in self.watch(timeout):
@@ -104,10 +107,17 @@ class AsyncJob:
         """Forgets the job with its checkpoints. Published versions stay."""
         await self._client._run(_job_operations.delete(self.id), timeout)
 
-    async def feed(self, batches: Union[Iterable[Batch], AsyncIterable[Batch]], first: int = 0, complete: bool = True,
+    async def feed(self, batches: Items[Batch], first: int = 0, complete: bool = True,
                    timeout: Optional[float] = None) -> int:
-        """See `Job.feed`; the batches may be an asynchronous iterable too."""
-        next_batch = (await self.refresh()).progress.next_batch
+        """Streams a job's data (`data={"streamed": True}`): mappings of arrays with the same number of rows.
+
+        With asyncio the batches may be an asynchronous iterable too. The first batch has the number `first`. Batches
+        that the job has had already, before this client or the daemon was started again, are left out, so that feeding
+        the same data once more goes on where it stopped. `complete` says that no more comes. Returns how many batches
+        were taken.
+        """
+        info = await self.refresh()
+        next_batch = info.progress.next_batch
 
         async def messages() -> AsyncIterator[bytes]:
             number = first

@@ -1,18 +1,15 @@
-"""Streams and sequences of the client for asyncio."""
+"""Streams and sequences."""
 
 from __future__ import annotations
 
-import asyncio
-from typing import TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Iterable, Mapping, Optional, Union
+from typing import TYPE_CHECKING, Any, AsyncIterator, Mapping, Optional, Union
 
-import grpc
-import grpc.aio
-
+from tensord._aio_calls import Duplex, Items, each
 from tensord._inference import InferOptions, InferRequest, Inputs, Outputs, Parameter, Result
 from tensord._operations import STREAM_INFER
 from tensord._streaming import SequenceState, StreamAnswer, StreamState
 from tensord._tensors import TensorLike
-from tensord.errors import FailedPreconditionError, from_rpc
+from tensord.errors import FailedPreconditionError
 
 if TYPE_CHECKING:
     from tensord.aio_client import AsyncClient
@@ -23,8 +20,10 @@ Step = Union[TensorLike, Mapping[str, TensorLike]]
 class AsyncInferStream:
     """A call of many requests and answers; iterating gives the answers. Leaving `async with` cancels what is under way.
 
-    Sending waits while the server takes nothing more, which it may do until answers are read: send and read in two
-    tasks when there are many of both.
+    Answers come in the order of the requests of one model that gives one answer each; of other models in any. Without
+    asyncio sending never waits, so one thread may send all and then read, or two threads share a stream. With asyncio
+    it waits while the server takes nothing more, which it may do until answers are read: send and read in two tasks
+    when there are many of both.
     """
 
     def __init__(self, client: AsyncClient, timeout: Optional[float] = None,
@@ -32,9 +31,8 @@ class AsyncInferStream:
         self._client = client
         self._state = StreamState()
         self._is_finished = False
-        self._call: Any = client._any_channel.stream_stream(STREAM_INFER)(
-            timeout=client.settings.stream_timeout(timeout), metadata=client._call_headers(headers),
-            compression=client._compression)
+        self._call = Duplex(client._channel, STREAM_INFER, timeout=client.settings.stream_timeout(timeout),
+                            metadata=client._call_headers(headers), compression=client._compression)
 
     async def send(self, model: str, *inputs: Union[TensorLike, Mapping[str, TensorLike]], outputs: Outputs = (),
                    version: Union[int, str] = "", request_id: str = "", priority: int = 0,
@@ -51,12 +49,7 @@ class AsyncInferStream:
 
         async def attempt(request: InferRequest) -> None:
             self._state.note(request_id, request.placed)
-            try:
-                await self._call.write(request.message)
-            except grpc.RpcError as error:
-                raise from_rpc(error) from None
-            except asyncio.InvalidStateError:
-                raise FailedPreconditionError("the stream has ended; nothing can be sent any more") from None
+            await self._call.write(request.message)
 
         if self._is_finished:
             raise FailedPreconditionError("the stream was finished; nothing can be sent any more")
@@ -66,10 +59,7 @@ class AsyncInferStream:
     async def finish(self) -> None:
         """Nothing more will be sent: iterating ends after the last answer."""
         self._is_finished = True
-        try:
-            await self._call.done_writing()
-        except (grpc.RpcError, asyncio.InvalidStateError):
-            pass  # it has ended already; reading says why
+        await self._call.finish()
 
     def cancel(self) -> None:
         self._is_finished = True
@@ -79,11 +69,8 @@ class AsyncInferStream:
         return self
 
     async def __anext__(self) -> StreamAnswer:
-        try:
-            message = await self._call.read()
-        except grpc.RpcError as error:
-            raise from_rpc(error) from None
-        if message is grpc.aio.EOF:
+        message = await self._call.read()
+        if message is None:
             raise StopAsyncIteration
         return self._state.parse(message)
 
@@ -95,7 +82,7 @@ class AsyncInferStream:
 
 
 class AsyncInferSequence:
-    """Requests whose state the model keeps from one to the next; one at a time."""
+    """Requests whose state the model keeps from one to the next. One at a time."""
 
     def __init__(self, client: AsyncClient, model: str, sequence_id: Union[int, str, None], version: str) -> None:
         self._client = client
@@ -116,7 +103,7 @@ class AsyncInferSequence:
         self._state.sent(end)
         return result
 
-    async def run(self, steps: Union[Iterable[Step], AsyncIterable[Step]]) -> AsyncIterator[Result]:
+    async def run(self, steps: Items[Step]) -> AsyncIterator[Result]:
         """A step for each input of a model that has one, or mapping; the last ends the sequence."""
         previous: Any = None
         has_previous = False
@@ -126,13 +113,3 @@ class AsyncInferSequence:
             previous, has_previous = step, True
         if has_previous:
             yield await self.infer(previous, end=True)
-
-
-async def each(items: Any) -> AsyncIterator[Any]:
-    """The items of what can be iterated in either way."""
-    if isinstance(items, AsyncIterable):
-        async for item in items:
-            yield item
-    else:
-        for item in items:
-            yield item

@@ -1,14 +1,16 @@
-"""The synchronous client."""
+"""The client."""
+# Written by make_sync.py from aio_client.py.
 
 from __future__ import annotations
 
 import contextlib
 import time
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Iterator, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Union
 
 import grpc
 
 from tensord import _job_operations, _operations
+from tensord._calls import close, open_channel, send_all, sleep
 from tensord._connection import ChannelOption, Headers, Operation, Retry, Settings, T, TLS, Token, parsed, resolve
 from tensord._inference import (InferOptions, InferRequest, Inputs, Outputs, Parameter, Result, build_request,
                                 needs_metadata)
@@ -16,12 +18,12 @@ from tensord._operations import FileSource, Setting
 from tensord._shared_memory import Regions, SharedMemory
 from tensord._streaming import STATUS_HEADERS
 from tensord._tensors import TensorLike
-from tensord.errors import (DeadlineExceededError, FailedPreconditionError, InvalidArgumentError, NotFoundError,
-                            UnavailableError, from_rpc)
 from tensord.job import Job
+from tensord.stream import InferSequence, InferStream
+from tensord.errors import (DeadlineExceededError, FailedPreconditionError, InvalidArgumentError, NotFoundError,
+                            UnavailableError)
 from tensord.job_spec import JobSpec, ModelSource, job_spec_message
 from tensord.jobs import JobInfo, JobState
-from tensord.stream import InferSequence, InferStream
 from tensord.types import ModelIndex, ModelMetadata, ModelStatistics, Region, ServerMetadata
 
 if TYPE_CHECKING:
@@ -31,10 +33,13 @@ _READY_INTERVAL_S = 0.1
 
 
 class Client:
-    """Calls a server at `address`: "host:port", "grpcs://host:port" or "unix:/path". Safe for threads.
+    """Calls a server at `address`: "host:port", "grpcs://host:port" or "unix:/path".
 
     The keyword arguments are those of `Settings`. Every call takes `timeout` in seconds, which bounds all its attempts,
     and `headers`. What goes wrong is a TensordError.
+
+    The synchronous client is safe for threads. The one for asyncio is to be made and used inside of one running event
+    loop, its methods are to be awaited, and a cancelled task cancels its call on the server too.
     """
 
     def __init__(self, address: str = "localhost:8001", *, tls: Union[TLS, bool] = False, token: Optional[Token] = None,
@@ -43,12 +48,8 @@ class Client:
         self.address = address
         self.settings = Settings(tls, token, headers or {}, timeout, retry, compression, load_balancing, options)
         self._compression = self.settings.grpc_compression
-        target, credentials, channel_options = resolve(address, self.settings)
-        if credentials is None:
-            self._channel = grpc.insecure_channel(target, channel_options)
-        else:
-            self._channel = grpc.secure_channel(target, credentials.credentials(), channel_options)
-        self._any_channel: Any = self._channel  # its types want serializers
+        target, tls_settings, channel_options = resolve(address, self.settings)
+        self._channel: Any = open_channel(target, tls_settings, channel_options)
         self._unary: Dict[str, Any] = {}
         self._metadata: Dict[str, ModelMetadata] = {}
         self._regions = Regions()
@@ -57,7 +58,7 @@ class Client:
     def close(self) -> None:
         """Ends calls and streams that are under way."""
         self._is_closed = True
-        self._channel.close()
+        close(self._channel)
 
     def __enter__(self) -> Client:
         return self
@@ -85,10 +86,11 @@ class Client:
         options = InferOptions(outputs, str(version), request_id, priority, queue_timeout, classes, parameters or {})
         return self._infer(model, inputs, options, {}, True, timeout, headers)
 
-    def infer_stream(self, model: str, *inputs: Union[TensorLike, Mapping[str, TensorLike]], outputs: Outputs = (),
-                     version: Union[int, str] = "", request_id: str = "", priority: int = 0,
-                     queue_timeout: Optional[float] = None, parameters: Optional[Mapping[str, Parameter]] = None,
-                     timeout: Optional[float] = None, headers: Optional[Mapping[str, str]] = None) -> Iterator[Result]:
+    def infer_stream(self, model: str, *inputs: Union[TensorLike, Mapping[str, TensorLike]],
+                     outputs: Outputs = (), version: Union[int, str] = "", request_id: str = "",
+                     priority: int = 0, queue_timeout: Optional[float] = None,
+                     parameters: Optional[Mapping[str, Parameter]] = None, timeout: Optional[float] = None,
+                     headers: Optional[Mapping[str, str]] = None) -> Iterator[Result]:
         """The responses of a decoupled model to one request, such as the tokens of a text, as they come."""
         options = InferOptions(outputs, str(version), request_id, priority, queue_timeout, 0, parameters or {})
         with InferStream(self, timeout, {**STATUS_HEADERS, **(headers or {})}) as stream:
@@ -109,7 +111,8 @@ class Client:
         return InferSequence(self, model, sequence_id, str(version))
 
     @contextlib.contextmanager
-    def shared_memory(self, byte_size: int, name: str = "", timeout: Optional[float] = None) -> Iterator[SharedMemory]:
+    def shared_memory(self, byte_size: int, name: str = "",
+                      timeout: Optional[float] = None) -> Iterator[SharedMemory]:
         """Memory shared with a server on this machine: `infer` does not send the arrays that are cut from it."""
         region = SharedMemory(byte_size, name)
         try:
@@ -151,7 +154,7 @@ class Client:
                 reason = error.message
             if deadline - time.monotonic() <= _READY_INTERVAL_S:
                 raise DeadlineExceededError(f"{model or self.address}: not ready after {timeout:g} seconds: {reason}")
-            time.sleep(_READY_INTERVAL_S)
+            sleep(_READY_INTERVAL_S)
 
     def health(self, service: str = "", timeout: Optional[float] = None) -> str:
         """Of the standard health service: "SERVING", "NOT_SERVING" …"""
@@ -160,11 +163,13 @@ class Client:
     def server_metadata(self, timeout: Optional[float] = None) -> ServerMetadata:
         return self._run(_operations.server_metadata(), timeout)
 
-    def metadata(self, model: str, version: Union[int, str] = "", timeout: Optional[float] = None) -> ModelMetadata:
+    def metadata(self, model: str, version: Union[int, str] = "",
+                 timeout: Optional[float] = None) -> ModelMetadata:
         """Names, types and shapes of a model's inputs and outputs."""
         return self._run(_operations.metadata(model, str(version)), timeout)
 
-    def config(self, model: str, version: Union[int, str] = "", timeout: Optional[float] = None) -> Dict[str, Any]:
+    def config(self, model: str, version: Union[int, str] = "",
+               timeout: Optional[float] = None) -> Dict[str, Any]:
         """The configuration that the model runs with, as a dict of config.pbtxt's fields."""
         return self._run(_operations.config(model, str(version)), timeout)
 
@@ -217,25 +222,31 @@ class Client:
 
     # Training
 
-    def train(self, model: Union[str, ModelSource], *, timeout: Optional[float] = None, **spec: Unpack[JobSpec]) -> Job:
+    def train(self, model: Union[str, ModelSource], *, timeout: Optional[float] = None,
+              **spec: Unpack[JobSpec]) -> Job:
         """Starts a training job from a served model, or {"upload_id": …}; `JobSpec` has the fields."""
         return Job(self, self._run(_job_operations.create(job_spec_message(model, **spec)), timeout))
 
     def job(self, job_id: str, timeout: Optional[float] = None) -> Job:
         return Job(self, self._run(_job_operations.get(job_id), timeout))
 
-    def jobs(self, model: str = "", states: Iterable[JobState] = (), timeout: Optional[float] = None) -> List[JobInfo]:
+    def jobs(self, model: str = "", states: Iterable[JobState] = (),
+             timeout: Optional[float] = None) -> List[JobInfo]:
         """The jobs, of a model and in certain states where they are given; the oldest first."""
         return self._run(_job_operations.list_jobs(model, list(states)), timeout)
 
     def upload(self, archive: _job_operations.Archive, timeout: Optional[float] = None) -> str:
         """Brings a TorchScript archive for jobs to start from; the id of the upload."""
-        messages = _job_operations.upload_messages(archive)
-        return _job_operations.parse_upload(self._send_stream(_job_operations.UPLOAD, messages, timeout))
+        def messages() -> Iterator[bytes]:
+            for message in _job_operations.upload_messages(archive):
+                yield message
+
+        return _job_operations.parse_upload(self._send_stream(_job_operations.UPLOAD, messages(), timeout))
 
     def rollback(self, model: str, timeout: Optional[float] = None) -> int:
         """Serves the version before the served one again; which one that is."""
-        return self._run(_job_operations.rollback(model), timeout)[1]
+        _, served = self._run(_job_operations.rollback(model), timeout)
+        return served
 
     # How calls are made; for the classes of this package.
 
@@ -279,31 +290,17 @@ class Client:
              headers: Optional[Mapping[str, str]] = None) -> T:
         call = self._unary.get(operation.method)
         if call is None:
-            call = self._unary[operation.method] = self._any_channel.unary_unary(operation.method)
+            call = self._unary[operation.method] = self._channel.unary_unary(operation.method)
         attempts = self.settings.attempts(operation.is_repeatable, timeout)
         while True:
             try:
-                response = call(operation.request, timeout=attempts.timeout(), metadata=self._call_headers(headers),
-                                compression=self._compression)
+                response = call(operation.request, timeout=attempts.timeout(),
+                                metadata=self._call_headers(headers), compression=self._compression)
                 return parsed(operation, response)
             except grpc.RpcError as error:
                 delay = attempts.delay_after(error)
-            time.sleep(delay)
+            sleep(delay)
 
     def _send_stream(self, method: str, messages: Iterator[bytes], timeout: Optional[float]) -> bytes:
-        """A call of many messages and one answer. What `messages` raises goes through."""
-        failures: List[BaseException] = []
-
-        def guarded() -> Iterator[bytes]:
-            try:
-                yield from messages
-            except BaseException as error:  # gRPC would only say that iterating failed
-                failures.append(error)
-                raise
-
-        try:
-            answer: bytes = self._any_channel.stream_unary(method)(
-                guarded(), timeout=self.settings.stream_timeout(timeout), metadata=self._call_headers())
-            return answer
-        except grpc.RpcError as error:
-            raise (failures[0] if failures else from_rpc(error)) from None
+        return send_all(self._channel, method, messages, self.settings.stream_timeout(timeout),
+                        self._call_headers())

@@ -1,13 +1,15 @@
-"""A training job, of the synchronous client."""
+"""A training job."""
+# Written by make_sync.py from aio_job.py.
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Optional, Union
+from typing import TYPE_CHECKING, Any, Iterator, List, Optional, Union
 
 import grpc
 
 from tensord import _job_operations
+from tensord._calls import Items, each, received, sleep
 from tensord._connection import Operation
 from tensord._job_operations import Batch, JobUpdate, Watch
 from tensord._progress import ProgressBar
@@ -34,7 +36,8 @@ class Job:
         return self.info.state
 
     def __repr__(self) -> str:
-        return f"Job({self.id}, {self.state.name}, step {self.info.progress.step} of {self.info.progress.total_steps})"
+        progress = self.info.progress
+        return f"Job({self.id}, {self.state.name}, step {progress.step} of {progress.total_steps})"
 
     def refresh(self, timeout: Optional[float] = None) -> JobInfo:
         self.info = self._client._run(_job_operations.get(self.id), timeout)
@@ -49,10 +52,10 @@ class Job:
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            call: Any = self._client._any_channel.unary_stream(_job_operations.WATCH)(
+            call: Any = self._client._channel.unary_stream(_job_operations.WATCH)(
                 watch.request(), timeout=left, metadata=self._client._call_headers())
             try:
-                for message in call:
+                for message in received(call):
                     update = watch.update(message)
                     self.info = update.info
                     yield update
@@ -61,9 +64,10 @@ class Job:
                 delay = watch.delay_after(error)
             finally:
                 call.cancel()
-            time.sleep(delay)
+            sleep(delay)
 
-    def wait(self, progress: Union[bool, Any] = False, timeout: Optional[float] = None, check: bool = True) -> JobInfo:
+    def wait(self, progress: Union[bool, Any] = False, timeout: Optional[float] = None,
+             check: bool = True) -> JobInfo:
         """The job when it has ended or is paused. With `check` a failed or cancelled one is a JobFailedError.
 
         progress: True shows a bar of tqdm; a class as tqdm.tqdm is used instead of that.
@@ -104,17 +108,28 @@ class Job:
         """Forgets the job with its checkpoints. Published versions stay."""
         self._client._run(_job_operations.delete(self.id), timeout)
 
-    def feed(self, batches: Iterable[Batch], first: int = 0, complete: bool = True,
+    def feed(self, batches: Items[Batch], first: int = 0, complete: bool = True,
              timeout: Optional[float] = None) -> int:
         """Streams a job's data (`data={"streamed": True}`): mappings of arrays with the same number of rows.
 
-        The first batch has the number `first`. Batches that the job has had already, before this client or the daemon
-        was started again, are left out, so that feeding the same data once more goes on where it stopped. `complete`
-        says that no more comes. Returns how many batches were taken.
+        With asyncio the batches may be an asynchronous iterable too. The first batch has the number `first`. Batches
+        that the job has had already, before this client or the daemon was started again, are left out, so that feeding
+        the same data once more goes on where it stopped. `complete` says that no more comes. Returns how many batches
+        were taken.
         """
-        next_batch = self.refresh().progress.next_batch
-        messages = _job_operations.data_messages(self.id, batches, first, next_batch, complete)
-        answer = self._client._send_stream(_job_operations.STREAM_DATA, messages, timeout)
+        info = self.refresh()
+        next_batch = info.progress.next_batch
+
+        def messages() -> Iterator[bytes]:
+            number = first
+            for batch in each(batches):
+                if number >= next_batch:
+                    yield _job_operations.batch_message(self.id, number, batch)
+                number += 1
+            if complete:
+                yield _job_operations.end_of_data(self.id)
+
+        answer = self._client._send_stream(_job_operations.STREAM_DATA, messages(), timeout)
         return _job_operations.parse_data_answer(answer)
 
     def _act(self, operation: Operation[JobInfo], timeout: Optional[float]) -> JobInfo:

@@ -130,6 +130,11 @@ class Distribution(TypedDict, total=False):
     timeout_seconds: int
     join_timeout_seconds: int
     hosts: List[str]
+    sync_batch_norm: bool
+    zero: int
+    compression: str
+    compression_rank: int
+    compression_start_step: int
 
 
 class JobSpec(TypedDict, total=False):

@@ -1,38 +1,39 @@
-"""Streams and sequences of the synchronous client."""
+"""Streams and sequences."""
+# Written by make_sync.py from aio_stream.py.
 
 from __future__ import annotations
 
-import queue
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, Optional, Union
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Union
 
-import grpc
-
+from tensord._calls import Duplex, Items, each
 from tensord._inference import InferOptions, InferRequest, Inputs, Outputs, Parameter, Result
 from tensord._operations import STREAM_INFER
 from tensord._streaming import SequenceState, StreamAnswer, StreamState
 from tensord._tensors import TensorLike
-from tensord.errors import FailedPreconditionError, from_rpc
+from tensord.errors import FailedPreconditionError
 
 if TYPE_CHECKING:
     from tensord.client import Client
+
+Step = Union[TensorLike, Mapping[str, TensorLike]]
 
 
 class InferStream:
     """A call of many requests and answers; iterating gives the answers. Leaving `with` cancels what is under way.
 
-    Answers come in the order of the requests of one model that gives one answer each; of other models in any. Sending
-    never waits, so one thread may send all and then read. Requests may be sent by another thread than the reading one.
+    Answers come in the order of the requests of one model that gives one answer each; of other models in any. Without
+    asyncio sending never waits, so one thread may send all and then read, or two threads share a stream. With asyncio
+    it waits while the server takes nothing more, which it may do until answers are read: send and read in two tasks
+    when there are many of both.
     """
 
     def __init__(self, client: Client, timeout: Optional[float] = None,
                  headers: Optional[Mapping[str, str]] = None) -> None:
         self._client = client
         self._state = StreamState()
-        self._requests: queue.SimpleQueue[Optional[bytes]] = queue.SimpleQueue()
         self._is_finished = False
-        self._call: Any = client._any_channel.stream_stream(STREAM_INFER)(
-            iter(self._requests.get, None), timeout=client.settings.stream_timeout(timeout),
-            metadata=client._call_headers(headers), compression=client._compression)
+        self._call = Duplex(client._channel, STREAM_INFER, timeout=client.settings.stream_timeout(timeout),
+                            metadata=client._call_headers(headers), compression=client._compression)
 
     def send(self, model: str, *inputs: Union[TensorLike, Mapping[str, TensorLike]], outputs: Outputs = (),
              version: Union[int, str] = "", request_id: str = "", priority: int = 0,
@@ -42,13 +43,14 @@ class InferStream:
         options = InferOptions(outputs, str(version), request_id, priority, queue_timeout, classes, parameters or {})
         return self.send_with(model, inputs, options, {})
 
-    def send_with(self, model: str, inputs: Inputs, options: InferOptions, extra: Mapping[str, Parameter]) -> str:
+    def send_with(self, model: str, inputs: Inputs, options: InferOptions,
+                  extra: Mapping[str, Parameter]) -> str:
         request_id = options.request_id or self._state.new_id()
         options = InferOptions(**{**vars(options), "request_id": request_id})
 
         def attempt(request: InferRequest) -> None:
             self._state.note(request_id, request.placed)
-            self._requests.put(request.message)
+            self._call.write(request.message)
 
         if self._is_finished:
             raise FailedPreconditionError("the stream was finished; nothing can be sent any more")
@@ -58,21 +60,20 @@ class InferStream:
     def finish(self) -> None:
         """Nothing more will be sent: iterating ends after the last answer."""
         self._is_finished = True
-        self._requests.put(None)
+        self._call.finish()
 
     def cancel(self) -> None:
         self._is_finished = True
         self._call.cancel()
-        self._requests.put(None)
 
     def __iter__(self) -> Iterator[StreamAnswer]:
         return self
 
     def __next__(self) -> StreamAnswer:
-        try:
-            return self._state.parse(next(self._call))
-        except grpc.RpcError as error:
-            raise from_rpc(error) from None
+        message = self._call.read()
+        if message is None:
+            raise StopIteration
+        return self._state.parse(message)
 
     def __enter__(self) -> InferStream:
         return self
@@ -82,7 +83,7 @@ class InferStream:
 
 
 class InferSequence:
-    """Requests whose state the model keeps from one to the next. Of one thread at a time."""
+    """Requests whose state the model keeps from one to the next. One at a time."""
 
     def __init__(self, client: Client, model: str, sequence_id: Union[int, str, None], version: str) -> None:
         self._client = client
@@ -94,7 +95,7 @@ class InferSequence:
     def sequence_id(self) -> Union[int, str]:
         return self._state.sequence_id
 
-    def infer(self, *inputs: Union[TensorLike, Mapping[str, TensorLike]], end: bool = False, outputs: Outputs = (),
+    def infer(self, *inputs: Step, end: bool = False, outputs: Outputs = (),
               parameters: Optional[Mapping[str, Parameter]] = None, timeout: Optional[float] = None) -> Result:
         """The next step; `end` says that it is the last. Never sent twice, so a failed one may have been a step too."""
         options = InferOptions(outputs, self._version, parameters=parameters or {})
@@ -103,11 +104,11 @@ class InferSequence:
         self._state.sent(end)
         return result
 
-    def run(self, steps: Iterable[Union[TensorLike, Mapping[str, TensorLike]]]) -> Iterator[Result]:
+    def run(self, steps: Items[Step]) -> Iterator[Result]:
         """A step for each input of a model that has one, or mapping; the last ends the sequence."""
         previous: Any = None
         has_previous = False
-        for step in steps:
+        for step in each(steps):
             if has_previous:
                 yield self.infer(previous)
             previous, has_previous = step, True

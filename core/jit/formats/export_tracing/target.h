@@ -23,6 +23,8 @@ class Target {
   virtual std::string add_constant(std::string_view wish, const Tensor& tensor) = 0;
   // A tensor of the model, where memory is shared: it stays one that can be trained.
   virtual std::string add_weight(const std::string& path, const Tensor& tensor, bool is_parameter) = 0;
+  // Where memory is shared: writes a tensor of the file into one of the model, at the end of the program.
+  virtual void write_weight(const std::string& weight, const std::string& value) = 0;
   virtual bool can_write(const ops::Op& op) const = 0;
   // Writes a call whose arguments are not the same for every input, or that gives tensors where memory is shared, and
   // names its results.

@@ -104,7 +104,9 @@ Tracer::Tracer(Target& target, const ops::ObjectPtr& self, bool has_open_sizes)
       if (value.is_object()) waiting.emplace_back(value.to_object().get(), path + name + ".");
       if (value.is_tensor()) {
         const bool is_parameter = std::ranges::count(object->type->parameter_names, name) > 0;
-        attributes_.insert_or_assign(value.to_tensor().impl(), Attribute{path + name, is_parameter});
+        const Tensor& tensor = value.to_tensor();
+        if (attributes_.insert_or_assign(tensor.impl(), Attribute{path + name, is_parameter}).second)
+          attribute_storages_[tensor.storage().get()].push_back(tensor.impl());
       }
     }
   }
@@ -186,11 +188,6 @@ void Tracer::mark_written(const Tensor& a, bool is_open) {
   }
 }
 
-void Tracer::check_written(const Node& node, const Tensor& tensor) const {
-  if (weight_storages_.contains(tensor.storage().get())) refuse(node, "writes to the model's own tensors");
-  if (!tensors_.contains(tensor.impl())) refuse(node, "writes to a constant, which would stay for the next call");
-}
-
 Traced Tracer::add_input(const std::string& name, const Tensor& a, const Tensor& b) {
   Traced input = wrap(a, b);
   bind(input, name);
@@ -200,7 +197,9 @@ Traced Tracer::add_input(const std::string& name, const Tensor& a, const Tensor&
 Traced Tracer::run(const Block& block, std::vector<Traced> arguments) {
   check_internal(arguments.size() == block.inputs().size(), "a graph is run with other arguments than it has");
   for (size_t i = 0; i < arguments.size(); ++i) set(block.inputs()[i], std::move(arguments[i]));
-  return run_block(block).at(0);
+  Traced result = run_block(block).at(0);
+  write_attributes(result);
+  return result;
 }
 
 std::vector<Traced> Tracer::run_block(const Block& block) {
@@ -226,6 +225,7 @@ void Tracer::visit(const Node& node) {
     case NodeKind::kIf: return run_if(node);
     case NodeKind::kLoop: return run_loop(node);
     case NodeKind::kGetAttr: return get_attribute(node);
+    case NodeKind::kSetAttr: return set_attribute(node);
     case NodeKind::kListConstruct:
     case NodeKind::kTupleConstruct:
     case NodeKind::kDictConstruct: return construct(node);
@@ -289,26 +289,6 @@ void Tracer::run_loop(const Node& node) {
   for (size_t k = 0; k < carried.size(); ++k) set(node.output(k), carried[k]);
 }
 
-void Tracer::get_attribute(const Node& node) {
-  const ops::ObjectPtr owner = at(node.input()).a.to_object();
-  Traced value = wrap(owner->attribute(node.name()), owner->attribute(node.name()));
-  const auto found = paths_.find(owner.get());
-  value.path = (found == paths_.end() ? std::string() : found->second) + node.name();
-  if (target_.shares_memory() && value.a.is_tensor()) bind(value, weight_name(value.a.to_tensor()));
-  set(node.output(), std::move(value));
-}
-
-std::string Tracer::weight_name(const Tensor& tensor) {
-  const auto found = attributes_.find(tensor.impl());
-  if (!target_.shares_memory() || found == attributes_.end()) return "";
-  std::string& name = weights_[tensor.impl()];
-  if (name.empty()) {
-    name = target_.add_weight(found->second.path, tensor, found->second.is_parameter);
-    weight_storages_.insert(tensor.storage().get());
-  }
-  return name;
-}
-
 void Tracer::construct(const Node& node) {
   Traced made;
   made.items = std::make_shared<std::vector<Traced>>();
@@ -345,7 +325,8 @@ std::vector<Tensor> Tracer::written_tensors(const Node& node, const ops::Op& op,
   }
   for (size_t i = 0; i < op.schema.arguments.size() && i < arguments.size(); ++i) {
     if (!op.schema.arguments[i].alias.is_write || !arguments[i].a.is_tensor()) continue;
-    if (!arguments[i].path.empty()) refuse(node, "writes to the model's own tensor '" + arguments[i].path + "'");
+    if (!arguments[i].path.empty() && !target_.shares_memory())
+      refuse(node, "writes to the model's own tensor '" + arguments[i].path + "'");
     written.push_back(arguments[i].a.to_tensor());
   }
   return written;
@@ -396,6 +377,8 @@ void Tracer::call(const Node& node) {
   // Lists stay what they are where they are changed: the rows of such operators do that.
   const bool has_container = !arguments.empty() && arguments[0].items;
   const bool changes_list = op.schema.is_mutating() && has_container;
+  if (changes_list && !arguments[0].path.empty())
+    refuse(node, concat("changes the model's own '", arguments[0].path, "'"));
   std::vector<Traced> results;
   if (!changes_list) {
     const std::vector<Value> a = ops::run(op, first), b = is_double_ ? ops::run(op, second) : a;

@@ -23,6 +23,7 @@ class Tracer {
 
   // An input that the file calls `name`.
   Traced add_input(const std::string& name, const Tensor& a, const Tensor& b);
+  // Runs the graph, and writes what the program set attributes to into the tensors that they had before.
   Traced run(const Block& block, std::vector<Traced> arguments);
 
   bool is_double() const { return is_double_; }
@@ -51,7 +52,7 @@ class Tracer {
   // The memory of this tensor was written, with what comes from inputs or not: others that view it have other values
   // now than the file says.
   void mark_written(const Tensor& a, bool is_open);
-  // Where memory is shared: throws for a tensor of the model or a constant of the file.
+  // Where memory is shared: throws for a parameter of the model or a constant of the file.
   void check_written(const Node& node, const Tensor& tensor) const;
   // Names what a call gives, before the target names it in the file; `is_fixed`: the same for every input.
   void mark_results(std::vector<Traced>& results, const std::vector<Traced>& arguments, bool is_fixed);
@@ -59,6 +60,8 @@ class Tracer {
   void choose(const Node& node, bool first_way, bool second_way);
   void run_loop(const Node& node);
   void get_attribute(const Node& node);
+  void set_attribute(const Node& node);
+  void write_attributes(const Traced& result);
   // Where memory is shared: the name of a tensor of the model, "" of another one.
   std::string weight_name(const Tensor& tensor);
   void construct(const Node& node);
@@ -72,14 +75,22 @@ class Tracer {
   std::unordered_map<const ops::Object*, std::string> paths_;  // of modules: "layer1.0."
   std::unordered_map<const TensorImpl*, Named> tensors_;       // those that are not constant
   std::unordered_map<const TensorImpl*, std::string> constants_, weights_;
-  std::set<const StorageImpl*> weight_storages_;
   struct Attribute {
     std::string path;
     bool is_parameter = false;
   };
+  // One that the program sets: what it was in the model, and what it is now.
+  struct SetAttribute {
+    const ops::Object* owner;
+    std::string name;
+    Traced old, now;
+  };
+  SetAttribute* find_set(const ops::Object* owner, const std::string& name);
+  std::vector<SetAttribute> set_attributes_;
   std::unordered_map<const TensorImpl*, Attribute> attributes_;  // the model's tensors
-  std::set<const StorageImpl*> written_storages_;                // with what comes from inputs
-  std::vector<Tensor> kept_;                                     // addresses stay theirs
+  std::unordered_map<const StorageImpl*, std::vector<const TensorImpl*>> attribute_storages_;
+  std::set<const StorageImpl*> written_storages_;  // with what comes from inputs
+  std::vector<Tensor> kept_;                       // addresses stay theirs
 };
 
 }  // namespace tensord::jit::tracing

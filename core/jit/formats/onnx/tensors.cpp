@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "core/base/error.h"
+#include "core/jit/archive/check_bools.h"
 #include "core/jit/formats/onnx/message_writer.h"
 #include "core/tensor/allocator.h"
 
@@ -169,17 +170,17 @@ TensorReader::Place TensorReader::external(const TensorProto& proto, size_t size
 }
 
 Tensor TensorReader::from_bytes(const TensorProto& proto, const Place& place, DType dtype, const Dims& sizes) const {
-  if (dtype == DType::kBool && std::ranges::any_of(place.bytes, [](uint8_t byte) { return byte > 1; })) {
-    fail(ErrorCode::kDataLoss, title(proto), ": a bool is neither 0 nor 1");
-  }
   const bool is_aligned = reinterpret_cast<uintptr_t>(place.bytes.data()) % kAlignment == 0;
   if (place.file && is_aligned && !copies_ && !place.bytes.empty()) {
     const auto offset = static_cast<size_t>(reinterpret_cast<const char*>(place.bytes.data()) - place.file->data());
-    return Tensor::from_storage(place.file->storage(offset, place.bytes.size()), sizes, contiguous_strides(sizes), 0,
-                                dtype);
+    const Tensor view = Tensor::from_storage(place.file->storage(offset, place.bytes.size()), sizes,
+                                             contiguous_strides(sizes), 0, dtype);
+    check_bools(view, title(proto));
+    return view;
   }
   const Tensor tensor = Tensor::empty(sizes, dtype);
   if (!place.bytes.empty()) std::memcpy(tensor.raw_data(), place.bytes.data(), place.bytes.size());
+  check_bools(tensor, title(proto));
   return tensor;
 }
 

@@ -20,6 +20,9 @@ class OnnxFile : public tracing::Target {
   std::string add_weight(const std::string& path, const Tensor& tensor, bool) override {
     return writer_.add_initializer(path, tensor);
   }
+  void write_weight(const std::string&, const std::string&) override {
+    check_internal(false, "ONNX: a tensor of the model is written");
+  }
   bool can_write(const ops::Op& op) const override {
     return find_handler(op.base ? op.base->schema.name : op.schema.name) != nullptr;
   }

@@ -121,6 +121,11 @@ void number_to_tensor(Call& c) {
   c.set(c.scalar(c.in(name), c.dtype()));
 }
 
+void as_tensor(Call& c) {
+  if (!c.first().a.is_tensor()) return number_to_tensor(c);
+  c.set(c.cast(c.tracer().name_of(c.first()), c.first().a.to_tensor().dtype(), c.dtype()));
+}
+
 }  // namespace
 
 std::span<const HandlerRow> number_rows() {
@@ -142,6 +147,7 @@ std::span<const HandlerRow> number_rows() {
       {"aten::ScalarImplicit", element},
       {"prim::NumToTensor", number_to_tensor},
       {"aten::tensor", number_to_tensor},
+      {"aten::as_tensor", as_tensor},
       {"aten::scalar_tensor", number_to_tensor},
   };
   return kRows;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/jit/archive/check_bools.h"
 #include "core/jit/archive/pickle.h"
 #include "core/jit/formats/new_weights.h"
 #include "core/jit/formats/pt2/enums.h"
@@ -97,7 +98,10 @@ std::map<std::string, Payload> Payloads::read(const std::string& folder, const s
     // Parameters that are tied are one tensor with several names.
     Tensor& known = tensors_[concat(folder, path, " ", name_of(dtype), to_string(sizes), to_string(strides), offset)];
     try {
-      if (!known) known = Tensor::from_storage(storage_of(folder + path), sizes, strides, offset, dtype);
+      if (!known) {
+        known = Tensor::from_storage(storage_of(folder + path), sizes, strides, offset, dtype);
+        check_bools(known, "its data");
+      }
     } catch (const Error& error) {
       const ErrorCode code = error.code() == ErrorCode::kInvalidArgument ? ErrorCode::kDataLoss : error.code();
       throw Error(code, concat(where, ": ", error.what()));

@@ -33,15 +33,18 @@ constexpr std::string_view kOnlyHere[] = {
 };
 
 // Those that only scripts have: they make tensors of numbers, or convert.
-bool makes_tensor_of_numbers(std::string_view name) {
-  return name == "prim::NumToTensor" || name == "aten::tensor" || name == "aten::scalar_tensor";
+bool makes_tensor_of_numbers(const ops::Op& op) {
+  const std::string_view name = op.schema.name;
+  return name == "prim::NumToTensor" || name == "aten::tensor" || name == "aten::scalar_tensor" ||
+         (name == "aten::as_tensor" && !op.schema.overload.empty());
 }
 bool takes_element(std::string_view name) {
   return name == "aten::Int" || name == "aten::Float" || name == "aten::IntImplicit" || name == "aten::FloatImplicit" ||
          name == "aten::ScalarImplicit" || name == "aten::item";
 }
 bool is_conversion(const ops::Op& op) {
-  return op.schema.name == "aten::to" && op.schema.overload.starts_with("prim_");
+  return (op.schema.name == "aten::to" && op.schema.overload.starts_with("prim_")) ||
+         (op.schema.name == "aten::as_tensor" && op.schema.overload.empty());
 }
 
 struct NumberFunction {
@@ -115,15 +118,14 @@ bool is_program_operator(const ops::Op& op) {
 
 bool ProgramWriter::can_write(const ops::Op& op) const {
   const std::string_view name = op.schema.name;
-  return is_program_operator(op) || makes_tensor_of_numbers(name) || takes_element(name) || is_conversion(op) ||
+  return is_program_operator(op) || makes_tensor_of_numbers(op) || takes_element(name) || is_conversion(op) ||
          find_number_function(name) || name == "aten::size" || name == "aten::sym_size" || name == "aten::numel" ||
          name == "aten::sym_numel" || name == "aten::len";
 }
 
 void ProgramWriter::write(Call& call) {
-  const std::string_view name = call.op().schema.name;
   if (is_conversion(call.op())) return write_conversion(call);
-  if (makes_tensor_of_numbers(name)) return write_scalar_tensor(call);
+  if (makes_tensor_of_numbers(call.op())) return write_scalar_tensor(call);
   if (call.results().empty()) call.refuse_form();
   if (!call.results()[0].a.is_tensor() && !is_program_operator(call.op())) {
     if (!write_sizes(call)) write_number(call);
@@ -185,13 +187,13 @@ void ProgramWriter::write_operator(Call& call, const std::string& target) {
   add_node(node, target, inputs, outputs, names, call.op().schema.is_mutating());
 }
 
-// to.prim_dtype and its like, of scripts alone.
+// to.prim_dtype and its like and as_tensor, of scripts alone.
 void ProgramWriter::write_conversion(Call& call) {
   const std::string name = new_name("to");
   Json inputs = {
       {{"name", "self"}, {"arg", {{"as_tensor", {{"name", call.tracer().name_of(call.first())}}}}}, {"kind", 1}},
       {{"name", "dtype"}, {"arg", {{"as_scalar_type", schema_number(call.dtype())}}}, {"kind", 1}}};
-  if (call.flag("copy")) {
+  if (call.has("copy") && call.flag("copy")) {
     inputs.push_back({{"name", "non_blocking"}, {"arg", {{"as_bool", false}}}, {"kind", 1}});
     inputs.push_back({{"name", "copy"}, {"arg", {{"as_bool", true}}}, {"kind", 1}});
   }

@@ -142,10 +142,21 @@ std::string ProgramWriter::add_constant(std::string_view, const Tensor& tensor) 
 std::string ProgramWriter::add_weight(const std::string& path, const Tensor& tensor, bool is_parameter) {
   std::string wish = concat(is_parameter ? "p_" : "b_", path);
   const std::string name = new_name(wish);
-  weights_.push_back({name, path, tensor.contiguous(), is_parameter});
+  // A copy of what the program may write to while it is traced.
+  weights_.push_back({name, path, is_parameter ? tensor.contiguous() : tensor.clone().contiguous(), is_parameter});
   describe_fixed(name, weights_.back().tensor);
   tensor_values_[name]["requires_grad"] = is_parameter;
   return name;
+}
+
+void ProgramWriter::write_weight(const std::string& weight, const std::string& value) {
+  const std::string name = new_name("copy_");
+  shapes_[name] = shapes_.at(weight);
+  tensor_values_[name] = tensor_values_.at(weight);
+  add_node(name, "torch.ops.aten.copy_.default",
+           {{{"name", "self"}, {"arg", {{"as_tensor", {{"name", weight}}}}}, {"kind", 1}},
+            {{"name", "src"}, {"arg", {{"as_tensor", {{"name", value}}}}}, {"kind", 1}}},
+           {{{"as_tensor", {{"name", name}}}}}, {name}, true);
 }
 
 std::string ProgramWriter::add_input(const std::string& wish, const Tensor& first, const Tensor& second) {

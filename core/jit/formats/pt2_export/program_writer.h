@@ -34,6 +34,7 @@ class ProgramWriter : public tracing::Target {
   bool shares_memory() const override { return true; }
   std::string add_constant(std::string_view wish, const Tensor& tensor) override;
   std::string add_weight(const std::string& path, const Tensor& tensor, bool is_parameter) override;
+  void write_weight(const std::string& weight, const std::string& value) override;
   bool can_write(const ops::Op& op) const override;
   void write(Call& call) override;
 

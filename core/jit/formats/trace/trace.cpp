@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/jit/formats/graph_library.h"
 #include "core/jit/formats/torchscript_export/export.h"
+#include "core/ops/run.h"
 
 namespace tensord::jit {
 
@@ -22,7 +23,6 @@ Trace::Trace(std::vector<TracedWeight> weights, const std::vector<std::pair<std:
   graph_.block()->add_input(tree_.root_class(), "self");
   for (const auto& [name, tensor] : inputs_) {
     values_[tensor.impl()] = graph_.block()->add_input(ops::tensor_type(), name);
-    input_sizes_.push_back(tensor.sizes());
   }
 }
 
@@ -32,6 +32,7 @@ GraphValue* Trace::tensor_value(const Tensor& tensor) {
   if (const auto found = names_.find(tensor.impl()); found != names_.end())
     return tree_.get(builder_.block(), graph_.inputs()[0], found->second);
   seen_.emplace_back(tensor);
+  constant_memory_.insert(tensor.storage().get());
   return builder_.constant(tensor);
 }
 
@@ -74,52 +75,125 @@ void Trace::returned(const Value& value, GraphValue* output) {
   }
 }
 
-void Trace::called(const ops::Op& op, std::span<const Value> arguments, std::span<const Value> returns) {
+void Trace::check_written(const ops::Op& op, const Tensor& tensor) const {
+  const TensorImpl* impl = tensor.impl();
+  const bool is_known = values_.contains(impl) || names_.contains(impl);
+  if (is_known && !constant_memory_.contains(tensor.storage().get())) return;
+  fail(ErrorCode::kUnimplemented, op.schema.full_name(),
+       ": a traced function writes into a tensor that was made outside of it");
+}
+
+namespace {
+
+bool holds(const Value& value, const TensorImpl* impl) {
+  if (value.is_tensor()) return value.to_tensor().impl() == impl;
+  return value.is_list() &&
+         std::ranges::any_of(value.to_list()->items, [&](const Value& item) { return holds(item, impl); });
+}
+
+// The returns with a handle of their own where one is an argument, unless it is what the operator wrote.
+Value with_own_handles(const Value& value, std::span<const Value> arguments) {
+  if (value.is_tensor()) {
+    const Tensor& tensor = value.to_tensor();
+    const bool is_argument =
+        std::ranges::any_of(arguments, [&](const Value& argument) { return holds(argument, tensor.impl()); });
+    return is_argument ? Value(ops::call("aten::alias", tensor)) : value;
+  }
+  if (!value.is_list() || value.to_list()->element->kind() != TypeKind::kTensor) return value;
+  std::vector<Value> items;
+  for (const Value& item : value.to_list()->items) items.push_back(with_own_handles(item, arguments));
+  return ops::make_list(ops::tensor_type(), std::move(items));
+}
+
+// Operators that read strides and dtypes, no elements; those of `reads_only_shape` aside.
+bool reads_no_element(const ops::Op& op) {
+  static const std::set<std::string, std::less<>> names = {
+      "aten::stride",       "aten::is_contiguous", "aten::storage_offset", "aten::element_size",
+      "aten::is_same_size", "aten::get_device",    "aten::is_conj",        "aten::is_neg"};
+  return op.reads_only_shape || names.contains(op.name());
+}
+
+bool has_tensors(const Value& value) {
+  if (value.is_list()) return value.to_list()->element->kind() == TypeKind::kTensor;
+  return value.is_tensor() || value.is_none();
+}
+
+}  // namespace
+
+void Trace::called(const ops::Op& op, std::span<const Value> arguments, std::span<Value> returns) {
   const auto& formals = op.schema.arguments;
   std::vector<GraphValue*> inputs;
   for (size_t i = 0; i < arguments.size() && i < formals.size(); ++i) {
-    const bool is_written = formals[i].alias.is_write && arguments[i].is_tensor();
-    if (is_written && !values_.contains(arguments[i].to_tensor().impl()) &&
-        !names_.contains(arguments[i].to_tensor().impl())) {
-      fail(ErrorCode::kUnimplemented, op.schema.full_name(),
-           ": a traced function writes into a tensor that was made outside of it");
-    }
     seen_.push_back(arguments[i]);
     inputs.push_back(value_of(arguments[i], formals[i].type));
+    if (!formals[i].alias.is_write || !arguments[i].is_tensor()) continue;
+    const Tensor& written = arguments[i].to_tensor();
+    check_written(op, written);
+    // Its shape may be another now.
+    std::erase_if(guarded_, [&](const auto& guarded) { return guarded.first == written.impl(); });
   }
   Node* node = builder_.call(op, inputs);
   const auto outputs = node->outputs();
   const std::vector<GraphValue*> made(outputs.begin(), outputs.end());
-  for (size_t i = 0; i < made.size() && i < returns.size(); ++i) returned(returns[i], made[i]);
+  for (size_t i = 0; i < made.size() && i < returns.size(); ++i) {
+    if (!op.schema.returns[i].alias.is_write) returns[i] = with_own_handles(returns[i], arguments);
+    returned(returns[i], made[i]);
+    if (!has_tensors(returns[i])) number_returned(op, returns[i], made[i]);
+  }
 }
 
-void Trace::check_shapes() {
-  Node* last = graph_.block()->last();
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    std::vector<GraphValue*> sizes;
-    for (const int64_t size : input_sizes_[i]) sizes.push_back(builder_.constant(size));
-    GraphValue* wanted = builder_.list(ops::int_type(), sizes);
-    GraphValue* given = builder_.op("aten::size", {graph_.inputs()[i + 1]});
-    GraphValue* is_same = builder_.op("aten::eq.int_list", {given, wanted});
-    builder_.require(is_same, [&] {
-      const std::string message = concat("input '", inputs_[i].first, "' must have the shape ", input_sizes_[i],
-                                         ": the function that was traced reads sizes as numbers");
-      builder_.op("prim::InvalidInput", {builder_.constant(message)});
-    });
+void Trace::number_returned(const ops::Op& op, const Value& value, GraphValue* output) {
+  if (!reads_no_element(op)) {
+    are_values_read_ = true;
+    return;
   }
-  // They come first.
-  Node* at = last ? last->next() : nullptr;
-  Node* first = graph_.block()->first();
-  while (at && last && first != at) {
-    Node* next = at->next();
-    at->move_before(first);
-    at = next;
+  guard(output, value, concat(op.schema.full_name(), " must give what it gave to the function that was traced"));
+}
+
+void Trace::guard(GraphValue* given, const Value& wanted, const std::string& message) {
+  GraphValue* is_same = nullptr;
+  if (wanted.is_list()) {
+    is_same = builder_.op("aten::eq.int_list", {given, value_of(wanted, ops::type_of(wanted))});
+  } else if (wanted.is_int()) {
+    is_same = builder_.op("aten::eq.int", {given, builder_.constant(wanted)});
+  } else if (wanted.is_bool()) {
+    is_same = wanted.to_bool() ? given : builder_.op("aten::__not__", {given});
+  } else {
+    return;  // a device: no numbers come of it
+  }
+  builder_.require(is_same, [&] { builder_.op("prim::InvalidInput", {builder_.constant(message)}); });
+}
+
+void Trace::note_read(const Tensor& tensor, TensorRead what) {
+  const auto found = values_.find(tensor.impl());
+  // Weights and constants are what they are.
+  if (found == values_.end() || !guarded_.emplace(tensor.impl(), what).second) return;
+  GraphValue* value = found->second;
+  const auto input = std::ranges::find_if(inputs_, [&](const auto& one) { return one.second.is_same(tensor); });
+  const std::string name =
+      input == inputs_.end() ? "a tensor of the traced function" : concat("input '", input->first, "'");
+  switch (what) {
+    case TensorRead::kSizes:
+      return guard(builder_.op("aten::size", {value}), ops::make_int_list(tensor.sizes()),
+                   concat(name, " must have the shape ", tensor.sizes(),
+                          ": the function that was traced reads sizes as numbers"));
+    case TensorRead::kRank:
+      return guard(builder_.op("aten::dim", {value}), Value(tensor.ndim()),
+                   concat(name, " must have ", tensor.ndim(),
+                          " dimensions: the function that was traced reads how many there are"));
+    case TensorRead::kDType:
+      return guard(
+          builder_.op("prim::dtype", {value}), Value(tensor.dtype()),
+          concat(name, " must be of ", name_of(tensor.dtype()), ": the function that was traced reads its dtype"));
+    case TensorRead::kStrides:
+      return guard(builder_.op("aten::stride", {value}), ops::make_int_list(tensor.strides()),
+                   concat(name, " must have the strides ", tensor.strides(),
+                          ": the function that was traced reads them as numbers"));
   }
 }
 
 void Trace::save(const std::string& path, const Value& result) {
   GraphValue* output = value_of(result, ops::type_of(result));
-  if (are_sizes_read_) check_shapes();
   graph_.block()->add_output(output);
   ops::Schema schema;
   schema.name = "forward";

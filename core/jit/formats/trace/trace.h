@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,17 +20,25 @@ struct TracedWeight {
   bool requires_grad = true;
 };
 
+// What a function may read of a tensor without an operator.
+enum class TensorRead { kSizes, kRank, kDType, kStrides };
+
 // The operators that one run of a function called, as a graph: while it is the thread's call observer it writes down
-// each call. Numbers are what they were in that run; tensors that are neither inputs nor weights are constants. Sizes
-// that the function read as numbers hold for these inputs alone, so such a graph first checks the inputs' shapes. Holds
-// every tensor that it saw until it goes. Not thread-safe.
+// each call. Numbers are what they were in that run; tensors that are neither inputs nor weights are constants. Sizes,
+// ranks, dtypes and strides that the function read as numbers hold for such tensors alone, so the graph checks them
+// where they were read. A tensor is known by its handle: where an operator gives back one of its arguments
+// (contiguous, to), the function gets another tensor over the same memory, so that the two stay apart. Holds every
+// tensor that it saw until it goes. Not thread-safe.
 class Trace final : public ops::CallObserver {
  public:
   Trace(std::vector<TracedWeight> weights, const std::vector<std::pair<std::string, Tensor>>& inputs);
 
   // Throws Error{kUnimplemented} for what no graph has: generators, writes to tensors that are constants.
-  void called(const ops::Op& op, std::span<const ops::Value> arguments, std::span<const ops::Value> returns) override;
-  void note_sizes_read() { are_sizes_read_ = true; }
+  void called(const ops::Op& op, std::span<const ops::Value> arguments, std::span<ops::Value> returns) override;
+  // The function reads this of the tensor, as it is now.
+  void note_read(const Tensor& tensor, TensorRead what);
+  // Whether an operator gave elements as numbers: what the function did with them is lost.
+  bool are_values_read() const { return are_values_read_; }
 
   // Ends the graph with the function's result (tensors, and tuples, lists and dicts of them) and writes it as a
   // TorchScript archive. Call once. Throws Error as export_torchscript does.
@@ -39,18 +48,22 @@ class Trace final : public ops::CallObserver {
   GraphValue* value_of(const ops::Value& value, const ops::TypePtr& type);
   GraphValue* tensor_value(const Tensor& tensor);
   void returned(const ops::Value& value, GraphValue* output);
-  void check_shapes();
+  void check_written(const ops::Op& op, const Tensor& tensor) const;
+  void number_returned(const ops::Op& op, const ops::Value& value, GraphValue* output);
+  // Refuses to run when `given` is not `wanted`.
+  void guard(GraphValue* given, const ops::Value& wanted, const std::string& message);
 
   std::vector<TracedWeight> weights_;
   std::vector<std::pair<std::string, Tensor>> inputs_;
-  std::vector<Dims> input_sizes_;  // as they were before the function ran
   ModuleTree tree_{"__torch__.Traced"};
   Graph graph_;
   GraphBuilder builder_{graph_};
   std::map<const TensorImpl*, GraphValue*> values_;
   std::map<const TensorImpl*, std::string> names_;  // of weights
   std::vector<ops::Value> seen_;                    // so that no address is used again
-  bool are_sizes_read_ = false;
+  std::set<std::pair<const TensorImpl*, TensorRead>> guarded_;
+  std::set<const void*> constant_memory_;  // storages of constants
+  bool are_values_read_ = false;
 };
 
 }  // namespace tensord::jit

@@ -79,7 +79,8 @@ struct PlanSettings {
 };
 
 // The body of a prim::Plan node as a flat list of calls with kernels chosen and every tensor
-// placed. Immutable; workers run it side by side, each with memory of its own (PlanState).
+// placed. Immutable; workers run it side by side, each with memory of its own (PlanState). Calls of a device are queued
+// in its current stream.
 class Plan {
  public:
   // Proven before it is given back (plan_verifier.h). Throws PlanRefused where that fails, naming the pass and
@@ -87,6 +88,7 @@ class Plan {
   static std::unique_ptr<const Plan> build(const Node& node, const PlanSettings& settings);
 
   uint64_t id = 0;  // unique in the process
+  Device device;    // of all its tensors and of its arena; constant numbers may lie on the host
   std::vector<PlanRoot> roots;
   std::vector<PlanTensor> tensors;
   std::vector<PlanInput> inputs;

@@ -1,7 +1,6 @@
 #include "core/jit/runtime/plan/plan_slots.h"
 
-#include <cstring>
-
+#include "core/tensor/device_runtime.h"
 #include "core/tensor/memory_checks.h"
 
 namespace tensord::jit {
@@ -18,10 +17,10 @@ PlanSlots::PlanSlots(const Plan& plan, char* arena) : arena_(arena) {
 void PlanSlots::take_own(const Plan& plan) {
   for (const PlanRoot& root : plan.roots) {
     const bool is_own = root.kind == PlanRoot::Kind::kArena;
-    roots_.push_back(is_own ? allocate_storage(root.bytes, Device{}) : Storage());
+    roots_.push_back(is_own ? allocate_storage(root.bytes, plan.device) : Storage());
   }
   for (const PlanCall& call : plan.calls)
-    scratch_.push_back(call.scratch_bytes > 0 ? allocate_storage(call.scratch_bytes, Device{}) : Storage());
+    scratch_.push_back(call.scratch_bytes > 0 ? allocate_storage(call.scratch_bytes, plan.device) : Storage());
 }
 
 size_t PlanSlots::arena_bytes(const Plan& plan) { return guards_memory() ? 0 : plan.arena_bytes; }
@@ -43,10 +42,13 @@ size_t PlanSlots::storage_offset(const Plan& plan, uint32_t root) const {
 }
 
 void PlanSlots::poison(const Plan& plan) const {
-  if (arena_ && !guards_memory()) std::memset(arena_, kPoison, plan.arena_bytes);
+  const auto fill = [&](void* data, size_t bytes) {
+    device_runtime(plan.device).fill(data, static_cast<uint8_t>(kPoison), bytes, current_stream(plan.device));
+  };
+  if (arena_ && !guards_memory()) fill(arena_, plan.arena_bytes);
   for (const auto* storages : {&roots_, &scratch_}) {
     for (const Storage& storage : *storages) {
-      if (storage) std::memset(storage->data(), kPoison, storage->size_bytes());
+      if (storage) fill(storage->data(), storage->size_bytes());
     }
   }
 }

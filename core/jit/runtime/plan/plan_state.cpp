@@ -1,15 +1,14 @@
 #include "core/jit/runtime/plan/plan_state.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/jit/runtime/plan/memory_plan.h"
 #include "core/jit/runtime/plan/plan_slots.h"
 #include "core/jit/runtime/plan/sample_loop.h"
+#include "core/tensor/device_copy.h"
 #include "core/tensor/memory_checks.h"
-#include "core/tensor/strided_copy.h"
 
 namespace tensord::jit {
 
@@ -63,8 +62,9 @@ struct PlanState::Binding {
   void take_outputs(const Plan& plan, const Options& options);
   void move_outputs(const Plan& plan, const Options& options);
   void patch();
+  void note_uses(Device device, const Storage& arena) const;
   void patch(std::vector<TensorPatch>& patches, const std::vector<Tensor>& sources);
-  void run_call(const PlanCall& call, size_t index, void* scratch);
+  void run_call(const Plan& plan, const PlanCall& call, size_t index, void* scratch);
   void run_loop(const SampleLoop& loop, size_t index, void* scratch, const Options& options, const PlanCall** failed);
   void give_results(const Plan& plan, std::vector<Value>& values);
   void release();
@@ -139,7 +139,7 @@ void PlanState::Binding::take_inputs(const Plan& plan, std::span<const Value> ar
     if (tensor.strides() == expected.strides()) {
       inputs[i] = tensor;
     } else {
-      inputs[i] = Tensor::empty_strided(expected.sizes(), expected.strides(), expected.dtype());
+      inputs[i] = Tensor::empty_strided(expected.sizes(), expected.strides(), expected.dtype(), plan.device);
       inputs[i].copy_from(tensor);
     }
   }
@@ -153,7 +153,7 @@ void PlanState::Binding::move_outputs(const Plan& plan, const Options& options) 
       if (root < 0 || options.result_numbers[i] != static_cast<int32_t>(memory.result)) continue;
       const auto bytes = plan.output_bytes[static_cast<size_t>(root)];
       const bool is_aligned = reinterpret_cast<uintptr_t>(memory.storage->data()) % kArenaAlignment == 0;
-      if (!is_aligned || memory.storage->size_bytes() < bytes) continue;
+      if (!is_aligned || memory.storage->size_bytes() < bytes || memory.storage->device() != plan.device) continue;
       const Dims sizes{static_cast<int64_t>(bytes)};
       outputs[static_cast<size_t>(root)] = Tensor::from_storage(memory.storage, sizes, Dims{1}, 0, DType::kUInt8);
       is_moved[static_cast<size_t>(root)] = true;
@@ -172,10 +172,17 @@ void PlanState::Binding::take_outputs(const Plan& plan, const Options& options) 
   move_outputs(plan, options);
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (is_moved[i]) continue;
-    // Free again when nobody but this state holds the memory.
-    const bool is_free = outputs[i].defined() && outputs[i].storage()->use_count() == 1;
-    if (!is_free) outputs[i] = Tensor::empty(Dims{static_cast<int64_t>(plan.output_bytes[i])}, DType::kUInt8);
-    if (options.poison && plan.output_bytes[i] > 0) std::memset(outputs[i].raw_data(), kPoison, plan.output_bytes[i]);
+    // Free again when nobody but this state holds the memory. Of a device, whoever held it may have used it in another
+    // stream, which its allocator knows.
+    const bool is_free = plan.device.is_host() && outputs[i].defined() && outputs[i].storage()->use_count() == 1;
+    if (!is_free) {
+      outputs[i] = Tensor::empty(Dims{static_cast<int64_t>(plan.output_bytes[i])}, DType::kUInt8, plan.device);
+    }
+    if (options.poison && plan.output_bytes[i] > 0) {
+      device_runtime(plan.device)
+          .fill(outputs[i].raw_data(), static_cast<uint8_t>(kPoison), plan.output_bytes[i],
+                current_stream(plan.device));
+    }
   }
 }
 
@@ -188,6 +195,15 @@ void PlanState::Binding::patch() {
   patch(tensors_from_outputs, outputs);
 }
 
+// The stream's work on them outlasts the run.
+void PlanState::Binding::note_uses(Device device, const Storage& arena) const {
+  if (device.is_host()) return;
+  DeviceStream& stream = current_stream(device);
+  arena->note_use(stream);
+  for (const Tensor& input : inputs) input.storage()->note_use(stream);
+  for (const Tensor& output : outputs) output.storage()->note_use(stream);
+}
+
 void PlanState::Binding::patch(std::vector<TensorPatch>& patches, const std::vector<Tensor>& sources) {
   for (TensorPatch& patch : patches) {
     const Tensor& source = sources[patch.index];
@@ -198,18 +214,20 @@ void PlanState::Binding::patch(std::vector<TensorPatch>& patches, const std::vec
   }
 }
 
-void PlanState::Binding::run_call(const PlanCall& call, size_t index, void* scratch) {
-  const ops::KernelContext context{Device{}};
+void PlanState::Binding::run_call(const Plan& plan, const PlanCall& call, size_t index, void* scratch) {
+  const ops::KernelContext context{plan.device};
   if (call.prepared) {
     void* const* const at = pointers.data() + first[index];
     return call.prepared->run(context, {at, at + call.inputs.size(), scratch});
   }
   Kernel& kernel = *kernels[index];
-  if (call.is_copy) return strided_copy(kernel.outputs[0], kernel.operands[0]);
-  const ops::KernelFn& function = call.op->kernels[static_cast<size_t>(DeviceKind::kCPU)];
+  if (call.is_copy) return copy_elements(kernel.outputs[0], kernel.operands[0]);
+  const ops::KernelFn& function = call.op->kernels[static_cast<size_t>(plan.device.kind)];
   if (function && call.op->infer) return function(context, kernel.arguments, kernel.outputs);
+  const bool is_dynamic = call.op->way == ops::Way::kDynamic;
+  const ops::DirectFn& direct = is_dynamic ? call.op->dynamic[static_cast<size_t>(plan.device.kind)] : call.op->direct;
   std::vector<Value> results;
-  call.op->direct(kernel.arguments, results);
+  direct(kernel.arguments, results);
   size_t next = 0;
   for (const Value& result : results) {
     if (result.is_tensor()) kernel.outputs.at(next++).copy_from(result.to_tensor());
@@ -270,22 +288,34 @@ void PlanState::Binding::release() {
 PlanState::PlanState() = default;
 PlanState::~PlanState() = default;
 
-size_t PlanState::arena_bytes() const { return arena_.defined() ? arena_.size_bytes() : 0; }
+size_t PlanState::arena_bytes() const {
+  size_t bytes = 0;
+  for (const Tensor& arena : arenas_) bytes += arena.size_bytes();
+  return bytes;
+}
+
+Tensor& PlanState::arena_of(Device device) {
+  for (Tensor& arena : arenas_) {
+    if (arena.device() == device) return arena;
+  }
+  return arenas_.emplace_back(Tensor::empty(Dims{0}, DType::kUInt8, device));
+}
 
 PlanState::Binding& PlanState::bind(const Plan& plan) {
   const size_t bytes = PlanSlots::arena_bytes(plan);
   // Where all tensors are empty too: kernels get tensors with memory.
-  if (!arena_.defined() || arena_bytes() < bytes) {
+  Tensor& arena = arena_of(plan.device);
+  if (arena.size_bytes() < bytes) {
     // Every binding that points into the old arena is made again when it is used next.
     bindings_.clear();
     order_.clear();
-    arena_ = Tensor();
-    arena_ = Tensor::empty(Dims{static_cast<int64_t>(bytes)}, DType::kUInt8);
+    arena = Tensor::empty(Dims{0}, DType::kUInt8, plan.device);
+    arena = Tensor::empty(Dims{static_cast<int64_t>(bytes)}, DType::kUInt8, plan.device);
   }
   std::unique_ptr<Binding>& binding = bindings_[plan.id];
   if (binding) return *binding;
   binding = std::make_unique<Binding>();
-  binding->build(plan, arena_.storage());
+  binding->build(plan, arena.storage());
   Binding& bound = *binding;
   order_.push_back(plan.id);
   if (order_.size() > kMaxBindings) {
@@ -306,6 +336,7 @@ void PlanState::run(const Plan& plan, std::span<const Value> arguments, std::vec
   binding.take_outputs(plan, options);
   if (options.poison) binding.slots.poison(plan);
   binding.patch();
+  binding.note_uses(plan.device, arena_of(plan.device).storage());
   for (size_t i = 0; i < plan.calls.size(); ++i) {
     const PlanCall& call = plan.calls[i];
     *failed_call = &call;
@@ -316,11 +347,11 @@ void PlanState::run(const Plan& plan, std::span<const Value> arguments, std::vec
       continue;
     }
     if (!options.profile) {
-      binding.run_call(call, i, scratch);
+      binding.run_call(plan, call, i, scratch);
       continue;
     }
     const int64_t start_ns = Clock::system().now_ns();
-    binding.run_call(call, i, scratch);
+    binding.run_call(plan, call, i, scratch);
     options.profile->add(call.name, call.detail, start_ns, Clock::system().now_ns() - start_ns, call.cost.flops,
                          call.cost.bytes);
   }

@@ -46,7 +46,9 @@ class PlanState {
   struct Binding;
   Binding& bind(const Plan& plan);
 
-  Tensor arena_;
+  Tensor& arena_of(Device device);
+
+  std::vector<Tensor> arenas_;                                       // one of each device that plans were run on
   std::unordered_map<uint64_t, std::unique_ptr<Binding>> bindings_;  // by plan id
   std::vector<uint64_t> order_;                                      // of bindings_, oldest first
 };

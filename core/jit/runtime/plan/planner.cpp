@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/jit/runtime/plan/plan_placement.h"
@@ -73,11 +74,37 @@ std::unique_ptr<const Plan> Plan::build(const Node& node, const PlanSettings& se
   }
 }
 
+namespace {
+
+// The first tensor's that is known among the values, and the items of lists.
+bool find_device(std::span<const GraphValue* const> values, Device& device) {
+  for (const GraphValue* value : values) {
+    bool is_found = false;
+    for_each_meta(value->known(), [&](const Tensor& meta) {
+      if (!std::exchange(is_found, true)) device = meta.device();
+    });
+    if (is_found) return true;
+  }
+  return false;
+}
+
+// A segment is of one device.
+Device device_of(const Node& node) {
+  Device device;
+  for (const Node* call = node.blocks()[0]->first(); call; call = call->next()) {
+    if (call->op() && find_device(call->outputs(), device)) break;
+  }
+  return device;
+}
+
+}  // namespace
+
 void Planner::build() {
+  plan_.device = device_of(node_);
   add_inputs();
   for (const Node* node = node_.blocks()[0]->first(); node; node = node->next()) add_node(*node);
   add_outputs();
-  if (settings_.splits_samples) split_samples(plan_, escapes_, settings_);
+  if (settings_.splits_samples && plan_.device.is_host()) split_samples(plan_, escapes_, settings_);
   place_memory(plan_, escapes_, settings_);
 }
 
@@ -195,7 +222,7 @@ void Planner::add_call(const Node& node) {
     call.outputs.insert(call.outputs.end(), tensors.begin(), tensors.end());
     define(output, output->known(), std::move(tensors));
   }
-  call.prepared = prepare_call(call, metas, settings_);
+  call.prepared = prepare_call(call, metas, plan_.device, settings_);
   // What has an alias mark and is no view here is a copy in the same order of elements.
   call.is_copy = !call.prepared && node.op()->is_view && metas.size() == 1 && !call.inputs.empty() &&
                  (metas[0].sizes() == plan_.tensors[call.inputs[0]].meta.sizes() || metas[0].is_contiguous());

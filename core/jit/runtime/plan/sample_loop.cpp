@@ -39,7 +39,8 @@ class Team {
       *failed = &call;
       if (is_stopped()) return;
       const int64_t start_ns = is_timed ? Clock::system().now_ns() : 0;
-      call.prepared->run(ops::KernelContext{Device{}}, {at, at + call.inputs.size(), slots_.scratch(*part_.body, i)});
+      call.prepared->run(ops::KernelContext{part_.body->device},
+                         {at, at + call.inputs.size(), slots_.scratch(*part_.body, i)});
       if (is_timed) times_[i] += Clock::system().now_ns() - start_ns;
       at += call.inputs.size() + call.outputs.size();
     }

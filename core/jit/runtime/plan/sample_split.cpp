@@ -17,7 +17,6 @@ using ops::Value;
 
 namespace {
 
-constexpr auto kCpu = static_cast<size_t>(DeviceKind::kCPU);
 // Rough costs, to weigh what a split saves against what it costs.
 constexpr double kNsPerByteFromMemory = 0.1;  // activations that left the cache
 constexpr double kNsPerWeightByte = 0.03;     // weights read again, while the processor computes
@@ -121,7 +120,7 @@ class BodyBuilder {
     next = 0;
     for (const Value& argument : whole.arguments) call.arguments.push_back(with_tensors(argument, operands, next));
     if (!gives(call, results)) return false;
-    call.prepared = prepare_call(call, results, settings_);
+    call.prepared = prepare_call(call, results, plan_.device, settings_);
     if (!call.prepared) return false;
     call.scratch_bytes = call.prepared->scratch_bytes;
     call.detail = whole.detail;
@@ -372,7 +371,7 @@ class Splitter {
 
   void add_operand(uint32_t root, int64_t stride, std::vector<uint32_t>& operands, std::vector<int64_t>& strides) {
     const Tensor meta =
-        Tensor::meta_strided(Dims{static_cast<int64_t>(plan_.roots[root].bytes)}, Dims{1}, DType::kUInt8, Device{});
+        Tensor::meta_strided(Dims{static_cast<int64_t>(plan_.roots[root].bytes)}, Dims{1}, DType::kUInt8, plan_.device);
     plan_.tensors.push_back({meta, root, 0});
     operands.push_back(static_cast<uint32_t>(plan_.tensors.size() - 1));
     strides.push_back(stride);
@@ -398,8 +397,8 @@ class Splitter {
 }  // namespace
 
 std::unique_ptr<const ops::PreparedCall> prepare_call(const PlanCall& call, const std::vector<Tensor>& outputs,
-                                                      const PlanSettings& settings) {
-  const ops::PrepareFn& function = call.op->prepare[kCpu];
+                                                      Device device, const PlanSettings& settings) {
+  const ops::PrepareFn& function = call.op->prepare[static_cast<size_t>(device.kind)];
   if (!function) return nullptr;
   return function({*call.op, call.arguments, outputs, settings.threads, settings.precision, settings.packs});
 }

@@ -19,6 +19,6 @@ void split_samples(Plan& plan, std::vector<bool>& escapes, const PlanSettings& s
 
 // What a call is prepared with; null where its operator has no prepared form for these shapes.
 std::unique_ptr<const ops::PreparedCall> prepare_call(const PlanCall& call, const std::vector<Tensor>& outputs,
-                                                      const PlanSettings& settings);
+                                                      Device device, const PlanSettings& settings);
 
 }  // namespace tensord::jit

@@ -1,8 +1,8 @@
 """engine.jit.trace: a function or module, run once, as a TorchScript model.
 
 What is written down are operators with the numbers that they got. Tensors that are neither inputs nor the module's become
-constants. Where Python reads sizes (`x.shape`), the model refuses inputs of other shapes; where it reads elements (`if x.sum() > 0`), the
-trace keeps one way, and a TracerWarning says so.
+constants. Where Python reads sizes (`x.shape`), ranks, dtypes or strides, the model checks them there and refuses others; where it reads
+elements (`if x.sum() > 0`), the trace keeps one way, and a TracerWarning says so.
 """
 
 from __future__ import annotations

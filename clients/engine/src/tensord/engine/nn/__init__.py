@@ -1,8 +1,9 @@
 """Modules, under torch.nn's names: parameters, buffers and modules inside are what is assigned to attributes."""
 
-from tensord.engine.nn import functional, init, utils
+from tensord.engine.nn import functional, init, parallel, utils
 from tensord.engine.nn.activations import *  # noqa: F403
 from tensord.engine.nn.containers import ModuleDict, ModuleList, ParameterList, Sequential
 from tensord.engine.nn.layers import *  # noqa: F403
 from tensord.engine.nn.losses import *  # noqa: F403
 from tensord.engine.nn.module import Buffer, Module, Parameter
+from tensord.engine.nn.parallel import SyncBatchNorm

@@ -109,7 +109,7 @@ std::string reason_of(std::string_view op, int64_t code) {
 
 void check_info(std::string_view op, const Tensor& info) {
   if (info.is_meta()) return;
-  const Tensor codes = info.contiguous();
+  const Tensor codes = info.to(Device{}).contiguous();
   const int32_t* code = codes.data<int32_t>();
   for (int64_t i = 0; i < codes.numel(); ++i) {
     if (code[i] == 0) continue;

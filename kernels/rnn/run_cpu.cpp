@@ -1,7 +1,7 @@
 // Runs recurrent layers: once, with weights packed on the way, or prepared.
-#include "core/ops/run.h"
 #include "core/base/error.h"
 #include "core/base/parallel.h"
+#include "core/ops/run.h"
 #include "core/tensor/strided_copy.h"
 #include "kernels/rnn/rnn.h"
 

@@ -1,0 +1,140 @@
+"""Modules that several processes train together."""
+
+from __future__ import annotations
+
+import contextlib
+
+from tensord.engine import _engine
+from tensord.engine._engine import Tensor
+from tensord.engine.distributed import groups
+from tensord.engine.nn.module import Module
+
+_native = _engine._distributed
+
+
+def _tensors_in(value) -> list:
+    """Of lists, tuples, dicts and what has fields (dataclasses, named tuples), at any depth."""
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = value.values()
+    elif hasattr(value, "__dataclass_fields__"):
+        value = [getattr(value, name) for name in value.__dataclass_fields__]
+    elif not isinstance(value, (list, tuple)):
+        return []
+    return [tensor for item in value for tensor in _tensors_in(item)]
+
+
+class DistributedDataParallel(Module):
+    """A module that several processes train, each with data of its own: torch.nn.parallel.DistributedDataParallel.
+
+    All ranks make one, of modules that are alike; all start from rank 0's parameters and buffers. A backward pass of the result of
+    forward() leaves the mean of all ranks' gradients in the parameters. Those that ask for no gradient now must not ask for one later.
+    """
+
+    def __init__(self, module: Module, device_ids=None, output_device=None, dim: int = 0, broadcast_buffers: bool = True,
+                 process_group=None, bucket_cap_mb=None, find_unused_parameters: bool = False, check_reduction: bool = False,
+                 gradient_as_bucket_view: bool = False, static_graph: bool = False):
+        super().__init__()
+        if device_ids or output_device is not None:
+            raise NotImplementedError("DistributedDataParallel: device_ids and output_device; modules are on the CPU")
+        self.module = module
+        self.process_group = groups.resolve(process_group)
+        if self.process_group is None:
+            raise ValueError("Invalid process_group: this rank is not in it")
+        self.broadcast_buffers, self.find_unused_parameters = broadcast_buffers, find_unused_parameters
+        self.gradient_as_bucket_view, self.static_graph = gradient_as_bucket_view, static_graph
+        self._reducer = _native.make_data_parallel(
+            self.process_group._native, list(module.named_parameters()), list(module.named_buffers()),
+            0 if bucket_cap_mb is None else int(bucket_cap_mb * 1024 * 1024), broadcast_buffers, find_unused_parameters, static_graph,
+            gradient_as_bucket_view)
+
+    def forward(self, *args, **kwargs):
+        results = []
+
+        def call():
+            results.append(self.module(*args, **kwargs))
+            return _tensors_in(results[0])
+
+        self._reducer.forward(call)
+        return results[0]
+
+    @contextlib.contextmanager
+    def no_sync(self):
+        """Within it passes add to this rank's gradients only; the first one after it reduces all that came together."""
+        self._reducer.start_no_sync()
+        try:
+            yield
+        finally:
+            self._reducer.end_no_sync()
+
+    @contextlib.contextmanager
+    def join(self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False):
+        """Around the training loop of ranks that have different numbers of batches; all ranks enter it."""
+        if not enable:
+            yield
+            return
+        self._reducer.start_join(divide_by_initial_world_size, throw_on_early_termination)
+        try:
+            yield
+            self._reducer.finish_join()
+        finally:
+            self._reducer.end_join()
+
+    def register_comm_hook(self, state, hook) -> None:
+        """How gradients travel: a hook of `distributed.algorithms` (fp16_compress_hook, bf16_compress_hook, powerSGD_hook)."""
+        arguments = getattr(hook, "_native_arguments", None)
+        if arguments is None:
+            raise NotImplementedError("register_comm_hook: hooks are those of tensord.engine.distributed.algorithms")
+        self._reducer.register_hook(*arguments(state))
+
+
+class SyncBatchNorm(Module):
+    """Batch norm of which training counts the rows of all ranks, for inputs of two dimensions or more."""
+
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum=0.1, affine: bool = True, track_running_stats: bool = True,
+                 process_group=None):
+        super().__init__()
+        from tensord.engine.nn.layers import BatchNorm1d
+
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.affine, self.track_running_stats, self.process_group = affine, track_running_stats, process_group
+        own = BatchNorm1d(num_features, eps, momentum, affine, track_running_stats)
+        for name, parameter in own._parameters.items():
+            self.register_parameter(name, parameter)
+        for name, buffer in own._buffers.items():
+            self.register_buffer(name, buffer)
+
+    def forward(self, input):
+        from tensord.engine.nn import functional as F
+
+        if input.ndim < 2:
+            raise ValueError(f"expected at least 2D input (got {input.ndim}D input)")
+        factor = self.momentum or 0.0
+        if self.training and self.track_running_stats:
+            self.num_batches_tracked.add_(1)
+            if self.momentum is None:
+                factor = 1.0 / float(self.num_batches_tracked)
+        uses_batch = self.training or self.running_mean is None
+        group = groups.resolve(self.process_group) if self.training and groups.is_initialized() else None
+        if group is None or group.size() == 1:
+            return F.batch_norm(input, self.running_mean, self.running_var, self.weight, self.bias, uses_batch, factor, self.eps)
+        return _native.sync_batch_norm(group._native, input, self.weight, self.bias, self.running_mean, self.running_var, factor, self.eps)
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group=None) -> Module:
+        """The module with all its batch norms of this kind; their parameters and buffers stay the same tensors."""
+        from tensord.engine.nn.layers import _BatchNorm
+
+        made = module
+        if isinstance(module, _BatchNorm):
+            made = cls(module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats, process_group)
+            made._parameters.update(module._parameters)
+            made._buffers.update(module._buffers)
+            made.training = module.training
+        for name, child in list(module.named_children()):
+            made._modules[name] = cls.convert_sync_batchnorm(child, process_group)
+        return made
+
+    def extra_repr(self):
+        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}"

@@ -1,0 +1,100 @@
+"""How the client for asyncio calls gRPC: half of what differs from the synchronous one; `_calls` is the other half."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, AsyncIterable, AsyncIterator, Iterable, Optional, TypeVar, Union
+
+import grpc
+import grpc.aio
+
+from tensord._connection import TLS, Headers
+from tensord.errors import FailedPreconditionError, from_rpc
+
+T = TypeVar("T")
+Items = Union[Iterable[T], AsyncIterable[T]]
+
+
+def open_channel(target: str, tls: Optional[TLS], options: Any) -> Any:
+    if tls is None:
+        return grpc.aio.insecure_channel(target, options)
+    return grpc.aio.secure_channel(target, tls.credentials(), options)
+
+
+async def sleep(seconds: float) -> None:
+    await asyncio.sleep(seconds)
+
+
+async def close(channel: Any) -> None:
+    await channel.close()
+
+
+async def each(items: Items[T]) -> AsyncIterator[T]:
+    """The items of what can be iterated in either way."""
+    if isinstance(items, AsyncIterable):
+        async for item in items:
+            yield item
+    else:
+        for item in items:
+            yield item
+
+
+async def received(call: Any) -> AsyncIterator[bytes]:
+    """The messages of a call with one request and many answers. Raises grpc.RpcError."""
+    while True:
+        message = await call.read()
+        if message is grpc.aio.EOF:
+            return
+        yield message
+
+
+async def send_all(channel: Any, method: str, messages: AsyncIterator[bytes], timeout: Optional[float],
+                   metadata: Headers) -> bytes:
+    """A call of many messages and one answer. What `messages` raises goes through."""
+    call: Any = channel.stream_unary(method)(timeout=timeout, metadata=metadata)
+    try:
+        async for message in messages:
+            await call.write(message)
+        await call.done_writing()
+    except (grpc.RpcError, asyncio.InvalidStateError):
+        pass  # the server has ended the call; its answer says why
+    except BaseException:
+        call.cancel()
+        raise
+    try:
+        answer: bytes = await call
+        return answer
+    except grpc.RpcError as error:
+        raise from_rpc(error) from None
+
+
+class Duplex:
+    """A call of many messages in both ways. `write` waits while the server takes nothing more."""
+
+    def __init__(self, channel: Any, method: str, **options: Any) -> None:
+        self._call: Any = channel.stream_stream(method)(**options)
+
+    async def write(self, message: bytes) -> None:
+        try:
+            await self._call.write(message)
+        except grpc.RpcError as error:
+            raise from_rpc(error) from None
+        except asyncio.InvalidStateError:
+            raise FailedPreconditionError("the stream has ended; nothing can be sent any more") from None
+
+    async def finish(self) -> None:
+        try:
+            await self._call.done_writing()
+        except (grpc.RpcError, asyncio.InvalidStateError):
+            pass  # it has ended already; reading says why
+
+    async def read(self) -> Optional[bytes]:
+        """None: it has ended."""
+        try:
+            message: Any = await self._call.read()
+        except grpc.RpcError as error:
+            raise from_rpc(error) from None
+        return None if message is grpc.aio.EOF else message
+
+    def cancel(self) -> None:
+        self._call.cancel()

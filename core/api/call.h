@@ -1,0 +1,118 @@
+#pragma once
+
+#include <atomic>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "core/ops/registry.h"
+#include "core/ops/unbox.h"
+#include "tensord/arguments.h"
+
+// What the printed functions of include/tensord/ops.h are made of: one static Slot each, and an array of Arguments.
+namespace tensord::api {
+
+// An argument on its way to an operator: points to what the caller has, owns nothing.
+class Argument {
+ public:
+  Argument(std::nullptr_t) {}
+  Argument(const Tensor& tensor) : Argument(Kind::kTensor, &tensor) {}
+  Argument(const Scalar& scalar) : Argument(Kind::kScalar, &scalar) {}
+  Argument(Int value) : kind_(Kind::kInt) { payload_.i = value; }
+  Argument(Float value) : kind_(Kind::kFloat) { payload_.d = value; }
+  Argument(Bool value) : kind_(Kind::kBool) { payload_.i = value; }
+  Argument(DType dtype) : kind_(Kind::kInt) { payload_.i = static_cast<int64_t>(dtype); }
+  Argument(MemoryFormat format) : kind_(Kind::kInt) { payload_.i = static_cast<int64_t>(format); }
+  Argument(const Device& device) : Argument(Kind::kDevice, &device) {}
+  Argument(const std::string_view& text) : Argument(Kind::kText, text.data(), text.size()) {}
+  template <class T>
+  Argument(const std::optional<T>& value) {
+    if (value) *this = Argument(*value);
+  }
+  template <class T, bool takes_one, bool is_optional>
+  Argument(const ListArgument<T, takes_one, is_optional>& list) {
+    if (list.is_one()) {
+      *this = Argument(Int(list.one()));
+    } else if (!list.is_none()) {
+      *this = Argument(kind_of(list.items().data()), list.items().data(), list.items().size());
+    }
+  }
+
+  ops::Value value() const;
+
+ private:
+  enum class Kind : uint8_t {
+    kNone,
+    kTensor,
+    kScalar,
+    kInt,
+    kFloat,
+    kBool,
+    kDevice,
+    kText,
+    kInts,
+    kFloats,
+    kBools,
+    kScalars,
+    kTensors
+  };
+  static Kind kind_of(const int64_t*) { return Kind::kInts; }
+  static Kind kind_of(const double*) { return Kind::kFloats; }
+  static Kind kind_of(const bool*) { return Kind::kBools; }
+  static Kind kind_of(const Scalar*) { return Kind::kScalars; }
+  static Kind kind_of(const Tensor*) { return Kind::kTensors; }
+  Argument(Kind kind, const void* data, size_t size = 1) : kind_(kind), size_(size) { payload_.p = data; }
+  template <class T>
+  std::span<const T> items() const {
+    return {static_cast<const T*>(payload_.p), size_};
+  }
+
+  Kind kind_ = Kind::kNone;
+  size_t size_ = 0;
+  union {
+    int64_t i = 0;
+    double d;
+    const void* p;
+  } payload_;
+};
+
+// The results of a call, as whatever the function returns.
+class Results {
+ public:
+  explicit Results(std::vector<ops::Value> values) : values_(std::move(values)) {}
+  template <class R>
+  operator R() && {
+    return ops::Unbox<R>::get(values_.at(0));
+  }
+  template <class... R>
+  operator std::tuple<R...>() && {
+    return take<std::tuple<R...>>(std::index_sequence_for<R...>());
+  }
+
+ private:
+  template <class Tuple, size_t... I>
+  Tuple take(std::index_sequence<I...>) {
+    return {ops::Unbox<std::tuple_element_t<I, Tuple>>::get(values_.at(I))...};
+  }
+  std::vector<ops::Value> values_;
+};
+
+// One operator, looked up by its name at the first call.
+class Slot {
+ public:
+  explicit constexpr Slot(const char* name) : name_(name) {}
+  // Throws Error as ops::run does, and for an undefined tensor where the schema wants one.
+  Results call(std::span<const Argument> arguments);
+
+ private:
+  const char* name_;
+  std::atomic<const ops::Op*> op_ = nullptr;
+};
+
+}  // namespace tensord::api
+
+// A function's body. `return` converts the results to the function's type.
+#define TENSORD_CALL(NAME, ...)                               \
+  static constinit ::tensord::api::Slot slot(NAME);           \
+  const ::tensord::api::Argument arguments[] = {__VA_ARGS__}; \
+  return slot.call(arguments)

@@ -1,0 +1,66 @@
+#include "core/distributed/mpi/mpi_engine.h"
+
+#include "core/base/error.h"
+#include "core/distributed/group/engine_object.h"
+#include "core/distributed/mpi/module_interface.h"
+#include "core/distributed/store/tcp_store.h"
+
+namespace tensord::distributed {
+namespace {
+
+const MpiModule* open_module(std::string& problem) {
+  // MPI opens parts of itself, which want its symbols.
+  void* const found =
+      find_in_object(places_of_object("libtensord_mpi.so", "TENSORD_MPI"), kMpiModuleFunction, true, problem);
+  if (!found) return nullptr;
+  const MpiModule* const module = reinterpret_cast<MpiModuleFunction>(found)();
+  if (std::string(module->interface()) == kMpiInterface) return module;
+  problem += ", of another build";
+  return nullptr;
+}
+
+// Opened once, and never closed.
+struct OpenedModule {
+  std::string problem;
+  const MpiModule* const module = open_module(problem);
+};
+const OpenedModule& opened() {
+  static const OpenedModule once;
+  return once;
+}
+
+const MpiModule& module() {
+  if (!opened().module) fail(ErrorCode::kUnimplemented, "mpi: this build has no engine of MPI: ", opened().problem);
+  return *opened().module;
+}
+
+}  // namespace
+
+bool has_mpi() { return opened().module != nullptr; }
+
+EngineFactory mpi_engines() {
+  return [&of = module()](std::shared_ptr<Store> store, const std::string&, int rank, int size, Milliseconds timeout) {
+    return of.make_engine(std::move(store), rank, size, timeout);
+  };
+}
+
+std::unique_ptr<ProcessGroup> make_mpi_world(GroupOptions options) {
+  const MpiModule& mpi = module();
+  std::shared_ptr<TcpStore> store;
+  std::string place;
+  if (mpi.rank() == 0) {
+    store = std::make_shared<TcpStore>(TcpStoreOptions{.port = 0, .is_server = true});
+    place = concat(mpi.host(), " ", store->port());
+  }
+  place = mpi.broadcast_text(place);
+  if (mpi.rank() != 0) {
+    const size_t space = place.rfind(' ');
+    check_internal(space != std::string::npos, "rank 0 said no place of its store");
+    const std::string host = place.substr(0, space);
+    store = std::make_shared<TcpStore>(TcpStoreOptions{.host = host == mpi.host() ? "127.0.0.1" : host,
+                                                       .port = static_cast<uint16_t>(std::stoi(place.substr(space)))});
+  }
+  return std::make_unique<ProcessGroup>(store, "world", mpi.rank(), mpi.size(), mpi_engines(), std::move(options));
+}
+
+}  // namespace tensord::distributed

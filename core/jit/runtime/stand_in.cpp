@@ -1,0 +1,20 @@
+#include "core/jit/runtime/stand_in.h"
+
+namespace tensord::jit {
+
+void use_stand_in(Block* block, const ops::Op& stand_in) {
+  for (Node* node = block->first(); node != nullptr;) {
+    Node* const next = node->next();
+    for (Block* inner : node->blocks()) use_stand_in(inner, stand_in);
+    if (node->is_op(stand_in.schema.full_name())) {
+      Node* const other = block->graph()->create(stand_in, node->inputs());
+      other->set_location(node->location());
+      other->insert_before(node);
+      for (size_t i = 0; i < node->outputs().size(); ++i) node->output(i)->replace_all_uses_with(other->output(i));
+      node->destroy();
+    }
+    node = next;
+  }
+}
+
+}  // namespace tensord::jit

@@ -1,0 +1,148 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/nn/module.h"
+#include "core/ops/op.h"
+
+// Layers and losses without parameters, which call one operator: its tensors first, then what the layer was made with.
+// Names, order and defaults of arguments are PyTorch's; what is wrong with them the operator says when it is called.
+namespace tensord::nn {
+
+// A layer of one tensor.
+class OperatorLayer : public Layer {
+ public:
+  using Layer::forward;
+  Tensor forward(const Tensor& input) override;
+
+ protected:
+  // `op` is the operator's full name. Throws Error{kUnimplemented} when there is none.
+  OperatorLayer(std::string kind, const char* op, std::vector<ops::Value> options = {});
+
+ private:
+  const ops::Op& op_;
+  const std::vector<ops::Value> options_;
+};
+
+#define TENSORD_LAYER(NAME, OP)                   \
+  struct NAME final : OperatorLayer {             \
+    NAME() : OperatorLayer(#NAME, "aten::" OP) {} \
+  };
+TENSORD_LAYER(Tanh, "tanh")
+TENSORD_LAYER(Sigmoid, "sigmoid")
+TENSORD_LAYER(ReLU6, "relu6")
+TENSORD_LAYER(SiLU, "silu")
+TENSORD_LAYER(Mish, "mish")
+TENSORD_LAYER(SELU, "selu")
+TENSORD_LAYER(Hardswish, "hardswish")
+TENSORD_LAYER(Hardsigmoid, "hardsigmoid")
+TENSORD_LAYER(LogSigmoid, "log_sigmoid")
+#undef TENSORD_LAYER
+
+struct ELU final : OperatorLayer {
+  explicit ELU(double alpha = 1) : OperatorLayer("ELU", "aten::elu", {alpha}) {}
+};
+struct CELU final : OperatorLayer {
+  explicit CELU(double alpha = 1) : OperatorLayer("CELU", "aten::celu", {alpha}) {}
+};
+struct LeakyReLU final : OperatorLayer {
+  explicit LeakyReLU(double slope = 0.01) : OperatorLayer("LeakyReLU", "aten::leaky_relu", {slope}) {}
+};
+struct Hardtanh final : OperatorLayer {
+  explicit Hardtanh(double min = -1, double max = 1) : OperatorLayer("Hardtanh", "aten::hardtanh", {min, max}) {}
+};
+struct Threshold final : OperatorLayer {
+  Threshold(double threshold, double value) : OperatorLayer("Threshold", "aten::threshold", {threshold, value}) {}
+};
+struct Hardshrink final : OperatorLayer {
+  explicit Hardshrink(double lambda = 0.5) : OperatorLayer("Hardshrink", "aten::hardshrink", {lambda}) {}
+};
+struct Softshrink final : OperatorLayer {
+  explicit Softshrink(double lambda = 0.5) : OperatorLayer("Softshrink", "aten::softshrink", {lambda}) {}
+};
+struct Softplus final : OperatorLayer {
+  explicit Softplus(double beta = 1, double threshold = 20)
+      : OperatorLayer("Softplus", "aten::softplus", {beta, threshold}) {}
+};
+struct GLU final : OperatorLayer {
+  explicit GLU(int64_t dim = -1) : OperatorLayer("GLU", "aten::glu", {dim}) {}
+};
+struct Softmax final : OperatorLayer {
+  explicit Softmax(int64_t dim) : OperatorLayer("Softmax", "aten::softmax.int", {dim}) {}
+};
+struct LogSoftmax final : OperatorLayer {
+  explicit LogSoftmax(int64_t dim) : OperatorLayer("LogSoftmax", "aten::log_softmax.int", {dim}) {}
+};
+struct Unflatten final : OperatorLayer {
+  Unflatten(int64_t dim, const Dims& sizes)
+      : OperatorLayer("Unflatten", "aten::unflatten.int", {dim, ops::make_int_list(sizes)}) {}
+};
+struct PixelShuffle final : OperatorLayer {
+  explicit PixelShuffle(int64_t factor) : OperatorLayer("PixelShuffle", "aten::pixel_shuffle", {factor}) {}
+};
+struct PixelUnshuffle final : OperatorLayer {
+  explicit PixelUnshuffle(int64_t factor) : OperatorLayer("PixelUnshuffle", "aten::pixel_unshuffle", {factor}) {}
+};
+
+// Pools. One number, a list of one, stands for all dimensions; no stride: the kernel's size.
+#define TENSORD_POOL(DIMS)                                                                                      \
+  struct AvgPool##DIMS final : OperatorLayer {                                                                  \
+    explicit AvgPool##DIMS(const Dims& kernel_size, const Dims& stride = {}, const Dims& padding = {0},         \
+                           bool ceil_mode = false, bool count_include_pad = true)                               \
+        : OperatorLayer(                                                                                        \
+              "AvgPool" #DIMS, "aten::avg_pool" #DIMS,                                                          \
+              {pool_list(kernel_size), pool_list(stride), pool_list(padding), ceil_mode, count_include_pad}) {} \
+  };                                                                                                            \
+  struct AdaptiveAvgPool##DIMS final : OperatorLayer {                                                          \
+    explicit AdaptiveAvgPool##DIMS(const Dims& output_size)                                                     \
+        : OperatorLayer("AdaptiveAvgPool" #DIMS, "aten::adaptive_avg_pool" #DIMS, {pool_list(output_size)}) {}  \
+  };                                                                                                            \
+  struct AdaptiveMaxPool##DIMS final : OperatorLayer {                                                          \
+    explicit AdaptiveMaxPool##DIMS(const Dims& output_size)                                                     \
+        : OperatorLayer("AdaptiveMaxPool" #DIMS, "aten::adaptive_max_pool" #DIMS, {pool_list(output_size)}) {}  \
+  };
+#define TENSORD_MAX_POOL(DIMS)                                                                                    \
+  struct MaxPool##DIMS final : OperatorLayer {                                                                    \
+    explicit MaxPool##DIMS(const Dims& kernel_size, const Dims& stride = {}, const Dims& padding = {0},           \
+                           const Dims& dilation = {1}, bool ceil_mode = false)                                    \
+        : OperatorLayer(                                                                                          \
+              "MaxPool" #DIMS, "aten::max_pool" #DIMS,                                                            \
+              {pool_list(kernel_size), pool_list(stride), pool_list(padding), pool_list(dilation), ceil_mode}) {} \
+  };
+// One number as such: the operator repeats it.
+inline ops::Value pool_list(const Dims& dims) {
+  return dims.size() == 1 ? ops::Value(dims[0]) : ops::make_int_list(dims);
+}
+TENSORD_POOL(1d)
+TENSORD_POOL(2d)
+TENSORD_POOL(3d)
+TENSORD_MAX_POOL(1d)
+TENSORD_MAX_POOL(3d)
+#undef TENSORD_POOL
+#undef TENSORD_MAX_POOL
+
+// Margins around the last dimensions: {left, right, top, bottom, …}.
+struct ConstantPad final : OperatorLayer {
+  ConstantPad(const Dims& padding, double value)
+      : OperatorLayer("ConstantPad", "aten::pad", {ops::make_int_list(padding), "constant", value}) {}
+};
+struct ZeroPad2d final : OperatorLayer {
+  explicit ZeroPad2d(const Dims& padding)
+      : OperatorLayer("ZeroPad2d", "aten::pad", {ops::make_int_list(padding), "constant", 0.0}) {}
+};
+struct ReflectionPad final : OperatorLayer {
+  explicit ReflectionPad(const Dims& padding)
+      : OperatorLayer("ReflectionPad", "aten::pad", {ops::make_int_list(padding), "reflect"}) {}
+};
+struct ReplicationPad final : OperatorLayer {
+  explicit ReplicationPad(const Dims& padding)
+      : OperatorLayer("ReplicationPad", "aten::pad", {ops::make_int_list(padding), "replicate"}) {}
+};
+struct CircularPad final : OperatorLayer {
+  explicit CircularPad(const Dims& padding)
+      : OperatorLayer("CircularPad", "aten::pad", {ops::make_int_list(padding), "circular"}) {}
+};
+
+}  // namespace tensord::nn

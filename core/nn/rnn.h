@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/nn/module.h"
+
+// Recurrent layers over whole sequences. Weights have PyTorch's names: weight_ih_l0, weight_hh_l0_reverse …
+namespace tensord::nn {
+
+struct RNNOptions {
+  int64_t num_layers = 1;
+  bool has_bias = true;
+  bool batch_first = false;
+  double dropout = 0;  // between layers, while training
+  bool bidirectional = false;
+};
+
+// Inputs: the sequence [steps, batch, input_size] ([batch, steps, …] when batch_first; without a batch two
+// dimensions), then optionally the first state, h [layers · directions, batch, hidden_size] and of an LSTM c; zeros
+// when it is left out. Results: the output of the last layer for every step, and the last state, h and of an LSTM c.
+class Recurrent : public Module {
+ public:
+  Tensors forward(const Tensors& inputs) override;
+
+ protected:
+  enum class Kind { kTanh, kRelu, kLSTM, kGRU };
+  Recurrent(std::string name, Kind kind, int64_t input_size, int64_t hidden_size, const RNNOptions& options);
+
+ private:
+  Tensor zero_state(const Tensor& input) const;
+  const Kind kind_of_rnn_;
+  const int64_t hidden_size_;
+  const RNNOptions options_;
+  std::vector<Tensor> weights_;  // in the order that the operator wants
+};
+
+struct RNN final : Recurrent {
+  RNN(int64_t input_size, int64_t hidden_size, const RNNOptions& options = {}, bool is_relu = false)
+      : Recurrent("RNN", is_relu ? Kind::kRelu : Kind::kTanh, input_size, hidden_size, options) {}
+};
+struct LSTM final : Recurrent {
+  LSTM(int64_t input_size, int64_t hidden_size, const RNNOptions& options = {})
+      : Recurrent("LSTM", Kind::kLSTM, input_size, hidden_size, options) {}
+};
+struct GRU final : Recurrent {
+  GRU(int64_t input_size, int64_t hidden_size, const RNNOptions& options = {})
+      : Recurrent("GRU", Kind::kGRU, input_size, hidden_size, options) {}
+};
+
+}  // namespace tensord::nn

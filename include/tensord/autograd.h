@@ -1,0 +1,8 @@
+#pragma once
+
+// Gradients: requires_grad, backward, grad, hooks, NoGradGuard, functions with a backward of their own, gradcheck.
+#include "core/autograd/engine.h"
+#include "core/autograd/function.h"
+#include "core/autograd/gradcheck.h"
+#include "core/autograd/variable.h"
+#include "core/tensor/grad_mode.h"

@@ -1,0 +1,5 @@
+#pragma once
+
+// Models from files: load, run, train, save; and modules as such files.
+#include "core/api/trace.h"
+#include "core/jit/runtime/module.h"

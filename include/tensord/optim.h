@@ -1,0 +1,5 @@
+#pragma once
+
+// Optimisers and learning rate schedules.
+#include "core/nn/lr_scheduler.h"
+#include "core/nn/optimizer.h"

@@ -1,0 +1,5 @@
+#pragma once
+
+// Files of tensors: torch.save's, and safetensors.
+#include "core/jit/archive/safetensors.h"
+#include "core/jit/archive/torch_file.h"

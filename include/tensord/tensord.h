@@ -1,0 +1,16 @@
+#pragma once
+
+// All of the engine. Programs that take parts of it include those: ops.h with operators.h is what most want.
+#include "tensord/arguments.h"
+#include "tensord/autograd.h"
+#include "tensord/data.h"
+#include "tensord/distributed.h"
+#include "tensord/index.h"
+#include "tensord/jit.h"
+#include "tensord/nn.h"
+#include "tensord/operators.h"
+#include "tensord/ops.h"
+#include "tensord/optim.h"
+#include "tensord/random.h"
+#include "tensord/serialize.h"
+#include "tensord/tensor.h"

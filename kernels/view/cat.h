@@ -1,0 +1,13 @@
+#pragma once
+
+#include "core/ops/op.h"
+
+namespace tensord::kernels {
+
+// PyTorch skips 1-d tensors of zero elements, whatever the shape of the others.
+inline bool is_skipped(const Tensor& x) { return x.ndim() == 1 && x.numel() == 0; }
+
+// Fills `out` with the tensors one after the other along `dim`.
+void cat_kernel(const ops::KernelContext& context, const ops::TensorList& tensors, int64_t dim, Tensor& out);
+
+}  // namespace tensord::kernels

@@ -1,0 +1,38 @@
+// Copies of a tensor read backwards along some dimensions.
+#include "core/ops/op.h"
+#include "kernels/index/index.h"
+#include "kernels/view/view.h"
+
+namespace tensord::kernels {
+namespace {
+
+using ops::KernelContext;
+
+void flip_kernel(const KernelContext&, const Tensor& x, const IntList& dims, Tensor& out) {
+  if (x.numel() == 0) return;
+  // Reads x backwards: from the last element with negative strides.
+  Dims strides = x.strides();
+  int64_t start = 0;
+  for (int64_t dim : dims) {
+    if (x.ndim() == 0) break;
+    const int64_t at = wrap_dim(dim, x.ndim());
+    start += (x.sizes()[at] - 1) * strides[at];
+    strides[at] = -strides[at];
+  }
+  dispatch_width(x.dtype(), [&]<class T>() {
+    const T* from = static_cast<const T*>(x.raw_data()) + start;
+    T* to = static_cast<T*>(out.raw_data());
+    const std::vector<int64_t> source = element_offsets(x.sizes(), strides),
+                               target = element_offsets(out.sizes(), out.strides());
+    for (size_t i = 0; i < source.size(); ++i) to[target[i]] = from[source[i]];
+  });
+}
+
+KERNEL("aten::flip", kCPU, flip_kernel);
+KERNEL("aten::fliplr", kCPU,
+       [](const KernelContext& context, const Tensor& x, Tensor& out) { flip_kernel(context, x, Dims{1}, out); });
+KERNEL("aten::flipud", kCPU,
+       [](const KernelContext& context, const Tensor& x, Tensor& out) { flip_kernel(context, x, Dims{0}, out); });
+
+}  // namespace
+}  // namespace tensord::kernels

@@ -1,0 +1,61 @@
+"""Lines of C++ that must not compile, each beside one that differs in what is wrong alone and must. Usage: wrong_types COMPILER"""
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HEAD = """#include <tensord/index.h>
+#include <tensord/operators.h>
+#include <tensord/tensor.h>
+using namespace tensord;
+Tensor x, y;
+"""
+# (good, bad)
+LINES = [
+    ("add(x, y);", 'add(x, "y");'),
+    ("add(x, y, {.alpha = 2});", "add(x, y, 2);"),  # for keywords only
+    ("add(x, y, {.alpha = 2});", "add(x, y, {.beta = 2});"),
+    ("softmax(x, 1);", "softmax(x, 1.5);"),
+    ("tensord::std(x, true);", 'tensord::std(x, "true");'),
+    ("sum(x, {0, 1}, true);", "sum(x, {0, 1}, 1);"),
+    ("sum(x, {0, 1});", "sum(x, {0.5});"),
+    ("view(x, {2, 3});", "view(x, 2);"),
+    ("max_pool2d(x, 2);", "max_pool2d(x, true);"),
+    ("cat({x, y}, 1);", "cat(x, 1);"),
+    ('gelu(x, {.approximate = "tanh"});', "gelu(x, {.approximate = 1});"),
+    ("auto [a, b] = max(x, 0); add(a, b);", "Tensor a = max(x, 0);"),
+    ("tensord::zeros({2}, {.dtype = DType::kInt64});", "tensord::zeros({2}, {.dtype = 4});"),
+    ("argsort(x, {.stable = true});", "argsort(x, {.dim = 0});"),
+    ("tensord::index(x, {Slice(1, 3), None, 0});", 'tensord::index(x, {"0"});'),
+    ("x + 1 - y;", 'x + "1";'),
+]
+
+
+def errors(compiler, lines):
+    """Numbers of the lines that do not compile, and what the compiler says."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "lines.cpp")
+        path.write_text(HEAD + "".join(f"void f{i}() {{ {line} }}\n" for i, line in enumerate(lines)))
+        command = [compiler, "-std=c++20", "-fsyntax-only", "-fmax-errors=0", f"-I{ROOT / 'include'}", f"-I{ROOT}", str(path)]
+        said = subprocess.run(command, capture_output=True, text=True).stderr
+        first = HEAD.count("\n") + 1
+        return {int(number) - first for number in re.findall(r"lines\.cpp:(\d+):\d+: error", said)}, said
+
+
+def main():
+    compiler = sys.argv[1]
+    found, said = errors(compiler, [good for good, _ in LINES])
+    if found:
+        raise SystemExit(f"the good lines do not compile:\n{said[:3000]}")
+    found, said = errors(compiler, [bad for _, bad in LINES])
+    taken = [bad for i, (_, bad) in enumerate(LINES) if i not in found]
+    if taken:
+        raise SystemExit("these compile and should not:\n" + "\n".join(taken))
+    print(f"{len(LINES)} wrong lines are refused")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,309 @@
+// The operators' cases (tests/ops) with every tensor on a device whose memory the host may not touch and whose work
+// runs late: results, written arguments, in-place and out= forms, and gradients. What cannot run there yet stands in
+// not_yet.txt with its reason; the lines are printed, and one that is not needed fails.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/autograd/engine.h"
+#include "core/autograd/variable.h"
+#include "core/ops/generator.h"
+#include "tests/device/late_device.h"
+#include "tests/device/late_kernels.h"
+#include "tests/ops/op_cases.h"
+
+namespace tensord {
+namespace {
+
+using namespace op_cases;
+using late::kFirst;
+
+[[maybe_unused]] const bool is_installed = (late::install(), late::install_kernels(), true);
+
+// The same value with its tensors on `device`, copies even of those that are there.
+Value moved(const Value& value, Device device) {
+  if (value.is_tensor()) {
+    const Tensor& tensor = value.to_tensor();
+    if (!tensor.defined()) return value;
+    const Tensor out = Tensor::empty_strided(tensor.sizes(), tensor.strides(), tensor.dtype(), device);
+    out.copy_from(tensor);
+    return out;
+  }
+  if (value.is_list()) {
+    ops::List out = ops::make_list(value.to_list()->element);
+    for (const Value& item : value.to_list()->items) out->items.push_back(moved(item, device));
+    return out;
+  }
+  if (!value.is_dict()) return value;
+  auto out = make_intrusive<ops::DictObject>(value.to_dict()->key, value.to_dict()->value);
+  for (const auto& [key, item] : value.to_dict()->items()) out->set(key, moved(item, device));
+  return ops::Dict(out);
+}
+std::vector<Value> all_moved(const std::vector<Value>& values, Device device) {
+  std::vector<Value> out;
+  for (const Value& value : values) out.push_back(moved(value, device));
+  return out;
+}
+
+bool has_tensor(const Value& value, bool (*is)(DType)) {
+  if (value.is_tensor()) return value.to_tensor().defined() && is(value.to_tensor().dtype());
+  if (!value.is_list()) return false;
+  const auto& all = value.to_list()->items;
+  return std::any_of(all.begin(), all.end(), [&](const Value& item) { return has_tensor(item, is); });
+}
+bool has_tensor(const std::vector<Value>& values, bool (*is)(DType)) {
+  return std::any_of(values.begin(), values.end(), [&](const Value& value) { return has_tensor(value, is); });
+}
+
+// Back to the host, after all work. Numbers of scripts may be tensors of the host.
+Value brought_back(const Value& value, bool may_lie_on_host) {
+  if (value.is_tensor() && value.to_tensor().defined()) {
+    if (!may_lie_on_host && value.to_tensor().device().is_host())
+      fail(ErrorCode::kInternal, "a result lies on the host");
+    return value.to_tensor().to(Device{});
+  }
+  if (value.is_list()) {
+    ops::List list = ops::make_list(value.to_list()->element);
+    for (const Value& item : value.to_list()->items) list->items.push_back(brought_back(item, may_lie_on_host));
+    return list;
+  }
+  if (value.is_tuple()) {
+    std::vector<Value> items;
+    for (const Value& item : value.to_tuple()->items) items.push_back(brought_back(item, may_lie_on_host));
+    return ops::make_tuple(std::move(items));
+  }
+  if (!value.is_dict()) return value;
+  auto out = make_intrusive<ops::DictObject>(value.to_dict()->key, value.to_dict()->value);
+  for (const auto& [key, item] : value.to_dict()->items())
+    out->set(brought_back(key, true), brought_back(item, may_lie_on_host));
+  return ops::Dict(out);
+}
+std::vector<Value> all_brought_back(const std::vector<Value>& values, bool may_lie_on_host) {
+  std::vector<Value> out;
+  for (const Value& value : values) out.push_back(brought_back(value, may_lie_on_host));
+  return out;
+}
+
+std::string compare_shapes(const std::vector<Value>& got, const std::vector<Value>& expected) {
+  for (size_t i = 0; i < expected.size(); ++i) {
+    if (!expected[i].is_tensor()) continue;
+    const Tensor &a = got[i].to_tensor(), &b = expected[i].to_tensor();
+    if (a.sizes() != b.sizes() || a.dtype() != b.dtype())
+      return concat("got ", describe(a), ", expected ", describe(b));
+  }
+  return "";
+}
+
+// What must differ with the device.
+bool is_about_devices(const ops::Op& op) {
+  static const std::set<std::string> names{"aten::cpu",        "aten::to.device", "aten::to.prim_Device",
+                                           "aten::get_device", "prim::device",    "prim::is_cpu"};
+  return names.contains(op.schema.full_name());
+}
+
+Tolerance tolerance_of(const Value& record) {
+  return {field(record, "rtol").to_float(), field(record, "atol").to_float()};
+}
+
+std::string run_case(const Value& record, const ops::Op& op) {
+  const std::string& expected_error = field(record, "error").to_string();
+  std::vector<Value> bound, results;
+  try {
+    bound = ops::bind(op, all_moved(items(field(record, "args")), kFirst));
+    results = ops::run(op, bound);
+    synchronize(kFirst);
+  } catch (const Error& error) {
+    if (!expected_error.empty() && std::string_view(error.what()).find(expected_error) != std::string_view::npos)
+      return "";
+    return concat("failed: ", error.what());
+  }
+  if (!expected_error.empty()) return "must fail but did not";
+  const Tolerance tolerance = tolerance_of(record);
+  results = all_brought_back(results, op.way == ops::Way::kHost || is_about_devices(op));
+  const std::vector<Value>& expected = items(field(record, "results"));
+  const std::string& how = field(record, "check").to_string();
+  if (is_about_devices(op) && !results[0].is_tensor()) return "";
+  if (how == "shape") return compare_shapes(results, expected);
+  if (std::string problem = compare_items(comparable(how, results), expected, tolerance); !problem.empty())
+    return problem;
+  for (const Value& one : items(field(record, "mutated"))) {
+    const auto index = static_cast<size_t>(items(one)[0].to_int());
+    if (std::string problem = compare(brought_back(bound[index], true), items(one)[1], tolerance); !problem.empty()) {
+      return concat("argument ", index, " after the call: ", problem);
+    }
+  }
+  return "";
+}
+
+const std::vector<const ops::Op*>& forms_of(const ops::Op& op) {
+  static const auto* const forms = [] {
+    auto* const out = new std::map<const ops::Op*, std::vector<const ops::Op*>>;
+    for (const ops::Op* form : ops::all_ops()) {
+      if (form->base) (*out)[form->base].push_back(form);
+    }
+    return out;
+  }();
+  static const std::vector<const ops::Op*> none;
+  const auto found = forms->find(&op);
+  return found == forms->end() ? none : found->second;
+}
+
+// The in-place and out= forms, against the functional form on the host.
+std::string run_derived(const Value& record, const ops::Op& op) {
+  const std::vector<Value>& arguments = items(field(record, "args"));
+  if (!field(record, "error").to_string().empty() || op.is_random || op.base) return "";
+  const std::vector<Value> expected = ops::run(op, ops::bind(op, copy_all(arguments)));
+  if (expected.size() != 1 || !expected[0].is_tensor()) return "";
+  const Tensor& wanted = expected[0].to_tensor();
+  for (const ops::Op* form : forms_of(op)) {
+    std::vector<Value> own = ops::bind(op, all_moved(arguments, kFirst));
+    Tensor target;
+    if (form->schema.name != op.schema.name) {
+      target = own[0].to_tensor();
+      const bool is_spread = !is_non_overlapping_and_dense(target.sizes(), target.strides());
+      if (is_spread || target.sizes() != wanted.sizes() || target.dtype() != wanted.dtype()) continue;
+    } else {
+      target = Tensor::empty(Dims{0}, wanted.dtype(), kFirst);
+      own.push_back(target);
+    }
+    ops::run(*form, own);
+    if (std::string problem = compare(target.to(Device{}), expected[0], tolerance_of(record)); !problem.empty()) {
+      return concat(form->schema.full_name(), ": ", problem);
+    }
+  }
+  return "";
+}
+
+// Gradients of sum(result · weights) for every floating argument, on one device.
+std::vector<Value> gradients_on(const ops::Op& op, const std::vector<Value>& arguments, Device device) {
+  ops::Generator generator(7);  // layers may drop elements
+  const ops::GeneratorGuard guard(generator);
+  std::vector<Value> own = ops::bind(op, all_moved(arguments, device));
+  std::vector<Tensor> leaves, roots, grads;
+  for (const Value& value : own) {
+    if (!value.is_tensor() || !value.to_tensor().defined() || !is_floating(value.to_tensor().dtype())) continue;
+    autograd::set_requires_grad(value.to_tensor());
+    leaves.push_back(value.to_tensor());
+  }
+  for (const Value& result : ops::run(op, own)) {
+    if (!result.is_tensor() || !autograd::requires_grad(result.to_tensor())) continue;
+    const Tensor& root = result.to_tensor();
+    const Tensor weights = Tensor::empty(root.sizes(), DType::kFloat64);
+    for (int64_t i = 0; i < weights.numel(); ++i) weights.data<double>()[i] = static_cast<double>(i % 7) - 2.5;
+    roots.push_back(root);
+    grads.push_back(weights.to(root.dtype()).to(device));
+  }
+  std::vector<Value> out;
+  if (roots.empty()) return out;
+  for (const Tensor& gradient : autograd::grad(roots, leaves, grads, {}, /*allow_unused=*/true)) {
+    out.push_back(gradient.defined() ? Value(gradient.to(Device{})) : Value());
+  }
+  return out;
+}
+
+std::string check_gradients(const Value& record, const ops::Op& op) {
+  if (op.is_random || op.base || is_about_devices(op) || !field(record, "error").to_string().empty()) return "";
+  const std::vector<Value>& arguments = items(field(record, "args"));
+  std::vector<Value> expected;
+  try {
+    expected = gradients_on(op, arguments, {});
+  } catch (const Error&) {
+    return "";  // it has none; op_gradients_test says where it must
+  }
+  return compare_items(gradients_on(op, arguments, kFirst), expected, tolerance_of(record));
+}
+
+// Lines of "OPERATOR: REASON" or "OPERATOR complex: REASON"; the test says which are wrong, and fails on any.
+class NotYet {
+ public:
+  explicit NotYet(const std::string& section) {
+    std::ifstream file(TENSORD_TEST_DATA "/device/not_yet.txt");
+    std::string current;
+    for (std::string line; std::getline(file, line);) {
+      if (line.empty() || line[0] == '#') continue;
+      if (line[0] == '[') {
+        current = line.substr(1, line.size() - 2);
+      } else if (current == section) {
+        lines_.insert(line.substr(0, line.find(": ")));
+      }
+    }
+  }
+  void note(const std::string& key, const std::string& label, const std::string& problem) {
+    if (lines_.contains(key) && met_.insert(key).second) std::cout << "not yet on the device: " << key << "\n";
+    met_.insert(key);
+    if (!problem.empty()) failed_.emplace(key, concat(label, ": ", problem));
+  }
+  std::string report() const {
+    std::string out;
+    for (const auto& [key, problem] : failed_) {
+      if (!lines_.contains(key)) out += concat("\n  fails: ", key, "  (", problem, ")");
+    }
+    for (const std::string& line : lines_) {
+      if (!failed_.contains(line)) out += concat("\n  works, so its line must go: ", line);
+    }
+    return out;
+  }
+  size_t operators() const { return met_.size(); }
+  size_t lines() const { return lines_.size(); }
+
+ private:
+  std::set<std::string> lines_, met_;
+  std::map<std::string, std::string> failed_;  // with what the first case said
+};
+
+using CheckCase = std::string (*)(const Value& record, const ops::Op& op);
+
+void run_all(NotYet& not_yet, std::initializer_list<CheckCase> checks) {
+  ASSERT_FALSE(case_files().empty()) << "set TENSORD_OP_CASES to the folder that make_op_cases wrote";
+  late::HostTouches touches;
+  for (const auto& file : case_files()) {
+    const Value records = jit::load_torch_file(file.string());
+    for (const Value& record : items(records)) {
+      const ops::Op* op = ops::find_op(field(record, "op").to_string());
+      const std::vector<Value>& arguments = items(field(record, "args"));
+      if (!op || !has_tensor(arguments, [](DType) { return true; })) continue;
+      const GradModeGuard restores_mode(execution_context().grad_mode);
+      std::string problem;
+      for (const CheckCase check : checks) {
+        try {
+          problem = check(record, *op);
+          synchronize(kFirst);
+        } catch (const Error& error) {
+          problem = error.what();
+        }
+        if (touches.take() > 0) problem = "the host touches the device's memory";
+        if (!problem.empty()) break;
+      }
+      try {
+        synchronize(kFirst);
+      } catch (const Error&) {
+        // Of a case that has failed already.
+      }
+      const std::string key = op->schema.full_name() + (has_tensor(arguments, is_complex) ? " complex" : "");
+      not_yet.note(key, field(record, "label").to_string(), problem);
+    }
+  }
+}
+
+TEST(DeviceOpCases, EqualPyTorch) {
+  NotYet not_yet("results");
+  run_all(not_yet, {run_case, run_derived});
+  EXPECT_EQ(not_yet.report(), "");
+  EXPECT_GT(not_yet.operators(), 5 * not_yet.lines());
+  EXPECT_GT(not_yet.operators(), 300u);
+}
+
+TEST(DeviceOpCases, GradientsEqualTheProcessors) {
+  NotYet not_yet("gradients");
+  run_all(not_yet, {check_gradients});
+  EXPECT_EQ(not_yet.report(), "");
+  EXPECT_GT(not_yet.operators(), 5 * not_yet.lines());
+}
+
+}  // namespace
+}  // namespace tensord

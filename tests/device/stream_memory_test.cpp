@@ -1,0 +1,123 @@
+// Memory that several streams use: a block is given out again in the order of its own stream, or when the work of the
+// others is done.
+#include <gtest/gtest.h>
+
+#include "core/tensor/caching_allocator.h"
+#include "core/tensor/device_runtime.h"
+#include "core/tensor/tensor.h"
+#include "tests/device/late_device.h"
+
+namespace tensord {
+namespace {
+
+using late::kFirst;
+using late::kSecond;
+using StreamScope = ContextPart<&ExecutionContext::stream>;
+
+[[maybe_unused]] const bool is_installed = (late::install(), true);
+
+constexpr int64_t kMany = 3 << 20;  // bytes; a segment of its own
+
+Tensor block(Device device = kFirst) { return Tensor::empty(Dims{kMany}, DType::kUInt8, device); }
+
+class StreamMemory : public testing::Test {
+ protected:
+  StreamMemory() {
+    for (const Device device : {kFirst, kSecond}) {
+      device_runtime(device).synchronize(device.index);
+      allocator_for(device).set_options({});
+      allocator_for(device).trim();
+    }
+  }
+  ~StreamMemory() override {
+    for (const Device device : {kFirst, kSecond}) allocator_for(device).set_options({});
+  }
+};
+
+TEST_F(StreamMemory, GoesBackToItsOwnStreamAtOnce) {
+  const std::unique_ptr<DeviceStream> other = device_runtime(kFirst).make_stream(0);
+  Tensor x = block();
+  void* const data = x.raw_data();
+  late::queue(current_stream(kFirst), [] {});
+  x = Tensor();
+  {
+    const StreamScope scope(other.get());
+    EXPECT_NE(block().raw_data(), data);
+  }
+  EXPECT_EQ(block().raw_data(), data);
+  EXPECT_EQ(late::waiting(), 1u);
+}
+
+TEST_F(StreamMemory, WaitsForOtherStreamsThatUseIt) {
+  const std::unique_ptr<DeviceStream> other = device_runtime(kFirst).make_stream(0);
+  Tensor x = block();
+  void* const data = x.raw_data();
+  bool has_run = false;
+  late::queue(*other, [] {});
+  late::queue(*other, [&] { has_run = true; });
+  x.storage()->note_use(*other);
+  x = Tensor();
+  EXPECT_NE(block().raw_data(), data);
+  EXPECT_FALSE(has_run);  // its question ran what came before
+  for (int i = 0; i < 3 && block().raw_data() != data; ++i) EXPECT_LT(i, 2);
+  EXPECT_TRUE(has_run);
+}
+
+TEST_F(StreamMemory, OfAStreamThatIsGoneIsAnyStreams) {
+  std::unique_ptr<DeviceStream> other = device_runtime(kFirst).make_stream(0);
+  void* data = nullptr;
+  {
+    const StreamScope scope(other.get());
+    data = block().raw_data();
+  }
+  EXPECT_NE(block().raw_data(), data);
+  allocator_for(kFirst).trim();
+  {
+    const StreamScope scope(other.get());
+    data = block().raw_data();
+  }
+  other.reset();
+  EXPECT_EQ(block().raw_data(), data);
+}
+
+TEST_F(StreamMemory, UsersThatAreGoneAreNotWaitedFor) {
+  std::unique_ptr<DeviceStream> other = device_runtime(kFirst).make_stream(0);
+  Tensor x = block();
+  void* const data = x.raw_data();
+  x.storage()->note_use(*other);
+  other.reset();
+  x = Tensor();
+  EXPECT_EQ(block().raw_data(), data);
+}
+
+// Sooner than to refuse memory, the work is waited for.
+TEST_F(StreamMemory, IsWaitedForWhenThereIsNoOther) {
+  const std::unique_ptr<DeviceStream> other = device_runtime(kSecond).make_stream(1);
+  allocator_for(kSecond).set_options({.cap_bytes = kMany + (1 << 20)});
+  Tensor x = block(kSecond);
+  bool has_run = false;
+  for (int i = 0; i < 5; ++i) late::queue(*other, [] {});
+  late::queue(*other, [&] { has_run = true; });
+  x.storage()->note_use(*other);
+  x = Tensor();
+  EXPECT_TRUE(block(kSecond).defined());
+  EXPECT_TRUE(has_run);
+}
+
+TEST_F(StreamMemory, PartsOfAStorageNoteUsesOfTheWhole) {
+  const std::unique_ptr<DeviceStream> other = device_runtime(kFirst).make_stream(0);
+  Tensor x = block();
+  void* const data = x.raw_data();
+  {
+    const Storage whole = x.storage();
+    const Storage part = wrap_storage(
+        data, 100, [whole] {}, kFirst, true, whole->uses());
+    for (int i = 0; i < 5; ++i) late::queue(*other, [] {});
+    part->note_use(*other);
+  }
+  x = Tensor();
+  EXPECT_NE(block().raw_data(), data);
+}
+
+}  // namespace
+}  // namespace tensord

@@ -1,0 +1,235 @@
+// The engine over MPI: this program again under mpirun, each process a rank.
+#include "core/distributed/mpi/mpi_engine.h"
+
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "tests/distributed/ranks.h"
+
+namespace tensord::distributed {
+namespace {
+
+using namespace testing;
+using ::testing::HasSubstr;
+
+bool is_rank() { return std::getenv("OMPI_COMM_WORLD_RANK") != nullptr; }
+
+struct Ran {
+  int code = 0;
+  std::string output;
+};
+Ran run_command(const std::string& command) {
+  Ran ran;
+  FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
+  check(pipe != nullptr, command, " cannot be run");
+  for (char piece[4096]; const size_t count = fread(piece, 1, sizeof piece, pipe);) ran.output.append(piece, count);
+  const int status = pclose(pipe);
+  ran.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return ran;
+}
+
+// The test of this name on so many ranks.
+Ran run_ranks(int size, const std::string& test) {
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+  return run_command(concat("mpirun --allow-run-as-root --oversubscribe --mca btl_vader_single_copy_mechanism none -n ",
+                            size, " ", self, " --gtest_also_run_disabled_tests --gtest_filter=Ranks.DISABLED_", test));
+}
+
+class UnderMpirun : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_mpi()) GTEST_SKIP() << "this build has no engine of MPI (Debian: libopenmpi-dev, scripts/setup test)";
+    if (run_command("mpirun --version").code != 0) GTEST_SKIP() << "mpirun is not installed (scripts/setup test)";
+  }
+};
+
+TEST_F(UnderMpirun, CollectivesOfTwoAndThreeRanks) {
+  for (const int size : {2, 3}) {
+    const Ran ran = run_ranks(size, "Collectives");
+    EXPECT_EQ(ran.code, 0) << ran.output;
+    EXPECT_THAT(ran.output, HasSubstr("[       OK ] Ranks.DISABLED_Collectives"));
+  }
+}
+
+TEST_F(UnderMpirun, RanksThatDifferAreOneErrorOfAll) {
+  const Ran ran = run_ranks(2, "Differ");
+  for (const int rank : {0, 1}) {
+    EXPECT_THAT(ran.output, HasSubstr(concat("rank ", rank, " got: "))) << ran.output;
+  }
+  EXPECT_THAT(ran.output, HasSubstr("float32[2]"));
+  EXPECT_THAT(ran.output, HasSubstr("float32[3]"));
+}
+
+TEST_F(UnderMpirun, ARankThatDiesEndsTheOthers) {
+  const Ran ran = run_ranks(2, "Dies");
+  EXPECT_NE(ran.code, 0) << ran.output;
+}
+
+// --- ranks
+
+struct World {
+  World() : group(make_mpi_world({.timeout = 20s, .stall = 200ms})) {}
+  ~World() { group->close(10s, group->rank() == 0); }
+  std::unique_ptr<ProcessGroup> group;
+};
+
+// Sum over ranks of what element i of rank r is, r + 1 times i % 5.
+double expected_sum(int size, int64_t i) { return static_cast<double>(i % 5) * size * (size + 1) / 2; }
+std::function<std::complex<double>(int64_t)> own(int rank) {
+  return [rank](int64_t i) { return static_cast<double>((i % 5) * (rank + 1)); };
+}
+
+void expect(const Tensor& tensor, const std::function<double(int64_t)>& want, const std::string& what) {
+  const auto values = values_of(tensor);
+  for (size_t i = 0; i < values.size(); ++i) {
+    ASSERT_EQ(values[i].real(), want(static_cast<int64_t>(i))) << what << ", element " << i;
+  }
+}
+
+void check_types_and_layouts(ProcessGroup& group) {
+  const int rank = group.rank(), size = group.size();
+  for (const DType dtype : kAllDTypes) {
+    if (dtype == DType::kBool) continue;
+    for (const Layout layout : kAllLayouts) {
+      const std::string what = concat(name_of(dtype), ", layout ", static_cast<int>(layout));
+      const Laid laid = laid_out({5, 3}, dtype, layout, own(rank));
+      group.all_reduce(laid.tensor)->wait();
+      expect(
+          laid.tensor, [&](int64_t i) { return expected_sum(size, i); }, "all_reduce " + what);
+      fill(laid.tensor, own(rank));
+      group.reduce(laid.tensor, size - 1)->wait();
+      expect(
+          laid.tensor, [&](int64_t i) { return rank == size - 1 ? expected_sum(size, i) : own(rank)(i).real(); },
+          "reduce " + what);
+      fill(laid.tensor, own(rank));
+      group.broadcast(laid.tensor, 1)->wait();
+      expect(
+          laid.tensor, [&](int64_t i) { return own(1)(i).real(); }, "broadcast " + what);
+      laid.expect_gaps_untouched();
+    }
+  }
+}
+
+Tensor floats(Dims sizes) { return Tensor::empty(std::move(sizes), DType::kFloat32); }
+
+void check_gathers(ProcessGroup& group) {
+  const int rank = group.rank(), size = group.size();
+  const Tensor mine = floats({rank + 1});  // of different sizes
+  fill(mine, own(rank));
+  std::vector<Tensor> parts;
+  for (int r = 0; r < size; ++r) parts.push_back(floats({r + 1}));
+  group.all_gather(parts, mine)->wait();
+  for (int r = 0; r < size; ++r)
+    expect(
+        parts[static_cast<size_t>(r)], [&](int64_t i) { return own(r)(i).real(); }, "all_gather");
+
+  const Tensor four = floats({4});
+  fill(four, own(rank));
+  std::vector<Tensor> outputs;
+  for (int r = 0; r < size && rank == 1; ++r) outputs.push_back(floats({4}));
+  group.gather(outputs, four, 1)->wait();
+  for (size_t r = 0; r < outputs.size(); ++r) {
+    expect(
+        outputs[r], [&](int64_t i) { return own(static_cast<int>(r))(i).real(); }, "gather");
+  }
+  group.scatter(four, outputs, 1)->wait();
+  expect(
+      four, [&](int64_t i) { return own(rank)(i).real(); }, "scatter");
+
+  std::vector<Tensor> inputs, others;
+  for (int r = 0; r < size; ++r) {
+    inputs.push_back(floats({4}));
+    fill(inputs.back(), own(rank + r));
+    others.push_back(floats({4}));
+  }
+  group.all_to_all(others, inputs)->wait();
+  for (int r = 0; r < size; ++r) {
+    expect(
+        others[static_cast<size_t>(r)], [&](int64_t i) { return own(rank + r)(i).real(); }, "all_to_all");
+  }
+  group.reduce_scatter(four, inputs)->wait();
+  expect(
+      four,
+      [&](int64_t i) {
+        double sum = 0;
+        for (int r = 0; r < size; ++r) sum += own(r + rank)(i).real();
+        return sum;
+      },
+      "reduce_scatter");
+}
+
+void check_messages(ProcessGroup& group) {
+  const int rank = group.rank(), next = (rank + 1) % group.size(), before = (rank + group.size() - 1) % group.size();
+  std::vector<WorkPtr> works;
+  const Tensor first = floats({3}), second = floats({2}), from_first = floats({3}), from_second = floats({2}),
+               none = floats({0});
+  fill(first, own(rank));
+  fill(second, own(rank + 10));
+  works.push_back(group.send(first, next, 1));
+  works.push_back(group.send(second, next, 2));
+  works.push_back(group.send(none, next, 3));
+  // In another order than they were sent in.
+  works.push_back(group.recv(none, before, 3));
+  works.push_back(group.recv(from_second, before, 2));
+  works.push_back(group.recv(from_first, ProcessGroup::kAnyRank, 1));
+  for (const WorkPtr& work : works) work->wait();
+  expect(
+      from_first, [&](int64_t i) { return own(before)(i).real(); }, "recv");
+  expect(
+      from_second, [&](int64_t i) { return own(before + 10)(i).real(); }, "recv");
+  EXPECT_EQ(works.back()->source_rank(), before);
+}
+
+void check_groups(ProcessGroup& group) {
+  const int ranks[] = {1, 0};
+  const auto pair = group.new_group(ranks);
+  EXPECT_EQ(pair != nullptr, group.rank() < 2);
+  if (pair) {
+    EXPECT_EQ(pair->rank(), 1 - group.rank());
+    const Tensor tensor = floats({4});
+    fill(tensor, own(pair->rank()));
+    pair->all_reduce(tensor)->wait();
+    expect(
+        tensor, [](int64_t i) { return expected_sum(2, i); }, "all_reduce of a group");
+    pair->close();
+  }
+}
+
+TEST(Ranks, DISABLED_Collectives) {
+  ASSERT_TRUE(is_rank());
+  World world;
+  ProcessGroup& group = *world.group;
+  EXPECT_EQ(group.engine_name(), "mpi");
+  check_types_and_layouts(group);
+  check_gathers(group);
+  check_messages(group);
+  check_groups(group);
+  group.barrier()->wait();
+  group.monitored_barrier(20s);
+  EXPECT_EQ(group.broadcast_bytes(group.rank() == 0 ? "text" : "", 0), "text");
+}
+
+TEST(Ranks, DISABLED_Differ) {
+  ASSERT_TRUE(is_rank());
+  World world;
+  try {
+    world.group->all_reduce(floats({2 + world.group->rank()}))->wait();
+  } catch (const Error& error) {
+    std::printf("rank %d got: %s\n", world.group->rank(), error.what());
+  }
+}
+
+TEST(Ranks, DISABLED_Dies) {
+  ASSERT_TRUE(is_rank());
+  World world;
+  world.group->barrier()->wait();
+  if (world.group->rank() == 1) _exit(3);
+  world.group->barrier()->wait();
+}
+
+}  // namespace
+}  // namespace tensord::distributed
