@@ -74,7 +74,9 @@ class SparseTest(unittest.TestCase):
         expected = {}
         for name, case in some.items():
             expected[name] = case.reference(*case.arguments) if case.reference else getattr(model, name)(*case.arguments)
-        self.check_all(some, self.save(model), expected)
+        path = self.save(model)
+        self.check_all(some, path, expected)
+        self.check_all(some, path, expected, "--no-optimize")
 
     # First gradients, and those of them, against PyTorch's of the same with dense tensors.
     def test_gradients(self):
@@ -139,6 +141,7 @@ class SparseTest(unittest.TestCase):
     def test_refusals(self):
         bodies = {
             "no_form": ("return torch.cumsum(x.to_sparse(), 0)", "aten::cumsum is not implemented for sparse tensors"),
+            "complex": ("return torch.complex(x, x).to_sparse().to_dense()", "aten::to_sparse is not implemented for complex tensors"),
             "not_sparse": ("return x.coalesce()", "expected a sparse tensor"),
             "sparse_plus_dense": ("return x.to_sparse() + x", "Use add\\(dense, sparse\\)"),
             "bad_index": ("return torch.sparse_coo_tensor(torch.tensor([[5], [0]]), torch.ones(1), [3, 4])", "index 5"),

@@ -49,7 +49,11 @@ TEST(PowerSgd, AveragesAsItIsBeforeItsFirstStep) {
     for (int step = 0; step < 5; ++step) {
       const Tensor own = normals({20, 30}, static_cast<uint64_t>(group.rank()));
       const double error = norm_of(minus(averaged(group, hook, own), mean));
-      step < 3 ? EXPECT_LT(error, 1e-5) << step : EXPECT_GT(error, 1) << step;
+      if (step < 3) {
+        EXPECT_LT(error, 1e-5) << step;
+      } else {
+        EXPECT_GT(error, 1) << step;
+      }
     }
   });
 }

@@ -158,11 +158,13 @@ TEST(SyncBatchNorm, TheLayerIsInEvaluationWhatItLearned) {
     const Tensor x = normals({4, kChannels, 3}, DType::kFloat32, static_cast<uint64_t>(group.rank()), 2);
     layer.forward(x);
     EXPECT_EQ(layer.num_batches_tracked.item_int(), 1);
-    layer.set_training(false);
+    layer.eval();
     const Tensor expected = call("aten::batch_norm", x, layer.weight, layer.bias, layer.running_mean, layer.running_var,
                                  false, 0.1, 1e-5, false);
     // One rank alone: nothing is exchanged.
-    if (group.rank() == 0) EXPECT_EQ(largest(layer.forward(x), expected), 0);
+    if (group.rank() == 0) {
+      EXPECT_EQ(largest(layer.forward(x), expected), 0);
+    }
     EXPECT_GT(largest(layer.running_mean, Tensor::scalar(0.0f)), 0.01);
   });
 }

@@ -118,7 +118,9 @@ TEST(ZeroRedundancy, GivesTheSameBits) {
           EXPECT_EQ(states_of(*optimizer), static_cast<size_t>(own)) << kind;
           const ops::Value state = zero.gather_state();
           EXPECT_EQ(state.is_none(), group.rank() != 0);
-          if (group.rank() == 0) EXPECT_TRUE(distributed::bytes_of_value(sorted(state)) == alone.state) << kind;
+          if (group.rank() == 0) {
+            EXPECT_TRUE(distributed::bytes_of_value(sorted(state)) == alone.state) << kind;
+          }
         });
       }
     }
