@@ -36,7 +36,8 @@ Ran run_command(const std::string& command) {
 Ran run_ranks(int size, const std::string& test) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   return run_command(concat("mpirun --allow-run-as-root --oversubscribe --mca btl_vader_single_copy_mechanism none -n ",
-                            size, " ", self, " --gtest_also_run_disabled_tests --gtest_filter=Ranks.DISABLED_", test));
+                            size, " ", self,
+                            " --gtest_color=no --gtest_also_run_disabled_tests --gtest_filter=Ranks.DISABLED_", test));
 }
 
 class UnderMpirun : public ::testing::Test {
