@@ -82,7 +82,7 @@ class Results {
   explicit Results(std::vector<ops::Value> values) : values_(std::move(values)) {}
   template <class R>
   operator R() && {
-    return ops::Unbox<R>::get(values_.at(0));
+    return ops::Unbox<Boxed<R>>::get(values_.at(0));
   }
   template <class... R>
   operator std::tuple<R...>() && {
@@ -90,9 +90,11 @@ class Results {
   }
 
  private:
+  template <class R>
+  using Boxed = std::conditional_t<std::is_same_v<R, Scalar>, ops::Scalar, R>;
   template <class Tuple, size_t... I>
   Tuple take(std::index_sequence<I...>) {
-    return {ops::Unbox<std::tuple_element_t<I, Tuple>>::get(values_.at(I))...};
+    return {ops::Unbox<Boxed<std::tuple_element_t<I, Tuple>>>::get(values_.at(I))...};
   }
   std::vector<ops::Value> values_;
 };

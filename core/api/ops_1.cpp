@@ -164,6 +164,7 @@ Tensor cartesian_prod(TensorList tensors) { TENSORD_CALL("aten::cartesian_prod",
 Tensor cat(TensorList tensors, Int dim) { TENSORD_CALL("aten::cat", tensors, dim); }
 Tensor cat_out(const Tensor& out, TensorList tensors, Int dim) { TENSORD_CALL("aten::cat.out", tensors, dim, out); }
 Tensor cauchy_(const Tensor& self, Float median, Float sigma) { TENSORD_CALL("aten::cauchy_", self, median, sigma, nullptr); }
+Tensor ccol_indices(const Tensor& self) { TENSORD_CALL("aten::ccol_indices", self); }
 Tensor cdist(const Tensor& x1, const Tensor& x2, Float p, std::optional<Int> compute_mode) { TENSORD_CALL("aten::cdist", x1, x2, p, compute_mode); }
 Tensor ceil(const Tensor& self) { TENSORD_CALL("aten::ceil", self); }
 Tensor ceil_(const Tensor& self) { TENSORD_CALL("aten::ceil_", self); }
@@ -194,8 +195,10 @@ Tensor clamp_min_(const Tensor& self, const Tensor& min) { TENSORD_CALL("aten::c
 Tensor clamp_min_out(const Tensor& out, const Tensor& self, const Scalar& min) { TENSORD_CALL("aten::clamp_min.out", self, min, out); }
 Tensor clamp_out(const Tensor& out, const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max) { TENSORD_CALL("aten::clamp.out", self, min, max, out); }
 Tensor clone(const Tensor& self, const keyword::MemoryFormatArgs& keywords) { TENSORD_CALL("aten::clone", self, keywords.memory_format); }
+Tensor coalesce(const Tensor& self) { TENSORD_CALL("aten::coalesce", self); }
 Tensor col2im(const Tensor& self, IntOrList output_size, IntOrList kernel_size, IntOrList dilation, IntOrList padding, IntOrList stride) { TENSORD_CALL("aten::col2im", self, output_size, kernel_size, dilation, padding, stride); }
 Tensor col2im_out(const Tensor& out, const Tensor& self, IntOrList output_size, IntOrList kernel_size, IntOrList dilation, IntOrList padding, IntOrList stride) { TENSORD_CALL("aten::col2im.out", self, output_size, kernel_size, dilation, padding, stride, out); }
+Tensor col_indices(const Tensor& self) { TENSORD_CALL("aten::col_indices", self); }
 Tensor column_stack(TensorList tensors) { TENSORD_CALL("aten::column_stack", tensors); }
 Tensor column_stack_out(const Tensor& out, TensorList tensors) { TENSORD_CALL("aten::column_stack.out", tensors, out); }
 Tensor combinations(const Tensor& self, Int r, Bool with_replacement) { TENSORD_CALL("aten::combinations", self, r, with_replacement); }
@@ -228,5 +231,8 @@ Tensor copysign_out(const Tensor& out, const Tensor& self, const Tensor& other) 
 Tensor corrcoef(const Tensor& self) { TENSORD_CALL("aten::corrcoef", self); }
 Tensor cos(const Tensor& self) { TENSORD_CALL("aten::cos", self); }
 Tensor cos_(const Tensor& self) { TENSORD_CALL("aten::cos_", self); }
+Tensor cos_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::cos.out", self, out); }
+Tensor cosh(const Tensor& self) { TENSORD_CALL("aten::cosh", self); }
+Tensor cosh_(const Tensor& self) { TENSORD_CALL("aten::cosh_", self); }
 
 }  // namespace tensord

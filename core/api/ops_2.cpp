@@ -5,9 +5,6 @@
 
 namespace tensord {
 
-Tensor cos_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::cos.out", self, out); }
-Tensor cosh(const Tensor& self) { TENSORD_CALL("aten::cosh", self); }
-Tensor cosh_(const Tensor& self) { TENSORD_CALL("aten::cosh_", self); }
 Tensor cosh_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::cosh.out", self, out); }
 Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, Float margin, Int reduction) { TENSORD_CALL("aten::cosine_embedding_loss", input1, input2, target, margin, reduction); }
 Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, Int dim, Float eps) { TENSORD_CALL("aten::cosine_similarity", x1, x2, dim, eps); }
@@ -18,6 +15,7 @@ Tensor cov(const Tensor& self, const keyword::CorrectionFweightsAweightsArgs& ke
 Tensor cpu(const Tensor& self) { TENSORD_CALL("aten::cpu", self); }
 Tensor cross(const Tensor& self, const Tensor& other, std::optional<Int> dim) { TENSORD_CALL("aten::cross", self, other, dim); }
 Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, Int reduction, Int ignore_index, Float label_smoothing) { TENSORD_CALL("aten::cross_entropy_loss", self, target, weight, reduction, ignore_index, label_smoothing); }
+Tensor crow_indices(const Tensor& self) { TENSORD_CALL("aten::crow_indices", self); }
 Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, IntList input_lengths, IntList target_lengths, Int blank, Int reduction, Bool zero_infinity) { TENSORD_CALL("aten::ctc_loss.IntList", log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity); }
 Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths, const Tensor& target_lengths, Int blank, Int reduction, Bool zero_infinity) { TENSORD_CALL("aten::ctc_loss.Tensor", log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity); }
 std::tuple<Tensor, Tensor> cummax(const Tensor& self, Int dim) { TENSORD_CALL("aten::cummax", self, dim); }
@@ -31,6 +29,7 @@ Tensor data(const Tensor& self) { TENSORD_CALL("aten::data", self); }
 Tensor deg2rad(const Tensor& self) { TENSORD_CALL("aten::deg2rad", self); }
 Tensor deg2rad_(const Tensor& self) { TENSORD_CALL("aten::deg2rad_", self); }
 Tensor deg2rad_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::deg2rad.out", self, out); }
+int64_t dense_dim(const Tensor& self) { TENSORD_CALL("aten::dense_dim", self); }
 Tensor dequantize(const Tensor& self) { TENSORD_CALL("aten::dequantize.self", self); }
 Tensor det(const Tensor& self) { TENSORD_CALL("aten::det", self); }
 Tensor detach(const Tensor& self) { TENSORD_CALL("aten::detach", self); }
@@ -228,5 +227,12 @@ std::vector<Tensor> gradient(const Tensor& self, const keyword::SpacingDimEdgeOr
 std::vector<Tensor> gradient(const Tensor& self, const keyword::SpacingDimEdgeOrderArgs5& keywords) { TENSORD_CALL("aten::gradient.tensorarray", self, keywords.spacing, keywords.dim, keywords.edge_order); }
 std::vector<Tensor> gradient(const Tensor& self, const keyword::SpacingDimEdgeOrderArgs6& keywords) { TENSORD_CALL("aten::gradient.tensorarrayint", self, keywords.spacing, keywords.dim, keywords.edge_order); }
 Tensor grid_sampler(const Tensor& input, const Tensor& grid, Int interpolation_mode, Int padding_mode, Bool align_corners) { TENSORD_CALL("aten::grid_sampler", input, grid, interpolation_mode, padding_mode, align_corners); }
+Tensor grid_sampler_2d(const Tensor& input, const Tensor& grid, Int interpolation_mode, Int padding_mode, Bool align_corners) { TENSORD_CALL("aten::grid_sampler_2d", input, grid, interpolation_mode, padding_mode, align_corners); }
+std::tuple<Tensor, Tensor> grid_sampler_2d_backward(const Tensor& grad_output, const Tensor& input, const Tensor& grid, Int interpolation_mode, Int padding_mode, Bool align_corners, BoolList output_mask) { TENSORD_CALL("aten::grid_sampler_2d_backward", grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask); }
+Tensor grid_sampler_3d(const Tensor& input, const Tensor& grid, Int interpolation_mode, Int padding_mode, Bool align_corners) { TENSORD_CALL("aten::grid_sampler_3d", input, grid, interpolation_mode, padding_mode, align_corners); }
+std::tuple<Tensor, Tensor> grid_sampler_3d_backward(const Tensor& grad_output, const Tensor& input, const Tensor& grid, Int interpolation_mode, Int padding_mode, Bool align_corners, BoolList output_mask) { TENSORD_CALL("aten::grid_sampler_3d_backward", grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask); }
+Tensor group_norm(const Tensor& input, Int num_groups, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias, Float eps, Bool cudnn_enabled) { TENSORD_CALL("aten::group_norm", input, num_groups, weight, bias, eps, cudnn_enabled); }
+std::tuple<Tensor, Tensor> gru(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, TensorList params, Bool has_biases, Int num_layers, Float dropout, Bool train, Bool bidirectional) { TENSORD_CALL("aten::gru.data", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional); }
+std::tuple<Tensor, Tensor> gru(const Tensor& input, const Tensor& hx, TensorList params, Bool has_biases, Int num_layers, Float dropout, Bool train, Bool bidirectional, Bool batch_first) { TENSORD_CALL("aten::gru.input", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first); }
 
 }  // namespace tensord

@@ -5,13 +5,6 @@
 
 namespace tensord {
 
-Tensor grid_sampler_2d(const Tensor& input, const Tensor& grid, Int interpolation_mode, Int padding_mode, Bool align_corners) { TENSORD_CALL("aten::grid_sampler_2d", input, grid, interpolation_mode, padding_mode, align_corners); }
-std::tuple<Tensor, Tensor> grid_sampler_2d_backward(const Tensor& grad_output, const Tensor& input, const Tensor& grid, Int interpolation_mode, Int padding_mode, Bool align_corners, BoolList output_mask) { TENSORD_CALL("aten::grid_sampler_2d_backward", grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask); }
-Tensor grid_sampler_3d(const Tensor& input, const Tensor& grid, Int interpolation_mode, Int padding_mode, Bool align_corners) { TENSORD_CALL("aten::grid_sampler_3d", input, grid, interpolation_mode, padding_mode, align_corners); }
-std::tuple<Tensor, Tensor> grid_sampler_3d_backward(const Tensor& grad_output, const Tensor& input, const Tensor& grid, Int interpolation_mode, Int padding_mode, Bool align_corners, BoolList output_mask) { TENSORD_CALL("aten::grid_sampler_3d_backward", grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask); }
-Tensor group_norm(const Tensor& input, Int num_groups, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias, Float eps, Bool cudnn_enabled) { TENSORD_CALL("aten::group_norm", input, num_groups, weight, bias, eps, cudnn_enabled); }
-std::tuple<Tensor, Tensor> gru(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, TensorList params, Bool has_biases, Int num_layers, Float dropout, Bool train, Bool bidirectional) { TENSORD_CALL("aten::gru.data", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional); }
-std::tuple<Tensor, Tensor> gru(const Tensor& input, const Tensor& hx, TensorList params, Bool has_biases, Int num_layers, Float dropout, Bool train, Bool bidirectional, Bool batch_first) { TENSORD_CALL("aten::gru.input", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first); }
 Tensor gru_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh, const std::optional<Tensor>& b_ih, const std::optional<Tensor>& b_hh) { TENSORD_CALL("aten::gru_cell", input, hx, w_ih, w_hh, b_ih, b_hh); }
 Tensor gt(const Tensor& self, const Scalar& other) { TENSORD_CALL("aten::gt.Scalar", self, other); }
 Tensor gt(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::gt.Tensor", self, other); }
@@ -37,9 +30,9 @@ Tensor hardswish_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten
 Tensor hardtanh(const Tensor& self, const Scalar& min_val, const Scalar& max_val) { TENSORD_CALL("aten::hardtanh", self, min_val, max_val); }
 Tensor hardtanh_(const Tensor& self, const Scalar& min_val, const Scalar& max_val) { TENSORD_CALL("aten::hardtanh_", self, min_val, max_val); }
 Tensor hardtanh_out(const Tensor& out, const Tensor& self, const Scalar& min_val, const Scalar& max_val) { TENSORD_CALL("aten::hardtanh.out", self, min_val, max_val, out); }
-Tensor heaviside(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::heaviside", self, other); }
-Tensor heaviside_(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::heaviside_", self, other); }
-Tensor heaviside_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::heaviside.out", self, other, out); }
+Tensor heaviside(const Tensor& self, const Tensor& values) { TENSORD_CALL("aten::heaviside", self, values); }
+Tensor heaviside_(const Tensor& self, const Tensor& values) { TENSORD_CALL("aten::heaviside_", self, values); }
+Tensor heaviside_out(const Tensor& out, const Tensor& self, const Tensor& values) { TENSORD_CALL("aten::heaviside.out", self, values, out); }
 Tensor hinge_embedding_loss(const Tensor& self, const Tensor& target, Float margin, Int reduction) { TENSORD_CALL("aten::hinge_embedding_loss", self, target, margin, reduction); }
 Tensor histc(const Tensor& self, Int bins, const Scalar& min, const Scalar& max) { TENSORD_CALL("aten::histc", self, bins, min, max); }
 Tensor histc_out(const Tensor& out, const Tensor& self, Int bins, const Scalar& min, const Scalar& max) { TENSORD_CALL("aten::histc.out", self, bins, min, max, out); }
@@ -50,6 +43,7 @@ std::tuple<Tensor, std::vector<Tensor>> histogramdd(const Tensor& self, TensorLi
 std::tuple<Tensor, std::vector<Tensor>> histogramdd(const Tensor& self, Int bins, OptionalFloatList range, const std::optional<Tensor>& weight, Bool density) { TENSORD_CALL("aten::histogramdd.int_bins", self, bins, range, weight, density); }
 std::vector<Tensor> hsplit(const Tensor& self, IntList indices) { TENSORD_CALL("aten::hsplit.array", self, indices); }
 std::vector<Tensor> hsplit(const Tensor& self, Int sections) { TENSORD_CALL("aten::hsplit.int", self, sections); }
+Tensor hspmm(const Tensor& mat1, const Tensor& mat2) { TENSORD_CALL("aten::hspmm", mat1, mat2); }
 Tensor hstack(TensorList tensors) { TENSORD_CALL("aten::hstack", tensors); }
 Tensor huber_loss(const Tensor& self, const Tensor& target, Int reduction, Float delta) { TENSORD_CALL("aten::huber_loss", self, target, reduction, delta); }
 Tensor hypot(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::hypot", self, other); }
@@ -79,11 +73,13 @@ Tensor index_reduce(const Tensor& self, Int dim, const Tensor& index, const Tens
 Tensor index_reduce_(const Tensor& self, Int dim, const Tensor& index, const Tensor& source, std::string_view reduce, const keyword::IncludeSelfArgs& keywords) { TENSORD_CALL("aten::index_reduce_", self, dim, index, source, reduce, keywords.include_self); }
 Tensor index_select(const Tensor& self, Int dim, const Tensor& index) { TENSORD_CALL("aten::index_select", self, dim, index); }
 Tensor index_select_out(const Tensor& out, const Tensor& self, Int dim, const Tensor& index) { TENSORD_CALL("aten::index_select.out", self, dim, index, out); }
+Tensor indices(const Tensor& self) { TENSORD_CALL("aten::indices", self); }
 Tensor inner(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::inner", self, other); }
 Tensor inner_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::inner.out", self, other, out); }
 Tensor instance_norm(const Tensor& input, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias, const std::optional<Tensor>& running_mean, const std::optional<Tensor>& running_var, Bool use_input_stats, Float momentum, Float eps, Bool cudnn_enabled) { TENSORD_CALL("aten::instance_norm", input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled); }
 Tensor int_repr(const Tensor& self) { TENSORD_CALL("aten::int_repr", self); }
 Tensor inverse(const Tensor& self) { TENSORD_CALL("aten::inverse", self); }
+bool is_coalesced(const Tensor& self) { TENSORD_CALL("aten::is_coalesced", self); }
 bool is_complex(const Tensor& self) { TENSORD_CALL("aten::is_complex", self); }
 bool is_conj(const Tensor& self) { TENSORD_CALL("aten::is_conj", self); }
 bool is_contiguous(const Tensor& self) { TENSORD_CALL("aten::is_contiguous", self); }
@@ -228,5 +224,15 @@ Tensor log_sigmoid(const Tensor& self) { TENSORD_CALL("aten::log_sigmoid", self)
 Tensor log_sigmoid_(const Tensor& self) { TENSORD_CALL("aten::log_sigmoid_", self); }
 Tensor log_sigmoid_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::log_sigmoid.out", self, out); }
 Tensor log_softmax(const Tensor& self, Int dim, std::optional<DType> dtype) { TENSORD_CALL("aten::log_softmax.int", self, dim, dtype); }
+Tensor logaddexp(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logaddexp", self, other); }
+Tensor logaddexp2(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logaddexp2", self, other); }
+Tensor logaddexp2_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logaddexp2.out", self, other, out); }
+Tensor logaddexp_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logaddexp.out", self, other, out); }
+Tensor logcumsumexp(const Tensor& self, Int dim) { TENSORD_CALL("aten::logcumsumexp", self, dim); }
+Tensor logdet(const Tensor& self) { TENSORD_CALL("aten::logdet", self); }
+Tensor logical_and(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_and", self, other); }
+Tensor logical_and_(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_and_", self, other); }
+Tensor logical_and_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_and.out", self, other, out); }
+Tensor logical_not(const Tensor& self) { TENSORD_CALL("aten::logical_not", self); }
 
 }  // namespace tensord

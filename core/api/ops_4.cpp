@@ -5,16 +5,6 @@
 
 namespace tensord {
 
-Tensor logaddexp(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logaddexp", self, other); }
-Tensor logaddexp2(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logaddexp2", self, other); }
-Tensor logaddexp2_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logaddexp2.out", self, other, out); }
-Tensor logaddexp_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logaddexp.out", self, other, out); }
-Tensor logcumsumexp(const Tensor& self, Int dim) { TENSORD_CALL("aten::logcumsumexp", self, dim); }
-Tensor logdet(const Tensor& self) { TENSORD_CALL("aten::logdet", self); }
-Tensor logical_and(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_and", self, other); }
-Tensor logical_and_(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_and_", self, other); }
-Tensor logical_and_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_and.out", self, other, out); }
-Tensor logical_not(const Tensor& self) { TENSORD_CALL("aten::logical_not", self); }
 Tensor logical_not_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::logical_not.out", self, out); }
 Tensor logical_or(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_or", self, other); }
 Tensor logical_or_(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_or_", self, other); }
@@ -228,5 +218,21 @@ Tensor quantile_out(const Tensor& out, const Tensor& self, Float q, std::optiona
 Tensor quantize_per_channel(const Tensor& self, const Tensor& scales, const Tensor& zero_points, Int axis, DType dtype) { TENSORD_CALL("aten::quantize_per_channel", self, scales, zero_points, axis, dtype); }
 Tensor quantize_per_tensor(const Tensor& self, Float scale, Int zero_point, DType dtype) { TENSORD_CALL("aten::quantize_per_tensor", self, scale, zero_point, dtype); }
 Tensor quantize_per_tensor(const Tensor& self, const Tensor& scale, const Tensor& zero_point, DType dtype) { TENSORD_CALL("aten::quantize_per_tensor.tensor_qparams", self, scale, zero_point, dtype); }
+Tensor rad2deg(const Tensor& self) { TENSORD_CALL("aten::rad2deg", self); }
+Tensor rad2deg_(const Tensor& self) { TENSORD_CALL("aten::rad2deg_", self); }
+Tensor rad2deg_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::rad2deg.out", self, out); }
+Tensor rand(IntList size, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::rand", size, keywords.dtype, nullptr, keywords.device, nullptr); }
+Tensor rand_like(const Tensor& self, const keyword::DtypeDeviceMemoryFormatArgs& keywords) { TENSORD_CALL("aten::rand_like", self, keywords.dtype, nullptr, keywords.device, nullptr, keywords.memory_format); }
+Tensor randint(Int high, IntList size, const keyword::DtypeDeviceArgs2& keywords) { TENSORD_CALL("aten::randint", high, size, keywords.dtype, nullptr, keywords.device, nullptr); }
+Tensor randint(Int low, Int high, IntList size, const keyword::DtypeDeviceArgs2& keywords) { TENSORD_CALL("aten::randint.low", low, high, size, keywords.dtype, nullptr, keywords.device, nullptr); }
+Tensor randint_like(const Tensor& self, Int high, const keyword::DtypeDeviceMemoryFormatArgs& keywords) { TENSORD_CALL("aten::randint_like", self, high, keywords.dtype, nullptr, keywords.device, nullptr, keywords.memory_format); }
+Tensor randint_like(const Tensor& self, Int low, Int high, const keyword::DtypeDeviceMemoryFormatArgs& keywords) { TENSORD_CALL("aten::randint_like.low_dtype", self, low, high, keywords.dtype, nullptr, keywords.device, nullptr, keywords.memory_format); }
+Tensor randn(IntList size, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::randn", size, keywords.dtype, nullptr, keywords.device, nullptr); }
+Tensor randn_like(const Tensor& self, const keyword::DtypeDeviceMemoryFormatArgs& keywords) { TENSORD_CALL("aten::randn_like", self, keywords.dtype, nullptr, keywords.device, nullptr, keywords.memory_format); }
+Tensor random_(const Tensor& self) { TENSORD_CALL("aten::random_", self, nullptr); }
+Tensor random_(const Tensor& self, Int to) { TENSORD_CALL("aten::random_.to", self, to, nullptr); }
+Tensor random_(const Tensor& self, Int from, std::optional<Int> to) { TENSORD_CALL("aten::random_.from", self, from, to, nullptr); }
+Tensor randperm(Int n, const keyword::DtypeDeviceArgs2& keywords) { TENSORD_CALL("aten::randperm", n, keywords.dtype, nullptr, keywords.device, nullptr); }
+Tensor ravel(const Tensor& self) { TENSORD_CALL("aten::ravel", self); }
 
 }  // namespace tensord

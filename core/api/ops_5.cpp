@@ -5,22 +5,6 @@
 
 namespace tensord {
 
-Tensor rad2deg(const Tensor& self) { TENSORD_CALL("aten::rad2deg", self); }
-Tensor rad2deg_(const Tensor& self) { TENSORD_CALL("aten::rad2deg_", self); }
-Tensor rad2deg_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::rad2deg.out", self, out); }
-Tensor rand(IntList size, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::rand", size, keywords.dtype, nullptr, keywords.device, nullptr); }
-Tensor rand_like(const Tensor& self, const keyword::DtypeDeviceMemoryFormatArgs& keywords) { TENSORD_CALL("aten::rand_like", self, keywords.dtype, nullptr, keywords.device, nullptr, keywords.memory_format); }
-Tensor randint(Int high, IntList size, const keyword::DtypeDeviceArgs2& keywords) { TENSORD_CALL("aten::randint", high, size, keywords.dtype, nullptr, keywords.device, nullptr); }
-Tensor randint(Int low, Int high, IntList size, const keyword::DtypeDeviceArgs2& keywords) { TENSORD_CALL("aten::randint.low", low, high, size, keywords.dtype, nullptr, keywords.device, nullptr); }
-Tensor randint_like(const Tensor& self, Int high, const keyword::DtypeDeviceMemoryFormatArgs& keywords) { TENSORD_CALL("aten::randint_like", self, high, keywords.dtype, nullptr, keywords.device, nullptr, keywords.memory_format); }
-Tensor randint_like(const Tensor& self, Int low, Int high, const keyword::DtypeDeviceMemoryFormatArgs& keywords) { TENSORD_CALL("aten::randint_like.low_dtype", self, low, high, keywords.dtype, nullptr, keywords.device, nullptr, keywords.memory_format); }
-Tensor randn(IntList size, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::randn", size, keywords.dtype, nullptr, keywords.device, nullptr); }
-Tensor randn_like(const Tensor& self, const keyword::DtypeDeviceMemoryFormatArgs& keywords) { TENSORD_CALL("aten::randn_like", self, keywords.dtype, nullptr, keywords.device, nullptr, keywords.memory_format); }
-Tensor random_(const Tensor& self) { TENSORD_CALL("aten::random_", self, nullptr); }
-Tensor random_(const Tensor& self, Int to) { TENSORD_CALL("aten::random_.to", self, to, nullptr); }
-Tensor random_(const Tensor& self, Int from, std::optional<Int> to) { TENSORD_CALL("aten::random_.from", self, from, to, nullptr); }
-Tensor randperm(Int n, const keyword::DtypeDeviceArgs2& keywords) { TENSORD_CALL("aten::randperm", n, keywords.dtype, nullptr, keywords.device, nullptr); }
-Tensor ravel(const Tensor& self) { TENSORD_CALL("aten::ravel", self); }
 Tensor real(const Tensor& self) { TENSORD_CALL("aten::real", self); }
 Tensor reciprocal(const Tensor& self) { TENSORD_CALL("aten::reciprocal", self); }
 Tensor reciprocal_(const Tensor& self) { TENSORD_CALL("aten::reciprocal_", self); }
@@ -80,6 +64,7 @@ Tensor round_(const Tensor& self) { TENSORD_CALL("aten::round_", self); }
 Tensor round_(const Tensor& self, const keyword::DecimalsArgs& keywords) { TENSORD_CALL("aten::round_.decimals", self, keywords.decimals); }
 Tensor round_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::round.out", self, out); }
 Tensor round_out(const Tensor& out, const Tensor& self, const keyword::DecimalsArgs& keywords) { TENSORD_CALL("aten::round.decimals_out", self, keywords.decimals, out); }
+Tensor row_indices(const Tensor& self) { TENSORD_CALL("aten::row_indices", self); }
 Tensor row_stack(TensorList tensors) { TENSORD_CALL("aten::row_stack", tensors); }
 Tensor rrelu(const Tensor& self, const Scalar& lower, const Scalar& upper, Bool training) { TENSORD_CALL("aten::rrelu", self, lower, upper, training, nullptr); }
 Tensor rrelu_(const Tensor& self, const Scalar& lower, const Scalar& upper, Bool training) { TENSORD_CALL("aten::rrelu_", self, lower, upper, training, nullptr); }
@@ -144,6 +129,7 @@ Tensor slice(const Tensor& self, Int dim, std::optional<Int> start, std::optiona
 Tensor slice_backward(const Tensor& grad_output, IntList input_sizes, Int dim, Int start, Int end, Int step) { TENSORD_CALL("aten::slice_backward", grad_output, input_sizes, dim, start, end, step); }
 Tensor slice_scatter(const Tensor& self, const Tensor& src, Int dim, std::optional<Int> start, std::optional<Int> end, Int step) { TENSORD_CALL("aten::slice_scatter", self, src, dim, start, end, step); }
 std::tuple<Tensor, Tensor> slogdet(const Tensor& self) { TENSORD_CALL("aten::slogdet", self); }
+Tensor smm(const Tensor& self, const Tensor& mat2) { TENSORD_CALL("aten::smm", self, mat2); }
 Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, Int reduction, Float beta) { TENSORD_CALL("aten::smooth_l1_loss", self, target, reduction, beta); }
 Tensor soft_margin_loss(const Tensor& self, const Tensor& target, Int reduction) { TENSORD_CALL("aten::soft_margin_loss", self, target, reduction); }
 Tensor softmax(const Tensor& self, Int dim, std::optional<DType> dtype) { TENSORD_CALL("aten::softmax.int", self, dim, dtype); }
@@ -156,6 +142,22 @@ Tensor softshrink_out(const Tensor& out, const Tensor& self, const Scalar& lambd
 std::tuple<Tensor, Tensor> sort(const Tensor& self, Int dim, Bool descending) { TENSORD_CALL("aten::sort", self, dim, descending); }
 std::tuple<Tensor, Tensor> sort(const Tensor& self, const keyword::StableDimDescendingArgs2& keywords) { TENSORD_CALL("aten::sort.stable", self, keywords.stable, keywords.dim, keywords.descending); }
 std::vector<Tensor> sorted(TensorList input) { TENSORD_CALL("aten::sorted.Tensor", input); }
+Tensor sparse_bsc_tensor(const Tensor& ccol_indices, const Tensor& row_indices, const Tensor& values, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::sparse_bsc_tensor.ccol_row_value", ccol_indices, row_indices, values, keywords.dtype, nullptr, keywords.device, nullptr); }
+Tensor sparse_bsc_tensor(const Tensor& ccol_indices, const Tensor& row_indices, const Tensor& values, IntList size, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::sparse_bsc_tensor.ccol_row_value_size", ccol_indices, row_indices, values, size, keywords.dtype, nullptr, keywords.device, nullptr); }
+Tensor sparse_bsr_tensor(const Tensor& crow_indices, const Tensor& col_indices, const Tensor& values, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::sparse_bsr_tensor.crow_col_value", crow_indices, col_indices, values, keywords.dtype, nullptr, keywords.device, nullptr); }
+Tensor sparse_bsr_tensor(const Tensor& crow_indices, const Tensor& col_indices, const Tensor& values, IntList size, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::sparse_bsr_tensor.crow_col_value_size", crow_indices, col_indices, values, size, keywords.dtype, nullptr, keywords.device, nullptr); }
+Tensor sparse_compressed_tensor(const Tensor& compressed_indices, const Tensor& plain_indices, const Tensor& values, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::sparse_compressed_tensor.comp_plain_value", compressed_indices, plain_indices, values, keywords.dtype, nullptr, keywords.device, nullptr); }
+Tensor sparse_compressed_tensor(const Tensor& compressed_indices, const Tensor& plain_indices, const Tensor& values, IntList size, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::sparse_compressed_tensor.comp_plain_value_size", compressed_indices, plain_indices, values, size, keywords.dtype, nullptr, keywords.device, nullptr); }
+Tensor sparse_coo_tensor(IntList size, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::sparse_coo_tensor.size", size, keywords.dtype, nullptr, keywords.device, nullptr); }
+Tensor sparse_coo_tensor(const Tensor& indices, const Tensor& values, const keyword::DtypeDeviceIsCoalescedArgs& keywords) { TENSORD_CALL("aten::sparse_coo_tensor.indices", indices, values, keywords.dtype, nullptr, keywords.device, nullptr, keywords.is_coalesced); }
+Tensor sparse_coo_tensor(const Tensor& indices, const Tensor& values, IntList size, const keyword::DtypeDeviceIsCoalescedArgs& keywords) { TENSORD_CALL("aten::sparse_coo_tensor.indices_size", indices, values, size, keywords.dtype, nullptr, keywords.device, nullptr, keywords.is_coalesced); }
+Tensor sparse_csc_tensor(const Tensor& ccol_indices, const Tensor& row_indices, const Tensor& values, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::sparse_csc_tensor.ccol_row_value", ccol_indices, row_indices, values, keywords.dtype, nullptr, keywords.device, nullptr); }
+Tensor sparse_csc_tensor(const Tensor& ccol_indices, const Tensor& row_indices, const Tensor& values, IntList size, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::sparse_csc_tensor.ccol_row_value_size", ccol_indices, row_indices, values, size, keywords.dtype, nullptr, keywords.device, nullptr); }
+Tensor sparse_csr_tensor(const Tensor& crow_indices, const Tensor& col_indices, const Tensor& values, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::sparse_csr_tensor.crow_col_value", crow_indices, col_indices, values, keywords.dtype, nullptr, keywords.device, nullptr); }
+Tensor sparse_csr_tensor(const Tensor& crow_indices, const Tensor& col_indices, const Tensor& values, IntList size, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::sparse_csr_tensor.crow_col_value_size", crow_indices, col_indices, values, size, keywords.dtype, nullptr, keywords.device, nullptr); }
+int64_t sparse_dim(const Tensor& self) { TENSORD_CALL("aten::sparse_dim", self); }
+Tensor sparse_mask(const Tensor& self, const Tensor& mask) { TENSORD_CALL("aten::sparse_mask", self, mask); }
+Tensor sparse_sampled_addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const keyword::BetaAlphaArgs& keywords) { TENSORD_CALL("aten::sparse_sampled_addmm", self, mat1, mat2, keywords.beta, keywords.alpha); }
 Tensor special_airy_ai(const Tensor& x) { TENSORD_CALL("aten::special_airy_ai", x); }
 Tensor special_airy_ai_out(const Tensor& out, const Tensor& x) { TENSORD_CALL("aten::special_airy_ai.out", x, out); }
 Tensor special_bessel_j0(const Tensor& self) { TENSORD_CALL("aten::special_bessel_j0", self); }
@@ -228,5 +230,9 @@ Tensor special_log_ndtr(const Tensor& self) { TENSORD_CALL("aten::special_log_nd
 Tensor special_log_ndtr_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_log_ndtr.out", self, out); }
 Tensor special_modified_bessel_i0(const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_i0", self); }
 Tensor special_modified_bessel_i0_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_i0.out", self, out); }
+Tensor special_modified_bessel_i1(const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_i1", self); }
+Tensor special_modified_bessel_i1_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_i1.out", self, out); }
+Tensor special_modified_bessel_k0(const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_k0", self); }
+Tensor special_modified_bessel_k0_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_k0.out", self, out); }
 
 }  // namespace tensord

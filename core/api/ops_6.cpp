@@ -5,10 +5,6 @@
 
 namespace tensord {
 
-Tensor special_modified_bessel_i1(const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_i1", self); }
-Tensor special_modified_bessel_i1_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_i1.out", self, out); }
-Tensor special_modified_bessel_k0(const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_k0", self); }
-Tensor special_modified_bessel_k0_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_k0.out", self, out); }
 Tensor special_modified_bessel_k1(const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_k1", self); }
 Tensor special_modified_bessel_k1_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_k1.out", self, out); }
 Tensor special_ndtr(const Tensor& self) { TENSORD_CALL("aten::special_ndtr", self); }
@@ -69,6 +65,7 @@ Tensor square_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::s
 Tensor squeeze(const Tensor& self) { TENSORD_CALL("aten::squeeze", self); }
 Tensor squeeze(const Tensor& self, Int dim) { TENSORD_CALL("aten::squeeze.dim", self, dim); }
 Tensor squeeze(const Tensor& self, IntList dim) { TENSORD_CALL("aten::squeeze.dims", self, dim); }
+Tensor sspaddmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const keyword::BetaAlphaArgs& keywords) { TENSORD_CALL("aten::sspaddmm", self, mat1, mat2, keywords.beta, keywords.alpha); }
 Tensor stack(TensorList tensors, Int dim) { TENSORD_CALL("aten::stack", tensors, dim); }
 Tensor stack_out(const Tensor& out, TensorList tensors, Int dim) { TENSORD_CALL("aten::stack.out", tensors, dim, out); }
 Tensor std(const Tensor& self, Bool unbiased) { TENSORD_CALL("aten::std", self, unbiased); }
@@ -123,7 +120,14 @@ Tensor to(const Tensor& self, const keyword::DtypeDeviceNonBlockingCopyMemoryFor
 Tensor to(const Tensor& self, DType dtype, Bool non_blocking, Bool copy, std::optional<MemoryFormat> memory_format) { TENSORD_CALL("aten::to.dtype", self, dtype, non_blocking, copy, memory_format); }
 Tensor to(const Tensor& self, const Tensor& other, Bool non_blocking, Bool copy, std::optional<MemoryFormat> memory_format) { TENSORD_CALL("aten::to.other", self, other, non_blocking, copy, memory_format); }
 Tensor to(const Tensor& self, const Device& device, DType dtype, Bool non_blocking, Bool copy, std::optional<MemoryFormat> memory_format) { TENSORD_CALL("aten::to.device", self, device, dtype, non_blocking, copy, memory_format); }
+Tensor to_dense(const Tensor& self, std::optional<DType> dtype, const keyword::MaskedGradArgs& keywords) { TENSORD_CALL("aten::to_dense", self, dtype, keywords.masked_grad); }
 Tensor to_padded_tensor(const Tensor& self, Float padding, OptionalIntList output_size) { TENSORD_CALL("aten::to_padded_tensor", self, padding, output_size); }
+Tensor to_sparse(const Tensor& self, const keyword::BlocksizeDenseDimArgs& keywords) { TENSORD_CALL("aten::to_sparse", self, nullptr, keywords.blocksize, keywords.dense_dim); }
+Tensor to_sparse(const Tensor& self, Int sparse_dim) { TENSORD_CALL("aten::to_sparse.sparse_dim", self, sparse_dim); }
+Tensor to_sparse_bsc(const Tensor& self, IntOrList blocksize, std::optional<Int> dense_dim) { TENSORD_CALL("aten::to_sparse_bsc", self, blocksize, dense_dim); }
+Tensor to_sparse_bsr(const Tensor& self, IntOrList blocksize, std::optional<Int> dense_dim) { TENSORD_CALL("aten::to_sparse_bsr", self, blocksize, dense_dim); }
+Tensor to_sparse_csc(const Tensor& self, std::optional<Int> dense_dim) { TENSORD_CALL("aten::to_sparse_csc", self, dense_dim); }
+Tensor to_sparse_csr(const Tensor& self, std::optional<Int> dense_dim) { TENSORD_CALL("aten::to_sparse_csr", self, dense_dim); }
 std::tuple<Tensor, Tensor> topk(const Tensor& self, Int k, Int dim, Bool largest, Bool sorted) { TENSORD_CALL("aten::topk", self, k, dim, largest, sorted); }
 Tensor trace(const Tensor& self) { TENSORD_CALL("aten::trace", self); }
 Tensor transpose(const Tensor& self, Int dim0, Int dim1) { TENSORD_CALL("aten::transpose.int", self, dim0, dim1); }
@@ -191,6 +195,7 @@ Tensor upsample_trilinear3d(const Tensor& input, OptionalIntList output_size, Bo
 Tensor upsample_trilinear3d_backward(const Tensor& grad_output, IntOrList output_size, IntOrList input_size, Bool align_corners, std::optional<Float> scales_d, std::optional<Float> scales_h, std::optional<Float> scales_w) { TENSORD_CALL("aten::upsample_trilinear3d_backward", grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w); }
 Tensor upsample_trilinear3d_out(const Tensor& out, const Tensor& self, IntOrList output_size, Bool align_corners, std::optional<Float> scales_d, std::optional<Float> scales_h, std::optional<Float> scales_w) { TENSORD_CALL("aten::upsample_trilinear3d.out", self, output_size, align_corners, scales_d, scales_h, scales_w, out); }
 Tensor upsample_trilinear3d_out(const Tensor& out, const Tensor& input, OptionalIntList output_size, Bool align_corners, OptionalFloatList scale_factors) { TENSORD_CALL("aten::upsample_trilinear3d.vec_out", input, output_size, align_corners, scale_factors, out); }
+Tensor values(const Tensor& self) { TENSORD_CALL("aten::values", self); }
 Tensor vander(const Tensor& x, std::optional<Int> N, Bool increasing) { TENSORD_CALL("aten::vander", x, N, increasing); }
 Tensor var(const Tensor& self, Bool unbiased) { TENSORD_CALL("aten::var", self, unbiased); }
 Tensor var(const Tensor& self, OptionalIntOrList dim, Bool unbiased, Bool keepdim) { TENSORD_CALL("aten::var.dim", self, dim, unbiased, keepdim); }

@@ -19,7 +19,14 @@
 // int, a text is no bool. Wrong types are errors of the compiler.
 namespace tensord {
 
-using ops::Scalar;
+// A number of any kind: as ops::Scalar, but no text, whose pointer C++ would take for a bool.
+class Scalar : public ops::Scalar {
+ public:
+  using ops::Scalar::Scalar;
+  Scalar(const ops::Scalar& value) : ops::Scalar(value) {}
+  template <class T>
+  Scalar(const T*) = delete;
+};
 
 template <class T>
 concept WholeNumber = std::integral<T> && !std::same_as<T, bool>;

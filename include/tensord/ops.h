@@ -250,6 +250,11 @@ struct StableDimDescendingArgs2 {
   Int dim = -1;
   Bool descending = false;
 };
+struct DtypeDeviceIsCoalescedArgs {
+  std::optional<DType> dtype = std::nullopt;
+  std::optional<Device> device = std::nullopt;
+  std::optional<Bool> is_coalesced = std::nullopt;
+};
 struct CorrectionKeepdimArgs {
   std::optional<Int> correction;
   Bool keepdim = false;
@@ -265,6 +270,13 @@ struct DtypeDeviceNonBlockingCopyMemoryFormatArgs {
   Bool non_blocking = false;
   Bool copy = false;
   std::optional<MemoryFormat> memory_format = std::nullopt;
+};
+struct MaskedGradArgs {
+  std::optional<Bool> masked_grad = std::nullopt;
+};
+struct BlocksizeDenseDimArgs {
+  OptionalIntOrList blocksize = std::nullopt;
+  std::optional<Int> dense_dim = std::nullopt;
 };
 struct DxDimArgs2 {
   Float dx = 1.;
@@ -431,6 +443,7 @@ Tensor cartesian_prod(TensorList tensors);  // cartesian_prod
 Tensor cat(TensorList tensors, Int dim = 0);  // cat
 Tensor cat_out(const Tensor& out, TensorList tensors, Int dim = 0);  // cat.out
 Tensor cauchy_(const Tensor& self, Float median = 0., Float sigma = 1.);  // cauchy_
+Tensor ccol_indices(const Tensor& self);  // ccol_indices
 Tensor cdist(const Tensor& x1, const Tensor& x2, Float p = 2., std::optional<Int> compute_mode = std::nullopt);  // cdist
 Tensor ceil(const Tensor& self);  // ceil
 Tensor ceil_(const Tensor& self);  // ceil_
@@ -461,8 +474,10 @@ Tensor clamp_min_(const Tensor& self, const Tensor& min);  // clamp_min_.Tensor
 Tensor clamp_min_out(const Tensor& out, const Tensor& self, const Scalar& min);  // clamp_min.out
 Tensor clamp_out(const Tensor& out, const Tensor& self, const std::optional<Scalar>& min = std::nullopt, const std::optional<Scalar>& max = std::nullopt);  // clamp.out
 Tensor clone(const Tensor& self, const keyword::MemoryFormatArgs& keywords = {});  // clone
+Tensor coalesce(const Tensor& self);  // coalesce
 Tensor col2im(const Tensor& self, IntOrList output_size, IntOrList kernel_size, IntOrList dilation, IntOrList padding, IntOrList stride);  // col2im
 Tensor col2im_out(const Tensor& out, const Tensor& self, IntOrList output_size, IntOrList kernel_size, IntOrList dilation, IntOrList padding, IntOrList stride);  // col2im.out
+Tensor col_indices(const Tensor& self);  // col_indices
 Tensor column_stack(TensorList tensors);  // column_stack
 Tensor column_stack_out(const Tensor& out, TensorList tensors);  // column_stack.out
 Tensor combinations(const Tensor& self, Int r = 2, Bool with_replacement = false);  // combinations
@@ -508,6 +523,7 @@ Tensor cov(const Tensor& self, const keyword::CorrectionFweightsAweightsArgs& ke
 Tensor cpu(const Tensor& self);  // cpu
 Tensor cross(const Tensor& self, const Tensor& other, std::optional<Int> dim = std::nullopt);  // cross
 Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight = std::nullopt, Int reduction = 1, Int ignore_index = -100, Float label_smoothing = 0.);  // cross_entropy_loss
+Tensor crow_indices(const Tensor& self);  // crow_indices
 Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, IntList input_lengths, IntList target_lengths, Int blank = 0, Int reduction = 1, Bool zero_infinity = false);  // ctc_loss.IntList
 Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths, const Tensor& target_lengths, Int blank = 0, Int reduction = 1, Bool zero_infinity = false);  // ctc_loss.Tensor
 std::tuple<Tensor, Tensor> cummax(const Tensor& self, Int dim);  // cummax
@@ -521,6 +537,7 @@ Tensor data(const Tensor& self);  // data
 Tensor deg2rad(const Tensor& self);  // deg2rad
 Tensor deg2rad_(const Tensor& self);  // deg2rad_
 Tensor deg2rad_out(const Tensor& out, const Tensor& self);  // deg2rad.out
+int64_t dense_dim(const Tensor& self);  // dense_dim
 Tensor dequantize(const Tensor& self);  // dequantize.self
 Tensor det(const Tensor& self);  // det
 Tensor detach(const Tensor& self);  // detach
@@ -750,9 +767,9 @@ Tensor hardswish_out(const Tensor& out, const Tensor& self);  // hardswish.out
 Tensor hardtanh(const Tensor& self, const Scalar& min_val = -1, const Scalar& max_val = 1);  // hardtanh
 Tensor hardtanh_(const Tensor& self, const Scalar& min_val = -1, const Scalar& max_val = 1);  // hardtanh_
 Tensor hardtanh_out(const Tensor& out, const Tensor& self, const Scalar& min_val = -1, const Scalar& max_val = 1);  // hardtanh.out
-Tensor heaviside(const Tensor& self, const Tensor& other);  // heaviside
-Tensor heaviside_(const Tensor& self, const Tensor& other);  // heaviside_
-Tensor heaviside_out(const Tensor& out, const Tensor& self, const Tensor& other);  // heaviside.out
+Tensor heaviside(const Tensor& self, const Tensor& values);  // heaviside
+Tensor heaviside_(const Tensor& self, const Tensor& values);  // heaviside_
+Tensor heaviside_out(const Tensor& out, const Tensor& self, const Tensor& values);  // heaviside.out
 Tensor hinge_embedding_loss(const Tensor& self, const Tensor& target, Float margin = 1., Int reduction = 1);  // hinge_embedding_loss
 Tensor histc(const Tensor& self, Int bins = 100, const Scalar& min = 0, const Scalar& max = 0);  // histc
 Tensor histc_out(const Tensor& out, const Tensor& self, Int bins = 100, const Scalar& min = 0, const Scalar& max = 0);  // histc.out
@@ -763,6 +780,7 @@ std::tuple<Tensor, std::vector<Tensor>> histogramdd(const Tensor& self, TensorLi
 std::tuple<Tensor, std::vector<Tensor>> histogramdd(const Tensor& self, Int bins, OptionalFloatList range = std::nullopt, const std::optional<Tensor>& weight = std::nullopt, Bool density = false);  // histogramdd.int_bins
 std::vector<Tensor> hsplit(const Tensor& self, IntList indices);  // hsplit.array
 std::vector<Tensor> hsplit(const Tensor& self, Int sections);  // hsplit.int
+Tensor hspmm(const Tensor& mat1, const Tensor& mat2);  // hspmm
 Tensor hstack(TensorList tensors);  // hstack
 Tensor huber_loss(const Tensor& self, const Tensor& target, Int reduction = 1, Float delta = 1.);  // huber_loss
 Tensor hypot(const Tensor& self, const Tensor& other);  // hypot
@@ -792,11 +810,13 @@ Tensor index_reduce(const Tensor& self, Int dim, const Tensor& index, const Tens
 Tensor index_reduce_(const Tensor& self, Int dim, const Tensor& index, const Tensor& source, std::string_view reduce, const keyword::IncludeSelfArgs& keywords = {});  // index_reduce_
 Tensor index_select(const Tensor& self, Int dim, const Tensor& index);  // index_select
 Tensor index_select_out(const Tensor& out, const Tensor& self, Int dim, const Tensor& index);  // index_select.out
+Tensor indices(const Tensor& self);  // indices
 Tensor inner(const Tensor& self, const Tensor& other);  // inner
 Tensor inner_out(const Tensor& out, const Tensor& self, const Tensor& other);  // inner.out
 Tensor instance_norm(const Tensor& input, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias, const std::optional<Tensor>& running_mean, const std::optional<Tensor>& running_var, Bool use_input_stats, Float momentum, Float eps, Bool cudnn_enabled);  // instance_norm
 Tensor int_repr(const Tensor& self);  // int_repr
 Tensor inverse(const Tensor& self);  // inverse
+bool is_coalesced(const Tensor& self);  // is_coalesced
 bool is_complex(const Tensor& self);  // is_complex
 bool is_conj(const Tensor& self);  // is_conj
 bool is_contiguous(const Tensor& self);  // is_contiguous
@@ -1239,6 +1259,7 @@ Tensor round_(const Tensor& self);  // round_
 Tensor round_(const Tensor& self, const keyword::DecimalsArgs& keywords);  // round_.decimals
 Tensor round_out(const Tensor& out, const Tensor& self);  // round.out
 Tensor round_out(const Tensor& out, const Tensor& self, const keyword::DecimalsArgs& keywords);  // round.decimals_out
+Tensor row_indices(const Tensor& self);  // row_indices
 Tensor row_stack(TensorList tensors);  // row_stack
 Tensor rrelu(const Tensor& self, const Scalar& lower = 0.125, const Scalar& upper = 0.33333333333333331, Bool training = false);  // rrelu
 Tensor rrelu_(const Tensor& self, const Scalar& lower = 0.125, const Scalar& upper = 0.33333333333333331, Bool training = false);  // rrelu_
@@ -1303,6 +1324,7 @@ Tensor slice(const Tensor& self, Int dim = 0, std::optional<Int> start = std::nu
 Tensor slice_backward(const Tensor& grad_output, IntList input_sizes, Int dim, Int start, Int end, Int step);  // slice_backward
 Tensor slice_scatter(const Tensor& self, const Tensor& src, Int dim = 0, std::optional<Int> start = std::nullopt, std::optional<Int> end = std::nullopt, Int step = 1);  // slice_scatter
 std::tuple<Tensor, Tensor> slogdet(const Tensor& self);  // slogdet
+Tensor smm(const Tensor& self, const Tensor& mat2);  // smm
 Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, Int reduction = 1, Float beta = 1.);  // smooth_l1_loss
 Tensor soft_margin_loss(const Tensor& self, const Tensor& target, Int reduction = 1);  // soft_margin_loss
 Tensor softmax(const Tensor& self, Int dim, std::optional<DType> dtype = std::nullopt);  // softmax.int
@@ -1315,6 +1337,22 @@ Tensor softshrink_out(const Tensor& out, const Tensor& self, const Scalar& lambd
 std::tuple<Tensor, Tensor> sort(const Tensor& self, Int dim = -1, Bool descending = false);  // sort
 std::tuple<Tensor, Tensor> sort(const Tensor& self, const keyword::StableDimDescendingArgs2& keywords);  // sort.stable
 std::vector<Tensor> sorted(TensorList input);  // sorted.Tensor
+Tensor sparse_bsc_tensor(const Tensor& ccol_indices, const Tensor& row_indices, const Tensor& values, const keyword::DtypeDeviceArgs& keywords = {});  // sparse_bsc_tensor.ccol_row_value
+Tensor sparse_bsc_tensor(const Tensor& ccol_indices, const Tensor& row_indices, const Tensor& values, IntList size, const keyword::DtypeDeviceArgs& keywords = {});  // sparse_bsc_tensor.ccol_row_value_size
+Tensor sparse_bsr_tensor(const Tensor& crow_indices, const Tensor& col_indices, const Tensor& values, const keyword::DtypeDeviceArgs& keywords = {});  // sparse_bsr_tensor.crow_col_value
+Tensor sparse_bsr_tensor(const Tensor& crow_indices, const Tensor& col_indices, const Tensor& values, IntList size, const keyword::DtypeDeviceArgs& keywords = {});  // sparse_bsr_tensor.crow_col_value_size
+Tensor sparse_compressed_tensor(const Tensor& compressed_indices, const Tensor& plain_indices, const Tensor& values, const keyword::DtypeDeviceArgs& keywords = {});  // sparse_compressed_tensor.comp_plain_value
+Tensor sparse_compressed_tensor(const Tensor& compressed_indices, const Tensor& plain_indices, const Tensor& values, IntList size, const keyword::DtypeDeviceArgs& keywords = {});  // sparse_compressed_tensor.comp_plain_value_size
+Tensor sparse_coo_tensor(IntList size, const keyword::DtypeDeviceArgs& keywords = {});  // sparse_coo_tensor.size
+Tensor sparse_coo_tensor(const Tensor& indices, const Tensor& values, const keyword::DtypeDeviceIsCoalescedArgs& keywords = {});  // sparse_coo_tensor.indices
+Tensor sparse_coo_tensor(const Tensor& indices, const Tensor& values, IntList size, const keyword::DtypeDeviceIsCoalescedArgs& keywords = {});  // sparse_coo_tensor.indices_size
+Tensor sparse_csc_tensor(const Tensor& ccol_indices, const Tensor& row_indices, const Tensor& values, const keyword::DtypeDeviceArgs& keywords = {});  // sparse_csc_tensor.ccol_row_value
+Tensor sparse_csc_tensor(const Tensor& ccol_indices, const Tensor& row_indices, const Tensor& values, IntList size, const keyword::DtypeDeviceArgs& keywords = {});  // sparse_csc_tensor.ccol_row_value_size
+Tensor sparse_csr_tensor(const Tensor& crow_indices, const Tensor& col_indices, const Tensor& values, const keyword::DtypeDeviceArgs& keywords = {});  // sparse_csr_tensor.crow_col_value
+Tensor sparse_csr_tensor(const Tensor& crow_indices, const Tensor& col_indices, const Tensor& values, IntList size, const keyword::DtypeDeviceArgs& keywords = {});  // sparse_csr_tensor.crow_col_value_size
+int64_t sparse_dim(const Tensor& self);  // sparse_dim
+Tensor sparse_mask(const Tensor& self, const Tensor& mask);  // sparse_mask
+Tensor sparse_sampled_addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const keyword::BetaAlphaArgs& keywords = {});  // sparse_sampled_addmm
 Tensor special_airy_ai(const Tensor& x);  // special_airy_ai
 Tensor special_airy_ai_out(const Tensor& out, const Tensor& x);  // special_airy_ai.out
 Tensor special_bessel_j0(const Tensor& self);  // special_bessel_j0
@@ -1451,6 +1489,7 @@ Tensor square_out(const Tensor& out, const Tensor& self);  // square.out
 Tensor squeeze(const Tensor& self);  // squeeze
 Tensor squeeze(const Tensor& self, Int dim);  // squeeze.dim
 Tensor squeeze(const Tensor& self, IntList dim);  // squeeze.dims
+Tensor sspaddmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const keyword::BetaAlphaArgs& keywords = {});  // sspaddmm
 Tensor stack(TensorList tensors, Int dim = 0);  // stack
 Tensor stack_out(const Tensor& out, TensorList tensors, Int dim = 0);  // stack.out
 Tensor std(const Tensor& self, Bool unbiased = true);  // std
@@ -1505,7 +1544,14 @@ Tensor to(const Tensor& self, const keyword::DtypeDeviceNonBlockingCopyMemoryFor
 Tensor to(const Tensor& self, DType dtype, Bool non_blocking = false, Bool copy = false, std::optional<MemoryFormat> memory_format = std::nullopt);  // to.dtype
 Tensor to(const Tensor& self, const Tensor& other, Bool non_blocking = false, Bool copy = false, std::optional<MemoryFormat> memory_format = std::nullopt);  // to.other
 Tensor to(const Tensor& self, const Device& device, DType dtype, Bool non_blocking = false, Bool copy = false, std::optional<MemoryFormat> memory_format = std::nullopt);  // to.device
+Tensor to_dense(const Tensor& self, std::optional<DType> dtype = std::nullopt, const keyword::MaskedGradArgs& keywords = {});  // to_dense
 Tensor to_padded_tensor(const Tensor& self, Float padding, OptionalIntList output_size = std::nullopt);  // to_padded_tensor
+Tensor to_sparse(const Tensor& self, const keyword::BlocksizeDenseDimArgs& keywords = {});  // to_sparse
+Tensor to_sparse(const Tensor& self, Int sparse_dim);  // to_sparse.sparse_dim
+Tensor to_sparse_bsc(const Tensor& self, IntOrList blocksize, std::optional<Int> dense_dim = std::nullopt);  // to_sparse_bsc
+Tensor to_sparse_bsr(const Tensor& self, IntOrList blocksize, std::optional<Int> dense_dim = std::nullopt);  // to_sparse_bsr
+Tensor to_sparse_csc(const Tensor& self, std::optional<Int> dense_dim = std::nullopt);  // to_sparse_csc
+Tensor to_sparse_csr(const Tensor& self, std::optional<Int> dense_dim = std::nullopt);  // to_sparse_csr
 std::tuple<Tensor, Tensor> topk(const Tensor& self, Int k, Int dim = -1, Bool largest = true, Bool sorted = true);  // topk
 Tensor trace(const Tensor& self);  // trace
 Tensor transpose(const Tensor& self, Int dim0, Int dim1);  // transpose.int
@@ -1573,6 +1619,7 @@ Tensor upsample_trilinear3d(const Tensor& input, OptionalIntList output_size, Bo
 Tensor upsample_trilinear3d_backward(const Tensor& grad_output, IntOrList output_size, IntOrList input_size, Bool align_corners, std::optional<Float> scales_d = std::nullopt, std::optional<Float> scales_h = std::nullopt, std::optional<Float> scales_w = std::nullopt);  // upsample_trilinear3d_backward
 Tensor upsample_trilinear3d_out(const Tensor& out, const Tensor& self, IntOrList output_size, Bool align_corners, std::optional<Float> scales_d = std::nullopt, std::optional<Float> scales_h = std::nullopt, std::optional<Float> scales_w = std::nullopt);  // upsample_trilinear3d.out
 Tensor upsample_trilinear3d_out(const Tensor& out, const Tensor& input, OptionalIntList output_size, Bool align_corners, OptionalFloatList scale_factors);  // upsample_trilinear3d.vec_out
+Tensor values(const Tensor& self);  // values
 Tensor vander(const Tensor& x, std::optional<Int> N = std::nullopt, Bool increasing = false);  // vander
 Tensor var(const Tensor& self, Bool unbiased = true);  // var
 Tensor var(const Tensor& self, OptionalIntOrList dim, Bool unbiased = true, Bool keepdim = false);  // var.dim

@@ -11,7 +11,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 template <class T = float>
-std::vector<T> values(const Tensor& tensor) {
+std::vector<T> items_of(const Tensor& tensor) {
   const Tensor dense = tensor.contiguous();
   return std::vector<T>(dense.data<T>(), dense.data<T>() + dense.numel());
 }
@@ -28,50 +28,50 @@ std::string error_of(F function) {
 
 TEST(Operators, ArgumentsArriveInTheirPlaces) {
   const Tensor x = tensor({1.f, 2.f, 3.f, 4.f}, {2, 2}), y = tensor({10.f, 20.f, 30.f, 40.f}, {2, 2});
-  EXPECT_THAT(values(add(x, y)), ElementsAre(11, 22, 33, 44));
-  EXPECT_THAT(values(add(x, y, {.alpha = 2})), ElementsAre(21, 42, 63, 84));
-  EXPECT_THAT(values(add(x, 0.5)), ElementsAre(1.5, 2.5, 3.5, 4.5));
-  EXPECT_THAT(values(sum(x, 0)), ElementsAre(4, 6));
-  EXPECT_THAT(values<double>(sum(x, {0, 1}, true, {.dtype = DType::kFloat64})), ElementsAre(10));
+  EXPECT_THAT(items_of(add(x, y)), ElementsAre(11, 22, 33, 44));
+  EXPECT_THAT(items_of(add(x, y, {.alpha = 2})), ElementsAre(21, 42, 63, 84));
+  EXPECT_THAT(items_of(add(x, 0.5)), ElementsAre(1.5, 2.5, 3.5, 4.5));
+  EXPECT_THAT(items_of(sum(x, 0)), ElementsAre(4, 6));
+  EXPECT_THAT(items_of<double>(sum(x, {0, 1}, true, {.dtype = DType::kFloat64})), ElementsAre(10));
   EXPECT_EQ(sum(x, {0, 1}, true).ndim(), 2);
-  EXPECT_THAT(values(div(y, 3, {.rounding_mode = "floor"})), ElementsAre(3, 6, 10, 13));
-  EXPECT_THAT(values(cat({x, y}, 1)), ElementsAre(1, 2, 10, 20, 3, 4, 30, 40));
-  EXPECT_THAT(values(clamp(x, 2, 3)), ElementsAre(2, 2, 3, 3));
-  EXPECT_THAT(values(clamp(x, std::nullopt, 3)), ElementsAre(1, 2, 3, 3));
-  EXPECT_THAT(values(view(x, {4})), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(items_of(div(y, 3, {.rounding_mode = "floor"})), ElementsAre(3, 6, 10, 13));
+  EXPECT_THAT(items_of(cat({x, y}, 1)), ElementsAre(1, 2, 10, 20, 3, 4, 30, 40));
+  EXPECT_THAT(items_of(clamp(x, 2, 3)), ElementsAre(2, 2, 3, 3));
+  EXPECT_THAT(items_of(clamp(x, std::nullopt, 3)), ElementsAre(1, 2, 3, 3));
+  EXPECT_THAT(items_of(view(x, {4})), ElementsAre(1, 2, 3, 4));
   const Dims shape{4, 1};
   EXPECT_EQ(view(x, shape).sizes(), shape);
-  EXPECT_THAT(values(std(x, 0)), ElementsAre(std::sqrt(2.f), std::sqrt(2.f)));  // a dimension, not `unbiased`
-  EXPECT_THAT(values(std(x, false)), ElementsAre(std::sqrt(1.25f)));
-  EXPECT_THAT(values<int64_t>(arange(3)), ElementsAre(0, 1, 2));
-  EXPECT_THAT(values(full({2}, 7, {.dtype = DType::kFloat32})), ElementsAre(7, 7));
-  EXPECT_THAT(values(where(gt(x, 2), x, 0)), ElementsAre(0, 0, 3, 4));
+  EXPECT_THAT(items_of(std(x, 0)), ElementsAre(std::sqrt(2.f), std::sqrt(2.f)));  // a dimension, not `unbiased`
+  EXPECT_THAT(items_of(std(x, false)), ElementsAre(std::sqrt(1.25f)));
+  EXPECT_THAT(items_of<int64_t>(arange(3)), ElementsAre(0, 1, 2));
+  EXPECT_THAT(items_of(full({2}, 7, {.dtype = DType::kFloat32})), ElementsAre(7, 7));
+  EXPECT_THAT(items_of(where(gt(x, 2), x, 0)), ElementsAre(0, 0, 3, 4));
 }
 
 TEST(Operators, SeveralResultsAreTuples) {
   const Tensor x = tensor({3.f, 1.f, 2.f});
   const auto [found, at] = sort(x, -1, true);
-  EXPECT_THAT(values(found), ElementsAre(3, 2, 1));
-  EXPECT_THAT(values<int64_t>(at), ElementsAre(0, 2, 1));
+  EXPECT_THAT(items_of(found), ElementsAre(3, 2, 1));
+  EXPECT_THAT(items_of<int64_t>(at), ElementsAre(0, 2, 1));
   const std::vector<Tensor> parts = chunk(x, 3);
   ASSERT_EQ(parts.size(), 3u);
-  EXPECT_THAT(values(parts[1]), ElementsAre(1));
+  EXPECT_THAT(items_of(parts[1]), ElementsAre(1));
   EXPECT_TRUE(equal(x, x));
 }
 
 TEST(Operators, WriteInPlaceAndOut) {
   const Tensor x = tensor({1.f, 2.f}), out = Tensor::empty(Dims{2}, DType::kFloat32);
   EXPECT_TRUE(add_(x, 1).is_same(x));
-  EXPECT_THAT(values(x), ElementsAre(2, 3));
+  EXPECT_THAT(items_of(x), ElementsAre(2, 3));
   EXPECT_TRUE(mul_out(out, x, x).is_same(out));
-  EXPECT_THAT(values(out), ElementsAre(4, 9));
+  EXPECT_THAT(items_of(out), ElementsAre(4, 9));
 }
 
 TEST(Operators, OptionalTensors) {
   const Tensor x = tensor({1.f, 2.f}, {1, 2}), weight = tensor({1.f, 1.f, 2.f, 0.f}, {2, 2}), bias = tensor({1.f, 2.f});
-  EXPECT_THAT(values(linear(x, weight, bias)), ElementsAre(4, 4));
-  EXPECT_THAT(values(linear(x, weight)), ElementsAre(3, 2));
-  EXPECT_THAT(values(linear(x, weight, Tensor())), ElementsAre(3, 2));
+  EXPECT_THAT(items_of(linear(x, weight, bias)), ElementsAre(4, 4));
+  EXPECT_THAT(items_of(linear(x, weight)), ElementsAre(3, 2));
+  EXPECT_THAT(items_of(linear(x, weight, Tensor())), ElementsAre(3, 2));
 }
 
 TEST(Operators, SayWhatIsWrong) {
@@ -84,31 +84,31 @@ TEST(Operators, HaveGradients) {
   const Tensor x = tensor({1.f, 2.f});
   autograd::set_requires_grad(x);
   autograd::backward(sum(x * x * 3));
-  EXPECT_THAT(values(autograd::grad(x)), ElementsAre(6, 12));
+  EXPECT_THAT(items_of(autograd::grad(x)), ElementsAre(6, 12));
 }
 
 TEST(Signs, AreTheOperators) {
   const Tensor x = tensor({1.f, 2.f, 4.f}), y = tensor({2.f, 2.f, 2.f});
-  EXPECT_THAT(values(x + y * 2 - 1), ElementsAre(4, 5, 7));
-  EXPECT_THAT(values(1 - x), ElementsAre(0, -1, -3));
-  EXPECT_THAT(values(2 / x), ElementsAre(2, 1, 0.5));
-  EXPECT_THAT(values(-x / y), ElementsAre(-0.5, -1, -2));
-  EXPECT_THAT(values<bool>((x >= y) & ~(x == 4)), ElementsAre(false, true, false));
+  EXPECT_THAT(items_of(x + y * 2 - 1), ElementsAre(4, 5, 7));
+  EXPECT_THAT(items_of(1 - x), ElementsAre(0, -1, -3));
+  EXPECT_THAT(items_of(2 / x), ElementsAre(2, 1, 0.5));
+  EXPECT_THAT(items_of(-x / y), ElementsAre(-0.5, -1, -2));
+  EXPECT_THAT(items_of<bool>((x >= y) & ~(x == 4)), ElementsAre(false, true, false));
   x += 1;
   x *= y;
-  EXPECT_THAT(values(x), ElementsAre(4, 6, 10));
+  EXPECT_THAT(items_of(x), ElementsAre(4, 6, 10));
 }
 
 TEST(Index, AsInPython) {
   const Tensor x = reshape(arange(24), {2, 3, 4});
-  EXPECT_THAT(values<int64_t>(index(x, {1, 2})), ElementsAre(20, 21, 22, 23));
-  EXPECT_THAT(values<int64_t>(index(x, {Ellipsis, -1})), ElementsAre(3, 7, 11, 15, 19, 23));
-  EXPECT_THAT(values<int64_t>(index(x, {0, Slice(1, std::nullopt), Slice(0, 4, 2)})), ElementsAre(4, 6, 8, 10));
+  EXPECT_THAT(items_of<int64_t>(index(x, {1, 2})), ElementsAre(20, 21, 22, 23));
+  EXPECT_THAT(items_of<int64_t>(index(x, {Ellipsis, -1})), ElementsAre(3, 7, 11, 15, 19, 23));
+  EXPECT_THAT(items_of<int64_t>(index(x, {0, Slice(1, std::nullopt), Slice(0, 4, 2)})), ElementsAre(4, 6, 8, 10));
   EXPECT_EQ(index(x, {None, Slice(), 0, None}).sizes(), (Dims{1, 2, 1, 4}));
   const Tensor rows = tensor<int64_t>({2, 0});
-  EXPECT_THAT(values<int64_t>(index(x, {1, rows, 0})), ElementsAre(20, 12));
+  EXPECT_THAT(items_of<int64_t>(index(x, {1, rows, 0})), ElementsAre(20, 12));
   EXPECT_EQ(index(x, {rows - 1, Slice(), rows}).sizes(), (Dims{2, 3}));
-  EXPECT_THAT(values<int64_t>(index(x, {x > 21})), ElementsAre(22, 23));
+  EXPECT_THAT(items_of<int64_t>(index(x, {x > 21})), ElementsAre(22, 23));
   EXPECT_EQ(index(x, {true}).sizes(), (Dims{1, 2, 3, 4}));
   EXPECT_FALSE(index(x, {Ellipsis}).is_same(x));
   EXPECT_THAT(error_of([&] { index(x, {2}); }), HasSubstr("2 is out of bounds for dimension 0 with size 2"));
@@ -120,12 +120,12 @@ TEST(Index, Assignment) {
   const Tensor x = zeros({2, 3});
   EXPECT_TRUE(index_put_(x, {0, Slice(1, 3)}, 5).is_same(x));
   index_put_(x, {x == 5}, tensor({1.f, 2.f}));
-  EXPECT_THAT(values(x), ElementsAre(0, 1, 2, 0, 0, 0));
+  EXPECT_THAT(items_of(x), ElementsAre(0, 1, 2, 0, 0, 0));
   index_put_(x, {1}, tensor({7.f, 8.f, 9.f}, {1, 3}));
   index_put_(x, {tensor<int64_t>({0, 0}), 0}, tensor({1.f, 1.f}), true);
-  EXPECT_THAT(values(x), ElementsAre(2, 1, 2, 7, 8, 9));
+  EXPECT_THAT(items_of(x), ElementsAre(2, 1, 2, 7, 8, 9));
   index_put_(x, {1}, 1, true);
-  EXPECT_THAT(values(x), ElementsAre(2, 1, 2, 8, 9, 10));
+  EXPECT_THAT(items_of(x), ElementsAre(2, 1, 2, 8, 9, 10));
 }
 
 TEST(Random, OneSeedGivesTheSameNumbers) {
