@@ -29,7 +29,7 @@ struct Lengths {
   bool is_left_aligned = true;
 
   explicit Lengths(const Tensor& mask) : lengths(static_cast<size_t>(mask.sizes()[0]), 0) {
-    const Tensor dense = mask.contiguous();
+    const Tensor dense = mask.to(Device{}).contiguous();
     const auto columns = mask.sizes()[1];
     for (size_t i = 0; i < lengths.size(); ++i) {
       const bool* row = dense.data<bool>() + static_cast<int64_t>(i) * columns;
@@ -62,7 +62,7 @@ Value from_mask(const Tensor& x, const Tensor& mask, bool checks_mask) {
   const Lengths kept(mask);
   check(!checks_mask || kept.is_left_aligned, "Mask must be left-aligned without gaps");
   const Tensor rows = ops::call("aten::slice.Tensor", x, int64_t{1}, int64_t{0}, kept.longest(), int64_t{1});
-  return IntrusivePtr<ops::OpaqueObject>(make_intrusive<NestedTensor>(rows, kept.padding()));
+  return IntrusivePtr<ops::OpaqueObject>(make_intrusive<NestedTensor>(rows, kept.padding().to(x.device())));
 }
 
 Tensor to_padded(const Value& value, double padding, const std::optional<Dims>& size) {

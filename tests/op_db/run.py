@@ -9,6 +9,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import unittest.mock
 
 import torch
 
@@ -61,7 +62,7 @@ def check_sample(sample, binary: str, gradients: bool, folder: pathlib.Path) -> 
         results = []
         for seed in range(4):
             torch.manual_seed(seed)
-            results.append([t.detach().resolve_conj().resolve_neg().clone() for t in tensors_in(program(*torch.load(folder / "arguments.pt")))])
+            results.append([dense(t.detach()).resolve_conj().resolve_neg().clone() for t in tensors_in(program(*torch.load(folder / "arguments.pt")))])
     except Exception:  # noqa: BLE001: there is nothing to compare with
         return "-"
     if gradients and not results[0]:
@@ -74,7 +75,22 @@ def check_sample(sample, binary: str, gradients: bool, folder: pathlib.Path) -> 
     if done.returncode != 0:
         lines = [line for line in done.stderr.splitlines() if line.strip()]
         return f"exit {done.returncode}: {lines[0] if lines else ''}"
-    return difference(tensors_in(torch.load(folder / "result.pt")), *results)
+    return difference([dense(t) for t in tensors_in(load_result(folder / "result.pt"))], *results)
+
+
+def dense(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor if tensor.layout == torch.strided else tensor.to_dense()
+
+
+def load_result(path: pathlib.Path):
+    """As torch.load; CSR tensors are written as PyTorch 2 reads them."""
+    coo = torch._utils._rebuild_sparse_tensor
+
+    def rebuild(layout, data):
+        return torch.sparse_csr_tensor(*data[:3], size=data[3]) if layout == torch.sparse_csr else coo(layout, data[:3])
+
+    with unittest.mock.patch.object(torch._utils, "_rebuild_sparse_tensor", rebuild):
+        return torch.load(path)
 
 
 def check_operator(job) -> tuple:
