@@ -90,11 +90,10 @@ class State(nn.Module):
 class WritesParameter(nn.Module):
     def __init__(self):
         super().__init__()
-        self.weight = nn.Parameter(torch.zeros(1))
+        self.weight = nn.Parameter(torch.zeros(1), requires_grad=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        with torch.no_grad():
-            self.weight.add_(1)
+        self.weight.add_(1)
         return x + self.weight
 
 
