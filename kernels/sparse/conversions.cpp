@@ -50,14 +50,7 @@ Value to(const Value& x, SparseLayout layout, const Value& blocksize, const Valu
 
 // The same function serves dense and sparse tensors.
 void add_conversion(const std::string& schema, const ops::DirectFn& function) {
-  ops::OpBuilder(schema.c_str(), __FILE__, __LINE__)
-      .direct([function](Arguments v) {
-        Results returns;
-        function(v, returns);
-        return returns.front();
-      })
-      .composite()
-      .dynamic_shape();
+  add_factory(schema, function);
   ops::BoxedBuilder(ops::BoxedKind::kSparse, schema.substr(0, schema.find('(')).c_str()).direct(function);
 }
 

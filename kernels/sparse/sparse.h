@@ -71,4 +71,7 @@ Tensor gather_rows(const Tensor& places, const Tensor& x);
 using Arguments = std::span<const ops::Value>;
 using Results = std::vector<ops::Value>;
 
+// Registers an operator of dense tensors, written with others, that makes a sparse one.
+void add_factory(const std::string& schema, const ops::DirectFn& function);
+
 }  // namespace tensord::kernels

@@ -171,17 +171,6 @@ constexpr Factory kFactories[] = {
     {"bsc", "ccol_row_value", "Tensor ccol_indices, Tensor row_indices", SparseLayout::kBsc},
 };
 
-void add_factory(const std::string& text, const ops::DirectFn& function) {
-  ops::OpBuilder(text.c_str(), __FILE__, __LINE__)
-      .direct([function](Arguments v) {
-        Results returns;
-        function(v, returns);
-        return returns.front();
-      })
-      .composite()
-      .dynamic_shape();
-}
-
 [[maybe_unused]] const bool has_factories = [] {
   for (const Factory& f : kFactories) {
     const std::string start = concat("aten::sparse_", f.name, "_tensor.", f.parts);
@@ -334,4 +323,16 @@ SPARSE("aten::detach prim::data").direct([](Arguments v, Results& returns) {
 });
 
 }  // namespace
+
+void add_factory(const std::string& schema, const ops::DirectFn& function) {
+  ops::OpBuilder(schema.c_str(), __FILE__, __LINE__)
+      .direct([function](Arguments v) {
+        Results returns;
+        function(v, returns);
+        return returns.front();
+      })
+      .composite()
+      .dynamic_shape();
+}
+
 }  // namespace tensord::kernels
