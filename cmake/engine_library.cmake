@@ -16,8 +16,6 @@ target_include_directories(tensord_engine INTERFACE $<BUILD_INTERFACE:${CMAKE_SO
                            $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<INSTALL_INTERFACE:include>
                            $<INSTALL_INTERFACE:include/tensord>)
 target_compile_features(tensord_engine INTERFACE cxx_std_20)
-# See CMakeLists.txt at the top.
-target_compile_options(tensord_engine INTERFACE -fno-strict-aliasing)
 if(TENSORD_SANITIZE)
   # Not to be installed, and large.
   set_target_properties(tensord_engine PROPERTIES EXCLUDE_FROM_ALL TRUE)

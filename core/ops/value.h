@@ -185,7 +185,7 @@ class Value {
   // A Tensor is one word, so the handle is stored itself.
   const Tensor& to_tensor() const {
     expect(Tag::kTensor);
-    return reinterpret_cast<const Tensor&>(payload_);
+    return payload_.tensor;
   }
   const std::string& to_string() const {
     expect(Tag::kString);
@@ -193,35 +193,35 @@ class Value {
   }
   const List& to_list() const {
     expect(Tag::kList);
-    return reinterpret_cast<const List&>(payload_);
+    return payload_.list;
   }
   const Dict& to_dict() const {
     expect(Tag::kDict);
-    return reinterpret_cast<const Dict&>(payload_);
+    return payload_.dict;
   }
   const Tuple& to_tuple() const {
     expect(Tag::kTuple);
-    return reinterpret_cast<const Tuple&>(payload_);
+    return payload_.tuple;
   }
   const ObjectPtr& to_object() const {
     expect(Tag::kObject);
-    return reinterpret_cast<const ObjectPtr&>(payload_);
+    return payload_.object;
   }
   const IntrusivePtr<EnumObject>& to_enum() const {
     expect(Tag::kEnum);
-    return reinterpret_cast<const IntrusivePtr<EnumObject>&>(payload_);
+    return payload_.enumeration;
   }
   const IntrusivePtr<FunctionObject>& to_function() const {
     expect(Tag::kFunction);
-    return reinterpret_cast<const IntrusivePtr<FunctionObject>&>(payload_);
+    return payload_.function;
   }
   const IntrusivePtr<FutureObject>& to_future() const {
     expect(Tag::kFuture);
-    return reinterpret_cast<const IntrusivePtr<FutureObject>&>(payload_);
+    return payload_.future;
   }
   const IntrusivePtr<OpaqueObject>& to_opaque() const {
     expect(Tag::kOpaque);
-    return reinterpret_cast<const IntrusivePtr<OpaqueObject>&>(payload_);
+    return payload_.opaque;
   }
 
   // Of a value that is counted: what it points to.
@@ -240,10 +240,28 @@ class Value {
   }
   [[noreturn]] void fail_tag(Tag expected) const;
 
+  // What is counted is a RefCounted whatever its handle: the handles are members only so that a reference to one may be
+  // given out without breaking the aliasing rules. Copies are of the bits; the Value does the counting.
   union Payload {
-    int64_t i = 0;
+    Payload() : i(0) {}
+    Payload(const Payload& other) : i(other.i) {}
+    Payload& operator=(const Payload& other) {
+      i = other.i;
+      return *this;
+    }
+    ~Payload() {}
+    int64_t i;
     double d;
     RefCounted* p;
+    Tensor tensor;
+    List list;
+    Dict dict;
+    Tuple tuple;
+    ObjectPtr object;
+    IntrusivePtr<EnumObject> enumeration;
+    IntrusivePtr<FunctionObject> function;
+    IntrusivePtr<FutureObject> future;
+    IntrusivePtr<OpaqueObject> opaque;
   } payload_;
   Tag tag_ = Tag::kNone;
 };
