@@ -8,9 +8,9 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 
 namespace tensord {
 
@@ -23,7 +23,7 @@ struct FaultGuard::Range {
 // All guarded ranges, where the signal handler finds them without a lock.
 struct FaultGuard::Table {
   static constexpr size_t kMaxRanges = 8192;
-  std::mutex mutex;  // of claiming a range
+  Mutex mutex;  // of claiming a range
   std::array<Range, kMaxRanges> ranges;
   struct sigaction previous {};
 
@@ -73,7 +73,7 @@ struct FaultGuard::Table {
 
 FaultGuard::FaultGuard(void* data, size_t size_bytes) : range_(nullptr) {
   Table& table = Table::get();
-  const std::lock_guard lock(table.mutex);
+  const MutexLock lock(table.mutex);
   for (Range& range : table.ranges) {
     if (range.begin.load(std::memory_order_relaxed) != 0) continue;
     range.has_faulted.store(false, std::memory_order_relaxed);

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "core/base/thread.h"
 
 namespace tensord {
@@ -16,21 +15,24 @@ namespace tensord {
 // are done before it goes. Thread-safe.
 class WorkThread {
  public:
-  explicit WorkThread(size_t most = 1) : most_(most) { add_thread(); }
+  explicit WorkThread(size_t most = 1) : most_(most) {
+    const MutexLock lock(mutex_);
+    add_thread();
+  }
   ~WorkThread() {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       is_stopped_ = true;
     }
     changed_.notify_all();
-    for (Thread& thread : threads_) thread.join();
+    join_all();
   }
   WorkThread(const WorkThread&) = delete;
   WorkThread& operator=(const WorkThread&) = delete;
 
   void post(std::function<void()> fn) {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       tasks_.push_back(std::move(fn));
       if (idle_ < tasks_.size() && threads_.size() < most_) try_add_thread();
     }
@@ -38,11 +40,11 @@ class WorkThread {
   }
 
  private:
-  void add_thread() {
+  void add_thread() TENSORD_REQUIRES(mutex_) {
     threads_.emplace_back("slow-calls", [this] { work(); });
   }
 
-  void try_add_thread() {
+  void try_add_thread() TENSORD_REQUIRES(mutex_) {
     try {
       add_thread();
     } catch (const Error&) {
@@ -50,11 +52,16 @@ class WorkThread {
     }
   }
 
+  // Stopped: nobody adds any. They need the lock to end.
+  void join_all() TENSORD_NO_THREAD_SAFETY_ANALYSIS {
+    for (Thread& thread : threads_) thread.join();
+  }
+
   void work() {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     for (;;) {
       ++idle_;
-      changed_.wait(lock, [this] { return is_stopped_ || !tasks_.empty(); });
+      changed_.wait(lock, [this]() TENSORD_REQUIRES(mutex_) { return is_stopped_ || !tasks_.empty(); });
       --idle_;
       if (tasks_.empty()) return;
       const std::function<void()> task = std::move(tasks_.front());
@@ -66,12 +73,12 @@ class WorkThread {
   }
 
   const size_t most_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> tasks_;  // by mutex_
-  size_t idle_ = 0;                          // by mutex_: threads that wait
-  bool is_stopped_ = false;                  // by mutex_
-  std::vector<Thread> threads_;              // by mutex_ until stopped; last: they use the rest
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<std::function<void()>> tasks_ TENSORD_GUARDED_BY(mutex_);
+  size_t idle_ TENSORD_GUARDED_BY(mutex_) = 0;  // threads that wait
+  bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false;
+  std::vector<Thread> threads_ TENSORD_GUARDED_BY(mutex_);  // last: they use the rest
 };
 
 }  // namespace tensord

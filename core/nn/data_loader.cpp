@@ -1,11 +1,10 @@
 #include "core/nn/data_loader.h"
 
-#include <condition_variable>
 #include <deque>
 #include <exception>
-#include <mutex>
 
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "core/base/parallel.h"
 #include "core/base/thread.h"
 #include "core/nn/state.h"
@@ -42,25 +41,25 @@ class Workers {
 
   void add(std::shared_ptr<Job> job) {
     {
-      const std::scoped_lock lock(mutex_);
+      const MutexLock lock(mutex_);
       waiting_.push_back(std::move(job));
     }
     changed_.notify_all();
   }
   // Jobs that nobody has begun.
   void drop_waiting() {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     waiting_.clear();
   }
   void wait(const Job& job) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return job.is_done; });
+    MutexLock lock(mutex_);
+    changed_.wait(lock, [&]() TENSORD_REQUIRES(mutex_) { return job.is_done; });
   }
 
  private:
   void stop() {
     {
-      const std::scoped_lock lock(mutex_);
+      const MutexLock lock(mutex_);
       is_stopping_ = true;
     }
     changed_.notify_all();
@@ -68,9 +67,9 @@ class Workers {
   }
 
   void work() {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     while (true) {
-      changed_.wait(lock, [&] { return is_stopping_ || !waiting_.empty(); });
+      changed_.wait(lock, [&]() TENSORD_REQUIRES(mutex_) { return is_stopping_ || !waiting_.empty(); });
       if (is_stopping_) return;
       const std::shared_ptr<Job> job = std::move(waiting_.front());
       waiting_.pop_front();
@@ -88,10 +87,10 @@ class Workers {
   }
 
   const std::function<Batch(const Job&)> make_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::shared_ptr<Job>> waiting_;  // guarded by mutex_
-  bool is_stopping_ = false;                  // guarded by mutex_
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<std::shared_ptr<Job>> waiting_ TENSORD_GUARDED_BY(mutex_);
+  bool is_stopping_ TENSORD_GUARDED_BY(mutex_) = false;
   std::vector<Thread> threads_;
 };
 

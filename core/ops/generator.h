@@ -2,12 +2,12 @@
 
 #include <array>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "core/base/execution_context.h"
+#include "core/base/mutex.h"
 
 namespace tensord::ops {
 
@@ -23,7 +23,8 @@ class Generator {
   // Only the lower 32 bits take part.
   void set_seed(uint64_t seed);
   uint64_t seed() const { return seed_; }
-  [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
+  // clang does not follow a lock that is given out.
+  [[nodiscard]] MutexLock lock() TENSORD_NO_THREAD_SAFETY_ANALYSIS { return MutexLock(mutex_); }
 
   uint32_t bits32() {
     if (position_ == kWords) refill();
@@ -56,7 +57,7 @@ class Generator {
   }
   void refill();
 
-  std::mutex mutex_;
+  Mutex mutex_;
   std::array<uint32_t, kWords> words_;
   int position_ = kWords;  // of the next word
   uint64_t seed_ = 0;

@@ -5,11 +5,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/ops/value.h"
 #include "core/tensor/tensor.h"
 
@@ -68,7 +68,7 @@ class PackStore {
   template <class T, class Make>
   std::shared_ptr<const T> get(const std::string& what, std::span<const Tensor> of, Make&& make) {
     const std::string key = key_of(what, of);
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     Entry& entry = entries_[key];
     if (!entry.made) {
       entry.made = std::shared_ptr<const T>(make());
@@ -84,8 +84,8 @@ class PackStore {
   };
   static std::string key_of(const std::string& what, std::span<const Tensor> of);
 
-  std::mutex mutex_;
-  std::map<std::string, Entry> entries_;  // guarded by mutex_
+  Mutex mutex_;
+  std::map<std::string, Entry> entries_ TENSORD_GUARDED_BY(mutex_);
 };
 
 // What an operator's `prepare` is told.

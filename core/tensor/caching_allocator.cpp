@@ -5,10 +5,10 @@
 #include <cstring>
 #include <deque>
 #include <limits>
-#include <mutex>
 #include <unordered_map>
 
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "core/tensor/device_runtime.h"
 #include "core/tensor/free_blocks.h"
 #include "core/tensor/memory_checks.h"
@@ -51,50 +51,50 @@ struct CachingAllocator::State {
   explicit State(std::unique_ptr<Allocator> from) : source(std::move(from)) {}
 
   std::unique_ptr<Allocator> source;
-  mutable std::mutex mutex;  // guards all below
-  Options options;
-  AllocatorStats stats;
-  StreamBlocks host_blocks;
-  std::unordered_map<DeviceStream*, std::unique_ptr<StreamBlocks>> stream_blocks;
-  std::vector<WaitingBlock> waiting;
+  mutable Mutex mutex;
+  Options options TENSORD_GUARDED_BY(mutex);
+  AllocatorStats stats TENSORD_GUARDED_BY(mutex);
+  StreamBlocks host_blocks TENSORD_GUARDED_BY(mutex);
+  std::unordered_map<DeviceStream*, std::unique_ptr<StreamBlocks>> stream_blocks TENSORD_GUARDED_BY(mutex);
+  std::vector<WaitingBlock> waiting TENSORD_GUARDED_BY(mutex);
   std::atomic<bool> has_waiting{false};  // whether `waiting` has any
-  std::vector<std::unique_ptr<Segment>> segments;
-  std::deque<Block> blocks;  // stable addresses; unused ones are chained in `spare`
-  Block* spare = nullptr;
-  std::vector<OwnerCount> owners;
-  std::unordered_map<void*, Block*> given_out;  // blocks of allocate(), not of storages
-  bool is_orphaned = false;                     // the allocator is gone; dies with its last block
+  std::vector<std::unique_ptr<Segment>> segments TENSORD_GUARDED_BY(mutex);
+  std::deque<Block> blocks TENSORD_GUARDED_BY(mutex);  // stable addresses; unused ones are chained in `spare`
+  Block* spare TENSORD_GUARDED_BY(mutex) = nullptr;
+  std::vector<OwnerCount> owners TENSORD_GUARDED_BY(mutex);
+  std::unordered_map<void*, Block*> given_out TENSORD_GUARDED_BY(mutex);  // blocks of allocate(), not of storages
+  bool is_orphaned TENSORD_GUARDED_BY(mutex) = false;  // the allocator is gone; dies with its last block
 
-  FreeLists& lists(DeviceStream* stream, bool is_small) {
+  FreeLists& lists(DeviceStream* stream, bool is_small) TENSORD_REQUIRES(mutex) {
     StreamBlocks& blocks_of = stream ? blocks_of_stream(stream) : host_blocks;
     return is_small ? blocks_of.small : blocks_of.large;
   }
-  FreeLists& lists(const Block& block) { return lists(block.stream, block.segment->is_small); }
-  StreamBlocks& blocks_of_stream(DeviceStream* stream);
+  FreeLists& lists(const Block& block) TENSORD_REQUIRES(mutex) { return lists(block.stream, block.segment->is_small); }
+  StreamBlocks& blocks_of_stream(DeviceStream* stream) TENSORD_REQUIRES(mutex);
   Block* take(size_t size_bytes, OwnerId owner);
   void give(Block* block);
   // Those whose events have passed are free; or all, after a wait.
   void collect_waiting(bool waits);
-  Doomed trim_locked(size_t keep_bytes);
-  void purge_locked();
+  Doomed trim_locked(size_t keep_bytes) TENSORD_REQUIRES(mutex);
+  void purge_locked() TENSORD_REQUIRES(mutex);
   void return_to_device(const Doomed& doomed);
 
  private:
-  Block* new_block();
-  void drop_block(Block* block);
+  Block* new_block() TENSORD_REQUIRES(mutex);
+  void drop_block(Block* block) TENSORD_REQUIRES(mutex);
   Block* take_charged(size_t size_bytes, OwnerId owner, DeviceStream* stream);
   std::vector<std::unique_ptr<DeviceEvent>> events_of(Block* block);
-  Block* merge_locked(Block* block);
-  void adopt_closed_streams(DeviceStream* stream);
-  Block* take_alone(size_t size);
+  Block* merge_locked(Block* block) TENSORD_REQUIRES(mutex);
+  void adopt_closed_streams(DeviceStream* stream) TENSORD_REQUIRES(mutex);
+  Block* take_alone(size_t size) TENSORD_REQUIRES(mutex);
   bool give_alone(Block* block);
-  Block* take_locked(size_t size, bool is_small, DeviceStream* stream);
-  Block* grow(size_t size, bool is_small, DeviceStream* stream);
-  Block* add_segment(size_t size, bool is_small, DeviceStream* stream);
-  void split(Block* block, size_t size);
-  void check_owner(size_t size_bytes, OwnerId owner);
+  Block* take_locked(size_t size, bool is_small, DeviceStream* stream) TENSORD_REQUIRES(mutex);
+  Block* grow(size_t size, bool is_small, DeviceStream* stream) TENSORD_REQUIRES(mutex);
+  Block* add_segment(size_t size, bool is_small, DeviceStream* stream) TENSORD_REQUIRES(mutex);
+  void split(Block* block, size_t size) TENSORD_REQUIRES(mutex);
+  void check_owner(size_t size_bytes, OwnerId owner) TENSORD_REQUIRES(mutex);
   void fill_with_poison(void* data, size_t size_bytes);
-  [[noreturn]] void fail_exhausted(size_t size_bytes);
+  [[noreturn]] void fail_exhausted(size_t size_bytes) TENSORD_REQUIRES(mutex);
 };
 
 Block* CachingAllocator::State::new_block() {
@@ -126,7 +126,7 @@ Block* CachingAllocator::State::take(size_t size_bytes, OwnerId owner) {
     block = take_charged(size_bytes, owner, stream);
   }
   if (!block) {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     fail_exhausted(size_bytes);
   }
   if (poisons_memory()) fill_with_poison(block->data, size_bytes);
@@ -145,7 +145,7 @@ void CachingAllocator::State::fill_with_poison(void* data, size_t size_bytes) {
 // Null when there is no room, and something to wait for.
 Block* CachingAllocator::State::take_charged(size_t size_bytes, OwnerId owner, DeviceStream* stream) {
   const size_t size = size_bytes > kMaxRequest ? 0 : round_up(std::max<size_t>(size_bytes, 1), kAlignment);
-  std::lock_guard lock(mutex);
+  MutexLock lock(mutex);
   ++stats.allocations;
   if (size == 0) fail_exhausted(size_bytes);
   if (owner >= owners.size()) owners.resize(owner + 1);
@@ -224,7 +224,7 @@ Block* CachingAllocator::State::take_alone(size_t size) {
 // Gives back whether the state is to die with it.
 bool CachingAllocator::State::give_alone(Block* block) {
   source->free(block->data, block->size);
-  std::lock_guard lock(mutex);
+  MutexLock lock(mutex);
   owners[block->owner].live_bytes -= block->size;
   stats.live_bytes -= block->size;
   stats.reserved_bytes -= block->size;
@@ -295,7 +295,7 @@ void CachingAllocator::State::give(Block* block) {
     for (const auto& event : events) event->synchronize();
     is_last = give_alone(block);
   } else {
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     if (source->device().is_host()) poison(block->data, block->size);
     owners[block->owner].live_bytes -= block->size;
     stats.live_bytes -= block->size;
@@ -315,7 +315,8 @@ void CachingAllocator::State::give(Block* block) {
   }
   if (is_last) {
     collect_waiting(/*waits=*/true);
-    doomed = trim_locked(0);  // nobody else has the state any more
+    const MutexLock lock(mutex);
+    doomed = trim_locked(0);
   }
   return_to_device(doomed);
   if (is_last) delete this;
@@ -360,7 +361,7 @@ std::vector<std::unique_ptr<DeviceEvent>> CachingAllocator::State::events_of(Blo
 void CachingAllocator::State::collect_waiting(bool waits) {
   std::vector<WaitingBlock> asked;
   {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     asked.swap(waiting);
     has_waiting.store(false, std::memory_order_relaxed);
   }
@@ -371,7 +372,7 @@ void CachingAllocator::State::collect_waiting(bool waits) {
     }
     is_done.push_back(waits || one.is_done());
   }
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   for (size_t i = 0; i < asked.size(); ++i) {
     if (is_done[i]) {
       merge_locked(asked[i].block);
@@ -438,7 +439,7 @@ CachingAllocator::CachingAllocator(std::unique_ptr<Allocator> source)
 
 CachingAllocator::~CachingAllocator() {
   trim(0);
-  std::lock_guard lock(state_->mutex);
+  MutexLock lock(state_->mutex);
   if (state_->stats.live_bytes == 0) return;
   // Storages that outlive the allocator still return their blocks to this state.
   state_->is_orphaned = true;
@@ -447,7 +448,7 @@ CachingAllocator::~CachingAllocator() {
 
 void* CachingAllocator::allocate(size_t size_bytes) {
   Block* block = state_->take(size_bytes, current_memory_owner());
-  std::lock_guard lock(state_->mutex);
+  MutexLock lock(state_->mutex);
   state_->given_out.emplace(block->data, block);
   return block->data;
 }
@@ -456,7 +457,7 @@ void CachingAllocator::free(void* data) {
   if (!data) return;
   Block* block = nullptr;
   {
-    std::lock_guard lock(state_->mutex);
+    MutexLock lock(state_->mutex);
     const auto it = state_->given_out.find(data);
     check_internal(it != state_->given_out.end(), "free of memory that this allocator did not give");
     block = it->second;
@@ -479,14 +480,14 @@ Storage CachingAllocator::allocate_storage(size_t size_bytes) {
 }
 
 void CachingAllocator::set_options(Options options) {
-  std::lock_guard lock(state_->mutex);
+  MutexLock lock(state_->mutex);
   state_->options = options;
 }
 
 size_t CachingAllocator::trim(size_t keep_bytes) {
   Doomed doomed;
   {
-    std::lock_guard lock(state_->mutex);
+    MutexLock lock(state_->mutex);
     doomed = state_->trim_locked(keep_bytes);
     if (state_->stats.cached_bytes > keep_bytes) state_->purge_locked();
   }
@@ -497,12 +498,12 @@ size_t CachingAllocator::trim(size_t keep_bytes) {
 }
 
 AllocatorStats CachingAllocator::stats() const {
-  std::lock_guard lock(state_->mutex);
+  MutexLock lock(state_->mutex);
   return state_->stats;
 }
 
 std::vector<OwnerBytes> CachingAllocator::owners() const {
-  std::lock_guard lock(state_->mutex);
+  MutexLock lock(state_->mutex);
   std::vector<OwnerBytes> out;
   for (size_t owner = 0; owner < state_->owners.size(); ++owner) {
     const OwnerCount& count = state_->owners[owner];
@@ -513,7 +514,7 @@ std::vector<OwnerBytes> CachingAllocator::owners() const {
 }
 
 uint64_t CachingAllocator::live_bytes_of(OwnerId owner) const {
-  std::lock_guard lock(state_->mutex);
+  MutexLock lock(state_->mutex);
   return owner < state_->owners.size() ? state_->owners[owner].live_bytes : 0;
 }
 

@@ -2,10 +2,10 @@
 
 #include <array>
 #include <atomic>
-#include <mutex>
 #include <unordered_set>
 
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "core/tensor/caching_allocator.h"
 #include "core/tensor/cpu_runtime.h"
 
@@ -29,7 +29,7 @@ class DeviceAllocators {
   CachingAllocator& of(Device device, DeviceRuntime& runtime) {
     auto& slot = allocators_[static_cast<size_t>(device.kind)][static_cast<size_t>(device.index)];
     if (CachingAllocator* const made = slot.load(std::memory_order_acquire)) return *made;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!slot.load(std::memory_order_relaxed)) {
       slot.store(new CachingAllocator(runtime.make_allocator(device.index)), std::memory_order_release);
     }
@@ -38,14 +38,14 @@ class DeviceAllocators {
 
  private:
   static constexpr size_t kMostDevices = 128;  // Device::index
-  std::mutex mutex_;
+  Mutex mutex_;                                // of making one
   std::array<std::array<std::atomic<CachingAllocator*>, kMostDevices>, kDeviceKinds> allocators_{};
 };
 
 // Those that were not closed.
 struct OpenStreams {
-  std::mutex mutex;
-  std::unordered_set<const DeviceStream*> all;  // by mutex
+  Mutex mutex;
+  std::unordered_set<const DeviceStream*> all TENSORD_GUARDED_BY(mutex);
 };
 OpenStreams& open_streams() {
   static auto* const streams = new OpenStreams;
@@ -55,22 +55,22 @@ OpenStreams& open_streams() {
 }  // namespace
 
 DeviceStream::DeviceStream(Device device) : device_(device) {
-  const std::lock_guard lock(open_streams().mutex);
+  const MutexLock lock(open_streams().mutex);
   open_streams().all.insert(this);
 }
 
 void DeviceStream::close() {
-  const std::lock_guard lock(open_streams().mutex);
+  const MutexLock lock(open_streams().mutex);
   open_streams().all.erase(this);
 }
 
 bool is_open(const DeviceStream* stream) {
-  const std::lock_guard lock(open_streams().mutex);
+  const MutexLock lock(open_streams().mutex);
   return open_streams().all.contains(stream);
 }
 
 bool record_if_open(DeviceEvent& event, DeviceStream* stream) {
-  const std::lock_guard lock(open_streams().mutex);
+  const MutexLock lock(open_streams().mutex);
   if (!open_streams().all.contains(stream)) return false;
   event.record(*stream);
   return true;

@@ -1,10 +1,10 @@
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/tensor/allocator.h"
 #include "core/tensor/owner_limit.h"
 
@@ -12,9 +12,9 @@ namespace tensord {
 namespace {
 
 struct OwnerTable {
-  std::mutex mutex;
-  std::map<std::string, OwnerId> ids{{"server", kServerOwner}};
-  std::vector<std::string> names{"server"};
+  Mutex mutex;
+  std::map<std::string, OwnerId> ids TENSORD_GUARDED_BY(mutex){{"server", kServerOwner}};
+  std::vector<std::string> names TENSORD_GUARDED_BY(mutex){"server"};
 };
 
 OwnerTable& owner_table() {
@@ -25,8 +25,8 @@ OwnerTable& owner_table() {
 // Few owners have a limit, and without any nobody takes the lock.
 struct LimitTable {
   std::atomic<bool> has_any{false};
-  std::mutex mutex;
-  std::unordered_map<OwnerId, uint64_t> bytes;
+  Mutex mutex;
+  std::unordered_map<OwnerId, uint64_t> bytes TENSORD_GUARDED_BY(mutex);
 };
 
 LimitTable& limit_table() {
@@ -38,7 +38,7 @@ LimitTable& limit_table() {
 
 OwnerId memory_owner(const std::string& name) {
   OwnerTable& table = owner_table();
-  std::lock_guard lock(table.mutex);
+  MutexLock lock(table.mutex);
   const auto [it, is_new] = table.ids.emplace(name, static_cast<OwnerId>(table.names.size()));
   if (is_new) table.names.push_back(name);
   return it->second;
@@ -46,13 +46,13 @@ OwnerId memory_owner(const std::string& name) {
 
 std::string memory_owner_name(OwnerId owner) {
   OwnerTable& table = owner_table();
-  std::lock_guard lock(table.mutex);
+  MutexLock lock(table.mutex);
   return owner < table.names.size() ? table.names[owner] : std::string();
 }
 
 void set_owner_limit(OwnerId owner, uint64_t limit_bytes) {
   LimitTable& table = limit_table();
-  const std::lock_guard lock(table.mutex);
+  const MutexLock lock(table.mutex);
   if (limit_bytes == 0) {
     table.bytes.erase(owner);
   } else {
@@ -64,7 +64,7 @@ void set_owner_limit(OwnerId owner, uint64_t limit_bytes) {
 uint64_t owner_limit(OwnerId owner) {
   LimitTable& table = limit_table();
   if (!table.has_any.load(std::memory_order_relaxed)) return 0;
-  const std::lock_guard lock(table.mutex);
+  const MutexLock lock(table.mutex);
   const auto found = table.bytes.find(owner);
   return found == table.bytes.end() ? 0 : found->second;
 }

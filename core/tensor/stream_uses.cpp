@@ -3,18 +3,19 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/mutex.h"
 #include "core/tensor/storage.h"
 
 namespace tensord {
 
 void StreamUses::note(DeviceStream& stream) {
   if (&stream == own_) return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (std::find(others_.begin(), others_.end(), &stream) == others_.end()) others_.push_back(&stream);
 }
 
 std::vector<DeviceStream*> StreamUses::take() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return std::exchange(others_, {});
 }
 

@@ -1,7 +1,8 @@
 #pragma once
 
-#include <mutex>
 #include <vector>
+
+#include "core/base/mutex.h"
 
 namespace tensord {
 
@@ -19,8 +20,8 @@ class StreamUses {
 
  private:
   const DeviceStream* const own_;
-  std::mutex mutex_;
-  std::vector<DeviceStream*> others_;  // by mutex_
+  Mutex mutex_;
+  std::vector<DeviceStream*> others_ TENSORD_GUARDED_BY(mutex_);
 };
 
 }  // namespace tensord

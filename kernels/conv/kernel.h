@@ -2,10 +2,10 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
+#include "core/base/mutex.h"
 #include "kernels/conv/conv.h"
 #include "kernels/conv/simd.h"
 #include "kernels/linear/packed_plan.h"
@@ -34,7 +34,7 @@ class ConvWeights {
   // What `make` made of the weights for kernels of this kind.
   template <class Make>
   Tensor get(const std::string& kind, Make&& make) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     Tensor& tensor = packed_[kind];
     if (!tensor.defined()) tensor = make();
     return tensor;
@@ -42,16 +42,16 @@ class ConvWeights {
   // The same for products in other precisions than f32.
   template <class Make>
   std::shared_ptr<const PackedMatrix> matrix(Make&& make) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (!matrix_) matrix_ = make();
     return matrix_;
   }
   PackedWeights onednn;
 
  private:
-  std::mutex mutex_;
-  std::shared_ptr<const PackedMatrix> matrix_;  // guarded by mutex_
-  std::map<std::string, Tensor> packed_;        // guarded by mutex_
+  Mutex mutex_;
+  std::shared_ptr<const PackedMatrix> matrix_ TENSORD_GUARDED_BY(mutex_);
+  std::map<std::string, Tensor> packed_ TENSORD_GUARDED_BY(mutex_);
 };
 
 // What a kernel is made of. The caller keeps the objects alive while it makes kernels.

@@ -3,8 +3,8 @@
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 
+#include "core/base/mutex.h"
 #include "core/base/parallel.h"
 #include "kernels/conv/onednn.h"
 
@@ -191,7 +191,7 @@ class Cache {
   std::shared_ptr<const ConvPrimitive> get(ConvPass pass, const ConvGeometry& g, const ConvTensors& t) {
     Key key = key_of(pass, g, t);
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       const auto found = index_.find(key);
       if (found != index_.end()) {
         order_.splice(order_.begin(), order_, found->second);
@@ -199,7 +199,7 @@ class Cache {
       }
     }
     auto made = std::make_shared<const ConvPrimitive>(pass, g, t);
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (index_.contains(key)) return made;
     order_.emplace_front(key, made);
     index_.emplace(std::move(key), order_.begin());
@@ -211,15 +211,15 @@ class Cache {
   }
 
   size_t size() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return order_.size();
   }
 
  private:
   using Entries = std::list<std::pair<Key, std::shared_ptr<const ConvPrimitive>>>;
-  std::mutex mutex_;
-  Entries order_;                           // guarded by mutex_
-  std::map<Key, Entries::iterator> index_;  // guarded by mutex_
+  Mutex mutex_;
+  Entries order_ TENSORD_GUARDED_BY(mutex_);
+  std::map<Key, Entries::iterator> index_ TENSORD_GUARDED_BY(mutex_);
 };
 
 Cache& cache() {

@@ -2,8 +2,7 @@
 // tile of the result is in the cache.
 #include "kernels/linear/packed_linear.h"
 
-#include <mutex>
-
+#include "core/base/mutex.h"
 #include "core/base/parallel.h"
 #include "kernels/gemm/packed_gemm.h"
 
@@ -22,7 +21,7 @@ bool is_cpu_f32(const Tensor& t) { return t.dtype() == DType::kFloat32 && t.devi
 class LazyMatrix {
  public:
   std::shared_ptr<const PackedMatrix> get(const Tensor& weight, const std::vector<float>& scale, Precision precision) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (!matrix_) {
       const Matrix rows{weight.raw_data(), weight.sizes()[0], weight.sizes()[1], weight.strides()[0],
                         weight.strides()[1]};
@@ -32,8 +31,8 @@ class LazyMatrix {
   }
 
  private:
-  std::mutex mutex_;
-  std::shared_ptr<const PackedMatrix> matrix_;  // guarded by mutex_
+  Mutex mutex_;
+  std::shared_ptr<const PackedMatrix> matrix_ TENSORD_GUARDED_BY(mutex_);
 };
 
 class PreparedLinear final : public ops::PreparedCall {

@@ -5,10 +5,10 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/ops/packed.h"
 #include "kernels/common/onednn.h"
 
@@ -58,7 +58,7 @@ class PlanCache {
   std::shared_ptr<const Plan> get(const PlanKey& key, Make&& make) {
     if (auto plan = find(key)) return plan;
     std::shared_ptr<const Plan> made = make();
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     constexpr size_t kMost = 16;
     if (plans_.size() >= kMost) plans_.pop_back();
     plans_.insert(plans_.begin(), {key, made});
@@ -67,7 +67,7 @@ class PlanCache {
 
  private:
   std::shared_ptr<const Plan> find(const PlanKey& key) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     for (size_t i = 0; i < plans_.size(); ++i) {
       if (!(plans_[i].first == key)) continue;
       if (i > 0)
@@ -78,8 +78,8 @@ class PlanCache {
     return nullptr;
   }
 
-  std::mutex mutex_;
-  std::vector<std::pair<PlanKey, std::shared_ptr<const Plan>>> plans_;  // guarded by mutex_, most recent first
+  Mutex mutex_;
+  std::vector<std::pair<PlanKey, std::shared_ptr<const Plan>>> plans_ TENSORD_GUARDED_BY(mutex_);  // most recent first
 };
 
 // Weights in the orders that primitives asked for, each made once. Thread-safe.
@@ -91,8 +91,8 @@ class PackedWeights {
              const std::function<MemoryDesc(const Tensor&)>& describe);
 
  private:
-  std::mutex mutex_;
-  std::vector<std::pair<MemoryDesc, Tensor>> packed_;  // guarded by mutex_
+  Mutex mutex_;
+  std::vector<std::pair<MemoryDesc, Tensor>> packed_ TENSORD_GUARDED_BY(mutex_);
 };
 
 // The scale, bias and post-ops that joined calls come down to.

@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 
+#include "core/base/mutex.h"
 #include "core/base/parallel.h"
 #include "kernels/common/onednn_description.h"
 
@@ -97,7 +98,7 @@ Tensor scaled_rows(const Tensor& weight, const Tensor& scale) {
 
 Tensor PackedWeights::get(const MemoryDesc& packed, const Tensor& weight, const Tensor& scale,
                           const std::function<MemoryDesc(const Tensor&)>& describe) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (const auto& [desc, tensor] : packed_) {
     if (desc == packed) return tensor;
   }

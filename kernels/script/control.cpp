@@ -1,9 +1,9 @@
 #include <cstdio>
-#include <mutex>
 #include <set>
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/mutex.h"
 #include "core/ops/named_error.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
@@ -31,10 +31,10 @@ constexpr size_t kMaxWarnings = 1000;
 
 // Each text once: a warning in a model's forward would otherwise be logged on every request.
 void warn(const std::string& message, int64_t) {
-  static std::mutex mutex;
+  static Mutex mutex;
   static std::set<std::string> seen;
   {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     if (seen.size() >= kMaxWarnings || !seen.insert(message).second) return;
   }
   log(LogLevel::kWarning, "script warning", {{"text", message}});

@@ -2,9 +2,9 @@
 
 #include <charconv>
 #include <map>
-#include <mutex>
 
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "core/jit/archive/conform.h"
 #include "core/jit/archive/pickle.h"
 #include "core/tensor/device_runtime.h"
@@ -77,8 +77,8 @@ void fill_object(const std::string& source, Conformer& conformer, ops::Object& o
 }  // namespace
 
 struct ModelArchive::StorageCache {
-  std::mutex mutex;
-  std::map<std::string, Storage> storages;  // by entry name
+  Mutex mutex;
+  std::map<std::string, Storage> storages TENSORD_GUARDED_BY(mutex);  // by entry name
 };
 
 ModelArchive ModelArchive::open(const std::string& path, const ZipOptions& options) {
@@ -106,7 +106,7 @@ ops::Value ModelArchive::read_pickle(const std::string& name, const ObjectHooks&
   context.requires_grad = hooks.requires_grad;
   context.storage = [&](const std::string& key) {
     const std::string entry = concat(name, "/", key);
-    std::lock_guard lock(storages_->mutex);
+    MutexLock lock(storages_->mutex);
     Storage& storage = storages_->storages[entry];
     if (!storage) {
       storage = zip_->storage(zip_->at(entry));

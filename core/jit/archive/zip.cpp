@@ -13,6 +13,7 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "core/base/parallel.h"
 #include "core/base/thread_priority.h"
 #include "core/jit/archive/crc32.h"
@@ -321,7 +322,7 @@ void ZipArchive::check_unchanged() const {
 
 // A time alone may change without the contents, as by `touch`.
 void ZipArchive::check_contents(int64_t changed_ns) const {
-  const std::lock_guard lock(check_mutex_);
+  const MutexLock lock(check_mutex_);
   if (is_damaged_ || checked_ns_ == changed_ns) return;
   try {
     for (const Entry& entry : entries_) {

@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/base/fault_guard.h"
 #include "core/base/file_descriptor.h"
+#include "core/base/mutex.h"
 #include "core/tensor/storage.h"
 
 namespace tensord::jit {
@@ -83,7 +83,7 @@ class ZipArchive : public std::enable_shared_from_this<ZipArchive> {
   std::unique_ptr<FaultGuard> guard_;
   mutable std::atomic<int64_t> checked_ns_{0};  // the file's time of change when it was as it was opened
   mutable std::atomic<bool> is_damaged_{false};
-  mutable std::mutex check_mutex_;
+  mutable Mutex check_mutex_;  // of check_contents: one at a time
   std::vector<Entry> entries_;
   std::map<std::string, size_t, std::less<>> by_name_;
 };

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <unordered_set>
@@ -11,6 +10,7 @@
 #include "core/autograd/variable.h"
 #include "core/base/cancellation.h"
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "core/base/parallel.h"
 #include "core/jit/archive/model_archive.h"
 #include "core/jit/archive/model_writer.h"
@@ -116,7 +116,7 @@ struct Module::Impl {
   };
 
   std::unique_ptr<Graph> prepare(const Graph& graph, ops::ObjectPtr self);
-  std::unique_ptr<const Method> compile(const std::string& name);
+  std::unique_ptr<const Method> compile(const std::string& name) TENSORD_REQUIRES(compile_mutex);
   void load_scripts(const std::string& path);
   void load_objects(const ModelArchive& archive);
   void replace_weights();
@@ -125,9 +125,9 @@ struct Module::Impl {
   std::set<std::string> trained_attributes() const;
   bool set_state(const ops::ObjectPtr& object, const Value& state);
   std::optional<Value> get_state(const ops::ObjectPtr& object) const;
-  void find_changing_attributes();
+  void find_changing_attributes() TENSORD_REQUIRES(compile_mutex);
   bool touches_changing_attributes(const Block* block) const;
-  void forget_sources(const Method::Impl& method);
+  void forget_sources(const Method::Impl& method) TENSORD_REQUIRES(compile_mutex);
 
   LoadOptions options;
   ops::PackStore packs;
@@ -145,10 +145,10 @@ struct Module::Impl {
   std::map<std::string, MethodSignature> signatures;
   std::vector<Tensor> with_gradient;  // those that the archive says require one
   std::map<std::string, Slot> slots;
-  std::mutex compile_mutex;
-  // Guarded by compile_mutex until a method is ready.
-  bool is_analyzed = false;
-  bool keeps_functions = false;               // a method calls some by name
+  Mutex compile_mutex;
+  bool is_analyzed TENSORD_GUARDED_BY(compile_mutex) = false;
+  bool keeps_functions TENSORD_GUARDED_BY(compile_mutex) = false;  // a method calls some by name
+  // Written under compile_mutex before any method is ready, and only read from then on.
   std::set<std::string> changing_attributes;  // paths
   std::set<std::string> changing_names;       // their last parts
 };
@@ -415,7 +415,7 @@ const Method& Module::method(const std::string& name) const {
   if (found == impl_->slots.end()) fail(ErrorCode::kNotFound, impl_->object->type->name(), " has no method ", name);
   Impl::Slot& slot = found->second;
   if (const Method* ready = slot.ready.load(std::memory_order_acquire)) return *ready;
-  std::lock_guard lock(impl_->compile_mutex);
+  MutexLock lock(impl_->compile_mutex);
   if (!slot.method) slot.method = impl_->compile(name);
   slot.ready.store(slot.method.get(), std::memory_order_release);
   return *slot.method;

@@ -8,7 +8,7 @@ ProgramLibrary::ProgramLibrary(const FunctionLibrary& functions, Prepare prepare
     : functions_(functions), prepare_(std::move(prepare)) {}
 
 const CallTarget& ProgramLibrary::find_function(const std::string& qualified_name) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const CallTarget*& target = by_function_[qualified_name];
   if (!target) {
     const Function* function = functions_.find_function(qualified_name);
@@ -19,7 +19,7 @@ const CallTarget& ProgramLibrary::find_function(const std::string& qualified_nam
 }
 
 const CallTarget& ProgramLibrary::find_method(const ops::Type& receiver, const std::string& method) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const CallTarget*& target = by_method_[{&receiver, method}];
   if (!target) {
     const Function* function = functions_.find_method(receiver.name(), method);
@@ -30,12 +30,12 @@ const CallTarget& ProgramLibrary::find_method(const ops::Type& receiver, const s
 }
 
 const Program& ProgramLibrary::program_of(const Function& function) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return compile(function);
 }
 
 bool ProgramLibrary::is_empty() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return programs_.empty();
 }
 

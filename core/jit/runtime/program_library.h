@@ -4,11 +4,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
+#include "core/base/mutex.h"
 #include "core/jit/ir/function.h"
 #include "core/jit/runtime/program.h"
 
@@ -33,17 +33,16 @@ class ProgramLibrary {
   bool is_empty();
 
  private:
-  const Program& compile(const Function& function);  // REQUIRES: mutex_ held
-  const CallTarget& add_target(const ops::Type* receiver, const Program& program);
+  const Program& compile(const Function& function) TENSORD_REQUIRES(mutex_);
+  const CallTarget& add_target(const ops::Type* receiver, const Program& program) TENSORD_REQUIRES(mutex_);
 
   const FunctionLibrary& functions_;
   Prepare prepare_;
-  std::mutex mutex_;
-  // All guarded by mutex_.
-  std::unordered_map<const Function*, std::unique_ptr<Program>> programs_;
-  std::deque<CallTarget> targets_;
-  std::map<std::string, const CallTarget*> by_function_;
-  std::map<std::pair<const ops::Type*, std::string>, const CallTarget*> by_method_;
+  Mutex mutex_;
+  std::unordered_map<const Function*, std::unique_ptr<Program>> programs_ TENSORD_GUARDED_BY(mutex_);
+  std::deque<CallTarget> targets_ TENSORD_GUARDED_BY(mutex_);
+  std::map<std::string, const CallTarget*> by_function_ TENSORD_GUARDED_BY(mutex_);
+  std::map<std::pair<const ops::Type*, std::string>, const CallTarget*> by_method_ TENSORD_GUARDED_BY(mutex_);
 };
 
 }  // namespace tensord::jit

@@ -51,13 +51,13 @@ const Program& Specializations::find(Frame& frame, std::span<const Value> argume
 
 std::optional<Specializations::ProgramPtr> Specializations::get(const Signature& signature,
                                                                 std::span<const Value> arguments, bool may_wait) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   const auto [it, is_new] = entries_.try_emplace(signature);
   if (!is_new) {
     const std::shared_ptr<Entry> entry = it->second;
     order_.splice(order_.begin(), order_, entry->order);
     if (!entry->is_ready && !may_wait) return std::nullopt;
-    built_.wait(lock, [&] { return entry->is_ready; });
+    built_.wait(lock, [&]() TENSORD_REQUIRES(mutex_) { return entry->is_ready; });
     ++stats_.hits;
     return entry->program;
   }
@@ -72,7 +72,10 @@ std::optional<Specializations::ProgramPtr> Specializations::get(const Signature&
     }
     return std::nullopt;
   }
-  build(arguments, *entry, lock);
+  lock.unlock();
+  Built built = build(arguments);
+  lock.lock();
+  finish(*entry, std::move(built));
   return entry->program;
 }
 
@@ -97,49 +100,55 @@ bool Specializations::enqueue(const Signature& signature, std::span<const Value>
 }
 
 void Specializations::build_jobs() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
-    queued_.wait(lock, [&] { return is_stopping_ || !jobs_.empty(); });
+    queued_.wait(lock, [&]() TENSORD_REQUIRES(mutex_) { return is_stopping_ || !jobs_.empty(); });
     if (is_stopping_) return;
     const Job job = std::move(jobs_.front());
     jobs_.pop_front();
     set_thread_budget(job.signature.threads());
-    build(job.arguments, *job.entry, lock);
+    lock.unlock();
+    Built built = build(job.arguments);
+    lock.lock();
+    finish(*job.entry, std::move(built));
   }
 }
 
 Specializations::~Specializations() {
+  Thread builder;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_stopping_ = true;
+    builder = std::move(builder_);
   }
   queued_.notify_all();
-  if (builder_.joinable()) builder_.join();
+  if (builder.joinable()) builder.join();
 }
 
-// Builds outside of the lock. What cannot be planned is interpreted; the run says what is wrong, if
-// anything is.
-void Specializations::build(std::span<const Value> arguments, Entry& entry, std::unique_lock<std::mutex>& lock) {
-  lock.unlock();
+// What cannot be planned is interpreted; the run says what is wrong, if anything is.
+Specializations::Built Specializations::build(std::span<const Value> arguments) const {
   const int64_t start_ns = Clock::system().now_ns();
-  ProgramPtr program;
-  bool has_failed = false, is_refused = false;
+  Built built;
   try {
-    program = build_(arguments);
+    built.program = build_(arguments);
   } catch (const PlanRefused& refused) {
-    has_failed = is_refused = true;
+    built.has_failed = built.is_refused = true;
     log(LogLevel::kError, "a plan is not proven, so these shapes are interpreted; please report this",
         {{"arguments", describe_arguments(arguments)}, {"reason", refused.what()}});
   } catch (const std::exception& error) {
-    has_failed = true;
+    built.has_failed = true;
     log(LogLevel::kDebug, "a shape is interpreted, not planned",
         {{"arguments", describe_arguments(arguments)}, {"reason", error.what()}});
   }
-  lock.lock();
-  stats_.build_ns += Clock::system().now_ns() - start_ns;
-  stats_.failures += has_failed;
-  stats_.refused += is_refused;
-  entry.program = std::move(program);
+  built.build_ns = Clock::system().now_ns() - start_ns;
+  return built;
+}
+
+void Specializations::finish(Entry& entry, Built built) {
+  stats_.build_ns += built.build_ns;
+  stats_.failures += built.has_failed;
+  stats_.refused += built.is_refused;
+  entry.program = std::move(built.program);
   entry.is_ready = true;
   built_.notify_all();
   evict();
@@ -158,7 +167,7 @@ void Specializations::evict() {
 }
 
 PlanStats Specializations::stats() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   PlanStats stats = stats_;
   stats.hits += hits_.load(std::memory_order_relaxed);
   stats.programs = entries_.size();

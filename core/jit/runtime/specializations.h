@@ -1,17 +1,16 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/base/thread.h"
 #include "core/jit/runtime/frame.h"
 #include "core/jit/runtime/program.h"
@@ -71,23 +70,29 @@ class Specializations {
   };
   // Empty when it is being built and `may_wait` is false.
   std::optional<ProgramPtr> get(const Signature& signature, std::span<const ops::Value> arguments, bool may_wait);
-  bool enqueue(const Signature& signature, std::span<const ops::Value> arguments, const std::shared_ptr<Entry>& entry);
+  bool enqueue(const Signature& signature, std::span<const ops::Value> arguments, const std::shared_ptr<Entry>& entry)
+      TENSORD_REQUIRES(mutex_);
   void build_jobs();
-  void build(std::span<const ops::Value> arguments, Entry& entry, std::unique_lock<std::mutex>& lock);
-  void evict();  // REQUIRES: mutex_ held
+  struct Built {
+    ProgramPtr program;
+    bool has_failed = false, is_refused = false;
+    int64_t build_ns = 0;
+  };
+  Built build(std::span<const ops::Value> arguments) const TENSORD_EXCLUDES(mutex_);
+  void finish(Entry& entry, Built built) TENSORD_REQUIRES(mutex_);
+  void evict() TENSORD_REQUIRES(mutex_);
 
   const Program& general_;
   const size_t capacity_;
   const Build build_;
-  mutable std::mutex mutex_;
-  std::condition_variable built_, queued_;
-  // Guarded by mutex_.
-  std::unordered_map<Signature, std::shared_ptr<Entry>, Hash> entries_;
-  std::list<const Signature*> order_;  // most recent first
-  std::deque<Job> jobs_;
-  Thread builder_;  // started with the first job
-  bool is_stopping_ = false;
-  PlanStats stats_;
+  mutable Mutex mutex_;
+  CondVar built_, queued_;
+  std::unordered_map<Signature, std::shared_ptr<Entry>, Hash> entries_ TENSORD_GUARDED_BY(mutex_);
+  std::list<const Signature*> order_ TENSORD_GUARDED_BY(mutex_);  // most recent first
+  std::deque<Job> jobs_ TENSORD_GUARDED_BY(mutex_);
+  Thread builder_ TENSORD_GUARDED_BY(mutex_);  // started with the first job
+  bool is_stopping_ TENSORD_GUARDED_BY(mutex_) = false;
+  PlanStats stats_ TENSORD_GUARDED_BY(mutex_);
   std::atomic<uint64_t> hits_{0};
 };
 

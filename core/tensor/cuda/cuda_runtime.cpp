@@ -1,10 +1,10 @@
 #include "core/tensor/cuda/cuda_runtime.h"
 
-#include <mutex>
 #include <optional>
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "core/tensor/cuda/cuda_allocator.h"
 #include "core/tensor/cuda/runtime.h"
 #include "core/tensor/device_runtime.h"
@@ -69,7 +69,7 @@ class CudaRuntime final : public DeviceRuntime {
   std::unique_ptr<Allocator> make_allocator(int index) override { return std::make_unique<CudaAllocator>(index); }
 
   DeviceStream& default_stream(int index) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     streams_.resize(static_cast<size_t>(count()));
     auto& stream = streams_.at(static_cast<size_t>(index));
     if (!stream) stream = std::make_unique<CudaDefaultStream>(index);
@@ -109,8 +109,8 @@ class CudaRuntime final : public DeviceRuntime {
   }
 
  private:
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<DeviceStream>> streams_;  // by mutex_
+  Mutex mutex_;
+  std::vector<std::unique_ptr<DeviceStream>> streams_ TENSORD_GUARDED_BY(mutex_);
 };
 
 }  // namespace

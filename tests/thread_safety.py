@@ -1,0 +1,73 @@
+"""Has clang prove that members marked TENSORD_GUARDED_BY are touched under their lock only (core/base/mutex.h):
+
+    python3 tests/thread_safety.py build/dev/compile_commands.json [PART OF A PATH …]
+
+Looks at the units that take locks, or include a header that has guarded members. Exit status 1: clang found something.
+"""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+CLANG = "clang++-19"
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LOCKS = re.compile(r"\b(Mutex|SharedMutex|MutexLock|ReaderLock|WriterLock|TENSORD_GUARDED_BY)\b")
+INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
+# Of GCC's command: what clang does not know, or what makes files.
+DROPPED = re.compile(r"-c|-MD|-O\d|-W.*|-fno-gnu-unique|-fconcepts-.*")
+DROPPED_WITH_VALUE = {"-o", "-MF", "-MT", "-MQ"}
+
+
+def has_locks(path, known={}):
+    if path not in known:
+        known[path] = path.exists() and path.name != "mutex.h" and bool(LOCKS.search(path.read_text()))
+    return known[path]
+
+
+def is_concerned(source):
+    if has_locks(source):
+        return True
+    return any(has_locks(ROOT / name) for name in INCLUDE.findall(source.read_text()))
+
+
+def command_for(entry):
+    words = iter(shlex.split(entry["command"]))
+    kept = []
+    for word in words:
+        if word in DROPPED_WITH_VALUE:
+            next(words)
+        elif not DROPPED.fullmatch(word):
+            kept.append(word)
+    compiler = next(i for i, word in enumerate(kept) if re.search(r"(c\+\+|g\+\+)[-\d]*$", word))
+    return [CLANG, *kept[compiler + 1:], "-fsyntax-only", "-Wno-everything", "-Wthread-safety", "-Werror"]
+
+
+def check(entry):
+    return subprocess.run(command_for(entry), cwd=entry["directory"], capture_output=True, text=True)
+
+
+def main():
+    commands, parts = json.loads(pathlib.Path(sys.argv[1]).read_text()), sys.argv[2:]
+    units = [entry for entry in commands
+             if pathlib.Path(entry["file"]).is_relative_to(ROOT)
+             and entry["file"].endswith(".cpp")
+             and not entry["file"].startswith(str(ROOT / "build"))
+             and (not parts or any(part in entry["file"] for part in parts))
+             and is_concerned(pathlib.Path(entry["file"]))]
+    failed = 0
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for done in pool.map(check, units):
+            if done.returncode:
+                failed += 1
+                print(done.stderr, flush=True)
+    print(f"{len(units)} units, {failed} with errors")
+    return failed > 0 or not units
+
+
+if __name__ == "__main__":
+    sys.exit(main())
