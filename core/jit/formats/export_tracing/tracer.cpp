@@ -368,8 +368,8 @@ void Tracer::mark_results(std::vector<Traced>& results, const std::vector<Traced
   // Nothing in the file is a result unless the target says so.
   const auto mark = [&](Traced& one) {
     if (one.is_number()) one.is_dynamic = !is_fixed;
-    // What came out of a list is known already.
-    if (!one.a.is_tensor() || tensors_.contains(one.a.to_tensor().impl())) return;
+    // What came out of a list is known already, and what is given back as it came keeps its name.
+    if (!one.a.is_tensor() || tensors_.contains(one.a.to_tensor().impl()) || is_argument(one)) return;
     tensors_[one.a.to_tensor().impl()].is_fixed = is_fixed;
     bind(one, "");
   };

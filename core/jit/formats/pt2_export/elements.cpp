@@ -3,11 +3,11 @@
 #include <optional>
 #include <string_view>
 
-#include "core/tensor/grad_mode.h"
 #include "core/base/error.h"
 #include "core/jit/formats/pt2_export/program_writer.h"
 #include "core/ops/registry.h"
 #include "core/ops/run.h"
+#include "core/tensor/grad_mode.h"
 
 namespace tensord::jit::pt2 {
 namespace {
@@ -22,15 +22,15 @@ bool is_of(std::string_view name, std::span<const std::string_view> names) {
 
 // They only move elements of their first argument.
 constexpr std::string_view kMoves[] = {
-    "aten::select",     "aten::slice",      "aten::index_select", "aten::index",   "aten::gather",  "aten::reshape",
-    "aten::view",       "aten::squeeze",    "aten::unsqueeze",    "aten::flatten", "aten::expand",  "aten::permute",
-    "aten::transpose",  "aten::flip",       "aten::clone",        "aten::alias",   "aten::detach",  "aten::contiguous",
-    "aten::narrow",     "aten::take",       "aten::repeat",       "aten::tile",    "aten::unbind",  "aten::split",
-    "aten::broadcast_to"};
+    "aten::select",  "aten::slice",   "aten::index_select", "aten::index",     "aten::gather",
+    "aten::reshape", "aten::view",    "aten::squeeze",      "aten::unsqueeze", "aten::flatten",
+    "aten::expand",  "aten::permute", "aten::transpose",    "aten::flip",      "aten::clone",
+    "aten::alias",   "aten::detach",  "aten::contiguous",   "aten::narrow",    "aten::take",
+    "aten::repeat",  "aten::tile",    "aten::unbind",       "aten::split",     "aten::broadcast_to"};
 // Of a list of tensors.
 constexpr std::string_view kJoins[] = {"aten::cat", "aten::stack", "aten::concat"};
-constexpr std::string_view kArithmetic[] = {"aten::add", "aten::sub", "aten::mul", "aten::floor_divide", "aten::div",
-                                            "aten::remainder", "aten::neg"};
+constexpr std::string_view kArithmetic[] = {"aten::add", "aten::sub",       "aten::mul", "aten::floor_divide",
+                                            "aten::div", "aten::remainder", "aten::neg"};
 constexpr std::string_view kComparisons[] = {"aten::eq", "aten::ne", "aten::lt", "aten::le", "aten::gt", "aten::ge"};
 
 bool is_followed(const Tensor& tensor) {
@@ -156,7 +156,8 @@ void ProgramWriter::follow_moves(Call& call) {
 }
 
 // The elements of an operand in the places of the result.
-std::optional<Elements> ProgramWriter::broadcast_elements(Call& call, const Traced& operand, const Tensor& result) const {
+std::optional<Elements> ProgramWriter::broadcast_elements(Call& call, const Traced& operand,
+                                                          const Tensor& result) const {
   if (operand.a.is_int()) return Elements(static_cast<size_t>(result.numel()), operand);
   const std::optional<Elements> items = elements_of(call, operand);
   if (!items) return std::nullopt;

@@ -126,8 +126,8 @@ bool is_program_operator(const ops::Op& op) {
 bool ProgramWriter::can_write(const ops::Op& op) const {
   const std::string_view name = op.schema.name;
   return is_program_operator(op) || makes_tensor_of_numbers(op) || takes_element(name) || is_conversion(op) ||
-         find_number_function(name) || is_comparison(name) || name == "prim::tolist" || name == "aten::size" || name == "aten::sym_size" || name == "aten::numel" ||
-         name == "aten::sym_numel" || name == "aten::len";
+         find_number_function(name) || is_comparison(name) || name == "prim::tolist" || name == "aten::size" ||
+         name == "aten::sym_size" || name == "aten::numel" || name == "aten::sym_numel" || name == "aten::len";
 }
 
 void ProgramWriter::write(Call& call) {

@@ -41,8 +41,8 @@ class ProgramWriter : public tracing::Target {
   void write(Call& call) override;
   bool is_same_number(const Traced& one, const Traced& other) const override;
 
-  // Gives the name that the graph has for it. Sizes that differ are open.
-  std::string add_input(const std::string& name, const Tensor& first, const Tensor& second);
+  // Gives the name that the graph has for it. Sizes that differ are open; `size_names`: as ExportArgument has them.
+  std::string add_input(const std::string& name, const Tensor& first, const Tensor& second, const Strings& size_names);
   // `argument`: as as_argument has it.
   void add_output(const Json& argument) { outputs_.push_back(argument); }
   // `in_spec` and `out_spec`: pytrees as text. `examples`: a tuple of the inputs and an empty dict.
@@ -115,14 +115,15 @@ class ProgramWriter : public tracing::Target {
   std::vector<Json> outputs_;
   Json tensor_values_ = Json::object(), int_values_ = Json::object(), float_values_ = Json::object();
   Json ranges_ = Json::object();
-  std::map<std::string, std::string> expressions_;                // of numbers, by name
-  std::map<std::string, std::vector<OpenSize>> shapes_;           // of tensors, by name
+  std::map<std::string, std::string> expressions_;       // of numbers, by name
+  std::map<std::string, std::vector<OpenSize>> shapes_;  // of tensors, by name
   struct FollowedTensor {
     Tensor tensor;
     Elements items;
   };
   std::unordered_map<const TensorImpl*, FollowedTensor> elements_;  // of the first example
-  std::map<std::pair<std::string, int64_t>, std::string> sizes_;  // numbers by tensor and dimension
+  std::map<std::pair<std::string, int64_t>, std::string> sizes_;    // numbers by tensor and dimension
+  std::map<std::string, OpenSize> named_sizes_;                     // of inputs
   int64_t symbol_count_ = 0;
 };
 
