@@ -50,6 +50,8 @@ struct Input {
   Dims sizes;    // of the example; -1 where the plan says it
   Tensor given;  // or the example itself
   std::set<int64_t> open;
+  std::vector<std::string> size_names = {};
+  std::set<int64_t> batch = {};  // open sizes that are a batch's
 };
 
 // A value that may be a constant of the file.
@@ -80,6 +82,7 @@ std::vector<Input> find_inputs(const ConvertOptions& options, const jit::Module&
     if (known && known->shape && known->dtype) {
       input.sizes = *known->shape;
       input.dtype = name_of(*known->dtype);
+      input.size_names = known->size_names;
       for (size_t k = 0; k < known->shape->size(); ++k) {
         if ((*known->shape)[k] < 0) input.open.insert(static_cast<int64_t>(k));
       }
@@ -105,6 +108,19 @@ std::vector<Input> find_inputs(const ConvertOptions& options, const jit::Module&
     inputs.push_back(std::move(input));
   }
   return inputs;
+}
+
+// The first dimension is the batch's, and what has its name. Sizes of one name are equal.
+void find_batches(std::vector<Input>& inputs) {
+  std::map<std::string, bool> is_batch;
+  for (Input& input : inputs) {
+    for (const int64_t dim : input.open) {
+      const auto at = static_cast<size_t>(dim);
+      const std::string name = at < input.size_names.size() ? input.size_names[at] : "";
+      const bool is = name.empty() ? dim == 0 : is_batch.emplace(name, dim == 0).first->second;
+      if (is) input.batch.insert(dim);
+    }
+  }
 }
 
 // --dynamic NAME:DIM,DIM
@@ -136,7 +152,7 @@ Tensor example_of(const Input& input, const SizePlan& plan, int64_t set) {
   std::string text;
   for (int64_t i = 0; i < rank; ++i) {
     int64_t size = input.sizes[static_cast<size_t>(i)];
-    if (size < 0) size = i == 0 ? plan.batch : plan.other;
+    if (size < 0) size = input.batch.contains(i) ? plan.batch : plan.other;
     if (input.open.contains(i)) size = plan.multiplies ? size * set : size + set - 1;
     text += concat(i > 0 ? "," : "", size);
   }
@@ -250,7 +266,7 @@ void write_traced(const ConvertOptions& options, const jit::Module& module, cons
     if (input.fixed) {
       arguments.push_back({input.name, Tensor(), Tensor(), *input.fixed});
     } else {
-      arguments.push_back({input.name, example_of(input, plan, 1), example_of(input, plan, 2), {}});
+      arguments.push_back({input.name, example_of(input, plan, 1), example_of(input, plan, 2), {}, input.size_names});
     }
   }
   for (size_t i = inputs.size(); i < method.schema().arguments.size(); ++i) {
@@ -278,6 +294,7 @@ std::string write_checked(const ConvertOptions& options, const std::string& file
     std::shared_ptr<jit::Module> module = jit::Module::load(options.model, load);
     inputs = find_inputs(options, *module, module->method(options.method));
     for (const std::string& text : options.dynamic) open_sizes(text, inputs);
+    find_batches(inputs);
     plan = find_plan(options, *module, inputs);
     module = jit::Module::load(options.model, load);  // as it was before it ran
     if (options.to == "torchscript") {

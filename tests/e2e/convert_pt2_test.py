@@ -161,6 +161,23 @@ class Fixed(nn.Module):
         return y, torch.as_tensor(y, dtype=torch.float64), torch.as_tensor(times) + torch.as_tensor(x.size(0))
 
 
+class SizesInTensors(nn.Module):
+    """Its ONNX file computes sizes in tensors: shapes, their parts, products, and choices among them."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(8, 8)
+
+    def forward(self, x, other):
+        b, t, c = x.shape
+        y = self.linear(x).view(b, t, 2, c // 2).transpose(1, 2)
+        z = y.reshape(b, 2 * t, 4)[:, : t - 1]
+        positions = torch.arange(t).unsqueeze(0).expand(b, t) + 1
+        mask = torch.ones(t, t).tril().expand(b, 1, t, t)
+        rest = torch.cat([x.flatten(0, 1), other.expand(b * t, c)], 1).view(-1, t, 2 * c)
+        return z, positions, mask, rest.flatten(1), torch.zeros(b, (t + 3) // 4, 2), x.mean(1, keepdim=True).expand_as(x)
+
+
 class ConvertPt2Test(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -247,6 +264,40 @@ class ConvertPt2Test(unittest.TestCase):
                                 f"forward,{self.folder}/example.pt,{self.folder}/result.pt"], check=True)
                 for one, other in zip(leaves(torch.load(self.folder / "result.pt")), leaves(expected)):
                     torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+    def test_sizes_that_onnx_computes_in_tensors(self):
+        module = SizesInTensors().eval()
+        example = (torch.randn(2, 5, 8), torch.randn(1, 8))
+        inputs = [(torch.randn(b, t, 8), torch.randn(1, 8)) for b, t in ((1, 4), (3, 9), (4, 2))]
+        for opset in (14, 16):
+            with self.subTest(opset=opset):
+                torch.onnx.export(module, example, str(self.folder / "model.onnx"), opset_version=opset,
+                                  input_names=["x", "other"], output_names=list("abcdef"),
+                                  dynamic_axes={"x": {0: "batch", 1: "time"}})
+                self.convert(self.folder / "model.onnx")
+                for one in inputs:
+                    torch.save(one, self.folder / "args.pt")
+                    subprocess.run([BINARY, "run", self.folder / "out.pt2", "--call",
+                                    f"forward,{self.folder}/args.pt,{self.folder}/result.pt"], check=True)
+                    runs = [leaves(torch.load(self.folder / "result.pt"))]
+                    if NEWEST.exists():
+                        done = subprocess.run([NEWEST, "-W", "ignore", "-c", PYTORCH, self.folder / "out.pt2",
+                                               self.folder / "args.pt", self.folder / "newest.pt", "True"],
+                                              capture_output=True, text=True)
+                        self.assertEqual(done.returncode, 0, done.stderr[-3000:])
+                        runs += torch.load(self.folder / "newest.pt")[0]
+                    for got in runs:
+                        for result, expected in zip(got, module(*one), strict=True):
+                            torch.testing.assert_close(result, expected, rtol=1e-4, atol=1e-5)
+
+    def test_a_size_that_hangs_on_data_is_refused(self):
+        class Data(nn.Module):
+            def forward(self, x):
+                return x.repeat(1, 2)[:, : x[0, 0].long() + 2]
+
+        torch.onnx.export(torch.jit.script(Data()), (torch.ones(2, 5),), str(self.folder / "model.onnx"), opset_version=15,
+                          input_names=["x"], dynamic_axes={"x": {0: "batch"}})
+        self.assertIn("hangs on an open size or on data", self.convert(self.folder / "model.onnx", ok=False))
 
     def test_state(self):
         """What a call writes to buffers is there in the next one: here, in PyTorch, and after its decomposition."""

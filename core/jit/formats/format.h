@@ -19,6 +19,8 @@ struct TensorSignature {
   std::string name;
   std::optional<DType> dtype;  // none: any
   std::optional<Dims> shape;   // -1: any size; none: any rank
+  // What the file calls each size: those of one name are equal. "" has none; empty where no size has.
+  std::vector<std::string> size_names = {};
 };
 
 // Inputs by argument of the method (self left out), outputs in the order in which the result is taken apart: tuples and

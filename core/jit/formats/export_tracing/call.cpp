@@ -4,6 +4,11 @@
 
 namespace tensord::jit::tracing {
 
+bool Target::is_same_number(const Traced& one, const Traced& other) const {
+  if (!one.is_number() || one.a.tag() != other.a.tag() || one.is_dynamic != other.is_dynamic) return false;
+  return one.is_dynamic ? !one.number.empty() && one.number == other.number : one.a.equals(other.a);
+}
+
 void Call::refuse_form() const { refuse(concat("has no form in ", tracer_.format(), " here")); }
 
 const Traced& Call::first() const {

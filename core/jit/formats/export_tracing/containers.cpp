@@ -1,4 +1,5 @@
 // Operators on lists, tuples and dicts: they move what is in them, and leave nothing in a file.
+#include <algorithm>
 #include <string_view>
 
 #include "core/base/error.h"
@@ -96,6 +97,49 @@ bool get_item(Call& c) {
   return true;
 }
 
+// l[start:end:step]
+bool slice(Call& c) {
+  if (!c.first().a.is_list()) return false;
+  const std::vector<Traced>& items = *c.first().items;
+  const int64_t count = std::ssize(items), step = c.integer("step");
+  if (step <= 0) return false;
+  const auto place = [&](const char* name, int64_t otherwise) {
+    if (!c.has(name)) return otherwise;
+    const int64_t at = c.integer(name);
+    return std::clamp<int64_t>(at < 0 ? at + count : at, 0, count);
+  };
+  auto taken = std::make_shared<std::vector<Traced>>();
+  for (int64_t i = place("start", 0), end = place("end", count); i < end; i += step) {
+    taken->push_back(items[static_cast<size_t>(i)]);
+  }
+  c.results()[0].items = std::move(taken);
+  return true;
+}
+
+// [a, b] * n
+bool repeat(Call& c) {
+  if (!c.first().a.is_list()) return false;
+  auto all = std::make_shared<std::vector<Traced>>();
+  for (int64_t i = 0; i < c.integer("n"); ++i) {
+    all->insert(all->end(), c.first().items->begin(), c.first().items->end());
+  }
+  c.results()[0].items = std::move(all);
+  return true;
+}
+
+bool extend(Call& c) {
+  const std::vector<Traced> more = *c.in("other").items;
+  c.first().items->insert(c.first().items->end(), more.begin(), more.end());
+  c.results().clear();
+  return true;
+}
+
+bool reverse(Call& c) {
+  std::ranges::reverse(*c.first().items);
+  c.results().clear();
+  return true;
+}
+
 struct Row {
   std::string_view name;
   bool (*run)(Call& c);
@@ -107,6 +151,8 @@ constexpr Row kRows[] = {
     {"aten::_set_item", set_item}, {"aten::__contains__", contains},
     {"aten::items", dict_items},   {"aten::keys", dict_items},
     {"aten::values", dict_items},  {"aten::__getitem__", get_item},
+    {"aten::slice", slice},        {"aten::mul", repeat},
+    {"aten::extend", extend},      {"aten::reverse", reverse},
 };
 
 }  // namespace

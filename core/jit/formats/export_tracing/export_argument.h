@@ -14,6 +14,8 @@ struct ExportArgument {
   std::string name;
   Tensor first, second;
   ops::Value fixed;
+  // Of its sizes: open ones of one name are equal, in all arguments. May be shorter; "" has none.
+  std::vector<std::string> size_names = {};
 };
 
 inline bool has_open_sizes(const std::vector<ExportArgument>& arguments) {

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/jit/formats/export_tracing/traced.h"
 #include "core/ops/registry.h"
 #include "core/tensor/tensor.h"
 
@@ -26,6 +27,8 @@ class Target {
   // Where memory is shared: writes a tensor of the file into one of the model, at the end of the program.
   virtual void write_weight(const std::string& weight, const std::string& value) = 0;
   virtual bool can_write(const ops::Op& op) const = 0;
+  // Whether two numbers are the same for every input, as far as the file says.
+  virtual bool is_same_number(const Traced& one, const Traced& other) const;
   // Writes a call whose arguments are not the same for every input, or that gives tensors where memory is shared, and
   // names its results.
   virtual void write(Call& call) = 0;

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/ops/value.h"
@@ -16,8 +17,9 @@ struct Traced {
   // It is not the same for every input. Of tensors Tracer::is_dynamic knows it.
   bool is_dynamic = false;
   // Of a number that is dynamic: what the file has for it (each format says what that is). "" where nothing says it.
-  // Of a tensor of one element that was made of numbers alone: the same, or "".
   std::string number;
+  // Of a bool that is not known: it says whether these two numbers are equal.
+  std::shared_ptr<const std::pair<Traced, Traced>> equality;
   std::string name;  // of a tensor that an operator gave, where the target keeps memory shared
   std::string path;  // of an attribute: "layer1.0.weight"
   std::shared_ptr<std::vector<Traced>> items;  // of lists and tuples; of dicts key, value, key, value …

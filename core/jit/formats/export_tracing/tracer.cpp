@@ -250,7 +250,7 @@ void Tracer::run_if(const Node& node) {
   const Block& other = *node.blocks()[way ? 1 : 0];
   const bool is_choice = condition.is_dynamic && !node.outputs().empty() && is_arithmetic(*node.blocks()[0]) &&
                          is_arithmetic(*node.blocks()[1]);
-  if (is_choice) return choose(node, way, condition.b.to_bool());
+  if (is_choice) return choose(node, Traced(condition));
   if (condition.is_dynamic && (way != condition.b.to_bool() || !only_raises(other))) {
     refuse(node, "which way a branch goes hangs on an open size or on data, and this is not the same for every input");
   }
@@ -258,13 +258,42 @@ void Tracer::run_if(const Node& node) {
   for (size_t i = 0; i < results.size(); ++i) set(node.output(i), results[i]);
 }
 
-// Numbers that hang on an open size, and of which nothing is in the file: good for conditions alone.
-void Tracer::choose(const Node& node, bool first_way, bool second_way) {
-  const std::vector<Traced> first = run_block(*node.blocks()[first_way ? 0 : 1]);
-  const std::vector<Traced> second = first_way == second_way ? first : run_block(*node.blocks()[second_way ? 0 : 1]);
+// What a choice gives for every input, though its condition is not known.
+std::optional<Traced> Tracer::join_ways(const Traced& condition, const Traced& yes, const Traced& no) const {
+  const auto is_fixed = [](const Traced& one, bool value) {
+    return one.a.is_bool() && !one.is_dynamic && one.a.to_bool() == value;
+  };
+  if (is_fixed(yes, true) && is_fixed(no, false)) return condition;
+  const auto is_same = [&](const Traced& one, const Traced& other) { return target_.is_same_number(one, other); };
+  if (is_same(yes, no)) return no;
+  // "x if x == y else y", and the like.
+  const auto& [x, y] = *condition.equality;
+  const bool is_either = (is_same(yes, x) && is_same(no, y)) || (is_same(yes, y) && is_same(no, x));
+  return is_either ? std::optional(no) : std::nullopt;
+}
+
+// Numbers that hang on an open size. Where nothing in the file says what they are, they are good for conditions alone.
+void Tracer::choose(const Node& node, const Traced& condition) {
+  const auto run_way = [&](bool way) { return run_block(*node.blocks()[way ? 0 : 1]); };
+  const bool first_way = condition.a.to_bool(), second_way = condition.b.to_bool();
+  const std::vector<Traced> first = run_way(first_way);
+  const std::vector<Traced> second = first_way == second_way ? first : run_way(second_way);
+  // What the other way would give; it may fail where it is not taken.
+  std::optional<std::vector<Traced>> other;
+  if (condition.equality && first_way == second_way) {
+    try {
+      other = run_way(!first_way);
+    } catch (const Error&) {
+    }
+  }
   for (size_t i = 0; i < first.size(); ++i) {
     Traced result = wrap(first[i].a, second[i].b);
     result.is_dynamic = true;
+    if (condition.equality && (other || first_way != second_way)) {
+      const std::vector<Traced>& rest = other ? *other : second;
+      const Traced &yes = first_way ? first[i] : rest[i], &no = first_way ? rest[i] : first[i];
+      if (const std::optional<Traced> known = join_ways(condition, yes, no)) result = *known;
+    }
     set(node.output(i), std::move(result));
   }
 }
@@ -339,8 +368,8 @@ void Tracer::mark_results(std::vector<Traced>& results, const std::vector<Traced
   // Nothing in the file is a result unless the target says so.
   const auto mark = [&](Traced& one) {
     if (one.is_number()) one.is_dynamic = !is_fixed;
-    // What came out of a list is known already.
-    if (!one.a.is_tensor() || tensors_.contains(one.a.to_tensor().impl())) return;
+    // What came out of a list is known already, and what is given back as it came keeps its name.
+    if (!one.a.is_tensor() || tensors_.contains(one.a.to_tensor().impl()) || is_argument(one)) return;
     tensors_[one.a.to_tensor().impl()].is_fixed = is_fixed;
     bind(one, "");
   };

@@ -57,7 +57,8 @@ class Tracer {
   // Names what a call gives, before the target names it in the file; `is_fixed`: the same for every input.
   void mark_results(std::vector<Traced>& results, const std::vector<Traced>& arguments, bool is_fixed);
   void run_if(const Node& node);
-  void choose(const Node& node, bool first_way, bool second_way);
+  void choose(const Node& node, const Traced& condition);
+  std::optional<Traced> join_ways(const Traced& condition, const Traced& yes, const Traced& no) const;
   void run_loop(const Node& node);
   void get_attribute(const Node& node);
   void set_attribute(const Node& node);

@@ -224,6 +224,7 @@ std::optional<TensorSignature> ModelReader::describe(const ValueInfoProto& value
     for (const auto& dimension : *value.type.shape) {
       const int64_t size = dimension.value.value_or(-1);
       signature.shape->push_back(size < 0 ? -1 : size);
+      signature.size_names.push_back(size < 0 ? dimension.parameter : "");
     }
   }
   return signature;

@@ -136,6 +136,7 @@ TensorSignature Program::describe(const std::string& name, const Json& argument)
   for (const Json& size : array_member(*meta, "sizes", source_)) {
     const auto [size_kind, number] = union_case(size, source_);
     out.shape->push_back(size_kind == "as_int" ? to_int(number, source_) : -1);
+    out.size_names.push_back(size_kind == "as_int" ? "" : string_member(number, "expr_str", source_));
   }
   return out;
 }

@@ -67,7 +67,7 @@ void export_program(const std::string& path, const Graph& graph, const ops::Obje
       continue;
     }
     // What the program writes in place is not the caller's.
-    const std::string name = writer.add_input(input.name, input.first, input.second);
+    const std::string name = writer.add_input(input.name, input.first, input.second, input.size_names);
     arguments.push_back(tracer.add_input(name, input.first.clone(), input.second.clone()));
     examples.emplace_back(input.second);
     leaves.push_back(leaf_spec());

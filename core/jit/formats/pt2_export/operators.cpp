@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/jit/formats/pt2/enums.h"
 #include "core/jit/formats/pt2_export/program_writer.h"
+#include "core/ops/run.h"
 
 namespace tensord::jit::pt2 {
 namespace {
@@ -45,6 +46,12 @@ bool takes_element(std::string_view name) {
 bool is_conversion(const ops::Op& op) {
   return (op.schema.name == "aten::to" && op.schema.overload.starts_with("prim_")) ||
          (op.schema.name == "aten::as_tensor" && op.schema.overload.empty());
+}
+
+// Of numbers, or of a list and a number.
+bool is_comparison(std::string_view name) {
+  return name == "aten::eq" || name == "aten::ne" || name == "aten::lt" || name == "aten::le" || name == "aten::gt" ||
+         name == "aten::ge" || name == "aten::__contains__";
 }
 
 struct NumberFunction {
@@ -119,20 +126,20 @@ bool is_program_operator(const ops::Op& op) {
 bool ProgramWriter::can_write(const ops::Op& op) const {
   const std::string_view name = op.schema.name;
   return is_program_operator(op) || makes_tensor_of_numbers(op) || takes_element(name) || is_conversion(op) ||
-         find_number_function(name) || name == "aten::size" || name == "aten::sym_size" || name == "aten::numel" ||
-         name == "aten::sym_numel" || name == "aten::len";
+         find_number_function(name) || is_comparison(name) || name == "prim::tolist" || name == "aten::size" ||
+         name == "aten::sym_size" || name == "aten::numel" || name == "aten::sym_numel" || name == "aten::len";
 }
 
 void ProgramWriter::write(Call& call) {
   if (is_conversion(call.op())) return write_conversion(call);
-  if (makes_tensor_of_numbers(call.op())) return write_scalar_tensor(call);
+  if (makes_tensor_of_numbers(call.op())) return write_tensor_of_numbers(call);
   if (call.results().empty()) call.refuse_form();
   if (!call.results()[0].a.is_tensor() && !is_program_operator(call.op())) {
     if (!write_sizes(call)) write_number(call);
     return;
   }
   write_operator(call, python_target(call.op()));
-  follow_numbers(call);
+  follow_elements(call);
 }
 
 void ProgramWriter::write_operator(Call& call, const std::string& target) {
@@ -292,18 +299,20 @@ std::string ProgramWriter::size_of(const std::string& tensor, int64_t dim) {
   return name;
 }
 
+Traced ProgramWriter::size_at(Call& call, const Traced& tensor, int64_t dim) {
+  const int64_t a = tensor.a.to_tensor().size(dim), b = tensor.b.to_tensor().size(dim);
+  Traced size = tracing::wrap(a, b);
+  size.is_dynamic = a != b;
+  if (size.is_dynamic) size.number = size_of(call.tracer().name_of(tensor), dim);
+  return size;
+}
+
 // size(), len() and numel(). False where it is none of them.
 bool ProgramWriter::write_sizes(Call& call) {
   const std::string_view name = call.op().schema.name;
   if (call.arguments().empty() || !call.first().a.is_tensor()) return false;
-  const Traced& tensor = call.first();
-  const Tensor &a = tensor.a.to_tensor(), &b = tensor.b.to_tensor();
-  const auto size_at = [&](int64_t dim) {
-    Traced size = tracing::wrap(a.size(dim), b.size(dim));
-    size.is_dynamic = a.size(dim) != b.size(dim);
-    if (size.is_dynamic) size.number = size_of(call.tracer().name_of(tensor), dim);
-    return size;
-  };
+  const Tensor& a = call.first().a.to_tensor();
+  const auto size_at = [&](int64_t dim) { return this->size_at(call, call.first(), dim); };
   if (name == "aten::size" || name == "aten::sym_size") {
     if (call.has("dim")) {
       call.results()[0] = size_at(call.dim("dim", a.ndim()));
@@ -330,6 +339,18 @@ bool ProgramWriter::write_sizes(Call& call) {
   }
   call.results()[0] = product;
   return true;
+}
+
+// Whether a list holds a number, where that is the same for every input.
+std::optional<bool> ProgramWriter::contains(const Traced& list, const Traced& number) const {
+  if (!list.items) return std::nullopt;
+  bool is_certain = true;
+  for (const Traced& item : *list.items) {
+    const std::optional<bool> is_equal = compare("aten::eq", item, number);
+    if (is_equal == true) return true;
+    is_certain = is_certain && is_equal.has_value();
+  }
+  return is_certain ? std::optional(false) : std::nullopt;
 }
 
 std::string ProgramWriter::python_number(Call& call, std::string_view op, const std::vector<Traced>& operands,
@@ -372,66 +393,77 @@ std::string ProgramWriter::python_number(Call& call, std::string_view op, const 
 // Numbers that are not written are good for conditions alone; whoever uses one is refused.
 void ProgramWriter::write_number(Call& call) {
   Traced& result = call.results()[0];
+  if (call.op().schema.name == "prim::tolist") {
+    const std::optional<Elements> items = elements_of(call, call.first());
+    if (items && result.items && items->size() == result.items->size()) *result.items = *items;
+    return;
+  }
   if (!result.is_dynamic) return;
-  if (takes_element(call.op().schema.name) && call.first().a.is_tensor()) {
-    // Of a tensor that was made of numbers.
-    result.number = call.first().number;
-    return;
-  }
-  result.number = python_number(call, call.op().schema.name, call.arguments(), result);
-}
-
-// A tensor of one number.
-void ProgramWriter::write_scalar_tensor(Call& call) {
-  const Traced& number = call.first();
-  if (!number.is_number()) {
-    // A list of numbers that are all the same for every input.
-    if (call.tracer().is_dynamic(number)) call.refuse("a list of open sizes is not written as a tensor");
-    // A new one each time, which the program may write to.
-    const std::string name = new_name("clone"), constant = add_constant("", call.result().clone());
-    describe(name, call.results()[0], {});
-    call.set(name);
-    add_node(name, "torch.ops.aten.clone.default",
-             {{{"name", "self"}, {"arg", {{"as_tensor", {{"name", constant}}}}}, {"kind", 1}}},
-             {{{"as_tensor", {{"name", name}}}}}, {name}, false);
-    return;
-  }
-  const std::string name = new_name("scalar_tensor");
-  const Json inputs = {{{"name", "s"}, {"arg", number_argument(call, number)}, {"kind", 1}},
-                       {{"name", "dtype"}, {"arg", {{"as_scalar_type", schema_number(call.dtype())}}}, {"kind", 2}}};
-  describe(name, call.results()[0], {});
-  call.results()[0].number = number.number;
-  call.set(name);
-  add_node(name, "torch.ops.aten.scalar_tensor.default", inputs, {{{"as_tensor", {{"name", name}}}}}, {name}, false);
-}
-
-// Traced programs compute sizes by tensors of one element: what they hold is followed as numbers, too.
-void ProgramWriter::follow_numbers(Call& call) {
-  Traced& result = call.results()[0];
-  if (call.results().size() != 1 || !result.a.is_tensor() || call.op().schema.is_mutating()) return;
-  const Tensor &a = result.a.to_tensor(), &b = result.b.to_tensor();
   const std::string_view name = call.op().schema.name;
-  const bool is_number =
-      a.ndim() == 0 && a.dtype() == DType::kInt64 && find_number_function(name) && call.tracer().is_dynamic(result);
-  if (!is_number) return;
-  std::vector<Traced> operands;
-  for (const Traced& argument : call.arguments()) {
-    if (operands.size() == 2) break;
-    Traced operand = argument;
-    if (argument.a.is_tensor()) {
-      const Tensor &first = argument.a.to_tensor(), &second = argument.b.to_tensor();
-      if (first.ndim() != 0 || first.dtype() != DType::kInt64) return;
-      operand = tracing::wrap(first.data<int64_t>()[0], second.data<int64_t>()[0]);
-      operand.is_dynamic = call.tracer().is_dynamic(argument);
-      operand.number = argument.number;
-    }
-    if (!operand.is_number()) return;
-    operands.push_back(std::move(operand));
+  if (takes_element(name) && call.first().a.is_tensor()) {
+    const std::optional<Elements> items = elements_of(call, call.first());
+    if (items && items->size() == 1 && result.a.is_int()) result = items->front();
+    return;
   }
-  if ((name == "aten::add" || name == "aten::sub") && call.has("alpha") && call.integer("alpha") != 1) return;
-  Traced number = tracing::wrap(a.data<int64_t>()[0], b.data<int64_t>()[0]);
-  number.is_dynamic = true;
-  result.number = python_number(call, name, operands, number);
+  if (result.a.is_bool() && call.arguments().size() == 2) {
+    const std::optional<bool> known = name == "aten::__contains__"
+                                          ? contains(call.arguments()[0], call.arguments()[1])
+                                          : compare(name, call.arguments()[0], call.arguments()[1]);
+    result.is_dynamic = !known;
+    if (!known && name == "aten::eq") {
+      result.equality = std::make_shared<std::pair<Traced, Traced>>(call.arguments()[0], call.arguments()[1]);
+    }
+    return;
+  }
+  result.number = python_number(call, name, call.arguments(), result);
+}
+
+// A new tensor of one number, by its name.
+std::string ProgramWriter::add_scalar_tensor(Call& call, const Traced& number, const Traced& like) {
+  const std::string name = new_name("scalar_tensor");
+  const int64_t dtype = schema_number(like.a.to_tensor().dtype());
+  describe(name, like, {});
+  add_node(name, "torch.ops.aten.scalar_tensor.default",
+           {{{"name", "s"}, {"arg", number_argument(call, number)}, {"kind", 1}},
+            {{"name", "dtype"}, {"arg", {{"as_scalar_type", dtype}}}, {"kind", 2}}},
+           {{{"as_tensor", {{"name", name}}}}}, {name}, false);
+  return name;
+}
+
+// A tensor of a number, or of a list of them.
+void ProgramWriter::write_tensor_of_numbers(Call& call) {
+  const Traced& given = call.first();
+  Traced& result = call.results()[0];
+  if (given.is_number()) {
+    call.set(add_scalar_tensor(call, given, result));
+    if (given.a.is_int()) set_elements(result, {given});
+    return;
+  }
+  if (call.tracer().is_dynamic(given)) return write_list_of_sizes(call);
+  // A new one each time, which the program may write to.
+  const std::string name = new_name("clone"), constant = add_constant("", call.result().clone());
+  describe(name, result, {});
+  call.set(name);
+  add_node(name, "torch.ops.aten.clone.default",
+           {{{"name", "self"}, {"arg", {{"as_tensor", {{"name", constant}}}}}, {"kind", 1}}},
+           {{{"as_tensor", {{"name", name}}}}}, {name}, false);
+}
+
+void ProgramWriter::write_list_of_sizes(Call& call) {
+  Traced& result = call.results()[0];
+  if (result.a.to_tensor().ndim() != 1) call.refuse("a nested list of open sizes is not written as a tensor");
+  const auto first_of = [](const ops::Value& all) { return ops::call("aten::select", all.to_tensor(), 0, 0); };
+  const Traced like = tracing::wrap(first_of(result.a), first_of(result.b));
+  Json parts = Json::array();
+  for (const Traced& number : *call.first().items) {
+    parts.push_back({{"name", add_scalar_tensor(call, number, like)}});
+  }
+  const std::string name = new_name("stack");
+  describe(name, result, {});
+  call.set(name);
+  add_node(name, "torch.ops.aten.stack.default", {{{"name", "tensors"}, {"arg", {{"as_tensors", parts}}}, {"kind", 1}}},
+           {{{"as_tensor", {{"name", name}}}}}, {name}, false);
+  set_elements(result, *call.first().items);
 }
 
 }  // namespace tensord::jit::pt2

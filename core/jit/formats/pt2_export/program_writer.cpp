@@ -159,14 +159,22 @@ void ProgramWriter::write_weight(const std::string& weight, const std::string& v
            {{{"as_tensor", {{"name", name}}}}}, {name}, true);
 }
 
-std::string ProgramWriter::add_input(const std::string& wish, const Tensor& first, const Tensor& second) {
+std::string ProgramWriter::add_input(const std::string& wish, const Tensor& first, const Tensor& second,
+                                     const Strings& size_names) {
   const std::string name = new_name(wish);
   inputs_.push_back(name);
   const Tensor a = first.contiguous(), b = second.contiguous();
   std::vector<OpenSize> open;
   for (int64_t i = 0; i < a.ndim(); ++i) {
     if (a.size(i) == b.size(i)) continue;
+    const std::string name = static_cast<size_t>(i) < size_names.size() ? size_names[static_cast<size_t>(i)] : "";
+    const auto named = name.empty() ? named_sizes_.end() : named_sizes_.find(name);
+    if (named != named_sizes_.end() && named->second.a == a.size(i) && named->second.b == b.size(i)) {
+      open.push_back(named->second);
+      continue;
+    }
     open.push_back({a.size(i), b.size(i), symbol_expression(new_symbol(1))});
+    if (!name.empty()) named_sizes_.emplace(name, open.back());
   }
   std::vector<OpenSize>& sizes = shapes_[name];
   Json size_list = Json::array();
@@ -292,6 +300,12 @@ void ProgramWriter::write_file(const std::string& path, const std::string& in_sp
                      {"in_spec", in_spec},
                      {"out_spec", out_spec},
                      {"forward_arg_names", names}};
+  // Of symbols that are left.
+  const std::string graph_text = graph.dump();
+  Json ranges = Json::object();
+  for (auto it = ranges_.begin(); it != ranges_.end(); ++it) {
+    if (graph_text.find(concat("Symbol('", it.key(), "'")) != std::string::npos) ranges[it.key()] = it.value();
+  }
   const Json root = {{"graph_module",
                       {{"graph", graph},
                        {"signature", {{"input_specs", specs}, {"output_specs", output_specs}}},
@@ -299,7 +313,7 @@ void ProgramWriter::write_file(const std::string& path, const std::string& in_sp
                        {"metadata", Json::object()},
                        {"treespec_namedtuple_fields", Json::object()}}},
                      {"opset_version", {{"aten", 10}}},
-                     {"range_constraints", ranges_},
+                     {"range_constraints", ranges},
                      {"schema_version", {{"major", kMajor}, {"minor", kMinor}}},
                      {"verifiers", {"TRAINING"}},
                      {"torch_version", "2.15.0"},

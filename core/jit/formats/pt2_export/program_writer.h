@@ -1,9 +1,11 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/jit/formats/export_tracing/call.h"
@@ -37,9 +39,10 @@ class ProgramWriter : public tracing::Target {
   void write_weight(const std::string& weight, const std::string& value) override;
   bool can_write(const ops::Op& op) const override;
   void write(Call& call) override;
+  bool is_same_number(const Traced& one, const Traced& other) const override;
 
-  // Gives the name that the graph has for it. Sizes that differ are open.
-  std::string add_input(const std::string& name, const Tensor& first, const Tensor& second);
+  // Gives the name that the graph has for it. Sizes that differ are open; `size_names`: as ExportArgument has them.
+  std::string add_input(const std::string& name, const Tensor& first, const Tensor& second, const Strings& size_names);
   // `argument`: as as_argument has it.
   void add_output(const Json& argument) { outputs_.push_back(argument); }
   // `in_spec` and `out_spec`: pytrees as text. `examples`: a tuple of the inputs and an empty dict.
@@ -77,10 +80,28 @@ class ProgramWriter : public tracing::Target {
   void write_conversion(Call& call);
   bool write_sizes(Call& call);
   void write_number(Call& call);
-  void write_scalar_tensor(Call& call);
-  void follow_numbers(Call& call);
+  void write_tensor_of_numbers(Call& call);
+  void write_list_of_sizes(Call& call);
+  std::string add_scalar_tensor(Call& call, const Traced& number, const Traced& like);
+  // elements.cpp
+  using Elements = std::vector<Traced>;
+  std::optional<Elements> elements_of(Call& call, const Traced& tensor) const;
+  void set_elements(const Traced& tensor, Elements items);
+  void forget_elements(const Tensor& written);
+  void follow_elements(Call& call);
+  void follow_moves(Call& call);
+  void follow_pointwise(Call& call);
+  void follow_reduction(Call& call);
+  std::optional<Elements> broadcast_elements(Call& call, const Traced& operand, const Tensor& result) const;
+  // The number that an operator of numbers gives, which is a or b for the examples.
+  Traced element_of(Call& call, std::string_view op, const std::vector<Traced>& operands, int64_t a, int64_t b);
+  // bounds.cpp: what an int is at least, for every input; and a comparison of two, where it is known for every input.
+  int64_t least(const Traced& number) const;
+  std::optional<bool> contains(const Traced& list, const Traced& number) const;
+  std::optional<bool> compare(std::string_view op, const Traced& x, const Traced& y) const;
   // The value of a Python function of numbers; "" where there is none.
   std::string python_number(Call& call, std::string_view op, const std::vector<Traced>& operands, const Traced& result);
+  Traced size_at(Call& call, const Traced& tensor, int64_t dim);
   std::string size_of(const std::string& tensor, int64_t dim);
   std::string declare_number(const std::string& name, const Traced& number, std::string expression);
 
@@ -94,9 +115,15 @@ class ProgramWriter : public tracing::Target {
   std::vector<Json> outputs_;
   Json tensor_values_ = Json::object(), int_values_ = Json::object(), float_values_ = Json::object();
   Json ranges_ = Json::object();
-  std::map<std::string, std::string> expressions_;                // of numbers, by name
-  std::map<std::string, std::vector<OpenSize>> shapes_;           // of tensors, by name
-  std::map<std::pair<std::string, int64_t>, std::string> sizes_;  // numbers by tensor and dimension
+  std::map<std::string, std::string> expressions_;       // of numbers, by name
+  std::map<std::string, std::vector<OpenSize>> shapes_;  // of tensors, by name
+  struct FollowedTensor {
+    Tensor tensor;
+    Elements items;
+  };
+  std::unordered_map<const TensorImpl*, FollowedTensor> elements_;  // of the first example
+  std::map<std::pair<std::string, int64_t>, std::string> sizes_;    // numbers by tensor and dimension
+  std::map<std::string, OpenSize> named_sizes_;                     // of inputs
   int64_t symbol_count_ = 0;
 };
 

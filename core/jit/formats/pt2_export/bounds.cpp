@@ -1,0 +1,96 @@
+// What a size or a number of a program is at least, whatever the inputs are.
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "core/jit/formats/pt2/expression.h"
+#include "core/jit/formats/pt2_export/program_writer.h"
+
+namespace tensord::jit::pt2 {
+namespace {
+
+constexpr int64_t kUnbounded = std::numeric_limits<int64_t>::min();
+// Sums and products of bounds stay far from what an int64 holds.
+constexpr int64_t kLargest = int64_t{1} << 30;
+
+int64_t clamp(int64_t bound) { return bound < -kLargest ? kUnbounded : std::min(bound, kLargest); }
+
+// The least value of an expression whose symbols are at least what `of_symbol` says.
+template <class OfSymbol>
+int64_t lower_bound(const Expression& expression, const OfSymbol& of_symbol) {
+  using Kind = Expression::Kind;
+  if (expression.kind == Kind::kInt) return clamp(expression.number);
+  if (expression.kind == Kind::kSymbol) return of_symbol(expression.text);
+  if (expression.kind != Kind::kCall || expression.operands.size() != 2) return kUnbounded;
+  const auto bound = [&](size_t i) { return lower_bound(expression.operands[i], of_symbol); };
+  const Expression& second = expression.operands[1];
+  if (expression.text == "+") {
+    const int64_t a = bound(0), b = bound(1);
+    return a == kUnbounded || b == kUnbounded ? kUnbounded : clamp(a + b);
+  }
+  if (expression.text == "*") {
+    const int64_t a = bound(0), b = bound(1);
+    return a < 0 || b < 0 ? kUnbounded : clamp(a * b);
+  }
+  if (expression.text == "//" && second.kind == Kind::kInt && second.number > 0) {
+    const int64_t a = bound(0);
+    return a < 0 ? kUnbounded : a / second.number;
+  }
+  return kUnbounded;
+}
+
+// The comparison of two numbers whose difference has this sign.
+std::optional<bool> holds(std::string_view op, int64_t difference) {
+  if (op == "aten::eq") return difference == 0;
+  if (op == "aten::ne") return difference != 0;
+  if (op == "aten::lt") return difference < 0;
+  if (op == "aten::le") return difference <= 0;
+  if (op == "aten::gt") return difference > 0;
+  if (op == "aten::ge") return difference >= 0;
+  return std::nullopt;
+}
+
+// The same with its operands exchanged.
+std::string_view mirrored(std::string_view op) {
+  if (op == "aten::lt") return "aten::gt";
+  if (op == "aten::le") return "aten::ge";
+  if (op == "aten::gt") return "aten::lt";
+  if (op == "aten::ge") return "aten::le";
+  return op;
+}
+
+}  // namespace
+
+int64_t ProgramWriter::least(const Traced& number) const {
+  if (!number.a.is_int()) return kUnbounded;
+  if (!number.is_dynamic) return clamp(number.a.to_int());
+  const auto found = expressions_.find(number.number);
+  if (found == expressions_.end()) return kUnbounded;
+  return lower_bound(parse_expression(found->second), [&](const std::string& symbol) {
+    const auto range = ranges_.find(symbol);
+    const bool is_known = range != ranges_.end() && (*range)["min_val"].is_number_integer();
+    return is_known ? (*range)["min_val"].get<int64_t>() : kUnbounded;
+  });
+}
+
+bool ProgramWriter::is_same_number(const Traced& one, const Traced& other) const {
+  if (Target::is_same_number(one, other)) return true;
+  const auto first = expressions_.find(one.number), second = expressions_.find(other.number);
+  return one.is_dynamic && other.is_dynamic && one.a.is_int() && other.a.is_int() && first != expressions_.end() &&
+         second != expressions_.end() && first->second == second->second;
+}
+
+std::optional<bool> ProgramWriter::compare(std::string_view op, const Traced& x, const Traced& y) const {
+  if (!x.a.is_int() || !y.a.is_int()) return std::nullopt;
+  const bool is_same = x.is_dynamic && is_same_number(x, y);
+  if (is_same || (!x.is_dynamic && !y.is_dynamic)) return holds(op, is_same ? 0 : x.a.to_int() - y.a.to_int());
+  if (x.is_dynamic && y.is_dynamic) return std::nullopt;
+  if (y.is_dynamic) return compare(mirrored(op), y, x);
+  const int64_t bound = least(x), fixed = y.a.to_int();
+  if (bound > fixed) return holds(op, 1);
+  if (bound == fixed && op == "aten::ge") return true;
+  if (bound == fixed && op == "aten::lt") return false;
+  return std::nullopt;
+}
+
+}  // namespace tensord::jit::pt2
