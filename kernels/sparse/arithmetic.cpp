@@ -141,7 +141,8 @@ SPARSE("aten::sub.Tensor").direct([](Arguments v, Results& returns) {
 });
 // A dense tensor takes up a sparse one: where rows can be found, without a dense copy of it.
 Tensor add_in_place(const Tensor& to, const SparseTensor& b, const Value& alpha) {
-  const bool has_rows = b.is_coo() && b.sparse_dim() > 0 && to.is_contiguous() && to.dtype() == b.dtype();
+  const bool has_rows =
+      b.is_coo() && b.sparse_dim() > 0 && to.is_contiguous() && to.dtype() == b.dtype() && !is_complex(to.dtype());
   const bool is_recorded = is_grad_enabled() && (autograd::requires_grad(to) || autograd::requires_grad(b.values()));
   if (!has_rows || is_recorded) return call("aten::add_.Tensor", to, to_dense(*ops::as_sparse(scaled(b, alpha))));
   const std::span sizes(b.sizes().data(), static_cast<size_t>(b.sparse_dim()));
