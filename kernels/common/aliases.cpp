@@ -6,6 +6,7 @@ namespace {
 
 ALIAS("aten::__ilshift__", "aten::bitwise_left_shift_");
 ALIAS("aten::__irshift__", "aten::bitwise_right_shift_");
+ALIAS("aten::_conj", "aten::conj");
 ALIAS("aten::absolute", "aten::abs");
 ALIAS("aten::arccos", "aten::acos");
 ALIAS("aten::arccosh", "aten::acosh");

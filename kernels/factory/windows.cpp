@@ -54,6 +54,15 @@ Tensor bartlett(int64_t length, bool is_periodic, OptDType dtype) {
   });
 }
 
+Tensor kaiser(int64_t length, bool is_periodic, double beta, OptDType dtype) {
+  return window("kaiser_window", length, is_periodic, dtype, [=](const Tensor& i, int64_t points) {
+    const Tensor place = shifted(scaled(i, 2.0 / static_cast<double>(points - 1)), -1);
+    const Tensor height = call("aten::clamp_min", shifted(scaled(call("aten::square", place), -1), 1), Scalar(0));
+    const double top = call("aten::i0", call("aten::full", Dims{}, beta, i.dtype())).item_double();
+    return scaled(call("aten::i0", scaled(call("aten::sqrt", height), beta)), 1.0 / top);
+  });
+}
+
 #define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
 // The plain form, which is periodic, and the one that says.
 template <class F>
@@ -75,8 +84,13 @@ void add_window(const char* name, F make) {
   add_window("hamming_window", [](int64_t length, bool is_periodic, OptDType dtype) {
     return hamming(length, is_periodic, 0.54, 0.46, dtype);
   });
+  add_window("kaiser_window",
+             [](int64_t length, bool is_periodic, OptDType dtype) { return kaiser(length, is_periodic, 12.0, dtype); });
   return true;
 }();
+OP("aten::kaiser_window.beta(int window_length, bool periodic, float beta, *, " OPTIONS)
+    .direct([](int64_t length, bool is_periodic, double beta, OptDType dtype, const Value&, const Value&,
+               const Value&) { return kaiser(length, is_periodic, beta, dtype); });
 OP("aten::hamming_window.periodic_alpha(int window_length, bool periodic, float alpha, *, " OPTIONS)
     .direct([](int64_t length, bool is_periodic, double alpha, OptDType dtype, const Value&, const Value&,
                const Value&) { return hamming(length, is_periodic, alpha, 0.46, dtype); });

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/tensor/loops.h"
 #include "core/tensor/strided_copy.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/index/index.h"
@@ -26,31 +27,34 @@ TensorMeta gather_meta(const Tensor& x, int64_t dim, const Tensor& index, bool) 
   return {index.sizes(), x.dtype(), {}, x.device()};
 }
 
-// Offsets in a tensor of these strides for every position of `index`, with the indexed
-// dimension left out: the index supplies it.
-std::vector<int64_t> offsets_without(const Tensor& index, const Tensor& x, int64_t dim) {
-  Dims strides(index.sizes().size(), 0);
-  for (int64_t d = 0; d < index.ndim() && d < x.ndim(); ++d) strides[d] = d == dim ? 0 : x.strides()[d];
-  return element_offsets(index.sizes(), strides);
+// A walk over the positions of `index`: the index itself, where it lies in `x` with the indexed dimension left out (the
+// index supplies it), and in `other`.
+LoopNest<3> walk_of(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& other) {
+  Dims in_x(index.sizes().size(), 0);
+  for (int64_t d = 0; d < index.ndim() && d < x.ndim(); ++d) in_x[d] = d == dim ? 0 : x.strides()[d];
+  const Dims in_other = other.ndim() == index.ndim() ? other.strides() : Dims(index.sizes().size(), 0);
+  return LoopNest<3>(index.sizes(), {index.strides(), in_x, in_other});
 }
 
-// Calls fn(offset in x that the index names, offset of the same position in `other`).
+// Calls fn(offset in x that the index names, offset of the same position in `other`). `is_parallel`: no two calls write
+// one place.
 template <class Fn>
-void for_each_indexed(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& other, Fn&& fn) {
+void for_each_indexed(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& other, bool is_parallel,
+                      Fn&& fn) {
   if (index.numel() == 0) return;
-  const std::vector<int64_t> base = offsets_without(index, x, dim);
-  const std::vector<int64_t> at = element_offsets(index.sizes(), index.strides());
-  const std::vector<int64_t> from =
-      element_offsets(index.sizes(), other.ndim() == index.ndim() ? other.strides() : Dims(index.sizes().size(), 0));
   const auto* indices = index.data<int64_t>();
   const int64_t size = x.ndim() == 0 ? 1 : x.sizes()[dim], stride = x.ndim() == 0 ? 0 : x.strides()[dim];
-  for (size_t i = 0; i < at.size(); ++i) {
-    const int64_t position = indices[at[i]];
-    if (position < 0 || position >= size) [[unlikely]] {
-      fail(ErrorCode::kOutOfRange, "index ", position, " is out of bounds for dimension ", dim, " with size ", size);
+  const auto row = [&](const std::array<int64_t, 3>& offset, int64_t count, const std::array<int64_t, 3>& step) {
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t position = indices[offset[0] + i * step[0]];
+      if (position < 0 || position >= size) [[unlikely]] {
+        fail(ErrorCode::kOutOfRange, "index ", position, " is out of bounds for dimension ", dim, " with size ", size);
+      }
+      fn(offset[1] + i * step[1] + position * stride, offset[2] + i * step[2]);
     }
-    fn(base[i] + position * stride, from[i]);
-  }
+  };
+  const LoopNest<3> walk = walk_of(x, dim, index, other);
+  is_parallel ? walk.parallel_rows(16384, row) : walk.rows(0, walk.numel(), row);
 }
 
 void gather_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Tensor& index, bool, Tensor& out) {
@@ -58,7 +62,7 @@ void gather_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Ten
   dispatch_width(x.dtype(), [&]<class T>() {
     const T* from = static_cast<const T*>(x.raw_data());
     T* to = static_cast<T*>(out.raw_data());
-    for_each_indexed(x, dim, index, out, [&](int64_t source, int64_t target) { to[target] = from[source]; });
+    for_each_indexed(x, dim, index, out, true, [&](int64_t source, int64_t target) { to[target] = from[source]; });
   });
 }
 
@@ -109,7 +113,8 @@ void scatter_kernel(const KernelContext&, const Tensor& x, int64_t dim, const Te
   dispatch_width(x.dtype(), [&]<class T>() {
     T* to = static_cast<T*>(out.raw_data());
     const T* from = static_cast<const T*>(source.raw_data());
-    for_each_indexed(out, wrap_dim(dim, x.ndim()), index, source, [&](int64_t t, int64_t s) { to[t] = from[s]; });
+    for_each_indexed(out, wrap_dim(dim, x.ndim()), index, source, false,
+                     [&](int64_t t, int64_t s) { to[t] = from[s]; });
   });
 }
 
@@ -119,7 +124,7 @@ void scatter_value_kernel(const KernelContext&, const Tensor& x, int64_t dim, co
   dispatch_all(x.dtype(), "scatter", [&]<class T>() {
     T* to = out.data<T>();
     const T fill = value.to<T>();
-    for_each_indexed(out, wrap_dim(dim, x.ndim()), index, index, [&](int64_t t, int64_t) { to[t] = fill; });
+    for_each_indexed(out, wrap_dim(dim, x.ndim()), index, index, false, [&](int64_t t, int64_t) { to[t] = fill; });
   });
 }
 
@@ -129,7 +134,7 @@ void scatter_add_kernel(const KernelContext&, const Tensor& x, int64_t dim, cons
   dispatch_all(x.dtype(), "scatter_add", [&]<class T>() {
     T* to = out.data<T>();
     const T* from = static_cast<const T*>(source.raw_data());
-    for_each_indexed(out, wrap_dim(dim, x.ndim()), index, source,
+    for_each_indexed(out, wrap_dim(dim, x.ndim()), index, source, false,
                      [&](int64_t t, int64_t s) { to[t] = static_cast<T>(to[t] + from[s]); });
   });
 }
@@ -149,7 +154,7 @@ void reduce_into(const std::string& reduce, const Tensor& x, int64_t dim, const 
   // How often each element was written; a first write replaces when self is left out.
   std::vector<int64_t> writes(out.storage()->size_bytes() / sizeof(T), include_self ? 1 : 0);
   const int64_t shift = out.offset();
-  for_each_indexed(out, wrap_dim(dim, x.ndim()), index, source, [&](int64_t t, int64_t s) {
+  for_each_indexed(out, wrap_dim(dim, x.ndim()), index, source, false, [&](int64_t t, int64_t s) {
     if (writes[t + shift]++ == 0)
       to[t] = from[s];
     else if (reduce == "sum" || reduce == "mean")

@@ -2,6 +2,7 @@
 #include <optional>
 #include <ostream>
 
+#include "core/base/parallel.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "core/tensor/strided_copy.h"
@@ -300,15 +301,17 @@ TensorMeta infer_outer(const Tensor& a, const Tensor& b) {
   return {Dims{a.numel(), b.numel()}, promote_types(a.dtype(), b.dtype()), {}, a.device()};
 }
 void run_outer(Context, const Tensor& a, const Tensor& b, Tensor& out) {
-  const Tensor x = a.to(out.dtype()), y = b.to(out.dtype());
+  const Tensor x = a.to(out.dtype()).contiguous(), y = b.to(out.dtype()).contiguous();
+  const int64_t columns = y.numel(), row = out.strides()[0], step = out.strides()[1];
   dispatch_all(out.dtype(), "outer", [&]<class T>() {
-    for (int64_t i = 0; i < x.numel(); ++i) {
-      const T left = x.data<T>()[i * x.strides()[0]];
-      for (int64_t j = 0; j < y.numel(); ++j) {
-        out.data<T>()[i * out.strides()[0] + j * out.strides()[1]] =
-            static_cast<T>(left * y.data<T>()[j * y.strides()[0]]);
+    const T *left = x.data<T>(), *right = y.data<T>();
+    T* const to = out.data<T>();
+    parallel_for_cost(x.numel(), 0.3 * static_cast<double>(columns), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        T* const line = to + i * row;
+        for (int64_t j = 0; j < columns; ++j) line[j * step] = static_cast<T>(left[i] * right[j]);
       }
-    }
+    });
   });
 }
 OP("aten::outer(Tensor self, Tensor vec2) -> Tensor")

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/ops/complex.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
 #include "kernels/fused/gradient_expr.h"
@@ -126,6 +127,8 @@ OP("aten::triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, f
    "eps=9.9999999999999995e-07, bool swap=False, int reduction=1) -> Tensor")
     .direct(triplet_margin_loss)
     .composite();
+
+COMPLEX("aten::pairwise_distance aten::dist aten::triplet_margin_loss");
 
 }  // namespace
 }  // namespace tensord::kernels

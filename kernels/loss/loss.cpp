@@ -1,6 +1,7 @@
 // Losses of elements: a function of input and target, then a sum or a mean. Their gradients are written out, as
 // they take fewer passes than those of the operators the losses are made of.
 #include "kernels/loss/loss.h"
+#include "core/ops/complex.h"
 
 #include <cmath>
 
@@ -77,6 +78,10 @@ OP("aten::l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor")
     .gradient(difference_gradient([](const Expr& d, double) { return gradient::sign(d); }, 2))
     .saves("self, target")
     .runs(ops::Way::kComposite);
+
+COMPLEX("aten::l1_loss").composite([](const Tensor& x, const Tensor& target, int64_t reduction) {
+  return reduce_loss(gradient::abs(Expr(x) - Expr(target)).tensor(), reduction);
+});
 
 // Half a square up to `delta`, a line from there on.
 Expr huber(const Expr& difference, double delta) {

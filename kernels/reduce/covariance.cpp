@@ -1,4 +1,5 @@
 // cov and corrcoef: rows are variables, columns observations.
+#include "core/ops/complex.h"
 #include "kernels/common/compose.h"
 
 namespace tensord::kernels {
@@ -48,7 +49,8 @@ Tensor cov(const Tensor& self, int64_t correction, const MaybeTensor& fweights, 
     norm = std::max(norm.number(), 0.0);
   const Tensor centred = (Expr(in) - Expr(average)).tensor();
   const Tensor right = weights ? (Expr(centred) * Expr(*weights)).tensor() : centred;
-  const Tensor product = call("aten::mm", centred, call("aten::t", right));
+  const Tensor other = is_complex(right.dtype()) ? call("aten::conj", right) : right;
+  const Tensor product = call("aten::mm", centred, call("aten::t", other));
   return call("aten::squeeze", (Expr(product) / norm).tensor());
 }
 
@@ -57,15 +59,20 @@ Tensor corrcoef(const Tensor& self) {
         self.ndim(), " dimensions");
   const Tensor c = cov(self, 1, {}, {});
   if (c.ndim() == 0) return (Expr(c) / Expr(c)).tensor();
-  const Tensor deviation = call("aten::sqrt", call("aten::diag", c));
+  const Tensor variance = call("aten::diag", c);
+  const Tensor deviation = call("aten::sqrt", is_complex(c.dtype()) ? call("aten::real", variance) : variance);
   const Expr rows = compose::reshape(deviation, Dims{-1, 1}), columns = compose::reshape(deviation, Dims{1, -1});
-  return call("aten::clamp", (Expr(c) / rows / columns).tensor(), ops::Scalar(-1), ops::Scalar(1));
+  const Tensor found = (Expr(c) / rows / columns).tensor();
+  const auto clamped = [](const Tensor& x) { return call("aten::clamp", x, ops::Scalar(-1), ops::Scalar(1)); };
+  if (!is_complex(found.dtype())) return clamped(found);
+  return call("aten::complex", clamped(call("aten::real", found)), clamped(call("aten::imag", found)));
 }
 
 OP("aten::cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor")
     .direct(cov)
     .composite();
 OP("aten::corrcoef(Tensor self) -> Tensor").direct(corrcoef).composite();
+COMPLEX("aten::cov aten::corrcoef");
 
 }  // namespace
 }  // namespace tensord::kernels

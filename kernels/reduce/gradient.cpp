@@ -1,6 +1,7 @@
 // torch.gradient: slopes by differences of second order inside, of first or second order at the ends.
 #include <algorithm>
 
+#include "core/ops/complex.h"
 #include "kernels/common/compose.h"
 
 namespace tensord::kernels {
@@ -110,6 +111,16 @@ std::vector<Tensor> uneven(const Tensor& x, const std::vector<Tensor>& spacing, 
   }
   return out;
 }
+// Spacings that are a list are one for each dimension.
+template <class Spacing>
+const std::vector<Spacing>& checked(const std::vector<Spacing>& spacing, size_t dims) {
+  check(spacing.size() == dims,
+        "torch.gradient expected spacing to be unspecified, a scalar or its spacing and dim arguments to have the same "
+        "length, but got a spacing argument of length ",
+        spacing.size(), " and a dim argument of length ", dims, ".");
+  return spacing;
+}
+size_t count_of(const Tensor& x, Dim dim) { return dim ? 1 : static_cast<size_t>(x.ndim()); }
 std::optional<Dims> one(Dim dim) { return dim ? std::optional(Dims{*dim}) : std::nullopt; }
 
 #define GRADIENT(OVERLOAD, ARGUMENTS, ...)                                                     \
@@ -128,20 +139,24 @@ GRADIENT("array", "int[] dim, ",
          [](const Tensor& x, const Dims& dims, int64_t edge_order) { return even(x, {}, dims, edge_order); });
 GRADIENT("scalarrayint", "Scalar[] spacing, int? dim=None, ",
          [](const Tensor& x, const std::vector<Scalar>& spacing, Dim dim, int64_t edge_order) {
-           return even(x, spacing, one(dim), edge_order);
+           return even(x, checked(spacing, count_of(x, dim)), one(dim), edge_order);
          });
 GRADIENT("scalarrayarray", "Scalar[] spacing, int[] dim, ",
          [](const Tensor& x, const std::vector<Scalar>& spacing, const Dims& dims, int64_t edge_order) {
-           return even(x, spacing, dims, edge_order);
+           return even(x, checked(spacing, dims.size()), dims, edge_order);
          });
 GRADIENT("tensorarrayint", "Tensor[] spacing, int? dim=None, ",
          [](const Tensor& x, const std::vector<Tensor>& spacing, Dim dim, int64_t edge_order) {
-           return uneven(x, spacing, one(dim), edge_order);
+           return uneven(x, checked(spacing, count_of(x, dim)), one(dim), edge_order);
          });
 GRADIENT("tensorarray", "Tensor[] spacing, int[] dim, ",
          [](const Tensor& x, const std::vector<Tensor>& spacing, const Dims& dims, int64_t edge_order) {
-           return uneven(x, spacing, dims, edge_order);
+           return uneven(x, checked(spacing, dims.size()), dims, edge_order);
          });
+
+COMPLEX(
+    "aten::gradient.scalarint aten::gradient.scalararray aten::gradient.array aten::gradient.scalarrayint "
+    "aten::gradient.scalarrayarray aten::gradient.tensorarrayint aten::gradient.tensorarray");
 
 }  // namespace
 }  // namespace tensord::kernels

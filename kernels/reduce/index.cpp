@@ -259,7 +259,8 @@ OP("aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor")
     .infer([](const Tensor& in, int64_t dim, std::optional<DType> dtype) { return infer_scan(in, dim, dtype); })
     .gradient(gradient::of_first(cumsum_gradient))
     .saves("")
-    .with_out();
+    .with_out()
+    .with_inplace();
 KERNEL("aten::cumsum", kCPU,
        [](const KernelContext&, const Tensor& in, int64_t dim, std::optional<DType>, Tensor& out) {
          scan(in, dim, out, kSumStep);
@@ -267,7 +268,8 @@ KERNEL("aten::cumsum", kCPU,
 OP("aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor")
     .infer([](const Tensor& in, int64_t dim, std::optional<DType> dtype) { return infer_scan(in, dim, dtype); })
     .gradient(gradient::of_first(cumprod_gradient))
-    .saves("self, result");
+    .saves("self, result")
+    .with_inplace();
 KERNEL("aten::cumprod", kCPU,
        [](const KernelContext&, const Tensor& in, int64_t dim, std::optional<DType>, Tensor& out) {
          scan(in, dim, out, kProductStep);

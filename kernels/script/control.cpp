@@ -72,6 +72,28 @@ OP("profiler::_record_function_enter(str name, str? args=None) -> Tensor")
     .direct([](const std::string&, const Value&) { return ops::call("aten::zeros", Dims{1}); })
     .impure();
 OP("profiler::_record_function_exit(Tensor handle) -> ()").direct([](const Tensor&) {}).impure();
+// Since PyTorch 1.13.
+#define RECORD "__torch__.torch.classes.profiler._RecordFunction"
+struct RecordFunction final : ops::OpaqueObject {
+  RecordFunction(std::string name, std::optional<std::string> arguments)
+      : name(std::move(name)), arguments(std::move(arguments)) {}
+  std::string class_name() const override { return RECORD; }
+  const std::string name;
+  const std::optional<std::string> arguments;
+};
+OP("profiler::_record_function_enter_new(str name, str? args=None) -> " RECORD)
+    .direct([](const std::string& name, std::optional<std::string> arguments) {
+      return Value(IntrusivePtr<ops::OpaqueObject>(make_intrusive<RecordFunction>(name, std::move(arguments))));
+    })
+    .impure();
+OP("profiler::_record_function_exit._RecordFunction(" RECORD " handle) -> ()").direct([](const Value&) {}).impure();
+OP("profiler::_call_end_callbacks_on_jit_fut(Tensor handle, Future(t) future) -> Future(t)")
+    .direct([](const Tensor&, const Value& future) { return future; })
+    .impure();
+OP("profiler::_call_end_callbacks_on_jit_fut._RecordFunction(" RECORD " handle, Future(t) future) -> Future(t)")
+    .direct([](const Value&, const Value& future) { return future; })
+    .impure();
+#undef RECORD
 // Nanoseconds from an arbitrary origin, as PyTorch's.
 OP("prim::TimePoint() -> int").direct([]() { return Clock::system().now_ns(); }).impure();
 

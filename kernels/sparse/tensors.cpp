@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/autograd/variable.h"
+#include "core/ops/complex.h"
 #include "kernels/common/compose.h"
 #include "kernels/sparse/sparse.h"
 
@@ -35,11 +36,7 @@ SparsePtr checked(SparseLayout layout, const Dims& sizes, const Tensor& compress
   return out;
 }
 
-Value with_values(const SparseTensor& x, Tensor values) {
-  return box(x.is_coo() ? SparseTensor::coo(x.sizes(), x.indices(), std::move(values), x.is_coalesced())
-                        : SparseTensor::compressed(x.layout(), x.sizes(), x.compressed_indices(), x.indices(),
-                                                   std::move(values)));
-}
+Value with_values(const SparseTensor& x, Tensor values) { return box(x.with(std::move(values))); }
 
 namespace {
 
@@ -205,6 +202,10 @@ OP("aten::sparse_compressed_tensor.comp_plain_value(Tensor compressed_indices, T
     .composite()
     .dynamic_shape();
 
+COMPLEX(
+    "aten::sparse_coo_tensor.indices aten::sparse_coo_tensor.indices_size aten::_sparse_coo_tensor_unsafe "
+    "aten::sparse_compressed_tensor.comp_plain_value_size aten::sparse_compressed_tensor.comp_plain_value");
+
 // --- what they say of themselves
 
 // A form that gives one value.
@@ -324,7 +325,9 @@ SPARSE("aten::detach prim::data").direct([](Arguments v, Results& returns) {
 
 }  // namespace
 
+// Values of any dtype: what is done to them is operators' affair.
 void add_factory(const std::string& schema, const ops::DirectFn& function) {
+  ops::ComplexBuilder(schema.substr(0, schema.find('(')).c_str());
   ops::OpBuilder(schema.c_str(), __FILE__, __LINE__)
       .direct([function](Arguments v) {
         Results returns;

@@ -1,6 +1,6 @@
 // Copies of a tensor read backwards along some dimensions.
 #include "core/ops/op.h"
-#include "kernels/index/index.h"
+#include "core/tensor/strided_copy.h"
 #include "kernels/view/view.h"
 
 namespace tensord::kernels {
@@ -19,13 +19,7 @@ void flip_kernel(const KernelContext&, const Tensor& x, const IntList& dims, Ten
     start += (x.sizes()[at] - 1) * strides[at];
     strides[at] = -strides[at];
   }
-  dispatch_width(x.dtype(), [&]<class T>() {
-    const T* from = static_cast<const T*>(x.raw_data()) + start;
-    T* to = static_cast<T*>(out.raw_data());
-    const std::vector<int64_t> source = element_offsets(x.sizes(), strides),
-                               target = element_offsets(out.sizes(), out.strides());
-    for (size_t i = 0; i < source.size(); ++i) to[target[i]] = from[source[i]];
-  });
+  strided_copy(out, x.as_view(x.sizes(), strides, x.offset() + start));
 }
 
 KERNEL("aten::flip", kCPU, flip_kernel);

@@ -104,6 +104,24 @@ class SparseTest(unittest.TestCase):
             expected[name] = ([g.detach() for g in first], [g * k for g, k in zip(second, kept)])
         self.check_all(some, self.save(module_of(self.folder, some, "gradients")), expected, "--grad")
 
+    # Complex numbers: the gradient of a real number by the dense tensors that sparse ones were made of.
+    def test_complex_gradients(self):
+        bodies = {
+            "mm": ("torch.mm(a.to_sparse(), b)", lambda a, b: torch.mm(a, b)),
+            "add": ("(a.to_sparse() * (2.0 + 1.0j) + a.to_sparse()).to_dense() * 1j + b.sum()", lambda a, b: a * (3 + 1j) * 1j + b.sum()),
+            "csr": ("torch.mm(a.to_sparse_csr(), b)", lambda a, b: torch.mm(a, b)),
+        }
+        x, y = cases.complex_matrix(3, 4), cases.complex_matrix(4, 4, density=1.0, seed=3)
+        some, expected = {}, {}
+        for name, (body, reference) in bodies.items():
+            leaves = [torch.view_as_real(a).clone().requires_grad_() for a in (x, y)]
+            some[name] = cases.Case(f"a = torch.view_as_complex(x)\n        b = torch.view_as_complex(y)\n        r = torch.view_as_real({body})\n"
+                                    "        return torch.autograd.grad([(r * r).sum()], [x, y])", tuple(leaves))
+            r = torch.view_as_real(reference(*map(torch.view_as_complex, leaves)))
+            first, second = torch.autograd.grad([(r * r).sum()], leaves)
+            expected[name] = [first * (x != 0).unsqueeze(-1), second]
+        self.check_all(some, self.save(module_of(self.folder, some, "complex_gradients")), expected, "--grad")
+
     # Attributes of archives, by script and trace, run, saved and loaded again by PyTorch.
     def test_attributes(self):
         x, a = cases.dense(4, 2), cases.matrix(3, 4)
@@ -141,7 +159,7 @@ class SparseTest(unittest.TestCase):
     def test_refusals(self):
         bodies = {
             "no_form": ("return torch.cumsum(x.to_sparse(), 0)", "aten::cumsum is not implemented for sparse tensors"),
-            "complex": ("return torch.complex(x, x).to_sparse().to_dense()", "aten::to_sparse is not implemented for complex tensors"),
+            "complex": ("return torch.relu(torch.complex(x, x).to_sparse()).to_dense()", "relu is not implemented for complex tensors"),
             "not_sparse": ("return x.coalesce()", "expected a sparse tensor"),
             "sparse_plus_dense": ("return x.to_sparse() + x", "Use add\\(dense, sparse\\)"),
             "bad_index": ("return torch.sparse_coo_tensor(torch.tensor([[5], [0]]), torch.ones(1), [3, 4])", "index 5"),

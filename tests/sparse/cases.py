@@ -35,6 +35,32 @@ HYBRID = """
 """
 
 
+def complex_matrix(*sizes, dtype=torch.complex64, density=0.4, seed=0):
+    real, imag = (matrix(*sizes, dtype=torch.float64, density=1.0, seed=seed + part) for part in (0, 1))
+    return (torch.complex(real, imag) * (matrix(*sizes, density=density, seed=seed) != 0)).to(dtype)
+
+
+def complex_numbers():
+    for dtype in (torch.complex64, torch.complex128):
+        x, y, z = complex_matrix(4, 5, dtype=dtype), complex_matrix(5, 3, dtype=dtype, density=1.0), complex_matrix(4, 5, dtype=dtype, seed=5)
+        name = "complex" + ("64" if dtype is torch.complex64 else "128")
+        six = complex_matrix(6, dtype=dtype, density=1.0)
+        yield f"{name}_repeated", Case(REPEATED + "c = s.coalesce()\n        return s.to_dense(), c.indices(), c.values(), s", (six,))
+        yield f"{name}_conversions", Case("s = x.to_sparse()\n        return s, s.to_dense(), s._nnz(), s.is_complex(), x.to_sparse_csr().to_dense()", (x,))
+        yield f"{name}_mm", Case("return torch.mm(x.to_sparse(), y)", (x, y))
+        yield f"{name}_csr_mm", Case("return torch.mm(x.to_sparse_csr(), y)", (x, y), lambda x, y: torch.mm(x, y))
+        yield f"{name}_sparse_mm", Case("return torch.mm(x.to_sparse(), y.to_sparse()).to_dense()", (x, y), lambda x, y: torch.mm(x, y))
+        yield f"{name}_sums", Case("s = x.to_sparse()\n        r = y.to_sparse()\n        return (s + r).to_dense(), (s - r).to_dense(), y + s", (x, z))
+        yield f"{name}_products", Case(
+            "s = x.to_sparse()\n        r = y.to_sparse()\n        return (s * r).to_dense(), (s * (2.0 + 3.0j)).to_dense(), (s / 2.0).to_dense(), (s * y).to_dense()", (x, z),
+            lambda x, y: (x * y, x * (2 + 3j), x / 2, x * y))
+        yield f"{name}_sum", Case("s = x.to_sparse()\n        return torch.sparse.sum(s), torch._sparse_sum(s, [0]).to_dense(), s.sum()", (x,), lambda x: (x.sum(), x.sum(0), x.sum()))
+        yield f"{name}_functions", Case("s = x.to_sparse()\n        return s.abs().to_dense(), torch.neg(s).to_dense(), s.sin().to_dense()", (x,),
+                                        lambda x: (x.abs(), -x, x.sin()))
+        yield f"{name}_mv", Case("return torch.mv(x.to_sparse(), y)", (x, complex_matrix(5, dtype=dtype, density=1.0)))
+        yield f"{name}_to_real", Case("s = x.to_sparse()\n        return torch.real(s).to_dense(), torch.imag(s).to_dense()", (x,), lambda x: (x.real, x.imag))
+
+
 def building():
     six = dense(6)
     yield "repeated_dense", Case(REPEATED + "return s.to_dense()", (six,))
@@ -194,7 +220,7 @@ def moves():
 
 
 def all_cases():
-    for group in (building, layouts, elementwise, products, reductions, moves):
+    for group in (building, complex_numbers, layouts, elementwise, products, reductions, moves):
         yield from group()
 
 

@@ -9,6 +9,7 @@
 #include "core/autograd/callbacks.h"
 #include "core/autograd/variable.h"
 #include "core/base/error.h"
+#include "core/ops/sparse.h"
 
 namespace tensord::distributed {
 namespace {
@@ -263,7 +264,7 @@ void Reducer::take(size_t index) {
   const Place place = places_[index];
   Bucket& bucket = buckets_[place.bucket];
   const Tensor& view = bucket.views[place.position];
-  const Tensor gradient = autograd::grad(parameters_[index]);
+  const Tensor gradient = ops::checked_dense(autograd::grad(parameters_[index]), "DistributedDataParallel");
   if (!gradient.defined()) {
     std::memset(view.raw_data(), 0, view.size_bytes());
   } else if (!lies_in(gradient, view)) {

@@ -159,14 +159,36 @@ Activation& Interpreter::enter(const Program& program, std::span<Value> argument
   return activation;
 }
 
+namespace {
+
+// Of numbers, lists and jumps: shorter than asking whether somebody has cancelled.
+bool is_short(const Instruction& instruction) {
+  switch (instruction.code) {
+    case OpCode::kMove:
+    case OpCode::kJump:
+    case OpCode::kJumpIfFalse:
+    case OpCode::kLoopTest: return true;
+    case OpCode::kOp: return instruction.op->way == ops::Way::kHost;
+    default: return false;
+  }
+}
+
+constexpr int kShortBetweenLooks = 64;
+
+}  // namespace
+
 Value Interpreter::execute(const Program& program, Activation& activation, uint32_t& pc) {
   Value* const registers = activation.registers.data();
   Value* const slots = activation.arguments.data();
   std::vector<Value>& returns = activation.returns;
   const bool is_profiled = frame_.profile_ != nullptr;
+  int until_look = 0;
   for (;;) {
     const Instruction& instruction = program.instructions[pc];
-    if (is_cancelled_ && (*is_cancelled_)()) fail(ErrorCode::kCancelled, program.name, ": cancelled");
+    if (is_cancelled_ && (--until_look <= 0 || !is_short(instruction))) {
+      until_look = kShortBetweenLooks;
+      if ((*is_cancelled_)()) fail(ErrorCode::kCancelled, program.name, ": cancelled");
+    }
     const int64_t start_ns = is_profiled ? Clock::system().now_ns() : 0;
     for (uint32_t i = instruction.operands_begin; i < instruction.operands_end; ++i) {
       const Operand& operand = program.operands[i];

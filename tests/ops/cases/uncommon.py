@@ -82,3 +82,32 @@ rows("aten::tensor_split.tensor_indices_or_sections", t(7, 3), t(values=3, dtype
 rows("aten::tensor_split.tensor_indices_or_sections", t(7, 3), t(values=[1, 4], dtype=LONG), 0)
 rows("aten::tensor_split.tensor_indices_or_sections", t(7), t(values=[1], dtype=torch.int32), error="dtype of long")
 rows("aten::new_empty_strided", t(2), [2, 3], [1, 2], check="shape", dtypes=FULL + INTEGRAL)
+
+# Forms that few programs write.
+for fn in ["cumsum_", "cumprod_"]:
+    rows(f"aten::{fn}", t(3, 4), 1)
+rows("aten::logical_not_", t(3, 4))
+rows("aten::bernoulli_.Tensor", t(2, 3), t(values=[0.0, 1.0, 1.0]))
+rows("aten::masked_scatter_", t(3, 4), t(3, 4, dtype=torch.bool), t(12), strided=False)  # PyTorch 1.13 is wrong for others
+for fn in ["and", "or", "xor"]:
+    rows(f"aten::bitwise_{fn}.Scalar_Tensor", 5, t(3, 4), dtypes=INTEGRAL)
+for fn in ["left", "right"]:
+    rows(f"aten::bitwise_{fn}_shift.Scalar_Tensor", 5, t(values=[0, 1, 3]), dtypes=INTEGRAL)
+rows("aten::remainder.Scalar_Tensor", 7.5, t(3, 4))
+rows("aten::remainder.Scalar_Tensor", 7, t(values=[2, -3, 5]), dtypes=INTEGRAL)
+INDEX = t(values=[[0, 2, 0], [1, 0, 1]], dtype=LONG)
+for reduce in ["add", "multiply"]:
+    rows("aten::scatter.value_reduce", t(4, 3), 0, INDEX, 1.5, reduce=reduce)
+    rows("aten::scatter_.value_reduce", t(4, 3), 0, INDEX, 2, reduce=reduce)
+rows("aten::conv_tbc", t(6, 2, 3), t(3, 3, 4), t(4), 1)
+rows("aten::conv_tbc", t(6, 2, 3), t(2, 3, 4), t(4))
+rows("aten::conv_tbc", t(6, 2), t(2, 3, 4), t(4), error="must have 3 dims")
+rows("aten::range", 1, 4)
+rows("aten::range.step", 0, 1, 0.25)
+rows("aten::range.step", 5, -1.5, -2, dtype=torch.float64)
+rows("aten::range.step", 1, 9, 3, dtype=LONG)
+rows("aten::range.step", 1, 2, -1, error="inconsistent with step sign")
+for periodic in [True, False]:
+    rows("aten::kaiser_window.periodic", 11, periodic)
+    rows("aten::kaiser_window.beta", 8, periodic, 3.5, dtype=torch.float64)
+rows("aten::kaiser_window", 7)

@@ -1,0 +1,114 @@
+// Forms that few programs write: in place, with the number first, of older names. Each is made of the usual one.
+#include <cmath>
+
+#include "kernels/common/compose.h"
+
+namespace tensord::kernels {
+namespace {
+
+using compose::call;
+using ops::Scalar;
+using ops::Value;
+
+// --- in place: what the functional form gives, copied
+
+OP("aten::logical_not_(Tensor(a!) self) -> Tensor(a!)")
+    .direct([](const Tensor& x) { return call("aten::copy_", x, call("aten::logical_not", x)); })
+    .composite();
+OP("aten::masked_scatter_(Tensor(a!) self, Tensor mask, Tensor source) -> Tensor(a!)")
+    .direct([](const Tensor& x, const Tensor& mask, const Tensor& source) {
+      return call("aten::copy_", x, call("aten::masked_scatter", x, mask, source));
+    })
+    .composite();
+OP("aten::bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)")
+    .direct([](const Tensor& x, const Tensor& p, const Value& generator) {
+      const Tensor chances = is_floating(p.dtype()) ? p : compose::to(p, DType::kFloat32);
+      return call("aten::copy_", x, call("aten::bernoulli", compose::expand(chances, x.sizes()), generator));
+    })
+    .composite()
+    .random();
+
+// --- numbers first. A number counts less than the tensor when their dtypes are joined.
+
+Tensor as_tensor(const Scalar& number, const Tensor& beside) {
+  const DType dtype = dtype_from_number(ops::call<int64_t>("aten::result_type.Scalar", beside, Value(number)));
+  return call("aten::full", Dims{}, Value(number), dtype, Value(), beside.device());
+}
+
+template <const char* const& NAME>
+Tensor number_first(const Scalar& number, const Tensor& x) {
+  return call(NAME, as_tensor(number, x), x);
+}
+constexpr const char* kAnd = "aten::bitwise_and.Tensor";
+constexpr const char* kOr = "aten::bitwise_or.Tensor";
+constexpr const char* kXor = "aten::bitwise_xor.Tensor";
+constexpr const char* kLeft = "aten::bitwise_left_shift.Tensor";
+constexpr const char* kRight = "aten::bitwise_right_shift.Tensor";
+constexpr const char* kRemainder = "aten::remainder.Tensor";
+
+OP("aten::bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor").direct(number_first<kAnd>).composite();
+OP("aten::bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor").direct(number_first<kOr>).composite();
+OP("aten::bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor").direct(number_first<kXor>).composite();
+OP("aten::bitwise_left_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor")
+    .direct(number_first<kLeft>)
+    .composite();
+OP("aten::bitwise_right_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor")
+    .direct(number_first<kRight>)
+    .composite();
+OP("aten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor").direct(number_first<kRemainder>).composite();
+
+// --- a number scattered by sum or product
+
+Tensor scatter_number(const char* name, const Tensor& x, int64_t dim, const Tensor& index, const Scalar& value,
+                      const std::string& reduce) {
+  const Tensor source = call("aten::full", index.sizes(), Value(value), x.dtype(), Value(), x.device());
+  return call(name, x, dim, index, source, reduce);
+}
+OP("aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor")
+    .direct([](const Tensor& x, int64_t dim, const Tensor& index, const Scalar& value, const std::string& reduce) {
+      return scatter_number("aten::scatter.reduce", x, dim, index, value, reduce);
+    })
+    .composite();
+OP("aten::scatter_.value_reduce(Tensor(a!) self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor(a!)")
+    .direct([](const Tensor& x, int64_t dim, const Tensor& index, const Scalar& value, const std::string& reduce) {
+      return scatter_number("aten::scatter_.reduce", x, dim, index, value, reduce);
+    })
+    .composite();
+
+// --- time by batch by channels
+
+OP("aten::conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor")
+    .direct([](const Tensor& x, const Tensor& weight, const Tensor& bias, int64_t pad) {
+      check(x.ndim() == 3, "Input must have 3 dims: time, batch, in_channel, but got ", x.ndim());
+      check(weight.ndim() == 3, "Weight tensor must have 3 dims: kernel_width, in_channels, out_channels, but got ",
+            weight.ndim());
+      check(bias.ndim() == 1, "Bias must be 1-D, but got ", bias.ndim());
+      const Tensor out = call("aten::conv1d", call("aten::permute", x, Dims{1, 2, 0}),
+                              call("aten::permute", weight, Dims{2, 1, 0}), bias, Dims{1}, Dims{pad}, Dims{1}, 1);
+      return call("aten::contiguous", call("aten::permute", out, Dims{2, 0, 1}));
+    })
+    .composite();
+
+// --- arange with the end in it
+
+#define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
+Tensor range(const Scalar& start, const Scalar& end, const Scalar& step, std::optional<DType> dtype, const Value&,
+             const Value& device, const Value&) {
+  const double from = start.to_double(), to = end.to_double(), by = step.to_double();
+  check(by != 0, "step must be nonzero");
+  check(std::isfinite(from) && std::isfinite(to), "unsupported range: ", from, " -> ", to);
+  check(by > 0 ? to >= from : to <= from, "upper bound and lower bound inconsistent with step sign");
+  const double steps = std::floor((to - from) / by);
+  check(steps < 1e15, "a range of ", steps, " numbers is too large");
+  const Tensor count = call("aten::arange", static_cast<int64_t>(steps) + 1, DType::kFloat64, Value(), device);
+  return compose::to(call("aten::add.Scalar", call("aten::mul.Scalar", count, by), from),
+                     dtype.value_or(DType::kFloat32));
+}
+OP("aten::range.step(Scalar start, Scalar end, Scalar step=1, *, " OPTIONS).direct(range);
+OP("aten::range(Scalar start, Scalar end, *, " OPTIONS)
+    .direct([](const Scalar& start, const Scalar& end, std::optional<DType> dtype, const Value& layout,
+               const Value& device, const Value& pin) { return range(start, end, 1, dtype, layout, device, pin); });
+#undef OPTIONS
+
+}  // namespace
+}  // namespace tensord::kernels
