@@ -23,7 +23,7 @@ tensord_layer(tensord_server_scheduler server/scheduler tensord_server_metrics)
 tensord_layer(tensord_server_executor server/executor tensord_server_scheduler tensord_server_tracing
               tensord_jit_runtime absl::inlined_vector absl::status)
 tensord_layer(tensord_server_repository server/repository tensord_server_executor tensord_server_pbtxt)
-tensord_layer(tensord_server_training server/training tensord_server_repository tensord_nn
+tensord_layer(tensord_server_training server/training tensord_server_repository tensord_files
               nlohmann_json::nlohmann_json OpenSSL::Crypto)
 # The status page is compiled in.
 set(STATUS_PAGE_FILE ${CMAKE_SOURCE_DIR}/server/web/status_page.html)

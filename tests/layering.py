@@ -24,6 +24,9 @@ ALLOWED = {
                          "core/tensor", "core/base"],
     "core/jit/passes": ["core/jit/ir", "core/autograd", "core/ops", "core/tensor", "core/base"],
     "core/jit/runtime": ["core/jit", "core/autograd", "core/ops", "core/tensor", "core/base"],
+    "core/files": ["core/nn", "core/jit/archive", "core/autograd", "core/ops", "core/tensor", "core/base"],
+    # Images: only the engine library has it.
+    "core/vision": ["core/files", "core/nn", "core/jit/archive", "core/autograd", "core/ops", "core/tensor", "core/base"],
     # The other way round too: include/tensord shows core, core/api writes what it declares.
     "core/api": ["core"],
     "kernels": ["core/autograd", "core/ops", "core/tensor", "core/base"],
@@ -67,6 +70,7 @@ LIBRARIES = {
     r"<(dnnl|oneapi/dnnl|cblas)": ["kernels"],
     r"<hwy": ["kernels", "server/commands"],
     r"<minizip/": ["core/jit/archive"],
+    r"<(jpeglib|png)\.h": ["core/vision"],
     r"<gloo/": ["core/distributed"],
 }
 # Threads are made by core/base/thread alone: an exception that leaves another one, or one that cannot be had, ends the process.

@@ -114,6 +114,51 @@ Tensor Embedding::forward(const Tensor& indices) {
   return call("aten::embedding", weight, indices, padding_idx_, false, sparse_);
 }
 
+EmbeddingBag::EmbeddingBag(int64_t num_embeddings, int64_t embedding_dim, EmbeddingBagOptions options)
+    : Module("EmbeddingBag"),
+      weight(register_parameter("weight", uninitialised({num_embeddings, embedding_dim}))),
+      options_(options) {
+  check(options.padding_idx < num_embeddings, "Padding_idx must be within num_embeddings");
+  init::normal_(weight);
+  if (options.padding_idx >= 0) init::zeros_(weight.as_view({embedding_dim}, {1}, options.padding_idx * embedding_dim));
+}
+Tensors EmbeddingBag::forward(const Tensors& inputs) {
+  check(!inputs.empty() && inputs.size() <= 3, kind(), ": expected indices, offsets and weights of rows but got ",
+        inputs.size(), " tensors");
+  Tensor indices = inputs[0], offsets = inputs.size() > 1 ? inputs[1] : Tensor();
+  Tensor weights = inputs.size() > 2 ? inputs[2] : Tensor();
+  check(!weights.defined() || weights.sizes() == indices.sizes(), kind(),
+        ": expected weights in the shape of the indices");
+  if (indices.ndim() == 2) {
+    check(!offsets.defined(), kind(), ": indices of two dimensions have no offsets");
+    const int64_t bags = indices.size(0), length = indices.size(1);
+    offsets = call("aten::mul.Scalar", call("aten::arange", bags, Value(DType::kInt64)), length);
+    if (options_.include_last_offset)
+      offsets = call("aten::mul.Scalar", call("aten::arange", bags + 1, Value(DType::kInt64)), length);
+    indices = call("aten::reshape", indices, Dims{-1});
+    if (weights.defined()) weights = call("aten::reshape", weights, Dims{-1});
+  }
+  check(indices.ndim() == 1 && offsets.defined(), kind(),
+        ": expected indices of one dimension with offsets, or of two");
+  const Value padding = options_.padding_idx >= 0 ? Value(options_.padding_idx) : Value();
+  return {call("aten::embedding_bag.padding_idx", weight, indices, offsets.to(indices.dtype()),
+               options_.scale_grad_by_freq, static_cast<int64_t>(options_.mode), false, weights,
+               options_.include_last_offset, padding)};
+}
+
+Bilinear::Bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features, bool has_bias)
+    : Module("Bilinear"),
+      weight(register_parameter("weight", uninitialised({out_features, in1_features, in2_features}))),
+      bias(register_parameter("bias", optional(has_bias, {out_features}))) {
+  check(in1_features > 0, "in1_features must be > 0, but got ", in1_features);
+  const double bound = 1 / std::sqrt(static_cast<double>(in1_features));
+  for (const Tensor& parameter : parameters()) init::uniform_(parameter, -bound, bound);
+}
+Tensors Bilinear::forward(const Tensors& inputs) {
+  check(inputs.size() == 2, kind(), ": expected 2 tensors but got ", inputs.size());
+  return {call("aten::bilinear", inputs[0], inputs[1], weight, bias)};
+}
+
 Dropout::Dropout(double p) : Layer("Dropout"), p_(p) {
   check(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
 }

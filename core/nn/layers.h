@@ -98,6 +98,34 @@ class Embedding final : public Layer {
   const bool sparse_;
 };
 
+enum class BagMode : int64_t { kSum = 0, kMean = 1, kMax = 2 };
+struct EmbeddingBagOptions {
+  BagMode mode = BagMode::kMean;
+  int64_t padding_idx = -1;  // as Embedding's; rows of it do not count
+  bool include_last_offset = false;
+  bool scale_grad_by_freq = false;
+};
+// Rows of a table, joined by bag. Inputs: indices [bags, length], or indices [count] and offsets [bags], where each bag
+// begins; then optionally weights of the rows, in the indices' shape (sum alone; undefined offsets for [bags, length]).
+class EmbeddingBag final : public Module {
+ public:
+  EmbeddingBag(int64_t num_embeddings, int64_t embedding_dim, EmbeddingBagOptions options = {});
+  Tensors forward(const Tensors& inputs) override;
+  const Tensor weight;  // [num_embeddings, embedding_dim]
+
+ private:
+  const EmbeddingBagOptions options_;
+};
+
+// first · weight · second + bias, for each output feature. Inputs: first [..., in1], second [..., in2].
+class Bilinear final : public Module {
+ public:
+  Bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features, bool has_bias = true);
+  Tensors forward(const Tensors& inputs) override;
+  const Tensor weight;  // [out, in1, in2]
+  const Tensor bias;    // [out] or undefined
+};
+
 class Dropout final : public Layer {
  public:
   explicit Dropout(double p = 0.5);

@@ -114,6 +114,8 @@ LBFGS::LBFGS(std::vector<Tensor> params, const LBFGSOptions& options)
 }
 LBFGS::~LBFGS() = default;
 
+void LBFGS::use_master_weights() { fail(ErrorCode::kUnimplemented, "LBFGS has no master weights"); }
+
 void LBFGS::add_param_group(ParamGroup group) {
   check(groups_.empty(), "LBFGS doesn't support per-parameter options (parameter groups)");
   Optimizer::add_param_group(std::move(group));

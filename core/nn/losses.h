@@ -1,14 +1,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "core/nn/module.h"
 #include "core/ops/op.h"
 
-// PyTorch's losses as modules: loss(input, target) gives one tensor. Options and their defaults are PyTorch's; an
-// undefined tensor is no weight.
+// PyTorch's losses and distances as modules: loss(input, target) gives one tensor. Options and their defaults are
+// PyTorch's; an undefined tensor is no weight.
 namespace tensord::nn {
 
 enum class Reduction : int64_t { kNone = 0, kMean = 1, kSum = 2 };
@@ -112,6 +113,53 @@ struct MultiMarginLoss final : Loss {
 struct CTCLoss final : Loss {
   explicit CTCLoss(int64_t blank = 0, Reduction reduction = Reduction::kMean, bool zero_infinity = false)
       : Loss("CTCLoss", "aten::ctc_loss.Tensor", 4, {blank, value(reduction), zero_infinity}) {}
+};
+
+// Distances: one operator of two tensors as well.
+struct CosineSimilarity final : Loss {
+  explicit CosineSimilarity(int64_t dim = 1, double eps = 1e-8)
+      : Loss("CosineSimilarity", "aten::cosine_similarity", 2, {dim, eps}) {}
+};
+struct PairwiseDistance final : Loss {
+  explicit PairwiseDistance(double p = 2, double eps = 1e-6, bool keepdim = false)
+      : Loss("PairwiseDistance", "aten::pairwise_distance", 2, {p, eps, keepdim}) {}
+};
+
+// Losses that PyTorch writes in Python, and so do we with operators.
+
+// loss(input, target, var): the variance of each element, or of each row or sample.
+class GaussianNLLLoss final : public Module {
+ public:
+  explicit GaussianNLLLoss(bool full = false, double eps = 1e-6, Reduction reduction = Reduction::kMean);
+  Tensors forward(const Tensors& inputs) override;
+
+ private:
+  const bool full_;
+  const double eps_;
+  const Reduction reduction_;
+};
+class MultiLabelSoftMarginLoss final : public Module {
+ public:
+  explicit MultiLabelSoftMarginLoss(const Tensor& weight = {}, Reduction reduction = Reduction::kMean);
+  Tensors forward(const Tensors& inputs) override;
+  const Tensor weight;
+
+ private:
+  const Reduction reduction_;
+};
+// loss(anchor, positive, negative), by any distance of two tensors; undefined: that of PairwiseDistance.
+class TripletMarginWithDistanceLoss final : public Module {
+ public:
+  using Distance = std::function<Tensor(const Tensor&, const Tensor&)>;
+  explicit TripletMarginWithDistanceLoss(Distance distance = {}, double margin = 1, bool swap = false,
+                                         Reduction reduction = Reduction::kMean);
+  Tensors forward(const Tensors& inputs) override;
+
+ private:
+  const Distance distance_;
+  const double margin_;
+  const bool swap_;
+  const Reduction reduction_;
 };
 
 }  // namespace tensord::nn

@@ -34,6 +34,45 @@ class InstanceNorm final : public Layer {
   const double eps_;
 };
 
+// Inputs [N, features, …], or [features, …] without a batch; `dims` are those behind the features.
+class InstanceNormOf : public Layer {
+ public:
+  using Layer::forward;
+  Tensor forward(const Tensor& input) override;
+  const Tensor weight, bias;                                    // [features] or undefined
+  const Tensor running_mean, running_var, num_batches_tracked;  // undefined unless it tracks statistics
+
+ protected:
+  InstanceNormOf(std::string kind, int64_t dims, int64_t features, double eps, double momentum, bool is_affine,
+                 bool tracks_statistics);
+
+ private:
+  const int64_t dims_, features_;
+  const double eps_, momentum_;
+};
+#define TENSORD_INSTANCE_NORM(DIMS)                                                                                    \
+  struct InstanceNorm##DIMS##d final : InstanceNormOf {                                                                \
+    explicit InstanceNorm##DIMS##d(int64_t features, double eps = 1e-5, double momentum = 0.1, bool is_affine = false, \
+                                   bool tracks_statistics = false)                                                     \
+        : InstanceNormOf("InstanceNorm" #DIMS "d", DIMS, features, eps, momentum, is_affine, tracks_statistics) {}     \
+  };
+TENSORD_INSTANCE_NORM(1)
+TENSORD_INSTANCE_NORM(2)
+TENSORD_INSTANCE_NORM(3)
+#undef TENSORD_INSTANCE_NORM
+
+// Over `size` neighbouring channels.
+class LocalResponseNorm final : public Layer {
+ public:
+  explicit LocalResponseNorm(int64_t size, double alpha = 1e-4, double beta = 0.75, double k = 1);
+  using Layer::forward;
+  Tensor forward(const Tensor& input) override;
+
+ private:
+  const int64_t size_;
+  const double alpha_, beta_, k_;
+};
+
 class RMSNorm final : public Layer {
  public:
   // Without eps: the smallest step of the input's dtype.

@@ -85,6 +85,85 @@ struct PixelShuffle final : OperatorLayer {
 struct PixelUnshuffle final : OperatorLayer {
   explicit PixelUnshuffle(int64_t factor) : OperatorLayer("PixelUnshuffle", "aten::pixel_unshuffle", {factor}) {}
 };
+struct ChannelShuffle final : OperatorLayer {
+  explicit ChannelShuffle(int64_t groups) : OperatorLayer("ChannelShuffle", "aten::channel_shuffle", {groups}) {}
+};
+// Over the channels of [N, channels, height, width], or without N.
+struct Softmax2d final : OperatorLayer {
+  Softmax2d() : OperatorLayer("Softmax2d", "aten::softmax.int", {-3}) {}
+};
+// x / (1 + |x|), x - tanh(x), softmax(-x).
+class Softsign final : public Layer {
+ public:
+  Softsign() : Layer("Softsign") {}
+  using Layer::forward;
+  Tensor forward(const Tensor& input) override;
+};
+class Tanhshrink final : public Layer {
+ public:
+  Tanhshrink() : Layer("Tanhshrink") {}
+  using Layer::forward;
+  Tensor forward(const Tensor& input) override;
+};
+class Softmin final : public Layer {
+ public:
+  explicit Softmin(int64_t dim) : Layer("Softmin"), dim_(dim) {}
+  using Layer::forward;
+  Tensor forward(const Tensor& input) override;
+
+ private:
+  const int64_t dim_;
+};
+
+// Windows of a picture as columns, and columns added up to a picture. One number stands for height and width.
+struct Unfold final : OperatorLayer {
+  explicit Unfold(const Dims& kernel_size, const Dims& dilation = {1}, const Dims& padding = {0},
+                  const Dims& stride = {1});
+};
+struct Fold final : OperatorLayer {
+  Fold(const Dims& output_size, const Dims& kernel_size, const Dims& dilation = {1}, const Dims& padding = {0},
+       const Dims& stride = {1});
+};
+
+// What does something else while training: single elements or whole channels to zero (or, Alpha, to where mean and
+// variance stay), slopes that are drawn.
+class TrainingLayer : public Layer {
+ public:
+  using Layer::forward;
+  Tensor forward(const Tensor& input) override;
+
+ protected:
+  // `least` to `most` dimensions.
+  TrainingLayer(std::string kind, const char* op, std::vector<ops::Value> options, int64_t least = 0,
+                int64_t most = kMaxDims);
+  static ops::Value chance(double p);
+
+ private:
+  const ops::Op& op_;
+  const std::vector<ops::Value> options_;
+  const int64_t least_, most_;
+};
+struct AlphaDropout final : TrainingLayer {
+  explicit AlphaDropout(double p = 0.5) : TrainingLayer("AlphaDropout", "aten::alpha_dropout", {chance(p)}) {}
+};
+struct FeatureAlphaDropout final : TrainingLayer {
+  explicit FeatureAlphaDropout(double p = 0.5)
+      : TrainingLayer("FeatureAlphaDropout", "aten::feature_alpha_dropout", {chance(p)}) {}
+};
+// Whole channels of [N, channels, …], with N.
+struct Dropout2d final : TrainingLayer {
+  explicit Dropout2d(double p = 0.5) : TrainingLayer("Dropout2d", "aten::feature_dropout", {chance(p)}, 4, 4) {}
+};
+struct Dropout3d final : TrainingLayer {
+  explicit Dropout3d(double p = 0.5) : TrainingLayer("Dropout3d", "aten::feature_dropout", {chance(p)}, 5, 5) {}
+};
+struct Dropout1d final : TrainingLayer {
+  explicit Dropout1d(double p = 0.5) : TrainingLayer("Dropout1d", "aten::feature_dropout", {chance(p)}, 3, 3) {}
+};
+struct RReLU final : TrainingLayer {
+  explicit RReLU(double lower = 1.0 / 8, double upper = 1.0 / 3)
+      : TrainingLayer("RReLU", "aten::rrelu", {lower, upper}) {}
+};
 
 // Pools. One number, a list of one, stands for all dimensions; no stride: the kernel's size.
 #define TENSORD_POOL(DIMS)                                                                                      \
@@ -123,15 +202,44 @@ TENSORD_MAX_POOL(3d)
 #undef TENSORD_POOL
 #undef TENSORD_MAX_POOL
 
-// Margins around the last dimensions: {left, right, top, bottom, …}.
+// Margins around the last dimensions: {left, right, top, bottom, …}; of the layers for one, two and three dimensions,
+// one number stands for all.
+Dims margins_of(const char* kind, const Dims& padding, size_t dims);
+#define TENSORD_PADS(DIMS)                                                                                             \
+  struct ConstantPad##DIMS##d final : OperatorLayer {                                                                  \
+    ConstantPad##DIMS##d(const Dims& padding, double value)                                                            \
+        : OperatorLayer("ConstantPad" #DIMS "d", "aten::pad",                                                          \
+                        {ops::make_int_list(margins_of("ConstantPad" #DIMS "d", padding, DIMS)), "constant", value}) { \
+    }                                                                                                                  \
+  };                                                                                                                   \
+  TENSORD_PAD(ReflectionPad##DIMS##d, DIMS, "reflect")                                                                 \
+  TENSORD_PAD(ReplicationPad##DIMS##d, DIMS, "replicate")                                                              \
+  TENSORD_PAD(CircularPad##DIMS##d, DIMS, "circular")
+#define TENSORD_PAD(NAME, DIMS, MODE)                                                                  \
+  struct NAME final : OperatorLayer {                                                                  \
+    explicit NAME(const Dims& padding)                                                                 \
+        : OperatorLayer(#NAME, "aten::pad",                                                            \
+                        {ops::make_int_list(margins_of(#NAME, padding, DIMS)), MODE, ops::Value()}) {} \
+  };
+TENSORD_PADS(1)
+TENSORD_PADS(2)
+TENSORD_PADS(3)
+#undef TENSORD_PAD
+#undef TENSORD_PADS
 struct ConstantPad final : OperatorLayer {
   ConstantPad(const Dims& padding, double value)
       : OperatorLayer("ConstantPad", "aten::pad", {ops::make_int_list(padding), "constant", value}) {}
 };
-struct ZeroPad2d final : OperatorLayer {
-  explicit ZeroPad2d(const Dims& padding)
-      : OperatorLayer("ZeroPad2d", "aten::pad", {ops::make_int_list(padding), "constant", 0.0}) {}
-};
+#define TENSORD_ZERO_PAD(DIMS)                                                                                    \
+  struct ZeroPad##DIMS##d final : OperatorLayer {                                                                 \
+    explicit ZeroPad##DIMS##d(const Dims& padding)                                                                \
+        : OperatorLayer("ZeroPad" #DIMS "d", "aten::pad",                                                         \
+                        {ops::make_int_list(margins_of("ZeroPad" #DIMS "d", padding, DIMS)), "constant", 0.0}) {} \
+  };
+TENSORD_ZERO_PAD(1)
+TENSORD_ZERO_PAD(2)
+TENSORD_ZERO_PAD(3)
+#undef TENSORD_ZERO_PAD
 struct ReflectionPad final : OperatorLayer {
   explicit ReflectionPad(const Dims& padding)
       : OperatorLayer("ReflectionPad", "aten::pad", {ops::make_int_list(padding), "reflect"}) {}

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/nn/clip_grad.h"
 #include "core/nn/state.h"
+#include "core/ops/run.h"
 #include "core/ops/sparse.h"
 #include "core/tensor/device_runtime.h"
 #include "core/tensor/grad_mode.h"
@@ -104,6 +105,25 @@ void Optimizer::keep_only(std::span<const Tensor> params) {
   std::erase_if(states_, [this](const auto& item) { return !kept_->contains(item.first); });
 }
 
+void Optimizer::use_master_weights() {
+  if (!states_.empty()) fail(ErrorCode::kFailedPrecondition, kind_, ": master weights come before the first step");
+  has_masters_ = true;
+}
+
+// Makes the master, or takes over what was written to the parameter since the last step: elements that are still the
+// master, rounded, keep its other bits.
+void Optimizer::follow(State& state, const Tensor& param) const {
+  if (state.master.defined() && state.written_version == param.version()) return;
+  const Tensor given = param.to(DType::kFloat32);
+  if (!state.master.defined()) {
+    state.master = zeros_for(Tensor::meta_strided(param.sizes(), param.strides(), DType::kFloat32, param.device()));
+    state.master.copy_from(given);
+    return;
+  }
+  const Tensor is_same = ops::call("aten::eq.Tensor", state.master.to(param.dtype()), param);
+  state.master.copy_from(ops::call("aten::where.self", is_same, state.master, given));
+}
+
 void Optimizer::set_options(const Options& options) {
   std::vector<Options> changed;
   for (const ParamGroup& group : groups_) {
@@ -126,19 +146,32 @@ Tensor Optimizer::step(const Closure& closure) {
   const NoGradGuard without_grad;
   check_layouts();
   std::vector<Update> updates, sparse;
+  std::vector<std::pair<Tensor, State*>> rounded;
   for (const ParamGroup& group : groups_) {
     updates.clear();
     sparse.clear();
+    rounded.clear();
     for (const Tensor& param : group.params) {
       if (!keeps(param)) continue;
       Tensor grad = autograd::grad(param);
       if (!grad.defined()) continue;
       State& state = states_[param.impl()];
       ++state.step;
-      (ops::stands_for(grad) ? sparse : updates).push_back({param, std::move(grad), &state});
+      if (!has_master(param)) {
+        (ops::stands_for(grad) ? sparse : updates).push_back({param, std::move(grad), &state});
+        continue;
+      }
+      follow(state, param);
+      updates.push_back({state.master, grad.to(DType::kFloat32), &state});
+      rounded.emplace_back(param, &state);
     }
     if (!updates.empty()) update(group.options, updates);
     for (const Update& each : sparse) update_sparse(group.options, each);
+    for (const auto& [param, state] : rounded) {
+      param.copy_from(state->master);
+      param.storage()->bump_version();
+      state->written_version = param.version();
+    }
   }
   return loss;
 }
@@ -185,6 +218,7 @@ Value Optimizer::save_state(const State& state) const {
     // The first is always there in PyTorch's state; the others only where they are in use.
     if (tensor.defined() || i == 0) set_item(saved, tensor_names_[i], tensor);
   }
+  if (state.master.defined()) set_item(saved, "master_param", state.master);
   return saved;
 }
 
@@ -216,20 +250,25 @@ Optimizer::State Optimizer::load_state(const DictObject& saved, const Tensor& pa
   State state;
   if (step_kind_ != StepKind::kNone) state.step = get_integer(saved, "step");
   state.tensors.resize(tensor_names_.size());
-  for (size_t i = 0; i < tensor_names_.size(); ++i) {
-    const Value* value = find_item(saved, tensor_names_[i]);
-    if (!value || value->is_none()) continue;
+  const Tensor like =
+      has_master(param) ? Tensor::meta_strided(param.sizes(), param.strides(), DType::kFloat32, param.device()) : param;
+  const auto load = [&](const char* name) -> Tensor {
+    const Value* value = find_item(saved, name);
+    if (!value || value->is_none()) return {};
     if (const ops::SparseTensor* sparse = ops::as_sparse(*value); sparse && takes_sparse()) {
       check(sparse->is_coo() && sparse->sizes() == param.sizes() && sparse->dtype() == param.dtype(), kind_,
-            ": state \"", tensor_names_[i], "\" is not like its parameter, ", describe(param));
-      state.tensors[i] = ops::stand_in(sparse->with(sparse->values().clone()));
-      continue;
+            ": state \"", name, "\" is not like its parameter, ", describe(param));
+      return ops::stand_in(sparse->with(sparse->values().clone()));
     }
-    check(value->is_tensor() && value->to_tensor().sizes() == param.sizes(), kind_, ": state \"", tensor_names_[i],
+    check(value->is_tensor() && value->to_tensor().sizes() == param.sizes(), kind_, ": state \"", name,
           "\" is not like its parameter, ", describe(param));
-    state.tensors[i] = zeros_for(param);
-    state.tensors[i].copy_from(value->to_tensor());
-  }
+    const Tensor tensor = zeros_for(like);
+    tensor.copy_from(value->to_tensor());
+    return tensor;
+  };
+  for (size_t i = 0; i < tensor_names_.size(); ++i) state.tensors[i] = load(tensor_names_[i]);
+  // Of a parameter that was saved with it; follow() takes what is written to that meanwhile.
+  if (has_master(param)) state.master = load("master_param");
   return state;
 }
 

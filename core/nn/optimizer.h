@@ -44,11 +44,11 @@ struct ParamGroup {
   Options options;  // those that differ from the optimiser's; all of them once the group was added
 };
 
-// Updates parameters (leaves, float32 or float64) from their gradients, in place and outside of autograd. One
-// step is one operator over all tensors of a group. Parameters without a gradient are left alone, and so is
-// what is kept of them. Sparse gradients: SGD, Adagrad, LBFGS and SparseAdam take them, the others throw
-// Error{kUnimplemented} before anything is changed. Thread-safety: none; a step waits for no other thread that reads
-// the parameters.
+// Updates parameters (leaves, float32 or float64; float16 and bfloat16 with master weights) from their gradients, in
+// place and outside of autograd. One step is one operator over all tensors of a group. Parameters without a gradient
+// are left alone, and so is what is kept of them. Sparse gradients: SGD, Adagrad, LBFGS and SparseAdam take them, the
+// others throw Error{kUnimplemented} before anything is changed. Thread-safety: none; a step waits for no other thread
+// that reads the parameters.
 class Optimizer {
  public:
   // Computes the loss and its gradients again; called with grad mode on.
@@ -72,6 +72,10 @@ class Optimizer {
   // From now on steps update these parameters alone, and only what they need is kept and loaded: for a process among
   // several that share the others (ZeroRedundancy). Drops what is kept of others.
   void keep_only(std::span<const Tensor> params);
+  // From now on parameters of float16 and bfloat16 have a copy in float32, which is what steps update, with states in
+  // float32; the parameter is the copy, rounded. The copy follows a parameter that is written between two steps. It is
+  // state "master_param" of the state dict. Throws Error{kFailedPrecondition} after the first step.
+  virtual void use_master_weights();
   // Sets these options in every group.
   void set_options(const Options& options);
   // The options of groups that do not say otherwise.
@@ -91,11 +95,13 @@ class Optimizer {
   // What is kept of one parameter.
   struct State {
     int64_t step = 0;
-    std::vector<Tensor> tensors;  // by the optimiser's tensor names; undefined where not in use
+    std::vector<Tensor> tensors;              // by the optimiser's tensor names; undefined where not in use
+    Tensor master;                            // undefined: the parameter itself is updated
+    std::optional<uint32_t> written_version;  // of the parameter, when it was last made from the master
   };
   // A parameter with its gradient and state.
   struct Update {
-    Tensor param, grad;
+    Tensor param, grad;  // where there is a master, it, and the gradient in float32
     State* state;
   };
 
@@ -123,6 +129,10 @@ class Optimizer {
 
  private:
   void check_layouts() const;
+  bool has_master(const Tensor& param) const {
+    return has_masters_ && (param.dtype() == DType::kFloat16 || param.dtype() == DType::kBFloat16);
+  }
+  void follow(State& state, const Tensor& param) const;
   bool keeps(const Tensor& param) const { return !kept_ || kept_->contains(param.impl()); }
   Options merged(const Options& options) const;
   ops::Value save_state(const State& state) const;
@@ -132,6 +142,7 @@ class Optimizer {
   const Options defaults_;
   const std::vector<const char*> tensor_names_;
   const StepKind step_kind_;
+  bool has_masters_ = false;
   std::optional<std::unordered_set<const TensorImpl*>> kept_;  // not set: all
 };
 
@@ -266,6 +277,7 @@ class LBFGS : public Optimizer {
   ~LBFGS() override;
   Tensor step(const Closure& closure) override;
   void add_param_group(ParamGroup group) override;
+  void use_master_weights() override;  // Error{kUnimplemented}: its memory is of all parameters together
 
  protected:
   void check_options(const Options& options) const override;

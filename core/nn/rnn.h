@@ -6,7 +6,8 @@
 
 #include "core/nn/module.h"
 
-// Recurrent layers over whole sequences. Weights have PyTorch's names: weight_ih_l0, weight_hh_l0_reverse …
+// Recurrent layers over whole sequences, and their cells, which make one step. Weights have PyTorch's names:
+// weight_ih_l0, weight_hh_l0_reverse …
 namespace tensord::nn {
 
 struct RNNOptions {
@@ -47,6 +48,37 @@ struct LSTM final : Recurrent {
 struct GRU final : Recurrent {
   GRU(int64_t input_size, int64_t hidden_size, const RNNOptions& options = {})
       : Recurrent("GRU", Kind::kGRU, input_size, hidden_size, options) {}
+};
+
+// One step. Inputs: [batch, input_size] or [input_size], then optionally the state, h [batch, hidden_size] and of an
+// LSTM c; zeros when it is left out. Results: the next state.
+class RecurrentCell : public Module {
+ public:
+  Tensors forward(const Tensors& inputs) override;
+  const Tensor weight_ih, weight_hh;  // [gates · hidden_size, input_size or hidden_size]
+  const Tensor bias_ih, bias_hh;      // or undefined
+
+ protected:
+  RecurrentCell(std::string kind, const char* op, int64_t gates, int64_t input_size, int64_t hidden_size,
+                bool has_bias);
+
+ private:
+  const char* const op_;
+  const int64_t input_size_, hidden_size_;
+};
+
+struct RNNCell final : RecurrentCell {
+  RNNCell(int64_t input_size, int64_t hidden_size, bool has_bias = true, bool is_relu = false)
+      : RecurrentCell("RNNCell", is_relu ? "aten::rnn_relu_cell" : "aten::rnn_tanh_cell", 1, input_size, hidden_size,
+                      has_bias) {}
+};
+struct LSTMCell final : RecurrentCell {
+  LSTMCell(int64_t input_size, int64_t hidden_size, bool has_bias = true)
+      : RecurrentCell("LSTMCell", "aten::lstm_cell", 4, input_size, hidden_size, has_bias) {}
+};
+struct GRUCell final : RecurrentCell {
+  GRUCell(int64_t input_size, int64_t hidden_size, bool has_bias = true)
+      : RecurrentCell("GRUCell", "aten::gru_cell", 3, input_size, hidden_size, has_bias) {}
 };
 
 }  // namespace tensord::nn

@@ -1,6 +1,9 @@
 #pragma once
 
-// Datasets, samplers, loaders.
+// Datasets, samplers, loaders, and files of numbers. Pictures are in vision.h.
+#include "core/files/csv.h"
+#include "core/files/idx.h"
+#include "core/files/table.h"
 #include "core/nn/data_loader.h"
 #include "core/nn/dataset.h"
 #include "core/nn/sampler.h"

@@ -14,3 +14,4 @@
 #include "tensord/random.h"
 #include "tensord/serialize.h"
 #include "tensord/tensor.h"
+#include "tensord/vision.h"

@@ -3,8 +3,9 @@
 #include <map>
 
 #include "core/base/error.h"
+#include "core/files/table.h"
+#include "core/jit/archive/safetensors.h"
 #include "core/jit/runtime/module.h"
-#include "server/training/data/data_formats.h"
 
 namespace tensord::server {
 namespace {
@@ -12,8 +13,8 @@ namespace {
 // A name as messages show it; the path of the file says nothing to a client.
 std::string shown(const std::string& name) { return concat("weights '", name.substr(0, 200), "'"); }
 
-NamedArrays read_weights(const std::string& path) {
-  return path.ends_with(".safetensors") ? read_safetensors(path) : read_torch_file(path);
+files::NamedArrays read_weights(const std::string& path) {
+  return path.ends_with(".safetensors") ? jit::read_safetensors(path).tensors : files::read_torch_file(path);
 }
 
 }  // namespace
@@ -25,7 +26,7 @@ void write_with_weights(const std::string& base, const std::string& weights, con
   std::map<std::string, Tensor> tensors;
   for (const auto& [name, tensor] : module->named_parameters()) tensors.emplace(name, tensor);
   for (const auto& [name, tensor] : module->named_buffers()) tensors.emplace(name, tensor);
-  const NamedArrays given = read_weights(weights);
+  const files::NamedArrays given = read_weights(weights);
   check(!given.empty(), "the file of weights has no tensors");
   for (const auto& [name, tensor] : given) {
     const auto found = tensors.find(name);

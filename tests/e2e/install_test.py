@@ -9,6 +9,8 @@ import sys
 import tempfile
 import unittest
 
+from PIL import Image
+
 from tests.e2e.daemon_process import BINARY, ROOT, DaemonProcess
 
 BUILD = os.environ["TENSORD_BUILD"]
@@ -47,12 +49,21 @@ class InstallTest(unittest.TestCase):
                          "right: more than 95 %\nthe archive says the same: yes\n")
         with DaemonProcess(self.path("circles")) as daemon:
             self.assertEqual(run(self.path("build", "ask_circle"), daemon.ready["grpc"]), "inside\noutside\n")
+        self.write_pictures()
+        self.assertEqual(run(self.path("build", "train_images"), self.path("pictures")), "right: 32 of 32 pictures of 2 classes\n")
         self.assertEqual(sorted(run(BINARY, "launch", "--nproc", "2", self.path("build", "train_together")).splitlines()),
                          [f"[default{rank}]:rank {rank} of 2: y = 3.000x -1.000" for rank in range(2)])
         self.assertIn("a square", run(self.path("build", "run_shapes"), os.path.join(MODELS, "shapes", "1", "model.pt")))
         with DaemonProcess(MODELS) as daemon:
             answer = run(self.path("build", "ask_shapes"), daemon.ready["grpc"])
             self.assertRegex(answer, r"version 1 of shapes: a circle \(\d+%\)")
+
+    def write_pictures(self):
+        for name, colour in (("day", (230, 200, 120)), ("night", (20, 30, 90))):
+            os.makedirs(self.path("pictures", name))
+            for i in range(16):
+                image = Image.new("RGB", (40 + i, 36), tuple(min(255, part + i) for part in colour))
+                image.save(self.path("pictures", name, f"{i}.{'png' if i % 2 else 'jpg'}"))
 
     def test_pkg_config_finds_the_engine(self):
         run(CMAKE, "--install", BUILD, "--prefix", self.path("prefix"), "--component", "development")

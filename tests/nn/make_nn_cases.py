@@ -290,6 +290,96 @@ def more_layers():
     ]
 
 
+def newer_layers():
+    """As more_layers(), of layers that came later."""
+    torch.manual_seed(9)
+    stack = dict(d_model=8, nhead=2, dim_feedforward=12, dropout=0.0)
+    ahead = nn.Transformer.generate_square_subsequent_mask(5)
+    hidden = torch.tensor([[False, False, False, True], [False, True, True, True]])
+    ints, offsets = torch.tensor([1, 2, 4, 5, 4, 3, 2, 9]), torch.tensor([0, 3, 3, 6])
+    ones = torch.ones(5, 4)
+    picture, volume = torch.randn(1, 2, 6, 6, generator=torch.Generator().manual_seed(4)), torch.randn(1, 2, 4, 4, 4)
+    line = torch.randn(2, 3, 8, generator=torch.Generator().manual_seed(5))
+    pooled = [nn.functional.max_pool1d(line, 2, return_indices=True), nn.functional.max_pool2d(picture, 2, return_indices=True),
+              nn.functional.max_pool3d(volume, 2, return_indices=True)]
+    labels = torch.tensor([[1.0, 0.0, 1.0, 0.0]] * 3 + [[0.0, 1.0, 0.0, 1.0]] * 2)
+    return [
+        ("RNNCell", lambda: nn.RNNCell(3, 4), [[5, 3]]), ("RNNCellRelu", lambda: nn.RNNCell(3, 4, nonlinearity="relu"), [[5, 3], [5, 4]]),
+        ("LSTMCell", lambda: nn.LSTMCell(3, 4), [[5, 3], [5, 4], [5, 4]]), ("GRUCell", lambda: nn.GRUCell(3, 4, bias=False), [[5, 3], [5, 4]]),
+        ("GRUCellNoBatch", lambda: nn.GRUCell(3, 4), [[3]]),
+        ("DecoderLayer", lambda: nn.TransformerDecoderLayer(**stack), [[5, 2, 8], [4, 2, 8]]),
+        ("DecoderLayerMasks", lambda: nn.TransformerDecoderLayer(**stack, batch_first=True, norm_first=True, activation="gelu"),
+         [[2, 5, 8], [2, 4, 8], ahead, None, None, hidden]),
+        ("TransformerEncoder", lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(**stack), 3), [[5, 2, 8], ahead]),
+        ("TransformerEncoderNorm", lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(**stack, batch_first=True), 2, nn.LayerNorm(8)),
+         [[2, 4, 8], None, hidden]),
+        ("TransformerDecoder", lambda: nn.TransformerDecoder(nn.TransformerDecoderLayer(**stack), 2, nn.LayerNorm(8)),
+         [[5, 2, 8], [4, 2, 8], ahead]),
+        ("Transformer", lambda: nn.Transformer(num_encoder_layers=2, num_decoder_layers=2, **stack),
+         [[4, 2, 8], [5, 2, 8], None, ahead, None, hidden, None, hidden]),
+        *((f"EmbeddingBag{mode}", lambda mode=mode: nn.EmbeddingBag(10, 4, mode=mode, padding_idx=2), [ints, offsets])
+          for mode in ("sum", "mean", "max")),
+        ("EmbeddingBagRows", lambda: nn.EmbeddingBag(10, 4, mode="sum"), [ints.view(2, 4), None, torch.rand(2, 4)]),
+        ("EmbeddingBagLast", lambda: nn.EmbeddingBag(10, 4, include_last_offset=True), [ints, torch.tensor([0, 3, 8])]),
+        ("Bilinear", lambda: nn.Bilinear(3, 4, 5), [[6, 3], [6, 4]]),
+        ("LPPool1d", lambda: nn.LPPool1d(2, 3, 2), [torch.rand(2, 3, 9)]), ("LPPool2d", lambda: nn.LPPool2d(3, (2, 3), ceil_mode=True), [torch.rand(2, 3, 7, 8)]),
+        ("FractionalMaxPool2d", lambda: nn.FractionalMaxPool2d(3, output_size=(4, 5)), [[2, 3, 9, 10]]),
+        ("FractionalMaxPool2dRatio", lambda: nn.FractionalMaxPool2d(2, output_ratio=(0.5, 0.7)), [[3, 9, 10]]),
+        ("FractionalMaxPool3d", lambda: nn.FractionalMaxPool3d(2, output_size=3), [[1, 2, 6, 7, 8]]),
+        *((f"MaxUnpool{i + 1}d", lambda i=i: getattr(nn, f"MaxUnpool{i + 1}d")(2), list(pooled[i])) for i in range(3)),
+        ("Upsample", lambda: nn.Upsample(scale_factor=2), [[1, 2, 3, 4]]), ("UpsampleSize", lambda: nn.Upsample(size=(5, 7), mode="bilinear"), [[1, 2, 3, 4]]),
+        ("UpsampleCubic", lambda: nn.Upsample(scale_factor=(1.5, 2.3), mode="bicubic", align_corners=False), [[1, 2, 5, 4]]),
+        ("UpsampleLine", lambda: nn.Upsample(scale_factor=2.5, mode="linear", align_corners=True), [[1, 2, 5]]),
+        ("UpsampleVolume", lambda: nn.Upsample(size=5, mode="trilinear"), [[1, 2, 3, 2, 4]]),
+        ("UpsampleExact", lambda: nn.Upsample(scale_factor=1.7, mode="nearest-exact"), [[1, 2, 5, 4]]),
+        ("UpsamplingNearest2d", lambda: nn.UpsamplingNearest2d(scale_factor=3), [[1, 2, 3, 4]]),
+        ("UpsamplingBilinear2d", lambda: nn.UpsamplingBilinear2d(size=(6, 5)), [[1, 2, 3, 4]]),
+        ("Unfold", lambda: nn.Unfold((2, 3), padding=1, stride=2), [[2, 3, 5, 6]]), ("Fold", lambda: nn.Fold((4, 5), (2, 3), padding=1), [[2, 12, 25]]),
+        ("LocalResponseNorm", lambda: nn.LocalResponseNorm(3, 0.2, 0.6, 1.5), [[2, 5, 3, 4]]), ("LocalResponseNorm1d", lambda: nn.LocalResponseNorm(2), [[2, 5, 3]]),
+        ("InstanceNorm1d", lambda: nn.InstanceNorm1d(3), [[2, 3, 7]]), ("InstanceNorm2d", lambda: nn.InstanceNorm2d(3, affine=True, track_running_stats=True), [[2, 3, 4, 5]]),
+        ("InstanceNorm3d", lambda: nn.InstanceNorm3d(2), [[1, 2, 3, 4, 2]]), ("InstanceNormNoBatch", lambda: nn.InstanceNorm1d(3), [[3, 7]]),
+        ("ChannelShuffle", lambda: Shuffled(), [[1, 6, 2, 3]]), ("Softsign", nn.Softsign, [[3, 5]]), ("Tanhshrink", nn.Tanhshrink, [[3, 5]]),
+        ("Softmin", lambda: nn.Softmin(1), [[3, 5]]), ("Softmax2d", nn.Softmax2d, [[2, 3, 4, 5]]), ("RReLU", nn.RReLU, [[6, 5]]),
+        ("AlphaDropout", lambda: nn.AlphaDropout(0.3), [[6, 5]]), ("FeatureAlphaDropout", lambda: nn.FeatureAlphaDropout(0.3), [[6, 5, 2]]),
+        ("Dropout1d", lambda: nn.Dropout1d(0.4), [[6, 5, 2]]), ("Dropout2d", lambda: nn.Dropout2d(0.4), [[6, 5, 2, 2]]),
+        ("Dropout3d", lambda: nn.Dropout3d(0.4), [[6, 5, 2, 1, 2]]),
+        ("ConstantPad3d", lambda: nn.ConstantPad3d(1, 2.5), [[1, 2, 3, 2, 2]]), ("ReflectionPad1d", lambda: nn.ReflectionPad1d(2), [[2, 3, 5]]),
+        ("ReplicationPad3d", lambda: nn.ReplicationPad3d((1, 0, 2, 1, 0, 1)), [[1, 2, 3, 2, 2]]),
+        ("CosineSimilarity", lambda: nn.CosineSimilarity(1), [[5, 4], [5, 4]]), ("PairwiseDistance", lambda: nn.PairwiseDistance(1, keepdim=True), [[5, 4], [5, 4]]),
+        ("GaussianNLLLoss", lambda: nn.GaussianNLLLoss(full=True), [[5, 4], [5, 4], ones * 0.3]),
+        ("GaussianNLLLossRows", lambda: nn.GaussianNLLLoss(reduction="sum"), [[5, 4], [5, 4], torch.tensor([0.5, 0.0, 1.0, 2.0, 3.0])]),
+        ("MultiLabelSoftMarginLoss", lambda: nn.MultiLabelSoftMarginLoss(torch.tensor([1.0, 2.0, 0.5, 1.5])), [[5, 4], labels]),
+        ("TripletMarginWithDistanceLoss", lambda: nn.TripletMarginWithDistanceLoss(swap=True, margin=0.7), [[5, 4], [5, 4], [5, 4]]),
+        ("AdaptiveLogSoftmax", lambda: nn.AdaptiveLogSoftmaxWithLoss(16, 20, [5, 12], head_bias=True),
+         [[6, 16], torch.tensor([0, 19, 4, 5, 13, 2])]),
+        ("ModuleList", lambda: Listed(), [[2, 3]]),
+    ]
+
+
+class Listed(nn.Module):
+    """What holds modules and parameters."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(3, 4), nn.Linear(4, 2)])
+        self.heads = nn.ModuleDict({"tanh": nn.Tanh(), "linear": nn.Linear(2, 2)})
+        self.scales = nn.ParameterList([nn.Parameter(torch.full((2,), 0.5)), nn.Parameter(torch.full((2,), 3.0))])
+        self.named = nn.ParameterDict({"shift": nn.Parameter(torch.ones(2))})
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        x = self.heads["linear"](self.heads["tanh"](x))
+        return x * self.scales[0] + self.scales[1] + self.named["shift"]
+
+
+class Shuffled(nn.Module):
+    """ChannelShuffle(2), which has no gradient in an older PyTorch."""
+
+    def forward(self, x):
+        return x.unflatten(1, (2, 3)).transpose(1, 2).flatten(1, 2)
+
+
 class Padded(nn.Module):
     """Of an older PyTorch, which has no such layer."""
 
@@ -309,13 +399,15 @@ def run_more(name, make, inputs):
     torch.manual_seed(22)
     module = make()
     state = {key: value.clone() for key, value in module.state_dict().items()}
-    given = [torch.randn(item) if isinstance(item, list) else item.clone() for item in inputs]
-    given[0].requires_grad_(True)
+    given = [torch.randn(item) if isinstance(item, list) else None if item is None else item.clone() for item in inputs]
+    if given[0].is_floating_point():
+        given[0].requires_grad_(True)
     own = (given[0], tuple(given[1:])) if "LSTM" in name and len(given) == 3 else given
+    torch.manual_seed(23)
     outputs = flattened(module(*own))
     directions = [torch.randn(output.shape) for output in outputs]
     torch.autograd.backward(outputs, directions)
-    return {"name": name, "state": state, "inputs": [item.detach() for item in given], "outputs": [item.detach() for item in outputs],
+    return {"name": name, "state": state, "inputs": [None if item is None else item.detach() for item in given], "outputs": [item.detach() for item in outputs],
             "directions": directions, "grad": given[0].grad, "grads": {key: p.grad for key, p in module.named_parameters()}}
 
 
@@ -369,6 +461,7 @@ def main(folder):
     torch.save(sampler_cases(), folder / "samplers.pt")
     torch.save([run_layer(*case) for case in layers()], folder / "layers.pt")
     torch.save([run_more(*case) for case in more_layers()], folder / "more_layers.pt")
+    torch.save([run_more(*case) for case in newer_layers()], folder / "newer_layers.pt")
     torch.save(clipping(), folder / "clipping.pt")
 
 

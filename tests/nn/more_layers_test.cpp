@@ -2,16 +2,13 @@
 #include <functional>
 #include <map>
 
-#include "core/autograd/engine.h"
-#include "core/autograd/variable.h"
 #include "core/nn/conv.h"
 #include "core/nn/layers.h"
 #include "core/nn/losses.h"
 #include "core/nn/norms.h"
 #include "core/nn/operator_layers.h"
 #include "core/nn/rnn.h"
-#include "core/ops/generator.h"
-#include "tests/nn/nn_cases.h"
+#include "tests/nn/compare_module.h"
 
 namespace tensord::nn {
 namespace {
@@ -121,29 +118,6 @@ std::map<std::string, std::function<Made()>> losses() {
   };
 }
 
-void compare(const Value& saved, Module& module) {
-  const StateDict state = module.state_dict();
-  const auto& names = dict_of(item(saved, "state")).items();
-  ASSERT_EQ(state.size(), names.size());
-  for (size_t i = 0; i < state.size(); ++i) {
-    EXPECT_EQ(state[i].name, names[i].first.to_string());
-    EXPECT_LT(difference(state[i].tensor, names[i].second.to_tensor()), 1e-6) << state[i].name;
-  }
-  Tensors inputs;
-  for (const Tensor& each : tensors(item(saved, "inputs"))) inputs.push_back(each.clone());
-  autograd::set_requires_grad(inputs.front());
-  const Tensors outputs = module.run(inputs);
-  const auto expected = tensors(item(saved, "outputs")), directions = tensors(item(saved, "directions"));
-  ASSERT_EQ(outputs.size(), expected.size());
-  for (size_t i = 0; i < outputs.size(); ++i) EXPECT_LT(difference(outputs[i], expected[i]), 3e-6) << i;
-  autograd::backward(outputs, directions);
-  EXPECT_LT(difference(autograd::grad(inputs.front()), item(saved, "grad").to_tensor()), 1e-5);
-  for (const NamedTensor& each : module.named_parameters()) {
-    EXPECT_LT(difference(autograd::grad(each.tensor), item(item(saved, "grads"), each.name.c_str()).to_tensor()), 2e-5)
-        << each.name;
-  }
-}
-
 TEST(MoreLayers, EqualPyTorch) {
   auto made = activations();
   made.merge(spatial());
@@ -156,7 +130,7 @@ TEST(MoreLayers, EqualPyTorch) {
     ASSERT_TRUE(made.contains(name));
     ops::Generator generator(22);
     const ops::GeneratorGuard guard(generator);
-    compare(saved, *made[name]());
+    compare_module(saved, *made[name](), generator);
   }
 }
 

@@ -363,5 +363,105 @@ TEST(ClipGrad, NormDoesNotDependOnThreadsAndSeesEverything) {
   EXPECT_EQ(grad.data<float>()[0], -3.0f);
 }
 
+// Steps of parameters of 16 bits with masters, and of float32 ones from the same start, by the same gradients.
+class WithMasters {
+ public:
+  WithMasters(const std::string& kind, const Options& options, DType dtype) {
+    for (const Dims& sizes : {Dims{5, 3}, Dims{37}, Dims{}}) {
+      low_.push_back(ops::call("aten::randn", sizes).to(dtype));
+      high_.push_back(low_.back().to(DType::kFloat32));
+      autograd::set_requires_grad(low_.back());
+      autograd::set_requires_grad(high_.back());
+    }
+    low_optimizer_ = make_optimizer(kind, {{.params = low_, .options = {}}}, options);
+    low_optimizer_->use_master_weights();
+    high_optimizer_ = make_optimizer(kind, {{.params = high_, .options = {}}}, options);
+  }
+  void steps(int count) {
+    for (int step = 0; step < count; ++step) {
+      for (size_t i = 0; i < low_.size(); ++i) {
+        const NoGradGuard without_grad;
+        const Tensor grad = ops::call("aten::randn", low_[i].sizes()).to(low_[i].dtype());
+        autograd::set_grad(low_[i], step % 7 == 3 && i == 1 ? Tensor() : grad);
+        autograd::set_grad(high_[i], step % 7 == 3 && i == 1 ? Tensor() : grad.to(DType::kFloat32));
+      }
+      low_optimizer_->step();
+      high_optimizer_->step();
+    }
+  }
+  void expect_rounded() const {
+    for (size_t i = 0; i < low_.size(); ++i) EXPECT_EQ(difference(low_[i], high_[i].to(low_[i].dtype())), 0) << i;
+  }
+  std::vector<Tensor> low_, high_;
+  std::unique_ptr<Optimizer> low_optimizer_, high_optimizer_;
+};
+
+TEST(MasterWeights, StepsAreThoseOfFloat32Rounded) {
+  const std::vector<std::pair<std::string, Options>> kinds = {
+      {"sgd", {{"lr", 0.01}}},
+      {"sgd", {{"lr", 0.001}, {"momentum", 0.9}, {"weight_decay", 0.1}}},
+      {"adam", {{"lr", 0.001}, {"amsgrad", true}}},
+      {"adamw", {{"lr", 0.002}}},
+      {"rmsprop", {{"lr", 0.001}, {"momentum", 0.5}, {"centered", true}}},
+      {"adagrad", {{"lr", 0.01}, {"initial_accumulator_value", 0.1}}}};
+  for (const auto& [kind, options] : kinds) {
+    for (const DType dtype : {DType::kBFloat16, DType::kFloat16}) {
+      SCOPED_TRACE(concat(kind, " ", name_of(dtype)));
+      WithMasters pair(kind, options, dtype);
+      for (int i = 0; i < 10; ++i) {
+        pair.steps(10);
+        pair.expect_rounded();
+      }
+    }
+  }
+}
+
+TEST(MasterWeights, StateDictHoldsThem) {
+  const Options options{{"lr", 0.001}};
+  WithMasters pair("adam", options, DType::kBFloat16);
+  pair.steps(20);
+  const std::string path = std::filesystem::temp_directory_path() / concat("masters_", getpid(), ".pt");
+  jit::save_torch_file(path, pair.low_optimizer_->state_dict());
+  const Value state = jit::load_torch_file(path);
+  std::filesystem::remove(path);
+  const auto& first = dict_of(item(state, "state")).items()[0].second;
+  EXPECT_EQ(item(first, "master_param").to_tensor().dtype(), DType::kFloat32);
+  EXPECT_EQ(item(first, "exp_avg").to_tensor().dtype(), DType::kFloat32);
+  EXPECT_EQ(difference(item(first, "master_param").to_tensor(), pair.high_[0]), 0);
+  // Another optimiser, of the same parameters, goes on in the same way.
+  pair.low_optimizer_ = make_optimizer("adam", {{.params = pair.low_, .options = {}}}, options);
+  pair.low_optimizer_->use_master_weights();
+  pair.low_optimizer_->load_state_dict(state);
+  pair.steps(20);
+  pair.expect_rounded();
+  EXPECT_THROW(pair.low_optimizer_->use_master_weights(), Error);
+}
+
+TEST(MasterWeights, FollowWhatIsWritten) {
+  WithMasters pair("sgd", {{"lr", 0.001}}, DType::kBFloat16);
+  pair.steps(5);
+  {
+    const NoGradGuard without_grad;
+    for (const auto* params : {&pair.low_, &pair.high_}) {
+      const Tensor row = ops::call("aten::select.int", (*params)[0], 0, 2);
+      ops::call("aten::fill_.Scalar", row, 1.5);
+    }
+  }
+  pair.steps(5);
+  pair.expect_rounded();
+}
+
+TEST(MasterWeights, OfFloat32NothingChanges) {
+  const Tensor param = ops::call("aten::randn", Dims{3});
+  autograd::set_requires_grad(param);
+  SGD optimizer(std::vector<Tensor>{param});
+  optimizer.use_master_weights();
+  autograd::set_grad(param, param.clone());
+  optimizer.step();
+  EXPECT_EQ(find_item(dict_of(dict_of(item(optimizer.state_dict(), "state")).items()[0].second), "master_param"),
+            nullptr);
+  EXPECT_THROW(LBFGS(std::vector<Tensor>{param}).use_master_weights(), Error);
+}
+
 }  // namespace
 }  // namespace tensord::nn

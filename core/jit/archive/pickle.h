@@ -24,6 +24,9 @@ struct UnpickleContext {
   std::function<void(const Tensor& tensor)> requires_grad = {};
   // Python lists and dicts without a type tag get the type their items have in common.
   bool infer_container_types = false;
+  // NumPy's arrays, which become tensors, and the byte strings of Python 2.
+  bool has_numpy = false;
+  size_t max_bytes = size_t{64} << 20;
 };
 
 // A value and the states of its objects, innermost first, which are still to be

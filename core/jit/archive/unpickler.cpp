@@ -11,7 +11,6 @@ namespace {
 
 using ops::Value;
 
-constexpr size_t kMaxText = size_t{64} << 20;
 constexpr size_t kMaxCells = 32 << 20;  // of about 16 bytes
 constexpr size_t kMaxLine = 1024;
 constexpr size_t kMaxMemoGap = 1024;
@@ -21,9 +20,9 @@ constexpr int kMaxRawDepth = 8;
 
 Unpickler::Unpickler(std::string_view text, const UnpickleContext& context)
     : text_(text), context_(context), conformer_(context.source) {
-  if (text.size() > kMaxText) {
+  if (text.size() > context.max_bytes) {
     fail(ErrorCode::kResourceExhausted, context.source, ": a pickle of ", text.size(), " bytes is larger than ",
-         kMaxText);
+         context.max_bytes);
   }
 }
 
@@ -138,7 +137,7 @@ bool Unpickler::step_simple(char opcode) {
       push(global(module + "." + std::string(take_line())));
       return true;
     }
-    default: return false;
+    default: return step_bytes(opcode);
   }
 }
 
@@ -296,7 +295,9 @@ void Unpickler::set_item(ops::DictObject& dict, const Value& key, const Value& v
 }
 
 void Unpickler::build() {
-  const Value state = pop_plain();
+  const Value state = pop();
+  if (build_numpy(state)) return;
+  require_plain(state);
   const Value& target = top();
   if (as<NewCustom>(target)) {
     build_custom(state);

@@ -94,6 +94,16 @@ class Unpickler {
   Value call_sparse(const Global& callee, std::span<const Value> arguments);
   Value make_sparse(int64_t layout, const Value& sizes, std::span<const Value> parts, bool is_coalesced);
   Tensor sparse_part(const Value& value, bool is_copied) const;
+  // unpickler_numpy.cpp
+  struct NumpyDType;
+  struct NumpyArray;
+  std::optional<Value> numpy_global(const std::string& name);
+  bool step_bytes(char opcode);
+  bool build_numpy(const Value& state);
+  Value call_numpy_array(const Global& callee, std::span<const Value> arguments);
+  Value call_numpy_dtype(const Global& callee, std::span<const Value> arguments);
+  Value call_encode(const Global& callee, std::span<const Value> arguments);
+  Tensor numpy_tensor(const Dims& sizes, DType dtype, bool is_fortran, const std::string& bytes) const;
   Dims to_dims(const Value& value, const char* what) const;
   void note_requires_grad(const Tensor& tensor, std::span<const Value> arguments, size_t index) const;
   const Value& argument(const Global& callee, std::span<const Value> arguments, size_t index) const;

@@ -60,6 +60,7 @@ Value Unpickler::make_global(const std::string& name) {
     if (function.name == name) return make(function.call, function.type);
   }
   if (auto quantized = quantized_global(name)) return *std::move(quantized);
+  if (auto numpy = numpy_global(name)) return *std::move(numpy);
   if (name.starts_with(kTorch)) {
     std::string_view rest = std::string_view(name).substr(kTorch.size());
     if (const auto dtype = dtype_of_torch_name(rest)) return Value(*dtype);

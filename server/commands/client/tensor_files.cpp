@@ -9,9 +9,9 @@
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "core/base/utf8.h"
+#include "core/files/npy.h"
 #include "core/jit/archive/zip_writer.h"
 #include "server/commands/client/connection.h"
-#include "server/training/data/npy.h"
 
 namespace tensord::server {
 namespace {
@@ -107,7 +107,7 @@ std::string text_of(std::string_view element, char kind) {
 }
 
 Tensor tensor_of_npy(const std::string& source, std::string_view bytes) {
-  const NpyHeader header = read_npy_header(source, bytes);
+  const files::NpyHeader header = files::read_npy_header(source, bytes);
   const Descr descr = parse_descr(source, header.descr);
   const std::vector<int64_t> shape(header.shape.begin(), header.shape.end());
   std::string_view data = bytes.substr(header.data_begin);
@@ -179,9 +179,10 @@ Tensor read_npy(const std::string& path) { return tensor_of_npy(path, read_file(
 
 NamedTensors read_npz_tensors(const std::string& path) {
   NamedTensors out;
-  read_npz_entries(path, kMaxFileBytes, [&](const std::string& name, const std::string& source, const Storage& bytes) {
+  const auto add = [&](const std::string& name, const std::string& source, const Storage& bytes) {
     out.emplace_back(name, tensor_of_npy(source, {static_cast<const char*>(bytes->data()), bytes->size_bytes()}));
-  });
+  };
+  files::read_npz_entries(path, kMaxFileBytes, add);
   return out;
 }
 

@@ -1,31 +1,22 @@
 #pragma once
 
 #include <string>
-#include <utility>
-#include <vector>
 
-#include "core/tensor/tensor.h"
+#include "core/files/table.h"
 
 namespace tensord::server {
 
-// Named arrays with the same number of rows (sizes of their first dimension).
-struct DataTable {
-  std::vector<std::pair<std::string, Tensor>> arrays;
-  int64_t rows = 0;
+using files::DataTable;
+using files::NamedArrays;
 
-  const Tensor* find(const std::string& name) const;  // null when there is none
-  // Throws Error{kInvalidArgument} naming the array and listing those that are there.
-  const Tensor& at(const std::string& name) const;
-};
-
-// Reads a data file by its extension: .npz, .safetensors, .pt (a dict of tensors), .csv (a header line, then numbers;
-// each column an array of one dimension), .requests (of --capture-dir). Tensors may lie in the mapped file, and may be
-// written to without changing it; what is allocated is charged to the calling thread's memory owner. The file is taken
-// to be hostile. Throws Error that starts with the file's path.
+// Reads a data file by its extension: those of core/files/table.h, and .requests (of --capture-dir). What is allocated
+// is charged to the calling thread's memory owner. The file is taken to be hostile. Throws Error that starts with the
+// file's path.
 DataTable read_data_file(const std::string& path);
 
-// Puts arrays together. Throws Error{kInvalidArgument} that starts with `source` when they have no rows, or not
-// the same number of them.
-DataTable make_table(const std::string& source, std::vector<std::pair<std::string, Tensor>> arrays);
+// Requests that `--capture-dir` kept (server/executor/requests/recorded_requests.h): inputs, and outputs where they
+// were kept, of all requests joined along their first dimension; an output named like an input becomes "output.NAME".
+// What was kept of one model, with rows of one shape.
+NamedArrays read_requests(const std::string& path);
 
 }  // namespace tensord::server

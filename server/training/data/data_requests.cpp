@@ -4,7 +4,7 @@
 
 #include "core/base/error.h"
 #include "server/executor/requests/recorded_requests.h"
-#include "server/training/data/data_formats.h"
+#include "server/training/data/data_file.h"
 
 namespace tensord::server {
 namespace {

@@ -7,7 +7,7 @@
 #include "core/tensor/shape.h"
 #include "core/tensor/storage.h"
 
-namespace tensord::server {
+namespace tensord::files {
 
 // What stands before the data of a .npy array.
 struct NpyHeader {
@@ -26,4 +26,4 @@ NpyHeader read_npy_header(const std::string& source, std::string_view bytes);
 using ReadNpy = std::function<void(const std::string& name, const std::string& source, const Storage& bytes)>;
 void read_npz_entries(const std::string& path, size_t max_bytes, const ReadNpy& read);
 
-}  // namespace tensord::server
+}  // namespace tensord::files

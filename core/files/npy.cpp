@@ -1,4 +1,4 @@
-#include "server/training/data/npy.h"
+#include "core/files/npy.h"
 
 #include <charconv>
 #include <utility>
@@ -6,7 +6,7 @@
 #include "core/base/error.h"
 #include "core/jit/archive/zip.h"
 
-namespace tensord::server {
+namespace tensord::files {
 namespace {
 
 constexpr size_t kMaxHeader = 64 << 10;
@@ -136,4 +136,4 @@ void read_npz_entries(const std::string& path, size_t max_bytes, const ReadNpy& 
   }
 }
 
-}  // namespace tensord::server
+}  // namespace tensord::files

@@ -3,10 +3,10 @@
 #include <map>
 
 #include "core/base/error.h"
-#include "server/training/data/data_formats.h"
-#include "server/training/data/npy.h"
+#include "core/files/npy.h"
+#include "core/files/table.h"
 
-namespace tensord::server {
+namespace tensord::files {
 namespace {
 
 // What zlib takes at once; the memory limit of the job is reached before on most machines.
@@ -68,4 +68,4 @@ NamedArrays read_npz(const std::string& path) {
   return arrays;
 }
 
-}  // namespace tensord::server
+}  // namespace tensord::files

@@ -1,0 +1,144 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/tensor/tensor.h"
+
+// torchvision's transforms of tensors [..., channels, height, width]: the same names, options and defaults, numbers,
+// and draws from the thread's generator, in the same order. They never write to what they are given; what has nothing
+// to do gives its input back. Thread-safe. All throw Error{kInvalidArgument} for images and options that do not fit.
+namespace tensord::vision {
+
+using Transform = std::function<Tensor(const Tensor&)>;
+
+// Heights and widths: {height, width}, or one number for both.
+struct Size {
+  Size(int64_t both) : height(both), width(both) {}  // NOLINT: a number is a size
+  Size(int64_t height, int64_t width) : height(height), width(width) {}
+  int64_t height, width;
+};
+
+// Margins: all alike, {left and right, top and bottom}, or {left, top, right, bottom}. Undefined: none.
+using Margins = std::vector<int64_t>;
+enum class PaddingMode { kConstant, kEdge, kReflect };
+enum class Interpolation { kNearest, kBilinear, kBicubic };
+
+// One after the other.
+struct Compose {
+  std::vector<Transform> transforms;
+  Tensor operator()(const Tensor& image) const;
+};
+
+// Any function, under torchvision's name.
+struct Lambda {
+  Transform function;
+  Tensor operator()(const Tensor& image) const { return function(image); }
+};
+
+// uint8 of 0 … 255 becomes float32 of 0 … 1; other dtypes stay as they are.
+struct ToTensor {
+  Tensor operator()(const Tensor& image) const;
+};
+
+// (image - mean) / std, one number for each channel, or one for all. Of floating images.
+class Normalize {
+ public:
+  Normalize(std::vector<double> mean, std::vector<double> std);
+  Tensor operator()(const Tensor& image) const;
+
+ private:
+  const std::vector<double> mean_, std_;
+};
+
+// Integers are rounded, as torchvision does with tensors.
+class Resize {
+ public:
+  // The shorter side gets `shorter`, the other one keeps the proportions, but is at most `max_size`.
+  explicit Resize(int64_t shorter, std::optional<int64_t> max_size = std::nullopt,
+                  Interpolation interpolation = Interpolation::kBilinear, bool antialias = true);
+  Resize(int64_t height, int64_t width, Interpolation interpolation = Interpolation::kBilinear, bool antialias = true);
+  Tensor operator()(const Tensor& image) const;
+
+ private:
+  const std::optional<Size> size_;
+  const int64_t shorter_ = 0;
+  const std::optional<int64_t> max_size_;
+  const Interpolation interpolation_;
+  const bool antialias_;
+};
+
+struct Pad {
+  Margins padding;
+  double fill = 0;
+  PaddingMode mode = PaddingMode::kConstant;
+  Tensor operator()(const Tensor& image) const;
+};
+
+// Smaller images get margins of zeros.
+struct CenterCrop {
+  Size size;
+  Tensor operator()(const Tensor& image) const;
+};
+
+struct RandomCropOptions {
+  Margins padding = {};
+  bool pad_if_needed = false;
+  double fill = 0;
+  PaddingMode padding_mode = PaddingMode::kConstant;
+};
+struct RandomCrop {
+  Size size;
+  RandomCropOptions options = {};
+  Tensor operator()(const Tensor& image) const;
+};
+
+struct RandomResizedCropOptions {
+  std::pair<double, double> scale = {0.08, 1.0};
+  std::pair<double, double> ratio = {3.0 / 4.0, 4.0 / 3.0};
+  Interpolation interpolation = Interpolation::kBilinear;
+  bool antialias = true;
+};
+struct RandomResizedCrop {
+  Size size;
+  RandomResizedCropOptions options = {};
+  Tensor operator()(const Tensor& image) const;
+};
+
+struct RandomHorizontalFlip {
+  double p = 0.5;
+  Tensor operator()(const Tensor& image) const;
+};
+struct RandomVerticalFlip {
+  double p = 0.5;
+  Tensor operator()(const Tensor& image) const;
+};
+
+// Of 1 or 3 channels.
+struct Grayscale {
+  int64_t num_output_channels = 1;
+  Tensor operator()(const Tensor& image) const;
+};
+
+// Each a number x for factors from max(0, 1 - x) to 1 + x, hue from -x to x; 0: no change, and nothing is drawn.
+struct ColorJitter {
+  double brightness = 0, contrast = 0, saturation = 0, hue = 0;
+  Tensor operator()(const Tensor& image) const;
+};
+
+// What the transforms are made of, as torchvision.transforms.functional.
+Tensor resize(const Tensor& image, Size size, Interpolation interpolation = Interpolation::kBilinear,
+              bool antialias = true);
+Tensor pad(const Tensor& image, const Margins& padding, double fill = 0, PaddingMode mode = PaddingMode::kConstant);
+// A view where the crop lies in the image; zeros where it does not.
+Tensor crop(const Tensor& image, int64_t top, int64_t left, int64_t height, int64_t width);
+Tensor rgb_to_grayscale(const Tensor& image, int64_t num_output_channels = 1);
+Tensor adjust_brightness(const Tensor& image, double factor);
+Tensor adjust_contrast(const Tensor& image, double factor);
+Tensor adjust_saturation(const Tensor& image, double factor);
+Tensor adjust_hue(const Tensor& image, double factor);  // from -0.5 to 0.5
+
+}  // namespace tensord::vision
