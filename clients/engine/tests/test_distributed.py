@@ -6,6 +6,7 @@ import os
 import pathlib
 import pickle
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -165,7 +166,10 @@ COLLECTIVES = """
 
 
 def test_collectives(tmp_path):
-    ranks = run(tmp_path, 3, COLLECTIVES)
+    check_collectives(run(tmp_path, 3, COLLECTIVES))
+
+
+def check_collectives(ranks):
     for rank, out in enumerate(ranks):
         mine = rank + 1
         assert out["all_reduce"] == [[6, 12, 18], [24, 30, 36]]
@@ -267,6 +271,44 @@ THEIRS = """
     dist.barrier()
     dist.destroy_process_group()
 """
+
+
+@pytest.mark.skipif(not dist.is_mpi_available(), reason="this build has no engine of MPI")
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="mpirun is not installed")
+@pytest.mark.parametrize("world", [2, 3])
+def test_mpi_under_mpirun(tmp_path, world):
+    """All collectives of three ranks as Gloo has them; two train."""
+    program = COLLECTIVES.replace('"gloo"', '"mpi"') if world == 3 else """
+        start()
+        net = nn.Linear(2, 1)
+        with engine.no_grad():
+            for parameter in net.parameters():
+                parameter.fill_(rank + 1.0)
+        ddp = nn.parallel.DistributedDataParallel(net)
+        ddp(engine.ones(1, 2) * (rank + 1)).sum().backward()
+        save([net.weight.tolist(), net.weight.grad.tolist(), dist.get_backend()])
+        dist.destroy_process_group()
+    """
+    text = textwrap.dedent(f"""
+        import os, pickle, warnings
+        from tensord import engine
+        from tensord.engine import distributed as dist, nn
+        rank, world = int(os.environ["OMPI_COMM_WORLD_RANK"]), {world}
+        def start(name=""):
+            dist.init_process_group("mpi")
+        def save(value):
+            with open("{tmp_path}/" + str(rank), "wb") as out:
+                pickle.dump(value, out)
+    """) + textwrap.dedent(program)
+    (tmp_path / "program.py").write_text(text)
+    done = subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "btl_vader_single_copy_mechanism", "none", "-n",
+                           str(world), sys.executable, str(tmp_path / "program.py")], capture_output=True, text=True, timeout=TIMEOUT_S)
+    assert done.returncode == 0, done.stdout + done.stderr
+    out = [pickle.loads((tmp_path / str(rank)).read_bytes()) for rank in range(world)]
+    if world == 3:
+        check_collectives(out)
+    else:
+        assert out == [[[[1.0, 1.0]], [[1.5, 1.5]], "mpi"]] * 2
 
 
 def test_data_parallel_trains_as_pytorchs(tmp_path):
@@ -375,8 +417,12 @@ def test_a_rank_that_does_not_come_is_named(tmp_path):
 def test_mistakes():
     with pytest.raises(ValueError, match="has not been initialized"):
         dist.all_reduce(engine.ones(1))
-    with pytest.raises(ValueError, match="none of gloo"):
-        dist.init_process_group("nccl")
+    with pytest.raises(ValueError, match="none of gloo, nccl, mpi"):
+        dist.init_process_group("ucc")
+    if not dist.is_nccl_available():
+        with pytest.raises(engine.Error, match="nccl: .*CUDA device|NCCL's library is not there"):
+            dist.init_process_group("nccl")
+        assert not dist.is_initialized()
     with pytest.raises(ValueError, match="environment variable RANK expected"):
         dist.init_process_group()
     with pytest.raises(RuntimeError, match="No rendezvous handler for ftp://"):

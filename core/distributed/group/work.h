@@ -28,7 +28,8 @@ class Work {
   Work& operator=(const Work&) = delete;
 
   // Returns when the operation has ended; throws its Error. On a device: when it is queued, and what the calling thread
-  // gives its current stream from now on comes after it.
+  // gives its current stream from now on comes after it. Should it fail later, its results are nothing, and the group's
+  // next operation throws: who must know that now waits with a time.
   void wait();
   // The same, but gives up after a time and says so by false.
   bool wait_for(Milliseconds timeout);
