@@ -6,6 +6,7 @@
 #include "core/autograd/hooks.h"
 #include "core/autograd/variable.h"
 #include "core/ops/run.h"
+#include "core/ops/sparse.h"
 
 namespace tensord::autograd {
 namespace {
@@ -54,6 +55,7 @@ std::vector<Tensor> AccumulateGrad::apply(std::vector<Tensor> gradients) {
   check_internal(gradients.size() == 1, "a leaf takes one gradient");
   Tensor gradient = std::move(gradients.front());
   if (!gradient.defined()) return {};
+  if (ops::stands_for(gradient)) return accumulate_sparse(std::move(gradient));
   const Tensor& leaf = results_[0];
   const std::scoped_lock lock(slot_->mutex);
   Tensor& total = slot_->value;
@@ -63,10 +65,25 @@ std::vector<Tensor> AccumulateGrad::apply(std::vector<Tensor> gradients) {
     const bool may_take = !is_grad_enabled() && is_alone(gradient, handles) && has_layout_of(gradient, leaf);
     total =
         may_take ? (state_of(gradient) ? detach(gradient) : std::move(gradient)) : copy_in_layout_of(gradient, leaf);
-  } else if (is_grad_enabled()) {
+  } else if (is_grad_enabled() || ops::stands_for(total)) {
     total = sum_of(total, gradient);
   } else {
     add_into(total, gradient);
+  }
+  return {};
+}
+
+// A sparse gradient stays one until a dense one comes to it.
+std::vector<Tensor> AccumulateGrad::accumulate_sparse(Tensor gradient) {
+  const std::scoped_lock lock(slot_->mutex);
+  Tensor& total = slot_->value;
+  if (total.defined() && !is_grad_enabled() && !ops::stands_for(total)) {
+    add_into(total, gradient);
+  } else if (total.defined()) {
+    total = sum_of(total, gradient);
+  } else {
+    // Its values may be the memory of a gradient that goes elsewhere too.
+    total = copy_of(is_grad_enabled() ? gradient : detach(gradient));
   }
   return {};
 }

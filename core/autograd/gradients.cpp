@@ -2,6 +2,7 @@
 
 #include "core/autograd/differentiable.h"
 #include "core/ops/run.h"
+#include "core/ops/sparse.h"
 
 namespace tensord::autograd {
 namespace {
@@ -11,7 +12,7 @@ using ops::Value;
 Tensor run_one(const ops::Op& op, std::initializer_list<Value> arguments) {
   std::vector<Value> returns;
   ops::run(op, std::span(arguments.begin(), arguments.size()), returns);
-  return returns.front().to_tensor();
+  return ops::to_tensor(returns.front());
 }
 
 bool is_expandable(const Dims& from, const Dims& to) {
@@ -39,9 +40,10 @@ bool is_alone(const Tensor& tensor) {
 
 }  // namespace
 
+// A dense tensor takes up a sparse one, not the other way around.
 Tensor sum_of(const Tensor& a, const Tensor& b) {
   static const ops::Op& add = ops::get_op("aten::add.Tensor");
-  return run_one(add, {a, b, 1});
+  return ops::stands_for(a) && !ops::stands_for(b) ? run_one(add, {b, a, 1}) : run_one(add, {a, b, 1});
 }
 
 Tensor copy_of(const Tensor& gradient) {
@@ -50,7 +52,8 @@ Tensor copy_of(const Tensor& gradient) {
 }
 
 bool has_nan(const Tensor& gradient) {
-  const Tensor any = ops::call("aten::any", ops::call("aten::isnan", gradient));
+  const ops::SparsePtr sparse = ops::as_sparse(gradient);
+  const Tensor any = ops::call("aten::any", ops::call("aten::isnan", sparse ? sparse->values() : gradient));
   return any.item_bool();
 }
 
@@ -76,6 +79,9 @@ std::string fit_gradient(Tensor& gradient, const Tensor& like) {
   }
   if (!is_differentiable(gradient.dtype())) return concat("got ", name_of(gradient.dtype()));
   if (gradient.sizes() != like.sizes()) {
+    if (ops::stands_for(gradient))
+      return concat("got a sparse gradient of ", to_string(gradient.sizes()), " but expected ",
+                    to_string(like.sizes()));
     if (!is_expandable(like.sizes(), gradient.sizes())) {
       return concat("got ", to_string(gradient.sizes()), " but expected shape compatible with ",
                     to_string(like.sizes()));
@@ -83,7 +89,8 @@ std::string fit_gradient(Tensor& gradient, const Tensor& like) {
     gradient = sum_to(gradient, like.sizes());
   }
   if (gradient.dtype() != like.dtype()) {
-    gradient = ops::call("aten::to.dtype", gradient, static_cast<int64_t>(like.dtype()));
+    static const ops::Op& to = ops::get_op("aten::to.dtype");
+    gradient = run_one(to, {gradient, static_cast<int64_t>(like.dtype()), false, false, Value()});
   }
   return {};
 }

@@ -10,6 +10,7 @@
 #include "core/autograd/hooks.h"
 #include "core/base/error.h"
 #include "core/base/thread.h"
+#include "core/ops/boxed.h"
 #include "core/tensor/grad_mode.h"
 
 namespace tensord::autograd {
@@ -96,6 +97,21 @@ void check_outputs(const Node& node, std::vector<Tensor>& outputs) {
     fail(ErrorCode::kInvalidArgument, "Function ", node.name(), " returned an invalid gradient at index ", i, " - ",
          problem);
   }
+}
+
+// Nodes that know sparse gradients give sparse or dense ones; all else ends in an error, here at the latest.
+std::vector<Tensor> apply_to_sparse(Node& node, std::vector<Tensor> gradients) {
+  std::vector<Tensor> outputs;
+  try {
+    outputs = node.apply(std::move(gradients));
+  } catch (const Error& error) {
+    throw Error(error.code(), concat("Function ", node.name(), " does not take a sparse gradient: ", error.what()));
+  }
+  for (const Tensor& output : outputs) {
+    if (output.defined() && output.is_meta() && !ops::stands_for(output))
+      fail(ErrorCode::kUnimplemented, "Function ", node.name(), " does not take a sparse gradient");
+  }
+  return outputs;
 }
 
 void check_no_nan(const Node& node, const std::vector<Tensor>& outputs) {
@@ -241,7 +257,9 @@ std::vector<Tensor> GraphTask::run_node(NodeTask& task, std::vector<Tensor> grad
   if (hooks) run_pre_hooks(*hooks, gradients);
   const bool has_after = has_post_hooks(node);
   const std::vector<Tensor> kept = has_after ? gradients : std::vector<Tensor>();
-  std::vector<Tensor> outputs = node.apply(std::move(gradients));
+  const bool is_sparse = std::any_of(gradients.begin(), gradients.end(), ops::stands_for);
+  std::vector<Tensor> outputs =
+      is_sparse ? apply_to_sparse(node, std::move(gradients)) : node.apply(std::move(gradients));
   check_outputs(node, outputs);
   if (has_after) {
     run_post_hooks(*hooks, outputs, kept);

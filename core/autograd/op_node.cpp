@@ -9,6 +9,7 @@
 #include "core/autograd/variable.h"
 #include "core/ops/complex.h"
 #include "core/ops/run.h"
+#include "core/ops/sparse.h"
 
 namespace tensord::autograd {
 namespace {
@@ -41,6 +42,8 @@ bool has_complex_part(std::span<const Value> inputs, std::span<const Value> outp
          std::any_of(gradients.begin(), gradients.end(),
                      [](const Tensor& g) { return g.defined() && is_complex(g.dtype()); });
 }
+
+bool is_gradient(const Value& value) { return value.is_tensor() || ops::as_sparse(value); }
 
 Edge edge_of(const Value& value) { return value.is_tensor() ? gradient_edge(value.to_tensor()) : Edge(); }
 
@@ -197,11 +200,11 @@ std::vector<Tensor> OpNode::by_edge(std::vector<Value> gradients) const {
         fail(ErrorCode::kInternal, name(), " returned ", items.size(), " gradients for a list of ", count);
       }
       for (size_t k = 0; k < count; ++k) {
-        if (items[k].is_tensor()) out[edge + k] = items[k].to_tensor();
+        if (is_gradient(items[k])) out[edge + k] = ops::to_tensor(items[k]);
       }
-    } else if (i < gradients.size() && gradients[i].is_tensor()) {
+    } else if (i < gradients.size() && is_gradient(gradients[i])) {
       check_internal(!inputs_[i].is_list(), info_.node_name, " returned one gradient for a list");
-      out[edge] = gradients[i].to_tensor();
+      out[edge] = ops::to_tensor(gradients[i]);
     }
     edge += count;
   }

@@ -7,6 +7,7 @@
 #include "core/autograd/recorder.h"
 #include "core/autograd/view.h"
 #include "core/base/error.h"
+#include "core/ops/sparse.h"
 
 namespace tensord::autograd {
 namespace {
@@ -38,6 +39,7 @@ TensorState::~TensorState() {
 }
 
 TensorState& ensure_state(const Tensor& tensor) {
+  ops::checked_dense(tensor, "this part of autograd");
   IntrusivePtr<AutogradMeta>& meta = tensor.impl()->autograd;
   if (!meta) meta = make_intrusive<TensorState>();
   return *static_cast<TensorState*>(meta.get());
@@ -56,7 +58,10 @@ void set_history(const Tensor& tensor, NodePtr node, uint32_t output_nr) {
 
 bool requires_grad(const Tensor& tensor) {
   const TensorState* state = state_of(tensor);
-  if (!state) return false;
+  if (!state) {
+    const ops::SparsePtr sparse = ops::as_sparse(tensor);
+    return sparse && requires_grad(sparse->values());
+  }
   if (state->requires_grad || state->grad_fn) return true;
   return state->is_view && requires_grad(static_cast<const ViewState*>(state)->base);
 }
@@ -120,6 +125,8 @@ Edge gradient_edge(const Tensor& tensor) {
 }
 
 Tensor detach(const Tensor& tensor) {
+  if (const ops::SparsePtr sparse = ops::as_sparse(tensor)) [[unlikely]]
+    return ops::stand_in(sparse->with(detach(sparse->values())));
   Tensor out = tensor.as_view(tensor.sizes(), tensor.strides(), tensor.offset());
   out.impl()->is_inference = tensor.impl()->is_inference;
   return out;

@@ -4,18 +4,34 @@
 
 #include "core/autograd/variable.h"
 #include "core/ops/run.h"
+#include "core/ops/sparse.h"
 #include "core/tensor/grad_mode.h"
 
 namespace tensord::nn {
 namespace {
 
+// Of a sparse gradient, its values, once it is coalesced: all others are 0.
 std::vector<Tensor> gradients_of(std::span<const Tensor> parameters) {
   std::vector<Tensor> gradients;
   for (const Tensor& parameter : parameters) {
     Tensor gradient = autograd::grad(parameter);
+    if (ops::stands_for(gradient)) {
+      const Tensor coalesced = ops::to_tensor(ops::call<ops::Value>("aten::coalesce", gradient));
+      if (!coalesced.is_same(gradient)) autograd::set_grad(parameter, coalesced);
+      gradient = ops::as_sparse(coalesced)->values();
+    }
     if (gradient.defined()) gradients.push_back(std::move(gradient));
   }
   return gradients;
+}
+
+// Without any element.
+Tensor empty_like(const ops::SparseTensor& sparse) {
+  Dims sizes = sparse.values().sizes();
+  sizes[0] = 0;
+  return ops::stand_in(ops::SparseTensor::coo(sparse.sizes(),
+                                              Tensor::empty(Dims{sparse.sparse_dim(), 0}, DType::kInt64),
+                                              Tensor::empty(sizes, sparse.dtype()), true));
 }
 
 }  // namespace
@@ -43,6 +59,10 @@ void zero_grad(std::span<const Tensor> parameters, bool set_to_none) {
     if (!gradient.defined()) continue;
     if (set_to_none) {
       autograd::set_grad(parameter, {});
+      continue;
+    }
+    if (const ops::SparsePtr sparse = ops::as_sparse(gradient); sparse && sparse->is_coo()) {
+      autograd::set_grad(parameter, empty_like(*sparse));
       continue;
     }
     // A gradient with a past of its own (create_graph) starts anew.

@@ -8,6 +8,7 @@
 #include "core/nn/line_search.h"
 #include "core/nn/optimizer.h"
 #include "core/nn/state.h"
+#include "core/ops/boxed.h"
 #include "core/ops/run.h"
 #include "core/tensor/grad_mode.h"
 
@@ -26,7 +27,8 @@ void add_to(const Tensor& x, const Tensor& y, double factor) { call("aten::add_.
 Tensor flat_gradient(const std::vector<Tensor>& params) {
   std::vector<Tensor> parts;
   for (const Tensor& param : params) {
-    const Tensor grad = autograd::grad(param);
+    Tensor grad = autograd::grad(param);
+    if (ops::stands_for(grad)) grad = call("aten::to_dense", grad);
     parts.push_back(grad.defined() ? call("aten::reshape", grad, Dims{-1})
                                    : call("aten::new_zeros", param, Dims{param.numel()}));
   }

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/nn/clip_grad.h"
 #include "core/nn/state.h"
+#include "core/ops/sparse.h"
 #include "core/tensor/device_runtime.h"
 #include "core/tensor/grad_mode.h"
 
@@ -123,22 +124,45 @@ Tensor Optimizer::step(const Closure& closure) {
     loss = closure();
   }
   const NoGradGuard without_grad;
-  std::vector<Update> updates;
+  check_layouts();
+  std::vector<Update> updates, sparse;
   for (const ParamGroup& group : groups_) {
     updates.clear();
+    sparse.clear();
     for (const Tensor& param : group.params) {
       if (!keeps(param)) continue;
       Tensor grad = autograd::grad(param);
-      if (grad.defined()) updates.push_back({param, std::move(grad), &states_[param.impl()]});
+      if (!grad.defined()) continue;
+      State& state = states_[param.impl()];
+      ++state.step;
+      (ops::stands_for(grad) ? sparse : updates).push_back({param, std::move(grad), &state});
     }
-    if (updates.empty()) continue;
-    for (const Update& each : updates) ++each.state->step;
-    update(group.options, updates);
+    if (!updates.empty()) update(group.options, updates);
+    for (const Update& each : sparse) update_sparse(group.options, each);
   }
   return loss;
 }
 
+// Before anything is changed.
+void Optimizer::check_layouts() const {
+  for (const ParamGroup& group : groups_) {
+    for (const Tensor& param : group.params) {
+      const Tensor grad = keeps(param) ? autograd::grad(param) : Tensor();
+      if (!grad.defined()) continue;
+      const bool is_sparse = static_cast<bool>(ops::stands_for(grad));
+      check(!is_sparse || param.dtype() == DType::kFloat32 || param.dtype() == DType::kFloat64, kind_, ": ",
+            name_of(param.dtype()), " cannot be trained");
+      if (is_sparse && !takes_sparse())
+        fail(ErrorCode::kUnimplemented, kind_, " does not support sparse gradients",
+             kind_ == "Adam" ? ", please consider SparseAdam instead" : "");
+      if (!is_sparse && !takes_dense())
+        fail(ErrorCode::kUnimplemented, kind_, " does not support dense gradients, please consider Adam instead");
+    }
+  }
+}
+
 void Optimizer::update(const Options&, std::span<const Update>) {}
+void Optimizer::update_sparse(const Options&, const Update&) {}
 
 void Optimizer::zero_grad(bool set_to_none) {
   for (const ParamGroup& group : groups_) nn::zero_grad(group.params, set_to_none);
@@ -195,6 +219,12 @@ Optimizer::State Optimizer::load_state(const DictObject& saved, const Tensor& pa
   for (size_t i = 0; i < tensor_names_.size(); ++i) {
     const Value* value = find_item(saved, tensor_names_[i]);
     if (!value || value->is_none()) continue;
+    if (const ops::SparseTensor* sparse = ops::as_sparse(*value); sparse && takes_sparse()) {
+      check(sparse->is_coo() && sparse->sizes() == param.sizes() && sparse->dtype() == param.dtype(), kind_,
+            ": state \"", tensor_names_[i], "\" is not like its parameter, ", describe(param));
+      state.tensors[i] = ops::stand_in(sparse->with(sparse->values().clone()));
+      continue;
+    }
     check(value->is_tensor() && value->to_tensor().sizes() == param.sizes(), kind_, ": state \"", tensor_names_[i],
           "\" is not like its parameter, ", describe(param));
     state.tensors[i] = zeros_for(param);

@@ -46,7 +46,9 @@ struct ParamGroup {
 
 // Updates parameters (leaves, float32 or float64) from their gradients, in place and outside of autograd. One
 // step is one operator over all tensors of a group. Parameters without a gradient are left alone, and so is
-// what is kept of them. Thread-safety: none; a step waits for no other thread that reads the parameters.
+// what is kept of them. Sparse gradients: SGD, Adagrad, LBFGS and SparseAdam take them, the others throw
+// Error{kUnimplemented} before anything is changed. Thread-safety: none; a step waits for no other thread that reads
+// the parameters.
 class Optimizer {
  public:
   // Computes the loss and its gradients again; called with grad mode on.
@@ -103,6 +105,10 @@ class Optimizer {
   virtual void check_options(const Options& options) const = 0;
   // Updates the parameters of a group that have gradients; their number of steps is counted already.
   virtual void update(const Options& options, std::span<const Update> updates);
+  // The same for a parameter with a sparse gradient. Called where takes_sparse() says so.
+  virtual void update_sparse(const Options& options, const Update& update);
+  virtual bool takes_sparse() const { return false; }
+  virtual bool takes_dense() const { return true; }
   // What is kept for all parameters together: a dict that is state 0, or null.
   virtual ops::Dict save_extra() const { return {}; }
   virtual void load_extra(const ops::DictObject& states) { (void)states; }
@@ -116,6 +122,7 @@ class Optimizer {
   std::unordered_map<const TensorImpl*, State> states_;
 
  private:
+  void check_layouts() const;
   bool keeps(const Tensor& param) const { return !kept_ || kept_->contains(param.impl()); }
   Options merged(const Options& options) const;
   ops::Value save_state(const State& state) const;
@@ -169,6 +176,13 @@ struct AdagradOptions {
   double eps = 1e-10;
   bool maximize = false;
 };
+// Adam for sparse gradients alone: rows that a gradient does not have stay as they are, and so do their averages.
+struct SparseAdamOptions {
+  double lr = 1e-3;
+  std::pair<double, double> betas = {0.9, 0.999};
+  double eps = 1e-8;
+  bool maximize = false;
+};
 struct LBFGSOptions {
   double lr = 1;
   int64_t max_iter = 20;
@@ -187,6 +201,8 @@ class SGD : public Optimizer {
  protected:
   void check_options(const Options& options) const override;
   void update(const Options& options, std::span<const Update> updates) override;
+  void update_sparse(const Options& options, const Update& update) override;
+  bool takes_sparse() const override { return true; }
 };
 
 class Adam : public Optimizer {
@@ -227,6 +243,20 @@ class Adagrad : public Optimizer {
  protected:
   void check_options(const Options& options) const override;
   void update(const Options& options, std::span<const Update> updates) override;
+  void update_sparse(const Options& options, const Update& update) override;
+  bool takes_sparse() const override { return true; }
+};
+
+class SparseAdam : public Optimizer {
+ public:
+  explicit SparseAdam(std::vector<ParamGroup> groups, const SparseAdamOptions& options = {});
+  explicit SparseAdam(std::vector<Tensor> params, const SparseAdamOptions& options = {});
+
+ protected:
+  void check_options(const Options& options) const override;
+  void update_sparse(const Options& options, const Update& update) override;
+  bool takes_sparse() const override { return true; }
+  bool takes_dense() const override { return false; }
 };
 
 // Limited-memory BFGS. One group only. A step needs a closure and calls it several times.
@@ -247,7 +277,7 @@ class LBFGS : public Optimizer {
   std::unique_ptr<Memory> memory_;
 };
 
-// "sgd", "adam", "adamw", "rmsprop", "adagrad", "lbfgs" (in any case), with these options instead of
+// "sgd", "adam", "adamw", "rmsprop", "adagrad", "sparseadam", "lbfgs" (in any case), with these options instead of
 // the defaults. Throws Error{kInvalidArgument} naming what is not known.
 std::unique_ptr<Optimizer> make_optimizer(std::string_view kind, std::vector<ParamGroup> groups,
                                           const Options& options = {});

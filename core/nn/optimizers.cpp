@@ -221,6 +221,28 @@ void Adagrad::update(const Options& options, std::span<const Update> updates) {
                    options.flag("maximize"));
 }
 
+// Its update is in sparse_optimizers.cpp.
+SparseAdam::SparseAdam(std::vector<ParamGroup> groups, const SparseAdamOptions& options)
+    : Optimizer("SparseAdam",
+                {{"lr", options.lr},
+                 {"betas", betas_value(options.betas)},
+                 {"eps", options.eps},
+                 {"maximize", options.maximize}},
+                {"exp_avg", "exp_avg_sq"}, StepKind::kInt) {
+  add_param_groups(std::move(groups));
+}
+SparseAdam::SparseAdam(std::vector<Tensor> params, const SparseAdamOptions& options)
+    : SparseAdam(one_group(std::move(params)), options) {}
+
+void SparseAdam::check_options(const Options& options) const {
+  check(options.number("lr") > 0, "Invalid learning rate: ", options.number("lr"));
+  check(options.number("eps") > 0, "Invalid epsilon value: ", options.number("eps"));
+  const auto [beta1, beta2] = options.pair("betas");
+  check(beta1 >= 0 && beta1 < 1, "Invalid beta parameter at index 0: ", beta1);
+  check(beta2 >= 0 && beta2 < 1, "Invalid beta parameter at index 1: ", beta2);
+  options.flag("maximize");
+}
+
 namespace {
 
 // An optimiser whose defaults are overridden by `options`, which every group then has.
@@ -258,9 +280,10 @@ std::unique_ptr<Optimizer> make_optimizer(std::string_view kind, std::vector<Par
   if (name == "adamw") return make<AdamW>(std::move(groups), options);
   if (name == "rmsprop") return make<RMSprop>(std::move(groups), options);
   if (name == "adagrad") return make<Adagrad>(std::move(groups), options);
+  if (name == "sparseadam") return make<SparseAdam>(std::move(groups), options);
   if (name == "lbfgs") return make_lbfgs(std::move(groups), options);
   fail(ErrorCode::kInvalidArgument, "unknown optimizer \"", kind,
-       "\"; there are sgd, adam, adamw, rmsprop, adagrad and lbfgs");
+       "\"; there are sgd, adam, adamw, rmsprop, adagrad, sparseadam and lbfgs");
 }
 
 }  // namespace tensord::nn

@@ -32,6 +32,19 @@ class BoxedTensor : public OpaqueObject {
   bool is_of_module_ = false;
 };
 
+// How what TensorImpl::autograd points to begins. A Tensor may stand for a boxed one, since gradients are Tensors: it
+// has its sizes, dtype and device, no elements to read, and becomes what it stands for where it becomes a Value.
+struct AutogradHead : AutogradMeta {
+  IntrusivePtr<BoxedTensor> stands_for;
+};
+// What a tensor stands for, null for all that are what they seem.
+inline BoxedTensor* stands_for(const Tensor& tensor) {
+  const TensorImpl* impl = tensor.impl();
+  if (!impl || impl->storage || !impl->autograd) [[likely]]
+    return nullptr;
+  return static_cast<const AutogradHead*>(impl->autograd.get())->stands_for.get();
+}
+
 // Null when it is none.
 const BoxedTensor* as_boxed(const Value& value);
 // The first among the values, lists taken apart; null when there is none.

@@ -85,6 +85,11 @@ Dims SparseTensor::block() const {
   return Dims{values_.sizes()[first], values_.sizes()[first + 1]};
 }
 
+SparsePtr SparseTensor::with(Tensor values) const {
+  if (is_coo()) return coo(sizes_, indices_, std::move(values), is_coalesced_);
+  return compressed(layout_, sizes_, compressed_, indices_, std::move(values));
+}
+
 std::string SparseTensor::describe() const { return concat(name_of(layout_), " ", tensord::name_of(dtype()), sizes_); }
 
 // What values have behind the index is what the tensor has behind its sparse dimensions.
@@ -176,5 +181,27 @@ const SparseTensor* as_sparse(const Value& value) {
 }
 
 Value box(const SparsePtr& sparse) { return Value(IntrusivePtr<OpaqueObject>(sparse)); }
+
+Tensor stand_in(const SparsePtr& sparse) {
+  Tensor out = Tensor::meta(sparse->sizes(), sparse->dtype(), sparse->values().device());
+  const auto head = make_intrusive<AutogradHead>();
+  head->stands_for = sparse;
+  out.impl()->autograd = head;
+  return out;
+}
+
+SparsePtr as_sparse(const Tensor& tensor) { return SparsePtr(dynamic_cast<SparseTensor*>(stands_for(tensor))); }
+
+Tensor to_tensor(const Value& value) {
+  if (!value.is_opaque()) return value.to_tensor();
+  auto* sparse = dynamic_cast<SparseTensor*>(value.to_opaque().get());
+  return sparse ? stand_in(SparsePtr(sparse)) : value.to_tensor();
+}
+
+const Tensor& checked_dense(const Tensor& tensor, std::string_view reader) {
+  if (const BoxedTensor* boxed = stands_for(tensor))
+    fail(ErrorCode::kUnimplemented, reader, " does not take a sparse gradient (", boxed->describe(), ")");
+  return tensor;
+}
 
 }  // namespace tensord::ops

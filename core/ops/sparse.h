@@ -48,6 +48,8 @@ class SparseTensor final : public BoxedTensor {
   int64_t dense_dim() const { return ndim() - sparse_dim() - batch_dim(); }
   Dims block() const;  // {1, 1} where not blocked
   std::string describe() const override;
+  // The same elements with other values, one for each.
+  IntrusivePtr<SparseTensor> with(Tensor values) const;
 
   // Throws Error{kInvalidArgument} where parts do not fit each other, or an index is out of range, twice or (but for
   // COO that is not said to be coalesced) out of order.
@@ -77,5 +79,15 @@ using SparsePtr = IntrusivePtr<SparseTensor>;
 // Null when it is none.
 const SparseTensor* as_sparse(const Value& value);
 Value box(const SparsePtr& sparse);
+
+// A Tensor that stands for it (AutogradHead): a sparse gradient.
+Tensor stand_in(const SparsePtr& sparse);
+// Null for a tensor that stands for none.
+SparsePtr as_sparse(const Tensor& tensor);
+// The value as a Tensor, which stands for a sparse one where it is such. Throws as Value::to_tensor does.
+Tensor to_tensor(const Value& value);
+// The tensor, of which the elements are read next. Throws Error{kUnimplemented} naming the reader for one that stands
+// for a sparse one.
+const Tensor& checked_dense(const Tensor& tensor, std::string_view reader);
 
 }  // namespace tensord::ops

@@ -29,6 +29,8 @@ Value::Value(const Scalar& scalar) {
 }
 Value::Value(const Tensor& tensor) : Value(Tag::kTensor, tensor.impl()) {
   if (payload_.p) payload_.p->add_ref();
+  if (BoxedTensor* boxed = stands_for(tensor)) [[unlikely]]
+    *this = Value(IntrusivePtr<OpaqueObject>(boxed));
 }
 Value::Value(std::string text) : Value(Tag::kString, make_intrusive<StringObject>(std::move(text)).detach()) {}
 Value::Value(List list) : Value(Tag::kList, list.detach()) {}

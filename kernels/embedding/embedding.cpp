@@ -6,6 +6,7 @@
 #include "core/base/parallel.h"
 #include "core/ops/op.h"
 #include "core/ops/run.h"
+#include "core/ops/sparse.h"
 #include "core/tensor/strided_copy.h"
 #include "kernels/fused/gradient_expr.h"
 #include "kernels/index/gather_rows.h"
@@ -98,7 +99,11 @@ void embedding_backward_kernel(const KernelContext&, const Tensor& grad, const T
 std::vector<Tensor> gradient_of_embedding(const ops::GradArgs& args) {
   const auto& in = args.inputs;
   std::vector<Tensor> out(5);
-  if (args.needs(0))
+  if (!args.needs(0)) return out;
+  if (in[4].to_bool())
+    out[0] = ops::to_tensor(ops::call<ops::Value>("aten::embedding_sparse_backward", args.grad_outputs[0], in[1],
+                                                  in[0].to_tensor().sizes()[0], in[2], in[3]));
+  else
     out[0] = ops::call("aten::embedding_dense_backward", args.grad_outputs[0], in[1], in[0].to_tensor().sizes()[0],
                        in[2], in[3]);
   return out;

@@ -5,8 +5,10 @@
 
 #include "core/base/parallel.h"
 #include "core/ops/run.h"
+#include "core/ops/sparse.h"
 #include "core/tensor/strided_copy.h"
 #include "kernels/embedding/embedding_bag.h"
+#include "kernels/embedding/sparse_gradient.h"
 #include "kernels/fused/gradient_expr.h"
 
 namespace tensord::kernels {
@@ -219,6 +221,36 @@ std::vector<Tensor> gradient_of_weights(const GradArgs& args) {
   return out;
 }
 
+// Of each index, the gradient of its bag times its factor.
+Value sparse_table(const Tensor& grad, const Tensor& indices, const Tensor& offsets, const Tensor&, const Tensor&,
+                   int64_t rows, bool scales, int64_t mode, const MaybeTensor& weights, int64_t padding) {
+  check(mode == 0 || mode == 1, "embedding_bag: sparse gradients are for the modes 'sum' and 'mean'");
+  check(!scales, "embedding_bag: scale_grad_by_freq not supported with sparse gradients");
+  check(grad.ndim() == 2, "embedding_bag: expected a gradient of 2 dimensions, but got ", grad.ndim());
+  const Bags bags(indices, offsets, grad.sizes()[0], rows, padding);
+  const int64_t count = indices.numel();
+  const Tensor bag_of = Tensor::empty(Dims{count}, DType::kInt64),
+               factors = Tensor::empty(Dims{count, 1}, DType::kFloat64);
+  check(bags.offsets.empty() ? count == 0 : bags.offsets.front() == 0, "embedding_bag: offsets[0] has to be 0");
+  for (int64_t bag = 0; bag < bags.count; ++bag) {
+    const double size = static_cast<double>(std::max<int64_t>(bags.size(bag), 1));
+    for (int64_t i = bags.offsets[static_cast<size_t>(bag)]; i < bags.end(bag); ++i) {
+      bag_of.data<int64_t>()[i] = bag;
+      factors.data<double>()[i] = size;
+    }
+  }
+  Tensor values = ops::call("aten::index_select", grad, int64_t{0}, bag_of);
+  if (mode == 1) values = ops::call("aten::div.Tensor", values, ops::call("aten::to.dtype", factors, grad.dtype()));
+  if (weights) values = ops::call("aten::mul.Tensor", values, ops::call("aten::unsqueeze", *weights, int64_t{1}));
+  return sparse_table_gradient(values, indices, rows, padding);
+}
+
+OP("aten::_embedding_bag_sparse_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor "
+   "bag_size, int num_weights, bool scale_grad_by_freq, int mode, Tensor? per_sample_weights, int padding_idx=-1) -> "
+   "Tensor")
+    .direct(sparse_table)
+    .composite()
+    .dynamic_shape();
 OP("aten::_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor bag_size, "
    "Tensor maximum_indices, int num_weights, bool scale_grad_by_freq, int mode, bool sparse, Tensor? "
    "per_sample_weights, int padding_idx=-1) -> Tensor")
@@ -242,7 +274,10 @@ std::vector<Tensor> gradient_of_embedding_bag(const GradArgs& args) {
   if (padding < 0 && in.size() > 8 && in[8].is_int()) padding += table.sizes()[0];
   std::vector<Tensor> gradients(in.size());
   if (!g.defined()) return gradients;
-  if (args.needs(0))
+  if (args.needs(0) && in[5].to_bool())
+    gradients[0] = ops::to_tensor(ops::call<Value>("aten::_embedding_bag_sparse_backward", g, in[1], in[2], out[1],
+                                                   out[2], table.sizes()[0], in[3], in[4], in[6], padding));
+  else if (args.needs(0))
     gradients[0] = ops::call("aten::_embedding_bag_backward", g, in[1], in[2], out[1], out[2], out[3], table.sizes()[0],
                              in[3], in[4], false, in[6], padding);
   if (args.needs(6) && in[6].is_tensor())

@@ -1,4 +1,5 @@
 // Elementwise operators: those that keep zero, of the values; sums and products of two tensors.
+#include "core/autograd/variable.h"
 #include "kernels/common/compose.h"
 #include "kernels/sparse/sparse.h"
 
@@ -138,13 +139,27 @@ SPARSE("aten::sub.Tensor").direct([](Arguments v, Results& returns) {
                                             : Value(-alpha.to_int());
   returns.push_back(add(v[0], v[1], negative, "sub"));
 });
+// A dense tensor takes up a sparse one: where rows can be found, without a dense copy of it.
+Tensor add_in_place(const Tensor& to, const SparseTensor& b, const Value& alpha) {
+  const bool has_rows = b.is_coo() && b.sparse_dim() > 0 && to.is_contiguous() && to.dtype() == b.dtype();
+  const bool is_recorded = is_grad_enabled() && (autograd::requires_grad(to) || autograd::requires_grad(b.values()));
+  if (!has_rows || is_recorded) return call("aten::add_.Tensor", to, to_dense(*ops::as_sparse(scaled(b, alpha))));
+  const std::span sizes(b.sizes().data(), static_cast<size_t>(b.sparse_dim()));
+  Dims rows{1};
+  for (const int64_t size : sizes) rows[0] *= size;
+  for (size_t d = sizes.size(); d < b.sizes().size(); ++d) rows.push_back(b.sizes()[d]);
+  call("aten::index_add_", to.as_view(rows, contiguous_strides(rows), to.offset()), int64_t{0},
+       places_of(b.indices(), sizes), b.values(), alpha);
+  return to;
+}
+
 // A dense tensor takes up a sparse one.
 SPARSE("aten::add_.Tensor").direct([](Arguments v, Results& returns) {
   check(v[0].is_tensor(), "adding to a sparse tensor in place is not supported; please use add");
   const SparseTensor& b = sparse_of(v[1]);
   check(v[0].to_tensor().sizes() == b.sizes(), "expected sizes of both tensors to match, but got ",
         v[0].to_tensor().sizes(), " and ", b.sizes());
-  returns.emplace_back(call("aten::add_.Tensor", v[0].to_tensor(), to_dense(*ops::as_sparse(scaled(b, v[2])))));
+  returns.emplace_back(add_in_place(v[0].to_tensor(), b, v[2]));
 });
 
 // --- products

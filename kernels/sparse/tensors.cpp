@@ -35,11 +35,7 @@ SparsePtr checked(SparseLayout layout, const Dims& sizes, const Tensor& compress
   return out;
 }
 
-Value with_values(const SparseTensor& x, Tensor values) {
-  return box(x.is_coo() ? SparseTensor::coo(x.sizes(), x.indices(), std::move(values), x.is_coalesced())
-                        : SparseTensor::compressed(x.layout(), x.sizes(), x.compressed_indices(), x.indices(),
-                                                   std::move(values)));
-}
+Value with_values(const SparseTensor& x, Tensor values) { return box(x.with(std::move(values))); }
 
 namespace {
 

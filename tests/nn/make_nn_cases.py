@@ -60,6 +60,45 @@ def run_optimizer(kind, options, second, dtype):
     return {"kind": kind, "options": options, "second": second, "start": start, "noise": noise, "at": at, "state": state}
 
 
+def sparse_optimizer_cases():
+    return [
+        ("SGD", {"lr": 0.1}),
+        ("SGD", {"lr": 0.1, "maximize": True}),
+        ("SGD", {"lr": 0.05, "momentum": 0.9, "dampening": 0.2}),
+        ("SGD", {"lr": 0.05, "momentum": 0.8, "nesterov": True}),
+        ("Adagrad", {"lr": 0.1}),
+        ("Adagrad", {"lr": 0.1, "lr_decay": 0.1, "initial_accumulator_value": 0.5, "maximize": True}),
+        ("SparseAdam", {"lr": 0.02}),
+        ("SparseAdam", {"lr": 0.02, "betas": (0.8, 0.9), "eps": 1e-4, "maximize": True}),
+    ]
+
+
+def run_sparse_optimizer(kind, options, dtype):
+    """Two tables; indices come up several times, in the second never all of them, and sometimes none."""
+    generator = torch.Generator().manual_seed(7)
+    start = [torch.randn(size, generator=generator, dtype=dtype) for size in ([9, 4], [6, 3])]
+    tables = [p.clone().requires_grad_() for p in start]
+    optimizer = getattr(torch.optim, kind)(tables, **options)
+    indices, weights, at, grads, state = [], [], [], [], None
+    for step in range(20):
+        few = 0 if step % 6 == 5 and kind == "SGD" else 3  # the others of PyTorch fail without any
+        index = [torch.randint(0, 9, (5,), generator=generator),
+                 torch.randint(0, 4, (few,), generator=generator)]
+        weight = [torch.randn([i.numel(), t.shape[1]], generator=generator, dtype=dtype) for i, t in zip(index, tables)]
+        optimizer.zero_grad(set_to_none=True)
+        for table, i, w in zip(tables, index, weight):
+            (torch.nn.functional.embedding(i, table, sparse=True) * w).sum().backward()
+        optimizer.step()
+        indices.append(index)
+        weights.append(weight)
+        grads.append([t.grad.to_dense() for t in tables])
+        at.append([t.detach().clone() for t in tables])
+        if step == 9:
+            state = torch.load(saved(optimizer.state_dict()))
+    return {"kind": kind, "options": options, "start": start, "indices": indices, "weights": weights, "at": at,
+            "grads": grads, "state": state}
+
+
 def saved(value):
     import io
 
@@ -313,6 +352,8 @@ def main(folder):
     folder.mkdir(parents=True, exist_ok=True)
     optimizers = [run_optimizer(*case, dtype) for case in optimizer_cases() for dtype in (torch.float64, torch.float32)]
     torch.save(optimizers, folder / "optimizers.pt")
+    torch.save([run_sparse_optimizer(*case, dtype) for case in sparse_optimizer_cases()
+                for dtype in (torch.float64, torch.float32)], folder / "sparse_optimizers.pt")
     searches = ({}, {"line_search_fn": "strong_wolfe"}, {"lr": 0.3, "history_size": 3, "max_iter": 5},
                 {"line_search_fn": "strong_wolfe", "history_size": 2, "max_iter": 6, "max_eval": 9})
     starts = [{"lr": 0.001, **options} if "line_search_fn" not in options else options for options in searches]
