@@ -492,12 +492,6 @@ TEST_P(Collectives, WorksTellTheirEnd) {
   });
 }
 
-std::vector<std::string> names_with_nccl() {
-  std::vector<std::string> names = engine_names();
-  names.push_back(kNccl);
-  return names;
-}
-
 INSTANTIATE_TEST_SUITE_P(Engines, Collectives,
                          ::testing::Combine(::testing::ValuesIn(names_with_nccl()), ::testing::Values(1, 2, 3, 4)),
                          [](const auto& info) { return concat(std::get<0>(info.param), std::get<1>(info.param)); });

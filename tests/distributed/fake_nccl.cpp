@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/distributed/group/reduce_op.h"
 #include "tests/device/late_device.h"
+#include "tests/distributed/fake_elements.h"
 
 namespace tensord::distributed::fake_nccl {
 namespace {
@@ -44,7 +45,7 @@ using CallPtr = std::shared_ptr<Call>;
 // What the ranks of one id share.
 struct Hub {
   int joined = 0;
-  std::map<uint64_t, std::vector<CallPtr>> collectives;                          // by number: those that have come
+  std::map<uint64_t, std::vector<CallPtr>> collectives;                            // by number: those that have come
   std::map<std::tuple<int, int, uint64_t>, std::pair<CallPtr, CallPtr>> messages;  // from, to, number: send and recv
 };
 
@@ -77,30 +78,6 @@ thread_local Group group;
 
 // --- elements
 
-size_t size_of_type(NcclType type) {
-  switch (type) {
-    case NcclType::kInt8:
-    case NcclType::kUint8: return 1;
-    case NcclType::kFloat16:
-    case NcclType::kBfloat16: return 2;
-    case NcclType::kInt32:
-    case NcclType::kFloat32: return 4;
-    default: return 8;
-  }
-}
-DType dtype_of_type(NcclType type) {
-  switch (type) {
-    case NcclType::kInt8: return DType::kInt8;
-    case NcclType::kUint8: return DType::kUInt8;
-    case NcclType::kInt32: return DType::kInt32;
-    case NcclType::kInt64: return DType::kInt64;
-    case NcclType::kFloat16: return DType::kFloat16;
-    case NcclType::kBfloat16: return DType::kBFloat16;
-    case NcclType::kFloat32: return DType::kFloat32;
-    case NcclType::kFloat64: return DType::kFloat64;
-  }
-  return DType::kUInt8;
-}
 ReduceOp op_of(const Call& call) {
   switch (call.op) {
     case NcclOp::kSum: return kSum;
@@ -263,9 +240,15 @@ NcclResult get_version(int* version) {
   return NcclResult::kSuccess;
 }
 const char* get_error_string(NcclResult result) {
-  static constexpr const char* kTexts[] = {"no error",      "unhandled cuda error", "unhandled system error",
-                                           "internal error", "invalid argument",     "invalid usage",
-                                           "remote process exited or there was a network error", "in progress", "timeout"};
+  static constexpr const char* kTexts[] = {"no error",
+                                           "unhandled cuda error",
+                                           "unhandled system error",
+                                           "internal error",
+                                           "invalid argument",
+                                           "invalid usage",
+                                           "remote process exited or there was a network error",
+                                           "in progress",
+                                           "timeout"};
   return kTexts[static_cast<size_t>(result)];
 }
 const char* get_last_error(NcclComm) { return "the fake's last words"; }
@@ -283,7 +266,8 @@ NcclResult comm_init(NcclComm* comm, int size, NcclUniqueId id, int rank, NcclCo
   if (config->magic != 0xcafebeef || config->size != sizeof(NcclConfig) || config->is_blocking != 0) {
     world().misuses.push_back("a configuration that is none");
   }
-  if (const NcclResult result = failure_of("ncclCommInitRankConfig", rank); result != NcclResult::kSuccess) return result;
+  if (const NcclResult result = failure_of("ncclCommInitRankConfig", rank); result != NcclResult::kSuccess)
+    return result;
   auto& hub = world().hubs[std::string(id.bytes)];
   if (!hub) hub = std::make_shared<Hub>();
   ++hub->joined;

@@ -15,6 +15,12 @@ inline EngineFactory fake_nccl_engines() { return nccl_engines_over(fake_nccl::a
 inline EngineFactory factory_of(const std::string& engine) {
   return engine == kNccl ? fake_nccl_engines() : engines_of(engine);
 }
+inline std::vector<std::string> names_with_nccl() {
+  std::vector<std::string> names = engine_names();
+  names.push_back(kNccl);
+  return names;
+}
+
 inline bool is_on_device() { return device_of_tensors() != Device{}; }
 
 inline bool nccl_has(ReduceOp op, DType dtype) {

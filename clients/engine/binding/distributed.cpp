@@ -205,7 +205,7 @@ std::vector<ProcessGroup::Message> messages_of(nb::handle given) {
   std::vector<ProcessGroup::Message> messages;
   for (nb::handle item : given) {
     const nb::tuple parts = nb::cast<nb::tuple>(item);
-    nb::handle tensor = parts[1];
+    const nb::object tensor = parts[1];
     if (!is_tensor(tensor.ptr())) throw nb::type_error("expected a tensor");
     messages.push_back({nb::cast<bool>(parts[0]) ? Way::kSend : Way::kRecv, tensor_in(tensor.ptr()), nb::cast<int>(parts[2]),
                         nb::cast<uint32_t>(parts[3])});
@@ -262,9 +262,9 @@ void bind_group(nb::module_& module) {
   bind_messages(group);
   bind_barriers(group);
   bind_bytes(group);
-  group.def("new_group", [](ProcessGroup& self, const std::vector<int>& ranks) -> std::shared_ptr<ProcessGroup> {
-    return without_gil([&] { return self.new_group(ranks); });
-  });
+  group.def("new_group", [](ProcessGroup& self, const std::vector<int>& ranks, Timeout timeout) -> std::shared_ptr<ProcessGroup> {
+    return without_gil([&] { return self.new_group(ranks, milliseconds_of(timeout)); });
+  }, nb::arg(), nb::arg() = nb::none());
   group.def("abort", [](ProcessGroup& self, const std::string& reason) { without_gil([&] { self.abort(reason); }); });
   group.def("close", [](ProcessGroup& self, double timeout, bool serves_store) {
     without_gil([&] { self.close(milliseconds_of(timeout), serves_store); });

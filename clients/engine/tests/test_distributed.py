@@ -62,6 +62,9 @@ COLLECTIVES = """
         x = own(3)
         dist.all_reduce(x, getattr(dist.ReduceOp, op))
         out[op] = x.tolist()
+    x = own(3)
+    dist.all_reduce(x, dist.make_premul_sum(0.5))
+    out["PREMUL_SUM"] = x.tolist()
     x = engine.tensor([3 + rank, 5])
     dist.all_reduce(x, op=dist.ReduceOp.BXOR)
     out["BXOR"] = x.tolist()
@@ -174,6 +177,7 @@ def check_collectives(ranks):
         mine = rank + 1
         assert out["all_reduce"] == [[6, 12, 18], [24, 30, 36]]
         assert out["AVG"] == [2, 4, 6] and out["PRODUCT"] == [6, 48, 162]
+        assert out["PREMUL_SUM"] == [3, 6, 9]
         assert out["MIN"] == [1, 2, 3] and out["MAX"] == [3, 6, 9] and out["BXOR"] == [3 ^ 4 ^ 5, 5]
         assert out["strided"] == [[6, 12], [30, 36]] and out["coalesced"] == [[6, 12], [6, 12, 18]]
         assert out["broadcast"] == [2, 4] and out["reduce"] == ([6, 12] if rank == 2 else [mine, 2 * mine])
@@ -396,6 +400,23 @@ def test_errors_are_everybodys(tmp_path):
             save(str(error))
     """)
     assert out[0] == out[1] and "float32[2]" in out[0] and "float32[3]" in out[0]
+
+
+def test_a_group_has_a_timeout_of_its_own(tmp_path):
+    out = run(tmp_path, 2, """
+        start()
+        short = dist.new_group(timeout=datetime.timedelta(seconds=1))
+        if rank == 0:
+            try:
+                dist.all_reduce(engine.ones(1), group=short)
+                save(None)
+            except TimeoutError as error:
+                save(str(error))
+        else:
+            save(None)
+        dist.barrier()
+    """)
+    assert "timed out" in out[0] and "rank 1" in out[0]
 
 
 def test_a_rank_that_does_not_come_is_named(tmp_path):

@@ -63,13 +63,14 @@ WorkPtr ProcessGroup::all_to_all(std::vector<Tensor> outputs, std::vector<Tensor
   const Tensor& first = inputs.front();
   for (const Tensor& input : inputs) check_alike(name, "an input", input, first);
   for (const Tensor& output : outputs) check_alike(name, "an output", output, first);
-  return enqueue({name, concat(", ", name_of(first.dtype())), first.device()}, timeout, [=, this](const EngineCall& call) {
-    const Packed source(inputs);
-    Packed target(outputs);
-    source.pack();
-    exchange(source, sizes_of(inputs), target, sizes_of(outputs), call);
-    target.unpack();
-  });
+  return enqueue({name, concat(", ", name_of(first.dtype())), first.device()}, timeout,
+                 [=, this](const EngineCall& call) {
+                   const Packed source(inputs);
+                   Packed target(outputs);
+                   source.pack();
+                   exchange(source, sizes_of(inputs), target, sizes_of(outputs), call);
+                   target.unpack();
+                 });
 }
 
 WorkPtr ProcessGroup::all_to_all_single(const Tensor& output, const Tensor& input, std::span<const int64_t> output_rows,
@@ -80,14 +81,15 @@ WorkPtr ProcessGroup::all_to_all_single(const Tensor& output, const Tensor& inpu
   check_alike(name, "output", output, input);
   const auto in_bytes = part_sizes(name, "input", input, input_rows, size_);
   const auto out_bytes = part_sizes(name, "output", output, output_rows, size_);
-  return enqueue({name, concat(", ", name_of(input.dtype())), input.device()}, timeout, [=, this](const EngineCall& call) {
-    const Packed source(input);
-    Packed target(output);
-    if (overlap(input, output) != Overlap::kNo) target.own();
-    source.pack();
-    exchange(source, in_bytes, target, out_bytes, call);
-    target.unpack();
-  });
+  return enqueue({name, concat(", ", name_of(input.dtype())), input.device()}, timeout,
+                 [=, this](const EngineCall& call) {
+                   const Packed source(input);
+                   Packed target(output);
+                   if (overlap(input, output) != Overlap::kNo) target.own();
+                   source.pack();
+                   exchange(source, in_bytes, target, out_bytes, call);
+                   target.unpack();
+                 });
 }
 
 }  // namespace tensord::distributed

@@ -17,8 +17,8 @@ void check_target(const Engine& engine, const std::string& operation, const char
 void check_alike(const std::string& operation, const char* argument, const Tensor& tensor, const Tensor& like);
 
 // Several tensors as one piece of dense memory, in the order of their indices whatever their strides: engines see bytes
-// only, and ranks may have other strides. One dense tensor is used where it lies. On a device copies go into the current
-// stream, which the tensors' memory is told.
+// only, and ranks may have other strides. One dense tensor is used where it lies. On a device copies go into the
+// current stream, which the tensors' memory is told.
 class Packed {
  public:
   explicit Packed(std::vector<Tensor> tensors);

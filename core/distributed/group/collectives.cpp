@@ -87,25 +87,28 @@ void ProcessGroup::finish_for(ReduceOp op, const Packed& packed) const {
 
 WorkPtr ProcessGroup::broadcast(const Tensor& tensor, int root, Milliseconds timeout) {
   check_rank("broadcast", "the root", root);
-  rank_ == root ? check_source(*engine_, "broadcast", "tensor", tensor) : check_target(*engine_, "broadcast", "tensor", tensor);
-  return enqueue({"broadcast", shape_text(tensor) + root_text(root), tensor.device()}, timeout, [=, this](const EngineCall& call) {
-    Packed packed(tensor);
-    if (rank_ == root) packed.pack();
-    engine_->broadcast(packed.data(), packed.size_bytes(), root, call);
-    if (rank_ != root) packed.unpack();
-  });
+  rank_ == root ? check_source(*engine_, "broadcast", "tensor", tensor)
+                : check_target(*engine_, "broadcast", "tensor", tensor);
+  return enqueue({"broadcast", shape_text(tensor) + root_text(root), tensor.device()}, timeout,
+                 [=, this](const EngineCall& call) {
+                   Packed packed(tensor);
+                   if (rank_ == root) packed.pack();
+                   engine_->broadcast(packed.data(), packed.size_bytes(), root, call);
+                   if (rank_ != root) packed.unpack();
+                 });
 }
 
 WorkPtr ProcessGroup::all_reduce(const Tensor& tensor, ReduceOp op, Milliseconds timeout) {
   check_target(*engine_, "all_reduce", "tensor", tensor);
   const Elements elements = elements_of("all_reduce", op, tensor);
-  return enqueue({"all_reduce", shape_text(tensor) + op_text(op), tensor.device()}, timeout, [=, this](const EngineCall& call) {
-    Packed packed(tensor);
-    pack_for(op, packed);
-    engine_->all_reduce(packed.data(), elements, call);
-    finish_for(op, packed);
-    packed.unpack();
-  });
+  return enqueue({"all_reduce", shape_text(tensor) + op_text(op), tensor.device()}, timeout,
+                 [=, this](const EngineCall& call) {
+                   Packed packed(tensor);
+                   pack_for(op, packed);
+                   engine_->all_reduce(packed.data(), elements, call);
+                   finish_for(op, packed);
+                   packed.unpack();
+                 });
 }
 
 WorkPtr ProcessGroup::all_reduce_coalesced(std::vector<Tensor> tensors, ReduceOp op, Milliseconds timeout) {
@@ -129,7 +132,8 @@ WorkPtr ProcessGroup::all_reduce_coalesced(std::vector<Tensor> tensors, ReduceOp
 
 WorkPtr ProcessGroup::reduce(const Tensor& tensor, int root, ReduceOp op, Milliseconds timeout) {
   check_rank("reduce", "the root", root);
-  rank_ == root ? check_target(*engine_, "reduce", "tensor", tensor) : check_source(*engine_, "reduce", "tensor", tensor);
+  rank_ == root ? check_target(*engine_, "reduce", "tensor", tensor)
+                : check_source(*engine_, "reduce", "tensor", tensor);
   const Elements elements = elements_of("reduce", op, tensor);
   Fingerprint fingerprint{"reduce", shape_text(tensor) + op_text(op) + root_text(root), tensor.device()};
   return enqueue(std::move(fingerprint), timeout, [=, this](const EngineCall& call) {
@@ -184,14 +188,15 @@ WorkPtr ProcessGroup::gather(std::vector<Tensor> outputs, const Tensor& input, i
   } else {
     check(outputs.empty(), "gather: outputs are the root's to give, which is rank ", root);
   }
-  return enqueue({"gather", shape_text(input) + root_text(root), input.device()}, timeout, [=, this](const EngineCall& call) {
-    const Packed source(input);
-    source.pack();
-    if (rank_ != root) return engine_->gather(source.data(), nullptr, source.size_bytes(), root, call);
-    Packed target(outputs);
-    engine_->gather(source.data(), target.data(), source.size_bytes(), root, call);
-    target.unpack();
-  });
+  return enqueue({"gather", shape_text(input) + root_text(root), input.device()}, timeout,
+                 [=, this](const EngineCall& call) {
+                   const Packed source(input);
+                   source.pack();
+                   if (rank_ != root) return engine_->gather(source.data(), nullptr, source.size_bytes(), root, call);
+                   Packed target(outputs);
+                   engine_->gather(source.data(), target.data(), source.size_bytes(), root, call);
+                   target.unpack();
+                 });
 }
 
 WorkPtr ProcessGroup::scatter(const Tensor& output, std::vector<Tensor> inputs, int root, Milliseconds timeout) {
@@ -203,17 +208,18 @@ WorkPtr ProcessGroup::scatter(const Tensor& output, std::vector<Tensor> inputs, 
   } else {
     check(inputs.empty(), "scatter: inputs are the root's to give, which is rank ", root);
   }
-  return enqueue({"scatter", shape_text(output) + root_text(root), output.device()}, timeout, [=, this](const EngineCall& call) {
-    Packed target(output);
-    if (rank_ != root) {
-      engine_->scatter(nullptr, target.data(), target.size_bytes(), root, call);
-    } else {
-      const Packed source(inputs);
-      source.pack();
-      engine_->scatter(source.data(), target.data(), target.size_bytes(), root, call);
-    }
-    target.unpack();
-  });
+  return enqueue({"scatter", shape_text(output) + root_text(root), output.device()}, timeout,
+                 [=, this](const EngineCall& call) {
+                   Packed target(output);
+                   if (rank_ != root) {
+                     engine_->scatter(nullptr, target.data(), target.size_bytes(), root, call);
+                   } else {
+                     const Packed source(inputs);
+                     source.pack();
+                     engine_->scatter(source.data(), target.data(), target.size_bytes(), root, call);
+                   }
+                   target.unpack();
+                 });
 }
 
 WorkPtr ProcessGroup::reduce_scatter(const Tensor& output, std::vector<Tensor> inputs, ReduceOp op,

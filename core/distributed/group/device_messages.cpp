@@ -30,18 +30,17 @@ WorkPtr ProcessGroup::enqueue_messages(std::vector<Message> messages, Millisecon
   const int source = messages.front().way == Message::Way::kRecv ? messages.front().peer : -1;
   auto ready = device_runtime(device).make_event();
   ready->record(current_stream(device));
-  auto item = std::make_shared<Item>(Item{.number = 0,
-                                          .fingerprint = {"messages", "", device},
-                                          .timeout = chosen(timeout),
-                                          .body =
-                                              [this, messages = std::move(messages)](const EngineCall& call) {
-                                                move_messages(*engine_->on_device(), messages, call);
-                                              },
-                                          .work = std::make_shared<Work>(0, std::move(text)),
-                                          .context = ExecutionContext::detached(),
-                                          .started = {},
-                                          .source_rank = source,
-                                          .ready = std::move(ready)});
+  auto item = std::make_shared<Item>(
+      Item{.number = 0,
+           .fingerprint = {"messages", "", device},
+           .timeout = chosen(timeout),
+           .body = [this, messages = std::move(messages)](
+                       const EngineCall& call) { move_messages(*engine_->on_device(), messages, call); },
+           .work = std::make_shared<Work>(0, std::move(text)),
+           .context = ExecutionContext::detached(),
+           .started = {},
+           .source_rank = source,
+           .ready = std::move(ready)});
   return enqueue(std::move(item), std::unique_lock(mutex_));
 }
 

@@ -59,10 +59,9 @@ void ProcessGroup::all_gather_on_host(const std::byte* in, std::byte* out, size_
   const std::vector<size_t> sizes(static_cast<size_t>(size_), each);
   DeviceEngine* const device = engine_->on_device();
   if (!device) return engine_->all_gather(in, out, sizes, call);
-  by_device(*device, in, each, out, each * sizes.size(), call,
-            [&](const std::byte* from, std::byte* to, const EngineCall& own) {
-              device->all_gather(from, to, sizes, own);
-            });
+  by_device(
+      *device, in, each, out, each * sizes.size(), call,
+      [&](const std::byte* from, std::byte* to, const EngineCall& own) { device->all_gather(from, to, sizes, own); });
 }
 
 void ProcessGroup::all_to_all_on_host(const std::byte* in, std::byte* out, size_t each, const EngineCall& call) {

@@ -202,7 +202,7 @@ void ProcessGroup::fail_disagreement(const Item& item, SteadyTime deadline) {
   fail(ErrorCode::kInvalidArgument, text);
 }
 
-std::unique_ptr<ProcessGroup> ProcessGroup::new_group(std::span<const int> ranks) {
+std::unique_ptr<ProcessGroup> ProcessGroup::new_group(std::span<const int> ranks, Milliseconds timeout) {
   const int number = ++groups_made_;
   check(!ranks.empty(), "new_group: no ranks");
   int own = -1;
@@ -221,8 +221,10 @@ std::unique_ptr<ProcessGroup> ProcessGroup::new_group(std::span<const int> ranks
   }
   if (own < 0) return nullptr;
   const std::string name = concat(name_, "/", number);
+  GroupOptions options = options_;
+  options.timeout = chosen(timeout);
   return std::make_unique<ProcessGroup>(std::make_shared<PrefixStore>(concat("group_", number), store_), name, own,
-                                        static_cast<int>(ranks.size()), engines_, options_);
+                                        static_cast<int>(ranks.size()), engines_, std::move(options));
 }
 
 std::optional<Error> ProcessGroup::failure() const {

@@ -118,8 +118,8 @@ class ProcessGroup {
   std::string scatter_bytes(std::span<const std::string> bytes, int root, Milliseconds timeout = kGroupsOwn);
 
   // A group of these ranks of this one, in this order. All ranks of this group call it, in the same order; null for
-  // those that are not in it.
-  std::unique_ptr<ProcessGroup> new_group(std::span<const int> ranks);
+  // those that are not in it. `timeout` is that of its operations; by default that of this group's.
+  std::unique_ptr<ProcessGroup> new_group(std::span<const int> ranks, Milliseconds timeout = kGroupsOwn);
 
   // Ends the group on all ranks: what runs and comes throws `reason`.
   void abort(const std::string& reason);

@@ -54,8 +54,8 @@ void NcclCommunicator::fail_with(const char* function, NcclResult result) {
   if (state_ != State::kAborted) state_ = State::kFailed;
   const char* const meaning = api_.get_error_string(result);
   const char* const last = api_.get_last_error(comm_);
-  std::string text = concat("nccl: ", function, ": ", meaning ? meaning : "unknown error", " (",
-                            static_cast<int>(result), ")");
+  std::string text =
+      concat("nccl: ", function, ": ", meaning ? meaning : "unknown error", " (", static_cast<int>(result), ")");
   if (last && *last) text += concat(": ", last);
   fail(code_of(result), text);
 }
@@ -76,7 +76,8 @@ void NcclCommunicator::init(Store& store, const std::string& key, int rank, int 
     check_state(State::kInitialising);
     NcclConfig config;
     result = api_.comm_init(&comm_, size, id, rank, &config);
-    if (result != NcclResult::kInProgress && result != NcclResult::kSuccess) fail_with("ncclCommInitRankConfig", result);
+    if (result != NcclResult::kInProgress && result != NcclResult::kSuccess)
+      fail_with("ncclCommInitRankConfig", result);
   }
   settle("ncclCommInitRankConfig", NcclResult::kInProgress, deadline);
   enter(State::kInitialising, State::kReady);

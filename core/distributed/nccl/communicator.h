@@ -12,8 +12,8 @@
 
 namespace tensord::distributed {
 
-// One rank's end of NCCL's connections between one device of each rank. No call of it blocks in NCCL: what goes on there
-// is asked for until it is over, its time is, or it was aborted.
+// One rank's end of NCCL's connections between one device of each rank. No call of it blocks in NCCL: what goes on
+// there is asked for until it is over, its time is, or it was aborted.
 //
 //   none → initialising → ready → closed      each of them → aborted
 //                 └──────────┴──→ failed → aborted

@@ -73,8 +73,8 @@ void check_nccl_reduction(const std::string& operation, ReduceOp op, DType dtype
     fail(ErrorCode::kUnimplemented, operation, ": NCCL does not reduce ", name_of(dtype), "; convert it first");
   }
   if (is_complex(dtype) && op.kind == Kind::kProduct) {
-    fail(ErrorCode::kUnimplemented, operation, ": NCCL does not support product on complex tensors (",
-         name_of(dtype), ")");
+    fail(ErrorCode::kUnimplemented, operation, ": NCCL does not support product on complex tensors (", name_of(dtype),
+         ")");
   }
 }
 

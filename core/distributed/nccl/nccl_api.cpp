@@ -14,7 +14,9 @@ namespace {
 constexpr const char* kName = "libnccl.so.2";
 
 // nvidia/nccl/lib in a folder of Python's packages.
-std::filesystem::path in_packages(const std::filesystem::path& packages) { return packages / "nvidia/nccl/lib" / kName; }
+std::filesystem::path in_packages(const std::filesystem::path& packages) {
+  return packages / "nvidia/nccl/lib" / kName;
+}
 
 void add_environment(const char* variable, std::vector<std::string>& places) {
   const char* const folder = std::getenv(variable);

@@ -282,7 +282,7 @@ class NcclEngine final : public DeviceEngine {
   int made_ = 0;              // communicators
   bool is_in_batch_ = false;  // of the thread that queues
   std::mutex mutex_;
-  bool is_aborted_ = false;                         // by mutex_, as what follows
+  bool is_aborted_ = false;                       // by mutex_, as what follows
   std::map<int, std::unique_ptr<Place>> places_;  // by the device's index
 };
 

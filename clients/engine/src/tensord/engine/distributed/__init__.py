@@ -20,7 +20,7 @@ from tensord.engine.distributed.collectives import (
 from tensord.engine.distributed.groups import (
     GroupMember, ProcessGroup, ReduceOp, destroy_process_group, get_backend, get_global_rank, get_group_rank,
     get_process_group_ranks, get_rank, get_world_size, group, init_process_group, is_available, is_gloo_available,
-    is_initialized, is_mpi_available, is_nccl_available, new_group,
+    is_initialized, is_mpi_available, is_nccl_available, make_premul_sum, new_group,
 )
 from tensord.engine.distributed.objects import (
     all_gather_object, broadcast_object_list, gather_object, recv_object_list, scatter_object_list, send_object_list,

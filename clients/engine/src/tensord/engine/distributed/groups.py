@@ -225,17 +225,15 @@ def destroy_process_group(group: "ProcessGroup | None" = None) -> None:
 def new_group(ranks=None, timeout=None, backend: "str | None" = None):
     """A group of some ranks, or of all; every rank of the world calls it, in the same order.
 
-    Gives GroupMember.NON_GROUP_MEMBER to those that are not in it. Its timeout and backend are the world's.
+    Gives GroupMember.NON_GROUP_MEMBER to those that are not in it. Its backend is the world's, its timeout too where none is given.
     """
     whole = world()
     if backend is not None and BACKENDS.get(backend) != get_backend():
         raise ValueError(f"backend: '{backend}' is not {get_backend()}, which the world's is")
-    if timeout is not None:
-        raise NotImplementedError("new_group: a timeout of its own; give it to init_process_group, or to each operation's wait")
     chosen = sorted(range(whole.size()) if ranks is None else ranks)
     if len(set(chosen)) != len(chosen) or any(not 0 <= rank < whole.size() for rank in chosen) or not chosen:
         raise ValueError(f"new_group: {chosen} are no different ranks of a world of {whole.size()}")
-    native = whole._native.new_group(chosen)
+    native = whole._native.new_group(chosen, None if timeout is None else seconds_of(timeout))
     if native is None:
         return GroupMember.NON_GROUP_MEMBER
     made = ProcessGroup(native, chosen)
