@@ -26,13 +26,18 @@ bool may_share_elements(const Tensor& tensor) {
 
 }  // namespace
 
-void check_source(const Engine& engine, const std::string& operation, const char* argument, const Tensor& tensor) {
+void check_source(Engine& engine, const std::string& operation, const char* argument, const Tensor& tensor) {
   check(tensor.defined(), operation, ": ", argument, " is undefined");
-  engine.check_device(operation, argument, tensor.device());
+  if (const DeviceEngine* const device = engine.on_device()) {
+    device->check_device(operation, argument, tensor.device());
+  } else if (tensor.device() != Device{}) {
+    fail(ErrorCode::kUnimplemented, operation, ": ", argument, " is on ", to_string(tensor.device()),
+         ", expected memory of the processor");
+  }
   check(!tensor.is_meta(), operation, ": ", argument, " is a meta tensor, which has no elements");
 }
 
-void check_target(const Engine& engine, const std::string& operation, const char* argument, const Tensor& tensor) {
+void check_target(Engine& engine, const std::string& operation, const char* argument, const Tensor& tensor) {
   check_source(engine, operation, argument, tensor);
   check(tensor.storage()->is_writable(), operation, ": ", argument, " is in memory that cannot be written");
   check(!may_share_elements(tensor), operation, ": ", argument, " has elements that share memory (strides ",

@@ -10,9 +10,9 @@ namespace tensord::distributed {
 
 // Throws Error that names operation and argument where the tensor is undefined, or its memory is none that the engine
 // can use: of another device, or a meta tensor.
-void check_source(const Engine& engine, const std::string& operation, const char* argument, const Tensor& tensor);
+void check_source(Engine& engine, const std::string& operation, const char* argument, const Tensor& tensor);
 // Also where it cannot be written: read-only memory, or elements that share memory.
-void check_target(const Engine& engine, const std::string& operation, const char* argument, const Tensor& tensor);
+void check_target(Engine& engine, const std::string& operation, const char* argument, const Tensor& tensor);
 // Throws Error that names operation and argument where dtype or device are not those of `like`.
 void check_alike(const std::string& operation, const char* argument, const Tensor& tensor, const Tensor& like);
 

@@ -25,8 +25,8 @@ std::string op_text(ReduceOp op) { return ", " + to_string(op); }
 std::string root_text(int root) { return concat(", root ", root); }
 
 // One for each rank, of dtype and device of `like`.
-void check_list(const Engine& engine, const std::string& operation, const char* argument,
-                std::span<const Tensor> tensors, int size, const Tensor& like, bool is_target) {
+void check_list(Engine& engine, const std::string& operation, const char* argument, std::span<const Tensor> tensors,
+                int size, const Tensor& like, bool is_target) {
   check(tensors.size() == static_cast<size_t>(size), operation, ": ", argument, " has ", tensors.size(),
         " tensors, expected one for each of ", size, " ranks");
   for (const Tensor& tensor : tensors) {

@@ -4,12 +4,6 @@
 
 namespace tensord::distributed {
 
-void Engine::check_device(const std::string& operation, const char* argument, Device device) const {
-  if (device == Device{}) return;
-  fail(ErrorCode::kUnimplemented, operation, ": ", argument, " is on ", to_string(device),
-       ", expected memory of the processor");
-}
-
 std::unique_ptr<Transfer> DeviceEngine::start_send(const std::byte*, size_t, int, uint64_t) {
   fail(ErrorCode::kInternal, "messages of a device are sent in its stream");
 }

@@ -49,10 +49,9 @@ class Engine {
   virtual ~Engine() = default;
 
   virtual std::string name() const = 0;
-  // Null: its memory is the host's.
+  // Null: its memory is the host's. (Nothing of this class is in a source of its own: objects that are opened at run
+  // time have engines and find no symbols.)
   virtual DeviceEngine* on_device() { return nullptr; }
-  // Throws Error that names operation and argument where it cannot use memory of this device.
-  virtual void check_device(const std::string& operation, const char* argument, Device device) const;
 
   virtual void broadcast(std::byte* data, size_t size_bytes, int root, const EngineCall& call) = 0;
   // In place, on all ranks or (reduce) on the root alone; other ranks' data is what it was.
@@ -91,6 +90,8 @@ class Engine {
 class DeviceEngine : public Engine {
  public:
   DeviceEngine* on_device() override { return this; }
+  // Throws Error that names operation and argument where it cannot use memory of this device.
+  virtual void check_device(const std::string& operation, const char* argument, Device device) const = 0;
   // For what has no tensors, and bytes.
   virtual Device own_device() const = 0;
   // Throws Error{kUnimplemented} that names operation, op and dtype where it cannot reduce so.
