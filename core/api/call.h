@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/ops/registry.h"
+#include "core/ops/sparse.h"
 #include "core/ops/unbox.h"
 #include "tensord/arguments.h"
 
@@ -82,7 +83,7 @@ class Results {
   explicit Results(std::vector<ops::Value> values) : values_(std::move(values)) {}
   template <class R>
   operator R() && {
-    return ops::Unbox<Boxed<R>>::get(values_.at(0));
+    return get<R>(values_.at(0));
   }
   template <class... R>
   operator std::tuple<R...>() && {
@@ -92,9 +93,18 @@ class Results {
  private:
   template <class R>
   using Boxed = std::conditional_t<std::is_same_v<R, Scalar>, ops::Scalar, R>;
+  // A sparse tensor is a Tensor that stands for it.
+  template <class R>
+  static R get(const ops::Value& value) {
+    if constexpr (std::is_same_v<R, Tensor>) {
+      return ops::to_tensor(value);
+    } else {
+      return ops::Unbox<Boxed<R>>::get(value);
+    }
+  }
   template <class Tuple, size_t... I>
   Tuple take(std::index_sequence<I...>) {
-    return {ops::Unbox<Boxed<std::tuple_element_t<I, Tuple>>>::get(values_.at(I))...};
+    return {get<std::tuple_element_t<I, Tuple>>(values_.at(I))...};
   }
   std::vector<ops::Value> values_;
 };

@@ -99,10 +99,11 @@ Tensor LayerNorm::forward(const Tensor& input) {
   return call("aten::layer_norm", input, normalized_shape_, weight, bias, eps_, false);
 }
 
-Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, int64_t padding_idx)
+Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, int64_t padding_idx, bool sparse)
     : Layer("Embedding"),
       weight(register_parameter("weight", uninitialised({num_embeddings, embedding_dim}))),
-      padding_idx_(padding_idx) {
+      padding_idx_(padding_idx),
+      sparse_(sparse) {
   check(padding_idx < num_embeddings, "Padding_idx must be within num_embeddings");
   init::normal_(weight);
   if (padding_idx >= 0) {
@@ -110,7 +111,7 @@ Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, int64_t padd
   }
 }
 Tensor Embedding::forward(const Tensor& indices) {
-  return call("aten::embedding", weight, indices, padding_idx_, false, false);
+  return call("aten::embedding", weight, indices, padding_idx_, false, sparse_);
 }
 
 Dropout::Dropout(double p) : Layer("Dropout"), p_(p) {

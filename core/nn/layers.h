@@ -87,13 +87,16 @@ class LayerNorm final : public Layer {
 // Rows of a table by index. The row `padding_idx` (-1: none) starts as zeros and gets no gradient.
 class Embedding final : public Layer {
  public:
-  Embedding(int64_t num_embeddings, int64_t embedding_dim, int64_t padding_idx = -1);
+  // `sparse`: the gradient of the table is a sparse tensor, with the rows that were asked for.
+  Embedding(int64_t num_embeddings, int64_t embedding_dim, int64_t padding_idx = -1, bool sparse = false);
   using Layer::forward;
   Tensor forward(const Tensor& indices) override;
+  bool has_sparse_gradient() const { return sparse_; }
   const Tensor weight;  // [num_embeddings, embedding_dim]
 
  private:
   const int64_t padding_idx_;
+  const bool sparse_;
 };
 
 class Dropout final : public Layer {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/autograd/variable.h"
+#include "core/ops/sparse.h"
 
 namespace tensord::server {
 namespace {
@@ -41,7 +42,8 @@ std::pair<std::string, double> largest(const std::vector<std::pair<std::string, 
 
 std::string first_not_finite(const std::vector<std::pair<std::string, Tensor>>& tensors, bool gradients) {
   for (const auto& [name, tensor] : tensors) {
-    const Tensor checked = gradients ? autograd::grad(tensor) : tensor;
+    Tensor checked = gradients ? autograd::grad(tensor) : tensor;
+    if (const ops::SparsePtr sparse = checked.defined() ? ops::as_sparse(checked) : nullptr) checked = sparse->values();
     if (checked.defined() && !is_finite(checked)) return name;
   }
   return {};

@@ -3,7 +3,8 @@
 
 #include "core/autograd/engine.h"
 #include "core/autograd/variable.h"
-#include "core/distributed/ddp/reducer.h"
+#include "core/nn/distributed.h"
+#include "core/nn/layers.h"
 #include "core/ops/run.h"
 #include "core/ops/sparse.h"
 #include "tests/distributed/ranks.h"
@@ -128,6 +129,17 @@ TEST(SparseGradients, OfARankThatHasNoMoreInputs) {
   });
 }
 
+TEST(SparseGradients, OfAModulesTablesAreKnown) {
+  on_ranks(2, engines_of("local"), [](ProcessGroup& group) {
+    const auto words = std::make_shared<nn::Embedding>(kRows, kColumns, -1, true);
+    nn::DistributedDataParallel ddp(nn::sequential(words, std::make_shared<nn::Linear>(kColumns, 1)), group);
+    autograd::backward(call("aten::sum", ddp(indices({group.rank(), 5}))));
+    const ops::SparsePtr gradient = ops::as_sparse(autograd::grad(words->weight));
+    ASSERT_TRUE(gradient);
+    EXPECT_EQ(gradient->nnz(), 3);
+  });
+}
+
 TEST(SparseGradients, ThatWereNotSaidToBeSuchAreNamed) {
   for (const bool is_said : {false, true}) {
     const auto errors = errors_of_ranks(2, engines_of("local"), {.timeout = 20s}, [&](ProcessGroup& group) {
@@ -142,7 +154,7 @@ TEST(SparseGradients, ThatWereNotSaidToBeSuchAreNamed) {
     });
     for (const std::string& error : errors) {
       EXPECT_THAT(error, HasSubstr(is_said ? "the gradient of table is dense, but it was said to be sparse"
-                                           : "the gradient of table is sparse; name it"));
+                                           : "does not take a sparse gradient of table, which is not among"));
     }
   }
   const auto errors = errors_of_ranks(2, engines_of("local"), {.timeout = 20s}, [](ProcessGroup& group) {

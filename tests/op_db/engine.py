@@ -209,6 +209,35 @@ def check(info, dtype, checks_gradients: bool) -> tuple:
     return results.count(""), len(results), next((r for r in results if r), "")
 
 
+def check_errors(info) -> tuple:
+    """Of the calls that PyTorch's tests expect to fail, and PyTorch refuses: how many the engine refuses too."""
+    if not info.error_inputs_func:
+        return 0, 0, ""
+    right = count = 0
+    reason = ""
+    for error in info.error_inputs("cpu"):
+        sample = error.sample_input
+        arguments = [sample.input, list(sample.args), sample.kwargs]
+        try:
+            info.op(sample.input, *sample.args, **sample.kwargs)
+            continue  # newer or older than its test
+        except Exception as refusal:  # noqa: BLE001
+            expected = str(refusal).splitlines()[0] if str(refusal) else type(refusal).__name__
+        try:
+            own = with_leaves(arguments)
+        except Exception:  # noqa: BLE001: no tensor of ours
+            continue
+        count += 1
+        try:
+            info.op(own[0], *own[1], **own[2])
+            reason = reason or f"is taken, where PyTorch says: {expected}"
+        except NoFunction as missing:
+            reason = reason or f"no function: {missing}"
+        except Exception:  # noqa: BLE001: refused
+            right += 1
+    return right, count, reason
+
+
 def known(kind: str) -> dict:
     lines = KNOWN.read_text().splitlines() if KNOWN.exists() else []
     rows = [line.split(" ", 2) for line in lines if line and not line.startswith("#")]
@@ -220,20 +249,22 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="only operators whose names begin so")
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--gradients", action="store_true", help="first and second ones, in float64")
+    parser.add_argument("--errors", action="store_true", help="calls that have to fail")
     parser.add_argument("--every", type=int, default=1, help="only every n-th operator")
     parser.add_argument("--check-list", action="store_true", help=f"fail where {KNOWN.name} is not right")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     engine.set_num_threads(1)
     problems = 0
-    for kind in ["gradients"] if arguments.gradients else arguments.dtype.split(","):
-        dtype = torch.float64 if kind == "gradients" else getattr(torch, kind)
+    kinds = ["errors"] if arguments.errors else ["gradients"] if arguments.gradients else arguments.dtype.split(",")
+    for kind in kinds:
+        dtype = torch.float64 if kind in ("gradients", "errors") else getattr(torch, kind)
         reasons, whole, count = collections.Counter(), 0, 0
         listed = known(kind)
         for i, info in enumerate(all_operators()):
             if i % arguments.every or (arguments.names and not name_of(info).startswith(tuple(arguments.names))):
                 continue
-            right, all_, reason = check(info, dtype, kind == "gradients")
+            right, all_, reason = check_errors(info) if kind == "errors" else check(info, dtype, kind == "gradients")
             if all_ == 0:
                 continue
             count += 1

@@ -116,9 +116,11 @@ def check_operator(job) -> tuple:
     return index, right, count, reason
 
 
-def listed() -> dict:
+def listed(kind: str) -> dict:
+    """name → reason; `kind` is a dtype or "gradients"."""
     lines = UNSUPPORTED.read_text().splitlines() if UNSUPPORTED.exists() else []
-    return dict(line.split(": ", 1) for line in lines if line and not line.startswith("#"))
+    rows = [line.split(" ", 1) for line in lines if line and not line.startswith("#")]
+    return dict(row.split(": ", 1) for row_kind, row in rows if row_kind == kind)
 
 
 def run(dtype, arguments, indices) -> dict:
@@ -137,9 +139,9 @@ def run(dtype, arguments, indices) -> dict:
     return found
 
 
-def check_against_list(found: dict) -> int:
+def check_against_list(kind: str, found: dict) -> int:
     problems = 0
-    known = listed()
+    known = listed(kind)
     for name, (right, count, reason) in sorted(found.items()):
         if right != count and name not in known:
             print(f"{name}: {right} of {count}: {reason[:300]}")
@@ -171,7 +173,7 @@ def main() -> int:
         kind = f"gradients of {dtype}" if arguments.gradients else dtype
         print(f"{kind}: {whole} of {len(found)} operators whole" + "".join(f"; {n} × {reason}" for reason, n in reasons.most_common(4)))
         if arguments.check_list:
-            problems += check_against_list(found)
+            problems += check_against_list("gradients" if arguments.gradients else dtype, found)
     return 1 if problems else 0
 
 

@@ -327,9 +327,9 @@ TEST(JobSpecLimitsTest, EachOptimizerHasItsOwnFields) {
       {"weight_decay", {"sgd", "adam", "adamw", "rmsprop", "adagrad"}},
       {"momentum", {"sgd", "rmsprop"}},
       {"dampening", {"sgd"}},
-      {"beta1", {"adam", "adamw"}},
-      {"beta2", {"adam", "adamw"}},
-      {"eps", {"adam", "adamw", "rmsprop", "adagrad"}},
+      {"beta1", {"adam", "adamw", "sparseadam"}},
+      {"beta2", {"adam", "adamw", "sparseadam"}},
+      {"eps", {"adam", "adamw", "rmsprop", "adagrad", "sparseadam"}},
       {"amsgrad", {"adam", "adamw"}},
       {"alpha", {"rmsprop"}},
       {"centered", {"rmsprop"}},
@@ -340,7 +340,7 @@ TEST(JobSpecLimitsTest, EachOptimizerHasItsOwnFields) {
   for (const auto& [field, optimizers] : fields) {
     const bool is_switch = std::string(field) == "amsgrad" || std::string(field) == "centered";
     const bool is_count = optimizers.front() == "lbfgs";
-    for (const char* name : {"sgd", "adam", "adamw", "rmsprop", "adagrad", "lbfgs"}) {
+    for (const char* name : {"sgd", "adam", "adamw", "rmsprop", "adagrad", "sparseadam", "lbfgs"}) {
       Json json = Json::parse(kGood);
       json["optimizer"] = {{"name", name}, {field, is_switch ? Json(true) : is_count ? Json(5) : Json(0.5)}};
       const bool has_it = std::find(optimizers.begin(), optimizers.end(), name) != optimizers.end();

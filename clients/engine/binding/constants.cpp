@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/base/device.h"
+#include "core/ops/sparse.h"
 
 namespace tensord::python {
 namespace {
@@ -104,6 +105,9 @@ void bind_constants(nb::module_& module) {
     add<DTypeConstant>(module, ConstantKind::kDType, static_cast<int64_t>(entry.dtype), name_of(entry.dtype), entry.alias);
   }
   add<LayoutConstant>(module, ConstantKind::kLayout, 0, "strided");
+  for (const auto layout : {ops::SparseLayout::kCoo, ops::SparseLayout::kCsr, ops::SparseLayout::kCsc,
+                            ops::SparseLayout::kBsr, ops::SparseLayout::kBsc})
+    add<LayoutConstant>(module, ConstantKind::kLayout, static_cast<int64_t>(layout), ops::name_of(layout));
   add<MemoryFormatConstant>(module, ConstantKind::kMemoryFormat, 0, "contiguous_format");
   add<MemoryFormatConstant>(module, ConstantKind::kMemoryFormat, 1, "preserve_format");
   add<MemoryFormatConstant>(module, ConstantKind::kMemoryFormat, 2, "channels_last");

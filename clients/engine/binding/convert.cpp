@@ -2,6 +2,7 @@
 
 #include "clients/engine/binding/constants.h"
 #include "clients/engine/binding/trace.h"
+#include "core/ops/sparse.h"
 
 namespace tensord::python {
 namespace {
@@ -281,6 +282,7 @@ nb::object to_python(const Value& value, const std::string& enum_name) {
       return out;
     }
     case Value::Tag::kOpaque:
+      if (ops::as_sparse(value)) return wrap(ops::to_tensor(value));
       if (const auto* held = dynamic_cast<HeldObject*>(value.to_opaque().get())) return nb::borrow(held->held.get());
       break;
     default: break;

@@ -6,6 +6,7 @@
 
 #include "core/ops/registry.h"
 #include "core/ops/run.h"
+#include "core/ops/sparse.h"
 
 namespace tensord::python {
 
@@ -13,7 +14,8 @@ namespace tensord::python {
 inline Tensor run_op(const ops::Op& op, std::initializer_list<ops::Value> arguments) {
   std::vector<ops::Value> returns;
   ops::run(op, std::span(arguments.begin(), arguments.size()), returns);
-  return returns.empty() || !returns.front().is_tensor() ? Tensor() : returns.front().to_tensor();
+  if (returns.empty() || returns.front().is_none()) return {};
+  return ops::to_tensor(returns.front());
 }
 
 }  // namespace tensord::python

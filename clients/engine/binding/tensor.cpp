@@ -38,6 +38,8 @@ namespace {
 
 // A tensor of host memory, for reading elements.
 Tensor on_host(const Tensor& x) {
+  if (const ops::BoxedTensor* boxed = ops::stands_for(x))
+    fail(ErrorCode::kUnimplemented, "a sparse tensor (", boxed->describe(), ") has no elements to read; take to_dense()");
   check(!x.is_meta(), "a meta tensor has no data");
   if (x.device().kind == DeviceKind::kCPU) return x;
   static const ops::Op& cpu = ops::get_op("aten::cpu");
@@ -182,9 +184,16 @@ void bind_shape(nb::class_<Tensor>& tensor) {
 void bind_kind(nb::class_<Tensor>& tensor) {
   tensor.def_prop_ro("dtype", [](const Tensor& x) { return dtype_object(dtype_read(x)); });
   tensor.def_prop_ro("device", [](const Tensor& x) { return nb::cast(x.device()); });
-  tensor.def_prop_ro("layout", [](const Tensor&) { return constant_object(ConstantKind::kLayout, 0); });
+  tensor.def_prop_ro("layout", [](const Tensor& x) {
+    const ops::SparsePtr sparse = ops::as_sparse(x);
+    return constant_object(ConstantKind::kLayout, sparse ? static_cast<int64_t>(sparse->layout()) : 0);
+  });
+  tensor.def_prop_ro("is_sparse", [](const Tensor& x) {
+    const ops::SparsePtr sparse = ops::as_sparse(x);
+    return sparse && sparse->is_coo();
+  });
   tensor.def_prop_ro("is_cuda", [](const Tensor& x) { return x.device().kind == DeviceKind::kCUDA; });
-  tensor.def_prop_ro("is_meta", [](const Tensor& x) { return x.is_meta(); });
+  tensor.def_prop_ro("is_meta", [](const Tensor& x) { return x.is_meta() && !ops::stands_for(x); });
   tensor.def_prop_ro("_version", [](const Tensor& x) { return x.version(); });
   tensor.def("is_writable", [](const Tensor& x) { return !x.is_meta() && x.storage()->is_writable(); },
              "Whether operators may write it: not where it lies over a read-only array.");

@@ -390,6 +390,23 @@ def test_env_rendezvous_by_the_launcher(tmp_path):
     assert len(re.findall(r"sum 6\.0 of 3", done.stdout)) == 3, done.stdout
 
 
+def test_tables_have_sparse_gradients(tmp_path):
+    out = run(tmp_path, 2, """
+        start()
+        net = nn.Sequential(nn.Embedding(6, 2, sparse=True), nn.Linear(2, 1))
+        ddp = nn.parallel.DistributedDataParallel(net)
+        optimizer = optim.SGD(ddp.parameters(), lr=0.1)
+        for step in range(3):
+            optimizer.zero_grad()
+            ddp(engine.tensor([rank, 4])).sum().backward()
+            gradient = net[0].weight.grad
+            optimizer.step()
+        save([gradient.is_sparse, gradient.coalesce().indices().tolist(), net[0].weight.tolist()])
+        dist.destroy_process_group()
+    """)
+    assert out[0] == out[1] and out[0][:2] == [True, [[0, 1, 4]]]
+
+
 def test_errors_are_everybodys(tmp_path):
     out = run(tmp_path, 2, """
         start()

@@ -298,8 +298,10 @@ void Reducer::take(size_t index) {
   if (bucket.is_sparse) return take_sparse(bucket, index);
   const Tensor& view = bucket.views[place.position];
   const Tensor gradient = autograd::grad(parameters_[index]);
-  check(!ops::stands_for(gradient), "DistributedDataParallel: the gradient of ", named_[index].name,
-        " is sparse; name it among those that are (ReducerOptions::sparse)");
+  if (ops::stands_for(gradient)) {
+    fail(ErrorCode::kUnimplemented, "DistributedDataParallel does not take a sparse gradient of ", named_[index].name,
+         ", which is not among those that were said to be sparse");
+  }
   if (!gradient.defined()) {
     zero_elements(view);
   } else if (!lies_in(gradient, view)) {

@@ -155,7 +155,8 @@ void add_data_options(CLI::App& command, TrainOptions& options) {
 
 void add_training_options(CLI::App& command, TrainOptions& options) {
   JobSpec& spec = options.spec;
-  command.add_option("--optimizer", spec.optimizer.name, "sgd, adam, adamw, rmsprop, adagrad, lbfgs; default adamw");
+  command.add_option("--optimizer", spec.optimizer.name,
+                     "sgd, adam, adamw, rmsprop, adagrad, sparseadam, lbfgs; default adamw");
   command.add_option("--lr", spec.optimizer.lr, "Learning rate; default PyTorch's");
   command.add_option("--momentum", spec.optimizer.momentum, "Of sgd and rmsprop");
   command.add_option("--weight-decay", spec.optimizer.weight_decay, "Default the optimiser's");

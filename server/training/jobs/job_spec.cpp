@@ -118,9 +118,9 @@ void check_optimizer_fields(const OptimizerSpec& spec) {
       {"momentum", spec.momentum.has_value(), {"sgd", "rmsprop"}},
       {"dampening", spec.dampening.has_value(), {"sgd"}},
       {"nesterov", spec.nesterov, {"sgd"}},
-      {"beta1", spec.beta1.has_value(), {"adam", "adamw"}},
-      {"beta2", spec.beta2.has_value(), {"adam", "adamw"}},
-      {"eps", spec.eps.has_value(), {"adam", "adamw", "rmsprop", "adagrad"}},
+      {"beta1", spec.beta1.has_value(), {"adam", "adamw", "sparseadam"}},
+      {"beta2", spec.beta2.has_value(), {"adam", "adamw", "sparseadam"}},
+      {"eps", spec.eps.has_value(), {"adam", "adamw", "rmsprop", "adagrad", "sparseadam"}},
       {"amsgrad", spec.amsgrad, {"adam", "adamw"}},
       {"alpha", spec.alpha.has_value(), {"rmsprop"}},
       {"centered", spec.centered, {"rmsprop"}},
@@ -135,7 +135,7 @@ void check_optimizer_fields(const OptimizerSpec& spec) {
 }
 
 void check_optimizer(OptimizerSpec& spec) {
-  static constexpr const char* kOptimizers[] = {"sgd", "adam", "adamw", "rmsprop", "adagrad", "lbfgs"};
+  static constexpr const char* kOptimizers[] = {"sgd", "adam", "adamw", "rmsprop", "adagrad", "sparseadam", "lbfgs"};
   if (spec.name.empty()) spec.name = "adamw";
   check_one_of("optimizer.name", spec.name, kOptimizers);
   check_optimizer_fields(spec);

@@ -135,7 +135,19 @@ def tensor_repr(self) -> str:
         return _text(self)
 
 
+def _sparse_text(tensor) -> str:
+    gap = ",\n" + " " * len("tensor(")
+    parts = []
+    for name, part in (("indices", tensor._indices()), ("values", tensor._values())):
+        lines = tensor_repr(part).split("\n")
+        parts.append(f"{name}=" + ("\n" + " " * len(f"tensor({name}=")).join(lines))
+    dtype = "" if tensor.dtype is _engine.float32 else f", dtype={tensor.dtype}"
+    return f"tensor({gap.join(parts)}{gap}size={tuple(tensor.shape)}, nnz={tensor._nnz()}{dtype}, layout={tensor.layout})"
+
+
 def _text(tensor) -> str:
+    if tensor.is_sparse:
+        return _sparse_text(tensor)
     prefix = "tensor("
     suffixes = []
     if tensor.device.type != "cpu":

@@ -57,7 +57,7 @@ def layer_source(module):
         return _forward(f"torch.layer_norm(input, {list(module.normalized_shape)}, {_optional(module, 'weight')}, {_optional(module, 'bias')}, {module.eps})")
     if kind == "Embedding" and module.max_norm is None:
         padding = -1 if module.padding_idx is None else module.padding_idx
-        return _forward(f"torch.embedding(self.weight, input, {padding}, False, False)")
+        return _forward(f"torch.embedding(self.weight, input, {padding}, {module.scale_grad_by_freq}, {module.sparse})")
     if kind == "Dropout":
         return _forward(f"torch.dropout(input, {module.p}, self.training)")
     if kind == "Flatten":

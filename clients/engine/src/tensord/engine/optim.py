@@ -7,7 +7,7 @@ import collections.abc
 from tensord.engine import _engine
 from tensord.engine._engine import _schedules
 
-__all__ = ["LBFGS", "SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler"]
+__all__ = ["LBFGS", "SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "SparseAdam", "lr_scheduler"]
 
 
 class ParamGroup(collections.abc.MutableMapping):
@@ -128,6 +128,15 @@ class Adagrad(Optimizer):
                  initial_accumulator_value: float = 0, eps: float = 1e-10, *, maximize: bool = False):
         super().__init__(params, lr=lr, lr_decay=lr_decay, weight_decay=weight_decay,
                          initial_accumulator_value=initial_accumulator_value, eps=eps, maximize=maximize)
+
+
+class SparseAdam(Optimizer):
+    """Adam for sparse gradients alone: rows that a gradient does not have stay as they are."""
+
+    kind = "sparseadam"
+
+    def __init__(self, params, lr: float = 1e-3, betas=(0.9, 0.999), eps: float = 1e-8, *, maximize: bool = False):
+        super().__init__(params, lr=lr, betas=tuple(betas), eps=eps, maximize=maximize)
 
 
 class LBFGS(Optimizer):

@@ -22,7 +22,7 @@ _FLAGS = (
     ("--steps", "steps", int, "updates of the weights"),
     ("--batch-size", "batch_size", int, "rows of a batch; default 32"),
     ("--seed", "seed", int, "of every random number"),
-    ("--optimizer", "optimizer.name", str, "sgd, adam, adamw, rmsprop, adagrad, lbfgs; default adamw"),
+    ("--optimizer", "optimizer.name", str, "sgd, adam, adamw, rmsprop, adagrad, sparseadam, lbfgs; default adamw"),
     ("--lr", "optimizer.lr", float, "learning rate; default PyTorch's"),
     ("--momentum", "optimizer.momentum", float, "of sgd and rmsprop"),
     ("--weight-decay", "optimizer.weight_decay", float, "default the optimiser's"),

@@ -107,8 +107,6 @@ def linear(input, weight, bias=None):
 
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
               sparse: bool = False):
-    if sparse:
-        raise _engine.UnimplementedError("embedding: sparse gradients are not supported; leave sparse out")
     if padding_idx is None:
         padding_idx = -1
     elif padding_idx < 0:
@@ -119,7 +117,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type: float =
             _op("embedding_renorm_")(weight.detach(), input, max_norm, norm_type)
         finally:
             _engine._restore_grad_mode(before)
-    return _op("embedding")(weight, input, padding_idx, scale_grad_by_freq, False)
+    return _op("embedding")(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training: bool = False, momentum: float = 0.1,
