@@ -1,8 +1,10 @@
 #include "core/nn/distributed.h"
 
+#include <algorithm>
 #include <tuple>
 
 #include "core/autograd/variable.h"
+#include "core/nn/layers.h"
 #include "core/tensor/grad_mode.h"
 
 namespace tensord::nn {
@@ -16,6 +18,19 @@ std::vector<distributed::NamedParameter> named(const std::vector<NamedTensor>& t
   return named;
 }
 
+// What the caller names, and the tables of layers that say so.
+distributed::ReducerOptions with_tables(const Module& module, distributed::ReducerOptions options) {
+  for (const auto& [name, part] : module.named_modules()) {
+    const auto* const table = dynamic_cast<const Embedding*>(part);
+    if (!table || !table->has_sparse_gradient() || !autograd::requires_grad(table->weight)) continue;
+    const std::string weight = name.empty() ? "weight" : name + ".weight";
+    if (std::find(options.sparse.begin(), options.sparse.end(), weight) == options.sparse.end()) {
+      options.sparse.push_back(weight);
+    }
+  }
+  return options;
+}
+
 }  // namespace
 
 DistributedDataParallel::DistributedDataParallel(std::shared_ptr<Module> module, distributed::ProcessGroup& group,
@@ -24,7 +39,7 @@ DistributedDataParallel::DistributedDataParallel(std::shared_ptr<Module> module,
       module_(register_module("module", std::move(module))),
       options_(std::move(options)),
       reducer_(group, named(module_->named_parameters(), true), named(module_->named_buffers(), false),
-               options_.reducer) {
+               with_tables(*module_, options_.reducer)) {
   // Parameters that ask for no gradient are alike on all ranks too.
   for (const auto& [name, tensor] : module_->named_parameters()) {
     if (!autograd::requires_grad(tensor)) group.broadcast(tensor, 0)->wait();

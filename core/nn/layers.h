@@ -91,6 +91,7 @@ class Embedding final : public Layer {
   Embedding(int64_t num_embeddings, int64_t embedding_dim, int64_t padding_idx = -1, bool sparse = false);
   using Layer::forward;
   Tensor forward(const Tensor& indices) override;
+  bool has_sparse_gradient() const { return sparse_; }
   const Tensor weight;  // [num_embeddings, embedding_dim]
 
  private:

@@ -1,6 +1,7 @@
 #pragma once
 
-// Several processes that train one model.
+// Several processes, or devices, that train one model.
 #include "core/distributed/launch/environment.h"
+#include "core/nn/data_parallel.h"
 #include "core/nn/distributed.h"
 #include "core/nn/distributed_sampler.h"

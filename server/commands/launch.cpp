@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/parallel.h"
+#include "core/tensor/device_runtime.h"
 #include "server/commands/commands.h"
 #include "server/commands/launch_workers.h"
 
@@ -44,7 +45,13 @@ int nodes_of(const std::string& text) {
 
 int workers_of(const std::string& text) {
   if (text == "auto" || text == "cpu") return available_cores();
-  if (text == "gpu") fail(ErrorCode::kUnimplemented, "--nproc-per-node: say how many; this build counts no GPUs");
+  if (text == "gpu") {
+    try {
+      return device_runtime({kCUDA, 0}).count();
+    } catch (const Error& error) {
+      fail(ErrorCode::kUnimplemented, "--nproc-per-node: gpu: ", error.what());
+    }
+  }
   return number_in(text, "--nproc-per-node", 1, 4096);
 }
 
@@ -124,7 +131,7 @@ void add_launch_command(CLI::App& app, int* exit_code) {
     command->add_option(names, value, text)->envname(variable);
   };
   add("--nproc-per-node,--nproc,--nproc_per_node", "PET_NPROC_PER_NODE", flags->workers,
-      "Workers of this node: a number, or auto; default 1");
+      "Workers of this node: a number, auto (one a core), or gpu (one a CUDA device); default 1");
   add("--nnodes", "PET_NNODES", flags->nodes, "Nodes; default 1");
   add("--node-rank,--node_rank", "PET_NODE_RANK", flags->node_rank, "Which of the nodes this is, from 0");
   add("--rdzv-endpoint,--rdzv,--rdzv_endpoint", "PET_RDZV_ENDPOINT", flags->rendezvous,

@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <deque>
 #include <exception>
 #include <map>
 #include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -103,6 +105,19 @@ Memory& memory() {
   return *all;
 }
 
+// Returns when `done` says so; it is asked with device_mutex(), again and again while work of others has to come first.
+// Not to be called with that mutex.
+template <class Fn>
+void wait_until(const Fn& done) {
+  for (;;) {
+    {
+      const std::lock_guard lock(device_mutex());
+      if (done()) return;
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+}
+
 // Everything of it is guarded by device_mutex().
 class LateStream final : public DeviceStream {
  public:
@@ -111,34 +126,36 @@ class LateStream final : public DeviceStream {
     all().push_back(this);
   }
   ~LateStream() override {
+    wait_until([this] { return run_to(given_); });
     {
       const std::lock_guard lock(device_mutex());
-      run_to(given_);
       std::erase(all(), this);
     }
     close();
   }
+  void* handle() const override { return const_cast<LateStream*>(this); }
 
   static std::vector<LateStream*>& all() {
     static auto* const streams = new std::vector<LateStream*>;
     return *streams;
   }
 
-  void give(std::function<void()> work) {
+  void give(std::function<void()> work, std::function<bool()> is_ready = nullptr) {
     const std::lock_guard lock(device_mutex());
-    queue_.push_back({std::move(work), ExecutionContext::detached()});
+    queue_.push_back({std::move(work), std::move(is_ready), ExecutionContext::detached()});
     ++given_;
   }
 
   void synchronize() override {
+    wait_until([this, count = given_until_now()] { return run_to(count); });
     const std::lock_guard lock(device_mutex());
-    run_to(given_);
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
   }
 
-  // Runs until so many pieces of all that were ever given are done.
-  void run_to(uint64_t count) {
+  // Runs until so many pieces of all that were ever given are done; gives false where one cannot start yet.
+  bool run_to(uint64_t count) {
     while (done() < count && !queue_.empty()) {
+      if (queue_.front().is_ready && !queue_.front().is_ready()) return false;
       const Piece piece = std::move(queue_.front());
       queue_.pop_front();
       try {
@@ -148,8 +165,13 @@ class LateStream final : public DeviceStream {
         if (!error_) error_ = std::current_exception();
       }
     }
+    return true;
   }
 
+  uint64_t given_until_now() const {
+    const std::lock_guard lock(device_mutex());
+    return given_;
+  }
   uint64_t given() const { return given_; }
   uint64_t done() const { return given_ - queue_.size(); }
   size_t waiting() const { return queue_.size(); }
@@ -157,6 +179,7 @@ class LateStream final : public DeviceStream {
  private:
   struct Piece {
     std::function<void()> work;
+    std::function<bool()> is_ready;  // null: always
     ExecutionContext context;
   };
   std::deque<Piece> queue_;
@@ -175,9 +198,7 @@ class LateEvent final : public DeviceEvent {
   }
   void hold(DeviceStream& stream) const override {
     if (stream_ == &stream) return;
-    late_stream(stream).give([event = *this] {
-      if (event.is_pending()) event.stream_->run_to(event.point_);
-    });
+    late_stream(stream).give([] {}, [event = *this] { return event.advance(); });
   }
   // Who asks again and again gets on: a question that is answered by no runs one piece of the work.
   bool is_done() const override {
@@ -187,11 +208,13 @@ class LateEvent final : public DeviceEvent {
     return false;
   }
   void synchronize() const override {
-    const std::lock_guard lock(device_mutex());
-    if (is_pending()) stream_->run_to(point_);
+    wait_until([this] { return advance(); });
   }
 
  private:
+  // Runs what comes before the point, and gives whether that is done.
+  bool advance() const { return !is_pending() || stream_->run_to(point_); }
+
   // A stream that is gone has run everything.
   bool is_pending() const {
     const auto& all = LateStream::all();
@@ -211,8 +234,12 @@ class LateAllocator final : public Allocator {
   }
   // As cudaFree, after all work that may use it.
   void free(void* data, size_t size_bytes) override {
+    wait_until([] {
+      const auto streams = LateStream::all();
+      return std::all_of(streams.begin(), streams.end(),
+                         [](LateStream* stream) { return stream->run_to(stream->given()); });
+    });
     const std::lock_guard lock(device_mutex());
-    for (LateStream* stream : LateStream::all()) stream->run_to(stream->given());
     memory().free(data, size_bytes);
   }
   Device device() const override { return device_; }
@@ -233,8 +260,12 @@ class LateRuntime final : public DeviceRuntime {
   }
   std::unique_ptr<DeviceEvent> make_event() override { return std::make_unique<LateEvent>(); }
   void synchronize(int index) override {
-    const std::lock_guard lock(device_mutex());
-    for (LateStream* stream : LateStream::all()) {
+    std::vector<LateStream*> streams;
+    {
+      const std::lock_guard lock(device_mutex());
+      streams = LateStream::all();
+    }
+    for (LateStream* stream : streams) {
       if (stream->device().index == index) stream->synchronize();
     }
   }
@@ -318,6 +349,9 @@ size_t waiting() {
 }
 
 void queue(DeviceStream& stream, std::function<void()> work) { late_stream(stream).give(std::move(work)); }
+void queue(DeviceStream& stream, std::function<bool()> is_ready, std::function<void()> work) {
+  late_stream(stream).give(std::move(work), std::move(is_ready));
+}
 
 void* as_seen_by_device(void* data) { return memory().seen(data); }
 

@@ -27,6 +27,9 @@ size_t waiting();
 // Queues `work` in a stream of the device. It runs with the calling thread's ExecutionContext, without what lives on
 // its stack.
 void queue(DeviceStream& stream, std::function<void()> work);
+// Work that waits for something outside of the device: it runs when it is its turn and `is_ready` says so, which is
+// asked again and again, by those who wait, and must wait for nobody.
+void queue(DeviceStream& stream, std::function<bool()> is_ready, std::function<void()> work);
 
 // While one lives, a host that touches the device's memory is counted and goes on, with whatever lies there. For tests
 // that find out who does; else it ends the process.

@@ -4,16 +4,19 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/execution_context.h"
 #include "core/base/thread.h"
 #include "core/distributed/gloo/gloo_engine.h"
 #include "core/distributed/group/process_group.h"
 #include "core/distributed/local/local_engine.h"
 #include "core/distributed/store/memory_store.h"
 #include "core/tensor/complex.h"
+#include "core/tensor/device_runtime.h"
 
 namespace tensord::distributed::testing {
 
@@ -27,6 +30,29 @@ inline std::vector<std::string> engine_names() {
 }
 inline EngineFactory engines_of(const std::string& name) { return name == "gloo" ? gloo_engines() : local_engines(); }
 
+// Where they lie.
+inline Device& device_of_tensors() {
+  static Device device;
+  return device;
+}
+inline Tensor empty(Dims sizes, DType dtype = DType::kFloat32) {
+  return Tensor::empty(std::move(sizes), dtype, device_of_tensors());
+}
+
+// What a process has of its own: ranks that are threads would wait for each other in the device's default stream.
+class OwnStream {
+ public:
+  OwnStream() {
+    const Device device = device_of_tensors();
+    if (!device.is_host()) stream_ = device_runtime(device).make_stream(device.index);
+    scope_.emplace(stream_.get());
+  }
+
+ private:
+  std::unique_ptr<DeviceStream> stream_;
+  std::optional<ContextPart<&ExecutionContext::stream>> scope_;
+};
+
 // Runs fn on `size` threads, each a rank of one group, and gives what each threw, "" for nothing.
 inline std::vector<std::string> errors_of_ranks(int size, const EngineFactory& engines, const GroupOptions& options,
                                                 const std::function<void(ProcessGroup&)>& fn) {
@@ -35,6 +61,7 @@ inline std::vector<std::string> errors_of_ranks(int size, const EngineFactory& e
   std::vector<Thread> threads;
   for (int rank = 0; rank < size; ++rank) {
     threads.emplace_back("rank", [&, rank] {
+      const OwnStream stream;
       try {
         ProcessGroup group(store->clone(), "test", rank, size, engines, options);
         fn(group);
@@ -68,7 +95,7 @@ inline constexpr Layout kAllLayouts[] = {Layout::kDense, Layout::kTransposed, La
 
 inline std::vector<std::complex<double>> values_of(const Tensor& tensor) {
   std::vector<std::complex<double>> values;
-  const Tensor dense = tensor.contiguous();
+  const Tensor dense = tensor.to(Device{}).contiguous();
   dispatch_any(tensor.dtype(), "test", [&]<class T>() {
     for (int64_t i = 0; i < dense.numel(); ++i) {
       if constexpr (std::is_same_v<T, Complex64> || std::is_same_v<T, Complex128>) {
@@ -118,7 +145,7 @@ inline Laid laid_out(Dims sizes, DType dtype, Layout layout,
                      const std::function<std::complex<double>(int64_t)>& value) {
   Laid laid;
   const auto make = [&](int64_t count, Dims strides, int64_t offset) {
-    laid.memory = Tensor::empty(Dims{count}, dtype);
+    laid.memory = empty(Dims{count}, dtype);
     fill(laid.memory, [](int64_t) { return 1.0; });
     laid.tensor = laid.memory.as_view(sizes, std::move(strides), offset);
   };

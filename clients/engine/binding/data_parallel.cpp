@@ -79,7 +79,7 @@ struct DataParallel {
 
 std::shared_ptr<DataParallel> make_data_parallel(GroupPtr group, nb::handle parameters, nb::handle buffers, size_t bucket_cap_bytes,
                                                  bool broadcast_buffers, bool find_unused_parameters, bool static_graph,
-                                                 bool gradient_as_bucket_view) {
+                                                 bool gradient_as_bucket_view, std::vector<std::string> sparse) {
   const auto module = std::make_shared<PythonModule>();
   const auto add = [&](nb::handle named, bool is_parameter) {
     for (nb::handle item : named) {
@@ -95,6 +95,7 @@ std::shared_ptr<DataParallel> make_data_parallel(GroupPtr group, nb::handle para
   options.reducer.find_unused_parameters = find_unused_parameters;
   options.reducer.static_graph = static_graph;
   options.reducer.gradient_as_bucket_view = gradient_as_bucket_view;
+  options.reducer.sparse = std::move(sparse);
   return without_gil([&] { return std::make_shared<DataParallel>(std::move(group), module, options); });
 }
 

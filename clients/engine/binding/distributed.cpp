@@ -7,8 +7,10 @@
 
 #include "clients/engine/binding/distributed.h"
 #include "core/base/error.h"
+#include "core/distributed/engines.h"
 #include "core/distributed/gloo/gloo_engine.h"
-#include "core/distributed/local/local_engine.h"
+#include "core/distributed/mpi/mpi_engine.h"
+#include "core/distributed/nccl/nccl_engine.h"
 #include "core/distributed/store/file_store.h"
 #include "core/distributed/store/memory_store.h"
 #include "core/distributed/store/prefix_store.h"
@@ -65,6 +67,7 @@ void wait_for(Work& work, const std::optional<double>& timeout) {
   for (;;) {
     const bool is_last = timeout && end - Clock::now() <= kPiece;
     const bool is_done = without_gil([&] {
+      if (!timeout) return work.wait_for(kPiece);
       try {
         work.wait(is_last ? std::max(Milliseconds(0), std::chrono::duration_cast<Milliseconds>(end - Clock::now())) : kPiece);
       } catch (const Error&) {
@@ -126,6 +129,9 @@ void bind_stores(nb::module_& module) {
     return std::make_shared<distributed::PrefixStore>(prefix, std::move(store));
   });
   module.def("has_gloo", distributed::has_gloo);
+  module.def("has_mpi", distributed::has_mpi);
+  module.def("has_nccl", distributed::has_nccl);
+  module.def("check_nccl", [] { distributed::nccl_engines(); });
 }
 
 void bind_work(nb::module_& module) {
@@ -141,12 +147,6 @@ void bind_work(nb::module_& module) {
     return error ? std::optional<std::string>(error->what()) : std::nullopt;
   });
   work.def("source_rank", &Work::source_rank);
-}
-
-distributed::EngineFactory engines_of(const std::string& backend, const std::string& master) {
-  if (backend == "local") return distributed::local_engines();
-  if (backend == "gloo") return distributed::gloo_engines({.address = distributed::own_address(master)});
-  fail(ErrorCode::kInvalidArgument, "backend: '", backend, "' is none of gloo, local");
 }
 
 using Timeout = std::optional<double>;
@@ -197,8 +197,26 @@ void bind_copies(nb::class_<ProcessGroup>& group) {
                const std::vector<int64_t>& input_rows, Timeout timeout) {
               return self.all_to_all_single(output, input, output_rows, input_rows, milliseconds_of(timeout));
             }, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg() = nb::none());
+}
+
+// One tuple (is it a send, tensor, peer, tag) for each message.
+std::vector<ProcessGroup::Message> messages_of(nb::handle given) {
+  using Way = ProcessGroup::Message::Way;
+  std::vector<ProcessGroup::Message> messages;
+  for (nb::handle item : given) {
+    const nb::tuple parts = nb::cast<nb::tuple>(item);
+    const nb::object tensor = parts[1];
+    if (!is_tensor(tensor.ptr())) throw nb::type_error("expected a tensor");
+    messages.push_back({nb::cast<bool>(parts[0]) ? Way::kSend : Way::kRecv, tensor_in(tensor.ptr()), nb::cast<int>(parts[2]),
+                        nb::cast<uint32_t>(parts[3])});
+  }
+  return messages;
+}
+
+void bind_messages(nb::class_<ProcessGroup>& group) {
   group.def("send", [](ProcessGroup& self, const Tensor& tensor, int to, uint32_t tag) { return self.send(tensor, to, tag); });
   group.def("recv", [](ProcessGroup& self, const Tensor& tensor, int from, uint32_t tag) { return self.recv(tensor, from, tag); });
+  group.def("start_messages", [](ProcessGroup& self, nb::handle messages) { return self.start_messages(messages_of(messages)); });
 }
 
 void bind_barriers(nb::class_<ProcessGroup>& group) {
@@ -241,11 +259,12 @@ void bind_group(nb::module_& module) {
   group.def_prop_ro("name", &ProcessGroup::name).def_prop_ro("backend", &ProcessGroup::engine_name);
   bind_reductions(group);
   bind_copies(group);
+  bind_messages(group);
   bind_barriers(group);
   bind_bytes(group);
-  group.def("new_group", [](ProcessGroup& self, const std::vector<int>& ranks) -> std::shared_ptr<ProcessGroup> {
-    return without_gil([&] { return self.new_group(ranks); });
-  });
+  group.def("new_group", [](ProcessGroup& self, const std::vector<int>& ranks, Timeout timeout) -> std::shared_ptr<ProcessGroup> {
+    return without_gil([&] { return self.new_group(ranks, milliseconds_of(timeout)); });
+  }, nb::arg(), nb::arg() = nb::none());
   group.def("abort", [](ProcessGroup& self, const std::string& reason) { without_gil([&] { self.abort(reason); }); });
   group.def("close", [](ProcessGroup& self, double timeout, bool serves_store) {
     without_gil([&] { self.close(milliseconds_of(timeout), serves_store); });
@@ -256,7 +275,15 @@ void bind_group(nb::module_& module) {
       distributed::GroupOptions options;
       options.timeout = milliseconds_of(timeout);
       options.checks_all = checks_all;
-      return std::make_shared<ProcessGroup>(std::move(store), name, rank, size, engines_of(backend, master), options);
+      return std::make_shared<ProcessGroup>(std::move(store), name, rank, size, distributed::engines_by_name(backend, master), options);
+    });
+  });
+  module.def("make_mpi_world", [](double timeout, bool checks_all) -> std::shared_ptr<ProcessGroup> {
+    return without_gil([&] {
+      distributed::GroupOptions options;
+      options.timeout = milliseconds_of(timeout);
+      options.checks_all = checks_all;
+      return distributed::make_mpi_world(options);
     });
   });
 }

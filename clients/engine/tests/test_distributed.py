@@ -6,6 +6,7 @@ import os
 import pathlib
 import pickle
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -61,6 +62,9 @@ COLLECTIVES = """
         x = own(3)
         dist.all_reduce(x, getattr(dist.ReduceOp, op))
         out[op] = x.tolist()
+    x = own(3)
+    dist.all_reduce(x, dist.make_premul_sum(0.5))
+    out["PREMUL_SUM"] = x.tolist()
     x = engine.tensor([3 + rank, 5])
     dist.all_reduce(x, op=dist.ReduceOp.BXOR)
     out["BXOR"] = x.tolist()
@@ -165,11 +169,15 @@ COLLECTIVES = """
 
 
 def test_collectives(tmp_path):
-    ranks = run(tmp_path, 3, COLLECTIVES)
+    check_collectives(run(tmp_path, 3, COLLECTIVES))
+
+
+def check_collectives(ranks):
     for rank, out in enumerate(ranks):
         mine = rank + 1
         assert out["all_reduce"] == [[6, 12, 18], [24, 30, 36]]
         assert out["AVG"] == [2, 4, 6] and out["PRODUCT"] == [6, 48, 162]
+        assert out["PREMUL_SUM"] == [3, 6, 9]
         assert out["MIN"] == [1, 2, 3] and out["MAX"] == [3, 6, 9] and out["BXOR"] == [3 ^ 4 ^ 5, 5]
         assert out["strided"] == [[6, 12], [30, 36]] and out["coalesced"] == [[6, 12], [6, 12, 18]]
         assert out["broadcast"] == [2, 4] and out["reduce"] == ([6, 12] if rank == 2 else [mine, 2 * mine])
@@ -269,6 +277,44 @@ THEIRS = """
 """
 
 
+@pytest.mark.skipif(not dist.is_mpi_available(), reason="this build has no engine of MPI")
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="mpirun is not installed")
+@pytest.mark.parametrize("world", [2, 3])
+def test_mpi_under_mpirun(tmp_path, world):
+    """All collectives of three ranks as Gloo has them; two train."""
+    program = COLLECTIVES.replace('"gloo"', '"mpi"') if world == 3 else """
+        start()
+        net = nn.Linear(2, 1)
+        with engine.no_grad():
+            for parameter in net.parameters():
+                parameter.fill_(rank + 1.0)
+        ddp = nn.parallel.DistributedDataParallel(net)
+        ddp(engine.ones(1, 2) * (rank + 1)).sum().backward()
+        save([net.weight.tolist(), net.weight.grad.tolist(), dist.get_backend()])
+        dist.destroy_process_group()
+    """
+    text = textwrap.dedent(f"""
+        import os, pickle, warnings
+        from tensord import engine
+        from tensord.engine import distributed as dist, nn
+        rank, world = int(os.environ["OMPI_COMM_WORLD_RANK"]), {world}
+        def start(name=""):
+            dist.init_process_group("mpi")
+        def save(value):
+            with open("{tmp_path}/" + str(rank), "wb") as out:
+                pickle.dump(value, out)
+    """) + textwrap.dedent(program)
+    (tmp_path / "program.py").write_text(text)
+    done = subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "btl_vader_single_copy_mechanism", "none", "-n",
+                           str(world), sys.executable, str(tmp_path / "program.py")], capture_output=True, text=True, timeout=TIMEOUT_S)
+    assert done.returncode == 0, done.stdout + done.stderr
+    out = [pickle.loads((tmp_path / str(rank)).read_bytes()) for rank in range(world)]
+    if world == 3:
+        check_collectives(out)
+    else:
+        assert out == [[[[1.0, 1.0]], [[1.5, 1.5]], "mpi"]] * 2
+
+
 def test_data_parallel_trains_as_pytorchs(tmp_path):
     import numpy
 
@@ -344,6 +390,23 @@ def test_env_rendezvous_by_the_launcher(tmp_path):
     assert len(re.findall(r"sum 6\.0 of 3", done.stdout)) == 3, done.stdout
 
 
+def test_tables_have_sparse_gradients(tmp_path):
+    out = run(tmp_path, 2, """
+        start()
+        net = nn.Sequential(nn.Embedding(6, 2, sparse=True), nn.Linear(2, 1))
+        ddp = nn.parallel.DistributedDataParallel(net)
+        optimizer = optim.SGD(ddp.parameters(), lr=0.1)
+        for step in range(3):
+            optimizer.zero_grad()
+            ddp(engine.tensor([rank, 4])).sum().backward()
+            gradient = net[0].weight.grad
+            optimizer.step()
+        save([gradient.is_sparse, gradient.coalesce().indices().tolist(), net[0].weight.tolist()])
+        dist.destroy_process_group()
+    """)
+    assert out[0] == out[1] and out[0][:2] == [True, [[0, 1, 4]]]
+
+
 def test_errors_are_everybodys(tmp_path):
     out = run(tmp_path, 2, """
         start()
@@ -354,6 +417,23 @@ def test_errors_are_everybodys(tmp_path):
             save(str(error))
     """)
     assert out[0] == out[1] and "float32[2]" in out[0] and "float32[3]" in out[0]
+
+
+def test_a_group_has_a_timeout_of_its_own(tmp_path):
+    out = run(tmp_path, 2, """
+        start()
+        short = dist.new_group(timeout=datetime.timedelta(seconds=1))
+        if rank == 0:
+            try:
+                dist.all_reduce(engine.ones(1), group=short)
+                save(None)
+            except TimeoutError as error:
+                save(str(error))
+        else:
+            save(None)
+        dist.barrier()
+    """)
+    assert "timed out" in out[0] and "rank 1" in out[0]
 
 
 def test_a_rank_that_does_not_come_is_named(tmp_path):
@@ -375,8 +455,12 @@ def test_a_rank_that_does_not_come_is_named(tmp_path):
 def test_mistakes():
     with pytest.raises(ValueError, match="has not been initialized"):
         dist.all_reduce(engine.ones(1))
-    with pytest.raises(ValueError, match="none of gloo"):
-        dist.init_process_group("nccl")
+    with pytest.raises(ValueError, match="none of gloo, nccl, mpi"):
+        dist.init_process_group("ucc")
+    if not dist.is_nccl_available():
+        with pytest.raises(engine.Error, match="nccl: .*CUDA device|NCCL's library is not there"):
+            dist.init_process_group("nccl")
+        assert not dist.is_initialized()
     with pytest.raises(ValueError, match="environment variable RANK expected"):
         dist.init_process_group()
     with pytest.raises(RuntimeError, match="No rendezvous handler for ftp://"):

@@ -34,10 +34,13 @@ BucketPlan plan_buckets(std::span<const Tensor> parameters, std::span<const size
   return plan;
 }
 
-Bucket::Bucket(std::vector<size_t> which, std::span<const Tensor> parameters) : indices(std::move(which)) {
+Bucket::Bucket(std::vector<size_t> which, std::span<const Tensor> parameters, bool holds_sparse)
+    : indices(std::move(which)), is_sparse(holds_sparse) {
+  if (is_sparse) return;
   int64_t count = 0;
   for (const size_t index : indices) count += parameters[index].numel();
-  flat = Tensor::empty(Dims{count}, parameters[indices.front()].dtype());
+  const Tensor& first = parameters[indices.front()];
+  flat = Tensor::empty(Dims{count}, first.dtype(), first.device());
   int64_t at = 0;
   for (const size_t index : indices) {
     const Tensor& parameter = parameters[index];

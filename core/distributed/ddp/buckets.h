@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "core/ops/sparse.h"
 #include "core/tensor/tensor.h"
 
 namespace tensord::distributed {
@@ -18,12 +19,15 @@ using BucketPlan = std::vector<std::vector<size_t>>;
 BucketPlan plan_buckets(std::span<const Tensor> parameters, std::span<const size_t> order,
                         std::span<const size_t> limits_bytes);
 
-// One message: dense memory, and each parameter's part of it, laid out as the parameter is.
+// One message: dense memory, and each parameter's part of it, laid out as the parameter is. Or one parameter's gradient
+// that is sparse.
 struct Bucket {
-  Bucket(std::vector<size_t> indices, std::span<const Tensor> parameters);
+  Bucket(std::vector<size_t> indices, std::span<const Tensor> parameters, bool is_sparse = false);
 
   std::vector<size_t> indices;
-  Tensor flat;
+  bool is_sparse;
+  ops::SparsePtr sparse;      // this rank's, null for none; then that of all
+  Tensor flat;                // undefined where it is sparse, as views
   std::vector<Tensor> views;  // by position in `indices`
   size_t pending = 0;         // parts that have not come in this pass
 };

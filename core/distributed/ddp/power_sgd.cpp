@@ -132,6 +132,10 @@ void PowerSgd::begin_columns(Memory& memory, const Pass& pass) {
 }
 
 std::function<void()> PowerSgd::start(ProcessGroup& group, const GradBucket& bucket) {
+  if (!bucket.flat.device().is_host()) {
+    fail(ErrorCode::kUnimplemented, "PowerSGD: gradients are on ", to_string(bucket.flat.device()),
+         ", expected memory of the processor");
+  }
   if (step_ < options_.start_step) {
     if (bucket.is_last) ++step_;
     divide(bucket.flat, group.size());

@@ -1,7 +1,7 @@
 #include "core/distributed/ddp/reducer.h"
 
 #include <algorithm>
-#include <cstring>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <unordered_set>
@@ -9,7 +9,8 @@
 #include "core/autograd/callbacks.h"
 #include "core/autograd/variable.h"
 #include "core/base/error.h"
-#include "core/ops/sparse.h"
+#include "core/distributed/ddp/sparse_gradients.h"
+#include "core/tensor/device_copy.h"
 
 namespace tensord::distributed {
 namespace {
@@ -63,17 +64,14 @@ Reducer::Reducer(ProcessGroup& group, std::vector<NamedParameter> parameters, st
   check(!named_.empty(),
         "DistributedDataParallel is not needed when a module doesn't have any parameter that requires a "
         "gradient");
-  for (const NamedParameter& parameter : named_) {
-    check(autograd::is_leaf(parameter.tensor) && autograd::requires_grad(parameter.tensor),
-          "DistributedDataParallel: ", parameter.name, " is no leaf that requires a gradient");
-    parameters_.push_back(parameter.tensor);
-  }
+  check_parameters();
   check_alike();
   broadcast(named_, 0);
   broadcast(buffers_, 0);
   // All in one bucket, or for passes that do not reach all, which have no order, in that of their definition.
-  std::vector<size_t> order(parameters_.size());
-  std::iota(order.begin(), order.end(), 0);
+  std::vector<size_t> all(parameters_.size());
+  std::iota(all.begin(), all.end(), 0);
+  const std::vector<size_t> order = dense_of(all);
   is_ordered_ = options_.find_unused_parameters && !options_.static_graph;
   BucketPlan plan = plan_buckets(
       parameters_, order, is_ordered_ ? limits_of(options_) : std::vector<size_t>{std::numeric_limits<size_t>::max()});
@@ -97,8 +95,37 @@ Reducer::~Reducer() {
   for (autograd::HookHandle& hook : hooks_) hook.remove();
 }
 
+void Reducer::check_parameters() {
+  for (const NamedParameter& parameter : named_) {
+    check(autograd::is_leaf(parameter.tensor) && autograd::requires_grad(parameter.tensor),
+          "DistributedDataParallel: ", parameter.name, " is no leaf that requires a gradient");
+    check(parameter.tensor.device() == named_.front().tensor.device(), "DistributedDataParallel: ", parameter.name,
+          " is on ", to_string(parameter.tensor.device()), ", ", named_.front().name, " on ",
+          to_string(named_.front().tensor.device()));
+    const auto& names = options_.sparse;
+    parameters_.push_back(parameter.tensor);
+    is_sparse_.push_back(std::find(names.begin(), names.end(), parameter.name) != names.end());
+  }
+  for (const std::string& name : options_.sparse) {
+    const bool is_there =
+        std::any_of(named_.begin(), named_.end(), [&](const auto& each) { return each.name == name; });
+    check(is_there, "DistributedDataParallel: there is no parameter ", name, ", whose gradients are said to be sparse");
+  }
+}
+
+// Without those whose gradients are sparse, which travel alone.
+std::vector<size_t> Reducer::dense_of(std::span<const size_t> order) const {
+  std::vector<size_t> dense;
+  std::copy_if(order.begin(), order.end(), std::back_inserter(dense), [this](size_t i) { return !is_sparse_[i]; });
+  return dense;
+}
+
 void Reducer::check_alike() {
-  const auto all = group_.all_gather_bytes(text_of(named_) + text_of(buffers_));
+  std::string text = text_of(named_) + text_of(buffers_);
+  for (size_t i = 0; i < named_.size(); ++i) {
+    if (is_sparse_[i]) text += concat("sparse gradients of ", named_[i].name, "\n");
+  }
+  const auto all = group_.all_gather_bytes(text);
   for (size_t rank = 1; rank < all.size(); ++rank) {
     check(all[rank] == all[0],
           "DistributedDataParallel: parameters of the ranks differ: ", difference_of(all[0], all[rank]), " on rank ",
@@ -117,12 +144,16 @@ void Reducer::broadcast(std::span<const NamedParameter> tensors, int root) {
 void Reducer::broadcast_buffers(int root) { broadcast(buffers_, root); }
 void Reducer::broadcast_parameters(int root) { broadcast(named_, root); }
 
-void Reducer::make_buckets(const BucketPlan& plan) {
+void Reducer::make_buckets(BucketPlan plan) {
+  const size_t dense = plan.size();
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (is_sparse_[i]) plan.push_back({i});
+  }
   buckets_.clear();
   places_.assign(parameters_.size(), {});
   for (const auto& indices : plan) {
     for (size_t i = 0; i < indices.size(); ++i) places_[indices[i]] = {buckets_.size(), i};
-    buckets_.emplace_back(indices, parameters_);
+    buckets_.emplace_back(indices, parameters_, buckets_.size() >= dense);
   }
 }
 
@@ -246,9 +277,10 @@ void Reducer::shadow_pass(int divisor, bool takes_result) {
   for (size_t i = parameters_.size(); i-- > 0;) order_.push_back(i);
   for (size_t i = 0; i < buckets_.size(); ++i) {
     // This rank's gradients may lie in the buckets.
-    const Bucket own(buckets_[i].indices, parameters_);
-    const Bucket& zeros = takes_result ? buckets_[i] : own;
-    std::memset(zeros.flat.raw_data(), 0, zeros.flat.size_bytes());
+    Bucket own(buckets_[i].indices, parameters_, buckets_[i].is_sparse);
+    Bucket& zeros = takes_result || own.is_sparse ? buckets_[i] : own;
+    zeros.sparse = {};
+    if (!zeros.is_sparse) zero_elements(zeros.flat);
     waits_.push_back(send(zeros, i));
   }
   wait_for_buckets();
@@ -263,14 +295,27 @@ void Reducer::shadow_pass(int divisor, bool takes_result) {
 void Reducer::take(size_t index) {
   const Place place = places_[index];
   Bucket& bucket = buckets_[place.bucket];
+  if (bucket.is_sparse) return take_sparse(bucket, index);
   const Tensor& view = bucket.views[place.position];
-  const Tensor gradient = ops::checked_dense(autograd::grad(parameters_[index]), "DistributedDataParallel");
+  const Tensor gradient = autograd::grad(parameters_[index]);
+  if (ops::stands_for(gradient)) {
+    fail(ErrorCode::kUnimplemented, "DistributedDataParallel does not take a sparse gradient of ", named_[index].name,
+         ", which is not among those that were said to be sparse");
+  }
   if (!gradient.defined()) {
-    std::memset(view.raw_data(), 0, view.size_bytes());
+    zero_elements(view);
   } else if (!lies_in(gradient, view)) {
     view.copy_from(gradient);
     if (options_.gradient_as_bucket_view) autograd::set_grad(parameters_[index], view);
   }
+  is_ready_[index] = true;
+  --bucket.pending;
+}
+
+void Reducer::take_sparse(Bucket& bucket, size_t index) {
+  const Tensor gradient = autograd::grad(parameters_[index]);
+  if (gradient.defined()) check_sparse_gradient(named_[index].name, gradient);
+  bucket.sparse = ops::as_sparse(gradient);
   is_ready_[index] = true;
   --bucket.pending;
 }
@@ -283,19 +328,33 @@ void Reducer::send_ready() {
   }
 }
 
-std::function<void()> Reducer::send(const Bucket& bucket, size_t index) {
+std::function<void()> Reducer::send(Bucket& bucket, size_t index) {
+  // How many rows come is known when all have said it: nothing is sent while the pass goes on.
+  if (bucket.is_sparse) {
+    return [this, &bucket] {
+      bucket.sparse = reduce_sparse(group_, parameters_[bucket.indices.front()], bucket.sparse, divisor_);
+    };
+  }
   if (options_.hook) return options_.hook(group_, {bucket.flat, index, index + 1 == buckets_.size(), bucket.views});
-  scale_elements(bucket.flat.dtype(), bucket.flat.raw_data(), static_cast<size_t>(bucket.flat.numel()), 1.0 / divisor_);
-  return [work = group_.all_reduce(bucket.flat)] { work->wait(); };
+  ReduceOp op = kSum;
+  if (bucket.flat.device().is_host()) {
+    scale_elements(bucket.flat.dtype(), bucket.flat.raw_data(), static_cast<size_t>(bucket.flat.numel()),
+                   1.0 / divisor_);
+  } else {
+    op = premul_sum(1.0 / divisor_);
+  }
+  return [work = group_.all_reduce(bucket.flat, op)] { work->wait(); };
 }
 
 std::vector<bool> Reducer::used_by_anyone() {
   // What a static graph's first pass has found stays so.
   if (options_.static_graph && is_ordered_) return is_used_by_anyone_;
   if (!options_.find_unused_parameters && !options_.static_graph) return std::vector<bool>(parameters_.size(), true);
-  const Tensor used = Tensor::empty(Dims{static_cast<int64_t>(parameters_.size())}, DType::kBool);
-  std::copy(is_used_.begin(), is_used_.end(), used.data<bool>());
-  group_.all_reduce(used)->wait();
+  const Tensor own = Tensor::empty(Dims{static_cast<int64_t>(parameters_.size())}, DType::kBool);
+  std::copy(is_used_.begin(), is_used_.end(), own.data<bool>());
+  const Tensor all = own.to(group_.device());
+  group_.all_reduce(all)->wait();
+  const Tensor used = host_copy(all);
   return std::vector<bool>(used.data<bool>(), used.data<bool>() + used.numel());
 }
 
@@ -319,6 +378,9 @@ void Reducer::finish_pass() {
 void Reducer::put_back(size_t index, bool is_used) {
   // What nobody used has no gradient, or that of passes before.
   if (!is_used) return;
+  if (const Bucket& bucket = buckets_[places_[index].bucket]; bucket.is_sparse) {
+    return autograd::set_grad(parameters_[index], ops::stand_in(bucket.sparse));
+  }
   const Tensor& view = buckets_[places_[index].bucket].views[places_[index].position];
   const Tensor gradient = autograd::grad(parameters_[index]);
   if (gradient.defined() && lies_in(gradient, view)) {
@@ -334,9 +396,11 @@ void Reducer::put_back(size_t index, bool is_used) {
 // Rank 0's order counts, so that all ranks have the same buckets.
 void Reducer::order_buckets_anew() {
   is_ordered_ = true;
-  const Tensor order = Tensor::empty(Dims{static_cast<int64_t>(parameters_.size())}, DType::kInt64);
-  std::copy(order_.begin(), order_.end(), order.data<int64_t>());
-  group_.broadcast(order, 0)->wait();
+  const Tensor own = Tensor::empty(Dims{static_cast<int64_t>(parameters_.size())}, DType::kInt64);
+  std::copy(order_.begin(), order_.end(), own.data<int64_t>());
+  const Tensor sent = own.to(group_.device());
+  group_.broadcast(sent, 0)->wait();
+  const Tensor order = host_copy(sent);
   std::vector<size_t> indices;
   std::vector<bool> is_there(parameters_.size(), false);
   for (int64_t i = 0; i < order.numel(); ++i) {
@@ -345,11 +409,11 @@ void Reducer::order_buckets_anew() {
     is_there[index] = true;
     indices.push_back(index);
   }
-  make_buckets(plan_buckets(parameters_, indices, limits_of(options_)));
+  make_buckets(plan_buckets(parameters_, dense_of(indices), limits_of(options_)));
   if (!options_.gradient_as_bucket_view) return;
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const Tensor gradient = autograd::grad(parameters_[i]);
-    if (!gradient.defined()) continue;  // of a rank that shadows
+    if (!gradient.defined() || is_sparse_[i]) continue;  // of a rank that shadows
     const Tensor& view = buckets_[places_[i].bucket].views[places_[i].position];
     view.copy_from(gradient);
     autograd::set_grad(parameters_[i], view);
@@ -375,8 +439,9 @@ namespace {
 CommHook compress_hook(DType dtype) {
   return [dtype](ProcessGroup& group, const GradBucket& bucket) -> std::function<void()> {
     const Tensor sent = bucket.flat.dtype() == dtype ? bucket.flat.clone() : bucket.flat.to(dtype);
-    finish_elements(kAvg, dtype, sent.raw_data(), static_cast<size_t>(sent.numel()), group.size());
-    return [work = group.all_reduce(sent), sent, flat = bucket.flat] {
+    const bool is_host = sent.device().is_host();
+    if (is_host) finish_elements(kAvg, dtype, sent.raw_data(), static_cast<size_t>(sent.numel()), group.size());
+    return [work = group.all_reduce(sent, is_host ? kSum : premul_sum(1.0 / group.size())), sent, flat = bucket.flat] {
       work->wait();
       flat.copy_from(sent);
     };

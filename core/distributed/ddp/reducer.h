@@ -41,6 +41,9 @@ struct ReducerOptions {
   bool static_graph = false;
   bool gradient_as_bucket_view = false;  // gradients lie in the buckets
   CommHook hook = {};                    // empty: multiply by 1/W, sum
+  // Names of parameters whose gradients are sparse, rows of tables (embedding's `sparse`): of these the rows that some
+  // rank has are gathered and added, whatever the hook.
+  std::vector<std::string> sparse = {};
 };
 
 struct NamedParameter {
@@ -94,11 +97,14 @@ class Reducer {
   void check_alike();
   void broadcast(std::span<const NamedParameter> tensors, int root);
   void start_pass(int divisor);
-  void make_buckets(const BucketPlan& plan);
+  void make_buckets(BucketPlan plan);
+  std::vector<size_t> dense_of(std::span<const size_t> order) const;
+  void check_parameters();
+  void take_sparse(Bucket& bucket, size_t index);
   void on_gradient(size_t index);
   void take(size_t index);
   void send_ready();
-  std::function<void()> send(const Bucket& bucket, size_t index);
+  std::function<void()> send(Bucket& bucket, size_t index);
   void finish_pass();
   void wait_for_buckets();
   void put_back(size_t index, bool is_used);
@@ -115,6 +121,7 @@ class Reducer {
   const std::vector<NamedParameter> buffers_;
   ReducerOptions options_;
   std::vector<Tensor> parameters_;
+  std::vector<bool> is_sparse_;  // by parameter
   std::vector<autograd::NodePtr> accumulators_;
   std::vector<autograd::HookHandle> hooks_;
 

@@ -10,7 +10,7 @@
 // one build.
 namespace tensord::distributed {
 
-inline constexpr char kGlooInterface[] = "1 " __VERSION__;
+inline constexpr char kGlooInterface[] = "2 " __VERSION__;
 
 class GlooModule {
  public:

@@ -37,58 +37,59 @@ std::vector<size_t> sizes_of(std::span<const Tensor> tensors) {
   return sizes;
 }
 
+}  // namespace
+
 // Every rank tells each other one how many bytes come: an engine must not meet parts that do not fit.
-void exchange(Engine& engine, const Packed& source, const std::vector<size_t>& in_bytes, const Packed& target,
-              const std::vector<size_t>& out_bytes, const EngineCall& call) {
-  const std::vector<size_t> each(in_bytes.size(), sizeof(size_t));
+void ProcessGroup::exchange(const Packed& source, const std::vector<size_t>& in_bytes, const Packed& target,
+                            const std::vector<size_t>& out_bytes, const EngineCall& call) {
   std::vector<size_t> coming(in_bytes.size());
-  engine.all_to_all(reinterpret_cast<const std::byte*>(in_bytes.data()), each,
-                    reinterpret_cast<std::byte*>(coming.data()), each, call);
+  all_to_all_on_host(reinterpret_cast<const std::byte*>(in_bytes.data()), reinterpret_cast<std::byte*>(coming.data()),
+                     sizeof(size_t), call);
   for (size_t rank = 0; rank < coming.size(); ++rank) {
     check(coming[rank] == out_bytes[rank], "rank ", rank, " sends ", coming[rank], " bytes, expected ",
           out_bytes[rank]);
   }
   // Not before all ranks have found that their parts fit.
-  engine.barrier(call);
-  engine.all_to_all(source.data(), in_bytes, target.data(), out_bytes, call);
+  barrier_on_host(call);
+  engine_->all_to_all(source.data(), in_bytes, target.data(), out_bytes, call);
 }
-
-}  // namespace
 
 WorkPtr ProcessGroup::all_to_all(std::vector<Tensor> outputs, std::vector<Tensor> inputs, Milliseconds timeout) {
   const char* const name = "all_to_all";
   check(outputs.size() == static_cast<size_t>(size_) && inputs.size() == outputs.size(), name, ": got ", outputs.size(),
         " outputs and ", inputs.size(), " inputs, expected one for each of ", size_, " ranks");
-  for (const Tensor& input : inputs) check_source(name, "an input", input);
-  for (const Tensor& output : outputs) check_target(name, "an output", output);
-  const DType dtype = inputs.front().dtype();
-  for (const Tensor& input : inputs) check_same_dtype(name, "an input", input, dtype);
-  for (const Tensor& output : outputs) check_same_dtype(name, "an output", output, dtype);
-  return enqueue({name, concat(", ", name_of(dtype))}, timeout, [=, this](const EngineCall& call) {
-    const Packed source(inputs);
-    Packed target(outputs);
-    source.pack();
-    exchange(*engine_, source, sizes_of(inputs), target, sizes_of(outputs), call);
-    target.unpack();
-  });
+  for (const Tensor& input : inputs) check_source(*engine_, name, "an input", input);
+  for (const Tensor& output : outputs) check_target(*engine_, name, "an output", output);
+  const Tensor& first = inputs.front();
+  for (const Tensor& input : inputs) check_alike(name, "an input", input, first);
+  for (const Tensor& output : outputs) check_alike(name, "an output", output, first);
+  return enqueue({name, concat(", ", name_of(first.dtype())), first.device()}, timeout,
+                 [=, this](const EngineCall& call) {
+                   const Packed source(inputs);
+                   Packed target(outputs);
+                   source.pack();
+                   exchange(source, sizes_of(inputs), target, sizes_of(outputs), call);
+                   target.unpack();
+                 });
 }
 
 WorkPtr ProcessGroup::all_to_all_single(const Tensor& output, const Tensor& input, std::span<const int64_t> output_rows,
                                         std::span<const int64_t> input_rows, Milliseconds timeout) {
   const char* const name = "all_to_all_single";
-  check_source(name, "input", input);
-  check_target(name, "output", output);
-  check_same_dtype(name, "output", output, input.dtype());
+  check_source(*engine_, name, "input", input);
+  check_target(*engine_, name, "output", output);
+  check_alike(name, "output", output, input);
   const auto in_bytes = part_sizes(name, "input", input, input_rows, size_);
   const auto out_bytes = part_sizes(name, "output", output, output_rows, size_);
-  return enqueue({name, concat(", ", name_of(input.dtype()))}, timeout, [=, this](const EngineCall& call) {
-    const Packed source(input);
-    Packed target(output);
-    if (overlap(input, output) != Overlap::kNo) target.own();
-    source.pack();
-    exchange(*engine_, source, in_bytes, target, out_bytes, call);
-    target.unpack();
-  });
+  return enqueue({name, concat(", ", name_of(input.dtype())), input.device()}, timeout,
+                 [=, this](const EngineCall& call) {
+                   const Packed source(input);
+                   Packed target(output);
+                   if (overlap(input, output) != Overlap::kNo) target.own();
+                   source.pack();
+                   exchange(source, in_bytes, target, out_bytes, call);
+                   target.unpack();
+                 });
 }
 
 }  // namespace tensord::distributed

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/tensor/device_runtime.h"
 
 namespace tensord::distributed {
 namespace {
@@ -25,31 +26,38 @@ bool may_share_elements(const Tensor& tensor) {
 
 }  // namespace
 
-void check_source(const std::string& operation, const char* argument, const Tensor& tensor) {
+void check_source(Engine& engine, const std::string& operation, const char* argument, const Tensor& tensor) {
   check(tensor.defined(), operation, ": ", argument, " is undefined");
-  if (tensor.device() != Device{}) {
+  if (const DeviceEngine* const device = engine.on_device()) {
+    device->check_device(operation, argument, tensor.device());
+  } else if (tensor.device() != Device{}) {
     fail(ErrorCode::kUnimplemented, operation, ": ", argument, " is on ", to_string(tensor.device()),
          ", expected memory of the processor");
   }
   check(!tensor.is_meta(), operation, ": ", argument, " is a meta tensor, which has no elements");
 }
 
-void check_target(const std::string& operation, const char* argument, const Tensor& tensor) {
-  check_source(operation, argument, tensor);
+void check_target(Engine& engine, const std::string& operation, const char* argument, const Tensor& tensor) {
+  check_source(engine, operation, argument, tensor);
   check(tensor.storage()->is_writable(), operation, ": ", argument, " is in memory that cannot be written");
   check(!may_share_elements(tensor), operation, ": ", argument, " has elements that share memory (strides ",
         tensor.strides(), " of ", tensor.sizes(), "); make a copy first");
 }
 
-void check_same_dtype(const std::string& operation, const char* argument, const Tensor& tensor, DType dtype) {
-  check(tensor.dtype() == dtype, operation, ": ", argument, " is ", name_of(tensor.dtype()), ", expected ",
-        name_of(dtype));
+void check_alike(const std::string& operation, const char* argument, const Tensor& tensor, const Tensor& like) {
+  check(tensor.dtype() == like.dtype(), operation, ": ", argument, " is ", name_of(tensor.dtype()), ", expected ",
+        name_of(like.dtype()));
+  check(tensor.device() == like.device(), operation, ": ", argument, " is on ", to_string(tensor.device()),
+        ", expected ", to_string(like.device()));
 }
 
 Packed::Packed(std::vector<Tensor> tensors) : tensors_(std::move(tensors)) {
   check_internal(!tensors_.empty(), "nothing to pack");
   element_bytes_ = size_of(dtype());
-  for (const Tensor& tensor : tensors_) count_ += static_cast<size_t>(tensor.numel());
+  for (const Tensor& tensor : tensors_) {
+    count_ += static_cast<size_t>(tensor.numel());
+    if (!device().is_host()) tensor.storage()->note_use(current_stream(device()));
+  }
   if (tensors_.size() == 1 && tensors_.front().is_contiguous()) {
     data_ = static_cast<std::byte*>(tensors_.front().raw_data());
   } else {
@@ -59,7 +67,7 @@ Packed::Packed(std::vector<Tensor> tensors) : tensors_(std::move(tensors)) {
 
 void Packed::own() {
   if (memory_.defined()) return;
-  memory_ = Tensor::empty(Dims{static_cast<int64_t>(count_)}, dtype());
+  memory_ = Tensor::empty(Dims{static_cast<int64_t>(count_)}, dtype(), device());
   data_ = static_cast<std::byte*>(memory_.raw_data());
 }
 

@@ -3,20 +3,22 @@
 #include <string>
 #include <vector>
 
+#include "core/distributed/group/engine.h"
 #include "core/tensor/tensor.h"
 
 namespace tensord::distributed {
 
-// Throws Error that names operation and argument where the tensor is undefined, or its memory is none that an engine
-// can use: of a device, or a meta tensor.
-void check_source(const std::string& operation, const char* argument, const Tensor& tensor);
+// Throws Error that names operation and argument where the tensor is undefined, or its memory is none that the engine
+// can use: of another device, or a meta tensor.
+void check_source(Engine& engine, const std::string& operation, const char* argument, const Tensor& tensor);
 // Also where it cannot be written: read-only memory, or elements that share memory.
-void check_target(const std::string& operation, const char* argument, const Tensor& tensor);
-// Throws Error that names operation and argument where dtypes, or numbers of elements differ.
-void check_same_dtype(const std::string& operation, const char* argument, const Tensor& tensor, DType dtype);
+void check_target(Engine& engine, const std::string& operation, const char* argument, const Tensor& tensor);
+// Throws Error that names operation and argument where dtype or device are not those of `like`.
+void check_alike(const std::string& operation, const char* argument, const Tensor& tensor, const Tensor& like);
 
 // Several tensors as one piece of dense memory, in the order of their indices whatever their strides: engines see bytes
-// only, and ranks may have other strides. One dense tensor is used where it lies.
+// only, and ranks may have other strides. One dense tensor is used where it lies. On a device copies go into the
+// current stream, which the tensors' memory is told.
 class Packed {
  public:
   explicit Packed(std::vector<Tensor> tensors);
@@ -31,6 +33,7 @@ class Packed {
   size_t size_bytes() const { return count_ * element_bytes_; }
   size_t element_bytes() const { return element_bytes_; }
   DType dtype() const { return tensors_.front().dtype(); }
+  Device device() const { return tensors_.front().device(); }
 
  private:
   template <class Fn>

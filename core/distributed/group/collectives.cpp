@@ -1,5 +1,6 @@
 // Operations of all ranks: arguments become bytes for the engine, and what has to be the same on all ranks a text.
 #include <algorithm>
+#include <deque>
 #include <numeric>
 
 #include "core/base/error.h"
@@ -23,20 +24,14 @@ std::string shapes_text(std::span<const Tensor> tensors) {
 std::string op_text(ReduceOp op) { return ", " + to_string(op); }
 std::string root_text(int root) { return concat(", root ", root); }
 
-// What the engine reduces of one rank: prepared, where the op asks for it, in memory of its own.
-void pack_for(ReduceOp op, Packed& packed) {
-  if (has_preparation(op)) packed.own();
-  packed.pack();
-  prepare_elements(op, packed.dtype(), packed.data(), packed.count());
-}
-
-void check_list(const std::string& operation, const char* argument, std::span<const Tensor> tensors, int size,
-                DType dtype, bool is_target) {
+// One for each rank, of dtype and device of `like`.
+void check_list(Engine& engine, const std::string& operation, const char* argument, std::span<const Tensor> tensors,
+                int size, const Tensor& like, bool is_target) {
   check(tensors.size() == static_cast<size_t>(size), operation, ": ", argument, " has ", tensors.size(),
         " tensors, expected one for each of ", size, " ranks");
   for (const Tensor& tensor : tensors) {
-    is_target ? check_target(operation, argument, tensor) : check_source(operation, argument, tensor);
-    check_same_dtype(operation, argument, tensor, dtype);
+    is_target ? check_target(engine, operation, argument, tensor) : check_source(engine, operation, argument, tensor);
+    check_alike(operation, argument, tensor, like);
   }
 }
 
@@ -44,6 +39,22 @@ void check_same_sizes(const std::string& operation, const char* argument, const 
                       size_t index) {
   check(tensor.sizes() == expected.sizes(), operation, ": invalid tensor size of ", argument, " at index ", index,
         " (expected ", expected.sizes(), ", got ", tensor.sizes(), ")");
+}
+
+Elements with_count(Elements elements, size_t count) {
+  elements.count = count;
+  return elements;
+}
+
+// Where they lie, started together.
+void all_reduce_each(DeviceEngine& engine, std::span<const Tensor> tensors, const Elements& one,
+                     const EngineCall& call) {
+  std::deque<Packed> all;
+  for (const Tensor& tensor : tensors) all.emplace_back(tensor).pack();
+  engine.batch(call, [&] {
+    for (const Packed& packed : all) engine.all_reduce(packed.data(), with_count(one, packed.count()), call);
+  });
+  for (const Packed& packed : all) packed.unpack();
 }
 
 std::vector<size_t> sizes_bytes_of(std::span<const Tensor> tensors) {
@@ -55,70 +66,91 @@ std::vector<size_t> sizes_bytes_of(std::span<const Tensor> tensors) {
 }  // namespace
 
 Elements ProcessGroup::elements_of(const std::string& operation, ReduceOp op, const Tensor& tensor) const {
-  return {static_cast<size_t>(tensor.numel()), size_of(tensor.dtype()), reduce_function(operation, op, tensor.dtype())};
+  const DType dtype = tensor.dtype();
+  const ReduceFunction reduce = reduce_function(operation, op, dtype);
+  if (DeviceEngine* const device = engine_->on_device()) device->check_reduction(operation, op, dtype);
+  return {static_cast<size_t>(tensor.numel()), size_of(dtype), reduce, dtype, op};
+}
+
+// What the engine reduces of one rank: prepared, where the op asks for it, in memory of its own. A device's engine does
+// that itself.
+void ProcessGroup::pack_for(ReduceOp op, Packed& packed) const {
+  const bool is_prepared = has_preparation(op) && !engine_->on_device();
+  if (is_prepared) packed.own();
+  packed.pack();
+  if (is_prepared) prepare_elements(op, packed.dtype(), packed.data(), packed.count());
+}
+
+void ProcessGroup::finish_for(ReduceOp op, const Packed& packed) const {
+  if (!engine_->on_device()) finish_elements(op, packed.dtype(), packed.data(), packed.count(), size_);
 }
 
 WorkPtr ProcessGroup::broadcast(const Tensor& tensor, int root, Milliseconds timeout) {
   check_rank("broadcast", "the root", root);
-  rank_ == root ? check_source("broadcast", "tensor", tensor) : check_target("broadcast", "tensor", tensor);
-  return enqueue({"broadcast", shape_text(tensor) + root_text(root)}, timeout, [=, this](const EngineCall& call) {
-    Packed packed(tensor);
-    if (rank_ == root) packed.pack();
-    engine_->broadcast(packed.data(), packed.size_bytes(), root, call);
-    if (rank_ != root) packed.unpack();
-  });
+  rank_ == root ? check_source(*engine_, "broadcast", "tensor", tensor)
+                : check_target(*engine_, "broadcast", "tensor", tensor);
+  return enqueue({"broadcast", shape_text(tensor) + root_text(root), tensor.device()}, timeout,
+                 [=, this](const EngineCall& call) {
+                   Packed packed(tensor);
+                   if (rank_ == root) packed.pack();
+                   engine_->broadcast(packed.data(), packed.size_bytes(), root, call);
+                   if (rank_ != root) packed.unpack();
+                 });
 }
 
 WorkPtr ProcessGroup::all_reduce(const Tensor& tensor, ReduceOp op, Milliseconds timeout) {
-  check_target("all_reduce", "tensor", tensor);
+  check_target(*engine_, "all_reduce", "tensor", tensor);
   const Elements elements = elements_of("all_reduce", op, tensor);
-  return enqueue({"all_reduce", shape_text(tensor) + op_text(op)}, timeout, [=, this](const EngineCall& call) {
-    Packed packed(tensor);
-    pack_for(op, packed);
-    engine_->all_reduce(packed.data(), elements, call);
-    finish_elements(op, packed.dtype(), packed.data(), packed.count(), size_);
-    packed.unpack();
-  });
+  return enqueue({"all_reduce", shape_text(tensor) + op_text(op), tensor.device()}, timeout,
+                 [=, this](const EngineCall& call) {
+                   Packed packed(tensor);
+                   pack_for(op, packed);
+                   engine_->all_reduce(packed.data(), elements, call);
+                   finish_for(op, packed);
+                   packed.unpack();
+                 });
 }
 
 WorkPtr ProcessGroup::all_reduce_coalesced(std::vector<Tensor> tensors, ReduceOp op, Milliseconds timeout) {
   const char* const name = "all_reduce_coalesced";
   check(!tensors.empty(), name, ": no tensors");
   for (const Tensor& tensor : tensors) {
-    check_target(name, "a tensor", tensor);
-    check_same_dtype(name, "a tensor", tensor, tensors.front().dtype());
+    check_target(*engine_, name, "a tensor", tensor);
+    check_alike(name, "a tensor", tensor, tensors.front());
   }
   const Elements one = elements_of(name, op, tensors.front());
-  Fingerprint fingerprint{name, shapes_text(tensors) + op_text(op)};
+  Fingerprint fingerprint{name, shapes_text(tensors) + op_text(op), tensors.front().device()};
   return enqueue(std::move(fingerprint), timeout, [=, this](const EngineCall& call) {
+    if (DeviceEngine* const device = engine_->on_device()) return all_reduce_each(*device, tensors, one, call);
     Packed packed(tensors);
     pack_for(op, packed);
-    engine_->all_reduce(packed.data(), {packed.count(), one.size_bytes, one.reduce}, call);
-    finish_elements(op, packed.dtype(), packed.data(), packed.count(), size_);
+    engine_->all_reduce(packed.data(), with_count(one, packed.count()), call);
+    finish_for(op, packed);
     packed.unpack();
   });
 }
 
 WorkPtr ProcessGroup::reduce(const Tensor& tensor, int root, ReduceOp op, Milliseconds timeout) {
   check_rank("reduce", "the root", root);
-  rank_ == root ? check_target("reduce", "tensor", tensor) : check_source("reduce", "tensor", tensor);
+  rank_ == root ? check_target(*engine_, "reduce", "tensor", tensor)
+                : check_source(*engine_, "reduce", "tensor", tensor);
   const Elements elements = elements_of("reduce", op, tensor);
-  Fingerprint fingerprint{"reduce", shape_text(tensor) + op_text(op) + root_text(root)};
+  Fingerprint fingerprint{"reduce", shape_text(tensor) + op_text(op) + root_text(root), tensor.device()};
   return enqueue(std::move(fingerprint), timeout, [=, this](const EngineCall& call) {
     Packed packed(tensor);
     pack_for(op, packed);
     engine_->reduce(packed.data(), elements, root, call);
     if (rank_ != root) return;
-    finish_elements(op, packed.dtype(), packed.data(), packed.count(), size_);
+    finish_for(op, packed);
     packed.unpack();
   });
 }
 
 WorkPtr ProcessGroup::all_gather(std::vector<Tensor> outputs, const Tensor& input, Milliseconds timeout) {
-  check_source("all_gather", "input", input);
-  check_list("all_gather", "outputs", outputs, size_, input.dtype(), true);
+  check_source(*engine_, "all_gather", "input", input);
+  check_list(*engine_, "all_gather", "outputs", outputs, size_, input, true);
   check_same_sizes("all_gather", "outputs", outputs[static_cast<size_t>(rank_)], input, static_cast<size_t>(rank_));
-  Fingerprint fingerprint{"all_gather", shapes_text(outputs)};
+  Fingerprint fingerprint{"all_gather", shapes_text(outputs), input.device()};
   return enqueue(std::move(fingerprint), timeout, [=, this](const EngineCall& call) {
     const Packed source(input);
     Packed target(outputs);
@@ -130,12 +162,12 @@ WorkPtr ProcessGroup::all_gather(std::vector<Tensor> outputs, const Tensor& inpu
 
 WorkPtr ProcessGroup::all_gather_into_tensor(const Tensor& output, const Tensor& input, Milliseconds timeout) {
   const char* const name = "all_gather_into_tensor";
-  check_source(name, "input", input);
-  check_target(name, "output", output);
-  check_same_dtype(name, "output", output, input.dtype());
+  check_source(*engine_, name, "input", input);
+  check_target(*engine_, name, "output", output);
+  check_alike(name, "output", output, input);
   check(output.numel() == input.numel() * size_, name, ": output has ", output.numel(), " elements, expected ", size_,
         " times the ", input.numel(), " of input");
-  return enqueue({name, shape_text(input)}, timeout, [=, this](const EngineCall& call) {
+  return enqueue({name, shape_text(input), input.device()}, timeout, [=, this](const EngineCall& call) {
     const Packed source(input);
     Packed target(output);
     // The input may be a part of the output.
@@ -149,61 +181,63 @@ WorkPtr ProcessGroup::all_gather_into_tensor(const Tensor& output, const Tensor&
 
 WorkPtr ProcessGroup::gather(std::vector<Tensor> outputs, const Tensor& input, int root, Milliseconds timeout) {
   check_rank("gather", "the root", root);
-  check_source("gather", "input", input);
+  check_source(*engine_, "gather", "input", input);
   if (rank_ == root) {
-    check_list("gather", "outputs", outputs, size_, input.dtype(), true);
+    check_list(*engine_, "gather", "outputs", outputs, size_, input, true);
     for (size_t i = 0; i < outputs.size(); ++i) check_same_sizes("gather", "outputs", outputs[i], input, i);
   } else {
     check(outputs.empty(), "gather: outputs are the root's to give, which is rank ", root);
   }
-  return enqueue({"gather", shape_text(input) + root_text(root)}, timeout, [=, this](const EngineCall& call) {
-    const Packed source(input);
-    source.pack();
-    if (rank_ != root) return engine_->gather(source.data(), nullptr, source.size_bytes(), root, call);
-    Packed target(outputs);
-    engine_->gather(source.data(), target.data(), source.size_bytes(), root, call);
-    target.unpack();
-  });
+  return enqueue({"gather", shape_text(input) + root_text(root), input.device()}, timeout,
+                 [=, this](const EngineCall& call) {
+                   const Packed source(input);
+                   source.pack();
+                   if (rank_ != root) return engine_->gather(source.data(), nullptr, source.size_bytes(), root, call);
+                   Packed target(outputs);
+                   engine_->gather(source.data(), target.data(), source.size_bytes(), root, call);
+                   target.unpack();
+                 });
 }
 
 WorkPtr ProcessGroup::scatter(const Tensor& output, std::vector<Tensor> inputs, int root, Milliseconds timeout) {
   check_rank("scatter", "the root", root);
-  check_target("scatter", "output", output);
+  check_target(*engine_, "scatter", "output", output);
   if (rank_ == root) {
-    check_list("scatter", "inputs", inputs, size_, output.dtype(), false);
+    check_list(*engine_, "scatter", "inputs", inputs, size_, output, false);
     for (size_t i = 0; i < inputs.size(); ++i) check_same_sizes("scatter", "inputs", inputs[i], output, i);
   } else {
     check(inputs.empty(), "scatter: inputs are the root's to give, which is rank ", root);
   }
-  return enqueue({"scatter", shape_text(output) + root_text(root)}, timeout, [=, this](const EngineCall& call) {
-    Packed target(output);
-    if (rank_ != root) {
-      engine_->scatter(nullptr, target.data(), target.size_bytes(), root, call);
-    } else {
-      const Packed source(inputs);
-      source.pack();
-      engine_->scatter(source.data(), target.data(), target.size_bytes(), root, call);
-    }
-    target.unpack();
-  });
+  return enqueue({"scatter", shape_text(output) + root_text(root), output.device()}, timeout,
+                 [=, this](const EngineCall& call) {
+                   Packed target(output);
+                   if (rank_ != root) {
+                     engine_->scatter(nullptr, target.data(), target.size_bytes(), root, call);
+                   } else {
+                     const Packed source(inputs);
+                     source.pack();
+                     engine_->scatter(source.data(), target.data(), target.size_bytes(), root, call);
+                   }
+                   target.unpack();
+                 });
 }
 
 WorkPtr ProcessGroup::reduce_scatter(const Tensor& output, std::vector<Tensor> inputs, ReduceOp op,
                                      Milliseconds timeout) {
   const char* const name = "reduce_scatter";
-  check_target(name, "output", output);
-  check_list(name, "inputs", inputs, size_, output.dtype(), false);
+  check_target(*engine_, name, "output", output);
+  check_list(*engine_, name, "inputs", inputs, size_, output, false);
   check_same_sizes(name, "inputs", inputs[static_cast<size_t>(rank_)], output, static_cast<size_t>(rank_));
   const Elements one = elements_of(name, op, output);
-  Fingerprint fingerprint{name, shapes_text(inputs) + op_text(op)};
+  Fingerprint fingerprint{name, shapes_text(inputs) + op_text(op), output.device()};
   return enqueue(std::move(fingerprint), timeout, [=, this](const EngineCall& call) {
     Packed source(inputs), target(output);
-    source.own();
+    if (!engine_->on_device()) source.own();
     pack_for(op, source);
     std::vector<size_t> counts;
     for (const Tensor& input : inputs) counts.push_back(static_cast<size_t>(input.numel()));
-    engine_->reduce_scatter(source.data(), target.data(), counts, {source.count(), one.size_bytes, one.reduce}, call);
-    finish_elements(op, target.dtype(), target.data(), target.count(), size_);
+    engine_->reduce_scatter(source.data(), target.data(), counts, with_count(one, source.count()), call);
+    finish_for(op, target);
     target.unpack();
   });
 }
@@ -211,25 +245,25 @@ WorkPtr ProcessGroup::reduce_scatter(const Tensor& output, std::vector<Tensor> i
 WorkPtr ProcessGroup::reduce_scatter_tensor(const Tensor& output, const Tensor& input, ReduceOp op,
                                             Milliseconds timeout) {
   const char* const name = "reduce_scatter_tensor";
-  check_target(name, "output", output);
-  check_source(name, "input", input);
-  check_same_dtype(name, "input", input, output.dtype());
+  check_target(*engine_, name, "output", output);
+  check_source(*engine_, name, "input", input);
+  check_alike(name, "input", input, output);
   check(input.numel() == output.numel() * size_, name, ": input has ", input.numel(), " elements, expected ", size_,
         " times the ", output.numel(), " of output");
   const Elements elements = elements_of(name, op, input);
-  return enqueue({name, shape_text(output) + op_text(op)}, timeout, [=, this](const EngineCall& call) {
+  return enqueue({name, shape_text(output) + op_text(op), output.device()}, timeout, [=, this](const EngineCall& call) {
     Packed source(input), target(output);
-    source.own();
+    if (!engine_->on_device()) source.own();
     pack_for(op, source);
     const std::vector<size_t> counts(static_cast<size_t>(size_), target.count());
     engine_->reduce_scatter(source.data(), target.data(), counts, elements, call);
-    finish_elements(op, target.dtype(), target.data(), target.count(), size_);
+    finish_for(op, target);
     target.unpack();
   });
 }
 
 WorkPtr ProcessGroup::barrier(Milliseconds timeout) {
-  return enqueue({"barrier", ""}, timeout, [this](const EngineCall& call) { engine_->barrier(call); });
+  return enqueue({"barrier", ""}, timeout, [this](const EngineCall& call) { barrier_on_host(call); });
 }
 
 void ProcessGroup::monitored_barrier(Milliseconds timeout, bool waits_for_all) {

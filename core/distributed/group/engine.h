@@ -10,6 +10,7 @@
 #include "core/distributed/group/reduce_op.h"
 #include "core/distributed/group/work.h"
 #include "core/distributed/store/store.h"
+#include "core/tensor/device_runtime.h"
 
 namespace tensord::distributed {
 
@@ -18,12 +19,15 @@ struct EngineCall {
   // Equal on all ranks exactly when they run the same operation: an engine never joins data of two tags.
   uint32_t tag;
   SteadyTime deadline;
+  Device device = {};  // whose memory it is
 };
 
-// Of a reduction of bytes that an engine knows no more about.
+// Of a reduction. Engines of the host know no more of it than bytes and a function; a device's has the op itself.
 struct Elements {
   size_t count, size_bytes;  // elements, and bytes of one
   ReduceFunction reduce;
+  DType dtype;
+  ReduceOp op;
 };
 
 // A message on its way.
@@ -34,6 +38,8 @@ class Transfer {
   virtual int wait(SteadyTime deadline) = 0;
 };
 
+class DeviceEngine;
+
 // What moves a group's bytes between its ranks. All memory is dense; ranks are the group's. Collectives block, are
 // called by one thread in the same order on all ranks, and throw Error: kDeadlineExceeded, kUnavailable for a lost
 // peer. After an error the engine is of no use any more. Transfers may be started and waited for by any thread at any
@@ -43,6 +49,10 @@ class Engine {
   virtual ~Engine() = default;
 
   virtual std::string name() const = 0;
+  // Null: its memory is the host's. (Nothing of this class is in a source of its own: objects that are opened at run
+  // time have engines and find no symbols.)
+  virtual DeviceEngine* on_device() { return nullptr; }
+
   virtual void broadcast(std::byte* data, size_t size_bytes, int root, const EngineCall& call) = 0;
   // In place, on all ranks or (reduce) on the root alone; other ranks' data is what it was.
   virtual void all_reduce(std::byte* data, const Elements& elements, const EngineCall& call) = 0;
@@ -71,6 +81,35 @@ class Engine {
 
   // Ends what runs, and all that comes: it throws. From any thread.
   virtual void abort() = 0;
+};
+
+// An engine whose memory is a device's. Its collectives queue their work in stream(call.device) and return; who wants
+// the end waits for a point in that stream, and asks check_health() meanwhile. It applies ops whole (avg, premul_sum),
+// and joins what comes in the order of the calls: ranks that run different operations may mix or hang. All of it but
+// abort() and check_health() is called by one thread. Of one pair of ranks messages come in order, without slots.
+class DeviceEngine : public Engine {
+ public:
+  DeviceEngine* on_device() override { return this; }
+  // Throws Error that names operation and argument where it cannot use memory of this device.
+  virtual void check_device(const std::string& operation, const char* argument, Device device) const = 0;
+  // For what has no tensors, and bytes.
+  virtual Device own_device() const = 0;
+  // Throws Error{kUnimplemented} that names operation, op and dtype where it cannot reduce so.
+  virtual void check_reduction(const std::string& operation, ReduceOp op, DType dtype) const = 0;
+  // Throws Error as device_runtime; lives as long as the engine.
+  virtual DeviceStream& stream(Device device) = 0;
+  // Throws the error that work on the device has met.
+  virtual void check_health() = 0;
+  // What fn queues starts together: messages in a circle, many small reductions.
+  virtual void batch(const EngineCall& call, const std::function<void()>& fn) = 0;
+  virtual void send(const std::byte* data, size_t size_bytes, int peer, const EngineCall& call) = 0;
+  virtual void recv(std::byte* data, size_t size_bytes, int peer, const EngineCall& call) = 0;
+  // After the last operation has ended on all ranks.
+  virtual void close(SteadyTime deadline) = 0;
+
+ private:
+  std::unique_ptr<Transfer> start_send(const std::byte*, size_t, int, uint64_t) final;
+  std::unique_ptr<Transfer> start_recv(std::byte*, size_t, std::span<const int>, uint64_t) final;
 };
 
 // Makes this rank's part of an engine for a new group. `store` is the group's own; `name` is the same on all of its

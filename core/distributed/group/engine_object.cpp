@@ -3,14 +3,11 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
-#include <filesystem>
 
 #include "core/base/error.h"
 
 namespace tensord::distributed {
-namespace {
 
-// The folder of the program or library that this code is in.
 std::filesystem::path own_folder() {
   std::error_code error;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
@@ -22,8 +19,6 @@ std::filesystem::path own_folder() {
   }
   return program.parent_path();
 }
-
-}  // namespace
 
 std::vector<std::string> places_of_object(const char* object, const char* variable) {
   if (const char* const given = std::getenv(variable); given && *given) return {given};

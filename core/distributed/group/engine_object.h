@@ -1,9 +1,13 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
 namespace tensord::distributed {
+
+// The folder of the program or library that this code is in.
+std::filesystem::path own_folder();
 
 // Where an engine's object ("libtensord_gloo.so") may be: what the environment variable says, or else beside the
 // program or library that this code is in, in ../lib/tensord, tensord or lib/tensord.

@@ -61,7 +61,9 @@ void ProcessGroup::end_here(const Error& error) {
       return;
     }
     failure_ = error;
-    waiting.swap(queue_);
+    waiting.swap(launched_);
+    waiting.insert(waiting.end(), std::make_move_iterator(queue_.begin()), std::make_move_iterator(queue_.end()));
+    queue_.clear();
   }
   engine_->abort();
   for (const auto& item : waiting) item->work->finish(error);
@@ -76,11 +78,11 @@ void ProcessGroup::watch() {
     {
       const std::lock_guard lock(mutex_);
       if (is_closing_ || failure_) return;
-      item = current_;
+      item = launched_.empty() ? current_ : launched_.front();
       if (item) started = item->started;
     }
     try {
-      if (item) {
+      if (item && !item->is_message()) {
         const Milliseconds stall = std::min(options_.stall, item->timeout / 3);
         if (std::chrono::steady_clock::now() - started >= stall) look_at_others(*item);
       }
@@ -124,6 +126,7 @@ void ProcessGroup::look_at_others(Item& item) {
 }
 
 std::string ProcessGroup::ranks_that_have_not_come(const Item& item) {
+  if (item.is_message()) return "";
   std::string absent, slow;
   try {
     store_->set(at_key(rank_), item.text());

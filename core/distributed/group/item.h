@@ -12,9 +12,15 @@ struct ProcessGroup::Item {
   Milliseconds timeout;
   Body body;
   WorkPtr work;
-  ExecutionContext context;  // of the thread that started it
-  SteadyTime started;        // by the group's mutex, once it is current_
-  bool is_told = false;      // by the watcher alone: others can read in the store what it is
+  ExecutionContext context;            // of the thread that started it
+  SteadyTime started;                  // by the group's mutex, once it is current_
+  bool is_told = false;                // by the watcher alone: others can read in the store what it is
+  int source_rank = -1;                // of a recv
+  std::unique_ptr<DeviceEvent> ready;  // on a device: what the caller had queued when it called
+
+  // Messages are no operation of all ranks, and have no number.
+  bool is_message() const { return number == 0; }
+  Device device() const { return fingerprint.device; }
 
   std::string text() const { return concat(number, " ", fingerprint.operation, fingerprint.agreed); }
   const std::string& name() const { return work->name(); }

@@ -63,13 +63,14 @@ WorkPtr ProcessGroup::failed_transfer(std::string name, const Error& error) {
 WorkPtr ProcessGroup::send(const Tensor& tensor, int destination, uint32_t tag, Milliseconds timeout) {
   check_rank("send", "the destination", destination);
   check(destination != rank_, "send: the destination is this rank itself");
-  check_source("send", "tensor", tensor);
-  struct Message {
+  check_source(*engine_, "send", "tensor", tensor);
+  if (engine_->on_device()) return enqueue_messages({{Message::Way::kSend, tensor, destination, tag}}, timeout);
+  struct Parts {
     Header header;
     Packed packed;
     std::unique_ptr<Transfer> head, body;
   };
-  const auto message = std::make_shared<Message>(Message{{}, Packed(tensor), {}, {}});
+  const auto message = std::make_shared<Parts>(Parts{{}, Packed(tensor), {}, {}});
   message->packed.pack();
   {
     const std::lock_guard lock(mutex_);
@@ -98,7 +99,13 @@ WorkPtr ProcessGroup::send(const Tensor& tensor, int destination, uint32_t tag, 
 WorkPtr ProcessGroup::recv(const Tensor& tensor, int source, uint32_t tag, Milliseconds timeout) {
   if (source != kAnyRank) check_rank("recv", "the source", source);
   check(source != rank_, "recv: the source is this rank itself");
-  check_target("recv", "tensor", tensor);
+  check_target(*engine_, "recv", "tensor", tensor);
+  if (engine_->on_device()) {
+    if (source == kAnyRank) {
+      fail(ErrorCode::kUnimplemented, "recv: ", engine_->name(), " cannot receive from any rank; name the source");
+    }
+    return enqueue_messages({{Message::Way::kRecv, tensor, source, tag}}, timeout);
+  }
   std::vector<int> peers;
   for (int rank = 0; rank < size_; ++rank) {
     if (rank != rank_ && (source == kAnyRank || source == rank)) peers.push_back(rank);
@@ -126,6 +133,27 @@ WorkPtr ProcessGroup::recv(const Tensor& tensor, int source, uint32_t tag, Milli
     packed.unpack();
     return sender;
   });
+}
+
+std::vector<WorkPtr> ProcessGroup::start_messages(std::vector<Message> messages, Milliseconds timeout) {
+  std::vector<WorkPtr> works;
+  if (!engine_->on_device()) {
+    for (const Message& message : messages) {
+      works.push_back(message.way == Message::Way::kSend ? send(message.tensor, message.peer, message.tag, timeout)
+                                                         : recv(message.tensor, message.peer, message.tag, timeout));
+    }
+    return works;
+  }
+  check(!messages.empty(), "messages: there are none");
+  for (const Message& message : messages) {
+    const bool is_send = message.way == Message::Way::kSend;
+    check_rank("messages", is_send ? "a destination" : "a source", message.peer);
+    check(message.peer != rank_, "messages: the other side is this rank itself");
+    is_send ? check_source(*engine_, "send", "tensor", message.tensor)
+            : check_target(*engine_, "recv", "tensor", message.tensor);
+    check(message.tensor.device() == messages.front().tensor.device(), "messages: tensors are on several devices");
+  }
+  return {enqueue_messages(std::move(messages), timeout)};
 }
 
 }  // namespace tensord::distributed

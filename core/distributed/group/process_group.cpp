@@ -35,6 +35,7 @@ ProcessGroup::ProcessGroup(std::shared_ptr<Store> store, std::string name, int r
       engines_(std::move(engines)),
       options_(std::move(options)),
       sent_(static_cast<size_t>(std::max(size, 0))),
+      received_(sent_.size()),
       watched_(store_->clone()) {
   check(size > 0 && rank >= 0 && rank < size, "group ", name_, ": rank ", rank, " of ", size);
   engine_ = engines_(store_, name_, rank, size, options_.timeout);
@@ -42,6 +43,9 @@ ProcessGroup::ProcessGroup(std::shared_ptr<Store> store, std::string name, int r
   transfers_ = std::make_unique<WorkThread>(kMostTransfers);
   runner_ = Thread("group", [this] { run_queue(); });
   watcher_ = Thread("group-watch", [this] { watch(); });
+  if (DeviceEngine* const device = engine_->on_device()) {
+    device_watcher_ = Thread("group-device", [this, device] { watch_device(*device); });
+  }
 }
 
 ProcessGroup::~ProcessGroup() {
@@ -55,6 +59,7 @@ ProcessGroup::~ProcessGroup() {
   transfers_.reset();
   runner_.join();
   watcher_.join();
+  if (device_watcher_.joinable()) device_watcher_.join();
 }
 
 // Each rank says in the store what the others have to show it on the engine's connections: nobody can have seen it
@@ -68,9 +73,8 @@ void ProcessGroup::prove_connections() {
   };
   std::string shown, seen(static_cast<size_t>(size_) * 32, '\0');
   for (int to = 0; to < size_; ++to) shown += proof(rank_, to);
-  const std::vector<size_t> sizes(static_cast<size_t>(size_), 32);
-  engine_->all_to_all(reinterpret_cast<const std::byte*>(shown.data()), sizes,
-                      reinterpret_cast<std::byte*>(seen.data()), sizes, {tag_of("proof"), deadline});
+  all_to_all_on_host(reinterpret_cast<const std::byte*>(shown.data()), reinterpret_cast<std::byte*>(seen.data()), 32,
+                     {tag_of("proof"), deadline});
   for (int from = 0; from < size_; ++from) {
     if (is_same_proof(std::string_view(seen).substr(static_cast<size_t>(from) * 32, 32), proof(from, rank_))) continue;
     fail(ErrorCode::kFailedPrecondition, "group ", name_, ": what answers as rank ", from,
@@ -84,11 +88,27 @@ void ProcessGroup::check_rank(const std::string& operation, const char* what, in
 }
 
 WorkPtr ProcessGroup::enqueue(Fingerprint fingerprint, Milliseconds timeout, Body body) {
+  std::unique_ptr<DeviceEvent> ready;
+  if (!fingerprint.device.is_host()) {
+    ready = device_runtime(fingerprint.device).make_event();
+    ready->record(current_stream(fingerprint.device));
+  }
   std::unique_lock lock(mutex_);
   const uint64_t number = ++last_number_;
   auto work = std::make_shared<Work>(number, concat(fingerprint.operation, " number ", number, fingerprint.agreed));
-  auto item = std::make_shared<Item>(
-      Item{number, std::move(fingerprint), chosen(timeout), std::move(body), work, ExecutionContext::detached(), {}});
+  return enqueue(std::make_shared<Item>(Item{.number = number,
+                                             .fingerprint = std::move(fingerprint),
+                                             .timeout = chosen(timeout),
+                                             .body = std::move(body),
+                                             .work = std::move(work),
+                                             .context = ExecutionContext::detached(),
+                                             .started = {},
+                                             .ready = std::move(ready)}),
+                 std::move(lock));
+}
+
+WorkPtr ProcessGroup::enqueue(std::shared_ptr<Item> item, std::unique_lock<std::mutex> lock) {
+  WorkPtr work = item->work;
   if (failure_) {
     const Error error = *failure_;
     lock.unlock();
@@ -116,28 +136,34 @@ void ProcessGroup::run_queue() {
     if (failure) {
       item->work->finish(failure);
     } else {
-      run_item(*item);
+      run_item(item);
     }
     lock.lock();
     current_.reset();
   }
 }
 
-void ProcessGroup::run_item(Item& item) {
-  const ExecutionScope scope(item.context);
-  item.work->start();
-  const EngineCall call{tag_of(item.text()), item.started + item.timeout};
+void ProcessGroup::run_item(const std::shared_ptr<Item>& item) {
+  const ExecutionScope scope(item->context);
+  item->work->start();
+  const EngineCall call{tag_of(item->text()), item->started + item->timeout, item->device()};
   std::optional<Error> error;
+  bool is_launched = false;
   try {
-    check_agreement(item, call);
-    item.body(call);
+    if (!item->is_message()) check_agreement(*item, call);
+    is_launched = item->ready != nullptr;
+    is_launched ? launch(*engine_->on_device(), item, call) : item->body(call);
   } catch (const Error& thrown) {
     error = thrown;
   } catch (const std::exception& thrown) {
     error = Error(ErrorCode::kInternal, thrown.what());
   }
-  item.body = nullptr;  // its tensors
-  if (!error) return item.work->finish();
+  item->body = nullptr;  // its tensors
+  if (error || !is_launched) finish_item(*item, error);
+}
+
+void ProcessGroup::finish_item(Item& item, const std::optional<Error>& error) {
+  if (!error) return item.work->finish(std::nullopt, item.source_rank);
   {
     const std::lock_guard lock(mutex_);
     // The peers' connections end with the group.
@@ -157,9 +183,8 @@ void ProcessGroup::check_agreement(const Item& item, const EngineCall& call) {
   if (!is_checked || size_ == 1) return;
   const uint64_t own = hash_of(item.text());
   std::vector<uint64_t> all(static_cast<size_t>(size_));
-  const std::vector<size_t> sizes(all.size(), sizeof(own));
-  engine_->all_gather(reinterpret_cast<const std::byte*>(&own), reinterpret_cast<std::byte*>(all.data()), sizes,
-                      {tag_of(concat("agreement ", item.number)), call.deadline});
+  all_gather_on_host(reinterpret_cast<const std::byte*>(&own), reinterpret_cast<std::byte*>(all.data()), sizeof(own),
+                     {tag_of(concat("agreement ", item.number)), call.deadline});
   const bool is_agreed = std::all_of(all.begin(), all.end(), [own](uint64_t hash) { return hash == own; });
   if (!is_agreed) fail_disagreement(item, call.deadline);
 }
@@ -177,7 +202,7 @@ void ProcessGroup::fail_disagreement(const Item& item, SteadyTime deadline) {
   fail(ErrorCode::kInvalidArgument, text);
 }
 
-std::unique_ptr<ProcessGroup> ProcessGroup::new_group(std::span<const int> ranks) {
+std::unique_ptr<ProcessGroup> ProcessGroup::new_group(std::span<const int> ranks, Milliseconds timeout) {
   const int number = ++groups_made_;
   check(!ranks.empty(), "new_group: no ranks");
   int own = -1;
@@ -191,13 +216,15 @@ std::unique_ptr<ProcessGroup> ProcessGroup::new_group(std::span<const int> ranks
   for (const int rank : ranks) list += (list.empty() ? "" : ",") + std::to_string(rank);
   if (size_ > 1) {
     enqueue({"new_group", concat(", ranks ", list)}, kGroupsOwn, [this](const EngineCall& call) {
-      engine_->barrier(call);
+      barrier_on_host(call);
     })->wait();
   }
   if (own < 0) return nullptr;
   const std::string name = concat(name_, "/", number);
+  GroupOptions options = options_;
+  options.timeout = chosen(timeout);
   return std::make_unique<ProcessGroup>(std::make_shared<PrefixStore>(concat("group_", number), store_), name, own,
-                                        static_cast<int>(ranks.size()), engines_, options_);
+                                        static_cast<int>(ranks.size()), engines_, std::move(options));
 }
 
 std::optional<Error> ProcessGroup::failure() const {
@@ -207,9 +234,14 @@ std::optional<Error> ProcessGroup::failure() const {
 
 void ProcessGroup::close(Milliseconds timeout, bool serves_store) noexcept {
   try {
-    if (failure()) return;
-    store_->barrier("closed", size_, timeout);
     const auto deadline = std::chrono::steady_clock::now() + timeout;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait_until(lock, deadline, [this] { return failure_ || launched_.empty(); });
+      if (failure_) return;
+    }
+    store_->barrier("closed", size_, timeout);
+    if (DeviceEngine* const device = engine_->on_device()) device->close(deadline);
     const int64_t own = store_->add("left", 1);
     while (serves_store && own < size_ && store_->add("left", 0) < size_ &&
            std::chrono::steady_clock::now() < deadline) {

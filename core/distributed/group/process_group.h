@@ -21,6 +21,8 @@
 
 namespace tensord::distributed {
 
+class Packed;
+
 struct GroupOptions {
   Milliseconds timeout = std::chrono::minutes(30);  // of an operation that has none of its own
   // All ranks' operations are compared before data moves: in the first ones, in each n-th, or always. What is not
@@ -47,6 +49,13 @@ class ProcessGroup {
   static constexpr Milliseconds kGroupsOwn{-1};  // the timeout of the options
   static constexpr int kAnyRank = -1;
 
+  struct Message {
+    enum class Way { kSend, kRecv } way;
+    Tensor tensor;
+    int peer;
+    uint32_t tag = 0;
+  };
+
   // All ranks call it, with a store that has keys of this group alone, and the same name and options.
   ProcessGroup(std::shared_ptr<Store> store, std::string name, int rank, int size, EngineFactory engines,
                GroupOptions options = {});
@@ -59,6 +68,8 @@ class ProcessGroup {
   int size() const { return size_; }
   const std::string& name() const { return name_; }
   std::string engine_name() const { return engine_->name(); }
+  // Where tensors that no operation was given yet are best made: the host, or the engine's device.
+  Device device() const;
   Milliseconds timeout() const { return options_.timeout; }
   Store& store() const { return *store_; }
 
@@ -92,9 +103,12 @@ class ProcessGroup {
   void monitored_barrier(Milliseconds timeout = kGroupsOwn, bool waits_for_all = false);
 
   // Messages of one pair of ranks and one tag come in order. A recv of another dtype or number of elements than what
-  // was sent is an error on both sides. `source` may be kAnyRank.
+  // was sent is an error on both sides. `source` may be kAnyRank. On a device all messages of a pair come in order,
+  // whatever their tags, which must be those that are expected, and from one known rank.
   WorkPtr send(const Tensor& tensor, int destination, uint32_t tag = 0, Milliseconds timeout = kGroupsOwn);
   WorkPtr recv(const Tensor& tensor, int source, uint32_t tag = 0, Milliseconds timeout = kGroupsOwn);
+  // Several at once: on a device what goes round in a circle, which would wait for itself one after the other.
+  std::vector<WorkPtr> start_messages(std::vector<Message> messages, Milliseconds timeout = kGroupsOwn);
 
   // Bytes of any size, for objects; these block.
   std::vector<std::string> all_gather_bytes(const std::string& bytes, Milliseconds timeout = kGroupsOwn);
@@ -104,8 +118,8 @@ class ProcessGroup {
   std::string scatter_bytes(std::span<const std::string> bytes, int root, Milliseconds timeout = kGroupsOwn);
 
   // A group of these ranks of this one, in this order. All ranks of this group call it, in the same order; null for
-  // those that are not in it.
-  std::unique_ptr<ProcessGroup> new_group(std::span<const int> ranks);
+  // those that are not in it. `timeout` is that of its operations; by default that of this group's.
+  std::unique_ptr<ProcessGroup> new_group(std::span<const int> ranks, Milliseconds timeout = kGroupsOwn);
 
   // Ends the group on all ranks: what runs and comes throws `reason`.
   void abort(const std::string& reason);
@@ -119,21 +133,46 @@ class ProcessGroup {
   // What an operation looks like from outside. `agreed` is the same text on all ranks when they do the same.
   struct Fingerprint {
     std::string operation, agreed;
+    Device device = {};  // where its result is; not of the text, as it may differ
   };
   using Body = std::function<void(const EngineCall&)>;
 
   WorkPtr enqueue(Fingerprint fingerprint, Milliseconds timeout, Body body);
+  WorkPtr enqueue(std::shared_ptr<Item> item, std::unique_lock<std::mutex> lock);
+  WorkPtr enqueue_messages(std::vector<Message> messages, Milliseconds timeout);
+  void move_messages(DeviceEngine& engine, std::span<const Message> messages, const EngineCall& call);
+  void expect_message(const Message& message, SteadyTime deadline);
   void run_queue();
-  void run_item(Item& item);
+  void run_item(const std::shared_ptr<Item>& item);
   void check_agreement(const Item& item, const EngineCall& call);
+  void finish_item(Item& item, const std::optional<Error>& error);
   [[noreturn]] void fail_disagreement(const Item& item, SteadyTime deadline);
   void prove_connections();
   Milliseconds chosen(Milliseconds timeout) const { return timeout.count() < 0 ? options_.timeout : timeout; }
   void check_rank(const std::string& operation, const char* what, int rank) const;
+  void pack_for(ReduceOp op, Packed& packed) const;
+  void finish_for(ReduceOp op, const Packed& packed) const;
+  void exchange(const Packed& source, const std::vector<size_t>& in_bytes, const Packed& target,
+                const std::vector<size_t>& out_bytes, const EngineCall& call);
   Elements elements_of(const std::string& operation, ReduceOp op, const Tensor& tensor) const;
   std::string ranks_that_have_not_come(const Item& item);
   WorkPtr failed_transfer(std::string name, const Error& error);
   WorkPtr start_transfer(std::string name, Milliseconds timeout, std::function<int(SteadyTime)> move);
+
+  std::vector<int64_t> gather_sizes(const std::string& bytes, Milliseconds timeout);
+  // Bytes of the host, whatever memory the engine is for; these block. Every rank's part has `each` bytes.
+  void all_gather_on_host(const std::byte* in, std::byte* out, size_t each, const EngineCall& call);
+  void all_to_all_on_host(const std::byte* in, std::byte* out, size_t each, const EngineCall& call);
+  void barrier_on_host(const EngineCall& call);
+  template <class Fn>
+  void by_device(DeviceEngine& engine, const std::byte* in, size_t in_bytes, std::byte* out, size_t out_bytes,
+                 const EngineCall& call, const Fn& fn);
+  // Of a device's engine: returns when what was queued has run.
+  void wait_on_device(DeviceEngine& engine, DeviceStream& stream, SteadyTime deadline);
+  void check_open() const;
+  void launch(DeviceEngine& engine, const std::shared_ptr<Item>& item, const EngineCall& call);
+  void watch_device(DeviceEngine& engine);
+  void look_at_launched(DeviceEngine& engine, const std::shared_ptr<Item>& item);
 
   // The first error of all ranks; this one's if it is the first.
   Error end_with(const Error& error);
@@ -149,19 +188,21 @@ class ProcessGroup {
   const GroupOptions options_;
   std::unique_ptr<Engine> engine_;
   int groups_made_ = 0, barriers_ = 0;
-  std::vector<uint64_t> sent_;  // by peer, by mutex_: number of the last message to it
+  std::vector<uint64_t> sent_;      // by peer, by mutex_: number of the last message to it
+  std::vector<uint64_t> received_;  // by peer, of the runner alone: and of those from it, on a device
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   uint64_t last_number_ = 0;  // by mutex_, as what follows
   std::deque<std::shared_ptr<Item>> queue_;
   std::shared_ptr<Item> current_;
+  std::deque<std::shared_ptr<Item>> launched_;  // on the device, in order
   std::optional<Error> failure_;
   bool is_closing_ = false;
 
   const std::shared_ptr<Store> watched_;  // a handle of the store whose waits the destructor ends
   std::unique_ptr<WorkThread> transfers_;
-  Thread runner_, watcher_;
+  Thread runner_, watcher_, device_watcher_;
 };
 
 }  // namespace tensord::distributed

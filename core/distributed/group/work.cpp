@@ -22,8 +22,35 @@ Waits waits_of_process() {
 void Work::wait() {
   const WaitScope scope;
   std::unique_lock lock(mutex_);
-  done_.wait(lock, [this] { return is_done_; });
+  done_.wait(lock, [this] { return is_done_ || end_; });
+  order_stream();
+}
+
+bool Work::wait_for(Milliseconds timeout) {
+  const WaitScope scope;
+  std::unique_lock lock(mutex_);
+  if (!done_.wait_for(lock, timeout, [this] { return is_done_ || end_; })) return false;
+  order_stream();
+  return true;
+}
+
+void Work::order_stream() const {
   if (error_) throw *error_;
+  if (end_) end_->hold(current_stream(device_));
+}
+
+void Work::launched(std::unique_ptr<DeviceEvent> end, Device device) {
+  {
+    const std::lock_guard lock(mutex_);
+    end_ = std::move(end);
+    device_ = device;
+  }
+  done_.notify_all();
+}
+
+bool Work::has_passed() const {
+  const std::lock_guard lock(mutex_);
+  return end_ && end_->is_done();
 }
 
 void Work::wait(Milliseconds timeout) {
@@ -33,7 +60,7 @@ void Work::wait(Milliseconds timeout) {
     fail(ErrorCode::kDeadlineExceeded, name_, ": Operation timed out! It has not ended after ", timeout.count(),
          " ms, and goes on");
   }
-  if (error_) throw *error_;
+  order_stream();
 }
 
 bool Work::is_done() const {

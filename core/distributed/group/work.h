@@ -11,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/distributed/store/store.h"
+#include "core/tensor/device_runtime.h"
 
 namespace tensord::distributed {
 
@@ -26,9 +27,14 @@ class Work {
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
 
-  // Returns when the operation has ended; throws its Error. With a time: throws Error{kDeadlineExceeded} when that is
-  // over; the operation goes on, and a later wait tells its end.
+  // Returns when the operation has ended; throws its Error. On a device: when it is queued, and what the calling thread
+  // gives its current stream from now on comes after it. Should it fail later, its results are nothing, and the group's
+  // next operation throws: who must know that now waits with a time.
   void wait();
+  // The same, but gives up after a time and says so by false.
+  bool wait_for(Milliseconds timeout);
+  // Returns when it has ended, on a device too. Throws Error{kDeadlineExceeded} when the time is over; the operation
+  // goes on, and a later wait tells its end.
   void wait(Milliseconds timeout);
   bool is_done() const;
   // Of an operation that has ended badly.
@@ -47,8 +53,14 @@ class Work {
   // For those who run it.
   void start();
   void finish(std::optional<Error> error = std::nullopt, int source_rank = -1);
+  // All of it is queued on the device; `end` is the point behind it.
+  void launched(std::unique_ptr<DeviceEvent> end, Device device);
+  // Whether the device has passed that point.
+  bool has_passed() const;
 
  private:
+  void order_stream() const;
+
   const uint64_t number_;
   const std::string name_;
   mutable std::mutex mutex_;
@@ -57,6 +69,8 @@ class Work {
   SteadyTime started_ = made_, ended_ = made_;  // by mutex_, as what follows
   bool is_ending_ = false;                      // the result is there, callbacks run
   bool is_done_ = false;
+  std::unique_ptr<DeviceEvent> end_;  // null until it is launched
+  Device device_;
   int source_rank_ = -1;
   std::optional<Error> error_;
   std::vector<std::function<void(const Work&)>> callbacks_;

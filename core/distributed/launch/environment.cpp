@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "core/base/error.h"
-#include "core/distributed/gloo/gloo_engine.h"
+#include "core/distributed/engines.h"
 #include "core/distributed/store/prefix_store.h"
 #include "core/distributed/store/tcp_store.h"
 
@@ -81,10 +81,12 @@ std::shared_ptr<Store> make_store(const WorkerEnvironment& environment, Millisec
   return std::make_shared<PrefixStore>(concat("start_", environment.restart), std::move(store));
 }
 
-std::unique_ptr<ProcessGroup> make_world(const WorkerEnvironment& environment, GroupOptions options) {
+std::unique_ptr<ProcessGroup> make_world(const WorkerEnvironment& environment, GroupOptions options,
+                                         const std::string& backend) {
+  // Before the store: who has no such engine holds nobody up.
+  EngineFactory engines = engines_by_name(backend, environment.master_addr);
   return std::make_unique<ProcessGroup>(make_store(environment), "world", environment.rank, environment.world_size,
-                                        gloo_engines({.address = own_address(environment.master_addr)}),
-                                        std::move(options));
+                                        std::move(engines), std::move(options));
 }
 
 }  // namespace tensord::distributed

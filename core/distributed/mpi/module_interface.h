@@ -8,7 +8,7 @@
 // What the object libtensord_mpi.so gives, which alone is linked to MPI; as Gloo's (../gloo/module_interface.h).
 namespace tensord::distributed {
 
-inline constexpr char kMpiInterface[] = "1 " __VERSION__;
+inline constexpr char kMpiInterface[] = "2 " __VERSION__;
 
 class MpiModule {
  public:

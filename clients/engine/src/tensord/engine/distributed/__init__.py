@@ -6,7 +6,7 @@
     dist.all_reduce(tensor)              # the sum over all ranks, in place
     dist.destroy_process_group()
 
-The transport is Gloo, which neither encrypts nor authenticates: for networks that one trusts. Objects travel as pickles, which run
+The transport is Gloo, MPI (under mpirun) or, for CUDA devices, NCCL; none of them encrypts: for networks that one trusts. Objects travel as pickles, which run
 code when they are read: from ranks that one trusts alone. Unlike PyTorch, a difference between ranks (operation, shape, dtype) and a
 rank that is lost are one error on all ranks, and end the group. The operations of one process are started by one thread.
 """
@@ -20,7 +20,7 @@ from tensord.engine.distributed.collectives import (
 from tensord.engine.distributed.groups import (
     GroupMember, ProcessGroup, ReduceOp, destroy_process_group, get_backend, get_global_rank, get_group_rank,
     get_process_group_ranks, get_rank, get_world_size, group, init_process_group, is_available, is_gloo_available,
-    is_initialized, new_group,
+    is_initialized, is_mpi_available, is_nccl_available, make_premul_sum, new_group,
 )
 from tensord.engine.distributed.objects import (
     all_gather_object, broadcast_object_list, gather_object, recv_object_list, scatter_object_list, send_object_list,

@@ -177,5 +177,14 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list) -> list:
-    works = [each.op(each.tensor, each.peer, each.group, each.tag, each.group_peer) for each in p2p_op_list]
-    return [work for work in works if work is not None]
+    """Starts them together, so that they may go round in a circle. Gives works that cover all of them."""
+    if not p2p_op_list:
+        raise ValueError("batch_isend_irecv: there are no operations")
+    by_group = {}
+    for each in p2p_op_list:
+        if (group := resolve(each.group)) is None:
+            continue
+        has_peer = each.peer is not None or each.group_peer is not None
+        peer = root_of(group, each.peer, each.group_peer) if has_peer or each.op is isend else -1
+        by_group.setdefault(group, []).append((each.op is isend, each.tensor, peer, each.tag))
+    return [Work(native, group, messages) for group, messages in by_group.items() for native in group._native.start_messages(messages)]

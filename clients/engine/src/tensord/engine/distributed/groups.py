@@ -11,7 +11,8 @@ from tensord.engine import _engine
 from tensord.engine.distributed.stores import DEFAULT_TIMEOUT, FileStore, PrefixStore, Store, TCPStore, seconds_of
 
 _native = _engine._distributed
-DEFAULT_GROUP_TIMEOUT = datetime.timedelta(minutes=30)
+DEFAULT_GROUP_TIMEOUT, DEFAULT_NCCL_TIMEOUT = datetime.timedelta(minutes=30), datetime.timedelta(minutes=10)
+BACKENDS = {None: "gloo", "gloo": "gloo", "cpu:gloo": "gloo", "mpi": "mpi", "cpu:mpi": "mpi", "nccl": "nccl", "cuda:nccl": "nccl"}
 
 
 class ReduceOp:
@@ -93,6 +94,15 @@ def is_gloo_available() -> bool:
     return _native.has_gloo()
 
 
+def is_mpi_available() -> bool:
+    return _native.has_mpi()
+
+
+def is_nccl_available() -> bool:
+    """Whether there are a CUDA device and NCCL's library."""
+    return _native.has_nccl()
+
+
 def is_initialized() -> bool:
     return _state.world is not None
 
@@ -156,16 +166,24 @@ def init_process_group(backend: "str | None" = None, init_method: "str | None" =
                        rank: int = -1, store: "Store | None" = None, group_name: str = "") -> None:
     """Makes the group of all ranks, which every one calls.
 
-    `init_method` is env:// (the default), tcp://HOST:PORT or file:///PATH; or a `store` is given, with rank and world_size. The only
-    backend between processes is "gloo". `timeout` is that of each operation that has none of its own, 30 minutes.
+    `init_method` is env:// (the default), tcp://HOST:PORT or file:///PATH; or a `store` is given, with rank and world_size. The
+    backend is "gloo" (the default), "nccl" for tensors on CUDA devices, or "mpi" under mpirun, which gives ranks and store itself.
+    `timeout` is that of each operation that has none of its own: 30 minutes, 10 with NCCL.
     """
     if _state.world is not None:
         raise ValueError("trying to initialize the default process group twice!")
-    if backend not in (None, "gloo", "cpu:gloo"):
-        raise ValueError(f"backend: '{backend}' is none of gloo")
+    if backend not in BACKENDS:
+        raise ValueError(f"backend: '{backend}' is none of gloo, nccl, mpi")
+    backend = BACKENDS[backend]
     if store is not None and init_method is not None:
         raise ValueError("Cannot specify both init_method and store.")
-    timeout = seconds_of(DEFAULT_GROUP_TIMEOUT if timeout is None else timeout)
+    default = DEFAULT_NCCL_TIMEOUT if backend == "nccl" else DEFAULT_GROUP_TIMEOUT
+    timeout = seconds_of(default if timeout is None else timeout)
+    checks_all = os.environ.get("TORCH_DISTRIBUTED_DEBUG", "").upper() == "DETAIL"
+    if backend == "mpi":
+        return _init_mpi(timeout, checks_all, rank >= 0 or world_size >= 0 or store is not None or init_method not in (None, "env://"))
+    if backend == "nccl":
+        _native.check_nccl()
     serves, master = False, "127.0.0.1"
     if store is None:
         store, rank, world_size, master, serves = _rendezvous(init_method or "env://", rank, world_size,
@@ -175,10 +193,17 @@ def init_process_group(backend: "str | None" = None, init_method: "str | None" =
     if not 0 <= rank < world_size:
         raise ValueError(f"rank: must be from 0 to {world_size - 1}, got {rank}")
     _state.generation += 1
-    checks_all = os.environ.get("TORCH_DISTRIBUTED_DEBUG", "").upper() == "DETAIL"
     native = _native.make_group(PrefixStore(f"init_{_state.generation}", store)._native, group_name or "world", rank, world_size,
-                                "gloo", master, timeout, checks_all)
+                                backend, master, timeout, checks_all)
     _state.world, _state.store, _state.serves = ProcessGroup(native, range(world_size)), store, serves
+
+
+def _init_mpi(timeout: float, checks_all: bool, is_placed: bool) -> None:
+    if is_placed:
+        warnings.warn("With the backend mpi rank, world_size, store and init_method are mpirun's: what was given is ignored",
+                      stacklevel=3)
+    native = _native.make_mpi_world(timeout, checks_all)
+    _state.world, _state.store, _state.serves = ProcessGroup(native, range(native.size)), None, native.rank == 0
 
 
 def destroy_process_group(group: "ProcessGroup | None" = None) -> None:
@@ -200,17 +225,15 @@ def destroy_process_group(group: "ProcessGroup | None" = None) -> None:
 def new_group(ranks=None, timeout=None, backend: "str | None" = None):
     """A group of some ranks, or of all; every rank of the world calls it, in the same order.
 
-    Gives GroupMember.NON_GROUP_MEMBER to those that are not in it. Its timeout and backend are the world's.
+    Gives GroupMember.NON_GROUP_MEMBER to those that are not in it. Its backend is the world's, its timeout too where none is given.
     """
     whole = world()
-    if backend not in (None, "gloo"):
-        raise ValueError(f"backend: '{backend}' is none of gloo")
-    if timeout is not None:
-        raise NotImplementedError("new_group: a timeout of its own; give it to init_process_group, or to each operation's wait")
+    if backend is not None and BACKENDS.get(backend) != get_backend():
+        raise ValueError(f"backend: '{backend}' is not {get_backend()}, which the world's is")
     chosen = sorted(range(whole.size()) if ranks is None else ranks)
     if len(set(chosen)) != len(chosen) or any(not 0 <= rank < whole.size() for rank in chosen) or not chosen:
         raise ValueError(f"new_group: {chosen} are no different ranks of a world of {whole.size()}")
-    native = whole._native.new_group(chosen)
+    native = whole._native.new_group(chosen, None if timeout is None else seconds_of(timeout))
     if native is None:
         return GroupMember.NON_GROUP_MEMBER
     made = ProcessGroup(native, chosen)

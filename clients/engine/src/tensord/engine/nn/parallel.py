@@ -7,6 +7,7 @@ import contextlib
 from tensord.engine import _engine
 from tensord.engine._engine import Tensor
 from tensord.engine.distributed import groups
+from tensord.engine.nn.layers import Embedding
 from tensord.engine.nn.module import Module
 
 _native = _engine._distributed
@@ -23,6 +24,12 @@ def _tensors_in(value) -> list:
     elif not isinstance(value, (list, tuple)):
         return []
     return [tensor for item in value for tensor in _tensors_in(item)]
+
+
+def _sparse_tables(module) -> list:
+    """Names of the parameters whose gradients are sparse."""
+    return [f"{name}.weight" if name else "weight" for name, part in module.named_modules()
+            if isinstance(part, Embedding) and part.sparse and part.weight.requires_grad]
 
 
 class DistributedDataParallel(Module):
@@ -47,7 +54,7 @@ class DistributedDataParallel(Module):
         self._reducer = _native.make_data_parallel(
             self.process_group._native, list(module.named_parameters()), list(module.named_buffers()),
             0 if bucket_cap_mb is None else int(bucket_cap_mb * 1024 * 1024), broadcast_buffers, find_unused_parameters, static_graph,
-            gradient_as_bucket_view)
+            gradient_as_bucket_view, _sparse_tables(module))
 
     def forward(self, *args, **kwargs):
         results = []

@@ -1,0 +1,148 @@
+// Operations on a device: queued by the runner in the engine's stream, and watched until the device has passed them.
+#include "core/base/error.h"
+#include "core/distributed/group/item.h"
+
+namespace tensord::distributed {
+namespace {
+
+constexpr std::chrono::microseconds kPause{200};  // between two looks at the device
+
+using StreamPart = ContextPart<&ExecutionContext::stream>;
+
+}  // namespace
+
+Device ProcessGroup::device() const {
+  const DeviceEngine* const engine = engine_->on_device();
+  return engine ? engine->own_device() : Device{};
+}
+
+// Throws when another rank, or thread, has ended the group.
+void ProcessGroup::check_open() const {
+  const std::lock_guard lock(mutex_);
+  if (failure_) throw *failure_;
+  if (is_closing_) fail(ErrorCode::kCancelled, "the group was closed");
+}
+
+void ProcessGroup::wait_on_device(DeviceEngine& engine, DeviceStream& stream, SteadyTime deadline) {
+  const std::unique_ptr<DeviceEvent> end = device_runtime(stream.device()).make_event();
+  end->record(stream);
+  while (!end->is_done()) {
+    check_open();
+    engine.check_health();
+    if (std::chrono::steady_clock::now() >= deadline) {
+      fail(ErrorCode::kDeadlineExceeded, "timed out waiting for other ranks");
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+// fn(memory of the device with what `in` has, memory for `out`, call).
+template <class Fn>
+void ProcessGroup::by_device(DeviceEngine& engine, const std::byte* in, size_t in_bytes, std::byte* out,
+                             size_t out_bytes, const EngineCall& call, const Fn& fn) {
+  const Device device = engine.own_device();
+  DeviceRuntime& runtime = device_runtime(device);
+  DeviceStream& stream = engine.stream(device);
+  const StreamPart scope(&stream);
+  const Tensor given = Tensor::empty(Dims{static_cast<int64_t>(in_bytes)}, DType::kUInt8, device);
+  const Tensor got = Tensor::empty(Dims{static_cast<int64_t>(out_bytes)}, DType::kUInt8, device);
+  runtime.copy(given.raw_data(), device, in, Device{}, in_bytes, stream);
+  fn(static_cast<const std::byte*>(given.raw_data()), static_cast<std::byte*>(got.raw_data()),
+     EngineCall{call.tag, call.deadline, device});
+  // Not copied before it is there: `out` may be gone when a rank never comes.
+  wait_on_device(engine, stream, call.deadline);
+  runtime.copy(out, Device{}, got.raw_data(), device, out_bytes, stream);
+  stream.synchronize();
+}
+
+void ProcessGroup::all_gather_on_host(const std::byte* in, std::byte* out, size_t each, const EngineCall& call) {
+  const std::vector<size_t> sizes(static_cast<size_t>(size_), each);
+  DeviceEngine* const device = engine_->on_device();
+  if (!device) return engine_->all_gather(in, out, sizes, call);
+  by_device(
+      *device, in, each, out, each * sizes.size(), call,
+      [&](const std::byte* from, std::byte* to, const EngineCall& own) { device->all_gather(from, to, sizes, own); });
+}
+
+void ProcessGroup::all_to_all_on_host(const std::byte* in, std::byte* out, size_t each, const EngineCall& call) {
+  const std::vector<size_t> sizes(static_cast<size_t>(size_), each);
+  DeviceEngine* const device = engine_->on_device();
+  if (!device) return engine_->all_to_all(in, sizes, out, sizes, call);
+  const size_t bytes = each * sizes.size();
+  by_device(*device, in, bytes, out, bytes, call, [&](const std::byte* from, std::byte* to, const EngineCall& own) {
+    device->all_to_all(from, sizes, to, sizes, own);
+  });
+}
+
+void ProcessGroup::barrier_on_host(const EngineCall& call) {
+  DeviceEngine* const device = engine_->on_device();
+  if (!device) return engine_->barrier(call);
+  EngineCall own = call;
+  own.device = device->own_device();
+  DeviceStream& stream = device->stream(own.device);
+  const StreamPart scope(&stream);
+  device->barrier(own);
+  wait_on_device(*device, stream, call.deadline);
+}
+
+// What the caller had queued comes before it, and what waits for the work after it; the host waits for neither.
+void ProcessGroup::launch(DeviceEngine& engine, const std::shared_ptr<Item>& item, const EngineCall& call) {
+  DeviceStream& stream = engine.stream(item->device());
+  const StreamPart scope(&stream);
+  item->ready->hold(stream);
+  item->body(call);
+  std::unique_ptr<DeviceEvent> end = device_runtime(item->device()).make_event();
+  end->record(stream);
+  std::unique_lock lock(mutex_);
+  if (failure_ || is_closing_) {
+    lock.unlock();
+    check_open();
+  }
+  launched_.push_back(item);
+  item->work->launched(std::move(end), item->device());
+  lock.unlock();
+  changed_.notify_all();
+}
+
+void ProcessGroup::watch_device(DeviceEngine& engine) {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return is_closing_ || failure_ || !launched_.empty(); });
+    if (is_closing_ || failure_) break;
+    const std::shared_ptr<Item> item = launched_.front();
+    lock.unlock();
+    look_at_launched(engine, item);
+    lock.lock();
+  }
+  std::deque<std::shared_ptr<Item>> left;
+  left.swap(launched_);
+  lock.unlock();
+  for (const auto& item : left) {
+    item->work->finish(Error(ErrorCode::kCancelled, concat(item->name(), ": the group was closed")));
+  }
+}
+
+void ProcessGroup::look_at_launched(DeviceEngine& engine, const std::shared_ptr<Item>& item) {
+  std::optional<Error> error;
+  try {
+    if (item->work->has_passed()) {
+      // A close that sees none launched must see all finished.
+      item->work->finish(std::nullopt, item->source_rank);
+      const std::lock_guard lock(mutex_);
+      if (!launched_.empty() && launched_.front() == item) launched_.pop_front();
+      return changed_.notify_all();
+    }
+    engine.check_health();
+    if (std::chrono::steady_clock::now() >= item->started + item->timeout) {
+      fail(ErrorCode::kDeadlineExceeded, "timed out waiting for other ranks");
+    }
+  } catch (const Error& thrown) {
+    error = thrown;
+  }
+  // What end_with does with those that are launched.
+  if (error) return finish_item(*item, error);
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, kPause, [this] { return is_closing_ || failure_; });
+}
+
+}  // namespace tensord::distributed

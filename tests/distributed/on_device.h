@@ -1,0 +1,48 @@
+#pragma once
+
+#include "core/distributed/nccl/nccl_engine.h"
+#include "tests/device/late_device.h"
+#include "tests/distributed/fake_nccl.h"
+#include "tests/distributed/ranks.h"
+
+namespace tensord::distributed::testing {
+
+inline constexpr const char* kNccl = "nccl";
+
+// NCCL, by a table of functions that is made for tests, on a device that is.
+inline EngineFactory fake_nccl_engines() { return nccl_engines_over(fake_nccl::api(), kPrivateUse, 0); }
+
+inline EngineFactory factory_of(const std::string& engine) {
+  return engine == kNccl ? fake_nccl_engines() : engines_of(engine);
+}
+inline std::vector<std::string> names_with_nccl() {
+  std::vector<std::string> names = engine_names();
+  names.push_back(kNccl);
+  return names;
+}
+
+inline bool is_on_device() { return device_of_tensors() != Device{}; }
+
+inline bool nccl_has(ReduceOp op, DType dtype) {
+  const bool is_bits = op == kBand || op == kBor || op == kBxor;
+  return dtype != DType::kInt16 && !is_bits && !(op == kProduct && is_complex(dtype));
+}
+
+// While one lives tensors are made on the device; at its end nothing of the fake may be left, or have been misused.
+class OnDevice {
+ public:
+  OnDevice() {
+    late::install();
+    fake_nccl::reset();
+    device_of_tensors() = late::kFirst;
+  }
+  ~OnDevice() {
+    device_of_tensors() = {};
+    EXPECT_EQ(fake_nccl::misuses(), std::vector<std::string>());
+    EXPECT_EQ(fake_nccl::counts().alive(), 0);
+  }
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+};
+
+}  // namespace tensord::distributed::testing
