@@ -13,21 +13,18 @@
 #include "server/repository/layout.h"
 #include "server/repository/model_overrides.h"
 #include "server/repository/model_stamp.h"
+#include "server/repository/version_state.h"
 
 namespace tensord::server {
 
-enum class ModelState { kLoading, kReady, kUnloading, kUnavailable };
-const char* to_string(ModelState state);  // "READY"
-
-// How the reason of a version that was unloaded begins; what waits for all models to be ready does not wait for it.
+// How the reason of a version that was unloaded begins.
 inline constexpr const char* kUnloadedReason = "unloaded";
 inline constexpr const char* kTwoRepositories = "model appears in two or more repositories";
 
-// One version of a model in the repository's map.
-struct VersionEntry {
-  ModelState state = ModelState::kLoading;
-  std::string reason;                    // why it does not serve; of one that does what is to be said of it, or empty
-  std::shared_ptr<ModelVersion> handle;  // not null: served
+// What a load made of a version.
+struct LoadedVersion {
+  std::shared_ptr<ModelVersion> handle;  // null: it could not be loaded
+  std::string reason;                    // why; of one that was loaded what is to be said of it, or empty
   std::filesystem::path file;
   uint64_t file_bytes = 0;
   std::string stamp;  // of the files that it was loaded from
@@ -35,11 +32,14 @@ struct VersionEntry {
   // Its archive, and what its tensors hold.
   uint64_t bytes() const;
 };
+using LoadedVersions = std::map<int64_t, LoadedVersion>;
 
-// A version that is to take over from those that are served, or could not.
-struct VersionUpdate {
-  ModelState state = ModelState::kLoading;
-  std::string reason;
+// One version of a model in the repository's map: it serves as long as there is a handle.
+struct VersionEntry {
+  VersionState state = VersionState::kUnknown;
+  LoadedVersion served;  // `reason` also of one that does not serve: why
+
+  bool belongs() const { return server::belongs(state); }
 };
 
 // What is to be served of a model.
@@ -55,12 +55,12 @@ struct LoadPlan {
   std::string stamp_of(int64_t version) const;
 };
 
-// One model in the repository's map.
+// One model in the repository's map. Its functions are what happens to it as a whole; each moves its versions by the
+// table of version_state.h.
 struct ModelEntry {
   std::string root;   // the repository it lies in; empty: none
   std::string error;  // of the model as a whole
   std::map<int64_t, VersionEntry> versions;
-  std::map<int64_t, VersionUpdate> updates;
   std::set<int64_t> ended;                           // versions that were served, and are not wanted any more
   LoadPlan plan;                                     // what is served came from this
   ModelStamp seen;                                   // of the files when they were last loaded, with or without success
@@ -78,8 +78,34 @@ struct ModelEntry {
 
   bool is_served() const;
   bool is_unloaded() const;  // nothing of it is served, wanted or broken
+  bool has_versions() const;
   bool runs(const std::string& step) const;
   uint64_t bytes() const;
+  // What the plan wants is served already, from these very files.
+  bool serves_all_of(const LoadPlan& plan) const;
+  // The handle of a version that serves; null: it does not.
+  std::shared_ptr<ModelVersion> handle_of(int64_t version) const;
+
+  // Versions of the plan are to be loaded soon.
+  void expect(const LoadPlan& plan);
+  // A load of the plan begins. Gives back those of its versions that are to be loaded; commit() comes after it.
+  std::vector<const ModelLayout::Version*> begin(const LoadPlan& plan);
+  // It has ended: what was loaded takes over, or, where the newest version serves not yet and could not be loaded
+  // while others serve, nothing changes. Gives back what is not served any more.
+  std::vector<std::shared_ptr<ModelVersion>> commit(const LoadPlan& plan, LoadedVersions loaded);
+  // The model as a whole cannot be loaded. What is served goes on (false).
+  bool fail(const std::string& reason, const std::string& in_root, const ModelStamp& stamp);
+  // A version that could not be loaded beside others is not known any more.
+  void forget_failed(int64_t version);
+  // No version serves any more. Gives back what did, by number.
+  std::map<int64_t, std::shared_ptr<ModelVersion>> unload(const std::string& reason, bool withhold);
+  // The requests of a version that was unloaded have ended.
+  void note_gone(int64_t version, const std::string& reason);
+
+ private:
+  // Moves one version; one that is unknown then goes from the map.
+  void move(int64_t version, VersionEvent event);
+  void adopt(const LoadPlan& new_plan);
 };
 
 }  // namespace tensord::server

@@ -1,28 +1,26 @@
 #include "server/repository/repository.h"
 
+#include <malloc.h>
+
 #include <algorithm>
-#include <charconv>
-#include <mutex>
-#include <set>
+#include <atomic>
+#include <chrono>
+#include <thread>
 
 #include "core/base/clock.h"
+#include "core/base/delay_point.h"
 #include "core/base/error.h"
+#include "core/base/log.h"
+#include "core/base/thread.h"
+#include "core/base/utf8.h"
+#include "core/tensor/caching_allocator.h"
 
 namespace tensord::server {
 namespace {
 
-// As strtoll would read all of it, at least 0; -1 when it is no version.
-int64_t parse_version(const std::string& text) {
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() && number >= 0 ? number : -1;
-}
-
-[[noreturn]] void fail_not_ready(const std::string& name, int64_t version, ModelState state,
-                                 const std::string& reason) {
-  fail(ErrorCode::kUnavailable, "Request for unknown model: '", name, "' version ", version, " is not at ready state",
-       reason.empty() ? concat(": ", to_string(state)) : concat(": ", reason));
-}
+constexpr auto kLookInterval = std::chrono::milliseconds(1);
+// How long a load waits for the memory of a model that was unloaded for it; requests may hold that longer.
+constexpr auto kRoomTimeout = std::chrono::seconds(30);
 
 }  // namespace
 
@@ -34,14 +32,20 @@ ControlMode parse_control_mode(const std::string& text) {
 }
 
 Repository::Repository(Options options, ModelFactory factory, Metrics& metrics)
-    : options_(std::move(options)),
-      factory_(std::move(factory)),
+    : settings_(std::move(options)),
       metrics_(metrics),
-      cores_(options_.cores),
-      overrides_(options_.override_limit_bytes),
-      tickets_(options_.load_timeout_ns) {
-  if (options_.loads_on_demand) {
-    demand_ = std::make_unique<DemandLoads>(options_.load_threads, options_.max_queue_size,
+      loader_(settings_, std::move(factory), metrics, *this),
+      models_(settings_.allows_labels, settings_.memory_limit_bytes > 0),
+      planner_(settings_, models_),
+      folders_(settings_, planner_, models_),
+      ensembles_(models_),
+      budget_(settings_.memory_limit_bytes, models_,
+              settings_.loads_on_demand
+                  ? [this](const std::string& victim, const std::string& other) { evict(victim, other); }
+                  : MemoryBudget::Evict()),
+      tickets_(settings_.load_timeout_ns) {
+  if (settings_.loads_on_demand) {
+    demand_ = std::make_unique<DemandLoads>(settings_.load_threads, settings_.max_queue_size,
                                             [this](const std::string& name) { load_demanded(name); });
   }
 }
@@ -52,54 +56,7 @@ void Repository::stop() {
   tickets_.cancel_all();
   poller_.reset();
   if (demand_) demand_->stop();
-  // The process may end without destructors.
-  overrides_.close();
-}
-
-int64_t Repository::parse_version_or_label(const ModelEntry& entry, const std::string& text) const {
-  const int64_t version = parse_version(text);
-  if (version >= 0) return version;
-  const auto label = entry.labels.find(text);
-  return options_.allows_labels && label != entry.labels.end() ? label->second : -1;
-}
-
-std::shared_ptr<ModelVersion> Repository::find(const std::string& name, const std::string& version_text) const {
-  const auto check_version = [&](int64_t version) {
-    check(version >= 0, "failed to get model version from specified version string '", version_text,
-          "' (an integral value greater than or equal to 0 is expected)");
-  };
-  const std::shared_lock lock(mutex_);
-  const auto model = models_.find(name);
-  if (model == models_.end()) {
-    if (!version_text.empty()) check_version(parse_version(version_text));
-    fail(ErrorCode::kNotFound, "Request for unknown model: '", name, "' is not found");
-  }
-  const ModelEntry& entry = model->second;
-  const auto& versions = entry.versions;
-  const int64_t version = version_text.empty() ? -1 : parse_version_or_label(entry, version_text);
-  if (!version_text.empty()) check_version(version);
-  if (options_.memory_limit_bytes > 0) entry.used_ns.store(Clock::system().now_ns(), std::memory_order_relaxed);
-  if (!entry.error.empty()) {
-    fail(ErrorCode::kUnavailable, "Request for unknown model: '", name, "' ",
-         version_text.empty() ? "has no available versions: " : "is not at ready state: ", entry.error);
-  }
-  if (version >= 0) {
-    const auto found = versions.find(version);
-    if (found == versions.end()) {
-      if (entry.ended.contains(version)) fail_not_ready(name, version, ModelState::kUnavailable, kUnloadedReason);
-      fail(ErrorCode::kNotFound, "Request for unknown model: '", name, "' version ", version, " is not found");
-    }
-    if (!found->second.handle) fail_not_ready(name, version, found->second.state, found->second.reason);
-    return found->second.handle;
-  }
-  for (auto it = versions.rbegin(); it != versions.rend(); ++it) {
-    if (it->second.handle) return it->second.handle;
-  }
-  if (versions.empty() || entry.is_unloaded()) {
-    fail(ErrorCode::kNotFound, "Request for unknown model: '", name, "' has no available versions");
-  }
-  const auto& [latest, latest_entry] = *versions.rbegin();
-  fail_not_ready(name, latest, latest_entry.state, latest_entry.reason);
+  planner_.close();
 }
 
 bool Repository::is_ready(const std::string& name, const std::string& version) const {
@@ -112,81 +69,249 @@ bool Repository::is_ready(const std::string& name, const std::string& version) c
 }
 
 bool Repository::has_model(const std::string& name) const {
-  const std::shared_lock lock(mutex_);
-  const auto model = models_.find(name);
-  return model != models_.end() && !model->second.is_unloaded();
-}
-
-std::vector<std::string> Repository::ready_versions(const std::string& name) const {
-  const std::shared_lock lock(mutex_);
-  std::vector<std::string> out;
-  const auto model = models_.find(name);
-  if (model == models_.end()) return out;
-  for (const auto& [number, entry] : model->second.versions) {
-    if (entry.handle) out.push_back(std::to_string(number));
-  }
-  return out;
-}
-
-bool Repository::is_loaded() const {
-  const std::shared_lock lock(mutex_);
-  return is_loaded_;
-}
-
-bool Repository::is_all_ready() const {
-  const auto is_fine = [](const auto& model) {
-    const ModelEntry& entry = model.second;
-    if (!entry.is_required || entry.is_unloaded()) return true;
-    return entry.error.empty() && std::all_of(entry.versions.begin(), entry.versions.end(), [](const auto& version) {
-             return version.second.state == ModelState::kReady;
-           });
-  };
-  const std::shared_lock lock(mutex_);
-  return is_loaded_ && std::all_of(models_.begin(), models_.end(), is_fine);
+  return models_.read(name, [](const ModelEntry& entry) { return !entry.is_unloaded(); });
 }
 
 std::vector<Repository::IndexEntry> Repository::index() const {
-  std::map<std::string, std::vector<std::string>> on_disk;
+  ModelRoots on_disk;
   try {
-    on_disk = list_models(options_.roots);
+    on_disk = folders_.list();
   } catch (const Error&) {
     // A repository that is gone has no models that are not served.
   }
-  std::set<std::string> names;
-  for (const auto& [name, roots] : on_disk) names.insert(name);
-  const std::shared_lock lock(mutex_);
-  for (const auto& [name, entry] : models_) {
-    if (!entry.is_unloaded()) names.insert(name);
-  }
-  std::vector<IndexEntry> out;
-  for (const std::string& name : names) {
-    const auto model = models_.find(name);
-    const bool is_known = model != models_.end() && (!model->second.versions.empty() || !model->second.error.empty());
-    if (!is_known) {
-      const auto found = on_disk.find(name);
-      if (found != on_disk.end() && found->second.size() > 1) {
-        out.push_back({name, "", ModelState::kUnavailable, kTwoRepositories});
-      } else {
-        out.push_back({name, "", std::nullopt, ""});
-      }
-      continue;
-    }
-    const ModelEntry& entry = model->second;
-    if (entry.versions.empty()) out.push_back({name, "", ModelState::kUnavailable, entry.error});
-    for (const auto& [number, version] : entry.versions) {
-      out.push_back({name, std::to_string(number), version.state, version.reason});
-    }
-    for (const auto& [number, update] : entry.updates) {
-      if (!entry.versions.contains(number)) out.push_back({name, std::to_string(number), update.state, update.reason});
-    }
-  }
-  return out;
+  return models_.index(on_disk);
 }
 
 std::map<std::string, int64_t> Repository::labels(const std::string& name) const {
-  const std::shared_lock lock(mutex_);
-  const auto model = models_.find(name);
-  return model == models_.end() ? std::map<std::string, int64_t>() : model->second.labels;
+  return models_.read(name, [](const ModelEntry& entry) { return entry.labels; });
+}
+
+void Repository::load_all() {
+  const ModelRoots found = folders_.list();
+  std::vector<LoadPlan> plans;
+  for (const std::string& name : folders_.wanted_at_start(found)) {
+    add_plan(name, found.at(name), plans);
+    models_.change(name, [](ModelEntry& entry) { entry.is_required = true; });
+  }
+  load_plans(plans);
+  malloc_trim(0);  // sources, pickles and graphs are gone
+  is_loaded_ = true;
+  if (settings_.mode == ControlMode::kPoll && settings_.poll_interval_ms > 0) {
+    poller_ =
+        std::make_unique<PeriodicThread>(std::chrono::milliseconds(settings_.poll_interval_ms), [this] { poll(); });
+  }
+}
+
+void Repository::poll() {
+  try {
+    const ModelRoots found = folders_.list();
+    for (const std::string& name : folders_.gone(found)) {
+      log(LogLevel::kInfo, "model is not in the repository any more", {{"model", name}});
+      unload(name);
+    }
+    std::vector<std::string> changed;
+    std::vector<LoadPlan> plans;
+    for (const auto& [name, roots] : found) {
+      if (!folders_.has_changed(name, roots)) continue;
+      changed.push_back(name);
+      add_plan(name, roots, plans);
+    }
+    for (const std::string& name : ensembles_.that_tried(changed)) {
+      const bool is_planned =
+          std::any_of(plans.begin(), plans.end(), [&](const LoadPlan& plan) { return plan.layout.name == name; });
+      if (!is_planned && found.contains(name)) add_plan(name, found.at(name), plans);
+    }
+    for (const LoadPlan& plan : plans) log(LogLevel::kInfo, "model has changed", {{"model", plan.layout.name}});
+    if (!plans.empty()) load_plans(plans);
+    for (const std::string& name : changed) plan_ensembles_again(name);
+  } catch (const std::exception& error) {
+    log(LogLevel::kError, "the model repository cannot be looked at", {{"reason", error.what()}});
+  }
+}
+
+void Repository::add_plan(const std::string& name, const std::vector<std::string>& roots,
+                          std::vector<LoadPlan>& plans) {
+  FolderChanges::Found found = folders_.plan(name, roots);
+  if (found.plan) {
+    plans.push_back(std::move(*found.plan));
+  } else {
+    set_error(name, found.root, found.stamp, found.error);
+  }
+}
+
+void Repository::load_plans(const std::vector<LoadPlan>& plans) {
+  for (const LoadPlan& plan : plans) {
+    models_.change(plan.layout.name, [&](ModelEntry& entry) { entry.expect(plan); });
+  }
+  std::atomic<size_t> next{0};
+  const auto load_some = [&] {
+    for (size_t i = next++; i < plans.size(); i = next++) {
+      if (!plans[i].layout.config.is_ensemble()) serve_found(plans[i]);
+    }
+  };
+  std::vector<Thread> threads;
+  for (int i = 1; i < settings_.load_threads && static_cast<size_t>(i) < plans.size(); ++i) {
+    threads.emplace_back("load", load_some);
+  }
+  load_some();
+  for (Thread& thread : threads) thread.join();
+  for (const LoadPlan* plan : EnsembleSteps::in_order(plans)) {
+    try {
+      if (settings_.mode == ControlMode::kExplicit) load_steps(*plan, {});
+      serve_found(*plan);
+    } catch (const Error& error) {
+      set_error(plan->layout.name, plan->layout.root.string(), plan->stamp, error.what());
+    }
+  }
+}
+
+void Repository::serve_found(const LoadPlan& found) {
+  const std::string& name = found.layout.name;
+  const std::string root = found.layout.root.string();
+  ModelStamp stamp = found.stamp;
+  try {
+    const LoadTickets::Ticket ticket(tickets_, name);
+    const auto room = budget_.hold();
+    const NameLocks::Held held = names_.hold(name);
+    // While this waited a training job may have added a version.
+    stamp = stamp_model(found.layout.folder);
+    if (stamp == found.stamp) {
+      serve(found);
+      return;
+    }
+    LoadPlan plan;
+    plan.stamp = stamp;
+    plan.layout = planner_.scan(root, name);
+    serve(plan);
+  } catch (const std::exception& error) {
+    set_error(name, root, stamp, error.what());
+  }
+}
+
+Repository::Failures Repository::serve(const LoadPlan& plan) {
+  const std::string& name = plan.layout.name;
+  Failures failures;
+  LoadedVersions loaded;
+  const bool is_reload = models_.is_served(name);
+  const auto wanted = models_.change([&](ModelTable::Models& models) {
+    ModelEntry& entry = models[name];
+    entry.tried_steps.clear();
+    entry.planned.clear();
+    for (const EnsembleStepConfig& step : plan.layout.config.ensemble_steps) {
+      entry.tried_steps.insert(step.model);
+      const auto model = models.find(step.model);
+      entry.planned[step.model] = model == models.end() ? 0 : model->second.revision;
+    }
+    return entry.begin(plan);
+  });
+  try {
+    budget_.make_room_for(name, wanted);
+    for (const ModelLayout::Version* version : wanted) {
+      LoadedVersion made = loader_.load(plan.layout, *version, is_reload);
+      made.stamp = plan.stamp_of(version->number);
+      if (!made.handle) failures[version->number] = made.reason;
+      loaded[version->number] = std::move(made);
+    }
+    budget_.make_room_for(name, loaded);
+  } catch (const std::exception& error) {
+    // Only for want of memory: the model as a whole cannot be loaded.
+    for (const ModelLayout::Version* version : wanted) {
+      loaded[version->number].handle.reset();
+      loaded[version->number].reason = to_valid_utf8(error.what());
+    }
+    commit(plan, std::move(loaded));
+    throw;
+  }
+  commit(plan, std::move(loaded));
+  return failures;
+}
+
+void Repository::commit(const LoadPlan& plan, LoadedVersions loaded) {
+  TENSORD_DELAY("repository.commit");
+  const std::string& name = plan.layout.name;
+  std::vector<std::shared_ptr<ModelVersion>> retired =
+      models_.change(name, [&](ModelEntry& entry) { return entry.commit(plan, std::move(loaded)); });
+  TENSORD_DELAY("repository.retire");
+  for (const auto& version : retired) version->metrics().set_ready(false);
+  show_ready(name);
+  for (auto& version : retired) {
+    const int64_t number = std::stoll(version->version());
+    retired_.add(std::move(version), [this, name, number] { forget_metrics(name, number); });
+  }
+}
+
+void Repository::show_ready(const std::string& name) {
+  models_.read(name, [&](const ModelEntry& entry) {
+    for (const auto& [number, version] : entry.versions) {
+      if (!version.belongs() || version.state == VersionState::kUnloaded) continue;
+      metrics_.model(name, std::to_string(number)).set_ready(version.served.handle != nullptr);
+    }
+    return true;
+  });
+}
+
+void Repository::set_error(const std::string& name, const std::string& root, const ModelStamp& stamp,
+                           const std::string& error) {
+  log(LogLevel::kError, "model cannot be served", {{"model", name}, {"reason", error}});
+  metrics_.count_load(name, false);
+  models_.change(name, [&](ModelEntry& entry) { entry.fail(error, root, stamp); });
+}
+
+Repository::Unloading Repository::withdraw(const std::string& name, const std::string& reason, bool is_withheld) {
+  const NameLocks::Held held = names_.hold(name);
+  Unloading unloading{.name = name, .gone = {}, .owners = {}};
+  if (!models_.has(name)) return unloading;
+  auto ended = models_.change(name, [&](ModelEntry& entry) { return entry.unload(reason, is_withheld); });
+  for (auto& [number, version] : ended) {
+    version->metrics().set_ready(false);
+    unloading.owners.push_back(version->owner());
+    const auto on_gone = [this, name, reason, number = number] {
+      if (models_.has(name)) models_.change(name, [&](ModelEntry& entry) { entry.note_gone(number, reason); });
+      forget_metrics(name, number);
+    };
+    unloading.gone.push_back(retired_.add(std::move(version), on_gone));
+  }
+  return unloading;
+}
+
+// Of a version that has ended, unless it is served again.
+void Repository::forget_metrics(const std::string& name, int64_t version) {
+  const bool is_back = models_.read(name, [&](const ModelEntry& entry) { return entry.handle_of(version) != nullptr; });
+  if (!is_back) metrics_.forget(name, std::to_string(version));
+}
+
+void Repository::evict(const std::string& victim, const std::string& in_favour_of) {
+  log(LogLevel::kInfo, "model is unloaded to make room", {{"model", victim}, {"for", in_favour_of}});
+  metrics_.count_eviction(victim);
+  const std::string reason = concat(kUnloadedReason, " to make room; a request loads it again");
+  withdraw_ensembles_with(victim, reason, /*is_withheld=*/false);
+  const Unloading unloading = withdraw(victim, reason, /*is_withheld=*/false);
+  try {
+    wait_until_gone(unloading, kRoomTimeout);
+  } catch (const Error& error) {
+    log(LogLevel::kWarning, "memory is not back yet", {{"model", victim}, {"reason", error.what()}});
+  }
+}
+
+void Repository::wait_until_gone(const Unloading& unloading, std::chrono::milliseconds timeout) const {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  const auto fail_late = [&](const auto&... parts) {
+    fail(ErrorCode::kDeadlineExceeded, "model '", unloading.name, "' takes no requests any more, but ", parts...);
+  };
+  for (const auto& gone : unloading.gone) {
+    if (gone.wait_until(deadline) != std::future_status::ready) fail_late("some that it took still run");
+  }
+  // Answers that are on their way hold their tensors.
+  for (const OwnerId owner : unloading.owners) {
+    for (uint64_t left = cpu_allocator().live_bytes_of(owner); left > 0 && !models_.is_owner_served(owner);
+         left = cpu_allocator().live_bytes_of(owner)) {
+      if (std::chrono::steady_clock::now() >= deadline) fail_late(left, " bytes of its tensors are still in use");
+      std::this_thread::sleep_for(kLookInterval);
+    }
+  }
+  if (unloading.gone.empty()) return;
+  cpu_allocator().trim();
+  malloc_trim(0);
 }
 
 }  // namespace tensord::server

@@ -1,75 +1,44 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
-#include <condition_variable>
+#include <filesystem>
 #include <functional>
 #include <future>
 #include <map>
 #include <memory>
-#include <mutex>
-#include <optional>
-#include <shared_mutex>
 #include <string>
 #include <vector>
 
 #include "server/executor/model/model_version.h"
 #include "server/repository/demand_loads.h"
-#include "server/repository/layout.h"
+#include "server/repository/ensemble_steps.h"
+#include "server/repository/folder_changes.h"
+#include "server/repository/load_planner.h"
 #include "server/repository/load_tickets.h"
-#include "server/repository/model_entry.h"
+#include "server/repository/memory_budget.h"
+#include "server/repository/model_table.h"
 #include "server/repository/name_locks.h"
 #include "server/repository/periodic_thread.h"
+#include "server/repository/repository_settings.h"
 #include "server/repository/retired_versions.h"
-#include "server/scheduler/worker_pool.h"
+#include "server/repository/version_loader.h"
 
 namespace tensord::server {
-
-// none: the models of the start stay. poll: as the folders change. explicit: by calls.
-enum class ControlMode { kNone, kPoll, kExplicit };
-ControlMode parse_control_mode(const std::string& text);  // throws Error{kInvalidArgument}
-
-// Opens a model file. Throws Error with the reason it cannot.
-using ModelFactory = std::function<std::unique_ptr<const Model>(const std::string& file, const ModelConfig& config)>;
-
-// Writes the archive `base` with the weights of the file `weights` to `out`. Throws Error.
-using WeightsWriter = std::function<void(const std::string& base, const std::string& weights, const std::string& out)>;
 
 // The models of the daemon and their states. A request holds the handle that find() gave it
 // for as long as it runs. Thread-safe.
 //
 // A model that is loaded again goes on serving with what it has until all that is to take over is loaded and warm;
 // then all of it changes in one step. Where the newest version that is to take over cannot be loaded, nothing changes.
+//
+// This has the verbs. States are in the ModelTable and move by version_state.h; each of the other parts knows one thing
+// of a load: what is wanted (LoadPlanner, FolderChanges), how it is made (VersionLoader), whether there is room
+// (MemoryBudget), who else is concerned (EnsembleSteps).
 class Repository final : public ModelDirectory {
  public:
-  struct Options {
-    std::vector<std::string> roots;
-    std::vector<std::string> only;  // load these at the start, "*" is all; empty: all, in mode explicit none
-    ControlMode mode = ControlMode::kNone;
-    int64_t poll_interval_ms = 15000;   // 0: only poll() looks
-    bool loads_on_demand = false;       // of kExplicit
-    uint64_t memory_limit_bytes = 0;    // of loaded models: archives and tensors; 0: none
-    uint64_t override_limit_bytes = 0;  // of files that clients brought and that are in use; 0: none
-    std::string config_name = {};       // configs/<name>.pbtxt instead of config.pbtxt, where it is there
-    bool needs_whole_configs = false;   // nothing of a configuration is completed from the model's file
-    bool allows_labels = true;          // find() takes labels of versions
-    bool copies_archives = false;       // so that writing to the file does not reach a model that serves
-    int workers = 1;                    // where the config says nothing
-    int threads_per_worker = 0;         // 0: the cores divided by the model's workers
-    int cores = 0;                      // that runs of all models share; 0: each takes its threads
-    size_t max_queue_size = 1024;
-    int load_threads = 1;
-    int64_t load_timeout_ns = 0;          // a load that takes longer is given up; 0: none
-    int reload_nice = 0;                  // of the threads that load versions of a model that is served
-    RateLimiter* rate_limiter = nullptr;  // null: no limits
-    ResponseCache* cache = nullptr;       // of models with response_cache; null: none
-    WeightsWriter write_weights = {};     // empty: weights alone cannot be loaded
-  };
-  struct IndexEntry {
-    std::string name;
-    std::string version;              // empty: the model has none, or was never loaded
-    std::optional<ModelState> state;  // none: never loaded
-    std::string reason;
-  };
+  using Options = RepositorySettings;
+  using IndexEntry = ModelTable::IndexEntry;
 
   Repository(Options options, ModelFactory factory, Metrics& metrics);
   ~Repository() override;
@@ -84,20 +53,22 @@ class Repository final : public ModelDirectory {
   // `version` empty: the largest that is READY; else a number, or a label where labels are allowed. Throws Error:
   // kNotFound (no such model or version), kUnavailable (not READY, with the reason), kInvalidArgument (bad version
   // text).
-  std::shared_ptr<ModelVersion> find(const std::string& name, const std::string& version) const override;
+  std::shared_ptr<ModelVersion> find(const std::string& name, const std::string& version) const override {
+    return models_.find(name, version);
+  }
   // False for what is not there.
   bool is_ready(const std::string& name, const std::string& version) const;
   // False for what was unloaded.
   bool has_model(const std::string& name) const;
-  std::vector<std::string> ready_versions(const std::string& name) const;
+  std::vector<std::string> ready_versions(const std::string& name) const { return models_.ready_versions(name); }
   // Every model that the start loads is READY; false until load_all() has ended. What was unloaded does not count, nor
   // a newer version that cannot take over.
-  bool is_all_ready() const;
-  bool is_loaded() const;
+  bool is_all_ready() const { return is_loaded_ && models_.is_all_ready(); }
+  bool is_loaded() const { return is_loaded_; }
   // All models that are served or lie in a repository.
   std::vector<IndexEntry> index() const;
   std::map<std::string, int64_t> labels(const std::string& name) const;
-  ControlMode mode() const { return options_.mode; }
+  ControlMode mode() const { return settings_.mode; }
 
   // Where models are loaded on demand and this one is not loaded: loads it, and calls `then` on another thread when
   // find() can say more. False: it can say so now, and `then` is not called. Throws Error{kResourceExhausted} when
@@ -105,14 +76,9 @@ class Repository final : public ModelDirectory {
   bool load_on_demand(const std::string& name, std::function<void()> then);
 
   // What runs of all models share; null where each takes its threads.
-  CoreBudget* cores() { return options_.cores > 0 ? &cores_ : nullptr; }
+  CoreBudget* cores() { return loader_.cores(); }
 
-  // What a client asks to load.
-  struct LoadRequest {
-    std::string name;
-    std::optional<std::string> config;         // JSON, instead of config.pbtxt
-    std::map<std::string, std::string> files;  // path in the model's folder → bytes, instead of the folder
-  };
+  using LoadRequest = server::LoadRequest;
   // Loads a model, with an ensemble the models it runs, or what has changed of it; without a configuration by the one
   // that a client brought before, until the model is unloaded. Files need a configuration, but for
   // `<version>/weights.safetensors` and `<version>/weights.pt`: these alone are put into the archive that is served.
@@ -145,14 +111,13 @@ class Repository final : public ModelDirectory {
   void poll();
 
   // The archive of a version, which need not be served; 0 is the one that requests get. Throws as find().
-  struct Source {
-    std::filesystem::path file;
-    int64_t version = 0;
-  };
-  Source source_of(const std::string& name, int64_t version) const;
+  using Source = VersionSource;
+  Source source_of(const std::string& name, int64_t version) const { return planner_.source_of(name, version); }
 
   // Where the versions of a model are, or would be.
-  std::filesystem::path folder_of(const std::string& name) const;
+  std::filesystem::path folder_of(const std::string& name) const {
+    return std::filesystem::path(planner_.root_of(name)) / name;
+  }
 
   // Adds a version to a model, which may be new, and serves it: `write` puts the model's file (second argument) and
   // whatever else belongs to the version into an empty folder, which then becomes the next version in one step. It
@@ -176,104 +141,51 @@ class Repository final : public ModelDirectory {
   RolledBack roll_back(const std::string& name);
 
  private:
-  // A version to load.
-  struct Job {
-    const ModelLayout& model;
-    const ModelLayout::Version& version;
-  };
   // Of the versions that could not be loaded, why.
   using Failures = std::map<int64_t, std::string>;
-  using Roots = std::map<std::string, std::vector<std::string>>;  // of each model, the repositories it lies in
-
-  // With mutex_ held. -1 for a text that is neither.
-  int64_t parse_version_or_label(const ModelEntry& entry, const std::string& text) const;
-
-  bool is_served(const std::string& name) const;
-
-  // One version.
-  std::unique_ptr<const Model> open_model(const Job& job, OwnerId owner);
-  std::shared_ptr<ModelVersion> make_version(const Job& job);
-  VersionEntry try_load(const Job& job);
 
   // One model, whose name the caller holds.
   Failures serve(const LoadPlan& plan);
-  std::vector<const ModelLayout::Version*> begin_loading(const LoadPlan& plan);
-  void commit(const LoadPlan& plan, std::map<int64_t, VersionEntry> loaded, const Failures& failures);
-  void adopt(const LoadPlan& plan, ModelEntry& entry);  // with mutex_ held
-  bool is_unchanged(const LoadPlan& plan) const;
+  void commit(const LoadPlan& plan, LoadedVersions loaded);
+  void serve_changed(const LoadPlan& plan);
+  Added add_version_alone(const std::string& name, const WriteVersion& write);
+  RolledBack roll_back_alone(const std::string& name);
 
   // One model, whose name the caller does not hold.
   void set_error(const std::string& name, const std::string& root, const ModelStamp& stamp, const std::string& error);
   void show_ready(const std::string& name);
   Unloading withdraw(const std::string& name, const std::string& reason, bool is_withheld);
-  void note_unloaded(const std::string& name, int64_t version, const std::string& reason);
+  Unloading withdraw_ensembles_with(const std::string& step, const std::string& reason, bool is_withheld);
   void forget_metrics(const std::string& name, int64_t version);
-  std::string root_of(const std::string& name) const;
-  ModelLayout scan(const std::string& root, const std::string& name, const ModelConfig* config = nullptr) const;
+  void evict(const std::string& victim, const std::string& in_favour_of);
+  void check_explicit() const;
 
-  // Versions that tensord itself adds and withdraws; of the first two the caller holds the name.
-  LoadPlan plan_of_folder(const std::string& root, const std::string& name) const;
-  void serve_changed(const LoadPlan& plan);
-  Added add_version_alone(const std::string& name, const WriteVersion& write);
-  RolledBack roll_back_alone(const std::string& name);
-
-  // Loads by clients.
-  std::string find_root(const std::string& name) const;  // empty: it is in none
-  LoadPlan plan_of(const LoadRequest& request);
-  LoadPlan plan_of_whole(const LoadRequest& request);
-  // What a client brought stays until it is unloaded: its files, and its configuration for the repository's files
-  // unless what all versions share (`shared_stamp`) has changed.
-  bool keeps_files(const LoadRequest& request) const;
-  std::shared_ptr<const ModelConfig> config_for(const LoadRequest& request, const std::string& shared_stamp) const;
-  LoadPlan plan_with_weights(const LoadRequest& request);
+  // Loads by requests of clients, and those that follow from them.
   void load_model(const LoadRequest& request, bool is_along, const std::vector<std::string>& chain);
   void load_steps(const LoadPlan& plan, std::vector<std::string> chain);
-  // The models that an ensemble runs, which stay while that is being loaded.
-  class StepsHold;
-  void wait_for_ensembles_of(const std::string& step);
   void load_waiting_ensembles(const std::string& step);
-  std::vector<std::string> ensembles_with(const std::string& step) const;
-  std::vector<std::string> steps_loaded_along(const std::string& ensemble) const;
   // Ensembles that run the model and were planned before its versions changed are loaded again.
   void plan_ensembles_again(const std::string& step);
-  Unloading withdraw_ensembles_with(const std::string& step, const std::string& reason, bool is_withheld);
-
-  // Loads by what the folders have.
-  std::optional<LoadPlan> plan_found(const std::string& name, const std::vector<std::string>& roots);
-  void load_plans(const std::vector<LoadPlan>& plans);
-  void load_ensembles(const std::vector<LoadPlan>& plans);
-  void serve_found(const LoadPlan& found);
-  bool has_changed(const std::string& name, const std::vector<std::string>& roots) const;
-  void add_ensembles_of(const std::vector<std::string>& changed, const Roots& found, std::vector<LoadPlan>& plans);
-  void unload_missing(const Roots& found);
-
-  // Memory and demand.
-  std::unique_lock<std::mutex> hold_memory();
-  void make_room(const LoadPlan& plan, const std::vector<const ModelLayout::Version*>& wanted);
-  void check_room(const LoadPlan& plan, const std::map<int64_t, VersionEntry>& loaded);
-  void make_room(const LoadPlan& plan, uint64_t needed);
-  uint64_t bytes_served(const std::string& except) const;
-  bool unload_least_recently_used(const LoadPlan& plan);
-  bool is_owner_served(OwnerId owner) const;
   void load_demanded(const std::string& name);
 
-  const Options options_;
-  const ModelFactory factory_;
+  // Loads by what the folders have.
+  void add_plan(const std::string& name, const std::vector<std::string>& roots, std::vector<LoadPlan>& plans);
+  void load_plans(const std::vector<LoadPlan>& plans);
+  void serve_found(const LoadPlan& found);
+
+  const Options settings_;
   Metrics& metrics_;
-  CoreBudget cores_;
-  WorkerPool pool_;
-  OverrideStore overrides_;
+  VersionLoader loader_;  // outlives what it made
+  ModelTable models_;
+  LoadPlanner planner_;
+  FolderChanges folders_;
+  EnsembleSteps ensembles_;
+  // Of loads. Order: budget, a name, the table. Only who has the budget waits for a second name.
+  MemoryBudget budget_;
   LoadTickets tickets_;
-  mutable std::shared_mutex mutex_;
-  std::map<std::string, ModelEntry> models_;  // by mutex_
-  bool is_loaded_ = false;                    // by mutex_
-  std::map<std::string, int> held_steps_;     // by mutex_: by how many loads of ensembles
-  std::condition_variable_any released_;      // of held_steps_
-  // Held by loads where there is a limit. Order: memory_mutex_, a name, mutex_. Only who has memory_mutex_ waits for a
-  // second name.
-  std::mutex memory_mutex_;
   NameLocks names_;  // held while versions of a model come or go
   RetiredVersions retired_;
+  std::atomic<bool> is_loaded_{false};
   std::unique_ptr<DemandLoads> demand_;     // null: not on demand
   std::unique_ptr<PeriodicThread> poller_;  // null: not polling
 };

@@ -95,7 +95,7 @@ GrpcServer::GrpcServer(const Options& options, ServerState& state) : impl_(std::
     throw;
   }
   const CallQueue calls{impl_->queue.get(), &impl_->live_calls, &state.access, &state.limits};
-  for (int i = 0; i < kReadyInferCalls; ++i) InferCall::wait(state, impl_->start_infer, calls);
+  for (int i = 0; i < kReadyInferCalls; ++i) GrpcCall::wait_for<InferCall>(calls, state, impl_->start_infer);
   for (int i = 0; i < kReadyStreamCalls; ++i) impl_->stream_calls.wait(calls);
   wait_control_calls(state, impl_->inference, calls);
   wait_shared_memory_calls(state, impl_->inference, calls);

@@ -12,7 +12,7 @@
 #include <memory>
 #include <thread>
 
-#include "server/transport/grpc/call.h"
+#include "server/transport/grpc/event_tag.h"
 
 namespace tensord::server {
 namespace {

@@ -1,10 +1,12 @@
 #include "server/transport/calls/health.h"
 
-#include <atomic>
+#include <grpcpp/support/async_stream.h>
+
+#include <memory>
 #include <mutex>
 #include <optional>
 
-#include "server/transport/grpc/open_stream.h"
+#include "server/transport/grpc/unary_call.h"
 
 namespace tensord::server {
 namespace {
@@ -26,14 +28,16 @@ void check_health(const ServerState& state, const HealthCheckRequest& request, H
 
 using Status = HealthCheckResponse::ServingStatus;
 
-// Writes the status of a service whenever it has changed; ends when the client goes or the server drains. Owns itself.
-class WatchCall final : public HealthWatcher {
+// Writes the status of a service whenever it has changed; ends when the client goes or the server drains.
+class WatchCall final : public GrpcCall, public HealthWatcher {
  public:
-  WatchCall(ServerState& state, HealthRpcs& service, HealthWatch& watch, OpenStreams& streams, CallQueue queue)
-      : state_(state), service_(service), watch_(watch), streams_(streams), live_(queue), queue_(queue) {
-    context_.AsyncNotifyWhenDone(done_.tag());
-    service_.RequestWatch(&context_, &bytes_, &writer_, queue_.queue, queue_.queue, arrived_.tag());
-  }
+  WatchCall(const CallQueue& queue, ServerState& state, HealthRpcs& service, HealthWatch& watch, OpenStreams& streams)
+      : GrpcCall(queue, {CallGroup::kHealth, &streams, /*hears_end=*/true}),
+        state_(state),
+        service_(service),
+        watch_(watch),
+        streams_(streams) {}
+  ~WatchCall() override { watch_.remove(*this); }
 
   void set_status(Status status) override {
     const std::lock_guard lock(mutex_);
@@ -42,29 +46,26 @@ class WatchCall final : public HealthWatcher {
   }
 
  private:
-  void on_arrived(bool ok) {
-    if (!ok) {
-      delete this;
-      return;
-    }
-    new WatchCall(state_, service_, watch_, streams_, queue_);
-    const grpc::Status opened = open_stream(streams_, queue_, CallGroup::kHealth, &context_);
-    if (!opened.ok()) {
-      end(opened);
-      release();
-      return;
-    }
+  void ask(void* tag) override {
+    service_.RequestWatch(&context(), &bytes_, &writer_, queue().queue, queue().queue, tag);
+  }
+  std::shared_ptr<GrpcCall> successor() const override {
+    return std::make_shared<WatchCall>(queue(), state_, service_, watch_, streams_);
+  }
+
+  void accept() override {
     try {
-      RequestLimits::Admission admission = queue_.limits->hold(bytes_.Length());
+      RequestLimits::Admission admission = queue().limits->hold(bytes_.Length());
       HealthCheckRequest request;
-      read_message(bytes_, *queue_.limits, admission, request);
+      read_message(bytes_, *queue().limits, admission, request);
       bytes_.Clear();
       watch_.add(request.service(), *this);
     } catch (...) {
       end(to_grpc_status(current_exception_status()));
     }
-    release();
   }
+
+  void refuse(const grpc::Status& status) override { end(status); }
 
   // With mutex_ held.
   void write() {
@@ -72,7 +73,7 @@ class WatchCall final : public HealthWatcher {
     response.set_status(*wanted_);
     written_status_ = wanted_;
     is_writing_ = true;
-    writer_.Write(to_byte_buffer(response), written_.tag());
+    writer_.Write(to_byte_buffer(response), written_.begin());
   }
 
   void on_written(bool ok) {
@@ -92,45 +93,27 @@ class WatchCall final : public HealthWatcher {
       if (is_ending_ || is_writing_) return;  // it is ended when that is written
       is_ending_ = true;
     }
-    writer_.Finish(status, finished_.tag());
+    writer_.Finish(status, finish_tag());
   }
 
-  void on_done(bool) {
+  void on_over() override {
     {
       const std::lock_guard lock(mutex_);
       is_over_ = true;
     }
     end(grpc::Status(grpc::StatusCode::CANCELLED, "the watch has ended"));
-    release();
-  }
-
-  void on_finished(bool) { release(); }
-
-  void release() {
-    if (events_left_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
-    watch_.remove(*this);
-    streams_.remove(&context_);
-    delete this;
   }
 
   ServerState& state_;
   HealthRpcs& service_;
   HealthWatch& watch_;
   OpenStreams& streams_;
-  LiveCall live_;
-  CallQueue queue_;
-  grpc::ServerContext context_;
   grpc::ByteBuffer bytes_;
-  grpc::ServerAsyncWriter<grpc::ByteBuffer> writer_{&context_};
+  grpc::ServerAsyncWriter<grpc::ByteBuffer> writer_{&context()};
   std::mutex mutex_;  // guards the next
   std::optional<Status> wanted_, written_status_;
   bool is_writing_ = false, is_ending_ = false, is_over_ = false;
-  // Arrived, done and finished: other threads may have the last two while the first is under way.
-  std::atomic<int> events_left_{3};
-  MemberTag<WatchCall> arrived_{this, &WatchCall::on_arrived, true};
-  MemberTag<WatchCall> written_{this, &WatchCall::on_written, true};
-  MemberTag<WatchCall> done_{this, &WatchCall::on_done, true};
-  MemberTag<WatchCall> finished_{this, &WatchCall::on_finished, true};
+  Operation<WatchCall> written_{this, &WatchCall::on_written};
 };
 
 }  // namespace
@@ -150,7 +133,7 @@ void wait_health_calls(ServerState& state, HealthRpcs& service, HealthWatch& wat
   wait_unary<HealthCheckRequest, HealthCheckResponse>(
       queue, CallGroup::kHealth, TENSORD_START(service, Check),
       [&state](const auto& request, auto& response) { check_health(state, request, response); });
-  new WatchCall(state, service, watch, streams, queue);
+  GrpcCall::wait_for<WatchCall>(queue, state, service, watch, streams);
 }
 
 }  // namespace tensord::server

@@ -1,6 +1,7 @@
 #include "server/transport/calls/model_config_calls.h"
 
 #include "server/transport/calls/model_config_message.h"
+#include "server/transport/grpc/unary_call.h"
 
 namespace tensord::server {
 

@@ -2,10 +2,14 @@
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor.pb.h>
+#include <grpcpp/support/async_stream.h>
 
+#include <memory>
 #include <set>
 
-#include "server/transport/grpc/open_stream.h"
+#include "server/executor/requests/status.h"
+#include "server/transport/grpc/grpc_status.h"
+#include "server/transport/grpc/message_bytes.h"
 
 namespace tensord::server {
 namespace {
@@ -75,33 +79,26 @@ Response reflect(const Request& request) {
   return response;
 }
 
-// Reads a question, writes its answer, until the client has no more. Owns itself.
+// Reads a question, writes its answer, until the client has no more.
 template <class Service, class Request, class Response>
-class ReflectionCall {
+class ReflectionCall final : public GrpcCall {
  public:
-  ReflectionCall(Service& service, OpenStreams& streams, CallQueue queue)
-      : service_(service), streams_(streams), live_(queue), queue_(queue) {
-    service_.RequestServerReflectionInfo(&context_, &stream_, queue_.queue, queue_.queue, arrived_.tag());
-  }
+  ReflectionCall(const CallQueue& queue, Service& service, OpenStreams& streams)
+      : GrpcCall(queue, {CallGroup::kMetadata, &streams}), service_(service), streams_(streams) {}
 
  private:
-  void on_arrived(bool ok) {
-    if (!ok) {
-      delete this;
-      return;
-    }
-    new ReflectionCall(service_, streams_, queue_);
-    const grpc::Status opened = open_stream(streams_, queue_, CallGroup::kMetadata, &context_);
-    if (!opened.ok()) {
-      finish(opened);
-    } else {
-      on_written(true);
-    }
+  void ask(void* tag) override {
+    service_.RequestServerReflectionInfo(&context(), &stream_, queue().queue, queue().queue, tag);
   }
+  std::shared_ptr<GrpcCall> successor() const override {
+    return std::make_shared<ReflectionCall>(queue(), service_, streams_);
+  }
+  void accept() override { stream_.Read(&bytes_, read_.begin()); }
+  void refuse(const grpc::Status& status) override { stream_.Finish(status, finish_tag()); }
 
   void on_read(bool ok) {
     if (!ok) {
-      finish(grpc::Status::OK);
+      refuse(grpc::Status::OK);
     } else {
       answer();
     }
@@ -109,41 +106,29 @@ class ReflectionCall {
 
   void answer() {
     try {
-      RequestLimits::Admission admission = queue_.limits->hold(bytes_.Length());
+      RequestLimits::Admission admission = queue().limits->hold(bytes_.Length());
       Request request;
-      read_message(bytes_, *queue_.limits, admission, request);
-      stream_.Write(to_byte_buffer(reflect<Request, Response>(request)), written_.tag());
+      read_message(bytes_, *queue().limits, admission, request);
+      stream_.Write(to_byte_buffer(reflect<Request, Response>(request)), written_.begin());
     } catch (...) {
-      finish(to_grpc_status(current_exception_status()));
+      refuse(to_grpc_status(current_exception_status()));
     }
   }
 
   void on_written(bool ok) {
     if (!ok) {
-      finish(grpc::Status::OK);
+      refuse(grpc::Status::OK);
     } else {
-      stream_.Read(&bytes_, read_.tag());
+      stream_.Read(&bytes_, read_.begin());
     }
-  }
-
-  void finish(const grpc::Status& status) { stream_.Finish(status, finished_.tag()); }
-
-  void on_finished(bool) {
-    streams_.remove(&context_);
-    delete this;
   }
 
   Service& service_;
   OpenStreams& streams_;
-  LiveCall live_;
-  CallQueue queue_;
-  grpc::ServerContext context_;
   grpc::ByteBuffer bytes_;
-  grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context_};
-  MemberTag<ReflectionCall> arrived_{this, &ReflectionCall::on_arrived};
-  MemberTag<ReflectionCall> read_{this, &ReflectionCall::on_read};
-  MemberTag<ReflectionCall> written_{this, &ReflectionCall::on_written};
-  MemberTag<ReflectionCall> finished_{this, &ReflectionCall::on_finished};
+  grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context()};
+  GrpcCall::Operation<ReflectionCall> read_{this, &ReflectionCall::on_read};
+  GrpcCall::Operation<ReflectionCall> written_{this, &ReflectionCall::on_written};
 };
 
 }  // namespace
@@ -153,9 +138,10 @@ void wait_reflection_calls(ReflectionServices& services, OpenStreams& streams, C
   namespace v1alpha = grpc::reflection::v1alpha;
   using Old = ReflectionServices::Rpcs<v1alpha::ServerReflection>;
   using New = ReflectionServices::Rpcs<v1::ServerReflection>;
-  new ReflectionCall<New, v1::ServerReflectionRequest, v1::ServerReflectionResponse>(services.v1, streams, queue);
-  new ReflectionCall<Old, v1alpha::ServerReflectionRequest, v1alpha::ServerReflectionResponse>(services.v1alpha,
-                                                                                               streams, queue);
+  GrpcCall::wait_for<ReflectionCall<New, v1::ServerReflectionRequest, v1::ServerReflectionResponse>>(queue, services.v1,
+                                                                                                     streams);
+  GrpcCall::wait_for<ReflectionCall<Old, v1alpha::ServerReflectionRequest, v1alpha::ServerReflectionResponse>>(
+      queue, services.v1alpha, streams);
 }
 
 }  // namespace tensord::server

@@ -1,6 +1,7 @@
 #include "server/transport/calls/repository_calls.h"
 
 #include "core/base/error.h"
+#include "server/transport/grpc/unary_call.h"
 
 namespace tensord::server {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "server/config/log_sink.h"
 #include "server/tracing/tracer.h"
+#include "server/transport/grpc/unary_call.h"
 
 namespace tensord::server {
 namespace {

@@ -1,5 +1,7 @@
 #include "server/transport/calls/shared_memory_calls.h"
 
+#include "server/transport/grpc/unary_call.h"
+
 namespace tensord::server {
 namespace {
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/tensor/caching_allocator.h"
+#include "server/transport/grpc/unary_call.h"
 
 namespace tensord::server {
 namespace {

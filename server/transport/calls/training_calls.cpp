@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "server/training/training_service.h"
 #include "server/transport/calls/training_messages.h"
+#include "server/transport/grpc/unary_call.h"
 
 namespace tensord::server {
 namespace {

@@ -1,5 +1,6 @@
-// The calls about training that are streams. Each object owns itself and makes its successor when a call arrives.
+// The calls about training that are streams.
 #include <grpcpp/alarm.h>
+#include <grpcpp/support/async_stream.h>
 
 #include <atomic>
 #include <chrono>
@@ -14,7 +15,7 @@
 #include "server/transport/calls/training_messages.h"
 #include "server/transport/grpc/byte_buffer.h"
 #include "server/transport/grpc/grpc_status.h"
-#include "server/transport/grpc/open_stream.h"
+#include "server/transport/grpc/message_bytes.h"
 
 namespace tensord::server {
 namespace {
@@ -28,29 +29,22 @@ constexpr uint64_t kBatchBytes = 1024;
 grpc::Status has_gone() { return {grpc::StatusCode::CANCELLED, "the client has gone"}; }
 
 // Sends the job whenever it has changed, until it is at rest.
-class WatchJobCall {
+class WatchJobCall final : public GrpcCall {
  public:
-  WatchJobCall(TrainingCalls& calls, CallQueue queue) : calls_(calls), live_(queue), queue_(queue) {
-    context_.AsyncNotifyWhenDone(done_.tag());
-    calls_.rpcs.RequestWatchJob(&context_, &bytes_, &writer_, queue_.queue, queue_.queue, arrived_.tag());
-  }
+  WatchJobCall(const CallQueue& queue, TrainingCalls& calls)
+      : GrpcCall(queue, {CallGroup::kTraining, &calls.streams, /*hears_end=*/true}), calls_(calls) {}
 
  private:
-  void on_arrived(bool ok) {
-    if (!ok) {
-      delete this;
-      return;
-    }
-    new WatchJobCall(calls_, queue_);
-    const grpc::Status opened = open_stream(calls_.streams, queue_, CallGroup::kTraining, &context_);
-    if (!opened.ok()) {
-      end(opened);
-      return;
-    }
+  void ask(void* tag) override {
+    calls_.rpcs.RequestWatchJob(&context(), &bytes_, &writer_, queue().queue, queue().queue, tag);
+  }
+  std::shared_ptr<GrpcCall> successor() const override { return std::make_shared<WatchJobCall>(queue(), calls_); }
+
+  void accept() override {
     try {
-      RequestLimits::Admission admission = queue_.limits->hold(bytes_.Length());
+      RequestLimits::Admission admission = queue().limits->hold(bytes_.Length());
       training_rpc::WatchJobRequest request;
-      read_message(bytes_, *queue_.limits, admission, request);
+      read_message(bytes_, *queue().limits, admission, request);
       job_ = calls_.service().find(request.id());
       sent_step_ = request.after_step();
       look();
@@ -78,7 +72,7 @@ class WatchJobCall {
       sent_metrics_ = point.metrics.size();
       has_sent_ = true;
     }
-    writer_.Write(to_byte_buffer(response), written_.tag());
+    writer_.Write(to_byte_buffer(response), written_.begin());
   }
 
   void on_written(bool ok) {
@@ -103,28 +97,15 @@ class WatchJobCall {
     }
   }
 
-  void sleep() { alarm_.Set(queue_.queue, std::chrono::system_clock::now() + kWatchInterval, woken_.tag()); }
+  void sleep() { alarm_.Set(queue().queue, std::chrono::system_clock::now() + kWatchInterval, woken_.begin()); }
 
-  void end(const grpc::Status& status) { writer_.Finish(status, finished_.tag()); }
-
-  void on_done(bool) {
-    is_over_ = true;
-    release();
-  }
-  void on_finished(bool) { release(); }
-
-  void release() {
-    if (events_left_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
-    calls_.streams.remove(&context_);
-    delete this;
-  }
+  void end(const grpc::Status& status) { writer_.Finish(status, finish_tag()); }
+  void refuse(const grpc::Status& status) override { end(status); }
+  void on_over() override { is_over_ = true; }
 
   TrainingCalls& calls_;
-  LiveCall live_;
-  CallQueue queue_;
-  grpc::ServerContext context_;
   grpc::ByteBuffer bytes_;
-  grpc::ServerAsyncWriter<grpc::ByteBuffer> writer_{&context_};
+  grpc::ServerAsyncWriter<grpc::ByteBuffer> writer_{&context()};
   grpc::Alarm alarm_;
   std::shared_ptr<TrainingJob> job_;
   uint64_t sent_revision_ = 0;
@@ -133,51 +114,33 @@ class WatchJobCall {
   bool has_sent_ = false;
   bool is_last_ = false;
   std::atomic<bool> is_over_{false};
-  std::atomic<int> events_left_{2};  // done and finished
-  MemberTag<WatchJobCall> arrived_{this, &WatchJobCall::on_arrived};
-  MemberTag<WatchJobCall> written_{this, &WatchJobCall::on_written};
-  MemberTag<WatchJobCall> woken_{this, &WatchJobCall::on_time};
-  MemberTag<WatchJobCall> done_{this, &WatchJobCall::on_done};
-  MemberTag<WatchJobCall> finished_{this, &WatchJobCall::on_finished};
+  Operation<WatchJobCall> written_{this, &WatchJobCall::on_written};
+  Operation<WatchJobCall> woken_{this, &WatchJobCall::on_time};
 };
 
 // Reads batch after batch into a job; while the job has enough of them, nothing is read, and gRPC holds the client
 // back. The job's thread may start the next read, so what both sides touch is under a lock.
-class StreamDataCall : public std::enable_shared_from_this<StreamDataCall> {
+class StreamDataCall final : public GrpcCall {
  public:
-  static void wait(TrainingCalls& calls, CallQueue queue) {
-    const auto call = std::shared_ptr<StreamDataCall>(new StreamDataCall(calls, queue));
-    call->self_ = call;
-    call->context_.AsyncNotifyWhenDone(call->done_.tag());
-    calls.rpcs.RequestStreamData(&call->context_, &call->reader_, queue.queue, queue.queue, call->arrived_.tag());
-  }
+  StreamDataCall(const CallQueue& queue, TrainingCalls& calls)
+      : GrpcCall(queue, {CallGroup::kTraining, &calls.streams, /*hears_end=*/true}), calls_(calls) {}
 
  private:
-  StreamDataCall(TrainingCalls& calls, CallQueue queue) : calls_(calls), live_(queue), queue_(queue) {}
-
-  void on_arrived(bool ok) {
-    if (!ok) {
-      self_.reset();
-      return;
-    }
-    wait(calls_, queue_);
-    const grpc::Status opened = open_stream(calls_.streams, queue_, CallGroup::kTraining, &context_);
-    if (!opened.ok()) {
-      end(opened);
-    } else {
-      reader_.Read(&message_, read_.tag());
-    }
+  void ask(void* tag) override {
+    calls_.rpcs.RequestStreamData(&context(), &reader_, queue().queue, queue().queue, tag);
   }
+  std::shared_ptr<GrpcCall> successor() const override { return std::make_shared<StreamDataCall>(queue(), calls_); }
+
+  void accept() override { reader_.Read(&message_, read_.begin()); }
 
   void on_read(bool ok) {
-    const auto alive = shared_from_this();  // the call may end while it waits for room
     if (!ok) {
       end(is_over() ? has_gone() : grpc::Status::OK);
       return;
     }
     try {
-      RequestLimits::Admission admission = queue_.limits->hold(message_.Length());
-      unpack(message_, *queue_.limits, admission);
+      RequestLimits::Admission admission = queue().limits->hold(message_.Length());
+      unpack(message_, *queue().limits, admission);
       take(to_wire_message(message_), std::move(admission));
     } catch (...) {
       end(to_grpc_status(current_exception_status()));
@@ -188,8 +151,9 @@ class StreamDataCall : public std::enable_shared_from_this<StreamDataCall> {
       end(has_gone());
       return;
     }
-    stream_->when_room([call = weak_from_this()] {
-      if (const auto alive = call.lock()) alive->read_on();
+    // The stream may keep it for longer than the call is there.
+    stream_->when_room([held = weak_from_this(), this] {
+      if (const auto call = held.lock()) read_on();
     });
   }
 
@@ -229,24 +193,25 @@ class StreamDataCall : public std::enable_shared_from_this<StreamDataCall> {
   void read_on() {
     const std::lock_guard lock(mutex_);
     if (!std::exchange(is_waiting_, false)) return;
-    reader_.Read(&message_, read_.tag());
+    reader_.Read(&message_, read_.begin());
   }
 
-  void on_done(bool) {
+  void on_over() override {
     bool was_waiting = false;
     {
       const std::lock_guard lock(mutex_);
-      is_over_ = context_.IsCancelled();
+      is_over_ = context().IsCancelled();
       was_waiting = is_over_ && std::exchange(is_waiting_, false);
     }
     if (was_waiting) end(has_gone());
-    release();
   }
+
+  void refuse(const grpc::Status& status) override { end(status); }
 
   void end(const grpc::Status& status) {
     if (!status.ok()) {
       if (stream_) stream_->detach(false);
-      reader_.FinishWithError(status, finished_.tag());
+      reader_.FinishWithError(status, finish_tag());
       return;
     }
     training_rpc::StreamDataResponse response;
@@ -255,59 +220,35 @@ class StreamDataCall : public std::enable_shared_from_this<StreamDataCall> {
       response.set_next_batch(stream_->next());
       stream_->detach(is_complete_);
     }
-    reader_.Finish(to_byte_buffer(response), status, finished_.tag());
-  }
-
-  void on_finished(bool) { release(); }
-
-  void release() {
-    if (events_left_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
-    calls_.streams.remove(&context_);
-    self_.reset();
+    reader_.Finish(to_byte_buffer(response), status, finish_tag());
   }
 
   TrainingCalls& calls_;
-  LiveCall live_;
-  CallQueue queue_;
-  grpc::ServerContext context_;
   grpc::ByteBuffer message_;
-  grpc::ServerAsyncReader<grpc::ByteBuffer, grpc::ByteBuffer> reader_{&context_};
-  std::shared_ptr<StreamDataCall> self_;
+  grpc::ServerAsyncReader<grpc::ByteBuffer, grpc::ByteBuffer> reader_{&context()};
   std::shared_ptr<BatchStream> stream_;
   std::string job_id_;
   int64_t batches_ = 0;
   bool is_complete_ = false;
-  std::atomic<int> events_left_{2};  // done and finished
   std::mutex mutex_;
   bool is_waiting_ = false;  // for room, without a read under way; by mutex_
   bool is_over_ = false;     // the client has gone; by mutex_
-  MemberTag<StreamDataCall> arrived_{this, &StreamDataCall::on_arrived};
-  MemberTag<StreamDataCall> read_{this, &StreamDataCall::on_read};
-  MemberTag<StreamDataCall> done_{this, &StreamDataCall::on_done};
-  MemberTag<StreamDataCall> finished_{this, &StreamDataCall::on_finished};
+  Operation<StreamDataCall> read_{this, &StreamDataCall::on_read};
 };
 
 // Writes an upload on the work thread, piece by piece.
-class UploadModelCall {
+class UploadModelCall final : public GrpcCall {
  public:
-  UploadModelCall(TrainingCalls& calls, CallQueue queue) : calls_(calls), live_(queue), queue_(queue) {
-    calls_.rpcs.RequestUploadModel(&context_, &reader_, queue_.queue, queue_.queue, arrived_.tag());
-  }
+  UploadModelCall(const CallQueue& queue, TrainingCalls& calls)
+      : GrpcCall(queue, {CallGroup::kTraining, &calls.streams}), calls_(calls) {}
 
  private:
-  void on_arrived(bool ok) {
-    if (!ok) {
-      delete this;
-      return;
-    }
-    new UploadModelCall(calls_, queue_);
-    const grpc::Status opened = open_stream(calls_.streams, queue_, CallGroup::kTraining, &context_);
-    if (!opened.ok()) {
-      end(opened);
-    } else {
-      reader_.Read(&bytes_, read_.tag());
-    }
+  void ask(void* tag) override {
+    calls_.rpcs.RequestUploadModel(&context(), &reader_, queue().queue, queue().queue, tag);
   }
+  std::shared_ptr<GrpcCall> successor() const override { return std::make_shared<UploadModelCall>(queue(), calls_); }
+
+  void accept() override { reader_.Read(&bytes_, read_.begin()); }
 
   void on_read(bool ok) {
     calls_.thread.post([this, ok] { ok ? write() : finish(); });
@@ -315,12 +256,12 @@ class UploadModelCall {
 
   void write() {
     try {
-      RequestLimits::Admission admission = queue_.limits->hold(bytes_.Length());
+      RequestLimits::Admission admission = queue().limits->hold(bytes_.Length());
       training_rpc::UploadModelRequest request;
-      read_message(bytes_, *queue_.limits, admission, request);
+      read_message(bytes_, *queue().limits, admission, request);
       if (!upload_) upload_ = std::make_unique<TrainingService::Upload>(calls_.service(), request.size_bytes());
       upload_->write(request.data());
-      reader_.Read(&bytes_, read_.tag());
+      reader_.Read(&bytes_, read_.begin());
     } catch (...) {
       end(to_grpc_status(current_exception_status()));
     }
@@ -332,7 +273,7 @@ class UploadModelCall {
       training_rpc::UploadModelResponse response;
       response.set_size_bytes(upload_->size_bytes());
       response.set_upload_id(upload_->finish());
-      reader_.Finish(to_byte_buffer(response), grpc::Status::OK, finished_.tag());
+      reader_.Finish(to_byte_buffer(response), grpc::Status::OK, finish_tag());
     } catch (...) {
       end(to_grpc_status(current_exception_status()));
     }
@@ -340,32 +281,24 @@ class UploadModelCall {
 
   void end(const grpc::Status& status) {
     upload_.reset();
-    reader_.FinishWithError(status, finished_.tag());
+    reader_.FinishWithError(status, finish_tag());
   }
 
-  void on_finished(bool) {
-    calls_.streams.remove(&context_);
-    delete this;
-  }
+  void refuse(const grpc::Status& status) override { end(status); }
 
   TrainingCalls& calls_;
-  LiveCall live_;
-  CallQueue queue_;
-  grpc::ServerContext context_;
   grpc::ByteBuffer bytes_;
-  grpc::ServerAsyncReader<grpc::ByteBuffer, grpc::ByteBuffer> reader_{&context_};
+  grpc::ServerAsyncReader<grpc::ByteBuffer, grpc::ByteBuffer> reader_{&context()};
   std::unique_ptr<TrainingService::Upload> upload_;
-  MemberTag<UploadModelCall> arrived_{this, &UploadModelCall::on_arrived};
-  MemberTag<UploadModelCall> read_{this, &UploadModelCall::on_read};
-  MemberTag<UploadModelCall> finished_{this, &UploadModelCall::on_finished};
+  Operation<UploadModelCall> read_{this, &UploadModelCall::on_read};
 };
 
 }  // namespace
 
 void wait_training_streams(TrainingCalls& calls, CallQueue queue) {
-  new WatchJobCall(calls, queue);
-  StreamDataCall::wait(calls, queue);
-  new UploadModelCall(calls, queue);
+  GrpcCall::wait_for<WatchJobCall>(queue, calls);
+  GrpcCall::wait_for<StreamDataCall>(queue, calls);
+  GrpcCall::wait_for<UploadModelCall>(queue, calls);
 }
 
 }  // namespace tensord::server

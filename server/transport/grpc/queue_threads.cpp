@@ -13,7 +13,6 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/parallel.h"
-#include "server/transport/grpc/call.h"
 
 namespace tensord::server {
 namespace {

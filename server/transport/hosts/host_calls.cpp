@@ -1,6 +1,7 @@
 #include "server/transport/hosts/host_calls.h"
 
 #include <grpcpp/alarm.h>
+#include <grpcpp/support/async_stream.h>
 
 #include <chrono>
 #include <deque>
@@ -8,6 +9,7 @@
 #include <optional>
 
 #include "server/training/training_service.h"
+#include "server/transport/grpc/unary_call.h"
 #include "server/transport/hosts/host_wire.h"
 
 namespace tensord::server {
@@ -37,23 +39,20 @@ std::string address_of(std::string peer) {
   return peer;
 }
 
-// A host's stream. Owns itself while an operation of it is under way.
-class JoinCall : public std::enable_shared_from_this<JoinCall> {
+// A host's stream.
+class JoinCall final : public GrpcCall {
  public:
-  static void wait(HostCalls& calls, CallQueue queue) {
-    const auto call = std::shared_ptr<JoinCall>(new JoinCall(calls, queue));
-    const std::lock_guard lock(call->mutex_);
-    call->self_ = call;
-    call->under_way_ = 2;  // done, if it arrives at all, and arrived
-    call->context_.AsyncNotifyWhenDone(call->done_.tag());
-    calls.rpcs.RequestJoin(&call->context_, &call->stream_, queue.queue, queue.queue, call->arrived_.tag());
+  JoinCall(const CallQueue& queue, HostCalls& calls)
+      : GrpcCall(queue, {CallGroup::kTrainingHosts, nullptr, /*hears_end=*/true}), calls_(calls) {}
+  ~JoinCall() override {
+    if (host_) calls_.registry().leave(host_, left_);
   }
 
  private:
   // What the registry has of it.
   class Link final : public HostLink {
    public:
-    explicit Link(std::weak_ptr<JoinCall> call) : call_(std::move(call)) {}
+    explicit Link(const std::shared_ptr<JoinCall>& call) : call_(call) {}
     void send(const HostOrder& order) override {
       if (const auto call = call_.lock()) call->send(order);
     }
@@ -65,29 +64,22 @@ class JoinCall : public std::enable_shared_from_this<JoinCall> {
     const std::weak_ptr<JoinCall> call_;
   };
 
-  JoinCall(HostCalls& calls, CallQueue queue) : calls_(calls), live_(queue), queue_(queue) {}
+  void ask(void* tag) override { calls_.rpcs.RequestJoin(&context(), &stream_, queue().queue, queue().queue, tag); }
+  std::shared_ptr<GrpcCall> successor() const override { return std::make_shared<JoinCall>(queue(), calls_); }
 
-  void on_arrived(bool ok) {
-    const auto alive = shared_from_this();
-    if (!ok) {
-      const std::lock_guard lock(mutex_);
-      self_.reset();
-      return;
-    }
-    wait(calls_, queue_);
-    const grpc::Status status = queue_.access->check(context_, CallGroup::kTrainingHosts);
+  void accept() override {
     const std::lock_guard lock(mutex_);
-    if (!status.ok()) {
-      finish(status);
-    } else {
-      read();
-      sleep();
-    }
-    end_operation();
+    if (is_finished_) return;  // it has gone already
+    read();
+    sleep();
+  }
+
+  void refuse(const grpc::Status& status) override {
+    const std::lock_guard lock(mutex_);
+    finish(status);
   }
 
   void on_read(bool ok) {
-    const auto alive = shared_from_this();
     try {
       if (ok) take();
     } catch (...) {
@@ -99,13 +91,12 @@ class JoinCall : public std::enable_shared_from_this<JoinCall> {
     } else if (!is_finished_) {
       read();
     }
-    end_operation();
   }
 
   void take() {
-    RequestLimits::Admission admission = queue_.limits->hold(bytes_.Length());
+    RequestLimits::Admission admission = queue().limits->hold(bytes_.Length());
     rpc::HostReport message;
-    read_message(bytes_, *queue_.limits, admission, message);
+    read_message(bytes_, *queue().limits, admission, message);
     bytes_.Clear();
     HostReport report = to_report(message);
     if (host_) {
@@ -115,8 +106,9 @@ class JoinCall : public std::enable_shared_from_this<JoinCall> {
     }
     auto* info = std::get_if<HostInfo>(&report);
     check(info != nullptr, "hello: must be the first report");
-    info->address = address_of(context_.peer());
-    auto joined = calls_.registry().join(std::move(*info), std::make_shared<Link>(weak_from_this()));
+    info->address = address_of(context().peer());
+    const auto self = std::static_pointer_cast<JoinCall>(shared_from_this());
+    auto joined = calls_.registry().join(std::move(*info), std::make_shared<Link>(self));
     {
       const std::lock_guard lock(mutex_);
       host_ = std::move(joined);
@@ -130,7 +122,7 @@ class JoinCall : public std::enable_shared_from_this<JoinCall> {
     const std::lock_guard lock(mutex_);
     if (is_finished_) return;
     if (waiting_.size() >= kMaxWaiting) {
-      context_.TryCancel();
+      context().TryCancel();
       return;
     }
     waiting_.push_back(to_byte_buffer(message));
@@ -145,7 +137,6 @@ class JoinCall : public std::enable_shared_from_this<JoinCall> {
   }
 
   void on_written(bool ok) {
-    const auto alive = shared_from_this();
     const std::lock_guard lock(mutex_);
     is_writing_ = false;
     if (!ok) {
@@ -153,14 +144,12 @@ class JoinCall : public std::enable_shared_from_this<JoinCall> {
     } else {
       write_next();
     }
-    end_operation();
   }
 
   void on_time(bool) {
-    const auto alive = shared_from_this();
     const std::lock_guard lock(mutex_);
     const auto silence = host_ ? host_->silence() : std::chrono::steady_clock::now() - made_;
-    if (silence > kGone) context_.TryCancel();
+    if (silence > kGone) context().TryCancel();
     if (!is_finished_) {
       if (host_ && waiting_.empty() && !is_writing_) {
         waiting_.push_back(to_byte_buffer(rpc::HostOrder()));
@@ -168,31 +157,13 @@ class JoinCall : public std::enable_shared_from_this<JoinCall> {
       }
       sleep();
     }
-    end_operation();
   }
 
-  void on_done(bool) {
-    const auto alive = shared_from_this();
-    const std::lock_guard lock(mutex_);
-    finish(grpc::Status(grpc::StatusCode::CANCELLED, "the host has gone"));
-    end_operation();
-  }
-
-  void on_finished(bool) {
-    const auto alive = shared_from_this();
-    const std::lock_guard lock(mutex_);
-    end_operation();
-  }
+  void on_over() override { refuse(grpc::Status(grpc::StatusCode::CANCELLED, "the host has gone")); }
 
   // All below with the mutex.
-  void read() {
-    ++under_way_;
-    stream_.Read(&bytes_, read_.tag());
-  }
-  void sleep() {
-    ++under_way_;
-    alarm_.Set(queue_.queue, std::chrono::system_clock::now() + kPingInterval, woken_.tag());
-  }
+  void read() { stream_.Read(&bytes_, read_.begin()); }
+  void sleep() { alarm_.Set(queue().queue, std::chrono::system_clock::now() + kPingInterval, woken_.begin()); }
   void write_next() {
     if (is_writing_ || is_finished_) return;
     if (waiting_.empty()) {
@@ -200,8 +171,7 @@ class JoinCall : public std::enable_shared_from_this<JoinCall> {
       return;
     }
     is_writing_ = true;
-    ++under_way_;
-    stream_.Write(waiting_.front(), written_.tag());
+    stream_.Write(waiting_.front(), written_.begin());
     waiting_.pop_front();
   }
   void finish(const grpc::Status& status) {
@@ -213,38 +183,24 @@ class JoinCall : public std::enable_shared_from_this<JoinCall> {
     }
     is_finished_ = true;
     alarm_.Cancel();
-    ++under_way_;
-    stream_.Finish(status, finished_.tag());
+    stream_.Finish(status, finish_tag());
     left_ = status.error_message();
-  }
-  void end_operation() {
-    if (--under_way_ > 0) return;
-    if (host_) calls_.registry().leave(host_, left_);
-    self_.reset();
   }
 
   HostCalls& calls_;
-  LiveCall live_;
-  CallQueue queue_;
-  grpc::ServerContext context_;
   grpc::ByteBuffer bytes_;
-  grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context_};
+  grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context()};
   grpc::Alarm alarm_;
   const std::chrono::steady_clock::time_point made_ = std::chrono::steady_clock::now();
   std::mutex mutex_;                  // guards all below
   std::shared_ptr<JoinedHost> host_;  // written where reports are read
-  std::shared_ptr<JoinCall> self_;
-  int under_way_ = 0;  // operations
   bool is_writing_ = false, is_finished_ = false;
   std::deque<grpc::ByteBuffer> waiting_;
   std::optional<grpc::Status> closing_;
   std::string left_;
-  MemberTag<JoinCall> arrived_{this, &JoinCall::on_arrived};
-  MemberTag<JoinCall> read_{this, &JoinCall::on_read};
-  MemberTag<JoinCall> written_{this, &JoinCall::on_written};
-  MemberTag<JoinCall> woken_{this, &JoinCall::on_time};
-  MemberTag<JoinCall> done_{this, &JoinCall::on_done};
-  MemberTag<JoinCall> finished_{this, &JoinCall::on_finished};
+  Operation<JoinCall> read_{this, &JoinCall::on_read};
+  Operation<JoinCall> written_{this, &JoinCall::on_written};
+  Operation<JoinCall> woken_{this, &JoinCall::on_time};
 };
 
 }  // namespace
@@ -257,7 +213,7 @@ HostRegistry& HostCalls::registry() const {
 }
 
 void wait_host_calls(HostCalls& calls, CallQueue queue) {
-  JoinCall::wait(calls, queue);
+  GrpcCall::wait_for<JoinCall>(queue, calls);
   wait_slow_unary<rpc::FetchFileRequest, rpc::FetchFileResponse>(
       queue, CallGroup::kTrainingHosts, calls.thread, TENSORD_START(calls.rpcs, FetchFile),
       [&calls](const auto& request, auto& response) {

@@ -6,38 +6,23 @@
 
 namespace tensord::server {
 
-void InferCall::wait(ServerState& state, const StartInfer& start, CallQueue queue) {
-  new InferCall(state, start, queue);
-}
-
-InferCall::InferCall(ServerState& state, const StartInfer& start, CallQueue queue)
-    : state_(state), start_(start), live_(queue), queue_(queue) {
+InferCall::InferCall(const CallQueue& queue, ServerState& state, const StartInfer& start)
+    : GrpcCall(queue, {CallGroup::kInference, nullptr, /*hears_end=*/true}), state_(state), start_(start) {
   ticket_.wait_start_ns = Clock::system().now_ns();
-  context_.AsyncNotifyWhenDone(done_.tag());
-  start_(&context_, &request_, &writer_, queue_.queue, arrived_.tag());
 }
 
-void InferCall::on_arrived(bool ok) {
-  if (!ok) {
-    delete this;
-    return;
-  }
-  wait(state_, start_, queue_);
-  const grpc::Status access = queue_.access->check(context_, CallGroup::kInference);
-  if (access.ok()) {
-    accept();
-  } else {
-    writer_.FinishWithError(access, answered_.tag());
-    release();
-  }
-}
+void InferCall::ask(void* tag) { start_(&context(), &request_, &writer_, queue().queue, tag); }
+
+std::shared_ptr<GrpcCall> InferCall::successor() const { return std::make_shared<InferCall>(queue(), state_, start_); }
+
+void InferCall::refuse(const grpc::Status& status) { writer_.FinishWithError(status, finish_tag()); }
 
 void InferCall::accept() {
   const uint64_t size_bytes = request_.Length();
   InferRequest request;
   InferResult refused;
   try {
-    read_request(state_, request_, context_, ticket_, request);
+    read_request(state_, request_, context(), ticket_, request);
   } catch (...) {
     refused.status = current_exception_status();
     refused.times.arrived_ns = ticket_.arrived_ns;
@@ -51,25 +36,27 @@ void InferCall::accept() {
   } else {
     submitted_to_ = ticket_.model.get();
     ticket_.model->submit(std::move(request), *this);
-    // Cancelled meanwhile: on_done() may have told the model before the request was there.
+    // Cancelled meanwhile: on_over() may have told the model before the request was there.
     if (is_cancelled_) ticket_.model->note_cancelled();
   }
-  release();
 }
 
 // Where the model is not loaded, but may be on demand: the request is read again when it is.
 bool InferCall::waits_for_model(absl::Status& refused) {
   if (ticket_.model || waits_left_ == 0) return false;
+  bool waits = false;
+  loaded_.begin();
   try {
     --waits_left_;
-    return state_.repository.load_on_demand(ticket_.model_name, [this] {
+    waits = state_.repository.load_on_demand(ticket_.model_name, [this] {
       if (!alarm_) alarm_ = std::make_unique<grpc::Alarm>();
-      alarm_->Set(queue_.queue, gpr_now(GPR_CLOCK_MONOTONIC), loaded_.tag());
+      alarm_->Set(queue().queue, gpr_now(GPR_CLOCK_MONOTONIC), loaded_.tag());
     });
   } catch (...) {
     refused = current_exception_status();
-    return false;
   }
+  if (!waits) loaded_.call_off();
+  return waits;
 }
 
 void InferCall::on_loaded(bool) { accept(); }
@@ -96,28 +83,19 @@ void InferCall::answer(const InferResult& result, const grpc::ByteBuffer& respon
   answered_ns_ = Clock::system().now_ns();
   // After this line the call may be gone: its events run on another thread.
   if (result.status.ok()) {
-    writer_.Finish(response, grpc::Status::OK, answered_.tag());
+    writer_.Finish(response, grpc::Status::OK, finish_tag());
   } else {
-    writer_.FinishWithError(to_grpc_status(result.status), answered_.tag());
+    refuse(to_grpc_status(result.status));
   }
 }
 
-void InferCall::on_done(bool) {
+void InferCall::on_over() {
   TENSORD_DELAY("infer.done");
-  if (context_.IsCancelled()) {
-    is_cancelled_ = true;
-    if (ModelVersion* const model = submitted_to_) model->note_cancelled();
-  }
-  release();
+  if (!context().IsCancelled()) return;
+  is_cancelled_ = true;
+  if (ModelVersion* const model = submitted_to_) model->note_cancelled();
 }
 
-void InferCall::on_answered(bool) {
-  ticket_.watch.note_sent(answered_ns_);
-  release();
-}
-
-void InferCall::release() {
-  if (steps_left_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
-}
+void InferCall::on_finished() { ticket_.watch.note_sent(answered_ns_); }
 
 }  // namespace tensord::server

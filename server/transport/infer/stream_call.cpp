@@ -6,6 +6,7 @@
 #include <list>
 #include <memory>
 #include <set>
+#include <vector>
 
 #include "core/base/delay_point.h"
 #include "core/base/log.h"
@@ -15,8 +16,6 @@
 
 namespace tensord::server {
 namespace {
-
-constexpr const char* kShuttingDown = "GRPC server is shutting down and has stopped accepting new requests.";
 
 // A response on its way, and its place among the bytes that all clients have under way.
 struct StreamAnswer {
@@ -43,12 +42,12 @@ bool has_error_header(const grpc::ServerContext& context) {
 
 }  // namespace
 
-// A request of a stream. Owned by its call, until its final response is there and, where its model gives one response
-// to each request, those before it have been passed on.
+// A request of a stream. Its call owns it, until its final response is there and, where its model gives one response
+// to each request, those before it have been passed on; so long it holds the call.
 class StreamRequest final : public InferSink {
  public:
-  StreamRequest(StreamCall& call, InferTicket ticket, bool is_ordered)
-      : is_ordered(is_ordered), ticket(std::move(ticket)), call_(call) {}
+  StreamRequest(std::shared_ptr<StreamCall> call, InferTicket ticket, bool is_ordered)
+      : is_ordered(is_ordered), ticket(std::move(ticket)), call_(std::move(call)) {}
 
   void respond(InferResult result, bool is_final) override;
   bool is_cancelled() const override;
@@ -62,7 +61,7 @@ class StreamRequest final : public InferSink {
   StreamAnswer answer;
 
  private:
-  StreamCall& call_;
+  const std::shared_ptr<StreamCall> call_;
   absl::Status status_;  // the first that was not OK
   uint64_t responses_ = 0;
   int64_t previous_ns_ = ticket.arrived_ns;  // when the response before went out
@@ -70,13 +69,11 @@ class StreamRequest final : public InferSink {
 
 // One ModelStreamInfer call. Reads requests and submits them as they come; responses are written one after the other,
 // those of models that give one to each request in the order of the requests, those of decoupled models as they come.
-// Owns itself; goes when no operation is under way and no request is left.
-class StreamCall {
+class StreamCall final : public GrpcCall {
  public:
-  StreamCall(StreamCalls& calls, CallQueue queue) : calls_(calls), live_(queue), queue_(queue) {
-    context_.AsyncNotifyWhenDone(done_.tag());
-    calls_.start_(&context_, &stream_, queue_.queue, arrived_.tag());
-  }
+  StreamCall(const CallQueue& queue, StreamCalls& calls)
+      : GrpcCall(queue, {CallGroup::kInference, nullptr, /*hears_end=*/true}), calls_(calls) {}
+  ~StreamCall() override { calls_.remove(this); }
 
   // A response of `request`, which may be gone afterwards if it is final. `bytes` may be empty: none is to be sent.
   void deliver(StreamRequest& request, const absl::Status& status, grpc::ByteBuffer bytes, bool is_final);
@@ -85,15 +82,19 @@ class StreamCall {
 
  private:
   using Lock = std::unique_lock<std::mutex>;
-  void on_arrived(bool ok);
+  void ask(void* tag) override { calls_.start_(&context(), &stream_, queue().queue, tag); }
+  std::shared_ptr<GrpcCall> successor() const override { return std::make_shared<StreamCall>(queue(), calls_); }
+  void accept() override;
+  void refuse(const grpc::Status& status) override;
+  void on_over() override;
+  void on_finished() override { end_event(Lock(mutex_)); }
   void on_read(bool ok);
   void on_written(bool ok);
-  void on_done(bool ok);
-  void on_finished(bool ok);
   void on_woken(bool ok);
   void on_loaded(bool ok);
 
-  bool accept();
+  std::shared_ptr<StreamCall> self() { return std::static_pointer_cast<StreamCall>(shared_from_this()); }
+  bool take_message();
   bool waits_for_model(const InferTicket& ticket, absl::Status& refused);
   StreamRequest& add_request(InferTicket ticket, bool is_ordered);
   void close(const grpc::Status& status);
@@ -106,22 +107,16 @@ class StreamCall {
   // Its client does not read: what waits for it is given up.
   void give_up(const std::string& reason);
   void start_finish();
-  // Ends what one of the holders did; the call may be gone afterwards.
-  void release(Lock lock);
-  // The same at the end of an event of the queue.
+  // At the end of an event of the queue: what is retired goes.
   void end_event(Lock lock);
 
   StreamCalls& calls_;
-  LiveCall live_;
-  CallQueue queue_;
-  grpc::ServerContext context_;
-  InferStream stream_{&context_};
+  InferStream stream_{&context()};
   grpc::ByteBuffer message_;
   std::atomic<bool> is_cancelled_{false};
   bool ends_on_error_ = false;
 
   std::mutex mutex_;  // guards the rest
-  int holders_ = 2;   // operations under way, and requests; from the start: its arrival, and that it is done
   bool is_reading_ = false, is_writing_ = false, is_finishing_ = false;
   bool is_input_over_ = false;          // the client sends no more
   bool is_draining_ = false;            // the server takes no more
@@ -138,13 +133,10 @@ class StreamCall {
   bool is_waking_ = false;  // an event is on its way for their sake
   std::unique_ptr<grpc::Alarm> alarm_;
 
-  MemberTag<StreamCall> arrived_{this, &StreamCall::on_arrived};
-  MemberTag<StreamCall> read_{this, &StreamCall::on_read};
-  MemberTag<StreamCall> written_{this, &StreamCall::on_written};
-  MemberTag<StreamCall> done_{this, &StreamCall::on_done};
-  MemberTag<StreamCall> finished_{this, &StreamCall::on_finished};
-  MemberTag<StreamCall> woken_{this, &StreamCall::on_woken};
-  MemberTag<StreamCall> loaded_{this, &StreamCall::on_loaded};
+  Operation<StreamCall> read_{this, &StreamCall::on_read};
+  Operation<StreamCall> written_{this, &StreamCall::on_written};
+  Operation<StreamCall> woken_{this, &StreamCall::on_woken};
+  Operation<StreamCall> loaded_{this, &StreamCall::on_loaded};
   std::unique_ptr<grpc::Alarm> load_alarm_;  // brings the stream back to its queue when a model is loaded
   int waits_left_ = kMaxWaitsForModel;       // of a request for its model
 };
@@ -152,7 +144,7 @@ class StreamCall {
 void StreamRequest::respond(InferResult result, bool is_final) {
   const bool is_silent = !is_ordered && result.is_empty && result.status.ok() && !ticket.wants_empty_final_response;
   grpc::ByteBuffer bytes;
-  if (!is_silent && !call_.is_cancelled()) bytes = write_stream_response(ticket, result, is_final);
+  if (!is_silent && !call_->is_cancelled()) bytes = write_stream_response(ticket, result, is_final);
   result.outputs.clear();
   if (status_.ok()) status_ = result.status;
   if (!is_ordered) {
@@ -165,32 +157,28 @@ void StreamRequest::respond(InferResult result, bool is_final) {
     ticket.metrics->add_in_flight(-1);
     ticket.watch.note_answer(result.times, status_);
   }
-  call_.deliver(*this, result.status, std::move(bytes), is_final);
+  const std::shared_ptr<StreamCall> call = call_;  // which this may not outlive
+  call->deliver(*this, result.status, std::move(bytes), is_final);
 }
 
-bool StreamRequest::is_cancelled() const { return call_.is_cancelled(); }
+bool StreamRequest::is_cancelled() const { return call_->is_cancelled(); }
 
-void StreamCall::on_arrived(bool ok) {
-  if (!ok) {
-    delete this;
-    return;
-  }
-  new StreamCall(calls_, queue_);
-  ends_on_error_ = has_error_header(context_);
-  const grpc::Status access = queue_.access->check(context_, CallGroup::kInference);
-  const bool is_taken = calls_.add(this);
-  Lock lock(mutex_);
-  if (!access.ok()) {
-    close(access);
-  } else if (!is_taken) {
-    close(grpc::Status(grpc::StatusCode::UNAVAILABLE, kShuttingDown));
-  }
+void StreamCall::accept() {
+  ends_on_error_ = has_error_header(context());
+  const bool is_taken = calls_.add(self());
+  const Lock lock(mutex_);
+  if (!is_taken) close(grpc::Status(grpc::StatusCode::UNAVAILABLE, kServerShutsDown));
   advance();
-  release(std::move(lock));
+}
+
+void StreamCall::refuse(const grpc::Status& status) {
+  const Lock lock(mutex_);
+  close(status);
+  advance();
 }
 
 void StreamCall::on_read(bool ok) {
-  if (ok && !accept()) return;  // its model is being loaded
+  if (ok && !take_message()) return;  // its model is being loaded
   Lock lock(mutex_);
   is_reading_ = false;
   is_input_over_ = is_input_over_ || !ok;
@@ -202,15 +190,15 @@ void StreamCall::on_loaded(bool) { on_read(true); }
 
 // Nothing else reads or writes message_ and adds requests. False: the model is not loaded, but will be on demand; then
 // the message is read again.
-bool StreamCall::accept() {
+bool StreamCall::take_message() {
   const uint64_t size_bytes = message_.Length();
   InferTicket ticket;
   ticket.takes_many_responses = true;
   InferRequest request;
   InferResult refused;
   try {
-    read_request(calls_.state_, message_, context_, ticket, request);
-    if (calls_.state_.is_draining) fail(ErrorCode::kUnavailable, kShuttingDown);
+    read_request(calls_.state_, message_, context(), ticket, request);
+    if (calls_.state_.is_draining) fail(ErrorCode::kUnavailable, kServerShutsDown);
     if (is_cancelled()) fail(ErrorCode::kCancelled, "the client has gone");
   } catch (...) {
     refused.status = current_exception_status();
@@ -225,7 +213,7 @@ bool StreamCall::accept() {
   StreamRequest& sink = add_request(std::move(ticket), !model || !model->config().is_decoupled);
   if (refused.status.ok()) {
     model->submit(std::move(request), sink);
-    if (is_cancelled()) model->note_cancelled();  // on_done() may have come before the request was there
+    if (is_cancelled()) model->note_cancelled();  // on_over() may have come before the request was there
   } else {
     sink.respond(std::move(refused), /*is_final=*/true);
   }
@@ -234,24 +222,26 @@ bool StreamCall::accept() {
 
 bool StreamCall::waits_for_model(const InferTicket& ticket, absl::Status& refused) {
   if (ticket.model || waits_left_ == 0) return false;
+  bool waits = false;
+  loaded_.begin();
   try {
     --waits_left_;
-    return calls_.state_.repository.load_on_demand(ticket.model_name, [this] {
+    waits = calls_.state_.repository.load_on_demand(ticket.model_name, [this] {
       if (!load_alarm_) load_alarm_ = std::make_unique<grpc::Alarm>();
-      load_alarm_->Set(queue_.queue, gpr_now(GPR_CLOCK_MONOTONIC), loaded_.tag());
+      load_alarm_->Set(queue().queue, gpr_now(GPR_CLOCK_MONOTONIC), loaded_.tag());
     });
   } catch (...) {
     refused = current_exception_status();
-    return false;
   }
+  if (!waits) loaded_.call_off();
+  return waits;
 }
 
 StreamRequest& StreamCall::add_request(InferTicket ticket, bool is_ordered) {
   const std::lock_guard lock(mutex_);
   auto& requests = is_ordered ? ordered_ : decoupled_;
-  StreamRequest& request = requests.emplace_back(*this, std::move(ticket), is_ordered);
+  StreamRequest& request = requests.emplace_back(self(), std::move(ticket), is_ordered);
   request.self = std::prev(requests.end());
-  ++holders_;
   return request;
 }
 
@@ -265,8 +255,7 @@ void StreamCall::deliver(StreamRequest& request, const absl::Status& status, grp
     full = error.what();
     answer.bytes.Clear();
   }
-  Lock lock(mutex_);
-  ++holders_;  // this
+  const Lock lock(mutex_);
   if (!full.empty()) give_up(full);
   if (!request.is_ordered) {
     pass_on(status, std::move(answer));
@@ -286,11 +275,9 @@ void StreamCall::deliver(StreamRequest& request, const absl::Status& status, grp
   advance();
   if (!retired_.empty() && !is_writing_ && !is_waking_) {
     is_waking_ = true;
-    ++holders_;
     if (!alarm_) alarm_ = std::make_unique<grpc::Alarm>();
-    alarm_->Set(queue_.queue, gpr_now(GPR_CLOCK_MONOTONIC), woken_.tag());
+    alarm_->Set(queue().queue, gpr_now(GPR_CLOCK_MONOTONIC), woken_.begin());
   }
-  release(std::move(lock));
 }
 
 void StreamCall::pass_on(const absl::Status& status, StreamAnswer answer) {
@@ -309,11 +296,11 @@ void StreamCall::pass_on(const absl::Status& status, StreamAnswer answer) {
 void StreamCall::give_up(const std::string& reason) {
   if (is_closing_ || is_cancelled()) return;
   log(LogLevel::kWarning, "a stream is ended: its responses cannot wait for the client",
-      {{"peer", context_.peer()}, {"waiting_bytes", waiting_bytes_}, {"reason", reason}});
+      {{"peer", context().peer()}, {"waiting_bytes", waiting_bytes_}, {"reason", reason}});
   close(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, reason));
   waiting_.clear();
   // A write that is under way ends only so.
-  if (is_writing_) context_.TryCancel();
+  if (is_writing_) context().TryCancel();
 }
 
 bool StreamCall::has_room() const {
@@ -325,17 +312,15 @@ void StreamCall::advance() {
   if (is_finishing_) return;
   if (!is_writing_ && !waiting_.empty()) {
     is_writing_ = true;
-    ++holders_;
     waiting_bytes_ -= waiting_.front().size();
     writing_ = std::move(waiting_.front().admission);
-    stream_.Write(waiting_.front().bytes, written_.tag());
+    stream_.Write(waiting_.front().bytes, written_.begin());
     waiting_.pop_front();
   }
   const bool takes_input = !is_input_over_ && !is_draining_ && !is_closing_;
   if (takes_input && !is_reading_ && has_room()) {
     is_reading_ = true;
-    ++holders_;
-    stream_.Read(&message_, read_.tag());
+    stream_.Read(&message_, read_.begin());
   }
   if (is_writing_ || !waiting_.empty()) return;
   const bool has_requests = !ordered_.empty() || !decoupled_.empty();
@@ -344,13 +329,12 @@ void StreamCall::advance() {
 
 void StreamCall::start_finish() {
   is_finishing_ = true;
-  ++holders_;
   if (!is_closing_ && is_cancelled()) {
     status_ = grpc::Status(grpc::StatusCode::CANCELLED, "the client has gone");
   } else if (!is_closing_ && !is_input_over_) {
-    status_ = grpc::Status(grpc::StatusCode::UNAVAILABLE, kShuttingDown);
+    status_ = grpc::Status(grpc::StatusCode::UNAVAILABLE, kServerShutsDown);
   }
-  stream_.Finish(status_, finished_.tag());
+  stream_.Finish(status_, finish_tag());
 }
 
 // Requests that wait in a queue are told when the call is done: this may run under one of a model's locks.
@@ -369,9 +353,9 @@ void StreamCall::on_written(bool ok) {
   end_event(std::move(lock));
 }
 
-void StreamCall::on_done(bool) {
+void StreamCall::on_over() {
   TENSORD_DELAY("stream.done");
-  if (context_.IsCancelled()) is_cancelled_.store(true, std::memory_order_relaxed);
+  if (context().IsCancelled()) is_cancelled_.store(true, std::memory_order_relaxed);
   if (is_cancelled()) cancel_requests();
   Lock lock(mutex_);
   is_input_over_ = true;
@@ -393,8 +377,6 @@ void StreamCall::cancel_requests() {
   for (const auto& model : models) model->note_cancelled();
 }
 
-void StreamCall::on_finished(bool) { end_event(Lock(mutex_)); }
-
 void StreamCall::on_woken(bool) {
   Lock lock(mutex_);
   is_waking_ = false;
@@ -402,9 +384,8 @@ void StreamCall::on_woken(bool) {
 }
 
 void StreamCall::end_event(Lock lock) {
-  std::list<StreamRequest> retired = std::move(retired_);
-  holders_ -= static_cast<int>(retired.size());
-  release(std::move(lock));
+  const std::list<StreamRequest> retired = std::move(retired_);
+  lock.unlock();
 }
 
 void StreamCall::drain() {
@@ -413,32 +394,31 @@ void StreamCall::drain() {
   advance();
 }
 
-void StreamCall::release(Lock lock) {
-  if (--holders_ > 0) return;
-  lock.unlock();
-  calls_.remove(this);
-  delete this;
-}
-
 StreamCalls::StreamCalls(ServerState& state, StartStream start) : state_(state), start_(std::move(start)) {}
 
-void StreamCalls::wait(CallQueue queue) { new StreamCall(*this, queue); }
+void StreamCalls::wait(const CallQueue& queue) { GrpcCall::wait_for<StreamCall>(queue, *this); }
 
-bool StreamCalls::add(StreamCall* call) {
+bool StreamCalls::add(const std::shared_ptr<StreamCall>& call) {
   const std::lock_guard lock(mutex_);
-  open_.insert(call);
+  open_.emplace(call.get(), call);
   return !is_draining_;
 }
 
-void StreamCalls::remove(StreamCall* call) {
+void StreamCalls::remove(const StreamCall* call) {
   const std::lock_guard lock(mutex_);
   open_.erase(call);
 }
 
 void StreamCalls::drain() {
-  const std::lock_guard lock(mutex_);
-  is_draining_ = true;
-  for (StreamCall* call : open_) call->drain();
+  std::vector<std::shared_ptr<StreamCall>> calls;
+  {
+    const std::lock_guard lock(mutex_);
+    is_draining_ = true;
+    for (const auto& [call, held] : open_) calls.push_back(held.lock());
+  }
+  for (const auto& call : calls) {
+    if (call) call->drain();
+  }
 }
 
 }  // namespace tensord::server

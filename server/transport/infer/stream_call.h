@@ -1,11 +1,13 @@
 #pragma once
 
 #include <grpcpp/grpcpp.h>
+#include <grpcpp/support/async_stream.h>
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "server/transport/grpc/call.h"
 #include "server/transport/grpc/server_state.h"
@@ -24,19 +26,19 @@ class StreamCalls {
   StreamCalls(ServerState& state, StartStream start);
 
   // Answers calls on this queue from now on.
-  void wait(CallQueue queue);
+  void wait(const CallQueue& queue);
   // Every stream ends when the requests it has are answered, and takes no more.
   void drain();
 
  private:
   friend class StreamCall;
-  bool add(StreamCall* call);  // false: no stream is taken any more
-  void remove(StreamCall* call);
+  bool add(const std::shared_ptr<StreamCall>& call);  // false: no stream is taken any more
+  void remove(const StreamCall* call);
 
   ServerState& state_;
   const StartStream start_;
-  std::mutex mutex_;  // before a call's
-  std::unordered_set<StreamCall*> open_;
+  std::mutex mutex_;
+  std::unordered_map<const StreamCall*, std::weak_ptr<StreamCall>> open_;
   bool is_draining_ = false;  // by mutex_
 };
 

@@ -1,11 +1,10 @@
-// Versions that come and go while the daemon runs.
+// The verbs of training: versions that tensord itself adds and withdraws.
 #include <algorithm>
 #include <filesystem>
 
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "server/repository/repository.h"
-#include "server/repository/whole_config.h"
 
 namespace tensord::server {
 namespace {
@@ -41,60 +40,17 @@ int64_t largest_ready(const std::vector<std::string>& versions) {
 
 }  // namespace
 
-Repository::Source Repository::source_of(const std::string& name, int64_t version) const {
-  if (version == 0) version = std::stoll(find(name, "")->version());
-  {
-    const std::shared_lock lock(mutex_);
-    const auto model = models_.find(name);
-    if (model == models_.end()) fail(ErrorCode::kNotFound, "Request for unknown model: '", name, "' is not found");
-    const auto found = model->second.versions.find(version);
-    if (found != model->second.versions.end() && found->second.handle) return {found->second.file, version};
-  }
-  try {
-    return {version_file(scan(root_of(name), name), version), version};
-  } catch (const Error& error) {
-    fail(error.code(), "Request for unknown model: '", name, "' version ", version, " is not found: ", error.what());
-  }
-}
-
-std::string Repository::root_of(const std::string& name) const {
-  const std::shared_lock lock(mutex_);
-  const auto model = models_.find(name);
-  if (model != models_.end() && !model->second.root.empty()) return model->second.root;
-  return options_.roots.front();
-}
-
-fs::path Repository::folder_of(const std::string& name) const { return fs::path(root_of(name)) / name; }
-
-ModelLayout Repository::scan(const std::string& root, const std::string& name, const ModelConfig* config) const {
-  ModelLayout model = scan_model(root, name, config, options_.config_name);
-  if (options_.needs_whole_configs) check_whole_config(model);
-  return model;
-}
-
-LoadPlan Repository::plan_of_folder(const std::string& root, const std::string& name) const {
-  LoadPlan plan;
-  plan.stamp = stamp_model(fs::path(root) / name);
-  plan.layout = scan(root, name);
-  const std::shared_lock lock(mutex_);
-  const auto model = models_.find(name);
-  plan.is_forced = model != models_.end() && model->second.is_served() && model->second.plan.is_override();
-  return plan;
-}
-
 void Repository::serve_changed(const LoadPlan& plan) {
   const Failures failures = serve(plan);
   const std::string& name = plan.layout.name;
   const auto failed = failures.find(plan.layout.versions.back().number);
   // Where a policy wants several, one that was broken before is no reason against another.
   if (failed == failures.end()) return;
-  {
-    const std::unique_lock lock(mutex_);
-    ModelEntry& entry = models_[name];
-    entry.updates.erase(failed->first);
-    if (!entry.is_served()) entry.versions.erase(failed->first);
-    if (entry.versions.empty() && entry.error.empty()) models_.erase(name);
-  }
+  models_.change([&](ModelTable::Models& models) {
+    ModelEntry& entry = models[name];
+    entry.forget_failed(failed->first);
+    if (!entry.has_versions() && entry.error.empty()) models.erase(name);
+  });
   fail(ErrorCode::kFailedPrecondition, name, " version ", failed->first, " cannot be served: ", failed->second);
 }
 
@@ -112,16 +68,16 @@ Repository::RolledBack Repository::roll_back(const std::string& name) {
 
 Repository::Added Repository::add_version_alone(const std::string& name, const WriteVersion& write) {
   const LoadTickets::Ticket ticket(tickets_, name);
-  const auto room = hold_memory();
+  const auto room = budget_.hold();
   const NameLocks::Held held = names_.hold(name);
-  const std::string root = root_of(name);
+  const std::string root = planner_.root_of(name);
   const fs::path folder = fs::path(root) / name;
   std::error_code error;
   const bool is_new_model = fs::create_directory(folder, error);
   if (error) fail(ErrorCode::kUnavailable, folder.string(), ": cannot be made: ", error.message());
   fs::path added;
   try {
-    ModelLayout before = scan(root, name);
+    ModelLayout before = planner_.scan(root, name);
     // The folder of a version that is served may be gone.
     before.largest_number = std::max(before.largest_number, largest_ready(ready_versions(name)));
     int64_t number = 0;
@@ -131,7 +87,7 @@ Repository::Added Repository::add_version_alone(const std::string& name, const W
       number = take_next_version(before, temporary.path());
     }
     added = before.folder / std::to_string(number);
-    const LoadPlan after = plan_of_folder(root, name);
+    const LoadPlan after = planner_.of_folder(root, name);
     const bool is_wanted = std::any_of(after.layout.versions.begin(), after.layout.versions.end(),
                                        [&](const auto& version) { return version.number == number; });
     if (is_wanted) serve_changed(after);
@@ -146,11 +102,11 @@ Repository::Added Repository::add_version_alone(const std::string& name, const W
 
 Repository::RolledBack Repository::roll_back_alone(const std::string& name) {
   const LoadTickets::Ticket ticket(tickets_, name);
-  const auto room = hold_memory();
+  const auto room = budget_.hold();
   const NameLocks::Held held = names_.hold(name);
   find(name, "");  // throws where there is no such model
-  const std::string root = root_of(name);
-  const ModelLayout before = scan(root, name);
+  const std::string root = planner_.root_of(name);
+  const ModelLayout before = planner_.scan(root, name);
   if (before.config.version_policy == ModelConfig::VersionPolicy::kSpecific) {
     fail(ErrorCode::kFailedPrecondition, "model '", name,
          "' has a version policy that names its versions; change that");
@@ -158,7 +114,7 @@ Repository::RolledBack Repository::roll_back_alone(const std::string& name) {
   const int64_t current = largest_ready(ready_versions(name));
   const fs::path withdrawn = withdraw_version(before, current);
   try {
-    const LoadPlan after = plan_of_folder(root, name);
+    const LoadPlan after = planner_.of_folder(root, name);
     if (after.layout.versions.empty()) {
       fail(ErrorCode::kFailedPrecondition, "model '", name, "' has no version before ", current);
     }

@@ -1,0 +1,177 @@
+#include "server/repository/model_table.h"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include "core/base/clock.h"
+#include "core/base/error.h"
+
+namespace tensord::server {
+namespace {
+
+// As strtoll would read all of it, at least 0; -1 when it is no version.
+int64_t parse_version(const std::string& text) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() && number >= 0 ? number : -1;
+}
+
+[[noreturn]] void fail_not_ready(const std::string& name, int64_t version, ModelState state,
+                                 const std::string& reason) {
+  fail(ErrorCode::kUnavailable, "Request for unknown model: '", name, "' version ", version, " is not at ready state",
+       reason.empty() ? concat(": ", to_string(state)) : concat(": ", reason));
+}
+
+// The version of that number. Throws Error.
+std::shared_ptr<ModelVersion> find_version(const std::string& name, const ModelEntry& entry, int64_t version) {
+  const auto found = entry.versions.find(version);
+  if (found == entry.versions.end() || !found->second.belongs()) {
+    if (entry.ended.contains(version)) fail_not_ready(name, version, ModelState::kUnavailable, kUnloadedReason);
+    fail(ErrorCode::kNotFound, "Request for unknown model: '", name, "' version ", version, " is not found");
+  }
+  const VersionEntry& there = found->second;
+  if (!there.served.handle) fail_not_ready(name, version, shown_as(there.state), there.served.reason);
+  return there.served.handle;
+}
+
+// The newest that serves. Throws Error.
+std::shared_ptr<ModelVersion> find_newest(const std::string& name, const ModelEntry& entry) {
+  const auto& versions = entry.versions;
+  for (auto it = versions.rbegin(); it != versions.rend(); ++it) {
+    if (it->second.served.handle) return it->second.served.handle;
+  }
+  if (!entry.has_versions() || entry.is_unloaded()) {
+    fail(ErrorCode::kNotFound, "Request for unknown model: '", name, "' has no available versions");
+  }
+  const auto& [latest, there] = *versions.rbegin();
+  fail_not_ready(name, latest, shown_as(there.state), there.served.reason);
+}
+
+}  // namespace
+
+int64_t ModelTable::parse_version_or_label(const ModelEntry& entry, const std::string& text) const {
+  const int64_t version = parse_version(text);
+  if (version >= 0) return version;
+  const auto label = entry.labels.find(text);
+  return allows_labels_ && label != entry.labels.end() ? label->second : -1;
+}
+
+std::shared_ptr<ModelVersion> ModelTable::find(const std::string& name, const std::string& version_text) const {
+  const auto check_version = [&](int64_t version) {
+    check(version >= 0, "failed to get model version from specified version string '", version_text,
+          "' (an integral value greater than or equal to 0 is expected)");
+  };
+  const std::shared_lock lock(mutex_);
+  const auto model = models_.find(name);
+  if (model == models_.end()) {
+    if (!version_text.empty()) check_version(parse_version(version_text));
+    fail(ErrorCode::kNotFound, "Request for unknown model: '", name, "' is not found");
+  }
+  const ModelEntry& entry = model->second;
+  const int64_t version = version_text.empty() ? -1 : parse_version_or_label(entry, version_text);
+  if (!version_text.empty()) check_version(version);
+  if (notes_use_) entry.used_ns.store(Clock::system().now_ns(), std::memory_order_relaxed);
+  if (!entry.error.empty()) {
+    fail(ErrorCode::kUnavailable, "Request for unknown model: '", name, "' ",
+         version_text.empty() ? "has no available versions: " : "is not at ready state: ", entry.error);
+  }
+  return version >= 0 ? find_version(name, entry, version) : find_newest(name, entry);
+}
+
+std::vector<std::string> ModelTable::ready_versions(const std::string& name) const {
+  return read(name, [](const ModelEntry& entry) {
+    std::vector<std::string> out;
+    for (const auto& [number, version] : entry.versions) {
+      if (version.served.handle) out.push_back(std::to_string(number));
+    }
+    return out;
+  });
+}
+
+bool ModelTable::is_all_ready() const {
+  const auto is_fine = [](const auto& model) {
+    const ModelEntry& entry = model.second;
+    if (!entry.is_required || entry.is_unloaded()) return true;
+    return entry.error.empty() && std::all_of(entry.versions.begin(), entry.versions.end(), [](const auto& version) {
+             return serves(version.second.state) || !version.second.belongs();
+           });
+  };
+  return read([&](const Models& models) { return std::all_of(models.begin(), models.end(), is_fine); });
+}
+
+bool ModelTable::has(const std::string& name) const {
+  return read(name, [](const ModelEntry&) { return true; });
+}
+
+bool ModelTable::is_served(const std::string& name) const {
+  return read(name, [](const ModelEntry& entry) { return entry.is_served(); });
+}
+
+std::optional<LoadPlan> ModelTable::plan_of_served(const std::string& name) const {
+  return read(name, [](const ModelEntry& entry) {
+    return entry.is_served() ? std::optional<LoadPlan>(entry.plan) : std::nullopt;
+  });
+}
+
+bool ModelTable::is_owner_served(OwnerId owner) const {
+  return read([owner](const Models& models) {
+    return std::any_of(models.begin(), models.end(), [owner](const auto& model) {
+      const auto& versions = model.second.versions;
+      return std::any_of(versions.begin(), versions.end(), [owner](const auto& version) {
+        return version.second.served.handle && version.second.served.handle->owner() == owner;
+      });
+    });
+  });
+}
+
+std::vector<ModelTable::IndexEntry> ModelTable::index(
+    const std::map<std::string, std::vector<std::string>>& on_disk) const {
+  std::set<std::string> names;
+  for (const auto& [name, roots] : on_disk) names.insert(name);
+  const std::shared_lock lock(mutex_);
+  for (const auto& [name, entry] : models_) {
+    if (!entry.is_unloaded()) names.insert(name);
+  }
+  std::vector<IndexEntry> out;
+  for (const std::string& name : names) {
+    const auto model = models_.find(name);
+    const bool is_known = model != models_.end() && (model->second.has_versions() || !model->second.error.empty());
+    if (!is_known) {
+      const auto found = on_disk.find(name);
+      if (found != on_disk.end() && found->second.size() > 1) {
+        out.push_back({name, "", ModelState::kUnavailable, kTwoRepositories});
+      } else {
+        out.push_back({name, "", std::nullopt, ""});
+      }
+      continue;
+    }
+    const ModelEntry& entry = model->second;
+    if (!entry.has_versions()) out.push_back({name, "", ModelState::kUnavailable, entry.error});
+    for (const auto& [number, version] : entry.versions) {
+      out.push_back({name, std::to_string(number), shown_as(version.state), version.served.reason});
+    }
+  }
+  return out;
+}
+
+void ModelTable::set_labels(const std::string& name, const std::map<std::string, int64_t>& labels) {
+  const std::unique_lock lock(mutex_);
+  const auto model = models_.find(name);
+  if (model == models_.end()) fail(ErrorCode::kNotFound, "Request for unknown model: '", name, "' is not found");
+  ModelEntry& entry = model->second;
+  for (const auto& [label, version] : labels) {
+    if (version > 0 && !entry.handle_of(version)) {
+      fail(ErrorCode::kNotFound, "version label '", label, "': model '", name, "' does not serve version ", version);
+    }
+  }
+  for (const auto& [label, version] : labels) {
+    if (version > 0) {
+      entry.labels[label] = version;
+    } else {
+      entry.labels.erase(label);
+    }
+  }
+}
+
+}  // namespace tensord::server

@@ -1,0 +1,162 @@
+#include "server/repository/version_loader.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/base/cancellation.h"
+#include "core/base/clock.h"
+#include "core/base/error.h"
+#include "core/base/log.h"
+#include "core/base/parallel.h"
+#include "core/base/thread_priority.h"
+#include "core/base/utf8.h"
+#include "server/executor/paths/ensemble_plan.h"
+#include "server/repository/archive_copy.h"
+
+namespace tensord::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The text with another name of a file in it.
+std::string renamed(std::string text, const std::string& from, const std::string& to) {
+  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
+// What is to be said of a version that serves, all of it in one text.
+std::string warning_text(const ModelVersion& version, const ModelLayout& model) {
+  std::string text;
+  const auto add = [&](const std::string& warning) {
+    log(LogLevel::kWarning, "model served with a warning",
+        {{"model", version.name()}, {"version", version.version()}, {"warning", warning}});
+    text += concat(text.empty() ? "warning: " : "; ", warning);
+  };
+  for (const std::string& warning : version.warnings()) add(warning);
+  for (const std::string& warning : model.warnings) add(warning);
+  return text;
+}
+
+std::string why_not_loaded(const std::exception& error) {
+  try {
+    check_work_cancelled();
+    return error.what();
+  } catch (const Error& given_up) {
+    return concat("the load was given up: ", given_up.what());
+  }
+}
+
+// Opens a model by copies of its files that nobody can write to.
+std::unique_ptr<const Model> open_copy(const ModelFactory& factory, const fs::path& file, const ModelConfig& config) {
+  const ArchiveCopy copy(file);
+  std::optional<ArchiveCopy> weights;
+  ModelConfig named = config;  // the copy's path has no name
+  named.default_model_filename = file.filename().string();
+  if (!config.weights_file.empty()) named.weights_file = weights.emplace(config.weights_file).path();
+  try {
+    return factory(copy.path(), named);
+  } catch (const Error& error) {
+    const std::string text = renamed(error.what(), copy.path(), file.string());
+    throw Error(error.code(), weights ? renamed(text, weights->path(), config.weights_file) : text);
+  }
+}
+
+}  // namespace
+
+VersionLoader::VersionLoader(const RepositorySettings& settings, ModelFactory factory, Metrics& metrics,
+                             ModelDirectory& directory)
+    : settings_(settings),
+      factory_(std::move(factory)),
+      metrics_(metrics),
+      directory_(directory),
+      cores_(settings.cores) {}
+
+std::unique_ptr<const Model> VersionLoader::open(const ModelLayout& model, const ModelLayout::Version& version,
+                                                 OwnerId owner) {
+  ModelConfig config = model.config;
+  config.weights_file = version.weights.string();
+  const MemoryOwnerScope owner_scope(owner);
+  if (config.is_ensemble()) return make_ensemble_model(model.name, config, directory_);
+  if (settings_.copies_archives) return open_copy(factory_, version.file, config);
+  return factory_(version.file.string(), config);
+}
+
+ModelVersion::Options VersionLoader::options_for(const ModelConfig& config) {
+  ModelVersion::Options options;
+  options.workers = config.workers > 0 ? config.workers : settings_.workers;
+  options.threads_per_worker = config.threads > 0                 ? config.threads
+                               : settings_.threads_per_worker > 0 ? settings_.threads_per_worker
+                                                                  : std::max(1, available_cores() / options.workers);
+  options.cores = cores();
+  options.max_queue_size = settings_.max_queue_size;
+  options.directory = &directory_;
+  options.cache = settings_.cache;
+  options.rate_limiter = settings_.rate_limiter;
+  options.pool = &pool_;
+  return options;
+}
+
+std::shared_ptr<ModelVersion> VersionLoader::make(const ModelLayout& layout, const ModelLayout::Version& version,
+                                                  int nice) {
+  const ModelConfig& config = layout.config;
+  std::unique_ptr<const Model> model;
+  const OwnerId owner = memory_owner(concat(layout.name, "/", version.number));
+  const auto open_it = [&] {
+    set_thread_budget(available_cores());
+    model = open(layout, version, owner);
+  };
+  if (nice > 0) {
+    run_with_nice(nice, open_it);
+  } else {
+    open_it();  // at the start that is the main thread, the only one whose heap malloc_trim also shortens at its end
+  }
+
+  const MemoryOwnerScope owner_scope(owner);
+  ModelVersion::Options options = options_for(config);
+  options.warmup = make_warmup(model->signature(), config, layout.name);
+  options.warmup_nice = nice;
+  if (config.has_response_cache && !settings_.cache) {
+    log(LogLevel::kWarning, "response_cache not used: the server has no cache", {{"model", layout.name}});
+  }
+  const std::shared_ptr<ModelMetrics> metrics = metrics_.share(layout.name, std::to_string(version.number));
+  options.metrics_owner = metrics;
+  const auto made = std::make_shared<ModelVersion>(layout.name, version.number, std::move(model), config,
+                                                   std::move(options), *metrics);
+  metrics_.watch_plans(made->name(), made->version(), [weak = std::weak_ptr<ModelVersion>(made)] {
+    const std::shared_ptr<ModelVersion> alive = weak.lock();
+    return alive ? alive->plan_counts() : PlanCounts();
+  });
+  return made;
+}
+
+LoadedVersion VersionLoader::load(const ModelLayout& model, const ModelLayout::Version& version, bool is_reload) {
+  const Clock& clock = Clock::system();
+  const int64_t start_ns = clock.now_ns();
+  LoadedVersion loaded;
+  try {
+    if (!version.error.empty()) throw Error(ErrorCode::kNotFound, version.error);
+    loaded.handle = make(model, version, is_reload ? settings_.reload_nice : 0);
+    loaded.file = version.file;
+    std::error_code error;
+    const uint64_t size = model.config.is_ensemble() ? 0 : fs::file_size(version.file, error);
+    loaded.file_bytes = error ? 0 : size;
+    loaded.reason = warning_text(*loaded.handle, model);
+  } catch (const std::exception& error) {
+    loaded.handle = nullptr;
+    loaded.reason = to_valid_utf8(why_not_loaded(error));
+  }
+  metrics_.count_load(model.name, loaded.handle != nullptr);
+  const double seconds = static_cast<double>(clock.now_ns() - start_ns) * 1e-9;
+  if (loaded.handle) {
+    metrics_.model(model.name, std::to_string(version.number)).set_load_seconds(seconds);
+    log(LogLevel::kInfo, "model loaded", {{"model", model.name}, {"version", version.number}, {"seconds", seconds}});
+  } else {
+    log(LogLevel::kError, "model cannot be served",
+        {{"model", model.name}, {"version", version.number}, {"reason", loaded.reason}});
+  }
+  return loaded;
+}
+
+}  // namespace tensord::server

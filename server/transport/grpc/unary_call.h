@@ -1,0 +1,117 @@
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/support/async_unary_call.h>
+
+#include <concepts>
+#include <functional>
+#include <memory>
+
+#include "core/base/work_thread.h"
+#include "server/executor/requests/status.h"
+#include "server/transport/grpc/call.h"
+#include "server/transport/grpc/grpc_status.h"
+#include "server/transport/grpc/message_bytes.h"
+
+namespace tensord::server {
+
+// A handler that may have the call wait: `waits` true, it calls `resume` later, on any thread; else it does not. It
+// may throw Error, which is the answer then.
+template <class Handler, class Request>
+concept MayWait = requires(const Handler& handler, const Request& request, std::function<void()> resume) {
+  { handler.waits(request, resume) } -> std::convertible_to<bool>;
+};
+
+// A unary call, from bytes to bytes; its handler sees messages. `Start` asks the service for the next call (a callable
+// of context, request, writer, queue, tag); `Handler` fills the response or throws Error.
+template <class Request, class Response, class Start, class Handler>
+class UnaryCall final : public GrpcCall {
+ public:
+  UnaryCall(const CallQueue& queue, CallGroup group, WorkThread* thread, Start start, Handler handler)
+      : GrpcCall(queue, {group}), group_(group), thread_(thread), start_(start), handler_(handler) {}
+
+ private:
+  void ask(void* tag) override { start_(&context(), &bytes_, &writer_, queue().queue, tag); }
+
+  std::shared_ptr<GrpcCall> successor() const override {
+    return std::make_shared<UnaryCall>(queue(), group_, thread_, start_, handler_);
+  }
+
+  void accept() override {
+    try {
+      // Its bytes count from here on, also while it waits for the thread.
+      admission_ = queue().limits->hold(bytes_.Length());
+    } catch (...) {
+      refuse(to_grpc_status(current_exception_status()));
+      return;
+    }
+    if (thread_) {
+      thread_->post([this] { answer(); });
+    } else {
+      answer();
+    }
+  }
+
+  // After its Finish was started the call may be gone, but on the thread that handles one of its events.
+  void refuse(const grpc::Status& status) override { writer_.FinishWithError(status, finish_tag()); }
+
+  void answer() {
+    try {
+      read_message(bytes_, *queue().limits, admission_, request_);
+      // Once it waits the call may be gone.
+      if constexpr (MayWait<Handler, Request>) {
+        if (handler_.waits(request_, [this] { handle(); })) return;
+      }
+    } catch (...) {
+      refuse(to_grpc_status(current_exception_status()));
+      return;
+    }
+    handle();
+  }
+
+  void handle() {
+    grpc::ByteBuffer answered;
+    grpc::Status status;
+    try {
+      Response response;
+      handler_(request_, response);
+      answered = to_byte_buffer(response);
+    } catch (...) {
+      status = to_grpc_status(current_exception_status());
+    }
+    if (status.ok()) {
+      writer_.Finish(answered, status, finish_tag());
+    } else {
+      refuse(status);
+    }
+  }
+
+  const CallGroup group_;
+  WorkThread* const thread_;
+  Start start_;
+  Handler handler_;
+  grpc::ByteBuffer bytes_;
+  Request request_;
+  RequestLimits::Admission admission_;
+  grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> writer_{&context()};
+};
+
+// Answers calls on this queue from now on, at once. The handler takes (const Request&, Response&).
+template <class Request, class Response, class Start, class Handler>
+void wait_unary(const CallQueue& queue, CallGroup group, Start start, Handler handler) {
+  GrpcCall::wait_for<UnaryCall<Request, Response, Start, Handler>>(queue, group, nullptr, start, handler);
+}
+
+// The same for calls that take long: their handler runs on `thread`.
+template <class Request, class Response, class Start, class Handler>
+void wait_slow_unary(const CallQueue& queue, CallGroup group, WorkThread& thread, Start start, Handler handler) {
+  GrpcCall::wait_for<UnaryCall<Request, Response, Start, Handler>>(queue, group, &thread, start, handler);
+}
+
+// The callable that asks `service` for the next call of METHOD.
+#define TENSORD_START(service, METHOD)                                                                 \
+  [&rpcs = (service)](auto* context, auto* request, auto* writer, auto* completion_queue, void* tag) { \
+    rpcs.Request##METHOD(context, request, writer, completion_queue, completion_queue, tag);           \
+  }
+
+}  // namespace tensord::server
