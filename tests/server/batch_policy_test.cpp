@@ -375,18 +375,6 @@ TEST_F(Batches, KindsThatComeInTurnsSendEachOtherOff) {
   EXPECT_EQ(ids(policy.next(1).tasks), Ids{1});
 }
 
-TEST_F(Batches, WithOrderKeptAnyThatComesBehindAnotherKindMakesReady) {
-  BatchRules rules = batches_of(4, 1000);
-  rules.keeps_order = true;
-  BatchPolicy policy(rules);
-  add(policy, 0, {.key = {1}});
-  EXPECT_EQ(policy.next(0).wake_ns, 1000);
-  add(policy, 1, {.key = {2}});
-  add(policy, 2, {.key = {2}});
-  EXPECT_EQ(add(policy, 3, {.key = {2}}), Added::kIsReady);
-  EXPECT_EQ(ids(policy.next(0).tasks), Ids{0});
-}
-
 // The first preferred size that was reached counts, not what is left when the largest is passed.
 TEST_F(Batches, APreferredSizeOnTheWayIsTaken) {
   BatchRules rules = batches_of(8, 1000);
