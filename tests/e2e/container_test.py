@@ -17,7 +17,7 @@ DOCKER = os.path.join(ROOT, "deploy", "docker")
 
 
 def health(*arguments):
-    return subprocess.run([BINARY, "health", *arguments], capture_output=True, text=True, timeout=30)
+    return subprocess.run([BINARY, "health", *arguments], capture_output=True, text=True, timeout=300)
 
 
 def help_of(*command):

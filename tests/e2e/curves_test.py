@@ -89,7 +89,7 @@ class CurvesTest(unittest.TestCase):
     def curve(self, **fields):
         message = spec(**fields)
         message.data.shuffle = False
-        job = self.server.stub.CreateJob(training.CreateJobRequest(spec=message), timeout=60)
+        job = self.server.stub.CreateJob(training.CreateJobRequest(spec=message), timeout=300)
         job, points = self.server.watch(job.id)
         self.assertEqual(job.state, COMPLETED, job.message)
         self.assertEqual([point.step for point in points], list(range(1, job.progress.total_steps + 1)))

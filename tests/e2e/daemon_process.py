@@ -10,7 +10,7 @@ import urllib.request
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BINARY = os.environ.get("TENSORD_BINARY", os.path.join(ROOT, "build", "tensord"))
-START_TIMEOUT_S = 60
+START_TIMEOUT_S = 300
 
 
 class DaemonProcess:
@@ -40,7 +40,7 @@ class DaemonProcess:
             return log.read()
 
     def metrics(self):
-        with urllib.request.urlopen(f"http://{self.ready['metrics']}/metrics", timeout=10) as response:
+        with urllib.request.urlopen(f"http://{self.ready['metrics']}/metrics", timeout=300) as response:
             return response.read().decode()
 
     def metric(self, name, **labels):
@@ -53,7 +53,7 @@ class DaemonProcess:
                 total += float(line.rsplit(" ", 1)[1])
         return total
 
-    def stop(self, timeout=40):
+    def stop(self, timeout=300):
         """Sends SIGTERM; gives back the exit code."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)

@@ -98,7 +98,7 @@ class Prometheus:
     def ask(self, path, **arguments):
         url = f"http://127.0.0.1:{self.port}/api/v1/{path}?" + urllib.parse.urlencode(arguments)
         try:
-            with urllib.request.urlopen(url, timeout=30) as response:
+            with urllib.request.urlopen(url, timeout=300) as response:
                 return json.load(response)["data"]
         except urllib.error.HTTPError as error:
             raise AssertionError(f"{arguments}: {error.read().decode()}") from error
@@ -125,12 +125,12 @@ class Load:
         x = np.arange(8, dtype=np.float32).reshape(2, 4)
         rows = [("x", "FP32", [2, 4], x.tobytes())]
         stub = daemon.stub
-        asks = [lambda: stub.ModelInfer(request("batched", rows), timeout=20),
-                lambda: stub.ModelInfer(request("cached", rows), timeout=20),
-                lambda: list(stub.ModelStreamInfer(iter([request("pieces", rows)]), timeout=20)),
-                lambda: stub.ModelInfer(request("raises", [("x", "FP32", [3, 1], bytes(12))]), timeout=20),
-                lambda: stub.ModelInfer(request("nope", rows), timeout=20),
-                lambda: [small.stub.ModelInfer(request(name, rows), timeout=20) for name in ("left", "right")]]
+        asks = [lambda: stub.ModelInfer(request("batched", rows), timeout=300),
+                lambda: stub.ModelInfer(request("cached", rows), timeout=300),
+                lambda: list(stub.ModelStreamInfer(iter([request("pieces", rows)]), timeout=300)),
+                lambda: stub.ModelInfer(request("raises", [("x", "FP32", [3, 1], bytes(12))]), timeout=300),
+                lambda: stub.ModelInfer(request("nope", rows), timeout=300),
+                lambda: [small.stub.ModelInfer(request(name, rows), timeout=300) for name in ("left", "right")]]
         self.is_over = threading.Event()
         self.threads = [threading.Thread(target=self.repeat, args=(ask,)) for ask in asks]
         for thread in self.threads:

@@ -45,7 +45,7 @@ class GenerationTest(unittest.TestCase):
     def stream(self, messages):
         """All tokens by request id, and the errors."""
         tokens, errors = {}, []
-        for response in self.daemon.stub.ModelStreamInfer(iter(messages), timeout=60):
+        for response in self.daemon.stub.ModelStreamInfer(iter(messages), timeout=300):
             if response.error_message:
                 errors.append(response.error_message)
             else:
@@ -97,7 +97,7 @@ class GenerationTest(unittest.TestCase):
         self.assertEqual(tokens["a"], expected)
 
     def test_one_response(self):
-        response = self.daemon.stub.ModelInfer(message("whole", PROMPTS[2], 10), timeout=20)
+        response = self.daemon.stub.ModelInfer(message("whole", PROMPTS[2], 10), timeout=300)
         self.assertEqual(list(response.outputs[0].shape), [1, 10])
         self.assertEqual(tokens_of(response), self.expected("whole", PROMPTS[2], 10))
 
@@ -106,7 +106,7 @@ class GenerationTest(unittest.TestCase):
         self.assertEqual(tokens, {})
         self.assertEqual(errors, ["parameter 'max_tokens' must be a whole number from 1 to 40 for model 'growing'"])
         with self.assertRaises(grpc.RpcError) as caught:
-            self.daemon.stub.ModelInfer(message("growing", [1], 1), timeout=20)
+            self.daemon.stub.ModelInfer(message("growing", [1], 1), timeout=300)
         self.assertEqual(caught.exception.code(), grpc.StatusCode.UNIMPLEMENTED)
         # A token that the model does not know is that request's fault alone.
         tokens, errors = self.stream([message("growing", [1, 2], 8, "a"), message("growing", [99, 2], 8, "b"),
@@ -116,7 +116,7 @@ class GenerationTest(unittest.TestCase):
         self.assertEqual(tokens["c"], self.expected("growing", [3, 4], 8))
 
     def test_cancelled_streams_leave(self):
-        calls = [self.daemon.stub.ModelStreamInfer(iter([message("growing", PROMPTS[i], 40, str(i))]), timeout=60)
+        calls = [self.daemon.stub.ModelStreamInfer(iter([message("growing", PROMPTS[i], 40, str(i))]), timeout=300)
                  for i in range(8)]
         for call in calls:
             next(call)

@@ -105,7 +105,7 @@ class Host:
                 ["ip", "netns", "exec", self.name, BINARY, "serve", "--model-repository", self.models, "--grpc-address",
                  self.address.split(":")[0], "--grpc-port", "8001", "--training-dir", self.jobs, "--training-data", self.data,
                  "--ready-file", ready, *flags], stderr=log)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while not os.path.exists(ready):
             assert self.process.poll() is None and time.monotonic() < deadline, self.log()
             time.sleep(0.02)
@@ -206,7 +206,7 @@ def result_of(host, job_id):
 def create(host, message):
     # From the first version, whatever was published meanwhile.
     message.model.version = 1
-    return host.stub.CreateJob(training.CreateJobRequest(spec=message), timeout=60).id
+    return host.stub.CreateJob(training.CreateJobRequest(spec=message), timeout=300).id
 
 
 def differing(ours, theirs):

@@ -32,7 +32,7 @@ class Host:
         self.stub = hosts_pb2_grpc.HostServiceStub(self.channel)
         self.reports = queue.Queue()
         self.say(hello=pb.Hello(**{"name": "fake", "instance": INSTANCE, "processes": 4, **hello}))
-        self.orders = self.stub.Join(iter(self.reports.get, None), timeout=60)
+        self.orders = self.stub.Join(iter(self.reports.get, None), timeout=300)
 
     def say(self, **report):
         self.reports.put(pb.HostReport(**report))
@@ -97,7 +97,7 @@ class Fake(hosts_pb2_grpc.HostServiceServicer):
     def next(self):
         """The next report but greetings; None: the host has ended the stream."""
         while True:
-            report = self.reports.get(timeout=60)
+            report = self.reports.get(timeout=300)
             if report is None or report.WhichOneof("report") != "hello":
                 return report
 
@@ -140,7 +140,7 @@ class CoordinatorTest(unittest.TestCase):
         again.say(hello=pb.Hello(name="fake"))
         self.assertIn("hello: was said before", again.refused().details())
         silent = grpc.insecure_channel(self.address)
-        first = hosts_pb2_grpc.HostServiceStub(silent).Join(iter([pb.HostReport()]), timeout=60)
+        first = hosts_pb2_grpc.HostServiceStub(silent).Join(iter([pb.HostReport()]), timeout=300)
         with self.assertRaises(grpc.RpcError) as caught:
             list(first)
         self.assertIn("hello: must be the first", caught.exception.details())
@@ -148,7 +148,7 @@ class CoordinatorTest(unittest.TestCase):
 
     def test_files_of_no_job_are_not_given(self):
         with grpc.insecure_channel(self.address) as channel, self.assertRaises(grpc.RpcError) as caught:
-            hosts_pb2_grpc.HostServiceStub(channel).FetchFile(pb.FetchFileRequest(sha256="0" * 64), timeout=60)
+            hosts_pb2_grpc.HostServiceStub(channel).FetchFile(pb.FetchFileRequest(sha256="0" * 64), timeout=300)
         self.assertEqual(caught.exception.code(), grpc.StatusCode.NOT_FOUND)
 
     def job_with(self, host, **fields):
@@ -163,7 +163,7 @@ class CoordinatorTest(unittest.TestCase):
         job = self.job_with("past")
         prepare = host.next("prepare")
         file = prepare.files[0]
-        data = host.stub.FetchFile(pb.FetchFileRequest(sha256=file.sha256), timeout=60).data
+        data = host.stub.FetchFile(pb.FetchFileRequest(sha256=file.sha256), timeout=300).data
         self.assertEqual(hashlib.sha256(data).hexdigest(), file.sha256)
         host.say(prepared=pb.Prepared(start=START))
         host.say(failed=pb.Failed(start=START, code=0, message="of the past"))
@@ -249,11 +249,11 @@ class AccessTest(unittest.TestCase):
                         self.assertNotIn("joined host=", log())
                     else:
                         wait_until(lambda: "host joined" in server.daemon.log_text())
-                listed = server.stub.ListHosts(training.ListHostsRequest(), timeout=60,
+                listed = server.stub.ListHosts(training.ListHostsRequest(), timeout=300,
                                                metadata=[("authorization", "Bearer user-token")])
                 self.assertEqual([host.name for host in listed.hosts], ["z"])
                 with self.assertRaises(grpc.RpcError) as caught:
-                    server.stub.ListHosts(training.ListHostsRequest(), timeout=60,
+                    server.stub.ListHosts(training.ListHostsRequest(), timeout=300,
                                           metadata=[("authorization", "Bearer right-token")])
                 self.assertEqual(caught.exception.code(), grpc.StatusCode.PERMISSION_DENIED)
             finally:

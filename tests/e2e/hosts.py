@@ -91,7 +91,7 @@ class Coordinator(TrainingDaemon):
         self.relay.close()
 
     def hosts(self):
-        return {host.name: host for host in self.stub.ListHosts(training.ListHostsRequest(), timeout=60).hosts}
+        return {host.name: host for host in self.stub.ListHosts(training.ListHostsRequest(), timeout=300).hosts}
 
     def wait_for_hosts(self, *names):
         wait_until(lambda: set(names) <= self.hosts().keys())

@@ -60,7 +60,7 @@ class Stream:
 
     def __init__(self, stub, metadata=()):
         self.requests = queue.Queue()
-        self.call = stub.ModelStreamInfer(iter(self.requests.get, None), timeout=60, metadata=metadata)
+        self.call = stub.ModelStreamInfer(iter(self.requests.get, None), timeout=300, metadata=metadata)
 
     def send(self, *args, **kwargs):
         self.requests.put(request(*args, **kwargs))
@@ -124,7 +124,7 @@ class InferFeaturesTest(unittest.TestCase):
 
     def assert_fails(self, code, text, message):
         with self.assertRaises(grpc.RpcError) as caught:
-            self.stub.ModelInfer(message, timeout=60)
+            self.stub.ModelInfer(message, timeout=300)
         self.assertEqual(caught.exception.code(), code, caught.exception.details())
         self.assertIn(text, caught.exception.details())
 
@@ -135,9 +135,9 @@ class InferFeaturesTest(unittest.TestCase):
                 call = getattr(self.stub, name)
                 try:
                     if method.name == "ModelStreamInfer":
-                        list(call(iter([message]), timeout=20))
+                        list(call(iter([message]), timeout=300))
                     else:
-                        call(message, timeout=20)
+                        call(message, timeout=300)
                 except grpc.RpcError as error:
                     self.assertNotIn(error.code(), (CODE.DEADLINE_EXCEEDED, CODE.UNKNOWN, CODE.INTERNAL))
 
@@ -196,7 +196,7 @@ class InferFeaturesTest(unittest.TestCase):
         stream.call.cancel()
         stream.requests.put(None)
         quick = request("sleepy", [("x", "FP32", [1], fp32(0)), ("rounds", "INT64", [1], struct.pack("<q", 1))])
-        self.stub.ModelInfer(quick, timeout=30)
+        self.stub.ModelInfer(quick, timeout=300)
         self.assertEqual(self.daemon.metric("tensord_in_flight_requests", model="sleepy"), 0)
 
     def test_classes(self):

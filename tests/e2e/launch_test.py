@@ -138,7 +138,7 @@ class LaunchTest(unittest.TestCase):
         process = self.start("--nproc", "2", worker)
         wait_until(lambda: os.path.exists(self.path("ready0")) and os.path.exists(self.path("ready1")))
         process.send_signal(signal.SIGTERM)
-        out, errors = process.communicate(timeout=60)
+        out, errors = process.communicate(timeout=300)
         self.assertEqual(process.returncode, 1)
         self.assertEqual(set(out.split("\n")), {"[default0]:got 15", "[default1]:got 15", ""})
         self.assertIn("ended by signal 15", errors)
@@ -165,7 +165,7 @@ class LaunchTest(unittest.TestCase):
         pids = [self.pid(0, rank) for rank in range(2)]
         os.kill(pids[1], signal.SIGSTOP)  # a frozen one too
         process.kill()
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)
         for pid in pids:
             wait_until(lambda: not is_running(pid))
 

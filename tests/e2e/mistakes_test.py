@@ -149,7 +149,7 @@ class MistakesTest(unittest.TestCase):
         save(torch.jit.script(AsksForMode()), cls.models, "asks_for_mode")
         save(torch.jit.script(serve_models.Linear()), cls.models, "no_matter")
         cls.daemon = Daemon(cls.models)
-        index = cls.daemon.stub.RepositoryIndex(pb.RepositoryIndexRequest(), timeout=60)
+        index = cls.daemon.stub.RepositoryIndex(pb.RepositoryIndexRequest(), timeout=300)
         cls.index = {model.name: (model.state, model.reason) for model in index.models}
 
     @classmethod
@@ -170,7 +170,7 @@ class MistakesTest(unittest.TestCase):
                 message.inputs.add(name=name, datatype="BYTES", shape=shape)
                 message.raw_input_contents.append(
                     b"".join(len(text).to_bytes(4, "little") + text.encode() for text in texts))
-        response = self.daemon.stub.ModelInfer(message, timeout=60)
+        response = self.daemon.stub.ModelInfer(message, timeout=300)
         return [(output.name, list(output.shape), raw) for output, raw in
                 zip(response.outputs, response.raw_output_contents)]
 
@@ -219,9 +219,9 @@ class MistakesTest(unittest.TestCase):
             self.assert_state(model, "READY")
         self.assertRegex(self.daemon.log_text(), "warn.*model served with a warning model=dropout .*call eval\\(\\)")
         table = subprocess.run([BINARY, "models", "--address", self.daemon.ready["grpc"]], capture_output=True, text=True,
-                               timeout=60).stdout
+                               timeout=300).stdout
         self.assertRegex(table, "(?m)^dropout +1 +READY +warning: saved in training mode")
-        with urllib.request.urlopen(f"http://{self.daemon.ready['metrics']}/status.json", timeout=60) as page:
+        with urllib.request.urlopen(f"http://{self.daemon.ready['metrics']}/status.json", timeout=300) as page:
             shown = {model["name"]: model["reason"] for model in json.load(page)["models"]}
         self.assertIn("saved in training mode", shown["dropout"])
 
@@ -238,11 +238,11 @@ class MistakesTest(unittest.TestCase):
         self.assert_state("no_key", "UNAVAILABLE", "config.pbtxt lists output 'd', but the model returned 'a', 'b', 'c'")
         self.assert_state("other_type", "UNAVAILABLE", "output 'y' is of type FP32, but config.pbtxt says INT64")
         self.assert_state("other_dims", "READY", "warning: output 'y' has shape [4], but config.pbtxt says [5]")
-        metadata = self.daemon.stub.ModelMetadata(pb.ModelMetadataRequest(name="subset"), timeout=60)
+        metadata = self.daemon.stub.ModelMetadata(pb.ModelMetadataRequest(name="subset"), timeout=300)
         self.assertEqual([output.name for output in metadata.outputs], ["OUTPUT__2", "OUTPUT__0"])
         message = request("subset", [("x", "FP32", [4], x.numpy().tobytes())], outputs=["OUTPUT__1"])
         with self.assertRaises(grpc.RpcError) as caught:
-            self.daemon.stub.ModelInfer(message, timeout=60)
+            self.daemon.stub.ModelInfer(message, timeout=300)
         self.assertIn("unexpected inference output 'OUTPUT__1'", caught.exception.details())
 
     def test_dims(self):
@@ -276,12 +276,12 @@ class MistakesTest(unittest.TestCase):
 
     def test_readiness_says_where_to_look(self):
         done = subprocess.run([BINARY, "health", "--address", self.daemon.ready["metrics"]], capture_output=True,
-                              text=True, timeout=60)
+                              text=True, timeout=300)
         self.assertEqual(done.returncode, 1)
         self.assertIn("`tensord models` says", done.stderr)
         for model, code in (("words", 0), ("no_field", 1)):
             done = subprocess.run([BINARY, "health", "--address", self.daemon.ready["metrics"], "--model", model],
-                                  capture_output=True, text=True, timeout=60)
+                                  capture_output=True, text=True, timeout=300)
             self.assertEqual(done.returncode, code, done.stdout + done.stderr)
 
 
@@ -291,9 +291,9 @@ class LayoutMistakesTest(unittest.TestCase):
     def serve(self, repository):
         with Daemon(repository) as daemon:
             table = subprocess.run([BINARY, "models", "--address", daemon.ready["grpc"]], capture_output=True, text=True,
-                                   timeout=60).stdout
+                                   timeout=300).stdout
             health = subprocess.run([BINARY, "health", "--address", daemon.ready["metrics"]], capture_output=True,
-                                    text=True, timeout=60)
+                                    text=True, timeout=300)
             return table, daemon.log_text(), health.returncode
 
     def test_folders(self):

@@ -67,7 +67,7 @@ def replace(path, text):
     os.replace(path + ".new", path)
 
 
-def ask(target, credentials=None, metadata=(), timeout=60):
+def ask(target, credentials=None, metadata=(), timeout=300):
     """One request on a connection of its own; gives back None or the error's code."""
     options = [("grpc.use_local_subchannel_pool", 1)]
     channel = (grpc.secure_channel(target, credentials, options) if credentials
@@ -81,7 +81,7 @@ def ask(target, credentials=None, metadata=(), timeout=60):
     return None
 
 
-def soon(holds, timeout=60):
+def soon(holds, timeout=300):
     """Whether it comes to hold, on a busy machine too."""
     deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:
@@ -131,7 +131,7 @@ class NetworkTest(unittest.TestCase):
     def refused(self, *flags):
         """What the daemon says when it does not start."""
         ended = subprocess.run([BINARY, "serve", "--model-repository", self.models, "--grpc-port", "0",
-                                "--metrics-port", "0", *flags], capture_output=True, text=True, timeout=60)
+                                "--metrics-port", "0", *flags], capture_output=True, text=True, timeout=300)
         self.assertNotEqual(ended.returncode, 0)
         return ended.stderr
 
@@ -372,7 +372,7 @@ class NetworkTest(unittest.TestCase):
             self.assertLess(peak_memory(daemon.process.pid) - before, 56 << 20)
             # gRPC reads all of a message before it looks at its size, but no more than the quota.
             with self.assertRaises(grpc.RpcError) as raised:
-                daemon.stub.ModelInfer(request("identity", [("x", "FP32", [64 << 20], bytes(256 << 20))]), timeout=60)
+                daemon.stub.ModelInfer(request("identity", [("x", "FP32", [64 << 20], bytes(256 << 20))]), timeout=300)
             self.assertEqual(raised.exception.code(), CODE.RESOURCE_EXHAUSTED)
             self.assertLess(peak_memory(daemon.process.pid) - before, 160 << 20)
             # Of the size that may be, each goes in.
@@ -389,7 +389,7 @@ class NetworkTest(unittest.TestCase):
     def refusal_of(self, call, message, algorithm):
         """Streams say in a message what unary calls say in a status."""
         try:
-            answer = call(message, compression=algorithm, timeout=60)
+            answer = call(message, compression=algorithm, timeout=300)
         except grpc.RpcError as error:
             self.assertEqual(error.code(), CODE.RESOURCE_EXHAUSTED)
             return error.details()
@@ -413,7 +413,7 @@ class NetworkTest(unittest.TestCase):
 
     def get(self, address, path):
         try:
-            with urllib.request.urlopen(f"http://{address}{path}", timeout=10) as answer:
+            with urllib.request.urlopen(f"http://{address}{path}", timeout=300) as answer:
                 return answer.status, answer.read()
         except urllib.error.HTTPError as error:
             return error.code, error.read()
@@ -452,13 +452,13 @@ class NetworkTest(unittest.TestCase):
             self.assertEqual(self.get(daemon.ready["metrics"], "/")[0], 401)
             self.assertEqual(self.get(daemon.ready["metrics"], "/v2/health/ready")[0], 200)
             bearer = urllib.request.Request(url + "/metrics", headers={"Authorization": "Bearer watcher"})
-            with urllib.request.urlopen(bearer, timeout=10) as answer:
+            with urllib.request.urlopen(bearer, timeout=300) as answer:
                 self.assertIn(b"tensord_model_ready", answer.read())
             # As a browser does, which asks its user for a password.
             passwords = urllib.request.HTTPPasswordMgrWithDefaultRealm()
             passwords.add_password(None, url, "anybody", "watcher")
             browser = urllib.request.build_opener(urllib.request.HTTPBasicAuthHandler(passwords))
-            with browser.open(url + "/status.json", timeout=10) as answer:
+            with browser.open(url + "/status.json", timeout=300) as answer:
                 self.assertIn(b'"models"', answer.read())
 
 

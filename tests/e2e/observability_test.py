@@ -30,7 +30,7 @@ class Pieces(torch.nn.Module):
         return [row for row in x]
 
 
-def wait_for(condition, what, seconds=20):
+def wait_for(condition, what, seconds=300):
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -63,7 +63,7 @@ class Models(unittest.TestCase):
 
     def refused(self, call, message, code, text):
         with self.assertRaises(grpc.RpcError) as caught:
-            call(message, timeout=20)
+            call(message, timeout=300)
         self.assertEqual(caught.exception.code(), code, caught.exception.details())
         self.assertIn(text, caught.exception.details())
 
@@ -81,7 +81,7 @@ class StatisticsTest(Models):
             model = stats[0]
             self.assertEqual((model.name, model.version), ("batched", "1"))
             self.assertEqual((model.inference_count, model.execution_count), (7, 3))
-            self.assertLess(abs(model.last_inference / 1000 - time.time()), 60)
+            self.assertLess(abs(model.last_inference / 1000 - time.time()), 600)
             times = model.inference_stats
             self.assertEqual((times.success.count, times.fail.count, times.queue.count), (3, 1, 3))
             self.assertEqual((times.compute_infer.count, times.cache_hit.count), (3, 0))
@@ -109,7 +109,7 @@ class StatisticsTest(Models):
         with Daemon(models, *[part for flag in flags for part in ("--trace-config", flag)]) as daemon:
             x = np.zeros((3, 2), np.float32)
             ask = request("pieces", [("x", "FP32", x.shape, x.tobytes())])
-            answers = list(daemon.stub.ModelStreamInfer(iter([ask, ask]), timeout=20))
+            answers = list(daemon.stub.ModelStreamInfer(iter([ask, ask]), timeout=300))
             self.assertEqual([answer.error_message for answer in answers], [""] * 6)
             stats = daemon.stub.ModelStatistics(pb.ModelStatisticsRequest(name="pieces")).model_stats[0]
             self.assertEqual((stats.inference_stats.success.count, stats.execution_count), (2, 2))
@@ -134,7 +134,7 @@ class LogSettingsTest(Models):
                 for key, value in settings.items():
                     field = {bool: "bool_param", int: "uint32_param", str: "string_param"}[type(value)]
                     setattr(message.settings[key], field, value)
-                return daemon.stub.LogSettings(message, timeout=20).settings
+                return daemon.stub.LogSettings(message, timeout=300).settings
 
             def written():
                 with open(log_file) as log:
@@ -173,7 +173,7 @@ class TraceTest(Models):
         message = pb.TraceSettingRequest(model_name=model)
         for key, values in settings.items():
             message.settings[key].value.extend(values)
-        reply = daemon.stub.TraceSetting(message, timeout=20)
+        reply = daemon.stub.TraceSetting(message, timeout=300)
         return {key: list(setting.value) for key, setting in reply.settings.items()}
 
     def test_settings_and_file(self):
@@ -229,7 +229,7 @@ class TraceTest(Models):
             for call, body in (("linear/infer", {"id": "whole", "inputs": [{"name": "x", "shape": [1, 4], "datatype": "FP32", "data": [0] * 4}]}),
                                ("batched/generate_stream", {"id": "stream", "x": [0] * 4})):
                 asked = urllib.request.Request(f"http://{daemon.ready['http']}/v2/models/{call}", json.dumps(body).encode())
-                urllib.request.urlopen(asked, timeout=20).read()
+                urllib.request.urlopen(asked, timeout=300).read()
             self.assertEqual(daemon.stop(), 0)
         with open(trace_file) as file:
             parts = json.load(file)
@@ -283,7 +283,7 @@ class TraceTest(Models):
         self.assertEqual(root["status"]["code"], 2)
         self.assertIn("got 3 rows", root["status"]["message"])
         for span in spans:
-            self.assertLess(abs(int(span["startTimeUnixNano"]) / 1e9 - time.time()), 60)
+            self.assertLess(abs(int(span["startTimeUnixNano"]) / 1e9 - time.time()), 600)
             self.assertLessEqual(int(span["startTimeUnixNano"]), int(span["endTimeUnixNano"]))
             self.assertIn({"key": "triton.request_id", "value": {"stringValue": "mine"}}, span["attributes"])
 

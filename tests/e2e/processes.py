@@ -12,7 +12,7 @@ def is_running(pid):
         return False
 
 
-def wait_until(condition, timeout=60):
+def wait_until(condition, timeout=300):
     deadline = time.monotonic() + timeout
     while not condition():
         if time.monotonic() > deadline:

@@ -42,7 +42,7 @@ class QuantizedTest(unittest.TestCase):
         """Every call of the model that fits into a batch, from several clients at once: (answer, what it should be)."""
         calls = [(x.numpy(), y.numpy()) for (x,), (y,) in self.calls[name] if x.dim() == 2 and 1 <= len(x) <= 16] * rounds
         futures = [self.daemon.stub.ModelInfer.future(
-            request(name, [("input", "FP32", x.shape, np.ascontiguousarray(x).tobytes())]), timeout=60)
+            request(name, [("input", "FP32", x.shape, np.ascontiguousarray(x).tobytes())]), timeout=300)
             for x, _ in calls]
         for future, (_, expected) in zip(futures, calls):
             answer = future.result()

@@ -96,10 +96,10 @@ class RepositoryTest(unittest.TestCase):
         self.daemon.stub.RepositoryModelUnload(message, timeout=LOAD_TIMEOUT_S)
 
     def states(self, ready=False):
-        index = self.daemon.stub.RepositoryIndex(pb.RepositoryIndexRequest(ready=ready), timeout=30)
+        index = self.daemon.stub.RepositoryIndex(pb.RepositoryIndexRequest(ready=ready), timeout=300)
         return sorted((model.name, model.version, model.state, model.reason) for model in index.models)
 
-    def ask(self, name, version="", timeout=30):
+    def ask(self, name, version="", timeout=300):
         response = self.daemon.stub.ModelInfer(
             request(name, [("x", "FP32", [1], struct.pack("<f", 1))], version=version), timeout=timeout)
         return struct.unpack("<f", response.raw_output_contents[0])[0]
@@ -111,7 +111,7 @@ class RepositoryTest(unittest.TestCase):
         self.assertIn(text, caught.exception.details())
 
     def wait_for(self, condition, what):
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 300
         while not condition():
             self.assertLess(time.monotonic(), deadline, what)
             time.sleep(0.02)
@@ -328,7 +328,7 @@ class RepositoryTest(unittest.TestCase):
 
     def command(self, *args):
         result = subprocess.run([BINARY, *args, "--address", self.daemon.ready["grpc"]], capture_output=True, text=True,
-                                timeout=60)
+                                timeout=300)
         return result.returncode, result.stdout, result.stderr
 
     def test_commands(self):

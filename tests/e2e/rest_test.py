@@ -71,7 +71,7 @@ class RestTest(unittest.TestCase):
 
     def ask(self, method, path, body=None, headers=None):
         """Status, headers and bytes of an answer."""
-        connection = http.client.HTTPConnection(self.host, int(self.port), timeout=60)
+        connection = http.client.HTTPConnection(self.host, int(self.port), timeout=300)
         try:
             connection.request(method, path, body, headers or {})
             answer = connection.getresponse()
@@ -280,7 +280,7 @@ class InferTest(RestTest):
         self.wait_for(lambda: self.daemon.metric("tensord_in_flight_requests", model="sleepy") == 0)
 
     def wait_for(self, holds):
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while not holds():
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.02)
@@ -289,7 +289,7 @@ class InferTest(RestTest):
         whole = json.dumps({"id": "1", "inputs": [X], "outputs": [{"name": "y"}]}).encode()
         rng = random.Random(1)
         codes = set()
-        connection = http.client.HTTPConnection(self.host, int(self.port), timeout=60)
+        connection = http.client.HTTPConnection(self.host, int(self.port), timeout=300)
         for _ in range(600):
             body = bytearray(whole)
             for _ in range(rng.randrange(1, 4)):
@@ -317,7 +317,7 @@ class InferTest(RestTest):
         data = struct.pack("<4f", 1, 2, 3, 4)
         rng = random.Random(2)
         codes = set()
-        connection = http.client.HTTPConnection(self.host, int(self.port), timeout=60)
+        connection = http.client.HTTPConnection(self.host, int(self.port), timeout=300)
         for _ in range(600):
             text, tail, length = bytearray(head), data, None
             for _ in range(rng.randrange(0, 3)):
@@ -492,7 +492,7 @@ class ControlTest(RestTest):
         begin = time.monotonic()
         answer = curl("--data-binary", f"@{large}", "-H", "Expect: 100-continue", f"{url}/models/identity/infer")
         self.assertEqual(len(json.loads(answer)["outputs"][0]["data"]), 300_000)
-        self.assertLess(time.monotonic() - begin, 30)
+        self.assertLess(time.monotonic() - begin, 300)
         os.unlink(large)
 
     def test_a_page_in_a_browser(self):

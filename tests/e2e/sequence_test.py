@@ -50,7 +50,7 @@ class SequenceTest(WithDaemon):
     def send(self, model, sequence, value, start=False, end=False):
         message = request(model, [("x", "FP32", [1, 1], struct.pack("<f", value))],
                           parameters=parameters(sequence, start, end))
-        return self.daemon.stub.ModelInfer(message, timeout=20)
+        return self.daemon.stub.ModelInfer(message, timeout=300)
 
     def ask(self, *arguments, **named):
         return floats(self.send(*arguments, **named).raw_output_contents[0])
@@ -82,13 +82,13 @@ class SequenceTest(WithDaemon):
                         self.assertEqual(got, expected)
 
     def test_signature_is_the_clients(self):
-        metadata = self.daemon.stub.ModelMetadata(pb.ModelMetadataRequest(name="oldest"), timeout=20)
+        metadata = self.daemon.stub.ModelMetadata(pb.ModelMetadataRequest(name="oldest"), timeout=300)
         self.assertEqual([tensor.name for tensor in metadata.inputs], ["x"])
         self.assertEqual([tensor.name for tensor in metadata.outputs], ["total"])
         message = request("oldest", [("x", "FP32", [1, 1], struct.pack("<f", 1)),
                                      ("START", "FP32", [1, 1], struct.pack("<f", 1))], parameters=parameters(9, True))
         with self.assertRaises(grpc.RpcError) as caught:
-            self.daemon.stub.ModelInfer(message, timeout=20)
+            self.daemon.stub.ModelInfer(message, timeout=300)
         self.assertEqual(caught.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
 
     def test_initial_state(self):
@@ -122,7 +122,7 @@ class SequenceTest(WithDaemon):
                          "inference request to model 'oldest' must specify a non-zero or non-empty correlation ID")
         wide = request("oldest", [("x", "FP32", [2, 1], struct.pack("<2f", 1, 2))], parameters=parameters(51, True))
         with self.assertRaises(grpc.RpcError) as caught:
-            self.daemon.stub.ModelInfer(wide, timeout=20)
+            self.daemon.stub.ModelInfer(wide, timeout=300)
         self.assertEqual(caught.exception.details(),
                          "inference request to model 'oldest' must specify batch-size 1 due to requirements of sequence "
                          "batcher")
@@ -151,7 +151,7 @@ class DecoupledTest(WithDaemon):
 
     def stream(self, messages):
         answers = {}
-        for response in self.daemon.stub.ModelStreamInfer(iter(messages), timeout=20):
+        for response in self.daemon.stub.ModelStreamInfer(iter(messages), timeout=300):
             answers.setdefault(response.infer_response.id, []).append(response)
         return answers
 
@@ -175,7 +175,7 @@ class DecoupledTest(WithDaemon):
 
     def test_unary_calls_are_refused(self):
         with self.assertRaises(grpc.RpcError) as caught:
-            self.daemon.stub.ModelInfer(self.message([1], "unary"), timeout=20)
+            self.daemon.stub.ModelInfer(self.message([1], "unary"), timeout=300)
         self.assertEqual(caught.exception.code(), grpc.StatusCode.UNIMPLEMENTED)
         self.assertEqual(caught.exception.details(),
                          "ModelInfer RPC doesn't support models with decoupled transaction policy")

@@ -21,6 +21,6 @@ def on_terminal(*arguments):
         if not piece:
             break
         shown += piece
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=300)
     os.close(ours)
     return process.returncode, out.decode(), shown.decode()

@@ -179,7 +179,7 @@ class TrainErrorsTest(unittest.TestCase):
             resource.prlimit(pid, resource.RLIMIT_FSIZE, limits)
         now = self.server.wait_until(job.id, lambda now: now.progress.checkpoint_step > good)
         self.assertEqual(now.message, "")
-        self.server.stub.DeleteJob(training.DeleteJobRequest(id=job.id), timeout=60)
+        self.server.stub.DeleteJob(training.DeleteJobRequest(id=job.id), timeout=300)
 
     # Streams.
 
@@ -260,12 +260,12 @@ class TrainErrorsTest(unittest.TestCase):
         self.assert_code(CODE.NOT_FOUND, "there is no training job 'none'", self.stream, "none", range(1))
         job = self.server.create(steps=10**7)
         self.assert_code(CODE.FAILED_PRECONDITION, "is not streamed", self.stream, job.id, range(1))
-        self.server.stub.DeleteJob(training.DeleteJobRequest(id=job.id), timeout=60)
+        self.server.stub.DeleteJob(training.DeleteJobRequest(id=job.id), timeout=300)
         job = self.create_streamed()
         message = batch(job.id, 0, self.x[:50], self.y[:50])
         message.raw_input_contents[0] = message.raw_input_contents[0][:-4]
         self.assert_code(CODE.INVALID_ARGUMENT, "byte size mismatch", self.server.stub.StreamData, iter([message]))
-        self.server.stub.DeleteJob(training.DeleteJobRequest(id=job.id), timeout=60)
+        self.server.stub.DeleteJob(training.DeleteJobRequest(id=job.id), timeout=300)
 
 
 if __name__ == "__main__":

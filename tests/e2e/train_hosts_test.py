@@ -176,17 +176,17 @@ class TrainHostsTest(unittest.TestCase):
         self.server.restart()
         now = self.server.wait_until(job.id, lambda now: now.progress.checkpoint_step > 20 and now.progress.ranks)
         self.assertEqual(now.state, RUNNING, now.message)
-        self.server.stub.CancelJob(training.CancelJobRequest(id=job.id), timeout=60)
+        self.server.stub.CancelJob(training.CancelJobRequest(id=job.id), timeout=300)
         self.assertEqual(self.server.watch(job.id)[0].state, CANCELLED)
 
     def test_pauses_and_goes_on_with_other_hosts(self):
         job = self.create(2, 1, epochs=60)
         self.server.wait_until(job.id, lambda now: now.progress.step > 60 or now.state in AT_REST)
-        self.server.stub.PauseJob(training.PauseJobRequest(id=job.id), timeout=60)
+        self.server.stub.PauseJob(training.PauseJobRequest(id=job.id), timeout=300)
         paused, _ = self.server.watch(job.id)
         self.assertEqual((paused.state, paused.progress.checkpoint_step), (PAUSED, paused.progress.step))
         wait_until(lambda: not self.workers["b"].rank_pids())
-        resumed = self.server.stub.ResumeJob(training.ResumeJobRequest(id=job.id, world_size=3), timeout=60)
+        resumed = self.server.stub.ResumeJob(training.ResumeJobRequest(id=job.id, world_size=3), timeout=300)
         self.assertEqual((resumed.spec.distribution.world_size, resumed.spec.distribution.processes_per_host), (3, 1))
         done, _, _ = self.finish(job)
         self.assertEqual([rank.host for rank in done.progress.ranks], ["a", "b", "c"])
@@ -211,11 +211,11 @@ class TrainHostsTest(unittest.TestCase):
     def test_cancelled_while_it_waits_and_while_it_runs(self):
         waiting = self.server.create(distribution=over_hosts(4, 1), **ENDLESS)
         self.server.wait_until(waiting.id, lambda now: "waiting for hosts" in now.message)
-        self.server.stub.CancelJob(training.CancelJobRequest(id=waiting.id), timeout=60)
+        self.server.stub.CancelJob(training.CancelJobRequest(id=waiting.id), timeout=300)
         self.assertEqual(self.server.watch(waiting.id)[0].state, CANCELLED)
         running = self.server.create(distribution=over_hosts(2, 1), **ENDLESS)
         self.server.wait_until(running.id, lambda now: now.progress.step > 0)
-        self.server.stub.CancelJob(training.CancelJobRequest(id=running.id), timeout=60)
+        self.server.stub.CancelJob(training.CancelJobRequest(id=running.id), timeout=300)
         self.assertEqual(self.server.watch(running.id)[0].state, CANCELLED)
         wait_until(lambda: not self.workers["b"].rank_pids())
 
@@ -239,7 +239,7 @@ class TrainHostsTest(unittest.TestCase):
         shown = self.server.client("jobs", "show", job.id)
         self.assertRegex(shown, r"rank 2 +c, pid \d+, step \d+")
         self.assertRegex(self.server.client("jobs", "hosts"), r"b +127\.0\.0\.1 +\d+ +busy")
-        self.server.stub.CancelJob(training.CancelJobRequest(id=job.id), timeout=60)
+        self.server.stub.CancelJob(training.CancelJobRequest(id=job.id), timeout=300)
         self.assertEqual(self.server.watch(job.id)[0].state, CANCELLED)
 
     def test_by_the_command_line(self):
@@ -274,7 +274,7 @@ class TrainHostsTest(unittest.TestCase):
             with self.assertRaises(grpc.RpcError) as caught:
                 self.server.stub.CreateJob(
                     training.CreateJobRequest(spec=spec(epochs=1, **{**JOB, "batch_size": 2000}, distribution=distribution)),
-                    timeout=60)
+                    timeout=300)
             self.assertIn(text, caught.exception.details())
 
 

@@ -54,7 +54,7 @@ class TrainHostsTlsTest(unittest.TestCase):
         return worker.start()
 
     def hosts(self):
-        return [host.name for host in self.stub.ListHosts(training.ListHostsRequest(), timeout=60).hosts]
+        return [host.name for host in self.stub.ListHosts(training.ListHostsRequest(), timeout=300).hosts]
 
     def test_a_job_runs_over_mutual_tls(self):
         self.worker("b", "--join-root-cert", self.authority.cert, "--join-cert", self.path("worker.pem"), "--join-key",
@@ -62,7 +62,7 @@ class TrainHostsTlsTest(unittest.TestCase):
         wait_until(lambda: self.hosts() == ["b"])
         job = self.stub.CreateJob(training.CreateJobRequest(spec=spec(
             model="norms", data="norms.pt", epochs=3, optimizer=training.Optimizer(name="sgd", lr=0.01),
-            distribution=training.Distribution(world_size=2, processes_per_host=1))), timeout=60)
+            distribution=training.Distribution(world_size=2, processes_per_host=1))), timeout=300)
         for change in self.stub.WatchJob(training.WatchJobRequest(id=job.id), timeout=300):
             job = change.job
         self.assertEqual(job.state, COMPLETED, job.message)

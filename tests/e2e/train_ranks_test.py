@@ -156,7 +156,7 @@ class TrainRanksTest(unittest.TestCase):
             call = request("mlp", [("x", "FP32", [8, 64], self.x[:8].numpy().tobytes())])
             while not is_over.is_set():
                 try:
-                    self.server.daemon.stub.ModelInfer(call, timeout=60)
+                    self.server.daemon.stub.ModelInfer(call, timeout=300)
                 except grpc.RpcError as error:
                     failures.append(error.details())
 
@@ -208,7 +208,7 @@ class TrainRanksTest(unittest.TestCase):
             job = self.server.create(distribution=ranks(2, **options), model=training.ModelSource(name=model, version=1), data=data,
                                      optimizer=SGD, steps=10**7)
             now = self.server.wait_until(job.id, lambda now: now.state in AT_REST or "result" in now.message)
-            self.server.stub.CancelJob(training.CancelJobRequest(id=job.id), timeout=60)
+            self.server.stub.CancelJob(training.CancelJobRequest(id=job.id), timeout=300)
             self.assertEqual(now.state, RUNNING, now.message)
             self.assertIn(text, now.message)
             self.server.watch(job.id)
@@ -228,10 +228,10 @@ class TrainRanksTest(unittest.TestCase):
         for world_size in (3, 1):
             before = self.server.get(job.id).progress.step
             self.server.wait_until(job.id, lambda now: now.progress.step > before + 60 or now.state in AT_REST)
-            self.server.stub.PauseJob(training.PauseJobRequest(id=job.id), timeout=60)
+            self.server.stub.PauseJob(training.PauseJobRequest(id=job.id), timeout=300)
             paused, _ = self.server.watch(job.id)
             self.assertEqual((paused.state, paused.progress.checkpoint_step), (PAUSED, paused.progress.step), paused.message)
-            self.server.stub.ResumeJob(training.ResumeJobRequest(id=job.id, world_size=world_size), timeout=60)
+            self.server.stub.ResumeJob(training.ResumeJobRequest(id=job.id, world_size=world_size), timeout=300)
         done, points = self.server.watch(job.id)
         self.assertEqual(done.state, COMPLETED, done.message)
         self.assert_near(whole, (done, {point.step: point.loss for point in points},
@@ -243,7 +243,7 @@ class TrainRanksTest(unittest.TestCase):
                                      optimizer=training.Optimizer(name="adam"), steps=10**7)
             now = self.server.wait_until(job.id, lambda now: now.state in AT_REST or (
                 len(now.progress.ranks) == 2 and min(rank.step for rank in now.progress.ranks) > 3))
-            self.server.stub.CancelJob(training.CancelJobRequest(id=job.id), timeout=60)
+            self.server.stub.CancelJob(training.CancelJobRequest(id=job.id), timeout=300)
             self.server.watch(job.id)
             return [rank.memory_bytes for rank in now.progress.ranks]
 
@@ -294,10 +294,10 @@ class TrainRanksTest(unittest.TestCase):
         whole = self.train(1, **fields)
         job = self.server.create(distribution=ranks(2), publish=AT_END, model=FIRST, optimizer=SGD, **fields)
         self.server.wait_until(job.id, lambda now: now.progress.step > 60 or now.state in AT_REST)
-        self.server.stub.PauseJob(training.PauseJobRequest(id=job.id), timeout=60)
+        self.server.stub.PauseJob(training.PauseJobRequest(id=job.id), timeout=300)
         paused, _ = self.server.watch(job.id)
         self.assertEqual((paused.state, paused.progress.checkpoint_step), (PAUSED, paused.progress.step))
-        resumed = self.server.stub.ResumeJob(training.ResumeJobRequest(id=job.id, world_size=3), timeout=60)
+        resumed = self.server.stub.ResumeJob(training.ResumeJobRequest(id=job.id, world_size=3), timeout=300)
         self.assertEqual(resumed.spec.distribution.world_size, 3)
         done, points = self.server.watch(job.id)
         self.assertEqual((done.state, len(done.progress.ranks)), (COMPLETED, 3), done.message)
@@ -339,7 +339,7 @@ class TrainRanksTest(unittest.TestCase):
                                       rf'rank="{rank}",host="[^"]+"\}} \d')
         shown = self.server.client("jobs", "show", job.id)
         self.assertRegex(shown, r"rank 0 +\S+, pid \d+, step \d+")
-        self.server.stub.CancelJob(training.CancelJobRequest(id=job.id), timeout=60)
+        self.server.stub.CancelJob(training.CancelJobRequest(id=job.id), timeout=300)
         self.assertEqual(self.server.watch(job.id)[0].state, CANCELLED)
 
     def test_by_the_command_line(self):
@@ -347,7 +347,7 @@ class TrainRanksTest(unittest.TestCase):
                           "--world-size", "2", "--max-restarts", "1", "--sync-batch-norm", "--zero", "1",
                           "--compression", "powersgd", "--compression-rank", "3", "--compression-start-step", "5")
         self.assertIn("COMPLETED", out)
-        job = max(self.server.stub.ListJobs(training.ListJobsRequest(), timeout=60).jobs, key=lambda job: job.created_at_ms)
+        job = max(self.server.stub.ListJobs(training.ListJobsRequest(), timeout=300).jobs, key=lambda job: job.created_at_ms)
         self.assertEqual(job.spec.distribution, ranks(
             2, processes_per_host=2, max_restarts=1, timeout_seconds=60, sync_batch_norm=True, zero=1, compression="powersgd",
             compression_rank=3, compression_start_step=5))
@@ -373,7 +373,7 @@ class TrainRanksTest(unittest.TestCase):
                 ("distribution.world_size: this server starts at most", spec(epochs=1, batch_size=1000, distribution=ranks(999))),
                 ("distribution.world_size: must be between", spec(epochs=1, distribution=ranks(-1)))):
             with self.assertRaises(grpc.RpcError) as caught:
-                self.server.stub.CreateJob(training.CreateJobRequest(spec=job), timeout=60)
+                self.server.stub.CreateJob(training.CreateJobRequest(spec=job), timeout=300)
             self.assertIn(text, caught.exception.details())
 
 

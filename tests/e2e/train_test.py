@@ -52,7 +52,7 @@ class TrainingTest(unittest.TestCase):
 
     def infer(self, model="mlp", rows=8):
         response = self.server.daemon.stub.ModelInfer(
-            request(model, [("x", "FP32", [rows, 64], self.x[:rows].numpy().tobytes())]), timeout=60)
+            request(model, [("x", "FP32", [rows, 64], self.x[:rows].numpy().tobytes())]), timeout=300)
         scores = torch.frombuffer(bytearray(response.raw_output_contents[0]), dtype=torch.float32)
         return int(response.model_version), scores.view(rows, 10)
 
@@ -85,7 +85,7 @@ class TrainingTest(unittest.TestCase):
             self.assertTrue(torch.allclose(theirs(self.x[:8]), scores, atol=1e-5))
             with open(os.path.join(self.server.models, "circle", "2", "job.json")) as origin:
                 self.assertEqual(json.load(origin)["job"], job.id)
-            rollback = self.server.stub.Rollback(training.RollbackRequest(model="circle"), timeout=60)
+            rollback = self.server.stub.Rollback(training.RollbackRequest(model="circle"), timeout=300)
             self.assertEqual((rollback.withdrawn_version, rollback.served_version), (2, 1))
             self.assertEqual(self.infer("circle")[0], 1)
             again = self.server.run(model="circle", epochs=1, publish=AT_END)
@@ -143,7 +143,7 @@ class TrainingTest(unittest.TestCase):
         self.server.stub.ResumeJob(training.ResumeJobRequest(id=job.id))
         begun = self.server.wait_until(job.id, lambda now: now.state == RUNNING and 0 < now.progress.step)
         self.assertLessEqual(begun.progress.samples, begun.progress.step * 50)
-        self.server.stub.DeleteJob(training.DeleteJobRequest(id=job.id), timeout=60)
+        self.server.stub.DeleteJob(training.DeleteJobRequest(id=job.id), timeout=300)
         self.assertEqual(self.server.run(**fields).progress.loss, whole.progress.loss)
 
     def test_pause_and_resume_give_the_same_weights(self):
@@ -188,7 +188,7 @@ class TrainingTest(unittest.TestCase):
     def test_deletes_a_job_that_runs(self):
         job = self.server.create(**ENDLESS)
         self.server.wait_until(job.id, lambda now: now.progress.step > 0)
-        self.server.stub.DeleteJob(training.DeleteJobRequest(id=job.id), timeout=60)
+        self.server.stub.DeleteJob(training.DeleteJobRequest(id=job.id), timeout=300)
         self.assert_code(CODE.NOT_FOUND, job.id, self.server.get, job.id)
 
     def test_jobs_outlive_a_clean_stop(self):
@@ -198,7 +198,7 @@ class TrainingTest(unittest.TestCase):
         self.server.start()
         now = self.server.wait_until(job.id, lambda now: now.state == RUNNING and now.progress.step > 0)
         self.assertGreater(now.progress.checkpoint_step, 10)  # written when it was stopped
-        self.server.stub.DeleteJob(training.DeleteJobRequest(id=job.id), timeout=60)
+        self.server.stub.DeleteJob(training.DeleteJobRequest(id=job.id), timeout=300)
 
     def test_a_bar_that_is_not_met_keeps_the_old_version(self):
         before = self.infer()[0]
@@ -286,7 +286,7 @@ class TrainingTest(unittest.TestCase):
             data = archive.read()
         pieces = [training.UploadModelRequest(data=data[i:i + 10000], size_bytes=len(data) if i == 0 else 0)
                   for i in range(0, len(data), 10000)]
-        upload = self.server.stub.UploadModel(iter(pieces), timeout=60)
+        upload = self.server.stub.UploadModel(iter(pieces), timeout=300)
         self.assertEqual(upload.size_bytes, len(data))
         job = self.server.run(model=training.ModelSource(upload_id=upload.upload_id), data="norms.pt", epochs=1,
                               publish=training.PublishPolicy(when="at_end", model="brought"))
@@ -295,9 +295,9 @@ class TrainingTest(unittest.TestCase):
         self.assert_code(CODE.NOT_FOUND, "upload_id", self.server.create,
                          model=training.ModelSource(upload_id="upload-none", name="m"), epochs=1)
         self.assert_code(CODE.DATA_LOSS, "", self.server.stub.UploadModel,
-                         iter([training.UploadModelRequest(data=data[:500])]), timeout=60)
+                         iter([training.UploadModelRequest(data=data[:500])]), timeout=300)
         self.assert_code(CODE.INVALID_ARGUMENT, "announced", self.server.stub.UploadModel,
-                         iter([training.UploadModelRequest(data=data, size_bytes=5)]), timeout=60)
+                         iter([training.UploadModelRequest(data=data, size_bytes=5)]), timeout=300)
         uploads = os.listdir(os.path.join(self.server.jobs, "uploads"))
         self.assertEqual(uploads, [upload.upload_id + ".pt"])
 

@@ -55,10 +55,10 @@ class TrainingDaemon:
                               check=True, timeout=120).stdout
 
     def create(self, **fields):
-        return self.stub.CreateJob(training.CreateJobRequest(spec=spec(**fields)), timeout=60)
+        return self.stub.CreateJob(training.CreateJobRequest(spec=spec(**fields)), timeout=300)
 
     def get(self, job_id):
-        return self.stub.GetJob(training.GetJobRequest(id=job_id), timeout=60)
+        return self.stub.GetJob(training.GetJobRequest(id=job_id), timeout=300)
 
     def watch(self, job_id, timeout=300):
         """The job at rest, and all points of its curves."""

@@ -96,7 +96,7 @@ class WarmupTest(unittest.TestCase):
 
     def infer(self, model, tensor, datatype="FP32"):
         message = request(model, [("x", datatype, list(tensor.shape), tensor.numpy().tobytes())])
-        return self.daemon.stub.ModelInfer(message, timeout=60).raw_output_contents[0]
+        return self.daemon.stub.ModelInfer(message, timeout=300).raw_output_contents[0]
 
     def assert_unavailable(self, model, text):
         with self.assertRaises(grpc.RpcError) as caught:

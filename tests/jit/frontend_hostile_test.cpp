@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 #include <random>
 
 #include "tests/jit/frontend_fixture.h"
@@ -194,7 +194,7 @@ TEST(FrontendHostile, RandomChanges) {
   std::mt19937 random(7);
   const std::string source = kSource;
   const std::string alphabet = "()[]{}:,.=\"'\\ \n\tab019_-+*#@<>\xff";
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();  // of the processor, whatever else runs
   for (int round = 0; round < 4000; ++round) {
     std::string text = source;
     for (int changes = static_cast<int>(random() % 3) + 1; changes > 0; --changes) {
@@ -211,7 +211,7 @@ TEST(FrontendHostile, RandomChanges) {
     if (HasFatalFailure()) return;
   }
   for (size_t length = 0; length < source.size(); length += 7) compile_all(source.substr(0, length));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(120));
+  EXPECT_LT(std::clock() - begin, 120 * CLOCKS_PER_SEC);
 }
 
 }  // namespace

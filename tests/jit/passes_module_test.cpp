@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
+
 #include "core/jit/ir/text.h"
 #include "core/jit/ir/verify.h"
 #include "core/jit/passes/freeze_analysis.h"
@@ -381,9 +383,9 @@ TEST_F(ModulePasses, AreLinearInTheSizeOfTheGraph) {
   }
   text += "  return (%x" + std::to_string(layers) + ")\n";
   library_.add("__torch__.M.forward", text);
-  auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // of the processor, whatever else runs
   std::string result = optimise(self, "forward");
-  auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   RecordProperty("seconds", std::to_string(seconds));
   EXPECT_LT(seconds, 20);
   EXPECT_EQ(std::count(result.begin(), result.end(), '\n'), 2 * layers + 4);

@@ -2,6 +2,7 @@
 // orders, several thread counts, and several threads at once.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <thread>
@@ -124,8 +125,13 @@ Tensor expected_of(const Net& net, const Tensor& input, const Tensor& other) {
 // Runs a prepared call in memory of its own; the residual in the output's memory when it may be.
 Tensor run_prepared(const ops::PreparedCall& call, const Tensor& input, const Tensor& other, const Tensor& like,
                     bool overwrites) {
-  const Tensor out = Tensor::empty_strided(like.sizes(), like.strides(), DType::kFloat32);
-  for (int64_t i = 0; i < out.numel(); ++i) out.data<float>()[i] = NAN;
+  // Nothing is written in front of the output or behind it.
+  constexpr int64_t kMargin = 1 << 14;
+  constexpr float kUntouched = 1234.5f;
+  const Tensor room = Tensor::empty(Dims{like.numel() + 2 * kMargin}, DType::kFloat32);
+  std::fill_n(room.data<float>(), room.numel(), kUntouched);
+  const Tensor out = room.as_view(like.sizes(), like.strides(), kMargin);
+  std::fill_n(out.data<float>(), out.numel(), NAN);
   const bool in_place = overwrites && (call.may_overwrite & 2) != 0;
   if (in_place) out.copy_from(other);
   const Tensor scratch = Tensor::empty(Dims{static_cast<int64_t>(call.scratch_bytes) + 1}, DType::kUInt8);
@@ -134,6 +140,10 @@ Tensor run_prepared(const ops::PreparedCall& call, const Tensor& input, const Te
                                                                    : other.raw_data()};
   void* const outputs[] = {out.raw_data()};
   call.run(ops::KernelContext{}, {inputs, outputs, scratch.raw_data()});
+  const float* margin = room.data<float>();
+  EXPECT_EQ(std::count(margin, margin + kMargin, kUntouched), kMargin) << "in front of the output";
+  margin += kMargin + like.numel();
+  EXPECT_EQ(std::count(margin, margin + kMargin, kUntouched), kMargin) << "behind the output";
   return out;
 }
 
@@ -217,6 +227,16 @@ const std::vector<Shape> kShapes{
     {1, 8, 16, 7, 7, 3, 1, 1, 1, 8},
     {1, 6, 6, 7, 7, 3, 1, 1, 1, 6},
     {1, 16, 8, 9, 9, 3, 1, 1, 1, 4},
+    // Enough work for every thread: odd numbers of rows, by rows and by channels, images side by side.
+    {1, 32, 32, 13, 13, 3, 1, 2, 2, 1, "direct"},
+    {1, 64, 48, 15, 3, 3, 1, 2, 2, 1, "direct"},
+    {1, 96, 200, 5, 3, 3, 1, 2, 2, 1, "direct"},
+    {3, 64, 40, 7, 9, 3, 2, 1, 1, 1, "direct"},
+    {1, 4, 24, 33, 31, 5, 1, 2, 1, 1, "direct"},
+    {1, 96, 96, 15, 13, 3, 1, 1, 1, 1, "winograd 4x4"},
+    {1, 160, 176, 9, 7, 3, 1, 1, 1, 1, "winograd 2x2"},
+    {1, 288, 288, 17, 15, 3, 1, 1, 1, 288, "depthwise"},
+    {3, 96, 96, 15, 11, 5, 2, 2, 1, 96, "depthwise"},
 };
 
 TEST(PackedConv, EveryShape) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <random>
@@ -31,6 +32,34 @@ inline bool same_bits(const Tensor& a, const Tensor& b) {
   return std::memcmp(x.raw_data(), y.raw_data(), x.size_bytes()) == 0;
 }
 
+// An output of a call, with bytes around it that nothing may write.
+class Guarded {
+ public:
+  explicit Guarded(const Tensor& meta) {
+    int64_t last = 0;
+    for (size_t i = 0; i < meta.sizes().size(); ++i) last += (meta.sizes()[i] - 1) * meta.strides()[i];
+    const auto item = static_cast<int64_t>(size_of(meta.dtype()));
+    bytes_ = meta.numel() == 0 ? 0 : (last + 1) * item;
+    room_ = Tensor::empty(Dims{bytes_ + 2 * kMargin}, DType::kUInt8);
+    std::memset(room_.raw_data(), kUntouched, static_cast<size_t>(room_.numel()));
+    std::memset(static_cast<char*>(room_.raw_data()) + kMargin, 0xff, static_cast<size_t>(bytes_));
+    tensor_ = Tensor::from_storage(room_.storage(), meta.sizes(), meta.strides(), kMargin / item, meta.dtype());
+  }
+  const Tensor& tensor() const { return tensor_; }
+  void expect_untouched() const {
+    const auto* margin = static_cast<const unsigned char*>(room_.raw_data());
+    EXPECT_EQ(std::count(margin, margin + kMargin, kUntouched), kMargin) << "in front of an output";
+    margin += kMargin + bytes_;
+    EXPECT_EQ(std::count(margin, margin + kMargin, kUntouched), kMargin) << "behind an output";
+  }
+
+ private:
+  static constexpr int64_t kMargin = 4096;
+  static constexpr unsigned char kUntouched = 0xa5;
+  int64_t bytes_ = 0;
+  Tensor room_, tensor_;
+};
+
 class PreparedRunner {
  public:
   // Tensors of `arguments`, also those in lists, are inputs of each run unless they are in `constants`.
@@ -56,6 +85,7 @@ class PreparedRunner {
     std::vector<const void*> inputs;
     std::vector<Tensor> outputs;
     std::vector<void*> output_data;
+    std::vector<Guarded> guarded;
     Tensor target;
     for (size_t i = 0; i < inputs_.size(); ++i) {
       Tensor input = inputs_[i];
@@ -68,8 +98,7 @@ class PreparedRunner {
     for (const Tensor& meta : metas_) {
       Tensor out = target;
       if (!target || !outputs.empty()) {
-        out = Tensor::empty_strided(meta.sizes(), meta.strides(), meta.dtype());
-        std::memset(out.storage()->data(), 0xff, out.storage()->size_bytes());
+        out = guarded.emplace_back(meta).tensor();
       }
       outputs.push_back(out);
       output_data.push_back(out.raw_data());
@@ -78,6 +107,7 @@ class PreparedRunner {
     const auto address = (reinterpret_cast<uintptr_t>(scratch.data()) + 63) / 64 * 64;
     set_thread_budget(threads_);
     prepared_->run(ops::KernelContext(), {inputs.data(), output_data.data(), reinterpret_cast<void*>(address)});
+    for (const Guarded& one : guarded) one.expect_untouched();
     return outputs;
   }
   size_t input_count() const { return inputs_.size(); }

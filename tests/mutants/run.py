@@ -139,6 +139,7 @@ def main(arguments: list[str]) -> int:
     options.root = options.root.resolve()
     folder = options.root / "build" / "mutants"
     folder.mkdir(parents=True, exist_ok=True)
+    folder = folder.resolve()  # may be lent by another checkout: build folders know their place
     journal, entries = Journal(folder / "journal.jsonl"), []
     if options.report:
         print(summary(journal.entries()))

@@ -363,6 +363,37 @@ TEST_F(Batches, AnotherKeyGoesFirstWhenItIsReady) {
   EXPECT_EQ(policy.next(0).wake_ns, 1000);
 }
 
+// Each time that another kind comes, whoever waited of the one before may go.
+TEST_F(Batches, KindsThatComeInTurnsSendEachOtherOff) {
+  BatchPolicy policy(batches_of(4, 1000));
+  EXPECT_EQ(add(policy, 0, {.key = {1}}), Added::kIsReady) << "a worker has to know until when it waits";
+  EXPECT_EQ(policy.next(0).wake_ns, 1000);
+  EXPECT_EQ(add(policy, 1, {.key = {2}}), Added::kIsReady);
+  EXPECT_EQ(add(policy, 2, {.at_ns = 1, .key = {1}}), Added::kIsReady) << "which lets the second kind go";
+  EXPECT_EQ(add(policy, 3, {.at_ns = 1, .key = {1}}), Added::kWaits);
+  EXPECT_EQ(ids(policy.next(1).tasks), (Ids{0, 2, 3}));
+  EXPECT_EQ(ids(policy.next(1).tasks), Ids{1});
+}
+
+// The first preferred size that was reached counts, not what is left when the largest is passed.
+TEST_F(Batches, APreferredSizeOnTheWayIsTaken) {
+  BatchRules rules = batches_of(8, 1000);
+  rules.preferred_rows = {2, 4};
+  BatchPolicy policy(rules);
+  for (int i = 0; i < 3; ++i) add(policy, i);
+  add(policy, 3, {.rows = 2});
+  EXPECT_EQ(ids(policy.next(0).tasks), (Ids{0, 1}));
+}
+
+TEST_F(Batches, ATaskLargerThanAnyPreferredSizeTakesOthersAlong) {
+  BatchRules rules = batches_of(8, 1000);
+  rules.preferred_rows = {4};
+  BatchPolicy policy(rules);
+  add(policy, 0, {.rows = 5});
+  add(policy, 1);
+  EXPECT_EQ(ids(policy.next(0).tasks), (Ids{0, 1}));
+}
+
 TEST_F(Batches, ADeadlineShortensTheWait) {
   BatchPolicy policy(batches_of(4, 1000));
   add(policy, 0);

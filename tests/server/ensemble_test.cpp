@@ -39,7 +39,7 @@ class Answers final : public InferSink {
     if (is_final) done_.set_value();
   }
   bool is_cancelled() const override { return is_cancelled_flag; }
-  void wait() { ASSERT_EQ(done_.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready); }
+  void wait() { ASSERT_EQ(done_.get_future().wait_for(std::chrono::seconds(200)), std::future_status::ready); }
 
   std::vector<InferResult> results;
   std::atomic<bool> is_cancelled_flag{false};

@@ -59,6 +59,52 @@ TEST(MessageBounds, ParametersAreCountedOverAllInputs) {
               HasSubstr("32768 parameters in all"));
 }
 
+// Each list as long as may be, and longer by one.
+TEST(MessageBounds, ListsUpToTheirLimits) {
+  const auto field = [](char tag, const std::string& content) {
+    std::string size;
+    size_t left = content.size();
+    for (; left > 127; left >>= 7) size += static_cast<char>(0x80 | (left & 127));
+    return std::string(1, tag) + size + static_cast<char>(left) + content;
+  };
+  const auto times = [](size_t count, const std::string& text) {
+    std::string all;
+    for (size_t i = 0; i < count; ++i) all += text;
+    return all;
+  };
+  const auto outcome = [](const std::string& message) {
+    return message_of([&] { parse_infer_message(wire_of(message)); });
+  };
+  const std::string empty_contents = field(0x2a, ""), full_input = field(0x2a, times(4096, empty_contents));
+  const auto keys = [&](size_t count) {
+    std::string all;
+    for (size_t i = 0; i < count; ++i) all += field(0x22, field(0x0a, std::to_string(i)));
+    return all;
+  };
+  const std::string full_map = field(0x2a, keys(1024));
+  const struct {
+    std::string most, more;
+    const char* says;
+  } rows[] = {
+      {times(4096, field(0x2a, "")), field(0x2a, ""), "more than 4096 tensors"},
+      {times(4096, field(0x32, "")), field(0x32, ""), "more than 4096 tensors"},
+      {times(4096, field(0x3a, "")), field(0x3a, ""), "more than 4096 tensors"},
+      {full_input, field(0x2a, times(4097, empty_contents)), "contents in more than 4096 parts"},
+      {full_input + full_input, field(0x2a, empty_contents), "contents in more than 8192 parts"},
+      {keys(1024), field(0x22, field(0x0a, "x")), "more than 1024 parameters"},
+      {times(32, full_map), field(0x22, ""), "32768 parameters in all"},
+      {field(0x2a, times(64, std::string("\x18\x01"))), field(0x2a, times(65, std::string("\x18\x01"))),
+       "more than 64 dimensions"},
+      {field(0x2a, field(0x1a, times(64, "\x01"))), field(0x2a, field(0x1a, times(65, "\x01"))),
+       "more than 64 dimensions"},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.says);
+    EXPECT_NO_THROW(parse_infer_message(wire_of(row.most)));
+    EXPECT_THAT(outcome(row.most + row.more), HasSubstr(row.says));
+  }
+}
+
 TEST(MessageBounds, EmptyTextsCountAsWhatTheyBecome) {
   Signature signature = testing::signature_of({"x"}, {"OUTPUT__0"});
   signature.inputs[0].takes_bytes = true;

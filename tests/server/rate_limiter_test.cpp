@@ -45,6 +45,8 @@ TEST(RateLimiter, WhatNobodyNeedsAnyMoreIsForgotten) {
   EXPECT_EQ(limiter.usage("R", false).first, 5u);
   large.reset();
   EXPECT_EQ(limiter.usage("R", false).first, 2u);
+  EXPECT_EQ(limiter.usage("R", true), (std::pair<uint64_t, uint64_t>{0, 0}));
+  EXPECT_EQ(limiter.usage("", false), (std::pair<uint64_t, uint64_t>{0, 0}));
 }
 
 // Waits until some thread waits for a permit: the next try fails although nothing would hinder it.

@@ -208,7 +208,7 @@ TEST_F(CachedModelTest, ThoseThatWaitedInVainRunSideBySide) {
   while_running_ = [&] {
     if (order++ == 0) return;
     ++inside;
-    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(200);
     while (inside < 2 && std::chrono::steady_clock::now() < patience) std::this_thread::yield();
   };
   may_go_on_ = false;
@@ -222,7 +222,7 @@ TEST_F(CachedModelTest, ThoseThatWaitedInVainRunSideBySide) {
   may_go_on_ = true;
   may_go_on_.notify_all();
   for (FakeSink& answer : answers) EXPECT_EQ(answer.wait().status.message(), "negative");
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(200));
 }
 
 TEST_F(CachedModelTest, DoesNotKeepFailures) {

@@ -397,6 +397,51 @@ TEST_F(SequencePolicyTest, DeadlinesHoldWithoutAPlace) {
   EXPECT_EQ(policy->waiting(), 0);
 }
 
+// Cancelled requests have no time at which they are looked for: each place is.
+TEST_F(SequencePolicyTest, CancelledOnesOfEveryPlaceAreFound) {
+  for (const uint64_t place : {0, 1, 2}) {
+    SCOPED_TRACE(place);
+    use_oldest(3, 3);
+    rejected.clear();
+    cancelled() = {static_cast<int>(10 + place)};
+    for (uint64_t i = 0; i < 3; ++i) add(i + 1, static_cast<int>(10 + i), {.start = true});
+    EXPECT_EQ(run().size(), 2u);
+    EXPECT_EQ(rejected_ids(), Ids{static_cast<int>(10 + place)});
+  }
+}
+
+TEST_F(SequencePolicyTest, TheNextDeadlineOfThoseThatWaitForAPlaceCounts) {
+  use_oldest(1, 1);
+  add(1, 1, {.start = true});
+  run();
+  add(2, 2, {.start = true, .deadline_ns = 200});
+  add(3, 3, {.start = true, .deadline_ns = 300});
+  EXPECT_EQ(policy->next_expiry_ns(), 200);
+  now = 200;
+  run();
+  EXPECT_EQ(rejected_ids(), Ids{2});
+  EXPECT_EQ(policy->next_expiry_ns(), 300);
+  now = 300;
+  run();
+  EXPECT_EQ(rejected_ids(), (Ids{2, 3}));
+  EXPECT_EQ(policy->next_expiry_ns(), kNoDeadline);
+}
+
+// What is left of a sequence that has ended may be lost without harm to the next one of its number.
+TEST_F(SequencePolicyTest, ALostRestLeavesTheNextOfItsNumber) {
+  use_oldest(2, 2);
+  add(1, 1, {.start = true});
+  add(1, 2, {.end = true});
+  add(1, 3, {.start = true});
+  cancelled() = {2};
+  run();
+  EXPECT_EQ(rejected_ids(), (Ids{1, 2}));
+  rejected.clear();
+  EXPECT_NO_THROW(add(1, 4));
+  run();
+  EXPECT_TRUE(rejected_ids().empty());
+}
+
 TEST_F(SequencePolicyTest, DrainGivesEverything) {
   use_direct(1);
   add(1, 1, {.start = true});

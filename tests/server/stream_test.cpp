@@ -20,7 +20,7 @@ class StreamTest : public testing::DaemonFixture {
   struct Stream {
     explicit Stream(inference::GRPCInferenceService::Stub& stub, const char* header = nullptr) {
       if (header) context.AddMetadata(header, "true");
-      context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+      context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(200));
       call = stub.ModelStreamInfer(&context);
     }
     ModelStreamInferResponse read() {

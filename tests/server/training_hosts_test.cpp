@@ -311,8 +311,9 @@ TEST_F(FileCacheTest, WhatWasNotUsedForLongestMakesRoom) {
 class HostedRanksTest : public ::testing::Test {
  protected:
   HostedRanksTest() { make(1); }
-  void make(int64_t processes) {
+  void make(int64_t processes, const fs::path& data_folder = {}) {
     HostedRanks::Options options;
+    options.data_folder = data_folder.string();
     options.folder = folder_.path() / "ranks";
     options.host = "h";
     options.processes = processes;
@@ -375,6 +376,43 @@ TEST_F(HostedRanksTest, FilesAreThereUntilTheStartIsStopped) {
   EXPECT_FALSE(fs::exists(file.parent_path().parent_path()));
   ranks_->take(PrepareOrder{"01234567", {file_of("abd", "d/f")}, 5});
   EXPECT_EQ(next<FailedReport>().code, ErrorCode::kDataLoss);
+}
+
+// Data that lies here already is read where it lies, unless some of it has to be fetched: then all is in one folder.
+TEST_F(HostedRanksTest, DataThatIsHereAlreadyStays) {
+  const fs::path own = folder_.path() / "own", start = folder_.path() / "ranks" / "01234567";
+  fs::create_directories(own);
+  std::ofstream(own / "same") << "abc";
+  std::ofstream(own / "same too") << "abd";
+  std::ofstream(own / "other") << "xyz";
+  std::ofstream(own / "longer") << "abcd";
+  const auto data = [](const std::string& content, const std::string& path) {
+    HostFile file = file_of(content, path);
+    file.is_data = true;
+    return file;
+  };
+  make(1, own);
+  const std::vector<HostFile> both{data("abc", "same"), data("abd", "same too"), file_of("abc", "base.pt")};
+  ranks_->take(PrepareOrder{"01234567", both, 5});
+  next<PreparedReport>();
+  EXPECT_EQ(content_of(start / "base.pt"), "abc");
+  EXPECT_FALSE(fs::exists(start / "data"));
+  for (const char* path : {"other", "longer", "missing", "../own/same"}) {
+    SCOPED_TRACE(path);
+    const bool is_outside = path[0] == '.';
+    ranks_->take(StopOrder{"01234567"});
+    const PrepareOrder order{"01234567", {data("abd", "same too"), data("abc", path)}, 5};
+    if (is_outside) {
+      EXPECT_NE(refusal(order), "");
+      continue;
+    }
+    ranks_->take(order);
+    next<PreparedReport>();
+    EXPECT_EQ(content_of(start / "data" / "same too"), "abd") << "which can only be its own: abc would be fetched";
+    EXPECT_EQ(content_of(start / "data" / path), "abc");
+  }
+  EXPECT_EQ(content_of(own / "other"), "xyz");
+  EXPECT_EQ(content_of(own / "longer"), "abcd");
 }
 
 TEST_F(HostedRanksTest, ACoordinatorThatIsSilentIsGoneAfterItsOwnTime) {

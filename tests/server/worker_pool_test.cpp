@@ -143,5 +143,31 @@ TEST(WorkerPool, AStoppedAlarmHasRungOut) {
   alarm.set(0);  // does nothing any more
 }
 
+// Whoever stops an alarm that rings sleeps until it has rung out. So often that it was asleep at least once.
+TEST(WorkerPool, StoppingARingingAlarmIsWoken) {
+  for (int round = 0; round < 50; ++round) {
+    WorkerPool pool;
+    std::latch rings(1), goes_on(1);
+    WorkerPool::Alarm alarm(pool, [&] {
+      rings.count_down();
+      goes_on.wait();
+    });
+    alarm.set(0);
+    rings.wait();
+    auto stopped = std::async(std::launch::async, [&] { alarm.stop(); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    goes_on.count_down();
+    stopped.get();
+  }
+}
+
+TEST(WorkerPool, HasAThreadHoweverFewAreAllowed) {
+  WorkerPool pool(0);
+  std::latch done(2);
+  for (int i = 0; i < 2; ++i) pool.post([&] { done.count_down(); });
+  done.wait();
+  EXPECT_EQ(pool.threads(), 1u);
+}
+
 }  // namespace
 }  // namespace tensord::server

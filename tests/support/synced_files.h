@@ -67,3 +67,8 @@ extern "C" int rename(const char* from, const char* to) noexcept {
   tensord::testing::sync_log().add(std::string("rename ") + from + " " + to);
   return static_cast<int>(syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
 }
+
+extern "C" int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) noexcept {
+  tensord::testing::sync_log().add(std::string("rename ") + from + " " + to);
+  return static_cast<int>(syscall(SYS_renameat2, from_folder, from, to_folder, to, flags));
+}

@@ -1,7 +1,6 @@
 #include "tensord/client/options.h"
 
 #include <fstream>
-#include <iterator>
 
 #include "tensord/client/error.h"
 
@@ -11,7 +10,10 @@ namespace {
 std::string read_text(const std::string& path) {
   if (path.empty()) return {};
   std::ifstream in(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  // read(), since iterators over the buffer throw an exception of their own where the path is a folder's.
+  std::string text;
+  for (char piece[4096]; in.read(piece, sizeof(piece)), in.gcount() > 0;)
+    text.append(piece, static_cast<size_t>(in.gcount()));
   if (!in.is_open() || in.bad()) throw NotFoundError(path + ": cannot be read");
   return text;
 }

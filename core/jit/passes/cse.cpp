@@ -2,7 +2,6 @@
 // results are ever written, and merges equal constants. A result can replace another only
 // where it is in scope: later in its block or in blocks within.
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <unordered_map>
 
@@ -10,6 +9,7 @@
 #include "core/jit/ir/text.h"
 #include "core/jit/ir/type_match.h"
 #include "core/jit/passes/passes.h"
+#include "core/jit/passes/same_constant.h"
 
 namespace tensord::jit {
 
@@ -19,16 +19,6 @@ using ops::Value;
 namespace {
 
 void mix(size_t& hash, size_t value) { hash ^= value + 0x9e3779b97f4a7c15u + (hash << 6) + (hash >> 2); }
-
-// Lists of numbers compare by what they hold; the rest of what has identity, by identity.
-bool is_number_list(const Value& value) {
-  constexpr size_t kMaxItems = 64;
-  if (!value.is_list() || value.to_list()->items.size() > kMaxItems) return false;
-  for (const Value& item : value.to_list()->items) {
-    if (!item.is_number()) return false;
-  }
-  return true;
-}
 
 size_t hash_of(const Value& value) {
   switch (value.tag()) {
@@ -46,24 +36,6 @@ size_t hash_of(const Value& value) {
     }
     default: return static_cast<size_t>(value.tag());
   }
-}
-
-// Exactly the same: 1, 1.0 and True differ, as do 0.0 and -0.0.
-bool same_constant(const Value& a, const Value& b) {
-  using Bits = std::array<int64_t, 2>;
-  if (a.tag() != b.tag()) return false;
-  if (a.is_float()) return std::bit_cast<int64_t>(a.to_float()) == std::bit_cast<int64_t>(b.to_float());
-  if (a.is_complex()) return std::bit_cast<Bits>(a.to_complex()) == std::bit_cast<Bits>(b.to_complex());
-  if (is_number_list(a) && is_number_list(b)) {
-    const auto& items_a = a.to_list()->items;
-    const auto& items_b = b.to_list()->items;
-    if (items_a.size() != items_b.size()) return false;
-    for (size_t i = 0; i < items_a.size(); ++i) {
-      if (!same_constant(items_a[i], items_b[i])) return false;
-    }
-    return true;
-  }
-  return a.is_same(b);
 }
 
 struct NodeHash {

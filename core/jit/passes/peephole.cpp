@@ -11,6 +11,7 @@
 #include "core/jit/ir/type_match.h"
 #include "core/jit/passes/passes.h"
 #include "core/jit/passes/peephole_pattern.h"
+#include "core/jit/passes/same_constant.h"
 
 namespace tensord::jit {
 
@@ -22,15 +23,6 @@ GraphValue* Match::value(std::string_view name) const {
   }
   fail(ErrorCode::kInternal, "peephole rule: the pattern has no '", name, "'");
 }
-
-namespace {
-
-bool same_constant(const Value& a, const Value& b) {
-  if (a.tag() != b.tag() || a.is_tensor()) return false;
-  return a.equals(b);
-}
-
-}  // namespace
 
 struct RuleTable::Rules {
   struct Compiled {

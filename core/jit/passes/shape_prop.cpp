@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/jit/ir/alias.h"
 #include "core/jit/passes/passes.h"
+#include "core/jit/passes/same_constant.h"
 #include "core/ops/run.h"
 
 namespace tensord::jit {
@@ -44,7 +45,7 @@ bool is_same_shape(const Value& a, const Value& b) {
     const Tensor &x = a.to_tensor(), &y = b.to_tensor();
     return x.sizes() == y.sizes() && x.strides() == y.strides() && x.dtype() == y.dtype() && x.device() == y.device();
   }
-  return a.is_number() && b.is_number() && a.tag() == b.tag() && a.equals(b);
+  return a.is_number() && same_constant(a, b);
 }
 
 bool holds_list(const ops::Type& type) {

@@ -4,6 +4,7 @@
 // and knows no operator (peephole).
 #include "core/jit/ir/alias.h"
 #include "core/jit/passes/passes.h"
+#include "core/jit/passes/same_constant.h"
 
 namespace tensord::jit {
 
@@ -119,13 +120,12 @@ class Simplifier {
       GraphValue* second = node->blocks()[1]->outputs()[output->index()];
       // The same value in both must come from outside of both.
       if (first == second && ops::is_subtype(first->type(), output->type())) replace(output, first);
-      if (first != second && are_equal(first->constant(), second->constant())) agree(node, output, *first->constant());
+      if (first != second && are_same(first->constant(), second->constant())) agree(node, output, *first->constant());
     }
   }
 
-  static bool are_equal(const ops::Value* a, const ops::Value* b) {
-    const auto is_plain = [](const ops::Value& v) { return v.is_number() || v.is_string() || v.is_none(); };
-    return a && b && is_plain(*a) && is_plain(*b) && a->tag() == b->tag() && a->equals(*b);
+  static bool are_same(const ops::Value* a, const ops::Value* b) {
+    return a && b && (a->is_number() || a->is_string() || a->is_none()) && same_constant(*a, *b);
   }
 
   // Both branches give this constant.

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/file_text.h"
 #include "core/tensor/shape.h"
 #include "server/executor/model/sequence_model.h"
 #include "server/executor/model/wide_unsigned.h"
@@ -63,10 +64,10 @@ void read_file(const std::string& file, char* data, size_t size_bytes, const std
 
 // Elements of BYTES lie one after another, each with its length in 4 bytes before it.
 std::vector<std::string> read_strings(const std::string& file, size_t count, const std::string& what) {
-  std::ifstream in(file, std::ios::binary);
+  const std::optional<std::string> text = file_text(file);
+  check(text.has_value(), what, ": ", file, " cannot be read");
+  const std::string& rest = *text;
   std::vector<std::string> out;
-  std::string rest((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  check(in.good(), what, ": ", file, " cannot be read");
   for (size_t at = 0; at < rest.size();) {
     uint32_t length = 0;
     check(rest.size() - at >= sizeof(length), what, ": ", file, " ends within an element");

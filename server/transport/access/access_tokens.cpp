@@ -2,12 +2,11 @@
 
 #include <sys/stat.h>
 
-#include <fstream>
-#include <iterator>
 #include <sstream>
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/file_text.h"
 #include "core/base/log.h"
 
 namespace tensord::server {
@@ -35,11 +34,9 @@ int64_t stamp_of(const std::string& path) {
 }
 
 TokenTable read_table(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  check(in.is_open(), "--access-tokens: cannot read ", path);
-  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  check(!in.bad(), "--access-tokens: cannot read ", path);
-  return TokenTable::parse(text);
+  const std::optional<std::string> text = file_text(path);
+  check(text.has_value(), "--access-tokens: cannot read ", path);
+  return TokenTable::parse(*text);
 }
 
 }  // namespace

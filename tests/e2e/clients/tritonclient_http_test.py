@@ -141,7 +141,7 @@ class HttpClientTest(unittest.TestCase):
         self.client.unregister_plugin()
 
     def test_the_document_is_valid(self):
-        with urllib.request.urlopen(f"http://{self.daemon.ready['http']}/v2/openapi.json", timeout=60) as answer:
+        with urllib.request.urlopen(f"http://{self.daemon.ready['http']}/v2/openapi.json", timeout=300) as answer:
             openapi_spec_validator.validate(json.load(answer))
 
 

@@ -70,12 +70,12 @@ class TlsTest(unittest.TestCase):
         a, b, inputs = add_sub_inputs()
         with grpcclient.InferenceServerClient(address, **kwargs) as client:
             np.testing.assert_array_equal(
-                client.infer("simple", inputs, client_timeout=20).as_numpy("OUTPUT0"), a + b)
+                client.infer("simple", inputs, client_timeout=300).as_numpy("OUTPUT0"), a + b)
 
     def refused(self, address, **kwargs):
         with grpcclient.InferenceServerClient(address, **kwargs) as client:
             with self.assertRaises(InferenceServerException) as caught:
-                client.infer("simple", add_sub_inputs()[2], client_timeout=20)
+                client.infer("simple", add_sub_inputs()[2], client_timeout=300)
         self.assertEqual(caught.exception.status(), "StatusCode.UNAVAILABLE")
 
     def test_tls(self):

@@ -1,0 +1,18 @@
+#include "core/base/file_text.h"
+
+#include <fstream>
+
+namespace tensord {
+
+std::optional<std::string> file_text(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in.is_open()) return std::nullopt;
+  // read(), since iterators over the buffer throw an exception of their own where the path is a folder's.
+  std::string text;
+  for (char piece[4096]; in.read(piece, sizeof(piece)), in.gcount() > 0;)
+    text.append(piece, static_cast<size_t>(in.gcount()));
+  if (in.bad()) return std::nullopt;
+  return text;
+}
+
+}  // namespace tensord

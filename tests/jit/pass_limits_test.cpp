@@ -1,0 +1,92 @@
+// How much passes do at most: what is just allowed is done, one more is left alone.
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+#include "core/jit/ir/text.h"
+#include "core/jit/ir/verify.h"
+#include "core/jit/passes/passes.h"
+#include "core/jit/passes/pipeline.h"
+
+namespace tensord::jit {
+namespace {
+
+std::string after(const std::string& pass, const std::string& text) {
+  auto graph = parse_graph(text);
+  verify(*graph);
+  PassContext context;
+  find_pass(pass).run(*graph, context);
+  verify(*graph);
+  return print_graph(*graph);
+}
+
+bool has(const std::string& text, const char* what) { return text.find(what) != std::string::npos; }
+
+// A loop of `turns` whose body has `nodes` operators, constants not counted.
+std::string loop_of(int turns, int nodes, const std::string& also = "") {
+  std::string body, last = "%s";
+  for (int i = 0; i < nodes; ++i) {
+    const std::string next = "%u" + std::to_string(i);
+    body += "      " + next + " : Tensor = aten::neg(" + last + ")\n";
+    last = next;
+  }
+  return "graph(%x : Tensor, %n : int):\n  %turns : int = prim::Constant[value=" + std::to_string(turns) +
+         "]()\n  %yes : bool = prim::Constant[value=True]()\n  %r : Tensor = prim::Loop(%turns, %yes, %x)\n"
+         "    block0(%i : int, %s : Tensor):\n" +
+         also + body + "      -> (%yes, " + last + ")\n  return (%r)\n";
+}
+
+TEST(PassLimits, LoopsThatAreUnrolled) {
+  const struct {
+    int turns, nodes;
+    const char* also;
+    bool is_unrolled;
+  } rows[] = {
+      {1024, 1, "", true},
+      {1025, 1, "", false},
+      {1024, 8, "", true},
+      {1024, 9, "", false},
+      {2, 4096, "", true},
+      {2, 4097, "", false},
+      // A constant is no work, what is in a branch is.
+      {1024, 8, "      %c : int = prim::Constant[value=7]()\n", true},
+      {1024, 7, "      prim::If(%yes)\n        block0():\n          -> ()\n        block1():\n          -> ()\n", true},
+      {1024, 7,
+       "      prim::If(%yes)\n        block0():\n          %k : int = aten::neg.int(%n)\n          -> ()\n"
+       "        block1():\n          -> ()\n",
+       false},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(std::to_string(row.turns) + " turns of " + std::to_string(row.nodes) + row.also);
+    const std::string got = after("unroll", loop_of(row.turns, row.nodes, row.also));
+    EXPECT_EQ(!has(got, "prim::Loop"), row.is_unrolled);
+  }
+}
+
+std::string shape(const std::string& first, const std::string& second) {
+  return "graph():\n  %sizes : List[int] = prim::Constant[value=[" + first + ", " + second +
+         "]]()\n  %none : NoneType = prim::Constant[value=None]()\n"
+         "  %r : Tensor = aten::zeros(%sizes, %none, %none, %none, %none)\n  %n : int = aten::numel(%r)\n  return "
+         "(%n)\n";
+}
+
+// Tensors of up to a megabyte become constants.
+TEST(PassLimits, TensorsThatBecomeConstants) {
+  EXPECT_FALSE(has(after("const_prop", shape("512", "512")), "aten::zeros"));
+  EXPECT_TRUE(has(after("const_prop", shape("512", "513")), "aten::zeros"));
+  EXPECT_TRUE(has(after("const_prop", shape("1048576", "1048576")), "aten::zeros"));
+  // A product that overflows would look small.
+  EXPECT_TRUE(has(after("const_prop", shape("4294967296", "4294967296")), "aten::zeros"));
+}
+
+std::string repeated(const std::string& count) {
+  return "graph():\n  %a : str = prim::Constant[value=\"ab\"]()\n  %n : int = prim::Constant[value=" + count +
+         "]()\n  %r : str = aten::mul.str_int(%a, %n)\n  return (%r)\n";
+}
+TEST(PassLimits, TextsThatBecomeConstants) {
+  EXPECT_FALSE(has(after("const_prop", repeated("524288")), "aten::mul"));
+  EXPECT_TRUE(has(after("const_prop", repeated("524289")), "aten::mul"));
+  EXPECT_TRUE(has(after("const_prop", repeated("1048577")), "aten::mul"));
+}
+
+}  // namespace
+}  // namespace tensord::jit

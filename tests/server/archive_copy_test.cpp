@@ -1,0 +1,171 @@
+// Copies of files that change, on disks that are full, between file systems: the system's calls stand between.
+#include "server/repository/archive_copy.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstring>
+#include <fstream>
+#include <functional>
+
+#include "core/base/file_text.h"
+#include "tests/server/error_of.h"
+#include "tests/server/temporary_folder.h"
+
+// What the next calls do instead of what they should; each call takes the first.
+struct Calls {
+  bool clones = true, copies_ranges = true;
+  int interrupts = 0;      // so many calls fail with EINTR first
+  size_t most = SIZE_MAX;  // bytes of a call
+  int write_error = 0;     // of every write
+  std::function<void()> on_read;
+  int reads = 0, writes = 0, ranges = 0;
+};
+static Calls calls;
+
+static bool is_interrupted() {
+  if (calls.interrupts == 0) return false;
+  --calls.interrupts;
+  errno = EINTR;
+  return true;
+}
+
+extern "C" int ioctl(int descriptor, unsigned long request, ...) noexcept {
+  va_list arguments;
+  va_start(arguments, request);
+  void* argument = va_arg(arguments, void*);
+  va_end(arguments);
+  if (request == 0x40049409 && !calls.clones) {  // FICLONE
+    errno = EOPNOTSUPP;
+    return -1;
+  }
+  return static_cast<int>(syscall(SYS_ioctl, descriptor, request, argument));
+}
+
+extern "C" ssize_t copy_file_range(int from, off64_t* from_at, int to, off64_t* to_at, size_t size, unsigned flags) {
+  ++calls.ranges;
+  if (is_interrupted()) return -1;
+  if (!calls.copies_ranges) {
+    errno = EXDEV;
+    return -1;
+  }
+  return syscall(SYS_copy_file_range, from, from_at, to, to_at, std::min(size, calls.most), flags);
+}
+
+extern "C" ssize_t read(int descriptor, void* to, size_t size) {
+  if (!calls.copies_ranges) {
+    ++calls.reads;
+    if (calls.on_read) calls.on_read();
+    if (is_interrupted()) return -1;
+  }
+  return syscall(SYS_read, descriptor, to, std::min(size, calls.most));
+}
+
+extern "C" ssize_t write(int descriptor, const void* from, size_t size) {
+  if (!calls.copies_ranges && descriptor > 2) {
+    ++calls.writes;
+    if (is_interrupted()) return -1;
+    if (calls.write_error != 0) {
+      errno = calls.write_error;
+      return -1;
+    }
+  }
+  return syscall(SYS_write, descriptor, from, std::min(size, calls.most));
+}
+
+namespace tensord::server {
+namespace {
+
+class ArchiveCopyTest : public ::testing::Test {
+ protected:
+  ArchiveCopyTest() {
+    calls = Calls();
+    for (size_t i = 0; i < content_.size(); ++i) content_[i] = static_cast<char>(i * 31 + i / 251);
+    std::ofstream(file_, std::ios::binary) << content_;
+  }
+  ~ArchiveCopyTest() override { calls = Calls(); }
+
+  testing::TemporaryFolder folder_{"copies"};
+  const std::filesystem::path file_ = folder_.path() / "model.pt";
+  std::string content_ = std::string((5 << 20) + 3, ' ');
+};
+
+TEST_F(ArchiveCopyTest, IsWholeHoweverItIsMade) {
+  for (const bool copies_ranges : {true, false}) {
+    for (const int interrupts : {0, 1, 3}) {
+      for (const size_t most : {SIZE_MAX, size_t{100'001}}) {
+        SCOPED_TRACE(concat(copies_ranges, " ", interrupts, " ", most));
+        calls = Calls{
+            .clones = false, .copies_ranges = copies_ranges, .interrupts = interrupts, .most = most, .on_read = {}};
+        const ArchiveCopy copy(file_);
+        EXPECT_EQ(calls.interrupts, 0);
+        EXPECT_EQ(calls.reads > 0, !copies_ranges);
+        calls = Calls();
+        EXPECT_EQ(file_text(copy.path()), content_);
+        std::filesystem::remove(file_);
+        EXPECT_EQ(file_text(copy.path()), content_) << "it has a name no more";
+        std::ofstream(file_, std::ios::binary) << content_;
+      }
+    }
+  }
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path()), {}), 1) << "nothing is left beside it";
+}
+
+TEST_F(ArchiveCopyTest, AFileWithoutBytes) {
+  std::ofstream(file_, std::ios::trunc).flush();
+  for (const bool copies_ranges : {true, false}) {
+    calls = Calls{.clones = false, .copies_ranges = copies_ranges, .on_read = {}};
+    const ArchiveCopy copy(file_);
+    EXPECT_EQ(file_text(copy.path()), "");
+  }
+}
+
+TEST_F(ArchiveCopyTest, WhatGoesWrongIsToldByTheFile) {
+  calls = Calls{.clones = false, .copies_ranges = false, .write_error = ENOSPC, .on_read = {}};
+  const Error full = error_of([&] { ArchiveCopy copy(file_); });
+  EXPECT_EQ(full.code(), ErrorCode::kResourceExhausted);
+  EXPECT_EQ(std::string(full.what()).find(file_.string()), 0u) << full.what();
+  calls.write_error = EIO;
+  EXPECT_EQ(error_of([&] { ArchiveCopy copy(file_); }).code(), ErrorCode::kUnavailable);
+  calls = Calls();
+  EXPECT_EQ(error_of([&] { ArchiveCopy copy(folder_.path() / "none"); }).code(), ErrorCode::kNotFound);
+  EXPECT_NE(std::string(error_of([&] { ArchiveCopy copy(folder_.path()); }).what()).find("not a file"),
+            std::string::npos);
+}
+
+// Its size, its seconds, its nanoseconds: whatever of these is another one, somebody wrote.
+TEST_F(ArchiveCopyTest, AFileThatChangesMeanwhileIsNoFile) {
+  const auto times = [&](int64_t seconds, int64_t nanoseconds) {
+    const timespec both[2] = {{seconds, nanoseconds}, {seconds, nanoseconds}};
+    ASSERT_EQ(utimensat(AT_FDCWD, file_.c_str(), both, 0), 0);
+  };
+  const std::function<void()> changes[] = {
+      [&] { times(1000, 1); },
+      [&] { times(1001, 0); },
+      [&] {
+        std::filesystem::resize_file(file_, content_.size() + 1);
+        times(1000, 0);
+      },
+  };
+  for (const auto& change : changes) {
+    std::ofstream(file_, std::ios::binary | std::ios::trunc) << content_;
+    times(1000, 0);
+    calls = Calls{.clones = false, .copies_ranges = false, .on_read = {}};
+    EXPECT_NO_THROW(ArchiveCopy{file_});
+    bool is_done = false;
+    calls.on_read = [&] {
+      if (!std::exchange(is_done, true)) change();
+    };
+    const Error error = error_of([&] { ArchiveCopy copy(file_); });
+    EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
+    EXPECT_NE(std::string(error.what()).find("changed while it was read"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace tensord::server
