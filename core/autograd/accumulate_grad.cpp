@@ -5,6 +5,7 @@
 #include "core/autograd/gradients.h"
 #include "core/autograd/hooks.h"
 #include "core/autograd/variable.h"
+#include "core/base/mutex.h"
 #include "core/ops/run.h"
 #include "core/ops/sparse.h"
 
@@ -57,7 +58,7 @@ std::vector<Tensor> AccumulateGrad::apply(std::vector<Tensor> gradients) {
   if (!gradient.defined()) return {};
   if (ops::stands_for(gradient)) return accumulate_sparse(std::move(gradient));
   const Tensor& leaf = results_[0];
-  const std::scoped_lock lock(slot_->mutex);
+  const MutexLock lock(slot_->mutex);
   Tensor& total = slot_->value;
   if (!total.defined()) {
     // The pass keeps it for hooks that run afterwards, which see it and write nothing.
@@ -75,7 +76,7 @@ std::vector<Tensor> AccumulateGrad::apply(std::vector<Tensor> gradients) {
 
 // A sparse gradient stays one until a dense one comes to it.
 std::vector<Tensor> AccumulateGrad::accumulate_sparse(Tensor gradient) {
-  const std::scoped_lock lock(slot_->mutex);
+  const MutexLock lock(slot_->mutex);
   Tensor& total = slot_->value;
   if (total.defined() && !is_grad_enabled() && !ops::stands_for(total)) {
     add_into(total, gradient);

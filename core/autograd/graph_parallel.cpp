@@ -1,13 +1,12 @@
 #include <algorithm>
 #include <array>
-#include <condition_variable>
 #include <deque>
 #include <exception>
 #include <functional>
-#include <mutex>
 
 #include "core/autograd/graph_task.h"
 #include "core/base/execution_context.h"
+#include "core/base/mutex.h"
 #include "core/base/thread.h"
 
 namespace tensord::autograd {
@@ -22,7 +21,7 @@ class HelperPool {
   }
   ~HelperPool() {
     {
-      const std::scoped_lock lock(mutex_);
+      const MutexLock lock(mutex_);
       is_closing_ = true;
     }
     wake_.notify_all();
@@ -30,7 +29,7 @@ class HelperPool {
   }
   // Calls `work` once on some other thread, soon.
   void submit(std::function<void()> work) {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     // The thread first: what could not be helped with must not stay in the queue, since its pass ends without it.
     if (idle_ < queue_.size() + 1) threads_.emplace_back("autograd", [this] { loop(); });
     queue_.push_back(std::move(work));
@@ -39,10 +38,10 @@ class HelperPool {
 
  private:
   void loop() {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     while (true) {
       ++idle_;
-      wake_.wait(lock, [this] { return is_closing_ || !queue_.empty(); });
+      wake_.wait(lock, [this]() TENSORD_REQUIRES(mutex_) { return is_closing_ || !queue_.empty(); });
       --idle_;
       if (queue_.empty()) return;
       const std::function<void()> work = std::move(queue_.front());
@@ -53,12 +52,12 @@ class HelperPool {
     }
   }
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<std::function<void()>> queue_;
-  std::vector<Thread> threads_;
-  size_t idle_ = 0;
-  bool is_closing_ = false;
+  Mutex mutex_;
+  CondVar wake_;
+  std::deque<std::function<void()>> queue_ TENSORD_GUARDED_BY(mutex_);
+  std::vector<Thread> threads_ TENSORD_GUARDED_BY(mutex_);
+  size_t idle_ TENSORD_GUARDED_BY(mutex_) = 0;
+  bool is_closing_ TENSORD_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace
@@ -78,8 +77,8 @@ class ParallelPass {
       const ExecutionScope scope(context);
       work();
     }
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return active_ == 0; });
+    MutexLock lock(mutex_);
+    changed_.wait(lock, [this]() TENSORD_REQUIRES(mutex_) { return active_ == 0; });
     if (error_) std::rethrow_exception(error_);
   }
 
@@ -96,10 +95,10 @@ class ParallelPass {
         const ExecutionScope scope(context);
         work();
       }
-      const std::scoped_lock lock(mutex_);
+      const MutexLock lock(mutex_);
       if (--active_ == 0) changed_.notify_all();
     };
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     try {
       HelperPool::instance().submit(help);
       ++active_;
@@ -130,9 +129,9 @@ class ParallelPass {
   }
 
   void work() {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     while (true) {
-      changed_.wait(lock, [this] { return error_ || !ready_.empty() || running_ == 0; });
+      changed_.wait(lock, [this]() TENSORD_REQUIRES(mutex_) { return error_ || !ready_.empty() || running_ == 0; });
       if (error_ || ready_.empty()) return;
       std::pop_heap(ready_.begin(), ready_.end(), is_earlier);
       NodeTask* task = ready_.back();
@@ -160,7 +159,7 @@ class ParallelPass {
       if (!next) continue;
       deliver(*next, edges[i].input_nr, ranks_[task.first_edge + i], std::move(outputs[i]));
       if (std::atomic_ref(next->dependencies).fetch_sub(1, std::memory_order_acq_rel) > 1) continue;
-      const std::scoped_lock lock(mutex_);
+      const MutexLock lock(mutex_);
       ready_.push_back(next);
       std::push_heap(ready_.begin(), ready_.end(), is_earlier);
       changed_.notify_one();
@@ -168,7 +167,7 @@ class ParallelPass {
   }
 
   void deliver(NodeTask& task, uint32_t result, uint32_t rank, Tensor gradient) {
-    const std::scoped_lock lock(locks_[task.first_inbox % locks_.size()]);
+    const MutexLock lock(locks_[task.first_inbox % locks_.size()]);
     Inbox& inbox = inboxes_[task.first_inbox + result];
     if (rank != inbox.expected) {
       inbox.early.emplace_back(rank, std::move(gradient));
@@ -192,12 +191,12 @@ class ParallelPass {
   GraphTask& graph_;
   std::vector<uint32_t> ranks_;  // by edge: its place among those that lead to the same result
   std::vector<Inbox> inboxes_;   // guarded by locks_
-  std::array<std::mutex, 16> locks_;
-  std::mutex mutex_;  // guards what follows
-  std::condition_variable changed_;
-  std::vector<NodeTask*> ready_;
-  int running_ = 0, active_ = 0;
-  std::exception_ptr error_;
+  std::array<Mutex, 16> locks_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<NodeTask*> ready_ TENSORD_GUARDED_BY(mutex_);
+  int running_ TENSORD_GUARDED_BY(mutex_) = 0, active_ TENSORD_GUARDED_BY(mutex_) = 0;
+  std::exception_ptr error_ TENSORD_GUARDED_BY(mutex_);
 };
 
 void GraphTask::run_parallel(int threads) { ParallelPass(*this).run(std::min(threads, 64)); }

@@ -9,6 +9,7 @@
 #include "core/autograd/gradients.h"
 #include "core/autograd/hooks.h"
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "core/base/thread.h"
 #include "core/ops/boxed.h"
 #include "core/tensor/grad_mode.h"
@@ -35,7 +36,7 @@ class RunningScope {
 };
 
 void run_tensor_hooks(NodeHooks& hooks, std::vector<Tensor>& gradients) {
-  std::unique_lock lock(hooks.mutex);
+  MutexLock lock(hooks.mutex);
   const auto of_tensors = hooks.of_tensors;
   lock.unlock();
   for (const auto& entry : of_tensors) {
@@ -45,7 +46,7 @@ void run_tensor_hooks(NodeHooks& hooks, std::vector<Tensor>& gradients) {
 }
 
 void run_pre_hooks(NodeHooks& hooks, std::vector<Tensor>& gradients) {
-  std::unique_lock lock(hooks.mutex);
+  MutexLock lock(hooks.mutex);
   const auto before = hooks.before;
   const auto retained = hooks.retained;
   lock.unlock();
@@ -58,13 +59,13 @@ void run_pre_hooks(NodeHooks& hooks, std::vector<Tensor>& gradients) {
   }
   for (const auto& [result, slot] : retained) {
     if (result >= gradients.size() || !gradients[result].defined()) continue;
-    const std::scoped_lock slot_lock(slot->mutex);
+    const MutexLock slot_lock(slot->mutex);
     slot->value = slot->value.defined() ? sum_of(slot->value, gradients[result]) : copy_of(gradients[result]);
   }
 }
 
 void run_post_hooks(NodeHooks& hooks, std::vector<Tensor>& outputs, const std::vector<Tensor>& gradients) {
-  std::unique_lock lock(hooks.mutex);
+  MutexLock lock(hooks.mutex);
   const auto after = hooks.after;
   lock.unlock();
   for (const auto& entry : after) {
@@ -132,7 +133,7 @@ std::string with_origin(const Node& node, const char* message) {
 bool has_post_hooks(const Node& node) {
   NodeHooks* const hooks = node.hooks();
   if (!hooks) return false;
-  const std::scoped_lock lock(hooks->mutex);
+  const MutexLock lock(hooks->mutex);
   return !hooks->after.empty();
 }
 bool needs_edge(size_t index) { return !running.graph || running.graph->needs_edge(*running.task, index); }
@@ -330,14 +331,19 @@ void GraphTask::run_here() {
 }
 
 void GraphTask::add_callback(std::function<void()> callback) {
-  const std::scoped_lock lock(callbacks_mutex_);
+  const MutexLock lock(callbacks_mutex_);
   callbacks_.push_back(std::move(callback));
 }
 
 void GraphTask::run() {
   run_anywhere();
+  std::vector<std::function<void()>> callbacks;
+  {
+    const MutexLock lock(callbacks_mutex_);
+    callbacks.swap(callbacks_);
+  }
   // A callback may start passes of its own; their callbacks are theirs.
-  for (const auto& callback : callbacks_) callback();
+  for (const auto& callback : callbacks) callback();
 }
 
 void GraphTask::run_anywhere() {

@@ -2,13 +2,13 @@
 
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <span>
 #include <vector>
 
 #include "core/autograd/engine.h"
 #include "core/autograd/node.h"
 #include "core/base/inline_vector.h"
+#include "core/base/mutex.h"
 
 namespace tensord::autograd {
 
@@ -80,8 +80,8 @@ class GraphTask {
   std::vector<NodeTask*> slots_;  // a hash table of tasks_ by node
   std::vector<NodeTask*> edges_;  // where each edge leads, by first_edge + index; null: nowhere
   std::vector<Capture> captures_;
-  std::mutex callbacks_mutex_;
-  std::vector<std::function<void()>> callbacks_;  // by callbacks_mutex_
+  Mutex callbacks_mutex_;
+  std::vector<std::function<void()>> callbacks_ TENSORD_GUARDED_BY(callbacks_mutex_);
 };
 
 }  // namespace tensord::autograd

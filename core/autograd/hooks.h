@@ -1,11 +1,11 @@
 #pragma once
 
-#include <mutex>
 #include <vector>
 
 #include "core/autograd/meta.h"
 #include "core/autograd/node.h"
 #include "core/autograd/variable.h"
+#include "core/base/mutex.h"
 
 namespace tensord::autograd {
 
@@ -17,13 +17,13 @@ struct NodeHooks {
     uint32_t result;  // of tensor hooks: which of the node's results
     Hook hook;
   };
-  std::mutex mutex;
-  uint64_t last_id = 0;
-  std::vector<Entry<TensorHook>> of_tensors;  // first, in the order they came
-  std::vector<Entry<Node::PreHook>> before;   // then these
+  Mutex mutex;
+  uint64_t last_id TENSORD_GUARDED_BY(mutex) = 0;
+  std::vector<Entry<TensorHook>> of_tensors TENSORD_GUARDED_BY(mutex);  // first, in the order they came
+  std::vector<Entry<Node::PreHook>> before TENSORD_GUARDED_BY(mutex);   // then these
   // Gradients that stay where they can be read (retain_grad), after every hook changed them.
-  std::vector<std::pair<uint32_t, IntrusivePtr<GradSlot>>> retained;
-  std::vector<Entry<Node::PostHook>> after;
+  std::vector<std::pair<uint32_t, IntrusivePtr<GradSlot>>> retained TENSORD_GUARDED_BY(mutex);
+  std::vector<Entry<Node::PostHook>> after TENSORD_GUARDED_BY(mutex);
 };
 
 // Whether hooks run after the node.

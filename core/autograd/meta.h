@@ -1,9 +1,9 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
 
 #include "core/autograd/node.h"
+#include "core/base/mutex.h"
 #include "core/ops/boxed.h"
 #include "core/tensor/tensor.h"
 
@@ -15,8 +15,8 @@ class AccumulateGrad;
 // Where the gradient of a tensor is kept; shared by the tensor and the node that adds to it, which
 // therefore need not own each other.
 struct GradSlot final : RefCounted {
-  std::mutex mutex;
-  Tensor value;
+  Mutex mutex;
+  Tensor value TENSORD_GUARDED_BY(mutex);
 };
 
 struct TensorState : ops::AutogradHead {
@@ -38,7 +38,7 @@ enum class Creation : uint8_t { kDefault, kNoGrad, kMultiOutput, kCustomFunction
 // storage is not `version`.
 struct ViewState final : TensorState {
   ViewState() { is_view = true; }
-  std::mutex mutex;
+  Mutex mutex;
   Tensor base;  // is no view itself
   Creation creation = Creation::kDefault;
   uint32_t version = 0;

@@ -5,6 +5,7 @@
 #include "core/autograd/anomaly.h"
 #include "core/autograd/differentiable.h"
 #include "core/autograd/hooks.h"
+#include "core/base/mutex.h"
 
 namespace tensord::autograd {
 namespace {
@@ -68,20 +69,20 @@ void Node::add_result(const Tensor& like) {
 }
 
 const std::shared_ptr<NodeHooks>& Node::make_hooks() {
-  static std::mutex mutex;
-  const std::scoped_lock lock(mutex);
+  static Mutex mutex;
+  const MutexLock lock(mutex);
   if (!hooks_) hooks_ = std::make_shared<NodeHooks>();
   return hooks_;
 }
 
 HookHandle Node::register_prehook(PreHook hook) {
   const auto& hooks = make_hooks();
-  const std::scoped_lock lock(hooks->mutex);
+  const MutexLock lock(hooks->mutex);
   const uint64_t id = ++hooks->last_id;
   hooks->before.push_back({id, 0, std::move(hook)});
   return HookHandle([weak = std::weak_ptr(hooks), id] {
     if (const auto hooks = weak.lock()) {
-      const std::scoped_lock lock(hooks->mutex);
+      const MutexLock lock(hooks->mutex);
       erase(hooks->before, id);
     }
   });
@@ -89,12 +90,12 @@ HookHandle Node::register_prehook(PreHook hook) {
 
 HookHandle Node::register_hook(PostHook hook) {
   const auto& hooks = make_hooks();
-  const std::scoped_lock lock(hooks->mutex);
+  const MutexLock lock(hooks->mutex);
   const uint64_t id = ++hooks->last_id;
   hooks->after.push_back({id, 0, std::move(hook)});
   return HookHandle([weak = std::weak_ptr(hooks), id] {
     if (const auto hooks = weak.lock()) {
-      const std::scoped_lock lock(hooks->mutex);
+      const MutexLock lock(hooks->mutex);
       erase(hooks->after, id);
     }
   });

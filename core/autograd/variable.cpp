@@ -7,6 +7,7 @@
 #include "core/autograd/recorder.h"
 #include "core/autograd/view.h"
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "core/ops/sparse.h"
 
 namespace tensord::autograd {
@@ -84,7 +85,7 @@ Tensor grad(const Tensor& tensor) {
   const TensorState* state = state_of(tensor);
   GradSlot* slot = state ? slot_of(*state) : nullptr;
   if (!slot) return {};
-  const std::scoped_lock lock(slot->mutex);
+  const MutexLock lock(slot->mutex);
   return slot->value;
 }
 
@@ -101,7 +102,7 @@ void set_grad(const Tensor& tensor, const Tensor& gradient) {
   if (!slot_of(state)) state.slot = make_intrusive<GradSlot>();
   GradSlot* slot = slot_of(state);
   Tensor before = gradient;  // freed after the lock
-  const std::scoped_lock lock(slot->mutex);
+  const MutexLock lock(slot->mutex);
   std::swap(slot->value, before);
 }
 
@@ -143,13 +144,13 @@ void detach_in_place(const Tensor& tensor) {
 
 void retain_in(Node& node, uint32_t result, IntrusivePtr<GradSlot> slot) {
   const auto& hooks = node.make_hooks();
-  const std::scoped_lock lock(hooks->mutex);
+  const MutexLock lock(hooks->mutex);
   hooks->retained.emplace_back(result, std::move(slot));
 }
 
 void release_retained(Node& node, const GradSlot& slot) {
   const auto& hooks = node.make_hooks();
-  const std::scoped_lock lock(hooks->mutex);
+  const MutexLock lock(hooks->mutex);
   std::erase_if(hooks->retained, [&](const auto& entry) { return entry.second.get() == &slot; });
 }
 
@@ -180,12 +181,12 @@ HookHandle register_hook(const Tensor& tensor, TensorHook hook) {
   const Edge edge = gradient_edge(tensor);
   check(static_cast<bool>(edge), "cannot register a hook on a view that was made in no_grad mode");
   const auto& hooks = edge.node->make_hooks();
-  const std::scoped_lock lock(hooks->mutex);
+  const MutexLock lock(hooks->mutex);
   const uint64_t id = ++hooks->last_id;
   hooks->of_tensors.push_back({id, edge.input_nr, std::move(hook)});
   return HookHandle([weak = std::weak_ptr(hooks), id] {
     if (const auto hooks = weak.lock()) {
-      const std::scoped_lock lock(hooks->mutex);
+      const MutexLock lock(hooks->mutex);
       std::erase_if(hooks->of_tensors, [id](const auto& entry) { return entry.id == id; });
     }
   });

@@ -2,6 +2,7 @@
 
 #include "core/autograd/saved.h"
 #include "core/autograd/variable.h"
+#include "core/base/mutex.h"
 #include "core/ops/run.h"
 #include "core/tensor/complex.h"
 
@@ -166,7 +167,7 @@ void track_view(const Tensor& source, const Tensor& result, Creation creation) {
 }
 
 NodePtr refresh(const Tensor& tensor, ViewState& view) {
-  const std::scoped_lock lock(view.mutex);
+  const MutexLock lock(view.mutex);
   const uint32_t version = tensor.version();
   if (view.version == version || (!view.grad_fn && !requires_grad(view.base))) return view.grad_fn;
   check_creation(view, true);

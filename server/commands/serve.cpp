@@ -7,14 +7,13 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstring>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/base/mutex.h"
 #include "core/base/thread.h"
 #include "server/commands/commands.h"
 #include "server/commands/serve_notify.h"
@@ -50,7 +49,7 @@ class ExitTimer {
   explicit ExitTimer(int64_t timeout_ms) : thread_("exit-timer", [this, timeout_ms] { wait(timeout_ms); }) {}
   ~ExitTimer() {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       is_done_ = true;
     }
     changed_.notify_all();
@@ -59,14 +58,16 @@ class ExitTimer {
 
  private:
   void wait(int64_t timeout_ms) {
-    std::unique_lock lock(mutex_);
-    if (changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms), [this] { return is_done_; })) return;
+    MutexLock lock(mutex_);
+    if (changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms),
+                          [this]() TENSORD_REQUIRES(mutex_) { return is_done_; }))
+      return;
     log(LogLevel::kWarning, "exit timeout is over, some requests were not finished");
     _exit(0);
   }
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  Mutex mutex_;
+  CondVar changed_;
   bool is_done_ = false;
   Thread thread_;  // last: it uses the rest
 };

@@ -6,11 +6,11 @@
 
 #include <atomic>
 #include <chrono>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <source_location>
 
 #include "core/base/log.h"
+#include "core/base/mutex.h"
 
 namespace tensord::server {
 namespace {
@@ -20,7 +20,7 @@ enum class Form { kText, kTriton, kJson };
 std::atomic<Form> form{Form::kText};
 std::atomic<unsigned> written_levels{0xe};  // a bit for each LogLevel
 
-std::mutex settings_mutex;
+Mutex settings_mutex;
 LogSettings current_settings;  // by settings_mutex
 
 spdlog::level::level_enum to_spdlog(LogLevel level) {
@@ -144,18 +144,18 @@ void install_log_sink(const LogSettings& settings) {
   logger->set_level(spdlog::level::debug);  // written_levels decides
   logger->flush_on(spdlog::level::debug);
   spdlog::set_default_logger(std::move(logger));
-  const std::lock_guard lock(settings_mutex);
+  const MutexLock lock(settings_mutex);
   apply(settings);
   set_log_sink(write);
 }
 
 LogSettings log_settings() {
-  const std::lock_guard lock(settings_mutex);
+  const MutexLock lock(settings_mutex);
   return current_settings;
 }
 
 void change_log_settings(const std::function<void(LogSettings&)>& change) {
-  const std::lock_guard lock(settings_mutex);
+  const MutexLock lock(settings_mutex);
   LogSettings settings = current_settings;
   change(settings);
   settings.file = current_settings.file;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/base/log.h"
+#include "core/base/mutex.h"
 #include "server/connections/guarded_connection.h"
 
 namespace tensord::server {
@@ -23,7 +24,7 @@ std::shared_ptr<ConnectionGuard> ConnectionGuard::make(const Options& options) {
 ConnectionGuard::~ConnectionGuard() = default;
 
 bool ConnectionGuard::add(int file, const PeerAddress& address) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   bool is_taken = file < kMostFiles && !waits_.waits(address, options_.clock->now_ns());
   if (is_taken && options_.max_per_address > 0 && address.is_known()) {
     const auto found = by_address_.find(address);
@@ -48,7 +49,7 @@ bool ConnectionGuard::add(int file, const PeerAddress& address) {
 int ConnectionGuard::usable() const { return static_cast<int>(all_.size()) - cut_; }
 
 int ConnectionGuard::connections() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return usable();
 }
 
@@ -74,7 +75,7 @@ bool ConnectionGuard::make_room(const PeerAddress* of) {
 
 // All together have too many calls open: the one with most of them goes.
 void ConnectionGuard::cut_busiest() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!has_too_many_streams()) return;
   GuardedConnection* chosen = nullptr;
   int64_t most = 0;
@@ -88,7 +89,7 @@ void ConnectionGuard::cut_busiest() {
 }
 
 void ConnectionGuard::cut(GuardedConnection& connection, CutReason reason) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   cut_locked(connection, reason);
 }
 
@@ -108,7 +109,7 @@ void ConnectionGuard::cut_locked(GuardedConnection& connection, CutReason reason
 }
 
 void ConnectionGuard::remove(GuardedConnection& connection) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   connection.file_ = -1;
   all_.erase(&connection);
   if (connection.is_cut()) {

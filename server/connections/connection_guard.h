@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <unordered_set>
 
 #include "core/base/clock.h"
+#include "core/base/mutex.h"
 #include "server/connections/address_waits.h"
 #include "server/connections/flood_policy.h"
 #include "server/connections/peer_address.h"
@@ -59,10 +59,9 @@ class ConnectionGuard : public std::enable_shared_from_this<ConnectionGuard> {
   bool has_too_many_streams() const { return open_streams() > options_.floods.all_open_streams; }
   void cut_busiest();
   void cut(GuardedConnection& connection, CutReason reason);
-  // With mutex_ held.
-  void cut_locked(GuardedConnection& connection, CutReason reason);
-  bool make_room(const PeerAddress* of);
-  int usable() const;
+  void cut_locked(GuardedConnection& connection, CutReason reason) TENSORD_REQUIRES(mutex_);
+  bool make_room(const PeerAddress* of) TENSORD_REQUIRES(mutex_);
+  int usable() const TENSORD_REQUIRES(mutex_);
   void remove(GuardedConnection& connection);
 
   const Options options_;
@@ -72,11 +71,11 @@ class ConnectionGuard : public std::enable_shared_from_this<ConnectionGuard> {
   std::atomic<uint64_t> refused_{0};
   std::array<std::atomic<uint64_t>, kCutReasons> cuts_{};
 
-  mutable std::mutex mutex_;  // guards the rest, and the files of connections: none is closed while it is held
-  std::unordered_set<GuardedConnection*> all_;
-  std::map<PeerAddress, int> by_address_;  // of those that are not cut
-  int cut_ = 0;                            // of all_
-  AddressWaits waits_;
+  mutable Mutex mutex_;  // also of the files of connections: none is closed while it is held
+  std::unordered_set<GuardedConnection*> all_ TENSORD_GUARDED_BY(mutex_);
+  std::map<PeerAddress, int> by_address_ TENSORD_GUARDED_BY(mutex_);  // of those that are not cut
+  int cut_ TENSORD_GUARDED_BY(mutex_) = 0;                            // of all_
+  AddressWaits waits_ TENSORD_GUARDED_BY(mutex_);
 };
 
 }  // namespace tensord::server

@@ -3,10 +3,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
 #include "core/base/clock.h"
+#include "core/base/mutex.h"
 #include "server/connections/frame_reader.h"
 
 namespace tensord::server {
@@ -64,13 +64,13 @@ class LeakyBucket {
 class FloodTotals {
  public:
   double add_reset(double a_second, int64_t now_ns) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return resets_.add(1, a_second, now_ns);
   }
 
  private:
-  std::mutex mutex_;
-  LeakyBucket resets_;  // by mutex_
+  Mutex mutex_;
+  LeakyBucket resets_ TENSORD_GUARDED_BY(mutex_);
 };
 
 // Tells from the frames of a connection when its client floods the server. gRPC's own limits bind only clients that

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/mutex.h"
+
 namespace tensord::server {
 namespace {
 
@@ -60,7 +62,7 @@ bool GuardedConnection::look_at_received(const iovec* pieces, size_t size) {
   CutReason reason = CutReason::kNone;
   bool has_more_streams = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     each_piece(pieces, size, [&](const uint8_t* data, size_t bytes) {
       received_.read(data, bytes, [&](const FrameHead& frame) {
         if (reason == CutReason::kNone) reason = policy_.received(frame);
@@ -76,7 +78,7 @@ bool GuardedConnection::look_at_received(const iovec* pieces, size_t size) {
 void GuardedConnection::look_at_sent(const iovec* pieces, size_t size) {
   CutReason reason = CutReason::kNone;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     each_piece(pieces, size, [&](const uint8_t* data, size_t bytes) {
       sent_.read(data, bytes, [&](const FrameHead& frame) {
         if (reason == CutReason::kNone) reason = policy_.sent(frame);

@@ -6,7 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
+
+#include "core/base/mutex.h"
 
 #include "server/connections/connection_guard.h"
 #include "server/connections/flood_policy.h"
@@ -57,7 +58,7 @@ class GuardedConnection {
 
   int file_;  // by the guard's mutex; -1: closed
 
-  std::mutex mutex_;  // guards the rest; the guard's is never taken with it
+  Mutex mutex_;  // the guard's is never taken with it
   FrameReader received_{/*is_from_client=*/true}, sent_{/*is_from_client=*/false};
   FloodPolicy policy_{guard_->options_.floods, guard_->totals_, *guard_->options_.clock};
 };

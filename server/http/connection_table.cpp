@@ -1,9 +1,11 @@
 #include "server/http/connection_table.h"
 
+#include "core/base/mutex.h"
+
 namespace tensord::server {
 
 bool ConnectionTable::add(Place& place, Victim& victim) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Group* const group = place.address.empty() ? nullptr : &by_address_[place.address];
   const bool is_address_full = group && limits_.per_address != 0 && group->count >= limits_.per_address;
   const bool is_full = limits_.connections != 0 && all_.count >= limits_.connections;
@@ -23,7 +25,7 @@ bool ConnectionTable::add(Place& place, Victim& victim) {
 }
 
 void ConnectionTable::set_phase(Place& place, Phase phase, Victim& victim) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!place.is_in || place.phase == phase) return;
   unlink(place);
   link(place, phase);
@@ -33,12 +35,12 @@ void ConnectionTable::set_phase(Place& place, Phase phase, Victim& victim) {
 }
 
 void ConnectionTable::remove(Place& place) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (place.is_in) take_out(place);
 }
 
 size_t ConnectionTable::size() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return all_.count;
 }
 

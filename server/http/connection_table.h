@@ -2,9 +2,10 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <string>
 #include <unordered_map>
+
+#include "core/base/mutex.h"
 
 namespace tensord::server {
 
@@ -50,16 +51,16 @@ class ConnectionTable {
     size_t count = 0;
     Order idle, heads;
   };
-  Victim evict(Group& group, bool is_heads_only = false);
-  void link(Place& place, Phase phase);
-  void unlink(Place& place);
-  void take_out(Place& place);
+  Victim evict(Group& group, bool is_heads_only = false) TENSORD_REQUIRES(mutex_);
+  void link(Place& place, Phase phase) TENSORD_REQUIRES(mutex_);
+  void unlink(Place& place) TENSORD_REQUIRES(mutex_);
+  void take_out(Place& place) TENSORD_REQUIRES(mutex_);
 
   const Limits limits_;
-  mutable std::mutex mutex_;
-  Group all_;
-  std::unordered_map<std::string, Group> by_address_;
-  uint64_t changes_ = 0;
+  mutable Mutex mutex_;
+  Group all_ TENSORD_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, Group> by_address_ TENSORD_GUARDED_BY(mutex_);
+  uint64_t changes_ TENSORD_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace tensord::server

@@ -14,6 +14,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/mutex.h"
 
 namespace tensord::server {
 namespace {
@@ -91,7 +92,7 @@ void EventLoop::join() {
 
 void EventLoop::post_task(Task task) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (is_over_) return;
     tasks_.push_back(std::move(task));
     if (tasks_.size() > 1) return;  // it was woken for the first
@@ -123,7 +124,7 @@ void EventLoop::serve() {
   connections_.clear();
   thread_id_ = std::thread::id();  // another thread may get it
   std::vector<Task> left;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   is_over_ = true;
   left.swap(tasks_);
 }
@@ -147,7 +148,7 @@ void EventLoop::handle_event(uint64_t id, uint32_t events) {
 void EventLoop::run_tasks() {
   std::vector<Task> tasks;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     tasks.swap(tasks_);
   }
   for (Task& task : tasks) task(*this);

@@ -3,11 +3,11 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/base/thread.h"
 #include "server/http/connection.h"
 #include "server/http/connection_table.h"
@@ -94,9 +94,9 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   Thread thread_;
   std::atomic<std::thread::id> thread_id_{};
 
-  std::mutex mutex_;
-  std::vector<Task> tasks_;  // by mutex_
-  bool is_over_ = false;     // by mutex_
+  Mutex mutex_;
+  std::vector<Task> tasks_ TENSORD_GUARDED_BY(mutex_);
+  bool is_over_ TENSORD_GUARDED_BY(mutex_) = false;
 
   // Of the thread.
   int64_t now_ns_;

@@ -2,6 +2,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/mutex.h"
 #include "server/http/connection.h"
 #include "server/http/event_loop.h"
 
@@ -72,7 +73,7 @@ void HttpExchange::release_later(std::shared_ptr<const void> owner) {
 
 void HttpExchange::when_gone(std::function<void()> callback) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!is_gone()) {
       on_gone_ = std::move(callback);
       return;
@@ -84,7 +85,7 @@ void HttpExchange::when_gone(std::function<void()> callback) {
 void HttpExchange::note_gone() {
   std::function<void()> callback;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_gone_.store(true, std::memory_order_relaxed);
     callback.swap(on_gone_);
   }

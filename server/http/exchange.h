@@ -3,8 +3,9 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
+
+#include "core/base/mutex.h"
 
 #include "server/http/body.h"
 #include "server/http/message.h"
@@ -62,8 +63,8 @@ class HttpExchange : public std::enable_shared_from_this<HttpExchange> {
   std::atomic<bool> is_gone_{false};
   std::atomic<size_t> unsent_bytes_{0};
   std::function<void()> on_sent_;
-  std::mutex mutex_;
-  std::function<void()> on_gone_;  // by mutex_
+  Mutex mutex_;
+  std::function<void()> on_gone_ TENSORD_GUARDED_BY(mutex_);
 };
 
 }  // namespace tensord::server

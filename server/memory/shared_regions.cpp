@@ -2,6 +2,7 @@
 
 #include "core/base/delay_point.h"
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 
 namespace tensord::server {
 namespace {
@@ -67,7 +68,7 @@ void SharedRegions::add(typename Region::Place place) {
   check(place.name.size() <= kMaxNameBytes, "the name of a shared memory region must have at most ", kMaxNameBytes,
         " bytes, got ", place.name.size());
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     check_room(place.name);
   }
   const auto region = std::make_shared<const Region>(std::move(place));  // a GPU may take a second; requests go on
@@ -78,7 +79,7 @@ void SharedRegions::add(typename Region::Place place) {
   };
   const auto charged = std::make_shared<const Charged>(
       Charged{region, charge_ && region->sparse_bytes() > 0 ? charge_(region->sparse_bytes()) : nullptr});
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   check_room(region->name());
   leaving_.erase(region->name());
   regions_.emplace(region->name(), std::shared_ptr<const SharedRegion>(charged, region.get()));
@@ -88,7 +89,7 @@ template <class Region>
 void SharedRegions::remove(const std::string& name) {
   check_enabled();
   std::shared_ptr<const SharedRegion> removed;  // unmapped without the lock
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = regions_.find(name);
   if (found == regions_.end() || dynamic_cast<const Region*>(found->second.get()) == nullptr) return;
   removed = std::move(found->second);
@@ -100,7 +101,7 @@ template <class Region>
 void SharedRegions::remove_all() {
   check_enabled();
   Regions removed;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (auto next = regions_.begin(); next != regions_.end();) {
     const auto region = next++;
     if (dynamic_cast<const Region*>(region->second.get())) removed.insert(regions_.extract(region));
@@ -121,7 +122,7 @@ std::vector<typename Region::Place> SharedRegions::list(const std::string& name)
     if (const auto* of_kind = dynamic_cast<const Region*>(region)) places.push_back(of_kind->place());
   };
   std::vector<std::shared_ptr<const SharedRegion>> held;  // let go of without the lock
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const auto& [registered, region] : regions_) add(registered, region.get());
   for (const auto& [registered, region] : leaving_) {
     held.push_back(region.lock());
@@ -137,7 +138,7 @@ SharedRange SharedRegions::find(const std::string& name, uint64_t offset, uint64
   check_enabled();
   SharedRange range;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = regions_.find(name);
     const auto leaving = leaving_.find(name);
     if (found != regions_.end()) {

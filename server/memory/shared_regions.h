@@ -4,11 +4,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/tensor/storage.h"
 #include "server/memory/cuda_region.h"
 #include "server/memory/system_region.h"
@@ -75,14 +75,16 @@ class SharedRegions {
   using Regions = std::map<std::string, std::shared_ptr<const SharedRegion>>;
   void check_enabled() const;
   // Throws Error when no region of this name can come.
-  void check_room(const std::string& name) const;
-  void note_leaving(const std::string& name, const std::shared_ptr<const SharedRegion>& region);
+  void check_room(const std::string& name) const TENSORD_REQUIRES(mutex_);
+  void note_leaving(const std::string& name, const std::shared_ptr<const SharedRegion>& region)
+      TENSORD_REQUIRES(mutex_);
 
   const bool is_enabled_;
   const Charge charge_;
-  mutable std::mutex mutex_;
-  Regions regions_;
-  std::map<std::string, std::weak_ptr<const SharedRegion>> leaving_;  // removed, and used by requests yet
+  mutable Mutex mutex_;
+  Regions regions_ TENSORD_GUARDED_BY(mutex_);
+  std::map<std::string, std::weak_ptr<const SharedRegion>> leaving_
+      TENSORD_GUARDED_BY(mutex_);  // removed, and used by requests yet
 };
 
 }  // namespace tensord::server

@@ -1,5 +1,7 @@
 #include "server/metrics/connection_collector.h"
 
+#include "core/base/mutex.h"
+
 #include "server/metrics/metric_families.h"
 
 namespace tensord::server {
@@ -7,12 +9,12 @@ namespace tensord::server {
 using prometheus::MetricType;
 
 void ConnectionCollector::watch(std::function<ConnectionCounts()> counts) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   counts_ = std::move(counts);
 }
 
 std::vector<prometheus::MetricFamily> ConnectionCollector::Collect() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!counts_) return {};
   const ConnectionCounts counts = counts_();
   std::vector<prometheus::MetricFamily> out = {

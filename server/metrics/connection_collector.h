@@ -4,8 +4,9 @@
 #include <prometheus/metric_family.h>
 
 #include <functional>
-#include <mutex>
 #include <vector>
+
+#include "core/base/mutex.h"
 
 #include "server/metrics/metrics.h"
 
@@ -18,8 +19,8 @@ class ConnectionCollector final : public prometheus::Collectable {
   std::vector<prometheus::MetricFamily> Collect() const override;
 
  private:
-  mutable std::mutex mutex_;
-  std::function<ConnectionCounts()> counts_;  // by mutex_
+  mutable Mutex mutex_;
+  std::function<ConnectionCounts()> counts_ TENSORD_GUARDED_BY(mutex_);
 };
 
 }  // namespace tensord::server

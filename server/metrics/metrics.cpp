@@ -8,9 +8,9 @@
 #include <atomic>
 #include <chrono>
 #include <map>
-#include <mutex>
 
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "server/metrics/allocator_collector.h"
 #include "server/metrics/connection_collector.h"
 #include "server/metrics/gpu_collector.h"
@@ -30,8 +30,8 @@ struct Metrics::State {
   mutable MachineCollector machine;
   GpuCollector gpus;
 
-  std::mutex mutex;
-  std::map<std::pair<std::string, std::string>, std::shared_ptr<ModelMetrics>> models;  // by mutex
+  Mutex mutex;
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<ModelMetrics>> models TENSORD_GUARDED_BY(mutex);
 
   std::vector<prometheus::MetricFamily> collect(const std::vector<ModelCounts>& counts) const;
   prometheus::Family<prometheus::Gauge>& gauges(const char* name, const char* help) {
@@ -64,14 +64,14 @@ Metrics::Metrics(const std::string& version) : state_(std::make_unique<State>())
 Metrics::~Metrics() = default;
 
 std::shared_ptr<ModelMetrics> Metrics::share(const std::string& name, const std::string& version) {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   auto& slot = state_->models[{name, version}];
   if (!slot) slot = std::make_shared<ModelMetrics>(name, version);
   return slot;
 }
 
 void Metrics::forget(const std::string& name, const std::string& version) {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   const auto found = state_->models.find({name, version});
   // Whoever has it got it under this lock: a load of the same version.
   if (found == state_->models.end() || found->second.use_count() > 1) return;
@@ -95,7 +95,7 @@ void Metrics::count_certificates(bool is_taken) {
 }
 
 std::vector<ModelCounts> Metrics::model_counts() const {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   std::vector<ModelCounts> out;
   out.reserve(state_->models.size());
   for (const auto& [key, model] : state_->models) out.push_back(model->counts());

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "core/base/clock.h"
+#include "core/base/mutex.h"
 
 namespace tensord::server {
 namespace {
@@ -150,7 +151,7 @@ void ModelMetrics::count_execution(int64_t batch_size, const RequestTimes& times
     add(batch.output_ns, output_ns);
     return;
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (large_batches_.size() >= kMaxLargeBatches && !large_batches_.contains(size)) size = std::bit_ceil(size);
   BatchCounts& batch = large_batches_[size];
   ++batch.count;
@@ -167,7 +168,7 @@ void ModelMetrics::count_response(uint64_t index, const RequestTimes& times, int
     s[index == 0 ? Phase::kFirstResponse : Phase::kNextResponse].count(waited_ns);
     add(index == 0 ? s.first_response_ns : s.next_response_ns, waited_ns);
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto slot = static_cast<size_t>(std::min(index, kMaxResponses - 1));
   if (responses_.size() <= slot) responses_.resize(slot + 1);
   ResponseCounts& response = responses_[slot];
@@ -206,7 +207,7 @@ void ModelMetrics::set_ready(bool is_ready) { is_ready_ = is_ready; }
 void ModelMetrics::set_workers(size_t workers) { workers_ = workers; }
 void ModelMetrics::set_has_cache(bool has_cache) { has_cache_ = has_cache; }
 void ModelMetrics::set_tags(std::map<std::string, std::string> tags) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   tags_ = std::move(tags);
 }
 
@@ -257,7 +258,7 @@ ModelCounts ModelMetrics::counts() const {
   out.name = name_;
   out.version = version_;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     out.tags = tags_;
     out.batches = large_batches_;
     out.responses = responses_;

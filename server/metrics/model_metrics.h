@@ -5,9 +5,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
+
+#include "core/base/mutex.h"
 
 #include "server/metrics/model_counts.h"
 #include "server/metrics/request_times.h"
@@ -59,10 +60,10 @@ class ModelMetrics {
   std::atomic<double> load_seconds_{0};
   std::atomic<bool> is_ready_{false}, has_cache_{false};
   std::atomic<size_t> workers_{0};
-  mutable std::mutex mutex_;
-  std::map<std::string, std::string> tags_;        // by mutex_
-  std::map<uint64_t, BatchCounts> large_batches_;  // by mutex_; sizes that shards do not count
-  std::vector<ResponseCounts> responses_;          // by mutex_
+  mutable Mutex mutex_;
+  std::map<std::string, std::string> tags_ TENSORD_GUARDED_BY(mutex_);
+  std::map<uint64_t, BatchCounts> large_batches_ TENSORD_GUARDED_BY(mutex_);  // sizes that shards do not count
+  std::vector<ResponseCounts> responses_ TENSORD_GUARDED_BY(mutex_);
 };
 
 // Counts a request as pending from the time this is made until it ends or goes. For one thread at a time.

@@ -1,5 +1,7 @@
 #include "server/metrics/plan_collector.h"
 
+#include "core/base/mutex.h"
+
 namespace tensord::server {
 namespace {
 
@@ -36,12 +38,12 @@ constexpr Series kSeries[] = {
 }  // namespace
 
 void PlanCollector::watch(const std::string& model, const std::string& version, std::function<PlanCounts()> counts) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   models_[{model, version}] = std::move(counts);
 }
 
 void PlanCollector::forget(const std::string& model, const std::string& version) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   models_.erase({model, version});
 }
 
@@ -53,7 +55,7 @@ std::vector<MetricFamily> PlanCollector::Collect() const {
     family.help = series.help;
     family.type = series.type;
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const auto& [model, read] : models_) {
     const PlanCounts counts = read();
     for (size_t i = 0; i < families.size(); ++i) {

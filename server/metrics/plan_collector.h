@@ -5,10 +5,11 @@
 
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "core/base/mutex.h"
 
 #include "server/metrics/metrics.h"
 
@@ -22,8 +23,8 @@ class PlanCollector final : public prometheus::Collectable {
   std::vector<prometheus::MetricFamily> Collect() const override;
 
  private:
-  mutable std::mutex mutex_;
-  std::map<std::pair<std::string, std::string>, std::function<PlanCounts()>> models_;  // by mutex_
+  mutable Mutex mutex_;
+  std::map<std::pair<std::string, std::string>, std::function<PlanCounts()>> models_ TENSORD_GUARDED_BY(mutex_);
 };
 
 }  // namespace tensord::server

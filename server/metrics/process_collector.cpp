@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/base/memory_limit.h"
+#include "core/base/mutex.h"
 #include "core/base/parallel.h"
 #include "server/metrics/metric_families.h"
 
@@ -83,7 +84,7 @@ std::vector<MetricFamily> MachineCollector::families() {
     all += ticks;
     if (field == 3 || field == 4) idle += ticks;
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const uint64_t busy = all - idle;
   if (all > all_ticks_) {
     utilization_ = static_cast<double>(busy - busy_ticks_) / static_cast<double>(all - all_ticks_);

@@ -3,8 +3,9 @@
 #include <prometheus/metric_family.h>
 
 #include <cstdint>
-#include <mutex>
 #include <vector>
+
+#include "core/base/mutex.h"
 
 namespace tensord::server {
 
@@ -17,9 +18,10 @@ class MachineCollector {
   std::vector<prometheus::MetricFamily> families();
 
  private:
-  std::mutex mutex_;
-  uint64_t busy_ticks_ = 0, all_ticks_ = 0;  // by mutex_; when it was asked last
-  double utilization_ = 0;                   // by mutex_; between the last two times
+  Mutex mutex_;
+  uint64_t busy_ticks_ TENSORD_GUARDED_BY(mutex_) = 0, all_ticks_
+                                                       TENSORD_GUARDED_BY(mutex_) = 0;  // when it was asked last
+  double utilization_ TENSORD_GUARDED_BY(mutex_) = 0;                                   // between the last two times
 };
 
 }  // namespace tensord::server

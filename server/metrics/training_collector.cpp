@@ -1,5 +1,7 @@
 #include "server/metrics/training_collector.h"
 
+#include "core/base/mutex.h"
+
 namespace tensord::server {
 namespace {
 
@@ -50,14 +52,14 @@ ClientMetric& add(MetricFamily& to, const TrainingSample& sample, double value) 
 }  // namespace
 
 void TrainingCollector::watch(std::function<std::vector<TrainingSample>()> samples) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   samples_ = std::move(samples);
 }
 
 std::vector<MetricFamily> TrainingCollector::Collect() const {
   std::vector<TrainingSample> samples;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!samples_) return {};
     samples = samples_();
   }

@@ -3,8 +3,9 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <utility>
+
+#include "core/base/mutex.h"
 
 namespace tensord::server {
 
@@ -13,7 +14,7 @@ class AnswerOrder {
  public:
   // Calls `answer` when all turns before have been called: now, or later on the thread that brings the missing one.
   void deliver(uint64_t turn, std::function<void()> answer) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     ready_.emplace(turn, std::move(answer));
     if (is_delivering_) return;
     is_delivering_ = true;
@@ -29,10 +30,10 @@ class AnswerOrder {
   }
 
  private:
-  std::mutex mutex_;
-  uint64_t next_ = 0;                                // by mutex_
-  bool is_delivering_ = false;                       // by mutex_: a thread is in the loop
-  std::map<uint64_t, std::function<void()>> ready_;  // by mutex_
+  Mutex mutex_;
+  uint64_t next_ TENSORD_GUARDED_BY(mutex_) = 0;
+  bool is_delivering_ TENSORD_GUARDED_BY(mutex_) = false;  // a thread is in the loop
+  std::map<uint64_t, std::function<void()>> ready_ TENSORD_GUARDED_BY(mutex_);
 };
 
 }  // namespace tensord::server

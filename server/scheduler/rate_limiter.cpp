@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 
 namespace tensord::server {
 
@@ -17,7 +18,7 @@ RateLimiter::Client::~Client() { limiter_.remove(*this); }
 
 std::unique_ptr<RateLimiter::Client> RateLimiter::add_client(const std::string& model, std::vector<Resource> needs,
                                                              uint32_t priority) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::set<std::string> names;
   for (const Resource& need : needs) {
     check(names.insert(need.name).second, "rate_limiter of model '", model, "' names resource '", need.name, "' twice");
@@ -40,14 +41,14 @@ std::unique_ptr<RateLimiter::Client> RateLimiter::add_client(const std::string& 
 }
 
 std::pair<uint64_t, uint64_t> RateLimiter::usage(const std::string& name, bool is_global) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = pools_.find({name, is_global});
   return found == pools_.end() ? std::pair<uint64_t, uint64_t>{0, 0}
                                : std::pair{found->second.limit, found->second.used};
 }
 
 size_t RateLimiter::waiting() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return waiting_.size();
 }
 
@@ -63,7 +64,7 @@ void RateLimiter::update_limit(const Key& key, Pool& pool) const {
 }
 
 void RateLimiter::remove(Client& client) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const Resource& need : client.needs_) {
     const auto at = pools_.find({need.name, need.is_global});
     auto& needs = at->second.needs;
@@ -75,7 +76,7 @@ void RateLimiter::remove(Client& client) {
 }
 
 bool RateLimiter::fits(const Client& client) const {
-  return std::all_of(client.needs_.begin(), client.needs_.end(), [&](const Resource& need) {
+  return std::all_of(client.needs_.begin(), client.needs_.end(), [&](const Resource& need) TENSORD_REQUIRES(mutex_) {
     const Pool& pool = pools_.at({need.name, need.is_global});
     return pool.used + need.count <= pool.limit;
   });
@@ -103,14 +104,14 @@ void RateLimiter::grant_waiting() {
 }
 
 std::optional<RateLimiter::Permit> RateLimiter::try_acquire(Client& client) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (client.is_stopped_ || !waiting_.empty() || !fits(client)) return std::nullopt;
   take(client);
   return Permit(&client);
 }
 
 std::optional<RateLimiter::Permit> RateLimiter::acquire(Client& client, std::optional<Permit>& before) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (before) give_back(*std::exchange(before->client_, nullptr));
   Waiter waiter{.client = &client, .changed = {}};
   if (!client.is_stopped_) {
@@ -125,7 +126,7 @@ std::optional<RateLimiter::Permit> RateLimiter::acquire(Client& client, std::opt
 }
 
 void RateLimiter::stop(Client& client) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   client.is_stopped_ = true;
   for (Waiter* waiter : waiting_) {
     if (waiter->client == &client) waiter->changed.notify_one();
@@ -133,7 +134,7 @@ void RateLimiter::stop(Client& client) {
 }
 
 void RateLimiter::release(Client& client) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   give_back(client);
   grant_waiting();
 }

@@ -1,15 +1,15 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "core/base/mutex.h"
 
 namespace tensord::server {
 
@@ -86,7 +86,7 @@ class RateLimiter {
   using Key = std::pair<std::string, bool>;
   struct Waiter {
     Client* client;
-    std::condition_variable changed;
+    CondVar changed;
     bool has_permit = false;
   };
   struct Pool {
@@ -102,17 +102,16 @@ class RateLimiter {
   void remove(Client& client);
   void update_limit(const Key& key, Pool& pool) const;
   Limits::const_iterator limit_of(const Key& key) const;
-  // All below: with mutex_ held.
-  bool fits(const Client& client) const;
-  void take(Client& client);
-  void give_back(const Client& client);
-  void grant_waiting();
+  bool fits(const Client& client) const TENSORD_REQUIRES(mutex_);
+  void take(Client& client) TENSORD_REQUIRES(mutex_);
+  void give_back(const Client& client) TENSORD_REQUIRES(mutex_);
+  void grant_waiting() TENSORD_REQUIRES(mutex_);
 
   const Limits limits_;
-  mutable std::mutex mutex_;
-  std::map<Key, Pool> pools_;   // by mutex_
-  std::list<Waiter*> waiting_;  // by mutex_, in order of arrival
-  uint64_t way_ = 0;            // by mutex_: of the last grant
+  mutable Mutex mutex_;
+  std::map<Key, Pool> pools_ TENSORD_GUARDED_BY(mutex_);
+  std::list<Waiter*> waiting_ TENSORD_GUARDED_BY(mutex_);  // in order of arrival
+  uint64_t way_ TENSORD_GUARDED_BY(mutex_) = 0;            // of the last grant
 };
 
 }  // namespace tensord::server

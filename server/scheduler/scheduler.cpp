@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "core/base/delay_point.h"
+#include "core/base/mutex.h"
 
 namespace tensord::server {
 namespace {
@@ -18,8 +19,7 @@ void reject_dead(Batch& batch) {
 }
 
 // Waits until a time of the clock; kNoDeadline: until notified. May return early.
-void wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, int64_t until_ns,
-                const Clock& clock) {
+void wait_until(CondVar& changed, MutexLock& lock, int64_t until_ns, const Clock& clock) {
   if (until_ns == kNoDeadline) {
     changed.wait(lock);
   } else {
@@ -47,7 +47,7 @@ void Scheduler::submit(TaskPtr task, bool may_run_here) {
   using Added = SchedulingPolicy::Added;
   bool is_stopped = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_stopped = is_stopped_;
     if (!is_stopped) {
       const Added added = policy_->add(task);
@@ -66,7 +66,7 @@ void Scheduler::submit(TaskPtr task, bool may_run_here) {
 void Scheduler::drop_cancelled() {
   Batch dead;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (policy_->size() == 0) return;
     dead = policy_->sweep(clock().now_ns(), /*looks_for_cancelled=*/true);
     if (!dead.is_empty() && policy_->size() > 0 && !free_slots_.empty()) wake();
@@ -77,7 +77,7 @@ void Scheduler::drop_cancelled() {
 void Scheduler::stop() {
   std::vector<TaskPtr> waiting;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_stopped_ = true;
     waiting = policy_->drain();
   }
@@ -85,8 +85,8 @@ void Scheduler::stop() {
   if (options_.rate_limiter != nullptr) options_.rate_limiter->stop();
   reject_all(waiting, ErrorCode::kUnavailable, "the model is being unloaded");
   {
-    std::unique_lock lock(mutex_);
-    gone_.wait(lock, [this] { return threads_ == 0; });
+    MutexLock lock(mutex_);
+    gone_.wait(lock, [this]() TENSORD_REQUIRES(mutex_) { return threads_ == 0; });
   }
   alarm_.stop();
 }
@@ -101,7 +101,7 @@ void Scheduler::wake() {
 }
 
 size_t Scheduler::waiting() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return policy_->size();
 }
 
@@ -115,7 +115,7 @@ bool Scheduler::run_here(TaskPtr& task) {
   size_t slot = 0;
   Permit permit;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const bool is_late = task->enqueued_ns >= task->deadline_ns;
     if (is_stopped_ || is_late || free_slots_.empty() || policy_->size() != 0 || !policy_->runs_alone()) return false;
     if (options_.rate_limiter != nullptr && !(permit = options_.rate_limiter->try_acquire())) return false;
@@ -131,14 +131,14 @@ bool Scheduler::run_here(TaskPtr& task) {
 
 void Scheduler::release(size_t slot) {
   TENSORD_DELAY("scheduler.release");
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   free_slots_.push_back(slot);
   if (policy_->size() != 0 && !is_stopped_) wake();
 }
 
 std::optional<Scheduler::Work> Scheduler::wait_for_work(Permit before) {
   Work work;
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
     if (is_stopped_) break;
     int64_t wake_ns = kNoDeadline;
@@ -199,7 +199,7 @@ void Scheduler::run(Work& work) {
 // False: this thread is to go to other work.
 bool Scheduler::release_and_go_on(size_t slot, Permit& permit) {
   TENSORD_DELAY("scheduler.release");
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   free_slots_.push_back(slot);
   if (is_stopped_ || !pool_.is_waited_for()) return true;
   permit.reset();
@@ -222,7 +222,7 @@ void Scheduler::watch_timeouts() {
 void Scheduler::on_timeout() {
   Batch dead;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     timer_ns_ = kNoDeadline;
     if (is_stopped_) return;
     dead = policy_->sweep(clock().now_ns(), /*looks_for_cancelled=*/false);

@@ -1,13 +1,12 @@
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
 #include "core/base/clock.h"
+#include "core/base/mutex.h"
 #include "server/scheduler/policy.h"
 #include "server/scheduler/rate_limiter.h"
 #include "server/scheduler/worker_pool.h"
@@ -59,27 +58,27 @@ class Scheduler {
   // A batch and the slot to run it in; none where there is nothing to wait for, and the thread counts no more. Takes
   // the permit of the run before.
   std::optional<Work> wait_for_work(Permit before);
-  // With mutex_ held: somebody is to ask the policy.
-  void wake();
+  // Somebody is to ask the policy.
+  void wake() TENSORD_REQUIRES(mutex_);
   bool run_here(TaskPtr& task);
-  size_t take_slot();
+  size_t take_slot() TENSORD_REQUIRES(mutex_);
   void release(size_t slot);
   bool release_and_go_on(size_t slot, Permit& permit);
   // Rejects tasks that waited for too long while all workers are busy.
   void on_timeout();
-  void watch_timeouts();
+  void watch_timeouts() TENSORD_REQUIRES(mutex_);
 
   const Options options_;
-  mutable std::mutex mutex_;
-  std::condition_variable wake_;
-  std::unique_ptr<SchedulingPolicy> policy_;  // by mutex_
-  std::vector<size_t> free_slots_;            // by mutex_
-  uint64_t next_turn_ = 0;                    // by mutex_
-  bool is_stopped_ = false;                   // by mutex_
-  size_t threads_ = 0;                        // by mutex_: that are here, or on their way
-  size_t sleeping_ = 0;                       // by mutex_: of these, waiting for a time
-  std::condition_variable gone_;              // threads_ became 0
-  int64_t timer_ns_ = kNoDeadline;            // by mutex_: when the alarm rings
+  mutable Mutex mutex_;
+  CondVar wake_;
+  std::unique_ptr<SchedulingPolicy> policy_ TENSORD_GUARDED_BY(mutex_);
+  std::vector<size_t> free_slots_ TENSORD_GUARDED_BY(mutex_);
+  uint64_t next_turn_ TENSORD_GUARDED_BY(mutex_) = 0;
+  bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false;
+  size_t threads_ TENSORD_GUARDED_BY(mutex_) = 0;              // that are here, or on their way
+  size_t sleeping_ TENSORD_GUARDED_BY(mutex_) = 0;             // of these, waiting for a time
+  CondVar gone_;                                               // threads_ became 0
+  int64_t timer_ns_ TENSORD_GUARDED_BY(mutex_) = kNoDeadline;  // when the alarm rings
   std::unique_ptr<WorkerPool> own_pool_;
   WorkerPool& pool_;
   WorkerPool::Alarm alarm_;  // last: it uses the rest

@@ -6,6 +6,7 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/base/mutex.h"
 #include "core/base/parallel.h"
 
 namespace tensord::server {
@@ -14,19 +15,19 @@ WorkerPool::WorkerPool(size_t most, std::chrono::milliseconds idle_time)
     : most_(std::max<size_t>(most, 1)),
       kept_(static_cast<size_t>(std::max(1, available_cores()))),
       idle_time_(idle_time) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   add_worker();
 }
 
 WorkerPool::~WorkerPool() {
   {
-    const std::lock_guard lock(timer_mutex_);
+    const MutexLock lock(timer_mutex_);
     is_timer_stopped_ = true;
   }
   timer_changed_.notify_all();
   if (timer_.joinable()) timer_.join();
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_stopped_ = true;
     for (Worker* worker : idle_) worker->changed.notify_one();
   }
@@ -34,13 +35,13 @@ WorkerPool::~WorkerPool() {
 }
 
 size_t WorkerPool::threads() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return static_cast<size_t>(
       std::count_if(workers_.begin(), workers_.end(), [](const Worker& one) { return !one.is_over; }));
 }
 
 void WorkerPool::post(std::function<void()> fn) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!idle_.empty()) {
     Worker* const worker = idle_.back();
     idle_.pop_back();
@@ -57,7 +58,6 @@ void WorkerPool::post(std::function<void()> fn) {
   }
 }
 
-// REQUIRES: mutex_ is held.
 void WorkerPool::add_worker() {
   for (auto at = workers_.begin(); at != workers_.end();) {
     if (at->is_over) at->thread.join();  // it holds no lock any more
@@ -74,7 +74,7 @@ void WorkerPool::add_worker() {
 }
 
 // False: the thread ends.
-bool WorkerPool::wait_for_task(Worker& me, std::unique_lock<std::mutex>& lock) {
+bool WorkerPool::wait_for_task(Worker& me, MutexLock& lock) {
   if (!tasks_.empty()) {
     me.task = std::move(tasks_.front());
     tasks_.pop_front();
@@ -84,7 +84,7 @@ bool WorkerPool::wait_for_task(Worker& me, std::unique_lock<std::mutex>& lock) {
   if (is_stopped_) return false;
   idle_.push_back(&me);
   while (!me.task && !is_stopped_) {
-    const bool is_late = me.changed.wait_for(lock, idle_time_) == std::cv_status::timeout;
+    const bool is_late = !me.changed.wait_for(lock, idle_time_);
     if (me.task || !is_late || idle_.size() <= kept_) continue;
     std::erase(idle_, &me);
     return false;
@@ -93,7 +93,7 @@ bool WorkerPool::wait_for_task(Worker& me, std::unique_lock<std::mutex>& lock) {
 }
 
 void WorkerPool::work(Worker& me) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (wait_for_task(me, lock)) {
     const std::function<void()> task = std::exchange(me.task, nullptr);
     lock.unlock();
@@ -105,7 +105,7 @@ void WorkerPool::work(Worker& me) {
 
 void WorkerPool::set_alarm(Alarm& alarm, int64_t delay_ns) {
   const int64_t at_ns = delay_ns == INT64_MAX ? INT64_MAX : Clock::system().now_ns() + std::max<int64_t>(delay_ns, 0);
-  const std::lock_guard lock(timer_mutex_);
+  const MutexLock lock(timer_mutex_);
   if (alarm.is_stopped_ || alarm.at_ns_ == at_ns) return;
   const auto [first, last] = alarms_.equal_range(alarm.at_ns_);
   const auto known = std::find_if(first, last, [&](const auto& entry) { return entry.second == &alarm; });
@@ -122,13 +122,13 @@ void WorkerPool::set_alarm(Alarm& alarm, int64_t delay_ns) {
 
 void WorkerPool::stop_alarm(Alarm& alarm) {
   set_alarm(alarm, INT64_MAX);
-  std::unique_lock lock(timer_mutex_);
+  MutexLock lock(timer_mutex_);
   alarm.is_stopped_ = true;
   alarm_done_.wait(lock, [&] { return !alarm.rings_; });
 }
 
 void WorkerPool::keep_time() {
-  std::unique_lock lock(timer_mutex_);
+  MutexLock lock(timer_mutex_);
   while (!is_timer_stopped_) {
     if (alarms_.empty()) {
       timer_changed_.wait(lock);

@@ -2,15 +2,14 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <list>
 #include <map>
-#include <mutex>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/base/thread.h"
 
 namespace tensord::server {
@@ -50,24 +49,24 @@ class WorkerPool {
     friend class WorkerPool;
     WorkerPool& pool_;
     const std::function<void()> fn_;
-    int64_t at_ns_ = INT64_MAX;  // by timer_mutex_ of the pool
-    bool rings_ = false;         // by timer_mutex_
-    bool is_stopped_ = false;    // by timer_mutex_
+    // By timer_mutex_ of the pool, which clang cannot tell from another pool's.
+    int64_t at_ns_ = INT64_MAX;
+    bool rings_ = false, is_stopped_ = false;
   };
 
  private:
   static constexpr size_t kDefaultMost = 256;
 
   struct Worker {
-    std::condition_variable changed;
+    CondVar changed;
     std::function<void()> task;
     bool is_over = false;
     Thread thread;
   };
 
-  void add_worker();
+  void add_worker() TENSORD_REQUIRES(mutex_);
   void work(Worker& me);
-  bool wait_for_task(Worker& me, std::unique_lock<std::mutex>& lock);
+  bool wait_for_task(Worker& me, MutexLock& lock) TENSORD_REQUIRES(mutex_);
   void set_alarm(Alarm& alarm, int64_t delay_ns);
   void stop_alarm(Alarm& alarm);
   void keep_time();
@@ -75,18 +74,18 @@ class WorkerPool {
   const size_t most_;
   const size_t kept_;  // threads that stay when they are idle
   const std::chrono::milliseconds idle_time_;
-  mutable std::mutex mutex_;
-  std::list<Worker> workers_;                // by mutex_
-  std::vector<Worker*> idle_;                // by mutex_; the one that was busy last at the end
-  std::deque<std::function<void()>> tasks_;  // by mutex_
-  std::atomic<size_t> waiting_{0};           // size of tasks_
-  bool is_stopped_ = false;                  // by mutex_
+  mutable Mutex mutex_;
+  std::list<Worker> workers_ TENSORD_GUARDED_BY(mutex_);
+  std::vector<Worker*> idle_ TENSORD_GUARDED_BY(mutex_);  // the one that was busy last at the end
+  std::deque<std::function<void()>> tasks_ TENSORD_GUARDED_BY(mutex_);
+  std::atomic<size_t> waiting_{0};  // size of tasks_
+  bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false;
 
-  std::mutex timer_mutex_;
-  std::condition_variable timer_changed_, alarm_done_;
-  std::multimap<int64_t, Alarm*> alarms_;  // by timer_mutex_
-  bool is_timer_stopped_ = false;          // by timer_mutex_
-  Thread timer_;                           // by timer_mutex_ until stopped; made by the first alarm
+  Mutex timer_mutex_;
+  CondVar timer_changed_, alarm_done_;
+  std::multimap<int64_t, Alarm*> alarms_ TENSORD_GUARDED_BY(timer_mutex_);
+  bool is_timer_stopped_ TENSORD_GUARDED_BY(timer_mutex_) = false;
+  Thread timer_;  // by timer_mutex_ until stopped; made by the first alarm
 };
 
 }  // namespace tensord::server

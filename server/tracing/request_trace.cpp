@@ -5,6 +5,7 @@
 #include <random>
 
 #include "core/base/clock.h"
+#include "core/base/mutex.h"
 #include "server/tracing/trace_exporter.h"
 #include "server/tracing/trace_ids.h"
 
@@ -67,11 +68,11 @@ RequestTrace::~RequestTrace() {
 }
 
 void RequestTrace::note_answer(const RequestTimes& times, int status_code, std::string_view message) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   record_.status_code = status_code;
   record_.status_message = message.substr(0, 1024);
   if (!record_.settings.has_timestamps) return;
-  const auto stamp = [this](const char* name, int64_t ns) {
+  const auto stamp = [this](const char* name, int64_t ns) TENSORD_REQUIRES(mutex_) {
     if (ns > 0) record_.stamps.push_back({name, ns});
   };
   const int64_t now_ns = Clock::system().now_ns();
@@ -92,14 +93,14 @@ void RequestTrace::note_answer(const RequestTimes& times, int status_code, std::
 
 void RequestTrace::note_response(int64_t ns) {
   constexpr size_t kMaxStamps = 4096;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (record_.settings.has_timestamps && record_.stamps.size() < kMaxStamps) {
     record_.stamps.push_back({"INFER_RESPONSE_COMPLETE", ns});
   }
 }
 
 void RequestTrace::note_sent(int64_t start_ns, int64_t end_ns) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!record_.settings.has_timestamps) return;
   record_.stamps.push_back({record_.transport.send_start, start_ns});
   record_.stamps.push_back({record_.transport.send_end, end_ns});
@@ -108,7 +109,7 @@ void RequestTrace::note_sent(int64_t start_ns, int64_t end_ns) {
 void RequestTrace::add_tensor(TensorActivity activity, std::string_view name, std::string_view datatype,
                               std::string shape, std::string data) {
   if (!wants_tensors_) return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   record_.tensors.push_back({activity == TensorActivity::kInput ? "TENSOR_QUEUE_INPUT" : "TENSOR_BACKEND_OUTPUT",
                              std::string(name), std::string(datatype), std::move(shape), std::move(data)});
 }
@@ -116,7 +117,7 @@ void RequestTrace::add_tensor(TensorActivity activity, std::string_view name, st
 std::shared_ptr<RequestTrace> RequestTrace::make_step(const std::string& model, const std::string& version) {
   TraceRecord step;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     step.scope = record_.scope;
     step.settings = record_.settings;
     step.request_id = record_.request_id;

@@ -3,11 +3,12 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "core/base/mutex.h"
 
 #include "server/config/trace_options.h"
 #include "server/metrics/request_times.h"
@@ -88,8 +89,8 @@ class RequestTrace {
   const uint64_t id_;
   const bool wants_tensors_;
   const std::shared_ptr<TraceExporter> exporter_;
-  std::mutex mutex_;
-  TraceRecord record_;  // by mutex_
+  Mutex mutex_;
+  TraceRecord record_ TENSORD_GUARDED_BY(mutex_);
 };
 
 }  // namespace tensord::server

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "core/base/log.h"
+#include "core/base/mutex.h"
 #include "core/base/thread.h"
 
 namespace tensord::server {
@@ -15,7 +16,7 @@ TraceExporter::TraceExporter(std::unique_ptr<TraceSink> sink, Options options)
 TraceExporter::~TraceExporter() { stop(); }
 
 void TraceExporter::add(TraceRecord record) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (is_stopped_ || waiting_.size() >= options_.max_waiting) {
     // Powers of two, so that a flood of drops is no flood of lines.
     ++dropped_;
@@ -30,7 +31,7 @@ void TraceExporter::add(TraceRecord record) {
 void TraceExporter::stop() {
   Thread thread;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (is_stopped_) return;
     is_stopped_ = true;
     thread = std::move(thread_);
@@ -41,12 +42,13 @@ void TraceExporter::stop() {
 }
 
 void TraceExporter::work() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return is_stopped_ || !waiting_.empty(); });
+    changed_.wait(lock, [this]() TENSORD_REQUIRES(mutex_) { return is_stopped_ || !waiting_.empty(); });
     if (waiting_.empty()) return;
-    changed_.wait_for(lock, std::chrono::milliseconds(options_.delay_ms),
-                      [this] { return is_stopped_ || waiting_.size() >= options_.batch_size; });
+    changed_.wait_for(lock, std::chrono::milliseconds(options_.delay_ms), [this]() TENSORD_REQUIRES(mutex_) {
+      return is_stopped_ || waiting_.size() >= options_.batch_size;
+    });
     std::vector<TraceRecord> records;
     const size_t count = options_.delay_ms > 0 ? std::min(waiting_.size(), options_.batch_size) : waiting_.size();
     records.reserve(count);

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/base/thread.h"
 #include "server/tracing/request_trace.h"
 
@@ -42,12 +41,12 @@ class TraceExporter {
 
   const std::unique_ptr<TraceSink> sink_;
   const Options options_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<TraceRecord> waiting_;  // by mutex_
-  uint64_t dropped_ = 0;             // by mutex_
-  bool is_stopped_ = false;          // by mutex_
-  Thread thread_;                    // by mutex_ until it is stopped
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<TraceRecord> waiting_ TENSORD_GUARDED_BY(mutex_);
+  uint64_t dropped_ TENSORD_GUARDED_BY(mutex_) = 0;
+  bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false;
+  Thread thread_;  // by mutex_ until it is stopped
 };
 
 // A JSON file in the form that Triton writes; a whole JSON document after each write. Throws Error{kUnavailable} when

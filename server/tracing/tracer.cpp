@@ -1,6 +1,7 @@
 #include "server/tracing/tracer.h"
 
 #include "core/base/log.h"
+#include "core/base/mutex.h"
 #include "server/tracing/trace_exporter.h"
 #include "server/tracing/trace_ids.h"
 
@@ -45,7 +46,7 @@ TraceSettings Tracer::settings_of(const Overrides* overrides) const {
 }
 
 TraceSettings Tracer::settings(const std::string& model) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = models_.find(model);
   return settings_of(found == models_.end() ? nullptr : &found->second);
 }
@@ -54,7 +55,7 @@ void Tracer::change(const std::string& model, const TraceChanges& changes) {
   const bool is_spans = options_.mode == TraceOptions::Mode::kOpenTelemetry;
   const bool wants_tensors = changes.levels && *changes.levels && (*changes.levels)->has_tensors;
   check(!is_spans || !wants_tensors, "trace_level TENSORS is not supported in mode opentelemetry");
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (model.empty()) {
     const TraceSettings& start = options_.settings;
     if (changes.levels) {
@@ -93,7 +94,7 @@ std::shared_ptr<RequestTrace> Tracer::sample(const TracedRequest& request) {
   if (options_.mode == TraceOptions::Mode::kOpenTelemetry) record.context = parse_traceparent(request.traceparent);
   record.model = request.model;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = models_.find(record.model);
     Overrides* overrides = found == models_.end() ? nullptr : &found->second;
     record.settings = settings_of(overrides);
@@ -124,7 +125,7 @@ std::shared_ptr<RequestTrace> Tracer::sample(const TracedRequest& request) {
 
 void Tracer::stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_stopped_ = true;
     is_on_ = false;
   }

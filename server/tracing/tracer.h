@@ -4,10 +4,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "core/base/mutex.h"
 
 #include "server/config/trace_options.h"
 #include "server/tracing/request_trace.h"
@@ -65,17 +66,17 @@ class Tracer {
     bool is_empty() const { return !levels && !rate && !log_frequency && !count; }
   };
   std::shared_ptr<RequestTrace> sample(const TracedRequest& request);
-  TraceSettings settings_of(const Overrides* overrides) const;
-  void update_is_on();
+  TraceSettings settings_of(const Overrides* overrides) const TENSORD_REQUIRES(mutex_);
+  void update_is_on() TENSORD_REQUIRES(mutex_);
 
   const TraceOptions options_;
   const std::shared_ptr<TraceExporter> exporter_;
   std::atomic<bool> is_on_{false};
-  mutable std::mutex mutex_;
-  TraceSettings settings_;                   // by mutex_; the server's
-  uint64_t seen_ = 0;                        // by mutex_
-  bool is_stopped_ = false;                  // by mutex_
-  std::map<std::string, Overrides> models_;  // by mutex_
+  mutable Mutex mutex_;
+  TraceSettings settings_ TENSORD_GUARDED_BY(mutex_);  // the server's
+  uint64_t seen_ TENSORD_GUARDED_BY(mutex_) = 0;
+  bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false;
+  std::map<std::string, Overrides> models_ TENSORD_GUARDED_BY(mutex_);
 };
 
 }  // namespace tensord::server

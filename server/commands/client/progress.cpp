@@ -11,6 +11,7 @@
 #include <iostream>
 #include <utility>
 
+#include "core/base/mutex.h"
 #include "core/base/thread.h"
 #include "server/commands/client/table.h"
 
@@ -61,7 +62,7 @@ Ticker::Ticker(bool is_wanted, std::function<std::string(double)> text) : line_(
 Ticker::~Ticker() {
   if (!thread_.joinable()) return;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_over_ = true;
   }
   changed_.notify_all();
@@ -70,9 +71,9 @@ Ticker::~Ticker() {
 
 void Ticker::run() {
   const auto start = std::chrono::steady_clock::now();
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   auto wait = kQuiet;
-  while (!changed_.wait_for(lock, wait, [this] { return is_over_; })) {
+  while (!changed_.wait_for(lock, wait, [this]() TENSORD_REQUIRES(mutex_) { return is_over_; })) {
     line_.show(text_(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()));
     wait = kTick;
   }

@@ -1,10 +1,9 @@
 #pragma once
 
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <string>
 
+#include "core/base/mutex.h"
 #include "core/base/thread.h"
 
 namespace tensord::server {
@@ -43,9 +42,9 @@ class Ticker {
 
   ProgressLine line_;  // of the thread
   const std::function<std::string(double)> text_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool is_over_ = false;  // by mutex_
+  Mutex mutex_;
+  CondVar changed_;
+  bool is_over_ TENSORD_GUARDED_BY(mutex_) = false;
   Thread thread_;
 };
 

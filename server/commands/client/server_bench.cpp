@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <mutex>
 #include <thread>
 
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 
 namespace tensord::server {
 namespace {
@@ -75,11 +75,15 @@ void check_shared(const std::string& what, const std::string& name, const client
 
 // What the clients of a measurement share.
 struct Tally {
-  std::mutex mutex;
-  LoadResult result;  // by mutex
+  Mutex mutex;
+  LoadResult result TENSORD_GUARDED_BY(mutex);
 
+  LoadResult take() {
+    const MutexLock lock(mutex);
+    return std::move(result);
+  }
   void add(const std::vector<double>& latencies_ms, uint64_t errors, const std::string& error) {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     result.latencies_ms.insert(result.latencies_ms.end(), latencies_ms.begin(), latencies_ms.end());
     result.errors += errors;
     if (result.first_error.empty()) result.first_error = error;
@@ -163,7 +167,7 @@ LoadResult measure_load(client::Client& server, const std::function<client::Requ
     std::this_thread::sleep_until(std::min(end, Clock::now() + kTick));
   }
   threads.clear();
-  LoadResult result = std::move(tally.result);
+  LoadResult result = tally.take();
   result.seconds = seconds_since(start);
   result.clients = clients;
   result.server = times_between(before, statistics_of(server, model));

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
-#include <mutex>
 
 #include "core/base/cancellation.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/execution_context.h"
 #include "core/base/log.h"
+#include "core/base/mutex.h"
 #include "core/base/parallel.h"
 #include "core/base/thread.h"
 #include "core/tensor/shape.h"
@@ -41,14 +41,14 @@ void ModelWorkers::warm_up() {
 
 void ModelWorkers::warm_up_others() {
   std::atomic<size_t> next{1};
-  std::mutex mutex;
+  Mutex mutex;
   std::exception_ptr error;
   const auto warm_up_some = [&, context = ExecutionContext::captured()] {
     const ExecutionScope scope(context);
     try {
       for (size_t i = next++; i < sessions_.size(); i = next++) warm_up_worker(i);
     } catch (...) {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       error = std::current_exception();
     }
   };

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
-#include <mutex>
 #include <set>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "core/jit/ir/alias.h"
 #include "core/jit/runtime/batch_safety.h"
 #include "core/jit/runtime/load_flags.h"
@@ -147,7 +147,7 @@ class TorchScriptModel final : public Model {
     absl::InlinedVector<ops::Value, 4> arguments;
     for (const BoundArgument& bound : arguments_) arguments.push_back(argument_value(bound, inputs, result));
     // Runs that change the module go one at a time; others never meet this lock.
-    std::unique_lock<std::mutex> lock(state_mutex_, std::defer_lock);
+    std::unique_lock<Mutex> lock(state_mutex_, std::defer_lock);
     if (method_.changes_state()) lock.lock();
     frame.set_result_memory(std::move(memory));
     ops::Value value = method_.run(frame, arguments, &is_cancelled);
@@ -337,7 +337,7 @@ class TorchScriptModel final : public Model {
   ConfiguredOutputs outputs_;
   std::vector<std::string> warnings_;
   std::set<std::string> configured_;  // inputs that the configuration names
-  mutable std::mutex state_mutex_;
+  mutable Mutex state_mutex_;
   mutable std::atomic<uint64_t> settled_programs_{UINT64_MAX};  // signatures seen when memory was given back last
 };
 

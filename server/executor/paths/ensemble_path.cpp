@@ -1,7 +1,7 @@
-#include <condition_variable>
 #include <map>
 
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "server/executor/paths/ensemble_run.h"
 
 namespace tensord::server {
@@ -23,7 +23,7 @@ class EnsemblePath final : public RequestPath {
     refused.times.arrived_ns = request.arrived_ns;
     std::shared_ptr<EnsembleRun> run;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (!is_stopped_) {
         run = std::make_shared<EnsembleRun>(run_context_, std::move(request), sink);
         runs_[run.get()] = run;
@@ -41,31 +41,31 @@ class EnsemblePath final : public RequestPath {
   void note_cancelled() override {
     std::vector<std::shared_ptr<EnsembleRun>> runs;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       for (const auto& [key, run] : runs_) runs.push_back(run);
     }
     for (const auto& run : runs) run->note_cancelled();
   }
 
   void stop() override {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     is_stopped_ = true;
-    changed_.wait(lock, [this] { return runs_.empty(); });
+    changed_.wait(lock, [this]() TENSORD_REQUIRES(mutex_) { return runs_.empty(); });
   }
 
  private:
   void end(EnsembleRun* run) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     runs_.erase(run);
     changed_.notify_all();
   }
 
   const EnsemblePlan plan_;
   const EnsembleRun::Context run_context_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<EnsembleRun*, std::shared_ptr<EnsembleRun>> runs_;  // by mutex_
-  bool is_stopped_ = false;                                    // by mutex_
+  Mutex mutex_;
+  CondVar changed_;
+  std::map<EnsembleRun*, std::shared_ptr<EnsembleRun>> runs_ TENSORD_GUARDED_BY(mutex_);
+  bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/clock.h"
+#include "core/base/mutex.h"
 #include "server/executor/model/reshape.h"
 #include "server/executor/paths/ensemble_tensors.h"
 #include "server/executor/requests/status.h"
@@ -140,7 +141,7 @@ EnsembleRun::~EnsembleRun() = default;
 
 void EnsembleRun::start() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (request_.ensemble_depth >= kMaxDepth) {
       fail_with(absl::FailedPreconditionError("more ensembles lie in each other than may"));
     }
@@ -164,10 +165,22 @@ void EnsembleRun::queue(Branch& branch) {
 // with an answer, or this one within a submit(), leaves what it brought to it.
 void EnsembleRun::advance() {
   const std::shared_ptr<EnsembleRun> self = shared_from_this();
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (is_advancing_ || is_over_) return;
   is_advancing_ = true;
-  while (start_next(lock) || answer_next(lock)) {
+  for (;;) {
+    if (std::optional<Job> job = next_job()) {
+      lock.unlock();
+      submit(std::move(*job));
+      lock.lock();
+      continue;
+    }
+    std::optional<Answer> answer = next_answer();
+    if (!answer) break;
+    lock.unlock();
+    give(std::move(*answer));
+    lock.lock();
+    if (is_over_) break;
   }
   is_advancing_ = false;
   if (!is_over_) return;
@@ -175,21 +188,16 @@ void EnsembleRun::advance() {
   context_.on_end(this);
 }
 
-bool EnsembleRun::start_next(std::unique_lock<std::mutex>& lock) {
+std::optional<EnsembleRun::Job> EnsembleRun::next_job() {
   if (has_failed_) changed_.clear();
   while (!changed_.empty()) {
     Branch& branch = *changed_.front();
     Job job;
-    if (take_job(branch, job)) {
-      lock.unlock();
-      submit(std::move(job));
-      lock.lock();
-      return true;
-    }
+    if (take_job(branch, job)) return job;
     changed_.pop_front();
     branch.is_queued = false;
   }
-  return false;
+  return std::nullopt;
 }
 
 // The step of the branch that can start now: a decoupled one only when all others that can run have ended.
@@ -291,7 +299,7 @@ void EnsembleRun::submit(Job job) {
     sink->start_ns = request.arrived_ns;
   } catch (...) {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       --job.branch->running;
       --running_;
       fail_with(current_exception_status());
@@ -300,7 +308,7 @@ void EnsembleRun::submit(Job job) {
     return;
   }
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     working_.insert(sink);
   }
   const std::shared_ptr<ModelVersion> model = sink->model;
@@ -313,7 +321,7 @@ void EnsembleRun::submit(Job job) {
 void EnsembleRun::on_answer(StepSink& sink, InferResult result, bool is_final) {
   bool has_failed = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     Branch& branch = sink.branch;
     const EnsemblePlan::Step& step = context_.plan.steps[sink.step];
     if (!result.status.ok()) {
@@ -397,8 +405,8 @@ bool EnsembleRun::collect(Branch& branch) {
   return branch.is_done && branch.children.empty();
 }
 
-bool EnsembleRun::answer_next(std::unique_lock<std::mutex>& lock) {
-  if (is_over_) return false;
+std::optional<EnsembleRun::Answer> EnsembleRun::next_answer() {
+  if (is_over_) return std::nullopt;
   if (!has_failed_ && root_) {
     try {
       if (collect(*root_)) root_.reset();
@@ -407,7 +415,7 @@ bool EnsembleRun::answer_next(std::unique_lock<std::mutex>& lock) {
     }
   }
   if (has_failed_) {
-    if (running_ > 0) return false;
+    if (running_ > 0) return std::nullopt;
     ready_.clear();
     ready_.emplace_back();
     ready_.back().status =
@@ -416,19 +424,21 @@ bool EnsembleRun::answer_next(std::unique_lock<std::mutex>& lock) {
     ready_.emplace_back();
     ready_.back().is_empty = true;
   }
-  if (ready_.empty()) return false;
-  InferResult result = std::move(ready_.front());
+  if (ready_.empty()) return std::nullopt;
+  Answer answer{.result = std::move(ready_.front()), .spent = times()};
   ready_.pop_front();
-  const bool is_final = has_failed_ || (!root_ && ready_.empty());
-  is_over_ = is_final;
-  const RequestTimes spent = times();
+  answer.is_final = has_failed_ || (!root_ && ready_.empty());
+  is_over_ = answer.is_final;
   // What went wrong went wrong in a step, which counts it by its reason; here it has none.
-  result.times = result.status.ok() ? spent : RequestTimes{.arrived_ns = request_.arrived_ns};
-  lock.unlock();
-  if (is_final) context_.metrics.count_execution(request_.batch_size, spent, result.status.ok());
-  sink_.respond(std::move(result), is_final);
-  lock.lock();
-  return !is_final;
+  answer.result.times = answer.result.status.ok() ? answer.spent : RequestTimes{.arrived_ns = request_.arrived_ns};
+  return answer;
+}
+
+void EnsembleRun::give(Answer answer) {
+  if (answer.is_final) {
+    context_.metrics.count_execution(request_.batch_size, answer.spent, answer.result.status.ok());
+  }
+  sink_.respond(std::move(answer.result), answer.is_final);
 }
 
 InferResult EnsembleRun::take_result(Branch& branch) {
@@ -456,7 +466,7 @@ void EnsembleRun::fail_with(const absl::Status& status) {
 void EnsembleRun::note_cancelled() {
   std::vector<std::shared_ptr<ModelVersion>> models;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     // Once it is over, who waits for answers may be gone.
     if (is_over_ || !is_stopped()) return;
     for (const StepSink* sink : working_) models.push_back(sink->model);

@@ -6,10 +6,11 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "core/base/mutex.h"
 
 #include "server/executor/model/model_version.h"
 #include "server/executor/paths/ensemble_plan.h"
@@ -54,25 +55,31 @@ class EnsembleRun : public std::enable_shared_from_this<EnsembleRun> {
 
   bool is_stopped() const { return has_failed_.load(std::memory_order_acquire) || sink_.is_cancelled(); }
   void advance();
-  bool start_next(std::unique_lock<std::mutex>& lock);
-  bool answer_next(std::unique_lock<std::mutex>& lock);
-  bool take_job(Branch& branch, Job& job);
+  struct Answer {
+    InferResult result;
+    RequestTimes spent;
+    bool is_final = false;
+  };
+  std::optional<Job> next_job() TENSORD_REQUIRES(mutex_);
+  std::optional<Answer> next_answer() TENSORD_REQUIRES(mutex_);
+  void give(Answer answer);
+  bool take_job(Branch& branch, Job& job) TENSORD_REQUIRES(mutex_);
   size_t next_step(const Branch& branch) const;
   InferTensor take_tensor(Branch& branch, size_t tensor);
   void submit(Job job);
   InferRequest make_request(Job& job, const ModelVersion& model) const;
-  void reshape_inputs();
+  void reshape_inputs() TENSORD_REQUIRES(mutex_);
   void on_answer(StepSink& sink, InferResult result, bool is_final);
-  void put_outputs(const EnsemblePlan::Step& step, InferResult& result, Branch& branch);
-  void add_child(Branch& branch, size_t step, InferResult& result);
-  void fail_with(const absl::Status& status);
-  void queue(Branch& branch);
-  void finish_branch(Branch& branch);
-  void start_children(Branch& branch);
-  bool collect(Branch& branch);
+  void put_outputs(const EnsemblePlan::Step& step, InferResult& result, Branch& branch) TENSORD_REQUIRES(mutex_);
+  void add_child(Branch& branch, size_t step, InferResult& result) TENSORD_REQUIRES(mutex_);
+  void fail_with(const absl::Status& status) TENSORD_REQUIRES(mutex_);
+  void queue(Branch& branch) TENSORD_REQUIRES(mutex_);
+  void finish_branch(Branch& branch) TENSORD_REQUIRES(mutex_);
+  void start_children(Branch& branch) TENSORD_REQUIRES(mutex_);
+  bool collect(Branch& branch) TENSORD_REQUIRES(mutex_);
   InferResult take_result(Branch& branch);
-  void add_times(const RequestTimes& step);
-  RequestTimes times() const;
+  void add_times(const RequestTimes& step) TENSORD_REQUIRES(mutex_);
+  RequestTimes times() const TENSORD_REQUIRES(mutex_);
 
   const Context& context_;
   InferRequest request_;  // its inputs go to the root
@@ -81,16 +88,16 @@ class EnsembleRun : public std::enable_shared_from_this<EnsembleRun> {
   std::vector<bool> is_needed_;  // each step, for them
   std::atomic<bool> has_failed_{false};
 
-  std::mutex mutex_;               // of what follows
-  std::unique_ptr<Branch> root_;   // null when all of its answers are ready
-  std::deque<Branch*> changed_;    // branches that may go on
-  std::set<StepSink*> working_;    // steps that were submitted and have not ended
-  size_t running_ = 0;             // as many, and those that are just being submitted
-  bool is_advancing_ = false;      // by some thread, which looks again before it ends
-  std::deque<InferResult> ready_;  // answers, in order
-  bool is_over_ = false;           // the final answer went out
-  absl::Status status_;            // the first failure
-  int64_t start_ns_ = 0;
+  Mutex mutex_;                                               // of what follows
+  std::unique_ptr<Branch> root_ TENSORD_GUARDED_BY(mutex_);   // null when all of its answers are ready
+  std::deque<Branch*> changed_ TENSORD_GUARDED_BY(mutex_);    // branches that may go on
+  std::set<StepSink*> working_ TENSORD_GUARDED_BY(mutex_);    // steps that were submitted and have not ended
+  size_t running_ TENSORD_GUARDED_BY(mutex_) = 0;             // as many, and those that are just being submitted
+  bool is_advancing_ TENSORD_GUARDED_BY(mutex_) = false;      // by some thread, which looks again before it ends
+  std::deque<InferResult> ready_ TENSORD_GUARDED_BY(mutex_);  // answers, in order
+  bool is_over_ TENSORD_GUARDED_BY(mutex_) = false;           // the final answer went out
+  absl::Status status_ TENSORD_GUARDED_BY(mutex_);            // the first failure
+  int64_t start_ns_ TENSORD_GUARDED_BY(mutex_) = 0;
   int64_t input_ns_ = 0, output_ns_ = 0;  // of the steps
 };
 

@@ -1,11 +1,10 @@
 #include <algorithm>
-#include <condition_variable>
 #include <cstring>
 #include <deque>
-#include <mutex>
 
 #include "core/base/delay_point.h"
 #include "core/base/log.h"
+#include "core/base/mutex.h"
 #include "core/base/thread.h"
 #include "server/executor/paths/batch_rules.h"
 #include "server/executor/paths/generation_step.h"
@@ -73,12 +72,12 @@ class GenerationPath final : public RequestPath {
   const GenerationStep step_;
   size_t capacity_ = 1;  // rows of a running batch
   std::unique_ptr<RateLimiter::Client> rate_limiter_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<GenerationPtr> waiting_;  // by mutex_
-  uint64_t next_id_ = 1;               // by mutex_
-  bool is_stopped_ = false;            // by mutex_
-  std::vector<Thread> threads_;        // by mutex_ until stopped; last: they use the rest
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<GenerationPtr> waiting_ TENSORD_GUARDED_BY(mutex_);
+  uint64_t next_id_ TENSORD_GUARDED_BY(mutex_) = 1;
+  bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false;
+  std::vector<Thread> threads_;  // by mutex_ until stopped; last: they use the rest
 };
 
 GenerationPath::GenerationPath(const PathContext& context)
@@ -138,7 +137,7 @@ void GenerationPath::submit(InferRequest&& request, InferSink& sink) {
   absl::Status status;
   try {
     GenerationPtr generation = make_generation(request, sink);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (is_stopped_) {
       status = absl::UnavailableError("the model is being unloaded");
     } else if (waiting_.size() >= context_.default_queue_size) {
@@ -180,7 +179,7 @@ void GenerationPath::drop_dead(std::deque<GenerationPtr>& waiting, std::vector<R
 void GenerationPath::note_cancelled() {
   std::vector<Rejected> rejected;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     drop_dead(waiting_, rejected);
   }
   for (Rejected& one : rejected) finish(*one.generation, std::move(one.status));
@@ -189,7 +188,7 @@ void GenerationPath::note_cancelled() {
 void GenerationPath::stop() {
   std::deque<GenerationPtr> waiting;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_stopped_ = true;
     waiting.swap(waiting_);
   }
@@ -204,7 +203,7 @@ void GenerationPath::stop() {
 bool GenerationPath::take(Running& running) {
   std::vector<Rejected> rejected;
   {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     while (running.empty() && waiting_.empty() && !is_stopped_) changed_.wait(lock);
     drop_dead(waiting_, rejected);
     while (!waiting_.empty() && running.size() < capacity_) {

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "core/base/clock.h"
+#include "core/base/mutex.h"
 
 namespace tensord::server {
 namespace {
@@ -76,12 +77,12 @@ ResponseCache::ResponseCache(uint64_t max_bytes)
 ResponseCache::~ResponseCache() = default;
 
 uint64_t ResponseCache::add_model() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return next_model_++;
 }
 
 void ResponseCache::remove_model(uint64_t model) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (auto entry = entries_.begin(); entry != entries_.end();) {
     const auto here = entry++;
     if (here->key.model == model) drop(here);
@@ -105,7 +106,7 @@ ResponseCache::Key ResponseCache::key_of(uint64_t model, const InferRequest& req
 }
 
 std::optional<std::vector<InferTensor>> ResponseCache::find(const Key& key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = by_key_.find(key);
   if (found == by_key_.end()) return std::nullopt;
   entries_.splice(entries_.begin(), entries_, found->second);
@@ -120,7 +121,7 @@ void ResponseCache::insert(const Key& key, const std::vector<InferTensor>& outpu
   for (InferTensor& output : entry.outputs) {
     if (output.tensor.defined()) output.tensor = own_copy(output.tensor);
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (by_key_.contains(key)) return;  // the same request came twice at a time
   while (size_bytes_ > max_bytes_ - size_bytes) drop(std::prev(entries_.end()));
   entries_.push_front(std::move(entry));
@@ -135,7 +136,7 @@ void ResponseCache::drop(Entries::iterator entry) {
 }
 
 uint64_t ResponseCache::size_bytes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return size_bytes_;
 }
 
@@ -228,7 +229,7 @@ class CachedPath final : public RequestPath {
     KeepingSink* runs = nullptr;
     {
       // An answer is kept before its request ends to be under way.
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       outputs = cache_.find(key);
       const int64_t lookup_ns = Clock::system().now_ns() - start_ns;
       if (outputs) {
@@ -255,7 +256,7 @@ class CachedPath final : public RequestPath {
 
   // Of a request that has its answer: those that waited for it.
   std::vector<Waiter> end(KeepingSink& run) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = under_way_.find(run.key());
     if (found != under_way_.end() && found->second == &run) under_way_.erase(found);
     return std::move(run.waiters());
@@ -263,7 +264,7 @@ class CachedPath final : public RequestPath {
 
   std::vector<Waiter> take_cancelled() {
     std::vector<Waiter> cancelled;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& [key, run] : under_way_) {
       std::vector<Waiter>& waiters = run->waiters();
       const auto first = std::partition(waiters.begin(), waiters.end(),
@@ -289,8 +290,8 @@ class CachedPath final : public RequestPath {
   ResponseCache& cache_;
   ModelMetrics& metrics_;
   const uint64_t model_;
-  std::mutex mutex_;
-  std::unordered_map<ResponseCache::Key, KeepingSink*, ResponseCache::HashKey> under_way_;  // by mutex_
+  Mutex mutex_;
+  std::unordered_map<ResponseCache::Key, KeepingSink*, ResponseCache::HashKey> under_way_ TENSORD_GUARDED_BY(mutex_);
 };
 
 }  // namespace

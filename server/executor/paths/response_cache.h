@@ -3,10 +3,11 @@
 #include <cstdint>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <unordered_map>
 #include <vector>
+
+#include "core/base/mutex.h"
 
 #include "server/executor/paths/request_path.h"
 
@@ -52,16 +53,16 @@ class ResponseCache {
     uint64_t size_bytes = 0;
   };
   using Entries = std::list<Entry>;  // what was asked for last comes first
-  void drop(Entries::iterator entry);
+  void drop(Entries::iterator entry) TENSORD_REQUIRES(mutex_);
 
   const uint64_t max_bytes_;
   const uint64_t seed_;  // random, so that nobody can look for inputs with the same key
   const OwnerId owner_;
-  mutable std::mutex mutex_;
-  uint64_t next_model_ = 1;  // by mutex_, as all that follows
-  Entries entries_;
-  std::unordered_map<Key, Entries::iterator, HashKey> by_key_;
-  uint64_t size_bytes_ = 0;
+  mutable Mutex mutex_;
+  uint64_t next_model_ TENSORD_GUARDED_BY(mutex_) = 1;
+  Entries entries_ TENSORD_GUARDED_BY(mutex_);
+  std::unordered_map<Key, Entries::iterator, HashKey> by_key_ TENSORD_GUARDED_BY(mutex_);
+  uint64_t size_bytes_ TENSORD_GUARDED_BY(mutex_) = 0;
 };
 
 // Looks requests up before they go the path `next`, and keeps its answers. Of those with the same inputs that come

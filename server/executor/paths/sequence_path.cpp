@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <map>
 
 #include "core/base/delay_point.h"
 #include "core/base/log.h"
+#include "core/base/mutex.h"
 #include "core/base/thread.h"
 #include "server/executor/model/sequence_model.h"
 #include "server/executor/paths/batch_rules.h"
@@ -48,7 +48,7 @@ class SequencePath final : public RequestPath {
   bool wait_for_batch(size_t instance, SequenceBatch& batch, Rejections& rejected);
   void keep_time();
   void start_threads();
-  void watch_time();
+  void watch_time() TENSORD_REQUIRES(mutex_);
 
   void run(size_t instance, SequenceBatch& batch);
   void run_together(size_t instance, const std::vector<Row*>& rows, const std::vector<bool>& is_ready);
@@ -71,13 +71,13 @@ class SequencePath final : public RequestPath {
   const bool keeps_rows_;  // rows without a request are for models that know them apart, or keep state by row
   std::unique_ptr<RateLimiter::Client> rate_limiter_;
   AnswerOrder order_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::unique_ptr<SequencePolicy> policy_;  // by mutex_
-  bool is_stopped_ = false;                 // by mutex_
-  std::condition_variable timer_;
-  Thread timekeeper_;            // by mutex_; started by the first request with a deadline
-  std::vector<Thread> threads_;  // by mutex_ until stopped; last: they use the rest
+  Mutex mutex_;
+  CondVar changed_;
+  std::unique_ptr<SequencePolicy> policy_ TENSORD_GUARDED_BY(mutex_);
+  bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false;
+  CondVar timer_;
+  Thread timekeeper_ TENSORD_GUARDED_BY(mutex_);  // started by the first request with a deadline
+  std::vector<Thread> threads_;                   // by mutex_ until stopped; last: they use the rest
 };
 
 // A module that keeps state in itself has one for all sequences, whichever worker runs it.
@@ -100,7 +100,7 @@ SequencePath::SequencePath(const PathContext& context)
 
 // By the first request: a model that nobody asks costs no thread.
 void SequencePath::start_threads() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   while (!is_stopped_ && threads_.size() < instances_) {
     threads_.emplace_back("sequence", [this, i = threads_.size()] { work(i); });
   }
@@ -178,7 +178,7 @@ void SequencePath::submit(InferRequest&& request, InferSink& sink) {
   Rejections rejected;
   bool wakes = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (is_stopped_) {
       rejected.push_back({std::move(item), ErrorCode::kUnavailable, "the model is being unloaded"});
     } else {
@@ -194,7 +194,7 @@ void SequencePath::submit(InferRequest&& request, InferSink& sink) {
 void SequencePath::note_cancelled() {
   Rejections rejected;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (policy_->waiting() == 0) return;
     policy_->drop_dead(now_ns(), rejected);
   }
@@ -206,7 +206,7 @@ void SequencePath::stop() {
   Rejections rejected;
   Thread timekeeper;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_stopped_ = true;
     for (SequenceRequestPtr& request : policy_->drain()) {
       rejected.push_back({std::move(request), ErrorCode::kUnavailable, "the model is being unloaded"});
@@ -222,7 +222,7 @@ void SequencePath::stop() {
   if (timekeeper.joinable()) timekeeper.join();
 }
 
-void wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, int64_t until_ns) {
+void wait_until(CondVar& changed, MutexLock& lock, int64_t until_ns) {
   if (until_ns == kNoDeadline) {
     changed.wait(lock);
   } else {
@@ -230,20 +230,21 @@ void wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& 
   }
 }
 
-// REQUIRES: mutex_ is held.
 void SequencePath::watch_time() {
   if (policy_->next_expiry_ns() == kNoDeadline) return;
   if (timekeeper_.joinable()) {
     timer_.notify_one();
   } else {
+    Thread made;
     run_logged("timekeeper",
-               [&] { timekeeper_ = Thread("timekeeper", [this] { keep_time(); }); });  // the next one tries again
+               [&] { made = Thread("timekeeper", [this] { keep_time(); }); });  // the next one tries again
+    timekeeper_ = std::move(made);
   }
 }
 
 // Answers requests that waited for too long, also while all workers are busy.
 void SequencePath::keep_time() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!is_stopped_) {
     if (now_ns() < policy_->next_expiry_ns()) {
       wait_until(timer_, lock, policy_->next_expiry_ns());
@@ -259,7 +260,7 @@ void SequencePath::keep_time() {
 }
 
 bool SequencePath::wait_for_batch(size_t instance, SequenceBatch& batch, Rejections& rejected) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!is_stopped_) {
     batch = policy_->next(instance, now_ns(), rejected);
     if (!batch.rows.empty() || !rejected.empty()) return true;
@@ -282,7 +283,7 @@ void SequencePath::work(size_t instance) {
       settle(last, batch);
       run(instance, batch);
     });
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     policy_->done(batch, now_ns());
     batch = {};
   }

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "core/base/log.h"
+#include "core/base/mutex.h"
 #include "core/base/thread.h"
 #include "server/executor/model/wide_unsigned.h"
 
@@ -66,7 +67,7 @@ std::shared_ptr<CapturedRequest> RequestCapture::sample(const std::string& model
   const auto& wanted = options_.models;
   if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), model) == wanted.end()) return nullptr;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     Model& counts = models_[model];
     if (counts.requests >= options_.max_requests || counts.bytes >= options_.max_bytes) return nullptr;
     if (counts.seen++ % options_.rate != 0 || is_stopped_) return nullptr;
@@ -85,7 +86,7 @@ std::shared_ptr<CapturedRequest> RequestCapture::sample(const std::string& model
 }
 
 void RequestCapture::add(const std::string& model, std::string record) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Model& counts = models_[model];
   const bool has_room = counts.requests < options_.max_requests && counts.bytes + record.size() <= options_.max_bytes;
   if (is_stopped_ || !has_room) return;
@@ -103,9 +104,9 @@ void RequestCapture::add(const std::string& model, std::string record) {
 }
 
 void RequestCapture::work() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return is_stopped_ || !waiting_.empty(); });
+    changed_.wait(lock, [this]() TENSORD_REQUIRES(mutex_) { return is_stopped_ || !waiting_.empty(); });
     if (waiting_.empty()) return;
     const Waiting waiting = std::move(waiting_.front());
     waiting_.pop_front();
@@ -136,7 +137,7 @@ void RequestCapture::write(const Waiting& waiting, Model& model) {
 
 void RequestCapture::stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_stopped_ = true;
   }
   changed_.notify_all();

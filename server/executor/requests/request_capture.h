@@ -1,14 +1,13 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <fstream>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "core/base/mutex.h"
 #include "core/base/thread.h"
 #include "server/config/capture_options.h"
 #include "server/executor/requests/recorded_requests.h"
@@ -70,14 +69,14 @@ class RequestCapture {
   void write(const Waiting& waiting, Model& model);
 
   const CaptureOptions options_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  Mutex mutex_;
+  CondVar changed_;
   std::map<std::string, Model> models_;  // by mutex_, but the files
-  std::deque<Waiting> waiting_;          // by mutex_
-  uint64_t waiting_bytes_ = 0;           // by mutex_
-  uint64_t dropped_ = 0;                 // by mutex_
-  bool is_stopped_ = false;              // by mutex_
-  Thread thread_;                        // last: it uses the rest
+  std::deque<Waiting> waiting_ TENSORD_GUARDED_BY(mutex_);
+  uint64_t waiting_bytes_ TENSORD_GUARDED_BY(mutex_) = 0;
+  uint64_t dropped_ TENSORD_GUARDED_BY(mutex_) = 0;
+  bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false;
+  Thread thread_;  // last: it uses the rest
 };
 
 }  // namespace tensord::server
