@@ -6,7 +6,7 @@
 #include <shared_mutex>
 
 // The standard library's locks, with what clang needs to prove that guarded members are touched under their lock
-// (-Wthread-safety; scripts/thread-safety). Other compilers see plain classes.
+// (-Wthread-safety; tests/thread_safety.py). Other compilers see plain classes.
 #if defined(__clang__)
 #define TENSORD_THREAD_SAFETY(attribute) __attribute__((attribute))
 #else

@@ -107,6 +107,7 @@ class Rules(unittest.TestCase):
         self.assertEqual(results("{ state_->changed.notify_all(); }", "wake-up dropped"),
                          ["{ { if (false) state_->changed.notify_all(); } }"])
         self.assertEqual(results("{ const std::lock_guard lock(a->mutex); }", "lock dropped"), ["{ static_cast<void>(a->mutex); }"])
+        self.assertEqual(results("{ MutexLock lock(mutex_); }", "lock dropped"), ["{ static_cast<void>(mutex_); }"])
         self.assertEqual(results("{ x.storage()->bump_version(); }", "version bump dropped"),
                          ["{ { if (false) x.storage()->bump_version(); } }"])
         self.assertEqual(results("if (a) b->bump_version();", "version bump dropped"), ["if (a) { if (false) b->bump_version(); }"])

@@ -32,8 +32,8 @@ def gated(rule: str, original: str, replacement: str) -> str:
     if rule == "first left out":
         return replacement.replace("= 1;", "= @ON@ ? 1 : 0;")
     if rule == "lock dropped":
-        kind, name, mutex = re.fullmatch(r"(?:const )?std\s*::\s*(\w+)\s+(\w+)\s*(\(.*\));", original, re.DOTALL).groups()
-        kind = "shared_lock" if kind == "shared_lock" else "unique_lock"
+        kind, name, mutex = re.fullmatch(r"(?:const )?(?:std\s*::\s*)?(\w+)\s+(\w+)\s*(\(.*\));", original, re.DOTALL).groups()
+        kind = "shared_lock" if kind in ("shared_lock", "ReaderLock") else "unique_lock"
         return f"std::{kind} {name}({mutex[1:-1]}, std::defer_lock); if (!@ON@) {name}.lock();"
     for plain, gate in (("if (false) ", "if (!@ON@) "), ("false && ", "!@ON@ && "), ("true || ", "@ON@ || ")):
         if plain in replacement:
@@ -95,7 +95,7 @@ RULES = [
     ("off by one", "- 1", "- 0"),
     ("first left out", r"( /u?int\w*|size_t|auto/ /\w+/ = 0 ;", "({1} {2} = 1;"),
     ("wake-up dropped", r"^ ~ /notify_one|notify_all/ (*) ;", "{{ if (false) {all} }}"),
-    ("lock dropped", r"^ ?const std :: /lock_guard|scoped_lock|shared_lock/ /\w+/ (*) ;", "static_cast<void>{5};"),
+    ("lock dropped", r"^ ?const ?std ?:: /lock_guard|scoped_lock|shared_lock|MutexLock|ReaderLock|WriterLock/ /\w+/ (*) ;", "static_cast<void>{5};"),
     ("version bump dropped", r"^ ~ bump_version (*) ;", "{{ if (false) {all} }}"),
     ("fsync dropped", r"^ ~ /sync_\w+|fsync|fdatasync/ (*) ;", "{{ if (false) {all} }}"),
     ("fsync dropped", r"/fsync|fdatasync/ (*)", "0"),
