@@ -114,16 +114,19 @@ Tensor batch_norm(const Tensor& input, const std::optional<Tensor>& weight, cons
 Tensor bernoulli(const Tensor& self) { TENSORD_CALL("aten::bernoulli", self, nullptr); }
 Tensor bernoulli(const Tensor& self, Float p) { TENSORD_CALL("aten::bernoulli.p", self, p, nullptr); }
 Tensor bernoulli_(const Tensor& self, Float p) { TENSORD_CALL("aten::bernoulli_.float", self, p, nullptr); }
+Tensor bernoulli_(const Tensor& self, const Tensor& p) { TENSORD_CALL("aten::bernoulli_.Tensor", self, p, nullptr); }
 Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight, const std::optional<Tensor>& bias) { TENSORD_CALL("aten::bilinear", input1, input2, weight, bias); }
 Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, Int reduction) { TENSORD_CALL("aten::binary_cross_entropy", self, target, weight, reduction); }
 Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, const std::optional<Tensor>& pos_weight, Int reduction) { TENSORD_CALL("aten::binary_cross_entropy_with_logits", self, target, weight, pos_weight, reduction); }
 Tensor bincount(const Tensor& self, const std::optional<Tensor>& weights, Int minlength) { TENSORD_CALL("aten::bincount", self, weights, minlength); }
 Tensor bitwise_and(const Tensor& self, const Scalar& other) { TENSORD_CALL("aten::bitwise_and.Scalar", self, other); }
+Tensor bitwise_and(const Scalar& self, const Tensor& other) { TENSORD_CALL("aten::bitwise_and.Scalar_Tensor", self, other); }
 Tensor bitwise_and(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::bitwise_and.Tensor", self, other); }
 Tensor bitwise_and_(const Tensor& self, const Scalar& other) { TENSORD_CALL("aten::bitwise_and_.Scalar", self, other); }
 Tensor bitwise_and_(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::bitwise_and_.Tensor", self, other); }
 Tensor bitwise_and_out(const Tensor& out, const Tensor& self, const Scalar& other) { TENSORD_CALL("aten::bitwise_and.Scalar_out", self, other, out); }
 Tensor bitwise_and_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::bitwise_and.out", self, other, out); }
+Tensor bitwise_left_shift(const Scalar& self, const Tensor& other) { TENSORD_CALL("aten::bitwise_left_shift.Scalar_Tensor", self, other); }
 Tensor bitwise_left_shift(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::bitwise_left_shift.Tensor", self, other); }
 Tensor bitwise_left_shift(const Tensor& self, const Scalar& other) { TENSORD_CALL("aten::bitwise_left_shift.Tensor_Scalar", self, other); }
 Tensor bitwise_left_shift_(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::bitwise_left_shift_.Tensor", self, other); }
@@ -134,11 +137,13 @@ Tensor bitwise_not(const Tensor& self) { TENSORD_CALL("aten::bitwise_not", self)
 Tensor bitwise_not_(const Tensor& self) { TENSORD_CALL("aten::bitwise_not_", self); }
 Tensor bitwise_not_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::bitwise_not.out", self, out); }
 Tensor bitwise_or(const Tensor& self, const Scalar& other) { TENSORD_CALL("aten::bitwise_or.Scalar", self, other); }
+Tensor bitwise_or(const Scalar& self, const Tensor& other) { TENSORD_CALL("aten::bitwise_or.Scalar_Tensor", self, other); }
 Tensor bitwise_or(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::bitwise_or.Tensor", self, other); }
 Tensor bitwise_or_(const Tensor& self, const Scalar& other) { TENSORD_CALL("aten::bitwise_or_.Scalar", self, other); }
 Tensor bitwise_or_(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::bitwise_or_.Tensor", self, other); }
 Tensor bitwise_or_out(const Tensor& out, const Tensor& self, const Scalar& other) { TENSORD_CALL("aten::bitwise_or.Scalar_out", self, other, out); }
 Tensor bitwise_or_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::bitwise_or.out", self, other, out); }
+Tensor bitwise_right_shift(const Scalar& self, const Tensor& other) { TENSORD_CALL("aten::bitwise_right_shift.Scalar_Tensor", self, other); }
 Tensor bitwise_right_shift(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::bitwise_right_shift.Tensor", self, other); }
 Tensor bitwise_right_shift(const Tensor& self, const Scalar& other) { TENSORD_CALL("aten::bitwise_right_shift.Tensor_Scalar", self, other); }
 Tensor bitwise_right_shift_(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::bitwise_right_shift_.Tensor", self, other); }
@@ -146,6 +151,7 @@ Tensor bitwise_right_shift_(const Tensor& self, const Scalar& other) { TENSORD_C
 Tensor bitwise_right_shift_out(const Tensor& out, const Tensor& self, const Scalar& other) { TENSORD_CALL("aten::bitwise_right_shift.Tensor_Scalar_out", self, other, out); }
 Tensor bitwise_right_shift_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::bitwise_right_shift.out", self, other, out); }
 Tensor bitwise_xor(const Tensor& self, const Scalar& other) { TENSORD_CALL("aten::bitwise_xor.Scalar", self, other); }
+Tensor bitwise_xor(const Scalar& self, const Tensor& other) { TENSORD_CALL("aten::bitwise_xor.Scalar_Tensor", self, other); }
 Tensor bitwise_xor(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::bitwise_xor.Tensor", self, other); }
 Tensor bitwise_xor_(const Tensor& self, const Scalar& other) { TENSORD_CALL("aten::bitwise_xor_.Scalar", self, other); }
 Tensor bitwise_xor_(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::bitwise_xor_.Tensor", self, other); }
@@ -216,6 +222,7 @@ Tensor conv2d(const Tensor& input, const Tensor& weight, const std::optional<Ten
 Tensor conv2d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntOrList stride, std::string_view padding, IntOrList dilation, Int groups) { TENSORD_CALL("aten::conv2d.padding", input, weight, bias, stride, padding, dilation, groups); }
 Tensor conv3d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntOrList stride, IntOrList padding, IntOrList dilation, Int groups) { TENSORD_CALL("aten::conv3d", input, weight, bias, stride, padding, dilation, groups); }
 Tensor conv3d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntOrList stride, std::string_view padding, IntOrList dilation, Int groups) { TENSORD_CALL("aten::conv3d.padding", input, weight, bias, stride, padding, dilation, groups); }
+Tensor conv_tbc(const Tensor& self, const Tensor& weight, const Tensor& bias, Int pad) { TENSORD_CALL("aten::conv_tbc", self, weight, bias, pad); }
 Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntOrList stride, IntOrList padding, IntOrList output_padding, Int groups, IntOrList dilation) { TENSORD_CALL("aten::conv_transpose1d", input, weight, bias, stride, padding, output_padding, groups, dilation); }
 Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntOrList stride, IntOrList padding, IntOrList output_padding, Int groups, IntOrList dilation) { TENSORD_CALL("aten::conv_transpose2d.input", input, weight, bias, stride, padding, output_padding, groups, dilation); }
 Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntOrList stride, IntOrList padding, IntOrList output_padding, Int groups, IntOrList dilation) { TENSORD_CALL("aten::conv_transpose3d.input", input, weight, bias, stride, padding, output_padding, groups, dilation); }
@@ -230,9 +237,5 @@ Tensor copysign_out(const Tensor& out, const Tensor& self, const Scalar& other) 
 Tensor copysign_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::copysign.out", self, other, out); }
 Tensor corrcoef(const Tensor& self) { TENSORD_CALL("aten::corrcoef", self); }
 Tensor cos(const Tensor& self) { TENSORD_CALL("aten::cos", self); }
-Tensor cos_(const Tensor& self) { TENSORD_CALL("aten::cos_", self); }
-Tensor cos_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::cos.out", self, out); }
-Tensor cosh(const Tensor& self) { TENSORD_CALL("aten::cosh", self); }
-Tensor cosh_(const Tensor& self) { TENSORD_CALL("aten::cosh_", self); }
 
 }  // namespace tensord

@@ -5,6 +5,10 @@
 
 namespace tensord {
 
+Tensor cos_(const Tensor& self) { TENSORD_CALL("aten::cos_", self); }
+Tensor cos_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::cos.out", self, out); }
+Tensor cosh(const Tensor& self) { TENSORD_CALL("aten::cosh", self); }
+Tensor cosh_(const Tensor& self) { TENSORD_CALL("aten::cosh_", self); }
 Tensor cosh_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::cosh.out", self, out); }
 Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, Float margin, Int reduction) { TENSORD_CALL("aten::cosine_embedding_loss", input1, input2, target, margin, reduction); }
 Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, Int dim, Float eps) { TENSORD_CALL("aten::cosine_similarity", x1, x2, dim, eps); }
@@ -21,7 +25,9 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& in
 std::tuple<Tensor, Tensor> cummax(const Tensor& self, Int dim) { TENSORD_CALL("aten::cummax", self, dim); }
 std::tuple<Tensor, Tensor> cummin(const Tensor& self, Int dim) { TENSORD_CALL("aten::cummin", self, dim); }
 Tensor cumprod(const Tensor& self, Int dim, const keyword::DtypeArgs& keywords) { TENSORD_CALL("aten::cumprod", self, dim, keywords.dtype); }
+Tensor cumprod_(const Tensor& self, Int dim, const keyword::DtypeArgs& keywords) { TENSORD_CALL("aten::cumprod_", self, dim, keywords.dtype); }
 Tensor cumsum(const Tensor& self, Int dim, const keyword::DtypeArgs& keywords) { TENSORD_CALL("aten::cumsum", self, dim, keywords.dtype); }
+Tensor cumsum_(const Tensor& self, Int dim, const keyword::DtypeArgs& keywords) { TENSORD_CALL("aten::cumsum_", self, dim, keywords.dtype); }
 Tensor cumsum_out(const Tensor& out, const Tensor& self, Int dim, const keyword::DtypeArgs& keywords) { TENSORD_CALL("aten::cumsum.out", self, dim, keywords.dtype, out); }
 Tensor cumulative_trapezoid(const Tensor& y, const keyword::DxDimArgs& keywords) { TENSORD_CALL("aten::cumulative_trapezoid.dx", y, keywords.dx, keywords.dim); }
 Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, const keyword::DimArgs& keywords) { TENSORD_CALL("aten::cumulative_trapezoid.x", y, x, keywords.dim); }
@@ -76,6 +82,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(const Tensor& weight, c
 std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& offsets, Bool scale_grad_by_freq, Int mode, Bool sparse, const std::optional<Tensor>& per_sample_weights, Bool include_last_offset, std::optional<Int> padding_idx) { TENSORD_CALL("aten::embedding_bag.padding_idx", weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx); }
 Tensor embedding_dense_backward(const Tensor& grad_output, const Tensor& indices, Int num_weights, Int padding_idx, Bool scale_grad_by_freq) { TENSORD_CALL("aten::embedding_dense_backward", grad_output, indices, num_weights, padding_idx, scale_grad_by_freq); }
 Tensor embedding_renorm_(const Tensor& self, const Tensor& indices, Float max_norm, Float norm_type) { TENSORD_CALL("aten::embedding_renorm_", self, indices, max_norm, norm_type); }
+Tensor embedding_sparse_backward(const Tensor& grad, const Tensor& indices, Int num_weights, Int padding_idx, Bool scale_grad_by_freq) { TENSORD_CALL("aten::embedding_sparse_backward", grad, indices, num_weights, padding_idx, scale_grad_by_freq); }
 Tensor empty(IntList size, const keyword::DtypeDeviceMemoryFormatArgs& keywords) { TENSORD_CALL("aten::empty.memory_format", size, keywords.dtype, nullptr, keywords.device, nullptr, keywords.memory_format); }
 Tensor empty_like(const Tensor& self, const keyword::DtypeDeviceMemoryFormatArgs& keywords) { TENSORD_CALL("aten::empty_like", self, keywords.dtype, nullptr, keywords.device, nullptr, keywords.memory_format); }
 Tensor empty_strided(IntList size, IntList stride, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::empty_strided", size, stride, keywords.dtype, nullptr, keywords.device, nullptr); }
@@ -230,9 +237,5 @@ Tensor grid_sampler(const Tensor& input, const Tensor& grid, Int interpolation_m
 Tensor grid_sampler_2d(const Tensor& input, const Tensor& grid, Int interpolation_mode, Int padding_mode, Bool align_corners) { TENSORD_CALL("aten::grid_sampler_2d", input, grid, interpolation_mode, padding_mode, align_corners); }
 std::tuple<Tensor, Tensor> grid_sampler_2d_backward(const Tensor& grad_output, const Tensor& input, const Tensor& grid, Int interpolation_mode, Int padding_mode, Bool align_corners, BoolList output_mask) { TENSORD_CALL("aten::grid_sampler_2d_backward", grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask); }
 Tensor grid_sampler_3d(const Tensor& input, const Tensor& grid, Int interpolation_mode, Int padding_mode, Bool align_corners) { TENSORD_CALL("aten::grid_sampler_3d", input, grid, interpolation_mode, padding_mode, align_corners); }
-std::tuple<Tensor, Tensor> grid_sampler_3d_backward(const Tensor& grad_output, const Tensor& input, const Tensor& grid, Int interpolation_mode, Int padding_mode, Bool align_corners, BoolList output_mask) { TENSORD_CALL("aten::grid_sampler_3d_backward", grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask); }
-Tensor group_norm(const Tensor& input, Int num_groups, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias, Float eps, Bool cudnn_enabled) { TENSORD_CALL("aten::group_norm", input, num_groups, weight, bias, eps, cudnn_enabled); }
-std::tuple<Tensor, Tensor> gru(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, TensorList params, Bool has_biases, Int num_layers, Float dropout, Bool train, Bool bidirectional) { TENSORD_CALL("aten::gru.data", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional); }
-std::tuple<Tensor, Tensor> gru(const Tensor& input, const Tensor& hx, TensorList params, Bool has_biases, Int num_layers, Float dropout, Bool train, Bool bidirectional, Bool batch_first) { TENSORD_CALL("aten::gru.input", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first); }
 
 }  // namespace tensord

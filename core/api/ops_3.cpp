@@ -5,6 +5,10 @@
 
 namespace tensord {
 
+std::tuple<Tensor, Tensor> grid_sampler_3d_backward(const Tensor& grad_output, const Tensor& input, const Tensor& grid, Int interpolation_mode, Int padding_mode, Bool align_corners, BoolList output_mask) { TENSORD_CALL("aten::grid_sampler_3d_backward", grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask); }
+Tensor group_norm(const Tensor& input, Int num_groups, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias, Float eps, Bool cudnn_enabled) { TENSORD_CALL("aten::group_norm", input, num_groups, weight, bias, eps, cudnn_enabled); }
+std::tuple<Tensor, Tensor> gru(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, TensorList params, Bool has_biases, Int num_layers, Float dropout, Bool train, Bool bidirectional) { TENSORD_CALL("aten::gru.data", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional); }
+std::tuple<Tensor, Tensor> gru(const Tensor& input, const Tensor& hx, TensorList params, Bool has_biases, Int num_layers, Float dropout, Bool train, Bool bidirectional, Bool batch_first) { TENSORD_CALL("aten::gru.input", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first); }
 Tensor gru_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh, const std::optional<Tensor>& b_ih, const std::optional<Tensor>& b_hh) { TENSORD_CALL("aten::gru_cell", input, hx, w_ih, w_hh, b_ih, b_hh); }
 Tensor gt(const Tensor& self, const Scalar& other) { TENSORD_CALL("aten::gt.Scalar", self, other); }
 Tensor gt(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::gt.Tensor", self, other); }
@@ -108,6 +112,9 @@ Tensor isposinf_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten:
 Tensor isreal(const Tensor& self) { TENSORD_CALL("aten::isreal", self); }
 Tensor istft(const Tensor& self, Int n_fft, std::optional<Int> hop_length, std::optional<Int> win_length, const std::optional<Tensor>& window, Bool center, Bool normalized, std::optional<Bool> onesided, std::optional<Int> length, Bool return_complex) { TENSORD_CALL("aten::istft", self, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex); }
 Scalar item(const Tensor& self) { TENSORD_CALL("aten::item", self); }
+Tensor kaiser_window(Int window_length, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::kaiser_window", window_length, keywords.dtype, nullptr, keywords.device, nullptr); }
+Tensor kaiser_window(Int window_length, Bool periodic, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::kaiser_window.periodic", window_length, periodic, keywords.dtype, nullptr, keywords.device, nullptr); }
+Tensor kaiser_window(Int window_length, Bool periodic, Float beta, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::kaiser_window.beta", window_length, periodic, beta, keywords.dtype, nullptr, keywords.device, nullptr); }
 Tensor kl_div(const Tensor& self, const Tensor& target, Int reduction, const keyword::LogTargetArgs& keywords) { TENSORD_CALL("aten::kl_div", self, target, reduction, keywords.log_target); }
 Tensor kron(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::kron", self, other); }
 Tensor kron_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::kron.out", self, other, out); }
@@ -230,9 +237,5 @@ Tensor logaddexp2_out(const Tensor& out, const Tensor& self, const Tensor& other
 Tensor logaddexp_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logaddexp.out", self, other, out); }
 Tensor logcumsumexp(const Tensor& self, Int dim) { TENSORD_CALL("aten::logcumsumexp", self, dim); }
 Tensor logdet(const Tensor& self) { TENSORD_CALL("aten::logdet", self); }
-Tensor logical_and(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_and", self, other); }
-Tensor logical_and_(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_and_", self, other); }
-Tensor logical_and_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_and.out", self, other, out); }
-Tensor logical_not(const Tensor& self) { TENSORD_CALL("aten::logical_not", self); }
 
 }  // namespace tensord

@@ -5,6 +5,11 @@
 
 namespace tensord {
 
+Tensor logical_and(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_and", self, other); }
+Tensor logical_and_(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_and_", self, other); }
+Tensor logical_and_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_and.out", self, other, out); }
+Tensor logical_not(const Tensor& self) { TENSORD_CALL("aten::logical_not", self); }
+Tensor logical_not_(const Tensor& self) { TENSORD_CALL("aten::logical_not_", self); }
 Tensor logical_not_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::logical_not.out", self, out); }
 Tensor logical_or(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_or", self, other); }
 Tensor logical_or_(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_or_", self, other); }
@@ -38,6 +43,7 @@ Tensor masked_fill_(const Tensor& self, const Tensor& mask, const Tensor& value)
 Tensor masked_fill_out(const Tensor& out, const Tensor& self, const Tensor& mask, const Scalar& value) { TENSORD_CALL("aten::masked_fill.Scalar_out", self, mask, value, out); }
 Tensor masked_fill_out(const Tensor& out, const Tensor& self, const Tensor& mask, const Tensor& value) { TENSORD_CALL("aten::masked_fill.out", self, mask, value, out); }
 Tensor masked_scatter(const Tensor& self, const Tensor& mask, const Tensor& source) { TENSORD_CALL("aten::masked_scatter", self, mask, source); }
+Tensor masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& source) { TENSORD_CALL("aten::masked_scatter_", self, mask, source); }
 Tensor masked_select(const Tensor& self, const Tensor& mask) { TENSORD_CALL("aten::masked_select", self, mask); }
 Tensor matmul(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::matmul", self, other); }
 Tensor matmul_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::matmul.out", self, other, out); }
@@ -231,8 +237,5 @@ Tensor randn(IntList size, const keyword::DtypeDeviceArgs& keywords) { TENSORD_C
 Tensor randn_like(const Tensor& self, const keyword::DtypeDeviceMemoryFormatArgs& keywords) { TENSORD_CALL("aten::randn_like", self, keywords.dtype, nullptr, keywords.device, nullptr, keywords.memory_format); }
 Tensor random_(const Tensor& self) { TENSORD_CALL("aten::random_", self, nullptr); }
 Tensor random_(const Tensor& self, Int to) { TENSORD_CALL("aten::random_.to", self, to, nullptr); }
-Tensor random_(const Tensor& self, Int from, std::optional<Int> to) { TENSORD_CALL("aten::random_.from", self, from, to, nullptr); }
-Tensor randperm(Int n, const keyword::DtypeDeviceArgs2& keywords) { TENSORD_CALL("aten::randperm", n, keywords.dtype, nullptr, keywords.device, nullptr); }
-Tensor ravel(const Tensor& self) { TENSORD_CALL("aten::ravel", self); }
 
 }  // namespace tensord

@@ -5,6 +5,11 @@
 
 namespace tensord {
 
+Tensor random_(const Tensor& self, Int from, std::optional<Int> to) { TENSORD_CALL("aten::random_.from", self, from, to, nullptr); }
+Tensor randperm(Int n, const keyword::DtypeDeviceArgs2& keywords) { TENSORD_CALL("aten::randperm", n, keywords.dtype, nullptr, keywords.device, nullptr); }
+Tensor range(const Scalar& start, const Scalar& end, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::range", start, end, keywords.dtype, nullptr, keywords.device, nullptr); }
+Tensor range(const Scalar& start, const Scalar& end, const Scalar& step, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::range.step", start, end, step, keywords.dtype, nullptr, keywords.device, nullptr); }
+Tensor ravel(const Tensor& self) { TENSORD_CALL("aten::ravel", self); }
 Tensor real(const Tensor& self) { TENSORD_CALL("aten::real", self); }
 Tensor reciprocal(const Tensor& self) { TENSORD_CALL("aten::reciprocal", self); }
 Tensor reciprocal_(const Tensor& self) { TENSORD_CALL("aten::reciprocal_", self); }
@@ -22,6 +27,7 @@ Tensor relu6_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::re
 Tensor relu_(const Tensor& self) { TENSORD_CALL("aten::relu_", self); }
 Tensor relu_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::relu.out", self, out); }
 Tensor remainder(const Tensor& self, const Scalar& other) { TENSORD_CALL("aten::remainder.Scalar", self, other); }
+Tensor remainder(const Scalar& self, const Tensor& other) { TENSORD_CALL("aten::remainder.Scalar_Tensor", self, other); }
 Tensor remainder(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::remainder.Tensor", self, other); }
 Tensor remainder_(const Tensor& self, const Scalar& other) { TENSORD_CALL("aten::remainder_.Scalar", self, other); }
 Tensor remainder_(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::remainder_.Tensor", self, other); }
@@ -82,9 +88,11 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
 Tensor scatter(const Tensor& self, Int dim, const Tensor& index, const Tensor& src) { TENSORD_CALL("aten::scatter.src", self, dim, index, src); }
 Tensor scatter(const Tensor& self, Int dim, const Tensor& index, const Scalar& value) { TENSORD_CALL("aten::scatter.value", self, dim, index, value); }
 Tensor scatter(const Tensor& self, Int dim, const Tensor& index, const Tensor& src, const keyword::ReduceArgs& keywords) { TENSORD_CALL("aten::scatter.reduce", self, dim, index, src, keywords.reduce); }
+Tensor scatter(const Tensor& self, Int dim, const Tensor& index, const Scalar& value, const keyword::ReduceArgs& keywords) { TENSORD_CALL("aten::scatter.value_reduce", self, dim, index, value, keywords.reduce); }
 Tensor scatter_(const Tensor& self, Int dim, const Tensor& index, const Tensor& src) { TENSORD_CALL("aten::scatter_.src", self, dim, index, src); }
 Tensor scatter_(const Tensor& self, Int dim, const Tensor& index, const Scalar& value) { TENSORD_CALL("aten::scatter_.value", self, dim, index, value); }
 Tensor scatter_(const Tensor& self, Int dim, const Tensor& index, const Tensor& src, const keyword::ReduceArgs& keywords) { TENSORD_CALL("aten::scatter_.reduce", self, dim, index, src, keywords.reduce); }
+Tensor scatter_(const Tensor& self, Int dim, const Tensor& index, const Scalar& value, const keyword::ReduceArgs& keywords) { TENSORD_CALL("aten::scatter_.value_reduce", self, dim, index, value, keywords.reduce); }
 Tensor scatter_add(const Tensor& self, Int dim, const Tensor& index, const Tensor& src) { TENSORD_CALL("aten::scatter_add", self, dim, index, src); }
 Tensor scatter_add_(const Tensor& self, Int dim, const Tensor& index, const Tensor& src) { TENSORD_CALL("aten::scatter_add_", self, dim, index, src); }
 Tensor scatter_reduce(const Tensor& self, Int dim, const Tensor& index, const Tensor& src, std::string_view reduce, const keyword::IncludeSelfArgs& keywords) { TENSORD_CALL("aten::scatter_reduce.two", self, dim, index, src, reduce, keywords.include_self); }
@@ -229,10 +237,5 @@ Tensor special_legendre_polynomial_p_out(const Tensor& out, const Scalar& x, con
 Tensor special_log_ndtr(const Tensor& self) { TENSORD_CALL("aten::special_log_ndtr", self); }
 Tensor special_log_ndtr_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_log_ndtr.out", self, out); }
 Tensor special_modified_bessel_i0(const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_i0", self); }
-Tensor special_modified_bessel_i0_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_i0.out", self, out); }
-Tensor special_modified_bessel_i1(const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_i1", self); }
-Tensor special_modified_bessel_i1_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_i1.out", self, out); }
-Tensor special_modified_bessel_k0(const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_k0", self); }
-Tensor special_modified_bessel_k0_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_k0.out", self, out); }
 
 }  // namespace tensord

@@ -5,6 +5,11 @@
 
 namespace tensord {
 
+Tensor special_modified_bessel_i0_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_i0.out", self, out); }
+Tensor special_modified_bessel_i1(const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_i1", self); }
+Tensor special_modified_bessel_i1_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_i1.out", self, out); }
+Tensor special_modified_bessel_k0(const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_k0", self); }
+Tensor special_modified_bessel_k0_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_k0.out", self, out); }
 Tensor special_modified_bessel_k1(const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_k1", self); }
 Tensor special_modified_bessel_k1_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_k1.out", self, out); }
 Tensor special_ndtr(const Tensor& self) { TENSORD_CALL("aten::special_ndtr", self); }

@@ -393,16 +393,19 @@ Tensor batch_norm(const Tensor& input, const std::optional<Tensor>& weight, cons
 Tensor bernoulli(const Tensor& self);  // bernoulli
 Tensor bernoulli(const Tensor& self, Float p);  // bernoulli.p
 Tensor bernoulli_(const Tensor& self, Float p = 0.5);  // bernoulli_.float
+Tensor bernoulli_(const Tensor& self, const Tensor& p);  // bernoulli_.Tensor
 Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight, const std::optional<Tensor>& bias = std::nullopt);  // bilinear
 Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight = std::nullopt, Int reduction = 1);  // binary_cross_entropy
 Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight = std::nullopt, const std::optional<Tensor>& pos_weight = std::nullopt, Int reduction = 1);  // binary_cross_entropy_with_logits
 Tensor bincount(const Tensor& self, const std::optional<Tensor>& weights = std::nullopt, Int minlength = 0);  // bincount
 Tensor bitwise_and(const Tensor& self, const Scalar& other);  // bitwise_and.Scalar
+Tensor bitwise_and(const Scalar& self, const Tensor& other);  // bitwise_and.Scalar_Tensor
 Tensor bitwise_and(const Tensor& self, const Tensor& other);  // bitwise_and.Tensor
 Tensor bitwise_and_(const Tensor& self, const Scalar& other);  // bitwise_and_.Scalar
 Tensor bitwise_and_(const Tensor& self, const Tensor& other);  // bitwise_and_.Tensor
 Tensor bitwise_and_out(const Tensor& out, const Tensor& self, const Scalar& other);  // bitwise_and.Scalar_out
 Tensor bitwise_and_out(const Tensor& out, const Tensor& self, const Tensor& other);  // bitwise_and.out
+Tensor bitwise_left_shift(const Scalar& self, const Tensor& other);  // bitwise_left_shift.Scalar_Tensor
 Tensor bitwise_left_shift(const Tensor& self, const Tensor& other);  // bitwise_left_shift.Tensor
 Tensor bitwise_left_shift(const Tensor& self, const Scalar& other);  // bitwise_left_shift.Tensor_Scalar
 Tensor bitwise_left_shift_(const Tensor& self, const Tensor& other);  // bitwise_left_shift_.Tensor
@@ -413,11 +416,13 @@ Tensor bitwise_not(const Tensor& self);  // bitwise_not
 Tensor bitwise_not_(const Tensor& self);  // bitwise_not_
 Tensor bitwise_not_out(const Tensor& out, const Tensor& self);  // bitwise_not.out
 Tensor bitwise_or(const Tensor& self, const Scalar& other);  // bitwise_or.Scalar
+Tensor bitwise_or(const Scalar& self, const Tensor& other);  // bitwise_or.Scalar_Tensor
 Tensor bitwise_or(const Tensor& self, const Tensor& other);  // bitwise_or.Tensor
 Tensor bitwise_or_(const Tensor& self, const Scalar& other);  // bitwise_or_.Scalar
 Tensor bitwise_or_(const Tensor& self, const Tensor& other);  // bitwise_or_.Tensor
 Tensor bitwise_or_out(const Tensor& out, const Tensor& self, const Scalar& other);  // bitwise_or.Scalar_out
 Tensor bitwise_or_out(const Tensor& out, const Tensor& self, const Tensor& other);  // bitwise_or.out
+Tensor bitwise_right_shift(const Scalar& self, const Tensor& other);  // bitwise_right_shift.Scalar_Tensor
 Tensor bitwise_right_shift(const Tensor& self, const Tensor& other);  // bitwise_right_shift.Tensor
 Tensor bitwise_right_shift(const Tensor& self, const Scalar& other);  // bitwise_right_shift.Tensor_Scalar
 Tensor bitwise_right_shift_(const Tensor& self, const Tensor& other);  // bitwise_right_shift_.Tensor
@@ -425,6 +430,7 @@ Tensor bitwise_right_shift_(const Tensor& self, const Scalar& other);  // bitwis
 Tensor bitwise_right_shift_out(const Tensor& out, const Tensor& self, const Scalar& other);  // bitwise_right_shift.Tensor_Scalar_out
 Tensor bitwise_right_shift_out(const Tensor& out, const Tensor& self, const Tensor& other);  // bitwise_right_shift.out
 Tensor bitwise_xor(const Tensor& self, const Scalar& other);  // bitwise_xor.Scalar
+Tensor bitwise_xor(const Scalar& self, const Tensor& other);  // bitwise_xor.Scalar_Tensor
 Tensor bitwise_xor(const Tensor& self, const Tensor& other);  // bitwise_xor.Tensor
 Tensor bitwise_xor_(const Tensor& self, const Scalar& other);  // bitwise_xor_.Scalar
 Tensor bitwise_xor_(const Tensor& self, const Tensor& other);  // bitwise_xor_.Tensor
@@ -495,6 +501,7 @@ Tensor conv2d(const Tensor& input, const Tensor& weight, const std::optional<Ten
 Tensor conv2d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntOrList stride, std::string_view padding, IntOrList dilation = {1, 1}, Int groups = 1);  // conv2d.padding
 Tensor conv3d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias = std::nullopt, IntOrList stride = {1, 1, 1}, IntOrList padding = {0, 0, 0}, IntOrList dilation = {1, 1, 1}, Int groups = 1);  // conv3d
 Tensor conv3d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntOrList stride, std::string_view padding, IntOrList dilation = {1, 1, 1}, Int groups = 1);  // conv3d.padding
+Tensor conv_tbc(const Tensor& self, const Tensor& weight, const Tensor& bias, Int pad = 0);  // conv_tbc
 Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias = std::nullopt, IntOrList stride = {1}, IntOrList padding = {0}, IntOrList output_padding = {0}, Int groups = 1, IntOrList dilation = {1});  // conv_transpose1d
 Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias = std::nullopt, IntOrList stride = {1, 1}, IntOrList padding = {0, 0}, IntOrList output_padding = {0, 0}, Int groups = 1, IntOrList dilation = {1, 1});  // conv_transpose2d.input
 Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias = std::nullopt, IntOrList stride = {1, 1, 1}, IntOrList padding = {0, 0, 0}, IntOrList output_padding = {0, 0, 0}, Int groups = 1, IntOrList dilation = {1, 1, 1});  // conv_transpose3d.input
@@ -529,7 +536,9 @@ Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& in
 std::tuple<Tensor, Tensor> cummax(const Tensor& self, Int dim);  // cummax
 std::tuple<Tensor, Tensor> cummin(const Tensor& self, Int dim);  // cummin
 Tensor cumprod(const Tensor& self, Int dim, const keyword::DtypeArgs& keywords = {});  // cumprod
+Tensor cumprod_(const Tensor& self, Int dim, const keyword::DtypeArgs& keywords = {});  // cumprod_
 Tensor cumsum(const Tensor& self, Int dim, const keyword::DtypeArgs& keywords = {});  // cumsum
+Tensor cumsum_(const Tensor& self, Int dim, const keyword::DtypeArgs& keywords = {});  // cumsum_
 Tensor cumsum_out(const Tensor& out, const Tensor& self, Int dim, const keyword::DtypeArgs& keywords = {});  // cumsum.out
 Tensor cumulative_trapezoid(const Tensor& y, const keyword::DxDimArgs& keywords = {});  // cumulative_trapezoid.dx
 Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, const keyword::DimArgs& keywords = {});  // cumulative_trapezoid.x
@@ -584,6 +593,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(const Tensor& weight, c
 std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& offsets, Bool scale_grad_by_freq, Int mode, Bool sparse, const std::optional<Tensor>& per_sample_weights, Bool include_last_offset, std::optional<Int> padding_idx);  // embedding_bag.padding_idx
 Tensor embedding_dense_backward(const Tensor& grad_output, const Tensor& indices, Int num_weights, Int padding_idx, Bool scale_grad_by_freq);  // embedding_dense_backward
 Tensor embedding_renorm_(const Tensor& self, const Tensor& indices, Float max_norm, Float norm_type);  // embedding_renorm_
+Tensor embedding_sparse_backward(const Tensor& grad, const Tensor& indices, Int num_weights, Int padding_idx, Bool scale_grad_by_freq);  // embedding_sparse_backward
 Tensor empty(IntList size, const keyword::DtypeDeviceMemoryFormatArgs& keywords = {});  // empty.memory_format
 Tensor empty_like(const Tensor& self, const keyword::DtypeDeviceMemoryFormatArgs& keywords = {});  // empty_like
 Tensor empty_strided(IntList size, IntList stride, const keyword::DtypeDeviceArgs& keywords = {});  // empty_strided
@@ -845,6 +855,9 @@ Tensor isposinf_out(const Tensor& out, const Tensor& self);  // isposinf.out
 Tensor isreal(const Tensor& self);  // isreal
 Tensor istft(const Tensor& self, Int n_fft, std::optional<Int> hop_length = std::nullopt, std::optional<Int> win_length = std::nullopt, const std::optional<Tensor>& window = std::nullopt, Bool center = true, Bool normalized = false, std::optional<Bool> onesided = std::nullopt, std::optional<Int> length = std::nullopt, Bool return_complex = false);  // istft
 Scalar item(const Tensor& self);  // item
+Tensor kaiser_window(Int window_length, const keyword::DtypeDeviceArgs& keywords = {});  // kaiser_window
+Tensor kaiser_window(Int window_length, Bool periodic, const keyword::DtypeDeviceArgs& keywords = {});  // kaiser_window.periodic
+Tensor kaiser_window(Int window_length, Bool periodic, Float beta, const keyword::DtypeDeviceArgs& keywords = {});  // kaiser_window.beta
 Tensor kl_div(const Tensor& self, const Tensor& target, Int reduction = 1, const keyword::LogTargetArgs& keywords = {});  // kl_div
 Tensor kron(const Tensor& self, const Tensor& other);  // kron
 Tensor kron_out(const Tensor& out, const Tensor& self, const Tensor& other);  // kron.out
@@ -971,6 +984,7 @@ Tensor logical_and(const Tensor& self, const Tensor& other);  // logical_and
 Tensor logical_and_(const Tensor& self, const Tensor& other);  // logical_and_
 Tensor logical_and_out(const Tensor& out, const Tensor& self, const Tensor& other);  // logical_and.out
 Tensor logical_not(const Tensor& self);  // logical_not
+Tensor logical_not_(const Tensor& self);  // logical_not_
 Tensor logical_not_out(const Tensor& out, const Tensor& self);  // logical_not.out
 Tensor logical_or(const Tensor& self, const Tensor& other);  // logical_or
 Tensor logical_or_(const Tensor& self, const Tensor& other);  // logical_or_
@@ -1004,6 +1018,7 @@ Tensor masked_fill_(const Tensor& self, const Tensor& mask, const Tensor& value)
 Tensor masked_fill_out(const Tensor& out, const Tensor& self, const Tensor& mask, const Scalar& value);  // masked_fill.Scalar_out
 Tensor masked_fill_out(const Tensor& out, const Tensor& self, const Tensor& mask, const Tensor& value);  // masked_fill.out
 Tensor masked_scatter(const Tensor& self, const Tensor& mask, const Tensor& source);  // masked_scatter
+Tensor masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& source);  // masked_scatter_
 Tensor masked_select(const Tensor& self, const Tensor& mask);  // masked_select
 Tensor matmul(const Tensor& self, const Tensor& other);  // matmul
 Tensor matmul_out(const Tensor& out, const Tensor& self, const Tensor& other);  // matmul.out
@@ -1199,6 +1214,8 @@ Tensor random_(const Tensor& self);  // random_
 Tensor random_(const Tensor& self, Int to);  // random_.to
 Tensor random_(const Tensor& self, Int from, std::optional<Int> to);  // random_.from
 Tensor randperm(Int n, const keyword::DtypeDeviceArgs2& keywords = {});  // randperm
+Tensor range(const Scalar& start, const Scalar& end, const keyword::DtypeDeviceArgs& keywords = {});  // range
+Tensor range(const Scalar& start, const Scalar& end, const Scalar& step, const keyword::DtypeDeviceArgs& keywords = {});  // range.step
 Tensor ravel(const Tensor& self);  // ravel
 Tensor real(const Tensor& self);  // real
 Tensor reciprocal(const Tensor& self);  // reciprocal
@@ -1217,6 +1234,7 @@ Tensor relu6_out(const Tensor& out, const Tensor& self);  // relu6.out
 Tensor relu_(const Tensor& self);  // relu_
 Tensor relu_out(const Tensor& out, const Tensor& self);  // relu.out
 Tensor remainder(const Tensor& self, const Scalar& other);  // remainder.Scalar
+Tensor remainder(const Scalar& self, const Tensor& other);  // remainder.Scalar_Tensor
 Tensor remainder(const Tensor& self, const Tensor& other);  // remainder.Tensor
 Tensor remainder_(const Tensor& self, const Scalar& other);  // remainder_.Scalar
 Tensor remainder_(const Tensor& self, const Tensor& other);  // remainder_.Tensor
@@ -1277,9 +1295,11 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
 Tensor scatter(const Tensor& self, Int dim, const Tensor& index, const Tensor& src);  // scatter.src
 Tensor scatter(const Tensor& self, Int dim, const Tensor& index, const Scalar& value);  // scatter.value
 Tensor scatter(const Tensor& self, Int dim, const Tensor& index, const Tensor& src, const keyword::ReduceArgs& keywords);  // scatter.reduce
+Tensor scatter(const Tensor& self, Int dim, const Tensor& index, const Scalar& value, const keyword::ReduceArgs& keywords);  // scatter.value_reduce
 Tensor scatter_(const Tensor& self, Int dim, const Tensor& index, const Tensor& src);  // scatter_.src
 Tensor scatter_(const Tensor& self, Int dim, const Tensor& index, const Scalar& value);  // scatter_.value
 Tensor scatter_(const Tensor& self, Int dim, const Tensor& index, const Tensor& src, const keyword::ReduceArgs& keywords);  // scatter_.reduce
+Tensor scatter_(const Tensor& self, Int dim, const Tensor& index, const Scalar& value, const keyword::ReduceArgs& keywords);  // scatter_.value_reduce
 Tensor scatter_add(const Tensor& self, Int dim, const Tensor& index, const Tensor& src);  // scatter_add
 Tensor scatter_add_(const Tensor& self, Int dim, const Tensor& index, const Tensor& src);  // scatter_add_
 Tensor scatter_reduce(const Tensor& self, Int dim, const Tensor& index, const Tensor& src, std::string_view reduce, const keyword::IncludeSelfArgs& keywords = {});  // scatter_reduce.two
