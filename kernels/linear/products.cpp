@@ -16,7 +16,11 @@ Tensor scaled(const Tensor& x, const Scalar& factor) {
   return factor.to_double() == 1 ? x : call("aten::mul.Scalar", x, factor);
 }
 
-Tensor addr(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+Tensor addr(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& given_beta, const Scalar& given_alpha) {
+  // Of bool tensors the numbers count as bool too.
+  const bool is_bool = self.dtype() == DType::kBool && a.dtype() == DType::kBool && b.dtype() == DType::kBool;
+  const auto factor = [&](const Scalar& x) { return is_bool ? Scalar(!is_zero(x)) : x; };
+  const Scalar beta = factor(given_beta), alpha = factor(given_alpha);
   check(a.ndim() == 1, "addr: Expected 1-D argument vec1, but got ", a.ndim(), "-D");
   check(b.ndim() == 1, "addr: Expected 1-D argument vec2, but got ", b.ndim(), "-D");
   const Tensor outer = scaled(call("aten::outer", a, b), alpha);

@@ -84,6 +84,7 @@ OP("aten::sum_to_size(Tensor self, int[] size) -> Tensor")
         fits = is_extra || size[dim - extra] == 1 || size[dim - extra] == x.size(dim);
       }
       check(fits, "size {", to_string(size), "} is not expandable to size {", x.sizes(), "}.");
+      if (size.empty()) return call("aten::sum", x);  // of bool a count, as every sum
       if (summed.empty()) return call("aten::clone", x);
       return compose::reshape(compose::sum(x, summed, true), size);
     })

@@ -46,7 +46,7 @@ class Page:
         for kind, verdict, words in rows:
             mine[kind] = cell_of(verdict, words)
             self.reasons.pop((name, kind), None)
-            if verdict in ("refused", "WRONG"):
+            if verdict in ("refused", "WRONG", "differs"):
                 self.reasons[name, kind] = words
 
     def write(self):
@@ -56,7 +56,7 @@ class Page:
         for row in self.rows.values():
             for kind, cell in row.items():
                 counts[kind, "right" if cell[:1].isdigit() else cell] += 1
-        verdicts = {"right": "right", "refused": "refused", "WRONG": "WRONG", "–": "not exported", "late": "late"}
+        verdicts = {"right": "right", "refused": "refused", "differs": "differs", "WRONG": "WRONG", "–": "not exported", "late": "late"}
         text += "| | " + " | ".join(KINDS.values()) + " |\n|---|" + "---|" * len(KINDS) + "\n"
         for verdict, title in verdicts.items():
             numbers = [str(counts[kind, verdict]) for kind in KINDS]

@@ -29,6 +29,12 @@ TOLERANCE = 1e-4
 INT8_TOLERANCE = 3e-2
 
 
+# Where tensord and ONNX Runtime differ, and tensord does what the standard and PyTorch say.
+KNOWN = {
+    ("funnel", "qlinear.onnx"): "ONNX Runtime's QLinearAveragePool counts what ceil_mode adds at the end; its AveragePool does not",
+}
+
+
 def distance(got, expected):
     """How far results are apart, as a share of the largest element; a text where they cannot be compared."""
     got = [leaf for leaf in leaves(got) if isinstance(leaf, torch.Tensor)]
@@ -111,7 +117,10 @@ def compare(tensord, folder, kinds):
             rows.append((kind, "not exported", note["error"][:120]))
             continue
         got = run(tensord, folder / kind, note["calls"])
-        rows.append((kind, "refused", refusal(got)) if isinstance(got, str) else (kind, *judge(folder.name, kind, got, note["calls"])))
+        verdict, words = ("refused", refusal(got)) if isinstance(got, str) else judge(folder.name, kind, got, note["calls"])
+        if verdict == "WRONG" and (folder.name, kind) in KNOWN:
+            verdict, words = "differs", KNOWN[folder.name, kind]
+        rows.append((kind, verdict, words))
     return rows
 
 
