@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Writes what `tensord … --help` says into the pages of docs/: flags of serve and parameters of config.pbtxt into
-configuration.md, all other commands into commands.md.
+configuration.md, all other commands into commands.md; and optimisers with their options into training.md.
 
 Usage: scripts/flag_reference.py BINARY [--check]      --check: only says whether the pages are up to date
 """
 
+import json
 import pathlib
 import re
+import subprocess
 import sys
 from collections import Counter
 
@@ -97,9 +99,30 @@ def commands(root):
     return lines + (["### Options that many commands have", "", *table(shared)] if shared else [])
 
 
+# -- training.md --
+
+def optimizers(root):
+    """A row for each option, with the optimisers that have it and what it is for them."""
+    printed = subprocess.run([root.binary, "train", "--list-optimizers", "--json"], check=True, capture_output=True)
+    options = {}
+    for optimizer in json.loads(printed.stdout):
+        for option in optimizer["options"]:
+            options.setdefault(option["name"], []).append((optimizer["name"], option))
+    rows = []
+    for name, owners in options.items():
+        defaults = {}
+        for optimizer, option in owners:
+            defaults.setdefault(option["default"], []).append(optimizer)
+        texts = [value if len(defaults) == 1 else f"{value} ({', '.join(of)})" for value, of in defaults.items()]
+        option = owners[0][1]
+        rows.append(f"| `{name}` | {', '.join(optimizer for optimizer, _ in owners)} | {', '.join(texts)} "
+                    f"| {option['range']} | {cell(option['text'])} |")
+    return ["| option | of | default | range | |", "|---|---|---|---|---|", *rows, ""]
+
+
 # Page, name of the part of it that is made here, what makes it.
 PARTS = (("configuration.md", "parameters", parameters), ("configuration.md", "flags", flags),
-         ("commands.md", "commands", commands))
+         ("commands.md", "commands", commands), ("training.md", "optimizers", optimizers))
 
 
 def replaced(page, name, lines):
@@ -114,6 +137,7 @@ def replaced(page, name, lines):
 def main():
     binary, is_check = sys.argv[1], sys.argv[2:] == ["--check"]
     root = command_pages.read(binary)
+    root.binary = binary
     for name in dict.fromkeys(page for page, _, _ in PARTS):
         path = DOCS / name
         text = before = path.read_text()

@@ -1,12 +1,13 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <limits>
 #include <optional>
 
 #include "core/autograd/variable.h"
 #include "core/base/error.h"
 #include "core/nn/line_search.h"
-#include "core/nn/optimizer.h"
+#include "core/nn/optimizer_info.h"
 #include "core/nn/state.h"
 #include "core/ops/boxed.h"
 #include "core/ops/run.h"
@@ -121,13 +122,53 @@ void LBFGS::add_param_group(ParamGroup group) {
   Optimizer::add_param_group(std::move(group));
 }
 
+namespace {
+
+std::unique_ptr<Optimizer> make_lbfgs(std::vector<ParamGroup> groups, const Options& options) {
+  check(groups.size() == 1, "LBFGS doesn't support per-parameter options (parameter groups)");
+  auto optimizer = std::make_unique<LBFGS>(std::move(groups.front().params));
+  Options all = options;
+  for (const auto& [name, value] : groups.front().options.items()) all.set(name, value);
+  if (all.has("max_iter") && !all.has("max_eval")) {
+    const int64_t max_iter = std::min(all.integer("max_iter"), std::numeric_limits<int64_t>::max() / 2);
+    all.set("max_eval", max_iter + max_iter / 4);
+  }
+  optimizer->set_options(all);
+  return optimizer;
+}
+
+}  // namespace
+
+const OptimizerInfo& lbfgs_info() {
+  static const LBFGSOptions defaults;
+  static const OptimizerInfo info{.name = "lbfgs",
+                                  .options = {{.name = "lr", .default_value = defaults.lr, .text = "learning rate"},
+                                              {.name = "max_iter",
+                                               .kind = OptionInfo::Kind::kInteger,
+                                               .default_value = static_cast<double>(defaults.max_iter),
+                                               .least = 1,
+                                               .text = "iterations of a step",
+                                               .error_text = "LBFGS: max_iter must be positive, got "},
+                                              {.name = "history_size",
+                                               .kind = OptionInfo::Kind::kInteger,
+                                               .default_value = static_cast<double>(defaults.history_size),
+                                               .least = 1,
+                                               .text = "updates that are kept",
+                                               .error_text = "LBFGS: history_size must be positive, got "},
+                                              {.name = "tolerance_grad",
+                                               .default_value = defaults.tolerance_grad,
+                                               .text = "a gradient that is small enough to end a step"},
+                                              {.name = "tolerance_change",
+                                               .default_value = defaults.tolerance_change,
+                                               .text = "a change that is small enough to end a step"}},
+                                  .needs_closure = true,
+                                  .make = make_lbfgs};
+  return info;
+}
+
 void LBFGS::check_options(const Options& options) const {
-  options.number("lr");
+  lbfgs_info().check(options);
   options.integer("max_eval");
-  options.number("tolerance_grad");
-  options.number("tolerance_change");
-  check(options.integer("max_iter") > 0, "LBFGS: max_iter must be positive");
-  check(options.integer("history_size") > 0, "LBFGS: history_size must be positive");
   const Value* search = options.find("line_search_fn");
   check(search != nullptr && (search->is_none() || (search->is_string() && search->to_string() == "strong_wolfe")),
         "only 'strong_wolfe' is supported");

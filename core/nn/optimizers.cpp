@@ -1,10 +1,8 @@
 #include <algorithm>
-#include <cctype>
-#include <limits>
 #include <string>
 
 #include "core/base/error.h"
-#include "core/nn/optimizer.h"
+#include "core/nn/optimizer_info.h"
 #include "core/ops/run.h"
 
 // The optimisers that keep something of each parameter: what they keep, and the call of their operator.
@@ -23,9 +21,50 @@ std::vector<ParamGroup> one_group(std::vector<Tensor> params) {
 
 Value betas_value(std::pair<double, double> betas) { return ops::make_tuple({betas.first, betas.second}); }
 
-void check_not_negative(const Options& options, const char* name, const char* text) {
-  const double value = options.number(name);
-  check(value >= 0, "Invalid ", text, ": ", value);
+// An optimiser whose defaults are overridden by `options`, which every group then has.
+template <class O>
+std::unique_ptr<Optimizer> make(std::vector<ParamGroup> groups, const Options& options) {
+  for (ParamGroup& group : groups) {
+    Options all = options;
+    for (const auto& [name, value] : group.options.items()) all.set(name, value);
+    group.options = std::move(all);
+  }
+  return std::make_unique<O>(std::move(groups));
+}
+
+// Options that several have. All are of the same range.
+OptionInfo lr_info(double default_value) {
+  return {
+      .name = "lr", .default_value = default_value, .text = "learning rate", .error_text = "Invalid learning rate: "};
+}
+OptionInfo weight_decay_info(double default_value) {
+  return {.name = "weight_decay",
+          .default_value = default_value,
+          .text = "weight decay",
+          .error_text = "Invalid weight_decay value: "};
+}
+OptionInfo momentum_info(double default_value) {
+  return {
+      .name = "momentum", .default_value = default_value, .text = "momentum", .error_text = "Invalid momentum value: "};
+}
+OptionInfo eps_info(double default_value) {
+  return {.name = "eps",
+          .default_value = default_value,
+          .text = "added to what is divided by",
+          .error_text = "Invalid epsilon value: "};
+}
+OptionInfo flag_info(const char* name, bool default_value, const char* text) {
+  return {.name = name, .kind = OptionInfo::Kind::kFlag, .default_value = default_value ? 1.0 : 0.0, .text = text};
+}
+OptionInfo beta_info(int index, double default_value) {
+  return {.name = concat("beta", index + 1),
+          .default_value = default_value,
+          .most = 1,
+          .is_below_most = true,
+          .text = index == 0 ? "decay of the gradients' mean" : "decay of their squares' mean",
+          .error_text = concat("Invalid beta parameter at index ", index, ": "),
+          .in_pair = "betas",
+          .pair_index = index};
 }
 
 // Columns of a list of updates, for an operator.
@@ -78,12 +117,26 @@ SGD::SGD(std::vector<ParamGroup> groups, const SGDOptions& options)
 }
 SGD::SGD(std::vector<Tensor> params, const SGDOptions& options) : SGD(one_group(std::move(params)), options) {}
 
+const OptimizerInfo& sgd_info() {
+  static const SGDOptions defaults;
+  static const OptimizerInfo info{
+      .name = "sgd",
+      .options = {lr_info(defaults.lr),
+                  weight_decay_info(defaults.weight_decay),
+                  momentum_info(defaults.momentum),
+                  {.name = "dampening", .default_value = defaults.dampening, .text = "dampening of the momentum"},
+                  flag_info("nesterov", defaults.nesterov, "Nesterov's momentum")},
+      .rules = {{"nesterov", "Nesterov momentum requires a momentum and zero dampening",
+                 [](const Options& options) {
+                   return !options.flag("nesterov") ||
+                          (options.number("momentum") > 0 && options.number("dampening") == 0);
+                 }}},
+      .make = make<SGD>};
+  return info;
+}
+
 void SGD::check_options(const Options& options) const {
-  check_not_negative(options, "lr", "learning rate");
-  check_not_negative(options, "momentum", "momentum value");
-  check_not_negative(options, "weight_decay", "weight_decay value");
-  check(!options.flag("nesterov") || (options.number("momentum") > 0 && options.number("dampening") == 0),
-        "Nesterov momentum requires a momentum and zero dampening");
+  sgd_info().check(options);
   options.flag("maximize");
 }
 
@@ -128,14 +181,32 @@ AdamW::AdamW(std::vector<ParamGroup> groups, const AdamWOptions& options)
            {options.lr, options.betas, options.eps, options.weight_decay, options.amsgrad, options.maximize}, true) {}
 AdamW::AdamW(std::vector<Tensor> params, const AdamWOptions& options) : AdamW(one_group(std::move(params)), options) {}
 
+namespace {
+
+template <class Defaults>
+std::vector<OptionInfo> adam_options(const Defaults& defaults) {
+  return {lr_info(defaults.lr),
+          weight_decay_info(defaults.weight_decay),
+          beta_info(0, defaults.betas.first),
+          beta_info(1, defaults.betas.second),
+          eps_info(defaults.eps),
+          flag_info("amsgrad", defaults.amsgrad, "divides by the largest of the squares' means")};
+}
+
+}  // namespace
+
+const OptimizerInfo& adam_info() {
+  static const OptimizerInfo info{.name = "adam", .options = adam_options(AdamOptions()), .make = make<Adam>};
+  return info;
+}
+
+const OptimizerInfo& adamw_info() {
+  static const OptimizerInfo info{.name = "adamw", .options = adam_options(AdamWOptions()), .make = make<AdamW>};
+  return info;
+}
+
 void Adam::check_options(const Options& options) const {
-  check_not_negative(options, "lr", "learning rate");
-  check_not_negative(options, "eps", "epsilon value");
-  const auto [beta1, beta2] = options.pair("betas");
-  check(beta1 >= 0 && beta1 < 1, "Invalid beta parameter at index 0: ", beta1);
-  check(beta2 >= 0 && beta2 < 1, "Invalid beta parameter at index 1: ", beta2);
-  check_not_negative(options, "weight_decay", "weight_decay value");
-  options.flag("amsgrad");
+  (is_decoupled_ ? adamw_info() : adam_info()).check(options);
   options.flag("maximize");
 }
 
@@ -164,13 +235,24 @@ RMSprop::RMSprop(std::vector<ParamGroup> groups, const RMSpropOptions& options)
 RMSprop::RMSprop(std::vector<Tensor> params, const RMSpropOptions& options)
     : RMSprop(one_group(std::move(params)), options) {}
 
+const OptimizerInfo& rmsprop_info() {
+  static const RMSpropOptions defaults;
+  static const OptimizerInfo info{.name = "rmsprop",
+                                  .options = {lr_info(defaults.lr),
+                                              weight_decay_info(defaults.weight_decay),
+                                              momentum_info(defaults.momentum),
+                                              eps_info(defaults.eps),
+                                              {.name = "alpha",
+                                               .default_value = defaults.alpha,
+                                               .text = "decay of the squares' mean",
+                                               .error_text = "Invalid alpha value: "},
+                                              flag_info("centered", defaults.centered, "divides by the variance")},
+                                  .make = make<RMSprop>};
+  return info;
+}
+
 void RMSprop::check_options(const Options& options) const {
-  check_not_negative(options, "lr", "learning rate");
-  check_not_negative(options, "eps", "epsilon value");
-  check_not_negative(options, "momentum", "momentum value");
-  check_not_negative(options, "weight_decay", "weight_decay value");
-  check_not_negative(options, "alpha", "alpha value");
-  options.flag("centered");
+  rmsprop_info().check(options);
   options.flag("maximize");
 }
 
@@ -199,12 +281,26 @@ Adagrad::Adagrad(std::vector<ParamGroup> groups, const AdagradOptions& options)
 Adagrad::Adagrad(std::vector<Tensor> params, const AdagradOptions& options)
     : Adagrad(one_group(std::move(params)), options) {}
 
+const OptimizerInfo& adagrad_info() {
+  static const AdagradOptions defaults;
+  static const OptimizerInfo info{.name = "adagrad",
+                                  .options = {lr_info(defaults.lr),
+                                              weight_decay_info(defaults.weight_decay),
+                                              eps_info(defaults.eps),
+                                              {.name = "lr_decay",
+                                               .default_value = defaults.lr_decay,
+                                               .text = "how the rate falls with the steps",
+                                               .error_text = "Invalid lr_decay value: "},
+                                              {.name = "initial_accumulator_value",
+                                               .default_value = defaults.initial_accumulator_value,
+                                               .text = "what the sum of squares begins with",
+                                               .error_text = "Invalid initial_accumulator_value value: "}},
+                                  .make = make<Adagrad>};
+  return info;
+}
+
 void Adagrad::check_options(const Options& options) const {
-  check_not_negative(options, "lr", "learning rate");
-  check_not_negative(options, "lr_decay", "lr_decay value");
-  check_not_negative(options, "weight_decay", "weight_decay value");
-  check_not_negative(options, "initial_accumulator_value", "initial_accumulator_value value");
-  check_not_negative(options, "eps", "epsilon value");
+  adagrad_info().check(options);
   options.flag("maximize");
 }
 
@@ -234,56 +330,22 @@ SparseAdam::SparseAdam(std::vector<ParamGroup> groups, const SparseAdamOptions& 
 SparseAdam::SparseAdam(std::vector<Tensor> params, const SparseAdamOptions& options)
     : SparseAdam(one_group(std::move(params)), options) {}
 
+const OptimizerInfo& sparseadam_info() {
+  static const SparseAdamOptions defaults;
+  const auto above_zero = [](OptionInfo option) {
+    option.is_above_least = true;
+    return option;
+  };
+  static const OptimizerInfo info{.name = "sparseadam",
+                                  .options = {above_zero(lr_info(defaults.lr)), beta_info(0, defaults.betas.first),
+                                              beta_info(1, defaults.betas.second), above_zero(eps_info(defaults.eps))},
+                                  .make = make<SparseAdam>};
+  return info;
+}
+
 void SparseAdam::check_options(const Options& options) const {
-  check(options.number("lr") > 0, "Invalid learning rate: ", options.number("lr"));
-  check(options.number("eps") > 0, "Invalid epsilon value: ", options.number("eps"));
-  const auto [beta1, beta2] = options.pair("betas");
-  check(beta1 >= 0 && beta1 < 1, "Invalid beta parameter at index 0: ", beta1);
-  check(beta2 >= 0 && beta2 < 1, "Invalid beta parameter at index 1: ", beta2);
+  sparseadam_info().check(options);
   options.flag("maximize");
-}
-
-namespace {
-
-// An optimiser whose defaults are overridden by `options`, which every group then has.
-template <class O>
-std::unique_ptr<Optimizer> make(std::vector<ParamGroup> groups, const Options& options) {
-  for (ParamGroup& group : groups) {
-    Options all = options;
-    for (const auto& [name, value] : group.options.items()) all.set(name, value);
-    group.options = std::move(all);
-  }
-  return std::make_unique<O>(std::move(groups));
-}
-
-std::unique_ptr<Optimizer> make_lbfgs(std::vector<ParamGroup> groups, const Options& options) {
-  check(groups.size() == 1, "LBFGS doesn't support per-parameter options (parameter groups)");
-  auto optimizer = std::make_unique<LBFGS>(std::move(groups.front().params));
-  Options all = options;
-  for (const auto& [name, value] : groups.front().options.items()) all.set(name, value);
-  if (all.has("max_iter") && !all.has("max_eval")) {
-    const int64_t max_iter = std::min(all.integer("max_iter"), std::numeric_limits<int64_t>::max() / 2);
-    all.set("max_eval", max_iter + max_iter / 4);
-  }
-  optimizer->set_options(all);
-  return optimizer;
-}
-
-}  // namespace
-
-std::unique_ptr<Optimizer> make_optimizer(std::string_view kind, std::vector<ParamGroup> groups,
-                                          const Options& options) {
-  std::string name(kind);
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-  if (name == "sgd") return make<SGD>(std::move(groups), options);
-  if (name == "adam") return make<Adam>(std::move(groups), options);
-  if (name == "adamw") return make<AdamW>(std::move(groups), options);
-  if (name == "rmsprop") return make<RMSprop>(std::move(groups), options);
-  if (name == "adagrad") return make<Adagrad>(std::move(groups), options);
-  if (name == "sparseadam") return make<SparseAdam>(std::move(groups), options);
-  if (name == "lbfgs") return make_lbfgs(std::move(groups), options);
-  fail(ErrorCode::kInvalidArgument, "unknown optimizer \"", kind,
-       "\"; there are sgd, adam, adamw, rmsprop, adagrad, sparseadam and lbfgs");
 }
 
 }  // namespace tensord::nn

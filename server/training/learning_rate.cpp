@@ -2,43 +2,13 @@
 
 #include "core/autograd/variable.h"
 #include "core/base/error.h"
+#include "server/training/jobs/optimizer_checks.h"
 #include "server/training/value_dict.h"
 
 namespace tensord::server {
 namespace {
 
 using ops::Value;
-
-nn::Options options_of(const OptimizerSpec& spec) {
-  nn::Options options;
-  const auto set = [&options](const char* name, const auto& value) {
-    if (value) options.set(name, Value(*value));
-  };
-  set("lr", spec.lr);
-  set("weight_decay", spec.weight_decay);
-  set("momentum", spec.momentum);
-  set("dampening", spec.dampening);
-  set("eps", spec.eps);
-  set("alpha", spec.alpha);
-  set("lr_decay", spec.lr_decay);
-  set("max_iter", spec.max_iter);
-  set("history_size", spec.history_size);
-  if (spec.nesterov) options.set("nesterov", Value(true));
-  if (spec.amsgrad) options.set("amsgrad", Value(true));
-  if (spec.centered) options.set("centered", Value(true));
-  if (spec.beta1 || spec.beta2) {
-    options.set("betas", ops::make_tuple({Value(spec.beta1.value_or(0.9)), Value(spec.beta2.value_or(0.999))}));
-  }
-  return options;
-}
-
-nn::Options options_of(const ParameterGroupSpec& spec) {
-  nn::Options options;
-  if (spec.lr) options.set("lr", Value(*spec.lr));
-  if (spec.weight_decay) options.set("weight_decay", Value(*spec.weight_decay));
-  if (spec.momentum) options.set("momentum", Value(*spec.momentum));
-  return options;
-}
 
 std::unique_ptr<nn::LRScheduler> make_schedule(const ScheduleSpec& spec, nn::Optimizer& optimizer, int64_t length) {
   const std::string& name = spec.name;
@@ -73,6 +43,7 @@ int64_t length_of(const ScheduleSpec& spec, int64_t total_steps, int64_t total_e
 
 std::unique_ptr<nn::Optimizer> make_job_optimizer(const OptimizerSpec& spec,
                                                   const std::vector<std::pair<std::string, Tensor>>& parameters) {
+  const nn::OptimizerInfo& info = optimizer_of(spec);
   std::vector<nn::ParamGroup> groups(spec.groups.size() + 1);  // the last one for the others
   std::vector<bool> is_matched(spec.groups.size(), false);
   for (const auto& [name, tensor] : parameters) {
@@ -88,13 +59,13 @@ std::unique_ptr<nn::Optimizer> make_job_optimizer(const OptimizerSpec& spec,
   for (size_t i = 0; i < spec.groups.size(); ++i) {
     check(is_matched[i], "optimizer.groups.pattern: '", spec.groups[i].pattern,
           "' matches no parameter that a group before it has not");
-    groups[i].options = options_of(spec.groups[i]);
+    groups[i].options = info.to_options(spec.groups[i].options);
   }
   std::erase_if(groups, [](const nn::ParamGroup& group) { return group.params.empty(); });
   if (groups.empty()) {
     fail(ErrorCode::kFailedPrecondition, "no parameter of the model requires a gradient: there is nothing to train");
   }
-  return nn::make_optimizer(spec.name, std::move(groups), options_of(spec));
+  return info.make(std::move(groups), info.to_options(spec.options));
 }
 
 LearningRate::LearningRate(const ScheduleSpec& spec, nn::Optimizer& optimizer, int64_t total_steps,

@@ -6,14 +6,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "core/autograd/engine.h"
-#include "core/autograd/variable.h"
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/parallel.h"
 #include "core/jit/archive/torch_file.h"
-#include "core/nn/clip_grad.h"
 #include "core/tensor/caching_allocator.h"
 #include "core/tensor/grad_mode.h"
 #include "core/tensor/owner_limit.h"
@@ -57,7 +54,6 @@ Trainer::Trainer(TrainingJob& job, Options options)
     zero_ = std::make_unique<nn::ZeroRedundancy>(*optimizer_, *options_.group);
   }
   parameters_ = model_->trained_parameters();
-  for (const auto& [name, tensor] : parameters_) trained_.push_back(tensor);
   data_ = read_job_data(spec_, options_.data_folder, *model_);
   if (options_.group != nullptr) {
     source_ = make_rank_source(*data_.to_train_on(), spec_, options_.group->rank());
@@ -80,10 +76,25 @@ Trainer::Trainer(TrainingJob& job, Options options)
     ranks_ = std::make_unique<RankGroup>(*options_.group, parameters_, step_, spec_.distribution, compression_state_);
     compression_state_ = {};
   }
+  update_ = make_update();
   meter_ = std::make_unique<ProgressMeter>(job_, owner_, total_steps());
   if (ranks_) note_rank({});
   if (ranks_ && ranks_->size() > 1) note_local_operators();
   checkpoint_ns_ = Clock::system().now_ns();
+}
+
+std::unique_ptr<TrainingStep> Trainer::make_update() {
+  return std::make_unique<TrainingStep>(
+      TrainingStep::Parts{.spec = spec_,
+                          .model = *model_,
+                          .optimizer = *optimizer_,
+                          .zero = zero_.get(),
+                          .statistics = statistics_.get(),
+                          .ranks = ranks_.get(),
+                          .is_cancelled = cancel_check(),
+                          .request = [this] { return job_.request(); },
+                          .is_checkpoint_due = [this] { return checkpoint_time_is_over(); }},
+      parameters_);
 }
 
 Trainer::~Trainer() { set_owner_limit(owner_, 0); }
@@ -177,7 +188,11 @@ void Trainer::train(std::span<const Tensor> batch) {
   ProgressMeter::Step done{.step = number, .rows = source_->rows(batch)};
   try {
     done.learning_rate = learning_rate_->current();
-    done.loss = step(batch, meter_->wants_point(number), &done.gradient_norm);
+    const TrainingStep::Done update = update_->run(batch, done.rows, meter_->wants_point(number));
+    done.loss = update.loss;
+    done.gradient_norm = update.gradient_norm;
+    agreed_ = update.request;
+    checkpoint_is_agreed_ = update.checkpoint_is_due;
   } catch (const Error& error) {
     throw Error(error.code(),
                 concat("step ", number, ", batch ", source_->batches() - 1,
@@ -224,85 +239,6 @@ void Trainer::note_rank(std::span<const Tensor> batch) {
                          .communication_seconds = std::chrono::duration<double>(ranks_->waited()).count(),
                          .memory_bytes = cpu_allocator().live_bytes_of(owner_)};
   job_.update([&](JobStatus& status) { status.progress.ranks = {own}; });
-}
-
-double Trainer::step(std::span<const Tensor> batch, bool wants_norm, double* norm) {
-  if (spec_.optimizer.name == "lbfgs") {
-    double first_loss = NAN;
-    optimizer_->step([&] {
-      const Tensor loss = compute_gradients(batch, wants_norm, norm);
-      if (std::isnan(first_loss)) first_loss = loss.item_double();
-      return loss;
-    });
-    return first_loss;
-  }
-  const double loss = compute_gradients(batch, wants_norm, norm).item_double();
-  if (zero_) {
-    zero_->step();
-  } else {
-    optimizer_->step();
-  }
-  if (!ranks_) return loss;
-  const RankGroup::Agreed agreed = ranks_->agreed();
-  agreed_ = agreed.request;
-  checkpoint_is_agreed_ = agreed.checkpoint_is_due;
-  return agreed.loss;
-}
-
-Tensor Trainer::compute_gradients(std::span<const Tensor> batch, bool wants_norm, double* norm) {
-  optimizer_->zero_grad();
-  const Tensor loss = pass(batch);
-  const ClippingSpec& clipping = spec_.clipping;
-  if (clipping.norm > 0) {
-    *norm = nn::clip_grad_norm_(trained_, clipping.norm);
-  } else if (wants_norm) {
-    *norm = nn::grad_norm(trained_);
-  }
-  if (!std::isfinite(*norm)) {
-    fail(ErrorCode::kFailedPrecondition, "the gradient is not finite, first that of parameter '",
-         first_not_finite(parameters_, /*gradients=*/true), "'");
-  }
-  if (clipping.value > 0) nn::clip_grad_value_(trained_, clipping.value);
-  return autograd::detach(loss);
-}
-
-// The loss of a batch, and its gradients in the parameters.
-Tensor Trainer::pass(std::span<const Tensor> batch) {
-  if (ranks_) ranks_->share_buffers(model_->module());
-  std::optional<StatisticsGroups::Pass> statistics;
-  if (statistics_) statistics.emplace(*statistics_, source_->rows(batch));
-  const int64_t rows = batch.empty() ? 0 : batch.front().size(0);
-  if (ranks_ && rows == 0) {
-    ranks_->tell(0, 0, source_->rows(batch), job_.request(), checkpoint_time_is_over());
-    ranks_->backward(Tensor(), 0, source_->rows(batch));
-    return Tensor::scalar(0.0, DType::kFloat64);
-  }
-  if (ranks_ && ranks_->size() > 1) model_->check_all_rows_count(batch);
-  const Tensor loss = model_->loss(batch, cancel_check());
-  check(autograd::requires_grad(loss), "the loss does not depend on any parameter that is trained");
-  check_loss(loss.item_double(), batch);
-  if (!ranks_) {
-    autograd::backward(loss);
-    return loss;
-  }
-  ranks_->tell(loss.item_double(), rows, source_->rows(batch), job_.request(), checkpoint_time_is_over());
-  ranks_->backward(loss, rows, source_->rows(batch));
-  return loss;
-}
-
-// Where numbers that are not finite come from: weights that are not, data that is not, or weights that have grown.
-void Trainer::check_loss(double loss, std::span<const Tensor> batch) const {
-  if (std::isfinite(loss)) return;
-  const std::string what = std::isnan(loss) ? "the loss is not a number" : "the loss is infinite";
-  const std::string parameter = first_not_finite(parameters_, /*gradients=*/false);
-  if (!parameter.empty()) fail(ErrorCode::kFailedPrecondition, what, ": parameter '", parameter, "' is not finite");
-  std::vector<std::pair<std::string, Tensor>> arrays;
-  for (size_t i = 0; i < batch.size(); ++i) arrays.emplace_back(model_->arrays()[i], batch[i]);
-  const std::string array = first_not_finite(arrays, /*gradients=*/false);
-  if (!array.empty())
-    fail(ErrorCode::kInvalidArgument, what, ": '", array, "' of the data is not finite in this batch");
-  const auto [name, value] = largest(parameters_);
-  fail(ErrorCode::kFailedPrecondition, what, ": parameter '", name, "' has grown to ", value);
 }
 
 void Trainer::check_parameters(const char* when) const {

@@ -18,6 +18,7 @@
 #include "server/training/ranks/rank_group.h"
 #include "server/training/ranks/statistics_groups.h"
 #include "server/training/training_model.h"
+#include "server/training/training_step.h"
 
 namespace tensord::server {
 
@@ -59,14 +60,11 @@ class Trainer {
   std::optional<Outcome> advance();
   void end_epoch();
   void train(std::span<const Tensor> batch);
-  double step(std::span<const Tensor> batch, bool wants_norm, double* norm);
-  Tensor compute_gradients(std::span<const Tensor> batch, bool wants_norm, double* norm);
-  Tensor pass(std::span<const Tensor> batch);
+  std::unique_ptr<TrainingStep> make_update();
   std::map<std::string, double> measure();
   bool is_first() const { return !ranks_ || ranks_->is_first(); }
   void note_local_operators();
   void note_rank(std::span<const Tensor> batch);
-  void check_loss(double loss, std::span<const Tensor> batch) const;
   void check_parameters(const char* when) const;
   void evaluate();
   void note_best(const std::map<std::string, double>& metrics);
@@ -89,14 +87,14 @@ class Trainer {
   std::unique_ptr<StatisticsGroups> statistics_;  // null: batch norms are each rank's own
   std::unique_ptr<TrainingModel> model_;
   std::vector<std::pair<std::string, Tensor>> parameters_;  // that are trained
-  std::vector<Tensor> trained_;                             // the same without names
   JobData data_;
   std::unique_ptr<BatchSource> source_;
   std::unique_ptr<nn::Optimizer> optimizer_;
   std::unique_ptr<nn::ZeroRedundancy> zero_;  // null: each rank keeps the optimiser's whole state
   std::unique_ptr<LearningRate> learning_rate_;
   std::unique_ptr<ProgressMeter> meter_;
-  std::unique_ptr<RankGroup> ranks_;       // null: the job has one process
+  std::unique_ptr<RankGroup> ranks_;  // null: the job has one process
+  std::unique_ptr<TrainingStep> update_;
   JobRequest agreed_ = JobRequest::kNone;  // of all ranks, after the last step
   bool checkpoint_is_agreed_ = false;
   // Of a checkpoint: what ranks keep apart, on rank 0; None: nothing, or they keep the same.

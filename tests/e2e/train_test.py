@@ -281,6 +281,33 @@ class TrainingTest(unittest.TestCase):
                 third = len(losses) // 3
                 self.assertLess(sum(losses[-third:]), sum(losses[:third]))
 
+    def test_options_by_name(self):
+        # Options without a field of their own stand in the map; others may.
+        def adagrad(**options):
+            optimizer = training.Optimizer(name="adagrad", lr=0.1)
+            optimizer.options.update(options)
+            return dict(model=training.ModelSource(name="mlp", version=1), steps=1, publish=AT_END, optimizer=optimizer)
+
+        def moved(job):
+            self.assertEqual(job.state, COMPLETED, job.message)
+            before = self.server.weights("mlp", job.base_version)
+            after = self.server.weights("mlp", job.published_version)
+            return max(float((before[name] - after[name]).abs().max()) for name in before)
+
+        slow = self.server.run(**adagrad(initial_accumulator_value=1e6, lr_decay=0.5))
+        self.assertEqual(dict(slow.spec.optimizer.options), {"initial_accumulator_value": 1e6})
+        self.assertEqual(slow.spec.optimizer.lr_decay, 0.5)
+        self.assertLess(moved(slow), 1e-3)
+        self.assertGreater(moved(self.server.run(**adagrad())), 0.05)
+        for message, options in (("optimizer.nope: there is no such field", {"nope": 1}),
+                                 ("optimizer.eps: must be a number", {"eps": True}),
+                                 ("optimizer.options: lr is there twice", {"lr": 1}),
+                                 ("optimizer.initial_accumulator_value: must be a number of at least 0",
+                                  {"initial_accumulator_value": -1})):
+            self.assert_code(CODE.INVALID_ARGUMENT, message, self.server.create, **adagrad(**options))
+        self.assert_code(CODE.INVALID_ARGUMENT, "optimizer.beta1: must be a number of at least 0 and below 1, got 1",
+                         self.server.create, epochs=1, optimizer=training.Optimizer(name="adam", beta1=1))
+
     def test_uploads(self):
         with open(self.server.model_file("norms", 1), "rb") as archive:
             data = archive.read()

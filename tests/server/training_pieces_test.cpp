@@ -162,12 +162,12 @@ TEST(JobOptimizerTest, GroupsByPattern) {
   const auto all = parameters();
   OptimizerSpec spec;
   spec.name = "sgd";
-  spec.lr = 0.5;
+  spec.options["lr"] = 0.5;
   spec.groups.resize(2);
   spec.groups[0].pattern = "a.weight";
   spec.groups[0].freeze = true;
   spec.groups[1].pattern = "a.*";
-  spec.groups[1].lr = 0.1;
+  spec.groups[1].options["lr"] = 0.1;
   const auto optimizer = make_job_optimizer(spec, all);
   ASSERT_EQ(optimizer->param_groups().size(), 2u);
   EXPECT_EQ(optimizer->param_groups()[0].options.number("lr"), 0.1);
@@ -176,7 +176,7 @@ TEST(JobOptimizerTest, GroupsByPattern) {
   EXPECT_FALSE(autograd::requires_grad(all[0].second));
   spec.groups[1].pattern = "c.*";
   EXPECT_EQ(error_of([&] { make_job_optimizer(spec, all); }).first, ErrorCode::kInvalidArgument);
-  spec.groups = {{.pattern = "*", .freeze = true, .lr = {}, .weight_decay = {}, .momentum = {}}};
+  spec.groups = {{.pattern = "*", .freeze = true}};
   EXPECT_EQ(error_of([&] { make_job_optimizer(spec, all); }).first, ErrorCode::kFailedPrecondition);
 }
 
@@ -184,7 +184,7 @@ TEST(JobOptimizerTest, GroupsByPattern) {
 std::vector<double> rates(const ScheduleSpec& spec, int64_t steps, int64_t restart = 1 << 30) {
   OptimizerSpec optimizer_spec;
   optimizer_spec.name = "sgd";
-  optimizer_spec.lr = 1.0;
+  optimizer_spec.options["lr"] = 1.0;
   const auto all = parameters();
   auto optimizer = make_job_optimizer(optimizer_spec, all);
   auto schedule = std::make_unique<LearningRate>(spec, *optimizer, steps, 0);
@@ -230,7 +230,7 @@ TEST(LearningRateTest, ARestartChangesNothing) {
 TEST(LearningRateTest, Plateau) {
   OptimizerSpec optimizer_spec;
   optimizer_spec.name = "sgd";
-  optimizer_spec.lr = 1.0;
+  optimizer_spec.options["lr"] = 1.0;
   const auto all = parameters();
   const auto optimizer = make_job_optimizer(optimizer_spec, all);
   ScheduleSpec spec;

@@ -5,14 +5,18 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "core/autograd/variable.h"
 #include "core/base/error.h"
+#include "core/nn/optimizer_info.h"
 #include "server/training/jobs/job_json.h"
 #include "server/training/jobs/job_spec.h"
+#include "server/training/learning_rate.h"
 
 namespace tensord::server {
 namespace {
@@ -119,8 +123,8 @@ TEST(JobSpecLimitsTest, RealNumbersEndWhereTheyShould) {
       {"optimizer.weight_decay", 0, kWithoutEnd},
       {"optimizer.momentum", 0, kWithoutEnd, sgd},
       {"optimizer.dampening", 0, kWithoutEnd, sgd},
-      {"optimizer.beta1", 0, 1},
-      {"optimizer.beta2", 0, 1},
+      {"optimizer.beta1", 0, std::nextafter(1.0, 0.0)},
+      {"optimizer.beta2", 0, std::nextafter(1.0, 0.0)},
       {"optimizer.eps", 0, kWithoutEnd},
       {"optimizer.alpha", 0, kWithoutEnd, R"({"optimizer": {"name": "rmsprop"}})"},
       {"optimizer.lr_decay", 0, kWithoutEnd, R"({"optimizer": {"name": "adagrad"}})"},
@@ -322,32 +326,86 @@ TEST(JobSpecLimitsTest, ValuesOfOtherTypesAreRefused) {
   EXPECT_EQ(error_of(json), "none");
 }
 
-TEST(JobSpecLimitsTest, EachOptimizerHasItsOwnFields) {
-  const std::pair<const char*, std::vector<std::string>> fields[] = {
-      {"weight_decay", {"sgd", "adam", "adamw", "rmsprop", "adagrad"}},
-      {"momentum", {"sgd", "rmsprop"}},
-      {"dampening", {"sgd"}},
-      {"beta1", {"adam", "adamw", "sparseadam"}},
-      {"beta2", {"adam", "adamw", "sparseadam"}},
-      {"eps", {"adam", "adamw", "rmsprop", "adagrad", "sparseadam"}},
-      {"amsgrad", {"adam", "adamw"}},
-      {"alpha", {"rmsprop"}},
-      {"centered", {"rmsprop"}},
-      {"lr_decay", {"adagrad"}},
-      {"max_iter", {"lbfgs"}},
-      {"history_size", {"lbfgs"}},
-  };
-  for (const auto& [field, optimizers] : fields) {
-    const bool is_switch = std::string(field) == "amsgrad" || std::string(field) == "centered";
-    const bool is_count = optimizers.front() == "lbfgs";
-    for (const char* name : {"sgd", "adam", "adamw", "rmsprop", "adagrad", "sparseadam", "lbfgs"}) {
+// Every option of the engine's table, with every optimiser: its own bounds, JSON's kinds, and none of another's.
+TEST(JobSpecLimitsTest, EachOptimizerHasItsOwnOptions) {
+  std::set<std::string> names;
+  for (const nn::OptimizerInfo* info : nn::optimizer_infos()) {
+    for (const nn::OptionInfo& option : info->options) names.insert(option.name);
+  }
+  EXPECT_GE(names.size(), 16u);
+  for (const std::string& name : names) {
+    const nn::OptionInfo& any = *nn::find_option(name);
+    const bool is_flag = any.kind == nn::OptionInfo::Kind::kFlag;
+    const bool is_count = any.kind == nn::OptionInfo::Kind::kInteger;
+    const Json good = is_flag ? Json(true) : is_count ? Json(5) : Json(0.5);
+    const Json wrong = is_flag ? Json(1) : is_count ? Json(1.5) : Json("1");
+    for (const nn::OptimizerInfo* info : nn::optimizer_infos()) {
+      SCOPED_TRACE(info->name + "." + name);
       Json json = Json::parse(kGood);
-      json["optimizer"] = {{"name", name}, {field, is_switch ? Json(true) : is_count ? Json(5) : Json(0.5)}};
-      const bool has_it = std::find(optimizers.begin(), optimizers.end(), name) != optimizers.end();
-      const std::string none = std::string("INVALID_ARGUMENT optimizer.") + field + ": " + name + " has none";
-      EXPECT_EQ(error_of(json), has_it ? "none" : none);
+      json["optimizer"] = {{"name", info->name}, {name, good}};
+      if (name == "nesterov") json["optimizer"]["momentum"] = 0.9;
+      const std::string start = "INVALID_ARGUMENT optimizer." + name + ": ";
+      if (name == "nesterov" && info->name != "sgd") {
+        EXPECT_TRUE(error_of(json).ends_with(info->name + " has none")) << error_of(json);
+        continue;
+      }
+      const nn::OptionInfo* const own = info->find(name);
+      EXPECT_EQ(error_of(json), own ? "none" : start + info->name + " has none");
+      if (own == nullptr) continue;
+      EXPECT_EQ(own->kind, any.kind) << "an option is of one kind";
+      json["optimizer"][name] = wrong;
+      EXPECT_TRUE(error_of(json).starts_with(start + "must be ")) << error_of(json);
+      if (is_flag) continue;
+      json["optimizer"][name] = own->least - 1;
+      EXPECT_TRUE(error_of(json).starts_with(start + "must be ")) << error_of(json);
     }
   }
+}
+
+// What passes the check can be made: at the bounds of every option, and with what every group says.
+TEST(JobSpecLimitsTest, WhatPassesCanBeMade) {
+  const auto made = [](const Json& json) {
+    const Tensor parameter = Tensor::scalar(1.0);
+    autograd::set_requires_grad(parameter);
+    try {
+      const JobSpec spec = checked(json);
+      return make_job_optimizer(spec.optimizer, {{"w", parameter}}) ? std::string("made") : std::string();
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+  };
+  for (const nn::OptimizerInfo* info : nn::optimizer_infos()) {
+    for (const nn::OptionInfo& option : info->options) {
+      if (option.kind == nn::OptionInfo::Kind::kFlag) continue;
+      const double most = option.kind == nn::OptionInfo::Kind::kInteger ? 10000
+                          : option.most == kWithoutEnd                  ? 1e300
+                          : option.is_below_most                        ? std::nextafter(option.most, 0.0)
+                                                                        : option.most;
+      const double least = option.is_above_least ? std::nextafter(option.least, most) : option.least;
+      for (const double value : {least, most}) {
+        SCOPED_TRACE(info->name + "." + option.name + " " + std::to_string(value));
+        Json json = Json::parse(kGood);
+        const bool is_whole = option.kind == nn::OptionInfo::Kind::kInteger;
+        const Json number = is_whole ? Json(static_cast<int64_t>(value)) : Json(value);
+        json["optimizer"] = {{"name", info->name}, {option.name, number}};
+        if (option.name != "lr" || value > 0) {
+          EXPECT_EQ(made(json), "made");
+        }
+        if (info->needs_closure) continue;
+        json["optimizer"] = {{"name", info->name},
+                             {"groups", Json::array({{{"pattern", "*"}, {option.name, number}}})}};
+        EXPECT_EQ(made(json), "made");
+      }
+      if (!option.is_below_most) continue;
+      Json json = Json::parse(kGood);
+      json["optimizer"] = {{"name", info->name}, {option.name, option.most}};
+      const std::string text = made(json);
+      EXPECT_TRUE(text.starts_with("optimizer." + option.name + ": must be ")) << text;
+    }
+  }
+  const char* const nesterov = R"({"optimizer": {"name": "sgd", "nesterov": true, "momentum": 0.9,
+                                   "groups": [{"pattern": "*", "momentum": 0}]}})";
+  EXPECT_TRUE(made(with(nesterov)).starts_with("optimizer.groups.nesterov: ")) << made(with(nesterov));
 }
 
 }  // namespace

@@ -101,8 +101,8 @@ TEST(JobSpecTest, StatusKeepsItsValueAsJson) {
   status.spec = job_spec_from_json(good());
   check_job_spec(status.spec);
   status.spec.seed = ~uint64_t{0};
-  status.spec.optimizer.lr = 0.0;
-  status.spec.optimizer.groups = {{.pattern = "a.*", .freeze = true, .lr = {}, .weight_decay = 0.5, .momentum = {}}};
+  status.spec.optimizer.options = {{"lr", 0.0}, {"amsgrad", 1}, {"initial_accumulator_value", 0.5}};
+  status.spec.optimizer.groups = {{.pattern = "a.*", .freeze = true, .options = {{"weight_decay", 0.5}}}};
   status.spec.data.inputs = {{"x", "images"}};
   status.state = JobState::kPaused;
   status.progress.loss = 1.0 / 3;
@@ -110,7 +110,7 @@ TEST(JobSpecTest, StatusKeepsItsValueAsJson) {
   status.progress.metrics = {{"accuracy", 0.5}, {"loss", INFINITY}};
   const Json json = to_json(status);
   EXPECT_EQ(to_json(job_status_from_json(Json::parse(json.dump()))), json);
-  EXPECT_EQ(*job_status_from_json(json).spec.optimizer.lr, 0.0);
+  EXPECT_EQ(job_status_from_json(json).spec.optimizer.options, status.spec.optimizer.options);
   EXPECT_EQ(job_status_from_json(json).progress.loss, 1.0 / 3);
 }
 

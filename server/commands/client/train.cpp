@@ -10,6 +10,7 @@
 #include "server/commands/client/connection.h"
 #include "server/commands/client/job_view.h"
 #include "server/commands/client/json_line.h"
+#include "server/commands/client/optimizer_options.h"
 #include "server/commands/commands.h"
 #include "server/training/jobs/job_json.h"
 #include "server/transport/calls/training_messages.h"
@@ -25,6 +26,7 @@ struct TrainOptions {
   std::string archive;
   bool detach = false;
   bool attach = false;
+  bool lists_optimizers = false;
   JobSpec spec;
   std::vector<std::string> inputs;  // argument=array
   std::vector<std::string> frozen;  // patterns
@@ -51,7 +53,7 @@ JobSpec merged(const TrainOptions& options) {
     spec.data.inputs[argument] = array;
   }
   for (const std::string& pattern : options.frozen) {
-    spec.optimizer.groups.push_back({.pattern = pattern, .freeze = true, .lr = {}, .weight_decay = {}, .momentum = {}});
+    spec.optimizer.groups.push_back({.pattern = pattern, .freeze = true});
   }
   return spec;
 }
@@ -116,6 +118,10 @@ JobStatus attach_or_create_job(client::TrainingClient& training, const JobSpec& 
 }
 
 int train(const TrainOptions& options) {
+  if (options.lists_optimizers) {
+    print_optimizers(options.connection.json);
+    return 0;
+  }
   client::TrainingClient training = connect(options.connection).training();
   const JobSpec spec = merged(options);
   const JobStatus job =
@@ -145,7 +151,7 @@ void add_data_options(CLI::App& command, TrainOptions& options) {
   command.add_option("--input", options.inputs, "ARGUMENT=ARRAY: the array that an argument takes; may be repeated")
       ->allow_extra_args(false);
   command.add_option("--label", spec.loss.label, "The array that the output is compared with");
-  command.add_option("--loss", spec.loss.builtin, "cross_entropy, mse, l1, smooth_l1, huber, bce_with_logits, nll …");
+  command.add_option("--loss", spec.loss.builtin, loss_names());
   command.add_option("--loss-method", spec.loss.method, "Method of the script that gives the loss, instead");
   command.add_option("--epochs", spec.epochs, "Passes over the data");
   command.add_option("--steps", spec.steps, "Updates of the weights");
@@ -155,23 +161,16 @@ void add_data_options(CLI::App& command, TrainOptions& options) {
 
 void add_training_options(CLI::App& command, TrainOptions& options) {
   JobSpec& spec = options.spec;
-  command.add_option("--optimizer", spec.optimizer.name,
-                     "sgd, adam, adamw, rmsprop, adagrad, sparseadam, lbfgs; default adamw");
-  command.add_option("--lr", spec.optimizer.lr, "Learning rate; default PyTorch's");
-  command.add_option("--momentum", spec.optimizer.momentum, "Of sgd and rmsprop");
-  command.add_option("--weight-decay", spec.optimizer.weight_decay, "Default the optimiser's");
+  add_optimizer_options(command, spec.optimizer);
   command.add_option("--freeze", options.frozen, "Parameters that are not trained, as layer1.*; may be repeated")
       ->allow_extra_args(false);
-  command.add_option("--schedule", spec.schedule.name,
-                     "step, multi_step, exponential, cosine, one_cycle, linear, plateau");
+  command.add_option("--schedule", spec.schedule.name, schedule_names() + "; default: the rate stays");
   command.add_option("--warmup-steps", spec.schedule.warmup_steps, "Steps in which the learning rate rises");
   command.add_option("--clip-norm", spec.clipping.norm, "Largest norm of all gradients together");
   command.add_option("--eval-fraction", spec.evaluation.fraction, "Part of the rows that is evaluated with");
   command.add_option("--eval-data", spec.evaluation.file, "File that is evaluated with");
-  command.add_option("--metrics", spec.evaluation.metrics, "loss, accuracy, top_5_accuracy, mae, mse, rmse")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command.add_option("--publish", spec.publish.when, "never, at_end, best");
+  command.add_option("--metrics", spec.evaluation.metrics, metric_names())->delimiter(',')->allow_extra_args(false);
+  command.add_option("--publish", spec.publish.when, publish_times());
   command.add_option("--publish-as", spec.publish.model, "Model that gets the new version; default the same");
   command.add_option("--metric", spec.publish.metric, "What is best, and what the bar is for");
   command.add_option("--bar", spec.publish.bar, "What the metric must reach, or the old version stays");
@@ -188,7 +187,7 @@ void add_training_options(CLI::App& command, TrainOptions& options) {
   command.add_option("--zero", spec.distribution.zero,
                      "1: each process keeps the optimizer's state of its share of the parameters");
   command.add_option("--compression", spec.distribution.compression,
-                     "How gradients travel: fp16, bf16, powersgd; default as they are");
+                     "How gradients travel: " + compression_names() + "; default as they are");
   command.add_option("--compression-rank", spec.distribution.compression_rank,
                      "Of powersgd: columns that stand for a matrix; default 1");
   command.add_option("--compression-start-step", spec.distribution.compression_start_step,
@@ -210,6 +209,7 @@ void add_train_command(CLI::App& app, int* exit_code) {
       "else; so this may be run again and again");
   add_data_options(*command, *options);
   add_training_options(*command, *options);
+  command->add_flag("--list-optimizers", options->lists_optimizers, "Print the optimisers and their options, and end");
   command->footer(
       "Examples:\n"
       "  tensord train digits --data digits.npz --label labels --loss cross_entropy --epochs 15\n"

@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/utf8.h"
+#include "core/nn/optimizer_info.h"
 
 namespace tensord::server {
 namespace {
@@ -33,15 +34,11 @@ void fields_of(V& v, T& x, LossSpec*) {
 }
 template <class V, class T>
 void fields_of(V& v, T& x, ParameterGroupSpec*) {
-  v("pattern", x.pattern), v("freeze", x.freeze), v("lr", x.lr), v("weight_decay", x.weight_decay);
-  v("momentum", x.momentum);
+  v("pattern", x.pattern), v("freeze", x.freeze), v.options(x.options);
 }
 template <class V, class T>
 void fields_of(V& v, T& x, OptimizerSpec*) {
-  v("name", x.name), v("lr", x.lr), v("weight_decay", x.weight_decay), v("momentum", x.momentum);
-  v("dampening", x.dampening), v("nesterov", x.nesterov), v("beta1", x.beta1), v("beta2", x.beta2), v("eps", x.eps);
-  v("amsgrad", x.amsgrad), v("alpha", x.alpha), v("centered", x.centered), v("lr_decay", x.lr_decay);
-  v("groups", x.groups), v("max_iter", x.max_iter), v("history_size", x.history_size);
+  v("name", x.name), v.options(x.options), v("groups", x.groups);
 }
 template <class V, class T>
 void fields_of(V& v, T& x, ScheduleSpec*) {
@@ -183,6 +180,16 @@ struct Writer {
     if (json.is_object() && json.empty()) return;
     out[name] = std::move(json);
   }
+  // Options of an optimiser are fields beside the others, in the kinds that the engine's table says.
+  void options(const OptionValues& values) {
+    for (const auto& [name, value] : values) {
+      const nn::OptionInfo* const option = nn::find_option(name);
+      const bool is_flag = option != nullptr && option->kind == nn::OptionInfo::Kind::kFlag;
+      const bool is_whole = option != nullptr && option->kind == nn::OptionInfo::Kind::kInteger;
+      if (is_flag && value == 0) continue;
+      out[name] = is_flag ? Json(true) : is_whole ? Json(static_cast<int64_t>(value)) : write_number(value);
+    }
+  }
 };
 
 template <class T>
@@ -204,6 +211,15 @@ T read_integer(const Json& json, const std::string& path) {
   const auto value = json.template get<int64_t>();
   check(std::is_signed_v<T> || value >= 0, path, ": must not be below 0, got ", value);
   return static_cast<T>(value);
+}
+
+// A whole number; one that came through protobuf's map may be 5.0.
+int64_t read_count(const Json& json, const std::string& path) {
+  constexpr double kMost = 9007199254740992;  // all up to it are exact
+  if (!json.is_number_float()) return read_integer<int64_t>(json, path);
+  const auto value = json.get<double>();
+  check(value == std::floor(value) && std::abs(value) <= kMost, path, ": must be a whole number");
+  return static_cast<int64_t>(value);
 }
 
 double read_double(const Json& json, const std::string& path) {
@@ -252,6 +268,16 @@ T read(const Json& json, const std::string& path) {
   }
 }
 
+void read_option(const nn::OptionInfo& option, const Json& json, const std::string& path, OptionValues& values) {
+  switch (option.kind) {
+    case nn::OptionInfo::Kind::kFlag:
+      if (read<bool>(json, path)) values[option.name] = 1;
+      break;
+    case nn::OptionInfo::Kind::kInteger: values[option.name] = static_cast<double>(read_count(json, path)); break;
+    case nn::OptionInfo::Kind::kNumber: values[option.name] = read_double(json, path); break;
+  }
+}
+
 struct Reader {
   const Json& json;
   std::string path;
@@ -262,6 +288,14 @@ struct Reader {
     const auto found = json.find(name);
     if (found == json.end() || found->is_null()) return;
     value = read<T>(*found, path.empty() ? std::string(name) : concat(path, ".", name));
+  }
+  void options(OptionValues& values) {
+    for (const auto& [name, item] : json.items()) {
+      const nn::OptionInfo* const option = nn::find_option(name);
+      if (option == nullptr) continue;
+      known.insert(name);
+      if (!item.is_null()) read_option(*option, item, concat(path, ".", name), values);
+    }
   }
 };
 

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "core/base/error.h"
+#include "server/training/jobs/optimizer_checks.h"
 
 namespace tensord::server {
 namespace {
@@ -20,6 +21,9 @@ constexpr size_t kMaxNameBytes = 256;
 constexpr const char* kLosses[] = {"cross_entropy",   "nll",   "mse", "l1", "smooth_l1", "huber", "bce",
                                    "bce_with_logits", "kl_div"};
 constexpr const char* kSchedules[] = {"step", "multi_step", "exponential", "cosine", "one_cycle", "linear", "plateau"};
+constexpr const char* kMetrics[] = {"loss", "accuracy", "mae", "mse", "rmse"};
+constexpr const char* kPublishTimes[] = {"never", "at_end", "best"};
+constexpr const char* kCompressions[] = {"fp16", "bf16", "powersgd"};
 
 bool is_one_of(const std::string& name, std::span<const char* const> names) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -105,67 +109,6 @@ void check_loss(LossSpec& loss) {
   check_above_zero("loss.delta", loss.delta);
 }
 
-// Which optimisers have a field.
-struct OptimizerField {
-  const char* name;
-  bool is_set;
-  std::vector<const char*> optimizers;
-};
-
-void check_optimizer_fields(const OptimizerSpec& spec) {
-  const OptimizerField fields[] = {
-      {"weight_decay", spec.weight_decay.has_value(), {"sgd", "adam", "adamw", "rmsprop", "adagrad"}},
-      {"momentum", spec.momentum.has_value(), {"sgd", "rmsprop"}},
-      {"dampening", spec.dampening.has_value(), {"sgd"}},
-      {"nesterov", spec.nesterov, {"sgd"}},
-      {"beta1", spec.beta1.has_value(), {"adam", "adamw", "sparseadam"}},
-      {"beta2", spec.beta2.has_value(), {"adam", "adamw", "sparseadam"}},
-      {"eps", spec.eps.has_value(), {"adam", "adamw", "rmsprop", "adagrad", "sparseadam"}},
-      {"amsgrad", spec.amsgrad, {"adam", "adamw"}},
-      {"alpha", spec.alpha.has_value(), {"rmsprop"}},
-      {"centered", spec.centered, {"rmsprop"}},
-      {"lr_decay", spec.lr_decay.has_value(), {"adagrad"}},
-      {"max_iter", spec.max_iter.has_value(), {"lbfgs"}},
-      {"history_size", spec.history_size.has_value(), {"lbfgs"}},
-  };
-  for (const OptimizerField& field : fields) {
-    check(!field.is_set || is_one_of(spec.name, field.optimizers), "optimizer.", field.name, ": ", spec.name,
-          " has none");
-  }
-}
-
-void check_optimizer(OptimizerSpec& spec) {
-  static constexpr const char* kOptimizers[] = {"sgd", "adam", "adamw", "rmsprop", "adagrad", "sparseadam", "lbfgs"};
-  if (spec.name.empty()) spec.name = "adamw";
-  check_one_of("optimizer.name", spec.name, kOptimizers);
-  check_optimizer_fields(spec);
-  check_above_zero("optimizer.lr", spec.lr);
-  check_number("optimizer.weight_decay", spec.weight_decay, 0);
-  check_number("optimizer.momentum", spec.momentum, 0);
-  check_number("optimizer.dampening", spec.dampening, 0);
-  check_number("optimizer.beta1", spec.beta1, 0, 1);
-  check_number("optimizer.beta2", spec.beta2, 0, 1);
-  check_number("optimizer.eps", spec.eps, 0);
-  check_number("optimizer.alpha", spec.alpha, 0);
-  check_number("optimizer.lr_decay", spec.lr_decay, 0);
-  check(!spec.nesterov || (spec.momentum.value_or(0) > 0 && spec.dampening.value_or(0) == 0),
-        "optimizer.nesterov: needs a momentum and no dampening");
-  if (spec.max_iter) check_at_least("optimizer.max_iter", *spec.max_iter, 1, 10000);
-  if (spec.history_size) check_at_least("optimizer.history_size", *spec.history_size, 1, 10000);
-  check(spec.groups.size() <= kMaxItems, "optimizer.groups: more than ", kMaxItems);
-  check(spec.name != "lbfgs" ||
-            std::all_of(spec.groups.begin(), spec.groups.end(), [](const auto& group) { return group.freeze; }),
-        "optimizer.groups: lbfgs has the same values for all parameters; groups can only freeze");
-  for (const ParameterGroupSpec& group : spec.groups) {
-    check(!group.pattern.empty(), "optimizer.groups.pattern: is empty");
-    check_number("optimizer.groups.lr", group.lr, 0);
-    check_number("optimizer.groups.weight_decay", group.weight_decay, 0);
-    check_number("optimizer.groups.momentum", group.momentum, 0);
-    const bool has_momentum = spec.name == "sgd" || spec.name == "rmsprop";
-    check(!group.momentum || has_momentum, "optimizer.groups.momentum: ", spec.name, " has none");
-  }
-}
-
 void check_schedule(const JobSpec& job, ScheduleSpec& spec) {
   if (spec.name == "constant") spec.name.clear();
   if (!spec.name.empty()) check_one_of("schedule.name", spec.name, kSchedules);
@@ -199,9 +142,7 @@ void check_schedule(const JobSpec& job, ScheduleSpec& spec) {
 }
 
 void check_metric(const char* field, const std::string& metric, const LossSpec& loss) {
-  static constexpr const char* kMetrics[] = {"loss", "accuracy", "mae", "mse", "rmse"};
-  check(is_one_of(metric, kMetrics) || top_n_of(metric) > 0, field, ": '", metric, "' is not one of ", join(kMetrics),
-        ", top_N_accuracy");
+  check(is_one_of(metric, kMetrics) || top_n_of(metric) > 0, field, ": '", metric, "' is not one of ", metric_names());
   check(metric == "loss" || !loss.label.empty(), field, ": ", metric, " needs loss.label");
 }
 
@@ -228,9 +169,8 @@ void check_is_evaluated(const char* field, const std::string& metric, const Eval
 }
 
 void check_publish(const JobSpec& job, PublishSpec& spec) {
-  static constexpr const char* kWhen[] = {"never", "at_end", "best"};
   if (spec.when.empty()) spec.when = "never";
-  check_one_of("publish.when", spec.when, kWhen);
+  check_one_of("publish.when", spec.when, kPublishTimes);
   check_plain_name("publish.model", spec.model);
   if (spec.model.empty()) spec.model = job.model.name;
   check(!spec.is_wanted() || !spec.model.empty(), "publish.model: needed for an upload without a name");
@@ -280,7 +220,6 @@ void check_hosts(DistributionSpec& spec) {
 }
 
 void check_compression(DistributionSpec& spec) {
-  static constexpr const char* kCompressions[] = {"fp16", "bf16", "powersgd"};
   if (!spec.compression.empty()) check_one_of("distribution.compression", spec.compression, kCompressions);
   if (spec.compression != "powersgd") {
     check(spec.compression_rank == 0 && !spec.compression_start_step,
@@ -316,8 +255,8 @@ void check_distribution(const JobSpec& job, DistributionSpec& spec) {
         " ranks of distribution.world_size, got ", spec.processes_per_host);
   check_hosts(spec);
   if (job.data.streamed) fail(ErrorCode::kUnimplemented, "distribution: streamed data goes to a job of one process");
-  if (job.optimizer.name == "lbfgs") {
-    fail(ErrorCode::kUnimplemented, "distribution: lbfgs trains in one process");
+  if (optimizer_of(job.optimizer).needs_closure) {
+    fail(ErrorCode::kUnimplemented, "distribution: ", job.optimizer.name, " trains in one process");
   }
   check(job.batch_size >= spec.world_size, "distribution.world_size: ", spec.world_size, " ranks have no row each of ",
         job.batch_size, " in a batch");
@@ -334,7 +273,7 @@ void check_job_spec(JobSpec& spec) {
   check_data(spec.data);
   check_loss(spec.loss);
   check_length(spec);
-  check_optimizer(spec.optimizer);
+  check_optimizer(spec.optimizer, kMaxItems);
   check_number("clipping.norm", spec.clipping.norm, 0);
   check_number("clipping.value", spec.clipping.value, 0);
   check_evaluation(spec, spec.evaluation);
@@ -345,6 +284,12 @@ void check_job_spec(JobSpec& spec) {
   check_at_least("resources.threads", spec.resources.threads, 0, 1024);
   check_distribution(spec, spec.distribution);
 }
+
+std::string loss_names() { return join(kLosses); }
+std::string schedule_names() { return join(kSchedules); }
+std::string metric_names() { return join(kMetrics) + ", top_N_accuracy"; }
+std::string publish_times() { return join(kPublishTimes); }
+std::string compression_names() { return join(kCompressions); }
 
 bool is_more_better(const std::string& metric) { return metric.ends_with("accuracy"); }
 

@@ -37,31 +37,19 @@ struct LossSpec {
   std::optional<double> delta;
 };
 
+// Options of an optimiser, by the names of core/nn/optimizer_info.h; flags are 0 or 1.
+using OptionValues = std::map<std::string, double>;
+
 struct ParameterGroupSpec {
   std::string pattern;
   bool freeze = false;
-  std::optional<double> lr;
-  std::optional<double> weight_decay;
-  std::optional<double> momentum;
+  OptionValues options = {};
 };
 
 struct OptimizerSpec {
   std::string name;
-  std::optional<double> lr;
-  std::optional<double> weight_decay;
-  std::optional<double> momentum;
-  std::optional<double> dampening;
-  bool nesterov = false;
-  std::optional<double> beta1;
-  std::optional<double> beta2;
-  std::optional<double> eps;
-  bool amsgrad = false;
-  std::optional<double> alpha;
-  bool centered = false;
-  std::optional<double> lr_decay;
-  std::vector<ParameterGroupSpec> groups;
-  std::optional<int64_t> max_iter;
-  std::optional<int64_t> history_size;
+  OptionValues options = {};
+  std::vector<ParameterGroupSpec> groups = {};
 };
 
 struct ScheduleSpec {
@@ -156,6 +144,13 @@ struct JobSpec {
 // Checks every field by itself and against the others, and fills in the defaults that do not depend on the model
 // or the data. Throws Error{kInvalidArgument} that starts with the field: "optimizer.lr: must be …".
 void check_job_spec(JobSpec& spec);
+
+// What the fields of these names may be, as "step, multi_step, …": for messages and help.
+std::string loss_names();
+std::string schedule_names();
+std::string metric_names();
+std::string publish_times();
+std::string compression_names();
 
 // Whether more of the metric is better: accuracies; of losses and errors less is.
 bool is_more_better(const std::string& metric);

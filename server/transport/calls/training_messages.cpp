@@ -31,23 +31,79 @@ void from_json(const Json& json, google::protobuf::Message& message) {
   check_internal(status.ok(), "job as a message: ", status.ToString());
 }
 
+// An optimiser's options stand beside its other fields in JSON; in a message those without a field of their own stand
+// in its map `options`.
+template <class Message>
+void options_to_map(Json& json) {
+  Json map = Json::object();
+  for (const auto& [name, value] : json.items()) {
+    if (Message::descriptor()->FindFieldByName(name) == nullptr) map[name] = value;
+  }
+  for (const auto& [name, value] : map.items()) json.erase(name);
+  if (!map.empty()) json["options"] = std::move(map);
+}
+
+void options_from_map(Json& json, const std::string& path) {
+  const auto map = json.find("options");
+  if (map == json.end()) return;
+  const Json options = std::move(*map);
+  json.erase(map);
+  for (const auto& [name, value] : options.items()) {
+    check(!json.contains(name), path, ".options: ", name, " is there twice");
+    check(name != "name" && name != "pattern" && name != "freeze" && name != "groups", path, ".options: '", name,
+          "' is no option");
+    json[name] = value;
+  }
+}
+
+// Of a job's specification.
+template <class OfOptimizer, class OfGroup>
+void change_optimizer(Json& spec, const OfOptimizer& of_optimizer, const OfGroup& of_group) {
+  const auto optimizer = spec.find("optimizer");
+  if (optimizer == spec.end()) return;
+  of_optimizer(*optimizer);
+  const auto groups = optimizer->find("groups");
+  if (groups == optimizer->end()) return;
+  for (Json& group : *groups) of_group(group);
+}
+
+void options_to_maps(Json& spec) {
+  change_optimizer(spec, options_to_map<training::v1::Optimizer>, options_to_map<training::v1::ParameterGroup>);
+}
+
+void options_from_maps(Json& spec) {
+  change_optimizer(
+      spec, [](Json& json) { options_from_map(json, "optimizer"); },
+      [](Json& json) { options_from_map(json, "optimizer.groups"); });
+}
+
 }  // namespace
 
-JobSpec to_job_spec(const training::v1::JobSpec& message) { return job_spec_from_json(to_json(message)); }
+JobSpec to_job_spec(const training::v1::JobSpec& message) {
+  Json json = to_json(message);
+  options_from_maps(json);
+  return job_spec_from_json(json);
+}
 
-void to_message(const JobSpec& spec, training::v1::JobSpec& message) { from_json(to_json(spec), message); }
+void to_message(const JobSpec& spec, training::v1::JobSpec& message) {
+  Json json = to_json(spec);
+  options_to_maps(json);
+  from_json(json, message);
+}
 
 JobStatus to_job_status(const training::v1::Job& message) {
   Json json = to_json(message);
   const std::string state = json.value("state", "");
   check(state.starts_with(kStatePrefix), "the job's state is not known");
   json["state"] = state.substr(std::string_view(kStatePrefix).size());
+  if (json.contains("spec")) options_from_maps(json["spec"]);
   return job_status_from_json(json);
 }
 
 void to_message(const JobStatus& status, training::v1::Job& message) {
   Json json = to_json(status);
   json["state"] = std::string(kStatePrefix) + to_string(status.state);
+  if (json.contains("spec")) options_to_maps(json["spec"]);
   from_json(json, message);
 }
 

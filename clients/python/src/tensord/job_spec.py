@@ -53,6 +53,7 @@ class ParameterGroup(TypedDict, total=False):
     lr: float
     weight_decay: float
     momentum: float
+    options: Dict[str, Union[float, bool]]  # as the optimiser's
 
 
 class Optimizer(TypedDict, total=False):
@@ -72,6 +73,7 @@ class Optimizer(TypedDict, total=False):
     groups: List[ParameterGroup]
     max_iter: int
     history_size: int
+    options: Dict[str, Union[float, bool]]  # those without a field here, by name (docs/training.md lists all)
 
 
 class Schedule(TypedDict, total=False):

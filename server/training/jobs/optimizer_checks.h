@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstddef>
+
+#include "core/nn/optimizer_info.h"
+#include "server/training/jobs/job_spec.h"
+
+namespace tensord::server {
+
+// What the engine says of the optimiser of a job. Throws Error{kInvalidArgument} for a name that there is not.
+const nn::OptimizerInfo& optimizer_of(const OptimizerSpec& spec);
+
+// Checks an optimiser and its groups, at most `max_groups`, by what the engine says of it, so that the optimiser of a
+// job that passes can be made; no name is the default. Throws Error{kInvalidArgument} that starts with the field.
+void check_optimizer(OptimizerSpec& spec, size_t max_groups);
+
+}  // namespace tensord::server

@@ -1,0 +1,107 @@
+#include "server/training/training_step.h"
+
+#include <cmath>
+#include <optional>
+
+#include "core/autograd/engine.h"
+#include "core/autograd/variable.h"
+#include "core/base/error.h"
+#include "core/nn/clip_grad.h"
+#include "server/training/finite.h"
+#include "server/training/jobs/optimizer_checks.h"
+
+namespace tensord::server {
+
+TrainingStep::TrainingStep(Parts parts, std::vector<std::pair<std::string, Tensor>> parameters)
+    : parts_(std::move(parts)),
+      parameters_(std::move(parameters)),
+      needs_closure_(optimizer_of(parts_.spec.optimizer).needs_closure) {
+  for (const auto& [name, tensor] : parameters_) tensors_.push_back(tensor);
+}
+
+TrainingStep::Done TrainingStep::run(std::span<const Tensor> batch, int64_t rows, bool wants_norm) {
+  Done done{.loss = NAN};
+  if (needs_closure_) {
+    parts_.optimizer.step([&] {
+      const Tensor loss = compute_gradients(batch, rows, wants_norm, done.gradient_norm);
+      if (std::isnan(done.loss)) done.loss = loss.item_double();  // the first, before anything has moved
+      return loss;
+    });
+    return done;
+  }
+  done.loss = compute_gradients(batch, rows, wants_norm, done.gradient_norm).item_double();
+  if (parts_.zero) {
+    parts_.zero->step();
+  } else {
+    parts_.optimizer.step();
+  }
+  if (!parts_.ranks) return done;
+  const RankGroup::Agreed agreed = parts_.ranks->agreed();
+  done.loss = agreed.loss;
+  done.request = agreed.request;
+  done.checkpoint_is_due = agreed.checkpoint_is_due;
+  return done;
+}
+
+Tensor TrainingStep::compute_gradients(std::span<const Tensor> batch, int64_t rows, bool wants_norm, double& norm) {
+  parts_.optimizer.zero_grad();
+  if (parts_.ranks) parts_.ranks->share_buffers(parts_.model.module());
+  std::optional<StatisticsGroups::Pass> statistics;
+  if (parts_.statistics) statistics.emplace(*parts_.statistics, rows);
+  const int64_t own_rows = batch.empty() ? 0 : batch.front().size(0);
+  const bool is_idle = parts_.ranks && own_rows == 0;
+  const Tensor loss = is_idle ? Tensor() : loss_of(batch);
+  backward(loss, own_rows, rows);
+  statistics.reset();
+  clip(wants_norm, norm);
+  return is_idle ? Tensor::scalar(0.0, DType::kFloat64) : autograd::detach(loss);
+}
+
+Tensor TrainingStep::loss_of(std::span<const Tensor> batch) {
+  if (parts_.ranks && parts_.ranks->size() > 1) parts_.model.check_all_rows_count(batch);
+  const Tensor loss = parts_.model.loss(batch, parts_.is_cancelled);
+  check(autograd::requires_grad(loss), "the loss does not depend on any parameter that is trained");
+  check_loss(loss.item_double(), batch);
+  return loss;
+}
+
+void TrainingStep::backward(const Tensor& loss, int64_t own_rows, int64_t rows) {
+  if (!parts_.ranks) {
+    autograd::backward(loss);
+    return;
+  }
+  const double value = loss.defined() ? loss.item_double() : 0;
+  parts_.ranks->tell(value, own_rows, rows, parts_.request(), parts_.is_checkpoint_due());
+  parts_.ranks->backward(loss, own_rows, rows);
+}
+
+void TrainingStep::clip(bool wants_norm, double& norm) {
+  const ClippingSpec& clipping = parts_.spec.clipping;
+  if (clipping.norm > 0) {
+    norm = nn::clip_grad_norm_(tensors_, clipping.norm);
+  } else if (wants_norm) {
+    norm = nn::grad_norm(tensors_);
+  }
+  if (!std::isfinite(norm)) {
+    fail(ErrorCode::kFailedPrecondition, "the gradient is not finite, first that of parameter '",
+         first_not_finite(parameters_, /*gradients=*/true), "'");
+  }
+  if (clipping.value > 0) nn::clip_grad_value_(tensors_, clipping.value);
+}
+
+// Where numbers that are not finite come from: weights that are not, data that is not, or weights that have grown.
+void TrainingStep::check_loss(double loss, std::span<const Tensor> batch) const {
+  if (std::isfinite(loss)) return;
+  const std::string what = std::isnan(loss) ? "the loss is not a number" : "the loss is infinite";
+  const std::string parameter = first_not_finite(parameters_, /*gradients=*/false);
+  if (!parameter.empty()) fail(ErrorCode::kFailedPrecondition, what, ": parameter '", parameter, "' is not finite");
+  std::vector<std::pair<std::string, Tensor>> arrays;
+  for (size_t i = 0; i < batch.size(); ++i) arrays.emplace_back(parts_.model.arrays()[i], batch[i]);
+  const std::string array = first_not_finite(arrays, /*gradients=*/false);
+  if (!array.empty())
+    fail(ErrorCode::kInvalidArgument, what, ": '", array, "' of the data is not finite in this batch");
+  const auto [name, value] = largest(parameters_);
+  fail(ErrorCode::kFailedPrecondition, what, ": parameter '", name, "' has grown to ", value);
+}
+
+}  // namespace tensord::server
