@@ -71,5 +71,64 @@ TEST(Verify, NodesWithoutBlocks) {
   expect("%y : Tensor = prim::CallMethod[name=\"f\"]()", "a call has no callee");
 }
 
+// What an operator may be given, and what only looks like it.
+TEST(Verify, ArgumentsOfOperators) {
+  const std::string constants =
+      "  %f : float = prim::Constant[value=1.]()\n  %s : str = prim::Constant[value=\"cpu\"]()\n"
+      "  %none : NoneType = prim::Constant[value=None]()\n  %two : List[int] = prim::Constant[value=[1, 2]]()\n"
+      "  %texts : List[str] = prim::ListConstruct(%s)\n  %floats : List[float] = prim::ListConstruct(%f)\n"
+      "  %tensors : List[Tensor] = prim::ListConstruct(%x)\n  %pair : Tuple[int, int] = prim::TupleConstruct(%n, %n)\n"
+      "  %odd : Tuple[int, str] = prim::TupleConstruct(%n, %s)\n";
+  const auto outcome = [&](const std::string& call) { return error_of(constants + "  " + call + "\n", "%x"); };
+  for (const char* call : {
+           "%y : Tensor = aten::mul.Scalar(%x, %n)",
+           "%y : Tensor = aten::mul.Scalar(%x, %f)",
+           "%y : Tensor = aten::mul.Scalar(%x, %c)",
+           "%y : Tensor = aten::mul.Scalar(%x, %x)",
+           "%y : Tensor = aten::select.int(%x, %n, %x)",
+           "%y : Tensor = aten::select.int(%x, %c, %n)",
+           "%y : Tensor = aten::view(%x, %two)",
+           "%y : Tensor = aten::view(%x, %pair)",
+           "%y : Tensor = aten::view(%x, %tensors)",
+           "%y : Tensor = aten::view(%x, %floats)",
+           "%y : Tensor = aten::max_pool2d(%x, %n, %two, %pair, %n, %c)",
+           "%y : Tensor = aten::zeros(%two, %none, %none, %s, %none)",
+           "%y : Tensor = aten::zeros(%two, %n, %none, %none, %c)",
+           "%y : str = aten::format(%s)",
+           "%y : str = aten::format(%s, %n, %x, %none)",
+       }) {
+    EXPECT_EQ(outcome(call), "no error") << call;
+  }
+  const std::pair<const char*, const char*> refused[] = {
+      {"%y : Tensor = aten::relu()", "the number of arguments is not the schema's"},
+      {"%y : Tensor = aten::relu(%x, %x)", "the number of arguments is not the schema's"},
+      {"%y : Tensor = aten::relu(%n)", "argument 'self' takes Tensor, not int"},
+      {"%y : Tensor = aten::mul.Scalar(%x, %s)", "argument 'other' takes"},
+      {"%y : Tensor = aten::mul.Scalar(%x, %none)", "argument 'other' takes"},
+      {"%y : Tensor = aten::select.int(%x, %n, %s)", "argument 'index' takes int, not str"},
+      {"%y : Tensor = aten::view(%x, %n)", "argument 'size' takes"},
+      {"%y : Tensor = aten::view(%x, %none)", "argument 'size' takes"},
+      {"%y : Tensor = aten::view(%x, %texts)", "argument 'size' takes"},
+      {"%y : Tensor = aten::view(%x, %odd)", "argument 'size' takes"},
+      {"%y : Tensor = aten::max_pool2d(%x, %s, %two, %two, %two, %c)", "argument 'kernel_size' takes"},
+      {"%y : Tensor = aten::max_pool2d(%x, %n, %two, %odd, %two, %c)", "argument 'padding' takes"},
+      {"%y : Tensor = aten::zeros(%two, %none, %none, %n, %none)", "argument 'device' takes"},
+      {"%y : Tensor = aten::zeros(%two, %s, %none, %none, %none)", "argument 'dtype' takes"},
+      {"%y : str = aten::format(%n)", "argument 'self' takes str, not int"},
+  };
+  for (const auto& [call, problem] : refused) EXPECT_THAT(outcome(call), HasSubstr(problem)) << call;
+}
+
+TEST(Verify, Captures) {
+  const auto fork = [](const char* inputs, const char* captured) {
+    return std::string("  %f : Future[Tensor] = prim::fork(") + inputs + ")\n    block0(" + captured +
+           "):\n      -> (%x)\n";
+  };
+  EXPECT_EQ(error_of(fork("%x", "%z : Tensor"), "%f"), "no error");
+  EXPECT_THAT(error_of(fork("%x", ""), "%f"), HasSubstr("captures and block inputs differ"));
+  EXPECT_THAT(error_of(fork("", "%z : Tensor"), "%f"), HasSubstr("captures and block inputs differ"));
+  EXPECT_THAT(error_of("  %y : Tensor = prim::wait()\n", "%y"), HasSubstr("wrong number of inputs"));
+}
+
 }  // namespace
 }  // namespace tensord::jit

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -337,6 +338,36 @@ TEST(PackedStates, Embeddings) {
   EXPECT_NE(state(1, quantized(1, 0, bytes()), 8), "no error");
   EXPECT_NE(state(1, bytes(), 8), "no error");
   EXPECT_NE(restored(name, tuple_of({1, list_of({}), list_of({}), numbers({8})})), "no error");
+}
+
+// Sums over bags, each row by its weight where there are weights.
+TEST(QuantizedTensors, BagsByWeights) {
+  ops::Quantizer quantizer;
+  quantizer.scheme = ops::QuantizationScheme::kPerChannelFloatQParams;
+  quantizer.axis = 0;
+  quantizer.scales = Tensor::empty(Dims{2}, DType::kFloat32);
+  std::fill_n(quantizer.scales.data<float>(), 2, 0.5f);
+  quantizer.zero_points = quantizer.scales;
+  const Tensor rows = Tensor::empty(Dims{2, 3}, DType::kUInt8);
+  std::memset(rows.raw_data(), 1, 3);
+  std::memset(static_cast<char*>(rows.raw_data()) + 3, 5, 3);
+  const Value table(IntrusivePtr<ops::OpaqueObject>(
+      make_intrusive<ops::QuantizedTensor>(ops::QuantizedType::kQUInt8, rows, quantizer)));
+  const Value params = ops::run(ops::get_op("quantized::embedding_bag_prepack"), std::vector<Value>{table}).front();
+  const Tensor indices = Tensor::empty(Dims{3}, DType::kInt64), offsets = Tensor::empty(Dims{2}, DType::kInt64),
+               weights = Tensor::empty(Dims{3}, DType::kFloat32);
+  std::copy_n(std::to_array<int64_t>({0, 1, 1}).data(), 3, indices.data<int64_t>());
+  std::copy_n(std::to_array<int64_t>({0, 2}).data(), 2, offsets.data<int64_t>());
+  std::copy_n(std::to_array<float>({2, 3, 4}).data(), 3, weights.data<float>());
+  const ops::Op& bag = ops::get_op("quantized::embedding_bag_byte");
+  const auto sums = [&](const Value& by) {
+    const Tensor out =
+        ops::run(bag, ops::bind(bag, {params, indices, offsets, false, 0, false, by})).front().to_tensor().contiguous();
+    EXPECT_EQ(out.sizes(), (Dims{2, 3}));
+    return std::vector<float>(out.data<float>(), out.data<float>() + out.numel());
+  };
+  EXPECT_EQ(sums(Value()), (std::vector<float>{2.5f, 2.5f, 2.5f, 2.25f, 2.25f, 2.25f}));
+  EXPECT_EQ(sums(weights), (std::vector<float>{7.25f, 7.25f, 7.25f, 9, 9, 9}));
 }
 
 }  // namespace
