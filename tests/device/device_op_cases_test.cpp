@@ -29,7 +29,6 @@ using late::kFirst;
 Value moved(const Value& value, Device device) {
   if (value.is_tensor()) {
     const Tensor& tensor = value.to_tensor();
-    if (!tensor.defined()) return value;
     const Tensor out = Tensor::empty_strided(tensor.sizes(), tensor.strides(), tensor.dtype(), device);
     out.copy_from(tensor);
     return out;
