@@ -19,6 +19,19 @@ from torchvision import transforms
 from torchvision.io import ImageReadMode, decode_image
 from torchvision.transforms import functional
 
+# Debian's version turns the hue of bytes by 255ths cut off; from 0.15 on they are rounded as everywhere else.
+tensor_hue = functional.F_t.adjust_hue
+
+
+def adjust_hue(image, factor):
+    if image.dtype != torch.uint8:
+        return tensor_hue(image, factor)
+    turned = tensor_hue(functional.convert_image_dtype(image, torch.float32), factor)
+    return functional.convert_image_dtype(turned, torch.uint8)
+
+
+functional.F_t.adjust_hue = adjust_hue
+
 MODES = {"unchanged": ImageReadMode.UNCHANGED, "gray": ImageReadMode.GRAY, "gray_alpha": ImageReadMode.GRAY_ALPHA,
          "rgb": ImageReadMode.RGB, "rgb_alpha": ImageReadMode.RGB_ALPHA}
 
