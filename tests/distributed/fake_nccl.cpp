@@ -315,6 +315,9 @@ NcclResult comm_abort(NcclComm handle) {
   if (!entered.comm()) return entered.result();
   const std::lock_guard lock(world().mutex);
   entered.comm()->is_aborted = true;
+  // What never came together holds its communicators, and they the hub.
+  entered.comm()->hub->collectives.clear();
+  entered.comm()->hub->messages.clear();
   world().comms.erase(handle);
   ++world().counts.aborted;
   return entered.result();
