@@ -56,16 +56,18 @@ std::map<std::string, Transform> made() {
   };
 }
 
-// Sums that lie at a half are rounded up or down by their last bit, which also PyTorch's versions have different; what
-// comes after a turned hue may make more of it. That is of few pixels.
+// Sums that lie at a half are rounded up or down by their last bit; what comes after a turned hue may make more of it.
+// Counted: at most 2 of 810 bytes of a resized picture, 4 of 3219 after ColorJitter, 8 of 972 after
+// RandomResizedCrop, none for hue.
 struct Bound {
   double most, part;
 };
 Bound bound_of(const std::string& name, DType dtype) {
   if (name == "Training") return {0.02, 1};  // a byte's step, divided by the deviation
   if (is_floating(dtype)) return {2e-6, 1};
-  if (name == "ColorJitter") return {3, 0.01};
-  if (name.starts_with("Resize") || name == "RandomResizedCrop" || name.ends_with("Hue")) return {1, 0.01};
+  if (name == "ColorJitter") return {3, 0.002};
+  if (name == "RandomResizedCrop") return {1, 0.01};
+  if (name.starts_with("Resize") || name.ends_with("Hue")) return {1, 0.004};
   return {0, 0};
 }
 
