@@ -237,5 +237,6 @@ Tensor copysign_out(const Tensor& out, const Tensor& self, const Scalar& other) 
 Tensor copysign_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::copysign.out", self, other, out); }
 Tensor corrcoef(const Tensor& self) { TENSORD_CALL("aten::corrcoef", self); }
 Tensor cos(const Tensor& self) { TENSORD_CALL("aten::cos", self); }
+Tensor cos_(const Tensor& self) { TENSORD_CALL("aten::cos_", self); }
 
 }  // namespace tensord

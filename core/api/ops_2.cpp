@@ -5,7 +5,6 @@
 
 namespace tensord {
 
-Tensor cos_(const Tensor& self) { TENSORD_CALL("aten::cos_", self); }
 Tensor cos_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::cos.out", self, out); }
 Tensor cosh(const Tensor& self) { TENSORD_CALL("aten::cosh", self); }
 Tensor cosh_(const Tensor& self) { TENSORD_CALL("aten::cosh_", self); }
@@ -237,5 +236,7 @@ Tensor grid_sampler(const Tensor& input, const Tensor& grid, Int interpolation_m
 Tensor grid_sampler_2d(const Tensor& input, const Tensor& grid, Int interpolation_mode, Int padding_mode, Bool align_corners) { TENSORD_CALL("aten::grid_sampler_2d", input, grid, interpolation_mode, padding_mode, align_corners); }
 std::tuple<Tensor, Tensor> grid_sampler_2d_backward(const Tensor& grad_output, const Tensor& input, const Tensor& grid, Int interpolation_mode, Int padding_mode, Bool align_corners, BoolList output_mask) { TENSORD_CALL("aten::grid_sampler_2d_backward", grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask); }
 Tensor grid_sampler_3d(const Tensor& input, const Tensor& grid, Int interpolation_mode, Int padding_mode, Bool align_corners) { TENSORD_CALL("aten::grid_sampler_3d", input, grid, interpolation_mode, padding_mode, align_corners); }
+std::tuple<Tensor, Tensor> grid_sampler_3d_backward(const Tensor& grad_output, const Tensor& input, const Tensor& grid, Int interpolation_mode, Int padding_mode, Bool align_corners, BoolList output_mask) { TENSORD_CALL("aten::grid_sampler_3d_backward", grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask); }
+Tensor group_norm(const Tensor& input, Int num_groups, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias, Float eps, Bool cudnn_enabled) { TENSORD_CALL("aten::group_norm", input, num_groups, weight, bias, eps, cudnn_enabled); }
 
 }  // namespace tensord

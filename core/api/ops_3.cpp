@@ -5,8 +5,6 @@
 
 namespace tensord {
 
-std::tuple<Tensor, Tensor> grid_sampler_3d_backward(const Tensor& grad_output, const Tensor& input, const Tensor& grid, Int interpolation_mode, Int padding_mode, Bool align_corners, BoolList output_mask) { TENSORD_CALL("aten::grid_sampler_3d_backward", grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask); }
-Tensor group_norm(const Tensor& input, Int num_groups, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias, Float eps, Bool cudnn_enabled) { TENSORD_CALL("aten::group_norm", input, num_groups, weight, bias, eps, cudnn_enabled); }
 std::tuple<Tensor, Tensor> gru(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, TensorList params, Bool has_biases, Int num_layers, Float dropout, Bool train, Bool bidirectional) { TENSORD_CALL("aten::gru.data", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional); }
 std::tuple<Tensor, Tensor> gru(const Tensor& input, const Tensor& hx, TensorList params, Bool has_biases, Int num_layers, Float dropout, Bool train, Bool bidirectional, Bool batch_first) { TENSORD_CALL("aten::gru.input", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first); }
 Tensor gru_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh, const std::optional<Tensor>& b_ih, const std::optional<Tensor>& b_hh) { TENSORD_CALL("aten::gru_cell", input, hx, w_ih, w_hh, b_ih, b_hh); }
@@ -237,5 +235,8 @@ Tensor logaddexp2_out(const Tensor& out, const Tensor& self, const Tensor& other
 Tensor logaddexp_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logaddexp.out", self, other, out); }
 Tensor logcumsumexp(const Tensor& self, Int dim) { TENSORD_CALL("aten::logcumsumexp", self, dim); }
 Tensor logdet(const Tensor& self) { TENSORD_CALL("aten::logdet", self); }
+Tensor logical_and(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_and", self, other); }
+Tensor logical_and_(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_and_", self, other); }
+Tensor logical_and_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_and.out", self, other, out); }
 
 }  // namespace tensord

@@ -5,9 +5,6 @@
 
 namespace tensord {
 
-Tensor logical_and(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_and", self, other); }
-Tensor logical_and_(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_and_", self, other); }
-Tensor logical_and_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_and.out", self, other, out); }
 Tensor logical_not(const Tensor& self) { TENSORD_CALL("aten::logical_not", self); }
 Tensor logical_not_(const Tensor& self) { TENSORD_CALL("aten::logical_not_", self); }
 Tensor logical_not_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::logical_not.out", self, out); }
@@ -237,5 +234,9 @@ Tensor randn(IntList size, const keyword::DtypeDeviceArgs& keywords) { TENSORD_C
 Tensor randn_like(const Tensor& self, const keyword::DtypeDeviceMemoryFormatArgs& keywords) { TENSORD_CALL("aten::randn_like", self, keywords.dtype, nullptr, keywords.device, nullptr, keywords.memory_format); }
 Tensor random_(const Tensor& self) { TENSORD_CALL("aten::random_", self, nullptr); }
 Tensor random_(const Tensor& self, Int to) { TENSORD_CALL("aten::random_.to", self, to, nullptr); }
+Tensor random_(const Tensor& self, Int from, std::optional<Int> to) { TENSORD_CALL("aten::random_.from", self, from, to, nullptr); }
+Tensor randperm(Int n, const keyword::DtypeDeviceArgs2& keywords) { TENSORD_CALL("aten::randperm", n, keywords.dtype, nullptr, keywords.device, nullptr); }
+Tensor range(const Scalar& start, const Scalar& end, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::range", start, end, keywords.dtype, nullptr, keywords.device, nullptr); }
+Tensor range(const Scalar& start, const Scalar& end, const Scalar& step, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::range.step", start, end, step, keywords.dtype, nullptr, keywords.device, nullptr); }
 
 }  // namespace tensord

@@ -5,10 +5,6 @@
 
 namespace tensord {
 
-Tensor random_(const Tensor& self, Int from, std::optional<Int> to) { TENSORD_CALL("aten::random_.from", self, from, to, nullptr); }
-Tensor randperm(Int n, const keyword::DtypeDeviceArgs2& keywords) { TENSORD_CALL("aten::randperm", n, keywords.dtype, nullptr, keywords.device, nullptr); }
-Tensor range(const Scalar& start, const Scalar& end, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::range", start, end, keywords.dtype, nullptr, keywords.device, nullptr); }
-Tensor range(const Scalar& start, const Scalar& end, const Scalar& step, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::range.step", start, end, step, keywords.dtype, nullptr, keywords.device, nullptr); }
 Tensor ravel(const Tensor& self) { TENSORD_CALL("aten::ravel", self); }
 Tensor real(const Tensor& self) { TENSORD_CALL("aten::real", self); }
 Tensor reciprocal(const Tensor& self) { TENSORD_CALL("aten::reciprocal", self); }
@@ -237,5 +233,10 @@ Tensor special_legendre_polynomial_p_out(const Tensor& out, const Scalar& x, con
 Tensor special_log_ndtr(const Tensor& self) { TENSORD_CALL("aten::special_log_ndtr", self); }
 Tensor special_log_ndtr_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_log_ndtr.out", self, out); }
 Tensor special_modified_bessel_i0(const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_i0", self); }
+Tensor special_modified_bessel_i0_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_i0.out", self, out); }
+Tensor special_modified_bessel_i1(const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_i1", self); }
+Tensor special_modified_bessel_i1_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_i1.out", self, out); }
+Tensor special_modified_bessel_k0(const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_k0", self); }
+Tensor special_modified_bessel_k0_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_k0.out", self, out); }
 
 }  // namespace tensord

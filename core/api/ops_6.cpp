@@ -5,11 +5,6 @@
 
 namespace tensord {
 
-Tensor special_modified_bessel_i0_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_i0.out", self, out); }
-Tensor special_modified_bessel_i1(const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_i1", self); }
-Tensor special_modified_bessel_i1_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_i1.out", self, out); }
-Tensor special_modified_bessel_k0(const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_k0", self); }
-Tensor special_modified_bessel_k0_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_k0.out", self, out); }
 Tensor special_modified_bessel_k1(const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_k1", self); }
 Tensor special_modified_bessel_k1_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_k1.out", self, out); }
 Tensor special_ndtr(const Tensor& self) { TENSORD_CALL("aten::special_ndtr", self); }
@@ -70,6 +65,9 @@ Tensor square_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::s
 Tensor squeeze(const Tensor& self) { TENSORD_CALL("aten::squeeze", self); }
 Tensor squeeze(const Tensor& self, Int dim) { TENSORD_CALL("aten::squeeze.dim", self, dim); }
 Tensor squeeze(const Tensor& self, IntList dim) { TENSORD_CALL("aten::squeeze.dims", self, dim); }
+Tensor squeeze_(const Tensor& self) { TENSORD_CALL("aten::squeeze_", self); }
+Tensor squeeze_(const Tensor& self, Int dim) { TENSORD_CALL("aten::squeeze_.dim", self, dim); }
+Tensor squeeze_(const Tensor& self, IntList dim) { TENSORD_CALL("aten::squeeze_.dims", self, dim); }
 Tensor sspaddmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const keyword::BetaAlphaArgs& keywords) { TENSORD_CALL("aten::sspaddmm", self, mat1, mat2, keywords.beta, keywords.alpha); }
 Tensor stack(TensorList tensors, Int dim) { TENSORD_CALL("aten::stack", tensors, dim); }
 Tensor stack_out(const Tensor& out, TensorList tensors, Int dim) { TENSORD_CALL("aten::stack.out", tensors, dim, out); }
@@ -96,9 +94,12 @@ Tensor sum_out(const Tensor& out, const Tensor& self, OptionalIntOrList dim, Boo
 Tensor sum_to_size(const Tensor& self, IntList size) { TENSORD_CALL("aten::sum_to_size", self, size); }
 std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& self, Bool some, Bool compute_uv) { TENSORD_CALL("aten::svd", self, some, compute_uv); }
 Tensor swapaxes(const Tensor& self, Int axis0, Int axis1) { TENSORD_CALL("aten::swapaxes", self, axis0, axis1); }
+Tensor swapaxes_(const Tensor& self, Int axis0, Int axis1) { TENSORD_CALL("aten::swapaxes_", self, axis0, axis1); }
 Tensor swapdims(const Tensor& self, Int dim0, Int dim1) { TENSORD_CALL("aten::swapdims", self, dim0, dim1); }
+Tensor swapdims_(const Tensor& self, Int dim0, Int dim1) { TENSORD_CALL("aten::swapdims_", self, dim0, dim1); }
 std::tuple<Tensor, Tensor> symeig(const Tensor& self, Bool eigenvectors, Bool upper) { TENSORD_CALL("aten::symeig", self, eigenvectors, upper); }
 Tensor t(const Tensor& self) { TENSORD_CALL("aten::t", self); }
+Tensor t_(const Tensor& self) { TENSORD_CALL("aten::t_", self); }
 Tensor take(const Tensor& self, const Tensor& index) { TENSORD_CALL("aten::take", self, index); }
 Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<Int> dim) { TENSORD_CALL("aten::take_along_dim", self, indices, dim); }
 Tensor take_along_dim_out(const Tensor& out, const Tensor& self, const Tensor& indices, std::optional<Int> dim) { TENSORD_CALL("aten::take_along_dim.out", self, indices, dim, out); }
@@ -136,6 +137,7 @@ Tensor to_sparse_csr(const Tensor& self, std::optional<Int> dense_dim) { TENSORD
 std::tuple<Tensor, Tensor> topk(const Tensor& self, Int k, Int dim, Bool largest, Bool sorted) { TENSORD_CALL("aten::topk", self, k, dim, largest, sorted); }
 Tensor trace(const Tensor& self) { TENSORD_CALL("aten::trace", self); }
 Tensor transpose(const Tensor& self, Int dim0, Int dim1) { TENSORD_CALL("aten::transpose.int", self, dim0, dim1); }
+Tensor transpose_(const Tensor& self, Int dim0, Int dim1) { TENSORD_CALL("aten::transpose_", self, dim0, dim1); }
 Tensor trapezoid(const Tensor& y, const keyword::DxDimArgs& keywords) { TENSORD_CALL("aten::trapezoid.dx", y, keywords.dx, keywords.dim); }
 Tensor trapezoid(const Tensor& y, const Tensor& x, const keyword::DimArgs& keywords) { TENSORD_CALL("aten::trapezoid.x", y, x, keywords.dim); }
 Tensor trapz(const Tensor& y, const keyword::DxDimArgs2& keywords) { TENSORD_CALL("aten::trapz.dx", y, keywords.dx, keywords.dim); }
@@ -165,6 +167,7 @@ std::vector<Tensor> unsafe_chunk(const Tensor& self, Int chunks, Int dim) { TENS
 std::vector<Tensor> unsafe_split(const Tensor& self, Int split_size, Int dim) { TENSORD_CALL("aten::unsafe_split.Tensor", self, split_size, dim); }
 std::vector<Tensor> unsafe_split_with_sizes(const Tensor& self, IntList split_sizes, Int dim) { TENSORD_CALL("aten::unsafe_split_with_sizes", self, split_sizes, dim); }
 Tensor unsqueeze(const Tensor& self, Int dim) { TENSORD_CALL("aten::unsqueeze", self, dim); }
+Tensor unsqueeze_(const Tensor& self, Int dim) { TENSORD_CALL("aten::unsqueeze_", self, dim); }
 Tensor upsample_bicubic2d(const Tensor& self, IntOrList output_size, Bool align_corners, std::optional<Float> scales_h, std::optional<Float> scales_w) { TENSORD_CALL("aten::upsample_bicubic2d", self, output_size, align_corners, scales_h, scales_w); }
 Tensor upsample_bicubic2d(const Tensor& input, OptionalIntList output_size, Bool align_corners, OptionalFloatList scale_factors) { TENSORD_CALL("aten::upsample_bicubic2d.vec", input, output_size, align_corners, scale_factors); }
 Tensor upsample_bicubic2d_backward(const Tensor& grad_output, IntOrList output_size, IntOrList input_size, Bool align_corners, std::optional<Float> scales_h, std::optional<Float> scales_w) { TENSORD_CALL("aten::upsample_bicubic2d_backward", grad_output, output_size, input_size, align_corners, scales_h, scales_w); }

@@ -32,7 +32,7 @@ Entries& entries() {
 
 // Operators that do not look at elements.
 bool needs_no_entry(const Op& op) {
-  if (op.is_view || op.reads_only_shape || op.schema.is_vararg) return true;
+  if (op.is_view || op.way == Way::kView || op.reads_only_shape || op.schema.is_vararg) return true;
   // Lists and values of any type, among which a tensor may be.
   for (const Argument& argument : op.schema.arguments) {
     const Type* type = argument.type.get();

@@ -1509,6 +1509,9 @@ Tensor square_out(const Tensor& out, const Tensor& self);  // square.out
 Tensor squeeze(const Tensor& self);  // squeeze
 Tensor squeeze(const Tensor& self, Int dim);  // squeeze.dim
 Tensor squeeze(const Tensor& self, IntList dim);  // squeeze.dims
+Tensor squeeze_(const Tensor& self);  // squeeze_
+Tensor squeeze_(const Tensor& self, Int dim);  // squeeze_.dim
+Tensor squeeze_(const Tensor& self, IntList dim);  // squeeze_.dims
 Tensor sspaddmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const keyword::BetaAlphaArgs& keywords = {});  // sspaddmm
 Tensor stack(TensorList tensors, Int dim = 0);  // stack
 Tensor stack_out(const Tensor& out, TensorList tensors, Int dim = 0);  // stack.out
@@ -1535,9 +1538,12 @@ Tensor sum_out(const Tensor& out, const Tensor& self, OptionalIntOrList dim, Boo
 Tensor sum_to_size(const Tensor& self, IntList size);  // sum_to_size
 std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& self, Bool some = true, Bool compute_uv = true);  // svd
 Tensor swapaxes(const Tensor& self, Int axis0, Int axis1);  // swapaxes
+Tensor swapaxes_(const Tensor& self, Int axis0, Int axis1);  // swapaxes_
 Tensor swapdims(const Tensor& self, Int dim0, Int dim1);  // swapdims
+Tensor swapdims_(const Tensor& self, Int dim0, Int dim1);  // swapdims_
 std::tuple<Tensor, Tensor> symeig(const Tensor& self, Bool eigenvectors = false, Bool upper = true);  // symeig
 Tensor t(const Tensor& self);  // t
+Tensor t_(const Tensor& self);  // t_
 Tensor take(const Tensor& self, const Tensor& index);  // take
 Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<Int> dim = std::nullopt);  // take_along_dim
 Tensor take_along_dim_out(const Tensor& out, const Tensor& self, const Tensor& indices, std::optional<Int> dim = std::nullopt);  // take_along_dim.out
@@ -1575,6 +1581,7 @@ Tensor to_sparse_csr(const Tensor& self, std::optional<Int> dense_dim = std::nul
 std::tuple<Tensor, Tensor> topk(const Tensor& self, Int k, Int dim = -1, Bool largest = true, Bool sorted = true);  // topk
 Tensor trace(const Tensor& self);  // trace
 Tensor transpose(const Tensor& self, Int dim0, Int dim1);  // transpose.int
+Tensor transpose_(const Tensor& self, Int dim0, Int dim1);  // transpose_
 Tensor trapezoid(const Tensor& y, const keyword::DxDimArgs& keywords = {});  // trapezoid.dx
 Tensor trapezoid(const Tensor& y, const Tensor& x, const keyword::DimArgs& keywords = {});  // trapezoid.x
 Tensor trapz(const Tensor& y, const keyword::DxDimArgs2& keywords = {});  // trapz.dx
@@ -1604,6 +1611,7 @@ std::vector<Tensor> unsafe_chunk(const Tensor& self, Int chunks, Int dim = 0);  
 std::vector<Tensor> unsafe_split(const Tensor& self, Int split_size, Int dim = 0);  // unsafe_split.Tensor
 std::vector<Tensor> unsafe_split_with_sizes(const Tensor& self, IntList split_sizes, Int dim = 0);  // unsafe_split_with_sizes
 Tensor unsqueeze(const Tensor& self, Int dim);  // unsqueeze
+Tensor unsqueeze_(const Tensor& self, Int dim);  // unsqueeze_
 Tensor upsample_bicubic2d(const Tensor& self, IntOrList output_size, Bool align_corners, std::optional<Float> scales_h = std::nullopt, std::optional<Float> scales_w = std::nullopt);  // upsample_bicubic2d
 Tensor upsample_bicubic2d(const Tensor& input, OptionalIntList output_size, Bool align_corners, OptionalFloatList scale_factors);  // upsample_bicubic2d.vec
 Tensor upsample_bicubic2d_backward(const Tensor& grad_output, IntOrList output_size, IntOrList input_size, Bool align_corners, std::optional<Float> scales_h = std::nullopt, std::optional<Float> scales_w = std::nullopt);  // upsample_bicubic2d_backward

@@ -1,19 +1,19 @@
 """One network as TorchScript, .pt2 and ONNX in tensord, beside ONNX Runtime and OpenVINO on the same .onnx, and torch.compile and
 AOTInductor on the same .pt2, measured in turns:
 
-    build/pypi_torch/bin/python -m tests.bench.formats_bench build/dev/server/tensord [--threads 1 2] [--rounds 5]
+    build/pypi_torch/bin/python -m tests.bench.formats_bench build/dev/server/tensord [--threads 1 2] [--precisions f32 bf16]
 
-One line for each network and number of threads: microseconds of a run. Of one thread it is the processor's time, the least of the rounds'
-means, from which others on the machine take nothing; of several the time that passed, of the fastest run of all rounds.
+One line for each network, precision and number of threads: microseconds of the fastest run of all rounds. In bf16 tensord and OpenVINO
+are asked for it, Inductor gets the network converted to it, and ONNX Runtime has none on a processor.
 The Python is the one of `scripts/setup pypi_torch`; OpenVINO is measured where it can be imported, Inductor where there is a compiler.
 """
 
 import argparse
+import copy
 import json
 import os
 import pathlib
 import random
-import resource
 import subprocess
 import sys
 import tempfile
@@ -61,14 +61,8 @@ def bert_small():
     return Encoder(), torch.randint(0, 30522, (1, 128))
 
 
-def call_us(call, threads, seconds):
+def call_us(call, seconds):
     call()
-    if threads == 1:
-        begin, runs = time.process_time(), 0
-        while time.process_time() - begin < seconds:
-            call()
-            runs += 1
-        return (time.process_time() - begin) / runs * 1e6
     best, end = float("inf"), time.perf_counter() + seconds
     while time.perf_counter() < end:
         begin = time.perf_counter()
@@ -85,17 +79,19 @@ def write_files(module, x, folder):
     return program
 
 
-def onnx_peers(file, x, threads):
-    import onnxruntime
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.log_severity_level = threads, 4
-    session = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
-    given = {session.get_inputs()[0].name: x.numpy()}
-    peers = {"ONNX Runtime": lambda: session.run(None, given)}
+def onnx_peers(file, x, threads, precision):
+    peers = {}
+    if precision == "f32":
+        import onnxruntime
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads, options.log_severity_level = threads, 4
+        session = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+        given = {session.get_inputs()[0].name: x.numpy()}
+        peers["ONNX Runtime"] = lambda: session.run(None, given)
     try:
         import openvino
         compiled = openvino.compile_model(str(file), "CPU", {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY",
-                                                             "INFERENCE_PRECISION_HINT": "f32"})
+                                                             "INFERENCE_PRECISION_HINT": precision})
         request, array = compiled.create_infer_request(), x.numpy()
         peers["OpenVINO"] = lambda: request.infer([array])
     except ImportError:
@@ -103,9 +99,12 @@ def onnx_peers(file, x, threads):
     return peers
 
 
-def program_peers(program, x, folder):
+def program_peers(module, program, x, folder, precision):
     peers = {}
     try:
+        if precision == "bf16":
+            x = x.bfloat16() if x.is_floating_point() else x
+            program = torch.export.export(copy.deepcopy(module).bfloat16(), (x,))
         compiled = torch.compile(program.module(check_guards=False))
         compiled(x)
         peers["torch.compile"] = lambda: compiled(x)
@@ -117,36 +116,43 @@ def program_peers(program, x, folder):
     return peers
 
 
-def tensord_us(binary, file, arguments, threads, seconds):
-    def bench(*flags):
-        """(its report, the processor's time that it took)"""
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        out = subprocess.run([binary, "bench", file, "--args", arguments, "--threads", str(threads), "--latency-only", "--json",
-                              *map(str, flags)], check=True, capture_output=True, text=True).stdout
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return json.loads(out), after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+def tensord_us(binary, file, arguments, threads, precision, seconds):
+    out = subprocess.run([binary, "bench", file, "--args", arguments, "--threads", str(threads), "--latency-only", "--json",
+                          "--precision", precision, "--seconds", str(seconds)], check=True, capture_output=True, text=True).stdout
+    return json.loads(out)["min_ms"] * 1e3
 
-    if threads > 1:
-        return bench("--seconds", seconds)[0]["min_ms"] * 1e3
-    # What loading and preparing take is in both.
-    few, more = 3, 3
-    report, least = bench("--iterations", few, "--warmup", 3)
-    more += max(10, int(seconds * 1e3 / report["min_ms"]))
-    return (bench("--iterations", more, "--warmup", 3)[1] - least) / (more - few) * 1e6
+
+def measure(options, module, program, x, folder, precision):
+    inductor = program_peers(module, program, x, folder, precision)
+    for threads in options.threads:
+        torch.set_num_threads(threads)
+        contenders = {title: lambda file=folder / file: tensord_us(options.tensord, file, folder / "args.pt", threads, precision,
+                                                                   options.seconds)
+                      for title, file in FORMATS.items()}
+        for title, call in {**onnx_peers(folder / "model.onnx", x, threads, precision), **inductor}.items():
+            contenders[title] = lambda call=call: call_us(call, options.seconds)
+        best = dict.fromkeys(contenders, float("inf"))
+        for _ in range(options.rounds):
+            for title in random.sample(list(contenders), len(contenders)):
+                best[title] = min(best[title], contenders[title]())
+        mine = [best[title] for title in FORMATS]
+        cells = [f"{best[title]:.0f}" if title in best else "–" for title in (*FORMATS, *PEERS)]
+        yield f"{precision} | {threads} | " + " | ".join(cells) + f" | {max(mine) / min(mine):.3f} |"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tensord")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--precisions", nargs="+", default=["f32"], choices=["f32", "bf16"])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--only", default="")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
     torch.manual_seed(1)
-    print("| network | threads | " + " | ".join((*FORMATS, *PEERS)) + " | slowest of the formats |")
-    print("|---|---|" + "---|" * (len(FORMATS) + len(PEERS) + 1))
+    print("| network | precision | threads | " + " | ".join((*FORMATS, *PEERS)) + " | slowest of the formats |")
+    print("|---|---|---|" + "---|" * (len(FORMATS) + len(PEERS) + 1))
     with torch.no_grad(), tempfile.TemporaryDirectory() as name:
         for make in (mlp, resnet18, bert_small):
             if options.only not in make.__name__:
@@ -156,20 +162,9 @@ def main():
             module, x = make()
             program = write_files(module.eval(), x, folder)
             torch.save((x,), folder / "args.pt")
-            inductor = program_peers(program, x, folder)
-            for threads in options.threads:
-                torch.set_num_threads(threads)
-                contenders = {title: lambda file=folder / file: tensord_us(options.tensord, file, folder / "args.pt", threads, options.seconds)
-                              for title, file in FORMATS.items()}
-                for title, call in {**onnx_peers(folder / "model.onnx", x, threads), **inductor}.items():
-                    contenders[title] = lambda call=call: call_us(call, threads, options.seconds)
-                best = dict.fromkeys(contenders, float("inf"))
-                for _ in range(options.rounds):
-                    for title in random.sample(list(contenders), len(contenders)):
-                        best[title] = min(best[title], contenders[title]())
-                mine = [best[title] for title in FORMATS]
-                cells = [f"{best[title]:.0f}" if title in best else "–" for title in (*FORMATS, *PEERS)]
-                print(f"| {make.__name__} | {threads} | " + " | ".join(cells) + f" | {max(mine) / min(mine):.3f} |", flush=True)
+            for precision in options.precisions:
+                for row in measure(options, module, program, x, folder, precision):
+                    print(f"| {make.__name__} | {row}", flush=True)
 
 
 if __name__ == "__main__":

@@ -252,6 +252,13 @@ torch.tensor({s})
 torch.scalar_tensor({s})""".split("\n")
 
 # Statements that write.
+RESHAPES = """{w}.unsqueeze_({d})
+{w}.squeeze_()
+{w}.squeeze_({d})
+{w}.t_()
+{w}.transpose_({d}, {d})
+{w}.swapaxes_({d}, {d})""".split("\n")
+
 WRITES = """{w}.add_({g})
 {w}.add_({g}, alpha={n})
 {w}.sub_({g})

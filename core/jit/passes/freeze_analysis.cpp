@@ -247,4 +247,17 @@ std::set<std::string> find_changing_attributes(const ops::ObjectPtr& self, std::
   return ChangeFinder(self, methods, functions, changing).run();
 }
 
+std::set<std::string> trained_attributes(const ops::ObjectPtr& self) {
+  std::set<std::string> paths;
+  const AttributePaths all(self);
+  for (const auto& [owner, path] : all.all()) {
+    const auto& attributes = owner->type->attributes();
+    for (size_t i = 0; i < std::min(attributes.size(), owner->slots.size()); ++i) {
+      const Value& value = owner->slots[i];
+      if (!is_plain(value) || attributes[i].name == "training") paths.insert(all.path_of(owner, attributes[i].name));
+    }
+  }
+  return paths;
+}
+
 }  // namespace tensord::jit

@@ -24,4 +24,7 @@ std::set<std::string> find_changing_attributes(const ops::ObjectPtr& self, std::
                                                const FunctionLibrary* functions,
                                                const std::set<std::string>& changing = {});
 
+// The attributes that training may change: tensors, what may hold some, and `training`.
+std::set<std::string> trained_attributes(const ops::ObjectPtr& self);
+
 }  // namespace tensord::jit

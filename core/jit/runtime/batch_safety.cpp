@@ -3,52 +3,13 @@
 #include <algorithm>
 #include <set>
 
-#include "core/jit/ir/function.h"
+#include "core/jit/ir/operator_search.h"
 #include "core/ops/samples.h"
 
 namespace tensord::jit {
 namespace {
 
 using ops::Value;
-
-class Search {
- public:
-  explicit Search(const FunctionLibrary& functions) : functions_(functions) {}
-
-  std::string found;
-  bool has_unknown_calls = false;
-
-  void block(const Block* block) {
-    for (const Node* node = block->first(); node && found.empty(); node = node->next()) {
-      visit(*node);
-      for (const Block* inner : node->blocks()) this->block(inner);
-    }
-  }
-
- private:
-  void visit(const Node& node) {
-    switch (node.kind()) {
-      case NodeKind::kOp:
-        if (ops::mixes_samples(*node.op())) found = node.op()->schema.full_name();
-        return;
-      case NodeKind::kCallMethod: return call(functions_.find_method(node.input()->type()->name(), node.name()));
-      case NodeKind::kCallFunction: return call(functions_.find_function(node.name()));
-      case NodeKind::kCallValue: has_unknown_calls = true; return;
-      default: return;
-    }
-  }
-
-  void call(const Function* function) {
-    if (!function) {
-      has_unknown_calls = true;
-    } else if (seen_.insert(function).second) {
-      block(function->graph->block());
-    }
-  }
-
-  const FunctionLibrary& functions_;
-  std::set<const Function*> seen_;
-};
 
 // The class of an object of the engine among what an object holds; empty: none.
 std::string find_packed(const Value& value, std::set<const void*>& seen) {
@@ -71,9 +32,9 @@ std::string find_packed(const Value& value, std::set<const void*>& seen) {
 }  // namespace
 
 std::string find_mixing_operator(const Module& module, const Method& method) {
-  Search search(module.functions());
-  search.block(method.graph().block());
-  if (!search.found.empty() || !search.has_unknown_calls) return search.found;
+  OperatorSearch search(module.functions(), ops::mixes_samples);
+  if (const ops::Op* found = search.find(method.graph().block())) return found->schema.full_name();
+  if (!search.has_unknown_calls()) return {};
   std::set<const void*> seen;
   return find_packed(Value(module.object()), seen);
 }

@@ -16,7 +16,7 @@
 #include "core/jit/archive/model_writer.h"
 #include "core/jit/formats/format.h"
 #include "core/jit/frontend/compilation_unit.h"
-#include "core/jit/passes/attribute_paths.h"
+#include "core/jit/ir/operator_search.h"
 #include "core/jit/passes/freeze_analysis.h"
 #include "core/jit/passes/pipeline.h"
 #include "core/jit/runtime/arguments.h"
@@ -122,7 +122,6 @@ struct Module::Impl {
   void replace_weights();
   void take(LoadedModel model);
   void add_slots();
-  std::set<std::string> trained_attributes() const;
   bool set_state(const ops::ObjectPtr& object, const Value& state);
   std::optional<Value> get_state(const ops::ObjectPtr& object) const;
   void find_changing_attributes() TENSORD_REQUIRES(compile_mutex);
@@ -149,6 +148,7 @@ struct Module::Impl {
   bool is_analyzed TENSORD_GUARDED_BY(compile_mutex) = false;
   bool keeps_functions TENSORD_GUARDED_BY(compile_mutex) = false;  // a method calls some by name
   // Written under compile_mutex before any method is ready, and only read from then on.
+  bool reshapes = false;                      // a method has an operator that changes_shape(): all run as written
   std::set<std::string> changing_attributes;  // paths
   std::set<std::string> changing_names;       // their last parts
 };
@@ -156,7 +156,8 @@ struct Module::Impl {
 std::unique_ptr<Graph> Module::Impl::prepare(const Graph& source, ops::ObjectPtr self) {
   const GradModeGuard guard(own_mode(options));
   auto graph = source.clone();
-  if (options.optimize) {
+  const bool is_optimized = options.optimize && !reshapes;
+  if (is_optimized) {
     PassContext context;
     context.is_for_training = options.for_training;
     context.functions = functions.get();
@@ -165,6 +166,7 @@ std::unique_ptr<Graph> Module::Impl::prepare(const Graph& source, ops::ObjectPtr
     context.changing_attributes = context.self ? &changing_attributes : nullptr;
     run_pipeline(*graph, context, options.passes,
                  context.self && !options.for_training ? inference_pipeline() : simplification_pipeline());
+    check_keeps_shapes(*graph, *functions);
   }
   for (const auto& stand_in : options.stand_ins) use_stand_in(graph->block(), *stand_in);
   return graph;
@@ -181,28 +183,14 @@ void Module::Impl::find_changing_attributes() {
       // A method that does not compile cannot run either; asking for it tells why.
     }
   }
-  const std::set<std::string> trained = options.for_training ? trained_attributes() : std::set<std::string>();
+  const std::set<std::string> trained = options.for_training ? trained_attributes(object) : std::set<std::string>();
+  OperatorSearch search(*functions, changes_shape);
+  for (const Graph* graph : graphs) reshapes = reshapes || search.find(graph->block());
   changing_attributes = jit::find_changing_attributes(object, graphs, functions.get(), trained);
   for (const std::string& path : changing_attributes) {
     changing_names.insert(path.substr(path.rfind('.') + 1));
   }
   is_analyzed = true;
-}
-
-// Who trains a module changes its tensors, in lists as well, and `training`.
-std::set<std::string> Module::Impl::trained_attributes() const {
-  std::set<std::string> paths;
-  const AttributePaths all(object);
-  for (const auto& [owner, path] : all.all()) {
-    const auto& attributes = owner->type->attributes();
-    for (size_t i = 0; i < std::min(attributes.size(), owner->slots.size()); ++i) {
-      const Value& value = owner->slots[i];
-      const bool is_fixed = value.is_object() || value.is_none() || value.is_number() || value.is_string() ||
-                            value.is_device() || value.is_enum();
-      if (!is_fixed || attributes[i].name == kTraining) paths.insert(all.path_of(owner, attributes[i].name));
-    }
-  }
-  return paths;
 }
 
 // A call that was not inlined.
@@ -256,15 +244,16 @@ std::unique_ptr<const Method> Module::Impl::compile(const std::string& name) {
   method->schema.name = name;
   method->schema.arguments.erase(method->schema.arguments.begin());
   method->graph = prepare(*function->graph, object);
-  method->changes_state =
-      options.for_training || (!changing_names.empty() && touches_changing_attributes(method->graph->block()));
+  // What is reshaped may be an attribute or a constant, which two runs must not do at once.
+  method->changes_state = options.for_training || reshapes ||
+                          (!changing_names.empty() && touches_changing_attributes(method->graph->block()));
   method->program = Program::compile(*method->graph, function->name);
   method->self = object;
   method->library = library.get();
   method->functions = functions.get();
   method->options = options;
   method->packs = &packs;
-  if (options.optimize && options.plan.is_enabled && !options.for_training) {
+  if (options.optimize && options.plan.is_enabled && !options.for_training && !reshapes) {
     const Method::Impl& made = *method;
     const OwnerId charged = owner;
     method->specializations = std::make_unique<Specializations>(

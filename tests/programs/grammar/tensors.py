@@ -31,6 +31,12 @@ def write(b):
     b.do(fill(b, b.rng.choice(templates.WRITES)))
 
 
+# Rare: such a program is run as it is written, without passes.
+@rule(0.3)
+def reshape_in_place(b):
+    b.do(fill(b, b.rng.choice(templates.RESHAPES)))
+
+
 @rule(2)
 def loss(b):
     b.let(fill(b, b.rng.choice(templates.LOSSES)))

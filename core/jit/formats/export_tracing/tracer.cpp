@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/jit/formats/export_tracing/call.h"
+#include "core/jit/ir/operator_search.h"
 #include "core/ops/run.h"
 
 namespace tensord::jit::tracing {
@@ -391,6 +392,7 @@ void Tracer::call(const Node& node) {
   }
   const bool can_write = target_.can_write(op);
   if (op.is_random && !can_write) refuse(node, "draws random numbers");
+  if (changes_shape(op) && !target_.shares_memory()) refuse(node, "gives a tensor another shape in place");
   const bool is_open = std::ranges::any_of(arguments, [&](const Traced& argument) { return is_dynamic(argument); });
   const std::vector<Tensor> written = written_tensors(node, op, arguments);
   for (const Tensor& tensor : written) {
