@@ -238,5 +238,7 @@ Tensor copysign_out(const Tensor& out, const Tensor& self, const Tensor& other) 
 Tensor corrcoef(const Tensor& self) { TENSORD_CALL("aten::corrcoef", self); }
 Tensor cos(const Tensor& self) { TENSORD_CALL("aten::cos", self); }
 Tensor cos_(const Tensor& self) { TENSORD_CALL("aten::cos_", self); }
+Tensor cos_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::cos.out", self, out); }
+Tensor cosh(const Tensor& self) { TENSORD_CALL("aten::cosh", self); }
 
 }  // namespace tensord

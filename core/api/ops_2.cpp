@@ -5,8 +5,6 @@
 
 namespace tensord {
 
-Tensor cos_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::cos.out", self, out); }
-Tensor cosh(const Tensor& self) { TENSORD_CALL("aten::cosh", self); }
 Tensor cosh_(const Tensor& self) { TENSORD_CALL("aten::cosh_", self); }
 Tensor cosh_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::cosh.out", self, out); }
 Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, Float margin, Int reduction) { TENSORD_CALL("aten::cosine_embedding_loss", input1, input2, target, margin, reduction); }
@@ -75,6 +73,7 @@ Tensor einsum(std::string_view equation, TensorList tensors, const keyword::Path
 int64_t element_size(const Tensor& self) { TENSORD_CALL("aten::element_size", self); }
 Tensor elu(const Tensor& self, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale) { TENSORD_CALL("aten::elu", self, alpha, scale, input_scale); }
 Tensor elu_(const Tensor& self, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale) { TENSORD_CALL("aten::elu_", self, alpha, scale, input_scale); }
+Tensor elu_backward(const Tensor& grad_output, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale, Bool is_result, const Tensor& self_or_result) { TENSORD_CALL("aten::elu_backward", grad_output, alpha, scale, input_scale, is_result, self_or_result); }
 Tensor elu_out(const Tensor& out, const Tensor& self, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale) { TENSORD_CALL("aten::elu.out", self, alpha, scale, input_scale, out); }
 Tensor embedding(const Tensor& weight, const Tensor& indices, Int padding_idx, Bool scale_grad_by_freq, Bool sparse) { TENSORD_CALL("aten::embedding", weight, indices, padding_idx, scale_grad_by_freq, sparse); }
 std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& offsets, Bool scale_grad_by_freq, Int mode, Bool sparse, const std::optional<Tensor>& per_sample_weights, Bool include_last_offset) { TENSORD_CALL("aten::embedding_bag", weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset); }
@@ -238,5 +237,8 @@ std::tuple<Tensor, Tensor> grid_sampler_2d_backward(const Tensor& grad_output, c
 Tensor grid_sampler_3d(const Tensor& input, const Tensor& grid, Int interpolation_mode, Int padding_mode, Bool align_corners) { TENSORD_CALL("aten::grid_sampler_3d", input, grid, interpolation_mode, padding_mode, align_corners); }
 std::tuple<Tensor, Tensor> grid_sampler_3d_backward(const Tensor& grad_output, const Tensor& input, const Tensor& grid, Int interpolation_mode, Int padding_mode, Bool align_corners, BoolList output_mask) { TENSORD_CALL("aten::grid_sampler_3d_backward", grad_output, input, grid, interpolation_mode, padding_mode, align_corners, output_mask); }
 Tensor group_norm(const Tensor& input, Int num_groups, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias, Float eps, Bool cudnn_enabled) { TENSORD_CALL("aten::group_norm", input, num_groups, weight, bias, eps, cudnn_enabled); }
+std::tuple<Tensor, Tensor> gru(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, TensorList params, Bool has_biases, Int num_layers, Float dropout, Bool train, Bool bidirectional) { TENSORD_CALL("aten::gru.data", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional); }
+std::tuple<Tensor, Tensor> gru(const Tensor& input, const Tensor& hx, TensorList params, Bool has_biases, Int num_layers, Float dropout, Bool train, Bool bidirectional, Bool batch_first) { TENSORD_CALL("aten::gru.input", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first); }
+Tensor gru_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh, const std::optional<Tensor>& b_ih, const std::optional<Tensor>& b_hh) { TENSORD_CALL("aten::gru_cell", input, hx, w_ih, w_hh, b_ih, b_hh); }
 
 }  // namespace tensord

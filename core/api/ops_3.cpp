@@ -5,9 +5,6 @@
 
 namespace tensord {
 
-std::tuple<Tensor, Tensor> gru(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, TensorList params, Bool has_biases, Int num_layers, Float dropout, Bool train, Bool bidirectional) { TENSORD_CALL("aten::gru.data", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional); }
-std::tuple<Tensor, Tensor> gru(const Tensor& input, const Tensor& hx, TensorList params, Bool has_biases, Int num_layers, Float dropout, Bool train, Bool bidirectional, Bool batch_first) { TENSORD_CALL("aten::gru.input", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first); }
-Tensor gru_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh, const std::optional<Tensor>& b_ih, const std::optional<Tensor>& b_hh) { TENSORD_CALL("aten::gru_cell", input, hx, w_ih, w_hh, b_ih, b_hh); }
 Tensor gt(const Tensor& self, const Scalar& other) { TENSORD_CALL("aten::gt.Scalar", self, other); }
 Tensor gt(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::gt.Tensor", self, other); }
 Tensor gt_(const Tensor& self, const Scalar& other) { TENSORD_CALL("aten::gt_.Scalar", self, other); }
@@ -22,15 +19,19 @@ Tensor hann_window(Int window_length, const keyword::DtypeDeviceArgs& keywords) 
 Tensor hann_window(Int window_length, Bool periodic, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::hann_window.periodic", window_length, periodic, keywords.dtype, nullptr, keywords.device, nullptr); }
 Tensor hardshrink(const Tensor& self, const Scalar& lambd) { TENSORD_CALL("aten::hardshrink", self, lambd); }
 Tensor hardshrink_(const Tensor& self, const Scalar& lambd) { TENSORD_CALL("aten::hardshrink_", self, lambd); }
+Tensor hardshrink_backward(const Tensor& grad_out, const Tensor& self, const Scalar& lambd) { TENSORD_CALL("aten::hardshrink_backward", grad_out, self, lambd); }
 Tensor hardshrink_out(const Tensor& out, const Tensor& self, const Scalar& lambd) { TENSORD_CALL("aten::hardshrink.out", self, lambd, out); }
 Tensor hardsigmoid(const Tensor& self) { TENSORD_CALL("aten::hardsigmoid", self); }
 Tensor hardsigmoid_(const Tensor& self) { TENSORD_CALL("aten::hardsigmoid_", self); }
+Tensor hardsigmoid_backward(const Tensor& grad_output, const Tensor& self) { TENSORD_CALL("aten::hardsigmoid_backward", grad_output, self); }
 Tensor hardsigmoid_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::hardsigmoid.out", self, out); }
 Tensor hardswish(const Tensor& self) { TENSORD_CALL("aten::hardswish", self); }
 Tensor hardswish_(const Tensor& self) { TENSORD_CALL("aten::hardswish_", self); }
+Tensor hardswish_backward(const Tensor& grad_output, const Tensor& self) { TENSORD_CALL("aten::hardswish_backward", grad_output, self); }
 Tensor hardswish_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::hardswish.out", self, out); }
 Tensor hardtanh(const Tensor& self, const Scalar& min_val, const Scalar& max_val) { TENSORD_CALL("aten::hardtanh", self, min_val, max_val); }
 Tensor hardtanh_(const Tensor& self, const Scalar& min_val, const Scalar& max_val) { TENSORD_CALL("aten::hardtanh_", self, min_val, max_val); }
+Tensor hardtanh_backward(const Tensor& grad_output, const Tensor& self, const Scalar& min_val, const Scalar& max_val) { TENSORD_CALL("aten::hardtanh_backward", grad_output, self, min_val, max_val); }
 Tensor hardtanh_out(const Tensor& out, const Tensor& self, const Scalar& min_val, const Scalar& max_val) { TENSORD_CALL("aten::hardtanh.out", self, min_val, max_val, out); }
 Tensor heaviside(const Tensor& self, const Tensor& values) { TENSORD_CALL("aten::heaviside", self, values); }
 Tensor heaviside_(const Tensor& self, const Tensor& values) { TENSORD_CALL("aten::heaviside_", self, values); }
@@ -131,6 +132,7 @@ Tensor le_out(const Tensor& out, const Tensor& self, const Scalar& other) { TENS
 Tensor le_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::le.out", self, other, out); }
 Tensor leaky_relu(const Tensor& self, const Scalar& negative_slope) { TENSORD_CALL("aten::leaky_relu", self, negative_slope); }
 Tensor leaky_relu_(const Tensor& self, const Scalar& negative_slope) { TENSORD_CALL("aten::leaky_relu_", self, negative_slope); }
+Tensor leaky_relu_backward(const Tensor& grad_output, const Tensor& self, const Scalar& negative_slope, Bool self_is_result) { TENSORD_CALL("aten::leaky_relu_backward", grad_output, self, negative_slope, self_is_result); }
 Tensor leaky_relu_out(const Tensor& out, const Tensor& self, const Scalar& negative_slope) { TENSORD_CALL("aten::leaky_relu.out", self, negative_slope, out); }
 int64_t len(const Tensor& t) { TENSORD_CALL("aten::len.Tensor", t); }
 Tensor lerp(const Tensor& self, const Tensor& end, const Scalar& weight) { TENSORD_CALL("aten::lerp.Scalar", self, end, weight); }

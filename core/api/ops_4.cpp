@@ -238,5 +238,7 @@ Tensor random_(const Tensor& self, Int from, std::optional<Int> to) { TENSORD_CA
 Tensor randperm(Int n, const keyword::DtypeDeviceArgs2& keywords) { TENSORD_CALL("aten::randperm", n, keywords.dtype, nullptr, keywords.device, nullptr); }
 Tensor range(const Scalar& start, const Scalar& end, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::range", start, end, keywords.dtype, nullptr, keywords.device, nullptr); }
 Tensor range(const Scalar& start, const Scalar& end, const Scalar& step, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::range.step", start, end, step, keywords.dtype, nullptr, keywords.device, nullptr); }
+Tensor ravel(const Tensor& self) { TENSORD_CALL("aten::ravel", self); }
+Tensor real(const Tensor& self) { TENSORD_CALL("aten::real", self); }
 
 }  // namespace tensord

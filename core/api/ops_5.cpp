@@ -5,8 +5,6 @@
 
 namespace tensord {
 
-Tensor ravel(const Tensor& self) { TENSORD_CALL("aten::ravel", self); }
-Tensor real(const Tensor& self) { TENSORD_CALL("aten::real", self); }
 Tensor reciprocal(const Tensor& self) { TENSORD_CALL("aten::reciprocal", self); }
 Tensor reciprocal_(const Tensor& self) { TENSORD_CALL("aten::reciprocal_", self); }
 Tensor reciprocal_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::reciprocal.out", self, out); }
@@ -139,9 +137,11 @@ Tensor soft_margin_loss(const Tensor& self, const Tensor& target, Int reduction)
 Tensor softmax(const Tensor& self, Int dim, std::optional<DType> dtype) { TENSORD_CALL("aten::softmax.int", self, dim, dtype); }
 Tensor softplus(const Tensor& self, const Scalar& beta, const Scalar& threshold) { TENSORD_CALL("aten::softplus", self, beta, threshold); }
 Tensor softplus_(const Tensor& self, const Scalar& beta, const Scalar& threshold) { TENSORD_CALL("aten::softplus_", self, beta, threshold); }
+Tensor softplus_backward(const Tensor& grad_output, const Tensor& self, const Scalar& beta, const Scalar& threshold) { TENSORD_CALL("aten::softplus_backward", grad_output, self, beta, threshold); }
 Tensor softplus_out(const Tensor& out, const Tensor& self, const Scalar& beta, const Scalar& threshold) { TENSORD_CALL("aten::softplus.out", self, beta, threshold, out); }
 Tensor softshrink(const Tensor& self, const Scalar& lambd) { TENSORD_CALL("aten::softshrink", self, lambd); }
 Tensor softshrink_(const Tensor& self, const Scalar& lambd) { TENSORD_CALL("aten::softshrink_", self, lambd); }
+Tensor softshrink_backward(const Tensor& grad_output, const Tensor& self, const Scalar& lambd) { TENSORD_CALL("aten::softshrink_backward", grad_output, self, lambd); }
 Tensor softshrink_out(const Tensor& out, const Tensor& self, const Scalar& lambd) { TENSORD_CALL("aten::softshrink.out", self, lambd, out); }
 std::tuple<Tensor, Tensor> sort(const Tensor& self, Int dim, Bool descending) { TENSORD_CALL("aten::sort", self, dim, descending); }
 std::tuple<Tensor, Tensor> sort(const Tensor& self, const keyword::StableDimDescendingArgs2& keywords) { TENSORD_CALL("aten::sort.stable", self, keywords.stable, keywords.dim, keywords.descending); }
@@ -238,5 +238,7 @@ Tensor special_modified_bessel_i1(const Tensor& self) { TENSORD_CALL("aten::spec
 Tensor special_modified_bessel_i1_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_i1.out", self, out); }
 Tensor special_modified_bessel_k0(const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_k0", self); }
 Tensor special_modified_bessel_k0_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_k0.out", self, out); }
+Tensor special_modified_bessel_k1(const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_k1", self); }
+Tensor special_modified_bessel_k1_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_k1.out", self, out); }
 
 }  // namespace tensord

@@ -5,8 +5,6 @@
 
 namespace tensord {
 
-Tensor special_modified_bessel_k1(const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_k1", self); }
-Tensor special_modified_bessel_k1_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_k1.out", self, out); }
 Tensor special_ndtr(const Tensor& self) { TENSORD_CALL("aten::special_ndtr", self); }
 Tensor special_ndtr_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_ndtr.out", self, out); }
 Tensor special_ndtri(const Tensor& self) { TENSORD_CALL("aten::special_ndtri", self); }

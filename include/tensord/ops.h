@@ -587,6 +587,7 @@ Tensor einsum(std::string_view equation, TensorList tensors, const keyword::Path
 int64_t element_size(const Tensor& self);  // element_size
 Tensor elu(const Tensor& self, const Scalar& alpha = 1, const Scalar& scale = 1, const Scalar& input_scale = 1);  // elu
 Tensor elu_(const Tensor& self, const Scalar& alpha = 1, const Scalar& scale = 1, const Scalar& input_scale = 1);  // elu_
+Tensor elu_backward(const Tensor& grad_output, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale, Bool is_result, const Tensor& self_or_result);  // elu_backward
 Tensor elu_out(const Tensor& out, const Tensor& self, const Scalar& alpha = 1, const Scalar& scale = 1, const Scalar& input_scale = 1);  // elu.out
 Tensor embedding(const Tensor& weight, const Tensor& indices, Int padding_idx = -1, Bool scale_grad_by_freq = false, Bool sparse = false);  // embedding
 std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& offsets, Bool scale_grad_by_freq = false, Int mode = 0, Bool sparse = false, const std::optional<Tensor>& per_sample_weights = std::nullopt, Bool include_last_offset = false);  // embedding_bag
@@ -767,15 +768,19 @@ Tensor hann_window(Int window_length, const keyword::DtypeDeviceArgs& keywords =
 Tensor hann_window(Int window_length, Bool periodic, const keyword::DtypeDeviceArgs& keywords = {});  // hann_window.periodic
 Tensor hardshrink(const Tensor& self, const Scalar& lambd = 0.5);  // hardshrink
 Tensor hardshrink_(const Tensor& self, const Scalar& lambd = 0.5);  // hardshrink_
+Tensor hardshrink_backward(const Tensor& grad_out, const Tensor& self, const Scalar& lambd);  // hardshrink_backward
 Tensor hardshrink_out(const Tensor& out, const Tensor& self, const Scalar& lambd = 0.5);  // hardshrink.out
 Tensor hardsigmoid(const Tensor& self);  // hardsigmoid
 Tensor hardsigmoid_(const Tensor& self);  // hardsigmoid_
+Tensor hardsigmoid_backward(const Tensor& grad_output, const Tensor& self);  // hardsigmoid_backward
 Tensor hardsigmoid_out(const Tensor& out, const Tensor& self);  // hardsigmoid.out
 Tensor hardswish(const Tensor& self);  // hardswish
 Tensor hardswish_(const Tensor& self);  // hardswish_
+Tensor hardswish_backward(const Tensor& grad_output, const Tensor& self);  // hardswish_backward
 Tensor hardswish_out(const Tensor& out, const Tensor& self);  // hardswish.out
 Tensor hardtanh(const Tensor& self, const Scalar& min_val = -1, const Scalar& max_val = 1);  // hardtanh
 Tensor hardtanh_(const Tensor& self, const Scalar& min_val = -1, const Scalar& max_val = 1);  // hardtanh_
+Tensor hardtanh_backward(const Tensor& grad_output, const Tensor& self, const Scalar& min_val, const Scalar& max_val);  // hardtanh_backward
 Tensor hardtanh_out(const Tensor& out, const Tensor& self, const Scalar& min_val = -1, const Scalar& max_val = 1);  // hardtanh.out
 Tensor heaviside(const Tensor& self, const Tensor& values);  // heaviside
 Tensor heaviside_(const Tensor& self, const Tensor& values);  // heaviside_
@@ -876,6 +881,7 @@ Tensor le_out(const Tensor& out, const Tensor& self, const Scalar& other);  // l
 Tensor le_out(const Tensor& out, const Tensor& self, const Tensor& other);  // le.out
 Tensor leaky_relu(const Tensor& self, const Scalar& negative_slope = 0.01);  // leaky_relu
 Tensor leaky_relu_(const Tensor& self, const Scalar& negative_slope = 0.01);  // leaky_relu_
+Tensor leaky_relu_backward(const Tensor& grad_output, const Tensor& self, const Scalar& negative_slope, Bool self_is_result);  // leaky_relu_backward
 Tensor leaky_relu_out(const Tensor& out, const Tensor& self, const Scalar& negative_slope = 0.01);  // leaky_relu.out
 int64_t len(const Tensor& t);  // len.Tensor
 Tensor lerp(const Tensor& self, const Tensor& end, const Scalar& weight);  // lerp.Scalar
@@ -1350,9 +1356,11 @@ Tensor soft_margin_loss(const Tensor& self, const Tensor& target, Int reduction 
 Tensor softmax(const Tensor& self, Int dim, std::optional<DType> dtype = std::nullopt);  // softmax.int
 Tensor softplus(const Tensor& self, const Scalar& beta = 1, const Scalar& threshold = 20);  // softplus
 Tensor softplus_(const Tensor& self, const Scalar& beta = 1, const Scalar& threshold = 20);  // softplus_
+Tensor softplus_backward(const Tensor& grad_output, const Tensor& self, const Scalar& beta, const Scalar& threshold);  // softplus_backward
 Tensor softplus_out(const Tensor& out, const Tensor& self, const Scalar& beta = 1, const Scalar& threshold = 20);  // softplus.out
 Tensor softshrink(const Tensor& self, const Scalar& lambd = 0.5);  // softshrink
 Tensor softshrink_(const Tensor& self, const Scalar& lambd = 0.5);  // softshrink_
+Tensor softshrink_backward(const Tensor& grad_output, const Tensor& self, const Scalar& lambd);  // softshrink_backward
 Tensor softshrink_out(const Tensor& out, const Tensor& self, const Scalar& lambd = 0.5);  // softshrink.out
 std::tuple<Tensor, Tensor> sort(const Tensor& self, Int dim = -1, Bool descending = false);  // sort
 std::tuple<Tensor, Tensor> sort(const Tensor& self, const keyword::StableDimDescendingArgs2& keywords);  // sort.stable

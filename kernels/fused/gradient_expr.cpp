@@ -114,6 +114,17 @@ Expr threshold_backward(const Expr& g, const Expr& x, const Expr& threshold) {
 Expr sigmoid_backward(const Expr& g, const Expr& y) { return run("aten::sigmoid_backward", {g.value, y.value}); }
 Expr tanh_backward(const Expr& g, const Expr& y) { return run("aten::tanh_backward", {g.value, y.value}); }
 Expr silu_backward(const Expr& g, const Expr& x) { return run("aten::silu_backward", {g.value, x.value}); }
+Expr activation_backward(const char* op, const Expr& g, const Expr& x, std::initializer_list<Expr> numbers) {
+  std::vector<Value> arguments{g.value, x.value};
+  for (const Expr& number : numbers) arguments.push_back(number.value);
+  return run(op, std::move(arguments));
+}
+Expr leaky_relu_backward(const Expr& g, const Expr& x, const Expr& negative_slope) {
+  return run("aten::leaky_relu_backward", {g.value, x.value, negative_slope.value, false});
+}
+Expr elu_backward(const Expr& g, const Expr& x, const Expr& alpha, const Expr& scale, const Expr& input_scale) {
+  return run("aten::elu_backward", {g.value, alpha.value, scale.value, input_scale.value, false, x.value});
+}
 
 #define TENSORD_EXPR_UNARY(NAME)                                                            \
   Expr NAME(const Expr& a) {                                                                \

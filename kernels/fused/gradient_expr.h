@@ -50,6 +50,28 @@ Expr threshold_backward(const Expr& g, const Expr& x, const Expr& threshold);
 Expr sigmoid_backward(const Expr& g, const Expr& y);
 Expr tanh_backward(const Expr& g, const Expr& y);
 Expr silu_backward(const Expr& g, const Expr& x);
+// The others by the names of their operators, with the numbers of the activation after x.
+Expr activation_backward(const char* op, const Expr& g, const Expr& x, std::initializer_list<Expr> numbers);
+inline Expr hardswish_backward(const Expr& g, const Expr& x) {
+  return activation_backward("aten::hardswish_backward", g, x, {});
+}
+inline Expr hardsigmoid_backward(const Expr& g, const Expr& x) {
+  return activation_backward("aten::hardsigmoid_backward", g, x, {});
+}
+inline Expr hardtanh_backward(const Expr& g, const Expr& x, const Expr& min, const Expr& max) {
+  return activation_backward("aten::hardtanh_backward", g, x, {min, max});
+}
+inline Expr hardshrink_backward(const Expr& g, const Expr& x, const Expr& lambd) {
+  return activation_backward("aten::hardshrink_backward", g, x, {lambd});
+}
+inline Expr softshrink_backward(const Expr& g, const Expr& x, const Expr& lambd) {
+  return activation_backward("aten::softshrink_backward", g, x, {lambd});
+}
+inline Expr softplus_backward(const Expr& g, const Expr& x, const Expr& beta, const Expr& threshold) {
+  return activation_backward("aten::softplus_backward", g, x, {beta, threshold});
+}
+Expr leaky_relu_backward(const Expr& g, const Expr& x, const Expr& negative_slope);
+Expr elu_backward(const Expr& g, const Expr& x, const Expr& alpha, const Expr& scale, const Expr& input_scale);
 
 #define TENSORD_EXPR_UNARY(NAME) Expr NAME(const Expr& a);
 // clang-format off

@@ -1,0 +1,145 @@
+// Gradients of activations that bend at numbers, each one loop: of (Tensor grad_output, Tensor self, numbers). Linear
+// in their first argument, so its gradient is the operator itself; that of the second is a formula.
+#include "kernels/fused/gradient_expr.h"
+#include "kernels/pointwise/pointwise.h"
+
+namespace tensord::kernels {
+namespace {
+
+using gradient::Expr;
+using gradient::GradientFormula;
+using gradient::put;
+using ops::GradArgs;
+using ops::Scalar;
+
+// The gradient of the result, then grad_output, self and the numbers.
+using Given = std::span<const Expr>;
+
+ops::TensorMeta infer_backward(const char* op, const Tensor& g, const Tensor& x) {
+  const std::array operands{Operand(g), Operand(x)};
+  return infer_pointwise(operands, compute_dtype(op, TypeClass::kFloatOnly, operands));
+}
+PointwiseCall backward_call(Formula formula, const Tensor& g, const Tensor& x, const Numbers& numbers) {
+  const std::array operands{Operand(g), Operand(x)};
+  return {formula, promote_operands(operands), operands, numbers};
+}
+
+// `again` and `of_self`: the gradients of grad_output and of self.
+template <class... Number>
+void add_backward(const char* schema, const char* op, Formula formula, GradientFormula again, GradientFormula of_self) {
+  ops::OpBuilder builder(schema, __FILE__, __LINE__);
+  const std::string saved = builder.schema().arguments[0].name + ", self";
+  builder.infer([op](const Tensor& g, const Tensor& x, const Number&...) { return infer_backward(op, g, x); })
+      .gradient([again, of_self](const GradArgs& args) {
+        std::vector<Tensor> gradients(args.inputs.size());
+        std::vector<Expr> given{Expr(args.grad_outputs[0])};
+        given.insert(given.end(), args.inputs.begin(), args.inputs.end());
+        if (args.needs(0)) gradients[0] = gradient::evaluate(again, given, args.inputs[0].to_tensor());
+        if (args.needs(1)) gradients[1] = gradient::evaluate(of_self, given, args.inputs[1].to_tensor());
+        return gradients;
+      })
+      .saves(saved.c_str())
+      .pointwise()
+      .keeps_layout();
+  add_pointwise_kernel(op, [formula](const Tensor& g, const Tensor& x, const Number&... numbers) {
+    return backward_call(formula, g, x, Numbers{numbers...});
+  });
+}
+
+Expr no_slope(Given given) { return gradient::zeros(given[0]); }
+
+// softplus'' = beta s (1 - s) below the threshold, with s the sigmoid of beta x.
+Expr softplus_second(Given given) {
+  const Expr &gg = given[0], &g = given[1], &x = given[2], &beta = given[3], &threshold = given[4];
+  const Expr s = gradient::sigmoid(x * beta);
+  return where(x * beta > threshold, 0, gg * g * (s * (-s + 1) * beta));
+}
+
+OP("aten::leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor")
+    .infer([](const Tensor& g, const Tensor& x, const Scalar& negative_slope, bool is_result) {
+      check(!is_result || negative_slope.to_double() >= 0,
+            "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported.");
+      return infer_backward("leaky_relu_backward", g, x);
+    })
+    .gradient([](const GradArgs& args) {
+      std::vector<Tensor> gradients(4);
+      put(gradients, args, 0, [](Given x) { return gradient::leaky_relu_backward(x[0], x[1], x[2]); },
+          {args.grad_outputs[0], args.inputs[1], args.inputs[2]});
+      put(gradients, args, 1, no_slope, {args.grad_outputs[0]});
+      return gradients;
+    })
+    .saves("self")
+    .pointwise()
+    .keeps_layout();
+
+// elu'' = alpha scale input_scale² exp(input_scale x) below zero; by the result y, whose gradient is
+// input_scale (y + alpha scale), the slope in y is input_scale.
+std::vector<Tensor> elu_backward_gradient(const GradArgs& args) {
+  std::vector<Tensor> gradients(6);
+  const Expr gg = args.grad_outputs[0], g = args.inputs[0], x = args.inputs[5];
+  const Expr alpha = args.inputs[1], scale = args.inputs[2], input_scale = args.inputs[3];
+  const bool is_result = args.inputs[4].to_bool();
+  if (args.needs(0)) {
+    gradients[0] = ops::call("aten::elu_backward", args.grad_outputs[0], args.inputs[1], args.inputs[2], args.inputs[3],
+                             is_result, args.inputs[5]);
+  }
+  if (is_result) {
+    put(gradients, args, 5, [](Given x) { return where(x[2] > 0, 0, x[0] * x[1] * x[3]); }, {gg, g, x, input_scale});
+  } else {
+    put(gradients, args, 5,
+        [](Given x) {
+          const Expr slope = gradient::exp(x[2] * x[5]) * (x[3] * x[4] * x[5] * x[5]);
+          return where(x[2] > 0, 0, x[0] * x[1] * slope);
+        },
+        {gg, g, x, alpha, scale, input_scale});
+  }
+  return gradients;
+}
+OP("aten::elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor "
+   "self_or_result) -> Tensor")
+    .infer([](const Tensor& g, const Scalar& alpha, const Scalar&, const Scalar&, bool is_result, const Tensor& x) {
+      check(!is_result || alpha.to_double() >= 0,
+            "In-place elu backward calculation is triggered with a negative slope which is not supported.");
+      return infer_backward("elu_backward", g, x);
+    })
+    .gradient(elu_backward_gradient)
+    .saves("grad_output, self_or_result")
+    .pointwise()
+    .keeps_layout();
+
+bool register_all() {
+  add_pointwise_kernel("aten::leaky_relu_backward", [](const Tensor& g, const Tensor& x, const Scalar& slope, bool) {
+    return backward_call(Formula::leaky_relu_backward, g, x, {slope});
+  });
+  add_pointwise_kernel("aten::elu_backward", [](const Tensor& g, const Scalar& alpha, const Scalar& scale,
+                                                const Scalar& input_scale, bool is_result, const Tensor& x) {
+    return backward_call(is_result ? Formula::elu_result_backward : Formula::elu_backward, g, x,
+                         {alpha, scale, input_scale});
+  });
+  add_backward<>(
+      "aten::hardswish_backward(Tensor grad_output, Tensor self) -> Tensor", "aten::hardswish_backward",
+      Formula::hardswish_backward, [](Given x) { return gradient::hardswish_backward(x[0], x[2]); },
+      [](Given x) { return where(abs(x[2]) < 3, x[0] * x[1] / 3, 0); });
+  add_backward<>(
+      "aten::hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor", "aten::hardsigmoid_backward",
+      Formula::hardsigmoid_backward, [](Given x) { return gradient::hardsigmoid_backward(x[0], x[2]); }, no_slope);
+  add_backward<Scalar, Scalar>(
+      "aten::hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor",
+      "aten::hardtanh_backward", Formula::hardtanh_backward,
+      [](Given x) { return gradient::hardtanh_backward(x[0], x[2], x[3], x[4]); }, no_slope);
+  add_backward<Scalar>(
+      "aten::hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor", "aten::hardshrink_backward",
+      Formula::shrink_backward, [](Given x) { return gradient::hardshrink_backward(x[0], x[2], x[3]); }, no_slope);
+  add_backward<Scalar>(
+      "aten::softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor", "aten::softshrink_backward",
+      Formula::shrink_backward, [](Given x) { return gradient::softshrink_backward(x[0], x[2], x[3]); }, no_slope);
+  add_backward<Scalar, Scalar>(
+      "aten::softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor",
+      "aten::softplus_backward", Formula::softplus_backward,
+      [](Given x) { return gradient::softplus_backward(x[0], x[2], x[3], x[4]); }, softplus_second);
+  return true;
+}
+[[maybe_unused]] const bool registered = register_all();
+
+}  // namespace
+}  // namespace tensord::kernels
