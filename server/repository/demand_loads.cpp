@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/base/mutex.h"
 #include "core/base/thread.h"
 
 namespace tensord::server {
@@ -15,14 +16,17 @@ DemandLoads::~DemandLoads() { stop(); }
 
 void DemandLoads::stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_stopped_ = true;
   }
   changed_.notify_all();
   for (Thread& thread : threads_) {
     if (thread.joinable()) thread.join();
   }
-  const auto left = std::exchange(waiting_, {});
+  const auto left = [this] {
+    const MutexLock lock(mutex_);
+    return std::exchange(waiting_, {});
+  }();
   for (const auto& [name, waiting] : left) {
     for (const auto& then : waiting) then();
   }
@@ -30,7 +34,7 @@ void DemandLoads::stop() {
 
 bool DemandLoads::add(const std::string& name, std::function<void()> then) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (is_stopped_) return false;
     const auto [slot, is_new] = waiting_.try_emplace(name);
     if (slot->second.size() >= max_waiting_) return false;
@@ -43,9 +47,9 @@ bool DemandLoads::add(const std::string& name, std::function<void()> then) {
 }
 
 void DemandLoads::work() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return is_stopped_ || !names_.empty(); });
+    changed_.wait(lock, [this]() TENSORD_REQUIRES(mutex_) { return is_stopped_ || !names_.empty(); });
     if (is_stopped_) return;
     const std::string name = std::move(names_.front());
     names_.pop_front();

@@ -1,13 +1,12 @@
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/base/thread.h"
 
 namespace tensord::server {
@@ -33,11 +32,11 @@ class DemandLoads {
 
   const size_t max_waiting_;
   const std::function<void(const std::string& name)> load_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<std::string, std::vector<std::function<void()>>> waiting_;  // by mutex_
-  std::deque<std::string> names_;                                      // by mutex_; not begun yet
-  bool is_stopped_ = false;                                            // by mutex_
+  Mutex mutex_;
+  CondVar changed_;
+  std::map<std::string, std::vector<std::function<void()>>> waiting_ TENSORD_GUARDED_BY(mutex_);
+  std::deque<std::string> names_ TENSORD_GUARDED_BY(mutex_);  // not begun yet
+  bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false;
   std::vector<Thread> threads_;
 };
 

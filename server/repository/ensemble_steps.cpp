@@ -2,17 +2,19 @@
 
 #include <algorithm>
 
+#include "core/base/mutex.h"
+
 namespace tensord::server {
 
 EnsembleSteps::Hold::Hold(EnsembleSteps& steps, const ModelConfig& ensemble) : steps_(steps) {
   for (const EnsembleStepConfig& step : ensemble.ensemble_steps) names_.insert(step.model);
-  const std::lock_guard lock(steps_.mutex_);
+  const MutexLock lock(steps_.mutex_);
   for (const std::string& name : names_) ++steps_.held_[name];
 }
 
 EnsembleSteps::Hold::~Hold() {
   {
-    const std::lock_guard lock(steps_.mutex_);
+    const MutexLock lock(steps_.mutex_);
     for (const std::string& name : names_) {
       const auto held = steps_.held_.find(name);
       if (--held->second == 0) steps_.held_.erase(held);
@@ -22,8 +24,8 @@ EnsembleSteps::Hold::~Hold() {
 }
 
 void EnsembleSteps::wait_for_loads_of(const std::string& step, std::chrono::seconds timeout) {
-  std::unique_lock lock(mutex_);
-  released_.wait_for(lock, timeout, [&] { return !held_.contains(step); });
+  MutexLock lock(mutex_);
+  released_.wait_for(lock, timeout, [&]() TENSORD_REQUIRES(mutex_) { return !held_.contains(step); });
 }
 
 std::vector<std::string> EnsembleSteps::running(const std::string& step) const {

@@ -1,12 +1,12 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "core/base/mutex.h"
 
 #include "server/repository/model_table.h"
 
@@ -48,9 +48,9 @@ class EnsembleSteps {
 
  private:
   const ModelTable& models_;
-  std::mutex mutex_;
-  std::condition_variable released_;
-  std::map<std::string, int> held_;  // by mutex_: by how many loads of ensembles
+  Mutex mutex_;
+  CondVar released_;
+  std::map<std::string, int> held_ TENSORD_GUARDED_BY(mutex_);  // by how many loads of ensembles
 };
 
 }  // namespace tensord::server

@@ -1,6 +1,7 @@
 #include "server/repository/load_tickets.h"
 
 #include "core/base/clock.h"
+#include "core/base/mutex.h"
 
 namespace tensord::server {
 
@@ -17,7 +18,7 @@ LoadTickets::Ticket::Ticket(LoadTickets& tickets, const std::string& name)
       name_(name),
       began_ns_(Clock::system().now_ns()),
       scope_([this] { return is_given_up(); }, tickets.timeout_ns_ > 0 ? began_ns_ + tickets.timeout_ns_ : INT64_MAX) {
-  const std::lock_guard lock(tickets_.mutex_);
+  const MutexLock lock(tickets_.mutex_);
   place_ = tickets_.tickets_.insert(tickets_.tickets_.end(), this);
 }
 
@@ -27,12 +28,12 @@ bool LoadTickets::Ticket::is_given_up() const {
 }
 
 LoadTickets::Ticket::~Ticket() {
-  const std::lock_guard lock(tickets_.mutex_);
+  const MutexLock lock(tickets_.mutex_);
   tickets_.tickets_.erase(place_);
 }
 
 void LoadTickets::cancel(const std::string& name) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (Ticket* ticket : tickets_) {
     if (ticket->name_ == name) ticket->is_cancelled_ = true;
   }

@@ -3,10 +3,10 @@
 #include <atomic>
 #include <cstdint>
 #include <list>
-#include <mutex>
 #include <string>
 
 #include "core/base/cancellation.h"
+#include "core/base/mutex.h"
 
 namespace tensord::server {
 
@@ -46,8 +46,8 @@ class LoadTickets {
 
  private:
   const int64_t timeout_ns_;
-  std::mutex mutex_;
-  std::list<Ticket*> tickets_;  // by mutex_
+  Mutex mutex_;
+  std::list<Ticket*> tickets_ TENSORD_GUARDED_BY(mutex_);
   std::atomic<bool> is_closed_{false};
 };
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "server/repository/layout.h"
 
 namespace tensord::server {
@@ -74,7 +75,7 @@ OverrideFolder::~OverrideFolder() {
 }
 
 void OverrideStore::close() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   is_closed_ = true;
   if (home_.empty()) return;
   std::error_code error;
@@ -84,7 +85,7 @@ void OverrideStore::close() {
 }
 
 fs::path OverrideStore::make_folder() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (is_closed_) fail(ErrorCode::kUnavailable, "no more models are loaded: the server is shutting down");
   if (home_.empty()) {
     const fs::path parent = fs::temp_directory_path();

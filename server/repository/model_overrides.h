@@ -5,8 +5,9 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
+
+#include "core/base/mutex.h"
 
 namespace tensord::server {
 
@@ -51,11 +52,11 @@ class OverrideStore {
 
   const uint64_t limit_bytes_;
   const std::shared_ptr<std::atomic<uint64_t>> bytes_in_use_ = std::make_shared<std::atomic<uint64_t>>(0);
-  std::mutex mutex_;
-  std::filesystem::path home_;  // by mutex_; empty until it is needed
-  bool is_closed_ = false;      // by mutex_
-  int lock_fd_ = -1;            // by mutex_; held as long as home_ is in use
-  uint64_t next_ = 0;           // by mutex_
+  Mutex mutex_;
+  std::filesystem::path home_ TENSORD_GUARDED_BY(mutex_);  // empty until it is needed
+  bool is_closed_ TENSORD_GUARDED_BY(mutex_) = false;
+  int lock_fd_ TENSORD_GUARDED_BY(mutex_) = -1;  // held as long as home_ is in use
+  uint64_t next_ TENSORD_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace tensord::server

@@ -6,6 +6,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 
 namespace tensord::server {
 namespace {
@@ -62,7 +63,7 @@ std::shared_ptr<ModelVersion> ModelTable::find(const std::string& name, const st
     check(version >= 0, "failed to get model version from specified version string '", version_text,
           "' (an integral value greater than or equal to 0 is expected)");
   };
-  const std::shared_lock lock(mutex_);
+  const ReaderLock lock(mutex_);
   const auto model = models_.find(name);
   if (model == models_.end()) {
     if (!version_text.empty()) check_version(parse_version(version_text));
@@ -129,7 +130,7 @@ std::vector<ModelTable::IndexEntry> ModelTable::index(
     const std::map<std::string, std::vector<std::string>>& on_disk) const {
   std::set<std::string> names;
   for (const auto& [name, roots] : on_disk) names.insert(name);
-  const std::shared_lock lock(mutex_);
+  const ReaderLock lock(mutex_);
   for (const auto& [name, entry] : models_) {
     if (!entry.is_unloaded()) names.insert(name);
   }
@@ -156,7 +157,7 @@ std::vector<ModelTable::IndexEntry> ModelTable::index(
 }
 
 void ModelTable::set_labels(const std::string& name, const std::map<std::string, int64_t>& labels) {
-  const std::unique_lock lock(mutex_);
+  const WriterLock lock(mutex_);
   const auto model = models_.find(name);
   if (model == models_.end()) fail(ErrorCode::kNotFound, "Request for unknown model: '", name, "' is not found");
   ModelEntry& entry = model->second;

@@ -3,12 +3,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <shared_mutex>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "core/base/mutex.h"
 
 #include "server/repository/model_entry.h"
 
@@ -26,25 +26,25 @@ class ModelTable {
   // What `function` of the models (or of one that is there) gives back; it must call nothing that comes back here.
   template <class Function>
   auto read(const Function& function) const {
-    const std::shared_lock lock(mutex_);
+    const ReaderLock lock(mutex_);
     return function(models_);
   }
   template <class Function>
   auto change(const Function& function) {
-    const std::unique_lock lock(mutex_);
+    const WriterLock lock(mutex_);
     return function(models_);
   }
   // Of one model, which is made when it is not there.
   template <class Function>
   auto change(const std::string& name, const Function& function) {
-    const std::unique_lock lock(mutex_);
+    const WriterLock lock(mutex_);
     return function(models_[name]);
   }
   // Of one model; the default of the function's type when it is not there.
   template <class Function>
   auto read(const std::string& name, const Function& function) const {
     using Result = decltype(function(std::declval<const ModelEntry&>()));
-    const std::shared_lock lock(mutex_);
+    const ReaderLock lock(mutex_);
     const auto model = models_.find(name);
     return model == models_.end() ? Result() : function(model->second);
   }
@@ -74,8 +74,8 @@ class ModelTable {
   int64_t parse_version_or_label(const ModelEntry& entry, const std::string& text) const;
 
   const bool allows_labels_, notes_use_;
-  mutable std::shared_mutex mutex_;
-  Models models_;  // by mutex_
+  mutable SharedMutex mutex_;
+  Models models_ TENSORD_GUARDED_BY(mutex_);
 };
 
 }  // namespace tensord::server

@@ -5,9 +5,12 @@
 #include <mutex>
 #include <string>
 
+#include "core/base/mutex.h"
+
 namespace tensord::server {
 
-// One lock a name, for as long as somebody has or wants it. Thread-safe.
+// One lock a name, for as long as somebody has or wants it; of the standard library, since it is handed on.
+// Thread-safe.
 class NameLocks {
  public:
   class Held {
@@ -23,7 +26,7 @@ class NameLocks {
   [[nodiscard]] Held hold(const std::string& name) {
     std::shared_ptr<std::mutex> mutex;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       std::erase_if(by_name_, [](const auto& entry) { return entry.second.expired(); });
       std::weak_ptr<std::mutex>& slot = by_name_[name];
       mutex = slot.lock();
@@ -33,8 +36,8 @@ class NameLocks {
   }
 
  private:
-  std::mutex mutex_;
-  std::map<std::string, std::weak_ptr<std::mutex>> by_name_;  // by mutex_
+  Mutex mutex_;
+  std::map<std::string, std::weak_ptr<std::mutex>> by_name_ TENSORD_GUARDED_BY(mutex_);
 };
 
 }  // namespace tensord::server

@@ -1,10 +1,9 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 
+#include "core/base/mutex.h"
 #include "core/base/thread.h"
 
 namespace tensord::server {
@@ -16,7 +15,7 @@ class PeriodicThread {
       : pause_(pause), fn_(std::move(fn)), thread_("periodic", [this] { work(); }) {}
   ~PeriodicThread() {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       is_stopped_ = true;
     }
     changed_.notify_all();
@@ -27,8 +26,8 @@ class PeriodicThread {
 
  private:
   void work() {
-    std::unique_lock lock(mutex_);
-    while (!changed_.wait_for(lock, pause_, [this] { return is_stopped_; })) {
+    MutexLock lock(mutex_);
+    while (!changed_.wait_for(lock, pause_, [this]() TENSORD_REQUIRES(mutex_) { return is_stopped_; })) {
       lock.unlock();
       run_logged("periodic", fn_);
       lock.lock();
@@ -37,10 +36,10 @@ class PeriodicThread {
 
   const std::chrono::milliseconds pause_;
   const std::function<void()> fn_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool is_stopped_ = false;  // by mutex_
-  Thread thread_;            // last: it uses the rest
+  Mutex mutex_;
+  CondVar changed_;
+  bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false;
+  Thread thread_;  // last: it uses the rest
 };
 
 }  // namespace tensord::server

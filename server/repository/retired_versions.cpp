@@ -4,6 +4,7 @@
 
 #include "core/base/delay_point.h"
 #include "core/base/log.h"
+#include "core/base/mutex.h"
 #include "core/base/thread.h"
 
 namespace tensord::server {
@@ -16,7 +17,7 @@ constexpr auto kLookInterval = std::chrono::milliseconds(5);
 
 RetiredVersions::~RetiredVersions() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_stopped_ = true;
   }
   changed_.notify_all();
@@ -27,7 +28,7 @@ std::shared_future<void> RetiredVersions::add(std::shared_ptr<ModelVersion> vers
   Retired retired{std::move(version), std::move(on_gone), {}};
   std::shared_future<void> gone = retired.gone.get_future().share();
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     versions_.push_back(std::move(retired));
     if (!thread_.joinable()) thread_ = Thread("retired", [this] { work(); });
   }
@@ -36,7 +37,7 @@ std::shared_future<void> RetiredVersions::add(std::shared_ptr<ModelVersion> vers
 }
 
 size_t RetiredVersions::size() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return versions_.size();
 }
 
@@ -50,7 +51,7 @@ void RetiredVersions::end(Retired retired) {
 }
 
 void RetiredVersions::work() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!is_stopped_) {
     std::vector<Retired> free;
     for (size_t i = versions_.size(); i-- > 0;) {

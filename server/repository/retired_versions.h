@@ -1,12 +1,11 @@
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <future>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/base/thread.h"
 #include "server/executor/model/model_version.h"
 
@@ -33,11 +32,11 @@ class RetiredVersions {
   void work();
   static void end(Retired retired);
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<Retired> versions_;  // by mutex_
-  bool is_stopped_ = false;        // by mutex_
-  Thread thread_;                  // by mutex_ until stopped
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::vector<Retired> versions_ TENSORD_GUARDED_BY(mutex_);
+  bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false;
+  Thread thread_;  // by mutex_ until stopped
 };
 
 }  // namespace tensord::server

@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/file_text.h"
 #include "core/base/log.h"
+#include "core/base/mutex.h"
 
 namespace tensord::server {
 namespace {
@@ -93,20 +94,20 @@ std::shared_ptr<const TokenTable> TokenFile::table() const {
   const int64_t now = Clock::system().now_ns();
   int64_t next = next_look_ns_.load(std::memory_order_relaxed);
   if (now >= next && next_look_ns_.compare_exchange_strong(next, now + kLookIntervalNs)) look();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return table_;
 }
 
 void TokenFile::look() const {
   const int64_t stamp = stamp_of(path_);
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (stamp == stamp_) return;
     stamp_ = stamp;
   }
   try {
     auto table = std::make_shared<const TokenTable>(read_table(path_));
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     table_ = std::move(table);
     log(LogLevel::kInfo, "access tokens read again", {{"file", path_}});
   } catch (const Error& error) {

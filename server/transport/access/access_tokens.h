@@ -3,11 +3,12 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "core/base/mutex.h"
 
 #include "server/transport/access/call_group.h"
 
@@ -43,9 +44,9 @@ class TokenFile {
 
   const std::string path_;
   mutable std::atomic<int64_t> next_look_ns_{0};
-  mutable std::mutex mutex_;
-  mutable int64_t stamp_ = 0;                        // of the file that was read; by mutex_
-  mutable std::shared_ptr<const TokenTable> table_;  // by mutex_
+  mutable Mutex mutex_;
+  mutable int64_t stamp_ TENSORD_GUARDED_BY(mutex_) = 0;  // of the file that was read
+  mutable std::shared_ptr<const TokenTable> table_ TENSORD_GUARDED_BY(mutex_);
 };
 
 }  // namespace tensord::server

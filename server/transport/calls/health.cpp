@@ -3,8 +3,9 @@
 #include <grpcpp/support/async_stream.h>
 
 #include <memory>
-#include <mutex>
 #include <optional>
+
+#include "core/base/mutex.h"
 
 #include "server/transport/grpc/unary_call.h"
 
@@ -40,7 +41,7 @@ class WatchCall final : public GrpcCall, public HealthWatcher {
   ~WatchCall() override { watch_.remove(*this); }
 
   void set_status(Status status) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     wanted_ = status;
     if (!is_writing_ && !is_ending_) write();
   }
@@ -67,8 +68,7 @@ class WatchCall final : public GrpcCall, public HealthWatcher {
 
   void refuse(const grpc::Status& status) override { end(status); }
 
-  // With mutex_ held.
-  void write() {
+  void write() TENSORD_REQUIRES(mutex_) {
     HealthCheckResponse response;
     response.set_status(*wanted_);
     written_status_ = wanted_;
@@ -77,7 +77,7 @@ class WatchCall final : public GrpcCall, public HealthWatcher {
   }
 
   void on_written(bool ok) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     is_writing_ = false;
     if (is_over_ || !ok || state_.is_draining) {
       lock.unlock();
@@ -89,7 +89,7 @@ class WatchCall final : public GrpcCall, public HealthWatcher {
 
   void end(const grpc::Status& status) {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (is_ending_ || is_writing_) return;  // it is ended when that is written
       is_ending_ = true;
     }
@@ -98,7 +98,7 @@ class WatchCall final : public GrpcCall, public HealthWatcher {
 
   void on_over() override {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       is_over_ = true;
     }
     end(grpc::Status(grpc::StatusCode::CANCELLED, "the watch has ended"));
@@ -110,9 +110,10 @@ class WatchCall final : public GrpcCall, public HealthWatcher {
   OpenStreams& streams_;
   grpc::ByteBuffer bytes_;
   grpc::ServerAsyncWriter<grpc::ByteBuffer> writer_{&context()};
-  std::mutex mutex_;  // guards the next
-  std::optional<Status> wanted_, written_status_;
-  bool is_writing_ = false, is_ending_ = false, is_over_ = false;
+  Mutex mutex_;
+  std::optional<Status> wanted_ TENSORD_GUARDED_BY(mutex_), written_status_ TENSORD_GUARDED_BY(mutex_);
+  bool is_writing_ TENSORD_GUARDED_BY(mutex_) = false, is_ending_ TENSORD_GUARDED_BY(mutex_) = false;
+  bool is_over_ TENSORD_GUARDED_BY(mutex_) = false;
   Operation<WatchCall> written_{this, &WatchCall::on_written};
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 
 namespace tensord::server {
 namespace {
@@ -18,7 +19,7 @@ HealthWatch::HealthWatch(std::function<Status(const std::string& service)> statu
 
 HealthWatch::~HealthWatch() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_stopped_ = true;
   }
   changed_.notify_all();
@@ -26,7 +27,7 @@ HealthWatch::~HealthWatch() {
 }
 
 void HealthWatch::add(const std::string& service, HealthWatcher& watcher) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (watchers_.size() >= kMostWatchers) {
     fail(ErrorCode::kResourceExhausted, "the server has ", kMostWatchers, " watches of health and takes no more");
   }
@@ -39,7 +40,7 @@ void HealthWatch::add(const std::string& service, HealthWatcher& watcher) {
 }
 
 void HealthWatch::remove(HealthWatcher& watcher) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = watchers_.find(&watcher);
   if (found == watchers_.end()) return;
   const auto service = services_.find(found->second);
@@ -49,13 +50,13 @@ void HealthWatch::remove(HealthWatcher& watcher) {
 }
 
 void HealthWatch::watch() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!is_stopped_) {
     if (watchers_.empty()) {
-      changed_.wait(lock, [this] { return is_stopped_ || !watchers_.empty(); });
+      changed_.wait(lock, [this]() TENSORD_REQUIRES(mutex_) { return is_stopped_ || !watchers_.empty(); });
       continue;
     }
-    if (changed_.wait_for(lock, kInterval, [this] { return is_stopped_; })) return;
+    if (changed_.wait_for(lock, kInterval, [this]() TENSORD_REQUIRES(mutex_) { return is_stopped_; })) return;
     for (auto& [name, service] : services_) {
       const Status status = status_of_(name);
       if (std::exchange(service.status, status) == status) continue;

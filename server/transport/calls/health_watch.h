@@ -1,13 +1,12 @@
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/base/mutex.h"
 #include "core/base/thread.h"
 #include "protos/health.grpc.pb.h"
 
@@ -47,11 +46,11 @@ class HealthWatch {
   void watch();
 
   const std::function<Status(const std::string& service)> status_of_;
-  std::mutex mutex_;  // guards all below; before a watcher's
-  std::condition_variable changed_;
-  std::map<std::string, Service> services_;
-  std::unordered_map<HealthWatcher*, std::string> watchers_;
-  bool is_stopped_ = false;
+  Mutex mutex_;  // before a watcher's
+  CondVar changed_;
+  std::map<std::string, Service> services_ TENSORD_GUARDED_BY(mutex_);
+  std::unordered_map<HealthWatcher*, std::string> watchers_ TENSORD_GUARDED_BY(mutex_);
+  bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false;
   Thread thread_;
 };
 

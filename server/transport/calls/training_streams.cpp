@@ -5,9 +5,9 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
-#include <mutex>
 
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "server/executor/requests/status.h"
 #include "server/training/training_service.h"
 #include "server/transport/calls/training_batch.h"
@@ -158,13 +158,13 @@ class StreamDataCall final : public GrpcCall {
   }
 
   bool is_over() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return is_over_;
   }
 
   // False: the client has gone.
   bool start_waiting() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_waiting_ = !is_over_;
     return is_waiting_;
   }
@@ -191,7 +191,7 @@ class StreamDataCall final : public GrpcCall {
   }
 
   void read_on() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!std::exchange(is_waiting_, false)) return;
     reader_.Read(&message_, read_.begin());
   }
@@ -199,7 +199,7 @@ class StreamDataCall final : public GrpcCall {
   void on_over() override {
     bool was_waiting = false;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       is_over_ = context().IsCancelled();
       was_waiting = is_over_ && std::exchange(is_waiting_, false);
     }
@@ -230,9 +230,9 @@ class StreamDataCall final : public GrpcCall {
   std::string job_id_;
   int64_t batches_ = 0;
   bool is_complete_ = false;
-  std::mutex mutex_;
-  bool is_waiting_ = false;  // for room, without a read under way; by mutex_
-  bool is_over_ = false;     // the client has gone; by mutex_
+  Mutex mutex_;
+  bool is_waiting_ TENSORD_GUARDED_BY(mutex_) = false;  // for room, without a read under way
+  bool is_over_ TENSORD_GUARDED_BY(mutex_) = false;     // the client has gone
   Operation<StreamDataCall> read_{this, &StreamDataCall::on_read};
 };
 

@@ -1,20 +1,22 @@
 #include "server/transport/grpc/call.h"
 
+#include "core/base/mutex.h"
+
 namespace tensord::server {
 
 bool OpenStreams::add(grpc::ServerContext* context) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!is_closed_) contexts_.insert(context);
   return !is_closed_;
 }
 
 void OpenStreams::remove(grpc::ServerContext* context) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   contexts_.erase(context);
 }
 
 void OpenStreams::cancel_all() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   is_closed_ = true;
   for (grpc::ServerContext* context : contexts_) context->TryCancel();
 }

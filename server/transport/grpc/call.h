@@ -4,9 +4,10 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <utility>
+
+#include "core/base/mutex.h"
 
 #include "server/transport/access/access.h"
 #include "server/transport/grpc/event_tag.h"
@@ -35,9 +36,9 @@ class OpenStreams {
   void cancel_all();
 
  private:
-  std::mutex mutex_;
-  std::set<grpc::ServerContext*> contexts_;
-  bool is_closed_ = false;
+  Mutex mutex_;
+  std::set<grpc::ServerContext*> contexts_ TENSORD_GUARDED_BY(mutex_);
+  bool is_closed_ TENSORD_GUARDED_BY(mutex_) = false;
 };
 
 // One gRPC call, from its wait for a client to the last event of it:

@@ -11,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/base/mutex.h"
 
 namespace tensord::server {
 namespace {
@@ -89,7 +90,7 @@ Certificates::Certificates(Files files, std::chrono::seconds interval, Observer 
 Certificates::~Certificates() = default;
 
 std::shared_ptr<const Certificates::Pem> Certificates::current() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return current_;
 }
 
@@ -121,7 +122,7 @@ void Certificates::look() {
   }
   if (found.reason.empty()) {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       current_ = std::make_shared<const Pem>(std::move(found.pem));
     }
     refused_ = {};

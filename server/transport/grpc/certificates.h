@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
+
+#include "core/base/mutex.h"
 
 #include "server/repository/periodic_thread.h"
 
@@ -49,9 +50,9 @@ class Certificates {
 
   const Files files_;
   const Observer observer_;
-  mutable std::mutex mutex_;
-  std::shared_ptr<const Pem> current_;  // by mutex_
-  Found refused_;                       // by the thread that looks: what it has told already
+  mutable Mutex mutex_;
+  std::shared_ptr<const Pem> current_ TENSORD_GUARDED_BY(mutex_);
+  Found refused_;  // by the thread that looks: what it has told already
   std::unique_ptr<PeriodicThread> looks_;
 };
 

@@ -12,6 +12,7 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/base/mutex.h"
 #include "core/base/parallel.h"
 
 namespace tensord::server {
@@ -106,7 +107,7 @@ QueueThreads::QueueThreads(grpc::CompletionQueue& queue, int most)
 }
 
 void QueueThreads::shut_down() {
-  const std::lock_guard lock(deferred_mutex_);
+  const MutexLock lock(deferred_mutex_);
   is_shut_down_ = true;
   queue_.Shutdown();
 }
@@ -123,7 +124,7 @@ void QueueThreads::serve_always(Member& me) {
   pthread_getcpuclockid(pthread_self(), &me.cpu_clock);
   me.serves = true;
   if (members_.size() == 1) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     changed_.notify_all();
   }
   void* tag = nullptr;
@@ -132,7 +133,7 @@ void QueueThreads::serve_always(Member& me) {
   take_deferred(me);
   me.serves = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_stopped_ = true;
   }
   changed_.notify_all();
@@ -146,7 +147,7 @@ void QueueThreads::serve_when_needed(size_t index) {
 
 // Until one more is needed (true) or the queue is at its end.
 bool QueueThreads::watch() {
-  const std::lock_guard place(watching_);
+  const MutexLock place(watching_);
   for (bool was_saturated = false;;) {
     const QueueThreadStates begin = look();
     const int64_t idle_before_ns = was_saturated ? idle_ns() : 0;
@@ -172,7 +173,7 @@ void QueueThreads::serve_while_needed(size_t index) {
   Member& me = members_[index];
   me.serves = true;
   if (all_serve()) {
-    const std::lock_guard lock(mutex_);  // the lookout sees it, or waits already
+    const MutexLock lock(mutex_);  // the lookout sees it, or waits already
     changed_.notify_all();
   }
   QueueThreadStates last = look();
@@ -199,7 +200,7 @@ void QueueThreads::take_deferred(Member& me) {
   for (;;) {
     std::pair<void*, bool> event;
     {
-      const std::lock_guard lock(deferred_mutex_);
+      const MutexLock lock(deferred_mutex_);
       if (deferred_.empty()) return;
       event = deferred_.front();
       deferred_.pop_front();
@@ -213,7 +214,7 @@ void QueueThreads::take(Member& me, void* tag, bool ok) {
   me.steps.fetch_add(1);  // before the next line: the watch looks once more before it sleeps
   if (is_watch_asleep_.load()) {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       is_watch_asleep_ = false;
     }
     changed_.notify_all();
@@ -228,8 +229,8 @@ bool QueueThreads::all_serve() const {
 }
 
 bool QueueThreads::wait_until_all_serve() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return is_stopped_ || all_serve(); });
+  MutexLock lock(mutex_);
+  changed_.wait(lock, [this]() TENSORD_REQUIRES(mutex_) { return is_stopped_ || all_serve(); });
   return !is_stopped_;
 }
 
@@ -272,7 +273,7 @@ bool QueueThreads::serve_light_ones() {
       event.on_event(ok);
       continue;
     }
-    const std::lock_guard lock(deferred_mutex_);
+    const MutexLock lock(deferred_mutex_);
     deferred_.emplace_back(tag, ok);
     has_deferred_ = true;
   }
@@ -280,7 +281,7 @@ bool QueueThreads::serve_light_ones() {
 
 // Those that come back look for themselves, but all may wait for events by now.
 void QueueThreads::wake_for_deferred() {
-  const std::lock_guard lock(deferred_mutex_);
+  const MutexLock lock(deferred_mutex_);
   // At its end the queue keeps nobody waiting, and takes no alarm.
   if (deferred_.empty() || is_shut_down_ || is_waking_.exchange(true)) return;
   wake_alarm_.Set(&queue_, gpr_now(GPR_CLOCK_MONOTONIC), wake_.tag());
@@ -303,15 +304,16 @@ QueueThreadStates QueueThreads::look() const {
 
 // False: the queue is at its end.
 bool QueueThreads::wait_for_tick() {
-  std::unique_lock lock(mutex_);
-  return !changed_.wait_for(lock, std::chrono::nanoseconds(kTickNs), [this] { return is_stopped_; });
+  MutexLock lock(mutex_);
+  return !changed_.wait_for(lock, std::chrono::nanoseconds(kTickNs),
+                            [this]() TENSORD_REQUIRES(mutex_) { return is_stopped_; });
 }
 
 void QueueThreads::sleep_until_traffic(const QueueThreadStates& last) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   is_watch_asleep_ = true;
   if (had_events(last, look())) is_watch_asleep_ = false;  // one that began before it could see that
-  changed_.wait(lock, [this] { return !is_watch_asleep_ || is_stopped_; });
+  changed_.wait(lock, [this]() TENSORD_REQUIRES(mutex_) { return !is_watch_asleep_ || is_stopped_; });
 }
 
 }  // namespace tensord::server

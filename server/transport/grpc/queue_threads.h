@@ -4,13 +4,12 @@
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/base/thread.h"
 #include "server/transport/grpc/event_tag.h"
 
@@ -82,20 +81,20 @@ class QueueThreads {
 
   grpc::CompletionQueue& queue_;
   std::deque<Member> members_;  // the first serves always
-  std::mutex watching_;         // held by the one that watches; the next ones wait for its place
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool is_stopped_ = false;                   // by mutex_
+  Mutex watching_;              // held by the one that watches; the next ones wait for its place
+  Mutex mutex_;
+  CondVar changed_;
+  bool is_stopped_ TENSORD_GUARDED_BY(mutex_) = false;
   std::atomic<bool> is_watch_asleep_{false};  // there was no traffic; set by mutex_
 
   // What the one that looks out took and others are to handle.
   class Wake final : public EventTag {
     void on_event(bool) override {}
   };
-  std::mutex deferred_mutex_;
-  std::deque<std::pair<void*, bool>> deferred_;  // by deferred_mutex_
-  bool is_shut_down_ = false;                    // by deferred_mutex_
-  std::atomic<bool> has_deferred_{false};        // whether there are any, set by deferred_mutex_
+  Mutex deferred_mutex_;
+  std::deque<std::pair<void*, bool>> deferred_ TENSORD_GUARDED_BY(deferred_mutex_);
+  bool is_shut_down_ TENSORD_GUARDED_BY(deferred_mutex_) = false;
+  std::atomic<bool> has_deferred_{false};  // whether there are any, set by deferred_mutex_
   Wake wake_;
   grpc::Alarm wake_alarm_;              // brings wake_ to one that waits for events
   std::atomic<bool> is_waking_{false};  // and it has not come yet

@@ -3,9 +3,8 @@
 #include <grpc/grpc.h>
 #include <grpc/grpc_security.h>
 
-#include <mutex>
-
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 
 namespace tensord::server {
 namespace {
@@ -36,7 +35,7 @@ class TlsCredentials final : public grpc::ServerCredentials {
   }
 
   grpc_ssl_certificate_config_reload_status fetch(grpc_ssl_server_certificate_config** config) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::shared_ptr<const Certificates::Pem> pem = certificates_->current();
     if (pem == given_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
     const grpc_ssl_pem_key_cert_pair pair{pem->key.c_str(), pem->chain.c_str()};
@@ -49,8 +48,8 @@ class TlsCredentials final : public grpc::ServerCredentials {
 
   const std::shared_ptr<const Certificates> certificates_;
   grpc_server_credentials* credentials_ = nullptr;
-  std::mutex mutex_;
-  std::shared_ptr<const Certificates::Pem> given_;  // by mutex_
+  Mutex mutex_;
+  std::shared_ptr<const Certificates::Pem> given_ TENSORD_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -5,8 +5,9 @@
 
 #include <chrono>
 #include <deque>
-#include <mutex>
 #include <optional>
+
+#include "core/base/mutex.h"
 
 #include "server/training/training_service.h"
 #include "server/transport/grpc/unary_call.h"
@@ -68,14 +69,14 @@ class JoinCall final : public GrpcCall {
   std::shared_ptr<GrpcCall> successor() const override { return std::make_shared<JoinCall>(queue(), calls_); }
 
   void accept() override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (is_finished_) return;  // it has gone already
     read();
     sleep();
   }
 
   void refuse(const grpc::Status& status) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     finish(status);
   }
 
@@ -85,7 +86,7 @@ class JoinCall final : public GrpcCall {
     } catch (...) {
       close(to_grpc_status(current_exception_status()));
     }
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!ok) {
       finish(grpc::Status(grpc::StatusCode::CANCELLED, "the host has ended its stream"));
     } else if (!is_finished_) {
@@ -99,19 +100,24 @@ class JoinCall final : public GrpcCall {
     read_message(bytes_, *queue().limits, admission, message);
     bytes_.Clear();
     HostReport report = to_report(message);
-    if (host_) {
+    std::shared_ptr<JoinedHost> host;
+    {
+      const MutexLock lock(mutex_);
+      host = host_;
+    }
+    if (host) {
       check(!std::holds_alternative<HostInfo>(report), "hello: was said before");
-      host_->receive(std::move(report));
+      host->receive(std::move(report));
       return;
     }
     auto* info = std::get_if<HostInfo>(&report);
     check(info != nullptr, "hello: must be the first report");
     info->address = address_of(context().peer());
     const auto self = std::static_pointer_cast<JoinCall>(shared_from_this());
-    auto joined = calls_.registry().join(std::move(*info), std::make_shared<Link>(self));
+    host = calls_.registry().join(std::move(*info), std::make_shared<Link>(self));
     {
-      const std::lock_guard lock(mutex_);
-      host_ = std::move(joined);
+      const MutexLock lock(mutex_);
+      host_ = std::move(host);
     }
     send(WelcomeOrder{});
   }
@@ -119,7 +125,7 @@ class JoinCall final : public GrpcCall {
   void send(const HostOrder& order) {
     rpc::HostOrder message;
     to_message(order, message);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (is_finished_) return;
     if (waiting_.size() >= kMaxWaiting) {
       context().TryCancel();
@@ -130,14 +136,14 @@ class JoinCall final : public GrpcCall {
   }
 
   void close(const grpc::Status& status) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (is_finished_ || closing_) return;
     closing_ = status;
     write_next();
   }
 
   void on_written(bool ok) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_writing_ = false;
     if (!ok) {
       finish(closing_.value_or(grpc::Status(grpc::StatusCode::CANCELLED, "the host has gone")));
@@ -147,7 +153,7 @@ class JoinCall final : public GrpcCall {
   }
 
   void on_time(bool) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto silence = host_ ? host_->silence() : std::chrono::steady_clock::now() - made_;
     if (silence > kGone) context().TryCancel();
     if (!is_finished_) {
@@ -161,10 +167,11 @@ class JoinCall final : public GrpcCall {
 
   void on_over() override { refuse(grpc::Status(grpc::StatusCode::CANCELLED, "the host has gone")); }
 
-  // All below with the mutex.
-  void read() { stream_.Read(&bytes_, read_.begin()); }
-  void sleep() { alarm_.Set(queue().queue, std::chrono::system_clock::now() + kPingInterval, woken_.begin()); }
-  void write_next() {
+  void read() TENSORD_REQUIRES(mutex_) { stream_.Read(&bytes_, read_.begin()); }
+  void sleep() TENSORD_REQUIRES(mutex_) {
+    alarm_.Set(queue().queue, std::chrono::system_clock::now() + kPingInterval, woken_.begin());
+  }
+  void write_next() TENSORD_REQUIRES(mutex_) {
     if (is_writing_ || is_finished_) return;
     if (waiting_.empty()) {
       if (closing_) finish(*closing_);
@@ -174,7 +181,7 @@ class JoinCall final : public GrpcCall {
     stream_.Write(waiting_.front(), written_.begin());
     waiting_.pop_front();
   }
-  void finish(const grpc::Status& status) {
+  void finish(const grpc::Status& status) TENSORD_REQUIRES(mutex_) {
     if (is_finished_) return;
     waiting_.clear();
     if (is_writing_) {  // the status comes after it
@@ -192,12 +199,12 @@ class JoinCall final : public GrpcCall {
   grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context()};
   grpc::Alarm alarm_;
   const std::chrono::steady_clock::time_point made_ = std::chrono::steady_clock::now();
-  std::mutex mutex_;                  // guards all below
-  std::shared_ptr<JoinedHost> host_;  // written where reports are read
-  bool is_writing_ = false, is_finished_ = false;
-  std::deque<grpc::ByteBuffer> waiting_;
-  std::optional<grpc::Status> closing_;
-  std::string left_;
+  Mutex mutex_;
+  std::shared_ptr<JoinedHost> host_ TENSORD_GUARDED_BY(mutex_);
+  bool is_writing_ TENSORD_GUARDED_BY(mutex_) = false, is_finished_ TENSORD_GUARDED_BY(mutex_) = false;
+  std::deque<grpc::ByteBuffer> waiting_ TENSORD_GUARDED_BY(mutex_);
+  std::optional<grpc::Status> closing_ TENSORD_GUARDED_BY(mutex_);
+  std::string left_ TENSORD_GUARDED_BY(mutex_);
   Operation<JoinCall> read_{this, &JoinCall::on_read};
   Operation<JoinCall> written_{this, &JoinCall::on_written};
   Operation<JoinCall> woken_{this, &JoinCall::on_time};

@@ -5,16 +5,15 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <deque>
 #include <fstream>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <sstream>
 #include <thread>
 
 #include "core/base/log.h"
+#include "core/base/mutex.h"
 #include "core/base/thread.h"
 #include "core/distributed/proof.h"
 #include "protos/hosts.grpc.pb.h"
@@ -85,7 +84,7 @@ class Outbox {
   bool push(HostReport report) {
     rpc::HostReport message;
     to_message(report, message);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     bytes_ += message.ByteSizeLong();
     if (bytes_ > kMaxWaitingBytes) return false;
     messages_.push_back(std::move(message));
@@ -94,8 +93,9 @@ class Outbox {
   }
   // The next one, or an empty one where there was nothing for a while; none once it is closed.
   std::optional<rpc::HostReport> pop() {
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, kPingInterval, [this] { return is_closed_ || !messages_.empty(); });
+    MutexLock lock(mutex_);
+    changed_.wait_for(lock, kPingInterval,
+                      [this]() TENSORD_REQUIRES(mutex_) { return is_closed_ || !messages_.empty(); });
     if (is_closed_) return std::nullopt;
     if (messages_.empty()) return rpc::HostReport();
     rpc::HostReport message = std::move(messages_.front());
@@ -104,17 +104,17 @@ class Outbox {
     return message;
   }
   void close() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_closed_ = true;
     changed_.notify_all();
   }
 
  private:
-  std::mutex mutex_;  // guards all below
-  std::condition_variable changed_;
-  bool is_closed_ = false;
-  std::deque<rpc::HostReport> messages_;
-  size_t bytes_ = 0;
+  Mutex mutex_;
+  CondVar changed_;
+  bool is_closed_ TENSORD_GUARDED_BY(mutex_) = false;
+  std::deque<rpc::HostReport> messages_ TENSORD_GUARDED_BY(mutex_);
+  size_t bytes_ TENSORD_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace
@@ -131,7 +131,7 @@ struct HostJoiner::Impl {
 
   void stop() {
     {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       is_stopped = true;
       for (grpc::ClientContext* call : open) call->TryCancel();
     }
@@ -147,14 +147,14 @@ struct HostJoiner::Impl {
       std::string reason;
       run_logged("join", [&] { reason = session(was_joined); });
       if (was_joined) rest = kFirstRest;
-      std::unique_lock lock(mutex);
+      MutexLock lock(mutex);
       if (is_stopped) return;
       if (was_joined || reason != told) {
         log(LogLevel::kWarning, was_joined ? "the joined daemon was lost" : "cannot join",
             {{"address", options.join.address}, {"reason", reason}});
         told = reason;
       }
-      changed.wait_for(lock, rest, [this] { return is_stopped; });
+      changed.wait_for(lock, rest, [this]() TENSORD_REQUIRES(mutex) { return is_stopped; });
       if (is_stopped) return;
       rest = std::min(2 * rest, kLongestRest);
     }
@@ -168,12 +168,12 @@ struct HostJoiner::Impl {
   struct OpenCall {
     explicit OpenCall(Impl& impl) : impl(impl) {
       impl.authorize(context);
-      const std::lock_guard lock(impl.mutex);
+      const MutexLock lock(impl.mutex);
       if (impl.is_stopped) context.TryCancel();
       impl.open.insert(&context);
     }
     ~OpenCall() {
-      const std::lock_guard lock(impl.mutex);
+      const MutexLock lock(impl.mutex);
       impl.open.erase(&context);
     }
     Impl& impl;
@@ -222,7 +222,7 @@ struct HostJoiner::Impl {
   }
 
   void cancel_fetches(const grpc::ClientContext& but) {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     for (grpc::ClientContext* call : open) {
       if (call != &but) call->TryCancel();
     }
@@ -287,10 +287,10 @@ struct HostJoiner::Impl {
   FileCache cache;
   const std::shared_ptr<grpc::Channel> channel;
   const std::unique_ptr<rpc::HostService::Stub> stub;
-  std::mutex mutex;  // guards the next three
-  std::condition_variable changed;
-  bool is_stopped = false;
-  std::set<grpc::ClientContext*> open;
+  Mutex mutex;
+  CondVar changed;
+  bool is_stopped TENSORD_GUARDED_BY(mutex) = false;
+  std::set<grpc::ClientContext*> open TENSORD_GUARDED_BY(mutex);
   Thread thread;  // last: it uses the rest
 };
 

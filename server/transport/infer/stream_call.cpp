@@ -10,6 +10,7 @@
 
 #include "core/base/delay_point.h"
 #include "core/base/log.h"
+#include "core/base/mutex.h"
 #include "server/executor/requests/status.h"
 #include "server/transport/grpc/grpc_status.h"
 #include "server/transport/infer/ticket.h"
@@ -81,13 +82,12 @@ class StreamCall final : public GrpcCall {
   bool is_cancelled() const { return is_cancelled_.load(std::memory_order_relaxed); }
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
   void ask(void* tag) override { calls_.start_(&context(), &stream_, queue().queue, tag); }
   std::shared_ptr<GrpcCall> successor() const override { return std::make_shared<StreamCall>(queue(), calls_); }
   void accept() override;
   void refuse(const grpc::Status& status) override;
   void on_over() override;
-  void on_finished() override { end_event(Lock(mutex_)); }
+  void on_finished() override;
   void on_read(bool ok);
   void on_written(bool ok);
   void on_woken(bool ok);
@@ -97,18 +97,16 @@ class StreamCall final : public GrpcCall {
   bool take_message();
   bool waits_for_model(const InferTicket& ticket, absl::Status& refused);
   StreamRequest& add_request(InferTicket ticket, bool is_ordered);
-  void close(const grpc::Status& status);
+  void close(const grpc::Status& status) TENSORD_REQUIRES(mutex_);
   void cancel_requests();
-  // With the lock held: starts whatever can be started now.
-  void advance();
-  bool has_room() const;
+  // Starts whatever can be started now.
+  void advance() TENSORD_REQUIRES(mutex_);
+  bool has_room() const TENSORD_REQUIRES(mutex_);
   // A response has its turn.
-  void pass_on(const absl::Status& status, StreamAnswer answer);
+  void pass_on(const absl::Status& status, StreamAnswer answer) TENSORD_REQUIRES(mutex_);
   // Its client does not read: what waits for it is given up.
-  void give_up(const std::string& reason);
-  void start_finish();
-  // At the end of an event of the queue: what is retired goes.
-  void end_event(Lock lock);
+  void give_up(const std::string& reason) TENSORD_REQUIRES(mutex_);
+  void start_finish() TENSORD_REQUIRES(mutex_);
 
   StreamCalls& calls_;
   InferStream stream_{&context()};
@@ -116,22 +114,24 @@ class StreamCall final : public GrpcCall {
   std::atomic<bool> is_cancelled_{false};
   bool ends_on_error_ = false;
 
-  std::mutex mutex_;  // guards the rest
-  bool is_reading_ = false, is_writing_ = false, is_finishing_ = false;
-  bool is_input_over_ = false;          // the client sends no more
-  bool is_draining_ = false;            // the server takes no more
-  bool is_closing_ = false;             // ends with status_ when what waits is written
-  grpc::Status status_;                 // of is_closing_
-  std::list<StreamRequest> ordered_;    // in the order of their arrival
-  std::list<StreamRequest> decoupled_;  // of decoupled models
-  std::list<StreamAnswer> waiting_;     // responses to be written
-  RequestLimits::Admission writing_;    // of the one that is being written
-  size_t waiting_bytes_ = 0;            // of them, and of answers that wait for others
+  Mutex mutex_;
+  bool is_reading_ TENSORD_GUARDED_BY(mutex_) = false;
+  bool is_writing_ TENSORD_GUARDED_BY(mutex_) = false;
+  bool is_finishing_ TENSORD_GUARDED_BY(mutex_) = false;
+  bool is_input_over_ TENSORD_GUARDED_BY(mutex_) = false;          // the client sends no more
+  bool is_draining_ TENSORD_GUARDED_BY(mutex_) = false;            // the server takes no more
+  bool is_closing_ TENSORD_GUARDED_BY(mutex_) = false;             // ends with status_ when what waits is written
+  grpc::Status status_ TENSORD_GUARDED_BY(mutex_);                 // of is_closing_
+  std::list<StreamRequest> ordered_ TENSORD_GUARDED_BY(mutex_);    // in the order of their arrival
+  std::list<StreamRequest> decoupled_ TENSORD_GUARDED_BY(mutex_);  // of decoupled models
+  std::list<StreamAnswer> waiting_ TENSORD_GUARDED_BY(mutex_);     // responses to be written
+  RequestLimits::Admission writing_ TENSORD_GUARDED_BY(mutex_);    // of the one that is being written
+  size_t waiting_bytes_ TENSORD_GUARDED_BY(mutex_) = 0;            // of them, and of answers that wait for others
   // Requests that are over. They hold their models, which may not go on a thread that runs them: at the end of an
   // event.
-  std::list<StreamRequest> retired_;
-  bool is_waking_ = false;  // an event is on its way for their sake
-  std::unique_ptr<grpc::Alarm> alarm_;
+  std::list<StreamRequest> retired_ TENSORD_GUARDED_BY(mutex_);
+  bool is_waking_ TENSORD_GUARDED_BY(mutex_) = false;  // an event is on its way for their sake
+  std::unique_ptr<grpc::Alarm> alarm_ TENSORD_GUARDED_BY(mutex_);
 
   Operation<StreamCall> read_{this, &StreamCall::on_read};
   Operation<StreamCall> written_{this, &StreamCall::on_written};
@@ -166,24 +166,25 @@ bool StreamRequest::is_cancelled() const { return call_->is_cancelled(); }
 void StreamCall::accept() {
   ends_on_error_ = has_error_header(context());
   const bool is_taken = calls_.add(self());
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!is_taken) close(grpc::Status(grpc::StatusCode::UNAVAILABLE, kServerShutsDown));
   advance();
 }
 
 void StreamCall::refuse(const grpc::Status& status) {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   close(status);
   advance();
 }
 
 void StreamCall::on_read(bool ok) {
   if (ok && !take_message()) return;  // its model is being loaded
-  Lock lock(mutex_);
+  std::list<StreamRequest> retired;   // goes without the lock
+  const MutexLock lock(mutex_);
   is_reading_ = false;
   is_input_over_ = is_input_over_ || !ok;
   advance();
-  end_event(std::move(lock));
+  retired = std::move(retired_);
 }
 
 void StreamCall::on_loaded(bool) { on_read(true); }
@@ -238,7 +239,7 @@ bool StreamCall::waits_for_model(const InferTicket& ticket, absl::Status& refuse
 }
 
 StreamRequest& StreamCall::add_request(InferTicket ticket, bool is_ordered) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   auto& requests = is_ordered ? ordered_ : decoupled_;
   StreamRequest& request = requests.emplace_back(self(), std::move(ticket), is_ordered);
   request.self = std::prev(requests.end());
@@ -255,7 +256,7 @@ void StreamCall::deliver(StreamRequest& request, const absl::Status& status, grp
     full = error.what();
     answer.bytes.Clear();
   }
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!full.empty()) give_up(full);
   if (!request.is_ordered) {
     pass_on(status, std::move(answer));
@@ -345,29 +346,31 @@ void StreamCall::close(const grpc::Status& status) {
 }
 
 void StreamCall::on_written(bool ok) {
-  Lock lock(mutex_);
+  std::list<StreamRequest> retired;
+  const MutexLock lock(mutex_);
   is_writing_ = false;
   writing_ = {};
   if (!ok) waiting_.clear();
   advance();
-  end_event(std::move(lock));
+  retired = std::move(retired_);
 }
 
 void StreamCall::on_over() {
   TENSORD_DELAY("stream.done");
   if (context().IsCancelled()) is_cancelled_.store(true, std::memory_order_relaxed);
   if (is_cancelled()) cancel_requests();
-  Lock lock(mutex_);
+  std::list<StreamRequest> retired;
+  const MutexLock lock(mutex_);
   is_input_over_ = true;
   if (is_cancelled()) waiting_.clear();
   advance();
-  end_event(std::move(lock));
+  retired = std::move(retired_);
 }
 
 void StreamCall::cancel_requests() {
   std::set<std::shared_ptr<ModelVersion>> models;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto* requests : {&ordered_, &decoupled_}) {
       for (const StreamRequest& request : *requests) {
         if (request.ticket.model) models.insert(request.ticket.model);
@@ -378,18 +381,20 @@ void StreamCall::cancel_requests() {
 }
 
 void StreamCall::on_woken(bool) {
-  Lock lock(mutex_);
+  std::list<StreamRequest> retired;
+  const MutexLock lock(mutex_);
   is_waking_ = false;
-  end_event(std::move(lock));
+  retired = std::move(retired_);
 }
 
-void StreamCall::end_event(Lock lock) {
-  const std::list<StreamRequest> retired = std::move(retired_);
-  lock.unlock();
+void StreamCall::on_finished() {
+  std::list<StreamRequest> retired;
+  const MutexLock lock(mutex_);
+  retired = std::move(retired_);
 }
 
 void StreamCall::drain() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   is_draining_ = true;
   advance();
 }
@@ -399,20 +404,20 @@ StreamCalls::StreamCalls(ServerState& state, StartStream start) : state_(state),
 void StreamCalls::wait(const CallQueue& queue) { GrpcCall::wait_for<StreamCall>(queue, *this); }
 
 bool StreamCalls::add(const std::shared_ptr<StreamCall>& call) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   open_.emplace(call.get(), call);
   return !is_draining_;
 }
 
 void StreamCalls::remove(const StreamCall* call) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   open_.erase(call);
 }
 
 void StreamCalls::drain() {
   std::vector<std::shared_ptr<StreamCall>> calls;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_draining_ = true;
     for (const auto& [call, held] : open_) calls.push_back(held.lock());
   }

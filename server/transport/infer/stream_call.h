@@ -6,8 +6,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
+
+#include "core/base/mutex.h"
 
 #include "server/transport/grpc/call.h"
 #include "server/transport/grpc/server_state.h"
@@ -37,9 +38,9 @@ class StreamCalls {
 
   ServerState& state_;
   const StartStream start_;
-  std::mutex mutex_;
-  std::unordered_map<const StreamCall*, std::weak_ptr<StreamCall>> open_;
-  bool is_draining_ = false;  // by mutex_
+  Mutex mutex_;
+  std::unordered_map<const StreamCall*, std::weak_ptr<StreamCall>> open_ TENSORD_GUARDED_BY(mutex_);
+  bool is_draining_ TENSORD_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace tensord::server
