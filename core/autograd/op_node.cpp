@@ -56,12 +56,34 @@ Value OpNode::keep(const Tensor& tensor, size_t argument, size_t item, bool is_w
   // What lies over the memory that is written would own this node by its history, and fails its check anyway.
   const bool is_over_target = target_ && !tensor.is_meta() && tensor.storage().get() == target_;
   const Tensor kept = is_target ? copy_before_write(tensor) : is_over_target ? detach(tensor) : tensor;
+  if (hooks_are_set() && !kept.is_meta()) return pack(kept, argument, false, item);
   keeps_elements_ |= !kept.is_meta();
   if (!kept.is_meta() && (is_target || !is_written)) {
     versions_.push_back(
         {static_cast<uint8_t>(argument), false, static_cast<uint16_t>(std::min<size_t>(item, 0xFFFF)), kept.version()});
   }
   return kept;
+}
+
+Value OpNode::pack(const Tensor& tensor, size_t argument, bool is_output, size_t item) {
+  keeps_elements_ = true;
+  if (!packed_) packed_ = std::make_unique<std::vector<Packed>>();
+  packed_->push_back({argument, is_output, item, PackedTensor(tensor)});
+  return shape_of(tensor);
+}
+
+void OpNode::unpack_into(std::vector<Value>& inputs, std::vector<Value>& outputs) const {
+  for (const Packed& packed : *packed_) {
+    Value& place = packed.is_output ? outputs[packed.argument] : inputs[packed.argument];
+    Tensor tensor = packed.tensor.unpack(is_grad_enabled() && !packed.is_output);
+    if (!place.is_list()) {
+      place = std::move(tensor);
+      continue;
+    }
+    std::vector<Value> items = place.to_list()->items;
+    items[packed.item] = std::move(tensor);
+    place = ops::make_list(place.to_list()->element, std::move(items));
+  }
 }
 
 Value OpNode::keep_list(const Value& list, size_t argument) {
@@ -111,6 +133,7 @@ Value OpNode::keep_output(const Tensor& tensor, size_t output, size_t item, uint
   if (!is_bit(saved_outputs_, output) || tensor.is_meta()) {
     return result < results_.size() && results_[result].defined() ? results_[result] : shape_of(tensor);
   }
+  if (hooks_are_set()) return pack(detach(tensor), output, true, item);
   keeps_elements_ = true;
   versions_.push_back(
       {static_cast<uint8_t>(output), true, static_cast<uint16_t>(std::min<size_t>(item, 0xFFFF)), tensor.version()});
@@ -167,7 +190,7 @@ uint64_t OpNode::needed_arguments() const {
   return needed;
 }
 
-std::vector<Value> OpNode::outputs_with_history() const {
+std::vector<Value> OpNode::outputs_with_history(std::span<const Value> outputs) const {
   uint32_t result = 0;
   const auto with_history = [&](const Value& value) -> Value {
     const uint32_t number = result++;
@@ -177,7 +200,7 @@ std::vector<Value> OpNode::outputs_with_history() const {
     return out;
   };
   std::vector<Value> out;
-  for (const Value& value : outputs_) {
+  for (const Value& value : outputs) {
     if (value.is_list()) {
       std::vector<Value> items;
       for (const Value& item : value.to_list()->items) items.push_back(with_history(item));
@@ -219,16 +242,24 @@ std::vector<Tensor> OpNode::apply(std::vector<Tensor> gradients) {
   if (!op.gradient) fail(ErrorCode::kUnimplemented, "derivative for ", op.schema.full_name(), " is not implemented");
   check_versions();
   const uint64_t needed = needed_arguments();
-  const bool is_complex = has_complex_part(inputs_, outputs_, gradients);
+  std::vector<Value> unpacked_inputs, unpacked_outputs;
+  if (packed_) {
+    unpacked_inputs.assign(inputs_.begin(), inputs_.end());
+    unpacked_outputs.assign(outputs_.begin(), outputs_.end());
+    unpack_into(unpacked_inputs, unpacked_outputs);
+  }
+  const std::span<const Value> inputs = packed_ ? std::span<const Value>(unpacked_inputs) : inputs_;
+  const std::span<const Value> outputs = packed_ ? std::span<const Value>(unpacked_outputs) : outputs_;
+  const bool is_complex = has_complex_part(inputs, outputs, gradients);
   const auto gradient_of = [&](const ops::GradArgs& args) {
     return is_complex ? ops::complex_gradient(op, args) : op.gradient(args);
   };
   if (is_grad_enabled()) {
-    const std::vector<Value> outputs = outputs_with_history();
-    return by_edge(gradient_of({inputs_, outputs, gradients, needed}));
+    const std::vector<Value> recorded = outputs_with_history(outputs);
+    return by_edge(gradient_of({inputs, recorded, gradients, needed}));
   }
   const BelowAutogradScope below;
-  return by_edge(gradient_of({inputs_, outputs_, gradients, needed}));
+  return by_edge(gradient_of({inputs, outputs, gradients, needed}));
 }
 
 void OpNode::release_saved() {
@@ -237,6 +268,7 @@ void OpNode::release_saved() {
   inputs_.clear();
   outputs_.clear();
   versions_.clear();
+  packed_.reset();
 }
 
 }  // namespace tensord::autograd

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/autograd/node.h"
 #include "core/autograd/op_info.h"
+#include "core/autograd/saved_hooks.h"
 #include "core/ops/value.h"
 
 namespace tensord::autograd {
@@ -33,13 +36,22 @@ class OpNode final : public Node {
     uint16_t item;  // of a list
     uint32_t version;
   };
+  // Saved by hooks: what inputs_ or outputs_ have in its place is its shape.
+  struct Packed {
+    size_t argument;  // or result
+    bool is_output;
+    size_t item;  // of a list
+    PackedTensor tensor;
+  };
+  void unpack_into(std::vector<ops::Value>& inputs, std::vector<ops::Value>& outputs) const;
+  ops::Value pack(const Tensor& tensor, size_t argument, bool is_output, size_t item);
   ops::Value keep(const Tensor& tensor, size_t argument, size_t item, bool is_written);
   ops::Value keep_list(const ops::Value& list, size_t argument);
   ops::Value keep_output(const Tensor& tensor, size_t output, size_t item, uint32_t result);
   void check_versions() const;
   uint64_t needed_arguments() const;
   // What was kept of results, with their history when the pass itself is recorded.
-  std::vector<ops::Value> outputs_with_history() const;
+  std::vector<ops::Value> outputs_with_history(std::span<const ops::Value> outputs) const;
   std::vector<Tensor> by_edge(std::vector<ops::Value> gradients) const;
 
   const OpInfo& info_;
@@ -48,7 +60,8 @@ class OpNode final : public Node {
   bool keeps_elements_ = false, is_released_ = false;
   InlineVector<ops::Value, 4> inputs_;
   InlineVector<ops::Value, 1> outputs_;
-  InlineVector<Version, 2> versions_;  // of what is kept with its elements
+  InlineVector<Version, 2> versions_;            // of what is kept with its elements
+  std::unique_ptr<std::vector<Packed>> packed_;  // null: no hooks
 };
 
 }  // namespace tensord::autograd

@@ -40,13 +40,24 @@ void fail_released() {
 SavedTensor::SavedTensor(const Tensor& tensor, const Node* owner, uint32_t output_nr) {
   if (!tensor.defined()) return;
   check_savable(tensor);
-  tensor_ = owner ? detach(tensor) : tensor;
   owner_ = owner;
+  if (hooks_are_set() && !tensor.is_meta()) {
+    packed_ = std::make_unique<PackedTensor>(owner ? detach(tensor) : tensor);
+    output_nr_ = output_nr;
+    return;
+  }
+  tensor_ = owner ? detach(tensor) : tensor;
   version_ = tensor.version();
   output_nr_ = output_nr;
 }
 
 Tensor SavedTensor::unpack() const {
+  if (packed_) {
+    Tensor out = packed_->unpack(is_grad_enabled());
+    if (owner_ && is_differentiable(out.dtype()))
+      set_history(out, owner_->history(), owner_->is_part() ? 0 : output_nr_);
+    return out;
+  }
   if (!tensor_.defined()) return {};
   if (!owner_) {
     const NodePtr node = tensor_.version() == version_ ? NodePtr() : grad_fn(tensor_);

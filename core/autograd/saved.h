@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "core/autograd/node.h"
+#include "core/autograd/saved_hooks.h"
 #include "core/tensor/tensor.h"
 
 namespace tensord::autograd {
@@ -26,11 +28,11 @@ class SavedTensor {
   explicit SavedTensor(const Tensor& tensor, const Node* owner = nullptr, uint32_t output_nr = 0);
   // Undefined when an undefined one was saved. Throws Error when it was written.
   Tensor unpack() const;
-  void reset() { tensor_ = {}; }
 
  private:
   Tensor tensor_;
-  const Node* owner_ = nullptr;  // not owned: it owns this
+  std::unique_ptr<PackedTensor> packed_;  // in place of tensor_, where there were hooks
+  const Node* owner_ = nullptr;           // not owned: it owns this
   uint32_t version_ = 0, output_nr_ = 0;
 };
 

@@ -1,8 +1,12 @@
 #pragma once
 
-// Gradients: requires_grad, backward, grad, hooks, NoGradGuard, functions with a backward of their own, gradcheck.
+// Gradients: requires_grad, backward, grad, hooks, saved-tensor hooks, NoGradGuard, functions with a backward of their
+// own, gradcheck.
 #include "core/autograd/engine.h"
 #include "core/autograd/function.h"
+#include "core/autograd/functional.h"
 #include "core/autograd/gradcheck.h"
+#include "core/autograd/post_accumulate.h"
+#include "core/autograd/saved_hooks.h"
 #include "core/autograd/variable.h"
 #include "core/tensor/grad_mode.h"

@@ -1,0 +1,90 @@
+// Products with Jacobians and Hessians, against their formulas and finite differences.
+#include "core/autograd/functional.h"
+
+#include "tests/autograd/support.h"
+
+namespace tensord::autograd {
+namespace {
+
+using Tensors = std::vector<Tensor>;
+
+Tensor product(const Tensor& a, const Tensor& b) { return ops::call("aten::mul.Tensor", a, b); }
+
+// (x² y, x): Jacobians diag(2 x y), diag(x²); I, 0.
+Tensors function(std::span<const Tensor> in) { return {product(product(in[0], in[0]), in[1]), scale(in[0], 1)}; }
+// sum(x³ y)
+Tensor cubic(std::span<const Tensor> in) { return sum(product(product(product(in[0], in[0]), in[0]), in[1])); }
+
+struct Functional : ::testing::Test {
+  const Tensor x = leaf({1, 2}), y = constant({3, 5});
+  const Tensors inputs{x, y};
+};
+
+TEST_F(Functional, VectorJacobianProduct) {
+  const Tensors v{constant({1, 10}), constant({100, 1000})};
+  const FunctionProduct found = vjp(function, inputs, v);
+  EXPECT_EQ(numbers(found.outputs[0]), (Numbers{3, 20}));
+  EXPECT_EQ(numbers(found.product[0]), (Numbers{6 + 100, 200 + 1000}));
+  EXPECT_EQ(numbers(found.product[1]), (Numbers{1, 40}));
+  EXPECT_FALSE(requires_grad(found.product[0]));
+  EXPECT_FALSE(grad(x).defined());
+}
+
+TEST_F(Functional, JacobianVectorProduct) {
+  const Tensors v{constant({1, 10}), constant({100, 1000})};
+  const FunctionProduct found = jvp(function, inputs, v);
+  EXPECT_EQ(numbers(found.product[0]), (Numbers{6 + 100, 200 + 4000}));
+  EXPECT_EQ(numbers(found.product[1]), (Numbers{1, 10}));
+}
+
+TEST_F(Functional, JacobianHasABlockForEachPair) {
+  const NoGradGuard off;  // the function is recorded all the same
+  const auto blocks = jacobian(function, inputs);
+  EXPECT_EQ(blocks[0][0].sizes(), (Dims{2, 2}));
+  EXPECT_EQ(numbers(blocks[0][0]), (Numbers{6, 0, 0, 20}));
+  EXPECT_EQ(numbers(blocks[0][1]), (Numbers{1, 0, 0, 4}));
+  EXPECT_EQ(numbers(blocks[1][0]), (Numbers{1, 0, 0, 1}));
+  EXPECT_EQ(numbers(blocks[1][1]), (Numbers{0, 0, 0, 0}));
+}
+
+TEST_F(Functional, JacobianOfNothing) {
+  const Tensors empty{leaf({}, {0, 3})};
+  const auto blocks = jacobian([](std::span<const Tensor> in) { return Tensors{scale(in[0], 2)}; }, empty);
+  EXPECT_EQ(blocks[0][0].sizes(), (Dims{0, 3, 0, 3}));
+}
+
+TEST_F(Functional, HessianAndItsProduct) {
+  const auto blocks = hessian(cubic, inputs);
+  EXPECT_EQ(numbers(blocks[0][0]), (Numbers{18, 0, 0, 60}));
+  EXPECT_EQ(numbers(blocks[0][1]), (Numbers{3, 0, 0, 12}));
+  EXPECT_EQ(numbers(blocks[1][0]), (Numbers{3, 0, 0, 12}));
+  EXPECT_EQ(numbers(blocks[1][1]), (Numbers{0, 0, 0, 0}));
+  const Tensors v{constant({1, 2}), constant({3, 4})};
+  const FunctionProduct found = hvp(cubic, inputs, v);
+  EXPECT_EQ(numbers(found.outputs[0]), (Numbers{43}));
+  EXPECT_EQ(numbers(found.product[0]), (Numbers{18 + 9, 120 + 48}));
+  EXPECT_EQ(numbers(found.product[1]), (Numbers{3, 24}));
+}
+
+TEST_F(Functional, CreateGraphGoesOnThroughTheInputs) {
+  const Tensors one{x};
+  const auto cube = [](std::span<const Tensor> in) { return Tensors{product(product(in[0], in[0]), in[0])}; };
+  const Tensors v{constant({1, 1})};
+  for (const Tensor& slope : {vjp(cube, one, v, true).product[0], jvp(cube, one, v, true).product[0]}) {
+    EXPECT_EQ(numbers(slope), (Numbers{3, 12}));
+    const Tensor total = sum(slope);
+    EXPECT_EQ(numbers(grad(std::span(&total, 1), one)[0]), (Numbers{6, 12}));
+  }
+}
+
+TEST_F(Functional, VectorsMustFit) {
+  const Tensors short_one{constant({1})}, wrong{constant({1}), constant({1, 2})};
+  EXPECT_THAT(error_of([&] { jvp(function, inputs, short_one); }), HasSubstr("jvp: v has 1 tensors for 2"));
+  EXPECT_THAT(error_of([&] { vjp(function, inputs, wrong); }), HasSubstr("vjp: v[0] must be of sizes [2]"));
+  EXPECT_THAT(error_of([&] { hvp(cubic, inputs, wrong); }), HasSubstr("hvp: v[0] must be of sizes [2]"));
+  EXPECT_THAT(error_of([&] { hessian([](std::span<const Tensor> in) { return in[0]; }, inputs); }),
+              HasSubstr("must give a tensor of one element"));
+}
+
+}  // namespace
+}  // namespace tensord::autograd
