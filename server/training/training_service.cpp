@@ -215,10 +215,11 @@ JobStatus TrainingService::create(JobSpec spec) {
   status.base_version = source.version;
   status.progress.total_steps = status.spec.steps;
   // From here on the job has its own archive, whatever becomes of the model.
-  const std::filesystem::path archive = store_.base_archive(status.id);
+  std::filesystem::path archive = store_.base_archive(status.id);
+  if (source.file.extension() == ".py") archive.replace_extension(".py");
   link_or_copy(source.file, archive);
-  const std::string weights = jit::weights_beside(source.file.string());
-  if (!weights.empty()) link_or_copy(weights, archive.parent_path() / std::filesystem::path(weights).filename());
+  const std::filesystem::path weights = jit::weights_beside(source.file.string());
+  if (!weights.empty()) link_or_copy(weights, archive.parent_path() / ("weights" + weights.extension().string()));
   store_.save(status);
   log(LogLevel::kInfo, "training job created",
       {{"job", status.id}, {"model", status.spec.model.name}, {"version", status.base_version}});

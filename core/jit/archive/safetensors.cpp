@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "core/jit/archive/check_bools.h"
 
@@ -20,14 +21,18 @@ using Json = nlohmann::json;
 constexpr uint64_t kMaxHeader = 64 << 20;
 constexpr int kMaxDepth = 3;  // the object of tensors, a tensor, its lists
 
-DType dtype_of_code(const std::string& source, const std::string& code) {
+const std::map<std::string, DType>& dtypes() {
   static const std::map<std::string, DType> kDTypes = {
       {"F64", DType::kFloat64}, {"F32", DType::kFloat32}, {"F16", DType::kFloat16}, {"BF16", DType::kBFloat16},
       {"I64", DType::kInt64},   {"I32", DType::kInt32},   {"I16", DType::kInt16},   {"I8", DType::kInt8},
       {"U8", DType::kUInt8},    {"BOOL", DType::kBool},
   };
-  const auto found = kDTypes.find(code);
-  if (found == kDTypes.end())
+  return kDTypes;
+}
+
+DType dtype_of_code(const std::string& source, const std::string& code) {
+  const auto found = dtypes().find(code);
+  if (found == dtypes().end())
     fail(ErrorCode::kUnimplemented, source, ": tensors of dtype ", code.substr(0, 32), " are not read");
   return found->second;
 }
@@ -149,6 +154,34 @@ SafetensorsFile read_safetensors(const std::string& path, bool copies) {
   check_places(path, entries, file.size() - data_begin);
   for (const Entry& entry : entries) out.tensors.emplace_back(entry.name, make_tensor(file, entry, data_begin, copies));
   return out;
+}
+
+void write_safetensors(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& tensors) {
+  Json header = Json::object();
+  header["__metadata__"] = {{"format", "pt"}};
+  uint64_t offset = 0;
+  for (const auto& [name, tensor] : tensors) {
+    const auto code = std::ranges::find_if(dtypes(), [&](const auto& entry) { return entry.second == tensor.dtype(); });
+    if (code == dtypes().end())
+      fail(ErrorCode::kUnimplemented, path, ": '", name, "' is of type ", name_of(tensor.dtype()),
+           ", which safetensors does not have");
+    const uint64_t end = offset + tensor.size_bytes();
+    header[name] = {{"dtype", code->first},
+                    {"shape", std::vector<int64_t>(tensor.sizes().begin(), tensor.sizes().end())},
+                    {"data_offsets", {offset, end}}};
+    offset = end;
+  }
+  std::string text = header.dump();
+  text.append((8 - text.size() % 8) % 8, ' ');
+  const uint64_t size = text.size();
+  AtomicFile file(path);
+  file.write(std::string_view(reinterpret_cast<const char*>(&size), sizeof(size)));
+  file.write(text);
+  for (const auto& [name, tensor] : tensors) {
+    const Tensor row_major = tensor.to(Device{}).contiguous();
+    file.write(std::string_view(static_cast<const char*>(row_major.raw_data()), row_major.size_bytes()));
+  }
+  file.commit();
 }
 
 }  // namespace tensord::jit

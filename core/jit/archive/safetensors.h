@@ -22,4 +22,8 @@ struct SafetensorsFile {
 // kDataLoss, kResourceExhausted (a header beyond all use), kUnimplemented (a type that no tensor here has).
 SafetensorsFile read_safetensors(const std::string& path, bool copies = false);
 
+// Writes such a file, row-major and in the order given; it appears whole or not at all. Throws Error as AtomicFile
+// does, and kUnimplemented naming a tensor whose type the format does not have.
+void write_safetensors(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& tensors);
+
 }  // namespace tensord::jit

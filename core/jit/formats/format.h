@@ -44,7 +44,7 @@ struct LoadedModel {
   ops::ObjectPtr object;
   std::vector<Tensor> with_gradient;                  // those that the file says require one
   std::map<std::string, MethodSignature> signatures;  // by method
-  std::shared_ptr<const ModelFile> file;
+  std::shared_ptr<const ModelFile> file;              // null: nothing views it
   // Writes the model with its tensors as they are now, in the format it came in. Empty: it cannot, for this reason.
   std::function<void(const std::string& path)> save;
   std::string why_not_saved;

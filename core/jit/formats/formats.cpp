@@ -1,12 +1,13 @@
 #include "core/jit/formats/format.h"
 #include "core/jit/formats/onnx/onnx_format.h"
 #include "core/jit/formats/pt2/pt2.h"
+#include "core/jit/formats/source/source_format.h"
 
 namespace tensord::jit {
 
 // A new format is a folder here and a line in this list.
 std::span<const ModelFormat* const> model_formats() {
-  static const std::vector<const ModelFormat*> kFormats = {&kPt2Format, &onnx::kOnnxFormat};
+  static const std::vector<const ModelFormat*> kFormats = {&kPt2Format, &onnx::kOnnxFormat, &kSourceFormat};
   return kFormats;
 }
 

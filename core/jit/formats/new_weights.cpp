@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "core/base/error.h"
+#include "core/jit/archive/torch_file.h"
 
 namespace tensord::jit {
 namespace {
@@ -17,9 +18,32 @@ bool has_same_bytes(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 std::string weights_beside(const std::string& model) {
-  const std::filesystem::path file = std::filesystem::path(model).parent_path() / kFileName;
-  std::error_code error;
-  return std::filesystem::exists(file, error) ? file.string() : std::string();
+  const std::filesystem::path path(model);
+  std::vector<std::filesystem::path> names{kFileName};
+  if (path.extension() == ".py") {
+    names.push_back(path.stem().concat(".safetensors"));
+    names.emplace_back("weights.pt");
+  }
+  for (const std::filesystem::path& name : names) {
+    const std::filesystem::path file = path.parent_path() / name;
+    std::error_code error;
+    if (std::filesystem::exists(file, error)) return file.string();
+  }
+  return {};
+}
+
+NewWeights::NewWeights(const std::string& path, bool copies) : path_(path) {
+  if (!path.ends_with(".pt")) {
+    file_ = read_safetensors(path, copies);
+    return;
+  }
+  const ops::Value state = load_torch_file(path);
+  check(state.is_dict(), path, ": no dict of tensors, as a module's state_dict() is");
+  for (const auto& [name, value] : state.to_dict()->items()) {
+    check(name.is_string() && value.is_tensor() && value.to_tensor().defined(), path, ": '",
+          name.is_string() ? name.to_string().substr(0, 200) : name.tag_name(), "' is no tensor");
+    file_.tensors.emplace_back(name.to_string(), value.to_tensor().clone());
+  }
 }
 
 bool is_whole_storage(const Tensor& tensor) {

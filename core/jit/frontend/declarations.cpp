@@ -16,6 +16,7 @@ namespace {
 constexpr size_t kMaxClassNesting = 150;
 
 std::string module_name_of(std::string_view file) {
+  if (file.starts_with('/')) return "__torch__";  // no archive's: what somebody wrote, by its path
   if (file.starts_with("code/")) file.remove_prefix(5);
   if (file.ends_with(".py")) file.remove_suffix(3);
   std::string name(file);

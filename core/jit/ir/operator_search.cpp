@@ -35,6 +35,18 @@ void OperatorSearch::call(const Function* function) {
   }
 }
 
+bool is_call(NodeKind kind) {
+  return kind == NodeKind::kCallMethod || kind == NodeKind::kCallFunction || kind == NodeKind::kCallValue;
+}
+
+bool has_calls(const Block& block) {
+  for (const Node* node = block.first(); node; node = node->next()) {
+    if (is_call(node->kind())) return true;
+    if (std::ranges::any_of(node->blocks(), [](const Block* inner) { return has_calls(*inner); })) return true;
+  }
+  return false;
+}
+
 bool changes_shape(const ops::Op& op) {
   return op.way == ops::Way::kView && std::ranges::any_of(op.schema.arguments, [](const ops::Argument& argument) {
            return argument.alias.is_write;

@@ -29,6 +29,11 @@ class OperatorSearch {
   bool has_unknown_calls_ = false;
 };
 
+// A call of a function or method by name, or of a value.
+bool is_call(NodeKind kind);
+// Whether one is in the block or in those within it.
+bool has_calls(const Block& block);
+
 // Whether a call changes the shape of the tensor that it gets ("x.unsqueeze_(0)"), which for passes and plans a value
 // keeps as long as it lives.
 bool changes_shape(const ops::Op& op);

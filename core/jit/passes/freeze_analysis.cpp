@@ -1,6 +1,7 @@
 #include "core/jit/passes/freeze_analysis.h"
 
 #include "core/jit/ir/alias.h"
+#include "core/jit/ir/operator_search.h"
 #include "core/jit/passes/attribute_paths.h"
 #include "core/jit/passes/passes.h"
 
@@ -106,19 +107,7 @@ class ChangeFinder {
 
   bool has_calls() const {
     for (const auto& graph : graphs_) {
-      if (has_calls(*graph->block())) return true;
-    }
-    return false;
-  }
-  static bool has_calls(const Block& block) {
-    for (const Node* node = block.first(); node; node = node->next()) {
-      if (node->kind() == NodeKind::kCallMethod || node->kind() == NodeKind::kCallFunction ||
-          node->kind() == NodeKind::kCallValue) {
-        return true;
-      }
-      for (const Block* inner : node->blocks()) {
-        if (has_calls(*inner)) return true;
-      }
+      if (jit::has_calls(*graph->block())) return true;
     }
     return false;
   }

@@ -15,6 +15,7 @@
 #include "core/jit/archive/model_archive.h"
 #include "core/jit/archive/model_writer.h"
 #include "core/jit/formats/format.h"
+#include "core/jit/formats/source/source_format.h"
 #include "core/jit/frontend/compilation_unit.h"
 #include "core/jit/ir/operator_search.h"
 #include "core/jit/passes/freeze_analysis.h"
@@ -23,6 +24,7 @@
 #include "core/jit/runtime/interpreter.h"
 #include "core/jit/runtime/module_tensors.h"
 #include "core/jit/runtime/program_library.h"
+#include "core/jit/runtime/save_archive.h"
 #include "core/jit/runtime/stand_in.h"
 #include "core/tensor/allocator.h"
 
@@ -32,6 +34,7 @@ using ops::Value;
 namespace {
 
 constexpr const char* kTraining = "training";
+constexpr const char* kTorchScript = "pytorch_libtorch";  // archives and source
 
 // What a module computes by itself is never recorded; but what training uses may be no inference tensor.
 GradMode own_mode(const LoadOptions& options) { return {.is_enabled = false, .is_inference = !options.for_training}; }
@@ -140,7 +143,7 @@ struct Module::Impl {
   std::optional<NewWeights> new_weights;
   std::function<void(const std::string& path)> write;
   std::string why_not_saved;
-  std::string platform = "pytorch_libtorch";
+  std::string platform = kTorchScript;
   std::map<std::string, MethodSignature> signatures;
   std::vector<Tensor> with_gradient;  // those that the archive says require one
   std::map<std::string, Slot> slots;
@@ -193,21 +196,11 @@ void Module::Impl::find_changing_attributes() {
   is_analyzed = true;
 }
 
-// A call that was not inlined.
-bool has_call(const Block* block) {
-  for (const Node* node = block->first(); node; node = node->next()) {
-    const NodeKind kind = node->kind();
-    if (kind == NodeKind::kCallMethod || kind == NodeKind::kCallFunction || kind == NodeKind::kCallValue) return true;
-    if (std::ranges::any_of(node->blocks(), [](const Block* inner) { return has_call(inner); })) return true;
-  }
-  return false;
-}
-
 // Where nothing is called by name any more, what the method was compiled from is only memory. Other methods, if they
 // are ever asked for, are parsed again.
 void Module::Impl::forget_sources(const Method::Impl& method) {
   if (!scripts) return;
-  keeps_functions = keeps_functions || has_call(method.graph->block()) || !library->is_empty();
+  keeps_functions = keeps_functions || has_calls(*method.graph->block()) || !library->is_empty();
   if (!keeps_functions) scripts->forget_functions();
 }
 
@@ -219,10 +212,8 @@ bool Module::Impl::touches_changing_attributes(const Block* block) const {
       case NodeKind::kSetAttr:
         if (changing_names.contains(node->name())) return true;
         break;
-      case NodeKind::kCallMethod:
-      case NodeKind::kCallFunction:
-      case NodeKind::kCallValue: return true;
-      default: break;
+      default:
+        if (is_call(node->kind())) return true;
     }
     for (const Block* inner : node->blocks()) {
       if (touches_changing_attributes(inner)) return true;
@@ -399,6 +390,17 @@ std::shared_ptr<Module> Module::load(const std::string& path, LoadOptions option
   return std::shared_ptr<Module>(new Module(std::move(impl)));
 }
 
+std::shared_ptr<Module> Module::compile(const std::string& source,
+                                        const std::vector<std::pair<std::string, Tensor>>& tensors,
+                                        LoadOptions options) {
+  auto impl = std::make_unique<Impl>();
+  impl->options = std::move(options);
+  const GradModeGuard guard(own_mode(impl->options));
+  impl->take(compile_source("/source", source, tensors));
+  impl->add_slots();
+  return std::shared_ptr<Module>(new Module(std::move(impl)));
+}
+
 const Method& Module::method(const std::string& name) const {
   const auto found = impl_->slots.find(name);
   if (found == impl_->slots.end()) fail(ErrorCode::kNotFound, impl_->object->type->name(), " has no method ", name);
@@ -460,19 +462,22 @@ void Module::set_training(bool value) {
 
 void Module::save(const std::string& path) const {
   const GradModeGuard guard(own_mode(impl_->options));
-  if (!impl_->archive) {
-    check_can_save();
-    impl_->write(path);
-    return;
-  }
-  ModelWriterHooks hooks;
-  hooks.get_state = [this](const ops::ObjectPtr& object) { return impl_->get_state(object); };
+  check_can_save();
   std::unordered_set<const TensorImpl*> with_gradient;
   for (const Tensor& tensor : impl_->with_gradient) with_gradient.insert(tensor.impl());
-  hooks.requires_grad = [&](const Tensor& tensor) {
+  const auto requires_grad = [&](const Tensor& tensor) {
     return impl_->options.for_training ? autograd::requires_grad(tensor) : with_gradient.contains(tensor.impl());
   };
-  write_model_archive(path, *impl_->archive, impl_->object, hooks);
+  if (impl_->archive) {
+    ModelWriterHooks hooks;
+    hooks.get_state = [this](const ops::ObjectPtr& object) { return impl_->get_state(object); };
+    hooks.requires_grad = requires_grad;
+    write_model_archive(path, *impl_->archive, impl_->object, hooks);
+  } else if (impl_->platform == kTorchScript && !path.ends_with(".py")) {
+    save_archive(path, *impl_->functions, impl_->object, requires_grad);
+  } else {
+    impl_->write(path);
+  }
 }
 
 void Module::check_can_save() const {
@@ -482,14 +487,14 @@ void Module::check_can_save() const {
 }
 
 void Module::check_file() const {
-  if (impl_->new_weights) impl_->new_weights->file()->check_unchanged();
-  if (impl_->archive) return impl_->archive->check_unchanged();
-  impl_->file->check_unchanged();
+  if (impl_->new_weights) impl_->new_weights->check_unchanged();
+  if (impl_->archive) impl_->archive->check_unchanged();
+  if (impl_->file) impl_->file->check_unchanged();
 }
 
 size_t Module::release_file_memory() const {
-  const size_t of_weights = impl_->new_weights ? impl_->new_weights->file()->release_pages() : 0;
-  return of_weights + (impl_->archive ? impl_->archive->release_pages() : impl_->file->release_pages());
+  return (impl_->new_weights ? impl_->new_weights->release_pages() : 0) +
+         (impl_->archive ? impl_->archive->release_pages() : 0) + (impl_->file ? impl_->file->release_pages() : 0);
 }
 
 }  // namespace tensord::jit

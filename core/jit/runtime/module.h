@@ -74,6 +74,11 @@ class Module {
   // Throws Error: kNotFound (no such file), kDataLoss (truncated or altered), kUnimplemented
   // (names the operator or class), kInvalidArgument (script errors, with file, line, caret).
   static std::shared_ptr<Module> load(const std::string& path, LoadOptions options = {});
+  // The same of TorchScript source, as model.py has it: one class that derives from Module, with the tensors that it
+  // declares by their dotted names, which it has from then on; or functions, which become the methods.
+  static std::shared_ptr<Module> compile(const std::string& source,
+                                         const std::vector<std::pair<std::string, Tensor>>& tensors = {},
+                                         LoadOptions options = {});
   ~Module();
 
   const Method& method(const std::string& name) const;  // throws Error{kNotFound}
@@ -100,8 +105,9 @@ class Module {
   // Error{kFailedPrecondition} unless loaded for training. REQUIRES: no method runs meanwhile.
   void set_training(bool value);
   // Writes a file of the format that the module came from, which PyTorch and `load` read: its code, and its
-  // attributes and tensors as they are now. The file appears whole or not at all (see AtomicFile, also for errors);
-  // memory use does not grow with the weights. REQUIRES: no method runs meanwhile.
+  // attributes and tensors as they are now. One of source is written as an archive, or, where the path ends with .py,
+  // as source with weights.safetensors beside it. The file appears whole or not at all (see AtomicFile, also for
+  // errors); memory use does not grow with the weights. REQUIRES: no method runs meanwhile.
   void save(const std::string& path) const;
   // Throws Error{kUnimplemented} with the reason where models of this kind cannot be saved.
   void check_can_save() const;

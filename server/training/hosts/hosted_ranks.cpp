@@ -151,7 +151,7 @@ class HostedRanks::Start {
           count);
     RankTask task = rank_task_from_text(order.task);
     task.folder = folder_.string();
-    task.base_archive = (folder_ / "base.pt").string();
+    task.base_archive = JobStore::base_archive_in(folder_).string();
     task.data_folder = data_folder_;
     task.result.clear();
     task.nice = options.nice;

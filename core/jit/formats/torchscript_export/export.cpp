@@ -43,6 +43,9 @@ class Classes {
       } else if (value.is_object()) {
         const ops::ObjectPtr below = add(*value.to_object(), "", {});
         add_attribute(attribute, below->type->name(), std::const_pointer_cast<ops::ClassType>(below->type), below);
+      } else if (value.is_none() || value.is_number() || value.is_string()) {
+        const ops::TypePtr& kind = source.type->attributes()[i].type;
+        if (attribute != "training") add_attribute(attribute, kind->str(), kind, value);
       } else if (attribute != "training") {
         fail(ErrorCode::kUnimplemented, "attribute '", attribute, "' is a ", value.tag_name(),
              ", which is not written");
