@@ -178,7 +178,10 @@ void write_safetensors(const std::string& path, const std::vector<std::pair<std:
   file.write(std::string_view(reinterpret_cast<const char*>(&size), sizeof(size)));
   file.write(text);
   for (const auto& [name, tensor] : tensors) {
-    const Tensor row_major = tensor.to(Device{}).contiguous();
+    if (!tensor.device().is_host()) {
+      fail(ErrorCode::kFailedPrecondition, path, ": '", name, "' is on ", to_string(tensor.device()), ", not on the CPU");
+    }
+    const Tensor row_major = tensor.contiguous();
     file.write(std::string_view(static_cast<const char*>(row_major.raw_data()), row_major.size_bytes()));
   }
   file.commit();
