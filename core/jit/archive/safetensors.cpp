@@ -179,7 +179,8 @@ void write_safetensors(const std::string& path, const std::vector<std::pair<std:
   file.write(text);
   for (const auto& [name, tensor] : tensors) {
     if (!tensor.device().is_host()) {
-      fail(ErrorCode::kFailedPrecondition, path, ": '", name, "' is on ", to_string(tensor.device()), ", not on the CPU");
+      fail(ErrorCode::kFailedPrecondition, path, ": '", name, "' is on ", to_string(tensor.device()),
+           ", not on the CPU");
     }
     const Tensor row_major = tensor.contiguous();
     file.write(std::string_view(static_cast<const char*>(row_major.raw_data()), row_major.size_bytes()));
