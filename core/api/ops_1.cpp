@@ -48,6 +48,7 @@ Tensor addr_(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const k
 Tensor addr_out(const Tensor& out, const Tensor& self, const Tensor& vec1, const Tensor& vec2, const keyword::BetaAlphaArgs& keywords) { TENSORD_CALL("aten::addr.out", self, vec1, vec2, keywords.beta, keywords.alpha, out); }
 Tensor affine_grid_generator(const Tensor& theta, IntList size, Bool align_corners) { TENSORD_CALL("aten::affine_grid_generator", theta, size, align_corners); }
 Tensor alias(const Tensor& self) { TENSORD_CALL("aten::alias", self); }
+Tensor alias_copy(const Tensor& self) { TENSORD_CALL("aten::alias_copy", self); }
 Tensor all(const Tensor& self) { TENSORD_CALL("aten::all", self); }
 Tensor all(const Tensor& self, OptionalIntList dim, Bool keepdim) { TENSORD_CALL("aten::all.dims", self, dim, keepdim); }
 Tensor all(const Tensor& self, Int dim, Bool keepdim) { TENSORD_CALL("aten::all.dim", self, dim, keepdim); }
@@ -74,6 +75,7 @@ Tensor argsort(const Tensor& self, Int dim, Bool descending) { TENSORD_CALL("ate
 Tensor argsort(const Tensor& self, const keyword::StableDimDescendingArgs& keywords) { TENSORD_CALL("aten::argsort.stable", self, keywords.stable, keywords.dim, keywords.descending); }
 Tensor argwhere(const Tensor& self) { TENSORD_CALL("aten::argwhere", self); }
 Tensor as_strided(const Tensor& self, IntList size, IntList stride, std::optional<Int> storage_offset) { TENSORD_CALL("aten::as_strided", self, size, stride, storage_offset); }
+Tensor as_strided_copy(const Tensor& self, IntList size, IntList stride, std::optional<Int> storage_offset) { TENSORD_CALL("aten::as_strided_copy", self, size, stride, storage_offset); }
 Tensor as_strided_scatter(const Tensor& self, const Tensor& src, IntList size, IntList stride, std::optional<Int> storage_offset) { TENSORD_CALL("aten::as_strided_scatter", self, src, size, stride, storage_offset); }
 Tensor as_tensor(const Tensor& data, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::as_tensor", data, keywords.dtype, keywords.device); }
 Tensor as_tensor(Bool t, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::as_tensor.bool", t, keywords.dtype, keywords.device); }
@@ -240,5 +242,7 @@ Tensor cos(const Tensor& self) { TENSORD_CALL("aten::cos", self); }
 Tensor cos_(const Tensor& self) { TENSORD_CALL("aten::cos_", self); }
 Tensor cos_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::cos.out", self, out); }
 Tensor cosh(const Tensor& self) { TENSORD_CALL("aten::cosh", self); }
+Tensor cosh_(const Tensor& self) { TENSORD_CALL("aten::cosh_", self); }
+Tensor cosh_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::cosh.out", self, out); }
 
 }  // namespace tensord

@@ -5,8 +5,6 @@
 
 namespace tensord {
 
-Tensor cosh_(const Tensor& self) { TENSORD_CALL("aten::cosh_", self); }
-Tensor cosh_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::cosh.out", self, out); }
 Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, Float margin, Int reduction) { TENSORD_CALL("aten::cosine_embedding_loss", input1, input2, target, margin, reduction); }
 Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, Int dim, Float eps) { TENSORD_CALL("aten::cosine_similarity", x1, x2, dim, eps); }
 int64_t count(TensorList self, const Tensor& el) { TENSORD_CALL("aten::count.Tensor", self, el); }
@@ -42,6 +40,7 @@ Tensor diag_embed(const Tensor& self, Int offset, Int dim1, Int dim2) { TENSORD_
 Tensor diagflat(const Tensor& self, Int offset) { TENSORD_CALL("aten::diagflat", self, offset); }
 Tensor diagonal(const Tensor& self, Int offset, Int dim1, Int dim2) { TENSORD_CALL("aten::diagonal", self, offset, dim1, dim2); }
 Tensor diagonal_backward(const Tensor& grad_output, IntList input_sizes, Int offset, Int dim1, Int dim2) { TENSORD_CALL("aten::diagonal_backward", grad_output, input_sizes, offset, dim1, dim2); }
+Tensor diagonal_copy(const Tensor& self, Int offset, Int dim1, Int dim2) { TENSORD_CALL("aten::diagonal_copy", self, offset, dim1, dim2); }
 Tensor diagonal_scatter(const Tensor& self, const Tensor& src, Int offset, Int dim1, Int dim2) { TENSORD_CALL("aten::diagonal_scatter", self, src, offset, dim1, dim2); }
 Tensor diff(const Tensor& self, Int n, Int dim, const std::optional<Tensor>& prepend, const std::optional<Tensor>& append) { TENSORD_CALL("aten::diff", self, n, dim, prepend, append); }
 Tensor diff_out(const Tensor& out, const Tensor& self, Int n, Int dim, const std::optional<Tensor>& prepend, const std::optional<Tensor>& append) { TENSORD_CALL("aten::diff.out", self, n, dim, prepend, append, out); }
@@ -109,12 +108,18 @@ Tensor exp_(const Tensor& self) { TENSORD_CALL("aten::exp_", self); }
 Tensor exp_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::exp.out", self, out); }
 Tensor expand(const Tensor& self, IntList size, const keyword::ImplicitArgs& keywords) { TENSORD_CALL("aten::expand", self, size, keywords.implicit); }
 Tensor expand_as(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::expand_as", self, other); }
+Tensor expand_copy(const Tensor& self, IntList size, const keyword::ImplicitArgs& keywords) { TENSORD_CALL("aten::expand_copy", self, size, keywords.implicit); }
 Tensor expm1(const Tensor& self) { TENSORD_CALL("aten::expm1", self); }
 Tensor expm1_(const Tensor& self) { TENSORD_CALL("aten::expm1_", self); }
 Tensor expm1_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::expm1.out", self, out); }
 Tensor exponential_(const Tensor& self, Float lambd) { TENSORD_CALL("aten::exponential_", self, lambd, nullptr); }
 Tensor eye(Int n, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::eye", n, keywords.dtype, nullptr, keywords.device, nullptr); }
 Tensor eye(Int n, Int m, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::eye.m", n, m, keywords.dtype, nullptr, keywords.device, nullptr); }
+Tensor fake_quantize_per_channel_affine(const Tensor& self, const Tensor& scale, const Tensor& zero_point, Int axis, Int quant_min, Int quant_max) { TENSORD_CALL("aten::fake_quantize_per_channel_affine", self, scale, zero_point, axis, quant_min, quant_max); }
+std::tuple<Tensor, Tensor> fake_quantize_per_channel_affine_cachemask(const Tensor& self, const Tensor& scale, const Tensor& zero_point, Int axis, Int quant_min, Int quant_max) { TENSORD_CALL("aten::fake_quantize_per_channel_affine_cachemask", self, scale, zero_point, axis, quant_min, quant_max); }
+Tensor fake_quantize_per_tensor_affine(const Tensor& self, Float scale, Int zero_point, Int quant_min, Int quant_max) { TENSORD_CALL("aten::fake_quantize_per_tensor_affine", self, scale, zero_point, quant_min, quant_max); }
+Tensor fake_quantize_per_tensor_affine(const Tensor& self, const Tensor& scale, const Tensor& zero_point, Int quant_min, Int quant_max) { TENSORD_CALL("aten::fake_quantize_per_tensor_affine.tensor_qparams", self, scale, zero_point, quant_min, quant_max); }
+std::tuple<Tensor, Tensor> fake_quantize_per_tensor_affine_cachemask(const Tensor& self, Float scale, Int zero_point, Int quant_min, Int quant_max) { TENSORD_CALL("aten::fake_quantize_per_tensor_affine_cachemask", self, scale, zero_point, quant_min, quant_max); }
 Tensor feature_alpha_dropout(const Tensor& input, Float p, Bool train) { TENSORD_CALL("aten::feature_alpha_dropout", input, p, train); }
 Tensor feature_alpha_dropout_(const Tensor& self, Float p, Bool train) { TENSORD_CALL("aten::feature_alpha_dropout_", self, p, train); }
 Tensor feature_dropout(const Tensor& input, Float p, Bool train) { TENSORD_CALL("aten::feature_dropout", input, p, train); }
@@ -239,6 +244,5 @@ std::tuple<Tensor, Tensor> grid_sampler_3d_backward(const Tensor& grad_output, c
 Tensor group_norm(const Tensor& input, Int num_groups, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias, Float eps, Bool cudnn_enabled) { TENSORD_CALL("aten::group_norm", input, num_groups, weight, bias, eps, cudnn_enabled); }
 std::tuple<Tensor, Tensor> gru(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, TensorList params, Bool has_biases, Int num_layers, Float dropout, Bool train, Bool bidirectional) { TENSORD_CALL("aten::gru.data", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional); }
 std::tuple<Tensor, Tensor> gru(const Tensor& input, const Tensor& hx, TensorList params, Bool has_biases, Int num_layers, Float dropout, Bool train, Bool bidirectional, Bool batch_first) { TENSORD_CALL("aten::gru.input", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first); }
-Tensor gru_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh, const std::optional<Tensor>& b_ih, const std::optional<Tensor>& b_hh) { TENSORD_CALL("aten::gru_cell", input, hx, w_ih, w_hh, b_ih, b_hh); }
 
 }  // namespace tensord

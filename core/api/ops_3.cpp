@@ -5,6 +5,7 @@
 
 namespace tensord {
 
+Tensor gru_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh, const std::optional<Tensor>& b_ih, const std::optional<Tensor>& b_hh) { TENSORD_CALL("aten::gru_cell", input, hx, w_ih, w_hh, b_ih, b_hh); }
 Tensor gt(const Tensor& self, const Scalar& other) { TENSORD_CALL("aten::gt.Scalar", self, other); }
 Tensor gt(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::gt.Tensor", self, other); }
 Tensor gt_(const Tensor& self, const Scalar& other) { TENSORD_CALL("aten::gt_.Scalar", self, other); }
@@ -240,5 +241,8 @@ Tensor logdet(const Tensor& self) { TENSORD_CALL("aten::logdet", self); }
 Tensor logical_and(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_and", self, other); }
 Tensor logical_and_(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_and_", self, other); }
 Tensor logical_and_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_and.out", self, other, out); }
+Tensor logical_not(const Tensor& self) { TENSORD_CALL("aten::logical_not", self); }
+Tensor logical_not_(const Tensor& self) { TENSORD_CALL("aten::logical_not_", self); }
+Tensor logical_not_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::logical_not.out", self, out); }
 
 }  // namespace tensord

@@ -5,9 +5,6 @@
 
 namespace tensord {
 
-Tensor logical_not(const Tensor& self) { TENSORD_CALL("aten::logical_not", self); }
-Tensor logical_not_(const Tensor& self) { TENSORD_CALL("aten::logical_not_", self); }
-Tensor logical_not_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::logical_not.out", self, out); }
 Tensor logical_or(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_or", self, other); }
 Tensor logical_or_(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_or_", self, other); }
 Tensor logical_or_out(const Tensor& out, const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::logical_or.out", self, other, out); }
@@ -185,6 +182,7 @@ Tensor pad_sequence(TensorList sequences, Bool batch_first, Float padding_value)
 Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, Float p, Float eps, Bool keepdim) { TENSORD_CALL("aten::pairwise_distance", x1, x2, p, eps, keepdim); }
 Tensor pdist(const Tensor& self, Float p) { TENSORD_CALL("aten::pdist", self, p); }
 Tensor permute(const Tensor& self, IntList dims) { TENSORD_CALL("aten::permute", self, dims); }
+Tensor permute_copy(const Tensor& self, IntList dims) { TENSORD_CALL("aten::permute_copy", self, dims); }
 Tensor pinverse(const Tensor& self, Float rcond) { TENSORD_CALL("aten::pinverse", self, rcond); }
 Tensor pixel_shuffle(const Tensor& self, Int upscale_factor) { TENSORD_CALL("aten::pixel_shuffle", self, upscale_factor); }
 Tensor pixel_unshuffle(const Tensor& self, Int downscale_factor) { TENSORD_CALL("aten::pixel_unshuffle", self, downscale_factor); }
@@ -240,5 +238,11 @@ Tensor range(const Scalar& start, const Scalar& end, const keyword::DtypeDeviceA
 Tensor range(const Scalar& start, const Scalar& end, const Scalar& step, const keyword::DtypeDeviceArgs& keywords) { TENSORD_CALL("aten::range.step", start, end, step, keywords.dtype, nullptr, keywords.device, nullptr); }
 Tensor ravel(const Tensor& self) { TENSORD_CALL("aten::ravel", self); }
 Tensor real(const Tensor& self) { TENSORD_CALL("aten::real", self); }
+Tensor reciprocal(const Tensor& self) { TENSORD_CALL("aten::reciprocal", self); }
+Tensor reciprocal_(const Tensor& self) { TENSORD_CALL("aten::reciprocal_", self); }
+Tensor reciprocal_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::reciprocal.out", self, out); }
+Tensor reflection_pad1d(const Tensor& self, IntOrList padding) { TENSORD_CALL("aten::reflection_pad1d", self, padding); }
+Tensor reflection_pad1d_backward(const Tensor& grad_output, const Tensor& self, IntOrList padding) { TENSORD_CALL("aten::reflection_pad1d_backward", grad_output, self, padding); }
+Tensor reflection_pad2d(const Tensor& self, IntOrList padding) { TENSORD_CALL("aten::reflection_pad2d", self, padding); }
 
 }  // namespace tensord

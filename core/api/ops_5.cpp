@@ -5,12 +5,6 @@
 
 namespace tensord {
 
-Tensor reciprocal(const Tensor& self) { TENSORD_CALL("aten::reciprocal", self); }
-Tensor reciprocal_(const Tensor& self) { TENSORD_CALL("aten::reciprocal_", self); }
-Tensor reciprocal_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::reciprocal.out", self, out); }
-Tensor reflection_pad1d(const Tensor& self, IntOrList padding) { TENSORD_CALL("aten::reflection_pad1d", self, padding); }
-Tensor reflection_pad1d_backward(const Tensor& grad_output, const Tensor& self, IntOrList padding) { TENSORD_CALL("aten::reflection_pad1d_backward", grad_output, self, padding); }
-Tensor reflection_pad2d(const Tensor& self, IntOrList padding) { TENSORD_CALL("aten::reflection_pad2d", self, padding); }
 Tensor reflection_pad2d_backward(const Tensor& grad_output, const Tensor& self, IntOrList padding) { TENSORD_CALL("aten::reflection_pad2d_backward", grad_output, self, padding); }
 Tensor reflection_pad3d(const Tensor& self, IntOrList padding) { TENSORD_CALL("aten::reflection_pad3d", self, padding); }
 Tensor reflection_pad3d_backward(const Tensor& grad_output, const Tensor& self, IntOrList padding) { TENSORD_CALL("aten::reflection_pad3d_backward", grad_output, self, padding); }
@@ -96,6 +90,7 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& self, const key
 Tensor segment_reduce(const Tensor& data, std::string_view reduce, const keyword::LengthsIndicesOffsetsAxisUnsafeInitialArgs& keywords) { TENSORD_CALL("aten::segment_reduce", data, reduce, keywords.lengths, keywords.indices, keywords.offsets, keywords.axis, keywords.unsafe, keywords.initial); }
 Tensor select(const Tensor& self, Int dim, Int index) { TENSORD_CALL("aten::select.int", self, dim, index); }
 Tensor select_backward(const Tensor& grad_output, IntList input_sizes, Int dim, Int index) { TENSORD_CALL("aten::select_backward", grad_output, input_sizes, dim, index); }
+Tensor select_copy(const Tensor& self, Int dim, Int index) { TENSORD_CALL("aten::select_copy.int", self, dim, index); }
 Tensor select_scatter(const Tensor& self, const Tensor& src, Int dim, Int index) { TENSORD_CALL("aten::select_scatter", self, src, dim, index); }
 Tensor selu(const Tensor& self) { TENSORD_CALL("aten::selu", self); }
 Tensor selu_(const Tensor& self) { TENSORD_CALL("aten::selu_", self); }
@@ -129,6 +124,7 @@ Dims size(const Tensor& self) { TENSORD_CALL("aten::size", self); }
 int64_t size(const Tensor& self, Int dim) { TENSORD_CALL("aten::size.int", self, dim); }
 Tensor slice(const Tensor& self, Int dim, std::optional<Int> start, std::optional<Int> end, Int step) { TENSORD_CALL("aten::slice.Tensor", self, dim, start, end, step); }
 Tensor slice_backward(const Tensor& grad_output, IntList input_sizes, Int dim, Int start, Int end, Int step) { TENSORD_CALL("aten::slice_backward", grad_output, input_sizes, dim, start, end, step); }
+Tensor slice_copy(const Tensor& self, Int dim, std::optional<Int> start, std::optional<Int> end, Int step) { TENSORD_CALL("aten::slice_copy.Tensor", self, dim, start, end, step); }
 Tensor slice_scatter(const Tensor& self, const Tensor& src, Int dim, std::optional<Int> start, std::optional<Int> end, Int step) { TENSORD_CALL("aten::slice_scatter", self, src, dim, start, end, step); }
 std::tuple<Tensor, Tensor> slogdet(const Tensor& self) { TENSORD_CALL("aten::slogdet", self); }
 Tensor smm(const Tensor& self, const Tensor& mat2) { TENSORD_CALL("aten::smm", self, mat2); }
@@ -240,5 +236,13 @@ Tensor special_modified_bessel_k0(const Tensor& self) { TENSORD_CALL("aten::spec
 Tensor special_modified_bessel_k0_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_k0.out", self, out); }
 Tensor special_modified_bessel_k1(const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_k1", self); }
 Tensor special_modified_bessel_k1_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_modified_bessel_k1.out", self, out); }
+Tensor special_ndtr(const Tensor& self) { TENSORD_CALL("aten::special_ndtr", self); }
+Tensor special_ndtr_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_ndtr.out", self, out); }
+Tensor special_ndtri(const Tensor& self) { TENSORD_CALL("aten::special_ndtri", self); }
+Tensor special_ndtri_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_ndtri.out", self, out); }
+Tensor special_scaled_modified_bessel_k0(const Tensor& x) { TENSORD_CALL("aten::special_scaled_modified_bessel_k0", x); }
+Tensor special_scaled_modified_bessel_k0_out(const Tensor& out, const Tensor& x) { TENSORD_CALL("aten::special_scaled_modified_bessel_k0.out", x, out); }
+Tensor special_scaled_modified_bessel_k1(const Tensor& x) { TENSORD_CALL("aten::special_scaled_modified_bessel_k1", x); }
+Tensor special_scaled_modified_bessel_k1_out(const Tensor& out, const Tensor& x) { TENSORD_CALL("aten::special_scaled_modified_bessel_k1.out", x, out); }
 
 }  // namespace tensord

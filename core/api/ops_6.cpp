@@ -5,14 +5,6 @@
 
 namespace tensord {
 
-Tensor special_ndtr(const Tensor& self) { TENSORD_CALL("aten::special_ndtr", self); }
-Tensor special_ndtr_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_ndtr.out", self, out); }
-Tensor special_ndtri(const Tensor& self) { TENSORD_CALL("aten::special_ndtri", self); }
-Tensor special_ndtri_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::special_ndtri.out", self, out); }
-Tensor special_scaled_modified_bessel_k0(const Tensor& x) { TENSORD_CALL("aten::special_scaled_modified_bessel_k0", x); }
-Tensor special_scaled_modified_bessel_k0_out(const Tensor& out, const Tensor& x) { TENSORD_CALL("aten::special_scaled_modified_bessel_k0.out", x, out); }
-Tensor special_scaled_modified_bessel_k1(const Tensor& x) { TENSORD_CALL("aten::special_scaled_modified_bessel_k1", x); }
-Tensor special_scaled_modified_bessel_k1_out(const Tensor& out, const Tensor& x) { TENSORD_CALL("aten::special_scaled_modified_bessel_k1.out", x, out); }
 Tensor special_shifted_chebyshev_polynomial_t(const Tensor& x, const Tensor& n) { TENSORD_CALL("aten::special_shifted_chebyshev_polynomial_t", x, n); }
 Tensor special_shifted_chebyshev_polynomial_t(const Tensor& x, const Scalar& n) { TENSORD_CALL("aten::special_shifted_chebyshev_polynomial_t.n_scalar", x, n); }
 Tensor special_shifted_chebyshev_polynomial_t(const Scalar& x, const Tensor& n) { TENSORD_CALL("aten::special_shifted_chebyshev_polynomial_t.x_scalar", x, n); }
@@ -53,7 +45,9 @@ Tensor special_zeta_out(const Tensor& out, const Tensor& self, const Tensor& oth
 Tensor special_zeta_out(const Tensor& out, const Scalar& self, const Tensor& other) { TENSORD_CALL("aten::special_zeta.self_scalar_out", self, other, out); }
 std::vector<Tensor> split(const Tensor& self, IntList split_sizes, Int dim) { TENSORD_CALL("aten::split", self, split_sizes, dim); }
 std::vector<Tensor> split(const Tensor& self, Int split_size, Int dim) { TENSORD_CALL("aten::split.Tensor", self, split_size, dim); }
+std::vector<Tensor> split_copy(const Tensor& self, Int split_size, Int dim) { TENSORD_CALL("aten::split_copy.Tensor", self, split_size, dim); }
 std::vector<Tensor> split_with_sizes(const Tensor& self, IntList split_sizes, Int dim) { TENSORD_CALL("aten::split_with_sizes", self, split_sizes, dim); }
+std::vector<Tensor> split_with_sizes_copy(const Tensor& self, IntList split_sizes, Int dim) { TENSORD_CALL("aten::split_with_sizes_copy", self, split_sizes, dim); }
 Tensor sqrt(const Tensor& self) { TENSORD_CALL("aten::sqrt", self); }
 Tensor sqrt_(const Tensor& self) { TENSORD_CALL("aten::sqrt_", self); }
 Tensor sqrt_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::sqrt.out", self, out); }
@@ -66,6 +60,9 @@ Tensor squeeze(const Tensor& self, IntList dim) { TENSORD_CALL("aten::squeeze.di
 Tensor squeeze_(const Tensor& self) { TENSORD_CALL("aten::squeeze_", self); }
 Tensor squeeze_(const Tensor& self, Int dim) { TENSORD_CALL("aten::squeeze_.dim", self, dim); }
 Tensor squeeze_(const Tensor& self, IntList dim) { TENSORD_CALL("aten::squeeze_.dims", self, dim); }
+Tensor squeeze_copy(const Tensor& self) { TENSORD_CALL("aten::squeeze_copy", self); }
+Tensor squeeze_copy(const Tensor& self, Int dim) { TENSORD_CALL("aten::squeeze_copy.dim", self, dim); }
+Tensor squeeze_copy(const Tensor& self, IntList dim) { TENSORD_CALL("aten::squeeze_copy.dims", self, dim); }
 Tensor sspaddmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const keyword::BetaAlphaArgs& keywords) { TENSORD_CALL("aten::sspaddmm", self, mat1, mat2, keywords.beta, keywords.alpha); }
 Tensor stack(TensorList tensors, Int dim) { TENSORD_CALL("aten::stack", tensors, dim); }
 Tensor stack_out(const Tensor& out, TensorList tensors, Int dim) { TENSORD_CALL("aten::stack.out", tensors, dim, out); }
@@ -98,6 +95,7 @@ Tensor swapdims_(const Tensor& self, Int dim0, Int dim1) { TENSORD_CALL("aten::s
 std::tuple<Tensor, Tensor> symeig(const Tensor& self, Bool eigenvectors, Bool upper) { TENSORD_CALL("aten::symeig", self, eigenvectors, upper); }
 Tensor t(const Tensor& self) { TENSORD_CALL("aten::t", self); }
 Tensor t_(const Tensor& self) { TENSORD_CALL("aten::t_", self); }
+Tensor t_copy(const Tensor& self) { TENSORD_CALL("aten::t_copy", self); }
 Tensor take(const Tensor& self, const Tensor& index) { TENSORD_CALL("aten::take", self, index); }
 Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<Int> dim) { TENSORD_CALL("aten::take_along_dim", self, indices, dim); }
 Tensor take_along_dim_out(const Tensor& out, const Tensor& self, const Tensor& indices, std::optional<Int> dim) { TENSORD_CALL("aten::take_along_dim.out", self, indices, dim, out); }
@@ -136,6 +134,7 @@ std::tuple<Tensor, Tensor> topk(const Tensor& self, Int k, Int dim, Bool largest
 Tensor trace(const Tensor& self) { TENSORD_CALL("aten::trace", self); }
 Tensor transpose(const Tensor& self, Int dim0, Int dim1) { TENSORD_CALL("aten::transpose.int", self, dim0, dim1); }
 Tensor transpose_(const Tensor& self, Int dim0, Int dim1) { TENSORD_CALL("aten::transpose_", self, dim0, dim1); }
+Tensor transpose_copy(const Tensor& self, Int dim0, Int dim1) { TENSORD_CALL("aten::transpose_copy.int", self, dim0, dim1); }
 Tensor trapezoid(const Tensor& y, const keyword::DxDimArgs& keywords) { TENSORD_CALL("aten::trapezoid.dx", y, keywords.dx, keywords.dim); }
 Tensor trapezoid(const Tensor& y, const Tensor& x, const keyword::DimArgs& keywords) { TENSORD_CALL("aten::trapezoid.x", y, x, keywords.dim); }
 Tensor trapz(const Tensor& y, const keyword::DxDimArgs2& keywords) { TENSORD_CALL("aten::trapz.dx", y, keywords.dx, keywords.dim); }
@@ -155,9 +154,11 @@ Tensor trunc_(const Tensor& self) { TENSORD_CALL("aten::trunc_", self); }
 Tensor trunc_out(const Tensor& out, const Tensor& self) { TENSORD_CALL("aten::trunc.out", self, out); }
 Tensor type_as(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::type_as", self, other); }
 std::vector<Tensor> unbind(const Tensor& self, Int dim) { TENSORD_CALL("aten::unbind.int", self, dim); }
+std::vector<Tensor> unbind_copy(const Tensor& self, Int dim) { TENSORD_CALL("aten::unbind_copy.int", self, dim); }
 Tensor unflatten(const Tensor& self, Int dim, IntList sizes) { TENSORD_CALL("aten::unflatten.int", self, dim, sizes); }
 Tensor unfold(const Tensor& self, Int dimension, Int size, Int step) { TENSORD_CALL("aten::unfold", self, dimension, size, step); }
 Tensor unfold_backward(const Tensor& grad_in, IntList input_sizes, Int dim, Int size, Int step) { TENSORD_CALL("aten::unfold_backward", grad_in, input_sizes, dim, size, step); }
+Tensor unfold_copy(const Tensor& self, Int dimension, Int size, Int step) { TENSORD_CALL("aten::unfold_copy", self, dimension, size, step); }
 Tensor uniform_(const Tensor& self, Float from, Float to) { TENSORD_CALL("aten::uniform_", self, from, to, nullptr); }
 std::tuple<Tensor, Tensor, Tensor> unique_consecutive(const Tensor& self, Bool return_inverse, Bool return_counts, std::optional<Int> dim) { TENSORD_CALL("aten::unique_consecutive", self, return_inverse, return_counts, dim); }
 std::tuple<Tensor, Tensor, Tensor> unique_dim(const Tensor& self, Int dim, Bool sorted, Bool return_inverse, Bool return_counts) { TENSORD_CALL("aten::unique_dim", self, dim, sorted, return_inverse, return_counts); }
@@ -166,6 +167,7 @@ std::vector<Tensor> unsafe_split(const Tensor& self, Int split_size, Int dim) { 
 std::vector<Tensor> unsafe_split_with_sizes(const Tensor& self, IntList split_sizes, Int dim) { TENSORD_CALL("aten::unsafe_split_with_sizes", self, split_sizes, dim); }
 Tensor unsqueeze(const Tensor& self, Int dim) { TENSORD_CALL("aten::unsqueeze", self, dim); }
 Tensor unsqueeze_(const Tensor& self, Int dim) { TENSORD_CALL("aten::unsqueeze_", self, dim); }
+Tensor unsqueeze_copy(const Tensor& self, Int dim) { TENSORD_CALL("aten::unsqueeze_copy", self, dim); }
 Tensor upsample_bicubic2d(const Tensor& self, IntOrList output_size, Bool align_corners, std::optional<Float> scales_h, std::optional<Float> scales_w) { TENSORD_CALL("aten::upsample_bicubic2d", self, output_size, align_corners, scales_h, scales_w); }
 Tensor upsample_bicubic2d(const Tensor& input, OptionalIntList output_size, Bool align_corners, OptionalFloatList scale_factors) { TENSORD_CALL("aten::upsample_bicubic2d.vec", input, output_size, align_corners, scale_factors); }
 Tensor upsample_bicubic2d_backward(const Tensor& grad_output, IntOrList output_size, IntOrList input_size, Bool align_corners, std::optional<Float> scales_h, std::optional<Float> scales_w) { TENSORD_CALL("aten::upsample_bicubic2d_backward", grad_output, output_size, input_size, align_corners, scales_h, scales_w); }
@@ -216,6 +218,8 @@ Tensor view(const Tensor& self, DType dtype) { TENSORD_CALL("aten::view.dtype", 
 Tensor view_as(const Tensor& self, const Tensor& other) { TENSORD_CALL("aten::view_as", self, other); }
 Tensor view_as_complex(const Tensor& self) { TENSORD_CALL("aten::view_as_complex", self); }
 Tensor view_as_real(const Tensor& self) { TENSORD_CALL("aten::view_as_real", self); }
+Tensor view_copy(const Tensor& self, IntList size) { TENSORD_CALL("aten::view_copy", self, size); }
+Tensor view_copy(const Tensor& self, DType dtype) { TENSORD_CALL("aten::view_copy.dtype", self, dtype); }
 std::vector<Tensor> vsplit(const Tensor& self, IntList indices) { TENSORD_CALL("aten::vsplit.array", self, indices); }
 std::vector<Tensor> vsplit(const Tensor& self, Int sections) { TENSORD_CALL("aten::vsplit.int", self, sections); }
 Tensor vstack(TensorList tensors) { TENSORD_CALL("aten::vstack", tensors); }

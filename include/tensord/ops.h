@@ -327,6 +327,7 @@ Tensor addr_(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const k
 Tensor addr_out(const Tensor& out, const Tensor& self, const Tensor& vec1, const Tensor& vec2, const keyword::BetaAlphaArgs& keywords = {});  // addr.out
 Tensor affine_grid_generator(const Tensor& theta, IntList size, Bool align_corners);  // affine_grid_generator
 Tensor alias(const Tensor& self);  // alias
+Tensor alias_copy(const Tensor& self);  // alias_copy
 Tensor all(const Tensor& self);  // all
 Tensor all(const Tensor& self, OptionalIntList dim, Bool keepdim = false);  // all.dims
 Tensor all(const Tensor& self, Int dim, Bool keepdim = false);  // all.dim
@@ -353,6 +354,7 @@ Tensor argsort(const Tensor& self, Int dim = -1, Bool descending = false);  // a
 Tensor argsort(const Tensor& self, const keyword::StableDimDescendingArgs& keywords);  // argsort.stable
 Tensor argwhere(const Tensor& self);  // argwhere
 Tensor as_strided(const Tensor& self, IntList size, IntList stride, std::optional<Int> storage_offset = std::nullopt);  // as_strided
+Tensor as_strided_copy(const Tensor& self, IntList size, IntList stride, std::optional<Int> storage_offset = std::nullopt);  // as_strided_copy
 Tensor as_strided_scatter(const Tensor& self, const Tensor& src, IntList size, IntList stride, std::optional<Int> storage_offset = std::nullopt);  // as_strided_scatter
 Tensor as_tensor(const Tensor& data, const keyword::DtypeDeviceArgs& keywords = {});  // as_tensor
 Tensor as_tensor(Bool t, const keyword::DtypeDeviceArgs& keywords = {});  // as_tensor.bool
@@ -556,6 +558,7 @@ Tensor diag_embed(const Tensor& self, Int offset = 0, Int dim1 = -2, Int dim2 = 
 Tensor diagflat(const Tensor& self, Int offset = 0);  // diagflat
 Tensor diagonal(const Tensor& self, Int offset = 0, Int dim1 = 0, Int dim2 = 1);  // diagonal
 Tensor diagonal_backward(const Tensor& grad_output, IntList input_sizes, Int offset, Int dim1, Int dim2);  // diagonal_backward
+Tensor diagonal_copy(const Tensor& self, Int offset = 0, Int dim1 = 0, Int dim2 = 1);  // diagonal_copy
 Tensor diagonal_scatter(const Tensor& self, const Tensor& src, Int offset = 0, Int dim1 = 0, Int dim2 = 1);  // diagonal_scatter
 Tensor diff(const Tensor& self, Int n = 1, Int dim = -1, const std::optional<Tensor>& prepend = std::nullopt, const std::optional<Tensor>& append = std::nullopt);  // diff
 Tensor diff_out(const Tensor& out, const Tensor& self, Int n = 1, Int dim = -1, const std::optional<Tensor>& prepend = std::nullopt, const std::optional<Tensor>& append = std::nullopt);  // diff.out
@@ -623,12 +626,18 @@ Tensor exp_(const Tensor& self);  // exp_
 Tensor exp_out(const Tensor& out, const Tensor& self);  // exp.out
 Tensor expand(const Tensor& self, IntList size, const keyword::ImplicitArgs& keywords = {});  // expand
 Tensor expand_as(const Tensor& self, const Tensor& other);  // expand_as
+Tensor expand_copy(const Tensor& self, IntList size, const keyword::ImplicitArgs& keywords = {});  // expand_copy
 Tensor expm1(const Tensor& self);  // expm1
 Tensor expm1_(const Tensor& self);  // expm1_
 Tensor expm1_out(const Tensor& out, const Tensor& self);  // expm1.out
 Tensor exponential_(const Tensor& self, Float lambd = 1.);  // exponential_
 Tensor eye(Int n, const keyword::DtypeDeviceArgs& keywords = {});  // eye
 Tensor eye(Int n, Int m, const keyword::DtypeDeviceArgs& keywords = {});  // eye.m
+Tensor fake_quantize_per_channel_affine(const Tensor& self, const Tensor& scale, const Tensor& zero_point, Int axis, Int quant_min, Int quant_max);  // fake_quantize_per_channel_affine
+std::tuple<Tensor, Tensor> fake_quantize_per_channel_affine_cachemask(const Tensor& self, const Tensor& scale, const Tensor& zero_point, Int axis, Int quant_min, Int quant_max);  // fake_quantize_per_channel_affine_cachemask
+Tensor fake_quantize_per_tensor_affine(const Tensor& self, Float scale, Int zero_point, Int quant_min, Int quant_max);  // fake_quantize_per_tensor_affine
+Tensor fake_quantize_per_tensor_affine(const Tensor& self, const Tensor& scale, const Tensor& zero_point, Int quant_min, Int quant_max);  // fake_quantize_per_tensor_affine.tensor_qparams
+std::tuple<Tensor, Tensor> fake_quantize_per_tensor_affine_cachemask(const Tensor& self, Float scale, Int zero_point, Int quant_min, Int quant_max);  // fake_quantize_per_tensor_affine_cachemask
 Tensor feature_alpha_dropout(const Tensor& input, Float p, Bool train);  // feature_alpha_dropout
 Tensor feature_alpha_dropout_(const Tensor& self, Float p, Bool train);  // feature_alpha_dropout_
 Tensor feature_dropout(const Tensor& input, Float p, Bool train);  // feature_dropout
@@ -1169,6 +1178,7 @@ Tensor pad_sequence(TensorList sequences, Bool batch_first = false, Float paddin
 Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, Float p = 2., Float eps = 9.9999999999999995e-07, Bool keepdim = false);  // pairwise_distance
 Tensor pdist(const Tensor& self, Float p = 2.);  // pdist
 Tensor permute(const Tensor& self, IntList dims);  // permute
+Tensor permute_copy(const Tensor& self, IntList dims);  // permute_copy
 Tensor pinverse(const Tensor& self, Float rcond = 1.0000000000000001e-15);  // pinverse
 Tensor pixel_shuffle(const Tensor& self, Int upscale_factor);  // pixel_shuffle
 Tensor pixel_unshuffle(const Tensor& self, Int downscale_factor);  // pixel_unshuffle
@@ -1315,6 +1325,7 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& self, const key
 Tensor segment_reduce(const Tensor& data, std::string_view reduce, const keyword::LengthsIndicesOffsetsAxisUnsafeInitialArgs& keywords = {});  // segment_reduce
 Tensor select(const Tensor& self, Int dim, Int index);  // select.int
 Tensor select_backward(const Tensor& grad_output, IntList input_sizes, Int dim, Int index);  // select_backward
+Tensor select_copy(const Tensor& self, Int dim, Int index);  // select_copy.int
 Tensor select_scatter(const Tensor& self, const Tensor& src, Int dim, Int index);  // select_scatter
 Tensor selu(const Tensor& self);  // selu
 Tensor selu_(const Tensor& self);  // selu_
@@ -1348,6 +1359,7 @@ Dims size(const Tensor& self);  // size
 int64_t size(const Tensor& self, Int dim);  // size.int
 Tensor slice(const Tensor& self, Int dim = 0, std::optional<Int> start = std::nullopt, std::optional<Int> end = std::nullopt, Int step = 1);  // slice.Tensor
 Tensor slice_backward(const Tensor& grad_output, IntList input_sizes, Int dim, Int start, Int end, Int step);  // slice_backward
+Tensor slice_copy(const Tensor& self, Int dim = 0, std::optional<Int> start = std::nullopt, std::optional<Int> end = std::nullopt, Int step = 1);  // slice_copy.Tensor
 Tensor slice_scatter(const Tensor& self, const Tensor& src, Int dim = 0, std::optional<Int> start = std::nullopt, std::optional<Int> end = std::nullopt, Int step = 1);  // slice_scatter
 std::tuple<Tensor, Tensor> slogdet(const Tensor& self);  // slogdet
 Tensor smm(const Tensor& self, const Tensor& mat2);  // smm
@@ -1507,7 +1519,9 @@ Tensor special_zeta_out(const Tensor& out, const Tensor& self, const Tensor& oth
 Tensor special_zeta_out(const Tensor& out, const Scalar& self, const Tensor& other);  // special_zeta.self_scalar_out
 std::vector<Tensor> split(const Tensor& self, IntList split_sizes, Int dim = 0);  // split
 std::vector<Tensor> split(const Tensor& self, Int split_size, Int dim = 0);  // split.Tensor
+std::vector<Tensor> split_copy(const Tensor& self, Int split_size, Int dim = 0);  // split_copy.Tensor
 std::vector<Tensor> split_with_sizes(const Tensor& self, IntList split_sizes, Int dim = 0);  // split_with_sizes
+std::vector<Tensor> split_with_sizes_copy(const Tensor& self, IntList split_sizes, Int dim = 0);  // split_with_sizes_copy
 Tensor sqrt(const Tensor& self);  // sqrt
 Tensor sqrt_(const Tensor& self);  // sqrt_
 Tensor sqrt_out(const Tensor& out, const Tensor& self);  // sqrt.out
@@ -1520,6 +1534,9 @@ Tensor squeeze(const Tensor& self, IntList dim);  // squeeze.dims
 Tensor squeeze_(const Tensor& self);  // squeeze_
 Tensor squeeze_(const Tensor& self, Int dim);  // squeeze_.dim
 Tensor squeeze_(const Tensor& self, IntList dim);  // squeeze_.dims
+Tensor squeeze_copy(const Tensor& self);  // squeeze_copy
+Tensor squeeze_copy(const Tensor& self, Int dim);  // squeeze_copy.dim
+Tensor squeeze_copy(const Tensor& self, IntList dim);  // squeeze_copy.dims
 Tensor sspaddmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const keyword::BetaAlphaArgs& keywords = {});  // sspaddmm
 Tensor stack(TensorList tensors, Int dim = 0);  // stack
 Tensor stack_out(const Tensor& out, TensorList tensors, Int dim = 0);  // stack.out
@@ -1552,6 +1569,7 @@ Tensor swapdims_(const Tensor& self, Int dim0, Int dim1);  // swapdims_
 std::tuple<Tensor, Tensor> symeig(const Tensor& self, Bool eigenvectors = false, Bool upper = true);  // symeig
 Tensor t(const Tensor& self);  // t
 Tensor t_(const Tensor& self);  // t_
+Tensor t_copy(const Tensor& self);  // t_copy
 Tensor take(const Tensor& self, const Tensor& index);  // take
 Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<Int> dim = std::nullopt);  // take_along_dim
 Tensor take_along_dim_out(const Tensor& out, const Tensor& self, const Tensor& indices, std::optional<Int> dim = std::nullopt);  // take_along_dim.out
@@ -1590,6 +1608,7 @@ std::tuple<Tensor, Tensor> topk(const Tensor& self, Int k, Int dim = -1, Bool la
 Tensor trace(const Tensor& self);  // trace
 Tensor transpose(const Tensor& self, Int dim0, Int dim1);  // transpose.int
 Tensor transpose_(const Tensor& self, Int dim0, Int dim1);  // transpose_
+Tensor transpose_copy(const Tensor& self, Int dim0, Int dim1);  // transpose_copy.int
 Tensor trapezoid(const Tensor& y, const keyword::DxDimArgs& keywords = {});  // trapezoid.dx
 Tensor trapezoid(const Tensor& y, const Tensor& x, const keyword::DimArgs& keywords = {});  // trapezoid.x
 Tensor trapz(const Tensor& y, const keyword::DxDimArgs2& keywords = {});  // trapz.dx
@@ -1609,9 +1628,11 @@ Tensor trunc_(const Tensor& self);  // trunc_
 Tensor trunc_out(const Tensor& out, const Tensor& self);  // trunc.out
 Tensor type_as(const Tensor& self, const Tensor& other);  // type_as
 std::vector<Tensor> unbind(const Tensor& self, Int dim = 0);  // unbind.int
+std::vector<Tensor> unbind_copy(const Tensor& self, Int dim = 0);  // unbind_copy.int
 Tensor unflatten(const Tensor& self, Int dim, IntList sizes);  // unflatten.int
 Tensor unfold(const Tensor& self, Int dimension, Int size, Int step);  // unfold
 Tensor unfold_backward(const Tensor& grad_in, IntList input_sizes, Int dim, Int size, Int step);  // unfold_backward
+Tensor unfold_copy(const Tensor& self, Int dimension, Int size, Int step);  // unfold_copy
 Tensor uniform_(const Tensor& self, Float from = 0., Float to = 1.);  // uniform_
 std::tuple<Tensor, Tensor, Tensor> unique_consecutive(const Tensor& self, Bool return_inverse = false, Bool return_counts = false, std::optional<Int> dim = std::nullopt);  // unique_consecutive
 std::tuple<Tensor, Tensor, Tensor> unique_dim(const Tensor& self, Int dim, Bool sorted = true, Bool return_inverse = false, Bool return_counts = false);  // unique_dim
@@ -1620,6 +1641,7 @@ std::vector<Tensor> unsafe_split(const Tensor& self, Int split_size, Int dim = 0
 std::vector<Tensor> unsafe_split_with_sizes(const Tensor& self, IntList split_sizes, Int dim = 0);  // unsafe_split_with_sizes
 Tensor unsqueeze(const Tensor& self, Int dim);  // unsqueeze
 Tensor unsqueeze_(const Tensor& self, Int dim);  // unsqueeze_
+Tensor unsqueeze_copy(const Tensor& self, Int dim);  // unsqueeze_copy
 Tensor upsample_bicubic2d(const Tensor& self, IntOrList output_size, Bool align_corners, std::optional<Float> scales_h = std::nullopt, std::optional<Float> scales_w = std::nullopt);  // upsample_bicubic2d
 Tensor upsample_bicubic2d(const Tensor& input, OptionalIntList output_size, Bool align_corners, OptionalFloatList scale_factors);  // upsample_bicubic2d.vec
 Tensor upsample_bicubic2d_backward(const Tensor& grad_output, IntOrList output_size, IntOrList input_size, Bool align_corners, std::optional<Float> scales_h = std::nullopt, std::optional<Float> scales_w = std::nullopt);  // upsample_bicubic2d_backward
@@ -1670,6 +1692,8 @@ Tensor view(const Tensor& self, DType dtype);  // view.dtype
 Tensor view_as(const Tensor& self, const Tensor& other);  // view_as
 Tensor view_as_complex(const Tensor& self);  // view_as_complex
 Tensor view_as_real(const Tensor& self);  // view_as_real
+Tensor view_copy(const Tensor& self, IntList size);  // view_copy
+Tensor view_copy(const Tensor& self, DType dtype);  // view_copy.dtype
 std::vector<Tensor> vsplit(const Tensor& self, IntList indices);  // vsplit.array
 std::vector<Tensor> vsplit(const Tensor& self, Int sections);  // vsplit.int
 Tensor vstack(TensorList tensors);  // vstack

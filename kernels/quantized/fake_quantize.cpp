@@ -1,0 +1,136 @@
+#include "core/ops/op.h"
+#include "core/ops/run.h"
+
+// Rounding to a quantised grid and back, as models have it that are trained for quantisation. The gradient goes
+// straight through where the grid was not left.
+namespace tensord::kernels {
+namespace {
+
+using ops::call;
+using ops::GradArgs;
+using ops::Value;
+
+struct Grid {
+  Tensor output, mask;  // the mask: elements within the grid
+};
+
+// `inverse`, `zero_point` and `scale` are numbers, or tensors that broadcast with x. What is not finite goes to the
+// grid's beginning, as the conversion to an integer that PyTorch makes has it.
+Grid round_to_grid(const Tensor& x, const Value& inverse, const Value& zero_point, const Value& scale, int64_t min,
+                   int64_t max) {
+  const auto with = [](const char* name, const Tensor& a, const Value& b) {
+    return call(concat("aten::", name, b.is_tensor() ? ".Tensor" : ".Scalar").c_str(), a, b);
+  };
+  const Tensor places = with("add", call("aten::round", with("mul", x, inverse)), zero_point);
+  const Tensor is_finite = call("aten::isfinite", places);
+  const Tensor place = call("aten::where.ScalarOther", is_finite, places, static_cast<double>(min));
+  const Tensor mask =
+      call("aten::logical_and", is_finite,
+           call("aten::logical_and", call("aten::ge.Scalar", place, min), call("aten::le.Scalar", place, max)));
+  const Tensor kept = call("aten::clamp", place, min, max);
+  return {with("mul", with("sub", kept, zero_point), scale), mask};
+}
+
+Grid per_tensor(const Tensor& x, double scale, int64_t zero_point, int64_t min, int64_t max) {
+  check(is_floating(x.dtype()) && x.dtype() != DType::kBFloat16,
+        "expected a tensor of float32, float64 or float16, got ", name_of(x.dtype()));
+  check(min <= max, "`quant_min` should be less than or equal to `quant_max`.");
+  check(zero_point >= min && zero_point <= max, "`zero_point` must be between `quant_min` and `quant_max`.");
+  // Of single precision, whatever the tensor is.
+  const float step = static_cast<float>(scale), inverse = 1.0f / step;
+  const bool is_half = x.dtype() == DType::kFloat16;
+  Grid grid = round_to_grid(is_half ? x.to(DType::kFloat32) : x, double{inverse}, static_cast<double>(zero_point),
+                            double{step}, min, max);
+  if (is_half) grid.output = grid.output.to(DType::kFloat16);
+  return grid;
+}
+
+Grid per_channel(const Tensor& x, const Tensor& scale, const Tensor& zero_point, int64_t axis, int64_t min,
+                 int64_t max) {
+  check(x.dtype() == DType::kFloat32, "expected a tensor of float32, got ", name_of(x.dtype()));
+  check(min <= max, "`quant_min` should be less than or equal to `quant_max`.");
+  check(scale.dtype() == DType::kFloat32, "Scale must be Float, found ", name_of(scale.dtype()));
+  check(zero_point.dtype() == DType::kInt32 || zero_point.dtype() == DType::kFloat32,
+        "Zero-point must be Int32 or Float, found ", name_of(zero_point.dtype()));
+  check(scale.ndim() == 1 && zero_point.ndim() == 1 && scale.numel() == zero_point.numel(),
+        "scale and zero-point need to be 1-D tensors of the same dimensions");
+  check(axis >= 0 && axis < x.ndim(), "`axis` must be between 0 and number of dimensions of input");
+  check(scale.numel() == x.sizes()[axis], "dimensions of scale and zero-point are not consistent with input tensor");
+  check(call("aten::all", call("aten::logical_and", call("aten::ge.Scalar", zero_point, min),
+                               call("aten::le.Scalar", zero_point, max)))
+            .item_bool(),
+        "`zero_point` must be between `quant_min` and `quant_max`.");
+  Dims sizes(x.sizes().size(), 1);
+  sizes[static_cast<size_t>(axis)] = scale.numel();
+  const auto shaped = [&](const Tensor& a) { return call("aten::reshape", a.to(DType::kFloat32), sizes); };
+  return round_to_grid(x, call("aten::reciprocal", shaped(scale)), shaped(zero_point), shaped(scale), min, max);
+}
+
+std::vector<Tensor> through(const GradArgs& args, const Tensor& mask) {
+  std::vector<Tensor> gradients(args.inputs.size());
+  if (args.needs(0)) gradients[0] = call("aten::mul.Tensor", args.grad_outputs[0], mask);
+  return gradients;
+}
+std::vector<Tensor> through_result(const GradArgs& args) { return through(args, args.outputs[1].to_tensor()); }
+
+OP("aten::fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int quant_min, int quant_max) -> "
+   "Tensor")
+    .direct([](const Tensor& x, double scale, int64_t zero_point, int64_t min, int64_t max) {
+      return per_tensor(x, scale, zero_point, min, max).output;
+    })
+    .runs(ops::Way::kComposite)
+    .gradient([](const GradArgs& args) {
+      const auto& v = args.inputs;
+      return through(
+          args,
+          per_tensor(v[0].to_tensor(), v[1].to_scalar().to_double(), v[2].to_int(), v[3].to_int(), v[4].to_int()).mask);
+    })
+    .saves("self");
+OP("aten::fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, int quant_min, "
+   "int "
+   "quant_max) -> Tensor")
+    .direct([](const Tensor& x, const Tensor& scale, const Tensor& zero_point, int64_t min, int64_t max) {
+      return per_tensor(x, scale.item_double(), zero_point.item_int(), min, max).output;
+    })
+    .runs(ops::Way::kComposite)
+    .gradient([](const GradArgs& args) {
+      const auto& v = args.inputs;
+      return through(args, per_tensor(v[0].to_tensor(), v[1].to_tensor().item_double(), v[2].to_tensor().item_int(),
+                                      v[3].to_int(), v[4].to_int())
+                               .mask);
+    })
+    .saves("self, scale, zero_point");
+OP("aten::fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int zero_point, int quant_min, int "
+   "quant_max) -> (Tensor output, Tensor mask)")
+    .direct([](const Tensor& x, double scale, int64_t zero_point, int64_t min, int64_t max) {
+      Grid grid = per_tensor(x, scale, zero_point, min, max);
+      return std::tuple(grid.output, grid.mask);
+    })
+    .runs(ops::Way::kComposite)
+    .gradient(through_result)
+    .saves("result1");
+OP("aten::fake_quantize_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, int axis, int quant_min, int "
+   "quant_max) -> Tensor")
+    .direct([](const Tensor& x, const Tensor& scale, const Tensor& zero_point, int64_t axis, int64_t min, int64_t max) {
+      return per_channel(x, scale, zero_point, axis, min, max).output;
+    })
+    .runs(ops::Way::kComposite)
+    .gradient([](const GradArgs& args) {
+      const auto& v = args.inputs;
+      return through(args, per_channel(v[0].to_tensor(), v[1].to_tensor(), v[2].to_tensor(), v[3].to_int(),
+                                       v[4].to_int(), v[5].to_int())
+                               .mask);
+    })
+    .saves("self, scale, zero_point");
+OP("aten::fake_quantize_per_channel_affine_cachemask(Tensor self, Tensor scale, Tensor zero_point, int axis, int "
+   "quant_min, int quant_max) -> (Tensor output, Tensor mask)")
+    .direct([](const Tensor& x, const Tensor& scale, const Tensor& zero_point, int64_t axis, int64_t min, int64_t max) {
+      Grid grid = per_channel(x, scale, zero_point, axis, min, max);
+      return std::tuple(grid.output, grid.mask);
+    })
+    .runs(ops::Way::kComposite)
+    .gradient(through_result)
+    .saves("result1");
+
+}  // namespace
+}  // namespace tensord::kernels
