@@ -71,5 +71,99 @@ TEST(FrontendErrors, WhatIsNotSupportedSaysSo) {
   }
 }
 
+// What is no statement, function or class at all, by the place where it stops to be one.
+TEST(FrontendErrors, Grammar) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"x = 1\n", "expected a class or a function"},
+      {"def f(x y):\n  return x\n", "expected ')'"},
+      {"def (x):\n  return x\n", "expected the name of a function"},
+      {"def f(1):\n  return x\n", "expected the name of a parameter"},
+      {"def f(x, x):\n  return x\n", "parameter 'x' is there twice"},
+      {"def f(x)\n  return x\n", "expected ':'"},
+      {"def f(x):\nreturn x\n", "expected an indented block"},
+      {"def f(x): return x x\n", "expected the end of the line"},
+      {"class 1:\n  pass\n", "expected the name of a class"},
+      {"class C(1):\n  pass\n", "expected the name of a class"},
+      {"class C(a.1):\n  pass\n", "expected"},
+      {"class C\n  pass\n", "expected ':'"},
+      {"class C:\npass\n", "expected an indented block"},
+      {"class C: x\n", "expected 'pass'"},
+      {"class C:\n  a\n", "expected ':' or '='"},
+      {"class C:\n  1\n", "expected a field or a method"},
+      {"class C:\n  __annotations__[a] = int\n", "expected the name of an attribute in quotes"},
+      {"class C:\n  __annotations__[\"a\"] int\n", "expected '='"},
+      {"class C:\n  a : int b\n", "expected the end of the line"},
+      {"def f(x):\n  return x.\n", "expected a name after '.'"},
+      {"def f(x):\n  return x.1\n", "expected"},
+      {"def f(x):\n  return +\n", "expected an expression"},
+      {"def f(x):\n  return if\n", "expected an expression but got 'if'"},
+      {"def f(x):\n  return g(*x)\n", "starred arguments are not supported"},
+      {"def f(x):\n  return g(**x)\n", "starred arguments are not supported"},
+      {"def f(x):\n  return g(a=x, x)\n", "a positional argument after a keyword argument"},
+      {"def f(x):\n  return g(x y)\n", "expected ')'"},
+      {"def f(x):\n  return x[0 1]\n", "expected ']'"},
+      {"def f(x):\n  return 9223372036854775808\n", "the number does not fit 64 bits"},
+      {"def f(x):\n  return 0x8000000000000000\n", "the number does not fit 64 bits"},
+      {"def f(x: Tensor):\n  1 = x\n", "this cannot be assigned to"},
+      {"def f(x: Tensor):\n  f(x) = x\n", "this cannot be assigned to"},
+  };
+  for (const auto& [text, message] : wrong) EXPECT_THAT(error_of(text), HasSubstr(message)) << text;
+  for (const char* fine :
+       {"import a\nfrom a import b\n\"text\"\ndef f(x: Tensor):\n  return x\n",
+        "@a\n@b(c)\ndef f(x: Tensor): return x\n", "def f(x: Tensor, *, n: int): return x;\n",
+        "class C(a.b, c): pass\ndef f(x: Tensor): return x", "class C:\n  pass\ndef f(x: int): return x\n",
+        "def f():\n  return 9223372036854775807\n", "def f():\n  return 0x7fffffffffffffff\n"}) {
+    EXPECT_EQ(error_of(fine), "") << fine;
+  }
+}
+
+TEST(FrontendErrors, BoundsOfTheGrammar) {
+  const auto parameters = [](int count) {
+    std::string text = "def f(";
+    for (int i = 0; i < count; ++i) text += concat("p", i, ": int, ");
+    return text + "):\n  return p0\n";
+  };
+  EXPECT_EQ(error_of(parameters(1000)), "");
+  EXPECT_THAT(error_of(parameters(1001)), HasSubstr("too many parameters"));
+}
+
+// Numbers of other bases, with and without separators, are the number that they say.
+TEST(FrontendErrors, IntegersAreWhatTheySay) {
+  for (const auto& [written, value] :
+       {std::pair{"0x1F", "31"}, {"0X1f", "31"}, {"1_000", "1000"}, {"0", "0"}, {"10", "10"}}) {
+    EXPECT_THAT(graph_of(concat("def f():\n  return ", written, "\n"), "f"), HasSubstr(concat("[value=", value, "]")))
+        << written;
+  }
+}
+
+// Names that stand for something that is no value.
+TEST(FrontendErrors, WhatIsNoValue) {
+  const std::string before =
+      "def g(x: Tensor) -> Tensor:\n  return x\n"
+      "class C:\n  k = g\n  n : int\n  def __init__(self) -> None:\n    self.n = 1\n  def m(self) -> int:\n    return "
+      "self.k\n"
+      "class T(NamedTuple):\n  a : int\n  b : int = g\n"
+      "class E(Enum):\n  A = g\n";
+  const std::pair<const char*, const char*> wrong[] = {
+      {"  y = __torch__.m.g\n  z = torch.neg(y)\n", "function __torch__.m.g can only be called"},
+      {"  y = __torch__.m.C\n  z = torch.neg(y)\n", "class __torch__.m.C can only be called"},
+      {"  y = ops.aten.neg\n  z = torch.neg(y)\n", "operator aten::neg can only be called"},
+      {"  y = ops.aten(x)\n", "'ops.aten' is no operator"},
+      {"  y = ops.aten.neg.out(x)\n", "'ops.aten.neg.out' is no operator"},
+      {"  y = fork(x)\n", "fork takes a nested function"},
+      {"  def h(a: Tensor):\n    return a\n  y = fork(h)\n", "a forked function takes no parameters"},
+      {"  y = torch.wait(x)\n", "wait: expected a future but got Tensor"},
+      {"  y = missing\n", "name 'missing' is not defined"},
+      {"  y = missing.part\n", "is not defined"},
+  };
+  for (const auto& [body, message] : wrong) EXPECT_THAT(error_of(before + with(body)), HasSubstr(message)) << body;
+  EXPECT_THAT(error_of(before + "def f(x: Tensor):\n  return __torch__.m.T(1)\n"),
+              HasSubstr("the default of a field must be a literal"));
+  EXPECT_THAT(error_of(before + "def f(x: Tensor):\n  return __torch__.m.E.A\n"),
+              HasSubstr("the value of an enum member must be a literal"));
+  EXPECT_THAT(error_of(before + "def f(x: Tensor):\n  y = __torch__.m.C()\n  return y.k\n"),
+              HasSubstr("the value of a class constant must be a literal"));
+}
+
 }  // namespace
 }  // namespace tensord::jit

@@ -46,7 +46,7 @@ void set_shapes(Graph& graph, const std::string& text) {
 }
 
 // "case NAME: pass, pass", or "case NAME (float32[2, 3]; int64[4]): pass" where inputs have known
-// shapes; then the graph, "expect", the expected graph.
+// shapes; then the graph, "expect", the expected graph. After "training" in the list gradients are recorded.
 std::vector<Case> read_cases(const fs::path& path) {
   std::ifstream file(path);
   std::vector<Case> cases;
@@ -96,6 +96,20 @@ void write_cases(const fs::path& path, const std::vector<Case>& cases) {
 
 fs::path folder() { return fs::path(TENSORD_TEST_DATA) / "jit" / "passes"; }
 
+// What was done, as the pass says.
+bool run(const std::string& pass, Graph& graph, PassContext& context) {
+  if (pass == "training") return (context.is_for_training = true, false);
+  return find_pass(pass).run(graph, context);
+}
+
+// The graph without what is known of its values.
+std::string without_notes(const Graph& graph) {
+  std::string out;
+  std::stringstream lines(print_graph(graph));
+  for (std::string line; std::getline(lines, line);) out += line.substr(0, line.find("  # ")) + "\n";
+  return out;
+}
+
 class PassFile : public testing::TestWithParam<fs::path> {};
 
 TEST_P(PassFile, GivesTheExpectedGraphs) {
@@ -109,7 +123,7 @@ TEST_P(PassFile, GivesTheExpectedGraphs) {
     verify(*graph);
     PassContext context;
     for (const std::string& pass : c.passes) {
-      find_pass(pass).run(*graph, context);
+      run(pass, *graph, context);
       verify(*graph);
     }
     std::string got = print_graph(*graph);
@@ -119,10 +133,35 @@ TEST_P(PassFile, GivesTheExpectedGraphs) {
       EXPECT_EQ(got, c.expected);
     }
     // A pass must come to rest: the same passes once more find nothing to do.
-    for (const std::string& pass : c.passes) find_pass(pass).run(*graph, context);
+    for (const std::string& pass : c.passes) run(pass, *graph, context);
     EXPECT_EQ(print_graph(*graph), got) << "changes again when run again";
   }
   if (update) write_cases(GetParam(), cases);
+}
+
+// With no change left a pass does nothing, and says so; with one, it takes it when it does something.
+TEST_P(PassFile, ChangesAreCounted) {
+  for (const Case& c : read_cases(GetParam())) {
+    SCOPED_TRACE(c.name);
+    auto graph = parse_graph(c.input);
+    set_shapes(*graph, c.shapes);
+    PassContext context;
+    for (const std::string& pass : c.passes) {
+      SCOPED_TRACE(pass);
+      const std::string before = without_notes(*graph);
+      context.remaining_changes = 0;
+      EXPECT_FALSE(run(pass, *graph, context));
+      EXPECT_EQ(without_notes(*graph), before);
+      EXPECT_EQ(context.remaining_changes, 0);
+      context.remaining_changes = 1;
+      const bool is_changed = run(pass, *graph, context);
+      verify(*graph);
+      EXPECT_EQ(context.remaining_changes, is_changed ? 0 : 1);
+      EXPECT_EQ(without_notes(*graph) != before, is_changed);
+      context.remaining_changes = INT64_MAX;
+      run(pass, *graph, context);
+    }
+  }
 }
 
 std::vector<fs::path> files() {

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import unittest
 
-from tests.mutants import run
+from tests.mutants import run, unseen
 from tests.mutants.near import nearest_first
 from tests.mutants.process import run as run_program
 from tests.mutants.rules import NAMES
@@ -95,6 +95,7 @@ class Rules(unittest.TestCase):
         self.assertEqual(results("if (!a || (b && c)) x();", "condition dropped")[:2],
                          ["if ((false && (!a)) || (b && c)) x();", "if (!a || (false && ((b && c)))) x();"])
         self.assertEqual(results("x = i < 0 && j ? i + n : i;", "choice dropped"), ["x = (false && (i < 0 && j)) ? i + n : i;"])
+        self.assertEqual(results("x *= a ? b : c;", "choice dropped"), ["x *= (false && (a)) ? b : c;"])
         self.assertEqual(results("x = std::min<int64_t>(f(a, b), c);", "bound dropped"),
                          ["x = int64_t(f(a, b));", "x = int64_t(c);"])
 
@@ -129,6 +130,15 @@ class Rules(unittest.TestCase):
             done = subprocess.run(["c++", "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-include", str(GATE), "-xc++", "-"],
                                   input=source, capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stderr + source)
+
+    def test_one_program_notes_them_all(self):
+        slips = dict(enumerate(find_slips(GATES, "a.cpp"), 1))
+        noted = unseen.Source("a.cpp", GATES, slips).noted()
+        for number in slips:
+            self.assertRegex(noted, rf"[<(]{number}[,)]|, {number}[,>]")
+        done = subprocess.run(["c++", "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-xc++", "-"],
+                              input=noted, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr + noted)
 
     def test_ids_do_not_depend_on_the_line(self):
         source = "void f() {\n  if (a) return;\n  if (a) return;\n}\n"
@@ -170,6 +180,22 @@ class Programs(unittest.TestCase):
 
 
 class Whole(unittest.TestCase):
+    def make(self, root: pathlib.Path) -> None:
+        for name, text in PROJECT.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text)
+
+    def test_what_no_test_can_notice(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root, output = pathlib.Path(folder), io.StringIO()
+            self.make(root)
+            with contextlib.redirect_stdout(output):
+                unseen.main(["src", "--root", str(root), "--list"])
+            listed = sorted(line.split(" ", 1)[1].split(":")[0] + line.split(":")[1] + line.split(":")[2]
+                            for line in output.getvalue().splitlines() if "src/tiny.cpp" in line)
+            self.assertEqual(listed, ["reached   src/tiny.cpp2  >= for > >"], output.getvalue())  # x is never limit
+            self.assertEqual((root / "build/mutants/tree/src/tiny.cpp").read_text(), PROJECT["src/tiny.cpp"])
+
     def try_rule(self, root: pathlib.Path, rule: str) -> tuple[int, list[str], str]:
         output = io.StringIO()
         with contextlib.redirect_stdout(output):
@@ -180,9 +206,7 @@ class Whole(unittest.TestCase):
     def test_a_project(self):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
-            for name, text in PROJECT.items():
-                (root / name).parent.mkdir(parents=True, exist_ok=True)
-                (root / name).write_text(text)
+            self.make(root)
             code, kinds, output = self.try_rule(root, "guard dropped")
             self.assertEqual(code, 0, output)
             self.assertEqual(sorted(kind.split("\n")[0][:24] for kind in kinds)[:2], ["noticed tiny_test failed", "noticed tiny_test hung"])

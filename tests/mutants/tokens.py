@@ -15,7 +15,7 @@ TOKEN = re.compile(r"""
 """, re.VERBOSE | re.DOTALL)
 CODE = ("text", "raw", "number", "word", "sign")
 # Where the operand of `&&` or `||` ends, and the condition of `?`.
-OPERAND_ENDS = (";", ",", "?", ":", "&&", "||", "=", "<<", "+=", "-=", "|=", "&=")
+OPERAND_ENDS = (";", ",", "?", ":", "&&", "||", "=", "<<", "+=", "-=", "*=", "/=", "%=", "|=", "&=", "^=", "<<=")
 CONDITION_ENDS = tuple(sign for sign in OPERAND_ENDS if sign not in ("&&", "||"))
 OPENING = {"(": ")", "[": "]", "{": "}"}
 

@@ -81,11 +81,11 @@ class Trials:
         order = nearest_first(slip.path, build.tests_with(slip.path), noticed, seconds)
         return [name for name in order if name not in self.without]
 
-    def execute(self, build: Build, test: Test, limit_s: float, variables: dict[str, str]) -> Outcome:
+    def execute(self, build: Build, test: Test, limit_s: float, variables: dict[str, str], stop_at=SAYS_FAILURE) -> Outcome:
         temporary = pathlib.Path(tempfile.mkdtemp(prefix="mutants-"))
         try:
             environment = {**build.variables(test, temporary), **variables}
-            return run(test.command, limit_s, cwd=test.folder, env=environment, stop_at=SAYS_FAILURE)
+            return run(test.command, limit_s, cwd=test.folder, env=environment, stop_at=stop_at)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 

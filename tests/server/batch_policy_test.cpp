@@ -458,5 +458,43 @@ TEST_F(Batches, NoTaskIsLostOrDoubled) {
   }
 }
 
+TEST_F(OneAtATime, TimesBeyondTheEndOfTimeNeverCome) {
+  BatchRules rules;
+  rules.queue.allows_timeout = true;
+  for (const auto& [at_ns, timeout_us] : {std::pair<int64_t, uint64_t>{INT64_MAX - 999, 1}, {1, UINT64_MAX / 1000}}) {
+    BatchPolicy policy(rules);
+    add(policy, 0, {.at_ns = at_ns, .timeout_us = timeout_us});
+    EXPECT_EQ(policy.next_expiry_ns(), kNoDeadline) << at_ns;
+  }
+  BatchPolicy policy(rules);
+  add(policy, 0, {.at_ns = INT64_MAX - 1001, .timeout_us = 1});
+  EXPECT_EQ(policy.next_expiry_ns(), INT64_MAX - 1);
+}
+
+TEST_F(OneAtATime, TheDefaultPriorityIsOneOfThem) {
+  BatchRules rules;
+  rules.priority_levels = 2;
+  for (const uint64_t priority : {1, 2}) {
+    rules.default_priority = priority;
+    EXPECT_NO_THROW(BatchPolicy{rules}) << priority;
+  }
+  for (const uint64_t priority : {0, 3}) {
+    rules.default_priority = priority;
+    EXPECT_ANY_THROW(BatchPolicy{rules}) << priority;
+  }
+}
+
+TEST_F(OneAtATime, WhoWaitsLikeTheOthersWakesNobody) {
+  for (const bool keeps_order : {true, false}) {
+    BatchRules rules = batches_of(4, 100);
+    rules.keeps_order = keeps_order;
+    BatchPolicy policy(rules);
+    add(policy, 0);
+    EXPECT_EQ(policy.next(0).wake_ns, 100);
+    EXPECT_EQ(add(policy, 1), Added::kWaits);
+    EXPECT_EQ(add(policy, 2, {.deadline_ns = 198}), Added::kIsReady);  // it waits until 99
+  }
+}
+
 }  // namespace
 }  // namespace tensord::server

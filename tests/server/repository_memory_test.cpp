@@ -137,6 +137,27 @@ TEST_F(RepositoryMemoryTest, WhatIsTooLargeUnloadsNobody) {
   EXPECT_EQ(error_of([&] { demand("large"); }).first, ErrorCode::kUnavailable);
 }
 
+// The limit is what may be taken: all of it, by several or by one, and not a byte more.
+TEST_F(RepositoryMemoryTest, WhatFitsToTheByteUnloadsNobody) {
+  for (const auto& [name, bytes] : {std::pair{"a", 400}, {"b", 600}, {"byte", 10}, {"whole", 1000}, {"more", 1001}}) {
+    add_large(name, static_cast<size_t>(bytes));
+  }
+  start_with(1000);
+  demand("a");
+  demand("b");
+  EXPECT_EQ(states("a"), "1 READY");
+  EXPECT_EQ(states("b"), "1 READY");
+  demand("byte");
+  EXPECT_NE(states("a").find("unloaded to make room"), std::string::npos);
+  EXPECT_EQ(states("b"), "1 READY");
+  demand("whole");
+  EXPECT_NE(states("b").find("unloaded to make room"), std::string::npos);
+  EXPECT_NE(states("byte").find("unloaded to make room"), std::string::npos);
+  EXPECT_EQ(states("whole"), "1 READY");
+  EXPECT_EQ(error_of([&] { demand("more"); }).first, ErrorCode::kUnavailable);
+  EXPECT_EQ(states("whole"), "1 READY");
+}
+
 TEST_F(RepositoryMemoryTest, WithoutDemandNobodyIsUnloaded) {
   add_large("a", 600);
   add_large("b", 600);

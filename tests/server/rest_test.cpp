@@ -67,10 +67,39 @@ TEST(JsonReader, Strings) {
   EXPECT_EQ(string(R"("a\"\\\/\b\f\n\r\t")"), "a\"\\/\b\f\n\r\t");
   EXPECT_EQ(string(R"("\u0041\u00e9\u20ac\ud83d\ude00")"), "Aé€😀");
   EXPECT_EQ(string(std::string("\"\\u0000\"")), std::string("\0", 1));
-  for (const char* bad :
-       {R"("\x")", R"("\u12g4")", R"("\ud83d")", R"("\ud83dx")", R"("\ude00")", R"("\ud83d\u0041")", "\"\n\"", "\"a"}) {
-    EXPECT_NE(refusal_of([&] { string(bad); }), "none") << bad;
-  }
+  // The ends of each range: of hexadecimal digits, of both halves of a pair, of what needs no escape.
+  EXPECT_EQ(string(R"("\u0AF9\u0af9")"), "\xe0\xab\xb9\xe0\xab\xb9");
+  EXPECT_EQ(string(R"("\ud800\udc00\udbff\udfff")"), "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf");
+  EXPECT_EQ(string(R"("\ud7ff\ue000")"), "\xed\x9f\xbf\xee\x80\x80");
+  EXPECT_EQ(string("\"\x20\""), " ");
+  const char* const digit = "Incorrect hex digit after \\u escape in string.";
+  const char* const pair = "The surrogate pair in string is invalid.";
+  const std::pair<const char*, const char*> bad[] = {
+      {R"("\x")", "Invalid escape character in string."},
+      {R"("\)", "Invalid escape character in string."},
+      {R"("\u12g4")", digit},
+      {R"("\u12`4")", digit},
+      {R"("\u12:4")", digit},
+      {R"("\u12/4")", digit},
+      {R"("\u123)", digit},
+      {R"("\ud83d")", pair},
+      {R"("\ud83dx")", pair},
+      {R"("\ude00")", pair},
+      {R"("\udc00\udc00")", pair},
+      {R"("\ud83d\u0041")", pair},
+      {R"("\ud83d\udbff")", pair},
+      {R"("\ud83d\ue000")", pair},
+      {"\"\n\"", "Invalid encoding in string."},
+      {"\"\x1f\"", "Invalid encoding in string."},
+      {"\"a", "Missing a closing quotation mark in string."},
+      {"1", "attempt to access JSON non-string as string"},
+  };
+  for (const auto& [text, reason] : bad) EXPECT_THAT(refusal_of([&] { string(text); }), HasSubstr(reason)) << text;
+  EXPECT_THAT(refusal_of([] { JsonReader("1").null(); }), HasSubstr("null is expected"));
+  EXPECT_THAT(refusal_of([] { JsonReader("nil").null(); }), HasSubstr("Invalid value."));
+  EXPECT_THAT(refusal_of([] { JsonReader("1").boolean(); }), HasSubstr("non-boolean as boolean"));
+  EXPECT_THAT(refusal_of([] { JsonReader("tree").boolean(); }), HasSubstr("Invalid value."));
+  EXPECT_THAT(refusal_of([] { JsonReader("true").number(); }), HasSubstr("non-number as number"));
 }
 
 InferTensor read(DataType datatype, const Dims& shape, std::string_view json) {

@@ -67,23 +67,22 @@ class Collector {
   bool collect(Node* list) {
     const std::vector<Node*> users = users_of(*list);
     const auto is_appended = [&](const Node* user) { return is_append(*user, list->output()); };
-    if (std::none_of(users.begin(), users.end(), is_appended) || !context_.take_change()) return false;
+    // What neither keeps the list nor changes it in another way.
+    const auto is_followed = [&](const Node* user) {
+      return is_appended(user) ? !user->output()->has_uses() : is_read(*user);
+    };
+    if (std::none_of(users.begin(), users.end(), is_appended) || !is_followed(users.front()) || !context_.take_change())
+      return false;
     std::vector<GraphValue*> items(list->inputs().begin(), list->inputs().end());
-    size_t done = 0, appends = 0;
-    for (; done < users.size(); ++done) {
-      Node* user = users[done];
-      if (is_append(*user, list->output())) {
-        if (user->output()->has_uses()) break;
-        items.push_back(user->input(1));
-        user->destroy();
-        ++appends;
-      } else if (is_read(*user)) {
-        replace(list, items, user);
+    size_t done = 0;
+    for (; done < users.size() && is_followed(users[done]); ++done) {
+      if (is_appended(users[done])) {
+        items.push_back(users[done]->input(1));
+        users[done]->destroy();
       } else {
-        break;
+        replace(list, items, users[done]);
       }
     }
-    if (appends == 0 && done == 0) return false;
     if (list->output()->has_uses()) {
       Node* rest = make(list, items);
       if (done < users.size())

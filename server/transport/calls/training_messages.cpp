@@ -93,9 +93,10 @@ void to_message(const JobSpec& spec, training::v1::JobSpec& message) {
 
 JobStatus to_job_status(const training::v1::Job& message) {
   Json json = to_json(message);
-  const std::string state = json.value("state", "");
-  check(state.starts_with(kStatePrefix), "the job's state is not known");
-  json["state"] = state.substr(std::string_view(kStatePrefix).size());
+  // Of a newer daemon, whose states are others.
+  check(training::v1::JobState_IsValid(message.state()), "state: ", static_cast<int>(message.state()),
+        " is not a job's state");
+  json["state"] = training::v1::JobState_Name(message.state()).substr(std::string_view(kStatePrefix).size());
   if (json.contains("spec")) options_from_maps(json["spec"]);
   return job_status_from_json(json);
 }

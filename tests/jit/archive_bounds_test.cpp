@@ -1,0 +1,260 @@
+// Pickles and zip files that break one rule each, and which rule is said; bounds at their last value and one beyond.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/jit/archive/model_archive.h"
+#include "core/jit/archive/pickle.h"
+#include "core/jit/archive/torch_file.h"
+#include "core/jit/archive/zip_writer.h"
+
+namespace tensord::jit {
+namespace {
+
+using ops::Value;
+using ::testing::HasSubstr;
+
+void append_number(std::string& out, uint64_t number, size_t bytes) {
+  for (size_t i = 0; i < bytes; ++i) out += static_cast<char>(number >> (8 * i) & 0xff);
+}
+std::string int4(uint32_t number) {
+  std::string out;
+  append_number(out, number, 4);
+  return out;
+}
+std::string text(const std::string& value) { return "X" + int4(static_cast<uint32_t>(value.size())) + value; }
+
+template <class Call>
+std::string error_of(Call call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return concat(to_string(error.code()), " ", error.what());
+  }
+  return "none";
+}
+
+UnpickleContext context() {
+  UnpickleContext out;
+  out.source = "test";
+  out.storage = [](const std::string&) { return allocate_storage(48, {}); };
+  return out;
+}
+Value load(const std::string& body) { return unpickle("\x80\x02" + body + ".", context()).value; }
+std::string pickle_error(const std::string& body) {
+  return error_of([&] { load(body); });
+}
+
+const std::string kZero("\0", 1);
+
+TEST(PickleBounds, EachRuleIsSaid) {
+  const std::string storage = "ctorch\nFloatStorage\n", rebuild = "ctorch._utils\n_rebuild_tensor_v2\n";
+  const std::string reference = "(" + text("storage") + storage + text("0") + text("cpu") + "K\x0c" + "tQ";
+  const std::string one = "K\1\x85", none = "K" + kZero;
+  const std::string complex = "cbuiltins\ncomplex\n";
+  const std::pair<std::string, const char*> wrong[] = {
+      {"t", "there is no mark"},
+      {"e", "there is no mark"},
+      {"NNa", "append to something that is no list"},
+      {"a", "the stack is empty"},
+      {"(a", "the stack is empty"},
+      {"\x85", "the stack is empty"},
+      {"q\1", "the stack is empty"},
+      {"(", "the stack is empty"},
+      {"(K\1", "values are left at the end"},
+      {"NN", "values are left at the end"},
+      {"NNNs", "items for something that is no dict"},
+      {"}(K\1u", "a key has no value"},
+      {"}]K\1s", "a dict key of type"},
+      {"NNb", "a state for something that is no object"},
+      {")N\x81", "a new object of something that is no class"},
+      {"N)R", "a call of something that is no function"},
+      {storage + ")R", "a call of something that is no function"},
+      {rebuild + "NR", "the arguments of a call are no tuple"},
+      {"K\1Q", "a storage reference has the wrong form"},
+      {"(" + text("storage") + storage + text("0") + text("cpu") + "tQ", "a storage reference has the wrong form"},
+      {"(" + text("other") + storage + text("0") + text("cpu") + "K\x0ctQ", "a storage reference has the wrong form"},
+      {"(" + text("storage") + rebuild + text("0") + text("cpu") + "K\x0ctQ", "a storage reference has the wrong form"},
+      {"(" + text("storage") + storage + "K\1" + text("cpu") + "K\x0ctQ", "a storage reference has the wrong form"},
+      {"(" + text("storage") + storage + text("0") + "K\1K\x0ctQ", "a storage reference has the wrong form"},
+      {"(" + text("storage") + storage + text("0") + text("cpu") + "NtQ", "a storage reference has the wrong form"},
+      {"(" + text("storage") + storage + text("0") + text("cpu") + "K\x0dtQ", "should hold 13 elements of float32"},
+      {"(" + text("storage") + storage + text("0") + text("cpu") + "J\xff\xff\xff\xfftQ", "should hold -1 elements"},
+      {storage, "as a value is not supported"},
+      {"]" + storage + "a", "as a value is not supported"},
+      {"](" + storage + "e", "as a value is not supported"},
+      {"}" + storage + "Ns", "as a value is not supported"},
+      {"}N" + storage + "s", "as a value is not supported"},
+      {"}" + storage + "b", "as a value is not supported"},
+      {rebuild + ")R", "too few arguments for torch._utils._rebuild_tensor_v2"},
+      {rebuild + "(" + reference + none + one + "tR", "too few arguments for torch._utils._rebuild_tensor_v2"},
+      {rebuild + "(N" + none + one + one + "tR", "a tensor has no storage"},
+      {rebuild + "(" + reference + "N" + one + one + "tR", "a tensor has no storage"},
+      {rebuild + "(" + reference + none + "N" + one + "tR", "a tensor has bad sizes"},
+      {rebuild + "(" + reference + none + "N\x85" + one + "tR", "a tensor has bad sizes"},
+      {rebuild + "(" + reference + none + one + "N" + "tR", "a tensor has bad strides"},
+      {"ctorch._utils\n_rebuild_parameter\n(NtR", "a parameter has no tensor"},
+      {"ctorch.jit._pickle\nrestore_type_tag\n(]K\1tR", "a type tag is no string"},
+      {"ccollections\nOrderedDict\n(K\1tR", "arguments for collections.OrderedDict"},
+      {"ctorch\ndevice\n(K\1tR", "a device has no name"},
+      {"ctorch\nSize\n(K\1tR", "a tensor has bad sizes"},
+      {complex + "(K\1NtR", "a complex number has no two parts"},
+      {complex + "(NK\1tR", "a complex number has no two parts"},
+      {"ctorch.jit._pickle\nbuild_intlist\n(NtR", "expected a value of type List[int] but got"},
+      {"c" + std::string(1025, 'a') + "\nb\n", "a name does not end"},
+      {"h\1", "a memo entry does not exist"},
+      {"Nq\2h\1", "a memo entry does not exist"},
+      {"X" + int4(3) + "ab", "it is truncated"},
+      {"\x80\3", "pickle protocol 3 is not supported, only 2"},
+  };
+  for (const auto& [body, message] : wrong) {
+    EXPECT_THAT(pickle_error(body), HasSubstr(message)) << body;
+    EXPECT_THAT(pickle_error(body), HasSubstr("test")) << body;
+  }
+  EXPECT_THAT(error_of([] { unpickle("N.", context()); }), HasSubstr("it does not start with a protocol number"));
+  const std::string tensor = rebuild + "(" + reference + none + "K\3K\4\x86" + "K\4K\1\x86" + "tR";
+  EXPECT_EQ(load(tensor).to_tensor().numel(), 12);
+  EXPECT_EQ(load(complex + "(K\1K\2tR").to_complex(), std::complex<double>(1, 2));
+}
+
+TEST(PickleBounds, LastValues) {
+  // A memo index may leave out 1024, no more.
+  EXPECT_EQ(pickle_error("Nr" + int4(1024)), "none");
+  EXPECT_THAT(pickle_error("Nr" + int4(1025)), HasSubstr("a memo index is out of order"));
+  EXPECT_EQ(load("K\1q" + kZero + "h" + kZero + "\x86").to_tuple()->items.size(), 2U);
+  // Integers of 64 bits, in eight bytes, and in more that only repeat the sign.
+  const auto number = [](const std::string& bytes) {
+    return "\x8a" + std::string(1, static_cast<char>(bytes.size())) + bytes;
+  };
+  const std::string most = std::string(7, '\xff') + "\x7f", least = std::string(7, '\0') + "\x80";
+  EXPECT_EQ(load(number(most)).to_int(), INT64_MAX);
+  EXPECT_EQ(load(number(least)).to_int(), INT64_MIN);
+  EXPECT_EQ(load(number(most + kZero)).to_int(), INT64_MAX);
+  EXPECT_EQ(load(number(least + "\xff")).to_int(), INT64_MIN);
+  EXPECT_EQ(load(number("")).to_int(), 0);
+  EXPECT_EQ(load(number("\xff")).to_int(), -1);
+  EXPECT_EQ(load(number(std::string("\xff\0", 2))).to_int(), 255);
+  EXPECT_THAT(pickle_error(number(most + "\1")), HasSubstr("an int of more than 64 bits"));
+  EXPECT_THAT(pickle_error(number(least + kZero)), HasSubstr("an int of more than 64 bits"));
+  // A name's line has at most 1023 letters.
+  EXPECT_THAT(pickle_error("c" + std::string(1023, 'a') + "\nb\n"), HasSubstr("is not allowed"));
+  EXPECT_THAT(pickle_error("c" + std::string(1024, 'a') + "\nb\n"), HasSubstr("a name does not end"));
+  // Values nest 1000 deep.
+  const auto deep = [](size_t depth) { return ")" + std::string(depth - 1, '\x85'); };
+  EXPECT_EQ(pickle_error(deep(1000)), "none");
+  EXPECT_THAT(pickle_error(deep(1001)), HasSubstr("RESOURCE_EXHAUSTED test: values are nested more than 1000 deep"));
+  // Classes and what has them among its arguments eight deep.
+  const auto raw = [](size_t depth) { return "ctorch\nFloatStorage\n" + std::string(depth, '\x85') + "R"; };
+  EXPECT_THAT(pickle_error(raw(8)), HasSubstr("the stack is empty"));
+  EXPECT_THAT(pickle_error(raw(9)), HasSubstr("classes are nested too deep"));
+  // The text itself.
+  UnpickleContext small = context();
+  small.max_bytes = 4;
+  EXPECT_TRUE(unpickle("\x80\x02N.", small).value.is_none());
+  small.max_bytes = 3;
+  EXPECT_THAT(error_of([&] { unpickle("\x80\x02N.", small); }), HasSubstr("a pickle of 4 bytes is larger than 3"));
+}
+
+// ---- zip files
+
+class ZipBounds : public ::testing::Test {
+ protected:
+  ZipBounds() : path_(std::filesystem::path(::testing::TempDir()) / concat("zip_bounds.", getpid())) {}
+  ~ZipBounds() override { std::filesystem::remove(path_); }
+
+  void write(const std::string& bytes) const {
+    std::filesystem::remove(path_);
+    std::ofstream(path_, std::ios::binary) << bytes;
+  }
+  std::string open_error(const std::string& bytes, ZipOptions options = {}) const {
+    write(bytes);
+    return error_of([&] { ZipArchive::open(path_.string(), options); });
+  }
+  // Entries of a folder "m".
+  std::string zip(const std::vector<std::pair<std::string, std::string>>& entries) const {
+    std::filesystem::remove(path_);
+    ZipWriter writer(path_.string());
+    for (const auto& [name, content] : entries) writer.add("m/" + name, content);
+    writer.finish();
+    std::ifstream file(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  const std::filesystem::path path_;
+};
+
+// Bytes of an entry in the directory: 8 is its flags, 10 its method.
+std::string changed(std::string bytes, size_t entry, size_t offset, const std::string& value) {
+  size_t at = bytes.find("PK\1\2");
+  for (size_t i = 0; i < entry; ++i) at = bytes.find("PK\1\2", at + 1);
+  return bytes.replace(at + offset, value.size(), value);
+}
+
+TEST_F(ZipBounds, Directories) {
+  const std::string good = zip({{"a", "text"}, {"b", "more"}});
+  EXPECT_EQ(open_error(good), "none");
+  EXPECT_THAT(open_error(""), HasSubstr(": is empty"));
+  EXPECT_THAT(open_error("PK"), HasSubstr("is not a zip archive, or is truncated"));
+  EXPECT_THAT(open_error(std::string("abcdPTMF", 8)), HasSubstr("is a mobile module in a FlatBuffer"));
+  EXPECT_THAT(open_error(std::string("abcdPTM", 7)), HasSubstr("is not a zip archive"));
+  EXPECT_THAT(open_error(std::string("abcdxTMF", 8)), HasSubstr("is not a zip archive"));
+  EXPECT_THAT(open_error(changed(good, 1, 8, std::string("\1", 1))), HasSubstr("entry m/b is encrypted"));
+  EXPECT_THAT(open_error(changed(good, 0, 10, "\x0c")), HasSubstr("entry m/a uses compression method 12"));
+  ZipOptions options;
+  options.max_entries = 2;
+  EXPECT_EQ(open_error(good, options), "none");
+  options.max_entries = 1;
+  EXPECT_THAT(open_error(good, options), HasSubstr("claims 2 entries"));
+  EXPECT_THAT(error_of([&] { ZipArchive::open((path_.string() + ".none")); }), HasSubstr("cannot be opened"));
+  EXPECT_THAT(error_of([&] { ZipArchive::open(::testing::TempDir()); }), HasSubstr("is not a regular file"));
+}
+
+TEST_F(ZipBounds, Entries) {
+  write(zip({{"a", "text"}, {"empty", ""}, {"inner", "no zip"}}));
+  ZipOptions options;
+  options.max_inflated_bytes = 4;
+  const auto archive = ZipArchive::open(path_.string(), options);
+  EXPECT_EQ(archive->read(archive->at("a")), "text");
+  EXPECT_EQ(archive->read(archive->at("empty")), "");
+  EXPECT_THAT(error_of([&] { archive->read(archive->at("inner")); }),
+              HasSubstr("entry inner has 6 bytes, more than 4"));
+  EXPECT_THAT(error_of([&] { archive->at("other"); }), HasSubstr("has no entry other"));
+  EXPECT_THAT(error_of([&] { archive->open_inner(archive->at("empty")); }), HasSubstr(": empty: is empty"));
+  EXPECT_THAT(error_of([&] { archive->open_inner(archive->at("inner")); }), HasSubstr(": inner: is not a zip archive"));
+}
+
+TEST_F(ZipBounds, Models) {
+  const std::string none = "\x80\x02N.", tuple = "\x80\x02)", list = "\x80\x02].";
+  const auto with = [&](const std::vector<std::pair<std::string, std::string>>& entries, auto use) {
+    write(zip(entries));
+    return error_of([&] { use(ModelArchive::open(path_.string())); });
+  };
+  const auto nothing = [](const ModelArchive&) {};
+  const auto constants = [](const ModelArchive& archive) { archive.constants(ObjectHooks{}); };
+  const auto object = [](const ModelArchive& archive) { archive.object(ObjectHooks{}); };
+  const std::pair<std::string, std::string> data{"data.pkl", none}, code{"code/a.py", ""}, version{"version", "3\n"};
+  EXPECT_EQ(with({data, code, version}, nothing), "none");
+  EXPECT_THAT(with({code, version}, nothing), HasSubstr("has no data.pkl: not a TorchScript archive"));
+  EXPECT_THAT(with({data, version}, nothing), HasSubstr("has no code: written by torch.save"));
+  EXPECT_THAT(with({data, code}, nothing), HasSubstr("has no version: not a TorchScript archive"));
+  EXPECT_EQ(with({data, code, {".data/version", "3"}}, nothing), "none");
+  EXPECT_THAT(with({data, code, {"version", "11"}}, nothing),
+              HasSubstr("archive version 11 is newer than the newest known, 10"));
+  EXPECT_EQ(with({data, code, version}, constants), "none");
+  EXPECT_EQ(with({data, code, version, {"constants.pkl", list}}, constants), "none");
+  EXPECT_EQ(with({data, code, version, {"constants.pkl", tuple + "."}}, constants), "none");
+  EXPECT_THAT(with({data, code, version, {"constants.pkl", none}}, constants), HasSubstr("constants.pkl holds a"));
+  EXPECT_THAT(with({data, code, version}, object), HasSubstr("data.pkl holds a"));
+  EXPECT_THAT(with({data, code, version}, [](const ModelArchive& a) { a.extra_file("x"); }),
+              HasSubstr("has no extra file x"));
+}
+
+}  // namespace
+}  // namespace tensord::jit

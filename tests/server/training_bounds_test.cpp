@@ -1,0 +1,273 @@
+// Training's bounds, each at its last value and one beyond, and what its files may not say.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/ops/generator.h"
+#include "server/training/data/batch_stream.h"
+#include "server/training/evaluation_metrics.h"
+#include "server/training/hosts/host_registry.h"
+#include "server/training/jobs/job_store.h"
+#include "server/training/trainer_state.h"
+#include "tests/server/error_of.h"
+#include "tests/server/temporary_folder.h"
+
+namespace tensord::server {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+struct SilentLink final : HostLink {
+  void send(const HostOrder&) override {}
+  void close(const Error&) override {}
+};
+
+HostInfo host(const std::string& name, const std::string& instance = std::string(16, 'i'), int64_t processes = 1) {
+  return {.name = name, .instance = instance, .version = "1", .processes = processes, .address = "10.0.0.2"};
+}
+
+TEST(TrainingBounds, HostsAtTheirLimits) {
+  HostRegistry registry("1");
+  const auto join = [&](const HostInfo& info) { return registry.join(info, std::make_shared<SilentLink>()); };
+  join(host(std::string(253, 'n')));
+  EXPECT_EQ(error_of([&] { join(host(std::string(254, 'n'))); }).code(), ErrorCode::kInvalidArgument);
+  // The ends of each range of letters, and what lies next to them.
+  for (const char letter : std::string("azAZ09.-_")) EXPECT_NO_THROW(join(host({letter}))) << letter;
+  for (const char letter : std::string("`{@[/:,^ ")) {
+    EXPECT_THAT(error_of([&] { join(host({letter})); }).what(), HasSubstr("name: a host's name")) << letter;
+  }
+  join(host("sixteen"));
+  join(host("sixtyfour", std::string(64, 'i')));
+  for (const size_t size : {15, 65}) {
+    EXPECT_THAT(error_of([&] { join(host("other", std::string(size, 'i'))); }).what(), HasSubstr("16 to 64")) << size;
+  }
+}
+
+TEST(TrainingBounds, ManyHosts) {
+  HostRegistry registry("1");
+  const auto join = [&](int i) { registry.join(host(concat("h", i)), std::make_shared<SilentLink>()); };
+  for (int i = 0; i < 1024; ++i) join(i);
+  const Error error = error_of([&] { join(1024); });
+  EXPECT_EQ(error.code(), ErrorCode::kResourceExhausted);
+  EXPECT_THAT(error.what(), HasSubstr("at most 1024 hosts can join"));
+  EXPECT_THAT(registry.hosts(), SizeIs(1024));
+  join(7);  // who is among them may join again
+}
+
+TEST(TrainingBounds, ReportsAreReadUpTo64MiB) {
+  HostRegistry registry("1");
+  const auto joined = registry.join(host("a"), std::make_shared<SilentLink>());
+  const auto line = [&](size_t bytes) { joined->receive(LineReport{"now", 0, false, std::string(bytes, 'x')}); };
+  constexpr size_t kMost = 64 << 20, kOverhead = 256;
+  joined->begin("now");
+  line(kMost - kOverhead);
+  EXPECT_THAT(joined->take_reports(), SizeIs(1));
+  EXPECT_EQ(error_of([&] { line(kMost - kOverhead + 1); }).code(), ErrorCode::kResourceExhausted);
+  // What is short costs something too, and a new start begins with nothing.
+  joined->begin("now");
+  line(kMost - 2 * kOverhead);
+  line(0);
+  EXPECT_EQ(error_of([&] { line(0); }).code(), ErrorCode::kResourceExhausted);
+  joined->begin("now");
+  EXPECT_THAT(joined->take_reports(), SizeIs(0));
+  line(kMost - kOverhead);
+}
+
+using Arrays = std::vector<std::pair<std::string, Tensor>>;
+Arrays batch(int64_t rows) { return {{"x", Tensor::empty(Dims{rows, 4}, DType::kFloat32)}}; }
+
+TEST(TrainingBounds, AStreamIsFullAtItsBytes) {
+  // Of what waits, nothing but its bytes counts: three batches of 16 bytes fit below 48, a fourth does not.
+  BatchStream stream(48, 0);
+  stream.attach();
+  int called = 0;
+  const auto ask = [&] { stream.when_room([&] { ++called; }); };
+  stream.push({}, batch(1));
+  stream.push({}, batch(1));
+  ask();
+  EXPECT_EQ(called, 1);
+  stream.push({}, batch(1));
+  ask();
+  EXPECT_EQ(called, 1);
+  StreamedBatch got;
+  stream.pop(std::chrono::milliseconds(0), got);
+  EXPECT_EQ(called, 2);
+}
+
+TEST(TrainingBounds, WhatBatchesMayNotBe) {
+  BatchStream stream(1 << 20, 0);
+  stream.attach();
+  const auto refusal = [&](const Arrays& arrays) {
+    return std::string(error_of([&] { stream.push({}, arrays); }).what());
+  };
+  EXPECT_EQ(refusal({}), "batch 0 has no arrays");
+  EXPECT_THAT(refusal(batch(0)), HasSubstr("batch 0: 'x' has 0 rows"));
+  EXPECT_THAT(refusal({batch(2)[0], {"y", Tensor::scalar(1.0f)}}), HasSubstr("'y' is a single number"));
+  EXPECT_THAT(refusal({batch(2)[0], {"y", batch(3)[0].second}}), HasSubstr("'y' has 3 rows, 'x' has 2"));
+  EXPECT_THAT(refusal({batch(2)[0], batch(2)[0]}), HasSubstr("'x' appears twice"));
+  EXPECT_TRUE(stream.push(0, batch(1)));  // one row is enough
+  EXPECT_THAT(refusal({{"x", Tensor::empty(Dims{2, 4, 1}, DType::kFloat32)}}), HasSubstr("has shape [2, 4, 1]"));
+  stream.detach(true);
+  EXPECT_EQ(refusal(batch(1)), "the job's data is complete");
+}
+
+Tensor floats(const Dims& sizes, float value = 0) {
+  const Tensor out = Tensor::empty(sizes, DType::kFloat32);
+  std::fill_n(out.data<float>(), out.numel(), value);
+  return out;
+}
+
+TEST(TrainingBounds, OutputsAndLabelsAreComparedElementByElement) {
+  const auto refusal = [](const char* metric, const Tensor& output, const Tensor& label) {
+    EvaluationMetrics metrics({metric}, LossSpec{});
+    try {
+      metrics.add(0, 1, output, label);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+      return std::string(error.what());
+    }
+    return std::string("none");
+  };
+  EXPECT_EQ(refusal("accuracy", floats({3, 4}), floats({3})), "none");
+  EXPECT_EQ(refusal("accuracy", floats({3, 4}), floats({2})), "accuracy: the output has shape [3, 4], the label [2]");
+  EXPECT_EQ(refusal("accuracy", floats({3, 4}), floats({4})), "accuracy: the output has shape [3, 4], the label [4]");
+  EXPECT_EQ(refusal("accuracy", floats({3, 1}), floats({3})), "none");
+  EXPECT_EQ(refusal("accuracy", floats({3, 1}), floats({2})), "accuracy: the output has shape [3, 1], the label [2]");
+  EXPECT_EQ(refusal("mae", floats({3, 2}), floats({6})), "none");
+  EXPECT_THAT(refusal("mae", floats({3, 2}), floats({5})), HasSubstr("they cannot be compared"));
+  // No class at all, and a dimension without elements, are no division by zero.
+  EXPECT_EQ(refusal("accuracy", floats({0, 4}), floats({0})), "none");
+  EXPECT_EQ(refusal("accuracy", floats({3, 0}), floats({0})), "none");
+}
+
+// A score of exactly the limit is the other class.
+TEST(TrainingBounds, BinaryAccuracyAtItsLimits) {
+  const auto accuracy = [](const char* loss, float score, float label) {
+    LossSpec spec;
+    spec.builtin = loss;
+    EvaluationMetrics metrics({"accuracy"}, spec);
+    metrics.add(0, 1, floats({1}, score), floats({1}, label));
+    return metrics.means().at("accuracy");
+  };
+  EXPECT_EQ(accuracy("bce", 0.5f, 0), 1);
+  EXPECT_EQ(accuracy("bce", std::nextafter(0.5f, 1.0f), 1), 1);
+  EXPECT_EQ(accuracy("bce_with_logits", 0, 0), 1);
+  EXPECT_EQ(accuracy("bce_with_logits", std::nextafter(0.0f, 1.0f), 1), 1);
+  EXPECT_EQ(accuracy("bce_with_logits", 1, 0.5f), 0);
+}
+
+class JobFiles : public ::testing::Test {
+ protected:
+  JobStatus status(const std::string& id, int64_t created = 1) {
+    JobStatus out;
+    out.id = id;
+    out.created_at_ms = created;
+    return out;
+  }
+  size_t uploads() const {
+    return static_cast<size_t>(std::distance(fs::directory_iterator(folder_ / "uploads"), fs::directory_iterator()));
+  }
+
+  const testing::TemporaryFolder temporary_{"training_bounds"};
+  const fs::path folder_ = temporary_.path();
+};
+
+TEST_F(JobFiles, WhatIsOfAnotherJobOrTooLargeIsSetAside) {
+  const JobStore store(folder_.string());
+  const std::string good = store.make_job("good"), moved = store.make_job("moved"), large = store.make_job("large");
+  store.save(status(good));
+  store.save(status(good));
+  fs::copy_file(store.job_folder(good) / "job.json", store.job_folder(moved) / "job.json");
+  store.save(status(large));
+  const fs::path file = store.job_folder(large) / "job.json";
+  {
+    std::ofstream out(file, std::ios::app);
+    out << std::string((16 << 20) - fs::file_size(file), ' ');
+  }
+  EXPECT_THAT(store.load(), SizeIs(2));  // 16 MiB are fine
+  EXPECT_FALSE(fs::exists(store.job_folder(moved)));
+  EXPECT_TRUE(fs::exists(folder_ / "unreadable" / moved));
+  std::ofstream(file, std::ios::app) << ' ';
+  ASSERT_THAT(store.load(), SizeIs(1));
+  EXPECT_EQ(store.load()[0].id, good);
+  EXPECT_TRUE(fs::exists(folder_ / "unreadable" / large));
+}
+
+TEST_F(JobFiles, WhatIsSetAsideTwiceIsKeptTwice) {
+  const JobStore store(folder_.string());
+  for (int i = 0; i < 3; ++i) {
+    fs::create_directory(store.job_folder("broken"));
+    std::ofstream(store.job_folder("broken") / "job.json") << "{";
+    EXPECT_THAT(store.load(), SizeIs(0));
+  }
+  for (const char* name : {"broken", "broken-2", "broken-3"}) {
+    EXPECT_TRUE(fs::exists(folder_ / "unreadable" / name / "job.json")) << name;
+  }
+}
+
+TEST_F(JobFiles, NamesOfFoldersAreShortAndPlain) {
+  const JobStore store(folder_.string());
+  const auto head = [&](const std::string& name) {
+    const std::string id = store.make_job(name);
+    return id.substr(0, id.size() - 7);  // without '-' and six digits
+  };
+  EXPECT_EQ(head(std::string(40, 'n')), std::string(40, 'n'));
+  EXPECT_EQ(head(std::string(41, 'n')), std::string(40, 'n'));
+  EXPECT_EQ(head(""), "job");
+  EXPECT_EQ(head("azAZ09_"), "azAZ09_");
+  EXPECT_EQ(head("`{@[/:."), "-------");
+}
+
+TEST_F(JobFiles, UploadsGiveWayOldestFirst) {
+  const JobStore store(folder_.string());
+  std::vector<std::string> ids;
+  for (int i = 0; i < 4; ++i) {
+    ids.push_back(store.make_upload());
+    std::ofstream(store.upload_file(ids.back())) << std::string(10, 'u');
+    fs::last_write_time(store.upload_file(ids.back()), fs::file_time_type::clock::now() - std::chrono::hours(10 - i));
+  }
+  store.make_room_for_upload(5, 50, 10);  // one more fits, by number and by bytes
+  EXPECT_EQ(uploads(), 4u);
+  store.make_room_for_upload(5, 49, 10);
+  EXPECT_EQ(uploads(), 3u);
+  EXPECT_FALSE(fs::exists(store.upload_file(ids[0])));
+  store.make_room_for_upload(5, 0, 1 << 20);  // no bound of bytes
+  EXPECT_EQ(uploads(), 3u);
+  store.make_room_for_upload(3, 0, 10);
+  EXPECT_EQ(uploads(), 2u);
+  EXPECT_TRUE(fs::exists(store.upload_file(ids[3])));
+  store.remove_uploads(8 * 3600);  // one was written eight hours ago, by now a little more; the other seven
+  EXPECT_EQ(uploads(), 1u);
+  EXPECT_TRUE(fs::exists(store.upload_file(ids[3])));
+}
+
+TEST_F(JobFiles, CurvesAndGenerators) {
+  const auto curve = [&](const std::string& text) {
+    std::ofstream(folder_ / "curve.json") << text;
+    return error_of([&] { read_curve((folder_ / "curve.json").string()); });
+  };
+  for (const char* text : {"", "[]", "{}", R"({"status": {}})", R"({"points": []})"}) {
+    EXPECT_EQ(curve(text).code(), ErrorCode::kDataLoss) << text;
+    EXPECT_THAT(curve(text).what(), HasSubstr("curve.json: damaged")) << text;
+  }
+  std::ofstream(folder_ / "curve.json") << to_text(TrainerCurve{});
+  EXPECT_TRUE(read_curve((folder_ / "curve.json").string()).points.empty());
+  ops::Generator generator(1);
+  const ops::Value state = generator_state(generator);
+  set_generator_state(generator, state);
+  EXPECT_THAT(error_of([&] { set_generator_state(generator, floats({4})); }).what(), HasSubstr("must be bytes"));
+}
+
+}  // namespace
+}  // namespace tensord::server
