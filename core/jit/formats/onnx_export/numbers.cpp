@@ -82,26 +82,19 @@ void write_number(Call& c) {
 namespace {
 
 void size(Call& c) {
-  const Tensor &a = c.t(), &b = c.t2();
-  const std::string x = c.x();
-  std::vector<Traced> sizes = c.sizes_of(x, a, b);
+  std::vector<Traced> sizes = c.sizes_of(c.x(), c.first());
   if (c.has("dim")) {
-    c.results()[0] = sizes.at(static_cast<size_t>(c.dim("dim", a.ndim())));
+    c.results()[0] = sizes.at(static_cast<size_t>(c.dim("dim", c.t().ndim())));
     return;
   }
   c.results()[0].items = std::make_shared<std::vector<Traced>>(std::move(sizes));
 }
 
-void length(Call& c) {
-  const ops::Argument& argument = c.op().schema.arguments[0];
-  const Tensor &a = c.t(argument.name.c_str()), &b = c.t2(argument.name.c_str());
-  c.results()[0] = c.sizes_of(c.x(argument.name.c_str()), a, b).at(0);
-}
+void length(Call& c) { c.results()[0] = c.sizes_of(c.tracer().name_of(c.first()), c.first()).at(0); }
 
 void numel(Call& c) {
-  const Tensor &a = c.t(), &b = c.t2();
-  if (a.numel() == b.numel()) {
-    c.results()[0] = tracing::wrap(a.numel(), b.numel());
+  if (!c.tracer().has_open_sizes(c.first())) {
+    c.results()[0] = tracing::wrap(c.t().numel());
     return;
   }
   c.set_number(c.reshape(c.emit("Size", {c.x()}), Dims{1}));

@@ -167,7 +167,7 @@ void ProgramWriter::write_operator(Call& call, const std::string& target) {
   const std::vector<OpenSize> known = known_sizes(call);
   const auto name_of = [&](const Traced& tensor) {
     names.push_back(new_name(short_name));
-    describe(names.back(), tensor, known);
+    describe(call, names.back(), tensor, known);
     return names.back();
   };
   for (size_t i = 0; i < call.results().size(); ++i) {
@@ -204,7 +204,7 @@ void ProgramWriter::write_conversion(Call& call) {
     inputs.push_back({{"name", "non_blocking"}, {"arg", {{"as_bool", false}}}, {"kind", 1}});
     inputs.push_back({{"name", "copy"}, {"arg", {{"as_bool", true}}}, {"kind", 1}});
   }
-  describe(name, call.results()[0], known_sizes(call));
+  describe(call, name, call.results()[0], known_sizes(call));
   call.set(name);
   add_node(name, "torch.ops.aten.to.dtype", inputs, {{{"as_tensor", {{"name", name}}}}}, {name}, false);
 }
@@ -300,9 +300,7 @@ std::string ProgramWriter::size_of(const std::string& tensor, int64_t dim) {
 }
 
 Traced ProgramWriter::size_at(Call& call, const Traced& tensor, int64_t dim) {
-  const int64_t a = tensor.a.to_tensor().size(dim), b = tensor.b.to_tensor().size(dim);
-  Traced size = tracing::wrap(a, b);
-  size.is_dynamic = a != b;
+  Traced size = call.tracer().size_of(tensor, dim);
   if (size.is_dynamic) size.number = size_of(call.tracer().name_of(tensor), dim);
   return size;
 }
@@ -422,7 +420,7 @@ void ProgramWriter::write_number(Call& call) {
 std::string ProgramWriter::add_scalar_tensor(Call& call, const Traced& number, const Traced& like) {
   const std::string name = new_name("scalar_tensor");
   const int64_t dtype = schema_number(like.a.to_tensor().dtype());
-  describe(name, like, {});
+  describe_fixed(name, like.a.to_tensor());
   add_node(name, "torch.ops.aten.scalar_tensor.default",
            {{{"name", "s"}, {"arg", number_argument(call, number)}, {"kind", 1}},
             {{"name", "dtype"}, {"arg", {{"as_scalar_type", dtype}}}, {"kind", 2}}},
@@ -436,13 +434,13 @@ void ProgramWriter::write_tensor_of_numbers(Call& call) {
   Traced& result = call.results()[0];
   if (given.is_number()) {
     call.set(add_scalar_tensor(call, given, result));
-    if (given.a.is_int()) set_elements(result, {given});
+    if (given.a.is_int()) set_elements(call, result, {given});
     return;
   }
   if (call.tracer().is_dynamic(given)) return write_list_of_sizes(call);
   // A new one each time, which the program may write to.
   const std::string name = new_name("clone"), constant = add_constant("", call.result().clone());
-  describe(name, result, {});
+  describe_fixed(name, result.a.to_tensor());
   call.set(name);
   add_node(name, "torch.ops.aten.clone.default",
            {{{"name", "self"}, {"arg", {{"as_tensor", {{"name", constant}}}}}, {"kind", 1}}},
@@ -459,11 +457,11 @@ void ProgramWriter::write_list_of_sizes(Call& call) {
     parts.push_back({{"name", add_scalar_tensor(call, number, like)}});
   }
   const std::string name = new_name("stack");
-  describe(name, result, {});
+  describe_fixed(name, result.a.to_tensor());
   call.set(name);
   add_node(name, "torch.ops.aten.stack.default", {{{"name", "tensors"}, {"arg", {{"as_tensors", parts}}}, {"kind", 1}}},
            {{{"as_tensor", {{"name", name}}}}}, {name}, false);
-  set_elements(result, *call.first().items);
+  set_elements(call, result, *call.first().items);
 }
 
 }  // namespace tensord::jit::pt2
