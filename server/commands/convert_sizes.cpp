@@ -13,8 +13,9 @@ constexpr int64_t kSmallPrimes[] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 
 constexpr int64_t kMiddlePrimes[] = {101, 127, 151, 179, 211, 239, 269, 311};
 constexpr int64_t kLargePrimes[] = {50021, 50539, 51061, 51593, 52121, 52631, 53161, 53681};
 constexpr int64_t kBeyondLimits = 1'048'583;
-// So many sizes are beyond limits one at a time.
+// So many sizes are 1, and beyond limits, one at a time.
 constexpr size_t kMostAlone = 4;
+constexpr int64_t kSmallest = 4;
 
 bool is_prime(int64_t number) {
   for (int64_t i = 2; i * i <= number; ++i) {
@@ -95,18 +96,21 @@ std::vector<std::vector<int64_t>> SizePlan::probes() const {
   const std::vector<int64_t> first = example(1);
   const size_t count = sizes.size();
   if (count == 0) return {{}};  // nothing is open: what is not known then hangs on data
-  std::vector<std::vector<int64_t>> out(5);
+  // Small ones that are all equal, and others of which none is.
+  std::vector<std::vector<int64_t>> out(kSmallest + 4);
+  const auto unit = [&](size_t i) { return rule == Rule::kMultiples ? first[i] : 1; };
   for (size_t i = 0; i < count; ++i) {
-    const int64_t unit = rule == Rule::kMultiples ? first[i] : 1;
-    out[0].push_back(unit);
-    out[1].push_back(unit * pick(kSmallPrimes, i));
-    out[2].push_back(unit * pick(kSmallPrimes, 2 * count - i + 1));
-    out[3].push_back(unit * pick(kMiddlePrimes, i));
-    out[4].push_back(unit * pick(kLargePrimes, count - i));
+    for (int64_t size = 1; size <= kSmallest; ++size) out[static_cast<size_t>(size) - 1].push_back(unit(i) * size);
+    out[kSmallest].push_back(unit(i) * pick(kSmallPrimes, i));
+    out[kSmallest + 1].push_back(unit(i) * pick(kSmallPrimes, 2 * count - i + 1));
+    out[kSmallest + 2].push_back(unit(i) * pick(kMiddlePrimes, i));
+    out[kSmallest + 3].push_back(unit(i) * pick(kLargePrimes, count - i));
   }
   for (size_t alone = 0; alone < std::min(count, kMostAlone); ++alone) {
-    out.push_back(out[1]);
-    out.back()[alone] = kBeyondLimits * (rule == Rule::kMultiples ? first[alone] : 1);
+    for (const int64_t size : {int64_t{1}, kBeyondLimits}) {
+      out.push_back(out[kSmallest + 1]);
+      out.back()[alone] = unit(alone) * size;
+    }
   }
   return out;
 }

@@ -1,4 +1,5 @@
 // Operators on numbers and lists: sizes that are open are computed in the file as well.
+#include <algorithm>
 #include <map>
 #include <string_view>
 
@@ -110,8 +111,10 @@ void element(Call& c) {
 }
 
 void number_to_tensor(Call& c) {
-  const char* name = c.op().schema.arguments[0].name.c_str();
-  c.set(c.scalar(c.in(name), c.dtype()));
+  if (!c.first().items) return c.set(c.scalar(c.first(), c.dtype()));
+  const auto is_int = [](const Traced& one) { return one.a.is_int(); };
+  if (!std::ranges::all_of(*c.first().items, is_int)) c.refuse("of such a list has no form in ONNX here");
+  c.set(c.cast(c.size_vector(*c.first().items), DType::kInt64, c.dtype()));
 }
 
 void as_tensor(Call& c) {

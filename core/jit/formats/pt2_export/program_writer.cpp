@@ -90,12 +90,14 @@ Json ProgramWriter::strides_json(std::vector<OpenSize> strides, const std::vecto
   std::vector<size_t> order(sizes.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = order.size() - 1 - i;
   std::ranges::stable_sort(order, {}, [&](size_t i) { return strides[i].a; });
+  std::vector<OpenSize> known;
+  std::ranges::copy_if(sizes, std::back_inserter(known), &OpenSize::is_open);
   OpenSize product{1, 1, "Integer(1)"};
   for (const size_t i : order) {
     OpenSize& stride = strides[i];
     const bool is_dense = stride.a == product.a && stride.b == product.b;
     stride.is_open = stride.a != stride.b || (is_dense && product.is_open);
-    if (stride.is_open) stride.expression = is_dense ? product.expression : find_expression(stride, sizes);
+    if (stride.is_open) stride.expression = is_dense ? product.expression : find_expression(stride, known);
     if (stride.is_open && stride.expression.empty()) stride.expression = symbol_expression(new_symbol());
     const std::string size = sizes[i].is_open ? sizes[i].expression : concat("Integer(", sizes[i].a, ")");
     product = {product.a * sizes[i].a, product.b * sizes[i].b, concat("Mul(", product.expression, ", ", size, ")"),
