@@ -222,10 +222,12 @@ bool Tracer::is_open_size(const Traced& tensor, int64_t dim) const {
   const Tensor& a = tensor.a.to_tensor();
   if (is_double_ && a.size(dim) != tensor.b.to_tensor().size(dim)) return true;
   if (!is_dynamic(tensor)) return false;
+  const std::vector<std::optional<int64_t>> sizes = probe_sizes(tensor, dim);
   bool is_known = false;
-  for (const std::optional<int64_t>& size : probe_sizes(tensor, dim)) {
-    if (size && *size != a.size(dim)) return true;
-    is_known = is_known || size;
+  for (size_t set = 0; set < sizes.size(); ++set) {
+    if (dead_probes_[set]) continue;
+    if (!sizes[set] || *sizes[set] != a.size(dim)) return true;
+    is_known = true;
   }
   return !is_known;
 }
@@ -236,8 +238,8 @@ bool Tracer::has_one_shape(const Traced& tensor) const {
   bool is_known = !tensor.probes;
   for (size_t set = 0; tensor.probes && set < tensor.probes->size(); ++set) {
     const std::optional<Value>& one = (*tensor.probes)[set];
-    if (dead_probes_[set] || !one || !one->is_tensor()) continue;
-    if (one->to_tensor().sizes() != sizes) return false;
+    if (dead_probes_[set]) continue;
+    if (!one || !one->is_tensor() || one->to_tensor().sizes() != sizes) return false;
     is_known = true;
   }
   return is_known;

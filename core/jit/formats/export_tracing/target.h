@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/jit/formats/export_tracing/traced.h"
 #include "core/ops/registry.h"
@@ -29,6 +30,12 @@ class Target {
   virtual bool can_write(const ops::Op& op) const = 0;
   // Whether two numbers are the same for every input, as far as the file says.
   virtual bool is_same_number(const Traced& one, const Traced& other) const;
+  // Whether the file can go one of two ways by a bool that is not known. Then: begin_way, what a way computes, end_way
+  // with its results, which are tensors; the same for the other way; add_choice, which names the results of both.
+  virtual bool has_branches() const { return false; }
+  virtual void begin_way() {}
+  virtual void end_way(const std::vector<Traced>& /*results*/, const std::vector<std::string>& /*names*/) {}
+  virtual std::vector<std::string> add_choice(const std::string& /*condition*/) { return {}; }
   // Writes a call whose arguments are not the same for every input, or that gives tensors where memory is shared, and
   // names its results.
   virtual void write(Call& call) = 0;

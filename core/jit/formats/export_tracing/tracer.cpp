@@ -264,7 +264,9 @@ void Tracer::run_if(const Node& node) {
   const bool is_choice = condition.is_dynamic && !node.outputs().empty() && is_arithmetic(*node.blocks()[0]) &&
                          is_arithmetic(*node.blocks()[1]);
   if (is_choice) return choose(node, Traced(condition));
-  if (condition.is_dynamic && (way != condition.b.to_bool() || !only_raises(other))) {
+  const bool has_two_ways = condition.is_dynamic && (way != condition.b.to_bool() || !only_raises(other));
+  if (has_two_ways && target_.has_branches() && !condition.number.empty()) return run_ways(node, Traced(condition));
+  if (has_two_ways) {
     refuse(node, "which way a branch goes hangs on an open size or on data, and this is not the same for every input");
   }
   note_way(node, condition, way, only_raises(other));
@@ -421,6 +423,7 @@ void Tracer::call(const Node& node) {
   const bool is_open = std::ranges::any_of(arguments, [&](const Traced& argument) { return is_dynamic(argument); });
   const std::vector<Tensor> written = written_tensors(node, op, arguments);
   for (const Tensor& tensor : written) {
+    check_way_writes(node, tensor);
     if (target_.shares_memory()) {
       check_written(node, tensor);
     } else if (is_open) {
@@ -435,6 +438,7 @@ void Tracer::call(const Node& node) {
   const bool changes_list = op.schema.is_mutating() && has_container;
   if (changes_list && !arguments[0].path.empty())
     refuse(node, concat("changes the model's own '", arguments[0].path, "'"));
+  if (changes_list && outer_storages_) refuse(node, "changes a list in a branch on data");
   std::vector<Traced> results;
   if (!changes_list) {
     const std::vector<Value> a = ops::run(op, first), b = is_double_ ? ops::run(op, second) : a;

@@ -14,11 +14,11 @@
 namespace tensord::jit::tracing {
 
 // Runs a graph for two sets of examples and hands what its operators do to tensors to a target. Branches and loops have
-// to go the same way for every input, so they leave nothing in the file; those that hang on data or on an open size are
-// refused, unless the other way only raises an error. Throws Error{kUnimplemented} that names operator and place.
-// Two examples may agree by chance. So the operators are also asked what shapes they give for many other sizes, the
-// probes, and nothing counts as the same for every input that is another in one of them. A probe with sizes that the
-// program raises an error for is dropped.
+// to go the same way for every input, so they leave nothing in the file. A branch that hangs on data or on an open size
+// goes into the file where the format has such; else it is refused, unless the other way only raises an error. Throws
+// Error{kUnimplemented} that names operator and place. Two examples may agree by chance. So the operators are also
+// asked what shapes they give for many other sizes, the probes, and nothing counts as the same for every input that is
+// another in one of them. A probe with sizes that the program raises an error for is dropped.
 class Tracer {
  public:
   // `has_open_sizes`: the sets differ; otherwise one run does.
@@ -72,6 +72,11 @@ class Tracer {
   void mark_results(std::vector<Traced>& results, const std::vector<Traced>& arguments, bool is_fixed);
   void run_if(const Node& node);
   void choose(const Node& node, const Traced& condition);
+  void run_ways(const Node& node, const Traced& condition);
+  std::vector<Traced> run_way(const Node& node, const Traced& condition, bool way);
+  Traced join_tensors(const Traced& condition, const Traced& yes, const Traced& no) const;
+  std::set<const StorageImpl*> storages_so_far() const;
+  void check_way_writes(const Node& node, const Tensor& tensor) const;
   std::optional<Traced> join_ways(const Traced& condition, const Traced& yes, const Traced& no) const;
   void run_loop(const Node& node);
   void get_attribute(const Node& node);
@@ -115,6 +120,9 @@ class Tracer {
   std::unordered_map<const StorageImpl*, std::vector<const TensorImpl*>> attribute_storages_;
   std::set<const StorageImpl*> written_storages_;  // with what comes from inputs
   std::vector<Tensor> kept_;                       // addresses stay theirs
+  // Within a way of a branch that goes into the file: memory that was there before.
+  std::optional<std::set<const StorageImpl*>> outer_storages_;
+  std::set<const StorageImpl*> joined_storages_;  // of results of branches that may be other tensors' memory as well
   std::vector<bool> dead_probes_;
   std::set<const StorageImpl*> lost_storages_;  // of probes' tensors that were written
   std::vector<ops::Value> kept_probes_;

@@ -26,6 +26,17 @@ class OnnxFile : public tracing::Target {
   bool can_write(const ops::Op& op) const override {
     return find_handler(op.base ? op.base->schema.name : op.schema.name) != nullptr;
   }
+  bool has_branches() const override { return true; }
+  void begin_way() override { writer_.begin_way(); }
+  void end_way(const std::vector<Traced>& results, const Strings& names) override {
+    std::vector<WrittenTensor> outputs;
+    for (size_t i = 0; i < results.size(); ++i) {
+      const Tensor& tensor = results[i].a.to_tensor();
+      outputs.push_back({names[i], tensor.dtype(), Dims(static_cast<size_t>(tensor.ndim()), -1), {}});
+    }
+    writer_.end_way(outputs);
+  }
+  Strings add_choice(const std::string& condition) override { return writer_.add_if(condition, "branch"); }
   void write(tracing::Call& call) override {
     const ops::Op& op = call.op();
     Call own(std::move(call), writer_);

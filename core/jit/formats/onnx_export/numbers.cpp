@@ -47,10 +47,34 @@ const std::map<std::string_view, NumberForm> kForms = {
     {"aten::Int", {"Int", false}},    {"aten::Float", {"Float", true}},
 };
 
+const std::map<std::string_view, const char*> kComparisons = {
+    {"aten::eq", "Equal"},   {"aten::ne", "Equal"},       {"aten::lt", "Less"},
+    {"aten::gt", "Greater"}, {"aten::le", "LessOrEqual"}, {"aten::ge", "GreaterOrEqual"},
+};
+
+// Of two ints or floats, or the opposite of a bool.
+void write_bool(Call& c) {
+  Traced& result = c.results()[0];
+  const std::string_view name = c.op().schema.name;
+  const std::vector<Traced>& given = c.arguments();
+  if (name == "aten::__not__" && given[0].a.is_bool() && !given[0].number.empty()) {
+    result.number = c.emit("Not", {given[0].number});
+  }
+  const auto found = kComparisons.find(name);
+  const auto is_plain = [](const Traced& one) { return one.a.is_int() || one.a.is_float(); };
+  if (found == kComparisons.end() || given.size() != 2 || !std::ranges::all_of(given, is_plain)) return;
+  const DType type = given[0].a.is_int() && given[1].a.is_int() ? DType::kInt64 : DType::kFloat64;
+  const std::string first = vector_of(c, given[0], type), second = vector_of(c, given[1], type);
+  if (first.empty() || second.empty()) return;
+  result.number = c.emit(found->second, {first, second});
+  if (name == "aten::ne") result.number = c.emit("Not", {result.number});
+}
+
 }  // namespace
 
 void write_number(Call& c) {
   Traced& result = c.results()[0];
+  if (result.a.is_bool() && result.is_dynamic) write_bool(c);
   const auto found = kForms.find(c.op().schema.name);
   if (found == kForms.end() || !result.is_number() || result.a.is_bool()) return;
   const NumberForm& form = found->second;
@@ -137,6 +161,8 @@ std::span<const HandlerRow> number_rows() {
       {"aten::Int", element},
       {"aten::Float", element},
       {"aten::Bool", element},
+      {"aten::__not__", write_number},
+      {"aten::is_nonzero", element},
       {"aten::item", element},
       {"aten::_local_scalar_dense", element},
       {"aten::IntImplicit", element},
