@@ -58,9 +58,11 @@ class Writer:
 
     def write_branch(self):
         test = f"{self.number()} {self.pick(['==', '!=', '<', '>', '<=', '>='])} {self.number()}"
-        if self.random.random() < 0.5:
+        if self.random.random() < 0.3:
+            test = f"bool({self.tensor()}.sum() > {self.pick([0, -3, 2])})"
+        if "bool" in test or self.random.random() < 0.5:
             target = self.tensor()
-            self.lines.append(f"r{len(self.lines)} = {target} * 2 if {test} else {target} - 1")
+            self.lines.append(f"r{len(self.lines)} = {target} * 2 if {test} else {self.pick([target, self.tensor()])} - 1")
             self.tensors.append(f"r{len(self.lines) - 1}")
         else:
             self.add_number(f"{self.number()} if {test} else {self.number()}")

@@ -42,13 +42,13 @@ std::vector<Traced> Tracer::run_way(const Node& node, const Traced& condition, b
   target_.begin_way();
   const std::vector<Traced> results = run_block(*node.blocks()[way ? 0 : 1]);
   std::vector<Traced> tensors;
-  std::vector<std::string> names;
+  Strings names;
   for (const Traced& result : results) {
     if (!result.a.is_tensor()) continue;
     tensors.push_back(result);
     names.push_back(name_of(result));
   }
-  target_.end_way(tensors, names);
+  target_.end_way(*this, tensors, names);
   dead_probes_ = dead;
   outer_storages_ = outer;
   return results;
@@ -81,14 +81,15 @@ void Tracer::run_ways(const Node& node, const Traced& condition) {
   std::vector<std::vector<Traced>> ways;
   for (const bool way : {true, false}) ways.push_back(run_way(node, condition, way));
   const auto is_shared = [&](const Traced& one) { return before.contains(one.a.to_tensor().storage().get()); };
-  const std::vector<std::string> names = target_.add_choice(condition.number);
-  for (size_t i = 0, next = 0; i < node.outputs().size(); ++i) {
+  std::vector<Traced> tensors;
+  for (size_t i = 0; i < node.outputs().size(); ++i) {
     const Traced &yes = ways[0][i], &no = ways[1][i];
     if (!yes.a.is_tensor() || !no.a.is_tensor()) {
       const bool is_same = !is_dynamic(yes) && !is_dynamic(no) && !yes.items && !no.items && yes.a.equals(no.a);
-      if (!is_same)
+      if (!is_same || yes.a.is_tensor() != no.a.is_tensor()) {
         refuse(node, concat("a branch on data gives a ", yes.a.tag_name(), " or a ", no.a.tag_name(), ", and ",
                             format(), " has tensors alone here"));
+      }
       set(node.output(i), yes);
       continue;
     }
@@ -97,9 +98,17 @@ void Tracer::run_ways(const Node& node, const Traced& condition) {
       refuse(node, concat("a branch on data gives ", describe(first), " or ", describe(second)));
     }
     Traced joined = join_tensors(condition, yes, no);
-    bind(joined, names.at(next++));
+    bind(joined, "");
     if (is_shared(yes) || is_shared(no)) joined_storages_.insert(joined.a.to_tensor().storage().get());
-    set(node.output(i), std::move(joined));
+    set(node.output(i), joined);
+    tensors.push_back(std::move(joined));
+  }
+  const Strings names = target_.add_choice(*this, condition.number, tensors);
+  for (size_t i = 0, next = 0; i < node.outputs().size(); ++i) {
+    Traced result = at(node.output(i));
+    if (!ways[0][i].a.is_tensor()) continue;
+    bind(result, names.at(next++));
+    set(node.output(i), std::move(result));
   }
 }
 

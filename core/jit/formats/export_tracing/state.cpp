@@ -56,6 +56,7 @@ void Tracer::get_attribute(const Node& node) {
 void Tracer::set_attribute(const Node& node) {
   const ops::ObjectPtr owner = at(node.input(0)).a.to_object();
   const Traced& now = at(node.input(1));
+  if (outer_storages_) refuse(node, concat("sets the attribute '", node.name(), "' in a branch on data"));
   if (!target_.shares_memory())
     refuse(node, concat("sets the attribute '", node.name(), "', which has no form in ", format()));
   SetAttribute* known = find_set(owner.get(), node.name());

@@ -265,7 +265,7 @@ void Tracer::run_if(const Node& node) {
                          is_arithmetic(*node.blocks()[1]);
   if (is_choice) return choose(node, Traced(condition));
   const bool has_two_ways = condition.is_dynamic && (way != condition.b.to_bool() || !only_raises(other));
-  if (has_two_ways && target_.has_branches() && !condition.number.empty()) return run_ways(node, Traced(condition));
+  if (has_two_ways && !condition.number.empty()) return run_ways(node, Traced(condition));
   if (has_two_ways) {
     refuse(node, "which way a branch goes hangs on an open size or on data, and this is not the same for every input");
   }

@@ -26,9 +26,8 @@ class OnnxFile : public tracing::Target {
   bool can_write(const ops::Op& op) const override {
     return find_handler(op.base ? op.base->schema.name : op.schema.name) != nullptr;
   }
-  bool has_branches() const override { return true; }
   void begin_way() override { writer_.begin_way(); }
-  void end_way(const std::vector<Traced>& results, const Strings& names) override {
+  void end_way(const Tracer& /*tracer*/, const std::vector<Traced>& results, const Strings& names) override {
     std::vector<WrittenTensor> outputs;
     for (size_t i = 0; i < results.size(); ++i) {
       const Tensor& tensor = results[i].a.to_tensor();
@@ -36,7 +35,9 @@ class OnnxFile : public tracing::Target {
     }
     writer_.end_way(outputs);
   }
-  Strings add_choice(const std::string& condition) override { return writer_.add_if(condition, "branch"); }
+  Strings add_choice(const Tracer& /*tracer*/, const std::string& condition, const std::vector<Traced>&) override {
+    return writer_.add_if(condition, "branch");
+  }
   void write(tracing::Call& call) override {
     const ops::Op& op = call.op();
     Call own(std::move(call), writer_);

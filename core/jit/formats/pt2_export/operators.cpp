@@ -41,7 +41,7 @@ bool makes_tensor_of_numbers(const ops::Op& op) {
 }
 bool takes_element(std::string_view name) {
   return name == "aten::Int" || name == "aten::Float" || name == "aten::IntImplicit" || name == "aten::FloatImplicit" ||
-         name == "aten::ScalarImplicit" || name == "aten::item";
+         name == "aten::ScalarImplicit" || name == "aten::item" || name == "aten::Bool";
 }
 bool is_conversion(const ops::Op& op) {
   return (op.schema.name == "aten::to" && op.schema.overload.starts_with("prim_")) ||
@@ -126,8 +126,9 @@ bool is_program_operator(const ops::Op& op) {
 bool ProgramWriter::can_write(const ops::Op& op) const {
   const std::string_view name = op.schema.name;
   return is_program_operator(op) || makes_tensor_of_numbers(op) || takes_element(name) || is_conversion(op) ||
-         find_number_function(name) || is_comparison(name) || name == "prim::tolist" || name == "aten::size" ||
-         name == "aten::sym_size" || name == "aten::numel" || name == "aten::sym_numel" || name == "aten::len";
+         find_number_function(name) || is_comparison(name) || name == "aten::__not__" || name == "prim::tolist" ||
+         name == "aten::size" || name == "aten::sym_size" || name == "aten::numel" || name == "aten::sym_numel" ||
+         name == "aten::len";
 }
 
 void ProgramWriter::write(Call& call) {
@@ -167,7 +168,7 @@ void ProgramWriter::write_operator(Call& call, const std::string& target) {
   const std::vector<OpenSize> known = known_sizes(call);
   const auto name_of = [&](const Traced& tensor) {
     names.push_back(new_name(short_name));
-    describe(call, names.back(), tensor, known);
+    describe(call.tracer(), names.back(), tensor, known);
     return names.back();
   };
   for (size_t i = 0; i < call.results().size(); ++i) {
@@ -204,14 +205,15 @@ void ProgramWriter::write_conversion(Call& call) {
     inputs.push_back({{"name", "non_blocking"}, {"arg", {{"as_bool", false}}}, {"kind", 1}});
     inputs.push_back({{"name", "copy"}, {"arg", {{"as_bool", true}}}, {"kind", 1}});
   }
-  describe(call, name, call.results()[0], known_sizes(call));
+  describe(call.tracer(), name, call.results()[0], known_sizes(call));
   call.set(name);
   add_node(name, "torch.ops.aten.to.dtype", inputs, {{{"as_tensor", {{"name", name}}}}}, {name}, false);
 }
 
 Json ProgramWriter::number_argument(Call& call, const Traced& number) const {
   if (number.is_dynamic) {
-    if (number.number.empty()) call.refuse("a number hangs on an open size or on data in a way that is not written");
+    if (number.number.empty() || number.a.is_bool())
+      call.refuse("a number hangs on an open size or on data in a way that is not written");
     return {{number.a.is_int() ? "as_sym_int" : "as_sym_float", {{"as_name", number.number}}}};
   }
   if (number.a.is_int()) return {{"as_int", number.a.to_int()}};
@@ -398,6 +400,10 @@ void ProgramWriter::write_number(Call& call) {
   }
   if (!result.is_dynamic) return;
   const std::string_view name = call.op().schema.name;
+  if (result.a.is_bool() && (name == "aten::Bool" || name == "aten::__not__")) {
+    result.number = condition_of(call);
+    return;
+  }
   if (takes_element(name) && call.first().a.is_tensor()) {
     const std::optional<Elements> items = elements_of(call, call.first());
     if (items && items->size() == 1 && result.a.is_int()) result = items->front();

@@ -90,14 +90,12 @@ Json ProgramWriter::strides_json(std::vector<OpenSize> strides, const std::vecto
   std::vector<size_t> order(sizes.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = order.size() - 1 - i;
   std::ranges::stable_sort(order, {}, [&](size_t i) { return strides[i].a; });
-  std::vector<OpenSize> known;
-  std::ranges::copy_if(sizes, std::back_inserter(known), &OpenSize::is_open);
   OpenSize product{1, 1, "Integer(1)"};
   for (const size_t i : order) {
     OpenSize& stride = strides[i];
     const bool is_dense = stride.a == product.a && stride.b == product.b;
     stride.is_open = stride.a != stride.b || (is_dense && product.is_open);
-    if (stride.is_open) stride.expression = is_dense ? product.expression : find_expression(stride, known);
+    if (stride.is_open) stride.expression = is_dense ? product.expression : find_expression(stride, sizes);
     if (stride.is_open && stride.expression.empty()) stride.expression = symbol_expression(new_symbol());
     const std::string size = sizes[i].is_open ? sizes[i].expression : concat("Integer(", sizes[i].a, ")");
     product = {product.a * sizes[i].a, product.b * sizes[i].b, concat("Mul(", product.expression, ", ", size, ")"),
@@ -108,20 +106,19 @@ Json ProgramWriter::strides_json(std::vector<OpenSize> strides, const std::vecto
   return out;
 }
 
-void ProgramWriter::describe(const Call& call, const std::string& name, const Traced& tensor,
+void ProgramWriter::describe(const tracing::Tracer& tracer, const std::string& name, const Traced& tensor,
                              const std::vector<OpenSize>& known) {
   const Tensor& first = tensor.a.to_tensor();
   std::vector<OpenSize>& sizes = shapes_[name];
   Json size_list = Json::array();
   for (int64_t i = 0; i < first.ndim(); ++i) {
-    OpenSize size = open_size(call.tracer(), tensor, i);
+    OpenSize size = open_size(tracer, tensor, i);
     if (size.is_open) size.expression = find_expression(size, known);
     if (size.is_open && size.expression.empty()) size.expression = symbol_expression(new_symbol());
     size_list.push_back(size_json(size));
     sizes.push_back(std::move(size));
   }
-  tensor_values_[name] =
-      meta_json(first.dtype(), size_list, strides_json(strides_of(call.tracer(), tensor), sizes), false);
+  tensor_values_[name] = meta_json(first.dtype(), size_list, strides_json(strides_of(tracer, tensor), sizes), false);
 }
 
 // Of a tensor whose sizes are the same for every input.
@@ -232,22 +229,23 @@ void ProgramWriter::add_node(std::string_view name, const std::string& target, J
                     writes});
 }
 
-// Without those that lead to nothing; `used`: the names of what they read.
-std::vector<ProgramWriter::Node> ProgramWriter::live_nodes(std::set<std::string>& used) const {
+std::vector<ProgramWriter::Node> ProgramWriter::live_nodes(const std::vector<Node>& nodes,
+                                                           const std::vector<Json>& outputs,
+                                                           std::set<std::string>& used) {
   const auto use = [&](const auto& self, const Json& value) -> void {
     if (value.is_object()) {
       for (auto it = value.begin(); it != value.end(); ++it) {
         const bool is_name = (it.key() == "name" || it.key() == "as_name") && it.value().is_string();
         if (is_name) used.insert(it.value().get<std::string>());
-        self(self, it.value());
+        if (it.key() != "as_graph") self(self, it.value());  // a graph reads its operands alone
       }
     } else if (value.is_array()) {
       for (const Json& item : value) self(self, item);
     }
   };
-  for (const Json& output : outputs_) use(use, output);
+  for (const Json& output : outputs) use(use, output);
   std::vector<Node> live;
-  for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
     const bool is_used =
         std::ranges::any_of(node->outputs, [&](const std::string& name) { return used.contains(name); });
     if (!is_used && !node->writes) continue;
@@ -288,7 +286,7 @@ void ProgramWriter::write_file(const std::string& path, const std::string& in_sp
                                const ops::Value& examples) const {
   Json nodes = Json::array(), inputs = Json::array(), output_specs = Json::array(), names = inputs_;
   std::set<std::string> used;
-  const std::vector<Node> live = live_nodes(used);
+  const std::vector<Node> live = live_nodes(nodes_, outputs_, used);
   std::vector<Stored> constants = constants_;
   std::erase_if(constants, [&](const Stored& one) { return !used.contains(one.name); });
   std::set<std::string> made;

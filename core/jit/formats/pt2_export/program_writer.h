@@ -46,6 +46,10 @@ class ProgramWriter : public tracing::Target {
   bool can_write(const ops::Op& op) const override;
   void write(Call& call) override;
   bool is_same_number(const Traced& one, const Traced& other) const override;
+  void begin_way() override;
+  void end_way(const tracing::Tracer& tracer, const std::vector<Traced>& results, const Strings& names) override;
+  Strings add_choice(const tracing::Tracer& tracer, const std::string& condition,
+                     const std::vector<Traced>& results) override;
 
   // Gives the name that the graph has for it. Sizes that differ are open.
   std::string add_input(const tracing::ExportArgument& input);
@@ -70,7 +74,8 @@ class ProgramWriter : public tracing::Target {
   std::string new_name(std::string_view wish);
   std::string new_symbol(int64_t min = 0);
   // Says of a tensor what it is; `known`: sizes that its own may come from.
-  void describe(const Call& call, const std::string& name, const Traced& tensor, const std::vector<OpenSize>& known);
+  void describe(const tracing::Tracer& tracer, const std::string& name, const Traced& tensor,
+                const std::vector<OpenSize>& known);
   void describe_fixed(const std::string& name, const Tensor& tensor);
   Json size_json(const OpenSize& size) const;
   Json strides_json(std::vector<OpenSize> strides, const std::vector<OpenSize>& sizes);
@@ -112,11 +117,28 @@ class ProgramWriter : public tracing::Target {
   std::string size_of(const std::string& tensor, int64_t dim);
   std::string declare_number(const std::string& name, const Traced& number, std::string expression);
 
-  std::vector<Node> live_nodes(std::set<std::string>& used) const;
+  // The nodes that the outputs need, or that write; `used`: the names of what they read.
+  static std::vector<Node> live_nodes(const std::vector<Node>& nodes, const std::vector<Json>& outputs,
+                                      std::set<std::string>& used);
+  // ways.cpp
+  struct Way {
+    std::vector<Node> nodes;
+    std::vector<Json> outputs;
+    Strings names;                // of the outputs
+    std::set<std::string> reads;  // names from outside
+  };
+  Json way_graph(const std::string& name, const Way& way, const Strings& operands) const;
+  std::string condition_of(Call& call);
   Json specs_json(Json& inputs, const std::vector<Stored>& constants) const;
 
   std::set<std::string> taken_;
   std::vector<Node> nodes_;
+  struct Outside {
+    std::vector<Node> nodes;
+    std::map<std::pair<std::string, int64_t>, std::string> sizes;
+  };
+  std::vector<Outside> outside_;  // while a way is written, the innermost last
+  std::vector<Way> ways_;
   std::vector<Stored> weights_, constants_;
   std::vector<std::string> inputs_;
   std::vector<Json> outputs_;

@@ -1,4 +1,7 @@
 // What the sizes of results are: found from the examples, and believed when all probes agree.
+#include <algorithm>
+#include <iterator>
+
 #include "core/base/error.h"
 #include "core/jit/formats/pt2_export/program_writer.h"
 
@@ -44,7 +47,9 @@ OpenSize part(const OpenSize& x, int64_t divisor) {
 
 class Search {
  public:
-  Search(const OpenSize& wanted, const std::vector<OpenSize>& known) : wanted_(wanted), known_(known) {}
+  Search(const OpenSize& wanted, const std::vector<OpenSize>& known) : wanted_(wanted) {
+    std::ranges::copy_if(known, std::back_inserter(known_), &OpenSize::is_open);
+  }
 
   std::string run() {
     for (const OpenSize& size : known_) {
@@ -103,7 +108,7 @@ class Search {
   }
 
   const OpenSize& wanted_;
-  const std::vector<OpenSize>& known_;
+  std::vector<OpenSize> known_;
   std::string found_;
 };
 
